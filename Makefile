@@ -1,0 +1,233 @@
+# Graft - the only build file. `make help` lists the targets; the variables meant to be set are:
+#
+#   MODE=release|asan|ubsan|cov   what is built; objects and results go to out/$(MODE)
+#   ARCH=native                   passed as -march; name a processor to build for another machine
+#   CUDA=auto|0|1                 look for CUDA and cuDNN, do not look, or insist on the toolkit
+#   MODEL=resnet50                a zoo name or a path to an .onnx file, for `make policy`
+#   ONLY=text                     run only the test programs whose name contains the text
+#   V=1                           show the commands
+#
+# Each folder becomes one archive, and a test program links only the archives of its own folder and
+# of those it may include from: a fault in one stage does not stop the tests of another.
+
+MODE  ?= release
+ARCH  ?= native
+CUDA  ?= auto
+MODEL ?= resnet50
+JOBS  ?= $(shell nproc 2>/dev/null || echo 1)
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+
+OUT   := out/$(MODE)
+GRAFT := $(OUT)/graft
+Q     := $(if $(V),,@)
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.SECONDARY:
+.SUFFIXES:
+MAKEFLAGS += --no-builtin-rules
+export LC_ALL := C
+
+# --- Flags -----------------------------------------------------------------------------------------
+WARNINGS := -Wall -Wextra -Werror -Wconversion -Wsign-conversion -Wshadow -Wstrict-prototypes \
+    -Wmissing-prototypes -Wcast-qual -Wvla -Wundef -Wformat=2 -Wdouble-promotion -Wswitch-enum
+
+FLAGS_release := -O3 -march=$(ARCH)
+FLAGS_asan    := -O1 -march=$(ARCH) -fsanitize=address -fno-omit-frame-pointer
+FLAGS_ubsan   := -O1 -march=$(ARCH) -fsanitize=undefined -fno-sanitize-recover=all
+FLAGS_cov     := -O0 --coverage
+# MODE=fuzz is what `make fuzz` builds with; it needs clang and its run-time libraries.
+FLAGS_fuzz    := -O1 -fsanitize=address,fuzzer-no-link -fno-omit-frame-pointer
+ifeq ($(MODE),fuzz)
+CC := clang
+endif
+ifeq ($(FLAGS_$(MODE)),)
+$(error MODE=$(MODE) is not one of release, asan, ubsan, cov)
+endif
+
+# Sums and products are never contracted: a result may not depend on whether the processor has a
+# fused multiply-add. Assertions stay on in every mode.
+CFLAGS   := -std=gnu11 -g $(FLAGS_$(MODE)) -ffp-contract=off -pthread $(CFLAGS_EXTRA)
+CPPFLAGS := -D_GNU_SOURCE -I. -Iinclude -I$(OUT)/generated
+LDFLAGS  := $(FLAGS_$(MODE)) -pthread -Wl,--as-needed $(LDFLAGS_EXTRA)
+LDLIBS   := -lz3 -lprotobuf-c -lxxhash -lyaml -ldnnl -lopenblas -lm -lpthread
+
+COMPILE := $(CC) $(CPPFLAGS) $(CFLAGS) $(WARNINGS)
+LINK    := $(CC) $(LDFLAGS)
+
+# --- Sources ---------------------------------------------------------------------------------------
+# In link order: each folder comes before the ones it includes from.
+FOLDERS := emit train cost models verify gen graph
+
+$(foreach f,$(FOLDERS) tests/support,$(eval SOURCES_$(f) := $(wildcard $(f)/*.c)))
+PROTOS    := $(wildcard graph/*.proto)
+GENERATED := $(PROTOS:%.proto=$(OUT)/generated/%.pb-c.c)
+
+objects  = $(SOURCES_$(1):%.c=$(OUT)/%.o) $(if $(filter graph,$(1)),$(GENERATED:.c=.o))
+archive  = $(if $(strip $(call objects,$(1))),$(OUT)/lib$(notdir $(1)).a)
+archives = $(foreach f,$(1),$(call archive,$(f)))
+
+# With `deps` among the goals nothing is compiled before it is done, whatever -j says.
+DEPS_FIRST := $(filter deps,$(MAKECMDGOALS))
+
+# --- CUDA ------------------------------------------------------------------------------------------
+ifneq ($(CUDA),0)
+PYTHON_SITES := $(wildcard $(addsuffix /nvidia,$(VIRTUAL_ENV)/lib/python3*/site-packages \
+    /usr/lib/python3*/site-packages /usr/lib/python3/dist-packages \
+    /usr/local/lib/python3*/site-packages /usr/local/lib/python3*/dist-packages))
+CUDA_HEADER := $(firstword $(wildcard $(addsuffix /cuda_runtime.h,$(CUDA_HOME)/include \
+    /usr/local/cuda/include /usr/local/cuda-*/include /opt/cuda/include /usr/include \
+    $(addsuffix /cuda_runtime/include,$(PYTHON_SITES)) $(addsuffix /cu*/include,$(PYTHON_SITES)))))
+CUDNN_HEADER := $(firstword $(wildcard $(addsuffix /cudnn.h,$(dir $(CUDA_HEADER)) \
+    /usr/include /usr/include/x86_64-linux-gnu /usr/local/include \
+    $(addsuffix /cudnn/include,$(PYTHON_SITES)))))
+endif
+ifneq ($(CUDA_HEADER),)
+CUDA_LINE := cuda: toolkit found at $(patsubst %/include/,%,$(dir $(CUDA_HEADER))), cuDNN \
+    $(if $(CUDNN_HEADER),found,absent); the CUDA back end is not part of this build yet
+else
+CUDA_LINE := cuda: $(if $(filter 0,$(CUDA)),not looked for (CUDA=0),not found), left out
+ifeq ($(CUDA),1)
+$(error CUDA=1, but no cuda_runtime.h was found; set CUDA_HOME)
+endif
+endif
+
+# --- Building --------------------------------------------------------------------------------------
+.PHONY: all
+all: $(GRAFT) ## Build the binary, out/release/graft (the default)
+	@echo '$(strip $(CUDA_LINE))'
+
+# Stamps hold a text and change only when it does: whatever depends on one is rebuilt then.
+STAMP_COMPILE := $(OUT)/compile.stamp
+STAMP_SOURCES := $(OUT)/sources.stamp
+$(STAMP_COMPILE): STAMP_TEXT = $(COMPILE) / $(LINK) $(LDLIBS)
+$(STAMP_SOURCES): STAMP_TEXT = $(foreach f,$(FOLDERS) tests/support,$(SOURCES_$(f))) $(PROTOS)
+$(STAMP_COMPILE) $(STAMP_SOURCES): FORCE
+	@mkdir -p $(@D)
+	@echo '$(STAMP_TEXT)' | cmp -s - $@ || echo '$(STAMP_TEXT)' > $@
+.PHONY: FORCE
+FORCE:
+
+say = @printf '%-8s %s\n' $(1) $(2)
+
+$(OUT)/%.o: %.c $(STAMP_COMPILE) | $(DEPS_FIRST) $(GENERATED)
+	$(if $(V),,$(call say,compile,$<))
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE) -MMD -MP -c $< -o $@
+
+$(OUT)/generated/%.pb-c.c: %.proto | $(DEPS_FIRST)
+	$(if $(V),,$(call say,protoc-c,$<))
+	@mkdir -p $(@D)
+	$(Q)protoc-c --c_out=$(OUT)/generated $<
+
+$(OUT)/generated/%.o: $(OUT)/generated/%.c $(STAMP_COMPILE) | $(DEPS_FIRST)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -w -MMD -MP -c $< -o $@
+
+define ARCHIVE_RULE
+$(if $(call archive,$(1)),$(call archive,$(1)): $(call objects,$(1)) $(STAMP_SOURCES)
+	@rm -f $$@
+	$$(Q)$(AR) rcs $$@ $$(filter %.o,$$^))
+endef
+$(foreach f,$(FOLDERS) tests/support,$(eval $(call ARCHIVE_RULE,$(f))))
+
+$(GRAFT): $(OUT)/main.o $(call archives,$(FOLDERS))
+	$(if $(V),,$(call say,link,$@))
+	$(Q)$(LINK) $^ $(LDLIBS) -o $@
+
+# --- Tests -----------------------------------------------------------------------------------------
+# tests/<folder>/test_*.c are cmocka programs, tests/<folder>/test_*.sh scripts that print TAP;
+# long_*.c and long_*.sh are the same for `make test-long`. What a folder's programs link:
+LINKS_graph  := graph
+LINKS_models := models graph
+LINKS_gen    := gen graph
+LINKS_verify := verify gen graph
+LINKS_cost   := cost models graph
+LINKS_train  := train cost models graph
+# Every other folder of tests links everything. A fuzz target links LINKS_fuzz_<name> or just graph.
+LINKS_fuzz_default := graph
+
+TEST_FOLDERS := $(filter-out support fuzz,$(patsubst tests/%/,%,$(sort $(wildcard tests/*/))))
+test_links    = $(if $(filter undefined,$(origin LINKS_$(1))),$(FOLDERS),$(LINKS_$(1)))
+programs      = $(patsubst %.c,$(OUT)/%,$(wildcard tests/$(1)/$(2)_*.c))
+scripts       = $(wildcard tests/$(1)/$(2)_*.sh)
+
+define TEST_RULE
+$(OUT)/tests/$(1)/%: $(OUT)/tests/$(1)/%.o $(call archives,tests/support $(call test_links,$(1)))
+	$$(Q)$(LINK) $$(filter %.o %.a,$$^) -lcmocka $(LDLIBS) -o $$@
+.PHONY: test-$(1)
+test-$(1): $(call programs,$(1),test) $(if $(call scripts,$(1),test),$(GRAFT))
+	@$(RUN_TESTS) $(call programs,$(1),test) $(call scripts,$(1),test)
+endef
+RUN_TESTS = OUT=$(OUT) GRAFT=$(GRAFT) MODE=$(MODE) JOBS=$(JOBS) ONLY='$(ONLY)' sh tests/run.sh
+$(foreach f,$(TEST_FOLDERS),$(eval $(call TEST_RULE,$(f))))
+
+FUZZ_NAMES := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+fuzz_links  = $(call archives,$(or $(LINKS_fuzz_$(1)),$(LINKS_fuzz_default)))
+# The same target twice: with a plain driver that replays the corpus (part of `make test`), and with
+# libFuzzer (MODE=fuzz), which looks for new inputs.
+define FUZZ_RULE
+$(OUT)/tests/fuzz/fuzz_$(1): $(OUT)/tests/fuzz/fuzz_$(1).o $(if $(filter fuzz,$(MODE)),,$(OUT)/tests/fuzz/replay.o) \
+    $(call fuzz_links,$(1))
+	$$(Q)$(LINK) $(if $(filter fuzz,$(MODE)),-fsanitize=fuzzer) $$(filter %.o %.a,$$^) $(LDLIBS) -o $$@
+endef
+$(foreach f,$(FUZZ_NAMES),$(eval $(call FUZZ_RULE,$(f))))
+FUZZ_PROGRAMS := $(FUZZ_NAMES:%=$(OUT)/tests/fuzz/fuzz_%)
+
+TEST_PROGRAMS := $(foreach f,$(TEST_FOLDERS),$(call programs,$(f),test)) $(FUZZ_PROGRAMS)
+TEST_SCRIPTS  := $(foreach f,$(TEST_FOLDERS),$(call scripts,$(f),test))
+LONG_PROGRAMS := $(foreach f,$(TEST_FOLDERS),$(call programs,$(f),long))
+LONG_SCRIPTS  := $(foreach f,$(TEST_FOLDERS),$(call scripts,$(f),long))
+
+.PHONY: test test-long
+test: $(TEST_PROGRAMS) $(if $(TEST_SCRIPTS),$(GRAFT)) ## Build and run every test (test-graph: one folder)
+	@$(RUN_TESTS) $(TEST_PROGRAMS) $(TEST_SCRIPTS)
+
+test-long: $(LONG_PROGRAMS) $(if $(LONG_SCRIPTS),$(GRAFT)) ## Run the tests that take minutes to hours
+	@$(RUN_TESTS) $(LONG_PROGRAMS) $(LONG_SCRIPTS)
+
+FUZZ_SECONDS ?= 60
+.PHONY: fuzz fuzz-run
+fuzz: ## Look for new inputs that break a reader (FUZZ_SECONDS=60 each, ONLY=name)
+	@sh tests/fuzz/run.sh check
+	@$(MAKE) MODE=fuzz fuzz-run
+fuzz-run: $(FUZZ_PROGRAMS)
+	@OUT=$(OUT) SECONDS_EACH=$(FUZZ_SECONDS) ONLY='$(ONLY)' sh tests/fuzz/run.sh run $(FUZZ_NAMES)
+
+# --- Checks ----------------------------------------------------------------------------------------
+.PHONY: tidy format
+tidy: $(GENERATED) ## Check the house style: format, lengths, clang-tidy, cppcheck (ONLY=graph/)
+	@CPPFLAGS='$(CPPFLAGS)' JOBS=$(JOBS) ONLY='$(ONLY)' sh tests/tidy.sh
+
+format: ## Reformat every C file in place
+	@sh tests/tidy.sh format
+
+# --- What Graft makes ------------------------------------------------------------------------------
+MODEL_NAME := $(basename $(notdir $(MODEL)))
+
+.PHONY: rules policy bench
+rules: $(GRAFT) ## Enumerate candidates, prove them, write rules/
+	$(GRAFT) rules --generate rules
+
+policy: $(GRAFT) ## Measure, train and emit out/MODEL/graft_policy.h (MODEL=resnet50 or a path)
+	$(GRAFT) policy --model $(MODEL) --out out/$(MODEL_NAME)
+
+bench: $(GRAFT) ## Write out/bench/*.json (bench-NAME: one benchmark)
+	$(GRAFT) bench --out out/bench
+bench-%: $(GRAFT)
+	$(GRAFT) bench $* --out out/bench
+
+# --- Housekeeping ----------------------------------------------------------------------------------
+.PHONY: deps clean help
+deps: ## Install the missing system packages (DEV=1: also what tidy and fuzz need)
+	@DEV='$(DEV)' sh tests/deps.sh
+
+clean: ## Remove the objects and binaries; out/<model> and its databases stay
+	$(Q)rm -rf out/release out/asan out/ubsan out/cov out/fuzz
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@sed -n 's/^#   \([A-Z]*=\)/  \1/p' $(firstword $(MAKEFILE_LIST))
+
+-include $(shell find $(OUT) -name '*.d' 2>/dev/null)

@@ -1,0 +1,45 @@
+/* arena.h - memory by lifetime: allocate freely, release all at once.
+ *
+ *      block 0          block 1 (larger)
+ *   [#####|######|   ] [########|              ]
+ *                                ^ next allocation; a mark remembers this place
+ *
+ * An allocation never fails visibly: when the system has no memory left the program prints one line
+ * and exits with status 70 (nothing half-written: files are written whole and renamed, see file.h).
+ * Memory is zeroed and aligned to 64 bytes for blocks of 64 bytes or more, to 16 below that. */
+#ifndef GRAFT_ARENA_H
+#define GRAFT_ARENA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct graft_arena graft_arena;
+
+typedef struct {
+    void *block;
+    size_t used;
+} graft_mark;
+
+/* NULL only when the system has no memory. `first_bytes` sizes the first block. */
+graft_arena *graft_arena_new(size_t first_bytes);
+void graft_arena_free(graft_arena *arena);
+
+/* Zeroed memory, never NULL; `bytes` may be 0. */
+void *graft_arena_alloc(graft_arena *arena, size_t bytes);
+char *graft_arena_strdup(graft_arena *arena, const char *text);
+/* printf into the arena. */
+char *graft_arena_printf(graft_arena *arena, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+graft_mark graft_arena_mark(const graft_arena *arena);
+/* Gives back everything allocated since the mark. */
+void graft_arena_release(graft_arena *arena, graft_mark mark);
+/* Gives back everything; keeps the largest block. */
+void graft_arena_reset(graft_arena *arena);
+size_t graft_arena_used_bytes(const graft_arena *arena);
+
+/* `count` zeroed elements of `type`; the multiplication is checked. */
+#define GRAFT_NEW(arena, type, count) ((type *)graft_arena_array((arena), (count), sizeof(type)))
+void *graft_arena_array(graft_arena *arena, size_t count, size_t element_bytes);
+
+#endif

@@ -1,0 +1,67 @@
+/* env.h - what every fallible host function is handed: arenas, the error in flight, the log.
+ *
+ * Errors. A fallible function returns graft_status (declared in graft/graft.h) and is must-use. The
+ * function that finds the fault calls GRAFT_FAIL with a message that is complete enough to act on:
+ * what went wrong, where (file, node, field), what was expected. The first message wins; callers may
+ * add a frame ("while reading x.onnx") with GRAFT_TRY. Outputs are untouched on failure.
+ *
+ * Memory. Three arenas by lifetime: `life` (the run), `unit` (one graph or rule; reset by whoever
+ * owns the loop over units) and `scratch` (mark and release inside one function). */
+#ifndef GRAFT_ENV_H
+#define GRAFT_ENV_H
+
+#include "arena.h"
+#include "graft/graft.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+enum { GRAFT_MESSAGE_BYTES = 1024 };
+
+typedef struct graft_env {
+    graft_arena *life;
+    graft_arena *unit;
+    graft_arena *scratch;
+    char message[GRAFT_MESSAGE_BYTES]; /* First failure, then frames, newest last; "" when none. */
+    int verbosity;                     /* 0 errors only, 1 events (default), 2 details. */
+    bool json;                         /* Results on stdout as JSON Lines. */
+    uint32_t thread_count;             /* Worker threads a stage may start; at least 1. */
+} graft_env;
+
+/* Creates the three arenas; returns GRAFT_NO_MEMORY when the system has none left. */
+GRAFT_MUST_USE graft_status graft_env_open(graft_env *env);
+/* Frees the arenas and everything in them. */
+void graft_env_close(graft_env *env);
+
+/* Records a message unless one is already there, and returns `status`. Use through GRAFT_FAIL. */
+graft_status graft_env_fail(graft_env *env, graft_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Appends a frame to the message. Use through GRAFT_TRY. */
+void graft_env_frame(graft_env *env, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Forgets the message: the failure has been dealt with. */
+void graft_env_clear(graft_env *env);
+
+#define GRAFT_FAIL(env, status, ...) graft_env_fail((env), (status), __VA_ARGS__)
+
+/* Evaluates `call`; on failure adds one frame, stores the code in the local `status` and goes to
+ * `done`. A function that uses it declares `graft_status status = GRAFT_OK;` and has a label. */
+#define GRAFT_TRY(env, call, ...)                                                                  \
+    do {                                                                                           \
+        status = (call);                                                                           \
+        if (status != GRAFT_OK) {                                                                  \
+            graft_env_frame((env), __VA_ARGS__);                                                   \
+            goto done;                                                                             \
+        }                                                                                          \
+    } while (0)
+
+/* As GRAFT_TRY, without a frame: for calls whose own message says everything. */
+#define GRAFT_CHECK(call)                                                                          \
+    do {                                                                                           \
+        status = (call);                                                                           \
+        if (status != GRAFT_OK) {                                                                  \
+            goto done;                                                                             \
+        }                                                                                          \
+    } while (0)
+
+#endif

@@ -1,0 +1,21 @@
+/* json.h - JSON Lines on stdout: one object a line, keys in the order they are added. Numbers are
+ * printed with the fewest digits that read back to the same double; NaN and infinities as null. */
+#ifndef GRAFT_JSON_H
+#define GRAFT_JSON_H
+
+#include "file.h"
+
+typedef struct {
+    graft_buffer text;
+    bool has_member;
+} graft_json;
+
+void graft_json_begin(graft_json *json, graft_arena *arena); /* Opens the object. */
+void graft_json_string(graft_json *json, const char *key, const char *value); /* NULL: null. */
+void graft_json_integer(graft_json *json, const char *key, int64_t value);
+void graft_json_number(graft_json *json, const char *key, double value);
+void graft_json_bool(graft_json *json, const char *key, bool value);
+void graft_json_raw(graft_json *json, const char *key, const char *value); /* Already JSON. */
+void graft_json_end(graft_json *json, FILE *out); /* Closes it and prints the line. */
+
+#endif
