@@ -10,25 +10,33 @@ typedef enum { GRAFT_YAML_SCALAR, GRAFT_YAML_SEQUENCE, GRAFT_YAML_MAPPING } graf
 typedef struct graft_yaml graft_yaml;
 struct graft_yaml {
     graft_yaml_kind kind;
-    uint32_t line;            /* 1-based. */
+    uint32_t line;            /* 1-based; of a mapping's member, the line of its key. */
     const char *file;         /* For messages. */
     const char *key;          /* Name in the mapping that holds it; NULL elsewhere. */
-    const char *text;         /* Scalars. */
+    const char *text;         /* Scalars, never NULL there; "" for `key:` with nothing behind. */
     uint32_t count;           /* Children of sequences and mappings. */
     const graft_yaml *items;  /* `count` of them, in document order. */
 };
 
-/* Parses one document. GRAFT_BAD_INPUT "file:line: ..." for malformed YAML, duplicate keys, anchors
- * and aliases (not used by Graft), more than one document, nesting deeper than 32. */
+/* Parses one document into `arena`. GRAFT_BAD_INPUT "file:line: ..." for malformed YAML, duplicate
+ * keys, keys that are not texts, anchors, aliases and tags (not used by Graft), no or more than one
+ * document, zero bytes in a text, nesting deeper than 32, more than 2^20 values; GRAFT_IO when the
+ * file cannot be read. Bytes that are not UTF-8 or UTF-16 are reported by offset: "file: byte N". */
 GRAFT_MUST_USE graft_status graft_yaml_read(graft_env *env, graft_arena *arena, const char *path,
                                             const graft_yaml **root);
 /* Same, from memory; `name` stands for the path in messages. */
 GRAFT_MUST_USE graft_status graft_yaml_parse(graft_env *env, graft_arena *arena, const char *name,
                                              const void *data, size_t size,
                                              const graft_yaml **root);
-/* The member `key` of a mapping, or NULL. */
+/* Fails with GRAFT_BAD_INPUT and "file:line: " of `node` before the message. */
+GRAFT_MUST_USE graft_status graft_yaml_fail(graft_env *env, const graft_yaml *node,
+                                            const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The member `key` of a mapping, or NULL (also when `mapping` is something else). */
 const graft_yaml *graft_yaml_find(const graft_yaml *mapping, const char *key);
-/* Required members, with a message that names file, line and key when absent or of another type. */
+/* Required members, with a message that names file, line and key when absent, empty, of another
+ * type or outside [least, most]. Numbers are decimal, the whole text, and finite. For an optional
+ * member ask graft_yaml_find first. */
 GRAFT_MUST_USE graft_status graft_yaml_text(graft_env *env, const graft_yaml *mapping,
                                             const char *key, const char **value);
 GRAFT_MUST_USE graft_status graft_yaml_integer(graft_env *env, const graft_yaml *mapping,
@@ -37,6 +45,9 @@ GRAFT_MUST_USE graft_status graft_yaml_integer(graft_env *env, const graft_yaml 
 GRAFT_MUST_USE graft_status graft_yaml_real(graft_env *env, const graft_yaml *mapping,
                                             const char *key, double least, double most,
                                             double *value);
+/* Exactly `true` or `false`. */
+GRAFT_MUST_USE graft_status graft_yaml_bool(graft_env *env, const graft_yaml *mapping,
+                                            const char *key, bool *value);
 /* Fails when the mapping has a key that is not in `allowed` (NULL-terminated). */
 GRAFT_MUST_USE graft_status graft_yaml_only(graft_env *env, const graft_yaml *mapping,
                                             const char *const *allowed);

@@ -1,0 +1,297 @@
+/* file.c - whole files in, whole files out (see file.h).
+ *
+ * The temporary file stands beside the target, because a rename is atomic only within one file
+ * system. Its name holds the thread's number, so two writers of one target do not mix: the last
+ * rename wins and either file is whole. */
+#include "graph/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { FIRST_BUFFER_BYTES = 256, STREAM_CHUNK_BYTES = 1 << 16, FOLDER_MODE = 0777, FILE_MODE = 0666 };
+
+/* --- Reading ----------------------------------------------------------------------------------- */
+
+static graft_status fail_io(graft_env *env, const char *verb, const char *path)
+{
+    return GRAFT_FAIL(env, GRAFT_IO, "%s: cannot %s: %s", path, verb, strerror(errno));
+}
+
+/* Reads until `size` bytes or the end; returns the count, or -1 with errno set. */
+static ssize_t read_fully(int file, uint8_t *data, size_t size)
+{
+    size_t have = 0;
+    while (have < size) {
+        ssize_t got = read(file, data + have, size - have);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            return -1;
+        }
+        if (got == 0) {
+            break;
+        }
+        have += (size_t)got;
+    }
+    return (ssize_t)have;
+}
+
+/* Pipes, terminals and the files of /proc do not tell their size. */
+static graft_status read_stream(graft_env *env, graft_arena *arena, const char *path, int file,
+                                uint8_t **data, size_t *size)
+{
+    graft_status status = GRAFT_OK;
+    graft_buffer buffer = {.arena = arena};
+    uint8_t *chunk = malloc(STREAM_CHUNK_BYTES);
+    if (chunk == NULL) {
+        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "%s: no memory left to read it", path);
+    }
+    ssize_t got = 0;
+    do {
+        got = read_fully(file, chunk, STREAM_CHUNK_BYTES);
+        if (got < 0) {
+            status = fail_io(env, "read", path);
+            goto done;
+        }
+        graft_buffer_append(&buffer, chunk, (size_t)got);
+    } while (got > 0);
+    *data = (uint8_t *)buffer.data;
+    *size = buffer.size;
+done:
+    free(chunk);
+    return status;
+}
+
+/* A file that shrinks while it is read is cut off; one that grows is read to its old size. */
+static graft_status read_regular(graft_env *env, graft_arena *arena, const char *path, int file,
+                                 size_t expected, uint8_t **data, size_t *size)
+{
+    graft_mark mark = graft_arena_mark(arena);
+    uint8_t *memory = graft_arena_alloc(arena, expected + 1);
+    ssize_t got = read_fully(file, memory, expected);
+    if (got < 0) {
+        graft_arena_release(arena, mark);
+        return fail_io(env, "read", path);
+    }
+    *data = memory;
+    *size = (size_t)got;
+    return GRAFT_OK;
+}
+
+graft_status graft_file_read(graft_env *env, graft_arena *arena, const char *path, uint8_t **data,
+                             size_t *size)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) {
+        return fail_io(env, "open", path);
+    }
+    graft_status status = GRAFT_OK;
+    struct stat info;
+    if (fstat(file, &info) != 0) {
+        status = fail_io(env, "examine", path);
+    } else if (S_ISDIR(info.st_mode)) {
+        status = GRAFT_FAIL(env, GRAFT_IO, "%s: cannot read: is a folder", path);
+    } else if (S_ISREG(info.st_mode) && info.st_size > 0) {
+        status = read_regular(env, arena, path, file, (size_t)info.st_size, data, size);
+    } else {
+        status = read_stream(env, arena, path, file, data, size);
+    }
+    (void)close(file);
+    return status;
+}
+
+bool graft_file_exists(const char *path) { return access(path, F_OK) == 0; }
+
+/* --- Writing ----------------------------------------------------------------------------------- */
+
+static bool write_fully(int file, const uint8_t *data, size_t size)
+{
+    size_t done = 0;
+    while (done < size) {
+        ssize_t put = write(file, data + done, size - done);
+        if (put < 0 && errno != EINTR) {
+            return false;
+        }
+        done += put > 0 ? (size_t)put : 0;
+    }
+    return true;
+}
+
+/* Creates every folder before the last '/'. */
+static graft_status make_folders(graft_env *env, const char *path)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    char *copy = graft_arena_strdup(env->scratch, path);
+    for (char *slash = strchr(copy + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(copy, FOLDER_MODE) != 0 && errno != EEXIST) {
+            status = fail_io(env, "create the folder", copy);
+            goto done;
+        }
+        *slash = '/';
+    }
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+/* The rename itself must reach the disk. Some file systems cannot sync a folder and say so. */
+static graft_status sync_folder(graft_env *env, const char *path)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    char *folder = graft_arena_strdup(env->scratch, path);
+    char *slash = strrchr(folder, '/');
+    if (slash == NULL) {
+        folder = graft_arena_strdup(env->scratch, ".");
+    } else {
+        slash[slash == folder ? 1 : 0] = '\0';
+    }
+    int file = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (file < 0 || (fsync(file) != 0 && errno != EINVAL && errno != ENOTSUP)) {
+        status = fail_io(env, "sync", folder);
+    }
+    if (file >= 0) {
+        (void)close(file);
+    }
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+/* Devices and pipes are written in place: a rename would replace them by a file. */
+static graft_status write_in_place(graft_env *env, const char *path, const void *data, size_t size)
+{
+    int file = open(path, O_WRONLY | O_CLOEXEC);
+    if (file < 0) {
+        return fail_io(env, "open", path);
+    }
+    graft_status status = GRAFT_OK;
+    if (!write_fully(file, data, size)) {
+        status = fail_io(env, "write", path);
+    }
+    if (close(file) != 0 && status == GRAFT_OK) {
+        status = fail_io(env, "write", path);
+    }
+    return status;
+}
+
+/* Writes `temporary`, which will become `path`. `old`, when not NULL, is the file that will be
+ * replaced: its mode is kept. */
+static graft_status write_temporary(graft_env *env, const char *path, const char *temporary,
+                                    const struct stat *old, const void *data, size_t size)
+{
+    int flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC;
+    int file = open(temporary, flags, FILE_MODE);
+    if (file < 0) {
+        return fail_io(env, "create", path);
+    }
+    graft_status status = GRAFT_OK;
+    if (old != NULL) {
+        (void)fchmod(file, old->st_mode & 07777);
+    }
+    if (!write_fully(file, data, size) || fsync(file) != 0) {
+        status = fail_io(env, "write", path);
+    }
+    if (close(file) != 0 && status == GRAFT_OK) {
+        status = fail_io(env, "write", path);
+    }
+    return status;
+}
+
+static graft_status replace_file(graft_env *env, const char *path, const struct stat *old,
+                                 const void *data, size_t size)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    char *temporary = graft_arena_printf(env->scratch, "%s.partial-%ld", path, (long)gettid());
+    GRAFT_CHECK(make_folders(env, path));
+    GRAFT_CHECK(write_temporary(env, path, temporary, old, data, size));
+    if (rename(temporary, path) != 0) {
+        status = fail_io(env, "replace", path);
+        goto done;
+    }
+    status = sync_folder(env, path);
+done:
+    if (status != GRAFT_OK) {
+        (void)unlink(temporary);
+    }
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+graft_status graft_file_write(graft_env *env, const char *path, const void *data, size_t size)
+{
+    struct stat info;
+    if (stat(path, &info) != 0) { /* Nothing there, or a link to nothing, which is replaced. */
+        return replace_file(env, path, NULL, data, size);
+    }
+    if (S_ISDIR(info.st_mode)) {
+        return GRAFT_FAIL(env, GRAFT_IO, "%s: cannot write: is a folder", path);
+    }
+    if (!S_ISREG(info.st_mode)) {
+        return write_in_place(env, path, data, size);
+    }
+    char *target = realpath(path, NULL); /* A link stays a link: what it names is replaced. */
+    if (target == NULL) {
+        return fail_io(env, "examine", path);
+    }
+    graft_status status = replace_file(env, target, &info, data, size);
+    free(target);
+    return status;
+}
+
+/* --- Buffers ----------------------------------------------------------------------------------- */
+
+/* Room for `more` bytes and the terminator; the size at least doubles, so appending is linear. */
+static void reserve(graft_buffer *buffer, size_t more)
+{
+    if (buffer->capacity - buffer->size > more) {
+        return;
+    }
+    size_t capacity = buffer->capacity > 0 ? 2 * buffer->capacity : FIRST_BUFFER_BYTES;
+    if (capacity - buffer->size <= more) {
+        capacity = buffer->size + more + 1;
+    }
+    char *grown = graft_arena_alloc(buffer->arena, capacity);
+    if (buffer->size > 0) {
+        memcpy(grown, buffer->data, buffer->size);
+    }
+    buffer->data = grown;
+    buffer->capacity = capacity;
+}
+
+void graft_buffer_append(graft_buffer *buffer, const void *data, size_t size)
+{
+    reserve(buffer, size);
+    if (size > 0) {
+        memcpy(buffer->data + buffer->size, data, size);
+    }
+    buffer->size += size;
+    buffer->data[buffer->size] = '\0';
+}
+
+void graft_buffer_printf(graft_buffer *buffer, const char *format, ...)
+{
+    va_list arguments;
+    va_list again;
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    int length = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    if (length > 0) {
+        reserve(buffer, (size_t)length);
+        (void)vsnprintf(buffer->data + buffer->size, (size_t)length + 1, format, again);
+        buffer->size += (size_t)length;
+    } else {
+        graft_buffer_append(buffer, "", 0);
+    }
+    va_end(again);
+}

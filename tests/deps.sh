@@ -1,0 +1,58 @@
+#!/bin/sh
+# Installs the system packages that are missing, with apt-get (Debian 12 names). DEV=1 adds what
+# `make tidy` and `make fuzz` need. Says what it does; does nothing when all is there. Without root
+# it prints the command to run, and fails only when something is missing that the build needs.
+# shellcheck disable=SC2086 # The lists are split into words on purpose.
+set -eu
+
+# Needed to build and to run the tests.
+REQUIRED="gcc libc6-dev libz3-dev libprotobuf-c-dev protobuf-c-compiler libxxhash-dev libyaml-dev
+    libdnnl-dev libopenblas-dev libcmocka-dev"
+# Needed by single tests, which are skipped with a reason otherwise: the ONNX conformance cases and
+# the firmware in an emulated microcontroller.
+OPTIONAL="libonnx-testdata python3-onnx gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm"
+DEVELOPMENT="clang clang-format clang-tidy cppcheck shellcheck"
+
+missing_of() {
+    for package in "$@"; do
+        case $(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true) in
+        installed) ;;
+        *) printf '%s ' "$package" ;;
+        esac
+    done
+}
+
+install() {
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends \
+        -o DPkg::Lock::Timeout=300 "$@"
+}
+
+[ -z "${DEV:-}" ] || OPTIONAL="$OPTIONAL $DEVELOPMENT"
+if ! command -v apt-get > /dev/null || ! command -v dpkg-query > /dev/null; then
+    echo "deps: no apt-get here; install what these Debian packages hold, then run make without deps:"
+    echo "deps:  " $REQUIRED
+    exit 1
+fi
+required=$(missing_of $REQUIRED)
+optional=$(missing_of $OPTIONAL)
+if [ -z "$required$optional" ]; then
+    echo "deps: nothing is missing"
+    exit 0
+fi
+if [ "$(id -u)" != 0 ]; then
+    [ -z "$required" ] || echo "deps: the build needs: $required"
+    [ -z "$optional" ] || echo "deps: some tests need: $optional"
+    echo "deps: run: sudo apt-get install -y --no-install-recommends $required$optional"
+    [ -z "$required" ]
+    exit
+fi
+
+echo "deps: installing $required$optional"
+apt-get update -q
+[ -z "$required" ] || install $required
+# One by one when not all can be had together: what is left out is named here and by its tests.
+if [ -n "$optional" ] && ! install $optional; then
+    for package in $optional; do
+        install "$package" || echo "deps: $package could not be installed; its tests will be skipped"
+    done
+fi
