@@ -1,0 +1,384 @@
+/* apply.h - replacing a match by the rule's target.
+ *
+ * Everything that can fail is decided first, on copies (plan_target and the checks behind it); only
+ * then is the graph touched. A target output takes over the id of the value it replaces, so
+ * readers, outputs and names stay as they are. */
+#ifndef GRAFT_ENGINE_APPLY_H
+#define GRAFT_ENGINE_APPLY_H
+
+/* The target's nodes with everything inferred, before anything is created. */
+typedef struct graft_plan {
+    int32_t attrs[GRAFT_RULE_MAX_NODES][GRAFT_MAX_ATTRS];
+    graft_shape shapes[GRAFT_RULE_MAX_NODES][GRAFT_MAX_OUTPUTS];
+    bool is_const[GRAFT_RULE_MAX_NODES];
+} graft_plan;
+
+/* Room inside the caller's scratch. */
+typedef struct graft_apply_scratch {
+    graft_index *use_count; /* By value id. */
+    graft_index *pending;   /* A stack; a value or a node is on it at most once. */
+    uint8_t *seen;          /* By node id. */
+} graft_apply_scratch;
+
+static void carve_scratch(graft_carver *carver, const graft_limits *limits,
+                          graft_apply_scratch *scratch)
+{
+    size_t depth = limits->values > limits->nodes ? limits->values : limits->nodes;
+    scratch->use_count = (graft_index *)carve(carver, limits->values, sizeof(graft_index));
+    scratch->pending = (graft_index *)carve(carver, depth, sizeof(graft_index));
+    scratch->seen = (uint8_t *)carve(carver, limits->nodes, 1);
+}
+
+size_t graft_match_scratch_bytes(const graft_limits *limits)
+{
+    graft_carver carver = {NULL, 0};
+    graft_apply_scratch scratch;
+    carve_scratch(&carver, limits, &scratch);
+    return carver.used + 7u;
+}
+
+/* ------------------------------------------------------------------- plan */
+
+static const graft_shape *operand_shape(const graft_graph *graph, const graft_match *match,
+                                        const graft_plan *plan, graft_operand operand)
+{
+    return GRAFT_OPERAND_IS_NODE(operand)
+               ? &plan->shapes[GRAFT_OPERAND_NODE_OF(operand)][GRAFT_OPERAND_SLOT_OF(operand)]
+               : &graph->values[match->vars[operand]].shape;
+}
+
+static bool plan_attrs(const graft_graph *graph, const graft_rule *rule, const graft_match *match,
+                       uint32_t n, int32_t *attrs)
+{
+    const graft_pattern_node *node = &rule->target.nodes[n];
+    const graft_shape *shapes[GRAFT_RULE_MAX_VARS];
+    bool is_const[GRAFT_RULE_MAX_VARS];
+    describe_vars(rule, graph, match, shapes, is_const);
+    for (uint32_t i = 0; i < graft_op(node->op)->attr_count; i++) {
+        const graft_term *term = &node->attrs[i];
+        int64_t result = term->value;
+        if (term->kind == GRAFT_TERM_SLOT) {
+            result = match->slots[term->value];
+        } else if (term->kind == GRAFT_TERM_CODE &&
+                   !graft_code_run(rule, (uint32_t)term->value, shapes, is_const, match->slots,
+                                   &result)) {
+            return false;
+        }
+        if (result < INT32_MIN || result > INT32_MAX) {
+            return false;
+        }
+        attrs[i] = (int32_t)result;
+    }
+    return true;
+}
+
+/* Infers the target's attributes and shapes; false when they do not fit together. */
+static bool plan_target(const graft_graph *graph, const graft_rule *rule, const graft_match *match,
+                        graft_plan *plan)
+{
+    zero_bytes(plan, sizeof *plan);
+    for (uint32_t n = 0; n < rule->target.node_count; n++) {
+        const graft_pattern_node *node = &rule->target.nodes[n];
+        graft_shape in[GRAFT_MAX_INPUTS];
+        plan->is_const[n] = true;
+        for (uint32_t i = 0; i < graft_op(node->op)->input_count; i++) {
+            graft_operand operand = node->inputs[i];
+            in[i] = *operand_shape(graph, match, plan, operand);
+            plan->is_const[n] =
+                plan->is_const[n] &&
+                (GRAFT_OPERAND_IS_NODE(operand) ? plan->is_const[GRAFT_OPERAND_NODE_OF(operand)]
+                                                : graph->values[match->vars[operand]].is_const);
+        }
+        if (!plan_attrs(graph, rule, match, n, plan->attrs[n]) ||
+            graft_infer_shapes(node->op, plan->attrs[n], in, plan->shapes[n]) != GRAFT_OK) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static graft_index matched_output(const graft_graph *graph, const graft_rule *rule,
+                                  const graft_match *match, uint32_t i)
+{
+    graft_operand operand = rule->source.outputs[i];
+    return graft_node_output(graph, match->nodes[GRAFT_OPERAND_NODE_OF(operand)],
+                             GRAFT_OPERAND_SLOT_OF(operand));
+}
+
+static bool outputs_keep_shape(const graft_graph *graph, const graft_rule *rule,
+                               const graft_match *match, const graft_plan *plan)
+{
+    for (uint32_t i = 0; i < rule->output_count; i++) {
+        const graft_shape *old = &graph->values[matched_output(graph, rule, match, i)].shape;
+        if (!graft_shape_equal(old, operand_shape(graph, match, plan, rule->target.outputs[i]))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Bytes of the new const tensors that nodes which run at inference read. */
+static uint64_t count_weight_bytes(const graft_rule *rule, const graft_plan *plan)
+{
+    uint64_t bytes = 0;
+    for (uint32_t n = 0; n < rule->target.node_count; n++) {
+        const graft_pattern_node *node = &rule->target.nodes[n];
+        for (uint32_t i = 0; !plan->is_const[n] && i < graft_op(node->op)->input_count; i++) {
+            graft_operand operand = node->inputs[i];
+            uint32_t producer = GRAFT_OPERAND_NODE_OF(operand);
+            if (GRAFT_OPERAND_IS_NODE(operand) && plan->is_const[producer]) {
+                bytes += graft_shape_bytes(&plan->shapes[producer][GRAFT_OPERAND_SLOT_OF(operand)]);
+            }
+        }
+    }
+    return bytes;
+}
+
+/* ----------------------------------------------------------------- cycles */
+
+static bool has_several_roots(const graft_rule *rule)
+{
+    for (uint32_t i = 1; i < rule->output_count; i++) {
+        if (GRAFT_OPERAND_NODE_OF(rule->source.outputs[i]) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static graft_index push_producer(const graft_graph *graph, graft_index value,
+                                 graft_apply_scratch *scratch, graft_index depth)
+{
+    if (value != GRAFT_NONE && graph->values[value].kind == GRAFT_VALUE_COMPUTED &&
+        scratch->seen[graph->values[value].node] == 0) {
+        scratch->seen[graph->values[value].node] = 1;
+        scratch->pending[depth++] = graph->values[value].node;
+    }
+    return depth;
+}
+
+/* Whether a variable depends on a node that the match replaces: the target would then read what it
+ * computes. Cannot happen with a single root, whose inner values nobody else reads. Nodes placed
+ * before every matched one are not followed. */
+static bool closes_cycle(const graft_graph *graph, const graft_rule *rule, const graft_match *match,
+                         const graft_order *order, graft_apply_scratch *scratch)
+{
+    graft_index first = GRAFT_NONE;
+    graft_index depth = 0;
+    zero_bytes(scratch->seen, graph->node_end);
+    for (uint32_t n = 0; n < rule->source.node_count; n++) {
+        graft_index position = order->position[match->nodes[n]];
+        first = position < first ? position : first;
+    }
+    for (uint32_t v = 0; v < rule->var_count; v++) {
+        depth = push_producer(graph, match->vars[v], scratch, depth);
+    }
+    while (depth > 0) {
+        graft_index node = scratch->pending[--depth];
+        for (uint32_t n = 0; n < rule->source.node_count; n++) {
+            if (match->nodes[n] == node) {
+                return true;
+            }
+        }
+        for (uint32_t i = 0; order->position[node] > first && i < graph->nodes[node].input_count;
+             i++) {
+            depth = push_producer(graph, graft_node_input(graph, node, i), scratch, depth);
+        }
+    }
+    return false;
+}
+
+/* -------------------------------------------------------------- decisions */
+
+static bool target_fits(const graft_graph *graph, const graft_rule *rule)
+{
+    graft_index values = 0;
+    graft_index edges = 0;
+    for (uint32_t n = 0; n < rule->target.node_count; n++) {
+        const graft_op_info *info = graft_op(rule->target.nodes[n].op);
+        values += info->output_count;
+        edges += (graft_index)info->input_count + info->output_count;
+    }
+    return rule->target.node_count <= count_free_nodes(graph) &&
+           values <= count_free_values(graph) && edges <= count_free_edges(graph);
+}
+
+static graft_status decide(const graft_graph *graph, const graft_rule *rule,
+                           const graft_match *match, const graft_order *order,
+                           const graft_apply_options *options, graft_apply_scratch *scratch,
+                           graft_plan *plan)
+{
+    if (!plan_target(graph, rule, match, plan) || !outputs_keep_shape(graph, rule, match, plan) ||
+        count_weight_bytes(rule, plan) > options->weight_bytes_limit ||
+        (has_several_roots(rule) && closes_cycle(graph, rule, match, order, scratch))) {
+        return GRAFT_NO_MATCH;
+    }
+    return target_fits(graph, rule) ? GRAFT_OK : GRAFT_CAPACITY;
+}
+
+graft_status graft_match_try(const graft_graph *graph, const graft_rule *rule,
+                             const graft_match *match, const graft_order *order,
+                             const graft_apply_options *options, void *scratch)
+{
+    graft_carver carver = {align_buffer(scratch), 0};
+    graft_apply_scratch parts;
+    graft_plan plan;
+    carve_scratch(&carver, &graph->limits, &parts);
+    return decide(graph, rule, match, order, options, &parts, &plan);
+}
+
+/* -------------------------------------------------------------- replacing */
+
+/* Exchanges the producers of two values of equal shape. */
+static void swap_producers(graft_graph *graph, graft_index a, graft_index b)
+{
+    graft_value *va = &graph->values[a];
+    graft_value *vb = &graph->values[b];
+    graft_node *na = &graph->nodes[va->node];
+    graft_node *nb = &graph->nodes[vb->node];
+    graph->edges[na->first_edge + na->input_count + va->slot] = b;
+    graph->edges[nb->first_edge + nb->input_count + vb->slot] = a;
+    graft_value saved = *va;
+    *va = *vb;
+    *vb = saved;
+}
+
+/* Creates target node n; its outputs that replace matched ones take over their ids. `produced`
+ * receives the value id of each output. */
+static graft_index create_node(graft_graph *graph, const graft_rule *rule, const graft_match *match,
+                               const graft_plan *plan, uint32_t n,
+                               graft_index produced[][GRAFT_MAX_OUTPUTS], graft_index *use_count)
+{
+    const graft_pattern_node *pattern = &rule->target.nodes[n];
+    const graft_op_info *info = graft_op(pattern->op);
+    graft_index inputs[GRAFT_MAX_INPUTS];
+    for (uint32_t i = 0; i < info->input_count; i++) {
+        graft_operand x = pattern->inputs[i];
+        inputs[i] = GRAFT_OPERAND_IS_NODE(x)
+                        ? produced[GRAFT_OPERAND_NODE_OF(x)][GRAFT_OPERAND_SLOT_OF(x)]
+                        : match->vars[x];
+        use_count[inputs[i]]++;
+    }
+    (void)fits_new_node(graph, info->input_count, info->output_count); /* Compacts if need be. */
+    graft_index node = place_node(graph, pattern->op, inputs, info->input_count, plan->shapes[n],
+                                  info->output_count);
+    copy_bytes(graph->nodes[node].attrs, plan->attrs[n], sizeof plan->attrs[n]);
+    for (uint32_t o = 0; o < info->output_count; o++) {
+        produced[n][o] = graft_node_output(graph, node, o);
+        use_count[produced[n][o]] = 0;
+    }
+    return node;
+}
+
+/* Gives the outputs of target node n that replace matched values the ids of those values. */
+static void take_over_outputs(graft_graph *graph, const graft_rule *rule, const graft_index *old,
+                              uint32_t n, graft_index produced[][GRAFT_MAX_OUTPUTS],
+                              graft_index *replacement)
+{
+    for (uint32_t i = 0; i < rule->output_count; i++) {
+        graft_operand x = rule->target.outputs[i];
+        if (!GRAFT_OPERAND_IS_NODE(x) || GRAFT_OPERAND_NODE_OF(x) != n) {
+            continue;
+        }
+        graft_index *value = &produced[n][GRAFT_OPERAND_SLOT_OF(x)];
+        bool taken = false; /* An earlier output of the rule is the same target value. */
+        for (uint32_t j = 0; j < i; j++) {
+            taken = taken || rule->target.outputs[j] == x;
+        }
+        if (!taken) {
+            swap_producers(graph, old[i], *value);
+            graft_index spare = *value;
+            *value = old[i];
+            replacement[i] = spare;
+        }
+    }
+}
+
+/* Lets const-ness flow from changed values to their readers. */
+static void refresh_const(graft_graph *graph)
+{
+    bool changed = true;
+    while (changed) {
+        changed = false;
+        for (graft_index n = 0; n < graph->node_end; n++) {
+            graft_node *node = &graph->nodes[n];
+            if (node->op == GRAFT_OP_NONE || node->op == GRAFT_OP_OPAQUE || node->is_const) {
+                continue;
+            }
+            bool is_const = true;
+            for (uint32_t i = 0; i < node->input_count; i++) {
+                is_const = is_const && graph->values[graft_node_input(graph, n, i)].is_const;
+            }
+            for (uint32_t i = 0; is_const && i < node->output_count; i++) {
+                graph->values[graft_node_output(graph, n, i)].is_const = true;
+            }
+            node->is_const = is_const;
+            changed = changed || is_const;
+        }
+    }
+}
+
+/* Everything has been decided: replaces the match. */
+static void replace_match(graft_graph *graph, const graft_rule *rule, const graft_match *match,
+                          const graft_plan *plan, graft_apply_scratch *scratch,
+                          graft_effect *effect)
+{
+    graft_index produced[GRAFT_RULE_MAX_NODES][GRAFT_MAX_OUTPUTS];
+    graft_index old[GRAFT_RULE_MAX_OUTPUTS];
+    graft_index dead[GRAFT_RULE_MAX_OUTPUTS];
+    bool became_const = false;
+    for (uint32_t i = 0; i < rule->output_count; i++) {
+        old[i] = matched_output(graph, rule, match, i);
+        dead[i] = old[i];
+    }
+    for (uint32_t n = 0; n < rule->target.node_count; n++) {
+        effect->created[n] = create_node(graph, rule, match, plan, n, produced, scratch->use_count);
+        take_over_outputs(graph, rule, old, n, produced, dead);
+    }
+    graft_index depth = 0;
+    for (uint32_t i = 0; i < rule->output_count; i++) {
+        graft_operand x = rule->target.outputs[i];
+        if (dead[i] == old[i]) { /* A variable, or a value that another output has taken. */
+            graft_index to = GRAFT_OPERAND_IS_NODE(x)
+                                 ? produced[GRAFT_OPERAND_NODE_OF(x)][GRAFT_OPERAND_SLOT_OF(x)]
+                                 : match->vars[x];
+            graft_graph_redirect(graph, old[i], to);
+            scratch->use_count[to] += scratch->use_count[old[i]];
+            scratch->use_count[old[i]] = 0;
+            became_const = became_const || graph->values[to].is_const;
+        } else {
+            scratch->use_count[dead[i]] = 0;
+            became_const = became_const || graph->values[old[i]].is_const;
+        }
+        scratch->pending[depth++] = dead[i];
+    }
+    remove_unused_values(graph, scratch->use_count, scratch->pending, depth);
+    if (became_const) {
+        refresh_const(graph);
+    }
+}
+
+graft_status graft_apply(graft_graph *graph, const graft_rule *rule, const graft_match *match,
+                         const graft_order *order, const graft_apply_options *options,
+                         void *scratch, graft_effect *effect)
+{
+    graft_carver carver = {align_buffer(scratch), 0};
+    graft_apply_scratch parts;
+    graft_plan plan;
+    graft_effect unused;
+    carve_scratch(&carver, &graph->limits, &parts);
+    graft_status status = decide(graph, rule, match, order, options, &parts, &plan);
+    if (status != GRAFT_OK) {
+        return status;
+    }
+    copy_bytes(parts.use_count, order->use_count, graph->value_end * sizeof(graft_index));
+    effect = effect != NULL ? effect : &unused;
+    zero_bytes(effect, sizeof *effect);
+    effect->weight_bytes = count_weight_bytes(rule, &plan);
+    effect->created_count = rule->target.node_count;
+    effect->replaced_count = rule->source.node_count;
+    replace_match(graph, rule, match, &plan, &parts, effect);
+    return GRAFT_OK;
+}
+
+#endif

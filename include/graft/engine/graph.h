@@ -1,0 +1,488 @@
+/* graph.h - the graph in caller-owned memory: building, editing, dead code.
+ *
+ * Three tables (nodes, values, edges) and the list of outputs lie behind one another in the
+ * caller's buffer. A node's inputs and outputs are value ids in one run of `edges`, inputs first;
+ * runs of removed nodes are closed by compaction when the table is full. */
+#ifndef GRAFT_ENGINE_GRAPH_H
+#define GRAFT_ENGINE_GRAPH_H
+
+/* Carves aligned arrays from a caller's buffer; `base` NULL only counts. */
+typedef struct graft_carver {
+    unsigned char *base;
+    size_t used;
+} graft_carver;
+
+static void *carve(graft_carver *carver, size_t count, size_t element_bytes)
+{
+    size_t start = (carver->used + 7u) & ~(size_t)7u;
+    carver->used = start + count * element_bytes;
+    return carver->base != NULL ? carver->base + start : NULL;
+}
+
+/* Where an 8-byte boundary lies in a buffer of any alignment. */
+static unsigned char *align_buffer(void *memory)
+{
+    unsigned char *bytes = (unsigned char *)memory;
+    return bytes + ((8u - ((uintptr_t)bytes & 7u)) & 7u);
+}
+
+static void copy_bytes(void *to, const void *from, size_t bytes)
+{
+    unsigned char *t = (unsigned char *)to;
+    const unsigned char *f = (const unsigned char *)from;
+    for (size_t i = 0; i < bytes; i++) {
+        t[i] = f[i];
+    }
+}
+
+static void zero_bytes(void *to, size_t bytes)
+{
+    unsigned char *t = (unsigned char *)to;
+    for (size_t i = 0; i < bytes; i++) {
+        t[i] = 0;
+    }
+}
+
+static void carve_graph(graft_carver *carver, const graft_limits *limits, graft_graph *graph)
+{
+    graph->nodes = (graft_node *)carve(carver, limits->nodes, sizeof(graft_node));
+    graph->values = (graft_value *)carve(carver, limits->values, sizeof(graft_value));
+    graph->edges = (graft_index *)carve(carver, limits->edges, sizeof(graft_index));
+    graph->outputs = (graft_index *)carve(carver, limits->outputs, sizeof(graft_index));
+}
+
+size_t graft_graph_bytes(const graft_limits *limits)
+{
+    graft_carver carver = {NULL, 0};
+    graft_graph graph;
+    carve_graph(&carver, limits, &graph);
+    return carver.used + 7u;
+}
+
+graft_status graft_graph_init(graft_graph *graph, const graft_limits *limits, void *memory,
+                              size_t memory_bytes)
+{
+    if (memory == NULL || memory_bytes < graft_graph_bytes(limits)) {
+        return GRAFT_NO_MEMORY;
+    }
+    graft_carver carver = {align_buffer(memory), 0};
+    zero_bytes(graph, sizeof *graph);
+    graph->limits = *limits;
+    carve_graph(&carver, limits, graph);
+    return GRAFT_OK;
+}
+
+void graft_graph_clear(graft_graph *graph)
+{
+    graph->node_end = 0;
+    graph->value_end = 0;
+    graph->edge_end = 0;
+    graph->output_count = 0;
+}
+
+graft_status graft_graph_copy(graft_graph *to, const graft_graph *from)
+{
+    if (to->limits.nodes < from->node_end || to->limits.values < from->value_end ||
+        to->limits.edges < from->edge_end || to->limits.outputs < from->output_count) {
+        return GRAFT_CAPACITY;
+    }
+    copy_bytes(to->nodes, from->nodes, from->node_end * sizeof(graft_node));
+    copy_bytes(to->values, from->values, from->value_end * sizeof(graft_value));
+    copy_bytes(to->edges, from->edges, from->edge_end * sizeof(graft_index));
+    copy_bytes(to->outputs, from->outputs, from->output_count * sizeof(graft_index));
+    to->node_end = from->node_end;
+    to->value_end = from->value_end;
+    to->edge_end = from->edge_end;
+    to->output_count = from->output_count;
+    return GRAFT_OK;
+}
+
+/* ---------------------------------------------------------------- reading */
+
+graft_index graft_node_input(const graft_graph *graph, graft_index node, uint32_t k)
+{
+    return graph->edges[graph->nodes[node].first_edge + k];
+}
+
+graft_index graft_node_output(const graft_graph *graph, graft_index node, uint32_t k)
+{
+    const graft_node *n = &graph->nodes[node];
+    return graph->edges[n->first_edge + n->input_count + k];
+}
+
+graft_index graft_graph_node_count(const graft_graph *graph)
+{
+    graft_index count = 0;
+    for (graft_index n = 0; n < graph->node_end; n++) {
+        count += graph->nodes[n].op != GRAFT_OP_NONE;
+    }
+    return count;
+}
+
+graft_index graft_graph_active_count(const graft_graph *graph)
+{
+    graft_index count = 0;
+    for (graft_index n = 0; n < graph->node_end; n++) {
+        count += graph->nodes[n].op != GRAFT_OP_NONE && !graph->nodes[n].is_const;
+    }
+    return count;
+}
+
+/* ------------------------------------------------------------- free slots */
+
+/* The first free node slot, or GRAFT_NONE. The table's end moves in claim_node. */
+static graft_index find_free_node(const graft_graph *graph)
+{
+    for (graft_index n = 0; n < graph->node_end; n++) {
+        if (graph->nodes[n].op == GRAFT_OP_NONE) {
+            return n;
+        }
+    }
+    return graph->node_end < graph->limits.nodes ? graph->node_end : GRAFT_NONE;
+}
+
+static graft_index find_free_value(const graft_graph *graph)
+{
+    for (graft_index v = 0; v < graph->value_end; v++) {
+        if (graph->values[v].kind == GRAFT_VALUE_FREE) {
+            return v;
+        }
+    }
+    return graph->value_end < graph->limits.values ? graph->value_end : GRAFT_NONE;
+}
+
+static graft_index count_free_nodes(const graft_graph *graph)
+{
+    return graph->limits.nodes - graft_graph_node_count(graph);
+}
+
+static graft_index count_free_values(const graft_graph *graph)
+{
+    graft_index used = 0;
+    for (graft_index v = 0; v < graph->value_end; v++) {
+        used += graph->values[v].kind != GRAFT_VALUE_FREE;
+    }
+    return graph->limits.values - used;
+}
+
+static graft_index count_free_edges(const graft_graph *graph)
+{
+    graft_index used = 0;
+    for (graft_index n = 0; n < graph->node_end; n++) {
+        if (graph->nodes[n].op != GRAFT_OP_NONE) {
+            used += (graft_index)graph->nodes[n].input_count + graph->nodes[n].output_count;
+        }
+    }
+    return graph->limits.edges - used;
+}
+
+/* Closes the gaps in `edges`: repeatedly moves the run with the smallest start past the end of what
+ * is packed. Quadratic in nodes, but only run when the table is full. */
+static void compact_edges(graft_graph *graph)
+{
+    graft_index packed = 0;
+    graft_index floor = 0;
+    for (;;) {
+        graft_index best = GRAFT_NONE;
+        for (graft_index n = 0; n < graph->node_end; n++) {
+            const graft_node *node = &graph->nodes[n];
+            if (node->op != GRAFT_OP_NONE && node->input_count + node->output_count > 0 &&
+                node->first_edge >= floor &&
+                (best == GRAFT_NONE || node->first_edge < graph->nodes[best].first_edge)) {
+                best = n;
+            }
+        }
+        if (best == GRAFT_NONE) {
+            break;
+        }
+        graft_node *node = &graph->nodes[best];
+        graft_index size = (graft_index)node->input_count + node->output_count;
+        floor = node->first_edge + size;
+        for (graft_index i = 0; i < size; i++) {
+            graph->edges[packed + i] = graph->edges[node->first_edge + i];
+        }
+        node->first_edge = packed;
+        packed += size;
+    }
+    graph->edge_end = packed;
+}
+
+/* ---------------------------------------------------------------- building */
+
+static graft_status add_source_value(graft_graph *graph, const graft_shape *shape,
+                                     graft_index source, graft_value_kind kind, graft_index *value)
+{
+    graft_index v = find_free_value(graph);
+    if (v == GRAFT_NONE) {
+        return GRAFT_CAPACITY;
+    }
+    graft_value *slot = &graph->values[v];
+    slot->shape = *shape;
+    slot->node = GRAFT_NONE;
+    slot->source = source;
+    slot->slot = 0;
+    slot->kind = (uint8_t)kind;
+    slot->is_const = kind == GRAFT_VALUE_WEIGHT;
+    if (v == graph->value_end) {
+        graph->value_end++;
+    }
+    *value = v;
+    return GRAFT_OK;
+}
+
+graft_status graft_graph_add_input(graft_graph *graph, const graft_shape *shape, graft_index source,
+                                   graft_index *value)
+{
+    return add_source_value(graph, shape, source, GRAFT_VALUE_INPUT, value);
+}
+
+graft_status graft_graph_add_weight(graft_graph *graph, const graft_shape *shape,
+                                    graft_index source, graft_index *value)
+{
+    return add_source_value(graph, shape, source, GRAFT_VALUE_WEIGHT, value);
+}
+
+static bool value_exists(const graft_graph *graph, graft_index value)
+{
+    return value < graph->value_end && graph->values[value].kind != GRAFT_VALUE_FREE;
+}
+
+static bool fits_new_node(graft_graph *graph, graft_index inputs, graft_index outputs)
+{
+    if (find_free_node(graph) == GRAFT_NONE || count_free_values(graph) < outputs ||
+        count_free_edges(graph) < inputs + outputs) {
+        return false;
+    }
+    if (graph->limits.edges - graph->edge_end < inputs + outputs) {
+        compact_edges(graph);
+    }
+    return true;
+}
+
+/* Fills a node whose place has been checked with fits_new_node; creates its output values. */
+static graft_index place_node(graft_graph *graph, uint32_t op, const graft_index *inputs,
+                              uint16_t input_count, const graft_shape *shapes,
+                              uint16_t output_count)
+{
+    graft_index n = find_free_node(graph);
+    graft_node *node = &graph->nodes[n];
+    zero_bytes(node, sizeof *node);
+    node->op = (uint8_t)op;
+    node->input_count = input_count;
+    node->output_count = output_count;
+    node->first_edge = graph->edge_end;
+    node->source = GRAFT_NONE;
+    node->is_const = op != GRAFT_OP_OPAQUE;
+    if (n == graph->node_end) {
+        graph->node_end++;
+    }
+    for (uint32_t i = 0; i < input_count; i++) {
+        graph->edges[graph->edge_end++] = inputs[i];
+        node->is_const = node->is_const && graph->values[inputs[i]].is_const;
+    }
+    for (uint32_t i = 0; i < output_count; i++) {
+        graft_index v = GRAFT_NONE;
+        /* Cannot fail: fits_new_node counted the free values. */
+        (void)add_source_value(graph, &shapes[i], GRAFT_NONE, GRAFT_VALUE_COMPUTED, &v);
+        graph->values[v].node = n;
+        graph->values[v].slot = (uint16_t)i;
+        graph->values[v].is_const = node->is_const;
+        graph->edges[graph->edge_end++] = v;
+    }
+    return n;
+}
+
+graft_status graft_graph_add_node(graft_graph *graph, uint32_t op, const int32_t *attrs,
+                                  const graft_index *inputs, graft_index source, graft_index *node)
+{
+    const graft_op_info *info = graft_op(op);
+    if (info == NULL) {
+        return GRAFT_BAD_INPUT;
+    }
+    graft_shape in[GRAFT_MAX_INPUTS];
+    graft_shape out[GRAFT_MAX_OUTPUTS];
+    int32_t all_attrs[GRAFT_MAX_ATTRS] = {0};
+    for (uint32_t i = 0; i < info->attr_count; i++) {
+        all_attrs[i] = attrs[i];
+    }
+    for (uint32_t i = 0; i < info->input_count; i++) {
+        if (!value_exists(graph, inputs[i])) {
+            return GRAFT_BAD_INPUT;
+        }
+        in[i] = graph->values[inputs[i]].shape;
+    }
+    graft_status status = graft_infer_shapes(op, all_attrs, in, out);
+    if (status != GRAFT_OK) {
+        return status;
+    }
+    if (!fits_new_node(graph, info->input_count, info->output_count)) {
+        return GRAFT_CAPACITY;
+    }
+    graft_index n = place_node(graph, op, inputs, info->input_count, out, info->output_count);
+    copy_bytes(graph->nodes[n].attrs, all_attrs, sizeof all_attrs);
+    graph->nodes[n].source = source;
+    *node = n;
+    return GRAFT_OK;
+}
+
+graft_status graft_graph_add_opaque(graft_graph *graph, graft_index source,
+                                    const graft_index *inputs, uint16_t input_count,
+                                    const graft_shape *output_shapes, uint16_t output_count,
+                                    graft_index *node)
+{
+    for (uint32_t i = 0; i < input_count; i++) {
+        if (inputs[i] != GRAFT_NONE && !value_exists(graph, inputs[i])) {
+            return GRAFT_BAD_INPUT;
+        }
+    }
+    if (!fits_new_node(graph, input_count, output_count)) {
+        return GRAFT_CAPACITY;
+    }
+    graft_index n =
+        place_node(graph, GRAFT_OP_OPAQUE, inputs, input_count, output_shapes, output_count);
+    graph->nodes[n].source = source;
+    *node = n;
+    return GRAFT_OK;
+}
+
+graft_status graft_graph_add_output(graft_graph *graph, graft_index value)
+{
+    if (!value_exists(graph, value)) {
+        return GRAFT_BAD_INPUT;
+    }
+    if (graph->output_count == graph->limits.outputs) {
+        return GRAFT_CAPACITY;
+    }
+    graph->outputs[graph->output_count++] = value;
+    return GRAFT_OK;
+}
+
+/* ----------------------------------------------------------------- editing */
+
+void graft_graph_redirect(graft_graph *graph, graft_index from, graft_index to)
+{
+    for (graft_index n = 0; n < graph->node_end; n++) {
+        const graft_node *node = &graph->nodes[n];
+        for (uint32_t i = 0; node->op != GRAFT_OP_NONE && i < node->input_count; i++) {
+            if (graph->edges[node->first_edge + i] == from) {
+                graph->edges[node->first_edge + i] = to;
+            }
+        }
+    }
+    for (graft_index i = 0; i < graph->output_count; i++) {
+        if (graph->outputs[i] == from) {
+            graph->outputs[i] = to;
+        }
+    }
+}
+
+static bool value_used(const graft_graph *graph, graft_index value)
+{
+    for (graft_index n = 0; n < graph->node_end; n++) {
+        const graft_node *node = &graph->nodes[n];
+        for (uint32_t i = 0; node->op != GRAFT_OP_NONE && i < node->input_count; i++) {
+            if (graph->edges[node->first_edge + i] == value) {
+                return true;
+            }
+        }
+    }
+    for (graft_index i = 0; i < graph->output_count; i++) {
+        if (graph->outputs[i] == value) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool node_used(const graft_graph *graph, graft_index node)
+{
+    for (uint32_t i = 0; i < graph->nodes[node].output_count; i++) {
+        if (value_used(graph, graft_node_output(graph, node, i))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void free_node(graft_graph *graph, graft_index node)
+{
+    for (uint32_t i = 0; i < graph->nodes[node].output_count; i++) {
+        graph->values[graft_node_output(graph, node, i)].kind = GRAFT_VALUE_FREE;
+    }
+    graph->nodes[node].op = GRAFT_OP_NONE;
+}
+
+/* Lowers the ends of the tables past free slots, so that loops stay short. */
+static void trim_tables(graft_graph *graph)
+{
+    while (graph->node_end > 0 && graph->nodes[graph->node_end - 1].op == GRAFT_OP_NONE) {
+        graph->node_end--;
+    }
+    while (graph->value_end > 0 && graph->values[graph->value_end - 1].kind == GRAFT_VALUE_FREE) {
+        graph->value_end--;
+    }
+}
+
+/* Takes one use from each input of a node that is being removed; values that nothing reads any more
+ * go onto the stack `pending`. A value gets there once, so one entry per value is enough room. */
+static graft_index drop_inputs(graft_graph *graph, graft_index node, graft_index *use_count,
+                               graft_index *pending, graft_index depth)
+{
+    for (uint32_t i = 0; i < graph->nodes[node].input_count; i++) {
+        graft_index v = graft_node_input(graph, node, i);
+        if (v != GRAFT_NONE && --use_count[v] == 0) {
+            pending[depth++] = v;
+        }
+    }
+    return depth;
+}
+
+static bool outputs_unused(const graft_graph *graph, graft_index node, const graft_index *use_count)
+{
+    for (uint32_t i = 0; i < graph->nodes[node].output_count; i++) {
+        if (use_count[graft_node_output(graph, node, i)] != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Removes what kept alive the `depth` values on the stack, none of which is read any more. */
+static void remove_unused_values(graft_graph *graph, graft_index *use_count, graft_index *pending,
+                                 graft_index depth)
+{
+    while (depth > 0) {
+        graft_value *value = &graph->values[pending[--depth]];
+        if (value->kind == GRAFT_VALUE_WEIGHT) {
+            value->kind = GRAFT_VALUE_FREE;
+        } else if (value->kind == GRAFT_VALUE_COMPUTED &&
+                   outputs_unused(graph, value->node, use_count)) {
+            graft_index node = value->node;
+            depth = drop_inputs(graph, node, use_count, pending, depth);
+            free_node(graph, node);
+        }
+    }
+    trim_tables(graph);
+}
+
+void graft_graph_remove_dead(graft_graph *graph)
+{
+    bool changed = true;
+    while (changed) {
+        changed = false;
+        for (graft_index n = 0; n < graph->node_end; n++) {
+            if (graph->nodes[n].op != GRAFT_OP_NONE && !node_used(graph, n)) {
+                free_node(graph, n);
+                changed = true;
+            }
+        }
+    }
+    for (graft_index v = 0; v < graph->value_end; v++) {
+        if (graph->values[v].kind == GRAFT_VALUE_WEIGHT && !value_used(graph, v)) {
+            graph->values[v].kind = GRAFT_VALUE_FREE;
+        }
+    }
+    trim_tables(graph);
+}
+
+#endif

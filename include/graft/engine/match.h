@@ -1,0 +1,259 @@
+/* match.h - enumerating the places where a rule's source pattern fits.
+ *
+ * Backtracking over the pattern's nodes in order, without recursion. An alternative of a pattern
+ * node is (candidate, swap): the candidate is a graph node, swap exchanges the first two operands
+ * of a commutative operator. A node that an earlier one reads has a single candidate, the producer
+ * of that value; a further root takes its candidates from the readers of an operand that is already
+ * bound, or else from all nodes. What is bound is kept as bit masks, one set per level, so that
+ * going back is restoring masks. */
+#ifndef GRAFT_ENGINE_MATCH_H
+#define GRAFT_ENGINE_MATCH_H
+
+typedef enum graft_attempt {
+    GRAFT_ATTEMPT_BOUND,
+    GRAFT_ATTEMPT_FAILED,   /* This alternative does not fit. */
+    GRAFT_ATTEMPT_EXHAUSTED /* There are no further alternatives. */
+} graft_attempt;
+
+void graft_matcher_start(graft_matcher *matcher, const graft_rule *rule, const graft_graph *graph,
+                         const graft_order *order, graft_index anchor)
+{
+    zero_bytes(matcher, sizeof *matcher);
+    matcher->rule = rule;
+    matcher->graph = graph;
+    matcher->order = order;
+    matcher->anchor = anchor;
+}
+
+/* The masks of level + 1 start as those of level; binding adds to them. */
+static graft_bound *bound_after(graft_matcher *matcher, uint32_t level)
+{
+    return &matcher->bound[level + 1];
+}
+
+static bool bind_slot(graft_matcher *matcher, uint32_t level, const graft_term *term, int32_t value)
+{
+    if (term->kind == GRAFT_TERM_CONST) {
+        return term->value == value;
+    }
+    graft_bound *bound = bound_after(matcher, level);
+    uint64_t bit = UINT64_C(1) << term->value;
+    if ((bound->slots & bit) != 0) {
+        return matcher->match.slots[term->value] == value;
+    }
+    bound->slots |= bit;
+    matcher->match.slots[term->value] = value;
+    return true;
+}
+
+static bool bind_operand(graft_matcher *matcher, uint32_t level, graft_operand operand,
+                         graft_index value)
+{
+    graft_bound *bound = bound_after(matcher, level);
+    if (!GRAFT_OPERAND_IS_NODE(operand)) {
+        uint32_t bit = 1u << operand;
+        if ((bound->vars & bit) != 0) {
+            return matcher->match.vars[operand] == value;
+        }
+        bound->vars |= bit;
+        matcher->match.vars[operand] = value;
+        return true;
+    }
+    const graft_value *v = &matcher->graph->values[value];
+    uint32_t node = GRAFT_OPERAND_NODE_OF(operand);
+    if (v->kind != GRAFT_VALUE_COMPUTED || v->slot != GRAFT_OPERAND_SLOT_OF(operand)) {
+        return false;
+    }
+    if ((bound->nodes >> node & 1u) != 0) {
+        return matcher->match.nodes[node] == v->node;
+    }
+    bound->nodes |= 1u << node;
+    matcher->match.nodes[node] = v->node;
+    return true;
+}
+
+static bool bind_node(graft_matcher *matcher, uint32_t level, graft_index n, bool swap)
+{
+    const graft_pattern_node *pattern = &matcher->rule->source.nodes[level];
+    const graft_node *node = &matcher->graph->nodes[n];
+    if (node->op != pattern->op) {
+        return false;
+    }
+    const graft_op_info *info = graft_op(pattern->op);
+    const graft_index *inputs = &matcher->graph->edges[node->first_edge];
+    if (swap && inputs[0] == inputs[1]) {
+        return false; /* The unswapped alternative is the same match. */
+    }
+    matcher->bound[level + 1] = matcher->bound[level];
+    bound_after(matcher, level)->nodes |= 1u << level;
+    matcher->match.nodes[level] = n;
+    for (uint32_t i = 0; i < info->attr_count; i++) {
+        if (!bind_slot(matcher, level, &pattern->attrs[i], node->attrs[i])) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < info->input_count; i++) {
+        uint32_t from = swap && i < 2 ? 1u - i : i;
+        if (!bind_operand(matcher, level, pattern->inputs[i], inputs[from])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The graph value of an operand that is bound at `level`, or GRAFT_NONE. */
+static graft_index bound_value(const graft_matcher *matcher, uint32_t level, graft_operand operand)
+{
+    const graft_bound *bound = &matcher->bound[level];
+    if (!GRAFT_OPERAND_IS_NODE(operand)) {
+        return (bound->vars >> operand & 1u) != 0 ? matcher->match.vars[operand] : GRAFT_NONE;
+    }
+    uint32_t node = GRAFT_OPERAND_NODE_OF(operand);
+    return (bound->nodes >> node & 1u) != 0
+               ? graft_node_output(matcher->graph, matcher->match.nodes[node],
+                                   GRAFT_OPERAND_SLOT_OF(operand))
+               : GRAFT_NONE;
+}
+
+/* Candidate k of a root that no earlier node reads; GRAFT_NONE behind the last one. */
+static graft_index find_root(const graft_matcher *matcher, uint32_t level, uint32_t k)
+{
+    const graft_order *order = matcher->order;
+    const graft_pattern_node *pattern = &matcher->rule->source.nodes[level];
+    for (uint32_t i = 0; i < graft_op(pattern->op)->input_count; i++) {
+        graft_index value = bound_value(matcher, level, pattern->inputs[i]);
+        if (value != GRAFT_NONE) {
+            graft_index use = order->use_first[value] + k;
+            return use < order->use_first[value + 1] ? order->uses[use] : GRAFT_NONE;
+        }
+    }
+    return k < order->count ? order->order[k] : GRAFT_NONE;
+}
+
+static graft_attempt try_alternative(graft_matcher *matcher, uint32_t level, uint32_t alternative)
+{
+    const graft_pattern_node *pattern = &matcher->rule->source.nodes[level];
+    bool commutes = (graft_op(pattern->op)->flags & GRAFT_FLAG_COMMUTES) != 0;
+    bool swap = commutes && (alternative & 1u) != 0;
+    uint32_t k = commutes ? alternative >> 1 : alternative;
+    graft_index n = GRAFT_NONE;
+    if (level == 0) {
+        n = k == 0 ? matcher->anchor : GRAFT_NONE;
+    } else if ((matcher->bound[level].nodes >> level & 1u) != 0) {
+        n = k == 0 ? matcher->match.nodes[level] : GRAFT_NONE;
+    } else {
+        n = find_root(matcher, level, k);
+        graft_index before = k > 0 ? find_root(matcher, level, k - 1) : GRAFT_NONE;
+        if (n != GRAFT_NONE && n == before) {
+            return GRAFT_ATTEMPT_FAILED; /* It reads the value twice: tried already. */
+        }
+    }
+    if (n == GRAFT_NONE) {
+        return GRAFT_ATTEMPT_EXHAUSTED;
+    }
+    return bind_node(matcher, level, n, swap) ? GRAFT_ATTEMPT_BOUND : GRAFT_ATTEMPT_FAILED;
+}
+
+/* Readings of an output of source node `node` inside the pattern. */
+static uint32_t count_inner_uses(const graft_rule *rule, uint32_t node, uint32_t slot)
+{
+    uint32_t count = 0;
+    for (uint32_t n = 0; n < rule->source.node_count; n++) {
+        const graft_pattern_node *pattern = &rule->source.nodes[n];
+        for (uint32_t i = 0; i < graft_op(pattern->op)->input_count; i++) {
+            count += pattern->inputs[i] == GRAFT_OPERAND_NODE(node, slot) ? 1u : 0u;
+        }
+    }
+    return count;
+}
+
+static bool is_rule_output(const graft_rule *rule, graft_operand operand)
+{
+    for (uint32_t i = 0; i < rule->output_count; i++) {
+        if (rule->source.outputs[i] == operand) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Pattern nodes are distinct graph nodes, what they pass among themselves is read by no other, and
+ * what they give to others is not const. */
+static bool match_is_closed(const graft_matcher *matcher)
+{
+    const graft_rule *rule = matcher->rule;
+    for (uint32_t n = 0; n < rule->source.node_count; n++) {
+        graft_index node = matcher->match.nodes[n];
+        for (uint32_t m = 0; m < n; m++) {
+            if (matcher->match.nodes[m] == node) {
+                return false;
+            }
+        }
+        for (uint32_t o = 0; o < graft_op(rule->source.nodes[n].op)->output_count; o++) {
+            graft_index value = graft_node_output(matcher->graph, node, o);
+            if (is_rule_output(rule, GRAFT_OPERAND_NODE(n, o))
+                    ? matcher->graph->values[value].is_const
+                    : matcher->order->use_count[value] != count_inner_uses(rule, n, o)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* Shapes and constness of the bound variables, as the byte code wants them. */
+static void describe_vars(const graft_rule *rule, const graft_graph *graph,
+                          const graft_match *match, const graft_shape **shapes, bool *is_const)
+{
+    for (uint32_t v = 0; v < rule->var_count; v++) {
+        shapes[v] = &graph->values[match->vars[v]].shape;
+        is_const[v] = graph->values[match->vars[v]].is_const;
+    }
+}
+
+static bool condition_holds(const graft_matcher *matcher)
+{
+    const graft_rule *rule = matcher->rule;
+    if (rule->condition == 255) {
+        return true;
+    }
+    const graft_shape *shapes[GRAFT_RULE_MAX_VARS];
+    bool is_const[GRAFT_RULE_MAX_VARS];
+    int64_t result = 0;
+    describe_vars(rule, matcher->graph, &matcher->match, shapes, is_const);
+    return graft_code_run(rule, rule->condition, shapes, is_const, matcher->match.slots, &result) &&
+           result != 0;
+}
+
+bool graft_matcher_next(graft_matcher *matcher, graft_match *match)
+{
+    if (matcher->graph->nodes[matcher->anchor].is_const) {
+        return false;
+    }
+    uint32_t last = matcher->rule->source.node_count - 1u;
+    uint32_t level = matcher->started ? last : 0;
+    matcher->started = true;
+    for (;;) {
+        switch (try_alternative(matcher, level, matcher->choice[level]++)) {
+        case GRAFT_ATTEMPT_BOUND:
+            if (level < last) {
+                matcher->choice[++level] = 0;
+            } else if (match_is_closed(matcher) && condition_holds(matcher)) {
+                *match = matcher->match;
+                return true;
+            }
+            break;
+        case GRAFT_ATTEMPT_FAILED:
+            break;
+        case GRAFT_ATTEMPT_EXHAUSTED:
+            if (level == 0) {
+                matcher->choice[0]--; /* Stay exhausted however often this is called. */
+                return false;
+            }
+            level--;
+            break;
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,283 @@
+/* order.h - topological order, uses and the graph's hash: derived, never stored in the graph. */
+#ifndef GRAFT_ENGINE_ORDER_H
+#define GRAFT_ENGINE_ORDER_H
+
+/* A binary heap of node ids, smallest first: nodes whose producers are all placed. */
+typedef struct graft_heap {
+    graft_index *items;
+    graft_index count;
+} graft_heap;
+
+static void heap_push(graft_heap *heap, graft_index item)
+{
+    graft_index i = heap->count++;
+    while (i > 0 && heap->items[(i - 1) / 2] > item) {
+        heap->items[i] = heap->items[(i - 1) / 2];
+        i = (i - 1) / 2;
+    }
+    heap->items[i] = item;
+}
+
+static graft_index heap_pop(graft_heap *heap)
+{
+    graft_index top = heap->items[0];
+    graft_index item = heap->items[--heap->count];
+    graft_index i = 0;
+    for (;;) {
+        graft_index child = 2 * i + 1;
+        if (child >= heap->count) {
+            break;
+        }
+        if (child + 1 < heap->count && heap->items[child + 1] < heap->items[child]) {
+            child++;
+        }
+        if (heap->items[child] >= item) {
+            break;
+        }
+        heap->items[i] = heap->items[child];
+        i = child;
+    }
+    heap->items[i] = item;
+    return top;
+}
+
+static graft_index *carve_order(graft_carver *carver, const graft_limits *limits,
+                                graft_order *order)
+{
+    order->order = (graft_index *)carve(carver, limits->nodes, sizeof(graft_index));
+    order->position = (graft_index *)carve(carver, limits->nodes, sizeof(graft_index));
+    order->use_first =
+        (graft_index *)carve(carver, (size_t)limits->values + 1, sizeof(graft_index));
+    order->uses = (graft_index *)carve(carver, limits->edges, sizeof(graft_index));
+    order->use_count = (graft_index *)carve(carver, limits->values, sizeof(graft_index));
+    return (graft_index *)carve(carver, limits->nodes, sizeof(graft_index));
+}
+
+size_t graft_order_bytes(const graft_limits *limits)
+{
+    graft_carver carver = {NULL, 0};
+    graft_order order;
+    (void)carve_order(&carver, limits, &order);
+    return carver.used + 7u;
+}
+
+/* Counts readings by nodes into use_count and turns them into starts of runs in use_first. */
+static void count_uses(graft_order *order, const graft_graph *graph)
+{
+    for (graft_index v = 0; v < graph->value_end; v++) {
+        order->use_count[v] = 0;
+    }
+    for (graft_index n = 0; n < graph->node_end; n++) {
+        const graft_node *node = &graph->nodes[n];
+        for (uint32_t i = 0; node->op != GRAFT_OP_NONE && i < node->input_count; i++) {
+            graft_index v = graph->edges[node->first_edge + i];
+            if (v != GRAFT_NONE) {
+                order->use_count[v]++;
+            }
+        }
+    }
+    graft_index start = 0;
+    for (graft_index v = 0; v < graph->value_end; v++) {
+        order->use_first[v] = start;
+        start += order->use_count[v];
+    }
+    order->use_first[graph->value_end] = start;
+}
+
+/* Fills `uses`; use_first[v] serves as the writing place of v and is moved back afterwards. */
+static void list_uses(graft_order *order, const graft_graph *graph)
+{
+    for (graft_index n = 0; n < graph->node_end; n++) {
+        const graft_node *node = &graph->nodes[n];
+        for (uint32_t i = 0; node->op != GRAFT_OP_NONE && i < node->input_count; i++) {
+            graft_index v = graph->edges[node->first_edge + i];
+            if (v != GRAFT_NONE) {
+                order->uses[order->use_first[v]++] = n;
+            }
+        }
+    }
+    for (graft_index v = 0; v < graph->value_end; v++) {
+        order->use_first[v] -= order->use_count[v];
+    }
+    for (graft_index i = 0; i < graph->output_count; i++) {
+        order->use_count[graph->outputs[i]]++;
+    }
+}
+
+/* Readings of node `n` that wait for a producer: its computed inputs. */
+static graft_index count_waiting(const graft_graph *graph, graft_index n)
+{
+    graft_index waiting = 0;
+    for (uint32_t i = 0; i < graph->nodes[n].input_count; i++) {
+        graft_index v = graft_node_input(graph, n, i);
+        waiting += v != GRAFT_NONE && graph->values[v].kind == GRAFT_VALUE_COMPUTED;
+    }
+    return waiting;
+}
+
+/* Kahn's algorithm; until a node is placed its `position` counts the readings it waits for. */
+static void place_nodes(graft_order *order, const graft_graph *graph, graft_heap *ready)
+{
+    for (graft_index n = 0; n < graph->node_end; n++) {
+        order->position[n] = GRAFT_NONE;
+        if (graph->nodes[n].op != GRAFT_OP_NONE) {
+            order->position[n] = count_waiting(graph, n);
+            if (order->position[n] == 0) {
+                heap_push(ready, n);
+            }
+        }
+    }
+    order->count = 0;
+    while (ready->count > 0) {
+        graft_index n = heap_pop(ready);
+        order->position[n] = order->count;
+        order->order[order->count++] = n;
+        for (uint32_t i = 0; i < graph->nodes[n].output_count; i++) {
+            graft_index v = graft_node_output(graph, n, i);
+            for (graft_index u = order->use_first[v]; u < order->use_first[v + 1]; u++) {
+                if (--order->position[order->uses[u]] == 0) {
+                    heap_push(ready, order->uses[u]);
+                }
+            }
+        }
+    }
+}
+
+graft_status graft_order_build(graft_order *order, const graft_graph *graph, void *memory,
+                               size_t memory_bytes)
+{
+    if (memory == NULL || memory_bytes < graft_order_bytes(&graph->limits)) {
+        return GRAFT_NO_MEMORY;
+    }
+    graft_carver carver = {align_buffer(memory), 0};
+    graft_heap ready = {carve_order(&carver, &graph->limits, order), 0};
+    count_uses(order, graph);
+    list_uses(order, graph);
+    place_nodes(order, graph, &ready);
+    return order->count == graft_graph_node_count(graph) ? GRAFT_OK : GRAFT_BAD_INPUT;
+}
+
+/* ------------------------------------------------------------------- hash */
+
+/* The finaliser of SplitMix64 over a running state. */
+static uint64_t mix_hash(uint64_t hash, uint64_t word)
+{
+    uint64_t z = (hash ^ word) + UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+static uint64_t hash_shape(uint64_t hash, const graft_shape *shape)
+{
+    hash = mix_hash(hash, (uint64_t)shape->rank << 8 | shape->dtype);
+    for (uint32_t i = 0; i < GRAFT_MAX_RANK; i++) {
+        hash = mix_hash(hash, (uint64_t)(uint32_t)shape->dims[i]);
+    }
+    return hash;
+}
+
+static uint64_t hash_node(const graft_graph *graph, graft_index n, const uint64_t *value_hash)
+{
+    const graft_node *node = &graph->nodes[n];
+    uint64_t hash = mix_hash(UINT64_C(3), node->op);
+    if (node->op == GRAFT_OP_OPAQUE) {
+        hash = mix_hash(hash, node->source);
+    }
+    for (uint32_t i = 0; i < GRAFT_MAX_ATTRS; i++) {
+        hash = mix_hash(hash, (uint64_t)(uint32_t)node->attrs[i]);
+    }
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        graft_index v = graft_node_input(graph, n, i);
+        hash = mix_hash(hash, v == GRAFT_NONE ? 0 : value_hash[v]);
+    }
+    return hash;
+}
+
+uint64_t graft_graph_hash(const graft_graph *graph, const graft_order *order, uint64_t *scratch)
+{
+    for (graft_index v = 0; v < graph->value_end; v++) {
+        const graft_value *value = &graph->values[v];
+        if (value->kind == GRAFT_VALUE_INPUT || value->kind == GRAFT_VALUE_WEIGHT) {
+            scratch[v] = hash_shape(mix_hash(value->kind, value->source), &value->shape);
+        }
+    }
+    for (graft_index i = 0; i < order->count; i++) {
+        graft_index n = order->order[i];
+        uint64_t hash = hash_node(graph, n, scratch);
+        for (uint32_t k = 0; k < graph->nodes[n].output_count; k++) {
+            scratch[graft_node_output(graph, n, k)] = mix_hash(hash, k);
+        }
+    }
+    uint64_t hash = 0;
+    for (graft_index i = 0; i < graph->output_count; i++) {
+        hash = mix_hash(hash, scratch[graph->outputs[i]]);
+    }
+    return hash;
+}
+
+/* ------------------------------------------------------------------ check */
+
+static const char *check_node(const graft_graph *graph, graft_index n)
+{
+    const graft_node *node = &graph->nodes[n];
+    const graft_op_info *info = graft_op(node->op);
+    graft_shape in[GRAFT_MAX_INPUTS];
+    graft_shape out[GRAFT_MAX_OUTPUTS];
+    if (node->first_edge + node->input_count + node->output_count > graph->edge_end) {
+        return "a node's edges lie outside the table";
+    }
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        graft_index v = graft_node_input(graph, n, i);
+        if (v == GRAFT_NONE ? node->op != GRAFT_OP_OPAQUE : !value_exists(graph, v)) {
+            return "a node reads a value that does not exist";
+        }
+        if (info != NULL && i < GRAFT_MAX_INPUTS) {
+            in[i] = graph->values[v].shape;
+        }
+    }
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        graft_index v = graft_node_output(graph, n, i);
+        if (!value_exists(graph, v) || graph->values[v].node != n || graph->values[v].slot != i) {
+            return "a node and its output value disagree";
+        }
+    }
+    if (info == NULL) {
+        return node->op == GRAFT_OP_OPAQUE ? NULL : "unknown operator";
+    }
+    if (node->input_count != info->input_count || node->output_count != info->output_count) {
+        return "a node has another number of inputs or outputs than its operator";
+    }
+    if (graft_infer_shapes(node->op, node->attrs, in, out) != GRAFT_OK) {
+        return "a node's shapes do not infer";
+    }
+    for (uint32_t i = 0; i < info->output_count; i++) {
+        if (!graft_shape_equal(&out[i], &graph->values[graft_node_output(graph, n, i)].shape)) {
+            return "a value's shape is not the one inferred";
+        }
+    }
+    return NULL;
+}
+
+const char *graft_graph_check(const graft_graph *graph, void *workspace, size_t workspace_bytes)
+{
+    graft_order order;
+    for (graft_index n = 0; n < graph->node_end; n++) {
+        const char *fault = graph->nodes[n].op != GRAFT_OP_NONE ? check_node(graph, n) : NULL;
+        if (fault != NULL) {
+            return fault;
+        }
+    }
+    for (graft_index i = 0; i < graph->output_count; i++) {
+        if (!value_exists(graph, graph->outputs[i])) {
+            return "an output names a value that does not exist";
+        }
+    }
+    graft_status status = graft_order_build(&order, graph, workspace, workspace_bytes);
+    if (status != GRAFT_OK) {
+        return status == GRAFT_NO_MEMORY ? "the workspace is too small" : "the graph has a cycle";
+    }
+    return NULL;
+}
+
+#endif

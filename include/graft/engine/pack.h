@@ -1,0 +1,424 @@
+/* pack.h - validity of a rule and its packed bytes.
+ *
+ *      variables | (outputs - 1) << 4,  source nodes | target nodes << 4,  slots,  condition,  code
+ *      bytes,  source pattern,  target pattern,  code
+ *
+ * A pattern is its nodes (operator, operands, attributes) and then its outputs. An attribute is one
+ * byte: 0..127 that constant, 128 + s slot s, PACK_CODE and an offset, PACK_CONST and four bytes,
+ * little-endian. */
+#ifndef GRAFT_ENGINE_PACK_H
+#define GRAFT_ENGINE_PACK_H
+
+#define PACK_SLOT  0x80u
+#define PACK_CODE  0xf0u
+#define PACK_CONST 0xf1u
+
+/* ------------------------------------------------------------------ check */
+
+static const char *check_operand(const graft_rule *rule, const graft_pattern *pattern,
+                                 graft_operand operand)
+{
+    if ((operand & 0x80u) != 0) {
+        return "an operand has an unknown form";
+    }
+    if (!GRAFT_OPERAND_IS_NODE(operand)) {
+        return operand < rule->var_count ? NULL : "an operand names a variable that does not exist";
+    }
+    uint32_t node = GRAFT_OPERAND_NODE_OF(operand);
+    if (node >= pattern->node_count) {
+        return "an operand names a pattern node that does not exist";
+    }
+    const graft_op_info *info = graft_op(pattern->nodes[node].op);
+    return info != NULL && GRAFT_OPERAND_SLOT_OF(operand) < info->output_count
+               ? NULL
+               : "an operand names an output that its node does not have";
+}
+
+/* Whether `offset` is the start of a program: 0, or just behind an END. */
+static bool starts_program(const graft_rule *rule, int64_t offset)
+{
+    uint32_t at = 0;
+    bool start = true;
+    while (at < rule->code_bytes) {
+        if (start && (int64_t)at == offset) {
+            return true;
+        }
+        start = rule->code[at] == GRAFT_CODE_END;
+        at += 1u + code_operands(rule->code[at]);
+    }
+    return false;
+}
+
+static const char *check_term(const graft_rule *rule, const graft_term *term, bool is_source)
+{
+    switch (term->kind) {
+    case GRAFT_TERM_CONST:
+        return NULL;
+    case GRAFT_TERM_SLOT:
+        return term->value >= 0 && term->value < rule->slot_count
+                   ? NULL
+                   : "an attribute names a slot that does not exist";
+    case GRAFT_TERM_CODE:
+        return !is_source && starts_program(rule, term->value)
+                   ? NULL
+                   : "an attribute names byte code that is not there";
+    default:
+        return "an attribute has an unknown kind";
+    }
+}
+
+static const char *check_pattern_node(const graft_rule *rule, const graft_pattern *pattern,
+                                      uint32_t n, bool is_source)
+{
+    const graft_pattern_node *node = &pattern->nodes[n];
+    const graft_op_info *info = graft_op(node->op);
+    if (info == NULL) {
+        return "a pattern node has an unknown operator";
+    }
+    for (uint32_t i = 0; i < info->attr_count; i++) {
+        const char *fault = check_term(rule, &node->attrs[i], is_source);
+        if (fault != NULL) {
+            return fault;
+        }
+    }
+    for (uint32_t i = 0; i < info->input_count; i++) {
+        const char *fault = check_operand(rule, pattern, node->inputs[i]);
+        if (fault != NULL) {
+            return fault;
+        }
+        if (!is_source && GRAFT_OPERAND_IS_NODE(node->inputs[i]) &&
+            GRAFT_OPERAND_NODE_OF(node->inputs[i]) >= n) {
+            return "a target node reads a later one";
+        }
+    }
+    return NULL;
+}
+
+static const char *check_pattern(const graft_rule *rule, const graft_pattern *pattern,
+                                 bool is_source)
+{
+    if (pattern->node_count > GRAFT_RULE_MAX_NODES) {
+        return "a pattern has too many nodes";
+    }
+    for (uint32_t n = 0; n < pattern->node_count; n++) {
+        const char *fault = check_pattern_node(rule, pattern, n, is_source);
+        if (fault != NULL) {
+            return fault;
+        }
+    }
+    for (uint32_t i = 0; i < rule->output_count; i++) {
+        const char *fault = check_operand(rule, pattern, pattern->outputs[i]);
+        if (fault != NULL) {
+            return fault;
+        }
+    }
+    return NULL;
+}
+
+/* Whether source node n is reached by an earlier node or produces an output. */
+static bool source_node_reached(const graft_rule *rule, uint32_t n)
+{
+    for (uint32_t i = 0; i < rule->output_count; i++) {
+        if (GRAFT_OPERAND_NODE_OF(rule->source.outputs[i]) == n) {
+            return true;
+        }
+    }
+    for (uint32_t m = 0; m < n; m++) {
+        const graft_pattern_node *node = &rule->source.nodes[m];
+        for (uint32_t i = 0; i < graft_op(node->op)->input_count; i++) {
+            if (GRAFT_OPERAND_IS_NODE(node->inputs[i]) &&
+                GRAFT_OPERAND_NODE_OF(node->inputs[i]) == n) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Whether the source has no cycle: nodes are ticked off once all they read is. */
+static bool source_is_acyclic(const graft_rule *rule)
+{
+    uint32_t done = 0;
+    for (uint32_t round = 0; round < rule->source.node_count; round++) {
+        for (uint32_t n = 0; n < rule->source.node_count; n++) {
+            const graft_pattern_node *node = &rule->source.nodes[n];
+            bool ready = true;
+            for (uint32_t i = 0; i < graft_op(node->op)->input_count; i++) {
+                ready = ready && (!GRAFT_OPERAND_IS_NODE(node->inputs[i]) ||
+                                  (done >> GRAFT_OPERAND_NODE_OF(node->inputs[i]) & 1u) != 0);
+            }
+            done |= ready ? 1u << n : 0u;
+        }
+    }
+    return done == (1u << rule->source.node_count) - 1u;
+}
+
+static const char *check_source(const graft_rule *rule)
+{
+    uint32_t vars = 0;
+    uint64_t slots = 0;
+    for (uint32_t n = 0; n < rule->source.node_count; n++) {
+        const graft_pattern_node *node = &rule->source.nodes[n];
+        const graft_op_info *info = graft_op(node->op);
+        if (!source_node_reached(rule, n)) {
+            return "a source node is not reached from the outputs in order";
+        }
+        for (uint32_t i = 0; i < info->input_count; i++) {
+            vars |= GRAFT_OPERAND_IS_NODE(node->inputs[i]) ? 0u : 1u << node->inputs[i];
+        }
+        for (uint32_t i = 0; i < info->attr_count; i++) {
+            bool slot = node->attrs[i].kind == GRAFT_TERM_SLOT;
+            slots |= slot ? UINT64_C(1) << node->attrs[i].value : 0u;
+        }
+    }
+    if (vars != (1u << rule->var_count) - 1u) {
+        return "a variable does not occur in the source";
+    }
+    if (slots != (UINT64_C(1) << rule->slot_count) - 1u) {
+        return "a slot does not occur in the source";
+    }
+    return source_is_acyclic(rule) ? NULL : "the source has a cycle";
+}
+
+static const char *check_outputs(const graft_rule *rule)
+{
+    if (rule->output_count == 0 || rule->output_count > GRAFT_RULE_MAX_OUTPUTS) {
+        return "a rule has no outputs, or too many";
+    }
+    for (uint32_t i = 0; i < rule->output_count; i++) {
+        if (!GRAFT_OPERAND_IS_NODE(rule->source.outputs[i])) {
+            return "a source output is not produced by a node";
+        }
+        for (uint32_t j = 0; j < i; j++) {
+            if (rule->source.outputs[i] == rule->source.outputs[j]) {
+                return "a source output is named twice";
+            }
+        }
+    }
+    return GRAFT_OPERAND_NODE_OF(rule->source.outputs[0]) == 0
+               ? NULL
+               : "output 0 is not produced by source node 0";
+}
+
+static const char *check_code(const graft_rule *rule)
+{
+    uint32_t at = 0;
+    uint32_t last = GRAFT_CODE_END;
+    while (at < rule->code_bytes) {
+        last = rule->code[at];
+        if (last >= GRAFT_CODE_COUNT || at + 1u + code_operands(last) > rule->code_bytes) {
+            return "byte code is unknown or cut off";
+        }
+        const uint8_t *operand = &rule->code[at + 1u];
+        bool bad = false;
+        switch (last) {
+        case GRAFT_CODE_SLOT:
+            bad = operand[0] >= rule->slot_count;
+            break;
+        case GRAFT_CODE_DIM:
+        case GRAFT_CODE_RANK:
+        case GRAFT_CODE_IS_CONST:
+            bad = operand[0] >= rule->var_count;
+            break;
+        case GRAFT_CODE_SAME:
+            bad = operand[0] >= rule->var_count || operand[1] >= rule->var_count;
+            break;
+        default:
+            break;
+        }
+        if (bad) {
+            return "byte code names a slot or variable that does not exist";
+        }
+        at += 1u + code_operands(last);
+    }
+    if (last != GRAFT_CODE_END) {
+        return "byte code runs off its end";
+    }
+    return rule->condition == 255 || starts_program(rule, rule->condition)
+               ? NULL
+               : "the precondition names byte code that is not there";
+}
+
+const char *graft_rule_check(const graft_rule *rule)
+{
+    if (rule->var_count > GRAFT_RULE_MAX_VARS || rule->slot_count > GRAFT_RULE_MAX_SLOTS ||
+        rule->source.node_count == 0) {
+        return "a rule has too many variables or slots, or an empty source";
+    }
+    const char *fault = check_code(rule);
+    if (fault == NULL) {
+        fault = check_outputs(rule);
+    }
+    if (fault == NULL) {
+        fault = check_pattern(rule, &rule->source, true);
+    }
+    if (fault == NULL) {
+        fault = check_pattern(rule, &rule->target, false);
+    }
+    return fault == NULL ? check_source(rule) : fault;
+}
+
+/* ----------------------------------------------------------------- packing */
+
+typedef struct graft_writer {
+    uint8_t *bytes;
+    size_t capacity;
+    size_t size; /* Counts on past the capacity. */
+} graft_writer;
+
+static void write_byte(graft_writer *writer, uint32_t byte)
+{
+    if (writer->size < writer->capacity) {
+        writer->bytes[writer->size] = (uint8_t)(byte & 0xffu);
+    }
+    writer->size++;
+}
+
+static void write_term(graft_writer *writer, const graft_term *term)
+{
+    uint32_t bits = (uint32_t)term->value;
+    if (term->kind == GRAFT_TERM_SLOT) {
+        write_byte(writer, PACK_SLOT | bits);
+    } else if (term->kind == GRAFT_TERM_CODE) {
+        write_byte(writer, PACK_CODE);
+        write_byte(writer, bits);
+    } else if (bits < PACK_SLOT) {
+        write_byte(writer, bits);
+    } else {
+        write_byte(writer, PACK_CONST);
+        for (uint32_t shift = 0; shift < 32; shift += 8) {
+            write_byte(writer, bits >> shift);
+        }
+    }
+}
+
+static void write_pattern(graft_writer *writer, const graft_rule *rule,
+                          const graft_pattern *pattern)
+{
+    for (uint32_t n = 0; n < pattern->node_count; n++) {
+        const graft_pattern_node *node = &pattern->nodes[n];
+        const graft_op_info *info = graft_op(node->op);
+        write_byte(writer, node->op);
+        for (uint32_t i = 0; i < info->input_count; i++) {
+            write_byte(writer, node->inputs[i]);
+        }
+        for (uint32_t i = 0; i < info->attr_count; i++) {
+            write_term(writer, &node->attrs[i]);
+        }
+    }
+    for (uint32_t i = 0; i < rule->output_count; i++) {
+        write_byte(writer, pattern->outputs[i]);
+    }
+}
+
+size_t graft_rule_pack(const graft_rule *rule, uint8_t *bytes, size_t capacity)
+{
+    if (graft_rule_check(rule) != NULL) {
+        return 0;
+    }
+    graft_writer writer = {bytes, capacity, 0};
+    write_byte(&writer, (uint32_t)rule->var_count | ((uint32_t)rule->output_count - 1u) << 4);
+    write_byte(&writer, (uint32_t)rule->source.node_count | (uint32_t)rule->target.node_count << 4);
+    write_byte(&writer, rule->slot_count);
+    write_byte(&writer, rule->condition);
+    write_byte(&writer, rule->code_bytes);
+    write_pattern(&writer, rule, &rule->source);
+    write_pattern(&writer, rule, &rule->target);
+    for (uint32_t i = 0; i < rule->code_bytes; i++) {
+        write_byte(&writer, rule->code[i]);
+    }
+    return writer.size <= capacity ? writer.size : 0;
+}
+
+typedef struct graft_reader {
+    const uint8_t *bytes;
+    size_t capacity;
+    size_t size;
+    bool failed;
+} graft_reader;
+
+static uint8_t read_byte(graft_reader *reader)
+{
+    if (reader->size >= reader->capacity) {
+        reader->failed = true;
+        return 0;
+    }
+    return reader->bytes[reader->size++];
+}
+
+static graft_term read_term(graft_reader *reader)
+{
+    graft_term term = {0, GRAFT_TERM_CONST};
+    uint8_t first = read_byte(reader);
+    if (first == PACK_CONST) {
+        uint8_t bytes[4];
+        for (uint32_t i = 0; i < 4; i++) {
+            bytes[i] = read_byte(reader);
+        }
+        term.value = read_signed32(bytes);
+    } else if (first == PACK_CODE) {
+        term.kind = GRAFT_TERM_CODE;
+        term.value = read_byte(reader);
+    } else if (first >= PACK_SLOT) {
+        term.kind = GRAFT_TERM_SLOT;
+        term.value = (int32_t)(first & 0x7fu);
+    } else {
+        term.value = first;
+    }
+    return term;
+}
+
+static void read_pattern(graft_reader *reader, const graft_rule *rule, graft_pattern *pattern)
+{
+    for (uint32_t n = 0; n < pattern->node_count && !reader->failed; n++) {
+        graft_pattern_node *node = &pattern->nodes[n];
+        node->op = read_byte(reader);
+        const graft_op_info *info = graft_op(node->op);
+        if (info == NULL) {
+            reader->failed = true;
+            return;
+        }
+        for (uint32_t i = 0; i < info->input_count; i++) {
+            node->inputs[i] = read_byte(reader);
+        }
+        for (uint32_t i = 0; i < info->attr_count; i++) {
+            node->attrs[i] = read_term(reader);
+        }
+    }
+    for (uint32_t i = 0; i < rule->output_count; i++) {
+        pattern->outputs[i] = read_byte(reader);
+    }
+}
+
+graft_status graft_rule_unpack(graft_rule *rule, const uint8_t *bytes, size_t capacity,
+                               size_t *size)
+{
+    graft_reader reader = {bytes, capacity, 0, false};
+    zero_bytes(rule, sizeof *rule);
+    uint8_t head = read_byte(&reader);
+    uint8_t counts = read_byte(&reader);
+    rule->var_count = head & 15u;
+    rule->output_count = (uint8_t)((head >> 4) + 1u);
+    rule->source.node_count = counts & 15u;
+    rule->target.node_count = counts >> 4;
+    rule->slot_count = read_byte(&reader);
+    rule->condition = read_byte(&reader);
+    rule->code_bytes = read_byte(&reader);
+    if (rule->source.node_count > GRAFT_RULE_MAX_NODES ||
+        rule->target.node_count > GRAFT_RULE_MAX_NODES ||
+        rule->output_count > GRAFT_RULE_MAX_OUTPUTS) {
+        return GRAFT_BAD_INPUT;
+    }
+    read_pattern(&reader, rule, &rule->source);
+    read_pattern(&reader, rule, &rule->target);
+    for (uint32_t i = 0; i < rule->code_bytes && !reader.failed; i++) {
+        rule->code[i] = read_byte(&reader);
+    }
+    if (reader.failed || graft_rule_check(rule) != NULL) {
+        return GRAFT_BAD_INPUT;
+    }
+    *size = reader.size;
+    return GRAFT_OK;
+}
+
+#endif

@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: MIT */
+/* graft.h - the Graft engine: tensor graphs in caller-owned memory, proved substitutions, a learned
+ * policy that says which to apply where.
+ *
+ * The offline tools, the training environment and the firmware all run this code. It is C99 (and
+ * valid C++), freestanding: no allocator, no recursion, no libm, no floating-point arithmetic, no
+ * mutable statics, no operating system. Every loop is bounded by the capacities of the graph it is
+ * given. Calls on different graphs may run at the same time.
+ *
+ * Use: define GRAFT_IMPLEMENTATION in exactly one C file before including this header (or the
+ * generated graft_policy.h, which includes it); elsewhere include it plainly.
+ *
+ *      graft_graph graph;                         // 1. describe the model
+ *      graft_graph_init(&graph, &limits, memory, sizeof memory);
+ *      graft_graph_add_input(&graph, &shape, 0, &x);
+ *      graft_graph_add_weight(&graph, &filter, 0, &w);
+ *      graft_graph_add_node(&graph, GRAFT_OP_conv, attrs, inputs, 2, &node);
+ *      graft_graph_add_output(&graph, graft_node_output(&graph, node, 0));
+ *      graft_optimize(&graph, &graft_policy, ...);  // 2. rewrite it
+ *      ...                                        // 3. read the nodes in topological order
+ *
+ * Words (docs/architecture.md): a value is a tensor flowing in the graph; a node is one operator
+ * applied to values; a rule is a pair of patterns, source and target, over the same variables; a
+ * match is a place where a rule's source fits. Nodes whose inputs are all weights form the weight
+ * program: they are run once, when the model is loaded, and cost nothing per inference. The engine
+ * never computes tensor values. */
+#ifndef GRAFT_H
+#define GRAFT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Changes whenever a struct, the rule encoding or the policy's features change: a generated header
+ * refuses to compile against another number. */
+#define GRAFT_ABI 1
+
+#if defined(__GNUC__)
+#define GRAFT_MUST_USE __attribute__((warn_unused_result))
+#else
+#define GRAFT_MUST_USE
+#endif
+
+/* ------------------------------------------------------------------ status */
+
+/* Numbers are stable; 0 is success. */
+typedef enum graft_status {
+    GRAFT_OK = 0,
+    GRAFT_BAD_INPUT = 1,   /* The caller's data breaks a rule that is documented here. */
+    GRAFT_IO = 2,          /* A file could not be read or written (host only). */
+    GRAFT_NO_MEMORY = 3,   /* The system, or the caller's buffer, is too small. */
+    GRAFT_CAPACITY = 4,    /* A graph or workspace is full; what it held is unchanged. */
+    GRAFT_UNSUPPORTED = 5, /* Valid, but outside what this build handles. */
+    GRAFT_UNDECIDED = 6,   /* A solver gave up (host only). */
+    GRAFT_INTERRUPTED = 7, /* The user asked to stop (host only). */
+    GRAFT_NO_MATCH = 8,    /* The rule does not apply there: shapes, preconditions or a cycle. */
+    GRAFT_INTERNAL = 9     /* A promise of this code was broken. */
+} graft_status;
+
+/* A short name in lower case, e.g. "bad input"; "unknown status" for other numbers. */
+const char *graft_status_name(graft_status status);
+
+/* --------------------------------------------------------------- operators */
+
+#define GRAFT_MAX_RANK  6
+#define GRAFT_MAX_ATTRS 12
+/* Most inputs and outputs of a known operator; opaque nodes may have up to 65535. */
+#define GRAFT_MAX_INPUTS  4
+#define GRAFT_MAX_OUTPUTS 2
+
+/* Activations inside fused operators. */
+typedef enum graft_activation {
+    GRAFT_ACT_NONE = 0,
+    GRAFT_ACT_RELU = 1,
+    GRAFT_ACT_RELU6 = 2, /* clip to [0, 6] */
+    GRAFT_ACT_SIGMOID = 3,
+    GRAFT_ACT_TANH = 4,
+    GRAFT_ACT_COUNT = 5
+} graft_activation;
+
+enum {
+    GRAFT_OP_NONE = 0, /* A free node slot. */
+#define OP(id, name, inputs, outputs, attributes, flags, onnx) GRAFT_OP_##name = id,
+#include "operators.def"
+    GRAFT_OP_COUNT, /* One past the largest id. */
+    GRAFT_OP_OPAQUE = 255
+};
+
+/* Indices of attributes, e.g. GRAFT_ATTR_conv_stride_h. */
+enum {
+#define ATTR(operator, index, name, kind, least, most) GRAFT_ATTR_##operator##_##name = index,
+#include "operators.def"
+    GRAFT_ATTR_NONE_ = 0
+};
+
+enum {
+    GRAFT_FLAG_COMMUTES = 1,
+    GRAFT_FLAG_ELEMENTWISE = 2,
+    GRAFT_FLAG_MOVES = 4,
+    GRAFT_FLAG_LINEAR = 8,
+    GRAFT_FLAG_PIECEWISE = 16,
+    GRAFT_FLAG_UNKNOWN_FN = 32
+};
+
+typedef enum graft_attr_kind {
+    GRAFT_ATTR_INT = 0,
+    GRAFT_ATTR_FLOAT = 1, /* Bits of an IEEE binary32. */
+    GRAFT_ATTR_DIM = 2,
+    GRAFT_ATTR_ACTIVATION = 3
+} graft_attr_kind;
+
+typedef struct graft_attr_info {
+    const char *name; /* NULL past the operator's last attribute. */
+    int32_t least;
+    int32_t most;
+    uint8_t kind; /* graft_attr_kind */
+} graft_attr_info;
+
+typedef struct graft_op_info {
+    const char *name; /* NULL for ids without a row. */
+    const char *onnx;
+    uint8_t input_count;
+    uint8_t output_count;
+    uint8_t attr_count;
+    uint8_t flags;
+} graft_op_info;
+
+/* The row of an operator; NULL for GRAFT_OP_NONE, GRAFT_OP_OPAQUE and numbers without a row. */
+const graft_op_info *graft_op(uint32_t op);
+/* The row of one attribute; NULL where there is none. */
+const graft_attr_info *graft_op_attr(uint32_t op, uint32_t index);
+
+/* ------------------------------------------------------------------ shapes */
+
+/* Element types, numbered as ONNX numbers them. */
+typedef enum graft_dtype {
+    GRAFT_DTYPE_UNKNOWN = 0,
+    GRAFT_DTYPE_F32 = 1,
+    GRAFT_DTYPE_U8 = 2,
+    GRAFT_DTYPE_I8 = 3,
+    GRAFT_DTYPE_I32 = 6,
+    GRAFT_DTYPE_I64 = 7,
+    GRAFT_DTYPE_BOOL = 9,
+    GRAFT_DTYPE_F16 = 10,
+    GRAFT_DTYPE_F64 = 11,
+    GRAFT_DTYPE_BF16 = 16
+} graft_dtype;
+
+#define GRAFT_RANK_UNKNOWN 255
+
+/* Sizes are at least 1 for i < rank and 0 beyond, so shapes compare field by field. A scalar has
+ * rank 0. Shapes of opaque outputs may be unknown (rank GRAFT_RANK_UNKNOWN). */
+typedef struct graft_shape {
+    int32_t dims[GRAFT_MAX_RANK];
+    uint8_t rank;
+    uint8_t dtype;
+} graft_shape;
+
+/* Number of elements, saturating at UINT64_MAX; 0 for an unknown shape. */
+uint64_t graft_shape_elements(const graft_shape *shape);
+/* Number of bytes, saturating; 0 when shape or element type is unknown. */
+uint64_t graft_shape_bytes(const graft_shape *shape);
+bool graft_shape_equal(const graft_shape *a, const graft_shape *b);
+
+/* Infers the outputs of one operator. `attrs` has GRAFT_MAX_ATTRS entries (unused ones 0), `in` the
+ * operator's inputs, `out` its outputs. Accepts binary32 tensors only. GRAFT_BAD_INPUT when
+ * operator, attributes and shapes do not fit together (an attribute outside its domain, unequal
+ * sizes, an empty output, more than INT32_MAX elements); `out` is then untouched. */
+GRAFT_MUST_USE graft_status graft_infer_shapes(uint32_t op, const int32_t *attrs,
+                                               const graft_shape *in, graft_shape *out);
+/* The check that failed, for messages: static text such as "inner dimensions differ". Repeats the
+ * inference; NULL when it succeeds. */
+const char *graft_infer_explain(uint32_t op, const int32_t *attrs, const graft_shape *in);
+
+/* Multiply-adds count as two; comparisons, additions and function calls as one each. Saturates. */
+uint64_t graft_op_flops(uint32_t op, const int32_t *attrs, const graft_shape *in,
+                        const graft_shape *out);
+
+/* ------------------------------------------------------------------- graph */
+
+typedef uint32_t graft_index;
+#define GRAFT_NONE UINT32_MAX
+
+typedef enum graft_value_kind {
+    GRAFT_VALUE_FREE = 0,
+    GRAFT_VALUE_INPUT = 1,
+    GRAFT_VALUE_WEIGHT = 2,
+    GRAFT_VALUE_COMPUTED = 3
+} graft_value_kind;
+
+typedef struct graft_value {
+    graft_shape shape;
+    graft_index node;   /* Producer; GRAFT_NONE for inputs and weights. */
+    graft_index source; /* The caller's number of the input or weight; GRAFT_NONE otherwise. */
+    uint16_t slot;      /* Which output of the producer. */
+    uint8_t kind;       /* graft_value_kind */
+    bool is_const;      /* A weight, or computed from weights alone. */
+} graft_value;
+
+typedef struct graft_node {
+    int32_t attrs[GRAFT_MAX_ATTRS]; /* Unused ones are 0. */
+    graft_index first_edge;         /* Value ids of the inputs, then of the outputs, in `edges`. */
+    graft_index source; /* The caller's number (e.g. the node of the file this came from);
+                           GRAFT_NONE for nodes that a rule created. */
+    uint16_t input_count;
+    uint16_t output_count;
+    uint8_t op; /* GRAFT_OP_NONE: free. */
+    bool is_const;
+} graft_node;
+
+typedef struct graft_limits {
+    graft_index nodes;
+    graft_index values;
+    graft_index edges; /* Inputs and outputs of all nodes together. */
+    graft_index outputs;
+} graft_limits;
+
+/* A directed acyclic graph. Ids of nodes and values are stable until what they name is removed;
+ * a removed id may be used again. Readable by anyone, changed only through the calls below. */
+typedef struct graft_graph {
+    graft_limits limits;
+    graft_index node_end; /* One past the largest id in use. */
+    graft_index value_end;
+    graft_index edge_end;
+    graft_index output_count;
+    graft_node *nodes;
+    graft_value *values;
+    graft_index *edges;
+    graft_index *outputs; /* Value ids, in the model's order. */
+} graft_graph;
+
+/* Bytes that graft_graph_init needs, any alignment of the buffer included. */
+size_t graft_graph_bytes(const graft_limits *limits);
+/* An empty graph in the caller's buffer, which must outlive it. GRAFT_NO_MEMORY when too small. */
+GRAFT_MUST_USE graft_status graft_graph_init(graft_graph *graph, const graft_limits *limits,
+                                             void *memory, size_t memory_bytes);
+/* Copies all ids as they are. GRAFT_CAPACITY when `to` is too small (`to` is then untouched). */
+GRAFT_MUST_USE graft_status graft_graph_copy(graft_graph *to, const graft_graph *from);
+void graft_graph_clear(graft_graph *graph);
+
+/* Building. Inputs must exist before the nodes that use them. GRAFT_CAPACITY leaves the graph as it
+ * was; GRAFT_BAD_INPUT for unknown ids, operators or misfitting shapes, likewise. */
+GRAFT_MUST_USE graft_status graft_graph_add_input(graft_graph *graph, const graft_shape *shape,
+                                                  graft_index source, graft_index *value);
+GRAFT_MUST_USE graft_status graft_graph_add_weight(graft_graph *graph, const graft_shape *shape,
+                                                   graft_index source, graft_index *value);
+/* `attrs` may be NULL when the operator has none; it has the operator's attr_count entries. */
+GRAFT_MUST_USE graft_status graft_graph_add_node(graft_graph *graph, uint32_t op,
+                                                 const int32_t *attrs, const graft_index *inputs,
+                                                 graft_index source, graft_index *node);
+/* A node that Graft does not understand. An input may be GRAFT_NONE (an omitted optional input). */
+GRAFT_MUST_USE graft_status graft_graph_add_opaque(graft_graph *graph, graft_index source,
+                                                   const graft_index *inputs, uint16_t input_count,
+                                                   const graft_shape *output_shapes,
+                                                   uint16_t output_count, graft_index *node);
+GRAFT_MUST_USE graft_status graft_graph_add_output(graft_graph *graph, graft_index value);
+
+graft_index graft_node_input(const graft_graph *graph, graft_index node, uint32_t k);
+graft_index graft_node_output(const graft_graph *graph, graft_index node, uint32_t k);
+/* Number of nodes in use; of those, how many run at each inference (are not const). */
+graft_index graft_graph_node_count(const graft_graph *graph);
+graft_index graft_graph_active_count(const graft_graph *graph);
+/* Makes every use of `from`, as an input or as an output of the graph, a use of `to`. */
+void graft_graph_redirect(graft_graph *graph, graft_index from, graft_index to);
+/* Removes nodes none of whose outputs is used, and weights without a use; inputs stay. */
+void graft_graph_remove_dead(graft_graph *graph);
+/* Checks every promise of the structure (ids in range, producers agree, acyclic, shapes as
+ * inferred). NULL when all hold, else a static text. For tests and debug builds. */
+const char *graft_graph_check(const graft_graph *graph, void *workspace, size_t workspace_bytes);
+
+/* ---------------------------------------------------------- derived tables */
+
+/* Topological order and uses, derived from a graph and valid until it changes. */
+typedef struct graft_order {
+    graft_index count;      /* Nodes in `order`. */
+    graft_index *order;     /* Node ids, producers first; ties by the smallest id. */
+    graft_index *position;  /* By node id: place in `order`; GRAFT_NONE for free slots. */
+    graft_index *use_first; /* By value id (value_end + 1 entries): start in `uses`. */
+    graft_index *uses;      /* Node ids that read the value, one entry per reading, by node id. */
+    graft_index *use_count; /* By value id: readings by nodes plus by the graph's outputs. */
+} graft_order;
+
+/* Bytes for graft_order_build on a graph with these capacities. */
+size_t graft_order_bytes(const graft_limits *limits);
+/* GRAFT_NO_MEMORY when the buffer is too small; GRAFT_BAD_INPUT when the graph has a cycle. */
+GRAFT_MUST_USE graft_status graft_order_build(graft_order *order, const graft_graph *graph,
+                                              void *memory, size_t memory_bytes);
+
+/* A 64-bit hash of the graph's meaning: operators, attributes, shapes, wiring and the numbers of
+ * inputs and weights, independent of ids. `scratch` holds one uint64_t per value. */
+uint64_t graft_graph_hash(const graft_graph *graph, const graft_order *order, uint64_t *scratch);
+
+/* ------------------------------------------------------------------- rules */
+
+#define GRAFT_RULE_MAX_NODES   8 /* On each side. */
+#define GRAFT_RULE_MAX_VARS    8
+#define GRAFT_RULE_MAX_SLOTS   40
+#define GRAFT_RULE_MAX_OUTPUTS 4
+#define GRAFT_RULE_MAX_CODE    255
+
+/* An operand of a pattern: variable v, or output `o` of pattern node `n`. */
+typedef uint8_t graft_operand;
+#define GRAFT_OPERAND_VAR(v)     ((graft_operand)(v))
+#define GRAFT_OPERAND_NODE(n, o) ((graft_operand)(0x40u | ((unsigned)(n) << 1) | (unsigned)(o)))
+#define GRAFT_OPERAND_IS_NODE(x) (((x)&0x40u) != 0)
+#define GRAFT_OPERAND_NODE_OF(x) (((x)&0x3fu) >> 1)
+#define GRAFT_OPERAND_SLOT_OF(x) ((x)&1u)
+
+/* How an attribute is given: a constant; the attribute slot `value`; the result of the byte code
+ * that starts at offset `value` of the rule's code (target side only). */
+typedef enum graft_term_kind {
+    GRAFT_TERM_CONST = 0,
+    GRAFT_TERM_SLOT = 1,
+    GRAFT_TERM_CODE = 2
+} graft_term_kind;
+
+typedef struct graft_term {
+    int32_t value;
+    uint8_t kind; /* graft_term_kind */
+} graft_term;
+
+typedef struct graft_pattern_node {
+    graft_term attrs[GRAFT_MAX_ATTRS];
+    graft_operand inputs[GRAFT_MAX_INPUTS];
+    uint8_t op;
+} graft_pattern_node;
+
+typedef struct graft_pattern {
+    graft_pattern_node nodes[GRAFT_RULE_MAX_NODES];
+    graft_operand
+        outputs[GRAFT_RULE_MAX_OUTPUTS]; /* output i of source equals output i of target */
+    uint8_t node_count;
+} graft_pattern;
+
+/* A substitution. In the source pattern node 0 produces output 0 (the anchor), and every other node
+ * either is an operand of an earlier node or produces another output; in the target pattern nodes
+ * stand in topological order, producers first. A source slot's first mention binds it, later ones
+ * compare. */
+typedef struct graft_rule {
+    graft_pattern source;
+    graft_pattern target;
+    uint8_t var_count;
+    uint8_t slot_count;
+    uint8_t output_count;
+    uint8_t condition; /* Offset in `code` of the precondition; 255 when there is none. */
+    uint8_t code_bytes;
+    uint8_t code[GRAFT_RULE_MAX_CODE];
+} graft_rule;
+
+/* Byte code of preconditions and target attributes: postfix over 64-bit integers, at most 16 deep.
+ * A division that is not exact, an overflow, a missing dimension or a stack fault makes the whole
+ * program fail; a failed precondition is false, a failed attribute refuses the match.
+ * Operands follow their code as bytes; CONST32 is little-endian. */
+typedef enum graft_code {
+    GRAFT_CODE_END = 0,      /* The result is on top. */
+    GRAFT_CODE_CONST8 = 1,   /* int8 */
+    GRAFT_CODE_CONST32 = 2,  /* int32 */
+    GRAFT_CODE_SLOT = 3,     /* slot */
+    GRAFT_CODE_DIM = 4,      /* variable, axis (int8; negative counts from the end) */
+    GRAFT_CODE_RANK = 5,     /* variable */
+    GRAFT_CODE_IS_CONST = 6, /* variable */
+    GRAFT_CODE_SAME = 7,     /* variable, variable: 1 when the shapes are equal */
+    GRAFT_CODE_ADD = 8,
+    GRAFT_CODE_SUB = 9,
+    GRAFT_CODE_MUL = 10,
+    GRAFT_CODE_DIV = 11, /* exact */
+    GRAFT_CODE_MOD = 12, /* of non-negative numbers */
+    GRAFT_CODE_EQ = 13,
+    GRAFT_CODE_LE = 14,
+    GRAFT_CODE_DIVIDES = 15, /* a b: 1 when a divides b */
+    GRAFT_CODE_AND = 16,
+    GRAFT_CODE_OR = 17,
+    GRAFT_CODE_NOT = 18,
+    GRAFT_CODE_MIN = 19,
+    GRAFT_CODE_MAX = 20,
+    GRAFT_CODE_FMIN = 21, /* of FLOAT attributes, given as binary32 bits; NaN fails */
+    GRAFT_CODE_FMAX = 22,
+    GRAFT_CODE_FLE = 23,
+    GRAFT_CODE_COUNT = 24
+} graft_code;
+
+/* Runs the program at `offset`. False when it fails; `result` is then untouched. `vars` holds the
+ * shape of each variable, `var_const` whether it is const. */
+bool graft_code_run(const graft_rule *rule, uint32_t offset, const graft_shape *const *vars,
+                    const bool *var_const, const int32_t *slots, int64_t *result);
+
+/* Checks that a rule keeps the promises above (counts, operands, order, attributes within their
+ * tables, code that cannot run off its end). NULL when it does, else a static text. */
+const char *graft_rule_check(const graft_rule *rule);
+
+/* Packed form, as emitted into headers: about 30 to 80 bytes a rule. Format: docs/formats.md. */
+/* Bytes written, or 0 when the rule is not valid or `capacity` is too small. */
+size_t graft_rule_pack(const graft_rule *rule, uint8_t *bytes, size_t capacity);
+/* Reads one rule; sets *size to the bytes it took. GRAFT_BAD_INPUT when malformed. */
+GRAFT_MUST_USE graft_status graft_rule_unpack(graft_rule *rule, const uint8_t *bytes,
+                                              size_t capacity, size_t *size);
+
+/* ---------------------------------------------------------------- matching */
+
+typedef struct graft_match {
+    graft_index nodes[GRAFT_RULE_MAX_NODES]; /* Graph node of each source pattern node. */
+    graft_index vars[GRAFT_RULE_MAX_VARS];   /* Graph value of each variable. */
+    int32_t slots[GRAFT_RULE_MAX_SLOTS];
+} graft_match;
+
+/* Bit masks of what is bound: pattern nodes, variables, slots. */
+typedef struct graft_bound {
+    uint64_t slots;
+    uint32_t vars;
+    uint32_t nodes;
+} graft_bound;
+
+/* Enumerates the matches of `rule` whose anchor is the node `anchor`, in a fixed order. */
+typedef struct graft_matcher {
+    const graft_rule *rule;
+    const graft_graph *graph;
+    const graft_order *order;
+    graft_match match;                           /* Being built. */
+    graft_bound bound[GRAFT_RULE_MAX_NODES + 1]; /* Before each pattern node. */
+    uint32_t choice[GRAFT_RULE_MAX_NODES];       /* Per pattern node: the next alternative. */
+    graft_index anchor;
+    bool started;
+} graft_matcher;
+
+void graft_matcher_start(graft_matcher *matcher, const graft_rule *rule, const graft_graph *graph,
+                         const graft_order *order, graft_index anchor);
+/* Finds the next match whose wiring, attributes, shapes and precondition fit, whose inner values
+ * are used nowhere else and whose outputs are not const. False when there is none left. Whether the
+ * target fits (shapes, cycles, capacity) is asked by graft_match_try. */
+bool graft_matcher_next(graft_matcher *matcher, graft_match *match);
+
+typedef struct graft_apply_options {
+    uint64_t weight_bytes_limit; /* New weights that one application may create; 0 on firmware. */
+} graft_apply_options;
+
+/* What an application would do or has done. */
+typedef struct graft_effect {
+    uint64_t weight_bytes;                     /* Created weights (weight program outputs). */
+    graft_index created[GRAFT_RULE_MAX_NODES]; /* Node ids, in target pattern order. */
+    uint8_t created_count;
+    uint8_t replaced_count; /* Source pattern nodes. */
+} graft_effect;
+
+/* Whether graft_apply would succeed; the graph is unchanged. GRAFT_NO_MATCH when the target's
+ * shapes do not infer or its outputs' shapes differ from the source's, when it would close a cycle
+ * or needs more new weights than allowed; GRAFT_CAPACITY when the graph is too full. `scratch` has
+ * graft_match_scratch_bytes of the graph's limits. */
+GRAFT_MUST_USE graft_status graft_match_try(const graft_graph *graph, const graft_rule *rule,
+                                            const graft_match *match, const graft_order *order,
+                                            const graft_apply_options *options, void *scratch);
+size_t graft_match_scratch_bytes(const graft_limits *limits);
+/* Replaces the match. On any failure the graph is as it was. Dead nodes are removed. `order` is
+ * stale afterwards. `effect` may be NULL. */
+GRAFT_MUST_USE graft_status graft_apply(graft_graph *graph, const graft_rule *rule,
+                                        const graft_match *match, const graft_order *order,
+                                        const graft_apply_options *options, void *scratch,
+                                        graft_effect *effect);
+
+#include "policy.h"
+
+#ifdef __cplusplus
+}
+#endif
+
+#ifdef GRAFT_IMPLEMENTATION
+/* In order of use; clang-format would sort them. */
+/* clang-format off */
+#include "engine/operators.h"
+#include "engine/shapes.h"
+#include "engine/graph.h"
+#include "engine/order.h"
+#include "engine/code.h"
+#include "engine/pack.h"
+#include "engine/match.h"
+#include "engine/apply.h"
+#include "engine/policy.h"
+/* clang-format on */
+#endif
+
+#endif
