@@ -1,0 +1,532 @@
+/* The graph engine: building, order, hash, byte code, packing, matching, applying. */
+#include "tests/support/build.h"
+
+#include <string.h>
+
+enum { SCRATCH_BYTES = 1 << 16 };
+
+static void check_sound(graft_env *env, const graft_graph *graph)
+{
+    size_t bytes = graft_order_bytes(&graph->limits);
+    const char *fault = graft_graph_check(graph, graft_arena_alloc(env->scratch, bytes), bytes);
+    if (fault != NULL) {
+        fail_msg("%s", fault);
+    }
+}
+
+static uint64_t hash_of(graft_env *env, const graft_graph *graph)
+{
+    graft_order order = build_order(env->scratch, graph);
+    return graft_graph_hash(graph, &order, GRAFT_NEW(env->scratch, uint64_t, graph->limits.values));
+}
+
+/* Number of matches of a rule over all anchors; the first one found goes to `first`. */
+static uint32_t count_matches(graft_env *env, const graft_graph *graph, const graft_rule *rule,
+                              graft_match *first)
+{
+    graft_order order = build_order(env->scratch, graph);
+    uint32_t count = 0;
+    for (graft_index i = 0; i < order.count; i++) {
+        graft_matcher matcher;
+        graft_match match;
+        graft_matcher_start(&matcher, rule, graph, &order, order.order[i]);
+        while (graft_matcher_next(&matcher, &match)) {
+            if (count++ == 0 && first != NULL) {
+                *first = match;
+            }
+        }
+    }
+    return count;
+}
+
+static graft_status apply_first(graft_env *env, graft_graph *graph, const graft_rule *rule,
+                                uint64_t weight_bytes_limit, graft_effect *effect)
+{
+    graft_match match;
+    graft_order order = build_order(env->scratch, graph);
+    graft_apply_options options = {.weight_bytes_limit = weight_bytes_limit};
+    assert_true(count_matches(env, graph, rule, &match) > 0);
+    assert_true(graft_match_scratch_bytes(&graph->limits) <= SCRATCH_BYTES);
+    void *scratch = graft_arena_alloc(env->scratch, SCRATCH_BYTES);
+    graft_status tried = graft_match_try(graph, rule, &match, &order, &options, scratch);
+    graft_status status = graft_apply(graph, rule, &match, &order, &options, scratch, effect);
+    assert_int_equal(tried, status);
+    check_sound(env, graph);
+    return status;
+}
+
+/* x -> conv(w) -> scale_shift(s, t) -> relu -> output. */
+static graft_graph *build_block(graft_env *env)
+{
+    graft_graph *graph = build_graph(env->life);
+    graft_index x = build_input(graph, build_shape(4, 1, 3, 8, 8), 0);
+    graft_index w = build_weight(graph, build_shape(4, 5, 3, 3, 3), 0);
+    graft_index s = build_weight(graph, build_shape(1, 5, 0, 0, 0), 1);
+    graft_index t = build_weight(graph, build_shape(1, 5, 0, 0, 0), 2);
+    graft_index y = build_conv(graph, x, w, 1);
+    y = build_node(graph, GRAFT_OP_scale_shift, NULL, y, s, t);
+    y = build_node(graph, GRAFT_OP_relu, NULL, y, 0, 0);
+    assert_int_equal(graft_graph_add_output(graph, y), GRAFT_OK);
+    check_sound(env, graph);
+    return graph;
+}
+
+/* --------------------------------------------------------------- building */
+
+static void test_capacity_leaves_graph(void **state)
+{
+    graft_env *env = *state;
+    graft_graph *graph = build_graph_within(env->life, (graft_limits){1, 3, 3, 1});
+    graft_index a = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+    graft_index b = build_node(graph, GRAFT_OP_relu, NULL, a, 0, 0);
+    graft_index node = 77;
+    assert_int_equal(graft_graph_add_node(graph, GRAFT_OP_relu, NULL, &b, 0, &node),
+                     GRAFT_CAPACITY);
+    assert_int_equal(node, 77);
+    assert_int_equal(graft_graph_node_count(graph), 1);
+    assert_int_equal(graft_graph_add_output(graph, b), GRAFT_OK);
+    assert_int_equal(graft_graph_add_output(graph, b), GRAFT_CAPACITY);
+    assert_int_equal(graft_graph_add_output(graph, 99), GRAFT_BAD_INPUT);
+    assert_int_equal(graft_graph_add_node(graph, 250, NULL, &b, 0, &node), GRAFT_BAD_INPUT);
+    check_sound(env, graph);
+}
+
+static void test_init_needs_bytes(void **state)
+{
+    (void)state;
+    graft_graph graph;
+    graft_limits limits = {4, 4, 8, 1};
+    unsigned char memory[4096];
+    assert_true(graft_graph_bytes(&limits) <= sizeof memory);
+    assert_int_equal(graft_graph_init(&graph, &limits, memory, graft_graph_bytes(&limits) - 1),
+                     GRAFT_NO_MEMORY);
+    assert_int_equal(graft_graph_init(&graph, &limits, memory + 1, graft_graph_bytes(&limits)),
+                     GRAFT_OK);
+}
+
+static void test_opaque_may_omit_inputs(void **state)
+{
+    graft_env *env = *state;
+    graft_graph *graph = build_graph(env->life);
+    graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+    const graft_index inputs[3] = {x, GRAFT_NONE, x};
+    graft_shape unknown = {.rank = GRAFT_RANK_UNKNOWN};
+    graft_index node = GRAFT_NONE;
+    assert_int_equal(graft_graph_add_opaque(graph, 7, inputs, 3, &unknown, 1, &node), GRAFT_OK);
+    assert_int_equal(graft_graph_add_output(graph, graft_node_output(graph, node, 0)), GRAFT_OK);
+    check_sound(env, graph);
+    graft_order order = build_order(env->life, graph);
+    assert_int_equal(order.use_count[x], 2);
+    assert_int_equal(graft_graph_active_count(graph), 1);
+}
+
+/* A table that is full of gaps is packed rather than refused. */
+static void test_edges_are_compacted(void **state)
+{
+    graft_env *env = *state;
+    graft_graph *graph = build_graph_within(env->life, (graft_limits){8, 10, 8, 2});
+    for (int round = 0; round < 3; round++) {
+        graft_graph_clear(graph);
+        graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+        graft_index keep = build_node(graph, GRAFT_OP_tanh, NULL, x, 0, 0);
+        build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0); /* Dead: leaves a gap of two edges. */
+        graft_index sum = build_node(graph, GRAFT_OP_add, NULL, keep, x, 0);
+        assert_int_equal(graft_graph_add_output(graph, sum), GRAFT_OK);
+        graft_graph_remove_dead(graph);
+        graph->outputs[0] = build_node(graph, GRAFT_OP_relu, NULL, sum, 0, 0);
+        check_sound(env, graph);
+        assert_int_equal(graft_graph_node_count(graph), 3);
+    }
+}
+
+/* ----------------------------------------------------------- order and hash */
+
+static void test_order_puts_producers_first(void **state)
+{
+    graft_env *env = *state;
+    graft_graph *graph = build_block(env);
+    graft_order order = build_order(env->life, graph);
+    assert_int_equal(order.count, 3);
+    for (graft_index i = 0; i < order.count; i++) {
+        assert_int_equal(order.position[order.order[i]], i);
+    }
+    assert_int_equal(graph->nodes[order.order[0]].op, GRAFT_OP_conv);
+    assert_int_equal(graph->nodes[order.order[2]].op, GRAFT_OP_relu);
+}
+
+static void test_cycle_is_found(void **state)
+{
+    graft_env *env = *state;
+    graft_graph *graph = build_graph(env->life);
+    graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+    graft_index a = build_node(graph, GRAFT_OP_add, NULL, x, x, 0);
+    graft_index b = build_node(graph, GRAFT_OP_relu, NULL, a, 0, 0);
+    graph->edges[graph->nodes[graph->values[a].node].first_edge] = b;
+    size_t bytes = graft_order_bytes(&graph->limits);
+    void *memory = graft_arena_alloc(env->life, bytes);
+    graft_order order;
+    assert_int_equal(graft_order_build(&order, graph, memory, bytes), GRAFT_BAD_INPUT);
+    assert_string_equal(graft_graph_check(graph, memory, bytes), "the graph has a cycle");
+}
+
+static void test_hash_ignores_ids_only(void **state)
+{
+    graft_env *env = *state;
+    uint64_t hashes[4];
+    for (int variant = 0; variant < 4; variant++) {
+        graft_graph *graph = build_graph(env->life);
+        graft_index pad[2];
+        if (variant == 1) { /* Other ids, same meaning. */
+            pad[0] = build_weight(graph, build_shape(1, 2, 0, 0, 0), 5);
+            pad[1] = build_node(graph, GRAFT_OP_relu, NULL, pad[0], 0, 0);
+            graft_graph_remove_dead(graph);
+        }
+        graft_index y = build_input(graph, build_shape(2, 3, 4, 0, 0), variant == 2 ? 1 : 0);
+        graft_index x = build_input(graph, build_shape(2, 3, 4, 0, 0), variant == 2 ? 0 : 1);
+        graft_index z = build_node(graph, GRAFT_OP_sub, NULL, x, y, 0);
+        z = build_node(graph, variant == 3 ? GRAFT_OP_tanh : GRAFT_OP_relu, NULL, z, 0, 0);
+        assert_int_equal(graft_graph_add_output(graph, z), GRAFT_OK);
+        hashes[variant] = hash_of(env, graph);
+    }
+    assert_true(hashes[0] == hashes[1]);
+    assert_true(hashes[0] != hashes[2]);
+    assert_true(hashes[0] != hashes[3]);
+}
+
+/* --------------------------------------------------------------- byte code */
+
+typedef struct {
+    const char *name;
+    uint8_t code[12];
+    uint8_t bytes;
+    bool runs;
+    int64_t want;
+} code_case;
+
+static const code_case code_cases[] = {
+    {"constant",         {1, 0xfe, 0},                   3, true,  -2         },
+    {"constant 32",      {2, 0x78, 0x56, 0x34, 0x92, 0}, 6, true,  -1842063752},
+    {"slot",             {3, 1, 0},                      3, true,  7          },
+    {"dim",              {4, 0, 1, 0},                   4, true,  4          },
+    {"last dim",         {4, 0, 0xff, 0},                4, true,  5          },
+    {"missing dim",      {4, 0, 3, 0},                   4, false, 0          },
+    {"rank",             {5, 0, 0},                      3, true,  3          },
+    {"const flag",       {6, 1, 0},                      3, true,  1          },
+    {"same shape",       {7, 0, 1, 0},                   4, true,  0          },
+    {"sum",              {1, 3, 1, 4, 8, 0},             6, true,  7          },
+    {"difference",       {1, 3, 1, 4, 9, 0},             6, true,  -1         },
+    {"product",          {1, 3, 1, 4, 10, 0},            6, true,  12         },
+    {"exact quotient",   {1, 12, 1, 4, 11, 0},           6, true,  3          },
+    {"inexact quotient", {1, 13, 1, 4, 11, 0},           6, false, 0          },
+    {"quotient by zero", {1, 13, 1, 0, 11, 0},           6, false, 0          },
+    {"remainder",        {1, 13, 1, 4, 12, 0},           6, true,  1          },
+    {"equal",            {1, 4, 1, 4, 13, 0},            6, true,  1          },
+    {"at most",          {1, 5, 1, 4, 14, 0},            6, true,  0          },
+    {"divides",          {1, 4, 1, 12, 15, 0},           6, true,  1          },
+    {"and",              {1, 1, 1, 0, 16, 0},            6, true,  0          },
+    {"or",               {1, 1, 1, 0, 17, 0},            6, true,  1          },
+    {"not",              {1, 0, 18, 0},                  4, true,  1          },
+    {"min",              {1, 3, 1, 0xfd, 19, 0},         6, true,  -3         },
+    {"max",              {1, 3, 1, 0xfd, 20, 0},         6, true,  3          },
+    {"too few operands", {1, 3, 8, 0},                   4, false, 0          },
+    {"two results",      {1, 3, 1, 4, 0},                5, false, 0          },
+    {"runs off",         {1, 3},                         2, false, 0          },
+};
+
+static void test_code(void **state)
+{
+    (void)state;
+    graft_shape x = build_shape(3, 3, 4, 5, 0);
+    graft_shape y = build_shape(3, 3, 4, 1, 0);
+    const graft_shape *vars[2] = {&x, &y};
+    const bool is_const[2] = {false, true};
+    const int32_t slots[2] = {6, 7};
+    for (size_t i = 0; i < sizeof code_cases / sizeof code_cases[0]; i++) {
+        const code_case *c = &code_cases[i];
+        graft_rule rule = {.code_bytes = c->bytes};
+        int64_t result = 99;
+        memcpy(rule.code, c->code, c->bytes);
+        bool runs = graft_code_run(&rule, 0, vars, is_const, slots, &result);
+        if (runs != c->runs || (runs && result != c->want) || (!runs && result != 99)) {
+            fail_msg("%s: ran %d, result %lld", c->name, runs, (long long)result);
+        }
+    }
+}
+
+/* Orders of binary32 numbers by their bits: -1 < -0 <= 0 < 1; NaN has none. */
+static void test_code_floats(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t a, b;
+        int at_most;
+    } cases[] = {
+        {0xbf800000u, 0x80000000u, 1 },
+        {0x00000000u, 0x80000000u, 1 },
+        {0x3f800000u, 0xbf800000u, 0 },
+        {0x7fc00000u, 0x00000000u, -1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        graft_rule rule = {
+            .code_bytes = 6, .code = {3, 0, 3, 1, GRAFT_CODE_FLE, 0}
+        };
+        int32_t slots[2];
+        memcpy(&slots[0], &cases[i].a, 4);
+        memcpy(&slots[1], &cases[i].b, 4);
+        int64_t result = 0;
+        bool runs = graft_code_run(&rule, 0, NULL, NULL, slots, &result);
+        assert_int_equal(runs, cases[i].at_most >= 0);
+        assert_true(!runs || result == cases[i].at_most);
+    }
+}
+
+/* ----------------------------------------------------------------- packing */
+
+static void test_pack_round_trip(void **state)
+{
+    (void)state;
+    graft_rule rules[] = {build_rule_fuse_relu(), build_rule_fold_scale(),
+                          build_rule_merge_matmul(), build_rule_drop_identity()};
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        uint8_t bytes[512];
+        graft_rule back;
+        size_t used = 0;
+        assert_null(graft_rule_check(&rules[i]));
+        size_t size = graft_rule_pack(&rules[i], bytes, sizeof bytes);
+        assert_in_range(size, 6, 80);
+        assert_int_equal(graft_rule_unpack(&back, bytes, size, &used), GRAFT_OK);
+        assert_int_equal(used, size);
+        uint8_t again[512];
+        assert_int_equal(graft_rule_pack(&back, again, sizeof again), size);
+        assert_memory_equal(again, bytes, size);
+        assert_int_equal(back.target.nodes[0].op, rules[i].target.nodes[0].op);
+        assert_int_equal(graft_rule_pack(&rules[i], bytes, size - 1), 0);
+        for (size_t cut = 0; cut < size; cut++) {
+            assert_int_equal(graft_rule_unpack(&back, bytes, cut, &used), GRAFT_BAD_INPUT);
+        }
+    }
+}
+
+/* Every single-byte change is refused or gives a rule that passes the check. */
+static void test_unpack_survives_changes(void **state)
+{
+    (void)state;
+    graft_rule rule = build_rule_fold_scale();
+    uint8_t bytes[512];
+    size_t size = graft_rule_pack(&rule, bytes, sizeof bytes);
+    for (size_t i = 0; i < size; i++) {
+        for (unsigned value = 0; value < 256; value++) {
+            uint8_t changed[512];
+            graft_rule back;
+            size_t used = 0;
+            memcpy(changed, bytes, size);
+            changed[i] = (uint8_t)value;
+            if (graft_rule_unpack(&back, changed, size, &used) == GRAFT_OK) {
+                assert_null(graft_rule_check(&back));
+                assert_true(used <= size);
+            }
+        }
+    }
+}
+
+/* ---------------------------------------------------- matching and applying */
+
+static void test_fold_then_fuse(void **state)
+{
+    graft_env *env = *state;
+    graft_graph *graph = build_block(env);
+    graft_rule fold = build_rule_fold_scale();
+    graft_rule fuse = build_rule_fuse_relu();
+    graft_index output = graph->outputs[0];
+    graft_effect effect;
+    assert_int_equal(count_matches(env, graph, &fuse, NULL), 0);
+    assert_int_equal(apply_first(env, graph, &fold, 1 << 20, &effect), GRAFT_OK);
+    assert_int_equal(effect.weight_bytes, 5 * 3 * 3 * 3 * 4);
+    assert_int_equal(graft_graph_node_count(graph), 4);
+    assert_int_equal(graft_graph_active_count(graph), 2);
+    assert_int_equal(apply_first(env, graph, &fuse, 0, &effect), GRAFT_OK);
+    assert_int_equal(graft_graph_active_count(graph), 1);
+    assert_int_equal(graph->outputs[0], output); /* The output kept its id. */
+    const graft_node *last = &graph->nodes[graph->values[output].node];
+    assert_int_equal(last->op, GRAFT_OP_conv_bias);
+    assert_int_equal(last->attrs[GRAFT_ATTR_conv_bias_activation], GRAFT_ACT_RELU);
+    assert_int_equal(last->attrs[GRAFT_ATTR_conv_bias_pad_top], 1);
+}
+
+static void test_weight_limit_refuses(void **state)
+{
+    graft_env *env = *state;
+    graft_graph *graph = build_block(env);
+    uint64_t before = hash_of(env, graph);
+    graft_rule fold = build_rule_fold_scale();
+    assert_int_equal(apply_first(env, graph, &fold, 539, NULL), GRAFT_NO_MATCH);
+    assert_true(hash_of(env, graph) == before);
+    assert_int_equal(apply_first(env, graph, &fold, 540, NULL), GRAFT_OK);
+}
+
+/* A value that somebody else reads too may not disappear inside a match. */
+static void test_inner_value_must_be_private(void **state)
+{
+    graft_env *env = *state;
+    graft_graph *graph = build_block(env);
+    graft_order order = build_order(env->life, graph);
+    graft_rule fold = build_rule_fold_scale();
+    assert_int_equal(count_matches(env, graph, &fold, NULL), 1);
+    graft_index conv = graft_node_output(graph, order.order[0], 0);
+    assert_int_equal(graft_graph_add_output(graph, conv), GRAFT_OK);
+    assert_int_equal(count_matches(env, graph, &fold, NULL), 0);
+}
+
+static void test_commuted_operands_match(void **state)
+{
+    graft_env *env = *state;
+    graft_rule rule = {.var_count = 2, .output_count = 1, .condition = 255};
+    build_pattern_node(&rule.source, GRAFT_OP_add, NODE(1, 0), VAR(1), 0, -1);
+    build_pattern_node(&rule.source, GRAFT_OP_relu, VAR(0), 0, 0, -1);
+    build_pattern_node(&rule.target, GRAFT_OP_relu, VAR(0), 0, 0, -1);
+    build_pattern_node(&rule.target, GRAFT_OP_add, VAR(1), NODE(0, 0), 0, -1);
+    rule.source.outputs[0] = NODE(0, 0);
+    rule.target.outputs[0] = NODE(1, 0);
+    assert_null(graft_rule_check(&rule));
+    for (int swapped = 0; swapped < 2; swapped++) {
+        graft_graph *graph = build_graph(env->life);
+        graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+        graft_index y = build_input(graph, build_shape(1, 4, 0, 0, 0), 1);
+        graft_index r = build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
+        graft_index sum =
+            build_node(graph, GRAFT_OP_add, NULL, swapped ? y : r, swapped ? r : y, 0);
+        graft_match match;
+        assert_int_equal(graft_graph_add_output(graph, sum), GRAFT_OK);
+        assert_int_equal(count_matches(env, graph, &rule, &match), 1);
+        assert_int_equal(match.vars[0], x);
+        assert_int_equal(match.vars[1], y);
+    }
+}
+
+static void test_several_roots_merge(void **state)
+{
+    graft_env *env = *state;
+    graft_graph *graph = build_graph(env->life);
+    graft_rule merge = build_rule_merge_matmul();
+    graft_index x = build_input(graph, build_shape(2, 3, 4, 0, 0), 0);
+    graft_index u = build_weight(graph, build_shape(2, 4, 5, 0, 0), 0);
+    graft_index v = build_weight(graph, build_shape(2, 4, 2, 0, 0), 1);
+    graft_index a = build_node(graph, GRAFT_OP_matmul, NULL, x, u, 0);
+    graft_index b = build_node(graph, GRAFT_OP_matmul, NULL, x, v, 0);
+    b = build_node(graph, GRAFT_OP_tanh, NULL, b, 0, 0);
+    assert_int_equal(graft_graph_add_output(graph, a), GRAFT_OK);
+    assert_int_equal(graft_graph_add_output(graph, b), GRAFT_OK);
+    assert_int_equal(count_matches(env, graph, &merge, NULL), 2); /* (a, b) and (b, a). */
+    assert_int_equal(apply_first(env, graph, &merge, 1 << 20, NULL), GRAFT_OK);
+    assert_int_equal(graft_graph_active_count(graph), 3);
+    assert_int_equal(graph->values[graph->outputs[0]].shape.dims[1], 5);
+    assert_int_equal(graph->outputs[0], a);
+}
+
+/* matmul(x, u) and matmul(x, f(matmul(x, u))): merging them would make a cycle. */
+static void test_cycle_is_refused(void **state)
+{
+    graft_env *env = *state;
+    graft_graph *graph = build_graph(env->life);
+    graft_rule merge = build_rule_merge_matmul();
+    graft_index x = build_input(graph, build_shape(2, 4, 4, 0, 0), 0);
+    graft_index u = build_input(graph, build_shape(2, 4, 4, 0, 0), 1);
+    graft_index a = build_node(graph, GRAFT_OP_matmul, NULL, x, u, 0);
+    graft_index f = build_node(graph, GRAFT_OP_tanh, NULL, a, 0, 0);
+    graft_index b = build_node(graph, GRAFT_OP_matmul, NULL, x, f, 0);
+    assert_int_equal(graft_graph_add_output(graph, b), GRAFT_OK);
+    assert_int_equal(graft_graph_add_output(graph, a), GRAFT_OK);
+    uint64_t before = hash_of(env, graph);
+    assert_int_equal(apply_first(env, graph, &merge, 1 << 20, NULL), GRAFT_NO_MATCH);
+    assert_true(hash_of(env, graph) == before);
+}
+
+static void test_target_may_be_a_variable(void **state)
+{
+    graft_env *env = *state;
+    graft_graph *graph = build_graph(env->life);
+    graft_rule drop = build_rule_drop_identity();
+    graft_index x = build_input(graph, build_shape(2, 4, 4, 0, 0), 0);
+    graft_index a = build_node(graph, GRAFT_OP_identity, NULL, x, 0, 0);
+    graft_index b = build_node(graph, GRAFT_OP_relu, NULL, a, 0, 0);
+    assert_int_equal(graft_graph_add_output(graph, a), GRAFT_OK);
+    assert_int_equal(graft_graph_add_output(graph, b), GRAFT_OK);
+    assert_int_equal(apply_first(env, graph, &drop, 0, NULL), GRAFT_OK);
+    assert_int_equal(graft_graph_node_count(graph), 1);
+    assert_int_equal(graph->outputs[0], x);
+    assert_int_equal(graft_node_input(graph, graph->values[b].node, 0), x);
+}
+
+/* Weights are computed once: nothing is offered on nodes that are const. */
+static void test_const_nodes_are_left_alone(void **state)
+{
+    graft_env *env = *state;
+    graft_graph *graph = build_graph(env->life);
+    graft_rule drop = build_rule_drop_identity();
+    graft_index w = build_weight(graph, build_shape(1, 4, 0, 0, 0), 0);
+    graft_index a = build_node(graph, GRAFT_OP_identity, NULL, w, 0, 0);
+    assert_int_equal(graft_graph_add_output(graph, a), GRAFT_OK);
+    assert_true(graph->nodes[graph->values[a].node].is_const);
+    assert_int_equal(count_matches(env, graph, &drop, NULL), 0);
+}
+
+static void test_precondition_is_asked(void **state)
+{
+    graft_env *env = *state;
+    graft_rule drop = build_rule_drop_identity();
+    const uint8_t code[] = {GRAFT_CODE_DIM, 0, 0, GRAFT_CODE_CONST8, 4, GRAFT_CODE_EQ,
+                            GRAFT_CODE_END};
+    memcpy(drop.code, code, sizeof code);
+    drop.code_bytes = sizeof code;
+    drop.condition = 0;
+    assert_null(graft_rule_check(&drop));
+    for (int32_t size = 3; size <= 4; size++) {
+        graft_graph *graph = build_graph(env->life);
+        graft_index x = build_input(graph, build_shape(1, size, 0, 0, 0), 0);
+        graft_index a = build_node(graph, GRAFT_OP_identity, NULL, x, 0, 0);
+        assert_int_equal(graft_graph_add_output(graph, a), GRAFT_OK);
+        assert_int_equal(count_matches(env, graph, &drop, NULL), size == 4);
+    }
+}
+
+/* With no room for the target the graph stays as it was. */
+static void test_full_graph_refuses(void **state)
+{
+    graft_env *env = *state;
+    graft_graph *roomy = build_block(env);
+    graft_rule fold = build_rule_fold_scale();
+    graft_graph *tight = build_graph_within(
+        env->life, (graft_limits){roomy->node_end + 2, roomy->value_end + 2, 64, 1});
+    assert_int_equal(graft_graph_copy(tight, roomy), GRAFT_OK);
+    uint64_t before = hash_of(env, tight);
+    assert_int_equal(apply_first(env, tight, &fold, 1 << 20, NULL), GRAFT_CAPACITY);
+    assert_true(hash_of(env, tight) == before);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_capacity_leaves_graph),
+        CHECK_TEST(test_init_needs_bytes),
+        CHECK_TEST(test_opaque_may_omit_inputs),
+        CHECK_TEST(test_edges_are_compacted),
+        CHECK_TEST(test_order_puts_producers_first),
+        CHECK_TEST(test_cycle_is_found),
+        CHECK_TEST(test_hash_ignores_ids_only),
+        CHECK_TEST(test_code),
+        CHECK_TEST(test_code_floats),
+        CHECK_TEST(test_pack_round_trip),
+        CHECK_TEST(test_unpack_survives_changes),
+        CHECK_TEST(test_fold_then_fuse),
+        CHECK_TEST(test_weight_limit_refuses),
+        CHECK_TEST(test_inner_value_must_be_private),
+        CHECK_TEST(test_commuted_operands_match),
+        CHECK_TEST(test_several_roots_merge),
+        CHECK_TEST(test_cycle_is_refused),
+        CHECK_TEST(test_target_may_be_a_variable),
+        CHECK_TEST(test_const_nodes_are_left_alone),
+        CHECK_TEST(test_precondition_is_asked),
+        CHECK_TEST(test_full_graph_refuses),
+    };
+    return cmocka_run_group_tests_name("engine", tests, NULL, NULL);
+}

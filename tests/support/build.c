@@ -1,0 +1,154 @@
+/* build.c - see build.h. */
+#include "tests/support/build.h"
+
+#include <string.h>
+
+graft_graph *build_graph_within(graft_arena *arena, graft_limits limits)
+{
+    graft_graph *graph = GRAFT_NEW(arena, graft_graph, 1);
+    size_t bytes = graft_graph_bytes(&limits);
+    assert_int_equal(graft_graph_init(graph, &limits, graft_arena_alloc(arena, bytes), bytes),
+                     GRAFT_OK);
+    return graph;
+}
+
+graft_graph *build_graph(graft_arena *arena)
+{
+    return build_graph_within(arena, (graft_limits){64, 160, 320, 8});
+}
+
+graft_shape build_shape(uint32_t rank, int32_t a, int32_t b, int32_t c, int32_t d)
+{
+    graft_shape shape = {.rank = (uint8_t)rank, .dtype = GRAFT_DTYPE_F32};
+    const int32_t dims[4] = {a, b, c, d};
+    memcpy(shape.dims, dims, rank * sizeof dims[0]);
+    return shape;
+}
+
+graft_index build_input(graft_graph *graph, graft_shape shape, graft_index source)
+{
+    graft_index value = GRAFT_NONE;
+    assert_int_equal(graft_graph_add_input(graph, &shape, source, &value), GRAFT_OK);
+    return value;
+}
+
+graft_index build_weight(graft_graph *graph, graft_shape shape, graft_index source)
+{
+    graft_index value = GRAFT_NONE;
+    assert_int_equal(graft_graph_add_weight(graph, &shape, source, &value), GRAFT_OK);
+    return value;
+}
+
+graft_index build_node(graft_graph *graph, uint32_t op, const int32_t *attrs, graft_index a,
+                       graft_index b, graft_index c)
+{
+    const graft_index inputs[3] = {a, b, c};
+    graft_index node = GRAFT_NONE;
+    assert_int_equal(graft_graph_add_node(graph, op, attrs, inputs, GRAFT_NONE, &node), GRAFT_OK);
+    return graft_node_output(graph, node, 0);
+}
+
+graft_index build_conv(graft_graph *graph, graft_index x, graft_index w, int32_t pad)
+{
+    const int32_t attrs[9] = {1, 1, pad, pad, pad, pad, 1, 1, 1};
+    return build_node(graph, GRAFT_OP_conv, attrs, x, w, GRAFT_NONE);
+}
+
+graft_order build_order(graft_arena *arena, const graft_graph *graph)
+{
+    graft_order order;
+    size_t bytes = graft_order_bytes(&graph->limits);
+    assert_int_equal(graft_order_build(&order, graph, graft_arena_alloc(arena, bytes), bytes),
+                     GRAFT_OK);
+    return order;
+}
+
+graft_pattern_node *build_pattern_node(graft_pattern *pattern, uint32_t op, graft_operand a,
+                                       graft_operand b, graft_operand c, int32_t slot)
+{
+    graft_pattern_node *node = &pattern->nodes[pattern->node_count++];
+    node->op = (uint8_t)op;
+    node->inputs[0] = a;
+    node->inputs[1] = b;
+    node->inputs[2] = c;
+    for (uint32_t i = 0; slot >= 0 && i < graft_op(op)->attr_count; i++) {
+        node->attrs[i] = (graft_term){.value = slot + (int32_t)i, .kind = GRAFT_TERM_SLOT};
+    }
+    return node;
+}
+
+/* A constant attribute. */
+static graft_term constant(int32_t value)
+{
+    return (graft_term){.value = value, .kind = GRAFT_TERM_CONST};
+}
+
+/* Appends a program that pushes one leaf and ends; the term that runs it. */
+static graft_term leaf_code(graft_rule *rule, const uint8_t *bytes, uint8_t count)
+{
+    graft_term term = {.value = rule->code_bytes, .kind = GRAFT_TERM_CODE};
+    memcpy(&rule->code[rule->code_bytes], bytes, count);
+    rule->code_bytes = (uint8_t)(rule->code_bytes + count);
+    rule->code[rule->code_bytes++] = GRAFT_CODE_END;
+    return term;
+}
+
+graft_rule build_rule_fuse_relu(void)
+{
+    graft_rule rule = {.var_count = 3, .slot_count = 9, .output_count = 1, .condition = 255};
+    build_pattern_node(&rule.source, GRAFT_OP_relu, NODE(1, 0), 0, 0, -1);
+    build_pattern_node(&rule.source, GRAFT_OP_conv_bias, VAR(0), VAR(1), VAR(2), 0)->attrs[9] =
+        constant(GRAFT_ACT_NONE);
+    build_pattern_node(&rule.target, GRAFT_OP_conv_bias, VAR(0), VAR(1), VAR(2), 0)->attrs[9] =
+        constant(GRAFT_ACT_RELU);
+    rule.source.outputs[0] = NODE(0, 0);
+    rule.target.outputs[0] = NODE(0, 0);
+    return rule;
+}
+
+graft_rule build_rule_fold_scale(void)
+{
+    graft_rule rule = {.var_count = 4, .slot_count = 9, .output_count = 1, .condition = 255};
+    build_pattern_node(&rule.source, GRAFT_OP_scale_shift, NODE(1, 0), VAR(2), VAR(3), -1);
+    build_pattern_node(&rule.source, GRAFT_OP_conv, VAR(0), VAR(1), 0, 0);
+    graft_pattern_node *reshape =
+        build_pattern_node(&rule.target, GRAFT_OP_reshape, VAR(2), 0, 0, -1);
+    reshape->attrs[0] = leaf_code(&rule, (const uint8_t[]){GRAFT_CODE_DIM, 1, 0}, 3);
+    for (uint32_t i = 1; i < 4; i++) {
+        reshape->attrs[i] = constant(1);
+    }
+    build_pattern_node(&rule.target, GRAFT_OP_mul, VAR(1), NODE(0, 0), 0, -1);
+    build_pattern_node(&rule.target, GRAFT_OP_conv_bias, VAR(0), NODE(1, 0), VAR(3), 0)->attrs[9] =
+        constant(GRAFT_ACT_NONE);
+    rule.source.outputs[0] = NODE(0, 0);
+    rule.target.outputs[0] = NODE(2, 0);
+    return rule;
+}
+
+graft_rule build_rule_merge_matmul(void)
+{
+    graft_rule rule = {.var_count = 3, .output_count = 2, .condition = 255};
+    build_pattern_node(&rule.source, GRAFT_OP_matmul, VAR(0), VAR(1), 0, -1);
+    build_pattern_node(&rule.source, GRAFT_OP_matmul, VAR(0), VAR(2), 0, -1);
+    build_pattern_node(&rule.target, GRAFT_OP_concat, VAR(1), VAR(2), 0, -1)->attrs[0] =
+        constant(1);
+    build_pattern_node(&rule.target, GRAFT_OP_matmul, VAR(0), NODE(0, 0), 0, -1);
+    graft_pattern_node *split =
+        build_pattern_node(&rule.target, GRAFT_OP_split, NODE(1, 0), 0, 0, -1);
+    split->attrs[0] = constant(1);
+    split->attrs[1] = leaf_code(&rule, (const uint8_t[]){GRAFT_CODE_DIM, 1, 255}, 3);
+    rule.source.outputs[0] = NODE(0, 0);
+    rule.source.outputs[1] = NODE(1, 0);
+    rule.target.outputs[0] = NODE(2, 0);
+    rule.target.outputs[1] = NODE(2, 1);
+    return rule;
+}
+
+graft_rule build_rule_drop_identity(void)
+{
+    graft_rule rule = {.var_count = 1, .output_count = 1, .condition = 255};
+    build_pattern_node(&rule.source, GRAFT_OP_identity, VAR(0), 0, 0, -1);
+    rule.source.outputs[0] = NODE(0, 0);
+    rule.target.outputs[0] = VAR(0);
+    return rule;
+}

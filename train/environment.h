@@ -1,0 +1,60 @@
+/* environment.h - graph substitution as a reinforcement-learning environment, in Gym's shape:
+ * reset, then step(xfer, location) -> next state, reward, terminal.
+ *
+ * State-action space after the dissertation, section 3.3.3: an action is (xfer, location); xfer
+ * number `xfers->count` is NO-OP and ends the episode. A rule's locations are numbered 0, 1, ... in
+ * canonical order (matches.h), so the location mask of a rule is a prefix and its length says all.
+ * Reward (X-RLflow, section 3): 100 (cost before - cost after) / cost of the first graph, so that
+ * an episode's undiscounted return is the percentage by which the cost fell. */
+#ifndef GRAFT_TRAIN_ENVIRONMENT_H
+#define GRAFT_TRAIN_ENVIRONMENT_H
+
+#include "train/matches.h"
+
+/* What a graph costs, in nanoseconds per inference. A negative cost never occurs. */
+typedef struct graft_price {
+    graft_status (*cost_ns)(graft_env *env, void *context, const graft_graph *graph,
+                            const graft_order *order, double *ns);
+    void *context;
+} graft_price;
+
+typedef struct graft_environment_options {
+    uint32_t location_limit; /* Locations offered per rule; the dissertation's 200. */
+    uint32_t step_limit;     /* An episode ends after so many applications. */
+    graft_apply_options apply;
+} graft_environment_options;
+
+typedef struct graft_environment {
+    const graft_xfers *xfers;
+    graft_environment_options options;
+    graft_price price;
+    graft_state first; /* What reset returns to. */
+    graft_state state;
+    graft_matches matches; /* All legal actions in `state`. */
+    double first_ns;
+    double cost_ns;
+    uint32_t step_count;   /* Applications in this episode. */
+    bool terminal;         /* The episode has ended: only reset is allowed. */
+    uint64_t interactions; /* Steps taken since the environment was opened. */
+} graft_environment;
+
+typedef struct graft_step {
+    double reward;
+    bool terminal; /* NO-OP, the step limit, or no legal rule left. */
+} graft_step;
+
+/* `xfers` is kept. Fails as the price does. */
+GRAFT_MUST_USE graft_status graft_environment_open(graft_env *env, graft_arena *arena,
+                                                   const graft_graph *graph,
+                                                   const graft_xfers *xfers, graft_price price,
+                                                   const graft_environment_options *options,
+                                                   graft_environment *environment);
+/* Back to the first graph. */
+GRAFT_MUST_USE graft_status graft_environment_reset(graft_env *env, graft_environment *environment);
+/* Takes an action. GRAFT_BAD_INPUT when it is not legal or the episode has ended; the state is then
+ * unchanged. */
+GRAFT_MUST_USE graft_status graft_environment_step(graft_env *env, graft_environment *environment,
+                                                   uint32_t xfer, uint32_t location,
+                                                   graft_step *step);
+
+#endif

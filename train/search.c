@@ -1,0 +1,120 @@
+/* search.c - see search.h: random and greedy. Backtracking is in backtracking.c. */
+#include "train/search.h"
+
+#include "graph/log.h"
+
+#include <string.h>
+
+/* Keeps the first `count` steps of a walk as the best plan so far. */
+static void keep_plan(graft_plan_found *found, const graft_action *walk, uint32_t count,
+                      double cost_ns)
+{
+    memcpy(found->steps, walk, count * sizeof *walk);
+    found->step_count = count;
+    found->cost_ns = cost_ns;
+}
+
+/* A uniformly random legal rule, then a uniformly random location of it. */
+static graft_action draw_action(const graft_matches *matches, graft_rng *rng)
+{
+    uint32_t legal = 0;
+    for (uint32_t x = 0; x < matches->xfers->count; x++) {
+        legal += graft_matches_count(matches, x) > 0;
+    }
+    uint32_t pick = graft_rng_below(rng, legal);
+    uint32_t xfer = 0;
+    for (;; xfer++) {
+        if (graft_matches_count(matches, xfer) > 0 && pick-- == 0) {
+            break;
+        }
+    }
+    uint32_t location = graft_rng_below(rng, graft_matches_count(matches, xfer));
+    return (graft_action){.xfer = (uint16_t)xfer, .location = (uint16_t)location};
+}
+
+graft_status graft_search_random(graft_env *env, graft_arena *arena, graft_environment *environment,
+                                 uint32_t episodes, uint64_t seed, graft_plan_found *found)
+{
+    graft_status status = GRAFT_OK;
+    uint64_t start_ns = graft_clock_ns();
+    graft_rng rng;
+    graft_rng_seed(&rng, seed);
+    graft_mark mark = graft_arena_mark(env->scratch);
+    *found = (graft_plan_found){.cost_ns = environment->first_ns};
+    found->steps = GRAFT_NEW(arena, graft_action, environment->options.step_limit);
+    graft_action *walk = GRAFT_NEW(env->scratch, graft_action, environment->options.step_limit);
+    for (uint32_t e = 0; e < episodes && !graft_interrupted(); e++) {
+        GRAFT_CHECK(graft_environment_reset(env, environment));
+        for (uint32_t n = 0; !environment->terminal; n++) {
+            graft_step step;
+            walk[n] = draw_action(&environment->matches, &rng);
+            GRAFT_CHECK(
+                graft_environment_step(env, environment, walk[n].xfer, walk[n].location, &step));
+            found->evaluations++;
+            if (environment->cost_ns < found->cost_ns) {
+                keep_plan(found, walk, n + 1, environment->cost_ns);
+            }
+        }
+    }
+    found->seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+/* The cheapest successor of the environment's state; *best_ns is its cost, infinite when there is
+ * none. Tries each action on `trial`. */
+static graft_status find_cheapest(graft_env *env, const graft_environment *environment,
+                                  graft_state *trial, graft_plan_found *found, graft_action *best,
+                                  double *best_ns)
+{
+    graft_status status = GRAFT_OK;
+    const graft_matches *matches = &environment->matches;
+    for (uint32_t x = 0; x < matches->xfers->count; x++) {
+        for (uint32_t l = 0; l < graft_matches_count(matches, x); l++) {
+            double ns = 0;
+            GRAFT_CHECK(graft_state_set(env, trial, &environment->state.graph));
+            GRAFT_CHECK(graft_state_apply(env, trial, &matches->xfers->rules[x],
+                                          graft_matches_get(matches, x, l),
+                                          &environment->options.apply));
+            GRAFT_CHECK(environment->price.cost_ns(env, environment->price.context, &trial->graph,
+                                                   &trial->order, &ns));
+            found->evaluations++;
+            if (ns < *best_ns) {
+                *best_ns = ns;
+                *best = (graft_action){.xfer = (uint16_t)x, .location = (uint16_t)l};
+            }
+        }
+    }
+done:
+    return status;
+}
+
+graft_status graft_search_greedy(graft_env *env, graft_arena *arena, graft_environment *environment,
+                                 graft_plan_found *found)
+{
+    graft_status status = GRAFT_OK;
+    uint64_t start_ns = graft_clock_ns();
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_state trial;
+    graft_state_open(env->scratch, &environment->state.graph.limits, &trial);
+    *found = (graft_plan_found){.cost_ns = environment->first_ns};
+    found->steps = GRAFT_NEW(arena, graft_action, environment->options.step_limit);
+    GRAFT_CHECK(graft_environment_reset(env, environment));
+    while (!environment->terminal && !graft_interrupted()) {
+        graft_action best = {0, 0};
+        double best_ns = environment->cost_ns;
+        graft_step step;
+        GRAFT_CHECK(find_cheapest(env, environment, &trial, found, &best, &best_ns));
+        if (best_ns >= environment->cost_ns) {
+            break;
+        }
+        GRAFT_CHECK(graft_environment_step(env, environment, best.xfer, best.location, &step));
+        found->steps[found->step_count++] = best;
+        found->cost_ns = environment->cost_ns;
+    }
+    found->seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
