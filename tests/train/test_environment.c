@@ -1,0 +1,182 @@
+/* The environment and the search baselines, over a price that is easy to compute by hand. */
+#include "tests/support/build.h"
+#include "train/search.h"
+
+enum { BLOCKS = 4, XFERS = 3 };
+
+/* A fused convolution costs 60, a plain one 50, everything else 20 per inference. */
+static graft_status price_graph(graft_env *env, void *context, const graft_graph *graph,
+                                const graft_order *order, double *ns)
+{
+    (void)env;
+    ++*(uint64_t *)context;
+    *ns = 0;
+    for (graft_index i = 0; i < order->count; i++) {
+        const graft_node *node = &graph->nodes[order->order[i]];
+        if (!node->is_const) {
+            *ns += node->op == GRAFT_OP_conv ? 50 : node->op == GRAFT_OP_conv_bias ? 60 : 20;
+        }
+    }
+    return GRAFT_OK;
+}
+
+static const char *const xfer_names[XFERS] = {"fold", "fuse", "drop"};
+
+typedef struct {
+    graft_rule rules[XFERS];
+    graft_xfers xfers;
+    graft_environment environment;
+    uint64_t priced;
+} fixture;
+
+/* BLOCKS times conv, scale_shift, relu, identity: 110 each, 60 at best. */
+static fixture *open_fixture(graft_env *env)
+{
+    fixture *f = GRAFT_NEW(env->life, fixture, 1);
+    graft_graph *graph = build_graph(env->life);
+    graft_index y = build_input(graph, build_shape(4, 1, 3, 6, 6), 0);
+    for (graft_index b = 0; b < BLOCKS; b++) {
+        graft_index w = build_weight(graph, build_shape(4, 3, 3, 3, 3), 3 * b);
+        graft_index s = build_weight(graph, build_shape(1, 3, 0, 0, 0), 3 * b + 1);
+        graft_index t = build_weight(graph, build_shape(1, 3, 0, 0, 0), 3 * b + 2);
+        y = build_conv(graph, y, w, 1);
+        y = build_node(graph, GRAFT_OP_scale_shift, NULL, y, s, t);
+        y = build_node(graph, GRAFT_OP_relu, NULL, y, 0, 0);
+        y = build_node(graph, GRAFT_OP_identity, NULL, y, 0, 0);
+    }
+    assert_int_equal(graft_graph_add_output(graph, y), GRAFT_OK);
+    f->rules[0] = build_rule_fold_scale();
+    f->rules[1] = build_rule_fuse_relu();
+    f->rules[2] = build_rule_drop_identity();
+    graft_xfers_index(env->life, f->rules, xfer_names, XFERS, &f->xfers);
+    const graft_environment_options options = {
+        .location_limit = 200, .step_limit = 40, .apply.weight_bytes_limit = 1 << 20};
+    const graft_price price = {price_graph, &f->priced};
+    assert_int_equal(
+        graft_environment_open(env, env->life, graph, &f->xfers, price, &options, &f->environment),
+        GRAFT_OK);
+    return f;
+}
+
+static uint32_t count(const fixture *f, uint32_t xfer)
+{
+    return graft_matches_count(&f->environment.matches, xfer);
+}
+
+static void test_masks_and_rewards(void **state)
+{
+    graft_env *env = *state;
+    fixture *f = open_fixture(env);
+    graft_step step;
+    assert_true(f->environment.first_ns == BLOCKS * 110.0);
+    assert_int_equal(count(f, 0), BLOCKS);
+    assert_int_equal(count(f, 1), 0);
+    assert_int_equal(count(f, 2), BLOCKS);
+    assert_int_equal(graft_environment_step(env, &f->environment, 0, 2, &step), GRAFT_OK);
+    assert_true(step.reward > 2.27 && step.reward < 2.28); /* 10 of 440. */
+    assert_false(step.terminal);
+    assert_int_equal(count(f, 0), BLOCKS - 1);
+    assert_int_equal(count(f, 1), 1);
+    assert_int_equal(graft_environment_step(env, &f->environment, 1, 0, &step), GRAFT_OK);
+    assert_true(step.reward > 4.54 && step.reward < 4.55); /* 20 of 440. */
+    assert_int_equal(count(f, 1), 0);
+}
+
+static void test_illegal_actions(void **state)
+{
+    graft_env *env = *state;
+    fixture *f = open_fixture(env);
+    graft_step step;
+    check_failed(env, graft_environment_step(env, &f->environment, 1, 0, &step), GRAFT_BAD_INPUT,
+                 "action (1, 0) is not legal here");
+    check_failed(env, graft_environment_step(env, &f->environment, 4, 0, &step), GRAFT_BAD_INPUT,
+                 "not legal");
+    assert_int_equal(graft_environment_step(env, &f->environment, XFERS, 0, &step), GRAFT_OK);
+    assert_true(step.terminal && step.reward == 0);
+    check_failed(env, graft_environment_step(env, &f->environment, 0, 0, &step), GRAFT_BAD_INPUT,
+                 "after the end");
+    assert_int_equal(graft_environment_reset(env, &f->environment), GRAFT_OK);
+    assert_int_equal(count(f, 0), BLOCKS);
+    assert_int_equal(f->environment.interactions, 1);
+}
+
+/* Replays a plan and checks that it leads to the cost it promises. */
+static void check_plan(graft_env *env, fixture *f, const graft_plan_found *found)
+{
+    graft_step step;
+    assert_int_equal(graft_environment_reset(env, &f->environment), GRAFT_OK);
+    for (uint32_t i = 0; i < found->step_count; i++) {
+        assert_int_equal(graft_environment_step(env, &f->environment, found->steps[i].xfer,
+                                                found->steps[i].location, &step),
+                         GRAFT_OK);
+    }
+    assert_true(f->environment.cost_ns == found->cost_ns);
+}
+
+static void test_greedy_reaches_the_best(void **state)
+{
+    graft_env *env = *state;
+    fixture *f = open_fixture(env);
+    graft_plan_found found;
+    assert_int_equal(graft_search_greedy(env, env->life, &f->environment, &found), GRAFT_OK);
+    assert_true(found.cost_ns == BLOCKS * 60.0);
+    assert_int_equal(found.step_count, 3 * BLOCKS);
+    check_plan(env, f, &found);
+}
+
+static void test_backtracking_finds_each_graph_once(void **state)
+{
+    graft_env *env = *state;
+    fixture *f = open_fixture(env);
+    graft_plan_found found;
+    const graft_backtracking_options options = {.alpha = 10, .dequeue_limit = 5000};
+    assert_int_equal(graft_search_backtracking(env, env->life, &f->environment, &options, &found),
+                     GRAFT_OK);
+    assert_true(found.cost_ns == BLOCKS * 60.0);
+    check_plan(env, f, &found);
+    /* A block is in one of 3 forms (plain, folded, fused) with or without its identity; fusing
+     * needs no identity in between: 6 forms, 6^4 graphs, the first of which is never re-priced. */
+    assert_int_equal(found.evaluations, 6 * 6 * 6 * 6 - 1);
+    assert_int_equal(found.dequeues, 6 * 6 * 6 * 6);
+}
+
+static void test_backtracking_respects_its_budget(void **state)
+{
+    graft_env *env = *state;
+    fixture *f = open_fixture(env);
+    graft_plan_found found;
+    const graft_backtracking_options options = {.alpha = 1.05, .dequeue_limit = 3};
+    assert_int_equal(graft_search_backtracking(env, env->life, &f->environment, &options, &found),
+                     GRAFT_OK);
+    assert_int_equal(found.dequeues, 3);
+    check_plan(env, f, &found);
+}
+
+static void test_random_is_reproducible(void **state)
+{
+    graft_env *env = *state;
+    fixture *f = open_fixture(env);
+    graft_plan_found a;
+    graft_plan_found b;
+    assert_int_equal(graft_search_random(env, env->life, &f->environment, 5, 7, &a), GRAFT_OK);
+    assert_int_equal(graft_search_random(env, env->life, &f->environment, 5, 7, &b), GRAFT_OK);
+    assert_int_equal(a.step_count, b.step_count);
+    for (uint32_t i = 0; i < a.step_count; i++) {
+        assert_int_equal(a.steps[i].xfer, b.steps[i].xfer);
+        assert_int_equal(a.steps[i].location, b.steps[i].location);
+    }
+    check_plan(env, f, &a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_masks_and_rewards),
+        CHECK_TEST(test_illegal_actions),
+        CHECK_TEST(test_greedy_reaches_the_best),
+        CHECK_TEST(test_backtracking_finds_each_graph_once),
+        CHECK_TEST(test_backtracking_respects_its_budget),
+        CHECK_TEST(test_random_is_reproducible),
+    };
+    return cmocka_run_group_tests_name("environment", tests, NULL, NULL);
+}
