@@ -1,0 +1,110 @@
+/* operators.h - the constant tables that operators.def describes: one row per operator, one per
+ * attribute, and the names of the status codes.
+ *
+ * Rows stand at the place of their id, and an operator's attributes stand together in index order.
+ * Both are checked by the compiler, so that looking one up is an index and nothing else. */
+#ifndef GRAFT_ENGINE_OPERATORS_H
+#define GRAFT_ENGINE_OPERATORS_H
+
+/* Counts rows: an OP row takes a place among the operators, an ATTR row one among the attributes.
+ * ATTR_FIRST_x is where the attributes of x begin; the enumerator after it steps back by one so that
+ * the row that follows gets that place. */
+enum {
+    OP_PLACE_none,
+#define OP(id, name, inputs, outputs, attributes, flags, onnx) OP_PLACE_##name,
+#include "../operators.def"
+    OP_PLACE_end
+};
+
+enum {
+#define OP(id, name, inputs, outputs, attributes, flags, onnx)                                     \
+    ATTR_FIRST_##name, ATTR_BEFORE_##name = ATTR_FIRST_##name - 1,
+#define ATTR(operator_, index, name, kind, least, most) ATTR_PLACE_##operator_##_##name,
+#include "../operators.def"
+    ATTR_PLACE_end
+};
+
+enum {
+    ATTR_TOTAL = 0
+#define OP(id, name, inputs, outputs, attributes, flags, onnx) +(attributes)
+#include "../operators.def"
+};
+
+/* A negative array size, that is an error, when a row breaks the order or the sizes. */
+#define OP(id, name, inputs, outputs, attributes, flags, onnx)                                     \
+    enum { ATTR_COUNT_##name = (attributes) };                                                     \
+    typedef char op_row_##name##_is_out_of_place                                                   \
+        [(id) == (int)OP_PLACE_##name && (inputs) <= GRAFT_MAX_INPUTS && (outputs) >= 1 &&         \
+                 (outputs) <= GRAFT_MAX_OUTPUTS && (attributes) <= GRAFT_MAX_ATTRS                 \
+             ? 1                                                                                   \
+             : -1];
+#define ATTR(operator_, index, name, kind, least, most)                                            \
+    typedef char attr_row_##operator_##_##name##_is_out_of_place                                   \
+        [(int)ATTR_PLACE_##operator_##_##name == (int)ATTR_FIRST_##operator_ + (index) &&          \
+                 (index) < (int)ATTR_COUNT_##operator_                                             \
+             ? 1                                                                                   \
+             : -1];
+#include "../operators.def"
+typedef char op_ids_end_out_of_place[(int)OP_PLACE_end == (int)GRAFT_OP_COUNT ? 1 : -1];
+typedef char attr_rows_are_missing[(int)ATTR_PLACE_end == (int)ATTR_TOTAL ? 1 : -1];
+
+static const graft_op_info op_table[GRAFT_OP_COUNT] = {
+    {NULL, NULL, 0, 0, 0, 0},
+#define OP(id, name, inputs, outputs, attributes, flags, onnx)                                     \
+    {#name, onnx, inputs, outputs, attributes, flags},
+#include "../operators.def"
+};
+
+static const uint16_t attr_first[GRAFT_OP_COUNT] = {
+    0,
+#define OP(id, name, inputs, outputs, attributes, flags, onnx) ATTR_FIRST_##name,
+#include "../operators.def"
+};
+
+static const graft_attr_info attr_table[ATTR_TOTAL] = {
+#define ATTR(operator_, index, name, kind, least, most) {#name, least, most, GRAFT_ATTR_##kind},
+#include "../operators.def"
+};
+
+const graft_op_info *graft_op(uint32_t op)
+{
+    return op > GRAFT_OP_NONE && op < GRAFT_OP_COUNT ? &op_table[op] : NULL;
+}
+
+const graft_attr_info *graft_op_attr(uint32_t op, uint32_t index)
+{
+    const graft_op_info *info = graft_op(op);
+    if (info == NULL || index >= info->attr_count) {
+        return NULL;
+    }
+    return &attr_table[attr_first[op] + index];
+}
+
+const char *graft_status_name(graft_status status)
+{
+    switch (status) {
+    case GRAFT_OK:
+        return "ok";
+    case GRAFT_BAD_INPUT:
+        return "bad input";
+    case GRAFT_IO:
+        return "input/output error";
+    case GRAFT_NO_MEMORY:
+        return "out of memory";
+    case GRAFT_CAPACITY:
+        return "capacity exceeded";
+    case GRAFT_UNSUPPORTED:
+        return "unsupported";
+    case GRAFT_UNDECIDED:
+        return "undecided";
+    case GRAFT_INTERRUPTED:
+        return "interrupted";
+    case GRAFT_NO_MATCH:
+        return "no match";
+    case GRAFT_INTERNAL:
+        return "internal error";
+    }
+    return "unknown status";
+}
+
+#endif
