@@ -1,10 +1,10 @@
 /* main.c - the table of commands: what the program can do, one row each.
  *
- * A stage offers a command as `graft_status graft_command_<name>(graft_env *, int argc, char **argv)`
- * in "<folder>/command.h"; argv[0] is the command's name. Options that every command shares are taken
- * out of the command line here, wherever they stand before a "--". Results go to stdout, messages to
- * stderr. Exit status: 0 when all that was asked was done, 2 for a command line that makes no sense,
- * 130 when interrupted, 70 when memory ran out, 1 for every other failure. */
+ * A stage offers a command as `graft_status graft_command_<name>(graft_env *, int argc, char
+ * **argv)` in "<folder>/command.h"; argv[0] is the command's name. Options that every command
+ * shares are taken out of the command line here, wherever they stand before a "--". Results go to
+ * stdout, messages to stderr. Exit status: 0 when all that was asked was done, 2 for a command line
+ * that makes no sense, 130 when interrupted, 70 when memory ran out, 1 for every other failure. */
 #include "graph/log.h"
 
 #include <errno.h>
@@ -130,7 +130,8 @@ static int report_failure(const graft_env *env, graft_status status)
     return status == GRAFT_INTERRUPTED ? EXIT_INTERRUPTED : EXIT_FAILURE;
 }
 
-/* What was printed counts as done only once it has left: a full disk or a closed pipe is an error. */
+/* What was printed counts as done only once it has left: a full disk or a closed pipe is an error.
+ */
 static int close_output(int exit_status)
 {
     if (ferror(stdout) != 0 || fclose(stdout) != 0) {

@@ -33,7 +33,8 @@ void graft_env_close(graft_env *env)
 }
 
 /* A message is one line whatever is in it: names that come from files may hold anything. */
-__attribute__((format(printf, 2, 0))) static void append_text(graft_env *env, const char *format, va_list arguments)
+__attribute__((format(printf, 2, 0))) static void append_text(graft_env *env, const char *format,
+                                                              va_list arguments)
 {
     static const char cut[] = "...";
     size_t start = strlen(env->message);

@@ -2,8 +2,8 @@
  *
  * Errors. A fallible function returns graft_status (declared in graft/graft.h) and is must-use. The
  * function that finds the fault calls GRAFT_FAIL with a message that is complete enough to act on:
- * what went wrong, where (file, node, field), what was expected. The first message wins; callers may
- * add a frame ("while reading x.onnx") with GRAFT_TRY. Outputs are untouched on failure.
+ * what went wrong, where (file, node, field), what was expected. The first message wins; callers
+ * may add a frame ("while reading x.onnx") with GRAFT_TRY. Outputs are untouched on failure.
  *
  * Memory. Three arenas by lifetime: `life` (the run), `unit` (one graph or rule; reset by whoever
  * owns the loop over units) and `scratch` (mark and release inside one function). */
@@ -37,8 +37,7 @@ void graft_env_close(graft_env *env);
 graft_status graft_env_fail(graft_env *env, graft_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Appends a frame to the message. Use through GRAFT_TRY. */
-void graft_env_frame(graft_env *env, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+void graft_env_frame(graft_env *env, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Forgets the message: the failure has been dealt with. */
 void graft_env_clear(graft_env *env);
 

@@ -14,9 +14,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FIRST_BUFFER_BYTES = 256, STREAM_CHUNK_BYTES = 1 << 16, FOLDER_MODE = 0777, FILE_MODE = 0666 };
+enum {
+    FIRST_BUFFER_BYTES = 256,
+    STREAM_CHUNK_BYTES = 1 << 16,
+    FOLDER_MODE = 0777,
+    FILE_MODE = 0666
+};
 
-/* --- Reading ----------------------------------------------------------------------------------- */
+/* --- Reading -----------------------------------------------------------------------------------
+ */
 
 static graft_status fail_io(graft_env *env, const char *verb, const char *path)
 {
@@ -109,7 +115,8 @@ graft_status graft_file_read(graft_env *env, graft_arena *arena, const char *pat
 
 bool graft_file_exists(const char *path) { return access(path, F_OK) == 0; }
 
-/* --- Writing ----------------------------------------------------------------------------------- */
+/* --- Writing -----------------------------------------------------------------------------------
+ */
 
 static bool write_fully(int file, const uint8_t *data, size_t size)
 {
@@ -248,7 +255,8 @@ graft_status graft_file_write(graft_env *env, const char *path, const void *data
     return status;
 }
 
-/* --- Buffers ----------------------------------------------------------------------------------- */
+/* --- Buffers -----------------------------------------------------------------------------------
+ */
 
 /* Room for `more` bytes and the terminator; the size at least doubles, so appending is linear. */
 static void reserve(graft_buffer *buffer, size_t more)

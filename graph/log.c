@@ -20,7 +20,8 @@ enum {
 
 static const uint64_t ns_per_second = 1000000000;
 
-/* The program's only mutable state outside a struct: signal handlers have no argument to hang it on. */
+/* The program's only mutable state outside a struct: signal handlers have no argument to hang it
+ * on. */
 static volatile sig_atomic_t interrupted;
 
 uint64_t graft_clock_ns(void)
@@ -30,7 +31,8 @@ uint64_t graft_clock_ns(void)
     return (uint64_t)now.tv_sec * ns_per_second + (uint64_t)now.tv_nsec;
 }
 
-/* --- Events ------------------------------------------------------------------------------------ */
+/* --- Events ------------------------------------------------------------------------------------
+ */
 
 static bool is_terminal(void) { return isatty(STDERR_FILENO) == 1; }
 
@@ -48,7 +50,8 @@ void graft_log(const graft_env *env, int level, const char *format, ...)
     (void)fprintf(stderr, "%sgraft: %s\n", is_terminal() ? "\r\033[K" : "", line);
 }
 
-/* --- Progress ---------------------------------------------------------------------------------- */
+/* --- Progress ----------------------------------------------------------------------------------
+ */
 
 /* "7 s", "3:05 min", "2:03 h". */
 static void print_duration(char *out, size_t size, double seconds)
@@ -127,11 +130,8 @@ static void print_tenth(const graft_progress *p, uint64_t now_ns, const char *no
 void graft_progress_start(graft_progress *progress, const graft_env *env, const char *label,
                           const char *unit, uint64_t total)
 {
-    *progress = (graft_progress){.env = env,
-                                 .label = label,
-                                 .unit = unit,
-                                 .total = total,
-                                 .start_ns = graft_clock_ns()};
+    *progress = (graft_progress){
+        .env = env, .label = label, .unit = unit, .total = total, .start_ns = graft_clock_ns()};
 }
 
 void graft_progress_update(graft_progress *progress, uint64_t done, const char *note)
@@ -165,7 +165,8 @@ void graft_progress_finish(graft_progress *progress)
               progress->unit, spent);
 }
 
-/* --- Interrupts -------------------------------------------------------------------------------- */
+/* --- Interrupts --------------------------------------------------------------------------------
+ */
 
 static void note_interrupt(int signal_number)
 {

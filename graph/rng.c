@@ -1,8 +1,9 @@
-/* rng.c - xoshiro256** 1.0 and splitmix64 (Blackman and Vigna, "Scrambled linear pseudorandom number
- * generators", 2018; both generators are in the public domain).
+/* rng.c - xoshiro256** 1.0 and splitmix64 (Blackman and Vigna, "Scrambled linear pseudorandom
+ * number generators", 2018; both generators are in the public domain).
  *
  * The normal distribution needs a logarithm, and C libraries differ in its last bit: the one below
- * uses only operations that IEEE 754 rounds exactly, so that seeded weights are equal everywhere. */
+ * uses only operations that IEEE 754 rounds exactly, so that seeded weights are equal everywhere.
+ */
 #include "graph/rng.h"
 
 #include <assert.h>
@@ -26,8 +27,8 @@ void graft_rng_seed(graft_rng *rng, uint64_t seed)
     }
 }
 
-/* Both numbers go through splitmix first, and by different ways: seeds and streams are usually small
- * and close together, and (a, b) must not be (b, a). */
+/* Both numbers go through splitmix first, and by different ways: seeds and streams are usually
+ * small and close together, and (a, b) must not be (b, a). */
 void graft_rng_derive(graft_rng *rng, uint64_t seed, uint64_t stream)
 {
     uint64_t mixed_seed = next_splitmix(&seed);
@@ -62,10 +63,7 @@ uint32_t graft_rng_below(graft_rng *rng, uint32_t bound)
     return (uint32_t)(product >> 32);
 }
 
-double graft_rng_uniform(graft_rng *rng)
-{
-    return (double)(graft_rng_next(rng) >> 11) * 0x1p-53;
-}
+double graft_rng_uniform(graft_rng *rng) { return (double)(graft_rng_next(rng) >> 11) * 0x1p-53; }
 
 /* log x for 0 < x < infinity: x = m 2^e with m around 1, log m = 2 artanh((m-1)/(m+1)). The series
  * is cut where its terms fall below 2^-53 of the first: |(m-1)/(m+1)| < 0.172. */

@@ -32,7 +32,8 @@ typedef struct {
     size_t node_count;
 } reader;
 
-/* --- Events ------------------------------------------------------------------------------------ */
+/* --- Events ------------------------------------------------------------------------------------
+ */
 
 static uint32_t line_of(const yaml_mark_t *mark) { return (uint32_t)mark->line + 1; }
 
@@ -69,7 +70,8 @@ static graft_status next_event(reader *r)
     return GRAFT_OK;
 }
 
-/* --- Nodes ------------------------------------------------------------------------------------- */
+/* --- Nodes -------------------------------------------------------------------------------------
+ */
 
 static graft_status push_child(reader *r, const graft_yaml *child)
 {
@@ -110,8 +112,9 @@ static graft_status check_keys_differ(reader *r, const graft_yaml *mapping)
     qsort(sorted, mapping->count, sizeof(graft_yaml *), compare_keys);
     for (uint32_t i = 1; i < mapping->count && status == GRAFT_OK; i++) {
         if (strcmp(sorted[i - 1]->key, sorted[i]->key) == 0) {
-            status = graft_yaml_fail(r->env, sorted[i], "the key '%s' stands in line %" PRIu32
-                                     " already", sorted[i]->key, sorted[i - 1]->line);
+            status = graft_yaml_fail(r->env, sorted[i],
+                                     "the key '%s' stands in line %" PRIu32 " already",
+                                     sorted[i]->key, sorted[i - 1]->line);
         }
     }
     free(sorted);
@@ -209,12 +212,12 @@ static graft_status read_collection(reader *r, uint32_t depth, graft_yaml *node)
         return fail_at(r, &r->event.start_mark, "nested deeper than 32");
     }
     if (node->kind == GRAFT_YAML_MAPPING) {
-        GRAFT_CHECK(check_plain(r, r->event.data.mapping_start.anchor,
-                                r->event.data.mapping_start.tag));
+        GRAFT_CHECK(
+            check_plain(r, r->event.data.mapping_start.anchor, r->event.data.mapping_start.tag));
         GRAFT_CHECK(read_members(r, depth));
     } else {
-        GRAFT_CHECK(check_plain(r, r->event.data.sequence_start.anchor,
-                                r->event.data.sequence_start.tag));
+        GRAFT_CHECK(
+            check_plain(r, r->event.data.sequence_start.anchor, r->event.data.sequence_start.tag));
         GRAFT_CHECK(read_elements(r, depth));
     }
     status = close_collection(r, base, node);
@@ -305,7 +308,8 @@ graft_status graft_yaml_read(graft_env *env, graft_arena *arena, const char *pat
     return status != GRAFT_OK ? status : graft_yaml_parse(env, arena, path, data, size, root);
 }
 
-/* --- Reading values ---------------------------------------------------------------------------- */
+/* --- Reading values ----------------------------------------------------------------------------
+ */
 
 graft_status graft_yaml_fail(graft_env *env, const graft_yaml *node, const char *format, ...)
 {

@@ -10,18 +10,19 @@ typedef enum { GRAFT_YAML_SCALAR, GRAFT_YAML_SEQUENCE, GRAFT_YAML_MAPPING } graf
 typedef struct graft_yaml graft_yaml;
 struct graft_yaml {
     graft_yaml_kind kind;
-    uint32_t line;            /* 1-based; of a mapping's member, the line of its key. */
-    const char *file;         /* For messages. */
-    const char *key;          /* Name in the mapping that holds it; NULL elsewhere. */
-    const char *text;         /* Scalars, never NULL there; "" for `key:` with nothing behind. */
-    uint32_t count;           /* Children of sequences and mappings. */
-    const graft_yaml *items;  /* `count` of them, in document order. */
+    uint32_t line;           /* 1-based; of a mapping's member, the line of its key. */
+    const char *file;        /* For messages. */
+    const char *key;         /* Name in the mapping that holds it; NULL elsewhere. */
+    const char *text;        /* Scalars, never NULL there; "" for `key:` with nothing behind. */
+    uint32_t count;          /* Children of sequences and mappings. */
+    const graft_yaml *items; /* `count` of them, in document order. */
 };
 
 /* Parses one document into `arena`. GRAFT_BAD_INPUT "file:line: ..." for malformed YAML, duplicate
  * keys, keys that are not texts, anchors, aliases and tags (not used by Graft), no or more than one
  * document, zero bytes in a text, nesting deeper than 32, more than 2^20 values; GRAFT_IO when the
- * file cannot be read. Bytes that are not UTF-8 or UTF-16 are reported by offset: "file: byte N". */
+ * file cannot be read. Bytes that are not UTF-8 or UTF-16 are reported by offset: "file: byte N".
+ */
 GRAFT_MUST_USE graft_status graft_yaml_read(graft_env *env, graft_arena *arena, const char *path,
                                             const graft_yaml **root);
 /* Same, from memory; `name` stands for the path in messages. */

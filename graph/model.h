@@ -1,0 +1,133 @@
+/* model.h - a model: the engine's graph, the weights' data, the names, and the file it came from.
+ *
+ * Reading maps each ONNX node to one or more nodes of the engine's graph; what Graft does not know
+ * (operators, element types, ranks over 6, sizes that stay unknown) becomes an opaque node. A node's
+ * `source` is the number of its record here, so a rewritten copy of the graph still tells where each
+ * node came from; the `source` of an input or weight is its number in `inputs` or `weights`.
+ *
+ * Sizes that a file leaves open (a name, or nothing) are bound when the model is read: to what the
+ * options say, else to 1. Shapes, costs and the rules' preconditions then hold for those sizes only.
+ * So a graph that no rule changed is written with the open sizes as they were, while a rewritten one
+ * is written with the bound sizes in the declarations of its inputs and outputs.
+ *
+ * Whole-number computations on sizes (Shape, Gather, Concat ... before a Reshape) are carried out
+ * while reading; they leave no nodes behind. An initializer that is also a graph input counts as a
+ * weight: its default is not overridable any more. */
+#ifndef GRAFT_MODEL_H
+#define GRAFT_MODEL_H
+
+#include "env.h"
+
+typedef struct graft_model_port {
+    const char *name;
+    graft_shape shape; /* Rank GRAFT_RANK_UNKNOWN for what is not a tensor or not known. */
+} graft_model_port;
+
+typedef struct graft_model_weight {
+    const char *name;  /* NULL when reading computed it (e.g. from batch normalisation). */
+    graft_shape shape; /* Rank GRAFT_RANK_UNKNOWN: more than 6 axes, no elements, or sparse. */
+    const void *data;  /* Row-major, of shape.dtype; NULL for texts and narrow typed lists. */
+    size_t data_bytes;
+} graft_model_weight;
+
+/* A size that the file left open and the value that it was bound to. */
+typedef struct graft_model_size {
+    const char *name; /* The file's name for it; "INPUT.AXIS" when it has none. */
+    int32_t value;
+} graft_model_size;
+
+/* Which ONNX node a node of the graph came from, and which of its parts it is. */
+typedef struct graft_model_record {
+    uint32_t onnx_node; /* Place in the file. */
+    uint32_t part;
+} graft_model_record;
+
+struct graft_onnx; /* What only the ONNX reader and writer know (onnx.h). */
+
+/* Lives in the arena given to the call that made it. Read only. */
+typedef struct graft_model {
+    const char *file; /* For messages: path or zoo name. */
+    graft_graph graph; /* With room for rewriting. */
+    uint32_t input_count;
+    uint32_t output_count;
+    uint32_t weight_count;
+    uint32_t size_count;
+    uint32_t record_count;
+    uint32_t opaque_count;
+    const graft_model_port *inputs;
+    const graft_model_port *outputs;
+    const graft_model_weight *weights;
+    const graft_model_size *sizes;
+    const graft_model_record *records;
+    const struct graft_onnx *onnx;
+} graft_model;
+
+typedef struct graft_model_options {
+    const graft_model_size *sizes; /* Values for open sizes; others become 1. */
+    uint32_t size_count;
+} graft_model_options;
+
+/* Reads an ONNX file. `options` may be NULL. Tensors in files beside the model are read too.
+ * GRAFT_IO when a file cannot be read. GRAFT_BAD_INPUT, with one line that names file, node and
+ * field, for bytes that are not an ONNX model, names that are given twice or to nothing, cycles,
+ * tensors whose data does not fit their shape, options for sizes that the model does not have.
+ * GRAFT_UNSUPPORTED when a node has more than 65535 inputs or outputs. */
+GRAFT_MUST_USE graft_status graft_model_read(graft_env *env, graft_arena *arena, const char *path,
+                                             const graft_model_options *options,
+                                             graft_model **model);
+/* Same, from memory; `file` stands for the path in messages. Tensors in other files are refused. */
+GRAFT_MUST_USE graft_status graft_model_parse(graft_env *env, graft_arena *arena, const char *file,
+                                              const uint8_t *data, size_t size,
+                                              const graft_model_options *options,
+                                              graft_model **model);
+
+typedef struct graft_model_write_options {
+    bool external_data; /* Weights into a file beside the model; done anyhow above 1.5 GB. */
+} graft_model_write_options;
+
+/* Writes `graph`, which is model->graph or a rewritten copy of it, as an ONNX file. What the rules
+ * left alone is written as it was read (nodes, names, doc strings, metadata, opset imports); what
+ * they made is generated; the weight program is run and its results are stored; weights that
+ * nothing reads are left out. Inputs and outputs keep names, number and order. The same graph gives
+ * the same bytes. `options` may be NULL. GRAFT_IO when a file cannot be written; GRAFT_UNSUPPORTED
+ * when a new node has no form in the model's opset. */
+GRAFT_MUST_USE graft_status graft_model_write(graft_env *env, const graft_model *model,
+                                              const graft_graph *graph, const char *path,
+                                              const graft_model_write_options *options);
+/* Same, into `arena`, weights included. */
+GRAFT_MUST_USE graft_status graft_model_pack(graft_env *env, graft_arena *arena,
+                                             const graft_model *model, const graft_graph *graph,
+                                             uint8_t **data, size_t *size);
+
+/* An empty graph in `arena` that can hold a copy of model->graph and be rewritten. */
+graft_graph *graft_model_graph_new(graft_arena *arena, const graft_model *model);
+/* A copy of `graph` with its capacities. */
+graft_graph *graft_model_graph_copy(graft_arena *arena, const graft_graph *graph);
+
+/* The ONNX name of a value of `graph` (a copy of model->graph, rewritten or not): of an input, a
+ * weight, or a node's output that the file names. NULL for values that rules or reading made. */
+const char *graft_model_value_name(const graft_model *model, const graft_graph *graph,
+                                   graft_index value);
+/* The name, or else the first output's name, of the ONNX node that a node came from; "" when a rule
+ * made it. For messages. */
+const char *graft_model_node_name(const graft_model *model, const graft_node *node);
+/* The ONNX operator, e.g. "Resize", likewise; "" when a rule made the node. */
+const char *graft_model_node_type(const graft_model *model, const graft_node *node);
+
+/* binary32 data of the weights that a graph reads, by value id. */
+typedef struct graft_weights {
+    graft_index value_count;
+    const float *const *data;
+} graft_weights;
+
+/* Runs the weight program of `graph`: gives data to every const binary32 value that a node which is
+ * not const, or an output of the graph, reads. Data of plain weights is borrowed from the model, the
+ * rest lies in `arena`. GRAFT_BAD_INPUT when the graph has a cycle. */
+GRAFT_MUST_USE graft_status graft_model_fold_weights(graft_env *env, graft_arena *arena,
+                                                     const graft_model *model,
+                                                     const graft_graph *graph,
+                                                     graft_weights *weights);
+/* Row-major elements; NULL for values without data (not const, not read, not binary32). */
+const float *graft_weights_data(const graft_weights *weights, graft_index value);
+
+#endif

@@ -1,0 +1,67 @@
+/* rulefile.h - the rule set as a file (rules/graft.rules, protobuf; docs/formats.md): the rules
+ * themselves and, for each, the certificate of its proof. Written by `graft rules --generate`, read
+ * by every later stage. */
+#ifndef GRAFT_RULEFILE_H
+#define GRAFT_RULEFILE_H
+
+#include "env.h"
+
+typedef enum graft_proof {
+    GRAFT_PROOF_NONE = 0,
+    GRAFT_PROOF_BOUNDED = 1,
+    GRAFT_PROOF_BOUNDED_AXIOMS = 2,
+    GRAFT_PROOF_UNBOUNDED = 3
+} graft_proof;
+
+typedef enum graft_numeric {
+    GRAFT_NUMERIC_NONE = 0,
+    GRAFT_NUMERIC_EXACT = 1,         /* The same result for every IEEE input. */
+    GRAFT_NUMERIC_REASSOCIATING = 2, /* Equal over the reals; rounding differs. */
+    GRAFT_NUMERIC_EXACT_INTEGER = 3
+} graft_numeric;
+
+/* "bounded", "bounded-axioms", "unbounded"; "exact", "reassociating", "exact-integer"; "none". */
+const char *graft_proof_name(uint32_t proof);
+const char *graft_numeric_name(uint32_t numeric);
+
+typedef struct graft_rule_entry {
+    graft_rule rule;
+    uint64_t id;        /* graft_rule_id of `rule`. */
+    const char *name;   /* Unique in the set, e.g. "conv-scale_shift=>mul-conv_bias". */
+    const char *family; /* Of operators: "convolution", "dense"... */
+    int32_t gain;       /* Operators saved per inference in the best case (constant weights). */
+    uint8_t proof;      /* graft_proof */
+    uint8_t numeric;    /* graft_numeric */
+    bool complete;      /* The sweep covered the whole bounded domain. */
+    uint32_t points;    /* Instances swept. */
+    uint32_t cover;     /* Instances proved by the solver. */
+    uint64_t resource_count;
+    const uint8_t *cover_points; /* `cover_bytes` of them. */
+    size_t cover_bytes;
+    const char *const *axioms;
+    uint32_t axiom_count;
+} graft_rule_entry;
+
+typedef struct graft_ruleset {
+    const char *solver; /* Name and version, e.g. "z3 4.8.12.0". */
+    uint32_t count;
+    graft_rule_entry *entries;
+} graft_ruleset;
+
+/* A number that stands for the rule's content: XXH3 of its packed form. The rule must be valid. */
+uint64_t graft_rule_id(const graft_rule *rule);
+
+/* Reads a rule set into `arena`. GRAFT_IO when the file cannot be read; GRAFT_BAD_INPUT, naming
+ * file, rule and field, when it is cut off or malformed, of another version, or holds a rule that
+ * fails graft_rule_check, whose id is not that of its content, or whose id or name occurs twice. */
+GRAFT_MUST_USE graft_status graft_rulefile_read(graft_env *env, graft_arena *arena,
+                                                const char *path, graft_ruleset *set);
+/* Same, from memory; `name` stands for the path in messages. */
+GRAFT_MUST_USE graft_status graft_rulefile_parse(graft_env *env, graft_arena *arena,
+                                                 const char *name, const uint8_t *data, size_t size,
+                                                 graft_ruleset *set);
+/* Writes a rule set atomically; equal sets give equal bytes. GRAFT_INTERNAL for an invalid rule. */
+GRAFT_MUST_USE graft_status graft_rulefile_write(graft_env *env, const char *path,
+                                                 const graft_ruleset *set);
+
+#endif

@@ -1,0 +1,271 @@
+/* Arenas against a model: every byte zero when handed out, aligned, disjoint, given back in order.
+ */
+#include "graph/arena.h"
+
+#include "graph/rng.h"
+#include "tests/support/check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+/* A request that no system can satisfy must reach the arena as NULL, as it does without sanitizer.
+ */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void) { return "allocator_may_return_null=1"; }
+#endif
+
+static void test_zeroed_and_aligned(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {0, 1, 7, 16, 63, 64, 65, 1000, 4096, 100000, 3 << 20};
+    graft_arena *arena = graft_arena_new(64);
+    for (int round = 0; round < 3; round++) {
+        for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+            uint8_t *memory = graft_arena_alloc(arena, sizes[i]);
+            assert_non_null(memory);
+            assert_int_equal((uintptr_t)memory % (sizes[i] >= 64 ? 64 : 16), 0);
+            for (size_t k = 0; k < sizes[i]; k++) {
+                assert_int_equal(memory[k], 0);
+            }
+            memset(memory, 0xab, sizes[i]); /* The next round must not see it. */
+        }
+        graft_arena_reset(arena);
+        assert_int_equal(graft_arena_used_bytes(arena), 0);
+    }
+    graft_arena_free(arena);
+}
+
+/* A random walk of allocations, marks and releases; every live byte keeps its value. */
+typedef struct {
+    uint8_t *memory;
+    size_t size;
+    uint8_t value;
+} piece;
+
+enum { PIECES_MOST = 4000, MARKS_MOST = 40 };
+
+typedef struct {
+    graft_arena *arena;
+    piece pieces[PIECES_MOST];
+    size_t piece_count;
+    graft_mark marks[MARKS_MOST];
+    size_t piece_at_mark[MARKS_MOST];
+    size_t bytes_at_mark[MARKS_MOST];
+    size_t mark_count;
+} walk;
+
+static void check_pieces(const walk *w)
+{
+    for (size_t i = 0; i < w->piece_count; i++) {
+        for (size_t k = 0; k < w->pieces[i].size; k++) {
+            assert_int_equal(w->pieces[i].memory[k], w->pieces[i].value);
+        }
+    }
+}
+
+static void walk_alloc(walk *w, graft_rng *rng)
+{
+    size_t size = graft_rng_below(rng, 1u << graft_rng_below(rng, 13));
+    uint8_t value = (uint8_t)graft_rng_below(rng, 256);
+    uint8_t *memory = graft_arena_alloc(w->arena, size);
+    for (size_t k = 0; k < size; k++) {
+        assert_int_equal(memory[k], 0);
+    }
+    memset(memory, value, size);
+    w->pieces[w->piece_count++] = (piece){memory, size, value};
+}
+
+static void walk_mark(walk *w)
+{
+    w->marks[w->mark_count] = graft_arena_mark(w->arena);
+    w->bytes_at_mark[w->mark_count] = graft_arena_used_bytes(w->arena);
+    w->piece_at_mark[w->mark_count++] = w->piece_count;
+}
+
+static void walk_release(walk *w, graft_rng *rng)
+{
+    w->mark_count = graft_rng_below(rng, (uint32_t)w->mark_count);
+    graft_arena_release(w->arena, w->marks[w->mark_count]);
+    w->piece_count = w->piece_at_mark[w->mark_count];
+    assert_int_equal(graft_arena_used_bytes(w->arena), w->bytes_at_mark[w->mark_count]);
+}
+
+static void test_random_walk(void **state)
+{
+    (void)state;
+    walk *w = calloc(1, sizeof(*w));
+    assert_non_null(w);
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        graft_rng rng;
+        graft_rng_seed(&rng, seed);
+        memset(w, 0, sizeof(*w));
+        w->arena = graft_arena_new(1 + graft_rng_below(&rng, 5000));
+        for (int step = 0; step < 1500; step++) {
+            uint32_t dice = graft_rng_below(&rng, 20);
+            if (dice == 0 && w->mark_count < MARKS_MOST) {
+                walk_mark(w);
+            } else if (dice == 1 && w->mark_count > 0) {
+                check_pieces(w);
+                walk_release(w, &rng);
+            } else {
+                walk_alloc(w, &rng);
+            }
+        }
+        check_pieces(w);
+        graft_arena_free(w->arena);
+    }
+    free(w);
+}
+
+/* A scratch arena whose block boundary lies inside a loop body must not allocate in every turn. */
+static void test_release_keeps_a_spare(void **state)
+{
+    (void)state;
+    graft_arena *arena = graft_arena_new(4096);
+    (void)graft_arena_alloc(arena, 4000);
+    void *first = NULL;
+    for (int i = 0; i < 10; i++) {
+        graft_mark mark = graft_arena_mark(arena);
+        void *memory = graft_arena_alloc(arena, 5000);
+        if (i == 0) {
+            first = memory;
+        }
+        assert_ptr_equal(memory, first);
+        graft_arena_release(arena, mark);
+    }
+    graft_arena_free(arena);
+}
+
+static void test_reset_keeps_the_largest(void **state)
+{
+    (void)state;
+    graft_arena *arena = graft_arena_new(64);
+    (void)graft_arena_alloc(arena, 10);
+    void *large = graft_arena_alloc(arena, 1 << 20);
+    (void)graft_arena_alloc(arena, 100); /* The large block is full: this begins a third. */
+    graft_arena_reset(arena);
+    void *again = graft_arena_alloc(arena, 1 << 20);
+    assert_non_null(large);
+    assert_non_null(again);
+    assert_in_range(graft_arena_used_bytes(arena), 1 << 20, (1 << 20) + 64);
+    graft_arena_free(arena);
+}
+
+static void test_texts(void **state)
+{
+    (void)state;
+    graft_arena *arena = graft_arena_new(16);
+    char *copy = graft_arena_strdup(arena, "abc");
+    char *empty = graft_arena_strdup(arena, "");
+    char *text = graft_arena_printf(arena, "%s-%d-%s", copy, 42, empty);
+    assert_string_equal(copy, "abc");
+    assert_string_equal(empty, "");
+    assert_string_equal(text, "abc-42-");
+    graft_arena_free(arena);
+    graft_arena_free(NULL);
+}
+
+static void test_array(void **state)
+{
+    (void)state;
+    graft_arena *arena = graft_arena_new(16);
+    uint32_t *numbers = GRAFT_NEW(arena, uint32_t, 1000);
+    for (size_t i = 0; i < 1000; i++) {
+        assert_int_equal(numbers[i], 0);
+    }
+    assert_non_null(GRAFT_NEW(arena, double, 0));
+    graft_arena_free(arena);
+}
+
+/* Runs `ask` in a child and returns its exit status; what it prints goes to `text`. */
+static int exit_status_of(void (*ask)(graft_arena *), char *text, size_t size)
+{
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        (void)dup2(ends[1], STDERR_FILENO);
+        ask(graft_arena_new(64));
+        _exit(0);
+    }
+    (void)close(ends[1]);
+    size_t have = 0;
+    ssize_t got = 0;
+    while ((got = read(ends[0], text + have, size - 1 - have)) > 0) {
+        have += (size_t)got;
+    }
+    text[have] = '\0';
+    (void)close(ends[0]);
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void ask_too_much(graft_arena *arena)
+{
+    (void)graft_arena_alloc(arena, SIZE_MAX / 2 - 4096);
+}
+static void ask_far_too_much(graft_arena *arena) { (void)graft_arena_alloc(arena, SIZE_MAX - 8); }
+static void ask_for_a_product_that_overflows(graft_arena *arena)
+{
+    (void)graft_arena_array(arena, SIZE_MAX / 4, 8);
+}
+
+static void test_no_memory_ends_the_program(void **state)
+{
+    (void)state;
+    static void (*const asks[])(graft_arena *) = {ask_too_much, ask_far_too_much,
+                                                  ask_for_a_product_that_overflows};
+    for (size_t i = 0; i < sizeof(asks) / sizeof(asks[0]); i++) {
+        char text[8192];
+        assert_int_equal(exit_status_of(asks[i], text, sizeof(text)), 70);
+        assert_non_null(strstr(text, "graft: out of memory: "));
+    }
+}
+
+static void test_new_without_memory_is_null(void **state)
+{
+    (void)state;
+    assert_null(graft_arena_new(SIZE_MAX - 200));
+    assert_null(graft_arena_new(SIZE_MAX / 2));
+}
+
+static void test_free_space_is_poisoned(void **state)
+{
+    (void)state;
+#ifdef __SANITIZE_ADDRESS__
+    graft_arena *arena = graft_arena_new(4096);
+    graft_mark mark = graft_arena_mark(arena);
+    uint8_t *memory = graft_arena_alloc(arena, 100);
+    assert_null(__asan_region_is_poisoned(memory, 100));
+    assert_int_equal(__asan_address_is_poisoned(memory + 100), 1); /* The red zone behind it. */
+    graft_arena_release(arena, mark);
+    assert_int_equal(__asan_address_is_poisoned(memory), 1);
+    assert_int_equal(__asan_address_is_poisoned(memory + 99), 1);
+    graft_arena_free(arena);
+#else
+    CHECK_SKIP("only MODE=asan poisons free memory");
+#endif
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_zeroed_and_aligned),
+        cmocka_unit_test(test_random_walk),
+        cmocka_unit_test(test_release_keeps_a_spare),
+        cmocka_unit_test(test_reset_keeps_the_largest),
+        cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_array),
+        cmocka_unit_test(test_no_memory_ends_the_program),
+        cmocka_unit_test(test_new_without_memory_is_null),
+        cmocka_unit_test(test_free_space_is_poisoned),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

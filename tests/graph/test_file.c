@@ -1,0 +1,355 @@
+/* Whole files: every failure names the path, and whatever goes wrong the old file stays. */
+#include "graph/file.h"
+
+#include "graph/rng.h"
+#include "tests/support/check.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char *path_in(graft_env *env, const char *folder, const char *name)
+{
+    return graft_arena_printf(env->unit, "%s/%s", folder, name);
+}
+
+static void write_text(graft_env *env, const char *path, const char *text)
+{
+    graft_status status = graft_file_write(env, path, text, strlen(text));
+    if (status != GRAFT_OK) {
+        fail_msg("%s", env->message);
+    }
+}
+
+static void check_text(graft_env *env, const char *path, const char *want)
+{
+    uint8_t *data = NULL;
+    size_t size = 0;
+    assert_int_equal(graft_file_read(env, env->unit, path, &data, &size), GRAFT_OK);
+    assert_int_equal(size, strlen(want));
+    assert_string_equal((const char *)data, want); /* Text: a zero stands behind it. */
+}
+
+static size_t count_entries(const char *folder)
+{
+    size_t count = 0;
+    DIR *open_folder = opendir(folder);
+    assert_non_null(open_folder);
+    for (struct dirent *entry = readdir(open_folder); entry != NULL; entry = readdir(open_folder)) {
+        count += entry->d_name[0] != '.' ? 1u : 0u;
+    }
+    (void)closedir(open_folder);
+    return count;
+}
+
+static void test_write_then_read(void **state)
+{
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    const char *path = path_in(env, folder, "new/deep/file.txt");
+    assert_false(graft_file_exists(path));
+    write_text(env, path, "first");
+    check_text(env, path, "first");
+    assert_true(graft_file_exists(path));
+    write_text(env, path, "");
+    check_text(env, path, "");
+    write_text(env, path, "second, longer");
+    check_text(env, path, "second, longer");
+    assert_int_equal(count_entries(path_in(env, folder, "new/deep")), 1);
+    check_folder_remove(folder);
+}
+
+static void test_relative_path_without_folder(void **state)
+{
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    int here = open(".", O_RDONLY | O_DIRECTORY);
+    assert_int_equal(chdir(folder), 0);
+    write_text(env, "plain.txt", "x");
+    check_text(env, "plain.txt", "x");
+    assert_int_equal(fchdir(here), 0);
+    (void)close(here);
+    check_folder_remove(folder);
+}
+
+static void test_bytes_of_any_value(void **state)
+{
+    graft_env *env = *state;
+    enum { SIZE = 1 << 20 };
+    char *folder = check_folder_make();
+    const char *path = path_in(env, folder, "bytes");
+    uint8_t *bytes = graft_arena_alloc(env->unit, SIZE);
+    graft_rng rng;
+    graft_rng_seed(&rng, 3);
+    for (size_t i = 0; i < SIZE; i++) {
+        bytes[i] = (uint8_t)graft_rng_next(&rng);
+    }
+    assert_int_equal(graft_file_write(env, path, bytes, SIZE), GRAFT_OK);
+    uint8_t *back = NULL;
+    size_t size = 0;
+    assert_int_equal(graft_file_read(env, env->unit, path, &back, &size), GRAFT_OK);
+    assert_int_equal(size, SIZE);
+    assert_memory_equal(back, bytes, SIZE);
+    check_folder_remove(folder);
+}
+
+static void test_read_failures(void **state)
+{
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    uint8_t *data = NULL;
+    size_t size = 99;
+    const char *missing = path_in(env, folder, "missing");
+    check_failed(env, graft_file_read(env, env->unit, missing, &data, &size), GRAFT_IO,
+                 "missing: cannot open: No such file");
+    check_failed(env, graft_file_read(env, env->unit, folder, &data, &size), GRAFT_IO,
+                 "cannot read: is a folder");
+    const char *locked = path_in(env, folder, "locked");
+    write_text(env, locked, "x");
+    assert_int_equal(chmod(locked, 0), 0);
+    if (geteuid() != 0) { /* Root may read everything. */
+        check_failed(env, graft_file_read(env, env->unit, locked, &data, &size), GRAFT_IO,
+                     "locked: cannot open: Permission denied");
+    }
+    /* A file that opens and then cannot be read. */
+    graft_status status = graft_file_read(env, env->unit, "/proc/self/mem", &data, &size);
+    check_failed(env, status, GRAFT_IO, "/proc/self/mem: cannot read: ");
+    assert_null(data);
+    assert_int_equal(size, 99);
+    check_folder_remove(folder);
+}
+
+/* Files that do not tell their size: /proc, and a pipe that delivers more than one chunk. */
+static void test_read_streams(void **state)
+{
+    graft_env *env = *state;
+    uint8_t *data = NULL;
+    size_t size = 0;
+    assert_int_equal(graft_file_read(env, env->unit, "/proc/self/status", &data, &size), GRAFT_OK);
+    assert_true(size > 10);
+    assert_int_equal(strlen((const char *)data), size);
+
+    enum { SENT = 300000 };
+    char *folder = check_folder_make();
+    const char *pipe_path = path_in(env, folder, "pipe");
+    assert_int_equal(mkfifo(pipe_path, 0600), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        int out = open(pipe_path, O_WRONLY);
+        char chunk[1000];
+        memset(chunk, 'p', sizeof(chunk));
+        for (size_t sent = 0; sent < SENT; sent += sizeof(chunk)) {
+            if (write(out, chunk, sizeof(chunk)) != (ssize_t)sizeof(chunk)) {
+                _exit(1);
+            }
+        }
+        _exit(0);
+    }
+    assert_int_equal(graft_file_read(env, env->unit, pipe_path, &data, &size), GRAFT_OK);
+    assert_int_equal(size, SENT);
+    assert_int_equal(strlen((const char *)data), SENT);
+    (void)waitpid(child, NULL, 0);
+    check_folder_remove(folder);
+}
+
+static void test_things_in_the_way(void **state)
+{
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    const char *in_way = path_in(env, folder, "in_way");
+    assert_int_equal(mkdir(in_way, 0700), 0);
+    check_failed(env, graft_file_write(env, in_way, "x", 1), GRAFT_IO,
+                 "in_way: cannot write: is a folder");
+    const char *file = path_in(env, folder, "file");
+    write_text(env, file, "old");
+    check_failed(env, graft_file_write(env, path_in(env, folder, "file/a/b"), "x", 1), GRAFT_IO,
+                 "file/a: cannot create the folder: Not a directory");
+    check_text(env, file, "old");
+    check_failed(env, graft_file_write(env, path_in(env, folder, "fresh/"), "x", 1), GRAFT_IO,
+                 "fresh/: cannot replace: ");
+    check_failed(env, graft_file_write(env, "", "x", 1), GRAFT_IO, "");
+    assert_int_equal(count_entries(folder), 3);
+    check_folder_remove(folder);
+}
+
+/* A link keeps pointing where it did; a replaced file keeps its mode. */
+static void test_links_and_modes_stay(void **state)
+{
+    graft_env *env = *state;
+    struct stat info;
+    char *folder = check_folder_make();
+    const char *target = path_in(env, folder, "target");
+    const char *link_path = path_in(env, folder, "link");
+    write_text(env, target, "old");
+    assert_int_equal(chmod(target, 0640), 0);
+    assert_int_equal(symlink("target", link_path), 0);
+    write_text(env, link_path, "new");
+    check_text(env, target, "new");
+    assert_int_equal(lstat(link_path, &info), 0);
+    assert_true(S_ISLNK(info.st_mode));
+    assert_int_equal(stat(target, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0640);
+    check_folder_remove(folder);
+}
+
+/* A device is written to, not replaced; its errors are reported. */
+static void test_devices(void **state)
+{
+    graft_env *env = *state;
+    struct stat info;
+    write_text(env, "/dev/null", "gone");
+    assert_int_equal(stat("/dev/null", &info), 0);
+    assert_true(S_ISCHR(info.st_mode));
+    if (stat("/dev/full", &info) != 0) {
+        CHECK_SKIP("no /dev/full here");
+    }
+    check_failed(env, graft_file_write(env, "/dev/full", "x", 1), GRAFT_IO,
+                 "/dev/full: cannot write: No space left on device");
+}
+
+/* The disk that fills up half-way, simulated by the limit on the size of a file. */
+static void test_failed_write_leaves_the_old_file(void **state)
+{
+    graft_env *env = *state;
+    enum { SIZE = 1 << 20, LIMIT = 1 << 16 };
+    char *folder = check_folder_make();
+    const char *path = path_in(env, folder, "kept");
+    write_text(env, path, "old");
+    char *large = graft_arena_alloc(env->unit, SIZE);
+    struct rlimit old;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    struct rlimit low = {.rlim_cur = LIMIT, .rlim_max = old.rlim_max};
+    void (*old_handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &low), 0);
+    graft_status status = graft_file_write(env, path, large, SIZE);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+    (void)signal(SIGXFSZ, old_handler);
+    check_failed(env, status, GRAFT_IO, "kept: cannot write: File too large");
+    check_text(env, path, "old");
+    assert_int_equal(count_entries(folder), 1); /* Nothing half-written is left either. */
+    check_folder_remove(folder);
+}
+
+/* Writes files of one repeated letter for ever, each a different size. */
+static void write_forever(const char *path)
+{
+    enum { LETTERS = 26, BASE = 200000 };
+    graft_env env;
+    if (graft_env_open(&env) != GRAFT_OK) {
+        _exit(1);
+    }
+    for (size_t turn = 0;; turn = (turn + 1) % LETTERS) {
+        size_t size = BASE + turn;
+        char *text = malloc(size);
+        if (text == NULL) {
+            _exit(1);
+        }
+        memset(text, 'a' + (int)turn, size);
+        if (graft_file_write(&env, path, text, size) != GRAFT_OK) {
+            _exit(1);
+        }
+        free(text);
+    }
+}
+
+static void check_whole(graft_env *env, const char *path)
+{
+    uint8_t *data = NULL;
+    size_t size = 0;
+    assert_int_equal(graft_file_read(env, env->unit, path, &data, &size), GRAFT_OK);
+    assert_true(size >= 200000);
+    for (size_t i = 0; i < size; i++) {
+        assert_int_equal(data[i], 'a' + (int)(size - 200000));
+    }
+}
+
+/* Killed at any moment: the file is one of the versions, whole. */
+static void test_kill_leaves_a_whole_file(void **state)
+{
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    const char *path = path_in(env, folder, "whole");
+    graft_rng rng;
+    graft_rng_seed(&rng, 4);
+    for (int round = 0; round < 20; round++) {
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            write_forever(path);
+        }
+        while (!graft_file_exists(path)) {
+            (void)usleep(100);
+        }
+        (void)usleep(500 + graft_rng_below(&rng, 5000));
+        assert_int_equal(kill(child, SIGKILL), 0);
+        (void)waitpid(child, NULL, 0);
+        check_whole(env, path);
+        graft_arena_reset(env->scratch);
+    }
+    check_folder_remove(folder);
+}
+
+static void test_buffer_grows(void **state)
+{
+    graft_env *env = *state;
+    graft_buffer buffer = {.arena = env->unit};
+    graft_buffer_append(&buffer, NULL, 0);
+    assert_string_equal(buffer.data, "");
+    for (int i = 0; i < 1000; i++) {
+        graft_buffer_printf(&buffer, "%d,", i);
+        assert_int_equal(strlen(buffer.data), buffer.size);
+    }
+    graft_buffer_printf(&buffer, "%s", "");
+    assert_int_equal(buffer.size, 10 * 2 + 90 * 3 + 900 * 4);
+    assert_memory_equal(buffer.data + buffer.size - 8, "998,999,", 9);
+    char large[5000];
+    memset(large, 'z', sizeof(large));
+    graft_buffer_append(&buffer, large, sizeof(large));
+    assert_memory_equal(buffer.data, "0,1,2,", 6);
+    assert_int_equal(buffer.data[buffer.size - 1], 'z');
+    assert_int_equal(buffer.data[buffer.size], 0);
+}
+
+/* Sizes around the capacity, where an off-by-one would lose the terminator. */
+static void test_buffer_boundaries(void **state)
+{
+    graft_env *env = *state;
+    char text[600];
+    memset(text, 'b', sizeof(text));
+    for (size_t size = 250; size < 520; size++) {
+        graft_buffer appended = {.arena = env->unit};
+        graft_buffer printed = {.arena = env->unit};
+        graft_buffer_append(&appended, text, size);
+        graft_buffer_printf(&printed, "%.*s", (int)size, text);
+        assert_int_equal(strlen(appended.data), size);
+        assert_string_equal(appended.data, printed.data);
+        assert_true(appended.size < appended.capacity);
+        assert_true(printed.size < printed.capacity);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_write_then_read),
+        CHECK_TEST(test_relative_path_without_folder),
+        CHECK_TEST(test_bytes_of_any_value),
+        CHECK_TEST(test_read_failures),
+        CHECK_TEST(test_read_streams),
+        CHECK_TEST(test_things_in_the_way),
+        CHECK_TEST(test_links_and_modes_stay),
+        CHECK_TEST(test_devices),
+        CHECK_TEST(test_failed_write_leaves_the_old_file),
+        CHECK_TEST(test_kill_leaves_a_whole_file),
+        CHECK_TEST(test_buffer_grows),
+        CHECK_TEST(test_buffer_boundaries),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,163 @@
+/* JSON Lines: escapes, numbers that read back to the same double, order and separators. */
+#include "graph/json.h"
+
+#include "graph/rng.h"
+#include "tests/support/check.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Ends the object and returns the printed line, which the caller frees. */
+static char *line_of(graft_json *json)
+{
+    char *line = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&line, &size);
+    assert_non_null(out);
+    graft_json_end(json, out);
+    (void)fclose(out);
+    assert_int_equal(strlen(line), size);
+    return line;
+}
+
+static void check_line(graft_json *json, const char *want)
+{
+    char *line = line_of(json);
+    assert_string_equal(line, want);
+    free(line);
+}
+
+static void test_members_in_order(void **state)
+{
+    graft_env *env = *state;
+    graft_json json;
+    graft_json_begin(&json, env->scratch);
+    graft_json_string(&json, "b", "x");
+    graft_json_integer(&json, "a", INT64_MIN);
+    graft_json_number(&json, "n", 0.1);
+    graft_json_bool(&json, "yes", true);
+    graft_json_bool(&json, "no", false);
+    graft_json_string(&json, "none", NULL);
+    graft_json_raw(&json, "list", "[1, 2]");
+    check_line(&json, "{\"b\": \"x\", \"a\": -9223372036854775808, \"n\": 0.1, \"yes\": true, "
+                      "\"no\": false, \"none\": null, \"list\": [1, 2]}\n");
+}
+
+static void test_empty_object(void **state)
+{
+    graft_env *env = *state;
+    graft_json json;
+    graft_json_begin(&json, env->scratch);
+    check_line(&json, "{}\n");
+}
+
+static void test_texts_are_escaped(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *want;
+    } rows[] = {
+        {"",                                     ""                                                },
+        {"a\"b\\c/",                             "a\\\"b\\\\c/"                                    },
+        {"\n\t\r\x01\x1f\x7f",                   "\\n\\t\\u000d\\u0001\\u001f\\u007f"              },
+        {"\xc3\xa9\xe2\x82\xac\xf0\x9f\x8c\xb3", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x8c\xb3"            },
+        {"\xff"
+         "a",                           "\xef\xbf\xbd"
+         "a"                                                                 },
+        {"\xc3",                                 "\xef\xbf\xbd"                                    },
+        {"\xe2\x82",                             "\xef\xbf\xbd\xef\xbf\xbd"                        },
+        {"\xc0\xaf",                             "\xef\xbf\xbd\xef\xbf\xbd"                        },
+        {"\xed\xa0\x80",                         "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"            },
+        {"\xf4\x90\x80\x80",                     "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
+    };
+    graft_env *env = *state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        graft_json json;
+        graft_json_begin(&json, env->scratch);
+        graft_json_string(&json, rows[i].text, rows[i].text); /* Keys are texts as well. */
+        char *want =
+            graft_arena_printf(env->scratch, "{\"%s\": \"%s\"}\n", rows[i].want, rows[i].want);
+        check_line(&json, want);
+    }
+}
+
+static void test_numbers_are_short(void **state)
+{
+    static const struct {
+        double value;
+        const char *want;
+    } rows[] = {
+        {0.0,       "0"                      },
+        {-0.0,      "-0"                     },
+        {1.0,       "1"                      },
+        {-2.5,      "-2.5"                   },
+        {0.1,       "0.1"                    },
+        {0.1 + 0.2, "0.30000000000000004"    },
+        {1e20,      "1e+20"                  },
+        {123456.0,  "123456"                 },
+        {DBL_MAX,   "1.7976931348623157e+308"},
+        {0x1p-1074, "5e-324"                 },
+        {NAN,       "null"                   },
+        {INFINITY,  "null"                   },
+        {-INFINITY, "null"                   },
+    };
+    graft_env *env = *state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        graft_json json;
+        graft_json_begin(&json, env->scratch);
+        graft_json_number(&json, "x", rows[i].value);
+        check_line(&json, graft_arena_printf(env->scratch, "{\"x\": %s}\n", rows[i].want));
+    }
+}
+
+/* Any bits that are a finite number. */
+static void test_numbers_read_back(void **state)
+{
+    graft_env *env = *state;
+    graft_rng rng;
+    graft_rng_seed(&rng, 1);
+    for (int i = 0; i < 20000; i++) {
+        uint64_t bits = graft_rng_next(&rng);
+        double value = 0.0;
+        memcpy(&value, &bits, sizeof(value));
+        if (!isfinite(value)) {
+            continue;
+        }
+        graft_mark mark = graft_arena_mark(env->scratch);
+        graft_json json;
+        graft_json_begin(&json, env->scratch);
+        graft_json_number(&json, "x", value);
+        char *line = line_of(&json);
+        double back = strtod(line + strlen("{\"x\": "), NULL);
+        assert_memory_equal(&back, &value, sizeof(value));
+        free(line);
+        graft_arena_release(env->scratch, mark);
+    }
+}
+
+/* The line is assembled whole: a full disk is left in the stream for the program's end to find. */
+static void test_write_errors_stay_in_the_stream(void **state)
+{
+    graft_env *env = *state;
+    FILE *full = fopen("/dev/full", "w");
+    if (full == NULL) {
+        CHECK_SKIP("no /dev/full here");
+    }
+    graft_json json;
+    graft_json_begin(&json, env->scratch);
+    graft_json_end(&json, full);
+    assert_int_not_equal(ferror(full), 0);
+    (void)fclose(full);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_members_in_order),  CHECK_TEST(test_empty_object),
+        CHECK_TEST(test_texts_are_escaped), CHECK_TEST(test_numbers_are_short),
+        CHECK_TEST(test_numbers_read_back), CHECK_TEST(test_write_errors_stay_in_the_stream),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
