@@ -4,7 +4,7 @@
 #   ARCH=native                   passed as -march; name a processor to build for another machine
 #   CUDA=auto|0|1                 look for CUDA and cuDNN, do not look, or insist on the toolkit
 #   MODEL=resnet50                a zoo name or a path to an .onnx file, for `make policy`
-#   ONLY=text                     run only the test programs whose name contains the text
+#   ONLY=text                     build and run only the tests whose path contains the text
 #   V=1                           show the commands
 #
 # Each folder becomes one archive, and a test program links only the archives of its own folder and
@@ -149,9 +149,11 @@ LINKS_train  := train cost models graph
 LINKS_fuzz_default := graph
 
 TEST_FOLDERS := $(filter-out support fuzz,$(patsubst tests/%/,%,$(sort $(wildcard tests/*/))))
+
 test_links    = $(if $(filter undefined,$(origin LINKS_$(1))),$(FOLDERS),$(LINKS_$(1)))
-programs      = $(patsubst %.c,$(OUT)/%,$(wildcard tests/$(1)/$(2)_*.c))
-scripts       = $(wildcard tests/$(1)/$(2)_*.sh)
+chosen        = $(foreach t,$(1),$(if $(ONLY),$(if $(findstring $(ONLY),$(t)),$(t)),$(t)))
+programs      = $(patsubst %.c,$(OUT)/%,$(call chosen,$(wildcard tests/$(1)/$(2)_*.c)))
+scripts       = $(call chosen,$(wildcard tests/$(1)/$(2)_*.sh))
 
 define TEST_RULE
 $(OUT)/tests/$(1)/%: $(OUT)/tests/$(1)/%.o $(call archives,tests/support $(call test_links,$(1)))
@@ -160,10 +162,10 @@ $(OUT)/tests/$(1)/%: $(OUT)/tests/$(1)/%.o $(call archives,tests/support $(call 
 test-$(1): $(call programs,$(1),test) $(if $(call scripts,$(1),test),$(GRAFT))
 	@$(RUN_TESTS) $(call programs,$(1),test) $(call scripts,$(1),test)
 endef
-RUN_TESTS = OUT=$(OUT) GRAFT=$(GRAFT) MODE=$(MODE) JOBS=$(JOBS) ONLY='$(ONLY)' sh tests/run.sh
+RUN_TESTS = OUT=$(OUT) GRAFT=$(GRAFT) MODE=$(MODE) JOBS=$(JOBS) sh tests/run.sh
 $(foreach f,$(TEST_FOLDERS),$(eval $(call TEST_RULE,$(f))))
 
-FUZZ_NAMES := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_NAMES := $(patsubst tests/fuzz/fuzz_%.c,%,$(call chosen,$(wildcard tests/fuzz/fuzz_*.c)))
 fuzz_links  = $(call archives,$(or $(LINKS_fuzz_$(1)),$(LINKS_fuzz_default)))
 # The same target twice: with a plain driver that replays the corpus (part of `make test`), and with
 # libFuzzer (MODE=fuzz), which looks for new inputs.
@@ -174,6 +176,10 @@ $(OUT)/tests/fuzz/fuzz_$(1): $(OUT)/tests/fuzz/fuzz_$(1).o $(if $(filter fuzz,$(
 endef
 $(foreach f,$(FUZZ_NAMES),$(eval $(call FUZZ_RULE,$(f))))
 FUZZ_PROGRAMS := $(FUZZ_NAMES:%=$(OUT)/tests/fuzz/fuzz_%)
+
+.PHONY: test-fuzz
+test-fuzz: $(FUZZ_PROGRAMS)
+	@$(RUN_TESTS) $(FUZZ_PROGRAMS)
 
 TEST_PROGRAMS := $(foreach f,$(TEST_FOLDERS),$(call programs,$(f),test)) $(FUZZ_PROGRAMS)
 TEST_SCRIPTS  := $(foreach f,$(TEST_FOLDERS),$(call scripts,$(f),test))
@@ -191,9 +197,9 @@ FUZZ_SECONDS ?= 60
 .PHONY: fuzz fuzz-run
 fuzz: ## Look for new inputs that break a reader (FUZZ_SECONDS=60 each, ONLY=name)
 	@sh tests/fuzz/run.sh check
-	@$(MAKE) MODE=fuzz fuzz-run
+	@$(MAKE) --no-print-directory MODE=fuzz fuzz-run
 fuzz-run: $(FUZZ_PROGRAMS)
-	@OUT=$(OUT) SECONDS_EACH=$(FUZZ_SECONDS) ONLY='$(ONLY)' sh tests/fuzz/run.sh run $(FUZZ_NAMES)
+	@OUT=$(OUT) SECONDS_EACH=$(FUZZ_SECONDS) sh tests/fuzz/run.sh run $(FUZZ_NAMES)
 
 # --- Checks ----------------------------------------------------------------------------------------
 .PHONY: tidy format
