@@ -103,3 +103,21 @@ void graft_matches_find(graft_matches *matches, graft_state *state,
     }
     group_by_rule(matches);
 }
+
+void graft_matches_draw(const graft_matches *matches, graft_rng *rng, uint32_t *xfer,
+                        uint32_t *location)
+{
+    uint32_t legal = 0;
+    for (uint32_t x = 0; x < matches->xfers->count; x++) {
+        legal += graft_matches_count(matches, x) > 0;
+    }
+    uint32_t pick = graft_rng_below(rng, legal);
+    for (uint32_t x = 0; x < matches->xfers->count; x++) {
+        uint32_t count = graft_matches_count(matches, x);
+        if (count > 0 && pick-- == 0) {
+            *xfer = x;
+            *location = graft_rng_below(rng, count);
+            return;
+        }
+    }
+}

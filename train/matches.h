@@ -8,6 +8,7 @@
 #ifndef GRAFT_TRAIN_MATCHES_H
 #define GRAFT_TRAIN_MATCHES_H
 
+#include "graph/rng.h"
 #include "train/state.h"
 
 /* The rules that an agent or a search may use, in the order that numbers them. */
@@ -40,6 +41,10 @@ void graft_matches_open(graft_arena *arena, const graft_xfers *xfers, uint32_t l
 /* Finds all locations in `state`. */
 void graft_matches_find(graft_matches *matches, graft_state *state,
                         const graft_apply_options *options);
+/* Draws a rule uniformly from those with a location, then one of its locations; there must be one.
+ */
+void graft_matches_draw(const graft_matches *matches, graft_rng *rng, uint32_t *xfer,
+                        uint32_t *location);
 /* Number of locations of one rule. */
 static inline uint32_t graft_matches_count(const graft_matches *matches, uint32_t xfer)
 {

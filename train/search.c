@@ -14,24 +14,6 @@ static void keep_plan(graft_plan_found *found, const graft_action *walk, uint32_
     found->cost_ns = cost_ns;
 }
 
-/* A uniformly random legal rule, then a uniformly random location of it. */
-static graft_action draw_action(const graft_matches *matches, graft_rng *rng)
-{
-    uint32_t legal = 0;
-    for (uint32_t x = 0; x < matches->xfers->count; x++) {
-        legal += graft_matches_count(matches, x) > 0;
-    }
-    uint32_t pick = graft_rng_below(rng, legal);
-    uint32_t xfer = 0;
-    for (;; xfer++) {
-        if (graft_matches_count(matches, xfer) > 0 && pick-- == 0) {
-            break;
-        }
-    }
-    uint32_t location = graft_rng_below(rng, graft_matches_count(matches, xfer));
-    return (graft_action){.xfer = (uint16_t)xfer, .location = (uint16_t)location};
-}
-
 graft_status graft_search_random(graft_env *env, graft_arena *arena, graft_environment *environment,
                                  uint32_t episodes, uint64_t seed, graft_plan_found *found)
 {
@@ -47,7 +29,10 @@ graft_status graft_search_random(graft_env *env, graft_arena *arena, graft_envir
         GRAFT_CHECK(graft_environment_reset(env, environment));
         for (uint32_t n = 0; !environment->terminal; n++) {
             graft_step step;
-            walk[n] = draw_action(&environment->matches, &rng);
+            uint32_t xfer = 0;
+            uint32_t location = 0;
+            graft_matches_draw(&environment->matches, &rng, &xfer, &location);
+            walk[n] = (graft_action){.xfer = (uint16_t)xfer, .location = (uint16_t)location};
             GRAFT_CHECK(
                 graft_environment_step(env, environment, walk[n].xfer, walk[n].location, &step));
             found->evaluations++;

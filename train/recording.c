@@ -1,0 +1,185 @@
+/* recording.c - see recording.h. */
+#include "train/recording.h"
+
+#include "train/numeric.h"
+
+#include <string.h>
+
+/* Rows of the policy's graph are the active nodes in topological order; `row` maps node ids. */
+static uint32_t number_rows(const graft_graph *graph, const graft_order *order, uint32_t *row)
+{
+    uint32_t count = 0;
+    for (graft_index i = 0; i < order->count; i++) {
+        row[order->order[i]] = graph->nodes[order->order[i]].is_const ? GRAFT_NONE : count++;
+    }
+    return count;
+}
+
+static void scale_features(const int8_t *features, uint32_t count, float *out)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        out[i] = (float)features[i] / (float)GRAFT_FEATURE_SCALE;
+    }
+}
+
+static void take_nodes(graft_arena *arena, const graft_graph *graph, const graft_order *order,
+                       graft_graph_arrays *arrays)
+{
+    uint32_t rows = arrays->node_count > 0 ? arrays->node_count : 1;
+    float *nodes = GRAFT_NEW(arena, float, (size_t)rows *GRAFT_FEATURE_COUNT);
+    uint32_t filled = 0;
+    for (graft_index i = 0; i < order->count; i++) {
+        if (!graph->nodes[order->order[i]].is_const) {
+            int8_t features[GRAFT_FEATURE_COUNT];
+            graft_node_features(graph, order, order->order[i], features);
+            scale_features(features, GRAFT_FEATURE_COUNT,
+                           &nodes[(size_t)filled++ * GRAFT_FEATURE_COUNT]);
+        }
+    }
+    arrays->nodes = nodes;
+    arrays->node_count = rows;
+}
+
+static uint32_t count_edges(const graft_graph *graph, const graft_order *order)
+{
+    uint32_t count = 0;
+    for (graft_index i = 0; i < order->count; i++) {
+        graft_index node = order->order[i];
+        for (uint32_t k = 0; !graph->nodes[node].is_const && k < graph->nodes[node].input_count;
+             k++) {
+            count += graft_edge_exists(graph, node, k) ? 1 : 0;
+        }
+    }
+    return count;
+}
+
+static void take_edges(graft_arena *arena, const graft_graph *graph, const graft_order *order,
+                       const uint32_t *row, graft_graph_arrays *arrays)
+{
+    uint32_t count = count_edges(graph, order);
+    float *edges = GRAFT_NEW(arena, float, (size_t)count *GRAFT_EDGE_FEATURE_COUNT);
+    uint32_t *senders = GRAFT_NEW(arena, uint32_t, count);
+    uint32_t *receivers = GRAFT_NEW(arena, uint32_t, count);
+    uint32_t filled = 0;
+    for (graft_index i = 0; i < order->count; i++) {
+        graft_index node = order->order[i];
+        for (uint32_t k = 0; !graph->nodes[node].is_const && k < graph->nodes[node].input_count;
+             k++) {
+            if (graft_edge_exists(graph, node, k)) {
+                int8_t features[GRAFT_EDGE_FEATURE_COUNT];
+                graft_edge_features(graph, node, k, features);
+                scale_features(features, GRAFT_EDGE_FEATURE_COUNT,
+                               &edges[(size_t)filled * GRAFT_EDGE_FEATURE_COUNT]);
+                senders[filled] = row[graph->values[graft_node_input(graph, node, k)].node];
+                receivers[filled++] = row[node];
+            }
+        }
+    }
+    arrays->edges = edges;
+    arrays->senders = senders;
+    arrays->receivers = receivers;
+    arrays->edge_count = count;
+}
+
+static void take_actions(graft_arena *arena, const graft_matches *matches, graft_snapshot *snapshot)
+{
+    uint32_t xfers = matches->xfers->count;
+    int8_t *features = GRAFT_NEW(arena, int8_t, xfers);
+    float *globals = GRAFT_NEW(arena, float, xfers);
+    snapshot->location_counts = GRAFT_NEW(arena, uint16_t, xfers);
+    for (uint32_t x = 0; x < xfers; x++) {
+        snapshot->location_counts[x] = (uint16_t)graft_matches_count(matches, x);
+    }
+    graft_global_features(snapshot->location_counts, xfers, features);
+    scale_features(features, xfers, globals);
+    snapshot->arrays.globals = globals;
+}
+
+static void take_histogram(graft_arena *arena, const graft_graph *graph, graft_snapshot *snapshot)
+{
+    snapshot->histogram = GRAFT_NEW(arena, float, GRAFT_OP_COUNT);
+    for (graft_index n = 0; n < graph->node_end; n++) {
+        uint32_t op = graph->nodes[n].op;
+        if (op != GRAFT_OP_NONE && op < GRAFT_OP_COUNT && !graph->nodes[n].is_const) {
+            snapshot->histogram[op] += 1.0F;
+        }
+    }
+    for (uint32_t op = 0; op < GRAFT_OP_COUNT; op++) {
+        snapshot->histogram[op] = graft_log(1.0F + snapshot->histogram[op]);
+    }
+}
+
+void graft_snapshot_take(graft_arena *arena, const graft_environment *environment,
+                         graft_snapshot *snapshot)
+{
+    const graft_graph *graph = &environment->state.graph;
+    const graft_order *order = &environment->state.order;
+    uint32_t *row = GRAFT_NEW(arena, uint32_t, graph->node_end);
+    memset(snapshot, 0, sizeof *snapshot);
+    snapshot->arrays.node_count = number_rows(graph, order, row);
+    take_nodes(arena, graph, order, &snapshot->arrays);
+    take_edges(arena, graph, order, row, &snapshot->arrays);
+    take_actions(arena, &environment->matches, snapshot);
+    take_histogram(arena, graph, snapshot);
+    snapshot->cost = (float)(environment->cost_ns / environment->first_ns);
+}
+
+graft_status graft_episode_record(graft_env *env, graft_arena *arena,
+                                  graft_environment *environment, const graft_chooser *chooser,
+                                  graft_rng *rng, graft_episode *episode)
+{
+    graft_status status = GRAFT_OK;
+    size_t most = (size_t)environment->options.step_limit + 1; /* NO-OP after the last rewrite. */
+    memset(episode, 0, sizeof *episode);
+    episode->snapshots = GRAFT_NEW(arena, graft_snapshot, most + 1);
+    episode->xfers = GRAFT_NEW(arena, uint16_t, most);
+    episode->locations = GRAFT_NEW(arena, uint16_t, most);
+    episode->rewards = GRAFT_NEW(arena, float, most);
+    episode->ends = GRAFT_NEW(arena, uint8_t, most);
+    GRAFT_CHECK(graft_environment_reset(env, environment));
+    graft_snapshot_take(arena, environment, &episode->snapshots[0]);
+    while (!environment->terminal) {
+        uint32_t i = episode->step_count;
+        uint32_t xfer = 0;
+        uint32_t location = 0;
+        graft_step step;
+        GRAFT_CHECK(chooser->choose(env, chooser->context, environment, &episode->snapshots[i], rng,
+                                    &xfer, &location));
+        GRAFT_CHECK(graft_environment_step(env, environment, xfer, location, &step));
+        episode->xfers[i] = (uint16_t)xfer;
+        episode->locations[i] = (uint16_t)location;
+        episode->rewards[i] = (float)step.reward;
+        episode->ends[i] = step.terminal ? 1 : 0;
+        episode->total_reward += step.reward;
+        episode->step_count++;
+        graft_snapshot_take(arena, environment, &episode->snapshots[i + 1]);
+    }
+    episode->cost_ns = environment->cost_ns;
+done:
+    return status;
+}
+
+static graft_status choose_random(graft_env *env, void *context,
+                                  const graft_environment *environment,
+                                  const graft_snapshot *snapshot, graft_rng *rng, uint32_t *xfer,
+                                  uint32_t *location)
+{
+    (void)env;
+    (void)snapshot;
+    const double noop = *(const double *)context;
+    *xfer = environment->xfers->count;
+    *location = 0;
+    if (graft_rng_uniform(rng) >= noop) {
+        graft_matches_draw(&environment->matches, rng, xfer, location);
+    }
+    return GRAFT_OK;
+}
+
+graft_chooser graft_chooser_random(const double *noop)
+{
+    union {
+        const double *from;
+        void *to;
+    } context = {.from = noop}; /* The chooser's context is not const for other choosers. */
+    return (graft_chooser){choose_random, context.to};
+}

@@ -1,0 +1,55 @@
+/* recording.h - what is kept of the real environment: episodes of snapshots, actions and rewards.
+ *
+ * A snapshot is a state as the networks see it: the policy's graph as arrays (features from the
+ * engine, so that training and firmware see the same numbers) and the facts that the encoder's
+ * heads must read off it. Nothing else of the environment is needed after recording. */
+#ifndef GRAFT_TRAIN_RECORDING_H
+#define GRAFT_TRAIN_RECORDING_H
+
+#include "graph/rng.h"
+#include "train/encoder.h"
+#include "train/environment.h"
+
+typedef struct graft_snapshot {
+    graft_graph_arrays arrays;
+    uint16_t *location_counts; /* (xfers): the legal actions */
+    float *histogram;          /* (GRAFT_OP_COUNT): log(1 + active nodes of the operator) */
+    float cost;                /* cost / cost of the episode's first graph */
+} graft_snapshot;
+
+/* Takes a snapshot of the environment's state into `arena`. A graph without an active node gets one
+ * node of zeros. */
+void graft_snapshot_take(graft_arena *arena, const graft_environment *environment,
+                         graft_snapshot *snapshot);
+
+/* Chooses an action for the environment's present state, whose snapshot is given. */
+typedef struct graft_chooser {
+    graft_status (*choose)(graft_env *env, void *context, const graft_environment *environment,
+                           const graft_snapshot *snapshot, graft_rng *rng, uint32_t *xfer,
+                           uint32_t *location);
+    void *context;
+} graft_chooser;
+
+/* One episode: step i leads from snapshots[i] to snapshots[i + 1]. */
+typedef struct graft_episode {
+    uint32_t step_count;
+    graft_snapshot *snapshots; /* (step_count + 1) */
+    uint16_t *xfers;           /* (step_count); the number of rules stands for NO-OP */
+    uint16_t *locations;       /* (step_count) */
+    float *rewards;            /* (step_count) */
+    uint8_t *ends;             /* (step_count): 1 where the episode ended */
+    double total_reward;
+    double cost_ns; /* Of the last graph. */
+} graft_episode;
+
+/* Resets the environment and plays one episode into `arena`. */
+GRAFT_MUST_USE graft_status graft_episode_record(graft_env *env, graft_arena *arena,
+                                                 graft_environment *environment,
+                                                 const graft_chooser *chooser, graft_rng *rng,
+                                                 graft_episode *episode);
+
+/* The data agent: NO-OP with probability `noop`, else a uniformly random legal rule and a uniformly
+ * random location of it (the dissertation, section 4.3.1). `context` is a const double *. */
+graft_chooser graft_chooser_random(const double *noop);
+
+#endif
