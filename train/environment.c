@@ -78,7 +78,10 @@ graft_status graft_environment_step(graft_env *env, graft_environment *environme
     }
     environment->terminal = environment->terminal || noop;
     environment->interactions++;
-    *step = (graft_step){.reward = reward, .terminal = environment->terminal};
+    *step =
+        (graft_step){.reward = reward,
+                     .terminal = environment->terminal,
+                     .truncated = environment->terminal && !noop && environment->matches.count > 0};
 done:
     return status;
 }

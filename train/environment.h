@@ -40,7 +40,8 @@ typedef struct graft_environment {
 
 typedef struct graft_step {
     double reward;
-    bool terminal; /* NO-OP, the step limit, or no legal rule left. */
+    bool terminal;  /* NO-OP, the step limit, or no legal rule left. */
+    bool truncated; /* By the step limit alone: the episode could have gone on. */
 } graft_step;
 
 /* `xfers` is kept. Fails as the price does. */

@@ -149,7 +149,7 @@ graft_status graft_episode_record(graft_env *env, graft_arena *arena,
         episode->xfers[i] = (uint16_t)xfer;
         episode->locations[i] = (uint16_t)location;
         episode->rewards[i] = (float)step.reward;
-        episode->ends[i] = step.terminal ? 1 : 0;
+        episode->ends[i] = step.terminal && !step.truncated ? 1 : 0;
         episode->total_reward += step.reward;
         episode->step_count++;
         graft_snapshot_take(arena, environment, &episode->snapshots[i + 1]);

@@ -37,7 +37,7 @@ typedef struct graft_episode {
     uint16_t *xfers;           /* (step_count); the number of rules stands for NO-OP */
     uint16_t *locations;       /* (step_count) */
     float *rewards;            /* (step_count) */
-    uint8_t *ends;             /* (step_count): 1 where the episode ended */
+    uint8_t *ends; /* (step_count): 1 where the episode ended, but not by the step limit */
     double total_reward;
     double cost_ns; /* Of the last graph. */
 } graft_episode;
