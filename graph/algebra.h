@@ -50,8 +50,8 @@ static inline size_t graft_axes_count(const graft_shape *shape, uint32_t first, 
 
 /* ------------------------------------------------------------------- views */
 
-/* Where the element of an operand lies that belongs to a place in the tensor `sizes`. Rank at least 1:
- * a scalar is one row of one element. */
+/* Where the element of an operand lies that belongs to a place in the tensor `sizes`. Rank at least
+ * 1: a scalar is one row of one element. */
 typedef struct graft_view {
     size_t sizes[GRAFT_MAX_RANK];
     size_t steps[GRAFT_MAX_RANK]; /* Elements of the operand per step along each axis; 0 repeats. */
@@ -75,10 +75,7 @@ static inline size_t graft_view_row(const graft_view *view, size_t row)
     return graft_view_offset(view, view->rank - 1, row);
 }
 
-static inline size_t graft_view_step(const graft_view *view)
-{
-    return view->steps[view->rank - 1];
-}
+static inline size_t graft_view_step(const graft_view *view) { return view->steps[view->rank - 1]; }
 
 static inline size_t graft_view_columns(const graft_view *view)
 {
@@ -195,8 +192,8 @@ static inline void graft_window_range(int64_t start, int64_t step, int64_t size,
 /* Positions whose tap `tap` lies inside the input. */
 static inline void graft_window_positions(const graft_window *window, int64_t tap, int64_t range[2])
 {
-    graft_window_range(graft_window_at(window, 0, tap), window->stride, window->size,
-                       window->count, range);
+    graft_window_range(graft_window_at(window, 0, tap), window->stride, window->size, window->count,
+                       range);
 }
 
 /* Taps of position `position` that lie inside the input. */
@@ -229,6 +226,35 @@ static inline graft_window graft_window_of_pool(const graft_call *call, uint32_t
                           .stride = attrs[GRAFT_ATTR_max_pool_stride_h + i],
                           .before = attrs[GRAFT_ATTR_max_pool_pad_top + i],
                           .dilation = dilation};
+}
+
+/* The part of a two-dimensional window that lies inside its plane; never empty for a pool. */
+typedef struct graft_patch {
+    size_t first; /* Offset in the plane of its first element. */
+    size_t rows;
+    size_t columns;
+    size_t row_step;
+    size_t column_step;
+} graft_patch;
+
+/* The patch of row-major position `position`. */
+static inline graft_patch graft_patch_at(const graft_window windows[2], size_t position)
+{
+    const graft_window *h = &windows[0];
+    const graft_window *w = &windows[1];
+    int64_t y = (int64_t)position / w->count;
+    int64_t x = (int64_t)position % w->count;
+    int64_t rows[2];
+    int64_t columns[2];
+    graft_window_taps(h, y, rows);
+    graft_window_taps(w, x, columns);
+    int64_t top = graft_window_at(h, y, rows[0]);
+    int64_t left = graft_window_at(w, x, columns[0]);
+    return (graft_patch){.first = (size_t)(top * w->size + left),
+                         .rows = (size_t)(rows[1] - rows[0]),
+                         .columns = (size_t)(columns[1] - columns[0]),
+                         .row_step = (size_t)(h->dilation * w->size),
+                         .column_step = (size_t)w->dilation};
 }
 
 #endif

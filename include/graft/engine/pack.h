@@ -378,14 +378,14 @@ static void read_pattern(graft_reader *reader, const graft_rule *rule, graft_pat
             reader->failed = true;
             return;
         }
-        for (uint32_t i = 0; i < info->input_count; i++) {
+        for (uint32_t i = 0; i < info->input_count && i < GRAFT_MAX_INPUTS; i++) {
             node->inputs[i] = read_byte(reader);
         }
         for (uint32_t i = 0; i < info->attr_count; i++) {
             node->attrs[i] = read_term(reader);
         }
     }
-    for (uint32_t i = 0; i < rule->output_count; i++) {
+    for (uint32_t i = 0; i < rule->output_count && i < GRAFT_RULE_MAX_OUTPUTS; i++) {
         pattern->outputs[i] = read_byte(reader);
     }
 }

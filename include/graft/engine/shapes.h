@@ -1,9 +1,9 @@
 /* shapes.h - which outputs an operator has: one function per row of operators.def.
  *
- * A shape function returns NULL and fills `out`, or returns the text of the check that failed. Before
- * it runs, every attribute is known to lie in its domain and every input to be a well-formed binary32
- * tensor of at most INT32_MAX elements; sizes are computed in 64 bits, where nothing of this can
- * overflow. The number of operations is read from the same shapes. */
+ * A shape function returns NULL and fills `out`, or returns the text of the check that failed.
+ * Before it runs, every attribute is known to lie in its domain and every input to be a well-formed
+ * binary32 tensor of at most INT32_MAX elements; sizes are computed in 64 bits, where nothing of
+ * this can overflow. The number of operations is read from the same shapes. */
 #ifndef GRAFT_ENGINE_SHAPES_H
 #define GRAFT_ENGINE_SHAPES_H
 
@@ -193,8 +193,8 @@ static const char *shape_conv(const int32_t *attrs, const graft_shape *in, graft
     out[0].dims[0] = in[0].dims[0];
     out[0].dims[1] = in[1].dims[0];
     for (uint32_t i = 0; i < 2; i++) {
-        int64_t padding = (int64_t)attrs[GRAFT_ATTR_conv_pad_top + i] +
-                          attrs[GRAFT_ATTR_conv_pad_bottom + i];
+        int64_t padding =
+            (int64_t)attrs[GRAFT_ATTR_conv_pad_top + i] + attrs[GRAFT_ATTR_conv_pad_bottom + i];
         int64_t count = 0;
         const char *why = slide_window(in[0].dims[2 + i], in[1].dims[2 + i],
                                        attrs[GRAFT_ATTR_conv_dilation_h + i], padding,
@@ -398,8 +398,8 @@ static const char *shape_fill(const int32_t *attrs, const graft_shape *in, graft
 
 /* A pooling window along one axis. Every position must touch the input: padding is shorter than the
  * window, and where there is padding, taps are not so far apart that they jump over the input. */
-static const char *shape_pool_axis(int64_t size, const int32_t *attrs, uint32_t i,
-                                   int64_t dilation, graft_shape *out)
+static const char *shape_pool_axis(int64_t size, const int32_t *attrs, uint32_t i, int64_t dilation,
+                                   graft_shape *out)
 {
     int64_t kernel = attrs[GRAFT_ATTR_max_pool_kernel_h + i];
     int64_t before = attrs[GRAFT_ATTR_max_pool_pad_top + i];
@@ -633,8 +633,7 @@ static uint64_t work_max_pool(const int32_t *attrs, const graft_shape *in, const
 {
     (void)in, (void)out;
     return (uint64_t)attrs[GRAFT_ATTR_max_pool_kernel_h] *
-               (uint64_t)attrs[GRAFT_ATTR_max_pool_kernel_w] -
-           1;
+           (uint64_t)attrs[GRAFT_ATTR_max_pool_kernel_w];
 }
 
 /* The sum, then one division. */
