@@ -16,7 +16,7 @@
  *      graft_graph_add_weight(&graph, &filter, 0, &w);
  *      graft_graph_add_node(&graph, GRAFT_OP_conv, attrs, inputs, 2, &node);
  *      graft_graph_add_output(&graph, graft_node_output(&graph, node, 0));
- *      graft_optimize(&graph, &graft_policy, ...);  // 2. rewrite it
+ *      graft_optimize(&graph, &GRAFT_POLICY, ...);  // 2. rewrite it
  *      ...                                        // 3. read the nodes in topological order
  *
  * Words (docs/architecture.md): a value is a tensor flowing in the graph; a node is one operator
@@ -477,6 +477,8 @@ GRAFT_MUST_USE graft_status graft_apply(graft_graph *graph, const graft_rule *ru
 #include "engine/pack.h"
 #include "engine/match.h"
 #include "engine/apply.h"
+#include "engine/features.h"
+#include "engine/network.h"
 #include "engine/policy.h"
 /* clang-format on */
 #endif

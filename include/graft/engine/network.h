@@ -1,0 +1,302 @@
+/* network.h - the policy's network in integers.
+ *
+ * Activations and weights are int8, sums int32, and every sum is brought to the next layer's unit
+ * by its row's scale. Bounds: a row has at most 4096 inputs and a bias of at most 2^30, so that
+ * |sum| <= 4096 * 127 * 127 + 2^30 < 2^31; a product with a multiplier is below 2^62. Nothing
+ * negative is shifted and nothing is divided in 64 bits. */
+#ifndef GRAFT_ENGINE_NETWORK_H
+#define GRAFT_ENGINE_NETWORK_H
+
+typedef char dense_sums_overflow
+    [(int64_t)GRAFT_DENSE_MAX_INPUTS * 127 * 127 + GRAFT_DENSE_MAX_BIAS <= INT32_MAX ? 1 : -1];
+
+/* Where the network works; all arrays lie in the caller's workspace. */
+typedef struct graft_network_memory {
+    graft_index *rows;        /* By node id: row in `h`; GRAFT_NONE for nodes that are const. */
+    int8_t *h;                /* (rows, hidden) */
+    int8_t *means;            /* (rows, 2 hidden): of messages in, of messages out */
+    int32_t *far_sums;        /* (rows, hidden): what a node adds to the messages it sends */
+    uint32_t *message_sum;    /* (hidden) */
+    int8_t *vector;           /* (widest layer input) */
+    int8_t *globals;          /* (global features) */
+    int8_t *latent;           /* (latent) */
+    int8_t *trunk;            /* (trunk width) */
+    int32_t *xfer_logits;     /* (rules + 1) */
+    int32_t *location_logits; /* (location limit) */
+    uint32_t row_count;
+} graft_network_memory;
+
+/* What a round reads; `network` is also written. */
+typedef struct graft_network_input {
+    const graft_policy *policy;
+    const graft_graph *graph;
+    const graft_order *order;
+    graft_network_memory *memory;
+} graft_network_input;
+
+/* ---------------------------------------------------------------- numbers */
+
+/* x multiplier / 2^shift to nearest, halves away from zero, clamped to [-limit, limit]. */
+static int32_t apply_scale(graft_scale scale, int32_t x, int32_t limit)
+{
+    int64_t product = (int64_t)x * scale.multiplier;
+    uint64_t size = product < 0 ? (uint64_t)-product : (uint64_t)product;
+    uint32_t shift = scale.shift & 63u;
+    size = (size + (UINT64_C(1) << shift >> 1)) >> shift;
+    int32_t result = size < (uint64_t)limit ? (int32_t)size : limit;
+    return product < 0 ? -result : result;
+}
+
+static int32_t dot_bytes(const int8_t *a, const int8_t *b, uint32_t count)
+{
+    int32_t sum = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        sum += (int32_t)a[i] * b[i];
+    }
+    return sum;
+}
+
+static const int8_t *dense_row(const graft_dense *dense, uint32_t output)
+{
+    return dense->weights + (size_t)output * dense->inputs;
+}
+
+/* One output in the unit of its scale. */
+static int32_t dense_output(const graft_dense *dense, uint32_t output, const int8_t *x,
+                            int32_t limit)
+{
+    int32_t sum = dot_bytes(dense_row(dense, output), x, dense->inputs) + dense->bias[output];
+    return apply_scale(dense->scales[output], sum, limit);
+}
+
+static void dense_relu(const graft_dense *dense, const int8_t *x, int8_t *out)
+{
+    for (uint32_t i = 0; i < dense->outputs; i++) {
+        int32_t y = dense_output(dense, i, x, 127);
+        out[i] = (int8_t)(y > 0 ? y : 0);
+    }
+}
+
+static void dense_logits(const graft_dense *dense, const int8_t *x, int32_t *out)
+{
+    for (uint32_t i = 0; i < dense->outputs; i++) {
+        out[i] = dense_output(dense, i, x, INT32_MAX);
+    }
+}
+
+/* round(32768 tanh(i / 16)) */
+static const uint16_t tanh_table[65] = {
+    0,     2045,  4075,  6073,  8025,  9919,  11743, 13486, 15143, 16706, 18173, 19542, 20813,
+    21986, 23066, 24054, 24956, 25776, 26519, 27191, 27797, 28341, 28830, 29268, 29660, 30010,
+    30322, 30600, 30847, 31067, 31262, 31435, 31589, 31726, 31846, 31953, 32048, 32132, 32206,
+    32271, 32329, 32381, 32426, 32466, 32501, 32532, 32560, 32584, 32606, 32625, 32642, 32657,
+    32670, 32681, 32691, 32700, 32708, 32715, 32721, 32727, 32732, 32736, 32740, 32743, 32746,
+};
+
+/* x in units of 1/4096, |x| <= 32767; the result in units of 1/127: the table, joined by straight
+ * lines; 1 from 4 on. */
+static int8_t tanh_number(int32_t x)
+{
+    uint32_t size = (uint32_t)(x < 0 ? -x : x);
+    uint32_t index = size >> 8;
+    int32_t result = 127;
+    if (index < 64) {
+        uint32_t step = (uint32_t)(tanh_table[index + 1] - tanh_table[index]);
+        uint32_t value = (uint32_t)tanh_table[index] * 256u + step * (size & 255u); /* < 2^23 */
+        result = (int32_t)((value * 127u + (UINT32_C(1) << 22)) >> 23);
+    }
+    return (int8_t)(x < 0 ? -result : result);
+}
+
+/* ------------------------------------------------------------ graph network */
+
+/* Numbers the nodes that run at each inference and encodes their features. */
+static void encode_nodes(const graft_network_input *in)
+{
+    const graft_policy *policy = in->policy;
+    graft_network_memory *memory = in->memory;
+    memory->row_count = 0;
+    for (graft_index i = 0; i < in->order->count; i++) {
+        graft_index n = in->order->order[i];
+        memory->rows[n] = GRAFT_NONE;
+        if (!in->graph->nodes[n].is_const) {
+            uint32_t row = memory->row_count++;
+            memory->rows[n] = row;
+            graft_node_features(in->graph, in->order, n, memory->vector);
+            dense_relu(&policy->input, memory->vector, memory->h + (size_t)row * policy->hidden);
+        }
+    }
+}
+
+/* What each node, being at the far end of an edge, adds to the edge's message: h W_h + b. */
+static void sum_far_ends(const graft_network_input *in, const graft_dense *message)
+{
+    uint32_t hidden = in->policy->hidden;
+    for (uint32_t row = 0; row < in->memory->row_count; row++) {
+        const int8_t *h = in->memory->h + (size_t)row * hidden;
+        int32_t *sums = in->memory->far_sums + (size_t)row * hidden;
+        for (uint32_t j = 0; j < hidden; j++) {
+            sums[j] = dot_bytes(dense_row(message, j), h, hidden) + message->bias[j];
+        }
+    }
+}
+
+/* Adds relu of one message, in units of 1/256 of the mean's, to message_sum. */
+static void add_message(const graft_network_input *in, const graft_dense *message, uint32_t far_row,
+                        const int8_t *edge)
+{
+    uint32_t hidden = in->policy->hidden;
+    const int32_t *far_sums = in->memory->far_sums + (size_t)far_row * hidden;
+    for (uint32_t j = 0; j < hidden; j++) {
+        int32_t sum =
+            far_sums[j] + dot_bytes(dense_row(message, j) + hidden, edge, GRAFT_EDGE_FEATURE_COUNT);
+        if (sum > 0) {
+            in->memory->message_sum[j] += (uint32_t)apply_scale(message->scales[j], sum, 127 * 256);
+        }
+    }
+}
+
+/* So many messages are summed at one node, the rest is left out: 65535 * 127 * 256 < 2^31. */
+#define MESSAGES_MOST 65535u
+
+static void add_incoming(const graft_network_input *in, const graft_dense *message, graft_index n,
+                         uint32_t *count)
+{
+    int8_t edge[GRAFT_EDGE_FEATURE_COUNT];
+    for (uint32_t k = 0; k < in->graph->nodes[n].input_count; k++) {
+        if (graft_edge_exists(in->graph, n, k) && *count < MESSAGES_MOST) {
+            graft_index producer = in->graph->values[graft_node_input(in->graph, n, k)].node;
+            graft_edge_features(in->graph, n, k, edge);
+            add_message(in, message, in->memory->rows[producer], edge);
+            (*count)++;
+        }
+    }
+}
+
+/* Adds the messages of all edges by which `reader` reads `value`. */
+static void add_reader(const graft_network_input *in, const graft_dense *message,
+                       graft_index reader, graft_index value, uint32_t *count)
+{
+    int8_t edge[GRAFT_EDGE_FEATURE_COUNT];
+    for (uint32_t k = 0; k < in->graph->nodes[reader].input_count; k++) {
+        if (graft_node_input(in->graph, reader, k) == value && *count < MESSAGES_MOST) {
+            graft_edge_features(in->graph, reader, k, edge);
+            add_message(in, message, in->memory->rows[reader], edge);
+            (*count)++;
+        }
+    }
+}
+
+static void add_outgoing(const graft_network_input *in, const graft_dense *message, graft_index n,
+                         uint32_t *count)
+{
+    const graft_order *order = in->order;
+    for (uint32_t o = 0; o < in->graph->nodes[n].output_count; o++) {
+        graft_index v = graft_node_output(in->graph, n, o);
+        for (graft_index u = order->use_first[v]; u < order->use_first[v + 1]; u++) {
+            /* A node that reads a value twice is listed twice, one behind the other. */
+            if (u == order->use_first[v] || order->uses[u] != order->uses[u - 1]) {
+                add_reader(in, message, order->uses[u], v, count);
+            }
+        }
+    }
+}
+
+/* The means of the messages that arrive at each node, from its producers or from its readers. */
+static void mean_messages(const graft_network_input *in, const graft_dense *message, bool incoming)
+{
+    graft_network_memory *memory = in->memory;
+    uint32_t hidden = in->policy->hidden;
+    sum_far_ends(in, message);
+    for (graft_index i = 0; i < in->order->count; i++) {
+        graft_index n = in->order->order[i];
+        if (memory->rows[n] == GRAFT_NONE) {
+            continue;
+        }
+        uint32_t count = 0;
+        zero_bytes(memory->message_sum, hidden * sizeof(uint32_t));
+        if (incoming) {
+            add_incoming(in, message, n, &count);
+        } else {
+            add_outgoing(in, message, n, &count);
+        }
+        int8_t *mean = memory->means + ((size_t)memory->rows[n] * 2 + !incoming) * hidden;
+        for (uint32_t j = 0; j < hidden; j++) {
+            uint32_t sum = memory->message_sum[j];
+            mean[j] = (int8_t)(count > 0 ? ((sum + count / 2) / count + 128) >> 8 : 0);
+        }
+    }
+}
+
+/* h = relu(h + [h, mean in, mean out] W + b), row by row. */
+static void update_nodes(const graft_network_input *in, const graft_policy_round *round)
+{
+    const int32_t limit = INT32_C(1) << 24;
+    uint32_t hidden = in->policy->hidden;
+    int8_t *x = in->memory->vector;
+    for (uint32_t row = 0; row < in->memory->row_count; row++) {
+        int8_t *h = in->memory->h + (size_t)row * hidden;
+        copy_bytes(x, h, hidden);
+        copy_bytes(x + hidden, in->memory->means + (size_t)row * 2 * hidden, (size_t)2 * hidden);
+        for (uint32_t j = 0; j < hidden; j++) {
+            int32_t y =
+                dense_output(&round->node, j, x, limit) + apply_scale(round->keep, x[j], limit);
+            int32_t rounded = y > 0 ? (y + 128) >> 8 : 0;
+            h[j] = (int8_t)(rounded < 127 ? rounded : 127);
+        }
+    }
+}
+
+/* [mean h, max h, globals] into `vector`. The mean goes through units of 1/128 of h's. */
+static void pool_nodes(const graft_network_input *in)
+{
+    const graft_policy *policy = in->policy;
+    graft_network_memory *memory = in->memory;
+    uint32_t hidden = policy->hidden;
+    uint32_t count = memory->row_count;
+    for (uint32_t j = 0; j < hidden; j++) {
+        uint32_t sum = 0; /* At most 65535 * 127, times 128 below 2^31. */
+        int8_t most = 0;
+        for (uint32_t row = 0; row < count; row++) {
+            int8_t h = memory->h[(size_t)row * hidden + j]; /* Not negative. */
+            sum += (uint8_t)h;
+            most = h > most ? h : most;
+        }
+        uint32_t mean = count > 0 ? (sum * 128u + count / 2) / count : 0;
+        memory->vector[j] = (int8_t)apply_scale(policy->mean, (int32_t)mean, 127);
+        memory->vector[hidden + j] = most;
+    }
+    copy_bytes(memory->vector + (size_t)2 * hidden, memory->globals, policy->global_features);
+}
+
+/* Latent, trunk and the logits of rules and NO-OP. `memory->globals` is filled. */
+static void run_network(const graft_network_input *in)
+{
+    const graft_policy *policy = in->policy;
+    graft_network_memory *memory = in->memory;
+    encode_nodes(in);
+    for (uint32_t r = 0; r < policy->round_count; r++) {
+        mean_messages(in, &policy->rounds[r].incoming, true);
+        mean_messages(in, &policy->rounds[r].outgoing, false);
+        update_nodes(in, &policy->rounds[r]);
+    }
+    pool_nodes(in);
+    for (uint32_t i = 0; i < policy->latent; i++) {
+        memory->latent[i] = tanh_number(dense_output(&policy->global, i, memory->vector, 32767));
+    }
+    dense_relu(&policy->trunk, memory->latent, memory->trunk);
+    dense_logits(&policy->xfer, memory->trunk, memory->xfer_logits);
+}
+
+/* The logits of the locations of `rule`, after run_network. */
+static void run_location_head(const graft_policy *policy, graft_network_memory *memory,
+                              uint32_t rule)
+{
+    copy_bytes(memory->vector, memory->trunk, policy->trunk_width);
+    copy_bytes(memory->vector + policy->trunk_width,
+               policy->embeddings + (size_t)rule * policy->embedding_width,
+               policy->embedding_width);
+    dense_logits(&policy->location, memory->vector, memory->location_logits);
+}
+
+#endif
