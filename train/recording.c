@@ -159,27 +159,55 @@ done:
     return status;
 }
 
-static graft_status choose_random(graft_env *env, void *context,
-                                  const graft_environment *environment,
-                                  const graft_snapshot *snapshot, graft_rng *rng, uint32_t *xfer,
-                                  uint32_t *location)
+void graft_data_agent_open(graft_arena *arena, uint32_t xfer_count, double noop, double preference,
+                           graft_data_agent *agent)
+{
+    *agent = (graft_data_agent){.noop = noop, .preference = preference, .xfer_count = xfer_count};
+    agent->weights = GRAFT_NEW(arena, double, xfer_count);
+}
+
+void graft_data_agent_draw(graft_data_agent *agent, graft_rng *rng)
+{
+    for (uint32_t x = 0; x < agent->xfer_count; x++) {
+        double taste = agent->preference * graft_rng_normal(rng);
+        agent->weights[x] = (double)graft_exp((float)taste);
+    }
+}
+
+static graft_status choose_by_taste(graft_env *env, void *context,
+                                    const graft_environment *environment,
+                                    const graft_snapshot *snapshot, graft_rng *rng, uint32_t *xfer,
+                                    uint32_t *location)
 {
     (void)env;
-    (void)snapshot;
-    const double noop = *(const double *)context;
-    *xfer = environment->xfers->count;
+    (void)environment;
+    const graft_data_agent *agent = context;
+    double total = 0;
+    *xfer = agent->xfer_count;
     *location = 0;
-    if (graft_rng_uniform(rng) >= noop) {
-        graft_matches_draw(&environment->matches, rng, xfer, location);
+    if (graft_rng_uniform(rng) < agent->noop) {
+        return GRAFT_OK;
+    }
+    for (uint32_t x = 0; x < agent->xfer_count; x++) {
+        total += snapshot->location_counts[x] > 0 ? agent->weights[x] : 0;
+    }
+    double pick = graft_rng_uniform(rng) * total;
+    for (uint32_t x = 0; x < agent->xfer_count; x++) {
+        if (snapshot->location_counts[x] > 0) {
+            *xfer = x; /* The last legal rule also takes what rounding leaves over. */
+            pick -= agent->weights[x];
+            if (pick < 0) {
+                break;
+            }
+        }
+    }
+    if (*xfer < agent->xfer_count) {
+        *location = graft_rng_below(rng, snapshot->location_counts[*xfer]);
     }
     return GRAFT_OK;
 }
 
-graft_chooser graft_chooser_random(const double *noop)
+graft_chooser graft_data_agent_chooser(graft_data_agent *agent)
 {
-    union {
-        const double *from;
-        void *to;
-    } context = {.from = noop}; /* The chooser's context is not const for other choosers. */
-    return (graft_chooser){choose_random, context.to};
+    return (graft_chooser){choose_by_taste, agent};
 }

@@ -48,8 +48,21 @@ GRAFT_MUST_USE graft_status graft_episode_record(graft_env *env, graft_arena *ar
                                                  const graft_chooser *chooser, graft_rng *rng,
                                                  graft_episode *episode);
 
-/* The data agent: NO-OP with probability `noop`, else a uniformly random legal rule and a uniformly
- * random location of it (the dissertation, section 4.3.1). `context` is a const double *. */
-graft_chooser graft_chooser_random(const double *noop);
+/* The data agent: NO-OP with probability `noop`, else a random legal rule and a uniformly random
+ * location of it (the dissertation, section 4.3.1). Its taste lasts for an episode: rule x is drawn
+ * with weight exp(preference n_x), n_x standard normal. With preference 0 all rules are alike; but
+ * then a rule and its reverse undo one another and late states are hardly ever seen. */
+typedef struct graft_data_agent {
+    double noop;
+    double preference;
+    uint32_t xfer_count;
+    double *weights; /* (xfer_count) */
+} graft_data_agent;
+
+void graft_data_agent_open(graft_arena *arena, uint32_t xfer_count, double noop, double preference,
+                           graft_data_agent *agent);
+/* Draws the taste of the next episode. */
+void graft_data_agent_draw(graft_data_agent *agent, graft_rng *rng);
+graft_chooser graft_data_agent_chooser(graft_data_agent *agent);
 
 #endif

@@ -1,0 +1,60 @@
+/* agent_settings.h - every number that decides how an agent is trained, read from YAML;
+ * train/settings.yaml is the file that is used unless another is named, and says what each means. */
+#ifndef GRAFT_TRAIN_AGENT_SETTINGS_H
+#define GRAFT_TRAIN_AGENT_SETTINGS_H
+
+#include "graph/env.h"
+
+/* SETTING(section, name, type, least, most): one row per number; `type` is integer or real. */
+#define GRAFT_AGENT_SETTINGS(SETTING)                                                              \
+    SETTING(environment, seed, integer, 0, 1e15)                                                   \
+    SETTING(environment, location_limit, integer, 1, 1000)                                         \
+    SETTING(environment, step_limit, integer, 1, 10000)                                            \
+    SETTING(environment, weight_megabytes, integer, 0, 1 << 20)                                    \
+    SETTING(data, random_episodes, integer, 1, 100000)                                             \
+    SETTING(data, policy_episodes, integer, 0, 100000)                                             \
+    SETTING(data, noop, real, 0, 1)                                                                \
+    SETTING(data, preference, real, 0, 10)                                                         \
+    SETTING(data, rounds, integer, 1, 100)                                                         \
+    SETTING(encoder, hidden, integer, 1, 512)                                                      \
+    SETTING(encoder, latent, integer, 1, 512)                                                      \
+    SETTING(encoder, rounds, integer, 1, 6)                                                        \
+    SETTING(encoder, updates, integer, 0, 1e7)                                                     \
+    SETTING(encoder, batch, integer, 1, 4096)                                                      \
+    SETTING(encoder, learning_rate, real, 0, 1)                                                    \
+    SETTING(world, hidden, integer, 1, 2048)                                                       \
+    SETTING(world, components, integer, 1, 32)                                                     \
+    SETTING(world, updates, integer, 0, 1e7)                                                       \
+    SETTING(world, batch, integer, 1, 4096)                                                        \
+    SETTING(world, window, integer, 1, 10000)                                                      \
+    SETTING(world, learning_rate, real, 0, 1)                                                      \
+    SETTING(controller, trunk, integer, 1, 1024)                                                   \
+    SETTING(controller, embedding, integer, 1, 256)                                                \
+    SETTING(controller, updates, integer, 0, 1e7)                                                  \
+    SETTING(controller, dreams, integer, 1, 4096)                                                  \
+    SETTING(controller, horizon, integer, 1, 10000)                                                \
+    SETTING(controller, temperature, real, 0.01, 10)                                               \
+    SETTING(controller, learning_rate, real, 0, 1)                                                 \
+    SETTING(controller, discount, real, 0, 1)                                                      \
+    SETTING(controller, entropy, real, 0, 10)                                                      \
+    SETTING(controller, evaluate_every, integer, 1, 1e7)                                           \
+    SETTING(search, random_episodes, integer, 0, 100000)                                           \
+    SETTING(search, alpha, real, 1, 10)                                                            \
+    SETTING(search, dequeues, integer, 0, 1e7)
+
+typedef int64_t graft_setting_integer;
+typedef double graft_setting_real;
+
+/* Fields are named section_name. */
+typedef struct graft_agent_settings {
+#define SETTING(section, name, type, least, most) graft_setting_##type section##_##name;
+    GRAFT_AGENT_SETTINGS(SETTING)
+#undef SETTING
+} graft_agent_settings;
+
+/* Reads a complete settings file: sections are mappings, every number must be there and within its
+ * range. GRAFT_IO, or GRAFT_BAD_INPUT naming file, line and key. */
+GRAFT_MUST_USE graft_status graft_agent_settings_read(graft_env *env, const char *path,
+                                                      graft_agent_settings *settings);
+
+#endif
