@@ -41,7 +41,12 @@ void graft_env_frame(graft_env *env, const char *format, ...) __attribute__((for
 /* Forgets the message: the failure has been dealt with. */
 void graft_env_clear(graft_env *env);
 
-#define GRAFT_FAIL(env, status, ...) graft_env_fail((env), (status), __VA_ARGS__)
+/* Its value is `status` itself, so that compilers and analysers see that it is not GRAFT_OK. */
+#define GRAFT_FAIL(env, status, ...)                                                               \
+    (__extension__({                                                                               \
+        (void)graft_env_fail((env), (status), __VA_ARGS__);                                        \
+        (status);                                                                                  \
+    }))
 
 /* Evaluates `call`; on failure adds one frame, stores the code in the local `status` and goes to
  * `done`. A function that uses it declares `graft_status status = GRAFT_OK;` and has a label. */

@@ -50,11 +50,9 @@ static ssize_t read_fully(int file, uint8_t *data, size_t size)
 }
 
 /* Pipes, terminals and the files of /proc do not tell their size. */
-static graft_status read_stream(graft_env *env, graft_arena *arena, const char *path, int file,
-                                uint8_t **data, size_t *size)
+static graft_status read_stream(graft_env *env, const char *path, int file, graft_buffer *content)
 {
     graft_status status = GRAFT_OK;
-    graft_buffer buffer = {.arena = arena};
     uint8_t *chunk = malloc(STREAM_CHUNK_BYTES);
     if (chunk == NULL) {
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "%s: no memory left to read it", path);
@@ -66,29 +64,40 @@ static graft_status read_stream(graft_env *env, graft_arena *arena, const char *
             status = fail_io(env, "read", path);
             goto done;
         }
-        graft_buffer_append(&buffer, chunk, (size_t)got);
+        graft_buffer_append(content, chunk, (size_t)got);
     } while (got > 0);
-    *data = (uint8_t *)buffer.data;
-    *size = buffer.size;
 done:
     free(chunk);
     return status;
 }
 
 /* A file that shrinks while it is read is cut off; one that grows is read to its old size. */
-static graft_status read_regular(graft_env *env, graft_arena *arena, const char *path, int file,
-                                 size_t expected, uint8_t **data, size_t *size)
+static graft_status read_regular(graft_env *env, const char *path, int file, size_t expected,
+                                 graft_buffer *content)
 {
-    graft_mark mark = graft_arena_mark(arena);
-    uint8_t *memory = graft_arena_alloc(arena, expected + 1);
-    ssize_t got = read_fully(file, memory, expected);
+    content->capacity = expected + 1;
+    content->data = graft_arena_alloc(content->arena, content->capacity);
+    ssize_t got = read_fully(file, (uint8_t *)content->data, expected);
     if (got < 0) {
-        graft_arena_release(arena, mark);
         return fail_io(env, "read", path);
     }
-    *data = memory;
-    *size = (size_t)got;
+    content->size = (size_t)got;
     return GRAFT_OK;
+}
+
+static graft_status read_content(graft_env *env, const char *path, int file, graft_buffer *content)
+{
+    struct stat info;
+    if (fstat(file, &info) != 0) {
+        return fail_io(env, "examine", path);
+    }
+    if (S_ISDIR(info.st_mode)) {
+        return GRAFT_FAIL(env, GRAFT_IO, "%s: cannot read: is a folder", path);
+    }
+    if (S_ISREG(info.st_mode) && info.st_size > 0) {
+        return read_regular(env, path, file, (size_t)info.st_size, content);
+    }
+    return read_stream(env, path, file, content);
 }
 
 graft_status graft_file_read(graft_env *env, graft_arena *arena, const char *path, uint8_t **data,
@@ -98,16 +107,14 @@ graft_status graft_file_read(graft_env *env, graft_arena *arena, const char *pat
     if (file < 0) {
         return fail_io(env, "open", path);
     }
-    graft_status status = GRAFT_OK;
-    struct stat info;
-    if (fstat(file, &info) != 0) {
-        status = fail_io(env, "examine", path);
-    } else if (S_ISDIR(info.st_mode)) {
-        status = GRAFT_FAIL(env, GRAFT_IO, "%s: cannot read: is a folder", path);
-    } else if (S_ISREG(info.st_mode) && info.st_size > 0) {
-        status = read_regular(env, arena, path, file, (size_t)info.st_size, data, size);
+    graft_mark mark = graft_arena_mark(arena);
+    graft_buffer content = {.arena = arena};
+    graft_status status = read_content(env, path, file, &content);
+    if (status == GRAFT_OK) {
+        *data = (uint8_t *)content.data;
+        *size = content.size;
     } else {
-        status = read_stream(env, arena, path, file, data, size);
+        graft_arena_release(arena, mark);
     }
     (void)close(file);
     return status;
@@ -237,6 +244,9 @@ done:
 graft_status graft_file_write(graft_env *env, const char *path, const void *data, size_t size)
 {
     struct stat info;
+    if (path[0] == '\0') {
+        return GRAFT_FAIL(env, GRAFT_IO, "cannot write: the path is empty");
+    }
     if (stat(path, &info) != 0) { /* Nothing there, or a link to nothing, which is replaced. */
         return replace_file(env, path, NULL, data, size);
     }

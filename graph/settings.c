@@ -331,51 +331,56 @@ const graft_yaml *graft_yaml_find(const graft_yaml *mapping, const char *key)
     return NULL;
 }
 
-/* The non-empty scalar `key`; `want` says what its text should have been. */
-static graft_status find_scalar(graft_env *env, const graft_yaml *mapping, const char *key,
-                                const char *want, const graft_yaml **found)
+static const char *what_it_is(const graft_yaml *node)
 {
-    if (mapping->kind != GRAFT_YAML_MAPPING) {
-        return graft_yaml_fail(env, mapping, "a mapping with the key '%s' is expected here", key);
+    if (node->kind == GRAFT_YAML_SCALAR) {
+        return node->text[0] == '\0' ? "empty" : "a text";
     }
+    return node->kind == GRAFT_YAML_SEQUENCE ? "a sequence" : "a mapping";
+}
+
+/* The text of the non-empty scalar `key`, or NULL with a message; `want` says what is expected. */
+static const graft_yaml *find_scalar(graft_env *env, const graft_yaml *mapping, const char *key,
+                                     const char *want)
+{
     const graft_yaml *member = graft_yaml_find(mapping, key);
-    if (member == NULL) {
-        return graft_yaml_fail(env, mapping, "the key '%s' is missing", key);
+    if (member != NULL && member->kind == GRAFT_YAML_SCALAR && member->text[0] != '\0') {
+        return member;
     }
-    if (member->kind != GRAFT_YAML_SCALAR || member->text[0] == '\0') {
-        const char *is = member->kind == GRAFT_YAML_SCALAR     ? "empty"
-                         : member->kind == GRAFT_YAML_SEQUENCE ? "a sequence"
-                                                               : "a mapping";
-        return graft_yaml_fail(env, member, "'%s' is %s; %s is expected", key, is, want);
+    if (mapping->kind != GRAFT_YAML_MAPPING) {
+        (void)graft_yaml_fail(env, mapping, "a mapping with the key '%s' is expected here", key);
+    } else if (member == NULL) {
+        (void)graft_yaml_fail(env, mapping, "the key '%s' is missing", key);
+    } else {
+        (void)graft_yaml_fail(env, member, "'%s' is %s; %s is expected", key, what_it_is(member),
+                              want);
     }
-    *found = member;
-    return GRAFT_OK;
+    return NULL;
 }
 
 graft_status graft_yaml_text(graft_env *env, const graft_yaml *mapping, const char *key,
                              const char **value)
 {
-    const graft_yaml *member = NULL;
-    graft_status status = find_scalar(env, mapping, key, "a text", &member);
-    if (status == GRAFT_OK) {
-        *value = member->text;
+    const graft_yaml *member = find_scalar(env, mapping, key, "a text");
+    if (member == NULL) {
+        return GRAFT_BAD_INPUT;
     }
-    return status;
+    *value = member->text;
+    return GRAFT_OK;
 }
 
 graft_status graft_yaml_integer(graft_env *env, const graft_yaml *mapping, const char *key,
                                 int64_t least, int64_t most, int64_t *value)
 {
-    const graft_yaml *member = NULL;
-    graft_status status = find_scalar(env, mapping, key, "an integer", &member);
-    if (status != GRAFT_OK) {
-        return status;
+    const graft_yaml *member = find_scalar(env, mapping, key, "an integer");
+    if (member == NULL) {
+        return GRAFT_BAD_INPUT;
     }
     char *end = NULL;
     errno = 0;
     int64_t number = strtoll(member->text, &end, 10);
     bool whole = strspn(member->text, "+-0123456789") == strlen(member->text) && *end == '\0';
-    if (!whole || errno != 0 || number < least || number > most) {
+    if (!whole || end == member->text || errno != 0 || number < least || number > most) {
         return graft_yaml_fail(
             env, member, "'%s' is '%s'; an integer from %" PRId64 " to %" PRId64 " is expected",
             key, member->text, least, most);
@@ -387,10 +392,9 @@ graft_status graft_yaml_integer(graft_env *env, const graft_yaml *mapping, const
 graft_status graft_yaml_real(graft_env *env, const graft_yaml *mapping, const char *key,
                              double least, double most, double *value)
 {
-    const graft_yaml *member = NULL;
-    graft_status status = find_scalar(env, mapping, key, "a number", &member);
-    if (status != GRAFT_OK) {
-        return status;
+    const graft_yaml *member = find_scalar(env, mapping, key, "a number");
+    if (member == NULL) {
+        return GRAFT_BAD_INPUT;
     }
     char *end = NULL;
     double number = strtod(member->text, &end);
@@ -406,10 +410,9 @@ graft_status graft_yaml_real(graft_env *env, const graft_yaml *mapping, const ch
 graft_status graft_yaml_bool(graft_env *env, const graft_yaml *mapping, const char *key,
                              bool *value)
 {
-    const graft_yaml *member = NULL;
-    graft_status status = find_scalar(env, mapping, key, "true or false", &member);
-    if (status != GRAFT_OK) {
-        return status;
+    const graft_yaml *member = find_scalar(env, mapping, key, "true or false");
+    if (member == NULL) {
+        return GRAFT_BAD_INPUT;
     }
     bool is_true = strcmp(member->text, "true") == 0;
     if (!is_true && strcmp(member->text, "false") != 0) {

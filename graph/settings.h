@@ -30,8 +30,7 @@ GRAFT_MUST_USE graft_status graft_yaml_parse(graft_env *env, graft_arena *arena,
                                              const void *data, size_t size,
                                              const graft_yaml **root);
 /* Fails with GRAFT_BAD_INPUT and "file:line: " of `node` before the message. */
-GRAFT_MUST_USE graft_status graft_yaml_fail(graft_env *env, const graft_yaml *node,
-                                            const char *format, ...)
+graft_status graft_yaml_fail(graft_env *env, const graft_yaml *node, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* The member `key` of a mapping, or NULL (also when `mapping` is something else). */
 const graft_yaml *graft_yaml_find(const graft_yaml *mapping, const char *key);

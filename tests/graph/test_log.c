@@ -174,7 +174,9 @@ static void test_progress_on_a_terminal(void **state)
     assert_non_null(strstr(c.text, "counting [####################] 1000/1000 sheep"));
     assert_non_null(strstr(c.text, "\r\033[Kgraft: counting: 1000 sheep in 0 s\r\n"));
     assert_non_null(strstr(c.text, "\r\033[Kgraft: an event\r\n"));
-    for (char *line = strtok(c.text, "\r\n"); line != NULL; line = strtok(NULL, "\r\n")) {
+    char *rest = NULL;
+    for (char *line = strtok_r(c.text, "\r\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\r\n", &rest)) {
         size_t invisible = strncmp(line, "\033[K", 3) == 0 ? 3 : 0;
         assert_true(strlen(line) - invisible < 60);
     }

@@ -1,0 +1,127 @@
+#!/bin/sh
+# The style laws, as a test: format, lengths of functions and files, words that may not be in a file,
+# clang-tidy, cppcheck, and gcc's -fanalyzer.
+#
+#   ONLY=text JOBS=2 CPPFLAGS=... sh tests/tidy.sh           checks the files whose path has the text
+#   sh tests/tidy.sh format                                  reformats instead
+#
+# Prints what breaks a law and ends with the number of laws broken; exit status 0 when none is.
+set -u
+
+: "${ONLY:=}" "${JOBS:=1}" "${CPPFLAGS:=-D_GNU_SOURCE -I. -Iinclude}"
+FUNCTION_LINES=60
+FILE_LINES=900
+broken=0
+
+# Our C files: everything but what a generator wrote.
+c_files() {
+    find main.c graph gen verify cost train emit models include tests \
+        \( -name '*.c' -o -name '*.h' -o -name '*.inc' \) -print 2> /dev/null |
+        grep -F -- "$ONLY" | sort
+}
+
+if [ "${1:-}" = format ]; then
+    ONLY=
+    c_files | xargs clang-format -i
+    exit
+fi
+
+law() {
+    name=$1
+    shift
+    if text=$("$@" 2>&1); then
+        echo "ok   $name"
+    else
+        printf '%s\n' "$text" | sed 's/^/     | /'
+        echo "FAIL $name"
+        broken=$((broken + 1))
+    fi
+}
+
+# law_with TOOL NAME COMMAND...: the law, when the tool is installed; without it, it is broken.
+law_with() {
+    if command -v "$1" > /dev/null; then
+        shift
+        law "$@"
+    else
+        echo "FAIL $2: $1 is not installed; 'make deps DEV=1' installs it"
+        broken=$((broken + 1))
+    fi
+}
+
+format_is_right() { c_files | xargs -r clang-format --dry-run -Werror; }
+
+# A function begins with a line "{" in column 0 (the house's brace style) and ends with "}". Tables
+# and types have their brace elsewhere.
+functions_are_short() {
+    # shellcheck disable=SC2016 # awk expands its own.
+    c_files | xargs -r awk -v most=$FUNCTION_LINES '
+        FNR == 1    { begin = 0; head = "" }
+        /^[a-zA-Z_].*[(]/ { head = $0 }
+        /^\{$/      { begin = FNR }
+        /^\}$/ && begin {
+            lines = FNR - begin - 1
+            if (lines > most) {
+                printf "%s:%d: %d lines, %d are the most: %s\n", FILENAME, begin, lines, most, head
+                bad = 1
+            }
+            begin = 0
+        }
+        END { exit bad }'
+}
+
+files_are_short() {
+    c_files | xargs -r awk -v most=$FILE_LINES '
+        FNR == most + 1 { print FILENAME ": more than " most " lines"; bad = 1 }
+        END { exit bad }'
+}
+
+# Every file says at its head what it is for; the runtime headers may have a licence line first.
+files_have_heads() {
+    c_files | xargs -r awk '
+        FNR == 1 && !/^\/\*/ { print FILENAME ": no comment at its head"; bad = 1 }
+        END { exit bad }'
+}
+
+# One file per run: clang-tidy 14 carries state of va_list from one file to the next.
+clang_tidy_is_silent() {
+    # shellcheck disable=SC2016 # Expanded by the inner shell.
+    c_files | grep '\.c$' | xargs -r -n 1 -P "$JOBS" sh -c '
+        text=$(clang-tidy --quiet "$1" -- -std=gnu11 $0 2> /dev/null) && exit 0
+        printf "%s\n" "$text"
+        exit 1' "$CPPFLAGS"
+}
+
+# cppcheck gets no system headers, only its own description of POSIX. It calls readdir unsafe, but
+# glibc's is safe on different streams and its readdir_r is deprecated.
+cppcheck_is_silent() {
+    # shellcheck disable=SC2086 # The flags are split into words on purpose.
+    c_files | grep '\.c$' | xargs -r cppcheck -q -j "$JOBS" --std=c11 --error-exitcode=1 \
+        --enable=warning,performance,portability --inline-suppr --suppress=missingIncludeSystem \
+        --suppress=unknownMacro --suppress=readdirCalled --library=posix $CPPFLAGS
+}
+
+# The library code only: a cmocka assertion looks like a return to the analyser.
+analyzer_is_silent() {
+    # shellcheck disable=SC2016 # Expanded by the inner shell.
+    c_files | grep '\.c$' | grep -v '^tests/' | xargs -r -n 1 -P "$JOBS" sh -c '
+        gcc -std=gnu11 -O1 -fanalyzer -fanalyzer-verbosity=0 -fdiagnostics-plain-output -Werror $0 \
+            -c "$1" -o /dev/null' "$CPPFLAGS"
+}
+
+scripts_are_sound() { find .ci tests -type f \( -name '*.sh' -o -path .ci/run \) -exec shellcheck {} +; }
+
+law_with clang-format "clang-format" format_is_right
+law "functions of at most $FUNCTION_LINES lines" functions_are_short
+law "files of at most $FILE_LINES lines" files_are_short
+law "a comment at the head of every file" files_have_heads
+law_with clang-tidy "clang-tidy" clang_tidy_is_silent
+law_with cppcheck "cppcheck" cppcheck_is_silent
+law_with gcc "gcc -fanalyzer" analyzer_is_silent
+law_with shellcheck "shellcheck" scripts_are_sound
+if [ "$broken" = 0 ]; then
+    echo "tidy: no law is broken"
+else
+    echo "tidy: $broken laws are broken"
+    exit 1
+fi
