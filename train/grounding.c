@@ -107,20 +107,12 @@ static double count_right(const graft_matrix *logits, const float *legal)
     return right;
 }
 
-static double finish_loss(graft_tape *tape, const graft_matrix *loss)
-{
-    if (tape->recording) {
-        graft_tape_seed(tape, loss, 1.0F);
-    }
-    return (double)loss->value[0];
-}
-
 /* Half squared error of a head. */
 static double regress(graft_tape *tape, const grounding_job *job, graft_layer head,
                       const graft_matrix *latent, graft_target target)
 {
     const graft_matrix *out = graft_layer_apply(tape, &job->grounding->parameters, head, latent);
-    return finish_loss(tape, graft_loss_squared(tape, out, &target));
+    return graft_loss_use(tape, graft_loss_squared(tape, out, &target), 1.0F);
 }
 
 static void work_on_shard(void *context, uint32_t shard, graft_tape *tape)
@@ -140,7 +132,7 @@ static void work_on_shard(void *context, uint32_t shard, graft_tape *tape)
     graft_grounding_loss *loss = &job->loss[shard];
     const graft_matrix *logits = graft_layer_apply(tape, &heads->parameters, heads->legality, z);
     graft_target legal = {facts.legal, NULL, per_xfer};
-    loss->legality = finish_loss(tape, graft_loss_binary(tape, logits, &legal));
+    loss->legality = graft_loss_use(tape, graft_loss_binary(tape, logits, &legal), 1.0F);
     loss->legal_right = count_right(logits, facts.legal) * (double)per_xfer;
     loss->counts =
         regress(tape, job, heads->counts, z, (graft_target){facts.log_count, NULL, per_xfer});

@@ -158,6 +158,15 @@ static void back_weighted_sum(const graft_entry *entry)
     }
 }
 
+double graft_loss_use(graft_tape *tape, const graft_matrix *loss, float weight)
+{
+    assert(loss->rows == 1 && loss->cols == 1);
+    if (tape->recording) {
+        graft_tape_seed(tape, loss, weight);
+    }
+    return (double)loss->value[0];
+}
+
 graft_matrix *graft_loss_choice(graft_tape *tape, const graft_matrix *logits, const uint8_t *mask,
                                 const uint32_t *index, const float *weight, float scale)
 {

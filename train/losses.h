@@ -22,6 +22,10 @@ graft_matrix *graft_entropy(graft_tape *tape, const graft_matrix *log_p, const u
 graft_matrix *graft_weighted_sum(graft_tape *tape, const graft_matrix *x, const float *weight,
                                  float scale);
 
+/* Makes `weight` times a (1, 1) loss part of what graft_tape_backward differentiates, when
+ * recording; returns the loss. */
+double graft_loss_use(graft_tape *tape, const graft_matrix *loss, float weight);
+
 /* What a prediction is compared with. */
 typedef struct {
     const float *value;  /* Of the prediction's shape. */

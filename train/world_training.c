@@ -172,14 +172,6 @@ static shard_data assemble(const world_job *job, graft_arena *arena, graft_span 
 
 /* ---------------------------------------------------------------------------------------- loss */
 
-static double finish_loss(graft_tape *tape, const graft_matrix *loss, double weight)
-{
-    if (tape->recording) {
-        graft_tape_seed(tape, loss, (float)weight);
-    }
-    return (double)loss->value[0];
-}
-
 static graft_world_loss lose(const world_job *job, graft_tape *tape, const shard_data *data,
                              const graft_world_prediction *predicted)
 {
@@ -191,19 +183,19 @@ static graft_world_loss lose(const world_job *job, graft_tape *tape, const shard
     graft_world_loss loss = {.step_count = data->input.valid_count};
     const graft_matrix *part = graft_loss_mixture(
         tape, predicted->latent, data->delta, &model->mixture, each / (float)model->size.latent);
-    loss.latent = finish_loss(tape, part, weights->latent);
+    loss.latent = graft_loss_use(tape, part, (float)weights->latent);
     part =
         graft_loss_huber(tape, predicted->reward, &(graft_target){data->reward, NULL, each}, 1.0F);
-    loss.reward = finish_loss(tape, part, weights->reward);
+    loss.reward = graft_loss_use(tape, part, (float)weights->reward);
     part = graft_loss_binary(tape, predicted->end, &(graft_target){data->end, NULL, each});
-    loss.end = finish_loss(tape, part, weights->end);
+    loss.end = graft_loss_use(tape, part, (float)weights->end);
     part = graft_loss_binary(tape, predicted->legality,
                              &(graft_target){data->next_legal, NULL, per_xfer});
-    loss.legality = finish_loss(tape, part, weights->legality);
+    loss.legality = graft_loss_use(tape, part, (float)weights->legality);
     part =
         graft_loss_huber(tape, predicted->counts,
                          &(graft_target){data->next_log_count, data->next_legal, per_legal}, 1.0F);
-    loss.counts = finish_loss(tape, part, weights->counts);
+    loss.counts = graft_loss_use(tape, part, (float)weights->counts);
     return loss;
 }
 
