@@ -1,6 +1,8 @@
 /* environment.c - see environment.h. */
 #include "train/environment.h"
 
+#include <assert.h>
+
 graft_status graft_environment_open(graft_env *env, graft_arena *arena, const graft_graph *graph,
                                     const graft_xfers *xfers, graft_price price,
                                     const graft_environment_options *options,
@@ -29,6 +31,7 @@ static void find_actions(graft_environment *environment)
 
 graft_status graft_environment_reset(graft_env *env, graft_environment *environment)
 {
+    assert(!environment->sealed);
     graft_status status = graft_state_set(env, &environment->state, &environment->first.graph);
     if (status == GRAFT_OK) {
         environment->cost_ns = environment->first_ns;
@@ -65,6 +68,7 @@ graft_status graft_environment_step(graft_env *env, graft_environment *environme
     graft_status status = GRAFT_OK;
     double reward = 0;
     bool noop = xfer == environment->xfers->count;
+    assert(!environment->sealed);
     if (environment->terminal) {
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "step after the end of an episode");
     }

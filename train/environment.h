@@ -35,6 +35,7 @@ typedef struct graft_environment {
     double cost_ns;
     uint32_t step_count;   /* Applications in this episode. */
     bool terminal;         /* The episode has ended: only reset is allowed. */
+    bool sealed;           /* While an agent dreams: every call aborts. */
     uint64_t interactions; /* Steps taken since the environment was opened. */
 } graft_environment;
 
