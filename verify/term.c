@@ -1,0 +1,395 @@
+/* term.c - Z3 terms as an algebra, and the operator bodies over them. */
+#include "verify/term.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ------------------------------------------------------------ construction */
+
+static bool is_numeral(const graft_term_state *k, Z3_ast a) { return Z3_is_numeral_ast(k->z3, a); }
+
+/* Computes `term` when its operands are numerals. */
+static Z3_ast fold_numerals(const graft_term_state *k, Z3_ast a, Z3_ast b, Z3_ast term)
+{
+    return is_numeral(k, a) && is_numeral(k, b) ? Z3_simplify(k->z3, term) : term;
+}
+
+static Z3_ast lift_term(void *state, int32_t value)
+{
+    const graft_term_state *k = state;
+    return Z3_mk_int(k->z3, value, k->real);
+}
+
+/* 149 decimals hold every binary32 exactly. */
+static Z3_ast lift_float_term(void *state, int32_t bits)
+{
+    const graft_term_state *k = state;
+    char text[256];
+    float value = 0.0F;
+    memcpy(&value, &bits, sizeof value);
+    (void)snprintf(text, sizeof text, "%.149f", (double)value);
+    Z3_ast numeral = Z3_mk_numeral(k->z3, text, k->real);
+    return value == 0.0F ? k->zero : numeral;
+}
+
+static Z3_ast sum_term(void *state, Z3_ast a, Z3_ast b)
+{
+    const graft_term_state *k = state;
+    if (a == k->zero) {
+        return b;
+    }
+    if (b == k->zero) {
+        return a;
+    }
+    return fold_numerals(k, a, b, Z3_mk_add(k->z3, 2, (Z3_ast[]){a, b}));
+}
+
+static Z3_ast difference_term(void *state, Z3_ast a, Z3_ast b)
+{
+    const graft_term_state *k = state;
+    if (b == k->zero) {
+        return a;
+    }
+    if (a == b) {
+        return k->zero;
+    }
+    if (a == k->zero && !is_numeral(k, b)) {
+        return Z3_mk_unary_minus(k->z3, b);
+    }
+    return fold_numerals(k, a, b, Z3_mk_sub(k->z3, 2, (Z3_ast[]){a, b}));
+}
+
+static Z3_ast product_term(void *state, Z3_ast a, Z3_ast b)
+{
+    const graft_term_state *k = state;
+    if (a == k->zero || b == k->zero) {
+        return k->zero;
+    }
+    if (a == k->one) {
+        return b;
+    }
+    if (b == k->one) {
+        return a;
+    }
+    return fold_numerals(k, a, b, Z3_mk_mul(k->z3, 2, (Z3_ast[]){a, b}));
+}
+
+/* Adds `fact` to a list unless it is there. */
+static void note_fact(graft_term_state *k, Z3_ast_vector list, Z3_ast fact)
+{
+    if (!Z3_ast_map_contains(k->z3, k->known, fact)) {
+        Z3_ast_map_insert(k->z3, k->known, fact, fact);
+        Z3_ast_vector_push(k->z3, list, fact);
+    }
+}
+
+static Z3_ast quotient_term(void *state, Z3_ast a, Z3_ast b)
+{
+    graft_term_state *k = state;
+    bool divides = is_numeral(k, b) && b != k->zero;
+    if (!divides) {
+        note_fact(k, k->domain, Z3_mk_not(k->z3, Z3_mk_eq(k->z3, b, k->zero)));
+    } else if (b == k->one || a == k->zero) {
+        return a;
+    }
+    Z3_ast term = Z3_mk_div(k->z3, a, b);
+    return divides ? fold_numerals(k, a, b, term) : term;
+}
+
+static Z3_ast choose_term(const graft_term_state *k, Z3_ast condition, Z3_ast a, Z3_ast b)
+{
+    if (a == b) {
+        return a;
+    }
+    Z3_ast term = Z3_mk_ite(k->z3, condition, a, b);
+    return fold_numerals(k, a, b, term);
+}
+
+static Z3_ast max_term(void *state, Z3_ast a, Z3_ast b)
+{
+    const graft_term_state *k = state;
+    return choose_term(k, Z3_mk_ge(k->z3, a, b), a, b);
+}
+
+static Z3_ast min_term(void *state, Z3_ast a, Z3_ast b)
+{
+    const graft_term_state *k = state;
+    return choose_term(k, Z3_mk_le(k->z3, a, b), a, b);
+}
+
+/* ------------------------------------------------------- unknown functions */
+
+/* Counted at once: Z3 lets go of an object that nobody counts when the next one is made. */
+static Z3_ast_vector make_list(Z3_context z3)
+{
+    Z3_ast_vector list = Z3_mk_ast_vector(z3);
+    Z3_ast_vector_inc_ref(z3, list);
+    return list;
+}
+
+/* f(x); `*is_new` when it has not been met since the state was opened or emptied. */
+static Z3_ast apply_function(graft_term_state *k, graft_term_function f, Z3_ast x, bool *is_new)
+{
+    Z3_ast term = Z3_mk_app(k->z3, k->functions[f], 1, &x);
+    *is_new = !Z3_ast_map_contains(k->z3, k->known, term);
+    if (*is_new) {
+        Z3_ast_map_insert(k->z3, k->known, term, term);
+    }
+    return term;
+}
+
+static void note_bounds(graft_term_state *k, Z3_ast low, Z3_ast term, Z3_ast high)
+{
+    note_fact(k, k->laws, Z3_mk_lt(k->z3, low, term));
+    note_fact(k, k->laws, Z3_mk_lt(k->z3, term, high));
+}
+
+static void note_equal(graft_term_state *k, Z3_ast a, Z3_ast b)
+{
+    note_fact(k, k->laws, Z3_mk_eq(k->z3, a, b));
+}
+
+/* The summands of a sum whose exponential is split, at most; beyond, the law is left out. */
+enum { MAX_SUMMANDS = 4096 };
+
+/* The summands of a term, by sign: what is left when sums, differences and negations are opened. */
+typedef struct graft_summands {
+    Z3_ast_vector leaves[2]; /* added, subtracted */
+    Z3_ast_vector pending[2];
+} graft_summands;
+
+static void open_summands(const graft_term_state *k, graft_summands *summands)
+{
+    for (uint32_t sign = 0; sign < 2; sign++) {
+        summands->leaves[sign] = make_list(k->z3);
+        summands->pending[sign] = make_list(k->z3);
+    }
+}
+
+static void close_summands(const graft_term_state *k, graft_summands *summands)
+{
+    for (uint32_t sign = 0; sign < 2; sign++) {
+        Z3_ast_vector_dec_ref(k->z3, summands->leaves[sign]);
+        Z3_ast_vector_dec_ref(k->z3, summands->pending[sign]);
+    }
+}
+
+/* Takes one pending term: its parts become pending, or it is a leaf. */
+static void open_term(const graft_term_state *k, graft_summands *summands, uint32_t sign)
+{
+    uint32_t last = Z3_ast_vector_size(k->z3, summands->pending[sign]) - 1;
+    Z3_ast term = Z3_ast_vector_get(k->z3, summands->pending[sign], last);
+    Z3_ast_vector_resize(k->z3, summands->pending[sign], last);
+    Z3_decl_kind kind = Z3_OP_UNINTERPRETED;
+    if (!is_numeral(k, term)) {
+        kind = Z3_get_decl_kind(k->z3, Z3_get_app_decl(k->z3, Z3_to_app(k->z3, term)));
+    }
+    if (kind != Z3_OP_ADD && kind != Z3_OP_SUB && kind != Z3_OP_UMINUS) {
+        Z3_ast_vector_push(k->z3, summands->leaves[sign], term);
+        return;
+    }
+    Z3_app app = Z3_to_app(k->z3, term);
+    for (uint32_t i = 0; i < Z3_get_app_num_args(k->z3, app); i++) {
+        bool flips = kind == Z3_OP_UMINUS || (kind == Z3_OP_SUB && i > 0);
+        Z3_ast_vector_push(k->z3, summands->pending[flips ? 1 - sign : sign],
+                           Z3_get_app_arg(k->z3, app, i));
+    }
+}
+
+/* False when there are too many. */
+static bool find_summands(const graft_term_state *k, Z3_ast term, graft_summands *summands)
+{
+    Z3_ast_vector_push(k->z3, summands->pending[0], term);
+    for (uint32_t steps = 0; steps < 2 * MAX_SUMMANDS; steps++) {
+        if (Z3_ast_vector_size(k->z3, summands->pending[0]) > 0) {
+            open_term(k, summands, 0);
+        } else if (Z3_ast_vector_size(k->z3, summands->pending[1]) > 0) {
+            open_term(k, summands, 1);
+        } else {
+            return true;
+        }
+    }
+    return false;
+}
+
+static Z3_ast exp_of_leaf(graft_term_state *k, Z3_ast leaf)
+{
+    bool is_new = false;
+    Z3_ast term = apply_function(k, GRAFT_TERM_EXP, leaf, &is_new);
+    if (is_new) {
+        note_fact(k, k->laws, Z3_mk_lt(k->z3, k->zero, term));
+    }
+    return term;
+}
+
+/* exp(x) times the exponentials of what x subtracts is the product of those of what it adds. */
+static void note_exp_of_sum(graft_term_state *k, Z3_ast x, Z3_ast exp_x)
+{
+    graft_summands summands;
+    open_summands(k, &summands);
+    Z3_ast sides[2] = {k->one, exp_x};
+    if (find_summands(k, x, &summands)) {
+        for (uint32_t sign = 0; sign < 2; sign++) {
+            uint32_t count = Z3_ast_vector_size(k->z3, summands.leaves[sign]);
+            for (uint32_t i = 0; i < count; i++) {
+                Z3_ast leaf = Z3_ast_vector_get(k->z3, summands.leaves[sign], i);
+                sides[sign] = product_term(k, sides[sign], exp_of_leaf(k, leaf));
+            }
+        }
+        if (sides[0] != sides[1]) { /* They are the same when x is its own only summand. */
+            note_equal(k, sides[1], sides[0]);
+        }
+    }
+    close_summands(k, &summands);
+}
+
+static Z3_ast exp_term(void *state, Z3_ast x)
+{
+    graft_term_state *k = state;
+    if (x == k->zero) {
+        return k->one;
+    }
+    bool is_new = false;
+    Z3_ast term = apply_function(k, GRAFT_TERM_EXP, x, &is_new);
+    if (is_new) {
+        note_fact(k, k->laws, Z3_mk_lt(k->z3, k->zero, term));
+        note_exp_of_sum(k, x, term);
+    }
+    return term;
+}
+
+static Z3_ast sqrt_term(void *state, Z3_ast x)
+{
+    graft_term_state *k = state;
+    if (x == k->zero || x == k->one) {
+        return x;
+    }
+    bool is_new = false;
+    Z3_ast term = apply_function(k, GRAFT_TERM_SQRT, x, &is_new);
+    if (is_new) {
+        Z3_ast defined = Z3_mk_ge(k->z3, x, k->zero);
+        Z3_ast facts[2] = {Z3_mk_ge(k->z3, term, k->zero),
+                           Z3_mk_eq(k->z3, product_term(k, term, term), x)};
+        note_fact(k, k->domain, defined);
+        note_fact(k, k->laws, Z3_mk_implies(k->z3, defined, Z3_mk_and(k->z3, 2, facts)));
+    }
+    return term;
+}
+
+static Z3_ast erf_term(void *state, Z3_ast x)
+{
+    graft_term_state *k = state;
+    if (x == k->zero) {
+        return x;
+    }
+    bool is_new = false;
+    Z3_ast term = apply_function(k, GRAFT_TERM_ERF, x, &is_new);
+    if (is_new) {
+        Z3_ast opposite =
+            apply_function(k, GRAFT_TERM_ERF, difference_term(k, k->zero, x), &is_new);
+        note_bounds(k, lift_term(k, -1), term, k->one);
+        note_equal(k, opposite, difference_term(k, k->zero, term));
+    }
+    return term;
+}
+
+static Z3_ast sigmoid_term(void *state, Z3_ast x)
+{
+    graft_term_state *k = state;
+    if (x == k->zero) {
+        return graft_term_rational(k, 1, 2);
+    }
+    bool is_new = false;
+    Z3_ast term = apply_function(k, GRAFT_TERM_SIGMOID, x, &is_new);
+    if (is_new) {
+        Z3_ast exp_opposite = exp_term(k, difference_term(k, k->zero, x));
+        note_bounds(k, k->zero, term, k->one);
+        note_equal(k, product_term(k, term, sum_term(k, k->one, exp_opposite)), k->one);
+    }
+    return term;
+}
+
+static Z3_ast tanh_term(void *state, Z3_ast x)
+{
+    graft_term_state *k = state;
+    if (x == k->zero) {
+        return x;
+    }
+    bool is_new = false;
+    Z3_ast term = apply_function(k, GRAFT_TERM_TANH, x, &is_new);
+    if (is_new) {
+        Z3_ast half = sigmoid_term(k, sum_term(k, x, x));
+        note_bounds(k, lift_term(k, -1), term, k->one);
+        note_equal(k, sum_term(k, term, k->one), sum_term(k, half, half));
+    }
+    return term;
+}
+
+static Z3_ast softmax_shift_term(void *state, const Z3_ast *row, size_t count, size_t step)
+{
+    const graft_term_state *k = state;
+    (void)row, (void)count, (void)step;
+    return k->zero;
+}
+
+#define NUM    Z3_ast
+#define ALG(f) f##_term
+#include "graph/operator_bodies.inc"
+
+void graft_term_run(graft_term_state *k, uint32_t op, const graft_call *call,
+                    const Z3_ast *const in[], Z3_ast *const out[])
+{
+    assert(graft_op(op) != NULL);
+    run_term[op](k, call, in, out);
+}
+
+/* --------------------------------------------------------------- the state */
+
+void graft_term_open(graft_term_state *k, Z3_context z3)
+{
+    static const char *const names[GRAFT_TERM_FUNCTION_COUNT] = {"exp", "sqrt", "erf", "sigmoid",
+                                                                 "tanh"};
+    k->z3 = z3;
+    k->real = Z3_mk_real_sort(z3);
+    k->zero = Z3_mk_int(z3, 0, k->real);
+    k->one = Z3_mk_int(z3, 1, k->real);
+    for (uint32_t i = 0; i < GRAFT_TERM_FUNCTION_COUNT; i++) {
+        k->functions[i] =
+            Z3_mk_func_decl(z3, Z3_mk_string_symbol(z3, names[i]), 1, &k->real, k->real);
+    }
+    k->laws = make_list(z3);
+    k->domain = make_list(z3);
+    k->known = Z3_mk_ast_map(z3);
+    Z3_ast_map_inc_ref(z3, k->known);
+}
+
+void graft_term_close(graft_term_state *k)
+{
+    Z3_ast_vector_dec_ref(k->z3, k->laws);
+    Z3_ast_vector_dec_ref(k->z3, k->domain);
+    Z3_ast_map_dec_ref(k->z3, k->known);
+}
+
+void graft_term_forget(graft_term_state *k)
+{
+    Z3_ast_vector_resize(k->z3, k->laws, 0);
+    Z3_ast_vector_resize(k->z3, k->domain, 0);
+    Z3_ast_map_reset(k->z3, k->known);
+}
+
+Z3_ast graft_term_symbol(const graft_term_state *k, uint32_t variable, size_t index)
+{
+    char name[48];
+    (void)snprintf(name, sizeof name, "x%" PRIu32 "_%zu", variable, index);
+    return Z3_mk_const(k->z3, Z3_mk_string_symbol(k->z3, name), k->real);
+}
+
+Z3_ast graft_term_rational(const graft_term_state *k, int64_t numerator, int64_t denominator)
+{
+    char text[64];
+    assert(denominator > 0);
+    (void)snprintf(text, sizeof text, "%" PRId64 "/%" PRId64, numerator, denominator);
+    return Z3_mk_numeral(k->z3, text, k->real);
+}

@@ -1,0 +1,64 @@
+/* term.h - operators over Z3 terms of sort Real: what proofs are about.
+ *
+ * An element of a tensor is a term; running an operator on terms builds the terms of its output.
+ * Sums and products are taken in the order of operator_bodies.inc; adding 0, multiplying by 0 or 1
+ * and arithmetic on numerals are carried out at once, so that constants leave no trace. relu, max
+ * and min become if-then-else. A quotient is Z3's total division.
+ *
+ * exp, sqrt, erf, sigmoid and tanh are uninterpreted functions. For each term they are applied to,
+ * true facts about it are collected in `laws`, ready to be asserted:
+ *      exp(t) > 0, exp(0) = 1, and exp(a + b - ...) exp(...) = exp(a) exp(b) for the summands of t
+ *      (up to 4096 of them);
+ *      0 < sigmoid(t) < 1 and sigmoid(t) (1 + exp(-t)) = 1;
+ *      -1 < tanh(t) < 1 and tanh(t) = 2 sigmoid(2t) - 1;
+ *      -1 < erf(t) < 1, erf(0) = 0 and erf(-t) = -erf(t);
+ *      sqrt(t) >= 0 and sqrt(t)^2 = t, both for t >= 0.
+ * In `domain` are the conditions under which what was built is defined over the reals: divisors are
+ * not 0, arguments of square roots not negative. */
+#ifndef GRAFT_TERM_H
+#define GRAFT_TERM_H
+
+#include "graph/algebra.h"
+
+#include <z3.h>
+
+/* The unknown functions. */
+typedef enum graft_term_function {
+    GRAFT_TERM_EXP = 0,
+    GRAFT_TERM_SQRT = 1,
+    GRAFT_TERM_ERF = 2,
+    GRAFT_TERM_SIGMOID = 3,
+    GRAFT_TERM_TANH = 4,
+    GRAFT_TERM_FUNCTION_COUNT = 5
+} graft_term_function;
+
+/* Belongs to one context and one thread. */
+typedef struct graft_term_state {
+    Z3_context z3; /* made by Z3_mk_context, which owns every term */
+    Z3_sort real;
+    Z3_ast zero;
+    Z3_ast one;
+    Z3_func_decl functions[GRAFT_TERM_FUNCTION_COUNT];
+    Z3_ast_vector laws;   /* facts, without duplicates */
+    Z3_ast_vector domain; /* conditions, without duplicates */
+    Z3_ast_map known;     /* applications and conditions that are in the lists */
+} graft_term_state;
+
+/* Makes the state's own objects in `z3`, which must outlive it. Terms of two states of one context
+ * may be mixed: equal symbols and functions are the same terms. */
+void graft_term_open(graft_term_state *k, Z3_context z3);
+void graft_term_close(graft_term_state *k);
+/* Empties `laws` and `domain`. */
+void graft_term_forget(graft_term_state *k);
+
+/* Runs one operator. `call` holds shapes that graft_infer_shapes accepts; `in` and `out` point to
+ * row-major tensors of terms that do not overlap. */
+void graft_term_run(graft_term_state *k, uint32_t op, const graft_call *call,
+                    const Z3_ast *const in[], Z3_ast *const out[]);
+
+/* The free symbol of element `index` of variable `variable`, e.g. x2_17. */
+Z3_ast graft_term_symbol(const graft_term_state *k, uint32_t variable, size_t index);
+/* The numeral numerator / denominator; `denominator` is positive. */
+Z3_ast graft_term_rational(const graft_term_state *k, int64_t numerator, int64_t denominator);
+
+#endif
