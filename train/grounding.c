@@ -59,6 +59,12 @@ static const graft_grounding_sample *sample_at(const graft_grounding_batch *batc
     return &batch->samples[batch->index[i]];
 }
 
+static bool gain_known(const graft_grounding_sample *sample, size_t x)
+{
+    return sample->location_counts[x] > 0 && sample->gain != NULL &&
+           sample->gain[x] > GRAFT_GAIN_UNKNOWN;
+}
+
 static shard_facts collect_facts(const grounding_job *job, graft_arena *arena, graft_span span)
 {
     size_t xfers = job->grounding->xfers;
@@ -76,7 +82,7 @@ static shard_facts collect_facts(const grounding_job *job, graft_arena *arena, g
             bool legal = sample->location_counts[x] > 0;
             facts.legal[i * xfers + x] = legal ? 1.0F : 0.0F;
             facts.log_count[i * xfers + x] = graft_log(1.0F + (float)sample->location_counts[x]);
-            bool known = legal && sample->gain != NULL;
+            bool known = gain_known(sample, x);
             facts.gain[i * xfers + x] = known ? sample->gain[x] : 0.0F;
             facts.known[i * xfers + x] = known ? 1.0F : 0.0F;
         }
@@ -153,7 +159,7 @@ static uint32_t count_known(const graft_grounding *grounding, const graft_ground
     for (uint32_t i = 0; i < batch->count; i++) {
         for (uint32_t x = 0; x < grounding->xfers; x++) {
             const graft_grounding_sample *sample = sample_at(batch, i);
-            total += sample->gain != NULL && sample->location_counts[x] > 0 ? 1U : 0U;
+            total += gain_known(sample, x) ? 1U : 0U;
         }
     }
     return total;

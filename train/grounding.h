@@ -25,6 +25,9 @@ typedef struct {
 void graft_grounding_init(graft_grounding *grounding, graft_arena *arena, uint32_t latent,
                           uint32_t xfers, uint32_t operators, uint64_t seed);
 
+/* Stands for the gain of an xfer that was not tried. */
+#define GRAFT_GAIN_UNKNOWN (-1e30F)
+
 /* One graph and the facts about it. Scale cost and gain to about unit variance over the data. */
 typedef struct {
     graft_graph_arrays graph;
