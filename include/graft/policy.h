@@ -4,8 +4,9 @@
  * The network is the float network of train/encoder.h and train/controller.h in int8: integers in,
  * integers out, every rounding spelled out. Equal graphs give equal decisions on every processor.
  *
- *      nodes, edges ──► encoder (graph network) ──► latent ──► trunk ──┬──► one logit per rule,
- * NO-OP └──► location, given the rule
+ *      nodes, edges ──► encoder (graph network) ──► latent ──► trunk ──┬──► logits of rules, NO-OP
+ *                                     locations per rule ────────┘     └──► logits of the locations
+ *                                                                           of the chosen rule
  *
  * Which rules and locations exist is not the network's to say: a rule is open when it has a
  * location in the graph, and the locations of a rule are numbered 0, 1, ... in canonical order: by
@@ -51,16 +52,21 @@ void graft_edge_features(const graft_graph *graph, graft_index node, uint32_t op
  * (see features.def). `counts` and `out` have `rule_count` entries. */
 void graft_global_features(const uint16_t *counts, uint32_t rule_count, int8_t *out);
 
+/* log(1 + count) in units of GRAFT_LOG_COUNT_MOST / 127, where GRAFT_LOG_COUNT_MOST is log 256;
+ * counts over 255 count as 255. What the trunk sees of each rule. */
+int8_t graft_log_count(uint32_t count);
+
 /* ----------------------------------------------------------------- network */
 
 /* Most inputs of a layer and largest bias: 4096 * 127 * 127 + 2^30 < 2^31, so no sum overflows. */
 #define GRAFT_DENSE_MAX_INPUTS 4096
 #define GRAFT_DENSE_MAX_BIAS   (1 << 30)
 
-/* Multiplies by multiplier / 2^shift and rounds to nearest, halves away from zero. */
+/* Multiplies by multiplier / 2^shift and rounds to nearest, halves away from zero. Sixteen bits are
+ * far more than the int8 that comes out, and make four bytes of a row's scale. */
 typedef struct graft_scale {
-    int32_t multiplier; /* 0, or 2^30 to 2^31 - 1. */
-    uint8_t shift;      /* 1 to 62 */
+    uint16_t multiplier; /* 0, or 2^15 to 2^16 - 1. */
+    uint8_t shift;       /* 0 to 62 */
 } graft_scale;
 
 /* y = x W + b, one row of weights per output: sum, then the row's scale. */
@@ -116,16 +122,19 @@ typedef struct graft_policy {
     uint16_t latent;
     uint16_t trunk_width;
     uint16_t embedding_width;
-    uint16_t global_features; /* 0 or rule_count. */
+    uint16_t global_features; /* 0 or rule_count: those of the encoder. */
+    uint16_t count_features;  /* 0 or rule_count: those of the trunk. */
     uint16_t round_count;
-    graft_dense input; /* (hidden, GRAFT_FEATURE_COUNT), relu */
+    uint16_t trunk_count; /* 1 or 2 */
+    graft_dense input;    /* (hidden, GRAFT_FEATURE_COUNT), relu */
     const graft_policy_round *rounds;
-    graft_scale mean;   /* From 1/128 of h's unit to that of the mean in `global`'s input. */
-    graft_dense global; /* (latent, 2 hidden + global features), then tanh; [mean h, max h, u] */
-    graft_dense trunk;  /* (trunk_width, latent), relu */
-    graft_dense xfer;   /* (rule_count + 1, trunk_width), logits */
-    const int8_t *embeddings; /* (rule_count, embedding_width) */
-    graft_dense location;     /* (location_limit, trunk_width + embedding_width), logits */
+    graft_scale mean;     /* From 1/128 of h's unit to that of the mean in `global`'s input. */
+    graft_dense global;   /* (latent, 2 hidden + global features), then tanh; [mean h, max h, u] */
+    graft_dense trunk[2]; /* (trunk_width, latent + count features or trunk_width), relu */
+    graft_dense xfer;     /* (rule_count + 1, trunk_width), logits */
+    const int8_t *embeddings;   /* (rule_count, embedding_width) */
+    graft_dense location_trunk; /* (trunk_width, trunk_width + embedding_width), relu */
+    graft_dense location;       /* (location_limit, trunk_width), logits */
 
     const graft_recorded_plan *plans; /* By graph hash, ascending. */
     uint16_t plan_count;

@@ -2,7 +2,7 @@
  *
  * Activations and weights are int8, sums int32, and every sum is brought to the next layer's unit
  * by its row's scale. Bounds: a row has at most 4096 inputs and a bias of at most 2^30, so that
- * |sum| <= 4096 * 127 * 127 + 2^30 < 2^31; a product with a multiplier is below 2^62. Nothing
+ * |sum| <= 4096 * 127 * 127 + 2^30 < 2^31; a product with a multiplier is below 2^47. Nothing
  * negative is shifted and nothing is divided in 64 bits. */
 #ifndef GRAFT_ENGINE_NETWORK_H
 #define GRAFT_ENGINE_NETWORK_H
@@ -18,8 +18,8 @@ typedef struct graft_network_memory {
     int32_t *far_sums;        /* (rows, hidden): what a node adds to the messages it sends */
     uint32_t *message_sum;    /* (hidden) */
     int8_t *vector;           /* (widest layer input) */
-    int8_t *globals;          /* (global features) */
     int8_t *latent;           /* (latent) */
+    int8_t *place;            /* (trunk width): the hidden layer of the location head */
     int8_t *trunk;            /* (trunk width) */
     int32_t *xfer_logits;     /* (rules + 1) */
     int32_t *location_logits; /* (location limit) */
@@ -83,6 +83,26 @@ static void dense_logits(const graft_dense *dense, const int8_t *x, int32_t *out
         out[i] = dense_output(dense, i, x, INT32_MAX);
     }
 }
+
+/* round(127 log(1 + i) / log 256) */
+static const int8_t log_count_table[256] = {
+    0,   16,  25,  32,  37,  41,  45,  48,  50,  53,  55,  57,  59,  60,  62,  64,  65,  66,  67,
+    69,  70,  71,  72,  73,  74,  75,  75,  76,  77,  78,  79,  79,  80,  81,  81,  82,  83,  83,
+    84,  84,  85,  86,  86,  87,  87,  88,  88,  89,  89,  90,  90,  90,  91,  91,  92,  92,  93,
+    93,  93,  94,  94,  95,  95,  95,  96,  96,  96,  97,  97,  97,  98,  98,  98,  99,  99,  99,
+    99,  100, 100, 100, 101, 101, 101, 101, 102, 102, 102, 103, 103, 103, 103, 104, 104, 104, 104,
+    105, 105, 105, 105, 105, 106, 106, 106, 106, 107, 107, 107, 107, 107, 108, 108, 108, 108, 108,
+    109, 109, 109, 109, 109, 110, 110, 110, 110, 110, 111, 111, 111, 111, 111, 111, 112, 112, 112,
+    112, 112, 113, 113, 113, 113, 113, 113, 114, 114, 114, 114, 114, 114, 114, 115, 115, 115, 115,
+    115, 115, 116, 116, 116, 116, 116, 116, 116, 117, 117, 117, 117, 117, 117, 117, 117, 118, 118,
+    118, 118, 118, 118, 118, 119, 119, 119, 119, 119, 119, 119, 119, 120, 120, 120, 120, 120, 120,
+    120, 120, 121, 121, 121, 121, 121, 121, 121, 121, 121, 122, 122, 122, 122, 122, 122, 122, 122,
+    122, 123, 123, 123, 123, 123, 123, 123, 123, 123, 124, 124, 124, 124, 124, 124, 124, 124, 124,
+    124, 125, 125, 125, 125, 125, 125, 125, 125, 125, 125, 126, 126, 126, 126, 126, 126, 126, 126,
+    126, 126, 126, 127, 127, 127, 127, 127, 127,
+};
+
+int8_t graft_log_count(uint32_t count) { return log_count_table[count < 255 ? count : 255]; }
 
 /* round(32768 tanh(i / 16)) */
 static const uint16_t tanh_table[65] = {
@@ -247,7 +267,7 @@ static void update_nodes(const graft_network_input *in, const graft_policy_round
     }
 }
 
-/* [mean h, max h, globals] into `vector`. The mean goes through units of 1/128 of h's. */
+/* [mean h, max h] into `vector`. The mean goes through units of 1/128 of h's. */
 static void pool_nodes(const graft_network_input *in)
 {
     const graft_policy *policy = in->policy;
@@ -266,11 +286,24 @@ static void pool_nodes(const graft_network_input *in)
         memory->vector[j] = (int8_t)apply_scale(policy->mean, (int32_t)mean, 127);
         memory->vector[hidden + j] = most;
     }
-    copy_bytes(memory->vector + (size_t)2 * hidden, memory->globals, policy->global_features);
 }
 
-/* Latent, trunk and the logits of rules and NO-OP. `memory->globals` is filled. */
-static void run_network(const graft_network_input *in)
+/* The trunk on [latent, counts], into `trunk`. */
+static void run_trunk(const graft_policy *policy, graft_network_memory *memory,
+                      const uint16_t *counts)
+{
+    copy_bytes(memory->vector, memory->latent, policy->latent);
+    for (uint32_t r = 0; r < policy->count_features; r++) {
+        memory->vector[policy->latent + r] = graft_log_count(counts[r]);
+    }
+    for (uint32_t k = 0; k < policy->trunk_count; k++) {
+        dense_relu(&policy->trunk[k], memory->vector, memory->trunk);
+        copy_bytes(memory->vector, memory->trunk, policy->trunk_width);
+    }
+}
+
+/* Latent, trunk and the logits of rules and NO-OP. `counts` are the locations of each rule. */
+static void run_network(const graft_network_input *in, const uint16_t *counts)
 {
     const graft_policy *policy = in->policy;
     graft_network_memory *memory = in->memory;
@@ -281,10 +314,12 @@ static void run_network(const graft_network_input *in)
         update_nodes(in, &policy->rounds[r]);
     }
     pool_nodes(in);
+    graft_global_features(counts, policy->global_features,
+                          memory->vector + (size_t)2 * policy->hidden);
     for (uint32_t i = 0; i < policy->latent; i++) {
         memory->latent[i] = tanh_number(dense_output(&policy->global, i, memory->vector, 32767));
     }
-    dense_relu(&policy->trunk, memory->latent, memory->trunk);
+    run_trunk(policy, memory, counts);
     dense_logits(&policy->xfer, memory->trunk, memory->xfer_logits);
 }
 
@@ -296,7 +331,8 @@ static void run_location_head(const graft_policy *policy, graft_network_memory *
     copy_bytes(memory->vector + policy->trunk_width,
                policy->embeddings + (size_t)rule * policy->embedding_width,
                policy->embedding_width);
-    dense_logits(&policy->location, memory->vector, memory->location_logits);
+    dense_relu(&policy->location_trunk, memory->vector, memory->place);
+    dense_logits(&policy->location, memory->place, memory->location_logits);
 }
 
 #endif

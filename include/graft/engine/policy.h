@@ -48,15 +48,16 @@ void graft_global_features(const uint16_t *counts, uint32_t rule_count, int8_t *
 
 /* ---------------------------------------------------------------- workspace */
 
-/* The widest input of a layer: what `vector` holds. */
+/* The widest input of a layer, or output of the trunk: what `vector` holds. */
 static size_t widest_input(const graft_policy *policy)
 {
     size_t widest = GRAFT_FEATURE_COUNT;
-    size_t candidates[3];
+    size_t candidates[4];
     candidates[0] = (size_t)3 * policy->hidden;
     candidates[1] = (size_t)2 * policy->hidden + policy->global_features;
-    candidates[2] = (size_t)policy->trunk_width + policy->embedding_width;
-    for (uint32_t i = 0; i < 3; i++) {
+    candidates[2] = (size_t)policy->latent + policy->count_features;
+    candidates[3] = (size_t)policy->trunk_width + policy->embedding_width;
+    for (uint32_t i = 0; i < 4; i++) {
         widest = candidates[i] > widest ? candidates[i] : widest;
     }
     return widest;
@@ -72,8 +73,8 @@ static void carve_network(graft_carver *carver, const graft_policy *policy,
     memory->far_sums = (int32_t *)carve(carver, limits->nodes * hidden, sizeof(int32_t));
     memory->message_sum = (uint32_t *)carve(carver, hidden, sizeof(uint32_t));
     memory->vector = (int8_t *)carve(carver, widest_input(policy), 1);
-    memory->globals = (int8_t *)carve(carver, policy->rule_count, 1);
     memory->latent = (int8_t *)carve(carver, policy->latent, 1);
+    memory->place = (int8_t *)carve(carver, policy->trunk_width, 1);
     memory->trunk = (int8_t *)carve(carver, policy->trunk_width, 1);
     memory->xfer_logits = (int32_t *)carve(carver, (size_t)policy->rule_count + 1, sizeof(int32_t));
     memory->location_logits = (int32_t *)carve(carver, policy->location_limit, sizeof(int32_t));
@@ -110,22 +111,34 @@ static bool dense_fits(const graft_dense *dense, size_t inputs, size_t outputs)
     return dense->inputs == inputs && dense->outputs == outputs && inputs <= GRAFT_DENSE_MAX_INPUTS;
 }
 
-static bool layers_fit(const graft_policy *policy)
+static bool encoder_fits(const graft_policy *policy)
 {
     size_t hidden = policy->hidden;
     bool fits = dense_fits(&policy->input, GRAFT_FEATURE_COUNT, hidden) &&
                 dense_fits(&policy->global, 2 * hidden + policy->global_features, policy->latent) &&
-                dense_fits(&policy->trunk, policy->latent, policy->trunk_width) &&
-                dense_fits(&policy->xfer, policy->trunk_width, (size_t)policy->rule_count + 1) &&
-                dense_fits(&policy->location, (size_t)policy->trunk_width + policy->embedding_width,
-                           policy->location_limit);
+                (policy->global_features == 0 || policy->global_features == policy->rule_count);
     for (uint32_t r = 0; r < policy->round_count; r++) {
         const graft_policy_round *round = &policy->rounds[r];
         fits = fits && dense_fits(&round->incoming, hidden + GRAFT_EDGE_FEATURE_COUNT, hidden) &&
                dense_fits(&round->outgoing, hidden + GRAFT_EDGE_FEATURE_COUNT, hidden) &&
                dense_fits(&round->node, 3 * hidden, hidden);
     }
-    return fits && (policy->global_features == 0 || policy->global_features == policy->rule_count);
+    return fits;
+}
+
+static bool heads_fit(const graft_policy *policy)
+{
+    size_t width = policy->trunk_width;
+    bool fits = (policy->count_features == 0 || policy->count_features == policy->rule_count) &&
+                (policy->trunk_count == 1 || policy->trunk_count == 2) &&
+                dense_fits(&policy->xfer, width, (size_t)policy->rule_count + 1) &&
+                dense_fits(&policy->location_trunk, width + policy->embedding_width, width) &&
+                dense_fits(&policy->location, width, policy->location_limit);
+    for (uint32_t k = 0; k < policy->trunk_count; k++) {
+        size_t inputs = k == 0 ? (size_t)policy->latent + policy->count_features : width;
+        fits = fits && dense_fits(&policy->trunk[k], inputs, width);
+    }
+    return fits;
 }
 
 static graft_status unpack_rule(graft_policy_run *run, uint32_t r)
@@ -148,7 +161,7 @@ static graft_status open_run(graft_policy_run *run, void *workspace, size_t work
 {
     const graft_policy *policy = run->policy;
     if (policy->abi != GRAFT_ABI || policy->feature_hash != GRAFT_FEATURE_HASH ||
-        !layers_fit(policy)) {
+        !encoder_fits(policy) || !heads_fit(policy)) {
         return GRAFT_BAD_INPUT;
     }
     if (run->graph->node_end > POLICY_NODES_MOST) {
@@ -290,8 +303,7 @@ static graft_status decide_next(graft_policy_run *run, graft_scores *scores, boo
         }
         *open = *open || run->memory.counts[r] > 0;
     }
-    graft_global_features(run->memory.counts, policy->global_features, network->globals);
-    run_network(&input);
+    run_network(&input, run->memory.counts);
     uint32_t rule = choose_rule(policy, run->memory.counts, network->xfer_logits);
     scores->counts = run->memory.counts;
     scores->latent = network->latent;
