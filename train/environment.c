@@ -63,7 +63,7 @@ done:
 }
 
 graft_status graft_environment_step(graft_env *env, graft_environment *environment, uint32_t xfer,
-                                    uint32_t location, graft_step *step)
+                                    uint32_t location, graft_outcome *step)
 {
     graft_status status = GRAFT_OK;
     double reward = 0;
@@ -82,10 +82,10 @@ graft_status graft_environment_step(graft_env *env, graft_environment *environme
     }
     environment->terminal = environment->terminal || noop;
     environment->interactions++;
-    *step =
-        (graft_step){.reward = reward,
-                     .terminal = environment->terminal,
-                     .truncated = environment->terminal && !noop && environment->matches.count > 0};
+    *step = (graft_outcome){.reward = reward,
+                            .terminal = environment->terminal,
+                            .truncated =
+                                environment->terminal && !noop && environment->matches.count > 0};
 done:
     return status;
 }

@@ -39,11 +39,11 @@ typedef struct graft_environment {
     uint64_t interactions; /* Steps taken since the environment was opened. */
 } graft_environment;
 
-typedef struct graft_step {
+typedef struct graft_outcome {
     double reward;
     bool terminal;  /* NO-OP, the step limit, or no legal rule left. */
     bool truncated; /* By the step limit alone: the episode could have gone on. */
-} graft_step;
+} graft_outcome;
 
 /* `xfers` is kept. Fails as the price does. */
 GRAFT_MUST_USE graft_status graft_environment_open(graft_env *env, graft_arena *arena,
@@ -57,6 +57,6 @@ GRAFT_MUST_USE graft_status graft_environment_reset(graft_env *env, graft_enviro
  * unchanged. */
 GRAFT_MUST_USE graft_status graft_environment_step(graft_env *env, graft_environment *environment,
                                                    uint32_t xfer, uint32_t location,
-                                                   graft_step *step);
+                                                   graft_outcome *step);
 
 #endif

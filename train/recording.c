@@ -142,7 +142,7 @@ graft_status graft_episode_record(graft_env *env, graft_arena *arena,
         uint32_t i = episode->step_count;
         uint32_t xfer = 0;
         uint32_t location = 0;
-        graft_step step;
+        graft_outcome step;
         GRAFT_CHECK(chooser->choose(env, chooser->context, environment, &episode->snapshots[i], rng,
                                     &xfer, &location));
         GRAFT_CHECK(graft_environment_step(env, environment, xfer, location, &step));

@@ -28,7 +28,7 @@ graft_status graft_search_random(graft_env *env, graft_arena *arena, graft_envir
     for (uint32_t e = 0; e < episodes && !graft_interrupted(); e++) {
         GRAFT_CHECK(graft_environment_reset(env, environment));
         for (uint32_t n = 0; !environment->terminal; n++) {
-            graft_step step;
+            graft_outcome step;
             uint32_t xfer = 0;
             uint32_t location = 0;
             graft_matches_draw(&environment->matches, &rng, &xfer, &location);
@@ -89,7 +89,7 @@ graft_status graft_search_greedy(graft_env *env, graft_arena *arena, graft_envir
     while (!environment->terminal && !graft_interrupted()) {
         graft_action best = {0, 0};
         double best_ns = environment->cost_ns;
-        graft_step step;
+        graft_outcome step;
         GRAFT_CHECK(find_cheapest(env, environment, &trial, found, &best, &best_ns));
         if (best_ns >= environment->cost_ns) {
             break;

@@ -67,7 +67,7 @@ static void test_masks_and_rewards(void **state)
 {
     graft_env *env = *state;
     fixture *f = open_fixture(env);
-    graft_step step;
+    graft_outcome step;
     assert_true(f->environment.first_ns == BLOCKS * 110.0);
     assert_int_equal(count(f, 0), BLOCKS);
     assert_int_equal(count(f, 1), 0);
@@ -86,7 +86,7 @@ static void test_illegal_actions(void **state)
 {
     graft_env *env = *state;
     fixture *f = open_fixture(env);
-    graft_step step;
+    graft_outcome step;
     check_failed(env, graft_environment_step(env, &f->environment, 1, 0, &step), GRAFT_BAD_INPUT,
                  "action (1, 0) is not legal here");
     check_failed(env, graft_environment_step(env, &f->environment, 4, 0, &step), GRAFT_BAD_INPUT,
@@ -103,7 +103,7 @@ static void test_illegal_actions(void **state)
 /* Replays a plan and checks that it leads to the cost it promises. */
 static void check_plan(graft_env *env, fixture *f, const graft_plan_found *found)
 {
-    graft_step step;
+    graft_outcome step;
     assert_int_equal(graft_environment_reset(env, &f->environment), GRAFT_OK);
     for (uint32_t i = 0; i < found->step_count; i++) {
         assert_int_equal(graft_environment_step(env, &f->environment, found->steps[i].xfer,
