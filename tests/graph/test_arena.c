@@ -61,11 +61,14 @@ typedef struct {
 
 static void check_pieces(const walk *w)
 {
+    size_t live = 0;
     for (size_t i = 0; i < w->piece_count; i++) {
         for (size_t k = 0; k < w->pieces[i].size; k++) {
             assert_int_equal(w->pieces[i].memory[k], w->pieces[i].value);
         }
+        live += w->pieces[i].size;
     }
+    assert_true(graft_arena_used_bytes(w->arena) >= live);
 }
 
 static void walk_alloc(walk *w, graft_rng *rng)
@@ -128,8 +131,10 @@ static void test_release_keeps_a_spare(void **state)
     (void)state;
     graft_arena *arena = graft_arena_new(4096);
     (void)graft_arena_alloc(arena, 4000);
+    enum { TURNS = 10 };
+    void *taken[TURNS];
     void *first = NULL;
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < TURNS; i++) {
         graft_mark mark = graft_arena_mark(arena);
         void *memory = graft_arena_alloc(arena, 5000);
         if (i == 0) {
@@ -137,6 +142,11 @@ static void test_release_keeps_a_spare(void **state)
         }
         assert_ptr_equal(memory, first);
         graft_arena_release(arena, mark);
+        taken[i] = malloc(8192); /* Would take the place of a block that was freed. */
+        assert_non_null(taken[i]);
+    }
+    for (int i = 0; i < TURNS; i++) {
+        free(taken[i]);
     }
     graft_arena_free(arena);
 }
@@ -214,7 +224,7 @@ static void ask_too_much(graft_arena *arena)
 static void ask_far_too_much(graft_arena *arena) { (void)graft_arena_alloc(arena, SIZE_MAX - 8); }
 static void ask_for_a_product_that_overflows(graft_arena *arena)
 {
-    (void)graft_arena_array(arena, SIZE_MAX / 4, 8);
+    (void)graft_arena_array(arena, SIZE_MAX / 4 + 2, 4); /* Would wrap to 4 bytes. */
 }
 
 static void test_no_memory_ends_the_program(void **state)

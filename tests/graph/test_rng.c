@@ -83,19 +83,24 @@ static void test_below_is_uniform(void **state)
     assert_int_equal(graft_rng_below(&rng, 1), 0);
 }
 
-/* With 3 * 2^30 a modulo would draw the lower quarter twice as often as it should. */
-static void test_below_has_no_modulo_bias(void **state)
+/* With 3 * 2^30, taking the upper half of the product alone would draw each multiple of 3 twice as
+ * often as the others; a modulo would do so with the lowest third. */
+static void test_below_has_no_bias(void **state)
 {
     (void)state;
     enum { DRAWS = 30000 };
     const uint32_t bound = 3u << 30;
     uint32_t low = 0;
+    uint32_t multiples = 0;
     graft_rng rng;
     graft_rng_seed(&rng, 6);
     for (int i = 0; i < DRAWS; i++) {
-        low += graft_rng_below(&rng, bound) < bound / 3 ? 1u : 0u;
+        uint32_t value = graft_rng_below(&rng, bound);
+        low += value < bound / 3 ? 1u : 0u;
+        multiples += value % 3 == 0 ? 1u : 0u;
     }
     assert_in_range(low, DRAWS / 3 - 400, DRAWS / 3 + 400);
+    assert_in_range(multiples, DRAWS / 3 - 400, DRAWS / 3 + 400);
 }
 
 static void test_uniform_range_and_mean(void **state)
@@ -184,7 +189,7 @@ int main(void)
         cmocka_unit_test(test_splitmix_vectors),
         cmocka_unit_test(test_streams_differ),
         cmocka_unit_test(test_below_is_uniform),
-        cmocka_unit_test(test_below_has_no_modulo_bias),
+        cmocka_unit_test(test_below_has_no_bias),
         cmocka_unit_test(test_uniform_range_and_mean),
         cmocka_unit_test(test_normal_golden),
         cmocka_unit_test(test_normal_moments),
