@@ -1,14 +1,15 @@
 /* model.h - a model: the engine's graph, the weights' data, the names, and the file it came from.
  *
  * Reading maps each ONNX node to one or more nodes of the engine's graph; what Graft does not know
- * (operators, element types, ranks over 6, sizes that stay unknown) becomes an opaque node. A node's
- * `source` is the number of its record here, so a rewritten copy of the graph still tells where each
- * node came from; the `source` of an input or weight is its number in `inputs` or `weights`.
+ * (operators, element types, ranks over 6, sizes that stay unknown) becomes an opaque node. A
+ * node's `source` is the number of its record here, so a rewritten copy of the graph still tells
+ * where each node came from; the `source` of an input or weight is its number in `inputs` or
+ * `weights`.
  *
  * Sizes that a file leaves open (a name, or nothing) are bound when the model is read: to what the
- * options say, else to 1. Shapes, costs and the rules' preconditions then hold for those sizes only.
- * So a graph that no rule changed is written with the open sizes as they were, while a rewritten one
- * is written with the bound sizes in the declarations of its inputs and outputs.
+ * options say, else to 1. Shapes, costs and the rules' preconditions then hold for those sizes
+ * only. So a graph that no rule changed is written with the open sizes as they were, while a
+ * rewritten one is written with the bound sizes in the declarations of its inputs and outputs.
  *
  * Whole-number computations on sizes (Shape, Gather, Concat ... before a Reshape) are carried out
  * while reading; they leave no nodes behind. An initializer that is also a graph input counts as a
@@ -26,8 +27,11 @@ typedef struct graft_model_port {
 typedef struct graft_model_weight {
     const char *name;  /* NULL when reading computed it (e.g. from batch normalisation). */
     graft_shape shape; /* Rank GRAFT_RANK_UNKNOWN: more than 6 axes, no elements, or sparse. */
-    const void *data;  /* Row-major, of shape.dtype; NULL for texts and narrow typed lists. */
+    const void *data;  /* Row-major, of shape.dtype; NULL for texts, sparse and unknown types. */
     size_t data_bytes;
+    /* The tensor in the file, dense or sparse; both NULL when reading computed it. */
+    const struct Onnx__TensorProto *tensor;
+    const struct Onnx__SparseTensorProto *sparse;
 } graft_model_weight;
 
 /* A size that the file left open and the value that it was bound to. */
@@ -46,7 +50,7 @@ struct graft_onnx; /* What only the ONNX reader and writer know (onnx.h). */
 
 /* Lives in the arena given to the call that made it. Read only. */
 typedef struct graft_model {
-    const char *file; /* For messages: path or zoo name. */
+    const char *file;  /* For messages: path or zoo name. */
     graft_graph graph; /* With room for rewriting. */
     uint32_t input_count;
     uint32_t output_count;
@@ -121,8 +125,8 @@ typedef struct graft_weights {
 } graft_weights;
 
 /* Runs the weight program of `graph`: gives data to every const binary32 value that a node which is
- * not const, or an output of the graph, reads. Data of plain weights is borrowed from the model, the
- * rest lies in `arena`. GRAFT_BAD_INPUT when the graph has a cycle. */
+ * not const, or an output of the graph, reads. Data of plain weights is borrowed from the model,
+ * the rest lies in `arena`. GRAFT_BAD_INPUT when the graph has a cycle. */
 GRAFT_MUST_USE graft_status graft_model_fold_weights(graft_env *env, graft_arena *arena,
                                                      const graft_model *model,
                                                      const graft_graph *graph,

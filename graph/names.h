@@ -1,4 +1,5 @@
-/* names.h - a table from text to a number: which value, node or size a name in a file stands for. */
+/* names.h - a table from text to a number: which value, node or size a name in a file stands for.
+ */
 #ifndef GRAFT_NAMES_H
 #define GRAFT_NAMES_H
 

@@ -41,19 +41,19 @@ typedef struct graft_onnx_entry {
     const char *name;
     uint32_t index;
     uint32_t slot;
-    uint8_t kind;       /* graft_onnx_entry_kind */
-    graft_index value;  /* In the graph being built; GRAFT_NONE until something reads it. */
-    uint32_t weight;    /* Number of the weight whose data this is (also of Constant nodes and of
-                           Identity nodes of weights); GRAFT_NONE otherwise. */
+    uint8_t kind;      /* graft_onnx_entry_kind */
+    graft_index value; /* In the graph being built; GRAFT_NONE until something reads it. */
+    uint32_t weight;   /* Number of the weight whose data this is (also of Constant nodes and of
+                          Identity nodes of weights); GRAFT_NONE otherwise. */
     const graft_onnx_ints *ints; /* NULL when not known. */
     const Onnx__TypeProto *type; /* As declared; NULL when the file does not say. */
 } graft_onnx_entry;
 
 typedef enum graft_onnx_operand_kind {
     GRAFT_ONNX_OPERAND_NONE = 0,
-    GRAFT_ONNX_OPERAND_INPUT = 1,  /* input `index` of the ONNX node */
-    GRAFT_ONNX_OPERAND_PART = 2,   /* output `slot` of part `index` */
-    GRAFT_ONNX_OPERAND_WEIGHT = 3  /* weight `index`, made for this node */
+    GRAFT_ONNX_OPERAND_INPUT = 1, /* input `index` of the ONNX node */
+    GRAFT_ONNX_OPERAND_PART = 2,  /* output `slot` of part `index` */
+    GRAFT_ONNX_OPERAND_WEIGHT = 3 /* weight `index`, made for this node */
 } graft_onnx_operand_kind;
 
 typedef struct graft_onnx_operand {
@@ -84,6 +84,7 @@ typedef struct graft_onnx_group {
 typedef struct graft_onnx {
     const Onnx__ModelProto *proto;
     graft_names *names; /* Of `entries`. */
+    graft_names *inner; /* Names that subgraphs define; new names avoid them too. */
     graft_onnx_entry *entries;
     graft_onnx_group *groups; /* By ONNX node. */
     uint32_t *order;          /* ONNX nodes, producers first, else as in the file. */
@@ -103,7 +104,8 @@ typedef struct graft_onnx_reader {
     graft_model *model;
     graft_onnx *onnx;
     const graft_model_options *options;
-    const char *folder; /* Of the file; NULL: tensors in other files are refused. */
+    const char *folder;      /* Of the file; NULL: tensors in other files are refused. */
+    graft_model_port *ports; /* model->inputs */
     graft_model_weight *weights;
     uint32_t weight_count;
     uint32_t weight_capacity;
@@ -133,8 +135,12 @@ graft_shape graft_onnx_shape_of_type(const graft_onnx_reader *reader, const Onnx
 graft_shape graft_onnx_shape_of_entry(const graft_onnx_reader *reader,
                                       const graft_onnx_entry *entry);
 /* The numbers of an entry: folded, or an int64 or int32 weight of rank 0 or 1; NULL otherwise. */
-const graft_onnx_ints *graft_onnx_ints_of_entry(graft_onnx_reader *reader,
-                                                graft_onnx_entry *entry);
+const graft_onnx_ints *graft_onnx_ints_of_entry(graft_onnx_reader *reader, graft_onnx_entry *entry);
+
+/* --------------------------------------------------------- onnx_build.c */
+
+/* Plans every node and builds model->graph, records and outputs; names are known and sorted. */
+GRAFT_MUST_USE graft_status graft_onnx_build(graft_onnx_reader *reader);
 
 /* ---------------------------------------------------------- onnx_tensor.c */
 
@@ -199,12 +205,13 @@ void graft_plan_outputs_at_most(graft_onnx_plan *plan, uint32_t count);
 graft_onnx_operand graft_plan_input(graft_onnx_plan *plan, uint32_t k);
 /* Numbers of input `k`; refuses when they are not known. Never NULL. */
 const graft_onnx_ints *graft_plan_const_ints(graft_onnx_plan *plan, uint32_t k);
-/* Elements of input `k`, a binary32 weight of `*count` elements; refuses and gives NULL otherwise. */
+/* Elements of input `k`, a binary32 weight of `*count` elements; refuses and gives NULL otherwise.
+ */
 const float *graft_plan_const_floats(graft_onnx_plan *plan, uint32_t k, uint64_t *count);
 graft_shape graft_plan_shape(const graft_onnx_plan *plan, graft_onnx_operand operand);
 bool graft_plan_is_const(const graft_onnx_plan *plan, graft_onnx_operand operand);
-/* Adds a part and infers its shapes; refuses when they do not infer. `attrs` may be NULL. The result
- * is its first output. */
+/* Adds a part and infers its shapes; refuses when they do not infer. `attrs` may be NULL. The
+ * result is its first output. */
 graft_onnx_operand graft_plan_add(graft_onnx_plan *plan, uint32_t op, const int32_t *attrs,
                                   const graft_onnx_operand *inputs);
 graft_onnx_operand graft_plan_add1(graft_onnx_plan *plan, uint32_t op, const int32_t *attrs,

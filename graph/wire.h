@@ -1,9 +1,9 @@
 /* wire.h - protobuf messages from bytes that nobody vouches for, and back.
  *
  * protobuf-c decodes recursively, says no more than "failed", and cuts texts at a zero byte. So the
- * bytes are first walked with the message's own description: a fault is named by its byte offset and
- * field, and what passes decodes within a bounded depth. Unknown fields are kept in the message and
- * written back. */
+ * bytes are first walked with the message's own description: a fault is named by its byte offset
+ * and field, and what passes decodes within a bounded depth. Unknown fields are kept in the message
+ * and written back. */
 #ifndef GRAFT_WIRE_H
 #define GRAFT_WIRE_H
 
@@ -15,8 +15,8 @@
 enum { GRAFT_WIRE_DEPTH = 100 };
 
 /* Decodes into `arena`, copying all of `data`; nothing of the result is ever freed one by one.
- * `file` stands for the bytes in messages. GRAFT_BAD_INPUT "file: byte N: ..." for bytes that are not
- * such a message, texts with zero bytes, nesting deeper than GRAFT_WIRE_DEPTH. */
+ * `file` stands for the bytes in messages. GRAFT_BAD_INPUT "file: byte N: ..." for bytes that are
+ * not such a message, texts with zero bytes, nesting deeper than GRAFT_WIRE_DEPTH. */
 GRAFT_MUST_USE graft_status graft_wire_decode(graft_env *env, graft_arena *arena, const char *file,
                                               const ProtobufCMessageDescriptor *type,
                                               const uint8_t *data, size_t size,

@@ -1,0 +1,216 @@
+/* model.c - what can be asked of a model, and its weight program (see model.h). */
+#include "graph/model.h"
+#include "graph/algebra_float.h"
+#include "graph/onnx.h"
+
+#include <string.h>
+
+/* ---------------------------------------------------------------------------------- names */
+
+/* The record of a node; NULL when a rule made it. */
+static const graft_model_record *record_of_node(const graft_model *model, const graft_node *node)
+{
+    return node->source < model->record_count ? &model->records[node->source] : NULL;
+}
+
+static const Onnx__NodeProto *onnx_node(const graft_model *model, const graft_node *node)
+{
+    const graft_model_record *record = record_of_node(model, node);
+    return record == NULL ? NULL : model->onnx->proto->graph->node[record->onnx_node];
+}
+
+const char *graft_model_node_name(const graft_model *model, const graft_node *node)
+{
+    const Onnx__NodeProto *onnx = onnx_node(model, node);
+    if (onnx == NULL) {
+        return "";
+    }
+    if (onnx->name != NULL && onnx->name[0] != '\0') {
+        return onnx->name;
+    }
+    return onnx->n_output > 0 ? onnx->output[0] : "";
+}
+
+const char *graft_model_node_type(const graft_model *model, const graft_node *node)
+{
+    const Onnx__NodeProto *onnx = onnx_node(model, node);
+    return onnx == NULL || onnx->op_type == NULL ? "" : onnx->op_type;
+}
+
+/* The name of output `slot` of a node of the file; NULL when it is inner to a group or not named.
+ */
+static const char *output_name(const graft_model *model, const graft_node *node, uint32_t slot)
+{
+    const graft_model_record *record = record_of_node(model, node);
+    const Onnx__NodeProto *onnx = onnx_node(model, node);
+    if (record == NULL) {
+        return NULL;
+    }
+    const graft_onnx_group *group = &model->onnx->groups[record->onnx_node];
+    for (size_t k = 0; k < onnx->n_output; k++) {
+        bool same = group->is_opaque ? k == slot
+                                     : group->outputs[k].kind == GRAFT_ONNX_OPERAND_PART &&
+                                           group->outputs[k].index == record->part &&
+                                           group->outputs[k].slot == slot;
+        if (same && onnx->output[k][0] != '\0') {
+            return onnx->output[k];
+        }
+    }
+    return NULL;
+}
+
+const char *graft_model_value_name(const graft_model *model, const graft_graph *graph,
+                                   graft_index value)
+{
+    const graft_value *v = &graph->values[value];
+    switch ((graft_value_kind)v->kind) {
+    case GRAFT_VALUE_INPUT:
+        return v->source < model->input_count ? model->inputs[v->source].name : NULL;
+    case GRAFT_VALUE_WEIGHT:
+        return v->source < model->weight_count ? model->weights[v->source].name : NULL;
+    case GRAFT_VALUE_COMPUTED:
+        return output_name(model, &graph->nodes[v->node], v->slot);
+    case GRAFT_VALUE_FREE:
+        break;
+    }
+    return NULL;
+}
+
+/* --------------------------------------------------------------------------------- copies */
+
+static graft_graph *new_graph(graft_arena *arena, const graft_limits *limits)
+{
+    graft_graph *graph = GRAFT_NEW(arena, graft_graph, 1);
+    size_t bytes = graft_graph_bytes(limits);
+    /* Cannot fail: the engine told the size. */
+    (void)!graft_graph_init(graph, limits, graft_arena_alloc(arena, bytes), bytes);
+    return graph;
+}
+
+graft_graph *graft_model_graph_new(graft_arena *arena, const graft_model *model)
+{
+    return new_graph(arena, &model->graph.limits);
+}
+
+graft_graph *graft_model_graph_copy(graft_arena *arena, const graft_graph *graph)
+{
+    graft_graph *copy = new_graph(arena, &graph->limits);
+    (void)!graft_graph_copy(copy, graph); /* Cannot fail: the capacities are equal. */
+    return copy;
+}
+
+/* ------------------------------------------------------------------------- weight program */
+
+typedef struct {
+    graft_arena *arena;
+    const graft_model *model;
+    const graft_graph *graph;
+    const float **data; /* By value id. */
+    bool *wanted;       /* By value id. */
+} fold_state;
+
+/* Wants what runs at inference reads, then what computes that, consumers first. */
+static void mark_wanted(fold_state *state, const graft_order *order)
+{
+    const graft_graph *graph = state->graph;
+    for (graft_index i = 0; i < graph->output_count; i++) {
+        state->wanted[graph->outputs[i]] = true;
+    }
+    for (graft_index i = order->count; i-- > 0;) {
+        graft_index n = order->order[i];
+        bool wanted = !graph->nodes[n].is_const;
+        for (uint32_t k = 0; k < graph->nodes[n].output_count; k++) {
+            wanted = wanted || state->wanted[graft_node_output(graph, n, k)];
+        }
+        for (uint32_t k = 0; wanted && k < graph->nodes[n].input_count; k++) {
+            graft_index v = graft_node_input(graph, n, k);
+            if (v != GRAFT_NONE) {
+                state->wanted[v] = true;
+            }
+        }
+    }
+}
+
+static void borrow_weights(fold_state *state)
+{
+    for (graft_index v = 0; v < state->graph->value_end; v++) {
+        const graft_value *value = &state->graph->values[v];
+        if (value->kind == GRAFT_VALUE_WEIGHT && state->wanted[v] &&
+            value->shape.dtype == GRAFT_DTYPE_F32 && value->source < state->model->weight_count) {
+            state->data[v] = state->model->weights[value->source].data;
+        }
+    }
+}
+
+static bool is_wanted_node(const fold_state *state, graft_index n)
+{
+    for (uint32_t k = 0; k < state->graph->nodes[n].output_count; k++) {
+        if (state->wanted[graft_node_output(state->graph, n, k)]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* All inputs of a const node are binary32 weights or const: only these have a shape the engine
+ * accepts. */
+static void run_const_node(fold_state *state, graft_index n)
+{
+    const graft_graph *graph = state->graph;
+    const graft_node *node = &graph->nodes[n];
+    graft_shape in_shapes[GRAFT_MAX_INPUTS];
+    graft_shape out_shapes[GRAFT_MAX_OUTPUTS];
+    const float *in[GRAFT_MAX_INPUTS];
+    float *out[GRAFT_MAX_OUTPUTS];
+    for (uint32_t k = 0; k < node->input_count; k++) {
+        graft_index v = graft_node_input(graph, n, k);
+        in_shapes[k] = graph->values[v].shape;
+        in[k] = state->data[v];
+        if (in[k] == NULL) {
+            return;
+        }
+    }
+    for (uint32_t k = 0; k < node->output_count; k++) {
+        graft_index v = graft_node_output(graph, n, k);
+        out_shapes[k] = graph->values[v].shape;
+        out[k] = GRAFT_NEW(state->arena, float, (size_t)graft_shape_elements(&out_shapes[k]));
+        state->data[v] = out[k];
+    }
+    graft_call call = {.attrs = node->attrs, .in = in_shapes, .out = out_shapes};
+    graft_float_run(node->op, &call, in, out);
+}
+
+graft_status graft_model_fold_weights(graft_env *env, graft_arena *arena, const graft_model *model,
+                                      const graft_graph *graph, graft_weights *weights)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_order order;
+    size_t order_bytes = graft_order_bytes(&graph->limits);
+    fold_state state = {.arena = arena, .model = model, .graph = graph};
+    void *memory = graft_arena_alloc(env->scratch, order_bytes);
+    if (graft_order_build(&order, graph, memory, order_bytes) != GRAFT_OK) {
+        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: the graph has a cycle", model->file);
+        goto done;
+    }
+    state.data = GRAFT_NEW(arena, const float *, graph->value_end);
+    state.wanted = GRAFT_NEW(arena, bool, graph->value_end);
+    mark_wanted(&state, &order);
+    borrow_weights(&state);
+    for (graft_index i = 0; i < order.count; i++) {
+        if (graph->nodes[order.order[i]].is_const && is_wanted_node(&state, order.order[i])) {
+            run_const_node(&state, order.order[i]);
+        }
+    }
+    *weights = (graft_weights){.value_count = graph->value_end, .data = state.data};
+done:
+    if (arena != env->scratch) { /* There the result lies behind the mark. */
+        graft_arena_release(env->scratch, mark);
+    }
+    return status;
+}
+
+const float *graft_weights_data(const graft_weights *weights, graft_index value)
+{
+    return value < weights->value_count ? weights->data[value] : NULL;
+}

@@ -1,0 +1,407 @@
+/* onnx_map_moves.c - planners of the operators that move elements (see onnx.h). What ONNX does to
+ * several axes or tensors at once becomes a chain of steps. */
+#include "graph/onnx.h"
+
+#include <string.h>
+
+/* Whole numbers of a node: an attribute in older opsets, a known input in newer ones. */
+typedef struct {
+    const int64_t *items; /* NULL: not given. */
+    uint32_t count;
+} number_list;
+
+static number_list read_list(graft_onnx_plan *plan, const char *name, uint32_t input,
+                             int64_t first_opset_of_input)
+{
+    number_list list = {.items = NULL};
+    if (plan->opset < first_opset_of_input) {
+        list.items = graft_plan_ints(plan, name, &list.count);
+    } else if (graft_plan_attribute(plan, name) != NULL) {
+        graft_plan_refuse(plan, "an attribute of an older opset");
+    } else if (graft_plan_has_input(plan, input)) {
+        const graft_onnx_ints *ints = graft_plan_const_ints(plan, input);
+        list = (number_list){.items = ints->items, .count = ints->count};
+        if (list.items == NULL) {
+            list = (number_list){.items = NULL};
+        }
+    }
+    return list;
+}
+
+/* ------------------------------------------------------------------------ concat, split */
+
+void graft_plan_concat(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    graft_onnx_operand all = graft_plan_input(plan, 0);
+    graft_shape shape = graft_plan_shape(plan, all);
+    if (graft_plan_attribute(plan, "axis") == NULL) {
+        graft_plan_refuse(plan, "no axis");
+    }
+    int32_t axis = (int32_t)graft_plan_axis(plan, graft_plan_int(plan, "axis", 0), shape.rank);
+    if (plan->node->n_input == 1) {
+        all = graft_plan_add1(plan, GRAFT_OP_identity, NULL, all);
+    }
+    for (uint32_t k = 1; k < plan->node->n_input; k++) {
+        all = graft_plan_add2(plan, GRAFT_OP_concat, &axis, all, graft_plan_input(plan, k));
+    }
+    graft_plan_output(plan, 0, all);
+}
+
+/* Size of output `k` of `count` equal ones; since opset 18 the last may be smaller. */
+static int64_t equal_share(graft_onnx_plan *plan, int64_t size, uint32_t count, uint32_t k)
+{
+    bool uneven = plan->opset >= 18;
+    if (uneven && graft_plan_int(plan, "num_outputs", count) != count) {
+        graft_plan_refuse(plan, "num_outputs that is not the number of outputs");
+    }
+    if (!uneven && size % count != 0) {
+        graft_plan_refuse(plan, "parts that are not equal");
+    }
+    int64_t share = (size + count - 1) / count;
+    return k + 1 < count ? share : size - share * (count - 1);
+}
+
+/* Cuts one output after the other from what is left. */
+void graft_plan_split(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_onnx_operand rest = graft_plan_input(plan, 0);
+    graft_shape shape = graft_plan_shape(plan, rest);
+    uint32_t axis = graft_plan_axis(plan, graft_plan_int(plan, "axis", 0), shape.rank);
+    number_list sizes = read_list(plan, "split", 1, 13);
+    uint32_t count = (uint32_t)plan->node->n_output;
+    int64_t left = shape.dims[axis];
+    if (count == 0 || (sizes.items != NULL && sizes.count != count)) {
+        graft_plan_refuse(plan, "not one size for each output");
+        return;
+    }
+    for (uint32_t k = 0; k < count && plan->refusal == NULL; k++) {
+        int64_t size =
+            sizes.items != NULL ? sizes.items[k] : equal_share(plan, shape.dims[axis], count, k);
+        if (size < 1 || size > left || (k + 1 == count && size != left)) {
+            graft_plan_refuse(plan, "sizes that do not add up");
+        } else if (k + 1 < count) {
+            int32_t attrs[2];
+            attrs[GRAFT_ATTR_split_axis] = (int32_t)axis;
+            attrs[GRAFT_ATTR_split_at] = graft_plan_int32(plan, size);
+            graft_onnx_operand cut = graft_plan_add1(plan, GRAFT_OP_split, attrs, rest);
+            graft_plan_output(plan, k, cut);
+            rest = cut;
+            rest.slot = 1;
+        } else {
+            bool whole = count == 1;
+            graft_plan_output(plan, k,
+                              whole ? graft_plan_add1(plan, GRAFT_OP_identity, NULL, rest) : rest);
+        }
+        left -= size;
+    }
+}
+
+/* --------------------------------------------------------------------------- slice, pad */
+
+/* A bound of a slice, counted from the front and inside the axis. */
+static int64_t bound_in_axis(int64_t bound, int64_t size)
+{
+    bound = bound < 0 ? bound + size : bound;
+    return bound < 0 ? 0 : bound > size ? size : bound;
+}
+
+/* Steps of 1 only. */
+void graft_plan_slice(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    graft_onnx_operand x = graft_plan_input(plan, 0);
+    graft_shape shape = graft_plan_shape(plan, x);
+    number_list starts = read_list(plan, "starts", 1, 10);
+    number_list ends = read_list(plan, "ends", 2, 10);
+    number_list axes = read_list(plan, "axes", 3, 10);
+    number_list steps = read_list(plan, "", 4, 10);
+    uint32_t seen = 0;
+    uint32_t first_part = plan->part_count;
+    if (starts.count != ends.count || (axes.items != NULL && axes.count != starts.count) ||
+        (steps.items != NULL && steps.count != starts.count) || starts.count > shape.rank) {
+        graft_plan_refuse(plan, "bounds that do not fit the axes");
+    }
+    for (uint32_t i = 0; i < starts.count && plan->refusal == NULL; i++) {
+        uint32_t axis = graft_plan_axis(plan, axes.items == NULL ? i : axes.items[i], shape.rank);
+        int64_t size = shape.dims[axis];
+        int64_t start = bound_in_axis(starts.items[i], size);
+        int64_t end = bound_in_axis(ends.items[i], size);
+        if ((steps.items != NULL && steps.items[i] != 1) || start >= end ||
+            (seen & 1U << axis) != 0) {
+            graft_plan_refuse(plan, "a slice that is empty or has steps");
+        } else if (start > 0 || end < size) {
+            int32_t attrs[3];
+            attrs[GRAFT_ATTR_slice_axis] = (int32_t)axis;
+            attrs[GRAFT_ATTR_slice_start] = (int32_t)start;
+            attrs[GRAFT_ATTR_slice_end] = (int32_t)end;
+            x = graft_plan_add1(plan, GRAFT_OP_slice, attrs, x);
+        }
+        seen |= 1U << axis;
+    }
+    if (plan->part_count == first_part) {
+        x = graft_plan_add1(plan, GRAFT_OP_identity, NULL, x);
+    }
+    graft_plan_output(plan, 0, x);
+}
+
+static bool is_constant_mode(const graft_onnx_plan *plan)
+{
+    static const char constant[] = "constant";
+    const Onnx__AttributeProto *mode = graft_plan_attribute(plan, "mode");
+    return mode == NULL || (mode->s.len == sizeof(constant) - 1 &&
+                            memcmp(mode->s.data, constant, sizeof(constant) - 1) == 0);
+}
+
+static int32_t read_pad_value(graft_onnx_plan *plan)
+{
+    float value = 0.0F;
+    uint64_t count = 0;
+    if (plan->opset < 11) {
+        value = graft_plan_float(plan, "value", 0.0F);
+    } else if (graft_plan_has_input(plan, 2)) {
+        const float *data = graft_plan_const_floats(plan, 2, &count);
+        if (data == NULL || count != 1) {
+            graft_plan_refuse(plan, "a padding value that is not one number");
+            return 0;
+        }
+        value = data[0];
+    }
+    int32_t bits = 0;
+    memcpy(&bits, &value, sizeof(bits));
+    return bits;
+}
+
+/* Constant padding; `pads` holds all the numbers before the axes, then all those behind. */
+void graft_plan_pad(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    graft_onnx_operand x = graft_plan_input(plan, 0);
+    graft_shape shape = graft_plan_shape(plan, x);
+    number_list pads = read_list(plan, "pads", 1, 11);
+    number_list axes = {.items = NULL, .count = shape.rank};
+    if (plan->opset >= 18 && graft_plan_has_input(plan, 3)) {
+        axes = read_list(plan, "axes", 3, 18);
+    }
+    int32_t value = read_pad_value(plan);
+    uint32_t first_part = plan->part_count;
+    uint32_t seen = 0;
+    if (pads.items == NULL || pads.count != 2 * axes.count || axes.count > shape.rank ||
+        !is_constant_mode(plan)) {
+        graft_plan_refuse(plan, "padding that is not a constant on each side of the axes");
+    }
+    for (uint32_t i = 0; i < axes.count && plan->refusal == NULL; i++) {
+        uint32_t axis = graft_plan_axis(plan, axes.items == NULL ? i : axes.items[i], shape.rank);
+        int64_t before = pads.items[i];
+        int64_t after = pads.items[axes.count + i];
+        if (before < 0 || after < 0 || (seen & 1U << axis) != 0) {
+            graft_plan_refuse(plan, "padding that removes elements");
+        } else if (before > 0 || after > 0) {
+            int32_t attrs[4];
+            attrs[GRAFT_ATTR_pad_axis] = (int32_t)axis;
+            attrs[GRAFT_ATTR_pad_before] = graft_plan_int32(plan, before);
+            attrs[GRAFT_ATTR_pad_after] = graft_plan_int32(plan, after);
+            attrs[GRAFT_ATTR_pad_value] = value;
+            x = graft_plan_add1(plan, GRAFT_OP_pad, attrs, x);
+        }
+        seen |= 1U << axis;
+    }
+    if (plan->part_count == first_part) {
+        x = graft_plan_add1(plan, GRAFT_OP_identity, NULL, x);
+    }
+    graft_plan_output(plan, 0, x);
+}
+
+/* -------------------------------------------------------------------- transpose, reshape */
+
+void graft_plan_transpose(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    graft_onnx_operand x = graft_plan_input(plan, 0);
+    graft_shape shape = graft_plan_shape(plan, x);
+    uint32_t count = 0;
+    const int64_t *axes = graft_plan_ints(plan, "perm", &count);
+    int32_t attrs[GRAFT_MAX_ATTRS] = {0};
+    if (axes != NULL && count != shape.rank) {
+        graft_plan_refuse(plan, "a permutation of another number of axes");
+        return;
+    }
+    for (uint32_t i = 0; i < shape.rank; i++) {
+        int64_t axis = axes == NULL ? shape.rank - 1 - (int64_t)i : axes[i];
+        attrs[GRAFT_ATTR_transpose_axis_0 + i] = (int32_t)graft_plan_axis(plan, axis, shape.rank);
+    }
+    graft_plan_output(plan, 0, graft_plan_add1(plan, GRAFT_OP_transpose, attrs, x));
+}
+
+/* A size of 0 is that of the input at the same place; one -1 is what remains. */
+static void resolve_target(graft_onnx_plan *plan, const graft_shape *x,
+                           const graft_onnx_ints *target, int32_t *dims)
+{
+    int64_t known = 1;
+    uint32_t open = GRAFT_MAX_RANK;
+    int64_t elements = (int64_t)graft_shape_elements(x);
+    bool zero_means_zero = graft_plan_int(plan, "allowzero", 0) != 0;
+    for (uint32_t i = 0; i < target->count; i++) {
+        int64_t size = target->items[i];
+        if (size == 0 && !zero_means_zero && i < x->rank) {
+            size = x->dims[i];
+        }
+        if (size == -1 && open == GRAFT_MAX_RANK) {
+            open = i;
+            continue;
+        }
+        if (size < 1 || size > INT32_MAX || known > INT32_MAX) {
+            graft_plan_refuse(plan, "a target size that is not possible");
+            return;
+        }
+        dims[i] = (int32_t)size;
+        known *= size;
+    }
+    if (open < GRAFT_MAX_RANK) {
+        if (elements % known != 0) {
+            graft_plan_refuse(plan, "a target with another number of elements");
+            return;
+        }
+        dims[open] = graft_plan_int32(plan, elements / known);
+    }
+}
+
+void graft_plan_to_shape(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    graft_onnx_operand x = graft_plan_input(plan, 0);
+    graft_shape shape = graft_plan_shape(plan, x);
+    const graft_onnx_ints *target = graft_plan_const_ints(plan, 1);
+    int32_t dims[GRAFT_MAX_RANK] = {0};
+    if (target->count > GRAFT_MAX_RANK || target->rank != 1) {
+        graft_plan_refuse(plan, "a target of more than 6 axes");
+    }
+    if (plan->refusal == NULL) {
+        resolve_target(plan, &shape, target, dims);
+    }
+    graft_plan_output(plan, 0, graft_plan_reshape(plan, x, dims, target->count));
+}
+
+void graft_plan_flatten(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    graft_onnx_operand x = graft_plan_input(plan, 0);
+    graft_shape shape = graft_plan_shape(plan, x);
+    int64_t axis = graft_plan_int(plan, "axis", 1);
+    if (axis != shape.rank) {
+        axis = graft_plan_axis(plan, axis, shape.rank);
+    }
+    uint64_t sizes[2] = {1, 1};
+    for (uint32_t i = 0; i < shape.rank; i++) {
+        sizes[i >= axis] *= (uint64_t)shape.dims[i]; /* At most INT32_MAX elements in all. */
+    }
+    int32_t dims[2] = {graft_plan_int32(plan, (int64_t)sizes[0]),
+                       graft_plan_int32(plan, (int64_t)sizes[1])};
+    graft_plan_output(plan, 0, graft_plan_reshape(plan, x, dims, 2));
+}
+
+/* The axes as a mask over `rank`; refuses axes that are named twice. */
+static uint32_t read_axes(graft_onnx_plan *plan, const number_list *list, uint32_t rank)
+{
+    uint32_t mask = 0;
+    for (uint32_t i = 0; i < list->count; i++) {
+        uint32_t bit = 1U << graft_plan_axis(plan, list->items[i], rank);
+        if ((mask & bit) != 0) {
+            graft_plan_refuse(plan, "an axis that is named twice");
+        }
+        mask |= bit;
+    }
+    return mask;
+}
+
+void graft_plan_squeeze(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    graft_onnx_operand x = graft_plan_input(plan, 0);
+    graft_shape shape = graft_plan_shape(plan, x);
+    number_list axes = read_list(plan, "axes", 1, 13);
+    uint32_t mask = read_axes(plan, &axes, shape.rank);
+    int32_t dims[GRAFT_MAX_RANK] = {0};
+    uint32_t rank = 0;
+    for (uint32_t i = 0; i < shape.rank; i++) {
+        bool named = axes.items == NULL ? shape.dims[i] == 1 : (mask >> i & 1U) != 0;
+        if (named && shape.dims[i] != 1) {
+            graft_plan_refuse(plan, "an axis that is not 1");
+        }
+        if (!named) {
+            dims[rank++] = shape.dims[i];
+        }
+    }
+    graft_plan_output(plan, 0, graft_plan_reshape(plan, x, dims, rank));
+}
+
+void graft_plan_unsqueeze(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    graft_onnx_operand x = graft_plan_input(plan, 0);
+    graft_shape shape = graft_plan_shape(plan, x);
+    number_list axes = read_list(plan, "axes", 1, 13);
+    uint32_t rank = shape.rank + axes.count;
+    if (axes.items == NULL || axes.count > GRAFT_MAX_RANK || rank > GRAFT_MAX_RANK) {
+        graft_plan_refuse(plan, "a tensor of more than 6 axes");
+        return;
+    }
+    uint32_t mask = read_axes(plan, &axes, rank);
+    int32_t dims[GRAFT_MAX_RANK] = {0};
+    uint32_t from = 0;
+    for (uint32_t i = 0; i < rank && plan->refusal == NULL; i++) {
+        dims[i] = (mask >> i & 1U) != 0 ? 1 : shape.dims[from++];
+    }
+    graft_plan_output(plan, 0, graft_plan_reshape(plan, x, dims, rank));
+}
+
+/* ----------------------------------------------------------------------------- constants */
+
+/* The element that ConstantOfShape repeats: binary32 only. */
+static int32_t read_fill_value(graft_onnx_plan *plan)
+{
+    const Onnx__AttributeProto *attribute = graft_plan_attribute(plan, "value");
+    graft_model_weight weight = {.data = NULL};
+    int32_t bits = 0;
+    if (attribute == NULL) {
+        return 0; /* 0.0 */
+    }
+    if (attribute->t == NULL || attribute->t->data_type != GRAFT_DTYPE_F32 ||
+        graft_onnx_weight_of_tensor(plan->reader, attribute->t, "tensor", &weight) != GRAFT_OK ||
+        weight.data_bytes != sizeof(bits)) {
+        graft_env_clear(plan->reader->env);
+        graft_plan_refuse(plan, "a value that is not one binary32 number");
+        return 0;
+    }
+    memcpy(&bits, weight.data, sizeof(bits));
+    return bits;
+}
+
+void graft_plan_fill(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    const graft_onnx_ints *sizes = graft_plan_const_ints(plan, 0);
+    int32_t attrs[GRAFT_MAX_ATTRS] = {0};
+    if (sizes->count > GRAFT_MAX_RANK) {
+        graft_plan_refuse(plan, "a tensor of more than 6 axes");
+        return;
+    }
+    attrs[GRAFT_ATTR_fill_value] = read_fill_value(plan);
+    for (uint32_t i = 0; i < sizes->count; i++) {
+        attrs[GRAFT_ATTR_fill_dim_0 + i] = graft_plan_int32(plan, sizes->items[i]);
+        if (sizes->items[i] < 1) {
+            graft_plan_refuse(plan, "a tensor without elements");
+        }
+    }
+    graft_plan_output(plan, 0, graft_plan_add(plan, GRAFT_OP_fill, attrs, NULL));
+}
