@@ -48,8 +48,11 @@ if [ "$(id -u)" != 0 ]; then
 fi
 
 echo "deps: installing $required$optional"
-apt-get update -q
-[ -z "$required" ] || install $required
+apt-get update -q || echo "deps: the package lists could not be refreshed"
+if [ -n "$required" ] && ! install $required; then
+    echo "deps: the build needs what could not be installed: $required"
+    exit 1
+fi
 # One by one when not all can be had together: what is left out is named here and by its tests.
 if [ -n "$optional" ] && ! install $optional; then
     for package in $optional; do
