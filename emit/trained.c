@@ -1,6 +1,8 @@
 /* trained.c - see trained.h. */
 #include "emit/trained.h"
 
+#include "graft/graft.h"
+
 #include <assert.h>
 
 static const graft_parameter *parameter_at(const graft_parameters *set, uint32_t index)

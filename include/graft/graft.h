@@ -259,6 +259,23 @@ GRAFT_MUST_USE graft_status graft_graph_add_opaque(graft_graph *graph, graft_ind
                                                    uint16_t output_count, graft_index *node);
 GRAFT_MUST_USE graft_status graft_graph_add_output(graft_graph *graph, graft_index value);
 
+/* A graph as a table of integers, as `graft emit-graph` writes it: records, each a kind and what
+ * belongs to it. Values are numbered as they come; -1 stands for GRAFT_NONE; a shape is element type,
+ * rank, sizes. */
+typedef enum graft_record {
+    GRAFT_RECORD_INPUT = 1,  /* source, shape */
+    GRAFT_RECORD_WEIGHT = 2, /* source, shape */
+    GRAFT_RECORD_NODE = 3,   /* operator, source, inputs, attributes */
+    GRAFT_RECORD_OPAQUE = 4, /* source, numbers of inputs and outputs, inputs, shapes of outputs */
+    GRAFT_RECORD_OUTPUT = 5  /* value */
+} graft_record;
+/* Most inputs, and most outputs, of an opaque node in a table. */
+#define GRAFT_TABLE_MAX_OPERANDS 32
+/* Replaces what the graph holds. GRAFT_CAPACITY when it is too small, GRAFT_BAD_INPUT when the table
+ * is malformed; the graph then holds the part before the fault. */
+GRAFT_MUST_USE graft_status graft_graph_load(graft_graph *graph, const int32_t *table,
+                                             size_t count);
+
 graft_index graft_node_input(const graft_graph *graph, graft_index node, uint32_t k);
 graft_index graft_node_output(const graft_graph *graph, graft_index node, uint32_t k);
 /* Number of nodes in use; of those, how many run at each inference (are not const). */
@@ -477,6 +494,7 @@ GRAFT_MUST_USE graft_status graft_apply(graft_graph *graph, const graft_rule *ru
 #include "engine/pack.h"
 #include "engine/match.h"
 #include "engine/apply.h"
+#include "engine/table.h"
 #include "engine/features.h"
 #include "engine/network.h"
 #include "engine/policy.h"

@@ -1,0 +1,120 @@
+/* table.h - builds a graph from a table of integers (graft_record in graft.h). */
+#ifndef GRAFT_ENGINE_TABLE_H
+#define GRAFT_ENGINE_TABLE_H
+
+/* What is left of a table. A reading past its end gives 0 and sets `cut_off`. */
+typedef struct graft_table_reader {
+    const int32_t *at;
+    const int32_t *end;
+    bool cut_off;
+} graft_table_reader;
+
+static int32_t read_number(graft_table_reader *reader)
+{
+    if (reader->at == reader->end) {
+        reader->cut_off = true;
+        return 0;
+    }
+    return *reader->at++;
+}
+
+static graft_index read_index(graft_table_reader *reader)
+{
+    int32_t number = read_number(reader);
+    return number < 0 ? GRAFT_NONE : (graft_index)number;
+}
+
+static graft_shape read_table_shape(graft_table_reader *reader)
+{
+    graft_shape shape;
+    shape.dtype = (uint8_t)read_number(reader);
+    shape.rank = (uint8_t)read_number(reader);
+    for (uint32_t i = 0; i < GRAFT_MAX_RANK; i++) {
+        bool has = shape.rank <= GRAFT_MAX_RANK && i < shape.rank;
+        shape.dims[i] = has ? read_number(reader) : 0;
+    }
+    return shape;
+}
+
+static graft_status load_source(graft_graph *graph, graft_table_reader *reader, bool is_input)
+{
+    graft_index value = GRAFT_NONE;
+    graft_index source = read_index(reader);
+    graft_shape shape = read_table_shape(reader);
+    return is_input ? graft_graph_add_input(graph, &shape, source, &value)
+                    : graft_graph_add_weight(graph, &shape, source, &value);
+}
+
+static graft_status load_node(graft_graph *graph, graft_table_reader *reader)
+{
+    graft_index inputs[GRAFT_MAX_INPUTS];
+    int32_t attrs[GRAFT_MAX_ATTRS];
+    graft_index node = GRAFT_NONE;
+    uint32_t op = (uint32_t)read_number(reader);
+    graft_index source = read_index(reader);
+    const graft_op_info *info = graft_op(op);
+    if (info == NULL) {
+        return GRAFT_BAD_INPUT;
+    }
+    for (uint32_t i = 0; i < info->input_count; i++) {
+        inputs[i] = read_index(reader);
+    }
+    for (uint32_t i = 0; i < info->attr_count; i++) {
+        attrs[i] = read_number(reader);
+    }
+    return graft_graph_add_node(graph, op, attrs, inputs, source, &node);
+}
+
+static graft_status load_opaque(graft_graph *graph, graft_table_reader *reader)
+{
+    graft_index inputs[GRAFT_TABLE_MAX_OPERANDS];
+    graft_shape shapes[GRAFT_TABLE_MAX_OPERANDS];
+    graft_index node = GRAFT_NONE;
+    graft_index source = read_index(reader);
+    uint32_t input_count = (uint32_t)read_number(reader);
+    uint32_t output_count = (uint32_t)read_number(reader);
+    if (input_count > GRAFT_TABLE_MAX_OPERANDS || output_count > GRAFT_TABLE_MAX_OPERANDS) {
+        return GRAFT_BAD_INPUT;
+    }
+    for (uint32_t i = 0; i < input_count; i++) {
+        inputs[i] = read_index(reader);
+    }
+    for (uint32_t i = 0; i < output_count; i++) {
+        shapes[i] = read_table_shape(reader);
+    }
+    return graft_graph_add_opaque(graph, source, inputs, (uint16_t)input_count, shapes,
+                                  (uint16_t)output_count, &node);
+}
+
+graft_status graft_graph_load(graft_graph *graph, const int32_t *table, size_t count)
+{
+    graft_table_reader reader = {table, table + count, false};
+    graft_status status = GRAFT_OK;
+    graft_graph_clear(graph);
+    while (status == GRAFT_OK && reader.at < reader.end) {
+        switch (read_number(&reader)) {
+        case GRAFT_RECORD_INPUT:
+            status = load_source(graph, &reader, true);
+            break;
+        case GRAFT_RECORD_WEIGHT:
+            status = load_source(graph, &reader, false);
+            break;
+        case GRAFT_RECORD_NODE:
+            status = load_node(graph, &reader);
+            break;
+        case GRAFT_RECORD_OPAQUE:
+            status = load_opaque(graph, &reader);
+            break;
+        case GRAFT_RECORD_OUTPUT:
+            status = graft_graph_add_output(graph, read_index(&reader));
+            break;
+        default:
+            status = GRAFT_BAD_INPUT;
+            break;
+        }
+        status = reader.cut_off ? GRAFT_BAD_INPUT : status;
+    }
+    return status;
+}
+
+#endif
