@@ -25,7 +25,8 @@ typedef struct {
 } graft_factor;
 
 /* out = a b + beta out, out (rows of a, cols of b) as read; beta 0 never reads `out`. Any size may
- * be 0. `out` overlaps neither factor. */
+ * be 0. `out` overlaps neither factor. Few rows times a matrix that is not transposed is fast too.
+ */
 void graft_blas_multiply(graft_factor a, graft_factor b, float beta, float *out);
 
 #endif

@@ -16,6 +16,7 @@ typedef struct {
     float *cell;          /* (rows, hidden) */
     float *squashed;      /* (rows, hidden), tanh of cell. */
     float *delta;         /* (rows, 4 hidden), gradient before activation; when recording. */
+    float *transposed;    /* (4 hidden, hidden): W^T, read once per step; when recording. */
     float *carry;         /* (2, batch, hidden): gradients of h and c handed one step back. */
     const float *hidden0; /* (batch, hidden) */
     const float *cell0;   /* (batch, hidden) */
@@ -41,6 +42,7 @@ static lstm_run *start_run(graft_tape *tape, const graft_matrix *gates, uint32_t
     run->cell0 = start + state;
     if (tape->recording) {
         run->delta = GRAFT_NEW(tape->arena, float, rows * 4 * hidden);
+        run->transposed = GRAFT_NEW(tape->arena, float, (size_t)hidden * 4 * hidden);
         run->carry = GRAFT_NEW(tape->arena, float, 2 * state);
     }
     memcpy(run->gates, gates->value, rows * 4 * hidden * sizeof(float));
@@ -136,9 +138,19 @@ static void back_row(const lstm_run *run, size_t row, const float *cell_before,
     }
 }
 
+static void transpose(const graft_matrix *m, float *out)
+{
+    for (size_t i = 0; i < m->rows; i++) {
+        for (size_t j = 0; j < m->cols; j++) {
+            out[j * m->rows + i] = m->value[i * m->cols + j];
+        }
+    }
+}
+
 /* Fills delta for all steps, last to first. */
 static void back_steps(const lstm_run *run, const graft_matrix *recurrent, const graft_matrix *out)
 {
+    transpose(recurrent, run->transposed);
     size_t hidden = run->hidden;
     size_t state = run->batch * hidden;
     float *dh = run->carry;
@@ -155,7 +167,7 @@ static void back_steps(const lstm_run *run, const graft_matrix *recurrent, const
         }
         graft_blas_multiply(
             (graft_factor){run->delta + first * 4 * hidden, run->batch, 4 * run->hidden, false},
-            (graft_factor){recurrent->value, recurrent->rows, recurrent->cols, true}, 0.0F, dh);
+            (graft_factor){run->transposed, recurrent->cols, recurrent->rows, false}, 0.0F, dh);
     }
 }
 
