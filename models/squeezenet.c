@@ -1,0 +1,70 @@
+/* squeezenet.c - SqueezeNet 1.1: Iandola et al., SqueezeNet (2016), in the later version of the
+ * authors' repository, with torchvision's names. There is no normalisation; all convolutions have a
+ * bias; pooling rounds up. */
+#include "models/nets.h"
+
+enum { IMAGE = 224, CLASSES = 1000 };
+
+static graft_build_value add_conv_relu(graft_builder *builder, graft_build_value x,
+                                       const char *module, const char *name, int64_t channels,
+                                       int64_t kernel)
+{
+    int64_t pad = kernel / 2;
+    graft_conv_layer conv = {
+        .name = graft_build_name(builder, "%s.%s", module, name),
+        .channels = channels,
+        .groups = 1,
+        .has_bias = true,
+        .window = {.kernel = {kernel, kernel}, .stride = {1, 1}, .pads = {pad, pad, pad, pad}}
+    };
+    return graft_build_relu(builder, graft_build_conv(builder, x, &conv),
+                            graft_build_name(builder, "%s_activation", conv.name));
+}
+
+/* Squeeze to few channels, expand with 1 x 1 and 3 x 3 filters side by side. */
+static graft_build_value add_fire(graft_builder *builder, graft_build_value x, int index,
+                                  int64_t squeeze, int64_t expand)
+{
+    const char *module = graft_build_name(builder, "features.%d", index);
+    graft_build_value s = add_conv_relu(builder, x, module, "squeeze", squeeze, 1);
+    graft_build_value a = add_conv_relu(builder, s, module, "expand1x1", expand, 1);
+    graft_build_value b = add_conv_relu(builder, s, module, "expand3x3", expand, 3);
+    return graft_build_concat(builder, a, b, module);
+}
+
+void graft_build_squeezenet(graft_builder *builder)
+{
+    static const struct {
+        int index; /* In torchvision's list; pools stand between. */
+        int64_t squeeze;
+        int64_t expand;
+        const char *pool; /* Before this module; NULL: none. */
+    } fires[] = {
+        {3,  16, 64,  "features.2"},
+        {4,  16, 64,  NULL        },
+        {6,  32, 128, "features.5"},
+        {7,  32, 128, NULL        },
+        {9,  48, 192, "features.8"},
+        {10, 48, 192, NULL        },
+        {11, 64, 256, NULL        },
+        {12, 64, 256, NULL        },
+    };
+    static const graft_window_size window = {
+        .kernel = {3, 3},
+          .stride = {2, 2}
+    };
+    const int64_t dims[4] = {1, 3, IMAGE, IMAGE};
+    graft_conv_layer stem = {
+        .name = "features.0", .channels = 64, .groups = 1, .has_bias = true, .window = window};
+    graft_build_value x = graft_build_input(builder, "input", dims, 4);
+    x = graft_build_relu(builder, graft_build_conv(builder, x, &stem), "features.1");
+    for (size_t i = 0; i < sizeof(fires) / sizeof(fires[0]); i++) {
+        if (fires[i].pool != NULL) {
+            x = graft_build_max_pool(builder, x, fires[i].pool, &window, true);
+        }
+        x = add_fire(builder, x, fires[i].index, fires[i].squeeze, fires[i].expand);
+    }
+    x = add_conv_relu(builder, x, "classifier", "1", CLASSES, 1);
+    x = graft_build_global_pool(builder, x, "classifier.3");
+    graft_build_output(builder, graft_build_flatten(builder, x, "flatten"), "output");
+}

@@ -1,0 +1,37 @@
+/* zoo.h - the named architectures: what MODEL= and the commands understand besides a path. */
+#ifndef GRAFT_MODELS_ZOO_H
+#define GRAFT_MODELS_ZOO_H
+
+#include "graph/model.h"
+#include "models/builder.h"
+
+typedef struct graft_zoo_entry {
+    const char *name;  /* As the user writes it. */
+    const char *title; /* What it is and where its definition is published. */
+    void (*build)(graft_builder *builder);
+    uint64_t parameters;       /* As published; what is built has exactly as many. */
+    uint64_t multiply_adds;    /* Published, of convolutions and matrix products for one input. */
+    double multiply_adds_unit; /* The published figure is rounded to this. */
+} graft_zoo_entry;
+
+/* All of them, in the order in which they are listed; *count is their number. */
+const graft_zoo_entry *graft_zoo(uint32_t *count);
+/* GRAFT_BAD_INPUT, naming all known models, when there is none of that name. */
+GRAFT_MUST_USE graft_status graft_zoo_find(graft_env *env, const char *name,
+                                           const graft_zoo_entry **entry);
+
+/* Writes the ONNX file of a model: the same name and seed give the same bytes. Also GRAFT_IO. */
+GRAFT_MUST_USE graft_status graft_zoo_build(graft_env *env, const char *name, uint64_t seed,
+                                            const char *path);
+
+/* The seed that graft_model_open uses. */
+enum { GRAFT_ZOO_SEED = 1 };
+
+/* Opens what a user means by `name`: a model of the zoo (built in memory), or the path of an ONNX
+ * file. A name that is neither gives GRAFT_BAD_INPUT and lists the zoo; a path that cannot be read
+ * gives GRAFT_IO. `options` may be NULL. Fails as graft_model_read does. */
+GRAFT_MUST_USE graft_status graft_model_open(graft_env *env, graft_arena *arena, const char *name,
+                                             const graft_model_options *options,
+                                             graft_model **model);
+
+#endif
