@@ -213,6 +213,7 @@ graft_build_value graft_build_conv(graft_builder *builder, graft_build_value x,
     output.dims[1] = layer->channels;
     output.dims[2] = slide(x.dims[2], &layer->window, 0, false);
     output.dims[3] = slide(x.dims[3], &layer->window, 1, false);
+    output.mean = 0.0;
     output.mean_square = 2.0 * x.mean_square;
     return output;
 }
@@ -235,14 +236,21 @@ graft_build_value graft_build_batch_norm(graft_builder *builder, graft_build_val
     graft_onnx_set_float(builder->arena, node, "epsilon", (float)epsilon);
     graft_onnx_set_float(builder->arena, node, "momentum", 0.9F);
     graft_build_value output = output_of(node, &x);
+    output.mean = 0.0;
     output.mean_square = gain * gain;
     return output;
 }
 
+/* The positive part of a normal distribution with the input's mean and variance. */
 graft_build_value graft_build_relu(graft_builder *builder, graft_build_value x, const char *name)
 {
     graft_build_value output = output_of(add_node(builder, "Relu", name, &x.name, 1), &x);
-    output.mean_square = 0.5 * x.mean_square;
+    double deviation = sqrt(fmax(x.mean_square - x.mean * x.mean, 1e-12));
+    double at = x.mean / deviation;
+    double density = exp(-0.5 * at * at) / sqrt(2.0 * M_PI);
+    double positive = 0.5 * erfc(-at / sqrt(2.0));
+    output.mean = x.mean * positive + deviation * density;
+    output.mean_square = x.mean_square * positive + x.mean * deviation * density;
     return output;
 }
 
@@ -251,7 +259,8 @@ graft_build_value graft_build_add(graft_builder *builder, graft_build_value a, g
 {
     const char *inputs[2] = {a.name, b.name};
     graft_build_value output = output_of(add_node(builder, "Add", name, inputs, 2), &a);
-    output.mean_square = a.mean_square + b.mean_square;
+    output.mean = a.mean + b.mean;
+    output.mean_square = a.mean_square + b.mean_square + 2.0 * a.mean * b.mean;
     return output;
 }
 
@@ -263,6 +272,7 @@ graft_build_value graft_build_concat(graft_builder *builder, graft_build_value a
     graft_onnx_set_int(builder->arena, node, "axis", 1);
     graft_build_value output = output_of(node, &a);
     output.dims[1] = a.dims[1] + b.dims[1];
+    output.mean = 0.5 * (a.mean + b.mean);
     output.mean_square = 0.5 * (a.mean_square + b.mean_square);
     return output;
 }

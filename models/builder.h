@@ -5,9 +5,9 @@
  * that a tensor's values do not depend on those before it.
  *
  * Activations must neither vanish nor grow through fifty layers, or comparing two graphs' outputs
- * would mean nothing. The builder keeps an estimate of the mean square of every value: filters are
- * drawn with variance 2 / fan-in (He et al. 2015), and the recorded variance of a normalisation is
- * what its input is estimated to have, times a random factor near 1, as training would leave it. */
+ * would mean nothing. The builder estimates mean and mean square of every value: filters are drawn
+ * with variance 2 / fan-in (He et al. 2015), and the recorded variance of a normalisation is what
+ * its input is estimated to have, times a random factor near 1, as training would leave it. */
 #ifndef GRAFT_MODELS_BUILDER_H
 #define GRAFT_MODELS_BUILDER_H
 
@@ -15,11 +15,13 @@
 
 typedef struct graft_builder graft_builder;
 
-/* A value of the model under construction: its name, shape and estimated mean square. */
+/* A value of the model under construction: its name, shape, and the estimated mean and mean square
+ * of its elements. */
 typedef struct graft_build_value {
     const char *name;
     int64_t dims[4]; /* (batch, channels, height, width) or (batch, features) */
     uint32_t rank;
+    double mean;
     double mean_square;
 } graft_build_value;
 
@@ -50,7 +52,7 @@ uint64_t graft_builder_parameters(const graft_builder *builder);
 const char *graft_build_name(graft_builder *builder, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* A binary32 input with elements of mean square 1. */
+/* A binary32 input, taken to have elements of mean 0 and mean square 1. */
 graft_build_value graft_build_input(graft_builder *builder, const char *name, const int64_t *dims,
                                     uint32_t rank);
 /* Renames the last node's output, which `tensor` is, and makes it the model's output. */
