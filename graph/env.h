@@ -49,23 +49,21 @@ void graft_env_clear(graft_env *env);
     }))
 
 /* Evaluates `call`; on failure adds one frame, stores the code in the local `status` and goes to
- * `done`. A function that uses it declares `graft_status status = GRAFT_OK;` and has a label. */
+ * `done`. A function that uses it declares `graft_status status = GRAFT_OK;` and has a label. The
+ * `else` asks for the semicolon and cannot capture another one; a loop around it would count as a
+ * level of nesting. */
 #define GRAFT_TRY(env, call, ...)                                                                  \
-    do {                                                                                           \
-        status = (call);                                                                           \
-        if (status != GRAFT_OK) {                                                                  \
-            graft_env_frame((env), __VA_ARGS__);                                                   \
-            goto done;                                                                             \
-        }                                                                                          \
-    } while (0)
+    if ((status = (call)) != GRAFT_OK) {                                                           \
+        graft_env_frame((env), __VA_ARGS__);                                                       \
+        goto done;                                                                                 \
+    } else                                                                                         \
+        (void)0
 
 /* As GRAFT_TRY, without a frame: for calls whose own message says everything. */
 #define GRAFT_CHECK(call)                                                                          \
-    do {                                                                                           \
-        status = (call);                                                                           \
-        if (status != GRAFT_OK) {                                                                  \
-            goto done;                                                                             \
-        }                                                                                          \
-    } while (0)
+    if ((status = (call)) != GRAFT_OK) {                                                           \
+        goto done;                                                                                 \
+    } else                                                                                         \
+        (void)0
 
 #endif

@@ -92,21 +92,25 @@ clang_tidy_is_silent() {
         exit 1' "$CPPFLAGS"
 }
 
-# cppcheck gets no system headers, only its own description of POSIX. It calls readdir unsafe, but
-# glibc's is safe on different streams and its readdir_r is deprecated.
+# cppcheck gets no system headers, only its own description of POSIX; hence no generated headers
+# either, which ask for a version. It calls readdir unsafe, but glibc's is safe on different streams
+# and its readdir_r is deprecated. It does not see arrays being filled by a function that is given
+# them: whether they are is clang-tidy's matter. Unused values are gcc's.
 cppcheck_is_silent() {
     # shellcheck disable=SC2086 # The flags are split into words on purpose.
     c_files | grep '\.c$' | xargs -r cppcheck -q -j "$JOBS" --std=c11 --error-exitcode=1 \
         --enable=warning,performance,portability --inline-suppr --suppress=missingIncludeSystem \
-        --suppress=unknownMacro --suppress=readdirCalled --library=posix $CPPFLAGS
+        --suppress=unknownMacro --suppress=preprocessorErrorDirective --suppress=readdirCalled \
+        --suppress=uninitvar --suppress=constStatement --library=posix $CPPFLAGS
 }
 
-# The library code only: a cmocka assertion looks like a return to the analyser.
+# The library code only: a cmocka assertion looks like a return to the analyser. Arrays that are
+# filled in a loop look uninitialised to gcc 12; clang-tidy sees them better.
 analyzer_is_silent() {
     # shellcheck disable=SC2016 # Expanded by the inner shell.
     c_files | grep '\.c$' | grep -v '^tests/' | xargs -r -n 1 -P "$JOBS" sh -c '
-        gcc -std=gnu11 -O1 -fanalyzer -fanalyzer-verbosity=0 -fdiagnostics-plain-output -Werror $0 \
-            -c "$1" -o /dev/null' "$CPPFLAGS"
+        gcc -std=gnu11 -O1 -fanalyzer -Wno-analyzer-use-of-uninitialized-value \
+            -fanalyzer-verbosity=0 -fdiagnostics-plain-output -Werror $0 -c "$1" -o /dev/null' "$CPPFLAGS"
 }
 
 scripts_are_sound() { find .ci tests -type f \( -name '*.sh' -o -path .ci/run \) -exec shellcheck -x {} +; }

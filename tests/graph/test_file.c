@@ -20,14 +20,14 @@
 /* Stands in front of the C library's fsync, to count its calls and to play a disk that fails. */
 static int sync_count;
 static int sync_fails_at; /* The call that fails, from 1; 0 when none. */
-int fsync(int file)
+int fsync(int fd)
 {
     sync_count++;
     if (sync_count == sync_fails_at) {
         errno = EIO;
         return -1;
     }
-    return (int)syscall(SYS_fsync, file);
+    return (int)syscall(SYS_fsync, fd);
 }
 
 static const char *path_in(graft_env *env, const char *folder, const char *name)
