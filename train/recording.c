@@ -81,18 +81,33 @@ static void take_edges(graft_arena *arena, const graft_graph *graph, const graft
     arrays->edge_count = count;
 }
 
-static void take_actions(graft_arena *arena, const graft_matches *matches, graft_snapshot *snapshot)
+static void take_globals(graft_arena *arena, const uint16_t *counts, uint32_t xfers,
+                         graft_graph_arrays *arrays)
 {
-    uint32_t xfers = matches->xfers->count;
     int8_t *features = GRAFT_NEW(arena, int8_t, xfers);
     float *globals = GRAFT_NEW(arena, float, xfers);
+    graft_global_features(counts, xfers, features);
+    scale_features(features, xfers, globals);
+    arrays->globals = globals;
+}
+
+void graft_arrays_take(graft_arena *arena, const graft_graph *graph, const graft_order *order,
+                       const uint16_t *counts, uint32_t xfers, graft_graph_arrays *arrays)
+{
+    uint32_t *row = GRAFT_NEW(arena, uint32_t, graph->node_end);
+    arrays->node_count = number_rows(graph, order, row);
+    take_nodes(arena, graph, order, arrays);
+    take_edges(arena, graph, order, row, arrays);
+    take_globals(arena, counts, xfers, arrays);
+}
+
+static void take_counts(graft_arena *arena, const graft_matches *matches, graft_snapshot *snapshot)
+{
+    uint32_t xfers = matches->xfers->count;
     snapshot->location_counts = GRAFT_NEW(arena, uint16_t, xfers);
     for (uint32_t x = 0; x < xfers; x++) {
         snapshot->location_counts[x] = (uint16_t)graft_matches_count(matches, x);
     }
-    graft_global_features(snapshot->location_counts, xfers, features);
-    scale_features(features, xfers, globals);
-    snapshot->arrays.globals = globals;
 }
 
 static void take_histogram(graft_arena *arena, const graft_graph *graph, graft_snapshot *snapshot)
@@ -114,12 +129,10 @@ void graft_snapshot_take(graft_arena *arena, const graft_environment *environmen
 {
     const graft_graph *graph = &environment->state.graph;
     const graft_order *order = &environment->state.order;
-    uint32_t *row = GRAFT_NEW(arena, uint32_t, graph->node_end);
     memset(snapshot, 0, sizeof *snapshot);
-    snapshot->arrays.node_count = number_rows(graph, order, row);
-    take_nodes(arena, graph, order, &snapshot->arrays);
-    take_edges(arena, graph, order, row, &snapshot->arrays);
-    take_actions(arena, &environment->matches, snapshot);
+    take_counts(arena, &environment->matches, snapshot);
+    graft_arrays_take(arena, graph, order, snapshot->location_counts, environment->xfers->count,
+                      &snapshot->arrays);
     take_histogram(arena, graph, snapshot);
     snapshot->cost = (float)(environment->cost_ns / environment->first_ns);
 }
