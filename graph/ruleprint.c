@@ -242,7 +242,13 @@ static uint32_t print_list(const printer *p, graft_buffer *out, const graft_patt
         return 0;
     }
     uint32_t end = info->attr_count;
-    while (end > i + 1 && node->attrs[end - 1].kind == GRAFT_TERM_CONST &&
+    uint32_t least = 1; /* Axes up to the largest one are all there, zeros included. */
+    for (uint32_t k = i; k < end && node->op == GRAFT_OP_transpose; k++) {
+        bool named = node->attrs[k].kind == GRAFT_TERM_CONST;
+        uint32_t axis = named ? (uint32_t)node->attrs[k].value : 0;
+        least = axis + 1 > least ? axis + 1 : least;
+    }
+    while (end > i + least && node->attrs[end - 1].kind == GRAFT_TERM_CONST &&
            node->attrs[end - 1].value == 0) {
         end--;
     }
@@ -296,7 +302,8 @@ static const char *print_node(const printer *p, const graft_pattern *pattern,
     const graft_pattern_node *node = &pattern->nodes[n];
     const graft_op_info *info = graft_op(node->op);
     graft_buffer out = {.arena = p->arena};
-    uint32_t owner = find_owner(p, node);
+    bool owns = pattern == &p->rule->source && p->tag[n] != 0;
+    uint32_t owner = owns ? n : find_owner(p, node);
     graft_buffer_printf(&out, "%s", info->name);
     if (owner < GRAFT_RULE_MAX_NODES) {
         graft_buffer_printf(&out, "#%u", p->tag[owner]);
@@ -362,6 +369,15 @@ const char *graft_rule_print_line(graft_arena *arena, const graft_rule *rule)
     graft_rule_text text = graft_rule_print(arena, rule);
     return graft_arena_printf(arena, "%s = %s%s%s", text.source, text.target,
                               text.where[0] == '\0' ? "" : " where ", text.where);
+}
+
+const char *graft_rule_print_slot(graft_arena *arena, const graft_rule *rule, uint32_t slot)
+{
+    printer p = {.rule = rule, .arena = arena};
+    graft_buffer out = {.arena = arena};
+    number_slots(&p);
+    print_slot(&p, &out, slot);
+    return out.data;
 }
 
 /* Operators in the order in which data meets them: operands first, ties by node number. */

@@ -23,6 +23,8 @@ typedef struct graft_rule_text {
 graft_rule_text graft_rule_print(graft_arena *arena, const graft_rule *rule);
 /* "source = target where condition". */
 const char *graft_rule_print_line(graft_arena *arena, const graft_rule *rule);
+/* The name of a slot, e.g. "#1.groups". */
+const char *graft_rule_print_slot(graft_arena *arena, const graft_rule *rule, uint32_t slot);
 /* Names the operators of both sides in data-flow order: "conv-scale_shift=>mul-conv_bias". */
 const char *graft_rule_print_name(graft_arena *arena, const graft_rule *rule);
 

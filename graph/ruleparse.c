@@ -1,0 +1,621 @@
+/* ruleparse.c - recursive descent over the text of a rule; nesting is bounded.
+ *
+ * Source nodes are numbered as they are met (the anchor first), target nodes when they are complete
+ * (producers first). A term that occurs twice on a side is one node. */
+#include "graph/ruleparse.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NESTING_MOST = 32, TAGS_MOST = 10, WORD_MOST = 32 };
+
+typedef struct {
+    graft_env *env;
+    const char *name;
+    const char *text;
+    const char *at;
+    graft_rule *rule;
+    uint32_t vars; /* Letters met, as bits. */
+    bool in_source;
+    uint32_t nesting;
+    uint8_t tag_node[TAGS_MOST]; /* Source node of number k, plus one; 0: not met. */
+} parser;
+
+#define PARSE_FAIL(p, ...) parse_fail((p), __VA_ARGS__)
+static graft_status parse_fail(const parser *p, const char *expected)
+{
+    return GRAFT_FAIL(p->env, GRAFT_BAD_INPUT, "%s: column %zu: %s, found '%.12s'", p->name,
+                      (size_t)(p->at - p->text) + 1, expected, p->at);
+}
+
+/* ------------------------------------------------------------------ tokens */
+
+static void skip_space(parser *p)
+{
+    while (isspace((unsigned char)*p->at)) {
+        p->at++;
+    }
+}
+
+/* Whether the next token is `sign`, which is then taken. */
+static bool take(parser *p, const char *sign)
+{
+    skip_space(p);
+    size_t length = strlen(sign);
+    bool word = isalpha((unsigned char)sign[0]) != 0;
+    if (strncmp(p->at, sign, length) != 0 ||
+        (word && (isalnum((unsigned char)p->at[length]) || p->at[length] == '_'))) {
+        return false;
+    }
+    p->at += length;
+    return true;
+}
+
+static graft_status expect(parser *p, const char *sign)
+{
+    if (!take(p, sign)) {
+        char what[WORD_MOST + 16];
+        (void)snprintf(what, sizeof what, "expected '%s'", sign);
+        return PARSE_FAIL(p, what);
+    }
+    return GRAFT_OK;
+}
+
+/* A name, looked at but not taken; its length, 0: none. */
+static size_t peek_word(parser *p, char word[WORD_MOST])
+{
+    skip_space(p);
+    size_t length = 0;
+    while (length + 1 < WORD_MOST &&
+           (isalnum((unsigned char)p->at[length]) || p->at[length] == '_')) {
+        word[length] = p->at[length];
+        length++;
+    }
+    word[length] = '\0';
+    return length;
+}
+
+static graft_status parse_number(parser *p, long least, long most, long *value)
+{
+    skip_space(p);
+    char *end = NULL;
+    long number = strtol(p->at, &end, 10);
+    if (end == p->at || number < least || number > most) {
+        return PARSE_FAIL(p, "expected a whole number in range");
+    }
+    p->at = end;
+    *value = number;
+    return GRAFT_OK;
+}
+
+static graft_status parse_var(parser *p, uint8_t *var)
+{
+    skip_space(p);
+    if (*p->at < 'a' || *p->at >= 'a' + GRAFT_RULE_MAX_VARS || isalnum((unsigned char)p->at[1]) ||
+        p->at[1] == '_') {
+        return PARSE_FAIL(p, "expected a variable, a to h");
+    }
+    *var = (uint8_t)(*p->at++ - 'a');
+    p->vars |= 1u << *var;
+    return GRAFT_OK;
+}
+
+/* -------------------------------------------------------------------- code */
+
+static graft_status emit(parser *p, uint32_t byte)
+{
+    if (p->rule->code_bytes == GRAFT_RULE_MAX_CODE) {
+        return PARSE_FAIL(p, "the rule has too much code");
+    }
+    p->rule->code[p->rule->code_bytes++] = (uint8_t)byte;
+    return GRAFT_OK;
+}
+
+static graft_status emit_number(parser *p, long value)
+{
+    graft_status status = GRAFT_OK;
+    bool small = value >= -128 && value <= 127;
+    GRAFT_CHECK(emit(p, small ? GRAFT_CODE_CONST8 : GRAFT_CODE_CONST32));
+    for (uint32_t i = 0; i < (small ? 1u : 4u); i++) {
+        GRAFT_CHECK(emit(p, ((uint32_t)value >> (8 * i)) & 0xffu));
+    }
+done:
+    return status;
+}
+
+static graft_status find_slot(parser *p, uint32_t tag, const char *name, uint8_t *slot)
+{
+    if (tag < TAGS_MOST && p->tag_node[tag] != 0) {
+        const graft_pattern_node *node = &p->rule->source.nodes[p->tag_node[tag] - 1];
+        for (uint32_t i = 0; i < graft_op(node->op)->attr_count; i++) {
+            if (strcmp(graft_op_attr(node->op, i)->name, name) == 0 &&
+                node->attrs[i].kind == GRAFT_TERM_SLOT) {
+                *slot = (uint8_t)node->attrs[i].value;
+                return GRAFT_OK;
+            }
+        }
+    }
+    return PARSE_FAIL(p, "no source operator of this number has such an attribute slot");
+}
+
+/* "#k.name" behind its "#". */
+static graft_status parse_slot(parser *p, uint8_t *slot)
+{
+    graft_status status = GRAFT_OK;
+    char word[WORD_MOST];
+    long tag = 0;
+    GRAFT_CHECK(parse_number(p, 1, TAGS_MOST - 1, &tag));
+    GRAFT_CHECK(expect(p, "."));
+    size_t length = peek_word(p, word);
+    GRAFT_CHECK(find_slot(p, (uint32_t)tag, word, slot));
+    p->at += length;
+done:
+    return status;
+}
+
+static graft_status parse_expression(parser *p);
+
+/* name(x, y): two expressions. */
+static graft_status parse_call(parser *p, uint32_t code)
+{
+    graft_status status = GRAFT_OK;
+    GRAFT_CHECK(expect(p, "("));
+    GRAFT_CHECK(parse_expression(p));
+    GRAFT_CHECK(expect(p, ","));
+    GRAFT_CHECK(parse_expression(p));
+    GRAFT_CHECK(expect(p, ")"));
+    GRAFT_CHECK(emit(p, code));
+done:
+    return status;
+}
+
+/* dim(v,axis), rank(v), const(v), same_shape(v, v): a leaf on variables. */
+static graft_status parse_var_leaf(parser *p, uint32_t code)
+{
+    graft_status status = GRAFT_OK;
+    uint8_t var = 0;
+    long axis = 0;
+    GRAFT_CHECK(emit(p, code));
+    GRAFT_CHECK(expect(p, "("));
+    GRAFT_CHECK(parse_var(p, &var));
+    GRAFT_CHECK(emit(p, var));
+    if (code == GRAFT_CODE_DIM) {
+        GRAFT_CHECK(expect(p, ","));
+        GRAFT_CHECK(parse_number(p, -GRAFT_MAX_RANK, GRAFT_MAX_RANK - 1, &axis));
+        GRAFT_CHECK(emit(p, (uint32_t)axis & 0xffu));
+    } else if (code == GRAFT_CODE_SAME) {
+        GRAFT_CHECK(expect(p, ","));
+        GRAFT_CHECK(parse_var(p, &var));
+        GRAFT_CHECK(emit(p, var));
+    }
+    GRAFT_CHECK(expect(p, ")"));
+done:
+    return status;
+}
+
+static graft_status parse_atom(parser *p)
+{
+    static const struct {
+        const char *name;
+        uint32_t code;
+    } calls[] = {
+        {"divides",    GRAFT_CODE_DIVIDES },
+        {"min",        GRAFT_CODE_MIN     },
+        {"max",        GRAFT_CODE_MAX     },
+        {"fmin",       GRAFT_CODE_FMIN    },
+        {"fmax",       GRAFT_CODE_FMAX    },
+        {"fle",        GRAFT_CODE_FLE     },
+        {"dim",        GRAFT_CODE_DIM     },
+        {"rank",       GRAFT_CODE_RANK    },
+        {"const",      GRAFT_CODE_IS_CONST},
+        {"same_shape", GRAFT_CODE_SAME    },
+    };
+    graft_status status = GRAFT_OK;
+    uint8_t slot = 0;
+    long value = 0;
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+        if (take(p, calls[i].name)) {
+            return calls[i].code <= GRAFT_CODE_SAME ? parse_var_leaf(p, calls[i].code)
+                                                    : parse_call(p, calls[i].code);
+        }
+    }
+    if (take(p, "(")) {
+        GRAFT_CHECK(parse_expression(p));
+        GRAFT_CHECK(expect(p, ")"));
+    } else if (take(p, "#")) {
+        GRAFT_CHECK(parse_slot(p, &slot));
+        GRAFT_CHECK(emit(p, GRAFT_CODE_SLOT));
+        GRAFT_CHECK(emit(p, slot));
+    } else {
+        GRAFT_CHECK(parse_number(p, INT32_MIN, INT32_MAX, &value));
+        GRAFT_CHECK(emit_number(p, value));
+    }
+done:
+    return status;
+}
+
+/* Infix operators by level, loosest first. */
+static const struct {
+    const char *sign;
+    uint32_t level;
+    uint32_t code;
+} infixes[] = {
+    {"or",  0, GRAFT_CODE_OR },
+    {"and", 1, GRAFT_CODE_AND},
+    {"=",   2, GRAFT_CODE_EQ },
+    {"<=",  2, GRAFT_CODE_LE },
+    {"+",   3, GRAFT_CODE_ADD},
+    {"-",   3, GRAFT_CODE_SUB},
+    {"*",   4, GRAFT_CODE_MUL},
+    {"/",   4, GRAFT_CODE_DIV},
+    {"mod", 4, GRAFT_CODE_MOD},
+};
+enum { INFIX_LEVELS = 5, LEVEL_NOT = 2 };
+
+static graft_status parse_level(parser *p, uint32_t level)
+{
+    graft_status status = GRAFT_OK;
+    if (level == INFIX_LEVELS) {
+        return parse_atom(p);
+    }
+    if (level == LEVEL_NOT && take(p, "not")) {
+        GRAFT_CHECK(parse_level(p, INFIX_LEVELS));
+        return emit(p, GRAFT_CODE_NOT);
+    }
+    GRAFT_CHECK(parse_level(p, level + 1));
+    for (bool more = true; more;) {
+        more = false;
+        for (size_t i = 0; i < sizeof infixes / sizeof infixes[0] && !more; i++) {
+            if (infixes[i].level == level && take(p, infixes[i].sign)) {
+                GRAFT_CHECK(parse_level(p, level + 1));
+                GRAFT_CHECK(emit(p, infixes[i].code));
+                more = true;
+            }
+        }
+    }
+done:
+    return status;
+}
+
+static graft_status parse_expression(parser *p)
+{
+    if (p->nesting == NESTING_MOST) {
+        return PARSE_FAIL(p, "nested too deeply");
+    }
+    p->nesting++;
+    graft_status status = parse_level(p, 0);
+    p->nesting--;
+    return status;
+}
+
+/* -------------------------------------------------------------- attributes */
+
+static bool parse_activation(parser *p, graft_term *term)
+{
+    static const char *const names[] = {"none", "relu", "relu6", "sigmoid", "tanh"};
+    for (int32_t i = 0; i < GRAFT_ACT_COUNT; i++) {
+        if (take(p, names[i])) {
+            *term = (graft_term){i, GRAFT_TERM_CONST};
+            return true;
+        }
+    }
+    return false;
+}
+
+static graft_status parse_float(parser *p, graft_term *term)
+{
+    skip_space(p);
+    char *end = NULL;
+    float value = strtof(p->at, &end);
+    if (end == p->at) {
+        return PARSE_FAIL(p, "expected a decimal number");
+    }
+    p->at = end;
+    term->kind = GRAFT_TERM_CONST;
+    memcpy(&term->value, &value, sizeof value);
+    return GRAFT_OK;
+}
+
+/* An expression; one that is a single number or slot needs no code. */
+static graft_status parse_value(parser *p, uint32_t kind, graft_term *term)
+{
+    graft_status status = GRAFT_OK;
+    uint8_t *code = p->rule->code;
+    uint32_t start = p->rule->code_bytes;
+    skip_space(p);
+    if (kind == GRAFT_ATTR_ACTIVATION && parse_activation(p, term)) {
+        return GRAFT_OK;
+    }
+    if (kind == GRAFT_ATTR_FLOAT && *p->at != '#' && strncmp(p->at, "fm", 2) != 0) {
+        return parse_float(p, term);
+    }
+    GRAFT_CHECK(parse_expression(p));
+    uint32_t size = p->rule->code_bytes - start;
+    *term = (graft_term){(int32_t)start, GRAFT_TERM_CODE};
+    if (size == 2 && code[start] == GRAFT_CODE_SLOT) {
+        *term = (graft_term){code[start + 1], GRAFT_TERM_SLOT};
+    } else if (size == 2 && code[start] == GRAFT_CODE_CONST8) {
+        *term = (graft_term){(int8_t)code[start + 1], GRAFT_TERM_CONST};
+    } else if (size == 5 && code[start] == GRAFT_CODE_CONST32) {
+        uint32_t bits = (uint32_t)code[start + 1] | (uint32_t)code[start + 2] << 8 |
+                        (uint32_t)code[start + 3] << 16 | (uint32_t)code[start + 4] << 24;
+        term->kind = GRAFT_TERM_CONST;
+        memcpy(&term->value, &bits, sizeof bits);
+    } else {
+        return emit(p, GRAFT_CODE_END);
+    }
+    p->rule->code_bytes = (uint8_t)start;
+done:
+    return status;
+}
+
+static graft_status parse_list(parser *p, graft_pattern_node *node, uint32_t first, uint32_t *given)
+{
+    graft_status status = GRAFT_OK;
+    const graft_op_info *info = graft_op(node->op);
+    uint32_t i = first;
+    while (!take(p, "]")) {
+        if (i > first) {
+            GRAFT_CHECK(expect(p, ","));
+        }
+        if (i == info->attr_count) {
+            return PARSE_FAIL(p, "too many values");
+        }
+        GRAFT_CHECK(parse_value(p, graft_op_attr(node->op, i)->kind, &node->attrs[i]));
+        i++;
+    }
+    for (i = first; i < info->attr_count; i++) {
+        *given |= 1u << i;
+    }
+done:
+    return status;
+}
+
+/* name=value, or stem=[values] for attributes stem_0, stem_1... */
+static graft_status parse_attr(parser *p, graft_pattern_node *node, uint32_t *given)
+{
+    char word[WORD_MOST];
+    char listed[WORD_MOST + 2];
+    size_t length = peek_word(p, word);
+    (void)snprintf(listed, sizeof listed, "%s_0", word);
+    for (uint32_t i = 0; i < graft_op(node->op)->attr_count; i++) {
+        const graft_attr_info *attr = graft_op_attr(node->op, i);
+        bool list = strcmp(attr->name, listed) == 0;
+        if (!list && strcmp(attr->name, word) != 0) {
+            continue;
+        }
+        p->at += length;
+        if (!take(p, "=") || (list && !take(p, "["))) {
+            return PARSE_FAIL(p, list ? "expected '=['" : "expected '='");
+        }
+        *given |= 1u << i;
+        return list ? parse_list(p, node, i, given) : parse_value(p, attr->kind, &node->attrs[i]);
+    }
+    return PARSE_FAIL(p, "expected an operand or an attribute of the operator");
+}
+
+/* Gives the attributes that were not written a slot: that of the same name of operator number
+ * `tag`, or, where the number is new, one of their own. */
+static graft_status fill_attrs(parser *p, graft_pattern_node *node, uint32_t index, uint32_t tag,
+                               uint32_t given)
+{
+    const graft_op_info *info = graft_op(node->op);
+    bool owns = p->in_source && tag != 0 && p->tag_node[tag] == 0;
+    for (uint32_t i = 0; i < info->attr_count; i++) {
+        if ((given >> i & 1u) != 0) {
+            continue;
+        }
+        uint8_t slot = 0;
+        if (owns) {
+            if (p->rule->slot_count == GRAFT_RULE_MAX_SLOTS) {
+                return PARSE_FAIL(p, "the rule has too many slots");
+            }
+            slot = p->rule->slot_count++;
+        } else if (tag == 0) {
+            return PARSE_FAIL(p, "an attribute of the operator before is missing");
+        } else if (find_slot(p, tag, graft_op_attr(node->op, i)->name, &slot) != GRAFT_OK) {
+            return GRAFT_BAD_INPUT;
+        }
+        node->attrs[i] = (graft_term){slot, GRAFT_TERM_SLOT};
+    }
+    if (owns) {
+        p->tag_node[tag] = (uint8_t)(index + 1);
+    }
+    return GRAFT_OK;
+}
+
+/* ------------------------------------------------------------------- terms */
+
+static graft_status parse_term(parser *p, graft_operand *operand);
+
+static graft_status parse_arguments(parser *p, graft_pattern_node *node, uint32_t *given)
+{
+    graft_status status = GRAFT_OK;
+    uint32_t inputs = 0;
+    bool first = true;
+    GRAFT_CHECK(expect(p, "("));
+    while (!take(p, ")")) {
+        if (!first) {
+            GRAFT_CHECK(expect(p, ","));
+        }
+        first = false;
+        if (inputs < graft_op(node->op)->input_count) {
+            GRAFT_CHECK(parse_term(p, &node->inputs[inputs]));
+            inputs++;
+        } else {
+            GRAFT_CHECK(parse_attr(p, node, given));
+        }
+    }
+    if (inputs < graft_op(node->op)->input_count) {
+        return PARSE_FAIL(p, "the operator before has too few operands");
+    }
+done:
+    return status;
+}
+
+static bool same_node(const graft_pattern_node *a, const graft_pattern_node *b)
+{
+    bool same = a->op == b->op;
+    for (uint32_t i = 0; same && i < GRAFT_MAX_ATTRS; i++) {
+        same = a->attrs[i].kind == b->attrs[i].kind && a->attrs[i].value == b->attrs[i].value;
+    }
+    return same && memcmp(a->inputs, b->inputs, sizeof a->inputs) == 0;
+}
+
+/* An equal node that is already there, or `node` itself at `index`. */
+static uint32_t place_node(parser *p, graft_pattern *side, const graft_pattern_node *node,
+                           uint32_t index)
+{
+    for (uint32_t n = 0; n < side->node_count; n++) {
+        if (n != index && same_node(&side->nodes[n], node)) {
+            if (p->in_source) { /* It was numbered before its operands, which were merged too. */
+                side->node_count = (uint8_t)index;
+            }
+            return n;
+        }
+    }
+    side->nodes[index] = *node;
+    return index;
+}
+
+static uint32_t find_operator(const char *word)
+{
+    for (uint32_t op = 1; op < GRAFT_OP_COUNT; op++) {
+        if (graft_op(op) != NULL && strcmp(graft_op(op)->name, word) == 0) {
+            return op;
+        }
+    }
+    return GRAFT_OP_NONE;
+}
+
+static graft_status parse_application(parser *p, uint32_t op, graft_operand *operand)
+{
+    graft_status status = GRAFT_OK;
+    graft_pattern *side = p->in_source ? &p->rule->source : &p->rule->target;
+    graft_pattern_node node;
+    uint32_t given = 0;
+    long tag = 0;
+    long output = 0;
+    memset(&node, 0, sizeof node);
+    node.op = (uint8_t)op;
+    if (side->node_count == GRAFT_RULE_MAX_NODES) {
+        return PARSE_FAIL(p, "the side has too many operators");
+    }
+    uint32_t index = p->in_source ? side->node_count++ : 0;
+    if (take(p, "#")) {
+        GRAFT_CHECK(parse_number(p, 1, TAGS_MOST - 1, &tag));
+    }
+    GRAFT_CHECK(parse_arguments(p, &node, &given));
+    GRAFT_CHECK(fill_attrs(p, &node, index, (uint32_t)tag, given));
+    if (!p->in_source) {
+        if (side->node_count == GRAFT_RULE_MAX_NODES) {
+            return PARSE_FAIL(p, "the side has too many operators");
+        }
+        index = side->node_count;
+        uint32_t placed = place_node(p, side, &node, index);
+        side->node_count = (uint8_t)(side->node_count + (placed == index ? 1 : 0));
+        index = placed;
+    } else {
+        index = place_node(p, side, &node, index);
+    }
+    if (graft_op(op)->output_count > 1) {
+        GRAFT_CHECK(expect(p, "."));
+        GRAFT_CHECK(parse_number(p, 0, graft_op(op)->output_count - 1, &output));
+    }
+    *operand = GRAFT_OPERAND_NODE(index, output);
+done:
+    return status;
+}
+
+static graft_status parse_term(parser *p, graft_operand *operand)
+{
+    char word[WORD_MOST];
+    size_t length = peek_word(p, word);
+    uint32_t op = length > 1 ? find_operator(word) : GRAFT_OP_NONE;
+    if (p->nesting == NESTING_MOST) {
+        return PARSE_FAIL(p, "nested too deeply");
+    }
+    p->nesting++;
+    graft_status status = GRAFT_OK;
+    if (length == 1) {
+        status = parse_var(p, operand);
+    } else if (op == GRAFT_OP_NONE) {
+        status = PARSE_FAIL(p, "expected a variable or an operator");
+    } else {
+        p->at += length;
+        status = parse_application(p, op, operand);
+    }
+    p->nesting--;
+    return status;
+}
+
+static graft_status parse_side(parser *p, graft_pattern *side, uint8_t *count)
+{
+    graft_status status = GRAFT_OK;
+    *count = 0;
+    if (!take(p, "[")) {
+        *count = 1;
+        return parse_term(p, &side->outputs[0]);
+    }
+    do {
+        if (*count == GRAFT_RULE_MAX_OUTPUTS) {
+            return PARSE_FAIL(p, "too many outputs");
+        }
+        GRAFT_CHECK(parse_term(p, &side->outputs[*count]));
+        (*count)++;
+    } while (take(p, ","));
+    GRAFT_CHECK(expect(p, "]"));
+done:
+    return status;
+}
+
+static graft_status parse_condition(parser *p)
+{
+    graft_status status = GRAFT_OK;
+    p->rule->condition = 255;
+    if (take(p, "where")) {
+        p->rule->condition = p->rule->code_bytes;
+        GRAFT_CHECK(parse_expression(p));
+        GRAFT_CHECK(emit(p, GRAFT_CODE_END));
+    }
+    skip_space(p);
+    if (*p->at != '\0') {
+        return PARSE_FAIL(p, "expected the end of the rule");
+    }
+done:
+    return status;
+}
+
+graft_status graft_rule_parse(graft_env *env, const char *name, const char *text, graft_rule *rule)
+{
+    graft_status status = GRAFT_OK;
+    graft_rule result;
+    uint8_t target_outputs = 0;
+    parser p = {.env = env, .name = name, .text = text, .at = text, .rule = &result};
+    memset(&result, 0, sizeof result);
+    p.in_source = true;
+    GRAFT_CHECK(parse_side(&p, &result.source, &result.output_count));
+    uint32_t source_vars = p.vars;
+    p.in_source = false;
+    GRAFT_CHECK(expect(&p, "="));
+    GRAFT_CHECK(parse_side(&p, &result.target, &target_outputs));
+    GRAFT_CHECK(parse_condition(&p));
+    if (target_outputs != result.output_count) {
+        return PARSE_FAIL(&p, "the sides have different numbers of outputs");
+    }
+    if (p.vars != source_vars || (p.vars & (p.vars + 1)) != 0) {
+        return PARSE_FAIL(&p, "variables must be a, b, c... and all occur in the source");
+    }
+    while ((p.vars >> result.var_count & 1u) != 0) {
+        result.var_count++;
+    }
+    const char *fault = graft_rule_check(&result);
+    if (fault != NULL) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: %s", name, fault);
+    }
+    *rule = result;
+done:
+    return status;
+}

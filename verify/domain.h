@@ -1,0 +1,34 @@
+/* domain.h - the instances of a rule within bounded sizes: every variable's shape and every slot's
+ * value for which both sides type-check and the precondition holds.
+ *
+ * Variables and slots are chosen node by node, operands first, and each node's shapes are inferred
+ * as soon as all it needs is chosen, so that misfits are cut off early. A domain that is small
+ * enough is enumerated completely; of a larger one a selection is drawn, from a generator seeded
+ * with the rule's content, by proposing shapes that are likely to fit (those of the node's other
+ * inputs, their sizes as vectors, broadcasts of them) beside arbitrary ones. Whether a proposal
+ * fits is decided by shape inference alone. */
+#ifndef GRAFT_DOMAIN_H
+#define GRAFT_DOMAIN_H
+
+#include "verify/instance.h"
+
+typedef struct graft_domain_options {
+    uint32_t points;           /* Most points wanted. */
+    uint32_t attempts;         /* Most choices to make before settling for the points found. */
+    bool enumerate;            /* Try to enumerate everything first. */
+    uint64_t seed;             /* Selections differ by it. */
+    const graft_point *origin; /* Comes first if it is an instance; may be NULL. */
+} graft_domain_options;
+
+typedef struct graft_domain {
+    graft_point *points; /* Distinct instances (GRAFT_FIT_OK). */
+    uint32_t count;
+    uint32_t refused; /* Points where only the target did not fit: the engine refuses there. */
+    bool complete;    /* These are all. */
+} graft_domain;
+
+/* Finds instances of a valid rule; `points` lie in `arena`. May find none. */
+void graft_domain_find(graft_env *env, graft_arena *arena, const graft_rule *rule,
+                       const graft_domain_options *options, graft_domain *domain);
+
+#endif

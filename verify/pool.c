@@ -1,0 +1,254 @@
+/* pool.c - the parent polls, the children work. See pool.h.
+ *
+ *   parent ──── item number ───► child          (one pipe each way and child)
+ *          ◄─── header, answer ──
+ */
+#include "verify/pool.h"
+
+#include "graph/log.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { CHILDREN_MOST = 64, POLL_MS = 200, NO_ITEM = -1 };
+
+typedef struct {
+    pid_t pid; /* 0: not running. */
+    int to;    /* Item numbers. */
+    int from;  /* Answers. */
+    int64_t item;
+    uint64_t start_ns;
+} worker;
+
+typedef struct {
+    graft_env *env;
+    graft_arena *arena;
+    const graft_pool_job *job;
+    graft_pool_result *results;
+    worker workers[CHILDREN_MOST];
+    uint32_t worker_count;
+    uint32_t next; /* First item not handed out. */
+    uint32_t done;
+    graft_progress progress;
+} pool;
+
+/* ------------------------------------------------------------------- pipes */
+
+/* All bytes or nothing useful: false at the end of the pipe or on an error. */
+static bool read_all(int file, void *data, size_t size)
+{
+    uint8_t *bytes = data;
+    while (size > 0) {
+        ssize_t got = read(file, bytes, size);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            return false;
+        }
+        bytes += got;
+        size -= (size_t)got;
+    }
+    return true;
+}
+
+static bool write_all(int file, const void *data, size_t size)
+{
+    const uint8_t *bytes = data;
+    while (size > 0) {
+        ssize_t put = write(file, bytes, size);
+        if (put < 0 && errno == EINTR) {
+            continue;
+        }
+        if (put <= 0) {
+            return false;
+        }
+        bytes += put;
+        size -= (size_t)put;
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------- child */
+
+static void work_in_child(graft_env *env, const graft_pool_job *job, int from, int to)
+{
+    uint32_t item = 0;
+    while (read_all(from, &item, sizeof item)) {
+        graft_arena_reset(env->unit);
+        graft_buffer answer = {.arena = env->unit};
+        job->run(env, job->context, item, &answer);
+        uint64_t size = answer.size;
+        if (!write_all(to, &size, sizeof size) || !write_all(to, answer.data, answer.size)) {
+            return;
+        }
+    }
+}
+
+static bool start_worker(pool *p, worker *w)
+{
+    int down[2];
+    int up[2];
+    if (pipe(down) != 0) {
+        return false;
+    }
+    if (pipe(up) != 0) {
+        (void)close(down[0]);
+        (void)close(down[1]);
+        return false;
+    }
+    (void)fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        (void)close(down[1]);
+        (void)close(up[0]);
+        work_in_child(p->env, p->job, down[0], up[1]);
+        _exit(0);
+    }
+    (void)close(down[0]);
+    (void)close(up[1]);
+    if (pid < 0) {
+        (void)close(down[1]);
+        (void)close(up[0]);
+        return false;
+    }
+    *w = (worker){.pid = pid, .to = down[1], .from = up[0], .item = NO_ITEM};
+    return true;
+}
+
+/* ------------------------------------------------------------------ parent */
+
+static void stop_worker(worker *w, bool kill_it)
+{
+    if (w->pid == 0) {
+        return;
+    }
+    if (kill_it) {
+        (void)kill(w->pid, SIGKILL);
+    }
+    (void)close(w->to);
+    (void)close(w->from);
+    while (waitpid(w->pid, NULL, 0) < 0 && errno == EINTR) {
+    }
+    w->pid = 0;
+}
+
+static void finish_item(pool *p, worker *w, graft_pool_outcome outcome)
+{
+    p->results[w->item].outcome = (uint8_t)outcome;
+    w->item = NO_ITEM;
+    p->done++;
+    graft_progress_update(&p->progress, p->done, NULL);
+}
+
+/* Hands the next item to an idle worker, starting it if need be. */
+static graft_status feed_worker(pool *p, worker *w)
+{
+    if (p->next == p->job->item_count || w->item != NO_ITEM) {
+        return GRAFT_OK;
+    }
+    if (w->pid == 0 && !start_worker(p, w)) {
+        return GRAFT_FAIL(p->env, GRAFT_NO_MEMORY, "%s: cannot start a child process: %s",
+                          p->job->label, strerror(errno));
+    }
+    uint32_t item = p->next++;
+    w->item = item;
+    w->start_ns = graft_clock_ns();
+    if (!write_all(w->to, &item, sizeof item)) { /* It died between two items. */
+        stop_worker(w, true);
+        finish_item(p, w, GRAFT_POOL_CRASHED);
+    }
+    return GRAFT_OK;
+}
+
+static void receive_answer(pool *p, worker *w)
+{
+    uint64_t size = 0;
+    graft_pool_result *result = &p->results[w->item];
+    if (read_all(w->from, &size, sizeof size)) {
+        result->answer = graft_arena_alloc(p->arena, size);
+        result->bytes = size;
+        if (read_all(w->from, result->answer, size)) {
+            finish_item(p, w, GRAFT_POOL_DONE);
+            return;
+        }
+    }
+    *result = (graft_pool_result){0};
+    stop_worker(w, true);
+    finish_item(p, w, GRAFT_POOL_CRASHED);
+}
+
+static void kill_late(pool *p)
+{
+    uint64_t now = graft_clock_ns();
+    for (uint32_t i = 0; i < p->worker_count; i++) {
+        worker *w = &p->workers[i];
+        if (w->item != NO_ITEM && p->job->limit_ns != 0 && now - w->start_ns > p->job->limit_ns) {
+            stop_worker(w, true);
+            finish_item(p, w, GRAFT_POOL_KILLED);
+        }
+    }
+}
+
+/* Waits for answers and takes them. */
+static void take_answers(pool *p)
+{
+    struct pollfd files[CHILDREN_MOST];
+    for (uint32_t i = 0; i < p->worker_count; i++) {
+        bool busy = p->workers[i].item != NO_ITEM;
+        files[i] = (struct pollfd){.fd = busy ? p->workers[i].from : -1, .events = POLLIN};
+    }
+    if (poll(files, p->worker_count, POLL_MS) > 0) {
+        for (uint32_t i = 0; i < p->worker_count; i++) {
+            if ((files[i].revents & (POLLIN | POLLHUP | POLLERR)) != 0) {
+                receive_answer(p, &p->workers[i]);
+            }
+        }
+    }
+    kill_late(p);
+}
+
+graft_status graft_pool_run(graft_env *env, graft_arena *arena, const graft_pool_job *job,
+                            graft_pool_result *results)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    pool *p = GRAFT_NEW(env->scratch, pool, 1);
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    struct sigaction before;
+    p->env = env;
+    p->arena = arena;
+    p->job = job;
+    p->results = results;
+    p->worker_count = env->thread_count < CHILDREN_MOST ? env->thread_count : CHILDREN_MOST;
+    memset(results, 0, job->item_count * sizeof *results);
+    for (uint32_t i = 0; i < p->worker_count; i++) {
+        p->workers[i].item = NO_ITEM;
+    }
+    (void)sigaction(SIGPIPE, &ignore, &before); /* A dead child is noticed by the failed write. */
+    graft_progress_start(&p->progress, env, job->label, job->unit, job->item_count);
+    while (p->done < job->item_count) {
+        for (uint32_t i = 0; i < p->worker_count; i++) {
+            GRAFT_CHECK(feed_worker(p, &p->workers[i]));
+        }
+        take_answers(p);
+        if (graft_interrupted()) {
+            status = GRAFT_FAIL(env, GRAFT_INTERRUPTED, "%s: interrupted", job->label);
+            goto done;
+        }
+    }
+    graft_progress_finish(&p->progress);
+done:
+    for (uint32_t i = 0; i < p->worker_count; i++) {
+        stop_worker(&p->workers[i], status != GRAFT_OK);
+    }
+    (void)sigaction(SIGPIPE, &before, NULL);
+    graft_arena_release(env->scratch, mark);
+    return status;
+}

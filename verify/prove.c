@@ -1,0 +1,230 @@
+/* prove.c - the ways of asking Z3 about an obligation.
+ *
+ * Most obligations are polynomial identities, possibly under the same case distinctions on both
+ * sides: multiplied out into sums of monomials, the two sides become the same term and the joined
+ * question becomes `false` before any search. Where that is not enough, questions are asked one by
+ * one, the easier forms of each first, and those that differ only in the names of their symbols
+ * once. An easier form claims more than the question: `unsat` of it proves the question, `sat`
+ * refutes it only when nothing was replaced. */
+#include "verify/prove.h"
+
+#include "verify/obligation.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *graft_verdict_name(uint32_t verdict)
+{
+    static const char *const names[] = {"proved", "refuted", "unknown"};
+    return verdict < sizeof names / sizeof names[0] ? names[verdict] : "unknown";
+}
+
+graft_prove_options graft_prove_defaults(void)
+{
+    return (graft_prove_options){.resource_limit = 100000, .memory_mb = 1024};
+}
+
+const char *graft_prove_solver(graft_arena *arena)
+{
+    unsigned version[4] = {0};
+    Z3_get_version(&version[0], &version[1], &version[2], &version[3]);
+    return graft_arena_printf(arena, "z3 %u.%u.%u.%u", version[0], version[1], version[2],
+                              version[3]);
+}
+
+typedef struct {
+    Z3_context z3;
+    const graft_prove_options *options;
+    graft_prove_result *result;
+    Z3_ast_map proved; /* Single questions that are unsatisfiable. */
+} prover;
+
+/* ------------------------------------------------------------------- asking */
+
+typedef enum { SEARCH_NONE, SEARCH_LINEAR, SEARCH_REAL_CLOSED, SEARCH_GENERAL } search_kind;
+
+static Z3_tactic make_search(Z3_context z3, search_kind kind)
+{
+    static const char *const names[] = {"skip", "smt", "qfnra-nlsat", "smt"};
+    Z3_tactic search = Z3_mk_tactic(z3, names[kind]);
+    Z3_tactic_inc_ref(z3, search);
+    if (kind != SEARCH_LINEAR) {
+        return search;
+    }
+    /* Monomials are independent numbers. */
+    Z3_params linear = Z3_mk_params(z3);
+    Z3_params_inc_ref(z3, linear);
+    Z3_params_set_bool(z3, linear, Z3_mk_string_symbol(z3, "arith.nl"), false);
+    Z3_tactic limited = Z3_tactic_using_params(z3, search, linear);
+    Z3_tactic_inc_ref(z3, limited);
+    Z3_tactic_dec_ref(z3, search);
+    Z3_params_dec_ref(z3, linear);
+    return limited;
+}
+
+/* Multiply out, then search. */
+static Z3_tactic make_tactic(Z3_context z3, search_kind kind)
+{
+    Z3_params som = graft_obligation_som(z3);
+    Z3_tactic simplify = Z3_mk_tactic(z3, "simplify");
+    Z3_tactic_inc_ref(z3, simplify);
+    Z3_tactic multiply = Z3_tactic_using_params(z3, simplify, som);
+    Z3_tactic_inc_ref(z3, multiply);
+    Z3_tactic search = make_search(z3, kind);
+    Z3_tactic both = Z3_tactic_and_then(z3, multiply, search);
+    Z3_tactic_inc_ref(z3, both);
+    Z3_tactic_dec_ref(z3, search);
+    Z3_tactic_dec_ref(z3, multiply);
+    Z3_tactic_dec_ref(z3, simplify);
+    Z3_params_dec_ref(z3, som);
+    return both;
+}
+
+static uint64_t read_resource_count(Z3_context z3, Z3_solver solver)
+{
+    uint64_t count = 0;
+    Z3_stats stats = Z3_solver_get_statistics(z3, solver);
+    Z3_stats_inc_ref(z3, stats);
+    for (uint32_t i = 0; i < Z3_stats_size(z3, stats); i++) {
+        if (strcmp(Z3_stats_get_key(z3, stats, i), "rlimit count") == 0) {
+            count = Z3_stats_get_uint_value(z3, stats, i);
+        }
+    }
+    Z3_stats_dec_ref(z3, stats);
+    return count;
+}
+
+static Z3_lbool ask(prover *p, Z3_ast question, search_kind kind)
+{
+    Z3_tactic tactic = make_tactic(p->z3, kind);
+    Z3_solver solver = Z3_mk_solver_from_tactic(p->z3, tactic);
+    Z3_solver_inc_ref(p->z3, solver);
+    Z3_params limit = Z3_mk_params(p->z3);
+    Z3_params_inc_ref(p->z3, limit);
+    Z3_params_set_uint(p->z3, limit, Z3_mk_string_symbol(p->z3, "rlimit"),
+                       p->options->resource_limit);
+    Z3_solver_set_params(p->z3, solver, limit);
+    Z3_solver_assert(p->z3, solver, question);
+    Z3_lbool answer = Z3_solver_check(p->z3, solver);
+    answer = p->options->solver_is_mute ? Z3_L_UNDEF : answer;
+    if (answer == Z3_L_UNDEF) {
+        const char *why =
+            p->options->solver_is_mute ? "mute" : Z3_solver_get_reason_unknown(p->z3, solver);
+        (void)snprintf(p->result->reason, sizeof p->result->reason, "%s", why);
+    }
+    p->result->resource_count = read_resource_count(p->z3, solver);
+    p->result->questions++;
+    Z3_params_dec_ref(p->z3, limit);
+    Z3_solver_dec_ref(p->z3, solver);
+    Z3_tactic_dec_ref(p->z3, tactic);
+    return answer;
+}
+
+/* -------------------------------------------------------------- obligations */
+
+/* The decision procedure of the reals does not always look at the resource limit: it is asked only
+ * about few symbols. */
+enum { REAL_CLOSED_SYMBOLS_MOST = 16 };
+
+/* Searches one form of a question, the cheapest way first. */
+static graft_verdict search_form(prover *p, Z3_ast question, bool exact, uint32_t symbols)
+{
+    for (int kind = SEARCH_LINEAR; kind <= SEARCH_GENERAL; kind++) {
+        if (kind == SEARCH_REAL_CLOSED && symbols > REAL_CLOSED_SYMBOLS_MOST) {
+            continue;
+        }
+        Z3_lbool answer = ask(p, question, (search_kind)kind);
+        if (answer == Z3_L_FALSE) {
+            return GRAFT_VERDICT_PROVED;
+        }
+        if (answer == Z3_L_TRUE && kind != SEARCH_LINEAR) {
+            return exact ? GRAFT_VERDICT_REFUTED : GRAFT_VERDICT_UNKNOWN;
+        }
+    }
+    return GRAFT_VERDICT_UNKNOWN;
+}
+
+static graft_verdict ask_single(prover *p, const graft_obligation *o, uint32_t i)
+{
+    graft_verdict verdict = GRAFT_VERDICT_UNKNOWN;
+    Z3_ast name = graft_obligation_single(o, i);
+    if (Z3_ast_map_contains(p->z3, p->proved, name)) {
+        return GRAFT_VERDICT_PROVED;
+    }
+    for (int cut = 1; cut >= 0 && verdict == GRAFT_VERDICT_UNKNOWN; cut--) {
+        bool exact = false;
+        uint32_t symbols = 0;
+        Z3_ast question = graft_obligation_eased(o, i, cut == 1, &exact, &symbols);
+        verdict = search_form(p, question, exact, symbols);
+    }
+    if (verdict == GRAFT_VERDICT_PROVED) {
+        Z3_ast_map_insert(p->z3, p->proved, name, name);
+    }
+    return verdict;
+}
+
+static graft_verdict ask_obligation(prover *p, const graft_obligation *o)
+{
+    if (ask(p, graft_obligation_joined(o), SEARCH_NONE) == Z3_L_FALSE) {
+        return GRAFT_VERDICT_PROVED;
+    }
+    graft_verdict verdict = GRAFT_VERDICT_PROVED;
+    for (uint32_t i = 0; i < o->count && verdict == GRAFT_VERDICT_PROVED; i++) {
+        verdict = ask_single(p, o, i);
+    }
+    return verdict;
+}
+
+static graft_verdict prove_point(graft_env *env, prover *p, const graft_instance *instance)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_obligation o;
+    graft_obligation_build(&o, env->scratch, p->z3, instance);
+    graft_verdict verdict = ask_obligation(p, &o);
+    graft_obligation_close(&o);
+    graft_arena_release(env->scratch, mark);
+    return verdict;
+}
+
+/* An error inside Z3 ends the process: no answer is not an answer. */
+static void stop_on_error(Z3_context z3, Z3_error_code code)
+{
+    (void)fprintf(stderr, "graft: z3: %s\n", Z3_get_error_msg(z3, code));
+    abort();
+}
+
+static Z3_context open_context(const graft_prove_options *options)
+{
+    char megabytes[16];
+    (void)snprintf(megabytes, sizeof megabytes, "%" PRIu32, options->memory_mb);
+    Z3_global_param_set("memory_max_size", megabytes);
+    Z3_config config = Z3_mk_config();
+    Z3_context z3 = Z3_mk_context(config);
+    Z3_del_config(config);
+    Z3_set_error_handler(z3, stop_on_error);
+    return z3;
+}
+
+void graft_prove_rule(graft_env *env, const graft_rule *rule, const graft_point *const *points,
+                      uint32_t count, const graft_prove_options *options,
+                      graft_prove_result *result)
+{
+    prover p = {.z3 = open_context(options), .options = options, .result = result};
+    p.proved = Z3_mk_ast_map(p.z3);
+    Z3_ast_map_inc_ref(p.z3, p.proved);
+    memset(result, 0, sizeof *result);
+    result->verdict = count > 0 ? GRAFT_VERDICT_PROVED : GRAFT_VERDICT_UNKNOWN;
+    for (uint32_t i = 0; i < count && result->verdict == GRAFT_VERDICT_PROVED; i++) {
+        graft_instance instance;
+        graft_fit fit = graft_instance_build(&instance, rule, points[i]);
+        assert(fit == GRAFT_FIT_OK);
+        (void)fit;
+        result->verdict = (uint8_t)prove_point(env, &p, &instance);
+        result->points += result->verdict == GRAFT_VERDICT_PROVED ? 1 : 0;
+        result->failed = i;
+    }
+    Z3_ast_map_dec_ref(p.z3, p.proved);
+    Z3_del_context(p.z3);
+}

@@ -1,0 +1,49 @@
+/* prove.h - the solver's word on a rule: at each point of a covering set Z3 is asked for an
+ * assignment of real numbers to the variables' elements under which some element of the two sides
+ * differs, or under which the target divides by 0 (or takes the root of a negative number) where
+ * the source does not. A rule is proved when Z3 answers `unsat` at every point, and not otherwise:
+ * unknown, an exhausted resource limit and a crash are refusals.
+ *
+ * Limits are Z3's own resource counts, never a clock: verdicts are the same on every machine with
+ * the same Z3. The caller runs this in a child process (pool.h), for the solver may crash or hang.
+ */
+#ifndef GRAFT_PROVE_H
+#define GRAFT_PROVE_H
+
+#include "verify/cover.h"
+
+typedef enum graft_verdict {
+    GRAFT_VERDICT_PROVED,
+    GRAFT_VERDICT_REFUTED, /* Z3 found an assignment: the rule is false at this point. */
+    GRAFT_VERDICT_UNKNOWN
+} graft_verdict;
+
+const char *graft_verdict_name(uint32_t verdict);
+
+typedef struct graft_prove_options {
+    uint32_t resource_limit; /* Of one question to the solver. */
+    uint32_t memory_mb;      /* Of the solver. */
+    bool solver_is_mute; /* Every answer counts as unknown: for tests that nothing gets through. */
+} graft_prove_options;
+
+/* What `make rules` uses. */
+graft_prove_options graft_prove_defaults(void);
+
+typedef struct graft_prove_result {
+    uint8_t verdict;    /* graft_verdict */
+    uint32_t points;    /* Proved one after the other. */
+    uint32_t failed;    /* Index of the point that was not, unless proved. */
+    uint32_t questions; /* Put to the solver. */
+    uint64_t resource_count;
+    char reason[96]; /* The solver's, when unknown. */
+} graft_prove_result;
+
+/* Proves a rule at `count` points (all instances of it), in a context of its own. */
+void graft_prove_rule(graft_env *env, const graft_rule *rule, const graft_point *const *points,
+                      uint32_t count, const graft_prove_options *options,
+                      graft_prove_result *result);
+
+/* "z3 4.8.12.0". */
+const char *graft_prove_solver(graft_arena *arena);
+
+#endif

@@ -1,0 +1,178 @@
+/* sweep.c - see sweep.h. */
+#include "verify/sweep.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+void graft_sweep_open(graft_sweeper *sweeper)
+{
+    static const double negative_shares[3] = {0.5, 0.9, 0.1};
+    for (uint32_t p = 0; p < 3; p++) {
+        graft_rng rng;
+        graft_rng_derive(&rng, 0x73776565u, p);
+        for (uint32_t i = 0; i < GRAFT_SWEEP_POOL; i++) {
+            sweeper->pools[p][i] = graft_field_random(&rng, negative_shares[p]);
+        }
+    }
+}
+
+/* Consecutive elements come from consecutive entries: no two are the same number. */
+void graft_sweep_inputs(const graft_sweeper *sweeper, const graft_rule *rule,
+                        const graft_point *point, uint64_t seed, graft_field *const *values)
+{
+    graft_rng rng;
+    graft_rng_seed(&rng, seed);
+    const graft_field *pool = sweeper->pools[seed % 3];
+    uint32_t at = graft_rng_below(&rng, GRAFT_SWEEP_POOL);
+    for (uint32_t v = 0; v < rule->var_count; v++) {
+        uint64_t count = graft_shape_elements(&point->vars[v]);
+        for (uint64_t i = 0; i < count; i++) {
+            values[v][i] = pool[at];
+            at = at + 1 < GRAFT_SWEEP_POOL ? at + 1 : 0;
+        }
+    }
+}
+
+#define NUM                       graft_field
+#define ALG(f)                    f##_field
+#define RUN(k, op, call, in, out) graft_field_run((k), (op), (call), (in), (out))
+#include "verify/sides.inc"
+
+static bool find_difference(const graft_instance *instance, const graft_field *const *left,
+                            const graft_field *const *right, graft_counterexample *found)
+{
+    for (uint32_t o = 0; o < instance->rule->output_count; o++) {
+        const graft_shape *shape =
+            graft_instance_shape(instance, &instance->source, instance->source.pattern->outputs[o]);
+        uint64_t count = graft_shape_elements(shape);
+        for (uint64_t i = 0; i < count; i++) {
+            if (left[o][i].residue == right[o][i].residue) {
+                continue;
+            }
+            if (found != NULL) {
+                found->point = *instance->point;
+                found->output = o;
+                found->element = i;
+                found->source = left[o][i].shadow;
+                found->target = right[o][i].shadow;
+            }
+            return true;
+        }
+    }
+    return false;
+}
+
+/* One sample. */
+static graft_sweep_verdict compare_sides(graft_env *env, const graft_sweeper *sweeper,
+                                         const graft_instance *instance, uint64_t seed,
+                                         graft_counterexample *found)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_field_state state = {0};
+    graft_field *values[GRAFT_RULE_MAX_VARS] = {0};
+    const graft_field *vars[GRAFT_RULE_MAX_VARS] = {0};
+    const graft_field *left[GRAFT_RULE_MAX_OUTPUTS];
+    const graft_field *right[GRAFT_RULE_MAX_OUTPUTS];
+    for (uint32_t v = 0; v < instance->rule->var_count; v++) {
+        uint64_t count = graft_shape_elements(&instance->point->vars[v]);
+        values[v] = GRAFT_NEW(env->scratch, graft_field, count);
+        vars[v] = values[v];
+    }
+    graft_sweep_inputs(sweeper, instance->rule, instance->point, seed, values);
+    evaluate_side_field(&state, env->scratch, instance, &instance->source, vars, left);
+    evaluate_side_field(&state, env->scratch, instance, &instance->target, vars, right);
+    graft_sweep_verdict verdict = GRAFT_SWEEP_AGREES;
+    if (state.ambiguous_count > 0 || state.invalid_count > 0) {
+        verdict = GRAFT_SWEEP_UNDECIDED;
+    } else if (find_difference(instance, left, right, found)) {
+        verdict = GRAFT_SWEEP_DIFFERS;
+        if (found != NULL) {
+            found->seed = seed;
+        }
+    }
+    graft_arena_release(env->scratch, mark);
+    return verdict;
+}
+
+enum { REDRAWS_MOST = 4 };
+
+graft_sweep_verdict graft_sweep_instance(graft_env *env, const graft_sweeper *sweeper,
+                                         const graft_instance *instance, uint32_t samples,
+                                         uint64_t seed, graft_counterexample *counterexample)
+{
+    graft_sweep_verdict verdict = GRAFT_SWEEP_UNDECIDED;
+    for (uint32_t s = 0; s < samples; s++) {
+        graft_sweep_verdict one = GRAFT_SWEEP_UNDECIDED;
+        for (uint32_t t = 0; t < REDRAWS_MOST && one == GRAFT_SWEEP_UNDECIDED; t++) {
+            /* Of seed, sample and draw; samples differ modulo 3, so in their signs. */
+            uint64_t draw = (seed * REDRAWS_MOST + t) * 3 + (s + seed) % 3 + 3 * s * 0x100000000u;
+            one = compare_sides(env, sweeper, instance, draw, counterexample);
+        }
+        if (one == GRAFT_SWEEP_DIFFERS) {
+            return one;
+        }
+        verdict = one == GRAFT_SWEEP_AGREES ? one : verdict;
+    }
+    return verdict;
+}
+
+/* ------------------------------------------------------------------ domains */
+
+typedef struct {
+    uint64_t size;
+    uint32_t point;
+} ranked_point;
+
+static int compare_ranked(const void *a, const void *b)
+{
+    const ranked_point *x = a;
+    const ranked_point *y = b;
+    if (x->size != y->size) {
+        return x->size < y->size ? -1 : 1;
+    }
+    return x->point < y->point ? -1 : 1;
+}
+
+/* Points by the number of elements of their variables, then as they come. */
+static const ranked_point *rank_points(graft_env *env, const graft_rule *rule,
+                                       const graft_domain *domain)
+{
+    ranked_point *ranked = GRAFT_NEW(env->scratch, ranked_point, domain->count);
+    for (uint32_t i = 0; i < domain->count; i++) {
+        ranked[i].point = i;
+        for (uint32_t v = 0; v < rule->var_count; v++) {
+            ranked[i].size += graft_shape_elements(&domain->points[i].vars[v]);
+        }
+    }
+    qsort(ranked, domain->count, sizeof *ranked, compare_ranked);
+    return ranked;
+}
+
+void graft_sweep_domain(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
+                        const graft_domain *domain, uint32_t samples, graft_sweep_result *result)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    const ranked_point *ranked = rank_points(env, rule, domain);
+    memset(result, 0, sizeof *result);
+    for (uint32_t i = 0; i < domain->count && !result->refuted; i++) {
+        graft_instance instance;
+        const graft_point *point = &domain->points[ranked[i].point];
+        graft_fit fit = graft_instance_build(&instance, rule, point);
+        assert(fit == GRAFT_FIT_OK);
+        (void)fit;
+        switch (
+            graft_sweep_instance(env, sweeper, &instance, samples, i, &result->counterexample)) {
+        case GRAFT_SWEEP_AGREES:
+            result->agreed++;
+            break;
+        case GRAFT_SWEEP_UNDECIDED:
+            result->undecided++;
+            break;
+        case GRAFT_SWEEP_DIFFERS:
+            result->refuted = true;
+            break;
+        }
+    }
+    graft_arena_release(env->scratch, mark);
+}
