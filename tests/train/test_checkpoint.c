@@ -175,11 +175,11 @@ static void test_foreign_files_are_refused(void **state)
         {8,  2,   "the format version is 2 in the file and 1 here"                            },
         {12, 9,   "the number of sections is 9 in the file and 4 here"                        },
         {16, 3,   "the kind of the next section is 3 in the file and 1 here"                  },
-        {20, 250, "ends at byte"                                                              },
+        {21, 250, "ends at byte"                                                              },
         {24, 'F', "holds \"First\" where \"first\" is expected"                               },
         {37, 7,   "the number of parameters is 7 in the file and 2 here"                      },
         {45, 'W', "holds \"Weight\" where \"weight\" is expected"                             },
-        {51, 5,   "the row count is 5 in the file and 4 here: parameter weight: network first"},
+        {51, 5,   "the row count is 5 in the file and 4 here, parameter weight, network first"},
     };
     for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
         uint8_t kept = data[rows[r].at];
