@@ -1,0 +1,405 @@
+/* The term algebra: agreement with the field algebra on every operator that is exact, what is
+ * simplified while terms are built, the laws of unknown functions, and how fast terms grow. */
+#include "verify/term.h"
+
+#include "graph/algebra_field.h"
+#include "tests/support/cases.h"
+#include "tests/support/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const uint64_t prime = GRAFT_FIELD_PRIME;
+
+typedef struct {
+    graft_term_state k;
+    Z3_context z3;
+    graft_rng rng;
+    check_case drawn;
+    Z3_ast term_in[GRAFT_MAX_INPUTS][CHECK_CASE_ELEMENTS];
+    Z3_ast term_out[GRAFT_MAX_OUTPUTS][CHECK_CASE_ELEMENTS];
+    graft_field field_in[GRAFT_MAX_INPUTS][CHECK_CASE_ELEMENTS];
+    graft_field field_out[GRAFT_MAX_OUTPUTS][CHECK_CASE_ELEMENTS];
+} workspace;
+
+static int open_workspace(void **state)
+{
+    workspace *w = calloc(1, sizeof *w);
+    if (w == NULL) {
+        return -1;
+    }
+    Z3_config config = Z3_mk_config();
+    w->z3 = Z3_mk_context(config);
+    Z3_del_config(config);
+    graft_term_open(&w->k, w->z3);
+    graft_rng_seed(&w->rng, 31);
+    *state = w;
+    return 0;
+}
+
+static int close_workspace(void **state)
+{
+    workspace *w = *state;
+    graft_term_close(&w->k);
+    Z3_del_context(w->z3);
+    free(w);
+    return 0;
+}
+
+static void run_terms(workspace *w)
+{
+    const Z3_ast *in[GRAFT_MAX_INPUTS];
+    Z3_ast *out[GRAFT_MAX_OUTPUTS];
+    for (uint32_t i = 0; i < GRAFT_MAX_INPUTS; i++) {
+        in[i] = w->term_in[i];
+    }
+    for (uint32_t i = 0; i < GRAFT_MAX_OUTPUTS; i++) {
+        out[i] = w->term_out[i];
+    }
+    graft_call call = check_case_call(&w->drawn);
+    graft_term_run(&w->k, w->drawn.op, &call, in, out);
+}
+
+static void run_field(workspace *w)
+{
+    const graft_field *in[GRAFT_MAX_INPUTS];
+    graft_field *out[GRAFT_MAX_OUTPUTS];
+    for (uint32_t i = 0; i < GRAFT_MAX_INPUTS; i++) {
+        in[i] = w->field_in[i];
+    }
+    for (uint32_t i = 0; i < GRAFT_MAX_OUTPUTS; i++) {
+        out[i] = w->field_out[i];
+    }
+    graft_field_state k = {0};
+    graft_call call = check_case_call(&w->drawn);
+    graft_field_run(&k, w->drawn.op, &call, in, out);
+    assert_int_equal(k.ambiguous_count, 0);
+    assert_int_equal(k.invalid_count, 0);
+}
+
+/* --------------------------------------------------------------- agreement */
+
+/* The residue of a decimal number of any length. */
+static uint64_t residue_of_digits(const char *digits, size_t count)
+{
+    uint64_t residue = 0;
+    for (size_t i = 0; i < count; i++) {
+        unsigned __int128 shifted = (unsigned __int128)residue * 10U;
+        uint64_t digit = (uint64_t)(digits[i] - '0');
+        residue = ((uint64_t)(shifted % prime) + digit) % prime;
+    }
+    return residue;
+}
+
+/* Whether a numeral's value has this residue: numerator = residue denominator, modulo the prime. */
+static bool has_residue(const workspace *w, Z3_ast numeral, uint64_t residue)
+{
+    if (!Z3_is_numeral_ast(w->z3, numeral)) {
+        return false;
+    }
+    const char *text = Z3_get_numeral_string(w->z3, numeral);
+    bool negative = text[0] == '-';
+    const char *digits = text + (negative ? 1 : 0);
+    size_t count = strcspn(digits, "/");
+    uint64_t numerator = residue_of_digits(digits, count);
+    uint64_t denominator = 1;
+    if (digits[count] == '/') {
+        denominator = residue_of_digits(digits + count + 1, strlen(digits + count + 1));
+    }
+    uint64_t product = (uint64_t)((unsigned __int128)residue * denominator % prime);
+    return (negative && numerator != 0 ? prime - numerator : numerator) == product;
+}
+
+/* Symbols for terms; rationals n/d for the field, and as numerals in `values`. */
+static uint32_t draw_inputs(workspace *w, Z3_ast *symbols, Z3_ast *values)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < graft_op(w->drawn.op)->input_count; i++) {
+        for (size_t j = 0; j < graft_count(&w->drawn.in[i]); j++) {
+            int64_t numerator = 1 + (int64_t)graft_rng_below(&w->rng, 50);
+            int64_t denominator = 1 + (int64_t)graft_rng_below(&w->rng, 12);
+            numerator = graft_rng_below(&w->rng, 2) == 0 ? -numerator : numerator;
+            w->field_in[i][j] = graft_field_rational(numerator, denominator);
+            w->term_in[i][j] = graft_term_symbol(&w->k, i, j);
+            symbols[count] = w->term_in[i][j];
+            values[count++] = graft_term_rational(&w->k, numerator, denominator);
+        }
+    }
+    return count;
+}
+
+static bool calls_function(const check_case *drawn)
+{
+    const graft_op_info *info = graft_op(drawn->op);
+    bool calls = (info->flags & GRAFT_FLAG_UNKNOWN_FN) != 0;
+    for (uint32_t i = 0; i < info->attr_count; i++) {
+        calls = calls || (graft_op_attr(drawn->op, i)->kind == GRAFT_ATTR_ACTIVATION &&
+                          drawn->attrs[i] >= GRAFT_ACT_SIGMOID);
+    }
+    return calls;
+}
+
+static void check_elements(workspace *w, uint32_t count, const Z3_ast *symbols,
+                           const Z3_ast *values)
+{
+    for (uint32_t i = 0; i < graft_op(w->drawn.op)->output_count; i++) {
+        for (size_t j = 0; j < graft_count(&w->drawn.out[i]); j++) {
+            Z3_ast term = Z3_substitute(w->z3, w->term_out[i][j], count, symbols, values);
+            Z3_ast value = Z3_simplify(w->z3, term);
+            if (!has_residue(w, value, w->field_out[i][j].residue)) {
+                check_case_print(&w->drawn);
+                fail_msg("output %u, element %zu: term %s, field %.17g", i, j,
+                         Z3_ast_to_string(w->z3, value), w->field_out[i][j].shadow);
+            }
+        }
+    }
+}
+
+/* Terms over symbols, evaluated exactly at rationals, have the residues that the field computes. */
+static void test_terms_and_field_agree(void **state)
+{
+    workspace *w = *state;
+    static Z3_ast symbols[GRAFT_MAX_INPUTS * CHECK_CASE_ELEMENTS];
+    static Z3_ast values[GRAFT_MAX_INPUTS * CHECK_CASE_ELEMENTS];
+    for (uint32_t op = 1; op < GRAFT_OP_COUNT; op++) {
+        for (uint32_t i = 0; i < 12; i++) {
+            check_case_draw(&w->rng, op, &w->drawn);
+            if (calls_function(&w->drawn)) {
+                continue;
+            }
+            uint32_t count = draw_inputs(w, symbols, values);
+            run_terms(w);
+            run_field(w);
+            check_elements(w, count, symbols, values);
+        }
+    }
+}
+
+/* Numerals in give numerals out, without substitution. */
+static void test_numerals_are_computed(void **state)
+{
+    workspace *w = *state;
+    static Z3_ast symbols[GRAFT_MAX_INPUTS * CHECK_CASE_ELEMENTS];
+    static Z3_ast values[GRAFT_MAX_INPUTS * CHECK_CASE_ELEMENTS];
+    for (uint32_t op = 1; op < GRAFT_OP_COUNT; op++) {
+        check_case_draw(&w->rng, op, &w->drawn);
+        if (calls_function(&w->drawn)) {
+            continue;
+        }
+        (void)draw_inputs(w, symbols, values);
+        uint32_t next = 0;
+        for (uint32_t i = 0; i < graft_op(op)->input_count; i++) {
+            for (size_t j = 0; j < graft_count(&w->drawn.in[i]); j++) {
+                w->term_in[i][j] = values[next++];
+            }
+        }
+        run_terms(w);
+        run_field(w);
+        check_elements(w, 0, symbols, values);
+    }
+}
+
+/* ------------------------------------------------------------ construction */
+
+static Z3_ast apply(workspace *w, uint32_t op, Z3_ast a, Z3_ast b)
+{
+    const int32_t attrs[GRAFT_MAX_ATTRS] = {0};
+    const graft_shape scalar[2] = {{.dtype = GRAFT_DTYPE_F32}, {.dtype = GRAFT_DTYPE_F32}};
+    const Z3_ast *const in[] = {&a, &b};
+    Z3_ast result = NULL;
+    Z3_ast *const out[] = {&result};
+    const graft_call call = {attrs, scalar, scalar};
+    graft_term_run(&w->k, op, &call, in, out);
+    return result;
+}
+
+static void test_constants_leave_no_trace(void **state)
+{
+    workspace *w = *state;
+    Z3_ast x = graft_term_symbol(&w->k, 0, 0);
+    Z3_ast zero = w->k.zero;
+    Z3_ast one = w->k.one;
+    assert_ptr_equal(apply(w, GRAFT_OP_add, x, zero), x);
+    assert_ptr_equal(apply(w, GRAFT_OP_add, zero, x), x);
+    assert_ptr_equal(apply(w, GRAFT_OP_sub, x, zero), x);
+    assert_ptr_equal(apply(w, GRAFT_OP_sub, x, x), zero);
+    assert_ptr_equal(apply(w, GRAFT_OP_mul, x, zero), zero);
+    assert_ptr_equal(apply(w, GRAFT_OP_mul, zero, x), zero);
+    assert_ptr_equal(apply(w, GRAFT_OP_mul, x, one), x);
+    assert_ptr_equal(apply(w, GRAFT_OP_mul, one, x), x);
+    assert_ptr_equal(apply(w, GRAFT_OP_div, x, one), x);
+    assert_ptr_equal(apply(w, GRAFT_OP_max, x, x), x);
+    assert_ptr_equal(apply(w, GRAFT_OP_exp, zero, x), one);
+    assert_ptr_equal(apply(w, GRAFT_OP_tanh, zero, x), zero);
+    assert_ptr_equal(apply(w, GRAFT_OP_sqrt, one, x), one);
+    assert_int_equal(Z3_ast_vector_size(w->z3, w->k.laws), 0);
+    assert_int_equal(Z3_ast_vector_size(w->z3, w->k.domain), 0);
+    assert_ptr_equal(graft_term_symbol(&w->k, 0, 0), x);
+    assert_ptr_not_equal(graft_term_symbol(&w->k, 1, 0), x);
+}
+
+/* Number of nodes of kind `kind` in the tree of a term. */
+static uint32_t count_kind(const workspace *w, Z3_ast term, Z3_decl_kind kind)
+{
+    if (Z3_get_ast_kind(w->z3, term) != Z3_APP_AST) {
+        return 0;
+    }
+    Z3_app app = Z3_to_app(w->z3, term);
+    uint32_t count = Z3_get_decl_kind(w->z3, Z3_get_app_decl(w->z3, app)) == kind;
+    for (uint32_t i = 0; i < Z3_get_app_num_args(w->z3, app); i++) {
+        count += count_kind(w, Z3_get_app_arg(w->z3, app, i), kind);
+    }
+    return count;
+}
+
+/* A 3x3 convolution of a 3x4 image padded by 1: 4 products in a corner, 6 at an edge, 9 inside, and
+ * one sum fewer. */
+static void test_padding_makes_no_products(void **state)
+{
+    workspace *w = *state;
+    const check_case conv = {
+        .op = GRAFT_OP_conv,
+        .attrs = {1,  1, 1, 1, 1, 1, 1, 1, 1},
+        .in = {{{1, 1, 3, 4}, 4, GRAFT_DTYPE_F32}, {{1, 1, 3, 3}, 4, GRAFT_DTYPE_F32}}
+    };
+    w->drawn = conv;
+    assert_int_equal(graft_infer_shapes(conv.op, conv.attrs, conv.in, w->drawn.out), GRAFT_OK);
+    static Z3_ast symbols[32];
+    static Z3_ast values[32];
+    (void)draw_inputs(w, symbols, values);
+    run_terms(w);
+    const uint32_t want[12] = {4, 6, 6, 4, 6, 9, 9, 6, 4, 6, 6, 4};
+    for (uint32_t i = 0; i < 12; i++) {
+        assert_int_equal(count_kind(w, w->term_out[0][i], Z3_OP_MUL), want[i]);
+        assert_int_equal(count_kind(w, w->term_out[0][i], Z3_OP_ADD), want[i] - 1);
+        assert_int_equal(count_kind(w, w->term_out[0][i], Z3_OP_ANUM), 0);
+    }
+}
+
+static void test_floats_are_exact(void **state)
+{
+    workspace *w = *state;
+    const struct {
+        float value;
+        const char *text;
+    } rows[] = {
+        {0.5F,    "1/2"                                    },
+        {-0.0F,   "0"                                      },
+        {0.1F,    "13421773/134217728"                     },
+        {-2.5F,   "-5/2"                                   },
+        {3.0e38F, "300000000549775575777803994281145270272"}
+    };
+    for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        w->drawn = (check_case){.op = GRAFT_OP_fill, .out = {{.dtype = GRAFT_DTYPE_F32}}};
+        w->drawn.attrs[GRAFT_ATTR_fill_value] = check_bits(rows[i].value);
+        run_terms(w);
+        assert_string_equal(Z3_get_numeral_string(w->z3, w->term_out[0][0]), rows[i].text);
+    }
+}
+
+/* -------------------------------------------------------------------- laws */
+
+/* Whether `claim` follows from laws and domain: Z3_L_TRUE when its negation is unsatisfiable.
+ * Resource units instead of seconds, so that the answer does not depend on the machine. */
+static Z3_lbool follows(workspace *w, Z3_ast claim)
+{
+    Z3_solver solver = Z3_mk_solver(w->z3);
+    Z3_solver_inc_ref(w->z3, solver);
+    Z3_params params = Z3_mk_params(w->z3);
+    Z3_params_inc_ref(w->z3, params);
+    Z3_params_set_uint(w->z3, params, Z3_mk_string_symbol(w->z3, "rlimit"), 5000000);
+    Z3_solver_set_params(w->z3, solver, params);
+    for (uint32_t i = 0; i < Z3_ast_vector_size(w->z3, w->k.laws); i++) {
+        Z3_solver_assert(w->z3, solver, Z3_ast_vector_get(w->z3, w->k.laws, i));
+    }
+    for (uint32_t i = 0; i < Z3_ast_vector_size(w->z3, w->k.domain); i++) {
+        Z3_solver_assert(w->z3, solver, Z3_ast_vector_get(w->z3, w->k.domain, i));
+    }
+    Z3_solver_assert(w->z3, solver, Z3_mk_not(w->z3, claim));
+    Z3_lbool answer = Z3_solver_check(w->z3, solver);
+    Z3_params_dec_ref(w->z3, params);
+    Z3_solver_dec_ref(w->z3, solver);
+    return answer == Z3_L_FALSE ? Z3_L_TRUE : answer == Z3_L_TRUE ? Z3_L_FALSE : Z3_L_UNDEF;
+}
+
+static Z3_ast equal(workspace *w, Z3_ast a, Z3_ast b) { return Z3_mk_eq(w->z3, a, b); }
+
+static void test_consequences_of_laws(void **state)
+{
+    workspace *w = *state;
+    Z3_ast x = graft_term_symbol(&w->k, 0, 0);
+    Z3_ast y = graft_term_symbol(&w->k, 0, 1);
+    Z3_ast sum = apply(w, GRAFT_OP_add, x, y);
+    Z3_ast minus = apply(w, GRAFT_OP_sub, w->k.zero, x);
+    Z3_ast exp_x = apply(w, GRAFT_OP_exp, x, x);
+    Z3_ast exp_y = apply(w, GRAFT_OP_exp, y, y);
+    assert_int_equal(
+        follows(w, equal(w, apply(w, GRAFT_OP_exp, sum, x), apply(w, GRAFT_OP_mul, exp_x, exp_y))),
+        Z3_L_TRUE);
+    graft_term_forget(&w->k);
+    assert_int_equal(
+        follows(w, equal(w, apply(w, GRAFT_OP_erf, minus, x),
+                         apply(w, GRAFT_OP_sub, w->k.zero, apply(w, GRAFT_OP_erf, x, x)))),
+        Z3_L_TRUE);
+    graft_term_forget(&w->k);
+    Z3_ast total = apply(w, GRAFT_OP_add, apply(w, GRAFT_OP_sigmoid, x, x),
+                         apply(w, GRAFT_OP_sigmoid, minus, x));
+    assert_int_equal(follows(w, equal(w, total, w->k.one)), Z3_L_TRUE);
+    graft_term_forget(&w->k);
+    Z3_ast root = apply(w, GRAFT_OP_sqrt, x, x);
+    assert_int_equal(follows(w, equal(w, apply(w, GRAFT_OP_mul, root, root), x)), Z3_L_TRUE);
+    assert_int_equal(follows(w, Z3_mk_ge(w->z3, x, w->k.zero)), Z3_L_TRUE);
+}
+
+/* The laws have a model, and do not make equal what is not. */
+static void test_laws_prove_nothing_false(void **state)
+{
+    workspace *w = *state;
+    Z3_ast x = graft_term_symbol(&w->k, 0, 0);
+    Z3_ast y = graft_term_symbol(&w->k, 0, 1);
+    for (uint32_t op = GRAFT_OP_exp; op <= GRAFT_OP_erf; op++) {
+        graft_term_forget(&w->k);
+        assert_int_not_equal(follows(w, equal(w, apply(w, op, x, x), apply(w, op, y, y))),
+                             Z3_L_TRUE);
+        assert_int_not_equal(follows(w, equal(w, apply(w, op, x, x), x)), Z3_L_TRUE);
+    }
+    graft_term_forget(&w->k);
+    Z3_ast quotient = apply(w, GRAFT_OP_div, x, y);
+    assert_int_equal(Z3_ast_vector_size(w->z3, w->k.domain), 1);
+    assert_int_equal(follows(w, equal(w, apply(w, GRAFT_OP_mul, quotient, y), x)), Z3_L_TRUE);
+    assert_int_equal(follows(w, equal(w, quotient, x)), Z3_L_FALSE);
+}
+
+/* A softmax is a quotient of exponentials that sum to 1, and each fact is noted once. */
+static void test_softmax(void **state)
+{
+    workspace *w = *state;
+    w->drawn = (check_case){.op = GRAFT_OP_softmax, .in = {{{3}, 1, GRAFT_DTYPE_F32}}};
+    w->drawn.out[0] = w->drawn.in[0];
+    static Z3_ast symbols[4];
+    static Z3_ast values[4];
+    (void)draw_inputs(w, symbols, values);
+    run_terms(w);
+    uint32_t laws = Z3_ast_vector_size(w->z3, w->k.laws);
+    assert_int_equal(Z3_ast_vector_size(w->z3, w->k.domain), 1);
+    run_terms(w);
+    assert_int_equal(Z3_ast_vector_size(w->z3, w->k.laws), laws);
+    assert_int_equal(Z3_ast_vector_size(w->z3, w->k.domain), 1);
+    Z3_ast total = apply(w, GRAFT_OP_add, w->term_out[0][0],
+                         apply(w, GRAFT_OP_add, w->term_out[0][1], w->term_out[0][2]));
+    assert_int_equal(follows(w, equal(w, total, w->k.one)), Z3_L_TRUE);
+}
+
+#define TERM_TEST(function)                                                                        \
+    cmocka_unit_test_setup_teardown(function, open_workspace, close_workspace)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TERM_TEST(test_terms_and_field_agree),    TERM_TEST(test_numerals_are_computed),
+        TERM_TEST(test_constants_leave_no_trace), TERM_TEST(test_padding_makes_no_products),
+        TERM_TEST(test_floats_are_exact),         TERM_TEST(test_consequences_of_laws),
+        TERM_TEST(test_laws_prove_nothing_false), TERM_TEST(test_softmax),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
