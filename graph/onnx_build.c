@@ -63,6 +63,33 @@ static graft_status new_graph(graft_onnx_reader *reader, graft_arena *arena,
 
 /* --------------------------------------------------------------------------------- values */
 
+/* Known numbers that something reads as a tensor become a weight. */
+static graft_status add_ints_weight(graft_onnx_reader *reader, graft_onnx_entry *entry)
+{
+    graft_status status = GRAFT_OK;
+    const graft_onnx_ints *ints = entry->ints;
+    graft_model_weight weight = {.name = NULL};
+    int64_t size = ints->count;
+    const void *data = ints->items;
+    size_t bytes = ints->count * sizeof(int64_t);
+    if (ints->dtype == GRAFT_DTYPE_I32) {
+        int32_t *narrow = GRAFT_NEW(reader->arena, int32_t, ints->count);
+        for (uint32_t i = 0; i < ints->count; i++) {
+            narrow[i] = (int32_t)ints->items[i];
+        }
+        data = narrow;
+        bytes = ints->count * sizeof(int32_t);
+    }
+    GRAFT_CHECK(graft_onnx_weight_of_tensor(
+        reader,
+        graft_onnx_make_tensor(reader->arena, entry->name, ints->dtype, &size, ints->rank, data,
+                               bytes),
+        "tensor", &weight));
+    entry->weight = graft_onnx_add_weight(reader, &weight);
+done:
+    return status;
+}
+
 /* The value of an entry; weights and known numbers enter the graph when they are first read. */
 static graft_status value_of_entry(graft_onnx_reader *reader, graft_onnx_entry *entry,
                                    graft_index *value)
@@ -71,21 +98,7 @@ static graft_status value_of_entry(graft_onnx_reader *reader, graft_onnx_entry *
     graft_graph *graph = &reader->model->graph;
     if (entry->value == GRAFT_NONE) {
         if (entry->weight == GRAFT_NONE && entry->ints != NULL) {
-            graft_shape shape = graft_onnx_shape_of_entry(reader, entry);
-            graft_model_weight weight = {.name = entry->name, .shape = shape};
-            weight.shape.dtype = GRAFT_DTYPE_I64;
-            weight.data = entry->ints->items;
-            weight.data_bytes = entry->ints->count * sizeof(int64_t);
-            if (entry->ints->dtype == GRAFT_DTYPE_I32) {
-                int32_t *narrow = GRAFT_NEW(reader->arena, int32_t, entry->ints->count);
-                for (uint32_t i = 0; i < entry->ints->count; i++) {
-                    narrow[i] = (int32_t)entry->ints->items[i];
-                }
-                weight.shape.dtype = GRAFT_DTYPE_I32;
-                weight.data = narrow;
-                weight.data_bytes = entry->ints->count * sizeof(int32_t);
-            }
-            entry->weight = graft_onnx_add_weight(reader, &weight);
+            GRAFT_CHECK(add_ints_weight(reader, entry));
         }
         if (entry->weight == GRAFT_NONE) {
             return GRAFT_FAIL(reader->env, GRAFT_INTERNAL, "%s: '%s' is read before it is made",

@@ -514,12 +514,9 @@ static Onnx__TensorProto *tensor_of_weight(graft_onnx_writer *writer,
     if (weight->tensor != NULL) {
         return rename_tensor(writer, weight->tensor, name);
     }
-    int64_t dims[GRAFT_MAX_RANK];
-    for (uint32_t i = 0; i < weight->shape.rank; i++) {
-        dims[i] = weight->shape.dims[i];
-    }
-    return graft_onnx_make_tensor(writer->arena, name, weight->shape.dtype, dims,
-                                  weight->shape.rank, weight->data, weight->data_bytes);
+    int64_t size = weight->shape.dims[0]; /* Planners make lists only. */
+    return graft_onnx_make_tensor(writer->arena, name, weight->shape.dtype, &size, 1, weight->data,
+                                  weight->data_bytes);
 }
 
 /* Sparse weights keep their list; one that lost its name to an output is renamed inside. */
