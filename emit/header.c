@@ -73,25 +73,26 @@ static void print_int8(header_printer *printer, const char *table, const int8_t 
     printer->sizes.network += count;
 }
 
-static void print_bias(header_printer *printer, const char *table, const graft_dense *dense)
+static void print_int32(header_printer *printer, const char *table, const int32_t *x, size_t count)
 {
-    open_table(printer, "int32_t", table, dense->outputs);
-    for (size_t i = 0; i < dense->outputs; i++) {
-        append_number(printer, i, dense->bias[i]);
+    open_table(printer, "int32_t", table, count);
+    for (size_t i = 0; i < count; i++) {
+        append_number(printer, i, x[i]);
     }
     close_table(printer);
-    printer->sizes.network += dense->outputs * sizeof *dense->bias;
+    printer->sizes.network += count * sizeof *x;
 }
 
-static void print_scales(header_printer *printer, const char *table, const graft_dense *dense)
+static void print_scales(header_printer *printer, const char *table, const graft_scale *x,
+                         size_t count)
 {
-    open_table(printer, "graft_scale", table, dense->outputs);
-    for (size_t i = 0; i < dense->outputs; i++) {
+    open_table(printer, "graft_scale", table, count);
+    for (size_t i = 0; i < count; i++) {
         graft_buffer_printf(printer->text, "%s{%u, %u},", i % 8 == 0 ? "\n    " : " ",
-                            dense->scales[i].multiplier, dense->scales[i].shift);
+                            x[i].multiplier, x[i].shift);
     }
     close_table(printer);
-    printer->sizes.network += dense->outputs * sizeof *dense->scales;
+    printer->sizes.network += count * sizeof *x;
 }
 
 /* ------------------------------------------------------------------- layers */
@@ -105,8 +106,10 @@ static void print_layer(header_printer *printer, const char *layer, const graft_
                         dense->outputs);
     print_int8(printer, graft_arena_printf(scratch, "%s_weights", layer), dense->weights,
                (size_t)dense->inputs * dense->outputs);
-    print_bias(printer, graft_arena_printf(scratch, "%s_bias", layer), dense);
-    print_scales(printer, graft_arena_printf(scratch, "%s_scales", layer), dense);
+    print_int32(printer, graft_arena_printf(scratch, "%s_bias", layer), dense->bias,
+                dense->outputs);
+    print_scales(printer, graft_arena_printf(scratch, "%s_scales", layer), dense->scales,
+                 dense->outputs);
     graft_arena_release(scratch, mark);
 }
 
@@ -153,6 +156,8 @@ static void print_network(header_printer *printer)
         print_rounds(printer);
     }
     print_layer(printer, "global", &policy->global);
+    print_int32(printer, "latent_centres", policy->latent_centres, policy->latent);
+    print_scales(printer, "latent_scales", policy->latent_scales, policy->latent);
     print_layer(printer, "trunk0", &policy->trunk[0]);
     if (policy->trunk_count > 1) {
         print_layer(printer, "trunk1", &policy->trunk[1]);
@@ -271,8 +276,8 @@ static void print_policy(header_printer *printer)
     } else {
         graft_buffer_printf(text, "    NULL,\n");
     }
-    graft_buffer_printf(text, "    {%u, %u},\n", policy->mean.multiplier, policy->mean.shift);
     refer_layer(printer, "global", &policy->global);
+    graft_buffer_printf(text, "    graft_%s_latent_centres, graft_%s_latent_scales,\n", name, name);
     graft_buffer_printf(text, "    {\n");
     refer_layer(printer, "trunk0", &policy->trunk[0]);
     if (policy->trunk_count > 1) {

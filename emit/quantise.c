@@ -5,8 +5,8 @@
 #include <string.h>
 
 static const double feature_unit = 1.0 / GRAFT_FEATURE_SCALE;
-static const double latent_unit = 1.0 / 127.0;
-static const double tanh_unit = 1.0 / 4096.0;
+static const double tanh_input_unit = 1.0 / 65536.0;
+static const double tanh_output_unit = 1.0 / (double)(1 << 26);
 static const double logit_unit = 1.0 / GRAFT_LOGIT_ONE;
 
 /* Consecutive columns of a layer's input that share a unit, and where their weights are. */
@@ -232,21 +232,17 @@ static graft_status quantise_encoder(graft_env *env, graft_arena *arena,
         GRAFT_CHECK(quantise_round(env, arena, network, ranges, r, &rounds[r]));
         h_unit = unit_of(ranges->h[r]);
     }
-    double mean_unit = unit_of(ranges->mean);
     const layer_plan global = {
         .name = "global block",
-        .parts = {part_of(&network->global, 0, hidden, mean_unit),
-                  part_of(&network->global, hidden, hidden, h_unit),
-                  part_of(&network->global, 2 * hidden, network->global_features, feature_unit)},
-        .part_count = 3,
+        .parts = {part_of(&network->global, 0, 2 * hidden, h_unit / 256.0),
+                  part_of(&network->global, 2 * hidden, network->global_features,
+                  feature_unit / 256.0)},
+        .part_count = 2,
         .bias = network->global.bias,
         .outputs = network->latent,
-        .output_unit = tanh_unit,
+        .output_unit = tanh_input_unit,
     };
     GRAFT_CHECK(quantise_layer(env, arena, &global, &policy->global));
-    if (!graft_scale_make(h_unit / 128.0 / mean_unit, &policy->mean)) {
-        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "the policy's nodes cancel in their mean");
-    }
     policy->rounds = rounds;
 done:
     return status;
@@ -262,7 +258,7 @@ static graft_status quantise_trunk(graft_env *env, graft_arena *arena,
     const double count_unit = log(256.0) / 127.0;
     const layer_plan first = {
         .name = "trunk",
-        .parts = {part_of(&network->trunk[0], 0, network->latent, latent_unit),
+        .parts = {part_of(&network->trunk[0], 0, network->latent, unit_of(ranges->latent)),
                   part_of(&network->trunk[0], network->latent, network->count_features,
                   count_unit)},
         .part_count = 2,
@@ -327,13 +323,8 @@ done:
     return status;
 }
 
-graft_status graft_quantise(graft_env *env, graft_arena *arena, const graft_float_policy *network,
-                            const graft_ranges *ranges, graft_policy *policy)
+static void set_sizes(const graft_float_policy *network, graft_policy *policy)
 {
-    graft_status status = GRAFT_OK;
-    if (ranges->state_count == 0) {
-        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "the policy cannot be quantised without states");
-    }
     policy->abi = GRAFT_ABI;
     policy->feature_hash = GRAFT_FEATURE_HASH;
     policy->hidden = (uint16_t)network->hidden;
@@ -345,38 +336,194 @@ graft_status graft_quantise(graft_env *env, graft_arena *arena, const graft_floa
     policy->round_count = (uint16_t)network->round_count;
     policy->trunk_count = (uint16_t)network->trunk_count;
     policy->location_limit = (uint16_t)network->location.outputs;
-    GRAFT_CHECK(quantise_encoder(env, arena, network, ranges, policy));
-    GRAFT_CHECK(quantise_heads(env, arena, network, ranges, policy));
+}
+
+/* -------------------------------------------------------------- the latent */
+
+/* What the engine says about one state; the result is valid until env->scratch is released. */
+static graft_status score_state(graft_env *env, const graft_policy *policy,
+                                const graft_policy_state *state, graft_scores *scores)
+{
+    graft_optimize_options options = graft_optimize_options_default();
+    options.weight_bytes_limit = UINT64_MAX;
+    size_t bytes = graft_optimize_workspace_bytes(policy, &state->graph->limits, 0);
+    void *workspace = graft_arena_alloc(env->scratch, bytes);
+    graft_status status =
+        graft_policy_scores(state->graph, policy, &options, workspace, bytes, scores);
+    if (status != GRAFT_OK) {
+        return GRAFT_FAIL(env, status, "the engine cannot score a graph: %s",
+                          graft_status_name(status));
+    }
+    for (uint32_t r = 0; r < policy->rule_count; r++) {
+        if (scores->counts[r] != state->counts[r]) {
+            return GRAFT_FAIL(env, GRAFT_INTERNAL, "rule %u has %u locations, recorded were %u", r,
+                              scores->counts[r], state->counts[r]);
+        }
+    }
+    return GRAFT_OK;
+}
+
+/* Sums over the states for fitting y = slope x + shift: x integer tanh, y float standardised. */
+typedef struct {
+    double x;
+    double y;
+    double xx;
+    double xy;
+} line_sums;
+
+static graft_status sum_latents(graft_env *env, const graft_float_policy *network,
+                                const graft_states *states, const graft_policy *policy,
+                                line_sums *sums)
+{
+    graft_status status = GRAFT_OK;
+    for (uint32_t s = 0; s < states->count; s++) {
+        const graft_policy_state *state = &states->items[s];
+        graft_mark mark = graft_arena_mark(env->scratch);
+        graft_scores scores;
+        status = score_state(env, policy, state, &scores);
+        if (status == GRAFT_OK) {
+            graft_float_scores real =
+                graft_reference_run(network, env->scratch, &state->arrays, state->counts, NULL);
+            for (uint32_t i = 0; i < network->latent; i++) {
+                double x = (double)scores.tanhs[i] * tanh_output_unit;
+                double y = (double)real.latent[i];
+                sums[i].x += x;
+                sums[i].y += y;
+                sums[i].xx += x * x;
+                sums[i].xy += x * y;
+            }
+        }
+        graft_arena_release(env->scratch, mark);
+        if (status != GRAFT_OK) {
+            return status;
+        }
+    }
+    return GRAFT_OK;
+}
+
+/* The line of one latent entry, as centre and scale. The slope lies between half and twice the
+ * float network's own: with few states, or one that hardly moves, noise must not decide. */
+static bool fit_latent(const line_sums *sums, double count, double float_scale, double unit,
+                       int32_t *centre, graft_scale *scale)
+{
+    double mean_x = sums->x / count;
+    double mean_y = sums->y / count;
+    double spread = sums->xx / count - mean_x * mean_x;
+    double covariance = sums->xy / count - mean_x * mean_y;
+    double slope = spread > 1e-14 ? covariance / spread : float_scale;
+    slope = fmin(fmax(slope, 0.5 * float_scale), 2.0 * float_scale);
+    double at = slope > 0.0 ? mean_x - mean_y / slope : mean_x; /* Where y is 0. */
+    at = fmin(fmax(at, -8.0), 8.0);
+    *centre = round_number(at / tanh_output_unit);
+    return graft_scale_make(slope * tanh_output_unit / unit, scale);
+}
+
+/* Fits every entry; before that the encoder is in place and the tables are zero. */
+static graft_status fit_latents(graft_env *env, const graft_float_policy *network,
+                                const graft_states *states, double unit, const graft_policy *policy,
+                                int32_t *centres, graft_scale *scales)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    line_sums *sums = GRAFT_NEW(env->scratch, line_sums, network->latent);
+    GRAFT_CHECK(sum_latents(env, network, states, policy, sums));
+    for (uint32_t i = 0; i < network->latent; i++) {
+        double scale = network->latent_scale != NULL ? (double)network->latent_scale[i] : 1.0;
+        if (!fit_latent(&sums[i], states->count, scale, unit, &centres[i], &scales[i])) {
+            status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "entry %u of the latent cannot be scaled", i);
+            goto done;
+        }
+    }
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+graft_status graft_quantise(graft_env *env, graft_arena *arena, const graft_float_policy *network,
+                            const graft_states *states, graft_policy *policy)
+{
+    graft_status status = GRAFT_OK;
+    graft_ranges ranges = {0};
+    if (states->count == 0) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "the policy cannot be quantised without states");
+    }
+    for (uint32_t s = 0; s < states->count; s++) {
+        graft_ranges_add(&ranges, network, env->scratch, &states->items[s].arrays,
+                         states->items[s].counts);
+    }
+    int32_t *centres = GRAFT_NEW(arena, int32_t, network->latent);
+    graft_scale *scales = GRAFT_NEW(arena, graft_scale, network->latent);
+    policy->latent_centres = centres;
+    policy->latent_scales = scales;
+    set_sizes(network, policy);
+    GRAFT_CHECK(quantise_encoder(env, arena, network, &ranges, policy));
+    GRAFT_CHECK(quantise_heads(env, arena, network, &ranges, policy));
+    GRAFT_CHECK(fit_latents(env, network, states, unit_of(ranges.latent), policy, centres, scales));
 done:
     return status;
 }
 
 /* --------------------------------------------------------------- agreement */
 
-void graft_agreement_add(graft_agreement *agreement, const graft_float_policy *network,
-                         graft_arena *scratch, const graft_graph_arrays *state,
-                         const graft_scores *scores)
+/* Products over all states and entries of float (z) and integer (q) latents. */
+typedef struct {
+    double zz;
+    double zq;
+    double qq;
+} latent_sums;
+
+static void sum_products(latent_sums *sums, const float *z, const int8_t *q, uint32_t count)
 {
-    graft_mark mark = graft_arena_mark(scratch);
-    graft_float_scores real = graft_reference_run(network, scratch, state, scores->counts, NULL);
-    uint32_t rule = graft_reference_rule(network, real.xfers, scores->counts);
-    double error = 0.0;
-    for (uint32_t i = 0; i < network->latent; i++) {
-        error += fabs((double)real.latent[i] - (double)scores->latent[i] * latent_unit);
+    for (uint32_t i = 0; i < count; i++) {
+        sums->zz += (double)z[i] * (double)z[i];
+        sums->zq += (double)z[i] * q[i];
+        sums->qq += (double)q[i] * q[i];
     }
+}
+
+static void compare_state(graft_agreement *agreement, latent_sums *sums,
+                          const graft_float_policy *network, graft_arena *scratch,
+                          const graft_policy_state *state, const graft_scores *scores)
+{
+    graft_float_scores real =
+        graft_reference_run(network, scratch, &state->arrays, state->counts, NULL);
+    uint32_t rule = graft_reference_rule(network, real.xfers, state->counts);
+    sum_products(sums, real.latent, scores->latent, network->latent);
     agreement->state_count++;
-    agreement->latent_error += error / network->latent;
     agreement->margin_lost =
         fmax(agreement->margin_lost, (double)real.xfers[rule] - (double)real.xfers[scores->rule]);
     if (rule == scores->rule) {
-        agreement->rule_count++;
         uint32_t location = 0;
         if (rule < network->rule_count) {
             const float *logits =
                 graft_reference_locations(network, scratch, real.trunk, rule, NULL);
-            location = graft_reference_location(logits, scores->counts[rule]);
+            location = graft_reference_location(logits, state->counts[rule]);
         }
+        agreement->rule_count++;
         agreement->location_count += location == scores->location;
     }
-    graft_arena_release(scratch, mark);
+}
+
+graft_status graft_agreement_measure(graft_env *env, const graft_float_policy *network,
+                                     const graft_policy *policy, const graft_states *states,
+                                     graft_agreement *agreement)
+{
+    latent_sums sums = {0.0, 0.0, 0.0};
+    *agreement = (graft_agreement){.state_count = 0};
+    for (uint32_t s = 0; s < states->count; s++) {
+        graft_mark mark = graft_arena_mark(env->scratch);
+        graft_scores scores;
+        graft_status status = score_state(env, policy, &states->items[s], &scores);
+        if (status == GRAFT_OK) {
+            compare_state(agreement, &sums, network, env->scratch, &states->items[s], &scores);
+        }
+        graft_arena_release(env->scratch, mark);
+        if (status != GRAFT_OK) {
+            return status;
+        }
+    }
+    double left = sums.qq > 0.0 ? sums.zz - sums.zq * sums.zq / sums.qq : sums.zz;
+    double count = (double)states->count * network->latent;
+    agreement->latent_error = count > 0.0 ? sqrt(fmax(left, 0.0) / count) : 0.0;
+    return GRAFT_OK;
 }

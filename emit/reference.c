@@ -162,11 +162,16 @@ graft_float_scores graft_reference_run(const graft_float_policy *policy, graft_a
     ranges = ranges != NULL ? ranges : &unused;
     const float *h = pass_rounds(policy, arena, state, ranges);
     const float *pooled = pool_nodes(policy, arena, state, h);
-    widen(&ranges->mean, pooled, policy->hidden);
-    scores.latent = apply_layer(&policy->global, arena, pooled, 1);
+    scores.tanhs = apply_layer(&policy->global, arena, pooled, 1);
+    scores.latent = GRAFT_NEW(arena, float, policy->latent);
     for (uint32_t i = 0; i < policy->latent; i++) {
-        scores.latent[i] = tanhf(scores.latent[i]);
+        float t = tanhf(scores.tanhs[i]);
+        scores.tanhs[i] = t;
+        scores.latent[i] = policy->latent_mean != NULL
+                               ? (t - policy->latent_mean[i]) * policy->latent_scale[i]
+                               : t;
     }
+    widen(&ranges->latent, scores.latent, policy->latent);
     scores.trunk = run_trunk(policy, arena, scores.latent, counts, ranges);
     scores.xfers = apply_layer(&policy->xfer, arena, scores.trunk, 1);
     ranges->state_count++;

@@ -37,7 +37,9 @@ typedef struct graft_float_policy {
     uint32_t trunk_count;     /* 1 or 2 */
     graft_float_layer input;  /* (GRAFT_FEATURE_COUNT, hidden) */
     graft_float_round rounds[GRAFT_ENCODER_ROUNDS_MOST];
-    graft_float_layer global;         /* (2 hidden + global features, latent) */
+    graft_float_layer global; /* (2 hidden + global features, latent) */
+    const float *latent_mean; /* (latent): z = (tanh - mean) scale; NULL: z = tanh */
+    const float *latent_scale;
     graft_float_layer trunk[2];       /* (latent + count features or width, width) */
     graft_float_layer xfer;           /* (width, rule_count + 1) */
     const float *embeddings;          /* (rule_count, embedding_width) */
@@ -51,14 +53,15 @@ typedef struct graft_ranges {
     float h[GRAFT_ENCODER_ROUNDS_MOST];
     float incoming[GRAFT_ENCODER_ROUNDS_MOST]; /* means of messages */
     float outgoing[GRAFT_ENCODER_ROUNDS_MOST];
-    float mean; /* of h over the nodes */
+    float latent; /* standardised */
     float trunk[2];
     float place; /* the hidden layer of the location head, for every rule with a location */
     uint32_t state_count;
 } graft_ranges;
 
 typedef struct graft_float_scores {
-    float *latent; /* (latent) */
+    float *tanhs;  /* (latent) */
+    float *latent; /* (latent): the same standardised */
     float *trunk;  /* (trunk width) */
     float *xfers;  /* (rule_count + 1) */
 } graft_float_scores;

@@ -64,6 +64,7 @@ static void take_controller(const graft_controller *controller, graft_float_poli
 }
 
 graft_float_policy graft_float_policy_of(const graft_encoder *encoder,
+                                         const graft_standardiser *standardiser,
                                          const graft_controller *controller)
 {
     graft_float_policy policy = {0};
@@ -72,6 +73,8 @@ graft_float_policy graft_float_policy_of(const graft_encoder *encoder,
     assert(encoder->size.latent == controller->size.latent);
     take_encoder(encoder, &policy);
     take_controller(controller, &policy);
+    policy.latent_mean = standardiser != NULL ? standardiser->mean : NULL;
+    policy.latent_scale = standardiser != NULL ? standardiser->scale : NULL;
     assert(policy.global_features == 0 || policy.global_features == policy.rule_count);
     return policy;
 }

@@ -128,10 +128,12 @@ typedef struct graft_policy {
     uint16_t trunk_count; /* 1 or 2 */
     graft_dense input;    /* (hidden, GRAFT_FEATURE_COUNT), relu */
     const graft_policy_round *rounds;
-    graft_scale mean;     /* From 1/128 of h's unit to that of the mean in `global`'s input. */
-    graft_dense global;   /* (latent, 2 hidden + global features), then tanh; [mean h, max h, u] */
-    graft_dense trunk[2]; /* (trunk_width, latent + count features or trunk_width), relu */
-    graft_dense xfer;     /* (rule_count + 1, trunk_width), logits */
+    graft_dense global; /* (latent, 2 hidden + global features): [mean h, max h, u] in units
+                           of 1/256, then tanh */
+    const int32_t *latent_centres;    /* (latent), in units of 2^-26: taken off the tanh... */
+    const graft_scale *latent_scales; /* (latent): ...which then gets the unit of the trunk */
+    graft_dense trunk[2];       /* (trunk_width, latent + count features or trunk_width), relu */
+    graft_dense xfer;           /* (rule_count + 1, trunk_width), logits */
     const int8_t *embeddings;   /* (rule_count, embedding_width) */
     graft_dense location_trunk; /* (trunk_width, trunk_width + embedding_width), relu */
     graft_dense location;       /* (location_limit, trunk_width), logits */
@@ -200,7 +202,8 @@ typedef struct graft_report {
 /* What the policy thinks of a graph; arrays lie in the workspace until its next use. */
 typedef struct graft_scores {
     const uint16_t *counts;         /* (rule_count): locations of each rule */
-    const int8_t *latent;           /* (latent), in units of 1/127 */
+    const int32_t *tanhs;           /* (latent), in units of 2^-26 */
+    const int8_t *latent;           /* (latent), standardised, in the unit of the trunk's input */
     const int32_t *xfer_logits;     /* (rule_count + 1), the last one NO-OP; not masked */
     const int32_t *location_logits; /* (location_limit), of the chosen rule; NULL for NO-OP */
     uint16_t rule;                  /* The choice; rule_count: NO-OP. */

@@ -1,9 +1,11 @@
 /* network.h - the policy's network in integers.
  *
  * Activations and weights are int8, sums int32, and every sum is brought to the next layer's unit
- * by its row's scale. Bounds: a row has at most 4096 inputs and a bias of at most 2^30, so that
- * |sum| <= 4096 * 127 * 127 + 2^30 < 2^31; a product with a multiplier is below 2^47. Nothing
- * negative is shifted and nothing is divided in 64 bits. */
+ * by its row's scale. A row has at most 4096 inputs and a bias of at most 2^30, so |sum| <= 4096 *
+ * 127 * 127 + 2^30 < 2^31. A mean over many nodes hardly moves when one of them is rewritten: the
+ * global block reads means in 16 bits, its sums are below 4096 * 127 * 32512 + 2^30 < 2^35. A
+ * product with a multiplier is below 2^51. Nothing negative is shifted and nothing is divided in 64
+ * bits. */
 #ifndef GRAFT_ENGINE_NETWORK_H
 #define GRAFT_ENGINE_NETWORK_H
 
@@ -18,6 +20,8 @@ typedef struct graft_network_memory {
     int32_t *far_sums;        /* (rows, hidden): what a node adds to the messages it sends */
     uint32_t *message_sum;    /* (hidden) */
     int8_t *vector;           /* (widest layer input) */
+    int16_t *pooled;          /* (inputs of the global block) */
+    int32_t *tanhs;           /* (latent) */
     int8_t *latent;           /* (latent) */
     int8_t *place;            /* (trunk width): the hidden layer of the location head */
     int8_t *trunk;            /* (trunk width) */
@@ -37,9 +41,9 @@ typedef struct graft_network_input {
 /* ---------------------------------------------------------------- numbers */
 
 /* x multiplier / 2^shift to nearest, halves away from zero, clamped to [-limit, limit]. */
-static int32_t apply_scale(graft_scale scale, int32_t x, int32_t limit)
+static int32_t apply_scale(graft_scale scale, int64_t x, int32_t limit)
 {
-    int64_t product = (int64_t)x * scale.multiplier;
+    int64_t product = x * scale.multiplier;
     uint64_t size = product < 0 ? (uint64_t)-product : (uint64_t)product;
     uint32_t shift = scale.shift & 63u;
     size = (size + (UINT64_C(1) << shift >> 1)) >> shift;
@@ -104,28 +108,41 @@ static const int8_t log_count_table[256] = {
 
 int8_t graft_log_count(uint32_t count) { return log_count_table[count < 255 ? count : 255]; }
 
-/* round(32768 tanh(i / 16)) */
-static const uint16_t tanh_table[65] = {
-    0,     2045,  4075,  6073,  8025,  9919,  11743, 13486, 15143, 16706, 18173, 19542, 20813,
-    21986, 23066, 24054, 24956, 25776, 26519, 27191, 27797, 28341, 28830, 29268, 29660, 30010,
-    30322, 30600, 30847, 31067, 31262, 31435, 31589, 31726, 31846, 31953, 32048, 32132, 32206,
-    32271, 32329, 32381, 32426, 32466, 32501, 32532, 32560, 32584, 32606, 32625, 32642, 32657,
-    32670, 32681, 32691, 32700, 32708, 32715, 32721, 32727, 32732, 32736, 32740, 32743, 32746,
+/* round(32768 tanh(i / 32)) */
+static const uint16_t tanh_table[257] = {
+    0,     1024,  2045,  3063,  4075,  5079,  6073,  7056,  8025,  8980,  9919,  10840, 11743,
+    12625, 13486, 14326, 15143, 15936, 16706, 17452, 18173, 18870, 19542, 20189, 20813, 21411,
+    21986, 22538, 23066, 23571, 24054, 24516, 24956, 25376, 25776, 26157, 26519, 26864, 27191,
+    27502, 27797, 28076, 28341, 28592, 28830, 29055, 29268, 29470, 29660, 29840, 30010, 30170,
+    30322, 30465, 30600, 30727, 30847, 30960, 31067, 31167, 31262, 31351, 31435, 31515, 31589,
+    31659, 31726, 31788, 31846, 31901, 31953, 32002, 32048, 32091, 32132, 32170, 32206, 32240,
+    32271, 32301, 32329, 32356, 32381, 32404, 32426, 32447, 32466, 32484, 32501, 32517, 32532,
+    32547, 32560, 32573, 32584, 32596, 32606, 32616, 32625, 32634, 32642, 32649, 32657, 32663,
+    32670, 32676, 32681, 32686, 32691, 32696, 32700, 32704, 32708, 32712, 32715, 32718, 32721,
+    32724, 32727, 32729, 32732, 32734, 32736, 32738, 32740, 32741, 32743, 32745, 32746, 32747,
+    32749, 32750, 32751, 32752, 32753, 32754, 32755, 32755, 32756, 32757, 32758, 32758, 32759,
+    32759, 32760, 32760, 32761, 32761, 32762, 32762, 32762, 32763, 32763, 32763, 32764, 32764,
+    32764, 32764, 32765, 32765, 32765, 32765, 32765, 32766, 32766, 32766, 32766, 32766, 32766,
+    32766, 32766, 32767, 32767, 32767, 32767, 32767, 32767, 32767, 32767, 32767, 32767, 32767,
+    32767, 32767, 32767, 32767, 32767, 32767, 32767, 32768, 32768, 32768, 32768, 32768, 32768,
+    32768, 32768, 32768, 32768, 32768, 32768, 32768, 32768, 32768, 32768, 32768, 32768, 32768,
+    32768, 32768, 32768, 32768, 32768, 32768, 32768, 32768, 32768, 32768, 32768, 32768, 32768,
+    32768, 32768, 32768, 32768, 32768, 32768, 32768, 32768, 32768, 32768, 32768, 32768, 32768,
+    32768, 32768, 32768, 32768, 32768, 32768, 32768, 32768, 32768, 32768, 32768, 32768, 32768,
+    32768, 32768, 32768, 32768, 32768, 32768, 32768, 32768, 32768, 32768,
 };
 
-/* x in units of 1/4096, |x| <= 32767; the result in units of 1/127: the table, joined by straight
- * lines; 1 from 4 on. */
-static int8_t tanh_number(int32_t x)
+#define TANH_LIMIT ((INT32_C(8) << 16) - 1)
+
+/* tanh of x in units of 2^-16, |x| <= TANH_LIMIT; the result in units of 2^-26: the table, joined
+ * by straight lines. */
+static int32_t tanh_number(int32_t x)
 {
     uint32_t size = (uint32_t)(x < 0 ? -x : x);
-    uint32_t index = size >> 8;
-    int32_t result = 127;
-    if (index < 64) {
-        uint32_t step = (uint32_t)(tanh_table[index + 1] - tanh_table[index]);
-        uint32_t value = (uint32_t)tanh_table[index] * 256u + step * (size & 255u); /* < 2^23 */
-        result = (int32_t)((value * 127u + (UINT32_C(1) << 22)) >> 23);
-    }
-    return (int8_t)(x < 0 ? -result : result);
+    uint32_t index = size >> 11;
+    uint32_t step = (uint32_t)(tanh_table[index + 1] - tanh_table[index]);
+    int32_t value = (int32_t)((uint32_t)tanh_table[index] * 2048u + step * (size & 2047u));
+    return x < 0 ? -value : value;
 }
 
 /* ------------------------------------------------------------ graph network */
@@ -267,24 +284,43 @@ static void update_nodes(const graft_network_input *in, const graft_policy_round
     }
 }
 
-/* [mean h, max h] into `vector`. The mean goes through units of 1/128 of h's. */
-static void pool_nodes(const graft_network_input *in)
+/* [mean h, max h, globals] into `pooled`, in units of 1/256. */
+static void pool_nodes(const graft_network_input *in, const uint16_t *counts)
 {
     const graft_policy *policy = in->policy;
     graft_network_memory *memory = in->memory;
     uint32_t hidden = policy->hidden;
     uint32_t count = memory->row_count;
     for (uint32_t j = 0; j < hidden; j++) {
-        uint32_t sum = 0; /* At most 65535 * 127, times 128 below 2^31. */
+        uint32_t sum = 0; /* At most 65535 * 127, times 256 below 2^31. */
         int8_t most = 0;
         for (uint32_t row = 0; row < count; row++) {
             int8_t h = memory->h[(size_t)row * hidden + j]; /* Not negative. */
             sum += (uint8_t)h;
             most = h > most ? h : most;
         }
-        uint32_t mean = count > 0 ? (sum * 128u + count / 2) / count : 0;
-        memory->vector[j] = (int8_t)apply_scale(policy->mean, (int32_t)mean, 127);
-        memory->vector[hidden + j] = most;
+        memory->pooled[j] = (int16_t)(count > 0 ? (sum * 256u + count / 2) / count : 0);
+        memory->pooled[hidden + j] = (int16_t)(most * 256);
+    }
+    graft_global_features(counts, policy->global_features, memory->vector);
+    for (uint32_t i = 0; i < policy->global_features; i++) {
+        memory->pooled[2 * hidden + i] = (int16_t)(memory->vector[i] * 256);
+    }
+}
+
+/* The global block: tanh, then standardised. */
+static void run_global(const graft_policy *policy, graft_network_memory *memory)
+{
+    const graft_dense *global = &policy->global;
+    for (uint32_t i = 0; i < policy->latent; i++) {
+        const int8_t *row = dense_row(global, i);
+        int64_t sum = global->bias[i];
+        for (uint32_t k = 0; k < global->inputs; k++) {
+            sum += (int32_t)row[k] * memory->pooled[k];
+        }
+        memory->tanhs[i] = tanh_number(apply_scale(global->scales[i], sum, TANH_LIMIT));
+        memory->latent[i] = (int8_t)apply_scale(
+            policy->latent_scales[i], (int64_t)memory->tanhs[i] - policy->latent_centres[i], 127);
     }
 }
 
@@ -313,12 +349,8 @@ static void run_network(const graft_network_input *in, const uint16_t *counts)
         mean_messages(in, &policy->rounds[r].outgoing, false);
         update_nodes(in, &policy->rounds[r]);
     }
-    pool_nodes(in);
-    graft_global_features(counts, policy->global_features,
-                          memory->vector + (size_t)2 * policy->hidden);
-    for (uint32_t i = 0; i < policy->latent; i++) {
-        memory->latent[i] = tanh_number(dense_output(&policy->global, i, memory->vector, 32767));
-    }
+    pool_nodes(in, counts);
+    run_global(policy, memory);
     run_trunk(policy, memory, counts);
     dense_logits(&policy->xfer, memory->trunk, memory->xfer_logits);
 }

@@ -54,7 +54,7 @@ static size_t widest_input(const graft_policy *policy)
     size_t widest = GRAFT_FEATURE_COUNT;
     size_t candidates[4];
     candidates[0] = (size_t)3 * policy->hidden;
-    candidates[1] = (size_t)2 * policy->hidden + policy->global_features;
+    candidates[1] = policy->global_features;
     candidates[2] = (size_t)policy->latent + policy->count_features;
     candidates[3] = (size_t)policy->trunk_width + policy->embedding_width;
     for (uint32_t i = 0; i < 4; i++) {
@@ -73,6 +73,8 @@ static void carve_network(graft_carver *carver, const graft_policy *policy,
     memory->far_sums = (int32_t *)carve(carver, limits->nodes * hidden, sizeof(int32_t));
     memory->message_sum = (uint32_t *)carve(carver, hidden, sizeof(uint32_t));
     memory->vector = (int8_t *)carve(carver, widest_input(policy), 1);
+    memory->pooled = (int16_t *)carve(carver, policy->global.inputs, sizeof(int16_t));
+    memory->tanhs = (int32_t *)carve(carver, policy->latent, sizeof(int32_t));
     memory->latent = (int8_t *)carve(carver, policy->latent, 1);
     memory->place = (int8_t *)carve(carver, policy->trunk_width, 1);
     memory->trunk = (int8_t *)carve(carver, policy->trunk_width, 1);
@@ -306,6 +308,7 @@ static graft_status decide_next(graft_policy_run *run, graft_scores *scores, boo
     run_network(&input, run->memory.counts);
     uint32_t rule = choose_rule(policy, run->memory.counts, network->xfer_logits);
     scores->counts = run->memory.counts;
+    scores->tanhs = network->tanhs;
     scores->latent = network->latent;
     scores->xfer_logits = network->xfer_logits;
     scores->location_logits = NULL;

@@ -1,0 +1,224 @@
+/* policy.c - see policy.h. */
+#include "tests/support/policy.h"
+
+enum {
+    CHANNELS = 64,
+    BLOCKS = 4,
+    CLASSES = 12,
+    EPISODES = 4,
+    KIT_STEPS = 30,
+    KIT_LOCATIONS = 40,
+    KIT_STATES = 64
+};
+
+const char *const policy_kit_names[KIT_RULES] = {"fold-scale",   "fuse-relu", "drop-identity",
+                                                 "merge-matmul", "swap-add",  "double-relu",
+                                                 "single-relu"};
+const policy_kit_options policy_kit_plain = {1, 2, false, -1000.0F, 30.0F};
+
+/* ------------------------------------------------------------------- graph */
+
+/* conv, scale_shift, relu; `source` numbers the weights and moves on. */
+static graft_index build_block(graft_graph *graph, graft_index x, graft_shape filter,
+                               const int32_t *attrs, graft_index *source)
+{
+    graft_index w = build_weight(graph, filter, (*source)++);
+    graft_index s = build_weight(graph, build_shape(1, filter.dims[0], 0, 0, 0), (*source)++);
+    graft_index t = build_weight(graph, build_shape(1, filter.dims[0], 0, 0, 0), (*source)++);
+    x = build_node(graph, GRAFT_OP_conv, attrs, x, w, 0);
+    x = build_node(graph, GRAFT_OP_scale_shift, NULL, x, s, t);
+    return build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
+}
+
+graft_graph *policy_kit_graph(graft_arena *arena)
+{
+    static const int32_t first[9] = {2, 2, 4, 1, 5, 1, 1, 1, 1};
+    static const int32_t depthwise[9] = {1, 1, 1, 1, 1, 1, 1, 1, CHANNELS};
+    static const int32_t pointwise[9] = {1, 1, 0, 0, 0, 0, 1, 1, 1};
+    graft_index source = 0;
+    graft_graph *graph = build_graph_within(arena, (graft_limits){160, 400, 800, 4});
+    graft_index x = build_input(graph, build_shape(4, 1, 1, 49, 10), 0);
+    x = build_block(graph, x, build_shape(4, CHANNELS, 1, 10, 4), first, &source);
+    for (uint32_t b = 0; b < BLOCKS; b++) {
+        graft_index y =
+            build_block(graph, x, build_shape(4, CHANNELS, 1, 3, 3), depthwise, &source);
+        y = build_block(graph, y, build_shape(4, CHANNELS, CHANNELS, 1, 1), pointwise, &source);
+        y = build_node(graph, GRAFT_OP_identity, NULL, y, 0, 0);
+        x = b % 2 == 1 ? build_node(graph, GRAFT_OP_add, NULL, x, y, 0) : y;
+    }
+    x = build_node(graph, GRAFT_OP_global_avg_pool, NULL, x, 0, 0);
+    x = build_node(graph, GRAFT_OP_reshape, (const int32_t[]){1, CHANNELS, 0, 0, 0, 0}, x, 0, 0);
+    for (uint32_t k = 0; k < 2; k++) {
+        graft_index w = build_weight(graph, build_shape(2, CHANNELS, CLASSES, 0, 0), source++);
+        graft_index y = build_node(graph, GRAFT_OP_matmul, NULL, x, w, 0);
+        y = build_node(graph, GRAFT_OP_softmax, (const int32_t[]){1}, y, 0, 0);
+        assert_int_equal(graft_graph_add_output(graph, y), GRAFT_OK);
+    }
+    return graph;
+}
+
+graft_graph *policy_kit_copy(graft_env *env, const policy_kit *kit)
+{
+    graft_graph *copy = build_graph_within(env->life, kit->graph->limits);
+    assert_int_equal(graft_graph_copy(copy, kit->graph), GRAFT_OK);
+    return copy;
+}
+
+/* ------------------------------------------------------------------- rules */
+
+/* outer(inner(...)) = the same or a shorter chain of relu: `source` and `target` nodes. */
+static graft_rule build_relu_chain(uint32_t source, uint32_t target)
+{
+    graft_rule rule = {.var_count = 1, .output_count = 1, .condition = 255};
+    for (uint32_t n = 0; n < source; n++) {
+        build_pattern_node(&rule.source, GRAFT_OP_relu, n + 1 < source ? NODE(n + 1, 0) : VAR(0), 0,
+                           0, -1);
+    }
+    for (uint32_t n = 0; n < target; n++) {
+        build_pattern_node(&rule.target, GRAFT_OP_relu, n > 0 ? NODE(n - 1, 0) : VAR(0), 0, 0, -1);
+    }
+    rule.source.outputs[0] = NODE(0, 0);
+    rule.target.outputs[0] = NODE(target - 1, 0);
+    return rule;
+}
+
+static graft_rule build_swap_add(void)
+{
+    graft_rule rule = {.var_count = 2, .output_count = 1, .condition = 255};
+    build_pattern_node(&rule.source, GRAFT_OP_add, VAR(0), VAR(1), 0, -1);
+    build_pattern_node(&rule.target, GRAFT_OP_add, VAR(1), VAR(0), 0, -1);
+    rule.source.outputs[0] = NODE(0, 0);
+    rule.target.outputs[0] = NODE(0, 0);
+    return rule;
+}
+
+static void build_rules(policy_kit *kit)
+{
+    kit->rules[KIT_FOLD_SCALE] = build_rule_fold_scale();
+    kit->rules[KIT_FUSE_RELU] = build_rule_fuse_relu();
+    kit->rules[KIT_DROP_IDENTITY] = build_rule_drop_identity();
+    kit->rules[KIT_MERGE_MATMUL] = build_rule_merge_matmul();
+    kit->rules[KIT_SWAP_ADD] = build_swap_add();
+    kit->rules[KIT_DOUBLE_RELU] = build_relu_chain(1, 2);
+    kit->rules[KIT_SINGLE_RELU] = build_relu_chain(2, 1);
+}
+
+/* ---------------------------------------------------------------- networks */
+
+static graft_status price_nodes(graft_env *env, void *context, const graft_graph *graph,
+                                const graft_order *order, double *ns)
+{
+    (void)env;
+    (void)context;
+    (void)order;
+    *ns = (double)graft_graph_active_count(graph);
+    return GRAFT_OK;
+}
+
+static void open_environment(graft_env *env, policy_kit *kit)
+{
+    const graft_environment_options options = {.location_limit = KIT_LOCATIONS,
+                                               .step_limit = KIT_STEPS,
+                                               .apply.weight_bytes_limit = UINT64_MAX};
+    const graft_price price = {price_nodes, NULL};
+    graft_xfers_index(env->life, kit->rules, policy_kit_names, KIT_RULES, &kit->xfers);
+    assert_int_equal(graft_environment_open(env, env->life, kit->graph, &kit->xfers, price,
+                                            &options, &kit->environment),
+                     GRAFT_OK);
+}
+
+static void scale_head(policy_kit *kit, uint32_t weight, float gain)
+{
+    const graft_parameters *set = &kit->controller.parameters;
+    float *value = graft_parameters_value(set, weight);
+    for (uint32_t i = 0; i < set->items[weight].rows * set->items[weight].cols; i++) {
+        value[i] *= gain;
+    }
+}
+
+static void open_networks(graft_env *env, policy_kit *kit, const policy_kit_options *options)
+{
+    const graft_encoder_size encoder = graft_encoder_defaults((graft_encoder_size){
+        .node_features = GRAFT_FEATURE_COUNT,
+        .edge_features = GRAFT_EDGE_FEATURE_COUNT,
+        .global_features = KIT_RULES,
+    });
+    const graft_controller_size controller = graft_controller_defaults((graft_controller_size){
+        .latent = encoder.latent,
+        .xfers = KIT_RULES,
+        .locations = KIT_LOCATIONS,
+        .layers = options->trunk_layers,
+        .counts_input = options->counts_input,
+    });
+    graft_encoder_init(&kit->encoder, env->life, &encoder, options->seed);
+    graft_controller_init(&kit->controller, env->life, &controller, options->seed + 1);
+    scale_head(kit, kit->controller.xfer_head.weight, options->head_gain);
+    scale_head(kit, kit->controller.location_head.weight, options->head_gain);
+    graft_parameters_value(&kit->controller.parameters, kit->controller.xfer_head.bias)[KIT_RULES] =
+        options->noop_bias;
+}
+
+/* Anything that is legal, for as long as the episode lasts. */
+static graft_status choose_any(graft_env *env, void *context, const graft_environment *environment,
+                               const graft_snapshot *snapshot, graft_rng *rng, uint32_t *xfer,
+                               uint32_t *location)
+{
+    (void)env;
+    (void)context;
+    (void)snapshot;
+    graft_matches_draw(&environment->matches, rng, xfer, location);
+    return GRAFT_OK;
+}
+
+const graft_chooser policy_kit_chooser = {choose_any, NULL};
+
+/* Graphs of random episodes. */
+static void collect_states(graft_env *env, policy_kit *kit, uint64_t seed, graft_states *states)
+{
+    graft_episode episodes[EPISODES];
+    graft_rng rng;
+    const graft_states_source source = {kit->graph, &kit->xfers, KIT_LOCATIONS,
+                                        kit->environment.options.apply};
+    graft_rng_seed(&rng, seed);
+    for (uint32_t i = 0; i < EPISODES; i++) {
+        assert_int_equal(graft_episode_record(env, env->life, &kit->environment,
+                                              &policy_kit_chooser, &rng, &episodes[i]),
+                         GRAFT_OK);
+    }
+    assert_int_equal(
+        graft_states_collect(env, env->life, &source, episodes, EPISODES, KIT_STATES, states),
+        GRAFT_OK);
+    assert_true(states->count > KIT_STATES / 4);
+}
+
+/* Standardises the latents over the states, as training does. */
+static void standardise(graft_env *env, policy_kit *kit)
+{
+    uint32_t latent = kit->encoder.size.latent;
+    graft_graph_arrays *arrays = GRAFT_NEW(env->life, graft_graph_arrays, kit->states.count);
+    float *z = GRAFT_NEW(env->life, float, (size_t)kit->states.count *latent);
+    for (uint32_t s = 0; s < kit->states.count; s++) {
+        arrays[s] = kit->states.items[s].arrays;
+    }
+    graft_encoder_run(&kit->encoder, env->scratch, arrays, kit->states.count, z);
+    kit->standardiser = graft_standardiser_fit(env->life, z, kit->states.count, latent);
+}
+
+policy_kit *policy_kit_open(graft_env *env, const policy_kit_options *options)
+{
+    policy_kit *kit = GRAFT_NEW(env->life, policy_kit, 1);
+    kit->graph = policy_kit_graph(env->life);
+    build_rules(kit);
+    open_environment(env, kit);
+    open_networks(env, kit, options);
+    collect_states(env, kit, options->seed + 2, &kit->states);
+    collect_states(env, kit, options->seed + 3, &kit->others);
+    standardise(env, kit);
+    kit->network = graft_float_policy_of(&kit->encoder, &kit->standardiser, &kit->controller);
+    kit->policy.metadata = "{\"model\":\"kit\"}";
+    assert_int_equal(graft_policy_pack_rules(env, env->life, kit->rules, KIT_RULES, &kit->policy),
+                     GRAFT_OK);
+    assert_int_equal(graft_quantise(env, env->life, &kit->network, &kit->states, &kit->policy),
+                     GRAFT_OK);
+    return kit;
+}
