@@ -25,7 +25,7 @@ graft_ppo_settings graft_ppo_defaults(void)
     };
 }
 
-/* One minibatch. */
+/* Transitions to learn from: one minibatch, or all. */
 typedef struct {
     const graft_controller *controller;
     const graft_rollout *rollout;
@@ -196,17 +196,16 @@ static void fix_value_scale(graft_controller *controller, const graft_rollout *r
     *controller->value_scale = scale > 1e-6 ? (float)scale : 1.0F;
 }
 
-/* One pass over the shuffled rows. False when the target was exceeded: that minibatch and the rest
- * are left out. */
-static bool run_epoch(graft_controller *controller, graft_shards *shards,
-                      const graft_rollout *rollout, const graft_ppo_settings *settings,
-                      const uint32_t rows[], uint32_t count, graft_ppo_report *report)
+/* One pass over the shuffled rows of `all`. False when the target was exceeded: that minibatch and
+ * the rest are left out. */
+static bool run_epoch(const ppo_job *all, graft_shards *shards, graft_ppo_report *report)
 {
-    for (uint32_t first = 0; first < count; first += settings->minibatch) {
-        uint32_t left = count - first;
+    const graft_ppo_settings *settings = all->settings;
+    for (uint32_t first = 0; first < all->count; first += settings->minibatch) {
+        uint32_t left = all->count - first;
         uint32_t size = left < settings->minibatch ? left : settings->minibatch;
-        graft_ppo_report part =
-            graft_ppo_differentiate(controller, shards, rollout, rows + first, size, settings);
+        graft_ppo_report part = graft_ppo_differentiate(all->controller, shards, all->rollout,
+                                                        all->row + first, size, settings);
         if (part.stopped) {
             report->stopped = true;
             return false;
@@ -233,9 +232,14 @@ graft_ppo_report graft_ppo_update(graft_controller *controller, graft_shards *sh
             fix_value_scale(controller, rollout, row, count);
         }
         normalise_advantages(rollout, row, count);
+        ppo_job all = {.controller = controller,
+                       .rollout = rollout,
+                       .row = row,
+                       .count = count,
+                       .settings = settings};
         for (uint32_t epoch = 0; epoch < settings->epochs; epoch++) {
             shuffle(row, count, rng);
-            if (!run_epoch(controller, shards, rollout, settings, row, count, &report)) {
+            if (!run_epoch(&all, shards, &report)) {
                 break;
             }
         }

@@ -17,6 +17,7 @@ void graft_tape_reset(graft_tape *tape)
     tape->last = NULL;
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): kept, and written through later. */
 void graft_tape_bind(graft_tape *tape, const graft_parameters *set, float *gradient)
 {
     assert(tape->binding_count < GRAFT_TAPE_BINDINGS);
@@ -47,6 +48,7 @@ const graft_matrix *graft_tape_constant(graft_tape *tape, const float *value, ui
     graft_matrix *m = GRAFT_NEW(tape->arena, graft_matrix, 1);
     /* The cast drops const from data that is never written: constants have no kernel as producer.
      */
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr) */
     *m = (graft_matrix){rows, cols, (float *)(uintptr_t)value, NULL};
     return m;
 }

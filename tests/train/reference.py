@@ -88,6 +88,7 @@ def gae(reward, value, bootstrap, discount, lam):
 
 def main():
     print("/* reference.inc - written by tests/train/reference.py; do not edit. */")
+    print("/* clang-format off */")
     gates, weight = wave(6 * 8, 0.9, 1.5), wave(2 * 8, 1.7)
     emit("reference_lstm_gates", gates)
     emit("reference_lstm_weight", weight)
