@@ -1,0 +1,181 @@
+/* command.c - `graft gen`: options, candidates and counts as text or JSON Lines. */
+#include "gen/command.h"
+
+#include "gen/gen.h"
+#include "graph/json.h"
+#include "graph/ruleprint.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SEED = 1 };
+
+typedef struct {
+    const char *folder;
+    const char *family; /* NULL: all. */
+    graft_gen_options run;
+    bool counts_only;
+} options;
+
+static graft_status read_depth(graft_env *env, const char *text, uint32_t *depth)
+{
+    char *end = NULL;
+    long value = strtol(text, &end, 10);
+    if (*text == '\0' || *end != '\0' || value < 1 || value > GRAFT_GEN_MAX_DEPTH) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "--depth needs a number from 1 to %d, has '%s'",
+                          GRAFT_GEN_MAX_DEPTH, text);
+    }
+    *depth = (uint32_t)value;
+    return GRAFT_OK;
+}
+
+static graft_status read_options(graft_env *env, int argc, char **argv, options *opts)
+{
+    graft_status status = GRAFT_OK;
+    *opts = (options){.folder = "rules/families", .run.seed = SEED};
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (strcmp(argv[i], "--counts") == 0) {
+            opts->counts_only = true;
+            continue;
+        }
+        bool known = strcmp(argv[i], "--families") == 0 || strcmp(argv[i], "--family") == 0 ||
+                     strcmp(argv[i], "--depth") == 0;
+        if (!known || value == NULL) {
+            return GRAFT_FAIL(env, GRAFT_BAD_INPUT, known ? "%s needs a value" : "gen has no '%s'",
+                              argv[i]);
+        }
+        if (strcmp(argv[i], "--families") == 0) {
+            opts->folder = value;
+        } else if (strcmp(argv[i], "--family") == 0) {
+            opts->family = value;
+        } else {
+            GRAFT_CHECK(read_depth(env, value, &opts->run.depth));
+        }
+        i++;
+    }
+done:
+    return status;
+}
+
+/* Leaves the families that the options ask for. */
+static graft_status choose_families(graft_env *env, const options *opts,
+                                    const graft_gen_family **families, uint32_t *count)
+{
+    for (uint32_t i = 0; opts->family != NULL && i < *count; i++) {
+        if (strcmp((*families)[i].name, opts->family) == 0) {
+            *families = &(*families)[i];
+            *count = 1;
+            return GRAFT_OK;
+        }
+    }
+    return opts->family == NULL ? GRAFT_OK
+                                : GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: no family '%s'",
+                                             opts->folder, opts->family);
+}
+
+/* "(2,3) (4)": the shapes of a candidate's variables. */
+static const char *print_shapes(graft_arena *arena, const graft_candidate *candidate)
+{
+    graft_buffer text = {.arena = arena};
+    graft_buffer_printf(&text, "%s", "");
+    for (uint32_t v = 0; v < candidate->rule.var_count; v++) {
+        graft_buffer_printf(&text, v == 0 ? "(" : " (");
+        for (uint32_t i = 0; i < candidate->shapes[v].rank; i++) {
+            graft_buffer_printf(&text, i == 0 ? "%d" : ",%d", (int)candidate->shapes[v].dims[i]);
+        }
+        graft_buffer_printf(&text, ")%s", candidate->is_weight[v] ? "w" : "");
+    }
+    return text.data;
+}
+
+static void print_candidate(graft_env *env, const graft_candidate *candidate)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_rule_text text = graft_rule_print(env->scratch, &candidate->rule);
+    const char *shapes = print_shapes(env->scratch, candidate);
+    if (env->json) {
+        graft_json json;
+        graft_json_begin(&json, env->scratch);
+        graft_json_string(&json, "candidate", graft_rule_print_name(env->scratch, &candidate->rule));
+        graft_json_string(&json, "family", candidate->family);
+        graft_json_string(&json, "set", candidate->set);
+        graft_json_string(&json, "source", text.source);
+        graft_json_string(&json, "target", text.target);
+        graft_json_string(&json, "shapes", shapes);
+        graft_json_integer(&json, "pair", candidate->pair);
+        graft_json_integer(&json, "skeleton", candidate->skeleton);
+        graft_json_bool(&json, "reversed", candidate->is_reversed);
+        graft_json_bool(&json, "macro", candidate->is_macro);
+        graft_json_end(&json, stdout);
+    } else {
+        (void)printf("%s/%s%s  %s  =>  %s   %s\n", candidate->family, candidate->set,
+                     candidate->is_macro ? " (macro)" : "", text.source, text.target, shapes);
+    }
+    graft_arena_release(env->scratch, mark);
+}
+
+typedef struct {
+    const char *name;
+    uint64_t value;
+} figure;
+
+static void print_report(graft_env *env, const graft_gen_report *report)
+{
+    const graft_gen_counts *c = &report->counts;
+    const figure figures[] = {
+        {"graphs",       c->graphs      },
+        {"evaluated",    c->evaluated   },
+        {"keys",         c->keys        },
+        {"raw",          c->raw         },
+        {"refuted",      c->refuted     },
+        {"laws",         c->laws        },
+        {"macros",       c->macros      },
+        {"candidates",   c->candidates  },
+        {"memory_bytes", c->memory_bytes},
+        {"time_ns",      c->time_ns     },
+    };
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_json json;
+    if (env->json) {
+        graft_json_begin(&json, env->scratch);
+        graft_json_string(&json, "set", report->set);
+        graft_json_string(&json, "family", report->family);
+    } else {
+        (void)printf("%s/%s:", report->family, report->set);
+    }
+    for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
+        if (env->json) {
+            graft_json_integer(&json, figures[i].name, (int64_t)figures[i].value);
+        } else {
+            (void)printf(" %s %llu", figures[i].name, (unsigned long long)figures[i].value);
+        }
+    }
+    if (env->json) {
+        graft_json_end(&json, stdout);
+    } else {
+        (void)printf("\n");
+    }
+    graft_arena_release(env->scratch, mark);
+}
+
+graft_status graft_command_gen(graft_env *env, int argc, char **argv)
+{
+    graft_status status = GRAFT_OK;
+    options opts;
+    const graft_gen_family *families = NULL;
+    uint32_t family_count = 0;
+    graft_candidates candidates;
+    GRAFT_CHECK(read_options(env, argc, argv, &opts));
+    GRAFT_CHECK(graft_gen_families_read(env, env->life, opts.folder, &families, &family_count));
+    GRAFT_CHECK(choose_families(env, &opts, &families, &family_count));
+    GRAFT_CHECK(graft_gen_run(env, env->life, families, family_count, &opts.run, &candidates));
+    for (uint32_t i = 0; i < candidates.count && !opts.counts_only; i++) {
+        print_candidate(env, &candidates.items[i]);
+    }
+    for (uint32_t i = 0; i < candidates.report_count; i++) {
+        print_report(env, &candidates.reports[i]);
+    }
+done:
+    return status;
+}

@@ -1,0 +1,12 @@
+/* command.h - `graft gen`: lists the substitutions that the families propose. */
+#ifndef GRAFT_GEN_COMMAND_H
+#define GRAFT_GEN_COMMAND_H
+
+#include "graph/env.h"
+
+/* graft gen [--families FOLDER] [--family NAME] [--depth N] [--counts]
+ *      one line a candidate, then one a set; with --counts only the latter.
+ *      With --json: objects {"candidate": ...} and {"set": ...}. */
+GRAFT_MUST_USE graft_status graft_command_gen(graft_env *env, int argc, char **argv);
+
+#endif

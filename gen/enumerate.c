@@ -1,0 +1,306 @@
+/* enumerate.c - the levels of a space: nodes whose closure has k operators, for k = 1 to depth.
+ *
+ * A node of level k is an operator over a closed set of k - 1 representatives, every sink of which it
+ * reads. Closed sets are kept one of each orbit; a node's renamings are added with it, so nothing is
+ * lost. A set of size k is a set of size k - 1 and one more representative that it can feed. */
+#include "gen/space.h"
+
+#include "graph/log.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { MAX_AVAILABLE = GRAFT_GEN_MAX_VARS + GRAFT_MAX_OUTPUTS * GRAFT_GEN_MAX_DEPTH };
+
+/* All closed sets of one size, one of each orbit; each is `size` sorted node numbers. */
+typedef struct {
+    uint32_t *nodes;
+    uint32_t size;
+    uint32_t count;
+    uint32_t capacity;
+    graft_gen_table table;
+} closed_sets;
+
+/* A closed set while operators are applied to what it offers. */
+typedef struct walker walker;
+struct walker {
+    graft_gen_space *space;
+    const uint32_t *nodes;
+    uint32_t size;
+    uint32_t values[MAX_AVAILABLE]; /* Inputs, then outputs of the set's nodes; ascending. */
+    uint32_t covers[MAX_AVAILABLE]; /* Bit of the node that a value comes from; 0 for inputs. */
+    uint32_t value_count;
+    uint32_t sinks; /* Bits of nodes that no node of the set reads. */
+    uint32_t must;  /* Bits of nodes that an application must read. */
+    uint32_t config;
+    uint32_t args[GRAFT_MAX_INPUTS];
+    graft_status (*visit)(walker *walk, const uint16_t *shapes);
+    closed_sets *found; /* Where join_set puts its sets. */
+};
+
+/* ------------------------------------------------------------ applications */
+
+static void offer_values(walker *walk)
+{
+    const graft_gen_space *space = walk->space;
+    uint32_t read = 0;
+    walk->value_count = 0;
+    for (uint32_t i = 0; i < space->set->input_count; i++) {
+        walk->covers[walk->value_count] = 0;
+        walk->values[walk->value_count++] = i;
+    }
+    for (uint32_t i = 0; i < walk->size; i++) {
+        const graft_gen_node *node = &space->nodes[walk->nodes[i]];
+        for (uint32_t o = 0; o < space->set->configs[node->config].output_count; o++) {
+            const graft_gen_value *value = &space->values[node->outs[o]];
+            if (value->node == walk->nodes[i] && value->slot == o && !value->is_idle) {
+                walk->covers[walk->value_count] = 1u << i;
+                walk->values[walk->value_count++] = node->outs[o];
+            }
+        }
+        for (uint32_t k = 0; k < GRAFT_MAX_INPUTS; k++) {
+            for (uint32_t v = 0; v < walk->value_count; v++) {
+                read |= walk->values[v] == node->args[k] ? walk->covers[v] : 0;
+            }
+        }
+    }
+    walk->sinks = ((1u << walk->size) - 1u) & ~read;
+}
+
+static graft_status finish_application(walker *walk)
+{
+    graft_status status = GRAFT_OK;
+    uint16_t shapes[GRAFT_MAX_OUTPUTS];
+    bool fits = false;
+    GRAFT_CHECK(graft_gen_infer(walk->space, walk->config, walk->args, shapes, &fits));
+    if (fits) {
+        GRAFT_CHECK(walk->visit(walk, shapes));
+    }
+done:
+    return status;
+}
+
+/* Chooses argument i and those behind it; `covered` are the nodes read so far. */
+static graft_status choose_argument(walker *walk, uint32_t i, uint32_t covered)
+{
+    graft_status status = GRAFT_OK;
+    const graft_gen_config *config = &walk->space->set->configs[walk->config];
+    if (i == config->input_count || i == GRAFT_MAX_INPUTS) {
+        return (walk->must & ~covered) == 0 ? finish_application(walk) : GRAFT_OK;
+    }
+    for (uint32_t v = 0; v < walk->value_count; v++) {
+        uint32_t value = walk->values[v];
+        uint8_t role =
+            walk->space->values[value].is_weight ? GRAFT_GEN_WEIGHT : GRAFT_GEN_ACTIVATION;
+        bool ordered = !(config->commutes && i == 1 && value < walk->args[0]);
+        bool distinct = !(config->is_distinct && i == 1 && value == walk->args[0]);
+        if ((config->roles[i] & role) != 0 && ordered && distinct) {
+            walk->args[i] = value;
+            GRAFT_CHECK(choose_argument(walk, i + 1, covered | walk->covers[v]));
+        }
+    }
+done:
+    return status;
+}
+
+static graft_status walk_set(walker *walk)
+{
+    graft_status status = GRAFT_OK;
+    offer_values(walk);
+    walk->must = walk->found == NULL ? walk->sinks : 0;
+    for (walk->config = 0; walk->config < walk->space->set->config_count; walk->config++) {
+        memset(walk->args, 0xff, sizeof walk->args);
+        GRAFT_CHECK(choose_argument(walk, 0, 0));
+    }
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------- nodes */
+
+/* Adds a node and all its renamings. */
+static graft_status make_node(walker *walk, const uint16_t *shapes)
+{
+    graft_gen_space *space = walk->space;
+    graft_status status = GRAFT_OK;
+    if (graft_gen_node_find(space, walk->config, walk->args) != GRAFT_GEN_NONE) {
+        return GRAFT_OK;
+    }
+    const graft_gen_config *config = &space->set->configs[walk->config];
+    for (uint32_t r = 0; r < space->renaming_count; r++) {
+        uint32_t args[GRAFT_MAX_INPUTS];
+        bool known = true;
+        memcpy(args, walk->args, sizeof args);
+        for (uint32_t i = 0; i < config->input_count; i++) {
+            args[i] = graft_gen_value_image(space, args[i], r);
+            known = known && args[i] != GRAFT_GEN_NONE;
+        }
+        graft_gen_args_normalise(config, args);
+        if (!known || graft_gen_node_find(space, walk->config, args) != GRAFT_GEN_NONE) {
+            continue;
+        }
+        if (space->node_count == GRAFT_GEN_MAX_NODES) {
+            status = GRAFT_FAIL(space->env, GRAFT_UNSUPPORTED, "set %s: more than %u graphs",
+                                space->set->name, GRAFT_GEN_MAX_NODES);
+            goto done;
+        }
+        (void)graft_gen_node_add(space, walk->config, args, shapes, walk->size + 1);
+    }
+    space->counts.graphs++;
+done:
+    return status;
+}
+
+/* -------------------------------------------------------------- closed sets */
+
+static uint64_t hash_set(const void *owner, uint32_t number)
+{
+    const closed_sets *sets = owner;
+    return XXH3_64bits(&sets->nodes[(size_t)number * sets->size], sets->size * sizeof(uint32_t));
+}
+
+static bool is_representative(const graft_gen_space *space, uint32_t number)
+{
+    const graft_gen_node *node = &space->nodes[number];
+    for (uint32_t o = 0; o < space->set->configs[node->config].output_count; o++) {
+        if (node->outs[o] == GRAFT_GEN_NONE) {
+            return false;
+        }
+        const graft_gen_value *value = &space->values[node->outs[o]];
+        if (value->node == number && value->slot == o && !value->is_idle) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Replaces a set by the least of its renamings that consist of representatives. */
+static void make_set_canonical(const graft_gen_space *space, uint32_t *nodes, uint32_t size)
+{
+    uint32_t least[GRAFT_GEN_MAX_DEPTH];
+    memcpy(least, nodes, size * sizeof *nodes);
+    for (uint32_t r = 1; r < space->renaming_count; r++) {
+        graft_gen_closure image = {.count = 0};
+        bool valid = true;
+        for (uint32_t i = 0; i < size && valid; i++) {
+            uint32_t node = graft_gen_node_image(space, nodes[i], r);
+            valid = node != GRAFT_GEN_NONE && is_representative(space, node) &&
+                    graft_gen_closure_add(&image, node);
+        }
+        bool smaller = false;
+        for (uint32_t i = 0; valid && i < size; i++) {
+            if (image.nodes[i] != least[i]) {
+                smaller = image.nodes[i] < least[i];
+                break;
+            }
+        }
+        if (smaller) {
+            memcpy(least, image.nodes, size * sizeof *least);
+        }
+    }
+    memcpy(nodes, least, size * sizeof *nodes);
+}
+
+static void add_set(graft_gen_space *space, closed_sets *sets, const uint32_t *nodes)
+{
+    size_t bytes = sets->size * sizeof *nodes;
+    sets->nodes = graft_gen_grow(space->arena, sets->nodes, sets->count, &sets->capacity, bytes);
+    memcpy(&sets->nodes[(size_t)sets->count * sets->size], nodes, bytes);
+    graft_gen_table_reserve(space->arena, &sets->table, sets, hash_set);
+    uint64_t hash = hash_set(sets, sets->count);
+    uint32_t at = graft_gen_table_first(&sets->table, hash);
+    for (; sets->table.slots[at] != GRAFT_GEN_NONE; at = graft_gen_table_next(&sets->table, at)) {
+        if (memcmp(&sets->nodes[(size_t)sets->table.slots[at] * sets->size], nodes, bytes) == 0) {
+            return;
+        }
+    }
+    graft_gen_table_insert(&sets->table, hash, sets->count++);
+}
+
+/* The set and one more node are a set of the next size. */
+static graft_status join_set(walker *walk, const uint16_t *shapes)
+{
+    (void)shapes;
+    graft_gen_space *space = walk->space;
+    uint32_t node = graft_gen_node_find(space, walk->config, walk->args);
+    if (node == GRAFT_GEN_NONE || !is_representative(space, node)) {
+        return GRAFT_OK;
+    }
+    graft_gen_closure joined = {.count = walk->size};
+    memcpy(joined.nodes, walk->nodes, walk->size * sizeof joined.nodes[0]);
+    if (!graft_gen_closure_add(&joined, node) || joined.count != walk->size + 1) {
+        return GRAFT_OK; /* The node is in the set. */
+    }
+    make_set_canonical(space, joined.nodes, joined.count);
+    add_set(space, walk->found, joined.nodes);
+    return GRAFT_OK;
+}
+
+/* Visits every set; with `found`, collects the sets of the next size, else makes nodes. */
+static graft_status walk_sets(graft_gen_space *space, const closed_sets *sets, closed_sets *found)
+{
+    graft_status status = GRAFT_OK;
+    walker walk = {.space = space,
+                   .size = sets->size,
+                   .visit = found == NULL ? make_node : join_set,
+                   .found = found};
+    for (uint32_t i = 0; i < sets->count; i++) {
+        if ((i & 255u) == 0 && graft_interrupted()) {
+            return GRAFT_FAIL(space->env, GRAFT_INTERRUPTED, "interrupted");
+        }
+        walk.nodes = &sets->nodes[(size_t)i * sets->size];
+        GRAFT_CHECK(walk_set(&walk));
+    }
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------ levels */
+
+/* Chains the producers of every value, in node order. */
+static void link_producers(graft_gen_space *space)
+{
+    for (uint32_t n = space->node_count; n-- > 0;) {
+        graft_gen_node *node = &space->nodes[n];
+        for (uint32_t o = GRAFT_MAX_OUTPUTS; o-- > 0;) {
+            if (node->outs[o] != GRAFT_GEN_NONE) {
+                node->next[o] = space->values[node->outs[o]].producers;
+                space->values[node->outs[o]].producers = n * GRAFT_MAX_OUTPUTS + o;
+            }
+        }
+    }
+}
+
+static graft_status build_level(graft_gen_space *space, const closed_sets *below, bool last,
+                                closed_sets *sets)
+{
+    graft_status status = GRAFT_OK;
+    uint32_t first = space->node_count;
+    GRAFT_CHECK(walk_sets(space, below, NULL));
+    GRAFT_CHECK(graft_gen_evaluate(space, first, space->node_count, !last));
+    if (!last) {
+        graft_gen_images_extend(space);
+        GRAFT_CHECK(walk_sets(space, below, sets));
+    }
+done:
+    return status;
+}
+
+graft_status graft_gen_space_build(graft_env *env, graft_arena *arena, const graft_gen_set *set,
+                                   uint64_t seed, graft_gen_space *space)
+{
+    graft_status status = GRAFT_OK;
+    uint32_t nothing = GRAFT_GEN_NONE;
+    closed_sets below = {.nodes = &nothing, .size = 0, .count = 1}; /* The empty set. */
+    assert(set->depth <= GRAFT_GEN_MAX_DEPTH);
+    *space = (graft_gen_space){.env = env, .arena = arena, .set = set, .seed = seed};
+    GRAFT_CHECK(graft_gen_space_open(space));
+    for (uint32_t size = 1; size <= set->depth; size++) {
+        closed_sets sets = {.size = size};
+        GRAFT_CHECK(build_level(space, &below, size == set->depth, &sets));
+        below = sets;
+    }
+    link_producers(space);
+done:
+    return status;
+}

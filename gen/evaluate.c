@@ -1,0 +1,366 @@
+/* evaluate.c - values of nodes over all samples, on several threads, and their fingerprints.
+ *
+ * A fingerprint is XXH3-128 of the shape and of the residues of every sample. Some samples mix signs,
+ * some lean to negative and some to positive numbers: with one sample, or one sign, most candidates
+ * about relu and max would be false. Numbers are rationals, most of them no integers: integers obey
+ * laws of order that the reals do not. */
+#include "gen/space.h"
+
+#include "graph/log.h"
+#include "graph/rng.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+enum { BATCH_NODES = 4096, CHUNK_NODES = 64, MAX_THREADS = 256 };
+
+/* ----------------------------------------------------------------- samples */
+
+/* How a sample is drawn: magnitudes of at most `most`, one in four up to `rarely`; negative with this
+ * probability. */
+typedef struct {
+    double negative_share;
+    int32_t most;
+    int32_t rarely;
+} sample_style;
+
+static const sample_style styles[GRAFT_GEN_SAMPLES] = {
+    {0.5, 4, 24}, {0.4, 2, 2},  {0.97, 6, 12}, {0.05, 6, 24},
+    {0.5, 3, 9},  {0.6, 8, 16}, {0.8, 1, 3},   {0.2, 2, 6},
+};
+
+/* Kernels and matrices are scaled down by the root of what is summed over them, so that sums stay
+ * where clip and tanh still tell numbers apart. */
+static int32_t choose_scale(const graft_shape *shape, bool is_weight)
+{
+    int32_t summed = 1;
+    for (uint32_t i = 1; i < shape->rank && shape->rank == 4; i++) {
+        summed *= shape->dims[i];
+    }
+    summed = shape->rank == 2 ? shape->dims[0] : summed;
+    int32_t root = 1;
+    while (is_weight && root * root < summed) {
+        root++;
+    }
+    return root;
+}
+
+static graft_field draw_number(graft_rng *rng, const sample_style *style, bool is_negative,
+                               int32_t scale)
+{
+    int32_t bottom = 17 + (int32_t)graft_rng_below(rng, 200);
+    int32_t most = graft_rng_below(rng, 4) == 0 ? style->rarely : style->most;
+    int32_t top = 1 + (int32_t)graft_rng_below(rng, (uint32_t)(bottom * most));
+    return graft_field_rational(is_negative ? -top : top, (int64_t)bottom * scale);
+}
+
+void graft_gen_sample(uint64_t seed, uint64_t stream, const graft_shape *shape, bool is_weight,
+                      graft_field *data)
+{
+    graft_rng rng;
+    size_t count = (size_t)graft_shape_elements(shape);
+    int32_t scale = choose_scale(shape, is_weight);
+    graft_rng_derive(&rng, seed, stream);
+    for (uint32_t s = 0; s < GRAFT_GEN_SAMPLES; s++) {
+        for (size_t i = 0; i < count; i++) {
+            /* Scalars have few elements: up to three of them see every combination of signs. */
+            bool negative = count == 1 ? ((s >> (stream % 3)) & 1u) != 0
+                                       : graft_rng_uniform(&rng) < styles[s].negative_share;
+            data[s * count + i] = draw_number(&rng, &styles[s], negative, scale);
+        }
+    }
+}
+
+graft_gen_print graft_gen_data_print(const graft_shape *shape, const graft_field *data)
+{
+    uint64_t words[GRAFT_MAX_RANK + 1 + GRAFT_GEN_SAMPLES * GRAFT_GEN_MAX_ELEMENTS];
+    graft_gen_print print = {.is_uniform = true};
+    size_t count = (size_t)graft_shape_elements(shape) * GRAFT_GEN_SAMPLES;
+    size_t size = 0;
+    words[size++] = shape->rank;
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        words[size++] = (uint64_t)shape->dims[i];
+    }
+    for (size_t i = 0; i < count; i++) {
+        words[size++] = data[i].residue;
+        print.is_uniform = print.is_uniform && data[i].residue == data[0].residue;
+    }
+    print.hash = XXH3_128bits(words, size * sizeof words[0]);
+    return print;
+}
+
+/* ------------------------------------------------------------ one operator */
+
+bool graft_gen_config_infer(const graft_gen_config *config, const graft_shape *in,
+                            graft_shape *out)
+{
+    graft_shape known[GRAFT_MAX_INPUTS + GRAFT_GEN_MAX_STEPS * GRAFT_MAX_OUTPUTS];
+    if (config->rank != 0 && in[0].rank != config->rank) {
+        return false;
+    }
+    memcpy(known, in, config->input_count * sizeof *in);
+    for (uint32_t s = 0; s < config->step_count; s++) {
+        const graft_gen_step *step = &config->steps[s];
+        graft_shape args[GRAFT_MAX_INPUTS];
+        for (uint32_t i = 0; i < graft_op(step->op)->input_count; i++) {
+            args[i] = known[step->args[i]];
+        }
+        if (graft_infer_shapes(step->op, step->attrs, args, &known[GRAFT_GEN_STEP(s, 0)]) !=
+            GRAFT_OK) {
+            return false;
+        }
+    }
+    for (uint32_t o = 0; o < config->output_count; o++) {
+        out[o] = known[config->outputs[o]];
+        if (graft_shape_elements(&out[o]) > GRAFT_GEN_MAX_ELEMENTS) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Shapes of the inputs and of every step's outputs. */
+static void infer_all(const graft_gen_config *config, const graft_shape *in_shapes,
+                      graft_shape *shapes)
+{
+    memcpy(shapes, in_shapes, config->input_count * sizeof *shapes);
+    for (uint32_t s = 0; s < config->step_count; s++) {
+        const graft_gen_step *step = &config->steps[s];
+        graft_shape args[GRAFT_MAX_INPUTS];
+        for (uint32_t i = 0; i < graft_op(step->op)->input_count; i++) {
+            args[i] = shapes[step->args[i]];
+        }
+        graft_status status =
+            graft_infer_shapes(step->op, step->attrs, args, &shapes[GRAFT_GEN_STEP(s, 0)]);
+        assert(status == GRAFT_OK); /* Checked when the node was made. */
+        (void)status;
+    }
+}
+
+bool graft_gen_config_run(graft_field_state *field, const graft_gen_config *config,
+                          const graft_shape *in_shapes, const graft_field *const in[],
+                          graft_field *const out[], graft_field *workspace)
+{
+    graft_shape shapes[GRAFT_MAX_INPUTS + GRAFT_GEN_MAX_STEPS * GRAFT_MAX_OUTPUTS];
+    const graft_field *known[GRAFT_MAX_INPUTS + GRAFT_GEN_MAX_STEPS * GRAFT_MAX_OUTPUTS] = {NULL};
+    field->ambiguous_count = 0;
+    field->invalid_count = 0;
+    infer_all(config, in_shapes, shapes);
+    memcpy(known, in, config->input_count * sizeof *known);
+    for (uint32_t s = 0; s < config->step_count; s++) {
+        const graft_gen_step *step = &config->steps[s];
+        const graft_op_info *info = graft_op(step->op);
+        graft_shape arg_shapes[GRAFT_MAX_INPUTS];
+        const graft_field *args[GRAFT_MAX_INPUTS] = {NULL};
+        graft_field *results[GRAFT_MAX_OUTPUTS] = {NULL};
+        for (uint32_t i = 0; i < info->input_count; i++) {
+            arg_shapes[i] = shapes[step->args[i]];
+            args[i] = known[step->args[i]];
+        }
+        for (uint32_t o = 0; o < info->output_count; o++) {
+            results[o] = workspace;
+            workspace += graft_shape_elements(&shapes[GRAFT_GEN_STEP(s, o)]);
+            for (uint32_t k = 0; k < config->output_count; k++) {
+                results[o] = config->outputs[k] == GRAFT_GEN_STEP(s, o) ? out[k] : results[o];
+            }
+            known[GRAFT_GEN_STEP(s, o)] = results[o];
+        }
+        graft_call call = {step->attrs, arg_shapes, &shapes[GRAFT_GEN_STEP(s, 0)]};
+        graft_field_run(field, step->op, &call, args, results);
+    }
+    return field->ambiguous_count == 0 && field->invalid_count == 0;
+}
+
+size_t graft_gen_config_workspace(const graft_gen_config *config, const graft_shape *in_shapes)
+{
+    graft_shape shapes[GRAFT_MAX_INPUTS + GRAFT_GEN_MAX_STEPS * GRAFT_MAX_OUTPUTS];
+    size_t count = 0;
+    infer_all(config, in_shapes, shapes);
+    for (uint32_t s = 0; s < config->step_count; s++) {
+        for (uint32_t o = 0; o < graft_op(config->steps[s].op)->output_count; o++) {
+            count += (size_t)graft_shape_elements(&shapes[GRAFT_GEN_STEP(s, o)]);
+        }
+    }
+    return count;
+}
+
+/* --------------------------------------------------------------- all nodes */
+
+/* A batch of nodes that threads take in chunks; each result has its own place. */
+typedef struct {
+    const graft_gen_space *space;
+    uint32_t first;
+    uint32_t end;
+    atomic_uint next;
+    graft_gen_print *prints; /* GRAFT_MAX_OUTPUTS per node. */
+    graft_field **kept;    /* Where the outputs go, per node; NULL when they are not kept. */
+} batch;
+
+/* Memory of one thread, grown as needed. */
+typedef struct {
+    batch *work;
+    graft_arena *arena;
+    graft_field_state field;
+} worker;
+
+/* Evaluates one node on all samples. Outputs stand one behind the other, each with its samples. */
+static void evaluate_node(worker *self, uint32_t number, graft_field *results,
+                          graft_gen_print *prints)
+{
+    const graft_gen_space *space = self->work->space;
+    const graft_gen_node *node = &space->nodes[number];
+    const graft_gen_config *config = &space->set->configs[node->config];
+    graft_shape in_shapes[GRAFT_MAX_INPUTS];
+    size_t in_counts[GRAFT_MAX_INPUTS];
+    for (uint32_t i = 0; i < config->input_count; i++) {
+        in_shapes[i] = space->shapes[space->values[node->args[i]].shape];
+        in_counts[i] = (size_t)graft_shape_elements(&in_shapes[i]);
+    }
+    size_t out_count = (size_t)graft_shape_elements(&space->shapes[node->shapes[0]]);
+    size_t second_count = config->output_count < 2
+                              ? 0
+                              : (size_t)graft_shape_elements(&space->shapes[node->shapes[1]]);
+    graft_field *second = results + out_count * GRAFT_GEN_SAMPLES;
+    graft_field *workspace =
+        GRAFT_NEW(self->arena, graft_field, graft_gen_config_workspace(config, in_shapes));
+    for (uint32_t s = 0; s < GRAFT_GEN_SAMPLES; s++) {
+        const graft_field *in[GRAFT_MAX_INPUTS] = {NULL};
+        for (uint32_t i = 0; i < config->input_count; i++) {
+            in[i] = space->data[node->args[i]] + s * in_counts[i];
+        }
+        graft_field *out[GRAFT_MAX_OUTPUTS] = {results + s * out_count, second + s * second_count};
+        if (!graft_gen_config_run(&self->field, config, in_shapes, in, out, workspace)) {
+            return; /* The prints stay zero: undefined. */
+        }
+    }
+    prints[0] = graft_gen_data_print(&space->shapes[node->shapes[0]], results);
+    if (config->output_count == 2) {
+        prints[1] = graft_gen_data_print(&space->shapes[node->shapes[1]], second);
+    }
+}
+
+static size_t count_results(const graft_gen_space *space, uint32_t number)
+{
+    const graft_gen_node *node = &space->nodes[number];
+    size_t count = 0;
+    for (uint32_t o = 0; o < space->set->configs[node->config].output_count; o++) {
+        count += (size_t)graft_shape_elements(&space->shapes[node->shapes[o]]);
+    }
+    return count * GRAFT_GEN_SAMPLES;
+}
+
+static void *run_worker(void *argument)
+{
+    worker *self = argument;
+    batch *work = self->work;
+    for (;;) {
+        uint32_t start = work->first + atomic_fetch_add(&work->next, CHUNK_NODES);
+        if (start >= work->end) {
+            return NULL;
+        }
+        for (uint32_t n = start; n < work->end && n < start + CHUNK_NODES; n++) {
+            graft_arena_reset(self->arena);
+            uint32_t i = n - work->first;
+            graft_field *results =
+                work->kept != NULL
+                    ? work->kept[i]
+                    : GRAFT_NEW(self->arena, graft_field, count_results(work->space, n));
+            evaluate_node(self, n, results, &work->prints[(size_t)i * GRAFT_MAX_OUTPUTS]);
+        }
+    }
+}
+
+static graft_status run_batch(graft_env *env, batch *work)
+{
+    graft_status status = GRAFT_OK;
+    uint32_t wanted = env->thread_count < MAX_THREADS ? env->thread_count : MAX_THREADS;
+    uint32_t most = (work->end - work->first + CHUNK_NODES - 1) / CHUNK_NODES;
+    uint32_t count = wanted < most ? wanted : most;
+    pthread_t threads[MAX_THREADS];
+    worker *workers = GRAFT_NEW(env->scratch, worker, count);
+    uint32_t started = 1;
+    for (uint32_t i = 0; i < count; i++) {
+        workers[i].work = work;
+        workers[i].arena = graft_arena_new(1 << 20);
+        if (workers[i].arena == NULL) {
+            count = i;
+            status = GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for a thread of gen");
+            goto done;
+        }
+    }
+    while (started < count &&
+           pthread_create(&threads[started], NULL, run_worker, &workers[started]) == 0) {
+        started++; /* Fewer threads than asked for change the time, not the result. */
+    }
+    (void)run_worker(&workers[0]);
+    for (uint32_t i = 1; i < started; i++) {
+        (void)pthread_join(threads[i], NULL);
+    }
+done:
+    for (uint32_t i = 0; i < count; i++) {
+        graft_arena_free(workers[i].arena);
+    }
+    return status;
+}
+
+/* Copies the data of values that the batch brought; the rest of its buffers is given back. */
+static void keep_data(graft_gen_space *space, uint32_t first_value, const batch *work)
+{
+    for (uint32_t v = first_value; v < space->value_count; v++) {
+        const graft_gen_value *value = &space->values[v];
+        const graft_gen_node *node = &space->nodes[value->node];
+        const graft_field *from = work->kept[value->node - work->first];
+        size_t first = (size_t)graft_shape_elements(&space->shapes[node->shapes[0]]);
+        size_t count = (size_t)graft_shape_elements(&space->shapes[value->shape]);
+        space->data[v] = GRAFT_NEW(space->arena, graft_field, count * GRAFT_GEN_SAMPLES);
+        memcpy(space->data[v], from + (value->slot == 0 ? 0 : first * GRAFT_GEN_SAMPLES),
+               count * GRAFT_GEN_SAMPLES * sizeof *from);
+    }
+}
+
+static graft_status evaluate_batch(graft_gen_space *space, uint32_t first, uint32_t end, bool keep)
+{
+    graft_status status = GRAFT_OK;
+    graft_arena *scratch = space->env->scratch;
+    graft_mark mark = graft_arena_mark(scratch);
+    batch work = {.space = space, .first = first, .end = end};
+    uint32_t count = end - first;
+    uint32_t first_value = space->value_count;
+    work.prints = GRAFT_NEW(scratch, graft_gen_print, (size_t)count * GRAFT_MAX_OUTPUTS);
+    if (keep) {
+        work.kept = GRAFT_NEW(scratch, graft_field *, count);
+        for (uint32_t i = 0; i < count; i++) {
+            work.kept[i] = GRAFT_NEW(scratch, graft_field, count_results(space, first + i));
+        }
+    }
+    GRAFT_CHECK(run_batch(space->env, &work));
+    graft_gen_values_assign(space, first, end, work.prints);
+    if (keep) {
+        keep_data(space, first_value, &work);
+    }
+done:
+    graft_arena_release(scratch, mark);
+    return status;
+}
+
+graft_status graft_gen_evaluate(graft_gen_space *space, uint32_t first, uint32_t end, bool keep)
+{
+    graft_status status = GRAFT_OK;
+    graft_progress progress;
+    graft_progress_start(&progress, space->env, space->set->name, "graphs", end - first);
+    for (uint32_t at = first; at < end; at += BATCH_NODES) {
+        if (graft_interrupted()) {
+            status = GRAFT_FAIL(space->env, GRAFT_INTERRUPTED, "interrupted");
+            goto done;
+        }
+        uint32_t stop = end - at < BATCH_NODES ? end : at + BATCH_NODES;
+        GRAFT_CHECK(evaluate_batch(space, at, stop, keep));
+        graft_progress_update(&progress, stop - first, NULL);
+    }
+    space->counts.evaluated += end - first;
+    graft_progress_finish(&progress);
+done:
+    return status;
+}

@@ -1,0 +1,239 @@
+/* gen.c - the run over all families: spaces, laws, candidates. */
+#include "gen/gen.h"
+
+#include "gen/propose.h"
+#include "gen/rule.h"
+#include "graph/log.h"
+
+#include <string.h>
+
+enum { SET_ARENA_BYTES = 1 << 20 };
+
+/* Codes of candidates and skeletons seen so far. */
+typedef struct {
+    XXH128_hash_t *hashes;
+    uint32_t count;
+    uint32_t capacity;
+    graft_gen_table table;
+} code_list;
+
+typedef struct {
+    graft_env *env;
+    graft_arena *arena; /* Of the results. */
+    const graft_gen_options *options;
+    graft_candidates *results;
+    uint32_t capacity;
+    uint32_t pair_count;
+    graft_gen_laws laws;
+    code_list codes;
+    code_list skeletons;
+} runner;
+
+/* -------------------------------------------------------------- candidates */
+
+static uint64_t hash_code(const void *owner, uint32_t number)
+{
+    return ((const code_list *)owner)->hashes[number].low64;
+}
+
+/* The number of a code; sets *is_new when it was not there. */
+static uint32_t number_code(graft_arena *arena, code_list *list, const int32_t *code, uint32_t size,
+                            bool *is_new)
+{
+    XXH128_hash_t hash = XXH3_128bits(code, size * sizeof *code);
+    graft_gen_table_reserve(arena, &list->table, list, hash_code);
+    uint32_t at = graft_gen_table_first(&list->table, hash.low64);
+    *is_new = false;
+    for (; list->table.slots[at] != GRAFT_GEN_NONE; at = graft_gen_table_next(&list->table, at)) {
+        if (XXH128_isEqual(list->hashes[list->table.slots[at]], hash)) {
+            return list->table.slots[at];
+        }
+    }
+    list->hashes =
+        graft_gen_grow(arena, list->hashes, list->count, &list->capacity, sizeof *list->hashes);
+    list->hashes[list->count] = hash;
+    graft_gen_table_insert(&list->table, hash.low64, list->count);
+    *is_new = true;
+    return list->count++;
+}
+
+/* Adds one direction of a law unless the same rule is there. */
+static bool add_direction(runner *run, const graft_gen_law *law, uint32_t source,
+                          graft_gen_report *report)
+{
+    graft_gen_ruling ruling;
+    bool is_new = false;
+    if (!graft_gen_rule_make(law, source, &ruling)) {
+        return false;
+    }
+    (void)number_code(run->arena, &run->codes, ruling.code, ruling.code_size, &is_new);
+    if (!is_new) {
+        return false;
+    }
+    graft_candidate *candidate = &ruling.candidate;
+    candidate->family = report->family;
+    candidate->set = report->set;
+    candidate->pair = run->pair_count;
+    candidate->is_macro = law->is_macro;
+    candidate->skeleton =
+        number_code(run->arena, &run->skeletons, ruling.code, ruling.skeleton_size, &is_new);
+    graft_candidates *results = run->results;
+    results->items = graft_gen_grow(run->arena, results->items, results->count, &run->capacity,
+                                    sizeof *results->items);
+    results->items[results->count++] = *candidate;
+    report->counts.candidates++;
+    return true;
+}
+
+/* From more operators to fewer first. */
+static void add_candidates(runner *run, const graft_gen_law *law, graft_gen_report *report)
+{
+    uint32_t first = law->sides[0].count < law->sides[1].count ? 1 : 0;
+    bool forward = add_direction(run, law, first, report);
+    bool backward = add_direction(run, law, 1 - first, report);
+    if (forward && backward) {
+        run->results->items[run->results->count - 1].is_reversed = true;
+    }
+    if (forward || backward) {
+        run->pair_count++;
+    }
+}
+
+/* -------------------------------------------------------------------- sets */
+
+static graft_status run_set(runner *run, const graft_gen_family *family, const graft_gen_set *set)
+{
+    graft_status status = GRAFT_OK;
+    uint64_t start_ns = graft_clock_ns();
+    uint32_t known = run->laws.count;
+    graft_gen_space space;
+    graft_gen_report *report = &run->results->reports[run->results->report_count];
+    graft_arena *arena = graft_arena_new(SET_ARENA_BYTES);
+    if (arena == NULL) {
+        return GRAFT_FAIL(run->env, GRAFT_NO_MEMORY, "no memory for set %s", set->name);
+    }
+    GRAFT_CHECK(graft_gen_space_build(run->env, arena, set, run->options->seed, &space));
+    GRAFT_CHECK(graft_gen_propose(&space, run->arena, &run->laws));
+    report->family = family->name;
+    report->set = set->name;
+    report->counts = space.counts;
+    for (uint32_t i = known; i < run->laws.count; i++) {
+        add_candidates(run, &run->laws.laws[i], report);
+    }
+    report->counts.time_ns = graft_clock_ns() - start_ns;
+    run->results->report_count++;
+    graft_log(run->env, 1, "%s/%s: %llu graphs, %llu laws, %llu candidates", family->name,
+              set->name, (unsigned long long)report->counts.graphs,
+              (unsigned long long)(report->counts.laws + report->counts.macros),
+              (unsigned long long)report->counts.candidates);
+done:
+    graft_arena_free(arena);
+    return status;
+}
+
+/* The set with the depth that the options ask for; it must outlive the laws. */
+static const graft_gen_set *choose_depth(const runner *run, const graft_gen_set *set)
+{
+    if (run->options->depth == 0) {
+        return set;
+    }
+    graft_gen_set *copy = GRAFT_NEW(run->arena, graft_gen_set, 1);
+    *copy = *set;
+    copy->depth = run->options->depth;
+    return copy;
+}
+
+graft_status graft_gen_run(graft_env *env, graft_arena *arena, const graft_gen_family *families,
+                           uint32_t family_count, const graft_gen_options *options,
+                           graft_candidates *candidates)
+{
+    graft_status status = GRAFT_OK;
+    graft_candidates results = {.items = NULL};
+    runner run = {.env = env, .arena = arena, .options = options, .results = &results};
+    uint32_t set_count = 0;
+    for (uint32_t f = 0; f < family_count; f++) {
+        set_count += families[f].set_count;
+    }
+    results.reports = GRAFT_NEW(arena, graft_gen_report, set_count);
+    for (uint32_t f = 0; f < family_count; f++) {
+        for (uint32_t s = 0; s < families[f].set_count; s++) {
+            GRAFT_TRY(env, run_set(&run, &families[f], choose_depth(&run, &families[f].sets[s])),
+                      "in set %s of %s", families[f].sets[s].name, families[f].file);
+        }
+    }
+    results.skeleton_count = run.skeletons.count;
+    *candidates = results;
+done:
+    return status;
+}
+
+/* ---------------------------------------------------------------- checking */
+
+/* Whether all that a pattern node reads has a place. */
+static bool is_ready(const graft_pattern_node *node, const uint8_t *places)
+{
+    for (uint32_t i = 0; i < graft_op(node->op)->input_count; i++) {
+        if (GRAFT_OPERAND_IS_NODE(node->inputs[i]) &&
+            places[GRAFT_OPERAND_NODE_OF(node->inputs[i])] == GRAFT_RULE_MAX_NODES) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static uint8_t place_operand(graft_operand operand, const uint8_t *places)
+{
+    return GRAFT_OPERAND_IS_NODE(operand)
+               ? GRAFT_GEN_OUT(places[GRAFT_OPERAND_NODE_OF(operand)],
+                               GRAFT_OPERAND_SLOT_OF(operand))
+               : GRAFT_GEN_VAR(operand);
+}
+
+/* A pattern as a side of a law, producers first, each operator a configuration of its own. */
+static void side_of_pattern(const graft_pattern *pattern, uint32_t output_count,
+                            graft_gen_config *configs, uint32_t first_config, graft_gen_side *side)
+{
+    uint8_t places[GRAFT_RULE_MAX_NODES];
+    memset(places, GRAFT_RULE_MAX_NODES, sizeof places);
+    while (side->count < pattern->node_count) {
+        for (uint32_t n = 0; n < pattern->node_count; n++) {
+            const graft_pattern_node *node = &pattern->nodes[n];
+            if (places[n] != GRAFT_RULE_MAX_NODES || !is_ready(node, places)) {
+                continue;
+            }
+            graft_gen_config *config = &configs[first_config + side->count];
+            graft_gen_config_of_op(node->op, config);
+            for (uint32_t i = 0; i < graft_op(node->op)->attr_count; i++) {
+                config->steps[0].attrs[i] = node->attrs[i].value;
+            }
+            side->nodes[side->count].config = (uint16_t)(first_config + side->count);
+            for (uint32_t i = 0; i < graft_op(node->op)->input_count; i++) {
+                side->nodes[side->count].args[i] = place_operand(node->inputs[i], places);
+            }
+            places[n] = (uint8_t)side->count++;
+        }
+    }
+    for (uint32_t o = 0; o < output_count; o++) {
+        side->outputs[o] = place_operand(pattern->outputs[o], places);
+    }
+}
+
+bool graft_candidate_holds(graft_arena *scratch, const graft_candidate *candidate, uint64_t seed,
+                           uint32_t sample_count)
+{
+    graft_mark mark = graft_arena_mark(scratch);
+    const graft_rule *rule = &candidate->rule;
+    graft_gen_config *configs =
+        GRAFT_NEW(scratch, graft_gen_config, (size_t)2 * GRAFT_RULE_MAX_NODES);
+    graft_gen_set set = {.configs = configs, .config_count = 2 * GRAFT_RULE_MAX_NODES};
+    graft_gen_law law = {
+        .set = &set, .var_count = rule->var_count, .output_count = rule->output_count};
+    memcpy(law.var_shapes, candidate->shapes, sizeof candidate->shapes);
+    memcpy(law.var_is_weight, candidate->is_weight, sizeof candidate->is_weight);
+    side_of_pattern(&rule->source, rule->output_count, configs, 0, &law.sides[0]);
+    side_of_pattern(&rule->target, rule->output_count, configs, GRAFT_RULE_MAX_NODES,
+                    &law.sides[1]);
+    bool holds = graft_gen_law_holds(scratch, &law, seed, sample_count);
+    graft_arena_release(scratch, mark);
+    return holds;
+}

@@ -1,0 +1,338 @@
+/* law.c - making laws from graphs of a space, generalising them by cutting, checking them. */
+#include "gen/law.h"
+
+#include <string.h>
+
+enum {
+    CHECK_SAMPLES = 32, /* Fresh samples that a law must pass. */
+    MOST_REDRAWN = 4    /* Samples drawn, per sample that says something. */
+};
+
+/* --------------------------------------------------------------- sides */
+
+typedef struct {
+    const graft_gen_space *space;
+    graft_gen_law *law;
+    graft_gen_side *side;
+    const uint32_t *cuts;
+    uint32_t cut_count;
+    uint32_t vars[GRAFT_GEN_LAW_VARS];               /* Values. */
+    uint32_t (*nodes)[GRAFT_GEN_MAX_CLOSURE]; /* Of each side: the nodes of the space. */
+    bool full;                                /* Something did not fit into the law. */
+} side_maker;
+
+static uint8_t operand_of_value(side_maker *maker, uint32_t value);
+
+static uint8_t make_var(side_maker *maker, uint32_t value)
+{
+    graft_gen_law *law = maker->law;
+    for (uint32_t v = 0; v < law->var_count; v++) {
+        if (maker->vars[v] == value) {
+            return GRAFT_GEN_VAR(v);
+        }
+    }
+    if (law->var_count == GRAFT_GEN_LAW_VARS) {
+        maker->full = true;
+        return 0;
+    }
+    maker->vars[law->var_count] = value;
+    law->var_shapes[law->var_count] = maker->space->shapes[maker->space->values[value].shape];
+    law->var_is_weight[law->var_count] = maker->space->values[value].is_weight;
+    return GRAFT_GEN_VAR(law->var_count++);
+}
+
+/* The place of a node of the space in the side; adds what it needs first. */
+static uint32_t make_application(side_maker *maker, uint32_t number)
+{
+    graft_gen_side *side = maker->side;
+    uint32_t *nodes = maker->nodes[side == &maker->law->sides[0] ? 0 : 1];
+    const graft_gen_node *node = &maker->space->nodes[number];
+    graft_gen_application made = {.config = node->config};
+    for (uint32_t i = 0; i < side->count; i++) {
+        if (nodes[i] == number) {
+            return i;
+        }
+    }
+    for (uint32_t i = 0; i < maker->space->set->configs[node->config].input_count; i++) {
+        made.args[i] = operand_of_value(maker, node->args[i]);
+    }
+    if (side->count == GRAFT_GEN_MAX_CLOSURE) {
+        maker->full = true;
+        return 0;
+    }
+    side->nodes[side->count] = made;
+    nodes[side->count] = number;
+    return side->count++;
+}
+
+static uint8_t operand_of_value(side_maker *maker, uint32_t value)
+{
+    const graft_gen_value *v = &maker->space->values[value];
+    bool is_var = v->node == GRAFT_GEN_NONE;
+    for (uint32_t i = 0; i < maker->cut_count; i++) {
+        is_var = is_var || maker->cuts[i] == value;
+    }
+    return is_var ? make_var(maker, value)
+                  : GRAFT_GEN_OUT(make_application(maker, v->node), v->slot);
+}
+
+static uint8_t operand_of_root(side_maker *maker, uint32_t root)
+{
+    if (GRAFT_GEN_ROOT_IS_INPUT(root)) {
+        return operand_of_value(maker, GRAFT_GEN_ROOT_INPUT_OF(root));
+    }
+    uint32_t node = root / GRAFT_MAX_OUTPUTS;
+    uint32_t slot = root % GRAFT_MAX_OUTPUTS;
+    uint32_t value = maker->space->nodes[node].outs[slot];
+    if (maker->space->values[value].node == node && maker->space->values[value].slot == slot) {
+        return operand_of_value(maker, value); /* It may have been cut. */
+    }
+    return GRAFT_GEN_OUT(make_application(maker, node), slot);
+}
+
+/* Writes the law and, of each side, the nodes that it was made from. */
+static bool make_law(const graft_gen_space *space, const graft_gen_roots *const roots[2],
+                     const uint32_t *cuts, uint32_t cut_count, graft_gen_law *law,
+                     uint32_t nodes[2][GRAFT_GEN_MAX_CLOSURE])
+{
+    uint32_t output_count = law->output_count;
+    side_maker maker = {
+        .space = space, .law = law, .cuts = cuts, .cut_count = cut_count, .nodes = nodes};
+    memset(law, 0, sizeof *law);
+    law->set = space->set;
+    law->output_count = output_count;
+    for (uint32_t s = 0; s < 2; s++) {
+        maker.side = &law->sides[s];
+        for (uint32_t o = 0; o < output_count; o++) {
+            maker.side->outputs[o] = operand_of_root(&maker, roots[s]->of[o]);
+        }
+    }
+    return !maker.full;
+}
+
+/* --------------------------------------------------------------- checking */
+
+/* The tensors of one side on one sample. */
+typedef struct {
+    const graft_gen_law *law;
+    graft_arena *arena;
+    graft_field_state field;
+    const graft_field *vars[GRAFT_GEN_LAW_VARS];
+    graft_field *outs[GRAFT_GEN_MAX_CLOSURE][GRAFT_MAX_OUTPUTS];
+    graft_shape out_shapes[GRAFT_GEN_MAX_CLOSURE][GRAFT_MAX_OUTPUTS];
+} side_run;
+
+static void operand_data(const side_run *run, uint8_t operand, const graft_field **data,
+                         const graft_shape **shape)
+{
+    if (GRAFT_GEN_IS_OUT(operand)) {
+        *data = run->outs[GRAFT_GEN_OUT_NODE(operand)][GRAFT_GEN_OUT_SLOT(operand)];
+        *shape = &run->out_shapes[GRAFT_GEN_OUT_NODE(operand)][GRAFT_GEN_OUT_SLOT(operand)];
+    } else {
+        *data = run->vars[operand];
+        *shape = &run->law->var_shapes[operand];
+    }
+}
+
+static bool run_application(side_run *run, const graft_gen_side *side, uint32_t n)
+{
+    const graft_gen_application *application = &side->nodes[n];
+    const graft_gen_config *config = &run->law->set->configs[application->config];
+    graft_shape shapes[GRAFT_MAX_INPUTS];
+    const graft_field *in[GRAFT_MAX_INPUTS] = {NULL};
+    for (uint32_t i = 0; i < config->input_count; i++) {
+        const graft_shape *shape = NULL;
+        operand_data(run, application->args[i], &in[i], &shape);
+        shapes[i] = *shape;
+    }
+    if (!graft_gen_config_infer(config, shapes, run->out_shapes[n])) {
+        return false;
+    }
+    for (uint32_t o = 0; o < config->output_count; o++) {
+        run->outs[n][o] = GRAFT_NEW(run->arena, graft_field,
+                                    (size_t)graft_shape_elements(&run->out_shapes[n][o]));
+    }
+    graft_field *workspace =
+        GRAFT_NEW(run->arena, graft_field, graft_gen_config_workspace(config, shapes));
+    return graft_gen_config_run(&run->field, config, shapes, in, run->outs[n], workspace);
+}
+
+static bool outputs_agree(const side_run *left, const side_run *right, const graft_gen_law *law)
+{
+    for (uint32_t o = 0; o < law->output_count; o++) {
+        const graft_field *data[2] = {NULL};
+        const graft_shape *shapes[2] = {NULL};
+        operand_data(left, law->sides[0].outputs[o], &data[0], &shapes[0]);
+        operand_data(right, law->sides[1].outputs[o], &data[1], &shapes[1]);
+        if (!graft_shape_equal(shapes[0], shapes[1])) {
+            return false;
+        }
+        for (size_t i = 0; i < (size_t)graft_shape_elements(shapes[0]); i++) {
+            if (data[0][i].residue != data[1][i].residue) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* Whether the sample says something, and what. */
+static bool try_sample(graft_arena *arena, const graft_gen_law *law, graft_field *const vars[],
+                       uint32_t sample, bool *agrees)
+{
+    side_run *runs = GRAFT_NEW(arena, side_run, 2);
+    for (uint32_t s = 0; s < 2; s++) {
+        runs[s].law = law;
+        runs[s].arena = arena;
+        for (uint32_t v = 0; v < law->var_count; v++) {
+            runs[s].vars[v] = vars[v] + sample * (size_t)graft_shape_elements(&law->var_shapes[v]);
+        }
+        for (uint32_t n = 0; n < law->sides[s].count; n++) {
+            if (!run_application(&runs[s], &law->sides[s], n)) {
+                return false;
+            }
+        }
+    }
+    *agrees = outputs_agree(&runs[0], &runs[1], law);
+    return true;
+}
+
+bool graft_gen_law_holds(graft_arena *scratch, const graft_gen_law *law, uint64_t seed,
+                         uint32_t sample_count)
+{
+    uint32_t passed = 0;
+    bool agrees = true;
+    for (uint32_t draw = 0; agrees && passed < sample_count && draw < MOST_REDRAWN * sample_count;
+         draw++) {
+        graft_mark mark = graft_arena_mark(scratch);
+        graft_field *vars[GRAFT_GEN_LAW_VARS];
+        for (uint32_t v = 0; v < law->var_count; v++) {
+            const graft_shape *shape = &law->var_shapes[v];
+            vars[v] = GRAFT_NEW(scratch, graft_field,
+                                (size_t)graft_shape_elements(shape) * GRAFT_GEN_SAMPLES);
+            graft_gen_sample(seed + draw, v, shape, law->var_is_weight[v], vars[v]);
+        }
+        if (try_sample(scratch, law, vars, draw % GRAFT_GEN_SAMPLES, &agrees)) {
+            passed++;
+        }
+        graft_arena_release(scratch, mark);
+    }
+    return agrees && passed == sample_count;
+}
+
+/* ---------------------------------------------------------------- cutting */
+
+/* A law with the nodes that each side was made from. */
+typedef struct {
+    graft_gen_law law;
+    uint32_t nodes[2][GRAFT_GEN_MAX_CLOSURE];
+} drawn_law;
+
+static bool side_has_node(const drawn_law *drawn, uint32_t side, uint32_t node)
+{
+    for (uint32_t n = 0; n < drawn->law.sides[side].count; n++) {
+        if (drawn->nodes[side][n] == node) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Values that both sides compute in the same way, largest first. */
+static uint32_t list_common(const graft_gen_space *space, const drawn_law *drawn, uint32_t *common,
+                            uint32_t capacity)
+{
+    uint32_t count = 0;
+    for (uint32_t n = 0; n < drawn->law.sides[0].count; n++) {
+        uint32_t number = drawn->nodes[0][n];
+        const graft_gen_node *node = &space->nodes[number];
+        uint32_t outputs = side_has_node(drawn, 1, number)
+                               ? space->set->configs[node->config].output_count
+                               : 0;
+        for (uint32_t o = 0; o < outputs && count < capacity; o++) {
+            const graft_gen_value *value = &space->values[node->outs[o]];
+            if (value->node == number && value->slot == o) {
+                uint32_t at = count++;
+                for (; at > 0 && space->values[common[at - 1]].size < value->size; at--) {
+                    common[at] = common[at - 1];
+                }
+                common[at] = node->outs[o];
+            }
+        }
+    }
+    return count;
+}
+
+bool graft_gen_law_make(const graft_gen_space *space, const graft_gen_roots *left,
+                        const graft_gen_roots *right, uint32_t output_count, graft_gen_law *law)
+{
+    const graft_gen_roots *const roots[2] = {left, right};
+    graft_arena *scratch = space->env->scratch;
+    uint64_t seed = space->seed + 1000;
+    uint32_t common[GRAFT_GEN_MAX_CUTS];
+    uint32_t cuts[GRAFT_GEN_MAX_CUTS];
+    uint32_t cut_count = 0;
+    drawn_law drawn = {.law.output_count = output_count};
+    if (!make_law(space, roots, NULL, 0, &drawn.law, drawn.nodes) ||
+        !graft_gen_law_holds(scratch, &drawn.law, seed, CHECK_SAMPLES)) {
+        return false;
+    }
+    *law = drawn.law;
+    uint32_t count = list_common(space, &drawn, common, GRAFT_GEN_MAX_CUTS);
+    for (uint32_t i = 0; i < count; i++) {
+        cuts[cut_count] = common[i];
+        if (make_law(space, roots, cuts, cut_count + 1, &drawn.law, drawn.nodes) &&
+            drawn.law.sides[0].count + drawn.law.sides[1].count > 0 &&
+            graft_gen_law_holds(scratch, &drawn.law, seed, CHECK_SAMPLES)) {
+            *law = drawn.law;
+            cut_count++;
+        }
+    }
+    return true;
+}
+
+bool graft_gen_law_draw(const graft_gen_space *space, const graft_gen_roots *left,
+                        const graft_gen_roots *right, uint32_t output_count, graft_gen_law *law)
+{
+    const graft_gen_roots *const roots[2] = {left, right};
+    uint32_t nodes[2][GRAFT_GEN_MAX_CLOSURE];
+    law->output_count = output_count;
+    return make_law(space, roots, NULL, 0, law, nodes);
+}
+
+/* ------------------------------------------------------------- translation */
+
+static bool same_config(const graft_gen_config *a, const graft_gen_config *b)
+{
+    return a->step_count == b->step_count && a->input_count == b->input_count &&
+           a->output_count == b->output_count &&
+           memcmp(a->steps, b->steps, a->step_count * sizeof a->steps[0]) == 0 &&
+           memcmp(a->outputs, b->outputs, a->output_count) == 0;
+}
+
+static bool find_config(const graft_gen_set *set, const graft_gen_config *config, uint16_t *number)
+{
+    for (uint32_t i = 0; i < set->config_count; i++) {
+        if (same_config(&set->configs[i], config)) {
+            *number = (uint16_t)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool graft_gen_law_translate(const graft_gen_law *law, const graft_gen_set *set,
+                             graft_gen_law *translated)
+{
+    *translated = *law;
+    translated->set = set;
+    for (uint32_t s = 0; s < 2; s++) {
+        for (uint32_t n = 0; n < law->sides[s].count; n++) {
+            if (!find_config(set, &law->set->configs[law->sides[s].nodes[n].config],
+                             &translated->sides[s].nodes[n].config)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}

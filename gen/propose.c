@@ -1,0 +1,546 @@
+/* propose.c - from groups of equal graphs to the laws that join them. */
+#include "gen/propose.h"
+
+#include "gen/groups.h"
+#include "graph/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    uint32_t hub;
+    uint32_t other;
+    uint32_t order; /* Small graphs first; among equals those with more variables. */
+    bool is_derived;
+} pair;
+
+/* Two graphs that a law connects; counts for pairs behind `ready`. */
+typedef struct {
+    uint32_t from;
+    uint32_t to;
+    uint32_t law;
+    uint32_t ready;
+    uint32_t next; /* Chain of joins that wait for the same pair. */
+} join;
+
+typedef struct {
+    graft_gen_law law;
+    uint32_t hub; /* GRAFT_GEN_NONE for a law of another set. */
+    uint32_t other;
+    uint32_t place; /* Of its pair. */
+    bool is_lemma;  /* Follows from the laws before its place; helps to derive, is not kept. */
+    bool alive;
+} found_law;
+
+typedef struct {
+    const graft_gen_space *space;
+    graft_arena *arena;
+    graft_gen_groups groups;
+    uint32_t *parents; /* Union-find over the graphs. */
+    pair *pairs;
+    uint32_t pair_count;
+    uint32_t *places;  /* By node: 1 + number of the pair that says what it equals; 0 for the first
+                          of a group and nodes in none. */
+    uint32_t *waiting; /* By place: chain of joins that count from there on. */
+    uint32_t place;    /* Of the pair being looked at. */
+    join *joins;
+    uint32_t join_count;
+    uint32_t join_capacity;
+    uint32_t sorted_count; /* Joins of laws; those of macros stand behind. */
+    found_law *laws;
+    uint32_t law_count;
+    uint32_t law_capacity;
+    uint64_t refuted_count;
+} search;
+
+/* -------------------------------------------------------------- union-find */
+
+static uint32_t find_root(uint32_t *parents, uint32_t g)
+{
+    while (parents[g] != g) {
+        parents[g] = parents[parents[g]];
+        g = parents[g];
+    }
+    return g;
+}
+
+static void join_graphs(uint32_t *parents, uint32_t a, uint32_t b)
+{
+    uint32_t x = find_root(parents, a);
+    uint32_t y = find_root(parents, b);
+    parents[x > y ? x : y] = x > y ? y : x;
+}
+
+/* --------------------------------------------------------------- applying */
+
+/* A law at one graph. */
+typedef struct {
+    search *find;
+    const graft_gen_law *law;
+    uint32_t number;
+    uint32_t side;
+    uint32_t from;
+    bool swapped; /* The law's outputs stand for the graph's in the other order. */
+    bool refuted;
+} application;
+
+/* The place of the last pair that inner nodes of a side rest on. */
+static uint32_t inner_ready(const search *find, const graft_gen_side *side, const uint32_t *nodes,
+                            uint32_t output_count)
+{
+    uint32_t ready = 0;
+    for (uint32_t n = 0; n < side->count; n++) {
+        bool is_root = false;
+        for (uint32_t o = 0; o < output_count; o++) {
+            is_root = is_root || (GRAFT_GEN_IS_OUT(side->outputs[o]) &&
+                                  GRAFT_GEN_OUT_NODE(side->outputs[o]) == n);
+        }
+        if (!is_root && find->places[nodes[n]] > ready) {
+            ready = find->places[nodes[n]];
+        }
+    }
+    return ready;
+}
+
+static void record_join(application *apply, const graft_gen_fit *fit, uint32_t to)
+{
+    search *find = apply->find;
+    const graft_gen_law *law = apply->law;
+    uint32_t near =
+        inner_ready(find, &law->sides[apply->side], fit->nodes, law->output_count);
+    uint32_t far =
+        inner_ready(find, &law->sides[1 - apply->side], fit->others, law->output_count);
+    find->joins = graft_gen_grow(find->arena, find->joins, find->join_count, &find->join_capacity,
+                                 sizeof *find->joins);
+    find->joins[find->join_count++] =
+        (join){apply->from, to, apply->number, near > far ? near : far, GRAFT_GEN_NONE};
+}
+
+static bool visit_fit(void *context, graft_gen_fit *fit)
+{
+    application *apply = context;
+    search *find = apply->find;
+    const graft_gen_graph *from = &find->groups.graphs[apply->from];
+    uint32_t values[GRAFT_MAX_OUTPUTS];
+    graft_gen_roots roots = {{0, 0}};
+    graft_gen_roots sorted = {{0, 0}};
+    if (!graft_gen_law_apply(find->space, apply->law, apply->side, fit, values, &roots)) {
+        return true;
+    }
+    for (uint32_t o = 0; o < apply->law->output_count; o++) {
+        uint32_t place = apply->swapped ? 1 - o : o;
+        if (values[o] != from->values[place]) {
+            apply->refuted = apply->refuted || fit->same_shapes;
+            return !apply->refuted;
+        }
+        sorted.of[place] = roots.of[o];
+    }
+    uint32_t to = graft_gen_groups_find(&find->groups, apply->from, &sorted);
+    if (to != GRAFT_GEN_NONE && to != apply->from) {
+        record_join(apply, fit, to);
+    }
+    return true;
+}
+
+static void apply_at(application *apply, uint32_t graph)
+{
+    const graft_gen_graph *from = &apply->find->groups.graphs[graph];
+    apply->from = graph;
+    apply->swapped = false;
+    graft_gen_law_match(apply->find->space, apply->law, apply->side, &from->roots, visit_fit,
+                        apply);
+    if (apply->law->output_count == 2 && !apply->refuted) {
+        graft_gen_roots roots = {{from->roots.of[1], from->roots.of[0]}};
+        apply->swapped = true;
+        graft_gen_law_match(apply->find->space, apply->law, apply->side, &roots, visit_fit, apply);
+    }
+}
+
+/* Matches one side at every graph whose first root may be its first or, of two, its second. */
+static void apply_side(application *apply, uint32_t side)
+{
+    const search *find = apply->find;
+    const graft_gen_side *pattern = &apply->law->sides[side];
+    apply->side = side;
+    for (uint32_t o = 0; o < apply->law->output_count; o++) {
+        if (!GRAFT_GEN_IS_OUT(pattern->outputs[o])) {
+            return; /* A bare variable fits everywhere and says nothing. */
+        }
+    }
+    for (uint32_t o = 0; o < apply->law->output_count; o++) {
+        uint32_t config = pattern->nodes[GRAFT_GEN_OUT_NODE(pattern->outputs[o])].config;
+        uint32_t before = pattern->nodes[GRAFT_GEN_OUT_NODE(pattern->outputs[0])].config;
+        if (o == 1 && config == before) {
+            return; /* Seen already. */
+        }
+        for (uint32_t g = find->groups.first_by_config[config];
+             g != GRAFT_GEN_NONE && !apply->refuted; g = find->groups.graphs[g].next) {
+            if (!GRAFT_GEN_ROOT_IS_INPUT(
+                    find->groups.graphs[g].roots.of[apply->law->output_count - 1])) {
+                apply_at(apply, g);
+            }
+        }
+    }
+}
+
+/* Records all pairs of graphs that the law connects, and joins those that count already. False, and
+ * nothing recorded, when it is refuted. */
+static bool apply_law(search *find, const graft_gen_law *law, bool is_macro)
+{
+    uint32_t before = find->join_count;
+    application apply = {.find = find, .law = law, .number = find->law_count};
+    apply_side(&apply, 0);
+    apply_side(&apply, 1);
+    if (apply.refuted) {
+        find->join_count = before;
+        return false;
+    }
+    for (uint32_t i = before; i < find->join_count && !is_macro; i++) {
+        join *j = &find->joins[i];
+        if (j->ready < find->place) {
+            join_graphs(find->parents, j->from, j->to);
+        } else {
+            j->next = find->waiting[j->ready];
+            find->waiting[j->ready] = i;
+        }
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------- pairs */
+
+static int compare_pairs(const void *a, const void *b)
+{
+    const pair *x = a;
+    const pair *y = b;
+    if (x->order != y->order) {
+        return x->order < y->order ? -1 : 1;
+    }
+    return x->other < y->other ? -1 : x->other > y->other;
+}
+
+static void list_pairs(search *find)
+{
+    find->pairs = GRAFT_NEW(find->arena, pair, find->groups.count);
+    for (uint32_t g = 0; g < find->groups.count; g++) {
+        const graft_gen_graph *other = &find->groups.graphs[g];
+        const graft_gen_graph *hub = &find->groups.graphs[other->hub];
+        if (other->hub != g) {
+            uint32_t large = hub->size > other->size ? hub->size : other->size;
+            uint32_t small = hub->size > other->size ? other->size : hub->size;
+            uint32_t vars = hub->var_count > other->var_count ? hub->var_count : other->var_count;
+            find->pairs[find->pair_count++] = (pair){
+                other->hub, g, large << 16 | small << 8 | (GRAFT_GEN_MAX_VARS - vars), false};
+        }
+    }
+    qsort(find->pairs, find->pair_count, sizeof *find->pairs, compare_pairs);
+}
+
+static found_law *add_law(search *find, uint32_t hub, uint32_t other)
+{
+    find->laws = graft_gen_grow(find->arena, find->laws, find->law_count, &find->law_capacity,
+                                sizeof *find->laws);
+    find->laws[find->law_count] =
+        (found_law){.hub = hub, .other = other, .place = find->place, .alive = true};
+    return &find->laws[find->law_count];
+}
+
+/* Makes the law of a pair and applies it. False when it is false, or too large. */
+static bool accept_pair(search *find, const pair *p, bool is_macro)
+{
+    found_law *found = add_law(find, p->hub, p->other);
+    if (!graft_gen_law_make(find->space, &find->groups.graphs[p->hub].roots,
+                            &find->groups.graphs[p->other].roots, find->groups.output_count,
+                            &found->law) ||
+        !apply_law(find, &found->law, is_macro)) {
+        return false;
+    }
+    found->law.is_macro = is_macro;
+    find->law_count++;
+    join_graphs(find->parents, p->hub, p->other);
+    return true;
+}
+
+/* A pair that follows from laws is itself a step for larger pairs, for which the space may be too
+ * small to hold the graphs in between. */
+static void add_lemma(search *find, const pair *p)
+{
+    found_law *found = add_law(find, p->hub, p->other);
+    found->is_lemma = true;
+    if (graft_gen_law_draw(find->space, &find->groups.graphs[p->hub].roots,
+                           &find->groups.graphs[p->other].roots, find->groups.output_count,
+                           &found->law) &&
+        apply_law(find, &found->law, false)) {
+        find->law_count++;
+    }
+}
+
+/* Laws of other sets, as far as their operators are in this one. */
+static void apply_known(search *find, const graft_gen_laws *known, uint32_t count)
+{
+    find->place = 1; /* What they rest on within this set still has to wait. */
+    for (uint32_t i = 0; i < count; i++) {
+        found_law *found = add_law(find, GRAFT_GEN_NONE, GRAFT_GEN_NONE);
+        if (known->laws[i].output_count == find->groups.output_count && !known->laws[i].is_macro &&
+            graft_gen_law_translate(&known->laws[i], find->space->set, &found->law) &&
+            apply_law(find, &found->law, false)) {
+            find->law_count++;
+        }
+    }
+}
+
+/* Notes for every node, and its renamings, which pair says what it equals. */
+static void set_places(search *find)
+{
+    const graft_gen_space *space = find->space;
+    find->places = GRAFT_NEW(find->arena, uint32_t, space->node_count);
+    find->waiting = GRAFT_NEW(find->arena, uint32_t, (size_t)find->pair_count + 2);
+    memset(find->waiting, 0xff, ((size_t)find->pair_count + 2) * sizeof *find->waiting);
+    for (uint32_t i = 0; i < find->pair_count && find->groups.output_count == 1; i++) {
+        uint32_t root = find->groups.graphs[find->pairs[i].other].roots.of[0];
+        for (uint32_t r = 0; r < space->renaming_count; r++) {
+            uint32_t node = graft_gen_node_image(space, root / GRAFT_MAX_OUTPUTS, r);
+            if (node != GRAFT_GEN_NONE && find->places[node] == 0) {
+                find->places[node] = i + 1;
+            }
+        }
+    }
+}
+
+/* Lets the joins count that waited for the pair before this place. */
+static void reach_place(search *find, uint32_t place)
+{
+    find->place = place;
+    for (uint32_t i = find->waiting[place - 1]; i != GRAFT_GEN_NONE; i = find->joins[i].next) {
+        join_graphs(find->parents, find->joins[i].from, find->joins[i].to);
+    }
+}
+
+static graft_status take_pairs(search *find)
+{
+    for (uint32_t i = 0; i < find->pair_count; i++) {
+        pair *p = &find->pairs[i];
+        if (graft_interrupted()) {
+            return GRAFT_FAIL(find->space->env, GRAFT_INTERRUPTED, "interrupted");
+        }
+        reach_place(find, i + 1);
+        p->is_derived = find_root(find->parents, p->hub) == find_root(find->parents, p->other);
+        if (p->is_derived && p->order >> 16 < find->space->set->depth) {
+            add_lemma(find, p);
+        } else if (!p->is_derived && !accept_pair(find, p, false)) {
+            find->refuted_count++;
+        }
+    }
+    return GRAFT_OK;
+}
+
+/* -------------------------------------------------------------- minimising */
+
+static int compare_joins(const void *a, const void *b)
+{
+    const join *x = a;
+    const join *y = b;
+    if (x->from != y->from) {
+        return x->from < y->from ? -1 : 1;
+    }
+    if (x->to != y->to) {
+        return x->to < y->to ? -1 : 1;
+    }
+    return x->law < y->law ? -1 : x->law > y->law;
+}
+
+/* The first join whose graph is at least `graph`; joins are sorted. */
+static uint32_t first_join(const search *find, uint32_t graph)
+{
+    uint32_t low = 0;
+    uint32_t high = find->sorted_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (find->joins[middle].from < graph) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* Whether the laws alive but `number` join its two graphs, resting on earlier pairs alone. */
+static bool is_superfluous(search *find, uint32_t number)
+{
+    const found_law *law = &find->laws[number];
+    uint32_t end = law->hub;
+    for (; end < find->groups.count && find->groups.graphs[end].hub == law->hub; end++) {
+        find->parents[end] = end;
+    }
+    for (uint32_t i = first_join(find, law->hub);
+         i < find->sorted_count && find->joins[i].from < end; i++) {
+        const join *j = &find->joins[i];
+        const found_law *step = &find->laws[j->law];
+        bool usable = step->is_lemma ? step->place < law->place : step->alive;
+        if (j->law != number && usable && j->ready < law->place) {
+            join_graphs(find->parents, j->from, j->to);
+        }
+    }
+    return find_root(find->parents, law->hub) == find_root(find->parents, law->other);
+}
+
+/* How much a law says: more variables first, then fewer operators, then the earlier one. */
+static uint64_t rank_law(const found_law *law, uint32_t number)
+{
+    uint64_t operators = (uint64_t)law->law.sides[0].count + law->law.sides[1].count;
+    return (uint64_t)(GRAFT_GEN_LAW_VARS - law->law.var_count) << 40 | operators << 32 | number;
+}
+
+static int compare_ranks(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a;
+    uint64_t y = *(const uint64_t *)b;
+    return x > y ? -1 : x < y; /* The least general first. */
+}
+
+static bool is_own_law(const found_law *law)
+{
+    return law->hub != GRAFT_GEN_NONE && !law->is_lemma;
+}
+
+static void drop_superfluous(search *find)
+{
+    uint64_t *ranks = GRAFT_NEW(find->arena, uint64_t, find->law_count);
+    for (uint32_t i = 0; i < find->law_count; i++) {
+        ranks[i] = rank_law(&find->laws[i], i);
+    }
+    if (find->law_count > 0) {
+        qsort(ranks, find->law_count, sizeof *ranks, compare_ranks);
+    }
+    if (find->join_count > 0) {
+        qsort(find->joins, find->join_count, sizeof *find->joins, compare_joins);
+        find->sorted_count = find->join_count;
+    }
+    for (uint32_t i = 0; i < find->law_count; i++) {
+        uint32_t number = (uint32_t)ranks[i];
+        if (is_own_law(&find->laws[number])) {
+            find->laws[number].alive = !is_superfluous(find, number);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ macros */
+
+/* What a search would like to make smaller: operators that run at inference, then all operators. */
+static uint32_t weigh_graph(const search *find, uint32_t graph)
+{
+    return (uint32_t)find->groups.graphs[graph].live_count << 8 | find->groups.graphs[graph].size;
+}
+
+/* Whether kept laws lead from one graph to another without ever making it heavier. Marks what it
+ * reaches with `stamp` and uses `pending` as its stack. */
+static bool leads_down(const search *find, uint32_t from, uint32_t to, uint32_t stamp,
+                       uint32_t *stamps, uint32_t *pending)
+{
+    uint32_t depth = 0;
+    pending[depth++] = from;
+    stamps[from] = stamp;
+    while (depth > 0) {
+        uint32_t graph = pending[--depth];
+        if (graph == to) {
+            return true;
+        }
+        for (uint32_t i = first_join(find, graph);
+             i < find->sorted_count && find->joins[i].from == graph; i++) {
+            const join *j = &find->joins[i];
+            const found_law *law = &find->laws[j->law];
+            if (law->alive && !law->is_lemma && stamps[j->to] != stamp &&
+                weigh_graph(find, j->to) <= weigh_graph(find, graph)) {
+                stamps[j->to] = stamp;
+                pending[depth++] = j->to;
+            }
+        }
+    }
+    return false;
+}
+
+/* Whether a macro found before joins the pair. Its joins stand behind the sorted ones. */
+static bool joined_by_macro(const search *find, const pair *p)
+{
+    for (uint32_t i = find->sorted_count; i < find->join_count; i++) {
+        const join *j = &find->joins[i];
+        if ((j->from == p->hub && j->to == p->other) || (j->from == p->other && j->to == p->hub)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void take_macros(search *find)
+{
+    uint32_t *stamps = GRAFT_NEW(find->arena, uint32_t, find->groups.count);
+    uint32_t *pending = GRAFT_NEW(find->arena, uint32_t, find->groups.count);
+    for (uint32_t i = 0; i < find->pair_count; i++) {
+        const pair *p = &find->pairs[i];
+        bool saves = find->groups.graphs[p->hub].live_count !=
+                     find->groups.graphs[p->other].live_count;
+        bool down = weigh_graph(find, p->hub) < weigh_graph(find, p->other);
+        if (p->is_derived && saves &&
+            !leads_down(find, down ? p->other : p->hub, down ? p->hub : p->other, i + 1, stamps,
+                        pending) &&
+            !joined_by_macro(find, p)) {
+            (void)accept_pair(find, p, true);
+        }
+    }
+}
+
+/* ----------------------------------------------------------------- results */
+
+static void keep_laws(search *find, graft_arena *arena, graft_gen_counts *counts,
+                      graft_gen_laws *laws)
+{
+    for (uint32_t i = 0; i < find->law_count; i++) {
+        if (find->laws[i].alive && is_own_law(&find->laws[i])) {
+            laws->laws = graft_gen_grow(arena, laws->laws, laws->count, &laws->capacity,
+                                        sizeof *laws->laws);
+            laws->laws[laws->count++] = find->laws[i].law;
+            counts->laws += find->laws[i].law.is_macro ? 0 : 1;
+            counts->macros += find->laws[i].law.is_macro ? 1 : 0;
+        }
+    }
+    counts->keys += find->groups.key_count;
+    counts->raw += find->pair_count;
+    counts->refuted += find->refuted_count;
+}
+
+static graft_status propose(graft_gen_space *space, uint32_t output_count, uint32_t known_count,
+                            graft_arena *arena, graft_gen_laws *laws)
+{
+    graft_status status = GRAFT_OK;
+    search find = {.space = space, .arena = space->arena};
+    graft_gen_groups_build(space, find.arena, output_count, &find.groups);
+    find.parents = GRAFT_NEW(find.arena, uint32_t, find.groups.count);
+    for (uint32_t g = 0; g < find.groups.count; g++) {
+        find.parents[g] = g;
+    }
+    list_pairs(&find);
+    set_places(&find);
+    apply_known(&find, laws, known_count);
+    GRAFT_CHECK(take_pairs(&find));
+    drop_superfluous(&find);
+    take_macros(&find);
+    keep_laws(&find, arena, &space->counts, laws);
+done:
+    return status;
+}
+
+graft_status graft_gen_propose(graft_gen_space *space, graft_arena *arena, graft_gen_laws *laws)
+{
+    graft_status status = GRAFT_OK;
+    uint32_t known_count = laws->count;
+    for (uint32_t outputs = 1; outputs <= space->set->output_count; outputs++) {
+        graft_mark mark = graft_arena_mark(space->arena);
+        status = propose(space, outputs, known_count, arena, laws);
+        graft_arena_release(space->arena, mark);
+        if (status != GRAFT_OK) {
+            break;
+        }
+    }
+    return status;
+}

@@ -1,0 +1,39 @@
+/* propose.h - the laws of a space: which graphs compute the same, each consequence left out.
+ *
+ * A group's first graph against each other one is a raw pair. Pairs are taken from small to large;
+ * one that follows from laws accepted before is dropped. "Follows" is decided in the space itself,
+ * which is a saturated e-graph: a law is applied wherever it fits, and joins the two graphs that it
+ * connects; a pair whose graphs are already joined says nothing new. That leaves out renamings,
+ * commuted arguments, instances of more general laws, laws inside a context (arguments are classes)
+ * and chains of several laws. At the end, laws that the others have made superfluous are dropped
+ * too, the least general first.
+ *
+ * Arguments are classes, so a step may silently replace an inner graph by another of its group. That
+ * is sound only when this equality has been dealt with: every node has the place of its own pair in
+ * the order, and a join counts for a pair only if all inner nodes it rests on come earlier. Dropping
+ * a pair is thus an induction over the order.
+ *
+ * A law that connects two graphs of unequal fingerprints is false: this refutes what the samples of
+ * its own pair let through.
+ *
+ * Macros: a dropped pair comes back when it saves operators that run at inference, and the kept laws
+ * lead there only through a graph that is heavier in between, which a search may not dare to enter.
+ */
+#ifndef GRAFT_GEN_PROPOSE_H
+#define GRAFT_GEN_PROPOSE_H
+
+#include "gen/law.h"
+
+typedef struct graft_gen_laws {
+    graft_gen_law *laws;
+    uint32_t count;
+    uint32_t capacity;
+} graft_gen_laws;
+
+/* Finds the laws of a space, in a fixed order, appends them to `laws` in `arena`, and counts them in
+ * space->counts. Laws that stand there already, from other sets, are taken as known: what follows
+ * from them is not found again. GRAFT_INTERRUPTED on a signal. */
+GRAFT_MUST_USE graft_status graft_gen_propose(graft_gen_space *space, graft_arena *arena,
+                                              graft_gen_laws *laws);
+
+#endif

@@ -1,0 +1,168 @@
+/* space.h - every value that a set's operators can compute, each evaluated once.
+ *
+ * Idea. A *node* is a configuration (operator with attributes) applied to values; nodes with equal
+ * configuration and arguments are one node. A *value* is a class of nodes' outputs that agree on
+ * shape and on every sample: two nodes that compute the same value are a candidate law. The first
+ * node that reaches a value is its *representative*, and arguments are values, so a graph is built of
+ * representatives everywhere but at its root: what holds inside an argument was a law before.
+ *
+ *      x ── mul ──┐                      node 7 = add(value 9, value 11)
+ *      y ──┘      add   value 15  ◄───   node 8 = mul(value 0, value 5)
+ *      x ── mul ──┘                      so: add(mul(x,y), mul(x,z)) = mul(x, add(y,z))
+ *
+ * The *closure* of a node is the set of nodes that it needs, itself included: the operators of its
+ * graph. Inputs of equal shape and role may be exchanged; these renamings form a group that acts on
+ * values and nodes. The space is closed under it: whenever a node is made, all its renamings are.
+ *
+ * A graph that computes a constant in a roundabout way (x - x) is not built upon, and no law is looked
+ * for that only tells such graphs apart: real models do not contain them.
+ *
+ * Nodes are made in levels by closure size; level k takes its arguments from closed sets of k - 1
+ * representatives (one of each orbit). Values of the last level keep a hash, not data. Numbers of
+ * nodes and values do not depend on the number of threads. */
+#ifndef GRAFT_GEN_SPACE_H
+#define GRAFT_GEN_SPACE_H
+
+#include "gen/gen.h"
+#include "gen/table.h"
+#include "graph/algebra_field.h"
+
+#include <xxhash.h>
+
+enum {
+    GRAFT_GEN_MAX_RENAMINGS = 120,
+    GRAFT_GEN_SAMPLES = 8,
+    GRAFT_GEN_MAX_ELEMENTS = 2048, /* Of a value; larger ones are left out. */
+    GRAFT_GEN_MAX_NODES = 1 << 30,
+    GRAFT_GEN_MAX_CLOSURE = 16 /* Nodes; depth at most, more after a renaming in rare cases. */
+};
+
+typedef struct graft_gen_value {
+    XXH128_hash_t hash; /* Of the shape and the residues of all samples. */
+    uint32_t node;      /* Representative; GRAFT_GEN_NONE for inputs. */
+    uint32_t producers; /* First link of the chain of nodes that compute it: node * 2 + slot. */
+    uint16_t shape;
+    uint8_t slot; /* Output of the representative. */
+    uint8_t size; /* Nodes in the closure; 0 for inputs. */
+    bool is_weight;
+    bool is_idle; /* The same number everywhere, although computed from tensors (x - x). */
+} graft_gen_value;
+
+typedef struct graft_gen_node {
+    uint32_t args[GRAFT_MAX_INPUTS]; /* Values; GRAFT_GEN_NONE past the inputs. */
+    uint32_t outs[GRAFT_MAX_OUTPUTS]; /* Values; GRAFT_GEN_NONE when undefined on a sample. */
+    uint32_t next[GRAFT_MAX_OUTPUTS]; /* Chains of producers. */
+    uint16_t shapes[GRAFT_MAX_OUTPUTS];
+    uint16_t config;
+    uint8_t size;
+} graft_gen_node;
+
+/* Sorted node numbers; all a node or a graph needs. */
+typedef struct graft_gen_closure {
+    uint32_t nodes[GRAFT_GEN_MAX_CLOSURE];
+    uint32_t count;
+} graft_gen_closure;
+
+typedef struct graft_gen_space {
+    graft_env *env;
+    graft_arena *arena; /* Holds everything below. */
+    const graft_gen_set *set;
+
+    graft_shape *shapes;
+    uint32_t shape_count;
+
+    graft_gen_value *values; /* Inputs first. */
+    graft_field **data;      /* By value: samples of its elements; NULL when not kept. */
+    uint32_t *images;        /* By value and renaming, for values before `image_end`. */
+    uint32_t value_count;
+    uint32_t value_capacity;
+    uint32_t image_end;
+    uint32_t image_capacity;
+    graft_gen_table value_table;
+
+    graft_gen_node *nodes;
+    uint32_t node_count;
+    uint32_t node_capacity;
+    graft_gen_table node_table;
+
+    uint8_t (*renamings)[GRAFT_GEN_MAX_VARS]; /* Renaming 0 changes nothing. */
+    uint32_t renaming_count;
+
+    graft_gen_table infer_table; /* Remembered shape inferences. */
+    struct graft_gen_inference *inferences;
+    uint32_t inference_count;
+    uint32_t inference_capacity;
+
+    uint64_t seed;
+    graft_gen_counts counts;
+} graft_gen_space;
+
+/* Enumerates a set. The space lives in `arena`, which the caller frees; nothing of it is needed
+ * afterwards. GRAFT_UNSUPPORTED when the set's inputs have more than GRAFT_GEN_MAX_RENAMINGS
+ * renamings or there are more than 65535 shapes; GRAFT_INTERRUPTED on a signal. */
+GRAFT_MUST_USE graft_status graft_gen_space_build(graft_env *env, graft_arena *arena,
+                                                  const graft_gen_set *set, uint64_t seed,
+                                                  graft_gen_space *space);
+
+/* ------------------------------------------------- for the files of this folder */
+
+/* Starts an empty space with the set's inputs and their renamings. */
+GRAFT_MUST_USE graft_status graft_gen_space_open(graft_gen_space *space);
+/* The output shapes of a configuration; false when the arguments do not fit. */
+GRAFT_MUST_USE graft_status graft_gen_infer(graft_gen_space *space, uint32_t config,
+                                            const uint32_t *args, uint16_t *shapes, bool *fits);
+/* The node, or GRAFT_GEN_NONE. Arguments of commutative operators may stand in either order. */
+uint32_t graft_gen_node_find(const graft_gen_space *space, uint32_t config, const uint32_t *args);
+/* Appends a node that is not there yet, with args in canonical order. */
+uint32_t graft_gen_node_add(graft_gen_space *space, uint32_t config, const uint32_t *args,
+                            const uint16_t *shapes, uint32_t size);
+/* Sorts the first two arguments of a commutative operator. */
+void graft_gen_args_normalise(const graft_gen_config *config, uint32_t *args);
+/* The value that a renaming makes of a value, GRAFT_GEN_NONE when it is not in the space. */
+uint32_t graft_gen_value_image(const graft_gen_space *space, uint32_t value, uint32_t renaming);
+uint32_t graft_gen_node_image(const graft_gen_space *space, uint32_t node, uint32_t renaming);
+/* What the evaluation of one output found. */
+typedef struct graft_gen_print {
+    XXH128_hash_t hash; /* All zero: undefined. */
+    bool is_uniform;    /* The same number everywhere. */
+} graft_gen_print;
+/* Gives node outputs their values, in node order; `prints` has two entries a node, counted from
+ * `first`. */
+void graft_gen_values_assign(graft_gen_space *space, uint32_t first, uint32_t end,
+                             const graft_gen_print *prints);
+/* Fills in the images of all values that have none yet. */
+void graft_gen_images_extend(graft_gen_space *space);
+/* Evaluates nodes [first, end) on `thread_count` threads, assigns values and, when `keep`, keeps the
+ * data of new values. GRAFT_INTERRUPTED on a signal. */
+GRAFT_MUST_USE graft_status graft_gen_evaluate(graft_gen_space *space, uint32_t first, uint32_t end,
+                                               bool keep);
+/* The fingerprint of a tensor's samples. */
+graft_gen_print graft_gen_data_print(const graft_shape *shape, const graft_field *data);
+/* Random samples for a tensor: GRAFT_GEN_SAMPLES times its elements. */
+void graft_gen_sample(uint64_t seed, uint64_t stream, const graft_shape *shape, bool is_weight,
+                      graft_field *data);
+/* The output shapes of a configuration; false when the inputs do not fit or an output would be too
+ * large. */
+bool graft_gen_config_infer(const graft_gen_config *config, const graft_shape *in,
+                            graft_shape *out);
+/* Runs one configuration on tensors of one sample. `workspace` has room for the outputs
+ * of all steps.
+ * False when a number is undefined or an order could not be told: the result says nothing then. */
+bool graft_gen_config_run(graft_field_state *field, const graft_gen_config *config,
+                          const graft_shape *in_shapes, const graft_field *const in[],
+                          graft_field *const out[], graft_field *workspace);
+/* Elements of workspace that graft_gen_config_run needs for these shapes. */
+size_t graft_gen_config_workspace(const graft_gen_config *config, const graft_shape *in_shapes);
+
+/* Closures. Adding keeps them sorted; all return false when GRAFT_GEN_MAX_CLOSURE is not enough. */
+bool graft_gen_closure_add(graft_gen_closure *closure, uint32_t node);
+bool graft_gen_closure_of_value(const graft_gen_space *space, uint32_t value,
+                                graft_gen_closure *closure);
+bool graft_gen_closure_of_node(const graft_gen_space *space, uint32_t node,
+                               graft_gen_closure *closure);
+/* Lists the outputs of the closure's nodes that none of them reads; returns how many, which may be
+ * more than `capacity`. */
+uint32_t graft_gen_closure_outputs(const graft_gen_space *space, const graft_gen_closure *closure,
+                                   uint32_t *outputs, uint32_t capacity);
+
+#endif
