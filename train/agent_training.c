@@ -416,10 +416,6 @@ graft_status graft_agent_train(graft_env *env, graft_arena *arena, graft_agent *
     if (path != NULL) {
         graft_agent_load(env, agent, path, &resumed);
     }
-    if (resumed && agent->progress.phase == GRAFT_PHASE_DONE) {
-        graft_log(env, 1, "trained already: %s", path);
-        return GRAFT_OK;
-    }
     r.saved_ns = graft_clock_ns();
     r.phase_ns = r.saved_ns;
     environment->interactions = 0;
@@ -427,7 +423,9 @@ graft_status graft_agent_train(graft_env *env, graft_arena *arena, graft_agent *
     if (resumed) {
         GRAFT_CHECK(graft_agent_replay(env, arena, agent, environment));
         environment->interactions = 0; /* They were counted when they were first played. */
-        graft_log(env, 1, "going on from %s", path);
+        graft_log(env, 1, "%s %s",
+                  agent->progress.phase == GRAFT_PHASE_DONE ? "trained already:" : "going on from",
+                  path);
     }
     while (agent->progress.phase != GRAFT_PHASE_DONE) {
         GRAFT_CHECK(run_phase(&r));

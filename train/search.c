@@ -103,3 +103,19 @@ done:
     graft_arena_release(env->scratch, mark);
     return status;
 }
+
+graft_status graft_plan_replay(graft_env *env, graft_environment *environment,
+                               const graft_action *steps, uint32_t step_count)
+{
+    graft_status status = GRAFT_OK;
+    GRAFT_CHECK(graft_environment_reset(env, environment));
+    for (uint32_t i = 0; i < step_count; i++) {
+        graft_outcome outcome;
+        GRAFT_TRY(
+            env,
+            graft_environment_step(env, environment, steps[i].xfer, steps[i].location, &outcome),
+            "at step %u of a plan", i);
+    }
+done:
+    return status;
+}

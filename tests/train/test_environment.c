@@ -103,13 +103,8 @@ static void test_illegal_actions(void **state)
 /* Replays a plan and checks that it leads to the cost it promises. */
 static void check_plan(graft_env *env, fixture *f, const graft_plan_found *found)
 {
-    graft_outcome step;
-    assert_int_equal(graft_environment_reset(env, &f->environment), GRAFT_OK);
-    for (uint32_t i = 0; i < found->step_count; i++) {
-        assert_int_equal(graft_environment_step(env, &f->environment, found->steps[i].xfer,
-                                                found->steps[i].location, &step),
-                         GRAFT_OK);
-    }
+    assert_int_equal(graft_plan_replay(env, &f->environment, found->steps, found->step_count),
+                     GRAFT_OK);
     assert_true(f->environment.cost_ns == found->cost_ns);
 }
 
