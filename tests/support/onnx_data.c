@@ -190,8 +190,8 @@ graft_status onnx_data_load(graft_env *env, graft_arena *arena, const char *name
                             onnx_case *loaded)
 {
     graft_status status = GRAFT_OK;
-    Onnx__TensorProto *inputs[MOST_TENSORS];
-    Onnx__TensorProto *outputs[MOST_TENSORS];
+    Onnx__TensorProto *inputs[MOST_TENSORS] = {NULL};
+    Onnx__TensorProto *outputs[MOST_TENSORS] = {NULL};
     onnx_case result = {.name = name};
     const char *folder = graft_arena_printf(arena, "%s/%s", data_folder(), name);
     const char *data = graft_arena_printf(arena, "%s/test_data_set_0", folder);

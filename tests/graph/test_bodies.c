@@ -1,0 +1,418 @@
+/* The bodies against their definitions: each output element computed on its own, straight from the
+ * formula in operators.def, with subscripts instead of loops over rows, views and ranges. */
+#include "graph/algebra_float.h"
+#include "tests/support/cases.h"
+#include "tests/support/check.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct {
+    check_case drawn;
+    float in[GRAFT_MAX_INPUTS][CHECK_CASE_ELEMENTS];
+    float out[GRAFT_MAX_OUTPUTS][CHECK_CASE_ELEMENTS];
+} workspace;
+
+/* Subscripts of an element, e.g. {n, c, y, x}. */
+typedef struct {
+    int64_t at[GRAFT_MAX_RANK];
+} place;
+
+static place place_of(const graft_shape *shape, size_t index)
+{
+    place p = {{0}};
+    for (uint32_t i = shape->rank; i-- > 0;) {
+        p.at[i] = (int64_t)(index % (size_t)shape->dims[i]);
+        index /= (size_t)shape->dims[i];
+    }
+    return p;
+}
+
+/* Element p of input i, or `outside` where there is none. */
+static double element_or(const workspace *w, uint32_t i, place p, double outside)
+{
+    const graft_shape *shape = &w->drawn.in[i];
+    size_t index = 0;
+    for (uint32_t axis = 0; axis < shape->rank; axis++) {
+        if (p.at[axis] < 0 || p.at[axis] >= shape->dims[axis]) {
+            return outside;
+        }
+        index = index * (size_t)shape->dims[axis] + (size_t)p.at[axis];
+    }
+    return (double)w->in[i][index];
+}
+
+static double element(const workspace *w, uint32_t i, place p)
+{
+    return element_or(w, i, p, (double)NAN);
+}
+
+/* The element of input i that broadcasts to place p of a tensor of rank `rank`. */
+static double element_broadcast(const workspace *w, uint32_t i, uint32_t rank, place p)
+{
+    const graft_shape *shape = &w->drawn.in[i];
+    place q = {{0}};
+    for (uint32_t axis = 0; axis < shape->rank; axis++) {
+        q.at[axis] = shape->dims[axis] == 1 ? 0 : p.at[axis + rank - shape->rank];
+    }
+    return element(w, i, q);
+}
+
+static int32_t attr(const workspace *w, uint32_t index) { return w->drawn.attrs[index]; }
+
+static double attr_float(const workspace *w, uint32_t index)
+{
+    float value = 0.0F;
+    memcpy(&value, &w->drawn.attrs[index], sizeof value);
+    return (double)value;
+}
+
+/* ------------------------------------------------------------- definitions */
+
+/* What element p of output `slot` is. */
+typedef double (*definition)(const workspace *w, uint32_t slot, place p);
+
+static double define_identity(const workspace *w, uint32_t slot, place p)
+{
+    (void)slot;
+    return element(w, 0, p);
+}
+
+/* Sum over c, i, j of x(n, g C/G + c, y sh + i dh - pt, x sw + j dw - pl) w(o, c, i, j). */
+static double define_conv(const workspace *w, uint32_t slot, place p)
+{
+    (void)slot;
+    const int32_t *filter = w->drawn.in[1].dims;
+    int64_t group = p.at[1] / (filter[0] / attr(w, GRAFT_ATTR_conv_groups));
+    double total = 0.0;
+    for (int64_t c = 0; c < filter[1]; c++) {
+        for (int64_t i = 0; i < filter[2]; i++) {
+            for (int64_t j = 0; j < filter[3]; j++) {
+                place x = {
+                    {p.at[0], group * filter[1] + c,
+                     p.at[2] * attr(w, GRAFT_ATTR_conv_stride_h) +
+                         i * attr(w, GRAFT_ATTR_conv_dilation_h) - attr(w, GRAFT_ATTR_conv_pad_top),
+                     p.at[3] * attr(w, GRAFT_ATTR_conv_stride_w) +
+                         j * attr(w, GRAFT_ATTR_conv_dilation_w) -
+                         attr(w, GRAFT_ATTR_conv_pad_left)}
+                };
+                place f = {
+                    {p.at[1], c, i, j}
+                };
+                total += element_or(w, 0, x, 0.0) * element(w, 1, f);
+            }
+        }
+    }
+    return total;
+}
+
+static double define_sigmoid_of(double x) { return 1.0 / (1.0 + exp(-x)); }
+
+static double activated(int32_t activation, double x)
+{
+    switch (activation) {
+    case GRAFT_ACT_RELU:
+        return x > 0.0 ? x : 0.0;
+    case GRAFT_ACT_RELU6:
+        return x > 6.0 ? 6.0 : x > 0.0 ? x : 0.0;
+    case GRAFT_ACT_SIGMOID:
+        return define_sigmoid_of(x);
+    case GRAFT_ACT_TANH:
+        return tanh(x);
+    default:
+        return x;
+    }
+}
+
+static double define_conv_bias(const workspace *w, uint32_t slot, place p)
+{
+    double x = define_conv(w, slot, p) + (double)w->in[2][p.at[1]];
+    return activated(attr(w, GRAFT_ATTR_conv_bias_activation), x);
+}
+
+static double define_conv_bias_add(const workspace *w, uint32_t slot, place p)
+{
+    double x = define_conv(w, slot, p) + (double)w->in[2][p.at[1]] + element(w, 3, p);
+    return activated(attr(w, GRAFT_ATTR_conv_bias_add_activation), x);
+}
+
+static double define_matmul(const workspace *w, uint32_t slot, place p)
+{
+    (void)slot;
+    uint32_t rank = w->drawn.out[0].rank;
+    int32_t inner = w->drawn.in[0].dims[w->drawn.in[0].rank - 1];
+    double total = 0.0;
+    for (int64_t t = 0; t < inner; t++) {
+        place a = p;
+        place b = p;
+        a.at[rank - 1] = t;
+        b.at[rank - 2] = t;
+        total += element_broadcast(w, 0, rank, a) * element_broadcast(w, 1, rank, b);
+    }
+    return total;
+}
+
+static double define_matmul_bias(const workspace *w, uint32_t slot, place p)
+{
+    double x = define_matmul(w, slot, p) + (double)w->in[2][p.at[w->drawn.out[0].rank - 1]];
+    return activated(attr(w, GRAFT_ATTR_matmul_bias_activation), x);
+}
+
+static double define_scale_shift(const workspace *w, uint32_t slot, place p)
+{
+    (void)slot;
+    return element(w, 0, p) * (double)w->in[1][p.at[1]] + (double)w->in[2][p.at[1]];
+}
+
+static double define_clip(const workspace *w, uint32_t slot, place p)
+{
+    (void)slot;
+    double low = attr_float(w, GRAFT_ATTR_clip_low);
+    double high = attr_float(w, GRAFT_ATTR_clip_high);
+    double x = element(w, 0, p);
+    return x < low ? low : x > high ? high : x;
+}
+
+#define DEFINE_UNARY(name, formula)                                                                \
+    static double define_##name(const workspace *w, uint32_t slot, place p)                        \
+    {                                                                                              \
+        (void)slot;                                                                                \
+        double x = element(w, 0, p);                                                               \
+        return formula;                                                                            \
+    }
+#define DEFINE_BINARY(name, formula)                                                               \
+    static double define_##name(const workspace *w, uint32_t slot, place p)                        \
+    {                                                                                              \
+        (void)slot;                                                                                \
+        double a = element_broadcast(w, 0, w->drawn.out[0].rank, p);                               \
+        double b = element_broadcast(w, 1, w->drawn.out[0].rank, p);                               \
+        return formula;                                                                            \
+    }
+DEFINE_UNARY(relu, x > 0.0 ? x : 0.0)
+DEFINE_UNARY(sigmoid, define_sigmoid_of(x))
+DEFINE_UNARY(tanh, tanh(x))
+DEFINE_UNARY(exp, exp(x))
+DEFINE_UNARY(sqrt, sqrt(x))
+DEFINE_UNARY(erf, erf(x))
+DEFINE_UNARY(leaky_relu, x > 0.0 ? x : attr_float(w, GRAFT_ATTR_leaky_relu_slope) * x)
+DEFINE_BINARY(add, a + b)
+DEFINE_BINARY(sub, a - b)
+DEFINE_BINARY(mul, a *b)
+DEFINE_BINARY(div, a / b)
+DEFINE_BINARY(max, a > b ? a : b)
+DEFINE_BINARY(min, a < b ? a : b)
+
+static double define_concat(const workspace *w, uint32_t slot, place p)
+{
+    (void)slot;
+    int32_t axis = attr(w, GRAFT_ATTR_concat_axis);
+    place q = p;
+    q.at[axis] -= w->drawn.in[0].dims[axis];
+    return q.at[axis] < 0 ? element(w, 0, p) : element(w, 1, q);
+}
+
+static double define_split(const workspace *w, uint32_t slot, place p)
+{
+    p.at[attr(w, GRAFT_ATTR_split_axis)] += slot == 0 ? 0 : attr(w, GRAFT_ATTR_split_at);
+    return element(w, 0, p);
+}
+
+static double define_slice(const workspace *w, uint32_t slot, place p)
+{
+    (void)slot;
+    p.at[attr(w, GRAFT_ATTR_slice_axis)] += attr(w, GRAFT_ATTR_slice_start);
+    return element(w, 0, p);
+}
+
+static double define_pad(const workspace *w, uint32_t slot, place p)
+{
+    (void)slot;
+    p.at[attr(w, GRAFT_ATTR_pad_axis)] -= attr(w, GRAFT_ATTR_pad_before);
+    return element_or(w, 0, p, attr_float(w, GRAFT_ATTR_pad_value));
+}
+
+static double define_transpose(const workspace *w, uint32_t slot, place p)
+{
+    (void)slot;
+    place q = {{0}};
+    for (uint32_t i = 0; i < w->drawn.out[0].rank; i++) {
+        q.at[attr(w, GRAFT_ATTR_transpose_axis_0 + i)] = p.at[i];
+    }
+    return element(w, 0, q);
+}
+
+static double define_reshape(const workspace *w, uint32_t slot, place p)
+{
+    (void)slot;
+    size_t index = 0;
+    for (uint32_t i = 0; i < w->drawn.out[0].rank; i++) {
+        index = index * (size_t)w->drawn.out[0].dims[i] + (size_t)p.at[i];
+    }
+    return (double)w->in[0][index];
+}
+
+/* Tap (i, j) of the window at p; `outside` in the padding. */
+static double tap(const workspace *w, place p, int64_t i, int64_t j, const int32_t dilation[2],
+                  double outside)
+{
+    p.at[2] = p.at[2] * attr(w, GRAFT_ATTR_max_pool_stride_h) + i * dilation[0] -
+              attr(w, GRAFT_ATTR_max_pool_pad_top);
+    p.at[3] = p.at[3] * attr(w, GRAFT_ATTR_max_pool_stride_w) + j * dilation[1] -
+              attr(w, GRAFT_ATTR_max_pool_pad_left);
+    return element_or(w, 0, p, outside);
+}
+
+static double define_max_pool(const workspace *w, uint32_t slot, place p)
+{
+    (void)slot;
+    const int32_t dilation[2] = {attr(w, GRAFT_ATTR_max_pool_dilation_h),
+                                 attr(w, GRAFT_ATTR_max_pool_dilation_w)};
+    double largest = -(double)INFINITY;
+    for (int64_t i = 0; i < attr(w, GRAFT_ATTR_max_pool_kernel_h); i++) {
+        for (int64_t j = 0; j < attr(w, GRAFT_ATTR_max_pool_kernel_w); j++) {
+            largest = fmax(largest, tap(w, p, i, j, dilation, -(double)INFINITY));
+        }
+    }
+    return largest;
+}
+
+static double define_avg_pool(const workspace *w, uint32_t slot, place p)
+{
+    (void)slot;
+    const int32_t dilation[2] = {1, 1};
+    double total = 0.0;
+    double count = 0.0;
+    for (int64_t i = 0; i < attr(w, GRAFT_ATTR_avg_pool_kernel_h); i++) {
+        for (int64_t j = 0; j < attr(w, GRAFT_ATTR_avg_pool_kernel_w); j++) {
+            double x = tap(w, p, i, j, dilation, (double)NAN);
+            total += isnan(x) ? 0.0 : x;
+            count += isnan(x) && attr(w, GRAFT_ATTR_avg_pool_count_pad) == 0 ? 0.0 : 1.0;
+        }
+    }
+    return total / count;
+}
+
+/* Mean of the input elements whose subscripts outside `axes` are those of p, which has all axes. */
+static double mean_over(const workspace *w, uint32_t axes, place p)
+{
+    double total = 0.0;
+    double count = 0.0;
+    for (size_t i = 0; i < graft_count(&w->drawn.in[0]); i++) {
+        place q = place_of(&w->drawn.in[0], i);
+        bool belongs = true;
+        for (uint32_t axis = 0; axis < w->drawn.in[0].rank; axis++) {
+            belongs = belongs && ((axes & (1u << axis)) != 0 || q.at[axis] == p.at[axis]);
+        }
+        total += belongs ? (double)w->in[0][i] : 0.0;
+        count += belongs ? 1.0 : 0.0;
+    }
+    return total / count;
+}
+
+static double define_global_avg_pool(const workspace *w, uint32_t slot, place p)
+{
+    (void)slot;
+    return mean_over(w, 12, p);
+}
+
+static double define_reduce_mean(const workspace *w, uint32_t slot, place p)
+{
+    (void)slot;
+    uint32_t axes = (uint32_t)attr(w, GRAFT_ATTR_reduce_mean_axes);
+    place q = {{0}};
+    uint32_t next = 0;
+    for (uint32_t axis = 0; axis < w->drawn.in[0].rank; axis++) {
+        if (attr(w, GRAFT_ATTR_reduce_mean_keep) == 1 || (axes & (1u << axis)) == 0) {
+            q.at[axis] = p.at[next++];
+        }
+    }
+    return mean_over(w, axes, q);
+}
+
+static double define_softmax(const workspace *w, uint32_t slot, place p)
+{
+    (void)slot;
+    int32_t axis = attr(w, GRAFT_ATTR_softmax_axis);
+    double total = 0.0;
+    place q = p;
+    for (q.at[axis] = 0; q.at[axis] < w->drawn.in[0].dims[axis]; q.at[axis]++) {
+        total += exp(element(w, 0, q));
+    }
+    return exp(element(w, 0, p)) / total;
+}
+
+static double define_fill(const workspace *w, uint32_t slot, place p)
+{
+    (void)slot, (void)p;
+    return attr_float(w, GRAFT_ATTR_fill_value);
+}
+
+static const definition definitions[GRAFT_OP_COUNT] = {
+#define OP(id, name, inputs, outputs, attributes, flags, onnx) [GRAFT_OP_##name] = define_##name,
+#include "graft/operators.def"
+};
+
+/* ------------------------------------------------------------------- tests */
+
+/* Multiples of 1/8 in -4..4, never 0; sums and products of a few are exact. */
+static void draw_inputs(graft_rng *rng, workspace *w)
+{
+    for (uint32_t i = 0; i < graft_op(w->drawn.op)->input_count; i++) {
+        for (size_t j = 0; j < graft_count(&w->drawn.in[i]); j++) {
+            float x = (float)(1 + (int32_t)graft_rng_below(rng, 32)) / 8.0F;
+            bool negative = w->drawn.op != GRAFT_OP_sqrt && graft_rng_below(rng, 2) == 0;
+            w->in[i][j] = negative ? -x : x;
+        }
+    }
+}
+
+static void run_body(workspace *w)
+{
+    const float *const in[] = {w->in[0], w->in[1], w->in[2], w->in[3]};
+    float *const out[] = {w->out[0], w->out[1]};
+    graft_call call = check_case_call(&w->drawn);
+    memset(w->out, 0xff, sizeof w->out);
+    graft_float_run(w->drawn.op, &call, in, out);
+}
+
+static void check_outputs(const workspace *w)
+{
+    for (uint32_t slot = 0; slot < graft_op(w->drawn.op)->output_count; slot++) {
+        for (size_t i = 0; i < graft_count(&w->drawn.out[slot]); i++) {
+            place p = place_of(&w->drawn.out[slot], i);
+            double want = definitions[w->drawn.op](w, slot, p);
+            double got = (double)w->out[slot][i];
+            if (!(fabs(want - got) <= 1e-6 * fabs(want) + 1e-7)) {
+                check_case_print(&w->drawn);
+                fail_msg("output %u, element %zu is %.9g, not %.9g", slot, i, got, want);
+            }
+        }
+    }
+}
+
+static void test_definition(void **state)
+{
+    const uint32_t op = *(const uint32_t *)*state;
+    static workspace w;
+    graft_rng rng;
+    graft_rng_derive(&rng, 41, op);
+    for (uint32_t i = 0; i < 300; i++) {
+        check_case_draw(&rng, op, &w.drawn);
+        draw_inputs(&rng, &w);
+        run_body(&w);
+        check_outputs(&w);
+    }
+}
+
+/* One case per operator, under its name. */
+int main(void)
+{
+    uint32_t ops[GRAFT_OP_COUNT - 1];
+    struct CMUnitTest tests[GRAFT_OP_COUNT - 1];
+    for (uint32_t i = 0; i < GRAFT_OP_COUNT - 1; i++) {
+        ops[i] = i + 1;
+        tests[i] =
+            (struct CMUnitTest){graft_op(ops[i])->name, test_definition, NULL, NULL, &ops[i]};
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
