@@ -174,7 +174,6 @@ graft_float_scores graft_reference_run(const graft_float_policy *policy, graft_a
     widen(&ranges->latent, scores.latent, policy->latent);
     scores.trunk = run_trunk(policy, arena, scores.latent, counts, ranges);
     scores.xfers = apply_layer(&policy->xfer, arena, scores.trunk, 1);
-    ranges->state_count++;
     return scores;
 }
 

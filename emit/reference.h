@@ -49,14 +49,13 @@ typedef struct graft_float_policy {
 
 /* Largest magnitudes seen. */
 typedef struct graft_ranges {
-    float input; /* h before the first round */
-    float h[GRAFT_ENCODER_ROUNDS_MOST];
+    float input;                               /* h before the first round */
+    float h[GRAFT_ENCODER_ROUNDS_MOST];        /* after each */
     float incoming[GRAFT_ENCODER_ROUNDS_MOST]; /* means of messages */
     float outgoing[GRAFT_ENCODER_ROUNDS_MOST];
     float latent; /* standardised */
     float trunk[2];
-    float place; /* the hidden layer of the location head, for every rule with a location */
-    uint32_t state_count;
+    float place; /* hidden layer of the location head, over all rules with a location */
 } graft_ranges;
 
 typedef struct graft_float_scores {

@@ -1,8 +1,9 @@
 /* policy.h - the learned policy: what it sees, what it holds, how it decides; and the loop that
  * optimises a graph with it. Included by graft.h; declarations only.
  *
- * The network is the float network of train/encoder.h and train/controller.h in int8: integers in,
- * integers out, every rounding spelled out. Equal graphs give equal decisions on every processor.
+ * The network is the float network of train/encoder.h and train/controller.h in int8 weights:
+ * integers in, integers out, every rounding spelled out. Equal graphs give equal decisions on every
+ * processor.
  *
  *      nodes, edges ──► encoder (graph network) ──► latent ──► trunk ──┬──► logits of rules, NO-OP
  *                                     locations per rule ────────┘     └──► logits of the locations
@@ -52,18 +53,21 @@ void graft_edge_features(const graft_graph *graph, graft_index node, uint32_t op
  * (see features.def). `counts` and `out` have `rule_count` entries. */
 void graft_global_features(const uint16_t *counts, uint32_t rule_count, int8_t *out);
 
-/* log(1 + count) in units of GRAFT_LOG_COUNT_MOST / 127, where GRAFT_LOG_COUNT_MOST is log 256;
- * counts over 255 count as 255. What the trunk sees of each rule. */
-int8_t graft_log_count(uint32_t count);
+/* log(1 + count) in units of log 256 / GRAFT_ACTIVATION_MOST; counts over 255 count as 255. What
+ * the trunk sees of each rule. */
+int16_t graft_log_count(uint32_t count);
 
 /* ----------------------------------------------------------------- network */
 
-/* Most inputs of a layer and largest bias: 4096 * 127 * 127 + 2^30 < 2^31, so no sum overflows. */
-#define GRAFT_DENSE_MAX_INPUTS 4096
+/* Weights are int8; activations are int16 within GRAFT_ACTIVATION_MOST: a latent moves so little
+ * from one rewrite to the next that int8 activations would change one choice in twenty. Most inputs
+ * of a layer and largest bias: 2048 * 127 * 4095 + 2^30 < 2^31, so no sum overflows. */
+#define GRAFT_ACTIVATION_MOST  4095
+#define GRAFT_DENSE_MAX_INPUTS 2048
 #define GRAFT_DENSE_MAX_BIAS   (1 << 30)
 
 /* Multiplies by multiplier / 2^shift and rounds to nearest, halves away from zero. Sixteen bits are
- * far more than the int8 that comes out, and make four bytes of a row's scale. */
+ * more than an activation has, and make four bytes of a row's scale. */
 typedef struct graft_scale {
     uint16_t multiplier; /* 0, or 2^15 to 2^16 - 1. */
     uint8_t shift;       /* 0 to 62 */
@@ -79,8 +83,8 @@ typedef struct graft_dense {
 } graft_dense;
 
 /* One round of message passing. Messages are sums over [h, edge] and leave their scale in units of
- * 1/256 of the mean's; `node` maps [h, mean in, mean out] and adds the old h, scaled by `keep`,
- * both in units of 1/256 of the new h's. */
+ * 1/16 of the mean's; `node` maps [h, mean in, mean out] and adds the old h, scaled by `keep`, both
+ * in units of 1/16 of the new h's. */
 typedef struct graft_policy_round {
     graft_dense incoming; /* (hidden, hidden + edge features) */
     graft_dense outgoing; /* (hidden, hidden + edge features) */
@@ -203,7 +207,7 @@ typedef struct graft_report {
 typedef struct graft_scores {
     const uint16_t *counts;         /* (rule_count): locations of each rule */
     const int32_t *tanhs;           /* (latent), in units of 2^-26 */
-    const int8_t *latent;           /* (latent), standardised, in the unit of the trunk's input */
+    const int16_t *latent;          /* (latent), standardised, in the unit of the trunk's input */
     const int32_t *xfer_logits;     /* (rule_count + 1), the last one NO-OP; not masked */
     const int32_t *location_logits; /* (location_limit), of the chosen rule; NULL for NO-OP */
     uint16_t rule;                  /* The choice; rule_count: NO-OP. */

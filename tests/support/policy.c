@@ -218,7 +218,8 @@ policy_kit *policy_kit_open(graft_env *env, const policy_kit_options *options)
     kit->policy.metadata = "{\"model\":\"kit\"}";
     assert_int_equal(graft_policy_pack_rules(env, env->life, kit->rules, KIT_RULES, &kit->policy),
                      GRAFT_OK);
-    assert_int_equal(graft_quantise(env, env->life, &kit->network, &kit->states, &kit->policy),
-                     GRAFT_OK);
+    assert_int_equal(
+        graft_policy_calibrate(env, env->life, &kit->network, &kit->states, &kit->policy),
+        GRAFT_OK);
     return kit;
 }

@@ -3,8 +3,8 @@
 #ifndef TESTS_POLICY_H
 #define TESTS_POLICY_H
 
+#include "emit/calibrate.h"
 #include "emit/contents.h"
-#include "emit/quantise.h"
 #include "emit/trained.h"
 #include "tests/support/build.h"
 #include "train/recording.h"

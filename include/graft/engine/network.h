@@ -1,30 +1,33 @@
 /* network.h - the policy's network in integers.
  *
- * Activations and weights are int8, sums int32, and every sum is brought to the next layer's unit
- * by its row's scale. A row has at most 4096 inputs and a bias of at most 2^30, so |sum| <= 4096 *
- * 127 * 127 + 2^30 < 2^31. A mean over many nodes hardly moves when one of them is rewritten: the
- * global block reads means in 16 bits, its sums are below 4096 * 127 * 32512 + 2^30 < 2^35. A
- * product with a multiplier is below 2^51. Nothing negative is shifted and nothing is divided in 64
- * bits. */
+ * Weights are int8, activations int16 of 12 bits and a sign, sums int32, and every sum is brought
+ * to the next layer's unit by its row's scale. A row has at most 2048 inputs and a bias of at most
+ * 2^30, so |sum| <= 2048 * 127 * 4095 + 2^30 < 2^31. A mean over many nodes hardly moves when one
+ * of them is rewritten: the global block reads 15 bits, its sums are below 2048 * 127 * 32760 +
+ * 2^30 < 2^34. A product with a multiplier is below 2^50. Nothing negative is shifted and nothing
+ * is divided in 64 bits. */
 #ifndef GRAFT_ENGINE_NETWORK_H
 #define GRAFT_ENGINE_NETWORK_H
 
-typedef char dense_sums_overflow
-    [(int64_t)GRAFT_DENSE_MAX_INPUTS * 127 * 127 + GRAFT_DENSE_MAX_BIAS <= INT32_MAX ? 1 : -1];
+typedef char dense_sums_overflow[(int64_t)GRAFT_DENSE_MAX_INPUTS * 127 * GRAFT_ACTIVATION_MOST +
+                                             GRAFT_DENSE_MAX_BIAS <=
+                                         INT32_MAX
+                                     ? 1
+                                     : -1];
 
 /* Where the network works; all arrays lie in the caller's workspace. */
 typedef struct graft_network_memory {
     graft_index *rows;        /* By node id: row in `h`; GRAFT_NONE for nodes that are const. */
-    int8_t *h;                /* (rows, hidden) */
-    int8_t *means;            /* (rows, 2 hidden): of messages in, of messages out */
+    int16_t *h;               /* (rows, hidden) */
+    int16_t *means;           /* (rows, 2 hidden): of messages in, of messages out */
     int32_t *far_sums;        /* (rows, hidden): what a node adds to the messages it sends */
     uint32_t *message_sum;    /* (hidden) */
-    int8_t *vector;           /* (widest layer input) */
+    int16_t *vector;          /* (widest layer input) */
     int16_t *pooled;          /* (inputs of the global block) */
     int32_t *tanhs;           /* (latent) */
-    int8_t *latent;           /* (latent) */
-    int8_t *place;            /* (trunk width): the hidden layer of the location head */
-    int8_t *trunk;            /* (trunk width) */
+    int16_t *latent;          /* (latent) */
+    int16_t *place;           /* (trunk width): the hidden layer of the location head */
+    int16_t *trunk;           /* (trunk width) */
     int32_t *xfer_logits;     /* (rules + 1) */
     int32_t *location_logits; /* (location limit) */
     uint32_t row_count;
@@ -51,11 +54,15 @@ static int32_t apply_scale(graft_scale scale, int64_t x, int32_t limit)
     return product < 0 ? -result : result;
 }
 
-static int32_t dot_bytes(const int8_t *a, const int8_t *b, uint32_t count)
+/* Bytes among a layer's inputs come in units of 1/32, so that their weights are as large as those
+ * of activations. */
+static int16_t widen_byte(int8_t x) { return (int16_t)(x * 32); }
+
+static int32_t dot_row(const int8_t *row, const int16_t *x, uint32_t count)
 {
     int32_t sum = 0;
     for (uint32_t i = 0; i < count; i++) {
-        sum += (int32_t)a[i] * b[i];
+        sum += (int32_t)row[i] * x[i];
     }
     return sum;
 }
@@ -66,47 +73,49 @@ static const int8_t *dense_row(const graft_dense *dense, uint32_t output)
 }
 
 /* One output in the unit of its scale. */
-static int32_t dense_output(const graft_dense *dense, uint32_t output, const int8_t *x,
+static int32_t dense_output(const graft_dense *dense, uint32_t output, const int16_t *x,
                             int32_t limit)
 {
-    int32_t sum = dot_bytes(dense_row(dense, output), x, dense->inputs) + dense->bias[output];
+    int32_t sum = dot_row(dense_row(dense, output), x, dense->inputs) + dense->bias[output];
     return apply_scale(dense->scales[output], sum, limit);
 }
 
-static void dense_relu(const graft_dense *dense, const int8_t *x, int8_t *out)
+static void dense_relu(const graft_dense *dense, const int16_t *x, int16_t *out)
 {
     for (uint32_t i = 0; i < dense->outputs; i++) {
-        int32_t y = dense_output(dense, i, x, 127);
-        out[i] = (int8_t)(y > 0 ? y : 0);
+        int32_t y = dense_output(dense, i, x, GRAFT_ACTIVATION_MOST);
+        out[i] = (int16_t)(y > 0 ? y : 0);
     }
 }
 
-static void dense_logits(const graft_dense *dense, const int8_t *x, int32_t *out)
+static void dense_logits(const graft_dense *dense, const int16_t *x, int32_t *out)
 {
     for (uint32_t i = 0; i < dense->outputs; i++) {
         out[i] = dense_output(dense, i, x, INT32_MAX);
     }
 }
 
-/* round(127 log(1 + i) / log 256) */
-static const int8_t log_count_table[256] = {
-    0,   16,  25,  32,  37,  41,  45,  48,  50,  53,  55,  57,  59,  60,  62,  64,  65,  66,  67,
-    69,  70,  71,  72,  73,  74,  75,  75,  76,  77,  78,  79,  79,  80,  81,  81,  82,  83,  83,
-    84,  84,  85,  86,  86,  87,  87,  88,  88,  89,  89,  90,  90,  90,  91,  91,  92,  92,  93,
-    93,  93,  94,  94,  95,  95,  95,  96,  96,  96,  97,  97,  97,  98,  98,  98,  99,  99,  99,
-    99,  100, 100, 100, 101, 101, 101, 101, 102, 102, 102, 103, 103, 103, 103, 104, 104, 104, 104,
-    105, 105, 105, 105, 105, 106, 106, 106, 106, 107, 107, 107, 107, 107, 108, 108, 108, 108, 108,
-    109, 109, 109, 109, 109, 110, 110, 110, 110, 110, 111, 111, 111, 111, 111, 111, 112, 112, 112,
-    112, 112, 113, 113, 113, 113, 113, 113, 114, 114, 114, 114, 114, 114, 114, 115, 115, 115, 115,
-    115, 115, 116, 116, 116, 116, 116, 116, 116, 117, 117, 117, 117, 117, 117, 117, 117, 118, 118,
-    118, 118, 118, 118, 118, 119, 119, 119, 119, 119, 119, 119, 119, 120, 120, 120, 120, 120, 120,
-    120, 120, 121, 121, 121, 121, 121, 121, 121, 121, 121, 122, 122, 122, 122, 122, 122, 122, 122,
-    122, 123, 123, 123, 123, 123, 123, 123, 123, 123, 124, 124, 124, 124, 124, 124, 124, 124, 124,
-    124, 125, 125, 125, 125, 125, 125, 125, 125, 125, 125, 126, 126, 126, 126, 126, 126, 126, 126,
-    126, 126, 126, 127, 127, 127, 127, 127, 127,
+/* round(GRAFT_ACTIVATION_MOST log(1 + i) / log 256) */
+static const int16_t log_count_table[256] = {
+    0,    512,  811,  1024, 1189, 1323, 1437, 1536, 1623, 1700, 1771, 1835, 1894, 1949, 2000, 2047,
+    2092, 2134, 2174, 2212, 2248, 2283, 2315, 2347, 2377, 2406, 2434, 2461, 2487, 2512, 2536, 2559,
+    2582, 2604, 2626, 2646, 2667, 2686, 2705, 2724, 2742, 2760, 2778, 2795, 2811, 2827, 2843, 2859,
+    2874, 2889, 2904, 2918, 2932, 2946, 2959, 2973, 2986, 2999, 3011, 3024, 3036, 3048, 3060, 3071,
+    3083, 3094, 3105, 3116, 3127, 3137, 3148, 3158, 3168, 3178, 3188, 3198, 3208, 3217, 3227, 3236,
+    3245, 3254, 3263, 3272, 3281, 3289, 3298, 3306, 3315, 3323, 3331, 3339, 3347, 3355, 3363, 3371,
+    3378, 3386, 3393, 3401, 3408, 3415, 3423, 3430, 3437, 3444, 3451, 3458, 3464, 3471, 3478, 3485,
+    3491, 3498, 3504, 3510, 3517, 3523, 3529, 3535, 3542, 3548, 3554, 3560, 3566, 3571, 3577, 3583,
+    3589, 3595, 3600, 3606, 3611, 3617, 3622, 3628, 3633, 3639, 3644, 3649, 3655, 3660, 3665, 3670,
+    3675, 3680, 3685, 3690, 3695, 3700, 3705, 3710, 3715, 3720, 3724, 3729, 3734, 3739, 3743, 3748,
+    3753, 3757, 3762, 3766, 3771, 3775, 3780, 3784, 3788, 3793, 3797, 3801, 3806, 3810, 3814, 3818,
+    3822, 3827, 3831, 3835, 3839, 3843, 3847, 3851, 3855, 3859, 3863, 3867, 3871, 3875, 3879, 3883,
+    3886, 3890, 3894, 3898, 3902, 3905, 3909, 3913, 3916, 3920, 3924, 3927, 3931, 3935, 3938, 3942,
+    3945, 3949, 3952, 3956, 3959, 3963, 3966, 3970, 3973, 3976, 3980, 3983, 3986, 3990, 3993, 3996,
+    4000, 4003, 4006, 4009, 4013, 4016, 4019, 4022, 4025, 4029, 4032, 4035, 4038, 4041, 4044, 4047,
+    4050, 4053, 4057, 4060, 4063, 4066, 4069, 4072, 4075, 4077, 4080, 4083, 4086, 4089, 4092, 4095,
 };
 
-int8_t graft_log_count(uint32_t count) { return log_count_table[count < 255 ? count : 255]; }
+int16_t graft_log_count(uint32_t count) { return log_count_table[count < 255 ? count : 255]; }
 
 /* round(32768 tanh(i / 32)) */
 static const uint16_t tanh_table[257] = {
@@ -147,6 +156,15 @@ static int32_t tanh_number(int32_t x)
 
 /* ------------------------------------------------------------ graph network */
 
+static void widen_node(const graft_network_input *in, graft_index node)
+{
+    int8_t features[GRAFT_FEATURE_COUNT];
+    graft_node_features(in->graph, in->order, node, features);
+    for (uint32_t i = 0; i < GRAFT_FEATURE_COUNT; i++) {
+        in->memory->vector[i] = widen_byte(features[i]);
+    }
+}
+
 /* Numbers the nodes that run at each inference and encodes their features. */
 static void encode_nodes(const graft_network_input *in)
 {
@@ -159,7 +177,7 @@ static void encode_nodes(const graft_network_input *in)
         if (!in->graph->nodes[n].is_const) {
             uint32_t row = memory->row_count++;
             memory->rows[n] = row;
-            graft_node_features(in->graph, in->order, n, memory->vector);
+            widen_node(in, n);
             dense_relu(&policy->input, memory->vector, memory->h + (size_t)row * policy->hidden);
         }
     }
@@ -170,40 +188,51 @@ static void sum_far_ends(const graft_network_input *in, const graft_dense *messa
 {
     uint32_t hidden = in->policy->hidden;
     for (uint32_t row = 0; row < in->memory->row_count; row++) {
-        const int8_t *h = in->memory->h + (size_t)row * hidden;
+        const int16_t *h = in->memory->h + (size_t)row * hidden;
         int32_t *sums = in->memory->far_sums + (size_t)row * hidden;
         for (uint32_t j = 0; j < hidden; j++) {
-            sums[j] = dot_bytes(dense_row(message, j), h, hidden) + message->bias[j];
+            sums[j] = dot_row(dense_row(message, j), h, hidden) + message->bias[j];
         }
     }
 }
 
-/* Adds relu of one message, in units of 1/256 of the mean's, to message_sum. */
+/* Adds relu of one message, in units of 1/16 of the mean's, to message_sum. */
 static void add_message(const graft_network_input *in, const graft_dense *message, uint32_t far_row,
-                        const int8_t *edge)
+                        const int16_t *edge)
 {
     uint32_t hidden = in->policy->hidden;
     const int32_t *far_sums = in->memory->far_sums + (size_t)far_row * hidden;
     for (uint32_t j = 0; j < hidden; j++) {
         int32_t sum =
-            far_sums[j] + dot_bytes(dense_row(message, j) + hidden, edge, GRAFT_EDGE_FEATURE_COUNT);
+            far_sums[j] + dot_row(dense_row(message, j) + hidden, edge, GRAFT_EDGE_FEATURE_COUNT);
         if (sum > 0) {
-            in->memory->message_sum[j] += (uint32_t)apply_scale(message->scales[j], sum, 127 * 256);
+            in->memory->message_sum[j] +=
+                (uint32_t)apply_scale(message->scales[j], sum, GRAFT_ACTIVATION_MOST * 16);
         }
     }
 }
 
-/* So many messages are summed at one node, the rest is left out: 65535 * 127 * 256 < 2^31. */
+/* So many messages are summed at one node, the rest is left out: 65535 * 4095 * 16 + 2^15 <
+ * 2^32. */
 #define MESSAGES_MOST 65535u
+
+static void widen_edge(const graft_graph *graph, graft_index node, uint32_t operand, int16_t *out)
+{
+    int8_t features[GRAFT_EDGE_FEATURE_COUNT];
+    graft_edge_features(graph, node, operand, features);
+    for (uint32_t i = 0; i < GRAFT_EDGE_FEATURE_COUNT; i++) {
+        out[i] = widen_byte(features[i]);
+    }
+}
 
 static void add_incoming(const graft_network_input *in, const graft_dense *message, graft_index n,
                          uint32_t *count)
 {
-    int8_t edge[GRAFT_EDGE_FEATURE_COUNT];
+    int16_t edge[GRAFT_EDGE_FEATURE_COUNT];
     for (uint32_t k = 0; k < in->graph->nodes[n].input_count; k++) {
         if (graft_edge_exists(in->graph, n, k) && *count < MESSAGES_MOST) {
             graft_index producer = in->graph->values[graft_node_input(in->graph, n, k)].node;
-            graft_edge_features(in->graph, n, k, edge);
+            widen_edge(in->graph, n, k, edge);
             add_message(in, message, in->memory->rows[producer], edge);
             (*count)++;
         }
@@ -214,10 +243,10 @@ static void add_incoming(const graft_network_input *in, const graft_dense *messa
 static void add_reader(const graft_network_input *in, const graft_dense *message,
                        graft_index reader, graft_index value, uint32_t *count)
 {
-    int8_t edge[GRAFT_EDGE_FEATURE_COUNT];
+    int16_t edge[GRAFT_EDGE_FEATURE_COUNT];
     for (uint32_t k = 0; k < in->graph->nodes[reader].input_count; k++) {
         if (graft_node_input(in->graph, reader, k) == value && *count < MESSAGES_MOST) {
-            graft_edge_features(in->graph, reader, k, edge);
+            widen_edge(in->graph, reader, k, edge);
             add_message(in, message, in->memory->rows[reader], edge);
             (*count)++;
         }
@@ -257,10 +286,10 @@ static void mean_messages(const graft_network_input *in, const graft_dense *mess
         } else {
             add_outgoing(in, message, n, &count);
         }
-        int8_t *mean = memory->means + ((size_t)memory->rows[n] * 2 + !incoming) * hidden;
+        int16_t *mean = memory->means + ((size_t)memory->rows[n] * 2 + !incoming) * hidden;
         for (uint32_t j = 0; j < hidden; j++) {
             uint32_t sum = memory->message_sum[j];
-            mean[j] = (int8_t)(count > 0 ? ((sum + count / 2) / count + 128) >> 8 : 0);
+            mean[j] = (int16_t)(count > 0 ? ((sum + count / 2) / count + 8) >> 4 : 0);
         }
     }
 }
@@ -270,21 +299,22 @@ static void update_nodes(const graft_network_input *in, const graft_policy_round
 {
     const int32_t limit = INT32_C(1) << 24;
     uint32_t hidden = in->policy->hidden;
-    int8_t *x = in->memory->vector;
+    int16_t *x = in->memory->vector;
     for (uint32_t row = 0; row < in->memory->row_count; row++) {
-        int8_t *h = in->memory->h + (size_t)row * hidden;
-        copy_bytes(x, h, hidden);
-        copy_bytes(x + hidden, in->memory->means + (size_t)row * 2 * hidden, (size_t)2 * hidden);
+        int16_t *h = in->memory->h + (size_t)row * hidden;
+        copy_bytes(x, h, hidden * sizeof *x);
+        copy_bytes(x + hidden, in->memory->means + (size_t)row * 2 * hidden,
+                   2 * hidden * sizeof *x);
         for (uint32_t j = 0; j < hidden; j++) {
             int32_t y =
                 dense_output(&round->node, j, x, limit) + apply_scale(round->keep, x[j], limit);
-            int32_t rounded = y > 0 ? (y + 128) >> 8 : 0;
-            h[j] = (int8_t)(rounded < 127 ? rounded : 127);
+            int32_t rounded = y > 0 ? (y + 8) >> 4 : 0;
+            h[j] = (int16_t)(rounded < GRAFT_ACTIVATION_MOST ? rounded : GRAFT_ACTIVATION_MOST);
         }
     }
 }
 
-/* [mean h, max h, globals] into `pooled`, in units of 1/256. */
+/* [mean h, max h, globals] into `pooled`, in units of 1/8. */
 static void pool_nodes(const graft_network_input *in, const uint16_t *counts)
 {
     const graft_policy *policy = in->policy;
@@ -292,19 +322,20 @@ static void pool_nodes(const graft_network_input *in, const uint16_t *counts)
     uint32_t hidden = policy->hidden;
     uint32_t count = memory->row_count;
     for (uint32_t j = 0; j < hidden; j++) {
-        uint32_t sum = 0; /* At most 65535 * 127, times 256 below 2^31. */
-        int8_t most = 0;
+        uint32_t sum = 0; /* At most 65535 * 4095, times 8 below 2^31. */
+        int16_t most = 0;
         for (uint32_t row = 0; row < count; row++) {
-            int8_t h = memory->h[(size_t)row * hidden + j]; /* Not negative. */
-            sum += (uint8_t)h;
+            int16_t h = memory->h[(size_t)row * hidden + j]; /* Not negative. */
+            sum += (uint16_t)h;
             most = h > most ? h : most;
         }
-        memory->pooled[j] = (int16_t)(count > 0 ? (sum * 256u + count / 2) / count : 0);
-        memory->pooled[hidden + j] = (int16_t)(most * 256);
+        memory->pooled[j] = (int16_t)(count > 0 ? (sum * 8u + count / 2) / count : 0);
+        memory->pooled[hidden + j] = (int16_t)(most * 8);
     }
-    graft_global_features(counts, policy->global_features, memory->vector);
     for (uint32_t i = 0; i < policy->global_features; i++) {
-        memory->pooled[2 * hidden + i] = (int16_t)(memory->vector[i] * 256);
+        int8_t feature = 0;
+        graft_global_features(&counts[i], 1, &feature);
+        memory->pooled[2 * hidden + i] = (int16_t)(widen_byte(feature) * 8);
     }
 }
 
@@ -319,8 +350,9 @@ static void run_global(const graft_policy *policy, graft_network_memory *memory)
             sum += (int32_t)row[k] * memory->pooled[k];
         }
         memory->tanhs[i] = tanh_number(apply_scale(global->scales[i], sum, TANH_LIMIT));
-        memory->latent[i] = (int8_t)apply_scale(
-            policy->latent_scales[i], (int64_t)memory->tanhs[i] - policy->latent_centres[i], 127);
+        int64_t moved = (int64_t)memory->tanhs[i] - policy->latent_centres[i];
+        memory->latent[i] =
+            (int16_t)apply_scale(policy->latent_scales[i], moved, GRAFT_ACTIVATION_MOST);
     }
 }
 
@@ -328,13 +360,13 @@ static void run_global(const graft_policy *policy, graft_network_memory *memory)
 static void run_trunk(const graft_policy *policy, graft_network_memory *memory,
                       const uint16_t *counts)
 {
-    copy_bytes(memory->vector, memory->latent, policy->latent);
+    copy_bytes(memory->vector, memory->latent, policy->latent * sizeof(int16_t));
     for (uint32_t r = 0; r < policy->count_features; r++) {
         memory->vector[policy->latent + r] = graft_log_count(counts[r]);
     }
     for (uint32_t k = 0; k < policy->trunk_count; k++) {
         dense_relu(&policy->trunk[k], memory->vector, memory->trunk);
-        copy_bytes(memory->vector, memory->trunk, policy->trunk_width);
+        copy_bytes(memory->vector, memory->trunk, policy->trunk_width * sizeof(int16_t));
     }
 }
 
@@ -359,10 +391,11 @@ static void run_network(const graft_network_input *in, const uint16_t *counts)
 static void run_location_head(const graft_policy *policy, graft_network_memory *memory,
                               uint32_t rule)
 {
-    copy_bytes(memory->vector, memory->trunk, policy->trunk_width);
-    copy_bytes(memory->vector + policy->trunk_width,
-               policy->embeddings + (size_t)rule * policy->embedding_width,
-               policy->embedding_width);
+    copy_bytes(memory->vector, memory->trunk, policy->trunk_width * sizeof(int16_t));
+    for (uint32_t i = 0; i < policy->embedding_width; i++) {
+        memory->vector[policy->trunk_width + i] =
+            widen_byte(policy->embeddings[(size_t)rule * policy->embedding_width + i]);
+    }
     dense_relu(&policy->location_trunk, memory->vector, memory->place);
     dense_logits(&policy->location, memory->place, memory->location_logits);
 }

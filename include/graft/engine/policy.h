@@ -52,12 +52,11 @@ void graft_global_features(const uint16_t *counts, uint32_t rule_count, int8_t *
 static size_t widest_input(const graft_policy *policy)
 {
     size_t widest = GRAFT_FEATURE_COUNT;
-    size_t candidates[4];
+    size_t candidates[3];
     candidates[0] = (size_t)3 * policy->hidden;
-    candidates[1] = policy->global_features;
-    candidates[2] = (size_t)policy->latent + policy->count_features;
-    candidates[3] = (size_t)policy->trunk_width + policy->embedding_width;
-    for (uint32_t i = 0; i < 4; i++) {
+    candidates[1] = (size_t)policy->latent + policy->count_features;
+    candidates[2] = (size_t)policy->trunk_width + policy->embedding_width;
+    for (uint32_t i = 0; i < 3; i++) {
         widest = candidates[i] > widest ? candidates[i] : widest;
     }
     return widest;
@@ -68,16 +67,16 @@ static void carve_network(graft_carver *carver, const graft_policy *policy,
 {
     size_t hidden = policy->hidden;
     memory->rows = (graft_index *)carve(carver, limits->nodes, sizeof(graft_index));
-    memory->h = (int8_t *)carve(carver, limits->nodes * hidden, 1);
-    memory->means = (int8_t *)carve(carver, limits->nodes * hidden * 2, 1);
+    memory->h = (int16_t *)carve(carver, limits->nodes * hidden, sizeof(int16_t));
+    memory->means = (int16_t *)carve(carver, limits->nodes * hidden * 2, sizeof(int16_t));
     memory->far_sums = (int32_t *)carve(carver, limits->nodes * hidden, sizeof(int32_t));
     memory->message_sum = (uint32_t *)carve(carver, hidden, sizeof(uint32_t));
-    memory->vector = (int8_t *)carve(carver, widest_input(policy), 1);
+    memory->vector = (int16_t *)carve(carver, widest_input(policy), sizeof(int16_t));
     memory->pooled = (int16_t *)carve(carver, policy->global.inputs, sizeof(int16_t));
     memory->tanhs = (int32_t *)carve(carver, policy->latent, sizeof(int32_t));
-    memory->latent = (int8_t *)carve(carver, policy->latent, 1);
-    memory->place = (int8_t *)carve(carver, policy->trunk_width, 1);
-    memory->trunk = (int8_t *)carve(carver, policy->trunk_width, 1);
+    memory->latent = (int16_t *)carve(carver, policy->latent, sizeof(int16_t));
+    memory->place = (int16_t *)carve(carver, policy->trunk_width, sizeof(int16_t));
+    memory->trunk = (int16_t *)carve(carver, policy->trunk_width, sizeof(int16_t));
     memory->xfer_logits = (int32_t *)carve(carver, (size_t)policy->rule_count + 1, sizeof(int32_t));
     memory->location_logits = (int32_t *)carve(carver, policy->location_limit, sizeof(int32_t));
     memory->row_count = 0;
