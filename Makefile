@@ -117,6 +117,9 @@ $(OUT)/%.o: %.c $(STAMP_COMPILE) | $(DEPS_FIRST) $(GENERATED)
 	@mkdir -p $(@D)
 	$(Q)$(COMPILE) -MMD -MP -c $< -o $@
 
+# The assembler copies the engine's source into this object: no compiler lists that as a dependency.
+$(OUT)/emit/engine_text.o: $(wildcard include/graft/*.h include/graft/*.def include/graft/engine/*.h)
+
 $(OUT)/generated/%.pb-c.c: %.proto | $(DEPS_FIRST)
 	$(if $(V),,$(call say,protoc-c,$<))
 	@mkdir -p $(@D)

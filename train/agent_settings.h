@@ -1,5 +1,6 @@
 /* agent_settings.h - every number that decides how an agent is trained, read from YAML;
- * train/settings.yaml is the file that is used unless another is named, and says what each means. */
+ * train/settings.yaml is the file that is used unless another is named, and says what each means.
+ */
 #ifndef GRAFT_TRAIN_AGENT_SETTINGS_H
 #define GRAFT_TRAIN_AGENT_SETTINGS_H
 
