@@ -212,6 +212,12 @@ static void test_update_sees_the_masks_of_acting(void **state)
         mean += (double)f->rollout.advantage[i] / ROWS;
     }
     assert_true(fabs(report.policy_loss + mean) < 1e-5);
+    double squares = 0.0; /* Half the squared error, in units of value_scale = 2. */
+    for (uint32_t i = 0; i < ROWS; i++) {
+        double error = ((double)f->rollout.gain[i] - (double)f->rollout.value[i]) / 2.0;
+        squares += 0.5 * error * error / ROWS;
+    }
+    assert_true(fabs(report.value_loss - squares) < 1e-5);
     /* A mask that says otherwise changes the probabilities. */
     for (uint32_t i = 0; i < ROWS * XFERS; i++) {
         f->rollout.counts[i]++;

@@ -149,14 +149,20 @@ static double judge(const agent *a, graft_env *env)
 
 /* --------------------------------------------------------------------------------------- dreams */
 
-static graft_rollout dream_once(agent *a, graft_env *env, float temperature)
+static graft_rollout dream_some(agent *a, graft_env *env, float temperature, uint32_t count,
+                                uint32_t horizon)
 {
     graft_rollout rollout =
-        graft_rollout_new(env->life, DREAMS, COUNTER_STEPS_MOST, COUNTER_LATENT, COUNTER_XFERS);
+        graft_rollout_new(env->life, count, horizon, COUNTER_LATENT, COUNTER_XFERS);
     graft_dream_starts starts = {a->start_count, a->starts_z, a->starts_counts};
     graft_dream_settings settings = {temperature, 5};
     graft_dream(&a->model, &a->controller, &a->controller_shards, &starts, &settings, &rollout);
     return rollout;
+}
+
+static graft_rollout dream_once(agent *a, graft_env *env, float temperature)
+{
+    return dream_some(a, env, temperature, DREAMS, COUNTER_STEPS_MOST);
 }
 
 static bool is_start(const float *z, const float *starts, size_t start)
@@ -199,6 +205,35 @@ static void test_dreams_keep_the_rules(void **state)
         cut_off += r.bootstrap[e] != 0.0F ? 1U : 0U;
     }
     assert_true(cut_off < DREAMS);
+    graft_rollout brief = dream_some(a, env, 1.0F, DREAMS, 1);
+    cut_off = 0;
+    for (uint32_t e = 0; e < DREAMS; e++) {
+        cut_off += brief.bootstrap[e] != 0.0F ? 1U : 0U;
+    }
+    assert_true(cut_off > DREAMS / 3);
+    close_agent(a);
+}
+
+/* A dream does not depend on the others: the last of a few is the same as among many. Latents may
+ * differ by rounding, as the products then have other sizes. */
+static void test_dreams_do_not_mix(void **state)
+{
+    graft_env *env = *state;
+    agent *a = open_agent(env, 1);
+    train_world(a, 30);
+    graft_rollout many = dream_once(a, env, 1.0F);
+    for (uint32_t e = 0; e < DREAMS; e += 7) {
+        graft_rollout few = dream_some(a, env, 1.0F, e + 1, COUNTER_STEPS_MOST);
+        size_t first = (size_t)e * COUNTER_STEPS_MOST;
+        assert_int_equal(few.length[e], many.length[e]);
+        assert_memory_equal(few.xfer + first, many.xfer + first, few.length[e] * sizeof(uint16_t));
+        assert_memory_equal(few.counts + first * COUNTER_XFERS, many.counts + first * COUNTER_XFERS,
+                            (size_t)few.length[e] * COUNTER_XFERS * sizeof(uint16_t));
+        for (size_t k = 0; k < (size_t)few.length[e] * COUNTER_LATENT; k++) {
+            float other = many.z[first * COUNTER_LATENT + k];
+            assert_true(fabsf(few.z[first * COUNTER_LATENT + k] - other) < 1e-3F);
+        }
+    }
     close_agent(a);
 }
 
@@ -277,9 +312,8 @@ int main(void)
 {
     graft_blas_open();
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_dreams_keep_the_rules),
-        CHECK_TEST(test_threads_change_nothing),
-        CHECK_TEST(test_temperature_matters),
+        CHECK_TEST(test_dreams_keep_the_rules),  CHECK_TEST(test_dreams_do_not_mix),
+        CHECK_TEST(test_threads_change_nothing), CHECK_TEST(test_temperature_matters),
         CHECK_TEST(test_agent_learns_in_dreams),
     };
     return cmocka_run_group_tests_name("dream", tests, NULL, NULL);

@@ -188,6 +188,45 @@ static void test_order_of_nodes_does_not_matter(void **state)
     graft_shards_close(&f->shards);
 }
 
+/* With one round, a change at one end of an edge is felt at the other, both ways, and nowhere
+ * else. */
+static void test_messages_run_both_ways(void **state)
+{
+    graft_env *env = *state;
+    enum { NODES = 3, HIDDEN = 8 };
+    graft_encoder encoder;
+    graft_encoder_size size = {NODE_FEATURES, 0, 0, HIDDEN, 4, 1};
+    graft_encoder_init(&encoder, env->life, &size, 1);
+    float nodes[NODES * NODE_FEATURES];
+    float h[NODES + 1][NODES * HIDDEN];
+    const uint32_t sender = 0;
+    const uint32_t receiver = 1;
+    graft_graph_arrays graph = {NODES, 1, nodes, NULL, NULL, &sender, &receiver};
+    for (uint32_t changed = 0; changed <= NODES; changed++) { /* The last run changes none. */
+        for (uint32_t i = 0; i < NODES * NODE_FEATURES; i++) {
+            nodes[i] = i / NODE_FEATURES == changed ? 1.0F : 0.5F;
+        }
+        graft_tape tape;
+        graft_tape_init(&tape, env->unit, false);
+        graft_tape_bind(&tape, &encoder.parameters, NULL);
+        graft_graph_batch batch = graft_graph_batch_join(env->unit, &size, &graph, NULL, 1);
+        const graft_matrix *out = graft_encoder_apply(&encoder, &tape, &batch).nodes;
+        memcpy(h[changed], out->value, sizeof h[changed]);
+    }
+    static const bool felt[NODES][NODES] = {
+        {true,  true,  false},
+        {true,  true,  false},
+        {false, false, true }
+    };
+    for (uint32_t changed = 0; changed < NODES; changed++) {
+        for (uint32_t at = 0; at < NODES; at++) {
+            float moved = largest_difference(&h[changed][(size_t)at * HIDDEN],
+                                             &h[NODES][(size_t)at * HIDDEN], HIDDEN);
+            assert_true(felt[changed][at] ? moved > 1e-3F : moved == 0.0F);
+        }
+    }
+}
+
 static void train(fixture *f, uint32_t updates)
 {
     for (uint32_t i = 0; i < updates; i++) {
@@ -247,10 +286,10 @@ int main(void)
 {
     graft_blas_open();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),         CHECK_TEST(test_gradients),
-        CHECK_TEST(test_graphs_do_not_mix),      CHECK_TEST(test_order_of_nodes_does_not_matter),
-        CHECK_TEST(test_heads_are_learnt),       CHECK_TEST(test_unknown_gain_is_left_out),
-        CHECK_TEST(test_threads_change_nothing),
+        cmocka_unit_test(test_defaults),           CHECK_TEST(test_gradients),
+        CHECK_TEST(test_graphs_do_not_mix),        CHECK_TEST(test_order_of_nodes_does_not_matter),
+        CHECK_TEST(test_messages_run_both_ways),   CHECK_TEST(test_heads_are_learnt),
+        CHECK_TEST(test_unknown_gain_is_left_out), CHECK_TEST(test_threads_change_nothing),
     };
     return cmocka_run_group_tests_name("encoder", tests, NULL, NULL);
 }

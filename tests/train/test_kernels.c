@@ -40,6 +40,11 @@ CASE(apply_lstm_started)
     static float cell[6] = {-0.3F, 0.2F, 0.1F, 0.5F, 0.9F, -0.8F};
     return graft_lstm(t, x[0], x[1], 2, &(graft_lstm_state){hidden, cell}, NULL);
 }
+/* A weight that is used twice. */
+CASE(apply_linear_shared)
+{
+    return graft_add(t, graft_linear(t, x[0], x[1], x[2]), graft_linear(t, x[3], x[1], x[2]));
+}
 /* A matrix that is used twice, on the way of a deeper expression. */
 CASE(apply_chain)
 {
@@ -48,24 +53,25 @@ CASE(apply_chain)
 }
 
 static const gradient_case cases[] = {
-    {"linear",              3, {4, 3, 1}, {3, 5, 5}, apply_linear       },
-    {"linear without bias", 2, {2, 3},    {3, 2},    apply_linear_bare  },
-    {"relu",                1, {3},       {4},       apply_relu         },
-    {"tanh",                1, {3},       {4},       apply_tanh         },
-    {"logistic",            1, {3},       {4},       apply_logistic     },
-    {"add",                 2, {3, 3},    {2, 2},    apply_add          },
-    {"multiply",            2, {3, 3},    {2, 2},    apply_multiply     },
-    {"multiply by itself",  1, {3},       {2},       apply_square       },
-    {"scale columns",       2, {4, 1},    {3, 3},    apply_scale_columns},
-    {"standardise",         1, {4},       {3},       apply_standardise  },
-    {"concat",              3, {3, 3, 3}, {2, 1, 4}, apply_concat       },
-    {"gather rows",         1, {4},       {3},       apply_gather       },
-    {"segment sum",         1, {5},       {3},       apply_segment_sum  },
-    {"segment mean",        1, {5},       {3},       apply_segment_mean },
-    {"segment max",         1, {5},       {3},       apply_segment_max  },
-    {"lstm",                2, {8, 3},    {12, 12},  apply_lstm         },
-    {"lstm from a state",   2, {6, 3},    {12, 12},  apply_lstm_started },
-    {"chain with reuse",    3, {3, 2, 1}, {2, 3, 3}, apply_chain        },
+    {"linear",                3, {4, 3, 1},    {3, 5, 5},    apply_linear       },
+    {"linear without bias",   2, {2, 3},       {3, 2},       apply_linear_bare  },
+    {"linear, weight shared", 4, {3, 3, 1, 3}, {3, 2, 2, 3}, apply_linear_shared},
+    {"relu",                  1, {3},          {4},          apply_relu         },
+    {"tanh",                  1, {3},          {4},          apply_tanh         },
+    {"logistic",              1, {3},          {4},          apply_logistic     },
+    {"add",                   2, {3, 3},       {2, 2},       apply_add          },
+    {"multiply",              2, {3, 3},       {2, 2},       apply_multiply     },
+    {"multiply by itself",    1, {3},          {2},          apply_square       },
+    {"scale columns",         2, {4, 1},       {3, 3},       apply_scale_columns},
+    {"standardise",           1, {4},          {3},          apply_standardise  },
+    {"concat",                3, {3, 3, 3},    {2, 1, 4},    apply_concat       },
+    {"gather rows",           1, {4},          {3},          apply_gather       },
+    {"segment sum",           1, {5},          {3},          apply_segment_sum  },
+    {"segment mean",          1, {5},          {3},          apply_segment_mean },
+    {"segment max",           1, {5},          {3},          apply_segment_max  },
+    {"lstm",                  2, {8, 3},       {12, 12},     apply_lstm         },
+    {"lstm from a state",     2, {6, 3},       {12, 12},     apply_lstm_started },
+    {"chain with reuse",      3, {3, 2, 1},    {2, 3, 3},    apply_chain        },
 };
 
 static void test_gradients(void **state)

@@ -168,6 +168,33 @@ static regression *run_regression(graft_env *env, uint32_t thread_count)
     return r;
 }
 
+/* The shards' gradients add up to the gradient of the whole batch. */
+static void test_shards_add_up(void **state)
+{
+    graft_env *env = *state;
+    regression *r = run_regression(env, 1);
+    graft_parameters *const sets[1] = {&r->set};
+    graft_shards shards;
+    graft_shards_open(&shards, env->life, 1, sets, 1);
+    graft_shards_differentiate(&shards, regress_shard, r);
+    graft_shards_close(&shards);
+    graft_tape tape;
+    graft_tape_init(&tape, env->unit, true);
+    float *whole = GRAFT_NEW(env->life, float, r->set.size);
+    graft_tape_bind(&tape, &r->set, whole);
+    const graft_matrix *x = graft_tape_constant(&tape, r->x, ROWS, INPUTS);
+    const graft_matrix *p = graft_tanh_of(&tape, graft_layer_apply(&tape, &r->set, r->layer, x));
+    graft_target target = {r->y, NULL, 1.0F / ROWS};
+    (void)graft_loss_use(&tape, graft_loss_squared(&tape, p, &target), 1.0F);
+    graft_tape_backward(&tape);
+    float most = 0.0F;
+    for (size_t i = 0; i < r->set.size; i++) {
+        assert_true(fabsf(whole[i] - r->set.gradient[i]) < 1e-5F);
+        most = fmaxf(most, fabsf(whole[i]));
+    }
+    assert_true(most > 1e-2F);
+}
+
 static void test_threads_change_nothing(void **state)
 {
     const regression *one = run_regression(*state, 1);
@@ -181,9 +208,13 @@ int main(void)
 {
     graft_blas_open();
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_layout),         CHECK_TEST(test_initial_values),
-        CHECK_TEST(test_adam_reference), CHECK_TEST(test_bad_gradient_changes_nothing),
-        cmocka_unit_test(test_spans),    CHECK_TEST(test_threads_change_nothing),
+        CHECK_TEST(test_layout),
+        CHECK_TEST(test_initial_values),
+        CHECK_TEST(test_adam_reference),
+        CHECK_TEST(test_bad_gradient_changes_nothing),
+        cmocka_unit_test(test_spans),
+        CHECK_TEST(test_shards_add_up),
+        CHECK_TEST(test_threads_change_nothing),
     };
     return cmocka_run_group_tests_name("optimiser", tests, NULL, NULL);
 }
