@@ -42,6 +42,7 @@ typedef struct graft_onnx_entry {
     uint32_t index;
     uint32_t slot;
     uint8_t kind;      /* graft_onnx_entry_kind */
+    bool is_read;      /* By a node, a subgraph or as an output of the model. */
     graft_index value; /* In the graph being built; GRAFT_NONE until something reads it. */
     uint32_t weight;   /* Number of the weight whose data this is (also of Constant nodes and of
                           Identity nodes of weights); GRAFT_NONE otherwise. */
@@ -199,7 +200,7 @@ float graft_plan_float(graft_onnx_plan *plan, const char *name, float absent);
 /* The attribute's list; *count is 0 and the result not NULL when it is empty; NULL when absent. */
 const int64_t *graft_plan_ints(graft_onnx_plan *plan, const char *name, uint32_t *count);
 bool graft_plan_has_input(const graft_onnx_plan *plan, uint32_t k);
-/* Refuses the plan when another output than the first `count` has a name. */
+/* Refuses the plan when another output than the first `count` is read. */
 void graft_plan_outputs_at_most(graft_onnx_plan *plan, uint32_t count);
 /* Input `k` as an operand; refuses unless it is a binary32 tensor of known shape. */
 graft_onnx_operand graft_plan_input(graft_onnx_plan *plan, uint32_t k);

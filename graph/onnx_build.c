@@ -80,11 +80,11 @@ static graft_status add_ints_weight(graft_onnx_reader *reader, graft_onnx_entry 
         data = narrow;
         bytes = ints->count * sizeof(int32_t);
     }
-    GRAFT_CHECK(graft_onnx_weight_of_tensor(
-        reader,
-        graft_onnx_make_tensor(reader->arena, entry->name, ints->dtype, &size, ints->rank, data,
-                               bytes),
-        "tensor", &weight));
+    GRAFT_CHECK(
+        graft_onnx_weight_of_tensor(reader,
+                                    graft_onnx_make_tensor(reader->arena, entry->name, ints->dtype,
+                                                           &size, ints->rank, data, bytes),
+                                    "tensor", &weight));
     entry->weight = graft_onnx_add_weight(reader, &weight);
 done:
     return status;
@@ -194,11 +194,19 @@ done:
     return status;
 }
 
+static graft_onnx_entry *entry_of_output(const graft_onnx *onnx, const Onnx__NodeProto *node,
+                                         size_t k)
+{
+    uint32_t entry = graft_names_find(onnx->names, node->output[k]);
+    return entry == GRAFT_NONE ? NULL : &onnx->entries[entry];
+}
+
 /* A planner that forgets an output is wrong about the node. */
 static void check_outputs(graft_onnx_plan *plan)
 {
     for (size_t k = 0; k < plan->node->n_output; k++) {
-        if (plan->node->output[k][0] != '\0' && plan->outputs[k].kind != GRAFT_ONNX_OPERAND_PART) {
+        const graft_onnx_entry *entry = entry_of_output(plan->reader->onnx, plan->node, k);
+        if (entry != NULL && entry->is_read && plan->outputs[k].kind != GRAFT_ONNX_OPERAND_PART) {
             graft_plan_refuse(plan, "an output that no part computes");
         }
     }
@@ -222,10 +230,10 @@ static graft_status carry_out_plan(graft_onnx_reader *reader, uint32_t index, gr
     group->parts = parts;
     group->outputs = outputs;
     for (size_t k = 0; k < node->n_output; k++) {
-        uint32_t entry = graft_names_find(reader->onnx->names, node->output[k]);
-        if (entry != GRAFT_NONE && node->output[k][0] != '\0') {
-            reader->onnx->entries[entry].value = graft_node_output(
-                &reader->model->graph, part_nodes[outputs[k].index], outputs[k].slot);
+        graft_onnx_entry *entry = entry_of_output(reader->onnx, node, k);
+        if (entry != NULL && outputs[k].kind == GRAFT_ONNX_OPERAND_PART) {
+            entry->value = graft_node_output(&reader->model->graph, part_nodes[outputs[k].index],
+                                             outputs[k].slot);
         }
     }
 done:
@@ -362,10 +370,9 @@ static graft_status add_opaque(graft_onnx_reader *reader, uint32_t index, const 
         goto done;
     }
     for (size_t k = 0; k < node->n_output; k++) {
-        uint32_t entry = graft_names_find(onnx->names, node->output[k]);
-        if (entry != GRAFT_NONE && node->output[k][0] != '\0') {
-            onnx->entries[entry].value =
-                graft_node_output(&reader->model->graph, added, (uint32_t)k);
+        graft_onnx_entry *entry = entry_of_output(onnx, node, k);
+        if (entry != NULL) {
+            entry->value = graft_node_output(&reader->model->graph, added, (uint32_t)k);
         }
     }
     graft_log(reader->env, 2, "%s: node %u '%s' (%s) is opaque: %s", reader->model->file, index,

@@ -331,7 +331,11 @@ void graft_plan_batch_norm(graft_onnx_plan *plan, uint32_t op)
 {
     (void)op;
     enum { SCALE = 0, BIAS = 1, MEAN = 2, VARIANCE = 3, PARAMETERS = 4 };
-    graft_plan_outputs_at_most(plan, 1); /* More outputs mean training. */
+    for (size_t k = 1; k < plan->node->n_output; k++) {
+        if (plan->node->output[k][0] != '\0') {
+            graft_plan_refuse(plan, "more outputs, as in training");
+        }
+    }
     if ((plan->opset < 7 && graft_plan_int(plan, "is_test", 0) == 0) ||
         graft_plan_int(plan, "training_mode", 0) != 0 || graft_plan_int(plan, "spatial", 1) != 1) {
         graft_plan_refuse(plan, "training mode");

@@ -185,8 +185,10 @@ bool graft_plan_has_input(const graft_onnx_plan *plan, uint32_t k)
 
 void graft_plan_outputs_at_most(graft_onnx_plan *plan, uint32_t count)
 {
+    const graft_onnx *onnx = plan->reader->onnx;
     for (size_t k = count; k < plan->node->n_output; k++) {
-        if (plan->node->output[k][0] != '\0') {
+        uint32_t entry = graft_names_find(onnx->names, plan->node->output[k]);
+        if (entry != GRAFT_NONE && onnx->entries[entry].is_read) {
             graft_plan_refuse(plan, "an output that is not known");
         }
     }

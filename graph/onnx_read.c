@@ -158,6 +158,10 @@ static graft_status name_everything(graft_onnx_reader *reader)
     GRAFT_CHECK(name_inputs(reader, graph));
     GRAFT_CHECK(name_node_outputs(reader, graph));
     for (size_t i = 0; i < graph->n_output; i++) {
+        graft_onnx_entry *entry = find_entry(reader->onnx, text_or_empty(graph->output[i]->name));
+        if (entry != NULL) {
+            entry->is_read = true;
+        }
         note_type(reader->onnx, graph->output[i]);
     }
     for (size_t i = 0; i < graph->n_value_info; i++) {
@@ -186,11 +190,15 @@ uint32_t graft_onnx_add_weight(graft_onnx_reader *reader, const graft_model_weig
 
 /* ---------------------------------------------------------------------------------- order */
 
+/* Every input must be something's name; marks what is read. */
 static graft_status check_inputs(graft_onnx_reader *reader, size_t index)
 {
     const Onnx__NodeProto *node = reader->onnx->proto->graph->node[index];
     for (size_t k = 0; k < node->n_input; k++) {
-        if (node->input[k][0] != '\0' && find_entry(reader->onnx, node->input[k]) == NULL) {
+        graft_onnx_entry *entry = graft_onnx_input(reader->onnx, node, k);
+        if (entry != NULL) {
+            entry->is_read = true;
+        } else if (node->input[k][0] != '\0') {
             return GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT,
                               "%s: node %zu '%s' (%s): input %zu is '%s', which nothing produces",
                               reader->model->file, index, text_or_empty(node->name),
@@ -232,6 +240,9 @@ static graft_status sort_nodes(graft_onnx_reader *reader)
         GRAFT_CHECK(check_inputs(reader, i));
         onnx->groups[i].captured =
             graft_onnx_find_captured(reader, graph->node[i], &onnx->groups[i].captured_count);
+        for (uint32_t k = 0; k < onnx->groups[i].captured_count; k++) {
+            onnx->entries[onnx->groups[i].captured[k]].is_read = true;
+        }
         total += graph->node[i]->n_input + onnx->groups[i].captured_count;
     }
     uint32_t *first = GRAFT_NEW(reader->env->scratch, uint32_t, graph->n_node + 1);

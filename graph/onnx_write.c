@@ -265,11 +265,11 @@ static const char *name_of_output(graft_onnx_writer *writer, uint32_t index, siz
     }
     if (group->is_opaque) {
         n = writer->node_of_record[group->first_record];
-    } else {
+    } else if (group->outputs[k].kind == GRAFT_ONNX_OPERAND_PART) {
         n = writer->node_of_record[group->first_record + group->outputs[k].index];
         slot = group->outputs[k].slot;
     }
-    if (n == GRAFT_NONE) { /* Its part is gone: nothing reads this output. */
+    if (n == GRAFT_NONE) { /* It was never computed or its part is gone: nothing reads it. */
         return take_name(writer, name) ? name : graft_onnx_fresh_name(writer, name);
     }
     return graft_onnx_value_name(writer, graft_node_output(writer->graph, n, slot));

@@ -1,0 +1,77 @@
+/* fuzz_onnx.c - any bytes as an ONNX file: an error with a message, or a model whose graph is sound
+ * and which can be written, also with every node generated anew, and read again. */
+#include "graph/model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool holds)
+{
+    if (!holds) {
+        abort();
+    }
+}
+
+/* Writes the graph and reads what was written. */
+static void write_and_read(graft_env *env, const graft_model *model, const graft_graph *graph)
+{
+    uint8_t *bytes = NULL;
+    size_t size = 0;
+    graft_model *again = NULL;
+    graft_status status = graft_model_pack(env, env->life, model, graph, &bytes, &size);
+    if (status != GRAFT_OK) {
+        require(status == GRAFT_UNSUPPORTED && env->message[0] != '\0');
+        graft_env_clear(env);
+        return;
+    }
+    status = graft_model_parse(env, env->life, "again", bytes, size, NULL, &again);
+    require(status == GRAFT_OK);
+    require(again->output_count == model->output_count);
+    require(again->input_count == model->input_count);
+}
+
+static void check_model(graft_env *env, const graft_model *model)
+{
+    size_t bytes = graft_order_bytes(&model->graph.limits);
+    require(graft_graph_check(&model->graph, graft_arena_alloc(env->life, bytes), bytes) == NULL);
+    write_and_read(env, model, &model->graph);
+    graft_graph *graph = graft_model_graph_copy(env->life, &model->graph);
+    for (graft_index n = 0; n < graph->node_end; n++) {
+        if (graph->nodes[n].op != GRAFT_OP_OPAQUE) {
+            graph->nodes[n].source = GRAFT_NONE;
+        }
+    }
+    write_and_read(env, model, graph);
+}
+
+/* Weights that are computed may be large although the file is small. */
+static bool is_small(const graft_model *model)
+{
+    uint64_t elements = 0;
+    for (graft_index v = 0; v < model->graph.value_end; v++) {
+        elements += graft_shape_elements(&model->graph.values[v].shape);
+        if (elements > 1U << 20) {
+            return false;
+        }
+    }
+    return true;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    graft_env env;
+    graft_model *model = NULL;
+    require(graft_env_open(&env) == GRAFT_OK);
+    env.verbosity = 0;
+    if (graft_model_parse(&env, env.life, "fuzz", data, size, NULL, &model) == GRAFT_OK) {
+        if (is_small(model)) {
+            check_model(&env, model);
+        }
+    } else {
+        require(env.message[0] != '\0' && model == NULL);
+    }
+    graft_env_close(&env);
+    return 0;
+}

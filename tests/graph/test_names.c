@@ -1,0 +1,31 @@
+/* test_names.c - the table of names: growth, absent names, changed numbers. */
+#include "graph/names.h"
+#include "tests/support/check.h"
+
+static void test_many_names(void **state)
+{
+    graft_env *env = *state;
+    enum { COUNT = 5000 };
+    graft_names *names = graft_names_new(env->life);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        assert_true(graft_names_add(names, graft_arena_printf(env->life, "name_%u", i), i));
+    }
+    for (uint32_t i = 0; i < COUNT; i++) {
+        const char *name = graft_arena_printf(env->life, "name_%u", i);
+        assert_int_equal(graft_names_find(names, name), i);
+        assert_false(graft_names_add(names, name, 1));
+    }
+    assert_int_equal(graft_names_find(names, "name_5000"), GRAFT_NONE);
+    assert_int_equal(graft_names_find(names, ""), GRAFT_NONE);
+    graft_names_set(names, "name_7", 70);
+    graft_names_set(names, "new", 71);
+    assert_int_equal(graft_names_find(names, "name_7"), 70);
+    assert_int_equal(graft_names_find(names, "new"), 71);
+    assert_int_equal(graft_names_find(names, "name_8"), 8);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {CHECK_TEST(test_many_names)};
+    return cmocka_run_group_tests_name("names", tests, NULL, NULL);
+}

@@ -1,0 +1,237 @@
+/* test_onnx_errors.c - files that are no valid models: one clear message, no crash, nothing leaked
+ * into the result. */
+#include "graph/file.h"
+#include "graph/model.h"
+#include "tests/support/onnx_text.h"
+
+#include <string.h>
+
+typedef struct {
+    const char *name;
+    const char *model;
+    const char *message;
+    graft_status status;
+} error_row;
+
+static const error_row rows[] = {
+    {"an input that nothing produces",      "input x 2; node Relu a -> y; output y",
+     "test.onnx: node 0 'n0' (Relu): input 0 is 'a', which nothing produces",                                                                                    GRAFT_BAD_INPUT},
+    {"an output that nothing produces",     "input x 2; node Relu x -> y; output z",
+     "test.onnx: output 0 is 'z', which nothing produces",                                                                                                       GRAFT_BAD_INPUT},
+    {"a name given twice by nodes",         "input x 2; node Relu x -> y; node Exp x -> y; output y",
+     "test.onnx: the name 'y' is given twice, by output 0 of node 1 'n1' (Exp)",                                                                                 GRAFT_BAD_INPUT},
+    {"a name given by an input and a node", "input x 2; node Relu x -> x; output x",
+     "test.onnx: the name 'x' is given twice",                                                                                                                   GRAFT_BAD_INPUT},
+    {"two weights of one name",             "weight w 2; weight w 3; node Relu w -> y; output y",
+     "test.onnx: the name 'w' is given twice",                                                                                                                   GRAFT_BAD_INPUT},
+    {"a cycle",                             "input x 2; node Add x b -> a; node Relu a -> b; output b",
+     "test.onnx: node 0 'n0' (Add) depends on its own output",                                                                                                   GRAFT_BAD_INPUT},
+    {"a cycle through a subgraph",
+     "input c; graph t; node Relu y -> r; output r; end;"
+     "node If c -> y : then_branch=@t else_branch=@t; output y",                                        "test.onnx: node 0 'n1' (If) depends on its own output", GRAFT_BAD_INPUT},
+};
+
+static void test_rows(void **state)
+{
+    graft_env *env = *state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        graft_model *model = NULL;
+        print_message("# %s\n", rows[i].name);
+        graft_status status =
+            graft_onnx_read_message(env, env->life, "test.onnx", NULL,
+                                    onnx_text_message(env->life, rows[i].model), NULL, &model);
+        check_failed(env, status, rows[i].status, rows[i].message);
+        assert_null(model);
+    }
+}
+
+/* ------------------------------------------------------------------- messages that are edited */
+
+static void expect_error(graft_env *env, Onnx__ModelProto *proto, const char *message)
+{
+    graft_model *model = NULL;
+    graft_status status =
+        graft_onnx_read_message(env, env->life, "test.onnx", NULL, proto, NULL, &model);
+    check_failed(env, status, GRAFT_BAD_INPUT, message);
+    assert_null(model);
+}
+
+static const char weighted[] = "input x 2 3; weight w 2 3; node Add x w -> y; output y";
+
+static void test_tensor_data(void **state)
+{
+    graft_env *env = *state;
+    Onnx__ModelProto *proto = onnx_text_message(env->life, weighted);
+    Onnx__TensorProto *w = proto->graph->initializer[0];
+    w->raw_data.len = 20;
+    expect_error(env, proto, "initializer 'w' has 20 bytes where its shape needs 24");
+    w->has_raw_data = 0;
+    expect_error(env, proto, "initializer 'w' has 0 elements where its shape needs 6");
+    w->dims[0] = -2;
+    expect_error(env, proto, "initializer 'w' has impossible sizes");
+    w->dims[0] = INT64_MAX;
+    expect_error(env, proto, "initializer 'w' has impossible sizes");
+    w->dims[0] = 2;
+    w->name = NULL;
+    w->has_raw_data = 1;
+    w->raw_data.len = 24;
+    expect_error(env, proto, "initializer 0 has no name");
+}
+
+static void test_constant_data(void **state)
+{
+    graft_env *env = *state;
+    const int64_t dims[1] = {3};
+    const float data[2] = {1.0F, 2.0F};
+    Onnx__ModelProto *proto =
+        onnx_text_message(env->life, "input x 2; node Constant -> c : value=0; node Add x c -> y;"
+                                     "output y");
+    Onnx__AttributeProto *value = proto->graph->node[0]->attribute[0];
+    value->has_i = 0;
+    value->t = graft_onnx_make_tensor(env->life, "", GRAFT_DTYPE_F32, dims, 1, data, sizeof(data));
+    expect_error(env, proto, "tensor '' has 8 bytes where its shape needs 12");
+}
+
+static void test_no_graph(void **state)
+{
+    graft_env *env = *state;
+    Onnx__ModelProto *proto = onnx_text_message(env->life, weighted);
+    proto->graph = NULL;
+    expect_error(env, proto, "test.onnx: not an ONNX model: it has no graph");
+}
+
+static void test_external_data_out_of_reach(void **state)
+{
+    graft_env *env = *state;
+    static const char *const places[] = {"", "/etc/passwd", "../x", "a/../../x", ".."};
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        Onnx__ModelProto *proto = onnx_text_message(env->life, weighted);
+        Onnx__TensorProto *w = proto->graph->initializer[0];
+        Onnx__StringStringEntryProto entry;
+        Onnx__StringStringEntryProto *entries[1] = {&entry};
+        onnx__string_string_entry_proto__init(&entry);
+        entry.key = graft_arena_strdup(env->life, "location");
+        entry.value = graft_arena_strdup(env->life, places[i]);
+        w->has_data_location = 1;
+        w->data_location = ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+        w->n_external_data = 1;
+        w->external_data = entries;
+        expect_error(env, proto, "is not a file in the model's folder");
+    }
+}
+
+static void test_options(void **state)
+{
+    graft_env *env = *state;
+    const graft_model_size sizes[] = {
+        {"N", 0},
+        {"M", 4}
+    };
+    static const char *const messages[] = {"test.onnx: size 'N' cannot be 0",
+                                           "test.onnx: has no open size 'M'"};
+    for (size_t i = 0; i < 2; i++) {
+        graft_model *model = NULL;
+        graft_model_options options = {.sizes = &sizes[i], .size_count = 1};
+        graft_status status = graft_onnx_read_message(
+            env, env->life, "test.onnx", NULL,
+            onnx_text_message(env->life, "input x N 3; node Relu x -> y; output y"), &options,
+            &model);
+        check_failed(env, status, GRAFT_BAD_INPUT, messages[i]);
+    }
+}
+
+/* ------------------------------------------------------------------------------------ bytes */
+
+static const char everything[] =
+    "input x N 3; input c; weight w 2 3; ints s = 3 -1; scalar k = 4; graph t; node Relu x -> r;"
+    "output r; end; node Add x w -> a; node Reshape a s -> b; node Conv b w -> d : pads=1,2,3,4"
+    " group=1 auto_pad=VALID; node Softmax b -> e : axis=1; node LeakyRelu e -> f : alpha=0.5;"
+    "node If c -> g : then_branch=@t else_branch=@t; info b 3 2; output f; output g 1 3";
+
+/* A model that is cut off is never a model, and the message names the byte. */
+static void test_truncation(void **state)
+{
+    graft_env *env = *state;
+    uint8_t *whole = NULL;
+    size_t size = 0;
+    onnx_text_bytes(env->life, everything, &whole, &size);
+    for (size_t cut = 0; cut < size; cut++) {
+        graft_model *model = NULL;
+        /* A copy of its own, so that reading past the end is seen. */
+        uint8_t *part = test_malloc(cut + 1);
+        memcpy(part, whole, cut);
+        graft_status status =
+            graft_model_parse(env, env->unit, "cut.onnx", part, cut, NULL, &model);
+        test_free(part);
+        if (status != GRAFT_OK) {
+            assert_non_null(strstr(env->message, "cut.onnx"));
+            assert_int_equal(status, GRAFT_BAD_INPUT);
+        } else { /* Only between the fields of the model itself can a cut go unseen. */
+            assert_true(cut > size - 16);
+        }
+        graft_env_clear(env);
+        graft_arena_reset(env->unit);
+    }
+}
+
+/* Every byte changed in turn: an error or a model, which can be written again, but no crash. */
+static void test_changed_bytes(void **state)
+{
+    graft_env *env = *state;
+    uint8_t *whole = NULL;
+    size_t size = 0;
+    uint32_t models = 0;
+    onnx_text_bytes(env->life, everything, &whole, &size);
+    for (size_t i = 0; i < size; i++) {
+        uint8_t old = whole[i];
+        for (uint32_t bit = 0; bit < 8; bit++) {
+            graft_model *model = NULL;
+            uint8_t *data = NULL;
+            size_t bytes = 0;
+            whole[i] = (uint8_t)(old ^ 1U << bit);
+            if (graft_model_parse(env, env->unit, "x.onnx", whole, size, NULL, &model) ==
+                GRAFT_OK) {
+                models++;
+                assert_int_equal(
+                    graft_model_pack(env, env->unit, model, &model->graph, &data, &bytes),
+                    GRAFT_OK);
+            } else {
+                assert_non_null(strstr(env->message, "x.onnx"));
+            }
+            graft_env_clear(env);
+            graft_arena_reset(env->unit);
+        }
+        whole[i] = old;
+    }
+    assert_true(models > 0);
+}
+
+static void test_files(void **state)
+{
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    char *path = graft_arena_printf(env->life, "%s/x.onnx", folder);
+    graft_model *model = NULL;
+    check_failed(env, graft_model_read(env, env->life, path, NULL, &model), GRAFT_IO,
+                 "x.onnx: cannot open: No such file or directory");
+    assert_int_equal(graft_file_write(env, path, "garbage", 7), GRAFT_OK);
+    check_failed(env, graft_model_read(env, env->life, path, NULL, &model), GRAFT_BAD_INPUT,
+                 "x.onnx: byte 0: ");
+    assert_int_equal(graft_file_write(env, path, "", 0), GRAFT_OK);
+    check_failed(env, graft_model_read(env, env->life, path, NULL, &model), GRAFT_BAD_INPUT,
+                 "x.onnx: not an ONNX model: it has no graph");
+    assert_null(model);
+    check_folder_remove(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_rows),          CHECK_TEST(test_tensor_data),
+        CHECK_TEST(test_constant_data), CHECK_TEST(test_no_graph),
+        CHECK_TEST(test_options),       CHECK_TEST(test_external_data_out_of_reach),
+        CHECK_TEST(test_truncation),    CHECK_TEST(test_changed_bytes),
+        CHECK_TEST(test_files),
+    };
+    return cmocka_run_group_tests_name("onnx_errors", tests, NULL, NULL);
+}

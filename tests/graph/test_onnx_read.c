@@ -1,0 +1,245 @@
+/* test_onnx_read.c - what each ONNX operator becomes, and what stays opaque. Each row reads a small
+ * model (tests/support/onnx_text.h) and compares the printed graph. */
+#include "graph/model.h"
+#include "tests/support/onnx_text.h"
+
+#include <string.h>
+
+typedef struct {
+    const char *name;
+    const char *model;
+    const char *graph;
+} read_row;
+
+static const read_row rows[] = {
+  /* ------------------------------------------------------------------- conv and pools */
+    {"conv without attributes",                                              "input x 1 3 5 6; weight w 2 3 3 3; node Conv x w -> y; output y",
+     "y = conv(x, w) 1 1 0 0 0 0 1 1 1\nout y"                                                                                                                                                                                         },
+    {"conv with everything",
+     "input x 1 4 9 8; weight w 6 2 3 2; weight b 6; output y;"
+     "node Conv x w b -> y : strides=2,3 pads=1,2,3,4 dilations=2,1 group=2 kernel_shape=3,2",                                                              "y = conv_bias(x, w, b) 2 3 1 2 3 4 2 1 2\nout y"                          },
+    {"conv padded to the same size, odd pad behind",
+     "input x 1 1 7 8; weight w 1 1 2 3; node Conv x w -> y : auto_pad=SAME_UPPER strides=2,1;"
+     "output y",                                                                                                                                            "y = conv(x, w) 2 1 0 1 1 1 1 1 1\nout y"                                  },
+    {"conv padded to the same size, odd pad before",
+     "input x 1 1 7 8; weight w 1 1 2 3; node Conv x w -> y : auto_pad=SAME_LOWER strides=2,1;"
+     "output y",                                                                                                                                            "y = conv(x, w) 2 1 1 1 0 1 1 1 1\nout y"                                  },
+    {"conv with another kernel_shape than its weights",
+     "input x 1 1 7 8; weight w 1 1 2 3; node Conv x w -> y : kernel_shape=3,3; output y",                                                                  "y = Conv(x, w) opaque\nout y"                                             },
+    {"conv over one axis",                                                   "input x 1 1 7; weight w 1 1 2; node Conv x w -> y; output y",
+     "y = Conv(x, w) opaque\nout y"                                                                                                                                                                                                    },
+    {"conv with an attribute nobody knows",
+     "input x 1 1 7 8; weight w 1 1 2 3; node Conv x w -> y : shiny=1; output y",                                                                           "y = Conv(x, w) opaque\nout y"                                             },
+    {"conv of channels that do not fit",
+     "input x 1 2 7 8; weight w 1 1 2 3; node Conv x w -> y; output y",                                                                                     "y = Conv(x, w) opaque\nout y"                                             },
+    {"max pool that rounds up, the extra window begins inside",
+     "input x 1 1 6 5; output y;"
+     "node MaxPool x -> y : kernel_shape=3,3 strides=2,2 ceil_mode=1",                                                                                      "y = max_pool(x) 3 3 2 2 0 0 1 0 1 1\nout y"                               },
+    {"max pool that rounds up, the extra window would begin in the padding",
+     "input x 1 1 4 4; output y;"
+     "node MaxPool x -> y : kernel_shape=1,1 strides=3,3 pads=0,0,0,0 ceil_mode=1",                                                                         "y = max_pool(x) 1 1 3 3 0 0 0 0 1 1\nout y"                               },
+    {"max pool whose indices are used",
+     "input x 1 1 4 4; node MaxPool x -> y i : kernel_shape=2,2; output y; output i",                                                                       "y, i = MaxPool(x) opaque\nout y i"                                        },
+    {"max pool whose indices are not named",
+     "input x 1 1 4 4; node MaxPool x -> y _ : kernel_shape=2,2; output y",                                                                                 "y = max_pool(x) 2 2 1 1 0 0 0 0 1 1\nout y"                               },
+    {"average pool that counts padding",
+     "input x 1 1 4 4; output y;"
+     "node AveragePool x -> y : kernel_shape=2,2 pads=1,1,0,0 count_include_pad=1",                                                                         "y = avg_pool(x) 2 2 1 1 1 1 0 0 1\nout y"                                 },
+    {"average pool that rounds up and counts padding",
+     "input x 1 1 5 5; output y; node AveragePool x -> y : kernel_shape=2,2 strides=2,2"
+     " pads=0,0,0,0 ceil_mode=1 count_include_pad=1",                                                                                                       "y = AveragePool(x) opaque\nout y"                                         },
+    {"global average pool",                                                  "input x 1 2 4 4; node GlobalAveragePool x -> y; output y",
+     "y = global_avg_pool(x)\nout y"                                                                                                                                                                                                   },
+ /* --------------------------------------------------------------------- gemm, matmul */
+    {"gemm as frameworks write it",
+     "input x 1 3; weight w 2 3; weight b 2; node Gemm x w b -> y : transB=1; output y",                                                                    "%2 = transpose(w) 1\ny = matmul_bias(x, %2, b)\nout y"                    },
+    {"gemm with factors",
+     "input x 1 3; weight w 3 2; weight b 1 2; node Gemm x w b -> y : alpha=0.5 beta=2.0; output y",                                                        "%1 = fill() 0.5\n%3 = mul(w, %1)\n%4 = fill() 2\n%6 = mul(b, %4)\n"
+     "%7 = reshape(%6) 2\ny = matmul_bias(x, %3, %7)\nout y"                                                                       },
+    {"gemm with a bias for each row",
+     "input x 2 3; weight w 3 2; weight b 2 1; node Gemm x w b -> y; output y",                                                                             "%2 = matmul(x, w)\ny = add(%2, b)\nout y"                                 },
+    {"gemm without bias, first factor transposed",
+     "opset 11; input x 3 2; weight w 3 4; node Gemm x w -> y : transA=1; output y",                                                                        "%1 = transpose(x) 1\ny = matmul(%1, w)\nout y"                            },
+    {"gemm of two tensors with a factor",
+     "input x 2 3; input z 3 2; weight b 2; node Gemm x z b -> y : alpha=0.5; output y",                                                                    "y = Gemm(x, z, b) opaque\nout y"                                          },
+    {"matmul with batches",                                                  "input x 5 2 3; weight w 3 4; node MatMul x w -> y; output y",
+     "y = matmul(x, w)\nout y"                                                                                                                                                                                                         },
+    {"matmul of a vector",                                                   "input x 3; weight w 3 4; node MatMul x w -> y; output y",
+     "y = MatMul(x, w) opaque\nout y"                                                                                                                                                                                                  },
+ /* ------------------------------------------------------------------------ elementwise */
+    {"sum of four",                                                          "input a 2; input b 2; input c 1; input d 2; node Sum a b c d -> y; output y",
+     "%4 = add(a, b)\n%5 = add(%4, c)\ny = add(%5, d)\nout y"                                                                                                                                                                          },
+    {"max of one",                                                           "input a 2; node Max a -> y; output y",                                        "y = identity(a)\nout y"                                                   },
+    {"clip by inputs",                                                       "input x 2; weight l = -1; weight h = 6; node Clip x l h -> y; output y",
+     "y = clip(x) -1 6\nout y"                                                                                                                                                                                                         },
+    {"clip by one input",                                                    "input x 2; weight h = 6; node Clip x _ h -> y; output y",
+     "y = clip(x) -3.40282e+38 6\nout y"                                                                                                                                                                                               },
+    {"clip by attributes",                                                   "opset 6; input x 2; node Clip x -> y : min=0.0 max=6.0; output y",
+     "y = clip(x) 0 6\nout y"                                                                                                                                                                                                          },
+    {"clip by a tensor",                                                     "input x 2; input l; node Clip x l -> y; output y",
+     "y = Clip(x, l) opaque\nout y"                                                                                                                                                                                                    },
+    {"clip with bounds the wrong way round",
+     "input x 2; weight l = 2; weight h = 1; node Clip x l h -> y; output y",                                                                               "y = Clip(x, l, h) opaque\nout y"                                          },
+    {"leaky relu",                                                           "input x 2; node LeakyRelu x -> y : alpha=0.25; output y",
+     "y = leaky_relu(x) 0.25\nout y"                                                                                                                                                                                                   },
+    {"leaky relu that is not monotone",                                      "input x 2; node LeakyRelu x -> y : alpha=-0.25; output y",
+     "y = LeakyRelu(x) opaque\nout y"                                                                                                                                                                                                  },
+    {"addition before opset 7, smaller operand at an axis",
+     "opset 6; input x 2 3 4 5; weight b 3; node Add x b -> y : broadcast=1 axis=1; output y",                                                              "%2 = reshape(b) 3 1 1\ny = add(x, %2)\nout y"                             },
+    {"addition before opset 7, unequal shapes",
+     "opset 6; input x 2 3; weight b 3; node Add x b -> y; output y",                                                                                       "y = Add(x, b) opaque\nout y"                                              },
+    {"dropout at inference",                                                 "input x 2; node Dropout x -> y m; node Relu y -> z; output z",
+     "y = identity(x)\nz = relu(y)\nout z"                                                                                                                                                                                             },
+    {"dropout whose mask is read",                                           "input x 2; node Dropout x -> y m; output y; output m",
+     "y, m = Dropout(x) opaque\nout y m"                                                                                                                                                                                               },
+    {"dropout without its mask",
+     "input x 2; bools t = 0; node Dropout x _ t -> y; node Relu y -> z; output z",                                                                         "y = identity(x)\nz = relu(y)\nout z"                                      },
+    {"dropout in training",                                                  "input x 2; bools t = 1; node Dropout x _ t -> y; output y",
+     "y = Dropout(x, _, t) opaque\nout y"                                                                                                                                                                                              },
+ /* -------------------------------------------------------------------- normalisation */
+    {"batch normalisation",
+     "input x 1 2 3; weight s 2 = 2 4; weight b 2 = 1 1; weight m 2 = 3 5; weight v 2 = 4 16;"
+     "node BatchNormalization x s b m v -> y : epsilon=0.0; output y",                                                                                      "y = scale_shift(x, %1, %2)\nout y"                                        },
+    {"batch normalisation in training",
+     "opset 14; input x 1 2 3; weight s 2; weight b 2; weight m 2; weight v 2;"
+     "node BatchNormalization x s b m v -> y mm vv : training_mode=1; output y",                                                                            "y, mm, vv = BatchNormalization(x, s, b, m, v) opaque\nout y"              },
+    {"batch normalisation by a tensor",
+     "input x 1 2 3; input s 2; weight b 2; weight m 2; weight v 2;"
+     "node BatchNormalization x s b m v -> y; output y",                                                                                                    "y = BatchNormalization(x, s, b, m, v) opaque\nout y"                      },
+    {"batch normalisation by an identity of weights",
+     "input x 1 2; weight s 2; weight b 2; weight m 2; weight v 2; node Identity b -> bb;"
+     "node BatchNormalization x s bb m v -> y; output y",                                                                                                   "bb = identity(b)\ny = scale_shift(x, %3, %4)\nout y"                      },
+    {"softmax",                                                              "input x 2 3 4; node Softmax x -> y; output y",                                "y = softmax(x) 2\nout y"                                                  },
+    {"old softmax on the last axis",                                         "opset 11; input x 2 3; node Softmax x -> y; output y",
+     "y = softmax(x) 1\nout y"                                                                                                                                                                                                         },
+    {"old softmax, one wide axis",                                           "opset 11; input x 2 3 1 1; node Softmax x -> y; output y",
+     "y = softmax(x) 1\nout y"                                                                                                                                                                                                         },
+    {"old softmax over two axes",                                            "opset 11; input x 2 3 4; node Softmax x -> y; output y",
+     "%1 = reshape(x) 2 12\n%2 = softmax(%1) 1\ny = reshape(%2) 2 3 4\nout y"                                                                                                                                                          },
+    {"mean over axes",                                                       "input x 2 3 4; output y; node ReduceMean x -> y : axes=-1,0 keepdims=0",
+     "y = reduce_mean(x) 5\nout y"                                                                                                                                                                                                     },
+    {"mean over all axes",                                                   "opset 18; input x 2 3; output y; node ReduceMean x -> y",
+     "y = reduce_mean(x) 3 1\nout y"                                                                                                                                                                                                   },
+    {"mean over axes given as input",
+     "opset 18; input x 2 3; ints a = 1; output y; node ReduceMean x a -> y",                                                                               "y = reduce_mean(x) 2 1\nout y"                                            },
+    {"mean over no axes",
+     "opset 18; input x 2 3; output y; node ReduceMean x -> y : noop_with_empty_axes=1",                                                                    "y = identity(x)\nout y"                                                   },
+ /* ---------------------------------------------------------------------- data movement */
+    {"concat of three",
+     "input a 2 1; input b 2 2; input c 2 3; output y;"
+     "node Concat a b c -> y : axis=-1",                                                                                                                    "%3 = concat(a, b) 1\ny = concat(%3, c) 1\nout y"                          },
+    {"split by attribute",
+     "opset 12; input x 6; node Split x -> a b c : split=1,2,3; output a; output b; output c",                                                              "a, %2 = split(x) 0 1\nb, c = split(%2) 0 2\nout a b c"                    },
+    {"split into equal parts",                                               "input x 1 6; node Split x -> a b : axis=1; output a; output b",
+     "a, b = split(x) 1 3\nout a b"                                                                                                                                                                                                    },
+    {"split into parts that are not equal",                                  "input x 5; node Split x -> a b; output a; output b",
+     "a, b = Split(x) opaque\nout a b"                                                                                                                                                                                                 },
+    {"split since opset 18: the last part is smaller",
+     "opset 18; input x 5; node Split x -> a b c : num_outputs=3; output a; output b; output c",                                                            "a, %2 = split(x) 0 2\nb, c = split(%2) 0 2\nout a b c"                    },
+    {"slice by attributes",
+     "opset 9; input x 4 5 6; output y; node Slice x -> y : starts=1,-3 ends=3,100 axes=0,2",                                                               "%1 = slice(x) 0 1 3\ny = slice(%1) 2 3 6\nout y"                          },
+    {"slice by inputs",
+     "input x 4 5; ints s = 0 1; ints e = 4 9223372036854775807; output y; node Slice x s e -> y",                                                          "y = slice(x) 1 1 5\nout y"                                                },
+    {"slice with steps",
+     "input x 4; ints s = 0; ints e = 4; ints a = 0; ints t = 2; output y;"
+     "node Slice x s e a t -> y",                                                                                                                           "y = Slice(x, s, e, a, t) opaque\nout y"                                   },
+    {"slice of everything",                                                  "input x 4; ints s = 0; ints e = 4; output y; node Slice x s e -> y",
+     "y = identity(x)\nout y"                                                                                                                                                                                                          },
+    {"pad by inputs",
+     "input x 4 5; ints p = 1 0 2 3; weight v = 0.5; output y; node Pad x p v -> y : mode=constant",                                                        "%1 = pad(x) 0 1 2 0.5\ny = pad(%1) 1 0 3 0.5\nout y"                      },
+    {"pad by attributes",                                                    "opset 10; input x 4; output y; node Pad x -> y : pads=1,2 value=1.5",
+     "y = pad(x) 0 1 2 1.5\nout y"                                                                                                                                                                                                     },
+    {"pad by reflection",                                                    "input x 4; ints p = 1 1; output y; node Pad x p -> y : mode=reflect",
+     "y = Pad(x, p) opaque\nout y"                                                                                                                                                                                                     },
+    {"pad that cuts",                                                        "input x 4; ints p = 1 -1; output y; node Pad x p -> y",
+     "y = Pad(x, p) opaque\nout y"                                                                                                                                                                                                     },
+    {"pad some axes",
+     "opset 18; input x 4 5; ints p = 1 2; ints a = -1; output y;"
+     "node Pad x p _ a -> y",                                                                                                                               "y = pad(x) 1 1 2\nout y"                                                  },
+    {"transpose without axes",                                               "input x 2 3 4; node Transpose x -> y; output y",
+     "y = transpose(x) 2 1\nout y"                                                                                                                                                                                                     },
+    {"transpose",                                                            "input x 2 3 4; node Transpose x -> y : perm=1,2,0; output y",
+     "y = transpose(x) 1 2\nout y"                                                                                                                                                                                                     },
+    {"reshape with kept and open sizes",
+     "input x 2 3 4; ints s = 0 -1 2; node Reshape x s -> y; output y",                                                                                     "y = reshape(x) 2 6 2\nout y"                                              },
+    {"reshape to nothing",                                                   "input x 1; ints s =; node Reshape x s -> y; output y",
+     "y = reshape(x)\nout y"                                                                                                                                                                                                           },
+    {"reshape to what does not fit",                                         "input x 2 3; ints s = 4 -1; node Reshape x s -> y; output y",
+     "y = Reshape(x, s) opaque\nout y"                                                                                                                                                                                                 },
+    {"flatten",                                                              "input x 2 3 4; node Flatten x -> y : axis=2; output y",
+     "y = reshape(x) 6 4\nout y"                                                                                                                                                                                                       },
+    {"flatten before all axes",                                              "input x 2 3; node Flatten x -> y : axis=0; output y",
+     "y = reshape(x) 1 6\nout y"                                                                                                                                                                                                       },
+    {"squeeze all",                                                          "input x 1 3 1; node Squeeze x -> y; output y",                                "y = reshape(x) 3\nout y"                                                  },
+    {"squeeze some",                                                         "opset 11; input x 1 3 1; node Squeeze x -> y : axes=-1,; output y",
+     "y = reshape(x) 1 3\nout y"                                                                                                                                                                                                       },
+    {"unsqueeze",                                                            "input x 2 3; ints a = 0 -1; node Unsqueeze x a -> y; output y",
+     "y = reshape(x) 1 2 3 1\nout y"                                                                                                                                                                                                   },
+    {"constant of shape",
+     "input x 2 3; ints s = 2 1; node ConstantOfShape s -> c;"
+     "node Add x c -> y; output y",                                                                                                                         "c = fill() 0 2 1\ny = add(x, c)\nout y"                                   },
+ /* ------------------------------------------------------------------- what is not known */
+    {"an operator nobody knows",
+     "input x 2; node Relu x -> a; node Magic a x -> b; node Relu b -> y; info b 2; output y",                                                              "a = relu(x)\nb = Magic(a, x) opaque\ny = relu(b)\nout y"                  },
+    {"behind an unknown shape",                                              "input x 2; node Magic x -> b; node Relu b -> y; output y",
+     "b = Magic(x) opaque\ny = Relu(b) opaque\nout y"                                                                                                                                                                                  },
+    {"an operator that keeps the shape",
+     "input x 2; node HardSwish x -> b; node Relu b -> y; opset 14; output y",                                                                              "b = HardSwish(x) opaque\ny = relu(b)\nout y"                              },
+    {"a known name in another domain",                                       "input x 2; node Relu x -> y : domain=com.example; output y",
+     "y = Relu(x) opaque\nout y"                                                                                                                                                                                                       },
+    {"an opset from the past",                                               "opset 5; input x 2; node Relu x -> y; output y",
+     "y = Relu(x) opaque\nout y"                                                                                                                                                                                                       },
+    {"an opset from the future",                                             "opset 99; input x 2; node Relu x -> y; output y",
+     "y = Relu(x) opaque\nout y"                                                                                                                                                                                                       },
+    {"seven axes",                                                           "input x 1 1 1 1 1 1 2; node Relu x -> y; output y",
+     "y = Relu(x) opaque\nout y"                                                                                                                                                                                                       },
+    {"an optional input that is not given",                                  "input x 2; node Magic _ x -> y; output y",
+     "y = Magic(_, x) opaque\nout y"                                                                                                                                                                                                   },
+    {"nodes out of order",
+     "input x 2; node Exp b -> y; node Sqrt a -> b; node Relu x -> a; output y",                                                                            "a = relu(x)\nb = sqrt(a)\ny = exp(b)\nout y"                              },
+    {"what subgraphs read",
+     "input x 2; input c; weight w 2; graph t; node Add a w -> r; output r; end;"
+     "graph e; node Relu a -> s; output s; end;"
+     "node Exp x -> a; node If c -> y : then_branch=@t else_branch=@e; output y",                                                                           "a = exp(x)\ny = If(c, a, w) opaque\nout y"                                },
+    {"subgraph names that hide outer ones",
+     "input x 2; input c; graph t; node Relu x -> h; node Exp h -> r; output r; end;"
+     "node If c -> y : then_branch=@t else_branch=@t; node Relu x -> h; node Add h y -> z; output "
+     "z",                                                                                                                                                   "y = If(c, x) opaque\nh = relu(x)\nz = Add(h, y) opaque\nout z"            },
+ /* --------------------------------------------------------------------------- open sizes */
+    {"open sizes become 1",                                                  "input x N 3 ?; ints s = -1 3; node Reshape x s -> y; output y",
+     "y = reshape(x) 1 3\nout y"                                                                                                                                                                                                       },
+    {"the target of a reshape computed from the shape",
+     "input x N 3 4; scalar i = 0; ints a = 0; ints m = -1; node Shape x -> s;"
+     "node Gather s i -> b; node Unsqueeze b a -> c; node Concat c m -> d : axis=0;"
+     "node Reshape x d -> y; output y",                                                                                                                     "y = reshape(x) 1 12\nout y"                                               },
+    {"a computed size that something opaque reads",
+     "input x 2 3; node Shape x -> s; node Expand x s -> y; info y 2 3; output y",                                                                          "y = Expand(x, s) opaque\nout y"                                           },
+    {"the shape of what is not known",
+     "input x 2; node Magic x -> b; node Shape b -> s; node Reshape x s -> y; output y",                                                                    "b = Magic(x) opaque\ns = Shape(b) opaque\ny = Reshape(x, s) opaque\nout y"},
+};
+
+enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };
+
+/* The row comes in as the case's initial state. */
+static void test_row(void **state)
+{
+    const read_row *row = *state;
+    void *opened = NULL;
+    assert_int_equal(check_open_env(&opened), 0);
+    graft_env *env = opened;
+    graft_model *model = onnx_text_model(env, row->model);
+    assert_string_equal(onnx_text_print(env->unit, model, &model->graph), row->graph);
+    size_t bytes = graft_order_bytes(&model->graph.limits);
+    assert_null(graft_graph_check(&model->graph, graft_arena_alloc(env->unit, bytes), bytes));
+    assert_int_equal(check_close_env(&opened), 0);
+}
+
+int main(void)
+{
+    struct CMUnitTest tests[ROW_COUNT];
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        tests[i] = (struct CMUnitTest){.name = rows[i].name, .test_func = test_row};
+        memcpy(&tests[i].initial_state, &(const void *){&rows[i]}, sizeof(void *));
+    }
+    return cmocka_run_group_tests_name("onnx_read", tests, NULL, NULL);
+}

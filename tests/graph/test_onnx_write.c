@@ -1,0 +1,448 @@
+/* test_onnx_write.c - what is written for a graph: the original where nothing changed, generated
+ * nodes where rules were at work, names, weights and declarations in every case. */
+#include "graph/file.h"
+#include "graph/model.h"
+#include "tests/support/onnx_text.h"
+#include "tests/support/variants.h"
+
+#include <string.h>
+
+/* The message that is written for `graph`, in env->unit. */
+static Onnx__ModelProto *written(graft_env *env, const graft_model *model, const graft_graph *graph)
+{
+    uint8_t *data = NULL;
+    size_t size = 0;
+    ProtobufCMessage *message = NULL;
+    graft_status status = graft_model_pack(env, env->unit, model, graph, &data, &size);
+    assert_string_equal(env->message, "");
+    assert_int_equal(status, GRAFT_OK);
+    assert_int_equal(graft_wire_decode(env, env->unit, "written", &onnx__model_proto__descriptor,
+                                       data, size, &message),
+                     GRAFT_OK);
+    return (Onnx__ModelProto *)message;
+}
+
+static const char *written_text(graft_env *env, const graft_model *model, const graft_graph *graph)
+{
+    return onnx_text_print_proto(env->unit, written(env, model, graph)->graph);
+}
+
+/* ----------------------------------------------------------------------- generated nodes */
+
+typedef struct {
+    const char *name;
+    const char *model;
+    const char *onnx;
+} write_row;
+
+/* Every node generated anew; each must say the same in the words of its opset. */
+static const write_row generated[] = {
+    {"conv",
+     "input x 1 2 5 6; weight w 4 1 3 3; output y;"
+     "node Conv x w -> y : strides=1,2 pads=0,1,2,3 dilations=1,1 group=2",                                            "w: 4 1 3 3\n"
+     "Conv x w -> y : dilations=1,1 group=2 kernel_shape=3,3 pads=0,1,2,3 strides=1,2\nout y"                                          },
+    {"conv with bias",
+     "input x 1 2 5 6; weight w 4 2 3 3; weight b 4; node Conv x w b -> y; output y",                                  "w: 4 2 3 3\nb: 4\n"
+     "Conv x w b -> y : dilations=1,1 group=1 kernel_shape=3,3 pads=0,0,0,0 strides=1,1\nout y"                              },
+    {"gemm",                       "input x 1 3; weight w 2 3; weight b 2; node Gemm x w b -> y : transB=1; output y",
+     "b: 2\ngraft_transpose_0: 3 2\nGemm x graft_transpose_0 b -> y\nout y"                                                                                                                                       },
+    {"batch normalisation",
+     "input x 1 2; weight s 2; weight b 2; weight m 2; weight v 2;"
+     "node BatchNormalization x s b m v -> y; output y",                                                               "graft_weight_0: 2\ngraft_weight_1: 2\ngraft_zeros_2: 2\ngraft_ones_3: 2\n"
+     "BatchNormalization x graft_weight_0 graft_weight_1 graft_zeros_2 graft_ones_3 -> y :"
+     " epsilon=0\nout y"                                                                                                                                  },
+    {"clip by inputs",             "opset 11; input x 2; weight h = 6; node Clip x _ h -> y; output y",
+     "graft_high_0:\nClip x _ graft_high_0 -> y\nout y"                                                                                                                                                           },
+    {"clip by attributes",         "opset 10; input x 2; node Clip x -> y : min=-1.0; output y",
+     "Clip x -> y : min=-1\nout y"                                                                                                                                                                                },
+    {"sum of three",               "input a 2; input b 2; input c 2; node Sum a b c -> y; output y",
+     "Add a b -> graft_add_0\nAdd graft_add_0 c -> y\nout y"                                                                                                                                                      },
+    {"leaky relu",                 "input x 2; node LeakyRelu x -> y : alpha=0.25; output y",
+     "LeakyRelu x -> y : alpha=0.25\nout y"                                                                                                                                                                       },
+    {"softmax inside",             "opset 13; input x 2 3 4; node Softmax x -> y : axis=1; output y",
+     "Softmax x -> y : axis=1\nout y"                                                                                                                                                                             },
+    {"old softmax over two axes",  "opset 11; input x 2 3 4; node Softmax x -> y; output y",
+     "graft_shape_1: 2\ngraft_shape_3: 3\nReshape x graft_shape_1 -> graft_reshape_0\n"
+     "Softmax graft_reshape_0 -> graft_softmax_2 : axis=1\n"
+     "Reshape graft_softmax_2 graft_shape_3 -> y\nout y"                                                                                                                                                          },
+    {"mean by attribute",          "input x 2 3 4; output y; node ReduceMean x -> y : axes=0,2 keepdims=0",
+     "ReduceMean x -> y : axes=0,2 keepdims=0\nout y"                                                                                                                                                             },
+    {"mean by input",              "opset 18; input x 2 3; ints a = 1; output y; node ReduceMean x a -> y",
+     "graft_axes_0: 1\nReduceMean x graft_axes_0 -> y : keepdims=1\nout y"                                                                                                                                        },
+    {"concat of four",
+     "input a 2 1; input b 2 2; input c 2 3; input d 2 1; output y;"
+     "node Concat a b c d -> y : axis=1",                                                                              "Concat a b c d -> y : axis=1\nout y"                                                      },
+    {"split in three",
+     "opset 12; input x 6; node Split x -> a b c : split=1,2,3; output a; output b; output c",                         "Split x -> a b c : axis=0 split=1,2,3\nout a b c"                                         },
+    {"split by input",             "input x 1 6; node Split x -> a b : axis=1; output a; output b",
+     "graft_split_0: 2\nSplit x graft_split_0 -> a b : axis=1\nout a b"                                                                                                                                           },
+    {"slice of two axes",
+     "input x 4 5; ints s = 1 0; ints e = 3 4; output y; node Slice x s e -> y",                                       "graft_starts_0: 2\ngraft_ends_1: 2\ngraft_axes_2: 2\n"
+     "Slice x graft_starts_0 graft_ends_1 graft_axes_2 -> y\nout y"                                                               },
+    {"slice by attributes",
+     "opset 9; input x 4 5; output y; node Slice x -> y : starts=1,0 ends=3,4",                                        "Slice x -> y : axes=0,1 ends=3,4 starts=1,0\nout y"                                       },
+    {"pad of two axes",            "input x 4 5; ints p = 1 0 2 3; output y; node Pad x p -> y",
+     "graft_pads_0: 4\ngraft_value_1:\nPad x graft_pads_0 graft_value_1 -> y : mode=constant\nout "
+     "y"                                                                                                                                                                                                          },
+    {"pad by attributes",          "opset 10; input x 4; output y; node Pad x -> y : pads=1,2 value=1.5",
+     "Pad x -> y : mode=constant pads=1,2 value=1.5\nout y"                                                                                                                                                       },
+    {"transpose",                  "input x 2 3 4; node Transpose x -> y : perm=1,2,0; output y",
+     "Transpose x -> y : perm=1,2,0\nout y"                                                                                                                                                                       },
+    {"flatten",                    "input x 2 3 4; node Flatten x -> y; output y",
+     "graft_shape_0: 2\nReshape x graft_shape_0 -> y\nout y"                                                                                                                                                      },
+    {"max pool",                   "input x 1 1 6 6; output y; node MaxPool x -> y : kernel_shape=3,3 dilations=2,1",
+     "MaxPool x -> y : kernel_shape=3,3 pads=0,0,0,0 strides=1,1 dilations=2,1\nout y"                                                                                                                            },
+    {"average pool",
+     "input x 1 1 6 6; output y; node AveragePool x -> y : kernel_shape=3,3 count_include_pad=1",                      "AveragePool x -> y : kernel_shape=3,3 pads=0,0,0,0 strides=1,1 count_include_pad=1\nout y"},
+    {"plain ones",
+     "input x 1 2 3 3; node Relu x -> a; node Sigmoid a -> b; node Tanh b -> c; node Exp c -> d;"
+     "node Sqrt d -> e; node Erf e -> f; node Sub f x -> g; node Mul g x -> h; node Div h x -> i;"
+     "node Max i x -> j; node Min j x -> k; node GlobalAveragePool k -> l; node Identity l -> y;"
+     "output y",                                                                                                       "Relu x -> graft_relu_0\nSigmoid graft_relu_0 -> graft_sigmoid_1\n"
+     "Tanh graft_sigmoid_1 -> graft_tanh_2\nExp graft_tanh_2 -> graft_exp_3\n"
+     "Sqrt graft_exp_3 -> graft_sqrt_4\nErf graft_sqrt_4 -> graft_erf_5\n"
+     "Sub graft_erf_5 x -> graft_sub_6\nMul graft_sub_6 x -> graft_mul_7\n"
+     "Div graft_mul_7 x -> graft_div_8\nMax graft_div_8 x -> graft_max_9\n"
+     "Min graft_max_9 x -> graft_min_10\n"
+     "GlobalAveragePool graft_min_10 -> graft_global_avg_pool_11\n"
+     "Identity graft_global_avg_pool_11 -> y\nout y"                                                                                                                                              },
+    {"weights alone are computed",
+     "input x 2; weight w 1 2; node Exp w -> e; node Squeeze e -> f; node Add x f -> y; output y",                     "graft_reshape_0: 2\nAdd x graft_reshape_0 -> y\nout y"                                    },
+    {"a constant output",
+     "input x 2; weight w 2; node Exp w -> y; node Relu x -> z; output y; output z",                                   "graft_exp_0: 2\nRelu x -> z\nIdentity graft_exp_0 -> y\nout y z"                          },
+    {"beside an opaque node",
+     "input x 2; node Relu x -> a; node Magic a _ -> b; node Relu b -> y; info b 2; output y",                         "Relu x -> graft_relu_0\nMagic graft_relu_0 _ -> b\nRelu b -> y\nout y"                    },
+    {"before opset 7",
+     "opset 6; ir 3; input x 2 3; input b 3; weight b 3; node Add x b -> y : broadcast=1; output y",                   "b: 3\nAdd x b -> y\nout y"                                                                },
+};
+
+/* Fused by rules, and taken apart again where ONNX has no single operator. */
+static const write_row fused[] = {
+    {"conv, normalisation, sum, relu",
+     "input x 1 2 4 4; weight w 2 2 1 1; weight s 2; weight b 2; weight m 2; weight v 2;"
+     "node Conv x w -> a; node BatchNormalization a s b m v -> c; node Add c x -> d;"
+     "node Relu d -> y; output y",                                                                                "graft_weight_3: 2\ngraft_mul_2: 2 2 1 1\n"
+     "Conv x graft_mul_2 graft_weight_3 -> graft_y_0 :"
+     " dilations=1,1 group=1 kernel_shape=1,1 pads=0,0,0,0 strides=1,1\n"
+     "Add graft_y_0 x -> graft_y_1\nRelu graft_y_1 -> y\nout y"                                                                                     },
+    {"conv and clip to 6",
+     "input x 1 1 4 4; weight w 1 1 1 1; weight b 1; weight l = 0; weight h = 6;"
+     "node Conv x w b -> a; node Clip a l h -> y; output y",                                                      "w: 1 1 1 1\nb: 1\ngraft_low_1:\ngraft_high_2:\n"
+     "Conv x w b -> graft_y_0 :"
+     " dilations=1,1 group=1 kernel_shape=1,1 pads=0,0,0,0 strides=1,1\n"
+     "Clip graft_y_0 graft_low_1 graft_high_2 -> y\nout y"                                                                },
+    {"gemm and relu",
+     "input x 1 3; weight w 3 2; weight b 2; node Gemm x w b -> a; node Relu a -> y;"
+     "output y",                                                                                                  "w: 3 2\nb: 2\nGemm x w b -> graft_y_0\nRelu graft_y_0 -> y\nout y" },
+    {"identity before an output",                  "input x 2; node Relu x -> a; node Identity a -> y; output y",
+     "Relu x -> y\nout y"                                                                                                                                                             },
+    {"identity before two outputs",
+     "input x 2; node Relu x -> a; node Identity a -> y; node Identity a -> z; output a; output y;"
+     "output z",                                                                                                  "Relu x -> a\nIdentity a -> y\nIdentity a -> z\nout a y z"          },
+    {"identity between input and output",          "input x 2; node Identity x -> y; output y",
+     "Identity x -> y\nout y"                                                                                                                                                         },
+    {"identity of what a subgraph reads",
+     "input x 2; input c; node Relu x -> a; node Identity a -> b; graph t; node Exp b -> r; output "
+     "r;"
+     "end; node If c -> y : then_branch=@t else_branch=@t; output y",                                             "Relu x -> b\nIf c -> y : then_branch=@t else_branch=@t\nout y"     },
+    {"identity of an input that a subgraph reads",
+     "input x 2; input c; node Identity x -> b; graph t; node Exp b -> r; output r; end;"
+     "node If c -> y : then_branch=@t else_branch=@t; node If c -> z : then_branch=@t"
+     " else_branch=@t; output y; output z",                                                                       "Identity x -> b\nIf c -> y : then_branch=@t else_branch=@t\n"
+     "If c -> z : then_branch=@t else_branch=@t\nout y z"                                                                                  },
+    {"what stays is the original node",
+     "input x 2 6; node Identity x -> i; ints s = 3 -1; node Reshape i s -> a;"
+     "node Split a -> b c : axis=0 split=1,2; opset 12; output b; output c",                                      "s: 2\nReshape x s -> a\nSplit a -> b c : axis=0 split=1,2\nout b c"},
+    {"a target that was computed is stored",
+     "input x 2 3; node Identity x -> i; scalar k = 0; ints a = 0; ints m = -1; node Shape x -> s;"
+     "node Gather s k -> d; node Unsqueeze d a -> e; node Concat m e -> f : axis=0;"
+     "node Reshape i f -> y; output y",                                                                           "graft_f_0: 2\nReshape x graft_f_0 -> y\nout y"                     },
+    {"an output of a split that nothing reads",
+     "opset 12; input x 6; node Identity x -> i; node Split i -> a b c : split=1,2,3; output a;"
+     "output b",                                                                                                  "Split x -> a b c : split=1,2,3\nout a b"                           },
+};
+
+typedef struct {
+    const write_row *row;
+    bool fuse;
+} write_case;
+
+static void test_row(void **state)
+{
+    const write_case *c = *state;
+    void *opened = NULL;
+    assert_int_equal(check_open_env(&opened), 0);
+    graft_env *env = opened;
+    uint32_t applied = 0;
+    graft_model *model = onnx_text_model(env, c->row->model);
+    graft_graph *graph = c->fuse ? variant_fused(env, env->life, model, &applied)
+                                 : variant_regenerated(env->life, model);
+    assert_true(!c->fuse || applied > 0);
+    assert_string_equal(written_text(env, model, graph), c->row->onnx);
+    assert_int_equal(check_close_env(&opened), 0);
+}
+
+/* --------------------------------------------------------------------- what is not changed */
+
+static void test_unchanged_bytes(void **state)
+{
+    static const char *const models[] = {
+        "input x N 3 ?; ints s = -1 3; node Reshape x s -> y; output y",
+        "input x 2 3; weight w 2 3; node Shape x -> s; node Reshape w s -> a; node Add x a -> y;"
+        "info a 2 3; output y 2 3",
+        "opset 6; ir 3; input x 2 3; input w 3; weight w 3; node Add x w -> y : broadcast=1; "
+        "output y",
+        "input x 6; node Split x -> a b : axis=0; node Dropout a -> c m; output b; output c",
+        "input x 2; input c; graph t; node Relu x -> r; output r; end; node Magic x -> q;"
+        "node If c -> y : then_branch=@t else_branch=@t; output y; output q",
+        "input x 2; output x",
+        "weight w 2; output w",
+    };
+    graft_env *env = *state;
+    for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++) {
+        uint8_t *before = NULL;
+        uint8_t *after = NULL;
+        size_t before_size = 0;
+        size_t after_size = 0;
+        graft_model *model = NULL;
+        onnx_text_bytes(env->life, models[i], &before, &before_size);
+        assert_int_equal(graft_model_parse(env, env->life, "x", before, before_size, NULL, &model),
+                         GRAFT_OK);
+        assert_int_equal(
+            graft_model_pack(env, env->life, model, &model->graph, &after, &after_size), GRAFT_OK);
+        assert_int_equal(before_size, after_size);
+        assert_memory_equal(before, after, before_size);
+    }
+}
+
+static void test_dead_parts_are_dropped(void **state)
+{
+    graft_env *env = *state;
+    graft_model *model = onnx_text_model(
+        env, "input x 2; input unused 3; weight w 2; weight gone 2; node Exp b -> y;"
+             "node Add x w -> b; node Relu x -> dead; info dead 2; info b 2; output y");
+    Onnx__GraphProto *graph = written(env, model, &model->graph)->graph;
+    assert_string_equal(onnx_text_print_proto(env->unit, graph),
+                        "w: 2\nAdd x w -> b\nExp b -> y\nout y");
+    assert_int_equal(graph->n_input, 2);
+    assert_int_equal(graph->n_value_info, 1);
+    assert_string_equal(graph->value_info[0]->name, "b");
+}
+
+/* What Graft does not know of a message survives: here field 2000 of the model, the graph, a node.
+ */
+static void test_unknown_fields(void **state)
+{
+    static const uint8_t payload[] = {0x03, 'a', 'b', 'c'};
+    graft_env *env = *state;
+    uint8_t *data = NULL;
+    size_t size = 0;
+    graft_model *model = NULL;
+    Onnx__ModelProto *proto =
+        onnx_text_message(env->life, "input x 2; node Relu x -> a; node Exp a -> y; output y");
+    ProtobufCMessageUnknownField field = {
+        .tag = 2000, .wire_type = PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED, .len = sizeof(payload)};
+    field.data = (uint8_t *)graft_arena_alloc(env->life, sizeof(payload));
+    memcpy(field.data, payload, sizeof(payload));
+    ProtobufCMessage *holders[] = {&proto->base, &proto->graph->base, &proto->graph->node[0]->base};
+    for (size_t i = 0; i < 3; i++) {
+        holders[i]->n_unknown_fields = 1;
+        holders[i]->unknown_fields = &field;
+    }
+    graft_wire_encode(env->life, &proto->base, &data, &size);
+    assert_int_equal(graft_model_parse(env, env->life, "x", data, size, NULL, &model), GRAFT_OK);
+    Onnx__ModelProto *out = written(env, model, &model->graph);
+    ProtobufCMessage *kept[] = {&out->base, &out->graph->base, &out->graph->node[0]->base};
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(kept[i]->n_unknown_fields, 1);
+        assert_int_equal(kept[i]->unknown_fields[0].tag, 2000);
+        assert_memory_equal(kept[i]->unknown_fields[0].data, payload, sizeof(payload));
+    }
+}
+
+static void test_texts_of_the_model(void **state)
+{
+    graft_env *env = *state;
+    uint32_t applied = 0;
+    Onnx__ModelProto *proto =
+        onnx_text_message(env->life, "input x 2; node Relu x -> a; node Identity a -> y; output y");
+    Onnx__StringStringEntryProto entry;
+    Onnx__StringStringEntryProto *entries[1] = {&entry};
+    onnx__string_string_entry_proto__init(&entry);
+    entry.key = graft_arena_strdup(env->life, "author");
+    entry.value = graft_arena_strdup(env->life, "somebody");
+    proto->doc_string = graft_arena_strdup(env->life, "of the model");
+    proto->graph->doc_string = graft_arena_strdup(env->life, "of the graph");
+    proto->graph->node[0]->doc_string = graft_arena_strdup(env->life, "of the node");
+    proto->n_metadata_props = 1;
+    proto->metadata_props = entries;
+    graft_model *model = NULL;
+    assert_int_equal(graft_onnx_read_message(env, env->life, "x", NULL, proto, NULL, &model),
+                     GRAFT_OK);
+    graft_graph *graph = variant_fused(env, env->life, model, &applied);
+    Onnx__ModelProto *out = written(env, model, graph);
+    assert_string_equal(out->doc_string, "of the model");
+    assert_string_equal(out->graph->doc_string, "of the graph");
+    assert_string_equal(out->graph->name, "test");
+    assert_string_equal(out->graph->node[0]->doc_string, "of the node");
+    assert_string_equal(out->graph->node[0]->name, "n0");
+    assert_string_equal(out->metadata_props[0]->value, "somebody");
+}
+
+/* ------------------------------------------------------------------- sizes, weights, opsets */
+
+static int64_t size_of(const Onnx__ValueInfoProto *port, size_t axis)
+{
+    return port->type->tensor_type->shape->dim[axis]->dim_value;
+}
+
+static void test_bound_sizes(void **state)
+{
+    graft_env *env = *state;
+    uint32_t applied = 0;
+    const graft_model_size sizes[] = {
+        {"N",   4},
+        {"x.2", 5}
+    };
+    const graft_model_options options = {.sizes = sizes, .size_count = 2};
+    graft_model *model = NULL;
+    Onnx__ModelProto *proto = onnx_text_message(
+        env->life, "input x N 3 ?; node Identity x -> a; node Relu a -> y; output y N 3 M");
+    assert_int_equal(graft_onnx_read_message(env, env->life, "x", NULL, proto, &options, &model),
+                     GRAFT_OK);
+    assert_int_equal(model->size_count, 2);
+    assert_int_equal(model->graph.values[model->graph.outputs[0]].shape.dims[0], 4);
+    assert_int_equal(model->graph.values[model->graph.outputs[0]].shape.dims[2], 5);
+    Onnx__GraphProto *same = written(env, model, &model->graph)->graph;
+    assert_string_equal(same->input[0]->type->tensor_type->shape->dim[0]->dim_param, "N");
+    graft_graph *graph = variant_fused(env, env->life, model, &applied);
+    Onnx__GraphProto *out = written(env, model, graph)->graph;
+    assert_int_equal(size_of(out->input[0], 0), 4);
+    assert_null(out->input[0]->type->tensor_type->shape->dim[0]->dim_param);
+    assert_int_equal(size_of(out->input[0], 2), 5);
+    assert_int_equal(size_of(out->output[0], 0), 4);
+    assert_string_equal(out->output[0]->type->tensor_type->shape->dim[2]->dim_param, "M");
+}
+
+/* Before IR version 4 initializers are inputs too; one that is gone is no input any more, and new
+ * ones need the later version. */
+static void test_old_initializers(void **state)
+{
+    graft_env *env = *state;
+    graft_model *model = onnx_text_model(
+        env, "opset 8; ir 3; input x 2; input w 2; input gone 2; weight w 2; weight gone 2;"
+             "node Exp w -> e; node Add x e -> y; output y");
+    assert_int_equal(model->input_count, 1);
+    Onnx__ModelProto *same = written(env, model, &model->graph);
+    assert_int_equal(same->ir_version, 3);
+    assert_int_equal(same->graph->n_input, 2);
+    Onnx__ModelProto *out = written(env, model, variant_regenerated(env->life, model));
+    assert_int_equal(out->ir_version, 4);
+    assert_int_equal(out->graph->n_input, 1);
+    assert_string_equal(out->graph->initializer[0]->name, "graft_exp_0");
+}
+
+static void test_old_opsets(void **state)
+{
+    graft_env *env = *state;
+    uint8_t *data = NULL;
+    size_t size = 0;
+    static const char *const models[] = {
+        "opset 6; input x 2; node Relu x -> a; node Magic a -> y; output y",
+        "opset 7; input x 2; input z 1; node Max x z -> y; output y",
+        "opset 9; input x 1 1 3 3; node MaxPool x -> y : kernel_shape=2,2 dilations=2,1; output y",
+    };
+    static const char *const messages[] = {"opset 6 is too old to write a changed graph",
+                                           "Max or Min of unequal shapes needs opset 8",
+                                           "MaxPool with dilations needs opset 10"};
+    for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++) {
+        graft_model *model = onnx_text_model(env, models[i]);
+        check_failed(env,
+                     graft_model_pack(env, env->unit, model, variant_regenerated(env->life, model),
+                                      &data, &size),
+                     GRAFT_UNSUPPORTED, messages[i]);
+        assert_null(data);
+    }
+}
+
+static void test_external_data(void **state)
+{
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    const graft_model_write_options options = {.external_data = true};
+    char *path = graft_arena_printf(env->life, "%s/deep/x.onnx", folder);
+    graft_model *model = onnx_text_model(
+        env, "input x 40 40; weight w 40 40; weight b 40; weight v 40 40; node Add x w -> a;"
+             "node Add a b -> c; node Mul c v -> y; output y");
+    graft_model *again = NULL;
+    assert_int_equal(graft_model_write(env, model, &model->graph, path, &options), GRAFT_OK);
+    uint8_t *data = NULL;
+    size_t size = 0;
+    assert_int_equal(graft_file_read(env, env->life, path, &data, &size), GRAFT_OK);
+    assert_true(size < 2000);
+    assert_int_equal(graft_model_read(env, env->life, path, NULL, &again), GRAFT_OK);
+    assert_int_equal(again->weight_count, 3);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(again->weights[i].data_bytes, model->weights[i].data_bytes);
+        assert_memory_equal(again->weights[i].data, model->weights[i].data,
+                            model->weights[i].data_bytes);
+    }
+    /* Read from memory the other file is out of reach; cut short it does not fit. */
+    graft_model *none = NULL;
+    check_failed(env, graft_model_parse(env, env->life, "m", data, size, NULL, &none),
+                 GRAFT_BAD_INPUT, "m: tensor 'w' lies in another file, 'x.onnx.");
+    Onnx__ModelProto *proto = written(env, model, &model->graph);
+    assert_non_null(proto);
+    const char *start = memmem(data, size, "x.onnx.", 7);
+    assert_non_null(start);
+    char *weights = graft_arena_printf(env->life, "%s/deep/%.*s", folder, 28, start);
+    assert_int_equal(graft_file_write(env, weights, "short", 5), GRAFT_OK);
+    check_failed(env, graft_model_read(env, env->life, path, NULL, &none), GRAFT_BAD_INPUT,
+                 "tensor 'w' lies at 0 to 6400");
+    check_folder_remove(folder);
+}
+
+static void test_weights_of_a_graph(void **state)
+{
+    graft_env *env = *state;
+    graft_weights weights;
+    graft_model *model =
+        onnx_text_model(env, "input x 2; weight w 2 = 1 4; weight u 2 = 3 3; ints n = 1;"
+                             "node Sqrt w -> r; node Mul r u -> p; node Add x p -> y; output y");
+    assert_int_equal(graft_model_fold_weights(env, env->life, model, &model->graph, &weights),
+                     GRAFT_OK);
+    for (graft_index v = 0; v < model->graph.value_end; v++) {
+        const char *name = graft_model_value_name(model, &model->graph, v);
+        const float *data = graft_weights_data(&weights, v);
+        if (strcmp(name, "p") == 0) {
+            assert_true(data[0] == 3.0F && data[1] == 6.0F);
+        } else if (strcmp(name, "x") == 0 || strcmp(name, "y") == 0) {
+            assert_null(data);
+        }
+    }
+    assert_null(graft_weights_data(&weights, 1000));
+}
+
+int main(void)
+{
+    enum { GENERATED = sizeof(generated) / sizeof(generated[0]) };
+    enum { FUSED = sizeof(fused) / sizeof(fused[0]) };
+    write_case cases[GENERATED + FUSED];
+    const struct CMUnitTest whole[] = {
+        CHECK_TEST(test_unchanged_bytes),    CHECK_TEST(test_dead_parts_are_dropped),
+        CHECK_TEST(test_unknown_fields),     CHECK_TEST(test_texts_of_the_model),
+        CHECK_TEST(test_bound_sizes),        CHECK_TEST(test_old_initializers),
+        CHECK_TEST(test_old_opsets),         CHECK_TEST(test_external_data),
+        CHECK_TEST(test_weights_of_a_graph),
+    };
+    enum { WHOLE = sizeof(whole) / sizeof(whole[0]) };
+    struct CMUnitTest tests[WHOLE + GENERATED + FUSED];
+    memcpy(tests, whole, sizeof(whole));
+    for (size_t i = 0; i < GENERATED + FUSED; i++) {
+        bool fuse = i >= GENERATED;
+        cases[i] = (write_case){.row = fuse ? &fused[i - GENERATED] : &generated[i], .fuse = fuse};
+        tests[WHOLE + i] = (struct CMUnitTest){
+            .name = cases[i].row->name, .test_func = test_row, .initial_state = &cases[i]};
+    }
+    return cmocka_run_group_tests_name("onnx_write", tests, NULL, NULL);
+}

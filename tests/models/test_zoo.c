@@ -1,0 +1,189 @@
+/* test_zoo.c - the models of the zoo have the published sizes, open by name, survive the ONNX
+ * writer byte for byte, and compute something: outputs finite, neither vanishing nor exploding. */
+#include "graph/algebra_float.h"
+#include "graph/file.h"
+#include "graph/rng.h"
+#include "models/zoo.h"
+#include "tests/support/check.h"
+#include "tests/support/variants.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Multiply-adds of convolutions and matrix products, as publications count them. */
+static uint64_t count_multiply_adds(const graft_graph *graph)
+{
+    uint64_t sum = 0;
+    for (graft_index n = 0; n < graph->node_end; n++) {
+        const graft_node *node = &graph->nodes[n];
+        graft_shape in[GRAFT_MAX_INPUTS];
+        if (node->op != GRAFT_OP_conv && node->op != GRAFT_OP_conv_bias &&
+            node->op != GRAFT_OP_matmul_bias) {
+            continue;
+        }
+        for (uint32_t k = 0; k < node->input_count; k++) {
+            in[k] = graph->values[graft_node_input(graph, n, k)].shape;
+        }
+        const graft_shape *out = &graph->values[graft_node_output(graph, n, 0)].shape;
+        uint64_t taps = node->op == GRAFT_OP_matmul_bias
+                            ? (uint64_t)in[0].dims[1]
+                            : graft_shape_elements(&in[1]) / (uint64_t)in[1].dims[0];
+        sum += taps * graft_shape_elements(out);
+    }
+    return sum;
+}
+
+static void test_published_sizes(void **state)
+{
+    graft_env *env = *state;
+    uint32_t count = 0;
+    const graft_zoo_entry *zoo = graft_zoo(&count);
+    assert_true(count >= 3);
+    for (uint32_t i = 0; i < count; i++) {
+        graft_model *model = NULL;
+        graft_builder *builder = graft_builder_new(env->unit, zoo[i].name, 13, 1);
+        zoo[i].build(builder);
+        print_message("# %s\n", zoo[i].name);
+        assert_int_equal(graft_builder_parameters(builder), zoo[i].parameters);
+        assert_int_equal(graft_onnx_read_message(env, env->unit, zoo[i].name, NULL,
+                                                 graft_builder_finish(builder), NULL, &model),
+                         GRAFT_OK);
+        double multiply_adds = (double)count_multiply_adds(&model->graph);
+        assert_true(fabs(multiply_adds - (double)zoo[i].multiply_adds) <=
+                    0.5 * zoo[i].multiply_adds_unit);
+        assert_int_equal(model->opaque_count, 0);
+        graft_arena_reset(env->unit);
+    }
+}
+
+static void test_round_trip_of_files(void **state)
+{
+    graft_env *env = *state;
+    uint32_t count = 0;
+    const graft_zoo_entry *zoo = graft_zoo(&count);
+    char *folder = check_folder_make();
+    for (uint32_t i = 0; i < count; i++) {
+        char *built = graft_arena_printf(env->life, "%s/%s.onnx", folder, zoo[i].name);
+        char *copied = graft_arena_printf(env->life, "%s/%s.copy.onnx", folder, zoo[i].name);
+        uint8_t *data[2];
+        size_t size[2];
+        graft_model *model = NULL;
+        assert_int_equal(graft_zoo_build(env, zoo[i].name, 5, built), GRAFT_OK);
+        assert_int_equal(graft_model_open(env, env->unit, built, NULL, &model), GRAFT_OK);
+        assert_int_equal(graft_model_write(env, model, &model->graph, copied, NULL), GRAFT_OK);
+        assert_int_equal(graft_file_read(env, env->unit, built, &data[0], &size[0]), GRAFT_OK);
+        assert_int_equal(graft_file_read(env, env->unit, copied, &data[1], &size[1]), GRAFT_OK);
+        assert_int_equal(size[0], size[1]);
+        assert_memory_equal(data[0], data[1], size[0]);
+        graft_arena_reset(env->unit);
+    }
+    check_folder_remove(folder);
+}
+
+static void test_unknown_name(void **state)
+{
+    graft_env *env = *state;
+    graft_model *model = NULL;
+    check_failed(
+        env, graft_model_open(env, env->life, "resnet51", NULL, &model), GRAFT_BAD_INPUT,
+        "no model 'resnet51': it is neither a file nor one of resnet50, squeezenet, dscnn");
+    check_failed(env, graft_model_open(env, env->life, "none.onnx", NULL, &model), GRAFT_IO,
+                 "none.onnx: cannot open");
+    check_failed(env, graft_zoo_build(env, "vgg", 1, "/nonexistent/x"), GRAFT_BAD_INPUT,
+                 "no model 'vgg'");
+    assert_null(model);
+}
+
+/* Runs a model on normal random numbers; the first output lies in env->unit. */
+static const float *run_model(graft_env *env, const graft_model *model, const graft_graph *graph,
+                              size_t *count)
+{
+    graft_order order;
+    graft_weights weights;
+    graft_rng rng;
+    size_t bytes = graft_order_bytes(&graph->limits);
+    assert_int_equal(graft_order_build(&order, graph, graft_arena_alloc(env->unit, bytes), bytes),
+                     GRAFT_OK);
+    assert_int_equal(graft_model_fold_weights(env, env->unit, model, graph, &weights), GRAFT_OK);
+    const float **values = GRAFT_NEW(env->unit, const float *, graph->value_end);
+    graft_rng_seed(&rng, 3);
+    for (graft_index v = 0; v < graph->value_end; v++) {
+        const graft_value *value = &graph->values[v];
+        if (value->kind == GRAFT_VALUE_WEIGHT) {
+            values[v] = model->weights[value->source].data;
+        } else if (value->kind == GRAFT_VALUE_INPUT) {
+            size_t elements = (size_t)graft_shape_elements(&value->shape);
+            float *data = GRAFT_NEW(env->unit, float, elements);
+            for (size_t i = 0; i < elements; i++) {
+                data[i] = (float)graft_rng_normal(&rng);
+            }
+            values[v] = data;
+        }
+    }
+    assert_int_equal(graft_float_graph(env, env->unit, graph, &order, values), GRAFT_OK);
+    *count = (size_t)graft_shape_elements(&graph->values[graph->outputs[0]].shape);
+    return values[graph->outputs[0]];
+}
+
+/* Written with every node generated, and with fused nodes, DS-CNN computes what it did. */
+static void test_rewritten_model_computes_the_same(void **state)
+{
+    graft_env *env = *state;
+    graft_model *model = NULL;
+    uint32_t applied = 0;
+    size_t count = 0;
+    assert_int_equal(graft_model_open(env, env->life, "dscnn", NULL, &model), GRAFT_OK);
+    const float *expected = run_model(env, model, &model->graph, &count);
+    const graft_graph *graphs[2] = {variant_regenerated(env->life, model),
+                                    variant_fused(env, env->life, model, &applied)};
+    assert_int_equal(graft_graph_active_count(graphs[1]), 13);
+    float sum = 0.0F;
+    for (size_t i = 0; i < count; i++) {
+        sum += expected[i];
+        assert_true(expected[i] > 0.001F && expected[i] < 0.9F);
+    }
+    assert_true(fabsf(sum - 1.0F) < 1e-5F);
+    for (uint32_t g = 0; g < 2; g++) {
+        uint8_t *data = NULL;
+        size_t size = 0;
+        graft_model *again = NULL;
+        assert_int_equal(graft_model_pack(env, env->life, model, graphs[g], &data, &size),
+                         GRAFT_OK);
+        assert_int_equal(graft_model_parse(env, env->life, "again", data, size, NULL, &again),
+                         GRAFT_OK);
+        const float *outputs = run_model(env, again, &again->graph, &count);
+        for (size_t i = 0; i < count; i++) {
+            assert_true(fabsf(outputs[i] - expected[i]) <= (g == 0 ? 0.0F : 1e-6F));
+        }
+    }
+}
+
+/* Through all layers of SqueezeNet the plain executor takes seconds. */
+static void test_outputs_are_lively(void **state)
+{
+    graft_env *env = *state;
+    graft_model *model = NULL;
+    size_t count = 0;
+    double squares = 0.0;
+    uint32_t nonzero = 0;
+    assert_int_equal(graft_model_open(env, env->life, "squeezenet", NULL, &model), GRAFT_OK);
+    const float *outputs = run_model(env, model, &model->graph, &count);
+    for (size_t i = 0; i < count; i++) {
+        assert_true(isfinite(outputs[i]));
+        squares += (double)outputs[i] * (double)outputs[i];
+        nonzero += outputs[i] != 0.0F;
+    }
+    double deviation = sqrt(squares / (double)count);
+    assert_true(deviation > 0.1 && deviation < 10.0);
+    assert_true(nonzero > count / 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_published_sizes),    CHECK_TEST(test_round_trip_of_files),
+        CHECK_TEST(test_unknown_name),       CHECK_TEST(test_rewritten_model_computes_the_same),
+        CHECK_TEST(test_outputs_are_lively),
+    };
+    return cmocka_run_group_tests_name("zoo", tests, NULL, NULL);
+}

@@ -1,0 +1,38 @@
+/* onnx_text.h - small ONNX models written as text, and graphs printed as text, for tests.
+ *
+ * A model is a list of statements separated by ';':
+ *
+ *      opset 13                     default domain's version; 13 when not given
+ *      ir 8                         8 when not given
+ *      input x 1 3 N ?              binary32; a name is an open size, ? a size without a name
+ *      output y 1 2                 sizes may be left out: no declaration of the shape
+ *      info v 1 2                   a declared shape
+ *      weight w 2 3                 binary32 initializer: 0.5, 1.0, 1.5 ... in row-major order
+ *      weight w 3 = 1 -2.5 4        the same with given elements
+ *      ints n = 1 -1                int64 list; `scalar n = 3` a scalar, `bools b = 0` a bool
+ * scalar node Conv x w _ -> y _ : pads=1,1,1,1 group=1 alpha=0.5 auto_pad=VALID _ is an input or
+ * output that is not given; 3, is a list of one; a number with a point is a float; domain=d is the
+ * node's domain graph g; ...; end            a subgraph, which a later attribute names:
+ * then_branch=@g
+ *
+ * Names of nodes are n0, n1... */
+#ifndef TESTS_ONNX_TEXT_H
+#define TESTS_ONNX_TEXT_H
+
+#include "graph/onnx.h"
+#include "tests/support/check.h"
+
+/* The message, in `arena`. Fails the test when the text makes no sense. */
+Onnx__ModelProto *onnx_text_message(graft_arena *arena, const char *text);
+/* Its bytes. */
+void onnx_text_bytes(graft_arena *arena, const char *text, uint8_t **data, size_t *size);
+/* Reads it as a model named "test.onnx"; asserts success. */
+graft_model *onnx_text_model(graft_env *env, const char *text);
+
+/* Nodes in topological order, one a line: "y = conv(x, w) 1 1 0 0 0 0 1 1 1". A value without a
+ * name is %k; `out` lists the outputs. Trailing zero attributes are left out, floats are %g. */
+const char *onnx_text_print(graft_arena *arena, const graft_model *model, const graft_graph *graph);
+/* An ONNX graph: initializers, then nodes: "w: 2 3", "Conv x w -> y : pads=1,1,1,1". */
+const char *onnx_text_print_proto(graft_arena *arena, const Onnx__GraphProto *graph);
+
+#endif

@@ -1,0 +1,86 @@
+/* variants.c - see variants.h. */
+#include "tests/support/variants.h"
+#include "graph/ruleparse.h"
+
+graft_graph *variant_regenerated(graft_arena *arena, const graft_model *model)
+{
+    graft_graph *graph = graft_model_graph_copy(arena, &model->graph);
+    for (graft_index n = 0; n < graph->node_end; n++) {
+        if (graph->nodes[n].op != GRAFT_OP_OPAQUE) {
+            graph->nodes[n].source = GRAFT_NONE;
+        }
+    }
+    return graph;
+}
+
+/* Not the product's rules, which are proved: only what makes each fused operator and chain occur.
+ */
+static const char *const rule_texts[] = {
+    "scale_shift(conv#1(a,b),c,d) = "
+    "conv_bias#1(a,mul(b,reshape(c,dim=[dim(c,0),1,1,1])),d,activation=none)",
+    "scale_shift(conv_bias#1(a,b,e,activation=none),c,d) = "
+    "conv_bias#1(a,mul(b,reshape(c,dim=[dim(c,0),1,1,1])),add(mul(e,c),d),activation=none)",
+    "relu(conv_bias#1(a,b,c,activation=none)) = conv_bias#1(a,b,c,activation=relu)",
+    "clip(conv_bias#1(a,b,c,activation=none),low=0,high=6) = conv_bias#1(a,b,c,activation=relu6)",
+    "sigmoid(conv_bias#1(a,b,c,activation=none)) = conv_bias#1(a,b,c,activation=sigmoid)",
+    "add(conv_bias#1(a,b,c,activation=none),d) = conv_bias_add#1(a,b,c,d,activation=none)",
+    "relu(conv_bias_add#1(a,b,c,d,activation=none)) = conv_bias_add#1(a,b,c,d,activation=relu)",
+    "relu(matmul_bias(a,b,c,activation=none)) = matmul_bias(a,b,c,activation=relu)",
+    "tanh(matmul_bias(a,b,c,activation=none)) = matmul_bias(a,b,c,activation=tanh)",
+    "identity(a) = a",
+};
+
+enum { RULE_COUNT = sizeof(rule_texts) / sizeof(rule_texts[0]), ROUNDS_MOST = 1000 };
+
+typedef struct {
+    graft_graph *graph;
+    graft_order order;
+    void *order_memory;
+    void *scratch;
+} rewrite_state;
+
+/* Applies the first match of a rule; false when it has none that can be applied. */
+static bool apply_once(rewrite_state *state, const graft_rule *rule)
+{
+    const graft_apply_options options = {.weight_bytes_limit = UINT64_MAX};
+    size_t order_bytes = graft_order_bytes(&state->graph->limits);
+    assert_int_equal(
+        graft_order_build(&state->order, state->graph, state->order_memory, order_bytes), GRAFT_OK);
+    for (graft_index i = 0; i < state->order.count; i++) {
+        graft_matcher matcher;
+        graft_match match;
+        graft_matcher_start(&matcher, rule, state->graph, &state->order, state->order.order[i]);
+        while (graft_matcher_next(&matcher, &match)) {
+            if (graft_apply(state->graph, rule, &match, &state->order, &options, state->scratch,
+                            NULL) == GRAFT_OK) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+graft_graph *variant_fused(graft_env *env, graft_arena *arena, const graft_model *model,
+                           uint32_t *applied)
+{
+    graft_rule *rules = GRAFT_NEW(arena, graft_rule, RULE_COUNT);
+    rewrite_state state = {.graph = graft_model_graph_copy(arena, &model->graph)};
+    state.order_memory = graft_arena_alloc(arena, graft_order_bytes(&state.graph->limits));
+    state.scratch = graft_arena_alloc(arena, graft_match_scratch_bytes(&state.graph->limits));
+    *applied = 0;
+    for (uint32_t r = 0; r < RULE_COUNT; r++) {
+        graft_status status = graft_rule_parse(env, "rule of a test", rule_texts[r], &rules[r]);
+        assert_string_equal(env->message, "");
+        assert_int_equal(status, GRAFT_OK);
+    }
+    bool changed = true;
+    while (changed && *applied < ROUNDS_MOST) {
+        changed = false;
+        for (uint32_t r = 0; r < RULE_COUNT && !changed; r++) {
+            changed = apply_once(&state, &rules[r]);
+            *applied += changed;
+        }
+    }
+    graft_graph_remove_dead(state.graph);
+    return state.graph;
+}
