@@ -79,22 +79,26 @@ static onnx_tensor view_tensor(graft_arena *arena, const Onnx__TensorProto *tens
     return view;
 }
 
+typedef struct {
+    Onnx__TensorProto *items[MOST_TENSORS]; /* NULL past the last one. */
+} tensor_list;
+
 /* Reads PREFIX_0.pb, PREFIX_1.pb, ... of a case until there is none. */
 static graft_status read_tensors(graft_env *env, graft_arena *arena, const char *prefix,
-                                 Onnx__TensorProto **tensors, uint32_t *count)
+                                 tensor_list *list)
 {
     graft_status status = GRAFT_OK;
     ProtobufCAllocator allocator = {allocate_in, leave_in, arena};
-    for (*count = 0; *count < MOST_TENSORS; ++*count) {
-        const char *path = graft_arena_printf(arena, "%s_%u.pb", prefix, *count);
+    for (uint32_t i = 0; i < MOST_TENSORS; i++) {
+        const char *path = graft_arena_printf(arena, "%s_%u.pb", prefix, i);
         uint8_t *data = NULL;
         size_t size = 0;
         if (!graft_file_exists(path)) {
             break;
         }
         GRAFT_CHECK(graft_file_read(env, arena, path, &data, &size));
-        tensors[*count] = onnx__tensor_proto__unpack(&allocator, size, data);
-        if (tensors[*count] == NULL || tensors[*count]->data_type == 0) {
+        list->items[i] = onnx__tensor_proto__unpack(&allocator, size, data);
+        if (list->items[i] == NULL || list->items[i]->data_type == 0) {
             status = GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "%s: not a tensor", path);
             goto done;
         }
@@ -103,12 +107,11 @@ done:
     return status;
 }
 
-static const onnx_tensor *view_tensors(graft_arena *arena, Onnx__TensorProto *const *tensors,
-                                       uint32_t count)
+static const onnx_tensor *view_tensors(graft_arena *arena, const tensor_list *list, uint32_t *count)
 {
-    onnx_tensor *views = GRAFT_NEW(arena, onnx_tensor, count);
-    for (uint32_t i = 0; i < count; i++) {
-        views[i] = view_tensor(arena, tensors[i]);
+    onnx_tensor *views = GRAFT_NEW(arena, onnx_tensor, MOST_TENSORS);
+    for (*count = 0; *count < MOST_TENSORS && list->items[*count] != NULL; ++*count) {
+        views[*count] = view_tensor(arena, list->items[*count]);
     }
     return views;
 }
@@ -126,8 +129,7 @@ static bool has_initializer(const Onnx__GraphProto *graph, const char *name)
 }
 
 /* Appends the case's inputs to the model's initializers, under the names of the graph's inputs. */
-static void freeze_inputs(graft_arena *arena, Onnx__GraphProto *graph, Onnx__TensorProto **tensors,
-                          uint32_t count)
+static void freeze_inputs(graft_arena *arena, Onnx__GraphProto *graph, const tensor_list *list)
 {
     Onnx__TensorProto **all =
         GRAFT_NEW(arena, Onnx__TensorProto *, graph->n_initializer + graph->n_input);
@@ -136,12 +138,12 @@ static void freeze_inputs(graft_arena *arena, Onnx__GraphProto *graph, Onnx__Ten
         memcpy(all, graph->initializer, total * sizeof *all);
     }
     uint32_t next = 0;
-    for (size_t i = 0; i < graph->n_input && next < count; i++) {
+    for (size_t i = 0; i < graph->n_input && next < MOST_TENSORS; i++) {
         if (has_initializer(graph, graph->input[i]->name)) {
             continue;
         }
-        Onnx__TensorProto *tensor = tensors[next++];
-        if (next > 1 || tensor->data_type != GRAFT_DTYPE_F32) {
+        Onnx__TensorProto *tensor = list->items[next++];
+        if (tensor != NULL && (next > 1 || tensor->data_type != GRAFT_DTYPE_F32)) {
             tensor->name = graft_arena_strdup(arena, graph->input[i]->name);
             all[total++] = tensor;
         }
@@ -162,7 +164,7 @@ static void raise_opset(const Onnx__ModelProto *proto)
 }
 
 static graft_status read_model(graft_env *env, graft_arena *arena, const char *path,
-                               Onnx__TensorProto **frozen, uint32_t count, graft_model **model)
+                               const tensor_list *frozen, graft_model **model)
 {
     graft_status status = GRAFT_OK;
     ProtobufCAllocator allocator = {allocate_in, leave_in, arena};
@@ -175,7 +177,7 @@ static graft_status read_model(graft_env *env, graft_arena *arena, const char *p
             status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: not a model", path);
             goto done;
         }
-        freeze_inputs(arena, proto->graph, frozen, count);
+        freeze_inputs(arena, proto->graph, frozen);
         raise_opset(proto);
         size = onnx__model_proto__get_packed_size(proto);
         data = graft_arena_alloc(arena, size);
@@ -190,19 +192,17 @@ graft_status onnx_data_load(graft_env *env, graft_arena *arena, const char *name
                             onnx_case *loaded)
 {
     graft_status status = GRAFT_OK;
-    Onnx__TensorProto *inputs[MOST_TENSORS] = {NULL};
-    Onnx__TensorProto *outputs[MOST_TENSORS] = {NULL};
+    tensor_list inputs = {{NULL}};
+    tensor_list outputs = {{NULL}};
     onnx_case result = {.name = name};
     const char *folder = graft_arena_printf(arena, "%s/%s", data_folder(), name);
     const char *data = graft_arena_printf(arena, "%s/test_data_set_0", folder);
-    GRAFT_CHECK(read_tensors(env, arena, graft_arena_printf(arena, "%s/input", data), inputs,
-                             &result.input_count));
-    GRAFT_CHECK(read_tensors(env, arena, graft_arena_printf(arena, "%s/output", data), outputs,
-                             &result.output_count));
+    GRAFT_CHECK(read_tensors(env, arena, graft_arena_printf(arena, "%s/input", data), &inputs));
+    GRAFT_CHECK(read_tensors(env, arena, graft_arena_printf(arena, "%s/output", data), &outputs));
     GRAFT_CHECK(read_model(env, arena, graft_arena_printf(arena, "%s/model.onnx", folder),
-                           frozen ? inputs : NULL, result.input_count, &result.model));
-    result.inputs = view_tensors(arena, inputs, result.input_count);
-    result.outputs = view_tensors(arena, outputs, result.output_count);
+                           frozen ? &inputs : NULL, &result.model));
+    result.inputs = view_tensors(arena, &inputs, &result.input_count);
+    result.outputs = view_tensors(arena, &outputs, &result.output_count);
     *loaded = result;
 done:
     return status;
