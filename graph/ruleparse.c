@@ -455,11 +455,43 @@ done:
     return status;
 }
 
-static bool same_node(const graft_pattern_node *a, const graft_pattern_node *b)
+/* Programs end where the next one begins, or at the end of the code. */
+static bool same_program(const graft_rule *rule, const uint32_t starts[2], const uint32_t ends[2])
+{
+    size_t size = ends[0] - starts[0];
+    return size == ends[1] - starts[1] &&
+           memcmp(&rule->code[starts[0]], &rule->code[starts[1]], size) == 0;
+}
+
+/* One past the END of the program at `offset`. */
+static uint32_t program_end(const graft_rule *rule, uint32_t offset)
+{
+    while (offset < rule->code_bytes && rule->code[offset] != GRAFT_CODE_END) {
+        uint32_t code = rule->code[offset];
+        offset += code == GRAFT_CODE_CONST32                                  ? 5
+                  : code == GRAFT_CODE_DIM || code == GRAFT_CODE_SAME         ? 3
+                  : code <= GRAFT_CODE_IS_CONST && code != GRAFT_CODE_CONST32 ? 2
+                                                                              : 1;
+    }
+    return offset + 1;
+}
+
+static bool same_term(const graft_rule *rule, const graft_term *a, const graft_term *b)
+{
+    if (a->kind != b->kind || a->kind != GRAFT_TERM_CODE) {
+        return a->kind == b->kind && a->value == b->value;
+    }
+    uint32_t starts[2] = {(uint32_t)a->value, (uint32_t)b->value};
+    uint32_t ends[2] = {program_end(rule, starts[0]), program_end(rule, starts[1])};
+    return same_program(rule, starts, ends);
+}
+
+static bool same_node(const graft_rule *rule, const graft_pattern_node *a,
+                      const graft_pattern_node *b)
 {
     bool same = a->op == b->op;
     for (uint32_t i = 0; same && i < GRAFT_MAX_ATTRS; i++) {
-        same = a->attrs[i].kind == b->attrs[i].kind && a->attrs[i].value == b->attrs[i].value;
+        same = same_term(rule, &a->attrs[i], &b->attrs[i]);
     }
     return same && memcmp(a->inputs, b->inputs, sizeof a->inputs) == 0;
 }
@@ -469,7 +501,7 @@ static uint32_t place_node(parser *p, graft_pattern *side, const graft_pattern_n
                            uint32_t index)
 {
     for (uint32_t n = 0; n < side->node_count; n++) {
-        if (n != index && same_node(&side->nodes[n], node)) {
+        if (n != index && same_node(p->rule, &side->nodes[n], node)) {
             if (p->in_source) { /* It was numbered before its operands, which were merged too. */
                 side->node_count = (uint8_t)index;
             }

@@ -28,7 +28,7 @@ typedef struct {
     graft_choices fixed; /* STEP_ATTRS: the tuples, when they do not depend on the input. */
 } step;
 
-enum { STEPS_MOST = 256 };
+enum { STEPS_MOST = 256, RENAMED = 32 };
 
 typedef struct {
     graft_env *env;
@@ -46,7 +46,9 @@ typedef struct {
     graft_shape
         partial[GRAFT_RULE_MAX_NODES]; /* Output of the last STEP_CHECK; rank unknown: none. */
     graft_rng rng;
-    uint32_t left; /* Choices that may still be made. */
+    bool near;                /* This sample is made like the origin, */
+    int32_t renamed[RENAMED]; /* its sizes by these: equal sizes stay equal. */
+    uint32_t left;            /* Choices that may still be made. */
     uint32_t visits;
     /* Points found, as an open-addressing table of hashes. */
     uint64_t *seen;
@@ -411,10 +413,33 @@ static graft_shape drop_axes(finder *f, const graft_shape *shape)
     return rest;
 }
 
-static graft_shape propose_shape(finder *f, uint32_t n)
+/* Another size for each size that occurs in the origin; 1 mostly stays. */
+static void rename_sizes(finder *f)
+{
+    for (int32_t i = 0; i < RENAMED; i++) {
+        uint32_t most =
+            f->images && graft_rng_below(&f->rng, 2) == 0 ? GRAFT_IMAGE_MOST : GRAFT_SIZE_MOST;
+        f->renamed[i] = (int32_t)graft_rng_below(&f->rng, most) + 1;
+    }
+    f->renamed[1] = graft_rng_below(&f->rng, 4) == 0 ? f->renamed[1] : 1;
+    f->renamed[0] = 0;
+}
+
+static graft_shape renamed_shape(const finder *f, graft_shape shape)
+{
+    for (uint32_t i = 0; i < shape.rank; i++) {
+        shape.dims[i] = f->renamed[shape.dims[i] % RENAMED];
+    }
+    return shape;
+}
+
+static graft_shape propose_shape(finder *f, const step *s)
 {
     const graft_shape *known[GRAFT_MAX_INPUTS + 1];
-    uint32_t count = list_known(f, n, known);
+    uint32_t count = list_known(f, s->node, known);
+    if (f->near && graft_rng_below(&f->rng, 8) != 0) {
+        return renamed_shape(f, f->options->origin->vars[s->index]);
+    }
     if (count == 0) {
         return graft_choices_shape_random(&f->rng, f->images);
     }
@@ -450,6 +475,30 @@ static int32_t propose_value(finder *f, const step *s)
     return count > 0 ? random_dim(f, known[graft_rng_below(&f->rng, count)]) : 1;
 }
 
+/* The origin's values, sizes renamed. */
+static bool repeat_origin(finder *f, const step *s)
+{
+    const graft_pattern_node *node = &f->rule->source.nodes[s->node];
+    int32_t tuple[GRAFT_MAX_RANK];
+    for (uint32_t i = 0; i < s->width; i++) {
+        const graft_term *term = &node->attrs[s->index + i];
+        bool slot = term->kind == GRAFT_TERM_SLOT;
+        bool size = graft_op_attr(node->op, s->index + i)->kind == GRAFT_ATTR_DIM;
+        int32_t value = slot ? f->options->origin->slots[term->value] : term->value;
+        tuple[i] = slot && size && value >= 0 ? f->renamed[value % RENAMED] : value;
+    }
+    if (!tuple_agrees(f, s, tuple)) {
+        return false;
+    }
+    bind_tuple(f, s, tuple);
+    return true;
+}
+
+static bool is_shape_list(const finder *f, const step *s)
+{
+    return f->rule->source.nodes[s->node].op == GRAFT_OP_fill && s->width > 1;
+}
+
 static bool sample_attrs(finder *f, const step *s)
 {
     graft_mark mark = graft_arena_mark(f->env->scratch);
@@ -457,7 +506,17 @@ static bool sample_attrs(finder *f, const step *s)
     const graft_attr_info *attr = graft_op_attr(f->rule->source.nodes[s->node].op, s->index);
     uint32_t first = choices.count > 0 ? graft_rng_below(&f->rng, choices.count) : 0;
     bool found = false;
-    bool echo = choices.width == 1 && graft_rng_below(&f->rng, 4) == 0 &&
+    if (f->near && graft_rng_below(&f->rng, 2) == 0) {
+        found = repeat_origin(f, s);
+    }
+    if (!found && is_shape_list(f, s)) {
+        graft_shape shape = graft_choices_shape_random(&f->rng, false);
+        found = tuple_agrees(f, s, shape.dims);
+        if (found) {
+            bind_tuple(f, s, shape.dims);
+        }
+    }
+    bool echo = !found && choices.width == 1 && graft_rng_below(&f->rng, 4) == 0 &&
                 (attr->kind == GRAFT_ATTR_INT || attr->kind == GRAFT_ATTR_DIM);
     if (echo) {
         int32_t value = propose_value(f, s);
@@ -482,7 +541,7 @@ static bool sample_step(finder *f, const step *s)
 {
     switch ((step_kind)s->kind) {
     case STEP_VAR:
-        bind_var(f, s->index, propose_shape(f, s->node));
+        bind_var(f, s->index, propose_shape(f, s));
         return true;
     case STEP_ATTRS:
         return sample_attrs(f, s);
@@ -509,6 +568,10 @@ static bool sample_point(finder *f)
     uint32_t retries = 0;
     f->bound_slots = 0;
     f->bound_vars = 0;
+    f->near = f->options->origin != NULL && graft_rng_below(&f->rng, 2) == 0;
+    if (f->near) {
+        rename_sizes(f);
+    }
     for (uint32_t at = 0; at < f->step_count; at++) {
         const step *s = &f->steps[at];
         if (f->left == 0) {
@@ -532,7 +595,8 @@ static bool sample_point(finder *f)
     return true;
 }
 
-enum { WORK_MOST = 40000 };
+/* Sampling ends when nothing new has come for a while. */
+enum { WORK_MOST = 40000, STALE_LEAST = 2000, STALE_SHARE = 4 };
 
 static bool is_light(const finder *f)
 {
@@ -543,11 +607,15 @@ static bool is_light(const finder *f)
 
 static void sample(finder *f)
 {
+    uint32_t stale = 0; /* Points in a row that were there already, or no instances. */
     f->left = f->options->attempts;
-    while (f->left > 0 && f->domain->count < f->options->points) {
+    while (f->left > 0 && f->domain->count < f->options->points &&
+           stale < STALE_LEAST + STALE_SHARE * f->domain->count) {
+        uint32_t before = f->domain->count;
         if (sample_point(f) && is_light(f)) {
             (void)take_point(f);
         }
+        stale = f->domain->count > before ? 0 : stale + 1;
     }
 }
 

@@ -17,7 +17,9 @@ typedef struct graft_domain_options {
     uint32_t attempts;         /* Most choices to make before settling for the points found. */
     bool enumerate;            /* Try to enumerate everything first. */
     uint64_t seed;             /* Selections differ by it. */
-    const graft_point *origin; /* Comes first if it is an instance; may be NULL. */
+    const graft_point *origin; /* A point where the rule is known to apply: comes first if it is an
+                                  instance, and half of a selection is made like it, with other
+                                  sizes in place of its sizes. May be NULL. */
 } graft_domain_options;
 
 typedef struct graft_domain {
