@@ -14,7 +14,7 @@ enum {
 const char *const policy_kit_names[KIT_RULES] = {"fold-scale",   "fuse-relu", "drop-identity",
                                                  "merge-matmul", "swap-add",  "double-relu",
                                                  "single-relu"};
-const policy_kit_options policy_kit_plain = {1, 2, false, -1000.0F, 30.0F};
+const policy_kit_options policy_kit_plain = {1, 2, false, -1000.0F, 30.0F, KIT_RULES};
 
 /* ------------------------------------------------------------------- graph */
 
@@ -154,8 +154,12 @@ static void open_networks(graft_env *env, policy_kit *kit, const policy_kit_opti
     graft_controller_init(&kit->controller, env->life, &controller, options->seed + 1);
     scale_head(kit, kit->controller.xfer_head.weight, options->head_gain);
     scale_head(kit, kit->controller.location_head.weight, options->head_gain);
-    graft_parameters_value(&kit->controller.parameters, kit->controller.xfer_head.bias)[KIT_RULES] =
-        options->noop_bias;
+    float *bias =
+        graft_parameters_value(&kit->controller.parameters, kit->controller.xfer_head.bias);
+    bias[KIT_RULES] = options->noop_bias;
+    if (options->favourite < KIT_RULES) {
+        bias[options->favourite] += 1000.0F;
+    }
 }
 
 /* Anything that is legal, for as long as the episode lasts. */

@@ -24,9 +24,10 @@ typedef struct policy_kit_options {
     uint64_t seed;
     uint32_t trunk_layers; /* 1 or 2 */
     bool counts_input;
-    float noop_bias; /* Of the logit of NO-OP. */
-    float
-        head_gain; /* The heads' weights are multiplied by this: untrained ones are nearly equal. */
+    float noop_bias;    /* Of the logit of NO-OP. */
+    float head_gain;    /* The heads' weights are multiplied by this: untrained ones are nearly
+                           equal. */
+    uint32_t favourite; /* This rule's logit is raised by 1000; KIT_RULES: none. */
 } policy_kit_options;
 
 typedef struct policy_kit {
@@ -44,7 +45,8 @@ typedef struct policy_kit {
 } policy_kit;
 
 extern const char *const policy_kit_names[KIT_RULES];
-extern const policy_kit_options policy_kit_plain; /* Seed 1, two layers, no counts, no stopping. */
+extern const policy_kit_options
+    policy_kit_plain; /* Seed 1, two layers, no counts, no stopping, no favourite. */
 
 /* Draws any legal action. */
 extern const graft_chooser policy_kit_chooser;

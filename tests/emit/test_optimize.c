@@ -1,0 +1,507 @@
+/* The loop that optimises a graph: what it may do, where it stops, and what it leaves untouched. */
+#include "emit/graphtable.h"
+#include "tests/support/policy.h"
+
+#include <string.h>
+
+enum { DECISIONS_MOST = 512 };
+
+/* One call and everything that came of it. */
+typedef struct {
+    graft_graph *graph;
+    graft_status status;
+    graft_report report;
+    graft_decision decisions[DECISIONS_MOST];
+} run;
+
+static graft_optimize_options bare(uint32_t step_limit)
+{
+    return (graft_optimize_options){.weight_bytes_limit = UINT64_MAX, .step_limit = step_limit};
+}
+
+static run *optimize(graft_env *env, graft_graph *graph, const graft_policy *policy,
+                     graft_optimize_options options)
+{
+    run *r = GRAFT_NEW(env->life, run, 1);
+    size_t bytes = graft_optimize_workspace_bytes(policy, &graph->limits, options.step_limit);
+    r->graph = graph;
+    r->report.decisions = r->decisions;
+    r->report.decision_limit = DECISIONS_MOST;
+    r->status = graft_optimize(graph, policy, &options, graft_arena_alloc(env->life, bytes), bytes,
+                               &r->report);
+    return r;
+}
+
+static uint64_t hash_of(graft_env *env, const graft_graph *graph)
+{
+    graft_order order = build_order(env->life, graph);
+    return graft_graph_hash(graph, &order, GRAFT_NEW(env->life, uint64_t, graph->limits.values));
+}
+
+static void assert_sound(graft_env *env, const graft_graph *graph)
+{
+    size_t bytes = graft_order_bytes(&graph->limits);
+    const char *fault = graft_graph_check(graph, graft_arena_alloc(env->life, bytes), bytes);
+    if (fault != NULL) {
+        fail_msg("%s", fault);
+    }
+}
+
+static policy_kit *open_favourite(graft_env *env, uint32_t favourite)
+{
+    policy_kit_options options = policy_kit_plain;
+    options.favourite = favourite;
+    return policy_kit_open(env, &options);
+}
+
+/* ----------------------------------------------------------------- deciding */
+
+/* Every decision is redone with the matches of the training side. */
+static void test_decisions_are_locations(void **state)
+{
+    graft_env *env = *state;
+    const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
+    const run *r = optimize(env, policy_kit_copy(env, kit), &kit->policy, bare(30));
+    const graft_apply_options apply = {UINT64_MAX};
+    graft_state redo;
+    graft_matches matches;
+    assert_int_equal(r->status, GRAFT_OK);
+    assert_int_equal(r->report.step_count, 30);
+    assert_int_equal(r->report.stop, GRAFT_STOP_STEP_LIMIT);
+    assert_sound(env, r->graph);
+    graft_state_open(env->life, &kit->graph->limits, &redo);
+    graft_matches_open(env->life, &kit->xfers, kit->policy.location_limit, &matches);
+    assert_int_equal(graft_state_set(env, &redo, kit->graph), GRAFT_OK);
+    assert_int_equal(graft_state_hash(&redo), r->report.hash_before);
+    for (uint32_t s = 0; s < r->report.step_count; s++) {
+        const graft_decision *d = &r->decisions[s];
+        graft_matches_find(&matches, &redo, &apply);
+        assert_int_equal(graft_matches_count(&matches, d->rule), d->location_count);
+        assert_true(d->location < d->location_count);
+        const graft_match *match = graft_matches_get(&matches, d->rule, d->location);
+        assert_int_equal(d->node_count, kit->rules[d->rule].source.node_count);
+        assert_memory_equal(d->nodes, match->nodes, d->node_count * sizeof d->nodes[0]);
+        assert_int_equal(graft_state_apply(env, &redo, &kit->rules[d->rule], match, &apply),
+                         GRAFT_OK);
+    }
+    assert_int_equal(graft_state_hash(&redo), r->report.hash_after);
+    assert_int_equal(graft_graph_active_count(r->graph), r->report.active_after);
+}
+
+/* Other capacities, an odd address and an old workspace change nothing. */
+static void test_same_decisions_everywhere(void **state)
+{
+    graft_env *env = *state;
+    const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
+    const graft_optimize_options options = bare(25);
+    const run *first = optimize(env, policy_kit_copy(env, kit), &kit->policy, options);
+    graft_limits limits = {401, 1003, 2007, 5};
+    graft_graph *graph = build_graph_within(env->life, limits);
+    assert_int_equal(graft_graph_copy(graph, kit->graph), GRAFT_OK);
+    size_t bytes = graft_optimize_workspace_bytes(&kit->policy, &limits, options.step_limit);
+    uint8_t *workspace = graft_arena_alloc(env->life, bytes + 3);
+    memset(workspace, 0xa5, bytes + 3);
+    graft_decision decisions[25];
+    graft_report report = {.decisions = decisions, .decision_limit = 25};
+    assert_int_equal(graft_optimize(graph, &kit->policy, &options, workspace + 3, bytes, &report),
+                     GRAFT_OK);
+    assert_int_equal(report.step_count, first->report.step_count);
+    assert_int_equal(report.hash_after, first->report.hash_after);
+    assert_memory_equal(decisions, first->decisions, sizeof decisions);
+}
+
+/* One rewrite at a time is the same as all at once. */
+static void test_steps_add_up(void **state)
+{
+    graft_env *env = *state;
+    const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
+    const graft_optimize_options options = bare(12);
+    const run *r = optimize(env, policy_kit_copy(env, kit), &kit->policy, options);
+    graft_graph *graph = policy_kit_copy(env, kit);
+    size_t bytes = graft_optimize_workspace_bytes(&kit->policy, &graph->limits, 0);
+    void *workspace = graft_arena_alloc(env->life, bytes);
+    for (uint32_t s = 0; s < 12; s++) {
+        graft_decision decision;
+        assert_int_equal(
+            graft_policy_step(graph, &kit->policy, &options, workspace, bytes, &decision),
+            GRAFT_OK);
+        assert_memory_equal(&decision, &r->decisions[s], sizeof decision);
+    }
+    assert_int_equal(hash_of(env, graph), r->report.hash_after);
+}
+
+/* ----------------------------------------------------------------- stopping */
+
+static void test_step_limit(void **state)
+{
+    graft_env *env = *state;
+    const policy_kit *kit = open_favourite(env, KIT_DOUBLE_RELU); /* Fits for ever. */
+    for (uint32_t limit = 0; limit < 60; limit += 7) {
+        const run *r = optimize(env, policy_kit_copy(env, kit), &kit->policy, bare(limit));
+        assert_int_equal(r->status, GRAFT_OK);
+        assert_int_equal(r->report.step_count, limit);
+        assert_int_equal(r->report.stop, GRAFT_STOP_STEP_LIMIT);
+        assert_sound(env, r->graph);
+    }
+}
+
+/* Rewriting until the graph is full is no error: what does not fit is no location. */
+static void test_full_graph(void **state)
+{
+    graft_env *env = *state;
+    const policy_kit *kit = open_favourite(env, KIT_DOUBLE_RELU);
+    graft_limits limits = {kit->graph->node_end + 3, kit->graph->value_end + 6,
+                           kit->graph->edge_end + 12, 2};
+    graft_graph *graph = build_graph_within(env->life, limits);
+    assert_int_equal(graft_graph_copy(graph, kit->graph), GRAFT_OK);
+    const run *r = optimize(env, graph, &kit->policy, bare(40));
+    assert_int_equal(r->status, GRAFT_OK);
+    assert_true(r->report.step_count > 0);
+    assert_sound(env, graph);
+}
+
+static void test_guard(void **state)
+{
+    graft_env *env = *state;
+    const policy_kit *kit = open_favourite(env, KIT_SWAP_ADD); /* Goes round in circles. */
+    graft_optimize_options options = bare(50);
+    const run *off = optimize(env, policy_kit_copy(env, kit), &kit->policy, options);
+    options.guard = true;
+    const run *on = optimize(env, policy_kit_copy(env, kit), &kit->policy, options);
+    assert_int_equal(off->report.step_count, 50);
+    assert_int_equal(on->status, GRAFT_OK);
+    assert_int_equal(on->report.stop, GRAFT_STOP_REPEATED);
+    assert_true(on->report.step_count >= 2 && on->report.step_count <= 8);
+}
+
+static void test_no_op(void **state)
+{
+    graft_env *env = *state;
+    policy_kit_options kit_options = policy_kit_plain;
+    kit_options.noop_bias = 1000.0F;
+    const policy_kit *kit = policy_kit_open(env, &kit_options);
+    const run *r = optimize(env, policy_kit_copy(env, kit), &kit->policy, bare(50));
+    assert_int_equal(r->status, GRAFT_OK);
+    assert_int_equal(r->report.stop, GRAFT_STOP_NO_OP);
+    assert_int_equal(r->report.step_count, 0);
+    assert_int_equal(r->report.hash_after, r->report.hash_before);
+}
+
+/* Nothing to match: an empty graph, one of an input alone, and one with an operator of no rule. */
+static void test_no_rule(void **state)
+{
+    graft_env *env = *state;
+    const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
+    for (uint32_t size = 0; size < 3; size++) {
+        graft_graph *graph = build_graph(env->life);
+        graft_index x = size > 0 ? build_input(graph, build_shape(2, 4, 5, 0, 0), 0) : GRAFT_NONE;
+        x = size > 1 ? build_node(graph, GRAFT_OP_tanh, NULL, x, 0, 0) : x;
+        if (size > 0) {
+            assert_int_equal(graft_graph_add_output(graph, x), GRAFT_OK);
+        }
+        const run *r = optimize(env, graph, &kit->policy, graft_optimize_options_default());
+        assert_int_equal(r->status, GRAFT_OK);
+        assert_int_equal(r->report.stop, GRAFT_STOP_NO_RULE);
+        assert_int_equal(r->report.step_count, 0);
+    }
+}
+
+static uint32_t count_rule(const run *r, uint32_t rule)
+{
+    uint32_t count = 0;
+    for (uint32_t s = 0; s < r->report.step_count; s++) {
+        count += r->decisions[s].rule == rule;
+    }
+    return count;
+}
+
+static void test_weight_limit(void **state)
+{
+    graft_env *env = *state;
+    const policy_kit *kit = open_favourite(env, KIT_FOLD_SCALE);
+    graft_optimize_options options = bare(20);
+    const run *r = optimize(env, policy_kit_copy(env, kit), &kit->policy, options);
+    assert_int_equal(count_rule(r, KIT_FOLD_SCALE), 9);
+    assert_true(r->report.weight_bytes > 0);
+    options.weight_bytes_limit = 0;
+    r = optimize(env, policy_kit_copy(env, kit), &kit->policy, options);
+    assert_int_equal(r->status, GRAFT_OK);
+    assert_int_equal(count_rule(r, KIT_FOLD_SCALE) + count_rule(r, KIT_MERGE_MATMUL), 0);
+    assert_int_equal(r->report.weight_bytes, 0);
+}
+
+/* ----------------------------------------------------------------- simplify */
+
+static void test_simplify(void **state)
+{
+    graft_env *env = *state;
+    const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
+    graft_graph *graph = policy_kit_copy(env, kit);
+    graft_report report = {.decisions = NULL};
+    const graft_optimize_options options = bare(100);
+    size_t bytes = graft_optimize_workspace_bytes(&kit->policy, &graph->limits, 0);
+    assert_int_equal(graft_simplify(graph, &kit->policy, &options,
+                                    graft_arena_alloc(env->life, bytes), bytes, &report),
+                     GRAFT_OK);
+    assert_int_equal(report.simplify_step_count, 4); /* The identities. */
+    assert_int_equal(report.step_count, 4);
+    assert_int_equal(report.active_before - report.active_after, 4);
+    assert_sound(env, graph);
+    graft_optimize_options with = bare(10);
+    with.simplify = true;
+    const run *r = optimize(env, policy_kit_copy(env, kit), &kit->policy, with);
+    assert_int_equal(r->report.simplify_step_count, 4);
+    for (uint32_t s = 0; s < 10; s++) {
+        assert_int_equal(r->decisions[s].origin, s < 4 ? GRAFT_FROM_SIMPLIFY : GRAFT_FROM_POLICY);
+    }
+}
+
+static void test_always_flags(void **state)
+{
+    graft_env *env = *state;
+    const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
+    for (uint32_t r = 0; r < KIT_RULES; r++) {
+        assert_int_equal(kit->policy.rule_flags[r], r == KIT_DROP_IDENTITY ? GRAFT_RULE_ALWAYS : 0);
+    }
+    graft_rule rule = {.var_count = 1, .slot_count = 12, .output_count = 1, .condition = 255};
+    build_pattern_node(&rule.source, GRAFT_OP_reshape, NODE(1, 0), 0, 0, 0);
+    build_pattern_node(&rule.source, GRAFT_OP_reshape, VAR(0), 0, 0, 6);
+    build_pattern_node(&rule.target, GRAFT_OP_reshape, VAR(0), 0, 0, 0);
+    rule.source.outputs[0] = NODE(0, 0);
+    rule.target.outputs[0] = NODE(0, 0);
+    assert_true(graft_rule_is_always(&rule));
+}
+
+/* -------------------------------------------------------------------- plans */
+
+static graft_policy with_plan(graft_env *env, const policy_kit *kit, const run *r,
+                              graft_recorded_plan *plan)
+{
+    graft_policy policy = kit->policy;
+    graft_plan_step steps[DECISIONS_MOST];
+    for (uint32_t s = 0; s < r->report.step_count; s++) {
+        steps[s] = (graft_plan_step){r->decisions[s].rule, r->decisions[s].location};
+    }
+    assert_int_equal(graft_plan_record(env, env->life, &kit->policy, kit->graph, steps,
+                                       r->report.step_count, plan),
+                     GRAFT_OK);
+    assert_int_equal(graft_policy_set_plans(env, env->life, plan, 1, &policy), GRAFT_OK);
+    return policy;
+}
+
+static void test_plan_is_replayed(void **state)
+{
+    graft_env *env = *state;
+    const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
+    const run *r = optimize(env, policy_kit_copy(env, kit), &kit->policy, bare(18));
+    graft_recorded_plan plan;
+    graft_policy policy = with_plan(env, kit, r, &plan);
+    graft_optimize_options options = bare(100);
+    options.use_plans = true;
+    options.simplify = true; /* Not before a plan that fits. */
+    const run *replayed = optimize(env, policy_kit_copy(env, kit), &policy, options);
+    assert_int_equal(plan.graph_hash, r->report.hash_before);
+    assert_int_equal(plan.result_hash, r->report.hash_after);
+    assert_int_equal(replayed->report.stop, GRAFT_STOP_PLAN);
+    assert_int_equal(replayed->report.plan_step_count, 18);
+    assert_int_equal(replayed->report.step_count, 18);
+    assert_int_equal(replayed->report.hash_after, r->report.hash_after);
+    assert_false(replayed->report.plan_dropped);
+    options.use_plans = false;
+    const run *without = optimize(env, policy_kit_copy(env, kit), &policy, options);
+    assert_int_equal(without->report.plan_step_count, 0);
+}
+
+/* A plan whose steps need new weights, on a target that allows none; and one with another end. */
+static void test_plan_is_dropped(void **state)
+{
+    graft_env *env = *state;
+    const policy_kit *kit = open_favourite(env, KIT_FOLD_SCALE);
+    const run *r = optimize(env, policy_kit_copy(env, kit), &kit->policy, bare(5));
+    graft_recorded_plan plan;
+    graft_policy policy = with_plan(env, kit, r, &plan);
+    graft_optimize_options options = bare(20);
+    options.use_plans = true;
+    options.weight_bytes_limit = 0;
+    const run *dropped = optimize(env, policy_kit_copy(env, kit), &policy, options);
+    assert_int_equal(dropped->status, GRAFT_OK);
+    assert_true(dropped->report.plan_dropped);
+    assert_int_equal(dropped->report.plan_step_count, 0);
+    assert_true(dropped->report.step_count > 0);
+    assert_int_equal(dropped->report.weight_bytes, 0);
+    assert_sound(env, dropped->graph);
+    plan.result_hash++;
+    options.weight_bytes_limit = UINT64_MAX;
+    assert_int_equal(graft_policy_set_plans(env, env->life, &plan, 1, &policy), GRAFT_OK);
+    dropped = optimize(env, policy_kit_copy(env, kit), &policy, options);
+    assert_true(dropped->report.plan_dropped);
+    assert_int_equal(dropped->report.plan_step_count, 5);
+}
+
+static void test_plan_faults(void **state)
+{
+    graft_env *env = *state;
+    policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
+    graft_recorded_plan plans[2];
+    const graft_plan_step wrong[2] = {
+        {KIT_DROP_IDENTITY, 0},
+        {KIT_DROP_IDENTITY, 3}
+    };
+    check_failed(env,
+                 graft_plan_record(env, env->life, &kit->policy, kit->graph, wrong, 2, &plans[0]),
+                 GRAFT_BAD_INPUT, "step 1 of a plan");
+    assert_int_equal(
+        graft_plan_record(env, env->life, &kit->policy, kit->graph, wrong, 1, &plans[0]), GRAFT_OK);
+    plans[1] = plans[0];
+    check_failed(env, graft_policy_set_plans(env, env->life, plans, 2, &kit->policy),
+                 GRAFT_BAD_INPUT, "same graph");
+}
+
+/* ------------------------------------------------------------------- faults */
+
+static void assert_refused(graft_env *env, const policy_kit *kit, const graft_policy *policy)
+{
+    graft_graph *graph = policy_kit_copy(env, kit);
+    const run *r = optimize(env, graph, policy, graft_optimize_options_default());
+    assert_int_equal(r->status, GRAFT_BAD_INPUT);
+    assert_int_equal(hash_of(env, graph), hash_of(env, kit->graph));
+}
+
+static void test_bad_policies(void **state)
+{
+    graft_env *env = *state;
+    const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
+    graft_policy policy = kit->policy;
+    policy.abi++;
+    assert_refused(env, kit, &policy);
+    policy = kit->policy;
+    policy.feature_hash ^= 1;
+    assert_refused(env, kit, &policy);
+    policy = kit->policy;
+    policy.trunk_width--;
+    assert_refused(env, kit, &policy);
+    policy = kit->policy;
+    policy.input.inputs--;
+    assert_refused(env, kit, &policy);
+    policy = kit->policy;
+    policy.location_limit--;
+    assert_refused(env, kit, &policy);
+    uint8_t rules[4096];
+    memcpy(rules, kit->policy.rules, kit->policy.rule_offsets[KIT_RULES]);
+    rules[kit->policy.rule_offsets[3]] = 0xff;
+    policy = kit->policy;
+    policy.rules = rules;
+    assert_refused(env, kit, &policy);
+}
+
+/* Too little memory: nothing is written outside it, and the graph stays as it was. */
+static void test_small_workspace(void **state)
+{
+    graft_env *env = *state;
+    const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
+    const graft_optimize_options options = graft_optimize_options_default();
+    graft_graph *graph = policy_kit_copy(env, kit);
+    size_t bytes = graft_optimize_workspace_bytes(&kit->policy, &graph->limits, options.step_limit);
+    uint8_t *workspace = graft_arena_alloc(env->life, bytes);
+    for (size_t have = 0; have < bytes; have += have < 64 ? 1 : 997) {
+        memset(workspace, 0x5a, bytes);
+        assert_int_equal(graft_optimize(graph, &kit->policy, &options, workspace, have, NULL),
+                         GRAFT_NO_MEMORY);
+        for (size_t i = have; i < bytes; i++) {
+            assert_int_equal(workspace[i], 0x5a);
+        }
+    }
+    assert_int_equal(graft_optimize(graph, &kit->policy, &options, NULL, bytes, NULL),
+                     GRAFT_NO_MEMORY);
+    assert_int_equal(hash_of(env, graph), hash_of(env, kit->graph));
+    assert_int_equal(graft_optimize(graph, &kit->policy, &options, workspace, bytes, NULL),
+                     GRAFT_OK);
+}
+
+/* ------------------------------------------------------------------- tables */
+
+static void test_renumber(void **state)
+{
+    graft_env *env = *state;
+    const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
+    const run *r = optimize(env, policy_kit_copy(env, kit), &kit->policy, bare(9));
+    graft_graph *renumbered = NULL;
+    assert_int_equal(graft_graph_renumber(env, env->life, r->graph, &renumbered), GRAFT_OK);
+    assert_int_equal(hash_of(env, renumbered), r->report.hash_after);
+    assert_sound(env, renumbered);
+    graft_order order = build_order(env->life, renumbered);
+    for (graft_index i = 0; i < order.count; i++) {
+        assert_int_equal(order.order[i], i);
+    }
+}
+
+static void test_damaged_tables(void **state)
+{
+    graft_env *env = *state;
+    graft_graph *graph = build_graph_within(env->life, (graft_limits){4, 8, 16, 2});
+    static const int32_t table[] = {
+        1,  0,
+        1,  2,
+        3,  5, /* input (3, 5) */
+        2,  0,
+        1,  2,
+        5,  7, /* weight (5, 7) */
+        3,  GRAFT_OP_matmul,
+        4,  0,
+        1, /* 2 */
+        4,  9,
+        2,  1,
+        2,  -1,
+        1,  1,
+        11,    /* opaque of 2 and nothing, 3: (11) */
+        5,  3, /* output */
+    };
+    enum { COUNT = sizeof table / sizeof table[0] };
+    assert_int_equal(graft_graph_load(graph, table, COUNT), GRAFT_OK);
+    assert_int_equal(graft_graph_node_count(graph), 2);
+    assert_sound(env, graph);
+    uint32_t accepted = 0;
+    for (size_t count = 0; count < COUNT; count++) {
+        graft_status status = graft_graph_load(graph, table, count);
+        assert_true(status == GRAFT_OK || status == GRAFT_BAD_INPUT);
+        accepted += status == GRAFT_OK;
+        assert_sound(env, graph);
+    }
+    assert_int_equal(accepted, 5); /* Between records. */
+    for (size_t at = 0; at < COUNT; at++) {
+        static const int32_t values[] = {-1, 0, 6, 33, 255, INT32_MAX, INT32_MIN};
+        for (size_t k = 0; k < sizeof values / sizeof values[0]; k++) {
+            int32_t damaged[COUNT];
+            memcpy(damaged, table, sizeof table);
+            damaged[at] = values[k];
+            if (graft_graph_load(graph, damaged, COUNT) == GRAFT_OK) {
+                (void)graft_graph_check(graph, graft_arena_alloc(env->life, 4096), 4096);
+            }
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest cases[] = {
+        CHECK_TEST(test_decisions_are_locations),
+        CHECK_TEST(test_same_decisions_everywhere),
+        CHECK_TEST(test_steps_add_up),
+        CHECK_TEST(test_step_limit),
+        CHECK_TEST(test_full_graph),
+        CHECK_TEST(test_guard),
+        CHECK_TEST(test_no_op),
+        CHECK_TEST(test_no_rule),
+        CHECK_TEST(test_weight_limit),
+        CHECK_TEST(test_simplify),
+        CHECK_TEST(test_always_flags),
+        CHECK_TEST(test_plan_is_replayed),
+        CHECK_TEST(test_plan_is_dropped),
+        CHECK_TEST(test_plan_faults),
+        CHECK_TEST(test_bad_policies),
+        CHECK_TEST(test_small_workspace),
+        CHECK_TEST(test_renumber),
+        CHECK_TEST(test_damaged_tables),
+    };
+    return cmocka_run_group_tests(cases, NULL, NULL);
+}
