@@ -3,12 +3,10 @@
 
 #include "gen/gen.h"
 #include "graph/json.h"
+#include "graph/options.h"
 #include "graph/ruleprint.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-enum { SEED = 1 };
 
 typedef struct {
     const char *folder;
@@ -17,43 +15,24 @@ typedef struct {
     bool counts_only;
 } options;
 
-static graft_status read_depth(graft_env *env, const char *text, uint32_t *depth)
-{
-    char *end = NULL;
-    long value = strtol(text, &end, 10);
-    if (*text == '\0' || *end != '\0' || value < 1 || value > GRAFT_GEN_MAX_DEPTH) {
-        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "--depth needs a number from 1 to %d, has '%s'",
-                          GRAFT_GEN_MAX_DEPTH, text);
-    }
-    *depth = (uint32_t)value;
-    return GRAFT_OK;
-}
-
 static graft_status read_options(graft_env *env, int argc, char **argv, options *opts)
 {
     graft_status status = GRAFT_OK;
-    *opts = (options){.folder = "rules/families", .run.seed = SEED};
-    for (int i = 1; i < argc; i++) {
-        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
-        if (strcmp(argv[i], "--counts") == 0) {
-            opts->counts_only = true;
-            continue;
-        }
-        bool known = strcmp(argv[i], "--families") == 0 || strcmp(argv[i], "--family") == 0 ||
-                     strcmp(argv[i], "--depth") == 0;
-        if (!known || value == NULL) {
-            return GRAFT_FAIL(env, GRAFT_BAD_INPUT, known ? "%s needs a value" : "gen has no '%s'",
-                              argv[i]);
-        }
-        if (strcmp(argv[i], "--families") == 0) {
-            opts->folder = value;
-        } else if (strcmp(argv[i], "--family") == 0) {
-            opts->family = value;
-        } else {
-            GRAFT_CHECK(read_depth(env, value, &opts->run.depth));
-        }
-        i++;
-    }
+    const char *depth = "0";
+    const char *seed = "1";
+    uint64_t number = 0;
+    *opts = (options){.folder = "rules/families"};
+    const graft_option table[] = {
+        {.name = "--families", .value = &opts->folder    },
+        {.name = "--family",   .value = &opts->family    },
+        {.name = "--depth",    .value = &depth           },
+        {.name = "--seed",     .value = &seed            },
+        {.name = "--counts",   .flag = &opts->counts_only},
+    };
+    GRAFT_CHECK(graft_options_parse(env, argc, argv, table, sizeof table / sizeof table[0]));
+    GRAFT_CHECK(graft_options_number(env, "--depth", depth, 0, GRAFT_GEN_MAX_DEPTH, &number));
+    opts->run.depth = (uint32_t)number;
+    GRAFT_CHECK(graft_options_number(env, "--seed", seed, 0, UINT64_MAX, &opts->run.seed));
 done:
     return status;
 }

@@ -4,9 +4,10 @@
 
 #include "graph/env.h"
 
-/* graft gen [--families FOLDER] [--family NAME] [--depth N] [--counts]
- *      one line a candidate, then one a set; with --counts only the latter.
- *      With --json: objects {"candidate": ...} and {"set": ...}. */
+/* graft gen [--families FOLDER] [--family NAME] [--depth N] [--seed N] [--counts]
+ *      Prints one line a candidate, then one a set; with --counts only the latter. With --json,
+ *      objects {"candidate": ...} and {"set": ...}. --depth 0 takes the depth that each set names;
+ *      --family runs one family alone, so laws known from the others are found again. */
 GRAFT_MUST_USE graft_status graft_command_gen(graft_env *env, int argc, char **argv);
 
 #endif

@@ -14,21 +14,24 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { BATCH_NODES = 4096, CHUNK_NODES = 64, MAX_THREADS = 256 };
+enum { BATCH_NODES = 4096, CHUNK_NODES = 64, SHOWN_NODES = 20000, MAX_THREADS = 256 };
 
 /* ----------------------------------------------------------------- samples */
 
-/* How a sample is drawn: magnitudes of at most `most`, one in four up to `rarely`; negative with this
- * probability. */
+/* How a sample is drawn: magnitudes of at most `most`, or half, a quarter or an eighth of it;
+ * negative with this probability. */
 typedef struct {
     double negative_share;
     int32_t most;
-    int32_t rarely;
 } sample_style;
 
 static const sample_style styles[GRAFT_GEN_SAMPLES] = {
-    {0.5, 4, 24}, {0.4, 2, 2},  {0.97, 6, 12}, {0.05, 6, 24},
-    {0.5, 3, 9},  {0.6, 8, 16}, {0.8, 1, 3},   {0.2, 2, 6},
+    {0.5, 24}, {0.4, 2}, {0.97, 16}, {0.05, 32}, {0.5, 8}, {0.6, 16}, {0.8, 3}, {0.2, 10},
+};
+
+enum {
+    DENOMINATORS = 8,       /* Different ones in a tensor: inverses are what takes time. */
+    MOST_FOR_FUNCTIONS = 10 /* exp(-x) of larger numbers is too near 0 for its sign to be told. */
 };
 
 /* Kernels and matrices are scaled down by the root of what is summed over them, so that sums stay
@@ -47,29 +50,64 @@ static int32_t choose_scale(const graft_shape *shape, bool is_weight)
     return root;
 }
 
-static graft_field draw_number(graft_rng *rng, const sample_style *style, bool is_negative,
-                               int32_t scale)
+/* x times a whole number. */
+static graft_field multiply_whole(graft_field x, int64_t factor)
 {
-    int32_t bottom = 17 + (int32_t)graft_rng_below(rng, 200);
-    int32_t most = graft_rng_below(rng, 4) == 0 ? style->rarely : style->most;
-    int32_t top = 1 + (int32_t)graft_rng_below(rng, (uint32_t)(bottom * most));
-    return graft_field_rational(is_negative ? -top : top, (int64_t)bottom * scale);
+    uint64_t magnitude = (uint64_t)(factor < 0 ? -factor : factor);
+    uint64_t residue =
+        (uint64_t)((unsigned __int128)x.residue * magnitude % GRAFT_FIELD_PRIME);
+    bool negate = factor < 0 && residue != 0;
+    return (graft_field){negate ? GRAFT_FIELD_PRIME - residue : residue,
+                         x.shadow * (double)factor};
 }
 
-void graft_gen_sample(uint64_t seed, uint64_t stream, const graft_shape *shape, bool is_weight,
+static bool uses_function(const graft_gen_step *step)
+{
+    if ((graft_op(step->op)->flags & GRAFT_FLAG_UNKNOWN_FN) != 0) {
+        return true;
+    }
+    for (uint32_t i = 0; i < graft_op(step->op)->attr_count; i++) {
+        if (graft_op_attr(step->op, i)->kind == GRAFT_ATTR_ACTIVATION &&
+            step->attrs[i] >= GRAFT_ACT_SIGMOID) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int32_t graft_gen_set_most(const graft_gen_set *set)
+{
+    for (uint32_t c = 0; c < set->config_count; c++) {
+        for (uint32_t s = 0; s < set->configs[c].step_count; s++) {
+            if (uses_function(&set->configs[c].steps[s])) {
+                return MOST_FOR_FUNCTIONS;
+            }
+        }
+    }
+    return INT32_MAX;
+}
+
+void graft_gen_sample(graft_rng *rng, const graft_gen_draw *draw, const graft_shape *shape,
                       graft_field *data)
 {
-    graft_rng rng;
+    const sample_style *style = &styles[draw->sample];
+    int32_t limit = style->most < draw->most ? style->most : draw->most;
     size_t count = (size_t)graft_shape_elements(shape);
-    int32_t scale = choose_scale(shape, is_weight);
-    graft_rng_derive(&rng, seed, stream);
-    for (uint32_t s = 0; s < GRAFT_GEN_SAMPLES; s++) {
-        for (size_t i = 0; i < count; i++) {
-            /* Scalars have few elements: up to three of them see every combination of signs. */
-            bool negative = count == 1 ? ((s >> (stream % 3)) & 1u) != 0
-                                       : graft_rng_uniform(&rng) < styles[s].negative_share;
-            data[s * count + i] = draw_number(&rng, &styles[s], negative, scale);
-        }
+    int32_t scale = choose_scale(shape, draw->is_weight);
+    int32_t bottoms[DENOMINATORS];
+    graft_field parts[DENOMINATORS];
+    for (uint32_t i = 0; i < DENOMINATORS; i++) {
+        bottoms[i] = 17 + (int32_t)graft_rng_below(rng, 200);
+        parts[i] = graft_field_rational(1, (int64_t)bottoms[i] * scale);
+    }
+    for (size_t i = 0; i < count; i++) {
+        uint32_t pick = graft_rng_below(rng, DENOMINATORS);
+        uint32_t most = (uint32_t)(bottoms[pick] * limit) >> graft_rng_below(rng, 4);
+        int32_t top = 1 + (int32_t)graft_rng_below(rng, most);
+        /* Scalars have few elements: up to three of them see every combination of signs. */
+        bool negative = count == 1 ? ((draw->sample >> (draw->stream % 3)) & 1u) != 0
+                                   : graft_rng_uniform(rng) < style->negative_share;
+        data[i] = multiply_whole(parts[pick], negative ? -top : top);
     }
 }
 
@@ -349,7 +387,10 @@ graft_status graft_gen_evaluate(graft_gen_space *space, uint32_t first, uint32_t
 {
     graft_status status = GRAFT_OK;
     graft_progress progress;
-    graft_progress_start(&progress, space->env, space->set->name, "graphs", end - first);
+    bool shown = end - first >= SHOWN_NODES;
+    if (shown) {
+        graft_progress_start(&progress, space->env, space->set->name, "graphs", end - first);
+    }
     for (uint32_t at = first; at < end; at += BATCH_NODES) {
         if (graft_interrupted()) {
             status = GRAFT_FAIL(space->env, GRAFT_INTERRUPTED, "interrupted");
@@ -357,10 +398,14 @@ graft_status graft_gen_evaluate(graft_gen_space *space, uint32_t first, uint32_t
         }
         uint32_t stop = end - at < BATCH_NODES ? end : at + BATCH_NODES;
         GRAFT_CHECK(evaluate_batch(space, at, stop, keep));
-        graft_progress_update(&progress, stop - first, NULL);
+        if (shown) {
+            graft_progress_update(&progress, stop - first, NULL);
+        }
     }
     space->counts.evaluated += end - first;
-    graft_progress_finish(&progress);
+    if (shown) {
+        graft_progress_finish(&progress);
+    }
 done:
     return status;
 }

@@ -63,7 +63,7 @@ static bool add_direction(runner *run, const graft_gen_law *law, uint32_t source
 {
     graft_gen_ruling ruling;
     bool is_new = false;
-    if (!graft_gen_rule_make(law, source, &ruling)) {
+    if ((law->directions >> source & 1u) == 0 || !graft_gen_rule_make(law, source, &ruling)) {
         return false;
     }
     (void)number_code(run->arena, &run->codes, ruling.code, ruling.code_size, &is_new);

@@ -4,7 +4,8 @@
 #include <string.h>
 
 enum {
-    CHECK_SAMPLES = 32, /* Fresh samples that a law must pass. */
+    CHECK_SAMPLES = 24, /* Fresh samples that a law must pass before and after each cut... */
+    FINAL_SAMPLES = 96, /* ...and at the end. */
     MOST_REDRAWN = 4    /* Samples drawn, per sample that says something. */
 };
 
@@ -178,14 +179,14 @@ static bool outputs_agree(const side_run *left, const side_run *right, const gra
 
 /* Whether the sample says something, and what. */
 static bool try_sample(graft_arena *arena, const graft_gen_law *law, graft_field *const vars[],
-                       uint32_t sample, bool *agrees)
+                       bool *agrees)
 {
     side_run *runs = GRAFT_NEW(arena, side_run, 2);
     for (uint32_t s = 0; s < 2; s++) {
         runs[s].law = law;
         runs[s].arena = arena;
         for (uint32_t v = 0; v < law->var_count; v++) {
-            runs[s].vars[v] = vars[v] + sample * (size_t)graft_shape_elements(&law->var_shapes[v]);
+            runs[s].vars[v] = vars[v];
         }
         for (uint32_t n = 0; n < law->sides[s].count; n++) {
             if (!run_application(&runs[s], &law->sides[s], n)) {
@@ -202,17 +203,20 @@ bool graft_gen_law_holds(graft_arena *scratch, const graft_gen_law *law, uint64_
 {
     uint32_t passed = 0;
     bool agrees = true;
+    int32_t most = graft_gen_set_most(law->set);
     for (uint32_t draw = 0; agrees && passed < sample_count && draw < MOST_REDRAWN * sample_count;
          draw++) {
         graft_mark mark = graft_arena_mark(scratch);
         graft_field *vars[GRAFT_GEN_LAW_VARS];
         for (uint32_t v = 0; v < law->var_count; v++) {
             const graft_shape *shape = &law->var_shapes[v];
-            vars[v] = GRAFT_NEW(scratch, graft_field,
-                                (size_t)graft_shape_elements(shape) * GRAFT_GEN_SAMPLES);
-            graft_gen_sample(seed + draw, v, shape, law->var_is_weight[v], vars[v]);
+            graft_rng rng;
+            graft_rng_derive(&rng, seed + draw, v);
+            vars[v] = GRAFT_NEW(scratch, graft_field, (size_t)graft_shape_elements(shape));
+            graft_gen_draw how = {draw % GRAFT_GEN_SAMPLES, v, most, law->var_is_weight[v]};
+            graft_gen_sample(&rng, &how, shape, vars[v]);
         }
-        if (try_sample(scratch, law, vars, draw % GRAFT_GEN_SAMPLES, &agrees)) {
+        if (try_sample(scratch, law, vars, &agrees)) {
             passed++;
         }
         graft_arena_release(scratch, mark);
@@ -288,7 +292,7 @@ bool graft_gen_law_make(const graft_gen_space *space, const graft_gen_roots *lef
             cut_count++;
         }
     }
-    return true;
+    return graft_gen_law_holds(scratch, law, seed + CHECK_SAMPLES * MOST_REDRAWN, FINAL_SAMPLES);
 }
 
 bool graft_gen_law_draw(const graft_gen_space *space, const graft_gen_roots *left,

@@ -36,7 +36,8 @@ typedef struct graft_gen_law {
     bool var_is_weight[GRAFT_GEN_LAW_VARS];
     uint32_t var_count;
     uint32_t output_count;
-    bool is_macro; /* Several laws in a row, kept because it saves operators. */
+    uint8_t directions; /* Bit s: side s is the source of a rule (rule.h). */
+    bool is_macro;      /* Several laws in a row, kept as one step. */
 } graft_gen_law;
 
 /* What a side's output is: output `slot` of a node of the space, which need not be representative,

@@ -2,6 +2,7 @@
 #include "gen/propose.h"
 
 #include "gen/groups.h"
+#include "gen/rule.h"
 #include "graph/log.h"
 
 #include <stdlib.h>
@@ -21,6 +22,7 @@ typedef struct {
     uint32_t law;
     uint32_t ready;
     uint32_t next; /* Chain of joins that wait for the same pair. */
+    uint8_t side;  /* Of the law, at `from`. */
 } join;
 
 typedef struct {
@@ -113,7 +115,8 @@ static void record_join(application *apply, const graft_gen_fit *fit, uint32_t t
     find->joins = graft_gen_grow(find->arena, find->joins, find->join_count, &find->join_capacity,
                                  sizeof *find->joins);
     find->joins[find->join_count++] =
-        (join){apply->from, to, apply->number, near > far ? near : far, GRAFT_GEN_NONE};
+        (join){apply->from,    to, apply->number, near > far ? near : far, GRAFT_GEN_NONE,
+               (uint8_t)apply->side};
 }
 
 static bool visit_fit(void *context, graft_gen_fit *fit)
@@ -245,17 +248,32 @@ static found_law *add_law(search *find, uint32_t hub, uint32_t other)
     return &find->laws[find->law_count];
 }
 
-/* Makes the law of a pair and applies it. False when it is false, or too large. */
-static bool accept_pair(search *find, const pair *p, bool is_macro)
+/* The sides of a law that can be the source of a rule, as bits. */
+static uint8_t find_directions(const graft_gen_law *law)
+{
+    graft_gen_ruling ruling;
+    uint32_t directions = 0;
+    for (uint32_t s = 0; s < 2; s++) {
+        directions |= graft_gen_rule_make(law, s, &ruling) ? 1u << s : 0u;
+    }
+    return (uint8_t)directions;
+}
+
+/* Makes the law of a pair and applies it. False when it is false, or too large. A macro keeps only
+ * the directions asked for, and is not taken when it has none of them. */
+static bool accept_pair(search *find, const pair *p, bool is_macro, uint8_t directions)
 {
     found_law *found = add_law(find, p->hub, p->other);
     if (!graft_gen_law_make(find->space, &find->groups.graphs[p->hub].roots,
                             &find->groups.graphs[p->other].roots, find->groups.output_count,
-                            &found->law) ||
-        !apply_law(find, &found->law, is_macro)) {
+                            &found->law)) {
         return false;
     }
     found->law.is_macro = is_macro;
+    found->law.directions = find_directions(&found->law) & directions;
+    if ((is_macro && found->law.directions == 0) || !apply_law(find, &found->law, is_macro)) {
+        return false;
+    }
     find->law_count++;
     join_graphs(find->parents, p->hub, p->other);
     return true;
@@ -327,7 +345,7 @@ static graft_status take_pairs(search *find)
         p->is_derived = find_root(find->parents, p->hub) == find_root(find->parents, p->other);
         if (p->is_derived && p->order >> 16 < find->space->set->depth) {
             add_lemma(find, p);
-        } else if (!p->is_derived && !accept_pair(find, p, false)) {
+        } else if (!p->is_derived && !accept_pair(find, p, false, 3)) {
             find->refuted_count++;
         }
     }
@@ -433,59 +451,81 @@ static uint32_t weigh_graph(const search *find, uint32_t graph)
     return (uint32_t)find->groups.graphs[graph].live_count << 8 | find->groups.graphs[graph].size;
 }
 
-/* Whether kept laws lead from one graph to another without ever making it heavier. Marks what it
- * reaches with `stamp` and uses `pending` as its stack. */
-static bool leads_down(const search *find, uint32_t from, uint32_t to, uint32_t stamp,
-                       uint32_t *stamps, uint32_t *pending)
+/* A walk over a group, from graph to graph by rules that can be matched. */
+typedef struct {
+    const search *find;
+    uint32_t *stamps; /* By graph: the last walk that reached it. */
+    uint32_t *pending;
+    uint32_t depth;
+    uint32_t stamp;
+    bool downhill; /* Only to graphs that are no heavier. */
+} walk;
+
+static void follow_join(walk *w, const join *j)
 {
-    uint32_t depth = 0;
-    pending[depth++] = from;
-    stamps[from] = stamp;
-    while (depth > 0) {
-        uint32_t graph = pending[--depth];
+    const search *find = w->find;
+    const found_law *law = &find->laws[j->law];
+    bool matched = law->alive && !law->is_lemma && (law->law.directions >> j->side & 1u) != 0;
+    if (matched && w->stamps[j->to] != w->stamp &&
+        (!w->downhill || weigh_graph(find, j->to) <= weigh_graph(find, j->from))) {
+        w->stamps[j->to] = w->stamp;
+        w->pending[w->depth++] = j->to;
+    }
+}
+
+static bool leads_to(walk *w, uint32_t from, uint32_t to, bool downhill)
+{
+    const search *find = w->find;
+    w->downhill = downhill;
+    w->stamp++;
+    w->depth = 0;
+    w->stamps[from] = w->stamp;
+    w->pending[w->depth++] = from;
+    while (w->depth > 0) {
+        uint32_t graph = w->pending[--w->depth];
         if (graph == to) {
             return true;
         }
         for (uint32_t i = first_join(find, graph);
              i < find->sorted_count && find->joins[i].from == graph; i++) {
-            const join *j = &find->joins[i];
-            const found_law *law = &find->laws[j->law];
-            if (law->alive && !law->is_lemma && stamps[j->to] != stamp &&
-                weigh_graph(find, j->to) <= weigh_graph(find, graph)) {
-                stamps[j->to] = stamp;
-                pending[depth++] = j->to;
+            follow_join(w, &find->joins[i]);
+        }
+        for (uint32_t i = find->sorted_count; i < find->join_count; i++) { /* Of macros: few. */
+            if (find->joins[i].from == graph) {
+                follow_join(w, &find->joins[i]);
             }
         }
     }
     return false;
 }
 
-/* Whether a macro found before joins the pair. Its joins stand behind the sorted ones. */
-static bool joined_by_macro(const search *find, const pair *p)
+/* The directions that a dropped pair is missed in; side 0 is the first of the group. */
+static uint8_t missed_directions(walk *w, const pair *p)
 {
-    for (uint32_t i = find->sorted_count; i < find->join_count; i++) {
-        const join *j = &find->joins[i];
-        if ((j->from == p->hub && j->to == p->other) || (j->from == p->other && j->to == p->hub)) {
-            return true;
+    const search *find = w->find;
+    const uint32_t ends[2] = {p->hub, p->other};
+    uint32_t directions = 0;
+    for (uint32_t s = 0; s < 2; s++) {
+        uint32_t from = ends[s];
+        uint32_t to = ends[1 - s];
+        bool saves = find->groups.graphs[to].live_count < find->groups.graphs[from].live_count;
+        if (!leads_to(w, from, to, saves)) {
+            directions |= 1u << s;
         }
     }
-    return false;
+    return (uint8_t)directions;
 }
 
 static void take_macros(search *find)
 {
-    uint32_t *stamps = GRAFT_NEW(find->arena, uint32_t, find->groups.count);
-    uint32_t *pending = GRAFT_NEW(find->arena, uint32_t, find->groups.count);
+    walk w = {.find = find};
+    w.stamps = GRAFT_NEW(find->arena, uint32_t, find->groups.count);
+    w.pending = GRAFT_NEW(find->arena, uint32_t, find->groups.count);
     for (uint32_t i = 0; i < find->pair_count; i++) {
         const pair *p = &find->pairs[i];
-        bool saves = find->groups.graphs[p->hub].live_count !=
-                     find->groups.graphs[p->other].live_count;
-        bool down = weigh_graph(find, p->hub) < weigh_graph(find, p->other);
-        if (p->is_derived && saves &&
-            !leads_down(find, down ? p->other : p->hub, down ? p->hub : p->other, i + 1, stamps,
-                        pending) &&
-            !joined_by_macro(find, p)) {
-            (void)accept_pair(find, p, true);
+        uint8_t directions = p->is_derived ? missed_directions(&w, p) : 0;
+        if (directions != 0) {
+            (void)accept_pair(find, p, true, directions);
         }
     }
 }
@@ -507,6 +547,8 @@ static void keep_laws(search *find, graft_arena *arena, graft_gen_counts *counts
     counts->keys += find->groups.key_count;
     counts->raw += find->pair_count;
     counts->refuted += find->refuted_count;
+    size_t bytes = graft_arena_used_bytes(find->arena);
+    counts->memory_bytes = bytes > counts->memory_bytes ? bytes : counts->memory_bytes;
 }
 
 static graft_status propose(graft_gen_space *space, uint32_t output_count, uint32_t known_count,

@@ -16,8 +16,11 @@
  * A law that connects two graphs of unequal fingerprints is false: this refutes what the samples of
  * its own pair let through.
  *
- * Macros: a dropped pair comes back when it saves operators that run at inference, and the kept laws
- * lead there only through a graph that is heavier in between, which a search may not dare to enter.
+ * Macros. Laws are equations, but rules have a direction, and not every direction can be matched
+ * (nothing tells where to introduce split(concat(a, b)) for a and b). A dropped pair comes back, as
+ * one direction, when the kept rules do not lead that way (two layers that share their input become
+ * one layer and a split), or when it saves operators that run at inference and they lead there only
+ * through a graph that is heavier in between, which a search may not dare to enter.
  */
 #ifndef GRAFT_GEN_PROPOSE_H
 #define GRAFT_GEN_PROPOSE_H

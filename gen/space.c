@@ -363,7 +363,12 @@ graft_status graft_gen_space_open(graft_gen_space *space)
         GRAFT_CHECK(intern_shape(space, &input->shape, &value.shape));
         size_t count = (size_t)graft_shape_elements(&input->shape) * GRAFT_GEN_SAMPLES;
         graft_field *data = GRAFT_NEW(space->arena, graft_field, count);
-        graft_gen_sample(space->seed, i, &input->shape, input->is_weight, data);
+        graft_rng rng;
+        graft_rng_derive(&rng, space->seed, i);
+        for (uint32_t k = 0; k < GRAFT_GEN_SAMPLES; k++) {
+            graft_gen_draw draw = {k, i, graft_gen_set_most(space->set), input->is_weight};
+            graft_gen_sample(&rng, &draw, &input->shape, data + k * (count / GRAFT_GEN_SAMPLES));
+        }
         value.hash = graft_gen_data_print(&input->shape, data).hash;
         uint32_t number = add_value(space, &value);
         space->data[number] = data;

@@ -138,8 +138,16 @@ GRAFT_MUST_USE graft_status graft_gen_evaluate(graft_gen_space *space, uint32_t 
                                                bool keep);
 /* The fingerprint of a tensor's samples. */
 graft_gen_print graft_gen_data_print(const graft_shape *shape, const graft_field *data);
-/* Random samples for a tensor: GRAFT_GEN_SAMPLES times its elements. */
-void graft_gen_sample(uint64_t seed, uint64_t stream, const graft_shape *shape, bool is_weight,
+/* How a tensor is drawn. */
+typedef struct graft_gen_draw {
+    uint32_t sample; /* Which of the GRAFT_GEN_SAMPLES kinds of samples. */
+    uint32_t stream; /* Number of the variable: scalars of different streams take their signs in turn. */
+    int32_t most;    /* No larger magnitudes than this. */
+    bool is_weight;
+} graft_gen_draw;
+/* The largest magnitude that suits the operators of a set. */
+int32_t graft_gen_set_most(const graft_gen_set *set);
+void graft_gen_sample(graft_rng *rng, const graft_gen_draw *draw, const graft_shape *shape,
                       graft_field *data);
 /* The output shapes of a configuration; false when the inputs do not fit or an output would be too
  * large. */
