@@ -1,0 +1,138 @@
+"""Holds pairs of ONNX files against each other with tools that are not ours.
+
+    check_onnx.py LIST
+
+Each line of LIST: original, variant and tolerance, separated by tabs. The variant must pass
+onnx.checker with shape inference, keep the original's inputs and outputs, and, where onnxruntime
+can run the original on this machine, give the same outputs for random inputs up to the tolerance
+(of the largest absolute element of each output). Prints one line per failure and at the end
+"<pairs> pairs, <compared> compared, <failed> failed"; the exit status is 1 when any failed.
+"""
+
+import sys
+
+import numpy as np
+import onnx
+
+try:
+    import onnxruntime
+except ImportError:  # the checker alone
+    onnxruntime = None
+
+TYPES = {
+    "tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16,
+    "tensor(int64)": np.int64, "tensor(int32)": np.int32, "tensor(uint8)": np.uint8,
+    "tensor(int8)": np.int8, "tensor(bool)": np.bool_,
+}
+
+
+def open_session(path):
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+
+def make_inputs(session, seed):
+    random = np.random.default_rng(seed)
+    inputs = {}
+    for port in session.get_inputs():
+        shape = [size if isinstance(size, int) and size > 0 else 1 for size in port.shape]
+        kind = TYPES[port.type]
+        if kind is np.bool_:
+            value = random.integers(0, 2, shape)
+        elif np.issubdtype(kind, np.integer):
+            value = random.integers(0, 2, shape)
+        else:
+            value = random.standard_normal(shape)
+        inputs[port.name] = np.asarray(value).astype(kind)
+    return inputs
+
+
+def run_original(path):
+    """Inputs and outputs; None when onnxruntime cannot run the model or is not deterministic."""
+    if onnxruntime is None:
+        return None
+    try:
+        session = open_session(path)
+        inputs = make_inputs(session, 7)
+        first = session.run(None, inputs)
+        second = session.run(None, inputs)
+    except Exception:  # whatever it cannot do: kinds of input, operators, shapes
+        return None
+    if not all(isinstance(a, np.ndarray) and same(a, b, 0.0) for a, b in zip(first, second)):
+        return None
+    return inputs, first
+
+
+def same(a, b, tolerance):
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    if a.dtype.kind != "f":
+        return np.array_equal(a, b)
+    a = a.astype(np.float64)
+    b = b.astype(np.float64)
+    finite = np.isfinite(a)
+    if not np.array_equal(a[~finite], b[~finite], equal_nan=True):
+        return False
+    if not finite.any():
+        return True
+    scale = max(1e-30, np.abs(a[finite]).max())
+    return np.abs(a[finite] - b[finite]).max() <= tolerance * scale
+
+
+def ports(model):
+    weights = {tensor.name for tensor in model.graph.initializer}
+    inputs = [port.name for port in model.graph.input if port.name not in weights]
+    return inputs, [port.name for port in model.graph.output]
+
+
+def find_fault(original, variant, tolerance):
+    """A text, or None; and whether outputs were compared."""
+    model = onnx.load(original)
+    written = onnx.load(variant)
+    if ports(model) != ports(written):
+        return "inputs or outputs changed", False
+    try:
+        onnx.checker.check_model(model, full_check=True)
+    except Exception:
+        return None, False  # an example that the checker itself does not accept
+    try:
+        onnx.checker.check_model(written, full_check=True)
+    except Exception as fault:
+        return "checker: " + str(fault).strip().replace("\n", " ")[:300], False
+    reference = run_original(original)
+    if reference is None:
+        return None, False
+    inputs, expected = reference
+    try:
+        outputs = open_session(variant).run(None, inputs)
+    except Exception as fault:
+        return "onnxruntime: " + str(fault).strip().replace("\n", " ")[:300], True
+    for i, (a, b) in enumerate(zip(expected, outputs)):
+        if not same(a, b, tolerance):
+            difference = np.abs(a.astype(np.float64) - b).max() if a.shape == b.shape else "shape"
+            return f"output {i} differs: {difference}", True
+    return None, True
+
+
+def main():
+    if onnxruntime is not None:
+        onnxruntime.set_default_logger_severity(4)
+    pairs = compared = failed = 0
+    with open(sys.argv[1], encoding="utf-8") as lines:
+        for line in lines:
+            original, variant, tolerance = line.rstrip("\n").split("\t")
+            fault, ran = find_fault(original, variant, float(tolerance))
+            pairs += 1
+            compared += ran
+            if fault is not None:
+                failed += 1
+                print(f"{original} -> {variant}: {fault}")
+    print(f"{pairs} pairs, {compared} compared, {failed} failed")
+    return 1 if failed > 0 or pairs == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
