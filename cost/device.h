@@ -1,0 +1,33 @@
+/* device.h - a device that operators are measured on, and which operators it has as primitives.
+ *
+ * "cpu" is this machine, driven through oneDNN. Any other text names a device whose costs were
+ * recorded somewhere else: it can price graphs from a database, but neither measure nor run. */
+#ifndef GRAFT_COST_DEVICE_H
+#define GRAFT_COST_DEVICE_H
+
+#include "graph/env.h"
+
+typedef struct graft_device graft_device;
+
+/* Opens "cpu" with `thread_count` threads (at least 1), or stands in for a recorded device.
+ * GRAFT_BAD_INPUT for an empty name; GRAFT_INTERNAL when oneDNN cannot be started. */
+GRAFT_MUST_USE graft_status graft_device_open(graft_env *env, const char *name,
+                                              uint32_t thread_count, graft_device **device);
+void graft_device_close(graft_device *device); /* NULL is allowed. */
+
+/* What costs are keyed with: processor, instruction set and threads; library and version. The
+ * second is "" for a recorded device until a database has been read. */
+const char *graft_device_name(const graft_device *device);
+const char *graft_device_library(const graft_device *device);
+/* Makes a recorded device the one of this name and library. */
+void graft_device_identify(graft_device *device, const char *name, const char *library);
+/* Whether it can measure and run, here and now. */
+bool graft_device_present(const graft_device *device);
+uint32_t graft_device_threads(const graft_device *device);
+
+/* Whether the device has this operator with these attributes (GRAFT_MAX_ATTRS of them) as one
+ * primitive. Search and training offer no rule whose target holds an operator for which this is
+ * false. Opaque nodes: false. */
+bool graft_device_has(const graft_device *device, uint32_t op, const int32_t *attrs);
+
+#endif

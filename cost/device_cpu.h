@@ -1,0 +1,93 @@
+/* device_cpu.h - inside the CPU back end: the open device, and kernels under construction.
+ *
+ * A kernel is either a short program of oneDNN primitives, its operands being bound to memory
+ * before each run, or one plain function of ours with its state. Families (device_cpu_*.c, plain.c)
+ * build them; kernel.c lists, opens and runs them. */
+#ifndef GRAFT_COST_DEVICE_CPU_H
+#define GRAFT_COST_DEVICE_CPU_H
+
+#include "cost/device.h"
+#include "cost/kernel.h"
+
+#include <dnnl.h>
+
+struct graft_device {
+    char name[256];
+    char library[64];
+    dnnl_engine_t engine; /* NULL for a recorded device. */
+    dnnl_stream_t stream;
+    uint32_t thread_count;
+};
+
+enum { PROGRAM_STAGES = 5, PROGRAM_OPERANDS = 16, PROGRAM_ARGS = 8 };
+
+typedef enum operand_role {
+    ROLE_INPUT,     /* Input `slot` of the operator. */
+    ROLE_OUTPUT,    /* Output `slot`. */
+    ROLE_WORKSPACE, /* Between stages, at `offset` of the workspace. */
+    ROLE_FIXED      /* A const operand, packed or as given. */
+} operand_role;
+
+typedef struct program_operand {
+    dnnl_memory_t memory;
+    dnnl_memory_desc_t desc;
+    size_t offset;
+    void *owned; /* Packed data, freed with the kernel. */
+    uint8_t role;
+    uint8_t slot;
+} program_operand;
+
+typedef struct program_stage {
+    dnnl_primitive_t primitive;
+    dnnl_exec_arg_t args[PROGRAM_ARGS];
+    int arg_count;
+} program_stage;
+
+/* Runs a plain kernel on what it is bound to. */
+typedef void (*plain_run)(const graft_kernel *kernel);
+
+struct graft_kernel {
+    graft_device *device;
+    graft_signature signature;
+    graft_shape outputs[GRAFT_MAX_OUTPUTS];
+    char name[GRAFT_KERNEL_NAME_BYTES];
+    bool dry; /* Only the name is wanted. */
+    const float *constants[GRAFT_MAX_INPUTS];
+
+    program_operand operands[PROGRAM_OPERANDS];
+    program_stage stages[PROGRAM_STAGES];
+    uint32_t operand_count;
+    uint32_t stage_count;
+    size_t workspace_bytes;
+    size_t packed_bytes;
+    uint64_t pack_ns;
+
+    plain_run plain; /* NULL for programs. */
+    void *state;     /* Of `plain`; freed with the kernel. */
+    const float *in[GRAFT_MAX_INPUTS];
+    float *out[GRAFT_MAX_OUTPUTS];
+};
+
+/* Builds implementation number `variant` of a family into `kernel` (signature, outputs, constants
+ * and `dry` are set). GRAFT_UNSUPPORTED, without a message, when there is no such variant: the
+ * family does not fit the signature or has no more. When `dry`, only the name need be set. */
+typedef graft_status (*kernel_open)(graft_env *env, graft_kernel *kernel, uint32_t variant);
+
+/* The families, in the order in which kernel.c tries them; see the files for what each does. */
+graft_status graft_cpu_open_conv_direct(graft_env *env, graft_kernel *kernel, uint32_t variant);
+graft_status graft_cpu_open_conv_binary(graft_env *env, graft_kernel *kernel, uint32_t variant);
+graft_status graft_cpu_open_conv_blocked(graft_env *env, graft_kernel *kernel, uint32_t variant);
+graft_status graft_cpu_open_conv_winograd(graft_env *env, graft_kernel *kernel, uint32_t variant);
+graft_status graft_cpu_open_matmul(graft_env *env, graft_kernel *kernel, uint32_t variant);
+graft_status graft_cpu_open_inner_product(graft_env *env, graft_kernel *kernel, uint32_t variant);
+graft_status graft_cpu_open_eltwise(graft_env *env, graft_kernel *kernel, uint32_t variant);
+graft_status graft_cpu_open_binary(graft_env *env, graft_kernel *kernel, uint32_t variant);
+graft_status graft_cpu_open_batch_norm(graft_env *env, graft_kernel *kernel, uint32_t variant);
+graft_status graft_cpu_open_pool(graft_env *env, graft_kernel *kernel, uint32_t variant);
+graft_status graft_cpu_open_softmax(graft_env *env, graft_kernel *kernel, uint32_t variant);
+graft_status graft_cpu_open_reduction(graft_env *env, graft_kernel *kernel, uint32_t variant);
+graft_status graft_cpu_open_concat(graft_env *env, graft_kernel *kernel, uint32_t variant);
+graft_status graft_cpu_open_reorder(graft_env *env, graft_kernel *kernel, uint32_t variant);
+graft_status graft_cpu_open_plain(graft_env *env, graft_kernel *kernel, uint32_t variant);
+
+#endif

@@ -1,0 +1,518 @@
+/* plain.c - plain C implementations: what oneDNN lacks (pieces and copies of tensors, erf), and
+ * second candidates for what it has.
+ *
+ * Everything is a short list of moves: loops over a tensor in whatever layouts its operands have,
+ * with one innermost row function. The compiler vectorises the contiguous cases. */
+#include "cost/device_cpu.h"
+#include "cost/nest.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PLAIN_MOVES = 3 };
+
+/* One loop. Operand 0 is output `out`, operand i > 0 is input `in[i - 1]`; offsets in elements. */
+typedef struct {
+    graft_nest nest;
+    int64_t offsets[GRAFT_NEST_OPERANDS];
+    uint32_t out;
+    uint32_t in[GRAFT_NEST_OPERANDS - 1];
+    graft_nest_row row;
+    float values[2]; /* What the row function needs beside its operands. */
+} plain_move;
+
+typedef struct {
+    plain_move moves[PLAIN_MOVES];
+    uint32_t move_count;
+} plain_state;
+
+static void run_moves(const graft_kernel *kernel)
+{
+    const plain_state *state = kernel->state;
+    for (uint32_t m = 0; m < state->move_count; m++) {
+        const plain_move *move = &state->moves[m];
+        float *pointers[GRAFT_NEST_OPERANDS] = {kernel->out[move->out] + move->offsets[0]};
+        for (uint32_t i = 1; i < move->nest.operand_count; i++) {
+            const float *in = kernel->in[move->in[i - 1]] + move->offsets[i];
+            memcpy(&pointers[i], &in, sizeof(in)); /* Rows do not write them. */
+        }
+        graft_nest_walk(&move->nest, pointers, move->row, move->values);
+    }
+}
+
+/* -------------------------------------------------------------------- rows */
+
+/* A row of out = EXPRESSION over `a`, and `v`, the two values. */
+#define UNARY_ROW(name, expression)                                                                \
+    static void name(const void *context, int64_t count, const int64_t *steps,                     \
+                     float *const *pointers)                                                       \
+    {                                                                                              \
+        const float *v = context;                                                                  \
+        float *restrict out = pointers[0];                                                         \
+        const float *restrict in = pointers[1];                                                    \
+        (void)v;                                                                                   \
+        if (steps[0] == 1 && steps[1] == 1) {                                                      \
+            for (int64_t i = 0; i < count; i++) {                                                  \
+                float a = in[i];                                                                   \
+                out[i] = (expression);                                                             \
+            }                                                                                      \
+            return;                                                                                \
+        }                                                                                          \
+        for (int64_t i = 0; i < count; i++) {                                                      \
+            float a = in[i * steps[1]];                                                            \
+            out[i * steps[0]] = (expression);                                                      \
+        }                                                                                          \
+    }
+
+/* The same over `a` and `b`. */
+#define BINARY_ROW(name, expression)                                                               \
+    static void name(const void *context, int64_t count, const int64_t *steps,                     \
+                     float *const *pointers)                                                       \
+    {                                                                                              \
+        float *restrict out = pointers[0];                                                         \
+        const float *left = pointers[1];                                                           \
+        const float *right = pointers[2];                                                          \
+        bool flat = steps[0] == 1 && steps[1] == 1;                                                \
+        (void)context;                                                                             \
+        if (flat && steps[2] == 1) {                                                               \
+            for (int64_t i = 0; i < count; i++) {                                                  \
+                float a = left[i];                                                                 \
+                float b = right[i];                                                                \
+                out[i] = (expression);                                                             \
+            }                                                                                      \
+        } else if (flat && steps[2] == 0) {                                                        \
+            float b = right[0];                                                                    \
+            for (int64_t i = 0; i < count; i++) {                                                  \
+                float a = left[i];                                                                 \
+                out[i] = (expression);                                                             \
+            }                                                                                      \
+        } else {                                                                                   \
+            for (int64_t i = 0; i < count; i++) {                                                  \
+                float a = left[i * steps[1]];                                                      \
+                float b = right[i * steps[2]];                                                     \
+                out[i * steps[0]] = (expression);                                                  \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+/* erf on [-4, 4], beyond which it is 1 in binary32: x P(x^2) / Q(x^2), the rational minimax
+ * approximation of Eigen's MathFunctionsImpl.h; error below 4e-7. */
+static inline float approximate_erf(float x)
+{
+    static const float p[7] = {-2.72614225801306e-10F, 2.77068142495902e-08F,
+                               -2.10102402082508e-06F, -5.69250639462346e-05F,
+                               -7.34990630326855e-04F, -2.95459980854025e-03F,
+                               -1.60960333262415e-02F};
+    static const float q[5] = {-1.45660718464996e-05F, -2.13374055278905e-04F,
+                               -1.68282697438203e-03F, -7.37332916720468e-03F,
+                               -1.42647390514189e-02F};
+    float t = x > 4.0F ? 4.0F : (x < -4.0F ? -4.0F : x);
+    float s = t * t;
+    float above = p[0];
+    float below = q[0];
+    for (int i = 1; i < 7; i++) {
+        above = above * s + p[i];
+    }
+    for (int i = 1; i < 5; i++) {
+        below = below * s + q[i];
+    }
+    return t * above / below;
+}
+
+UNARY_ROW(row_relu, a > 0.0F ? a : 0.0F)
+UNARY_ROW(row_leaky_relu, a > 0.0F ? a : a * v[0])
+UNARY_ROW(row_erf, approximate_erf(a))
+BINARY_ROW(row_add, a + b)
+BINARY_ROW(row_sub, a - b)
+BINARY_ROW(row_mul, a *b)
+BINARY_ROW(row_div, a / b)
+BINARY_ROW(row_max, a > b ? a : b)
+BINARY_ROW(row_min, a < b ? a : b)
+
+static void row_clip(const void *context, int64_t count, const int64_t *steps,
+                     float *const *pointers)
+{
+    const float *v = context;
+    for (int64_t i = 0; i < count; i++) {
+        float a = pointers[1][i * steps[1]];
+        float raised = a > v[0] ? a : v[0];
+        pointers[0][i * steps[0]] = raised < v[1] ? raised : v[1];
+    }
+}
+
+static void row_copy(const void *context, int64_t count, const int64_t *steps,
+                     float *const *pointers)
+{
+    (void)context;
+    if (steps[0] == 1 && steps[1] == 1) {
+        memcpy(pointers[0], pointers[1], (size_t)count * sizeof(float));
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        pointers[0][i * steps[0]] = pointers[1][i * steps[1]];
+    }
+}
+
+static void row_fill(const void *context, int64_t count, const int64_t *steps,
+                     float *const *pointers)
+{
+    const float *v = context;
+    for (int64_t i = 0; i < count; i++) {
+        pointers[0][i * steps[0]] = v[0];
+    }
+}
+
+static void row_divide(const void *context, int64_t count, const int64_t *steps,
+                       float *const *pointers)
+{
+    const float *v = context;
+    for (int64_t i = 0; i < count; i++) {
+        pointers[0][i * steps[0]] /= v[0];
+    }
+}
+
+/* out = x s + t */
+static void row_scale_shift(const void *context, int64_t count, const int64_t *steps,
+                            float *const *pointers)
+{
+    float *restrict out = pointers[0];
+    const float *x = pointers[1];
+    const float *s = pointers[2];
+    const float *t = pointers[3];
+    (void)context;
+    if (steps[0] == 1 && steps[1] == 1 && steps[2] == 1 && steps[3] == 1) {
+        for (int64_t i = 0; i < count; i++) {
+            out[i] = x[i] * s[i] + t[i];
+        }
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        out[i * steps[0]] = x[i * steps[1]] * s[i * steps[2]] + t[i * steps[3]];
+    }
+}
+
+/* Adds a row up; where the output repeats, in eight partial sums that are independent. */
+static void row_sum(const void *context, int64_t count, const int64_t *steps,
+                    float *const *pointers)
+{
+    enum { LANES = 8 };
+    float *out = pointers[0];
+    const float *in = pointers[1];
+    (void)context;
+    if (steps[0] != 0) {
+        for (int64_t i = 0; i < count; i++) {
+            out[i * steps[0]] += in[i * steps[1]];
+        }
+        return;
+    }
+    float lanes[LANES] = {0.0F};
+    int64_t i = 0;
+    for (; i + LANES <= count; i += LANES) {
+        for (int64_t lane = 0; lane < LANES; lane++) {
+            lanes[lane] += in[(i + lane) * steps[1]];
+        }
+    }
+    for (; i < count; i++) {
+        lanes[0] += in[i * steps[1]];
+    }
+    for (int64_t lane = 0; lane < LANES; lane++) {
+        out[0] += lanes[lane];
+    }
+}
+
+/* ------------------------------------------------------------------- loops */
+
+typedef struct {
+    graft_kernel *kernel;
+    plain_state *state;
+    int64_t steps[GRAFT_NEST_OPERANDS][GRAFT_MAX_RANK];
+} maker;
+
+static void input_steps(const maker *m, uint32_t k, int64_t steps[GRAFT_MAX_RANK])
+{
+    const graft_signature *s = &m->kernel->signature;
+    graft_layout_strides(&s->inputs[k], s->in_layouts[k], steps);
+}
+
+static void output_steps(const maker *m, uint32_t k, int64_t steps[GRAFT_MAX_RANK])
+{
+    graft_layout_strides(&m->kernel->outputs[k], m->kernel->signature.out_layouts[k], steps);
+}
+
+/* Steps of input k as it is repeated over the output: right-aligned, 0 along sizes of 1. */
+static void repeated_steps(const maker *m, uint32_t k, int64_t steps[GRAFT_MAX_RANK])
+{
+    const graft_shape *from = &m->kernel->signature.inputs[k];
+    uint32_t added = m->kernel->outputs[0].rank - from->rank;
+    int64_t own[GRAFT_MAX_RANK];
+    input_steps(m, k, own);
+    for (uint32_t i = 0; i < m->kernel->outputs[0].rank; i++) {
+        steps[i] = i < added || from->dims[i - added] == 1 ? 0 : own[i - added];
+    }
+}
+
+static plain_move *add_move(maker *m, const graft_shape *shape, uint32_t operand_count,
+                            uint32_t leader, graft_nest_row row)
+{
+    plain_move *move = &m->state->moves[m->state->move_count++];
+    graft_nest_make(shape, operand_count, (const int64_t(*)[GRAFT_MAX_RANK])m->steps, leader,
+                    &move->nest);
+    move->in[1] = 1;
+    move->in[2] = 2;
+    move->row = row;
+    return move;
+}
+
+static float float_of_bits(int32_t bits)
+{
+    float value = 0.0F;
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+}
+
+static void make_unary(maker *m, graft_nest_row row, float first, float second)
+{
+    output_steps(m, 0, m->steps[0]);
+    input_steps(m, 0, m->steps[1]);
+    plain_move *move = add_move(m, &m->kernel->outputs[0], 2, 0, row);
+    move->values[0] = first;
+    move->values[1] = second;
+}
+
+static void make_binary(maker *m, graft_nest_row row)
+{
+    output_steps(m, 0, m->steps[0]);
+    repeated_steps(m, 0, m->steps[1]);
+    repeated_steps(m, 1, m->steps[2]);
+    (void)add_move(m, &m->kernel->outputs[0], 3, 0, row);
+}
+
+static void make_scale_shift(maker *m)
+{
+    output_steps(m, 0, m->steps[0]);
+    input_steps(m, 0, m->steps[1]);
+    for (uint32_t i = 2; i < GRAFT_NEST_OPERANDS; i++) {
+        memset(m->steps[i], 0, sizeof(m->steps[i]));
+        m->steps[i][1] = 1; /* Along the channels. */
+    }
+    (void)add_move(m, &m->kernel->outputs[0], 4, 0, row_scale_shift);
+}
+
+/* Copies the box `shape` from `from` elements on in input `in` to `to` on in output `out`. */
+static void make_copy(maker *m, const graft_shape *shape, uint32_t in, int64_t from, uint32_t out,
+                      int64_t to)
+{
+    output_steps(m, out, m->steps[0]);
+    input_steps(m, in, m->steps[1]);
+    plain_move *move = add_move(m, shape, 2, 0, row_copy);
+    move->in[0] = in;
+    move->out = out;
+    move->offsets[0] = to;
+    move->offsets[1] = from;
+}
+
+static void make_concat(maker *m)
+{
+    const graft_signature *s = &m->kernel->signature;
+    int32_t axis = s->attrs[GRAFT_ATTR_concat_axis];
+    int64_t steps[GRAFT_MAX_RANK];
+    output_steps(m, 0, steps);
+    make_copy(m, &s->inputs[0], 0, 0, 0, 0);
+    make_copy(m, &s->inputs[1], 1, 0, 0, s->inputs[0].dims[axis] * steps[axis]);
+}
+
+static void make_split(maker *m)
+{
+    const graft_signature *s = &m->kernel->signature;
+    int32_t axis = s->attrs[GRAFT_ATTR_split_axis];
+    int64_t steps[GRAFT_MAX_RANK];
+    input_steps(m, 0, steps);
+    make_copy(m, &m->kernel->outputs[0], 0, 0, 0, 0);
+    make_copy(m, &m->kernel->outputs[1], 0, s->attrs[GRAFT_ATTR_split_at] * steps[axis], 1, 0);
+}
+
+static void make_slice(maker *m)
+{
+    const graft_signature *s = &m->kernel->signature;
+    int64_t steps[GRAFT_MAX_RANK];
+    input_steps(m, 0, steps);
+    make_copy(m, &m->kernel->outputs[0], 0,
+              s->attrs[GRAFT_ATTR_slice_start] * steps[s->attrs[GRAFT_ATTR_slice_axis]], 0, 0);
+}
+
+static void make_fill(maker *m, const graft_shape *shape, int64_t to, float value)
+{
+    output_steps(m, 0, m->steps[0]);
+    plain_move *move = add_move(m, shape, 1, 0, row_fill);
+    move->offsets[0] = to;
+    move->values[0] = value;
+}
+
+static void make_pad(maker *m)
+{
+    const graft_signature *s = &m->kernel->signature;
+    int32_t axis = s->attrs[GRAFT_ATTR_pad_axis];
+    int32_t before = s->attrs[GRAFT_ATTR_pad_before];
+    int32_t after = s->attrs[GRAFT_ATTR_pad_after];
+    float value = float_of_bits(s->attrs[GRAFT_ATTR_pad_value]);
+    graft_shape edge = m->kernel->outputs[0];
+    int64_t steps[GRAFT_MAX_RANK];
+    output_steps(m, 0, steps);
+    make_copy(m, &s->inputs[0], 0, 0, 0, before * steps[axis]);
+    if (before > 0) {
+        edge.dims[axis] = before;
+        make_fill(m, &edge, 0, value);
+    }
+    if (after > 0) {
+        edge.dims[axis] = after;
+        make_fill(m, &edge, (before + s->inputs[0].dims[axis]) * steps[axis], value);
+    }
+}
+
+static void make_transpose(maker *m)
+{
+    const graft_signature *s = &m->kernel->signature;
+    int64_t steps[GRAFT_MAX_RANK];
+    input_steps(m, 0, steps);
+    output_steps(m, 0, m->steps[0]);
+    for (uint32_t i = 0; i < m->kernel->outputs[0].rank; i++) {
+        m->steps[1][i] = steps[s->attrs[GRAFT_ATTR_transpose_axis_0 + i]];
+    }
+    (void)add_move(m, &m->kernel->outputs[0], 2, 0, row_copy);
+}
+
+/* Zeros, a sum in the order of the input's memory, a division. `axes`: what is summed over. */
+static void make_mean(maker *m, uint32_t axes)
+{
+    const graft_signature *s = &m->kernel->signature;
+    graft_shape kept = s->inputs[0];
+    float count = 1.0F;
+    for (uint32_t i = 0; i < kept.rank; i++) {
+        if ((axes >> i & 1u) != 0) {
+            count *= (float)kept.dims[i];
+            kept.dims[i] = 1;
+        }
+    }
+    make_fill(m, &m->kernel->outputs[0], 0, 0.0F);
+    graft_layout_strides(&kept, s->out_layouts[0], m->steps[0]);
+    for (uint32_t i = 0; i < kept.rank; i++) {
+        m->steps[0][i] = (axes >> i & 1u) != 0 ? 0 : m->steps[0][i];
+    }
+    input_steps(m, 0, m->steps[1]);
+    (void)add_move(m, &s->inputs[0], 2, 1, row_sum);
+    output_steps(m, 0, m->steps[0]);
+    add_move(m, &m->kernel->outputs[0], 1, 0, row_divide)->values[0] = count;
+}
+
+/* ---------------------------------------------------------------- operators */
+
+static bool make_elementwise(maker *m)
+{
+    const int32_t *attrs = m->kernel->signature.attrs;
+    switch (m->kernel->signature.op) {
+    case GRAFT_OP_relu:
+        make_unary(m, row_relu, 0.0F, 0.0F);
+        return true;
+    case GRAFT_OP_leaky_relu:
+        make_unary(m, row_leaky_relu, float_of_bits(attrs[GRAFT_ATTR_leaky_relu_slope]), 0.0F);
+        return true;
+    case GRAFT_OP_clip:
+        make_unary(m, row_clip, float_of_bits(attrs[GRAFT_ATTR_clip_low]),
+                   float_of_bits(attrs[GRAFT_ATTR_clip_high]));
+        return true;
+    case GRAFT_OP_erf:
+        make_unary(m, row_erf, 0.0F, 0.0F);
+        return true;
+    case GRAFT_OP_scale_shift:
+        make_scale_shift(m);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool make_arithmetic(maker *m)
+{
+    static const struct {
+        uint32_t op;
+        graft_nest_row row;
+    } table[] = {
+        {GRAFT_OP_add, row_add},
+        {GRAFT_OP_sub, row_sub},
+        {GRAFT_OP_mul, row_mul},
+        {GRAFT_OP_div, row_div},
+        {GRAFT_OP_max, row_max},
+        {GRAFT_OP_min, row_min},
+    };
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        if (table[i].op == m->kernel->signature.op) {
+            make_binary(m, table[i].row);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool make_movement(maker *m)
+{
+    const graft_signature *s = &m->kernel->signature;
+    switch (s->op) {
+    case GRAFT_COST_REORDER:
+        make_copy(m, &m->kernel->outputs[0], 0, 0, 0, 0);
+        return true;
+    case GRAFT_OP_transpose:
+        make_transpose(m);
+        return true;
+    case GRAFT_OP_concat:
+        make_concat(m);
+        return true;
+    case GRAFT_OP_split:
+        make_split(m);
+        return true;
+    case GRAFT_OP_slice:
+        make_slice(m);
+        return true;
+    case GRAFT_OP_pad:
+        make_pad(m);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool make_means(maker *m)
+{
+    const graft_signature *s = &m->kernel->signature;
+    enum { HEIGHT_AND_WIDTH = 12 };
+    if (s->op == GRAFT_OP_reduce_mean) {
+        make_mean(m, (uint32_t)s->attrs[GRAFT_ATTR_reduce_mean_axes]);
+        return true;
+    }
+    if (s->op == GRAFT_OP_global_avg_pool) {
+        make_mean(m, HEIGHT_AND_WIDTH);
+        return true;
+    }
+    return false;
+}
+
+graft_status graft_cpu_open_plain(graft_env *env, graft_kernel *kernel, uint32_t variant)
+{
+    plain_state state;
+    maker m = {.kernel = kernel, .state = &state};
+    memset(&state, 0, sizeof(state));
+    if (variant > 0 ||
+        (!make_elementwise(&m) && !make_arithmetic(&m) && !make_movement(&m) && !make_means(&m))) {
+        return GRAFT_UNSUPPORTED;
+    }
+    (void)snprintf(kernel->name, sizeof(kernel->name), "plain");
+    if (kernel->dry) {
+        return GRAFT_OK;
+    }
+    kernel->state = malloc(sizeof(state));
+    if (kernel->state == NULL) {
+        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a kernel");
+    }
+    memcpy(kernel->state, &state, sizeof(state));
+    kernel->plain = run_moves;
+    return GRAFT_OK;
+}

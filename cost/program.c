@@ -1,0 +1,387 @@
+/* program.c - building blocks of oneDNN programs (see program.h). */
+#include "cost/program.h"
+
+#include "graph/log.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNMENT = 64 };
+
+graft_status graft_program_status(graft_env *env, dnnl_status_t status, const char *what)
+{
+    switch (status) {
+    case dnnl_success:
+        return GRAFT_OK;
+    case dnnl_unimplemented:
+    case dnnl_iterator_ends:
+    case dnnl_invalid_arguments: /* Also how 2.6 says that an algorithm does not fit a shape. */
+        return GRAFT_UNSUPPORTED;
+    case dnnl_out_of_memory:
+        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "oneDNN: %s: out of memory", what);
+    case dnnl_runtime_error:
+    case dnnl_not_required:
+    default:
+        return GRAFT_FAIL(env, GRAFT_INTERNAL, "oneDNN: %s failed with status %d", what,
+                          (int)status);
+    }
+}
+
+/* ------------------------------------------------------------- descriptors */
+
+void graft_program_describe_ranked(const graft_shape *shape, uint32_t layout, uint32_t rank,
+                                   dnnl_memory_desc_t *desc)
+{
+    int64_t strides[GRAFT_MAX_RANK];
+    dnnl_dims_t dims;
+    dnnl_dims_t steps;
+    uint32_t added = rank - shape->rank;
+    assert(rank >= shape->rank && rank >= 1 && rank <= DNNL_MAX_NDIMS);
+    graft_layout_strides(shape, layout, strides);
+    int64_t elements = (int64_t)graft_shape_elements(shape);
+    for (uint32_t i = 0; i < rank; i++) {
+        dims[i] = i < added ? 1 : shape->dims[i - added];
+        steps[i] = i < added ? elements : strides[i - added];
+    }
+    dnnl_status_t status = dnnl_memory_desc_init_by_strides(desc, (int)rank, dims, dnnl_f32, steps);
+    assert(status == dnnl_success);
+    (void)status;
+}
+
+void graft_program_describe(const graft_shape *shape, uint32_t layout, dnnl_memory_desc_t *desc)
+{
+    graft_program_describe_ranked(shape, layout, shape->rank == 0 ? 1 : shape->rank, desc);
+}
+
+void graft_program_describe_dims(uint32_t rank, const int64_t *dims, bool any,
+                                 dnnl_memory_desc_t *desc)
+{
+    dnnl_dims_t sizes;
+    memcpy(sizes, dims, rank * sizeof(dims[0]));
+    dnnl_status_t status =
+        any ? dnnl_memory_desc_init_by_tag(desc, (int)rank, sizes, dnnl_f32, dnnl_format_tag_any)
+            : dnnl_memory_desc_init_by_strides(desc, (int)rank, sizes, dnnl_f32, NULL);
+    assert(status == dnnl_success);
+    (void)status;
+}
+
+void graft_program_describe_input(const graft_kernel *kernel, uint32_t k, dnnl_memory_desc_t *desc)
+{
+    graft_program_describe(&kernel->signature.inputs[k], kernel->signature.in_layouts[k], desc);
+}
+
+void graft_program_describe_output(const graft_kernel *kernel, uint32_t k, dnnl_memory_desc_t *desc)
+{
+    graft_program_describe(&kernel->outputs[k], kernel->signature.out_layouts[k], desc);
+}
+
+/* -------------------------------------------------------------- attributes */
+
+void graft_program_attr_open(program_attr *attr)
+{
+    attr->post_ops = NULL;
+    attr->attr = NULL;
+    dnnl_status_t status = dnnl_primitive_attr_create(&attr->attr);
+    if (status == dnnl_success) {
+        status = dnnl_primitive_attr_set_scratchpad_mode(attr->attr, dnnl_scratchpad_mode_user);
+    }
+    if (status == dnnl_success) {
+        status = dnnl_post_ops_create(&attr->post_ops);
+    }
+    assert(status == dnnl_success); /* A few bytes; nothing else can go wrong. */
+    (void)status;
+}
+
+void graft_program_attr_close(program_attr *attr)
+{
+    (void)dnnl_post_ops_destroy(attr->post_ops);
+    (void)dnnl_primitive_attr_destroy(attr->attr);
+}
+
+graft_status graft_program_attr_sum(graft_env *env, program_attr *attr)
+{
+    return graft_program_status(env, dnnl_post_ops_append_sum(attr->post_ops, 1.0F), "sum");
+}
+
+graft_status graft_program_attr_binary(graft_env *env, program_attr *attr,
+                                       const dnnl_memory_desc_t *operand)
+{
+    return graft_program_status(
+        env, dnnl_post_ops_append_binary(attr->post_ops, dnnl_binary_add, operand), "binary");
+}
+
+graft_status graft_program_attr_activation(graft_env *env, program_attr *attr, int32_t activation)
+{
+    static const program_function functions[GRAFT_ACT_COUNT] = {
+        [GRAFT_ACT_NONE] = {dnnl_alg_kind_undef,   0.0F, 0.0F},
+        [GRAFT_ACT_RELU] = {dnnl_eltwise_relu,     0.0F, 0.0F},
+        [GRAFT_ACT_RELU6] = {dnnl_eltwise_clip,     0.0F, 6.0F},
+        [GRAFT_ACT_SIGMOID] = {dnnl_eltwise_logistic, 0.0F, 0.0F},
+        [GRAFT_ACT_TANH] = {dnnl_eltwise_tanh,     0.0F, 0.0F},
+    };
+    if (activation <= GRAFT_ACT_NONE || activation >= GRAFT_ACT_COUNT) {
+        return GRAFT_OK;
+    }
+    const program_function *f = &functions[activation];
+    return graft_program_status(
+        env, dnnl_post_ops_append_eltwise(attr->post_ops, 1.0F, f->kind, f->alpha, f->beta),
+        "activation");
+}
+
+graft_status graft_program_attr_finish(graft_env *env, program_attr *attr)
+{
+    return graft_program_status(env, dnnl_primitive_attr_set_post_ops(attr->attr, attr->post_ops),
+                                "post-operations");
+}
+
+/* ---------------------------------------------------------------- choosing */
+
+graft_status graft_program_choose(graft_env *env, graft_kernel *kernel, const void *op_desc,
+                                  const program_attr *attr, uint32_t variant,
+                                  dnnl_primitive_desc_t *chosen)
+{
+    dnnl_primitive_desc_iterator_t iterator = NULL;
+    dnnl_status_t result = dnnl_primitive_desc_iterator_create(&iterator, op_desc, attr->attr,
+                                                               kernel->device->engine, NULL);
+    for (uint32_t i = 0; i < variant && result == dnnl_success; i++) {
+        result = dnnl_primitive_desc_iterator_next(iterator);
+    }
+    if (result == dnnl_success) {
+        *chosen = dnnl_primitive_desc_iterator_fetch(iterator);
+        result = *chosen == NULL ? dnnl_out_of_memory : dnnl_success;
+    }
+    if (iterator != NULL) {
+        (void)dnnl_primitive_desc_iterator_destroy(iterator);
+    }
+    return graft_program_status(env, result, "choosing an implementation");
+}
+
+void graft_program_name(graft_kernel *kernel, const char *family, const_dnnl_primitive_desc_t pd)
+{
+    const char *implementation = "unnamed";
+    (void)dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&implementation);
+    (void)snprintf(kernel->name, sizeof(kernel->name), "%s:%s", family, implementation);
+}
+
+const dnnl_memory_desc_t *graft_program_query(const_dnnl_primitive_desc_t pd, dnnl_query_t what,
+                                              int index)
+{
+    return dnnl_primitive_desc_query_md(pd, what, index);
+}
+
+/* ---------------------------------------------------------------- operands */
+
+static graft_status add_operand(graft_env *env, graft_kernel *kernel,
+                                const dnnl_memory_desc_t *desc, operand_role role, uint32_t slot,
+                                uint32_t *number)
+{
+    assert(kernel->operand_count < PROGRAM_OPERANDS);
+    program_operand *operand = &kernel->operands[kernel->operand_count];
+    dnnl_status_t result =
+        dnnl_memory_create(&operand->memory, desc, kernel->device->engine, DNNL_MEMORY_NONE);
+    if (result != dnnl_success) {
+        return graft_program_status(env, result, "creating a memory object");
+    }
+    operand->desc = *desc;
+    operand->role = (uint8_t)role;
+    operand->slot = (uint8_t)slot;
+    if (role == ROLE_WORKSPACE) {
+        size_t bytes = dnnl_memory_desc_get_size(desc);
+        operand->offset = kernel->workspace_bytes;
+        kernel->workspace_bytes += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    }
+    *number = kernel->operand_count++;
+    return GRAFT_OK;
+}
+
+/* An operand with memory of its own, freed with the kernel. */
+static graft_status add_owned(graft_env *env, graft_kernel *kernel, const dnnl_memory_desc_t *desc,
+                              uint32_t *number)
+{
+    graft_status status = GRAFT_OK;
+    GRAFT_CHECK(add_operand(env, kernel, desc, ROLE_FIXED, 0, number));
+    program_operand *operand = &kernel->operands[*number];
+    size_t bytes = (dnnl_memory_desc_get_size(desc) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    operand->owned = aligned_alloc(ALIGNMENT, bytes == 0 ? ALIGNMENT : bytes);
+    if (operand->owned == NULL) {
+        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for %zu bytes of weights", bytes);
+    }
+    kernel->packed_bytes += bytes;
+    status = graft_program_status(env, dnnl_memory_set_data_handle(operand->memory, operand->owned),
+                                  "binding weights");
+done:
+    return status;
+}
+
+static graft_status make_reorder(graft_env *env, const graft_kernel *kernel,
+                                 const dnnl_memory_desc_t *from, const dnnl_memory_desc_t *to,
+                                 dnnl_primitive_desc_t *pd)
+{
+    graft_status status = GRAFT_OK;
+    program_attr attr;
+    graft_program_attr_open(&attr);
+    GRAFT_CHECK(graft_program_attr_finish(env, &attr));
+    dnnl_engine_t engine = kernel->device->engine;
+    GRAFT_CHECK(graft_program_status(
+        env, dnnl_reorder_primitive_desc_create(pd, from, engine, to, engine, attr.attr),
+        "choosing a reorder"));
+done:
+    graft_program_attr_close(&attr);
+    return status;
+}
+
+static graft_status run_reorder(graft_env *env, const graft_kernel *kernel, dnnl_memory_t from,
+                                dnnl_memory_t to)
+{
+    graft_status status = GRAFT_OK;
+    dnnl_primitive_desc_t pd = NULL;
+    dnnl_primitive_t primitive = NULL;
+    const dnnl_memory_desc_t *source = NULL;
+    const dnnl_memory_desc_t *target = NULL;
+    dnnl_engine_t engine = kernel->device->engine;
+    (void)dnnl_memory_get_memory_desc(from, &source);
+    (void)dnnl_memory_get_memory_desc(to, &target);
+    dnnl_exec_arg_t args[2] = {
+        {DNNL_ARG_FROM, from},
+        {DNNL_ARG_TO,   to  }
+    };
+    GRAFT_CHECK(graft_program_status(
+        env, dnnl_reorder_primitive_desc_create(&pd, source, engine, target, engine, NULL),
+        "choosing a reorder"));
+    GRAFT_CHECK(graft_program_status(env, dnnl_primitive_create(&primitive, pd), "a reorder"));
+    GRAFT_CHECK(graft_program_status(
+        env, dnnl_primitive_execute(primitive, kernel->device->stream, 2, args), "a reorder"));
+done:
+    (void)dnnl_primitive_destroy(primitive);
+    (void)dnnl_primitive_desc_destroy(pd);
+    return status;
+}
+
+/* oneDNN takes no pointers to const; it only reads what it is told is a source. */
+static void *drop_const(const float *data)
+{
+    void *pointer = NULL;
+    memcpy(&pointer, &data, sizeof(pointer));
+    return pointer;
+}
+
+static graft_status pack_constant(graft_env *env, graft_kernel *kernel, uint32_t k,
+                                  const dnnl_memory_desc_t *have, const dnnl_memory_desc_t *want,
+                                  uint32_t *operand)
+{
+    graft_status status = GRAFT_OK;
+    uint32_t given = 0;
+    GRAFT_CHECK(add_operand(env, kernel, have, ROLE_FIXED, k, &given));
+    GRAFT_CHECK(graft_program_status(env,
+                                     dnnl_memory_set_data_handle(kernel->operands[given].memory,
+                                                                 drop_const(kernel->constants[k])),
+                                     "binding weights"));
+    if (dnnl_memory_desc_equal(have, want) != 0) {
+        *operand = given;
+        return GRAFT_OK;
+    }
+    GRAFT_CHECK(add_owned(env, kernel, want, operand));
+    uint64_t start_ns = graft_clock_ns();
+    GRAFT_CHECK(run_reorder(env, kernel, kernel->operands[given].memory,
+                            kernel->operands[*operand].memory));
+    kernel->pack_ns += graft_clock_ns() - start_ns;
+done:
+    return status;
+}
+
+graft_status graft_program_input(graft_env *env, graft_kernel *kernel, uint32_t k,
+                                 const dnnl_memory_desc_t *have, const dnnl_memory_desc_t *want,
+                                 uint32_t *operand)
+{
+    graft_status status = GRAFT_OK;
+    uint32_t given = 0;
+    if ((kernel->signature.const_mask >> k & 1u) != 0) {
+        return pack_constant(env, kernel, k, have, want, operand);
+    }
+    GRAFT_CHECK(add_operand(env, kernel, have, ROLE_INPUT, k, &given));
+    *operand = given;
+    if (dnnl_memory_desc_equal(have, want) == 0) {
+        GRAFT_CHECK(add_operand(env, kernel, want, ROLE_WORKSPACE, k, operand));
+        GRAFT_CHECK(graft_program_reorder(env, kernel, given, *operand));
+    }
+done:
+    return status;
+}
+
+graft_status graft_program_output(graft_env *env, graft_kernel *kernel,
+                                  const dnnl_memory_desc_t *have, const dnnl_memory_desc_t *want,
+                                  uint32_t *operand)
+{
+    bool direct = dnnl_memory_desc_equal(have, want) != 0;
+    return add_operand(env, kernel, want, direct ? ROLE_OUTPUT : ROLE_WORKSPACE, 0, operand);
+}
+
+graft_status graft_program_deliver(graft_env *env, graft_kernel *kernel,
+                                   const dnnl_memory_desc_t *have, uint32_t operand)
+{
+    graft_status status = GRAFT_OK;
+    uint32_t output = 0;
+    if (kernel->operands[operand].role == ROLE_OUTPUT) {
+        return GRAFT_OK;
+    }
+    GRAFT_CHECK(add_operand(env, kernel, have, ROLE_OUTPUT, 0, &output));
+    GRAFT_CHECK(graft_program_reorder(env, kernel, operand, output));
+done:
+    return status;
+}
+
+graft_status graft_program_fixed(graft_env *env, graft_kernel *kernel,
+                                 const dnnl_memory_desc_t *desc, const void *data,
+                                 uint32_t *operand)
+{
+    graft_status status = GRAFT_OK;
+    GRAFT_CHECK(add_owned(env, kernel, desc, operand));
+    memcpy(kernel->operands[*operand].owned, data, dnnl_memory_desc_get_size(desc));
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------ stages */
+
+graft_status graft_program_stage(graft_env *env, graft_kernel *kernel,
+                                 const_dnnl_primitive_desc_t pd, const program_arg *args,
+                                 uint32_t arg_count)
+{
+    graft_status status = GRAFT_OK;
+    assert(kernel->stage_count < PROGRAM_STAGES && arg_count < PROGRAM_ARGS);
+    program_stage *stage = &kernel->stages[kernel->stage_count];
+    GRAFT_CHECK(
+        graft_program_status(env, dnnl_primitive_create(&stage->primitive, pd), "a primitive"));
+    kernel->stage_count++;
+    for (uint32_t i = 0; i < arg_count; i++) {
+        stage->args[stage->arg_count++] =
+            (dnnl_exec_arg_t){args[i].arg, kernel->operands[args[i].operand].memory};
+    }
+    const dnnl_memory_desc_t *scratch =
+        dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
+    if (scratch != NULL && dnnl_memory_desc_get_size(scratch) > 0) {
+        uint32_t operand = 0;
+        GRAFT_CHECK(add_operand(env, kernel, scratch, ROLE_WORKSPACE, 0, &operand));
+        stage->args[stage->arg_count++] =
+            (dnnl_exec_arg_t){DNNL_ARG_SCRATCHPAD, kernel->operands[operand].memory};
+    }
+done:
+    return status;
+}
+
+graft_status graft_program_reorder(graft_env *env, graft_kernel *kernel, uint32_t from, uint32_t to)
+{
+    graft_status status = GRAFT_OK;
+    dnnl_primitive_desc_t pd = NULL;
+    program_arg args[2] = {
+        {DNNL_ARG_FROM, from},
+        {DNNL_ARG_TO,   to  }
+    };
+    GRAFT_CHECK(
+        make_reorder(env, kernel, &kernel->operands[from].desc, &kernel->operands[to].desc, &pd));
+    GRAFT_CHECK(graft_program_stage(env, kernel, pd, args, 2));
+done:
+    (void)dnnl_primitive_desc_destroy(pd);
+    return status;
+}

@@ -1,0 +1,262 @@
+/* schedule.c - from a graph and its layouts to steps and regions (see schedule.h).
+ *
+ * One pass over the nodes in order keeps, for every value and layout, the region that holds it; a
+ * reader that wants another layout finds or makes a conversion, which all readers share. A second
+ * pass lets a residual input be overwritten where nothing reads it later. */
+#include "cost/schedule.h"
+
+#include <string.h>
+
+typedef struct {
+    const graft_graph *graph;
+    graft_schedule *schedule;
+    uint8_t *layouts;  /* By value: the layout it is made in. */
+    uint32_t *held;    /* By value and layout: its region. */
+    uint32_t capacity; /* Of steps, for the assertion that the counts below are right. */
+} builder;
+
+/* ---------------------------------------------------------------- capacity */
+
+static void allocate(builder *b, graft_arena *arena)
+{
+    const graft_graph *graph = b->graph;
+    uint32_t nodes = 0;
+    uint32_t edges = 0;
+    uint32_t values = 0; /* That can be converted. */
+    for (graft_index n = 0; n < graph->node_end; n++) {
+        if (graph->nodes[n].op != GRAFT_OP_NONE && !graph->nodes[n].is_const) {
+            nodes++;
+            edges += (uint32_t)graph->nodes[n].input_count + graph->nodes[n].output_count;
+        }
+    }
+    for (graft_index v = 0; v < graph->value_end; v++) {
+        values += graph->values[v].kind != GRAFT_VALUE_FREE && !graph->values[v].is_const;
+    }
+    uint32_t conversions = values * (GRAFT_LAYOUT_COUNT - 1);
+    b->capacity = nodes + conversions;
+    b->schedule->steps = GRAFT_NEW(arena, graft_step, b->capacity);
+    b->schedule->operands = GRAFT_NEW(arena, uint32_t, (size_t)edges + 2 * (size_t)conversions);
+    b->schedule->regions = GRAFT_NEW(arena, graft_region, (size_t)graph->value_end + conversions);
+    b->schedule->outputs = GRAFT_NEW(arena, uint32_t, graph->output_count);
+    b->layouts = GRAFT_NEW(arena, uint8_t, graph->value_end);
+    b->held = GRAFT_NEW(arena, uint32_t, (size_t)graph->value_end * GRAFT_LAYOUT_COUNT);
+    memset(b->held, 0xff, sizeof(uint32_t) * graph->value_end * GRAFT_LAYOUT_COUNT);
+}
+
+/* ------------------------------------------------------------------- pieces */
+
+static uint32_t add_region(builder *b, graft_index value, graft_region_kind kind, uint32_t layout)
+{
+    graft_schedule *s = b->schedule;
+    uint32_t region = s->region_count++;
+    s->regions[region] = (graft_region){.bytes = graft_shape_bytes(&b->graph->values[value].shape),
+                                        .first = s->step_count,
+                                        .last = s->step_count,
+                                        .value = value,
+                                        .root = region,
+                                        .kind = (uint8_t)kind,
+                                        .layout = (uint8_t)layout};
+    b->held[(size_t)value * GRAFT_LAYOUT_COUNT + layout] = region;
+    return region;
+}
+
+static graft_step *add_step(builder *b, graft_index node, uint32_t input_count,
+                            uint32_t output_count)
+{
+    graft_schedule *s = b->schedule;
+    graft_step *step = &s->steps[s->step_count];
+    step->node = node;
+    step->first = s->operand_count;
+    step->input_count = input_count;
+    step->output_count = output_count;
+    s->operand_count += input_count + output_count;
+    return step;
+}
+
+static void read_region(builder *b, graft_step *step, uint32_t k, uint32_t region)
+{
+    b->schedule->operands[step->first + k] = region;
+    if (region != GRAFT_REGION_NONE) {
+        b->schedule->regions[region].last = b->schedule->step_count;
+    }
+}
+
+/* The region that has `value` in this element order already, or GRAFT_REGION_NONE. */
+static uint32_t find_region(const builder *b, graft_index value, uint32_t layout)
+{
+    const uint32_t *held = &b->held[(size_t)value * GRAFT_LAYOUT_COUNT];
+    for (uint32_t from = 0; from < GRAFT_LAYOUT_COUNT; from++) {
+        uint32_t at = (layout + from) % GRAFT_LAYOUT_COUNT; /* The layout itself first. */
+        if (held[at] != GRAFT_REGION_NONE &&
+            graft_layout_same(&b->graph->values[value].shape, at, layout)) {
+            return held[at];
+        }
+    }
+    return GRAFT_REGION_NONE;
+}
+
+/* The region that holds `value` in `layout`, after a conversion where one is needed. */
+static uint32_t obtain_region(builder *b, graft_index value, uint32_t layout)
+{
+    uint32_t region = find_region(b, value, layout);
+    const graft_value *v = &b->graph->values[value];
+    if (region == GRAFT_REGION_NONE && v->is_const) {
+        region = add_region(b, value, GRAFT_REGION_CONST, GRAFT_LAYOUT_ROW);
+    }
+    if (region != GRAFT_REGION_NONE) {
+        return region;
+    }
+    uint32_t from = b->layouts[value];
+    uint32_t source = b->held[(size_t)value * GRAFT_LAYOUT_COUNT + from];
+    graft_step *step = add_step(b, GRAFT_NONE, 1, 1);
+    graft_signature_of_reorder(&v->shape, from, layout, &step->signature);
+    read_region(b, step, 0, source);
+    region = add_region(b, value, GRAFT_REGION_PLANNED, layout);
+    b->schedule->operands[step->first + 1] = region;
+    b->schedule->step_count++;
+    return region;
+}
+
+/* -------------------------------------------------------------------- nodes */
+
+static bool is_view(uint32_t op) { return op == GRAFT_OP_identity || op == GRAFT_OP_reshape; }
+
+static void add_view(builder *b, graft_index node, const graft_layout_choice *choice)
+{
+    uint32_t region = obtain_region(b, graft_node_input(b->graph, node, 0), choice->inputs[0]);
+    graft_index output = graft_node_output(b->graph, node, 0);
+    b->held[(size_t)output * GRAFT_LAYOUT_COUNT + choice->outputs[0]] = region;
+}
+
+/* Conversions come first: they are steps of their own. Their regions are found again below. */
+static void convert_inputs(builder *b, graft_index node, const graft_layout_choice *choice)
+{
+    for (uint32_t k = 0; k < b->graph->nodes[node].input_count; k++) {
+        graft_index value = graft_node_input(b->graph, node, k);
+        if (value != GRAFT_NONE) {
+            (void)obtain_region(b, value, k < GRAFT_MAX_INPUTS ? choice->inputs[k] : 0);
+        }
+    }
+}
+
+static void add_node(builder *b, graft_index node)
+{
+    const graft_node *n = &b->graph->nodes[node];
+    graft_layout_choice choice = {{0}, {0}};
+    graft_layout_choose(b->graph, node, b->layouts, &choice);
+    if (is_view(n->op)) {
+        add_view(b, node, &choice);
+        return;
+    }
+    convert_inputs(b, node, &choice);
+    graft_step *step = add_step(b, node, n->input_count, n->output_count);
+    if (n->op == GRAFT_OP_OPAQUE) {
+        step->signature.op = GRAFT_OP_OPAQUE;
+    } else {
+        graft_signature_of_node(b->graph, node, &choice, false, &step->signature);
+    }
+    for (uint32_t k = 0; k < n->input_count; k++) {
+        graft_index value = graft_node_input(b->graph, node, k);
+        uint32_t layout = k < GRAFT_MAX_INPUTS ? choice.inputs[k] : 0;
+        read_region(b, step, k,
+                    value == GRAFT_NONE ? GRAFT_REGION_NONE : obtain_region(b, value, layout));
+    }
+    for (uint32_t k = 0; k < n->output_count; k++) {
+        graft_index value = graft_node_output(b->graph, node, k);
+        uint32_t layout = k < GRAFT_MAX_OUTPUTS ? choice.outputs[k] : 0;
+        b->schedule->operands[step->first + n->input_count + k] =
+            add_region(b, value, GRAFT_REGION_PLANNED, layout);
+    }
+    b->schedule->step_count++;
+}
+
+static void add_inputs(builder *b)
+{
+    for (graft_index v = 0; v < b->graph->value_end; v++) {
+        if (b->graph->values[v].kind == GRAFT_VALUE_INPUT) {
+            (void)add_region(b, v, GRAFT_REGION_INPUT, GRAFT_LAYOUT_ROW);
+        }
+    }
+}
+
+static void add_outputs(builder *b)
+{
+    graft_schedule *s = b->schedule;
+    for (uint32_t i = 0; i < b->graph->output_count; i++) {
+        s->outputs[i] = obtain_region(b, b->graph->outputs[i], GRAFT_LAYOUT_ROW);
+    }
+    for (uint32_t i = 0; i < b->graph->output_count; i++) {
+        s->regions[s->outputs[i]].last = s->step_count;
+    }
+}
+
+/* ----------------------------------------------------------------- in place */
+
+enum { RESIDUAL = 3 };
+
+static bool may_overwrite(const graft_schedule *s, uint32_t number)
+{
+    const graft_step *step = &s->steps[number];
+    uint32_t region = graft_step_input(s, step, RESIDUAL);
+    bool free = s->regions[region].kind == GRAFT_REGION_PLANNED &&
+                s->regions[s->regions[region].root].last == number;
+    for (uint32_t k = 0; k < RESIDUAL; k++) {
+        free = free && graft_step_input(s, step, k) != region;
+    }
+    return free;
+}
+
+/* Roots point one step deep: a region is joined before anything that overwrites it in turn. */
+static void join_residuals(graft_schedule *s)
+{
+    for (uint32_t i = 0; i < s->step_count; i++) {
+        if (s->steps[i].signature.op == GRAFT_OP_conv_bias_add && may_overwrite(s, i)) {
+            s->steps[i].signature.in_place = 1;
+            uint32_t root = s->regions[graft_step_input(s, &s->steps[i], RESIDUAL)].root;
+            graft_region *written = &s->regions[graft_step_output(s, &s->steps[i], 0)];
+            written->root = root;
+            s->regions[root].last = written->last;
+        }
+    }
+}
+
+static uint64_t find_peak(graft_arena *arena, const graft_schedule *s)
+{
+    graft_mark mark = graft_arena_mark(arena);
+    int64_t *change = GRAFT_NEW(arena, int64_t, (size_t)s->step_count + 2);
+    for (uint32_t i = 0; i < s->region_count; i++) {
+        const graft_region *r = &s->regions[i];
+        if (r->root == i && r->kind != GRAFT_REGION_CONST) {
+            bool input = r->kind == GRAFT_REGION_INPUT;
+            change[r->first] += (int64_t)r->bytes;
+            change[(input ? s->step_count : r->last) + 1] -= (int64_t)r->bytes;
+        }
+    }
+    int64_t live = 0;
+    int64_t peak = 0;
+    for (uint32_t i = 0; i <= s->step_count; i++) {
+        live += change[i];
+        peak = live > peak ? live : peak;
+    }
+    graft_arena_release(arena, mark);
+    return (uint64_t)peak;
+}
+
+void graft_schedule_build(graft_arena *arena, const graft_graph *graph, const graft_order *order,
+                          graft_schedule *schedule)
+{
+    builder b = {.graph = graph, .schedule = schedule};
+    memset(schedule, 0, sizeof(*schedule));
+    schedule->output_count = graph->output_count;
+    allocate(&b, arena);
+    graft_layout_assign(graph, order, b.layouts);
+    add_inputs(&b);
+    for (graft_index i = 0; i < order->count; i++) {
+        if (!graph->nodes[order->order[i]].is_const) {
+            add_node(&b, order->order[i]);
+        }
+    }
+    add_outputs(&b);
+    join_residuals(schedule);
+    schedule->peak_bytes = find_peak(arena, schedule);
+}

@@ -1,0 +1,69 @@
+/* schedule.h - a graph as a list of steps to run: operators, the layout conversions between them,
+ * and the memory regions that they read and write.
+ *
+ * The cost of a graph is the cost of its steps, and the executor runs these same steps, so nothing
+ * is run that is not counted. Const nodes, identities and reshapes of row-major tensors leave no
+ * step: the first are run when the model is loaded, the others are views of the region they read.
+ */
+#ifndef GRAFT_COST_SCHEDULE_H
+#define GRAFT_COST_SCHEDULE_H
+
+#include "cost/signature.h"
+
+#define GRAFT_REGION_NONE UINT32_MAX
+
+typedef enum graft_region_kind {
+    GRAFT_REGION_PLANNED = 0, /* Written by a step. */
+    GRAFT_REGION_INPUT = 1,   /* An input of the graph, row-major; never overwritten. */
+    GRAFT_REGION_CONST = 2    /* A weight or a result of the weight program, row-major. */
+} graft_region_kind;
+
+/* The memory of one tensor. */
+typedef struct graft_region {
+    uint64_t bytes;    /* 0 for the unknown shapes of opaque nodes. */
+    uint32_t first;    /* Step that writes it; 0 for inputs. */
+    uint32_t last;     /* Last step that needs it; step_count when the graph gives it away. */
+    graft_index value; /* The value that it was made for. */
+    uint32_t root;     /* Itself, or the region that it shares memory with (in place). */
+    uint8_t kind;      /* graft_region_kind */
+    uint8_t layout;
+} graft_region;
+
+typedef struct graft_step {
+    graft_signature signature; /* Of an opaque node: only `op` is set. */
+    graft_index node; /* GRAFT_NONE for a conversion of `regions[operands[first]].value`. */
+    uint32_t first;   /* In `operands`: regions read, then regions written. */
+    uint32_t input_count;
+    uint32_t output_count;
+} graft_step;
+
+typedef struct graft_schedule {
+    graft_step *steps;
+    graft_region *regions;
+    uint32_t *operands; /* Regions; GRAFT_REGION_NONE for an omitted input of an opaque node. */
+    uint32_t *outputs;  /* Region of each output of the graph, row-major. */
+    uint32_t step_count;
+    uint32_t region_count;
+    uint32_t operand_count;
+    uint32_t output_count;
+    uint64_t peak_bytes; /* Most bytes alive at one step: inputs, outputs, what lies between;
+                            without weights and workspaces. */
+} graft_schedule;
+
+/* The schedule of `graph` in `order`, in `arena`. */
+void graft_schedule_build(graft_arena *arena, const graft_graph *graph, const graft_order *order,
+                          graft_schedule *schedule);
+
+static inline uint32_t graft_step_input(const graft_schedule *schedule, const graft_step *step,
+                                        uint32_t k)
+{
+    return schedule->operands[step->first + k];
+}
+
+static inline uint32_t graft_step_output(const graft_schedule *schedule, const graft_step *step,
+                                         uint32_t k)
+{
+    return schedule->operands[step->first + step->input_count + k];
+}
+
+#endif

@@ -1,0 +1,332 @@
+/* signature.c - building, hashing, printing and reading signatures (see signature.h). */
+#include "cost/signature.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+/* No hidden bytes but the tail of graft_shape, which copy_shape leaves 0. */
+_Static_assert(sizeof(graft_signature) ==
+                   4 * GRAFT_MAX_ATTRS + GRAFT_MAX_INPUTS * sizeof(graft_shape) + 12,
+               "a signature is compared as memory");
+
+/* ---------------------------------------------------------------- building */
+
+static void copy_shape(graft_shape *to, const graft_shape *from)
+{
+    memcpy(to->dims, from->dims, sizeof(to->dims));
+    to->rank = from->rank;
+    to->dtype = from->dtype;
+}
+
+void graft_signature_of_node(const graft_graph *graph, graft_index node,
+                             const graft_layout_choice *choice, bool in_place,
+                             graft_signature *signature)
+{
+    const graft_node *n = &graph->nodes[node];
+    memset(signature, 0, sizeof(*signature));
+    memcpy(signature->attrs, n->attrs, sizeof(n->attrs));
+    signature->op = n->op;
+    signature->input_count = (uint8_t)n->input_count;
+    signature->output_count = (uint8_t)n->output_count;
+    signature->in_place = in_place;
+    for (uint32_t k = 0; k < n->input_count; k++) {
+        const graft_value *value = &graph->values[graft_node_input(graph, node, k)];
+        copy_shape(&signature->inputs[k], &value->shape);
+        signature->in_layouts[k] = choice->inputs[k];
+        signature->const_mask = (uint8_t)(signature->const_mask | (uint32_t)value->is_const << k);
+    }
+    for (uint32_t k = 0; k < n->output_count; k++) {
+        signature->out_layouts[k] = choice->outputs[k];
+    }
+}
+
+void graft_signature_of_reorder(const graft_shape *shape, uint32_t from, uint32_t to,
+                                graft_signature *signature)
+{
+    memset(signature, 0, sizeof(*signature));
+    copy_shape(&signature->inputs[0], shape);
+    signature->op = GRAFT_COST_REORDER;
+    signature->input_count = 1;
+    signature->output_count = 1;
+    signature->in_layouts[0] = (uint8_t)from;
+    signature->out_layouts[0] = (uint8_t)to;
+}
+
+bool graft_signature_equal(const graft_signature *a, const graft_signature *b)
+{
+    return memcmp(a, b, sizeof(*a)) == 0;
+}
+
+uint64_t graft_signature_hash(const graft_signature *signature, uint64_t seed)
+{
+    return XXH3_64bits_withSeed(signature, sizeof(*signature), seed);
+}
+
+/* -------------------------------------------------------------- quantities */
+
+graft_status graft_signature_outputs(const graft_signature *signature,
+                                     graft_shape outputs[GRAFT_MAX_OUTPUTS])
+{
+    if (signature->op == GRAFT_COST_REORDER) {
+        outputs[0] = signature->inputs[0];
+        return GRAFT_OK;
+    }
+    return graft_infer_shapes(signature->op, signature->attrs, signature->inputs, outputs);
+}
+
+uint64_t graft_signature_flops(const graft_signature *signature)
+{
+    graft_shape outputs[GRAFT_MAX_OUTPUTS];
+    if (signature->op == GRAFT_COST_REORDER ||
+        graft_signature_outputs(signature, outputs) != GRAFT_OK) {
+        return 0;
+    }
+    return graft_op_flops(signature->op, signature->attrs, signature->inputs, outputs);
+}
+
+uint64_t graft_signature_bytes(const graft_signature *signature)
+{
+    graft_shape outputs[GRAFT_MAX_OUTPUTS];
+    if (graft_signature_outputs(signature, outputs) != GRAFT_OK) {
+        return 0;
+    }
+    uint64_t bytes = 0;
+    for (uint32_t k = 0; k < signature->input_count; k++) {
+        bytes += graft_shape_bytes(&signature->inputs[k]);
+    }
+    for (uint32_t k = 0; k < signature->output_count; k++) {
+        bytes += graft_shape_bytes(&outputs[k]);
+    }
+    return bytes;
+}
+
+/* ------------------------------------------------------------------- print */
+
+static const char reorder_name[] = "reorder";
+
+static void print_attrs(const graft_signature *s, graft_buffer *text)
+{
+    for (uint32_t i = 0; graft_op_attr(s->op, i) != NULL; i++) {
+        const graft_attr_info *info = graft_op_attr(s->op, i);
+        graft_buffer_printf(text, "%s%s=", i == 0 ? "" : ", ", info->name);
+        if (info->kind == GRAFT_ATTR_FLOAT) {
+            graft_buffer_printf(text, "0x%08x", (uint32_t)s->attrs[i]);
+        } else {
+            graft_buffer_printf(text, "%d", s->attrs[i]);
+        }
+    }
+}
+
+static void print_operand(const graft_signature *s, uint32_t k, graft_buffer *text)
+{
+    const graft_shape *shape = &s->inputs[k];
+    graft_buffer_printf(text, " f32[");
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        graft_buffer_printf(text, "%s%d", i == 0 ? "" : ",", shape->dims[i]);
+    }
+    bool is_const = (s->const_mask >> k & 1u) != 0;
+    graft_buffer_printf(text, "]@%s", is_const ? "const" : graft_layout_name(s->in_layouts[k]));
+}
+
+void graft_signature_print(const graft_signature *signature, graft_buffer *text)
+{
+    const graft_op_info *info = graft_op(signature->op);
+    graft_buffer_printf(text, "%s(", info == NULL ? reorder_name : info->name);
+    print_attrs(signature, text);
+    graft_buffer_printf(text, ")");
+    for (uint32_t k = 0; k < signature->input_count; k++) {
+        print_operand(signature, k, text);
+    }
+    graft_buffer_printf(text, " ->");
+    for (uint32_t k = 0; k < signature->output_count; k++) {
+        graft_buffer_printf(text, " %s", graft_layout_name(signature->out_layouts[k]));
+    }
+    if (signature->in_place != 0) {
+        graft_buffer_printf(text, " in-place");
+    }
+}
+
+/* ------------------------------------------------------------------- parse */
+
+typedef struct {
+    graft_env *env;
+    const char *text;
+    const char *at;
+} reader;
+
+static graft_status fail_at(const reader *r, const char *expected)
+{
+    return GRAFT_FAIL(r->env, GRAFT_BAD_INPUT, "signature '%.200s': expected %s at place %d",
+                      r->text, expected, (int)(r->at - r->text) + 1);
+}
+
+static bool take(reader *r, const char *token)
+{
+    size_t length = strlen(token);
+    if (strncmp(r->at, token, length) != 0) {
+        return false;
+    }
+    r->at += length;
+    return true;
+}
+
+/* A word that is followed by no letter, so that "conv" is not found in "conv_bias". */
+static bool take_word(reader *r, const char *word)
+{
+    size_t length = strlen(word);
+    unsigned char after = strncmp(r->at, word, length) == 0 ? (unsigned char)r->at[length] : 'x';
+    return isalnum(after) == 0 && after != '_' && take(r, word);
+}
+
+static graft_status read_number(reader *r, bool bits, int32_t *value)
+{
+    char *end = NULL;
+    errno = 0;
+    bool blank = isspace((unsigned char)*r->at) != 0 || *r->at == '+';
+    long long number = strtoll(r->at, &end, bits ? 16 : 10);
+    bool fits =
+        bits ? number >= 0 && number <= UINT32_MAX : number >= INT32_MIN && number <= INT32_MAX;
+    if (blank || errno != 0 || end == r->at || !fits) {
+        return fail_at(r, "a number");
+    }
+    *value = (int32_t)(uint32_t)(uint64_t)number;
+    r->at = end;
+    return GRAFT_OK;
+}
+
+static graft_status read_op(reader *r, graft_signature *s)
+{
+    uint32_t op = take_word(r, reorder_name) ? GRAFT_COST_REORDER : GRAFT_OP_NONE;
+    for (uint32_t i = 1; i < GRAFT_OP_COUNT && op == GRAFT_OP_NONE; i++) {
+        if (graft_op(i) != NULL && take_word(r, graft_op(i)->name)) {
+            op = i;
+        }
+    }
+    if (op == GRAFT_OP_NONE) {
+        return fail_at(r, "the name of an operator");
+    }
+    s->op = (uint8_t)op;
+    s->input_count = op == GRAFT_COST_REORDER ? 1 : graft_op(op)->input_count;
+    s->output_count = op == GRAFT_COST_REORDER ? 1 : graft_op(op)->output_count;
+    return GRAFT_OK;
+}
+
+static graft_status read_attrs(reader *r, graft_signature *s)
+{
+    graft_status status = GRAFT_OK;
+    if (!take(r, "(")) {
+        return fail_at(r, "'('");
+    }
+    for (uint32_t i = 0; graft_op_attr(s->op, i) != NULL; i++) {
+        const graft_attr_info *info = graft_op_attr(s->op, i);
+        if ((i > 0 && !take(r, ", ")) || !take_word(r, info->name) || !take(r, "=")) {
+            return fail_at(r, info->name);
+        }
+        GRAFT_CHECK(read_number(r, info->kind == GRAFT_ATTR_FLOAT, &s->attrs[i]));
+    }
+    if (!take(r, ")")) {
+        return fail_at(r, "')'");
+    }
+done:
+    return status;
+}
+
+static graft_status read_layout(reader *r, uint8_t *layout)
+{
+    for (uint32_t i = 0; i < GRAFT_LAYOUT_COUNT; i++) {
+        if (take_word(r, graft_layout_name(i))) {
+            *layout = (uint8_t)i;
+            return GRAFT_OK;
+        }
+    }
+    return fail_at(r, "a layout");
+}
+
+static graft_status read_operand(reader *r, graft_signature *s, uint32_t k)
+{
+    graft_status status = GRAFT_OK;
+    graft_shape *shape = &s->inputs[k];
+    if (!take(r, " f32[")) {
+        return fail_at(r, "' f32['");
+    }
+    shape->dtype = GRAFT_DTYPE_F32;
+    while (!take(r, "]")) {
+        if (shape->rank == GRAFT_MAX_RANK || (shape->rank > 0 && !take(r, ","))) {
+            return fail_at(r, "']'");
+        }
+        GRAFT_CHECK(read_number(r, false, &shape->dims[shape->rank]));
+        if (shape->dims[shape->rank++] < 1) {
+            return fail_at(r, "a size of at least 1");
+        }
+    }
+    if (take(r, "@const")) {
+        s->const_mask = (uint8_t)(s->const_mask | 1u << k);
+    } else if (take(r, "@")) {
+        GRAFT_CHECK(read_layout(r, &s->in_layouts[k]));
+    } else {
+        return fail_at(r, "'@'");
+    }
+done:
+    return status;
+}
+
+static graft_status read_outputs(reader *r, graft_signature *s)
+{
+    graft_status status = GRAFT_OK;
+    if (!take(r, " ->")) {
+        return fail_at(r, "' ->'");
+    }
+    for (uint32_t k = 0; k < s->output_count; k++) {
+        if (!take(r, " ")) {
+            return fail_at(r, "a layout");
+        }
+        GRAFT_CHECK(read_layout(r, &s->out_layouts[k]));
+    }
+    s->in_place = take(r, " in-place");
+    if (*r->at != '\0') {
+        return fail_at(r, "the end");
+    }
+done:
+    return status;
+}
+
+/* Channels last is a layout of images only. */
+static bool layouts_fit(const graft_signature *s, const graft_shape *outputs)
+{
+    bool fit = true;
+    for (uint32_t k = 0; k < s->input_count; k++) {
+        fit = fit && (s->in_layouts[k] == GRAFT_LAYOUT_ROW || s->inputs[k].rank == 4);
+    }
+    for (uint32_t k = 0; k < s->output_count; k++) {
+        fit = fit && (s->out_layouts[k] == GRAFT_LAYOUT_ROW || outputs[k].rank == 4);
+    }
+    return fit;
+}
+
+graft_status graft_signature_parse(graft_env *env, const char *text, graft_signature *signature)
+{
+    graft_status status = GRAFT_OK;
+    reader r = {.env = env, .text = text, .at = text};
+    graft_signature s;
+    graft_shape outputs[GRAFT_MAX_OUTPUTS];
+    memset(&s, 0, sizeof(s));
+    GRAFT_CHECK(read_op(&r, &s));
+    GRAFT_CHECK(read_attrs(&r, &s));
+    for (uint32_t k = 0; k < s.input_count; k++) {
+        GRAFT_CHECK(read_operand(&r, &s, k));
+    }
+    GRAFT_CHECK(read_outputs(&r, &s));
+    if (graft_signature_outputs(&s, outputs) != GRAFT_OK || !layouts_fit(&s, outputs)) {
+        status =
+            GRAFT_FAIL(env, GRAFT_BAD_INPUT, "signature '%.200s': its operands do not fit", text);
+        goto done;
+    }
+    memcpy(signature, &s, sizeof(s));
+done:
+    return status;
+}

@@ -1,0 +1,288 @@
+/* Every implementation of every operator against the float reference: random small cases of each
+ * operator in both layouts, with and without const operands, and chosen larger ones that reach the
+ * library's fast kernels (odd channel counts, depthwise, groups, dilation, Winograd, in place). */
+#include "tests/support/cases.h"
+#include "tests/support/check.h"
+#include "tests/support/kernels.h"
+
+#include <string.h>
+
+enum { DRAWS = 60 };
+
+static void print_signature(graft_env *env, const graft_signature *s)
+{
+    graft_buffer text = {.arena = env->scratch};
+    graft_signature_print(s, &text);
+    print_message("# %s\n", text.data);
+}
+
+/* Which operands may be weights without the whole node being const. */
+static uint32_t draw_const_mask(graft_rng *rng, uint32_t inputs)
+{
+    return graft_rng_below(rng, 1u << inputs) & ((1u << inputs) - 2u);
+}
+
+static bool is_run(uint32_t op)
+{
+    return op != GRAFT_OP_identity && op != GRAFT_OP_reshape && op != GRAFT_OP_fill;
+}
+
+static void test_random_cases(void **state)
+{
+    graft_env *env = *state;
+    graft_device *device = check_device_open(env);
+    graft_rng rng;
+    graft_rng_seed(&rng, 5);
+    for (uint32_t op = 1; op < GRAFT_OP_COUNT; op++) {
+        for (uint32_t draw = 0; draw < DRAWS && graft_op(op) != NULL && is_run(op); draw++) {
+            check_case drawn;
+            check_case_draw(&rng, op, &drawn);
+            uint32_t mask = draw_const_mask(&rng, graft_op(op)->input_count);
+            graft_signature s =
+                check_signature(env, op, drawn.attrs, drawn.in, mask, draw % GRAFT_LAYOUT_COUNT);
+            assert_true(check_kernels(env, device, &rng, &s) > 0);
+        }
+    }
+    graft_device_close(device);
+}
+
+typedef struct {
+    const char *name;
+    uint32_t op;
+    int32_t image[4];
+    int32_t filter[4];
+    int32_t attrs[10]; /* stride 2, pad 4, dilation 2, groups, activation */
+    bool in_place;
+    uint32_t least; /* implementations */
+} conv_row;
+
+static const conv_row conv_rows[] = {
+    {"pointwise",
+     GRAFT_OP_conv,          {1, 64, 14, 14},
+     {32, 64, 1, 1},
+     {1, 1, 0, 0, 0, 0, 1, 1, 1, 0},
+     false, 2},
+    {"odd channels",
+     GRAFT_OP_conv,          {2, 17, 9, 11},
+     {23, 17, 3, 3},
+     {1, 1, 1, 1, 1, 1, 1, 1, 1, 0},
+     false, 1},
+    {"stem",
+     GRAFT_OP_conv_bias,     {1, 3, 32, 32},
+     {16, 3, 7, 7},
+     {2, 2, 3, 3, 3, 3, 1, 1, 1, 1},
+     false, 2},
+    {"uneven padding",
+     GRAFT_OP_conv,          {1, 8, 13, 10},
+     {16, 8, 3, 3},
+     {2, 1, 0, 2, 1, 0, 1, 1, 1, 0},
+     false, 1},
+    {"dilated",
+     GRAFT_OP_conv_bias,     {1, 16, 15, 15},
+     {16, 16, 3, 3},
+     {1, 1, 2, 2, 2, 2, 2, 2, 1, 2},
+     false, 1},
+    {"depthwise",
+     GRAFT_OP_conv_bias,     {1, 32, 14, 14},
+     {32, 1, 3, 3},
+     {1, 1, 1, 1, 1, 1, 1, 1, 32, 1},
+     false, 1},
+    {"depthwise odd",
+     GRAFT_OP_conv,          {1, 19, 7, 7},
+     {19, 1, 3, 3},
+     {2, 2, 1, 1, 1, 1, 1, 1, 19, 0},
+     false, 1},
+    {"grouped",
+     GRAFT_OP_conv,          {1, 32, 14, 14},
+     {64, 8, 3, 3},
+     {1, 1, 1, 1, 1, 1, 1, 1, 4, 0},
+     false, 1},
+    {"winograd",
+     GRAFT_OP_conv,          {1, 32, 14, 14},
+     {64, 32, 3, 3},
+     {1, 1, 1, 1, 1, 1, 1, 1, 1, 0},
+     false, 2},
+    {"winograd relu6",
+     GRAFT_OP_conv_bias,     {1, 32, 14, 14},
+     {64, 32, 3, 3},
+     {1, 1, 1, 1, 1, 1, 1, 1, 1, 2},
+     false, 2},
+    {"sigmoid",
+     GRAFT_OP_conv_bias,     {1, 16, 9, 9},
+     {24, 16, 1, 1},
+     {1, 1, 0, 0, 0, 0, 1, 1, 1, 3},
+     false, 1},
+    {"tanh",
+     GRAFT_OP_conv_bias,     {1, 16, 9, 9},
+     {24, 16, 1, 1},
+     {1, 1, 0, 0, 0, 0, 1, 1, 1, 4},
+     false, 1},
+    {"residual",
+     GRAFT_OP_conv_bias_add, {1, 64, 14, 14},
+     {256, 64, 1, 1},
+     {1, 1, 0, 0, 0, 0, 1, 1, 1, 1},
+     false, 2},
+    {"residual in place",
+     GRAFT_OP_conv_bias_add, {1, 64, 14, 14},
+     {256, 64, 1, 1},
+     {1, 1, 0, 0, 0, 0, 1, 1, 1, 1},
+     true,  2},
+    {"residual 3x3",
+     GRAFT_OP_conv_bias_add, {1, 32, 14, 14},
+     {32, 32, 3, 3},
+     {1, 1, 1, 1, 1, 1, 1, 1, 1, 1},
+     true,  2},
+    {"residual odd",
+     GRAFT_OP_conv_bias_add, {3, 5, 6, 7},
+     {7, 5, 3, 3},
+     {1, 1, 1, 1, 1, 1, 1, 1, 1, 0},
+     true,  1},
+    {"one pixel",
+     GRAFT_OP_conv_bias,     {1, 128, 1, 1},
+     {64, 128, 1, 1},
+     {1, 1, 0, 0, 0, 0, 1, 1, 1, 1},
+     false, 1},
+    {"one channel",
+     GRAFT_OP_conv,          {1, 1, 49, 10},
+     {64, 1, 10, 4},
+     {2, 2, 4, 1, 5, 1, 1, 1, 1, 0},
+     false, 1},
+};
+
+static graft_shape shape_of(const int32_t *dims, uint32_t rank)
+{
+    graft_shape shape = {.rank = (uint8_t)rank, .dtype = GRAFT_DTYPE_F32};
+    memcpy(shape.dims, dims, rank * sizeof(dims[0]));
+    return shape;
+}
+
+/* With const weights as in models, and with computed ones. */
+static void test_convolutions(void **state)
+{
+    graft_env *env = *state;
+    graft_device *device = check_device_open(env);
+    graft_rng rng;
+    graft_rng_seed(&rng, 6);
+    for (size_t i = 0; i < sizeof(conv_rows) / sizeof(conv_rows[0]); i++) {
+        const conv_row *row = &conv_rows[i];
+        graft_shape in[GRAFT_MAX_INPUTS] = {shape_of(row->image, 4), shape_of(row->filter, 4),
+                                            shape_of(row->filter, 1)};
+        int32_t attrs[GRAFT_MAX_ATTRS] = {0};
+        memcpy(attrs, row->attrs, sizeof(row->attrs));
+        if (row->op == GRAFT_OP_conv) {
+            attrs[9] = 0;
+        }
+        int32_t plain[GRAFT_MAX_ATTRS] = {0};
+        memcpy(plain, row->attrs, 9 * sizeof(int32_t));
+        assert_int_equal(graft_infer_shapes(GRAFT_OP_conv, plain, in, &in[3]), GRAFT_OK);
+        for (uint32_t weights = 0; weights < 2; weights++) {
+            graft_signature s =
+                check_signature(env, row->op, attrs, in, weights == 0 ? 6u : 0u, GRAFT_LAYOUT_NHWC);
+            s.in_place = row->in_place;
+            uint32_t count = check_kernels(env, device, &rng, &s);
+            if (count < row->least) {
+                print_signature(env, &s);
+                fail_msg("%s: %u implementations, expected %u", row->name, count, row->least);
+            }
+        }
+    }
+    graft_device_close(device);
+}
+
+typedef struct {
+    const char *name;
+    uint32_t op;
+    uint32_t ranks[3];
+    int32_t dims[3][GRAFT_MAX_RANK];
+    int32_t attrs[10];
+    uint32_t const_mask;
+} row;
+
+static const row rows[] = {
+    {"linear layer",     GRAFT_OP_matmul_bias,     {2, 2, 1}, {{1, 256}, {256, 100}, {100}},            {1},                            6},
+    {"batch by matrix",  GRAFT_OP_matmul,          {3, 2},    {{2, 33, 64}, {64, 48}},                  {0},                            2},
+    {"attention",        GRAFT_OP_matmul,          {4, 4},    {{1, 4, 32, 16}, {1, 4, 16, 32}},         {0},                            0},
+    {"batch repeated",   GRAFT_OP_matmul,          {4, 3},    {{2, 1, 9, 7}, {3, 7, 5}},                {0},                            0},
+    {"batched weights",  GRAFT_OP_matmul,          {3, 3},    {{4, 17, 20}, {4, 20, 12}},               {0},                            2},
+    {"const left",       GRAFT_OP_matmul,          {2, 2},    {{12, 20}, {20, 31}},                     {0},                            1},
+    {"rank 6",           GRAFT_OP_matmul,          {6, 6},    {{2, 1, 2, 1, 3, 4}, {1, 2, 2, 2, 4, 5}}, {0},                            0},
+    {"batch norm",       GRAFT_OP_scale_shift,     {4, 1, 1}, {{1, 37, 14, 14}, {37}, {37}},            {0},                            6},
+    {"batch norm row",   GRAFT_OP_scale_shift,     {2, 1, 1}, {{5, 37}, {37}, {37}},                    {0},                            0},
+    {"add channels",     GRAFT_OP_add,             {4, 3},    {{1, 24, 9, 9}, {24, 1, 1}},              {0},                            2},
+    {"add images",       GRAFT_OP_add,             {4, 4},    {{1, 24, 9, 9}, {1, 24, 9, 9}},           {0},                            0},
+    {"const image",      GRAFT_OP_sub,             {4, 4},    {{1, 24, 9, 9}, {1, 24, 9, 9}},           {0},                            1},
+    {"add a row",        GRAFT_OP_add,             {4, 1},    {{1, 24, 9, 16}, {16}},                   {0},                            0},
+    {"mask scores",      GRAFT_OP_mul,             {4, 4},    {{1, 8, 16, 16}, {1, 1, 1, 16}},          {0},                            0},
+    {"scalar",           GRAFT_OP_div,             {4, 0},    {{1, 8, 16, 16}, {0}},                    {0},                            2},
+    {"max pool",         GRAFT_OP_max_pool,        {4},       {{1, 64, 28, 28}},                        {3, 3, 2, 2, 1, 1, 1, 1, 1, 1}, 0},
+    {"average pool",     GRAFT_OP_avg_pool,        {4},       {{1, 32, 14, 14}},                        {3, 3, 1, 1, 1, 1, 1, 1, 0},    0},
+    {"average counted",  GRAFT_OP_avg_pool,        {4},       {{1, 32, 14, 14}},                        {3, 3, 1, 1, 1, 1, 1, 1, 1},    0},
+    {"global pool",      GRAFT_OP_global_avg_pool, {4},       {{2, 100, 7, 7}},                         {0},                            0},
+    {"softmax",          GRAFT_OP_softmax,         {2},       {{3, 1000}},                              {1},                            0},
+    {"softmax channels", GRAFT_OP_softmax,         {4},       {{1, 19, 8, 8}},                          {1},                            0},
+    {"mean",             GRAFT_OP_reduce_mean,     {3},       {{2, 64, 96}},                            {4, 1},                         0},
+    {"mean of pixels",   GRAFT_OP_reduce_mean,     {4},       {{2, 64, 7, 7}},                          {12, 0},                        0},
+    {"concat",           GRAFT_OP_concat,          {4, 4},    {{1, 64, 14, 14}, {1, 27, 14, 14}},       {1},                            0},
+    {"concat const",     GRAFT_OP_concat,          {4, 4},    {{1, 16, 5, 5}, {1, 16, 5, 5}},           {2},                            2},
+    {"transpose",        GRAFT_OP_transpose,       {4},       {{1, 24, 14, 14}},                        {0, 2, 3, 1},                   0},
+    {"transpose rank 6", GRAFT_OP_transpose,       {6},       {{2, 3, 2, 4, 3, 2}},                     {5, 3, 1, 0, 2, 4},             0},
+    {"erf",              GRAFT_OP_erf,             {2},       {{64, 100}},                              {0},                            0},
+    {"exp",              GRAFT_OP_exp,             {1},       {{1000}},                                 {0},                            0},
+};
+
+static void test_larger_cases(void **state)
+{
+    graft_env *env = *state;
+    graft_device *device = check_device_open(env);
+    graft_rng rng;
+    graft_rng_seed(&rng, 7);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        graft_shape in[GRAFT_MAX_INPUTS];
+        int32_t attrs[GRAFT_MAX_ATTRS] = {0};
+        memcpy(attrs, rows[i].attrs, sizeof(rows[i].attrs));
+        for (uint32_t k = 0; k < graft_op(rows[i].op)->input_count; k++) {
+            in[k] = shape_of(rows[i].dims[k], rows[i].ranks[k]);
+        }
+        for (uint32_t layout = 0; layout < GRAFT_LAYOUT_COUNT; layout++) {
+            graft_signature s =
+                check_signature(env, rows[i].op, attrs, in, rows[i].const_mask, layout);
+            assert_true(check_kernels(env, device, &rng, &s) > 0);
+        }
+    }
+    graft_device_close(device);
+}
+
+static void test_reorders(void **state)
+{
+    graft_env *env = *state;
+    graft_device *device = check_device_open(env);
+    graft_rng rng;
+    graft_rng_seed(&rng, 8);
+    static const int32_t shapes[][4] = {
+        {1, 3,  224, 224},
+        {2, 64, 7,   7  },
+        {1, 17, 5,   3  },
+        {1, 1,  4,   4  },
+        {3, 5,  1,   1  }
+    };
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+        graft_shape shape = shape_of(shapes[i], 4);
+        for (uint32_t way = 0; way < 4; way++) {
+            graft_signature s;
+            graft_signature_of_reorder(&shape, way & 1u, way >> 1, &s);
+            assert_int_equal(check_kernels(env, device, &rng, &s), 2);
+        }
+    }
+    graft_device_close(device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_random_cases),
+        CHECK_TEST(test_convolutions),
+        CHECK_TEST(test_larger_cases),
+        CHECK_TEST(test_reorders),
+    };
+    return cmocka_run_group_tests_name("kernels", tests, NULL, NULL);
+}

@@ -1,0 +1,201 @@
+/* kernels.c - see kernels.h. */
+#include "tests/support/kernels.h"
+
+#include "graph/algebra_float.h"
+#include "tests/support/check.h"
+
+#include <math.h>
+#include <string.h>
+
+graft_device *check_device_open(graft_env *env)
+{
+    graft_device *device = NULL;
+    assert_int_equal(graft_device_open(env, "cpu", 1, &device), GRAFT_OK);
+    return device;
+}
+
+/* A graph of one node, so that layouts are chosen by the code that chooses them for models. */
+graft_signature check_signature(graft_env *env, uint32_t op, const int32_t *attrs,
+                                const graft_shape *shapes, uint32_t const_mask,
+                                uint32_t image_layout)
+{
+    graft_signature s;
+    graft_graph graph;
+    graft_limits limits = {2, 16, 16, 2};
+    graft_index inputs[GRAFT_MAX_INPUTS];
+    uint8_t layouts[16] = {0};
+    graft_layout_choice choice = {{0}, {0}};
+    graft_index node = 0;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    size_t bytes = graft_graph_bytes(&limits);
+    assert_int_equal(
+        graft_graph_init(&graph, &limits, graft_arena_alloc(env->scratch, bytes), bytes), GRAFT_OK);
+    for (uint32_t k = 0; k < graft_op(op)->input_count; k++) {
+        bool is_const = (const_mask >> k & 1u) != 0;
+        assert_int_equal(is_const ? graft_graph_add_weight(&graph, &shapes[k], k, &inputs[k])
+                                  : graft_graph_add_input(&graph, &shapes[k], k, &inputs[k]),
+                         GRAFT_OK);
+        bool image = shapes[k].rank == 4 && !is_const;
+        layouts[inputs[k]] = (uint8_t)(image ? image_layout : GRAFT_LAYOUT_ROW);
+    }
+    assert_int_equal(graft_graph_add_node(&graph, op, attrs, inputs, GRAFT_NONE, &node), GRAFT_OK);
+    graft_layout_choose(&graph, node, layouts, &choice);
+    graft_signature_of_node(&graph, node, &choice, false, &s);
+    graft_arena_release(env->scratch, mark);
+    return s;
+}
+
+/* ------------------------------------------------------------------ tensors */
+
+/* Row-major `from` to `layout`, or back; written without the code under test. */
+static void arrange(const graft_shape *shape, uint32_t layout, bool back, const float *from,
+                    float *to)
+{
+    size_t count = (size_t)graft_shape_elements(shape);
+    if (layout == GRAFT_LAYOUT_ROW) {
+        memcpy(to, from, count * sizeof(float));
+        return;
+    }
+    size_t channels = (size_t)shape->dims[1];
+    size_t pixels = (size_t)shape->dims[2] * (size_t)shape->dims[3];
+    for (size_t i = 0; i < count; i++) {
+        size_t n = i / (channels * pixels);
+        size_t c = i / pixels % channels;
+        size_t p = i % pixels;
+        size_t at = (n * pixels + p) * channels + c;
+        to[back ? i : at] = from[back ? at : i];
+    }
+}
+
+static float *draw_input(graft_env *env, graft_rng *rng, const graft_signature *s, uint32_t k)
+{
+    size_t count = (size_t)graft_shape_elements(&s->inputs[k]);
+    float *data = GRAFT_NEW(env->scratch, float, count);
+    bool positive = s->op == GRAFT_OP_sqrt || (s->op == GRAFT_OP_div && k == 1);
+    for (size_t i = 0; i < count; i++) {
+        float x = (float)graft_rng_normal(rng);
+        data[i] = positive ? fabsf(x) + 0.5F : x;
+    }
+    return data;
+}
+
+static float *draw_nan(graft_env *env, size_t count)
+{
+    float *data = GRAFT_NEW(env->scratch, float, count);
+    for (size_t i = 0; i < count; i++) {
+        data[i] = NAN;
+    }
+    return data;
+}
+
+double check_kernel_tolerance(const char *implementation)
+{
+    return strncmp(implementation, "winograd", 8) == 0 ? 1e-3 : 3e-5;
+}
+
+void check_close(const float *got, const float *want, size_t count, double relative,
+                 const char *what)
+{
+    double largest = 1.0;
+    for (size_t i = 0; i < count; i++) {
+        largest = isfinite(want[i]) ? fmax(largest, 1.0 + fabs((double)want[i])) : largest;
+    }
+    for (size_t i = 0; i < count; i++) {
+        bool same = isnan(want[i]) ? isnan(got[i])
+                                   : got[i] == want[i] || fabs((double)got[i] - (double)want[i]) <=
+                                                              relative * largest;
+        if (!same) {
+            fail_msg("%s: element %zu of %zu is %.9g, should be %.9g", what, i, count,
+                     (double)got[i], (double)want[i]);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ kernels */
+
+typedef struct {
+    graft_shape outputs[GRAFT_MAX_OUTPUTS];
+    const float *rows[GRAFT_MAX_INPUTS];     /* Row-major. */
+    const float *arranged[GRAFT_MAX_INPUTS]; /* In the signature's layouts. */
+    float *want[GRAFT_MAX_OUTPUTS];
+} trial;
+
+static void prepare_trial(graft_env *env, graft_rng *rng, const graft_signature *s, trial *t)
+{
+    assert_int_equal(graft_signature_outputs(s, t->outputs), GRAFT_OK);
+    for (uint32_t k = 0; k < s->input_count; k++) {
+        size_t count = (size_t)graft_shape_elements(&s->inputs[k]);
+        float *arranged = GRAFT_NEW(env->scratch, float, count);
+        t->rows[k] = draw_input(env, rng, s, k);
+        arrange(&s->inputs[k], s->in_layouts[k], false, t->rows[k], arranged);
+        t->arranged[k] = (s->const_mask >> k & 1u) != 0 ? t->rows[k] : arranged;
+    }
+    for (uint32_t k = 0; k < s->output_count; k++) {
+        t->want[k] = GRAFT_NEW(env->scratch, float, (size_t)graft_shape_elements(&t->outputs[k]));
+    }
+    if (s->op == GRAFT_COST_REORDER) {
+        memcpy(t->want[0], t->rows[0], (size_t)graft_shape_bytes(&t->outputs[0]));
+        return;
+    }
+    graft_call call = {s->attrs, s->inputs, t->outputs};
+    graft_float_run(s->op, &call, t->rows, t->want);
+}
+
+static void fail_kernel(graft_env *env, const graft_signature *s, const char *what)
+{
+    graft_buffer text = {.arena = env->scratch};
+    graft_signature_print(s, &text);
+    fail_msg("%s: %s", text.data, what);
+}
+
+static void run_trial(graft_env *env, graft_device *device, const graft_signature *s,
+                      const trial *t, const char *name)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_kernel *kernel = NULL;
+    float *out[GRAFT_MAX_OUTPUTS] = {NULL};
+    const float *in[GRAFT_MAX_INPUTS];
+    graft_buffer what = {.arena = env->scratch};
+    graft_signature_print(s, &what);
+    graft_buffer_printf(&what, " by %s", name);
+    if (graft_kernel_open(env, device, s, name, t->rows, &kernel) != GRAFT_OK) {
+        fail_kernel(env, s, env->message);
+    }
+    float *workspace = draw_nan(env, graft_kernel_workspace_bytes(kernel) / sizeof(float) + 1);
+    memcpy(in, t->arranged, sizeof(in));
+    for (uint32_t k = 0; k < s->output_count; k++) {
+        out[k] = draw_nan(env, (size_t)graft_shape_elements(&t->outputs[k]));
+    }
+    if (s->in_place != 0) {
+        memcpy(out[0], in[3], (size_t)graft_shape_bytes(&t->outputs[0]));
+        in[3] = out[0];
+    }
+    assert_int_equal(graft_kernel_bind(env, kernel, in, out, workspace), GRAFT_OK);
+    assert_int_equal(graft_kernel_run(env, kernel), GRAFT_OK);
+    for (uint32_t k = 0; k < s->output_count; k++) {
+        size_t count = (size_t)graft_shape_elements(&t->outputs[k]);
+        float *got = GRAFT_NEW(env->scratch, float, count);
+        arrange(&t->outputs[k], s->out_layouts[k], true, out[k], got);
+        check_close(got, t->want[k], count, check_kernel_tolerance(name), what.data);
+    }
+    graft_kernel_close(kernel);
+    graft_arena_release(env->scratch, mark);
+}
+
+uint32_t check_kernels(graft_env *env, graft_device *device, graft_rng *rng,
+                       const graft_signature *s)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_kernel_name names[GRAFT_KERNEL_MOST];
+    uint32_t count = 0;
+    trial t;
+    if (graft_kernel_list(env, device, s, names, &count) != GRAFT_OK) {
+        fail_msg("%s", env->message);
+    }
+    prepare_trial(env, rng, s, &t);
+    for (uint32_t i = 0; i < count; i++) {
+        run_trial(env, device, s, &t, names[i].text);
+    }
+    graft_arena_release(env->scratch, mark);
+    return count;
+}

@@ -1,0 +1,33 @@
+/* kernels.h - for the tests of cost/: data for signatures, and kernels against the reference. */
+#ifndef TESTS_KERNELS_H
+#define TESTS_KERNELS_H
+
+#include "cost/kernel.h"
+#include "graph/rng.h"
+
+/* The CPU with one thread. */
+graft_device *check_device_open(graft_env *env);
+
+/* The signature of an operator applied to inputs of these shapes: image operands arrive in
+ * `image_layout`, then every operand is as graft_layout_choose wants it. */
+graft_signature check_signature(graft_env *env, uint32_t op, const int32_t *attrs,
+                                const graft_shape *shapes, uint32_t const_mask,
+                                uint32_t image_layout);
+
+/* Runs every implementation of `s` on normal numbers, with outputs and workspace full of NaN
+ * beforehand, and compares with the reference. Fails the test, naming implementation and element.
+ * Returns the number of implementations. */
+uint32_t check_kernels(graft_env *env, graft_device *device, graft_rng *rng,
+                       const graft_signature *s);
+
+/* Fails the test where two tensors differ by more than `relative` times (1 + the largest of
+ * `want`). A NaN equals a NaN only. */
+void check_close(const float *got, const float *want, size_t count, double relative,
+                 const char *what);
+
+/* What counts as equal for an implementation: 3e-5 covers other orders of summation of up to a few
+ * thousand products and the library's exponentials; Winograd's transforms lose up to two digits
+ * more (1e-3). */
+double check_kernel_tolerance(const char *implementation);
+
+#endif
