@@ -52,7 +52,7 @@ endif
 CFLAGS   := -std=gnu11 -g $(FLAGS_$(MODE)) -ffp-contract=off -pthread $(CFLAGS_EXTRA)
 CPPFLAGS := -D_GNU_SOURCE -I. -Iinclude -I$(OUT)/generated
 LDFLAGS  := $(FLAGS_$(MODE)) -pthread -Wl,--as-needed $(LDFLAGS_EXTRA)
-LDLIBS   := -lz3 -lprotobuf-c -lxxhash -lyaml -ldnnl -lopenblas -lm -lpthread
+LDLIBS   := -lz3 -lprotobuf-c -lxxhash -lyaml -ldnnl -lgomp -lopenblas -lm -lpthread
 
 COMPILE := $(CC) $(CPPFLAGS) $(CFLAGS) $(WARNINGS)
 LINK    := $(CC) $(LDFLAGS)
@@ -144,6 +144,7 @@ $(GRAFT): $(OUT)/main.o $(call archives,$(FOLDERS))
 # long_*.c and long_*.sh are the same for `make test-long`. What a folder's programs link:
 LINKS_graph  := graph
 LINKS_models := models graph
+LINKS_interop := models graph
 LINKS_gen    := gen graph
 LINKS_verify := verify gen graph
 LINKS_cost   := cost models graph
