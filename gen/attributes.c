@@ -88,9 +88,8 @@ static graft_status find_group(graft_env *env, const graft_yaml *member, uint32_
     for (uint32_t i = 0; i < graft_op(op)->attr_count; i++) {
         const char *name = graft_op_attr(op, i)->name;
         const char *tail = strrchr(name, '_');
-        if (strcmp(name, member->key) == 0 ||
-            (tail != NULL && (size_t)(tail - name) == length &&
-             memcmp(name, member->key, length) == 0)) {
+        if (strcmp(name, member->key) == 0 || (tail != NULL && (size_t)(tail - name) == length &&
+                                               memcmp(name, member->key, length) == 0)) {
             group->index[group->count++] = i;
         }
     }

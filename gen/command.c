@@ -48,9 +48,9 @@ static graft_status choose_families(graft_env *env, const options *opts,
             return GRAFT_OK;
         }
     }
-    return opts->family == NULL ? GRAFT_OK
-                                : GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: no family '%s'",
-                                             opts->folder, opts->family);
+    return opts->family == NULL
+               ? GRAFT_OK
+               : GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: no family '%s'", opts->folder, opts->family);
 }
 
 /* "(2,3) (4)": the shapes of a candidate's variables. */
@@ -76,7 +76,8 @@ static void print_candidate(graft_env *env, const graft_candidate *candidate)
     if (env->json) {
         graft_json json;
         graft_json_begin(&json, env->scratch);
-        graft_json_string(&json, "candidate", graft_rule_print_name(env->scratch, &candidate->rule));
+        graft_json_string(&json, "candidate",
+                          graft_rule_print_name(env->scratch, &candidate->rule));
         graft_json_string(&json, "family", candidate->family);
         graft_json_string(&json, "set", candidate->set);
         graft_json_string(&json, "source", text.source);

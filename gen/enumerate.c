@@ -1,8 +1,9 @@
 /* enumerate.c - the levels of a space: nodes whose closure has k operators, for k = 1 to depth.
  *
- * A node of level k is an operator over a closed set of k - 1 representatives, every sink of which it
- * reads. Closed sets are kept one of each orbit; a node's renamings are added with it, so nothing is
- * lost. A set of size k is a set of size k - 1 and one more representative that it can feed. */
+ * A node of level k is an operator over a closed set of k - 1 representatives, every sink of which
+ * it reads. Closed sets are kept one of each orbit; a node's renamings are added with it, so
+ * nothing is lost. A set of size k is a set of size k - 1 and one more representative that it can
+ * feed. */
 #include "gen/space.h"
 
 #include "graph/log.h"

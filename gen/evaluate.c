@@ -1,9 +1,9 @@
 /* evaluate.c - values of nodes over all samples, on several threads, and their fingerprints.
  *
- * A fingerprint is XXH3-128 of the shape and of the residues of every sample. Some samples mix signs,
- * some lean to negative and some to positive numbers: with one sample, or one sign, most candidates
- * about relu and max would be false. Numbers are rationals, most of them no integers: integers obey
- * laws of order that the reals do not. */
+ * A fingerprint is XXH3-128 of the shape and of the residues of every sample. Some samples mix
+ * signs, some lean to negative and some to positive numbers: with one sample, or one sign, most
+ * candidates about relu and max would be false. Numbers are rationals, most of them no integers:
+ * integers obey laws of order that the reals do not. */
 #include "gen/space.h"
 
 #include "graph/log.h"
@@ -26,7 +26,14 @@ typedef struct {
 } sample_style;
 
 static const sample_style styles[GRAFT_GEN_SAMPLES] = {
-    {0.5, 24}, {0.4, 2}, {0.97, 16}, {0.05, 32}, {0.5, 8}, {0.6, 16}, {0.8, 3}, {0.2, 10},
+    {0.5,  24},
+    {0.4,  2 },
+    {0.97, 16},
+    {0.05, 32},
+    {0.5,  8 },
+    {0.6,  16},
+    {0.8,  3 },
+    {0.2,  10},
 };
 
 enum {
@@ -54,11 +61,9 @@ static int32_t choose_scale(const graft_shape *shape, bool is_weight)
 static graft_field multiply_whole(graft_field x, int64_t factor)
 {
     uint64_t magnitude = (uint64_t)(factor < 0 ? -factor : factor);
-    uint64_t residue =
-        (uint64_t)((unsigned __int128)x.residue * magnitude % GRAFT_FIELD_PRIME);
+    uint64_t residue = (uint64_t)((unsigned __int128)x.residue * magnitude % GRAFT_FIELD_PRIME);
     bool negate = factor < 0 && residue != 0;
-    return (graft_field){negate ? GRAFT_FIELD_PRIME - residue : residue,
-                         x.shadow * (double)factor};
+    return (graft_field){negate ? GRAFT_FIELD_PRIME - residue : residue, x.shadow * (double)factor};
 }
 
 static bool uses_function(const graft_gen_step *step)
@@ -131,8 +136,7 @@ graft_gen_print graft_gen_data_print(const graft_shape *shape, const graft_field
 
 /* ------------------------------------------------------------ one operator */
 
-bool graft_gen_config_infer(const graft_gen_config *config, const graft_shape *in,
-                            graft_shape *out)
+bool graft_gen_config_infer(const graft_gen_config *config, const graft_shape *in, graft_shape *out)
 {
     graft_shape known[GRAFT_MAX_INPUTS + GRAFT_GEN_MAX_STEPS * GRAFT_MAX_OUTPUTS];
     if (config->rank != 0 && in[0].rank != config->rank) {
@@ -233,7 +237,7 @@ typedef struct {
     uint32_t end;
     atomic_uint next;
     graft_gen_print *prints; /* GRAFT_MAX_OUTPUTS per node. */
-    graft_field **kept;    /* Where the outputs go, per node; NULL when they are not kept. */
+    graft_field **kept;      /* Where the outputs go, per node; NULL when they are not kept. */
 } batch;
 
 /* Memory of one thread, grown as needed. */
@@ -301,10 +305,9 @@ static void *run_worker(void *argument)
         for (uint32_t n = start; n < work->end && n < start + CHUNK_NODES; n++) {
             graft_arena_reset(self->arena);
             uint32_t i = n - work->first;
-            graft_field *results =
-                work->kept != NULL
-                    ? work->kept[i]
-                    : GRAFT_NEW(self->arena, graft_field, count_results(work->space, n));
+            graft_field *results = work->kept != NULL ? work->kept[i]
+                                                      : GRAFT_NEW(self->arena, graft_field,
+                                                                  count_results(work->space, n));
             evaluate_node(self, n, results, &work->prints[(size_t)i * GRAFT_MAX_OUTPUTS]);
         }
     }

@@ -265,7 +265,8 @@ static graft_status check_list(graft_env *env, const graft_yaml *compound, const
 
 static graft_status read_compound(set_reader *reader, const graft_yaml *node)
 {
-    static const char *const allowed[] = {"inputs", "steps", "outputs", "roles", "rank", "distinct", NULL};
+    static const char *const allowed[] = {"inputs", "steps",    "outputs", "roles",
+                                          "rank",   "distinct", NULL};
     graft_env *env = reader->env;
     graft_status status = GRAFT_OK;
     GRAFT_CHECK(graft_yaml_only(env, node, allowed));

@@ -1,9 +1,9 @@
 /* family.h - what to enumerate, read from rules/families/<family>.yaml.
  *
- * A family is a list of sets. A set names input tensors with concrete shapes, the operators that may
- * be applied to them with concrete attribute values, and how many operators a graph may have. Each
- * set is enumerated on its own; shapes are drawn with unequal dimensions, so that a law that holds
- * only where two of them happen to agree is not proposed. The format is described in
+ * A family is a list of sets. A set names input tensors with concrete shapes, the operators that
+ * may be applied to them with concrete attribute values, and how many operators a graph may have.
+ * Each set is enumerated on its own; shapes are drawn with unequal dimensions, so that a law that
+ * holds only where two of them happen to agree is not proposed. The format is described in
  * docs/families.md. */
 #ifndef GRAFT_GEN_FAMILY_H
 #define GRAFT_GEN_FAMILY_H
@@ -73,9 +73,9 @@ typedef struct graft_gen_family {
 void graft_gen_config_of_op(uint32_t op, graft_gen_config *config);
 
 /* Reads one file into `arena`. GRAFT_BAD_INPUT with "file:line: " for anything that is not as
- * docs/families.md says (unknown operators, attributes or sizes, values outside their domain, shapes
- * that no operator accepts are allowed: those operators are merely never applied); GRAFT_IO when the
- * file cannot be read. */
+ * docs/families.md says (unknown operators, attributes or sizes, values outside their domain,
+ * shapes that no operator accepts are allowed: those operators are merely never applied); GRAFT_IO
+ * when the file cannot be read. */
 GRAFT_MUST_USE graft_status graft_gen_family_read(graft_env *env, graft_arena *arena,
                                                   const char *path, graft_gen_family *family);
 /* Same, from memory; `name` stands for the path in messages. */

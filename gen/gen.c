@@ -183,10 +183,9 @@ static bool is_ready(const graft_pattern_node *node, const uint8_t *places)
 
 static uint8_t place_operand(graft_operand operand, const uint8_t *places)
 {
-    return GRAFT_OPERAND_IS_NODE(operand)
-               ? GRAFT_GEN_OUT(places[GRAFT_OPERAND_NODE_OF(operand)],
-                               GRAFT_OPERAND_SLOT_OF(operand))
-               : GRAFT_GEN_VAR(operand);
+    return GRAFT_OPERAND_IS_NODE(operand) ? GRAFT_GEN_OUT(places[GRAFT_OPERAND_NODE_OF(operand)],
+                                                          GRAFT_OPERAND_SLOT_OF(operand))
+                                          : GRAFT_GEN_VAR(operand);
 }
 
 /* A pattern as a side of a law, producers first, each operator a configuration of its own. */

@@ -2,23 +2,23 @@
  *
  *      families ─► space (every value once) ─► laws (consequences left out) ─► candidates
  *
- * What comes out is likely, not proved: equal on random samples at the shapes that the family draws.
- * Proving it, finding the shapes and attributes it holds for, and rejecting what is false elsewhere is
- * the business of verify/. */
+ * What comes out is likely, not proved: equal on random samples at the shapes that the family
+ * draws. Proving it, finding the shapes and attributes it holds for, and rejecting what is false
+ * elsewhere is the business of verify/. */
 #ifndef GRAFT_GEN_H
 #define GRAFT_GEN_H
 
 #include "gen/family.h"
 
 typedef struct graft_gen_counts {
-    uint64_t graphs;       /* Distinct graphs of at most `depth` operators, renamings left out. */
-    uint64_t evaluated;    /* Operators evaluated: graphs with their renamings. */
-    uint64_t keys;         /* Distinct fingerprints. */
-    uint64_t raw;          /* Pairs of graphs with equal fingerprints, each with its group's first. */
-    uint64_t refuted;      /* Of those, false on further samples. */
-    uint64_t laws;         /* Of those, kept: the others follow from them. */
-    uint64_t macros;       /* Of the others, kept because they save operators in one step. */
-    uint64_t candidates;   /* Rules made of them, in both directions where possible. */
+    uint64_t graphs;     /* Distinct graphs of at most `depth` operators, renamings left out. */
+    uint64_t evaluated;  /* Operators evaluated: graphs with their renamings. */
+    uint64_t keys;       /* Distinct fingerprints. */
+    uint64_t raw;        /* Pairs of graphs with equal fingerprints, each with its group's first. */
+    uint64_t refuted;    /* Of those, false on further samples. */
+    uint64_t laws;       /* Of those, kept: the others follow from them. */
+    uint64_t macros;     /* Of the others, kept because they save operators in one step. */
+    uint64_t candidates; /* Rules made of them, in both directions where possible. */
     uint64_t memory_bytes; /* The most that was in use at once. */
     uint64_t time_ns;
 } graft_gen_counts;
@@ -31,8 +31,8 @@ typedef struct graft_candidate {
     const char *family;
     const char *set;
     uint32_t pair;     /* The same for both directions of one law. */
-    uint32_t skeleton; /* The same for candidates that differ in attributes and ranks alone; numbered
-                          by first appearance. */
+    uint32_t skeleton; /* The same for candidates that differ in attributes and ranks alone;
+                          numbered by first appearance. */
     bool is_reversed;  /* The other direction of the pair comes before this one. */
     bool is_macro;     /* Follows from other candidates; saves operators in one step. */
 } graft_candidate;
@@ -57,9 +57,9 @@ typedef struct graft_gen_options {
     uint32_t depth; /* Instead of the depth that each set names; 0: as named. */
 } graft_gen_options;
 
-/* Enumerates the families and lists their candidates in `arena`. A law that follows from those of an
- * earlier set is not proposed again. Equal inputs give equal bytes, whatever env->thread_count is.
- * `families` must outlive the result. Failures as of graft_gen_space_build. */
+/* Enumerates the families and lists their candidates in `arena`. A law that follows from those of
+ * an earlier set is not proposed again. Equal inputs give equal bytes, whatever env->thread_count
+ * is. `families` must outlive the result. Failures as of graft_gen_space_build. */
 GRAFT_MUST_USE graft_status graft_gen_run(graft_env *env, graft_arena *arena,
                                           const graft_gen_family *families, uint32_t family_count,
                                           const graft_gen_options *options,

@@ -6,15 +6,9 @@
 
 /* ------------------------------------------------------------------ graphs */
 
-static uint32_t root_node(uint32_t root)
-{
-    return root / GRAFT_MAX_OUTPUTS;
-}
+static uint32_t root_node(uint32_t root) { return root / GRAFT_MAX_OUTPUTS; }
 
-static uint32_t root_slot(uint32_t root)
-{
-    return root % GRAFT_MAX_OUTPUTS;
-}
+static uint32_t root_slot(uint32_t root) { return root % GRAFT_MAX_OUTPUTS; }
 
 static bool close_root(const graft_gen_space *space, uint32_t root, graft_gen_closure *closure)
 {
@@ -60,8 +54,8 @@ static bool describe_graph(const graft_gen_space *space, graft_gen_graph *graph)
 
 static void add_graph(graft_gen_groups *groups, const graft_gen_graph *graph)
 {
-    groups->graphs = graft_gen_grow(groups->arena, groups->graphs, groups->count,
-                                    &groups->capacity, sizeof *groups->graphs);
+    groups->graphs = graft_gen_grow(groups->arena, groups->graphs, groups->count, &groups->capacity,
+                                    sizeof *groups->graphs);
     groups->graphs[groups->count] = *graph;
     if (describe_graph(groups->space, &groups->graphs[groups->count])) {
         groups->count++;
@@ -91,7 +85,10 @@ static void list_group(graft_gen_groups *groups, uint32_t value)
 {
     const graft_gen_space *space = groups->space;
     uint32_t hub = groups->count;
-    graft_gen_graph graph = {.values = {value, GRAFT_GEN_NONE}, .hub = hub};
+    graft_gen_graph graph = {
+        .values = {value, GRAFT_GEN_NONE},
+          .hub = hub
+    };
     if (value < space->set->input_count) {
         graph.roots.of[0] = GRAFT_GEN_ROOT_INPUT(value);
         add_graph(groups, &graph);
@@ -182,11 +179,11 @@ static void add_double(graft_gen_groups *groups, uint32_t first, uint32_t second
     const graft_gen_space *space = groups->space;
     graft_gen_graph graph = {
         .roots = {{first, second}},
-        .values = {value_of_root(space, first), value_of_root(space, second)},
+        .values = { value_of_root(space, first), value_of_root(space, second)},
     };
     sort_outputs(&graph);
-    bool is_weight = space->values[graph.values[0]].is_weight &&
-                     space->values[graph.values[1]].is_weight;
+    bool is_weight =
+        space->values[graph.values[0]].is_weight && space->values[graph.values[1]].is_weight;
     if (!is_weight && values_are_canonical(space, graph.values)) {
         add_graph(groups, &graph);
     }
@@ -289,12 +286,12 @@ static int compare_graphs(const void *a, const void *b)
     const graft_gen_graph *x = a;
     const graft_gen_graph *y = b;
     const uint32_t keys[][2] = {
-        {x->values[0], y->values[0]},
-        {x->values[1], y->values[1]},
+        {x->values[0],           y->values[0]          },
+        {x->values[1],           y->values[1]          },
         {x->is_separate ? 0 : 1, y->is_separate ? 0 : 1},
-        {x->size, y->size},
-        {x->roots.of[0], y->roots.of[0]},
-        {x->roots.of[1], y->roots.of[1]},
+        {x->size,                y->size               },
+        {x->roots.of[0],         y->roots.of[0]        },
+        {x->roots.of[1],         y->roots.of[1]        },
     };
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         if (keys[i][0] != keys[i][1]) {
@@ -310,8 +307,8 @@ static void add_partners(graft_gen_groups *groups)
     uint32_t count = groups->count;
     for (uint32_t g = 0; g < count; g++) {
         graft_gen_graph partner = groups->graphs[g];
-        if (g > 0 && memcmp(groups->graphs[g - 1].values, partner.values,
-                            sizeof partner.values) == 0) {
+        if (g > 0 &&
+            memcmp(groups->graphs[g - 1].values, partner.values, sizeof partner.values) == 0) {
             continue;
         }
         groups->key_count++;
@@ -331,9 +328,9 @@ static void close_groups(graft_gen_groups *groups)
     uint32_t end = 0;
     for (uint32_t first = 0; first < groups->count; first = end) {
         uint32_t hub = kept;
-        for (end = first; end < groups->count &&
-                          memcmp(groups->graphs[end].values, groups->graphs[first].values,
-                                 sizeof groups->graphs[end].values) == 0;
+        for (end = first;
+             end < groups->count && memcmp(groups->graphs[end].values, groups->graphs[first].values,
+                                           sizeof groups->graphs[end].values) == 0;
              end++) {
         }
         for (uint32_t g = first; g < end && end - first > 1; g++) {
@@ -379,8 +376,7 @@ static void chain_graphs(graft_gen_groups *groups)
 void graft_gen_groups_build(const graft_gen_space *space, graft_arena *arena, uint32_t output_count,
                             graft_gen_groups *groups)
 {
-    *groups =
-        (graft_gen_groups){.space = space, .arena = arena, .output_count = output_count};
+    *groups = (graft_gen_groups){.space = space, .arena = arena, .output_count = output_count};
     if (output_count == 1) {
         list_single(groups);
     } else {

@@ -37,7 +37,7 @@ typedef struct graft_gen_groups {
     uint32_t output_count;
     uint64_t key_count;        /* Groups, those with a single graph included. */
     uint32_t *first_by_config; /* Chains of graphs by the configuration of their first root. */
-    uint32_t *graph_of_root;   /* One output: by node * 2 + slot; GRAFT_GEN_NONE when in no group. */
+    uint32_t *graph_of_root; /* One output: by node * 2 + slot; GRAFT_GEN_NONE when in no group. */
 } graft_gen_groups;
 
 /* Lists the groups with at least two graphs of 1 or 2 outputs; they live in `arena`. */

@@ -17,7 +17,7 @@ typedef struct {
     graft_gen_side *side;
     const uint32_t *cuts;
     uint32_t cut_count;
-    uint32_t vars[GRAFT_GEN_LAW_VARS];               /* Values. */
+    uint32_t vars[GRAFT_GEN_LAW_VARS];        /* Values. */
     uint32_t (*nodes)[GRAFT_GEN_MAX_CLOSURE]; /* Of each side: the nodes of the space. */
     bool full;                                /* Something did not fit into the law. */
 } side_maker;
@@ -250,9 +250,8 @@ static uint32_t list_common(const graft_gen_space *space, const drawn_law *drawn
     for (uint32_t n = 0; n < drawn->law.sides[0].count; n++) {
         uint32_t number = drawn->nodes[0][n];
         const graft_gen_node *node = &space->nodes[number];
-        uint32_t outputs = side_has_node(drawn, 1, number)
-                               ? space->set->configs[node->config].output_count
-                               : 0;
+        uint32_t outputs =
+            side_has_node(drawn, 1, number) ? space->set->configs[node->config].output_count : 0;
         for (uint32_t o = 0; o < outputs && count < capacity; o++) {
             const graft_gen_value *value = &space->values[node->outs[o]];
             if (value->node == number && value->slot == o) {

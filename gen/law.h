@@ -11,11 +11,11 @@
 enum { GRAFT_GEN_LAW_VARS = 12, GRAFT_GEN_MAX_CUTS = 8 };
 
 /* Variable v, or output o of node n of the same side. */
-#define GRAFT_GEN_VAR(v)        ((uint8_t)(v))
-#define GRAFT_GEN_OUT(n, o)     ((uint8_t)(0x40u | ((unsigned)(n) << 1) | (unsigned)(o)))
-#define GRAFT_GEN_IS_OUT(x)     (((x)&0x40u) != 0)
-#define GRAFT_GEN_OUT_NODE(x)   (((x)&0x3fu) >> 1)
-#define GRAFT_GEN_OUT_SLOT(x)   ((x)&1u)
+#define GRAFT_GEN_VAR(v)      ((uint8_t)(v))
+#define GRAFT_GEN_OUT(n, o)   ((uint8_t)(0x40u | ((unsigned)(n) << 1) | (unsigned)(o)))
+#define GRAFT_GEN_IS_OUT(x)   (((x)&0x40u) != 0)
+#define GRAFT_GEN_OUT_NODE(x) (((x)&0x3fu) >> 1)
+#define GRAFT_GEN_OUT_SLOT(x) ((x)&1u)
 
 typedef struct graft_gen_application {
     uint8_t args[GRAFT_MAX_INPUTS];
@@ -42,7 +42,7 @@ typedef struct graft_gen_law {
 
 /* What a side's output is: output `slot` of a node of the space, which need not be representative,
  * or an input. */
-#define GRAFT_GEN_ROOT_INPUT(i)   (0x80000000u | (i))
+#define GRAFT_GEN_ROOT_INPUT(i)    (0x80000000u | (i))
 #define GRAFT_GEN_ROOT_IS_INPUT(r) (((r)&0x80000000u) != 0)
 #define GRAFT_GEN_ROOT_INPUT_OF(r) ((r)&0x7fffffffu)
 typedef struct graft_gen_roots {

@@ -126,7 +126,8 @@ void graft_gen_law_match(const graft_gen_space *space, const graft_gen_law *law,
         }
         if (GRAFT_GEN_IS_OUT(operand)) {
             uint32_t *place = &bound.fit.nodes[GRAFT_GEN_OUT_NODE(operand)];
-            if (slot != GRAFT_GEN_OUT_SLOT(operand) || (*place != GRAFT_GEN_NONE && *place != node)) {
+            if (slot != GRAFT_GEN_OUT_SLOT(operand) ||
+                (*place != GRAFT_GEN_NONE && *place != node)) {
                 return;
             }
             *place = node;

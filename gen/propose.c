@@ -108,14 +108,12 @@ static void record_join(application *apply, const graft_gen_fit *fit, uint32_t t
 {
     search *find = apply->find;
     const graft_gen_law *law = apply->law;
-    uint32_t near =
-        inner_ready(find, &law->sides[apply->side], fit->nodes, law->output_count);
-    uint32_t far =
-        inner_ready(find, &law->sides[1 - apply->side], fit->others, law->output_count);
+    uint32_t near = inner_ready(find, &law->sides[apply->side], fit->nodes, law->output_count);
+    uint32_t far = inner_ready(find, &law->sides[1 - apply->side], fit->others, law->output_count);
     find->joins = graft_gen_grow(find->arena, find->joins, find->join_count, &find->join_capacity,
                                  sizeof *find->joins);
     find->joins[find->join_count++] =
-        (join){apply->from,    to, apply->number, near > far ? near : far, GRAFT_GEN_NONE,
+        (join){apply->from,         to, apply->number, near > far ? near : far, GRAFT_GEN_NONE,
                (uint8_t)apply->side};
 }
 
@@ -125,8 +123,12 @@ static bool visit_fit(void *context, graft_gen_fit *fit)
     search *find = apply->find;
     const graft_gen_graph *from = &find->groups.graphs[apply->from];
     uint32_t values[GRAFT_MAX_OUTPUTS];
-    graft_gen_roots roots = {{0, 0}};
-    graft_gen_roots sorted = {{0, 0}};
+    graft_gen_roots roots = {
+        {0, 0}
+    };
+    graft_gen_roots sorted = {
+        {0, 0}
+    };
     if (!graft_gen_law_apply(find->space, apply->law, apply->side, fit, values, &roots)) {
         return true;
     }
@@ -153,7 +155,9 @@ static void apply_at(application *apply, uint32_t graph)
     graft_gen_law_match(apply->find->space, apply->law, apply->side, &from->roots, visit_fit,
                         apply);
     if (apply->law->output_count == 2 && !apply->refuted) {
-        graft_gen_roots roots = {{from->roots.of[1], from->roots.of[0]}};
+        graft_gen_roots roots = {
+            {from->roots.of[1], from->roots.of[0]}
+        };
         apply->swapped = true;
         graft_gen_law_match(apply->find->space, apply->law, apply->side, &roots, visit_fit, apply);
     }
@@ -537,8 +541,8 @@ static void keep_laws(search *find, graft_arena *arena, graft_gen_counts *counts
 {
     for (uint32_t i = 0; i < find->law_count; i++) {
         if (find->laws[i].alive && is_own_law(&find->laws[i])) {
-            laws->laws = graft_gen_grow(arena, laws->laws, laws->count, &laws->capacity,
-                                        sizeof *laws->laws);
+            laws->laws =
+                graft_gen_grow(arena, laws->laws, laws->count, &laws->capacity, sizeof *laws->laws);
             laws->laws[laws->count++] = find->laws[i].law;
             counts->laws += find->laws[i].law.is_macro ? 0 : 1;
             counts->macros += find->laws[i].law.is_macro ? 1 : 0;

@@ -8,10 +8,10 @@
  * and chains of several laws. At the end, laws that the others have made superfluous are dropped
  * too, the least general first.
  *
- * Arguments are classes, so a step may silently replace an inner graph by another of its group. That
- * is sound only when this equality has been dealt with: every node has the place of its own pair in
- * the order, and a join counts for a pair only if all inner nodes it rests on come earlier. Dropping
- * a pair is thus an induction over the order.
+ * Arguments are classes, so a step may silently replace an inner graph by another of its group.
+ * That is sound only when this equality has been dealt with: every node has the place of its own
+ * pair in the order, and a join counts for a pair only if all inner nodes it rests on come earlier.
+ * Dropping a pair is thus an induction over the order.
  *
  * A law that connects two graphs of unequal fingerprints is false: this refutes what the samples of
  * its own pair let through.
@@ -33,9 +33,9 @@ typedef struct graft_gen_laws {
     uint32_t capacity;
 } graft_gen_laws;
 
-/* Finds the laws of a space, in a fixed order, appends them to `laws` in `arena`, and counts them in
- * space->counts. Laws that stand there already, from other sets, are taken as known: what follows
- * from them is not found again. GRAFT_INTERRUPTED on a signal. */
+/* Finds the laws of a space, in a fixed order, appends them to `laws` in `arena`, and counts them
+ * in space->counts. Laws that stand there already, from other sets, are taken as known: what
+ * follows from them is not found again. GRAFT_INTERRUPTED on a signal. */
 GRAFT_MUST_USE graft_status graft_gen_propose(graft_gen_space *space, graft_arena *arena,
                                               graft_gen_laws *laws);
 

@@ -37,8 +37,8 @@ static uint32_t place_node(op_graph *graph, const op_node *node)
 }
 
 /* Appends a configuration's steps; `outs` receives the operands of its outputs. */
-static bool expand_application(const graft_gen_config *config, const uint8_t *args,
-                               op_graph *graph, uint8_t *outs)
+static bool expand_application(const graft_gen_config *config, const uint8_t *args, op_graph *graph,
+                               uint8_t *outs)
 {
     uint8_t known[GRAFT_MAX_INPUTS + GRAFT_GEN_MAX_STEPS * GRAFT_MAX_OUTPUTS];
     memcpy(known, args, config->input_count);
@@ -74,9 +74,8 @@ static bool expand_side(const graft_gen_law *law, uint32_t side, op_graph *graph
         uint8_t args[GRAFT_MAX_INPUTS];
         for (uint32_t i = 0; i < config->input_count; i++) {
             uint8_t arg = from->nodes[n].args[i];
-            args[i] = GRAFT_GEN_IS_OUT(arg)
-                          ? outs[GRAFT_GEN_OUT_NODE(arg)][GRAFT_GEN_OUT_SLOT(arg)]
-                          : arg;
+            args[i] = GRAFT_GEN_IS_OUT(arg) ? outs[GRAFT_GEN_OUT_NODE(arg)][GRAFT_GEN_OUT_SLOT(arg)]
+                                            : arg;
         }
         if (!expand_application(config, args, graph, outs[n])) {
             return false;
@@ -236,8 +235,7 @@ typedef struct {
 static graft_operand name_operand(naming *names, uint8_t operand, const uint8_t *places)
 {
     if (GRAFT_GEN_IS_OUT(operand)) {
-        return GRAFT_OPERAND_NODE(places[GRAFT_GEN_OUT_NODE(operand)],
-                                  GRAFT_GEN_OUT_SLOT(operand));
+        return GRAFT_OPERAND_NODE(places[GRAFT_GEN_OUT_NODE(operand)], GRAFT_GEN_OUT_SLOT(operand));
     }
     if (names->names[operand] == 255) {
         names->failed = names->failed || names->closed || names->count == GRAFT_RULE_MAX_VARS;
@@ -417,7 +415,9 @@ bool graft_gen_rule_make(const graft_gen_law *law, uint32_t source, graft_gen_ru
         !may_be_source(&graphs[0], &graphs[1], law->output_count)) {
         return false;
     }
-    arrangement order = {.law = law, .graphs = {&graphs[0], &graphs[1]}};
+    arrangement order = {
+        .law = law, .graphs = {&graphs[0], &graphs[1]}
+    };
     if (!arrange(&order, ruling)) {
         return false;
     }

@@ -1,4 +1,5 @@
-/* rule.h - laws as rules: compounds taken apart, one rule for each direction that can be matched. */
+/* rule.h - laws as rules: compounds taken apart, one rule for each direction that can be matched.
+ */
 #ifndef GRAFT_GEN_RULE_H
 #define GRAFT_GEN_RULE_H
 

@@ -15,10 +15,7 @@ typedef struct graft_gen_inference {
     bool fits;
 } graft_gen_inference;
 
-static uint64_t hash_bytes(const void *data, size_t size)
-{
-    return XXH3_64bits(data, size);
-}
+static uint64_t hash_bytes(const void *data, size_t size) { return XXH3_64bits(data, size); }
 
 /* ------------------------------------------------------- shapes, inference */
 
@@ -73,9 +70,8 @@ graft_status graft_gen_infer(graft_gen_space *space, uint32_t config, const uint
     for (uint32_t i = 0; i < space->set->configs[config].input_count; i++) {
         key.in[i] = space->values[args[i]].shape;
     }
-    space->inferences =
-        graft_gen_grow(space->arena, space->inferences, space->inference_count,
-                       &space->inference_capacity, sizeof *space->inferences);
+    space->inferences = graft_gen_grow(space->arena, space->inferences, space->inference_count,
+                                       &space->inference_capacity, sizeof *space->inferences);
     graft_gen_inference *fresh = &space->inferences[space->inference_count];
     *fresh = key;
     graft_gen_table_reserve(space->arena, &space->infer_table, space, hash_inference);
@@ -156,7 +152,8 @@ uint32_t graft_gen_node_add(graft_gen_space *space, uint32_t config, const uint3
     memcpy(node->shapes, shapes, sizeof node->shapes);
     node->config = (uint16_t)config;
     node->size = (uint8_t)size;
-    graft_gen_table_insert(&space->node_table, hash_node(space, space->node_count), space->node_count);
+    graft_gen_table_insert(&space->node_table, hash_node(space, space->node_count),
+                           space->node_count);
     return space->node_count++;
 }
 
@@ -219,8 +216,7 @@ static void assign_output(graft_gen_space *space, uint32_t number, uint32_t slot
                                  .slot = (uint8_t)slot,
                                  .size = node->size,
                                  .is_weight = depends_on_weights_alone(space, node),
-                                 .is_idle =
-                                     print->is_uniform && node->args[0] != GRAFT_GEN_NONE};
+                                 .is_idle = print->is_uniform && node->args[0] != GRAFT_GEN_NONE};
         value = add_value(space, &fresh);
     }
     node->outs[slot] = value;
@@ -230,10 +226,7 @@ static void assign_output(graft_gen_space *space, uint32_t number, uint32_t slot
     }
 }
 
-static bool is_undefined(XXH128_hash_t hash)
-{
-    return hash.low64 == 0 && hash.high64 == 0;
-}
+static bool is_undefined(XXH128_hash_t hash) { return hash.low64 == 0 && hash.high64 == 0; }
 
 void graft_gen_values_assign(graft_gen_space *space, uint32_t first, uint32_t end,
                              const graft_gen_print *prints)
@@ -290,9 +283,8 @@ void graft_gen_images_extend(graft_gen_space *space)
         uint32_t *images = &space->images[(size_t)value * space->renaming_count];
         images[0] = value;
         for (uint32_t r = 1; r < space->renaming_count; r++) {
-            images[r] = value < space->set->input_count
-                            ? space->renamings[r][value]
-                            : graft_gen_value_image(space, value, r);
+            images[r] = value < space->set->input_count ? space->renamings[r][value]
+                                                        : graft_gen_value_image(space, value, r);
         }
         space->image_end++;
     }
@@ -311,12 +303,12 @@ static graft_status list_renamings(graft_gen_space *space)
     uint8_t digits[GRAFT_GEN_MAX_VARS] = {0};
     uint32_t at = 0;
     uint32_t used = 0; /* Bits of the digits before `at`. */
-    space->renamings = graft_arena_array(space->arena, GRAFT_GEN_MAX_RENAMINGS,
-                                         sizeof *space->renamings);
+    space->renamings =
+        graft_arena_array(space->arena, GRAFT_GEN_MAX_RENAMINGS, sizeof *space->renamings);
     for (;;) {
         uint8_t digit = digits[at];
-        while (digit < set->input_count &&
-               ((used >> digit & 1u) != 0 || !may_exchange(&set->inputs[at], &set->inputs[digit]))) {
+        while (digit < set->input_count && ((used >> digit & 1u) != 0 ||
+                                            !may_exchange(&set->inputs[at], &set->inputs[digit]))) {
             digit++;
         }
         digits[at] = digit;
@@ -351,9 +343,8 @@ graft_status graft_gen_space_open(graft_gen_space *space)
     space->shapes = GRAFT_NEW(space->arena, graft_shape, MAX_SHAPES);
     for (uint32_t i = 0; i < space->set->input_count; i++) {
         const graft_gen_input *input = &space->set->inputs[i];
-        graft_gen_value value = {.node = GRAFT_GEN_NONE,
-                                 .producers = GRAFT_GEN_NONE,
-                                 .is_weight = input->is_weight};
+        graft_gen_value value = {
+            .node = GRAFT_GEN_NONE, .producers = GRAFT_GEN_NONE, .is_weight = input->is_weight};
         if (graft_shape_elements(&input->shape) > GRAFT_GEN_MAX_ELEMENTS) {
             status = GRAFT_FAIL(space->env, GRAFT_UNSUPPORTED,
                                 "set %s: input %s has more than %d elements", space->set->name,

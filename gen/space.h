@@ -3,8 +3,8 @@
  * Idea. A *node* is a configuration (operator with attributes) applied to values; nodes with equal
  * configuration and arguments are one node. A *value* is a class of nodes' outputs that agree on
  * shape and on every sample: two nodes that compute the same value are a candidate law. The first
- * node that reaches a value is its *representative*, and arguments are values, so a graph is built of
- * representatives everywhere but at its root: what holds inside an argument was a law before.
+ * node that reaches a value is its *representative*, and arguments are values, so a graph is built
+ * of representatives everywhere but at its root: what holds inside an argument was a law before.
  *
  *      x ── mul ──┐                      node 7 = add(value 9, value 11)
  *      y ──┘      add   value 15  ◄───   node 8 = mul(value 0, value 5)
@@ -14,8 +14,8 @@
  * graph. Inputs of equal shape and role may be exchanged; these renamings form a group that acts on
  * values and nodes. The space is closed under it: whenever a node is made, all its renamings are.
  *
- * A graph that computes a constant in a roundabout way (x - x) is not built upon, and no law is looked
- * for that only tells such graphs apart: real models do not contain them.
+ * A graph that computes a constant in a roundabout way (x - x) is not built upon, and no law is
+ * looked for that only tells such graphs apart: real models do not contain them.
  *
  * Nodes are made in levels by closure size; level k takes its arguments from closed sets of k - 1
  * representatives (one of each orbit). Values of the last level keep a hash, not data. Numbers of
@@ -49,7 +49,7 @@ typedef struct graft_gen_value {
 } graft_gen_value;
 
 typedef struct graft_gen_node {
-    uint32_t args[GRAFT_MAX_INPUTS]; /* Values; GRAFT_GEN_NONE past the inputs. */
+    uint32_t args[GRAFT_MAX_INPUTS];  /* Values; GRAFT_GEN_NONE past the inputs. */
     uint32_t outs[GRAFT_MAX_OUTPUTS]; /* Values; GRAFT_GEN_NONE when undefined on a sample. */
     uint32_t next[GRAFT_MAX_OUTPUTS]; /* Chains of producers. */
     uint16_t shapes[GRAFT_MAX_OUTPUTS];
@@ -132,8 +132,8 @@ void graft_gen_values_assign(graft_gen_space *space, uint32_t first, uint32_t en
                              const graft_gen_print *prints);
 /* Fills in the images of all values that have none yet. */
 void graft_gen_images_extend(graft_gen_space *space);
-/* Evaluates nodes [first, end) on `thread_count` threads, assigns values and, when `keep`, keeps the
- * data of new values. GRAFT_INTERRUPTED on a signal. */
+/* Evaluates nodes [first, end) on `thread_count` threads, assigns values and, when `keep`, keeps
+ * the data of new values. GRAFT_INTERRUPTED on a signal. */
 GRAFT_MUST_USE graft_status graft_gen_evaluate(graft_gen_space *space, uint32_t first, uint32_t end,
                                                bool keep);
 /* The fingerprint of a tensor's samples. */
@@ -141,8 +141,9 @@ graft_gen_print graft_gen_data_print(const graft_shape *shape, const graft_field
 /* How a tensor is drawn. */
 typedef struct graft_gen_draw {
     uint32_t sample; /* Which of the GRAFT_GEN_SAMPLES kinds of samples. */
-    uint32_t stream; /* Number of the variable: scalars of different streams take their signs in turn. */
-    int32_t most;    /* No larger magnitudes than this. */
+    uint32_t
+        stream; /* Number of the variable: scalars of different streams take their signs in turn. */
+    int32_t most; /* No larger magnitudes than this. */
     bool is_weight;
 } graft_gen_draw;
 /* The largest magnitude that suits the operators of a set. */

@@ -36,8 +36,8 @@ void graft_gen_table_reserve(graft_arena *arena, graft_gen_table *table, const v
     if (table->count * 3 < table->capacity * 2) {
         return;
     }
-    graft_gen_table larger = {
-        .capacity = table->capacity == 0 ? FIRST_CAPACITY : 2 * table->capacity};
+    graft_gen_table larger = {.capacity =
+                                  table->capacity == 0 ? FIRST_CAPACITY : 2 * table->capacity};
     larger.slots = GRAFT_NEW(arena, uint32_t, larger.capacity);
     memset(larger.slots, 0xff, larger.capacity * sizeof *larger.slots);
     for (uint32_t i = 0; i < table->capacity; i++) {
