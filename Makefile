@@ -145,7 +145,6 @@ $(GRAFT): $(OUT)/main.o $(call archives,$(FOLDERS))
 LINKS_graph  := graph
 LINKS_models := models graph
 LINKS_interop := models graph
-LINKS_interop := models graph
 LINKS_gen    := gen graph
 LINKS_verify := verify gen graph
 LINKS_cost   := cost models graph
