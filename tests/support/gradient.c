@@ -1,6 +1,7 @@
 /* gradient.c - see gradient.h. */
 #include "tests/support/gradient.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,8 @@ static const double step = 1.0 / 64.0;
 static void fill_leaf(graft_rng *rng, float *value, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
-        float magnitude = 0.15F + 0.1F * (float)(i / 2);
+        size_t pair = i / 2;
+        float magnitude = 0.15F + 0.1F * (float)pair;
         value[i] = i % 2 == 0 ? magnitude : -magnitude;
     }
     for (size_t i = size; i > 1; i--) {
@@ -91,6 +93,7 @@ double gradient_worst(const gradient_case *row)
     (void)project(row, arena, values, gradients);
     double worst = 0.0;
     for (uint32_t k = 0; k < row->leaf_count; k++) {
+        assert(gradients[k] != NULL);
         size_t size = (size_t)row->rows[k] * row->cols[k];
         for (size_t i = 0; i < size; i++) {
             double want = differentiate(row, arena, values, &values[k][i]);
