@@ -138,8 +138,7 @@ static bool write_fully(int file, const uint8_t *data, size_t size)
     return true;
 }
 
-/* Creates every folder before the last '/'. */
-static graft_status make_folders(graft_env *env, const char *path)
+graft_status graft_file_make_folders(graft_env *env, const char *path)
 {
     graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(env->scratch);
@@ -226,7 +225,7 @@ static graft_status replace_file(graft_env *env, const char *path, const struct 
     graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(env->scratch);
     char *temporary = graft_arena_printf(env->scratch, "%s.partial-%ld", path, (long)gettid());
-    GRAFT_CHECK(make_folders(env, path));
+    GRAFT_CHECK(graft_file_make_folders(env, path));
     GRAFT_CHECK(write_temporary(env, path, temporary, old, data, size));
     if (rename(temporary, path) != 0) {
         status = fail_io(env, "replace", path);

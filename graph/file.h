@@ -13,6 +13,8 @@ GRAFT_MUST_USE graft_status graft_file_read(graft_env *env, graft_arena *arena, 
 GRAFT_MUST_USE graft_status graft_file_write(graft_env *env, const char *path, const void *data,
                                              size_t size);
 bool graft_file_exists(const char *path);
+/* Creates the missing folders of `path`: every one before its last '/'. */
+GRAFT_MUST_USE graft_status graft_file_make_folders(graft_env *env, const char *path);
 
 /* A growing text or byte buffer, for output that is assembled before it is written. */
 typedef struct {
