@@ -1,0 +1,85 @@
+/* The policy header and the graph table of a keyword-spotting model, in the program of
+ * tests/firmware: on this computer as C99 and C++ and on an emulated Cortex-M4 it decides as the
+ * tools do. */
+#include "emit/graphtable.h"
+#include "emit/header.h"
+#include "tests/support/policy.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+enum { TOOL_MISSING = 77 };
+
+static void write_headers(graft_env *env, const policy_kit *kit, const char *folder)
+{
+    const graft_header_options options = {"kit", "graft test", policy_kit_names, false};
+    assert_int_equal(graft_header_write(env, &kit->policy, &options,
+                                        graft_arena_printf(env->life, "%s/graft_policy.h", folder),
+                                        NULL),
+                     GRAFT_OK);
+    assert_int_equal(graft_graphtable_write(env, kit->graph, "kit",
+                                            graft_arena_printf(env->life, "%s/graph.h", folder)),
+                     GRAFT_OK);
+}
+
+/* The last line of the program's second part, as the engine inside this program has it. */
+static const char *expect_end(graft_env *env, const policy_kit *kit)
+{
+    graft_graph *graph = NULL;
+    graft_report report = {.decisions = NULL};
+    const graft_optimize_options options = {.weight_bytes_limit = UINT64_MAX, .step_limit = 24};
+    assert_int_equal(graft_graph_renumber(env, env->life, kit->graph, &graph), GRAFT_OK);
+    size_t bytes = graft_optimize_workspace_bytes(&kit->policy, &graph->limits, options.step_limit);
+    assert_int_equal(graft_optimize(graph, &kit->policy, &options,
+                                    graft_arena_alloc(env->life, bytes), bytes, &report),
+                     GRAFT_OK);
+    return graft_arena_printf(env->life,
+                              "steps 24 stop 2 nodes %u to %u weight bytes %" PRIu64
+                              " hash %016" PRIx64 " to %016" PRIx64 "\n",
+                              report.active_before, report.active_after, report.weight_bytes,
+                              report.hash_before, report.hash_after);
+}
+
+static void test_same_decisions(void **state)
+{
+    graft_env *env = *state;
+    const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
+    char *folder = check_folder_make();
+    uint8_t *text = NULL;
+    size_t size = 0;
+    write_headers(env, kit, folder);
+    int status = system(graft_arena_printf(
+        env->life, "sh tests/firmware/run.sh '%s' > '%s/output.txt' 2>&1", folder, folder));
+    assert_int_equal(graft_file_read(env, env->life,
+                                     graft_arena_printf(env->life, "%s/output.txt", folder), &text,
+                                     &size),
+                     GRAFT_OK);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == TOOL_MISSING) {
+        check_folder_remove(folder);
+        CHECK_SKIP("%.*s", (int)strcspn((const char *)text, "\n"), (const char *)text);
+    }
+    if (status != 0) {
+        fail_msg("%s", (const char *)text);
+    }
+    for (const char *line = (const char *)text; *line != '\0';) {
+        int length = (int)strcspn(line, "\n");
+        print_message("# %.*s\n", length, line);
+        line += line[length] == '\n' ? length + 1 : length;
+    }
+    assert_int_equal(graft_file_read(env, env->life,
+                                     graft_arena_printf(env->life, "%s/firmware.txt", folder),
+                                     &text, &size),
+                     GRAFT_OK);
+    assert_non_null(strstr((const char *)text, expect_end(env, kit)));
+    check_folder_remove(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest cases[] = {
+        CHECK_TEST(test_same_decisions),
+    };
+    return cmocka_run_group_tests(cases, NULL, NULL);
+}

@@ -1,0 +1,263 @@
+/* Generated headers: their bytes, and what compilers make of them. */
+#include "emit/graphtable.h"
+#include "emit/header.h"
+#include "tests/support/policy.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { COMMAND_BYTES = 4096 };
+
+/* A folder and the policy that is written there. */
+typedef struct {
+    graft_env *env;
+    policy_kit *kit;
+    char *folder;
+} bench;
+
+static bench open_bench(graft_env *env)
+{
+    bench b = {env, policy_kit_open(env, &policy_kit_plain), check_folder_make()};
+    return b;
+}
+
+static const char *path_in(const bench *b, const char *name)
+{
+    return graft_arena_printf(b->env->life, "%s/%s", b->folder, name);
+}
+
+static void write_text(const bench *b, const char *name, const char *text)
+{
+    assert_int_equal(graft_file_write(b->env, path_in(b, name), text, strlen(text)), GRAFT_OK);
+}
+
+static void write_header(const bench *b, const char *file, const char *name, bool amalgamate)
+{
+    const graft_header_options options = {name, "graft test", policy_kit_names, amalgamate};
+    assert_int_equal(graft_header_write(b->env, &b->kit->policy, &options, path_in(b, file), NULL),
+                     GRAFT_OK);
+}
+
+/* Runs a command in the folder; GRAFT_ROOT is the project's. The output is in *output. */
+static int run_command(const bench *b, const char *command, const char **output)
+{
+    char root[COMMAND_BYTES];
+    uint8_t *text = NULL;
+    size_t size = 0;
+    assert_non_null(getcwd(root, sizeof root));
+    int status = system(graft_arena_printf(b->env->life,
+                                           "GRAFT_ROOT='%s'; cd '%s' && { %s; } > output.txt 2>&1",
+                                           root, b->folder, command));
+    assert_int_equal(graft_file_read(b->env, b->env->life, path_in(b, "output.txt"), &text, &size),
+                     GRAFT_OK);
+    *output = (const char *)text;
+    return status;
+}
+
+static void assert_runs(const bench *b, const char *command)
+{
+    const char *output = NULL;
+    if (run_command(b, command, &output) != 0) {
+        fail_msg("%s: %s", command, output);
+    }
+}
+
+static bool has_tool(const bench *b, const char *tool)
+{
+    const char *output = NULL;
+    return run_command(b, graft_arena_printf(b->env->life, "command -v %s", tool), &output) == 0;
+}
+
+#define CC_STRICT "gcc -std=c99 -pedantic -Wall -Wextra -Werror -O2 "
+
+/* ------------------------------------------------------------------- cases */
+
+static void test_same_bytes(void **state)
+{
+    bench b = open_bench(*state);
+    graft_arena *arena = graft_arena_new(1 << 20);
+    graft_buffer texts[2] = {{.arena = arena}, {.arena = arena}};
+    graft_header_sizes sizes;
+    const graft_header_options options = {"Kit-1", "graft test", NULL, true};
+    for (uint32_t i = 0; i < 2; i++) {
+        const policy_kit *kit = policy_kit_open(b.env, &policy_kit_plain);
+        assert_int_equal(graft_header_print(b.env, &kit->policy, &options, &texts[i], &sizes),
+                         GRAFT_OK);
+    }
+    assert_int_equal(texts[0].size, texts[1].size);
+    assert_memory_equal(texts[0].data, texts[1].data, texts[0].size);
+    assert_int_equal(sizes.header, texts[0].size);
+    assert_non_null(strstr(texts[0].data, "const graft_policy graft_policy_kit_1 = {"));
+    assert_null(strstr(texts[0].data, b.folder));
+    print_message("# bytes of const data: rules %zu, network %zu, in all %zu\n", sizes.rules,
+                  sizes.network, sizes.total);
+    graft_arena_free(arena);
+    check_folder_remove(b.folder);
+}
+
+/* The engine may need nothing but what compilers call by themselves. */
+static void test_freestanding(void **state)
+{
+    bench b = open_bench(*state);
+    const char *output = NULL;
+    write_header(&b, "graft_policy.h", "kit", false);
+    write_text(&b, "one.c", "#define GRAFT_IMPLEMENTATION\n#include \"graft_policy.h\"\n");
+    assert_runs(&b, CC_STRICT "-ffreestanding -nostdlib -I \"$GRAFT_ROOT/include\" -c one.c");
+    assert_int_equal(
+        run_command(&b, "nm -u one.o | awk '$2 !~ /^(memcpy|memset|memmove|memcmp)$/'", &output),
+        0);
+    assert_string_equal(output, "");
+    /* No floating point either: without its registers it must compile just as well. */
+    assert_runs(&b, "uname -m | grep -qv x86_64 || " CC_STRICT
+                    "-mgeneral-regs-only -ffreestanding -I \"$GRAFT_ROOT/include\" -c one.c");
+    check_folder_remove(b.folder);
+}
+
+/* One header is all that a product needs, in C and in C++; a second file includes it plainly. */
+static void test_amalgamated(void **state)
+{
+    bench b = open_bench(*state);
+    write_header(&b, "graft_policy.h", "kit", true);
+    write_text(&b, "one.c", "#define GRAFT_IMPLEMENTATION\n#include \"graft_policy.h\"\n");
+    write_text(&b, "two.c",
+               "#include \"graft_policy.h\"\n"
+               "int main(void) { return GRAFT_POLICY.rule_count == 7 ? 0 : 1; }\n");
+    assert_runs(&b, CC_STRICT "one.c two.c -o c && ./c");
+    if (!has_tool(&b, "g++")) {
+        check_folder_remove(b.folder);
+        CHECK_SKIP("C++ needs g++ (package g++)");
+    }
+    assert_runs(&b, "g++ -x c++ -std=c++11 -pedantic -Wall -Wextra -Werror one.c two.c -o cpp && "
+                    "./cpp");
+    check_folder_remove(b.folder);
+}
+
+static void test_two_policies(void **state)
+{
+    bench b = open_bench(*state);
+    write_header(&b, "first.h", "first", false);
+    write_header(&b, "second.h", "second", true);
+    write_text(
+        &b, "one.c",
+        "#define GRAFT_IMPLEMENTATION\n#include \"first.h\"\n#include \"second.h\"\n"
+        "int main(void) { return graft_policy_first.rules == graft_policy_second.rules; }\n");
+    assert_runs(&b, CC_STRICT "-I \"$GRAFT_ROOT/include\" one.c -o one && ./one");
+    check_folder_remove(b.folder);
+}
+
+/* A header for another engine says so instead of misbehaving. */
+static void test_mismatch(void **state)
+{
+    bench b = open_bench(*state);
+    const char *output = NULL;
+    write_header(&b, "graft_policy.h", "kit", false);
+    write_text(&b, "one.c", "#define GRAFT_IMPLEMENTATION\n#include \"graft_policy.h\"\n");
+    assert_runs(&b, "sed 's/GRAFT_ABI != [0-9]*/GRAFT_ABI != 9999/' graft_policy.h > other.h && "
+                    "mv other.h graft_policy.h");
+    assert_true(run_command(&b, "gcc -std=c99 -I \"$GRAFT_ROOT/include\" -c one.c", &output) != 0);
+    assert_non_null(strstr(output, "this policy was generated for graft.h with ABI"));
+    check_folder_remove(b.folder);
+}
+
+static void test_plans_and_metadata(void **state)
+{
+    bench b = open_bench(*state);
+    const graft_plan_step steps[2] = {
+        {KIT_DROP_IDENTITY, 3},
+        {KIT_FOLD_SCALE,    1}
+    };
+    graft_recorded_plan plans[1];
+    assert_int_equal(
+        graft_plan_record(b.env, b.env->life, &b.kit->policy, b.kit->graph, steps, 2, &plans[0]),
+        GRAFT_OK);
+    assert_int_equal(graft_policy_set_plans(b.env, b.env->life, plans, 1, &b.kit->policy),
+                     GRAFT_OK);
+    b.kit->policy.metadata = "{\"a\":\"*/ ?\?/ \\ \xc3\xbc\n\"}";
+    write_header(&b, "graft_policy.h", "kit", false);
+    write_text(&b, "one.c",
+               graft_arena_printf(
+                   b.env->life,
+                   "#define GRAFT_IMPLEMENTATION\n#include \"graft_policy.h\"\n#include <stdio.h>\n"
+                   "int main(void) { const graft_recorded_plan *p = GRAFT_POLICY.plans;\n"
+                   "  fputs(GRAFT_POLICY.metadata, stdout);\n"
+                   "  return GRAFT_POLICY.plan_count == 1 && p->step_count == 2 &&\n"
+                   "    p->graph_hash == UINT64_C(%llu) && p->steps[0].location == 3 ? 0 : 1; }\n",
+                   (unsigned long long)plans[0].graph_hash));
+    const char *output = NULL;
+    assert_runs(&b, CC_STRICT "-I \"$GRAFT_ROOT/include\" one.c -o one");
+    assert_int_equal(run_command(&b, "./one", &output), 0);
+    assert_string_equal(output, b.kit->policy.metadata);
+    check_folder_remove(b.folder);
+}
+
+static void test_faults(void **state)
+{
+    bench b = open_bench(*state);
+    graft_env *env = b.env;
+    graft_header_options options = {"", "graft test", NULL, false};
+    const char *path = path_in(&b, "graft_policy.h");
+    char *long_text = GRAFT_NEW(env->life, char, 4100);
+    check_failed(env, graft_header_write(env, &b.kit->policy, &options, path, NULL),
+                 GRAFT_BAD_INPUT, "a name has 1 to 63 characters");
+    options.name = "kit";
+    memset(long_text, 'x', 4099);
+    b.kit->policy.metadata = long_text;
+    check_failed(env, graft_header_write(env, &b.kit->policy, &options, path, NULL),
+                 GRAFT_BAD_INPUT, "metadata");
+    b.kit->policy.metadata = "";
+    assert_false(graft_file_exists(path));
+    check_failed(env, graft_header_write(env, &b.kit->policy, &options, "/dev/null/x/y.h", NULL),
+                 GRAFT_IO, "/dev/null");
+    check_folder_remove(b.folder);
+}
+
+/* -------------------------------------------------------- graphs as tables */
+
+/* Also with opaque nodes, omitted inputs and unknown shapes. */
+static void test_graph_table(void **state)
+{
+    bench b = open_bench(*state);
+    graft_graph *graph = b.kit->graph;
+    const graft_shape unknown = {.rank = GRAFT_RANK_UNKNOWN};
+    const graft_index inputs[2] = {graph->outputs[0], GRAFT_NONE};
+    graft_index node = GRAFT_NONE;
+    assert_int_equal(graft_graph_add_opaque(graph, 77, inputs, 2, &unknown, 1, &node), GRAFT_OK);
+    assert_int_equal(graft_graph_add_output(graph, graft_node_output(graph, node, 0)), GRAFT_OK);
+    graft_order order = build_order(b.env->life, graph);
+    uint64_t hash =
+        graft_graph_hash(graph, &order, GRAFT_NEW(b.env->life, uint64_t, graph->limits.values));
+    assert_int_equal(graft_graphtable_write(b.env, graph, "Kit", path_in(&b, "graph.h")), GRAFT_OK);
+    write_text(
+        &b, "one.c",
+        graft_arena_printf(
+            b.env->life,
+            "#define GRAFT_IMPLEMENTATION\n#include \"graft/graft.h\"\n#include \"graph.h\"\n"
+            "static uint64_t memory[65536], order_memory[8192], scratch[1024];\n"
+            "int main(void) {\n"
+            "  const graft_limits limits = GRAFT_GRAPH_KIT_LIMITS;\n"
+            "  graft_graph graph; graft_order order;\n"
+            "  if (graft_graph_init(&graph, &limits, memory, sizeof memory) != GRAFT_OK) return "
+            "1;\n"
+            "  if (graft_graph_load(&graph, GRAFT_GRAPH, sizeof GRAFT_GRAPH / sizeof "
+            "GRAFT_GRAPH[0])\n"
+            "      != GRAFT_OK) return 2;\n"
+            "  if (graft_order_build(&order, &graph, order_memory, sizeof order_memory) != "
+            "GRAFT_OK)\n"
+            "    return 3;\n"
+            "  return graft_graph_hash(&graph, &order, scratch) == UINT64_C(%llu) ? 0 : 4; }\n",
+            (unsigned long long)hash));
+    assert_runs(&b, CC_STRICT "-I \"$GRAFT_ROOT/include\" one.c -o one && ./one");
+    check_folder_remove(b.folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest cases[] = {
+        CHECK_TEST(test_same_bytes),  CHECK_TEST(test_freestanding),
+        CHECK_TEST(test_amalgamated), CHECK_TEST(test_two_policies),
+        CHECK_TEST(test_mismatch),    CHECK_TEST(test_plans_and_metadata),
+        CHECK_TEST(test_faults),      CHECK_TEST(test_graph_table),
+    };
+    return cmocka_run_group_tests(cases, NULL, NULL);
+}
