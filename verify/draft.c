@@ -82,7 +82,8 @@ static void constrain_places(graft_draft *draft)
             const graft_place *p = &draft->places[a];
             bool equal = p->list == a && lists_equal(draft, a, b);
             same_name = equal && strcmp(p->name, q->name) == 0 ? a : same_name;
-            stem = equal && same_stem(p->name, q->name) ? a : stem;
+            bool comparable = q->kind == GRAFT_ATTR_FLOAT || same_stem(p->name, q->name);
+            stem = equal && comparable ? a : stem;
         }
         uint32_t first = same_name < GRAFT_PLACES_MOST ? same_name : stem;
         if (first < GRAFT_PLACES_MOST) {
@@ -163,6 +164,11 @@ static int64_t float_key(int32_t bits)
     return bits < 0 ? -magnitude : magnitude;
 }
 
+static bool is_position(const char *name)
+{
+    return strcmp(name, "at") == 0 || strcmp(name, "start") == 0 || strcmp(name, "end") == 0;
+}
+
 static void constrain_orders(graft_draft *draft)
 {
     for (uint32_t a = 0; a < draft->place_count; a++) {
@@ -177,7 +183,8 @@ static void constrain_orders(graft_draft *draft)
         }
         for (uint32_t b = 0; b < draft->place_count; b++) {
             const graft_place *q = &draft->places[b];
-            bool sizes = p->kind == GRAFT_ATTR_DIM || (axis && strcmp(q->name, "axis") == 0);
+            bool sizes = (is_position(p->name) && is_position(q->name)) ||
+                         (axis && strcmp(q->name, "axis") == 0);
             bool holds = floats ? float_key(p->value) <= float_key(q->value) : p->value <= q->value;
             if (a != b && p->kind == q->kind && (floats || sizes) && holds) {
                 uint8_t kind =
@@ -290,18 +297,30 @@ static void offer_places(graft_draft *draft, uint32_t t, const graft_attr_info *
     }
 }
 
-static void offer_dims(graft_draft *draft, uint32_t t, int32_t value)
+static void offer_dims_of(graft_draft *draft, uint32_t t, uint32_t v, int32_t value, bool from_end)
 {
+    const graft_shape *shape = &draft->candidate->shapes[v];
+    for (int32_t i = 0; i < shape->rank; i++) {
+        if (shape->dims[i] == value) {
+            int8_t axis = (int8_t)(from_end ? i - shape->rank : i);
+            add_leaf_option(draft, t, (graft_leaf){GRAFT_LEAF_DIM, (uint8_t)v, axis, value});
+        }
+    }
+}
+
+/* Sizes of variables: of the node's own operands first; axes counted from the front first. */
+static void offer_dims(graft_draft *draft, uint32_t t, const graft_pattern_node *node,
+                       int32_t value)
+{
+    for (uint32_t i = 0; i < graft_op(node->op)->input_count; i++) {
+        for (int from_end = 0; from_end < 2 && !GRAFT_OPERAND_IS_NODE(node->inputs[i]);
+             from_end++) {
+            offer_dims_of(draft, t, node->inputs[i], value, from_end == 1);
+        }
+    }
     for (int from_end = 0; from_end < 2; from_end++) {
         for (uint32_t v = 0; v < draft->candidate->rule.var_count; v++) {
-            const graft_shape *shape = &draft->candidate->shapes[v];
-            for (int32_t i = 0; i < shape->rank; i++) {
-                if (shape->dims[i] == value) {
-                    int8_t axis = (int8_t)(from_end != 0 ? i - shape->rank : i);
-                    add_leaf_option(draft, t,
-                                    (graft_leaf){GRAFT_LEAF_DIM, (uint8_t)v, axis, value});
-                }
-            }
+            offer_dims_of(draft, t, v, value, from_end == 1);
         }
     }
 }
@@ -397,17 +416,58 @@ static void offer_paddings(graft_draft *draft, uint32_t t, const graft_attr_info
     }
 }
 
-static void offer_whole_numbers(graft_draft *draft, uint32_t t, const graft_attr_info *attr,
-                                int32_t value)
+/* The first place of a source node of the same operator whose attributes from `first` on are the
+ * same list; GRAFT_PLACES_MOST: none. */
+static uint32_t find_same_list(const graft_draft *draft, const graft_pattern_node *node,
+                               uint32_t first)
 {
+    uint32_t count = graft_op(node->op)->attr_count - first;
+    for (uint32_t p = 0; p + count <= draft->place_count; p++) {
+        const graft_place *place = &draft->places[p];
+        bool same =
+            draft->candidate->rule.source.nodes[place->node].op == node->op && place->attr == first;
+        for (uint32_t i = 0; i < count && same; i++) {
+            same = place[i].value == node->attrs[first + i].value;
+        }
+        if (same) {
+            return p;
+        }
+    }
+    return GRAFT_PLACES_MOST;
+}
+
+/* Sizes of a reshape or fill, axes of a transpose: those of a source node when all are the same.
+ * Zeros past the rank are constants otherwise. True when nothing else is to be offered. */
+static bool offer_list(graft_draft *draft, uint32_t t, const graft_pattern_node *node,
+                       uint32_t index)
+{
+    const char *name = graft_op_attr(node->op, index)->name;
+    bool sizes = strncmp(name, "dim_", 4) == 0;
+    if (!sizes && strncmp(name, "axis_", 5) != 0) {
+        return false;
+    }
+    uint32_t k = (uint32_t)(name[strlen(name) - 1] - '0');
+    int32_t value = node->attrs[index].value;
+    uint32_t list = find_same_list(draft, node, index - k);
+    if (list < GRAFT_PLACES_MOST) {
+        add_leaf_option(draft, t, (graft_leaf){GRAFT_LEAF_PLACE, (uint8_t)(list + k), 0, value});
+    }
+    if (!sizes || value == 0) {
+        add_leaf_option(draft, t, (graft_leaf){GRAFT_LEAF_CONST, 0, 0, value});
+    }
+    return !sizes || value == 0;
+}
+
+static void offer_whole_numbers(graft_draft *draft, uint32_t t, const graft_pattern_node *node,
+                                uint32_t index)
+{
+    const graft_attr_info *attr = graft_op_attr(node->op, index);
+    int32_t value = node->attrs[index].value;
     graft_leaf leaves[GRAFT_PLACES_MOST + GRAFT_RULE_MAX_VARS * GRAFT_MAX_RANK];
     const uint32_t most = sizeof leaves / sizeof leaves[0];
     graft_leaf constant = {GRAFT_LEAF_CONST, 0, 0, value};
     bool size = attr->kind == GRAFT_ATTR_DIM;
-    bool listed = strncmp(attr->name, "dim_", 4) == 0 || strncmp(attr->name, "axis_", 5) == 0;
-    if (listed && value == 0) { /* Mostly past the rank. */
-        offer_places(draft, t, attr, value, true);
-        add_leaf_option(draft, t, constant);
+    if (offer_list(draft, t, node, index)) {
         return;
     }
     offer_paddings(draft, t, attr, value);
@@ -419,7 +479,7 @@ static void offer_whole_numbers(graft_draft *draft, uint32_t t, const graft_attr
         add_leaf_option(draft, t, constant);
     }
     if (size || strcmp(attr->name, "groups") == 0) {
-        offer_dims(draft, t, value);
+        offer_dims(draft, t, node, value);
     }
     if (size && value != 0) {
         uint32_t count = list_leaves(draft, false, true, leaves, most);
@@ -435,11 +495,13 @@ static void offer_whole_numbers(graft_draft *draft, uint32_t t, const graft_attr
     offer_places(draft, t, attr, value, false);
 }
 
-static void offer_expressions(graft_draft *draft, uint32_t t, const graft_attr_info *attr,
-                              int32_t value)
+static void offer_expressions(graft_draft *draft, uint32_t t, const graft_pattern_node *node,
+                              uint32_t index)
 {
+    const graft_attr_info *attr = graft_op_attr(node->op, index);
+    int32_t value = node->attrs[index].value;
     if (attr->kind == GRAFT_ATTR_INT || attr->kind == GRAFT_ATTR_DIM) {
-        offer_whole_numbers(draft, t, attr, value);
+        offer_whole_numbers(draft, t, node, index);
         return;
     }
     if (attr->kind == GRAFT_ATTR_FLOAT) {
@@ -460,8 +522,7 @@ static graft_status find_expressions(graft_env *env, graft_draft *draft)
                 return GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "the target has more than %d attributes",
                                   GRAFT_TARGETS_MOST);
             }
-            offer_expressions(draft, draft->target_count++, graft_op_attr(node->op, i),
-                              node->attrs[i].value);
+            offer_expressions(draft, draft->target_count++, node, i);
         }
     }
     return GRAFT_OK;

@@ -216,7 +216,7 @@ static void note_learner(findings *f, const graft_choice *choice, const tally *t
     uint32_t decided = t->agreed + t->differed;
     uint32_t share = decided == 0 ? 0 : t->agreed * 1000 / decided;
     uint32_t at = f->learner_count;
-    while (at > 0 && f->shares[at - 1] < share) {
+    while (at > 0 && f->shares[at - 1] * 2 + 20 < share) { /* The earlier one is preferred. */
         at--;
     }
     if (at == LEARNERS_MOST || t->agreed == 0) {
@@ -231,7 +231,7 @@ static void note_learner(findings *f, const graft_choice *choice, const tally *t
     f->shares[at] = share;
 }
 
-enum { GOOD_ACCEPTANCE = 500, TRIALS_AFTER_CLEAN = 16 };
+enum { GOOD_ACCEPTANCE = 900, TRIALS_AFTER_CLEAN = 20 };
 
 /* Tries combinations of the varied attributes' options; true when a good one was found. */
 static bool vary_options(lifter *l, const graft_choice *base, const uint8_t *varied, uint32_t count,
@@ -257,7 +257,7 @@ static bool vary_options(lifter *l, const graft_choice *base, const uint8_t *var
             }
             tally t = try_choice(l, &choice, l->options->sample / 2, false);
             uint32_t accepted = acceptance(&t);
-            if (is_clean(&t) && (!f->has_clean || accepted > f->clean_acceptance * 5 / 4)) {
+            if (is_clean(&t) && (!f->has_clean || accepted > f->clean_acceptance * 11 / 10)) {
                 f->clean = choice;
                 f->clean_acceptance = accepted;
                 f->has_clean = true;
@@ -444,6 +444,26 @@ static bool drop_links(lifter *l, graft_choice *choice, link_kind kind)
     return true;
 }
 
+static bool is_constant(const graft_draft *d, const graft_constraint *c, graft_attr_kind kind)
+{
+    return c->kind == GRAFT_CONSTRAINT_PLACE_CONST && d->places[c->a].kind == kind;
+}
+
+/* Drops all constants of a kind of attributes at once. */
+static void drop_constants(lifter *l, graft_choice *choice, graft_attr_kind kind)
+{
+    const graft_draft *d = l->draft;
+    graft_choice weak = *choice;
+    for (uint32_t c = 0; c < d->constraint_count; c++) {
+        if (is_constant(d, &d->constraints[c], kind)) {
+            graft_choice_set(&weak, c, false);
+        }
+    }
+    if (memcmp(&weak, choice, sizeof weak) != 0 && can_weaken(l, choice, &weak, true)) {
+        *choice = weak;
+    }
+}
+
 /* Drops constraints one by one: the precondition's, or the equalities and constants. */
 static void drop_singly(lifter *l, graft_choice *choice, bool structural)
 {
@@ -465,6 +485,8 @@ static void weaken(lifter *l, graft_choice *choice)
     if (!drop_links(l, choice, LINK_ANY) && drop_links(l, choice, LINK_OTHER_NAME)) {
         (void)drop_links(l, choice, LINK_SAME_NAME);
     }
+    drop_constants(l, choice, GRAFT_ATTR_ACTIVATION);
+    drop_constants(l, choice, GRAFT_ATTR_FLOAT);
     drop_singly(l, choice, false);
     drop_singly(l, choice, true);
 }
@@ -478,13 +500,17 @@ static bool survives(lifter *l, const graft_choice *choice)
     return is_clean(&t);
 }
 
+/* Equal attributes are one slot at first, activations and numbers such as the 0 of a relu constant.
+ */
 static graft_choice first_choice(const graft_draft *draft)
 {
     graft_choice choice = {0};
     for (uint32_t c = 0; c < draft->constraint_count; c++) {
-        if (draft->constraints[c].kind == GRAFT_CONSTRAINT_PLACES_EQUAL) {
-            graft_choice_set(&choice, c, true);
-        }
+        const graft_constraint *k = &draft->constraints[c];
+        graft_choice_set(&choice, c,
+                         k->kind == GRAFT_CONSTRAINT_PLACES_EQUAL ||
+                             is_constant(draft, k, GRAFT_ATTR_ACTIVATION) ||
+                             is_constant(draft, k, GRAFT_ATTR_FLOAT));
     }
     return choice;
 }
