@@ -5,7 +5,8 @@
 #
 # FOLDER holds graft_policy.h and graph.h (`graft emit-graph`). The same program (main.c) is built
 # with the host's C compiler as C99, with its C++ compiler, and for a Cortex-M4 that QEMU emulates.
-# What they print must be equal. Builds go to FOLDER. Prints sizes; exit status 77 when a tool is
+# Where the tools are there (packages gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user), also for a
+# big-endian processor. What they print must be equal. Builds go to FOLDER. Prints sizes; exit status 77 when a tool is
 # missing, 1 when something differs or fails.
 set -eu
 
@@ -29,6 +30,13 @@ build_host() { # NAME COMPILER...
     gcc -std=c99 $warnings -c "$here/host.c" -o "$folder/platform.o"
     "$1" "$folder/$name.o" "$folder/platform.o" -o "$folder/$name"
     "$folder/$name" > "$folder/$name.txt"
+}
+
+# shellcheck disable=SC2086
+build_big_endian() {
+    s390x-linux-gnu-gcc -std=c99 $warnings -O2 -static -I"$folder" -I"$include" "$here/main.c" \
+        "$here/host.c" -o "$folder/big_endian"
+    qemu-s390x "$folder/big_endian" > "$folder/big_endian.txt"
 }
 
 # shellcheck disable=SC2086
@@ -74,7 +82,12 @@ build_host host gcc -std=c99
 build_host host_cpp g++ -x c++ -std=c++11
 build_firmware
 run_firmware
-for name in host host_cpp firmware; do
+names="host host_cpp firmware"
+if command -v s390x-linux-gnu-gcc > /dev/null && command -v qemu-s390x > /dev/null; then
+    build_big_endian
+    names="$names big_endian"
+fi
+for name in $names; do
     grep -a -v '^#' "$folder/$name.txt" > "$folder/$name.decisions" || true
     if ! cmp -s "$folder/host.decisions" "$folder/$name.decisions"; then
         echo "host and $name decide differently:"
@@ -82,5 +95,5 @@ for name in host host_cpp firmware; do
         exit 1
     fi
 done
-grep -a -c '^rule' "$folder/host.decisions" | sed 's/$/ decisions are the same on host (C99, C++) and Cortex-M4/'
+grep -a -c '^rule' "$folder/host.decisions" | sed "s/\$/ decisions are the same for: $names/"
 print_sizes
