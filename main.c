@@ -5,6 +5,7 @@
  * shares are taken out of the command line here, wherever they stand before a "--". Results go to
  * stdout, messages to stderr. Exit status: 0 when all that was asked was done, 2 for a command line
  * that makes no sense, 130 when interrupted, 70 when memory ran out, 1 for every other failure. */
+#include "emit/command.h"
 #include "gen/command.h"
 #include "graph/log.h"
 #include "models/command.h"
@@ -29,11 +30,12 @@ static graft_status command_version(graft_env *env, int argc, char **argv);
 
 /* In the order in which they are used. A new command is one more row. */
 static const command commands[] = {
-    {"help",    "list the commands",                                command_help         },
-    {"version", "print the version",                                command_version      },
-    {"gen",     "list the substitutions that the families propose", graft_command_gen    },
-    {"model",   "write a model of the zoo, or list them",           graft_command_model  },
-    {"convert", "read an ONNX model and write it again",            graft_command_convert},
+    {"help",       "list the commands",                                command_help            },
+    {"version",    "print the version",                                command_version         },
+    {"gen",        "list the substitutions that the families propose", graft_command_gen       },
+    {"model",      "write a model of the zoo, or list them",           graft_command_model     },
+    {"convert",    "read an ONNX model and write it again",            graft_command_convert   },
+    {"emit-graph", "write a model's graph as a C table",               graft_command_emit_graph},
 };
 
 enum { COMMAND_COUNT = sizeof(commands) / sizeof(commands[0]) };
