@@ -4,6 +4,7 @@
 #include "train/agent_internal.h"
 
 #include "graph/log.h"
+#include "train/blas.h"
 #include "train/dream.h"
 #include "train/optimiser.h"
 
@@ -413,6 +414,7 @@ graft_status graft_agent_train(graft_env *env, graft_arena *arena, graft_agent *
     graft_status status = GRAFT_OK;
     run r = {.env = env, .arena = arena, .agent = agent, .environment = environment, .path = path};
     bool resumed = false;
+    graft_blas_open();
     if (path != NULL) {
         graft_agent_load(env, agent, path, &resumed);
     }
