@@ -17,6 +17,7 @@
 #ifndef GRAFT_MODEL_H
 #define GRAFT_MODEL_H
 
+#include "bytes.h"
 #include "env.h"
 
 typedef struct graft_model_port {
@@ -79,9 +80,8 @@ typedef struct graft_model_options {
 GRAFT_MUST_USE graft_status graft_model_read(graft_env *env, graft_arena *arena, const char *path,
                                              const graft_model_options *options,
                                              graft_model **model);
-/* Same, from memory; `file` stands for the path in messages. Tensors in other files are refused. */
-GRAFT_MUST_USE graft_status graft_model_parse(graft_env *env, graft_arena *arena, const char *file,
-                                              const uint8_t *data, size_t size,
+/* Same, from memory. Tensors in other files are refused. */
+GRAFT_MUST_USE graft_status graft_model_parse(graft_env *env, graft_arena *arena, graft_bytes bytes,
                                               const graft_model_options *options,
                                               graft_model **model);
 

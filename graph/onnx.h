@@ -118,11 +118,17 @@ typedef struct graft_onnx_reader {
     uint32_t record_capacity;
 } graft_onnx_reader;
 
+/* A message and where it comes from. */
+typedef struct graft_onnx_source {
+    Onnx__ModelProto *proto;
+    const char *file;   /* For messages. */
+    const char *folder; /* Where the files of external tensors lie; NULL: they are refused. */
+} graft_onnx_source;
+
 /* Reads a model from a message in `arena`, which it keeps and changes (data of other files is taken
- * in). As graft_model_parse; `folder` is where the files of external tensors lie, or NULL. */
+ * in). Fails as graft_model_read does. */
 GRAFT_MUST_USE graft_status graft_onnx_read_message(graft_env *env, graft_arena *arena,
-                                                    const char *file, const char *folder,
-                                                    Onnx__ModelProto *proto,
+                                                    const graft_onnx_source *source,
                                                     const graft_model_options *options,
                                                     graft_model **model);
 
@@ -145,6 +151,8 @@ GRAFT_MUST_USE graft_status graft_onnx_build(graft_onnx_reader *reader);
 
 /* ---------------------------------------------------------- onnx_tensor.c */
 
+/* Bytes of an element; 0 for texts and for types that are not known or narrower than a byte. */
+size_t graft_onnx_type_bytes(int32_t type);
 /* Takes the data of external tensors, wherever they are in the message, into the message. */
 GRAFT_MUST_USE graft_status graft_onnx_load_external(graft_onnx_reader *reader,
                                                      Onnx__ModelProto *proto);
@@ -258,10 +266,9 @@ void graft_onnx_set_text(graft_arena *arena, Onnx__NodeProto *node, const char *
                          const char *value);
 void graft_onnx_set_ints(graft_arena *arena, Onnx__NodeProto *node, const char *name,
                          const int64_t *values, size_t count);
-/* A tensor with raw_data, which is borrowed. */
+/* A tensor with raw_data, which is borrowed: as many bytes as type and sizes need. */
 Onnx__TensorProto *graft_onnx_make_tensor(graft_arena *arena, const char *name, int32_t dtype,
-                                          const int64_t *dims, size_t rank, const void *data,
-                                          size_t bytes);
+                                          const int64_t *dims, size_t rank, const void *data);
 /* The declaration of a tensor, e.g. of an input. */
 Onnx__ValueInfoProto *graft_onnx_make_port(graft_arena *arena, const char *name, int32_t dtype,
                                            const int64_t *dims, size_t rank);

@@ -71,20 +71,17 @@ static graft_status add_ints_weight(graft_onnx_reader *reader, graft_onnx_entry 
     graft_model_weight weight = {.name = NULL};
     int64_t size = ints->count;
     const void *data = ints->items;
-    size_t bytes = ints->count * sizeof(int64_t);
     if (ints->dtype == GRAFT_DTYPE_I32) {
         int32_t *narrow = GRAFT_NEW(reader->arena, int32_t, ints->count);
         for (uint32_t i = 0; i < ints->count; i++) {
             narrow[i] = (int32_t)ints->items[i];
         }
         data = narrow;
-        bytes = ints->count * sizeof(int32_t);
     }
-    GRAFT_CHECK(
-        graft_onnx_weight_of_tensor(reader,
-                                    graft_onnx_make_tensor(reader->arena, entry->name, ints->dtype,
-                                                           &size, ints->rank, data, bytes),
-                                    "tensor", &weight));
+    GRAFT_CHECK(graft_onnx_weight_of_tensor(
+        reader,
+        graft_onnx_make_tensor(reader->arena, entry->name, ints->dtype, &size, ints->rank, data),
+        "tensor", &weight));
     entry->weight = graft_onnx_add_weight(reader, &weight);
 done:
     return status;
@@ -408,21 +405,21 @@ static const Onnx__TensorProto *constant_tensor(graft_onnx_reader *reader,
     }
     if (strcmp(name, "value_float") == 0 && a->has_f) {
         return graft_onnx_make_tensor(reader->arena, node->output[0], GRAFT_DTYPE_F32, &count, 0,
-                                      &a->f, sizeof(a->f));
+                                      &a->f);
     }
     if (strcmp(name, "value_int") == 0 && a->has_i) {
         return graft_onnx_make_tensor(reader->arena, node->output[0], GRAFT_DTYPE_I64, &count, 0,
-                                      &a->i, sizeof(a->i));
+                                      &a->i);
     }
     if (strcmp(name, "value_floats") == 0) {
         count = (int64_t)a->n_floats;
         return graft_onnx_make_tensor(reader->arena, node->output[0], GRAFT_DTYPE_F32, &count, 1,
-                                      a->floats, a->n_floats * sizeof(float));
+                                      a->floats);
     }
     if (strcmp(name, "value_ints") == 0) {
         count = (int64_t)a->n_ints;
         return graft_onnx_make_tensor(reader->arena, node->output[0], GRAFT_DTYPE_I64, &count, 1,
-                                      a->ints, a->n_ints * sizeof(int64_t));
+                                      a->ints);
     }
     return NULL;
 }

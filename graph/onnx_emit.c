@@ -463,9 +463,10 @@ static graft_status emit_split(const emitter *e)
 /* A chain of slices or pads: its nodes, last first; the result is how many. At most one an axis. */
 static uint32_t list_chain(const emitter *e, graft_index *chain)
 {
-    uint32_t count = 0;
-    for (graft_index n = e->n; n != GRAFT_NONE && count < GRAFT_MAX_RANK;
-         n = absorbed_producer(e->writer, n, 0)) {
+    uint32_t count = 1;
+    chain[0] = e->n;
+    graft_index n = absorbed_producer(e->writer, e->n, 0);
+    for (; n != GRAFT_NONE && count < GRAFT_MAX_RANK; n = absorbed_producer(e->writer, n, 0)) {
         chain[count++] = n;
     }
     return count;
@@ -479,7 +480,7 @@ static graft_status emit_slice(const emitter *e)
     int64_t ends[GRAFT_MAX_RANK];
     int64_t axes[GRAFT_MAX_RANK];
     uint32_t count = list_chain(e, chain);
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) { /* In the order in which they were applied. */
         const int32_t *attrs = writer->graph->nodes[chain[count - 1 - i]].attrs;
         starts[i] = attrs[GRAFT_ATTR_slice_start];
         ends[i] = attrs[GRAFT_ATTR_slice_end];

@@ -89,9 +89,9 @@ void graft_onnx_set_ints(graft_arena *arena, Onnx__NodeProto *node, const char *
 }
 
 Onnx__TensorProto *graft_onnx_make_tensor(graft_arena *arena, const char *name, int32_t dtype,
-                                          const int64_t *dims, size_t rank, const void *data,
-                                          size_t bytes)
+                                          const int64_t *dims, size_t rank, const void *data)
 {
+    size_t bytes = graft_onnx_type_bytes(dtype);
     Onnx__TensorProto *tensor = GRAFT_NEW(arena, Onnx__TensorProto, 1);
     onnx__tensor_proto__init(tensor);
     tensor->name = borrow_text(name);
@@ -99,7 +99,10 @@ Onnx__TensorProto *graft_onnx_make_tensor(graft_arena *arena, const char *name, 
     tensor->data_type = dtype;
     tensor->n_dims = rank;
     tensor->dims = GRAFT_NEW(arena, int64_t, rank);
-    memcpy(tensor->dims, dims, rank * sizeof(dims[0]));
+    for (size_t i = 0; i < rank; i++) {
+        tensor->dims[i] = dims[i];
+        bytes *= (size_t)dims[i];
+    }
     tensor->has_raw_data = 1;
     tensor->raw_data.len = bytes;
     memcpy(&tensor->raw_data.data, &data, sizeof(data)); /* Borrowed and never changed. */

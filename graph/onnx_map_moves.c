@@ -6,24 +6,27 @@
 
 /* Whole numbers of a node: an attribute in older opsets, a known input in newer ones. */
 typedef struct {
-    const int64_t *items; /* NULL: not given. */
+    const int64_t *items;
     uint32_t count;
+    bool given; /* Maybe with no numbers. */
 } number_list;
 
 static number_list read_list(graft_onnx_plan *plan, const char *name, uint32_t input,
                              int64_t first_opset_of_input)
 {
-    number_list list = {.items = NULL};
+    static const int64_t none[1] = {0};
+    number_list list = {.items = none};
     if (plan->opset < first_opset_of_input) {
-        list.items = graft_plan_ints(plan, name, &list.count);
+        const int64_t *items = graft_plan_ints(plan, name, &list.count);
+        list.given = items != NULL;
+        list.items = items == NULL ? none : items;
     } else if (graft_plan_attribute(plan, name) != NULL) {
         graft_plan_refuse(plan, "an attribute of an older opset");
     } else if (graft_plan_has_input(plan, input)) {
         const graft_onnx_ints *ints = graft_plan_const_ints(plan, input);
-        list = (number_list){.items = ints->items, .count = ints->count};
-        if (list.items == NULL) {
-            list = (number_list){.items = NULL};
-        }
+        list.given = true;
+        list.count = ints->count;
+        list.items = ints->items == NULL ? none : ints->items;
     }
     return list;
 }
@@ -73,13 +76,12 @@ void graft_plan_split(graft_onnx_plan *plan, uint32_t op)
     number_list sizes = read_list(plan, "split", 1, 13);
     uint32_t count = (uint32_t)plan->node->n_output;
     int64_t left = shape.dims[axis];
-    if (count == 0 || (sizes.items != NULL && sizes.count != count)) {
+    if (count == 0 || (sizes.given && sizes.count != count)) {
         graft_plan_refuse(plan, "not one size for each output");
         return;
     }
     for (uint32_t k = 0; k < count && plan->refusal == NULL; k++) {
-        int64_t size =
-            sizes.items != NULL ? sizes.items[k] : equal_share(plan, shape.dims[axis], count, k);
+        int64_t size = sizes.given ? sizes.items[k] : equal_share(plan, shape.dims[axis], count, k);
         if (size < 1 || size > left || (k + 1 == count && size != left)) {
             graft_plan_refuse(plan, "sizes that do not add up");
         } else if (k + 1 < count) {
@@ -121,17 +123,17 @@ void graft_plan_slice(graft_onnx_plan *plan, uint32_t op)
     number_list steps = read_list(plan, "", 4, 10);
     uint32_t seen = 0;
     uint32_t first_part = plan->part_count;
-    if (starts.count != ends.count || (axes.items != NULL && axes.count != starts.count) ||
-        (steps.items != NULL && steps.count != starts.count) || starts.count > shape.rank) {
+    if (!starts.given || !ends.given || starts.count != ends.count ||
+        (axes.given && axes.count != starts.count) ||
+        (steps.given && steps.count != starts.count) || starts.count > shape.rank) {
         graft_plan_refuse(plan, "bounds that do not fit the axes");
     }
     for (uint32_t i = 0; i < starts.count && plan->refusal == NULL; i++) {
-        uint32_t axis = graft_plan_axis(plan, axes.items == NULL ? i : axes.items[i], shape.rank);
+        uint32_t axis = graft_plan_axis(plan, axes.given ? axes.items[i] : i, shape.rank);
         int64_t size = shape.dims[axis];
         int64_t start = bound_in_axis(starts.items[i], size);
         int64_t end = bound_in_axis(ends.items[i], size);
-        if ((steps.items != NULL && steps.items[i] != 1) || start >= end ||
-            (seen & 1U << axis) != 0) {
+        if ((steps.given && steps.items[i] != 1) || start >= end || (seen & 1U << axis) != 0) {
             graft_plan_refuse(plan, "a slice that is empty or has steps");
         } else if (start > 0 || end < size) {
             int32_t attrs[3];
@@ -183,19 +185,19 @@ void graft_plan_pad(graft_onnx_plan *plan, uint32_t op)
     graft_onnx_operand x = graft_plan_input(plan, 0);
     graft_shape shape = graft_plan_shape(plan, x);
     number_list pads = read_list(plan, "pads", 1, 11);
-    number_list axes = {.items = NULL, .count = shape.rank};
+    number_list axes = {.count = shape.rank};
     if (plan->opset >= 18 && graft_plan_has_input(plan, 3)) {
         axes = read_list(plan, "axes", 3, 18);
     }
     int32_t value = read_pad_value(plan);
     uint32_t first_part = plan->part_count;
     uint32_t seen = 0;
-    if (pads.items == NULL || pads.count != 2 * axes.count || axes.count > shape.rank ||
+    if (!pads.given || pads.count != 2 * axes.count || axes.count > shape.rank ||
         !is_constant_mode(plan)) {
         graft_plan_refuse(plan, "padding that is not a constant on each side of the axes");
     }
     for (uint32_t i = 0; i < axes.count && plan->refusal == NULL; i++) {
-        uint32_t axis = graft_plan_axis(plan, axes.items == NULL ? i : axes.items[i], shape.rank);
+        uint32_t axis = graft_plan_axis(plan, axes.given ? axes.items[i] : i, shape.rank);
         int64_t before = pads.items[i];
         int64_t after = pads.items[axes.count + i];
         if (before < 0 || after < 0 || (seen & 1U << axis) != 0) {
@@ -332,7 +334,7 @@ void graft_plan_squeeze(graft_onnx_plan *plan, uint32_t op)
     int32_t dims[GRAFT_MAX_RANK] = {0};
     uint32_t rank = 0;
     for (uint32_t i = 0; i < shape.rank; i++) {
-        bool named = axes.items == NULL ? shape.dims[i] == 1 : (mask >> i & 1U) != 0;
+        bool named = axes.given ? (mask >> i & 1U) != 0 : shape.dims[i] == 1;
         if (named && shape.dims[i] != 1) {
             graft_plan_refuse(plan, "an axis that is not 1");
         }
@@ -351,7 +353,7 @@ void graft_plan_unsqueeze(graft_onnx_plan *plan, uint32_t op)
     graft_shape shape = graft_plan_shape(plan, x);
     number_list axes = read_list(plan, "axes", 1, 13);
     uint32_t rank = shape.rank + axes.count;
-    if (axes.items == NULL || axes.count > GRAFT_MAX_RANK || rank > GRAFT_MAX_RANK) {
+    if (!axes.given || axes.count > GRAFT_MAX_RANK || rank > GRAFT_MAX_RANK) {
         graft_plan_refuse(plan, "a tensor of more than 6 axes");
         return;
     }

@@ -50,7 +50,8 @@ bool graft_onnx_sort(graft_arena *scratch, uint32_t count, const uint32_t *first
                      const uint32_t *items, uint32_t *order, uint32_t *on_cycle)
 {
     graft_mark mark = graft_arena_mark(scratch);
-    sort_walk walk = {.first = first, .items = items, .order = order};
+    sort_walk walk = {.first = first, .items = items};
+    walk.order = order;
     walk.next = GRAFT_NEW(scratch, uint32_t, count);
     walk.state = GRAFT_NEW(scratch, uint8_t, count);
     walk.stack = GRAFT_NEW(scratch, uint32_t, count);

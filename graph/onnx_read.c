@@ -496,8 +496,8 @@ static graft_status check_message(graft_onnx_reader *reader)
     return GRAFT_OK;
 }
 
-graft_status graft_onnx_read_message(graft_env *env, graft_arena *arena, const char *file,
-                                     const char *folder, Onnx__ModelProto *proto,
+graft_status graft_onnx_read_message(graft_env *env, graft_arena *arena,
+                                     const graft_onnx_source *source,
                                      const graft_model_options *options, graft_model **model)
 {
     graft_status status = GRAFT_OK;
@@ -508,12 +508,12 @@ graft_status graft_onnx_read_message(graft_env *env, graft_arena *arena, const c
                                 .model = made,
                                 .onnx = onnx,
                                 .options = options,
-                                .folder = folder};
-    made->file = graft_arena_strdup(arena, file);
+                                .folder = source->folder};
+    made->file = graft_arena_strdup(arena, source->file);
     made->onnx = onnx;
-    onnx->proto = proto;
+    onnx->proto = source->proto;
     GRAFT_CHECK(check_message(&reader));
-    GRAFT_CHECK(graft_onnx_load_external(&reader, proto));
+    GRAFT_CHECK(graft_onnx_load_external(&reader, source->proto));
     GRAFT_CHECK(name_everything(&reader));
     GRAFT_CHECK(sort_nodes(&reader));
     GRAFT_CHECK(bind_inputs(&reader));
@@ -529,16 +529,14 @@ done:
     return status;
 }
 
-graft_status graft_model_parse(graft_env *env, graft_arena *arena, const char *file,
-                               const uint8_t *data, size_t size, const graft_model_options *options,
-                               graft_model **model)
+graft_status graft_model_parse(graft_env *env, graft_arena *arena, graft_bytes bytes,
+                               const graft_model_options *options, graft_model **model)
 {
     graft_status status = GRAFT_OK;
     ProtobufCMessage *message = NULL;
-    GRAFT_CHECK(
-        graft_wire_decode(env, arena, file, &onnx__model_proto__descriptor, data, size, &message));
-    status = graft_onnx_read_message(env, arena, file, NULL, (Onnx__ModelProto *)message, options,
-                                     model);
+    GRAFT_CHECK(graft_wire_decode(env, arena, bytes, &onnx__model_proto__descriptor, &message));
+    graft_onnx_source source = {.proto = (Onnx__ModelProto *)message, .file = bytes.file};
+    status = graft_onnx_read_message(env, arena, &source, options, model);
 done:
     return status;
 }
@@ -562,11 +560,12 @@ graft_status graft_model_read(graft_env *env, graft_arena *arena, const char *pa
     size_t size = 0;
     ProtobufCMessage *message = NULL;
     GRAFT_CHECK(graft_file_read(env, env->scratch, path, &data, &size));
-    GRAFT_CHECK(
-        graft_wire_decode(env, arena, path, &onnx__model_proto__descriptor, data, size, &message));
+    graft_bytes bytes = {.file = path, .data = data, .size = size};
+    GRAFT_CHECK(graft_wire_decode(env, arena, bytes, &onnx__model_proto__descriptor, &message));
     graft_arena_release(env->scratch, mark); /* The message is a copy. */
-    status = graft_onnx_read_message(env, arena, path, folder_of_path(arena, path),
-                                     (Onnx__ModelProto *)message, options, model);
+    graft_onnx_source source = {
+        .proto = (Onnx__ModelProto *)message, .file = path, .folder = folder_of_path(arena, path)};
+    status = graft_onnx_read_message(env, arena, &source, options, model);
 done:
     graft_arena_release(env->scratch, mark);
     return status;

@@ -170,10 +170,9 @@ typedef struct {
     size_t item;
 } message_frame;
 
-static void *member_at(const ProtobufCMessage *message, unsigned offset)
+static void *member_at(ProtobufCMessage *message, unsigned offset)
 {
-    uintptr_t base = (uintptr_t)message;
-    return (void *)(base + offset);
+    return (char *)message + offset;
 }
 
 /* Item `frame->item` of field `frame->field`, moving past what holds no message; NULL at the end.
@@ -243,8 +242,7 @@ enum {
     TYPE_F8_LAST = 20
 };
 
-/* 0 for texts and for types that are not known here or narrower than a byte. */
-static size_t bytes_of_type(int32_t type)
+size_t graft_onnx_type_bytes(int32_t type)
 {
     switch (type) {
     case GRAFT_DTYPE_U8:
@@ -355,7 +353,7 @@ static graft_status borrow_typed_list(graft_onnx_reader *reader, const Onnx__Ten
                                       const char *what, uint64_t elements,
                                       graft_model_weight *weight)
 {
-    size_t width = bytes_of_type(tensor->data_type);
+    size_t width = graft_onnx_type_bytes(tensor->data_type);
     typed_list list = find_typed_list(tensor);
     uint64_t items = elements;
     if (tensor->data_type == TYPE_C64 || tensor->data_type == TYPE_C128) {
@@ -375,7 +373,7 @@ graft_status graft_onnx_weight_of_tensor(graft_onnx_reader *reader, const Onnx__
 {
     uint64_t elements = 0;
     graft_model_weight made = {.name = tensor->name, .tensor = tensor};
-    size_t width = bytes_of_type(tensor->data_type);
+    size_t width = graft_onnx_type_bytes(tensor->data_type);
     if (!measure_tensor(tensor, &made.shape, &elements) || elements > SIZE_MAX / 16) {
         return GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT, "%s: %s '%s' has impossible sizes",
                           reader->model->file, what, name_of_tensor(tensor));

@@ -88,8 +88,7 @@ static void store_folded(graft_onnx_writer *writer, graft_index value, const cha
     }
     push_extra(writer,
                graft_onnx_make_tensor(writer->arena, name, GRAFT_DTYPE_F32, dims, shape->rank,
-                                      graft_weights_data(&writer->weights, value),
-                                      (size_t)graft_shape_elements(shape) * sizeof(float)));
+                                      graft_weights_data(&writer->weights, value)));
 }
 
 const char *graft_onnx_value_name(graft_onnx_writer *writer, graft_index value)
@@ -176,8 +175,7 @@ const char *graft_onnx_push_floats(graft_onnx_writer *writer, const char *hint, 
     memcpy(copy, data, count * sizeof(data[0]));
     return push_shared(writer, hint,
                        graft_onnx_make_tensor(writer->arena, NULL, GRAFT_DTYPE_F32,
-                                              rank == 0 ? no_dims : dims, rank, copy,
-                                              count * sizeof(data[0])));
+                                              rank == 0 ? no_dims : dims, rank, copy));
 }
 
 const char *graft_onnx_push_ints(graft_onnx_writer *writer, const char *hint, const int64_t *items,
@@ -186,9 +184,8 @@ const char *graft_onnx_push_ints(graft_onnx_writer *writer, const char *hint, co
     int64_t size = (int64_t)count;
     int64_t *copy = GRAFT_NEW(writer->arena, int64_t, count);
     memcpy(copy, items, count * sizeof(items[0]));
-    return push_shared(writer, hint,
-                       graft_onnx_make_tensor(writer->arena, NULL, GRAFT_DTYPE_I64, &size, 1, copy,
-                                              count * sizeof(items[0])));
+    return push_shared(
+        writer, hint, graft_onnx_make_tensor(writer->arena, NULL, GRAFT_DTYPE_I64, &size, 1, copy));
 }
 
 /* ----------------------------------------------------------------- original nodes, edited */
@@ -208,16 +205,15 @@ static const char *name_of_setting(graft_onnx_writer *writer, graft_onnx_entry *
     if (entry->ints->dtype == GRAFT_DTYPE_I64) {
         return push_shared(writer, entry->name,
                            graft_onnx_make_tensor(writer->arena, NULL, GRAFT_DTYPE_I64, &size, rank,
-                                                  entry->ints->items,
-                                                  entry->ints->count * sizeof(int64_t)));
+                                                  entry->ints->items));
     }
     int32_t *narrow = GRAFT_NEW(writer->arena, int32_t, entry->ints->count);
     for (uint32_t i = 0; i < entry->ints->count; i++) {
         narrow[i] = (int32_t)entry->ints->items[i];
     }
-    return push_shared(writer, entry->name,
-                       graft_onnx_make_tensor(writer->arena, NULL, GRAFT_DTYPE_I32, &size, rank,
-                                              narrow, entry->ints->count * sizeof(int32_t)));
+    return push_shared(
+        writer, entry->name,
+        graft_onnx_make_tensor(writer->arena, NULL, GRAFT_DTYPE_I32, &size, rank, narrow));
 }
 
 /* The value that input `k` of an intact group reads now; GRAFT_NONE when no part reads it. */
@@ -515,8 +511,7 @@ static Onnx__TensorProto *tensor_of_weight(graft_onnx_writer *writer,
         return rename_tensor(writer, weight->tensor, name);
     }
     int64_t size = weight->shape.dims[0]; /* Planners make lists only. */
-    return graft_onnx_make_tensor(writer->arena, name, weight->shape.dtype, &size, 1, weight->data,
-                                  weight->data_bytes);
+    return graft_onnx_make_tensor(writer->arena, name, weight->shape.dtype, &size, 1, weight->data);
 }
 
 /* Sparse weights keep their list; one that lost its name to an output is renamed inside. */

@@ -202,12 +202,11 @@ static graft_status walk_field(wire_walk *walk)
     }
 }
 
-static graft_status check_wire(graft_env *env, const char *file,
-                               const ProtobufCMessageDescriptor *type, const uint8_t *data,
-                               size_t size)
+static graft_status check_wire(graft_env *env, graft_bytes bytes,
+                               const ProtobufCMessageDescriptor *type)
 {
-    wire_walk walk = {.env = env, .file = file, .data = data, .depth = 1};
-    walk.frames[0] = (wire_frame){.type = type, .end = size};
+    wire_walk walk = {.env = env, .file = bytes.file, .data = bytes.data, .depth = 1};
+    walk.frames[0] = (wire_frame){.type = type, .end = bytes.size};
     while (walk.depth > 0) {
         if (walk.at == walk.frames[walk.depth - 1].end) {
             walk.depth--;
@@ -229,20 +228,19 @@ static void free_in_arena(void *arena, void *memory)
     (void)memory;
 }
 
-graft_status graft_wire_decode(graft_env *env, graft_arena *arena, const char *file,
-                               const ProtobufCMessageDescriptor *type, const uint8_t *data,
-                               size_t size, ProtobufCMessage **message)
+graft_status graft_wire_decode(graft_env *env, graft_arena *arena, graft_bytes bytes,
+                               const ProtobufCMessageDescriptor *type, ProtobufCMessage **message)
 {
     graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(arena);
     ProtobufCAllocator allocator = {
         .alloc = allocate_in_arena, .free = free_in_arena, .allocator_data = arena};
-    GRAFT_CHECK(check_wire(env, file, type, data, size));
-    ProtobufCMessage *decoded = protobuf_c_message_unpack(type, &allocator, size, data);
+    GRAFT_CHECK(check_wire(env, bytes, type));
+    ProtobufCMessage *decoded = protobuf_c_message_unpack(type, &allocator, bytes.size, bytes.data);
     if (decoded == NULL) {
         graft_arena_release(arena, mark);
-        status =
-            GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: does not decode as %s", file, type->short_name);
+        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: does not decode as %s", bytes.file,
+                            type->short_name);
         goto done;
     }
     *message = decoded;

@@ -7,6 +7,7 @@
 #ifndef GRAFT_WIRE_H
 #define GRAFT_WIRE_H
 
+#include "bytes.h"
 #include "env.h"
 
 #include <protobuf-c/protobuf-c.h>
@@ -14,12 +15,11 @@
 /* Messages inside messages, as the protobuf libraries limit them. */
 enum { GRAFT_WIRE_DEPTH = 100 };
 
-/* Decodes into `arena`, copying all of `data`; nothing of the result is ever freed one by one.
- * `file` stands for the bytes in messages. GRAFT_BAD_INPUT "file: byte N: ..." for bytes that are
- * not such a message, texts with zero bytes, nesting deeper than GRAFT_WIRE_DEPTH. */
-GRAFT_MUST_USE graft_status graft_wire_decode(graft_env *env, graft_arena *arena, const char *file,
+/* Decodes into `arena`, copying all of the data; nothing of the result is ever freed one by one.
+ * GRAFT_BAD_INPUT "file: byte N: ..." for bytes that are not such a message, texts with zero bytes,
+ * nesting deeper than GRAFT_WIRE_DEPTH. */
+GRAFT_MUST_USE graft_status graft_wire_decode(graft_env *env, graft_arena *arena, graft_bytes bytes,
                                               const ProtobufCMessageDescriptor *type,
-                                              const uint8_t *data, size_t size,
                                               ProtobufCMessage **message);
 /* The message's bytes, in `arena`: fields in the order of their numbers, then unknown ones. */
 void graft_wire_encode(graft_arena *arena, const ProtobufCMessage *message, uint8_t **data,

@@ -154,8 +154,8 @@ static const char *add_weight(graft_builder *builder, const char *module, const 
     const char *name = graft_arena_printf(builder->arena, "%s.%s", module, part);
     graph->initializer = grow_list(builder->arena, graph->initializer, graph->n_initializer,
                                    &builder->initializer_capacity);
-    graph->initializer[graph->n_initializer++] = graft_onnx_make_tensor(
-        builder->arena, name, GRAFT_DTYPE_F32, dims, rank, data, count * sizeof(data[0]));
+    graph->initializer[graph->n_initializer++] =
+        graft_onnx_make_tensor(builder->arena, name, GRAFT_DTYPE_F32, dims, rank, data);
     builder->parameter_count += count;
     return name;
 }

@@ -92,8 +92,8 @@ graft_status graft_model_open(graft_env *env, graft_arena *arena, const char *na
         return graft_model_read(env, arena, name, options, model);
     }
     GRAFT_CHECK(graft_zoo_find(env, name, &entry));
-    status = graft_onnx_read_message(env, arena, name, NULL,
-                                     build_entry(arena, entry, GRAFT_ZOO_SEED), options, model);
+    graft_onnx_source source = {.proto = build_entry(arena, entry, GRAFT_ZOO_SEED), .file = name};
+    status = graft_onnx_read_message(env, arena, &source, options, model);
 done:
     return status;
 }

@@ -26,7 +26,7 @@ static void write_and_read(graft_env *env, const graft_model *model, const graft
         graft_env_clear(env);
         return;
     }
-    status = graft_model_parse(env, env->life, "again", bytes, size, NULL, &again);
+    status = graft_model_parse(env, env->life, (graft_bytes){"again", bytes, size}, NULL, &again);
     require(status == GRAFT_OK);
     require(again->output_count == model->output_count);
     require(again->input_count == model->input_count);
@@ -65,7 +65,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     graft_model *model = NULL;
     require(graft_env_open(&env) == GRAFT_OK);
     env.verbosity = 0;
-    if (graft_model_parse(&env, env.life, "fuzz", data, size, NULL, &model) == GRAFT_OK) {
+    if (graft_model_parse(&env, env.life, (graft_bytes){"fuzz", data, size}, NULL, &model) ==
+        GRAFT_OK) {
         if (is_small(model)) {
             check_model(&env, model);
         }

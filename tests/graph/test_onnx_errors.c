@@ -38,8 +38,7 @@ static void test_rows(void **state)
         graft_model *model = NULL;
         print_message("# %s\n", rows[i].name);
         graft_status status =
-            graft_onnx_read_message(env, env->life, "test.onnx", NULL,
-                                    onnx_text_message(env->life, rows[i].model), NULL, &model);
+            onnx_text_read(env, onnx_text_message(env->life, rows[i].model), NULL, &model);
         check_failed(env, status, rows[i].status, rows[i].message);
         assert_null(model);
     }
@@ -50,8 +49,7 @@ static void test_rows(void **state)
 static void expect_error(graft_env *env, Onnx__ModelProto *proto, const char *message)
 {
     graft_model *model = NULL;
-    graft_status status =
-        graft_onnx_read_message(env, env->life, "test.onnx", NULL, proto, NULL, &model);
+    graft_status status = onnx_text_read(env, proto, NULL, &model);
     check_failed(env, status, GRAFT_BAD_INPUT, message);
     assert_null(model);
 }
@@ -82,13 +80,14 @@ static void test_constant_data(void **state)
 {
     graft_env *env = *state;
     const int64_t dims[1] = {3};
-    const float data[2] = {1.0F, 2.0F};
+    const float data[3] = {1.0F, 2.0F, 3.0F};
     Onnx__ModelProto *proto =
         onnx_text_message(env->life, "input x 2; node Constant -> c : value=0; node Add x c -> y;"
                                      "output y");
     Onnx__AttributeProto *value = proto->graph->node[0]->attribute[0];
     value->has_i = 0;
-    value->t = graft_onnx_make_tensor(env->life, "", GRAFT_DTYPE_F32, dims, 1, data, sizeof(data));
+    value->t = graft_onnx_make_tensor(env->life, "", GRAFT_DTYPE_F32, dims, 1, data);
+    value->t->raw_data.len = 8;
     expect_error(env, proto, "tensor '' has 8 bytes where its shape needs 12");
 }
 
@@ -132,9 +131,8 @@ static void test_options(void **state)
     for (size_t i = 0; i < 2; i++) {
         graft_model *model = NULL;
         graft_model_options options = {.sizes = &sizes[i], .size_count = 1};
-        graft_status status = graft_onnx_read_message(
-            env, env->life, "test.onnx", NULL,
-            onnx_text_message(env->life, "input x N 3; node Relu x -> y; output y"), &options,
+        graft_status status = onnx_text_read(
+            env, onnx_text_message(env->life, "input x N 3; node Relu x -> y; output y"), &options,
             &model);
         check_failed(env, status, GRAFT_BAD_INPUT, messages[i]);
     }
@@ -161,7 +159,7 @@ static void test_truncation(void **state)
         uint8_t *part = test_malloc(cut + 1);
         memcpy(part, whole, cut);
         graft_status status =
-            graft_model_parse(env, env->unit, "cut.onnx", part, cut, NULL, &model);
+            graft_model_parse(env, env->unit, (graft_bytes){"cut.onnx", part, cut}, NULL, &model);
         test_free(part);
         if (status != GRAFT_OK) {
             assert_non_null(strstr(env->message, "cut.onnx"));
@@ -189,8 +187,8 @@ static void test_changed_bytes(void **state)
             uint8_t *data = NULL;
             size_t bytes = 0;
             whole[i] = (uint8_t)(old ^ 1U << bit);
-            if (graft_model_parse(env, env->unit, "x.onnx", whole, size, NULL, &model) ==
-                GRAFT_OK) {
+            if (graft_model_parse(env, env->unit, (graft_bytes){"x.onnx", whole, size}, NULL,
+                                  &model) == GRAFT_OK) {
                 models++;
                 assert_int_equal(
                     graft_model_pack(env, env->unit, model, &model->graph, &data, &bytes),

@@ -16,8 +16,8 @@ static Onnx__ModelProto *written(graft_env *env, const graft_model *model, const
     graft_status status = graft_model_pack(env, env->unit, model, graph, &data, &size);
     assert_string_equal(env->message, "");
     assert_int_equal(status, GRAFT_OK);
-    assert_int_equal(graft_wire_decode(env, env->unit, "written", &onnx__model_proto__descriptor,
-                                       data, size, &message),
+    assert_int_equal(graft_wire_decode(env, env->unit, (graft_bytes){"written", data, size},
+                                       &onnx__model_proto__descriptor, &message),
                      GRAFT_OK);
     return (Onnx__ModelProto *)message;
 }
@@ -206,7 +206,8 @@ static void test_unchanged_bytes(void **state)
         size_t after_size = 0;
         graft_model *model = NULL;
         onnx_text_bytes(env->life, models[i], &before, &before_size);
-        assert_int_equal(graft_model_parse(env, env->life, "x", before, before_size, NULL, &model),
+        assert_int_equal(graft_model_parse(env, env->life, (graft_bytes){"x", before, before_size},
+                                           NULL, &model),
                          GRAFT_OK);
         assert_int_equal(
             graft_model_pack(env, env->life, model, &model->graph, &after, &after_size), GRAFT_OK);
@@ -250,7 +251,8 @@ static void test_unknown_fields(void **state)
         holders[i]->unknown_fields = &field;
     }
     graft_wire_encode(env->life, &proto->base, &data, &size);
-    assert_int_equal(graft_model_parse(env, env->life, "x", data, size, NULL, &model), GRAFT_OK);
+    assert_int_equal(
+        graft_model_parse(env, env->life, (graft_bytes){"x", data, size}, NULL, &model), GRAFT_OK);
     Onnx__ModelProto *out = written(env, model, &model->graph);
     ProtobufCMessage *kept[] = {&out->base, &out->graph->base, &out->graph->node[0]->base};
     for (size_t i = 0; i < 3; i++) {
@@ -277,8 +279,7 @@ static void test_texts_of_the_model(void **state)
     proto->n_metadata_props = 1;
     proto->metadata_props = entries;
     graft_model *model = NULL;
-    assert_int_equal(graft_onnx_read_message(env, env->life, "x", NULL, proto, NULL, &model),
-                     GRAFT_OK);
+    assert_int_equal(onnx_text_read(env, proto, NULL, &model), GRAFT_OK);
     graft_graph *graph = variant_fused(env, env->life, model, &applied);
     Onnx__ModelProto *out = written(env, model, graph);
     assert_string_equal(out->doc_string, "of the model");
@@ -308,8 +309,7 @@ static void test_bound_sizes(void **state)
     graft_model *model = NULL;
     Onnx__ModelProto *proto = onnx_text_message(
         env->life, "input x N 3 ?; node Identity x -> a; node Relu a -> y; output y N 3 M");
-    assert_int_equal(graft_onnx_read_message(env, env->life, "x", NULL, proto, &options, &model),
-                     GRAFT_OK);
+    assert_int_equal(onnx_text_read(env, proto, &options, &model), GRAFT_OK);
     assert_int_equal(model->size_count, 2);
     assert_int_equal(model->graph.values[model->graph.outputs[0]].shape.dims[0], 4);
     assert_int_equal(model->graph.values[model->graph.outputs[0]].shape.dims[2], 5);
@@ -389,7 +389,8 @@ static void test_external_data(void **state)
     }
     /* Read from memory the other file is out of reach; cut short it does not fit. */
     graft_model *none = NULL;
-    check_failed(env, graft_model_parse(env, env->life, "m", data, size, NULL, &none),
+    check_failed(env,
+                 graft_model_parse(env, env->life, (graft_bytes){"m", data, size}, NULL, &none),
                  GRAFT_BAD_INPUT, "m: tensor 'w' lies in another file, 'x.onnx.");
     Onnx__ModelProto *proto = written(env, model, &model->graph);
     assert_non_null(proto);

@@ -37,8 +37,9 @@ static void test_rows(void **state)
     graft_env *env = *state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         ProtobufCMessage *message = NULL;
-        graft_status status = graft_wire_decode(env, env->unit, "x", &onnx__model_proto__descriptor,
-                                                rows[i].bytes, rows[i].size, &message);
+        graft_status status =
+            graft_wire_decode(env, env->unit, (graft_bytes){"x", rows[i].bytes, rows[i].size},
+                              &onnx__model_proto__descriptor, &message);
         check_failed(env, status, GRAFT_BAD_INPUT, rows[i].message);
         assert_null(message);
     }
@@ -63,8 +64,9 @@ static void test_depth(void **state)
             bytes[--at] = i == 0 ? 0x3a : tags[(i - 1) % 3];
         }
         ProtobufCMessage *message = NULL;
-        graft_status status = graft_wire_decode(env, env->unit, "x", &onnx__model_proto__descriptor,
-                                                bytes + at, sizeof(bytes) - at, &message);
+        graft_status status =
+            graft_wire_decode(env, env->unit, (graft_bytes){"x", bytes + at, sizeof(bytes) - at},
+                              &onnx__model_proto__descriptor, &message);
         if (depth < GRAFT_WIRE_DEPTH) {
             assert_int_equal(status, GRAFT_OK);
         } else {
@@ -82,8 +84,8 @@ static void test_packed(void **state)
     const uint8_t *forms[] = {packed, single};
     for (size_t i = 0; i < 2; i++) {
         ProtobufCMessage *message = NULL;
-        assert_int_equal(graft_wire_decode(env, env->unit, "x", &onnx__attribute_proto__descriptor,
-                                           forms[i], 5, &message),
+        assert_int_equal(graft_wire_decode(env, env->unit, (graft_bytes){"x", forms[i], 5},
+                                           &onnx__attribute_proto__descriptor, &message),
                          GRAFT_OK);
         const Onnx__AttributeProto *attribute = (const Onnx__AttributeProto *)message;
         assert_int_equal(attribute->n_ints, 2);
@@ -100,8 +102,8 @@ static void test_unknown_fields(void **state)
     ProtobufCMessage *message = NULL;
     uint8_t *out = NULL;
     size_t size = 0;
-    assert_int_equal(graft_wire_decode(env, env->unit, "x", &onnx__model_proto__descriptor, bytes,
-                                       sizeof(bytes), &message),
+    assert_int_equal(graft_wire_decode(env, env->unit, (graft_bytes){"x", bytes, sizeof(bytes)},
+                                       &onnx__model_proto__descriptor, &message),
                      GRAFT_OK);
     graft_wire_encode(env->unit, message, &out, &size);
     assert_int_equal(size, sizeof(bytes));

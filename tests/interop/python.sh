@@ -1,13 +1,13 @@
 #!/bin/sh
 # Prints the path of a Python that can import onnx, better still onnxruntime too.
 #
-#   FOLDER=out/venv sh tests/interop/python.sh
+#   sh tests/interop/python.sh out/venv
 #
-# Both are installed from PyPI into FOLDER when they are not there yet. Where that does not work, a
+# Both are installed from PyPI into that folder when they are not there yet. Where that does not work, a
 # Python that has onnx (Debian's python3-onnx) is good for the checker alone. Without any the exit
 # status is 1 and the reason is printed instead.
 set -u
-: "${FOLDER:?}"
+FOLDER=$1
 log=$FOLDER.log
 
 works() {

@@ -8,10 +8,15 @@
 #include "tests/support/onnx_data.h"
 #include "tests/support/variants.h"
 
+#include <fcntl.h>
+#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-/* Of the largest element: runtimes take sums in another order, weights are multiplied beforehand. */
+/* Of the largest element: runtimes take sums in another order, weights are multiplied beforehand.
+ */
 static const char reassociated[] = "2e-4";
 
 typedef struct {
@@ -27,28 +32,55 @@ static const char *out_folder(void)
     return out == NULL ? "out/release" : out;
 }
 
-/* The first line that a command prints, and whether it succeeded. */
-static bool run_line(const char *command, char *line, size_t size)
+/* Runs a program to its end; what it prints is in *text (env->life). True when it succeeded. */
+static bool run_program(graft_env *env, char *const *arguments, const char **text)
 {
-    FILE *pipe = popen(command, "r");
-    assert_non_null(pipe);
-    line[0] = '\0';
-    if (fgets(line, (int)size, pipe) != NULL) {
-        line[strcspn(line, "\n")] = '\0';
-    }
-    return pclose(pipe) == 0;
+    pid_t child = 0;
+    int status = 0;
+    size_t size = 0;
+    posix_spawn_file_actions_t actions;
+    char *folder = check_folder_make();
+    char *log = graft_arena_printf(env->life, "%s/log", folder);
+    assert_int_equal(posix_spawn_file_actions_init(&actions), 0);
+    assert_int_equal(posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log,
+                                                      O_WRONLY | O_CREAT | O_TRUNC, 0600),
+                     0);
+    assert_int_equal(posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO), 0);
+    assert_int_equal(posix_spawnp(&child, arguments[0], &actions, NULL, arguments, environ), 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(posix_spawn_file_actions_destroy(&actions), 0);
+    uint8_t *data = NULL;
+    assert_int_equal(graft_file_read(env, env->life, log, &data, &size), GRAFT_OK);
+    *text = (const char *)data;
+    check_folder_remove(folder);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 /* The Python to use, in env->life; skips the case when there is none. */
-static const char *find_python(graft_env *env)
+static char *find_python(graft_env *env)
 {
-    char line[512];
-    const char *command =
-        graft_arena_printf(env->life, "FOLDER=%s/../venv sh tests/interop/python.sh", out_folder());
-    if (!run_line(command, line, sizeof(line))) {
+    char script[] = "tests/interop/python.sh";
+    char shell[] = "sh";
+    char *arguments[] = {shell, script, graft_arena_printf(env->life, "%s/../venv", out_folder()),
+                         NULL};
+    const char *text = NULL;
+    bool found = run_program(env, arguments, &text);
+    char *line = graft_arena_printf(env->life, "%.*s", (int)strcspn(text, "\n"), text);
+    if (!found) {
         CHECK_SKIP("%s", line);
     }
-    return graft_arena_strdup(env->life, line);
+    return line;
+}
+
+/* Runs check_onnx.py on the pairs. */
+static bool run_check(pair_list *pairs, char *python, const char **text)
+{
+    char *path = graft_arena_printf(pairs->env->life, "%s/list", pairs->folder);
+    char script[] = "tests/interop/check_onnx.py";
+    char *arguments[] = {python, script, path, NULL};
+    assert_int_equal(graft_file_write(pairs->env, path, pairs->list.data, pairs->list.size),
+                     GRAFT_OK);
+    return run_program(pairs->env, arguments, text);
 }
 
 static void add_pair(pair_list *pairs, const char *original, const char *variant,
@@ -93,40 +125,33 @@ static void add_variants(pair_list *pairs, const graft_model *model)
     }
 }
 
-/* Runs check_onnx.py; prints what failed. The result is how many pairs were run and compared. */
-static uint32_t check_pairs(pair_list *pairs, const char *python)
+/* Checks all pairs; prints what failed. The result is how many were run and compared. */
+static uint32_t check_pairs(pair_list *pairs, char *python)
 {
-    char line[1024];
-    unsigned counts[3] = {0, 0, 1};
-    char *path = graft_arena_printf(pairs->env->life, "%s/list", pairs->folder);
-    assert_int_equal(graft_file_write(pairs->env, path, pairs->list.data, pairs->list.size),
-                     GRAFT_OK);
-    FILE *pipe = popen(graft_arena_printf(pairs->env->life,
-                                          "%s tests/interop/check_onnx.py %s 2>&1", python, path),
-                       "r");
-    assert_non_null(pipe);
-    while (fgets(line, sizeof(line), pipe) != NULL) {
-        print_message("# %s", line);
-        (void)sscanf(line, "%u pairs, %u compared, %u failed", &counts[0], &counts[1], &counts[2]);
-    }
-    assert_int_equal(pclose(pipe), 0);
-    assert_int_equal(counts[0], pairs->pair_count);
-    assert_int_equal(counts[2], 0);
-    return counts[1];
+    const char *text = NULL;
+    bool passed = run_check(pairs, python, &text);
+    print_message("# %s", text);
+    assert_true(passed);
+    char *all = graft_arena_printf(pairs->env->life, "%u pairs, ", pairs->pair_count);
+    const char *counts = strstr(text, all); /* The last line. */
+    assert_non_null(counts);
+    return (uint32_t)strtoul(counts + strlen(all), NULL, 10);
 }
 
-static bool has_runtime(graft_env *env, const char *python)
+static bool has_runtime(graft_env *env, char *python)
 {
-    char line[64];
-    return run_line(graft_arena_printf(env->life, "%s -c 'import onnxruntime' 2>&1", python), line,
-                    sizeof(line));
+    char option[] = "-c";
+    char script[] = "import onnxruntime";
+    char *arguments[] = {python, option, script, NULL};
+    const char *text = NULL;
+    return run_program(env, arguments, &text);
 }
 
 static void test_zoo(void **state)
 {
     graft_env *env = *state;
     uint32_t count = 0;
-    const char *python = find_python(env);
+    char *python = find_python(env);
     const graft_zoo_entry *zoo = graft_zoo(&count);
     pair_list pairs = {.env = env, .folder = check_folder_make(), .list = {.arena = env->life}};
     for (uint32_t i = 0; i < count; i++) {
@@ -144,7 +169,7 @@ static void test_conformance_cases(void **state)
 {
     graft_env *env = *state;
     uint32_t count = 0;
-    const char *python = find_python(env);
+    char *python = find_python(env);
     const char *const *names = onnx_data_list(env->life, &count);
     if (count == 0) {
         CHECK_SKIP("no conformance cases; install libonnx-testdata or set GRAFT_ONNX_TESTDATA");
@@ -168,23 +193,19 @@ static void test_differences_are_found(void **state)
 {
     graft_env *env = *state;
     graft_model *model = NULL;
-    const char *python = find_python(env);
+    char *python = find_python(env);
     pair_list pairs = {.env = env, .folder = check_folder_make(), .list = {.arena = env->life}};
     char *other = graft_arena_printf(env->life, "%s/other.onnx", pairs.folder);
     assert_int_equal(graft_model_open(env, env->unit, "dscnn", NULL, &model), GRAFT_OK);
     const char *original = write_graph(&pairs, model, &model->graph, "original");
     assert_int_equal(graft_zoo_build(env, "dscnn", GRAFT_ZOO_SEED + 1, other), GRAFT_OK);
     add_pair(&pairs, original, other, reassociated);
-    char *path = graft_arena_printf(env->life, "%s/list", pairs.folder);
-    char line[1024];
-    assert_int_equal(graft_file_write(env, path, pairs.list.data, pairs.list.size), GRAFT_OK);
-    bool passed = run_line(
-        graft_arena_printf(env->life, "%s tests/interop/check_onnx.py %s 2>&1", python, path), line,
-        sizeof(line));
+    const char *text = NULL;
+    bool passed = run_check(&pairs, python, &text);
     check_folder_remove(pairs.folder);
     if (has_runtime(env, python)) {
         assert_false(passed);
-        assert_non_null(strstr(line, "output 0 differs"));
+        assert_non_null(strstr(text, "output 0 differs"));
     }
 }
 

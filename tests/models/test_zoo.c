@@ -16,7 +16,7 @@ static uint64_t count_multiply_adds(const graft_graph *graph)
     uint64_t sum = 0;
     for (graft_index n = 0; n < graph->node_end; n++) {
         const graft_node *node = &graph->nodes[n];
-        graft_shape in[GRAFT_MAX_INPUTS];
+        graft_shape in[GRAFT_MAX_INPUTS] = {{.rank = 0}};
         if (node->op != GRAFT_OP_conv && node->op != GRAFT_OP_conv_bias &&
             node->op != GRAFT_OP_matmul_bias) {
             continue;
@@ -45,9 +45,8 @@ static void test_published_sizes(void **state)
         zoo[i].build(builder);
         print_message("# %s\n", zoo[i].name);
         assert_int_equal(graft_builder_parameters(builder), zoo[i].parameters);
-        assert_int_equal(graft_onnx_read_message(env, env->unit, zoo[i].name, NULL,
-                                                 graft_builder_finish(builder), NULL, &model),
-                         GRAFT_OK);
+        graft_onnx_source source = {.proto = graft_builder_finish(builder), .file = zoo[i].name};
+        assert_int_equal(graft_onnx_read_message(env, env->unit, &source, NULL, &model), GRAFT_OK);
         double multiply_adds = (double)count_multiply_adds(&model->graph);
         assert_true(fabs(multiply_adds - (double)zoo[i].multiply_adds) <=
                     0.5 * zoo[i].multiply_adds_unit);
@@ -149,8 +148,9 @@ static void test_rewritten_model_computes_the_same(void **state)
         graft_model *again = NULL;
         assert_int_equal(graft_model_pack(env, env->life, model, graphs[g], &data, &size),
                          GRAFT_OK);
-        assert_int_equal(graft_model_parse(env, env->life, "again", data, size, NULL, &again),
-                         GRAFT_OK);
+        assert_int_equal(
+            graft_model_parse(env, env->life, (graft_bytes){"again", data, size}, NULL, &again),
+            GRAFT_OK);
         const float *outputs = run_model(env, again, &again->graph, &count);
         for (size_t i = 0; i < count; i++) {
             assert_true(fabsf(outputs[i] - expected[i]) <= (g == 0 ? 0.0F : 1e-6F));

@@ -183,7 +183,7 @@ static graft_status read_model(graft_env *env, graft_arena *arena, const char *p
         data = graft_arena_alloc(arena, size);
         (void)onnx__model_proto__pack(proto, data);
     }
-    GRAFT_CHECK(graft_model_parse(env, arena, path, data, size, NULL, model));
+    GRAFT_CHECK(graft_model_parse(env, arena, (graft_bytes){path, data, size}, NULL, model));
 done:
     return status;
 }

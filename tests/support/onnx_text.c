@@ -31,6 +31,13 @@ static Onnx__GraphProto *new_graph(graft_arena *arena, char *name)
     return graph;
 }
 
+/* Word `i`; "" past the last. */
+static char *word_at(const text_reader *r, size_t i)
+{
+    static char none[1];
+    return i < r->word_count ? r->words[i] : none;
+}
+
 static bool word_is(const text_reader *r, uint32_t i, const char *text)
 {
     return i < r->word_count && strcmp(r->words[i], text) == 0;
@@ -53,12 +60,12 @@ static Onnx__ValueInfoProto *make_port(text_reader *r)
     uint32_t rank = r->word_count - 2;
     assert_true(rank <= GRAFT_MAX_RANK + 2);
     for (uint32_t i = 0; i < rank; i++) {
-        dims[i] = strtoll(r->words[2 + i], NULL, 10);
+        dims[i] = strtoll(word_at(r, 2 + i), NULL, 10);
     }
     Onnx__ValueInfoProto *port =
         graft_onnx_make_port(r->arena, r->words[1], GRAFT_DTYPE_F32, dims, rank);
     for (uint32_t i = 0; i < rank; i++) {
-        const char *word = r->words[2 + i];
+        const char *word = word_at(r, 2 + i);
         Onnx__TensorShapeProto__Dimension *dim = port->type->tensor_type->shape->dim[i];
         if (word[0] == '?' || (word[0] >= 'A' && word[0] <= 'z')) {
             dim->has_dim_value = 0;
@@ -78,16 +85,16 @@ static void read_weight(text_reader *r)
     uint32_t rank = equals - 2;
     size_t count = 1;
     for (uint32_t i = 0; i < rank; i++) {
-        dims[i] = strtoll(r->words[2 + i], NULL, 10);
+        dims[i] = strtoll(word_at(r, 2 + i), NULL, 10);
         count *= (size_t)dims[i];
     }
     float *data = GRAFT_NEW(r->arena, float, count);
     for (size_t i = 0; i < count; i++) {
-        data[i] =
-            equals < r->word_count ? strtof(r->words[equals + 1 + i], NULL) : 0.5F * (float)(i + 1);
+        data[i] = equals < r->word_count ? strtof(word_at(r, equals + 1 + i), NULL)
+                                         : 0.5F * (float)(i + 1);
     }
-    r->graph->initializer[r->graph->n_initializer++] = graft_onnx_make_tensor(
-        r->arena, r->words[1], GRAFT_DTYPE_F32, dims, rank, data, count * sizeof(data[0]));
+    r->graph->initializer[r->graph->n_initializer++] =
+        graft_onnx_make_tensor(r->arena, r->words[1], GRAFT_DTYPE_F32, dims, rank, data);
 }
 
 static void read_ints(text_reader *r, bool scalar)
@@ -96,20 +103,19 @@ static void read_ints(text_reader *r, bool scalar)
     int64_t *data = GRAFT_NEW(r->arena, int64_t, (size_t)count);
     assert_true(word_is(r, 2, "="));
     for (int64_t i = 0; i < count; i++) {
-        data[i] = strtoll(r->words[3 + i], NULL, 10);
+        data[i] = strtoll(word_at(r, (size_t)i + 3), NULL, 10);
     }
-    r->graph->initializer[r->graph->n_initializer++] =
-        graft_onnx_make_tensor(r->arena, r->words[1], GRAFT_DTYPE_I64, &count, scalar ? 0 : 1, data,
-                               (size_t)count * sizeof(data[0]));
+    r->graph->initializer[r->graph->n_initializer++] = graft_onnx_make_tensor(
+        r->arena, r->words[1], GRAFT_DTYPE_I64, &count, scalar ? 0 : 1, data);
 }
 
 static void read_bool(text_reader *r)
 {
     const int64_t none = 0;
     uint8_t *data = GRAFT_NEW(r->arena, uint8_t, 1);
-    data[0] = (uint8_t)strtol(r->words[3], NULL, 10);
+    data[0] = (uint8_t)strtol(word_at(r, 3), NULL, 10);
     r->graph->initializer[r->graph->n_initializer++] =
-        graft_onnx_make_tensor(r->arena, r->words[1], GRAFT_DTYPE_BOOL, &none, 0, data, 1);
+        graft_onnx_make_tensor(r->arena, r->words[1], GRAFT_DTYPE_BOOL, &none, 0, data);
 }
 
 static void set_graph(text_reader *r, Onnx__NodeProto *node, char *name, const char *graph)
@@ -175,9 +181,9 @@ static void read_node(text_reader *r)
 static void read_statement(text_reader *r)
 {
     if (word_is(r, 0, "opset")) {
-        r->model->opset_import[0]->version = strtoll(r->words[1], NULL, 10);
+        r->model->opset_import[0]->version = strtoll(word_at(r, 1), NULL, 10);
     } else if (word_is(r, 0, "ir")) {
-        r->model->ir_version = strtoll(r->words[1], NULL, 10);
+        r->model->ir_version = strtoll(word_at(r, 1), NULL, 10);
     } else if (word_is(r, 0, "input")) {
         r->graph->input[r->graph->n_input++] = make_port(r);
     } else if (word_is(r, 0, "output")) {
@@ -236,11 +242,17 @@ void onnx_text_bytes(graft_arena *arena, const char *text, uint8_t **data, size_
     graft_wire_encode(arena, &onnx_text_message(arena, text)->base, data, size);
 }
 
+graft_status onnx_text_read(graft_env *env, Onnx__ModelProto *proto,
+                            const graft_model_options *options, graft_model **model)
+{
+    graft_onnx_source source = {.proto = proto, .file = "test.onnx"};
+    return graft_onnx_read_message(env, env->life, &source, options, model);
+}
+
 graft_model *onnx_text_model(graft_env *env, const char *text)
 {
     graft_model *model = NULL;
-    graft_status status = graft_onnx_read_message(env, env->life, "test.onnx", NULL,
-                                                  onnx_text_message(env->life, text), NULL, &model);
+    graft_status status = onnx_text_read(env, onnx_text_message(env->life, text), NULL, &model);
     assert_string_equal(env->message, "");
     assert_int_equal(status, GRAFT_OK);
     return model;

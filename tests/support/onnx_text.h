@@ -26,7 +26,10 @@
 Onnx__ModelProto *onnx_text_message(graft_arena *arena, const char *text);
 /* Its bytes. */
 void onnx_text_bytes(graft_arena *arena, const char *text, uint8_t **data, size_t *size);
-/* Reads it as a model named "test.onnx"; asserts success. */
+/* Reads a message as a model named "test.onnx". */
+GRAFT_MUST_USE graft_status onnx_text_read(graft_env *env, Onnx__ModelProto *proto,
+                                           const graft_model_options *options, graft_model **model);
+/* Reads a text likewise; asserts success. */
 graft_model *onnx_text_model(graft_env *env, const char *text);
 
 /* Nodes in topological order, one a line: "y = conv(x, w) 1 1 0 0 0 0 1 1 1". A value without a

@@ -1,0 +1,14 @@
+/* bytes.h - bytes from outside, and the name that stands for them in messages. */
+#ifndef GRAFT_BYTES_H
+#define GRAFT_BYTES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct graft_bytes {
+    const char *file;
+    const uint8_t *data;
+    size_t size;
+} graft_bytes;
+
+#endif
