@@ -177,10 +177,13 @@ static uint64_t hash_shape(uint64_t hash, const graft_shape *shape)
     return hash;
 }
 
+/* What a hash begins with: a node, or else the kind of a source. */
+#define HASH_NODE ((uint64_t)GRAFT_VALUE_COMPUTED)
+
 static uint64_t hash_node(const graft_graph *graph, graft_index n, const uint64_t *value_hash)
 {
     const graft_node *node = &graph->nodes[n];
-    uint64_t hash = mix_hash(UINT64_C(3), node->op);
+    uint64_t hash = mix_hash(mix_hash(0, HASH_NODE), node->op);
     if (node->op == GRAFT_OP_OPAQUE) {
         hash = mix_hash(hash, node->source);
     }
@@ -199,7 +202,8 @@ uint64_t graft_graph_hash(const graft_graph *graph, const graft_order *order, ui
     for (graft_index v = 0; v < graph->value_end; v++) {
         const graft_value *value = &graph->values[v];
         if (value->kind == GRAFT_VALUE_INPUT || value->kind == GRAFT_VALUE_WEIGHT) {
-            scratch[v] = hash_shape(mix_hash(value->kind, value->source), &value->shape);
+            uint64_t hash = mix_hash(mix_hash(0, value->kind), value->source);
+            scratch[v] = hash_shape(hash, &value->shape);
         }
     }
     for (graft_index i = 0; i < order->count; i++) {
