@@ -227,7 +227,7 @@ static bool condition_holds(const graft_matcher *matcher)
 
 bool graft_matcher_next(graft_matcher *matcher, graft_match *match)
 {
-    if (matcher->graph->nodes[matcher->anchor].is_const) {
+    if (matcher->anchor == GRAFT_NONE || matcher->graph->nodes[matcher->anchor].is_const) {
         return false;
     }
     uint32_t last = matcher->rule->source.node_count - 1u;
@@ -247,7 +247,7 @@ bool graft_matcher_next(graft_matcher *matcher, graft_match *match)
             break;
         case GRAFT_ATTEMPT_EXHAUSTED:
             if (level == 0) {
-                matcher->choice[0]--; /* Stay exhausted however often this is called. */
+                matcher->anchor = GRAFT_NONE; /* Stay exhausted however often this is called. */
                 return false;
             }
             level--;
