@@ -457,7 +457,8 @@ typedef struct graft_apply_options {
 /* What an application would do or has done. */
 typedef struct graft_effect {
     uint64_t weight_bytes;                     /* Created weights (weight program outputs). */
-    graft_index created[GRAFT_RULE_MAX_NODES]; /* Node ids, in target pattern order. */
+    graft_index created[GRAFT_RULE_MAX_NODES]; /* Node ids, in target pattern order; GRAFT_NONE for
+                                                  one that nothing reads. */
     uint8_t created_count;
     uint8_t replaced_count; /* Source pattern nodes. */
 } graft_effect;

@@ -193,6 +193,25 @@ static void test_hash_ignores_ids_only(void **state)
     assert_true(hashes[0] != hashes[3]);
 }
 
+/* An input is never taken for a weight, whatever their numbers. */
+static void test_hash_tells_sources_apart(void **state)
+{
+    graft_env *env = *state;
+    enum { SOURCES = 8 };
+    uint64_t hashes[2 * SOURCES];
+    for (graft_index i = 0; i < 2 * SOURCES; i++) {
+        graft_graph *graph = build_graph(env->life);
+        graft_shape shape = build_shape(1, 4, 0, 0, 0);
+        graft_index x =
+            i < SOURCES ? build_input(graph, shape, i) : build_weight(graph, shape, i - SOURCES);
+        assert_int_equal(graft_graph_add_output(graph, x), GRAFT_OK);
+        hashes[i] = hash_of(env, graph);
+        for (graft_index k = 0; k < i; k++) {
+            assert_true(hashes[k] != hashes[i]);
+        }
+    }
+}
+
 /* --------------------------------------------------------------- byte code */
 
 typedef struct {
@@ -403,6 +422,27 @@ static void test_commuted_operands_match(void **state)
     }
 }
 
+/* Also where the anchor does not fit at all and another root would. */
+static void test_matcher_stays_exhausted(void **state)
+{
+    graft_env *env = *state;
+    graft_graph *graph = build_graph(env->life);
+    graft_rule merge = build_rule_merge_matmul();
+    graft_index x = build_input(graph, build_shape(2, 4, 4, 0, 0), 0);
+    graft_index a = build_node(graph, GRAFT_OP_tanh, NULL, x, 0, 0);
+    graft_index b = build_node(graph, GRAFT_OP_matmul, NULL, a, a, 0);
+    assert_int_equal(graft_graph_add_output(graph, b), GRAFT_OK);
+    graft_order order = build_order(env->life, graph);
+    for (graft_index i = 0; i < order.count; i++) {
+        graft_matcher matcher;
+        graft_match match;
+        graft_matcher_start(&matcher, &merge, graph, &order, order.order[i]);
+        for (int call = 0; call < 3; call++) {
+            assert_false(graft_matcher_next(&matcher, &match));
+        }
+    }
+}
+
 static void test_several_roots_merge(void **state)
 {
     graft_env *env = *state;
@@ -455,6 +495,62 @@ static void test_target_may_be_a_variable(void **state)
     assert_int_equal(graft_graph_node_count(graph), 1);
     assert_int_equal(graph->outputs[0], x);
     assert_int_equal(graft_node_input(graph, graph->values[b].node, 0), x);
+}
+
+/* split(x) = slice(x), slice(x), with nobody reading the second part. */
+static void test_unread_output_leaves_nothing(void **state)
+{
+    graft_env *env = *state;
+    graft_graph *graph = build_graph(env->life);
+    graft_rule rule = {.var_count = 1, .output_count = 2, .condition = 255};
+    const int32_t parts[2] = {0, 3};
+    build_pattern_node(&rule.source, GRAFT_OP_split, VAR(0), 0, 0, -1)->attrs[1].value = 3;
+    build_pattern_node(&rule.target, GRAFT_OP_slice, VAR(0), 0, 0, -1)->attrs[2].value = 3;
+    build_pattern_node(&rule.target, GRAFT_OP_slice, VAR(0), 0, 0, -1)->attrs[1].value = 3;
+    rule.target.nodes[1].attrs[2].value = 8;
+    for (uint32_t i = 0; i < 2; i++) {
+        rule.source.outputs[i] = NODE(0, i);
+        rule.target.outputs[i] = NODE(i, 0);
+    }
+    assert_null(graft_rule_check(&rule));
+    graft_index x = build_input(graph, build_shape(1, 8, 0, 0, 0), 0);
+    graft_index first = build_node(graph, GRAFT_OP_split, parts, x, 0, 0);
+    graft_effect effect;
+    assert_int_equal(graft_graph_add_output(graph, first), GRAFT_OK);
+    assert_int_equal(apply_first(env, graph, &rule, 0, &effect), GRAFT_OK);
+    assert_int_equal(graft_graph_node_count(graph), 1);
+    assert_int_equal(effect.created_count, 2);
+    assert_int_equal(effect.created[0], graph->values[first].node);
+    assert_int_equal(effect.created[1], GRAFT_NONE);
+}
+
+/* sub(x, x) = w and exp(x) = mul(add(x, w), w), each with a new w: const tensors that are created
+ * are weights, whoever reads them, and each is one weight. */
+static void test_created_weights_are_counted(void **state)
+{
+    graft_env *env = *state;
+    graft_rule vanish = {.var_count = 1, .output_count = 1, .condition = 255};
+    build_pattern_node(&vanish.source, GRAFT_OP_sub, VAR(0), VAR(0), 0, -1);
+    build_pattern_node(&vanish.target, GRAFT_OP_fill, 0, 0, 0, -1)->attrs[1].value = 8;
+    graft_rule twice = {.var_count = 1, .output_count = 1, .condition = 255};
+    build_pattern_node(&twice.source, GRAFT_OP_exp, VAR(0), 0, 0, -1);
+    build_pattern_node(&twice.target, GRAFT_OP_fill, 0, 0, 0, -1)->attrs[1].value = 8;
+    build_pattern_node(&twice.target, GRAFT_OP_add, VAR(0), NODE(0, 0), 0, -1);
+    build_pattern_node(&twice.target, GRAFT_OP_mul, NODE(1, 0), NODE(0, 0), 0, -1);
+    graft_rule *rules[2] = {&vanish, &twice};
+    for (uint32_t i = 0; i < 2; i++) {
+        graft_graph *graph = build_graph(env->life);
+        graft_index x = build_input(graph, build_shape(1, 8, 0, 0, 0), 0);
+        graft_index y = build_node(graph, i == 0 ? GRAFT_OP_sub : GRAFT_OP_exp, NULL, x, x, 0);
+        graft_effect effect;
+        rules[i]->source.outputs[0] = NODE(0, 0);
+        rules[i]->target.outputs[0] = NODE(rules[i]->target.node_count - 1, 0);
+        assert_null(graft_rule_check(rules[i]));
+        assert_int_equal(graft_graph_add_output(graph, y), GRAFT_OK);
+        assert_int_equal(apply_first(env, graph, rules[i], 31, NULL), GRAFT_NO_MATCH);
+        assert_int_equal(apply_first(env, graph, rules[i], 32, &effect), GRAFT_OK);
+        assert_int_equal(effect.weight_bytes, 32);
+    }
 }
 
 /* Weights are computed once: nothing is offered on nodes that are const. */
@@ -513,6 +609,7 @@ int main(void)
         CHECK_TEST(test_order_puts_producers_first),
         CHECK_TEST(test_cycle_is_found),
         CHECK_TEST(test_hash_ignores_ids_only),
+        CHECK_TEST(test_hash_tells_sources_apart),
         CHECK_TEST(test_code),
         CHECK_TEST(test_code_floats),
         CHECK_TEST(test_pack_round_trip),
@@ -521,9 +618,12 @@ int main(void)
         CHECK_TEST(test_weight_limit_refuses),
         CHECK_TEST(test_inner_value_must_be_private),
         CHECK_TEST(test_commuted_operands_match),
+        CHECK_TEST(test_matcher_stays_exhausted),
         CHECK_TEST(test_several_roots_merge),
         CHECK_TEST(test_cycle_is_refused),
         CHECK_TEST(test_target_may_be_a_variable),
+        CHECK_TEST(test_unread_output_leaves_nothing),
+        CHECK_TEST(test_created_weights_are_counted),
         CHECK_TEST(test_const_nodes_are_left_alone),
         CHECK_TEST(test_precondition_is_asked),
         CHECK_TEST(test_full_graph_refuses),

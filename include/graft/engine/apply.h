@@ -117,17 +117,35 @@ static bool outputs_keep_shape(const graft_graph *graph, const graft_rule *rule,
     return true;
 }
 
-/* Bytes of the new const tensors that nodes which run at inference read. */
+/* Whether a target value is read by a target node that runs at inference or leaves the match. */
+static bool leaves_weight_program(const graft_rule *rule, const graft_plan *plan,
+                                  graft_operand operand)
+{
+    for (uint32_t i = 0; i < rule->output_count; i++) {
+        if (rule->target.outputs[i] == operand) {
+            return true;
+        }
+    }
+    for (uint32_t n = 0; n < rule->target.node_count; n++) {
+        const graft_pattern_node *node = &rule->target.nodes[n];
+        for (uint32_t i = 0; !plan->is_const[n] && i < graft_op(node->op)->input_count; i++) {
+            if (node->inputs[i] == operand) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Bytes of the new const tensors that are needed at inference, each counted once. */
 static uint64_t count_weight_bytes(const graft_rule *rule, const graft_plan *plan)
 {
     uint64_t bytes = 0;
     for (uint32_t n = 0; n < rule->target.node_count; n++) {
-        const graft_pattern_node *node = &rule->target.nodes[n];
-        for (uint32_t i = 0; !plan->is_const[n] && i < graft_op(node->op)->input_count; i++) {
-            graft_operand operand = node->inputs[i];
-            uint32_t producer = GRAFT_OPERAND_NODE_OF(operand);
-            if (GRAFT_OPERAND_IS_NODE(operand) && plan->is_const[producer]) {
-                bytes += graft_shape_bytes(&plan->shapes[producer][GRAFT_OPERAND_SLOT_OF(operand)]);
+        uint32_t outputs = plan->is_const[n] ? graft_op(rule->target.nodes[n].op)->output_count : 0;
+        for (uint32_t o = 0; o < outputs; o++) {
+            if (leaves_weight_program(rule, plan, GRAFT_OPERAND_NODE(n, o))) {
+                bytes += graft_shape_bytes(&plan->shapes[n][o]);
             }
         }
     }
@@ -243,8 +261,7 @@ static void swap_producers(graft_graph *graph, graft_index a, graft_index b)
     *vb = saved;
 }
 
-/* Creates target node n; its outputs that replace matched ones take over their ids. `produced`
- * receives the value id of each output. */
+/* Creates target node n; `produced` receives the value id of each output. */
 static graft_index create_node(graft_graph *graph, const graft_rule *rule, const graft_match *match,
                                const graft_plan *plan, uint32_t n,
                                graft_index produced[][GRAFT_MAX_OUTPUTS], graft_index *use_count)
@@ -318,6 +335,22 @@ static void refresh_const(graft_graph *graph)
     }
 }
 
+/* Stacks the target's values that nothing reads: a match may have had an unread output, a target
+ * may have an idle node. */
+static graft_index push_idle(const graft_rule *rule, graft_index produced[][GRAFT_MAX_OUTPUTS],
+                             graft_apply_scratch *scratch)
+{
+    graft_index depth = 0;
+    for (uint32_t n = 0; n < rule->target.node_count; n++) {
+        for (uint32_t o = 0; o < graft_op(rule->target.nodes[n].op)->output_count; o++) {
+            if (scratch->use_count[produced[n][o]] == 0) {
+                scratch->pending[depth++] = produced[n][o];
+            }
+        }
+    }
+    return depth;
+}
+
 /* Everything has been decided: replaces the match. */
 static void replace_match(graft_graph *graph, const graft_rule *rule, const graft_match *match,
                           const graft_plan *plan, graft_apply_scratch *scratch,
@@ -335,24 +368,28 @@ static void replace_match(graft_graph *graph, const graft_rule *rule, const graf
         effect->created[n] = create_node(graph, rule, match, plan, n, produced, scratch->use_count);
         take_over_outputs(graph, rule, old, n, produced, dead);
     }
-    graft_index depth = 0;
     for (uint32_t i = 0; i < rule->output_count; i++) {
         graft_operand x = rule->target.outputs[i];
-        if (dead[i] == old[i]) { /* A variable, or a value that another output has taken. */
-            graft_index to = GRAFT_OPERAND_IS_NODE(x)
-                                 ? produced[GRAFT_OPERAND_NODE_OF(x)][GRAFT_OPERAND_SLOT_OF(x)]
-                                 : match->vars[x];
+        graft_index to = GRAFT_OPERAND_IS_NODE(x)
+                             ? produced[GRAFT_OPERAND_NODE_OF(x)][GRAFT_OPERAND_SLOT_OF(x)]
+                             : match->vars[x];
+        if (to != old[i]) { /* A variable, or a value that another output has taken. */
             graft_graph_redirect(graph, old[i], to);
             scratch->use_count[to] += scratch->use_count[old[i]];
             scratch->use_count[old[i]] = 0;
-            became_const = became_const || graph->values[to].is_const;
-        } else {
-            scratch->use_count[dead[i]] = 0;
-            became_const = became_const || graph->values[old[i]].is_const;
         }
+        became_const = became_const || graph->values[to].is_const;
+    }
+    graft_index depth = push_idle(rule, produced, scratch);
+    for (uint32_t i = 0; i < rule->output_count; i++) {
         scratch->pending[depth++] = dead[i];
     }
     remove_unused_values(graph, scratch->use_count, scratch->pending, depth);
+    for (uint32_t n = 0; n < rule->target.node_count; n++) {
+        if (graph->nodes[effect->created[n]].op == GRAFT_OP_NONE) {
+            effect->created[n] = GRAFT_NONE;
+        }
+    }
     if (became_const) {
         refresh_const(graph);
     }
