@@ -35,6 +35,8 @@ static const command commands[] = {
     {"gen",        "list the substitutions that the families propose", graft_command_gen       },
     {"model",      "write a model of the zoo, or list them",           graft_command_model     },
     {"convert",    "read an ONNX model and write it again",            graft_command_convert   },
+    {"optimize",   "rewrite a model by search",                        graft_command_optimize  },
+    {"policy",     "train a policy for a model and write its header",  graft_command_policy    },
     {"emit-graph", "write a model's graph as a C table",               graft_command_emit_graph},
 };
 

@@ -9,4 +9,18 @@
  * and ending. */
 GRAFT_MUST_USE graft_status graft_command_emit_graph(graft_env *env, int argc, char **argv);
 
+/* graft policy MODEL --out DIR [--device D] [--rules F] [--settings F] [--database F] [--exact]
+ * [--amalgamate]: measures, trains, compares and emits; see docs/architecture.md. Writes into DIR
+ * graft_policy.h, graft_graph.h, results.json and checkpoint.bin, which a second run goes on from.
+ */
+GRAFT_MUST_USE graft_status graft_command_policy(graft_env *env, int argc, char **argv);
+/* graft report MODEL --out DIR [...]: replays the decisions of the compiled policy
+ * (DIR/decisions.txt, as tests/firmware/rewrite.c prints them), writes DIR/NAME.opt.onnx, checks
+ * that both graphs give the same outputs, measures each method's graph end to end and prints the
+ * table. */
+GRAFT_MUST_USE graft_status graft_command_report(graft_env *env, int argc, char **argv);
+/* graft optimize IN OUT.onnx [--search greedy|backtracking|random] [--dequeues N] [...]: rewrites a
+ * model by search. */
+GRAFT_MUST_USE graft_status graft_command_optimize(graft_env *env, int argc, char **argv);
+
 #endif

@@ -1,0 +1,215 @@
+/* command_policy.c - `graft policy`: from a model to its policy header. graft_command_policy lists
+ * the stages. */
+#include "emit/command.h"
+#include "emit/compile.h"
+#include "emit/contents.h"
+#include "emit/graphtable.h"
+#include "emit/header.h"
+#include "emit/session_options.h"
+#include "graph/log.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <xxhash.h>
+
+/* One run of the command. */
+typedef struct policy_run {
+    graft_env *env;
+    graft_session_options options;
+    const char *out;
+    bool amalgamate;
+    graft_session session;
+    graft_agent *agent;
+    graft_policy policy;
+    graft_policy random;
+    graft_results results;
+} policy_run;
+
+static const char *path_in(const policy_run *run, const char *name)
+{
+    return graft_arena_printf(run->env->life, "%s/%s", run->out, name);
+}
+
+/* What a checkpoint belongs to: settings, rules, model and device. */
+static uint64_t identify_run(policy_run *run)
+{
+    graft_session *session = &run->session;
+    uint64_t hash = XXH3_64bits(&session->settings, sizeof session->settings);
+    uint64_t graph = graft_state_hash(&session->environment.first);
+    const char *device = graft_device_name(session->device);
+    for (uint32_t i = 0; i < session->xfers.count; i++) {
+        uint64_t id = graft_rule_id(&session->xfers.rules[i]);
+        hash = XXH3_64bits_withSeed(&id, sizeof id, hash);
+    }
+    hash = XXH3_64bits_withSeed(&graph, sizeof graph, hash);
+    return XXH3_64bits_withSeed(device, strlen(device), hash);
+}
+
+/* ---------------------------------------------------------------- stages */
+
+static graft_status train(policy_run *run)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = run->env;
+    graft_session *session = &run->session;
+    run->agent = GRAFT_NEW(env->life, graft_agent, 1);
+    graft_agent_open(env->life, &session->settings, session->xfers.count, env->thread_count,
+                     identify_run(run), run->agent);
+    GRAFT_CHECK(graft_agent_train(env, env->life, run->agent, &session->environment,
+                                  path_in(run, "checkpoint.bin")));
+done:
+    return status;
+}
+
+static void add_search(policy_run *run, const char *method, const graft_plan_found *found)
+{
+    graft_result *row = graft_results_add(&run->results, method, "search");
+    row->cost_ns = found->cost_ns;
+    row->interactions = found->evaluations;
+    row->seconds = found->seconds;
+    row->step_count = found->step_count;
+    row->steps = found->steps;
+}
+
+/* The rows that a policy is compared with. */
+static graft_status run_baselines(policy_run *run)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = run->env;
+    graft_environment *environment = &run->session.environment;
+    const graft_agent_settings *settings = &run->session.settings;
+    const graft_backtracking_options backtracking = {
+        .alpha = settings->search_alpha,
+        .dequeue_limit = (uint32_t)settings->search_dequeues,
+    };
+    graft_plan_found found;
+    graft_results_add(&run->results, "before", "as given")->cost_ns = environment->first_ns;
+    GRAFT_CHECK(graft_search_random(env, env->life, environment,
+                                    (uint32_t)settings->search_random_episodes,
+                                    (uint64_t)settings->environment_seed, &found));
+    add_search(run, "random", &found);
+    GRAFT_CHECK(graft_search_greedy(env, env->life, environment, &found));
+    add_search(run, "greedy", &found);
+    if (backtracking.dequeue_limit > 0) {
+        GRAFT_CHECK(graft_search_backtracking(env, env->life, environment, &backtracking, &found));
+        add_search(run,
+                   graft_arena_printf(env->life, "backtracking %u", backtracking.dequeue_limit),
+                   &found);
+    }
+done:
+    return status;
+}
+
+/* The cheapest plan of the table becomes the recorded plan for this graph. */
+static graft_status record_plan(policy_run *run)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = run->env;
+    const graft_result *best = &run->results.rows[0];
+    for (uint32_t i = 1; i < run->results.count; i++) {
+        if (run->results.rows[i].cost_ns < best->cost_ns) {
+            best = &run->results.rows[i];
+        }
+    }
+    if (best->step_count == 0) {
+        return GRAFT_OK;
+    }
+    graft_plan_step *steps = GRAFT_NEW(env->unit, graft_plan_step, best->step_count);
+    graft_recorded_plan plan;
+    for (uint32_t i = 0; i < best->step_count; i++) {
+        steps[i] = (graft_plan_step){best->steps[i].xfer, best->steps[i].location};
+    }
+    GRAFT_TRY(env,
+              graft_plan_record(env, env->life, &run->policy, &run->session.environment.first.graph,
+                                steps, best->step_count, &plan),
+              "while recording the plan of %s", best->method);
+    GRAFT_CHECK(graft_policy_set_plans(env, env->life, &plan, 1, &run->policy));
+    graft_log(env, 1, "recorded plan: %u steps, found by %s", best->step_count, best->method);
+done:
+    return status;
+}
+
+/* The integer policies, first with everything else switched off, then with each aid. */
+static graft_status evaluate(policy_run *run)
+{
+    graft_status status = GRAFT_OK;
+    const graft_policy_run random = {.method = "random weights", .how = "alone", .guard = true};
+    const graft_policy_run alone[] = {
+        {.method = "policy",      .how = "alone"  },
+        { .method = "policy",    .how = "with guard",    .guard = true},
+        { .method = "policy", .how = "with simplify", .simplify = true},
+    };
+    const graft_policy_run shipped = {.method = "policy",
+                                      .how = "all, recorded plan",
+                                      .use_plans = true,
+                                      .simplify = true,
+                                      .guard = true};
+    GRAFT_CHECK(
+        graft_policy_evaluate(run->env, &run->session, &run->random, &random, &run->results));
+    for (size_t i = 0; i < sizeof alone / sizeof alone[0]; i++) {
+        GRAFT_CHECK(
+            graft_policy_evaluate(run->env, &run->session, &run->policy, &alone[i], &run->results));
+        run->results.rows[run->results.count - 1].interactions = run->agent->progress.interactions;
+    }
+    GRAFT_CHECK(record_plan(run));
+    GRAFT_CHECK(
+        graft_policy_evaluate(run->env, &run->session, &run->policy, &shipped, &run->results));
+done:
+    return status;
+}
+
+static graft_status compile_policies(policy_run *run)
+{
+    graft_status status = GRAFT_OK;
+    const graft_session *session = &run->session;
+    uint64_t seed = (uint64_t)session->settings.environment_seed + 1000;
+    GRAFT_CHECK(graft_policy_compile(run->env, session, run->agent, &run->policy));
+    GRAFT_CHECK(graft_policy_random(run->env, session, run->agent, seed, &run->random));
+    run->policy.metadata = graft_arena_printf(
+        run->env->life, "{\"model\": \"%s\", \"device\": \"%s\", \"seed\": %lld, \"rules\": %u}",
+        run->options.model, graft_device_name(session->device),
+        (long long)session->settings.environment_seed, session->xfers.count);
+done:
+    return status;
+}
+
+static graft_status write_files(policy_run *run)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = run->env;
+    graft_header_sizes sizes;
+    const graft_header_options header = {.name = "model",
+                                         .generator = "graft",
+                                         .rule_names = run->session.xfers.names,
+                                         .amalgamate = run->amalgamate};
+    GRAFT_CHECK(
+        graft_header_write(env, &run->policy, &header, path_in(run, "graft_policy.h"), &sizes));
+    GRAFT_CHECK(graft_graphtable_write(env, &run->session.environment.first.graph, "model",
+                                       path_in(run, "graft_graph.h")));
+    GRAFT_CHECK(graft_results_write(env, &run->results, path_in(run, "results.json")));
+    (void)printf("%s: %zu bytes of rules, %zu of network, %zu of plans\n",
+                 path_in(run, "graft_policy.h"), sizes.rules, sizes.network, sizes.plans);
+    graft_results_print(&run->results, stdout);
+done:
+    return status;
+}
+
+graft_status graft_command_policy(graft_env *env, int argc, char **argv)
+{
+    graft_status status = GRAFT_OK;
+    policy_run *run = GRAFT_NEW(env->life, policy_run, 1);
+    *run = (policy_run){.env = env, .options = graft_session_defaults()};
+    const graft_option own[] = {
+        {.name = "--out", .value = &run->out, .required = true},
+        {.name = "--amalgamate",               .flag = &run->amalgamate           },
+    };
+    GRAFT_CHECK(graft_session_parse(env, argc, argv, &run->options, own, 2));
+    GRAFT_CHECK(graft_session_open(env, &run->options, &run->session));
+    GRAFT_CHECK(train(run));
+    GRAFT_CHECK(run_baselines(run));
+    GRAFT_CHECK(compile_policies(run));
+    GRAFT_CHECK(evaluate(run));
+    GRAFT_CHECK(write_files(run));
+done:
+    return graft_session_finish(env, &run->session, status);
+}
