@@ -32,7 +32,9 @@ typedef struct program_operand {
     dnnl_memory_t memory;
     dnnl_memory_desc_t desc;
     size_t offset;
-    void *owned; /* Packed data, freed with the kernel. */
+    void *owned;          /* Packed data, freed with the kernel. */
+    void *copies;         /* Of const data, for measuring; see graft_kernel_copy_weights. */
+    dnnl_memory_t *turns; /* One memory object per copy, the first being `memory`. */
     uint8_t role;
     uint8_t slot;
 } program_operand;
@@ -40,6 +42,7 @@ typedef struct program_operand {
 typedef struct program_stage {
     dnnl_primitive_t primitive;
     dnnl_exec_arg_t args[PROGRAM_ARGS];
+    uint32_t operands[PROGRAM_ARGS]; /* Which operand each argument is. */
     int arg_count;
 } program_stage;
 
@@ -61,6 +64,8 @@ struct graft_kernel {
     size_t workspace_bytes;
     size_t packed_bytes;
     uint64_t pack_ns;
+    uint32_t turn_count; /* Copies of const operands; 0 when there is one. */
+    uint32_t turn;
 
     plain_run plain; /* NULL for programs. */
     void *state;     /* Of `plain`; freed with the kernel. */

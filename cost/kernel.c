@@ -30,8 +30,14 @@ void graft_kernel_close(graft_kernel *kernel)
         (void)dnnl_primitive_destroy(kernel->stages[i].primitive);
     }
     for (uint32_t i = 0; i < kernel->operand_count; i++) {
-        (void)dnnl_memory_destroy(kernel->operands[i].memory);
-        free(kernel->operands[i].owned);
+        program_operand *operand = &kernel->operands[i];
+        for (uint32_t t = 1; t < kernel->turn_count && operand->turns != NULL; t++) {
+            (void)dnnl_memory_destroy(operand->turns[t]);
+        }
+        (void)dnnl_memory_destroy(operand->memory);
+        free(operand->turns);
+        free(operand->copies);
+        free(operand->owned);
     }
     free(kernel->state);
     free(kernel);
@@ -203,6 +209,70 @@ size_t graft_kernel_workspace_bytes(const graft_kernel *kernel) { return kernel-
 size_t graft_kernel_packed_bytes(const graft_kernel *kernel) { return kernel->packed_bytes; }
 
 uint64_t graft_kernel_pack_ns(const graft_kernel *kernel) { return kernel->pack_ns; }
+
+/* ----------------------------------------------------------- weight copies */
+
+enum { LEAST_COPIED_BYTES = 4096, COPY_ALIGNMENT = 64 };
+
+static graft_status copy_operand(graft_env *env, graft_kernel *kernel, program_operand *operand)
+{
+    size_t size = dnnl_memory_desc_get_size(&operand->desc);
+    size_t step = (size + COPY_ALIGNMENT - 1) / COPY_ALIGNMENT * COPY_ALIGNMENT;
+    void *data = NULL;
+    (void)dnnl_memory_get_data_handle(operand->memory, &data);
+    operand->turns = calloc(kernel->turn_count, sizeof(dnnl_memory_t));
+    operand->copies = aligned_alloc(COPY_ALIGNMENT, step * kernel->turn_count);
+    if (operand->turns == NULL || operand->copies == NULL) {
+        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for copies of weights");
+    }
+    operand->turns[0] = operand->memory;
+    for (uint32_t t = 1; t < kernel->turn_count; t++) {
+        char *copy = (char *)operand->copies + step * t;
+        memcpy(copy, data, size);
+        if (dnnl_memory_create(&operand->turns[t], &operand->desc, kernel->device->engine, copy) !=
+            dnnl_success) {
+            return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "oneDNN: no memory left for an operand");
+        }
+    }
+    return GRAFT_OK;
+}
+
+graft_status graft_kernel_copy_weights(graft_env *env, graft_kernel *kernel, uint32_t count)
+{
+    graft_status status = GRAFT_OK;
+    if (kernel->turn_count > 0 || count < 2) {
+        return GRAFT_OK;
+    }
+    kernel->turn_count = count;
+    for (uint32_t i = 0; i < kernel->stage_count; i++) {
+        for (int a = 0; a < kernel->stages[i].arg_count; a++) {
+            program_operand *operand = &kernel->operands[kernel->stages[i].operands[a]];
+            if (operand->role == ROLE_FIXED && operand->turns == NULL &&
+                dnnl_memory_desc_get_size(&operand->desc) >= LEAST_COPIED_BYTES) {
+                GRAFT_CHECK(copy_operand(env, kernel, operand));
+            }
+        }
+    }
+done:
+    return status;
+}
+
+void graft_kernel_turn(graft_kernel *kernel)
+{
+    if (kernel->turn_count == 0) {
+        return;
+    }
+    kernel->turn = (kernel->turn + 1) % kernel->turn_count;
+    for (uint32_t i = 0; i < kernel->stage_count; i++) {
+        program_stage *stage = &kernel->stages[i];
+        for (int a = 0; a < stage->arg_count; a++) {
+            const program_operand *operand = &kernel->operands[stage->operands[a]];
+            if (operand->turns != NULL) {
+                stage->args[a].memory = operand->turns[kernel->turn];
+            }
+        }
+    }
+}
 
 static graft_status bind_operand(graft_env *env, const graft_kernel *kernel,
                                  const program_operand *operand, void *workspace)

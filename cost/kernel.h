@@ -42,6 +42,13 @@ size_t graft_kernel_workspace_bytes(const graft_kernel *kernel);
 size_t graft_kernel_packed_bytes(const graft_kernel *kernel);
 uint64_t graft_kernel_pack_ns(const graft_kernel *kernel);
 
+/* For measuring only. A run in a loop finds its weights in the cache; in a whole network they come
+ * from further away. This keeps `count` copies of the large const operands, and each turn makes the
+ * next run read the next copy. GRAFT_NO_MEMORY when they do not fit. */
+GRAFT_MUST_USE graft_status graft_kernel_copy_weights(graft_env *env, graft_kernel *kernel,
+                                                      uint32_t count);
+void graft_kernel_turn(graft_kernel *kernel);
+
 /* Says where operands lie; entries of const inputs are not read. Memory may be bound anew at any
  * time. When the signature is in place, inputs[3] must be outputs[0]. */
 GRAFT_MUST_USE graft_status graft_kernel_bind(graft_env *env, graft_kernel *kernel,

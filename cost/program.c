@@ -344,6 +344,12 @@ done:
 
 /* ------------------------------------------------------------------ stages */
 
+static void add_arg(const graft_kernel *kernel, program_stage *stage, int arg, uint32_t operand)
+{
+    stage->operands[stage->arg_count] = operand;
+    stage->args[stage->arg_count++] = (dnnl_exec_arg_t){arg, kernel->operands[operand].memory};
+}
+
 graft_status graft_program_stage(graft_env *env, graft_kernel *kernel,
                                  const_dnnl_primitive_desc_t pd, const program_arg *args,
                                  uint32_t arg_count)
@@ -355,16 +361,14 @@ graft_status graft_program_stage(graft_env *env, graft_kernel *kernel,
         graft_program_status(env, dnnl_primitive_create(&stage->primitive, pd), "a primitive"));
     kernel->stage_count++;
     for (uint32_t i = 0; i < arg_count; i++) {
-        stage->args[stage->arg_count++] =
-            (dnnl_exec_arg_t){args[i].arg, kernel->operands[args[i].operand].memory};
+        add_arg(kernel, stage, args[i].arg, args[i].operand);
     }
     const dnnl_memory_desc_t *scratch =
         dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
     if (scratch != NULL && dnnl_memory_desc_get_size(scratch) > 0) {
         uint32_t operand = 0;
         GRAFT_CHECK(add_operand(env, kernel, scratch, ROLE_WORKSPACE, 0, &operand));
-        stage->args[stage->arg_count++] =
-            (dnnl_exec_arg_t){DNNL_ARG_SCRATCHPAD, kernel->operands[operand].memory};
+        add_arg(kernel, stage, DNNL_ARG_SCRATCHPAD, operand);
     }
 done:
     return status;

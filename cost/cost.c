@@ -1,0 +1,440 @@
+/* cost.c - looking up, measuring on demand, estimating, and summing (see cost.h). */
+#include "cost/cost.h"
+
+#include "graph/log.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct graft_cost {
+    graft_device *device;
+    graft_database *database;
+    graft_database *estimates; /* In memory only: estimated once, then looked up. */
+    graft_measure_options options;
+    graft_roofline roofline;
+    bool estimating;
+    bool fitted;
+    graft_cost_statistics statistics;
+    pthread_mutex_t lock; /* Of everything but looking up. */
+};
+
+/* --------------------------------------------------------------- life time */
+
+/* The one recorded device whose name contains the given text. */
+static graft_status find_device(graft_env *env, graft_cost *cost, const char *path)
+{
+    const graft_database_record *found = NULL;
+    const char *wanted = graft_device_name(cost->device);
+    for (uint32_t i = 0; i < graft_database_count(cost->database); i++) {
+        const graft_database_record *record = graft_database_at(cost->database, i);
+        if (strstr(record->device, wanted) == NULL) {
+            continue;
+        }
+        if (found != NULL && (strcmp(found->device, record->device) != 0 ||
+                              strcmp(found->library, record->library) != 0)) {
+            return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                              "device '%s' is ambiguous in %s: '%s' with %s, '%s' with %s", wanted,
+                              path, found->device, found->library, record->device, record->library);
+        }
+        found = record;
+    }
+    if (found == NULL) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                          "device '%s' is neither this machine's ('cpu') nor recorded in %s",
+                          wanted, path == NULL ? "a database" : path);
+    }
+    graft_device_identify(cost->device, found->device, found->library);
+    return GRAFT_OK;
+}
+
+graft_status graft_cost_open(graft_env *env, graft_device *device, const char *path,
+                             graft_cost **cost)
+{
+    graft_status status = GRAFT_OK;
+    graft_cost *c = calloc(1, sizeof(*c));
+    if (c == NULL) {
+        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for costs");
+    }
+    c->device = device;
+    c->options = graft_measure_options_default();
+    c->options.quiet = true;
+    (void)pthread_mutex_init(&c->lock, NULL);
+    GRAFT_CHECK(graft_database_open(env, path, &c->database));
+    GRAFT_CHECK(graft_database_open(env, NULL, &c->estimates));
+    if (!graft_device_present(device)) {
+        GRAFT_CHECK(find_device(env, c, path));
+    }
+    graft_database_select(c->database, graft_device_name(device), graft_device_library(device));
+    graft_database_select(c->estimates, graft_device_name(device), graft_device_library(device));
+done:
+    if (status == GRAFT_OK) {
+        *cost = c;
+    } else {
+        graft_database_close(c->database);
+        graft_database_close(c->estimates);
+        free(c);
+    }
+    return status;
+}
+
+graft_status graft_cost_save(graft_env *env, graft_cost *cost)
+{
+    (void)pthread_mutex_lock(&cost->lock);
+    graft_status status = graft_database_save(env, cost->database);
+    (void)pthread_mutex_unlock(&cost->lock);
+    return status;
+}
+
+graft_status graft_cost_close(graft_env *env, graft_cost *cost)
+{
+    if (cost == NULL) {
+        return GRAFT_OK;
+    }
+    graft_status status = graft_database_save(env, cost->database);
+    graft_database_close(cost->database);
+    graft_database_close(cost->estimates);
+    (void)pthread_mutex_destroy(&cost->lock);
+    free(cost);
+    return status;
+}
+
+void graft_cost_set_measuring(graft_cost *cost, const graft_measure_options *options)
+{
+    cost->options = *options;
+}
+
+void graft_cost_set_estimating(graft_cost *cost, bool estimating) { cost->estimating = estimating; }
+
+graft_device *graft_cost_device(const graft_cost *cost) { return cost->device; }
+
+const graft_database *graft_cost_database(const graft_cost *cost) { return cost->database; }
+
+void graft_cost_statistics_of(const graft_cost *cost, graft_cost_statistics *statistics)
+{
+    *statistics = cost->statistics;
+    statistics->entries = 0;
+    for (uint32_t i = 0; i < graft_database_count(cost->database); i++) {
+        const graft_database_record *record = graft_database_at(cost->database, i);
+        statistics->entries += strcmp(record->device, graft_device_name(cost->device)) == 0 &&
+                               strcmp(record->library, graft_device_library(cost->device)) == 0;
+    }
+}
+
+/* --------------------------------------------------------------- measuring */
+
+static int compare_signatures(const void *a, const void *b)
+{
+    const graft_signature *const *left = a;
+    const graft_signature *const *right = b;
+    return memcmp(*left, *right, sizeof(**left));
+}
+
+/* What the database lacks, each once. */
+static graft_signature *list_missing(graft_arena *arena, const graft_cost *cost,
+                                     const graft_signature *signatures, uint32_t count,
+                                     uint32_t *missing_count)
+{
+    const graft_signature **sorted = GRAFT_NEW(arena, const graft_signature *, count);
+    graft_signature *missing = GRAFT_NEW(arena, graft_signature, count);
+    *missing_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        sorted[i] = &signatures[i];
+    }
+    qsort(sorted, count, sizeof(sorted[0]), compare_signatures);
+    for (uint32_t i = 0; i < count; i++) {
+        bool repeated = i > 0 && graft_signature_equal(sorted[i - 1], sorted[i]);
+        if (!repeated && graft_database_find(cost->database, sorted[i]) == NULL) {
+            missing[(*missing_count)++] = *sorted[i];
+        }
+    }
+    return missing;
+}
+
+/* The lock is held. */
+static graft_status measure_missing(graft_env *env, graft_cost *cost,
+                                    const graft_signature *signatures, uint32_t count,
+                                    const graft_measure_options *options)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    uint32_t missing_count = 0;
+    uint64_t start_ns = graft_clock_ns();
+    graft_signature *missing = list_missing(env->scratch, cost, signatures, count, &missing_count);
+    graft_cost_entry *entries = GRAFT_NEW(env->scratch, graft_cost_entry, missing_count);
+    graft_status status = GRAFT_OK;
+    if (missing_count > 0) {
+        status = graft_measure(env, cost->device, missing, missing_count, options, entries);
+    }
+    for (uint32_t i = 0; i < missing_count; i++) {
+        if (entries[i].rounds > 0) {
+            graft_database_add(cost->database, &missing[i], &entries[i]);
+            cost->statistics.measured++;
+        }
+    }
+    cost->statistics.measuring_ns += graft_clock_ns() - start_ns;
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+graft_status graft_cost_measure(graft_env *env, graft_cost *cost, const graft_signature *signatures,
+                                uint32_t count, const graft_measure_options *options)
+{
+    (void)pthread_mutex_lock(&cost->lock);
+    graft_status status = measure_missing(env, cost, signatures, count, options);
+    (void)pthread_mutex_unlock(&cost->lock);
+    return status;
+}
+
+/* -------------------------------------------------------------- estimating */
+
+/* The lock is held. Where there is too little to fit a line to and the device is here, probes are
+ * measured first. */
+static graft_status fit_roofline(graft_env *env, graft_cost *cost)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    const char *name = graft_device_name(cost->device);
+    const char *library = graft_device_library(cost->device);
+    uint32_t count = 0;
+    graft_roofline_fit(env, cost->database, name, library, &cost->roofline);
+    if (cost->roofline.products.points == 0 && graft_device_present(cost->device)) {
+        const graft_signature *probes = graft_roofline_probes(env->scratch, &count);
+        GRAFT_CHECK(measure_missing(env, cost, probes, count, &cost->options));
+        graft_roofline_fit(env, cost->database, name, library, &cost->roofline);
+    }
+    cost->fitted = true;
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+static graft_status estimate(graft_env *env, graft_cost *cost, uint32_t op, uint64_t flops,
+                             uint64_t bytes, graft_cost_entry *entry)
+{
+    graft_status status = GRAFT_OK;
+    if (!cost->fitted) {
+        GRAFT_CHECK(fit_roofline(env, cost));
+    }
+    if (!graft_roofline_estimate(&cost->roofline, op, flops, bytes, entry)) {
+        status = GRAFT_FAIL(env, GRAFT_UNSUPPORTED,
+                            "device '%s' has too few measured costs to estimate others",
+                            graft_device_name(cost->device));
+    }
+done:
+    return status;
+}
+
+/* ----------------------------------------------------------------- looking up */
+
+static const graft_cost_entry *find_entry(const graft_cost *cost, const graft_signature *signature)
+{
+    const graft_cost_entry *entry = graft_database_find(cost->database, signature);
+    return entry != NULL || (!cost->estimating && graft_device_present(cost->device))
+               ? entry
+               : graft_database_find(cost->estimates, signature);
+}
+
+/* The lock is held, and the entry is in neither database. */
+static graft_status add_entry(graft_env *env, graft_cost *cost, const graft_signature *signature)
+{
+    graft_status status = GRAFT_OK;
+    graft_cost_entry entry;
+    if (!cost->estimating && graft_device_present(cost->device)) {
+        return measure_missing(env, cost, signature, 1, &cost->options);
+    }
+    GRAFT_CHECK(estimate(env, cost, signature->op, graft_signature_flops(signature),
+                         graft_signature_bytes(signature), &entry));
+    graft_database_add(cost->estimates, signature, &entry);
+    cost->statistics.estimated++;
+done:
+    return status;
+}
+
+/* Finds or makes the entry of a signature. It stays valid until the cost is closed. */
+static graft_status obtain_entry(graft_env *env, graft_cost *cost, const graft_signature *signature,
+                                 const graft_cost_entry **entry)
+{
+    graft_status status = GRAFT_OK;
+    *entry = find_entry(cost, signature);
+    if (*entry != NULL) {
+        return GRAFT_OK;
+    }
+    (void)pthread_mutex_lock(&cost->lock);
+    *entry = find_entry(cost, signature); /* Another thread may have been first. */
+    if (*entry == NULL) {
+        GRAFT_CHECK(add_entry(env, cost, signature));
+        *entry = find_entry(cost, signature);
+    }
+    if (*entry == NULL) {
+        status = GRAFT_FAIL(env, GRAFT_INTERNAL, "an operator was measured without a result");
+    }
+done:
+    (void)pthread_mutex_unlock(&cost->lock);
+    return status;
+}
+
+graft_status graft_cost_signature(graft_env *env, graft_cost *cost,
+                                  const graft_signature *signature, graft_cost_entry *entry)
+{
+    const graft_cost_entry *found = NULL;
+    graft_status status = obtain_entry(env, cost, signature, &found);
+    if (status == GRAFT_OK) {
+        *entry = *found;
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------- graphs */
+
+static uint64_t opaque_bytes(const graft_graph *graph, graft_index node)
+{
+    const graft_node *n = &graph->nodes[node];
+    uint64_t bytes = 0;
+    for (uint32_t k = 0; k < n->input_count; k++) {
+        graft_index v = graft_node_input(graph, node, k);
+        bytes += v == GRAFT_NONE ? 0 : graft_shape_bytes(&graph->values[v].shape);
+    }
+    for (uint32_t k = 0; k < n->output_count; k++) {
+        bytes += graft_shape_bytes(&graph->values[graft_node_output(graph, node, k)].shape);
+    }
+    return bytes;
+}
+
+/* `*entry` points to the found entry, or to `*place`, which an opaque node's is written to. */
+static graft_status find_step(graft_env *env, graft_cost *cost, const graft_graph *graph,
+                              const graft_step *step, graft_cost_entry *place,
+                              const graft_cost_entry **entry)
+{
+    if (step->signature.op != GRAFT_OP_OPAQUE) {
+        return obtain_entry(env, cost, &step->signature, entry);
+    }
+    (void)pthread_mutex_lock(&cost->lock);
+    graft_status status =
+        estimate(env, cost, GRAFT_OP_OPAQUE, 0, opaque_bytes(graph, step->node), place);
+    (void)pthread_mutex_unlock(&cost->lock);
+    *entry = place;
+    return status;
+}
+
+graft_status graft_cost_step(graft_env *env, graft_cost *cost, const graft_graph *graph,
+                             const graft_schedule *schedule, uint32_t step, graft_cost_entry *entry)
+{
+    const graft_cost_entry *found = NULL;
+    graft_cost_entry place;
+    graft_status status = find_step(env, cost, graph, &schedule->steps[step], &place, &found);
+    if (status == GRAFT_OK) {
+        *entry = *found;
+    }
+    return status;
+}
+
+/* Everything that is missing is measured together: interleaved, and once. */
+static graft_status measure_schedule(graft_env *env, graft_cost *cost,
+                                     const graft_schedule *schedule)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_status status = GRAFT_OK;
+    uint32_t count = 0;
+    if (!cost->estimating && graft_device_present(cost->device)) {
+        graft_signature *signatures =
+            GRAFT_NEW(env->scratch, graft_signature, schedule->step_count);
+        for (uint32_t i = 0; i < schedule->step_count; i++) {
+            if (schedule->steps[i].signature.op != GRAFT_OP_OPAQUE) {
+                signatures[count++] = schedule->steps[i].signature;
+            }
+        }
+        status = graft_cost_measure(env, cost, signatures, count, &cost->options);
+    }
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+static void add_step(const graft_step *step, const graft_cost_entry *entry, graft_cost_total *sum)
+{
+    bool reorder = step->node == GRAFT_NONE;
+    sum->ns += entry->median_ns;
+    sum->reorder_ns += reorder ? entry->median_ns : 0.0;
+    sum->flops += entry->flops;
+    sum->bytes += entry->bytes;
+    sum->launches++;
+    sum->reorder_count += reorder;
+    sum->estimated_count += entry->source == GRAFT_COST_ESTIMATED;
+}
+
+/* The node that a step's time is charged to: a conversion belongs to the node that comes next, one
+ * for an output of the graph to the node that made the value. */
+static graft_index find_owner(const graft_graph *graph, const graft_schedule *schedule, uint32_t i)
+{
+    for (uint32_t next = i; next < schedule->step_count; next++) {
+        if (schedule->steps[next].node != GRAFT_NONE) {
+            return schedule->steps[next].node;
+        }
+    }
+    uint32_t region = graft_step_input(schedule, &schedule->steps[i], 0);
+    return graph->values[schedule->regions[region].value].node;
+}
+
+static graft_status sum_steps(graft_env *env, graft_cost *cost, const graft_graph *graph,
+                              const graft_schedule *schedule, double *by_node,
+                              graft_cost_total *sum)
+{
+    graft_status status = GRAFT_OK;
+    bool complete = false;
+    for (uint32_t i = 0; i < schedule->step_count; i++) {
+        const graft_step *step = &schedule->steps[i];
+        bool opaque = step->signature.op == GRAFT_OP_OPAQUE;
+        const graft_cost_entry *entry = opaque ? NULL : find_entry(cost, &step->signature);
+        graft_cost_entry place;
+        if (entry == NULL && !opaque && !complete) {
+            GRAFT_CHECK(measure_schedule(env, cost, schedule));
+            complete = true;
+        }
+        if (entry == NULL) {
+            GRAFT_CHECK(find_step(env, cost, graph, step, &place, &entry));
+        }
+        add_step(step, entry, sum);
+        graft_index owner = by_node == NULL ? GRAFT_NONE : find_owner(graph, schedule, i);
+        if (owner != GRAFT_NONE) {
+            by_node[owner] += entry->median_ns;
+        }
+    }
+    sum->peak_bytes = schedule->peak_bytes;
+done:
+    return status;
+}
+
+graft_status graft_cost_nodes(graft_env *env, graft_cost *cost, const graft_graph *graph,
+                              const graft_order *order, double *by_node, graft_cost_total *total)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_schedule schedule;
+    graft_cost_total sum = {.ns = 0.0};
+    for (graft_index n = 0; n < graph->node_end && by_node != NULL; n++) {
+        by_node[n] = 0.0;
+    }
+    graft_schedule_build(env->scratch, graph, order, &schedule);
+    graft_status status = sum_steps(env, cost, graph, &schedule, by_node, &sum);
+    if (status == GRAFT_OK) {
+        *total = sum;
+    }
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+graft_status graft_cost_schedule(graft_env *env, graft_cost *cost, const graft_graph *graph,
+                                 const graft_schedule *schedule, graft_cost_total *total)
+{
+    graft_cost_total sum = {.ns = 0.0};
+    graft_status status = sum_steps(env, cost, graph, schedule, NULL, &sum);
+    if (status == GRAFT_OK) {
+        *total = sum;
+    }
+    return status;
+}
+
+graft_status graft_cost_graph(graft_env *env, graft_cost *cost, const graft_graph *graph,
+                              const graft_order *order, graft_cost_total *total)
+{
+    return graft_cost_nodes(env, cost, graph, order, NULL, total);
+}

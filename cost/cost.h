@@ -1,0 +1,90 @@
+/* cost.h - what a graph costs on a device: the sum of its steps, from the database.
+ *
+ * A signature that the database lacks is measured when it is first asked for and stored; on a
+ * device that is not here (or with measuring switched off) it is estimated by the roofline, and
+ * every total says how many of its entries are estimates.
+ *
+ * One graft_cost may be used by several threads at once, each with its own graft_env: looking up
+ * takes no lock, measuring takes turns. */
+#ifndef GRAFT_COST_COST_H
+#define GRAFT_COST_COST_H
+
+#include "cost/measure.h"
+#include "cost/roofline.h"
+#include "cost/schedule.h"
+
+typedef struct graft_cost graft_cost;
+
+/* All over the steps of a graph. */
+typedef struct graft_cost_total {
+    double ns; /* Operators and layout conversions; an exact sum. */
+    double reorder_ns;
+    uint64_t flops;
+    uint64_t bytes;      /* Read and written. */
+    uint64_t peak_bytes; /* Most memory alive at once, see schedule.h. */
+    uint32_t launches;   /* Steps, conversions included. */
+    uint32_t reorder_count;
+    uint32_t estimated_count; /* Entries that were not measured. */
+} graft_cost_total;
+
+typedef struct graft_cost_statistics {
+    uint32_t entries;   /* In the database, of this device. */
+    uint32_t measured;  /* By this run. */
+    uint32_t estimated; /* Different signatures estimated by this run. */
+    uint64_t measuring_ns;
+} graft_cost_statistics;
+
+/* Opens the database `path` (NULL: in memory only) for a device. A recorded device's name may be
+ * any part of the name in the file, as long as it fits one only. Borrows the device.
+ * GRAFT_BAD_INPUT for a broken database or a device that is neither here nor in it. */
+GRAFT_MUST_USE graft_status graft_cost_open(graft_env *env, graft_device *device, const char *path,
+                                            graft_cost **cost);
+/* Saves what is new and frees everything, also when saving fails (the status tells). NULL is
+ * allowed. */
+GRAFT_MUST_USE graft_status graft_cost_close(graft_env *env, graft_cost *cost);
+/* Writes what was measured so far (see graft_database_save). */
+GRAFT_MUST_USE graft_status graft_cost_save(graft_env *env, graft_cost *cost);
+
+/* How on-demand measuring is done. Default: graft_measure_options_default, quiet. */
+void graft_cost_set_measuring(graft_cost *cost, const graft_measure_options *options);
+/* Never measures: what is missing is estimated. */
+void graft_cost_set_estimating(graft_cost *cost, bool estimating);
+
+/* The entry of one signature: looked up, else measured and stored, else estimated.
+ * GRAFT_UNSUPPORTED when it can be neither; otherwise fails as graft_measure does. */
+GRAFT_MUST_USE graft_status graft_cost_signature(graft_env *env, graft_cost *cost,
+                                                 const graft_signature *signature,
+                                                 graft_cost_entry *entry);
+/* The entry of one step of a schedule of `graph`; opaque nodes are estimated by their bytes. */
+GRAFT_MUST_USE graft_status graft_cost_step(graft_env *env, graft_cost *cost,
+                                            const graft_graph *graph,
+                                            const graft_schedule *schedule, uint32_t step,
+                                            graft_cost_entry *entry);
+/* Measures, in one go, what the database lacks of these signatures (duplicates allowed). Much
+ * faster than one by one, and better interleaved. On GRAFT_INTERRUPTED what was measured is kept.
+ */
+GRAFT_MUST_USE graft_status graft_cost_measure(graft_env *env, graft_cost *cost,
+                                               const graft_signature *signatures, uint32_t count,
+                                               const graft_measure_options *options);
+
+/* The cost of a graph. `total` is untouched on failure. */
+GRAFT_MUST_USE graft_status graft_cost_graph(graft_env *env, graft_cost *cost,
+                                             const graft_graph *graph, const graft_order *order,
+                                             graft_cost_total *total);
+/* Same, and in by_node (node_end entries) the nanoseconds of each node together with the
+ * conversions made for it; 0 for const nodes and views. */
+GRAFT_MUST_USE graft_status graft_cost_nodes(graft_env *env, graft_cost *cost,
+                                             const graft_graph *graph, const graft_order *order,
+                                             double *by_node, graft_cost_total *total);
+
+/* The cost of a schedule of `graph` that exists already. */
+GRAFT_MUST_USE graft_status graft_cost_schedule(graft_env *env, graft_cost *cost,
+                                                const graft_graph *graph,
+                                                const graft_schedule *schedule,
+                                                graft_cost_total *total);
+
+void graft_cost_statistics_of(const graft_cost *cost, graft_cost_statistics *statistics);
+graft_device *graft_cost_device(const graft_cost *cost);
+const graft_database *graft_cost_database(const graft_cost *cost);
+
+#endif

@@ -1,0 +1,343 @@
+/* trial.c - one signature being measured (see trial.h, measure.h). */
+#include "cost/trial.h"
+
+#include "cost/clock.h"
+#include "graph/log.h"
+#include "graph/rng.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ALIGNMENT = 64, MOST_COPIES = 32, DATA_SEED = 17 };
+enum { QUALIFY_RUNS = 3, DISCARDED_MOST = 5 };
+
+/* A contestant this much slower than the best at first sight cannot win. */
+static const double slow_factor = 1.3;
+static const uint64_t qualify_ns = 200000;
+/* Part of a batch that is run beforehand and thrown away. */
+static const double discarded_part = 0.25;
+/* Results further apart than this, relative to the largest, are not roundings. */
+static const float wrong_difference = 0.02F;
+
+/* -------------------------------------------------------------------- data */
+
+static graft_status allocate(graft_env *env, graft_trial *trial, size_t bytes, void **memory)
+{
+    size_t size = (bytes / ALIGNMENT + 1) * ALIGNMENT;
+    *memory = aligned_alloc(ALIGNMENT, size);
+    if (*memory == NULL) {
+        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a tensor of %zu bytes", bytes);
+    }
+    trial->bytes += size;
+    return GRAFT_OK;
+}
+
+/* A few thousand normal numbers, repeated from a place that differs per tensor: normal enough for
+ * timing, and quick. Divisors and radicands are kept away from 0. */
+static void fill_tensor(float *data, size_t count, uint32_t k, bool positive)
+{
+    enum { DRAWN = 4093 };
+    float drawn[DRAWN];
+    graft_rng rng;
+    graft_rng_derive(&rng, DATA_SEED, k);
+    for (size_t i = 0; i < DRAWN; i++) {
+        float x = (float)graft_rng_normal(&rng);
+        drawn[i] = positive ? fabsf(x) + 0.5F : (fabsf(x) < 1e-3F ? 1e-3F : x);
+    }
+    for (size_t i = 0; i < count; i++) {
+        data[i] = drawn[i % DRAWN];
+    }
+}
+
+static graft_status fill_operands(graft_env *env, graft_trial *trial)
+{
+    graft_status status = GRAFT_OK;
+    const graft_signature *s = trial->signature;
+    graft_shape outputs[GRAFT_MAX_OUTPUTS];
+    void *memory = NULL;
+    if (graft_signature_outputs(s, outputs) != GRAFT_OK) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "the operands of a signature do not fit together");
+    }
+    for (uint32_t k = 0; k < s->input_count; k++) {
+        size_t count = (size_t)graft_shape_elements(&s->inputs[k]);
+        bool positive = s->op == GRAFT_OP_sqrt || (s->op == GRAFT_OP_div && k == 1);
+        GRAFT_CHECK(allocate(env, trial, count * sizeof(float), &memory));
+        trial->inputs[k] = memory;
+        fill_tensor(trial->inputs[k], count, k, positive);
+    }
+    for (uint32_t k = 0; k < s->output_count; k++) {
+        trial->output_counts[k] = (size_t)graft_shape_elements(&outputs[k]);
+        GRAFT_CHECK(allocate(env, trial, trial->output_counts[k] * sizeof(float), &memory));
+        trial->outputs[k] = memory;
+        memset(memory, 0, trial->output_counts[k] * sizeof(float));
+    }
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------- life of a trial */
+
+static size_t cache_bytes(void)
+{
+    long size = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    return size > 0 ? (size_t)size : (size_t)1 << 21;
+}
+
+/* So many copies that they do not fit into the second-level cache together. */
+static uint32_t count_copies(const graft_signature *s)
+{
+    size_t bytes = 0;
+    for (uint32_t k = 0; k < s->input_count; k++) {
+        bytes += (s->const_mask >> k & 1u) != 0 ? (size_t)graft_shape_bytes(&s->inputs[k]) : 0;
+    }
+    size_t wanted = bytes == 0 ? 1 : 2 * cache_bytes() / bytes + 1;
+    return (uint32_t)(wanted > MOST_COPIES ? MOST_COPIES : wanted);
+}
+
+static graft_status open_contestants(graft_env *env, graft_trial *trial, double *samples,
+                                     uint32_t rounds)
+{
+    graft_status status = GRAFT_OK;
+    graft_kernel_name names[GRAFT_KERNEL_MOST];
+    const float *constants[GRAFT_MAX_INPUTS] = {NULL};
+    uint32_t count = 0;
+    size_t workspace = 0;
+    for (uint32_t k = 0; k < trial->signature->input_count; k++) {
+        constants[k] = trial->inputs[k];
+    }
+    GRAFT_CHECK(graft_kernel_list(env, trial->device, trial->signature, names, &count));
+    for (uint32_t i = 0; i < count; i++) {
+        graft_contestant *c = &trial->contestants[trial->contestant_count];
+        status = graft_kernel_open(env, trial->device, trial->signature, names[i].text, constants,
+                                   &c->kernel);
+        if (status == GRAFT_UNSUPPORTED) { /* Listed, but it cannot be created: not a candidate. */
+            graft_env_clear(env);
+            continue;
+        }
+        GRAFT_CHECK(status);
+        memcpy(c->name, names[i].text, sizeof(c->name));
+        c->samples = samples + (size_t)trial->contestant_count * rounds;
+        trial->contestant_count++;
+        GRAFT_CHECK(graft_kernel_copy_weights(env, c->kernel, count_copies(trial->signature)));
+        trial->bytes += graft_kernel_packed_bytes(c->kernel) * count_copies(trial->signature);
+        size_t bytes = graft_kernel_workspace_bytes(c->kernel);
+        workspace = bytes > workspace ? bytes : workspace;
+    }
+    status = GRAFT_OK;
+    GRAFT_CHECK(allocate(env, trial, workspace, &trial->workspace));
+    memset(trial->workspace, 0, workspace);
+done:
+    return status;
+}
+
+static graft_status bind_contestant(graft_env *env, const graft_trial *trial, graft_kernel *kernel)
+{
+    const float *inputs[GRAFT_MAX_INPUTS] = {NULL};
+    for (uint32_t k = 0; k < trial->signature->input_count; k++) {
+        inputs[k] = trial->inputs[k];
+    }
+    if (trial->signature->in_place != 0) {
+        inputs[3] = trial->outputs[0];
+    }
+    return graft_kernel_bind(env, kernel, inputs, trial->outputs, trial->workspace);
+}
+
+graft_status graft_trial_open(graft_env *env, graft_device *device,
+                              const graft_signature *signature, double *samples, uint32_t rounds,
+                              graft_trial *trial)
+{
+    graft_status status = GRAFT_OK;
+    memset(trial, 0, sizeof(*trial));
+    trial->signature = signature;
+    trial->device = device;
+    GRAFT_CHECK(fill_operands(env, trial));
+    GRAFT_CHECK(open_contestants(env, trial, samples, rounds));
+    for (uint32_t i = 0; i < trial->contestant_count; i++) {
+        GRAFT_CHECK(bind_contestant(env, trial, trial->contestants[i].kernel));
+    }
+done:
+    return status;
+}
+
+void graft_trial_close(graft_trial *trial)
+{
+    for (uint32_t i = 0; i < trial->contestant_count; i++) {
+        graft_kernel_close(trial->contestants[i].kernel);
+    }
+    for (uint32_t k = 0; k < GRAFT_MAX_INPUTS; k++) {
+        free(trial->inputs[k]);
+    }
+    for (uint32_t k = 0; k < GRAFT_MAX_OUTPUTS; k++) {
+        free(trial->outputs[k]);
+    }
+    free(trial->workspace);
+    memset(trial, 0, sizeof(*trial));
+}
+
+/* ------------------------------------------------------------------- timing */
+
+static graft_status run_batch(graft_env *env, const graft_trial *trial, graft_kernel *kernel,
+                              uint32_t runs, double *run_ns)
+{
+    graft_status status = GRAFT_OK;
+    uint32_t threads = graft_device_threads(trial->device);
+    uint64_t start_ns = graft_cost_clock_ns(threads);
+    for (uint32_t i = 0; i < runs; i++) {
+        graft_kernel_turn(kernel);
+        GRAFT_CHECK(graft_kernel_run(env, kernel));
+    }
+    *run_ns = (double)(graft_cost_clock_ns(threads) - start_ns) / (double)runs;
+done:
+    return status;
+}
+
+/* The residual of an in-place signature is its output: the same for all. */
+static void reset_outputs(const graft_trial *trial)
+{
+    for (uint32_t k = 0; k < trial->signature->output_count; k++) {
+        memset(trial->outputs[k], 0, trial->output_counts[k] * sizeof(float));
+    }
+}
+
+static bool agrees(const graft_trial *trial, float *const *expected)
+{
+    float largest = 0.0F;
+    float furthest = 0.0F;
+    for (uint32_t k = 0; k < trial->signature->output_count; k++) {
+        for (size_t i = 0; i < trial->output_counts[k]; i++) {
+            float difference = fabsf(trial->outputs[k][i] - expected[k][i]);
+            largest = fmaxf(largest, fabsf(expected[k][i]));
+            furthest = difference > furthest || isnan(difference) ? difference : furthest;
+        }
+    }
+    return furthest <= wrong_difference * largest; /* False for NaN. */
+}
+
+/* Compares a first run with the first contestant's. The fault would be the library's. */
+static graft_status check_result(graft_env *env, graft_trial *trial, graft_contestant *contestant,
+                                 float **expected)
+{
+    graft_status status = GRAFT_OK;
+    reset_outputs(trial);
+    GRAFT_CHECK(graft_kernel_run(env, contestant->kernel));
+    if (expected[0] != NULL) {
+        contestant->dropped = !agrees(trial, expected);
+        if (contestant->dropped) {
+            graft_log(env, 1, "implementation %s gives other results than %s: not used",
+                      contestant->name, trial->contestants[0].name);
+        }
+        goto done;
+    }
+    for (uint32_t k = 0; k < trial->signature->output_count; k++) {
+        expected[k] = GRAFT_NEW(env->scratch, float, trial->output_counts[k]);
+        memcpy(expected[k], trial->outputs[k], trial->output_counts[k] * sizeof(float));
+    }
+done:
+    return status;
+}
+
+static graft_status look_at(graft_env *env, const graft_trial *trial, graft_contestant *contestant)
+{
+    graft_status status = GRAFT_OK;
+    double run_ns = 0.0;
+    GRAFT_CHECK(run_batch(env, trial, contestant->kernel, 1, &contestant->run_ns));
+    uint32_t runs = (uint32_t)((double)qualify_ns / (contestant->run_ns + 1.0)) / QUALIFY_RUNS + 1;
+    for (uint32_t i = 0; i < QUALIFY_RUNS; i++) {
+        GRAFT_CHECK(run_batch(env, trial, contestant->kernel, runs, &run_ns));
+        contestant->run_ns = fmin(contestant->run_ns, run_ns);
+    }
+done:
+    return status;
+}
+
+graft_status graft_trial_qualify(graft_env *env, graft_trial *trial)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    float *expected[GRAFT_MAX_OUTPUTS] = {NULL};
+    double best_ns = INFINITY;
+    for (uint32_t i = 0; i < trial->contestant_count; i++) {
+        graft_contestant *c = &trial->contestants[i];
+        GRAFT_CHECK(check_result(env, trial, c, expected));
+        if (!c->dropped) {
+            GRAFT_CHECK(look_at(env, trial, c));
+            best_ns = fmin(best_ns, c->run_ns);
+        }
+    }
+    for (uint32_t i = 0; i < trial->contestant_count; i++) {
+        graft_contestant *c = &trial->contestants[i];
+        c->dropped = c->dropped || c->run_ns > best_ns * slow_factor;
+    }
+    reset_outputs(trial);
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+graft_status graft_trial_round(graft_env *env, graft_trial *trial, graft_contestant *contestant,
+                               uint64_t batch_ns)
+{
+    graft_status status = GRAFT_OK;
+    double wanted = (double)batch_ns / contestant->run_ns;
+    double discarded = fmin(wanted * discarded_part + 1.0, DISCARDED_MOST);
+    double ignored_ns = 0.0;
+    double run_ns = 0.0;
+    GRAFT_CHECK(run_batch(env, trial, contestant->kernel, (uint32_t)discarded, &ignored_ns));
+    GRAFT_CHECK(
+        run_batch(env, trial, contestant->kernel, (uint32_t)fmin(ceil(wanted), 1e6), &run_ns));
+    contestant->samples[contestant->sample_count++] = run_ns;
+    contestant->run_ns = fmin(contestant->run_ns, fmax(run_ns, 1.0));
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------- result */
+
+static int compare_doubles(const void *a, const void *b)
+{
+    const double *left = a;
+    const double *right = b;
+    return (*left > *right) - (*left < *right);
+}
+
+static double quantile(const double *sorted, uint32_t count, double part)
+{
+    double place = part * (double)(count - 1);
+    uint32_t below = (uint32_t)place;
+    uint32_t above = below + 1 < count ? below + 1 : below;
+    return sorted[below] + (place - (double)below) * (sorted[above] - sorted[below]);
+}
+
+void graft_cost_median(double *samples, uint32_t count, double *median, double *spread)
+{
+    qsort(samples, count, sizeof(samples[0]), compare_doubles);
+    *median = quantile(samples, count, 0.5);
+    *spread = quantile(samples, count, 0.75) - quantile(samples, count, 0.25);
+}
+
+void graft_trial_finish(const graft_trial *trial, uint32_t least_rounds, graft_cost_entry *entry)
+{
+    double best_ns = INFINITY;
+    memset(entry, 0, sizeof(*entry));
+    for (uint32_t i = 0; i < trial->contestant_count; i++) {
+        const graft_contestant *c = &trial->contestants[i];
+        double median = 0.0;
+        double spread = 0.0;
+        if (c->dropped || c->sample_count < least_rounds || c->sample_count == 0) {
+            continue;
+        }
+        graft_cost_median(c->samples, c->sample_count, &median, &spread);
+        if (median < best_ns) {
+            best_ns = median;
+            entry->median_ns = graft_cost_round(median);
+            entry->spread_ns = graft_cost_round(spread);
+            entry->rounds = c->sample_count;
+            entry->source = GRAFT_COST_MEASURED;
+            memcpy(entry->implementation, c->name, sizeof(entry->implementation));
+        }
+    }
+    entry->flops = graft_signature_flops(trial->signature);
+    entry->bytes = graft_signature_bytes(trial->signature);
+}

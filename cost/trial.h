@@ -1,0 +1,43 @@
+/* trial.h - one signature being measured: its data, and its implementations taking turns. */
+#ifndef GRAFT_COST_TRIAL_H
+#define GRAFT_COST_TRIAL_H
+
+#include "cost/measure.h"
+
+typedef struct graft_contestant {
+    graft_kernel *kernel;
+    char name[GRAFT_KERNEL_NAME_BYTES];
+    double run_ns;   /* First guess, then the fastest batch so far. */
+    double *samples; /* One per round. */
+    uint32_t sample_count;
+    bool dropped;
+} graft_contestant;
+
+typedef struct graft_trial {
+    const graft_signature *signature;
+    graft_device *device;
+    float *inputs[GRAFT_MAX_INPUTS];
+    float *outputs[GRAFT_MAX_OUTPUTS];
+    size_t output_counts[GRAFT_MAX_OUTPUTS];
+    void *workspace; /* Large enough for every contestant. */
+    graft_contestant contestants[GRAFT_KERNEL_MOST];
+    uint32_t contestant_count;
+    uint64_t bytes; /* Of all of this, about. */
+} graft_trial;
+
+/* Opens every implementation on fresh random data. Close the trial whether or not this succeeds.
+ * `samples` has GRAFT_KERNEL_MOST rows of `rounds` entries. */
+GRAFT_MUST_USE graft_status graft_trial_open(graft_env *env, graft_device *device,
+                                             const graft_signature *signature, double *samples,
+                                             uint32_t rounds, graft_trial *trial);
+void graft_trial_close(graft_trial *trial);
+
+/* Runs every contestant a few times and drops the slow and the wrong. */
+GRAFT_MUST_USE graft_status graft_trial_qualify(graft_env *env, graft_trial *trial);
+/* One round of one contestant: some runs thrown away, a batch timed. */
+GRAFT_MUST_USE graft_status graft_trial_round(graft_env *env, graft_trial *trial,
+                                              graft_contestant *contestant, uint64_t batch_ns);
+/* The entry of the best contestant with at least `least_rounds`; rounds 0 when there is none. */
+void graft_trial_finish(const graft_trial *trial, uint32_t least_rounds, graft_cost_entry *entry);
+
+#endif
