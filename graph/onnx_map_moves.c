@@ -11,6 +11,12 @@ typedef struct {
     bool given; /* Maybe with no numbers. */
 } number_list;
 
+/* Number `i`; 0 past the last. */
+static int64_t number_at(const number_list *list, uint32_t i)
+{
+    return i < list->count ? list->items[i] : 0;
+}
+
 static number_list read_list(graft_onnx_plan *plan, const char *name, uint32_t input,
                              int64_t first_opset_of_input)
 {
@@ -20,13 +26,14 @@ static number_list read_list(graft_onnx_plan *plan, const char *name, uint32_t i
         const int64_t *items = graft_plan_ints(plan, name, &list.count);
         list.given = items != NULL;
         list.items = items == NULL ? none : items;
+        list.count = items == NULL ? 0 : list.count;
     } else if (graft_plan_attribute(plan, name) != NULL) {
         graft_plan_refuse(plan, "an attribute of an older opset");
     } else if (graft_plan_has_input(plan, input)) {
         const graft_onnx_ints *ints = graft_plan_const_ints(plan, input);
         list.given = true;
-        list.count = ints->count;
         list.items = ints->items == NULL ? none : ints->items;
+        list.count = ints->items == NULL ? 0 : ints->count;
     }
     return list;
 }
@@ -127,6 +134,7 @@ void graft_plan_slice(graft_onnx_plan *plan, uint32_t op)
         (axes.given && axes.count != starts.count) ||
         (steps.given && steps.count != starts.count) || starts.count > shape.rank) {
         graft_plan_refuse(plan, "bounds that do not fit the axes");
+        return;
     }
     for (uint32_t i = 0; i < starts.count && plan->refusal == NULL; i++) {
         uint32_t axis = graft_plan_axis(plan, axes.given ? axes.items[i] : i, shape.rank);
@@ -195,11 +203,12 @@ void graft_plan_pad(graft_onnx_plan *plan, uint32_t op)
     if (!pads.given || pads.count != 2 * axes.count || axes.count > shape.rank ||
         !is_constant_mode(plan)) {
         graft_plan_refuse(plan, "padding that is not a constant on each side of the axes");
+        return;
     }
     for (uint32_t i = 0; i < axes.count && plan->refusal == NULL; i++) {
         uint32_t axis = graft_plan_axis(plan, axes.given ? axes.items[i] : i, shape.rank);
-        int64_t before = pads.items[i];
-        int64_t after = pads.items[axes.count + i];
+        int64_t before = number_at(&pads, i);
+        int64_t after = number_at(&pads, axes.count + i);
         if (before < 0 || after < 0 || (seen & 1U << axis) != 0) {
             graft_plan_refuse(plan, "padding that removes elements");
         } else if (before > 0 || after > 0) {

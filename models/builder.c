@@ -178,6 +178,27 @@ static const char *add_uniform_weight(graft_builder *builder, const char *module
 
 /* ---------------------------------------------------------------------------------- layers */
 
+graft_window_size graft_build_window(int64_t height, int64_t width, int64_t stride)
+{
+    graft_window_size window;
+    memset(&window, 0, sizeof(window));
+    window.kernel[0] = height;
+    window.kernel[1] = width;
+    window.stride[0] = stride;
+    window.stride[1] = stride;
+    return window;
+}
+
+graft_window_size graft_build_padded(graft_window_size window, int64_t top, int64_t left,
+                                     int64_t bottom, int64_t right)
+{
+    window.pads[0] = top;
+    window.pads[1] = left;
+    window.pads[2] = bottom;
+    window.pads[3] = right;
+    return window;
+}
+
 static int64_t slide(int64_t size, const graft_window_size *window, uint32_t i, bool ceil_mode)
 {
     int64_t room = size + window->pads[i] + window->pads[2 + i] - window->kernel[i];

@@ -32,6 +32,12 @@ typedef struct graft_window_size {
     int64_t pads[4]; /* top, left, bottom, right */
 } graft_window_size;
 
+/* A window without padding, with the same stride in both directions. */
+graft_window_size graft_build_window(int64_t height, int64_t width, int64_t stride);
+/* The same window with padding. */
+graft_window_size graft_build_padded(graft_window_size window, int64_t top, int64_t left,
+                                     int64_t bottom, int64_t right);
+
 typedef struct graft_conv_layer {
     const char *name; /* Of the module: "<name>.weight", "<name>.bias". */
     int64_t channels; /* Of the output. */

@@ -25,20 +25,9 @@ static graft_build_value add_conv(graft_builder *builder, graft_build_value x, c
 void graft_build_dscnn(graft_builder *builder)
 {
     /* "Same" padding: 9 rows and 2 columns in all, the odd one behind. */
-    static const graft_window_size first = {
-        .kernel = {10, 4},
-          .stride = {   2,     2  },
-          .pads = { 4, 1,    5, 1}
-    };
-    static const graft_window_size depthwise = {
-        .kernel = {3, 3},
-          .stride = {  1,                         1 },
-          .pads = { 1, 1,                        1, 1}
-    };
-    static const graft_window_size pointwise = {
-        .kernel = {1, 1},
-          .stride = {1, 1}
-    };
+    graft_window_size first = graft_build_padded(graft_build_window(10, 4, 2), 4, 1, 5, 1);
+    graft_window_size depthwise = graft_build_padded(graft_build_window(3, 3, 1), 1, 1, 1, 1);
+    graft_window_size pointwise = graft_build_window(1, 1, 1);
     const int64_t dims[4] = {1, 1, FRAMES, COEFFICIENTS};
     graft_build_value x = graft_build_input(builder, "input_1", dims, 4);
     x = add_conv(builder, x, "conv2d", 0, 1, first);
@@ -46,10 +35,7 @@ void graft_build_dscnn(graft_builder *builder)
         x = add_conv(builder, x, "depthwise_conv2d", 2 * i + 1, CHANNELS, depthwise);
         x = add_conv(builder, x, "conv2d", 2 * i + 2, 1, pointwise);
     }
-    graft_window_size all = {
-        .kernel = {x.dims[2], x.dims[3]},
-          .stride = {1,         1        }
-    };
+    graft_window_size all = graft_build_window(x.dims[2], x.dims[3], 1);
     x = graft_build_average_pool(builder, x, "average_pooling2d", &all);
     x = graft_build_flatten(builder, x, "flatten");
     x = graft_build_linear(builder, x, "dense", CLASSES);

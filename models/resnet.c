@@ -13,14 +13,7 @@ static const double residual_gain = 0.3;
 
 static graft_window_size square_window(int64_t kernel, int64_t stride, int64_t pad)
 {
-    graft_window_size window = {
-        .pads = {pad, pad, pad, pad}
-    };
-    for (int i = 0; i < 2; i++) {
-        window.kernel[i] = kernel;
-        window.stride[i] = stride;
-    }
-    return window;
+    return graft_build_padded(graft_build_window(kernel, kernel, stride), pad, pad, pad, pad);
 }
 
 /* Convolution without bias, and normalisation. */

@@ -10,13 +10,12 @@ static graft_build_value add_conv_relu(graft_builder *builder, graft_build_value
                                        int64_t kernel)
 {
     int64_t pad = kernel / 2;
-    graft_conv_layer conv = {
-        .name = graft_build_name(builder, "%s.%s", module, name),
-        .channels = channels,
-        .groups = 1,
-        .has_bias = true,
-        .window = {.kernel = {kernel, kernel}, .stride = {1, 1}, .pads = {pad, pad, pad, pad}}
-    };
+    graft_window_size window = graft_build_window(kernel, kernel, 1);
+    graft_conv_layer conv = {.name = graft_build_name(builder, "%s.%s", module, name),
+                             .channels = channels,
+                             .groups = 1,
+                             .has_bias = true,
+                             .window = graft_build_padded(window, pad, pad, pad, pad)};
     return graft_build_relu(builder, graft_build_conv(builder, x, &conv),
                             graft_build_name(builder, "%s_activation", conv.name));
 }
@@ -49,10 +48,7 @@ void graft_build_squeezenet(graft_builder *builder)
         {11, 64, 256, NULL        },
         {12, 64, 256, NULL        },
     };
-    static const graft_window_size window = {
-        .kernel = {3, 3},
-          .stride = {2, 2}
-    };
+    const graft_window_size window = graft_build_window(3, 3, 2);
     const int64_t dims[4] = {1, 3, IMAGE, IMAGE};
     graft_conv_layer stem = {
         .name = "features.0", .channels = 64, .groups = 1, .has_bias = true, .window = window};

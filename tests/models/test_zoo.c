@@ -25,9 +25,10 @@ static uint64_t count_multiply_adds(const graft_graph *graph)
             in[k] = graph->values[graft_node_input(graph, n, k)].shape;
         }
         const graft_shape *out = &graph->values[graft_node_output(graph, n, 0)].shape;
-        uint64_t taps = node->op == GRAFT_OP_matmul_bias
-                            ? (uint64_t)in[0].dims[1]
-                            : graft_shape_elements(&in[1]) / (uint64_t)in[1].dims[0];
+        uint64_t taps =
+            node->op == GRAFT_OP_matmul_bias
+                ? (uint64_t)in[0].dims[1]
+                : (uint64_t)in[1].dims[1] * (uint64_t)in[1].dims[2] * (uint64_t)in[1].dims[3];
         sum += taps * graft_shape_elements(out);
     }
     return sum;

@@ -15,11 +15,15 @@ graft_graph *variant_regenerated(graft_arena *arena, const graft_model *model)
 
 /* Not the product's rules, which are proved: only what makes each fused operator and chain occur.
  */
-#define FOLD_SCALE "mul(b,reshape(c,dim=[dim(c,0),1,1,1]))"
+static const char fold_into_conv[] =
+    "scale_shift(conv#1(a,b),c,d) = "
+    "conv_bias#1(a,mul(b,reshape(c,dim=[dim(c,0),1,1,1])),d,activation=none)";
+static const char fold_into_conv_bias[] =
+    "scale_shift(conv_bias#1(a,b,e,activation=none),c,d) = "
+    "conv_bias#1(a,mul(b,reshape(c,dim=[dim(c,0),1,1,1])),add(mul(e,c),d),activation=none)";
 static const char *const rule_texts[] = {
-    "scale_shift(conv#1(a,b),c,d) = conv_bias#1(a," FOLD_SCALE ",d,activation=none)",
-    "scale_shift(conv_bias#1(a,b,e,activation=none),c,d) = conv_bias#1(a," FOLD_SCALE
-    ",add(mul(e,c),d),activation=none)",
+    fold_into_conv,
+    fold_into_conv_bias,
     "relu(conv_bias#1(a,b,c,activation=none)) = conv_bias#1(a,b,c,activation=relu)",
     "clip(conv_bias#1(a,b,c,activation=none),low=0,high=6) = conv_bias#1(a,b,c,activation=relu6)",
     "sigmoid(conv_bias#1(a,b,c,activation=none)) = conv_bias#1(a,b,c,activation=sigmoid)",
