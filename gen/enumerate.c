@@ -119,6 +119,18 @@ done:
 
 /* ------------------------------------------------------------------- nodes */
 
+/* Sets the number of live operators for a new node and its renamings, which have the same. */
+static void count_live(graft_gen_space *space, uint32_t first)
+{
+    graft_gen_closure closure = {.count = 0};
+    uint32_t live = graft_gen_closure_of_node(space, first, &closure)
+                        ? graft_gen_count_live(space, &closure)
+                        : GRAFT_GEN_MAX_CLOSURE;
+    for (uint32_t n = first; n < space->node_count; n++) {
+        space->nodes[n].live = (uint8_t)live;
+    }
+}
+
 /* Adds a node and all its renamings. */
 static graft_status make_node(walker *walk, const uint16_t *shapes)
 {
@@ -128,6 +140,7 @@ static graft_status make_node(walker *walk, const uint16_t *shapes)
         return GRAFT_OK;
     }
     const graft_gen_config *config = &space->set->configs[walk->config];
+    uint32_t first = space->node_count;
     for (uint32_t r = 0; r < space->renaming_count; r++) {
         uint32_t args[GRAFT_MAX_INPUTS];
         bool known = true;
@@ -147,6 +160,7 @@ static graft_status make_node(walker *walk, const uint16_t *shapes)
         }
         (void)graft_gen_node_add(space, walk->config, args, shapes, walk->size + 1);
     }
+    count_live(space, first);
     space->counts.graphs++;
 done:
     return status;
@@ -160,21 +174,6 @@ static uint64_t hash_set(const void *owner, uint32_t number)
     return XXH3_64bits(&sets->nodes[(size_t)number * sets->size], sets->size * sizeof(uint32_t));
 }
 
-static bool is_representative(const graft_gen_space *space, uint32_t number)
-{
-    const graft_gen_node *node = &space->nodes[number];
-    for (uint32_t o = 0; o < space->set->configs[node->config].output_count; o++) {
-        if (node->outs[o] == GRAFT_GEN_NONE) {
-            return false;
-        }
-        const graft_gen_value *value = &space->values[node->outs[o]];
-        if (value->node == number && value->slot == o && !value->is_idle) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Replaces a set by the least of its renamings that consist of representatives. */
 static void make_set_canonical(const graft_gen_space *space, uint32_t *nodes, uint32_t size)
 {
@@ -185,7 +184,7 @@ static void make_set_canonical(const graft_gen_space *space, uint32_t *nodes, ui
         bool valid = true;
         for (uint32_t i = 0; i < size && valid; i++) {
             uint32_t node = graft_gen_node_image(space, nodes[i], r);
-            valid = node != GRAFT_GEN_NONE && is_representative(space, node) &&
+            valid = node != GRAFT_GEN_NONE && graft_gen_is_representative(space, node) &&
                     graft_gen_closure_add(&image, node);
         }
         bool smaller = false;
@@ -224,7 +223,7 @@ static graft_status join_set(walker *walk, const uint16_t *shapes)
     (void)shapes;
     graft_gen_space *space = walk->space;
     uint32_t node = graft_gen_node_find(space, walk->config, walk->args);
-    if (node == GRAFT_GEN_NONE || !is_representative(space, node)) {
+    if (node == GRAFT_GEN_NONE || !graft_gen_is_representative(space, node)) {
         return GRAFT_OK;
     }
     graft_gen_closure joined = {.count = walk->size};

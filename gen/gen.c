@@ -57,6 +57,29 @@ static uint32_t number_code(graft_arena *arena, code_list *list, const int32_t *
     return list->count++;
 }
 
+/* Different sizes among the dimensions of the variables: the more, the clearer what depends on
+ * what. */
+static uint32_t count_sizes(const graft_candidate *candidate)
+{
+    uint64_t sizes = 0;
+    for (uint32_t v = 0; v < candidate->rule.var_count; v++) {
+        for (uint32_t i = 0; i < candidate->shapes[v].rank; i++) {
+            sizes |= UINT64_C(1) << (candidate->shapes[v].dims[i] & 63);
+        }
+    }
+    return (uint32_t)__builtin_popcountll(sizes);
+}
+
+/* The same rule was found before: keeps its place, and of both the shapes that say more. */
+static void merge_candidate(graft_candidate *known, const graft_candidate *other)
+{
+    if (count_sizes(other) > count_sizes(known)) {
+        known->rule = other->rule;
+        memcpy(known->shapes, other->shapes, sizeof known->shapes);
+        memcpy(known->is_weight, other->is_weight, sizeof known->is_weight);
+    }
+}
+
 /* Adds one direction of a law unless the same rule is there. */
 static bool add_direction(runner *run, const graft_gen_law *law, uint32_t source,
                           graft_gen_report *report)
@@ -66,8 +89,9 @@ static bool add_direction(runner *run, const graft_gen_law *law, uint32_t source
     if ((law->directions >> source & 1u) == 0 || !graft_gen_rule_make(law, source, &ruling)) {
         return false;
     }
-    (void)number_code(run->arena, &run->codes, ruling.code, ruling.code_size, &is_new);
-    if (!is_new) {
+    uint32_t number = number_code(run->arena, &run->codes, ruling.code, ruling.code_size, &is_new);
+    if (!is_new) { /* Codes and candidates are numbered alike. */
+        merge_candidate(&run->results->items[number], &ruling.candidate);
         return false;
     }
     graft_candidate *candidate = &ruling.candidate;

@@ -37,16 +37,13 @@ static bool describe_graph(const graft_gen_space *space, graft_gen_graph *graph)
         }
         used |= GRAFT_GEN_ROOT_IS_INPUT(graph->roots.of[o]) ? 1u << graph->values[o] : 0;
     }
-    graph->live_count = 0;
     for (uint32_t i = 0; i < closure.count; i++) {
         const graft_gen_node *node = &space->nodes[closure.nodes[i]];
-        bool live = false;
         for (uint32_t k = 0; k < GRAFT_MAX_INPUTS && node->args[k] != GRAFT_GEN_NONE; k++) {
             used |= node->args[k] < space->set->input_count ? 1u << node->args[k] : 0;
-            live = live || !space->values[node->args[k]].is_weight;
         }
-        graph->live_count = (uint8_t)(graph->live_count + (live ? 1 : 0));
     }
+    graph->live_count = (uint8_t)graft_gen_count_live(space, &closure);
     graph->size = (uint8_t)closure.count;
     graph->var_count = (uint8_t)__builtin_popcount(used);
     return true;
@@ -80,6 +77,13 @@ static bool value_is_canonical(const graft_gen_space *space, uint32_t value)
     return true;
 }
 
+/* GRAFT_GEN_NONE for inputs. */
+static uint32_t representative_root(const graft_gen_space *space, uint32_t value)
+{
+    const graft_gen_value *v = &space->values[value];
+    return v->node == GRAFT_GEN_NONE ? GRAFT_GEN_NONE : v->node * GRAFT_MAX_OUTPUTS + v->slot;
+}
+
 /* All graphs whose only output is `value`. */
 static void list_group(graft_gen_groups *groups, uint32_t value)
 {
@@ -93,11 +97,17 @@ static void list_group(graft_gen_groups *groups, uint32_t value)
         graph.roots.of[0] = GRAFT_GEN_ROOT_INPUT(value);
         add_graph(groups, &graph);
     }
+    uint32_t first = representative_root(space, value);
     for (uint32_t link = space->values[value].producers; link != GRAFT_GEN_NONE;
          link = next_producer(space, link)) {
         if (root_is_alone(space, link)) {
             graph.roots.of[0] = link;
             add_graph(groups, &graph);
+            if (link == first) { /* The cheapest comes first. */
+                graft_gen_graph swapped = groups->graphs[groups->count - 1];
+                groups->graphs[groups->count - 1] = groups->graphs[hub];
+                groups->graphs[hub] = swapped;
+            }
         }
     }
     if (groups->count - hub < 2) {
@@ -138,6 +148,10 @@ static uint32_t find_lone_root(const graft_gen_space *space, uint32_t value)
 {
     if (value < space->set->input_count) {
         return GRAFT_GEN_ROOT_INPUT(value);
+    }
+    uint32_t first = representative_root(space, value);
+    if (root_is_alone(space, first)) {
+        return first;
     }
     uint32_t link = space->values[value].producers;
     while (link != GRAFT_GEN_NONE && !root_is_alone(space, link)) {

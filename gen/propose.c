@@ -21,8 +21,9 @@ typedef struct {
     uint32_t to;
     uint32_t law;
     uint32_t ready;
-    uint32_t next; /* Chain of joins that wait for the same pair. */
-    uint8_t side;  /* Of the law, at `from`. */
+    uint32_t next;   /* Chain of joins that wait for the same pair. */
+    uint8_t side;    /* Of the law, at `from`. */
+    bool is_literal; /* The side stands in `from` as it is, not just up to equal inner graphs. */
 } join;
 
 typedef struct {
@@ -86,35 +87,60 @@ typedef struct {
     bool refuted;
 } application;
 
+static bool is_root(const graft_gen_side *side, uint32_t output_count, uint32_t n)
+{
+    for (uint32_t o = 0; o < output_count; o++) {
+        if (GRAFT_GEN_IS_OUT(side->outputs[o]) && GRAFT_GEN_OUT_NODE(side->outputs[o]) == n) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The place of the last pair that inner nodes of a side rest on. */
 static uint32_t inner_ready(const search *find, const graft_gen_side *side, const uint32_t *nodes,
                             uint32_t output_count)
 {
     uint32_t ready = 0;
     for (uint32_t n = 0; n < side->count; n++) {
-        bool is_root = false;
-        for (uint32_t o = 0; o < output_count; o++) {
-            is_root = is_root || (GRAFT_GEN_IS_OUT(side->outputs[o]) &&
-                                  GRAFT_GEN_OUT_NODE(side->outputs[o]) == n);
-        }
-        if (!is_root && find->places[nodes[n]] > ready) {
+        if (!is_root(side, output_count, n) && find->places[nodes[n]] > ready) {
             ready = find->places[nodes[n]];
         }
     }
     return ready;
 }
 
+/* Whether the inner nodes of a fit are those that a graph is made of. */
+static bool fit_is_literal(const search *find, const graft_gen_side *side, const graft_gen_fit *fit,
+                           uint32_t output_count)
+{
+    for (uint32_t n = 0; n < side->count; n++) {
+        if (!is_root(side, output_count, n) &&
+            !graft_gen_is_representative(find->space, fit->nodes[n])) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void record_join(application *apply, const graft_gen_fit *fit, uint32_t to)
 {
     search *find = apply->find;
     const graft_gen_law *law = apply->law;
-    uint32_t near = inner_ready(find, &law->sides[apply->side], fit->nodes, law->output_count);
-    uint32_t far = inner_ready(find, &law->sides[1 - apply->side], fit->others, law->output_count);
+    const graft_gen_side *side = &law->sides[apply->side];
+    const graft_gen_side *other = &law->sides[1 - apply->side];
+    uint32_t near = inner_ready(find, side, fit->nodes, law->output_count);
+    uint32_t far = inner_ready(find, other, fit->others, law->output_count);
     find->joins = graft_gen_grow(find->arena, find->joins, find->join_count, &find->join_capacity,
                                  sizeof *find->joins);
     find->joins[find->join_count++] =
-        (join){apply->from,         to, apply->number, near > far ? near : far, GRAFT_GEN_NONE,
-               (uint8_t)apply->side};
+        (join){.from = apply->from,
+               .to = to,
+               .law = apply->number,
+               .ready = near > far ? near : far,
+               .next = GRAFT_GEN_NONE,
+               .side = (uint8_t)apply->side,
+               .is_literal = fit_is_literal(find, side, fit, law->output_count)};
 }
 
 static bool visit_fit(void *context, graft_gen_fit *fit)
@@ -407,18 +433,18 @@ static bool is_superfluous(search *find, uint32_t number)
     return find_root(find->parents, law->hub) == find_root(find->parents, law->other);
 }
 
-/* How much a law says: more variables first, then fewer operators, then the earlier one. */
+/* What to keep: fewer operators first, then more variables, then the earlier one. */
 static uint64_t rank_law(const found_law *law, uint32_t number)
 {
     uint64_t operators = (uint64_t)law->law.sides[0].count + law->law.sides[1].count;
-    return (uint64_t)(GRAFT_GEN_LAW_VARS - law->law.var_count) << 40 | operators << 32 | number;
+    return operators << 40 | (uint64_t)(GRAFT_GEN_LAW_VARS - law->law.var_count) << 32 | number;
 }
 
 static int compare_ranks(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a;
     uint64_t y = *(const uint64_t *)b;
-    return x > y ? -1 : x < y; /* The least general first. */
+    return x > y ? -1 : x < y; /* The first to go first. */
 }
 
 static bool is_own_law(const found_law *law)
@@ -462,7 +488,7 @@ typedef struct {
     uint32_t *pending;
     uint32_t depth;
     uint32_t stamp;
-    bool downhill; /* Only to graphs that are no heavier. */
+    bool downhill; /* Only by laws that fit as they are, and to graphs that are no heavier. */
 } walk;
 
 static void follow_join(walk *w, const join *j)
@@ -470,8 +496,9 @@ static void follow_join(walk *w, const join *j)
     const search *find = w->find;
     const found_law *law = &find->laws[j->law];
     bool matched = law->alive && !law->is_lemma && (law->law.directions >> j->side & 1u) != 0;
-    if (matched && w->stamps[j->to] != w->stamp &&
-        (!w->downhill || weigh_graph(find, j->to) <= weigh_graph(find, j->from))) {
+    bool allowed =
+        !w->downhill || (j->is_literal && weigh_graph(find, j->to) <= weigh_graph(find, j->from));
+    if (matched && allowed && w->stamps[j->to] != w->stamp) {
         w->stamps[j->to] = w->stamp;
         w->pending[w->depth++] = j->to;
     }
@@ -512,7 +539,7 @@ static uint8_t missed_directions(walk *w, const pair *p)
     for (uint32_t s = 0; s < 2; s++) {
         uint32_t from = ends[s];
         uint32_t to = ends[1 - s];
-        bool saves = find->groups.graphs[to].live_count < find->groups.graphs[from].live_count;
+        bool saves = weigh_graph(find, to) < weigh_graph(find, from);
         if (!leads_to(w, from, to, saves)) {
             directions |= 1u << s;
         }

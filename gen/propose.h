@@ -6,7 +6,7 @@
  * connects; a pair whose graphs are already joined says nothing new. That leaves out renamings,
  * commuted arguments, instances of more general laws, laws inside a context (arguments are classes)
  * and chains of several laws. At the end, laws that the others have made superfluous are dropped
- * too, the least general first.
+ * too, the largest first.
  *
  * Arguments are classes, so a step may silently replace an inner graph by another of its group.
  * That is sound only when this equality has been dealt with: every node has the place of its own
@@ -19,8 +19,9 @@
  * Macros. Laws are equations, but rules have a direction, and not every direction can be matched
  * (nothing tells where to introduce split(concat(a, b)) for a and b). A dropped pair comes back, as
  * one direction, when the kept rules do not lead that way (two layers that share their input become
- * one layer and a split), or when it saves operators that run at inference and they lead there only
- * through a graph that is heavier in between, which a search may not dare to enter.
+ * one layer and a split), or when it makes the graph lighter (fewer operators that run at
+ * inference, then fewer operators) and they lead there only through a graph that is heavier in
+ * between, which a search may not dare to enter.
  */
 #ifndef GRAFT_GEN_PROPOSE_H
 #define GRAFT_GEN_PROPOSE_H

@@ -152,9 +152,25 @@ uint32_t graft_gen_node_add(graft_gen_space *space, uint32_t config, const uint3
     memcpy(node->shapes, shapes, sizeof node->shapes);
     node->config = (uint16_t)config;
     node->size = (uint8_t)size;
+    node->live = 0;
     graft_gen_table_insert(&space->node_table, hash_node(space, space->node_count),
                            space->node_count);
     return space->node_count++;
+}
+
+bool graft_gen_is_representative(const graft_gen_space *space, uint32_t number)
+{
+    const graft_gen_node *node = &space->nodes[number];
+    for (uint32_t o = 0; o < space->set->configs[node->config].output_count; o++) {
+        if (node->outs[o] == GRAFT_GEN_NONE) {
+            return false;
+        }
+        const graft_gen_value *value = &space->values[node->outs[o]];
+        if (value->node == number && value->slot == o && !value->is_idle) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* ------------------------------------------------------------------ values */
@@ -220,6 +236,12 @@ static void assign_output(graft_gen_space *space, uint32_t number, uint32_t slot
         value = add_value(space, &fresh);
     }
     node->outs[slot] = value;
+    graft_gen_value *known = &space->values[value];
+    if (known->node != GRAFT_GEN_NONE && known->size == node->size &&
+        space->nodes[known->node].live > node->live) {
+        known->node = number;
+        known->slot = (uint8_t)slot;
+    }
     if (space->values[value].is_idle && node->args[0] == GRAFT_GEN_NONE) {
         space->values[value].node = number; /* A constant with a name. */
         space->values[value].is_idle = false;
@@ -408,6 +430,15 @@ bool graft_gen_closure_of_node(const graft_gen_space *space, uint32_t number,
         }
     }
     return graft_gen_closure_add(closure, number);
+}
+
+uint32_t graft_gen_count_live(const graft_gen_space *space, const graft_gen_closure *closure)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < closure->count; i++) {
+        count += depends_on_weights_alone(space, &space->nodes[closure->nodes[i]]) ? 0 : 1;
+    }
+    return count;
 }
 
 static bool closure_reads(const graft_gen_space *space, const graft_gen_closure *closure,

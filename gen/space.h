@@ -2,9 +2,11 @@
  *
  * Idea. A *node* is a configuration (operator with attributes) applied to values; nodes with equal
  * configuration and arguments are one node. A *value* is a class of nodes' outputs that agree on
- * shape and on every sample: two nodes that compute the same value are a candidate law. The first
- * node that reaches a value is its *representative*, and arguments are values, so a graph is built
- * of representatives everywhere but at its root: what holds inside an argument was a law before.
+ * shape and on every sample: two nodes that compute the same value are a candidate law. The
+ * cheapest node that reaches a value is its *representative*: the one with the smallest graph, then
+ * with the fewest operators that run at inference, then the first. Arguments are values, so a graph
+ * is built of representatives everywhere but at its root: what holds inside an argument was a law
+ * before.
  *
  *      x ── mul ──┐                      node 7 = add(value 9, value 11)
  *      y ──┘      add   value 15  ◄───   node 8 = mul(value 0, value 5)
@@ -54,7 +56,8 @@ typedef struct graft_gen_node {
     uint32_t next[GRAFT_MAX_OUTPUTS]; /* Chains of producers. */
     uint16_t shapes[GRAFT_MAX_OUTPUTS];
     uint16_t config;
-    uint8_t size;
+    uint8_t size; /* Operators in the closure. */
+    uint8_t live; /* Of those, the ones that depend on an activation. */
 } graft_gen_node;
 
 /* Sorted node numbers; all a node or a graph needs. */
@@ -116,6 +119,10 @@ uint32_t graft_gen_node_find(const graft_gen_space *space, uint32_t config, cons
 /* Appends a node that is not there yet, with args in canonical order. */
 uint32_t graft_gen_node_add(graft_gen_space *space, uint32_t config, const uint32_t *args,
                             const uint16_t *shapes, uint32_t size);
+/* Operators of a closure that depend on an activation: they run at each inference. */
+uint32_t graft_gen_count_live(const graft_gen_space *space, const graft_gen_closure *closure);
+/* Whether the node is what stands for one of its outputs in graphs. */
+bool graft_gen_is_representative(const graft_gen_space *space, uint32_t node);
 /* Sorts the first two arguments of a commutative operator. */
 void graft_gen_args_normalise(const graft_gen_config *config, uint32_t *args);
 /* The value that a renaming makes of a value, GRAFT_GEN_NONE when it is not in the space. */

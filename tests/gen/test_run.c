@@ -1,0 +1,207 @@
+/* What every run of gen promises: the same bytes from any number of threads, rules that the engine
+ * accepts, nothing false, nothing twice. */
+#include "gen/gen.h"
+#include "graph/ruleprint.h"
+#include "tests/support/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static graft_candidates run_families(graft_env *env, const char *only, uint64_t seed)
+{
+    const graft_gen_family *families = NULL;
+    uint32_t count = 0;
+    graft_candidates candidates;
+    const graft_gen_options options = {.seed = seed};
+    assert_int_equal(graft_gen_families_read(env, env->life, "rules/families", &families, &count),
+                     GRAFT_OK);
+    for (uint32_t i = 0; only != NULL && i < count; i++) {
+        if (strcmp(families[i].name, only) == 0) {
+            families = &families[i];
+            count = 1;
+        }
+    }
+    assert_int_equal(graft_gen_run(env, env->life, families, count, &options, &candidates),
+                     GRAFT_OK);
+    return candidates;
+}
+
+static graft_candidates run_text(graft_env *env, const char *text)
+{
+    graft_gen_family *family = GRAFT_NEW(env->life, graft_gen_family, 1);
+    graft_candidates candidates;
+    const graft_gen_options options = {.seed = 1};
+    assert_int_equal(graft_gen_family_parse(env, env->life, "text", text, strlen(text), family),
+                     GRAFT_OK);
+    assert_int_equal(graft_gen_run(env, env->life, family, 1, &options, &candidates), GRAFT_OK);
+    return candidates;
+}
+
+/* Everything but the names' addresses. */
+static bool same_candidate(const graft_candidate *a, const graft_candidate *b)
+{
+    return memcmp(&a->rule, &b->rule, sizeof a->rule) == 0 &&
+           memcmp(a->shapes, b->shapes, sizeof a->shapes) == 0 &&
+           memcmp(a->is_weight, b->is_weight, sizeof a->is_weight) == 0 && a->pair == b->pair &&
+           a->skeleton == b->skeleton && a->is_reversed == b->is_reversed &&
+           a->is_macro == b->is_macro && strcmp(a->family, b->family) == 0 &&
+           strcmp(a->set, b->set) == 0;
+}
+
+static void test_threads_change_nothing(void **state)
+{
+    graft_env *env = *state;
+    graft_candidates runs[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        env->thread_count = i + 1;
+        runs[i] = run_families(env, "dense", 1);
+        assert_int_equal(runs[i].count, runs[0].count);
+        for (uint32_t c = 0; c < runs[0].count; c++) {
+            assert_true(same_candidate(&runs[0].items[c], &runs[i].items[c]));
+        }
+        for (uint32_t r = 0; r < runs[0].report_count; r++) {
+            graft_gen_counts a = runs[0].reports[r].counts;
+            graft_gen_counts b = runs[i].reports[r].counts;
+            a.time_ns = b.time_ns = 0;
+            assert_memory_equal(&a, &b, sizeof a);
+        }
+    }
+}
+
+/* All families: every check that needs a whole run. */
+static void test_candidates_are_sound(void **state)
+{
+    graft_env *env = *state;
+    env->thread_count = 2;
+    graft_candidates run = run_families(env, NULL, 1);
+    uint32_t wrong = 0;
+    assert_in_range(run.count, 500, 5000);
+    for (uint32_t i = 0; i < run.count; i++) {
+        const graft_candidate *candidate = &run.items[i];
+        const char *text = graft_rule_print_line(env->life, &candidate->rule);
+        const char *reason = graft_rule_check(&candidate->rule);
+        if (reason != NULL) {
+            fail_msg("%s: %s", reason, text);
+        }
+        assert_int_equal(candidate->rule.slot_count, 0);
+        assert_true(candidate->skeleton < run.skeleton_count);
+        if (!graft_candidate_holds(env->scratch, candidate, 77777, 64)) {
+            print_message("# false: %s\n", text);
+            wrong++;
+        }
+    }
+    print_message("# %u of %u candidates are false on fresh samples\n", wrong, run.count);
+    assert_true(wrong * 200 <= run.count); /* At most 0.5 %: verify/ pays for each. */
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The candidates of a run as sorted texts, with the ranks of the variables. */
+static const char **sort_texts(graft_env *env, const graft_candidates *run)
+{
+    const char **texts = GRAFT_NEW(env->life, const char *, run->count);
+    for (uint32_t i = 0; i < run->count; i++) {
+        graft_buffer text = {.arena = env->life};
+        graft_buffer_printf(&text, "%s /", graft_rule_print_line(env->life, &run->items[i].rule));
+        for (uint32_t v = 0; v < run->items[i].rule.var_count; v++) {
+            graft_buffer_printf(&text, " %u", run->items[i].shapes[v].rank);
+        }
+        texts[i] = text.data;
+    }
+    qsort(texts, run->count, sizeof *texts, compare_texts);
+    return texts;
+}
+
+/* Nothing is found twice; and samples decide what is a candidate, but which samples hardly does. */
+static void test_seed_hardly_matters(void **state)
+{
+    graft_env *env = *state;
+    graft_candidates a = run_families(env, NULL, 1);
+    graft_candidates b = run_families(env, NULL, 2);
+    const char **x = sort_texts(env, &a);
+    const char **y = sort_texts(env, &b);
+    uint32_t shared = 0;
+    for (uint32_t i = 1; i < a.count; i++) {
+        assert_string_not_equal(x[i - 1], x[i]);
+    }
+    for (uint32_t i = 0, j = 0; i < a.count && j < b.count;) {
+        int order = strcmp(x[i], y[j]);
+        shared += order == 0 ? 1 : 0;
+        i += order <= 0 ? 1 : 0;
+        j += order >= 0 ? 1 : 0;
+    }
+    print_message("# %u and %u candidates, %u shared\n", a.count, b.count, shared);
+    assert_true(shared * 100 >= a.count * 97);
+}
+
+static bool has_rule(graft_env *env, const graft_candidates *run, const char *source,
+                     const char *target)
+{
+    for (uint32_t i = 0; i < run->count; i++) {
+        graft_rule_text text = graft_rule_print(env->life, &run->items[i].rule);
+        if (strcmp(text.source, source) == 0 && strcmp(text.target, target) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* max(x,0) + x max(x,0) = x max(x + 1, 0) holds for every integer and fails between -1 and 0. */
+static void test_integers_are_not_enough(void **state)
+{
+    graft_env *env = *state;
+    graft_candidates run = run_text(env, "family: f\norder: 1\nsets:\n"
+                                         "  - set: s\n    depth: 4\n"
+                                         "    inputs:\n      x: [3]\n"
+                                         "    operators:\n"
+                                         "      - {op: fill, value: 1}\n"
+                                         "      - {op: relu}\n      - {op: add}\n"
+                                         "      - {op: mul}\n");
+    const char *left = "add(relu(a), mul(a, relu(a)))";
+    const char *right = "mul(a, relu(add(a, fill(value=1, dim=[]))))";
+    assert_false(has_rule(env, &run, left, right));
+    assert_false(has_rule(env, &run, right, left));
+    assert_true(has_rule(env, &run, "mul(a, relu(a))", "mul(relu(a), relu(a))"));
+    for (uint32_t i = 0; i < run.count; i++) {
+        assert_true(graft_candidate_holds(env->scratch, &run.items[i], 99, 256));
+    }
+}
+
+/* A graph that is its own renaming: associativity comes out of a single orbit. */
+static void test_own_renaming(void **state)
+{
+    graft_env *env = *state;
+    graft_candidates run = run_text(env, "family: f\norder: 1\nsets:\n"
+                                         "  - set: s\n    depth: 2\n"
+                                         "    inputs:\n      x: [3]\n      y: [3]\n      z: [3]\n"
+                                         "    operators:\n      - {op: add, distinct: true}\n");
+    assert_int_equal(run.reports[0].counts.laws, 1);
+    assert_int_equal(run.count, 1);
+    assert_int_equal(run.items[0].rule.var_count, 3);
+}
+
+/* A law is about the tensor that both sides share, whatever computes it. */
+static void test_common_parts_are_cut(void **state)
+{
+    graft_env *env = *state;
+    graft_candidates run = run_text(env, "family: f\norder: 1\nsets:\n"
+                                         "  - set: s\n    depth: 3\n"
+                                         "    inputs:\n      x: [2, 3]\n      y: [3, 4]\n"
+                                         "    operators:\n"
+                                         "      - {op: matmul}\n      - {op: identity}\n");
+    assert_int_equal(run.count, 1);
+    assert_string_equal(graft_rule_print_line(env->life, &run.items[0].rule), "identity(a) = a");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_threads_change_nothing), CHECK_TEST(test_candidates_are_sound),
+        CHECK_TEST(test_seed_hardly_matters),    CHECK_TEST(test_integers_are_not_enough),
+        CHECK_TEST(test_own_renaming),           CHECK_TEST(test_common_parts_are_cut),
+    };
+    return cmocka_run_group_tests_name("run", tests, NULL, NULL);
+}
