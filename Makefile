@@ -4,6 +4,7 @@
 #   ARCH=native                   passed as -march; name a processor to build for another machine
 #   CUDA=auto|0|1                 look for CUDA and cuDNN, do not look, or insist on the toolkit
 #   MODEL=resnet50                a zoo name or a path to an .onnx file, for `make policy`
+#   DEVICE=cpu                    whose costs `make policy` trains against
 #   ONLY=text                     build and run only the tests whose path contains the text
 #   V=1                           show the commands
 #
@@ -214,14 +215,21 @@ format: ## Reformat every C file in place
 	@sh tests/tidy.sh format
 
 # --- What Graft makes ------------------------------------------------------------------------------
-MODEL_NAME := $(basename $(notdir $(MODEL)))
+DEVICE     ?= cpu
+POLICY_OUT := out/$(patsubst %.onnx,%,$(notdir $(MODEL)))
 
 .PHONY: rules policy bench
 rules: $(GRAFT) ## Enumerate candidates, prove them, write rules/
 	$(GRAFT) rules --generate rules
 
+# Train and emit; compile the header into a C99 program that rewrites the model; replay its decisions,
+# compare outputs and measure. An interrupted run goes on from its checkpoint.
 policy: $(GRAFT) ## Measure, train and emit out/MODEL/graft_policy.h (MODEL=resnet50 or a path)
-	$(GRAFT) policy --model $(MODEL) --out out/$(MODEL_NAME)
+	$(GRAFT) policy $(MODEL) --out $(POLICY_OUT) --device $(DEVICE)
+	$(CC) -std=c99 -Wall -Wextra -Werror -pedantic -O2 -Iinclude -I$(POLICY_OUT) \
+	    tests/firmware/rewrite.c -o $(POLICY_OUT)/rewrite
+	$(POLICY_OUT)/rewrite > $(POLICY_OUT)/decisions.txt
+	$(GRAFT) report $(MODEL) --out $(POLICY_OUT) --device $(DEVICE)
 
 bench: $(GRAFT) ## Write out/bench/*.json (bench-NAME: one benchmark)
 	$(GRAFT) bench --out out/bench

@@ -37,6 +37,7 @@ static const command commands[] = {
     {"convert",    "read an ONNX model and write it again",            graft_command_convert   },
     {"optimize",   "rewrite a model by search",                        graft_command_optimize  },
     {"policy",     "train a policy for a model and write its header",  graft_command_policy    },
+    {"report",     "check and measure what a policy found",            graft_command_report    },
     {"emit-graph", "write a model's graph as a C table",               graft_command_emit_graph},
 };
 

@@ -19,10 +19,11 @@ static void print_row(graft_buffer *text, const graft_result *row)
     graft_buffer_printf(text,
                         "{\"method\": \"%s\", \"how\": \"%s\", \"cost_ns\": %.1f, "
                         "\"estimated\": %llu, \"interactions\": %llu, \"seconds\": %.3f, "
-                        "\"measured_ns\": %.1f, \"spread_ns\": %.1f, \"steps\": %u, \"plan\": [",
+                        "\"measured_ns\": %.1f, \"spread_ns\": %.1f, \"measured_ratio\": %.5f, "
+                        "\"steps\": %u, \"plan\": [",
                         row->method, row->how, row->cost_ns, (unsigned long long)row->estimated,
                         (unsigned long long)row->interactions, row->seconds, row->measured_ns,
-                        row->spread_ns, row->step_count);
+                        row->spread_ns, row->measured_ratio, row->step_count);
     for (uint32_t i = 0; i < row->step_count; i++) {
         graft_buffer_printf(text, "%s[%u, %u]", i > 0 ? ", " : "", row->steps[i].xfer,
                             row->steps[i].location);
@@ -89,6 +90,7 @@ static graft_status read_numbers(graft_env *env, const graft_yaml *item, graft_r
     GRAFT_CHECK(graft_yaml_real(env, item, "seconds", 0, 1e9, &row->seconds));
     GRAFT_CHECK(graft_yaml_real(env, item, "measured_ns", 0, 1e18, &row->measured_ns));
     GRAFT_CHECK(graft_yaml_real(env, item, "spread_ns", 0, 1e18, &row->spread_ns));
+    GRAFT_CHECK(graft_yaml_real(env, item, "measured_ratio", 0, 1e9, &row->measured_ratio));
     GRAFT_CHECK(graft_yaml_integer(env, item, "estimated", 0, INT32_MAX, &estimated));
     GRAFT_CHECK(graft_yaml_integer(env, item, "interactions", 0, INT64_MAX / 2, &interactions));
     GRAFT_CHECK(graft_yaml_integer(env, item, "steps", 0, 1 << 20, &steps));
@@ -138,7 +140,6 @@ done:
 void graft_results_print(const graft_results *results, FILE *out)
 {
     const double base_ns = results->count > 0 ? results->rows[0].cost_ns : 0;
-    const double base_measured_ns = results->count > 0 ? results->rows[0].measured_ns : 0;
     (void)fprintf(out, "%-20s %-22s %10s %7s %11s %9s %7s %6s %9s %9s %5s\n", "method", "how",
                   "cost ms", "of", "measured ms", "+/- ms", "of", "steps", "graphs", "seconds",
                   "est.");
@@ -148,7 +149,7 @@ void graft_results_print(const graft_results *results, FILE *out)
                       base_ns > 0 ? 100.0 * row->cost_ns / base_ns : 0.0);
         if (row->measured_ns > 0) {
             (void)fprintf(out, " %11.3f %9.3f %6.1f%%", row->measured_ns / 1e6,
-                          row->spread_ns / 1e6, 100.0 * row->measured_ns / base_measured_ns);
+                          row->spread_ns / 1e6, 100.0 * row->measured_ratio);
         } else {
             (void)fprintf(out, " %11s %9s %7s", "-", "-", "-");
         }

@@ -17,9 +17,11 @@ typedef struct graft_result {
     uint64_t interactions; /* Graphs of the real environment that the method looked at. */
     double seconds;
     uint32_t step_count;
-    graft_action *steps; /* The plan: (xfer, location) from the model's graph on. */
-    double measured_ns;  /* End to end, by `graft report`; 0: not measured. */
-    double spread_ns;    /* Interquartile range of that. */
+    graft_action *steps;   /* The plan: (xfer, location) from the model's graph on. */
+    double measured_ns;    /* End to end, by `graft report`; 0: not measured. */
+    double spread_ns;      /* Interquartile range of that. */
+    double measured_ratio; /* Median of paired ratios to the model as given; for that one itself,
+                              the control: it against itself. */
 } graft_result;
 
 typedef struct graft_results {
