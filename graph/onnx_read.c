@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-enum { NAMES_MOST = 1 << 24 };
+/* IR_OPSETS: the first version whose models say which operator sets they use. */
+enum { NAMES_MOST = 1 << 24, IR_OPSETS = 3 };
 
 static const char *text_or_empty(const char *text) { return text == NULL ? "" : text; }
 
@@ -477,6 +478,12 @@ static graft_status check_message(graft_onnx_reader *reader)
     if (proto->graph == NULL) {
         return GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT, "%s: not an ONNX model: it has no graph",
                           reader->model->file);
+    }
+    if (!proto->has_ir_version || (proto->ir_version >= IR_OPSETS && proto->n_opset_import == 0)) {
+        return GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT,
+                          "%s: not a whole ONNX model: it has no %s (is the file cut off?)",
+                          reader->model->file,
+                          proto->has_ir_version ? "opset_import" : "ir_version");
     }
     reader->onnx->opset = 1;
     for (size_t i = 0; i < proto->n_opset_import; i++) {

@@ -95,6 +95,10 @@ static void test_no_graph(void **state)
 {
     graft_env *env = *state;
     Onnx__ModelProto *proto = onnx_text_message(env->life, weighted);
+    proto->n_opset_import = 0;
+    expect_error(env, proto, "not a whole ONNX model: it has no opset_import");
+    proto->has_ir_version = 0;
+    expect_error(env, proto, "not a whole ONNX model: it has no ir_version");
     proto->graph = NULL;
     expect_error(env, proto, "test.onnx: not an ONNX model: it has no graph");
 }
@@ -161,13 +165,7 @@ static void test_truncation(void **state)
         graft_status status =
             graft_model_parse(env, env->unit, (graft_bytes){"cut.onnx", part, cut}, NULL, &model);
         test_free(part);
-        if (status != GRAFT_OK) {
-            assert_non_null(strstr(env->message, "cut.onnx"));
-            assert_int_equal(status, GRAFT_BAD_INPUT);
-        } else { /* Only between the fields of the model itself can a cut go unseen. */
-            assert_true(cut > size - 16);
-        }
-        graft_env_clear(env);
+        check_failed(env, status, GRAFT_BAD_INPUT, "cut.onnx: ");
         graft_arena_reset(env->unit);
     }
 }
