@@ -78,7 +78,7 @@ static double row_unit(const layer_plan *plan, uint32_t output)
     }
     double bias = plan->bias != NULL ? fabs((double)plan->bias[output]) : 0.0;
     double unit = fmax(most / 127.0, bias / (double)(1 << 29));
-    return unit > 0.0 ? unit : 1.0;
+    return unit > 0.0 ? unit : plan->output_unit; /* A row of zeros has any unit. */
 }
 
 static bool layer_is_finite(const layer_plan *plan)

@@ -247,6 +247,87 @@ static void test_integers_equal_recomputation(void **state)
     }
 }
 
+/* Activations beyond their range are clipped, everywhere. */
+static void test_clipping(void **state)
+{
+    graft_env *env = *state;
+    policy_kit *kit = policy_kit_open(env, &variants[1]);
+    graft_ranges ranges = {0};
+    for (uint32_t s = 0; s < kit->states.count; s++) {
+        graft_ranges_add(&ranges, &kit->network, env->scratch, &kit->states.items[s].arrays,
+                         kit->states.items[s].counts);
+    }
+    ranges.input /= 8.0F;
+    for (uint32_t r = 0; r < kit->network.round_count; r++) {
+        ranges.h[r] /= 8.0F;
+        ranges.incoming[r] /= 8.0F;
+        ranges.outgoing[r] /= 8.0F;
+    }
+    ranges.latent /= 8.0F;
+    ranges.trunk[0] /= 8.0F;
+    ranges.place /= 8.0F;
+    assert_int_equal(graft_quantise(env, env->life, &kit->network, &ranges, &kit->policy),
+                     GRAFT_OK);
+    uint32_t clipped = 0;
+    for (uint32_t s = 0; s < kit->others.count; s++) {
+        graft_mark mark = graft_arena_mark(env->scratch);
+        graft_scores scores = score(env, kit, kit->others.items[s].graph);
+        for (uint32_t i = 0; i < kit->policy.latent; i++) {
+            clipped += abs(scores.latent[i]) == GRAFT_ACTIVATION_MOST;
+        }
+        compare_plain(env, kit, &kit->others.items[s]);
+        graft_arena_release(env->scratch, mark);
+    }
+    assert_true(clipped > 0);
+}
+
+/* Of equal logits the lowest index wins, and NO-OP never. */
+static void test_ties(void **state)
+{
+    graft_env *env = *state;
+    policy_kit *kit = policy_kit_open(env, &variants[0]);
+    const graft_controller *controller = &kit->controller;
+    const graft_layer heads[2] = {controller->xfer_head, controller->location_head};
+    for (uint32_t i = 0; i < 2; i++) {
+        const graft_parameters *set = &controller->parameters;
+        const graft_parameter *weight = &set->items[heads[i].weight];
+        memset(graft_parameters_value(set, heads[i].weight), 0,
+               (size_t)weight->rows * weight->cols * sizeof(float));
+        memset(graft_parameters_value(set, heads[i].bias), 0, weight->cols * sizeof(float));
+    }
+    assert_int_equal(
+        graft_policy_calibrate(env, env->life, &kit->network, &kit->states, &kit->policy),
+        GRAFT_OK);
+    for (uint32_t s = 0; s < kit->states.count; s++) {
+        graft_scores scores = score(env, kit, kit->states.items[s].graph);
+        uint32_t first = 0;
+        while (first < KIT_RULES && scores.counts[first] == 0) {
+            first++;
+        }
+        assert_int_equal(scores.rule, first);
+        assert_int_equal(scores.location, 0);
+    }
+}
+
+/* Integer weights are the nearest ones in their row's unit. */
+static void test_nearest_weights(void **state)
+{
+    graft_env *env = *state;
+    const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
+    const graft_float_layer *layer = &kit->network.location;
+    for (uint32_t o = 0; o < layer->outputs; o++) {
+        float most = 0.0F;
+        for (uint32_t i = 0; i < layer->inputs; i++) {
+            most = fmaxf(most, fabsf(layer->weight[i * layer->outputs + o]));
+        }
+        for (uint32_t i = 0; i < layer->inputs; i++) {
+            float want = layer->weight[i * layer->outputs + o] / most * 127.0F;
+            int8_t have = kit->policy.location.weights[o * layer->inputs + i];
+            assert_true(fabsf(want - (float)have) < 0.501F);
+        }
+    }
+}
+
 static void test_reference_equals_training(void **state)
 {
     graft_env *env = *state;
@@ -366,6 +447,8 @@ static void test_features(void **state)
     assert_int_equal(row[GRAFT_FEATURE_kernel], 52);     /* 16 log2 10, fraction 1/4 */
     assert_int_equal(row[GRAFT_FEATURE_kernel + 1], 32); /* 16 log2 4 */
     assert_int_equal(row[GRAFT_FEATURE_stride], 16);
+    assert_int_equal(row[GRAFT_FEATURE_padding], 52);     /* 16 log2 (1 + 4 + 5) */
+    assert_int_equal(row[GRAFT_FEATURE_padding + 1], 24); /* 16 log2 (1 + 1 + 1) */
     assert_int_equal(row[GRAFT_FEATURE_rank], 64);
     assert_int_equal(row[GRAFT_FEATURE_dims + 1], 48); /* 8 log2 64 */
     assert_int_equal(row[GRAFT_FEATURE_uses], 0);
@@ -443,6 +526,9 @@ int main(void)
 {
     const struct CMUnitTest cases[] = {
         CHECK_TEST(test_integers_equal_recomputation),
+        CHECK_TEST(test_clipping),
+        CHECK_TEST(test_ties),
+        CHECK_TEST(test_nearest_weights),
         CHECK_TEST(test_reference_equals_training),
         CHECK_TEST(test_integers_agree_with_floats),
         CHECK_TEST(test_scales),
