@@ -82,20 +82,26 @@ void graft_nest_make(const graft_shape *shape, uint32_t operand_count,
     join_axes(nest);
 }
 
-void graft_nest_walk(const graft_nest *nest, float *const *pointers, graft_nest_row row,
+void graft_nest_walk(const graft_nest *nest, float *const *pointers, graft_nest_plane plane,
                      const void *context)
 {
     uint32_t last = nest->rank - 1;
+    uint32_t outer = nest->rank > 1 ? nest->rank - 2 : 0; /* Axes that are counted here. */
     int64_t at[GRAFT_MAX_RANK] = {0};
-    int64_t steps[GRAFT_NEST_OPERANDS] = {0};
+    int64_t counts[2] = {nest->rank > 1 ? nest->sizes[last - 1] : 1, nest->sizes[last]};
+    int64_t steps[GRAFT_NEST_OPERANDS][2] = {{0}};
     float *place[GRAFT_NEST_OPERANDS] = {NULL};
+    for (uint32_t i = nest->operand_count; i < GRAFT_NEST_OPERANDS; i++) {
+        place[i] = pointers[0]; /* Stepped by 0, not read. */
+    }
     for (uint32_t i = 0; i < nest->operand_count; i++) {
-        steps[i] = nest->steps[i][last];
+        steps[i][0] = nest->rank > 1 ? nest->steps[i][last - 1] : 0;
+        steps[i][1] = nest->steps[i][last];
         place[i] = pointers[i];
     }
     for (;;) {
-        row(context, nest->sizes[last], steps, place);
-        uint32_t axis = last;
+        plane(context, counts, (const int64_t(*)[2])steps, place);
+        uint32_t axis = outer;
         while (axis-- > 0) { /* Count up the outer axes. */
             bool carry = ++at[axis] == nest->sizes[axis];
             int64_t move = carry ? 1 - nest->sizes[axis] : 1;

@@ -21,13 +21,14 @@ typedef struct graft_nest {
 void graft_nest_make(const graft_shape *shape, uint32_t operand_count,
                      const int64_t (*steps)[GRAFT_MAX_RANK], uint32_t leader, graft_nest *nest);
 
-/* One innermost loop: `count` elements of each operand from pointers[i] on, steps[i] apart. */
-typedef void (*graft_nest_row)(const void *context, int64_t count, const int64_t *steps,
-                               float *const *pointers);
+/* The two innermost loops, `counts` being their lengths, outer first: operand i begins at
+ * pointers[i] and steps[i] elements lead to the next row and to the next element of a row. */
+typedef void (*graft_nest_plane)(const void *context, const int64_t counts[2],
+                                 const int64_t (*steps)[2], float *const *pointers);
 
-/* Runs `row` over the whole nest. `pointers` says where each operand begins. Operands but the first
- * are not written. */
-void graft_nest_walk(const graft_nest *nest, float *const *pointers, graft_nest_row row,
+/* Runs `plane` over the whole nest. `pointers` says where each operand begins. Operands but the
+ * first are not written. */
+void graft_nest_walk(const graft_nest *nest, float *const *pointers, graft_nest_plane plane,
                      const void *context);
 
 #endif

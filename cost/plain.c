@@ -2,7 +2,7 @@
  * second candidates for what it has.
  *
  * Everything is a short list of moves: loops over a tensor in whatever layouts its operands have,
- * with one innermost row function. The compiler vectorises the contiguous cases. */
+ * with one innermost function. The compiler vectorises the contiguous cases. */
 #include "cost/device_cpu.h"
 #include "cost/nest.h"
 
@@ -17,7 +17,7 @@ typedef struct {
     int64_t offsets[GRAFT_NEST_OPERANDS];
     uint32_t out;
     uint32_t in[GRAFT_NEST_OPERANDS - 1];
-    graft_nest_row row;
+    graft_nest_plane plane;
     float values[2]; /* What the row function needs beside its operands. */
 } plain_move;
 
@@ -36,18 +36,38 @@ static void run_moves(const graft_kernel *kernel)
             const float *in = kernel->in[move->in[i - 1]] + move->offsets[i];
             memcpy(&pointers[i], &in, sizeof(in)); /* Rows do not write them. */
         }
-        graft_nest_walk(&move->nest, pointers, move->row, move->values);
+        graft_nest_walk(&move->nest, pointers, move->plane, move->values);
     }
 }
 
 /* -------------------------------------------------------------------- rows */
 
-/* A row of out = EXPRESSION over `a`, and `v`, the two values. */
-#define UNARY_ROW(name, expression)                                                                \
-    static void name(const void *context, int64_t count, const int64_t *steps,                     \
-                     float *const *pointers)                                                       \
+/* A row function computes `count` elements; steps[i] elements lead from one to the next in operand
+ * i. PLANE(f) makes of row_f the plane_f that a nest wants. */
+#define PLANE(name)                                                                                \
+    static void plane_##name(const void *context, const int64_t counts[2],                         \
+                             const int64_t(*steps)[2], float *const *pointers)                     \
     {                                                                                              \
-        const float *v = context;                                                                  \
+        int64_t along[GRAFT_NEST_OPERANDS];                                                        \
+        float *row[GRAFT_NEST_OPERANDS];                                                           \
+        for (uint32_t i = 0; i < GRAFT_NEST_OPERANDS; i++) {                                       \
+            along[i] = steps[i][1];                                                                \
+            row[i] = pointers[i];                                                                  \
+        }                                                                                          \
+        for (int64_t y = 0; y < counts[0]; y++) {                                                  \
+            row_##name(context, counts[1], along, row);                                            \
+            for (uint32_t i = 0; i < GRAFT_NEST_OPERANDS; i++) {                                   \
+                row[i] += steps[i][0];                                                             \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+/* A row of out = EXPRESSION over `a`. */
+#define UNARY_ROW(name, expression)                                                                \
+    static inline void row_##name(const void *context, int64_t count, const int64_t *steps,        \
+                                  float *const *pointers)                                          \
+    {                                                                                              \
+        const float *v = context; /* Two values. */                                                \
         float *restrict out = pointers[0];                                                         \
         const float *restrict in = pointers[1];                                                    \
         (void)v;                                                                                   \
@@ -62,12 +82,13 @@ static void run_moves(const graft_kernel *kernel)
             float a = in[i * steps[1]];                                                            \
             out[i * steps[0]] = (expression);                                                      \
         }                                                                                          \
-    }
+    }                                                                                              \
+    PLANE(name)
 
 /* The same over `a` and `b`. */
 #define BINARY_ROW(name, expression)                                                               \
-    static void name(const void *context, int64_t count, const int64_t *steps,                     \
-                     float *const *pointers)                                                       \
+    static inline void row_##name(const void *context, int64_t count, const int64_t *steps,        \
+                                  float *const *pointers)                                          \
     {                                                                                              \
         float *restrict out = pointers[0];                                                         \
         const float *left = pointers[1];                                                           \
@@ -93,7 +114,8 @@ static void run_moves(const graft_kernel *kernel)
                 out[i * steps[0]] = (expression);                                                  \
             }                                                                                      \
         }                                                                                          \
-    }
+    }                                                                                              \
+    PLANE(name)
 
 /* erf on [-4, 4], beyond which it is 1 in binary32: x P(x^2) / Q(x^2), the rational minimax
  * approximation of Eigen's MathFunctionsImpl.h; error below 4e-7. */
@@ -119,18 +141,18 @@ static inline float approximate_erf(float x)
     return t * above / below;
 }
 
-UNARY_ROW(row_relu, a > 0.0F ? a : 0.0F)
-UNARY_ROW(row_leaky_relu, a > 0.0F ? a : a * v[0])
-UNARY_ROW(row_erf, approximate_erf(a))
-BINARY_ROW(row_add, a + b)
-BINARY_ROW(row_sub, a - b)
-BINARY_ROW(row_mul, a *b)
-BINARY_ROW(row_div, a / b)
-BINARY_ROW(row_max, a > b ? a : b)
-BINARY_ROW(row_min, a < b ? a : b)
+UNARY_ROW(relu, a > 0.0F ? a : 0.0F)
+UNARY_ROW(leaky_relu, a > 0.0F ? a : a * v[0])
+UNARY_ROW(erf, approximate_erf(a))
+BINARY_ROW(add, a + b)
+BINARY_ROW(sub, a - b)
+BINARY_ROW(mul, a *b)
+BINARY_ROW(div, a / b)
+BINARY_ROW(max, a > b ? a : b)
+BINARY_ROW(min, a < b ? a : b)
 
-static void row_clip(const void *context, int64_t count, const int64_t *steps,
-                     float *const *pointers)
+static inline void row_clip(const void *context, int64_t count, const int64_t *steps,
+                            float *const *pointers)
 {
     const float *v = context;
     for (int64_t i = 0; i < count; i++) {
@@ -139,9 +161,10 @@ static void row_clip(const void *context, int64_t count, const int64_t *steps,
         pointers[0][i * steps[0]] = raised < v[1] ? raised : v[1];
     }
 }
+PLANE(clip)
 
-static void row_copy(const void *context, int64_t count, const int64_t *steps,
-                     float *const *pointers)
+static inline void row_copy(const void *context, int64_t count, const int64_t *steps,
+                            float *const *pointers)
 {
     (void)context;
     if (steps[0] == 1 && steps[1] == 1) {
@@ -152,28 +175,31 @@ static void row_copy(const void *context, int64_t count, const int64_t *steps,
         pointers[0][i * steps[0]] = pointers[1][i * steps[1]];
     }
 }
+PLANE(copy)
 
-static void row_fill(const void *context, int64_t count, const int64_t *steps,
-                     float *const *pointers)
+static inline void row_fill(const void *context, int64_t count, const int64_t *steps,
+                            float *const *pointers)
 {
     const float *v = context;
     for (int64_t i = 0; i < count; i++) {
         pointers[0][i * steps[0]] = v[0];
     }
 }
+PLANE(fill)
 
-static void row_divide(const void *context, int64_t count, const int64_t *steps,
-                       float *const *pointers)
+static inline void row_divide(const void *context, int64_t count, const int64_t *steps,
+                              float *const *pointers)
 {
     const float *v = context;
     for (int64_t i = 0; i < count; i++) {
         pointers[0][i * steps[0]] /= v[0];
     }
 }
+PLANE(divide)
 
 /* out = x s + t */
-static void row_scale_shift(const void *context, int64_t count, const int64_t *steps,
-                            float *const *pointers)
+static inline void row_scale_shift(const void *context, int64_t count, const int64_t *steps,
+                                   float *const *pointers)
 {
     float *restrict out = pointers[0];
     const float *x = pointers[1];
@@ -190,10 +216,11 @@ static void row_scale_shift(const void *context, int64_t count, const int64_t *s
         out[i * steps[0]] = x[i * steps[1]] * s[i * steps[2]] + t[i * steps[3]];
     }
 }
+PLANE(scale_shift)
 
 /* Adds a row up; where the output repeats, in eight partial sums that are independent. */
-static void row_sum(const void *context, int64_t count, const int64_t *steps,
-                    float *const *pointers)
+static inline void row_sum(const void *context, int64_t count, const int64_t *steps,
+                           float *const *pointers)
 {
     enum { LANES = 8 };
     float *out = pointers[0];
@@ -219,6 +246,7 @@ static void row_sum(const void *context, int64_t count, const int64_t *steps,
         out[0] += lanes[lane];
     }
 }
+PLANE(sum)
 
 /* ------------------------------------------------------------------- loops */
 
@@ -252,14 +280,14 @@ static void repeated_steps(const maker *m, uint32_t k, int64_t steps[GRAFT_MAX_R
 }
 
 static plain_move *add_move(maker *m, const graft_shape *shape, uint32_t operand_count,
-                            uint32_t leader, graft_nest_row row)
+                            uint32_t leader, graft_nest_plane plane)
 {
     plain_move *move = &m->state->moves[m->state->move_count++];
     graft_nest_make(shape, operand_count, (const int64_t(*)[GRAFT_MAX_RANK])m->steps, leader,
                     &move->nest);
     move->in[1] = 1;
     move->in[2] = 2;
-    move->row = row;
+    move->plane = plane;
     return move;
 }
 
@@ -270,21 +298,21 @@ static float float_of_bits(int32_t bits)
     return value;
 }
 
-static void make_unary(maker *m, graft_nest_row row, float first, float second)
+static void make_unary(maker *m, graft_nest_plane plane, float first, float second)
 {
     output_steps(m, 0, m->steps[0]);
     input_steps(m, 0, m->steps[1]);
-    plain_move *move = add_move(m, &m->kernel->outputs[0], 2, 0, row);
+    plain_move *move = add_move(m, &m->kernel->outputs[0], 2, 0, plane);
     move->values[0] = first;
     move->values[1] = second;
 }
 
-static void make_binary(maker *m, graft_nest_row row)
+static void make_binary(maker *m, graft_nest_plane plane)
 {
     output_steps(m, 0, m->steps[0]);
     repeated_steps(m, 0, m->steps[1]);
     repeated_steps(m, 1, m->steps[2]);
-    (void)add_move(m, &m->kernel->outputs[0], 3, 0, row);
+    (void)add_move(m, &m->kernel->outputs[0], 3, 0, plane);
 }
 
 static void make_scale_shift(maker *m)
@@ -295,7 +323,7 @@ static void make_scale_shift(maker *m)
         memset(m->steps[i], 0, sizeof(m->steps[i]));
         m->steps[i][1] = 1; /* Along the channels. */
     }
-    (void)add_move(m, &m->kernel->outputs[0], 4, 0, row_scale_shift);
+    (void)add_move(m, &m->kernel->outputs[0], 4, 0, plane_scale_shift);
 }
 
 /* Copies the box `shape` from `from` elements on in input `in` to `to` on in output `out`. */
@@ -304,7 +332,7 @@ static void make_copy(maker *m, const graft_shape *shape, uint32_t in, int64_t f
 {
     output_steps(m, out, m->steps[0]);
     input_steps(m, in, m->steps[1]);
-    plain_move *move = add_move(m, shape, 2, 0, row_copy);
+    plain_move *move = add_move(m, shape, 2, 0, plane_copy);
     move->in[0] = in;
     move->out = out;
     move->offsets[0] = to;
@@ -343,7 +371,7 @@ static void make_slice(maker *m)
 static void make_fill(maker *m, const graft_shape *shape, int64_t to, float value)
 {
     output_steps(m, 0, m->steps[0]);
-    plain_move *move = add_move(m, shape, 1, 0, row_fill);
+    plain_move *move = add_move(m, shape, 1, 0, plane_fill);
     move->offsets[0] = to;
     move->values[0] = value;
 }
@@ -378,7 +406,7 @@ static void make_transpose(maker *m)
     for (uint32_t i = 0; i < m->kernel->outputs[0].rank; i++) {
         m->steps[1][i] = steps[s->attrs[GRAFT_ATTR_transpose_axis_0 + i]];
     }
-    (void)add_move(m, &m->kernel->outputs[0], 2, 0, row_copy);
+    (void)add_move(m, &m->kernel->outputs[0], 2, 0, plane_copy);
 }
 
 /* Zeros, a sum in the order of the input's memory, a division. `axes`: what is summed over. */
@@ -399,9 +427,9 @@ static void make_mean(maker *m, uint32_t axes)
         m->steps[0][i] = (axes >> i & 1u) != 0 ? 0 : m->steps[0][i];
     }
     input_steps(m, 0, m->steps[1]);
-    (void)add_move(m, &s->inputs[0], 2, 1, row_sum);
+    (void)add_move(m, &s->inputs[0], 2, 1, plane_sum);
     output_steps(m, 0, m->steps[0]);
-    add_move(m, &m->kernel->outputs[0], 1, 0, row_divide)->values[0] = count;
+    add_move(m, &m->kernel->outputs[0], 1, 0, plane_divide)->values[0] = count;
 }
 
 /* ---------------------------------------------------------------- operators */
@@ -411,17 +439,17 @@ static bool make_elementwise(maker *m)
     const int32_t *attrs = m->kernel->signature.attrs;
     switch (m->kernel->signature.op) {
     case GRAFT_OP_relu:
-        make_unary(m, row_relu, 0.0F, 0.0F);
+        make_unary(m, plane_relu, 0.0F, 0.0F);
         return true;
     case GRAFT_OP_leaky_relu:
-        make_unary(m, row_leaky_relu, float_of_bits(attrs[GRAFT_ATTR_leaky_relu_slope]), 0.0F);
+        make_unary(m, plane_leaky_relu, float_of_bits(attrs[GRAFT_ATTR_leaky_relu_slope]), 0.0F);
         return true;
     case GRAFT_OP_clip:
-        make_unary(m, row_clip, float_of_bits(attrs[GRAFT_ATTR_clip_low]),
+        make_unary(m, plane_clip, float_of_bits(attrs[GRAFT_ATTR_clip_low]),
                    float_of_bits(attrs[GRAFT_ATTR_clip_high]));
         return true;
     case GRAFT_OP_erf:
-        make_unary(m, row_erf, 0.0F, 0.0F);
+        make_unary(m, plane_erf, 0.0F, 0.0F);
         return true;
     case GRAFT_OP_scale_shift:
         make_scale_shift(m);
@@ -435,18 +463,18 @@ static bool make_arithmetic(maker *m)
 {
     static const struct {
         uint32_t op;
-        graft_nest_row row;
+        graft_nest_plane plane;
     } table[] = {
-        {GRAFT_OP_add, row_add},
-        {GRAFT_OP_sub, row_sub},
-        {GRAFT_OP_mul, row_mul},
-        {GRAFT_OP_div, row_div},
-        {GRAFT_OP_max, row_max},
-        {GRAFT_OP_min, row_min},
+        {GRAFT_OP_add, plane_add},
+        {GRAFT_OP_sub, plane_sub},
+        {GRAFT_OP_mul, plane_mul},
+        {GRAFT_OP_div, plane_div},
+        {GRAFT_OP_max, plane_max},
+        {GRAFT_OP_min, plane_min},
     };
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
         if (table[i].op == m->kernel->signature.op) {
-            make_binary(m, table[i].row);
+            make_binary(m, table[i].plane);
             return true;
         }
     }
