@@ -5,6 +5,7 @@
  * shares are taken out of the command line here, wherever they stand before a "--". Results go to
  * stdout, messages to stderr. Exit status: 0 when all that was asked was done, 2 for a command line
  * that makes no sense, 130 when interrupted, 70 when memory ran out, 1 for every other failure. */
+#include "cost/command.h"
 #include "emit/command.h"
 #include "gen/command.h"
 #include "graph/log.h"
@@ -35,6 +36,8 @@ static const command commands[] = {
     {"gen",        "list the substitutions that the families propose", graft_command_gen       },
     {"model",      "write a model of the zoo, or list them",           graft_command_model     },
     {"convert",    "read an ONNX model and write it again",            graft_command_convert   },
+    {"measure",    "time the operators of a model on this machine",    graft_command_measure   },
+    {"cost",       "show or merge cost databases",                     graft_command_cost      },
     {"optimize",   "rewrite a model by search",                        graft_command_optimize  },
     {"policy",     "train a policy for a model and write its header",  graft_command_policy    },
     {"report",     "check and measure what a policy found",            graft_command_report    },

@@ -1,0 +1,230 @@
+/* command.c - `graft measure` and `graft cost` (see command.h). */
+#include "cost/command.h"
+
+#include "cost/report.h"
+#include "graph/json.h"
+#include "graph/options.h"
+#include "models/zoo.h"
+
+#include <string.h>
+
+enum { ROUNDS_MOST = 100000, ROUNDS_LEAST = 3 };
+
+/* ---------------------------------------------------------------- measure */
+
+typedef struct {
+    const char *model;
+    const char *device;
+    const char *database;
+    uint32_t rounds;
+} measure_options;
+
+typedef struct {
+    const measure_options *options;
+    graft_model *model;
+    graft_weights weights;
+    graft_schedule schedule;
+    graft_device *device;
+    graft_cost *cost;
+} measure_run;
+
+static graft_status parse_measure(graft_env *env, int argc, char **argv, measure_options *options)
+{
+    graft_status status = GRAFT_OK;
+    const char *rounds = NULL;
+    uint64_t number = graft_measure_options_default().rounds;
+    const graft_option table[] = {
+        {.name = "MODEL", .value = &options->model, .required = true},
+        {.name = "--device",               .value = &options->device                     },
+        {.name = "--database",               .value = &options->database},
+        {.name = "--rounds",               .value = &rounds                       },
+    };
+    *options = (measure_options){.device = "cpu", .database = "out/costs/cpu.costs"};
+    GRAFT_CHECK(graft_options_parse(env, argc, argv, table, sizeof(table) / sizeof(table[0])));
+    if (rounds != NULL) {
+        GRAFT_CHECK(
+            graft_options_number(env, "--rounds", rounds, ROUNDS_LEAST, ROUNDS_MOST, &number));
+    }
+    options->rounds = (uint32_t)number;
+done:
+    return status;
+}
+
+static const float *find_weight(void *context, graft_index value)
+{
+    return graft_weights_data(context, value);
+}
+
+static graft_status schedule_model(graft_env *env, measure_run *run)
+{
+    graft_status status = GRAFT_OK;
+    graft_order order;
+    const graft_graph *graph = &run->model->graph;
+    size_t bytes = graft_order_bytes(&graph->limits);
+    void *memory = graft_arena_alloc(env->life, bytes);
+    GRAFT_TRY(env, graft_order_build(&order, graph, memory, bytes), "while ordering %s",
+              run->model->file);
+    graft_schedule_build(env->life, graph, &order, &run->schedule);
+done:
+    return status;
+}
+
+static graft_status open_run(graft_env *env, measure_run *run)
+{
+    graft_status status = GRAFT_OK;
+    graft_measure_options measuring = graft_measure_options_default();
+    measuring.rounds = run->options->rounds;
+    GRAFT_CHECK(graft_model_open(env, env->life, run->options->model, NULL, &run->model));
+    GRAFT_CHECK(schedule_model(env, run));
+    GRAFT_CHECK(graft_device_open(env, run->options->device, 1, &run->device));
+    GRAFT_CHECK(graft_cost_open(env, run->device, run->options->database, &run->cost));
+    graft_cost_set_measuring(run->cost, &measuring);
+done:
+    return status;
+}
+
+/* Runs the whole graph, where it can be run. */
+static graft_status time_whole(graft_env *env, measure_run *run, graft_cost_summary *summary)
+{
+    graft_status status = GRAFT_OK;
+    graft_executor *executor = NULL;
+    const graft_graph *graph = &run->model->graph;
+    if (!graft_device_present(run->device)) {
+        summary->reason = "the device is not here";
+        return GRAFT_OK;
+    }
+    GRAFT_CHECK(graft_model_fold_weights(env, env->life, run->model, graph, &run->weights));
+    GRAFT_CHECK(graft_executor_open(env, run->cost, graph, find_weight, &run->weights, &executor));
+    GRAFT_CHECK(graft_executor_time(env, executor, run->options->rounds, &summary->timing));
+    graft_executor_memory_of(executor, &summary->memory);
+done:
+    if (status == GRAFT_UNSUPPORTED) {
+        summary->reason = graft_arena_strdup(env->life, env->message);
+    }
+    graft_executor_close(executor);
+    return status;
+}
+
+static graft_status run_measure(graft_env *env, measure_run *run)
+{
+    graft_status status = GRAFT_OK;
+    graft_cost_summary summary = {.model = run->options->model};
+    graft_cost_row *rows = NULL;
+    uint32_t count = 0;
+    const graft_graph *graph = &run->model->graph;
+    GRAFT_CHECK(graft_cost_schedule(env, run->cost, graph, &run->schedule, &summary.total));
+    GRAFT_CHECK(graft_cost_rows(env, env->life, run->cost, graph, &run->schedule, &rows, &count));
+    status = time_whole(env, run, &summary);
+    if (status == GRAFT_OK || status == GRAFT_UNSUPPORTED) {
+        graft_cost_print_rows(env, rows, count, summary.total.ns);
+        graft_cost_print_summary(env, run->cost, &summary);
+    }
+done:
+    return status;
+}
+
+/* Closing saves what was measured, also after a failure, whose message is the one to report. */
+static graft_status close_run(graft_env *env, measure_run *run, graft_status status)
+{
+    char message[GRAFT_MESSAGE_BYTES];
+    memcpy(message, env->message, sizeof(message));
+    if (status != GRAFT_OK) {
+        graft_env_clear(env);
+    }
+    graft_status closed = graft_cost_close(env, run->cost);
+    graft_device_close(run->device);
+    if (status != GRAFT_OK) {
+        memcpy(env->message, message, sizeof(message));
+        return status;
+    }
+    return closed;
+}
+
+graft_status graft_command_measure(graft_env *env, int argc, char **argv)
+{
+    graft_status status = GRAFT_OK;
+    measure_options options;
+    measure_run run = {.options = &options};
+    GRAFT_CHECK(parse_measure(env, argc, argv, &options));
+    GRAFT_CHECK(open_run(env, &run));
+    GRAFT_CHECK(run_measure(env, &run));
+done:
+    return close_run(env, &run, status);
+}
+
+/* ------------------------------------------------------------------- cost */
+
+static void print_record(graft_env *env, const graft_database_record *record)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_buffer signature = {.arena = env->scratch};
+    const graft_cost_entry *e = &record->entry;
+    const char *source = e->source == GRAFT_COST_MEASURED ? "measured" : "estimated";
+    graft_signature_print(&record->signature, &signature);
+    if (env->json) {
+        graft_json json;
+        graft_json_begin(&json, env->scratch);
+        graft_json_string(&json, "device", record->device);
+        graft_json_string(&json, "library", record->library);
+        graft_json_string(&json, "signature", signature.data);
+        graft_json_string(&json, "implementation", e->implementation);
+        graft_json_number(&json, "median_ns", e->median_ns);
+        graft_json_number(&json, "spread_ns", e->spread_ns);
+        graft_json_integer(&json, "rounds", e->rounds);
+        graft_json_string(&json, "source", source);
+        graft_json_end(&json, stdout);
+    } else {
+        (void)printf("%12.1f us +- %8.1f %4u %s  %-32s %s  [%s, %s]\n", e->median_ns / 1e3,
+                     e->spread_ns / 1e3, e->rounds, source, e->implementation, signature.data,
+                     record->device, record->library);
+    }
+    graft_arena_release(env->scratch, mark);
+}
+
+static graft_status show_file(graft_env *env, const char *path)
+{
+    graft_status status = GRAFT_OK;
+    graft_database *database = NULL;
+    GRAFT_CHECK(graft_database_open(env, NULL, &database));
+    GRAFT_CHECK(graft_database_merge(env, database, path));
+    for (uint32_t i = 0; i < graft_database_count(database); i++) {
+        print_record(env, graft_database_at(database, i));
+    }
+done:
+    graft_database_close(database);
+    return status;
+}
+
+static graft_status merge_files(graft_env *env, const char *to, char **from, int count)
+{
+    graft_status status = GRAFT_OK;
+    graft_database *database = NULL;
+    GRAFT_CHECK(graft_database_open(env, to, &database));
+    for (int i = 0; i < count; i++) {
+        GRAFT_CHECK(graft_database_merge(env, database, from[i]));
+    }
+    GRAFT_CHECK(graft_database_save(env, database));
+    (void)fprintf(stderr, "graft: %s: %u entries\n", to, graft_database_count(database));
+done:
+    graft_database_close(database);
+    return status;
+}
+
+graft_status graft_command_cost(graft_env *env, int argc, char **argv)
+{
+    graft_status status = GRAFT_OK;
+    bool show = argc >= 3 && strcmp(argv[1], "show") == 0;
+    bool merge = argc >= 4 && strcmp(argv[1], "merge") == 0;
+    if (!show && !merge) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                          "usage: graft cost show FILE... | graft cost merge OUT FILE...");
+    }
+    if (merge) {
+        return merge_files(env, argv[2], argv + 3, argc - 3);
+    }
+    for (int i = 2; i < argc; i++) {
+        GRAFT_CHECK(show_file(env, argv[i]));
+    }
+done:
+    return status;
+}

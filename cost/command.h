@@ -1,0 +1,14 @@
+/* command.h - the commands of this folder, for the table in main.c. */
+#ifndef GRAFT_COST_COMMAND_H
+#define GRAFT_COST_COMMAND_H
+
+#include "graph/env.h"
+
+/* graft measure MODEL [--device D] [--rounds N] [--database F]: the time of every operator of a
+ * model (a zoo name or an .onnx file), sorted by share, and of the whole graph. */
+GRAFT_MUST_USE graft_status graft_command_measure(graft_env *env, int argc, char **argv);
+/* graft cost show FILE...: the entries of cost databases. graft cost merge OUT FILE...: joins
+ * databases into OUT. */
+GRAFT_MUST_USE graft_status graft_command_cost(graft_env *env, int argc, char **argv);
+
+#endif
