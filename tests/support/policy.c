@@ -46,7 +46,8 @@ graft_graph *policy_kit_graph(graft_arena *arena)
         y = build_node(graph, GRAFT_OP_identity, NULL, y, 0, 0);
         x = b % 2 == 1 ? build_node(graph, GRAFT_OP_add, NULL, x, y, 0) : y;
     }
-    x = build_node(graph, GRAFT_OP_mul, NULL, x, x, 0); /* Reads a value twice. */
+    graft_index square = build_node(graph, GRAFT_OP_mul, NULL, x, x, 0); /* Reads it twice. */
+    x = build_node(graph, GRAFT_OP_add, NULL, square, x, 0);
     x = build_node(graph, GRAFT_OP_global_avg_pool, NULL, x, 0, 0);
     x = build_node(graph, GRAFT_OP_reshape, (const int32_t[]){1, CHANNELS, 0, 0, 0, 0}, x, 0, 0);
     for (uint32_t k = 0; k < 2; k++) {
