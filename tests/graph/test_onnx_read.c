@@ -205,6 +205,9 @@ static const read_row rows[] = {
      "input x 2; input c; graph t; node Relu x -> h; node Exp h -> r; output r; end;"
      "node If c -> y : then_branch=@t else_branch=@t; node Relu x -> h; node Add h y -> z; output "
      "z",                                                                                                                                                   "y = If(c, x) opaque\nh = relu(x)\nz = Add(h, y) opaque\nout z"            },
+    {"a name that one branch hides and the other reads from outside",
+     "input x 2; input c; graph t; node Relu x -> h; output h; end; graph e; node Exp h -> r;"
+     "output r; end; node Sqrt x -> h; node If c -> y : then_branch=@t else_branch=@e; output y",                                                           "h = sqrt(x)\ny = If(c, x, h) opaque\nout y"                               },
  /* --------------------------------------------------------------------------- open sizes */
     {"open sizes become 1",                                                  "input x N 3 ?; ints s = -1 3; node Reshape x s -> y; output y",
      "y = reshape(x) 1 3\nout y"                                                                                                                                                                                                       },
@@ -234,12 +237,33 @@ static void test_row(void **state)
     assert_int_equal(check_close_env(&opened), 0);
 }
 
+/* s = scale / sqrt(variance + epsilon), t = bias - mean s. */
+static void test_batch_norm_numbers(void **state)
+{
+    graft_env *env = *state;
+    graft_model *model = onnx_text_model(
+        env, "input x 1 2 3; weight s 2 = 3 4; weight b 2 = 1 7; weight m 2 = 2 -1;"
+             "weight v 2 = 3 15; node BatchNormalization x s b m v -> y : epsilon=1.0; output y");
+    const graft_node *node = &model->graph.nodes[0];
+    const float expected[2][2] = {
+        {1.5F,  1.0F},
+        {-2.0F, 8.0F}
+    };
+    assert_int_equal(node->op, GRAFT_OP_scale_shift);
+    for (uint32_t k = 0; k < 2; k++) {
+        const graft_value *value = &model->graph.values[graft_node_input(&model->graph, 0, k + 1)];
+        const float *data = model->weights[value->source].data;
+        assert_true(data[0] == expected[k][0] && data[1] == expected[k][1]);
+    }
+}
+
 int main(void)
 {
-    struct CMUnitTest tests[ROW_COUNT];
+    struct CMUnitTest tests[ROW_COUNT + 1];
     for (size_t i = 0; i < ROW_COUNT; i++) {
         tests[i] = (struct CMUnitTest){.name = rows[i].name, .test_func = test_row};
         memcpy(&tests[i].initial_state, &(const void *){&rows[i]}, sizeof(void *));
     }
+    tests[ROW_COUNT] = (struct CMUnitTest)CHECK_TEST(test_batch_norm_numbers);
     return cmocka_run_group_tests_name("onnx_read", tests, NULL, NULL);
 }

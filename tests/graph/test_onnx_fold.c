@@ -1,0 +1,112 @@
+/* test_onnx_fold.c - whole-number arithmetic on sizes while reading: what is worked out, and what
+ * is left to the runtime. Each row computes `d`, which an unknown operator reads: as a weight when
+ * it was worked out. */
+#include "graph/model.h"
+#include "tests/support/onnx_text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+typedef struct {
+    const char *name;
+    const char *nodes;
+    const char *numbers; /* "-": not worked out. A scalar stands in brackets. */
+} fold_row;
+
+/* x has the sizes 2 3 4; lists l = 5 6 7, m = 1 2 3, e (no items); scalars i = 1, n = -1, z = 0. */
+static const char head[] =
+    "input x 2 3 4; input u; ints l = 5 6 7; ints m = 1 2 3; ints e =; scalar i = 1; scalar n = -1;"
+    "scalar z = 0; ints zero = 0; ints one = 1; ints two = 2; ints last = -1; ints all = 100;"
+    "ints back = -100; weight w 2 = 1.0 2.0;";
+
+static const fold_row rows[] = {
+    {"the shape",                      "node Shape x -> d",                                   "2 3 4"            },
+    {"a part of the shape",            "node Shape x -> d : start=1 end=-1",                  "3"                },
+    {"a part beyond the shape",        "node Shape x -> d : start=-9 end=9",                  "2 3 4"            },
+    {"the shape of a weight",          "node Shape w -> d",                                   "2"                },
+    {"the shape of what is not known", "node Shape u -> d",                                   "-"                },
+    {"the number of elements",         "node Size x -> d",                                    "(24)"             },
+    {"identity",                       "node Identity l -> d",                                "5 6 7"            },
+    {"identity of binary32",           "node Identity w -> d",                                "-"                },
+    {"cast to int64",                  "node Cast l -> d : to=7",                             "5 6 7"            },
+    {"cast to int32",                  "node Cast l -> d : to=6",                             "5 6 7"            },
+    {"cast to binary32",               "node Cast l -> d : to=1",                             "-"                },
+    {"gather one",                     "node Gather l i -> d",                                "(6)"              },
+    {"gather the last",                "node Gather l n -> d",                                "(7)"              },
+    {"gather a list",                  "node Gather l last -> d : axis=-1",                   "7"                },
+    {"gather outside",                 "node Gather l all -> d",                              "-"                },
+    {"gather before the first",        "node Gather l back -> d",                             "-"                },
+    {"gather along another axis",      "node Gather l i -> d : axis=1",                       "-"                },
+    {"concat",                         "node Concat l m l -> d : axis=0",                     "5 6 7 1 2 3 5 6 7"},
+    {"concat of scalars",              "node Concat i i -> d : axis=0",                       "-"                },
+    {"unsqueeze",                      "node Unsqueeze i zero -> d",                          "1"                },
+    {"unsqueeze a list",               "node Unsqueeze l zero -> d",                          "-"                },
+    {"squeeze",                        "node Squeeze one zero -> d",                          "(1)"              },
+    {"squeeze without axes",           "node Squeeze one -> d",                               "(1)"              },
+    {"squeeze three",                  "node Squeeze l -> d",                                 "-"                },
+    {"reshape to a list",              "node Reshape i last -> d",                            "1"                },
+    {"reshape to the same",            "ints k = 3; node Reshape l k -> d",                   "5 6 7"            },
+    {"reshape to two axes",            "ints k = 3 1; node Reshape l k -> d",                 "-"                },
+    {"slice",                          "node Slice l one all -> d",                           "6 7"              },
+    {"slice from behind",              "node Slice l last all -> d",                          "7"                },
+    {"slice with steps",               "node Slice m zero all zero two -> d",                 "1 3"              },
+    {"slice backwards",                "node Slice l all back zero last -> d",                "7 6 5"            },
+    {"slice with steps of 0",          "node Slice l zero all zero zero -> d",                "-"                },
+    {"slice of no items",              "node Slice e last all -> d",                          "-"                },
+    {"add",                            "node Add l m -> d",                                   "6 8 10"           },
+    {"subtract a scalar",              "node Sub l i -> d",                                   "4 5 6"            },
+    {"multiply a scalar by a list",    "node Mul i m -> d",                                   "1 2 3"            },
+    {"divide",                         "node Div l two -> d",                                 "2 3 3"            },
+    {"divide by 0",                    "node Div l zero -> d",                                "-"                },
+    {"divide a negative number",       "node Div n two -> d",                                 "-"                },
+    {"add lists that do not fit",      "ints k = 1 2; node Add l k -> d",                     "-"                },
+    {"overflow",                       "ints k = 9223372036854775807 1; node Add k one -> d", "-"                },
+    {"a chain",
+     "node Shape x -> a; node Gather a i -> b; node Mul b i -> c; node Unsqueeze c zero -> f;"
+     "node Concat f last -> d : axis=0",                                                      "3 -1"             },
+    {"what depends on data",           "node NonZero x -> a; node Gather a z -> d",           "-"                },
+};
+
+enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };
+
+static const char *print_weight(graft_arena *arena, const graft_model_weight *weight)
+{
+    char *text = graft_arena_printf(arena, "%s", "");
+    size_t width = weight->shape.dtype == GRAFT_DTYPE_I32 ? sizeof(int32_t) : sizeof(int64_t);
+    for (size_t i = 0; i < weight->data_bytes / width; i++) {
+        int64_t number = width == sizeof(int32_t) ? ((const int32_t *)weight->data)[i]
+                                                  : ((const int64_t *)weight->data)[i];
+        text = graft_arena_printf(arena, "%s%s%" PRId64, text, i > 0 ? " " : "", number);
+    }
+    return weight->shape.rank == 0 ? graft_arena_printf(arena, "(%s)", text) : text;
+}
+
+static void test_row(void **state)
+{
+    const fold_row *row = *state;
+    void *opened = NULL;
+    assert_int_equal(check_open_env(&opened), 0);
+    graft_env *env = opened;
+    const char *text = "-";
+    graft_model *model = onnx_text_model(
+        env, graft_arena_printf(env->life, "%s%s; node Magic d -> y; output y", head, row->nodes));
+    for (graft_index v = 0; v < model->graph.value_end; v++) {
+        const graft_value *value = &model->graph.values[v];
+        const char *name = graft_model_value_name(model, &model->graph, v);
+        if (value->kind == GRAFT_VALUE_WEIGHT && strcmp(name, "d") == 0) {
+            text = print_weight(env->unit, &model->weights[value->source]);
+        }
+    }
+    assert_string_equal(text, row->numbers);
+    assert_int_equal(check_close_env(&opened), 0);
+}
+
+int main(void)
+{
+    struct CMUnitTest tests[ROW_COUNT];
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        tests[i] = (struct CMUnitTest){.name = rows[i].name, .test_func = test_row};
+        memcpy(&tests[i].initial_state, &(const void *){&rows[i]}, sizeof(void *));
+    }
+    return cmocka_run_group_tests_name("onnx_fold", tests, NULL, NULL);
+}
