@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { BATCH_TRIALS = 32, LEAST_ROUNDS = 5, DEFAULT_ROUNDS = 15 };
+enum { BATCH_TRIALS = 16, LEAST_ROUNDS = 5, DEFAULT_ROUNDS = 15 };
 
 /* Tensors and copies of weights that may be open at once. */
 static const uint64_t most_bytes = (uint64_t)1 << 30;

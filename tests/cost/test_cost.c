@@ -1,0 +1,373 @@
+/* Schedules, memory plans, the roofline, and the cost of graphs. */
+#include "cost/cost.h"
+
+#include "cost/memory.h"
+#include "tests/support/build.h"
+#include "tests/support/kernels.h"
+
+#include <math.h>
+#include <string.h>
+
+static graft_schedule schedule_of(graft_env *env, const graft_graph *graph)
+{
+    graft_schedule schedule;
+    graft_order order = build_order(env->life, graph);
+    graft_schedule_build(env->life, graph, &order, &schedule);
+    return schedule;
+}
+
+static uint32_t count_steps(const graft_schedule *schedule, uint32_t op)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < schedule->step_count; i++) {
+        count += schedule->steps[i].signature.op == op;
+    }
+    return count;
+}
+
+static graft_index add_node4(graft_graph *graph, uint32_t op, const int32_t *attrs,
+                             const graft_index *inputs)
+{
+    graft_index node = GRAFT_NONE;
+    assert_int_equal(graft_graph_add_node(graph, op, attrs, inputs, GRAFT_NONE, &node), GRAFT_OK);
+    return graft_node_output(graph, node, 0);
+}
+
+/* ---------------------------------------------------------------- schedules */
+
+/* The image is converted once for both convolutions, the result back; the reshape behind the global
+ * pool is free; const nodes leave no step. */
+static void test_conversions(void **state)
+{
+    graft_env *env = *state;
+    graft_graph *graph = build_graph(env->life);
+    graft_index x = build_input(graph, build_shape(4, 1, 8, 6, 6), 0);
+    graft_index w = build_weight(graph, build_shape(4, 8, 8, 3, 3), 0);
+    graft_index doubled = build_node(graph, GRAFT_OP_add, NULL, w, w, GRAFT_NONE);
+    graft_index a = build_conv(graph, x, w, 1);
+    graft_index b = build_conv(graph, x, doubled, 1);
+    graft_index sum = build_node(graph, GRAFT_OP_add, NULL, a, b, GRAFT_NONE);
+    graft_index mean = build_node(graph, GRAFT_OP_global_avg_pool, NULL, sum, 0, 0);
+    const int32_t flat[6] = {1, 8};
+    graft_index row = build_node(graph, GRAFT_OP_reshape, flat, mean, 0, 0);
+    assert_int_equal(graft_graph_add_output(graph, row), GRAFT_OK);
+    graft_schedule s = schedule_of(env, graph);
+    assert_int_equal(s.step_count, 5); /* One conversion, two convolutions, sum, pool. */
+    assert_int_equal(count_steps(&s, GRAFT_COST_REORDER), 1);
+    assert_int_equal(s.regions[s.outputs[0]].value, mean); /* A view. */
+
+    assert_int_equal(graft_graph_add_output(graph, sum), GRAFT_OK);
+    s = schedule_of(env, graph);
+    assert_int_equal(count_steps(&s, GRAFT_COST_REORDER), 2); /* Given away row-major. */
+}
+
+/* A chain of three 400-byte tensors has two alive at a time, besides the input. */
+static void test_peak(void **state)
+{
+    graft_env *env = *state;
+    graft_graph *graph = build_graph(env->life);
+    graft_index x = build_input(graph, build_shape(2, 10, 10, 0, 0), 0);
+    for (int i = 0; i < 3; i++) {
+        x = build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
+    }
+    assert_int_equal(graft_graph_add_output(graph, x), GRAFT_OK);
+    assert_int_equal(schedule_of(env, graph).peak_bytes, 1200);
+}
+
+/* Whether the residual relu(image) may be overwritten: when `later` an addition reads it again,
+ * when `given` it is an output of the graph, when `twice` it is the image too. */
+static uint32_t residual_in_place(graft_env *env, bool later, bool given, bool twice)
+{
+    graft_graph *graph = build_graph(env->life);
+    graft_index x = build_input(graph, build_shape(4, 1, 8, 6, 6), 0);
+    graft_index w = build_weight(graph, build_shape(4, 8, 8, 3, 3), 0);
+    graft_index bias = build_weight(graph, build_shape(1, 8, 0, 0, 0), 1);
+    graft_index image = build_node(graph, GRAFT_OP_sigmoid, NULL, build_conv(graph, x, w, 1), 0, 0);
+    graft_index residual = build_node(graph, GRAFT_OP_relu, NULL, image, 0, 0);
+    const int32_t attrs[10] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    const graft_index inputs[4] = {twice ? residual : image, w, bias, residual};
+    graft_index y = add_node4(graph, GRAFT_OP_conv_bias_add, attrs, inputs);
+    if (later) {
+        y = build_node(graph, GRAFT_OP_add, NULL, y, residual, 0);
+    }
+    assert_int_equal(graft_graph_add_output(graph, y), GRAFT_OK);
+    if (given) {
+        assert_int_equal(graft_graph_add_output(graph, residual), GRAFT_OK);
+    }
+    graft_schedule s = schedule_of(env, graph);
+    for (uint32_t i = 0; i < s.step_count; i++) {
+        if (s.steps[i].signature.op == GRAFT_OP_conv_bias_add) {
+            uint32_t out = graft_step_output(&s, &s.steps[i], 0);
+            uint32_t in = graft_step_input(&s, &s.steps[i], 3);
+            bool joined = s.regions[out].root == s.regions[in].root;
+            assert_int_equal(joined, s.steps[i].signature.in_place);
+            return s.steps[i].signature.in_place;
+        }
+    }
+    return 2;
+}
+
+static void test_in_place(void **state)
+{
+    graft_env *env = *state;
+    assert_int_equal(residual_in_place(env, false, false, false), 1);
+    assert_int_equal(residual_in_place(env, true, false, false), 0);
+    assert_int_equal(residual_in_place(env, false, true, false),
+                     1); /* A row-major copy is given. */
+    assert_int_equal(residual_in_place(env, false, false, true), 0);
+}
+
+/* Random regions: none that live at the same step overlap, and the block is not larger than their
+ * sum. */
+static void test_memory_plan(void **state)
+{
+    graft_env *env = *state;
+    graft_rng rng;
+    graft_rng_seed(&rng, 3);
+    enum { REGIONS = 40, STEPS = 30 };
+    for (int trial = 0; trial < 200; trial++) {
+        graft_region regions[REGIONS];
+        uint64_t offsets[REGIONS];
+        uint64_t sum = 0;
+        graft_schedule s = {.regions = regions, .region_count = REGIONS, .step_count = STEPS};
+        for (uint32_t i = 0; i < REGIONS; i++) {
+            uint32_t first = graft_rng_below(&rng, STEPS);
+            regions[i] = (graft_region){.bytes = graft_rng_below(&rng, 5000),
+                                        .first = first,
+                                        .last = first + graft_rng_below(&rng, 6),
+                                        .root = i,
+                                        .kind = (uint8_t)(graft_rng_below(&rng, 8) == 0)};
+            sum += (regions[i].bytes + 63) / 64 * 64;
+        }
+        uint64_t total = graft_memory_plan(env->scratch, &s, offsets);
+        assert_true(total <= sum);
+        for (uint32_t i = 0; i < REGIONS; i++) {
+            assert_true(offsets[i] % GRAFT_MEMORY_ALIGNMENT == 0);
+            for (uint32_t j = 0; j < i; j++) {
+                bool planned = regions[i].kind == GRAFT_REGION_PLANNED &&
+                               regions[j].kind == GRAFT_REGION_PLANNED;
+                bool together =
+                    regions[i].first <= regions[j].last && regions[j].first <= regions[i].last;
+                bool apart = offsets[i] + regions[i].bytes <= offsets[j] ||
+                             offsets[j] + regions[j].bytes <= offsets[i] || regions[i].bytes == 0 ||
+                             regions[j].bytes == 0;
+                assert_true(!planned || !together || apart);
+            }
+        }
+    }
+}
+
+/* ----------------------------------------------------------------- roofline */
+
+static void test_fit(void **state)
+{
+    graft_env *env = *state;
+    graft_cost_entry points[40];
+    graft_rng rng;
+    graft_rng_seed(&rng, 4);
+    for (uint32_t i = 0; i < 40; i++) {
+        points[i] = (graft_cost_entry){.bytes = 1000 + graft_rng_below(&rng, 1000000),
+                                       .flops = 1000 + graft_rng_below(&rng, 100000000)};
+        points[i].median_ns =
+            250.0 + 0.125 * (double)points[i].bytes + 0.005 * (double)points[i].flops;
+    }
+    graft_roofline_line line = graft_roofline_fit_line(env, points, 40);
+    assert_true(fabs(line.launch_ns - 250.0) < 0.01);
+    assert_true(fabs(line.ns_per_byte - 0.125) < 1e-6);
+    assert_true(fabs(line.ns_per_flop - 0.005) < 1e-8);
+    assert_true(line.error < 1e-6);
+    for (uint32_t i = 0; i < 40; i++) { /* Would want a negative price per operation. */
+        points[i].median_ns =
+            250.0 + 0.125 * (double)points[i].bytes - 0.0002 * (double)points[i].flops + 30000.0;
+    }
+    line = graft_roofline_fit_line(env, points, 40);
+    assert_true(line.launch_ns >= 0.0 && line.ns_per_byte >= 0.0 && line.ns_per_flop == 0.0);
+    assert_int_equal(graft_roofline_fit_line(env, points, 3).points, 0);
+}
+
+/* ------------------------------------------------------------------- graphs */
+
+/* A database of a device that is not here: times that grow with size, for convolutions and relus.
+ */
+static void fill_recorded(graft_env *env, const char *path, uint32_t count)
+{
+    graft_database *database = NULL;
+    uint32_t probe_count = 0;
+    const graft_signature *probes = graft_roofline_probes(env->scratch, &probe_count);
+    assert_int_equal(graft_database_open(env, path, &database), GRAFT_OK);
+    graft_database_select(database, "Board 9, 1 thread", "some library");
+    for (uint32_t i = 0; i < count && i < probe_count; i++) {
+        graft_cost_entry entry = {.rounds = 15,
+                                  .flops = graft_signature_flops(&probes[i]),
+                                  .bytes = graft_signature_bytes(&probes[i])};
+        entry.median_ns = graft_cost_round(1000.0 + (double)entry.bytes);
+        graft_database_add(database, &probes[i], &entry);
+    }
+    assert_int_equal(graft_database_save(env, database), GRAFT_OK);
+    graft_database_close(database);
+}
+
+static graft_graph *relu_chain(graft_env *env, uint32_t length)
+{
+    graft_graph *graph = build_graph(env->life);
+    graft_index x = build_input(graph, build_shape(2, 10, 10, 0, 0), 0);
+    for (uint32_t i = 0; i < length; i++) {
+        x = build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
+    }
+    assert_int_equal(graft_graph_add_output(graph, x), GRAFT_OK);
+    return graph;
+}
+
+static void test_recorded_device(void **state)
+{
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    const char *path = graft_arena_printf(env->life, "%s/costs", folder);
+    graft_device *device = NULL;
+    graft_cost *cost = NULL;
+    graft_cost_total total;
+    graft_graph *graph = relu_chain(env, 3);
+    graft_order order = build_order(env->life, graph);
+    fill_recorded(env, path, UINT32_MAX);
+    assert_int_equal(graft_device_open(env, "Board", 1, &device), GRAFT_OK);
+    assert_int_equal(graft_cost_open(env, device, path, &cost), GRAFT_OK);
+    assert_string_equal(graft_device_name(device), "Board 9, 1 thread");
+    assert_int_equal(graft_cost_graph(env, cost, graph, &order, &total), GRAFT_OK);
+    assert_int_equal(total.launches, 3);
+    assert_int_equal(total.estimated_count, 3); /* Each says that it is an estimate. */
+    assert_true(fabs(total.ns / 3.0 - 1800.0) < 1.0);
+    graft_cost_statistics statistics;
+    graft_cost_statistics_of(cost, &statistics);
+    assert_int_equal(statistics.estimated, 1);
+    assert_int_equal(statistics.measured, 0);
+    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    graft_device_close(device);
+    assert_int_equal(graft_device_open(env, "Bored", 1, &device), GRAFT_OK);
+    check_failed(env, graft_cost_open(env, device, path, &cost), GRAFT_BAD_INPUT, "nor recorded");
+    graft_device_close(device);
+    check_folder_remove(folder);
+}
+
+/* Nothing to fit a line to, nothing to measure with: refused, never 0. */
+static void test_no_estimate(void **state)
+{
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    const char *path = graft_arena_printf(env->life, "%s/costs", folder);
+    graft_device *device = NULL;
+    graft_cost *cost = NULL;
+    graft_cost_total total = {.ns = -1.0};
+    graft_graph *graph = relu_chain(env, 1);
+    graft_order order = build_order(env->life, graph);
+    fill_recorded(env, path, 4);
+    assert_int_equal(graft_device_open(env, "Board 9", 1, &device), GRAFT_OK);
+    assert_int_equal(graft_cost_open(env, device, path, &cost), GRAFT_OK);
+    check_failed(env, graft_cost_graph(env, cost, graph, &order, &total), GRAFT_UNSUPPORTED,
+                 "too few measured");
+    assert_true(total.ns == -1.0); /* Untouched. */
+    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    graft_device_close(device);
+    check_folder_remove(folder);
+}
+
+static void test_measured_on_demand(void **state)
+{
+    graft_env *env = *state;
+    const graft_measure_options quick = {.rounds = 5, .batch_ns = 20000, .quiet = true};
+    graft_device *device = check_device_open(env);
+    graft_cost *cost = NULL;
+    graft_cost_total total;
+    graft_cost_statistics statistics;
+    graft_graph *graph = relu_chain(env, 4);
+    graft_order order = build_order(env->life, graph);
+    double by_node[64];
+    assert_int_equal(graft_cost_open(env, device, NULL, &cost), GRAFT_OK);
+    graft_cost_set_measuring(cost, &quick);
+    assert_int_equal(graft_cost_nodes(env, cost, graph, &order, by_node, &total), GRAFT_OK);
+    graft_cost_statistics_of(cost, &statistics);
+    assert_int_equal(statistics.measured, 1); /* Four equal nodes, one signature. */
+    assert_int_equal(statistics.entries, 1);
+    assert_int_equal(total.estimated_count, 0);
+    assert_int_equal(total.launches, 4);
+    assert_true(total.ns > 0.0);
+    assert_true(by_node[0] + by_node[1] + by_node[2] + by_node[3] == total.ns);
+    assert_int_equal(graft_cost_graph(env, cost, graph, &order, &total), GRAFT_OK);
+    graft_cost_statistics_of(cost, &statistics);
+    assert_int_equal(statistics.measured, 1); /* Looked up this time. */
+    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    graft_device_close(device);
+}
+
+/* An opaque node costs by its bytes, marked; what surrounds it is measured. */
+static void test_opaque(void **state)
+{
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    const char *path = graft_arena_printf(env->life, "%s/costs", folder);
+    graft_device *device = NULL;
+    graft_cost *cost = NULL;
+    graft_cost_total total;
+    graft_graph *graph = build_graph(env->life);
+    graft_shape shape = build_shape(2, 100, 25, 0, 0);
+    graft_index x = build_input(graph, shape, 0);
+    const graft_index inputs[2] = {x, GRAFT_NONE};
+    graft_index node = GRAFT_NONE;
+    assert_int_equal(graft_graph_add_opaque(graph, 0, inputs, 2, &shape, 1, &node), GRAFT_OK);
+    assert_int_equal(graft_graph_add_output(graph, graft_node_output(graph, node, 0)), GRAFT_OK);
+    graft_order order = build_order(env->life, graph);
+    fill_recorded(env, path, UINT32_MAX);
+    assert_int_equal(graft_device_open(env, "Board 9", 1, &device), GRAFT_OK);
+    assert_int_equal(graft_cost_open(env, device, path, &cost), GRAFT_OK);
+    assert_int_equal(graft_cost_graph(env, cost, graph, &order, &total), GRAFT_OK);
+    assert_int_equal(total.estimated_count, 1);
+    assert_true(fabs(total.ns - 21000.0) < 10.0); /* 1 us and 20 kB at 1 ns a byte. */
+    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    graft_device_close(device);
+    check_folder_remove(folder);
+}
+
+static void test_device_table(void **state)
+{
+    graft_env *env = *state;
+    graft_device *device = check_device_open(env);
+    int32_t attrs[GRAFT_MAX_ATTRS] = {0};
+    for (uint32_t op = 1; op < GRAFT_OP_COUNT; op++) {
+        assert_int_equal(graft_device_has(device, op, attrs), graft_op(op) != NULL);
+    }
+    assert_false(graft_device_has(device, GRAFT_OP_OPAQUE, attrs));
+    attrs[GRAFT_ATTR_conv_bias_activation] = GRAFT_ACT_TANH;
+    assert_true(graft_device_has(device, GRAFT_OP_conv_bias, attrs));
+    attrs[GRAFT_ATTR_conv_bias_activation] = GRAFT_ACT_COUNT;
+    assert_false(graft_device_has(device, GRAFT_OP_conv_bias, attrs));
+    graft_device_close(device);
+}
+
+/* Times are multiples of 1/16 ns, so any order of summing gives the same sum. */
+static void test_rounding(void **state)
+{
+    (void)state;
+    assert_true(graft_cost_round(0.0) == 0.0625);
+    assert_true(graft_cost_round(1e-9) == 0.0625);
+    assert_true(graft_cost_round(100.03) == 100.0);
+    assert_true(graft_cost_round(100.04) == 100.0625);
+    double up = 0.0;
+    double down = 0.0;
+    for (int i = 1; i <= 1000; i++) {
+        up += graft_cost_round(1e6 / i);
+        down += graft_cost_round(1e6 / (1001 - i));
+    }
+    assert_true(up == down);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_conversions), CHECK_TEST(test_peak),
+        CHECK_TEST(test_in_place),    CHECK_TEST(test_memory_plan),
+        CHECK_TEST(test_fit),         CHECK_TEST(test_recorded_device),
+        CHECK_TEST(test_no_estimate), CHECK_TEST(test_measured_on_demand),
+        CHECK_TEST(test_opaque),      CHECK_TEST(test_device_table),
+        CHECK_TEST(test_rounding),
+    };
+    return cmocka_run_group_tests_name("cost", tests, NULL, NULL);
+}
