@@ -1,0 +1,398 @@
+/* The executor against the float reference: random small graphs of every operator that it runs, and
+ * the models of the zoo; what it refuses; and its clock. */
+#include "cost/executor.h"
+
+#include "graph/algebra_float.h"
+#include "models/zoo.h"
+#include "tests/support/build.h"
+#include "tests/support/kernels.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Layers one behind the other multiply the tolerance of a kernel. */
+static const double graph_tolerance = 2e-4;
+
+/* ------------------------------------------------------------- random graphs */
+
+enum { GRAPHS = 60, NODES = 14, VALUES = 200 };
+
+typedef struct {
+    graft_env *env;
+    graft_rng *rng;
+    graft_graph *graph;
+    graft_index pool[VALUES]; /* Computed values and inputs so far. */
+    uint32_t pool_count;
+    const float *data[VALUES]; /* By value id: inputs and weights. */
+} maker;
+
+static float *draw_data(maker *m, const graft_shape *shape)
+{
+    size_t count = (size_t)graft_shape_elements(shape);
+    float *data = GRAFT_NEW(m->env->unit, float, count);
+    for (size_t i = 0; i < count; i++) {
+        data[i] = (float)graft_rng_normal(m->rng) * 0.5F;
+    }
+    return data;
+}
+
+static int32_t below(maker *m, uint32_t bound) { return (int32_t)graft_rng_below(m->rng, bound); }
+
+static graft_index any_value(maker *m) { return m->pool[graft_rng_below(m->rng, m->pool_count)]; }
+
+static const graft_shape *shape_of(const maker *m, graft_index value)
+{
+    return &m->graph->values[value].shape;
+}
+
+static graft_index add_weight(maker *m, graft_shape shape)
+{
+    graft_index value = build_weight(m->graph, shape, 0);
+    m->data[value] = draw_data(m, &shape);
+    return value;
+}
+
+static void add_input(maker *m, graft_shape shape, graft_index source)
+{
+    graft_index value = build_input(m->graph, shape, source);
+    m->data[value] = draw_data(m, &shape);
+    m->pool[m->pool_count++] = value;
+}
+
+/* Adds the node if it fits; its outputs join the pool. */
+static void try_node(maker *m, uint32_t op, const int32_t *attrs, const graft_index *inputs)
+{
+    graft_index node = GRAFT_NONE;
+    if (graft_graph_add_node(m->graph, op, attrs, inputs, GRAFT_NONE, &node) == GRAFT_OK) {
+        for (uint32_t k = 0; k < graft_op(op)->output_count; k++) {
+            m->pool[m->pool_count++] = graft_node_output(m->graph, node, k);
+        }
+    }
+}
+
+static void try_conv(maker *m)
+{
+    graft_index x = any_value(m);
+    const graft_shape *shape = shape_of(m, x);
+    int32_t taps = 1 + 2 * below(m, 2);
+    bool depthwise = below(m, 4) == 0;
+    int32_t filters = below(m, 2) == 0 ? shape->dims[1] : 1 + below(m, 20);
+    int32_t pad = taps / 2;
+    if (shape->rank != 4) {
+        return;
+    }
+    int32_t groups = depthwise ? shape->dims[1] : 1;
+    filters = depthwise ? shape->dims[1] : filters;
+    const int32_t attrs[10] = {1 + below(m, 2), 1, pad, pad, pad, pad, 1, 1, groups, below(m, 5)};
+    graft_index w = add_weight(m, build_shape(4, filters, shape->dims[1] / groups, taps, taps));
+    graft_index inputs[4] = {x, w, add_weight(m, build_shape(1, filters, 0, 0, 0)), any_value(m)};
+    static const uint32_t ops[3] = {GRAFT_OP_conv, GRAFT_OP_conv_bias, GRAFT_OP_conv_bias_add};
+    try_node(m, ops[below(m, 3)], attrs, inputs);
+}
+
+static void try_product(maker *m)
+{
+    graft_index x = any_value(m);
+    const graft_shape *shape = shape_of(m, x);
+    int32_t columns = 1 + below(m, 12);
+    const int32_t attrs[1] = {below(m, 5)};
+    if (shape->rank < 2) {
+        return;
+    }
+    graft_index inputs[3] = {
+        x, add_weight(m, build_shape(2, shape->dims[shape->rank - 1], columns, 0, 0)),
+        add_weight(m, build_shape(1, columns, 0, 0, 0))};
+    try_node(m, below(m, 2) == 0 ? GRAFT_OP_matmul : GRAFT_OP_matmul_bias, attrs, inputs);
+}
+
+static void try_unary(maker *m)
+{
+    static const uint32_t ops[] = {GRAFT_OP_identity, GRAFT_OP_relu,       GRAFT_OP_sigmoid,
+                                   GRAFT_OP_tanh,     GRAFT_OP_erf,        GRAFT_OP_global_avg_pool,
+                                   GRAFT_OP_softmax,  GRAFT_OP_reduce_mean};
+    uint32_t op = ops[below(m, sizeof(ops) / sizeof(ops[0]))];
+    int32_t attrs[2] = {0, below(m, 2)};
+    graft_index x = any_value(m);
+    if (op == GRAFT_OP_softmax) {
+        attrs[0] = below(m, 4);
+    } else if (op == GRAFT_OP_reduce_mean) {
+        attrs[0] = 1 + below(m, 15);
+    }
+    try_node(m, op, attrs, &x);
+}
+
+static void try_binary(maker *m)
+{
+    static const uint32_t ops[] = {GRAFT_OP_add, GRAFT_OP_sub, GRAFT_OP_mul, GRAFT_OP_max};
+    graft_index inputs[2] = {any_value(m), any_value(m)};
+    if (below(m, 3) == 0) { /* A weight, sometimes one per channel. */
+        graft_shape shape = *shape_of(m, inputs[0]);
+        for (uint32_t i = 0; i < shape.rank; i++) {
+            shape.dims[i] = i != 1 && below(m, 2) == 0 ? 1 : shape.dims[i];
+        }
+        inputs[1] = add_weight(m, shape);
+    }
+    try_node(m, ops[below(m, 4)], NULL, inputs);
+}
+
+static void try_moves(maker *m)
+{
+    graft_index inputs[2] = {any_value(m), any_value(m)};
+    const graft_shape *shape = shape_of(m, inputs[0]);
+    int32_t axis = below(m, 4);
+    const int32_t moves[5][6] = {
+        {axis    },
+        {   axis,          1 + below(m, 3)},
+        {       axis, below(m,               2), 1 + below(m, 3)},
+        {        axis,          below(m,     2), below(m, 3), 0x3f000000},
+        { 0,    2,               3, 1}
+    };
+    static const uint32_t ops[5] = {GRAFT_OP_concat, GRAFT_OP_split, GRAFT_OP_slice, GRAFT_OP_pad,
+                                    GRAFT_OP_transpose};
+    int32_t choice = below(m, 6);
+    if (choice < 5) {
+        try_node(m, ops[choice], moves[choice], inputs);
+    } else if (shape->rank == 4) {
+        const int32_t dims[6] = {shape->dims[0], shape->dims[1] * shape->dims[2], shape->dims[3]};
+        try_node(m, GRAFT_OP_reshape, dims, inputs);
+    }
+}
+
+static void try_others(maker *m)
+{
+    graft_index x = any_value(m);
+    const graft_shape *shape = shape_of(m, x);
+    const int32_t window[10] = {2, 3, 1, 2, 0, 1, 1, 1, 1, 1};
+    if (shape->rank >= 2 && below(m, 2) == 0) {
+        graft_shape channels = build_shape(1, shape->dims[1], 0, 0, 0);
+        const graft_index inputs[3] = {x, add_weight(m, channels), add_weight(m, channels)};
+        try_node(m, GRAFT_OP_scale_shift, NULL, inputs);
+    } else {
+        try_node(m, below(m, 2) == 0 ? GRAFT_OP_max_pool : GRAFT_OP_avg_pool, window, &x);
+    }
+}
+
+static void make_graph(maker *m)
+{
+    static void (*const tries[])(maker *) = {try_conv,   try_conv,  try_product, try_unary,
+                                             try_binary, try_moves, try_others};
+    m->pool_count = 0;
+    memset(m->data, 0, sizeof(m->data));
+    m->graph = build_graph_within(m->env->unit, (graft_limits){64, VALUES, 320, 8});
+    add_input(m, build_shape(4, 1 + below(m, 2), 1 + below(m, 17), 5, 6), 0);
+    add_input(m, *shape_of(m, m->pool[0]), 1);
+    while (graft_graph_node_count(m->graph) < NODES && m->graph->value_end < VALUES - 8) {
+        tries[below(m, sizeof(tries) / sizeof(tries[0]))](m);
+    }
+    for (uint32_t i = 0; i < 3; i++) { /* Any values, inputs and views among them. */
+        assert_int_equal(graft_graph_add_output(m->graph, m->pool[m->pool_count - 1 - i * 3]),
+                         GRAFT_OK);
+    }
+}
+
+/* ---------------------------------------------------------------- comparing */
+
+static const float *find_data(void *context, graft_index value)
+{
+    const float *const *values = context;
+    return values[value];
+}
+
+/* A cost that never measures: executors then run the library's favourites. */
+static graft_cost *open_unmeasured(graft_env *env, graft_device *device, const char *path)
+{
+    graft_database *database = NULL;
+    graft_cost *cost = NULL;
+    uint32_t count = 0;
+    const graft_signature *probes = graft_roofline_probes(env->scratch, &count);
+    assert_int_equal(graft_database_open(env, path, &database), GRAFT_OK);
+    graft_database_select(database, graft_device_name(device), graft_device_library(device));
+    for (uint32_t i = 0; i < count; i++) {
+        graft_cost_entry entry = {.median_ns = 1000.0 * (i + 1), .rounds = 1};
+        graft_database_add(database, &probes[i], &entry);
+    }
+    assert_int_equal(graft_database_save(env, database), GRAFT_OK);
+    graft_database_close(database);
+    assert_int_equal(graft_cost_open(env, device, path, &cost), GRAFT_OK);
+    graft_cost_set_estimating(cost, true);
+    return cost;
+}
+
+/* Runs `graph` twice, outputs poisoned, and compares with the reference. `values` holds the data of
+ * inputs and weights by value id. */
+static void check_graph(graft_env *env, graft_cost *cost, const graft_graph *graph,
+                        const float **values, const char *name)
+{
+    graft_executor *executor = NULL;
+    const float *inputs[8];
+    float *outputs[8];
+    graft_order order = build_order(env->unit, graph);
+    graft_status status = graft_float_graph(env, env->unit, graph, &order, values);
+    status = status != GRAFT_OK
+                 ? status
+                 : graft_executor_open(env, cost, graph, find_data, values, &executor);
+    if (status != GRAFT_OK) {
+        fail_msg("%s: %s", name, env->message);
+    }
+    for (uint32_t k = 0; k < graft_executor_input_count(executor); k++) {
+        inputs[k] = values[graft_executor_input(executor, k)];
+    }
+    for (uint32_t run = 0; run < 2; run++) {
+        for (uint32_t k = 0; k < graph->output_count; k++) {
+            size_t count = (size_t)graft_shape_elements(&graph->values[graph->outputs[k]].shape);
+            outputs[k] = GRAFT_NEW(env->unit, float, count);
+            memset(outputs[k], 0xff, count * sizeof(float)); /* NaN */
+        }
+        assert_int_equal(graft_executor_run(env, executor, inputs, outputs), GRAFT_OK);
+        for (uint32_t k = 0; k < graph->output_count; k++) {
+            graft_index v = graph->outputs[k];
+            check_close(outputs[k], values[v],
+                        (size_t)graft_shape_elements(&graph->values[v].shape), graph_tolerance,
+                        name);
+        }
+    }
+    graft_executor_close(executor);
+}
+
+static void test_random_graphs(void **state)
+{
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    graft_device *device = check_device_open(env);
+    graft_cost *cost =
+        open_unmeasured(env, device, graft_arena_printf(env->life, "%s/costs", folder));
+    graft_rng rng;
+    maker *m = GRAFT_NEW(env->life, maker, 1);
+    graft_rng_seed(&rng, 21);
+    m->env = env;
+    m->rng = &rng;
+    for (uint32_t i = 0; i < GRAPHS; i++) {
+        const float *values[VALUES];
+        make_graph(m);
+        memcpy(values, m->data, sizeof(values));
+        check_graph(env, cost, m->graph, values,
+                    graft_arena_printf(env->unit, "random graph %u", i));
+        graft_arena_reset(env->unit);
+    }
+    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    graft_device_close(device);
+    check_folder_remove(folder);
+}
+
+/* ------------------------------------------------------------------- models */
+
+static void check_model(graft_env *env, const char *name)
+{
+    char *folder = check_folder_make();
+    graft_device *device = check_device_open(env);
+    graft_cost *cost =
+        open_unmeasured(env, device, graft_arena_printf(env->life, "%s/costs", folder));
+    graft_model *model = NULL;
+    graft_weights weights;
+    graft_rng rng;
+    graft_rng_seed(&rng, 22);
+    assert_int_equal(graft_model_open(env, env->unit, name, NULL, &model), GRAFT_OK);
+    const graft_graph *graph = &model->graph;
+    const float **values = GRAFT_NEW(env->unit, const float *, graph->value_end);
+    assert_int_equal(graft_model_fold_weights(env, env->unit, model, graph, &weights), GRAFT_OK);
+    for (graft_index v = 0; v < graph->value_end; v++) {
+        const graft_value *value = &graph->values[v];
+        if (value->kind == GRAFT_VALUE_WEIGHT) {
+            values[v] = graft_weights_data(&weights, v);
+        } else if (value->kind == GRAFT_VALUE_INPUT) {
+            maker m = {.env = env, .rng = &rng};
+            values[v] = draw_data(&m, &value->shape);
+        }
+    }
+    check_graph(env, cost, graph, values, name);
+    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    graft_device_close(device);
+    check_folder_remove(folder);
+}
+
+static void test_squeezenet(void **state) { check_model(*state, "squeezenet"); }
+static void test_dscnn(void **state) { check_model(*state, "dscnn"); }
+static void test_resnet50(void **state) { check_model(*state, "resnet50"); }
+
+/* ---------------------------------------------------------- refusals, timing */
+
+static void test_refusals(void **state)
+{
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    graft_device *device = check_device_open(env);
+    graft_cost *cost =
+        open_unmeasured(env, device, graft_arena_printf(env->life, "%s/costs", folder));
+    graft_graph *graph = build_graph(env->life);
+    graft_executor *executor = NULL;
+    graft_shape shape = build_shape(2, 3, 4, 0, 0);
+    graft_index node = GRAFT_NONE;
+    const float *none[160] = {NULL};
+    graft_index x = build_input(graph, shape, 0);
+    graft_index w = build_weight(graph, shape, 0);
+    x = build_node(graph, GRAFT_OP_add, NULL, x, w, 0);
+    assert_int_equal(graft_graph_add_output(graph, x), GRAFT_OK);
+    check_failed(env, graft_executor_open(env, cost, graph, find_data, none, &executor),
+                 GRAFT_BAD_INPUT, "has no data");
+    assert_int_equal(graft_graph_add_opaque(graph, 7, &x, 1, &shape, 1, &node), GRAFT_OK);
+    check_failed(env, graft_executor_open(env, cost, graph, find_data, none, &executor),
+                 GRAFT_UNSUPPORTED, "number 7 of the model");
+    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    graft_device_close(device);
+    check_folder_remove(folder);
+}
+
+static graft_executor *open_chain(graft_env *env, graft_cost *cost, uint32_t length)
+{
+    static const float *const none[1] = {NULL};
+    graft_graph *graph = build_graph(env->life);
+    graft_executor *executor = NULL;
+    const float *const *data = none;
+    void *context = NULL;
+    memcpy(&context, &data, sizeof(context));
+    graft_index x = build_input(graph, build_shape(2, 256, 256, 0, 0), 0);
+    for (uint32_t i = 0; i < length; i++) {
+        x = build_node(graph, GRAFT_OP_tanh, NULL, x, 0, 0);
+    }
+    assert_int_equal(graft_graph_add_output(graph, x), GRAFT_OK);
+    if (graft_executor_open(env, cost, graph, find_data, context, &executor) != GRAFT_OK) {
+        fail_msg("%s", env->message);
+    }
+    return executor;
+}
+
+/* Twelve functions take about three times as long as four; a graph as long as itself. Wide bounds:
+ * other programs share the machine's caches. */
+static void test_compare(void **state)
+{
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    graft_device *device = check_device_open(env);
+    graft_cost *cost =
+        open_unmeasured(env, device, graft_arena_printf(env->life, "%s/costs", folder));
+    graft_executor *shorter = open_chain(env, cost, 4);
+    graft_executor *longer = open_chain(env, cost, 12);
+    graft_comparison c;
+    graft_executor_memory memory;
+    assert_int_equal(graft_executor_compare(env, shorter, longer, 15, &c), GRAFT_OK);
+    assert_int_equal(c.rounds, 15);
+    assert_true(c.a.median_ns > 0.0 && c.b.median_ns > c.a.median_ns);
+    assert_true(c.ratio > 2.0 && c.ratio < 4.5);
+    assert_true(c.control > 0.8 && c.control < 1.25);
+    graft_executor_memory_of(longer, &memory); /* The input and two tensors that take turns. */
+    assert_true(memory.peak_bytes - memory.workspace_bytes == 3 * 256 * 256 * 4);
+    graft_executor_close(shorter);
+    graft_executor_close(longer);
+    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    graft_device_close(device);
+    check_folder_remove(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_random_graphs), CHECK_TEST(test_dscnn),    CHECK_TEST(test_squeezenet),
+        CHECK_TEST(test_resnet50),      CHECK_TEST(test_refusals), CHECK_TEST(test_compare),
+    };
+    return cmocka_run_group_tests_name("executor", tests, NULL, NULL);
+}
