@@ -7,10 +7,11 @@
 
 /* What the engine says about one state; the result is valid until env->scratch is released. */
 static graft_status score_state(graft_env *env, const graft_policy *policy,
-                                const graft_policy_state *state, graft_scores *scores)
+                                const graft_states *states, uint32_t s, graft_scores *scores)
 {
+    const graft_policy_state *state = &states->items[s];
     graft_optimize_options options = graft_optimize_options_default();
-    options.weight_bytes_limit = UINT64_MAX;
+    options.weight_bytes_limit = states->apply.weight_bytes_limit;
     size_t bytes = graft_optimize_workspace_bytes(policy, &state->graph->limits, 0);
     void *workspace = graft_arena_alloc(env->scratch, bytes);
     graft_status status =
@@ -45,7 +46,7 @@ static graft_status sum_latents(graft_env *env, const graft_float_policy *networ
         const graft_policy_state *state = &states->items[s];
         graft_mark mark = graft_arena_mark(env->scratch);
         graft_scores scores;
-        status = score_state(env, policy, state, &scores);
+        status = score_state(env, policy, states, s, &scores);
         if (status == GRAFT_OK) {
             graft_float_scores real =
                 graft_reference_run(network, env->scratch, &state->arrays, state->counts, NULL);
@@ -170,7 +171,7 @@ graft_status graft_agreement_measure(graft_env *env, const graft_float_policy *n
     for (uint32_t s = 0; s < states->count; s++) {
         graft_mark mark = graft_arena_mark(env->scratch);
         graft_scores scores;
-        graft_status status = score_state(env, policy, &states->items[s], &scores);
+        graft_status status = score_state(env, policy, states, s, &scores);
         if (status == GRAFT_OK) {
             compare_state(agreement, &sums, network, env->scratch, &states->items[s], &scores);
         }

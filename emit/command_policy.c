@@ -115,13 +115,13 @@ static graft_status record_plan(policy_run *run)
         return GRAFT_OK;
     }
     graft_plan_step *steps = GRAFT_NEW(env->unit, graft_plan_step, best->step_count);
-    graft_recorded_plan plan;
+    graft_recorded_plan plan = {.steps = steps, .step_count = (uint16_t)best->step_count};
     for (uint32_t i = 0; i < best->step_count; i++) {
         steps[i] = (graft_plan_step){best->steps[i].xfer, best->steps[i].location};
     }
     GRAFT_TRY(env,
               graft_plan_record(env, env->life, &run->policy, &run->session.environment.first.graph,
-                                steps, best->step_count, &plan),
+                                &plan),
               "while recording the plan of %s", best->method);
     GRAFT_CHECK(graft_policy_set_plans(env, env->life, &plan, 1, &run->policy));
     graft_log(env, 1, "recorded plan: %u steps, found by %s", best->step_count, best->method);

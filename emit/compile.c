@@ -19,9 +19,10 @@ static graft_status collect_states(graft_env *env, const graft_session *session,
         .xfers = &session->xfers,
         .location_limit = environment->options.location_limit,
         .apply = environment->options.apply,
+        .most = CALIBRATION_STATES,
     };
     return graft_states_collect(env, env->life, &source, agent->episodes, agent->episode_count,
-                                CALIBRATION_STATES, states);
+                                states);
 }
 
 static graft_status compile(graft_env *env, const graft_session *session,

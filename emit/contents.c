@@ -87,25 +87,20 @@ static graft_status replay(graft_env *env, graft_graph *graph, const graft_polic
 }
 
 graft_status graft_plan_record(graft_env *env, graft_arena *arena, const graft_policy *policy,
-                               const graft_graph *graph, const graft_plan_step *steps,
-                               uint32_t step_count, graft_recorded_plan *plan)
+                               const graft_graph *graph, graft_recorded_plan *plan)
 {
     graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(env->scratch);
-    graft_recorded_plan made = {.steps = steps, .step_count = (uint16_t)step_count};
+    graft_recorded_plan made = *plan;
     graft_limits limits = graft_state_limits(graph);
     graft_state state;
-    if (step_count > UINT16_MAX) {
-        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "a plan of %u steps is too long", step_count);
-        goto done;
-    }
     graft_state_open(env->scratch, &limits, &state);
     GRAFT_CHECK(graft_state_set(env, &state, graph));
     made.graph_hash = graft_state_hash(&state);
     GRAFT_CHECK(replay(env, &state.graph, policy, &made, &made.result_hash));
-    graft_plan_step *copy = GRAFT_NEW(arena, graft_plan_step, step_count);
-    if (step_count > 0) {
-        memcpy(copy, steps, step_count * sizeof *copy);
+    graft_plan_step *copy = GRAFT_NEW(arena, graft_plan_step, plan->step_count);
+    if (plan->step_count > 0) {
+        memcpy(copy, plan->steps, plan->step_count * sizeof *copy);
     }
     made.steps = copy;
     *plan = made;

@@ -14,12 +14,11 @@ GRAFT_MUST_USE graft_status graft_policy_pack_rules(graft_env *env, graft_arena 
  * operators that merely move elements by fewer of the same kinds. */
 bool graft_rule_is_always(const graft_rule *rule);
 
-/* Replays (rule, location) pairs on a copy of `graph` with no limit on new weights and notes the
+/* Replays the steps of `plan` on a copy of `graph` with no limit on new weights and notes the
  * graphs at both ends; the steps are copied into `arena`. `policy` is complete. GRAFT_BAD_INPUT
  * when a step does not fit, by its number. */
 GRAFT_MUST_USE graft_status graft_plan_record(graft_env *env, graft_arena *arena,
                                               const graft_policy *policy, const graft_graph *graph,
-                                              const graft_plan_step *steps, uint32_t step_count,
                                               graft_recorded_plan *plan);
 /* Gives the policy its plans: a copy in `arena`, sorted. GRAFT_BAD_INPUT when two are for the same
  * graph. */

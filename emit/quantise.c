@@ -144,11 +144,10 @@ static graft_status quantise_layer(graft_env *env, graft_arena *arena, const lay
 }
 
 /* A layer whose input has one unit. */
-static graft_status quantise_plain(graft_env *env, graft_arena *arena, const char *name,
-                                   const graft_float_layer *layer, double input_unit,
-                                   double output_unit, graft_dense *dense)
+static layer_plan plan_plain(const char *name, const graft_float_layer *layer, double input_unit,
+                             double output_unit)
 {
-    const layer_plan plan = {
+    return (layer_plan){
         .name = name,
         .parts = {{layer->weight, layer->inputs, input_unit}},
         .part_count = 1,
@@ -156,7 +155,6 @@ static graft_status quantise_plain(graft_env *env, graft_arena *arena, const cha
         .outputs = layer->outputs,
         .output_unit = output_unit,
     };
-    return quantise_layer(env, arena, &plan, dense);
 }
 
 /* The part of `layer` from input `first` on. */
@@ -253,8 +251,9 @@ static graft_status quantise_encoder(graft_env *env, graft_arena *arena,
         .outputs = network->latent,
         .output_unit = tanh_input_unit,
     };
-    GRAFT_CHECK(quantise_plain(env, arena, "node encoder", &network->input, feature_unit,
-                               unit_of(ranges->input), &policy->input));
+    const layer_plan input =
+        plan_plain("node encoder", &network->input, feature_unit, unit_of(ranges->input));
+    GRAFT_CHECK(quantise_layer(env, arena, &input, &policy->input));
     for (uint32_t r = 0; r < network->round_count; r++) {
         GRAFT_CHECK(quantise_round(env, arena, network, ranges, r, &rounds[r]));
     }
@@ -285,8 +284,9 @@ static graft_status quantise_trunk(graft_env *env, graft_arena *arena,
     };
     GRAFT_CHECK(quantise_layer(env, arena, &first, &policy->trunk[0]));
     if (network->trunk_count > 1) {
-        GRAFT_CHECK(quantise_plain(env, arena, "second layer of the trunk", &network->trunk[1],
-                                   unit, unit_of(ranges->trunk[1]), &policy->trunk[1]));
+        const layer_plan second = plan_plain("second layer of the trunk", &network->trunk[1], unit,
+                                             unit_of(ranges->trunk[1]));
+        GRAFT_CHECK(quantise_layer(env, arena, &second, &policy->trunk[1]));
     }
 done:
     return status;
@@ -327,12 +327,12 @@ static graft_status quantise_heads(graft_env *env, graft_arena *arena,
         .outputs = width,
         .output_unit = place,
     };
+    const layer_plan xfer = plan_plain("rule head", &network->xfer, trunk, logit_unit);
+    const layer_plan location = plan_plain("location head", &network->location, place, logit_unit);
     GRAFT_CHECK(quantise_trunk(env, arena, network, ranges, policy));
-    GRAFT_CHECK(
-        quantise_plain(env, arena, "rule head", &network->xfer, trunk, logit_unit, &policy->xfer));
+    GRAFT_CHECK(quantise_layer(env, arena, &xfer, &policy->xfer));
     GRAFT_CHECK(quantise_layer(env, arena, &location_trunk, &policy->location_trunk));
-    GRAFT_CHECK(quantise_plain(env, arena, "location head", &network->location, place, logit_unit,
-                               &policy->location));
+    GRAFT_CHECK(quantise_layer(env, arena, &location, &policy->location));
 done:
     return status;
 }

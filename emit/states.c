@@ -8,7 +8,6 @@ typedef struct {
     graft_arena *arena;
     const graft_states_source *source;
     graft_states *states;
-    uint32_t most;
     uint64_t *hashes; /* Of the graphs taken. */
     graft_state state;
     graft_matches matches;
@@ -40,7 +39,7 @@ static graft_graph *copy_graph(graft_arena *arena, const graft_graph *graph)
 static void take_state(collector *c)
 {
     uint64_t hash = graft_state_hash(&c->state);
-    if (c->states->count == c->most || !is_new(c, hash)) {
+    if (c->states->count == c->source->most || !is_new(c, hash)) {
         return;
     }
     uint32_t xfers = c->source->xfers->count;
@@ -95,7 +94,7 @@ done:
 
 graft_status graft_states_collect(graft_env *env, graft_arena *arena,
                                   const graft_states_source *source, const graft_episode *episodes,
-                                  uint32_t count, uint32_t most, graft_states *states)
+                                  uint32_t count, graft_states *states)
 {
     graft_status status = GRAFT_OK;
     graft_arena *work = graft_arena_new((size_t)1 << 20); /* Tables of matches grow. */
@@ -103,12 +102,13 @@ graft_status graft_states_collect(graft_env *env, graft_arena *arena,
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for replaying episodes");
     }
     graft_limits limits = graft_state_limits(source->graph);
-    collector c = {.arena = arena, .source = source, .states = states, .most = most};
+    collector c = {.arena = arena, .source = source, .states = states};
     uint32_t phase = 0;
     uint64_t steps = 1;
     states->count = 0;
-    states->items = GRAFT_NEW(arena, graft_policy_state, most);
-    c.hashes = GRAFT_NEW(work, uint64_t, most);
+    states->apply = source->apply;
+    states->items = GRAFT_NEW(arena, graft_policy_state, source->most);
+    c.hashes = GRAFT_NEW(work, uint64_t, source->most);
     graft_state_open(work, &limits, &c.state);
     graft_matches_open(work, source->xfers, source->location_limit, &c.matches);
     GRAFT_CHECK(graft_state_set(env, &c.state, source->graph));
@@ -117,8 +117,9 @@ graft_status graft_states_collect(graft_env *env, graft_arena *arena,
     for (uint32_t i = 0; i < count; i++) {
         steps += episodes[i].step_count;
     }
+    uint32_t stride = (uint32_t)(steps / source->most + 1);
     for (uint32_t i = 0; i < count; i++) {
-        GRAFT_CHECK(replay_episode(env, &c, &episodes[i], (uint32_t)(steps / most + 1), &phase));
+        GRAFT_CHECK(replay_episode(env, &c, &episodes[i], stride, &phase));
     }
 done:
     graft_arena_free(work);

@@ -11,24 +11,27 @@ typedef struct graft_policy_state {
     const uint16_t *counts;    /* (rules): locations of each */
 } graft_policy_state;
 
-typedef struct graft_states {
-    uint32_t count;
-    graft_policy_state *items;
-} graft_states;
-
 /* What the episodes were played with. */
 typedef struct graft_states_source {
     const graft_graph *graph; /* The first of every episode. */
     const graft_xfers *xfers;
     uint32_t location_limit;
     graft_apply_options apply;
+    uint32_t most; /* So many states are taken. */
 } graft_states_source;
 
-/* At most `most` different graphs, evenly spread over the episodes, the first graph among them; in
- * `arena`. GRAFT_BAD_INPUT when an action does not fit: the episodes are not from this source. */
+typedef struct graft_states {
+    uint32_t count;
+    graft_policy_state *items;
+    graft_apply_options apply; /* That of the source: it decides what is a location. */
+} graft_states;
+
+/* At most source->most different graphs, evenly spread over the episodes, the first graph among
+ * them; in `arena`. GRAFT_BAD_INPUT when an action does not fit: the episodes are not from this
+ * source. */
 GRAFT_MUST_USE graft_status graft_states_collect(graft_env *env, graft_arena *arena,
                                                  const graft_states_source *source,
                                                  const graft_episode *episodes, uint32_t count,
-                                                 uint32_t most, graft_states *states);
+                                                 graft_states *states);
 
 #endif

@@ -22,6 +22,7 @@ enum { VARIANTS = sizeof variants / sizeof variants[0] };
 /* Nearest, halves up, for numbers that are not negative. */
 static int64_t divide_rounded(int64_t x, int64_t by)
 {
+    assert_true(by > 0);
     int64_t quotient = x / by;
     return x % by * 2 >= by ? quotient + 1 : quotient;
 }
@@ -503,7 +504,7 @@ static void test_quantise_faults(void **state)
 {
     graft_env *env = *state;
     policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
-    const graft_states none = {0, NULL};
+    const graft_states none = {.count = 0};
     check_failed(env, graft_policy_calibrate(env, env->life, &kit->network, &none, &kit->policy),
                  GRAFT_BAD_INPUT, "without states");
     const graft_parameters *set = &kit->controller.parameters;

@@ -282,9 +282,9 @@ static graft_policy with_plan(graft_env *env, const policy_kit *kit, const run *
     for (uint32_t s = 0; s < r->report.step_count; s++) {
         steps[s] = (graft_plan_step){r->decisions[s].rule, r->decisions[s].location};
     }
-    assert_int_equal(graft_plan_record(env, env->life, &kit->policy, kit->graph, steps,
-                                       r->report.step_count, plan),
-                     GRAFT_OK);
+    plan->steps = steps;
+    plan->step_count = (uint16_t)r->report.step_count;
+    assert_int_equal(graft_plan_record(env, env->life, &kit->policy, kit->graph, plan), GRAFT_OK);
     assert_int_equal(graft_policy_set_plans(env, env->life, plan, 1, &policy), GRAFT_OK);
     return policy;
 }
@@ -342,16 +342,18 @@ static void test_plan_faults(void **state)
 {
     graft_env *env = *state;
     policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
-    graft_recorded_plan plans[2];
     const graft_plan_step wrong[2] = {
         {KIT_DROP_IDENTITY, 0},
         {KIT_DROP_IDENTITY, 3}
     };
-    check_failed(env,
-                 graft_plan_record(env, env->life, &kit->policy, kit->graph, wrong, 2, &plans[0]),
+    graft_recorded_plan plans[2] = {
+        {.steps = wrong, .step_count = 2}
+    };
+    check_failed(env, graft_plan_record(env, env->life, &kit->policy, kit->graph, &plans[0]),
                  GRAFT_BAD_INPUT, "step 1 of a plan");
-    assert_int_equal(
-        graft_plan_record(env, env->life, &kit->policy, kit->graph, wrong, 1, &plans[0]), GRAFT_OK);
+    plans[0].step_count = 1;
+    assert_int_equal(graft_plan_record(env, env->life, &kit->policy, kit->graph, &plans[0]),
+                     GRAFT_OK);
     plans[1] = plans[0];
     check_failed(env, graft_policy_set_plans(env, env->life, plans, 2, &kit->policy),
                  GRAFT_BAD_INPUT, "same graph");

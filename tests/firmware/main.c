@@ -5,7 +5,7 @@
 #define GRAFT_IMPLEMENTATION
 #include "graft_policy.h"
 
-#include "graph.h"
+#include "graft_graph.h"
 #include "platform.h"
 
 enum { MEMORY_BYTES = 1 << 20, DECISIONS_MOST = 256 };

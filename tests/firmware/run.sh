@@ -3,7 +3,7 @@
 #
 #   sh tests/firmware/run.sh FOLDER
 #
-# FOLDER holds graft_policy.h and graph.h (`graft emit-graph`). The same program (main.c) is built
+# FOLDER holds graft_policy.h and graft_graph.h, as `graft policy` writes them. The same program (main.c) is built
 # with the host's C compiler as C99, with its C++ compiler, and for a Cortex-M4 that QEMU emulates.
 # Where the tools are there (packages gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user), also for a
 # big-endian processor. What they print must be equal. Builds go to FOLDER. Prints sizes; exit status 77 when a tool is

@@ -20,13 +20,13 @@ typedef struct graft_policy_memory {
 } graft_policy_memory;
 
 /* A call in progress. */
-typedef struct graft_policy_run {
+typedef struct graft_optimize_run {
     graft_graph *graph;
     const graft_policy *policy;
     const graft_optimize_options *options;
     graft_report *report;
     graft_policy_memory memory;
-} graft_policy_run;
+} graft_optimize_run;
 
 graft_optimize_options graft_optimize_options_default(void)
 {
@@ -142,7 +142,7 @@ static bool heads_fit(const graft_policy *policy)
     return fits;
 }
 
-static graft_status unpack_rule(graft_policy_run *run, uint32_t r)
+static graft_status unpack_rule(graft_optimize_run *run, uint32_t r)
 {
     size_t size = 0;
     const uint32_t *offsets = run->policy->rule_offsets;
@@ -150,14 +150,14 @@ static graft_status unpack_rule(graft_policy_run *run, uint32_t r)
                              offsets[r + 1] - offsets[r], &size);
 }
 
-static graft_status order_graph(graft_policy_run *run)
+static graft_status order_graph(graft_optimize_run *run)
 {
     return graft_order_build(&run->memory.order, run->graph, run->memory.order_memory,
                              run->memory.order_bytes);
 }
 
 /* Lays out the workspace, orders the graph and checks everything that could fail later. */
-static graft_status open_run(graft_policy_run *run, void *workspace, size_t workspace_bytes,
+static graft_status open_run(graft_optimize_run *run, void *workspace, size_t workspace_bytes,
                              uint32_t step_limit)
 {
     const graft_policy *policy = run->policy;
@@ -186,14 +186,14 @@ static graft_status open_run(graft_policy_run *run, void *workspace, size_t work
 
 /* Enumerates the locations of the unpacked rule. */
 typedef struct graft_finder {
-    const graft_policy_run *run;
+    const graft_optimize_run *run;
     graft_apply_options apply;
     graft_matcher matcher;
     graft_index position; /* One past the anchor's place in the order. */
     bool at_anchor;
 } graft_finder;
 
-static void start_finder(graft_finder *finder, const graft_policy_run *run, uint64_t limit)
+static void start_finder(graft_finder *finder, const graft_optimize_run *run, uint64_t limit)
 {
     finder->run = run;
     finder->apply.weight_bytes_limit = limit;
@@ -219,7 +219,7 @@ static bool next_anchor(graft_finder *finder)
 
 static bool next_location(graft_finder *finder, graft_match *match)
 {
-    const graft_policy_run *run = finder->run;
+    const graft_optimize_run *run = finder->run;
     for (;;) {
         if (!finder->at_anchor && !next_anchor(finder)) {
             return false;
@@ -234,7 +234,7 @@ static bool next_location(graft_finder *finder, graft_match *match)
 }
 
 /* Number of locations of rule `r`, at most location_limit; the rule is then unpacked. */
-static graft_status count_locations(graft_policy_run *run, uint32_t r, uint16_t *count)
+static graft_status count_locations(graft_optimize_run *run, uint32_t r, uint16_t *count)
 {
     graft_finder finder;
     graft_match match;
@@ -250,7 +250,7 @@ static graft_status count_locations(graft_policy_run *run, uint32_t r, uint16_t 
 
 /* Location number `location` of rule `r`, counted under `limit`; GRAFT_NO_MATCH when it has fewer.
  */
-static graft_status find_location(graft_policy_run *run, uint32_t r, uint32_t location,
+static graft_status find_location(graft_optimize_run *run, uint32_t r, uint32_t location,
                                   uint64_t limit, graft_match *match)
 {
     graft_finder finder;
@@ -291,7 +291,7 @@ static uint32_t choose_location(const int32_t *logits, uint32_t count)
 }
 
 /* Scores the ordered graph. `open` receives whether any rule has a location. */
-static graft_status decide_next(graft_policy_run *run, graft_scores *scores, bool *open)
+static graft_status decide_next(graft_optimize_run *run, graft_scores *scores, bool *open)
 {
     const graft_policy *policy = run->policy;
     graft_network_memory *network = &run->memory.network;
@@ -328,7 +328,7 @@ graft_status graft_policy_scores(const graft_graph *graph, const graft_policy *p
 {
     bool open = false;
     graft_graph view = *graph; /* Nothing below writes to it. */
-    graft_policy_run run;
+    graft_optimize_run run;
     run.graph = &view;
     run.policy = policy;
     run.options = options;
@@ -340,7 +340,7 @@ graft_status graft_policy_scores(const graft_graph *graph, const graft_policy *p
 /* ---------------------------------------------------------------- rewriting */
 
 /* Applies the unpacked rule at `match`, orders the graph again and notes the rewrite. */
-static graft_status rewrite(graft_policy_run *run, const graft_match *match,
+static graft_status rewrite(graft_optimize_run *run, const graft_match *match,
                             graft_decision *decision)
 {
     graft_apply_options apply;
@@ -376,7 +376,7 @@ static void start_decision(graft_decision *decision, uint32_t rule, uint32_t loc
 }
 
 /* Follows the policy for one step. *stop is set and nothing is applied when it wants none. */
-static graft_status step_policy(graft_policy_run *run, graft_decision *decision, graft_stop *stop,
+static graft_status step_policy(graft_optimize_run *run, graft_decision *decision, graft_stop *stop,
                                 bool *stopped)
 {
     bool open = false;
@@ -398,13 +398,13 @@ static graft_status step_policy(graft_policy_run *run, graft_decision *decision,
     return status == GRAFT_OK ? GRAFT_OK : GRAFT_INTERNAL; /* It was tried before. */
 }
 
-static uint64_t hash_now(graft_policy_run *run)
+static uint64_t hash_now(graft_optimize_run *run)
 {
     return graft_graph_hash(run->graph, &run->memory.order, run->memory.hashes);
 }
 
 /* Prepares a call: checks, hashes, and an empty report. */
-static graft_status open_report(graft_policy_run *run, void *workspace, size_t workspace_bytes,
+static graft_status open_report(graft_optimize_run *run, void *workspace, size_t workspace_bytes,
                                 uint32_t step_limit)
 {
     graft_report *report = run->report;
@@ -421,7 +421,7 @@ static graft_status open_report(graft_policy_run *run, void *workspace, size_t w
     return status;
 }
 
-static void close_report(graft_policy_run *run)
+static void close_report(graft_optimize_run *run)
 {
     run->report->hash_after = hash_now(run);
     run->report->active_after = graft_graph_active_count(run->graph);
@@ -432,7 +432,7 @@ graft_status graft_policy_step(graft_graph *graph, const graft_policy *policy,
                                size_t workspace_bytes, graft_decision *decision)
 {
     graft_report report;
-    graft_policy_run run;
+    graft_optimize_run run;
     graft_stop stop = GRAFT_STOP_NO_OP;
     bool stopped = false;
     zero_bytes(&report, sizeof report);
@@ -448,7 +448,7 @@ graft_status graft_policy_step(graft_graph *graph, const graft_policy *policy,
 
 /* Applies one rule marked "always"; *found is false when none fits. Such a rule leaves fewer nodes.
  */
-static graft_status simplify_once(graft_policy_run *run, bool *found)
+static graft_status simplify_once(graft_optimize_run *run, bool *found)
 {
     const graft_policy *policy = run->policy;
     graft_match match;
@@ -469,7 +469,7 @@ static graft_status simplify_once(graft_policy_run *run, bool *found)
     return GRAFT_OK;
 }
 
-static graft_status simplify_all(graft_policy_run *run)
+static graft_status simplify_all(graft_optimize_run *run)
 {
     bool found = true;
     graft_status status = GRAFT_OK;
@@ -484,7 +484,7 @@ graft_status graft_simplify(graft_graph *graph, const graft_policy *policy,
                             size_t workspace_bytes, graft_report *report)
 {
     graft_report unused;
-    graft_policy_run run;
+    graft_optimize_run run;
     zero_bytes(&unused, sizeof unused);
     run.graph = graph;
     run.policy = policy;
@@ -519,7 +519,7 @@ static const graft_recorded_plan *find_plan(const graft_policy *policy, uint64_t
 }
 
 /* Replays a plan; *finished when every step was found and the result is the recorded one. */
-static graft_status replay_plan(graft_policy_run *run, const graft_recorded_plan *plan,
+static graft_status replay_plan(graft_optimize_run *run, const graft_recorded_plan *plan,
                                 bool *finished)
 {
     graft_match match;
@@ -543,7 +543,7 @@ static graft_status replay_plan(graft_policy_run *run, const graft_recorded_plan
 }
 
 /* Looks the graph up and replays its plan. *finished when there is nothing left to decide. */
-static graft_status try_plan(graft_policy_run *run, bool *finished)
+static graft_status try_plan(graft_optimize_run *run, bool *finished)
 {
     const graft_recorded_plan *plan =
         run->options->use_plans ? find_plan(run->policy, hash_now(run)) : NULL;
@@ -560,7 +560,7 @@ static graft_status try_plan(graft_policy_run *run, bool *finished)
 /* -------------------------------------------------------------------- loop */
 
 /* Whether this graph has been before; notes it otherwise. */
-static bool note_graph(graft_policy_run *run, uint32_t *seen_count)
+static bool note_graph(graft_optimize_run *run, uint32_t *seen_count)
 {
     uint64_t hash = hash_now(run);
     for (uint32_t i = 0; i < *seen_count; i++) {
@@ -574,7 +574,7 @@ static bool note_graph(graft_policy_run *run, uint32_t *seen_count)
     return false;
 }
 
-static graft_status follow_policy(graft_policy_run *run)
+static graft_status follow_policy(graft_optimize_run *run)
 {
     graft_report *report = run->report;
     graft_decision decision;
@@ -606,7 +606,7 @@ graft_status graft_optimize(graft_graph *graph, const graft_policy *policy,
 {
     bool finished = false;
     graft_report unused;
-    graft_policy_run run;
+    graft_optimize_run run;
     zero_bytes(&unused, sizeof unused);
     run.graph = graph;
     run.policy = policy;
