@@ -83,10 +83,11 @@ files_have_heads() {
         END { exit bad }'
 }
 
-# One file per run: clang-tidy 14 carries state of va_list from one file to the next.
+# One file per run: clang-tidy 14 carries state of va_list from one file to the next. Without the
+# firmware: it includes headers that only its test generates.
 clang_tidy_is_silent() {
     # shellcheck disable=SC2016 # Expanded by the inner shell.
-    c_files | grep '\.c$' | xargs -r -n 1 -P "$JOBS" sh -c '
+    c_files | grep '\.c$' | grep -v '^tests/firmware/' | xargs -r -n 1 -P "$JOBS" sh -c '
         text=$(clang-tidy --quiet "$1" -- -std=gnu11 $0 2> /dev/null) && exit 0
         printf "%s\n" "$text"
         exit 1' "$CPPFLAGS"
