@@ -8,9 +8,9 @@ set -eu
 # Needed to build and to run the tests.
 REQUIRED="gcc libc6-dev libz3-dev libprotobuf-c-dev protobuf-c-compiler libxxhash-dev libyaml-dev
     libdnnl-dev libopenblas-dev libcmocka-dev"
-# Needed by single tests, which are skipped with a reason otherwise: the ONNX conformance cases and
-# the firmware in an emulated microcontroller.
-OPTIONAL="libonnx-testdata python3-onnx gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm"
+# Needed by single tests, which are skipped with a reason otherwise: the ONNX conformance cases, headers
+# in C++, and the firmware in an emulated microcontroller.
+OPTIONAL="g++ libonnx-testdata python3-onnx gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm"
 DEVELOPMENT="clang clang-format clang-tidy cppcheck shellcheck"
 
 missing_of() {

@@ -4,9 +4,9 @@
 #   sh tests/firmware/run.sh FOLDER
 #
 # FOLDER holds graft_policy.h and graft_graph.h, as `graft policy` writes them. The same program (main.c) is built
-# with the host's C compiler as C99, with its C++ compiler, and for a Cortex-M4 that QEMU emulates.
-# Where the tools are there (packages gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user), also for a
-# big-endian processor. What they print must be equal. Builds go to FOLDER. Prints sizes; exit status 77 when a tool is
+# with the host's C compiler as C99 and for a Cortex-M4 that QEMU emulates; where the tools are there,
+# also with the host's C++ compiler (package g++) and for a big-endian processor (gcc-s390x-linux-gnu
+# libc6-dev-s390x-cross qemu-user). What they print must be equal. Builds go to FOLDER. Prints sizes; exit status 77 when a tool is
 # missing, 1 when something differs or fails.
 set -eu
 
@@ -15,9 +15,10 @@ here=$(dirname "$0")
 include=$here/../../include
 warnings="-Wall -Wextra -Werror -pedantic"
 
-for tool in gcc g++ arm-none-eabi-gcc qemu-system-arm; do
-    if ! command -v $tool > /dev/null; then
-        echo "the firmware proof needs $tool (packages gcc g++ gcc-arm-none-eabi qemu-system-arm)"
+has() { command -v "$1" > /dev/null; }
+for tool in gcc arm-none-eabi-gcc arm-none-eabi-size qemu-system-arm; do
+    if ! has $tool; then
+        echo "the firmware proof needs $tool (packages gcc gcc-arm-none-eabi qemu-system-arm)"
         exit 77
     fi
 done
@@ -78,12 +79,15 @@ print_sizes() {
     grep -a '^#' "$folder/firmware.txt" | sed 's/^# //'
 }
 
+names="host firmware"
 build_host host gcc -std=c99
-build_host host_cpp g++ -x c++ -std=c++11
 build_firmware
 run_firmware
-names="host host_cpp firmware"
-if command -v s390x-linux-gnu-gcc > /dev/null && command -v qemu-s390x > /dev/null; then
+if has g++; then
+    build_host host_cpp g++ -x c++ -std=c++11
+    names="$names host_cpp"
+fi
+if has s390x-linux-gnu-gcc && has qemu-s390x; then
     build_big_endian
     names="$names big_endian"
 fi
