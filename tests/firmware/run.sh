@@ -3,11 +3,11 @@
 #
 #   sh tests/firmware/run.sh FOLDER
 #
-# FOLDER holds graft_policy.h and graft_graph.h, as `graft policy` writes them. The same program (main.c) is built
-# with the host's C compiler as C99 and for a Cortex-M4 that QEMU emulates; where the tools are there,
-# also with the host's C++ compiler (package g++) and for a big-endian processor (gcc-s390x-linux-gnu
-# libc6-dev-s390x-cross qemu-user). What they print must be equal. Builds go to FOLDER. Prints sizes; exit status 77 when a tool is
-# missing, 1 when something differs or fails.
+# FOLDER holds graft_policy.h and graft_graph.h, as `graft policy` writes them. The same program
+# (main.c) is built with the host's C compiler as C99 and for a Cortex-M4 that QEMU emulates; where the
+# tools are there, also with the host's C++ compiler (package g++) and for a big-endian processor
+# (gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user). What they print must be equal. Builds go to
+# FOLDER. Prints sizes; exit status 77 when a tool is missing, 1 when something differs or fails.
 set -eu
 
 folder=$1
