@@ -287,10 +287,12 @@ static graft_index create_node(graft_graph *graph, const graft_rule *rule, const
     return node;
 }
 
-/* Gives the outputs of target node n that replace matched values the ids of those values. */
+/* Gives the outputs of target node n that replace matched values the ids of those values; `dead`
+ * receives what the source's nodes produce instead. Of several outputs that are one target value
+ * the last one gives its id. */
 static void take_over_outputs(graft_graph *graph, const graft_rule *rule, const graft_index *old,
                               uint32_t n, graft_index produced[][GRAFT_MAX_OUTPUTS],
-                              graft_index *replacement)
+                              graft_index *dead)
 {
     for (uint32_t i = 0; i < rule->output_count; i++) {
         graft_operand x = rule->target.outputs[i];
@@ -298,16 +300,9 @@ static void take_over_outputs(graft_graph *graph, const graft_rule *rule, const 
             continue;
         }
         graft_index *value = &produced[n][GRAFT_OPERAND_SLOT_OF(x)];
-        bool taken = false; /* An earlier output of the rule is the same target value. */
-        for (uint32_t j = 0; j < i; j++) {
-            taken = taken || rule->target.outputs[j] == x;
-        }
-        if (!taken) {
-            swap_producers(graph, old[i], *value);
-            graft_index spare = *value;
-            *value = old[i];
-            replacement[i] = spare;
-        }
+        swap_producers(graph, old[i], *value);
+        dead[i] = *value;
+        *value = old[i];
     }
 }
 
@@ -373,7 +368,7 @@ static void replace_match(graft_graph *graph, const graft_rule *rule, const graf
         graft_index to = GRAFT_OPERAND_IS_NODE(x)
                              ? produced[GRAFT_OPERAND_NODE_OF(x)][GRAFT_OPERAND_SLOT_OF(x)]
                              : match->vars[x];
-        if (to != old[i]) { /* A variable, or a value that another output has taken. */
+        if (to != old[i]) { /* A variable, or the target value of a later output. */
             graft_graph_redirect(graph, old[i], to);
             scratch->use_count[to] += scratch->use_count[old[i]];
             scratch->use_count[old[i]] = 0;
