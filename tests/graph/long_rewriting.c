@@ -1,0 +1,55 @@
+/* Random applications of true rules without a difference, a million of those written by hand and a
+ * million of those that the verifier has accepted; see test_rewriting.c for the short form.
+ *
+ * REWRITING_SEED and REWRITING_COUNT in the environment choose other ones, or fewer. */
+#include "graph/file.h"
+#include "graph/rulefile.h"
+#include "tests/support/check.h"
+#include "tests/support/known_rules.h"
+#include "tests/support/rewriting.h"
+
+#include <stdlib.h>
+
+static uint64_t read_number(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text == NULL ? otherwise : strtoull(text, NULL, 10);
+}
+
+static void rewrite(graft_env *env, const graft_rule *rules, uint32_t count)
+{
+    rewriting_options options = {rules, count, read_number("REWRITING_SEED", 2026),
+                                 read_number("REWRITING_COUNT", 1000000)};
+    rewriting_report report;
+    rewriting_run(env, &options, &report);
+    rewriting_print(&report);
+    if (report.failure != NULL) {
+        fail_msg("%s", report.failure);
+    }
+}
+
+static void test_known_rules(void **state)
+{
+    graft_env *env = *state;
+    known_rules known = known_rules_true(env, env->life);
+    rewrite(env, known.rules, known.count);
+}
+
+static void test_proved_rules(void **state)
+{
+    graft_env *env = *state;
+    known_rules proved;
+    if (!known_rules_proved(env, env->life, &proved)) {
+        CHECK_SKIP("rules/graft.rules has not been generated");
+    }
+    rewrite(env, proved.rules, proved.count);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_known_rules),
+        CHECK_TEST(test_proved_rules),
+    };
+    return cmocka_run_group_tests_name("long rewriting", tests, NULL, NULL);
+}
