@@ -196,7 +196,7 @@ test: $(TEST_PROGRAMS) $(if $(TEST_SCRIPTS),$(GRAFT)) ## Build and run every tes
 	@$(RUN_TESTS) $(TEST_PROGRAMS) $(TEST_SCRIPTS)
 
 test-long: $(LONG_PROGRAMS) $(if $(LONG_SCRIPTS),$(GRAFT)) ## Run the tests that take minutes to hours
-	@$(RUN_TESTS) $(LONG_PROGRAMS) $(LONG_SCRIPTS)
+	@TEST_SECONDS=$${TEST_SECONDS:-14400} $(RUN_TESTS) $(LONG_PROGRAMS) $(LONG_SCRIPTS)
 
 FUZZ_SECONDS ?= 60
 .PHONY: fuzz fuzz-run
