@@ -5,11 +5,16 @@
  * shares are taken out of the command line here, wherever they stand before a "--". Results go to
  * stdout, messages to stderr. Exit status: 0 when all that was asked was done, 2 for a command line
  * that makes no sense, 130 when interrupted, 70 when memory ran out, 1 for every other failure. */
+#include "cost/bench.h"
 #include "cost/command.h"
 #include "emit/command.h"
+#include "gen/bench.h"
 #include "gen/command.h"
+#include "graph/file.h"
 #include "graph/log.h"
+#include "graph/options.h"
 #include "models/command.h"
+#include "train/bench.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -28,6 +33,7 @@ typedef struct {
 
 static graft_status command_help(graft_env *env, int argc, char **argv);
 static graft_status command_version(graft_env *env, int argc, char **argv);
+static graft_status command_bench(graft_env *env, int argc, char **argv);
 
 /* In the order in which they are used. A new command is one more row. */
 static const command commands[] = {
@@ -42,6 +48,7 @@ static const command commands[] = {
     {"policy",     "train a policy for a model and write its header",  graft_command_policy    },
     {"report",     "check and measure what a policy found",            graft_command_report    },
     {"emit-graph", "write a model's graph as a C table",               graft_command_emit_graph},
+    {"bench",      "run the benchmarks of one stage or of all",        command_bench           },
 };
 
 enum { COMMAND_COUNT = sizeof(commands) / sizeof(commands[0]) };
@@ -77,6 +84,81 @@ static graft_status command_version(graft_env *env, int argc, char **argv)
     (void)printf("graft %s\n", version);
     return GRAFT_OK;
 }
+
+/* ------------------------------------------------------------------ benchmarks */
+
+static graft_status bench_gen(graft_env *env, FILE *out)
+{
+    return graft_gen_bench(env, "rules/families", out);
+}
+
+static graft_status bench_numerics(graft_env *env, FILE *out)
+{
+    graft_numerics_bench(env, out);
+    return GRAFT_OK;
+}
+
+/* Each prints JSON Lines. A new benchmark is one more row. */
+static const struct {
+    const char *name;
+    graft_status (*run)(graft_env *env, FILE *out);
+} benches[] = {
+    {"gen",      bench_gen       },
+    {"cost",     graft_cost_bench},
+    {"numerics", bench_numerics  },
+};
+
+enum { BENCH_COUNT = sizeof(benches) / sizeof(benches[0]) };
+
+/* Runs one benchmark into `folder`/NAME.json, which is written as a whole, and prints it. */
+static graft_status run_bench(graft_env *env, size_t number, const char *folder)
+{
+    graft_status status = GRAFT_OK;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL) {
+        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a benchmark's figures");
+    }
+    status = benches[number].run(env, out);
+    if (fclose(out) != 0 && status == GRAFT_OK) {
+        status = GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a benchmark's figures");
+    }
+    GRAFT_TRY(env, status, "in benchmark %s", benches[number].name);
+    const char *path = graft_arena_printf(env->life, "%s/%s.json", folder, benches[number].name);
+    GRAFT_CHECK(graft_file_write(env, path, text, size));
+    (void)fwrite(text, 1, size, stdout);
+done:
+    free(text);
+    return status;
+}
+
+/* graft bench [NAME] [--out DIR] */
+static graft_status command_bench(graft_env *env, int argc, char **argv)
+{
+    graft_status status = GRAFT_OK;
+    const char *name = NULL;
+    const char *folder = "out/bench";
+    bool found = false;
+    const graft_option table[] = {
+        {.name = "NAME",  .value = &name  },
+        {.name = "--out", .value = &folder},
+    };
+    GRAFT_CHECK(graft_options_parse(env, argc, argv, table, sizeof(table) / sizeof(table[0])));
+    for (size_t i = 0; i < BENCH_COUNT; i++) {
+        if (name == NULL || strcmp(name, benches[i].name) == 0) {
+            GRAFT_CHECK(run_bench(env, i, folder));
+            found = true;
+        }
+    }
+    if (!found) {
+        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "no benchmark '%s'", name);
+    }
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------- command line */
 
 static const command *find_command(const char *name)
 {
