@@ -90,6 +90,17 @@ static void work_in_child(graft_env *env, const graft_pool_job *job, int from, i
     }
 }
 
+/* A child must not hold the parent's ends of other children's pipes: they would never see the end. */
+static void close_others(const pool *p)
+{
+    for (uint32_t i = 0; i < p->worker_count; i++) {
+        if (p->workers[i].pid != 0) {
+            (void)close(p->workers[i].to);
+            (void)close(p->workers[i].from);
+        }
+    }
+}
+
 static bool start_worker(pool *p, worker *w)
 {
     int down[2];
@@ -108,6 +119,7 @@ static bool start_worker(pool *p, worker *w)
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         (void)close(down[1]);
         (void)close(up[0]);
+        close_others(p);
         work_in_child(p->env, p->job, down[0], up[1]);
         _exit(0);
     }
