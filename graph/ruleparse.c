@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NESTING_MOST = 32, TAGS_MOST = 10, WORD_MOST = 32 };
+enum { NESTING_MOST = 32, TAGS_MOST = 10, WORD_MOST = 32, SLOTS_MOST = 128 };
 
 typedef struct {
     graft_env *env;
@@ -20,6 +20,7 @@ typedef struct {
     uint32_t vars; /* Letters met, as bits. */
     bool in_source;
     uint32_t nesting;
+    uint32_t slot_end;
     uint8_t tag_node[TAGS_MOST]; /* Source node of number k, plus one; 0: not met. */
 } parser;
 
@@ -103,6 +104,25 @@ static graft_status parse_var(parser *p, uint8_t *var)
 }
 
 /* -------------------------------------------------------------------- code */
+
+/* Where the code behind the one at `at` begins. */
+static uint32_t code_end(const graft_rule *rule, uint32_t at)
+{
+    switch (rule->code[at]) {
+    case GRAFT_CODE_CONST8:
+    case GRAFT_CODE_SLOT:
+    case GRAFT_CODE_RANK:
+    case GRAFT_CODE_IS_CONST:
+        return at + 2;
+    case GRAFT_CODE_DIM:
+    case GRAFT_CODE_SAME:
+        return at + 3;
+    case GRAFT_CODE_CONST32:
+        return at + 5;
+    default:
+        return at + 1;
+    }
+}
 
 static graft_status emit(parser *p, uint32_t byte)
 {
@@ -396,34 +416,75 @@ static graft_status parse_attr(parser *p, graft_pattern_node *node, uint32_t *gi
     return PARSE_FAIL(p, "expected an operand or an attribute of the operator");
 }
 
-/* Gives the attributes that were not written a slot: that of the same name of operator number
- * `tag`, or, where the number is new, one of their own. */
-static graft_status fill_attrs(parser *p, graft_pattern_node *node, uint32_t index, uint32_t tag,
-                               uint32_t given)
+/* A source operator with a new number gets a slot for every attribute, before its operands are
+ * read: they may name these slots. Those of attributes that turn out to be written are dropped in
+ * the end. */
+static graft_status own_slots(parser *p, graft_pattern_node *node, uint32_t index, uint32_t tag)
+{
+    if (!p->in_source || tag == 0 || p->tag_node[tag] != 0) {
+        return GRAFT_OK;
+    }
+    for (uint32_t i = 0; i < graft_op(node->op)->attr_count; i++) {
+        if (p->slot_end == SLOTS_MOST) {
+            return PARSE_FAIL(p, "the rule has too many slots");
+        }
+        node->attrs[i] = (graft_term){(int32_t)p->slot_end++, GRAFT_TERM_SLOT};
+    }
+    p->rule->source.nodes[index] = *node;
+    p->tag_node[tag] = (uint8_t)(index + 1);
+    return GRAFT_OK;
+}
+
+/* Gives the attributes that were not written the slots of the same name of operator number `tag`.
+ */
+static graft_status fill_attrs(parser *p, graft_pattern_node *node, uint32_t tag, uint32_t given)
 {
     const graft_op_info *info = graft_op(node->op);
-    bool owns = p->in_source && tag != 0 && p->tag_node[tag] == 0;
     for (uint32_t i = 0; i < info->attr_count; i++) {
+        uint8_t slot = 0;
         if ((given >> i & 1u) != 0) {
             continue;
         }
-        uint8_t slot = 0;
-        if (owns) {
-            if (p->rule->slot_count == GRAFT_RULE_MAX_SLOTS) {
-                return PARSE_FAIL(p, "the rule has too many slots");
-            }
-            slot = p->rule->slot_count++;
-        } else if (tag == 0) {
+        if (tag == 0) {
             return PARSE_FAIL(p, "an attribute of the operator before is missing");
-        } else if (find_slot(p, tag, graft_op_attr(node->op, i)->name, &slot) != GRAFT_OK) {
+        }
+        if (find_slot(p, tag, graft_op_attr(node->op, i)->name, &slot) != GRAFT_OK) {
             return GRAFT_BAD_INPUT;
         }
         node->attrs[i] = (graft_term){slot, GRAFT_TERM_SLOT};
     }
-    if (owns) {
-        p->tag_node[tag] = (uint8_t)(index + 1);
-    }
     return GRAFT_OK;
+}
+
+/* Numbers the slots that source attributes have, in the order of nodes and attributes, without
+ * gaps. */
+static graft_status compress_slots(parser *p)
+{
+    uint8_t number[SLOTS_MOST];
+    graft_rule *rule = p->rule;
+    memset(number, UINT8_MAX, sizeof number);
+    for (int side = 0; side < 2; side++) {
+        graft_pattern *pattern = side == 0 ? &rule->source : &rule->target;
+        for (uint32_t n = 0; n < pattern->node_count; n++) {
+            for (uint32_t i = 0; i < GRAFT_MAX_ATTRS; i++) {
+                graft_term *term = &pattern->nodes[n].attrs[i];
+                if (term->kind != GRAFT_TERM_SLOT) {
+                    continue;
+                }
+                if (number[term->value] == UINT8_MAX) {
+                    number[term->value] = rule->slot_count++;
+                }
+                term->value = number[term->value];
+            }
+        }
+    }
+    for (uint32_t at = 0; at < rule->code_bytes; at = code_end(rule, at)) {
+        if (rule->code[at] == GRAFT_CODE_SLOT) {
+            rule->code[at + 1] = number[rule->code[at + 1]];
+        }
+    }
+    return rule->slot_count > GRAFT_RULE_MAX_SLOTS ? PARSE_FAIL(p, "the rule has too many slots")
+                                                   : GRAFT_OK;
 }
 
 /* ------------------------------------------------------------------- terms */
@@ -466,12 +527,8 @@ static bool same_program(const graft_rule *rule, const uint32_t starts[2], const
 /* One past the END of the program at `offset`. */
 static uint32_t program_end(const graft_rule *rule, uint32_t offset)
 {
-    while (offset < rule->code_bytes && rule->code[offset] != GRAFT_CODE_END) {
-        uint32_t code = rule->code[offset];
-        offset += code == GRAFT_CODE_CONST32                                  ? 5
-                  : code == GRAFT_CODE_DIM || code == GRAFT_CODE_SAME         ? 3
-                  : code <= GRAFT_CODE_IS_CONST && code != GRAFT_CODE_CONST32 ? 2
-                                                                              : 1;
+    while (rule->code[offset] != GRAFT_CODE_END) {
+        offset = code_end(rule, offset);
     }
     return offset + 1;
 }
@@ -539,8 +596,9 @@ static graft_status parse_application(parser *p, uint32_t op, graft_operand *ope
     if (take(p, "#")) {
         GRAFT_CHECK(parse_number(p, 1, TAGS_MOST - 1, &tag));
     }
+    GRAFT_CHECK(own_slots(p, &node, index, (uint32_t)tag));
     GRAFT_CHECK(parse_arguments(p, &node, &given));
-    GRAFT_CHECK(fill_attrs(p, &node, index, (uint32_t)tag, given));
+    GRAFT_CHECK(fill_attrs(p, &node, (uint32_t)tag, given));
     if (!p->in_source) {
         if (side->node_count == GRAFT_RULE_MAX_NODES) {
             return PARSE_FAIL(p, "the side has too many operators");
@@ -643,6 +701,7 @@ graft_status graft_rule_parse(graft_env *env, const char *name, const char *text
     while ((p.vars >> result.var_count & 1u) != 0) {
         result.var_count++;
     }
+    GRAFT_CHECK(compress_slots(&p));
     const char *fault = graft_rule_check(&result);
     if (fault != NULL) {
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: %s", name, fault);

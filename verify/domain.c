@@ -596,7 +596,7 @@ static bool sample_point(finder *f)
 }
 
 /* Sampling ends when nothing new has come for a while. */
-enum { WORK_MOST = 40000, STALE_LEAST = 2000, STALE_SHARE = 4 };
+enum { WORK_MOST = 40000, STALE_LEAST = 2000, STALE_SHARE = 4, ENUMERATE_SHARE = 8 };
 
 static bool is_light(const finder *f)
 {
@@ -650,7 +650,7 @@ void graft_domain_find(graft_env *env, graft_arena *arena, const graft_rule *rul
     make_plan(f);
     if (options->enumerate) {
         clear_points(f);
-        f->left = options->attempts;
+        f->left = options->attempts / ENUMERATE_SHARE;
         domain->complete = enumerate(f, 0);
     }
     if (!domain->complete) {

@@ -568,7 +568,7 @@ static graft_lift_outcome search(lifter *l, graft_choice *choice)
 
 graft_status graft_lift(graft_env *env, const graft_sweeper *sweeper,
                         const graft_candidate *candidate, const graft_lift_options *options,
-                        graft_lift_outcome *outcome, graft_rule *rule)
+                        graft_lift_outcome *outcome, graft_rule *rule, graft_point *origin)
 {
     graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(env->unit);
@@ -579,9 +579,11 @@ graft_status graft_lift(graft_env *env, const graft_sweeper *sweeper,
     GRAFT_CHECK(graft_draft_make(env, candidate, draft));
     *outcome = search(&l, &choice);
     if (*outcome == GRAFT_LIFT_DONE) {
-        bool fits = graft_draft_rule(draft, &choice, rule, NULL);
+        uint8_t slot_of[GRAFT_PLACES_MOST];
+        bool fits = graft_draft_rule(draft, &choice, rule, slot_of);
         assert(fits);
         (void)fits;
+        *origin = origin_point(&l, slot_of);
     }
 done:
     graft_arena_release(env->unit, mark);

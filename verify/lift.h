@@ -26,10 +26,12 @@ typedef enum graft_lift_outcome {
     GRAFT_LIFT_STUCK  /* No constraints in the vocabulary make it survive. */
 } graft_lift_outcome;
 
-/* Lifts a candidate. `rule` is set only when GRAFT_LIFT_DONE. Fails as graft_draft_make does. */
+/* Lifts a candidate. `rule` and `origin`, the candidate's shapes and attributes as a point of the
+ * rule, are set only when GRAFT_LIFT_DONE. Fails as graft_draft_make does. */
 GRAFT_MUST_USE graft_status graft_lift(graft_env *env, const graft_sweeper *sweeper,
                                        const graft_candidate *candidate,
                                        const graft_lift_options *options,
-                                       graft_lift_outcome *outcome, graft_rule *rule);
+                                       graft_lift_outcome *outcome, graft_rule *rule,
+                                       graft_point *origin);
 
 #endif

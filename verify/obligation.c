@@ -163,22 +163,19 @@ static bool visit_shared(void *context, Z3_ast term)
     return false;
 }
 
-/* Replaces the largest terms that occur on both sides of element i, in the question and in the
- * assumptions behind it. */
-static Z3_ast cut_shared(const graft_obligation *o, uint32_t i, Z3_ast question)
+/* Lists the largest terms that occur on both sides of element i with a fresh symbol for each.
+ * `seen` gets the terms of the question down to them. */
+static replacement find_shared(const graft_obligation *o, uint32_t i, Z3_ast_map seen)
 {
     replacement r = new_replacement(o);
     for (int s = 0; s < 2; s++) {
         r.sides[s] = new_map(o->z3);
         walk(o->z3, s == 0 ? o->left[i] : o->right[i], r.sides[s], visit_all, NULL);
     }
-    Z3_ast_map seen = new_map(o->z3);
     walk(o->z3, o->questions[i], seen, visit_shared, &r);
-    Z3_ast result = apply_replacement(&r, question);
-    Z3_ast_map_dec_ref(o->z3, seen);
     Z3_ast_map_dec_ref(o->z3, r.sides[0]);
     Z3_ast_map_dec_ref(o->z3, r.sides[1]);
-    return result;
+    return r;
 }
 
 /* -------------------------------------------------------------- assumptions */
@@ -248,28 +245,49 @@ static bool is_relevant(const graft_obligation *o, const struct graft_mentions *
     return all;
 }
 
-/* The question and every assumption that has to do with it, directly or through others. */
-static Z3_ast with_assumptions(const graft_obligation *o, Z3_ast question)
+/* The question and the assumptions about what is `known`; with `all`, those about what these
+ * mention too, and so on. */
+static Z3_ast with_assumptions(const graft_obligation *o, Z3_ast question, Z3_ast_map known,
+                               uint32_t end, bool all)
 {
-    Z3_ast *parts = GRAFT_NEW(o->arena, Z3_ast, (size_t)o->assumption_count + 1);
-    bool *taken = GRAFT_NEW(o->arena, bool, o->assumption_count);
+    Z3_ast *parts = GRAFT_NEW(o->arena, Z3_ast, (size_t)end + 1);
+    bool *taken = GRAFT_NEW(o->arena, bool, end);
     uint32_t count = 0;
-    Z3_ast_map known = new_map(o->z3);
     parts[count++] = question;
-    walk(o->z3, question, known, visit_all, NULL);
     for (bool grew = true; grew;) {
         grew = false;
-        for (uint32_t i = 0; i < o->assumption_count; i++) {
-            if (!taken[i] && is_relevant(o, &o->mentions[i], known)) {
-                taken[i] = true;
+        for (uint32_t i = 0; i < end; i++) {
+            if (taken[i] || !is_relevant(o, &o->mentions[i], known)) {
+                continue;
+            }
+            taken[i] = true;
+            parts[count++] = o->assumptions[i];
+            if (all) {
                 grew = true;
-                parts[count++] = o->assumptions[i];
                 walk(o->z3, o->assumptions[i], known, visit_all, NULL);
             }
         }
     }
-    Z3_ast_map_dec_ref(o->z3, known);
     return count == 1 ? question : Z3_mk_and(o->z3, count, parts);
+}
+
+static Z3_ast with_all_assumptions(const graft_obligation *o, Z3_ast question)
+{
+    Z3_ast_map known = new_map(o->z3);
+    walk(o->z3, question, known, visit_all, NULL);
+    Z3_ast result = with_assumptions(o, question, known, o->assumption_count, true);
+    Z3_ast_map_dec_ref(o->z3, known);
+    return result;
+}
+
+/* The question of element i and the assumptions that are directly about it, cut. */
+static Z3_ast cut_question(const graft_obligation *o, uint32_t i)
+{
+    Z3_ast_map seen = new_map(o->z3);
+    replacement shared = find_shared(o, i, seen);
+    Z3_ast given = with_assumptions(o, o->questions[i], seen, o->assumption_count, false);
+    Z3_ast_map_dec_ref(o->z3, seen);
+    return apply_replacement(&shared, given);
 }
 
 /* -------------------------------------------------------------- single questions */
@@ -303,24 +321,29 @@ static Z3_ast number_symbols(const graft_obligation *o, Z3_ast term, uint32_t *s
     return named;
 }
 
-Z3_ast graft_obligation_single(const graft_obligation *o, uint32_t i)
+Z3_ast graft_obligation_name(const graft_obligation *o, uint32_t i)
 {
     uint32_t symbols = 0;
-    return number_symbols(o, with_assumptions(o, o->questions[i]), &symbols);
+    Z3_ast_map known = new_map(o->z3);
+    walk(o->z3, o->questions[i], known, visit_all, NULL);
+    Z3_ast whole = with_assumptions(o, o->questions[i], known, o->condition_count, false);
+    Z3_ast_map_dec_ref(o->z3, known);
+    return number_symbols(o, whole, &symbols);
 }
 
-Z3_ast graft_obligation_eased(const graft_obligation *o, uint32_t i, bool cut, bool *exact,
-                              uint32_t *symbols)
+graft_eased graft_obligation_eased(const graft_obligation *o, uint32_t i, graft_ease ease)
 {
-    Z3_ast given = with_assumptions(o, o->questions[i]);
-    Z3_ast question = cut && i < o->elements ? cut_shared(o, i, given) : given;
+    bool cut = ease == GRAFT_EASE_CUT && i < o->elements;
+    Z3_ast question = cut ? cut_question(o, i) : with_all_assumptions(o, o->questions[i]);
     Z3_params som = graft_obligation_som(o->z3);
     Z3_ast simple = Z3_simplify_ex(o->z3, question, som);
     Z3_params_dec_ref(o->z3, som);
     replacement functions = new_replacement(o);
-    Z3_ast pure = rewrite(&functions, simple, visit_function);
-    *exact = question == given && functions.count == 0;
-    return number_symbols(o, pure, symbols);
+    Z3_ast pure = ease == GRAFT_EASE_NONE ? simple : rewrite(&functions, simple, visit_function);
+    graft_eased eased = {.exact = ease == GRAFT_EASE_PURE && functions.count == 0,
+                         .functions = functions.count};
+    eased.question = number_symbols(o, pure, &eased.symbols);
+    return eased;
 }
 
 /* ------------------------------------------------------------------- whole */
@@ -355,6 +378,7 @@ void graft_obligation_build(graft_obligation *o, graft_arena *arena, Z3_context 
     for (uint32_t i = 0; i < defined; i++) {
         o->assumptions[o->assumption_count++] = Z3_ast_vector_get(z3, o->term.domain, i);
     }
+    o->condition_count = defined;
     for (uint32_t i = 0; i < laws; i++) {
         o->assumptions[o->assumption_count++] = Z3_ast_vector_get(z3, o->term.laws, i);
     }

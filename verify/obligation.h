@@ -19,8 +19,9 @@ typedef struct graft_obligation {
     Z3_ast *right;
     uint32_t count;
     uint32_t elements;
-    Z3_ast *assumptions;
+    Z3_ast *assumptions; /* Conditions of definedness first, then laws. */
     uint32_t assumption_count;
+    uint32_t condition_count;
     struct graft_mentions *mentions; /* By assumption: what it is about. */
 } graft_obligation;
 
@@ -32,18 +33,31 @@ void graft_obligation_close(graft_obligation *o);
 /* Any question is true. */
 Z3_ast graft_obligation_joined(const graft_obligation *o);
 
-/* Question i under those assumptions that say something about what occurs in it. Symbols are
- * numbered in the order of their occurrence, so that questions which differ only in names are the
- * same term. */
-Z3_ast graft_obligation_single(const graft_obligation *o, uint32_t i);
+/* Question i and the conditions of definedness about its symbols, which are numbered in the order
+ * of their occurrence: obligations that differ only in names have the same name, and what the
+ * solver says of one holds for all. (Laws are left out: they are true of the functions, whatever
+ * the question.) */
+Z3_ast graft_obligation_name(const graft_obligation *o, uint32_t i);
 
-/* The same in an easier form. When `cut`, the largest terms that both sides contain are first
- * replaced by fresh symbols: whatever they are, the sides must agree. Then everything is multiplied
- * out, and applications of unknown functions, now equal only if they are the same term, become
- * symbols too. Unsatisfiable only if the question is; the converse holds when *exact: nothing was
- * replaced. *symbols is the number of symbols. */
-Z3_ast graft_obligation_eased(const graft_obligation *o, uint32_t i, bool cut, bool *exact,
-                              uint32_t *symbols);
+typedef enum graft_ease {
+    GRAFT_EASE_CUT,  /* Only assumptions directly about what the question mentions are kept, and the
+                        largest terms that both sides contain are replaced by fresh symbols: whatever
+                        they are, the sides must agree. Functions as below. */
+    GRAFT_EASE_PURE, /* Applications of unknown functions become symbols: they are equal only if
+                        they are the same term. */
+    GRAFT_EASE_NONE
+} graft_ease;
+
+typedef struct graft_eased {
+    Z3_ast question;
+    uint32_t symbols;   /* In it, */
+    uint32_t functions; /* of which this many stand for applications of unknown functions. */
+    bool exact;         /* Nothing was left out or replaced. */
+} graft_eased;
+
+/* Question i under its assumptions in an easier form, multiplied out. Unsatisfiable only if the
+ * question is; the converse holds when it is exact. Symbols are numbered. */
+graft_eased graft_obligation_eased(const graft_obligation *o, uint32_t i, graft_ease ease);
 
 /* Z3's simplifier set to multiply out: one sum of monomials for equal polynomials. */
 Z3_params graft_obligation_som(Z3_context z3);

@@ -90,7 +90,8 @@ static void work_in_child(graft_env *env, const graft_pool_job *job, int from, i
     }
 }
 
-/* A child must not hold the parent's ends of other children's pipes: they would never see the end. */
+/* A child must not hold the parent's ends of other children's pipes: they would never see the end.
+ */
 static void close_others(const pool *p)
 {
     for (uint32_t i = 0; i < p->worker_count; i++) {

@@ -23,7 +23,7 @@ const char *graft_verdict_name(uint32_t verdict)
 
 graft_prove_options graft_prove_defaults(void)
 {
-    return (graft_prove_options){.resource_limit = 100000, .memory_mb = 1024};
+    return (graft_prove_options){.resource_limit = 400000, .memory_mb = 1024};
 }
 
 const char *graft_prove_solver(graft_arena *arena)
@@ -124,41 +124,71 @@ static Z3_lbool ask(prover *p, Z3_ast question, search_kind kind)
 
 /* -------------------------------------------------------------- obligations */
 
-/* The decision procedure of the reals does not always look at the resource limit: it is asked only
- * about few symbols. */
-enum { REAL_CLOSED_SYMBOLS_MOST = 16 };
+/* Nonlinear search does not always look at the resource limit: it is tried only on few symbols, and
+ * the decision procedure of the reals on fewer still where laws of functions tie them together. */
+enum { GENERAL_SYMBOLS_MOST = 24, REAL_CLOSED_SYMBOLS_MOST = 16, REAL_CLOSED_TIED_MOST = 6 };
+
+static uint32_t most_symbols(search_kind kind, graft_ease ease, uint32_t functions)
+{
+    switch (kind) {
+    case SEARCH_NONE:
+    case SEARCH_LINEAR:
+        return UINT32_MAX;
+    case SEARCH_REAL_CLOSED:
+        return ease == GRAFT_EASE_NONE ? 0
+               : functions > 0         ? REAL_CLOSED_TIED_MOST
+                                       : REAL_CLOSED_SYMBOLS_MOST;
+    case SEARCH_GENERAL:
+        return GENERAL_SYMBOLS_MOST;
+    }
+    return 0;
+}
 
 /* Searches one form of a question, the cheapest way first. */
-static graft_verdict search_form(prover *p, Z3_ast question, bool exact, uint32_t symbols)
+static graft_verdict search_form(prover *p, const graft_eased *form, graft_ease ease)
 {
     for (int kind = SEARCH_LINEAR; kind <= SEARCH_GENERAL; kind++) {
-        if (kind == SEARCH_REAL_CLOSED && symbols > REAL_CLOSED_SYMBOLS_MOST) {
+        if (form->symbols > most_symbols((search_kind)kind, ease, form->functions)) {
             continue;
         }
-        Z3_lbool answer = ask(p, question, (search_kind)kind);
+        Z3_lbool answer = ask(p, form->question, (search_kind)kind);
         if (answer == Z3_L_FALSE) {
+            Z3_ast_map_insert(p->z3, p->proved, form->question, form->question);
             return GRAFT_VERDICT_PROVED;
         }
         if (answer == Z3_L_TRUE && kind != SEARCH_LINEAR) {
-            return exact ? GRAFT_VERDICT_REFUTED : GRAFT_VERDICT_UNKNOWN;
+            return form->exact ? GRAFT_VERDICT_REFUTED : GRAFT_VERDICT_UNKNOWN;
         }
     }
     return GRAFT_VERDICT_UNKNOWN;
 }
 
-static graft_verdict ask_single(prover *p, const graft_obligation *o, uint32_t i)
+/* The easiest form first. Where there are no functions the last two are the same. */
+static graft_verdict ask_forms(prover *p, const graft_obligation *o, uint32_t i)
 {
     graft_verdict verdict = GRAFT_VERDICT_UNKNOWN;
-    Z3_ast name = graft_obligation_single(o, i);
+    bool functions = true;
+    for (int ease = GRAFT_EASE_CUT; ease <= GRAFT_EASE_NONE && functions; ease++) {
+        graft_eased form = graft_obligation_eased(o, i, (graft_ease)ease);
+        if (Z3_ast_map_contains(p->z3, p->proved, form.question)) {
+            return GRAFT_VERDICT_PROVED;
+        }
+        verdict = search_form(p, &form, (graft_ease)ease);
+        if (verdict != GRAFT_VERDICT_UNKNOWN) {
+            return verdict;
+        }
+        functions = ease != GRAFT_EASE_PURE || form.functions > 0;
+    }
+    return verdict;
+}
+
+static graft_verdict ask_single(prover *p, const graft_obligation *o, uint32_t i)
+{
+    Z3_ast name = graft_obligation_name(o, i);
     if (Z3_ast_map_contains(p->z3, p->proved, name)) {
         return GRAFT_VERDICT_PROVED;
     }
-    for (int cut = 1; cut >= 0 && verdict == GRAFT_VERDICT_UNKNOWN; cut--) {
-        bool exact = false;
-        uint32_t symbols = 0;
-        Z3_ast question = graft_obligation_eased(o, i, cut == 1, &exact, &symbols);
-        verdict = search_form(p, question, exact, symbols);
-    }
+    graft_verdict verdict = ask_forms(p, o, i);
     if (verdict == GRAFT_VERDICT_PROVED) {
         Z3_ast_map_insert(p->z3, p->proved, name, name);
     }

@@ -260,6 +260,21 @@ static Z3_ast exp_term(void *state, Z3_ast x)
     return term;
 }
 
+/* f(-x), which equals `mirrored`; without laws of its own. */
+static void note_mirrored(graft_term_state *k, graft_term_function f, Z3_ast x, Z3_ast mirrored)
+{
+    bool is_new = false;
+    note_equal(k, apply_function(k, f, difference_term(k, k->zero, x), &is_new), mirrored);
+}
+
+/* term has the sign of x. */
+static void note_sign(graft_term_state *k, Z3_ast x, Z3_ast term)
+{
+    Z3_context z3 = k->z3;
+    note_fact(k, k->laws, Z3_mk_implies(z3, Z3_mk_ge(z3, x, k->zero), Z3_mk_ge(z3, term, k->zero)));
+    note_fact(k, k->laws, Z3_mk_implies(z3, Z3_mk_le(z3, x, k->zero), Z3_mk_le(z3, term, k->zero)));
+}
+
 static Z3_ast sqrt_term(void *state, Z3_ast x)
 {
     graft_term_state *k = state;
@@ -287,10 +302,9 @@ static Z3_ast erf_term(void *state, Z3_ast x)
     bool is_new = false;
     Z3_ast term = apply_function(k, GRAFT_TERM_ERF, x, &is_new);
     if (is_new) {
-        Z3_ast opposite =
-            apply_function(k, GRAFT_TERM_ERF, difference_term(k, k->zero, x), &is_new);
         note_bounds(k, lift_term(k, -1), term, k->one);
-        note_equal(k, opposite, difference_term(k, k->zero, term));
+        note_mirrored(k, GRAFT_TERM_ERF, x, difference_term(k, k->zero, term));
+        note_sign(k, x, term);
     }
     return term;
 }
@@ -306,6 +320,7 @@ static Z3_ast sigmoid_term(void *state, Z3_ast x)
     if (is_new) {
         Z3_ast exp_opposite = exp_term(k, difference_term(k, k->zero, x));
         note_bounds(k, k->zero, term, k->one);
+        note_mirrored(k, GRAFT_TERM_SIGMOID, x, difference_term(k, k->one, term));
         note_equal(k, product_term(k, term, sum_term(k, k->one, exp_opposite)), k->one);
     }
     return term;
@@ -322,6 +337,8 @@ static Z3_ast tanh_term(void *state, Z3_ast x)
     if (is_new) {
         Z3_ast half = sigmoid_term(k, sum_term(k, x, x));
         note_bounds(k, lift_term(k, -1), term, k->one);
+        note_mirrored(k, GRAFT_TERM_TANH, x, difference_term(k, k->zero, term));
+        note_sign(k, x, term);
         note_equal(k, sum_term(k, term, k->one), sum_term(k, half, half));
     }
     return term;

@@ -1,0 +1,114 @@
+/* check.c - see check.h. */
+#include "verify/check.h"
+
+#include "verify/numeric.h"
+#include "verify/polynomial.h"
+
+#include <string.h>
+
+/* Choices per point that finding the domain may take, when enumerating and when sampling. */
+enum { ATTEMPTS_PER_POINT = 1000, POINTS_LEAST = 6, POLYNOMIAL_WORK_MOST = 20000 };
+
+graft_check_options graft_check_defaults(void)
+{
+    return (graft_check_options){
+        .points = 2000, .cover = 64, .samples = 2, .prove = graft_prove_defaults()};
+}
+
+const char *graft_check_outcome_name(uint32_t outcome)
+{
+    static const char *const names[] = {
+        "proved",  "refuted",      "too few instances", "refuted by the solver",
+        "unknown", "contradiction"};
+    return outcome < sizeof names / sizeof names[0] ? names[outcome] : "unknown";
+}
+
+static void find_domain(graft_env *env, graft_arena *arena, const graft_rule *rule,
+                        const graft_point *origin, const graft_check_options *options,
+                        graft_domain *domain)
+{
+    graft_domain_options find = {.points = options->points,
+                                 .attempts = options->points * ATTEMPTS_PER_POINT,
+                                 .enumerate = true,
+                                 .seed = graft_rule_id(rule),
+                                 .origin = origin};
+    graft_domain_find(env, arena, rule, &find, domain);
+}
+
+/* Compares at each point of the covering set; false when some point is proved different. */
+static bool cross_check(graft_env *env, const graft_rule *rule, const graft_point *const *points,
+                        uint32_t count, uint32_t *equal)
+{
+    bool possible = true;
+    for (uint32_t i = 0; i < count && possible; i++) {
+        graft_instance instance;
+        if (graft_instance_build(&instance, rule, points[i]) != GRAFT_FIT_OK ||
+            graft_instance_work(&instance) > POLYNOMIAL_WORK_MOST) {
+            continue;
+        }
+        graft_polynomial_verdict verdict = graft_polynomial_compare(env, &instance);
+        *equal += verdict == GRAFT_POLYNOMIAL_EQUAL ? 1 : 0;
+        possible = verdict != GRAFT_POLYNOMIAL_DIFFERENT;
+    }
+    return possible;
+}
+
+static graft_check_outcome judge(const graft_check *check, bool possible)
+{
+    switch ((graft_verdict)check->prove.verdict) {
+    case GRAFT_VERDICT_PROVED:
+        return possible ? GRAFT_CHECK_PROVED : GRAFT_CHECK_CONTRADICTION;
+    case GRAFT_VERDICT_REFUTED:
+        return GRAFT_CHECK_SAT;
+    case GRAFT_VERDICT_UNKNOWN:
+        break;
+    }
+    return GRAFT_CHECK_UNKNOWN;
+}
+
+/* The covering set, the proof over it and what goes into the certificate. */
+static void prove_cover(graft_env *env, graft_arena *arena, const graft_rule *rule,
+                        const graft_domain *domain, const graft_check_options *options,
+                        graft_check *check)
+{
+    graft_cover cover;
+    graft_cover_pick(env, arena, rule, domain, options->cover, &cover);
+    const graft_point **points = GRAFT_NEW(arena, const graft_point *, cover.count);
+    for (uint32_t i = 0; i < cover.count; i++) {
+        points[i] = &domain->points[cover.points[i]];
+        if (check->example_count < GRAFT_CHECK_EXAMPLES) {
+            check->examples[check->example_count++] = *points[i];
+        }
+    }
+    check->cover = cover.count;
+    check->triples = cover.triples;
+    check->all_triples = cover.all_triples;
+    bool possible = cross_check(env, rule, points, cover.count, &check->polynomial_equal);
+    graft_prove_rule(env, rule, points, cover.count, &options->prove, &check->prove);
+    check->outcome = (uint8_t)judge(check, possible);
+    if (check->outcome == GRAFT_CHECK_PROVED) {
+        check->numeric = (uint8_t)graft_numeric_classify(env, rule, points, cover.count);
+        check->cover_points = graft_cover_pack(arena, rule, domain, &cover, &check->cover_bytes);
+    }
+}
+
+void graft_check_rule(graft_env *env, graft_arena *arena, const graft_sweeper *sweeper,
+                      const graft_rule *rule, const graft_point *origin,
+                      const graft_check_options *options, graft_check *check)
+{
+    graft_domain domain;
+    memset(check, 0, sizeof *check);
+    find_domain(env, arena, rule, origin, options, &domain);
+    check->complete = domain.complete;
+    check->points = domain.count;
+    check->refused = domain.refused;
+    graft_sweep_domain(env, sweeper, rule, &domain, options->samples, &check->sweep);
+    check->outcome = GRAFT_CHECK_REFUTED;
+    if (!check->sweep.refuted) {
+        check->outcome = GRAFT_CHECK_THIN;
+        bool enough = check->sweep.agreed >= POINTS_LEAST || domain.complete;
+        if (check->sweep.agreed > 0 && enough && check->sweep.undecided * 2 <= domain.count) {
+            prove_cover(env, arena, rule, &domain, options, check);
+        }
+    }
+}

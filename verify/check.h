@@ -1,0 +1,61 @@
+/* check.h - everything that is asked of one rule before it may ship, in the order of its cost:
+ *
+ *      sweep its domain ─► pick a covering set ─► polynomials (cross-check) ─► Z3 ─► numeric class
+ *
+ * Only a rule whose sweep finds no difference and for which Z3 answers `unsat` at every point of
+ * the covering set is proved. Polynomials decide nothing; where they contradict Z3, one of the two
+ * is broken, and so is the run. */
+#ifndef GRAFT_CHECK_H
+#define GRAFT_CHECK_H
+
+#include "graph/rulefile.h"
+#include "verify/prove.h"
+#include "verify/sweep.h"
+
+enum { GRAFT_CHECK_EXAMPLES = 3 };
+
+typedef struct graft_check_options {
+    uint32_t points;  /* Most points of the sweep. */
+    uint32_t cover;   /* Most points of the covering set. */
+    uint32_t samples; /* Of each point. */
+    graft_prove_options prove;
+} graft_check_options;
+
+/* What `make rules` uses. */
+graft_check_options graft_check_defaults(void);
+
+typedef enum graft_check_outcome {
+    GRAFT_CHECK_PROVED,
+    GRAFT_CHECK_REFUTED,      /* The sweep found a difference: see `sweep.counterexample`. */
+    GRAFT_CHECK_THIN,         /* Too few instances within the bounds to say anything. */
+    GRAFT_CHECK_SAT,          /* Z3 found a difference that the sweep did not. */
+    GRAFT_CHECK_UNKNOWN,      /* Z3 gave up. */
+    GRAFT_CHECK_CONTRADICTION /* Z3 proved equal what polynomials prove different. */
+} graft_check_outcome;
+
+const char *graft_check_outcome_name(uint32_t outcome);
+
+typedef struct graft_check {
+    uint8_t outcome; /* graft_check_outcome */
+    uint8_t numeric; /* graft_numeric */
+    bool complete;   /* The sweep was over the whole bounded domain. */
+    uint32_t points; /* Instances found; refused are those whose target does not fit. */
+    uint32_t refused;
+    uint32_t cover;
+    uint32_t triples; /* Contained in the covering set, and in all points. */
+    uint32_t all_triples;
+    uint32_t polynomial_equal; /* Points of the covering set that polynomials decide. */
+    graft_sweep_result sweep;
+    graft_prove_result prove;
+    graft_point examples[GRAFT_CHECK_EXAMPLES]; /* Points of the covering set. */
+    uint32_t example_count;
+    uint8_t *cover_points; /* Packed (cover.h), in the arena. */
+    size_t cover_bytes;
+} graft_check;
+
+/* Checks a valid rule. `origin` (may be NULL) is a point where it is known to apply. */
+void graft_check_rule(graft_env *env, graft_arena *arena, const graft_sweeper *sweeper,
+                      const graft_rule *rule, const graft_point *origin,
+                      const graft_check_options *options, graft_check *check);
+
+#endif

@@ -1,0 +1,53 @@
+/* generate.h - from the families of operators to the proved rule set: what `make rules` does.
+ *
+ *      families ─ gen ─► candidates ─ lift ─► rules ─ check ─► proved ─ subsume ─► the set
+ *
+ * Lifting and checking run in child processes, one item at a time. The set's bytes depend on the
+ * families, the seed and the version of the solver alone. */
+#ifndef GRAFT_GENERATE_H
+#define GRAFT_GENERATE_H
+
+#include "gen/gen.h"
+#include "verify/check.h"
+
+typedef struct graft_generate_options {
+    uint64_t seed;
+    uint32_t depth; /* Instead of the depth that each set names; 0: as named. */
+    bool all;       /* Keep rules that can only add operators. */
+    graft_check_options check;
+} graft_generate_options;
+
+graft_generate_options graft_generate_defaults(void);
+
+typedef struct graft_generate_counts {
+    uint32_t candidates;
+    uint32_t covered;  /* Cases of a rule that another candidate of the same form was lifted to. */
+    uint32_t not_true; /* Different at the very shapes they were found at. */
+    uint32_t not_lifted;
+    uint32_t rules; /* Distinct ones, to be checked. */
+    uint32_t refuted;
+    uint32_t thin;
+    uint32_t unknown; /* Unknown to the solver, crashes included. */
+    uint32_t proved;
+    uint32_t dropped; /* Follow from one application of another rule. */
+    uint32_t growing; /* Can only add operators. */
+    uint32_t kept;
+    uint64_t solver_questions;
+} graft_generate_counts;
+
+/* Makes the set in `arena`. Rules that are not proved are counted, and those that the solver gave
+ * up on are named in the log. Fails as graft_gen_run and graft_pool_run do; GRAFT_UNDECIDED when an
+ * item was killed for its time, GRAFT_INTERNAL when solver and polynomials contradict each other.
+ */
+GRAFT_MUST_USE graft_status graft_generate(graft_env *env, graft_arena *arena,
+                                           const graft_gen_family *families, uint32_t family_count,
+                                           const graft_generate_options *options,
+                                           graft_ruleset *set, graft_generate_counts *counts);
+
+/* For tests and other stages: lifts, checks and minimises these candidates only. */
+GRAFT_MUST_USE graft_status graft_generate_from(graft_env *env, graft_arena *arena,
+                                                const graft_candidates *candidates,
+                                                const graft_generate_options *options,
+                                                graft_ruleset *set, graft_generate_counts *counts);
+
+#endif
