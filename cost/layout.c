@@ -110,19 +110,19 @@ void graft_layout_choose(const graft_graph *graph, graft_index node, const uint8
     }
 }
 
-void graft_layout_assign(const graft_graph *graph, const graft_order *order, uint8_t *layouts)
+void graft_layout_assign(const graft_graph *graph, const graft_order *order, uint8_t *layouts,
+                         graft_layout_choice *choices)
 {
     memset(layouts, GRAFT_LAYOUT_ROW, graph->value_end);
     for (graft_index i = 0; i < order->count; i++) {
         graft_index node = order->order[i];
         const graft_node *n = &graph->nodes[node];
-        if (n->is_const || n->op == GRAFT_OP_OPAQUE) {
+        if (n->is_const) {
             continue;
         }
-        graft_layout_choice choice;
-        graft_layout_choose(graph, node, layouts, &choice);
-        for (uint32_t k = 0; k < n->output_count; k++) {
-            layouts[graft_node_output(graph, node, k)] = choice.outputs[k];
+        graft_layout_choose(graph, node, layouts, &choices[node]);
+        for (uint32_t k = 0; k < n->output_count && k < GRAFT_MAX_OUTPUTS; k++) {
+            layouts[graft_node_output(graph, node, k)] = choices[node].outputs[k];
         }
     }
 }

@@ -39,8 +39,11 @@ typedef struct graft_layout_choice {
 void graft_layout_choose(const graft_graph *graph, graft_index node, const uint8_t *layouts,
                          graft_layout_choice *choice);
 
-/* The layout of every value: inputs of the graph and const values row-major, computed ones as their
- * node chooses. `layouts` has graph->value_end entries. */
-void graft_layout_assign(const graft_graph *graph, const graft_order *order, uint8_t *layouts);
+/* Decides for the whole graph: the layout that every value is made in (`layouts`, by value id;
+ * inputs of the graph and const values are row-major) and what every node that runs wants
+ * (`choices`, by node id; where a choice differs from the layout of the value, a conversion stands
+ * between). */
+void graft_layout_assign(const graft_graph *graph, const graft_order *order, uint8_t *layouts,
+                         graft_layout_choice *choices);
 
 #endif

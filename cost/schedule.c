@@ -10,9 +10,10 @@
 typedef struct {
     const graft_graph *graph;
     graft_schedule *schedule;
-    uint8_t *layouts;  /* By value: the layout it is made in. */
-    uint32_t *held;    /* By value and layout: its region. */
-    uint32_t capacity; /* Of steps, for the assertion that the counts below are right. */
+    uint8_t *layouts;             /* By value: the layout it is made in. */
+    graft_layout_choice *choices; /* By node. */
+    uint32_t *held;               /* By value and layout: its region. */
+    uint32_t capacity;            /* Of steps, for the assertion that the counts below are right. */
 } builder;
 
 /* ---------------------------------------------------------------- capacity */
@@ -39,6 +40,7 @@ static void allocate(builder *b, graft_arena *arena)
     b->schedule->regions = GRAFT_NEW(arena, graft_region, (size_t)graph->value_end + conversions);
     b->schedule->outputs = GRAFT_NEW(arena, uint32_t, graph->output_count);
     b->layouts = GRAFT_NEW(arena, uint8_t, graph->value_end);
+    b->choices = GRAFT_NEW(arena, graft_layout_choice, graph->node_end);
     b->held = GRAFT_NEW(arena, uint32_t, (size_t)graph->value_end * GRAFT_LAYOUT_COUNT);
     memset(b->held, 0xff, sizeof(uint32_t) * graph->value_end * GRAFT_LAYOUT_COUNT);
 }
@@ -142,28 +144,27 @@ static void convert_inputs(builder *b, graft_index node, const graft_layout_choi
 static void add_node(builder *b, graft_index node)
 {
     const graft_node *n = &b->graph->nodes[node];
-    graft_layout_choice choice = {{0}, {0}};
-    graft_layout_choose(b->graph, node, b->layouts, &choice);
+    const graft_layout_choice *choice = &b->choices[node];
     if (is_view(n->op)) {
-        add_view(b, node, &choice);
+        add_view(b, node, choice);
         return;
     }
-    convert_inputs(b, node, &choice);
+    convert_inputs(b, node, choice);
     graft_step *step = add_step(b, node, n->input_count, n->output_count);
     if (n->op == GRAFT_OP_OPAQUE) {
         step->signature.op = GRAFT_OP_OPAQUE;
     } else {
-        graft_signature_of_node(b->graph, node, &choice, false, &step->signature);
+        graft_signature_of_node(b->graph, node, choice, false, &step->signature);
     }
     for (uint32_t k = 0; k < n->input_count; k++) {
         graft_index value = graft_node_input(b->graph, node, k);
-        uint32_t layout = k < GRAFT_MAX_INPUTS ? choice.inputs[k] : 0;
+        uint32_t layout = k < GRAFT_MAX_INPUTS ? choice->inputs[k] : 0;
         read_region(b, step, k,
                     value == GRAFT_NONE ? GRAFT_REGION_NONE : obtain_region(b, value, layout));
     }
     for (uint32_t k = 0; k < n->output_count; k++) {
         graft_index value = graft_node_output(b->graph, node, k);
-        uint32_t layout = k < GRAFT_MAX_OUTPUTS ? choice.outputs[k] : 0;
+        uint32_t layout = k < GRAFT_MAX_OUTPUTS ? choice->outputs[k] : 0;
         b->schedule->operands[step->first + n->input_count + k] =
             add_region(b, value, GRAFT_REGION_PLANNED, layout);
     }
@@ -249,7 +250,7 @@ void graft_schedule_build(graft_arena *arena, const graft_graph *graph, const gr
     memset(schedule, 0, sizeof(*schedule));
     schedule->output_count = graph->output_count;
     allocate(&b, arena);
-    graft_layout_assign(graph, order, b.layouts);
+    graft_layout_assign(graph, order, b.layouts, b.choices);
     add_inputs(&b);
     for (graft_index i = 0; i < order->count; i++) {
         if (!graph->nodes[order->order[i]].is_const) {
