@@ -15,6 +15,7 @@
 #include "graph/options.h"
 #include "models/command.h"
 #include "train/bench.h"
+#include "verify/command.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -40,6 +41,7 @@ static const command commands[] = {
     {"help",       "list the commands",                                command_help            },
     {"version",    "print the version",                                command_version         },
     {"gen",        "list the substitutions that the families propose", graft_command_gen       },
+    {"rules",      "list the rule set, or generate it",                graft_command_rules     },
     {"model",      "write a model of the zoo, or list them",           graft_command_model     },
     {"convert",    "read an ONNX model and write it again",            graft_command_convert   },
     {"measure",    "time the operators of a model on this machine",    graft_command_measure   },
