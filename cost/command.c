@@ -113,7 +113,7 @@ static graft_status run_measure(graft_env *env, measure_run *run)
     uint32_t count = 0;
     const graft_graph *graph = &run->model->graph;
     GRAFT_CHECK(graft_cost_schedule(env, run->cost, graph, &run->schedule, &summary.total));
-    GRAFT_CHECK(graft_cost_rows(env, env->life, run->cost, graph, &run->schedule, &rows, &count));
+    GRAFT_CHECK(graft_cost_rows(env, run->cost, graph, &run->schedule, &rows, &count));
     status = time_whole(env, run, &summary);
     if (status == GRAFT_OK || status == GRAFT_UNSUPPORTED) {
         graft_cost_print_rows(env, rows, count, summary.total.ns);

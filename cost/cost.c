@@ -128,7 +128,7 @@ static int compare_signatures(const void *a, const void *b)
 {
     const graft_signature *const *left = a;
     const graft_signature *const *right = b;
-    return memcmp(*left, *right, sizeof(**left));
+    return graft_signature_compare(*left, *right);
 }
 
 /* What the database lacks, each once. */

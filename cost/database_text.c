@@ -67,7 +67,7 @@ static int compare_records(const void *a, const void *b)
         order = (int)(*left)->signature.op - (int)(*right)->signature.op;
     }
     if (order == 0) {
-        order = memcmp(&(*left)->signature, &(*right)->signature, sizeof((*left)->signature));
+        order = graft_signature_compare(&(*left)->signature, &(*right)->signature);
     }
     return order;
 }
@@ -196,7 +196,7 @@ static graft_status read_source(reader *r, uint8_t *source)
 
 static graft_status read_implementation(reader *r, graft_cost_entry *entry)
 {
-    const char *text = NULL;
+    const char *text = "";
     graft_status status = read_text(r, &text);
     if (status == GRAFT_OK && strlen(text) >= sizeof(entry->implementation)) {
         status = fail_line(r, "a shorter name of an implementation");
@@ -238,27 +238,49 @@ done:
     return status;
 }
 
+static graft_status read_checksum(reader *r, uint64_t *checksum)
+{
+    enum { DIGITS = 16 };
+    *checksum = 0;
+    for (int i = 0; i < DIGITS; i++) {
+        int digit = hex_digit(*r->at);
+        if (digit < 0) {
+            return fail_line(r, "a checksum");
+        }
+        *checksum = *checksum * DIGITS + (uint64_t)digit;
+        r->at++;
+    }
+    return GRAFT_OK;
+}
+
+static graft_status read_last_line(reader *r, uint32_t *count, uint64_t *checksum)
+{
+    graft_status status = GRAFT_OK;
+    GRAFT_CHECK(expect(r, "{\"entries\":"));
+    GRAFT_CHECK(read_count(r, count));
+    GRAFT_CHECK(expect(r, ",\"xxh3\":\""));
+    GRAFT_CHECK(read_checksum(r, checksum));
+    GRAFT_CHECK(expect(r, "\"}\n"));
+done:
+    return status;
+}
+
 /* The last line is whole and its checksum is that of what stands before it. */
 static graft_status check_end(reader *r, const char *text, size_t size, uint32_t *count)
 {
-    const char *last = size > 0 && text[size - 1] == '\n' && strlen(text) == size
-                           ? memrchr(text, '\n', size - 1)
-                           : NULL;
-    unsigned entries = 0;
+    bool whole = text[size - 1] == '\n' && strlen(text) == size;
+    const char *before = whole ? memrchr(text, '\n', size - 1) : NULL;
     uint64_t checksum = 0;
-    int used = 0;
-    if (last == NULL ||
-        sscanf(last + 1, "{\"entries\":%u,\"xxh3\":\"%16" SCNx64 "\"}%n", &entries, &checksum,
-               &used) != 2 ||
-        last + 1 + used + 1 != text + size) {
+    reader last = {.env = r->env, .name = r->name, .at = before == NULL ? "" : before + 1};
+    if (read_last_line(&last, count, &checksum) != GRAFT_OK || last.at != text + size) {
+        graft_env_clear(r->env);
         return GRAFT_FAIL(r->env, GRAFT_BAD_INPUT,
                           "%s: the cost database is cut off: its last line is missing", r->name);
     }
-    if (XXH3_64bits(text, (size_t)(last + 1 - text)) != checksum) {
+    if (XXH3_64bits(text, (size_t)(before + 1 - text)) != checksum) {
         return GRAFT_FAIL(r->env, GRAFT_BAD_INPUT,
                           "%s: the cost database is damaged: its checksum differs", r->name);
     }
-    *count = entries;
     return GRAFT_OK;
 }
 
@@ -284,7 +306,7 @@ graft_status graft_database_parse(graft_env *env, const char *name, const char *
 {
     graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(env->scratch);
-    reader r = {.env = env, .name = name, .line = 1};
+    reader r = {.env = env, .name = name, .at = text, .line = 1};
     uint32_t count = 0;
     if (size == 0) {
         status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: the cost database is empty", name);

@@ -203,7 +203,8 @@ static graft_status place_regions(graft_env *env, graft_executor *e)
         if (region->kind == GRAFT_REGION_INPUT) {
             e->regions[i] = find_input(e, region->value);
         } else if (region->kind == GRAFT_REGION_PLANNED) {
-            e->regions[i] = (float *)((char *)e->block + offsets[region->root]);
+            void *place = (char *)e->block + offsets[region->root];
+            e->regions[i] = place;
         }
     }
     graft_arena_release(env->scratch, mark);

@@ -62,10 +62,17 @@ static graft_status begin_kernel(graft_env *env, graft_device *device,
     return GRAFT_OK;
 }
 
+/* Which family and variant a name stands for. */
+typedef struct {
+    char name[GRAFT_KERNEL_NAME_BYTES];
+    uint32_t family;
+    uint32_t variant;
+} listing;
+
+/* Without `constants` only the name is found out. */
 static graft_status open_variant(graft_env *env, graft_device *device,
-                                 const graft_signature *signature, uint32_t family,
-                                 uint32_t variant, const float *const *constants,
-                                 graft_kernel **kernel)
+                                 const graft_signature *signature, const listing *which,
+                                 const float *const *constants, graft_kernel **kernel)
 {
     graft_kernel *k = NULL;
     graft_status status = begin_kernel(env, device, signature, constants == NULL, &k);
@@ -75,7 +82,7 @@ static graft_status open_variant(graft_env *env, graft_device *device,
     for (uint32_t i = 0; i < signature->input_count && constants != NULL; i++) {
         k->constants[i] = constants[i];
     }
-    status = families[family](env, k, variant);
+    status = families[which->family](env, k, which->variant);
     if (status == GRAFT_OK) {
         *kernel = k;
     } else {
@@ -83,13 +90,6 @@ static graft_status open_variant(graft_env *env, graft_device *device,
     }
     return status;
 }
-
-/* Which family and variant a name stands for; NULL stands for the first that there is. */
-typedef struct {
-    char name[GRAFT_KERNEL_NAME_BYTES];
-    uint32_t family;
-    uint32_t variant;
-} listing;
 
 static bool is_listed(const listing *list, uint32_t count, const char *name)
 {
@@ -110,7 +110,8 @@ static graft_status list_family(graft_env *env, graft_device *device,
 {
     for (uint32_t variant = 0; *count < GRAFT_KERNEL_MOST; variant++) {
         graft_kernel *kernel = NULL;
-        graft_status status = open_variant(env, device, signature, family, variant, NULL, &kernel);
+        const listing which = {.family = family, .variant = variant};
+        graft_status status = open_variant(env, device, signature, &which, NULL, &kernel);
         if (status != GRAFT_OK) {
             return status == GRAFT_UNSUPPORTED ? GRAFT_OK : status;
         }
@@ -185,8 +186,7 @@ graft_status graft_kernel_open(graft_env *env, graft_device *device,
     GRAFT_CHECK(list_all(env, device, signature, list, &count));
     for (uint32_t i = 0; i < count; i++) {
         if (name == NULL || strcmp(name, list[i].name) == 0) {
-            status = open_variant(env, device, signature, list[i].family, list[i].variant,
-                                  constants, kernel);
+            status = open_variant(env, device, signature, &list[i], constants, kernel);
             if (status == GRAFT_UNSUPPORTED && name == NULL) {
                 continue; /* It exists but cannot be created here. */
             }

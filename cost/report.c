@@ -17,15 +17,14 @@ static int compare_shares(const void *a, const void *b)
     if (difference != 0.0) {
         return difference < 0.0 ? 1 : -1;
     }
-    return memcmp(&left->signature, &right->signature, sizeof(left->signature));
+    return graft_signature_compare(&left->signature, &right->signature);
 }
 
-graft_status graft_cost_rows(graft_env *env, graft_arena *arena, graft_cost *cost,
-                             const graft_graph *graph, const graft_schedule *schedule,
-                             graft_cost_row **rows, uint32_t *count)
+graft_status graft_cost_rows(graft_env *env, graft_cost *cost, const graft_graph *graph,
+                             const graft_schedule *schedule, graft_cost_row **rows, uint32_t *count)
 {
     graft_status status = GRAFT_OK;
-    graft_cost_row *list = GRAFT_NEW(arena, graft_cost_row, schedule->step_count);
+    graft_cost_row *list = GRAFT_NEW(env->life, graft_cost_row, schedule->step_count);
     uint32_t used = 0;
     for (uint32_t i = 0; i < schedule->step_count; i++) {
         const graft_step *step = &schedule->steps[i];

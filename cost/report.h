@@ -12,9 +12,9 @@ typedef struct graft_cost_row {
     uint32_t count;
 } graft_cost_row;
 
-/* The rows of a schedule of `graph` by descending share of the time, in `arena`. Fails as
+/* The rows of a schedule of `graph` by descending share of the time, in env->life. Fails as
  * graft_cost_step does. */
-GRAFT_MUST_USE graft_status graft_cost_rows(graft_env *env, graft_arena *arena, graft_cost *cost,
+GRAFT_MUST_USE graft_status graft_cost_rows(graft_env *env, graft_cost *cost,
                                             const graft_graph *graph,
                                             const graft_schedule *schedule, graft_cost_row **rows,
                                             uint32_t *count);

@@ -57,9 +57,16 @@ void graft_signature_of_reorder(const graft_shape *shape, uint32_t from, uint32_
     signature->out_layouts[0] = (uint8_t)to;
 }
 
+int graft_signature_compare(const graft_signature *a, const graft_signature *b)
+{
+    const void *left = a; /* Without hidden bytes: see above. */
+    const void *right = b;
+    return memcmp(left, right, sizeof(*a));
+}
+
 bool graft_signature_equal(const graft_signature *a, const graft_signature *b)
 {
-    return memcmp(a, b, sizeof(*a)) == 0;
+    return graft_signature_compare(a, b) == 0;
 }
 
 uint64_t graft_signature_hash(const graft_signature *signature, uint64_t seed)

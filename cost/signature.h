@@ -35,6 +35,8 @@ void graft_signature_of_reorder(const graft_shape *shape, uint32_t from, uint32_
                                 graft_signature *signature);
 
 bool graft_signature_equal(const graft_signature *a, const graft_signature *b);
+/* An order of signatures, for sorting; 0 when equal. */
+int graft_signature_compare(const graft_signature *a, const graft_signature *b);
 /* XXH3 of all bytes; `seed` separates devices. */
 uint64_t graft_signature_hash(const graft_signature *signature, uint64_t seed);
 

@@ -5,6 +5,7 @@
 #include "graph/log.h"
 #include "graph/rng.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,7 +126,6 @@ static graft_status open_contestants(graft_env *env, graft_trial *trial, double 
         size_t bytes = graft_kernel_workspace_bytes(c->kernel);
         workspace = bytes > workspace ? bytes : workspace;
     }
-    status = GRAFT_OK;
     GRAFT_CHECK(allocate(env, trial, workspace, &trial->workspace));
     memset(trial->workspace, 0, workspace);
 done:
@@ -206,6 +206,7 @@ static bool agrees(const graft_trial *trial, float *const *expected)
     float largest = 0.0F;
     float furthest = 0.0F;
     for (uint32_t k = 0; k < trial->signature->output_count; k++) {
+        assert(expected[k] != NULL);
         for (size_t i = 0; i < trial->output_counts[k]; i++) {
             float difference = fabsf(trial->outputs[k][i] - expected[k][i]);
             largest = fmaxf(largest, fabsf(expected[k][i]));

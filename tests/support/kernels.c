@@ -165,10 +165,10 @@ static void run_trial(graft_env *env, graft_device *device, const graft_signatur
     memcpy(in, t->arranged, sizeof(in));
     for (uint32_t k = 0; k < s->output_count; k++) {
         out[k] = draw_nan(env, (size_t)graft_shape_elements(&t->outputs[k]));
-    }
-    if (s->in_place != 0) {
-        memcpy(out[0], in[3], (size_t)graft_shape_bytes(&t->outputs[0]));
-        in[3] = out[0];
+        if (s->in_place != 0) {
+            memcpy(out[k], in[3], (size_t)graft_shape_bytes(&t->outputs[k]));
+            in[3] = out[k];
+        }
     }
     assert_int_equal(graft_kernel_bind(env, kernel, in, out, workspace), GRAFT_OK);
     assert_int_equal(graft_kernel_run(env, kernel), GRAFT_OK);
