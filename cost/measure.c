@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { BATCH_TRIALS = 16, LEAST_ROUNDS = 5, DEFAULT_ROUNDS = 15 };
+enum { BATCH_TRIALS = 16, LEAST_ROUNDS = 5, PRUNE_ROUND = 5, DEFAULT_ROUNDS = 15 };
 
 /* Tensors and copies of weights that may be open at once. */
 static const uint64_t most_bytes = (uint64_t)1 << 30;
@@ -93,6 +93,9 @@ static graft_status measure_batch(measurement *m, const graft_signature *signatu
     GRAFT_CHECK(fill_batch(m, signatures, count, next, b));
     for (uint32_t round = 0; round < m->options->rounds; round++) {
         GRAFT_CHECK(run_round(m, b, round));
+        for (uint32_t i = 0; i < b->count && round + 1 == PRUNE_ROUND; i++) {
+            graft_trial_prune(&b->trials[i]);
+        }
         graft_progress_update(&m->progress, first + b->count * (round + 1) / m->options->rounds,
                               NULL);
     }

@@ -3,9 +3,10 @@
  * Every implementation of every signature is first run a few times; those much slower than the best
  * of their signature, or whose results differ from the others', drop out. The rest take turns in
  * rounds that begin at another place each time, so that whatever else the machine does hits all of
- * them alike: after each switch some runs are thrown away, then a batch of runs is timed. An
- * implementation's time is the median over rounds, its spread the distance between the quartiles,
- * and the fastest one stands for the signature.
+ * them alike (what is clearly behind after five rounds drops out too): after each switch some runs
+ * are thrown away, then a batch of runs is timed. An implementation's time is the median over
+ * rounds, its spread the distance between the quartiles, and the fastest one stands for the
+ * signature.
  *
  * Data are normal numbers. Activations are where the previous run left them, as in a network, where
  * the previous operator has just written them; weights come from copies that together exceed the

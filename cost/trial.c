@@ -14,8 +14,10 @@
 enum { ALIGNMENT = 64, MOST_COPIES = 32, DATA_SEED = 17 };
 enum { QUALIFY_RUNS = 3, DISCARDED_MOST = 5 };
 
-/* A contestant this much slower than the best at first sight cannot win. */
-static const double slow_factor = 1.3;
+/* A contestant this much slower than the best at first sight, or after some rounds, will not win.
+ */
+static const double slow_factor = 1.25;
+static const double behind_factor = 1.06;
 static const uint64_t qualify_ns = 200000;
 /* Part of a batch that is run beforehand and thrown away. */
 static const double discarded_part = 0.25;
@@ -316,6 +318,35 @@ void graft_cost_median(double *samples, uint32_t count, double *median, double *
     qsort(samples, count, sizeof(samples[0]), compare_doubles);
     *median = quantile(samples, count, 0.5);
     *spread = quantile(samples, count, 0.75) - quantile(samples, count, 0.25);
+}
+
+/* Median without disturbing the order of the samples, which is that of the rounds. */
+static double median_so_far(const graft_contestant *c)
+{
+    enum { LOOKED_AT = 32 };
+    double sorted[LOOKED_AT];
+    double median = 0.0;
+    double spread = 0.0;
+    uint32_t count = c->sample_count < LOOKED_AT ? c->sample_count : LOOKED_AT;
+    memcpy(sorted, c->samples, count * sizeof(sorted[0]));
+    graft_cost_median(sorted, count, &median, &spread);
+    return median;
+}
+
+void graft_trial_prune(graft_trial *trial)
+{
+    double best_ns = (double)INFINITY;
+    for (uint32_t i = 0; i < trial->contestant_count; i++) {
+        const graft_contestant *c = &trial->contestants[i];
+        if (!c->dropped && c->sample_count > 0) {
+            best_ns = fmin(best_ns, median_so_far(c));
+        }
+    }
+    for (uint32_t i = 0; i < trial->contestant_count; i++) {
+        graft_contestant *c = &trial->contestants[i];
+        c->dropped =
+            c->dropped || (c->sample_count > 0 && median_so_far(c) > best_ns * behind_factor);
+    }
 }
 
 void graft_trial_finish(const graft_trial *trial, uint32_t least_rounds, graft_cost_entry *entry)

@@ -37,6 +37,8 @@ GRAFT_MUST_USE graft_status graft_trial_qualify(graft_env *env, graft_trial *tri
 /* One round of one contestant: some runs thrown away, a batch timed. */
 GRAFT_MUST_USE graft_status graft_trial_round(graft_env *env, graft_trial *trial,
                                               graft_contestant *contestant, uint64_t batch_ns);
+/* Drops the contestants that are clearly slower than the best after the rounds so far. */
+void graft_trial_prune(graft_trial *trial);
 /* The entry of the best contestant with at least `least_rounds`; rounds 0 when there is none. */
 void graft_trial_finish(const graft_trial *trial, uint32_t least_rounds, graft_cost_entry *entry);
 
