@@ -257,20 +257,6 @@ done:
 
 /* ------------------------------------------------------------------ levels */
 
-/* Chains the producers of every value, in node order. */
-static void link_producers(graft_gen_space *space)
-{
-    for (uint32_t n = space->node_count; n-- > 0;) {
-        graft_gen_node *node = &space->nodes[n];
-        for (uint32_t o = GRAFT_MAX_OUTPUTS; o-- > 0;) {
-            if (node->outs[o] != GRAFT_GEN_NONE) {
-                node->next[o] = space->values[node->outs[o]].producers;
-                space->values[node->outs[o]].producers = n * GRAFT_MAX_OUTPUTS + o;
-            }
-        }
-    }
-}
-
 static graft_status build_level(graft_gen_space *space, const closed_sets *below, bool last,
                                 closed_sets *sets)
 {
@@ -300,7 +286,7 @@ graft_status graft_gen_space_build(graft_env *env, graft_arena *arena, const gra
         GRAFT_CHECK(build_level(space, &below, size == set->depth, &sets));
         below = sets;
     }
-    link_producers(space);
+    graft_gen_producers_list(space);
 done:
     return status;
 }

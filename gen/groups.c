@@ -59,11 +59,6 @@ static void add_graph(graft_gen_groups *groups, const graft_gen_graph *graph)
     }
 }
 
-static uint32_t next_producer(const graft_gen_space *space, uint32_t link)
-{
-    return space->nodes[root_node(link)].next[root_slot(link)];
-}
-
 /* -------------------------------------------------------------- one output */
 
 /* Whether no renaming makes the value smaller. */
@@ -98,8 +93,8 @@ static void list_group(graft_gen_groups *groups, uint32_t value)
         add_graph(groups, &graph);
     }
     uint32_t first = representative_root(space, value);
-    for (uint32_t link = space->values[value].producers; link != GRAFT_GEN_NONE;
-         link = next_producer(space, link)) {
+    for (uint32_t i = space->producer_first[value]; i < space->producer_first[value + 1]; i++) {
+        uint32_t link = space->producers[i];
         if (root_is_alone(space, link)) {
             graph.roots.of[0] = link;
             add_graph(groups, &graph);
@@ -153,11 +148,14 @@ static uint32_t find_lone_root(const graft_gen_space *space, uint32_t value)
     if (root_is_alone(space, first)) {
         return first;
     }
-    uint32_t link = space->values[value].producers;
-    while (link != GRAFT_GEN_NONE && !root_is_alone(space, link)) {
-        link = next_producer(space, link);
+    uint32_t least = GRAFT_GEN_NONE; /* Nodes are numbered by size. */
+    for (uint32_t i = space->producer_first[value]; i < space->producer_first[value + 1]; i++) {
+        uint32_t link = space->producers[i];
+        if (link < least && root_is_alone(space, link)) {
+            least = link;
+        }
     }
-    return link;
+    return least;
 }
 
 static void sort_outputs(graft_gen_graph *graph)

@@ -82,6 +82,22 @@ static bool try_node(const matcher *match, uint32_t n, uint32_t number, const bi
     return bind_arguments(match, n, node, &next);
 }
 
+/* The first producer of a value whose configuration is at least `config`. */
+static uint32_t first_producer(const graft_gen_space *space, uint32_t value, uint32_t config)
+{
+    uint32_t low = space->producer_first[value];
+    uint32_t high = space->producer_first[value + 1];
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (space->nodes[space->producers[middle] / GRAFT_MAX_OUTPUTS].config < config) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
 /* Matches the nodes before `left`, the last of them first. */
 static bool match_node(const matcher *match, uint32_t left, const binding *bound)
 {
@@ -97,13 +113,18 @@ static bool match_node(const matcher *match, uint32_t left, const binding *bound
     if (bound->outs[n][slot] == GRAFT_GEN_NONE) {
         return true; /* Nothing reads it: not a side that can be matched from these roots. */
     }
-    uint32_t link = match->space->values[bound->outs[n][slot]].producers;
-    while (link != GRAFT_GEN_NONE) {
+    uint32_t value = bound->outs[n][slot];
+    uint32_t end = match->space->producer_first[value + 1];
+    uint32_t config = match->side->nodes[n].config;
+    for (uint32_t i = first_producer(match->space, value, config); i < end; i++) {
+        uint32_t link = match->space->producers[i];
         uint32_t number = link / GRAFT_MAX_OUTPUTS;
+        if (match->space->nodes[number].config != config) {
+            break;
+        }
         if (link % GRAFT_MAX_OUTPUTS == slot && !try_node(match, n, number, bound)) {
             return false;
         }
-        link = match->space->nodes[number].next[link % GRAFT_MAX_OUTPUTS];
     }
     return true;
 }

@@ -227,7 +227,6 @@ static void assign_output(graft_gen_space *space, uint32_t number, uint32_t slot
     if (value == GRAFT_GEN_NONE) {
         graft_gen_value fresh = {.hash = print->hash,
                                  .node = number,
-                                 .producers = GRAFT_GEN_NONE,
                                  .shape = node->shapes[slot],
                                  .slot = (uint8_t)slot,
                                  .size = node->size,
@@ -263,6 +262,47 @@ void graft_gen_values_assign(graft_gen_space *space, uint32_t first, uint32_t en
             assign_output(space, n, slot, &own[slot]);
         }
     }
+}
+
+/* One pass of a stable counting sort of links: `key` below `key_count`. Returns where keys begin.
+ */
+static uint32_t *sort_links(const graft_gen_space *space, const uint32_t *from, uint32_t count,
+                            uint32_t key_count, bool by_value, uint32_t *to)
+{
+    uint32_t *first = GRAFT_NEW(space->arena, uint32_t, (size_t)key_count + 2);
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < count; i++) {
+            const graft_gen_node *node = &space->nodes[from[i] / GRAFT_MAX_OUTPUTS];
+            uint32_t key = by_value ? node->outs[from[i] % GRAFT_MAX_OUTPUTS] : node->config;
+            if (pass == 0) {
+                first[key + 2]++;
+            } else {
+                to[first[key + 1]++] = from[i];
+            }
+        }
+        for (uint32_t k = 1; k <= key_count && pass == 0; k++) {
+            first[k + 1] += first[k];
+        }
+    }
+    return first;
+}
+
+void graft_gen_producers_list(graft_gen_space *space)
+{
+    size_t most = (size_t)space->node_count * GRAFT_MAX_OUTPUTS;
+    uint32_t *links = GRAFT_NEW(space->arena, uint32_t, most);
+    uint32_t *by_config = GRAFT_NEW(space->arena, uint32_t, most);
+    uint32_t count = 0;
+    for (uint32_t n = 0; n < space->node_count; n++) {
+        for (uint32_t o = 0; o < GRAFT_MAX_OUTPUTS; o++) {
+            if (space->nodes[n].outs[o] != GRAFT_GEN_NONE) {
+                links[count++] = n * GRAFT_MAX_OUTPUTS + o;
+            }
+        }
+    }
+    (void)sort_links(space, links, count, space->set->config_count, false, by_config);
+    space->producer_first = sort_links(space, by_config, count, space->value_count, true, links);
+    space->producers = links;
 }
 
 /* --------------------------------------------------------------- renamings */
@@ -365,8 +405,7 @@ graft_status graft_gen_space_open(graft_gen_space *space)
     space->shapes = GRAFT_NEW(space->arena, graft_shape, MAX_SHAPES);
     for (uint32_t i = 0; i < space->set->input_count; i++) {
         const graft_gen_input *input = &space->set->inputs[i];
-        graft_gen_value value = {
-            .node = GRAFT_GEN_NONE, .producers = GRAFT_GEN_NONE, .is_weight = input->is_weight};
+        graft_gen_value value = {.node = GRAFT_GEN_NONE, .is_weight = input->is_weight};
         if (graft_shape_elements(&input->shape) > GRAFT_GEN_MAX_ELEMENTS) {
             status = GRAFT_FAIL(space->env, GRAFT_UNSUPPORTED,
                                 "set %s: input %s has more than %d elements", space->set->name,

@@ -42,7 +42,6 @@ enum {
 typedef struct graft_gen_value {
     XXH128_hash_t hash; /* Of the shape and the residues of all samples. */
     uint32_t node;      /* Representative; GRAFT_GEN_NONE for inputs. */
-    uint32_t producers; /* First link of the chain of nodes that compute it: node * 2 + slot. */
     uint16_t shape;
     uint8_t slot; /* Output of the representative. */
     uint8_t size; /* Nodes in the closure; 0 for inputs. */
@@ -53,7 +52,6 @@ typedef struct graft_gen_value {
 typedef struct graft_gen_node {
     uint32_t args[GRAFT_MAX_INPUTS];  /* Values; GRAFT_GEN_NONE past the inputs. */
     uint32_t outs[GRAFT_MAX_OUTPUTS]; /* Values; GRAFT_GEN_NONE when undefined on a sample. */
-    uint32_t next[GRAFT_MAX_OUTPUTS]; /* Chains of producers. */
     uint16_t shapes[GRAFT_MAX_OUTPUTS];
     uint16_t config;
     uint8_t size; /* Operators in the closure. */
@@ -88,6 +86,9 @@ typedef struct graft_gen_space {
     uint32_t node_capacity;
     graft_gen_table node_table;
 
+    uint32_t *producers;      /* node * 2 + slot of every output, by value, configuration, node. */
+    uint32_t *producer_first; /* By value, value_count + 1 entries: where its producers begin. */
+
     uint8_t (*renamings)[GRAFT_GEN_MAX_VARS]; /* Renaming 0 changes nothing. */
     uint32_t renaming_count;
 
@@ -121,6 +122,8 @@ uint32_t graft_gen_node_add(graft_gen_space *space, uint32_t config, const uint3
                             const uint16_t *shapes, uint32_t size);
 /* Operators of a closure that depend on an activation: they run at each inference. */
 uint32_t graft_gen_count_live(const graft_gen_space *space, const graft_gen_closure *closure);
+/* Lists the producers of every value. */
+void graft_gen_producers_list(graft_gen_space *space);
 /* Whether the node is what stands for one of its outputs in graphs. */
 bool graft_gen_is_representative(const graft_gen_space *space, uint32_t node);
 /* Sorts the first two arguments of a commutative operator. */
