@@ -152,6 +152,8 @@ LINKS_cost   := cost models graph
 LINKS_train  := train cost models graph
 # Every other folder of tests links everything. A fuzz target links LINKS_fuzz_<name> or just graph.
 LINKS_fuzz_default := graph
+LINKS_fuzz_costs := cost graph
+LINKS_fuzz_rule := tests/support graph
 
 TEST_FOLDERS := $(filter-out support fuzz,$(patsubst tests/%/,%,$(sort $(wildcard tests/*/))))
 
@@ -177,7 +179,7 @@ fuzz_links  = $(call archives,$(or $(LINKS_fuzz_$(1)),$(LINKS_fuzz_default)))
 define FUZZ_RULE
 $(OUT)/tests/fuzz/fuzz_$(1): $(OUT)/tests/fuzz/fuzz_$(1).o $(if $(filter fuzz,$(MODE)),,$(OUT)/tests/fuzz/replay.o) \
     $(call fuzz_links,$(1))
-	$$(Q)$(LINK) $(if $(filter fuzz,$(MODE)),-fsanitize=fuzzer) $$(filter %.o %.a,$$^) $(LDLIBS) -o $$@
+	$$(Q)$(LINK) $(if $(filter fuzz,$(MODE)),-fsanitize=fuzzer) $$(filter %.o %.a,$$^) -lcmocka $(LDLIBS) -o $$@
 endef
 $(foreach f,$(FUZZ_NAMES),$(eval $(call FUZZ_RULE,$(f))))
 FUZZ_PROGRAMS := $(FUZZ_NAMES:%=$(OUT)/tests/fuzz/fuzz_%)
