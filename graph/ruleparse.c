@@ -431,6 +431,8 @@ static graft_status own_slots(parser *p, graft_pattern_node *node, uint32_t inde
         node->attrs[i] = (graft_term){(int32_t)p->slot_end++, GRAFT_TERM_SLOT};
     }
     p->rule->source.nodes[index] = *node;
+    /* Its operands are still to come: until then it equals no other node. */
+    memset(p->rule->source.nodes[index].inputs, UINT8_MAX, sizeof node->inputs);
     p->tag_node[tag] = (uint8_t)(index + 1);
     return GRAFT_OK;
 }
