@@ -19,8 +19,8 @@ static const char *const true_rules[] = {
     "transpose(transpose(a, axis=[1, 2, 0]), axis=[2, 0, 1]) = a",
     "add(sub(a, b), b) = a",
     "concat(split#1(a).0, split#1(a).1, axis=#1.axis) = a",
-    "[split#1(concat(a, b, axis=1), axis=1).0, split#1(concat(a, b, axis=1), axis=1).1] = [a, b] "
-    "where #1.at = dim(a,1)",
+    ("[split#1(concat(a, b, axis=1), axis=1).0, split#1(concat(a, b, axis=1), axis=1).1] = [a, b] "
+     "where #1.at = dim(a,1)"),
     "[identity(a), relu(identity(a))] = [a, relu(a)]",
     "[tanh(identity(a)), identity(a)] = [tanh(a), a]",
 
@@ -48,42 +48,43 @@ static const char *const true_rules[] = {
     "relu(a) = relu(relu(a))",
     "relu(relu(a)) = relu(a)",
     "relu(a) = max(a, fill(value=0.0, dim=[]))",
-    "tanh(a) = concat(tanh(slice(a, axis=0, start=0, end=dim(a,0) / 2)), "
-    "tanh(slice(a, axis=0, start=dim(a,0) / 2, end=dim(a,0))), axis=0) where 3 <= rank(a)",
+    ("tanh(a) = concat(tanh(slice(a, axis=0, start=0, end=dim(a,0) / 2)), "
+     "tanh(slice(a, axis=0, start=dim(a,0) / 2, end=dim(a,0))), axis=0) where 3 <= rank(a)"),
     "relu(leaky_relu#1(a)) = relu(a)",
     "leaky_relu#1(relu(a)) = relu(a)",
     "relu(clip#1(a)) = clip(a, low=fmax(#1.low, 0), high=#1.high) where fle(0, #1.high)",
-    "clip#1(clip#2(a)) = clip(a, low=fmax(#1.low, #2.low), high=fmin(#1.high, #2.high)) "
-    "where fle(#1.low, #2.high) and fle(#2.low, #1.high)",
+    ("clip#1(clip#2(a)) = clip(a, low=fmax(#1.low, #2.low), high=fmin(#1.high, #2.high)) "
+     "where fle(#1.low, #2.high) and fle(#2.low, #1.high)"),
 
     /* Several roots. */
     "[add(a, b), mul(a, b)] = [add(b, a), mul(b, a)]",
     "[add(a, b), sub(a, b), mul(a, b)] = [add(a, b), sub(a, b), mul(a, b)]",
     "[relu(a), tanh(relu(a)), add(relu(a), b)] = [relu(a), tanh(relu(a)), add(b, relu(a))]",
-    "[relu(a), relu(b)] = [split(relu(concat(a, b, axis=0)), axis=0, at=dim(a,0)).0, "
-    "split(relu(concat(a, b, axis=0)), axis=0, at=dim(a,0)).1]",
-    "[conv#1(a, b), conv#1(a, c)] = [split(conv#1(a, concat(b, c, axis=0)), axis=1, "
-    "at=dim(b,0)).0, "
-    "split(conv#1(a, concat(b, c, axis=0)), axis=1, at=dim(b,0)).1] where #1.groups = 1",
-    "[matmul(a, b), matmul(a, c)] = [matmul(a, add(sub(b, c), c)), matmul(a, c)] "
-    "where same_shape(b, c)",
+    ("[relu(a), relu(b)] = [split(relu(concat(a, b, axis=0)), axis=0, at=dim(a,0)).0, "
+     "split(relu(concat(a, b, axis=0)), axis=0, at=dim(a,0)).1]"),
+    ("[conv#1(a, b), conv#1(a, c)] = [split(conv#1(a, concat(b, c, axis=0)), axis=1, "
+     "at=dim(b,0)).0, "
+     "split(conv#1(a, concat(b, c, axis=0)), axis=1, at=dim(b,0)).1] where #1.groups = 1"),
+    ("[matmul(a, b), matmul(a, c)] = [matmul(a, add(sub(b, c), c)), matmul(a, c)] "
+     "where same_shape(b, c)"),
     "[exp(a), exp(identity(b))] = [exp(a), exp(b)]",
 
     /* Several outputs of one node; an output that nobody reads. */
-    "[split#1(a, axis=1).0, split#1(a, axis=1).1] = [slice(a, axis=1, start=0, end=#1.at), "
-    "slice(a, axis=1, start=#1.at, end=dim(a,1))]",
+    ("[split#1(a, axis=1).0, split#1(a, axis=1).1] = [slice(a, axis=1, start=0, end=#1.at), "
+     "slice(a, axis=1, start=#1.at, end=dim(a,1))]"),
     "[split#1(relu(a)).0, split#1(relu(a)).1] = [relu(split#1(a).0), relu(split#1(a).1)]",
     "[relu(split#1(a).0), relu(split#1(a).1)] = [split#1(relu(a)).0, split#1(relu(a)).1]",
     "concat#1(relu(a), relu(b)) = relu(concat#1(a, b))",
     "relu(concat#1(a, b)) = concat#1(relu(a), relu(b))",
     "concat#1(concat#1(a, b), c) = concat#1(a, concat#1(b, c))",
     "slice#1(concat(a, b, axis=0), axis=0) = slice#1(a, axis=0) where #1.end <= dim(a,0)",
-    "slice#1(concat(a, b, axis=1), axis=1) = "
-    "slice(b, axis=1, start=#1.start - dim(a,1), end=#1.end - dim(a,1)) where dim(a,1) <= #1.start",
-    "slice#1(slice#2(a), axis=#2.axis) = "
-    "slice(a, axis=#2.axis, start=#2.start + #1.start, end=#2.start + #1.end)",
-    "pad#1(pad#2(a), axis=#2.axis, value=#2.value) = "
-    "pad#2(a, before=#1.before + #2.before, after=#1.after + #2.after)",
+    ("slice#1(concat(a, b, axis=1), axis=1) = "
+     "slice(b, axis=1, start=#1.start - dim(a,1), end=#1.end - dim(a,1)) where dim(a,1) <= "
+     "#1.start"),
+    ("slice#1(slice#2(a), axis=#2.axis) = "
+     "slice(a, axis=#2.axis, start=#2.start + #1.start, end=#2.start + #1.end)"),
+    ("pad#1(pad#2(a), axis=#2.axis, value=#2.value) = "
+     "pad#2(a, before=#1.before + #2.before, after=#1.after + #2.after)"),
 
     /* Movement of data past computation. */
     "tanh(transpose#1(a)) = transpose#1(tanh(a))",
@@ -92,8 +93,8 @@ static const char *const true_rules[] = {
     "exp(identity(a)) = identity(exp(a))",
     "reshape#1(reshape#2(a)) = reshape#1(a)",
     "softmax(transpose(a, axis=[1, 0]), axis=1) = transpose(softmax(a, axis=0), axis=[1, 0])",
-    "matmul(transpose(a, axis=[1, 0]), transpose(b, axis=[1, 0])) = "
-    "transpose(matmul(b, a), axis=[1, 0])",
+    ("matmul(transpose(a, axis=[1, 0]), transpose(b, axis=[1, 0])) = "
+     "transpose(matmul(b, a), axis=[1, 0])"),
     "matmul(matmul(a, b), c) = matmul(a, matmul(b, c))",
     "matmul(add(a, b), c) = add(matmul(a, c), matmul(b, c)) where same_shape(a, b)",
     "reduce_mean#1(add(a, b)) = add(reduce_mean#1(a), reduce_mean#1(b)) where same_shape(a, b)",
@@ -107,15 +108,15 @@ static const char *const true_rules[] = {
     "tanh(matmul_bias(a, b, c, activation=none)) = matmul_bias(a, b, c, activation=tanh)",
     "add(matmul(a, b), c) = matmul_bias(a, b, c, activation=none)",
     "add(conv_bias#1(a, b, c, activation=none), d) = conv_bias_add#1(a, b, c, d, activation=none)",
-    "relu(conv_bias_add#1(a, b, c, d, activation=none)) = "
-    "conv_bias_add#1(a, b, c, d, activation=relu)",
+    ("relu(conv_bias_add#1(a, b, c, d, activation=none)) = "
+     "conv_bias_add#1(a, b, c, d, activation=relu)"),
     "conv#1(a, b) = conv_bias#1(a, b, fill(value=0.0, dim=[dim(b,0)]), activation=none)",
     "scale_shift(scale_shift(a, b, c), d, e) = scale_shift(a, mul(b, d), add(mul(c, d), e))",
-    "scale_shift(conv#1(a, b), c, d) = "
-    "conv_bias#1(a, mul(b, reshape(c, dim=[dim(c,0), 1, 1, 1])), d, activation=none) "
-    "where const(b) and const(c)",
-    "conv#1(pad#2(a, axis=2, value=0.0), b) = conv#1(a, b, pad_top=#1.pad_top + #2.before, "
-    "pad_bottom=#1.pad_bottom + #2.after)",
+    ("scale_shift(conv#1(a, b), c, d) = "
+     "conv_bias#1(a, mul(b, reshape(c, dim=[dim(c,0), 1, 1, 1])), d, activation=none) "
+     "where const(b) and const(c)"),
+    ("conv#1(pad#2(a, axis=2, value=0.0), b) = conv#1(a, b, pad_top=#1.pad_top + #2.before, "
+     "pad_bottom=#1.pad_bottom + #2.after)"),
     "conv#1(a, add(b, c)) = add(conv#1(a, b), conv#1(a, c)) where same_shape(b, c)",
     "add(conv#1(a, b), conv#1(a, c)) = conv#1(a, add(b, c)) where same_shape(b, c)",
 };
@@ -127,8 +128,8 @@ static const char *const false_rules[] = {
     "transpose(a, axis=[1, 0]) = a",
     "transpose(matmul(a, b), axis=[1, 0]) = transpose(matmul(b, a), axis=[1, 0])",
     "relu(add(a, b)) = add(relu(a), relu(b))",
-    "slice#1(slice#2(a), axis=#2.axis) = slice(a, axis=#2.axis, start=#1.start, "
-    "end=#1.end) where #1.end - #1.start = #1.end",
+    ("slice#1(slice#2(a), axis=#2.axis) = slice(a, axis=#2.axis, start=#1.start, "
+     "end=#1.end) where #1.end - #1.start = #1.end"),
     "[split#1(a, axis=0).0, split#1(a, axis=0).1] = [split#1(a, axis=0).1, split#1(a, axis=0).0]",
     "clip#1(clip#2(a)) = clip(a, low=fmin(#1.low, #2.low), high=fmin(#1.high, #2.high))",
     "max_pool#1(add(a, b)) = add(max_pool#1(a), max_pool#1(b)) where same_shape(a, b)",

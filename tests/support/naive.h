@@ -17,7 +17,7 @@ bool naive_is_tangled(const graft_graph *graph, const graft_order *order, const 
                       const graft_match *match);
 
 /* A new graph with the match replaced; NULL when the target does not fit or closes a cycle. */
-graft_graph *naive_apply(graft_arena *arena, const graft_graph *graph, const graft_rule *rule,
+graft_graph *naive_apply(graft_arena *arena, const graft_graph *before, const graft_rule *rule,
                          const graft_match *match);
 
 #endif

@@ -20,6 +20,13 @@ static void put_attr(proposal *p, uint32_t attr, int32_t value)
     }
 }
 
+/* An attribute, drawn or known; a rule's constants may be anything. */
+static int32_t attr_within(const proposal *p, uint32_t attr, int32_t least, int32_t most)
+{
+    int32_t value = p->attrs[attr];
+    return value < least ? least : value > most ? most : value;
+}
+
 static void put_shape(proposal *p, uint32_t operand, graft_shape shape)
 {
     if (!p->in_known[operand]) {
@@ -78,8 +85,7 @@ static int32_t draw_activation(graft_rng *rng)
 static void put_axis(graft_rng *rng, proposal *p, uint32_t attr)
 {
     if (p->attr_known[attr]) {
-        uint32_t axis = (uint32_t)p->attrs[attr]; /* A rule's constants may be anything. */
-        int32_t rank = axis < GRAFT_MAX_RANK ? (int32_t)axis + 1 : 1;
+        int32_t rank = attr_within(p, attr, 0, GRAFT_MAX_RANK - 1) + 1;
         put_shape(p, 0, draw_shape(rng, rank, rank < 4 ? 4 : rank));
         return;
     }
@@ -198,7 +204,7 @@ static graft_shape draw_filter(graft_rng *rng, proposal *p)
     }
     int32_t groups = depthwise ? channels : draw_groups(rng, channels, filter.dims[0]);
     put_attr(p, GRAFT_ATTR_conv_groups, groups);
-    groups = p->attrs[GRAFT_ATTR_conv_groups] > 0 ? p->attrs[GRAFT_ATTR_conv_groups] : 1;
+    groups = attr_within(p, GRAFT_ATTR_conv_groups, 1, PROPOSAL_ELEMENTS);
     filter.dims[1] = channels >= groups ? channels / groups : 1;
     if (!p->in_known[2] && filter.dims[0] % groups != 0) {
         filter.dims[0] = groups * proposal_between(rng, 1, 2);
@@ -214,7 +220,8 @@ static void propose_conv(graft_rng *rng, proposal *p)
         int32_t groups = draw_groups(rng, 0, size_at(p, 1, 0));
         groups = p->in_known[0] ? size_at(p, 0, 1) / size_at(p, 1, 1) : groups;
         put_attr(p, GRAFT_ATTR_conv_groups, groups > 0 ? groups : 1);
-        image.dims[1] = size_at(p, 1, 1) * p->attrs[GRAFT_ATTR_conv_groups];
+        groups = attr_within(p, GRAFT_ATTR_conv_groups, 1, PROPOSAL_ELEMENTS);
+        image.dims[1] = size_at(p, 1, 1) * groups;
         put_shape(p, 0, image);
         kernels[0] = size_at(p, 1, 2);
         kernels[1] = size_at(p, 1, 3);
@@ -352,7 +359,7 @@ static void propose_slice(graft_rng *rng, proposal *p)
     int32_t size = size_at(p, 0, (uint32_t)p->attrs[GRAFT_ATTR_slice_axis]);
     int32_t start = proposal_once_in(rng, 3) ? 0 : proposal_between(rng, 0, size - 1);
     put_attr(p, GRAFT_ATTR_slice_start, start);
-    start = p->attrs[GRAFT_ATTR_slice_start];
+    start = attr_within(p, GRAFT_ATTR_slice_start, 0, size);
     put_attr(p, GRAFT_ATTR_slice_end,
              proposal_once_in(rng, 3) ? size : proposal_between(rng, start + 1, size));
 }
@@ -435,7 +442,7 @@ static void propose_pool(graft_rng *rng, proposal *p)
     put_shape(p, 0, draw_image(rng));
     for (uint32_t i = 0; i < 2; i++) {
         put_attr(p, GRAFT_ATTR_max_pool_kernel_h + i, proposal_between(rng, 1, 3));
-        int32_t most = p->attrs[GRAFT_ATTR_max_pool_kernel_h + i] - 1;
+        int32_t most = attr_within(p, GRAFT_ATTR_max_pool_kernel_h + i, 1, 7) - 1;
         put_attr(p, GRAFT_ATTR_max_pool_stride_h + i, proposal_between(rng, 1, 2));
         put_attr(p, GRAFT_ATTR_max_pool_pad_top + i, proposal_between(rng, 0, most));
         put_attr(p, GRAFT_ATTR_max_pool_pad_bottom + i, proposal_between(rng, 0, most));

@@ -82,7 +82,7 @@ static bool numbers_are_small(const graft_field *tensor, size_t count)
 static bool run_proposal(grower *g, const proposal *p, const graft_shape *out_shapes,
                          const graft_index *operands, const graft_field *out[])
 {
-    const graft_field *in[GRAFT_MAX_INPUTS];
+    const graft_field *in[GRAFT_MAX_INPUTS] = {NULL};
     graft_call call = {p->attrs, p->in, out_shapes};
     const graft_op_info *info = graft_op(p->op);
     for (uint32_t i = 0; i < info->input_count; i++) {
@@ -127,8 +127,8 @@ static graft_index grow_node(grower *g, const proposal *from, graft_index *opera
     for (uint32_t attempt = 0; attempt < ATTEMPTS; attempt++) {
         proposal p = *from;
         graft_shape out_shapes[GRAFT_MAX_OUTPUTS];
-        graft_index taken[GRAFT_MAX_INPUTS];
-        const graft_field *out[GRAFT_MAX_OUTPUTS];
+        graft_index taken[GRAFT_MAX_INPUTS] = {0};
+        const graft_field *out[GRAFT_MAX_OUTPUTS] = {NULL};
         graft_index node = GRAFT_NONE;
         for (uint32_t i = 0; i < info->input_count; i++) {
             p.in_known[i] = operands[i] != GRAFT_NONE;
