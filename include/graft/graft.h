@@ -285,8 +285,8 @@ graft_index graft_graph_active_count(const graft_graph *graph);
 void graft_graph_redirect(graft_graph *graph, graft_index from, graft_index to);
 /* Removes nodes none of whose outputs is used, and weights without a use; inputs stay. */
 void graft_graph_remove_dead(graft_graph *graph);
-/* Checks every promise of the structure (ids in range, producers agree, acyclic, shapes as
- * inferred). NULL when all hold, else a static text. For tests and debug builds. */
+/* Checks every promise of the structure (ids in range, producers agree, acyclic, shapes and
+ * const-ness as inferred). NULL when all hold, else a static text. For tests and debug builds. */
 const char *graft_graph_check(const graft_graph *graph, void *workspace, size_t workspace_bytes);
 
 /* ---------------------------------------------------------- derived tables */

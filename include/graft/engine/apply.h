@@ -20,6 +20,18 @@ typedef struct graft_apply_scratch {
     uint8_t *seen;          /* By node id. */
 } graft_apply_scratch;
 
+/* One application: what is asked, what is decided, what is made. */
+typedef struct graft_application {
+    const graft_rule *rule;
+    const graft_match *match;
+    const graft_order *order;
+    graft_apply_scratch scratch;
+    graft_plan plan;
+    graft_index old[GRAFT_RULE_MAX_OUTPUTS]; /* The values that the match gives to others. */
+    /* Value ids of the target's outputs. */
+    graft_index produced[GRAFT_RULE_MAX_NODES][GRAFT_MAX_OUTPUTS];
+} graft_application;
+
 static void carve_scratch(graft_carver *carver, const graft_limits *limits,
                           graft_apply_scratch *scratch)
 {
@@ -221,28 +233,37 @@ static bool target_fits(const graft_graph *graph, const graft_rule *rule)
            values <= count_free_values(graph) && edges <= count_free_edges(graph);
 }
 
-static graft_status decide(const graft_graph *graph, const graft_rule *rule,
-                           const graft_match *match, const graft_order *order,
-                           const graft_apply_options *options, graft_apply_scratch *scratch,
-                           graft_plan *plan)
+static graft_status decide(const graft_graph *graph, graft_application *a,
+                           const graft_apply_options *options)
 {
-    if (!plan_target(graph, rule, match, plan) || !outputs_keep_shape(graph, rule, match, plan) ||
-        count_weight_bytes(rule, plan) > options->weight_bytes_limit ||
-        (has_several_roots(rule) && closes_cycle(graph, rule, match, order, scratch))) {
+    if (!plan_target(graph, a->rule, a->match, &a->plan) ||
+        !outputs_keep_shape(graph, a->rule, a->match, &a->plan) ||
+        count_weight_bytes(a->rule, &a->plan) > options->weight_bytes_limit ||
+        (has_several_roots(a->rule) &&
+         closes_cycle(graph, a->rule, a->match, a->order, &a->scratch))) {
         return GRAFT_NO_MATCH;
     }
-    return target_fits(graph, rule) ? GRAFT_OK : GRAFT_CAPACITY;
+    return target_fits(graph, a->rule) ? GRAFT_OK : GRAFT_CAPACITY;
+}
+
+static void start_application(graft_application *a, const graft_rule *rule,
+                              const graft_match *match, const graft_order *order,
+                              const graft_graph *graph, void *scratch)
+{
+    graft_carver carver = {align_buffer(scratch), 0};
+    a->rule = rule;
+    a->match = match;
+    a->order = order;
+    carve_scratch(&carver, &graph->limits, &a->scratch);
 }
 
 graft_status graft_match_try(const graft_graph *graph, const graft_rule *rule,
                              const graft_match *match, const graft_order *order,
                              const graft_apply_options *options, void *scratch)
 {
-    graft_carver carver = {align_buffer(scratch), 0};
-    graft_apply_scratch parts;
-    graft_plan plan;
-    carve_scratch(&carver, &graph->limits, &parts);
-    return decide(graph, rule, match, order, options, &parts, &plan);
+    graft_application application;
+    start_application(&application, rule, match, order, graph, scratch);
+    return decide(graph, &application, options);
 }
 
 /* -------------------------------------------------------------- replacing */
@@ -261,28 +282,31 @@ static void swap_producers(graft_graph *graph, graft_index a, graft_index b)
     *vb = saved;
 }
 
-/* Creates target node n; `produced` receives the value id of each output. */
-static graft_index create_node(graft_graph *graph, const graft_rule *rule, const graft_match *match,
-                               const graft_plan *plan, uint32_t n,
-                               graft_index produced[][GRAFT_MAX_OUTPUTS], graft_index *use_count)
+/* The graph value that stands for an operand of the target. */
+static graft_index target_value(const graft_application *a, graft_operand operand)
 {
-    const graft_pattern_node *pattern = &rule->target.nodes[n];
+    return GRAFT_OPERAND_IS_NODE(operand)
+               ? a->produced[GRAFT_OPERAND_NODE_OF(operand)][GRAFT_OPERAND_SLOT_OF(operand)]
+               : a->match->vars[operand];
+}
+
+/* Creates target node n and says what it produces. */
+static graft_index create_node(graft_graph *graph, graft_application *a, uint32_t n)
+{
+    const graft_pattern_node *pattern = &a->rule->target.nodes[n];
     const graft_op_info *info = graft_op(pattern->op);
     graft_index inputs[GRAFT_MAX_INPUTS];
     for (uint32_t i = 0; i < info->input_count; i++) {
-        graft_operand x = pattern->inputs[i];
-        inputs[i] = GRAFT_OPERAND_IS_NODE(x)
-                        ? produced[GRAFT_OPERAND_NODE_OF(x)][GRAFT_OPERAND_SLOT_OF(x)]
-                        : match->vars[x];
-        use_count[inputs[i]]++;
+        inputs[i] = target_value(a, pattern->inputs[i]);
+        a->scratch.use_count[inputs[i]]++;
     }
     (void)fits_new_node(graph, info->input_count, info->output_count); /* Compacts if need be. */
-    graft_index node = place_node(graph, pattern->op, inputs, info->input_count, plan->shapes[n],
+    graft_index node = place_node(graph, pattern->op, inputs, info->input_count, a->plan.shapes[n],
                                   info->output_count);
-    copy_bytes(graph->nodes[node].attrs, plan->attrs[n], sizeof plan->attrs[n]);
+    copy_bytes(graph->nodes[node].attrs, a->plan.attrs[n], sizeof a->plan.attrs[n]);
     for (uint32_t o = 0; o < info->output_count; o++) {
-        produced[n][o] = graft_node_output(graph, node, o);
-        use_count[produced[n][o]] = 0;
+        a->produced[n][o] = graft_node_output(graph, node, o);
+        a->scratch.use_count[a->produced[n][o]] = 0;
     }
     return node;
 }
@@ -290,19 +314,32 @@ static graft_index create_node(graft_graph *graph, const graft_rule *rule, const
 /* Gives the outputs of target node n that replace matched values the ids of those values; `dead`
  * receives what the source's nodes produce instead. Of several outputs that are one target value
  * the last one gives its id. */
-static void take_over_outputs(graft_graph *graph, const graft_rule *rule, const graft_index *old,
-                              uint32_t n, graft_index produced[][GRAFT_MAX_OUTPUTS],
+static void take_over_outputs(graft_graph *graph, graft_application *a, uint32_t n,
                               graft_index *dead)
 {
-    for (uint32_t i = 0; i < rule->output_count; i++) {
-        graft_operand x = rule->target.outputs[i];
+    for (uint32_t i = 0; i < a->rule->output_count; i++) {
+        graft_operand x = a->rule->target.outputs[i];
         if (!GRAFT_OPERAND_IS_NODE(x) || GRAFT_OPERAND_NODE_OF(x) != n) {
             continue;
         }
-        graft_index *value = &produced[n][GRAFT_OPERAND_SLOT_OF(x)];
-        swap_producers(graph, old[i], *value);
+        graft_index *value = &a->produced[n][GRAFT_OPERAND_SLOT_OF(x)];
+        swap_producers(graph, a->old[i], *value);
         dead[i] = *value;
-        *value = old[i];
+        *value = a->old[i];
+    }
+}
+
+/* Hands the readers of matched values that kept their producer to what replaces them. */
+static void redirect_outputs(graft_graph *graph, graft_application *a)
+{
+    graft_index *use_count = a->scratch.use_count;
+    for (uint32_t i = 0; i < a->rule->output_count; i++) {
+        graft_index to = target_value(a, a->rule->target.outputs[i]);
+        if (to != a->old[i]) { /* A variable, or the target value of a later output. */
+            graft_graph_redirect(graph, a->old[i], to);
+            use_count[to] += use_count[a->old[i]];
+            use_count[a->old[i]] = 0;
+        }
     }
 }
 
@@ -332,54 +369,49 @@ static void refresh_const(graft_graph *graph)
 
 /* Stacks the target's values that nothing reads: a match may have had an unread output, a target
  * may have an idle node. */
-static graft_index push_idle(const graft_rule *rule, graft_index produced[][GRAFT_MAX_OUTPUTS],
-                             graft_apply_scratch *scratch)
+static graft_index push_idle(graft_application *a)
 {
     graft_index depth = 0;
-    for (uint32_t n = 0; n < rule->target.node_count; n++) {
-        for (uint32_t o = 0; o < graft_op(rule->target.nodes[n].op)->output_count; o++) {
-            if (scratch->use_count[produced[n][o]] == 0) {
-                scratch->pending[depth++] = produced[n][o];
+    for (uint32_t n = 0; n < a->rule->target.node_count; n++) {
+        for (uint32_t o = 0; o < graft_op(a->rule->target.nodes[n].op)->output_count; o++) {
+            if (a->scratch.use_count[a->produced[n][o]] == 0) {
+                a->scratch.pending[depth++] = a->produced[n][o];
             }
         }
     }
     return depth;
 }
 
-/* Everything has been decided: replaces the match. */
-static void replace_match(graft_graph *graph, const graft_rule *rule, const graft_match *match,
-                          const graft_plan *plan, graft_apply_scratch *scratch,
-                          graft_effect *effect)
+static bool any_output_const(const graft_graph *graph, const graft_application *a)
 {
-    graft_index produced[GRAFT_RULE_MAX_NODES][GRAFT_MAX_OUTPUTS];
-    graft_index old[GRAFT_RULE_MAX_OUTPUTS];
+    for (uint32_t i = 0; i < a->rule->output_count; i++) {
+        if (graph->values[target_value(a, a->rule->target.outputs[i])].is_const) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Everything has been decided: replaces the match. */
+static void replace_match(graft_graph *graph, graft_application *a, graft_effect *effect)
+{
+    const graft_rule *rule = a->rule;
     graft_index dead[GRAFT_RULE_MAX_OUTPUTS];
-    bool became_const = false;
     for (uint32_t i = 0; i < rule->output_count; i++) {
-        old[i] = matched_output(graph, rule, match, i);
-        dead[i] = old[i];
+        a->old[i] = matched_output(graph, rule, a->match, i);
+        dead[i] = a->old[i];
     }
     for (uint32_t n = 0; n < rule->target.node_count; n++) {
-        effect->created[n] = create_node(graph, rule, match, plan, n, produced, scratch->use_count);
-        take_over_outputs(graph, rule, old, n, produced, dead);
+        effect->created[n] = create_node(graph, a, n);
+        take_over_outputs(graph, a, n, dead);
     }
+    redirect_outputs(graph, a);
+    bool became_const = any_output_const(graph, a);
+    graft_index depth = push_idle(a);
     for (uint32_t i = 0; i < rule->output_count; i++) {
-        graft_operand x = rule->target.outputs[i];
-        graft_index to = GRAFT_OPERAND_IS_NODE(x)
-                             ? produced[GRAFT_OPERAND_NODE_OF(x)][GRAFT_OPERAND_SLOT_OF(x)]
-                             : match->vars[x];
-        if (to != old[i]) { /* A variable, or the target value of a later output. */
-            graft_graph_redirect(graph, old[i], to);
-            scratch->use_count[to] += scratch->use_count[old[i]];
-            scratch->use_count[old[i]] = 0;
-        }
-        became_const = became_const || graph->values[to].is_const;
+        a->scratch.pending[depth++] = dead[i];
     }
-    graft_index depth = push_idle(rule, produced, scratch);
-    for (uint32_t i = 0; i < rule->output_count; i++) {
-        scratch->pending[depth++] = dead[i];
-    }
-    remove_unused_values(graph, scratch->use_count, scratch->pending, depth);
+    remove_unused_values(graph, a->scratch.use_count, a->scratch.pending, depth);
     for (uint32_t n = 0; n < rule->target.node_count; n++) {
         if (graph->nodes[effect->created[n]].op == GRAFT_OP_NONE) {
             effect->created[n] = GRAFT_NONE;
@@ -390,26 +422,26 @@ static void replace_match(graft_graph *graph, const graft_rule *rule, const graf
     }
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the interface. */
 graft_status graft_apply(graft_graph *graph, const graft_rule *rule, const graft_match *match,
                          const graft_order *order, const graft_apply_options *options,
                          void *scratch, graft_effect *effect)
 {
-    graft_carver carver = {align_buffer(scratch), 0};
-    graft_apply_scratch parts;
-    graft_plan plan;
+    graft_application application;
     graft_effect unused;
-    carve_scratch(&carver, &graph->limits, &parts);
-    graft_status status = decide(graph, rule, match, order, options, &parts, &plan);
+    start_application(&application, rule, match, order, graph, scratch);
+    graft_status status = decide(graph, &application, options);
     if (status != GRAFT_OK) {
         return status;
     }
-    copy_bytes(parts.use_count, order->use_count, graph->value_end * sizeof(graft_index));
+    copy_bytes(application.scratch.use_count, order->use_count,
+               graph->value_end * sizeof(graft_index));
     effect = effect != NULL ? effect : &unused;
     zero_bytes(effect, sizeof *effect);
-    effect->weight_bytes = count_weight_bytes(rule, &plan);
+    effect->weight_bytes = count_weight_bytes(rule, &application.plan);
     effect->created_count = rule->target.node_count;
     effect->replaced_count = rule->source.node_count;
-    replace_match(graph, rule, match, &plan, &parts, effect);
+    replace_match(graph, &application, effect);
     return GRAFT_OK;
 }
 

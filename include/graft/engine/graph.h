@@ -325,6 +325,7 @@ graft_status graft_graph_add_node(graft_graph *graph, uint32_t op, const int32_t
     return GRAFT_OK;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the interface. */
 graft_status graft_graph_add_opaque(graft_graph *graph, graft_index source,
                                     const graft_index *inputs, uint16_t input_count,
                                     const graft_shape *output_shapes, uint16_t output_count,

@@ -222,13 +222,12 @@ uint64_t graft_graph_hash(const graft_graph *graph, const graft_order *order, ui
 
 /* ------------------------------------------------------------------ check */
 
-static const char *check_node(const graft_graph *graph, graft_index n)
+static const char *check_wiring(const graft_graph *graph, graft_index n)
 {
     const graft_node *node = &graph->nodes[n];
-    const graft_op_info *info = graft_op(node->op);
-    graft_shape in[GRAFT_MAX_INPUTS];
-    graft_shape out[GRAFT_MAX_OUTPUTS];
-    if (node->first_edge + node->input_count + node->output_count > graph->edge_end) {
+    graft_index size = (graft_index)node->input_count + node->output_count;
+    bool is_const = node->op != GRAFT_OP_OPAQUE;
+    if (node->first_edge > graph->edge_end || size > graph->edge_end - node->first_edge) {
         return "a node's edges lie outside the table";
     }
     for (uint32_t i = 0; i < node->input_count; i++) {
@@ -236,9 +235,7 @@ static const char *check_node(const graft_graph *graph, graft_index n)
         if (v == GRAFT_NONE ? node->op != GRAFT_OP_OPAQUE : !value_exists(graph, v)) {
             return "a node reads a value that does not exist";
         }
-        if (info != NULL && i < GRAFT_MAX_INPUTS) {
-            in[i] = graph->values[v].shape;
-        }
+        is_const = is_const && graph->values[v].is_const;
     }
     for (uint32_t i = 0; i < node->output_count; i++) {
         graft_index v = graft_node_output(graph, n, i);
@@ -246,11 +243,27 @@ static const char *check_node(const graft_graph *graph, graft_index n)
             return "a node and its output value disagree";
         }
     }
+    return node->is_const == is_const ? NULL : "a node's const flag is not that of its inputs";
+}
+
+static const char *check_node(const graft_graph *graph, graft_index n)
+{
+    const graft_node *node = &graph->nodes[n];
+    const graft_op_info *info = graft_op(node->op);
+    graft_shape in[GRAFT_MAX_INPUTS];
+    graft_shape out[GRAFT_MAX_OUTPUTS];
+    const char *fault = check_wiring(graph, n);
+    if (fault != NULL || node->op == GRAFT_OP_OPAQUE) {
+        return fault;
+    }
     if (info == NULL) {
-        return node->op == GRAFT_OP_OPAQUE ? NULL : "unknown operator";
+        return "unknown operator";
     }
     if (node->input_count != info->input_count || node->output_count != info->output_count) {
         return "a node has another number of inputs or outputs than its operator";
+    }
+    for (uint32_t i = 0; i < info->input_count; i++) {
+        in[i] = graph->values[graft_node_input(graph, n, i)].shape;
     }
     if (graft_infer_shapes(node->op, node->attrs, in, out) != GRAFT_OK) {
         return "a node's shapes do not infer";
@@ -263,11 +276,33 @@ static const char *check_node(const graft_graph *graph, graft_index n)
     return NULL;
 }
 
+static const char *check_value(const graft_graph *graph, graft_index v)
+{
+    const graft_value *value = &graph->values[v];
+    bool is_const = value->kind == GRAFT_VALUE_WEIGHT;
+    if (value->kind == GRAFT_VALUE_COMPUTED) {
+        if (value->node >= graph->node_end || graph->nodes[value->node].op == GRAFT_OP_NONE ||
+            value->slot >= graph->nodes[value->node].output_count ||
+            graft_node_output(graph, value->node, value->slot) != v) {
+            return "a value and its producer disagree";
+        }
+        is_const = graph->nodes[value->node].is_const;
+    }
+    return value->is_const == is_const ? NULL : "a value's const flag is not that of its producer";
+}
+
 const char *graft_graph_check(const graft_graph *graph, void *workspace, size_t workspace_bytes)
 {
     graft_order order;
     for (graft_index n = 0; n < graph->node_end; n++) {
         const char *fault = graph->nodes[n].op != GRAFT_OP_NONE ? check_node(graph, n) : NULL;
+        if (fault != NULL) {
+            return fault;
+        }
+    }
+    for (graft_index v = 0; v < graph->value_end; v++) {
+        const char *fault =
+            graph->values[v].kind != GRAFT_VALUE_FREE ? check_value(graph, v) : NULL;
         if (fault != NULL) {
             return fault;
         }

@@ -311,6 +311,7 @@ static void write_pattern(graft_writer *writer, const graft_rule *rule,
     }
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): written through the writer. */
 size_t graft_rule_pack(const graft_rule *rule, uint8_t *bytes, size_t capacity)
 {
     if (graft_rule_check(rule) != NULL) {
