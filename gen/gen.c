@@ -5,6 +5,7 @@
 #include "gen/rule.h"
 #include "graph/log.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 enum { SET_ARENA_BYTES = 1 << 20 };
@@ -146,10 +147,9 @@ static graft_status run_set(runner *run, const graft_gen_family *family, const g
     }
     report->counts.time_ns = graft_clock_ns() - start_ns;
     run->results->report_count++;
-    graft_log(run->env, 1, "%s/%s: %llu graphs, %llu laws, %llu candidates", family->name,
-              set->name, (unsigned long long)report->counts.graphs,
-              (unsigned long long)(report->counts.laws + report->counts.macros),
-              (unsigned long long)report->counts.candidates);
+    graft_log(run->env, 1, "%s/%s: %" PRIu64 " graphs, %" PRIu64 " laws, %" PRIu64 " candidates",
+              family->name, set->name, report->counts.graphs,
+              report->counts.laws + report->counts.macros, report->counts.candidates);
 done:
     graft_arena_free(arena);
     return status;

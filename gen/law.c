@@ -207,7 +207,7 @@ bool graft_gen_law_holds(graft_arena *scratch, const graft_gen_law *law, uint64_
     for (uint32_t draw = 0; agrees && passed < sample_count && draw < MOST_REDRAWN * sample_count;
          draw++) {
         graft_mark mark = graft_arena_mark(scratch);
-        graft_field *vars[GRAFT_GEN_LAW_VARS];
+        graft_field *vars[GRAFT_GEN_LAW_VARS] = {NULL};
         for (uint32_t v = 0; v < law->var_count; v++) {
             const graft_shape *shape = &law->var_shapes[v];
             graft_rng rng;
@@ -298,7 +298,7 @@ bool graft_gen_law_draw(const graft_gen_space *space, const graft_gen_roots *lef
                         const graft_gen_roots *right, uint32_t output_count, graft_gen_law *law)
 {
     const graft_gen_roots *const roots[2] = {left, right};
-    uint32_t nodes[2][GRAFT_GEN_MAX_CLOSURE];
+    uint32_t nodes[2][GRAFT_GEN_MAX_CLOSURE] = {{0}};
     law->output_count = output_count;
     return make_law(space, roots, NULL, 0, law, nodes);
 }

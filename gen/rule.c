@@ -21,11 +21,17 @@ typedef struct {
 
 /* --------------------------------------------------------------- expanding */
 
+static bool same_node(const op_node *a, const op_node *b)
+{
+    return a->op == b->op && memcmp(a->attrs, b->attrs, sizeof a->attrs) == 0 &&
+           memcmp(a->args, b->args, sizeof a->args) == 0;
+}
+
 /* The place of the node, appended when it is new; MAX_OPS when there is no room. */
 static uint32_t place_node(op_graph *graph, const op_node *node)
 {
     for (uint32_t n = 0; n < graph->count; n++) {
-        if (memcmp(&graph->nodes[n], node, sizeof *node) == 0) {
+        if (same_node(&graph->nodes[n], node)) {
             return n;
         }
     }
@@ -105,7 +111,7 @@ static bool contains_graph(const op_graph *whole, const op_graph *part)
             }
         }
         uint8_t place = 0;
-        while (place < whole->count && memcmp(&whole->nodes[place], &node, sizeof node) != 0) {
+        while (place < whole->count && !same_node(&whole->nodes[place], &node)) {
             place++;
         }
         if (place == whole->count) {
@@ -175,53 +181,56 @@ static uint8_t arranged_output(const arrangement *order, uint32_t side, uint32_t
     return order->graphs[side]->outputs[order->outputs_swapped ? 1 - o : o];
 }
 
+/* A side's nodes in the order in which they are written. */
+typedef struct {
+    uint8_t nodes[MAX_OPS];
+    uint8_t places[MAX_OPS]; /* By node. */
+    uint32_t count;
+} node_order;
+
 /* The order in which the source's nodes are reached from its outputs: each node's operands follow
  * it. */
-static uint32_t order_source(const arrangement *order, uint32_t output_count, uint8_t *places,
-                             uint8_t *nodes)
+static void order_source(const arrangement *order, uint32_t output_count, node_order *list)
 {
-    uint32_t count = 0;
     uint32_t done = 0;
     uint32_t seen = 0;
     for (uint32_t o = 0; o < output_count; o++) {
         uint8_t roots = (uint8_t)GRAFT_GEN_OUT_NODE(arranged_output(order, 0, o));
         if ((seen >> roots & 1u) == 0) {
             seen |= 1u << roots;
-            nodes[count++] = roots;
+            list->nodes[list->count++] = roots;
         }
-        for (; done < count; done++) {
-            uint32_t n = nodes[done];
-            places[n] = (uint8_t)done;
+        for (; done < list->count; done++) {
+            uint32_t n = list->nodes[done];
+            list->places[n] = (uint8_t)done;
             for (uint32_t i = 0; i < graft_op(order->graphs[0]->nodes[n].op)->input_count; i++) {
                 uint8_t arg = arranged_arg(order, 0, n, i);
                 if (GRAFT_GEN_IS_OUT(arg) && (seen >> GRAFT_GEN_OUT_NODE(arg) & 1u) == 0) {
                     seen |= 1u << GRAFT_GEN_OUT_NODE(arg);
-                    nodes[count++] = (uint8_t)GRAFT_GEN_OUT_NODE(arg);
+                    list->nodes[list->count++] = (uint8_t)GRAFT_GEN_OUT_NODE(arg);
                 }
             }
         }
     }
-    return count;
 }
 
 /* The target's nodes, producers first, in the order in which its outputs need them. */
-static void order_target(const arrangement *order, uint8_t operand, uint32_t *count,
-                         uint8_t *places, uint8_t *nodes)
+static void order_target(const arrangement *order, uint8_t operand, node_order *list)
 {
     if (!GRAFT_GEN_IS_OUT(operand)) {
         return;
     }
     uint8_t n = (uint8_t)GRAFT_GEN_OUT_NODE(operand);
-    for (uint32_t k = 0; k < *count; k++) {
-        if (nodes[k] == n) {
+    for (uint32_t k = 0; k < list->count; k++) {
+        if (list->nodes[k] == n) {
             return;
         }
     }
     for (uint32_t i = 0; i < graft_op(order->graphs[1]->nodes[n].op)->input_count; i++) {
-        order_target(order, arranged_arg(order, 1, n, i), count, places, nodes);
+        order_target(order, arranged_arg(order, 1, n, i), list);
     }
-    places[n] = (uint8_t)*count;
-    nodes[(*count)++] = n;
+    list->places[n] = (uint8_t)list->count;
+    list->nodes[list->count++] = n;
 }
 
 /* Variables of the law as variables of the rule. */
@@ -244,24 +253,23 @@ static graft_operand name_operand(naming *names, uint8_t operand, const uint8_t 
     return GRAFT_OPERAND_VAR(names->names[operand]);
 }
 
-static void write_pattern(const arrangement *order, uint32_t side, const uint8_t *nodes,
-                          uint32_t count, const uint8_t *places, naming *names,
-                          graft_pattern *pattern)
+static void write_pattern(const arrangement *order, uint32_t side, const node_order *list,
+                          naming *names, graft_pattern *pattern)
 {
-    pattern->node_count = (uint8_t)count;
-    for (uint32_t k = 0; k < count; k++) {
-        const op_node *node = &order->graphs[side]->nodes[nodes[k]];
+    pattern->node_count = (uint8_t)list->count;
+    for (uint32_t k = 0; k < list->count; k++) {
+        const op_node *node = &order->graphs[side]->nodes[list->nodes[k]];
         pattern->nodes[k].op = node->op;
         for (uint32_t i = 0; i < graft_op(node->op)->attr_count; i++) {
             pattern->nodes[k].attrs[i] = (graft_term){node->attrs[i], GRAFT_TERM_CONST};
         }
         for (uint32_t i = 0; i < graft_op(node->op)->input_count; i++) {
             pattern->nodes[k].inputs[i] =
-                name_operand(names, arranged_arg(order, side, nodes[k], i), places);
+                name_operand(names, arranged_arg(order, side, list->nodes[k], i), list->places);
         }
     }
     for (uint32_t o = 0; o < order->law->output_count; o++) {
-        pattern->outputs[o] = name_operand(names, arranged_output(order, side, o), places);
+        pattern->outputs[o] = name_operand(names, arranged_output(order, side, o), list->places);
     }
 }
 
@@ -270,20 +278,19 @@ static bool write_rule(const arrangement *order, graft_candidate *candidate)
 {
     const graft_gen_law *law = order->law;
     naming names = {.count = 0};
-    uint8_t nodes[MAX_OPS];
-    uint8_t places[MAX_OPS];
-    uint32_t target_count = 0;
+    node_order source = {.count = 0};
+    node_order target = {.count = 0};
     memset(candidate, 0, sizeof *candidate);
     memset(names.names, 255, sizeof names.names);
     candidate->rule.output_count = (uint8_t)law->output_count;
     candidate->rule.condition = 255;
-    uint32_t source_count = order_source(order, law->output_count, places, nodes);
-    write_pattern(order, 0, nodes, source_count, places, &names, &candidate->rule.source);
+    order_source(order, law->output_count, &source);
+    write_pattern(order, 0, &source, &names, &candidate->rule.source);
     names.closed = true;
     for (uint32_t o = 0; o < law->output_count; o++) {
-        order_target(order, arranged_output(order, 1, o), &target_count, places, nodes);
+        order_target(order, arranged_output(order, 1, o), &target);
     }
-    write_pattern(order, 1, nodes, target_count, places, &names, &candidate->rule.target);
+    write_pattern(order, 1, &target, &names, &candidate->rule.target);
     candidate->rule.var_count = names.count;
     for (uint32_t v = 0; v < law->var_count; v++) {
         if (names.names[v] != 255) {

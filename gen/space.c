@@ -307,19 +307,19 @@ void graft_gen_producers_list(graft_gen_space *space)
 
 /* --------------------------------------------------------------- renamings */
 
-uint32_t graft_gen_node_image(const graft_gen_space *space, uint32_t number, uint32_t renaming)
+uint32_t graft_gen_node_image(const graft_gen_space *space, uint32_t node, uint32_t renaming)
 {
-    const graft_gen_node *node = &space->nodes[number];
-    const graft_gen_config *config = &space->set->configs[node->config];
+    const graft_gen_node *from = &space->nodes[node];
+    const graft_gen_config *config = &space->set->configs[from->config];
     uint32_t args[GRAFT_MAX_INPUTS];
-    memcpy(args, node->args, sizeof args);
+    memcpy(args, from->args, sizeof args);
     for (uint32_t i = 0; i < config->input_count; i++) {
         args[i] = graft_gen_value_image(space, args[i], renaming);
         if (args[i] == GRAFT_GEN_NONE) {
             return GRAFT_GEN_NONE;
         }
     }
-    return graft_gen_node_find(space, node->config, args);
+    return graft_gen_node_find(space, from->config, args);
 }
 
 uint32_t graft_gen_value_image(const graft_gen_space *space, uint32_t value, uint32_t renaming)
