@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@ typedef struct {
     graft_rule *rule;
     uint32_t vars; /* Letters met, as bits. */
     bool in_source;
+    bool in_floats; /* Numbers are binary32: operands of fmin, fmax and fle. */
     uint32_t nesting;
     uint32_t slot_end;
     uint8_t tag_node[TAGS_MOST]; /* Source node of number k, plus one; 0: not met. */
@@ -88,6 +90,22 @@ static graft_status parse_number(parser *p, long least, long most, long *value)
     }
     p->at = end;
     *value = number;
+    return GRAFT_OK;
+}
+
+/* A decimal; `bits` are those of its binary32. */
+static graft_status parse_float_bits(parser *p, long *bits)
+{
+    skip_space(p);
+    char *end = NULL;
+    float number = strtof(p->at, &end);
+    int32_t word = 0;
+    if (end == p->at || isnan(number)) {
+        return PARSE_FAIL(p, "expected a decimal number");
+    }
+    p->at = end;
+    memcpy(&word, &number, sizeof word);
+    *bits = word;
     return GRAFT_OK;
 }
 
@@ -181,6 +199,8 @@ static graft_status parse_expression(parser *p);
 static graft_status parse_call(parser *p, uint32_t code)
 {
     graft_status status = GRAFT_OK;
+    bool outside = p->in_floats;
+    p->in_floats = code >= GRAFT_CODE_FMIN;
     GRAFT_CHECK(expect(p, "("));
     GRAFT_CHECK(parse_expression(p));
     GRAFT_CHECK(expect(p, ","));
@@ -188,6 +208,7 @@ static graft_status parse_call(parser *p, uint32_t code)
     GRAFT_CHECK(expect(p, ")"));
     GRAFT_CHECK(emit(p, code));
 done:
+    p->in_floats = outside;
     return status;
 }
 
@@ -249,7 +270,8 @@ static graft_status parse_atom(parser *p)
         GRAFT_CHECK(emit(p, GRAFT_CODE_SLOT));
         GRAFT_CHECK(emit(p, slot));
     } else {
-        GRAFT_CHECK(parse_number(p, INT32_MIN, INT32_MAX, &value));
+        GRAFT_CHECK(p->in_floats ? parse_float_bits(p, &value)
+                                 : parse_number(p, INT32_MIN, INT32_MAX, &value));
         GRAFT_CHECK(emit_number(p, value));
     }
 done:
@@ -326,16 +348,12 @@ static bool parse_activation(parser *p, graft_term *term)
 
 static graft_status parse_float(parser *p, graft_term *term)
 {
-    skip_space(p);
-    char *end = NULL;
-    float value = strtof(p->at, &end);
-    if (end == p->at) {
-        return PARSE_FAIL(p, "expected a decimal number");
+    long bits = 0;
+    graft_status status = parse_float_bits(p, &bits);
+    if (status == GRAFT_OK) {
+        *term = (graft_term){(int32_t)bits, GRAFT_TERM_CONST};
     }
-    p->at = end;
-    term->kind = GRAFT_TERM_CONST;
-    memcpy(&term->value, &value, sizeof value);
-    return GRAFT_OK;
+    return status;
 }
 
 /* An expression; one that is a single number or slot needs no code. */
@@ -663,19 +681,62 @@ done:
     return status;
 }
 
+static graft_status expect_end(parser *p, const char *what)
+{
+    skip_space(p);
+    return *p->at == '\0' ? GRAFT_OK : PARSE_FAIL(p, what);
+}
+
 static graft_status parse_condition(parser *p)
 {
     graft_status status = GRAFT_OK;
-    p->rule->condition = 255;
     if (take(p, "where")) {
         p->rule->condition = p->rule->code_bytes;
         GRAFT_CHECK(parse_expression(p));
         GRAFT_CHECK(emit(p, GRAFT_CODE_END));
     }
-    skip_space(p);
-    if (*p->at != '\0') {
-        return PARSE_FAIL(p, "expected the end of the rule");
+    GRAFT_CHECK(expect_end(p, "expected the end of the rule"));
+done:
+    return status;
+}
+
+static void start_rule(parser *p, graft_env *env, graft_rule *rule)
+{
+    *p = (parser){.env = env, .rule = rule, .in_source = true};
+    memset(rule, 0, sizeof *rule);
+    rule->condition = 255;
+}
+
+static void start_text(parser *p, const graft_rule_part *part)
+{
+    p->name = part->name;
+    p->text = part->text;
+    p->at = part->text;
+}
+
+static graft_status check_vars(const parser *p, uint32_t source_vars)
+{
+    return p->vars != source_vars || (p->vars & (p->vars + 1)) != 0
+               ? PARSE_FAIL(p, "variables must be a, b, c... and all occur in the source")
+               : GRAFT_OK;
+}
+
+/* What is left when all texts have been read; `outputs` is the target's number. */
+static graft_status finish_rule(parser *p, uint32_t outputs, graft_rule *rule)
+{
+    graft_status status = GRAFT_OK;
+    if (outputs != p->rule->output_count) {
+        return PARSE_FAIL(p, "the sides have different numbers of outputs");
     }
+    while ((p->vars >> p->rule->var_count & 1u) != 0) {
+        p->rule->var_count++;
+    }
+    GRAFT_CHECK(compress_slots(p));
+    const char *fault = graft_rule_check(p->rule);
+    if (fault != NULL) {
+        return GRAFT_FAIL(p->env, GRAFT_BAD_INPUT, "%s: %s", p->name, fault);
+    }
+    *rule = *p->rule;
 done:
     return status;
 }
@@ -684,31 +745,52 @@ graft_status graft_rule_parse(graft_env *env, const char *name, const char *text
 {
     graft_status status = GRAFT_OK;
     graft_rule result;
-    uint8_t target_outputs = 0;
-    parser p = {.env = env, .name = name, .text = text, .at = text, .rule = &result};
-    memset(&result, 0, sizeof result);
-    p.in_source = true;
+    uint8_t outputs = 0;
+    parser p;
+    start_rule(&p, env, &result);
+    start_text(&p, &(graft_rule_part){name, text});
     GRAFT_CHECK(parse_side(&p, &result.source, &result.output_count));
     uint32_t source_vars = p.vars;
     p.in_source = false;
     GRAFT_CHECK(expect(&p, "="));
-    GRAFT_CHECK(parse_side(&p, &result.target, &target_outputs));
+    GRAFT_CHECK(parse_side(&p, &result.target, &outputs));
     GRAFT_CHECK(parse_condition(&p));
-    if (target_outputs != result.output_count) {
-        return PARSE_FAIL(&p, "the sides have different numbers of outputs");
+    GRAFT_CHECK(check_vars(&p, source_vars));
+    GRAFT_CHECK(finish_rule(&p, outputs, rule));
+done:
+    return status;
+}
+
+graft_status graft_rule_parse_parts(graft_env *env, const graft_rule_part *source,
+                                    const graft_rule_part *target, const graft_rule_part *where,
+                                    uint32_t where_count, graft_rule *rule)
+{
+    graft_status status = GRAFT_OK;
+    graft_rule result;
+    uint8_t outputs = 0;
+    parser p;
+    start_rule(&p, env, &result);
+    start_text(&p, source);
+    GRAFT_CHECK(parse_side(&p, &result.source, &result.output_count));
+    GRAFT_CHECK(expect_end(&p, "expected the end of the source"));
+    uint32_t source_vars = p.vars;
+    GRAFT_CHECK(check_vars(&p, source_vars));
+    p.in_source = false;
+    start_text(&p, target);
+    GRAFT_CHECK(parse_side(&p, &result.target, &outputs));
+    GRAFT_CHECK(expect_end(&p, "expected the end of the target"));
+    GRAFT_CHECK(check_vars(&p, source_vars));
+    result.condition = where_count > 0 ? result.code_bytes : 255;
+    for (uint32_t i = 0; i < where_count; i++) {
+        start_text(&p, &where[i]);
+        GRAFT_CHECK(parse_expression(&p));
+        GRAFT_CHECK(expect_end(&p, "expected the end of the precondition"));
+        GRAFT_CHECK(check_vars(&p, source_vars));
+        GRAFT_CHECK(i > 0 ? emit(&p, GRAFT_CODE_AND) : GRAFT_OK);
     }
-    if (p.vars != source_vars || (p.vars & (p.vars + 1)) != 0) {
-        return PARSE_FAIL(&p, "variables must be a, b, c... and all occur in the source");
-    }
-    while ((p.vars >> result.var_count & 1u) != 0) {
-        result.var_count++;
-    }
-    GRAFT_CHECK(compress_slots(&p));
-    const char *fault = graft_rule_check(&result);
-    if (fault != NULL) {
-        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: %s", name, fault);
-    }
-    *rule = result;
+    GRAFT_CHECK(where_count > 0 ? emit(&p, GRAFT_CODE_END) : GRAFT_OK);
+    start_text(&p, target);
+    GRAFT_CHECK(finish_rule(&p, outputs, rule));
 done:
     return status;
 }

@@ -13,7 +13,7 @@
  * one with a known number takes those of the same name. In the target "#k" takes attributes by
  * name. Variables are the letters from a on, without gaps, in any order. Every other attribute must
  * be written (past the rank, sizes and axes in brackets are 0). Attributes of float kind are
- * decimals ("0.5", "inf"). */
+ * decimals ("0.5", "inf"), and so are numbers inside fmin, fmax and fle. */
 #ifndef GRAFT_RULEPARSE_H
 #define GRAFT_RULEPARSE_H
 
@@ -23,5 +23,18 @@
  * rule does not pass graft_rule_check. `name` stands in front of messages. */
 GRAFT_MUST_USE graft_status graft_rule_parse(graft_env *env, const char *name, const char *text,
                                              graft_rule *rule);
+
+/* A piece of a rule's text and what stands for its place in messages, e.g. "my.yaml:4: source". */
+typedef struct graft_rule_part {
+    const char *name;
+    const char *text;
+} graft_rule_part;
+
+/* Parses a rule whose source, target and preconditions are separate texts; all of the
+ * preconditions must hold. Messages name the part. Fails as graft_rule_parse does. */
+GRAFT_MUST_USE graft_status graft_rule_parse_parts(graft_env *env, const graft_rule_part *source,
+                                                   const graft_rule_part *target,
+                                                   const graft_rule_part *where,
+                                                   uint32_t where_count, graft_rule *rule);
 
 #endif

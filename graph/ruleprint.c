@@ -52,6 +52,8 @@ static void print_slot(const printer *p, graft_buffer *out, uint32_t slot)
 typedef struct {
     const char *text;
     int binding;
+    bool number; /* The constant `bits`. */
+    int32_t bits;
 } infix;
 
 enum { CODE_STACK = 16, BIND_OR = 1, BIND_AND, BIND_RELATION, BIND_SUM, BIND_PRODUCT, BIND_ATOM };
@@ -59,6 +61,18 @@ enum { CODE_STACK = 16, BIND_OR = 1, BIND_AND, BIND_RELATION, BIND_SUM, BIND_PRO
 static const char *shield(graft_arena *arena, infix x, int binding)
 {
     return x.binding < binding ? graft_arena_printf(arena, "(%s)", x.text) : x.text;
+}
+
+static void print_float(graft_buffer *out, int32_t bits);
+
+/* A constant among binary32 numbers is printed as the number whose bits it is. */
+static void read_as_float(graft_arena *arena, infix *x)
+{
+    if (x->number) {
+        graft_buffer out = {.arena = arena};
+        print_float(&out, x->bits);
+        x->text = out.data;
+    }
 }
 
 static infix print_operator(graft_arena *arena, uint32_t code, infix a, infix b)
@@ -79,19 +93,24 @@ static infix print_operator(graft_arena *arena, uint32_t code, infix a, infix b)
           [GRAFT_CODE_OR] = {"or",      BIND_OR      },
         [GRAFT_CODE_MIN] = {"min",     BIND_ATOM    },
           [GRAFT_CODE_MAX] = {"max",     BIND_ATOM    },
-        [GRAFT_CODE_FMIN] = {"min",     BIND_ATOM    },
-          [GRAFT_CODE_FMAX] = {"max",     BIND_ATOM    },
-        [GRAFT_CODE_FLE] = {"<=",      BIND_RELATION},
+        [GRAFT_CODE_FMIN] = {"fmin",    BIND_ATOM    },
+          [GRAFT_CODE_FMAX] = {"fmax",    BIND_ATOM    },
+        [GRAFT_CODE_FLE] = {"fle",     BIND_ATOM    },
     };
     const char *sign = signs[code].sign;
     int binding = signs[code].binding;
+    if (code >= GRAFT_CODE_FMIN) {
+        read_as_float(arena, &a);
+        read_as_float(arena, &b);
+    }
     if (binding == BIND_ATOM) {
-        return (infix){graft_arena_printf(arena, "%s(%s, %s)", sign, a.text, b.text), BIND_ATOM};
+        return (infix){graft_arena_printf(arena, "%s(%s, %s)", sign, a.text, b.text), BIND_ATOM,
+                       false, 0};
     }
     /* Relations do not chain, differences and quotients group to the left. */
     const char *left = shield(arena, a, binding == BIND_RELATION ? BIND_SUM : binding);
     const char *right = shield(arena, b, binding <= BIND_AND ? binding : binding + 1);
-    return (infix){graft_arena_printf(arena, "%s %s %s", left, sign, right), binding};
+    return (infix){graft_arena_printf(arena, "%s %s %s", left, sign, right), binding, false, 0};
 }
 
 /* Prints the leaf at `at`; moves *at behind its operands. */
@@ -99,15 +118,17 @@ static infix print_leaf(const printer *p, uint32_t code, uint32_t *at)
 {
     const uint8_t *operand = &p->rule->code[*at];
     graft_buffer out = {.arena = p->arena};
+    int32_t bits = 0;
     switch (code) {
     case GRAFT_CODE_CONST8:
-        graft_buffer_printf(&out, "%d", (int8_t)operand[0]);
+        bits = (int8_t)operand[0];
+        graft_buffer_printf(&out, "%d", bits);
         *at += 1;
         break;
     case GRAFT_CODE_CONST32:
-        graft_buffer_printf(&out, "%d",
-                            (int32_t)((uint32_t)operand[0] | (uint32_t)operand[1] << 8 |
-                                      (uint32_t)operand[2] << 16 | (uint32_t)operand[3] << 24));
+        bits = (int32_t)((uint32_t)operand[0] | (uint32_t)operand[1] << 8 |
+                         (uint32_t)operand[2] << 16 | (uint32_t)operand[3] << 24);
+        graft_buffer_printf(&out, "%d", bits);
         *at += 4;
         break;
     case GRAFT_CODE_SLOT:
@@ -131,7 +152,7 @@ static infix print_leaf(const printer *p, uint32_t code, uint32_t *at)
         *at += 2;
         break;
     }
-    return (infix){out.data, BIND_ATOM};
+    return (infix){out.data, BIND_ATOM, code <= GRAFT_CODE_CONST32, bits};
 }
 
 static const char *print_code(const printer *p, uint32_t at)
@@ -148,7 +169,7 @@ static const char *print_code(const printer *p, uint32_t at)
         } else if (code == GRAFT_CODE_NOT && depth >= 1) {
             const char *inner = shield(p->arena, stack[depth - 1], BIND_ATOM);
             stack[depth - 1] =
-                (infix){graft_arena_printf(p->arena, "not %s", inner), BIND_RELATION};
+                (infix){graft_arena_printf(p->arena, "not %s", inner), BIND_RELATION, false, 0};
         } else if (depth >= 2) {
             depth--;
             stack[depth - 1] = print_operator(p->arena, code, stack[depth - 1], stack[depth]);
@@ -378,6 +399,25 @@ const char *graft_rule_print_slot(graft_arena *arena, const graft_rule *rule, ui
     number_slots(&p);
     print_slot(&p, &out, slot);
     return out.data;
+}
+
+const char *graft_rule_print_term(graft_arena *arena, const graft_rule *rule,
+                                  const graft_term *term, uint32_t kind)
+{
+    printer p = {.rule = rule, .arena = arena};
+    graft_buffer out = {.arena = arena};
+    if (rule != NULL) {
+        number_slots(&p);
+    }
+    print_term(&p, &out, term, kind);
+    return out.data;
+}
+
+uint32_t graft_rule_print_number(const graft_rule *rule, uint32_t node)
+{
+    printer p = {.rule = rule};
+    number_slots(&p);
+    return p.tag[node];
 }
 
 /* Operators in the order in which data meets them: operands first, ties by node number. */

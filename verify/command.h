@@ -4,10 +4,13 @@
 
 #include "graph/env.h"
 
-/* graft rules [FILE] [--uses OPERATOR] [--json]: lists a rule set, rules/graft.rules unless another
- * is named.
- * graft rules --generate DIR: enumerates DIR/families, proves, and writes DIR/graft.rules and
- * DIR/README.md. */
+/* graft rules [FILE]: lists a rule set, rules/graft.rules unless another is named.
+ *   --uses OP --proof LEVEL --numeric CLASS --family F --shrinks   only these rules
+ *   --count                     how many by family, proof level and numeric class
+ *   --explain NAME|ID           one rule in words; with --dot FILE also as a Graphviz picture
+ *   --page FILE                 writes the list as Markdown, as rules/README.md is
+ *   --generate DIR              enumerates DIR/families, proves, and writes DIR/graft.rules and
+ *                               DIR/README.md */
 GRAFT_MUST_USE graft_status graft_command_rules(graft_env *env, int argc, char **argv);
 
 #endif

@@ -230,3 +230,52 @@ uint8_t *graft_cover_pack(graft_arena *arena, const graft_rule *rule, const graf
     *bytes = out.size;
     return (uint8_t *)out.data;
 }
+
+/* The next number; false at the end of the bytes or when it is too long. */
+static bool get_varint(const uint8_t **at, const uint8_t *end, int32_t *value)
+{
+    uint64_t zigzag = 0;
+    for (uint32_t shift = 0; shift < 35 && *at < end; shift += 7) {
+        uint8_t byte = *(*at)++;
+        zigzag |= (uint64_t)(byte & 0x7fu) << shift;
+        if ((byte & 0x80u) == 0) {
+            int64_t half = (int64_t)(zigzag >> 1);
+            *value = (int32_t)((zigzag & 1u) != 0 ? -half - 1 : half);
+            return zigzag <= UINT32_MAX;
+        }
+    }
+    return false;
+}
+
+static bool get_shape(const uint8_t **at, const uint8_t *end, graft_shape *shape)
+{
+    int32_t rank = 0;
+    if (!get_varint(at, end, &rank) || rank < 0 || rank > GRAFT_MAX_RANK) {
+        return false;
+    }
+    *shape = (graft_shape){.rank = (uint8_t)rank, .dtype = GRAFT_DTYPE_F32};
+    bool good = true;
+    for (int32_t k = 0; k < rank && good; k++) {
+        good = get_varint(at, end, &shape->dims[k]) && shape->dims[k] > 0;
+    }
+    return good;
+}
+
+bool graft_cover_unpack(graft_arena *arena, const graft_rule *rule, const uint8_t *bytes,
+                        size_t size, uint32_t count, graft_point **points)
+{
+    const uint8_t *at = bytes;
+    const uint8_t *end = bytes + size;
+    bool good = count <= size || count == 0; /* A point without numbers has no use. */
+    graft_point *all = GRAFT_NEW(arena, graft_point, good ? count : 0);
+    for (uint32_t i = 0; i < count && good; i++) {
+        for (uint32_t v = 0; v < rule->var_count && good; v++) {
+            good = get_shape(&at, end, &all[i].vars[v]);
+        }
+        for (uint32_t s = 0; s < rule->slot_count && good; s++) {
+            good = get_varint(&at, end, &all[i].slots[s]);
+        }
+    }
+    *points = all;
+    return good && at == end;
+}

@@ -27,4 +27,9 @@ void graft_cover_pick(graft_env *env, graft_arena *arena, const graft_rule *rule
 uint8_t *graft_cover_pack(graft_arena *arena, const graft_rule *rule, const graft_domain *domain,
                           const graft_cover *cover, size_t *bytes);
 
+/* The points that graft_cover_pack wrote, in `arena`: `count` of them. False when the bytes are not
+ * that many points of the rule. */
+bool graft_cover_unpack(graft_arena *arena, const graft_rule *rule, const uint8_t *bytes,
+                        size_t size, uint32_t count, graft_point **points);
+
 #endif

@@ -1,0 +1,68 @@
+#!/bin/sh
+# `graft rules`: listing, searching, counting, explaining. The set is the committed one.
+. tests/support/tap.sh
+
+SET=rules/graft.rules
+count_of() { "$GRAFT" rules "$@" --json | wc -l; }
+name_of() { "$GRAFT" rules --json | sed -n "$1s/.*\"name\": \"\([^\"]*\)\".*/\1/p"; }
+id_of() { "$GRAFT" rules --json | sed -n "$1s/^{\"id\": \"\([^\"]*\)\".*/\1/p"; }
+
+# Every line of JSON has the members that scripts rely on.
+has_members() {
+    "$GRAFT" rules "$SET" --json > "$FOLDER/all" || return 1
+    for member in id name source target where numeric proof axioms points cover; do
+        [ "$(grep -c "\"$member\": " "$FOLDER/all")" = "$(wc -l < "$FOLDER/all")" ] || return 1
+    done
+}
+# The parts that a search splits the set into are the whole set.
+parts_are_whole() {
+    all=$(count_of)
+    sum=0
+    for part in bounded bounded-axioms unbounded; do
+        sum=$((sum + $(count_of --proof $part)))
+    done
+    [ "$all" -gt 0 ] && [ "$sum" = "$all" ]
+}
+finds_operators() {
+    "$GRAFT" rules --uses relu --json > "$FOLDER/found" && [ -s "$FOLDER/found" ] &&
+        ! grep -v 'relu(' "$FOLDER/found"
+}
+counts_all() {
+    "$GRAFT" rules --count --json > "$FOLDER/counts" &&
+        [ "$(sed -n 's/^{"family": "all", "rules": \([0-9]*\),.*/\1/p' "$FOLDER/counts")" = "$(count_of)" ]
+}
+explains() {
+    "$GRAFT" rules --explain "$1" --dot "$FOLDER/rule.dot" > "$FOLDER/words" || return 1
+    for part in 'It replaces' 'by' 'It holds wherever' 'Proof: ' 'Which way it pays' 'FLOPs'; do
+        grep -q "$part" "$FOLDER/words" || return 1
+    done
+    grep -q 'subgraph cluster_source' "$FOLDER/rule.dot" &&
+        grep -q 'subgraph cluster_target' "$FOLDER/rule.dot"
+}
+explains_in_json() {
+    "$GRAFT" rules --explain "$(name_of 1)" --json > "$FOLDER/words" &&
+        grep -q '"before": {"operators": ' "$FOLDER/words" && grep -q '"flops_law": "' "$FOLDER/words"
+}
+page_repeats() {
+    "$GRAFT" rules --page "$FOLDER/one.md" && "$GRAFT" rules --page "$FOLDER/two.md" &&
+        cmp "$FOLDER/one.md" "$FOLDER/two.md" &&
+        [ "$(grep -c '^\* ' "$FOLDER/one.md")" = "$(count_of)" ]
+}
+
+check "JSON has every member" has_members
+check "the parts of a search are the whole" parts_are_whole
+check "operators are found" finds_operators
+check "counts add up" counts_all
+check "a rule by name" explains "$(name_of 1)"
+check "a rule by id" explains "$(id_of 2)"
+check "a rule by the beginning of its id" explains "$(id_of 2 | cut -c1-10)"
+check "words in JSON" explains_in_json
+check "the page is the same every time" page_repeats
+check "an operator that does not exist" error_is 1 "--uses: no operator 'cnov'" "$GRAFT" rules --uses cnov
+check "a level that does not exist" error_is 1 "--proof: expected bounded" "$GRAFT" rules --proof none
+check "a class that does not exist" error_is 1 "--numeric: expected exact" "$GRAFT" rules --numeric fast
+check "a family that is not there" error_is 1 "no family 'x'" "$GRAFT" rules --family x
+check "a rule that is not there" error_is 1 "no rule with the name or id 'ffff'" "$GRAFT" rules --explain ffff
+check "a picture of nothing" error_is 1 "--dot needs --explain" "$GRAFT" rules --dot "$FOLDER/x"
+check "a file that is not there" error_is 1 "no/such" "$GRAFT" rules no/such
+finish

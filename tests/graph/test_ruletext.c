@@ -1,0 +1,190 @@
+/* Rules as text: what is printed parses to the same rule, faults are named with part and column,
+ * preconditions in words, the picture. */
+#include "graph/rulefile.h"
+#include "graph/ruleparse.h"
+#include "graph/ruleprint.h"
+#include "graph/rulewords.h"
+#include "tests/support/check.h"
+#include "tests/support/known_rules.h"
+
+#include <string.h>
+
+static graft_rule parse(graft_env *env, const char *text)
+{
+    graft_rule rule;
+    if (graft_rule_parse(env, "rule", text, &rule) != GRAFT_OK) {
+        fail_msg("%s", env->message);
+    }
+    return rule;
+}
+
+/* Rules with two operators that are alike cannot be written: a term that occurs twice is one. */
+static void test_print_and_parse(void **state)
+{
+    graft_env *env = *state;
+    known_rules known = known_rules_true(env, env->unit);
+    uint32_t alike = 0;
+    for (uint32_t i = 0; i < known.count; i++) {
+        const char *line = graft_rule_print_line(env->unit, &known.rules[i]);
+        graft_rule again;
+        if (graft_rule_parse(env, "rule", line, &again) == GRAFT_OK) {
+            assert_string_equal(graft_rule_print_line(env->unit, &again), line);
+        } else {
+            check_failed(env, GRAFT_BAD_INPUT, GRAFT_BAD_INPUT, "a source output is named twice");
+            alike++;
+        }
+    }
+    assert_int_equal(alike, 2);
+}
+
+/* Numbers inside fmin, fmax and fle are binary32, not bits. */
+static void test_floats_in_code(void **state)
+{
+    graft_env *env = *state;
+    const char *text = "relu(clip#1(a)) = clip(a, low=fmax(#1.low, 0.5), high=#1.high) where "
+                       "fle(-1.25, #1.high) and fle(#1.low, inf)";
+    graft_rule rule = parse(env, text);
+    uint32_t count = 0;
+    assert_string_equal(graft_rule_print_line(env->unit, &rule), text);
+    const char *const *parts = graft_rule_words_where(env->unit, &rule, &count);
+    assert_int_equal(count, 2);
+    assert_string_equal(parts[0], "-1.25 is at most high of #1");
+    assert_string_equal(parts[1], "low of #1 is at most inf");
+}
+
+static void test_parts(void **state)
+{
+    graft_env *env = *state;
+    const graft_rule_part source = {"source", "matmul(add(a, b), c)"};
+    const graft_rule_part target = {"target", "add(matmul(a, c), matmul(b, c))"};
+    const graft_rule_part where[2] = {
+        {"where 1", "same_shape(a, b)"},
+        {"where 2", "rank(c) = 2"     }
+    };
+    graft_rule rule;
+    assert_int_equal(graft_rule_parse_parts(env, &source, &target, where, 2, &rule), GRAFT_OK);
+    graft_rule whole = parse(env, "matmul(add(a, b), c) = add(matmul(a, c), matmul(b, c)) where "
+                                  "same_shape(a, b) and rank(c) = 2");
+    assert_true(graft_rule_id(&rule) == graft_rule_id(&whole));
+    assert_int_equal(graft_rule_parse_parts(env, &source, &target, NULL, 0, &rule), GRAFT_OK);
+    assert_int_equal(rule.condition, 255);
+}
+
+/* Which part is at fault, and where. */
+static void test_faults_of_parts(void **state)
+{
+    static const struct {
+        const char *source;
+        const char *target;
+        const char *where;
+        const char *message;
+    } rows[] = {
+        {"relu(a",     "a",          "rank(a) = 1",  "source: column 7: expected ','"                       },
+        {"relu(a) x",  "a",          "rank(a) = 1",  "source: column 9: expected the end of the source"     },
+        {"rleu(a)",    "a",          "rank(a) = 1",  "source: column 1: expected a variable or an operator" },
+        {"relu(a, b)", "a",          "rank(a) = 1",  "source: column 9: expected an operand or an attribute"},
+        {"add(a)",     "a",          "rank(a) = 1",
+         "source: column 7: the operator before has too few operands"                                       },
+        {"add(a, c)",  "a",          "rank(a) = 1",  "source: column 10: variables must be a, b, c"         },
+        {"relu(a)",    "conv(a, a)", "rank(a) = 1",  "target: column 11: an attribute of the operator"      },
+        {"relu(a)",    "b",          "rank(a) = 1",  "target: column 2: variables must be"                  },
+        {"relu(a)",    "[a, a]",     "rank(a) = 1",  "target: column 1: the sides have different numbers"   },
+        {"relu(a)",    "a",          "rank(a)) = 1", "where: column 8: expected the end of the precondition"},
+        {"relu(a)",    "a",          "#1.axis = 1",  "where: column 4: no source operator of this number"   },
+        {"relu(a)",    "a",          "rank(b) = 1",  "where: column 12: variables must be"                  },
+    };
+    graft_env *env = *state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const graft_rule_part source = {"source", rows[i].source};
+        const graft_rule_part target = {"target", rows[i].target};
+        const graft_rule_part where = {"where", rows[i].where};
+        graft_rule rule;
+        graft_status status = graft_rule_parse_parts(env, &source, &target, &where, 1, &rule);
+        check_failed(env, status, GRAFT_BAD_INPUT, rows[i].message);
+    }
+}
+
+static void test_words(void **state)
+{
+    static const struct {
+        const char *where;
+        const char *words;
+    } rows[] = {
+        {"rank(a) = 2",                           "the rank of a equals 2"                                    },
+        {"dim(a,-1) <= dim(b,0)",                 "the last size of a is at most the size of axis 0 of b"     },
+        {"divides(#1.groups, dim(a,1) + 1)",
+         "groups of #1 divides (the size of axis 1 of a plus 1)"                                              },
+        {"const(b)",                              "b is known before inference (a weight)"                    },
+        {"same_shape(a, b) or not (rank(a) = 4)",
+         "(a and b have the same shape) or (it is not so that the rank of a equals 4)"                        },
+        {"min(dim(a,-2), 300) = 3",               "(the smaller of size 2 from the end of a and 300) equals 3"},
+    };
+    graft_env *env = *state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        uint32_t count = 0;
+        graft_rule rule = parse(env, graft_arena_printf(env->unit,
+                                                        "conv#1(a, b) = conv#1(a, b) "
+                                                        "where (%s) and rank(b) = 4",
+                                                        rows[i].where));
+        const char *const *parts = graft_rule_words_where(env->unit, &rule, &count);
+        assert_int_equal(count, 2);
+        assert_string_equal(parts[0], rows[i].words);
+        assert_string_equal(parts[1], "the rank of b equals 4");
+    }
+}
+
+static void test_steps(void **state)
+{
+    graft_env *env = *state;
+    graft_buffer out = {.arena = env->unit};
+    graft_rule rule = parse(env, "[split#1(relu(a), axis=1).1, relu(a)] = "
+                                 "[slice(relu(a), axis=1, start=#1.at, end=dim(a,1)), relu(a)]");
+    graft_rule_words_steps(&out, &rule, true);
+    graft_rule_words_steps(&out, &rule, false);
+    assert_string_equal(out.data, "    s1 = relu(a)\n"
+                                  "    s2 = split#1(s1) with axis = 1, any at\n"
+                                  "    gives s2.1, s1\n"
+                                  "    t1 = relu(a)\n"
+                                  "    t2 = slice(t1) with axis = 1, start = at of #1, "
+                                  "end = the size of axis 1 of a\n"
+                                  "    gives t2, t1\n");
+}
+
+/* Braces and quotes are balanced, every edge ends at nodes that were declared. */
+static void test_pictures(void **state)
+{
+    graft_env *env = *state;
+    known_rules known = known_rules_true(env, env->unit);
+    for (uint32_t i = 0; i < known.count; i++) {
+        graft_buffer out = {.arena = env->unit};
+        int depth = 0;
+        uint32_t quotes = 0;
+        graft_rule_picture(&out, &known.rules[i], "a \"name\" with \\");
+        for (size_t k = 0; k < out.size; k++) {
+            if (out.data[k] == '\\') {
+                k++; /* The next one is no quote. */
+                continue;
+            }
+            quotes += out.data[k] == '"' ? 1 : 0;
+            depth += (out.data[k] == '{') - (out.data[k] == '}');
+        }
+        assert_int_equal(depth, 0);
+        assert_int_equal(quotes % 2, 0);
+        assert_non_null(strstr(out.data, "subgraph cluster_source"));
+        assert_non_null(strstr(out.data, "subgraph cluster_target"));
+        for (uint32_t n = 0; n < known.rules[i].source.node_count; n++) {
+            assert_non_null(
+                strstr(out.data, graft_arena_printf(env->unit, "    s_n%u [shape=box", n)));
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_print_and_parse), CHECK_TEST(test_floats_in_code), CHECK_TEST(test_parts),
+        CHECK_TEST(test_faults_of_parts), CHECK_TEST(test_words),          CHECK_TEST(test_steps),
+        CHECK_TEST(test_pictures),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

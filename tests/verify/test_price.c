@@ -1,0 +1,218 @@
+/* Which way rules pay: counts at an instance, costs as functions of sizes, and reverses. */
+#include "verify/price.h"
+
+#include "graph/ruleparse.h"
+#include "graph/ruleprint.h"
+#include "tests/support/check.h"
+#include "tests/support/known_rules.h"
+#include "verify/cover.h"
+#include "verify/reverse.h"
+#include "verify/sweep.h"
+
+#include <string.h>
+
+enum { POINTS = 60 };
+
+static graft_rule parse(graft_env *env, const char *text)
+{
+    graft_rule rule;
+    if (graft_rule_parse(env, "rule", text, &rule) != GRAFT_OK) {
+        fail_msg("%s", env->message);
+    }
+    return rule;
+}
+
+static graft_domain find_points(graft_env *env, const graft_rule *rule)
+{
+    graft_domain domain;
+    const graft_domain_options options = {.points = POINTS, .attempts = POINTS * 1000, .seed = 3};
+    graft_domain_find(env, env->unit, rule, &options, &domain);
+    return domain;
+}
+
+static graft_shape shape_of(uint8_t rank, int32_t a, int32_t b)
+{
+    return (graft_shape){
+        {a, b},
+        rank, GRAFT_DTYPE_F32
+    };
+}
+
+/* relu(a b) as two operators and as one: (2,3) times (3,5). */
+static void test_counts(void **state)
+{
+    graft_env *env = *state;
+    graft_rule rule = parse(env, "relu(matmul_bias(a, b, c, activation=none)) = "
+                                 "matmul_bias(a, b, c, activation=relu)");
+    graft_point point = {
+        .vars = {shape_of(2, 2, 3), shape_of(2, 3, 5), shape_of(1, 5, 0)}
+    };
+    graft_instance instance;
+    assert_int_equal(graft_instance_build(&instance, &rule, &point), GRAFT_FIT_OK);
+    graft_price before = graft_price_side(&instance, &instance.source, 6);
+    graft_price after = graft_price_side(&instance, &instance.target, 6);
+    assert_int_equal(before.operators, 2);
+    assert_int_equal(before.launches, 2);
+    assert_int_equal(before.bytes, 4 * (6 + 15 + 5 + 10) + 4 * 20);
+    assert_int_equal(after.bytes, 4 * (6 + 15 + 5 + 10));
+    assert_int_equal(before.weight_bytes, 4 * 20);
+    assert_int_equal(after.weight_bytes, 4 * 20);
+    assert_true(before.flops == after.flops && after.flops >= 2 * 2 * 3 * 5);
+    assert_int_equal(graft_price_side(&instance, &instance.source, 0).weight_bytes, 0);
+}
+
+/* What is computed from weights alone costs nothing per inference. */
+static void test_weights(void **state)
+{
+    graft_env *env = *state;
+    graft_rule rule = parse(env, "matmul(matmul(a, b), c) = matmul(a, matmul(b, c))");
+    graft_point point = {
+        .vars = {shape_of(2, 2, 3), shape_of(2, 3, 4), shape_of(2, 4, 5)}
+    };
+    graft_instance instance;
+    assert_int_equal(graft_price_weights(&rule), 6);
+    assert_int_equal(graft_instance_build(&instance, &rule, &point), GRAFT_FIT_OK);
+    graft_price after = graft_price_side(&instance, &instance.target, 6);
+    assert_int_equal(after.launches, 1);
+    assert_int_equal(after.flops, 2 * 2 * 3 * 5);
+    assert_int_equal(after.weight_bytes, 4 * 3 * 5);
+    assert_int_equal(graft_price_side(&instance, &instance.source, 6).weight_bytes, 4 * (12 + 20));
+}
+
+/* The costs as functions of sizes, by hand. */
+static void test_laws(void **state)
+{
+    graft_env *env = *state;
+    graft_rule rule = parse(env, "matmul(matmul(a, b), c) = matmul(a, matmul(b, c)) "
+                                 "where rank(a) = 2 and rank(b) = 2 and rank(c) = 2");
+    graft_domain domain = find_points(env, &rule);
+    graft_price_law law;
+    assert_true(graft_price_find(env, env->unit, &rule, domain.points, domain.count, 0, &law));
+    assert_int_equal(law.size_count, 4);
+    assert_string_equal(law.sizes[0].symbol, "a0");
+    assert_string_equal(law.sizes[1].same, "= b0");
+    assert_string_equal(law.sizes[2].same, "= c0");
+    assert_string_equal(law.before[GRAFT_PRICE_FLOPS], "2 a0 b1 (c1 + a1)");
+    assert_string_equal(law.after[GRAFT_PRICE_FLOPS], "2 a1 c1 (b1 + a0)");
+    assert_string_equal(law.before[GRAFT_PRICE_WEIGHT_BYTES], "0");
+    assert_true(graft_price_find(env, env->unit, &rule, domain.points, domain.count, 6, &law));
+    assert_string_equal(law.after[GRAFT_PRICE_FLOPS], "2 a0 a1 c1");
+    assert_string_equal(law.after[GRAFT_PRICE_WEIGHT_BYTES], "4 a1 c1");
+}
+
+/* A law's value at its instance is the count there: the polynomials are evaluated by hand. */
+static void test_law_of_a_window(void **state)
+{
+    graft_env *env = *state;
+    graft_rule rule = parse(env, "relu(conv_bias#1(a, b, c, activation=none)) = "
+                                 "conv_bias#1(a, b, c, activation=relu)");
+    graft_domain domain = find_points(env, &rule);
+    graft_price_law law;
+    assert_true(graft_price_find(env, env->unit, &rule, domain.points, domain.count, 6, &law));
+    assert_int_equal(law.size_count, 7);
+    for (uint32_t k = 0; k < GRAFT_PRICE_KINDS; k++) {
+        assert_non_null(law.before[k]);
+        assert_non_null(law.after[k]);
+    }
+    assert_string_equal(law.before[GRAFT_PRICE_WEIGHT_BYTES], "4 b0 (a1 b2 b3 + 1)");
+}
+
+static void test_unpacked_cover(void **state)
+{
+    graft_env *env = *state;
+    graft_rule rule = parse(env, "slice#1(relu(a)) = relu(slice#1(a))");
+    graft_domain domain = find_points(env, &rule);
+    graft_cover cover;
+    graft_point *points = NULL;
+    size_t bytes = 0;
+    graft_cover_pick(env, env->unit, &rule, &domain, 12, &cover);
+    const uint8_t *packed = graft_cover_pack(env->unit, &rule, &domain, &cover, &bytes);
+    assert_true(cover.count > 3);
+    assert_true(graft_cover_unpack(env->unit, &rule, packed, bytes, cover.count, &points));
+    for (uint32_t i = 0; i < cover.count; i++) {
+        const graft_point *want = &domain.points[cover.points[i]];
+        assert_string_equal(graft_point_print(env->unit, &rule, &points[i]),
+                            graft_point_print(env->unit, &rule, want));
+    }
+    for (size_t cut = 0; cut < bytes; cut++) {
+        assert_false(graft_cover_unpack(env->unit, &rule, packed, cut, cover.count, &points));
+    }
+    assert_false(graft_cover_unpack(env->unit, &rule, packed, bytes, cover.count - 1, &points));
+}
+
+/* The reverse has the same instances, where both sides agree. */
+static void test_reverses(void **state)
+{
+    graft_env *env = *state;
+    known_rules known = known_rules_true(env, env->unit);
+    graft_sweeper *sweeper = GRAFT_NEW(env->life, graft_sweeper, 1);
+    uint32_t reversed_count = 0;
+    graft_sweep_open(sweeper);
+    for (uint32_t i = 0; i < known.count; i++) {
+        graft_rule reversed;
+        graft_mark mark = graft_arena_mark(env->unit);
+        if (graft_rule_reverse(&known.rules[i], &reversed) == NULL) {
+            assert_null(graft_rule_check(&reversed));
+            graft_domain domain = find_points(env, &known.rules[i]);
+            reversed_count++;
+            for (uint32_t p = 0; p < domain.count; p++) {
+                graft_point turned;
+                graft_instance instance;
+                assert_true(graft_rule_reverse_point(&known.rules[i], &reversed, &domain.points[p],
+                                                     &turned));
+                assert_int_equal(graft_instance_build(&instance, &reversed, &turned), GRAFT_FIT_OK);
+                assert_int_not_equal(graft_sweep_instance(env, sweeper, &instance, 1, p, NULL),
+                                     GRAFT_SWEEP_DIFFERS);
+            }
+        }
+        graft_arena_release(env->unit, mark);
+    }
+    assert_true(reversed_count > known.count / 2);
+}
+
+static void test_what_cannot_be_reversed(void **state)
+{
+    static const struct {
+        const char *rule;
+        const char *why; /* NULL: it can. */
+    } rows[] = {
+        {"identity(a) = a",                                                 "its target is an input"       },
+        {"mul(sub(a, a), b) = sub(a, a)",                                   "does not name every input"    },
+        {"relu(reshape#1(reshape#2(a))) = relu(reshape#1(a))",              "does not name every attribute"},
+        {"conv#1(pad#2(a, axis=2, value=0.0), b) = conv#1(a, b, pad_top=#1.pad_top + #2.before, "
+         "pad_bottom=#1.pad_bottom + #2.after)",                   "does not name every attribute"},
+        {"softmax(a, axis=1) = softmax(relu(a), axis=1)",                   NULL                           },
+        {"relu(a) = concat(relu(slice(a, axis=0, start=0, end=1)), "
+         "relu(slice(a, axis=0, start=1, end=dim(a,0))), axis=0)", NULL                           },
+    };
+    graft_env *env = *state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        graft_rule rule = parse(env, rows[i].rule);
+        graft_rule reversed;
+        const char *why = graft_rule_reverse(&rule, &reversed);
+        if (rows[i].why == NULL) {
+            assert_null(why);
+        } else {
+            assert_non_null(why);
+            assert_non_null(strstr(why, rows[i].why));
+        }
+    }
+    graft_rule rule = parse(env, rows[5].rule);
+    graft_rule reversed;
+    assert_null(graft_rule_reverse(&rule, &reversed));
+    assert_non_null(strstr(graft_rule_print_line(env->unit, &reversed), "where #"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_counts),
+        CHECK_TEST(test_weights),
+        CHECK_TEST(test_laws),
+        CHECK_TEST(test_law_of_a_window),
+        CHECK_TEST(test_unpacked_cover),
+        CHECK_TEST(test_reverses),
+        CHECK_TEST(test_what_cannot_be_reversed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
