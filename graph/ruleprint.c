@@ -121,7 +121,7 @@ static infix print_leaf(const printer *p, uint32_t code, uint32_t *at)
     int32_t bits = 0;
     switch (code) {
     case GRAFT_CODE_CONST8:
-        bits = (int8_t)operand[0];
+        bits = operand[0] < 128 ? operand[0] : operand[0] - 256;
         graft_buffer_printf(&out, "%d", bits);
         *at += 1;
         break;
@@ -190,7 +190,9 @@ static void print_float(graft_buffer *out, int32_t bits)
     for (int digits = 1; digits <= 9; digits++) {
         (void)snprintf(text, sizeof text, "%.*g", digits, (double)value);
         float again = strtof(text, NULL);
-        if (memcmp(&again, &value, sizeof value) == 0) {
+        int32_t again_bits = 0;
+        memcpy(&again_bits, &again, sizeof again_bits);
+        if (again_bits == bits) {
             break;
         }
     }
@@ -406,9 +408,7 @@ const char *graft_rule_print_term(graft_arena *arena, const graft_rule *rule,
 {
     printer p = {.rule = rule, .arena = arena};
     graft_buffer out = {.arena = arena};
-    if (rule != NULL) {
-        number_slots(&p);
-    }
+    number_slots(&p);
     print_term(&p, &out, term, kind);
     return out.data;
 }

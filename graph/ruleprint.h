@@ -25,8 +25,7 @@ graft_rule_text graft_rule_print(graft_arena *arena, const graft_rule *rule);
 const char *graft_rule_print_line(graft_arena *arena, const graft_rule *rule);
 /* The name of a slot, e.g. "#1.groups". */
 const char *graft_rule_print_slot(graft_arena *arena, const graft_rule *rule, uint32_t slot);
-/* An attribute, of kind `kind` (graft_attr_kind): "2", "relu", "#1.groups", "dim(b,0) + 1".
- * `rule` may be NULL for a constant. */
+/* An attribute, of kind `kind` (graft_attr_kind): "2", "relu", "#1.groups", "dim(b,0) + 1". */
 const char *graft_rule_print_term(graft_arena *arena, const graft_rule *rule,
                                   const graft_term *term, uint32_t kind);
 /* The number k of "#k" that a source node has; 0: none. */

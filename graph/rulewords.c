@@ -38,6 +38,8 @@ static const char *axis_phrase(graft_arena *arena, int32_t axis, uint32_t var)
     return graft_arena_printf(arena, "the size of axis %d of %c", axis, letter);
 }
 
+static int32_t read_const8(uint8_t byte) { return byte < 128 ? byte : byte - 256; }
+
 static int32_t read_const32(const uint8_t *b)
 {
     return (int32_t)((uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 |
@@ -110,20 +112,21 @@ static void add_parts(phrase *to, const phrase *from)
 }
 
 /* A constant among binary32 numbers stands for its bits. */
-static void read_as_float(graft_arena *arena, phrase *x)
+static void read_as_float(graft_arena *arena, const graft_rule *rule, phrase *x)
 {
     if (x->number) {
         graft_term term = {x->bits, GRAFT_TERM_CONST};
-        x->text = graft_rule_print_term(arena, NULL, &term, GRAFT_ATTR_FLOAT);
+        x->text = graft_rule_print_term(arena, rule, &term, GRAFT_ATTR_FLOAT);
     }
 }
 
 /* Joins the two topmost phrases into `a`. */
-static void join_phrases(graft_arena *arena, uint32_t code, phrase *a, phrase *b)
+static void join_phrases(graft_arena *arena, const graft_rule *rule, uint32_t code, phrase *a,
+                         phrase *b)
 {
     if (code >= GRAFT_CODE_FMIN) {
-        read_as_float(arena, a);
-        read_as_float(arena, b);
+        read_as_float(arena, rule, a);
+        read_as_float(arena, rule, b);
     }
     phrase *joined = GRAFT_NEW(arena, phrase, 1);
     if (code == GRAFT_CODE_AND) {
@@ -152,7 +155,7 @@ static const phrase *program_phrase(graft_arena *arena, const graft_rule *rule, 
                          .whole = code <= GRAFT_CODE_RANK,
                          .number = code <= GRAFT_CODE_CONST32,
                          .bits = code == GRAFT_CODE_CONST32  ? read_const32(&rule->code[at])
-                                 : code == GRAFT_CODE_CONST8 ? (int8_t)rule->code[at]
+                                 : code == GRAFT_CODE_CONST8 ? read_const8(rule->code[at])
                                                              : 0};
             at += size;
         } else if (code == GRAFT_CODE_NOT && depth >= 1) {
@@ -160,7 +163,7 @@ static const phrase *program_phrase(graft_arena *arena, const graft_rule *rule, 
                 .text = graft_arena_printf(arena, "it is not so that %s", stack[depth - 1].text)};
         } else if (code > GRAFT_CODE_SAME && depth >= 2) {
             depth--;
-            join_phrases(arena, code, &stack[depth - 1], &stack[depth]);
+            join_phrases(arena, rule, code, &stack[depth - 1], &stack[depth]);
         } else {
             return NULL;
         }

@@ -76,8 +76,7 @@ static account make_account(graft_env *env, const graft_ruleset *set, const graf
                            entry->cover, &a.points)) {
         a.point_count = entry->cover < POINTS_READ ? entry->cover : POINTS_READ;
     }
-    a.has_law =
-        graft_price_find(env, env->unit, &entry->rule, a.points, a.point_count, a.weights, &a.law);
+    a.has_law = graft_price_find(env, &entry->rule, a.points, a.point_count, a.weights, &a.law);
     if (a.has_law) {
         price_point(&a);
     }

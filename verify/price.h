@@ -57,9 +57,8 @@ typedef struct graft_price_law {
 
 /* Finds the law about an instance made from one of `count` points of the rule by giving attributes
  * their least values and enlarging sizes where that leaves it one: where most sizes vary and the
- * costs are polynomials. False when no point is an instance. */
-bool graft_price_find(graft_env *env, graft_arena *arena, const graft_rule *rule,
-                      const graft_point *points, uint32_t count, uint32_t weights,
-                      graft_price_law *law);
+ * costs are polynomials. Texts lie in env->unit. False when no point is an instance. */
+bool graft_price_find(graft_env *env, const graft_rule *rule, const graft_point *points,
+                      uint32_t count, uint32_t weights, graft_price_law *law);
 
 #endif

@@ -502,15 +502,14 @@ static uint32_t find_law(finder *f, graft_price_law *law)
     return found;
 }
 
-bool graft_price_find(graft_env *env, graft_arena *arena, const graft_rule *rule,
-                      const graft_point *points, uint32_t count, uint32_t weights,
-                      graft_price_law *law)
+bool graft_price_find(graft_env *env, const graft_rule *rule, const graft_point *points,
+                      uint32_t count, uint32_t weights, graft_price_law *law)
 {
     graft_mark mark = graft_arena_mark(env->scratch);
     finder *f = GRAFT_NEW(env->scratch, finder, 1);
     uint32_t best = 0;
     bool found = false;
-    *f = (finder){.env = env, .arena = arena, .rule = rule, .weights = weights};
+    *f = (finder){.env = env, .arena = env->unit, .rule = rule, .weights = weights};
     for (uint32_t i = 0; i < count && i < POINTS_TRIED; i++) {
         graft_price_law tried;
         f->point = points[i];

@@ -87,7 +87,7 @@ static void test_laws(void **state)
                                  "where rank(a) = 2 and rank(b) = 2 and rank(c) = 2");
     graft_domain domain = find_points(env, &rule);
     graft_price_law law;
-    assert_true(graft_price_find(env, env->unit, &rule, domain.points, domain.count, 0, &law));
+    assert_true(graft_price_find(env, &rule, domain.points, domain.count, 0, &law));
     assert_int_equal(law.size_count, 4);
     assert_string_equal(law.sizes[0].symbol, "a0");
     assert_string_equal(law.sizes[1].same, "= b0");
@@ -95,7 +95,7 @@ static void test_laws(void **state)
     assert_string_equal(law.before[GRAFT_PRICE_FLOPS], "2 a0 b1 (c1 + a1)");
     assert_string_equal(law.after[GRAFT_PRICE_FLOPS], "2 a1 c1 (b1 + a0)");
     assert_string_equal(law.before[GRAFT_PRICE_WEIGHT_BYTES], "0");
-    assert_true(graft_price_find(env, env->unit, &rule, domain.points, domain.count, 6, &law));
+    assert_true(graft_price_find(env, &rule, domain.points, domain.count, 6, &law));
     assert_string_equal(law.after[GRAFT_PRICE_FLOPS], "2 a0 a1 c1");
     assert_string_equal(law.after[GRAFT_PRICE_WEIGHT_BYTES], "4 a1 c1");
 }
@@ -108,7 +108,7 @@ static void test_law_of_a_window(void **state)
                                  "conv_bias#1(a, b, c, activation=relu)");
     graft_domain domain = find_points(env, &rule);
     graft_price_law law;
-    assert_true(graft_price_find(env, env->unit, &rule, domain.points, domain.count, 6, &law));
+    assert_true(graft_price_find(env, &rule, domain.points, domain.count, 6, &law));
     assert_int_equal(law.size_count, 7);
     for (uint32_t k = 0; k < GRAFT_PRICE_KINDS; k++) {
         assert_non_null(law.before[k]);
