@@ -45,7 +45,8 @@ typedef enum graft_ease {
                         they are, the sides must agree. Functions as below. */
     GRAFT_EASE_PURE, /* Applications of unknown functions become symbols: they are equal only if
                         they are the same term. */
-    GRAFT_EASE_NONE
+    GRAFT_EASE_NONE,
+    GRAFT_EASE_COUNT
 } graft_ease;
 
 typedef struct graft_eased {

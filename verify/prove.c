@@ -53,10 +53,12 @@ static Z3_tactic make_search(Z3_context z3, search_kind kind)
     if (kind != SEARCH_LINEAR) {
         return search;
     }
-    /* Monomials are independent numbers. */
+    /* Monomials are independent numbers. The older simplex keeps to its resource limit where the
+     * newer one, on many products of functions, does not. */
     Z3_params linear = Z3_mk_params(z3);
     Z3_params_inc_ref(z3, linear);
     Z3_params_set_bool(z3, linear, Z3_mk_string_symbol(z3, "arith.nl"), false);
+    Z3_params_set_uint(z3, linear, Z3_mk_string_symbol(z3, "arith.solver"), 2);
     Z3_tactic limited = Z3_tactic_using_params(z3, search, linear);
     Z3_tactic_inc_ref(z3, limited);
     Z3_tactic_dec_ref(z3, search);
@@ -124,62 +126,62 @@ static Z3_lbool ask(prover *p, Z3_ast question, search_kind kind)
 
 /* -------------------------------------------------------------- obligations */
 
-/* Nonlinear search does not always look at the resource limit: it is tried only on few symbols, and
- * the decision procedure of the reals on fewer still where laws of functions tie them together. */
-enum { GENERAL_SYMBOLS_MOST = 24, REAL_CLOSED_SYMBOLS_MOST = 16, REAL_CLOSED_TIED_MOST = 6 };
+/* The ways of asking one question, the cheapest first. Linear search wants the functions left in:
+ * congruence decides much that the numbers in their place leave open. The decision procedure of the
+ * reals wants them out. Nonlinear search does not always look at the resource limit: it is tried
+ * only on few symbols, the decision procedure on fewer still where laws of functions tie them
+ * together. */
+typedef struct {
+    graft_ease ease;
+    search_kind kind;
+    uint32_t symbols_most;
+    uint32_t tied_symbols_most; /* Where some stand for applications of functions. */
+} way_of_asking;
 
-static uint32_t most_symbols(search_kind kind, graft_ease ease, uint32_t functions)
+static const way_of_asking ways[] = {
+    {GRAFT_EASE_CUT,  SEARCH_LINEAR,      UINT32_MAX, UINT32_MAX},
+    {GRAFT_EASE_CUT,  SEARCH_REAL_CLOSED, 16,         6         },
+    {GRAFT_EASE_CUT,  SEARCH_GENERAL,     24,         24        },
+    {GRAFT_EASE_NONE, SEARCH_LINEAR,      UINT32_MAX, UINT32_MAX},
+    {GRAFT_EASE_PURE, SEARCH_REAL_CLOSED, 16,         6         },
+    {GRAFT_EASE_PURE, SEARCH_GENERAL,     24,         24        },
+    {GRAFT_EASE_NONE, SEARCH_GENERAL,     24,         24        },
+};
+
+static graft_verdict ask_one_way(prover *p, const graft_eased *form, const way_of_asking *way)
 {
-    switch (kind) {
-    case SEARCH_NONE:
-    case SEARCH_LINEAR:
-        return UINT32_MAX;
-    case SEARCH_REAL_CLOSED:
-        return ease == GRAFT_EASE_NONE ? 0
-               : functions > 0         ? REAL_CLOSED_TIED_MOST
-                                       : REAL_CLOSED_SYMBOLS_MOST;
-    case SEARCH_GENERAL:
-        return GENERAL_SYMBOLS_MOST;
+    uint32_t most = form->functions > 0 ? way->tied_symbols_most : way->symbols_most;
+    if (form->symbols > most) {
+        return GRAFT_VERDICT_UNKNOWN;
     }
-    return 0;
+    Z3_lbool answer = ask(p, form->question, way->kind);
+    if (answer == Z3_L_FALSE) {
+        Z3_ast_map_insert(p->z3, p->proved, form->question, form->question);
+        return GRAFT_VERDICT_PROVED;
+    }
+    bool refutes = answer == Z3_L_TRUE && way->kind != SEARCH_LINEAR && form->exact;
+    return refutes ? GRAFT_VERDICT_REFUTED : GRAFT_VERDICT_UNKNOWN;
 }
 
-/* Searches one form of a question, the cheapest way first. */
-static graft_verdict search_form(prover *p, const graft_eased *form, graft_ease ease)
+static graft_verdict ask_all_ways(prover *p, const graft_obligation *o, uint32_t i)
 {
-    for (int kind = SEARCH_LINEAR; kind <= SEARCH_GENERAL; kind++) {
-        if (form->symbols > most_symbols((search_kind)kind, ease, form->functions)) {
-            continue;
+    graft_eased forms[GRAFT_EASE_COUNT];
+    bool made[GRAFT_EASE_COUNT] = {false};
+    for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++) {
+        graft_ease ease = ways[w].ease;
+        if (!made[ease]) {
+            forms[ease] = graft_obligation_eased(o, i, ease);
+            made[ease] = true;
         }
-        Z3_lbool answer = ask(p, form->question, (search_kind)kind);
-        if (answer == Z3_L_FALSE) {
-            Z3_ast_map_insert(p->z3, p->proved, form->question, form->question);
+        if (Z3_ast_map_contains(p->z3, p->proved, forms[ease].question)) {
             return GRAFT_VERDICT_PROVED;
         }
-        if (answer == Z3_L_TRUE && kind != SEARCH_LINEAR) {
-            return form->exact ? GRAFT_VERDICT_REFUTED : GRAFT_VERDICT_UNKNOWN;
-        }
-    }
-    return GRAFT_VERDICT_UNKNOWN;
-}
-
-/* The easiest form first. Where there are no functions the last two are the same. */
-static graft_verdict ask_forms(prover *p, const graft_obligation *o, uint32_t i)
-{
-    graft_verdict verdict = GRAFT_VERDICT_UNKNOWN;
-    bool functions = true;
-    for (int ease = GRAFT_EASE_CUT; ease <= GRAFT_EASE_NONE && functions; ease++) {
-        graft_eased form = graft_obligation_eased(o, i, (graft_ease)ease);
-        if (Z3_ast_map_contains(p->z3, p->proved, form.question)) {
-            return GRAFT_VERDICT_PROVED;
-        }
-        verdict = search_form(p, &form, (graft_ease)ease);
+        graft_verdict verdict = ask_one_way(p, &forms[ease], &ways[w]);
         if (verdict != GRAFT_VERDICT_UNKNOWN) {
             return verdict;
         }
-        functions = ease != GRAFT_EASE_PURE || form.functions > 0;
     }
-    return verdict;
+    return GRAFT_VERDICT_UNKNOWN;
 }
 
 static graft_verdict ask_single(prover *p, const graft_obligation *o, uint32_t i)
@@ -188,7 +190,7 @@ static graft_verdict ask_single(prover *p, const graft_obligation *o, uint32_t i
     if (Z3_ast_map_contains(p->z3, p->proved, name)) {
         return GRAFT_VERDICT_PROVED;
     }
-    graft_verdict verdict = ask_forms(p, o, i);
+    graft_verdict verdict = ask_all_ways(p, o, i);
     if (verdict == GRAFT_VERDICT_PROVED) {
         Z3_ast_map_insert(p->z3, p->proved, name, name);
     }
