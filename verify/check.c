@@ -18,7 +18,7 @@ graft_check_options graft_check_defaults(void)
 const char *graft_check_outcome_name(uint32_t outcome)
 {
     static const char *const names[] = {
-        "proved",  "refuted",      "too few instances", "refuted by the solver",
+        "swept", "proved",  "refuted",      "too few instances", "refuted by the solver",
         "unknown", "contradiction"};
     return outcome < sizeof names / sizeof names[0] ? names[outcome] : "unknown";
 }
@@ -36,18 +36,17 @@ static void find_domain(graft_env *env, graft_arena *arena, const graft_rule *ru
 }
 
 /* Compares at each point of the covering set; false when some point is proved different. */
-static bool cross_check(graft_env *env, const graft_rule *rule, const graft_point *const *points,
-                        uint32_t count, uint32_t *equal)
+static bool cross_check(graft_env *env, const graft_rule *rule, graft_check *check)
 {
     bool possible = true;
-    for (uint32_t i = 0; i < count && possible; i++) {
+    for (uint32_t i = 0; i < check->cover && possible; i++) {
         graft_instance instance;
-        if (graft_instance_build(&instance, rule, points[i]) != GRAFT_FIT_OK ||
+        if (graft_instance_build(&instance, rule, &check->instances[i]) != GRAFT_FIT_OK ||
             graft_instance_work(&instance) > POLYNOMIAL_WORK_MOST) {
             continue;
         }
         graft_polynomial_verdict verdict = graft_polynomial_compare(env, &instance);
-        *equal += verdict == GRAFT_POLYNOMIAL_EQUAL ? 1 : 0;
+        check->polynomial_equal += verdict == GRAFT_POLYNOMIAL_EQUAL ? 1 : 0;
         possible = verdict != GRAFT_POLYNOMIAL_DIFFERENT;
     }
     return possible;
@@ -66,35 +65,23 @@ static graft_check_outcome judge(const graft_check *check, bool possible)
     return GRAFT_CHECK_UNKNOWN;
 }
 
-/* The covering set, the proof over it and what goes into the certificate. */
-static void prove_cover(graft_env *env, graft_arena *arena, const graft_rule *rule,
-                        const graft_domain *domain, const graft_check_options *options,
-                        graft_check *check)
+static void pick_cover(graft_env *env, graft_arena *arena, const graft_rule *rule,
+                       const graft_domain *domain, uint32_t limit, graft_check *check)
 {
     graft_cover cover;
-    graft_cover_pick(env, arena, rule, domain, options->cover, &cover);
-    const graft_point **points = GRAFT_NEW(arena, const graft_point *, cover.count);
-    for (uint32_t i = 0; i < cover.count; i++) {
-        points[i] = &domain->points[cover.points[i]];
-        if (check->example_count < GRAFT_CHECK_EXAMPLES) {
-            check->examples[check->example_count++] = *points[i];
-        }
-    }
+    graft_cover_pick(env, arena, rule, domain, limit, &cover);
     check->cover = cover.count;
     check->triples = cover.triples;
     check->all_triples = cover.all_triples;
-    bool possible = cross_check(env, rule, points, cover.count, &check->polynomial_equal);
-    graft_prove_rule(env, rule, points, cover.count, &options->prove, &check->prove);
-    check->outcome = (uint8_t)judge(check, possible);
-    if (check->outcome == GRAFT_CHECK_PROVED) {
-        check->numeric = (uint8_t)graft_numeric_classify(env, rule, points, cover.count);
-        check->cover_points = graft_cover_pack(arena, rule, domain, &cover, &check->cover_bytes);
+    check->instances = GRAFT_NEW(arena, graft_point, cover.count);
+    for (uint32_t i = 0; i < cover.count; i++) {
+        check->instances[i] = domain->points[cover.points[i]];
     }
 }
 
-void graft_check_rule(graft_env *env, graft_arena *arena, const graft_sweeper *sweeper,
-                      const graft_rule *rule, const graft_point *origin,
-                      const graft_check_options *options, graft_check *check)
+void graft_check_sweep(graft_env *env, graft_arena *arena, const graft_sweeper *sweeper,
+                       const graft_rule *rule, const graft_point *origin,
+                       const graft_check_options *options, graft_check *check)
 {
     graft_domain domain;
     memset(check, 0, sizeof *check);
@@ -105,10 +92,35 @@ void graft_check_rule(graft_env *env, graft_arena *arena, const graft_sweeper *s
     graft_sweep_domain(env, sweeper, rule, &domain, options->samples, &check->sweep);
     check->outcome = GRAFT_CHECK_REFUTED;
     if (!check->sweep.refuted) {
-        check->outcome = GRAFT_CHECK_THIN;
         bool enough = check->sweep.agreed >= POINTS_LEAST || domain.complete;
-        if (check->sweep.agreed > 0 && enough && check->sweep.undecided * 2 <= domain.count) {
-            prove_cover(env, arena, rule, &domain, options, check);
+        bool decided = check->sweep.undecided * 2 <= domain.count;
+        check->outcome = GRAFT_CHECK_THIN;
+        if (check->sweep.agreed > 0 && enough && decided) {
+            check->outcome = GRAFT_CHECK_SWEPT;
+            pick_cover(env, arena, rule, &domain, options->cover, check);
         }
+    }
+}
+
+void graft_check_prove(graft_env *env, graft_arena *arena, const graft_rule *rule,
+                       const graft_check_options *options, graft_check *check)
+{
+    bool possible = cross_check(env, rule, check);
+    graft_prove_rule(env, rule, check->instances, check->cover, &options->prove, &check->prove);
+    check->outcome = (uint8_t)judge(check, possible);
+    if (check->outcome == GRAFT_CHECK_PROVED) {
+        check->numeric = (uint8_t)graft_numeric_classify(env, rule, check->instances, check->cover);
+        check->cover_points =
+            graft_cover_pack(arena, rule, check->instances, check->cover, &check->cover_bytes);
+    }
+}
+
+void graft_check_rule(graft_env *env, graft_arena *arena, const graft_sweeper *sweeper,
+                      const graft_rule *rule, const graft_point *origin,
+                      const graft_check_options *options, graft_check *check)
+{
+    graft_check_sweep(env, arena, sweeper, rule, origin, options, check);
+    if (check->outcome == GRAFT_CHECK_SWEPT) {
+        graft_check_prove(env, arena, rule, options, check);
     }
 }

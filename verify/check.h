@@ -12,8 +12,6 @@
 #include "verify/prove.h"
 #include "verify/sweep.h"
 
-enum { GRAFT_CHECK_EXAMPLES = 3 };
-
 typedef struct graft_check_options {
     uint32_t points;  /* Most points of the sweep. */
     uint32_t cover;   /* Most points of the covering set. */
@@ -25,6 +23,7 @@ typedef struct graft_check_options {
 graft_check_options graft_check_defaults(void);
 
 typedef enum graft_check_outcome {
+    GRAFT_CHECK_SWEPT, /* No difference in the sweep; Z3 was not asked yet. */
     GRAFT_CHECK_PROVED,
     GRAFT_CHECK_REFUTED,      /* The sweep found a difference: see `sweep.counterexample`. */
     GRAFT_CHECK_THIN,         /* Too few instances within the bounds to say anything. */
@@ -47,13 +46,20 @@ typedef struct graft_check {
     uint32_t polynomial_equal; /* Points of the covering set that polynomials decide. */
     graft_sweep_result sweep;
     graft_prove_result prove;
-    graft_point examples[GRAFT_CHECK_EXAMPLES]; /* Points of the covering set. */
-    uint32_t example_count;
-    uint8_t *cover_points; /* Packed (cover.h), in the arena. */
+    graft_point *instances; /* The covering set: `cover` points, in the arena. */
+    uint8_t *cover_points;  /* The same, packed (cover.h), once proved. */
     size_t cover_bytes;
 } graft_check;
 
-/* Checks a valid rule. `origin` (may be NULL) is a point where it is known to apply. */
+/* Sweeps a valid rule and picks its covering set. `origin` (may be NULL) is a point where the rule
+ * is known to apply. The outcome is SWEPT, REFUTED or THIN. */
+void graft_check_sweep(graft_env *env, graft_arena *arena, const graft_sweeper *sweeper,
+                       const graft_rule *rule, const graft_point *origin,
+                       const graft_check_options *options, graft_check *check);
+/* Asks Z3 about a rule whose check is SWEPT. */
+void graft_check_prove(graft_env *env, graft_arena *arena, const graft_rule *rule,
+                       const graft_check_options *options, graft_check *check);
+/* Both. */
 void graft_check_rule(graft_env *env, graft_arena *arena, const graft_sweeper *sweeper,
                       const graft_rule *rule, const graft_point *origin,
                       const graft_check_options *options, graft_check *check);

@@ -23,11 +23,10 @@ static void log_counts(const graft_env *env, const graft_generate_counts *counts
 {
     graft_log(
         env, 1,
-        "%u candidates, %u rules; %u proved, %u refuted, %u with too few instances, %u unknown",
-        counts->candidates, counts->rules, counts->proved, counts->refuted, counts->thin,
-        counts->unknown);
-    graft_log(env, 1, "%u follow from others, %u can only add operators, %u kept", counts->dropped,
-              counts->growing, counts->kept);
+        "%u candidates, %u rules, %u more that only add operators; %u refuted, %u with too few "
+        "instances, %u follow from others, %u unknown, %u proved",
+        counts->candidates, counts->rules, counts->growing, counts->refuted, counts->thin,
+        counts->dropped, counts->unknown, counts->proved);
 }
 
 static graft_status generate(graft_env *env, const char *folder)

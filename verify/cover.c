@@ -211,12 +211,12 @@ static void put_varint(graft_buffer *out, int32_t value)
     } while (zigzag > 0);
 }
 
-uint8_t *graft_cover_pack(graft_arena *arena, const graft_rule *rule, const graft_domain *domain,
-                          const graft_cover *cover, size_t *bytes)
+uint8_t *graft_cover_pack(graft_arena *arena, const graft_rule *rule, const graft_point *points,
+                          uint32_t count, size_t *bytes)
 {
     graft_buffer out = {.arena = arena};
-    for (uint32_t i = 0; i < cover->count; i++) {
-        const graft_point *point = &domain->points[cover->points[i]];
+    for (uint32_t i = 0; i < count; i++) {
+        const graft_point *point = &points[i];
         for (uint32_t v = 0; v < rule->var_count; v++) {
             put_varint(&out, point->vars[v].rank);
             for (uint32_t k = 0; k < point->vars[v].rank; k++) {

@@ -22,10 +22,10 @@ typedef struct graft_cover {
 void graft_cover_pick(graft_env *env, graft_arena *arena, const graft_rule *rule,
                       const graft_domain *domain, uint32_t limit, graft_cover *cover);
 
-/* The picked points as bytes: for each point the rank and sizes of each variable, then the slots,
- * as variable-length integers (7 bits a byte, least significant first, zigzag). */
-uint8_t *graft_cover_pack(graft_arena *arena, const graft_rule *rule, const graft_domain *domain,
-                          const graft_cover *cover, size_t *bytes);
+/* Points as bytes: for each the rank and sizes of each variable, then the slots, as variable-length
+ * integers (7 bits a byte, least significant first, zigzag). */
+uint8_t *graft_cover_pack(graft_arena *arena, const graft_rule *rule, const graft_point *points,
+                          uint32_t count, size_t *bytes);
 
 /* The points that graft_cover_pack wrote, in `arena`: `count` of them. False when the bytes are not
  * that many points of the rule. */

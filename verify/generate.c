@@ -17,10 +17,19 @@
 static const uint64_t lift_limit_ns = UINT64_C(300000000000);
 static const uint64_t check_limit_ns = UINT64_C(120000000000);
 
+enum { EXAMPLES = 8 }; /* Instances at which one rule is seen to follow from another. */
+
 graft_generate_options graft_generate_defaults(void)
 {
     return (graft_generate_options){.seed = 1, .check = graft_check_defaults()};
 }
+
+typedef enum {
+    RULE_OPEN,
+    RULE_SELECTED, /* For the solver. */
+    RULE_PROVED,
+    RULE_GONE /* Rejected, or follows from a proved rule. */
+} rule_state;
 
 /* A rule on its way into the set. */
 typedef struct {
@@ -29,6 +38,8 @@ typedef struct {
     uint64_t id;
     uint32_t candidate; /* The first one that was lifted to it. */
     int32_t gain;
+    rule_state state;
+    uint32_t follows; /* From this one, as far as it is proved. */
     graft_check check;
 } lifted;
 
@@ -43,6 +54,7 @@ typedef struct {
     uint32_t *group_items;
     lifted *rules;
     uint32_t rule_count;
+    uint32_t *selected; /* Rules that the solver is asked about. */
 } generator;
 
 /* ------------------------------------------------------------------ lifting */
@@ -80,11 +92,10 @@ static bool is_covered(graft_env *env, const graft_candidate *candidate, const l
                        uint32_t count)
 {
     graft_point point;
-    const graft_point *points[1] = {&point};
     memset(&point, 0, sizeof point);
     memcpy(point.vars, candidate->shapes, sizeof point.vars);
     for (uint32_t i = 0; i < count; i++) {
-        if (graft_rule_follows(env, &candidate->rule, points, 1, &found[i].rule)) {
+        if (graft_rule_follows(env, &candidate->rule, &point, 1, &found[i].rule)) {
             return true;
         }
     }
@@ -145,12 +156,16 @@ static bool is_known(const generator *g, uint64_t id)
     return false;
 }
 
-/* Takes a lifted rule unless it is there already, says nothing, or can never match. */
+/* Takes a lifted rule unless it is there already, says nothing, can never match or, when only
+ * others are wanted, can only add operators. */
 static void take_lifted(generator *g, const lift_report *report)
 {
     uint64_t id = graft_rule_id(&report->rule);
     int32_t gain = graft_rule_gain(&report->rule);
-    if (!is_known(g, id) && !graft_rule_is_trivial(&report->rule) && gain != INT32_MIN) {
+    bool matches = gain != INT32_MIN && !graft_rule_is_trivial(&report->rule);
+    if (matches && gain < 0 && !g->options->all) {
+        g->counts->growing++;
+    } else if (matches && !is_known(g, id)) {
         g->rules[g->rule_count++] = (lifted){.rule = report->rule,
                                              .origin = report->origin,
                                              .id = id,
@@ -209,36 +224,73 @@ done:
     return status;
 }
 
-/* ----------------------------------------------------------------- checking */
+/* ----------------------------------------------------------------- sweeping */
 
-static void check_item(graft_env *env, void *context, uint32_t item, graft_buffer *answer)
+static void append_check(graft_buffer *answer, const graft_check *check)
 {
-    const generator *g = context;
-    graft_check check;
-    graft_check_rule(env, env->unit, g->sweeper, &g->rules[item].rule, &g->rules[item].origin,
-                     &g->options->check, &check);
-    graft_buffer_append(answer, &check, sizeof check);
-    if (check.cover_bytes > 0) {
-        graft_buffer_append(answer, check.cover_points, check.cover_bytes);
+    graft_buffer_append(answer, check, sizeof *check);
+    if (check->cover > 0) {
+        graft_buffer_append(answer, check->instances, check->cover * sizeof *check->instances);
+    }
+    if (check->cover_bytes > 0) {
+        graft_buffer_append(answer, check->cover_points, check->cover_bytes);
     }
 }
 
-static graft_status take_check(generator *g, uint32_t i, const graft_pool_result *result)
+/* The check of a finished item: what it points to lies in the answer. */
+static graft_check read_check(const graft_pool_result *result)
 {
-    graft_check *check = &g->rules[i].check;
+    graft_check check;
+    memcpy(&check, result->answer, sizeof check);
+    check.instances = (graft_point *)(void *)(result->answer + sizeof check);
+    check.cover_points = result->answer + sizeof check + check.cover * sizeof *check.instances;
+    return check;
+}
+
+static void sweep_item(graft_env *env, void *context, uint32_t item, graft_buffer *answer)
+{
+    const generator *g = context;
+    graft_check check;
+    graft_check_sweep(env, env->unit, g->sweeper, &g->rules[item].rule, &g->rules[item].origin,
+                      &g->options->check, &check);
+    append_check(answer, &check);
+}
+
+static void prove_item(graft_env *env, void *context, uint32_t item, graft_buffer *answer)
+{
+    const generator *g = context;
+    const lifted *r = &g->rules[g->selected[item]];
+    graft_check check = r->check;
+    graft_check_prove(env, env->unit, &r->rule, &g->options->check, &check);
+    append_check(answer, &check);
+}
+
+static void log_rejected(const generator *g, const lifted *r)
+{
+    bool gave_up = r->check.outcome == GRAFT_CHECK_UNKNOWN;
+    graft_log(g->env, gave_up ? 1 : 2, "%s: %s%s%s", graft_check_outcome_name(r->check.outcome),
+              graft_rule_print_line(g->env->scratch, &r->rule), gave_up ? ": " : "",
+              gave_up ? r->check.prove.reason : "");
+}
+
+static graft_status take_check(generator *g, lifted *r, const graft_pool_result *result)
+{
     if (result->outcome == GRAFT_POOL_DONE) {
-        memcpy(check, result->answer, sizeof *check);
-        check->cover_points = result->answer + sizeof *check;
+        r->check = read_check(result);
     } else {
-        check->outcome = GRAFT_CHECK_UNKNOWN;
-        (void)snprintf(check->prove.reason, sizeof check->prove.reason, "the solver crashed");
+        r->check.outcome = GRAFT_CHECK_UNKNOWN;
+        (void)snprintf(r->check.prove.reason, sizeof r->check.prove.reason, "the solver crashed");
     }
     graft_generate_counts *c = g->counts;
-    c->solver_questions += check->prove.questions;
-    switch ((graft_check_outcome)check->outcome) {
-    case GRAFT_CHECK_PROVED:
-        c->proved++;
+    r->state = RULE_GONE;
+    switch ((graft_check_outcome)r->check.outcome) {
+    case GRAFT_CHECK_SWEPT:
+        r->state = RULE_OPEN;
         return GRAFT_OK;
+    case GRAFT_CHECK_PROVED:
+        r->state = RULE_PROVED;
+        c->proved++;
+        break;
     case GRAFT_CHECK_REFUTED:
     case GRAFT_CHECK_SAT:
         c->refuted++;
@@ -251,42 +303,35 @@ static graft_status take_check(generator *g, uint32_t i, const graft_pool_result
         break;
     case GRAFT_CHECK_CONTRADICTION:
         return GRAFT_FAIL(g->env, GRAFT_INTERNAL, "polynomials refute what the solver proved: %s",
-                          graft_rule_print_line(g->env->scratch, &g->rules[i].rule));
+                          graft_rule_print_line(g->env->scratch, &r->rule));
     }
-    bool gave_up = check->outcome == GRAFT_CHECK_UNKNOWN;
-    graft_log(g->env, gave_up ? 1 : 2, "%s: %s%s%s", graft_check_outcome_name(check->outcome),
-              graft_rule_print_line(g->env->scratch, &g->rules[i].rule), gave_up ? ": " : "",
-              gave_up ? check->prove.reason : "");
+    c->solver_questions += r->check.prove.questions;
+    if (r->state == RULE_GONE) {
+        log_rejected(g, r);
+    }
     return GRAFT_OK;
 }
 
-static graft_status check_all(generator *g)
+static graft_status sweep_all(generator *g)
 {
     graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(g->env->scratch);
     graft_pool_result *results = GRAFT_NEW(g->arena, graft_pool_result, g->rule_count);
-    graft_pool_job job = {.label = "prove",
+    graft_pool_job job = {.label = "sweep",
                           .unit = "rules",
                           .item_count = g->rule_count,
                           .limit_ns = check_limit_ns,
-                          .run = check_item,
+                          .run = sweep_item,
                           .context = g};
     GRAFT_CHECK(graft_pool_run(g->env, g->arena, &job, results));
-    GRAFT_CHECK(check_pool(g, results, g->rule_count, "prove"));
-    uint32_t kept = 0;
+    GRAFT_CHECK(check_pool(g, results, g->rule_count, "sweep"));
     for (uint32_t i = 0; i < g->rule_count; i++) {
-        GRAFT_CHECK(take_check(g, i, &results[i]));
-        if (g->rules[i].check.outcome == GRAFT_CHECK_PROVED) {
-            g->rules[kept++] = g->rules[i];
-        }
+        GRAFT_CHECK(take_check(g, &g->rules[i], &results[i]));
     }
-    g->rule_count = kept;
 done:
-    graft_arena_release(g->env->scratch, mark);
     return status;
 }
 
-/* --------------------------------------------------------------- minimising */
+/* -------------------------------------------------------- selecting and proving */
 
 /* Small rules first; of equal size the more general: fewer conditions, more slots. */
 static int compare_generality(const void *a, const void *b)
@@ -318,36 +363,87 @@ static bool has_operator(const graft_rule *rule, uint32_t op)
     return false;
 }
 
-static bool follows_from_kept(graft_env *env, const lifted *rules, uint32_t kept, const lifted *r)
+/* Whether the rule follows from one that is proved or about to be; notes which. */
+static bool follows_from_taken(generator *g, lifted *r)
 {
-    const graft_point *points[GRAFT_CHECK_EXAMPLES];
-    for (uint32_t i = 0; i < r->check.example_count; i++) {
-        points[i] = &r->check.examples[i];
-    }
-    for (uint32_t k = 0; k < kept; k++) {
-        if (has_operator(&r->rule, rules[k].rule.source.nodes[0].op) &&
-            graft_rule_follows(env, &r->rule, points, r->check.example_count, &rules[k].rule)) {
+    uint32_t count = r->check.cover < EXAMPLES ? r->check.cover : EXAMPLES;
+    for (uint32_t k = 0; k < g->rule_count; k++) {
+        const lifted *other = &g->rules[k];
+        bool taken = other->state == RULE_PROVED || other->state == RULE_SELECTED;
+        if (taken && has_operator(&r->rule, other->rule.source.nodes[0].op) &&
+            graft_rule_follows(g->env, &r->rule, r->check.instances, count, &other->rule)) {
+            r->follows = k;
             return true;
         }
     }
     return false;
 }
 
-static void minimise(generator *g)
+static uint32_t select_rules(generator *g)
 {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < g->rule_count; i++) {
+        lifted *r = &g->rules[i];
+        if (r->state == RULE_OPEN && !follows_from_taken(g, r)) {
+            r->state = RULE_SELECTED;
+            g->selected[count++] = i;
+        }
+    }
+    return count;
+}
+
+static graft_status prove_selected(generator *g, uint32_t count)
+{
+    graft_status status = GRAFT_OK;
+    graft_pool_result *results = GRAFT_NEW(g->arena, graft_pool_result, count);
+    graft_pool_job job = {.label = "prove",
+                          .unit = "rules",
+                          .item_count = count,
+                          .limit_ns = check_limit_ns,
+                          .run = prove_item,
+                          .context = g};
+    GRAFT_CHECK(graft_pool_run(g->env, g->arena, &job, results));
+    GRAFT_CHECK(check_pool(g, results, count, "prove"));
+    for (uint32_t i = 0; i < count; i++) {
+        GRAFT_CHECK(take_check(g, &g->rules[g->selected[i]], &results[i]));
+    }
+done:
+    return status;
+}
+
+/* Rules that follow from a proved one are settled; the others are open again. */
+static void settle_followers(generator *g)
+{
+    for (uint32_t i = 0; i < g->rule_count; i++) {
+        lifted *r = &g->rules[i];
+        if (r->state == RULE_OPEN && g->rules[r->follows].state == RULE_PROVED) {
+            r->state = RULE_GONE;
+            g->counts->dropped++;
+        }
+    }
+}
+
+/* Only rules that do not follow from others are put to the solver. Where one of those fails, what
+ * would have followed from it gets its turn. */
+static graft_status prove_all(generator *g)
+{
+    graft_status status = GRAFT_OK;
     uint32_t kept = 0;
     qsort(g->rules, g->rule_count, sizeof *g->rules, compare_generality);
+    g->selected = GRAFT_NEW(g->arena, uint32_t, g->rule_count);
+    for (uint32_t count = select_rules(g); count > 0; count = select_rules(g)) {
+        GRAFT_CHECK(prove_selected(g, count));
+        settle_followers(g);
+    }
     for (uint32_t i = 0; i < g->rule_count; i++) {
-        if (follows_from_kept(g->env, g->rules, kept, &g->rules[i])) {
-            g->counts->dropped++;
-        } else if (g->rules[i].gain < 0 && !g->options->all) {
-            g->counts->growing++;
-        } else {
+        if (g->rules[i].state == RULE_PROVED) {
             g->rules[kept++] = g->rules[i];
         }
     }
     g->rule_count = kept;
     g->counts->kept = kept;
+done:
+    return status;
 }
 
 /* ------------------------------------------------------------------- the set */
@@ -429,8 +525,8 @@ graft_status graft_generate_from(graft_env *env, graft_arena *arena,
     memset(counts, 0, sizeof *counts);
     counts->candidates = candidates->count;
     GRAFT_CHECK(lift_all(&g));
-    GRAFT_CHECK(check_all(&g));
-    minimise(&g);
+    GRAFT_CHECK(sweep_all(&g));
+    GRAFT_CHECK(prove_all(&g));
     make_set(&g, set);
 done:
     graft_arena_release(env->scratch, mark);

@@ -1,6 +1,6 @@
 /* generate.h - from the families of operators to the proved rule set: what `make rules` does.
  *
- *      families ─ gen ─► candidates ─ lift ─► rules ─ check ─► proved ─ subsume ─► the set
+ *      families ─ gen ─► candidates ─ lift ─► rules ─ sweep ─► select ⇄ prove ─► the set
  *
  * Lifting and checking run in child processes, one item at a time. The set's bytes depend on the
  * families, the seed and the version of the solver alone. */
@@ -24,13 +24,13 @@ typedef struct graft_generate_counts {
     uint32_t covered;  /* Cases of a rule that another candidate of the same form was lifted to. */
     uint32_t not_true; /* Different at the very shapes they were found at. */
     uint32_t not_lifted;
-    uint32_t rules; /* Distinct ones, to be checked. */
+    uint32_t growing; /* Can only add operators. */
+    uint32_t rules;   /* Distinct ones, to be checked. */
     uint32_t refuted;
     uint32_t thin;
     uint32_t unknown; /* Unknown to the solver, crashes included. */
     uint32_t proved;
-    uint32_t dropped; /* Follow from one application of another rule. */
-    uint32_t growing; /* Can only add operators. */
+    uint32_t dropped; /* Follow from one application of a proved rule. */
     uint32_t kept;
     uint64_t solver_questions;
 } graft_generate_counts;

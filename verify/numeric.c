@@ -221,12 +221,12 @@ static bool floats_agree(graft_env *env, const graft_instance *instance, uint64_
 enum { FLOAT_SAMPLES = 4 };
 
 graft_numeric graft_numeric_classify(graft_env *env, const graft_rule *rule,
-                                     const graft_point *const *points, uint32_t count)
+                                     const graft_point *points, uint32_t count)
 {
     bool exact = count > 0;
     for (uint32_t i = 0; i < count && exact; i++) {
         graft_instance instance;
-        exact = graft_instance_build(&instance, rule, points[i]) == GRAFT_FIT_OK &&
+        exact = graft_instance_build(&instance, rule, &points[i]) == GRAFT_FIT_OK &&
                 trees_agree(env, &instance);
         for (uint32_t s = 0; s < FLOAT_SAMPLES && exact; s++) {
             exact = floats_agree(env, &instance, (uint64_t)i * FLOAT_SAMPLES + s);

@@ -15,6 +15,6 @@
 
 /* The class of a rule, by the points of its covering set. */
 graft_numeric graft_numeric_classify(graft_env *env, const graft_rule *rule,
-                                     const graft_point *const *points, uint32_t count);
+                                     const graft_point *points, uint32_t count);
 
 #endif

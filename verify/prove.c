@@ -239,7 +239,7 @@ static Z3_context open_context(const graft_prove_options *options)
     return z3;
 }
 
-void graft_prove_rule(graft_env *env, const graft_rule *rule, const graft_point *const *points,
+void graft_prove_rule(graft_env *env, const graft_rule *rule, const graft_point *points,
                       uint32_t count, const graft_prove_options *options,
                       graft_prove_result *result)
 {
@@ -250,7 +250,7 @@ void graft_prove_rule(graft_env *env, const graft_rule *rule, const graft_point 
     result->verdict = count > 0 ? GRAFT_VERDICT_PROVED : GRAFT_VERDICT_UNKNOWN;
     for (uint32_t i = 0; i < count && result->verdict == GRAFT_VERDICT_PROVED; i++) {
         graft_instance instance;
-        graft_fit fit = graft_instance_build(&instance, rule, points[i]);
+        graft_fit fit = graft_instance_build(&instance, rule, &points[i]);
         assert(fit == GRAFT_FIT_OK);
         (void)fit;
         result->verdict = (uint8_t)prove_point(env, &p, &instance);

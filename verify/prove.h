@@ -39,7 +39,7 @@ typedef struct graft_prove_result {
 } graft_prove_result;
 
 /* Proves a rule at `count` points (all instances of it), in a context of its own. */
-void graft_prove_rule(graft_env *env, const graft_rule *rule, const graft_point *const *points,
+void graft_prove_rule(graft_env *env, const graft_rule *rule, const graft_point *points,
                       uint32_t count, const graft_prove_options *options,
                       graft_prove_result *result);
 

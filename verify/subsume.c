@@ -155,7 +155,7 @@ static bool reaches(plot *source, plot *work, const graft_rule *other, uint64_t 
     return found;
 }
 
-bool graft_rule_follows(graft_env *env, const graft_rule *rule, const graft_point *const *points,
+bool graft_rule_follows(graft_env *env, const graft_rule *rule, const graft_point *points,
                         uint32_t count, const graft_rule *other)
 {
     graft_mark mark = graft_arena_mark(env->scratch);
@@ -164,7 +164,7 @@ bool graft_rule_follows(graft_env *env, const graft_rule *rule, const graft_poin
     bool follows = count > 0;
     for (uint32_t i = 0; i < count && follows; i++) {
         graft_instance instance;
-        follows = graft_instance_build(&instance, rule, points[i]) == GRAFT_FIT_OK &&
+        follows = graft_instance_build(&instance, rule, &points[i]) == GRAFT_FIT_OK &&
                   build_side(&work, &instance, &instance.target);
         uint64_t wanted = follows ? hash_plot(&work) : 0;
         follows = follows && build_side(&source, &instance, &instance.source) &&

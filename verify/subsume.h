@@ -11,7 +11,7 @@
 
 /* Whether one application of `other` does what `rule` does at each of `count` points (instances of
  * `rule`, at least one). */
-bool graft_rule_follows(graft_env *env, const graft_rule *rule, const graft_point *const *points,
+bool graft_rule_follows(graft_env *env, const graft_rule *rule, const graft_point *points,
                         uint32_t count, const graft_rule *other);
 
 /* Operators that `rule` saves per inference in the best case: where its variables are such that as
