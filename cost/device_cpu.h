@@ -91,6 +91,8 @@ graft_status graft_cpu_open_batch_norm(graft_env *env, graft_kernel *kernel, uin
 graft_status graft_cpu_open_pool(graft_env *env, graft_kernel *kernel, uint32_t variant);
 graft_status graft_cpu_open_softmax(graft_env *env, graft_kernel *kernel, uint32_t variant);
 graft_status graft_cpu_open_reduction(graft_env *env, graft_kernel *kernel, uint32_t variant);
+graft_status graft_cpu_open_layer_norm(graft_env *env, graft_kernel *kernel, uint32_t variant);
+graft_status graft_cpu_open_plain_norm(graft_env *env, graft_kernel *kernel, uint32_t variant);
 graft_status graft_cpu_open_concat(graft_env *env, graft_kernel *kernel, uint32_t variant);
 graft_status graft_cpu_open_reorder(graft_env *env, graft_kernel *kernel, uint32_t variant);
 graft_status graft_cpu_open_plain(graft_env *env, graft_kernel *kernel, uint32_t variant);

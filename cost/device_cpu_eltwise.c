@@ -43,6 +43,9 @@ static bool find_function(const graft_signature *s, program_function *f)
     case GRAFT_OP_sqrt:
         f->kind = dnnl_eltwise_sqrt;
         return true;
+    case GRAFT_OP_gelu:
+        f->kind = dnnl_eltwise_gelu_erf;
+        return true;
     default:
         return false;
     }

@@ -1,4 +1,4 @@
-/* device_cpu_reduce.c - pooling, softmax and means through oneDNN: operators that read many
+/* device_cpu_reduce.c - pooling, softmax, sums and maxima through oneDNN: operators that read many
  * elements for one. */
 #include "cost/program.h"
 
@@ -113,7 +113,7 @@ graft_status graft_cpu_open_softmax(graft_env *env, graft_kernel *kernel, uint32
     return status == GRAFT_OK ? open_simple(env, kernel, "softmax", forms, &desc, variant) : status;
 }
 
-/* ----------------------------------------------------------------- means */
+/* ------------------------------------------------------------ reductions */
 
 /* The output with its reduced axes kept as 1, in the memory order of the output. */
 static void describe_kept(const graft_kernel *kernel, dnnl_memory_desc_t *desc)
@@ -128,19 +128,29 @@ static void describe_kept(const graft_kernel *kernel, dnnl_memory_desc_t *desc)
     graft_program_describe(&kept, s->out_layouts[0], desc);
 }
 
+/* All reductions have the same attributes. */
+static dnnl_alg_kind_t find_reduction(uint32_t op)
+{
+    return op == GRAFT_OP_reduce_mean  ? dnnl_reduction_mean
+           : op == GRAFT_OP_reduce_sum ? dnnl_reduction_sum
+           : op == GRAFT_OP_reduce_max ? dnnl_reduction_max
+                                       : dnnl_alg_kind_undef;
+}
+
 graft_status graft_cpu_open_reduction(graft_env *env, graft_kernel *kernel, uint32_t variant)
 {
     const graft_signature *s = &kernel->signature;
     dnnl_memory_desc_t forms[2];
     dnnl_reduction_desc_t desc;
-    if (s->op != GRAFT_OP_reduce_mean || variant > 0) {
+    dnnl_alg_kind_t kind = find_reduction(s->op);
+    if (kind == dnnl_alg_kind_undef || variant > 0) {
         return GRAFT_UNSUPPORTED;
     }
     graft_program_describe_input(kernel, 0, &forms[0]);
     describe_kept(kernel, &forms[1]);
     graft_status status = graft_program_status(
-        env, dnnl_reduction_desc_init(&desc, dnnl_reduction_mean, &forms[0], &forms[1], 0.0F, 0.0F),
-        "describing a mean");
+        env, dnnl_reduction_desc_init(&desc, kind, &forms[0], &forms[1], 0.0F, 0.0F),
+        "describing a reduction");
     return status == GRAFT_OK ? open_simple(env, kernel, "reduction", forms, &desc, variant)
                               : status;
 }

@@ -16,7 +16,8 @@ static const kernel_open families[] = {
     graft_cpu_open_conv_winograd, graft_cpu_open_matmul,      graft_cpu_open_inner_product,
     graft_cpu_open_eltwise,       graft_cpu_open_binary,      graft_cpu_open_batch_norm,
     graft_cpu_open_pool,          graft_cpu_open_softmax,     graft_cpu_open_reduction,
-    graft_cpu_open_concat,        graft_cpu_open_reorder,     graft_cpu_open_plain,
+    graft_cpu_open_layer_norm,    graft_cpu_open_concat,      graft_cpu_open_reorder,
+    graft_cpu_open_plain_norm,    graft_cpu_open_plain,
 };
 
 enum { FAMILY_COUNT = sizeof(families) / sizeof(families[0]) };

@@ -44,6 +44,7 @@ static layout_rule rule_of(uint32_t op)
         return RULE_IMAGE;
     case GRAFT_OP_matmul:
     case GRAFT_OP_matmul_bias:
+    case GRAFT_OP_layer_norm:
     case GRAFT_OP_reshape:
     case GRAFT_OP_OPAQUE:
         return RULE_ROW;

@@ -6,6 +6,7 @@
 #include "cost/device_cpu.h"
 #include "cost/nest.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -144,6 +145,7 @@ static inline float approximate_erf(float x)
 UNARY_ROW(relu, a > 0.0F ? a : 0.0F)
 UNARY_ROW(leaky_relu, a > 0.0F ? a : a * v[0])
 UNARY_ROW(erf, approximate_erf(a))
+UNARY_ROW(gelu, 0.5F * a * (1.0F + approximate_erf(a * 0.707106781F)))
 BINARY_ROW(add, a + b)
 BINARY_ROW(sub, a - b)
 BINARY_ROW(mul, a *b)
@@ -247,6 +249,35 @@ static inline void row_sum(const void *context, int64_t count, const int64_t *st
     }
 }
 PLANE(sum)
+
+/* The largest element of a row; where the output repeats, in lanes as above. */
+static inline void row_largest(const void *context, int64_t count, const int64_t *steps,
+                               float *const *pointers)
+{
+    enum { LANES = 8 };
+    float *out = pointers[0];
+    const float *in = pointers[1];
+    float lanes[LANES];
+    (void)context;
+    if (steps[0] != 0) {
+        for (int64_t i = 0; i < count; i++) {
+            float x = in[i * steps[1]];
+            out[i * steps[0]] = x > out[i * steps[0]] ? x : out[i * steps[0]];
+        }
+        return;
+    }
+    for (int64_t lane = 0; lane < LANES; lane++) {
+        lanes[lane] = out[0];
+    }
+    for (int64_t i = 0; i < count; i++) {
+        float x = in[i * steps[1]];
+        lanes[i % LANES] = x > lanes[i % LANES] ? x : lanes[i % LANES];
+    }
+    for (int64_t lane = 0; lane < LANES; lane++) {
+        out[0] = lanes[lane] > out[0] ? lanes[lane] : out[0];
+    }
+}
+PLANE(largest)
 
 /* ------------------------------------------------------------------- loops */
 
@@ -409,8 +440,9 @@ static void make_transpose(maker *m)
     (void)add_move(m, &m->kernel->outputs[0], 2, 0, plane_copy);
 }
 
-/* Zeros, a sum in the order of the input's memory, a division. `axes`: what is summed over. */
-static void make_mean(maker *m, uint32_t axes)
+/* Fills with `first`, then folds the input in, in the order of its memory. The result is the number
+ * of elements folded into one. `axes`: what is reduced. */
+static float make_reduction(maker *m, uint32_t axes, float first, graft_nest_plane plane)
 {
     const graft_signature *s = &m->kernel->signature;
     graft_shape kept = s->inputs[0];
@@ -421,13 +453,19 @@ static void make_mean(maker *m, uint32_t axes)
             kept.dims[i] = 1;
         }
     }
-    make_fill(m, &m->kernel->outputs[0], 0, 0.0F);
+    make_fill(m, &m->kernel->outputs[0], 0, first);
     graft_layout_strides(&kept, s->out_layouts[0], m->steps[0]);
     for (uint32_t i = 0; i < kept.rank; i++) {
         m->steps[0][i] = (axes >> i & 1u) != 0 ? 0 : m->steps[0][i];
     }
     input_steps(m, 0, m->steps[1]);
-    (void)add_move(m, &s->inputs[0], 2, 1, plane_sum);
+    (void)add_move(m, &s->inputs[0], 2, 1, plane);
+    return count;
+}
+
+static void make_mean(maker *m, uint32_t axes)
+{
+    float count = make_reduction(m, axes, 0.0F, plane_sum);
     output_steps(m, 0, m->steps[0]);
     add_move(m, &m->kernel->outputs[0], 1, 0, plane_divide)->values[0] = count;
 }
@@ -450,6 +488,9 @@ static bool make_elementwise(maker *m)
         return true;
     case GRAFT_OP_erf:
         make_unary(m, plane_erf, 0.0F, 0.0F);
+        return true;
+    case GRAFT_OP_gelu:
+        make_unary(m, plane_gelu, 0.0F, 0.0F);
         return true;
     case GRAFT_OP_scale_shift:
         make_scale_shift(m);
@@ -508,19 +549,27 @@ static bool make_movement(maker *m)
     }
 }
 
-static bool make_means(maker *m)
+static bool make_reductions(maker *m)
 {
     const graft_signature *s = &m->kernel->signature;
     enum { HEIGHT_AND_WIDTH = 12 };
-    if (s->op == GRAFT_OP_reduce_mean) {
-        make_mean(m, (uint32_t)s->attrs[GRAFT_ATTR_reduce_mean_axes]);
+    uint32_t axes = (uint32_t)s->attrs[GRAFT_ATTR_reduce_mean_axes]; /* The same in all. */
+    switch (s->op) {
+    case GRAFT_OP_reduce_mean:
+        make_mean(m, axes);
         return true;
-    }
-    if (s->op == GRAFT_OP_global_avg_pool) {
+    case GRAFT_OP_global_avg_pool:
         make_mean(m, HEIGHT_AND_WIDTH);
         return true;
+    case GRAFT_OP_reduce_sum:
+        (void)make_reduction(m, axes, 0.0F, plane_sum);
+        return true;
+    case GRAFT_OP_reduce_max:
+        (void)make_reduction(m, axes, -INFINITY, plane_largest);
+        return true;
+    default:
+        return false;
     }
-    return false;
 }
 
 graft_status graft_cpu_open_plain(graft_env *env, graft_kernel *kernel, uint32_t variant)
@@ -528,8 +577,8 @@ graft_status graft_cpu_open_plain(graft_env *env, graft_kernel *kernel, uint32_t
     plain_state state;
     maker m = {.kernel = kernel, .state = &state};
     memset(&state, 0, sizeof(state));
-    if (variant > 0 ||
-        (!make_elementwise(&m) && !make_arithmetic(&m) && !make_movement(&m) && !make_means(&m))) {
+    if (variant > 0 || (!make_elementwise(&m) && !make_arithmetic(&m) && !make_movement(&m) &&
+                        !make_reductions(&m))) {
         return GRAFT_UNSUPPORTED;
     }
     (void)snprintf(kernel->name, sizeof(kernel->name), "plain");

@@ -210,6 +210,8 @@ const int64_t *graft_plan_ints(graft_onnx_plan *plan, const char *name, uint32_t
 bool graft_plan_has_input(const graft_onnx_plan *plan, uint32_t k);
 /* Refuses the plan when another output than the first `count` is read. */
 void graft_plan_outputs_at_most(graft_onnx_plan *plan, uint32_t count);
+/* Whether something reads output `k`. */
+bool graft_plan_is_read(const graft_onnx_plan *plan, uint32_t k);
 /* Input `k` as an operand; refuses unless it is a binary32 tensor of known shape. */
 graft_onnx_operand graft_plan_input(graft_onnx_plan *plan, uint32_t k);
 /* Numbers of input `k`; refuses when they are not known. Never NULL. */
@@ -231,6 +233,14 @@ graft_onnx_operand graft_plan_add2(graft_onnx_plan *plan, uint32_t op, const int
 graft_onnx_operand graft_plan_weight(graft_onnx_plan *plan, const float *data, uint32_t count);
 graft_onnx_operand graft_plan_reshape(graft_onnx_plan *plan, graft_onnx_operand x,
                                       const int32_t *dims, uint32_t rank);
+/* A tensor of one repeated value, in the weight program. */
+graft_onnx_operand graft_plan_constant(graft_onnx_plan *plan, float value, const int32_t *dims,
+                                       uint32_t rank);
+graft_onnx_operand graft_plan_scalar(graft_onnx_plan *plan, float value);
+/* The reduction `op` of x as the node's attributes (or its second input, from opset
+ * `input_since` on) say; no axes: all of them, or x itself. */
+graft_onnx_operand graft_plan_reduced(graft_onnx_plan *plan, uint32_t op, graft_onnx_operand x,
+                                      int64_t input_since);
 /* Says that the ONNX node's output `k` is the operand. */
 void graft_plan_output(graft_onnx_plan *plan, uint32_t k, graft_onnx_operand operand);
 /* An axis counted from the front; refuses when it is not in [-rank, rank). */
@@ -242,10 +252,15 @@ int32_t graft_plan_int32(graft_onnx_plan *plan, int64_t value);
 typedef void graft_onnx_planner(graft_onnx_plan *plan, uint32_t op);
 graft_onnx_planner graft_plan_unary, graft_plan_binary, graft_plan_chain, graft_plan_leaky_relu,
     graft_plan_clip, graft_plan_conv, graft_plan_gemm, graft_plan_batch_norm, graft_plan_pool,
-    graft_plan_global_pool, graft_plan_softmax, graft_plan_reduce_mean, graft_plan_dropout,
+    graft_plan_global_pool, graft_plan_softmax, graft_plan_reduce, graft_plan_dropout,
     graft_plan_concat, graft_plan_split, graft_plan_slice, graft_plan_pad, graft_plan_transpose,
     graft_plan_to_shape, graft_plan_flatten, graft_plan_squeeze, graft_plan_unsqueeze,
-    graft_plan_fill;
+    graft_plan_fill, graft_plan_gather, graft_plan_expand, graft_plan_cast;
+/* Operators that are made of others, and layer normalisation. */
+graft_onnx_planner graft_plan_power, graft_plan_reciprocal, graft_plan_negation,
+    graft_plan_absolute, graft_plan_hard_sigmoid, graft_plan_hard_swish, graft_plan_prelu,
+    graft_plan_mean, graft_plan_gelu, graft_plan_layer_norm, graft_plan_reduce_min,
+    graft_plan_reduce_squares, graft_plan_reduce_absolute, graft_plan_global_max_pool;
 
 /* ------------------------------------------------------------ onnx_fold.c */
 

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-/* The longest plan of a node apart from chains: two transposes, two scalings, product, bias. */
-enum { PARTS_MOST = 12, EDGES_OF_PART = GRAFT_MAX_INPUTS + GRAFT_MAX_OUTPUTS };
+/* More than the longest plan of a node apart from chains: layer normalisation with all outputs. */
+enum { PARTS_MOST = 24, EDGES_OF_PART = GRAFT_MAX_INPUTS + GRAFT_MAX_OUTPUTS };
 
 /* Room for rewriting: a rewritten graph may have twice the nodes, and some more when it is small.
  */

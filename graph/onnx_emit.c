@@ -16,7 +16,10 @@ enum {
     OPSET_PAD_INPUTS = 11,
     OPSET_SPLIT_INPUT = 13,
     OPSET_SOFTMAX_AXIS = 13,
-    OPSET_REDUCE_MEAN_INPUT = 18
+    OPSET_REDUCE_SUM_INPUT = 13,
+    OPSET_LAYER_NORM = 17,
+    OPSET_REDUCE_INPUT = 18,
+    OPSET_GELU = 20
 };
 
 /* A unit that is being written: its root node and the parts of its name. */
@@ -288,7 +291,8 @@ static graft_status emit_avg_pool(const emitter *e)
     return GRAFT_OK;
 }
 
-static graft_status emit_reduce_mean(const emitter *e)
+/* All reductions have the same attributes. */
+static graft_status emit_reduce(const emitter *e)
 {
     int64_t axes[GRAFT_MAX_RANK];
     uint32_t count = 0;
@@ -297,16 +301,88 @@ static graft_status emit_reduce_mean(const emitter *e)
             axes[count++] = i;
         }
     }
+    int64_t since =
+        e->node->op == GRAFT_OP_reduce_sum ? OPSET_REDUCE_SUM_INPUT : OPSET_REDUCE_INPUT;
+    const char *name = graft_op(e->node->op)->onnx;
     Onnx__NodeProto *node = NULL;
-    if (e->writer->opset < OPSET_REDUCE_MEAN_INPUT) {
-        node = push1(e, "ReduceMean", in_name(e, 0), out_name(e, 0));
+    if (e->writer->opset < since) {
+        node = push1(e, name, in_name(e, 0), out_name(e, 0));
         graft_onnx_set_ints(e->writer->arena, node, "axes", axes, count);
     } else {
-        node = push2(e, "ReduceMean", in_name(e, 0),
-                     graft_onnx_push_ints(e->writer, "axes", axes, count), out_name(e, 0));
+        node = push2(e, name, in_name(e, 0), graft_onnx_push_ints(e->writer, "axes", axes, count),
+                     out_name(e, 0));
     }
     graft_onnx_set_int(e->writer->arena, node, "keepdims",
                        e->node->attrs[GRAFT_ATTR_reduce_mean_keep]);
+    return GRAFT_OK;
+}
+
+/* Pushes a node with one output of a new name, which is the result. */
+static const char *step1(const emitter *e, const char *op_type, const char *in)
+{
+    const char *out = graft_onnx_fresh_name(e->writer, out_name(e, 0));
+    (void)push1(e, op_type, in, out);
+    return out;
+}
+
+static const char *step2(const emitter *e, const char *op_type, const char *a, const char *b)
+{
+    const char *out = graft_onnx_fresh_name(e->writer, out_name(e, 0));
+    (void)push2(e, op_type, a, b, out);
+    return out;
+}
+
+static const char *scalar(const emitter *e, const char *label, float value)
+{
+    return graft_onnx_push_floats(e->writer, label, &value, NULL, 0);
+}
+
+/* In the five steps in which exporters write it for older opsets. */
+static graft_status emit_gelu(const emitter *e)
+{
+    if (e->writer->opset >= OPSET_GELU) {
+        return emit_plain(e);
+    }
+    if (e->writer->opset < OPSET_ERF) {
+        return fail_opset(e, "Erf", OPSET_ERF);
+    }
+    const char *x = in_name(e, 0);
+    const char *y = step2(e, "Div", x, scalar(e, "root", 1.41421354F));
+    y = step2(e, "Add", step1(e, "Erf", y), scalar(e, "one", 1.0F));
+    (void)push2(e, "Mul", step2(e, "Mul", x, y), scalar(e, "half", 0.5F), out_name(e, 0));
+    return GRAFT_OK;
+}
+
+/* The mean over the last axis, which stays as 1. */
+static const char *step_mean(const emitter *e, const char *in)
+{
+    int64_t axis = in_shape(e, 0)->rank - 1;
+    const char *out = graft_onnx_fresh_name(e->writer, out_name(e, 0));
+    Onnx__NodeProto *node = push1(e, "ReduceMean", in, out);
+    graft_onnx_set_ints(e->writer->arena, node, "axes", &axis, 1);
+    graft_onnx_set_int(e->writer->arena, node, "keepdims", 1);
+    return out;
+}
+
+/* In the nine steps in which exporters write it for older opsets. */
+static graft_status emit_layer_norm(const emitter *e)
+{
+    float epsilon = float_of_bits(e->node->attrs[GRAFT_ATTR_layer_norm_epsilon]);
+    const char *inputs[3] = {in_name(e, 0), in_name(e, 1), in_name(e, 2)};
+    if (e->writer->opset >= OPSET_LAYER_NORM) {
+        const char *output = out_name(e, 0);
+        Onnx__NodeProto *node =
+            graft_onnx_push_node(e->writer, "LayerNormalization", inputs, 3, &output, 1);
+        graft_onnx_set_int(e->writer->arena, node, "axis", -1);
+        graft_onnx_set_float(e->writer->arena, node, "epsilon", epsilon);
+        return GRAFT_OK;
+    }
+    const char *d = step2(e, "Sub", inputs[0], step_mean(e, inputs[0]));
+    const char *variance = step_mean(e, step2(e, "Mul", d, d));
+    const char *deviation =
+        step1(e, "Sqrt", step2(e, "Add", variance, scalar(e, "epsilon", epsilon)));
+    const char *normal = step2(e, "Div", d, deviation);
+    (void)push2(e, "Add", step2(e, "Mul", normal, inputs[1]), inputs[2], out_name(e, 0));
     return GRAFT_OK;
 }
 
@@ -566,11 +642,15 @@ static emit_function *const emit_table[GRAFT_OP_COUNT] = {
     [GRAFT_OP_avg_pool] = emit_avg_pool,
     [GRAFT_OP_global_avg_pool] = emit_plain,
     [GRAFT_OP_softmax] = emit_softmax,
-    [GRAFT_OP_reduce_mean] = emit_reduce_mean,
+    [GRAFT_OP_reduce_mean] = emit_reduce,
     [GRAFT_OP_exp] = emit_plain,
     [GRAFT_OP_sqrt] = emit_plain,
     [GRAFT_OP_erf] = emit_erf,
     [GRAFT_OP_leaky_relu] = emit_leaky_relu,
+    [GRAFT_OP_gelu] = emit_gelu,
+    [GRAFT_OP_layer_norm] = emit_layer_norm,
+    [GRAFT_OP_reduce_sum] = emit_reduce,
+    [GRAFT_OP_reduce_max] = emit_reduce,
 };
 
 graft_status graft_onnx_emit_unit(graft_onnx_writer *writer, const graft_onnx_unit *unit)

@@ -415,16 +415,13 @@ void graft_plan_softmax(graft_onnx_plan *plan, uint32_t op)
     graft_plan_output(plan, 0, graft_plan_add1(plan, GRAFT_OP_softmax, &axis, x));
 }
 
-/* Axes: attribute up to opset 17, input since. None: all, or nothing is done. */
-void graft_plan_reduce_mean(graft_onnx_plan *plan, uint32_t op)
+graft_onnx_operand graft_plan_reduced(graft_onnx_plan *plan, uint32_t op, graft_onnx_operand x,
+                                      int64_t input_since)
 {
-    (void)op;
-    graft_plan_outputs_at_most(plan, 1);
-    graft_onnx_operand x = graft_plan_input(plan, 0);
     graft_shape shape = graft_plan_shape(plan, x);
     uint32_t count = 0;
     const int64_t *axes = graft_plan_ints(plan, "axes", &count);
-    if (plan->opset >= 18 && graft_plan_has_input(plan, 1)) {
+    if (plan->opset >= input_since && graft_plan_has_input(plan, 1)) {
         const graft_onnx_ints *ints = graft_plan_const_ints(plan, 1);
         axes = ints->items;
         count = ints->count;
@@ -436,14 +433,23 @@ void graft_plan_reduce_mean(graft_onnx_plan *plan, uint32_t op)
     if (count == 0) {
         mask = (1 << shape.rank) - 1;
     }
-    int32_t attrs[2];
+    int32_t attrs[2]; /* All reductions have the same. */
     attrs[GRAFT_ATTR_reduce_mean_axes] = mask;
     attrs[GRAFT_ATTR_reduce_mean_keep] = graft_plan_int(plan, "keepdims", 1) != 0;
     bool nothing =
         shape.rank == 0 || (count == 0 && graft_plan_int(plan, "noop_with_empty_axes", 0) != 0);
-    graft_plan_output(plan, 0,
-                      nothing ? graft_plan_add1(plan, GRAFT_OP_identity, NULL, x)
-                              : graft_plan_add1(plan, GRAFT_OP_reduce_mean, attrs, x));
+    return nothing ? graft_plan_add1(plan, GRAFT_OP_identity, NULL, x)
+                   : graft_plan_add1(plan, op, attrs, x);
+}
+
+/* First opset in which a reduction takes its axes as an input. */
+enum { REDUCE_SUM_INPUT = 13, REDUCE_INPUT = 18 };
+
+void graft_plan_reduce(graft_onnx_plan *plan, uint32_t op)
+{
+    graft_plan_outputs_at_most(plan, 1);
+    int64_t since = op == GRAFT_OP_reduce_sum ? REDUCE_SUM_INPUT : REDUCE_INPUT;
+    graft_plan_output(plan, 0, graft_plan_reduced(plan, op, graft_plan_input(plan, 0), since));
 }
 
 /* ---------------------------------------------------------------------------------- gemm */
@@ -457,9 +463,7 @@ static graft_onnx_operand swap_axes(graft_onnx_plan *plan, graft_onnx_operand x)
 /* factor x, in the weight program. */
 static graft_onnx_operand scale_weight(graft_onnx_plan *plan, graft_onnx_operand x, float factor)
 {
-    int32_t attrs[GRAFT_MAX_ATTRS] = {[GRAFT_ATTR_fill_value] = bits_of_float(factor)};
-    graft_onnx_operand scalar = graft_plan_add(plan, GRAFT_OP_fill, attrs, NULL);
-    return graft_plan_add2(plan, GRAFT_OP_mul, NULL, x, scalar);
+    return graft_plan_add2(plan, GRAFT_OP_mul, NULL, x, graft_plan_scalar(plan, factor));
 }
 
 /* Multiplies the product by alpha: whichever factor is a weight takes it. */

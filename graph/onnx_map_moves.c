@@ -416,3 +416,76 @@ void graft_plan_fill(graft_onnx_plan *plan, uint32_t op)
     }
     graft_plan_output(plan, 0, graft_plan_add(plan, GRAFT_OP_fill, attrs, NULL));
 }
+
+/* ------------------------------------------------------------- gather, expand, cast */
+
+/* Known places that lie behind one another: a slice. A single place without an axis of its own
+ * removes the axis. */
+void graft_plan_gather(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    graft_onnx_operand x = graft_plan_input(plan, 0);
+    graft_shape shape = graft_plan_shape(plan, x);
+    const graft_onnx_ints *places = graft_plan_const_ints(plan, 1);
+    uint32_t axis = graft_plan_axis(plan, graft_plan_int(plan, "axis", 0), shape.rank);
+    if (plan->refusal != NULL) {
+        return;
+    }
+    int64_t first = places->count == 0 ? -1 : places->items[0];
+    first += first < 0 ? shape.dims[axis] : 0;
+    bool in_order = places->count > 0 && first >= 0 && first < shape.dims[axis];
+    for (uint32_t i = 1; in_order && i < places->count; i++) {
+        in_order = places->items[i] == first + i && first + i < shape.dims[axis];
+    }
+    if (!in_order) {
+        graft_plan_refuse(plan, "places that are not behind one another");
+        return;
+    }
+    int32_t attrs[3];
+    attrs[GRAFT_ATTR_slice_axis] = (int32_t)axis;
+    attrs[GRAFT_ATTR_slice_start] = (int32_t)first;
+    attrs[GRAFT_ATTR_slice_end] = (int32_t)(first + places->count);
+    x = graft_plan_add1(plan, GRAFT_OP_slice, attrs, x);
+    if (places->rank == 0) {
+        for (uint32_t i = axis; i + 1U < shape.rank; i++) {
+            shape.dims[i] = shape.dims[i + 1];
+        }
+        x = graft_plan_reshape(plan, x, shape.dims, shape.rank - 1U);
+    }
+    graft_plan_output(plan, 0, x);
+}
+
+/* x times ones of the target's shape. */
+void graft_plan_expand(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    graft_onnx_operand x = graft_plan_input(plan, 0);
+    const graft_onnx_ints *target = graft_plan_const_ints(plan, 1);
+    int32_t dims[GRAFT_MAX_RANK] = {0};
+    if (target->count > GRAFT_MAX_RANK || target->rank != 1) {
+        graft_plan_refuse(plan, "a target of more than 6 axes");
+        return;
+    }
+    for (uint32_t i = 0; i < target->count; i++) {
+        dims[i] = graft_plan_int32(plan, target->items[i]);
+        if (dims[i] < 1) {
+            graft_plan_refuse(plan, "a tensor without elements");
+        }
+    }
+    graft_onnx_operand ones = graft_plan_constant(plan, 1.0F, dims, target->count);
+    graft_plan_output(plan, 0, graft_plan_add2(plan, GRAFT_OP_mul, NULL, x, ones));
+}
+
+/* From binary32 to binary32; other types are opaque. */
+void graft_plan_cast(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    if (graft_plan_int(plan, "to", 0) != GRAFT_DTYPE_F32) {
+        graft_plan_refuse(plan, "another type of element");
+    }
+    graft_plan_output(plan, 0,
+                      graft_plan_add1(plan, GRAFT_OP_identity, NULL, graft_plan_input(plan, 0)));
+}

@@ -12,45 +12,66 @@ typedef struct {
 } plan_row;
 
 static const plan_row plan_table[] = {
-    {"Identity",           graft_plan_unary,       "",                                                   GRAFT_OP_identity},
-    {"Conv",               graft_plan_conv,        "auto_pad dilations group kernel_shape pads strides", GRAFT_OP_conv    },
-    {"MatMul",             graft_plan_binary,      "",                                                   GRAFT_OP_matmul  },
-    {"Gemm",               graft_plan_gemm,        "alpha beta broadcast transA transB",                 GRAFT_OP_matmul  },
-    {"BatchNormalization", graft_plan_batch_norm,  "epsilon is_test momentum spatial training_mode",
-     0                                                                                                                    },
-    {"Relu",               graft_plan_unary,       "",                                                   GRAFT_OP_relu    },
-    {"LeakyRelu",          graft_plan_leaky_relu,  "alpha",                                              0                },
-    {"Clip",               graft_plan_clip,        "max min",                                            0                },
-    {"Sigmoid",            graft_plan_unary,       "",                                                   GRAFT_OP_sigmoid },
-    {"Tanh",               graft_plan_unary,       "",                                                   GRAFT_OP_tanh    },
-    {"Exp",                graft_plan_unary,       "",                                                   GRAFT_OP_exp     },
-    {"Sqrt",               graft_plan_unary,       "",                                                   GRAFT_OP_sqrt    },
-    {"Erf",                graft_plan_unary,       "",                                                   GRAFT_OP_erf     },
-    {"Add",                graft_plan_binary,      "axis broadcast",                                     GRAFT_OP_add     },
-    {"Sub",                graft_plan_binary,      "axis broadcast",                                     GRAFT_OP_sub     },
-    {"Mul",                graft_plan_binary,      "axis broadcast",                                     GRAFT_OP_mul     },
-    {"Div",                graft_plan_binary,      "axis broadcast",                                     GRAFT_OP_div     },
-    {"Sum",                graft_plan_chain,       "",                                                   GRAFT_OP_add     },
-    {"Max",                graft_plan_chain,       "",                                                   GRAFT_OP_max     },
-    {"Min",                graft_plan_chain,       "",                                                   GRAFT_OP_min     },
-    {"Concat",             graft_plan_concat,      "axis",                                               0                },
-    {"Split",              graft_plan_split,       "axis num_outputs split",                             0                },
-    {"Slice",              graft_plan_slice,       "axes ends starts",                                   0                },
-    {"Pad",                graft_plan_pad,         "mode pads value",                                    0                },
-    {"Transpose",          graft_plan_transpose,   "perm",                                               0                },
-    {"Reshape",            graft_plan_to_shape,    "allowzero",                                          0                },
-    {"Flatten",            graft_plan_flatten,     "axis",                                               0                },
-    {"Squeeze",            graft_plan_squeeze,     "axes",                                               0                },
-    {"Unsqueeze",          graft_plan_unsqueeze,   "axes",                                               0                },
+    {"Identity",           graft_plan_unary,           "",                                                   GRAFT_OP_identity   },
+    {"Conv",               graft_plan_conv,            "auto_pad dilations group kernel_shape pads strides", GRAFT_OP_conv       },
+    {"MatMul",             graft_plan_binary,          "",                                                   GRAFT_OP_matmul     },
+    {"Gemm",               graft_plan_gemm,            "alpha beta broadcast transA transB",                 GRAFT_OP_matmul     },
+    {"BatchNormalization", graft_plan_batch_norm,      "epsilon is_test momentum spatial training_mode",
+     0                                                                                                                           },
+    {"Relu",               graft_plan_unary,           "",                                                   GRAFT_OP_relu       },
+    {"LeakyRelu",          graft_plan_leaky_relu,      "alpha",                                              0                   },
+    {"Clip",               graft_plan_clip,            "max min",                                            0                   },
+    {"Sigmoid",            graft_plan_unary,           "",                                                   GRAFT_OP_sigmoid    },
+    {"Tanh",               graft_plan_unary,           "",                                                   GRAFT_OP_tanh       },
+    {"Exp",                graft_plan_unary,           "",                                                   GRAFT_OP_exp        },
+    {"Sqrt",               graft_plan_unary,           "",                                                   GRAFT_OP_sqrt       },
+    {"Erf",                graft_plan_unary,           "",                                                   GRAFT_OP_erf        },
+    {"Add",                graft_plan_binary,          "axis broadcast",                                     GRAFT_OP_add        },
+    {"Sub",                graft_plan_binary,          "axis broadcast",                                     GRAFT_OP_sub        },
+    {"Mul",                graft_plan_binary,          "axis broadcast",                                     GRAFT_OP_mul        },
+    {"Div",                graft_plan_binary,          "axis broadcast",                                     GRAFT_OP_div        },
+    {"Sum",                graft_plan_chain,           "",                                                   GRAFT_OP_add        },
+    {"Max",                graft_plan_chain,           "",                                                   GRAFT_OP_max        },
+    {"Min",                graft_plan_chain,           "",                                                   GRAFT_OP_min        },
+    {"Concat",             graft_plan_concat,          "axis",                                               0                   },
+    {"Split",              graft_plan_split,           "axis num_outputs split",                             0                   },
+    {"Slice",              graft_plan_slice,           "axes ends starts",                                   0                   },
+    {"Pad",                graft_plan_pad,             "mode pads value",                                    0                   },
+    {"Transpose",          graft_plan_transpose,       "perm",                                               0                   },
+    {"Reshape",            graft_plan_to_shape,        "allowzero",                                          0                   },
+    {"Flatten",            graft_plan_flatten,         "axis",                                               0                   },
+    {"Squeeze",            graft_plan_squeeze,         "axes",                                               0                   },
+    {"Unsqueeze",          graft_plan_unsqueeze,       "axes",                                               0                   },
     {"MaxPool",            graft_plan_pool,
-     "auto_pad ceil_mode dilations kernel_shape pads storage_order strides",                             GRAFT_OP_max_pool},
+     "auto_pad ceil_mode dilations kernel_shape pads storage_order strides",                                 GRAFT_OP_max_pool   },
     {"AveragePool",        graft_plan_pool,
-     "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides",                         GRAFT_OP_avg_pool},
-    {"GlobalAveragePool",  graft_plan_global_pool, "",                                                   0                },
-    {"Softmax",            graft_plan_softmax,     "axis",                                               0                },
-    {"ReduceMean",         graft_plan_reduce_mean, "axes keepdims noop_with_empty_axes",                 0                },
-    {"Dropout",            graft_plan_dropout,     "is_test ratio seed",                                 0                },
-    {"ConstantOfShape",    graft_plan_fill,        "value",                                              0                },
+     "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides",                             GRAFT_OP_avg_pool   },
+    {"GlobalAveragePool",  graft_plan_global_pool,     "",                                                   0                   },
+    {"Softmax",            graft_plan_softmax,         "axis",                                               0                   },
+    {"ReduceMean",         graft_plan_reduce,          "axes keepdims noop_with_empty_axes",                 GRAFT_OP_reduce_mean},
+    {"ReduceSum",          graft_plan_reduce,          "axes keepdims noop_with_empty_axes",                 GRAFT_OP_reduce_sum },
+    {"ReduceMax",          graft_plan_reduce,          "axes keepdims noop_with_empty_axes",                 GRAFT_OP_reduce_max },
+    {"ReduceMin",          graft_plan_reduce_min,      "axes keepdims noop_with_empty_axes",                 0                   },
+    {"ReduceSumSquare",    graft_plan_reduce_squares,  "axes keepdims noop_with_empty_axes",
+     GRAFT_OP_identity                                                                                                           },
+    {"ReduceL2",           graft_plan_reduce_squares,  "axes keepdims noop_with_empty_axes",                 GRAFT_OP_sqrt       },
+    {"ReduceL1",           graft_plan_reduce_absolute, "axes keepdims noop_with_empty_axes",                 0                   },
+    {"GlobalMaxPool",      graft_plan_global_max_pool, "",                                                   0                   },
+    {"LayerNormalization", graft_plan_layer_norm,      "axis epsilon stash_type",                            0                   },
+    {"Gelu",               graft_plan_gelu,            "approximate",                                        0                   },
+    {"Pow",                graft_plan_power,           "",                                                   0                   },
+    {"Reciprocal",         graft_plan_reciprocal,      "",                                                   0                   },
+    {"Neg",                graft_plan_negation,        "",                                                   0                   },
+    {"Abs",                graft_plan_absolute,        "",                                                   0                   },
+    {"HardSigmoid",        graft_plan_hard_sigmoid,    "alpha beta",                                         0                   },
+    {"HardSwish",          graft_plan_hard_swish,      "",                                                   0                   },
+    {"PRelu",              graft_plan_prelu,           "",                                                   0                   },
+    {"Mean",               graft_plan_mean,            "",                                                   0                   },
+    {"Gather",             graft_plan_gather,          "axis",                                               0                   },
+    {"Expand",             graft_plan_expand,          "",                                                   0                   },
+    {"Cast",               graft_plan_cast,            "to",                                                 0                   },
+    {"Dropout",            graft_plan_dropout,         "is_test ratio seed",                                 0                   },
+    {"ConstantOfShape",    graft_plan_fill,            "value",                                              0                   },
 };
 
 /* Whether `word` is one of the words of `list`, which are separated by blanks. */
@@ -185,13 +206,19 @@ bool graft_plan_has_input(const graft_onnx_plan *plan, uint32_t k)
 
 void graft_plan_outputs_at_most(graft_onnx_plan *plan, uint32_t count)
 {
-    const graft_onnx *onnx = plan->reader->onnx;
-    for (size_t k = count; k < plan->node->n_output; k++) {
-        uint32_t entry = graft_names_find(onnx->names, plan->node->output[k]);
-        if (entry != GRAFT_NONE && onnx->entries[entry].is_read) {
+    for (uint32_t k = count; k < plan->node->n_output; k++) {
+        if (graft_plan_is_read(plan, k)) {
             graft_plan_refuse(plan, "an output that is not known");
         }
     }
+}
+
+bool graft_plan_is_read(const graft_onnx_plan *plan, uint32_t k)
+{
+    const graft_onnx *onnx = plan->reader->onnx;
+    uint32_t entry = k < plan->node->n_output ? graft_names_find(onnx->names, plan->node->output[k])
+                                              : GRAFT_NONE;
+    return entry != GRAFT_NONE && onnx->entries[entry].is_read;
 }
 
 graft_onnx_operand graft_plan_input(graft_onnx_plan *plan, uint32_t k)
@@ -367,6 +394,22 @@ graft_onnx_operand graft_plan_reshape(graft_onnx_plan *plan, graft_onnx_operand 
         attrs[GRAFT_ATTR_reshape_dim_0 + i] = dims[i];
     }
     return graft_plan_add1(plan, GRAFT_OP_reshape, attrs, x);
+}
+
+graft_onnx_operand graft_plan_constant(graft_onnx_plan *plan, float value, const int32_t *dims,
+                                       uint32_t rank)
+{
+    int32_t attrs[GRAFT_MAX_ATTRS] = {0};
+    memcpy(&attrs[GRAFT_ATTR_fill_value], &value, sizeof(value));
+    for (uint32_t i = 0; i < rank && i < GRAFT_MAX_RANK; i++) {
+        attrs[GRAFT_ATTR_fill_dim_0 + i] = dims[i];
+    }
+    return graft_plan_add(plan, GRAFT_OP_fill, attrs, NULL);
+}
+
+graft_onnx_operand graft_plan_scalar(graft_onnx_plan *plan, float value)
+{
+    return graft_plan_constant(plan, value, NULL, 0);
 }
 
 void graft_plan_output(graft_onnx_plan *plan, uint32_t k, graft_onnx_operand operand)

@@ -107,15 +107,18 @@ static void try_product(maker *m)
 
 static void try_unary(maker *m)
 {
-    static const uint32_t ops[] = {GRAFT_OP_identity, GRAFT_OP_relu,       GRAFT_OP_sigmoid,
-                                   GRAFT_OP_tanh,     GRAFT_OP_erf,        GRAFT_OP_global_avg_pool,
-                                   GRAFT_OP_softmax,  GRAFT_OP_reduce_mean};
+    static const uint32_t ops[] = {
+        GRAFT_OP_identity,   GRAFT_OP_relu,        GRAFT_OP_sigmoid,
+        GRAFT_OP_tanh,       GRAFT_OP_erf,         GRAFT_OP_global_avg_pool,
+        GRAFT_OP_softmax,    GRAFT_OP_reduce_mean, GRAFT_OP_gelu,
+        GRAFT_OP_reduce_sum, GRAFT_OP_reduce_max};
     uint32_t op = ops[below(m, sizeof(ops) / sizeof(ops[0]))];
     int32_t attrs[2] = {0, below(m, 2)};
     graft_index x = any_value(m);
     if (op == GRAFT_OP_softmax) {
         attrs[0] = below(m, 4);
-    } else if (op == GRAFT_OP_reduce_mean) {
+    } else if (op == GRAFT_OP_reduce_mean || op == GRAFT_OP_reduce_sum ||
+               op == GRAFT_OP_reduce_max) {
         attrs[0] = 1 + below(m, 15);
     }
     try_node(m, op, attrs, &x);

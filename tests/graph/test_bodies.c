@@ -195,6 +195,7 @@ DEFINE_UNARY(exp, exp(x))
 DEFINE_UNARY(sqrt, sqrt(x))
 DEFINE_UNARY(erf, erf(x))
 DEFINE_UNARY(leaky_relu, x > 0.0 ? x : attr_float(w, GRAFT_ATTR_leaky_relu_slope) * x)
+DEFINE_UNARY(gelu, x / 2.0 * (1.0 + erf(x / sqrt(2.0))))
 DEFINE_BINARY(add, a + b)
 DEFINE_BINARY(sub, a - b)
 DEFINE_BINARY(mul, a *b)
@@ -292,32 +293,42 @@ static double define_avg_pool(const workspace *w, uint32_t slot, place p)
     return total / count;
 }
 
-/* Mean of the input elements whose subscripts outside `axes` are those of p, which has all axes. */
-static double mean_over(const workspace *w, uint32_t axes, place p)
+/* Sum, number and largest of the input elements whose subscripts outside `axes` are those of p,
+ * which has all axes. */
+typedef struct {
+    double sum;
+    double count;
+    double largest;
+} reduction;
+
+static reduction reduce_over(const workspace *w, uint32_t axes, place p)
 {
-    double total = 0.0;
-    double count = 0.0;
+    reduction r = {.largest = -(double)INFINITY};
     for (size_t i = 0; i < graft_count(&w->drawn.in[0]); i++) {
         place q = place_of(&w->drawn.in[0], i);
         bool belongs = true;
         for (uint32_t axis = 0; axis < w->drawn.in[0].rank; axis++) {
             belongs = belongs && ((axes & (1u << axis)) != 0 || q.at[axis] == p.at[axis]);
         }
-        total += belongs ? (double)w->in[0][i] : 0.0;
-        count += belongs ? 1.0 : 0.0;
+        if (belongs) {
+            r.sum += (double)w->in[0][i];
+            r.count += 1.0;
+            r.largest = fmax(r.largest, (double)w->in[0][i]);
+        }
     }
-    return total / count;
+    return r;
 }
 
 static double define_global_avg_pool(const workspace *w, uint32_t slot, place p)
 {
     (void)slot;
-    return mean_over(w, 12, p);
+    reduction r = reduce_over(w, 12, p);
+    return r.sum / r.count;
 }
 
-static double define_reduce_mean(const workspace *w, uint32_t slot, place p)
+/* All reductions have the same attributes. */
+static reduction reduce_for(const workspace *w, place p)
 {
-    (void)slot;
     uint32_t axes = (uint32_t)attr(w, GRAFT_ATTR_reduce_mean_axes);
     place q = {{0}};
     uint32_t next = 0;
@@ -326,7 +337,45 @@ static double define_reduce_mean(const workspace *w, uint32_t slot, place p)
             q.at[axis] = p.at[next++];
         }
     }
-    return mean_over(w, axes, q);
+    return reduce_over(w, axes, q);
+}
+
+static double define_reduce_mean(const workspace *w, uint32_t slot, place p)
+{
+    (void)slot;
+    reduction r = reduce_for(w, p);
+    return r.sum / r.count;
+}
+
+static double define_reduce_sum(const workspace *w, uint32_t slot, place p)
+{
+    (void)slot;
+    return reduce_for(w, p).sum;
+}
+
+static double define_reduce_max(const workspace *w, uint32_t slot, place p)
+{
+    (void)slot;
+    return reduce_for(w, p).largest;
+}
+
+static double define_layer_norm(const workspace *w, uint32_t slot, place p)
+{
+    (void)slot;
+    uint32_t last = w->drawn.in[0].rank - 1U;
+    double count = (double)w->drawn.in[0].dims[last];
+    double mean = 0.0;
+    double variance = 0.0;
+    place q = p;
+    for (q.at[last] = 0; q.at[last] < w->drawn.in[0].dims[last]; q.at[last]++) {
+        mean += element(w, 0, q) / count;
+    }
+    for (q.at[last] = 0; q.at[last] < w->drawn.in[0].dims[last]; q.at[last]++) {
+        variance += pow(element(w, 0, q) - mean, 2.0) / count;
+    }
+    double normal =
+        (element(w, 0, p) - mean) / sqrt(variance + attr_float(w, GRAFT_ATTR_layer_norm_epsilon));
+    return normal * (double)w->in[1][p.at[last]] + (double)w->in[2][p.at[last]];
 }
 
 static double define_softmax(const workspace *w, uint32_t slot, place p)
@@ -375,14 +424,18 @@ static void run_body(workspace *w)
     graft_float_run(w->drawn.op, &call, in, out);
 }
 
+/* Small differences of large numbers lose digits: of elements up to 4, a few 1e-7. */
+static double absolute_tolerance(uint32_t op) { return op == GRAFT_OP_layer_norm ? 4e-6 : 1e-7; }
+
 static void check_outputs(const workspace *w)
 {
+    double slack = absolute_tolerance(w->drawn.op);
     for (uint32_t slot = 0; slot < graft_op(w->drawn.op)->output_count; slot++) {
         for (size_t i = 0; i < graft_count(&w->drawn.out[slot]); i++) {
             place p = place_of(&w->drawn.out[slot], i);
             double want = definitions[w->drawn.op](w, slot, p);
             double got = (double)w->out[slot][i];
-            if (!(fabs(want - got) <= 1e-6 * fabs(want) + 1e-7)) {
+            if (!(fabs(want - got) <= 1e-6 * fabs(want) + slack)) {
                 check_case_print(&w->drawn);
                 fail_msg("output %u, element %zu is %.9g, not %.9g", slot, i, got, want);
             }

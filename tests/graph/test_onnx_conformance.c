@@ -41,7 +41,10 @@ static allowance allowance_of(uint32_t op)
     case GRAFT_OP_avg_pool:
     case GRAFT_OP_global_avg_pool:
     case GRAFT_OP_reduce_mean:
+    case GRAFT_OP_reduce_sum:
         return (allowance){"order of a sum", 8 * unit};
+    case GRAFT_OP_layer_norm:
+        return (allowance){"differences of sums", 32 * unit};
     case GRAFT_OP_scale_shift:
         return (allowance){"scale and shift are computed first", 16 * unit};
     case GRAFT_OP_softmax:
@@ -49,6 +52,7 @@ static allowance allowance_of(uint32_t op)
     case GRAFT_OP_tanh:
     case GRAFT_OP_exp:
     case GRAFT_OP_erf:
+    case GRAFT_OP_gelu:
         return (allowance){"rounding of a function", 8 * unit};
     default:
         return (allowance){"none", 0.0};

@@ -36,6 +36,7 @@ typedef struct {
 } write_row;
 
 /* Every node generated anew; each must say the same in the words of its opset. */
+/* clang-format off */
 static const write_row generated[] = {
     {"conv",
      "input x 1 2 5 6; weight w 4 1 3 3; output y;"
@@ -67,6 +68,21 @@ static const write_row generated[] = {
      "Reshape graft_softmax_2 graft_shape_3 -> y\nout y"                                                                                                                                                                     },
     {"mean by attribute",                     "input x 2 3 4; output y; node ReduceMean x -> y : axes=0,2 keepdims=0",
      "ReduceMean x -> y : axes=0,2 keepdims=0\nout y"                                                                                                                                                                        },
+    {"sum by attribute",
+     "opset 12; input x 2 3; output y; node ReduceSum x -> y : axes=1,",
+     "ReduceSum x -> y : axes=1 keepdims=1\nout y"},
+    {"gelu in its parts",
+     "opset 13; input x 2; output y; node Gelu x -> y",
+     "graft_root_0:\ngraft_one_2:\ngraft_half_5:\nDiv x graft_root_0 -> graft_y_1\nErf graft_y_1 -> graft_y_3\nAdd graft_y_3 graft_one_2 -> graft_y_4\nMul x graft_y_4 -> graft_y_6\nMul graft_y_6 graft_half_5 -> y\nout y"},
+    {"layer normalisation",
+     "opset 17; input x 2 3; weight s 3; weight b 3; output y; node LayerNormalization x s b -> y : epsilon=0.5",
+     "s: 3\nb: 3\nLayerNormalization x s b -> y : axis=-1 epsilon=0.5\nout y"},
+    {"layer normalisation in its parts",
+     "opset 13; input x 2 3; weight s 3; weight b 3; output y; node LayerNormalization x s b -> y : epsilon=0.5",
+     "s: 3\nb: 3\ngraft_epsilon_4:\nReduceMean x -> graft_y_0 : axes=1 keepdims=1\nSub x graft_y_0 -> graft_y_1\nMul graft_y_1 graft_y_1 -> graft_y_2\nReduceMean graft_y_2 -> graft_y_3 : axes=1 keepdims=1\nAdd graft_y_3 graft_epsilon_4 -> graft_y_5\nSqrt graft_y_5 -> graft_y_6\nDiv graft_y_1 graft_y_6 -> graft_y_7\nMul graft_y_7 s -> graft_y_8\nAdd graft_y_8 b -> y\nout y"},
+    {"largest by attribute",
+     "input x 2 3; output y; node ReduceMax x -> y : axes=0,",
+     "ReduceMax x -> y : axes=0 keepdims=1\nout y"},
     {"mean by input",                         "opset 18; input x 2 3; ints a = 1; output y; node ReduceMean x a -> y",
      "graft_axes_0: 1\nReduceMean x graft_axes_0 -> y : keepdims=1\nout y"                                                                                                                                                   },
     {"concat of four",
@@ -119,6 +135,7 @@ static const write_row generated[] = {
     {"before opset 7",
      "opset 6; ir 3; input x 2 3; input b 3; weight b 3; node Add x b -> y : broadcast=1; output y",                              "b: 3\nAdd x b -> y\nout y"                                                                },
 };
+/* clang-format on */
 
 /* Fused by rules, and taken apart again where ONNX has no single operator. */
 static const write_row fused[] = {

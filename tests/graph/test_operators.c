@@ -57,6 +57,10 @@ static void test_ids_do_not_move(void **state)
     assert_int_equal(GRAFT_OP_reshape, 23);
     assert_int_equal(GRAFT_OP_fill, 29);
     assert_int_equal(GRAFT_OP_leaky_relu, 33);
+    assert_int_equal(GRAFT_OP_gelu, 34);
+    assert_int_equal(GRAFT_OP_layer_norm, 35);
+    assert_int_equal(GRAFT_OP_reduce_sum, 36);
+    assert_int_equal(GRAFT_OP_reduce_max, 37);
     assert_string_equal(graft_op(GRAFT_OP_conv)->name, "conv");
     assert_string_equal(graft_op_attr(GRAFT_OP_conv, GRAFT_ATTR_conv_groups)->name, "groups");
 }
@@ -196,6 +200,16 @@ static const shape_row shape_rows[] = {
     {NULL, {FLOAT_ONE, 2, 3}, {{{0}, 0, 0}}, {SHAPE(2, 2, 3)}, GRAFT_OP_fill},
     {"not finite", {FLOAT_NAN, 2, 3}, {{{0}, 0, 0}}, {{{0}, 0, 0}}, GRAFT_OP_fill},
     {"is negative", {FLOAT_MINUS | FLOAT_ONE}, {SHAPE(1, 3)}, {{{0}, 0, 0}}, GRAFT_OP_leaky_relu},
+    {NULL, {FLOAT_ONE}, {SHAPE(2, 2, 3), SHAPE(1, 3), SHAPE(1, 3)}, {SHAPE(2, 2, 3)},
+     GRAFT_OP_layer_norm},
+    {"per channel", {FLOAT_ONE}, {SHAPE(2, 2, 3), SHAPE(1, 3), SHAPE(1, 2)}, {{{0}, 0, 0}},
+     GRAFT_OP_layer_norm},
+    {"not positive", {0}, {SHAPE(1, 3), SHAPE(1, 3), SHAPE(1, 3)}, {{{0}, 0, 0}},
+     GRAFT_OP_layer_norm},
+    {"not an axis", {FLOAT_ONE}, {SHAPE(0, 0), SHAPE(1, 1), SHAPE(1, 1)}, {{{0}, 0, 0}},
+     GRAFT_OP_layer_norm},
+    {NULL, {2, 1}, {SHAPE(2, 3, 5)}, {SHAPE(2, 3, 1)}, GRAFT_OP_reduce_sum},
+    {NULL, {3, 0}, {SHAPE(2, 3, 5)}, {SHAPE(0, 0)}, GRAFT_OP_reduce_max},
     {"is not binary32", {0}, {{{2}, 1, GRAFT_DTYPE_I64}}, {{{0}, 0, 0}}, GRAFT_OP_relu},
     {"is unknown", {0}, {{{0}, GRAFT_RANK_UNKNOWN, GRAFT_DTYPE_F32}}, {{{0}, 0, 0}}, GRAFT_OP_relu},
     {"malformed", {0}, {SHAPE(1, 2, 3)}, {{{0}, 0, 0}}, GRAFT_OP_relu},

@@ -259,6 +259,16 @@ static void propose_leaky_relu(graft_rng *rng, check_case *c)
     c->attrs[GRAFT_ATTR_leaky_relu_slope] = check_bits((float)draw_between(rng, 0, 8) / 4.0F);
 }
 
+static void propose_layer_norm(graft_rng *rng, check_case *c)
+{
+    c->in[0] = draw_shape(rng, 1 + graft_rng_below(rng, 4));
+    for (uint32_t i = 1; i < 3; i++) {
+        c->in[i] = draw_shape(rng, 1);
+        c->in[i].dims[0] = c->in[0].dims[c->in[0].rank - 1];
+    }
+    c->attrs[GRAFT_ATTR_layer_norm_epsilon] = check_bits((float)draw_between(rng, 1, 8) / 4.0F);
+}
+
 #define propose_identity        propose_any
 #define propose_relu            propose_any
 #define propose_sigmoid         propose_any
@@ -266,6 +276,9 @@ static void propose_leaky_relu(graft_rng *rng, check_case *c)
 #define propose_exp             propose_any
 #define propose_sqrt            propose_any
 #define propose_erf             propose_any
+#define propose_gelu            propose_any
+#define propose_reduce_sum      propose_reduce_mean
+#define propose_reduce_max      propose_reduce_mean
 #define propose_add             propose_pair
 #define propose_sub             propose_pair
 #define propose_mul             propose_pair

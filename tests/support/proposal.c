@@ -495,6 +495,21 @@ static void propose_fill(graft_rng *rng, proposal *p)
     }
 }
 
+static void propose_layer_norm(graft_rng *rng, proposal *p)
+{
+    int32_t columns = proposal_between(rng, 1, 4);
+    for (uint32_t i = 1; i < 3; i++) {
+        columns = p->in_known[i] && p->in[i].rank == 1 ? p->in[i].dims[0] : columns;
+    }
+    graft_shape shape = draw_shape(rng, 1, 4);
+    columns = p->in_known[0] && p->in[0].rank > 0 ? p->in[0].dims[p->in[0].rank - 1] : columns;
+    shape.dims[shape.rank - 1] = columns;
+    put_shape(p, 0, shape);
+    put_shape(p, 1, vector_of(columns));
+    put_shape(p, 2, vector_of(columns));
+    put_attr(p, GRAFT_ATTR_layer_norm_epsilon, bits_of((float)proposal_between(rng, 1, 8) / 4.0F));
+}
+
 /* --------------------------------------------------------------- the table */
 
 #define propose_identity propose_any
@@ -504,12 +519,16 @@ static void propose_fill(graft_rng *rng, proposal *p)
 #define propose_exp      propose_any
 #define propose_sqrt     propose_any
 #define propose_erf      propose_any
+#define propose_gelu     propose_any
 #define propose_add      propose_pair
 #define propose_sub      propose_pair
 #define propose_mul      propose_pair
 #define propose_div      propose_pair
 #define propose_max      propose_pair
 #define propose_min      propose_pair
+
+#define propose_reduce_sum propose_reduce_mean
+#define propose_reduce_max propose_reduce_mean
 
 static void (*const proposals[GRAFT_OP_COUNT])(graft_rng *, proposal *) = {
 #define OP(id, name, inputs, outputs, attributes, flags, onnx) [GRAFT_OP_##name] = propose_##name,

@@ -455,7 +455,8 @@ static const char *shape_softmax(const int32_t *attrs, const graft_shape *in, gr
     return attrs[GRAFT_ATTR_softmax_axis] < in[0].rank ? shape_same(attrs, in, out) : text_axis;
 }
 
-static const char *shape_reduce_mean(const int32_t *attrs, const graft_shape *in, graft_shape *out)
+/* All reductions have the same attributes. */
+static const char *shape_reduce(const int32_t *attrs, const graft_shape *in, graft_shape *out)
 {
     uint32_t axes = (uint32_t)attrs[GRAFT_ATTR_reduce_mean_axes];
     if (axes >> in[0].rank != 0) {
@@ -473,6 +474,24 @@ static const char *shape_reduce_mean(const int32_t *attrs, const graft_shape *in
     return NULL;
 }
 
+static const char *shape_layer_norm(const int32_t *attrs, const graft_shape *in, graft_shape *out)
+{
+    int32_t epsilon = attrs[GRAFT_ATTR_layer_norm_epsilon];
+    if (!is_finite_float(epsilon)) {
+        return text_float;
+    }
+    if (order_float(epsilon) <= 0) {
+        return "epsilon is not positive";
+    }
+    if (in[0].rank < 1) {
+        return text_axis;
+    }
+    const char *why = check_vector(&in[1], dim_from_end(&in[0], 0));
+    why = why == NULL ? check_vector(&in[2], dim_from_end(&in[0], 0)) : why;
+    out[0] = in[0];
+    return why;
+}
+
 /* --------------------------------------------------------------- the table */
 
 /* Operators that share a function. */
@@ -483,12 +502,17 @@ static const char *shape_reduce_mean(const int32_t *attrs, const graft_shape *in
 #define shape_exp      shape_same
 #define shape_sqrt     shape_same
 #define shape_erf      shape_same
+#define shape_gelu     shape_same
 #define shape_add      shape_broadcast
 #define shape_sub      shape_broadcast
 #define shape_mul      shape_broadcast
 #define shape_div      shape_broadcast
 #define shape_max      shape_broadcast
 #define shape_min      shape_broadcast
+
+#define shape_reduce_mean shape_reduce
+#define shape_reduce_sum  shape_reduce
+#define shape_reduce_max  shape_reduce
 
 typedef const char *(*shape_function)(const int32_t *attrs, const graft_shape *in,
                                       graft_shape *out);
@@ -645,6 +669,17 @@ static uint64_t work_avg_pool(const int32_t *attrs, const graft_shape *in, const
            1;
 }
 
+static uint64_t work_total(const int32_t *attrs, const graft_shape *in, const graft_shape *out)
+{
+    (void)attrs;
+    return graft_shape_elements(&in[0]) / graft_shape_elements(&out[0]);
+}
+
+static uint64_t work_largest(const int32_t *attrs, const graft_shape *in, const graft_shape *out)
+{
+    return work_total(attrs, in, out) - 1;
+}
+
 static uint64_t work_mean(const int32_t *attrs, const graft_shape *in, const graft_shape *out)
 {
     (void)attrs;
@@ -656,6 +691,21 @@ static uint64_t work_softmax(const int32_t *attrs, const graft_shape *in, const 
 {
     (void)attrs, (void)in, (void)out;
     return 5;
+}
+
+/* Quotient, function, sum and two products. */
+static uint64_t work_gelu(const int32_t *attrs, const graft_shape *in, const graft_shape *out)
+{
+    (void)attrs, (void)in, (void)out;
+    return 5;
+}
+
+/* The sum, a difference, a square and their sum, the quotient, scale and shift; the rest is done
+ * once per row. */
+static uint64_t work_layer_norm(const int32_t *attrs, const graft_shape *in, const graft_shape *out)
+{
+    (void)attrs, (void)in, (void)out;
+    return 7;
 }
 
 #define work_identity        work_none
@@ -682,6 +732,8 @@ static uint64_t work_softmax(const int32_t *attrs, const graft_shape *in, const 
 #define work_leaky_relu      work_two
 #define work_global_avg_pool work_mean
 #define work_reduce_mean     work_mean
+#define work_reduce_sum      work_total
+#define work_reduce_max      work_largest
 
 typedef uint64_t (*work_function)(const int32_t *attrs, const graft_shape *in,
                                   const graft_shape *out);
@@ -704,6 +756,13 @@ static uint64_t activation_work(uint32_t op, const int32_t *attrs)
     return work;
 }
 
+/* Operations per row of the last axis: both means, epsilon and the root of a layer_norm. */
+static uint64_t row_work(uint32_t op, const graft_shape *out)
+{
+    uint64_t per_row = op == GRAFT_OP_layer_norm ? 4 : 0;
+    return per_row * (graft_shape_elements(out) / (uint64_t)dim_from_end(out, 0));
+}
+
 uint64_t graft_op_flops(uint32_t op, const int32_t *attrs, const graft_shape *in,
                         const graft_shape *out)
 {
@@ -711,7 +770,8 @@ uint64_t graft_op_flops(uint32_t op, const int32_t *attrs, const graft_shape *in
         return 0;
     }
     uint64_t work = add_saturating(work_table[op](attrs, in, out), activation_work(op, attrs));
-    return multiply_saturating(graft_shape_elements(&out[0]), work);
+    return add_saturating(multiply_saturating(graft_shape_elements(&out[0]), work),
+                          row_work(op, &out[0]));
 }
 
 #endif
