@@ -40,7 +40,6 @@ static void price_point(account *a)
 static const char *describe_reverse(const account *a)
 {
     graft_rule reversed;
-    const graft_point *points[POINTS_COMPARED];
     const char *why = graft_rule_reverse(&a->entry->rule, &reversed);
     graft_arena *arena = a->env->unit;
     if (why != NULL) {
@@ -53,12 +52,11 @@ static const char *describe_reverse(const account *a)
     uint32_t count = 0;
     for (uint32_t i = 0; i < a->point_count && count < POINTS_COMPARED; i++) {
         if (graft_rule_reverse_point(&a->entry->rule, &reversed, &a->points[i], &turned[count])) {
-            points[count] = &turned[count];
             count++;
         }
     }
     for (uint32_t i = 0; i < a->set->count && count > 0; i++) {
-        if (graft_rule_follows(a->env, &reversed, points, count, &a->set->entries[i].rule)) {
+        if (graft_rule_follows(a->env, &reversed, turned, count, &a->set->entries[i].rule)) {
             return graft_arena_printf(arena, "The reverse is in the set, as (a case of) %s.",
                                       a->set->entries[i].name);
         }
