@@ -42,6 +42,7 @@ static const command commands[] = {
     {"version",    "print the version",                                command_version         },
     {"gen",        "list the substitutions that the families propose", graft_command_gen       },
     {"rules",      "list the rule set, or generate it",                graft_command_rules     },
+    {"verify",     "prove or refute rules that you wrote",             graft_command_verify    },
     {"model",      "write a model of the zoo, or list them",           graft_command_model     },
     {"convert",    "read an ONNX model and write it again",            graft_command_convert   },
     {"measure",    "time the operators of a model on this machine",    graft_command_measure   },

@@ -13,4 +13,11 @@
  *                               DIR/README.md */
 GRAFT_MUST_USE graft_status graft_command_rules(graft_env *env, int argc, char **argv);
 
+/* graft verify FILE.yaml: proves or refutes users' rules (docs/rule-format.md), each in a child of
+ * its own. Succeeds only when all are proved.
+ *   --merge                     adds the proved ones to the rule set, unless they follow from it
+ *   --rules FILE                the rule set, rules/graft.rules by default
+ *   --no-suggest                looks for no missing precondition */
+GRAFT_MUST_USE graft_status graft_command_verify(graft_env *env, int argc, char **argv);
+
 #endif

@@ -132,6 +132,74 @@ graft_fit graft_instance_build(graft_instance *instance, const graft_rule *rule,
                : GRAFT_FIT_TARGET;
 }
 
+/* Why shapes of one side do not fit; NULL when they do. Counts the operators that fit. */
+static const char *explain_side(graft_arena *arena, graft_instance *instance, graft_side *side,
+                                const code_input *input, uint32_t *progress)
+{
+    const char *name = side == &instance->source ? "source" : "target";
+    for (uint32_t k = 0; k < side->pattern->node_count; k++) {
+        uint32_t n = side->order[k];
+        const graft_pattern_node *node = &side->pattern->nodes[n];
+        const graft_op_info *info = graft_op(node->op);
+        graft_shape in[GRAFT_MAX_INPUTS];
+        for (uint32_t i = 0; i < info->attr_count; i++) {
+            if (!compute_attr(instance, input, &node->attrs[i], &side->attrs[n][i])) {
+                return graft_arena_printf(arena, "%s: %s of %s has no value", name,
+                                          graft_op_attr(node->op, i)->name, info->name);
+            }
+        }
+        for (uint32_t i = 0; i < info->input_count; i++) {
+            in[i] = *graft_instance_shape(instance, side, node->inputs[i]);
+        }
+        if (!infer_node(instance, side, input, n)) {
+            return graft_arena_printf(arena, "%s: %s: %s", name, info->name,
+                                      graft_infer_explain(node->op, side->attrs[n], in));
+        }
+        (*progress)++;
+    }
+    return NULL;
+}
+
+static const char *explain_outputs(graft_arena *arena, const graft_instance *instance)
+{
+    for (uint32_t i = 0; i < instance->rule->output_count; i++) {
+        const graft_shape *a =
+            graft_instance_shape(instance, &instance->source, instance->source.pattern->outputs[i]);
+        const graft_shape *b =
+            graft_instance_shape(instance, &instance->target, instance->target.pattern->outputs[i]);
+        if (!graft_shape_equal(a, b)) {
+            return graft_arena_printf(arena, "target: output %u is %s, in the source %s", i,
+                                      graft_shape_print(arena, b), graft_shape_print(arena, a));
+        }
+    }
+    return NULL;
+}
+
+const char *graft_instance_explain(graft_arena *arena, const graft_rule *rule,
+                                   const graft_point *point, uint32_t *progress)
+{
+    graft_instance instance;
+    memset(&instance, 0, sizeof instance);
+    uint32_t fitting = 0;
+    code_input input = describe_point(rule, point);
+    graft_fit fit = graft_instance_build(&instance, rule, point);
+    const char *why = NULL;
+    if (fit != GRAFT_FIT_OK) {
+        why = explain_side(arena, &instance, &instance.source, &input, &fitting);
+        if (why == NULL && fit == GRAFT_FIT_CONDITION) {
+            why = "where: it is false";
+        }
+        if (why == NULL) {
+            why = explain_side(arena, &instance, &instance.target, &input, &fitting);
+        }
+        why = why == NULL ? explain_outputs(arena, &instance) : why;
+    }
+    if (progress != NULL) {
+        *progress = fitting;
+    }
+    return why;
+}
+
 static uint64_t side_work(const graft_instance *instance, const graft_side *side)
 {
     uint64_t work = 0;
@@ -152,16 +220,21 @@ uint64_t graft_instance_work(const graft_instance *instance)
     return side_work(instance, &instance->source) + side_work(instance, &instance->target);
 }
 
+const char *graft_shape_print(graft_arena *arena, const graft_shape *shape)
+{
+    graft_buffer out = {.arena = arena};
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        graft_buffer_printf(&out, "%s%d", i > 0 ? "x" : "", shape->dims[i]);
+    }
+    return shape->rank == 0 ? "scalar" : out.data;
+}
+
 const char *graft_point_print(graft_arena *arena, const graft_rule *rule, const graft_point *point)
 {
     graft_buffer out = {.arena = arena};
     for (uint32_t v = 0; v < rule->var_count; v++) {
-        const graft_shape *shape = &point->vars[v];
-        graft_buffer_printf(&out, "%s%c: ", v > 0 ? ", " : "", 'a' + (int)v);
-        for (uint32_t i = 0; i < shape->rank; i++) {
-            graft_buffer_printf(&out, "%s%d", i > 0 ? "x" : "", shape->dims[i]);
-        }
-        graft_buffer_printf(&out, shape->rank == 0 ? "scalar" : "");
+        graft_buffer_printf(&out, "%s%c: %s", v > 0 ? ", " : "", 'a' + (int)v,
+                            graft_shape_print(arena, &point->vars[v]));
     }
     for (uint32_t s = 0; s < rule->slot_count; s++) {
         graft_buffer_printf(&out, "%s%s=%d", s > 0 ? ", " : "; ",

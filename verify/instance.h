@@ -40,6 +40,11 @@ typedef struct graft_instance {
  * rule must be valid. Every variable counts as const when the precondition asks. */
 graft_fit graft_instance_build(graft_instance *instance, const graft_rule *rule,
                                const graft_point *point);
+/* Why a point is no instance, in `arena`: "source: matmul: inner dimensions differ", "target:
+ * output 0 is 3x2, in the source 2x3"; NULL when it is one. `*progress` (may be NULL) is set to the
+ * number of operators whose shapes fit. */
+const char *graft_instance_explain(graft_arena *arena, const graft_rule *rule,
+                                   const graft_point *point, uint32_t *progress);
 /* The shape of an operand on one side. */
 const graft_shape *graft_instance_shape(const graft_instance *instance, const graft_side *side,
                                         graft_operand operand);
@@ -47,6 +52,8 @@ const graft_shape *graft_instance_shape(const graft_instance *instance, const gr
 void graft_pattern_order(const graft_pattern *pattern, uint8_t order[GRAFT_RULE_MAX_NODES]);
 /* Multiply-adds and the like on both sides: how much work evaluating the instance is. */
 uint64_t graft_instance_work(const graft_instance *instance);
+/* "2x3"; "scalar". */
+const char *graft_shape_print(graft_arena *arena, const graft_shape *shape);
 /* "a: 2x3, b: 3; #1.groups=2": the point as text, slots named as graft_rule_print names them. */
 const char *graft_point_print(graft_arena *arena, const graft_rule *rule, const graft_point *point);
 

@@ -1,0 +1,313 @@
+/* Users' rules: faults are named with file, line and what was expected; verdicts; counterexamples
+ * are small and replay; the missing precondition is found; nothing is proved without a solver. */
+#include "verify/userrules.h"
+
+#include "graph/ruleparse.h"
+#include "graph/ruleprint.h"
+#include "tests/support/check.h"
+#include "tests/support/known_rules.h"
+#include "verify/suggest.h"
+#include "verify/trial.h"
+
+#include <math.h>
+#include <string.h>
+
+static graft_status parse_file(graft_env *env, const char *text, graft_user_rule **rules,
+                               uint32_t *count)
+{
+    return graft_user_rules_parse(env, env->unit,
+                                  (graft_bytes){"my.yaml", (const uint8_t *)text, strlen(text)},
+                                  rules, count);
+}
+
+static graft_rule parse(graft_env *env, const char *text)
+{
+    graft_rule rule;
+    if (graft_rule_parse(env, "rule", text, &rule) != GRAFT_OK) {
+        fail_msg("%s", env->message);
+    }
+    return rule;
+}
+
+/* ------------------------------------------------------------------ reading */
+
+static void test_file(void **state)
+{
+    graft_env *env = *state;
+    graft_user_rule *rules = NULL;
+    uint32_t count = 0;
+    const char *text = "rules:\n"
+                       "  - name: one\n"
+                       "    source: relu(relu(a))\n"
+                       "    target: relu(a)\n"
+                       "  - name: two\n"
+                       "    family: mine\n"
+                       "    source: matmul(add(a, b), c)\n"
+                       "    target: add(matmul(a, c), matmul(b, c))\n"
+                       "    where:\n"
+                       "      - same_shape(a, b)\n"
+                       "      - rank(c) = 2\n";
+    assert_int_equal(parse_file(env, text, &rules, &count), GRAFT_OK);
+    assert_int_equal(count, 2);
+    assert_string_equal(rules[0].name, "one");
+    assert_string_equal(rules[0].family, "user");
+    assert_int_equal(rules[0].line, 2);
+    assert_int_equal(rules[0].where_line, 0);
+    assert_string_equal(rules[1].family, "mine");
+    assert_int_equal(rules[1].target_line, 8);
+    assert_int_equal(rules[1].where_line, 9);
+    assert_string_equal(graft_rule_print(env->unit, &rules[1].rule).where,
+                        "same_shape(a, b) and rank(c) = 2");
+}
+
+static void test_faults_of_files(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *message;
+    } rows[] = {
+        {"rule: x\n",                                                                           "my.yaml:1: expected 'rules:'"                                    },
+        {"rules: []\n",                                                                         "my.yaml:1: expected 1 to"                                        },
+        {"rules:\n - relu(a) = a\n",                                                            "my.yaml:2: a rule must be a mapping"                             },
+        {"rules:\n - name: x\n   sources: a\n",                                                 "my.yaml:3: "                                                     },
+        {"rules:\n - name: x\n   source: relu(a)\n",                                            "target"                                                          },
+        {"rules:\n - name: x y\n   source: relu(a)\n   target: a\n",                            "my.yaml:2: the name 'x y'"                                       },
+        {"rules:\n - name: x\n   source: relu(a)\n   target: a\n - name: x\n   source: relu(a)\n"
+         "   target: a\n",                                                             "my.yaml:5: the name 'x' is taken by the rule in line 2"          },
+        {"rules:\n - name: x\n   source: relu(a\n   target: a\n",
+         "my.yaml:3: source: column 7: expected ',', found ''"                                                                                                    },
+        {"rules:\n - name: x\n   source: relu(a)\n   target: conv(a, a)\n",
+         "my.yaml:4: target: column 11: an attribute of the operator before is missing"                                                                           },
+        {"rules:\n - name: x\n   source: relu(a)\n   target: a\n   where:\n    - rank(a) = 1\n"
+         "    - rank(a) 2\n",                                                          "my.yaml:7: where: column 9: expected the end of the precondition"},
+        {"rules:\n - name: x\n   source: relu(a)\n   target: a\n   where: #1.axis = 1\n",
+         "my.yaml:5: 'where' is empty: a '#' behind a blank"                                                                                                      },
+        {"rules:\n - name: x\n   source: clip#1(a)\n   target: clip(a, low=fmin(0, #1.low))\n",
+         "begins a comment unless the text is in quotes"                                                                                                          },
+        {"rules:\n - name: x\n   source: add(a)\n   target: a\n",
+         "my.yaml:3: source: column 7: the operator before has too few operands"                                                                                  },
+    };
+    graft_env *env = *state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        graft_user_rule *rules = NULL;
+        uint32_t count = 0;
+        graft_status status = parse_file(env, rows[i].text, &rules, &count);
+        check_failed(env, status, GRAFT_BAD_INPUT, rows[i].message);
+    }
+}
+
+/* What does not type-check is said, with line, operator and shapes. */
+static void test_faults_of_shapes(void **state)
+{
+    static const struct {
+        const char *source;
+        const char *target;
+        const char *where;
+        const char *message; /* NULL: none. */
+    } rows[] = {
+        {"relu(relu(a))",                                   "relu(a)",      "rank(a) = 2",                   NULL                                                                           },
+        {"matmul(a, b)",                                    "matmul(b, a)",
+         "rank(a) = 2 and rank(b) = 2 and dim(a,0) = 2 and dim(b,1) = 3",                                    "my.yaml:4: rule 'x': the target does not fit where the source does, as at a: "},
+        {"global_avg_pool(reduce_mean(a, axes=1, keep=0))", "a",            "rank(a) = 1",
+         "my.yaml:3: rule 'x': no shapes fit the source"                                                                                                                                    },
+        {"relu(a)",                                         "a",            "rank(a) = 9",
+         "my.yaml:5: rule 'x': the precondition holds at none of the places"                                                                                                                },
+        {"transpose(a, axis=[1, 0])",                       "a",            "dim(a,0) = 2 and dim(a,1) = 3",
+         "target: output 0 is 2x3, in the source 3x2"                                                                                                                                       },
+    };
+    graft_env *env = *state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        graft_user_rule *rules = NULL;
+        uint32_t count = 0;
+        const char *text = graft_arena_printf(
+            env->life, "rules:\n - name: x\n   source: %s\n   target: %s\n   where: %s\n",
+            rows[i].source, rows[i].target, rows[i].where);
+        assert_int_equal(parse_file(env, text, &rules, &count), GRAFT_OK);
+        graft_status status = graft_user_rule_check_shapes(env, "my.yaml", &rules[0]);
+        if (rows[i].message == NULL) {
+            assert_int_equal(status, GRAFT_OK);
+        } else {
+            check_failed(env, status, GRAFT_BAD_INPUT, rows[i].message);
+        }
+    }
+}
+
+/* ----------------------------------------------------------------- verdicts */
+
+static const graft_trial *try_rules(graft_env *env, const graft_rule *rules, uint32_t count,
+                                    bool suggest)
+{
+    graft_trial *trials = GRAFT_NEW(env->life, graft_trial, count);
+    graft_trial_options options = graft_trial_defaults();
+    options.suggest = suggest;
+    options.check.cover = 8;
+    env->thread_count = 2;
+    if (graft_trial_run(env, env->life, rules, count, &options, trials) != GRAFT_OK) {
+        fail_msg("%s", env->message);
+    }
+    return trials;
+}
+
+/* Every false rule is refuted, by whole numbers that replay in the float executor. */
+static void test_refutations_replay(void **state)
+{
+    graft_env *env = *state;
+    known_rules known = known_rules_false(env, env->life);
+    const graft_trial *trials = try_rules(env, known.rules, known.count, false);
+    for (uint32_t i = 0; i < known.count; i++) {
+        const graft_refutation *r = &trials[i].refutation;
+        uint32_t output = 0;
+        uint64_t element = 0;
+        float values[2] = {0};
+        assert_int_equal(trials[i].verdict, GRAFT_VERDICT_REFUTED);
+        assert_true(trials[i].has_refutation);
+        assert_true(r->replayed);
+        assert_true(graft_refutation_replay(env, &known.rules[i], r, &output, &element, values));
+        assert_int_equal(output, r->output);
+        assert_true(element == r->element && isfinite(values[0]));
+        assert_memory_equal(&values[0], &r->source, sizeof values[0]);
+        assert_memory_equal(&values[1], &r->target, sizeof values[1]);
+    }
+}
+
+/* The smallest shapes and inputs that there are. */
+static void test_refutations_are_small(void **state)
+{
+    static const struct {
+        const char *rule;
+        const char *text;
+    } rows[] = {
+        {"sub(a, b) = sub(b, a)",                       "    a: shape [] = [1]\n    b: shape [] = [0]\n"
+                                  "    output 0, element 0: source 1, target -1\n"},
+        {"transpose(a, axis=[1, 0]) = a",
+         "    a: shape [2, 2] = [0, 0, 1, 0]\n    output 0, element 1: source 1, target 0\n"                       },
+        {"concat(a, b, axis=0) = concat(b, a, axis=0)",
+         "    a: shape [1] = [1]\n    b: shape [1] = [0]\n"
+         "    output 0, element 0: source 1, target 0\n"                                                           },
+        {"relu(slice#1(a)) = slice#1(a)",
+         "    a: shape [1] = [-1]\n    #1.axis = 0\n    #1.start = 0\n    #1.end = 1\n"
+         "    output 0, element 0: source 0, target -1\n"                                                          },
+    };
+    graft_env *env = *state;
+    enum { ROWS = sizeof rows / sizeof rows[0] };
+    graft_rule rules[ROWS];
+    for (uint32_t i = 0; i < ROWS; i++) {
+        rules[i] = parse(env, rows[i].rule);
+    }
+    const graft_trial *trials = try_rules(env, rules, ROWS, false);
+    for (uint32_t i = 0; i < ROWS; i++) {
+        graft_buffer out = {.arena = env->life};
+        assert_true(trials[i].has_refutation);
+        graft_refutation_print(&out, &rules[i], &trials[i].refutation);
+        assert_string_equal(out.data, rows[i].text);
+    }
+}
+
+static void test_verdicts(void **state)
+{
+    graft_env *env = *state;
+    const graft_rule rules[3] = {
+        parse(env, "relu(relu(a)) = relu(a)"),
+        parse(env, "exp(add(a, b)) = add(exp(a), exp(b))"),
+        /* The source is defined where b is 0, the target is not: only the solver says so. */
+        parse(env, "add(mul(a, b), c) = mul(b, add(a, div(c, b)))"),
+    };
+    const graft_trial *trials = try_rules(env, rules, 3, true);
+    assert_int_equal(trials[0].verdict, GRAFT_VERDICT_PROVED);
+    assert_int_equal(trials[0].check.numeric, GRAFT_NUMERIC_EXACT);
+    assert_true(trials[0].check.cover_bytes > 0);
+    assert_int_equal(trials[1].verdict, GRAFT_VERDICT_REFUTED);
+    assert_null(trials[1].suggestion);
+    assert_int_equal(trials[2].verdict, GRAFT_VERDICT_REFUTED);
+    assert_true(trials[2].has_refutation && isfinite(trials[2].refutation.source));
+    assert_true(isfinite(trials[2].refutation.target) == 0);
+}
+
+/* A rule without its precondition gets it back. */
+static void test_suggestions(void **state)
+{
+    static const struct {
+        const char *rule;
+        const char *suggestion;
+    } rows[] = {
+        {"[conv#1(a, b), conv#1(a, c)] = [split(conv#1(a, concat(b, c, axis=0)), axis=1, "
+         "at=dim(b,0)).0, split(conv#1(a, concat(b, c, axis=0)), axis=1, at=dim(b,0)).1]", "#1.groups = 1"},
+        {"relu(leaky_relu#1(a)) = leaky_relu#1(a)",                                                 "#1.slope = 0" },
+        {"softmax(a, axis=0) = softmax(a, axis=1) where rank(a) = 2",                               NULL           },
+    };
+    graft_env *env = *state;
+    enum { ROWS = sizeof rows / sizeof rows[0] };
+    graft_rule rules[ROWS];
+    for (uint32_t i = 0; i < ROWS; i++) {
+        rules[i] = parse(env, rows[i].rule);
+    }
+    const graft_trial *trials = try_rules(env, rules, ROWS, true);
+    for (uint32_t i = 0; i < ROWS; i++) {
+        assert_int_equal(trials[i].verdict, GRAFT_VERDICT_REFUTED);
+        if (rows[i].suggestion == NULL) {
+            assert_null(trials[i].suggestion);
+        } else {
+            assert_non_null(trials[i].suggestion);
+            assert_string_equal(trials[i].suggestion, rows[i].suggestion);
+        }
+    }
+}
+
+/* Whatever happens to the solver, nothing becomes proved. */
+static void test_no_solver_no_proof(void **state)
+{
+    graft_env *env = *state;
+    graft_rule rule = parse(env, "relu(relu(a)) = relu(a)");
+    graft_trial trial;
+    graft_trial_options options = graft_trial_defaults();
+    options.check.prove.solver_is_mute = true;
+    assert_int_equal(graft_trial_run(env, env->life, &rule, 1, &options, &trial), GRAFT_OK);
+    assert_int_equal(trial.verdict, GRAFT_VERDICT_UNKNOWN);
+    assert_non_null(strstr(trial.reason, "the solver gave up"));
+    options = graft_trial_defaults();
+    options.limit_ns = 1;
+    rule = parse(env, "conv#1(a, add(b, c)) = add(conv#1(a, b), conv#1(a, c)) "
+                      "where same_shape(b, c)");
+    assert_int_equal(graft_trial_run(env, env->life, &rule, 1, &options, &trial), GRAFT_OK);
+    assert_true(trial.verdict == GRAFT_VERDICT_UNKNOWN || trial.time_ns < 400000000u);
+}
+
+/* ------------------------------------------------------------------ merging */
+
+static void test_merging(void **state)
+{
+    graft_env *env = *state;
+    const graft_rule rules[2] = {parse(env, "relu(relu(a)) = relu(a)"),
+                                 parse(env, "tanh(identity(a)) = tanh(a)")};
+    const graft_trial *trials = try_rules(env, rules, 2, false);
+    graft_rule_entry entries[2] = {graft_trial_entry(&rules[0], &trials[0], "b", "user"),
+                                   graft_trial_entry(&rules[1], &trials[1], "a", "user")};
+    graft_ruleset set = {.solver = "z3"};
+    uint32_t added = 0;
+    assert_int_equal(graft_trial_merge(env, env->life, &set, entries, 2, &added), GRAFT_OK);
+    assert_int_equal(added, 2);
+    assert_string_equal(set.entries[0].name, "a");
+    assert_int_equal(graft_trial_merge(env, env->life, &set, entries, 2, &added), GRAFT_OK);
+    assert_int_equal(added, 0);
+    assert_int_equal(set.count, 2);
+    entries[0] = graft_trial_entry(&rules[1], &trials[1], "b", "user");
+    entries[0].id ^= 1;
+    check_failed(env, graft_trial_merge(env, env->life, &set, entries, 1, &added), GRAFT_BAD_INPUT,
+                 "another rule named 'b'");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_file),
+        CHECK_TEST(test_faults_of_files),
+        CHECK_TEST(test_faults_of_shapes),
+        CHECK_TEST(test_refutations_replay),
+        CHECK_TEST(test_refutations_are_small),
+        CHECK_TEST(test_verdicts),
+        CHECK_TEST(test_suggestions),
+        CHECK_TEST(test_no_solver_no_proof),
+        CHECK_TEST(test_merging),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

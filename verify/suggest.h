@@ -1,0 +1,20 @@
+/* suggest.h - the one precondition that would make a wrong rule true.
+ *
+ * The vocabulary is what rules are given preconditions in: equal shapes, ranks, equal sizes, sizes
+ * that are 1, attributes that are equal, ordered, constant, a size, or divide a size. At instances
+ * of the rule it is known where the sides agree. A condition that is false wherever they differ,
+ * and true at as many of the others as possible, is proposed, and is a suggestion once the rule
+ * with it has been proved. */
+#ifndef GRAFT_SUGGEST_H
+#define GRAFT_SUGGEST_H
+
+#include "verify/check.h"
+
+/* Finds the precondition; NULL when none of the vocabulary does it. `rule` is valid and was refuted
+ * by the sweep; with the condition it is `*better` (may be NULL). The text lies in `arena`;
+ * env->unit is used and not given back. */
+const char *graft_suggest_condition(graft_env *env, graft_arena *arena,
+                                    const graft_sweeper *sweeper, const graft_rule *rule,
+                                    const graft_check_options *options, graft_rule *better);
+
+#endif

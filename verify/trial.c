@@ -1,0 +1,254 @@
+/* trial.c - see trial.h. An answer is one trial_answer, then the certificate's points, the inputs
+ * of the counterexample and the suggestion. */
+#include "verify/trial.h"
+
+#include "graph/log.h"
+#include "graph/ruleprint.h"
+#include "verify/pool.h"
+#include "verify/subsume.h"
+#include "verify/suggest.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const uint64_t limit_default_ns = UINT64_C(120000000000);
+
+graft_trial_options graft_trial_defaults(void)
+{
+    return (graft_trial_options){
+        .check = graft_check_defaults(), .limit_ns = limit_default_ns, .suggest = true};
+}
+
+typedef struct {
+    const graft_rule *rules;
+    const graft_trial_options *options;
+    const graft_sweeper *sweeper;
+} court;
+
+typedef struct {
+    graft_check check;
+    graft_refutation refutation;
+    uint64_t time_ns;
+    uint32_t suggestion_bytes;
+    bool has_refutation;
+} trial_answer;
+
+/* ------------------------------------------------------------------- child */
+
+static bool find_refutation(graft_env *env, const court *c, const graft_rule *rule,
+                            const graft_check *check, graft_refutation *refutation)
+{
+    if (check->outcome == GRAFT_CHECK_REFUTED) {
+        graft_refute(env, env->unit, c->sweeper, rule, &check->sweep.counterexample, refutation);
+        return true;
+    }
+    return check->outcome == GRAFT_CHECK_SAT && check->prove.failed < check->cover &&
+           graft_refute_point(env, env->unit, rule, &check->instances[check->prove.failed],
+                              refutation);
+}
+
+static void try_rule(graft_env *env, void *context, uint32_t item, graft_buffer *answer)
+{
+    const court *c = context;
+    const graft_rule *rule = &c->rules[item];
+    uint64_t start_ns = graft_clock_ns();
+    const char *suggestion = NULL;
+    trial_answer a;
+    memset(&a, 0, sizeof a);
+    graft_check_rule(env, env->unit, c->sweeper, rule, NULL, &c->options->check, &a.check);
+    a.has_refutation = find_refutation(env, c, rule, &a.check, &a.refutation);
+    if (a.check.outcome == GRAFT_CHECK_REFUTED && c->options->suggest) {
+        suggestion =
+            graft_suggest_condition(env, env->unit, c->sweeper, rule, &c->options->check, NULL);
+    }
+    a.suggestion_bytes = suggestion == NULL ? 0 : (uint32_t)strlen(suggestion) + 1;
+    a.time_ns = graft_clock_ns() - start_ns;
+    graft_buffer_append(answer, &a, sizeof a);
+    if (a.check.cover_bytes > 0) {
+        graft_buffer_append(answer, a.check.cover_points, a.check.cover_bytes);
+    }
+    for (uint32_t v = 0; a.has_refutation && v < rule->var_count; v++) {
+        graft_buffer_append(answer, a.refutation.values[v],
+                            graft_shape_elements(&a.refutation.point.vars[v]) * sizeof(float));
+    }
+    if (suggestion != NULL) {
+        graft_buffer_append(answer, suggestion, a.suggestion_bytes);
+    }
+}
+
+/* ------------------------------------------------------------------ parent */
+
+static const void *take_bytes(graft_arena *arena, const uint8_t **at, size_t size)
+{
+    uint8_t *copy = GRAFT_NEW(arena, uint8_t, size);
+    if (size > 0) {
+        memcpy(copy, *at, size);
+    }
+    *at += size;
+    return copy;
+}
+
+static const char *explain_unknown(graft_arena *arena, const graft_check *check)
+{
+    switch ((graft_check_outcome)check->outcome) {
+    case GRAFT_CHECK_THIN:
+        return graft_arena_printf(
+            arena,
+            "only %u instances within the bounds (sizes to 4, images to 6, ranks to 4), %u of them "
+            "undecided: too few to say anything",
+            check->points, check->sweep.undecided);
+    case GRAFT_CHECK_UNKNOWN:
+        return graft_arena_printf(arena, "the solver gave up: %s",
+                                  check->prove.reason[0] == '\0' ? "no reason given"
+                                                                 : check->prove.reason);
+    case GRAFT_CHECK_CONTRADICTION:
+        return "the solver and the polynomials contradict each other: a fault in this program";
+    case GRAFT_CHECK_SAT:
+        return "the solver says that real numbers exist for which the sides differ, or for which "
+               "only the source is defined; whole numbers that do were not found";
+    case GRAFT_CHECK_SWEPT:
+    case GRAFT_CHECK_PROVED:
+    case GRAFT_CHECK_REFUTED:
+        break;
+    }
+    return "";
+}
+
+static void take_answer(graft_arena *arena, const graft_rule *rule, const graft_pool_result *result,
+                        graft_trial *trial)
+{
+    const uint8_t *at = result->answer;
+    trial_answer a;
+    memcpy(&a, at, sizeof a);
+    at += sizeof a;
+    trial->check = a.check;
+    trial->check.cover_points = NULL;
+    trial->check.instances = NULL; /* They were the child's. */
+    trial->time_ns = a.time_ns;
+    if (a.check.cover_bytes > 0) {
+        trial->check.cover_points = GRAFT_NEW(arena, uint8_t, a.check.cover_bytes);
+        memcpy(trial->check.cover_points, at, a.check.cover_bytes);
+        at += a.check.cover_bytes;
+    }
+    trial->has_refutation = a.has_refutation;
+    trial->refutation = a.refutation;
+    for (uint32_t v = 0; v < GRAFT_RULE_MAX_VARS; v++) {
+        bool has = a.has_refutation && v < rule->var_count;
+        uint64_t count = has ? graft_shape_elements(&a.refutation.point.vars[v]) : 0;
+        trial->refutation.values[v] = has ? take_bytes(arena, &at, count * sizeof(float)) : NULL;
+    }
+    if (a.suggestion_bytes > 0) {
+        trial->suggestion = take_bytes(arena, &at, a.suggestion_bytes);
+    }
+    trial->verdict = a.check.outcome == GRAFT_CHECK_PROVED ? GRAFT_VERDICT_PROVED
+                     : a.check.outcome == GRAFT_CHECK_REFUTED || a.check.outcome == GRAFT_CHECK_SAT
+                         ? GRAFT_VERDICT_REFUTED
+                         : GRAFT_VERDICT_UNKNOWN;
+    trial->reason = trial->has_refutation ? "the sides differ" : explain_unknown(arena, &a.check);
+}
+
+graft_status graft_trial_run(graft_env *env, graft_arena *arena, const graft_rule *rules,
+                             uint32_t count, const graft_trial_options *options,
+                             graft_trial *trials)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_sweeper *sweeper = GRAFT_NEW(env->scratch, graft_sweeper, 1);
+    graft_pool_result *results = GRAFT_NEW(env->scratch, graft_pool_result, count);
+    court c = {rules, options, sweeper};
+    graft_pool_job job = {.label = "verify",
+                          .unit = "rules",
+                          .item_count = count,
+                          .limit_ns = options->limit_ns,
+                          .run = try_rule,
+                          .context = &c};
+    graft_sweep_open(sweeper);
+    GRAFT_CHECK(graft_pool_run(env, arena, &job, results));
+    for (uint32_t i = 0; i < count; i++) {
+        trials[i] = (graft_trial){.verdict = GRAFT_VERDICT_UNKNOWN, .reason = ""};
+        if (results[i].outcome == GRAFT_POOL_DONE) {
+            take_answer(arena, &rules[i], &results[i], &trials[i]);
+        } else {
+            trials[i].was_killed = results[i].outcome == GRAFT_POOL_KILLED;
+            trials[i].time_ns = trials[i].was_killed ? options->limit_ns : 0;
+            trials[i].reason = trials[i].was_killed
+                                   ? graft_arena_printf(arena, "killed after %u s",
+                                                        (uint32_t)(options->limit_ns / 1000000000u))
+                                   : "the solver crashed or ran out of memory";
+        }
+    }
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+/* ------------------------------------------------------------------ merging */
+
+graft_rule_entry graft_trial_entry(const graft_rule *rule, const graft_trial *trial,
+                                   const char *name, const char *family)
+{
+    return (graft_rule_entry){
+        .rule = *rule,
+        .id = graft_rule_id(rule),
+        .name = name,
+        .family = family,
+        .gain = graft_rule_gain(rule),
+        .proof = GRAFT_PROOF_BOUNDED,
+        .numeric = trial->check.numeric,
+        .complete = trial->check.complete,
+        .points = trial->check.sweep.agreed,
+        .cover = trial->check.cover,
+        .resource_count = trial->check.prove.resource_count,
+        .cover_points = trial->check.cover_points,
+        .cover_bytes = trial->check.cover_bytes,
+    };
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+    const graft_rule_entry *x = a;
+    const graft_rule_entry *y = b;
+    int order = strcmp(x->family, y->family);
+    order = order != 0 ? order : strcmp(x->name, y->name);
+    return order != 0 ? order : (x->id > y->id) - (x->id < y->id);
+}
+
+/* Whether the content is in the set; fails when only the name is. */
+static graft_status find_entry(graft_env *env, const graft_ruleset *set,
+                               const graft_rule_entry *entry, bool *found)
+{
+    *found = false;
+    for (uint32_t i = 0; i < set->count && !*found; i++) {
+        *found = set->entries[i].id == entry->id;
+    }
+    for (uint32_t i = 0; i < set->count && !*found; i++) {
+        if (strcmp(set->entries[i].name, entry->name) == 0) {
+            return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "the set has another rule named '%s'",
+                              entry->name);
+        }
+    }
+    return GRAFT_OK;
+}
+
+graft_status graft_trial_merge(graft_env *env, graft_arena *arena, graft_ruleset *set,
+                               const graft_rule_entry *entries, uint32_t count, uint32_t *added)
+{
+    graft_status status = GRAFT_OK;
+    graft_ruleset larger = *set;
+    larger.entries = GRAFT_NEW(arena, graft_rule_entry, (size_t)set->count + count);
+    if (set->count > 0) {
+        memcpy(larger.entries, set->entries, set->count * sizeof *set->entries);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        bool found = false;
+        GRAFT_CHECK(find_entry(env, &larger, &entries[i], &found));
+        if (!found) {
+            larger.entries[larger.count++] = entries[i];
+        }
+    }
+    qsort(larger.entries, larger.count, sizeof *larger.entries, compare_entries);
+    *added = larger.count - set->count;
+    *set = larger;
+done:
+    return status;
+}

@@ -1,0 +1,52 @@
+/* trial.h - rules on trial, one child process each: the verdict, and what a person needs to know of
+ * it. Used for users' rules, TASO's and the reverses of our own; `make rules` has its own loop.
+ *
+ *      check.h ─ proved                                        level, sweep, certificate
+ *              ─ refuted ─► refute.h, suggest.h                counterexample, missing precondition
+ *              ─ unknown                                       why
+ */
+#ifndef GRAFT_TRIAL_H
+#define GRAFT_TRIAL_H
+
+#include "graph/rulefile.h"
+#include "verify/check.h"
+#include "verify/refute.h"
+
+typedef struct graft_trial_options {
+    graft_check_options check;
+    uint64_t limit_ns; /* Wall clock of one rule; what is past it is killed and unknown. */
+    bool suggest;      /* Look for a missing precondition. */
+} graft_trial_options;
+
+graft_trial_options graft_trial_defaults(void);
+
+typedef struct graft_trial {
+    const char *reason;     /* When it is not proved: one sentence. */
+    const char *suggestion; /* A precondition that would make it true; NULL: none found. */
+    graft_refutation refutation;
+    graft_check check; /* Without `instances`; empty when the child did not come back. */
+    uint64_t time_ns;
+    uint8_t verdict; /* graft_verdict */
+    bool has_refutation;
+    bool was_killed; /* Ran out of time: the verdict may differ on another machine. */
+} graft_trial;
+
+/* Tries `count` valid rules; `trials` has as many entries, what they name lies in `arena`. Fails as
+ * graft_pool_run does. */
+GRAFT_MUST_USE graft_status graft_trial_run(graft_env *env, graft_arena *arena,
+                                            const graft_rule *rules, uint32_t count,
+                                            const graft_trial_options *options,
+                                            graft_trial *trials);
+
+/* The entry of a proved rule in a rule set; `name` and `family` are borrowed. */
+graft_rule_entry graft_trial_entry(const graft_rule *rule, const graft_trial *trial,
+                                   const char *name, const char *family);
+
+/* Puts `count` entries into a set, in the order that sets have (family, name, id); the set's array
+ * is made anew in `arena`. Entries whose content is there already are left out; `*added` counts the
+ * others. GRAFT_BAD_INPUT when a name is taken by another rule. */
+GRAFT_MUST_USE graft_status graft_trial_merge(graft_env *env, graft_arena *arena,
+                                              graft_ruleset *set, const graft_rule_entry *entries,
+                                              uint32_t count, uint32_t *added);
+
+#endif
