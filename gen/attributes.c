@@ -123,7 +123,7 @@ done:
 
 static bool is_attribute(const graft_yaml *member)
 {
-    static const char *const others[] = {"op", "of", "roles", "rank", "distinct"};
+    static const char *const others[] = {"op", "of", "roles", "rank", "distinct", "once"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         if (strcmp(member->key, others[i]) == 0) {
             return false;

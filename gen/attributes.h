@@ -17,7 +17,7 @@ typedef struct graft_gen_choices {
 GRAFT_MUST_USE graft_status graft_gen_size_read(graft_env *env, const graft_yaml *node,
                                                 const graft_yaml *sizes, int32_t least,
                                                 int32_t most, int32_t *value);
-/* Members of `node` other than op, of, roles, rank and distinct are attributes of `op`: an
+/* Members of `node` other than op, of, roles, rank, distinct and once are attributes of `op`: an
  * attribute's name, or the part before the last "_" that a group of attributes shares (stride: 2
  * sets stride_h and stride_w). The value is a list of alternatives; an alternative for a group may
  * itself be a list that is assigned in order, the rest being 0. What is not named has its least

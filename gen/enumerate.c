@@ -104,12 +104,27 @@ done:
     return status;
 }
 
+/* Whether the set holds one of the operators of which there may be only one. */
+static bool has_once(const walker *walk)
+{
+    for (uint32_t i = 0; i < walk->size; i++) {
+        if (walk->space->set->configs[walk->space->nodes[walk->nodes[i]].config].is_once) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static graft_status walk_set(walker *walk)
 {
     graft_status status = GRAFT_OK;
+    bool once = has_once(walk);
     offer_values(walk);
     walk->must = walk->found == NULL ? walk->sinks : 0;
     for (walk->config = 0; walk->config < walk->space->set->config_count; walk->config++) {
+        if (once && walk->space->set->configs[walk->config].is_once) {
+            continue;
+        }
         memset(walk->args, 0xff, sizeof walk->args);
         GRAFT_CHECK(choose_argument(walk, 0, 0));
     }

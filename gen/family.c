@@ -137,6 +137,9 @@ static graft_status read_filters(graft_env *env, const graft_yaml *node, graft_g
     if (graft_yaml_find(node, "distinct") != NULL) {
         GRAFT_CHECK(graft_yaml_bool(env, node, "distinct", &config->is_distinct));
     }
+    if (graft_yaml_find(node, "once") != NULL) {
+        GRAFT_CHECK(graft_yaml_bool(env, node, "once", &config->is_once));
+    }
 done:
     return status;
 }
@@ -266,7 +269,7 @@ static graft_status check_list(graft_env *env, const graft_yaml *compound, const
 static graft_status read_compound(set_reader *reader, const graft_yaml *node)
 {
     static const char *const allowed[] = {"inputs", "steps",    "outputs", "roles",
-                                          "rank",   "distinct", NULL};
+                                          "rank",   "distinct", "once",    NULL};
     graft_env *env = reader->env;
     graft_status status = GRAFT_OK;
     GRAFT_CHECK(graft_yaml_only(env, node, allowed));

@@ -43,6 +43,7 @@ typedef struct graft_gen_config {
     uint8_t rank; /* The first input's rank; 0 for any. */
     bool commutes;
     bool is_distinct; /* The first two inputs must differ. */
+    bool is_once;     /* A graph holds one of all these configurations at most. */
 } graft_gen_config;
 
 typedef struct graft_gen_input {

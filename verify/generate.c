@@ -4,8 +4,10 @@
 #include "graph/log.h"
 #include "graph/ruleprint.h"
 #include "verify/canon.h"
+#include "verify/derive.h"
 #include "verify/lift.h"
 #include "verify/pool.h"
+#include "verify/reverse.h"
 #include "verify/subsume.h"
 
 #include <assert.h>
@@ -17,7 +19,10 @@
 static const uint64_t lift_limit_ns = UINT64_C(300000000000);
 static const uint64_t check_limit_ns = UINT64_C(120000000000);
 
-enum { EXAMPLES = 8 }; /* Instances at which one rule is seen to follow from another. */
+enum {
+    EXAMPLES = 4, /* Instances at which one rule is seen to follow from others. */
+    SMALL = 2     /* Operators of a rule that is kept as a step of its own. */
+};
 
 graft_generate_options graft_generate_defaults(void)
 {
@@ -39,7 +44,8 @@ typedef struct {
     uint32_t candidate; /* The first one that was lifted to it. */
     int32_t gain;
     rule_state state;
-    uint32_t follows; /* From this one, as far as it is proved. */
+    graft_derivation derivations[EXAMPLES]; /* From other rules, as far as these are proved. */
+    uint32_t derivation_count;
     graft_check check;
 } lifted;
 
@@ -55,6 +61,10 @@ typedef struct {
     lifted *rules;
     uint32_t rule_count;
     uint32_t *selected; /* Rules that the solver is asked about. */
+    graft_rulebook taken;  /* Rules that are proved or selected, */
+    graft_rulebook saving; /* those of them that save operators, */
+    graft_rulebook equations; /* all in both directions. */
+    graft_deriver *deriver;
 } generator;
 
 /* ------------------------------------------------------------------ lifting */
@@ -353,42 +363,71 @@ static int compare_generality(const void *a, const void *b)
     return 0;
 }
 
-static bool has_operator(const graft_rule *rule, uint32_t op)
+/* Which rules a rule may be derived from. One that saves operators must follow from others that save
+ * some, so that a search which never looks past a loss reaches what it reaches. A small one that
+ * saves none is a step that a search can take: it must follow from such steps. Larger ones may
+ * follow from any equations, read in either direction. */
+static const graft_rulebook *choose_book(const generator *g, const lifted *r)
 {
-    for (uint32_t n = 0; n < rule->source.node_count; n++) {
-        if (rule->source.nodes[n].op == op) {
-            return true;
-        }
-    }
-    return false;
+    bool small = r->rule.source.node_count <= SMALL && r->rule.target.node_count <= SMALL;
+    return r->gain > 0 ? &g->saving : small ? &g->taken : &g->equations;
 }
 
-/* Whether the rule follows from one that is proved or about to be; notes which. */
-static bool follows_from_taken(generator *g, lifted *r)
+/* Whether the rule follows from others that are proved or about to be, at each of some
+ * instances. */
+static bool follows_from_taken(const generator *g, lifted *r)
 {
+    const graft_rulebook *book = choose_book(g, r);
     uint32_t count = r->check.cover < EXAMPLES ? r->check.cover : EXAMPLES;
-    for (uint32_t k = 0; k < g->rule_count; k++) {
-        const lifted *other = &g->rules[k];
-        bool taken = other->state == RULE_PROVED || other->state == RULE_SELECTED;
-        if (taken && has_operator(&r->rule, other->rule.source.nodes[0].op) &&
-            graft_rule_follows(g->env, &r->rule, r->check.instances, count, &other->rule)) {
-            r->follows = k;
-            return true;
-        }
+    bool follows = count > 0;
+    r->derivation_count = 0;
+    for (uint32_t i = 0; i < count && follows; i++) {
+        graft_derivation *d = &r->derivations[r->derivation_count];
+        follows = graft_derive(g->deriver, &r->rule, &r->check.instances[i], book,
+                               GRAFT_DERIVATION_STEPS, d);
+        r->derivation_count += follows ? 1 : 0;
     }
-    return false;
+    return follows;
 }
 
+static void take_rule(generator *g, uint32_t i)
+{
+    const lifted *r = &g->rules[i];
+    graft_rule *reversed = GRAFT_NEW(g->arena, graft_rule, 1);
+    graft_rulebook_add(&g->taken, &r->rule, i);
+    graft_rulebook_add(&g->equations, &r->rule, i);
+    if (graft_rule_reverse(&r->rule, reversed) == NULL) {
+        graft_rulebook_add(&g->equations, reversed, i);
+    }
+    if (r->gain > 0) {
+        graft_rulebook_add(&g->saving, &r->rule, i);
+    }
+}
+
+/* Marks the rules that the solver shall be asked about: those that do not follow from others. */
 static uint32_t select_rules(generator *g)
 {
     uint32_t count = 0;
+    graft_progress progress;
+    graft_rulebook_open(&g->taken, g->arena);
+    graft_rulebook_open(&g->saving, g->arena);
+    graft_rulebook_open(&g->equations, g->arena);
+    for (uint32_t i = 0; i < g->rule_count; i++) {
+        if (g->rules[i].state == RULE_PROVED) {
+            take_rule(g, i);
+        }
+    }
+    graft_progress_start(&progress, g->env, "select", "rules", g->rule_count);
     for (uint32_t i = 0; i < g->rule_count; i++) {
         lifted *r = &g->rules[i];
         if (r->state == RULE_OPEN && !follows_from_taken(g, r)) {
             r->state = RULE_SELECTED;
             g->selected[count++] = i;
+            take_rule(g, i);
         }
+        graft_progress_update(&progress, i + 1, NULL);
     }
+    graft_progress_finish(&progress);
     return count;
 }
 
@@ -411,12 +450,24 @@ done:
     return status;
 }
 
-/* Rules that follow from a proved one are settled; the others are open again. */
+static bool rests_on_proofs(const generator *g, const lifted *r)
+{
+    for (uint32_t i = 0; i < r->derivation_count; i++) {
+        for (uint32_t k = 0; k < r->derivations[i].count; k++) {
+            if (g->rules[r->derivations[i].steps[k]].state != RULE_PROVED) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* Rules that follow from proved ones are settled; the others are open again. */
 static void settle_followers(generator *g)
 {
     for (uint32_t i = 0; i < g->rule_count; i++) {
         lifted *r = &g->rules[i];
-        if (r->state == RULE_OPEN && g->rules[r->follows].state == RULE_PROVED) {
+        if (r->state == RULE_OPEN && rests_on_proofs(g, r)) {
             r->state = RULE_GONE;
             g->counts->dropped++;
         }
@@ -431,6 +482,7 @@ static graft_status prove_all(generator *g)
     uint32_t kept = 0;
     qsort(g->rules, g->rule_count, sizeof *g->rules, compare_generality);
     g->selected = GRAFT_NEW(g->arena, uint32_t, g->rule_count);
+    g->deriver = graft_deriver_new(g->arena);
     for (uint32_t count = select_rules(g); count > 0; count = select_rules(g)) {
         GRAFT_CHECK(prove_selected(g, count));
         settle_followers(g);
