@@ -6,9 +6,12 @@
 #include "emit/graphtable.h"
 #include "emit/header.h"
 #include "emit/session_options.h"
+#include "graph/file.h"
 #include "graph/log.h"
+#include "train/diagnosis.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -173,6 +176,40 @@ done:
     return status;
 }
 
+/* Writes agent.json: how the agent was trained, and how faithful its dreams are. */
+static graft_status write_diagnosis(policy_run *run)
+{
+    graft_status status = GRAFT_OK;
+    graft_diagnosis diagnosis;
+    const graft_agent_progress *p = &run->agent->progress;
+    char *text = NULL;
+    size_t size = 0;
+    GRAFT_CHECK(graft_agent_diagnose(run->env, run->agent, &run->session.environment, &diagnosis));
+    graft_diagnosis_print(&diagnosis, stdout);
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL) {
+        return GRAFT_FAIL(run->env, GRAFT_NO_MEMORY, "no memory for the diagnosis");
+    }
+    (void)fprintf(out,
+                  "{\"rules\": %u, \"interactions\": %llu, \"dream_steps\": %llu, \"trials\": %llu, "
+                  "\"encoder_ms\": %llu, \"world_ms\": %llu, \"controller_ms\": %llu, "
+                  "\"record_ms\": %llu, \"diagnosis\": ",
+                  run->session.xfers.count, (unsigned long long)p->interactions,
+                  (unsigned long long)p->dream_steps, (unsigned long long)p->trial_count,
+                  (unsigned long long)p->encoder_ms, (unsigned long long)p->world_ms,
+                  (unsigned long long)p->controller_ms, (unsigned long long)p->record_ms);
+    graft_diagnosis_write(&diagnosis, out);
+    (void)fprintf(out, "}\n");
+    if (fclose(out) != 0) {
+        status = GRAFT_FAIL(run->env, GRAFT_NO_MEMORY, "no memory for the diagnosis");
+        goto done;
+    }
+    GRAFT_CHECK(graft_file_write(run->env, path_in(run, "agent.json"), text, size));
+done:
+    free(text);
+    return status;
+}
+
 static graft_status write_files(policy_run *run)
 {
     graft_status status = GRAFT_OK;
@@ -204,12 +241,14 @@ graft_status graft_command_policy(graft_env *env, int argc, char **argv)
         {.name = "--amalgamate",               .flag = &run->amalgamate           },
     };
     GRAFT_CHECK(graft_session_parse(env, argc, argv, &run->options, own, 2));
+    run->options.survey = true;
     GRAFT_CHECK(graft_session_open(env, &run->options, &run->session));
     GRAFT_CHECK(train(run));
     GRAFT_CHECK(run_baselines(run));
     GRAFT_CHECK(compile_policies(run));
     GRAFT_CHECK(evaluate(run));
     GRAFT_CHECK(write_files(run));
+    GRAFT_CHECK(write_diagnosis(run));
 done:
     return graft_session_finish(env, &run->session, status);
 }

@@ -296,6 +296,7 @@ graft_status graft_command_report(graft_env *env, int argc, char **argv)
         GRAFT_CHECK(
             graft_options_number(env, "--rounds", run->rounds_text, 3, 10000, &run->rounds));
     }
+    run->options.survey = true; /* As `graft policy` did: plans name rules by their places. */
     GRAFT_CHECK(graft_session_open(env, &run->options, &run->session));
     GRAFT_CHECK(graft_results_read(env, env->life, path_in(run, "results.json"), &run->results));
     GRAFT_CHECK(replay_decisions(run));

@@ -4,6 +4,7 @@
 #include "emit/graphtable.h"
 #include "graph/log.h"
 #include "models/zoo.h"
+#include "train/survey.h"
 
 static graft_status price_graph(graft_env *env, void *context, const graft_graph *graph,
                                 const graft_order *order, double *ns)
@@ -51,8 +52,39 @@ static void choose_rules(graft_env *env, const graft_session_options *options,
     }
     session->refused = session->rules.count - count;
     graft_xfers_index(env->life, rules, names, count, &session->xfers);
-    graft_log(env, 1, "%u rules, %u of them not for this device or numeric class",
-              session->rules.count, session->refused);
+}
+
+/* Keeps the rules that the survey meets. */
+static graft_status survey_rules(graft_env *env, graft_session *session, const graft_graph *graph,
+                                 const graft_environment_options *options)
+{
+    graft_status status = GRAFT_OK;
+    const graft_survey survey = {.episodes = (uint32_t)session->settings.data_survey_episodes,
+                                 .preference = session->settings.data_preference,
+                                 .seed = (uint64_t)session->settings.environment_seed};
+    const graft_xfers all = session->xfers;
+    bool *met = GRAFT_NEW(env->life, bool, all.count);
+    graft_rule *rules = GRAFT_NEW(env->life, graft_rule, all.count);
+    const char **names = GRAFT_NEW(env->life, const char *, all.count);
+    uint64_t step_count = 0;
+    uint32_t count = 0;
+    GRAFT_CHECK(graft_survey_run(env, graph, &all, options, &survey, met, &step_count));
+    for (uint32_t x = 0; x < all.count; x++) {
+        if (met[x]) {
+            rules[count] = all.rules[x];
+            names[count++] = all.names[x];
+        }
+    }
+    if (count == 0) {
+        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                            "%s: none of the %u rules finds a place in this model",
+                            session->model->file, all.count);
+        goto done;
+    }
+    session->unmet = all.count - count;
+    graft_xfers_index(env->life, rules, names, count, &session->xfers);
+done:
+    return status;
 }
 
 /* Signatures that rewriting meets are measured when they come up: shorter than the model's own. */
@@ -88,16 +120,23 @@ done:
     return status;
 }
 
-static graft_status open_environment(graft_env *env, graft_session *session)
+static graft_status open_environment(graft_env *env, const graft_session_options *choice,
+                                     graft_session *session)
 {
     graft_status status = GRAFT_OK;
     graft_graph *graph = NULL;
     const graft_environment_options options = {
         .location_limit = (uint32_t)session->settings.environment_location_limit,
         .step_limit = (uint32_t)session->settings.environment_step_limit,
+        .cost_limit = session->settings.environment_cost_limit,
         .apply.weight_bytes_limit = (uint64_t)session->settings.environment_weight_megabytes << 20,
     };
     GRAFT_CHECK(graft_graph_renumber(env, env->life, &session->model->graph, &graph));
+    if (choice->survey) {
+        GRAFT_CHECK(survey_rules(env, session, graph, &options));
+    }
+    graft_log(env, 1, "%u rules; not for this device or numeric class: %u, no place found: %u",
+              session->rules.count, session->refused, session->unmet);
     GRAFT_CHECK(measure_model(env, session, graph));
     GRAFT_CHECK(graft_environment_open(env, env->life, graph, &session->xfers,
                                        (graft_price){price_graph, session->cost}, &options,
@@ -118,7 +157,7 @@ graft_status graft_session_open(graft_env *env, const graft_session_options *opt
     GRAFT_CHECK(graft_device_open(env, options->device, 1, &session->device));
     GRAFT_CHECK(graft_cost_open(env, session->device, options->database, &session->cost));
     choose_rules(env, options, session);
-    GRAFT_CHECK(open_environment(env, session));
+    GRAFT_CHECK(open_environment(env, options, session));
 done:
     return status;
 }

@@ -39,6 +39,7 @@ graft_status graft_agent_record_random(graft_env *env, graft_arena *arena, graft
     graft_progress progress;
     graft_data_agent_open(arena, agent->xfers, settings->data_noop, settings->data_preference,
                           &data);
+    data.eagerness = settings->data_eagerness;
     graft_chooser chooser = graft_data_agent_chooser(&data);
     graft_progress_start(&progress, env, "record episodes", "episodes",
                          (uint64_t)settings->data_random_episodes);
@@ -48,6 +49,7 @@ graft_status graft_agent_record_random(graft_env *env, graft_arena *arena, graft
                          STREAM_EPISODES + agent->episode_count);
         graft_data_agent_draw(&data, &rng);
         GRAFT_CHECK(play(env, arena, agent, environment, &chooser, &rng));
+        graft_data_agent_learn(&data, &agent->episodes[agent->episode_count - 1]);
         graft_progress_update(&progress, (uint64_t)e + 1, NULL);
         if (graft_interrupted()) {
             status = GRAFT_FAIL(env, GRAFT_INTERRUPTED, "interrupted while recording episodes");
@@ -131,25 +133,30 @@ done:
     return status;
 }
 
+graft_trajectory graft_agent_trajectory(graft_env *env, graft_arena *arena,
+                                        const graft_agent *agent, const graft_episode *episode)
+{
+    uint32_t steps = episode->step_count;
+    graft_trajectory trajectory =
+        graft_trajectory_new(arena, steps, agent->encoder.size.latent, agent->xfers);
+    graft_agent_encode(agent, env->scratch, episode->snapshots, steps + 1, trajectory.z);
+    memcpy(trajectory.xfer, episode->xfers, steps * sizeof *episode->xfers);
+    memcpy(trajectory.location, episode->locations, steps * sizeof *episode->locations);
+    memcpy(trajectory.reward, episode->rewards, steps * sizeof *episode->rewards);
+    memcpy(trajectory.end, episode->ends, steps);
+    for (uint32_t i = 0; i <= steps; i++) {
+        memcpy(&trajectory.location_counts[(size_t)i * agent->xfers],
+               episode->snapshots[i].location_counts,
+               agent->xfers * sizeof *trajectory.location_counts);
+    }
+    return trajectory;
+}
+
 void graft_agent_trace(graft_env *env, graft_arena *arena, graft_agent *agent)
 {
     for (uint32_t e = 0; e < agent->episode_count; e++) {
-        const graft_episode *episode = &agent->episodes[e];
-        graft_trajectory *trajectory = &agent->trajectories[e];
-        if (trajectory->z != NULL) {
-            continue;
-        }
-        uint32_t steps = episode->step_count;
-        *trajectory = graft_trajectory_new(arena, steps, agent->encoder.size.latent, agent->xfers);
-        graft_agent_encode(agent, env->scratch, episode->snapshots, steps + 1, trajectory->z);
-        memcpy(trajectory->xfer, episode->xfers, steps * sizeof *episode->xfers);
-        memcpy(trajectory->location, episode->locations, steps * sizeof *episode->locations);
-        memcpy(trajectory->reward, episode->rewards, steps * sizeof *episode->rewards);
-        memcpy(trajectory->end, episode->ends, steps);
-        for (uint32_t i = 0; i <= steps; i++) {
-            memcpy(&trajectory->location_counts[(size_t)i * agent->xfers],
-                   episode->snapshots[i].location_counts,
-                   agent->xfers * sizeof *trajectory->location_counts);
+        if (agent->trajectories[e].z == NULL) {
+            agent->trajectories[e] = graft_agent_trajectory(env, arena, agent, &agent->episodes[e]);
         }
     }
 }

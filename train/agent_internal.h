@@ -21,6 +21,9 @@ GRAFT_MUST_USE graft_status graft_agent_record_policy(graft_env *env, graft_aren
 /* Plays the noted actions again. */
 GRAFT_MUST_USE graft_status graft_agent_replay(graft_env *env, graft_arena *arena,
                                                graft_agent *agent, graft_environment *environment);
+/* An episode as the world model sees it, in `arena`. */
+graft_trajectory graft_agent_trajectory(graft_env *env, graft_arena *arena,
+                                        const graft_agent *agent, const graft_episode *episode);
 /* Latents of the episodes that have none yet. */
 void graft_agent_trace(graft_env *env, graft_arena *arena, graft_agent *agent);
 

@@ -12,10 +12,13 @@
     SETTING(environment, location_limit, integer, 1, 1000)                                         \
     SETTING(environment, step_limit, integer, 1, 10000)                                            \
     SETTING(environment, weight_megabytes, integer, 0, 1 << 20)                                    \
+    SETTING(environment, cost_limit, real, 0, 1000)                                                \
+    SETTING(data, survey_episodes, integer, 1, 100000)                                             \
     SETTING(data, random_episodes, integer, 1, 100000)                                             \
     SETTING(data, policy_episodes, integer, 0, 100000)                                             \
     SETTING(data, noop, real, 0, 1)                                                                \
     SETTING(data, preference, real, 0, 10)                                                         \
+    SETTING(data, eagerness, real, 0, 10)                                                          \
     SETTING(data, rounds, integer, 1, 100)                                                         \
     SETTING(encoder, hidden, integer, 1, 512)                                                      \
     SETTING(encoder, latent, integer, 1, 512)                                                      \
@@ -37,7 +40,9 @@
     SETTING(controller, temperature, real, 0.01, 10)                                               \
     SETTING(controller, learning_rate, real, 0, 1)                                                 \
     SETTING(controller, discount, real, 0, 1)                                                      \
+    SETTING(controller, lambda, real, 0, 1)                                                        \
     SETTING(controller, entropy, real, 0, 10)                                                      \
+    SETTING(controller, step_cost, real, 0, 10)                                                    \
     SETTING(controller, evaluate_every, integer, 1, 1e7)                                           \
     SETTING(search, random_episodes, integer, 0, 100000)                                           \
     SETTING(search, alpha, real, 1, 10)                                                            \

@@ -247,6 +247,9 @@ static graft_status train_world(run *r)
     graft_agent_trace(r->env, r->arena, agent);
     if (agent->progress.round == 0 && agent->progress.update == 0) {
         graft_world_model_calibrate(&agent->world, agent->trajectories, agent->episode_count);
+    } else if (agent->progress.update == 0) {
+        graft_world_model_calibrate_rewards(&agent->world, agent->trajectories,
+                                            agent->episode_count);
     }
     graft_progress_start(&progress, r->env, "world model", "updates",
                          (uint64_t)settings->world_updates);
@@ -320,10 +323,12 @@ static void dream_and_update(run *r, graft_shards *shards, const graft_dream_sta
     graft_rng rng;
     derive(r, STREAM_CONTROLLER, &rng);
     graft_dream_settings dream = {.temperature = (float)settings->controller_temperature,
+                                  .step_cost = (float)settings->controller_step_cost,
                                   .seed = graft_rng_next(&rng)};
     graft_ppo_settings ppo = graft_ppo_defaults();
     ppo.learning_rate = settings->controller_learning_rate;
     ppo.discount = settings->controller_discount;
+    ppo.lambda = settings->controller_lambda;
     ppo.entropy_weight = (float)settings->controller_entropy;
     r->environment->sealed = true;
     graft_dream(&agent->world, &agent->controller, shards, starts, &dream, rollout);

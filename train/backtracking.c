@@ -244,8 +244,8 @@ static graft_status run_search(graft_env *env, search *s, uint64_t start_ns)
     add_seen(s, graft_state_hash(&s->state));
     GRAFT_CHECK(store_expanded(env, s, NO_PARENT, (graft_action){0, 0}));
     GRAFT_CHECK(expand(env, s));
-    while (s->heap_count > 0 && s->found->dequeues + 1 < s->options->dequeue_limit &&
-           !graft_interrupted()) {
+    while (s->heap_count > 0 && s->found->dequeues + 1 < s->options->dequeue_limit) {
+        GRAFT_CHECK(graft_search_go_on(env));
         queued item = queue_pop(s);
         double seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
         if (s->options->seconds_limit > 0 && seconds > s->options->seconds_limit) {

@@ -173,7 +173,7 @@ static void run_dream(void *context)
 {
     world_bench *bench = context;
     graft_dream(&bench->model, &bench->controller, &bench->controller_shards, &bench->starts,
-                &(graft_dream_settings){1.0F, 3}, &bench->rollout);
+                &(graft_dream_settings){.temperature = 1.0F, .seed = 3}, &bench->rollout);
 }
 
 static void run_ppo(void *context)

@@ -74,9 +74,10 @@ static void record_outcomes(const dream_job *job, dreamers *all, uint32_t t)
     uint32_t kept = 0;
     for (uint32_t i = 0; i < all->state.rows; i++) {
         uint32_t episode = all->episode[i];
-        rollout->reward[(size_t)episode * rollout->horizon + t] = all->outcome.reward[i];
-        rollout->length[episode] = t + 1;
         bool noop = all->choice.xfer[i] == job->model->size.xfers;
+        rollout->reward[(size_t)episode * rollout->horizon + t] =
+            all->outcome.reward[i] - (noop ? 0.0F : job->settings->step_cost);
+        rollout->length[episode] = t + 1;
         if (noop || all->outcome.end[i] != 0) {
             rollout->bootstrap[episode] = 0.0F;
             continue;

@@ -19,6 +19,8 @@ typedef struct {
 
 typedef struct {
     float temperature; /* Of the latent mixture; see graft_mixture_sample. */
+    float step_cost;   /* Taken off the reward of every rewrite, so that one that brings nothing
+                          is worse than NO-OP and a rule and its reverse are worse than none. */
     uint64_t seed;     /* Dream d draws from stream d of this seed. */
 } graft_dream_settings;
 

@@ -24,8 +24,10 @@ done:
 
 static void find_actions(graft_environment *environment)
 {
+    double most = environment->options.cost_limit * environment->first_ns;
     graft_matches_find(&environment->matches, &environment->state, &environment->options.apply);
-    environment->terminal = environment->matches.count == 0 ||
+    environment->dear = most > 0 && environment->cost_ns > most;
+    environment->terminal = environment->matches.count == 0 || environment->dear ||
                             environment->step_count >= environment->options.step_limit;
 }
 
@@ -84,8 +86,8 @@ graft_status graft_environment_step(graft_env *env, graft_environment *environme
     environment->interactions++;
     *step = (graft_outcome){.reward = reward,
                             .terminal = environment->terminal,
-                            .truncated =
-                                environment->terminal && !noop && environment->matches.count > 0};
+                            .truncated = environment->terminal && !noop && !environment->dear &&
+                                         environment->matches.count > 0};
 done:
     return status;
 }

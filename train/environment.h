@@ -21,6 +21,7 @@ typedef struct graft_price {
 typedef struct graft_environment_options {
     uint32_t location_limit; /* Locations offered per rule; the dissertation's 200. */
     uint32_t step_limit;     /* An episode ends after so many applications. */
+    double cost_limit;       /* ...and at a graph dearer than this many first graphs; 0: none. */
     graft_apply_options apply;
 } graft_environment_options;
 
@@ -35,13 +36,14 @@ typedef struct graft_environment {
     double cost_ns;
     uint32_t step_count;   /* Applications in this episode. */
     bool terminal;         /* The episode has ended: only reset is allowed. */
+    bool dear;             /* The graph costs more than the limit. */
     bool sealed;           /* While an agent dreams: every call aborts. */
     uint64_t interactions; /* Steps taken since the environment was opened. */
 } graft_environment;
 
 typedef struct graft_outcome {
     double reward;
-    bool terminal;  /* NO-OP, the step limit, or no legal rule left. */
+    bool terminal;  /* NO-OP, the step limit, too dear a graph, or no legal rule left. */
     bool truncated; /* By the step limit alone: the episode could have gone on. */
 } graft_outcome;
 

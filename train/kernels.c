@@ -78,8 +78,10 @@ graft_matrix *graft_relu(graft_tape *tape, const graft_matrix *x)
 {
     graft_matrix *out = graft_tape_matrix(tape, x->rows, x->cols);
     size_t size = graft_matrix_size(x);
+    float *restrict to = out->value;
+    const float *restrict from = x->value;
     for (size_t i = 0; i < size; i++) {
-        out->value[i] = x->value[i] < 0.0F ? 0.0F : x->value[i];
+        to[i] = from[i] < 0.0F ? 0.0F : from[i];
     }
     graft_tape_record(tape, (graft_entry){.backward = back_relu, .out = out, .in = {x}});
     return out;
@@ -89,8 +91,14 @@ static void back_relu(const graft_entry *entry)
 {
     const graft_matrix *x = entry->in[0];
     size_t size = graft_matrix_size(x);
-    for (size_t i = 0; i < size && x->gradient != NULL; i++) {
-        x->gradient[i] += entry->out->value[i] > 0.0F ? entry->out->gradient[i] : 0.0F;
+    float *restrict dx = x->gradient; /* Three arrays, told apart: the loop becomes vectors. */
+    const float *restrict dy = entry->out->gradient;
+    const float *restrict y = entry->out->value;
+    if (dx == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < size; i++) {
+        dx[i] += y[i] > 0.0F ? dy[i] : 0.0F;
     }
 }
 

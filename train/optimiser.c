@@ -1,6 +1,8 @@
 /* optimiser.c - see optimiser.h. */
 #include "train/optimiser.h"
 
+#include "train/subnormal.h"
+
 #include <math.h>
 
 double graft_gradient_norm(graft_parameters *const sets[], uint32_t set_count)
@@ -46,8 +48,10 @@ bool graft_adam_step(graft_parameters *const sets[], uint32_t set_count, double 
         return false;
     }
     float clip = norm > norm_most ? (float)(norm_most / norm) : 1.0F;
+    uint32_t float_mode = graft_subnormal_flush();
     for (uint32_t k = 0; k < set_count; k++) {
         update_set(sets[k], learning_rate, clip);
     }
+    graft_subnormal_restore(float_mode);
     return true;
 }

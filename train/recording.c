@@ -3,6 +3,7 @@
 
 #include "train/numeric.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Rows of the policy's graph are the active nodes in topological order; `row` maps node ids. */
@@ -177,13 +178,40 @@ void graft_data_agent_open(graft_arena *arena, uint32_t xfer_count, double noop,
 {
     *agent = (graft_data_agent){.noop = noop, .preference = preference, .xfer_count = xfer_count};
     agent->weights = GRAFT_NEW(arena, double, xfer_count);
+    agent->reward_sums = GRAFT_NEW(arena, double, xfer_count);
+    agent->use_counts = GRAFT_NEW(arena, double, xfer_count);
+}
+
+/* Mean reward of a rule so far; 0 when it was never used. */
+static double mean_reward(const graft_data_agent *agent, uint32_t x)
+{
+    return agent->use_counts[x] > 0 ? agent->reward_sums[x] / agent->use_counts[x] : 0;
 }
 
 void graft_data_agent_draw(graft_data_agent *agent, graft_rng *rng)
 {
+    double squares = 0;
+    double used = 0;
     for (uint32_t x = 0; x < agent->xfer_count; x++) {
-        double taste = agent->preference * graft_rng_normal(rng);
+        squares += mean_reward(agent, x) * mean_reward(agent, x);
+        used += agent->use_counts[x] > 0 ? 1 : 0;
+    }
+    double unit = squares > 0 ? sqrt(squares / used) : 1;
+    double eagerness = agent->eagerness * graft_rng_uniform(rng);
+    for (uint32_t x = 0; x < agent->xfer_count; x++) {
+        double gain = fmin(fmax(mean_reward(agent, x) / unit, -3), 3);
+        double taste = agent->preference * graft_rng_normal(rng) + eagerness * gain;
         agent->weights[x] = (double)graft_exp((float)taste);
+    }
+}
+
+void graft_data_agent_learn(graft_data_agent *agent, const graft_episode *episode)
+{
+    for (uint32_t i = 0; i < episode->step_count; i++) {
+        if (episode->xfers[i] < agent->xfer_count) {
+            agent->reward_sums[episode->xfers[i]] += (double)episode->rewards[i];
+            agent->use_counts[episode->xfers[i]] += 1;
+        }
     }
 }
 

@@ -53,19 +53,27 @@ GRAFT_MUST_USE graft_status graft_episode_record(graft_env *env, graft_arena *ar
 
 /* The data agent: NO-OP with probability `noop`, else a random legal rule and a uniformly random
  * location of it (the dissertation, section 4.3.1). Its taste lasts for an episode: rule x is drawn
- * with weight exp(preference n_x), n_x standard normal. With preference 0 all rules are alike; but
- * then a rule and its reverse undo one another and late states are hardly ever seen. */
+ * with weight exp(preference n_x + eagerness u g_x): n_x standard normal; g_x the mean reward that
+ * the rule brought so far, in units of the rules' root mean square and within 3; u uniform in 0..1,
+ * one for the episode. With preference and eagerness 0 all rules are alike; but then a rule and its
+ * reverse undo one another, and what lies behind a hundred good rewrites is never seen. */
 typedef struct graft_data_agent {
     double noop;
     double preference;
+    double eagerness;
     uint32_t xfer_count;
-    double *weights; /* (xfer_count) */
+    double *weights;     /* (xfer_count) */
+    double *reward_sums; /* (xfer_count): over the episodes learnt from */
+    double *use_counts;  /* (xfer_count) */
 } graft_data_agent;
 
+/* An agent without eagerness that knows nothing yet; its arrays are in `arena`. */
 void graft_data_agent_open(graft_arena *arena, uint32_t xfer_count, double noop, double preference,
                            graft_data_agent *agent);
 /* Draws the taste of the next episode. */
 void graft_data_agent_draw(graft_data_agent *agent, graft_rng *rng);
+/* Adds what an episode's rules brought to what the agent knows. */
+void graft_data_agent_learn(graft_data_agent *agent, const graft_episode *episode);
 graft_chooser graft_data_agent_chooser(graft_data_agent *agent);
 
 #endif

@@ -39,6 +39,28 @@ void graft_rollout_estimate(graft_rollout *rollout, double discount, double lamb
     }
 }
 
+double graft_rollout_explained(const graft_rollout *rollout)
+{
+    double sums[2] = {0, 0}; /* Of gain, and of gain - value. */
+    double squares[2] = {0, 0};
+    double steps = 0;
+    for (uint32_t e = 0; e < rollout->episodes; e++) {
+        for (uint32_t t = 0; t < rollout->length[e]; t++) {
+            size_t row = (size_t)e * rollout->horizon + t;
+            double gain = (double)rollout->gain[row];
+            double left = gain - (double)rollout->value[row];
+            sums[0] += gain;
+            sums[1] += left;
+            squares[0] += gain * gain;
+            squares[1] += left * left;
+            steps += 1;
+        }
+    }
+    double variance = steps > 0 ? squares[0] / steps - sums[0] / steps * (sums[0] / steps) : 0;
+    double left = steps > 0 ? squares[1] / steps - sums[1] / steps * (sums[1] / steps) : 0;
+    return variance > 1e-12 ? 1.0 - left / variance : 0.0;
+}
+
 double graft_rollout_mean_return(const graft_rollout *rollout)
 {
     double sum = 0.0;

@@ -32,6 +32,10 @@ graft_rollout graft_rollout_new(graft_arena *arena, uint32_t episodes, uint32_t 
  * A[t] = d[t] + discount lambda A[t + 1],  d[t] = r[t] + discount v[t + 1] - v[t]. */
 void graft_rollout_estimate(graft_rollout *rollout, double discount, double lambda);
 
+/* How much of the returns' variance the values predicted: 1 - var(gain - value) / var(gain), over
+ * all steps of an estimated rollout; 0 without variance. */
+double graft_rollout_explained(const graft_rollout *rollout);
+
 /* Mean undiscounted return and mean length of the episodes. */
 double graft_rollout_mean_return(const graft_rollout *rollout);
 double graft_rollout_mean_length(const graft_rollout *rollout);

@@ -5,6 +5,12 @@
 
 #include <string.h>
 
+graft_status graft_search_go_on(graft_env *env)
+{
+    return graft_interrupted() ? GRAFT_FAIL(env, GRAFT_INTERRUPTED, "interrupted while searching")
+                               : GRAFT_OK;
+}
+
 /* Keeps the first `count` steps of a walk as the best plan so far. */
 static void keep_plan(graft_plan_found *found, const graft_action *walk, uint32_t count,
                       double cost_ns)
@@ -25,7 +31,8 @@ graft_status graft_search_random(graft_env *env, graft_arena *arena, graft_envir
     *found = (graft_plan_found){.cost_ns = environment->first_ns};
     found->steps = GRAFT_NEW(arena, graft_action, environment->options.step_limit);
     graft_action *walk = GRAFT_NEW(env->scratch, graft_action, environment->options.step_limit);
-    for (uint32_t e = 0; e < episodes && !graft_interrupted(); e++) {
+    for (uint32_t e = 0; e < episodes; e++) {
+        GRAFT_CHECK(graft_search_go_on(env));
         GRAFT_CHECK(graft_environment_reset(env, environment));
         for (uint32_t n = 0; !environment->terminal; n++) {
             graft_outcome step;
@@ -86,7 +93,8 @@ graft_status graft_search_greedy(graft_env *env, graft_arena *arena, graft_envir
     *found = (graft_plan_found){.cost_ns = environment->first_ns};
     found->steps = GRAFT_NEW(arena, graft_action, environment->options.step_limit);
     GRAFT_CHECK(graft_environment_reset(env, environment));
-    while (!environment->terminal && !graft_interrupted()) {
+    while (!environment->terminal) {
+        GRAFT_CHECK(graft_search_go_on(env));
         graft_action best = {0, 0};
         double best_ns = environment->cost_ns;
         graft_outcome step;

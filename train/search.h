@@ -24,6 +24,10 @@ typedef struct graft_plan_found {
     double seconds;
 } graft_plan_found;
 
+/* A search that is interrupted fails: what it found is not what its budget would have found. The
+ * check that all of them make: GRAFT_INTERRUPTED, or GRAFT_OK. */
+GRAFT_MUST_USE graft_status graft_search_go_on(graft_env *env);
+
 /* The best of `episodes` episodes of uniformly random legal rules and locations, each stopped at
  * its own cheapest graph. */
 GRAFT_MUST_USE graft_status graft_search_random(graft_env *env, graft_arena *arena,

@@ -2,6 +2,8 @@
  * an update costs milliseconds. */
 #include "train/shards.h"
 
+#include "train/subnormal.h"
+
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -98,6 +100,7 @@ static void run_job(graft_shards *shards, graft_shard_work *work, void *context,
     for (uint32_t s = 0; s < GRAFT_SHARD_COUNT; s++) {
         shards->tapes[s].recording = recording;
     }
+    uint32_t float_mode = graft_subnormal_flush(); /* Helpers inherit it. */
     pthread_t helpers[GRAFT_SHARD_COUNT - 1];
     uint32_t started = 0;
     while (started + 1 < shards->thread_count && started + 1 < GRAFT_SHARD_COUNT &&
@@ -108,6 +111,7 @@ static void run_job(graft_shards *shards, graft_shard_work *work, void *context,
     for (uint32_t k = 0; k < started; k++) {
         (void)pthread_join(helpers[k], NULL);
     }
+    graft_subnormal_restore(float_mode);
 }
 
 void graft_shards_run(graft_shards *shards, graft_shard_work *work, void *context)

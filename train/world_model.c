@@ -28,6 +28,11 @@ uint32_t graft_location_bucket(uint32_t location)
     return bucket < GRAFT_LOCATION_BUCKETS ? bucket : GRAFT_LOCATION_BUCKETS - 1;
 }
 
+uint32_t graft_location_place(uint32_t location, uint32_t count)
+{
+    return location < count ? location * GRAFT_LOCATION_PLACES / count : 0;
+}
+
 /* Both head layers of a row in this table start small: the first predictions are the mean. */
 static const float head_gain = 0.1F;
 
@@ -51,11 +56,13 @@ static void add_parameters(graft_world_model *model)
     const graft_world_size *size = &model->size;
     graft_parameters *set = &model->parameters;
     uint32_t inputs = size->latent + (size->latent_only ? 0 : size->xfers) + size->xfer_embedding +
-                      size->location_embedding;
+                      2 * size->location_embedding;
     model->xfer_table =
         graft_parameters_add(set, "xfers", size->xfers + 1, size->xfer_embedding, 1.0F);
     model->location_table = graft_parameters_add(set, "locations", GRAFT_LOCATION_BUCKETS,
                                                  size->location_embedding, 0.5F);
+    model->place_table = graft_parameters_add(set, "places", GRAFT_LOCATION_PLACES,
+                                              size->location_embedding, 0.5F);
     model->gates = graft_parameters_layer(set, names[0], inputs, 4 * size->hidden, 1.0F);
     model->recurrent = graft_parameters_add(set, "recurrent", size->hidden, 4 * size->hidden,
                                             sqrtf(3.0F / (float)size->hidden));
@@ -108,17 +115,21 @@ void graft_world_model_init(graft_world_model *model, graft_arena *arena,
     model->delta_scale = model->constants;
     model->low = model->delta_scale + size->latent;
     model->high = model->low + size->latent;
-    model->reward_mean = model->high + size->latent;
-    model->reward_scale = model->reward_mean + 1;
+    model->reward_means = model->high + size->latent;
+    model->reward_scales = model->reward_means + size->xfers + 1;
+    model->reward_lows = model->reward_scales + size->xfers + 1;
+    model->reward_highs = model->reward_lows + size->xfers + 1;
     fill(model->delta_scale, size->latent, 1.0F);
     fill(model->low, size->latent, -INFINITY);
     fill(model->high, size->latent, INFINITY);
-    *model->reward_scale = 1.0F;
+    fill(model->reward_scales, size->xfers + 1, 1.0F);
+    fill(model->reward_lows, size->xfers + 1, -INFINITY);
+    fill(model->reward_highs, size->xfers + 1, INFINITY);
 }
 
 uint32_t graft_world_model_constant_count(const graft_world_model *model)
 {
-    return 3 * model->size.latent + 2;
+    return 3 * model->size.latent + 4 * (model->size.xfers + 1);
 }
 
 /* ------------------------------------------------------------------------------------ constants */
@@ -149,24 +160,60 @@ static void calibrate_dimension(graft_world_model *model, const graft_trajectory
     model->high[d] = high + 0.5F * (high - low);
 }
 
-static void calibrate_reward(graft_world_model *model, const graft_trajectory *trajectories,
-                             uint32_t count)
+/* Sums over the steps with one xfer. */
+typedef struct {
+    double steps;
+    double sum;
+    double squares;
+    double low;
+    double high;
+} reward_sums;
+
+static reward_sums add_rewards(const graft_trajectory *trajectories, uint32_t count, uint32_t xfer)
 {
-    double sum = 0.0;
-    double squares = 0.0;
-    double steps = 0.0;
+    reward_sums sums = {0, 0, 0, 0, 0};
     for (uint32_t i = 0; i < count; i++) {
         for (uint32_t t = 0; t < trajectories[i].step_count; t++) {
-            double reward = (double)trajectories[i].reward[t];
-            sum += reward;
-            squares += reward * reward;
-            steps += 1.0;
+            if (trajectories[i].xfer[t] == xfer) {
+                double reward = (double)trajectories[i].reward[t];
+                sums.low = sums.steps > 0.0 ? fmin(sums.low, reward) : reward;
+                sums.high = sums.steps > 0.0 ? fmax(sums.high, reward) : reward;
+                sums.steps += 1.0;
+                sums.sum += reward;
+                sums.squares += reward * reward;
+            }
         }
     }
-    double mean = steps > 0.0 ? sum / steps : 0.0;
-    double variance = steps > 0.0 ? squares / steps - mean * mean : 1.0;
-    *model->reward_mean = (float)mean;
-    *model->reward_scale = variance > 1e-12 ? (float)sqrt(variance) : 1.0F;
+    return sums;
+}
+
+/* Sum of squared differences from the xfer's mean. */
+static double spread_of(const reward_sums *s)
+{
+    double spread = s->steps > 0.0 ? s->squares - s->sum * s->sum / s->steps : 0.0;
+    return spread > 0.0 ? spread : 0.0;
+}
+
+void graft_world_model_calibrate_rewards(graft_world_model *model,
+                                         const graft_trajectory *trajectories, uint32_t count)
+{
+    const double drawn = 4.0; /* Steps that the common deviation counts for. */
+    double spread = 0.0;
+    double steps = 0.0;
+    for (uint32_t x = 0; x <= model->size.xfers; x++) {
+        reward_sums s = add_rewards(trajectories, count, x);
+        spread += spread_of(&s);
+        steps += s.steps;
+    }
+    double common = steps > 0.0 && spread / steps > 1e-12 ? spread / steps : 1.0;
+    for (uint32_t x = 0; x <= model->size.xfers; x++) {
+        reward_sums s = add_rewards(trajectories, count, x);
+        double variance = (spread_of(&s) + drawn * common) / (s.steps + drawn);
+        model->reward_means[x] = s.steps > 0.0 ? (float)(s.sum / s.steps) : 0.0F;
+        model->reward_scales[x] = (float)sqrt(fmax(variance, 1e-4 * common));
+        model->reward_lows[x] = (float)s.low;
+        model->reward_highs[x] = (float)s.high;
+    }
 }
 
 void graft_world_model_calibrate(graft_world_model *model, const graft_trajectory *trajectories,
@@ -176,7 +223,7 @@ void graft_world_model_calibrate(graft_world_model *model, const graft_trajector
     for (uint32_t d = 0; d < model->size.latent; d++) {
         calibrate_dimension(model, trajectories, count, d);
     }
-    calibrate_reward(model, trajectories, count);
+    graft_world_model_calibrate_rewards(model, trajectories, count);
 }
 
 /* -------------------------------------------------------------------------------------- forward */
@@ -189,14 +236,19 @@ static const graft_matrix *embed_input(const graft_world_model *model, graft_tap
     const graft_world_size *size = &model->size;
     uint32_t rows = input->batch * input->steps;
     uint32_t state_cols = size->latent + (size->latent_only ? 0 : size->xfers);
-    const graft_matrix *parts[3] = {
-        graft_tape_constant(tape, input->state, rows, state_cols),
+    const graft_matrix *action[3] = {
         graft_gather_rows(tape, graft_tape_parameter(tape, set, model->xfer_table), input->xfer,
                           rows),
         graft_gather_rows(tape, graft_tape_parameter(tape, set, model->location_table),
                           input->bucket, rows),
+        graft_gather_rows(tape, graft_tape_parameter(tape, set, model->place_table), input->place,
+                          rows),
     };
-    return graft_concat(tape, parts, 3);
+    const graft_matrix *parts[2] = {
+        graft_tape_constant(tape, input->state, rows, state_cols),
+        graft_concat(tape, action, 3),
+    };
+    return graft_concat(tape, parts, 2);
 }
 
 static const graft_matrix *keep_valid(graft_tape *tape, const graft_world_input *input,

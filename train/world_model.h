@@ -1,16 +1,18 @@
 /* world_model.h - MDN-RNN (Ha & Schmidhuber 2018): given latent and action, the distribution of the
  * next latent, the reward, the end of the episode and the legal actions of the next state.
  *
- *      x = [z, log(1 + counts), E_xfer[xfer], E_location[bucket(location)]]
+ *      x = [z, log(1 + counts), E_xfer[xfer], E_location[bucket(location)], E_place[place]]
  *      h = LSTM(x)                  f = relu([h, x] W + b)
  *      heads, linear on f:  mixture over (z' - z) / delta_scale      mixture.h
- *                           (reward - mean) / scale
+ *                           (reward - mean of the xfer) / scale of the xfer
  *                           logit of the end
  *                           per xfer: logit of being legal next, log(1 + locations) next
  *
  * Most xfers keep their locations from step to step, so both per-xfer heads add the present state,
  * times a trained factor per xfer, to what they say: they learn what changes. The counts are part
  * of a dream's own state (it starts from recorded ones and goes on with predicted ones).
+ * The place of a location is where among the rule's locations it lies: location 3 of 4 is at the far
+ * end of the graph, location 3 of 50 near its input, where tensors are large and rewards too.
  * `latent_only` leaves them out of input and heads, as in the dissertation. */
 #ifndef GRAFT_WORLD_MODEL_H
 #define GRAFT_WORLD_MODEL_H
@@ -40,6 +42,9 @@ enum { GRAFT_LOCATION_BUCKETS = 64 };
 /* The first 16 locations by themselves, then four buckets an octave; below 64 for every location.
  */
 uint32_t graft_location_bucket(uint32_t location);
+enum { GRAFT_LOCATION_PLACES = 16 };
+/* The sixteenth of 0..count - 1 that `location` is in. */
+uint32_t graft_location_place(uint32_t location, uint32_t count);
 
 typedef struct {
     graft_world_size size;
@@ -47,6 +52,7 @@ typedef struct {
     graft_parameters parameters; /* Named "world". */
     uint32_t xfer_table;         /* (xfers + 1, xfer_embedding) */
     uint32_t location_table;     /* (buckets, location_embedding) */
+    uint32_t place_table;        /* (places, location_embedding) */
     graft_layer gates;
     uint32_t recurrent;
     graft_layer features;
@@ -62,8 +68,10 @@ typedef struct {
     float *delta_scale;
     float *low;
     float *high;
-    float *reward_mean;
-    float *reward_scale;
+    float *reward_means;  /* (xfers + 1): by xfer, so that the head says what differs from it */
+    float *reward_scales; /* (xfers + 1) */
+    float *reward_lows;   /* (xfers + 1): the range of recorded rewards, to which dreams are held */
+    float *reward_highs;  /* (xfers + 1) */
 } graft_world_model;
 
 /* Random weights from `seed`, neutral constants; in `arena`. */
@@ -76,9 +84,14 @@ uint32_t graft_world_model_constant_count(const graft_world_model *model);
 
 /* Sets the constants from data: per latent dimension the root mean square of its change per step
  * and the range that dreams are held to (that of the data, widened by half its width on each side);
- * mean and deviation of the reward. Before the first update, never after. */
+ * and the rewards' as below. Before the first update, never after. */
 void graft_world_model_calibrate(graft_world_model *model, const graft_trajectory *trajectories,
                                  uint32_t count);
+/* Mean, range and deviation of each xfer's reward, the latter drawn towards that of all where there
+ * are few steps, and never below a hundredth of it; all 0 but the deviation for an xfer that was
+ * never taken. May be repeated when there is more data. */
+void graft_world_model_calibrate_rewards(graft_world_model *model,
+                                         const graft_trajectory *trajectories, uint32_t count);
 
 /* Rows as the LSTM wants them: row = step * batch + sequence. */
 typedef struct {
@@ -89,6 +102,7 @@ typedef struct {
     const float *legality;  /* (rows, xfers): 1 legal, -1 not; NULL when latent_only */
     const uint32_t *xfer;   /* (rows) */
     const uint32_t *bucket; /* (rows) */
+    const uint32_t *place;  /* (rows) */
     const uint32_t *valid;  /* Rows to predict for, in order; NULL: all. */
     uint32_t valid_count;
 } graft_world_input;

@@ -65,6 +65,7 @@ static graft_world_input describe(const graft_world_model *model, graft_arena *a
     float *legality = GRAFT_NEW(arena, float, state->rows *xfers);
     uint32_t *xfer = GRAFT_NEW(arena, uint32_t, state->rows);
     uint32_t *bucket = GRAFT_NEW(arena, uint32_t, state->rows);
+    uint32_t *place = GRAFT_NEW(arena, uint32_t, state->rows);
     for (size_t i = 0; i < state->rows; i++) {
         for (size_t x = 0; x < xfers; x++) {
             uint16_t count = state->counts[i * xfers + x];
@@ -77,6 +78,9 @@ static graft_world_input describe(const graft_world_model *model, graft_arena *a
         assert(action.xfer[i] <= xfers);
         xfer[i] = action.xfer[i];
         bucket[i] = graft_location_bucket(action.location[i]);
+        place[i] = graft_location_place(
+            action.location[i],
+            action.xfer[i] < xfers ? state->counts[i * xfers + action.xfer[i]] : 1);
     }
     return (graft_world_input){
         .batch = state->rows,
@@ -86,6 +90,7 @@ static graft_world_input describe(const graft_world_model *model, graft_arena *a
         .legality = model->size.latent_only ? NULL : legality,
         .xfer = xfer,
         .bucket = bucket,
+        .place = place,
         .valid_count = state->rows,
     };
 }
@@ -115,6 +120,14 @@ static void predict_counts(const graft_world_model *model, const float *legality
     }
 }
 
+/* The reward of an xfer from what the head says, kept in the range of what was recorded. */
+static float predict_reward(const graft_world_model *model, uint16_t xfer, float said)
+{
+    float reward = model->reward_means[xfer] + model->reward_scales[xfer] * said;
+    reward = reward < model->reward_lows[xfer] ? model->reward_lows[xfer] : reward;
+    return reward > model->reward_highs[xfer] ? model->reward_highs[xfer] : reward;
+}
+
 void graft_world_state_step(const graft_world_model *model, graft_arena *scratch,
                             graft_world_state *state, graft_world_action action, float temperature,
                             const graft_world_outcome *outcome)
@@ -134,7 +147,7 @@ void graft_world_state_step(const graft_world_model *model, graft_arena *scratch
                     state->z + i * size->latent);
         predict_counts(model, next.legality->value + i * size->xfers,
                        next.counts->value + i * size->xfers, state->counts + i * size->xfers);
-        outcome->reward[i] = *model->reward_mean + *model->reward_scale * next.reward->value[i];
+        outcome->reward[i] = predict_reward(model, action.xfer[i], next.reward->value[i]);
         double ends = (double)graft_logistic(next.end->value[i]);
         outcome->end[i] = graft_rng_uniform(rng) < ends ? 1 : 0;
     }

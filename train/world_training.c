@@ -67,6 +67,7 @@ typedef struct {
     float *legality;       /* (rows, xfers) */
     uint32_t *xfer;        /* (rows) */
     uint32_t *bucket;      /* (rows) */
+    uint32_t *place;       /* (rows) */
     uint32_t *valid;       /* (n) */
     float *delta;          /* (n, latent) */
     float *reward;         /* (n), standardised */
@@ -93,6 +94,7 @@ static shard_data new_data(const world_job *job, graft_arena *arena, graft_span 
     data.legality = GRAFT_NEW(arena, float, rows *xfers);
     data.xfer = GRAFT_NEW(arena, uint32_t, rows);
     data.bucket = GRAFT_NEW(arena, uint32_t, rows);
+    data.place = GRAFT_NEW(arena, uint32_t, rows);
     data.valid = GRAFT_NEW(arena, uint32_t, valid);
     data.delta = GRAFT_NEW(arena, float, valid *latent);
     data.reward = GRAFT_NEW(arena, float, valid);
@@ -122,6 +124,8 @@ static void put_input(const graft_world_model *model, shard_data *data, size_t r
     }
     data->xfer[row] = trajectory->xfer[t];
     data->bucket[row] = graft_location_bucket(trajectory->location[t]);
+    data->place[row] = graft_location_place(
+        trajectory->location[t], trajectory->xfer[t] < xfers ? counts[trajectory->xfer[t]] : 1);
 }
 
 /* What followed step t, as target n. */
@@ -135,7 +139,8 @@ static void put_target(const graft_world_model *model, shard_data *data, size_t 
     for (size_t d = 0; d < latent; d++) {
         data->delta[n * latent + d] = (z[latent + d] - z[d]) / model->delta_scale[d];
     }
-    data->reward[n] = (trajectory->reward[t] - *model->reward_mean) / *model->reward_scale;
+    data->reward[n] = (trajectory->reward[t] - model->reward_means[trajectory->xfer[t]]) /
+                      model->reward_scales[trajectory->xfer[t]];
     data->end[n] = trajectory->end[t] != 0 ? 1.0F : 0.0F;
     for (size_t x = 0; x < xfers; x++) {
         data->next_legal[n * xfers + x] = next[x] > 0 ? 1.0F : 0.0F;
@@ -164,6 +169,7 @@ static shard_data assemble(const world_job *job, graft_arena *arena, graft_span 
     data.input.state = data.state;
     data.input.xfer = data.xfer;
     data.input.bucket = data.bucket;
+    data.input.place = data.place;
     data.input.valid = data.valid;
     data.input.log_count = job->model->size.latent_only ? NULL : data.log_count;
     data.input.legality = job->model->size.latent_only ? NULL : data.legality;
@@ -216,9 +222,11 @@ static void measure_latent(const world_job *job, graft_arena *scratch, const sha
 static void measure_scalars(const world_job *job, const shard_data *data,
                             const graft_world_prediction *predicted, shard_report *report)
 {
-    double scale = (double)*job->model->reward_scale;
+    const graft_world_model *model = job->model;
     for (uint32_t n = 0; n < data->input.valid_count; n++) {
-        double reward = scale * (double)data->reward[n]; /* Without the mean: only spread counts. */
+        uint32_t xfer = data->xfer[data->valid[n]];
+        double scale = (double)model->reward_scales[xfer];
+        double reward = (double)model->reward_means[xfer] + scale * (double)data->reward[n];
         double error = scale * (double)(predicted->reward->value[n] - data->reward[n]);
         report->reward_sum += reward;
         report->reward_squares += reward * reward;

@@ -109,7 +109,7 @@ static void train_controller(agent *a, graft_env *env, uint32_t updates)
     graft_dream_starts starts = {a->start_count, a->starts_z, a->starts_counts};
     graft_ppo_settings settings = graft_ppo_defaults();
     for (uint32_t i = 0; i < updates; i++) {
-        graft_dream_settings dream = {1.0F, 1000 + i};
+        graft_dream_settings dream = {.temperature = 1.0F, .seed = 1000 + i};
         double left = 1.0 - (double)i / updates;
         settings.learning_rate = 3e-3 * left + 1e-4;
         settings.entropy_weight = 0.03F * (float)left;
@@ -155,7 +155,7 @@ static graft_rollout dream_some(agent *a, graft_env *env, float temperature, uin
     graft_rollout rollout =
         graft_rollout_new(env->life, count, horizon, COUNTER_LATENT, COUNTER_XFERS);
     graft_dream_starts starts = {a->start_count, a->starts_z, a->starts_counts};
-    graft_dream_settings settings = {temperature, 5};
+    graft_dream_settings settings = {.temperature = temperature, .seed = 5};
     graft_dream(&a->model, &a->controller, &a->controller_shards, &starts, &settings, &rollout);
     return rollout;
 }

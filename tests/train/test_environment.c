@@ -1,6 +1,12 @@
 /* The environment and the search baselines, over a price that is easy to compute by hand. */
+#include "graph/log.h"
 #include "tests/support/build.h"
+#include "train/recording.h"
 #include "train/search.h"
+#include "train/survey.h"
+
+#include <signal.h>
+#include <string.h>
 
 enum { BLOCKS = 4, XFERS = 3 };
 
@@ -100,6 +106,69 @@ static void test_illegal_actions(void **state)
     assert_int_equal(f->environment.interactions, 1);
 }
 
+/* Once a graph is too dear the episode is over, and not merely cut short. */
+static void test_cost_limit_ends_episodes(void **state)
+{
+    graft_env *env = *state;
+    fixture *f = open_fixture(env);
+    graft_outcome step;
+    f->environment.options.cost_limit = 0.99; /* Even the first graph is above it. */
+    assert_int_equal(graft_environment_reset(env, &f->environment), GRAFT_OK);
+    assert_true(f->environment.terminal && f->environment.dear);
+    f->environment.options.cost_limit = 1.0; /* Equal is not dearer. */
+    assert_int_equal(graft_environment_reset(env, &f->environment), GRAFT_OK);
+    assert_false(f->environment.terminal);
+    f->environment.first_ns /= 1.2; /* As if what follows had become dearer. */
+    f->environment.cost_ns = f->environment.first_ns;
+    assert_int_equal(graft_environment_step(env, &f->environment, 0, 0, &step), GRAFT_OK);
+    assert_true(step.terminal && !step.truncated && step.reward < 0);
+}
+
+/* Rules are met when a walk comes by a place for them: fusing only after folding, the rule whose
+ * operator the graph lacks never. */
+static void test_survey_tells_who_fits(void **state)
+{
+    graft_env *env = *state;
+    fixture *f = open_fixture(env);
+    graft_rule rules[XFERS + 1];
+    const char *names[XFERS + 1] = {"fold", "fuse", "drop", "absent"};
+    memcpy(rules, f->rules, sizeof f->rules);
+    rules[XFERS] = build_rule_drop_identity();
+    rules[XFERS].source.nodes[0].op = GRAFT_OP_tanh;
+    graft_xfers xfers;
+    graft_xfers_index(env->life, rules, names, XFERS + 1, &xfers);
+    const graft_survey survey = {.episodes = 2, .preference = 2, .seed = 1};
+    bool met[XFERS + 1] = {false};
+    uint64_t steps = 0;
+    uint64_t priced = f->priced;
+    assert_int_equal(graft_survey_run(env, &f->environment.first.graph, &xfers,
+                                      &f->environment.options, &survey, met, &steps),
+                     GRAFT_OK);
+    assert_true(met[0] && met[1] && met[2] && !met[3]);
+    assert_int_equal(steps, 2 * 3 * BLOCKS);
+    assert_true(priced == f->priced); /* Without prices. */
+}
+
+/* The data agent takes to what has paid: after learning that xfer 2 pays and 0 costs, an eager one
+ * prefers 2; without eagerness nothing changes. */
+static void test_data_agent_learns(void **state)
+{
+    graft_env *env = *state;
+    uint16_t xfers[2] = {2, 0};
+    float rewards[2] = {1.0F, -1.0F};
+    const graft_episode episode = {.step_count = 2, .xfers = xfers, .rewards = rewards};
+    graft_data_agent agent;
+    graft_rng rng;
+    graft_data_agent_open(env->life, 3, 0, 0, &agent);
+    graft_data_agent_learn(&agent, &episode);
+    graft_rng_seed(&rng, 1);
+    graft_data_agent_draw(&agent, &rng);
+    assert_true(agent.weights[0] == agent.weights[2]);
+    agent.eagerness = 4;
+    graft_data_agent_draw(&agent, &rng);
+    assert_true(agent.weights[2] > agent.weights[1] && agent.weights[1] > agent.weights[0]);
+}
+
 /* Replays a plan and checks that it leads to the cost it promises. */
 static void check_plan(graft_env *env, fixture *f, const graft_plan_found *found)
 {
@@ -163,15 +232,39 @@ static void test_random_is_reproducible(void **state)
     check_plan(env, f, &a);
 }
 
+/* Half a search is no search. */
+static void test_interrupted_searches_fail(void **state)
+{
+    graft_env *env = *state;
+    fixture *f = open_fixture(env);
+    graft_plan_found found;
+    const graft_backtracking_options options = {.alpha = 10, .dequeue_limit = 5000};
+    graft_interrupt_install();
+    assert_int_equal(raise(SIGINT), 0);
+    check_failed(env, graft_search_greedy(env, env->life, &f->environment, &found),
+                 GRAFT_INTERRUPTED, "interrupted while searching");
+    check_failed(env, graft_search_random(env, env->life, &f->environment, 5, 7, &found),
+                 GRAFT_INTERRUPTED, "interrupted while searching");
+    check_failed(env,
+                 graft_search_backtracking(env, env->life, &f->environment, &options, &found),
+                 GRAFT_INTERRUPTED, "interrupted while searching");
+    graft_interrupt_install();
+    assert_int_equal(graft_search_greedy(env, env->life, &f->environment, &found), GRAFT_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(test_masks_and_rewards),
         CHECK_TEST(test_illegal_actions),
+        CHECK_TEST(test_cost_limit_ends_episodes),
+        CHECK_TEST(test_survey_tells_who_fits),
+        CHECK_TEST(test_data_agent_learns),
         CHECK_TEST(test_greedy_reaches_the_best),
         CHECK_TEST(test_backtracking_finds_each_graph_once),
         CHECK_TEST(test_backtracking_respects_its_budget),
         CHECK_TEST(test_random_is_reproducible),
+        CHECK_TEST(test_interrupted_searches_fail),
     };
     return cmocka_run_group_tests_name("environment", tests, NULL, NULL);
 }
