@@ -18,7 +18,7 @@ graft_check_options graft_check_defaults(void)
 const char *graft_check_outcome_name(uint32_t outcome)
 {
     static const char *const names[] = {
-        "swept", "proved",  "refuted",      "too few instances", "refuted by the solver",
+        "swept",   "proved",       "refuted", "too few instances", "refuted by the solver",
         "unknown", "contradiction"};
     return outcome < sizeof names / sizeof names[0] ? names[outcome] : "unknown";
 }

@@ -60,9 +60,9 @@ typedef struct {
     uint32_t *group_items;
     lifted *rules;
     uint32_t rule_count;
-    uint32_t *selected; /* Rules that the solver is asked about. */
-    graft_rulebook taken;  /* Rules that are proved or selected, */
-    graft_rulebook saving; /* those of them that save operators, */
+    uint32_t *selected;       /* Rules that the solver is asked about. */
+    graft_rulebook taken;     /* Rules that are proved or selected, */
+    graft_rulebook saving;    /* those of them that save operators, */
     graft_rulebook equations; /* all in both directions. */
     graft_deriver *deriver;
 } generator;
@@ -363,9 +363,9 @@ static int compare_generality(const void *a, const void *b)
     return 0;
 }
 
-/* Which rules a rule may be derived from. One that saves operators must follow from others that save
- * some, so that a search which never looks past a loss reaches what it reaches. A small one that
- * saves none is a step that a search can take: it must follow from such steps. Larger ones may
+/* Which rules a rule may be derived from. One that saves operators must follow from others that
+ * save some, so that a search which never looks past a loss reaches what it reaches. A small one
+ * that saves none is a step that a search can take: it must follow from such steps. Larger ones may
  * follow from any equations, read in either direction. */
 static const graft_rulebook *choose_book(const generator *g, const lifted *r)
 {

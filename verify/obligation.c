@@ -229,20 +229,26 @@ static void find_mentions(graft_obligation *o)
     }
 }
 
-/* A law is relevant when it is about an application that occurs; a condition of definedness when
- * all its symbols do. */
-static bool is_relevant(const graft_obligation *o, const struct graft_mentions *m, Z3_ast_map known)
+static uint32_t count_known(const graft_obligation *o, Z3_ast_map known, const Z3_ast *terms,
+                            uint32_t count)
 {
-    bool all = true;
-    for (uint32_t i = 0; i < m->function_count; i++) {
-        if (Z3_ast_map_contains(o->z3, known, m->functions[i])) {
-            return true;
-        }
+    uint32_t met = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        met += Z3_ast_map_contains(o->z3, known, terms[i]) ? 1 : 0;
     }
-    for (uint32_t i = 0; i < m->symbol_count && all; i++) {
-        all = Z3_ast_map_contains(o->z3, known, m->symbols[i]);
+    return met;
+}
+
+/* A law is relevant when it is about an application that occurs; a condition of definedness when
+ * all its symbols do or, with `all`, when any does. */
+static bool is_relevant(const graft_obligation *o, uint32_t i, Z3_ast_map known, bool all)
+{
+    const struct graft_mentions *m = &o->mentions[i];
+    if (i >= o->condition_count) {
+        return count_known(o, known, m->functions, m->function_count) > 0;
     }
-    return all;
+    uint32_t met = count_known(o, known, m->symbols, m->symbol_count);
+    return met == m->symbol_count || (all && met > 0);
 }
 
 /* The question and the assumptions about what is `known`; with `all`, those about what these
@@ -257,7 +263,7 @@ static Z3_ast with_assumptions(const graft_obligation *o, Z3_ast question, Z3_as
     for (bool grew = true; grew;) {
         grew = false;
         for (uint32_t i = 0; i < end; i++) {
-            if (taken[i] || !is_relevant(o, &o->mentions[i], known)) {
+            if (taken[i] || !is_relevant(o, i, known, all)) {
                 continue;
             }
             taken[i] = true;
@@ -326,7 +332,7 @@ Z3_ast graft_obligation_name(const graft_obligation *o, uint32_t i)
     uint32_t symbols = 0;
     Z3_ast_map known = new_map(o->z3);
     walk(o->z3, o->questions[i], known, visit_all, NULL);
-    Z3_ast whole = with_assumptions(o, o->questions[i], known, o->condition_count, false);
+    Z3_ast whole = with_assumptions(o, o->questions[i], known, o->condition_count, true);
     Z3_ast_map_dec_ref(o->z3, known);
     return number_symbols(o, whole, &symbols);
 }

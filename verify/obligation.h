@@ -33,10 +33,10 @@ void graft_obligation_close(graft_obligation *o);
 /* Any question is true. */
 Z3_ast graft_obligation_joined(const graft_obligation *o);
 
-/* Question i and the conditions of definedness about its symbols, which are numbered in the order
- * of their occurrence: obligations that differ only in names have the same name, and what the
- * solver says of one holds for all. (Laws are left out: they are true of the functions, whatever
- * the question.) */
+/* Question i and the conditions of definedness that hang together with it, their symbols numbered
+ * in the order of their occurrence: questions that differ only in symbols have the same name, and
+ * what the solver says of one holds for all. (Laws are left out: they are true of the functions,
+ * whatever the question.) */
 Z3_ast graft_obligation_name(const graft_obligation *o, uint32_t i);
 
 typedef enum graft_ease {

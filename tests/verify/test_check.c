@@ -1,0 +1,143 @@
+/* What the checker says of rules that are known to be true and of rules that are known to be false,
+ * and what it says when the solver says nothing. */
+#include "verify/check.h"
+
+#include "graph/ruleparse.h"
+#include "graph/ruleprint.h"
+#include "tests/support/check.h"
+#include "tests/support/known_rules.h"
+
+#include <string.h>
+
+/* Enough to refute what is false here and to prove what is true, in little time. */
+static graft_check_options quick_options(void)
+{
+    graft_check_options options = graft_check_defaults();
+    options.points = 200;
+    options.cover = 6;
+    return options;
+}
+
+static graft_check check_rule(graft_env *env, const graft_rule *rule,
+                              const graft_check_options *options)
+{
+    graft_check check;
+    graft_sweeper *sweeper = GRAFT_NEW(env->unit, graft_sweeper, 1);
+    graft_sweep_open(sweeper);
+    graft_check_rule(env, env->unit, sweeper, rule, NULL, options, &check);
+    return check;
+}
+
+static void test_true_rules(void **state)
+{
+    graft_env *env = *state;
+    const graft_check_options options = quick_options();
+    const known_rules known = known_rules_true(env, env->life);
+    uint32_t proved = 0;
+    for (uint32_t i = 0; i < known.count; i++) {
+        graft_arena_reset(env->unit);
+        graft_check check = check_rule(env, &known.rules[i], &options);
+        if (check.outcome == GRAFT_CHECK_PROVED) {
+            assert_true(check.prove.points == check.cover && check.cover > 0);
+            assert_non_null(check.cover_points);
+            proved++;
+            continue;
+        }
+        print_message("# %s: %s\n", graft_check_outcome_name(check.outcome),
+                      graft_rule_print_line(env->unit, &known.rules[i]));
+        assert_true(check.outcome == GRAFT_CHECK_THIN || check.outcome == GRAFT_CHECK_UNKNOWN);
+    }
+    print_message("# %u of %u proved\n", proved, known.count);
+    assert_true(proved + 4 >= known.count);
+}
+
+/* Beside the engine's false rules: laws of squares, of integers, of one group, of small sizes. */
+static const char *const false_rules[] = {
+    "matmul(a, b) = matmul(b, a)",
+    "relu(add(a, b)) = add(relu(a), relu(b))",
+    "add(relu(a), mul(a, relu(a))) = mul(a, relu(add(a, fill(value=1.0, dim=[]))))",
+    "avg_pool#1(relu(a)) = relu(avg_pool#1(a))",
+    "conv#1(a, add(b, c)) = add(conv#1(a, b), conv#1(b, c))",
+    "concat#1(a, b) = concat#1(b, a)",
+    "max_pool#1(mul(a, b)) = mul(max_pool#1(a), max_pool#1(b))",
+    "softmax#1(add(a, a)) = softmax#1(a)",
+    "scale_shift(conv#1(a, b), c, d) = conv_bias#1(a, b, d, activation=none)",
+    ("scale_shift(conv#1(a, b), c, d) = "
+     "conv_bias#1(a, mul(b, reshape(c, dim=[1, dim(c,0), 1, 1])), d, activation=none) "
+     "where dim(b,0) = dim(b,1)"),
+    "clip#1(clip#2(a)) = clip(a, low=#1.low, high=fmin(#1.high, #2.high))",
+    "transpose(transpose(a, axis=[1, 2, 0]), axis=[1, 2, 0]) = a",
+    "sub(a, sub(b, c)) = sub(sub(a, b), c)",
+    "mul(sigmoid(a), sigmoid(b)) = sigmoid(add(a, b))",
+};
+
+static void test_false_rules(void **state)
+{
+    graft_env *env = *state;
+    const graft_check_options options = quick_options();
+    const known_rules known = known_rules_false(env, env->life);
+    uint32_t count = known.count + (uint32_t)(sizeof false_rules / sizeof false_rules[0]);
+    for (uint32_t i = 0; i < count; i++) {
+        graft_rule rule;
+        graft_arena_reset(env->unit);
+        if (i < known.count) {
+            rule = known.rules[i];
+        } else if (graft_rule_parse(env, "rule", false_rules[i - known.count], &rule) != GRAFT_OK) {
+            fail_msg("%s", env->message);
+        }
+        graft_check check = check_rule(env, &rule, &options);
+        if (check.outcome != GRAFT_CHECK_REFUTED) {
+            fail_msg("%s: %s", graft_check_outcome_name(check.outcome),
+                     graft_rule_print_line(env->unit, &rule));
+        }
+        assert_true(check.sweep.refuted);
+    }
+}
+
+/* What the sweep refutes, the solver refutes too, if it is asked. */
+static void test_solver_refutes(void **state)
+{
+    graft_env *env = *state;
+    const graft_check_options options = quick_options();
+    graft_rule truth;
+    graft_rule lie;
+    assert_int_equal(graft_rule_parse(env, "rule", "sub(a, b) = sub(a, b)", &truth), GRAFT_OK);
+    assert_int_equal(graft_rule_parse(env, "rule", "sub(a, b) = sub(b, a)", &lie), GRAFT_OK);
+    graft_sweeper *sweeper = GRAFT_NEW(env->unit, graft_sweeper, 1);
+    graft_sweep_open(sweeper);
+    graft_check check;
+    graft_check_sweep(env, env->unit, sweeper, &truth, NULL, &options, &check);
+    assert_int_equal(check.outcome, GRAFT_CHECK_SWEPT);
+    graft_prove_result result;
+    graft_prove_rule(env, &lie, check.instances, check.cover, &options.prove, &result);
+    assert_int_equal(result.verdict, GRAFT_VERDICT_REFUTED);
+    graft_prove_rule(env, &truth, check.instances, check.cover, &options.prove, &result);
+    assert_int_equal(result.verdict, GRAFT_VERDICT_PROVED);
+}
+
+/* No answer is no proof: neither when the solver says nothing, nor when it may do nothing. */
+static void test_no_answer(void **state)
+{
+    graft_env *env = *state;
+    graft_check_options mute = quick_options();
+    mute.prove.solver_is_mute = true;
+    graft_check_options starved = quick_options();
+    starved.prove.resource_limit = 1;
+    graft_rule rule;
+    assert_int_equal(
+        graft_rule_parse(env, "rule", "max_pool#1(relu(a)) = relu(max_pool#1(a))", &rule),
+        GRAFT_OK);
+    assert_int_equal(check_rule(env, &rule, &mute).outcome, GRAFT_CHECK_UNKNOWN);
+    assert_int_equal(check_rule(env, &rule, &starved).outcome, GRAFT_CHECK_UNKNOWN);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_true_rules),
+        CHECK_TEST(test_false_rules),
+        CHECK_TEST(test_solver_refutes),
+        CHECK_TEST(test_no_answer),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

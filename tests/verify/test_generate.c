@@ -1,0 +1,140 @@
+/* From a family to a proved set: what must be in it, that nothing gets in without an answer of the
+ * solver, and that the bytes are the same from any number of processes. */
+#include "verify/generate.h"
+
+#include "graph/file.h"
+#include "graph/ruleprint.h"
+#include "tests/support/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Normalisation folded into a convolution, and small laws of relu around it. */
+static const char *const family_text =
+    "family: test\n"
+    "order: 1\n"
+    "about: folding\n"
+    "sets:\n"
+    "  - set: fold\n"
+    "    depth: 2\n"
+    "    sizes: {N: 2, C: 3, H: 4, W: 5, O: 2}\n"
+    "    inputs:\n"
+    "      x: [N, C, H, W]\n"
+    "    weights:\n"
+    "      w: [O, C, 3, 3]\n"
+    "      s: [O]\n"
+    "      t: [O]\n"
+    "    compounds:\n"
+    "      scale_kernel:\n"
+    "        inputs: [w, s]\n"
+    "        roles: [weight, weight]\n"
+    "        rank: 4\n"
+    "        steps:\n"
+    "          column: {op: reshape, of: [s], dim: [O, 1, 1, 1]}\n"
+    "          scaled: {op: mul, of: [w, column]}\n"
+    "        outputs: [scaled]\n"
+    "    operators:\n"
+    "      - {op: conv, roles: [activation, weight], stride: [1, 2], pad: 1}\n"
+    "      - {op: conv_bias, roles: [activation, weight, weight], stride: [1, 2], pad: 1}\n"
+    "      - {op: scale_shift, roles: [activation, weight, weight]}\n"
+    "      - {op: relu, roles: [activation]}\n";
+
+static graft_generate_options quick_options(void)
+{
+    graft_generate_options options = graft_generate_defaults();
+    options.check.points = 200;
+    options.check.cover = 6;
+    return options;
+}
+
+static void generate(graft_env *env, const graft_generate_options *options, graft_ruleset *set,
+                     graft_generate_counts *counts)
+{
+    graft_gen_family *family = GRAFT_NEW(env->life, graft_gen_family, 1);
+    assert_int_equal(
+        graft_gen_family_parse(env, env->life, "text", family_text, strlen(family_text), family),
+        GRAFT_OK);
+    if (graft_generate(env, env->life, family, 1, options, set, counts) != GRAFT_OK) {
+        fail_msg("%s", env->message);
+    }
+}
+
+static void test_fold(void **state)
+{
+    graft_env *env = *state;
+    const graft_generate_options options = quick_options();
+    graft_ruleset set;
+    graft_generate_counts counts;
+    env->thread_count = 2;
+    generate(env, &options, &set, &counts);
+    bool folds = false;
+    bool idempotent = false;
+    for (uint32_t i = 0; i < set.count; i++) {
+        const graft_rule_entry *e = &set.entries[i];
+        const char *line = graft_rule_print_line(env->life, &e->rule);
+        folds = folds || strcmp(line, "scale_shift(conv#1(a, b), c, d) = conv_bias#1(a, mul(b, "
+                                      "reshape(c, dim=[dim(c,0), 1, 1, 1])), d, "
+                                      "activation=none)") == 0;
+        idempotent = idempotent || strcmp(line, "relu(relu(a)) = relu(a)") == 0;
+        assert_int_equal(e->proof, GRAFT_PROOF_BOUNDED);
+        assert_true(e->cover > 0 && e->cover_bytes > 0 && e->points >= e->cover);
+    }
+    assert_true(folds && idempotent);
+    assert_int_equal(set.count, counts.proved);
+    assert_int_equal(counts.rules, counts.proved + counts.dropped + counts.refuted + counts.thin +
+                                       counts.unknown);
+}
+
+static void test_mute_solver(void **state)
+{
+    graft_env *env = *state;
+    graft_generate_options options = quick_options();
+    graft_ruleset set;
+    graft_generate_counts counts;
+    options.check.prove.solver_is_mute = true;
+    env->thread_count = 2;
+    generate(env, &options, &set, &counts);
+    assert_int_equal(set.count, 0);
+    assert_int_equal(counts.proved, 0);
+    assert_true(counts.unknown > 0);
+    assert_int_equal(counts.rules, counts.refuted + counts.thin + counts.unknown);
+}
+
+static void write_set(graft_env *env, uint32_t threads, const char *path)
+{
+    const graft_generate_options options = quick_options();
+    graft_ruleset set;
+    graft_generate_counts counts;
+    env->thread_count = threads;
+    generate(env, &options, &set, &counts);
+    assert_int_equal(graft_rulefile_write(env, path, &set), GRAFT_OK);
+}
+
+static void test_same_bytes(void **state)
+{
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    const char *one = graft_arena_printf(env->life, "%s/one", folder);
+    const char *three = graft_arena_printf(env->life, "%s/three", folder);
+    uint8_t *a = NULL;
+    uint8_t *b = NULL;
+    size_t a_size = 0;
+    size_t b_size = 0;
+    write_set(env, 1, one);
+    write_set(env, 3, three);
+    assert_int_equal(graft_file_read(env, env->life, one, &a, &a_size), GRAFT_OK);
+    assert_int_equal(graft_file_read(env, env->life, three, &b, &b_size), GRAFT_OK);
+    assert_true(a_size > 0 && a_size == b_size);
+    assert_memory_equal(a, b, a_size);
+    check_folder_remove(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_fold),
+        CHECK_TEST(test_mute_solver),
+        CHECK_TEST(test_same_bytes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
