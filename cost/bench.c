@@ -94,11 +94,6 @@ typedef struct {
     graft_executor *executor;
 } bench_model;
 
-static const float *find_weight(void *context, graft_index value)
-{
-    return graft_weights_data(context, value);
-}
-
 static graft_status open_model(graft_env *env, bench_model *m)
 {
     graft_status status = GRAFT_OK;
@@ -133,8 +128,8 @@ static graft_status bench_runs(graft_env *env, FILE *out, graft_cost *cost, benc
     graft_status status = GRAFT_OK;
     graft_comparison c;
     graft_executor_memory memory;
-    GRAFT_CHECK(
-        graft_executor_open(env, cost, &m->model->graph, find_weight, &m->weights, &m->executor));
+    GRAFT_CHECK(graft_executor_open_model(env, cost, m->model, &m->model->graph, &m->weights,
+                                          &m->executor));
     GRAFT_CHECK(graft_executor_compare(env, m->executor, m->executor, ROUNDS, &c));
     graft_executor_memory_of(m->executor, &memory);
     print_model_figure(env, out, m->name, "whole", "ms", scale(c.a, 1e-6));

@@ -50,11 +50,6 @@ done:
     return status;
 }
 
-static const float *find_weight(void *context, graft_index value)
-{
-    return graft_weights_data(context, value);
-}
-
 static graft_status schedule_model(graft_env *env, measure_run *run)
 {
     graft_status status = GRAFT_OK;
@@ -94,7 +89,8 @@ static graft_status time_whole(graft_env *env, measure_run *run, graft_cost_summ
         return GRAFT_OK;
     }
     GRAFT_CHECK(graft_model_fold_weights(env, env->life, run->model, graph, &run->weights));
-    GRAFT_CHECK(graft_executor_open(env, run->cost, graph, find_weight, &run->weights, &executor));
+    GRAFT_CHECK(
+        graft_executor_open_model(env, run->cost, run->model, graph, &run->weights, &executor));
     GRAFT_CHECK(graft_executor_time(env, executor, run->options->rounds, &summary->timing));
     graft_executor_memory_of(executor, &summary->memory);
 done:

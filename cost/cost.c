@@ -287,16 +287,19 @@ graft_status graft_cost_signature(graft_env *env, graft_cost *cost,
 
 /* ------------------------------------------------------------------- graphs */
 
+/* Of a weight no more counts than is written: it may be a table of which rows are taken. */
 static uint64_t opaque_bytes(const graft_graph *graph, graft_index node)
 {
     const graft_node *n = &graph->nodes[node];
-    uint64_t bytes = 0;
+    uint64_t written = 0;
+    for (uint32_t k = 0; k < n->output_count; k++) {
+        written += graft_shape_bytes(&graph->values[graft_node_output(graph, node, k)].shape);
+    }
+    uint64_t bytes = written;
     for (uint32_t k = 0; k < n->input_count; k++) {
         graft_index v = graft_node_input(graph, node, k);
-        bytes += v == GRAFT_NONE ? 0 : graft_shape_bytes(&graph->values[v].shape);
-    }
-    for (uint32_t k = 0; k < n->output_count; k++) {
-        bytes += graft_shape_bytes(&graph->values[graft_node_output(graph, node, k)].shape);
+        uint64_t size = v == GRAFT_NONE ? 0 : graft_shape_bytes(&graph->values[v].shape);
+        bytes += v != GRAFT_NONE && graph->values[v].is_const && size > written ? written : size;
     }
     return bytes;
 }

@@ -4,6 +4,7 @@
 #include "cost/clock.h"
 #include "cost/memory.h"
 #include "graph/log.h"
+#include "graph/opaque.h"
 #include "graph/rng.h"
 
 #include <math.h>
@@ -15,9 +16,11 @@ struct graft_executor {
     const graft_graph *graph;
     graft_device *device;
     graft_schedule schedule;
-    graft_kernel **kernels; /* By step. */
-    graft_index *inputs;    /* Value ids. */
-    float **input_data;     /* Of each, ours. */
+    graft_kernel **kernels;   /* By step; NULL for opaque nodes... */
+    graft_opaque *opaques;    /* ...which are here. */
+    const graft_model *model; /* NULL: no opaque node can be run. */
+    graft_index *inputs;      /* Value ids. */
+    float **input_data;       /* Of each, ours. */
     uint32_t input_count;
     float **regions; /* By region: where it lies. */
     void *block;     /* Planned regions, then... */
@@ -28,10 +31,13 @@ struct graft_executor {
 
 /* ------------------------------------------------------------------ opening */
 
-static graft_status refuse_opaque(graft_env *env, const graft_graph *graph)
+static graft_status refuse_opaque(graft_env *env, const graft_executor *e)
 {
+    const graft_graph *graph = e->graph;
+    graft_opaque opaque;
     for (graft_index n = 0; n < graph->node_end; n++) {
-        if (graph->nodes[n].op == GRAFT_OP_OPAQUE) {
+        if (graph->nodes[n].op == GRAFT_OP_OPAQUE &&
+            (e->model == NULL || !graft_opaque_find(e->model, graph, n, &opaque))) {
             return GRAFT_FAIL(env, GRAFT_UNSUPPORTED,
                               "the graph cannot be run: node %u is an operator that Graft does not "
                               "know (number %u of the model)",
@@ -126,7 +132,8 @@ static graft_status find_weights(graft_env *env, graft_executor *e, graft_weight
             continue;
         }
         e->regions[i] = drop_const(weights(context, region->value));
-        if (e->regions[i] == NULL) {
+        bool whole = e->graph->values[region->value].shape.dtype != GRAFT_DTYPE_F32;
+        if (e->regions[i] == NULL && !whole) { /* Opaque nodes read whole numbers while planned. */
             return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "the weight that is value %u has no data",
                               region->value);
         }
@@ -149,6 +156,10 @@ static graft_status open_kernel(graft_env *env, graft_executor *e, graft_cost *c
 {
     graft_status status = GRAFT_OK;
     const graft_step *step = &e->schedule.steps[i];
+    if (step->signature.op == GRAFT_OP_OPAQUE) {
+        (void)graft_opaque_find(e->model, e->graph, step->node, &e->opaques[i]); /* It was found. */
+        return GRAFT_OK;
+    }
     const float *constants[GRAFT_MAX_INPUTS] = {NULL};
     char name[GRAFT_KERNEL_NAME_BYTES] = "";
     for (uint32_t k = 0; k < step->input_count; k++) {
@@ -174,6 +185,7 @@ static graft_status open_kernels(graft_env *env, graft_executor *e, graft_cost *
     graft_cost_total total;
     GRAFT_CHECK(graft_cost_schedule(env, cost, e->graph, &e->schedule, &total));
     e->kernels = GRAFT_NEW(e->arena, graft_kernel *, e->schedule.step_count);
+    e->opaques = GRAFT_NEW(e->arena, graft_opaque, e->schedule.step_count);
     for (uint32_t i = 0; i < e->schedule.step_count; i++) {
         GRAFT_TRY(env, open_kernel(env, e, cost, i), "while preparing node %u",
                   e->schedule.steps[i].node);
@@ -218,6 +230,9 @@ static graft_status bind_kernels(graft_env *env, graft_executor *e)
         const graft_step *step = &e->schedule.steps[i];
         const float *inputs[GRAFT_MAX_INPUTS] = {NULL};
         float *outputs[GRAFT_MAX_OUTPUTS] = {NULL};
+        if (e->kernels[i] == NULL) {
+            continue;
+        }
         for (uint32_t k = 0; k < step->input_count; k++) {
             inputs[k] = e->regions[graft_step_input(&e->schedule, step, k)];
         }
@@ -230,9 +245,16 @@ done:
     return status;
 }
 
-graft_status graft_executor_open(graft_env *env, graft_cost *cost, const graft_graph *graph,
-                                 graft_weight_source weights, void *context,
-                                 graft_executor **executor)
+/* What an executor is opened for. */
+typedef struct {
+    const graft_graph *graph;
+    const graft_model *model;
+    graft_weight_source weights;
+    void *context;
+} executor_source;
+
+static graft_status open_executor(graft_env *env, graft_cost *cost, const executor_source *source,
+                                  graft_executor **executor)
 {
     graft_status status = GRAFT_OK;
     graft_arena *arena = graft_arena_new((size_t)1 << 16);
@@ -241,12 +263,13 @@ graft_status graft_executor_open(graft_env *env, graft_cost *cost, const graft_g
     }
     graft_executor *e = GRAFT_NEW(arena, graft_executor, 1);
     e->arena = arena;
-    e->graph = graph;
+    e->graph = source->graph;
+    e->model = source->model;
     e->device = graft_cost_device(cost);
-    GRAFT_CHECK(refuse_opaque(env, graph));
+    GRAFT_CHECK(refuse_opaque(env, e));
     GRAFT_CHECK(build_schedule(env, e));
     GRAFT_CHECK(allocate_inputs(env, e));
-    GRAFT_CHECK(find_weights(env, e, weights, context));
+    GRAFT_CHECK(find_weights(env, e, source->weights, source->context));
     GRAFT_CHECK(open_kernels(env, e, cost));
     GRAFT_CHECK(place_regions(env, e));
     GRAFT_CHECK(bind_kernels(env, e));
@@ -257,6 +280,29 @@ done:
         graft_executor_close(e);
     }
     return status;
+}
+
+graft_status graft_executor_open(graft_env *env, graft_cost *cost, const graft_graph *graph,
+                                 graft_weight_source weights, void *context,
+                                 graft_executor **executor)
+{
+    const executor_source source = {.graph = graph, .weights = weights, .context = context};
+    return open_executor(env, cost, &source, executor);
+}
+
+static const float *find_folded(void *context, graft_index value)
+{
+    return graft_weights_data(context, value);
+}
+
+graft_status graft_executor_open_model(graft_env *env, graft_cost *cost, const graft_model *model,
+                                       const graft_graph *graph, const graft_weights *weights,
+                                       graft_executor **executor)
+{
+    graft_weights copy = *weights; /* The source takes no pointer to const. */
+    const executor_source source = {
+        .graph = graph, .model = model, .weights = find_folded, .context = &copy};
+    return open_executor(env, cost, &source, executor);
 }
 
 void graft_executor_close(graft_executor *executor)
@@ -303,7 +349,8 @@ const graft_schedule *graft_executor_schedule(const graft_executor *executor)
 
 const char *graft_executor_implementation(const graft_executor *executor, uint32_t step)
 {
-    return graft_kernel_name_of(executor->kernels[step]);
+    return executor->kernels[step] == NULL ? "opaque"
+                                           : graft_kernel_name_of(executor->kernels[step]);
 }
 
 void graft_executor_memory_of(const graft_executor *executor, graft_executor_memory *memory)
@@ -311,11 +358,27 @@ void graft_executor_memory_of(const graft_executor *executor, graft_executor_mem
     *memory = executor->memory;
 }
 
+static graft_status run_opaque(graft_env *env, const graft_executor *e, uint32_t i)
+{
+    const graft_step *step = &e->schedule.steps[i];
+    const void *in[2] = {NULL};
+    for (uint32_t k = 0; k < e->opaques[i].read_count; k++) {
+        in[k] = e->regions[graft_step_input(&e->schedule, step, k)];
+    }
+    return graft_opaque_run(env, &e->opaques[i], in,
+                            e->regions[graft_step_output(&e->schedule, step, 0)]);
+}
+
+static graft_status run_step(graft_env *env, const graft_executor *e, uint32_t i)
+{
+    return e->kernels[i] == NULL ? run_opaque(env, e, i) : graft_kernel_run(env, e->kernels[i]);
+}
+
 static graft_status run_steps(graft_env *env, const graft_executor *e)
 {
     graft_status status = GRAFT_OK;
     for (uint32_t i = 0; i < e->schedule.step_count; i++) {
-        GRAFT_CHECK(graft_kernel_run(env, e->kernels[i]));
+        GRAFT_CHECK(run_step(env, e, i));
     }
 done:
     return status;
@@ -344,12 +407,30 @@ done:
 
 enum { INPUT_SEED = 23, LEAST_BATCH_NS = 1000000 };
 
+/* Places and masks: 0 and 1 lie in every table. */
+static void draw_wholes(void *data, const graft_shape *shape)
+{
+    uint64_t count = graft_shape_elements(shape);
+    for (uint64_t i = 0; i < count; i++) {
+        if (shape->dtype == GRAFT_DTYPE_I64) {
+            ((int64_t *)data)[i] = (int64_t)(i & 1);
+        } else if (shape->dtype == GRAFT_DTYPE_I32) {
+            ((int32_t *)data)[i] = (int32_t)(i & 1);
+        }
+    }
+}
+
 static void draw_inputs(graft_executor *e)
 {
     for (uint32_t k = 0; k < e->input_count && !e->has_inputs; k++) {
+        const graft_shape *shape = &e->graph->values[e->inputs[k]].shape;
         graft_rng rng;
+        if (shape->dtype != GRAFT_DTYPE_F32) {
+            draw_wholes(e->input_data[k], shape);
+            continue;
+        }
         graft_rng_derive(&rng, INPUT_SEED, k);
-        uint64_t count = graft_shape_elements(&e->graph->values[e->inputs[k]].shape);
+        uint64_t count = graft_shape_elements(shape);
         for (uint64_t i = 0; i < count; i++) {
             e->input_data[k][i] = (float)graft_rng_normal(&rng);
         }
@@ -435,7 +516,7 @@ graft_status graft_executor_profile(graft_env *env, graft_executor *executor, ui
     for (uint32_t round = 0; round < rounds; round++) {
         for (uint32_t i = 0; i < steps; i++) {
             uint64_t start_ns = graft_cost_clock_ns(threads);
-            GRAFT_CHECK(graft_kernel_run(env, executor->kernels[i]));
+            GRAFT_CHECK(run_step(env, executor, i));
             samples[(size_t)i * rounds + round] = (double)(graft_cost_clock_ns(threads) - start_ns);
         }
     }

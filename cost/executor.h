@@ -8,6 +8,7 @@
 #define GRAFT_COST_EXECUTOR_H
 
 #include "cost/cost.h"
+#include "graph/model.h"
 
 typedef struct graft_executor graft_executor;
 
@@ -24,6 +25,13 @@ GRAFT_MUST_USE graft_status graft_executor_open(graft_env *env, graft_cost *cost
                                                 const graft_graph *graph,
                                                 graft_weight_source weights, void *context,
                                                 graft_executor **executor);
+/* The same for a graph of a model, with its folded weights: opaque nodes that graph/opaque.h knows
+ * are run as well. Inputs and outputs have the types of their values. */
+GRAFT_MUST_USE graft_status graft_executor_open_model(graft_env *env, graft_cost *cost,
+                                                      const graft_model *model,
+                                                      const graft_graph *graph,
+                                                      const graft_weights *weights,
+                                                      graft_executor **executor);
 void graft_executor_close(graft_executor *executor); /* NULL is allowed. */
 
 /* The graph's inputs in the order of their sources (then ids), and its outputs in the graph's
@@ -33,7 +41,8 @@ uint32_t graft_executor_output_count(const graft_executor *executor);
 graft_index graft_executor_input(const graft_executor *executor, uint32_t k);
 graft_index graft_executor_output(const graft_executor *executor, uint32_t k);
 
-/* Runs once. `inputs` and `outputs` point to arrays of the values' sizes, in the order above. */
+/* Runs once. `inputs` and `outputs` point to arrays of the values' sizes and types, in the order
+ * above. GRAFT_BAD_INPUT when an input holds a place outside of a table that it selects from. */
 GRAFT_MUST_USE graft_status graft_executor_run(graft_env *env, graft_executor *executor,
                                                const float *const *inputs, float *const *outputs);
 

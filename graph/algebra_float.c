@@ -1,5 +1,6 @@
 /* algebra_float.c - operator bodies over binary32, and whole graphs in topological order. */
 #include "algebra_float.h"
+#include "opaque.h"
 
 #include <assert.h>
 #include <math.h>
@@ -107,16 +108,35 @@ void graft_float_run(uint32_t op, const graft_call *call, const float *const in[
     run_f32[op](NULL, call, in, out);
 }
 
+/* Runs an opaque node, when it is one of those that can be run. */
+static graft_status run_opaque(graft_env *env, graft_arena *arena, const graft_model *model,
+                               const graft_graph *graph, graft_index n, const float **values)
+{
+    graft_opaque opaque;
+    const void *in[2] = {NULL};
+    if (model == NULL || !graft_opaque_find(model, graph, n, &opaque)) {
+        return GRAFT_FAIL(env, GRAFT_UNSUPPORTED,
+                          "node %u is opaque: the reference executor cannot run it", n);
+    }
+    for (uint32_t k = 0; k < opaque.read_count; k++) {
+        graft_index v = graft_node_input(graph, n, k);
+        in[k] = values[v];
+        if (in[k] == NULL) {
+            return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                              "node %u (opaque) reads value %u, which has no data", n, v);
+        }
+    }
+    float *out = graft_arena_alloc(arena, (size_t)graft_shape_bytes(&opaque.out));
+    values[graft_node_output(graph, n, 0)] = out;
+    return graft_opaque_run(env, &opaque, in, out);
+}
+
 /* Runs one node: finds its inputs among the values, gives memory to its outputs. */
 static graft_status run_node(graft_env *env, graft_arena *arena, const graft_graph *graph,
                              graft_index n, const float **values)
 {
     const graft_node *node = &graph->nodes[n];
     const graft_op_info *info = graft_op(node->op);
-    if (info == NULL) {
-        return GRAFT_FAIL(env, GRAFT_UNSUPPORTED,
-                          "node %u is opaque: the reference executor cannot run it", n);
-    }
     graft_shape in_shapes[GRAFT_MAX_INPUTS];
     graft_shape out_shapes[GRAFT_MAX_OUTPUTS];
     const float *in[GRAFT_MAX_INPUTS] = {NULL};
@@ -141,13 +161,25 @@ static graft_status run_node(graft_env *env, graft_arena *arena, const graft_gra
     return GRAFT_OK;
 }
 
-graft_status graft_float_graph(graft_env *env, graft_arena *arena, const graft_graph *graph,
-                               const graft_order *order, const float **values)
+graft_status graft_float_model(graft_env *env, graft_arena *arena, const graft_model *model,
+                               const graft_graph *graph, const graft_order *order,
+                               const float **values)
 {
     graft_status status = GRAFT_OK;
     for (graft_index i = 0; i < order->count; i++) {
-        GRAFT_CHECK(run_node(env, arena, graph, order->order[i], values));
+        graft_index n = order->order[i];
+        if (graph->nodes[n].op == GRAFT_OP_OPAQUE) {
+            GRAFT_CHECK(run_opaque(env, arena, model, graph, n, values));
+        } else {
+            GRAFT_CHECK(run_node(env, arena, graph, n, values));
+        }
     }
 done:
     return status;
+}
+
+graft_status graft_float_graph(graft_env *env, graft_arena *arena, const graft_graph *graph,
+                               const graft_order *order, const float **values)
+{
+    return graft_float_model(env, arena, NULL, graph, order, values);
 }

@@ -24,4 +24,12 @@ GRAFT_MUST_USE graft_status graft_float_graph(graft_env *env, graft_arena *arena
                                               const graft_graph *graph, const graft_order *order,
                                               const float **values);
 
+/* The same for a graph of a model: opaque nodes that opaque.h can run are run; entries of `values`
+ * point to tensors of the values' own types. Also fails as graft_opaque_run does. */
+struct graft_model;
+GRAFT_MUST_USE graft_status graft_float_model(graft_env *env, graft_arena *arena,
+                                              const struct graft_model *model,
+                                              const graft_graph *graph, const graft_order *order,
+                                              const float **values);
+
 #endif

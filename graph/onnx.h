@@ -149,6 +149,13 @@ const graft_onnx_ints *graft_onnx_ints_of_entry(graft_onnx_reader *reader, graft
 /* Plans every node and builds model->graph, records and outputs; names are known and sorted. */
 GRAFT_MUST_USE graft_status graft_onnx_build(graft_onnx_reader *reader);
 
+/* ---------------------------------------------------------- onnx_opaque.c */
+
+/* The shape of output `k` of a node that stays opaque: as declared, or inferred where the operator
+ * is simple enough; rank unknown otherwise. */
+graft_shape graft_onnx_shape_of_opaque(graft_onnx_reader *reader, const Onnx__NodeProto *node,
+                                       size_t k);
+
 /* ---------------------------------------------------------- onnx_tensor.c */
 
 /* Bytes of an element; 0 for texts and for types that are not known or narrower than a byte. */

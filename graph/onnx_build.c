@@ -239,82 +239,6 @@ done:
 
 /* --------------------------------------------------------------------------------- opaque */
 
-/* Operators that Graft does not know and whose first output has the shape and type of their first
- * input: what stands behind them can still be optimised when the file declares no shapes. */
-static const char *const same_shape_types[] = {
-    "Abs",
-    "Acos",
-    "Acosh",
-    "Asin",
-    "Asinh",
-    "Atan",
-    "Atanh",
-    "Ceil",
-    "Celu",
-    "Cos",
-    "Cosh",
-    "CumSum",
-    "Elu",
-    "Floor",
-    "Gelu",
-    "Hardmax",
-    "HardSigmoid",
-    "HardSwish",
-    "Log",
-    "LRN",
-    "Mish",
-    "Neg",
-    "PRelu",
-    "InstanceNormalization",
-    "Reciprocal",
-    "Round",
-    "Selu",
-    "Shrink",
-    "Sign",
-    "LayerNormalization",
-    "Sin",
-    "Sinh",
-    "Softplus",
-    "Softsign",
-    "Tan",
-    "BatchNormalization",
-    "LogSoftmax",
-    "LpNormalization",
-    "MeanVarianceNormalization",
-    "ThresholdedRelu",
-    "Clip",
-    "LeakyRelu",
-    "Softmax",
-};
-
-static bool keeps_shape(const Onnx__NodeProto *node)
-{
-    if (text_or_empty(node->domain)[0] != '\0') {
-        return false;
-    }
-    for (size_t i = 0; i < sizeof(same_shape_types) / sizeof(same_shape_types[0]); i++) {
-        if (strcmp(same_shape_types[i], text_or_empty(node->op_type)) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static graft_shape shape_of_opaque_output(const graft_onnx_reader *reader,
-                                          const Onnx__NodeProto *node, size_t k)
-{
-    uint32_t entry = graft_names_find(reader->onnx->names, node->output[k]);
-    graft_shape shape = {.rank = GRAFT_RANK_UNKNOWN};
-    if (entry != GRAFT_NONE) {
-        shape = graft_onnx_shape_of_type(reader, reader->onnx->entries[entry].type);
-    }
-    const graft_onnx_entry *first = graft_onnx_input(reader->onnx, node, 0);
-    if (shape.rank == GRAFT_RANK_UNKNOWN && k == 0 && first != NULL && keeps_shape(node)) {
-        shape = graft_onnx_shape_of_entry(reader, first);
-    }
-    return shape;
-}
-
 static graft_status list_opaque_inputs(graft_onnx_reader *reader, uint32_t index,
                                        graft_index *inputs)
 {
@@ -354,7 +278,7 @@ static graft_status add_opaque(graft_onnx_reader *reader, uint32_t index, const 
     graft_shape *shapes = GRAFT_NEW(reader->env->scratch, graft_shape, node->n_output);
     GRAFT_CHECK(list_opaque_inputs(reader, index, inputs));
     for (size_t k = 0; k < node->n_output; k++) {
-        shapes[k] = shape_of_opaque_output(reader, node, k);
+        shapes[k] = graft_onnx_shape_of_opaque(reader, node, k);
     }
     group->is_opaque = true;
     group->first_record = add_record(reader, index, 0);

@@ -23,11 +23,16 @@ struct graft_builder {
 
 /* ----------------------------------------------------------------------------- the message */
 
-static Onnx__ValueInfoProto **one_port(graft_arena *arena, Onnx__ValueInfoProto *port)
+/* A list of ports with one more at its end. */
+static Onnx__ValueInfoProto **append_port(graft_arena *arena, Onnx__ValueInfoProto **list,
+                                          size_t count, Onnx__ValueInfoProto *port)
 {
-    Onnx__ValueInfoProto **list = GRAFT_NEW(arena, Onnx__ValueInfoProto *, 1);
-    list[0] = port;
-    return list;
+    Onnx__ValueInfoProto **longer = GRAFT_NEW(arena, Onnx__ValueInfoProto *, count + 1);
+    if (count > 0) {
+        memcpy(longer, list, count * sizeof(list[0]));
+    }
+    longer[count] = port;
+    return longer;
 }
 
 graft_builder *graft_builder_new(graft_arena *arena, const char *name, int64_t opset, uint64_t seed)
@@ -85,7 +90,18 @@ static void *grow_list(graft_arena *arena, void *list, size_t count, size_t *cap
     return grown;
 }
 
-/* Node names have the path of the module and the operator; outputs add a number. */
+static bool has_node(const Onnx__GraphProto *graph, const char *name)
+{
+    for (size_t i = 0; i < graph->n_node; i++) {
+        if (strcmp(graph->node[i]->name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Node names have the path of the module and the operator, numbered from the second one on; outputs
+ * add a number. */
 static Onnx__NodeProto *add_node(graft_builder *builder, const char *op_type, const char *module,
                                  const char *const *inputs, size_t input_count)
 {
@@ -94,6 +110,11 @@ static Onnx__NodeProto *add_node(graft_builder *builder, const char *op_type, co
     for (char *c = path; *c != '\0'; c++) {
         *c = *c == '.' ? '/' : *c;
     }
+    char *numbered = path;
+    for (int k = 1; has_node(graph, numbered); k++) {
+        numbered = graft_arena_printf(builder->arena, "%s_%d", path, k);
+    }
+    path = numbered;
     const char *output = graft_arena_printf(builder->arena, "%s_output_0", path);
     Onnx__NodeProto *node =
         graft_onnx_make_node(builder->arena, op_type, inputs, input_count, &output, 1);
@@ -110,16 +131,60 @@ static graft_build_value output_of(const Onnx__NodeProto *node, const graft_buil
     return output;
 }
 
-graft_build_value graft_build_input(graft_builder *builder, const char *name, const int64_t *dims,
-                                    uint32_t rank)
+static graft_build_value add_input(graft_builder *builder, const char *name, uint8_t dtype,
+                                   const int64_t *dims, uint32_t rank)
 {
     graft_build_value input = {.name = name, .rank = rank, .mean_square = 1.0};
     memcpy(input.dims, dims, rank * sizeof(dims[0]));
     Onnx__GraphProto *graph = builder->model->graph;
-    graph->n_input = 1;
-    graph->input = one_port(
-        builder->arena, graft_onnx_make_port(builder->arena, name, GRAFT_DTYPE_F32, dims, rank));
+    graph->input = append_port(builder->arena, graph->input, graph->n_input,
+                               graft_onnx_make_port(builder->arena, name, dtype, dims, rank));
+    graph->n_input++;
     return input;
+}
+
+graft_build_value graft_build_input(graft_builder *builder, const char *name, const int64_t *dims,
+                                    uint32_t rank)
+{
+    return add_input(builder, name, GRAFT_DTYPE_F32, dims, rank);
+}
+
+graft_build_value graft_build_int_input(graft_builder *builder, const char *name,
+                                        const int64_t *dims, uint32_t rank)
+{
+    return add_input(builder, name, GRAFT_DTYPE_I64, dims, rank);
+}
+
+graft_build_value graft_build_node(graft_builder *builder, const char *op_type, const char *module,
+                                   const graft_build_value *inputs, uint32_t count)
+{
+    const char **names = GRAFT_NEW(builder->arena, const char *, count);
+    for (uint32_t i = 0; i < count; i++) {
+        names[i] = inputs[i].name;
+    }
+    return output_of(add_node(builder, op_type, module, names, count), &inputs[0]);
+}
+
+static Onnx__NodeProto *last_node(const graft_builder *builder)
+{
+    const Onnx__GraphProto *graph = builder->model->graph;
+    return graph->node[graph->n_node - 1];
+}
+
+void graft_build_set_int(graft_builder *builder, const char *name, int64_t value)
+{
+    graft_onnx_set_int(builder->arena, last_node(builder), name, value);
+}
+
+void graft_build_set_ints(graft_builder *builder, const char *name, const int64_t *values,
+                          uint32_t count)
+{
+    graft_onnx_set_ints(builder->arena, last_node(builder), name, values, count);
+}
+
+void graft_build_set_float(graft_builder *builder, const char *name, float value)
+{
+    graft_onnx_set_float(builder->arena, last_node(builder), name, value);
 }
 
 void graft_build_output(graft_builder *builder, graft_build_value tensor, const char *name)
@@ -128,19 +193,46 @@ void graft_build_output(graft_builder *builder, graft_build_value tensor, const 
     Onnx__NodeProto *last = graph->node[graph->n_node - 1];
     assert(strcmp(last->output[0], tensor.name) == 0);
     last->output[0] = graft_arena_strdup(builder->arena, name);
-    graph->n_output = 1;
-    graph->output =
-        one_port(builder->arena, graft_onnx_make_port(builder->arena, name, GRAFT_DTYPE_F32,
-                                                      tensor.dims, tensor.rank));
+    graph->output = append_port(
+        builder->arena, graph->output, graph->n_output,
+        graft_onnx_make_port(builder->arena, name, GRAFT_DTYPE_F32, tensor.dims, tensor.rank));
+    graph->n_output++;
 }
 
 /* --------------------------------------------------------------------------------- weights */
 
-/* Each element is `mean` plus `deviation` times a standard normal number. */
-static const char *add_weight(graft_builder *builder, const char *module, const char *part,
-                              const int64_t *dims, uint32_t rank, const double distribution[2])
+static const char *add_initializer(graft_builder *builder, const char *name, uint8_t dtype,
+                                   const int64_t *dims, uint32_t rank, const void *data)
 {
     Onnx__GraphProto *graph = builder->model->graph;
+    graph->initializer = grow_list(builder->arena, graph->initializer, graph->n_initializer,
+                                   &builder->initializer_capacity);
+    graph->initializer[graph->n_initializer++] =
+        graft_onnx_make_tensor(builder->arena, name, dtype, dims, rank, data);
+    return name;
+}
+
+static const char *name_part(graft_builder *builder, const char *module, const char *part)
+{
+    return graft_arena_printf(builder->arena, "%s.%s", module, part);
+}
+
+/* How the elements of a weight are drawn. */
+typedef struct {
+    bool is_normal; /* mean and deviation; else uniform from `first` to `second`. */
+    double first;
+    double second;
+} distribution;
+
+static double draw(graft_rng *rng, const distribution *d)
+{
+    return d->is_normal ? d->first + d->second * graft_rng_normal(rng)
+                        : d->first + (d->second - d->first) * graft_rng_uniform(rng);
+}
+
+static const char *add_weight(graft_builder *builder, const char *name, const int64_t *dims,
+                              uint32_t rank, distribution d)
+{
     size_t count = 1;
     for (uint32_t i = 0; i < rank; i++) {
         count *= (size_t)dims[i];
@@ -149,31 +241,74 @@ static const char *add_weight(graft_builder *builder, const char *module, const 
     graft_rng rng;
     graft_rng_derive(&rng, builder->seed, builder->tensor_count++);
     for (size_t i = 0; i < count; i++) {
-        data[i] = (float)(distribution[0] + distribution[1] * graft_rng_normal(&rng));
+        data[i] = (float)draw(&rng, &d);
     }
-    const char *name = graft_arena_printf(builder->arena, "%s.%s", module, part);
-    graph->initializer = grow_list(builder->arena, graph->initializer, graph->n_initializer,
-                                   &builder->initializer_capacity);
-    graph->initializer[graph->n_initializer++] =
-        graft_onnx_make_tensor(builder->arena, name, GRAFT_DTYPE_F32, dims, rank, data);
     builder->parameter_count += count;
-    return name;
+    return add_initializer(builder, name, GRAFT_DTYPE_F32, dims, rank, data);
 }
 
-/* Elements uniform in `range`: for what must stay positive. */
-static const char *add_uniform_weight(graft_builder *builder, const char *module, const char *part,
-                                      int64_t count, const double range[2])
+/* Each element is `mean` plus `deviation` times a standard normal number. */
+static const char *add_normal(graft_builder *builder, const char *module, const char *part,
+                              int64_t count, const double mean_deviation[2])
 {
-    const double unused[2] = {0.0, 0.0};
-    const char *name = add_weight(builder, module, part, &count, 1, unused);
-    Onnx__GraphProto *graph = builder->model->graph;
-    float *data = (float *)(void *)graph->initializer[graph->n_initializer - 1]->raw_data.data;
-    graft_rng rng;
-    graft_rng_derive(&rng, builder->seed, builder->tensor_count++);
-    for (int64_t i = 0; i < count; i++) {
-        data[i] = (float)(range[0] + (range[1] - range[0]) * graft_rng_uniform(&rng));
-    }
-    return name;
+    distribution d = {true, mean_deviation[0], mean_deviation[1]};
+    return add_weight(builder, name_part(builder, module, part), &count, 1, d);
+}
+
+graft_build_value graft_build_weight(graft_builder *builder, const char *module, const char *part,
+                                     const int64_t *dims, uint32_t rank, double deviation)
+{
+    double half_width = deviation * sqrt(3.0);
+    graft_build_value value = {.rank = rank, .mean_square = deviation * deviation};
+    memcpy(value.dims, dims, rank * sizeof(dims[0]));
+    value.name = add_weight(builder, name_part(builder, module, part), dims, rank,
+                            (distribution){false, -half_width, half_width});
+    return value;
+}
+
+graft_build_value graft_build_vector(graft_builder *builder, const char *module, const char *part,
+                                     int64_t size, double mean, double deviation)
+{
+    const double mean_deviation[2] = {mean, deviation};
+    return (graft_build_value){.name = add_normal(builder, module, part, size, mean_deviation),
+                               .dims = {size},
+                               .rank = 1,
+                               .mean = mean,
+                               .mean_square = mean * mean + deviation * deviation};
+}
+
+graft_build_value graft_build_scalar(graft_builder *builder, const char *module, const char *part,
+                                     float value)
+{
+    float *data = GRAFT_NEW(builder->arena, float, 1);
+    *data = value;
+    return (graft_build_value){.name = add_initializer(builder, name_part(builder, module, part),
+                                                       GRAFT_DTYPE_F32, NULL, 0, data),
+                               .mean = (double)value,
+                               .mean_square = (double)value * (double)value};
+}
+
+static graft_build_value add_ints(graft_builder *builder, const char *name, const int64_t *items,
+                                  int64_t count, uint32_t rank)
+{
+    int64_t *data = GRAFT_NEW(builder->arena, int64_t, (size_t)count);
+    memcpy(data, items, (size_t)count * sizeof(data[0]));
+    return (graft_build_value){
+        .name = add_initializer(builder, name, GRAFT_DTYPE_I64, &count, rank, data),
+        .dims = {rank == 0 ? 0 : count},
+        .rank = rank};
+}
+
+graft_build_value graft_build_ints(graft_builder *builder, const char *module, const char *part,
+                                   const int64_t *items, int64_t count)
+{
+    return add_ints(builder, name_part(builder, module, part), items, count, 1);
+}
+
+graft_build_value graft_build_int(graft_builder *builder, const char *module, const char *part,
+                                  int64_t value)
+{
+    return add_ints(builder, name_part(builder, module, part), &value, 1, 0);
 }
 
 /* ---------------------------------------------------------------------------------- layers */
@@ -220,11 +355,12 @@ graft_build_value graft_build_conv(graft_builder *builder, graft_build_value x,
     const int64_t *kernel = layer->window.kernel;
     int64_t dims[4] = {layer->channels, x.dims[1] / layer->groups, kernel[0], kernel[1]};
     double fan_in = (double)(dims[1] * dims[2] * dims[3]);
-    double filter[2] = {0.0, sqrt(2.0 / fan_in)};
+    distribution filter = {true, 0.0, sqrt(2.0 / fan_in)};
     double bias[2] = {0.0, 0.05};
-    const char *inputs[3] = {x.name, add_weight(builder, layer->name, "weight", dims, 4, filter)};
+    const char *weight = name_part(builder, layer->name, "weight");
+    const char *inputs[3] = {x.name, add_weight(builder, weight, dims, 4, filter)};
     if (layer->has_bias) {
-        inputs[2] = add_weight(builder, layer->name, "bias", &layer->channels, 1, bias);
+        inputs[2] = add_normal(builder, layer->name, "bias", layer->channels, bias);
     }
     Onnx__NodeProto *node = add_node(builder, "Conv", layer->name, inputs, layer->has_bias ? 3 : 2);
     graft_onnx_set_ints(builder->arena, node, "dilations", no_dilation, 2);
@@ -247,11 +383,12 @@ graft_build_value graft_build_batch_norm(graft_builder *builder, graft_build_val
     double scale[2] = {gain, 0.1 * gain};
     double shift[2] = {0.0, 0.1 * gain};
     double mean[2] = {0.0, 0.1 * deviation};
-    double variance[2] = {0.7 * x.mean_square, 1.3 * x.mean_square};
-    const char *inputs[5] = {x.name, add_weight(builder, name, "weight", &channels, 1, scale),
-                             add_weight(builder, name, "bias", &channels, 1, shift),
-                             add_weight(builder, name, "running_mean", &channels, 1, mean),
-                             add_uniform_weight(builder, name, "running_var", channels, variance)};
+    distribution variance = {false, 0.7 * x.mean_square, 1.3 * x.mean_square};
+    const char *inputs[5] = {
+        x.name, add_normal(builder, name, "weight", channels, scale),
+        add_normal(builder, name, "bias", channels, shift),
+        add_normal(builder, name, "running_mean", channels, mean),
+        add_weight(builder, name_part(builder, name, "running_var"), &channels, 1, variance)};
     builder->parameter_count -= 2 * (uint64_t)channels; /* Statistics are measured, not trained. */
     Onnx__NodeProto *node = add_node(builder, "BatchNormalization", name, inputs, 5);
     graft_onnx_set_float(builder->arena, node, "epsilon", (float)epsilon);
@@ -285,17 +422,27 @@ graft_build_value graft_build_add(graft_builder *builder, graft_build_value a, g
     return output;
 }
 
+graft_build_value graft_build_concat_all(graft_builder *builder, const graft_build_value *parts,
+                                         uint32_t count, int64_t axis, const char *name)
+{
+    graft_build_value output = graft_build_node(builder, "Concat", name, parts, count);
+    graft_build_set_int(builder, "axis", axis);
+    output.dims[axis] = 0;
+    output.mean = 0.0;
+    output.mean_square = 0.0;
+    for (uint32_t i = 0; i < count; i++) {
+        output.dims[axis] += parts[i].dims[axis];
+        output.mean += parts[i].mean / count;
+        output.mean_square += parts[i].mean_square / count;
+    }
+    return output;
+}
+
 graft_build_value graft_build_concat(graft_builder *builder, graft_build_value a,
                                      graft_build_value b, const char *name)
 {
-    const char *inputs[2] = {a.name, b.name};
-    Onnx__NodeProto *node = add_node(builder, "Concat", name, inputs, 2);
-    graft_onnx_set_int(builder->arena, node, "axis", 1);
-    graft_build_value output = output_of(node, &a);
-    output.dims[1] = a.dims[1] + b.dims[1];
-    output.mean = 0.5 * (a.mean + b.mean);
-    output.mean_square = 0.5 * (a.mean_square + b.mean_square);
-    return output;
+    const graft_build_value parts[2] = {a, b};
+    return graft_build_concat_all(builder, parts, 2, 1, name);
 }
 
 graft_build_value graft_build_max_pool(graft_builder *builder, graft_build_value x,
@@ -324,6 +471,15 @@ graft_build_value graft_build_average_pool(graft_builder *builder, graft_build_v
     return output;
 }
 
+graft_build_value graft_build_padded_average(graft_builder *builder, graft_build_value x,
+                                             const char *name, const graft_window_size *window,
+                                             bool counts)
+{
+    graft_build_value output = graft_build_average_pool(builder, x, name, window);
+    graft_build_set_int(builder, "count_include_pad", counts);
+    return output;
+}
+
 graft_build_value graft_build_global_pool(graft_builder *builder, graft_build_value x,
                                           const char *name)
 {
@@ -349,10 +505,11 @@ graft_build_value graft_build_linear(graft_builder *builder, graft_build_value x
                                      int64_t outputs)
 {
     int64_t dims[2] = {outputs, x.dims[1]};
-    double matrix[2] = {0.0, sqrt(1.0 / (double)x.dims[1])};
+    distribution matrix = {true, 0.0, sqrt(1.0 / (double)x.dims[1])};
     double bias[2] = {0.0, 0.05};
-    const char *inputs[3] = {x.name, add_weight(builder, name, "weight", dims, 2, matrix),
-                             add_weight(builder, name, "bias", &outputs, 1, bias)};
+    const char *weight = name_part(builder, name, "weight");
+    const char *inputs[3] = {x.name, add_weight(builder, weight, dims, 2, matrix),
+                             add_normal(builder, name, "bias", outputs, bias)};
     Onnx__NodeProto *node = add_node(builder, "Gemm", name, inputs, 3);
     graft_onnx_set_float(builder->arena, node, "alpha", 1.0F);
     graft_onnx_set_float(builder->arena, node, "beta", 1.0F);

@@ -58,11 +58,38 @@ uint64_t graft_builder_parameters(const graft_builder *builder);
 const char *graft_build_name(graft_builder *builder, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* A binary32 input, taken to have elements of mean 0 and mean square 1. */
+/* A further input. Binary32, taken to have elements of mean 0 and mean square 1. */
 graft_build_value graft_build_input(graft_builder *builder, const char *name, const int64_t *dims,
                                     uint32_t rank);
+/* A further input of whole numbers (int64). */
+graft_build_value graft_build_int_input(graft_builder *builder, const char *name,
+                                        const int64_t *dims, uint32_t rank);
 /* Renames the last node's output, which `tensor` is, and makes it the model's output. */
 void graft_build_output(graft_builder *builder, graft_build_value tensor, const char *name);
+
+/* A weight "<module>.<part>" with elements uniform around 0, as linear layers are initialised. */
+graft_build_value graft_build_weight(graft_builder *builder, const char *module, const char *part,
+                                     const int64_t *dims, uint32_t rank, double deviation);
+/* The same with elements around `mean`. */
+graft_build_value graft_build_vector(graft_builder *builder, const char *module, const char *part,
+                                     int64_t size, double mean, double deviation);
+/* What an exporter writes into a file beside weights: not counted as parameters. */
+graft_build_value graft_build_scalar(graft_builder *builder, const char *module, const char *part,
+                                     float value);
+graft_build_value graft_build_ints(graft_builder *builder, const char *module, const char *part,
+                                   const int64_t *items, int64_t count);
+graft_build_value graft_build_int(graft_builder *builder, const char *module, const char *part,
+                                  int64_t value);
+
+/* Any node with one output, which is taken to be like the first input; the caller corrects its
+ * shape. A second node of the same operator in a module is numbered. */
+graft_build_value graft_build_node(graft_builder *builder, const char *op_type, const char *module,
+                                   const graft_build_value *inputs, uint32_t count);
+/* Attributes of the node that was added last. */
+void graft_build_set_int(graft_builder *builder, const char *name, int64_t value);
+void graft_build_set_ints(graft_builder *builder, const char *name, const int64_t *values,
+                          uint32_t count);
+void graft_build_set_float(graft_builder *builder, const char *name, float value);
 
 /* Each adds nodes named after `layer->name` or `name` and returns the output. */
 graft_build_value graft_build_conv(graft_builder *builder, graft_build_value x,
@@ -76,11 +103,17 @@ graft_build_value graft_build_add(graft_builder *builder, graft_build_value a, g
 graft_build_value graft_build_concat(graft_builder *builder, graft_build_value a,
                                      graft_build_value b,
                                      const char *name); /* Along the channels. */
+graft_build_value graft_build_concat_all(graft_builder *builder, const graft_build_value *parts,
+                                         uint32_t count, int64_t axis, const char *name);
 graft_build_value graft_build_max_pool(graft_builder *builder, graft_build_value x,
                                        const char *name, const graft_window_size *window,
                                        bool ceil_mode);
 graft_build_value graft_build_average_pool(graft_builder *builder, graft_build_value x,
                                            const char *name, const graft_window_size *window);
+/* `counts`: padding counts in the mean. */
+graft_build_value graft_build_padded_average(graft_builder *builder, graft_build_value x,
+                                             const char *name, const graft_window_size *window,
+                                             bool counts);
 graft_build_value graft_build_global_pool(graft_builder *builder, graft_build_value x,
                                           const char *name);
 graft_build_value graft_build_flatten(graft_builder *builder, graft_build_value x,
@@ -90,5 +123,37 @@ graft_build_value graft_build_linear(graft_builder *builder, graft_build_value x
                                      int64_t outputs);
 graft_build_value graft_build_softmax(graft_builder *builder, graft_build_value x,
                                       const char *name);
+
+/* Layers of transformers and recurrent cells (builder_layers.c), in the parts in which exporters
+ * write them. */
+
+/* Sigmoid, Tanh, Erf, Sqrt... */
+graft_build_value graft_build_function(graft_builder *builder, const char *op_type,
+                                       graft_build_value x, const char *name);
+/* Clip to [0, 6]. */
+graft_build_value graft_build_relu6(graft_builder *builder, graft_build_value x, const char *name);
+/* Add, Sub, Mul, Div with broadcasting. */
+graft_build_value graft_build_pair(graft_builder *builder, const char *op_type, graft_build_value a,
+                                   graft_build_value b, const char *name);
+graft_build_value graft_build_matmul(graft_builder *builder, graft_build_value a,
+                                     graft_build_value b, const char *name);
+/* MatMul and Add over the last axis, as linear layers of more than two axes are written. */
+graft_build_value graft_build_dense(graft_builder *builder, graft_build_value x, const char *name,
+                                    int64_t outputs);
+graft_build_value graft_build_reshape(graft_builder *builder, graft_build_value x, const char *name,
+                                      const int64_t *dims, uint32_t rank);
+graft_build_value graft_build_transpose(graft_builder *builder, graft_build_value x,
+                                        const char *name, const int64_t *axes);
+/* Element `index` of an axis, which goes away: Gather with a scalar. */
+graft_build_value graft_build_pick(graft_builder *builder, graft_build_value x, const char *name,
+                                   int64_t axis, int64_t index);
+/* Elements [start, end) of an axis: Slice. */
+graft_build_value graft_build_slice(graft_builder *builder, graft_build_value x, const char *name,
+                                    int64_t axis, const int64_t range[2]);
+/* ReduceMean, Sub, Pow, ReduceMean, Add, Sqrt, Div, Mul, Add over the last axis. */
+graft_build_value graft_build_layer_norm(graft_builder *builder, graft_build_value x,
+                                         const char *name, float epsilon);
+/* Div, Erf, Add, Mul, Mul. */
+graft_build_value graft_build_gelu(graft_builder *builder, graft_build_value x, const char *name);
 
 #endif

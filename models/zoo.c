@@ -8,14 +8,44 @@
 /* Old enough for every runtime in use, new enough for a Softmax with one axis. */
 enum { ZOO_OPSET = 13 };
 
+/* clang-format off */
 static const graft_zoo_entry zoo[] = {
-    {"resnet50",   "ResNet-50 v1.5 for 224 x 224 images (He et al. 2016; as in torchvision)",
-     graft_build_resnet50,   25557032, 4089000000, 1e6},
+    {"resnet18", "ResNet-18 for 224 x 224 images (He et al. 2016; as in torchvision)",
+     graft_build_resnet18, NULL, 11689512, 1814000000, 1e6},
+    {"resnet50", "ResNet-50 v1.5 for 224 x 224 images (He et al. 2016; as in torchvision)",
+     graft_build_resnet50, NULL, 25557032, 4089000000, 1e6},
+    {"resnext50", "ResNeXt-50 32x4d for 224 x 224 images (Xie et al. 2017; as in torchvision)",
+     graft_build_resnext50, NULL, 25028904, 4230000000, 1e7},
     {"squeezenet", "SqueezeNet 1.1 for 224 x 224 images (Iandola et al. 2016; as in torchvision)",
-     graft_build_squeezenet, 1235496,  349000000,  1e6},
-    {"dscnn",      "DS-CNN for keyword spotting (Zhang et al. 2017; as in MLPerf Tiny)",
-     graft_build_dscnn,      23756,    2700000,    1e5},
+     graft_build_squeezenet, NULL, 1235496, 349000000, 1e6},
+    {"mobilenetv2", "MobileNetV2 for 224 x 224 images (Sandler et al. 2018; as in torchvision)",
+     graft_build_mobilenetv2, NULL, 3504872, 300000000, 1e7},
+    {"inceptionv3", "Inception v3 for 299 x 299 images (Szegedy et al. 2016; as in torchvision)",
+     graft_build_inceptionv3, NULL, 23834568, 5710000000, 1e7},
+    {"nasnet", "NASNet-A mobile for 224 x 224 images (Zoph et al. 2018; as in Cadene's port)",
+     graft_build_nasnet, NULL, 5289978, 564000000, 4e7},
+    {"bert", "BERT-base for 128 tokens (Devlin et al. 2019; as in Hugging Face's library)",
+     graft_build_bert, graft_build_bert_small, 109482240, 11200000000, 1e8},
+    {"vit", "ViT-base/16 for 224 x 224 images (Dosovitskiy et al. 2021; as in Hugging Face's library)",
+     graft_build_vit, graft_build_vit_small, 86567656, 17560000000, 1e7},
+    {"lstm", "LSTM of 256 units over 16 steps (Hochreiter and Schmidhuber 1997; as in Keras)",
+     graft_build_lstm256, NULL, 525312, 8388608, 1},
+    {"lstm512", "LSTM of 512 units over 16 steps (Hochreiter and Schmidhuber 1997; as in Keras)",
+     graft_build_lstm512, NULL, 2099200, 33554432, 1},
+    {"nasrnn", "NasRNN of 256 units over 5 steps (Zoph and Le 2017; as in TASO)",
+     graft_build_nasrnn256, NULL, 1048576, 5242880, 1},
+    {"nasrnn512", "NasRNN of 512 units over 5 steps (Zoph and Le 2017; as in TASO)",
+     graft_build_nasrnn512, NULL, 4194304, 20971520, 1},
+    {"dscnn", "DS-CNN for keyword spotting (Zhang et al. 2017; as in MLPerf Tiny)",
+     graft_build_dscnn, NULL, 23756, 2700000, 1e5},
+    {"resnet8", "ResNet-8 for 32 x 32 images (as in MLPerf Tiny)",
+     graft_build_resnet8, NULL, 78186, 12500000, 1e5},
+    {"mobilenetv1", "MobileNetV1 0.25 for 96 x 96 images (Howard et al. 2017; as in MLPerf Tiny)",
+     graft_build_mobilenetv1, NULL, 216322, 7490000, 1e4},
+    {"autoencoder", "Autoencoder for sounds of machines (as in MLPerf Tiny)",
+     graft_build_autoencoder, NULL, 267928, 264192, 1},
 };
+/* clang-format on */
 
 const graft_zoo_entry *graft_zoo(uint32_t *count)
 {
@@ -53,11 +83,23 @@ graft_status graft_zoo_find(graft_env *env, const char *name, const graft_zoo_en
 }
 
 static Onnx__ModelProto *build_entry(graft_arena *arena, const graft_zoo_entry *entry,
-                                     uint64_t seed)
+                                     uint64_t seed, bool small)
 {
     graft_builder *builder = graft_builder_new(arena, entry->name, ZOO_OPSET, seed);
-    entry->build(builder);
+    if (small && entry->build_small != NULL) {
+        entry->build_small(builder);
+    } else {
+        entry->build(builder);
+    }
     return graft_builder_finish(builder);
+}
+
+graft_status graft_zoo_open(graft_env *env, graft_arena *arena, const graft_zoo_entry *entry,
+                            bool small, graft_model **model)
+{
+    graft_onnx_source source = {.proto = build_entry(arena, entry, GRAFT_ZOO_SEED, small),
+                                .file = entry->name};
+    return graft_onnx_read_message(env, arena, &source, NULL, model);
 }
 
 graft_status graft_zoo_build(graft_env *env, const char *name, uint64_t seed, const char *path)
@@ -68,7 +110,8 @@ graft_status graft_zoo_build(graft_env *env, const char *name, uint64_t seed, co
     uint8_t *data = NULL;
     size_t size = 0;
     GRAFT_CHECK(graft_zoo_find(env, name, &entry));
-    graft_wire_encode(env->scratch, &build_entry(env->scratch, entry, seed)->base, &data, &size);
+    graft_wire_encode(env->scratch, &build_entry(env->scratch, entry, seed, false)->base, &data,
+                      &size);
     GRAFT_TRY(env, graft_file_write(env, path, data, size), "while writing the model %s", name);
 done:
     graft_arena_release(env->scratch, mark);
@@ -92,7 +135,8 @@ graft_status graft_model_open(graft_env *env, graft_arena *arena, const char *na
         return graft_model_read(env, arena, name, options, model);
     }
     GRAFT_CHECK(graft_zoo_find(env, name, &entry));
-    graft_onnx_source source = {.proto = build_entry(arena, entry, GRAFT_ZOO_SEED), .file = name};
+    graft_onnx_source source = {.proto = build_entry(arena, entry, GRAFT_ZOO_SEED, false),
+                                .file = name};
     status = graft_onnx_read_message(env, arena, &source, options, model);
 done:
     return status;

@@ -9,6 +9,7 @@ typedef struct graft_zoo_entry {
     const char *name;  /* As the user writes it. */
     const char *title; /* What it is and where its definition is published. */
     void (*build)(graft_builder *builder);
+    void (*build_small)(graft_builder *builder); /* With fewer layers; NULL: not needed. */
     uint64_t parameters;       /* As published; what is built has exactly as many. */
     uint64_t multiply_adds;    /* Published, of convolutions and matrix products for one input. */
     double multiply_adds_unit; /* The published figure is rounded to this. */
@@ -19,6 +20,12 @@ const graft_zoo_entry *graft_zoo(uint32_t *count);
 /* GRAFT_BAD_INPUT, naming all known models, when there is none of that name. */
 GRAFT_MUST_USE graft_status graft_zoo_find(graft_env *env, const char *name,
                                            const graft_zoo_entry **entry);
+
+/* Builds a model in memory, with the seed below; `small`: in its variant with fewer layers, if
+ * there is one. Fails as graft_model_parse does. */
+GRAFT_MUST_USE graft_status graft_zoo_open(graft_env *env, graft_arena *arena,
+                                           const graft_zoo_entry *entry, bool small,
+                                           graft_model **model);
 
 /* Writes the ONNX file of a model: the same name and seed give the same bytes. Also GRAFT_IO. */
 GRAFT_MUST_USE graft_status graft_zoo_build(graft_env *env, const char *name, uint64_t seed,

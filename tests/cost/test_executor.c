@@ -221,24 +221,41 @@ static graft_cost *open_unmeasured(graft_env *env, graft_device *device, const c
     return cost;
 }
 
-/* Runs `graph` twice, outputs poisoned, and compares with the reference. `values` holds the data of
- * inputs and weights by value id. */
-static void check_graph(graft_env *env, graft_cost *cost, const graft_graph *graph,
-                        const float **values, const char *name)
+/* What is run: a graph, maybe of a model, and the data of inputs and weights by value id. */
+typedef struct {
+    const char *name;
+    const graft_graph *graph;
+    const float **values;
+    const graft_model *model;
+    const graft_weights *weights;
+} subject;
+
+static graft_executor *open_subject(graft_env *env, graft_cost *cost, const subject *s)
 {
     graft_executor *executor = NULL;
+    graft_status status =
+        s->model == NULL
+            ? graft_executor_open(env, cost, s->graph, find_data, s->values, &executor)
+            : graft_executor_open_model(env, cost, s->model, s->graph, s->weights, &executor);
+    if (status != GRAFT_OK) {
+        fail_msg("%s: %s", s->name, env->message);
+    }
+    return executor;
+}
+
+/* Runs the graph twice, outputs poisoned, and compares with the reference. */
+static void check_subject(graft_env *env, graft_cost *cost, const subject *s)
+{
+    const graft_graph *graph = s->graph;
     const float *inputs[8];
     float *outputs[8];
     graft_order order = build_order(env->unit, graph);
-    graft_status status = graft_float_graph(env, env->unit, graph, &order, values);
-    status = status != GRAFT_OK
-                 ? status
-                 : graft_executor_open(env, cost, graph, find_data, values, &executor);
-    if (status != GRAFT_OK) {
-        fail_msg("%s: %s", name, env->message);
+    if (graft_float_model(env, env->unit, s->model, graph, &order, s->values) != GRAFT_OK) {
+        fail_msg("%s: %s", s->name, env->message);
     }
+    graft_executor *executor = open_subject(env, cost, s);
     for (uint32_t k = 0; k < graft_executor_input_count(executor); k++) {
-        inputs[k] = values[graft_executor_input(executor, k)];
+        inputs[k] = s->values[graft_executor_input(executor, k)];
     }
     for (uint32_t run = 0; run < 2; run++) {
         for (uint32_t k = 0; k < graph->output_count; k++) {
@@ -249,9 +266,9 @@ static void check_graph(graft_env *env, graft_cost *cost, const graft_graph *gra
         assert_int_equal(graft_executor_run(env, executor, inputs, outputs), GRAFT_OK);
         for (uint32_t k = 0; k < graph->output_count; k++) {
             graft_index v = graph->outputs[k];
-            check_close(outputs[k], values[v],
+            check_close(outputs[k], s->values[v],
                         (size_t)graft_shape_elements(&graph->values[v].shape), graph_tolerance,
-                        name);
+                        s->name);
         }
     }
     graft_executor_close(executor);
@@ -273,8 +290,10 @@ static void test_random_graphs(void **state)
         const float *values[VALUES];
         make_graph(m);
         memcpy(values, m->data, sizeof(values));
-        check_graph(env, cost, m->graph, values,
-                    graft_arena_printf(env->unit, "random graph %u", i));
+        const subject random = {.name = graft_arena_printf(env->unit, "random graph %u", i),
+                                .graph = m->graph,
+                                .values = values};
+        check_subject(env, cost, &random);
         graft_arena_reset(env->unit);
     }
     assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
@@ -284,17 +303,27 @@ static void test_random_graphs(void **state)
 
 /* ------------------------------------------------------------------- models */
 
-static void check_model(graft_env *env, const char *name)
+static const float *draw_input(maker *m, const graft_shape *shape)
 {
-    char *folder = check_folder_make();
-    graft_device *device = check_device_open(env);
-    graft_cost *cost =
-        open_unmeasured(env, device, graft_arena_printf(env->life, "%s/costs", folder));
+    if (shape->dtype != GRAFT_DTYPE_I64) {
+        return draw_data(m, shape);
+    }
+    size_t count = (size_t)graft_shape_elements(shape);
+    int64_t *wholes = GRAFT_NEW(m->env->unit, int64_t, count);
+    for (size_t i = 0; i < count; i++) {
+        wholes[i] = below(m, 2); /* In every table. */
+    }
+    return (const float *)(const void *)wholes;
+}
+
+static void check_model(graft_env *env, graft_cost *cost, const graft_zoo_entry *entry)
+{
     graft_model *model = NULL;
     graft_weights weights;
     graft_rng rng;
+    maker m = {.env = env, .rng = &rng};
     graft_rng_seed(&rng, 22);
-    assert_int_equal(graft_model_open(env, env->unit, name, NULL, &model), GRAFT_OK);
+    assert_int_equal(graft_zoo_open(env, env->unit, entry, true, &model), GRAFT_OK);
     const graft_graph *graph = &model->graph;
     const float **values = GRAFT_NEW(env->unit, const float *, graph->value_end);
     assert_int_equal(graft_model_fold_weights(env, env->unit, model, graph, &weights), GRAFT_OK);
@@ -303,19 +332,71 @@ static void check_model(graft_env *env, const char *name)
         if (value->kind == GRAFT_VALUE_WEIGHT) {
             values[v] = graft_weights_data(&weights, v);
         } else if (value->kind == GRAFT_VALUE_INPUT) {
-            maker m = {.env = env, .rng = &rng};
-            values[v] = draw_data(&m, &value->shape);
+            values[v] = draw_input(&m, &value->shape);
         }
     }
-    check_graph(env, cost, graph, values, name);
+    const subject zoo = {
+        .name = entry->name, .graph = graph, .values = values, .model = model, .weights = &weights};
+    check_subject(env, cost, &zoo);
+}
+
+/* Every model of the zoo; of the transformers two layers. */
+static void test_models(void **state)
+{
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    graft_device *device = check_device_open(env);
+    graft_cost *cost =
+        open_unmeasured(env, device, graft_arena_printf(env->life, "%s/costs", folder));
+    uint32_t count = 0;
+    const graft_zoo_entry *zoo = graft_zoo(&count);
+    for (uint32_t i = 0; i < count; i++) {
+        check_model(env, cost, &zoo[i]);
+        graft_arena_reset(env->unit);
+    }
     assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
     graft_device_close(device);
     check_folder_remove(folder);
 }
 
-static void test_squeezenet(void **state) { check_model(*state, "squeezenet"); }
-static void test_dscnn(void **state) { check_model(*state, "dscnn"); }
-static void test_resnet50(void **state) { check_model(*state, "resnet50"); }
+/* A place outside of a table is refused when the model runs. */
+static void test_place_outside(void **state)
+{
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    graft_device *device = check_device_open(env);
+    graft_cost *cost =
+        open_unmeasured(env, device, graft_arena_printf(env->life, "%s/costs", folder));
+    const graft_zoo_entry *entry = NULL;
+    graft_model *model = NULL;
+    graft_weights weights;
+    graft_executor *executor = NULL;
+    int64_t places[128] = {0};
+    const float *inputs[3];
+    float *outputs[2];
+    assert_int_equal(graft_zoo_find(env, "bert", &entry), GRAFT_OK);
+    assert_int_equal(graft_zoo_open(env, env->unit, entry, true, &model), GRAFT_OK);
+    const graft_graph *graph = &model->graph;
+    assert_int_equal(graft_model_fold_weights(env, env->unit, model, graph, &weights), GRAFT_OK);
+    assert_int_equal(graft_executor_open_model(env, cost, model, graph, &weights, &executor),
+                     GRAFT_OK);
+    for (uint32_t k = 0; k < 3; k++) {
+        inputs[k] = (const float *)(const void *)places;
+    }
+    for (uint32_t k = 0; k < 2; k++) {
+        uint64_t count = graft_shape_elements(&graph->values[graph->outputs[k]].shape);
+        outputs[k] = GRAFT_NEW(env->unit, float, (size_t)count);
+    }
+    places[5] = -1;
+    assert_int_equal(graft_executor_run(env, executor, inputs, outputs), GRAFT_OK);
+    places[5] = 2;
+    check_failed(env, graft_executor_run(env, executor, inputs, outputs), GRAFT_BAD_INPUT,
+                 "place 2 lies outside of a table of 2 rows");
+    graft_executor_close(executor);
+    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    graft_device_close(device);
+    check_folder_remove(folder);
+}
 
 /* ---------------------------------------------------------- refusals, timing */
 
@@ -394,8 +475,8 @@ static void test_compare(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_random_graphs), CHECK_TEST(test_dscnn),    CHECK_TEST(test_squeezenet),
-        CHECK_TEST(test_resnet50),      CHECK_TEST(test_refusals), CHECK_TEST(test_compare),
+        CHECK_TEST(test_random_graphs), CHECK_TEST(test_models),  CHECK_TEST(test_place_outside),
+        CHECK_TEST(test_refusals),      CHECK_TEST(test_compare),
     };
     return cmocka_run_group_tests_name("executor", tests, NULL, NULL);
 }

@@ -2,10 +2,14 @@
  * onnxruntime: models of the zoo and the conformance cases, with every known node generated anew
  * and with fused nodes. The Python side is check_onnx.py; python.sh finds or installs what it
  * needs. */
+#include "graph/algebra_float.h"
 #include "graph/file.h"
+#include "graph/rng.h"
 #include "models/zoo.h"
+#include "tests/support/build.h"
 #include "tests/support/check.h"
 #include "tests/support/onnx_data.h"
+#include "tests/support/onnx_text.h"
 #include "tests/support/variants.h"
 
 #include <fcntl.h>
@@ -72,15 +76,20 @@ static char *find_python(graft_env *env)
     return line;
 }
 
-/* Runs check_onnx.py on the pairs. */
-static bool run_check(pair_list *pairs, char *python, const char **text)
+/* Runs a script on the list. */
+static bool run_script(pair_list *pairs, char *python, char *script, const char **text)
 {
     char *path = graft_arena_printf(pairs->env->life, "%s/list", pairs->folder);
-    char script[] = "tests/interop/check_onnx.py";
     char *arguments[] = {python, script, path, NULL};
     assert_int_equal(graft_file_write(pairs->env, path, pairs->list.data, pairs->list.size),
                      GRAFT_OK);
     return run_program(pairs->env, arguments, text);
+}
+
+static bool run_check(pair_list *pairs, char *python, const char **text)
+{
+    char script[] = "tests/interop/check_onnx.py";
+    return run_script(pairs, python, script, text);
 }
 
 static void add_pair(pair_list *pairs, const char *original, const char *variant,
@@ -156,12 +165,13 @@ static void test_zoo(void **state)
     pair_list pairs = {.env = env, .folder = check_folder_make(), .list = {.arena = env->life}};
     for (uint32_t i = 0; i < count; i++) {
         graft_model *model = NULL;
-        assert_int_equal(graft_model_open(env, env->unit, zoo[i].name, NULL, &model), GRAFT_OK);
+        assert_int_equal(graft_zoo_open(env, env->unit, &zoo[i], true, &model), GRAFT_OK);
         add_variants(&pairs, model);
         graft_arena_reset(env->unit);
     }
     uint32_t compared = check_pairs(&pairs, python);
-    assert_int_equal(compared, has_runtime(env, python) ? 2 * count : 0);
+    assert_true(pairs.pair_count >= count);
+    assert_int_equal(compared, has_runtime(env, python) ? pairs.pair_count : 0);
     check_folder_remove(pairs.folder);
 }
 
@@ -209,10 +219,107 @@ static void test_differences_are_found(void **state)
     }
 }
 
+/* ------------------------------------------------------------------------------ outputs */
+
+static void write_values(pair_list *list, const char *path, const graft_shape *shape,
+                         const void *data)
+{
+    assert_int_equal(graft_file_write(list->env, path, data, (size_t)graft_shape_bytes(shape)),
+                     GRAFT_OK);
+}
+
+/* Normal numbers, or 0 and 1 for whole numbers; written as "<base>.in<source>". */
+static const void *make_input(pair_list *list, const char *base, const graft_value *value)
+{
+    graft_env *env = list->env;
+    size_t count = (size_t)graft_shape_elements(&value->shape);
+    graft_rng rng;
+    graft_rng_derive(&rng, 31, value->source);
+    int64_t *wholes = GRAFT_NEW(env->unit, int64_t, count);
+    float *numbers = GRAFT_NEW(env->unit, float, count);
+    for (size_t i = 0; i < count; i++) {
+        wholes[i] = graft_rng_below(&rng, 2);
+        numbers[i] = (float)graft_rng_normal(&rng);
+    }
+    const void *data = value->shape.dtype == GRAFT_DTYPE_I64 ? (void *)wholes : (void *)numbers;
+    write_values(list, graft_arena_printf(env->life, "%s.in%u", base, value->source), &value->shape,
+                 data);
+    return data;
+}
+
+/* Runs the model with the reference executor; model, inputs and outputs go into files. */
+static void add_outputs(pair_list *list, const graft_model *model)
+{
+    graft_env *env = list->env;
+    const graft_graph *graph = &model->graph;
+    const char *base = graft_arena_printf(env->life, "%s/m%u", list->folder, list->pair_count++);
+    const float **values = GRAFT_NEW(env->unit, const float *, graph->value_end);
+    graft_order order = build_order(env->unit, graph);
+    for (graft_index v = 0; v < graph->value_end; v++) {
+        const graft_value *value = &graph->values[v];
+        if (value->kind == GRAFT_VALUE_WEIGHT) {
+            values[v] = model->weights[value->source].data;
+        } else if (value->kind == GRAFT_VALUE_INPUT) {
+            values[v] = make_input(list, base, value);
+        }
+    }
+    assert_int_equal(graft_float_model(env, env->unit, model, graph, &order, values), GRAFT_OK);
+    assert_int_equal(
+        graft_model_write(env, model, graph, graft_arena_printf(env->life, "%s.onnx", base), NULL),
+        GRAFT_OK);
+    for (uint32_t k = 0; k < graph->output_count; k++) {
+        graft_index v = graph->outputs[k];
+        write_values(list, graft_arena_printf(env->life, "%s.out%u", base, k),
+                     &graph->values[v].shape, values[v]);
+    }
+    graft_buffer_printf(&list->list, "%s\t%s\n", base, reassociated);
+}
+
+/* Operators that no conformance case of this age has, in the forms of later opsets. */
+static const char *const later_operators[] = {
+    "opset 20; input x 3 40; node Gelu x -> y; output y 3 40",
+    "opset 17; input x 2 3 40; weight s 40; weight b 40;"
+    "node LayerNormalization x s b -> y; output y 2 3 40",
+    "opset 18; input x 2 3 40; ints a = 1; node ReduceSum x a -> y : keepdims=0; output y 2 40",
+    "opset 18; input x 2 3 40; ints a = 0 2; node ReduceMax x a -> y; output y 1 3 1",
+    "opset 14; input x 2 30; node HardSwish x -> y; output y 2 30",
+};
+
+/* What the reference executor computes for the zoo is what onnxruntime computes. */
+static void test_outputs(void **state)
+{
+    graft_env *env = *state;
+    uint32_t count = 0;
+    char *python = find_python(env);
+    char script[] = "tests/interop/compare_outputs.py";
+    const char *text = NULL;
+    const graft_zoo_entry *zoo = graft_zoo(&count);
+    pair_list list = {.env = env, .folder = check_folder_make(), .list = {.arena = env->life}};
+    if (!has_runtime(env, python)) {
+        CHECK_SKIP("onnxruntime cannot be installed");
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        graft_model *model = NULL;
+        assert_int_equal(graft_zoo_open(env, env->unit, &zoo[i], true, &model), GRAFT_OK);
+        add_outputs(&list, model);
+        graft_arena_reset(env->unit);
+    }
+    for (size_t i = 0; i < sizeof(later_operators) / sizeof(later_operators[0]); i++) {
+        graft_model *model = onnx_text_model(env, later_operators[i]);
+        assert_int_equal(model->opaque_count, 0);
+        add_outputs(&list, model);
+    }
+    bool passed = run_script(&list, python, script, &text);
+    print_message("# %s", text);
+    assert_true(passed);
+    check_folder_remove(list.folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(test_zoo),
+        CHECK_TEST(test_outputs),
         CHECK_TEST(test_conformance_cases),
         CHECK_TEST(test_differences_are_found),
     };

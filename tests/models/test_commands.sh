@@ -49,7 +49,7 @@ check "convert takes a name of the zoo" converts_names
 check "convert stores weights outside and takes them back" stores_weights_outside
 check "convert refuses a file that is cut off" refuses_cut_file
 check "convert leaves what was there" keeps_old_file
-check "an unknown model" error_is 1 "no model 'resnet51': it is neither a file nor one of resnet50," \
+check "an unknown model" error_is 1 "no model 'resnet51': it is neither a file nor one of resnet18," \
     "$GRAFT" model resnet51 "$FOLDER/x.onnx"
 check "an unknown model without a file" error_is 1 "no model 'x'" "$GRAFT" model x
 check "no file" error_is 1 "usage: graft model NAME OUT.onnx" "$GRAFT" model dscnn

@@ -1,0 +1,186 @@
+/* onnx_opaque.c - shapes of what opaque nodes compute, where they are known although rules never
+ * see the node: what stands behind it can still be optimised when the file declares no shapes. */
+#include "graph/onnx.h"
+
+#include <string.h>
+
+static const char *text_or_empty(const char *text) { return text == NULL ? "" : text; }
+
+/* Operators that Graft does not know and whose first output has the shape and type of their first
+ * input. */
+static const char *const same_shape_types[] = {
+    "Abs",
+    "Acos",
+    "Acosh",
+    "Asin",
+    "Asinh",
+    "Atan",
+    "Atanh",
+    "Ceil",
+    "Celu",
+    "Cos",
+    "Cosh",
+    "CumSum",
+    "Elu",
+    "Floor",
+    "Gelu",
+    "Hardmax",
+    "HardSigmoid",
+    "HardSwish",
+    "Log",
+    "LRN",
+    "Mish",
+    "Neg",
+    "PRelu",
+    "InstanceNormalization",
+    "Reciprocal",
+    "Round",
+    "Selu",
+    "Shrink",
+    "Sign",
+    "LayerNormalization",
+    "Sin",
+    "Sinh",
+    "Softplus",
+    "Softsign",
+    "Tan",
+    "BatchNormalization",
+    "LogSoftmax",
+    "LpNormalization",
+    "MeanVarianceNormalization",
+    "ThresholdedRelu",
+    "Clip",
+    "LeakyRelu",
+    "Softmax",
+};
+
+static bool keeps_shape(const Onnx__NodeProto *node)
+{
+    for (size_t i = 0; i < sizeof(same_shape_types) / sizeof(same_shape_types[0]); i++) {
+        if (strcmp(same_shape_types[i], text_or_empty(node->op_type)) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static const Onnx__AttributeProto *find_attribute(const Onnx__NodeProto *node, const char *name)
+{
+    for (size_t i = 0; i < node->n_attribute; i++) {
+        if (strcmp(text_or_empty(node->attribute[i]->name), name) == 0) {
+            return node->attribute[i];
+        }
+    }
+    return NULL;
+}
+
+static graft_shape unknown_shape(void) { return (graft_shape){.rank = GRAFT_RANK_UNKNOWN}; }
+
+static graft_shape shape_of_input(graft_onnx_reader *reader, const Onnx__NodeProto *node, size_t k)
+{
+    const graft_onnx_entry *entry = graft_onnx_input(reader->onnx, node, k);
+    return entry == NULL ? unknown_shape() : graft_onnx_shape_of_entry(reader, entry);
+}
+
+static graft_shape shape_of_cast(graft_onnx_reader *reader, const Onnx__NodeProto *node)
+{
+    const Onnx__AttributeProto *to = find_attribute(node, "to");
+    graft_shape shape = shape_of_input(reader, node, 0);
+    bool known = to != NULL && to->has_i && graft_onnx_type_bytes((int32_t)to->i) > 0;
+    if (shape.rank == GRAFT_RANK_UNKNOWN || !known || to->i > UINT8_MAX) {
+        return unknown_shape();
+    }
+    shape.dtype = (uint8_t)to->i;
+    return shape;
+}
+
+/* The axis of the data is replaced by the axes of the places. */
+static graft_shape shape_of_gather(graft_onnx_reader *reader, const Onnx__NodeProto *node)
+{
+    graft_shape data = shape_of_input(reader, node, 0);
+    graft_shape places = shape_of_input(reader, node, 1);
+    const Onnx__AttributeProto *attribute = find_attribute(node, "axis");
+    int64_t axis = attribute == NULL ? 0 : attribute->i;
+    if (data.rank > GRAFT_MAX_RANK || places.rank > GRAFT_MAX_RANK) {
+        return unknown_shape();
+    }
+    axis += axis < 0 ? data.rank : 0;
+    uint32_t rank = (uint32_t)data.rank + places.rank - 1U;
+    if (axis < 0 || axis >= data.rank || rank > GRAFT_MAX_RANK) {
+        return unknown_shape();
+    }
+    graft_shape shape = {.rank = (uint8_t)rank, .dtype = data.dtype};
+    for (uint32_t i = 0; i < rank; i++) {
+        uint32_t a = (uint32_t)axis;
+        shape.dims[i] = i < a                 ? data.dims[i]
+                        : i < a + places.rank ? places.dims[i - a]
+                                              : data.dims[i + 1U - places.rank];
+    }
+    return shape;
+}
+
+/* The axes that Unsqueeze adds: an attribute up to opset 12, an input since. */
+static graft_shape shape_of_unsqueeze(graft_onnx_reader *reader, const Onnx__NodeProto *node)
+{
+    graft_shape in = shape_of_input(reader, node, 0);
+    graft_onnx_entry *entry = graft_onnx_input(reader->onnx, node, 1);
+    const graft_onnx_ints *ints = entry == NULL ? NULL : graft_onnx_ints_of_entry(reader, entry);
+    const Onnx__AttributeProto *attribute = find_attribute(node, "axes");
+    const int64_t *axes = attribute != NULL ? attribute->ints : ints != NULL ? ints->items : NULL;
+    size_t count = attribute != NULL ? attribute->n_ints : ints != NULL ? ints->count : 0;
+    if (axes == NULL || in.rank > GRAFT_MAX_RANK || in.rank + count > GRAFT_MAX_RANK) {
+        return unknown_shape();
+    }
+    graft_shape shape = {.rank = (uint8_t)(in.rank + count), .dtype = in.dtype};
+    for (size_t i = 0; i < count; i++) {
+        int64_t axis = axes[i] + (axes[i] < 0 ? shape.rank : 0);
+        if (axis < 0 || axis >= shape.rank || shape.dims[axis] == 1) {
+            return unknown_shape();
+        }
+        shape.dims[axis] = 1; /* Marks the axis as added. */
+    }
+    uint32_t from = 0;
+    for (uint32_t i = 0; i < shape.rank; i++) {
+        shape.dims[i] = shape.dims[i] == 1 ? 1 : in.dims[from++];
+    }
+    return shape;
+}
+
+static graft_shape shape_of_operator(graft_onnx_reader *reader, const Onnx__NodeProto *node)
+{
+    const char *type = text_or_empty(node->op_type);
+    if (strcmp(type, "Cast") == 0) {
+        return shape_of_cast(reader, node);
+    }
+    if (strcmp(type, "Gather") == 0) {
+        return shape_of_gather(reader, node);
+    }
+    if (strcmp(type, "Unsqueeze") == 0) {
+        return shape_of_unsqueeze(reader, node);
+    }
+    return keeps_shape(node) ? shape_of_input(reader, node, 0) : unknown_shape();
+}
+
+/* A tensor without elements, or with more than the engine counts, is not known to it. */
+static bool is_sound(const graft_shape *shape)
+{
+    bool sound = shape->rank <= GRAFT_MAX_RANK;
+    for (uint32_t i = 0; sound && i < shape->rank; i++) {
+        sound = shape->dims[i] >= 1;
+    }
+    return sound && graft_shape_elements(shape) <= INT32_MAX;
+}
+
+graft_shape graft_onnx_shape_of_opaque(graft_onnx_reader *reader, const Onnx__NodeProto *node,
+                                       size_t k)
+{
+    uint32_t entry = graft_names_find(reader->onnx->names, node->output[k]);
+    graft_shape shape = unknown_shape();
+    if (entry != GRAFT_NONE) {
+        shape = graft_onnx_shape_of_type(reader, reader->onnx->entries[entry].type);
+    }
+    if (shape.rank == GRAFT_RANK_UNKNOWN && k == 0 && text_or_empty(node->domain)[0] == '\0') {
+        shape = shape_of_operator(reader, node);
+    }
+    return is_sound(&shape) ? shape : unknown_shape();
+}

@@ -1,0 +1,166 @@
+/* opaque.c - running opaque nodes (see opaque.h). */
+#include "graph/opaque.h"
+
+#include "graph/algebra.h"
+#include "graph/onnx.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* ----------------------------------------------------------------------------- finding */
+
+static const Onnx__NodeProto *find_proto(const graft_model *model, const graft_node *node)
+{
+    if (node->source >= model->record_count) {
+        return NULL;
+    }
+    uint32_t place = model->records[node->source].onnx_node;
+    const Onnx__NodeProto *proto = model->onnx->proto->graph->node[place];
+    bool own_domain = proto->domain != NULL && proto->domain[0] != '\0';
+    return own_domain || proto->op_type == NULL ? NULL : proto;
+}
+
+static bool is_known(const graft_shape *shape)
+{
+    return shape->rank <= GRAFT_MAX_RANK && graft_shape_bytes(shape) > 0;
+}
+
+static bool is_whole(uint32_t dtype)
+{
+    return dtype == GRAFT_DTYPE_I64 || dtype == GRAFT_DTYPE_I32;
+}
+
+static bool find_copy(graft_opaque *opaque)
+{
+    opaque->kind = GRAFT_OPAQUE_COPY;
+    return opaque->in[0].dtype == opaque->out.dtype &&
+           graft_shape_bytes(&opaque->in[0]) == graft_shape_bytes(&opaque->out);
+}
+
+static bool find_cast(graft_opaque *opaque)
+{
+    uint32_t from = opaque->in[0].dtype;
+    uint32_t to = opaque->out.dtype;
+    opaque->kind = GRAFT_OPAQUE_CAST;
+    return (is_whole(from) || from == GRAFT_DTYPE_BOOL || from == GRAFT_DTYPE_F32) &&
+           (to == GRAFT_DTYPE_F32 || to == GRAFT_DTYPE_I64) &&
+           graft_shape_elements(&opaque->in[0]) == graft_shape_elements(&opaque->out);
+}
+
+static bool find_gather(const Onnx__NodeProto *proto, graft_opaque *opaque)
+{
+    int64_t axis = 0;
+    for (size_t i = 0; i < proto->n_attribute; i++) {
+        axis = proto->attribute[i]->name != NULL && strcmp(proto->attribute[i]->name, "axis") == 0
+                   ? proto->attribute[i]->i
+                   : axis;
+    }
+    axis += axis < 0 ? opaque->in[0].rank : 0;
+    opaque->kind = GRAFT_OPAQUE_GATHER;
+    opaque->read_count = 2;
+    if (axis < 0 || axis >= opaque->in[0].rank || !is_known(&opaque->in[1])) {
+        return false;
+    }
+    opaque->axis = (uint32_t)axis;
+    uint64_t elements = graft_axes_count(&opaque->in[0], 0, opaque->axis) *
+                        graft_axes_count(&opaque->in[0], opaque->axis + 1, opaque->in[0].rank) *
+                        graft_shape_elements(&opaque->in[1]);
+    return opaque->in[0].dtype == GRAFT_DTYPE_F32 && opaque->out.dtype == GRAFT_DTYPE_F32 &&
+           is_whole(opaque->in[1].dtype) && elements == graft_shape_elements(&opaque->out);
+}
+
+bool graft_opaque_find(const graft_model *model, const graft_graph *graph, graft_index node,
+                       graft_opaque *opaque)
+{
+    static const char *const copies[] = {"Unsqueeze", "Squeeze", "Reshape", "Flatten", "Identity"};
+    const graft_node *n = &graph->nodes[node];
+    const Onnx__NodeProto *proto = find_proto(model, n);
+    if (proto == NULL || n->input_count < 1 || n->output_count != 1) {
+        return false;
+    }
+    memset(opaque, 0, sizeof(*opaque));
+    opaque->read_count = 1;
+    opaque->out = graph->values[graft_node_output(graph, node, 0)].shape;
+    for (uint32_t k = 0; k < 2; k++) {
+        graft_index v = k < n->input_count ? graft_node_input(graph, node, k) : GRAFT_NONE;
+        opaque->in[k].rank = GRAFT_RANK_UNKNOWN;
+        if (v != GRAFT_NONE) {
+            opaque->in[k] = graph->values[v].shape;
+        }
+    }
+    if (!is_known(&opaque->in[0]) || !is_known(&opaque->out)) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof(copies) / sizeof(copies[0]); i++) {
+        if (strcmp(proto->op_type, copies[i]) == 0) {
+            return find_copy(opaque);
+        }
+    }
+    return strcmp(proto->op_type, "Cast") == 0     ? find_cast(opaque)
+           : strcmp(proto->op_type, "Gather") == 0 ? find_gather(proto, opaque)
+                                                   : false;
+}
+
+/* ----------------------------------------------------------------------------- running */
+
+static int64_t whole_at(const void *data, uint32_t dtype, size_t i)
+{
+    return dtype == GRAFT_DTYPE_I64   ? ((const int64_t *)data)[i]
+           : dtype == GRAFT_DTYPE_I32 ? ((const int32_t *)data)[i]
+                                      : ((const uint8_t *)data)[i];
+}
+
+static void run_cast(const graft_opaque *opaque, const void *in, void *out)
+{
+    size_t count = (size_t)graft_shape_elements(&opaque->out);
+    uint32_t from = opaque->in[0].dtype;
+    for (size_t i = 0; i < count; i++) {
+        if (from == GRAFT_DTYPE_F32 && opaque->out.dtype == GRAFT_DTYPE_F32) {
+            ((float *)out)[i] = ((const float *)in)[i];
+        } else if (from == GRAFT_DTYPE_F32) {
+            ((int64_t *)out)[i] = (int64_t)((const float *)in)[i];
+        } else if (opaque->out.dtype == GRAFT_DTYPE_F32) {
+            ((float *)out)[i] = (float)whole_at(in, from, i);
+        } else {
+            ((int64_t *)out)[i] = whole_at(in, from, i);
+        }
+    }
+}
+
+static graft_status run_gather(graft_env *env, const graft_opaque *opaque, const float *table,
+                               const void *places, float *out)
+{
+    graft_blocks blocks = graft_blocks_of(&opaque->in[0], (int32_t)opaque->axis);
+    size_t count = (size_t)graft_shape_elements(&opaque->in[1]);
+    for (size_t outer = 0; outer < blocks.outer; outer++) {
+        for (size_t i = 0; i < count; i++) {
+            int64_t place = whole_at(places, opaque->in[1].dtype, i);
+            int64_t row = place + (place < 0 ? (int64_t)blocks.size : 0);
+            if (row < 0 || row >= (int64_t)blocks.size) {
+                return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                                  "place %" PRId64 " lies outside of a table of %zu rows", place,
+                                  blocks.size);
+            }
+            memcpy(out + (outer * count + i) * blocks.inner,
+                   table + (outer * blocks.size + (size_t)row) * blocks.inner,
+                   blocks.inner * sizeof(float));
+        }
+    }
+    return GRAFT_OK;
+}
+
+graft_status graft_opaque_run(graft_env *env, const graft_opaque *opaque, const void *const *in,
+                              void *out)
+{
+    switch (opaque->kind) {
+    case GRAFT_OPAQUE_GATHER:
+        return run_gather(env, opaque, in[0], in[1], out);
+    case GRAFT_OPAQUE_CAST:
+        run_cast(opaque, in[0], out);
+        return GRAFT_OK;
+    case GRAFT_OPAQUE_COPY:
+        break;
+    }
+    memcpy(out, in[0], (size_t)graft_shape_bytes(&opaque->out));
+    return GRAFT_OK;
+}

@@ -1,0 +1,36 @@
+/* opaque.h - opaque nodes that can be run although rules never see them: the few operators that
+ * stand between a model's whole-number inputs and its binary32 tensors (tables of embeddings,
+ * masks).
+ *
+ *      Gather       rows of a binary32 table, places int64 or int32, negative ones from the end
+ *      Cast         from int64, int32, bool or binary32 to binary32 or int64
+ *      Unsqueeze, Squeeze, Reshape, Flatten, Identity      of any type: a copy */
+#ifndef GRAFT_OPAQUE_H
+#define GRAFT_OPAQUE_H
+
+#include "model.h"
+
+typedef enum graft_opaque_kind {
+    GRAFT_OPAQUE_COPY,
+    GRAFT_OPAQUE_CAST,
+    GRAFT_OPAQUE_GATHER
+} graft_opaque_kind;
+
+/* What an opaque node computes. */
+typedef struct graft_opaque {
+    graft_opaque_kind kind;
+    uint32_t axis;       /* Of a gather. */
+    uint32_t read_count; /* Inputs that are read: the first ones. */
+    graft_shape in[2];
+    graft_shape out;
+} graft_opaque;
+
+/* Whether the opaque node of `graph`, which is model->graph or a rewritten copy, can be run. */
+bool graft_opaque_find(const graft_model *model, const graft_graph *graph, graft_index node,
+                       graft_opaque *opaque);
+/* Runs it on row-major tensors of its shapes and types. GRAFT_BAD_INPUT when a place to gather lies
+ * outside of the table; the output is then undefined. */
+GRAFT_MUST_USE graft_status graft_opaque_run(graft_env *env, const graft_opaque *opaque,
+                                             const void *const *in, void *out);
+
+#endif

@@ -1,0 +1,160 @@
+/* mobilenet.c - MobileNetV2 (Sandler et al., 2018) as torchvision has it, and MobileNetV1 with a
+ * quarter of the width (Howard et al., 2017) for 96 x 96 images, as the MLPerf Tiny benchmark
+ * trains it to find persons. Keras, which the latter comes from, gives convolutions a bias although
+ * a normalisation follows, and pads the odd row and column behind. */
+#include "models/nets.h"
+
+static const double residual_gain = 0.3;
+
+static graft_window_size same_window(int64_t kernel, int64_t stride)
+{
+    int64_t pad = kernel / 2;
+    return graft_build_padded(graft_build_window(kernel, kernel, stride), pad, pad, pad, pad);
+}
+
+/* ------------------------------------------------------------------------------ version 2 */
+
+enum { IMAGE = 224, CLASSES = 1000, STEM = 32, HEAD = 1280 };
+
+/* Convolution, normalisation; with a clipped activation behind unless `linear`. Number `k` of a
+ * list of modules. */
+static graft_build_value add_layer(graft_builder *builder, graft_build_value x, const char *module,
+                                   int k, graft_conv_layer conv)
+{
+    conv.name = graft_build_name(builder, "%s.%d.0", module, k);
+    x = graft_build_conv(builder, x, &conv);
+    x = graft_build_batch_norm(builder, x, graft_build_name(builder, "%s.%d.1", module, k), 1e-5,
+                               1.0);
+    return graft_build_relu6(builder, x, graft_build_name(builder, "%s.%d.2", module, k));
+}
+
+/* 1 x 1 up, 3 x 3 in each channel, 1 x 1 down without activation. */
+static graft_build_value add_inverted(graft_builder *builder, graft_build_value x,
+                                      const char *module, int64_t expand,
+                                      const graft_conv_layer *shape)
+{
+    int64_t inner = x.dims[1] * expand;
+    bool adds = shape->window.stride[0] == 1 && x.dims[1] == shape->channels;
+    graft_build_value y = x;
+    int k = 0;
+    if (expand != 1) {
+        y = add_layer(
+            builder, y, module, k++,
+            (graft_conv_layer){.channels = inner, .groups = 1, .window = same_window(1, 1)});
+    }
+    y = add_layer(builder, y, module, k++,
+                  (graft_conv_layer){.channels = inner, .groups = inner, .window = shape->window});
+    graft_conv_layer down = {.name = graft_build_name(builder, "%s.%d", module, k),
+                             .channels = shape->channels,
+                             .groups = 1,
+                             .window = same_window(1, 1)};
+    y = graft_build_conv(builder, y, &down);
+    y = graft_build_batch_norm(builder, y, graft_build_name(builder, "%s.%d", module, k + 1), 1e-5,
+                               adds ? residual_gain : 1.0);
+    return adds ? graft_build_add(builder, x, y, module) : y;
+}
+
+void graft_build_mobilenetv2(graft_builder *builder)
+{
+    static const struct {
+        int64_t expand;
+        int64_t channels;
+        int repeats;
+        int64_t stride; /* Of the first. */
+    } groups[] = {
+        {1, 16,  1, 1},
+        {6, 24,  2, 2},
+        {6, 32,  3, 2},
+        {6, 64,  4, 2},
+        {6, 96,  3, 1},
+        {6, 160, 3, 2},
+        {6, 320, 1, 1},
+    };
+    const int64_t dims[4] = {1, 3, IMAGE, IMAGE};
+    int index = 1;
+    graft_build_value x = graft_build_input(builder, "input", dims, 4);
+    x = add_layer(builder, x, "features", 0,
+                  (graft_conv_layer){.channels = STEM, .groups = 1, .window = same_window(3, 2)});
+    for (size_t g = 0; g < sizeof(groups) / sizeof(groups[0]); g++) {
+        for (int i = 0; i < groups[g].repeats; i++) {
+            const graft_conv_layer shape = {.channels = groups[g].channels,
+                                            .window =
+                                                same_window(3, i == 0 ? groups[g].stride : 1)};
+            x = add_inverted(builder, x, graft_build_name(builder, "features.%d.conv", index++),
+                             groups[g].expand, &shape);
+        }
+    }
+    x = add_layer(builder, x, "features", index,
+                  (graft_conv_layer){.channels = HEAD, .groups = 1, .window = same_window(1, 1)});
+    x = graft_build_global_pool(builder, x, "avgpool");
+    x = graft_build_flatten(builder, x, "flatten");
+    graft_build_output(builder, graft_build_linear(builder, x, "classifier.1", CLASSES), "output");
+}
+
+/* ------------------------------------------------------------------------------ version 1 */
+
+enum { SMALL_IMAGE = 96, SMALL_STEM = 8, SMALL_CLASSES = 2 };
+
+/* Convolution, normalisation, relu number `index`. */
+static graft_build_value add_small(graft_builder *builder, graft_build_value x, int index,
+                                   graft_conv_layer conv)
+{
+    conv.name =
+        graft_build_name(builder, "%s_%d", conv.groups > 1 ? "depthwise_conv2d" : "conv2d", index);
+    conv.has_bias = true;
+    x = graft_build_conv(builder, x, &conv);
+    x = graft_build_batch_norm(
+        builder, x, graft_build_name(builder, "batch_normalization_%d", index), 1e-3, 1.0);
+    return graft_build_relu(builder, x, graft_build_name(builder, "activation_%d", index));
+}
+
+/* Of an even image at stride 2, "same" padding adds one row and column, behind. */
+static graft_window_size keras_window(int64_t stride)
+{
+    graft_window_size window = graft_build_window(3, 3, stride);
+    return stride == 1 ? graft_build_padded(window, 1, 1, 1, 1)
+                       : graft_build_padded(window, 0, 0, 1, 1);
+}
+
+void graft_build_mobilenetv1(graft_builder *builder)
+{
+    static const struct {
+        int64_t channels;
+        int64_t stride;
+    } blocks[] = {
+        {16,  1},
+        {32,  2},
+        {32,  1},
+        {64,  2},
+        {64,  1},
+        {128, 2},
+        {128, 1},
+        {128, 1},
+        {128, 1},
+        {128, 1},
+        {128, 1},
+        {256, 2},
+        {256, 1},
+    };
+    const int64_t dims[4] = {1, 3, SMALL_IMAGE, SMALL_IMAGE};
+    int index = 0;
+    graft_build_value x = graft_build_input(builder, "input_1", dims, 4);
+    x = add_small(
+        builder, x, index++,
+        (graft_conv_layer){.channels = SMALL_STEM, .groups = 1, .window = keras_window(2)});
+    for (size_t i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++) {
+        x = add_small(builder, x, index++,
+                      (graft_conv_layer){.channels = x.dims[1],
+                                         .groups = x.dims[1],
+                                         .window = keras_window(blocks[i].stride)});
+        x = add_small(builder, x, index++,
+                      (graft_conv_layer){.channels = blocks[i].channels,
+                                         .groups = 1,
+                                         .window = graft_build_window(1, 1, 1)});
+    }
+    graft_window_size all = graft_build_window(x.dims[2], x.dims[3], 1);
+    x = graft_build_average_pool(builder, x, "average_pooling2d", &all);
+    x = graft_build_flatten(builder, x, "flatten");
+    x = graft_build_linear(builder, x, "dense", SMALL_CLASSES);
+    graft_build_output(builder, graft_build_softmax(builder, x, "softmax"), "probabilities");
+}

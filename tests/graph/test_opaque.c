@@ -1,0 +1,117 @@
+/* test_opaque.c - opaque nodes that can be run: what they compute, and what they refuse. */
+#include "graph/algebra_float.h"
+#include "graph/opaque.h"
+#include "tests/support/build.h"
+#include "tests/support/onnx_text.h"
+
+#include <string.h>
+
+typedef struct {
+    const char *name;
+    const char *model; /* Input x, if any, has elements 0, 1, 2... */
+    uint32_t count;
+    float outputs[12];
+} opaque_row;
+
+static const opaque_row rows[] = {
+    {"rows in another order",
+     "input x 4 2; ints i = 3 0 3; node Gather x i -> y; output y",                          6,
+     {6, 7, 0, 1, 6, 7}                                                                                },
+    {"places from the end",
+     "input x 4 2; ints i = -1 -4; node Gather x i -> y; output y",                          4,
+     {6, 7, 0, 1}                                                                                      },
+    {"columns",
+     "input x 2 3; ints i = 2 0; node Gather x i -> y : axis=-1; output y",                  4,
+     {2, 0, 5, 3}                                                                                      },
+    {"cast of whole numbers",    "ints c = -3 7; node Cast c -> y : to=1; output y",         2, {-3, 7}},
+    {"cast of truth values",     "bools c = 1; node Cast c -> y : to=1; output y",           1, {1}    },
+    {"there and back",
+     "input x 3; node Cast x -> i : to=7; node Cast i -> y : to=1; output y",                3,
+     {0, 1, 2}                                                                                         },
+    {"an axis of whole numbers",
+     "ints c = 4 5; ints a = 0; node Unsqueeze c a -> d; node Cast d -> y : to=1; output y", 2,
+     {4, 5}                                                                                            },
+};
+
+static const float **place_values(graft_env *env, const graft_model *model)
+{
+    const graft_graph *graph = &model->graph;
+    const float **values = GRAFT_NEW(env->unit, const float *, graph->value_end);
+    for (graft_index v = 0; v < graph->value_end; v++) {
+        const graft_value *value = &graph->values[v];
+        if (value->kind == GRAFT_VALUE_WEIGHT) {
+            values[v] = model->weights[value->source].data;
+        } else if (value->kind == GRAFT_VALUE_INPUT) {
+            size_t count = (size_t)graft_shape_elements(&value->shape);
+            float *data = GRAFT_NEW(env->unit, float, count);
+            for (size_t i = 0; i < count; i++) {
+                data[i] = (float)i;
+            }
+            values[v] = data;
+        }
+    }
+    return values;
+}
+
+static void test_outputs(void **state)
+{
+    graft_env *env = *state;
+    for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+        print_message("# %s\n", rows[r].name);
+        const graft_model *model = onnx_text_model(env, rows[r].model);
+        const graft_graph *graph = &model->graph;
+        graft_order order = build_order(env->unit, graph);
+        const float **values = place_values(env, model);
+        assert_true(model->opaque_count > 0);
+        assert_int_equal(graft_float_model(env, env->unit, model, graph, &order, values), GRAFT_OK);
+        graft_index y = graph->outputs[0];
+        assert_int_equal(graft_shape_elements(&graph->values[y].shape), rows[r].count);
+        assert_memory_equal(values[y], rows[r].outputs, rows[r].count * sizeof(float));
+    }
+}
+
+static void check_refused(graft_env *env, const char *text, graft_status expected,
+                          const char *message)
+{
+    const graft_model *model = onnx_text_model(env, text);
+    graft_order order = build_order(env->unit, &model->graph);
+    check_failed(
+        env,
+        graft_float_model(env, env->unit, model, &model->graph, &order, place_values(env, model)),
+        expected, message);
+}
+
+static void test_refusals(void **state)
+{
+    graft_env *env = *state;
+    check_refused(env, "input x 4 2; ints i = 0 4; node Gather x i -> y; output y", GRAFT_BAD_INPUT,
+                  "place 4 lies outside of a table of 4 rows");
+    check_refused(env, "input x 4 2; ints i = -5 0; node Gather x i -> y; output y",
+                  GRAFT_BAD_INPUT, "place -5 lies outside");
+    check_refused(env, "input x 2; node Magic x -> y; output y 2", GRAFT_UNSUPPORTED, "is opaque");
+    check_refused(env, "input x 2; node Cast x -> d : to=11; node Cast d -> y : to=1; output y",
+                  GRAFT_UNSUPPORTED, "is opaque");
+    check_refused(env, "input x 2; node Identity x -> y : domain=com.example; output y 2",
+                  GRAFT_UNSUPPORTED, "is opaque");
+}
+
+/* Without a model nothing is known about an opaque node. */
+static void test_without_a_model(void **state)
+{
+    graft_env *env = *state;
+    const graft_model *model = onnx_text_model(env, rows[0].model);
+    graft_order order = build_order(env->unit, &model->graph);
+    check_failed(env,
+                 graft_float_graph(env, env->unit, &model->graph, &order, place_values(env, model)),
+                 GRAFT_UNSUPPORTED, "is opaque");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_outputs),
+        CHECK_TEST(test_refusals),
+        CHECK_TEST(test_without_a_model),
+    };
+    return cmocka_run_group_tests_name("opaque", tests, NULL, NULL);
+}
