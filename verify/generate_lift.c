@@ -1,0 +1,175 @@
+/* generate_lift.c - from candidates at concrete shapes to rules over all shapes, one group of
+ * candidates of the same operators after the other. */
+#include "verify/pipeline.h"
+
+#include "graph/log.h"
+#include "graph/ruleprint.h"
+#include "verify/canon.h"
+#include "verify/lift.h"
+#include "verify/subsume.h"
+
+#include <string.h>
+
+/* Wall-clock limit of a group: far beyond what any takes; reaching it fails the run. */
+static const uint64_t lift_limit_ns = UINT64_C(300000000000);
+
+typedef struct {
+    graft_pipeline *p;
+    uint32_t *group_first; /* By skeleton: where its candidates begin in group_items. */
+    uint32_t *group_items;
+} lifter;
+
+/* Candidates by skeleton, in their own order. */
+static void group_candidates(lifter *l)
+{
+    const graft_candidates *c = l->p->candidates;
+    l->group_first = GRAFT_NEW(l->p->arena, uint32_t, (size_t)c->skeleton_count + 1);
+    l->group_items = GRAFT_NEW(l->p->arena, uint32_t, c->count);
+    for (uint32_t i = 0; i < c->count; i++) {
+        l->group_first[c->items[i].skeleton + 1]++;
+    }
+    for (uint32_t s = 0; s < c->skeleton_count; s++) {
+        l->group_first[s + 1] += l->group_first[s];
+    }
+    uint32_t *next = GRAFT_NEW(l->p->arena, uint32_t, (size_t)c->skeleton_count + 1);
+    memcpy(next, l->group_first, (size_t)c->skeleton_count * sizeof *next);
+    for (uint32_t i = 0; i < c->count; i++) {
+        l->group_items[next[c->items[i].skeleton]++] = i;
+    }
+}
+
+/* What a child tells about one candidate. */
+typedef struct {
+    uint32_t candidate;
+    uint8_t outcome; /* graft_lift_outcome */
+    bool is_covered; /* By a rule of the same group. */
+    graft_rule rule;
+    graft_point origin;
+} lift_report;
+
+/* Whether one of the rules found so far does what the candidate does. */
+static bool is_covered(graft_env *env, const graft_candidate *candidate, const lift_report *found,
+                       uint32_t count)
+{
+    graft_point point;
+    memset(&point, 0, sizeof point);
+    memcpy(point.vars, candidate->shapes, sizeof point.vars);
+    for (uint32_t i = 0; i < count; i++) {
+        if (graft_rule_follows(env, &candidate->rule, &point, 1, &found[i].rule)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void lift_group(graft_env *env, void *context, uint32_t group, graft_buffer *answer)
+{
+    const lifter *l = context;
+    uint32_t first = l->group_first[group];
+    uint32_t size = l->group_first[group + 1] - first;
+    lift_report *found = GRAFT_NEW(env->unit, lift_report, size);
+    uint32_t found_count = 0;
+    graft_lift_options options = graft_lift_defaults();
+    for (uint32_t i = 0; i < size; i++) {
+        lift_report report;
+        memset(&report, 0, sizeof report);
+        report.candidate = l->group_items[first + i];
+        const graft_candidate *candidate = &l->p->candidates->items[report.candidate];
+        report.is_covered = is_covered(env, candidate, found, found_count);
+        report.outcome = GRAFT_LIFT_STUCK;
+        if (!report.is_covered) {
+            graft_lift_outcome outcome = GRAFT_LIFT_STUCK;
+            if (graft_lift(env, l->p->sweeper, candidate, &options, &outcome, &report.rule,
+                           &report.origin) != GRAFT_OK) {
+                graft_env_clear(env); /* Too large for a draft: it stays unlifted. */
+            }
+            report.outcome = (uint8_t)outcome;
+            if (outcome == GRAFT_LIFT_DONE) {
+                graft_rule_canonicalise(&report.rule, &report.origin);
+                found[found_count++] = report;
+            }
+        }
+        graft_buffer_append(answer, &report, sizeof report);
+    }
+}
+
+static void count_report(graft_pipeline *p, const lift_report *report)
+{
+    if (report->is_covered) {
+        p->counts->covered++;
+    } else if (report->outcome == GRAFT_LIFT_FALSE) {
+        p->counts->not_true++;
+    } else if (report->outcome == GRAFT_LIFT_STUCK) {
+        p->counts->not_lifted++;
+        const graft_candidate *c = &p->candidates->items[report->candidate];
+        graft_log(p->env, 2, "not lifted: %s", graft_rule_print_line(p->env->scratch, &c->rule));
+    }
+}
+
+static bool is_known(const graft_pipeline *p, uint64_t id)
+{
+    for (uint32_t i = 0; i < p->rule_count; i++) {
+        if (p->rules[i].id == id) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Takes a lifted rule unless it is there already, says nothing, can never match or, when only
+ * others are wanted, can only add operators. */
+static void take_lifted(graft_pipeline *p, const lift_report *report)
+{
+    uint64_t id = graft_rule_id(&report->rule);
+    int32_t gain = graft_rule_gain(&report->rule);
+    bool matches = gain != INT32_MIN && !graft_rule_is_trivial(&report->rule);
+    if (matches && gain < 0 && !p->options->all) {
+        p->counts->growing++;
+    } else if (matches && !is_known(p, id)) {
+        p->rules[p->rule_count++] = (graft_lifted){.rule = report->rule,
+                                                   .origin = report->origin,
+                                                   .id = id,
+                                                   .candidate = report->candidate,
+                                                   .gain = gain};
+    }
+}
+static void take_group(const lifter *l, uint32_t group, const graft_pool_result *result)
+{
+    graft_pipeline *p = l->p;
+    uint32_t count = (uint32_t)(result->bytes / sizeof(lift_report));
+    for (uint32_t k = 0; k < count; k++) {
+        lift_report report;
+        memcpy(&report, &result->answer[k * sizeof report], sizeof report);
+        count_report(p, &report);
+        if (report.outcome == GRAFT_LIFT_DONE) {
+            take_lifted(p, &report);
+        }
+    }
+    if (result->outcome == GRAFT_POOL_CRASHED) {
+        p->counts->not_lifted += l->group_first[group + 1] - l->group_first[group];
+    }
+}
+
+graft_status graft_pipeline_lift(graft_pipeline *p)
+{
+    graft_status status = GRAFT_OK;
+    lifter l = {.p = p};
+    uint32_t groups = p->candidates->skeleton_count;
+    graft_pool_result *results = GRAFT_NEW(p->arena, graft_pool_result, groups);
+    graft_pool_job job = {.label = "lift",
+                          .unit = "forms",
+                          .item_count = groups,
+                          .limit_ns = lift_limit_ns,
+                          .run = lift_group,
+                          .context = &l};
+    group_candidates(&l);
+    GRAFT_CHECK(graft_pool_run(p->env, p->arena, &job, results));
+    GRAFT_CHECK(graft_pipeline_judge(p, results, groups, "lift"));
+    p->rules = GRAFT_NEW(p->arena, graft_lifted, p->candidates->count);
+    for (uint32_t i = 0; i < groups; i++) {
+        take_group(&l, i, &results[i]);
+    }
+    p->counts->rules = p->rule_count;
+done:
+    return status;
+}

@@ -1,0 +1,293 @@
+/* generate_prove.c - from rules to proved ones. All are swept first, which is cheap. Then the
+ * solver is asked about those that do not follow from others; where one of these fails, what would
+ * have followed from it gets its turn. */
+#include "verify/pipeline.h"
+
+#include "graph/log.h"
+#include "graph/ruleprint.h"
+#include "verify/reverse.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Wall-clock limit of a rule: far beyond what any takes; reaching it fails the run. */
+static const uint64_t check_limit_ns = UINT64_C(120000000000);
+
+enum { SMALL = 2 }; /* Operators of a rule that is kept as a step of its own. */
+
+typedef struct {
+    graft_pipeline *p;
+    uint32_t *selected;       /* Rules that the solver is asked about. */
+    graft_rulebook taken;     /* Rules that are proved or selected, */
+    graft_rulebook saving;    /* those of them that save operators, */
+    graft_rulebook equations; /* all in both directions. */
+    graft_deriver *deriver;
+} selector;
+
+/* ----------------------------------------------------------------- sweeping */
+
+static void append_check(graft_buffer *answer, const graft_check *check)
+{
+    graft_buffer_append(answer, check, sizeof *check);
+    if (check->cover > 0) {
+        graft_buffer_append(answer, check->instances, check->cover * sizeof *check->instances);
+    }
+    if (check->cover_bytes > 0) {
+        graft_buffer_append(answer, check->cover_points, check->cover_bytes);
+    }
+}
+
+/* The check of a finished item: what it points to lies in the answer. */
+static graft_check read_check(const graft_pool_result *result)
+{
+    graft_check check;
+    memcpy(&check, result->answer, sizeof check);
+    check.instances = (graft_point *)(void *)(result->answer + sizeof check);
+    check.cover_points = result->answer + sizeof check + check.cover * sizeof *check.instances;
+    return check;
+}
+
+static void sweep_item(graft_env *env, void *context, uint32_t item, graft_buffer *answer)
+{
+    const graft_pipeline *p = context;
+    graft_check check;
+    graft_check_sweep(env, env->unit, p->sweeper, &p->rules[item].rule, &p->rules[item].origin,
+                      &p->options->check, &check);
+    append_check(answer, &check);
+}
+
+static void prove_item(graft_env *env, void *context, uint32_t item, graft_buffer *answer)
+{
+    const selector *s = context;
+    const graft_lifted *r = &s->p->rules[s->selected[item]];
+    graft_check check = r->check;
+    graft_check_prove(env, env->unit, &r->rule, &s->p->options->check, &check);
+    append_check(answer, &check);
+}
+
+static void log_rejected(const graft_pipeline *p, const graft_lifted *r)
+{
+    bool gave_up = r->check.outcome == GRAFT_CHECK_UNKNOWN;
+    graft_log(p->env, gave_up ? 1 : 2, "%s: %s%s%s", graft_check_outcome_name(r->check.outcome),
+              graft_rule_print_line(p->env->scratch, &r->rule), gave_up ? ": " : "",
+              gave_up ? r->check.prove.reason : "");
+}
+
+static graft_status take_check(graft_pipeline *p, graft_lifted *r, const graft_pool_result *result)
+{
+    if (result->outcome == GRAFT_POOL_DONE) {
+        r->check = read_check(result);
+    } else {
+        r->check.outcome = GRAFT_CHECK_UNKNOWN;
+        (void)snprintf(r->check.prove.reason, sizeof r->check.prove.reason, "the solver crashed");
+    }
+    graft_generate_counts *c = p->counts;
+    r->state = GRAFT_RULE_GONE;
+    switch ((graft_check_outcome)r->check.outcome) {
+    case GRAFT_CHECK_SWEPT:
+        r->state = GRAFT_RULE_OPEN;
+        return GRAFT_OK;
+    case GRAFT_CHECK_PROVED:
+        r->state = GRAFT_RULE_PROVED;
+        c->proved++;
+        break;
+    case GRAFT_CHECK_REFUTED:
+    case GRAFT_CHECK_SAT:
+        c->refuted++;
+        break;
+    case GRAFT_CHECK_THIN:
+        c->thin++;
+        break;
+    case GRAFT_CHECK_UNKNOWN:
+        c->unknown++;
+        break;
+    case GRAFT_CHECK_CONTRADICTION:
+        return GRAFT_FAIL(p->env, GRAFT_INTERNAL, "polynomials refute what the solver proved: %s",
+                          graft_rule_print_line(p->env->scratch, &r->rule));
+    }
+    c->solver_questions += r->check.prove.questions;
+    if (r->state == GRAFT_RULE_GONE) {
+        log_rejected(p, r);
+    }
+    return GRAFT_OK;
+}
+
+static graft_status sweep_all(graft_pipeline *p)
+{
+    graft_status status = GRAFT_OK;
+    graft_pool_result *results = GRAFT_NEW(p->arena, graft_pool_result, p->rule_count);
+    graft_pool_job job = {.label = "sweep",
+                          .unit = "rules",
+                          .item_count = p->rule_count,
+                          .limit_ns = check_limit_ns,
+                          .run = sweep_item,
+                          .context = p};
+    GRAFT_CHECK(graft_pool_run(p->env, p->arena, &job, results));
+    GRAFT_CHECK(graft_pipeline_judge(p, results, p->rule_count, "sweep"));
+    for (uint32_t i = 0; i < p->rule_count; i++) {
+        GRAFT_CHECK(take_check(p, &p->rules[i], &results[i]));
+    }
+done:
+    return status;
+}
+
+/* -------------------------------------------------------- selecting and proving */
+
+/* Small rules first; of equal size the more general: fewer conditions, more slots. */
+static int compare_generality(const void *a, const void *b)
+{
+    const graft_lifted *x = a;
+    const graft_lifted *y = b;
+    int64_t keys[5][2] = {
+        {x->rule.source.node_count, y->rule.source.node_count},
+        {x->rule.target.node_count, y->rule.target.node_count},
+        {x->rule.condition != 255,  y->rule.condition != 255 },
+        {y->rule.slot_count,        x->rule.slot_count       },
+        {x->candidate,              y->candidate             },
+    };
+    for (int i = 0; i < 5; i++) {
+        if (keys[i][0] != keys[i][1]) {
+            return keys[i][0] < keys[i][1] ? -1 : 1;
+        }
+    }
+    return 0;
+}
+
+/* Which rules a rule may be derived from. One that saves operators must follow from others that
+ * save some, so that a search which never looks past a loss reaches what it reaches. A small one
+ * that saves none is a step that a search can take: it must follow from such steps. Larger ones may
+ * follow from any equations, read in either direction. */
+static const graft_rulebook *choose_book(const selector *s, const graft_lifted *r)
+{
+    bool small = r->rule.source.node_count <= SMALL && r->rule.target.node_count <= SMALL;
+    return r->gain > 0 ? &s->saving : small ? &s->taken : &s->equations;
+}
+
+/* Whether the rule follows from others that are proved or about to be, at each of some
+ * instances. */
+static bool follows_from_taken(const selector *s, graft_lifted *r)
+{
+    const graft_rulebook *book = choose_book(s, r);
+    uint32_t most = GRAFT_DERIVED_INSTANCES;
+    uint32_t count = r->check.cover < most ? r->check.cover : most;
+    bool follows = count > 0;
+    r->derivation_count = 0;
+    for (uint32_t i = 0; i < count && follows; i++) {
+        graft_derivation *d = &r->derivations[r->derivation_count];
+        follows = graft_derive(s->deriver, &r->rule, &r->check.instances[i], book,
+                               GRAFT_DERIVATION_STEPS, d);
+        r->derivation_count += follows ? 1 : 0;
+    }
+    return follows;
+}
+
+static void take_rule(selector *s, uint32_t i)
+{
+    const graft_lifted *r = &s->p->rules[i];
+    graft_rule *reversed = GRAFT_NEW(s->p->arena, graft_rule, 1);
+    graft_rulebook_add(&s->taken, &r->rule, i);
+    graft_rulebook_add(&s->equations, &r->rule, i);
+    if (graft_rule_reverse(&r->rule, reversed) == NULL) {
+        graft_rulebook_add(&s->equations, reversed, i);
+    }
+    if (r->gain > 0) {
+        graft_rulebook_add(&s->saving, &r->rule, i);
+    }
+}
+
+/* Marks the rules that the solver shall be asked about: those that do not follow from others. */
+static uint32_t select_rules(selector *s)
+{
+    graft_pipeline *p = s->p;
+    uint32_t count = 0;
+    graft_progress progress;
+    graft_rulebook_open(&s->taken, p->arena);
+    graft_rulebook_open(&s->saving, p->arena);
+    graft_rulebook_open(&s->equations, p->arena);
+    for (uint32_t i = 0; i < p->rule_count; i++) {
+        if (p->rules[i].state == GRAFT_RULE_PROVED) {
+            take_rule(s, i);
+        }
+    }
+    graft_progress_start(&progress, p->env, "select", "rules", p->rule_count);
+    for (uint32_t i = 0; i < p->rule_count; i++) {
+        graft_lifted *r = &p->rules[i];
+        if (r->state == GRAFT_RULE_OPEN && !follows_from_taken(s, r)) {
+            r->state = GRAFT_RULE_SELECTED;
+            s->selected[count++] = i;
+            take_rule(s, i);
+        }
+        graft_progress_update(&progress, i + 1, NULL);
+    }
+    graft_progress_finish(&progress);
+    return count;
+}
+
+static graft_status prove_selected(selector *s, uint32_t count)
+{
+    graft_pipeline *p = s->p;
+    graft_status status = GRAFT_OK;
+    graft_pool_result *results = GRAFT_NEW(p->arena, graft_pool_result, count);
+    graft_pool_job job = {.label = "prove",
+                          .unit = "rules",
+                          .item_count = count,
+                          .limit_ns = check_limit_ns,
+                          .run = prove_item,
+                          .context = s};
+    GRAFT_CHECK(graft_pool_run(p->env, p->arena, &job, results));
+    GRAFT_CHECK(graft_pipeline_judge(p, results, count, "prove"));
+    for (uint32_t i = 0; i < count; i++) {
+        GRAFT_CHECK(take_check(p, &p->rules[s->selected[i]], &results[i]));
+    }
+done:
+    return status;
+}
+
+static bool rests_on_proofs(const selector *s, const graft_lifted *r)
+{
+    for (uint32_t i = 0; i < r->derivation_count; i++) {
+        for (uint32_t k = 0; k < r->derivations[i].count; k++) {
+            if (s->p->rules[r->derivations[i].steps[k]].state != GRAFT_RULE_PROVED) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* Rules that follow from proved ones are settled; the others are open again. */
+static void settle_followers(selector *s)
+{
+    graft_pipeline *p = s->p;
+    for (uint32_t i = 0; i < p->rule_count; i++) {
+        graft_lifted *r = &p->rules[i];
+        if (r->state == GRAFT_RULE_OPEN && rests_on_proofs(s, r)) {
+            r->state = GRAFT_RULE_GONE;
+            p->counts->dropped++;
+        }
+    }
+}
+
+graft_status graft_pipeline_prove(graft_pipeline *p)
+{
+    graft_status status = GRAFT_OK;
+    selector s = {.p = p};
+    uint32_t kept = 0;
+    GRAFT_CHECK(sweep_all(p));
+    qsort(p->rules, p->rule_count, sizeof *p->rules, compare_generality);
+    s.selected = GRAFT_NEW(p->arena, uint32_t, p->rule_count);
+    s.deriver = graft_deriver_new(p->arena);
+    for (uint32_t count = select_rules(&s); count > 0; count = select_rules(&s)) {
+        GRAFT_CHECK(prove_selected(&s, count));
+        settle_followers(&s);
+    }
+    for (uint32_t i = 0; i < p->rule_count; i++) {
+        if (p->rules[i].state == GRAFT_RULE_PROVED) {
+            p->rules[kept++] = p->rules[i];
+        }
+    }
+    p->rule_count = kept;
+    p->counts->kept = kept;
+done:
+    return status;
+}

@@ -1,0 +1,54 @@
+/* pipeline.h - what the stages of graft_generate hand on to one another. For verify/generate*.c
+ * alone. */
+#ifndef GRAFT_PIPELINE_H
+#define GRAFT_PIPELINE_H
+
+#include "verify/derive.h"
+#include "verify/generate.h"
+#include "verify/pool.h"
+
+enum { GRAFT_DERIVED_INSTANCES = 4 }; /* At which one rule is seen to follow from others. */
+
+typedef enum graft_rule_state {
+    GRAFT_RULE_OPEN,
+    GRAFT_RULE_SELECTED, /* For the solver. */
+    GRAFT_RULE_PROVED,
+    GRAFT_RULE_GONE /* Rejected, or follows from proved rules. */
+} graft_rule_state;
+
+/* A rule on its way into the set. */
+typedef struct graft_lifted {
+    graft_rule rule;
+    graft_point origin;
+    uint64_t id;
+    uint32_t candidate; /* The first one that was lifted to it. */
+    int32_t gain;
+    graft_rule_state state;
+    /* From other rules, as far as these are proved. */
+    graft_derivation derivations[GRAFT_DERIVED_INSTANCES];
+    uint32_t derivation_count;
+    graft_check check;
+} graft_lifted;
+
+typedef struct graft_pipeline {
+    graft_env *env;
+    graft_arena *arena;
+    const graft_candidates *candidates;
+    const graft_generate_options *options;
+    const graft_sweeper *sweeper;
+    graft_generate_counts *counts;
+    graft_lifted *rules;
+    uint32_t rule_count;
+} graft_pipeline;
+
+/* Candidates to rules: fills `rules`. */
+GRAFT_MUST_USE graft_status graft_pipeline_lift(graft_pipeline *p);
+/* Keeps the rules that are proved and do not follow from others. */
+GRAFT_MUST_USE graft_status graft_pipeline_prove(graft_pipeline *p);
+/* Fails when an item ran out of time: a verdict must not depend on a clock. `what` names the
+ * stage. */
+GRAFT_MUST_USE graft_status graft_pipeline_judge(const graft_pipeline *p,
+                                                 const graft_pool_result *results, uint32_t count,
+                                                 const char *what);
+
+#endif
