@@ -3,6 +3,7 @@
 
 #include "graph/rng.h"
 #include "verify/choices.h"
+#include "verify/guide.h"
 
 #include <assert.h>
 #include <string.h>
@@ -46,6 +47,8 @@ typedef struct {
     graft_shape
         partial[GRAFT_RULE_MAX_NODES]; /* Output of the last STEP_CHECK; rank unknown: none. */
     graft_rng rng;
+    graft_guide guide;        /* Empty unless samples are guided; */
+    bool follows;             /* this one is. */
     bool near;                /* This sample is made like the origin, */
     int32_t renamed[RENAMED]; /* its sizes by these: equal sizes stay equal. */
     uint32_t left;            /* Choices that may still be made. */
@@ -537,14 +540,47 @@ static bool sample_attrs(finder *f, const step *s)
     return found;
 }
 
+/* A proposed shape, made to follow the precondition. */
+static graft_shape guided_shape(finder *f, const step *s)
+{
+    graft_shape shape = propose_shape(f, s);
+    int32_t fresh[GRAFT_MAX_RANK];
+    if (f->follows) {
+        for (uint32_t i = 0; i < GRAFT_MAX_RANK; i++) {
+            uint32_t most = f->images && i >= 2 ? GRAFT_IMAGE_MOST : GRAFT_SIZE_MOST;
+            fresh[i] = (int32_t)graft_rng_below(&f->rng, most) + 1;
+        }
+        graft_guide_shape(&f->guide, s->index, &f->point, f->bound_vars, fresh, &shape);
+    }
+    return shape;
+}
+
+/* Gives an attribute the value that the precondition gives its slot; false when it gives none. */
+static bool guided_attr(finder *f, const step *s)
+{
+    const graft_pattern_node *node = &f->rule->source.nodes[s->node];
+    const graft_term *term = &node->attrs[s->index];
+    const graft_attr_info *attr = graft_op_attr(node->op, s->index);
+    int32_t value = 0;
+    bool given = f->follows && s->width == 1 && term->kind == GRAFT_TERM_SLOT &&
+                 (attr->kind == GRAFT_ATTR_INT || attr->kind == GRAFT_ATTR_DIM) &&
+                 graft_guide_slot(&f->guide, (uint32_t)term->value, &f->point, f->bound_vars,
+                                  f->bound_slots, &value) &&
+                 value >= attr->least && value <= attr->most && tuple_agrees(f, s, &value);
+    if (given) {
+        bind_tuple(f, s, &value);
+    }
+    return given;
+}
+
 static bool sample_step(finder *f, const step *s)
 {
     switch ((step_kind)s->kind) {
     case STEP_VAR:
-        bind_var(f, s->index, propose_shape(f, s));
+        bind_var(f, s->index, guided_shape(f, s));
         return true;
     case STEP_ATTRS:
-        return sample_attrs(f, s);
+        return guided_attr(f, s) || sample_attrs(f, s);
     case STEP_CHECK:
         return check_early(f, s);
     case STEP_INFER:
@@ -569,6 +605,7 @@ static bool sample_point(finder *f)
     f->bound_slots = 0;
     f->bound_vars = 0;
     f->near = f->options->origin != NULL && graft_rng_below(&f->rng, 2) == 0;
+    f->follows = f->guide.count > 0 && graft_rng_below(&f->rng, 8) != 0;
     if (f->near) {
         rename_sizes(f);
     }
@@ -647,6 +684,9 @@ void graft_domain_find(graft_env *env, graft_arena *arena, const graft_rule *rul
     }
     f->seen = GRAFT_NEW(env->scratch, uint64_t, f->seen_capacity);
     graft_rng_seed(&f->rng, options->seed);
+    if (options->guided && rule->condition != 255) {
+        graft_guide_read(rule, &f->guide);
+    }
     make_plan(f);
     if (options->enumerate) {
         clear_points(f);
