@@ -220,7 +220,7 @@ graft_rule_entry graft_trial_entry(const graft_rule *rule, const graft_trial *tr
         .name = name,
         .family = family,
         .gain = graft_rule_gain(rule),
-        .proof = GRAFT_PROOF_BOUNDED,
+        .proof = trial->check.proof,
         .numeric = trial->check.numeric,
         .complete = trial->check.complete,
         .points = trial->check.sweep.agreed,
