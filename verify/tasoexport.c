@@ -164,6 +164,7 @@ static bool write_side(const graft_instance *instance, const graft_side *side, u
         uint32_t n = side->order[k];
         const graft_pattern_node *node = &side->pattern->nodes[n];
         graft_shape in[GRAFT_MAX_INPUTS];
+        memset(in, 0, sizeof in);
         places[n] = (uint8_t)k;
         ops[k].input_count = graft_op(node->op)->input_count;
         for (uint32_t i = 0; i < ops[k].input_count; i++) {
@@ -197,6 +198,16 @@ static bool reads_back(graft_env *env, const graft_taso_rule *written, const gra
            graft_rule_follows(env, &again, domain.points, domain.count, rule);
 }
 
+/* Whether two rules are the same, by their bytes in a file. */
+static bool same_rule(graft_env *env, const graft_taso_rule *a, const graft_taso_rule *b)
+{
+    uint8_t *bytes[2] = {NULL, NULL};
+    size_t sizes[2] = {0, 0};
+    graft_taso_encode(env->unit, a, 1, &bytes[0], &sizes[0]);
+    graft_taso_encode(env->unit, b, 1, &bytes[1], &sizes[1]);
+    return sizes[0] == sizes[1] && memcmp(bytes[0], bytes[1], sizes[0]) == 0;
+}
+
 void graft_taso_export(graft_env *env, const graft_rule *rule, const graft_point *points,
                        uint32_t count, graft_taso_rule *rules, uint32_t *written)
 {
@@ -210,7 +221,7 @@ void graft_taso_export(graft_env *env, const graft_rule *rule, const graft_point
                     write_side(&instance, &instance.source, 0, one) &&
                     write_side(&instance, &instance.target, 1, one);
         for (uint32_t i = 0; i < done && good; i++) {
-            good = memcmp(&rules[i], one, sizeof *one) != 0;
+            good = !same_rule(env, &rules[i], one);
         }
         done += good && reads_back(env, one, rule) ? 1 : 0;
         graft_arena_release(env->unit, mark);
