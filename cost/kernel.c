@@ -39,7 +39,6 @@ void graft_kernel_close(graft_kernel *kernel)
         free(operand->turns);
         free(operand->copies);
         free(operand->owned);
-        graft_program_release(kernel->device, operand->pack);
     }
     free(kernel->state);
     free(kernel);

@@ -190,14 +190,15 @@ static graft_status write_diagnosis(policy_run *run)
     if (out == NULL) {
         return GRAFT_FAIL(run->env, GRAFT_NO_MEMORY, "no memory for the diagnosis");
     }
-    (void)fprintf(out,
-                  "{\"rules\": %u, \"interactions\": %llu, \"dream_steps\": %llu, \"trials\": %llu, "
-                  "\"encoder_ms\": %llu, \"world_ms\": %llu, \"controller_ms\": %llu, "
-                  "\"record_ms\": %llu, \"diagnosis\": ",
-                  run->session.xfers.count, (unsigned long long)p->interactions,
-                  (unsigned long long)p->dream_steps, (unsigned long long)p->trial_count,
-                  (unsigned long long)p->encoder_ms, (unsigned long long)p->world_ms,
-                  (unsigned long long)p->controller_ms, (unsigned long long)p->record_ms);
+    (void)fprintf(
+        out,
+        "{\"rules\": %u, \"interactions\": %llu, \"dream_steps\": %llu, \"trials\": %llu, "
+        "\"encoder_ms\": %llu, \"world_ms\": %llu, \"controller_ms\": %llu, "
+        "\"record_ms\": %llu, \"diagnosis\": ",
+        run->session.xfers.count, (unsigned long long)p->interactions,
+        (unsigned long long)p->dream_steps, (unsigned long long)p->trial_count,
+        (unsigned long long)p->encoder_ms, (unsigned long long)p->world_ms,
+        (unsigned long long)p->controller_ms, (unsigned long long)p->record_ms);
     graft_diagnosis_write(&diagnosis, out);
     (void)fprintf(out, "}\n");
     if (fclose(out) != 0) {

@@ -63,22 +63,21 @@ static graft_status survey_rules(graft_env *env, graft_session *session, const g
                                  .preference = session->settings.data_preference,
                                  .seed = (uint64_t)session->settings.environment_seed};
     const graft_xfers all = session->xfers;
-    bool *met = GRAFT_NEW(env->life, bool, all.count);
+    graft_survey_result found = {.met = GRAFT_NEW(env->life, bool, all.count)};
     graft_rule *rules = GRAFT_NEW(env->life, graft_rule, all.count);
     const char **names = GRAFT_NEW(env->life, const char *, all.count);
-    uint64_t step_count = 0;
     uint32_t count = 0;
-    GRAFT_CHECK(graft_survey_run(env, graph, &all, options, &survey, met, &step_count));
+    GRAFT_CHECK(graft_survey_run(env, graph, &all, options, &survey, &found));
     for (uint32_t x = 0; x < all.count; x++) {
-        if (met[x]) {
+        if (found.met[x]) {
             rules[count] = all.rules[x];
             names[count++] = all.names[x];
         }
     }
     if (count == 0) {
-        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                            "%s: none of the %u rules finds a place in this model",
-                            session->model->file, all.count);
+        status =
+            GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: none of the %u rules finds a place in this model",
+                       session->model->file, all.count);
         goto done;
     }
     session->unmet = all.count - count;
@@ -126,6 +125,7 @@ static graft_status open_environment(graft_env *env, const graft_session_options
     graft_status status = GRAFT_OK;
     graft_graph *graph = NULL;
     const graft_environment_options options = {
+        .price = {price_graph, session->cost},
         .location_limit = (uint32_t)session->settings.environment_location_limit,
         .step_limit = (uint32_t)session->settings.environment_step_limit,
         .cost_limit = session->settings.environment_cost_limit,
@@ -138,8 +138,7 @@ static graft_status open_environment(graft_env *env, const graft_session_options
     graft_log(env, 1, "%u rules; not for this device or numeric class: %u, no place found: %u",
               session->rules.count, session->refused, session->unmet);
     GRAFT_CHECK(measure_model(env, session, graph));
-    GRAFT_CHECK(graft_environment_open(env, env->life, graph, &session->xfers,
-                                       (graft_price){price_graph, session->cost}, &options,
+    GRAFT_CHECK(graft_environment_open(env, env->life, graph, &session->xfers, &options,
                                        &session->environment));
 done:
     return status;

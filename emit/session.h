@@ -32,8 +32,8 @@ typedef struct graft_session {
 } graft_session;
 
 /* Opens all of it in env->life; a model's measured operators are in the database afterwards. Fails
- * as its parts do, and with GRAFT_BAD_INPUT when a survey finds no place for any rule; close it also
- * then. */
+ * as its parts do, and with GRAFT_BAD_INPUT when a survey finds no place for any rule; close it
+ * also then. */
 GRAFT_MUST_USE graft_status graft_session_open(graft_env *env, const graft_session_options *options,
                                                graft_session *session);
 /* Saves the cost database and frees what is not in an arena. */

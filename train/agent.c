@@ -94,21 +94,18 @@ typedef struct controller_chooser {
 static graft_status choose_by_controller(graft_env *env, void *context,
                                          const graft_environment *environment,
                                          const graft_snapshot *snapshot, graft_rng *rng,
-                                         uint32_t *xfer, uint32_t *location)
+                                         graft_action *action)
 {
     (void)environment;
     const controller_chooser *chooser = context;
     graft_mark mark = graft_arena_mark(env->scratch);
-    uint16_t chosen[2] = {0, 0};
     float values[2] = {0, 0};
     float *z = GRAFT_NEW(env->scratch, float, chooser->agent->encoder.size.latent);
     graft_agent_encode(chooser->agent, env->scratch, snapshot, 1, z);
     graft_controller_states states = {.rows = 1, .z = z, .counts = snapshot->location_counts};
-    graft_controller_choice choice = {&chosen[0], &chosen[1], &values[0], &values[1]};
+    graft_controller_choice choice = {&action->xfer, &action->location, &values[0], &values[1]};
     graft_controller_act(chooser->controller, env->scratch, &states, chooser->draw ? rng : NULL,
                          &choice);
-    *xfer = chosen[0];
-    *location = chosen[1];
     graft_arena_release(env->scratch, mark);
     return GRAFT_OK;
 }

@@ -96,17 +96,16 @@ typedef struct replay {
 
 static graft_status choose_noted(graft_env *env, void *context,
                                  const graft_environment *environment,
-                                 const graft_snapshot *snapshot, graft_rng *rng, uint32_t *xfer,
-                                 uint32_t *location)
+                                 const graft_snapshot *snapshot, graft_rng *rng,
+                                 graft_action *action)
 {
     (void)env;
     (void)environment;
     (void)snapshot;
     (void)rng;
     replay *r = context;
-    uint64_t action = r->actions[r->next++];
-    *xfer = (uint32_t)(action >> 16);
-    *location = (uint32_t)(action & 0xffff);
+    uint64_t noted = r->actions[r->next++];
+    *action = (graft_action){.xfer = (uint16_t)(noted >> 16), .location = (uint16_t)noted};
     return GRAFT_OK;
 }
 

@@ -16,6 +16,7 @@
 #define STREAM_CONTROLLER (UINT64_C(4) << 32)
 
 static const double gradient_norm_most = 1.0;
+static const float gain_most = 2.0F; /* In percent, for the encoder's heads. */
 static const uint64_t save_every_ns = UINT64_C(15) * 1000000000;
 
 /* What every phase works with. */
@@ -99,7 +100,10 @@ static const float *list_gains(graft_arena *arena, const graft_agent *agent,
         gains[x] = GRAFT_GAIN_UNKNOWN;
     }
     if (step < episode->step_count && episode->xfers[step] < agent->xfers) {
-        gains[episode->xfers[step]] = episode->rewards[step];
+        float gain = episode->rewards[step]; /* Squared errors: the few huge ones would be all. */
+        gains[episode->xfers[step]] = gain > gain_most    ? gain_most
+                                      : gain < -gain_most ? -gain_most
+                                                          : gain;
     }
     return gains;
 }
@@ -264,26 +268,45 @@ done:
 
 /* ------------------------------------------------------------ controller */
 
+/* Starts of dreams are recorded states: a quarter of them the first graph, where the policy that
+ * ships begins; the states that the controller came to count thrice those of the data agent. */
+enum { FIRST_GRAPH_SHARE = 4, CONTROLLER_WEIGHT = 3 };
+
+/* Copies one recorded state. */
+static void put_start(float *z, uint16_t *counts, const graft_trajectory *trajectory, size_t step,
+                      size_t latent, size_t xfers)
+{
+    memcpy(z, &trajectory->z[step * latent], latent * sizeof *z);
+    memcpy(counts, &trajectory->location_counts[step * xfers], xfers * sizeof *counts);
+}
+
 /* Everything that the dreams know of the environment: recorded latents and masks. */
 static graft_dream_starts collect_starts(graft_arena *arena, const graft_agent *agent)
 {
-    size_t count = 0;
     size_t latent = agent->encoder.size.latent;
+    size_t xfers = agent->xfers;
+    uint32_t random = (uint32_t)agent->settings->data_random_episodes;
+    size_t count = 0;
     for (uint32_t e = 0; e < agent->episode_count; e++) {
-        count += agent->trajectories[e].step_count;
+        count += (size_t)agent->trajectories[e].step_count * (e < random ? 1 : CONTROLLER_WEIGHT);
     }
-    float *z = GRAFT_NEW(arena, float, count *latent);
-    uint16_t *counts = GRAFT_NEW(arena, uint16_t, count * agent->xfers);
+    size_t all = count + count / (FIRST_GRAPH_SHARE - 1) + 1;
+    float *z = GRAFT_NEW(arena, float, all *latent);
+    uint16_t *counts = GRAFT_NEW(arena, uint16_t, all * xfers);
     size_t filled = 0;
     for (uint32_t e = 0; e < agent->episode_count; e++) {
         const graft_trajectory *trajectory = &agent->trajectories[e];
-        size_t steps = trajectory->step_count;
-        memcpy(&z[filled * latent], trajectory->z, steps * latent * sizeof *z);
-        memcpy(&counts[filled * agent->xfers], trajectory->location_counts,
-               steps * agent->xfers * sizeof *counts);
-        filled += steps;
+        size_t times = e < random ? 1 : CONTROLLER_WEIGHT;
+        for (size_t k = 0; k < times * trajectory->step_count; k++, filled++) {
+            put_start(&z[filled * latent], &counts[filled * xfers], trajectory, k / times, latent,
+                      xfers);
+        }
     }
-    return (graft_dream_starts){.count = (uint32_t)count, .z = z, .counts = counts};
+    for (; filled < all; filled++) {
+        put_start(&z[filled * latent], &counts[filled * xfers], &agent->trajectories[0], 0, latent,
+                  xfers);
+    }
+    return (graft_dream_starts){.count = (uint32_t)all, .z = z, .counts = counts};
 }
 
 /* Plays the most likely actions in the real environment and keeps the best controller so far. */

@@ -165,8 +165,8 @@ static graft_status try_successor(graft_env *env, search *s, graft_action action
     if (!add_seen(s, graft_state_hash(&s->trial))) {
         goto done;
     }
-    GRAFT_CHECK(environment->price.cost_ns(env, environment->price.context, &s->trial.graph,
-                                           &s->trial.order, &ns));
+    GRAFT_CHECK(environment->options.price.cost_ns(env, environment->options.price.context,
+                                                   &s->trial.graph, &s->trial.order, &ns));
     s->found->evaluations++;
     if (ns < s->found->cost_ns) {
         s->found->cost_ns = ns;

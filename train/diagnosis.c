@@ -104,11 +104,10 @@ static graft_status examine_chooser(examiner *x, const graft_chooser *chooser,
         if (data != NULL) {
             graft_data_agent_draw(data, &rng);
         }
-        GRAFT_CHECK(graft_episode_record(x->env, x->arena, x->environment, chooser, &rng,
-                                         &episodes[e]));
+        GRAFT_CHECK(
+            graft_episode_record(x->env, x->arena, x->environment, chooser, &rng, &episodes[e]));
         if (episodes[e].step_count > 0) {
-            trajectories[kept++] =
-                graft_agent_trajectory(x->env, x->arena, x->agent, &episodes[e]);
+            trajectories[kept++] = graft_agent_trajectory(x->env, x->arena, x->agent, &episodes[e]);
         }
     }
     if (kept > 0) {
@@ -151,8 +150,7 @@ static void sum_real(const graft_episode *episodes, graft_diagnosis *d)
 {
     d->episodes = HELD_OUT_EPISODES;
     for (uint32_t e = 0; e < HELD_OUT_EPISODES; e++) {
-        uint32_t steps =
-            episodes[e].step_count < d->horizon ? episodes[e].step_count : d->horizon;
+        uint32_t steps = episodes[e].step_count < d->horizon ? episodes[e].step_count : d->horizon;
         d->real_length += (double)steps / HELD_OUT_EPISODES;
         for (uint32_t t = 0; t < steps; t++) {
             d->real_return += (double)episodes[e].rewards[t] / HELD_OUT_EPISODES;
@@ -182,8 +180,8 @@ graft_status graft_agent_diagnose(graft_env *env, graft_agent *agent,
                           &data);
     const graft_chooser random = graft_data_agent_chooser(&data);
     const graft_chooser drawn = graft_agent_chooser(x.arena, agent, &agent->best, true);
-    GRAFT_CHECK(examine_chooser(&x, &random, &data, STREAM_DIAGNOSIS, episodes,
-                                &diagnosis->random));
+    GRAFT_CHECK(
+        examine_chooser(&x, &random, &data, STREAM_DIAGNOSIS, episodes, &diagnosis->random));
     GRAFT_CHECK(examine_chooser(&x, &drawn, NULL, STREAM_DIAGNOSIS + HELD_OUT_EPISODES, episodes,
                                 &diagnosis->controller));
     sum_real(episodes, diagnosis);
@@ -198,17 +196,15 @@ done:
 
 static void print_faithfulness(const char *whose, const graft_faithfulness *f, FILE *out)
 {
-    (void)fprintf(out,
-                  "  on %u steps by %s: latent %+.2f nats a dimension over \"nothing changes\" "
-                  "(%u move); reward %.0f %% explained (mean of its rule: %.0f %%); masks %.2f %% "
-                  "right, of %" PRIu64 " changed bits %.0f %% (persistence: none)\n",
-                  f->step_count, whose, f->latent_gain, f->live_count, 100 * f->reward_explained,
-                  100 * f->rule_explained,
-                  f->bit_count > 0 ? 100.0 * (double)f->right / (double)f->bit_count : 0.0,
-                  f->changed_count,
-                  f->changed_count > 0
-                      ? 100.0 * (double)f->changed_right / (double)f->changed_count
-                      : 0.0);
+    (void)fprintf(
+        out,
+        "  on %u steps by %s: latent %+.2f nats a dimension over \"nothing changes\" "
+        "(%u move); reward %.0f %% explained (mean of its rule: %.0f %%); masks %.2f %% "
+        "right, of %" PRIu64 " changed bits %.0f %% (persistence: none)\n",
+        f->step_count, whose, f->latent_gain, f->live_count, 100 * f->reward_explained,
+        100 * f->rule_explained,
+        f->bit_count > 0 ? 100.0 * (double)f->right / (double)f->bit_count : 0.0, f->changed_count,
+        f->changed_count > 0 ? 100.0 * (double)f->changed_right / (double)f->changed_count : 0.0);
 }
 
 void graft_diagnosis_print(const graft_diagnosis *d, FILE *out)

@@ -4,19 +4,19 @@
 #include <assert.h>
 
 graft_status graft_environment_open(graft_env *env, graft_arena *arena, const graft_graph *graph,
-                                    const graft_xfers *xfers, graft_price price,
+                                    const graft_xfers *xfers,
                                     const graft_environment_options *options,
                                     graft_environment *environment)
 {
     graft_status status = GRAFT_OK;
     graft_limits limits = graft_state_limits(graph);
-    *environment = (graft_environment){.xfers = xfers, .options = *options, .price = price};
+    *environment = (graft_environment){.xfers = xfers, .options = *options};
     graft_state_open(arena, &limits, &environment->first);
     graft_state_open(arena, &limits, &environment->state);
     graft_matches_open(arena, xfers, options->location_limit, &environment->matches);
     GRAFT_CHECK(graft_state_set(env, &environment->first, graph));
-    GRAFT_CHECK(price.cost_ns(env, price.context, &environment->first.graph,
-                              &environment->first.order, &environment->first_ns));
+    GRAFT_CHECK(options->price.cost_ns(env, options->price.context, &environment->first.graph,
+                                       &environment->first.order, &environment->first_ns));
     GRAFT_CHECK(graft_environment_reset(env, environment));
 done:
     return status;
@@ -47,7 +47,7 @@ static graft_status apply_action(graft_env *env, graft_environment *environment,
                                  uint32_t location, double *reward)
 {
     graft_status status = GRAFT_OK;
-    const graft_price *price = &environment->price;
+    const graft_price *price = &environment->options.price;
     double cost_ns = 0;
     GRAFT_TRY(env,
               graft_state_apply(env, &environment->state, &environment->xfers->rules[xfer],

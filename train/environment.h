@@ -18,7 +18,14 @@ typedef struct graft_price {
     void *context;
 } graft_price;
 
+/* A rule and one of its locations; rule number `count` is NO-OP, at location 0. */
+typedef struct graft_action {
+    uint16_t xfer;
+    uint16_t location;
+} graft_action;
+
 typedef struct graft_environment_options {
+    graft_price price;
     uint32_t location_limit; /* Locations offered per rule; the dissertation's 200. */
     uint32_t step_limit;     /* An episode ends after so many applications. */
     double cost_limit;       /* ...and at a graph dearer than this many first graphs; 0: none. */
@@ -28,7 +35,6 @@ typedef struct graft_environment_options {
 typedef struct graft_environment {
     const graft_xfers *xfers;
     graft_environment_options options;
-    graft_price price;
     graft_state first; /* What reset returns to. */
     graft_state state;
     graft_matches matches; /* All legal actions in `state`. */
@@ -50,7 +56,7 @@ typedef struct graft_outcome {
 /* `xfers` is kept. Fails as the price does. */
 GRAFT_MUST_USE graft_status graft_environment_open(graft_env *env, graft_arena *arena,
                                                    const graft_graph *graph,
-                                                   const graft_xfers *xfers, graft_price price,
+                                                   const graft_xfers *xfers,
                                                    const graft_environment_options *options,
                                                    graft_environment *environment);
 /* Back to the first graph. */

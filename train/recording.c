@@ -154,14 +154,13 @@ graft_status graft_episode_record(graft_env *env, graft_arena *arena,
     graft_snapshot_take(arena, environment, &episode->snapshots[0]);
     while (!environment->terminal) {
         uint32_t i = episode->step_count;
-        uint32_t xfer = 0;
-        uint32_t location = 0;
+        graft_action action = {0, 0};
         graft_outcome step;
         GRAFT_CHECK(chooser->choose(env, chooser->context, environment, &episode->snapshots[i], rng,
-                                    &xfer, &location));
-        GRAFT_CHECK(graft_environment_step(env, environment, xfer, location, &step));
-        episode->xfers[i] = (uint16_t)xfer;
-        episode->locations[i] = (uint16_t)location;
+                                    &action));
+        GRAFT_CHECK(graft_environment_step(env, environment, action.xfer, action.location, &step));
+        episode->xfers[i] = action.xfer;
+        episode->locations[i] = action.location;
         episode->rewards[i] = (float)step.reward;
         episode->ends[i] = step.terminal && !step.truncated ? 1 : 0;
         episode->total_reward += step.reward;
@@ -217,15 +216,14 @@ void graft_data_agent_learn(graft_data_agent *agent, const graft_episode *episod
 
 static graft_status choose_by_taste(graft_env *env, void *context,
                                     const graft_environment *environment,
-                                    const graft_snapshot *snapshot, graft_rng *rng, uint32_t *xfer,
-                                    uint32_t *location)
+                                    const graft_snapshot *snapshot, graft_rng *rng,
+                                    graft_action *action)
 {
     (void)env;
     (void)environment;
     const graft_data_agent *agent = context;
     double total = 0;
-    *xfer = agent->xfer_count;
-    *location = 0;
+    *action = (graft_action){.xfer = (uint16_t)agent->xfer_count};
     if (graft_rng_uniform(rng) < agent->noop) {
         return GRAFT_OK;
     }
@@ -235,15 +233,15 @@ static graft_status choose_by_taste(graft_env *env, void *context,
     double pick = graft_rng_uniform(rng) * total;
     for (uint32_t x = 0; x < agent->xfer_count; x++) {
         if (snapshot->location_counts[x] > 0) {
-            *xfer = x; /* The last legal rule also takes what rounding leaves over. */
+            action->xfer = (uint16_t)x; /* The last legal rule takes what rounding leaves over. */
             pick -= agent->weights[x];
             if (pick < 0) {
                 break;
             }
         }
     }
-    if (*xfer < agent->xfer_count) {
-        *location = graft_rng_below(rng, snapshot->location_counts[*xfer]);
+    if (action->xfer < agent->xfer_count) {
+        action->location = (uint16_t)graft_rng_below(rng, snapshot->location_counts[action->xfer]);
     }
     return GRAFT_OK;
 }

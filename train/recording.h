@@ -28,8 +28,7 @@ void graft_snapshot_take(graft_arena *arena, const graft_environment *environmen
 /* Chooses an action for the environment's present state, whose snapshot is given. */
 typedef struct graft_chooser {
     graft_status (*choose)(graft_env *env, void *context, const graft_environment *environment,
-                           const graft_snapshot *snapshot, graft_rng *rng, uint32_t *xfer,
-                           uint32_t *location);
+                           const graft_snapshot *snapshot, graft_rng *rng, graft_action *action);
     void *context;
 } graft_chooser;
 

@@ -69,8 +69,8 @@ static graft_status find_cheapest(graft_env *env, const graft_environment *envir
             GRAFT_CHECK(graft_state_apply(env, trial, &matches->xfers->rules[x],
                                           graft_matches_get(matches, x, l),
                                           &environment->options.apply));
-            GRAFT_CHECK(environment->price.cost_ns(env, environment->price.context, &trial->graph,
-                                                   &trial->order, &ns));
+            GRAFT_CHECK(environment->options.price.cost_ns(env, environment->options.price.context,
+                                                           &trial->graph, &trial->order, &ns));
             found->evaluations++;
             if (ns < *best_ns) {
                 *best_ns = ns;
@@ -112,10 +112,14 @@ done:
     return status;
 }
 
+/* Limits are there to bound exploring: a plan may be longer, or lead over dearer graphs. */
 graft_status graft_plan_replay(graft_env *env, graft_environment *environment,
                                const graft_action *steps, uint32_t step_count)
 {
     graft_status status = GRAFT_OK;
+    const graft_environment_options options = environment->options;
+    environment->options.cost_limit = 0;
+    environment->options.step_limit = UINT32_MAX;
     GRAFT_CHECK(graft_environment_reset(env, environment));
     for (uint32_t i = 0; i < step_count; i++) {
         graft_outcome outcome;
@@ -125,5 +129,6 @@ graft_status graft_plan_replay(graft_env *env, graft_environment *environment,
             "at step %u of a plan", i);
     }
 done:
+    environment->options = options;
     return status;
 }

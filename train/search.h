@@ -10,11 +10,6 @@
 #include "graph/rng.h"
 #include "train/environment.h"
 
-typedef struct graft_action {
-    uint16_t xfer;
-    uint16_t location;
-} graft_action;
-
 typedef struct graft_plan_found {
     double cost_ns;
     uint32_t step_count;
@@ -51,7 +46,8 @@ GRAFT_MUST_USE graft_status graft_search_backtracking(graft_env *env, graft_aren
                                                       const graft_backtracking_options *options,
                                                       graft_plan_found *found);
 
-/* Resets the environment and takes the steps of a plan. GRAFT_BAD_INPUT when one is not legal. */
+/* Resets the environment and takes the steps of a plan, whatever its limits on steps and costs.
+ * GRAFT_BAD_INPUT when one is not legal. */
 GRAFT_MUST_USE graft_status graft_plan_replay(graft_env *env, graft_environment *environment,
                                               const graft_action *steps, uint32_t step_count);
 

@@ -43,12 +43,11 @@ static graft_status walk(graft_env *env, walker *w, graft_rng *rng)
     GRAFT_CHECK(graft_environment_reset(env, &w->environment));
     note_counts(w);
     while (!w->environment.terminal) {
-        uint32_t xfer = 0;
-        uint32_t location = 0;
+        graft_action action = {0, 0};
         graft_outcome outcome;
-        GRAFT_CHECK(chooser.choose(env, chooser.context, &w->environment, &snapshot, rng, &xfer,
-                                   &location));
-        GRAFT_CHECK(graft_environment_step(env, &w->environment, xfer, location, &outcome));
+        GRAFT_CHECK(chooser.choose(env, chooser.context, &w->environment, &snapshot, rng, &action));
+        GRAFT_CHECK(
+            graft_environment_step(env, &w->environment, action.xfer, action.location, &outcome));
         note_counts(w);
     }
 done:
@@ -57,17 +56,17 @@ done:
 
 graft_status graft_survey_run(graft_env *env, const graft_graph *graph, const graft_xfers *xfers,
                               const graft_environment_options *options, const graft_survey *survey,
-                              bool *met, uint64_t *step_count)
+                              graft_survey_result *result)
 {
     graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(env->unit);
     graft_progress progress;
-    walker w = {.met = met, .counts = GRAFT_NEW(env->unit, uint16_t, xfers->count)};
+    walker w = {.met = result->met, .counts = GRAFT_NEW(env->unit, uint16_t, xfers->count)};
     graft_environment_options free_of_cost = *options;
     free_of_cost.cost_limit = 0;
-    GRAFT_CHECK(graft_environment_open(env, env->unit, graph, xfers,
-                                       (graft_price){price_nothing, NULL}, &free_of_cost,
-                                       &w.environment));
+    free_of_cost.price = (graft_price){price_nothing, NULL};
+    GRAFT_CHECK(
+        graft_environment_open(env, env->unit, graph, xfers, &free_of_cost, &w.environment));
     graft_data_agent_open(env->unit, xfers->count, 0, 0, &w.agent);
     graft_progress_start(&progress, env, "survey the rules", "walks", survey->episodes);
     for (uint32_t e = 0; e < survey->episodes; e++) {
@@ -82,7 +81,7 @@ graft_status graft_survey_run(graft_env *env, const graft_graph *graph, const gr
         }
     }
     graft_progress_finish(&progress);
-    *step_count = w.environment.interactions;
+    result->step_count = w.environment.interactions;
 done:
     graft_arena_release(env->unit, mark);
     return status;

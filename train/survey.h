@@ -16,12 +16,17 @@ typedef struct graft_survey {
     uint64_t seed;
 } graft_survey;
 
-/* Sets met[x] (xfers->count) for every rule that had a location in some graph, and the number of
- * steps taken. Fails as the environment does; GRAFT_INTERRUPTED. */
+typedef struct graft_survey_result {
+    bool *met; /* (xfers->count), the caller's: set for every rule that had a location in some graph
+                */
+    uint64_t step_count;
+} graft_survey_result;
+
+/* Fails as the environment does; GRAFT_INTERRUPTED. */
 GRAFT_MUST_USE graft_status graft_survey_run(graft_env *env, const graft_graph *graph,
                                              const graft_xfers *xfers,
                                              const graft_environment_options *options,
-                                             const graft_survey *survey, bool *met,
-                                             uint64_t *step_count);
+                                             const graft_survey *survey,
+                                             graft_survey_result *result);
 
 #endif

@@ -2,6 +2,7 @@
 #include "train/world_model.h"
 
 #include "train/kernels.h"
+#include "train/numeric.h"
 
 #include <assert.h>
 #include <math.h>
@@ -61,8 +62,8 @@ static void add_parameters(graft_world_model *model)
         graft_parameters_add(set, "xfers", size->xfers + 1, size->xfer_embedding, 1.0F);
     model->location_table = graft_parameters_add(set, "locations", GRAFT_LOCATION_BUCKETS,
                                                  size->location_embedding, 0.5F);
-    model->place_table = graft_parameters_add(set, "places", GRAFT_LOCATION_PLACES,
-                                              size->location_embedding, 0.5F);
+    model->place_table =
+        graft_parameters_add(set, "places", GRAFT_LOCATION_PLACES, size->location_embedding, 0.5F);
     model->gates = graft_parameters_layer(set, names[0], inputs, 4 * size->hidden, 1.0F);
     model->recurrent = graft_parameters_add(set, "recurrent", size->hidden, 4 * size->hidden,
                                             sqrtf(3.0F / (float)size->hidden));
@@ -74,7 +75,10 @@ static void add_parameters(graft_world_model *model)
     model->legality_head = add_head(model, names[5], size->xfers);
     model->counts_head = add_head(model, names[6], size->xfers);
     model->legality_keep = graft_parameters_add(set, "legality.keep", 1, size->xfers, 0.0F);
-    model->counts_keep = graft_parameters_add(set, "counts.keep", 1, size->xfers, 0.0F);
+    model->legality_effect =
+        graft_parameters_add(set, "legality.effect", size->xfers + 1, size->xfers, 0.0F);
+    model->counts_effect =
+        graft_parameters_add(set, "counts.effect", size->xfers + 1, size->xfers, 0.0F);
 }
 
 static void fill(float *value, size_t count, float with)
@@ -85,7 +89,8 @@ static void fill(float *value, size_t count, float with)
 }
 
 /* Starting values that are not random: a forget gate that remembers (Gers et al. 2000), mixture
- * means spread over the usual changes, and next masks like the present ones. */
+ * means spread over the usual changes, next masks like the present ones, and a rewrite that uses up
+ * its place. */
 static void set_biases(graft_world_model *model)
 {
     const graft_parameters *set = &model->parameters;
@@ -98,7 +103,10 @@ static void set_biases(graft_world_model *model)
         fill(means + (size_t)k * size->latent, size->latent, 2.0F * place - 1.0F);
     }
     fill(graft_parameters_value(set, model->legality_keep), size->xfers, 3.0F);
-    fill(graft_parameters_value(set, model->counts_keep), size->xfers, 1.0F);
+    float *effect = graft_parameters_value(set, model->counts_effect);
+    for (size_t x = 0; x < size->xfers && !size->latent_only; x++) {
+        effect[x * size->xfers + x] = -1.0F;
+    }
 }
 
 void graft_world_model_init(graft_world_model *model, graft_arena *arena,
@@ -257,22 +265,42 @@ static const graft_matrix *keep_valid(graft_tape *tape, const graft_world_input 
     return input->valid == NULL ? m : graft_gather_rows(tape, m, input->valid, input->valid_count);
 }
 
-/* A per-xfer head: f W + b, plus `keep` times the present state. */
+/* A per-xfer head: f W + b, plus the effects of the actions. */
 static const graft_matrix *apply_xfer_head(const graft_world_model *model, graft_tape *tape,
                                            const graft_world_input *input, const graft_matrix *f,
-                                           graft_layer head, uint32_t keep)
+                                           graft_layer head, uint32_t effects)
 {
     const graft_parameters *set = &model->parameters;
-    const graft_matrix *change = graft_layer_apply(tape, set, head, f);
-    const float *present = keep == model->legality_keep ? input->legality : input->log_count;
-    if (present == NULL) {
+    const graft_matrix *effect = graft_gather_rows(tape, graft_tape_parameter(tape, set, effects),
+                                                   input->xfer, input->batch * input->steps);
+    return graft_add(tape, graft_layer_apply(tape, set, head, f), keep_valid(tape, input, effect));
+}
+
+/* The logits' head, beside the present state if that is known. */
+static const graft_matrix *apply_legality(const graft_world_model *model, graft_tape *tape,
+                                          const graft_world_input *input, const graft_matrix *f)
+{
+    const graft_matrix *change =
+        apply_xfer_head(model, tape, input, f, model->legality_head, model->legality_effect);
+    if (input->legality == NULL) {
         return change;
     }
     const graft_matrix *state =
-        graft_tape_constant(tape, present, input->batch * input->steps, model->size.xfers);
-    const graft_matrix *kept = graft_scale_columns(tape, keep_valid(tape, input, state),
-                                                   graft_tape_parameter(tape, set, keep));
+        graft_tape_constant(tape, input->legality, input->batch * input->steps, model->size.xfers);
+    const graft_matrix *kept =
+        graft_scale_columns(tape, keep_valid(tape, input, state),
+                            graft_tape_parameter(tape, &model->parameters, model->legality_keep));
     return graft_add(tape, change, kept);
+}
+
+float graft_world_count_target(const graft_world_model *model, uint32_t present, uint32_t next)
+{
+    return model->size.latent_only ? graft_log(1.0F + (float)next) : (float)next - (float)present;
+}
+
+float graft_world_count(const graft_world_model *model, uint32_t present, float said)
+{
+    return model->size.latent_only ? graft_exp(said) - 1.0F : (float)present + said;
 }
 
 graft_world_prediction graft_world_model_apply(const graft_world_model *model, graft_tape *tape,
@@ -293,8 +321,7 @@ graft_world_prediction graft_world_model_apply(const graft_world_model *model, g
         .latent = graft_layer_apply(tape, set, model->latent_head, f),
         .reward = graft_layer_apply(tape, set, model->reward_head, f),
         .end = graft_layer_apply(tape, set, model->end_head, f),
-        .legality =
-            apply_xfer_head(model, tape, input, f, model->legality_head, model->legality_keep),
-        .counts = apply_xfer_head(model, tape, input, f, model->counts_head, model->counts_keep),
+        .legality = apply_legality(model, tape, input, f),
+        .counts = apply_xfer_head(model, tape, input, f, model->counts_head, model->counts_effect),
     };
 }

@@ -6,14 +6,16 @@
  *      heads, linear on f:  mixture over (z' - z) / delta_scale      mixture.h
  *                           (reward - mean of the xfer) / scale of the xfer
  *                           logit of the end
- *                           per xfer: logit of being legal next, log(1 + locations) next
+ *                           per xfer: logit of being legal next, change of its locations
  *
- * Most xfers keep their locations from step to step, so both per-xfer heads add the present state,
- * times a trained factor per xfer, to what they say: they learn what changes. The counts are part
- * of a dream's own state (it starts from recorded ones and goes on with predicted ones).
- * The place of a location is where among the rule's locations it lies: location 3 of 4 is at the far
- * end of the graph, location 3 of 50 near its input, where tensors are large and rewards too.
- * `latent_only` leaves them out of input and heads, as in the dissertation. */
+ * Most xfers keep their locations from step to step, so the network says what changes: counts are
+ * predicted as differences, logits beside the present state times a trained factor per xfer, and to
+ * both the row of a table is added that belongs to the action taken, for what a rewrite does to the
+ * others' places is much the same everywhere. The counts are part of a dream's own state (it starts
+ * from recorded ones and goes on with predicted ones).
+ * The place of a location is where among the rule's locations it lies: location 3 of 4 is at the
+ * far end of the graph, location 3 of 50 near its input, where tensors are large and rewards too.
+ * `latent_only` leaves the counts out of input and heads, as in the dissertation. */
 #ifndef GRAFT_WORLD_MODEL_H
 #define GRAFT_WORLD_MODEL_H
 
@@ -61,8 +63,9 @@ typedef struct {
     graft_layer end_head;
     graft_layer legality_head;
     graft_layer counts_head;
-    uint32_t legality_keep; /* (1, xfers) */
-    uint32_t counts_keep;   /* (1, xfers) */
+    uint32_t legality_keep;   /* (1, xfers) */
+    uint32_t legality_effect; /* (xfers + 1, xfers) */
+    uint32_t counts_effect;   /* (xfers + 1, xfers) */
     /* Fixed by graft_world_model_calibrate; kept together for checkpoints. */
     float *constants; /* (graft_world_model_constant_count) */
     float *delta_scale;
@@ -113,8 +116,13 @@ typedef struct {
     const graft_matrix *reward;   /* (n, 1), standardised */
     const graft_matrix *end;      /* (n, 1), logit */
     const graft_matrix *legality; /* (n, xfers), logits */
-    const graft_matrix *counts;   /* (n, xfers), log(1 + count) if legal */
+    const graft_matrix *counts;   /* (n, xfers), if legal: see graft_world_count */
 } graft_world_prediction;
+
+/* What the counts' head should say, or says, and what it means: the difference of the counts, or,
+ * when the present ones are not known (latent_only), log(1 + next). */
+float graft_world_count_target(const graft_world_model *model, uint32_t present, uint32_t next);
+float graft_world_count(const graft_world_model *model, uint32_t present, float said);
 
 /* The forward pass, for training and dreams alike. `initial` and `final` as in graft_lstm. */
 graft_world_prediction graft_world_model_apply(const graft_world_model *model, graft_tape *tape,

@@ -107,16 +107,21 @@ static void move_latent(const graft_world_model *model, const float *raw, float 
     }
 }
 
-/* One state's masks. */
-static void predict_counts(const graft_world_model *model, const float *legality,
-                           const float *log_count, uint16_t *counts)
+/* One state's masks. What is left over of a count is drawn, or a count that falls by a little less
+ * than one would never fall at all, and a rule would pay for ever. */
+static void predict_counts(const graft_world_model *model, const float *legality, const float *said,
+                           graft_rng *rng, uint16_t *counts)
 {
     float most = (float)model->size.locations;
     for (uint32_t x = 0; x < model->size.xfers; x++) {
-        float count = graft_exp(log_count[x]) - 0.5F; /* e^l - 1, to be rounded by truncation. */
+        if (legality[x] <= 0.0F) {
+            counts[x] = 0;
+            continue;
+        }
+        float count = graft_world_count(model, counts[x], said[x]);
+        count += (float)graft_rng_uniform(rng);
         count = count > most ? most : count;
-        count = count < 1.0F ? 1.0F : count;
-        counts[x] = legality[x] > 0.0F ? (uint16_t)count : 0;
+        counts[x] = count < 1.0F ? 1 : (uint16_t)count;
     }
 }
 
@@ -146,7 +151,7 @@ void graft_world_state_step(const graft_world_model *model, graft_arena *scratch
         move_latent(model, next.latent->value + i * next.latent->cols, temperature, rng, change,
                     state->z + i * size->latent);
         predict_counts(model, next.legality->value + i * size->xfers,
-                       next.counts->value + i * size->xfers, state->counts + i * size->xfers);
+                       next.counts->value + i * size->xfers, rng, state->counts + i * size->xfers);
         outcome->reward[i] = predict_reward(model, action.xfer[i], next.reward->value[i]);
         double ends = (double)graft_logistic(next.end->value[i]);
         outcome->end[i] = graft_rng_uniform(rng) < ends ? 1 : 0;

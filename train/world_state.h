@@ -39,7 +39,7 @@ typedef struct {
 
 /* One step: the latent is sampled at `temperature` (see graft_mixture_sample), then held to the
  * model's range; the end is sampled; an xfer is legal when more likely so than not, with 1 to
- * `locations` locations. */
+ * `locations` locations, fractions drawn. */
 void graft_world_state_step(const graft_world_model *model, graft_arena *scratch,
                             graft_world_state *state, graft_world_action action, float temperature,
                             const graft_world_outcome *outcome);

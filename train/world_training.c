@@ -62,18 +62,20 @@ static uint32_t length_of(const graft_world_batch *batch, uint32_t i)
 /* One shard's windows as arrays: inputs by padded row, targets by real step. */
 typedef struct {
     graft_world_input input;
-    float *state;          /* (rows, latent + xfers) or (rows, latent) */
-    float *log_count;      /* (rows, xfers) */
-    float *legality;       /* (rows, xfers) */
-    uint32_t *xfer;        /* (rows) */
-    uint32_t *bucket;      /* (rows) */
-    uint32_t *place;       /* (rows) */
-    uint32_t *valid;       /* (n) */
-    float *delta;          /* (n, latent) */
-    float *reward;         /* (n), standardised */
-    float *end;            /* (n) */
-    float *next_legal;     /* (n, xfers), 0 or 1 */
-    float *next_log_count; /* (n, xfers) */
+    float *state;      /* (rows, latent + xfers) or (rows, latent) */
+    float *log_count;  /* (rows, xfers) */
+    float *legality;   /* (rows, xfers) */
+    uint32_t *xfer;    /* (rows) */
+    uint32_t *bucket;  /* (rows) */
+    uint32_t *place;   /* (rows) */
+    uint32_t *valid;   /* (n) */
+    float *delta;      /* (n, latent) */
+    float *reward;     /* (n), standardised */
+    float *end;        /* (n) */
+    float *next_legal; /* (n, xfers), 0 or 1 */
+    float *count_said; /* (n, xfers), what the counts' head should say */
+    uint16_t *present; /* (n, xfers), counts before... */
+    uint16_t *next;    /* (n, xfers) ...and after the step */
 } shard_data;
 
 static shard_data new_data(const world_job *job, graft_arena *arena, graft_span span)
@@ -100,7 +102,9 @@ static shard_data new_data(const world_job *job, graft_arena *arena, graft_span 
     data.reward = GRAFT_NEW(arena, float, valid);
     data.end = GRAFT_NEW(arena, float, valid);
     data.next_legal = GRAFT_NEW(arena, float, valid *xfers);
-    data.next_log_count = GRAFT_NEW(arena, float, valid *xfers);
+    data.count_said = GRAFT_NEW(arena, float, valid *xfers);
+    data.present = GRAFT_NEW(arena, uint16_t, valid * xfers);
+    data.next = GRAFT_NEW(arena, uint16_t, valid * xfers);
     return data;
 }
 
@@ -135,7 +139,8 @@ static void put_target(const graft_world_model *model, shard_data *data, size_t 
     size_t latent = model->size.latent;
     size_t xfers = model->size.xfers;
     const float *z = trajectory->z + t * latent;
-    const uint16_t *next = trajectory->location_counts + (t + 1) * xfers;
+    const uint16_t *present = trajectory->location_counts + t * xfers;
+    const uint16_t *next = present + xfers;
     for (size_t d = 0; d < latent; d++) {
         data->delta[n * latent + d] = (z[latent + d] - z[d]) / model->delta_scale[d];
     }
@@ -144,8 +149,10 @@ static void put_target(const graft_world_model *model, shard_data *data, size_t 
     data->end[n] = trajectory->end[t] != 0 ? 1.0F : 0.0F;
     for (size_t x = 0; x < xfers; x++) {
         data->next_legal[n * xfers + x] = next[x] > 0 ? 1.0F : 0.0F;
-        data->next_log_count[n * xfers + x] = graft_log(1.0F + (float)next[x]);
+        data->count_said[n * xfers + x] = graft_world_count_target(model, present[x], next[x]);
     }
+    memcpy(data->present + n * xfers, present, xfers * sizeof *present);
+    memcpy(data->next + n * xfers, next, xfers * sizeof *next);
 }
 
 /* The whole shard; time is the slow index of rows and of real steps. */
@@ -198,9 +205,8 @@ static graft_world_loss lose(const world_job *job, graft_tape *tape, const shard
     part = graft_loss_binary(tape, predicted->legality,
                              &(graft_target){data->next_legal, NULL, per_xfer});
     loss.legality = graft_loss_use(tape, part, (float)weights->legality);
-    part =
-        graft_loss_huber(tape, predicted->counts,
-                         &(graft_target){data->next_log_count, data->next_legal, per_legal}, 1.0F);
+    part = graft_loss_huber(tape, predicted->counts,
+                            &(graft_target){data->count_said, data->next_legal, per_legal}, 1.0F);
     loss.counts = graft_loss_use(tape, part, (float)weights->counts);
     return loss;
 }
@@ -249,9 +255,9 @@ static void measure_masks(const world_job *job, const shard_data *data,
             report->changed_count += before != after ? 1 : 0;
             report->changed_right += before != after && right ? 1 : 0;
             if (after) {
-                double is = (double)graft_exp(data->next_log_count[n * xfers + x]);
-                double said = (double)graft_exp(predicted->counts->value[n * xfers + x]);
-                report->count_error += fabs(said - is);
+                float said = graft_world_count(job->model, data->present[n * xfers + x],
+                                               predicted->counts->value[n * xfers + x]);
+                report->count_error += fabs((double)said - (double)data->next[n * xfers + x]);
             }
         }
     }

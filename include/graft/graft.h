@@ -260,8 +260,8 @@ GRAFT_MUST_USE graft_status graft_graph_add_opaque(graft_graph *graph, graft_ind
 GRAFT_MUST_USE graft_status graft_graph_add_output(graft_graph *graph, graft_index value);
 
 /* A graph as a table of integers, as `graft emit-graph` writes it: records, each a kind and what
- * belongs to it. Values are numbered as they come; -1 stands for GRAFT_NONE; a shape is element type,
- * rank, sizes. */
+ * belongs to it. Values are numbered as they come; -1 stands for GRAFT_NONE; a shape is element
+ * type, rank, sizes. */
 typedef enum graft_record {
     GRAFT_RECORD_INPUT = 1,  /* source, shape */
     GRAFT_RECORD_WEIGHT = 2, /* source, shape */
@@ -271,8 +271,8 @@ typedef enum graft_record {
 } graft_record;
 /* Most inputs, and most outputs, of an opaque node in a table. */
 #define GRAFT_TABLE_MAX_OPERANDS 32
-/* Replaces what the graph holds. GRAFT_CAPACITY when it is too small, GRAFT_BAD_INPUT when the table
- * is malformed; the graph then holds the part before the fault. */
+/* Replaces what the graph holds. GRAFT_CAPACITY when it is too small, GRAFT_BAD_INPUT when the
+ * table is malformed; the graph then holds the part before the fault. */
 GRAFT_MUST_USE graft_status graft_graph_load(graft_graph *graph, const int32_t *table,
                                              size_t count);
 

@@ -119,13 +119,15 @@ static graft_status price_nodes(graft_env *env, void *context, const graft_graph
 
 static void open_environment(graft_env *env, policy_kit *kit)
 {
-    const graft_environment_options options = {.location_limit = KIT_LOCATIONS,
-                                               .step_limit = KIT_STEPS,
-                                               .apply.weight_bytes_limit = UINT64_MAX};
-    const graft_price price = {price_nodes, NULL};
+    const graft_environment_options options = {
+        .price = {price_nodes, NULL},
+        .location_limit = KIT_LOCATIONS,
+        .step_limit = KIT_STEPS,
+        .apply.weight_bytes_limit = UINT64_MAX
+    };
     graft_xfers_index(env->life, kit->rules, policy_kit_names, KIT_RULES, &kit->xfers);
-    assert_int_equal(graft_environment_open(env, env->life, kit->graph, &kit->xfers, price,
-                                            &options, &kit->environment),
+    assert_int_equal(graft_environment_open(env, env->life, kit->graph, &kit->xfers, &options,
+                                            &kit->environment),
                      GRAFT_OK);
 }
 
@@ -164,16 +166,17 @@ static void open_networks(graft_env *env, policy_kit *kit, const policy_kit_opti
     }
 }
 
-/* Anything that is legal, for as long as the episode lasts. The parameters are graft_chooser's. */
-// NOLINTNEXTLINE(readability-function-size)
+/* Anything that is legal, for as long as the episode lasts. */
 static graft_status choose_any(graft_env *env, void *context, const graft_environment *environment,
-                               const graft_snapshot *snapshot, graft_rng *rng, uint32_t *xfer,
-                               uint32_t *location)
+                               const graft_snapshot *snapshot, graft_rng *rng, graft_action *action)
 {
     (void)env;
     (void)context;
     (void)snapshot;
-    graft_matches_draw(&environment->matches, rng, xfer, location);
+    uint32_t xfer = 0;
+    uint32_t location = 0;
+    graft_matches_draw(&environment->matches, rng, &xfer, &location);
+    *action = (graft_action){.xfer = (uint16_t)xfer, .location = (uint16_t)location};
     return GRAFT_OK;
 }
 

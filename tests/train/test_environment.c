@@ -56,10 +56,13 @@ static fixture *open_fixture(graft_env *env)
     f->rules[2] = build_rule_drop_identity();
     graft_xfers_index(env->life, f->rules, xfer_names, XFERS, &f->xfers);
     const graft_environment_options options = {
-        .location_limit = 200, .step_limit = 40, .apply.weight_bytes_limit = 1 << 20};
-    const graft_price price = {price_graph, &f->priced};
+        .price = {price_graph, &f->priced},
+        .location_limit = 200,
+        .step_limit = 40,
+        .apply.weight_bytes_limit = 1 << 20
+    };
     assert_int_equal(
-        graft_environment_open(env, env->life, graph, &f->xfers, price, &options, &f->environment),
+        graft_environment_open(env, env->life, graph, &f->xfers, &options, &f->environment),
         GRAFT_OK);
     return f;
 }
@@ -122,6 +125,12 @@ static void test_cost_limit_ends_episodes(void **state)
     f->environment.cost_ns = f->environment.first_ns;
     assert_int_equal(graft_environment_step(env, &f->environment, 0, 0, &step), GRAFT_OK);
     assert_true(step.terminal && !step.truncated && step.reward < 0);
+    const graft_action plan[2] = {
+        {0, 0},
+        {0, 0}
+    }; /* Plans may lead there and on. */
+    assert_int_equal(graft_plan_replay(env, &f->environment, plan, 2), GRAFT_OK);
+    assert_true(f->environment.options.cost_limit == 1.0);
 }
 
 /* Rules are met when a walk comes by a place for them: fusing only after folding, the rule whose
@@ -139,13 +148,13 @@ static void test_survey_tells_who_fits(void **state)
     graft_xfers_index(env->life, rules, names, XFERS + 1, &xfers);
     const graft_survey survey = {.episodes = 2, .preference = 2, .seed = 1};
     bool met[XFERS + 1] = {false};
-    uint64_t steps = 0;
+    graft_survey_result found = {.met = met};
     uint64_t priced = f->priced;
     assert_int_equal(graft_survey_run(env, &f->environment.first.graph, &xfers,
-                                      &f->environment.options, &survey, met, &steps),
+                                      &f->environment.options, &survey, &found),
                      GRAFT_OK);
     assert_true(met[0] && met[1] && met[2] && !met[3]);
-    assert_int_equal(steps, 2 * 3 * BLOCKS);
+    assert_int_equal(found.step_count, 2 * 3 * BLOCKS);
     assert_true(priced == f->priced); /* Without prices. */
 }
 
@@ -245,8 +254,7 @@ static void test_interrupted_searches_fail(void **state)
                  GRAFT_INTERRUPTED, "interrupted while searching");
     check_failed(env, graft_search_random(env, env->life, &f->environment, 5, 7, &found),
                  GRAFT_INTERRUPTED, "interrupted while searching");
-    check_failed(env,
-                 graft_search_backtracking(env, env->life, &f->environment, &options, &found),
+    check_failed(env, graft_search_backtracking(env, env->life, &f->environment, &options, &found),
                  GRAFT_INTERRUPTED, "interrupted while searching");
     graft_interrupt_install();
     assert_int_equal(graft_search_greedy(env, env->life, &f->environment, &found), GRAFT_OK);

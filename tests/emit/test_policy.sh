@@ -1,0 +1,162 @@
+#!/bin/sh
+# `graft policy` and `graft report` on DS-CNN with small networks: the same bytes whatever the number
+# of threads and however often training is interrupted; a trained run is not trained again; the header
+# compiles, decides as the tools do, also on a microcontroller; bad input leaves nothing behind.
+. tests/support/tap.sh
+
+SETTINGS=$FOLDER/settings.yaml
+COSTS=$FOLDER/cpu.costs
+cat > "$SETTINGS" << 'END'
+environment: {seed: 3, location_limit: 40, step_limit: 40, weight_megabytes: 64, cost_limit: 1.5}
+data: {survey_episodes: 2, random_episodes: 6, policy_episodes: 2, noop: 0.01, preference: 2.0, eagerness: 4.0, rounds: 2}
+encoder: {hidden: 16, latent: 16, rounds: 2, updates: 120, batch: 16, learning_rate: 0.002}
+world: {hidden: 32, components: 3, updates: 100, batch: 8, window: 16, learning_rate: 0.002}
+controller: {trunk: 32, embedding: 8, updates: 60, dreams: 16, horizon: 12, temperature: 1.0, learning_rate: 0.001, discount: 0.98, lambda: 0.9, entropy: 0.01, step_cost: 0.04, evaluate_every: 20}
+search: {random_episodes: 2, alpha: 1.05, dequeues: 300}
+END
+
+# Rules for this model: folding, fusing, and a pair that leads nowhere.
+RULES=$FOLDER/test.rules
+cat > "$FOLDER/rules.yaml" << 'END'
+rules:
+  - name: fold
+    source: scale_shift(conv_bias#1(a, b, c, activation=none), d, e)
+    target: conv_bias#1(a, mul(b, reshape(d, dim=[dim(b,0), 1, 1, 1])), add(mul(c, d), e), activation=none)
+    where: ["const(b)", "const(c)", "const(d)", "const(e)"]
+  - name: turn
+    source: relu(a)
+    target: clip(a, low=0.0, high=inf)
+  - name: back
+    source: clip(a, low=0.0, high=inf)
+    target: relu(a)
+END
+cp rules/graft.rules "$RULES"
+"$GRAFT" --quiet verify "$FOLDER/rules.yaml" --merge --rules "$RULES" > /dev/null
+
+# policy FOLDER OPTION...: its messages go to $FOLDER/messages.
+policy() {
+    folder=$1
+    shift
+    "$GRAFT" policy dscnn --out "$FOLDER/$folder" --settings "$SETTINGS" --database "$COSTS" --rules "$RULES" "$@" \
+        > "$FOLDER/printed" 2> "$FOLDER/messages"
+}
+trained() { policy "$@" || { cat "$FOLDER/messages"; return 1; }; }
+same_header() { cmp "$FOLDER/$1/graft_policy.h" "$FOLDER/$2/graft_policy.h"; }
+
+# The first run measures what it meets; all later ones read the same costs.
+first_run() {
+    trained measured && grep -q "^policy  *alone " "$FOLDER/printed" &&
+        grep -q "^random weights  *alone " "$FOLDER/printed" &&
+        grep -q "the dream beside held-out episodes" "$FOLDER/printed"
+}
+threads_alike() { trained one --threads 1 && trained two --threads 2 && same_header one two; }
+measured_alike() { same_header measured one; }
+
+mkfifo "$FOLDER/fifo"
+# stopped PHASE: the run "resumed" is interrupted in that phase, which its messages name.
+stopped() {
+    : > "$FOLDER/messages"
+    "$GRAFT" policy dscnn --out "$FOLDER/resumed" --settings "$SETTINGS" --database "$COSTS" \
+        --rules "$RULES" > "$FOLDER/printed" 2> "$FOLDER/fifo" &
+    job=$!
+    sent=no
+    while read -r line; do
+        echo "$line" >> "$FOLDER/messages"
+        case $sent:$line in
+        "no:graft: $1: "*) sent=yes && kill -INT $job ;;
+        esac
+    done < "$FOLDER/fifo"
+    status=0
+    wait $job || status=$?
+    if [ $status != 130 ] || [ "$(grep -c 'error: .*interrupted' "$FOLDER/messages")" != 1 ] ||
+        [ -e "$FOLDER/resumed/graft_policy.h" ]; then
+        echo "exit status $status"
+        cat "$FOLDER/messages"
+        return 1
+    fi
+}
+keeps_going() { stopped "$1" && grep -q "going on from" "$FOLDER/messages"; }
+resumed_alike() {
+    trained resumed && same_header one resumed && grep -q "trained already" "$FOLDER/messages"
+}
+repeated_alike() {
+    cp "$FOLDER/one/checkpoint.bin" "$FOLDER/before" && trained one &&
+        cmp "$FOLDER/one/checkpoint.bin" "$FOLDER/before" && same_header one two &&
+        grep -q "trained already" "$FOLDER/messages"
+}
+# Another seed: the checkpoint is not for it.
+other_settings() {
+    sed -i 's/seed: 3/seed: 4/' "$SETTINGS" && trained one && ! same_header one two &&
+        ! grep -q "going on from" "$FOLDER/messages"
+}
+
+# What `make policy` does after `graft policy`.
+report() {
+    "$GRAFT" report dscnn --out "$FOLDER/$1" --settings "$SETTINGS" --database "$COSTS" --rules "$RULES" --rounds 3 \
+        > "$FOLDER/printed" 2> "$FOLDER/messages"
+}
+reports() {
+    gcc -std=c99 -Wall -Wextra -Werror -pedantic -O1 -Iinclude -I"$FOLDER/one" \
+        tests/firmware/rewrite.c -o "$FOLDER/one/rewrite" &&
+        "$FOLDER/one/rewrite" > "$FOLDER/one/decisions.txt" && report one &&
+        grep -q "outputs agree" "$FOLDER/printed" && [ -s "$FOLDER/one/dscnn.opt.onnx" ] &&
+        [ -s "$FOLDER/one/report.json" ]
+}
+reports_foul_play() {
+    sed -i 's/^hash ./hash z/' "$FOLDER/one/decisions.txt"
+    ! report one && [ "$(grep -c 'error:' "$FOLDER/messages")" = 1 ]
+}
+
+refuses() { # STATUS TEXT MODEL OPTION...
+    want=$1
+    text=$2
+    model=$3
+    shift 3
+    error_is "$want" "$text" "$GRAFT" --quiet policy "$model" --out "$FOLDER/nothing" \
+        --settings "$SETTINGS" --database "$FOLDER/nothing.costs" --rules "$RULES" "$@" &&
+        [ ! -e "$FOLDER/nothing" ] && [ ! -e "$FOLDER/nothing.costs" ]
+}
+# The only rule wants an operator that the model lacks.
+refuses_without_place() {
+    printf 'rules:\n  - name: lonely\n    source: tanh(identity(a))\n    target: tanh(a)\n' > "$FOLDER/lonely.yaml"
+    printf '\010\001' > "$FOLDER/lonely.rules" # A set of version 1 without a rule.
+    gives 0 "$GRAFT" --quiet verify "$FOLDER/lonely.yaml" --merge --rules "$FOLDER/lonely.rules" &&
+        refuses 1 "none of the 1 rules finds a place" dscnn --rules "$FOLDER/lonely.rules"
+}
+refuses_truncated() {
+    gives 0 "$GRAFT" model dscnn "$FOLDER/whole.onnx" &&
+        head -c 20000 "$FOLDER/whole.onnx" > "$FOLDER/half.onnx" &&
+        refuses 1 "$FOLDER/half.onnx" "$FOLDER/half.onnx"
+}
+refuses_settings() { # TEXT SED
+    sed "$2" "$SETTINGS" > "$FOLDER/bad.yaml" && refuses 1 "$1" dscnn --settings "$FOLDER/bad.yaml"
+}
+
+check "trains, compares and looks into the dream" first_run
+check "one thread or two" threads_alike
+check "costs just measured or read" measured_alike
+check "interrupted while training the encoder" stopped encoder
+check "interrupted while training the world model" keeps_going "world model"
+check "interrupted while training the controller" keeps_going controller
+check "interrupted while searching" keeps_going backtracking
+check "interrupted or not" resumed_alike
+check "once or twice" repeated_alike
+check "other settings begin anew" other_settings
+check "the header decides as the tools do" reports
+check "decisions of another header" reports_foul_play
+sh tests/firmware/run.sh "$FOLDER/two" > "$FOLDER/firmware" 2>&1 || status=$?
+if [ "${status:-0}" = 77 ]; then
+    skip "the same decisions on a microcontroller" "$(cat "$FOLDER/firmware")"
+else
+    check "the same decisions on a microcontroller" grep "decisions are the same" "$FOLDER/firmware"
+fi
+check "an unknown model" refuses 1 "no model 'nonsense'" nonsense
+check "a truncated model" refuses_truncated
+check "a missing model" refuses 1 "missing.onnx" "$FOLDER/missing.onnx"
+check "settings that are no YAML" refuses_settings "bad.yaml" 's/^search: {/search: [/'
+check "settings without a number" refuses_settings "hidden" 's/hidden: 16, //'
+check "settings out of range" refuses_settings "discount" 's/discount: 0.98/discount: 1.5/'
+check "settings nobody knows" refuses_settings "bogus" 's/^search: {/search: {bogus: 1, /'
+check "a model without a place for any rule" refuses_without_place
+check "a missing rule set" refuses 1 "missing.rules" dscnn --rules "$FOLDER/missing.rules"
+finish
