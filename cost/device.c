@@ -110,6 +110,7 @@ graft_status graft_device_open(graft_env *env, const char *name, uint32_t thread
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a device");
     }
     d->thread_count = thread_count > 0 ? thread_count : 1;
+    (void)pthread_mutex_init(&d->lock, NULL);
     if (name[0] == '\0') {
         status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "the name of a device is empty");
     } else if (strcmp(name, "cpu") == 0) {
@@ -130,6 +131,7 @@ void graft_device_close(graft_device *device)
     if (device != NULL) {
         (void)dnnl_stream_destroy(device->stream);
         (void)dnnl_engine_destroy(device->engine);
+        (void)pthread_mutex_destroy(&device->lock);
         free(device);
     }
 }

@@ -10,6 +10,20 @@
 #include "cost/kernel.h"
 
 #include <dnnl.h>
+#include <pthread.h>
+
+/* A const operand in the form that some primitive wants. Kernels that want the same data in the
+ * same form share it: cells that are unrolled over time have one copy of their weights, not one per
+ * step. Data is known by its address, which stays valid as long as a kernel uses it. */
+typedef struct program_pack {
+    struct program_pack *next;
+    const float *given;
+    dnnl_memory_desc_t have;
+    dnnl_memory_desc_t want;
+    void *data;
+    size_t bytes;
+    uint32_t user_count;
+} program_pack;
 
 struct graft_device {
     char name[256];
@@ -17,6 +31,8 @@ struct graft_device {
     dnnl_engine_t engine; /* NULL for a recorded device. */
     dnnl_stream_t stream;
     uint32_t thread_count;
+    pthread_mutex_t lock; /* Of the list below. */
+    program_pack *packs;
 };
 
 enum { PROGRAM_STAGES = 5, PROGRAM_OPERANDS = 16, PROGRAM_ARGS = 8 };
@@ -32,7 +48,8 @@ typedef struct program_operand {
     dnnl_memory_t memory;
     dnnl_memory_desc_t desc;
     size_t offset;
-    void *owned;          /* Packed data, freed with the kernel. */
+    void *owned;          /* Data of the builder's own, freed with the kernel. */
+    program_pack *pack;   /* Packed data, given back with the kernel. */
     void *copies;         /* Of const data, for measuring; see graft_kernel_copy_weights. */
     dnnl_memory_t *turns; /* One memory object per copy, the first being `memory`. */
     uint8_t role;
@@ -45,6 +62,9 @@ typedef struct program_stage {
     uint32_t operands[PROGRAM_ARGS]; /* Which operand each argument is. */
     int arg_count;
 } program_stage;
+
+/* One user less; the last one frees it. NULL is allowed. */
+void graft_program_release(graft_device *device, program_pack *pack);
 
 /* Runs a plain kernel on what it is bound to. */
 typedef void (*plain_run)(const graft_kernel *kernel);

@@ -39,6 +39,7 @@ void graft_kernel_close(graft_kernel *kernel)
         free(operand->turns);
         free(operand->copies);
         free(operand->owned);
+        graft_program_release(kernel->device, operand->pack);
     }
     free(kernel->state);
     free(kernel);

@@ -266,26 +266,124 @@ static void *drop_const(const float *data)
     return pointer;
 }
 
+/* ----------------------------------------------------------- packed weights */
+
+static program_pack *find_pack(const graft_device *device, const float *given,
+                               const dnnl_memory_desc_t *have, const dnnl_memory_desc_t *want)
+{
+    for (program_pack *p = device->packs; p != NULL; p = p->next) {
+        if (p->given == given && dnnl_memory_desc_equal(&p->have, have) != 0 &&
+            dnnl_memory_desc_equal(&p->want, want) != 0) {
+            return p;
+        }
+    }
+    return NULL;
+}
+
+static program_pack *new_pack(const float *given, const dnnl_memory_desc_t *have,
+                              const dnnl_memory_desc_t *want)
+{
+    program_pack *pack = calloc(1, sizeof(*pack));
+    if (pack == NULL) {
+        return NULL;
+    }
+    size_t bytes = (dnnl_memory_desc_get_size(want) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    pack->data = aligned_alloc(ALIGNMENT, bytes == 0 ? ALIGNMENT : bytes);
+    if (pack->data == NULL) {
+        free(pack);
+        return NULL;
+    }
+    pack->given = given;
+    pack->have = *have;
+    pack->want = *want;
+    pack->bytes = bytes;
+    return pack;
+}
+
+/* Converts the data of operand `given`, which has been bound, into a pack that is new. */
+static graft_status fill_pack(graft_env *env, graft_kernel *kernel, uint32_t given,
+                              program_pack *pack)
+{
+    graft_status status = GRAFT_OK;
+    dnnl_memory_t memory = NULL;
+    GRAFT_CHECK(graft_program_status(
+        env, dnnl_memory_create(&memory, &pack->want, kernel->device->engine, pack->data),
+        "creating a memory object"));
+    uint64_t start_ns = graft_clock_ns();
+    GRAFT_CHECK(run_reorder(env, kernel, kernel->operands[given].memory, memory));
+    kernel->pack_ns += graft_clock_ns() - start_ns;
+    kernel->packed_bytes += pack->bytes;
+done:
+    (void)dnnl_memory_destroy(memory);
+    return status;
+}
+
+/* The pack of operand `given` in the form `want`, found or made; the caller is one of its users. */
+static graft_status obtain_pack(graft_env *env, graft_kernel *kernel, uint32_t given,
+                                const float *data, const dnnl_memory_desc_t *want,
+                                program_pack **result)
+{
+    graft_status status = GRAFT_OK;
+    graft_device *device = kernel->device;
+    const dnnl_memory_desc_t *have = &kernel->operands[given].desc;
+    (void)pthread_mutex_lock(&device->lock);
+    program_pack *pack = find_pack(device, data, have, want);
+    if (pack == NULL) {
+        pack = new_pack(data, have, want);
+        if (pack == NULL) {
+            status = GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for %zu bytes of weights",
+                                dnnl_memory_desc_get_size(want));
+            goto done;
+        }
+        pack->next = device->packs;
+        device->packs = pack;
+        status = fill_pack(env, kernel, given, pack);
+    }
+    pack->user_count++;
+    *result = pack;
+done:
+    (void)pthread_mutex_unlock(&device->lock);
+    return status;
+}
+
+void graft_program_release(graft_device *device, program_pack *pack)
+{
+    if (pack == NULL) {
+        return;
+    }
+    (void)pthread_mutex_lock(&device->lock);
+    if (--pack->user_count == 0) {
+        program_pack **link = &device->packs;
+        while (*link != pack) {
+            link = &(*link)->next;
+        }
+        *link = pack->next;
+        free(pack->data);
+        free(pack);
+    }
+    (void)pthread_mutex_unlock(&device->lock);
+}
+
 static graft_status pack_constant(graft_env *env, graft_kernel *kernel, uint32_t k,
                                   const dnnl_memory_desc_t *have, const dnnl_memory_desc_t *want,
                                   uint32_t *operand)
 {
     graft_status status = GRAFT_OK;
     uint32_t given = 0;
+    const float *data = kernel->constants[k];
     GRAFT_CHECK(add_operand(env, kernel, have, ROLE_FIXED, k, &given));
-    GRAFT_CHECK(graft_program_status(env,
-                                     dnnl_memory_set_data_handle(kernel->operands[given].memory,
-                                                                 drop_const(kernel->constants[k])),
-                                     "binding weights"));
+    GRAFT_CHECK(graft_program_status(
+        env, dnnl_memory_set_data_handle(kernel->operands[given].memory, drop_const(data)),
+        "binding weights"));
     if (dnnl_memory_desc_equal(have, want) != 0) {
         *operand = given;
         return GRAFT_OK;
     }
-    GRAFT_CHECK(add_owned(env, kernel, want, operand));
-    uint64_t start_ns = graft_clock_ns();
-    GRAFT_CHECK(run_reorder(env, kernel, kernel->operands[given].memory,
-                            kernel->operands[*operand].memory));
-    kernel->pack_ns += graft_clock_ns() - start_ns;
+    GRAFT_CHECK(add_operand(env, kernel, want, ROLE_FIXED, k, operand));
+    program_operand *packed = &kernel->operands[*operand];
+    GRAFT_CHECK(obtain_pack(env, kernel, given, data, want, &packed->pack));
+    GRAFT_CHECK(graft_program_status(
+        env, dnnl_memory_set_data_handle(packed->memory, packed->pack->data), "binding weights"));
 done:
     return status;
 }

@@ -341,7 +341,7 @@ graft_onnx_operand graft_plan_add(graft_onnx_plan *plan, uint32_t op, const int3
     for (uint32_t i = 0; attrs != NULL && i < info->attr_count; i++) {
         part.attrs[i] = attrs[i];
     }
-    for (uint32_t i = 0; i < info->input_count; i++) {
+    for (uint32_t i = 0; inputs != NULL && i < info->input_count; i++) {
         part.inputs[i] = inputs[i];
         in[i] = graft_plan_shape(plan, inputs[i]);
     }

@@ -2,6 +2,7 @@
 #include "verify/check.h"
 
 #include "verify/numeric.h"
+#include "verify/pointwise.h"
 #include "verify/polynomial.h"
 
 #include <string.h>
@@ -102,6 +103,21 @@ void graft_check_sweep(graft_env *env, graft_arena *arena, const graft_sweeper *
     }
 }
 
+/* Whether the solver's word on scalars is a proof for all sizes, and it gives it. */
+static bool is_proved_unbounded(graft_env *env, const graft_rule *rule,
+                                const graft_prove_options *options, graft_prove_result *result)
+{
+    graft_rule scalar;
+    graft_point point;
+    graft_prove_result scalar_result;
+    if (!graft_pointwise_rule(rule, &scalar, &point)) {
+        return false;
+    }
+    graft_prove_rule(env, &scalar, &point, 1, options, &scalar_result);
+    result->questions += scalar_result.questions;
+    return scalar_result.verdict == GRAFT_VERDICT_PROVED;
+}
+
 void graft_check_prove(graft_env *env, graft_arena *arena, const graft_rule *rule,
                        const graft_check_options *options, graft_check *check)
 {
@@ -109,6 +125,10 @@ void graft_check_prove(graft_env *env, graft_arena *arena, const graft_rule *rul
     graft_prove_rule(env, rule, check->instances, check->cover, &options->prove, &check->prove);
     check->outcome = (uint8_t)judge(check, possible);
     if (check->outcome == GRAFT_CHECK_PROVED) {
+        check->proof = GRAFT_PROOF_BOUNDED;
+        if (is_proved_unbounded(env, rule, &options->prove, &check->prove)) {
+            check->proof = GRAFT_PROOF_UNBOUNDED;
+        }
         check->numeric = (uint8_t)graft_numeric_classify(env, rule, check->instances, check->cover);
         check->cover_points =
             graft_cover_pack(arena, rule, check->instances, check->cover, &check->cover_bytes);

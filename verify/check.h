@@ -1,6 +1,8 @@
 /* check.h - everything that is asked of one rule before it may ship, in the order of its cost:
  *
  *      sweep its domain ─► pick a covering set ─► polynomials (cross-check) ─► Z3 ─► numeric class
+ *                                                                              └─► proof for all
+ * sizes
  *
  * Only a rule whose sweep finds no difference and for which Z3 answers `unsat` at every point of
  * the covering set is proved. Polynomials decide nothing; where they contradict Z3, one of the two
@@ -37,6 +39,7 @@ const char *graft_check_outcome_name(uint32_t outcome);
 typedef struct graft_check {
     uint8_t outcome; /* graft_check_outcome */
     uint8_t numeric; /* graft_numeric */
+    uint8_t proof;   /* graft_proof: what is proved. */
     bool complete;   /* The sweep was over the whole bounded domain. */
     uint32_t points; /* Instances found; refused are those whose target does not fit. */
     uint32_t refused;

@@ -4,6 +4,7 @@
 #include "graph/log.h"
 #include "graph/options.h"
 #include "graph/rulewords.h"
+#include "verify/command_taso.h"
 #include "verify/generate.h"
 #include "verify/listing.h"
 
@@ -82,6 +83,8 @@ typedef struct {
     const char *explain;
     const char *picture;
     const char *page;
+    const char *taso;
+    const char *export_taso;
     bool count;
     graft_listing_filter filter;
 } choices;
@@ -89,17 +92,19 @@ typedef struct {
 static graft_status read_choices(graft_env *env, int argc, char **argv, choices *c)
 {
     const graft_option options[] = {
-        {.name = "FILE",       .value = &c->file          },
-        {.name = "--uses",     .value = &c->filter.uses   },
-        {.name = "--proof",    .value = &c->filter.proof  },
-        {.name = "--numeric",  .value = &c->filter.numeric},
-        {.name = "--family",   .value = &c->filter.family },
-        {.name = "--shrinks",  .flag = &c->filter.shrinks },
-        {.name = "--count",    .flag = &c->count          },
-        {.name = "--explain",  .value = &c->explain       },
-        {.name = "--dot",      .value = &c->picture       },
-        {.name = "--page",     .value = &c->page          },
-        {.name = "--generate", .value = &c->generate      },
+        {.name = "FILE",          .value = &c->file          },
+        {.name = "--uses",        .value = &c->filter.uses   },
+        {.name = "--proof",       .value = &c->filter.proof  },
+        {.name = "--numeric",     .value = &c->filter.numeric},
+        {.name = "--family",      .value = &c->filter.family },
+        {.name = "--shrinks",     .flag = &c->filter.shrinks },
+        {.name = "--count",       .flag = &c->count          },
+        {.name = "--explain",     .value = &c->explain       },
+        {.name = "--dot",         .value = &c->picture       },
+        {.name = "--page",        .value = &c->page          },
+        {.name = "--taso",        .value = &c->taso          },
+        {.name = "--export-taso", .value = &c->export_taso   },
+        {.name = "--generate",    .value = &c->generate      },
     };
     return graft_options_parse(env, argc, argv, options, sizeof options / sizeof options[0]);
 }
@@ -120,6 +125,10 @@ graft_status graft_command_rules(graft_env *env, int argc, char **argv)
     GRAFT_CHECK(graft_listing_check(env, &set, &c.filter));
     if (c.page != NULL) {
         GRAFT_CHECK(write_page(env, &set, c.page));
+    } else if (c.taso != NULL) {
+        GRAFT_CHECK(graft_taso_report(env, &set, c.taso));
+    } else if (c.export_taso != NULL) {
+        GRAFT_CHECK(graft_taso_save(env, &set, c.export_taso));
     } else if (c.explain != NULL) {
         GRAFT_CHECK(explain(env, &set, c.explain, c.picture));
     } else if (c.count) {

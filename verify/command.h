@@ -9,6 +9,8 @@
  *   --count                     how many by family, proof level and numeric class
  *   --explain NAME|ID           one rule in words; with --dot FILE also as a Graphviz picture
  *   --page FILE                 writes the list as Markdown, as rules/README.md is
+ *   --taso FILE                 judges the rules of a TASO file: implied by the set, refuted, ...
+ *   --export-taso FILE          writes those rules of the set that TASO can say
  *   --generate DIR              enumerates DIR/families, proves, and writes DIR/graft.rules and
  *                               DIR/README.md */
 GRAFT_MUST_USE graft_status graft_command_rules(graft_env *env, int argc, char **argv);

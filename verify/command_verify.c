@@ -44,7 +44,7 @@ static void print_json(graft_env *env, const graft_user_rule *rule, const graft_
     graft_json_begin(&json, env->unit);
     graft_json_string(&json, "name", rule->name);
     graft_json_string(&json, "verdict", graft_verdict_name(trial->verdict));
-    graft_json_string(&json, "proof", proved ? graft_proof_name(GRAFT_PROOF_BOUNDED) : NULL);
+    graft_json_string(&json, "proof", proved ? graft_proof_name(trial->check.proof) : NULL);
     if (trial->has_refutation) {
         graft_json_raw(&json, "counterexample", refutation.data);
     } else {
@@ -65,7 +65,7 @@ static void print_text(graft_env *env, const graft_user_rule *rule, const graft_
     double ms = (double)trial->time_ns / ns_per_ms;
     if (trial->verdict == GRAFT_VERDICT_PROVED) {
         (void)printf("%s: proved (%s, %s; %u instances swept%s, %u proved by Z3; %.0f ms)\n",
-                     rule->name, graft_proof_name(GRAFT_PROOF_BOUNDED),
+                     rule->name, graft_proof_name(trial->check.proof),
                      graft_numeric_name(trial->check.numeric), trial->check.sweep.agreed,
                      trial->check.complete ? " (all)" : "", trial->check.cover, ms);
         return;

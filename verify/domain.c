@@ -3,6 +3,7 @@
 
 #include "graph/rng.h"
 #include "verify/choices.h"
+#include "verify/guide.h"
 
 #include <assert.h>
 #include <string.h>
@@ -46,6 +47,8 @@ typedef struct {
     graft_shape
         partial[GRAFT_RULE_MAX_NODES]; /* Output of the last STEP_CHECK; rank unknown: none. */
     graft_rng rng;
+    graft_guide guide;        /* Empty unless samples are guided; */
+    bool follows;             /* this one is. */
     bool near;                /* This sample is made like the origin, */
     int32_t renamed[RENAMED]; /* its sizes by these: equal sizes stay equal. */
     uint32_t left;            /* Choices that may still be made. */
@@ -537,14 +540,142 @@ static bool sample_attrs(finder *f, const step *s)
     return found;
 }
 
+/* Whether the variable of this step is the kernel of a convolution whose image is known. */
+static bool is_kernel(const finder *f, const step *s)
+{
+    const graft_pattern_node *node = &f->rule->source.nodes[s->node];
+    bool conv = node->op == GRAFT_OP_conv || node->op == GRAFT_OP_conv_bias ||
+                node->op == GRAFT_OP_conv_bias_add;
+    return conv && node->inputs[1] == s->index &&
+           (GRAFT_OPERAND_IS_NODE(node->inputs[0]) ||
+            (f->bound_vars >> node->inputs[0] & 1u) != 0) &&
+           source_shape(f, node->inputs[0])->rank == 4;
+}
+
+/* A variable that has a shape of this rank (0: any); NULL when there is none. */
+static const graft_shape *other_shape(finder *f, uint32_t rank)
+{
+    uint32_t first = graft_rng_below(&f->rng, f->rule->var_count);
+    for (uint32_t i = 0; i < f->rule->var_count; i++) {
+        uint32_t v = (first + i) % f->rule->var_count;
+        bool fits = rank == 0 || f->point.vars[v].rank == rank;
+        if ((f->bound_vars >> v & 1u) != 0 && fits) {
+            return &f->point.vars[v];
+        }
+    }
+    return NULL;
+}
+
+/* The groups that the convolution has already, or some that divide the image's channels. */
+static int32_t propose_groups(finder *f, const graft_pattern_node *node, int32_t channels)
+{
+    const graft_term *term = &node->attrs[GRAFT_ATTR_conv_groups]; /* In every convolution. */
+    int32_t groups = (int32_t)graft_rng_below(&f->rng, (uint32_t)channels) + 1;
+    if (term->kind == GRAFT_TERM_CONST) {
+        groups = term->value;
+    } else if ((f->bound_slots >> term->value & 1u) != 0) {
+        groups = f->point.slots[term->value];
+    }
+    groups = groups < 1 || groups > channels ? 1 : groups;
+    while (channels % groups != 0) {
+        groups--;
+    }
+    return groups;
+}
+
+/* A kernel for these groups; often of the size and outputs of another one. */
+static graft_shape propose_kernel(finder *f, const step *s)
+{
+    const graft_pattern_node *node = &f->rule->source.nodes[s->node];
+    int32_t channels = source_shape(f, node->inputs[0])->dims[1];
+    int32_t groups = propose_groups(f, node, channels);
+    const graft_shape *like = graft_rng_below(&f->rng, 2) == 0 ? other_shape(f, 4) : NULL;
+    if (like != NULL) {
+        graft_shape same = *like;
+        same.dims[1] = channels / groups;
+        return same;
+    }
+    uint32_t most = groups < GRAFT_SIZE_MOST ? (uint32_t)(GRAFT_SIZE_MOST / groups) : 1u;
+    int32_t outputs = groups * ((int32_t)graft_rng_below(&f->rng, most) + 1);
+    graft_shape kernel = {
+        {outputs, channels / groups},
+        4, GRAFT_DTYPE_F32
+    };
+    kernel.dims[2] = (int32_t)graft_rng_below(&f->rng, GRAFT_SIZE_MOST) + 1;
+    kernel.dims[3] = (int32_t)graft_rng_below(&f->rng, GRAFT_SIZE_MOST) + 1;
+    return kernel;
+}
+
+/* A proposed shape, made to follow the precondition. */
+static graft_shape guided_shape(finder *f, const step *s)
+{
+    const graft_shape *like = NULL;
+    bool kernel = f->options->guided && is_kernel(f, s) && graft_rng_below(&f->rng, 4) != 0;
+    if (f->options->guided && !kernel && graft_rng_below(&f->rng, 4) == 0) {
+        like = other_shape(f, 0);
+    }
+    graft_shape shape = kernel ? propose_kernel(f, s) : like != NULL ? *like : propose_shape(f, s);
+    if (like != NULL && shape.rank > 0 && graft_rng_below(&f->rng, 2) == 0) {
+        uint32_t axis = graft_rng_below(&f->rng, shape.rank);
+        shape.dims[axis] = (int32_t)graft_rng_below(&f->rng, GRAFT_SIZE_MOST) + 1;
+    }
+    int32_t fresh[GRAFT_MAX_RANK];
+    if (f->follows) {
+        for (uint32_t i = 0; i < GRAFT_MAX_RANK; i++) {
+            uint32_t most = f->images && i >= 2 ? GRAFT_IMAGE_MOST : GRAFT_SIZE_MOST;
+            fresh[i] = (int32_t)graft_rng_below(&f->rng, most) + 1;
+        }
+        graft_guide_shape(&f->guide, s->index, &f->point, f->bound_vars, fresh, &shape);
+    }
+    return shape;
+}
+
+/* The groups of a convolution follow from its shapes. */
+static bool find_groups(const finder *f, const step *s, int32_t *groups)
+{
+    const graft_pattern_node *node = &f->rule->source.nodes[s->node];
+    const graft_attr_info *attr = graft_op_attr(node->op, s->index);
+    if (strcmp(attr->name, "groups") != 0) {
+        return false;
+    }
+    const graft_shape *image = source_shape(f, node->inputs[0]);
+    const graft_shape *kernel = source_shape(f, node->inputs[1]);
+    if (image->rank != 4 || kernel->rank != 4 || image->dims[1] % kernel->dims[1] != 0) {
+        return false;
+    }
+    *groups = image->dims[1] / kernel->dims[1];
+    return true;
+}
+
+/* Gives an attribute the value that shapes or the precondition give it; false when they give none.
+ */
+static bool guided_attr(finder *f, const step *s)
+{
+    const graft_pattern_node *node = &f->rule->source.nodes[s->node];
+    const graft_term *term = &node->attrs[s->index];
+    const graft_attr_info *attr = graft_op_attr(node->op, s->index);
+    int32_t value = 0;
+    bool fits = f->options->guided && s->width == 1 && term->kind == GRAFT_TERM_SLOT &&
+                (attr->kind == GRAFT_ATTR_INT || attr->kind == GRAFT_ATTR_DIM);
+    bool given = fits &&
+                 (find_groups(f, s, &value) ||
+                  (f->follows && graft_guide_slot(&f->guide, (uint32_t)term->value, &f->point,
+                                                  f->bound_vars, f->bound_slots, &value))) &&
+                 value >= attr->least && value <= attr->most && tuple_agrees(f, s, &value);
+    if (given) {
+        bind_tuple(f, s, &value);
+    }
+    return given;
+}
+
 static bool sample_step(finder *f, const step *s)
 {
     switch ((step_kind)s->kind) {
     case STEP_VAR:
-        bind_var(f, s->index, propose_shape(f, s));
+        bind_var(f, s->index, guided_shape(f, s));
         return true;
     case STEP_ATTRS:
-        return sample_attrs(f, s);
+        return guided_attr(f, s) || sample_attrs(f, s);
     case STEP_CHECK:
         return check_early(f, s);
     case STEP_INFER:
@@ -569,6 +700,7 @@ static bool sample_point(finder *f)
     f->bound_slots = 0;
     f->bound_vars = 0;
     f->near = f->options->origin != NULL && graft_rng_below(&f->rng, 2) == 0;
+    f->follows = f->guide.count > 0 && graft_rng_below(&f->rng, 8) != 0;
     if (f->near) {
         rename_sizes(f);
     }
@@ -647,6 +779,9 @@ void graft_domain_find(graft_env *env, graft_arena *arena, const graft_rule *rul
     }
     f->seen = GRAFT_NEW(env->scratch, uint64_t, f->seen_capacity);
     graft_rng_seed(&f->rng, options->seed);
+    if (options->guided && rule->condition != 255) {
+        graft_guide_read(rule, &f->guide);
+    }
     make_plan(f);
     if (options->enumerate) {
         clear_points(f);

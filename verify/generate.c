@@ -39,7 +39,7 @@ static graft_rule_entry make_entry(const graft_pipeline *p, const graft_lifted *
         .name = graft_rule_print_name(p->arena, &r->rule),
         .family = graft_arena_strdup(p->arena, p->candidates->items[r->candidate].family),
         .gain = r->gain,
-        .proof = GRAFT_PROOF_BOUNDED,
+        .proof = r->check.proof,
         .numeric = r->check.numeric,
         .complete = r->check.complete,
         .points = r->check.sweep.agreed,

@@ -35,6 +35,30 @@ typedef struct {
 
 /* ------------------------------------------------------------------- child */
 
+enum { GUIDED_POINTS = 1500, GUIDED_ATTEMPTS = 300, GUIDED_LEAST = 40 };
+
+/* A precondition makes most of the checker's samples miss. So further ones are drawn that follow
+ * it; a difference there refutes, and too few of them leave the rule unknown. */
+static void sweep_guided(graft_env *env, const court *c, const graft_rule *rule, graft_check *check)
+{
+    graft_domain domain;
+    graft_sweep_result result;
+    const graft_domain_options options = {.points = GUIDED_POINTS,
+                                          .attempts = GUIDED_POINTS * GUIDED_ATTEMPTS,
+                                          .guided = true,
+                                          .seed = graft_rule_id(rule)};
+    graft_domain_find(env, env->unit, rule, &options, &domain);
+    graft_sweep_domain(env, c->sweeper, rule, &domain, c->options->check.samples, &result);
+    if (result.refuted) {
+        check->sweep = result;
+        check->outcome = GRAFT_CHECK_REFUTED;
+    } else if (check->outcome == GRAFT_CHECK_PROVED &&
+               check->sweep.agreed + result.agreed < GUIDED_LEAST) {
+        check->outcome = GRAFT_CHECK_THIN;
+        check->cover_bytes = 0;
+    }
+}
+
 static bool find_refutation(graft_env *env, const court *c, const graft_rule *rule,
                             const graft_check *check, graft_refutation *refutation)
 {
@@ -56,6 +80,9 @@ static void try_rule(graft_env *env, void *context, uint32_t item, graft_buffer 
     trial_answer a;
     memset(&a, 0, sizeof a);
     graft_check_rule(env, env->unit, c->sweeper, rule, NULL, &c->options->check, &a.check);
+    if (rule->condition != 255 && !a.check.complete && a.check.outcome != GRAFT_CHECK_REFUTED) {
+        sweep_guided(env, c, rule, &a.check);
+    }
     a.has_refutation = find_refutation(env, c, rule, &a.check, &a.refutation);
     if (a.check.outcome == GRAFT_CHECK_REFUTED && c->options->suggest) {
         suggestion =
@@ -193,7 +220,7 @@ graft_rule_entry graft_trial_entry(const graft_rule *rule, const graft_trial *tr
         .name = name,
         .family = family,
         .gain = graft_rule_gain(rule),
-        .proof = GRAFT_PROOF_BOUNDED,
+        .proof = trial->check.proof,
         .numeric = trial->check.numeric,
         .complete = trial->check.complete,
         .points = trial->check.sweep.agreed,

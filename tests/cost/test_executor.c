@@ -445,6 +445,44 @@ static graft_executor *open_chain(graft_env *env, graft_cost *cost, uint32_t len
     return executor;
 }
 
+/* Convolutions in a row, all with the same filter: bytes of packed weights. */
+static uint64_t packed_bytes(graft_env *env, graft_cost *cost, const float **data, uint32_t length)
+{
+    graft_graph *graph = build_graph(env->life);
+    graft_executor *executor = NULL;
+    graft_executor_memory memory;
+    const int32_t attrs[GRAFT_MAX_ATTRS] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
+    graft_index x = build_input(graph, build_shape(4, 1, 32, 8, 8), 0);
+    graft_index w = build_weight(graph, build_shape(4, 32, 32, 3, 3), 0);
+    float *filter = GRAFT_NEW(env->life, float, 32 * 32 * 9);
+    data[w] = filter;
+    for (uint32_t i = 0; i < length; i++) {
+        x = build_node(graph, GRAFT_OP_conv, attrs, x, w, 0);
+    }
+    assert_int_equal(graft_graph_add_output(graph, x), GRAFT_OK);
+    assert_int_equal(graft_executor_open(env, cost, graph, find_data, data, &executor), GRAFT_OK);
+    graft_executor_memory_of(executor, &memory);
+    graft_executor_close(executor);
+    return memory.packed_bytes;
+}
+
+/* Steps of an unrolled cell share their weights: packed once, not once per step. */
+static void test_weights_are_shared(void **state)
+{
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    graft_device *device = check_device_open(env);
+    graft_cost *cost =
+        open_unmeasured(env, device, graft_arena_printf(env->life, "%s/costs", folder));
+    const float *data[16] = {NULL};
+    uint64_t one = packed_bytes(env, cost, data, 1);
+    assert_true(one > 0);
+    assert_true(packed_bytes(env, cost, data, 3) == one);
+    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    graft_device_close(device);
+    check_folder_remove(folder);
+}
+
 /* Twelve functions take about three times as long as four; a graph as long as itself. Wide bounds:
  * other programs share the machine's caches. */
 static void test_compare(void **state)
@@ -475,8 +513,9 @@ static void test_compare(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_random_graphs), CHECK_TEST(test_models),  CHECK_TEST(test_place_outside),
-        CHECK_TEST(test_refusals),      CHECK_TEST(test_compare),
+        CHECK_TEST(test_random_graphs),      CHECK_TEST(test_models),
+        CHECK_TEST(test_place_outside),      CHECK_TEST(test_refusals),
+        CHECK_TEST(test_weights_are_shared), CHECK_TEST(test_compare),
     };
     return cmocka_run_group_tests_name("executor", tests, NULL, NULL);
 }

@@ -276,14 +276,15 @@ static void add_outputs(pair_list *list, const graft_model *model)
 }
 
 /* Operators that no conformance case of this age has, in the forms of later opsets. */
+/* clang-format off */
 static const char *const later_operators[] = {
     "opset 20; input x 3 40; node Gelu x -> y; output y 3 40",
-    "opset 17; input x 2 3 40; weight s 40; weight b 40;"
-    "node LayerNormalization x s b -> y; output y 2 3 40",
+    "opset 17; input x 2 3 40; weight s 40; weight b 40; node LayerNormalization x s b -> y; output y 2 3 40",
     "opset 18; input x 2 3 40; ints a = 1; node ReduceSum x a -> y : keepdims=0; output y 2 40",
     "opset 18; input x 2 3 40; ints a = 0 2; node ReduceMax x a -> y; output y 1 3 1",
     "opset 14; input x 2 30; node HardSwish x -> y; output y 2 30",
 };
+/* clang-format on */
 
 /* What the reference executor computes for the zoo is what onnxruntime computes. */
 static void test_outputs(void **state)

@@ -1,0 +1,44 @@
+/* The committed rules at thousands of instances that follow their preconditions: none may differ.
+ * Independent of the samples that the rules were made with. */
+#include "graph/rulefile.h"
+#include "graph/ruleprint.h"
+#include "tests/support/check.h"
+#include "verify/sweep.h"
+
+enum { POINTS = 1500 };
+
+static void test_committed_rules(void **state)
+{
+    graft_env *env = *state;
+    graft_sweeper *sweeper = GRAFT_NEW(env->life, graft_sweeper, 1);
+    graft_ruleset set;
+    uint32_t refuted = 0;
+    if (graft_rulefile_read(env, env->life, "rules/graft.rules", &set) != GRAFT_OK) {
+        fail_msg("%s", env->message);
+    }
+    graft_sweep_open(sweeper);
+    for (uint32_t i = 0; i < set.count; i++) {
+        graft_mark mark = graft_arena_mark(env->unit);
+        const graft_rule *rule = &set.entries[i].rule;
+        const graft_domain_options options = {
+            .points = POINTS, .attempts = POINTS * 300, .guided = true, .seed = 9};
+        graft_domain domain;
+        graft_sweep_result result;
+        graft_domain_find(env, env->unit, rule, &options, &domain);
+        graft_sweep_domain(env, sweeper, rule, &domain, 2, &result);
+        if (result.refuted) {
+            print_message("# %s: %s at %s\n", set.entries[i].name,
+                          graft_rule_print_line(env->unit, rule),
+                          graft_point_print(env->unit, rule, &result.counterexample.point));
+            refuted++;
+        }
+        graft_arena_release(env->unit, mark);
+    }
+    assert_int_equal(refuted, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {CHECK_TEST(test_committed_rules)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,94 @@
+/* Samples that follow the precondition: what is read from it, and how many more instances are
+ * found.
+ */
+#include "verify/guide.h"
+
+#include "graph/ruleparse.h"
+#include "tests/support/check.h"
+#include "verify/sweep.h"
+
+#include <string.h>
+
+static graft_rule parse(graft_env *env, const char *text)
+{
+    graft_rule rule;
+    if (graft_rule_parse(env, "rule", text, &rule) != GRAFT_OK) {
+        fail_msg("%s", env->message);
+    }
+    return rule;
+}
+
+static void test_facts(void **state)
+{
+    static const struct {
+        const char *where;
+        uint32_t facts;
+    } rows[] = {
+        {"rank(a) = 2",                                                      1},
+        {"rank(a) = 2 and dim(a,1) = dim(b,0) and same_shape(a, b)",         3},
+        {"rank(a) = 2 or dim(a,1) = dim(b,0)",                               0},
+        {"(rank(a) = 2 or rank(a) = 3) and dim(b,0) = 1",                    1},
+        {"dim(b,0) = 1 and not (rank(a) = 2)",                               1},
+        {"dim(a,0) <= 3 and divides(#1.groups, dim(a,1)) and 1 = #1.groups", 1},
+        {"dim(a,0) + 1 = dim(b,0)",                                          0},
+    };
+    graft_env *env = *state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        graft_guide guide;
+        graft_rule rule = parse(env, graft_arena_printf(env->unit,
+                                                        "conv#1(a, b) = conv#1(a, b) "
+                                                        "where %s",
+                                                        rows[i].where));
+        graft_guide_read(&rule, &guide);
+        assert_int_equal(guide.count, rows[i].facts);
+    }
+    graft_rule plain = parse(env, "relu(a) = relu(a)");
+    graft_guide guide;
+    graft_guide_read(&plain, &guide);
+    assert_int_equal(guide.count, 0);
+}
+
+static graft_domain find_points(graft_env *env, const graft_rule *rule, bool guided,
+                                uint32_t points)
+{
+    graft_domain domain;
+    const graft_domain_options options = {
+        .points = points, .attempts = points * 300, .guided = guided, .seed = 9};
+    graft_domain_find(env, env->unit, rule, &options, &domain);
+    return domain;
+}
+
+/* A merge of two convolutions of one kernel size, as TASO writes it: wrong for several groups,
+ * which hardly any unguided sample has. */
+static const char narrow[] =
+    "[conv#1(a, b, stride_h=1, stride_w=1, pad_top=1, pad_left=1, pad_bottom=1, pad_right=1, "
+    "dilation_h=1, dilation_w=1), conv#2(a, c, stride_h=1, stride_w=1, pad_top=1, pad_left=1, "
+    "pad_bottom=1, pad_right=1, dilation_h=1, dilation_w=1)] = "
+    "[split(conv#1(a, concat(b, c, axis=0), stride_h=1, stride_w=1, pad_top=1, pad_left=1, "
+    "pad_bottom=1, pad_right=1, dilation_h=1, dilation_w=1), axis=1, at=dim(b,0)).0, "
+    "split(conv#1(a, concat(b, c, axis=0), stride_h=1, stride_w=1, pad_top=1, pad_left=1, "
+    "pad_bottom=1, pad_right=1, dilation_h=1, dilation_w=1), axis=1, at=dim(b,0)).1] "
+    "where dim(b,2) = 3 and dim(b,3) = 3 and dim(c,2) = 3 and dim(c,3) = 3";
+
+static void test_narrow_preconditions(void **state)
+{
+    graft_env *env = *state;
+    graft_sweeper *sweeper = GRAFT_NEW(env->life, graft_sweeper, 1);
+    graft_sweep_result result;
+    graft_rule rule = parse(env, narrow);
+    graft_domain plain = find_points(env, &rule, false, 1000);
+    graft_domain guided = find_points(env, &rule, true, 1000);
+    assert_true(guided.count > 5 * plain.count);
+    graft_sweep_open(sweeper);
+    graft_sweep_domain(env, sweeper, &rule, &guided, 2, &result);
+    assert_true(result.refuted);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_facts),
+        CHECK_TEST(test_narrow_preconditions),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

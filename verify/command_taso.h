@@ -1,0 +1,19 @@
+/* command_taso.h - the parts of `graft rules` that are about TASO's files. */
+#ifndef GRAFT_COMMAND_TASO_H
+#define GRAFT_COMMAND_TASO_H
+
+#include "graph/rulefile.h"
+
+/* Says of each rule of a TASO file whether it is implied by the set, refuted (with a
+ * counterexample), unknown, proved but not implied, or not expressible, and then how many are.
+ * Fails as graft_taso_read and graft_trial_run do; GRAFT_UNDECIDED when a rule was killed for its
+ * time. */
+GRAFT_MUST_USE graft_status graft_taso_report(graft_env *env, const graft_ruleset *set,
+                                              const char *path);
+
+/* Writes those rules of the set that TASO can say, at instances of their certificates. Fails as
+ * graft_file_write does. */
+GRAFT_MUST_USE graft_status graft_taso_save(graft_env *env, const graft_ruleset *set,
+                                            const char *path);
+
+#endif
