@@ -4,6 +4,7 @@
 #include "graph/log.h"
 #include "graph/options.h"
 #include "graph/rulewords.h"
+#include "verify/command_both.h"
 #include "verify/command_taso.h"
 #include "verify/generate.h"
 #include "verify/listing.h"
@@ -85,6 +86,7 @@ typedef struct {
     const char *page;
     const char *taso;
     const char *export_taso;
+    const char *both;
     bool count;
     graft_listing_filter filter;
 } choices;
@@ -104,6 +106,7 @@ static graft_status read_choices(graft_env *env, int argc, char **argv, choices 
         {.name = "--page",        .value = &c->page          },
         {.name = "--taso",        .value = &c->taso          },
         {.name = "--export-taso", .value = &c->export_taso   },
+        {.name = "--both",        .value = &c->both          },
         {.name = "--generate",    .value = &c->generate      },
     };
     return graft_options_parse(env, argc, argv, options, sizeof options / sizeof options[0]);
@@ -127,6 +130,8 @@ graft_status graft_command_rules(graft_env *env, int argc, char **argv)
         GRAFT_CHECK(write_page(env, &set, c.page));
     } else if (c.taso != NULL) {
         GRAFT_CHECK(graft_taso_report(env, &set, c.taso));
+    } else if (c.both != NULL) {
+        GRAFT_CHECK(graft_both_save(env, &set, c.both));
     } else if (c.export_taso != NULL) {
         GRAFT_CHECK(graft_taso_save(env, &set, c.export_taso));
     } else if (c.explain != NULL) {

@@ -9,6 +9,7 @@
  *   --count                     how many by family, proof level and numeric class
  *   --explain NAME|ID           one rule in words; with --dot FILE also as a Graphviz picture
  *   --page FILE                 writes the list as Markdown, as rules/README.md is
+ *   --both FILE                 writes the set with the other direction of its rules, proved too
  *   --taso FILE                 judges the rules of a TASO file: implied by the set, refuted, ...
  *   --export-taso FILE          writes those rules of the set that TASO can say
  *   --generate DIR              enumerates DIR/families, proves, and writes DIR/graft.rules and

@@ -62,7 +62,7 @@ static const char *describe_reverse(const account *a)
         }
     }
     return graft_arena_printf(arena,
-                              "The reverse is not in the set: %s (graft rules --both adds it).",
+                              "The reverse is not in the set: %s (graft rules --both FILE adds it).",
                               graft_rule_print_line(arena, &reversed));
 }
 

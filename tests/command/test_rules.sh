@@ -49,6 +49,42 @@ page_repeats() {
         [ "$(grep -c '^\* ' "$FOLDER/one.md")" = "$(count_of)" ]
 }
 
+# A set of three rules of our own: one saves an operator either way, one cannot be turned round.
+printf '\010\001\022\002z3' > "$FOLDER/own.rules"
+cat > "$FOLDER/own.yaml" << 'END'
+rules:
+  - name: merge
+    source: add(matmul(a, c), matmul(b, c))
+    target: matmul(add(a, b), c)
+    where: same_shape(a, b)
+  - name: drop
+    source: tanh(identity(a))
+    target: tanh(a)
+  - name: relu-of-a-join
+    source: relu(concat#1(a, b))
+    target: concat#1(relu(a), relu(b))
+END
+own_set() { "$GRAFT" --quiet verify "$FOLDER/own.yaml" --merge --rules "$FOLDER/own.rules"; }
+turns_round() {
+    "$GRAFT" --quiet rules "$FOLDER/own.rules" --both "$FOLDER/both.rules" || return 1
+    "$GRAFT" rules "$FOLDER/both.rules" --json > "$FOLDER/turned"
+    [ "$(wc -l < "$FOLDER/turned")" -ge 5 ] &&
+        grep -q '"source": "matmul(add(a, b), c)"' "$FOLDER/turned" &&
+        "$GRAFT" --quiet rules "$FOLDER/both.rules" --both "$FOLDER/again.rules" &&
+        cmp "$FOLDER/both.rules" "$FOLDER/again.rules"
+}
+judges_taso() {
+    gives 0 "$GRAFT" --quiet rules --taso "tests/fuzz/corpus/taso/$1.pb" --json &&
+        grep -q "^{\"rule\": 0, \"finding\": \"$2\"" "$FOLDER/out" &&
+        grep -q '^{"rules": 1, "implied": ' "$FOLDER/out"
+}
+implies_taso() {
+    gives 0 "$GRAFT" --quiet rules "$FOLDER/own.rules" --export-taso "$FOLDER/own.pb" &&
+        [ -s "$FOLDER/own.pb" ] &&
+        gives 0 "$GRAFT" --quiet rules "$FOLDER/own.rules" --taso "$FOLDER/own.pb" --json &&
+        [ "$(grep -c '"finding": "implied"' "$FOLDER/out")" = "$(grep -c '"finding"' "$FOLDER/out")" ]
+}
+
 check "JSON has every member" has_members
 check "the parts of a search are the whole" parts_are_whole
 check "operators are found" finds_operators
@@ -58,6 +94,12 @@ check "a rule by id" explains "$(id_of 2)"
 check "a rule by the beginning of its id" explains "$(id_of 2 | cut -c1-10)"
 check "words in JSON" explains_in_json
 check "the page is the same every time" page_repeats
+check "a set of our own" own_set
+check "the other direction" turns_round
+check "a wrong rule of TASO's" judges_taso wrong refuted
+check "a merge that forgets groups" judges_taso merge refuted
+check "what is exported is implied" implies_taso
+check "a file of TASO's that is cut off" error_is 1 "cut.pb: byte " "$GRAFT" rules --taso tests/fuzz/corpus/taso/cut.pb
 check "an operator that does not exist" error_is 1 "--uses: no operator 'cnov'" "$GRAFT" rules --uses cnov
 check "a level that does not exist" error_is 1 "--proof: expected bounded" "$GRAFT" rules --proof none
 check "a class that does not exist" error_is 1 "--numeric: expected exact" "$GRAFT" rules --numeric fast
