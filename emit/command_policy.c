@@ -64,14 +64,26 @@ done:
     return status;
 }
 
-static void add_search(policy_run *run, const char *method, const graft_plan_found *found)
+/* Adds a row, and counts the estimates that its graph's cost rests on. */
+static graft_status add_search(policy_run *run, const char *method, const graft_plan_found *found)
 {
+    graft_status status = GRAFT_OK;
+    graft_env *env = run->env;
+    graft_session *session = &run->session;
+    const graft_state *state = &session->environment.state;
+    graft_cost_total total;
+    GRAFT_TRY(env, graft_plan_replay(env, &session->environment, found->steps, found->step_count),
+              "while replaying the plan of %s", method);
+    GRAFT_CHECK(graft_cost_graph(env, session->cost, &state->graph, &state->order, &total));
     graft_result *row = graft_results_add(&run->results, method, "search");
     row->cost_ns = found->cost_ns;
     row->interactions = found->evaluations;
     row->seconds = found->seconds;
     row->step_count = found->step_count;
     row->steps = found->steps;
+    row->estimated = total.estimated_count;
+done:
+    return status;
 }
 
 /* The rows that a policy is compared with. */
@@ -86,18 +98,20 @@ static graft_status run_baselines(policy_run *run)
         .dequeue_limit = (uint32_t)settings->search_dequeues,
     };
     graft_plan_found found;
-    graft_results_add(&run->results, "before", "as given")->cost_ns = environment->first_ns;
+    const graft_plan_found nothing = {.cost_ns = environment->first_ns};
+    GRAFT_CHECK(add_search(run, "before", &nothing));
+    run->results.rows[0].how = "as given";
     GRAFT_CHECK(graft_search_random(env, env->life, environment,
                                     (uint32_t)settings->search_random_episodes,
                                     (uint64_t)settings->environment_seed, &found));
-    add_search(run, "random", &found);
+    GRAFT_CHECK(add_search(run, "random", &found));
     GRAFT_CHECK(graft_search_greedy(env, env->life, environment, &found));
-    add_search(run, "greedy", &found);
+    GRAFT_CHECK(add_search(run, "greedy", &found));
     if (backtracking.dequeue_limit > 0) {
         GRAFT_CHECK(graft_search_backtracking(env, env->life, environment, &backtracking, &found));
-        add_search(run,
-                   graft_arena_printf(env->life, "backtracking %u", backtracking.dequeue_limit),
-                   &found);
+        GRAFT_CHECK(add_search(
+            run, graft_arena_printf(env->life, "backtracking %u", backtracking.dequeue_limit),
+            &found));
     }
 done:
     return status;

@@ -363,6 +363,18 @@ static void dream_and_update(run *r, graft_shards *shards, const graft_dream_sta
     }
 }
 
+/* Mean return of the last dreams, their rewrites' costs taken off, and what the best trial saved. */
+static void describe_progress(const run *r, char *note, size_t bytes)
+{
+    const graft_agent *agent = r->agent;
+    if (agent->progress.trial_count == 0) {
+        (void)snprintf(note, bytes, "dreamed %.2f %%, no trial yet", agent->dream_return);
+        return;
+    }
+    (void)snprintf(note, bytes, "dreamed %.2f %%, best trial %.2f %%", agent->dream_return,
+                   100.0 - (double)agent->progress.best_cost / 10.0 / r->environment->first_ns);
+}
+
 static graft_status train_controller(run *r)
 {
     graft_status status = GRAFT_OK;
@@ -387,9 +399,7 @@ static graft_status train_controller(run *r)
             GRAFT_CHECK(try_controller(r));
         }
         GRAFT_CHECK(finish_update(r));
-        (void)snprintf(note, sizeof note, "dreamed %.2f %%, best trial %.2f %%",
-                       agent->dream_return,
-                       100.0 - (double)agent->progress.best_cost / 10.0 / r->environment->first_ns);
+        describe_progress(r, note, sizeof note);
         graft_progress_update(&progress, agent->progress.update, note);
     }
     graft_progress_finish(&progress);

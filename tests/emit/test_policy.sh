@@ -107,6 +107,20 @@ reports_foul_play() {
     ! report one && [ "$(grep -c 'error:' "$FOLDER/messages")" = 1 ]
 }
 
+# A file from elsewhere with an operator that Graft does not know goes all the way.
+goes_through() {
+    own="--out $FOLDER/foreign --settings $SETTINGS --database $COSTS --rules $RULES"
+    # shellcheck disable=SC2086 # The options are split into words on purpose.
+    gives 0 "$PYTHON" tests/emit/foreign.py write "$FOLDER/foreign.onnx" &&
+        gives 0 "$GRAFT" policy "$FOLDER/foreign.onnx" $own &&
+        gcc -std=c99 -O1 -Iinclude -I"$FOLDER/foreign" tests/firmware/rewrite.c -o "$FOLDER/rewrite" &&
+        "$FOLDER/rewrite" > "$FOLDER/foreign/decisions.txt" &&
+        gives 0 "$GRAFT" report "$FOLDER/foreign.onnx" $own &&
+        grep -q "not run: 1 operators are unknown to Graft" "$FOLDER/out" &&
+        gives 0 "$PYTHON" tests/emit/foreign.py check "$FOLDER/foreign.onnx" \
+            "$FOLDER/foreign/foreign.opt.onnx"
+}
+
 refuses() { # STATUS TEXT MODEL OPTION...
     want=$1
     text=$2
@@ -149,6 +163,11 @@ if [ "${status:-0}" = 77 ]; then
     skip "the same decisions on a microcontroller" "$(cat "$FOLDER/firmware")"
 else
     check "the same decisions on a microcontroller" grep "decisions are the same" "$FOLDER/firmware"
+fi
+if PYTHON=$(sh tests/interop/python.sh out/venv) && "$PYTHON" -c 'import onnxruntime' 2> /dev/null; then
+    check "a model from elsewhere" goes_through
+else
+    skip "a model from elsewhere" "$PYTHON"
 fi
 check "an unknown model" refuses 1 "no model 'nonsense'" nonsense
 check "a truncated model" refuses_truncated
