@@ -30,7 +30,7 @@ static const char *const finding_names[FINDINGS] = {"implied", "same",    "prove
 typedef struct {
     graft_rule rule;
     const char *why; /* Not expressible: why. */
-    const char *by;  /* Implied: the rule of the set. */
+    const char *by;  /* Implied: the rules of the set. */
     uint32_t trial;  /* Place in `trials`. */
     uint8_t found;   /* finding */
 } subject;
@@ -83,7 +83,7 @@ static void judge_subject(inquiry *q, subject *s)
     if (trial->verdict == GRAFT_VERDICT_REFUTED) {
         s->found = FOUND_REFUTED;
     } else {
-        s->by = graft_taso_implied(q->env, q->set, &s->rule);
+        s->by = graft_taso_implied(q->env, q->env->life, q->set, &s->rule);
         s->found = s->by != NULL                            ? FOUND_IMPLIED
                    : trial->verdict == GRAFT_VERDICT_PROVED ? FOUND_NEW
                                                             : FOUND_UNKNOWN;
@@ -101,7 +101,7 @@ static const char *subject_reason(const inquiry *q, const subject *s)
     case FOUND_SAME:
         return "both sides are the same operators here";
     case FOUND_NEW:
-        return "no rule of the set does it in one application";
+        return "it was not derived from the set";
     case FOUND_REFUTED:
     case FOUND_UNKNOWN:
         return q->trials[s->trial].reason;

@@ -19,9 +19,11 @@
 const char *graft_taso_import(graft_env *env, graft_arena *arena, const graft_taso_rule *from,
                               graft_rule *rule);
 
-/* Whether `rule` follows from one application of a rule of the set, at sample points: its name, or
- * NULL. */
-const char *graft_taso_implied(graft_env *env, const graft_ruleset *set, const graft_rule *rule);
+/* How `rule` follows from rules of the set, at each of some sample points: the names of those that
+ * are applied one after the other at the first point (derive.h), in `arena`; NULL when it does not.
+ */
+const char *graft_taso_implied(graft_env *env, graft_arena *arena, const graft_ruleset *set,
+                               const graft_rule *rule);
 
 /* Appends TASO's rules that a rule of ours contains: at each of `count` instances, with the
  * attributes that it has there, provided that TASO can say them and that what was written, read

@@ -2,6 +2,8 @@
  * taso.h. */
 #include "verify/taso.h"
 
+#include "graph/file.h"
+#include "verify/derive.h"
 #include "verify/domain.h"
 #include "verify/subsume.h"
 
@@ -18,27 +20,39 @@ static graft_domain sample_points(graft_env *env, const graft_rule *rule)
     return domain;
 }
 
-static bool has_operator(const graft_rule *rule, uint32_t op)
+/* "merge, then drop": the rules of a derivation. */
+static const char *name_derivation(graft_arena *arena, const graft_ruleset *set,
+                                   const graft_derivation *derivation)
 {
-    for (uint32_t n = 0; n < rule->source.node_count; n++) {
-        if (rule->source.nodes[n].op == op) {
-            return true;
-        }
+    graft_buffer out = {.arena = arena};
+    for (uint32_t i = 0; i < derivation->count; i++) {
+        graft_buffer_printf(&out, "%s%s", i > 0 ? ", then " : "",
+                            set->entries[derivation->steps[i]].name);
     }
-    return false;
+    return out.data;
 }
 
-const char *graft_taso_implied(graft_env *env, const graft_ruleset *set, const graft_rule *rule)
+const char *graft_taso_implied(graft_env *env, graft_arena *arena, const graft_ruleset *set,
+                               const graft_rule *rule)
 {
     graft_domain domain = sample_points(env, rule);
-    for (uint32_t i = 0; i < set->count && domain.count > 0; i++) {
-        const graft_rule *other = &set->entries[i].rule;
-        if (has_operator(rule, other->source.nodes[0].op) &&
-            graft_rule_follows(env, rule, domain.points, domain.count, other)) {
-            return set->entries[i].name;
-        }
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_derivation first = {0};
+    graft_rulebook book;
+    bool follows = domain.count > 0;
+    graft_rulebook_open(&book, env->scratch);
+    for (uint32_t i = 0; i < set->count; i++) {
+        graft_rulebook_add(&book, &set->entries[i].rule, i);
     }
-    return NULL;
+    graft_deriver *deriver = graft_deriver_new(env->scratch);
+    for (uint32_t i = 0; i < domain.count && follows; i++) {
+        graft_derivation derivation = {0};
+        follows = graft_derive(deriver, rule, &domain.points[i], &book, GRAFT_DERIVATION_STEPS,
+                               &derivation);
+        first = i == 0 ? derivation : first;
+    }
+    graft_arena_release(env->scratch, mark);
+    return follows ? name_derivation(arena, set, &first) : NULL;
 }
 
 /* ---------------------------------------------------------------- operators */
