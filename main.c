@@ -7,6 +7,7 @@
  * that makes no sense, 130 when interrupted, 70 when memory ran out, 1 for every other failure. */
 #include "cost/bench.h"
 #include "cost/command.h"
+#include "emit/bench_speed.h"
 #include "emit/command.h"
 #include "gen/bench.h"
 #include "gen/command.h"
@@ -106,9 +107,10 @@ static const struct {
     const char *name;
     graft_status (*run)(graft_env *env, FILE *out);
 } benches[] = {
-    {"gen",      bench_gen       },
-    {"cost",     graft_cost_bench},
-    {"numerics", bench_numerics  },
+    {"gen",      bench_gen        },
+    {"cost",     graft_cost_bench },
+    {"numerics", bench_numerics   },
+    {"speed",    graft_speed_bench},
 };
 
 enum { BENCH_COUNT = sizeof(benches) / sizeof(benches[0]) };

@@ -152,6 +152,43 @@ static bool is_wanted_node(const fold_state *state, graft_index n)
     return false;
 }
 
+/* Whether two const nodes compute the same: operator, attributes, shapes and data. */
+static bool is_same_node(const fold_state *state, graft_index a, graft_index b)
+{
+    const graft_graph *graph = state->graph;
+    const graft_node *x = &graph->nodes[a];
+    const graft_node *y = &graph->nodes[b];
+    bool same = x->op == y->op && memcmp(x->attrs, y->attrs, sizeof(x->attrs)) == 0;
+    for (uint32_t k = 0; same && k < x->input_count; k++) {
+        graft_index v = graft_node_input(graph, a, k);
+        graft_index w = graft_node_input(graph, b, k);
+        same = state->data[v] == state->data[w] &&
+               graft_shape_equal(&graph->values[v].shape, &graph->values[w].shape);
+    }
+    return same;
+}
+
+/* Takes the results of an earlier node that computed the same: the steps of an unrolled cell, whose
+ * weights were rewritten step by step, then still share them. */
+static bool reuse_results(fold_state *state, const graft_order *order, graft_index place)
+{
+    const graft_graph *graph = state->graph;
+    graft_index n = order->order[place];
+    for (graft_index i = 0; i < place; i++) {
+        graft_index m = order->order[i];
+        if (!graph->nodes[m].is_const || !is_same_node(state, n, m) ||
+            state->data[graft_node_output(graph, m, 0)] == NULL) {
+            continue;
+        }
+        for (uint32_t k = 0; k < graph->nodes[n].output_count; k++) {
+            state->data[graft_node_output(graph, n, k)] =
+                state->data[graft_node_output(graph, m, k)];
+        }
+        return true;
+    }
+    return false;
+}
+
 /* All inputs of a const node are binary32 weights or const: only these have a shape the engine
  * accepts. */
 static void run_const_node(fold_state *state, graft_index n)
@@ -198,7 +235,8 @@ graft_status graft_model_fold_weights(graft_env *env, graft_arena *arena, const 
     mark_wanted(&state, &order);
     borrow_weights(&state);
     for (graft_index i = 0; i < order.count; i++) {
-        if (graph->nodes[order.order[i]].is_const && is_wanted_node(&state, order.order[i])) {
+        if (graph->nodes[order.order[i]].is_const && is_wanted_node(&state, order.order[i]) &&
+            !reuse_results(&state, &order, i)) {
             run_const_node(&state, order.order[i]);
         }
     }

@@ -91,11 +91,32 @@ static void store_folded(graft_onnx_writer *writer, graft_index value, const cha
                                       graft_weights_data(&writer->weights, value)));
 }
 
+/* The name of a const value that is stored already and shares the data of `value`; or NULL. */
+static const char *name_of_twin(const graft_onnx_writer *writer, graft_index value)
+{
+    const graft_graph *graph = writer->graph;
+    const float *data = graft_weights_data(&writer->weights, value);
+    for (graft_index v = 0; v < graph->value_end && data != NULL; v++) {
+        if (writer->value_names[v] != NULL && graph->values[v].kind == GRAFT_VALUE_COMPUTED &&
+            graft_weights_data(&writer->weights, v) == data &&
+            graft_shape_equal(&graph->values[v].shape, &graph->values[value].shape)) {
+            return writer->value_names[v];
+        }
+    }
+    return NULL;
+}
+
 const char *graft_onnx_value_name(graft_onnx_writer *writer, graft_index value)
 {
     const graft_value *v = &writer->graph->values[value];
     if (v->kind == GRAFT_VALUE_WEIGHT) {
         return name_of_weight(writer, v->source);
+    }
+    if (writer->value_names[value] == NULL) {
+        const char *name = graft_model_value_name(writer->model, writer->graph, value);
+        if (name == NULL && v->is_const) {
+            writer->value_names[value] = name_of_twin(writer, value);
+        }
     }
     if (writer->value_names[value] == NULL) {
         const char *name = graft_model_value_name(writer->model, writer->graph, value);

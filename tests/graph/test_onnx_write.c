@@ -468,17 +468,49 @@ static void test_weights_of_a_graph(void **state)
     assert_null(graft_weights_data(&weights, 1000));
 }
 
+/* Const nodes that compute the same share the result; the file holds it once. */
+static void test_equal_weights_are_shared(void **state)
+{
+    graft_env *env = *state;
+    graft_weights weights;
+    graft_model *model = onnx_text_model(
+        env, "input x 1 2; weight w 2 2; weight u 2 2; node Gemm x w -> a : transB=1;"
+             "node Gemm a w -> b : transB=1; node Gemm b u -> y : transB=1; output y");
+    const graft_graph *graph = &model->graph;
+    const float *seen[3] = {NULL};
+    uint32_t count = 0;
+    assert_int_equal(graft_model_fold_weights(env, env->life, model, graph, &weights), GRAFT_OK);
+    for (graft_index n = 0; n < graph->node_end; n++) {
+        if (graph->nodes[n].op == GRAFT_OP_transpose) {
+            seen[count++] = graft_weights_data(&weights, graft_node_output(graph, n, 0));
+        }
+    }
+    assert_int_equal(count, 3);
+    assert_true(seen[0] != NULL && seen[0] == seen[1] && seen[1] != seen[2]);
+    assert_string_equal(written_text(env, model, variant_regenerated(env->unit, model)),
+                        "graft_transpose_1: 2 2\ngraft_transpose_3: 2 2\n"
+                        "MatMul x graft_transpose_1 -> graft_matmul_0\n"
+                        "MatMul graft_matmul_0 graft_transpose_1 -> graft_matmul_2\n"
+                        "MatMul graft_matmul_2 graft_transpose_3 -> y\nout y");
+}
+
 int main(void)
 {
     enum { GENERATED = sizeof(generated) / sizeof(generated[0]) };
     enum { FUSED = sizeof(fused) / sizeof(fused[0]) };
     write_case cases[GENERATED + FUSED];
     const struct CMUnitTest whole[] = {
-        CHECK_TEST(test_unchanged_bytes),     CHECK_TEST(test_dead_parts_are_dropped),
-        CHECK_TEST(test_unknown_fields),      CHECK_TEST(test_texts_of_the_model),
-        CHECK_TEST(test_inner_value_is_read), CHECK_TEST(test_bound_sizes),
-        CHECK_TEST(test_old_initializers),    CHECK_TEST(test_old_opsets),
-        CHECK_TEST(test_external_data),       CHECK_TEST(test_weights_of_a_graph),
+        CHECK_TEST(test_unchanged_bytes),
+        CHECK_TEST(test_dead_parts_are_dropped),
+        CHECK_TEST(test_unknown_fields),
+        CHECK_TEST(test_texts_of_the_model),
+        CHECK_TEST(test_inner_value_is_read),
+        CHECK_TEST(test_bound_sizes),
+        CHECK_TEST(test_old_initializers),
+        CHECK_TEST(test_old_opsets),
+        CHECK_TEST(test_external_data),
+        CHECK_TEST(test_weights_of_a_graph),
+        CHECK_TEST(test_equal_weights_are_shared),
     };
     enum { WHOLE = sizeof(whole) / sizeof(whole[0]) };
     struct CMUnitTest tests[WHOLE + GENERATED + FUSED];
