@@ -3,12 +3,11 @@
  * same, and measures every method's graph end to end. */
 #include "cost/executor.h"
 #include "emit/command.h"
+#include "emit/decisions.h"
 #include "emit/results.h"
 #include "emit/session_options.h"
-#include "graph/file.h"
 #include "graph/log.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,68 +39,23 @@ static const char *path_in(const report_run *run, const char *name)
 
 /* -------------------------------------------------------------- decisions */
 
-static uint32_t count_lines(const char *text)
-{
-    uint32_t count = 0;
-    for (; *text != '\0'; text++) {
-        count += *text == '\n';
-    }
-    return count;
-}
-
-/* Reads "step RULE LOCATION" lines and the "hash HEX" line behind them. */
-static graft_status read_decisions(graft_env *env, const char *path, graft_action **steps,
-                                   uint32_t *step_count, uint64_t *hash)
-{
-    graft_status status = GRAFT_OK;
-    uint8_t *data = NULL;
-    size_t size = 0;
-    GRAFT_CHECK(graft_file_read(env, env->life, path, &data, &size));
-    char *line = (char *)data;
-    bool ended = false;
-    *step_count = 0;
-    *steps = GRAFT_NEW(env->life, graft_action, count_lines(line));
-    for (uint32_t number = 1; *line != '\0'; number++) {
-        unsigned xfer = 0;
-        unsigned location = 0;
-        char *end = strchr(line, '\n');
-        if (!ended && sscanf(line, "step %5u %5u", &xfer, &location) == 2 && end != NULL) {
-            (*steps)[(*step_count)++] =
-                (graft_action){.xfer = (uint16_t)xfer, .location = (uint16_t)location};
-        } else if (!ended && sscanf(line, "hash %16" SCNx64, hash) == 1 && end != NULL) {
-            ended = true;
-        } else {
-            return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                              "%s:%u: expected 'step RULE LOCATION' or 'hash'", path, number);
-        }
-        line = end + 1;
-    }
-    if (!ended) {
-        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s is cut off: no 'hash' line", path);
-    }
-done:
-    return status;
-}
-
 /* The host takes the decisions of the compiled policy and must arrive at the same graph. */
 static graft_status replay_decisions(report_run *run)
 {
     graft_status status = GRAFT_OK;
     graft_env *env = run->env;
     graft_environment *environment = &run->session.environment;
-    graft_action *steps = NULL;
-    uint32_t step_count = 0;
-    uint64_t hash = 0;
-    GRAFT_CHECK(read_decisions(env, path_in(run, "decisions.txt"), &steps, &step_count, &hash));
-    GRAFT_TRY(env, graft_plan_replay(env, environment, steps, step_count),
+    graft_decisions made;
+    GRAFT_CHECK(graft_decisions_read(env, env->life, path_in(run, "decisions.txt"), &made));
+    GRAFT_TRY(env, graft_plan_replay(env, environment, made.steps, made.step_count),
               "while replaying the compiled policy");
-    if (graft_state_hash(&environment->state) != hash) {
+    if (graft_state_hash(&environment->state) != made.hash) {
         return GRAFT_FAIL(env, GRAFT_INTERNAL,
                           "the compiled policy and the host disagree on the graph after %u steps",
-                          step_count);
+                          made.step_count);
     }
     graft_log(env, 1, "the compiled policy took %u steps; the host agrees with its graph",
-              step_count);
+              made.step_count);
 done:
     return status;
 }

@@ -1,6 +1,7 @@
 /* results.c - see results.h. */
 #include "emit/results.h"
 
+#include "emit/decisions.h"
 #include "graph/file.h"
 #include "graph/settings.h"
 
@@ -50,18 +51,18 @@ graft_status graft_results_write(graft_env *env, const graft_results *results, c
 
 static graft_status read_action(graft_env *env, const graft_yaml *item, graft_action *action)
 {
-    graft_status status = GRAFT_OK;
-    unsigned xfer = 0;
-    unsigned location = 0;
-    if (item->kind != GRAFT_YAML_SEQUENCE || item->count != 2 ||
-        item->items[0].kind != GRAFT_YAML_SCALAR || item->items[1].kind != GRAFT_YAML_SCALAR ||
-        sscanf(item->items[0].text, "%5u", &xfer) != 1 ||
-        sscanf(item->items[1].text, "%5u", &location) != 1 || xfer > UINT16_MAX ||
-        location > UINT16_MAX) {
+    uint64_t numbers[2] = {0, 0};
+    bool right = item->kind == GRAFT_YAML_SEQUENCE && item->count == 2;
+    for (uint32_t i = 0; right && i < 2; i++) {
+        const char *text = item->items[i].text;
+        right = item->items[i].kind == GRAFT_YAML_SCALAR &&
+                graft_text_number(&text, 10, UINT16_MAX, &numbers[i]) && *text == '\0';
+    }
+    if (!right) {
         return graft_yaml_fail(env, item, "expected [xfer, location]");
     }
-    *action = (graft_action){.xfer = (uint16_t)xfer, .location = (uint16_t)location};
-    return status;
+    *action = (graft_action){.xfer = (uint16_t)numbers[0], .location = (uint16_t)numbers[1]};
+    return GRAFT_OK;
 }
 
 static graft_status read_plan(graft_env *env, graft_arena *arena, const graft_yaml *item,
