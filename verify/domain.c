@@ -606,19 +606,74 @@ static graft_shape propose_kernel(finder *f, const step *s)
     return kernel;
 }
 
+/* Whether the variable of this step is the image of a convolution whose kernel is known. */
+static bool is_image(const finder *f, const step *s)
+{
+    const graft_pattern_node *node = &f->rule->source.nodes[s->node];
+    bool conv = node->op == GRAFT_OP_conv || node->op == GRAFT_OP_conv_bias ||
+                node->op == GRAFT_OP_conv_bias_add;
+    return conv && node->inputs[0] == s->index &&
+           (GRAFT_OPERAND_IS_NODE(node->inputs[1]) ||
+            (f->bound_vars >> node->inputs[1] & 1u) != 0) &&
+           source_shape(f, node->inputs[1])->rank == 4;
+}
+
+/* An image for one or more groups of the kernel, not smaller than it. */
+static graft_shape propose_image(finder *f, const step *s)
+{
+    const graft_shape *kernel = source_shape(f, f->rule->source.nodes[s->node].inputs[1]);
+    graft_shape image = graft_choices_shape_random(&f->rng, true);
+    int32_t groups = (int32_t)graft_rng_below(&f->rng, GRAFT_SIZE_MOST) + 1;
+    bool fits = kernel->dims[1] * groups <= GRAFT_SIZE_MOST;
+    image.rank = 4;
+    image.dims[0] = (int32_t)graft_rng_below(&f->rng, 2) + 1;
+    image.dims[1] = kernel->dims[1] * (fits ? groups : 1);
+    for (uint32_t i = 2; i < 4; i++) {
+        int32_t more = (int32_t)graft_rng_below(&f->rng, GRAFT_SIZE_MOST);
+        int32_t size = kernel->dims[i] + more;
+        image.dims[i] = size < GRAFT_IMAGE_MOST ? size : GRAFT_IMAGE_MOST;
+    }
+    return image;
+}
+
+/* A shape like that of another variable: the same, with another size, or one of its sizes alone. */
+static graft_shape echo_shape(finder *f, const graft_shape *like)
+{
+    graft_shape shape = *like;
+    switch (graft_rng_below(&f->rng, 4)) {
+    case 0:
+        return (graft_shape){{random_dim(f, like)}, 1, GRAFT_DTYPE_F32};
+    case 1:
+        if (shape.rank > 0) {
+            uint32_t axis = graft_rng_below(&f->rng, shape.rank);
+            shape.dims[axis] = (int32_t)graft_rng_below(&f->rng, GRAFT_SIZE_MOST) + 1;
+        }
+        break;
+    default:
+        break;
+    }
+    return shape;
+}
+
+/* Proposals for guided samples: what convolutions ask of each other's shapes, and equal shapes. */
+static graft_shape propose_guided(finder *f, const step *s)
+{
+    if (graft_rng_below(&f->rng, 4) != 0) {
+        if (is_kernel(f, s)) {
+            return propose_kernel(f, s);
+        }
+        if (is_image(f, s)) {
+            return propose_image(f, s);
+        }
+    }
+    const graft_shape *like = graft_rng_below(&f->rng, 3) == 0 ? other_shape(f, 0) : NULL;
+    return like != NULL ? echo_shape(f, like) : propose_shape(f, s);
+}
+
 /* A proposed shape, made to follow the precondition. */
 static graft_shape guided_shape(finder *f, const step *s)
 {
-    const graft_shape *like = NULL;
-    bool kernel = f->options->guided && is_kernel(f, s) && graft_rng_below(&f->rng, 4) != 0;
-    if (f->options->guided && !kernel && graft_rng_below(&f->rng, 4) == 0) {
-        like = other_shape(f, 0);
-    }
-    graft_shape shape = kernel ? propose_kernel(f, s) : like != NULL ? *like : propose_shape(f, s);
-    if (like != NULL && shape.rank > 0 && graft_rng_below(&f->rng, 2) == 0) {
-        uint32_t axis = graft_rng_below(&f->rng, shape.rank);
-        shape.dims[axis] = (int32_t)graft_rng_below(&f->rng, GRAFT_SIZE_MOST) + 1;
-    }
+    graft_shape shape = f->options->guided ? propose_guided(f, s) : propose_shape(f, s);
     int32_t fresh[GRAFT_MAX_RANK];
     if (f->follows) {
         for (uint32_t i = 0; i < GRAFT_MAX_RANK; i++) {
