@@ -16,20 +16,6 @@ struct graft_rival {
     FILE *answers;
 };
 
-/* The Python that has the runtime, as tests/interop/python.sh finds or makes it. */
-static graft_status find_python(graft_env *env, char path[LINE_BYTES])
-{
-    FILE *found = popen("sh tests/interop/python.sh out/venv", "r");
-    bool read = found != NULL && fgets(path, LINE_BYTES, found) != NULL;
-    int status = found == NULL ? -1 : pclose(found);
-    if (!read || status != 0) {
-        return GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "onnxruntime cannot be found or installed: %s",
-                          read ? path : "tests/interop/python.sh does not run");
-    }
-    path[strcspn(path, "\n")] = '\0';
-    return GRAFT_OK;
-}
-
 typedef struct {
     int orders[2]; /* Ends of pipes: for reading, for writing. */
     int answers[2];
@@ -81,18 +67,59 @@ static graft_status keep_ends(graft_env *env, const rival_pipes *pipes, graft_ri
                : GRAFT_FAIL(env, GRAFT_IO, "no stream can be opened");
 }
 
-static graft_status start_rival(graft_env *env, char *const *arguments, graft_rival *r)
+/* A program that answers on a stream of ours; to be ended by end_process, also after a failure. */
+static graft_status start_process(graft_env *env, char *const *arguments, graft_rival *r)
 {
     graft_status status = GRAFT_OK;
     rival_pipes pipes;
-    char line[LINE_BYTES];
     GRAFT_CHECK(open_pipes(env, &pipes));
     status = start_child(env, &pipes, arguments, &r->child);
     if (status == GRAFT_OK) {
         status = keep_ends(env, &pipes, r);
     }
     close_pipes(&pipes);
-    GRAFT_CHECK(status);
+done:
+    return status;
+}
+
+/* Without orders the child ends by itself. True when it did so in good order. */
+static bool end_process(const graft_rival *r)
+{
+    int status = -1;
+    if (r->orders != NULL) {
+        (void)fclose(r->orders);
+    }
+    if (r->answers != NULL) {
+        (void)fclose(r->answers);
+    }
+    return r->child > 0 && waitpid(r->child, &status, 0) == r->child && WIFEXITED(status) &&
+           WEXITSTATUS(status) == 0;
+}
+
+/* The Python that has the runtime, as tests/interop/python.sh finds or makes it. */
+static graft_status find_python(graft_env *env, char path[LINE_BYTES])
+{
+    char shell[] = "sh";
+    char script[] = "tests/interop/python.sh";
+    char folder[] = "out/venv";
+    char *arguments[] = {shell, script, folder, NULL};
+    graft_rival finder = {.child = 0};
+    graft_status status = start_process(env, arguments, &finder);
+    bool read = status == GRAFT_OK && fgets(path, LINE_BYTES, finder.answers) != NULL;
+    bool ended = end_process(&finder);
+    if (status == GRAFT_OK && !(read && ended)) {
+        status = GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "onnxruntime cannot be found or installed: %s",
+                            read ? path : "tests/interop/python.sh says nothing");
+    }
+    path[strcspn(path, "\n")] = '\0';
+    return status;
+}
+
+static graft_status start_rival(graft_env *env, char *const *arguments, graft_rival *r)
+{
+    graft_status status = GRAFT_OK;
+    char line[LINE_BYTES];
+    GRAFT_CHECK(start_process(env, arguments, r));
     if (fgets(line, sizeof(line), r->answers) == NULL || strcmp(line, "ready\n") != 0) {
         status = GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "onnxruntime does not take %s", arguments[2]);
     }
@@ -128,23 +155,12 @@ done:
     return status;
 }
 
-/* Without orders the child ends by itself. */
 void graft_rival_close(graft_rival *rival)
 {
-    int ignored = 0;
-    if (rival == NULL) {
-        return;
+    if (rival != NULL) {
+        (void)end_process(rival);
+        free(rival);
     }
-    if (rival->orders != NULL) {
-        (void)fclose(rival->orders);
-    }
-    if (rival->answers != NULL) {
-        (void)fclose(rival->answers);
-    }
-    if (rival->child > 0) {
-        (void)waitpid(rival->child, &ignored, 0);
-    }
-    free(rival);
 }
 
 graft_status graft_rival_time(graft_env *env, graft_rival *rival, uint32_t runs, double *run_ns)
