@@ -363,7 +363,8 @@ static void dream_and_update(run *r, graft_shards *shards, const graft_dream_sta
     }
 }
 
-/* Mean return of the last dreams, their rewrites' costs taken off, and what the best trial saved. */
+/* Mean return of the last dreams, their rewrites' costs taken off, and what the best trial saved.
+ */
 static void describe_progress(const run *r, char *note, size_t bytes)
 {
     const graft_agent *agent = r->agent;

@@ -420,12 +420,15 @@ static void test_predictions_are_held_in_range(void **state)
     for (uint32_t d = 0; d < COUNTER_LATENT; d++) {
         assert_true(s.z[d] == m->low[d] || s.z[d] == m->high[d]);
     }
-    m->reward_lows[2] = 0.25F; /* Whatever the head says of xfer 2, it is no less than this. */
-    m->reward_highs[2] = 0.25F;
-    const uint16_t action[2] = {2, 0};
-    graft_world_state_step(m, env->scratch, &s, (graft_world_action){&action[0], &action[1]}, 1.0F,
-                           &(graft_world_outcome){&reward, &end});
-    assert_true(reward == 0.25F);
+    m->reward_lows[2] = 0.25F; /* Whatever the head says of xfer 2, it lies between these. */
+    m->reward_highs[2] = 0.5F;
+    for (uint32_t k = 0; k < 2; k++) {
+        const uint16_t action[2] = {2, 0};
+        m->reward_means[2] = k == 0 ? -1e6F : 1e6F;
+        graft_world_state_step(m, env->scratch, &s, (graft_world_action){&action[0], &action[1]},
+                               1.0F, &(graft_world_outcome){&reward, &end});
+        assert_true(reward == (k == 0 ? 0.25F : 0.5F));
+    }
     graft_shards_close(&f->shards);
 }
 
