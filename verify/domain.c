@@ -636,10 +636,26 @@ static graft_shape propose_image(finder *f, const step *s)
     return image;
 }
 
-/* A shape like that of another variable: the same, with another size, or one of its sizes alone. */
+/* An image that another shape broadcasts to. */
+static graft_shape grow_image(finder *f, const graft_shape *like)
+{
+    graft_shape image = {.rank = 4, .dtype = GRAFT_DTYPE_F32};
+    for (uint32_t i = 0; i < 4; i++) {
+        bool has = i + like->rank >= 4 && like->rank <= 4;
+        int32_t size = has ? like->dims[i + like->rank - 4] : 1;
+        image.dims[i] = size > 1 ? size : (int32_t)graft_rng_below(&f->rng, GRAFT_SIZE_MOST) + 1;
+    }
+    return image;
+}
+
+/* A shape like that of another variable: the same, with another size, one of its sizes alone, or
+ * what it broadcasts to. */
 static graft_shape echo_shape(finder *f, const graft_shape *like)
 {
     graft_shape shape = *like;
+    if (f->images && graft_rng_below(&f->rng, 3) == 0) {
+        return grow_image(f, like);
+    }
     switch (graft_rng_below(&f->rng, 4)) {
     case 0:
         return (graft_shape){{random_dim(f, like)}, 1, GRAFT_DTYPE_F32};
@@ -742,6 +758,20 @@ static bool sample_step(finder *f, const step *s)
     return true;
 }
 
+/* Whether no choice at this node can make it fit: what it reads already has the wrong rank. */
+static bool is_hopeless(const finder *f, const step *s)
+{
+    const graft_pattern_node *node = &f->rule->source.nodes[s->node];
+    bool images = has_window(node->op) || node->op == GRAFT_OP_global_avg_pool;
+    bool hopeless = false;
+    for (uint32_t i = 0; i < graft_op(node->op)->input_count && i < 2; i++) {
+        graft_operand x = node->inputs[i];
+        bool known = GRAFT_OPERAND_IS_NODE(x) || (f->bound_vars >> x & 1u) != 0;
+        hopeless = hopeless || (images && known && source_shape(f, x)->rank != 4);
+    }
+    return s->kind == STEP_NODE && hopeless;
+}
+
 enum { RETRIES_MOST = 200 };
 
 /* Chooses a point; after a misfit the choices since the last success at this node are made again, a
@@ -761,7 +791,7 @@ static bool sample_point(finder *f)
     }
     for (uint32_t at = 0; at < f->step_count; at++) {
         const step *s = &f->steps[at];
-        if (f->left == 0) {
+        if (f->left == 0 || (f->options->guided && is_hopeless(f, s))) {
             return false;
         }
         f->left--;

@@ -35,7 +35,7 @@ typedef struct {
 
 /* ------------------------------------------------------------------- child */
 
-enum { GUIDED_POINTS = 1500, GUIDED_ATTEMPTS = 300, GUIDED_LEAST = 40 };
+enum { GUIDED_POINTS = 6000, GUIDED_ATTEMPTS = 200, GUIDED_LEAST = 40 };
 
 /* A precondition makes most of the checker's samples miss. So further ones are drawn that follow
  * it; a difference there refutes, and too few of them leave the rule unknown. */
@@ -80,7 +80,7 @@ static void try_rule(graft_env *env, void *context, uint32_t item, graft_buffer 
     trial_answer a;
     memset(&a, 0, sizeof a);
     graft_check_rule(env, env->unit, c->sweeper, rule, NULL, &c->options->check, &a.check);
-    if (rule->condition != 255 && !a.check.complete && a.check.outcome != GRAFT_CHECK_REFUTED) {
+    if (!a.check.complete && a.check.outcome != GRAFT_CHECK_REFUTED) {
         sweep_guided(env, c, rule, &a.check);
     }
     a.has_refutation = find_refutation(env, c, rule, &a.check, &a.refutation);

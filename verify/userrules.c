@@ -13,7 +13,7 @@ enum {
     WHERE_MOST = 32,
     NAME_MOST = 128,
     TRIED_POINTS = 60,
-    TRIED_ATTEMPTS = 200000,
+    TRIED_ATTEMPTS = 2000000,
     TRIED_SHAPES = 3000
 };
 
@@ -229,8 +229,11 @@ static graft_rule mirror_source(const graft_rule *rule)
 static graft_domain try_points(graft_env *env, const graft_rule *rule)
 {
     graft_domain domain;
-    const graft_domain_options options = {
-        .points = TRIED_POINTS, .attempts = TRIED_ATTEMPTS, .enumerate = true, .seed = 1};
+    const graft_domain_options options = {.points = TRIED_POINTS,
+                                          .attempts = TRIED_ATTEMPTS,
+                                          .enumerate = true,
+                                          .guided = true,
+                                          .seed = 1};
     graft_domain_find(env, env->unit, rule, &options, &domain);
     return domain;
 }
