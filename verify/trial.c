@@ -5,6 +5,7 @@
 #include "graph/log.h"
 #include "graph/ruleprint.h"
 #include "verify/pool.h"
+#include "verify/resweep.h"
 #include "verify/subsume.h"
 #include "verify/suggest.h"
 
@@ -35,30 +36,6 @@ typedef struct {
 
 /* ------------------------------------------------------------------- child */
 
-enum { GUIDED_POINTS = 6000, GUIDED_ATTEMPTS = 200, GUIDED_LEAST = 40 };
-
-/* A precondition makes most of the checker's samples miss. So further ones are drawn that follow
- * it; a difference there refutes, and too few of them leave the rule unknown. */
-static void sweep_guided(graft_env *env, const court *c, const graft_rule *rule, graft_check *check)
-{
-    graft_domain domain;
-    graft_sweep_result result;
-    const graft_domain_options options = {.points = GUIDED_POINTS,
-                                          .attempts = GUIDED_POINTS * GUIDED_ATTEMPTS,
-                                          .guided = true,
-                                          .seed = graft_rule_id(rule)};
-    graft_domain_find(env, env->unit, rule, &options, &domain);
-    graft_sweep_domain(env, c->sweeper, rule, &domain, c->options->check.samples, &result);
-    if (result.refuted) {
-        check->sweep = result;
-        check->outcome = GRAFT_CHECK_REFUTED;
-    } else if (check->outcome == GRAFT_CHECK_PROVED &&
-               check->sweep.agreed + result.agreed < GUIDED_LEAST) {
-        check->outcome = GRAFT_CHECK_THIN;
-        check->cover_bytes = 0;
-    }
-}
-
 static bool find_refutation(graft_env *env, const court *c, const graft_rule *rule,
                             const graft_check *check, graft_refutation *refutation)
 {
@@ -80,9 +57,7 @@ static void try_rule(graft_env *env, void *context, uint32_t item, graft_buffer 
     trial_answer a;
     memset(&a, 0, sizeof a);
     graft_check_rule(env, env->unit, c->sweeper, rule, NULL, &c->options->check, &a.check);
-    if (!a.check.complete && a.check.outcome != GRAFT_CHECK_REFUTED) {
-        sweep_guided(env, c, rule, &a.check);
-    }
+    graft_resweep(env, c->sweeper, rule, c->options->check.samples, &a.check);
     a.has_refutation = find_refutation(env, c, rule, &a.check, &a.refutation);
     if (a.check.outcome == GRAFT_CHECK_REFUTED && c->options->suggest) {
         suggestion =

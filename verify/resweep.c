@@ -1,0 +1,29 @@
+/* resweep.c - see resweep.h. */
+#include "verify/resweep.h"
+
+enum { POINTS = 6000, ATTEMPTS_PER_POINT = 200, POINTS_LEAST = 40 };
+
+void graft_resweep(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
+                   uint32_t samples, graft_check *check)
+{
+    graft_domain domain;
+    graft_sweep_result result;
+    const graft_domain_options options = {.points = POINTS,
+                                          .attempts = POINTS * ATTEMPTS_PER_POINT,
+                                          .guided = true,
+                                          .seed = graft_rule_id(rule)};
+    if (check->complete || check->outcome == GRAFT_CHECK_REFUTED) {
+        return;
+    }
+    graft_domain_find(env, env->unit, rule, &options, &domain);
+    graft_sweep_domain(env, sweeper, rule, &domain, samples, &result);
+    bool passed = check->outcome == GRAFT_CHECK_PROVED || check->outcome == GRAFT_CHECK_SWEPT;
+    if (result.refuted) {
+        check->sweep = result;
+        check->outcome = GRAFT_CHECK_REFUTED;
+        check->cover_bytes = 0;
+    } else if (passed && check->sweep.agreed + result.agreed < POINTS_LEAST) {
+        check->outcome = GRAFT_CHECK_THIN;
+        check->cover_bytes = 0;
+    }
+}
