@@ -13,6 +13,9 @@
 /* Wall-clock limit of a rule: far beyond what any takes; reaching it fails the run. */
 static const uint64_t check_limit_ns = UINT64_C(120000000000);
 
+/* Rules that take longer are named in a verbose log. */
+static const uint64_t slow_ns = UINT64_C(2000000000);
+
 enum { SMALL = 2 }; /* Operators of a rule that is kept as a step of its own. */
 
 typedef struct {
@@ -61,7 +64,13 @@ static void prove_item(graft_env *env, void *context, uint32_t item, graft_buffe
     const selector *s = context;
     const graft_lifted *r = &s->p->rules[s->selected[item]];
     graft_check check = r->check;
+    uint64_t start_ns = graft_clock_ns();
     graft_check_prove(env, env->unit, &r->rule, &s->p->options->check, &check);
+    uint64_t taken_ns = graft_clock_ns() - start_ns;
+    if (taken_ns > slow_ns) {
+        graft_log(env, 2, "%.1f s: %s", (double)taken_ns / 1e9,
+                  graft_rule_print_line(env->unit, &r->rule));
+    }
     append_check(answer, &check);
 }
 

@@ -337,6 +337,18 @@ Z3_ast graft_obligation_name(const graft_obligation *o, uint32_t i)
     return number_symbols(o, whole, &symbols);
 }
 
+/* Of the replaced applications, those of functions that are not determined by their laws, as a
+ * reciprocal is wherever it matters. */
+static uint32_t count_unknown(const graft_obligation *o, const replacement *functions)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < functions->count; i++) {
+        Z3_func_decl decl = Z3_get_app_decl(o->z3, Z3_to_app(o->z3, functions->from[i]));
+        count += decl != o->term.functions[GRAFT_TERM_INVERSE] ? 1 : 0;
+    }
+    return count;
+}
+
 graft_eased graft_obligation_eased(const graft_obligation *o, uint32_t i, graft_ease ease)
 {
     bool cut = ease == GRAFT_EASE_CUT && i < o->elements;
@@ -346,8 +358,8 @@ graft_eased graft_obligation_eased(const graft_obligation *o, uint32_t i, graft_
     Z3_params_dec_ref(o->z3, som);
     replacement functions = new_replacement(o);
     Z3_ast pure = ease == GRAFT_EASE_NONE ? simple : rewrite(&functions, simple, visit_function);
-    graft_eased eased = {.exact = ease == GRAFT_EASE_PURE && functions.count == 0,
-                         .functions = functions.count};
+    uint32_t unknown = count_unknown(o, &functions);
+    graft_eased eased = {.exact = ease == GRAFT_EASE_PURE && unknown == 0, .functions = unknown};
     eased.question = number_symbols(o, pure, &eased.symbols);
     return eased;
 }

@@ -85,19 +85,6 @@ static void note_fact(graft_term_state *k, Z3_ast_vector list, Z3_ast fact)
     }
 }
 
-static Z3_ast quotient_term(void *state, Z3_ast a, Z3_ast b)
-{
-    graft_term_state *k = state;
-    bool divides = is_numeral(k, b) && b != k->zero;
-    if (!divides) {
-        note_fact(k, k->domain, Z3_mk_not(k->z3, Z3_mk_eq(k->z3, b, k->zero)));
-    } else if (b == k->one || a == k->zero) {
-        return a;
-    }
-    Z3_ast term = Z3_mk_div(k->z3, a, b);
-    return divides ? fold_numerals(k, a, b, term) : term;
-}
-
 static Z3_ast choose_term(const graft_term_state *k, Z3_ast condition, Z3_ast a, Z3_ast b)
 {
     if (a == b) {
@@ -139,6 +126,66 @@ static Z3_ast apply_function(graft_term_state *k, graft_term_function f, Z3_ast 
     }
     return term;
 }
+
+/* ---------------------------------------------------------------- division */
+
+/* The reciprocal of something that is no product. */
+static Z3_ast invert_factor(graft_term_state *k, Z3_ast factor)
+{
+    Z3_ast zero = Z3_mk_eq(k->z3, factor, k->zero);
+    note_fact(k, k->domain, Z3_mk_not(k->z3, zero));
+    Z3_app app = Z3_to_app(k->z3, factor);
+    if (!is_numeral(k, factor) && Z3_get_app_decl(k->z3, app) == k->functions[GRAFT_TERM_INVERSE]) {
+        return Z3_get_app_arg(k->z3, app, 0);
+    }
+    bool is_new = false;
+    Z3_ast inverse = apply_function(k, GRAFT_TERM_INVERSE, factor, &is_new);
+    if (is_new) {
+        Z3_ast one = Z3_mk_eq(k->z3, product_term(k, factor, inverse), k->one);
+        note_fact(k, k->laws, Z3_mk_or(k->z3, 2, (Z3_ast[]){zero, one}));
+    }
+    return inverse;
+}
+
+/* Takes the last pending factor of a divisor: divides by it, or makes its own factors pending. */
+static Z3_ast divide_by_pending(graft_term_state *k, Z3_ast quotient, Z3_ast_vector pending)
+{
+    uint32_t last = Z3_ast_vector_size(k->z3, pending) - 1;
+    Z3_ast factor = Z3_ast_vector_get(k->z3, pending, last);
+    Z3_ast_vector_resize(k->z3, pending, last);
+    if (is_numeral(k, factor) && factor != k->zero) {
+        return fold_numerals(k, quotient, factor, Z3_mk_div(k->z3, quotient, factor));
+    }
+    Z3_app app = Z3_to_app(k->z3, factor);
+    Z3_decl_kind kind = is_numeral(k, factor)
+                            ? Z3_OP_UNINTERPRETED
+                            : Z3_get_decl_kind(k->z3, Z3_get_app_decl(k->z3, app));
+    if (kind != Z3_OP_MUL && kind != Z3_OP_UMINUS) {
+        return product_term(k, quotient, invert_factor(k, factor));
+    }
+    for (uint32_t i = 0; i < Z3_get_app_num_args(k->z3, app); i++) {
+        Z3_ast_vector_push(k->z3, pending, Z3_get_app_arg(k->z3, app, i));
+    }
+    return kind == Z3_OP_UMINUS ? difference_term(k, k->zero, quotient) : quotient;
+}
+
+static Z3_ast quotient_term(void *state, Z3_ast a, Z3_ast b)
+{
+    graft_term_state *k = state;
+    if (b == k->one) {
+        return a;
+    }
+    Z3_ast_vector pending = make_list(k->z3);
+    Z3_ast_vector_push(k->z3, pending, b);
+    Z3_ast quotient = a;
+    while (Z3_ast_vector_size(k->z3, pending) > 0) {
+        quotient = divide_by_pending(k, quotient, pending);
+    }
+    Z3_ast_vector_dec_ref(k->z3, pending);
+    return quotient;
+}
+
+/* -------------------------------------------------------------------- laws */
 
 static void note_bounds(graft_term_state *k, Z3_ast low, Z3_ast term, Z3_ast high)
 {
@@ -367,7 +414,7 @@ void graft_term_run(graft_term_state *k, uint32_t op, const graft_call *call,
 void graft_term_open(graft_term_state *k, Z3_context z3)
 {
     static const char *const names[GRAFT_TERM_FUNCTION_COUNT] = {"exp", "sqrt", "erf", "sigmoid",
-                                                                 "tanh"};
+                                                                 "tanh", "inverse"};
     k->z3 = z3;
     k->real = Z3_mk_real_sort(z3);
     k->zero = Z3_mk_int(z3, 0, k->real);

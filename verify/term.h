@@ -3,10 +3,13 @@
  * An element of a tensor is a term; running an operator on terms builds the terms of its output.
  * Sums and products are taken in the order of operator_bodies.inc; adding 0, multiplying by 0 or 1
  * and arithmetic on numerals are carried out at once, so that constants leave no trace. relu, max
- * and min become if-then-else. A quotient is Z3's total division.
+ * and min become if-then-else. a / b is a times the reciprocal of b, which is an unknown function
+ * with inverse(0) = 0, so that inverse(x y) = inverse(x) inverse(y) and inverse(inverse(x)) = x hold
+ * throughout and are carried out at once. What a quotient by 0 is plays no role (see `domain`).
  *
  * exp, sqrt, erf, sigmoid and tanh are uninterpreted functions. For each term they are applied to,
  * true facts about it are collected in `laws`, ready to be asserted:
+ *      t inverse(t) = 1 for t != 0;
  *      exp(t) > 0, exp(0) = 1, and exp(a + b - ...) exp(...) = exp(a) exp(b) for the summands of t
  *      (up to 4096 of them);
  *      0 < sigmoid(t) < 1 and sigmoid(t) (1 + exp(-t)) = 1;
@@ -29,7 +32,8 @@ typedef enum graft_term_function {
     GRAFT_TERM_ERF = 2,
     GRAFT_TERM_SIGMOID = 3,
     GRAFT_TERM_TANH = 4,
-    GRAFT_TERM_FUNCTION_COUNT = 5
+    GRAFT_TERM_INVERSE = 5,
+    GRAFT_TERM_FUNCTION_COUNT = 6
 } graft_term_function;
 
 /* Belongs to one context and one thread. */
