@@ -45,24 +45,24 @@ typedef struct {
 
 typedef enum { SEARCH_NONE, SEARCH_LINEAR, SEARCH_REAL_CLOSED, SEARCH_GENERAL } search_kind;
 
+/* The older simplex keeps to its resource limit where the newer one, on many products, does not. In
+ * linear search monomials are independent numbers. */
 static Z3_tactic make_search(Z3_context z3, search_kind kind)
 {
     static const char *const names[] = {"skip", "smt", "qfnra-nlsat", "smt"};
     Z3_tactic search = Z3_mk_tactic(z3, names[kind]);
     Z3_tactic_inc_ref(z3, search);
-    if (kind != SEARCH_LINEAR) {
+    if (kind != SEARCH_LINEAR && kind != SEARCH_GENERAL) {
         return search;
     }
-    /* Monomials are independent numbers. The older simplex keeps to its resource limit where the
-     * newer one, on many products of functions, does not. */
-    Z3_params linear = Z3_mk_params(z3);
-    Z3_params_inc_ref(z3, linear);
-    Z3_params_set_bool(z3, linear, Z3_mk_string_symbol(z3, "arith.nl"), false);
-    Z3_params_set_uint(z3, linear, Z3_mk_string_symbol(z3, "arith.solver"), 2);
-    Z3_tactic limited = Z3_tactic_using_params(z3, search, linear);
+    Z3_params simplex = Z3_mk_params(z3);
+    Z3_params_inc_ref(z3, simplex);
+    Z3_params_set_bool(z3, simplex, Z3_mk_string_symbol(z3, "arith.nl"), kind == SEARCH_GENERAL);
+    Z3_params_set_uint(z3, simplex, Z3_mk_string_symbol(z3, "arith.solver"), 2);
+    Z3_tactic limited = Z3_tactic_using_params(z3, search, simplex);
     Z3_tactic_inc_ref(z3, limited);
     Z3_tactic_dec_ref(z3, search);
-    Z3_params_dec_ref(z3, linear);
+    Z3_params_dec_ref(z3, simplex);
     return limited;
 }
 
