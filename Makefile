@@ -225,10 +225,12 @@ POLICY_OUT := out/$(patsubst %.onnx,%,$(notdir $(MODEL)))
 .PHONY: rules policy bench
 rules: $(GRAFT) ## Enumerate candidates, prove them, write rules/
 	$(GRAFT) rules --generate rules
+rules/graft.rules: # Only when it is not there: the committed set is not made anew.
+	$(MAKE) rules
 
 # Train and emit; compile the header into a C99 program that rewrites the model; replay its decisions,
 # compare outputs and measure. An interrupted run goes on from its checkpoint.
-policy: $(GRAFT) ## Measure, train and emit out/MODEL/graft_policy.h (MODEL=resnet50 or a path)
+policy: $(GRAFT) | rules/graft.rules ## Measure, train and emit out/MODEL/graft_policy.h (MODEL=resnet50 or a path)
 	$(GRAFT) policy $(MODEL) --out $(POLICY_OUT) --device $(DEVICE)
 	$(CC) -std=c99 -Wall -Wextra -Werror -pedantic -O2 -Iinclude -I$(POLICY_OUT) \
 	    tests/firmware/rewrite.c -o $(POLICY_OUT)/rewrite

@@ -31,6 +31,7 @@ static void find_domain(graft_env *env, graft_arena *arena, const graft_rule *ru
     graft_domain_options find = {.points = options->points,
                                  .attempts = options->points * ATTEMPTS_PER_POINT,
                                  .enumerate = true,
+                                 .guided = true,
                                  .seed = graft_rule_id(rule),
                                  .origin = origin};
     graft_domain_find(env, arena, rule, &find, domain);

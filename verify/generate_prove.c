@@ -5,6 +5,7 @@
 
 #include "graph/log.h"
 #include "graph/ruleprint.h"
+#include "verify/resweep.h"
 #include "verify/reverse.h"
 
 #include <stdlib.h>
@@ -65,7 +66,10 @@ static void prove_item(graft_env *env, void *context, uint32_t item, graft_buffe
     const graft_lifted *r = &s->p->rules[s->selected[item]];
     graft_check check = r->check;
     uint64_t start_ns = graft_clock_ns();
-    graft_check_prove(env, env->unit, &r->rule, &s->p->options->check, &check);
+    graft_resweep(env, s->p->sweeper, &r->rule, s->p->options->check.samples, &check);
+    if (check.outcome == GRAFT_CHECK_SWEPT) {
+        graft_check_prove(env, env->unit, &r->rule, &s->p->options->check, &check);
+    }
     uint64_t taken_ns = graft_clock_ns() - start_ns;
     if (taken_ns > slow_ns) {
         graft_log(env, 2, "%.1f s: %s", (double)taken_ns / 1e9,

@@ -142,8 +142,11 @@ static tally try_choice(lifter *l, const graft_choice *choice, uint32_t sample, 
     graft_mark mark = graft_arena_mark(l->env->unit);
     graft_point origin = origin_point(l, slot_of);
     graft_domain domain;
-    graft_domain_options options = {
-        .points = sample, .attempts = sample * 400, .seed = ++l->seed, .origin = &origin};
+    graft_domain_options options = {.points = sample,
+                                    .attempts = sample * 400,
+                                    .guided = true,
+                                    .seed = ++l->seed,
+                                    .origin = &origin};
     recheck_failures(l, &rule, slot_of, &t);
     if (!hurry || t.differed == 0) {
         graft_domain_find(l->env, l->env->unit, &rule, &options, &domain);

@@ -359,7 +359,9 @@ graft_eased graft_obligation_eased(const graft_obligation *o, uint32_t i, graft_
     replacement functions = new_replacement(o);
     Z3_ast pure = ease == GRAFT_EASE_NONE ? simple : rewrite(&functions, simple, visit_function);
     uint32_t unknown = count_unknown(o, &functions);
-    graft_eased eased = {.exact = ease == GRAFT_EASE_PURE && unknown == 0, .functions = unknown};
+    graft_eased eased = {.exact = ease == GRAFT_EASE_PURE && unknown == 0,
+                         .functions = unknown,
+                         .inverses = functions.count - unknown};
     eased.question = number_symbols(o, pure, &eased.symbols);
     return eased;
 }

@@ -52,7 +52,8 @@ typedef enum graft_ease {
 typedef struct graft_eased {
     Z3_ast question;
     uint32_t symbols;   /* In it, */
-    uint32_t functions; /* of which this many stand for applications of unknown functions. */
+    uint32_t functions; /* of which this many stand for applications of unknown functions, */
+    uint32_t inverses;  /* and this many for reciprocals. */
     bool exact;         /* Nothing was left out or replaced. */
 } graft_eased;
 

@@ -43,17 +43,24 @@ typedef struct {
 
 /* ------------------------------------------------------------------- asking */
 
-typedef enum { SEARCH_NONE, SEARCH_LINEAR, SEARCH_REAL_CLOSED, SEARCH_GENERAL } search_kind;
+typedef enum {
+    SEARCH_NONE,
+    SEARCH_LINEAR,
+    SEARCH_REAL_CLOSED,
+    SEARCH_GENERAL,  /* Nonlinear, by the older simplex, */
+    SEARCH_GENERAL_2 /* and by the newer one. */
+} search_kind;
 
-/* The older simplex keeps to its resource limit where the newer one, on many products, does not. In
- * linear search monomials are independent numbers. */
+/* The older simplex keeps to its resource limit where the newer one, on products of functions, does
+ * not; the newer one decides more case distinctions. In linear search monomials are independent
+ * numbers. */
 static Z3_tactic make_search(Z3_context z3, search_kind kind)
 {
-    static const char *const names[] = {"skip", "smt", "qfnra-nlsat", "smt"};
+    static const char *const names[] = {"skip", "smt", "qfnra-nlsat", "smt", "smt"};
     Z3_tactic search = Z3_mk_tactic(z3, names[kind]);
     Z3_tactic_inc_ref(z3, search);
     if (kind != SEARCH_LINEAR && kind != SEARCH_GENERAL) {
-        return search;
+        return search; /* Z3 chooses the newer simplex where it needs one. */
     }
     Z3_params simplex = Z3_mk_params(z3);
     Z3_params_inc_ref(z3, simplex);
@@ -136,22 +143,25 @@ typedef struct {
     search_kind kind;
     uint32_t symbols_most;
     uint32_t tied_symbols_most; /* Where some stand for applications of functions. */
+    bool polynomial;            /* Only where none stands for an application or a reciprocal. */
 } way_of_asking;
 
 static const way_of_asking ways[] = {
-    {GRAFT_EASE_CUT,  SEARCH_LINEAR,      UINT32_MAX, UINT32_MAX},
-    {GRAFT_EASE_CUT,  SEARCH_REAL_CLOSED, 16,         6         },
-    {GRAFT_EASE_CUT,  SEARCH_GENERAL,     24,         24        },
-    {GRAFT_EASE_NONE, SEARCH_LINEAR,      UINT32_MAX, UINT32_MAX},
-    {GRAFT_EASE_PURE, SEARCH_REAL_CLOSED, 16,         6         },
-    {GRAFT_EASE_PURE, SEARCH_GENERAL,     24,         24        },
-    {GRAFT_EASE_NONE, SEARCH_GENERAL,     24,         24        },
+    {GRAFT_EASE_CUT,  SEARCH_LINEAR,      UINT32_MAX, UINT32_MAX, false},
+    {GRAFT_EASE_CUT,  SEARCH_REAL_CLOSED, 16,         6,          false},
+    {GRAFT_EASE_CUT,  SEARCH_GENERAL_2,   24,         24,         true },
+    {GRAFT_EASE_CUT,  SEARCH_GENERAL,     24,         24,         false},
+    {GRAFT_EASE_NONE, SEARCH_LINEAR,      UINT32_MAX, UINT32_MAX, false},
+    {GRAFT_EASE_PURE, SEARCH_REAL_CLOSED, 16,         6,          false},
+    {GRAFT_EASE_PURE, SEARCH_GENERAL_2,   24,         24,         true },
+    {GRAFT_EASE_PURE, SEARCH_GENERAL,     24,         24,         false},
+    {GRAFT_EASE_NONE, SEARCH_GENERAL,     24,         24,         false},
 };
 
 static graft_verdict ask_one_way(prover *p, const graft_eased *form, const way_of_asking *way)
 {
     uint32_t most = form->functions > 0 ? way->tied_symbols_most : way->symbols_most;
-    if (form->symbols > most) {
+    if (form->symbols > most || (way->polynomial && form->functions + form->inverses > 0)) {
         return GRAFT_VERDICT_UNKNOWN;
     }
     Z3_lbool answer = ask(p, form->question, way->kind);

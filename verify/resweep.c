@@ -11,7 +11,7 @@ void graft_resweep(graft_env *env, const graft_sweeper *sweeper, const graft_rul
     const graft_domain_options options = {.points = POINTS,
                                           .attempts = POINTS * ATTEMPTS_PER_POINT,
                                           .guided = true,
-                                          .seed = graft_rule_id(rule)};
+                                          .seed = ~graft_rule_id(rule)};
     if (check->complete || check->outcome == GRAFT_CHECK_REFUTED) {
         return;
     }

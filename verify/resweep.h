@@ -1,9 +1,8 @@
-/* resweep.h - a second sweep of a rule, at other samples than the checker's.
+/* resweep.h - a second sweep of a rule, at more samples and others than the checker's.
  *
- * A precondition, or shapes that must fit each other, make most of the checker's samples miss: a
- * rule may have been swept at thousands of instances none of which has several groups, or a tensor
- * of the rank that tells. Here samples are guided (domain.h): they follow what the precondition
- * says and propose shapes that fit. */
+ * Shapes that must fit each other and narrow preconditions make most samples miss: a rule may have
+ * been swept at thousands of instances few of which have several groups, or a tensor of the rank
+ * that tells. */
 #ifndef GRAFT_RESWEEP_H
 #define GRAFT_RESWEEP_H
 
