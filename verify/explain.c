@@ -61,9 +61,9 @@ static const char *describe_reverse(const account *a)
                                       a->set->entries[i].name);
         }
     }
-    return graft_arena_printf(arena,
-                              "The reverse is not in the set: %s (graft rules --both FILE adds it).",
-                              graft_rule_print_line(arena, &reversed));
+    return graft_arena_printf(
+        arena, "The reverse is not in the set: %s (graft rules --both FILE adds it).",
+        graft_rule_print_line(arena, &reversed));
 }
 
 static account make_account(graft_env *env, const graft_ruleset *set, const graft_rule_entry *entry)

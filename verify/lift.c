@@ -1,6 +1,8 @@
 /* lift.c - the search for expressions and constraints. See lift.h. */
 #include "verify/lift.h"
 
+#include "verify/neighbours.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -128,6 +130,20 @@ static void recheck_failures(lifter *l, const graft_rule *rule, const uint8_t *s
     }
 }
 
+enum { AROUND = 24, NEIGHBOURS = 600 }; /* Points whose neighbours are tried, and how many. */
+
+/* Goes on to the neighbours of a domain's first points. */
+static void try_neighbours(lifter *l, const graft_rule *rule, const uint8_t *slot_of,
+                           const graft_domain *domain, tally *t)
+{
+    graft_domain around;
+    uint32_t count = domain->count < AROUND ? domain->count : AROUND;
+    graft_neighbours_find(l->env->unit, rule, domain->points, count, NEIGHBOURS, &around);
+    for (uint32_t i = 0; i < around.count && t->differed < 3; i++) {
+        judge_point(l, rule, slot_of, &around.points[i], l->seed + i, t);
+    }
+}
+
 /* Sweeps a sample of the choice's domain and records it. With `hurry` it stops at the first few
  * differences. */
 static tally try_choice(lifter *l, const graft_choice *choice, uint32_t sample, bool hurry)
@@ -153,6 +169,9 @@ static tally try_choice(lifter *l, const graft_choice *choice, uint32_t sample, 
         t.refused = domain.refused;
         for (uint32_t i = 0; i < domain.count && (!hurry || t.differed < 3); i++) {
             judge_point(l, &rule, slot_of, &domain.points[i], l->seed + i, &t);
+        }
+        if (sample >= l->options->final_points && t.differed == 0) {
+            try_neighbours(l, &rule, slot_of, &domain, &t);
         }
     }
     graft_arena_release(l->env->unit, mark);

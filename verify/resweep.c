@@ -1,7 +1,18 @@
 /* resweep.c - see resweep.h. */
 #include "verify/resweep.h"
 
-enum { POINTS = 6000, ATTEMPTS_PER_POINT = 200, POINTS_LEAST = 40 };
+#include "verify/neighbours.h"
+
+enum { POINTS = 3000, ATTEMPTS_PER_POINT = 200, POINTS_LEAST = 40, NEIGHBOURS = 4000 };
+
+/* Sweeps what lies around the covering set. */
+static void sweep_neighbours(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
+                             uint32_t samples, const graft_check *check, graft_sweep_result *result)
+{
+    graft_domain domain;
+    graft_neighbours_find(env->unit, rule, check->instances, check->cover, NEIGHBOURS, &domain);
+    graft_sweep_domain(env, sweeper, rule, &domain, samples, result);
+}
 
 void graft_resweep(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
                    uint32_t samples, graft_check *check)
@@ -17,6 +28,11 @@ void graft_resweep(graft_env *env, const graft_sweeper *sweeper, const graft_rul
     }
     graft_domain_find(env, env->unit, rule, &options, &domain);
     graft_sweep_domain(env, sweeper, rule, &domain, samples, &result);
+    if (!result.refuted && check->cover > 0) {
+        uint32_t agreed = result.agreed;
+        sweep_neighbours(env, sweeper, rule, samples, check, &result);
+        result.agreed += agreed;
+    }
     bool passed = check->outcome == GRAFT_CHECK_PROVED || check->outcome == GRAFT_CHECK_SWEPT;
     if (result.refuted) {
         check->sweep = result;

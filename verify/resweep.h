@@ -2,7 +2,8 @@
  *
  * Shapes that must fit each other and narrow preconditions make most samples miss: a rule may have
  * been swept at thousands of instances few of which have several groups, or a tensor of the rank
- * that tells. */
+ * that tells. So this one is drawn anew, larger, and goes on to the neighbours of the covering set
+ * (neighbours.h). */
 #ifndef GRAFT_RESWEEP_H
 #define GRAFT_RESWEEP_H
 

@@ -413,8 +413,8 @@ void graft_term_run(graft_term_state *k, uint32_t op, const graft_call *call,
 
 void graft_term_open(graft_term_state *k, Z3_context z3)
 {
-    static const char *const names[GRAFT_TERM_FUNCTION_COUNT] = {"exp", "sqrt", "erf", "sigmoid",
-                                                                 "tanh", "inverse"};
+    static const char *const names[GRAFT_TERM_FUNCTION_COUNT] = {"exp",     "sqrt", "erf",
+                                                                 "sigmoid", "tanh", "inverse"};
     k->z3 = z3;
     k->real = Z3_mk_real_sort(z3);
     k->zero = Z3_mk_int(z3, 0, k->real);

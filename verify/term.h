@@ -4,8 +4,9 @@
  * Sums and products are taken in the order of operator_bodies.inc; adding 0, multiplying by 0 or 1
  * and arithmetic on numerals are carried out at once, so that constants leave no trace. relu, max
  * and min become if-then-else. a / b is a times the reciprocal of b, which is an unknown function
- * with inverse(0) = 0, so that inverse(x y) = inverse(x) inverse(y) and inverse(inverse(x)) = x hold
- * throughout and are carried out at once. What a quotient by 0 is plays no role (see `domain`).
+ * with inverse(0) = 0, so that inverse(x y) = inverse(x) inverse(y) and inverse(inverse(x)) = x
+ * hold throughout and are carried out at once. What a quotient by 0 is plays no role (see
+ * `domain`).
  *
  * exp, sqrt, erf, sigmoid and tanh are uninterpreted functions. For each term they are applied to,
  * true facts about it are collected in `laws`, ready to be asserted:
