@@ -24,9 +24,8 @@ const char *graft_check_outcome_name(uint32_t outcome)
     return outcome < sizeof names / sizeof names[0] ? names[outcome] : "unknown";
 }
 
-static void find_domain(graft_env *env, graft_arena *arena, const graft_rule *rule,
-                        const graft_point *origin, const graft_check_options *options,
-                        graft_domain *domain)
+static void find_domain(graft_env *env, const graft_rule *rule, const graft_point *origin,
+                        const graft_check_options *options, graft_domain *domain)
 {
     graft_domain_options find = {.points = options->points,
                                  .attempts = options->points * ATTEMPTS_PER_POINT,
@@ -34,7 +33,7 @@ static void find_domain(graft_env *env, graft_arena *arena, const graft_rule *ru
                                  .guided = true,
                                  .seed = graft_rule_id(rule),
                                  .origin = origin};
-    graft_domain_find(env, arena, rule, &find, domain);
+    graft_domain_find(env, env->unit, rule, &find, domain);
 }
 
 /* Compares at each point of the covering set; false when some point is proved different. */
@@ -67,27 +66,27 @@ static graft_check_outcome judge(const graft_check *check, bool possible)
     return GRAFT_CHECK_UNKNOWN;
 }
 
-static void pick_cover(graft_env *env, graft_arena *arena, const graft_rule *rule,
-                       const graft_domain *domain, uint32_t limit, graft_check *check)
+static void pick_cover(graft_env *env, const graft_rule *rule, const graft_domain *domain,
+                       uint32_t limit, graft_check *check)
 {
     graft_cover cover;
-    graft_cover_pick(env, arena, rule, domain, limit, &cover);
+    graft_cover_pick(env, env->unit, rule, domain, limit, &cover);
     check->cover = cover.count;
     check->triples = cover.triples;
     check->all_triples = cover.all_triples;
-    check->instances = GRAFT_NEW(arena, graft_point, cover.count);
+    check->instances = GRAFT_NEW(env->unit, graft_point, cover.count);
     for (uint32_t i = 0; i < cover.count; i++) {
         check->instances[i] = domain->points[cover.points[i]];
     }
 }
 
-void graft_check_sweep(graft_env *env, graft_arena *arena, const graft_sweeper *sweeper,
-                       const graft_rule *rule, const graft_point *origin,
-                       const graft_check_options *options, graft_check *check)
+void graft_check_sweep(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
+                       const graft_point *origin, const graft_check_options *options,
+                       graft_check *check)
 {
     graft_domain domain;
     memset(check, 0, sizeof *check);
-    find_domain(env, arena, rule, origin, options, &domain);
+    find_domain(env, rule, origin, options, &domain);
     check->complete = domain.complete;
     check->points = domain.count;
     check->refused = domain.refused;
@@ -99,7 +98,7 @@ void graft_check_sweep(graft_env *env, graft_arena *arena, const graft_sweeper *
         check->outcome = GRAFT_CHECK_THIN;
         if (check->sweep.agreed > 0 && enough && decided) {
             check->outcome = GRAFT_CHECK_SWEPT;
-            pick_cover(env, arena, rule, &domain, options->cover, check);
+            pick_cover(env, rule, &domain, options->cover, check);
         }
     }
 }
@@ -119,8 +118,8 @@ static bool is_proved_unbounded(graft_env *env, const graft_rule *rule,
     return scalar_result.verdict == GRAFT_VERDICT_PROVED;
 }
 
-void graft_check_prove(graft_env *env, graft_arena *arena, const graft_rule *rule,
-                       const graft_check_options *options, graft_check *check)
+void graft_check_prove(graft_env *env, const graft_rule *rule, const graft_check_options *options,
+                       graft_check *check)
 {
     bool possible = cross_check(env, rule, check);
     graft_prove_rule(env, rule, check->instances, check->cover, &options->prove, &check->prove);
@@ -132,16 +131,16 @@ void graft_check_prove(graft_env *env, graft_arena *arena, const graft_rule *rul
         }
         check->numeric = (uint8_t)graft_numeric_classify(env, rule, check->instances, check->cover);
         check->cover_points =
-            graft_cover_pack(arena, rule, check->instances, check->cover, &check->cover_bytes);
+            graft_cover_pack(env->unit, rule, check->instances, check->cover, &check->cover_bytes);
     }
 }
 
-void graft_check_rule(graft_env *env, graft_arena *arena, const graft_sweeper *sweeper,
-                      const graft_rule *rule, const graft_point *origin,
-                      const graft_check_options *options, graft_check *check)
+void graft_check_rule(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
+                      const graft_point *origin, const graft_check_options *options,
+                      graft_check *check)
 {
-    graft_check_sweep(env, arena, sweeper, rule, origin, options, check);
+    graft_check_sweep(env, sweeper, rule, origin, options, check);
     if (check->outcome == GRAFT_CHECK_SWEPT) {
-        graft_check_prove(env, arena, rule, options, check);
+        graft_check_prove(env, rule, options, check);
     }
 }

@@ -49,22 +49,22 @@ typedef struct graft_check {
     uint32_t polynomial_equal; /* Points of the covering set that polynomials decide. */
     graft_sweep_result sweep;
     graft_prove_result prove;
-    graft_point *instances; /* The covering set: `cover` points, in the arena. */
+    graft_point *instances; /* The covering set: `cover` points, in env->unit. */
     uint8_t *cover_points;  /* The same, packed (cover.h), once proved. */
     size_t cover_bytes;
 } graft_check;
 
 /* Sweeps a valid rule and picks its covering set. `origin` (may be NULL) is a point where the rule
  * is known to apply. The outcome is SWEPT, REFUTED or THIN. */
-void graft_check_sweep(graft_env *env, graft_arena *arena, const graft_sweeper *sweeper,
-                       const graft_rule *rule, const graft_point *origin,
-                       const graft_check_options *options, graft_check *check);
+void graft_check_sweep(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
+                       const graft_point *origin, const graft_check_options *options,
+                       graft_check *check);
 /* Asks Z3 about a rule whose check is SWEPT. */
-void graft_check_prove(graft_env *env, graft_arena *arena, const graft_rule *rule,
-                       const graft_check_options *options, graft_check *check);
+void graft_check_prove(graft_env *env, const graft_rule *rule, const graft_check_options *options,
+                       graft_check *check);
 /* Both. */
-void graft_check_rule(graft_env *env, graft_arena *arena, const graft_sweeper *sweeper,
-                      const graft_rule *rule, const graft_point *origin,
-                      const graft_check_options *options, graft_check *check);
+void graft_check_rule(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
+                      const graft_point *origin, const graft_check_options *options,
+                      graft_check *check);
 
 #endif

@@ -43,7 +43,7 @@ static graft_status generate(graft_env *env, const char *folder)
     GRAFT_CHECK(graft_gen_families_read(env, env->life,
                                         graft_arena_printf(env->life, "%s/families", folder),
                                         &families, &family_count));
-    GRAFT_CHECK(graft_generate(env, env->life, families, family_count, &options, &set, &counts));
+    GRAFT_CHECK(graft_generate(env, families, family_count, &options, &set, &counts));
     log_counts(env, &counts);
     GRAFT_CHECK(graft_rulefile_write(env, path, &set));
     GRAFT_CHECK(write_page(env, &set, graft_arena_printf(env->life, "%s/README.md", folder)));

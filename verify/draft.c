@@ -99,6 +99,26 @@ static void constrain_places(graft_draft *draft)
     }
 }
 
+/* Axis i of variable a, counted from the last one: its being 1 and its equality with others. */
+static void constrain_dim(graft_draft *draft, uint32_t a, int8_t i)
+{
+    const graft_shape *shapes = draft->candidate->shapes;
+    int32_t size = shapes[a].dims[shapes[a].rank - i];
+    if (size == 1) {
+        add_constraint(draft,
+                       (graft_constraint){GRAFT_CONSTRAINT_DIM_ONE, (uint8_t)a, 0, (int8_t)-i, 0});
+    }
+    for (uint32_t b = a; b < draft->candidate->rule.var_count; b++) {
+        for (int8_t j = 1; j <= shapes[b].rank; j++) {
+            bool other = b > a || (j > i && size > 1);
+            if (other && shapes[b].dims[shapes[b].rank - j] == size) {
+                add_constraint(draft, (graft_constraint){GRAFT_CONSTRAINT_DIMS_EQUAL, (uint8_t)a,
+                                                         (uint8_t)b, (int8_t)-i, (int8_t)-j});
+            }
+        }
+    }
+}
+
 static void constrain_shapes(graft_draft *draft)
 {
     const graft_rule *rule = &draft->candidate->rule;
@@ -114,21 +134,7 @@ static void constrain_shapes(graft_draft *draft)
     }
     for (uint32_t a = 0; a < rule->var_count; a++) {
         for (int8_t i = 1; i <= shapes[a].rank; i++) {
-            int32_t size = shapes[a].dims[shapes[a].rank - i];
-            if (size == 1) {
-                add_constraint(draft, (graft_constraint){GRAFT_CONSTRAINT_DIM_ONE, (uint8_t)a, 0,
-                                                         (int8_t)-i, 0});
-            }
-            for (uint32_t b = a; b < rule->var_count; b++) {
-                for (int8_t j = 1; j <= shapes[b].rank; j++) {
-                    bool other = b > a || (j > i && size > 1);
-                    if (other && shapes[b].dims[shapes[b].rank - j] == size) {
-                        add_constraint(draft,
-                                       (graft_constraint){GRAFT_CONSTRAINT_DIMS_EQUAL, (uint8_t)a,
-                                                          (uint8_t)b, (int8_t)-i, (int8_t)-j});
-                    }
-                }
-            }
+            constrain_dim(draft, a, i);
         }
     }
 }

@@ -90,16 +90,15 @@ static void make_set(graft_pipeline *p, graft_ruleset *set)
     make_names_unique(p, set);
 }
 
-graft_status graft_generate_from(graft_env *env, graft_arena *arena,
-                                 const graft_candidates *candidates,
-                                 const graft_generate_options *options, graft_ruleset *set,
-                                 graft_generate_counts *counts)
+static graft_status generate_from(graft_env *env, const graft_candidates *candidates,
+                                  const graft_generate_options *options, graft_ruleset *set,
+                                  graft_generate_counts *counts)
 {
     graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(env->scratch);
-    graft_sweeper *sweeper = GRAFT_NEW(arena, graft_sweeper, 1);
+    graft_sweeper *sweeper = GRAFT_NEW(env->life, graft_sweeper, 1);
     graft_pipeline p = {.env = env,
-                        .arena = arena,
+                        .arena = env->life,
                         .candidates = candidates,
                         .options = options,
                         .sweeper = sweeper,
@@ -115,15 +114,15 @@ done:
     return status;
 }
 
-graft_status graft_generate(graft_env *env, graft_arena *arena, const graft_gen_family *families,
-                            uint32_t family_count, const graft_generate_options *options,
-                            graft_ruleset *set, graft_generate_counts *counts)
+graft_status graft_generate(graft_env *env, const graft_gen_family *families, uint32_t family_count,
+                            const graft_generate_options *options, graft_ruleset *set,
+                            graft_generate_counts *counts)
 {
     graft_status status = GRAFT_OK;
     graft_candidates candidates;
     graft_gen_options propose = {.seed = options->seed, .depth = options->depth};
-    GRAFT_CHECK(graft_gen_run(env, arena, families, family_count, &propose, &candidates));
-    GRAFT_CHECK(graft_generate_from(env, arena, &candidates, options, set, counts));
+    GRAFT_CHECK(graft_gen_run(env, env->life, families, family_count, &propose, &candidates));
+    GRAFT_CHECK(generate_from(env, &candidates, options, set, counts));
 done:
     return status;
 }

@@ -35,19 +35,13 @@ typedef struct graft_generate_counts {
     uint64_t solver_questions;
 } graft_generate_counts;
 
-/* Makes the set in `arena`. Rules that are not proved are counted, and those that the solver gave
+/* Makes the set in env->life. Rules that are not proved are counted, and those that the solver gave
  * up on are named in the log. Fails as graft_gen_run and graft_pool_run do; GRAFT_UNDECIDED when an
  * item was killed for its time, GRAFT_INTERNAL when solver and polynomials contradict each other.
  */
-GRAFT_MUST_USE graft_status graft_generate(graft_env *env, graft_arena *arena,
-                                           const graft_gen_family *families, uint32_t family_count,
+GRAFT_MUST_USE graft_status graft_generate(graft_env *env, const graft_gen_family *families,
+                                           uint32_t family_count,
                                            const graft_generate_options *options,
                                            graft_ruleset *set, graft_generate_counts *counts);
-
-/* For tests and other stages: lifts, checks and minimises these candidates only. */
-GRAFT_MUST_USE graft_status graft_generate_from(graft_env *env, graft_arena *arena,
-                                                const graft_candidates *candidates,
-                                                const graft_generate_options *options,
-                                                graft_ruleset *set, graft_generate_counts *counts);
 
 #endif

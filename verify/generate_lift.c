@@ -41,10 +41,8 @@ static void group_candidates(lifter *l)
 /* What a child tells about one candidate. */
 typedef struct {
     uint32_t candidate;
-    uint8_t outcome; /* graft_lift_outcome */
     bool is_covered; /* By a rule of the same group. */
-    graft_rule rule;
-    graft_point origin;
+    graft_lift_result lift;
 } lift_report;
 
 /* Whether one of the rules found so far does what the candidate does. */
@@ -55,7 +53,7 @@ static bool is_covered(graft_env *env, const graft_candidate *candidate, const l
     memset(&point, 0, sizeof point);
     memcpy(point.vars, candidate->shapes, sizeof point.vars);
     for (uint32_t i = 0; i < count; i++) {
-        if (graft_rule_follows(env, &candidate->rule, &point, 1, &found[i].rule)) {
+        if (graft_rule_follows(env, &candidate->rule, &point, 1, &found[i].lift.rule)) {
             return true;
         }
     }
@@ -76,18 +74,14 @@ static void lift_group(graft_env *env, void *context, uint32_t group, graft_buff
         report.candidate = l->group_items[first + i];
         const graft_candidate *candidate = &l->p->candidates->items[report.candidate];
         report.is_covered = is_covered(env, candidate, found, found_count);
-        report.outcome = GRAFT_LIFT_STUCK;
-        if (!report.is_covered) {
-            graft_lift_outcome outcome = GRAFT_LIFT_STUCK;
-            if (graft_lift(env, l->p->sweeper, candidate, &options, &outcome, &report.rule,
-                           &report.origin) != GRAFT_OK) {
-                graft_env_clear(env); /* Too large for a draft: it stays unlifted. */
-            }
-            report.outcome = (uint8_t)outcome;
-            if (outcome == GRAFT_LIFT_DONE) {
-                graft_rule_canonicalise(&report.rule, &report.origin);
-                found[found_count++] = report;
-            }
+        report.lift.outcome = GRAFT_LIFT_STUCK;
+        if (!report.is_covered &&
+            graft_lift(env, l->p->sweeper, candidate, &options, &report.lift) != GRAFT_OK) {
+            graft_env_clear(env); /* Too large for a draft: it stays unlifted. */
+        }
+        if (report.lift.outcome == GRAFT_LIFT_DONE) {
+            graft_rule_canonicalise(&report.lift.rule, &report.lift.origin);
+            found[found_count++] = report;
         }
         graft_buffer_append(answer, &report, sizeof report);
     }
@@ -97,9 +91,9 @@ static void count_report(graft_pipeline *p, const lift_report *report)
 {
     if (report->is_covered) {
         p->counts->covered++;
-    } else if (report->outcome == GRAFT_LIFT_FALSE) {
+    } else if (report->lift.outcome == GRAFT_LIFT_FALSE) {
         p->counts->not_true++;
-    } else if (report->outcome == GRAFT_LIFT_STUCK) {
+    } else if (report->lift.outcome == GRAFT_LIFT_STUCK) {
         p->counts->not_lifted++;
         const graft_candidate *c = &p->candidates->items[report->candidate];
         graft_log(p->env, 2, "not lifted: %s", graft_rule_print_line(p->env->scratch, &c->rule));
@@ -120,14 +114,14 @@ static bool is_known(const graft_pipeline *p, uint64_t id)
  * others are wanted, can only add operators. */
 static void take_lifted(graft_pipeline *p, const lift_report *report)
 {
-    uint64_t id = graft_rule_id(&report->rule);
-    int32_t gain = graft_rule_gain(&report->rule);
-    bool matches = gain != INT32_MIN && !graft_rule_is_trivial(&report->rule);
+    uint64_t id = graft_rule_id(&report->lift.rule);
+    int32_t gain = graft_rule_gain(&report->lift.rule);
+    bool matches = gain != INT32_MIN && !graft_rule_is_trivial(&report->lift.rule);
     if (matches && gain < 0 && !p->options->all) {
         p->counts->growing++;
     } else if (matches && !is_known(p, id)) {
-        p->rules[p->rule_count++] = (graft_lifted){.rule = report->rule,
-                                                   .origin = report->origin,
+        p->rules[p->rule_count++] = (graft_lifted){.rule = report->lift.rule,
+                                                   .origin = report->lift.origin,
                                                    .id = id,
                                                    .candidate = report->candidate,
                                                    .gain = gain};
@@ -141,7 +135,7 @@ static void take_group(const lifter *l, uint32_t group, const graft_pool_result 
         lift_report report;
         memcpy(&report, &result->answer[k * sizeof report], sizeof report);
         count_report(p, &report);
-        if (report.outcome == GRAFT_LIFT_DONE) {
+        if (report.lift.outcome == GRAFT_LIFT_DONE) {
             take_lifted(p, &report);
         }
     }

@@ -55,7 +55,7 @@ static void sweep_item(graft_env *env, void *context, uint32_t item, graft_buffe
 {
     const graft_pipeline *p = context;
     graft_check check;
-    graft_check_sweep(env, env->unit, p->sweeper, &p->rules[item].rule, &p->rules[item].origin,
+    graft_check_sweep(env, p->sweeper, &p->rules[item].rule, &p->rules[item].origin,
                       &p->options->check, &check);
     append_check(answer, &check);
 }
@@ -68,7 +68,7 @@ static void prove_item(graft_env *env, void *context, uint32_t item, graft_buffe
     uint64_t start_ns = graft_clock_ns();
     graft_resweep(env, s->p->sweeper, &r->rule, s->p->options->check.samples, &check);
     if (check.outcome == GRAFT_CHECK_SWEPT) {
-        graft_check_prove(env, env->unit, &r->rule, &s->p->options->check, &check);
+        graft_check_prove(env, &r->rule, &s->p->options->check, &check);
     }
     uint64_t taken_ns = graft_clock_ns() - start_ns;
     if (taken_ns > slow_ns) {

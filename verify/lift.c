@@ -590,7 +590,7 @@ static graft_lift_outcome search(lifter *l, graft_choice *choice)
 
 graft_status graft_lift(graft_env *env, const graft_sweeper *sweeper,
                         const graft_candidate *candidate, const graft_lift_options *options,
-                        graft_lift_outcome *outcome, graft_rule *rule, graft_point *origin)
+                        graft_lift_result *result)
 {
     graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(env->unit);
@@ -598,14 +598,15 @@ graft_status graft_lift(graft_env *env, const graft_sweeper *sweeper,
     lifter l = {.env = env, .sweeper = sweeper, .options = options, .draft = draft};
     graft_choice choice;
     l.records = GRAFT_NEW(env->unit, record, RECORDS_MOST);
+    result->outcome = GRAFT_LIFT_STUCK;
     GRAFT_CHECK(graft_draft_make(env, candidate, draft));
-    *outcome = search(&l, &choice);
-    if (*outcome == GRAFT_LIFT_DONE) {
+    result->outcome = search(&l, &choice);
+    if (result->outcome == GRAFT_LIFT_DONE) {
         uint8_t slot_of[GRAFT_PLACES_MOST];
-        bool fits = graft_draft_rule(draft, &choice, rule, slot_of);
+        bool fits = graft_draft_rule(draft, &choice, &result->rule, slot_of);
         assert(fits);
         (void)fits;
-        *origin = origin_point(&l, slot_of);
+        result->origin = origin_point(&l, slot_of);
     }
 done:
     graft_arena_release(env->unit, mark);

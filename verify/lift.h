@@ -26,12 +26,18 @@ typedef enum graft_lift_outcome {
     GRAFT_LIFT_STUCK  /* No constraints in the vocabulary make it survive. */
 } graft_lift_outcome;
 
-/* Lifts a candidate. `rule` and `origin`, the candidate's shapes and attributes as a point of the
- * rule, are set only when GRAFT_LIFT_DONE. Fails as graft_draft_make does. */
+/* `rule` and `origin`, the candidate's shapes and attributes as a point of the rule, are set only
+ * when GRAFT_LIFT_DONE. */
+typedef struct graft_lift_result {
+    graft_lift_outcome outcome;
+    graft_rule rule;
+    graft_point origin;
+} graft_lift_result;
+
+/* Lifts a candidate. Fails as graft_draft_make does. */
 GRAFT_MUST_USE graft_status graft_lift(graft_env *env, const graft_sweeper *sweeper,
                                        const graft_candidate *candidate,
                                        const graft_lift_options *options,
-                                       graft_lift_outcome *outcome, graft_rule *rule,
-                                       graft_point *origin);
+                                       graft_lift_result *result);
 
 #endif

@@ -368,7 +368,7 @@ const char *graft_suggest_condition(graft_env *env, graft_arena *arena,
             continue;
         }
         graft_check *check = GRAFT_NEW(env->scratch, graft_check, 1);
-        graft_check_rule(env, env->unit, sweeper, &with, NULL, options, check);
+        graft_check_rule(env, sweeper, &with, NULL, options, check);
         if (check->outcome == GRAFT_CHECK_PROVED) {
             text = print_phrase(arena, rule, p);
             if (better != NULL) {

@@ -54,7 +54,7 @@ static void generate(graft_env *env, const graft_generate_options *options, graf
     assert_int_equal(
         graft_gen_family_parse(env, env->life, "text", family_text, strlen(family_text), family),
         GRAFT_OK);
-    if (graft_generate(env, env->life, family, 1, options, set, counts) != GRAFT_OK) {
+    if (graft_generate(env, family, 1, options, set, counts) != GRAFT_OK) {
         fail_msg("%s", env->message);
     }
 }
