@@ -1,11 +1,13 @@
-/* The committed rules at thousands of instances that follow their preconditions: none may differ.
+/* The committed rules at thousands of instances that follow their preconditions, and at the
+ * neighbours of some: none may differ.
  * Independent of the samples that the rules were made with. */
 #include "graph/rulefile.h"
 #include "graph/ruleprint.h"
 #include "tests/support/check.h"
+#include "verify/neighbours.h"
 #include "verify/sweep.h"
 
-enum { POINTS = 1500 };
+enum { POINTS = 1500, AROUND = 100, NEIGHBOURS = 6000 };
 
 static void test_committed_rules(void **state)
 {
@@ -26,6 +28,12 @@ static void test_committed_rules(void **state)
         graft_sweep_result result;
         graft_domain_find(env, env->unit, rule, &options, &domain);
         graft_sweep_domain(env, sweeper, rule, &domain, 2, &result);
+        if (!result.refuted) {
+            graft_domain around;
+            uint32_t count = domain.count < AROUND ? domain.count : AROUND;
+            graft_neighbours_find(env->unit, rule, domain.points, count, NEIGHBOURS, &around);
+            graft_sweep_domain(env, sweeper, rule, &around, 2, &result);
+        }
         if (result.refuted) {
             print_message("# %s: %s at %s\n", set.entries[i].name,
                           graft_rule_print_line(env->unit, rule),
