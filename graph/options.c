@@ -56,9 +56,8 @@ graft_status graft_options_parse(graft_env *env, int argc, char **argv, const gr
         given[option - options] = true;
         if (option->flag != NULL) {
             *option->flag = true;
-        } else if (is_word) {
-            *option->value = argv[i];
-        } else if (++i < argc) {
+        } else if (is_word || i + 1 < argc) {
+            i += is_word ? 0 : 1;
             *option->value = argv[i];
         } else {
             status =

@@ -13,8 +13,8 @@ typedef enum { MOVE_SIZE, MOVE_PUT_AXIS, MOVE_TAKE_AXIS, MOVE_SLOT } move_kind;
 typedef struct {
     uint8_t kind;  /* move_kind */
     uint8_t index; /* Variable or slot. */
-    int8_t axis;   /* From the last one, so that a move of the rank does not shift it. */
-    int8_t step;   /* Or the size of a new axis. */
+    uint8_t axis;  /* From the last one, so that a move of the rank does not shift it. */
+    int32_t step;  /* Or the size of a new axis. */
 } move;
 
 typedef struct {
@@ -40,11 +40,10 @@ static bool is_whole(const graft_rule *rule, uint32_t slot)
     return false;
 }
 
-static void add_move(seeker *s, move_kind kind, uint32_t index, uint32_t axis, int step)
+static void add_move(seeker *s, move_kind kind, uint32_t index, uint32_t axis, int32_t step)
 {
     if (s->move_count < MOVES_MOST) {
-        s->moves[s->move_count++] =
-            (move){(uint8_t)kind, (uint8_t)index, (int8_t)axis, (int8_t)step};
+        s->moves[s->move_count++] = (move){(uint8_t)kind, (uint8_t)index, (uint8_t)axis, step};
     }
 }
 
@@ -86,7 +85,7 @@ static bool make_move(graft_point *point, const move *m)
     graft_shape *shape = &point->vars[m->index];
     switch ((move_kind)m->kind) {
     case MOVE_SIZE:
-        return move_size(shape, (uint32_t)m->axis, m->step);
+        return move_size(shape, m->axis, m->step);
     case MOVE_PUT_AXIS:
         if (shape->rank >= GRAFT_RANK_MOST) {
             return false;

@@ -4,6 +4,7 @@
 #include "graph/algebra_float.h"
 #include "graph/rng.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* -------------------------------------------------------------------- trees */
@@ -139,8 +140,8 @@ static bool trees_agree(graft_env *env, const graft_instance *instance)
 {
     graft_mark mark = graft_arena_mark(env->scratch);
     const tree *vars[GRAFT_RULE_MAX_VARS] = {0};
-    const tree *left[GRAFT_RULE_MAX_OUTPUTS];
-    const tree *right[GRAFT_RULE_MAX_OUTPUTS];
+    const tree *left[GRAFT_RULE_MAX_OUTPUTS] = {0};
+    const tree *right[GRAFT_RULE_MAX_OUTPUTS] = {0};
     for (uint32_t v = 0; v < instance->rule->var_count; v++) {
         size_t count = (size_t)graft_shape_elements(&instance->point->vars[v]);
         tree *tensor = GRAFT_NEW(env->scratch, tree, count);
@@ -153,6 +154,7 @@ static bool trees_agree(graft_env *env, const graft_instance *instance)
     evaluate_side_tree(NULL, env->scratch, instance, &instance->target, vars, right);
     bool agree = true;
     for (uint32_t o = 0; o < instance->rule->output_count && agree; o++) {
+        assert(left[o] != NULL && right[o] != NULL);
         graft_operand x = instance->source.pattern->outputs[o];
         size_t count =
             (size_t)graft_shape_elements(graft_instance_shape(instance, &instance->source, x));
@@ -190,8 +192,8 @@ static bool floats_agree(graft_env *env, const graft_instance *instance, uint64_
 {
     graft_mark mark = graft_arena_mark(env->scratch);
     const float *vars[GRAFT_RULE_MAX_VARS] = {0};
-    const float *left[GRAFT_RULE_MAX_OUTPUTS];
-    const float *right[GRAFT_RULE_MAX_OUTPUTS];
+    const float *left[GRAFT_RULE_MAX_OUTPUTS] = {0};
+    const float *right[GRAFT_RULE_MAX_OUTPUTS] = {0};
     graft_rng rng;
     graft_rng_seed(&rng, seed);
     for (uint32_t v = 0; v < instance->rule->var_count; v++) {
@@ -207,6 +209,7 @@ static bool floats_agree(graft_env *env, const graft_instance *instance, uint64_
     evaluate_side_float(NULL, env->scratch, instance, &instance->target, vars, right);
     bool agree = true;
     for (uint32_t o = 0; o < instance->rule->output_count; o++) {
+        assert(left[o] != NULL && right[o] != NULL);
         graft_operand x = instance->source.pattern->outputs[o];
         size_t count =
             (size_t)graft_shape_elements(graft_instance_shape(instance, &instance->source, x));

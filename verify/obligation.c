@@ -1,6 +1,7 @@
 /* obligation.c - building questions, and making them easier without making them weaker. */
 #include "verify/obligation.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,6 +29,7 @@ static void put_elements(graft_obligation *o, const graft_instance *instance,
                          const Z3_ast *const *left, const Z3_ast *const *right)
 {
     for (uint32_t i = 0; i < instance->rule->output_count; i++) {
+        assert(left[i] != NULL && right[i] != NULL);
         const graft_shape *shape =
             graft_instance_shape(instance, &instance->source, instance->source.pattern->outputs[i]);
         uint32_t count = (uint32_t)graft_shape_elements(shape);
@@ -372,8 +374,8 @@ void graft_obligation_build(graft_obligation *o, graft_arena *arena, Z3_context 
                             const graft_instance *instance)
 {
     const Z3_ast *vars[GRAFT_RULE_MAX_VARS] = {0};
-    const Z3_ast *left[GRAFT_RULE_MAX_OUTPUTS];
-    const Z3_ast *right[GRAFT_RULE_MAX_OUTPUTS];
+    const Z3_ast *left[GRAFT_RULE_MAX_OUTPUTS] = {0};
+    const Z3_ast *right[GRAFT_RULE_MAX_OUTPUTS] = {0};
     size_t total = 0;
     *o = (graft_obligation){.arena = arena, .z3 = z3};
     graft_term_open(&o->term, z3);

@@ -735,6 +735,7 @@ static graft_polynomial_verdict compare_outputs(const poly_state *s, const graft
 {
     graft_polynomial_verdict verdict = GRAFT_POLYNOMIAL_EQUAL;
     for (uint32_t o = 0; o < instance->rule->output_count && !s->failed; o++) {
+        assert(left[o] != NULL && right[o] != NULL);
         const graft_shape *shape =
             graft_instance_shape(instance, &instance->source, instance->source.pattern->outputs[o]);
         size_t count = (size_t)graft_shape_elements(shape);
@@ -755,8 +756,8 @@ graft_polynomial_verdict graft_polynomial_compare(graft_env *env, const graft_in
 {
     graft_mark mark = graft_arena_mark(env->scratch);
     poly_state *s = GRAFT_NEW(env->scratch, poly_state, 1);
-    const polynomial *left[GRAFT_RULE_MAX_OUTPUTS];
-    const polynomial *right[GRAFT_RULE_MAX_OUTPUTS];
+    const polynomial *left[GRAFT_RULE_MAX_OUTPUTS] = {0};
+    const polynomial *right[GRAFT_RULE_MAX_OUTPUTS] = {0};
     s->arena = env->scratch;
     (void)intern(s, &s->monomials, "", 0);   /* Monomial 0: the constant. */
     (void)intern(s, &s->polynomials, "", 0); /* Polynomial 0. */

@@ -43,6 +43,7 @@ static bool find_difference(const graft_instance *instance, const graft_field *c
                             const graft_field *const *right, graft_counterexample *found)
 {
     for (uint32_t o = 0; o < instance->rule->output_count; o++) {
+        assert(left[o] != NULL && right[o] != NULL);
         const graft_shape *shape =
             graft_instance_shape(instance, &instance->source, instance->source.pattern->outputs[o]);
         uint64_t count = graft_shape_elements(shape);
@@ -72,8 +73,8 @@ static graft_sweep_verdict compare_sides(graft_env *env, const graft_sweeper *sw
     graft_field_state state = {0};
     graft_field *values[GRAFT_RULE_MAX_VARS] = {0};
     const graft_field *vars[GRAFT_RULE_MAX_VARS] = {0};
-    const graft_field *left[GRAFT_RULE_MAX_OUTPUTS];
-    const graft_field *right[GRAFT_RULE_MAX_OUTPUTS];
+    const graft_field *left[GRAFT_RULE_MAX_OUTPUTS] = {0};
+    const graft_field *right[GRAFT_RULE_MAX_OUTPUTS] = {0};
     for (uint32_t v = 0; v < instance->rule->var_count; v++) {
         uint64_t count = graft_shape_elements(&instance->point->vars[v]);
         values[v] = GRAFT_NEW(env->scratch, graft_field, count);

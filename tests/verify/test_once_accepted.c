@@ -8,8 +8,8 @@
 static const char *const texts[] = {
     ("conv_bias#1(concat(a, b, axis=1), concat#2(c, d), e, groups=1) = conv_bias#1(concat(b, a, "
      "axis=1), concat(d, c, axis=1), e, groups=1) where same_shape(a, b)"),
-    "conv_bias#1(a, concat#2(b, c), concat#3(d, e)) = concat(conv_bias#1(a, b, d), "
-    "conv_bias#1(a, c, e), axis=1)",
+    ("conv_bias#1(a, concat#2(b, c), concat#3(d, e)) = concat(conv_bias#1(a, b, d), "
+     "conv_bias#1(a, c, e), axis=1)"),
     "add(conv#1(a, b), conv#1(c, d)) = conv#1(concat(a, c, axis=1), concat(b, d, axis=1))",
     ("add(conv#1(a, b), conv_bias#1(c, d, e, activation=none)) = conv_bias#1(concat(a, c, "
      "axis=1), concat(b, d, axis=1), e, activation=none)"),
