@@ -53,14 +53,16 @@ done:
 static graft_status schedule_model(graft_env *env, measure_run *run)
 {
     graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
     graft_order order;
     const graft_graph *graph = &run->model->graph;
     size_t bytes = graft_order_bytes(&graph->limits);
-    void *memory = graft_arena_alloc(env->life, bytes);
+    void *memory = graft_arena_alloc(env->scratch, bytes);
     GRAFT_TRY(env, graft_order_build(&order, graph, memory, bytes), "while ordering %s",
               run->model->file);
-    graft_schedule_build(env->life, graph, &order, &run->schedule);
+    GRAFT_CHECK(graft_cost_plan(env, run->cost, env->life, graph, &order, &run->schedule));
 done:
+    graft_arena_release(env->scratch, mark);
     return status;
 }
 
@@ -70,10 +72,10 @@ static graft_status open_run(graft_env *env, measure_run *run)
     graft_measure_options measuring = graft_measure_options_default();
     measuring.rounds = run->options->rounds;
     GRAFT_CHECK(graft_model_open(env, env->life, run->options->model, NULL, &run->model));
-    GRAFT_CHECK(schedule_model(env, run));
     GRAFT_CHECK(graft_device_open(env, run->options->device, 1, &run->device));
     GRAFT_CHECK(graft_cost_open(env, run->device, run->options->database, &run->cost));
     graft_cost_set_measuring(run->cost, &measuring);
+    GRAFT_CHECK(schedule_model(env, run));
 done:
     return status;
 }

@@ -1,6 +1,7 @@
 /* cost.c - looking up, measuring on demand, estimating, and summing (see cost.h). */
 #include "cost/cost.h"
 
+#include "cost/plan.h"
 #include "graph/log.h"
 
 #include <pthread.h>
@@ -15,6 +16,7 @@ struct graft_cost {
     graft_measure_options options;
     graft_roofline roofline;
     bool estimating;
+    bool convention;
     bool fitted;
     graft_cost_statistics statistics;
     pthread_mutex_t lock; /* Of everything but looking up. */
@@ -106,6 +108,8 @@ void graft_cost_set_measuring(graft_cost *cost, const graft_measure_options *opt
 }
 
 void graft_cost_set_estimating(graft_cost *cost, bool estimating) { cost->estimating = estimating; }
+
+void graft_cost_set_convention(graft_cost *cost, bool convention) { cost->convention = convention; }
 
 graft_device *graft_cost_device(const graft_cost *cost) { return cost->device; }
 
@@ -332,6 +336,58 @@ graft_status graft_cost_step(graft_env *env, graft_cost *cost, const graft_graph
     return status;
 }
 
+static const graft_cost_entry *look_up(void *context, const graft_signature *signature)
+{
+    return find_entry(context, signature);
+}
+
+/* Measures or estimates what a plan lacks. */
+static graft_status supply_plan(graft_env *env, graft_cost *cost, const graft_plan *plan)
+{
+    graft_status status = GRAFT_OK;
+    const graft_cost_entry *entry = NULL;
+    if (!cost->estimating && graft_device_present(cost->device)) {
+        GRAFT_CHECK(
+            graft_cost_measure(env, cost, plan->missing, plan->missing_count, &cost->options));
+    }
+    for (uint32_t i = 0; i < plan->missing_count; i++) {
+        GRAFT_CHECK(obtain_entry(env, cost, &plan->missing[i], &entry));
+    }
+done:
+    return status;
+}
+
+graft_status graft_cost_plan(graft_env *env, graft_cost *cost, graft_arena *arena,
+                             const graft_graph *graph, const graft_order *order,
+                             graft_schedule *schedule)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_plan plan;
+    if (cost->convention) {
+        graft_schedule_build(arena, graph, order, schedule);
+        return GRAFT_OK;
+    }
+    for (;;) {
+        graft_plan_build(env->scratch, graph, order, look_up, cost, &plan);
+        if (plan.missing_count == 0) {
+            break;
+        }
+        GRAFT_CHECK(supply_plan(env, cost, &plan));
+    }
+    graft_schedule_build_as(arena, graph, order, plan.layouts, plan.choices, schedule);
+    if (!plan.exact) {
+        (void)pthread_mutex_lock(&cost->lock);
+        cost->statistics.inexact++;
+        (void)pthread_mutex_unlock(&cost->lock);
+    }
+done:
+    if (arena != env->scratch) {
+        graft_arena_release(env->scratch, mark);
+    }
+    return status;
+}
+
 /* Everything that is missing is measured together: interleaved, and once. */
 static graft_status measure_schedule(graft_env *env, graft_cost *cost,
                                      const graft_schedule *schedule)
@@ -416,8 +472,10 @@ graft_status graft_cost_nodes(graft_env *env, graft_cost *cost, const graft_grap
     for (graft_index n = 0; n < graph->node_end && by_node != NULL; n++) {
         by_node[n] = 0.0;
     }
-    graft_schedule_build(env->scratch, graph, order, &schedule);
-    graft_status status = sum_steps(env, cost, graph, &schedule, by_node, &sum);
+    graft_status status = graft_cost_plan(env, cost, env->scratch, graph, order, &schedule);
+    if (status == GRAFT_OK) {
+        status = sum_steps(env, cost, graph, &schedule, by_node, &sum);
+    }
     if (status == GRAFT_OK) {
         *total = sum;
     }

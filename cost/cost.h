@@ -31,6 +31,7 @@ typedef struct graft_cost_statistics {
     uint32_t entries;   /* In the database, of this device. */
     uint32_t measured;  /* By this run. */
     uint32_t estimated; /* Different signatures estimated by this run. */
+    uint32_t inexact;   /* Plans that may not be the cheapest: see elimination.h. */
     uint64_t measuring_ns;
 } graft_cost_statistics;
 
@@ -67,7 +68,14 @@ GRAFT_MUST_USE graft_status graft_cost_measure(graft_env *env, graft_cost *cost,
                                                const graft_signature *signatures, uint32_t count,
                                                const graft_measure_options *options);
 
-/* The cost of a graph. `total` is untouched on failure. */
+/* The cheapest schedule of `graph` in `order`, in `arena`: layouts and implementations chosen
+ * together by cost (see plan.h). What the choice has to know and the database lacks is measured in
+ * one go. Fails as graft_cost_measure does. */
+GRAFT_MUST_USE graft_status graft_cost_plan(graft_env *env, graft_cost *cost, graft_arena *arena,
+                                            const graft_graph *graph, const graft_order *order,
+                                            graft_schedule *schedule);
+
+/* The cost of a graph: of its cheapest schedule. `total` is untouched on failure. */
 GRAFT_MUST_USE graft_status graft_cost_graph(graft_env *env, graft_cost *cost,
                                              const graft_graph *graph, const graft_order *order,
                                              graft_cost_total *total);
@@ -84,6 +92,9 @@ GRAFT_MUST_USE graft_status graft_cost_schedule(graft_env *env, graft_cost *cost
                                                 graft_cost_total *total);
 
 void graft_cost_statistics_of(const graft_cost *cost, graft_cost_statistics *statistics);
+/* Layouts by the convention instead of by cost, from now on: to see what the choice brings. */
+void graft_cost_set_convention(graft_cost *cost, bool convention);
+
 graft_device *graft_cost_device(const graft_cost *cost);
 const graft_database *graft_cost_database(const graft_cost *cost);
 

@@ -1,9 +1,10 @@
 /* device_cpu_conv.c - convolutions through oneDNN, fused or not, in several layouts and algorithms.
  *
- *   direct    in the layout of the signature (channels last), the library's favourites
+ *   direct    in the layouts of the signature (channels last or blocked), the library's favourites
  *   binary    the same, with the residual as a second operand instead of a sum in place
  *   blocked   in the layout that the library likes best, operands converted at each run
- *   winograd  Winograd's algorithm, likewise: fewer multiplications, other rounding
+ *   winograd  Winograd's algorithm, likewise: fewer multiplications, other rounding; without
+ *             conversions where the signature is blocked, which is what it works on
  *
  * The residual input of conv_bias_add is summed into the output's memory. Where the signature is in
  * place it lies there already, elsewhere it is copied first. Which of these is fastest depends on
@@ -145,10 +146,11 @@ static bool is_sound(const graft_kernel *kernel, const conv_kind *kind,
     return !wrong && !unsafe;
 }
 
-/* The library may choose the very layouts that the direct family has already. */
+/* The library may choose the very layouts that the direct family has already; that one is direct.
+ */
 static bool is_new(const conv_kind *kind, const conv_forms *forms, const_dnnl_primitive_desc_t pd)
 {
-    return !kind->any_layout ||
+    return !kind->any_layout || kind->winograd ||
            dnnl_memory_desc_equal(&forms->image, graft_program_query(pd, dnnl_query_src_md, 0)) ==
                0 ||
            dnnl_memory_desc_equal(&forms->output, graft_program_query(pd, dnnl_query_dst_md, 0)) ==

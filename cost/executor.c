@@ -47,7 +47,7 @@ static graft_status refuse_opaque(graft_env *env, const graft_executor *e)
     return GRAFT_OK;
 }
 
-static graft_status build_schedule(graft_env *env, graft_executor *e)
+static graft_status build_schedule(graft_env *env, graft_executor *e, graft_cost *cost)
 {
     graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(env->scratch);
@@ -55,7 +55,7 @@ static graft_status build_schedule(graft_env *env, graft_executor *e)
     size_t bytes = graft_order_bytes(&e->graph->limits);
     status = graft_order_build(&order, e->graph, graft_arena_alloc(env->scratch, bytes), bytes);
     if (status == GRAFT_OK) {
-        graft_schedule_build(e->arena, e->graph, &order, &e->schedule);
+        status = graft_cost_plan(env, cost, e->arena, e->graph, &order, &e->schedule);
     } else {
         (void)GRAFT_FAIL(env, status, "the graph cannot be run: it has a cycle");
     }
@@ -267,7 +267,7 @@ static graft_status open_executor(graft_env *env, graft_cost *cost, const execut
     e->model = source->model;
     e->device = graft_cost_device(cost);
     GRAFT_CHECK(refuse_opaque(env, e));
-    GRAFT_CHECK(build_schedule(env, e));
+    GRAFT_CHECK(build_schedule(env, e, cost));
     GRAFT_CHECK(allocate_inputs(env, e));
     GRAFT_CHECK(find_weights(env, e, source->weights, source->context));
     GRAFT_CHECK(open_kernels(env, e, cost));

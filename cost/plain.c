@@ -287,15 +287,23 @@ typedef struct {
     int64_t steps[GRAFT_NEST_OPERANDS][GRAFT_MAX_RANK];
 } maker;
 
+/* Elements of blocked images that are alike lie in one order, and pieces of whole blocks lie as in
+ * row-major tensors: what remains of the operators here works on either as on row-major ones. */
+static uint32_t flat_layout(uint32_t layout)
+{
+    return layout == GRAFT_LAYOUT_BLOCKED ? GRAFT_LAYOUT_ROW : layout;
+}
+
 static void input_steps(const maker *m, uint32_t k, int64_t steps[GRAFT_MAX_RANK])
 {
     const graft_signature *s = &m->kernel->signature;
-    graft_layout_strides(&s->inputs[k], s->in_layouts[k], steps);
+    graft_layout_strides(&s->inputs[k], flat_layout(s->in_layouts[k]), steps);
 }
 
 static void output_steps(const maker *m, uint32_t k, int64_t steps[GRAFT_MAX_RANK])
 {
-    graft_layout_strides(&m->kernel->outputs[k], m->kernel->signature.out_layouts[k], steps);
+    graft_layout_strides(&m->kernel->outputs[k], flat_layout(m->kernel->signature.out_layouts[k]),
+                         steps);
 }
 
 /* Steps of input k as it is repeated over the output: right-aligned, 0 along sizes of 1. */
@@ -346,8 +354,32 @@ static void make_binary(maker *m, graft_nest_plane plane)
     (void)add_move(m, &m->kernel->outputs[0], 3, 0, plane);
 }
 
+/* A blocked image has five axes: batch, block, height, width, channel within the block. */
+static void make_blocked_scale_shift(maker *m)
+{
+    enum { BLOCK = 1, CHANNEL = 4, RANK = 5 };
+    const graft_shape *image = &m->kernel->outputs[0];
+    graft_shape shape = {
+        .rank = RANK,
+        .dims = {image->dims[0], image->dims[1] / GRAFT_LAYOUT_BLOCK, image->dims[2],
+                 image->dims[3], GRAFT_LAYOUT_BLOCK}
+    };
+    graft_layout_strides(&shape, GRAFT_LAYOUT_ROW, m->steps[0]);
+    graft_layout_strides(&shape, GRAFT_LAYOUT_ROW, m->steps[1]);
+    for (uint32_t i = 2; i < GRAFT_NEST_OPERANDS; i++) {
+        memset(m->steps[i], 0, sizeof(m->steps[i]));
+        m->steps[i][BLOCK] = GRAFT_LAYOUT_BLOCK;
+        m->steps[i][CHANNEL] = 1;
+    }
+    (void)add_move(m, &shape, 4, 0, plane_scale_shift);
+}
+
 static void make_scale_shift(maker *m)
 {
+    if (m->kernel->signature.out_layouts[0] == GRAFT_LAYOUT_BLOCKED) {
+        make_blocked_scale_shift(m);
+        return;
+    }
     output_steps(m, 0, m->steps[0]);
     input_steps(m, 0, m->steps[1]);
     for (uint32_t i = 2; i < GRAFT_NEST_OPERANDS; i++) {
@@ -572,13 +604,33 @@ static bool make_reductions(maker *m)
     }
 }
 
+/* Whether the layouts of the operands are beyond these loops: blocks count, or meet other layouts.
+ */
+static bool is_beyond(const graft_signature *s)
+{
+    bool blocked = s->out_layouts[0] == GRAFT_LAYOUT_BLOCKED;
+    bool alike = true;
+    if (s->op == GRAFT_OP_scale_shift) {
+        return s->in_layouts[0] != s->out_layouts[0];
+    }
+    for (uint32_t k = 0; k < s->input_count; k++) {
+        blocked = blocked || s->in_layouts[k] == GRAFT_LAYOUT_BLOCKED;
+        alike = alike && s->in_layouts[k] == s->out_layouts[0];
+    }
+    const graft_op_info *info = graft_op(s->op);
+    bool piecewise = s->op == GRAFT_OP_concat || s->op == GRAFT_OP_split || s->op == GRAFT_OP_slice;
+    bool flat = piecewise || (info != NULL && (info->flags & GRAFT_FLAG_ELEMENTWISE) != 0);
+    return blocked && (!alike || !flat);
+}
+
 graft_status graft_cpu_open_plain(graft_env *env, graft_kernel *kernel, uint32_t variant)
 {
     plain_state state;
     maker m = {.kernel = kernel, .state = &state};
     memset(&state, 0, sizeof(state));
-    if (variant > 0 || (!make_elementwise(&m) && !make_arithmetic(&m) && !make_movement(&m) &&
-                        !make_reductions(&m))) {
+    if (variant > 0 || is_beyond(&kernel->signature) ||
+        (!make_elementwise(&m) && !make_arithmetic(&m) && !make_movement(&m) &&
+         !make_reductions(&m))) {
         return GRAFT_UNSUPPORTED;
     }
     (void)snprintf(kernel->name, sizeof(kernel->name), "plain");

@@ -30,6 +30,14 @@ graft_status graft_program_status(graft_env *env, dnnl_status_t status, const ch
 
 /* ------------------------------------------------------------- descriptors */
 
+static void describe_blocked(const graft_shape *shape, dnnl_memory_desc_t *desc)
+{
+    dnnl_dims_t dims = {shape->dims[0], shape->dims[1], shape->dims[2], shape->dims[3]};
+    dnnl_status_t status = dnnl_memory_desc_init_by_tag(desc, 4, dims, dnnl_f32, dnnl_nChw16c);
+    assert(status == dnnl_success && graft_layout_fits(shape, GRAFT_LAYOUT_BLOCKED));
+    (void)status;
+}
+
 void graft_program_describe_ranked(const graft_shape *shape, uint32_t layout, uint32_t rank,
                                    dnnl_memory_desc_t *desc)
 {
@@ -38,6 +46,11 @@ void graft_program_describe_ranked(const graft_shape *shape, uint32_t layout, ui
     dnnl_dims_t steps;
     uint32_t added = rank - shape->rank;
     assert(rank >= shape->rank && rank >= 1 && rank <= DNNL_MAX_NDIMS);
+    if (layout == GRAFT_LAYOUT_BLOCKED) {
+        assert(rank == shape->rank);
+        describe_blocked(shape, desc);
+        return;
+    }
     graft_layout_strides(shape, layout, strides);
     int64_t elements = (int64_t)graft_shape_elements(shape);
     for (uint32_t i = 0; i < rank; i++) {

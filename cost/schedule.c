@@ -5,15 +5,17 @@
  * pass lets a residual input be overwritten where nothing reads it later. */
 #include "cost/schedule.h"
 
+#include <assert.h>
 #include <string.h>
 
 typedef struct {
     const graft_graph *graph;
     graft_schedule *schedule;
-    uint8_t *layouts;             /* By value: the layout it is made in. */
-    graft_layout_choice *choices; /* By node. */
-    uint32_t *held;               /* By value and layout: its region. */
-    uint32_t capacity;            /* Of steps, for the assertion that the counts below are right. */
+    const uint8_t *layouts;             /* By value: the layout it is made in. */
+    const graft_layout_choice *choices; /* By node. */
+    const bool *overwrites;             /* By node. */
+    uint32_t *held;                     /* By value and layout: its region. */
+    uint32_t capacity; /* Of steps, for the assertion that the counts below are right. */
 } builder;
 
 /* ---------------------------------------------------------------- capacity */
@@ -39,8 +41,6 @@ static void allocate(builder *b, graft_arena *arena)
     b->schedule->operands = GRAFT_NEW(arena, uint32_t, (size_t)edges + 2 * (size_t)conversions);
     b->schedule->regions = GRAFT_NEW(arena, graft_region, (size_t)graph->value_end + conversions);
     b->schedule->outputs = GRAFT_NEW(arena, uint32_t, graph->output_count);
-    b->layouts = GRAFT_NEW(arena, uint8_t, graph->value_end);
-    b->choices = GRAFT_NEW(arena, graft_layout_choice, graph->node_end);
     b->held = GRAFT_NEW(arena, uint32_t, (size_t)graph->value_end * GRAFT_LAYOUT_COUNT);
     memset(b->held, 0xff, sizeof(uint32_t) * graph->value_end * GRAFT_LAYOUT_COUNT);
 }
@@ -195,25 +195,80 @@ static void add_outputs(builder *b)
 
 enum { RESIDUAL = 3 };
 
-static bool may_overwrite(const graft_schedule *s, uint32_t number)
+/* By value: the value that it is a view of, or itself. */
+static graft_index *find_roots(graft_arena *arena, const graft_graph *graph,
+                               const graft_order *order)
 {
-    const graft_step *step = &s->steps[number];
-    uint32_t region = graft_step_input(s, step, RESIDUAL);
-    bool free = s->regions[region].kind == GRAFT_REGION_PLANNED &&
-                s->regions[s->regions[region].root].last == number;
-    for (uint32_t k = 0; k < RESIDUAL; k++) {
-        free = free && graft_step_input(s, step, k) != region;
+    graft_index *roots = GRAFT_NEW(arena, graft_index, graph->value_end);
+    for (graft_index v = 0; v < graph->value_end; v++) {
+        roots[v] = v;
     }
-    return free;
+    for (graft_index i = 0; i < order->count; i++) {
+        graft_index node = order->order[i];
+        if (is_view(graph->nodes[node].op)) {
+            roots[graft_node_output(graph, node, 0)] = roots[graft_node_input(graph, node, 0)];
+        }
+    }
+    return roots;
+}
+
+/* By value that is nobody's view: the place of the last node that reads it or a view; past all
+ * nodes when it is given away. */
+static graft_index *find_ends(graft_arena *arena, const graft_graph *graph,
+                              const graft_order *order, const graft_index *roots)
+{
+    graft_index *ends = GRAFT_NEW(arena, graft_index, graph->value_end);
+    for (graft_index i = 0; i < order->count; i++) {
+        graft_index node = order->order[i];
+        for (uint32_t k = 0; k < graph->nodes[node].input_count; k++) {
+            graft_index v = graft_node_input(graph, node, k);
+            if (v != GRAFT_NONE) {
+                ends[roots[v]] = i;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < graph->output_count; i++) {
+        ends[roots[graph->outputs[i]]] = order->count;
+    }
+    return ends;
+}
+
+bool *graft_schedule_overwrites(graft_arena *arena, const graft_graph *graph,
+                                const graft_order *order)
+{
+    bool *overwrites = GRAFT_NEW(arena, bool, graph->node_end);
+    graft_index *roots = NULL;
+    graft_index *ends = NULL;
+    for (graft_index i = 0; i < order->count; i++) {
+        graft_index node = order->order[i];
+        if (graph->nodes[node].op != GRAFT_OP_conv_bias_add || graph->nodes[node].is_const) {
+            continue;
+        }
+        if (roots == NULL) { /* Most graphs have none. */
+            roots = find_roots(arena, graph, order);
+            ends = find_ends(arena, graph, order, roots);
+        }
+        graft_index residual = roots[graft_node_input(graph, node, RESIDUAL)];
+        const graft_value *value = &graph->values[residual];
+        bool free = value->kind != GRAFT_VALUE_INPUT && !value->is_const && ends[residual] == i;
+        for (uint32_t k = 0; k < RESIDUAL; k++) {
+            free = free && roots[graft_node_input(graph, node, k)] != residual;
+        }
+        overwrites[node] = free;
+    }
+    return overwrites;
 }
 
 /* Roots point one step deep: a region is joined before anything that overwrites it in turn. */
-static void join_residuals(graft_schedule *s)
+static void join_residuals(const builder *b)
 {
+    graft_schedule *s = b->schedule;
     for (uint32_t i = 0; i < s->step_count; i++) {
-        if (s->steps[i].signature.op == GRAFT_OP_conv_bias_add && may_overwrite(s, i)) {
+        if (s->steps[i].node != GRAFT_NONE && b->overwrites[s->steps[i].node]) {
+            uint32_t region = graft_step_input(s, &s->steps[i], RESIDUAL);
+            uint32_t root = s->regions[region].root;
+            assert(s->regions[region].kind == GRAFT_REGION_PLANNED && s->regions[root].last == i);
             s->steps[i].signature.in_place = 1;
-            uint32_t root = s->regions[graft_step_input(s, &s->steps[i], RESIDUAL)].root;
             graft_region *written = &s->regions[graft_step_output(s, &s->steps[i], 0)];
             written->root = root;
             s->regions[root].last = written->last;
@@ -243,14 +298,15 @@ static uint64_t find_peak(graft_arena *arena, const graft_schedule *s)
     return (uint64_t)peak;
 }
 
-void graft_schedule_build(graft_arena *arena, const graft_graph *graph, const graft_order *order,
-                          graft_schedule *schedule)
+void graft_schedule_build_as(graft_arena *arena, const graft_graph *graph, const graft_order *order,
+                             const uint8_t *layouts, const graft_layout_choice *choices,
+                             graft_schedule *schedule)
 {
-    builder b = {.graph = graph, .schedule = schedule};
+    builder b = {.graph = graph, .schedule = schedule, .layouts = layouts, .choices = choices};
     memset(schedule, 0, sizeof(*schedule));
     schedule->output_count = graph->output_count;
     allocate(&b, arena);
-    graft_layout_assign(graph, order, b.layouts, b.choices);
+    b.overwrites = graft_schedule_overwrites(arena, graph, order);
     add_inputs(&b);
     for (graft_index i = 0; i < order->count; i++) {
         if (!graph->nodes[order->order[i]].is_const) {
@@ -258,6 +314,15 @@ void graft_schedule_build(graft_arena *arena, const graft_graph *graph, const gr
         }
     }
     add_outputs(&b);
-    join_residuals(schedule);
+    join_residuals(&b);
     schedule->peak_bytes = find_peak(arena, schedule);
+}
+
+void graft_schedule_build(graft_arena *arena, const graft_graph *graph, const graft_order *order,
+                          graft_schedule *schedule)
+{
+    uint8_t *layouts = GRAFT_NEW(arena, uint8_t, graph->value_end);
+    graft_layout_choice *choices = GRAFT_NEW(arena, graft_layout_choice, graph->node_end);
+    graft_layout_assign(graph, order, layouts, choices);
+    graft_schedule_build_as(arena, graph, order, layouts, choices, schedule);
 }

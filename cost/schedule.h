@@ -50,9 +50,20 @@ typedef struct graft_schedule {
                             without weights and workspaces. */
 } graft_schedule;
 
-/* The schedule of `graph` in `order`, in `arena`. */
+/* The schedule of `graph` in `order`, in `arena`, with given layouts: `layouts` by value, `choices`
+ * by node (see layout.h). graft_cost_plan chooses them by their costs. */
+void graft_schedule_build_as(graft_arena *arena, const graft_graph *graph, const graft_order *order,
+                             const uint8_t *layouts, const graft_layout_choice *choices,
+                             graft_schedule *schedule);
+/* The same with the layouts of the convention. */
 void graft_schedule_build(graft_arena *arena, const graft_graph *graph, const graft_order *order,
                           graft_schedule *schedule);
+
+/* By node: whether it may put its result where its residual input lies, which is so when that input
+ * was made by a step, is not given away, and nothing reads it or a view of it later or twice. Does
+ * not depend on layouts. In `arena`. */
+bool *graft_schedule_overwrites(graft_arena *arena, const graft_graph *graph,
+                                const graft_order *order);
 
 static inline uint32_t graft_step_input(const graft_schedule *schedule, const graft_step *step,
                                         uint32_t k)

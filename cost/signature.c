@@ -37,10 +37,17 @@ void graft_signature_of_node(const graft_graph *graph, graft_index node,
     for (uint32_t k = 0; k < n->input_count; k++) {
         const graft_value *value = &graph->values[graft_node_input(graph, node, k)];
         copy_shape(&signature->inputs[k], &value->shape);
-        signature->in_layouts[k] = choice->inputs[k];
         signature->const_mask = (uint8_t)(signature->const_mask | (uint32_t)value->is_const << k);
     }
-    for (uint32_t k = 0; k < n->output_count; k++) {
+    graft_signature_set_layouts(signature, choice);
+}
+
+void graft_signature_set_layouts(graft_signature *signature, const graft_layout_choice *choice)
+{
+    for (uint32_t k = 0; k < signature->input_count; k++) {
+        signature->in_layouts[k] = choice->inputs[k];
+    }
+    for (uint32_t k = 0; k < signature->output_count; k++) {
         signature->out_layouts[k] = choice->outputs[k];
     }
 }
@@ -53,8 +60,8 @@ void graft_signature_of_reorder(const graft_shape *shape, uint32_t from, uint32_
     signature->op = GRAFT_COST_REORDER;
     signature->input_count = 1;
     signature->output_count = 1;
-    signature->in_layouts[0] = (uint8_t)from;
-    signature->out_layouts[0] = (uint8_t)to;
+    signature->in_layouts[0] = (uint8_t)graft_layout_canonical(shape, from);
+    signature->out_layouts[0] = (uint8_t)graft_layout_canonical(shape, to);
 }
 
 int graft_signature_compare(const graft_signature *a, const graft_signature *b)
@@ -302,15 +309,15 @@ done:
     return status;
 }
 
-/* Channels last is a layout of images only. */
+/* Channels last is a layout of images only, and blocked ones have whole blocks. */
 static bool layouts_fit(const graft_signature *s, const graft_shape *outputs)
 {
     bool fit = true;
     for (uint32_t k = 0; k < s->input_count; k++) {
-        fit = fit && (s->in_layouts[k] == GRAFT_LAYOUT_ROW || s->inputs[k].rank == 4);
+        fit = fit && graft_layout_fits(&s->inputs[k], s->in_layouts[k]);
     }
     for (uint32_t k = 0; k < s->output_count; k++) {
-        fit = fit && (s->out_layouts[k] == GRAFT_LAYOUT_ROW || outputs[k].rank == 4);
+        fit = fit && graft_layout_fits(&outputs[k], s->out_layouts[k]);
     }
     return fit;
 }

@@ -31,6 +31,8 @@ typedef struct graft_signature {
 void graft_signature_of_node(const graft_graph *graph, graft_index node,
                              const graft_layout_choice *choice, bool in_place,
                              graft_signature *signature);
+/* The same node with other layouts. */
+void graft_signature_set_layouts(graft_signature *signature, const graft_layout_choice *choice);
 void graft_signature_of_reorder(const graft_shape *shape, uint32_t from, uint32_t to,
                                 graft_signature *signature);
 

@@ -101,7 +101,9 @@ static graft_status measure_model(graft_env *env, graft_session *session, const 
     options.quiet = env->verbosity == 0;
     graft_state_open(env->unit, &limits, &state);
     GRAFT_CHECK(graft_state_set(env, &state, graph));
-    graft_schedule_build(env->unit, &state.graph, &state.order, &schedule);
+    graft_cost_set_measuring(session->cost, &options);
+    GRAFT_CHECK(
+        graft_cost_plan(env, session->cost, env->unit, &state.graph, &state.order, &schedule));
     graft_signature *signatures = GRAFT_NEW(env->unit, graft_signature, schedule.step_count);
     uint32_t count = 0;
     for (uint32_t i = 0; i < schedule.step_count; i++) {

@@ -2,6 +2,7 @@
  * the models of the zoo; what it refuses; and its clock. */
 #include "cost/executor.h"
 
+#include "cost/plan.h"
 #include "graph/algebra_float.h"
 #include "models/zoo.h"
 #include "tests/support/build.h"
@@ -23,6 +24,7 @@ typedef struct {
     graft_graph *graph;
     graft_index pool[VALUES]; /* Computed values and inputs so far. */
     uint32_t pool_count;
+    uint32_t block;            /* Channels are mostly multiples of this. */
     const float *data[VALUES]; /* By value id: inputs and weights. */
 } maker;
 
@@ -77,6 +79,9 @@ static void try_conv(maker *m)
     int32_t taps = 1 + 2 * below(m, 2);
     bool depthwise = below(m, 4) == 0;
     int32_t filters = below(m, 2) == 0 ? shape->dims[1] : 1 + below(m, 20);
+    if (m->block > 1 && below(m, 4) != 0) {
+        filters = (int32_t)m->block * (1 + below(m, 2));
+    }
     int32_t pad = taps / 2;
     if (shape->rank != 4) {
         return;
@@ -182,7 +187,8 @@ static void make_graph(maker *m)
     m->pool_count = 0;
     memset(m->data, 0, sizeof(m->data));
     m->graph = build_graph_within(m->env->unit, (graft_limits){64, VALUES, 320, 8});
-    add_input(m, build_shape(4, 1 + below(m, 2), 1 + below(m, 17), 5, 6), 0);
+    int32_t channels = m->block > 1 ? (int32_t)m->block * (1 + below(m, 2)) : 1 + below(m, 17);
+    add_input(m, build_shape(4, 1 + below(m, 2), channels, 5, 6), 0);
     add_input(m, *shape_of(m, m->pool[0]), 1);
     while (graft_graph_node_count(m->graph) < NODES && m->graph->value_end < VALUES - 8) {
         tries[below(m, sizeof(tries) / sizeof(tries[0]))](m);
@@ -286,6 +292,7 @@ static void test_random_graphs(void **state)
     graft_rng_seed(&rng, 21);
     m->env = env;
     m->rng = &rng;
+    m->block = 1;
     for (uint32_t i = 0; i < GRAPHS; i++) {
         const float *values[VALUES];
         make_graph(m);
@@ -297,6 +304,80 @@ static void test_random_graphs(void **state)
         graft_arena_reset(env->unit);
     }
     assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    graft_device_close(device);
+    check_folder_remove(folder);
+}
+
+/* ------------------------------------------------------------ random layouts */
+
+typedef struct {
+    graft_database *database;
+    graft_rng *rng;
+} inventor;
+
+/* Pretends to have measured whatever is asked for. */
+static const graft_cost_entry *invent(void *context, const graft_signature *signature)
+{
+    inventor *i = context;
+    if (graft_database_find(i->database, signature) == NULL) {
+        bool reorder = signature->op == GRAFT_COST_REORDER;
+        const graft_cost_entry entry = {
+            .median_ns = graft_cost_round(graft_rng_uniform(i->rng) * (reorder ? 1e3 : 4e3)),
+            .rounds = 15,
+            .source = GRAFT_COST_MEASURED};
+        graft_database_add(i->database, signature, &entry);
+    }
+    return graft_database_find(i->database, signature);
+}
+
+/* Writes costs by which the plan of a graph is a random one, and counts its blocked operators. */
+static uint32_t invent_costs(graft_env *env, const maker *m, const graft_device *device,
+                             const char *path)
+{
+    inventor i = {.rng = m->rng};
+    graft_plan plan;
+    uint32_t blocked = 0;
+    graft_order order = build_order(env->unit, m->graph);
+    assert_int_equal(graft_database_open(env, path, &i.database), GRAFT_OK);
+    graft_database_select(i.database, graft_device_name(device), graft_device_library(device));
+    graft_plan_build(env->unit, m->graph, &order, invent, &i, &plan);
+    assert_int_equal(plan.missing_count, 0);
+    for (graft_index n = 0; n < order.count; n++) {
+        blocked += plan.choices[order.order[n]].outputs[0] == GRAFT_LAYOUT_BLOCKED;
+    }
+    assert_int_equal(graft_database_save(env, i.database), GRAFT_OK);
+    graft_database_close(i.database);
+    return blocked;
+}
+
+/* Whatever layouts are chosen, results are the same. */
+static void test_random_layouts(void **state)
+{
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    graft_device *device = check_device_open(env);
+    graft_rng rng;
+    uint32_t blocked = 0;
+    maker *m = GRAFT_NEW(env->life, maker, 1);
+    graft_rng_seed(&rng, 23);
+    m->env = env;
+    m->rng = &rng;
+    m->block = 16;
+    for (uint32_t i = 0; i < GRAPHS; i++) {
+        const float *values[VALUES];
+        make_graph(m);
+        memcpy(values, m->data, sizeof(values));
+        const char *path = graft_arena_printf(env->unit, "%s/costs%u", folder, i);
+        blocked += invent_costs(env, m, device, path);
+        graft_cost *cost = open_unmeasured(env, device, path);
+        const subject random = {.name = graft_arena_printf(env->unit, "random layouts %u", i),
+                                .graph = m->graph,
+                                .values = values};
+        check_subject(env, cost, &random);
+        assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+        graft_arena_reset(env->unit);
+    }
+    assert_true(blocked > GRAPHS / 2); /* The test meets what it is about. */
     graft_device_close(device);
     check_folder_remove(folder);
 }
@@ -513,9 +594,10 @@ static void test_compare(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_random_graphs),      CHECK_TEST(test_models),
-        CHECK_TEST(test_place_outside),      CHECK_TEST(test_refusals),
-        CHECK_TEST(test_weights_are_shared), CHECK_TEST(test_compare),
+        CHECK_TEST(test_random_graphs), CHECK_TEST(test_random_layouts),
+        CHECK_TEST(test_models),        CHECK_TEST(test_place_outside),
+        CHECK_TEST(test_refusals),      CHECK_TEST(test_weights_are_shared),
+        CHECK_TEST(test_compare),
     };
     return cmocka_run_group_tests_name("executor", tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* Every implementation of every operator against the float reference: random small cases of each
- * operator in both layouts, with and without const operands, and chosen larger ones that reach the
+ * operator in every layout, with and without const operands, and chosen larger ones that reach the
  * library's fast kernels (odd channel counts, depthwise, groups, dilation, Winograd, in place). */
 #include "tests/support/cases.h"
 #include "tests/support/check.h"
@@ -156,7 +156,8 @@ static graft_shape shape_of(const int32_t *dims, uint32_t rank)
     return shape;
 }
 
-/* With const weights as in models, and with computed ones. */
+/* With const weights as in models, and with computed ones; channels last, and blocked where that
+ * fits. */
 static void test_convolutions(void **state)
 {
     graft_env *env = *state;
@@ -175,9 +176,10 @@ static void test_convolutions(void **state)
         int32_t plain[GRAFT_MAX_ATTRS] = {0};
         memcpy(plain, row->attrs, 9 * sizeof(int32_t));
         assert_int_equal(graft_infer_shapes(GRAFT_OP_conv, plain, in, &in[3]), GRAFT_OK);
-        for (uint32_t weights = 0; weights < 2; weights++) {
+        for (uint32_t draw = 0; draw < 4; draw++) {
+            uint32_t layout = draw < 2 ? GRAFT_LAYOUT_NHWC : GRAFT_LAYOUT_BLOCKED;
             graft_signature s =
-                check_signature(env, row->op, attrs, in, weights == 0 ? 6u : 0u, GRAFT_LAYOUT_NHWC);
+                check_signature(env, row->op, attrs, in, draw % 2 == 0 ? 6u : 0u, layout);
             s.in_place = row->in_place;
             uint32_t count = check_kernels(env, device, &rng, &s);
             if (count < row->least) {
@@ -208,6 +210,12 @@ static const row rows[] = {
     {"rank 6",            GRAFT_OP_matmul,          {6, 6},    {{2, 1, 2, 1, 3, 4}, {1, 2, 2, 2, 4, 5}}, {0},                            0},
     {"batch norm",        GRAFT_OP_scale_shift,     {4, 1, 1}, {{1, 37, 14, 14}, {37}, {37}},            {0},                            6},
     {"batch norm row",    GRAFT_OP_scale_shift,     {2, 1, 1}, {{5, 37}, {37}, {37}},                    {0},                            0},
+    {"batch norm blocks", GRAFT_OP_scale_shift,     {4, 1, 1}, {{2, 32, 7, 5}, {32}, {32}},              {0},                            6},
+    {"concat blocks",     GRAFT_OP_concat,          {4, 4},    {{2, 16, 7, 5}, {2, 32, 7, 5}},           {1},                            0},
+    {"split blocks",      GRAFT_OP_split,           {4},       {{2, 48, 7, 5}},                          {1, 16},                        0},
+    {"slice blocks",      GRAFT_OP_slice,           {4},       {{2, 64, 7, 5}},                          {1, 16, 48},                    0},
+    {"add blocks",        GRAFT_OP_add,             {4, 4},    {{2, 32, 9, 9}, {2, 32, 9, 9}},           {0},                            0},
+    {"relu blocks",       GRAFT_OP_relu,            {4},       {{2, 32, 9, 9}},                          {0},                            0},
     {"add channels",      GRAFT_OP_add,             {4, 3},    {{1, 24, 9, 9}, {24, 1, 1}},              {0},                            2},
     {"add images",        GRAFT_OP_add,             {4, 4},    {{1, 24, 9, 9}, {1, 24, 9, 9}},           {0},                            0},
     {"const image",       GRAFT_OP_sub,             {4, 4},    {{1, 24, 9, 9}, {1, 24, 9, 9}},           {0},                            1},
@@ -275,14 +283,23 @@ static void test_reorders(void **state)
         {2, 64, 7,   7  },
         {1, 17, 5,   3  },
         {1, 1,  4,   4  },
-        {3, 5,  1,   1  }
+        {3, 5,  1,   1  },
+        {2, 16, 5,   7  },
+        {1, 96, 3,   3  }
     };
     for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
         graft_shape shape = shape_of(shapes[i], 4);
-        for (uint32_t way = 0; way < 4; way++) {
+        for (uint32_t way = 0; way < GRAFT_LAYOUT_COUNT * GRAFT_LAYOUT_COUNT; way++) {
             graft_signature s;
-            graft_signature_of_reorder(&shape, way & 1u, way >> 1, &s);
-            assert_int_equal(check_kernels(env, device, &rng, &s), 2);
+            uint32_t from = way % GRAFT_LAYOUT_COUNT;
+            uint32_t to = way / GRAFT_LAYOUT_COUNT;
+            if (!graft_layout_fits(&shape, from) || !graft_layout_fits(&shape, to)) {
+                continue;
+            }
+            graft_signature_of_reorder(&shape, from, to, &s);
+            bool blocked =
+                s.in_layouts[0] == GRAFT_LAYOUT_BLOCKED || s.out_layouts[0] == GRAFT_LAYOUT_BLOCKED;
+            assert_int_equal(check_kernels(env, device, &rng, &s), blocked ? 1 : 2);
         }
     }
     graft_device_close(device);

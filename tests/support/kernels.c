@@ -24,7 +24,8 @@ graft_signature check_signature(graft_env *env, uint32_t op, const int32_t *attr
     graft_limits limits = {2, 16, 16, 2};
     graft_index inputs[GRAFT_MAX_INPUTS];
     uint8_t layouts[16] = {0};
-    graft_layout_choice choice = {{0}, {0}};
+    graft_layout_choice choices[GRAFT_LAYOUT_COUNT];
+    const graft_layout_choice *choice = choices;
     graft_index node = 0;
     graft_mark mark = graft_arena_mark(env->scratch);
     size_t bytes = graft_graph_bytes(&limits);
@@ -36,11 +37,15 @@ graft_signature check_signature(graft_env *env, uint32_t op, const int32_t *attr
                                   : graft_graph_add_input(&graph, &shapes[k], k, &inputs[k]),
                          GRAFT_OK);
         bool image = shapes[k].rank == 4 && !is_const;
-        layouts[inputs[k]] = (uint8_t)(image ? image_layout : GRAFT_LAYOUT_ROW);
+        image = image && graft_layout_fits(&shapes[k], image_layout);
+        layouts[inputs[k]] = (uint8_t)(1U << (image ? image_layout : GRAFT_LAYOUT_ROW));
     }
     assert_int_equal(graft_graph_add_node(&graph, op, attrs, inputs, GRAFT_NONE, &node), GRAFT_OK);
-    graft_layout_choose(&graph, node, layouts, &choice);
-    graft_signature_of_node(&graph, node, &choice, false, &s);
+    uint32_t count = graft_layout_alternatives(&graph, node, layouts, choices);
+    if (image_layout == GRAFT_LAYOUT_BLOCKED) { /* Listed last, if at all. */
+        choice = &choices[count - 1];
+    }
+    graft_signature_of_node(&graph, node, choice, false, &s);
     graft_arena_release(env->scratch, mark);
     return s;
 }
@@ -58,11 +63,12 @@ static void arrange(const graft_shape *shape, uint32_t layout, bool back, const 
     }
     size_t channels = (size_t)shape->dims[1];
     size_t pixels = (size_t)shape->dims[2] * (size_t)shape->dims[3];
+    size_t block = layout == GRAFT_LAYOUT_BLOCKED ? 16 : channels;
     for (size_t i = 0; i < count; i++) {
         size_t n = i / (channels * pixels);
         size_t c = i / pixels % channels;
         size_t p = i % pixels;
-        size_t at = (n * pixels + p) * channels + c;
+        size_t at = (n * channels + c / block * block) * pixels + p * block + c % block;
         to[back ? i : at] = from[back ? at : i];
     }
 }

@@ -9,7 +9,8 @@
 graft_device *check_device_open(graft_env *env);
 
 /* The signature of an operator applied to inputs of these shapes: image operands arrive in
- * `image_layout`, then every operand is as graft_layout_choose wants it. */
+ * `image_layout` where they can, then every operand is as graft_layout_alternatives wants it:
+ * the last choice for blocked images, the first for others. */
 graft_signature check_signature(graft_env *env, uint32_t op, const int32_t *attrs,
                                 const graft_shape *shapes, uint32_t const_mask,
                                 uint32_t image_layout);

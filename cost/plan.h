@@ -1,0 +1,36 @@
+/* plan.h - the cheapest layouts for a whole graph: of every way to run every operator (see
+ * graft_layout_alternatives), with the conversions between them, the ones whose sum is least.
+ *
+ * The choice is a sum of small tables. A value that is read once has a variable, the layout that it
+ * is made in; its reader pays for a conversion. A value that is read several times has a variable
+ * that says in which layouts it is made and held, and pays for those conversions once, as the
+ * schedule shares them. Every operator is a table over its operands' variables: its cheapest
+ * alternative that fits. Chains are joined beforehand: a value that is read once, by an operator
+ * with no other image among its inputs, needs no variable. graft_elimination_solve finds the least
+ * sum, which is the cost of the schedule that is then built, not an estimate of it. */
+#ifndef GRAFT_COST_PLAN_H
+#define GRAFT_COST_PLAN_H
+
+#include "cost/entry.h"
+#include "cost/schedule.h"
+
+/* What is known about a signature, or NULL. */
+typedef const graft_cost_entry *(*graft_plan_source)(void *context,
+                                                     const graft_signature *signature);
+
+typedef struct graft_plan {
+    uint8_t *layouts;             /* By value. */
+    graft_layout_choice *choices; /* By node. */
+    bool exact;                   /* No cheaper plan exists: see graft_elimination_solve. */
+    graft_signature *missing;     /* What the source did not know; the plan is then of no use. */
+    uint32_t missing_count;
+    uint32_t missing_capacity;
+} graft_plan;
+
+/* Chooses layouts for `graph` in `order` by the costs of `source`, in `arena`. Where some ways to
+ * run an operator were measured, those that are merely estimated are not considered; where none
+ * was, the convention's is. */
+void graft_plan_build(graft_arena *arena, const graft_graph *graph, const graft_order *order,
+                      graft_plan_source source, void *context, graft_plan *plan);
+
+#endif

@@ -1,0 +1,370 @@
+/* Variable elimination against enumeration, and plans of layouts against every other assignment. */
+#include "cost/plan.h"
+
+#include "cost/elimination.h"
+#include "graph/rng.h"
+#include "tests/support/build.h"
+
+#include <math.h>
+#include <string.h>
+
+/* --------------------------------------------------------------- elimination */
+
+enum { VARIABLES = 7, FACTORS = 12, STATES_MOST = 4, ENTRIES_MOST = 256 };
+
+typedef struct {
+    uint32_t states[VARIABLES];
+    uint32_t scopes[FACTORS][3];
+    uint32_t scope_counts[FACTORS];
+    double tables[FACTORS][ENTRIES_MOST];
+    uint32_t variable_count;
+} drawn_problem;
+
+static void draw_scope(graft_rng *rng, drawn_problem *d, uint32_t f)
+{
+    uint32_t wanted = 1 + graft_rng_below(rng, 3);
+    d->scope_counts[f] = 0;
+    while (d->scope_counts[f] < wanted) {
+        uint32_t v = graft_rng_below(rng, d->variable_count);
+        bool known = false;
+        for (uint32_t i = 0; i < d->scope_counts[f]; i++) {
+            known = known || d->scopes[f][i] == v;
+        }
+        if (!known) {
+            d->scopes[f][d->scope_counts[f]++] = v;
+        }
+    }
+}
+
+static graft_elimination *draw_problem(graft_env *env, graft_rng *rng, drawn_problem *d)
+{
+    graft_elimination *problem = graft_elimination_new(env->unit, VARIABLES, FACTORS);
+    d->variable_count = 3 + graft_rng_below(rng, VARIABLES - 2);
+    for (uint32_t v = 0; v < d->variable_count; v++) {
+        d->states[v] = 1 + graft_rng_below(rng, STATES_MOST);
+        assert_int_equal(graft_elimination_variable(problem, d->states[v]), v);
+    }
+    for (uint32_t f = 0; f < FACTORS; f++) {
+        uint32_t entries = 1;
+        draw_scope(rng, d, f);
+        for (uint32_t i = 0; i < d->scope_counts[f]; i++) {
+            entries *= d->states[d->scopes[f][i]];
+        }
+        double *table = graft_elimination_factor(problem, d->scope_counts[f], d->scopes[f]);
+        for (uint32_t i = 0; i < entries; i++) {
+            table[i] = (double)graft_rng_below(rng, 1000);
+            d->tables[f][i] = table[i];
+        }
+    }
+    return problem;
+}
+
+static double total_of(const drawn_problem *d, const uint8_t *states)
+{
+    double sum = 0.0;
+    for (uint32_t f = 0; f < FACTORS; f++) {
+        uint32_t place = 0;
+        for (uint32_t i = d->scope_counts[f]; i-- > 0;) {
+            place = place * d->states[d->scopes[f][i]] + states[d->scopes[f][i]];
+        }
+        sum += d->tables[f][place];
+    }
+    return sum;
+}
+
+static double find_least(const drawn_problem *d)
+{
+    uint8_t states[VARIABLES] = {0};
+    double least = (double)INFINITY;
+    for (;;) {
+        uint32_t i = 0;
+        least = fmin(least, total_of(d, states));
+        while (i < d->variable_count && ++states[i] == d->states[i]) {
+            states[i++] = 0;
+        }
+        if (i == d->variable_count) {
+            return least;
+        }
+    }
+}
+
+static void test_elimination(void **state)
+{
+    graft_env *env = *state;
+    graft_rng rng;
+    graft_rng_seed(&rng, 31);
+    drawn_problem *d = GRAFT_NEW(env->life, drawn_problem, 1);
+    for (uint32_t trial = 0; trial < 300; trial++) {
+        uint8_t states[VARIABLES];
+        graft_elimination *problem = draw_problem(env, &rng, d);
+        assert_true(graft_elimination_solve(problem, states));
+        assert_true(total_of(d, states) == find_least(d));
+        graft_arena_reset(env->unit);
+    }
+}
+
+/* Every pair of 24 variables has a table: no order keeps joint tables small. The answer says so,
+ * and is a state for each variable. */
+static void test_too_wide(void **state)
+{
+    graft_env *env = *state;
+    enum { WIDE = 24 };
+    uint8_t states[WIDE];
+    graft_elimination *problem = graft_elimination_new(env->unit, WIDE, WIDE * WIDE);
+    for (uint32_t v = 0; v < WIDE; v++) {
+        (void)graft_elimination_variable(problem, 3);
+    }
+    for (uint32_t a = 0; a < WIDE; a++) {
+        for (uint32_t b = 0; b < a; b++) {
+            const uint32_t scope[2] = {a, b};
+            double *table = graft_elimination_factor(problem, 2, scope);
+            for (uint32_t i = 0; i < 9; i++) {
+                table[i] = i == 4 ? 0.0 : 1.0; /* Best: state 1 for all. */
+            }
+        }
+    }
+    assert_false(graft_elimination_solve(problem, states));
+    for (uint32_t v = 0; v < WIDE; v++) {
+        assert_int_equal(states[v], 1);
+    }
+}
+
+/* --------------------------------------------------------------------- plans */
+
+enum { NODES_MOST = 16, KNOWN_MOST = 512 };
+
+/* Costs by signature, drawn when first asked for. */
+typedef struct {
+    graft_rng rng;
+    graft_signature signatures[KNOWN_MOST];
+    graft_cost_entry entries[KNOWN_MOST];
+    uint32_t count;
+    bool hides; /* Knows nothing new. */
+} oracle;
+
+static const graft_cost_entry *ask(void *context, const graft_signature *signature)
+{
+    oracle *o = context;
+    for (uint32_t i = 0; i < o->count; i++) {
+        if (graft_signature_equal(&o->signatures[i], signature)) {
+            return &o->entries[i];
+        }
+    }
+    if (o->hides) {
+        return NULL;
+    }
+    assert_true(o->count < KNOWN_MOST);
+    bool reorder = signature->op == GRAFT_COST_REORDER;
+    o->signatures[o->count] = *signature;
+    o->entries[o->count] =
+        (graft_cost_entry){.median_ns = (double)graft_rng_below(&o->rng, reorder ? 400 : 1000),
+                           .rounds = 15,
+                           .source = GRAFT_COST_MEASURED};
+    return &o->entries[o->count++];
+}
+
+static double cost_schedule(graft_env *env, oracle *o, const graft_graph *graph,
+                            const graft_order *order, const uint8_t *layouts,
+                            const graft_layout_choice *choices)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_schedule s;
+    double sum = 0.0;
+    graft_schedule_build_as(env->scratch, graph, order, layouts, choices, &s);
+    for (uint32_t i = 0; i < s.step_count; i++) {
+        sum += ask(o, &s.steps[i].signature)->median_ns;
+    }
+    graft_arena_release(env->scratch, mark);
+    return sum;
+}
+
+/* Costs every way to go on from node `from` of the order; the alternatives of later nodes depend on
+ * those of earlier ones only through what is offered, which is everything. */
+typedef struct {
+    graft_env *env;
+    oracle *oracle;
+    const graft_graph *graph;
+    const graft_order *order;
+    uint8_t *offered;
+    uint8_t *layouts;
+    graft_layout_choice *choices;
+    double least;
+    uint32_t count;
+} enumeration;
+
+static void enumerate(enumeration *e, graft_index from)
+{
+    while (from < e->order->count && e->graph->nodes[e->order->order[from]].is_const) {
+        from++;
+    }
+    if (from == e->order->count) {
+        e->least = fmin(
+            e->least, cost_schedule(e->env, e->oracle, e->graph, e->order, e->layouts, e->choices));
+        e->count++;
+        return;
+    }
+    graft_index node = e->order->order[from];
+    graft_layout_choice listed[GRAFT_LAYOUT_COUNT];
+    uint32_t count = graft_layout_alternatives(e->graph, node, e->offered, listed);
+    const graft_node *n = &e->graph->nodes[node];
+    for (uint32_t k = 0; k < n->output_count; k++) {
+        e->offered[graft_node_output(e->graph, node, k)] = 0;
+        for (uint32_t a = 0; a < count; a++) {
+            uint8_t *offers = &e->offered[graft_node_output(e->graph, node, k)];
+            *offers = (uint8_t)(*offers | 1U << listed[a].outputs[k]);
+        }
+    }
+    for (uint32_t a = 0; a < count; a++) {
+        e->choices[node] = listed[a];
+        for (uint32_t k = 0; k < n->output_count; k++) {
+            e->layouts[graft_node_output(e->graph, node, k)] = listed[a].outputs[k];
+        }
+        enumerate(e, from + 1);
+    }
+}
+
+static double enumerate_all(graft_env *env, oracle *o, const graft_graph *graph,
+                            const graft_order *order, uint32_t *count)
+{
+    enumeration e = {.env = env,
+                     .oracle = o,
+                     .graph = graph,
+                     .order = order,
+                     .offered = GRAFT_NEW(env->unit, uint8_t, graph->value_end),
+                     .layouts = GRAFT_NEW(env->unit, uint8_t, graph->value_end),
+                     .choices = GRAFT_NEW(env->unit, graft_layout_choice, graph->node_end),
+                     .least = (double)INFINITY};
+    memset(e.offered, 1U << GRAFT_LAYOUT_ROW, graph->value_end);
+    enumerate(&e, 0);
+    *count = e.count;
+    return e.least;
+}
+
+static graft_index draw_node(graft_graph *graph, graft_rng *rng, graft_index x, graft_index y)
+{
+    const int32_t pool[10] = {3, 3, 1, 1, 1, 1, 1, 1, 1, 1};
+    const int32_t conv[10] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    graft_index w = build_weight(graph, build_shape(4, 32, 32, 3, 3), 0);
+    graft_index b = build_weight(graph, build_shape(1, 32, 0, 0, 0), 0);
+    const graft_index inputs[4] = {x, w, b, y};
+    graft_index node = GRAFT_NONE;
+    switch (graft_rng_below(rng, 7)) {
+    case 0:
+        return build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
+    case 1:
+        return build_node(graph, GRAFT_OP_add, NULL, x, y, 0);
+    case 2:
+        return build_node(graph, GRAFT_OP_max_pool, pool, x, 0, 0);
+    case 3:
+        return build_node(graph, GRAFT_OP_softmax, (const int32_t[1]){3}, x, 0, 0);
+    case 4:
+        return build_node(graph, GRAFT_OP_identity, NULL, x, 0, 0);
+    case 5:
+        assert_int_equal(
+            graft_graph_add_node(graph, GRAFT_OP_conv_bias_add, conv, inputs, GRAFT_NONE, &node),
+            GRAFT_OK);
+        return graft_node_output(graph, node, 0);
+    default:
+        return build_conv(graph, x, w, 1);
+    }
+}
+
+static graft_graph *draw_graph(graft_env *env, graft_rng *rng)
+{
+    graft_graph *graph = build_graph_within(env->unit, (graft_limits){32, 96, 128, 8});
+    graft_index pool[NODES_MOST] = {build_input(graph, build_shape(4, 1, 32, 5, 6), 0)};
+    uint32_t count = 1;
+    while (count < 9) {
+        graft_index x = pool[count - 1 - graft_rng_below(rng, count < 3 ? count : 3)];
+        graft_index y = pool[graft_rng_below(rng, count)];
+        pool[count] = draw_node(graph, rng, x, y);
+        count++;
+    }
+    assert_int_equal(graft_graph_add_output(graph, pool[count - 1]), GRAFT_OK);
+    assert_int_equal(graft_graph_add_output(graph, pool[count - 3]), GRAFT_OK);
+    return graph;
+}
+
+/* Random graphs under random costs: shared values, residuals in place, views, equal alternatives.
+ */
+static void test_plans(void **state)
+{
+    graft_env *env = *state;
+    graft_rng rng;
+    graft_rng_seed(&rng, 32);
+    oracle *o = GRAFT_NEW(env->life, oracle, 1);
+    uint32_t assignments = 0;
+    for (uint32_t trial = 0; trial < 200; trial++) {
+        graft_plan plan;
+        uint32_t count = 0;
+        graft_graph *graph = draw_graph(env, &rng);
+        graft_order order = build_order(env->unit, graph);
+        *o = (oracle){.count = 0};
+        graft_rng_derive(&o->rng, 33, trial);
+        graft_plan_build(env->unit, graph, &order, ask, o, &plan);
+        assert_true(plan.exact);
+        double got = cost_schedule(env, o, graph, &order, plan.layouts, plan.choices);
+        double least = enumerate_all(env, o, graph, &order, &count);
+        assignments += count;
+        if (got != least) {
+            fail_msg("graph %u: the plan costs %g, the best of %u assignments %g", trial, got,
+                     count, least);
+        }
+        graft_arena_reset(env->unit);
+    }
+    assert_true(assignments > 5000);
+}
+
+/* What the source does not know is asked for, once the plan is of no use without it. */
+static void test_missing(void **state)
+{
+    graft_env *env = *state;
+    graft_plan plan;
+    oracle *o = GRAFT_NEW(env->life, oracle, 1);
+    o->hides = true;
+    graft_graph *graph = build_graph(env->unit);
+    graft_index x = build_input(graph, build_shape(4, 1, 32, 5, 6), 0);
+    graft_index w = build_weight(graph, build_shape(4, 32, 32, 3, 3), 0);
+    assert_int_equal(graft_graph_add_output(graph, build_conv(graph, x, w, 1)), GRAFT_OK);
+    graft_order order = build_order(env->unit, graph);
+    graft_plan_build(env->unit, graph, &order, ask, o, &plan);
+    assert_true(plan.missing_count >= 4); /* Two convolutions, conversions in and out. */
+}
+
+/* An estimate is no reason to leave what was measured. */
+static void test_estimates(void **state)
+{
+    graft_env *env = *state;
+    graft_plan plan;
+    oracle *o = GRAFT_NEW(env->life, oracle, 1);
+    graft_rng_seed(&o->rng, 35);
+    graft_graph *graph = build_graph(env->unit);
+    graft_index x = build_input(graph, build_shape(4, 1, 32, 5, 6), 0);
+    graft_index w = build_weight(graph, build_shape(4, 32, 32, 3, 3), 0);
+    graft_index y = build_conv(graph, x, w, 1);
+    graft_index node = graph->values[y].node;
+    assert_int_equal(graft_graph_add_output(graph, y), GRAFT_OK);
+    graft_order order = build_order(env->unit, graph);
+    graft_plan_build(env->unit, graph, &order, ask, o, &plan);
+    for (uint32_t round = 0; round < 2; round++) {
+        for (uint32_t i = 0; i < o->count; i++) {
+            bool conv = o->signatures[i].op == GRAFT_OP_conv;
+            bool blocked = o->signatures[i].in_layouts[0] == GRAFT_LAYOUT_BLOCKED;
+            o->entries[i].median_ns = !conv ? 10.0 : (blocked ? 1.0 : 1000.0);
+            o->entries[i].source =
+                conv && blocked && round == 1 ? GRAFT_COST_ESTIMATED : GRAFT_COST_MEASURED;
+        }
+        graft_plan_build(env->unit, graph, &order, ask, o, &plan);
+        assert_int_equal(plan.choices[node].inputs[0],
+                         round == 0 ? GRAFT_LAYOUT_BLOCKED : GRAFT_LAYOUT_NHWC);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_elimination), CHECK_TEST(test_too_wide),  CHECK_TEST(test_plans),
+        CHECK_TEST(test_missing),     CHECK_TEST(test_estimates),
+    };
+    return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
+}
