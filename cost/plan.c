@@ -320,6 +320,7 @@ static void find_operands(planner *p, graft_index node, operands *o)
     const node_plan *plan = &p->nodes[node];
     o->count = 0;
     o->scope_count = 0;
+    memset(o->ns[0], 0, sizeof(o->ns[0])); /* Every node has one; analysers do not see that. */
     for (uint32_t k = 0; k < n->input_count; k++) {
         graft_index value = graft_node_input(p->graph, node, k);
         const value_plan *v = &p->values[value];

@@ -25,17 +25,20 @@ static void allocate(builder *b, graft_arena *arena)
     const graft_graph *graph = b->graph;
     uint32_t nodes = 0;
     uint32_t edges = 0;
-    uint32_t values = 0; /* That can be converted. */
+    uint32_t conversions = graph->output_count; /* At most: readings in another layout. */
     for (graft_index n = 0; n < graph->node_end; n++) {
-        if (graph->nodes[n].op != GRAFT_OP_NONE && !graph->nodes[n].is_const) {
-            nodes++;
-            edges += (uint32_t)graph->nodes[n].input_count + graph->nodes[n].output_count;
+        const graft_node *node = &graph->nodes[n];
+        if (node->op == GRAFT_OP_NONE || node->is_const) {
+            continue;
+        }
+        nodes++;
+        edges += (uint32_t)node->input_count + node->output_count;
+        for (uint32_t k = 0; k < node->input_count; k++) {
+            graft_index v = graft_node_input(graph, n, k);
+            uint32_t layout = k < GRAFT_MAX_INPUTS ? b->choices[n].inputs[k] : 0;
+            conversions += v != GRAFT_NONE && layout != b->layouts[v];
         }
     }
-    for (graft_index v = 0; v < graph->value_end; v++) {
-        values += graph->values[v].kind != GRAFT_VALUE_FREE && !graph->values[v].is_const;
-    }
-    uint32_t conversions = values * (GRAFT_LAYOUT_COUNT - 1);
     b->capacity = nodes + conversions;
     b->schedule->steps = GRAFT_NEW(arena, graft_step, b->capacity);
     b->schedule->operands = GRAFT_NEW(arena, uint32_t, (size_t)edges + 2 * (size_t)conversions);
