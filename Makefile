@@ -218,6 +218,13 @@ tidy: $(GENERATED) ## Check the house style: format, lengths, clang-tidy, cppche
 format: ## Reformat every C file in place
 	@sh tests/tidy.sh format
 
+# An interrupted run goes on with what it has found.
+RECHECK := $(OUT)/recheck
+.PHONY: recheck
+recheck: $(GRAFT) ## Ask cvc5 and a second Z3 about every proof of rules/graft.rules
+	$(GRAFT) verify --emit-smt $(RECHECK)
+	@JOBS=$(JOBS) sh verify/recheck.sh $(RECHECK) out/venv-z3
+
 # --- What Graft makes ------------------------------------------------------------------------------
 DEVICE     ?= cpu
 POLICY_OUT := out/$(patsubst %.onnx,%,$(notdir $(MODEL)))
@@ -244,7 +251,7 @@ bench-%: $(GRAFT)
 
 # --- Housekeeping ----------------------------------------------------------------------------------
 .PHONY: deps clean help
-deps: ## Install the missing system packages (DEV=1: also what tidy and fuzz need)
+deps: ## Install the missing system packages (DEV=1: also what tidy, fuzz and recheck need)
 	@DEV='$(DEV)' sh tests/deps.sh
 
 clean: ## Remove the objects and binaries; out/<model> and its databases stay

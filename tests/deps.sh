@@ -1,7 +1,8 @@
 #!/bin/sh
 # Installs the system packages that are missing, with apt-get (Debian 12 names). DEV=1 adds what
-# `make tidy` and `make fuzz` need. Says what it does; does nothing when all is there. Without root
-# it prints the command to run, and fails only when something is missing that the build needs.
+# `make tidy`, `make fuzz` and `make recheck` need. Says what it does; does nothing when all is there.
+# Without root it prints the command to run, and fails only when something is missing that the build
+# needs.
 # shellcheck disable=SC2086 # The lists are split into words on purpose.
 set -eu
 
@@ -11,7 +12,7 @@ REQUIRED="gcc libc6-dev libz3-dev libprotobuf-c-dev protobuf-c-compiler libxxhas
 # Needed by single tests, which are skipped with a reason otherwise: the ONNX conformance cases, headers
 # in C++, and the firmware in an emulated microcontroller.
 OPTIONAL="g++ libonnx-testdata python3-onnx gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm"
-DEVELOPMENT="clang clang-format clang-tidy cppcheck shellcheck"
+DEVELOPMENT="clang clang-format clang-tidy cppcheck shellcheck cvc5 python3-venv"
 
 missing_of() {
     for package in "$@"; do

@@ -20,7 +20,11 @@ GRAFT_MUST_USE graft_status graft_command_rules(graft_env *env, int argc, char *
  * its own. Succeeds only when all are proved.
  *   --merge                     adds the proved ones to the rule set, unless they follow from it
  *   --rules FILE                the rule set, rules/graft.rules by default
- *   --no-suggest                looks for no missing precondition */
+ *   --no-suggest                looks for no missing precondition
+ * graft verify --emit-smt DIR: writes the obligations of every rule of a rule set as SMT-LIB 2
+ * (docs/verification.md), for other solvers to check.
+ *   --rules FILE                the rule set, rules/graft.rules by default
+ *   --sample N                  only N rules, spread evenly over the set */
 GRAFT_MUST_USE graft_status graft_command_verify(graft_env *env, int argc, char **argv);
 
 #endif

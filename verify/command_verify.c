@@ -5,6 +5,7 @@
 #include "graph/log.h"
 #include "graph/options.h"
 #include "verify/canon.h"
+#include "verify/command_smt.h"
 #include "verify/cover.h"
 #include "verify/subsume.h"
 #include "verify/trial.h"
@@ -20,6 +21,8 @@ static const double ns_per_ms = 1e6;
 typedef struct {
     const char *file;
     const char *set;
+    const char *smt;
+    const char *sample;
     bool merge;
     bool plain; /* Without suggestions. */
 } choices;
@@ -203,19 +206,57 @@ done:
     return status;
 }
 
+static graft_status read_choices(graft_env *env, int argc, char **argv, choices *c)
+{
+    graft_status status = GRAFT_OK;
+    const graft_option table[] = {
+        {.name = "FILE",         .value = &c->file  },
+        {.name = "--merge",      .flag = &c->merge  },
+        {.name = "--rules",      .value = &c->set   },
+        {.name = "--emit-smt",   .value = &c->smt   },
+        {.name = "--sample",     .value = &c->sample},
+        {.name = "--no-suggest", .flag = &c->plain  },
+    };
+    GRAFT_CHECK(graft_options_parse(env, argc, argv, table, sizeof table / sizeof table[0]));
+    if (c->smt == NULL && c->file == NULL) {
+        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: FILE is missing", argv[0]);
+    } else if (c->smt != NULL && (c->file != NULL || c->merge || c->plain)) {
+        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                            "%s: --emit-smt writes the obligations of a rule set (--rules FILE); "
+                            "it takes no file of users' rules, which can be merged into one",
+                            argv[0]);
+    } else if (c->smt == NULL && c->sample != NULL) {
+        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: --sample needs --emit-smt DIR", argv[0]);
+    }
+done:
+    return status;
+}
+
+static graft_status emit_smt(graft_env *env, const choices *c)
+{
+    graft_status status = GRAFT_OK;
+    graft_ruleset set;
+    uint64_t sample = 0;
+    if (c->sample != NULL) {
+        GRAFT_CHECK(graft_options_number(env, "--sample", c->sample, 1, UINT32_MAX, &sample));
+    }
+    GRAFT_CHECK(graft_rulefile_read(env, env->life, c->set, &set));
+    GRAFT_TRY(env, graft_smt_save(env, &set, (uint32_t)sample, c->smt),
+              "while writing the obligations of %s", c->set);
+done:
+    return status;
+}
+
 graft_status graft_command_verify(graft_env *env, int argc, char **argv)
 {
     graft_status status = GRAFT_OK;
     choices c = {.set = "rules/graft.rules"};
     docket d = {0};
     graft_trial_options options = graft_trial_defaults();
-    const graft_option table[] = {
-        {.name = "FILE", .value = &c.file, .required = true},
-        {.name = "--merge",              .flag = &c.merge             },
-        {.name = "--rules",              .value = &c.set},
-        {.name = "--no-suggest",              .flag = &c.plain        },
-    };
-    GRAFT_CHECK(graft_options_parse(env, argc, argv, table, sizeof table / sizeof table[0]));
+    GRAFT_CHECK(read_choices(env, argc, argv, &c));
+    if (c.smt != NULL) {
+        return emit_smt(env, &c);
+    }
     options.suggest = !c.plain;
     GRAFT_CHECK(read_docket(env, &c, &d));
     GRAFT_CHECK(graft_trial_run(env, env->life, d.bare, d.count, &options, d.trials));

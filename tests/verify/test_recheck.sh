@@ -1,0 +1,65 @@
+#!/bin/sh
+# Obligations in files: the same bytes every time, and what other solvers say of a sample of them.
+. tests/support/tap.sh
+
+export SAMPLE=20
+SMT=$FOLDER/smt
+emit() { "$GRAFT" --quiet --threads "$1" verify --emit-smt "$2" --sample "$SAMPLE"; }
+checks_in() { awk -F '\t' 'NR > 1 { n += $5 } END { print n + 0 }' "$1/index.tsv"; }
+
+writes_a_sample() {
+    emit 2 "$SMT" && [ "$(wc -l < "$SMT/index.tsv")" = $((SAMPLE + 1)) ] &&
+        [ "$(cat "$SMT"/*.smt2 | grep -c '^(check-sat)$')" = "$(checks_in "$SMT")" ]
+}
+writes_the_same() { emit 1 "$FOLDER/again" && diff -r "$SMT" "$FOLDER/again"; }
+
+solvers=$(sh verify/recheck.sh --which out/venv-z3 2> "$FOLDER/why")
+recheck() { python3 verify/recheck.py "$@"; }
+
+# agrees NAME=PATH: nothing is sat, nearly everything is unsat.
+agrees() {
+    gives 0 recheck "$SMT" --solver "$1" --jobs 2 || return 1
+    cat "$FOLDER/out"
+    unsat=$(sed -n 's/^.* rules: \([0-9]*\) unsat, 0 sat, .*/\1/p' "$FOLDER/out")
+    [ "$unsat" -gt $(($(checks_in "$SMT") * 8 / 10)) ]
+}
+# What was found is not asked again: the solver is gone, its name and version stay.
+remembers() {
+    # shellcheck disable=SC2016 # The stand-in expands its own.
+    printf '#!/bin/sh\n[ "$1" != --version ] || exec "%s" --version\nexit 1\n' "${1#*=}" > "$FOLDER/absent"
+    chmod +x "$FOLDER/absent"
+    cp "$FOLDER/out" "$FOLDER/before"
+    gives 0 recheck "$SMT" --solver "${1%%=*}=$FOLDER/absent" && cmp "$FOLDER/before" "$FOLDER/out"
+}
+# A claim that is false is named, and the exit status says so; so does one that got lost.
+finds_a_lie() {
+    mkdir "$FOLDER/lie" && (head -n 2 "$SMT/index.tsv") > "$FOLDER/lie/index.tsv" || return 1
+    file=$(sed -n 2p "$SMT/index.tsv" | cut -f 4)
+    awk '/^\(assert \(or false$/ && !done { print; print "  (not (= x0_0 (+ x0_0 1.0)))"; done = 1; next }
+        { print }' "$SMT/$file" > "$FOLDER/lie/$file"
+    gives 1 recheck "$FOLDER/lie" --solver "$1" && grep -q '1 sat' "$FOLDER/out" &&
+        grep -q "^  SAT  *$(sed -n 2p "$SMT/index.tsv" | cut -f 2) " "$FOLDER/out"
+}
+notices_a_loss() {
+    mkdir "$FOLDER/loss" && sed '2s/[0-9]*$/1/' "$SMT/index.tsv" > "$FOLDER/loss/index.tsv" &&
+        cp "$SMT"/*.smt2 "$FOLDER/loss" &&
+        error_is 2 "not as many obligations" recheck "$FOLDER/loss" --solver "$1"
+}
+
+check "a sample is written, with its index" writes_a_sample
+check "with one child the same" writes_the_same
+for name in cvc5 z3; do
+    solver=$(printf '%s\n' "$solvers" | grep "^$name=")
+    if [ -z "$solver" ]; then
+        skip "$name agrees" "$(grep -i "$name" "$FOLDER/why")"
+        continue
+    fi
+    check "$name agrees" agrees "$solver"
+    check "$name is not asked again" remembers "$solver"
+    check "a false claim is found by $name" finds_a_lie "$solver"
+    check "a lost claim is noticed" notices_a_loss "$solver"
+    rm -rf "$FOLDER/lie" "$FOLDER/loss"
+done
+check "no folder" error_is 1 "--emit-smt needs a value" "$GRAFT" verify --emit-smt
+check "users' rules are not written" error_is 1 "takes no file" "$GRAFT" verify x.yaml --emit-smt "$SMT"
+finish

@@ -1,0 +1,343 @@
+"""Puts the obligations that `graft verify --emit-smt` wrote to solvers that did not prove them.
+
+    python3 recheck.py FOLDER --solver cvc5=/usr/bin/cvc5 --solver z3=venv/bin/z3 [--jobs N]
+
+Each file of FOLDER/index.tsv is given to each solver as it stands. Where the answer to an obligation is
+unknown, its questions are asked one by one: a question together with the assumptions that share symbols
+with it, directly or through other assumptions. Leaving assumptions out claims more, so `unsat` proves
+the question; `sat` is believed only when it is repeated with all assumptions. An obligation is agreed
+when all its questions are unsat. Questions that differ only in names are asked once.
+
+Limits are the solvers' own counts of resources, so that an answer does not depend on the machine. A
+solver that does not keep to them is killed by the clock; that counts as unknown and is reported.
+
+Finished files are remembered in FOLDER/recheck.tsv by their content, the solver's version and the limits:
+a run that was interrupted goes on. Exit status: 0 when no solver says sat, 1 otherwise, 2 when something
+is missing or malformed.
+"""
+
+import argparse
+import hashlib
+import multiprocessing.pool
+import os
+import re
+import subprocess
+import sys
+import threading
+
+# How to ask each solver: about a whole file, and about one question. The counts are in the solver's
+# own unit.
+WAYS = {
+    "cvc5": (["--incremental", "--rlimit-per=5000"], ["--rlimit-per=200000"]),
+    "z3": (["rlimit=100000"], ["rlimit=4000000"]),
+}
+FILE_SECONDS = 60
+QUESTION_SECONDS = 10
+KILLED_MOST = 3  # Questions of one file; what is left of it is unknown then.
+EXPANDED_MOST = 20000  # Characters of a question with its names written out.
+
+NAME = re.compile(r"\b(?:x\d+_\d+|t\d+)\b")
+DEFINE = re.compile(r"\(define-fun (t\d+) \(\) (Real|Bool) (.*)\)$")
+
+
+class Obligation:
+    """One (push) ... (pop) of a file."""
+
+    def __init__(self, title):
+        self.title = title
+        self.defines = {}  # name -> (sort, text)
+        self.assumptions = []
+        self.questions = []
+        self.symbols = {}  # name of a define -> its symbols
+
+    def symbols_of(self, text):
+        found = set()
+        for name in NAME.findall(text):
+            if name[0] == "x":
+                found.add(name)
+            else:
+                found |= self.symbols[name]
+        return found
+
+    def define(self, name, sort, text):
+        self.defines[name] = (sort, text)
+        self.symbols[name] = self.symbols_of(text)
+
+
+def read_obligations(path):
+    """The logic and functions of a file, and its obligations."""
+    head, obligations, current, title, inside = [], [], None, "", False
+    with open(path, encoding="ascii") as file:
+        for line in file.read().split("\n"):
+            if line.startswith("; "):
+                title = line[2:]
+            elif line == "(push 1)":
+                current = Obligation(title)
+            elif line == "(assert (or false":
+                inside = True
+            elif line == "))":
+                inside = False
+            elif inside:
+                current.questions.append(line.strip())
+            elif line.startswith("(define-fun"):
+                current.define(*DEFINE.match(line).groups())
+            elif line.startswith("(assert "):
+                current.assumptions.append(line[len("(assert ") : -1])
+            elif line == "(pop 1)":
+                obligations.append(current)
+            elif line.startswith(("(set-logic", "(declare-fun")):
+                head.append(line)
+            elif line and not line.startswith(("(set-", "(declare-const", "(check-sat)")):
+                raise ValueError(f"{path}: cannot make sense of: {line[:80]}")
+    return head, obligations
+
+
+def related_assumptions(obligation, question):
+    known = obligation.symbols_of(question)
+    left = [(a, obligation.symbols_of(a)) for a in obligation.assumptions]
+    taken = []
+    grew = True
+    while grew:
+        near = [a for a in left if a[1] & known]
+        left = [a for a in left if not a[1] & known]
+        grew = bool(near)
+        for text, symbols in near:
+            taken.append(text)
+            known |= symbols
+    return taken
+
+
+def expand(obligation, text, cache):
+    """Writes names of terms out; None when that gets too long."""
+    parts, at = [], 0
+    for match in NAME.finditer(text):
+        name = match.group()
+        if name[0] == "t":
+            if name not in cache:
+                cache[name] = expand(obligation, obligation.defines[name][1], cache)
+            if cache[name] is None:
+                return None
+            parts += [text[at : match.start()], cache[name]]
+            at = match.end()
+    parts.append(text[at:])
+    whole = "".join(parts)
+    return whole if len(whole) <= EXPANDED_MOST else None
+
+
+def needed_defines(obligation, texts):
+    """Names of the terms that the texts need, operands first."""
+    needed, stack = set(), list(texts)
+    while stack:
+        for name in NAME.findall(stack.pop()):
+            if name[0] == "t" and name not in needed:
+                needed.add(name)
+                stack.append(obligation.defines[name][1])
+    return [name for name in obligation.defines if name in needed]
+
+
+def question_file(head, obligation, question, assumptions, cache):
+    """A file of its own, with symbols numbered in the order of their occurrence."""
+    texts = [question] + assumptions
+    expanded = [expand(obligation, t, cache) for t in texts]
+    body = []
+    if None not in expanded:
+        texts = expanded
+    else:
+        for name in needed_defines(obligation, texts):
+            sort, text = obligation.defines[name]
+            body.append(f"(define-fun {name} () {sort} {text})")
+    body += [f"(assert {t})" for t in texts]
+    names = {}
+
+    def rename(match):
+        name = match.group()
+        return names.setdefault(name, ("s" if name[0] == "x" else "d") + str(len(names)))
+
+    text = "\n".join(NAME.sub(rename, line) for line in body)
+    symbols = [f"(declare-const {new} Real)" for old, new in names.items() if old[0] == "x"]
+    return "\n".join(head + symbols + [text, "(check-sat)", ""])
+
+
+class Solver:
+    def __init__(self, name, path):
+        self.name = name
+        self.path = path
+        self.ways = WAYS[name]
+        text = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
+        self.version = re.search(r"(\d+\.[\d.]+\d)", text.stdout).group(1)
+        self.key = f"{name} {self.version} {' '.join(self.ways[0] + self.ways[1])}"
+
+    def ask(self, options, path, text, seconds):
+        """The answers it prints, and whether it was killed."""
+        command = [self.path] + options + ([path] if path else self.from_stdin())
+        child = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        killed = False
+        try:
+            out, _ = child.communicate(text, timeout=seconds)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            out, _ = child.communicate()
+            killed = True
+        return [a for a in out.split("\n") if a in ("sat", "unsat", "unknown")], killed
+
+    def from_stdin(self):
+        return ["-in", "-smt2"] if self.name == "z3" else ["--lang=smt2", "-"]
+
+
+class Recheck:
+    """One file and one solver."""
+
+    def __init__(self, solver, path):
+        self.solver = solver
+        self.head, self.obligations = read_obligations(path)
+        self.path = path
+        self.answers = {}  # by question file
+        self.killed = 0
+
+    def ask_question(self, text):
+        if text not in self.answers and self.killed >= KILLED_MOST:
+            return "unknown"
+        if text not in self.answers:
+            answers, killed = self.solver.ask(self.solver.ways[1], None, text, QUESTION_SECONDS)
+            self.killed += killed
+            self.answers[text] = answers[0] if len(answers) == 1 else "unknown"
+        return self.answers[text]
+
+    def ask_single(self, obligation, question, cache):
+        some = related_assumptions(obligation, question)
+        answer = self.ask_question(question_file(self.head, obligation, question, some, cache))
+        if answer == "sat" and len(some) < len(obligation.assumptions):
+            everything = obligation.assumptions
+            return self.ask_question(question_file(self.head, obligation, question, everything, cache))
+        return answer
+
+    def ask_singles(self, obligation):
+        cache = {}
+        unknown = False
+        for question in obligation.questions:
+            answer = self.ask_single(obligation, question, cache)
+            if answer == "sat":
+                return "sat"
+            unknown = unknown or answer != "unsat"
+            if unknown:
+                break
+        return "unknown" if unknown else "unsat"
+
+    def run(self):
+        """(answers, titles of those that are sat)"""
+        answers, killed = self.solver.ask(self.solver.ways[0], self.path, None, FILE_SECONDS)
+        self.killed += killed
+        answers += ["unknown"] * (len(self.obligations) - len(answers))
+        if len(answers) != len(self.obligations):
+            raise ValueError(f"{self.path}: more answers than obligations")
+        for i, obligation in enumerate(self.obligations):
+            if answers[i] == "unknown":
+                answers[i] = self.ask_singles(obligation)
+        sat = [o.title for o, answer in zip(self.obligations, answers) if answer == "sat"]
+        return answers, sat
+
+
+def read_index(folder):
+    path = os.path.join(folder, "index.tsv")
+    with open(path, encoding="utf-8") as file:
+        lines = file.read().split("\n")
+    if lines[0] != "id\tname\tproof\tfile\tchecks":
+        raise ValueError(f"{path}: not an index of obligations")
+    return [dict(zip(lines[0].split("\t"), line.split("\t"))) for line in lines[1:] if line]
+
+
+class Memory:
+    """What was found before: FOLDER/recheck.tsv, a line per solver and file."""
+
+    def __init__(self, folder):
+        self.path = os.path.join(folder, "recheck.tsv")
+        self.lock = threading.Lock()
+        self.known = {}
+        if os.path.exists(self.path):
+            with open(self.path, encoding="utf-8") as file:
+                lines = file.read().split("\n")
+            for line in lines[:-1]:  # The last one has no end when the run was killed in it.
+                fields = line.split("\t")
+                if len(fields) == 7:
+                    self.known[fields[0], fields[1]] = fields[2:]
+            if lines[-1]:
+                with open(self.path, "a", encoding="utf-8") as file:
+                    file.write("\n")
+
+    def get(self, key, digest):
+        return self.known.get((key, digest))
+
+    def put(self, key, digest, fields):
+        fields = [str(f) for f in fields]
+        with self.lock:
+            self.known[key, digest] = fields
+            with open(self.path, "a", encoding="utf-8") as file:
+                file.write("\t".join([key, digest] + fields) + "\n")
+
+
+def recheck_file(folder, solver, rule, memory):
+    """unsat, sat, unknown, killed, titles of sat."""
+    path = os.path.join(folder, rule["file"])
+    with open(path, "rb") as file:
+        digest = hashlib.sha256(file.read()).hexdigest()
+    found = memory.get(solver.key, digest)
+    if found is None:
+        job = Recheck(solver, path)
+        if len(job.obligations) != int(rule["checks"]):
+            raise ValueError(f"{path}: not as many obligations as the index says")
+        answers, sat = job.run()
+        counts = [answers.count(a) for a in ("unsat", "sat", "unknown")]
+        memory.put(solver.key, digest, counts + [job.killed, " | ".join(sat)])
+        found = memory.get(solver.key, digest)
+    return [int(n) for n in found[:4]] + [found[4]]
+
+
+def report(solver, rules, results):
+    total = [sum(r[i] for r in results) for i in range(4)]
+    agreed = sum(1 for r in results if r[1] == 0 and r[2] == 0)
+    print(f"{solver.name} {solver.version}: {sum(total[:3])} obligations of {len(rules)} rules: "
+          f"{total[0]} unsat, {total[1]} sat, {total[2]} unknown; {agreed} rules agreed whole"
+          f"; {total[3]} killed by the clock")
+    for rule, r in zip(rules, results):
+        if r[1] > 0:
+            print(f"  SAT      {rule['name']} ({rule['file']}): {r[4]}")
+    for rule, r in zip(rules, results):
+        if r[2] > 0:
+            print(f"  unknown  {rule['name']} ({rule['file']}): {r[2]} of {sum(r[:3])}")
+    return total[1]
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description="recheck obligations with other solvers")
+    parser.add_argument("folder")
+    parser.add_argument("--solver", action="append", default=[], metavar="NAME=PATH")
+    parser.add_argument("--jobs", type=int, default=1)
+    return parser.parse_args()
+
+
+def main():
+    arguments = parse_arguments()
+    rules = read_index(arguments.folder)
+    memory = Memory(arguments.folder)
+    disagreements = 0
+    for text in arguments.solver:
+        solver = Solver(*text.split("=", 1))
+        with multiprocessing.pool.ThreadPool(arguments.jobs) as pool:
+            results = []
+            work = lambda rule: recheck_file(arguments.folder, solver, rule, memory)
+            for result in pool.imap(work, rules):
+                results.append(result)
+                if len(results) % 50 == 0:
+                    print(f"recheck: {solver.name}: {len(results)} of {len(rules)} rules", file=sys.stderr)
+        disagreements += report(solver, rules, results)
+    return 1 if disagreements > 0 else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (OSError, ValueError, subprocess.CalledProcessError) as error:
+        print(f"recheck: {error}", file=sys.stderr)
+        sys.exit(2)
