@@ -1,6 +1,8 @@
 /* ruleprint.c - rules as text: patterns as terms, byte code as infix. */
 #include "graph/ruleprint.h"
 
+#include "graph/pattern.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -420,24 +422,14 @@ uint32_t graft_rule_print_number(const graft_rule *rule, uint32_t node)
     return p.tag[node];
 }
 
-/* Operators in the order in which data meets them: operands first, ties by node number. */
+/* Operators in data-flow order. */
 static void name_pattern(graft_buffer *out, const graft_pattern *pattern)
 {
-    uint32_t done = 0;
-    for (uint32_t round = 0; round < pattern->node_count; round++) {
-        for (uint32_t n = 0; n < pattern->node_count; n++) {
-            const graft_pattern_node *node = &pattern->nodes[n];
-            bool ready = (done >> n & 1u) == 0;
-            for (uint32_t i = 0; i < graft_op(node->op)->input_count; i++) {
-                ready = ready && (!GRAFT_OPERAND_IS_NODE(node->inputs[i]) ||
-                                  (done >> GRAFT_OPERAND_NODE_OF(node->inputs[i]) & 1u) != 0);
-            }
-            if (ready) {
-                graft_buffer_printf(out, "%s%s", done != 0 ? "-" : "", graft_op(node->op)->name);
-                done |= 1u << n;
-                break;
-            }
-        }
+    uint8_t order[GRAFT_RULE_MAX_NODES];
+    graft_pattern_order(pattern, order);
+    for (uint32_t k = 0; k < pattern->node_count; k++) {
+        graft_buffer_printf(out, "%s%s", k > 0 ? "-" : "",
+                            graft_op(pattern->nodes[order[k]].op)->name);
     }
     if (pattern->node_count == 0) {
         graft_buffer_printf(out, "input");

@@ -1,6 +1,7 @@
 /* rulewords.c - byte code as phrases, patterns as steps. See rulewords.h. */
 #include "graph/rulewords.h"
 
+#include "graph/pattern.h"
 #include "graph/ruleprint.h"
 
 #include <string.h>
@@ -266,35 +267,16 @@ static void append_attrs(graft_buffer *out, const graft_rule *rule, bool is_sour
     }
 }
 
-/* Nodes in data-flow order and their places in it, from 1. */
-static void order_nodes(const graft_pattern *pattern, uint8_t *order, uint8_t *numbers)
-{
-    uint32_t done = 0;
-    for (uint32_t k = 0; k < pattern->node_count; k++) {
-        for (uint32_t n = 0; n < pattern->node_count; n++) {
-            const graft_pattern_node *node = &pattern->nodes[n];
-            bool ready = (done >> n & 1u) == 0;
-            for (uint32_t i = 0; i < graft_op(node->op)->input_count; i++) {
-                ready = ready && (!GRAFT_OPERAND_IS_NODE(node->inputs[i]) ||
-                                  (done >> GRAFT_OPERAND_NODE_OF(node->inputs[i]) & 1u) != 0);
-            }
-            if (ready) {
-                done |= 1u << n;
-                order[k] = (uint8_t)n;
-                numbers[n] = (uint8_t)(k + 1);
-                break;
-            }
-        }
-    }
-}
-
 void graft_rule_words_steps(graft_buffer *out, const graft_rule *rule, bool is_source)
 {
     const graft_pattern *pattern = is_source ? &rule->source : &rule->target;
     const char stem = is_source ? 's' : 't';
     uint8_t order[GRAFT_RULE_MAX_NODES] = {0};
-    uint8_t numbers[GRAFT_RULE_MAX_NODES] = {0};
-    order_nodes(pattern, order, numbers);
+    uint8_t numbers[GRAFT_RULE_MAX_NODES] = {0}; /* By node: its place in the order, from 1. */
+    graft_pattern_order(pattern, order);
+    for (uint32_t k = 0; k < pattern->node_count; k++) {
+        numbers[order[k]] = (uint8_t)(k + 1);
+    }
     for (uint32_t k = 0; k < pattern->node_count; k++) {
         const graft_pattern_node *node = &pattern->nodes[order[k]];
         uint32_t number = is_source ? graft_rule_print_number(rule, order[k]) : 0;

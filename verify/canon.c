@@ -81,25 +81,6 @@ static void visit(arrangement *a, bool is_source, graft_operand x)
 
 /* ------------------------------------------------------------------- code */
 
-/* Operand bytes behind a code. */
-static uint32_t operand_bytes(uint32_t code)
-{
-    switch (code) {
-    case GRAFT_CODE_CONST8:
-    case GRAFT_CODE_SLOT:
-    case GRAFT_CODE_RANK:
-    case GRAFT_CODE_IS_CONST:
-        return 1;
-    case GRAFT_CODE_DIM:
-    case GRAFT_CODE_SAME:
-        return 2;
-    case GRAFT_CODE_CONST32:
-        return 4;
-    default:
-        return 0;
-    }
-}
-
 /* Appends the program at `offset`, renumbered; an equal one that is there already is used instead.
  */
 static uint8_t copy_program(arrangement *a, uint32_t offset)
@@ -108,7 +89,7 @@ static uint8_t copy_program(arrangement *a, uint32_t offset)
     uint32_t size = 0;
     for (uint32_t code = UINT32_MAX; code != GRAFT_CODE_END;) {
         code = a->from->code[offset];
-        uint32_t operands = operand_bytes(code);
+        uint32_t operands = graft_code_operand_bytes(code);
         memcpy(&program[size], &a->from->code[offset], 1 + operands);
         bool var = code == GRAFT_CODE_DIM || code == GRAFT_CODE_RANK ||
                    code == GRAFT_CODE_IS_CONST || code == GRAFT_CODE_SAME;
@@ -126,7 +107,7 @@ static uint8_t copy_program(arrangement *a, uint32_t offset)
     for (uint32_t at = 0; at + size <= a->to.code_bytes;) {
         uint32_t end = at;
         while (a->to.code[end] != GRAFT_CODE_END) {
-            end += 1 + operand_bytes(a->to.code[end]);
+            end += 1 + graft_code_operand_bytes(a->to.code[end]);
         }
         if (end + 1 - at == size && memcmp(&a->to.code[at], program, size) == 0) {
             return (uint8_t)at;

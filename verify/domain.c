@@ -1,6 +1,7 @@
 /* domain.c - enumerating and sampling instances. See domain.h. */
 #include "verify/domain.h"
 
+#include "graph/pattern.h"
 #include "graph/rng.h"
 #include "verify/choices.h"
 #include "verify/guide.h"

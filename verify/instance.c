@@ -2,29 +2,10 @@
 #include "verify/instance.h"
 
 #include "graph/file.h"
+#include "graph/pattern.h"
 #include "graph/ruleprint.h"
 
 #include <string.h>
-
-void graft_pattern_order(const graft_pattern *pattern, uint8_t order[GRAFT_RULE_MAX_NODES])
-{
-    uint32_t done = 0;
-    uint32_t count = 0;
-    for (uint32_t round = 0; round < pattern->node_count; round++) {
-        for (uint32_t n = 0; n < pattern->node_count; n++) {
-            const graft_pattern_node *node = &pattern->nodes[n];
-            bool ready = (done >> n & 1u) == 0;
-            for (uint32_t i = 0; i < graft_op(node->op)->input_count; i++) {
-                ready = ready && (!GRAFT_OPERAND_IS_NODE(node->inputs[i]) ||
-                                  (done >> GRAFT_OPERAND_NODE_OF(node->inputs[i]) & 1u) != 0);
-            }
-            if (ready) {
-                done |= 1u << n;
-                order[count++] = (uint8_t)n;
-            }
-        }
-    }
-}
 
 const graft_shape *graft_instance_shape(const graft_instance *instance, const graft_side *side,
                                         graft_operand operand)

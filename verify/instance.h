@@ -48,8 +48,6 @@ const char *graft_instance_explain(graft_arena *arena, const graft_rule *rule,
 /* The shape of an operand on one side. */
 const graft_shape *graft_instance_shape(const graft_instance *instance, const graft_side *side,
                                         graft_operand operand);
-/* Nodes of a pattern, operands first, ties by number. */
-void graft_pattern_order(const graft_pattern *pattern, uint8_t order[GRAFT_RULE_MAX_NODES]);
 /* Multiply-adds and the like on both sides: how much work evaluating the instance is. */
 uint64_t graft_instance_work(const graft_instance *instance);
 /* "2x3"; "scalar". */

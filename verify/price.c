@@ -1,25 +1,9 @@
 /* price.c - counting one instance. See price.h; pricelaw.c finds the functions. */
 #include "verify/price.h"
 
-#include <string.h>
+#include "graph/pattern.h"
 
-/* Which nodes of a pattern depend on a variable that is no weight, as bits. */
-static uint32_t active_nodes(const graft_pattern *pattern, uint32_t weights)
-{
-    uint8_t order[GRAFT_RULE_MAX_NODES];
-    uint32_t active = 0;
-    graft_pattern_order(pattern, order);
-    for (uint32_t i = 0; i < pattern->node_count; i++) {
-        const graft_pattern_node *node = &pattern->nodes[order[i]];
-        for (uint32_t k = 0; k < graft_op(node->op)->input_count; k++) {
-            graft_operand x = node->inputs[k];
-            uint32_t bit =
-                GRAFT_OPERAND_IS_NODE(x) ? active >> GRAFT_OPERAND_NODE_OF(x) : ~weights >> x;
-            active |= (bit & 1u) << order[i];
-        }
-    }
-    return active;
-}
+#include <string.h>
 
 static bool is_weight(graft_operand x, uint32_t active, uint32_t weights)
 {
@@ -66,7 +50,7 @@ graft_price graft_price_side(const graft_instance *instance, const graft_side *s
                              uint32_t weights)
 {
     graft_price price = {.operators = side->pattern->node_count};
-    uint32_t active = active_nodes(side->pattern, weights);
+    uint32_t active = graft_pattern_reached(side->pattern, ~weights);
     for (uint32_t n = 0; n < side->pattern->node_count; n++) {
         if ((active >> n & 1u) != 0) {
             add_node(instance, side, n, &price);
@@ -81,8 +65,8 @@ uint32_t graft_price_weights(const graft_rule *rule)
     uint32_t best = 0;
     int32_t best_gain = INT32_MIN;
     for (uint32_t weights = 0; weights + 1 < 1u << rule->var_count; weights++) {
-        uint32_t before = active_nodes(&rule->source, weights);
-        uint32_t after = active_nodes(&rule->target, weights);
+        uint32_t before = graft_pattern_reached(&rule->source, ~weights);
+        uint32_t after = graft_pattern_reached(&rule->target, ~weights);
         bool matches = true; /* The engine leaves outputs alone that are weights. */
         for (uint32_t i = 0; i < rule->output_count; i++) {
             matches = matches && !is_weight(rule->source.outputs[i], before, weights);

@@ -68,24 +68,6 @@ static void emit(turner *t, uint8_t byte)
     }
 }
 
-static uint32_t operand_bytes(uint32_t code)
-{
-    switch (code) {
-    case GRAFT_CODE_CONST8:
-    case GRAFT_CODE_SLOT:
-    case GRAFT_CODE_RANK:
-    case GRAFT_CODE_IS_CONST:
-        return 1;
-    case GRAFT_CODE_DIM:
-    case GRAFT_CODE_SAME:
-        return 2;
-    case GRAFT_CODE_CONST32:
-        return 4;
-    default:
-        return 0;
-    }
-}
-
 /* Copies the program at `at`, without its end, with new slots; false when it reads an old slot that
  * has no new one. */
 static bool emit_program(turner *t, uint32_t at)
@@ -93,7 +75,7 @@ static bool emit_program(turner *t, uint32_t at)
     const graft_rule *from = t->from;
     while (from->code[at] != GRAFT_CODE_END) {
         uint32_t code = from->code[at];
-        uint32_t size = operand_bytes(code);
+        uint32_t size = graft_code_operand_bytes(code);
         emit(t, (uint8_t)code);
         for (uint32_t i = 1; i <= size; i++) {
             uint8_t byte = from->code[at + i];

@@ -1,6 +1,7 @@
 /* subsume.c - see subsume.h. */
 #include "verify/subsume.h"
 
+#include "graph/pattern.h"
 #include "verify/plot.h"
 
 /* ----------------------------------------------------------------- applying */
@@ -46,32 +47,14 @@ bool graft_rule_follows(graft_env *env, const graft_rule *rule, const graft_poin
 
 /* --------------------------------------------------------------------- gain */
 
-/* Which nodes of a pattern depend on a variable of `dynamic` (bits). */
-static uint32_t dynamic_nodes(const graft_pattern *pattern, uint32_t dynamic)
-{
-    uint8_t order[GRAFT_RULE_MAX_NODES];
-    uint32_t nodes = 0;
-    graft_pattern_order(pattern, order);
-    for (uint32_t i = 0; i < pattern->node_count; i++) {
-        const graft_pattern_node *node = &pattern->nodes[order[i]];
-        for (uint32_t k = 0; k < graft_op(node->op)->input_count; k++) {
-            graft_operand x = node->inputs[k];
-            uint32_t bit =
-                GRAFT_OPERAND_IS_NODE(x) ? nodes >> GRAFT_OPERAND_NODE_OF(x) : dynamic >> x;
-            nodes |= (bit & 1u) << order[i];
-        }
-    }
-    return nodes;
-}
-
 static int32_t count_bits(uint32_t bits) { return __builtin_popcount(bits); }
 
 int32_t graft_rule_gain(const graft_rule *rule)
 {
     int32_t best = INT32_MIN;
     for (uint32_t dynamic = 1; dynamic < 1u << rule->var_count; dynamic++) {
-        uint32_t source = dynamic_nodes(&rule->source, dynamic);
-        uint32_t target = dynamic_nodes(&rule->target, dynamic);
+        uint32_t source = graft_pattern_reached(&rule->source, dynamic);
+        uint32_t target = graft_pattern_reached(&rule->target, dynamic);
         bool matches = true; /* The engine leaves const outputs alone. */
         for (uint32_t i = 0; i < rule->output_count; i++) {
             uint32_t n = GRAFT_OPERAND_NODE_OF(rule->source.outputs[i]);

@@ -273,21 +273,12 @@ static uint32_t rate_phrase(const seeker *s, graft_rule *alone, const phrase *p)
 
 /* ------------------------------------------------------------------ choosing */
 
-static uint32_t operand_bytes(uint32_t code)
-{
-    static const uint8_t bytes[GRAFT_CODE_COUNT] = {
-        [GRAFT_CODE_CONST8] = 1, [GRAFT_CODE_CONST32] = 4, [GRAFT_CODE_SLOT] = 1,
-        [GRAFT_CODE_DIM] = 2,    [GRAFT_CODE_RANK] = 1,    [GRAFT_CODE_IS_CONST] = 1,
-        [GRAFT_CODE_SAME] = 2};
-    return bytes[code];
-}
-
 /* Adds a phrase to the rule's precondition; false when there is no room. */
 static bool add_condition(const graft_rule *rule, const phrase *p, graft_rule *better)
 {
     uint32_t old = 0; /* Bytes of the old condition, without its end. */
     while (rule->condition != 255 && rule->code[rule->condition + old] != GRAFT_CODE_END) {
-        old += 1 + operand_bytes(rule->code[rule->condition + old]);
+        old += 1 + graft_code_operand_bytes(rule->code[rule->condition + old]);
     }
     uint32_t size = old + p->size + (old > 0 ? 2 : 1);
     *better = *rule;

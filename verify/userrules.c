@@ -2,6 +2,7 @@
 #include "verify/userrules.h"
 
 #include "graph/names.h"
+#include "graph/pattern.h"
 #include "graph/ruleparse.h"
 #include "verify/choices.h"
 #include "verify/domain.h"

@@ -400,6 +400,9 @@ typedef enum graft_code {
     GRAFT_CODE_COUNT = 24
 } graft_code;
 
+/* Bytes of operands that follow a code in a program. */
+uint32_t graft_code_operand_bytes(uint32_t code);
+
 /* Runs the program at `offset`. False when it fails; `result` is then untouched. `vars` holds the
  * shape of each variable, `var_const` whether it is const. */
 bool graft_code_run(const graft_rule *rule, uint32_t offset, const graft_shape *const *vars,

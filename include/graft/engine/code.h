@@ -15,8 +15,7 @@ typedef struct graft_machine {
     uint32_t depth;
 } graft_machine;
 
-/* Bytes of operands behind each code. */
-static uint32_t code_operands(uint32_t code)
+uint32_t graft_code_operand_bytes(uint32_t code)
 {
     switch (code) {
     case GRAFT_CODE_CONST8:
@@ -228,7 +227,7 @@ bool graft_code_run(const graft_rule *rule, uint32_t offset, const graft_shape *
                    : run_operator(&machine, code))) {
             return false;
         }
-        offset += code_operands(code);
+        offset += graft_code_operand_bytes(code);
     }
     return false;
 }

@@ -44,7 +44,7 @@ static bool starts_program(const graft_rule *rule, int64_t offset)
             return true;
         }
         start = rule->code[at] == GRAFT_CODE_END;
-        at += 1u + code_operands(rule->code[at]);
+        at += 1u + graft_code_operand_bytes(rule->code[at]);
     }
     return false;
 }
@@ -206,7 +206,7 @@ static const char *check_code(const graft_rule *rule)
     uint32_t last = GRAFT_CODE_END;
     while (at < rule->code_bytes) {
         last = rule->code[at];
-        if (last >= GRAFT_CODE_COUNT || at + 1u + code_operands(last) > rule->code_bytes) {
+        if (last >= GRAFT_CODE_COUNT || at + 1u + graft_code_operand_bytes(last) > rule->code_bytes) {
             return "byte code is unknown or cut off";
         }
         const uint8_t *operand = &rule->code[at + 1u];
@@ -229,7 +229,7 @@ static const char *check_code(const graft_rule *rule)
         if (bad) {
             return "byte code names a slot or variable that does not exist";
         }
-        at += 1u + code_operands(last);
+        at += 1u + graft_code_operand_bytes(last);
     }
     if (last != GRAFT_CODE_END) {
         return "byte code runs off its end";
