@@ -1,6 +1,5 @@
-/* device.c - opening a device, naming it, and the table of what it has (see device.h). */
-#include "cost/device.h"
-
+/* device.c - the processor as a device: opening it, naming it, the table of its back end (see
+ * device.h, backend.h). */
 #include "cost/device_cpu.h"
 #include "graph/file.h"
 
@@ -67,14 +66,14 @@ static graft_status name_processor(graft_env *env, graft_device *device)
     GRAFT_TRY(env, graft_file_read(env, env->scratch, "/proc/cpuinfo", &text, &size),
               "while naming this processor");
     const char *info = (const char *)text;
-    (void)snprintf(device->name, sizeof(device->name), "%s (%s-%s-%s), %s, %u thread%s",
+    (void)snprintf(device->head.name, sizeof(device->head.name), "%s (%s-%s-%s), %s, %u thread%s",
                    find_processor_field(env->scratch, info, "model name"),
                    find_processor_field(env->scratch, info, "cpu family"),
                    find_processor_field(env->scratch, info, "model"),
                    find_processor_field(env->scratch, info, "stepping"), name_isa(),
-                   device->thread_count, device->thread_count == 1 ? "" : "s");
+                   device->head.thread_count, device->head.thread_count == 1 ? "" : "s");
     const dnnl_version_t *version = dnnl_version();
-    (void)snprintf(device->library, sizeof(device->library), "oneDNN %d.%d.%d, plain %d",
+    (void)snprintf(device->head.library, sizeof(device->head.library), "oneDNN %d.%d.%d, plain %d",
                    version->major, version->minor, version->patch, PLAIN_KERNELS_VERSION);
 done:
     graft_arena_release(env->scratch, mark);
@@ -97,82 +96,46 @@ static graft_status start_engine(graft_env *env, graft_device *device)
     if (result != dnnl_success) {
         return GRAFT_FAIL(env, GRAFT_INTERNAL, "oneDNN cannot be started: status %d", (int)result);
     }
-    omp_set_num_threads((int)device->thread_count);
+    omp_set_num_threads((int)device->head.thread_count);
     return name_processor(env, device);
 }
 
-graft_status graft_device_open(graft_env *env, const char *name, uint32_t thread_count,
-                               graft_device **device)
+static graft_status open_processor(graft_env *env, const char *text, uint32_t thread_count,
+                                   graft_device **device)
 {
-    graft_status status = GRAFT_OK;
+    (void)text;
     graft_device *d = calloc(1, sizeof(*d));
     if (d == NULL) {
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a device");
     }
-    d->thread_count = thread_count > 0 ? thread_count : 1;
+    d->head.backend = &graft_backend_cpu;
+    d->head.thread_count = thread_count;
     (void)pthread_mutex_init(&d->lock, NULL);
-    if (name[0] == '\0') {
-        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "the name of a device is empty");
-    } else if (strcmp(name, "cpu") == 0) {
-        status = start_engine(env, d);
-    } else {
-        graft_device_identify(d, name, "");
-    }
-    if (status == GRAFT_OK) {
-        *device = d;
-    } else {
-        graft_device_close(d);
-    }
-    return status;
+    *device = d; /* Closed by the caller, also when this fails. */
+    return start_engine(env, d);
 }
 
-void graft_device_close(graft_device *device)
+static void close_processor(graft_device *device)
 {
-    if (device != NULL) {
-        (void)dnnl_stream_destroy(device->stream);
-        (void)dnnl_engine_destroy(device->engine);
-        (void)pthread_mutex_destroy(&device->lock);
-        free(device);
-    }
+    (void)dnnl_stream_destroy(device->stream);
+    (void)dnnl_engine_destroy(device->engine);
+    (void)pthread_mutex_destroy(&device->lock);
+    free(device);
 }
 
-const char *graft_device_name(const graft_device *device) { return device->name; }
-
-const char *graft_device_library(const graft_device *device) { return device->library; }
-
-void graft_device_identify(graft_device *device, const char *name, const char *library)
-{
-    (void)snprintf(device->name, sizeof(device->name), "%s", name);
-    (void)snprintf(device->library, sizeof(device->library), "%s", library);
-}
-
-bool graft_device_present(const graft_device *device) { return device->engine != NULL; }
-
-uint32_t graft_device_threads(const graft_device *device) { return device->thread_count; }
-
-/* ------------------------------------------------------------- what it has */
-
-enum { EVERY_ACTIVATION = (1 << GRAFT_ACT_COUNT) - 1 };
-
-/* Fused operators and the activations that they may end with. oneDNN runs each of these as one
- * primitive: bias is an operand, residual and activation are post-operations. */
-static const struct {
-    uint32_t op;
-    uint32_t attr;
-    uint32_t activations; /* Bit a: enum graft_activation a. */
-} fused[] = {
-    {GRAFT_OP_conv_bias,     GRAFT_ATTR_conv_bias_activation,     EVERY_ACTIVATION},
-    {GRAFT_OP_conv_bias_add, GRAFT_ATTR_conv_bias_add_activation, EVERY_ACTIVATION},
-    {GRAFT_OP_matmul_bias,   GRAFT_ATTR_matmul_bias_activation,   EVERY_ACTIVATION},
+const graft_backend graft_backend_cpu = {
+    .abi = GRAFT_BACKEND_ABI,
+    .open = open_processor,
+    .close = close_processor,
+    .kernel_list = graft_cpu_kernel_list,
+    .kernel_open = graft_cpu_kernel_open,
+    .kernel_close = graft_cpu_kernel_close,
+    .kernel_name_of = graft_cpu_kernel_name_of,
+    .kernel_workspace_bytes = graft_cpu_kernel_workspace_bytes,
+    .kernel_packed_bytes = graft_cpu_kernel_packed_bytes,
+    .kernel_pack_ns = graft_cpu_kernel_pack_ns,
+    .kernel_copy_weights = graft_cpu_kernel_copy_weights,
+    .kernel_turn = graft_cpu_kernel_turn,
+    .kernel_bind = graft_cpu_kernel_bind,
+    .kernel_run = graft_cpu_kernel_run,
 };
-
-bool graft_device_has(const graft_device *device, uint32_t op, const int32_t *attrs)
-{
-    (void)device; /* The only kind of device so far. */
-    for (size_t i = 0; i < sizeof(fused) / sizeof(fused[0]); i++) {
-        if (fused[i].op == op) {
-            return (fused[i].activations >> (uint32_t)attrs[fused[i].attr] & 1u) != 0;
-        }
-    }
-    return graft_op(op) != NULL;
-}

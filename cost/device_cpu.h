@@ -6,8 +6,7 @@
 #ifndef GRAFT_COST_DEVICE_CPU_H
 #define GRAFT_COST_DEVICE_CPU_H
 
-#include "cost/device.h"
-#include "cost/kernel.h"
+#include "cost/backend.h"
 
 #include <dnnl.h>
 #include <pthread.h>
@@ -26,11 +25,9 @@ typedef struct program_pack {
 } program_pack;
 
 struct graft_device {
-    char name[256];
-    char library[64];
-    dnnl_engine_t engine; /* NULL for a recorded device. */
+    graft_device_head head;
+    dnnl_engine_t engine;
     dnnl_stream_t stream;
-    uint32_t thread_count;
     pthread_mutex_t lock; /* Of the list below. */
     program_pack *packs;
 };
@@ -70,7 +67,7 @@ void graft_program_release(graft_device *device, program_pack *pack);
 typedef void (*plain_run)(const graft_kernel *kernel);
 
 struct graft_kernel {
-    graft_device *device;
+    graft_device *device; /* graft_kernel_head */
     graft_signature signature;
     graft_shape outputs[GRAFT_MAX_OUTPUTS];
     char name[GRAFT_KERNEL_NAME_BYTES];
@@ -97,6 +94,24 @@ struct graft_kernel {
  * and `dry` are set). GRAFT_UNSUPPORTED, without a message, when there is no such variant: the
  * family does not fit the signature or has no more. When `dry`, only the name need be set. */
 typedef graft_status (*kernel_open)(graft_env *env, graft_kernel *kernel, uint32_t variant);
+
+/* kernel.c: what graft_backend_cpu offers as graft_kernel_...; see kernel.h. */
+graft_status graft_cpu_kernel_list(graft_env *env, graft_device *device,
+                                   const graft_signature *signature,
+                                   graft_kernel_name names[GRAFT_KERNEL_MOST], uint32_t *count);
+graft_status graft_cpu_kernel_open(graft_env *env, graft_device *device,
+                                   const graft_signature *signature, const char *name,
+                                   const float *const *constants, graft_kernel **kernel);
+void graft_cpu_kernel_close(graft_kernel *kernel);
+const char *graft_cpu_kernel_name_of(const graft_kernel *kernel);
+size_t graft_cpu_kernel_workspace_bytes(const graft_kernel *kernel);
+size_t graft_cpu_kernel_packed_bytes(const graft_kernel *kernel);
+uint64_t graft_cpu_kernel_pack_ns(const graft_kernel *kernel);
+graft_status graft_cpu_kernel_copy_weights(graft_env *env, graft_kernel *kernel, uint32_t count);
+void graft_cpu_kernel_turn(graft_kernel *kernel);
+graft_status graft_cpu_kernel_bind(graft_env *env, graft_kernel *kernel, const float *const *inputs,
+                                   float *const *outputs, void *workspace);
+graft_status graft_cpu_kernel_run(graft_env *env, graft_kernel *kernel);
 
 /* The families, in the order in which kernel.c tries them; see the files for what each does. */
 graft_status graft_cpu_open_conv_direct(graft_env *env, graft_kernel *kernel, uint32_t variant);

@@ -1,6 +1,7 @@
 /* executor.c - whole graphs on the device (see executor.h). */
 #include "cost/executor.h"
 
+#include "cost/backend.h"
 #include "cost/clock.h"
 #include "cost/memory.h"
 #include "graph/log.h"
@@ -20,11 +21,14 @@ struct graft_executor {
     graft_opaque *opaques;    /* ...which are here. */
     const graft_model *model; /* NULL: no opaque node can be run. */
     graft_index *inputs;      /* Value ids. */
-    float **input_data;       /* Of each, ours. */
+    float **input_data;       /* Of each, ours, in the processor's memory. */
     uint32_t input_count;
-    float **regions; /* By region: where it lies. */
+    float **regions; /* By region: where it lies on the device. */
+    void **hosts;    /* By region: where it lies in the processor's memory; NULL: not there. */
     void *block;     /* Planned regions, then... */
     void *workspace; /* ...what kernels need while they run. */
+    void **owned;    /* Other memory of the device. */
+    uint32_t owned_count;
     graft_executor_memory memory;
     bool has_inputs; /* Somebody has run it. */
 };
@@ -63,12 +67,6 @@ static graft_status build_schedule(graft_env *env, graft_executor *e, graft_cost
     return status;
 }
 
-static void *allocate_aligned(size_t bytes)
-{
-    size_t units = bytes / GRAFT_MEMORY_ALIGNMENT + 1;
-    return aligned_alloc(GRAFT_MEMORY_ALIGNMENT, units * GRAFT_MEMORY_ALIGNMENT);
-}
-
 /* Sources say which input of the model a value is; ids break ties. */
 static void list_inputs(graft_executor *e)
 {
@@ -87,21 +85,34 @@ static void list_inputs(graft_executor *e)
     }
 }
 
-static graft_status allocate_inputs(graft_env *env, graft_executor *e)
+/* Memory of a device with memory of its own, released with the executor. */
+static graft_status allocate_owned(graft_env *env, graft_executor *e, size_t bytes, float **memory)
+{
+    void *allocated = NULL;
+    graft_status status = graft_device_allocate(env, e->device, bytes, &allocated);
+    if (status == GRAFT_OK) {
+        e->owned[e->owned_count++] = allocated;
+        *memory = allocated;
+    }
+    return status;
+}
+
+static void *allocate_host(graft_executor *e, size_t bytes)
+{
+    enum { UNIT = GRAFT_MEMORY_ALIGNMENT };
+    char *data = GRAFT_NEW(e->arena, char, bytes + UNIT);
+    return data + (UNIT - (uintptr_t)data % UNIT) % UNIT;
+}
+
+static void allocate_inputs(graft_executor *e)
 {
     list_inputs(e);
     e->input_data = GRAFT_NEW(e->arena, float *, e->input_count);
     for (uint32_t k = 0; k < e->input_count; k++) {
         size_t bytes = (size_t)graft_shape_bytes(&e->graph->values[e->inputs[k]].shape);
-        e->input_data[k] = allocate_aligned(bytes);
-        if (e->input_data[k] == NULL) {
-            return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for an input of %zu bytes",
-                              bytes);
-        }
-        memset(e->input_data[k], 0, bytes);
+        e->input_data[k] = allocate_host(e, bytes);
         e->memory.peak_bytes += bytes;
     }
-    return GRAFT_OK;
 }
 
 static float *find_input(const graft_executor *e, graft_index value)
@@ -126,12 +137,15 @@ static graft_status find_weights(graft_env *env, graft_executor *e, graft_weight
                                  void *context)
 {
     e->regions = GRAFT_NEW(e->arena, float *, e->schedule.region_count);
+    e->hosts = GRAFT_NEW(e->arena, void *, e->schedule.region_count);
+    e->owned = GRAFT_NEW(e->arena, void *, e->schedule.region_count);
     for (uint32_t i = 0; i < e->schedule.region_count; i++) {
         const graft_region *region = &e->schedule.regions[i];
         if (region->kind != GRAFT_REGION_CONST) {
             continue;
         }
         e->regions[i] = drop_const(weights(context, region->value));
+        e->hosts[i] = e->regions[i];
         bool whole = e->graph->values[region->value].shape.dtype != GRAFT_DTYPE_F32;
         if (e->regions[i] == NULL && !whole) { /* Opaque nodes read whole numbers while planned. */
             return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "the weight that is value %u has no data",
@@ -194,6 +208,17 @@ done:
     return status;
 }
 
+static graft_status place_input(graft_env *env, graft_executor *e, uint32_t region)
+{
+    float *data = find_input(e, e->schedule.regions[region].value);
+    e->hosts[region] = data;
+    if (graft_device_shares_memory(e->device)) {
+        e->regions[region] = data;
+        return GRAFT_OK;
+    }
+    return allocate_owned(env, e, (size_t)e->schedule.regions[region].bytes, &e->regions[region]);
+}
+
 static graft_status place_regions(graft_env *env, graft_executor *e)
 {
     graft_mark mark = graft_arena_mark(env->scratch);
@@ -203,23 +228,56 @@ static graft_status place_regions(graft_env *env, graft_executor *e)
     size_t bytes = (size_t)(planned + e->memory.workspace_bytes);
     graft_status status = GRAFT_OK;
     e->memory.peak_bytes += bytes;
-    e->block = allocate_aligned(bytes);
-    if (e->block == NULL) {
-        status = GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for %zu bytes of tensors", bytes);
-    } else {
-        memset(e->block, 0, bytes);
+    status = graft_device_allocate(env, e->device, bytes, &e->block);
+    if (status == GRAFT_OK) {
         e->workspace = (char *)e->block + planned;
     }
     for (uint32_t i = 0; i < s->region_count && status == GRAFT_OK; i++) {
         const graft_region *region = &s->regions[i];
         if (region->kind == GRAFT_REGION_INPUT) {
-            e->regions[i] = find_input(e, region->value);
+            status = place_input(env, e, i);
         } else if (region->kind == GRAFT_REGION_PLANNED) {
             void *place = (char *)e->block + offsets[region->root];
             e->regions[i] = place;
+            e->hosts[i] = graft_device_shares_memory(e->device) ? place : NULL;
         }
     }
     graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+/* On a device with memory of its own, opaque nodes run on the processor before everything else,
+ * whenever there are new inputs: they select rows of tables by the model's inputs. Their results
+ * stay where they are while the rest is run many times, so they share memory with nothing. */
+static graft_status stage_opaque(graft_env *env, graft_executor *e, uint32_t i)
+{
+    graft_status status = GRAFT_OK;
+    const graft_step *step = &e->schedule.steps[i];
+    uint32_t output = graft_step_output(&e->schedule, step, 0);
+    size_t bytes = (size_t)e->schedule.regions[output].bytes;
+    for (uint32_t k = 0; k < e->opaques[i].read_count; k++) {
+        if (e->hosts[graft_step_input(&e->schedule, step, k)] == NULL) {
+            return GRAFT_FAIL(env, GRAFT_UNSUPPORTED,
+                              "the graph cannot be run on '%s': node %u is an operator that only "
+                              "the processor runs, and reads a result of the device",
+                              graft_device_name(e->device), step->node);
+        }
+    }
+    e->hosts[output] = allocate_host(e, bytes);
+    GRAFT_CHECK(allocate_owned(env, e, bytes, &e->regions[output]));
+done:
+    return status;
+}
+
+static graft_status stage_opaques(graft_env *env, graft_executor *e)
+{
+    graft_status status = GRAFT_OK;
+    for (uint32_t i = 0; i < e->schedule.step_count; i++) {
+        if (e->kernels[i] == NULL && !graft_device_shares_memory(e->device)) {
+            GRAFT_CHECK(stage_opaque(env, e, i));
+        }
+    }
+done:
     return status;
 }
 
@@ -268,10 +326,11 @@ static graft_status open_executor(graft_env *env, graft_cost *cost, const execut
     e->device = graft_cost_device(cost);
     GRAFT_CHECK(refuse_opaque(env, e));
     GRAFT_CHECK(build_schedule(env, e, cost));
-    GRAFT_CHECK(allocate_inputs(env, e));
+    allocate_inputs(e);
     GRAFT_CHECK(find_weights(env, e, source->weights, source->context));
     GRAFT_CHECK(open_kernels(env, e, cost));
     GRAFT_CHECK(place_regions(env, e));
+    GRAFT_CHECK(stage_opaques(env, e));
     GRAFT_CHECK(bind_kernels(env, e));
 done:
     if (status == GRAFT_OK) {
@@ -313,10 +372,10 @@ void graft_executor_close(graft_executor *executor)
     for (uint32_t i = 0; i < executor->schedule.step_count && executor->kernels != NULL; i++) {
         graft_kernel_close(executor->kernels[i]);
     }
-    for (uint32_t k = 0; k < executor->input_count && executor->input_data != NULL; k++) {
-        free(executor->input_data[k]);
+    for (uint32_t i = 0; i < executor->owned_count; i++) {
+        graft_device_release(executor->device, executor->owned[i]);
     }
-    free(executor->block);
+    graft_device_release(executor->device, executor->block);
     graft_arena_free(executor->arena);
 }
 
@@ -363,15 +422,64 @@ static graft_status run_opaque(graft_env *env, const graft_executor *e, uint32_t
     const graft_step *step = &e->schedule.steps[i];
     const void *in[2] = {NULL};
     for (uint32_t k = 0; k < e->opaques[i].read_count; k++) {
-        in[k] = e->regions[graft_step_input(&e->schedule, step, k)];
+        in[k] = e->hosts[graft_step_input(&e->schedule, step, k)];
     }
     return graft_opaque_run(env, &e->opaques[i], in,
-                            e->regions[graft_step_output(&e->schedule, step, 0)]);
+                            e->hosts[graft_step_output(&e->schedule, step, 0)]);
 }
 
 static graft_status run_step(graft_env *env, const graft_executor *e, uint32_t i)
 {
-    return e->kernels[i] == NULL ? run_opaque(env, e, i) : graft_kernel_run(env, e->kernels[i]);
+    if (e->kernels[i] != NULL) {
+        return graft_kernel_run(env, e->kernels[i]);
+    }
+    return graft_device_shares_memory(e->device) ? run_opaque(env, e, i) : GRAFT_OK;
+}
+
+static graft_status send_region(graft_env *env, const graft_executor *e, uint32_t region)
+{
+    const graft_shape *shape = &e->graph->values[e->schedule.regions[region].value].shape;
+    if (shape->dtype != GRAFT_DTYPE_F32) { /* Only opaque nodes read those. */
+        return GRAFT_OK;
+    }
+    return graft_device_write(env, e->device, e->regions[region], e->hosts[region],
+                              (size_t)graft_shape_elements(shape));
+}
+
+/* New inputs to a device with memory of its own, and the results of opaque nodes. */
+static graft_status send_inputs(graft_env *env, const graft_executor *e)
+{
+    graft_status status = GRAFT_OK;
+    if (graft_device_shares_memory(e->device)) {
+        return GRAFT_OK;
+    }
+    for (uint32_t i = 0; i < e->schedule.region_count; i++) {
+        if (e->schedule.regions[i].kind == GRAFT_REGION_INPUT) {
+            GRAFT_CHECK(send_region(env, e, i));
+        }
+    }
+    for (uint32_t i = 0; i < e->schedule.step_count; i++) {
+        if (e->kernels[i] == NULL) {
+            GRAFT_CHECK(run_opaque(env, e, i));
+            GRAFT_CHECK(
+                send_region(env, e, graft_step_output(&e->schedule, &e->schedule.steps[i], 0)));
+        }
+    }
+done:
+    return status;
+}
+
+/* An output: of the device, or a weight, or what an opaque node made. */
+static graft_status fetch_output(graft_env *env, const graft_executor *e, uint32_t k, float *to)
+{
+    uint32_t region = e->schedule.outputs[k];
+    const graft_shape *shape = &e->graph->values[e->graph->outputs[k]].shape;
+    if (e->hosts[region] != NULL) {
+        memcpy(to, e->hosts[region], (size_t)graft_shape_bytes(shape));
+        return GRAFT_OK;
+    }
+    return graft_device_read(env, e->device, to, e->regions[region],
+                             (size_t)graft_shape_elements(shape));
 }
 
 static graft_status run_steps(graft_env *env, const graft_executor *e)
@@ -394,10 +502,10 @@ graft_status graft_executor_run(graft_env *env, graft_executor *executor,
                (size_t)graft_shape_bytes(&graph->values[executor->inputs[k]].shape));
     }
     executor->has_inputs = true;
+    GRAFT_CHECK(send_inputs(env, executor));
     GRAFT_CHECK(run_steps(env, executor));
     for (uint32_t k = 0; k < graph->output_count; k++) {
-        memcpy(outputs[k], executor->regions[executor->schedule.outputs[k]],
-               (size_t)graft_shape_bytes(&graph->values[graph->outputs[k]].shape));
+        GRAFT_CHECK(fetch_output(env, executor, k, outputs[k]));
     }
 done:
     return status;
@@ -438,18 +546,13 @@ static void draw_inputs(graft_executor *e)
     e->has_inputs = true;
 }
 
+static graft_status run_body(graft_env *env, void *context) { return run_steps(env, context); }
+
 static graft_status time_batch(graft_env *env, const graft_executor *e, uint32_t runs,
                                double *run_ns)
 {
-    graft_status status = GRAFT_OK;
-    uint32_t threads = graft_device_threads(e->device);
-    uint64_t start_ns = graft_cost_clock_ns(threads);
-    for (uint32_t i = 0; i < runs; i++) {
-        GRAFT_CHECK(run_steps(env, e));
-    }
-    *run_ns = (double)(graft_cost_clock_ns(threads) - start_ns) / (double)runs;
-done:
-    return status;
+    graft_executor copy = *e; /* The body takes no pointer to const. */
+    return graft_device_time(env, e->device, run_body, &copy, runs, run_ns);
 }
 
 /* Warms the executor up; how many runs make a batch. */
@@ -458,6 +561,7 @@ static graft_status warm_up(graft_env *env, graft_executor *e, uint32_t *runs)
     graft_status status = GRAFT_OK;
     double run_ns = 0.0;
     draw_inputs(e);
+    GRAFT_CHECK(send_inputs(env, e));
     for (uint32_t i = 0; i < 3; i++) {
         GRAFT_CHECK(time_batch(env, e, 1, &run_ns));
     }
@@ -502,22 +606,32 @@ done:
     return status;
 }
 
+typedef struct {
+    const graft_executor *executor;
+    uint32_t step;
+} one_step;
+
+static graft_status run_one(graft_env *env, void *context)
+{
+    const one_step *one = context;
+    return run_step(env, one->executor, one->step);
+}
+
 graft_status graft_executor_profile(graft_env *env, graft_executor *executor, uint32_t rounds,
                                     double *step_ns)
 {
     graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(env->scratch);
     uint32_t steps = executor->schedule.step_count;
-    uint32_t threads = graft_device_threads(executor->device);
     double *samples = GRAFT_NEW(env->scratch, double, (size_t)rounds *steps);
     uint32_t runs = 1;
     double spread = 0.0;
     GRAFT_CHECK(warm_up(env, executor, &runs));
     for (uint32_t round = 0; round < rounds; round++) {
         for (uint32_t i = 0; i < steps; i++) {
-            uint64_t start_ns = graft_cost_clock_ns(threads);
-            GRAFT_CHECK(run_step(env, executor, i));
-            samples[(size_t)i * rounds + round] = (double)(graft_cost_clock_ns(threads) - start_ns);
+            one_step one = {.executor = executor, .step = i};
+            GRAFT_CHECK(graft_device_time(env, executor->device, run_one, &one, 1,
+                                          &samples[(size_t)i * rounds + round]));
         }
     }
     for (uint32_t i = 0; i < steps; i++) {

@@ -3,7 +3,9 @@
  * The steps are those of schedule.h, each with the implementation that the cost database says won.
  * Memory is planned once: regions whose lives do not overlap share bytes, views take none. Inputs
  * and outputs are row-major binary32 arrays, copied in and out; the conversions to the layouts that
- * operators want are steps and count as time. Weights are packed when the executor is opened. */
+ * operators want are steps and count as time. Weights are packed when the executor is opened. On a
+ * device with memory of its own, inputs are sent there and opaque nodes run on the processor before
+ * each run; neither counts as time. */
 #ifndef GRAFT_COST_EXECUTOR_H
 #define GRAFT_COST_EXECUTOR_H
 

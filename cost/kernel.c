@@ -1,6 +1,5 @@
-/* kernel.c - listing, opening, binding and running implementations (see kernel.h). */
-#include "cost/kernel.h"
-
+/* kernel.c - listing, opening, binding and running implementations on the processor (see kernel.h).
+ */
 #include "cost/device_cpu.h"
 
 #include <assert.h>
@@ -22,7 +21,7 @@ static const kernel_open families[] = {
 
 enum { FAMILY_COUNT = sizeof(families) / sizeof(families[0]) };
 
-void graft_kernel_close(graft_kernel *kernel)
+void graft_cpu_kernel_close(graft_kernel *kernel)
 {
     if (kernel == NULL) {
         return;
@@ -88,7 +87,7 @@ static graft_status open_variant(graft_env *env, graft_device *device,
     if (status == GRAFT_OK) {
         *kernel = k;
     } else {
-        graft_kernel_close(k);
+        graft_cpu_kernel_close(k);
     }
     return status;
 }
@@ -123,7 +122,7 @@ static graft_status list_family(graft_env *env, graft_device *device,
             entry->family = family;
             entry->variant = variant;
         }
-        graft_kernel_close(kernel);
+        graft_cpu_kernel_close(kernel);
     }
     return GRAFT_OK;
 }
@@ -146,12 +145,7 @@ static graft_status list_all(graft_env *env, graft_device *device, const graft_s
     graft_mark mark = graft_arena_mark(env->scratch);
     graft_buffer text = {.arena = env->scratch};
     *count = 0;
-    if (device->engine == NULL) {
-        status = GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "device '%s' is not here: it cannot run",
-                            device->name);
-        goto done;
-    }
-    omp_set_num_threads((int)device->thread_count);
+    omp_set_num_threads((int)device->head.thread_count);
     for (uint32_t family = 0; family < FAMILY_COUNT; family++) {
         GRAFT_CHECK(list_family(env, device, signature, family, list, count));
     }
@@ -159,16 +153,16 @@ static graft_status list_all(graft_env *env, graft_device *device, const graft_s
     if (*count == 0) {
         graft_signature_print(signature, &text);
         status = GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "device '%s' has no implementation of %s",
-                            device->name, text.data);
+                            device->head.name, text.data);
     }
 done:
     graft_arena_release(env->scratch, mark);
     return status;
 }
 
-graft_status graft_kernel_list(graft_env *env, graft_device *device,
-                               const graft_signature *signature,
-                               graft_kernel_name names[GRAFT_KERNEL_MOST], uint32_t *count)
+graft_status graft_cpu_kernel_list(graft_env *env, graft_device *device,
+                                   const graft_signature *signature,
+                                   graft_kernel_name names[GRAFT_KERNEL_MOST], uint32_t *count)
 {
     listing list[GRAFT_KERNEL_MOST];
     graft_status status = list_all(env, device, signature, list, count);
@@ -178,9 +172,9 @@ graft_status graft_kernel_list(graft_env *env, graft_device *device,
     return status;
 }
 
-graft_status graft_kernel_open(graft_env *env, graft_device *device,
-                               const graft_signature *signature, const char *name,
-                               const float *const *constants, graft_kernel **kernel)
+graft_status graft_cpu_kernel_open(graft_env *env, graft_device *device,
+                                   const graft_signature *signature, const char *name,
+                                   const float *const *constants, graft_kernel **kernel)
 {
     graft_status status = GRAFT_OK;
     listing list[GRAFT_KERNEL_MOST];
@@ -199,18 +193,21 @@ graft_status graft_kernel_open(graft_env *env, graft_device *device,
 done:
     if (status == GRAFT_UNSUPPORTED) {
         status = GRAFT_FAIL(env, status, "device '%s' has no implementation '%s' of this operator",
-                            device->name, name == NULL ? "" : name);
+                            device->head.name, name == NULL ? "" : name);
     }
     return status;
 }
 
-const char *graft_kernel_name_of(const graft_kernel *kernel) { return kernel->name; }
+const char *graft_cpu_kernel_name_of(const graft_kernel *kernel) { return kernel->name; }
 
-size_t graft_kernel_workspace_bytes(const graft_kernel *kernel) { return kernel->workspace_bytes; }
+size_t graft_cpu_kernel_workspace_bytes(const graft_kernel *kernel)
+{
+    return kernel->workspace_bytes;
+}
 
-size_t graft_kernel_packed_bytes(const graft_kernel *kernel) { return kernel->packed_bytes; }
+size_t graft_cpu_kernel_packed_bytes(const graft_kernel *kernel) { return kernel->packed_bytes; }
 
-uint64_t graft_kernel_pack_ns(const graft_kernel *kernel) { return kernel->pack_ns; }
+uint64_t graft_cpu_kernel_pack_ns(const graft_kernel *kernel) { return kernel->pack_ns; }
 
 /* ----------------------------------------------------------- weight copies */
 
@@ -239,7 +236,7 @@ static graft_status copy_operand(graft_env *env, graft_kernel *kernel, program_o
     return GRAFT_OK;
 }
 
-graft_status graft_kernel_copy_weights(graft_env *env, graft_kernel *kernel, uint32_t count)
+graft_status graft_cpu_kernel_copy_weights(graft_env *env, graft_kernel *kernel, uint32_t count)
 {
     graft_status status = GRAFT_OK;
     if (kernel->turn_count > 0 || count < 2) {
@@ -259,7 +256,7 @@ done:
     return status;
 }
 
-void graft_kernel_turn(graft_kernel *kernel)
+void graft_cpu_kernel_turn(graft_kernel *kernel)
 {
     if (kernel->turn_count == 0) {
         return;
@@ -296,8 +293,8 @@ static graft_status bind_operand(graft_env *env, const graft_kernel *kernel,
     return GRAFT_OK;
 }
 
-graft_status graft_kernel_bind(graft_env *env, graft_kernel *kernel, const float *const *inputs,
-                               float *const *outputs, void *workspace)
+graft_status graft_cpu_kernel_bind(graft_env *env, graft_kernel *kernel, const float *const *inputs,
+                                   float *const *outputs, void *workspace)
 {
     graft_status status = GRAFT_OK;
     const graft_signature *s = &kernel->signature;
@@ -316,7 +313,7 @@ done:
     return status;
 }
 
-graft_status graft_kernel_run(graft_env *env, graft_kernel *kernel)
+graft_status graft_cpu_kernel_run(graft_env *env, graft_kernel *kernel)
 {
     if (kernel->plain != NULL) {
         kernel->plain(kernel);

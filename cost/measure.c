@@ -1,6 +1,7 @@
 /* measure.c - the rounds of a measurement over many signatures (see measure.h). */
 #include "cost/measure.h"
 
+#include "cost/backend.h"
 #include "cost/trial.h"
 #include "graph/log.h"
 
@@ -116,6 +117,10 @@ graft_status graft_measure(graft_env *env, graft_device *device, const graft_sig
     if (!graft_device_present(device)) {
         return GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "device '%s' is not here: it cannot be measured",
                           graft_device_name(device));
+    }
+    const graft_backend *backend = graft_device_head_at(device)->backend;
+    if (backend->measure != NULL) {
+        return backend->measure(env, device, signatures, count, options, entries);
     }
     quiet.verbosity = options->quiet ? 0 : env->verbosity;
     graft_progress_start(&m.progress, &quiet, "measuring", "operators", count);
