@@ -206,7 +206,8 @@ static const char *check_code(const graft_rule *rule)
     uint32_t last = GRAFT_CODE_END;
     while (at < rule->code_bytes) {
         last = rule->code[at];
-        if (last >= GRAFT_CODE_COUNT || at + 1u + graft_code_operand_bytes(last) > rule->code_bytes) {
+        if (last >= GRAFT_CODE_COUNT ||
+            at + 1u + graft_code_operand_bytes(last) > rule->code_bytes) {
             return "byte code is unknown or cut off";
         }
         const uint8_t *operand = &rule->code[at + 1u];
