@@ -420,9 +420,11 @@ void graft_executor_memory_of(const graft_executor *executor, graft_executor_mem
 static graft_status run_opaque(graft_env *env, const graft_executor *e, uint32_t i)
 {
     const graft_step *step = &e->schedule.steps[i];
-    const void *in[2] = {NULL};
+    const void *in[GRAFT_OPAQUE_INPUTS_MOST] = {NULL};
     for (uint32_t k = 0; k < e->opaques[i].read_count; k++) {
-        in[k] = e->hosts[graft_step_input(&e->schedule, step, k)];
+        if (e->opaques[i].in[k].rank != GRAFT_RANK_UNKNOWN) {
+            in[k] = e->hosts[graft_step_input(&e->schedule, step, k)];
+        }
     }
     return graft_opaque_run(env, &e->opaques[i], in,
                             e->hosts[graft_step_output(&e->schedule, step, 0)]);

@@ -113,12 +113,15 @@ static graft_status run_opaque(graft_env *env, graft_arena *arena, const graft_m
                                const graft_graph *graph, graft_index n, const float **values)
 {
     graft_opaque opaque;
-    const void *in[2] = {NULL};
+    const void *in[GRAFT_OPAQUE_INPUTS_MOST] = {NULL};
     if (model == NULL || !graft_opaque_find(model, graph, n, &opaque)) {
         return GRAFT_FAIL(env, GRAFT_UNSUPPORTED,
                           "node %u is opaque: the reference executor cannot run it", n);
     }
     for (uint32_t k = 0; k < opaque.read_count; k++) {
+        if (opaque.in[k].rank == GRAFT_RANK_UNKNOWN) {
+            continue;
+        }
         graft_index v = graft_node_input(graph, n, k);
         in[k] = values[v];
         if (in[k] == NULL) {

@@ -146,6 +146,22 @@ static graft_shape shape_of_unsqueeze(graft_onnx_reader *reader, const Onnx__Nod
     return shape;
 }
 
+/* Its second input is the scale, its third the zero point. */
+static graft_shape shape_of_quantised(graft_onnx_reader *reader, const Onnx__NodeProto *node,
+                                      bool quantises)
+{
+    graft_shape shape = shape_of_input(reader, node, 0);
+    graft_shape like = shape_of_input(reader, node, quantises ? 2 : 1);
+    const Onnx__AttributeProto *type = find_attribute(node, "output_dtype");
+    shape.dtype = GRAFT_DTYPE_U8;
+    if (like.rank != GRAFT_RANK_UNKNOWN) {
+        shape.dtype = like.dtype;
+    } else if (type != NULL && type->i > 0 && type->i <= UINT8_MAX) {
+        shape.dtype = (uint8_t)type->i;
+    }
+    return shape;
+}
+
 static graft_shape shape_of_operator(graft_onnx_reader *reader, const Onnx__NodeProto *node)
 {
     const char *type = text_or_empty(node->op_type);
@@ -157,6 +173,10 @@ static graft_shape shape_of_operator(graft_onnx_reader *reader, const Onnx__Node
     }
     if (strcmp(type, "Unsqueeze") == 0) {
         return shape_of_unsqueeze(reader, node);
+    }
+    bool quantises = strcmp(type, "QuantizeLinear") == 0;
+    if (quantises || strcmp(type, "DequantizeLinear") == 0) {
+        return shape_of_quantised(reader, node, quantises);
     }
     return keeps_shape(node) ? shape_of_input(reader, node, 0) : unknown_shape();
 }

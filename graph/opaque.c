@@ -3,6 +3,7 @@
 
 #include "graph/algebra.h"
 #include "graph/onnx.h"
+#include "graph/quantised.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -81,7 +82,7 @@ bool graft_opaque_find(const graft_model *model, const graft_graph *graph, graft
     memset(opaque, 0, sizeof(*opaque));
     opaque->read_count = 1;
     opaque->out = graph->values[graft_node_output(graph, node, 0)].shape;
-    for (uint32_t k = 0; k < 2; k++) {
+    for (uint32_t k = 0; k < GRAFT_OPAQUE_INPUTS_MOST; k++) {
         graft_index v = k < n->input_count ? graft_node_input(graph, node, k) : GRAFT_NONE;
         opaque->in[k].rank = GRAFT_RANK_UNKNOWN;
         if (v != GRAFT_NONE) {
@@ -98,7 +99,7 @@ bool graft_opaque_find(const graft_model *model, const graft_graph *graph, graft
     }
     return strcmp(proto->op_type, "Cast") == 0     ? find_cast(opaque)
            : strcmp(proto->op_type, "Gather") == 0 ? find_gather(proto, opaque)
-                                                   : false;
+                                                   : graft_quantised_find(proto, opaque);
 }
 
 /* ----------------------------------------------------------------------------- running */
@@ -159,8 +160,14 @@ graft_status graft_opaque_run(graft_env *env, const graft_opaque *opaque, const 
         run_cast(opaque, in[0], out);
         return GRAFT_OK;
     case GRAFT_OPAQUE_COPY:
+        memcpy(out, in[0], (size_t)graft_shape_bytes(&opaque->out));
+        return GRAFT_OK;
+    case GRAFT_OPAQUE_QUANTISE:
+    case GRAFT_OPAQUE_DEQUANTISE:
+    case GRAFT_OPAQUE_QUANTISED_CONV:
+    case GRAFT_OPAQUE_QUANTISED_MATMUL:
         break;
     }
-    memcpy(out, in[0], (size_t)graft_shape_bytes(&opaque->out));
+    graft_quantised_run(opaque, in, out);
     return GRAFT_OK;
 }

@@ -1,10 +1,11 @@
-/* opaque.h - opaque nodes that can be run although rules never see them: the few operators that
- * stand between a model's whole-number inputs and its binary32 tensors (tables of embeddings,
- * masks).
+/* opaque.h - opaque nodes that can be run although rules never see them: operators between a
+ * model's whole-number inputs and its binary32 tensors (tables of embeddings, masks), and the
+ * quantised operators of 8-bit models.
  *
  *      Gather       rows of a binary32 table, places int64 or int32, negative ones from the end
  *      Cast         from int64, int32, bool or binary32 to binary32 or int64
- *      Unsqueeze, Squeeze, Reshape, Flatten, Identity      of any type: a copy */
+ *      Unsqueeze, Squeeze, Reshape, Flatten, Identity      of any type: a copy
+ *      QuantizeLinear, DequantizeLinear, QLinearConv, QLinearMatMul      see quantised.h */
 #ifndef GRAFT_OPAQUE_H
 #define GRAFT_OPAQUE_H
 
@@ -13,23 +14,31 @@
 typedef enum graft_opaque_kind {
     GRAFT_OPAQUE_COPY,
     GRAFT_OPAQUE_CAST,
-    GRAFT_OPAQUE_GATHER
+    GRAFT_OPAQUE_GATHER,
+    GRAFT_OPAQUE_QUANTISE,
+    GRAFT_OPAQUE_DEQUANTISE,
+    GRAFT_OPAQUE_QUANTISED_CONV,
+    GRAFT_OPAQUE_QUANTISED_MATMUL
 } graft_opaque_kind;
+
+enum { GRAFT_OPAQUE_INPUTS_MOST = 9 };
 
 /* What an opaque node computes. */
 typedef struct graft_opaque {
     graft_opaque_kind kind;
-    uint32_t axis;       /* Of a gather. */
-    uint32_t read_count; /* Inputs that are read: the first ones. */
-    graft_shape in[2];
+    uint32_t axis;                            /* Of a gather; the one that scales run along. */
+    uint32_t read_count;                      /* Inputs that are read: the first ones. */
+    int32_t attrs[GRAFT_MAX_ATTRS];           /* Of a convolution, as those of `conv`. */
+    graft_shape in[GRAFT_OPAQUE_INPUTS_MOST]; /* Rank GRAFT_RANK_UNKNOWN: not given. */
     graft_shape out;
 } graft_opaque;
 
 /* Whether the opaque node of `graph`, which is model->graph or a rewritten copy, can be run. */
 bool graft_opaque_find(const graft_model *model, const graft_graph *graph, graft_index node,
                        graft_opaque *opaque);
-/* Runs it on row-major tensors of its shapes and types. GRAFT_BAD_INPUT when a place to gather lies
- * outside of the table; the output is then undefined. */
+/* Runs it on row-major tensors of its shapes and types; inputs that are not given are NULL.
+ * GRAFT_BAD_INPUT when a place to gather lies outside of the table; the output is then undefined.
+ */
 GRAFT_MUST_USE graft_status graft_opaque_run(graft_env *env, const graft_opaque *opaque,
                                              const void *const *in, void *out);
 

@@ -66,15 +66,14 @@ static onnx_tensor view_tensor(graft_arena *arena, const Onnx__TensorProto *tens
     onnx_tensor view = {.name = tensor->name == NULL ? "" : tensor->name,
                         .shape = shape_of(tensor)};
     size_t bytes = (size_t)graft_shape_bytes(&view.shape);
-    if (tensor->data_type != GRAFT_DTYPE_F32 || bytes == 0) {
-        return view;
-    }
-    if (tensor->has_raw_data && tensor->raw_data.len == bytes) {
-        float *copy = graft_arena_alloc(arena, bytes); /* Raw data may lie at any address. */
+    if (bytes > 0 && tensor->has_raw_data && tensor->raw_data.len == bytes) {
+        void *copy = graft_arena_alloc(arena, bytes); /* Raw data may lie at any address. */
         memcpy(copy, tensor->raw_data.data, bytes);
-        view.data = copy;
-    } else if (tensor->n_float_data * sizeof(float) == bytes) {
-        view.data = tensor->float_data;
+        view.raw = copy;
+    }
+    if (tensor->data_type == GRAFT_DTYPE_F32 && bytes > 0) {
+        bool listed = tensor->n_float_data * sizeof(float) == bytes;
+        view.data = view.raw != NULL ? view.raw : listed ? tensor->float_data : NULL;
     }
     return view;
 }

@@ -13,6 +13,7 @@ typedef struct onnx_tensor {
     const char *name;
     graft_shape shape;
     const float *data; /* NULL unless the elements are binary32. */
+    const void *raw;   /* Elements of any type; NULL when the file does not store them as bytes. */
 } onnx_tensor;
 
 typedef struct onnx_case {
