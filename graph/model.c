@@ -136,7 +136,7 @@ static void borrow_weights(fold_state *state)
     for (graft_index v = 0; v < state->graph->value_end; v++) {
         const graft_value *value = &state->graph->values[v];
         if (value->kind == GRAFT_VALUE_WEIGHT && state->wanted[v] &&
-            value->shape.dtype == GRAFT_DTYPE_F32 && value->source < state->model->weight_count) {
+            value->source < state->model->weight_count) {
             state->data[v] = state->model->weights[value->source].data;
         }
     }

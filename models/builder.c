@@ -16,6 +16,7 @@ struct graft_builder {
     uint64_t seed;
     uint64_t tensor_count;
     uint64_t parameter_count;
+    bool quantises;
     Onnx__ModelProto *model;
     size_t node_capacity;
     size_t initializer_capacity;
@@ -58,6 +59,12 @@ graft_builder *graft_builder_new(graft_arena *arena, const char *name, int64_t o
     *builder = (graft_builder){.arena = arena, .seed = seed, .model = model};
     return builder;
 }
+
+void graft_builder_quantise(graft_builder *builder) { builder->quantises = true; }
+
+bool graft_builder_quantises(const graft_builder *builder) { return builder->quantises; }
+
+graft_arena *graft_builder_arena(const graft_builder *builder) { return builder->arena; }
 
 Onnx__ModelProto *graft_builder_finish(graft_builder *builder) { return builder->model; }
 
@@ -128,6 +135,7 @@ static graft_build_value output_of(const Onnx__NodeProto *node, const graft_buil
 {
     graft_build_value output = *like;
     output.name = node->output[0];
+    output.scale = 0.0;
     return output;
 }
 
@@ -230,8 +238,8 @@ static double draw(graft_rng *rng, const distribution *d)
                         : d->first + (d->second - d->first) * graft_rng_uniform(rng);
 }
 
-static const char *add_weight(graft_builder *builder, const char *name, const int64_t *dims,
-                              uint32_t rank, distribution d)
+static float *draw_weight(graft_builder *builder, const int64_t *dims, uint32_t rank,
+                          distribution d)
 {
     size_t count = 1;
     for (uint32_t i = 0; i < rank; i++) {
@@ -244,7 +252,14 @@ static const char *add_weight(graft_builder *builder, const char *name, const in
         data[i] = (float)draw(&rng, &d);
     }
     builder->parameter_count += count;
-    return add_initializer(builder, name, GRAFT_DTYPE_F32, dims, rank, data);
+    return data;
+}
+
+static const char *add_weight(graft_builder *builder, const char *name, const int64_t *dims,
+                              uint32_t rank, distribution d)
+{
+    return add_initializer(builder, name, GRAFT_DTYPE_F32, dims, rank,
+                           draw_weight(builder, dims, rank, d));
 }
 
 /* Each element is `mean` plus `deviation` times a standard normal number. */
@@ -286,6 +301,17 @@ graft_build_value graft_build_scalar(graft_builder *builder, const char *module,
                                                        GRAFT_DTYPE_F32, NULL, 0, data),
                                .mean = (double)value,
                                .mean_square = (double)value * (double)value};
+}
+
+graft_build_value graft_build_tensor(graft_builder *builder, const char *name, uint8_t dtype,
+                                     const int64_t *dims, uint32_t rank, const void *data)
+{
+    graft_build_value value = {.rank = rank};
+    if (rank > 0) {
+        memcpy(value.dims, dims, rank * sizeof(dims[0]));
+    }
+    value.name = add_initializer(builder, name, dtype, dims, rank, data);
+    return value;
 }
 
 static graft_build_value add_ints(graft_builder *builder, const char *name, const int64_t *items,
@@ -348,20 +374,51 @@ static void set_window(graft_builder *builder, Onnx__NodeProto *node,
     graft_onnx_set_ints(builder->arena, node, "strides", window->stride, 2);
 }
 
+/* Filter and bias of a layer, as inputs 1 and 2 of its node; filters have variance `gain` / fan-in.
+ * A quantised model has no normalisations: they are folded into its filters, which then give their
+ * outputs a mean square of 1. The result is the mean square of the
+ * layer's output. */
+static double add_filter(graft_builder *builder, const graft_build_value *x,
+                         graft_build_filter *filter, double gain, const char *inputs[3])
+{
+    double fan_in = 1.0;
+    for (uint32_t i = 1; i < filter->rank; i++) {
+        fan_in *= (double)filter->dims[i];
+    }
+    gain = builder->quantises ? 1.0 / x->mean_square : gain;
+    distribution matrix = {true, 0.0, sqrt(gain / fan_in)};
+    distribution bias = {true, 0.0, 0.05};
+    filter->weight = draw_weight(builder, filter->dims, filter->rank, matrix);
+    if (inputs[2] != NULL) {
+        filter->bias = draw_weight(builder, filter->dims, 1, bias);
+    }
+    if (builder->quantises) {
+        graft_build_quantised_filter(builder, x, filter, inputs);
+        return 1.0;
+    }
+    inputs[1] = add_initializer(builder, inputs[1], GRAFT_DTYPE_F32, filter->dims, filter->rank,
+                                filter->weight);
+    if (inputs[2] != NULL) {
+        inputs[2] =
+            add_initializer(builder, inputs[2], GRAFT_DTYPE_F32, filter->dims, 1, filter->bias);
+    }
+    return gain * x->mean_square;
+}
+
 graft_build_value graft_build_conv(graft_builder *builder, graft_build_value x,
                                    const graft_conv_layer *layer)
 {
     static const int64_t no_dilation[2] = {1, 1};
     const int64_t *kernel = layer->window.kernel;
-    int64_t dims[4] = {layer->channels, x.dims[1] / layer->groups, kernel[0], kernel[1]};
-    double fan_in = (double)(dims[1] * dims[2] * dims[3]);
-    distribution filter = {true, 0.0, sqrt(2.0 / fan_in)};
-    double bias[2] = {0.0, 0.05};
-    const char *weight = name_part(builder, layer->name, "weight");
-    const char *inputs[3] = {x.name, add_weight(builder, weight, dims, 4, filter)};
-    if (layer->has_bias) {
-        inputs[2] = add_normal(builder, layer->name, "bias", layer->channels, bias);
-    }
+    graft_build_filter filter = {
+        .name = layer->name,
+        .dims = {layer->channels, x.dims[1] / layer->groups, kernel[0], kernel[1]},
+        .rank = 4
+    };
+    x = graft_build_quantised(builder, x);
+    const char *inputs[3] = {x.name, name_part(builder, layer->name, "weight"),
+                             layer->has_bias ? name_part(builder, layer->name, "bias") : NULL};
+    double mean_square = add_filter(builder, &x, &filter, 2.0, inputs);
     Onnx__NodeProto *node = add_node(builder, "Conv", layer->name, inputs, layer->has_bias ? 3 : 2);
     graft_onnx_set_ints(builder->arena, node, "dilations", no_dilation, 2);
     graft_onnx_set_int(builder->arena, node, "group", layer->groups);
@@ -371,13 +428,17 @@ graft_build_value graft_build_conv(graft_builder *builder, graft_build_value x,
     output.dims[2] = slide(x.dims[2], &layer->window, 0, false);
     output.dims[3] = slide(x.dims[3], &layer->window, 1, false);
     output.mean = 0.0;
-    output.mean_square = 2.0 * x.mean_square;
+    output.mean_square = mean_square;
+    output.is_positive = false;
     return output;
 }
 
 graft_build_value graft_build_batch_norm(graft_builder *builder, graft_build_value x,
                                          const char *name, double epsilon, double gain)
 {
+    if (builder->quantises) {
+        return x;
+    }
     int64_t channels = x.dims[1];
     double deviation = sqrt(x.mean_square);
     double scale[2] = {gain, 0.1 * gain};
@@ -409,14 +470,18 @@ graft_build_value graft_build_relu(graft_builder *builder, graft_build_value x, 
     double positive = 0.5 * erfc(-at / sqrt(2.0));
     output.mean = x.mean * positive + deviation * density;
     output.mean_square = x.mean_square * positive + x.mean * deviation * density;
+    output.is_positive = true;
     return output;
 }
 
 graft_build_value graft_build_add(graft_builder *builder, graft_build_value a, graft_build_value b,
                                   const char *name)
 {
+    a = graft_build_quantised(builder, a);
+    b = graft_build_quantised(builder, b);
     const char *inputs[2] = {a.name, b.name};
     graft_build_value output = output_of(add_node(builder, "Add", name, inputs, 2), &a);
+    output.is_positive = a.is_positive && b.is_positive;
     output.mean = a.mean + b.mean;
     output.mean_square = a.mean_square + b.mean_square + 2.0 * a.mean * b.mean;
     return output;
@@ -449,6 +514,7 @@ graft_build_value graft_build_max_pool(graft_builder *builder, graft_build_value
                                        const char *name, const graft_window_size *window,
                                        bool ceil_mode)
 {
+    x = graft_build_quantised(builder, x);
     Onnx__NodeProto *node = add_node(builder, "MaxPool", name, &x.name, 1);
     graft_onnx_set_int(builder->arena, node, "ceil_mode", ceil_mode);
     set_window(builder, node, window);
@@ -462,6 +528,7 @@ graft_build_value graft_build_max_pool(graft_builder *builder, graft_build_value
 graft_build_value graft_build_average_pool(graft_builder *builder, graft_build_value x,
                                            const char *name, const graft_window_size *window)
 {
+    x = graft_build_quantised(builder, x);
     Onnx__NodeProto *node = add_node(builder, "AveragePool", name, &x.name, 1);
     set_window(builder, node, window);
     graft_build_value output = output_of(node, &x);
@@ -483,6 +550,7 @@ graft_build_value graft_build_padded_average(graft_builder *builder, graft_build
 graft_build_value graft_build_global_pool(graft_builder *builder, graft_build_value x,
                                           const char *name)
 {
+    x = graft_build_quantised(builder, x);
     graft_build_value output =
         output_of(add_node(builder, "GlobalAveragePool", name, &x.name, 1), &x);
     output.dims[2] = 1;
@@ -493,6 +561,7 @@ graft_build_value graft_build_global_pool(graft_builder *builder, graft_build_va
 
 graft_build_value graft_build_flatten(graft_builder *builder, graft_build_value x, const char *name)
 {
+    x = graft_build_quantised(builder, x);
     Onnx__NodeProto *node = add_node(builder, "Flatten", name, &x.name, 1);
     graft_onnx_set_int(builder->arena, node, "axis", 1);
     graft_build_value output = output_of(node, &x);
@@ -504,23 +573,29 @@ graft_build_value graft_build_flatten(graft_builder *builder, graft_build_value 
 graft_build_value graft_build_linear(graft_builder *builder, graft_build_value x, const char *name,
                                      int64_t outputs)
 {
-    int64_t dims[2] = {outputs, x.dims[1]};
-    distribution matrix = {true, 0.0, sqrt(1.0 / (double)x.dims[1])};
-    double bias[2] = {0.0, 0.05};
-    const char *weight = name_part(builder, name, "weight");
-    const char *inputs[3] = {x.name, add_weight(builder, weight, dims, 2, matrix),
-                             add_normal(builder, name, "bias", outputs, bias)};
+    graft_build_filter filter = {
+        .name = name, .dims = {outputs, x.dims[1]},
+             .rank = 2
+    };
+    x = graft_build_quantised(builder, x);
+    const char *inputs[3] = {x.name, name_part(builder, name, "weight"),
+                             name_part(builder, name, "bias")};
+    double mean_square = add_filter(builder, &x, &filter, 1.0, inputs);
     Onnx__NodeProto *node = add_node(builder, "Gemm", name, inputs, 3);
     graft_onnx_set_float(builder->arena, node, "alpha", 1.0F);
     graft_onnx_set_float(builder->arena, node, "beta", 1.0F);
     graft_onnx_set_int(builder->arena, node, "transB", 1);
     graft_build_value output = output_of(node, &x);
     output.dims[1] = outputs;
+    output.mean = 0.0;
+    output.mean_square = mean_square;
+    output.is_positive = false;
     return output;
 }
 
 graft_build_value graft_build_softmax(graft_builder *builder, graft_build_value x, const char *name)
 {
+    x = graft_build_quantised(builder, x);
     Onnx__NodeProto *node = add_node(builder, "Softmax", name, &x.name, 1);
     graft_onnx_set_int(builder->arena, node, "axis", (int64_t)x.rank - 1);
     return output_of(node, &x);

@@ -23,6 +23,8 @@ typedef struct graft_build_value {
     uint32_t rank;
     double mean;
     double mean_square;
+    double scale; /* Of the 8-bit numbers that its elements are; 0: it was not quantised. */
+    bool is_positive;
 } graft_build_value;
 
 /* A window over height and width. */
@@ -49,6 +51,12 @@ typedef struct graft_conv_layer {
 /* An empty model in `arena`. `name` is the graph's. */
 graft_builder *graft_builder_new(graft_arena *arena, const char *name, int64_t opset,
                                  uint64_t seed);
+/* Layers that are added from now on are written as a static quantiser writes them
+ * (builder_quantise.c). For an empty model. */
+void graft_builder_quantise(graft_builder *builder);
+bool graft_builder_quantises(const graft_builder *builder);
+/* The model's arena. */
+graft_arena *graft_builder_arena(const graft_builder *builder);
 /* The finished message; nothing may be added afterwards. */
 Onnx__ModelProto *graft_builder_finish(graft_builder *builder);
 /* Numbers of the model so far that training would change: filters, biases, scales, shifts. */
@@ -81,6 +89,10 @@ graft_build_value graft_build_ints(graft_builder *builder, const char *module, c
 graft_build_value graft_build_int(graft_builder *builder, const char *module, const char *part,
                                   int64_t value);
 
+/* An initializer of any type with the given elements, which are borrowed. */
+graft_build_value graft_build_tensor(graft_builder *builder, const char *name, uint8_t dtype,
+                                     const int64_t *dims, uint32_t rank, const void *data);
+
 /* Any node with one output, which is taken to be like the first input; the caller corrects its
  * shape. A second node of the same operator in a module is numbered. */
 graft_build_value graft_build_node(graft_builder *builder, const char *op_type, const char *module,
@@ -90,6 +102,23 @@ void graft_build_set_int(graft_builder *builder, const char *name, int64_t value
 void graft_build_set_ints(graft_builder *builder, const char *name, const int64_t *values,
                           uint32_t count);
 void graft_build_set_float(graft_builder *builder, const char *name, float value);
+
+/* A tensor as 8-bit numbers and back (builder_quantise.c); the same nodes when it is asked for
+ * again. The tensor itself when the model is not quantised. */
+graft_build_value graft_build_quantised(graft_builder *builder, graft_build_value x);
+
+/* Filter and bias of a layer: `bias` may be NULL, otherwise it has dims[0] elements. */
+typedef struct graft_build_filter {
+    const char *name; /* Of the module. */
+    int64_t dims[4];
+    uint32_t rank;
+    const float *weight;
+    const float *bias;
+} graft_build_filter;
+/* Both as 8-bit and 32-bit numbers for the quantised input `x` of the layer, and back: inputs 1 and
+ * 2 of the layer's node. */
+void graft_build_quantised_filter(graft_builder *builder, const graft_build_value *x,
+                                  const graft_build_filter *filter, const char *inputs[3]);
 
 /* Each adds nodes named after `layer->name` or `name` and returns the output. */
 graft_build_value graft_build_conv(graft_builder *builder, graft_build_value x,

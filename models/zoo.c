@@ -11,39 +11,47 @@ enum { ZOO_OPSET = 13 };
 /* clang-format off */
 static const graft_zoo_entry zoo[] = {
     {"resnet18", "ResNet-18 for 224 x 224 images (He et al. 2016; as in torchvision)",
-     graft_build_resnet18, NULL, 11689512, 1814000000, 1e6},
+     graft_build_resnet18, NULL, false, 11689512, 1814000000, 1e6},
     {"resnet50", "ResNet-50 v1.5 for 224 x 224 images (He et al. 2016; as in torchvision)",
-     graft_build_resnet50, NULL, 25557032, 4089000000, 1e6},
+     graft_build_resnet50, NULL, false, 25557032, 4089000000, 1e6},
     {"resnext50", "ResNeXt-50 32x4d for 224 x 224 images (Xie et al. 2017; as in torchvision)",
-     graft_build_resnext50, NULL, 25028904, 4230000000, 1e7},
+     graft_build_resnext50, NULL, false, 25028904, 4230000000, 1e7},
     {"squeezenet", "SqueezeNet 1.1 for 224 x 224 images (Iandola et al. 2016; as in torchvision)",
-     graft_build_squeezenet, NULL, 1235496, 349000000, 1e6},
+     graft_build_squeezenet, NULL, false, 1235496, 349000000, 1e6},
     {"mobilenetv2", "MobileNetV2 for 224 x 224 images (Sandler et al. 2018; as in torchvision)",
-     graft_build_mobilenetv2, NULL, 3504872, 300000000, 1e7},
+     graft_build_mobilenetv2, NULL, false, 3504872, 300000000, 1e7},
     {"inceptionv3", "Inception v3 for 299 x 299 images (Szegedy et al. 2016; as in torchvision)",
-     graft_build_inceptionv3, NULL, 23834568, 5710000000, 1e7},
+     graft_build_inceptionv3, NULL, false, 23834568, 5710000000, 1e7},
     {"nasnet", "NASNet-A mobile for 224 x 224 images (Zoph et al. 2018; as in Cadene's port)",
-     graft_build_nasnet, NULL, 5289978, 564000000, 4e7},
+     graft_build_nasnet, NULL, false, 5289978, 564000000, 4e7},
     {"bert", "BERT-base for 128 tokens (Devlin et al. 2019; as in Hugging Face's library)",
-     graft_build_bert, graft_build_bert_small, 109482240, 11200000000, 1e8},
+     graft_build_bert, graft_build_bert_small, false, 109482240, 11200000000, 1e8},
     {"vit", "ViT-base/16 for 224 x 224 images (Dosovitskiy et al. 2021; as in Hugging Face's library)",
-     graft_build_vit, graft_build_vit_small, 86567656, 17560000000, 1e7},
+     graft_build_vit, graft_build_vit_small, false, 86567656, 17560000000, 1e7},
     {"lstm", "LSTM of 256 units over 16 steps (Hochreiter and Schmidhuber 1997; as in Keras)",
-     graft_build_lstm256, NULL, 525312, 8388608, 1},
+     graft_build_lstm256, NULL, false, 525312, 8388608, 1},
     {"lstm512", "LSTM of 512 units over 16 steps (Hochreiter and Schmidhuber 1997; as in Keras)",
-     graft_build_lstm512, NULL, 2099200, 33554432, 1},
+     graft_build_lstm512, NULL, false, 2099200, 33554432, 1},
     {"nasrnn", "NasRNN of 256 units over 5 steps (Zoph and Le 2017; as in TASO)",
-     graft_build_nasrnn256, NULL, 1048576, 5242880, 1},
+     graft_build_nasrnn256, NULL, false, 1048576, 5242880, 1},
     {"nasrnn512", "NasRNN of 512 units over 5 steps (Zoph and Le 2017; as in TASO)",
-     graft_build_nasrnn512, NULL, 4194304, 20971520, 1},
+     graft_build_nasrnn512, NULL, false, 4194304, 20971520, 1},
     {"dscnn", "DS-CNN for keyword spotting (Zhang et al. 2017; as in MLPerf Tiny)",
-     graft_build_dscnn, NULL, 23756, 2700000, 1e5},
+     graft_build_dscnn, NULL, false, 23756, 2700000, 1e5},
     {"resnet8", "ResNet-8 for 32 x 32 images (as in MLPerf Tiny)",
-     graft_build_resnet8, NULL, 78186, 12500000, 1e5},
+     graft_build_resnet8, NULL, false, 78186, 12500000, 1e5},
     {"mobilenetv1", "MobileNetV1 0.25 for 96 x 96 images (Howard et al. 2017; as in MLPerf Tiny)",
-     graft_build_mobilenetv1, NULL, 216322, 7490000, 1e4},
+     graft_build_mobilenetv1, NULL, false, 216322, 7490000, 1e4},
     {"autoencoder", "Autoencoder for sounds of machines (as in MLPerf Tiny)",
-     graft_build_autoencoder, NULL, 267928, 264192, 1},
+     graft_build_autoencoder, NULL, false, 267928, 264192, 1},
+    {"dscnn_int8", "DS-CNN in 8-bit numbers (as in MLPerf Tiny)",
+     graft_build_dscnn, NULL, true, 22604, 2700000, 1e5},
+    {"resnet8_int8", "ResNet-8 in 8-bit numbers (as in MLPerf Tiny)",
+     graft_build_resnet8, NULL, true, 77706, 12500000, 1e5},
+    {"mobilenetv1_int8", "MobileNetV1 0.25 in 8-bit numbers (as in MLPerf Tiny)",
+     graft_build_mobilenetv1, NULL, true, 210850, 7490000, 1e4},
+    {"autoencoder_int8", "Autoencoder for sounds in 8-bit numbers (as in MLPerf Tiny)",
+     graft_build_autoencoder, NULL, true, 265864, 264192, 1},
 };
 /* clang-format on */
 
@@ -86,6 +94,9 @@ static Onnx__ModelProto *build_entry(graft_arena *arena, const graft_zoo_entry *
                                      uint64_t seed, bool small)
 {
     graft_builder *builder = graft_builder_new(arena, entry->name, ZOO_OPSET, seed);
+    if (entry->is_quantised) {
+        graft_builder_quantise(builder);
+    }
     if (small && entry->build_small != NULL) {
         entry->build_small(builder);
     } else {

@@ -10,6 +10,7 @@ typedef struct graft_zoo_entry {
     const char *title; /* What it is and where its definition is published. */
     void (*build)(graft_builder *builder);
     void (*build_small)(graft_builder *builder); /* With fewer layers; NULL: not needed. */
+    bool is_quantised;         /* In 8-bit numbers, normalisations folded into filters. */
     uint64_t parameters;       /* As published; what is built has exactly as many. */
     uint64_t multiply_adds;    /* Published, of convolutions and matrix products for one input. */
     double multiply_adds_unit; /* The published figure is rounded to this. */
