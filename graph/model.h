@@ -118,15 +118,16 @@ const char *graft_model_node_name(const graft_model *model, const graft_node *no
 /* The ONNX operator, e.g. "Resize", likewise; "" when a rule made the node. */
 const char *graft_model_node_type(const graft_model *model, const graft_node *node);
 
-/* Data of the weights that a graph reads, by value id: binary32, or of a plain weight's own type. */
+/* Data of the weights that a graph reads, by value id: binary32, or of a plain weight's own type.
+ */
 typedef struct graft_weights {
     graft_index value_count;
     const float *const *data;
 } graft_weights;
 
-/* Runs the weight program of `graph`: gives data to every const value that a node which is not const,
- * or an output of the graph, reads. Data of plain weights is borrowed from the model, the rest is
- * binary32 and lies in `arena`. GRAFT_BAD_INPUT when the graph has a cycle. */
+/* Runs the weight program of `graph`: gives data to every const value that a node which is not
+ * const, or an output of the graph, reads. Data of plain weights is borrowed from the model, the
+ * rest is binary32 and lies in `arena`. GRAFT_BAD_INPUT when the graph has a cycle. */
 GRAFT_MUST_USE graft_status graft_model_fold_weights(graft_env *env, graft_arena *arena,
                                                      const graft_model *model,
                                                      const graft_graph *graph,
