@@ -93,7 +93,7 @@ static graft_status command_version(graft_env *env, int argc, char **argv)
 
 static graft_status bench_gen(graft_env *env, FILE *out)
 {
-    return graft_gen_bench(env, "rules/families", out);
+    return graft_gen_bench(env, graft_file_shipped(env, "rules/families"), out);
 }
 
 static graft_status bench_numerics(graft_env *env, FILE *out)

@@ -115,7 +115,7 @@ done:
 static graft_status open_ours(graft_env *env, speed_run *run)
 {
     graft_status status = GRAFT_OK;
-    graft_session_options options = graft_session_defaults();
+    graft_session_options options = graft_session_defaults(env);
     graft_plan_found found;
     options.model = run->name;
     GRAFT_CHECK(graft_session_open(env, &options, &run->session));

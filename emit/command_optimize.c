@@ -74,7 +74,7 @@ graft_status graft_command_optimize(graft_env *env, int argc, char **argv)
 {
     graft_status status = GRAFT_OK;
     optimize_run *run = GRAFT_NEW(env->life, optimize_run, 1);
-    *run = (optimize_run){.options = graft_session_defaults(), .search = "greedy"};
+    *run = (optimize_run){.options = graft_session_defaults(env), .search = "greedy"};
     const graft_option own[] = {
         {.name = "OUT.onnx", .value = &run->out, .required = true},
         {.name = "--search",                  .value = &run->search                  },

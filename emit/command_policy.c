@@ -250,7 +250,7 @@ graft_status graft_command_policy(graft_env *env, int argc, char **argv)
 {
     graft_status status = GRAFT_OK;
     policy_run *run = GRAFT_NEW(env->life, policy_run, 1);
-    *run = (policy_run){.env = env, .options = graft_session_defaults()};
+    *run = (policy_run){.env = env, .options = graft_session_defaults(env)};
     const graft_option own[] = {
         {.name = "--out", .value = &run->out, .required = true},
         {.name = "--amalgamate",               .flag = &run->amalgamate           },

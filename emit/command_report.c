@@ -262,7 +262,7 @@ graft_status graft_command_report(graft_env *env, int argc, char **argv)
 {
     graft_status status = GRAFT_OK;
     report_run *run = GRAFT_NEW(env->life, report_run, 1);
-    *run = (report_run){.env = env, .options = graft_session_defaults(), .rounds = 21};
+    *run = (report_run){.env = env, .options = graft_session_defaults(env), .rounds = 21};
     const graft_option own[] = {
         {.name = "--out", .value = &run->out, .required = true},
         {.name = "--rounds",               .value = &run->rounds_text               },

@@ -1,16 +1,18 @@
 /* session_options.c - see session_options.h. */
 #include "emit/session_options.h"
 
+#include "graph/file.h"
+
 #include <string.h>
 
 enum { SHARED_COUNT = 6, OWN_MOST = 10 };
 
-graft_session_options graft_session_defaults(void)
+graft_session_options graft_session_defaults(graft_env *env)
 {
-    return (graft_session_options){.rules = "rules/graft.rules",
+    return (graft_session_options){.rules = graft_file_shipped(env, "rules/graft.rules"),
                                    .device = "cpu",
                                    .database = "out/costs/cpu.costs",
-                                   .settings = "train/settings.yaml"};
+                                   .settings = graft_file_shipped(env, "train/settings.yaml")};
 }
 
 graft_status graft_session_parse(graft_env *env, int argc, char **argv,

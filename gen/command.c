@@ -21,7 +21,7 @@ static graft_status read_options(graft_env *env, int argc, char **argv, options 
     const char *depth = "0";
     const char *seed = "1";
     uint64_t number = 0;
-    *opts = (options){.folder = "rules/families"};
+    *opts = (options){.folder = graft_file_shipped(env, "rules/families")};
     const graft_option table[] = {
         {.name = "--families", .value = &opts->folder    },
         {.name = "--family",   .value = &opts->family    },

@@ -122,6 +122,28 @@ graft_status graft_file_read(graft_env *env, graft_arena *arena, const char *pat
 
 bool graft_file_exists(const char *path) { return access(path, F_OK) == 0; }
 
+const char *graft_file_shipped(graft_env *env, const char *path)
+{
+    enum { PROGRAM_DEPTH = 3 }; /* The program is out/MODE/graft. */
+    char program[4096];
+    const char *home = getenv("GRAFT_HOME");
+    ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
+    if (graft_file_exists(path)) {
+        return path;
+    }
+    if (home == NULL && length > 0) {
+        program[length] = '\0';
+        for (int i = 0; i < PROGRAM_DEPTH; i++) {
+            char *slash = strrchr(program, '/');
+            slash = slash == NULL ? program : slash;
+            *slash = '\0';
+        }
+        home = program;
+    }
+    const char *shipped = home == NULL ? path : graft_arena_printf(env->life, "%s/%s", home, path);
+    return graft_file_exists(shipped) ? shipped : path;
+}
+
 /* --- Writing -----------------------------------------------------------------------------------
  */
 

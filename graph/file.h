@@ -13,6 +13,10 @@ GRAFT_MUST_USE graft_status graft_file_read(graft_env *env, graft_arena *arena, 
 GRAFT_MUST_USE graft_status graft_file_write(graft_env *env, const char *path, const void *data,
                                              size_t size);
 bool graft_file_exists(const char *path);
+/* Where a file that comes with Graft lies ("rules/graft.rules"): at `path` itself, or below the
+ * folder that the environment variable GRAFT_HOME names, by default the checkout that the running
+ * program was built in; `path` when there is none either. In env->life. */
+const char *graft_file_shipped(graft_env *env, const char *path);
 /* Creates the missing folders of `path`: every one before its last '/'. */
 GRAFT_MUST_USE graft_status graft_file_make_folders(graft_env *env, const char *path);
 

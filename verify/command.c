@@ -115,7 +115,7 @@ static graft_status read_choices(graft_env *env, int argc, char **argv, choices 
 graft_status graft_command_rules(graft_env *env, int argc, char **argv)
 {
     graft_status status = GRAFT_OK;
-    choices c = {.file = "rules/graft.rules"};
+    choices c = {.file = graft_file_shipped(env, "rules/graft.rules")};
     graft_ruleset set;
     GRAFT_CHECK(read_choices(env, argc, argv, &c));
     if (c.generate != NULL) {

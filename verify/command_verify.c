@@ -250,7 +250,7 @@ done:
 graft_status graft_command_verify(graft_env *env, int argc, char **argv)
 {
     graft_status status = GRAFT_OK;
-    choices c = {.set = "rules/graft.rules"};
+    choices c = {.set = graft_file_shipped(env, "rules/graft.rules")};
     docket d = {0};
     graft_trial_options options = graft_trial_defaults();
     GRAFT_CHECK(read_choices(env, argc, argv, &c));

@@ -32,6 +32,13 @@ check "threads without a number" error_is 2 "--threads needs a number from 1 to 
 check "threads that are none" error_is 2 "has '0'" "$GRAFT" help --threads 0
 check "threads with a tail" error_is 2 "has '2x'" "$GRAFT" --threads 2x help
 check "too many threads" error_is 2 "has '1025'" "$GRAFT" --threads 1025 help
+program=$(realpath "$GRAFT")
+from_elsewhere() { (cd "$FOLDER" && gives 0 "$program" rules --count) && grep -q '^all ' "$FOLDER/out"; }
+from_nowhere() {
+    (cd "$FOLDER" && GRAFT_HOME=$FOLDER error_is 1 "rules/graft.rules: cannot open" "$program" rules)
+}
+check "rules are found from another folder" from_elsewhere
+check "GRAFT_HOME says where" from_nowhere
 if [ -c /dev/full ]; then
     check "a full disk behind stdout" into_full_disk
 else
