@@ -14,6 +14,7 @@ struct graft_cost {
     graft_database *database;
     graft_database *estimates; /* In memory only: estimated once, then looked up. */
     graft_measure_options options;
+    graft_anchors *anchors; /* Opened when something is to be measured. */
     graft_roofline roofline;
     bool estimating;
     bool convention;
@@ -97,6 +98,7 @@ graft_status graft_cost_close(graft_env *env, graft_cost *cost)
     graft_status status = graft_database_save(env, cost->database);
     graft_database_close(cost->database);
     graft_database_close(cost->estimates);
+    graft_anchors_close(cost->anchors);
     (void)pthread_mutex_destroy(&cost->lock);
     free(cost);
     return status;
@@ -156,6 +158,35 @@ static graft_signature *list_missing(graft_arena *arena, const graft_cost *cost,
     return missing;
 }
 
+/* The lock is held. The first run with a database records what the anchors take; all later ones
+ * refer to that. */
+static graft_status obtain_anchors(graft_env *env, graft_cost *cost)
+{
+    graft_status status = GRAFT_OK;
+    graft_signature signatures[GRAFT_ANCHOR_COUNT];
+    graft_cost_entry entries[GRAFT_ANCHOR_COUNT];
+    bool known = true;
+    if (cost->anchors != NULL) {
+        return GRAFT_OK;
+    }
+    GRAFT_CHECK(graft_anchors_open(env, cost->device, &cost->anchors));
+    for (uint32_t i = 0; i < GRAFT_ANCHOR_COUNT; i++) {
+        graft_anchor_signature((graft_anchor_kind)i, &signatures[i]);
+        const graft_cost_entry *entry = graft_database_find(cost->database, &signatures[i]);
+        known = known && entry != NULL;
+        entries[i] = entry == NULL ? entries[i] : *entry;
+    }
+    if (!known) {
+        GRAFT_CHECK(graft_anchors_measure(env, cost->anchors, entries));
+    }
+    for (uint32_t i = 0; i < GRAFT_ANCHOR_COUNT && !known; i++) {
+        graft_database_add(cost->database, &signatures[i], &entries[i]);
+    }
+    graft_anchors_refer(cost->anchors, entries);
+done:
+    return status;
+}
+
 /* The lock is held. */
 static graft_status measure_missing(graft_env *env, graft_cost *cost,
                                     const graft_signature *signatures, uint32_t count,
@@ -168,7 +199,10 @@ static graft_status measure_missing(graft_env *env, graft_cost *cost,
     graft_cost_entry *entries = GRAFT_NEW(env->scratch, graft_cost_entry, missing_count);
     graft_status status = GRAFT_OK;
     if (missing_count > 0) {
-        status = graft_measure(env, cost->device, missing, missing_count, options, entries);
+        graft_measure_options anchored = *options;
+        GRAFT_CHECK(obtain_anchors(env, cost));
+        anchored.anchors = cost->anchors;
+        status = graft_measure(env, cost->device, missing, missing_count, &anchored, entries);
     }
     for (uint32_t i = 0; i < missing_count; i++) {
         if (entries[i].rounds > 0) {
@@ -177,6 +211,7 @@ static graft_status measure_missing(graft_env *env, graft_cost *cost,
         }
     }
     cost->statistics.measuring_ns += graft_clock_ns() - start_ns;
+done:
     graft_arena_release(env->scratch, mark);
     return status;
 }

@@ -11,6 +11,9 @@
  * taken for theirs. */
 enum { PLAIN_KERNELS_VERSION = 1 };
 
+/* Changes whenever times are taken in another way, so that old and new ones are never added up. */
+enum { PROTOCOL_VERSION = 2 };
+
 /* --------------------------------------------------------------- identity */
 
 /* The value of the first line `key : value` of /proc/cpuinfo, or "?". */
@@ -73,8 +76,9 @@ static graft_status name_processor(graft_env *env, graft_device *device)
                    find_processor_field(env->scratch, info, "stepping"), name_isa(),
                    device->head.thread_count, device->head.thread_count == 1 ? "" : "s");
     const dnnl_version_t *version = dnnl_version();
-    (void)snprintf(device->head.library, sizeof(device->head.library), "oneDNN %d.%d.%d, plain %d",
-                   version->major, version->minor, version->patch, PLAIN_KERNELS_VERSION);
+    (void)snprintf(device->head.library, sizeof(device->head.library),
+                   "oneDNN %d.%d.%d, plain %d, protocol %d", version->major, version->minor,
+                   version->patch, PLAIN_KERNELS_VERSION, PROTOCOL_VERSION);
 done:
     graft_arena_release(env->scratch, mark);
     return status;

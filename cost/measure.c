@@ -8,6 +8,7 @@
 #include <string.h>
 
 enum { BATCH_TRIALS = 16, LEAST_ROUNDS = 5, PRUNE_ROUND = 5, DEFAULT_ROUNDS = 15 };
+enum { MORE_ROUNDS = 2 };
 
 /* Tensors and copies of weights that may be open at once. */
 static const uint64_t most_bytes = (uint64_t)1 << 30;
@@ -28,6 +29,7 @@ typedef struct {
     graft_env *env;
     graft_device *device;
     const graft_measure_options *options;
+    uint32_t rounds_most;
     graft_progress progress;
 } measurement;
 
@@ -41,9 +43,9 @@ static graft_status fill_batch(measurement *m, const graft_signature *signatures
     while (*next < count && b->count < BATCH_TRIALS && b->bytes < most_bytes) {
         graft_trial *trial = &b->trials[b->count++];
         double *samples =
-            GRAFT_NEW(m->env->scratch, double, (size_t)GRAFT_KERNEL_MOST * m->options->rounds);
-        GRAFT_CHECK(graft_trial_open(m->env, m->device, &signatures[*next], samples,
-                                     m->options->rounds, trial));
+            GRAFT_NEW(m->env->scratch, double, (size_t)GRAFT_KERNEL_MOST * 2 * m->rounds_most);
+        GRAFT_CHECK(graft_trial_open(m->env, m->device, &signatures[*next], samples, m->rounds_most,
+                                     trial));
         GRAFT_CHECK(graft_trial_qualify(m->env, trial));
         b->bytes += trial->bytes;
         (*next)++;
@@ -61,10 +63,15 @@ static graft_status run_round(measurement *m, batch *b, uint32_t round)
     graft_status status = GRAFT_OK;
     for (uint32_t i = 0; i < b->count; i++) {
         graft_trial *trial = &b->trials[(i + round) % b->count];
+        double factor = 1.0;
+        if (m->options->anchors != NULL) {
+            GRAFT_CHECK(graft_anchors_factor(m->env, m->options->anchors,
+                                             graft_anchor_of(trial->signature), &factor));
+        }
         for (uint32_t k = 0; k < trial->contestant_count; k++) {
             graft_contestant *c = &trial->contestants[(k + round) % trial->contestant_count];
             if (!c->dropped) {
-                GRAFT_CHECK(graft_trial_round(m->env, trial, c, m->options->batch_ns));
+                GRAFT_CHECK(graft_trial_round(m->env, trial, c, m->options->batch_ns, factor));
             }
         }
         if (graft_interrupted()) {
@@ -73,6 +80,19 @@ static graft_status run_round(measurement *m, batch *b, uint32_t round)
     }
 done:
     return status;
+}
+
+/* Whether every signature has had its rounds; on a machine that others keep busy, more of them are
+ * taken, up to a limit, until enough were quiet. */
+static bool is_enough(const measurement *m, const batch *b, uint32_t rounds)
+{
+    uint32_t quiet = rounds;
+    for (uint32_t i = 0; i < b->count; i++) {
+        uint32_t count = graft_trial_quiet_rounds(&b->trials[i]);
+        quiet = count < quiet ? count : quiet;
+    }
+    return rounds >= m->rounds_most ||
+           (rounds >= m->options->rounds && quiet >= m->options->rounds / 2);
 }
 
 static void close_batch(batch *b, graft_status status, graft_cost_entry *entries)
@@ -92,13 +112,12 @@ static graft_status measure_batch(measurement *m, const graft_signature *signatu
     batch *b = GRAFT_NEW(m->env->scratch, batch, 1);
     uint32_t first = *next;
     GRAFT_CHECK(fill_batch(m, signatures, count, next, b));
-    for (uint32_t round = 0; round < m->options->rounds; round++) {
+    for (uint32_t round = 0; !is_enough(m, b, round); round++) {
         GRAFT_CHECK(run_round(m, b, round));
         for (uint32_t i = 0; i < b->count && round + 1 == PRUNE_ROUND; i++) {
             graft_trial_prune(&b->trials[i]);
         }
-        graft_progress_update(&m->progress, first + b->count * (round + 1) / m->options->rounds,
-                              NULL);
+        graft_progress_update(&m->progress, first + b->count * (round + 1) / m->rounds_most, NULL);
     }
 done:
     close_batch(b, status, entries + first);
@@ -112,7 +131,11 @@ graft_status graft_measure(graft_env *env, graft_device *device, const graft_sig
 {
     graft_status status = GRAFT_OK;
     graft_env quiet = *env;
-    measurement m = {.env = env, .device = device, .options = options};
+    measurement m = {
+        .env = env, .device = device, .options = options, .rounds_most = options->rounds};
+    if (options->anchors != NULL) {
+        m.rounds_most *= MORE_ROUNDS;
+    }
     memset(entries, 0, count * sizeof(entries[0]));
     if (!graft_device_present(device)) {
         return GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "device '%s' is not here: it cannot be measured",

@@ -50,6 +50,7 @@ typedef struct {
     void *context;
     graft_plan *plan;
     const bool *overwrites; /* By node. */
+    uint8_t distance;       /* Of all signatures. */
     uint8_t *offered;       /* By value: bits of the layouts it can be made in. */
     value_plan *values;     /* By value. */
     node_plan *nodes;       /* By node. */
@@ -93,6 +94,7 @@ static double cost_conversion(planner *p, conversions *c, uint32_t from, uint32_
         graft_signature signature;
         bool measured = false;
         graft_signature_of_reorder(&c->shape, from, to, &signature);
+        signature.distance = p->distance;
         c->ns[from][to] = cost_of(p, &signature, &measured);
     }
     return c->ns[from][to];
@@ -136,6 +138,7 @@ static void cost_alternatives(planner *p, graft_index node, node_plan *n)
     }
     graft_signature signature;
     graft_signature_of_node(p->graph, node, &n->choices[0], p->overwrites[node], &signature);
+    signature.distance = p->distance;
     for (uint32_t a = 0; a < n->count; a++) {
         graft_signature_set_layouts(&signature, &n->choices[a]);
         n->ns[a] = cost_of(p, &signature, &measured[a]);
@@ -584,6 +587,7 @@ void graft_plan_build(graft_arena *arena, const graft_graph *graph, const graft_
     plan->layouts = GRAFT_NEW(arena, uint8_t, graph->value_end);
     plan->choices = GRAFT_NEW(arena, graft_layout_choice, graph->node_end);
     p.overwrites = graft_schedule_overwrites(arena, graph, order);
+    p.distance = (uint8_t)graft_distance_of(arena, graph, order);
     p.offered = GRAFT_NEW(arena, uint8_t, graph->value_end);
     p.values = GRAFT_NEW(arena, value_plan, graph->value_end);
     p.nodes = GRAFT_NEW(arena, node_plan, graph->node_end);

@@ -14,6 +14,32 @@ _Static_assert(sizeof(graft_signature) ==
                    4 * GRAFT_MAX_ATTRS + GRAFT_MAX_INPUTS * sizeof(graft_shape) + 12,
                "a signature is compared as memory");
 
+/* ---------------------------------------------------------------- distance */
+
+static const char *const distance_names[GRAFT_DISTANCE_COUNT] = {"", " own", " memory"};
+
+uint32_t graft_distance_of(graft_arena *arena, const graft_graph *graph, const graft_order *order)
+{
+    graft_mark mark = graft_arena_mark(arena);
+    bool *counted = GRAFT_NEW(arena, bool, graph->value_end);
+    uint64_t bytes = 0;
+    for (graft_index i = 0; i < order->count; i++) {
+        graft_index node = order->order[i];
+        const graft_node *n = &graph->nodes[node];
+        for (uint32_t k = 0; k < n->input_count && !n->is_const && n->op != GRAFT_OP_OPAQUE; k++) {
+            graft_index v = graft_node_input(graph, node, k);
+            if (graph->values[v].is_const && !counted[v]) {
+                counted[v] = true;
+                bytes += graft_shape_bytes(&graph->values[v].shape);
+            }
+        }
+    }
+    graft_arena_release(arena, mark);
+    return bytes <= GRAFT_DISTANCE_OWN_BYTES      ? GRAFT_DISTANCE_OWN
+           : bytes <= GRAFT_DISTANCE_SHARED_BYTES ? GRAFT_DISTANCE_SHARED
+                                                  : GRAFT_DISTANCE_MEMORY;
+}
+
 /* ---------------------------------------------------------------- building */
 
 static void copy_shape(graft_shape *to, const graft_shape *from)
@@ -163,6 +189,7 @@ void graft_signature_print(const graft_signature *signature, graft_buffer *text)
     if (signature->in_place != 0) {
         graft_buffer_printf(text, " in-place");
     }
+    graft_buffer_printf(text, "%s", distance_names[signature->distance]);
 }
 
 /* ------------------------------------------------------------------- parse */
@@ -302,6 +329,9 @@ static graft_status read_outputs(reader *r, graft_signature *s)
         GRAFT_CHECK(read_layout(r, &s->out_layouts[k]));
     }
     s->in_place = take(r, " in-place");
+    for (uint32_t i = GRAFT_DISTANCE_COUNT; i-- > 1 && s->distance == 0;) {
+        s->distance = take(r, distance_names[i]) ? (uint8_t)i : 0;
+    }
     if (*r->at != '\0') {
         return fail_at(r, "the end");
     }

@@ -11,6 +11,25 @@
 #include "cost/layout.h"
 #include "graph/file.h"
 
+/* How far away from the processor an operator's data lie when its turn comes, in the network that
+ * it is part of: the same convolution takes twice as long when its filter comes from memory. A
+ * network runs the whole of its weights through the caches between two runs of an operator, so
+ * their size decides. The limits are constants, not those of the machine at hand, so that a graph
+ * has the same signatures wherever it is priced; they suit processors with 1 to 2 MB of
+ * second-level cache a core and some 16 MB of a shared third level. */
+typedef enum graft_distance {
+    GRAFT_DISTANCE_SHARED = 0, /* Weights come from the third level, shared by all cores. */
+    GRAFT_DISTANCE_OWN = 1,    /* All weights stay in the caches of the core. */
+    GRAFT_DISTANCE_MEMORY = 2, /* Weights come from memory. */
+    GRAFT_DISTANCE_COUNT = 3
+} graft_distance;
+
+enum { GRAFT_DISTANCE_OWN_BYTES = 3 << 20, GRAFT_DISTANCE_SHARED_BYTES = 16 << 20 };
+
+/* By the bytes of all const values that nodes which run read, each counted once; tables that opaque
+ * nodes select from do not count. `arena` is left as it was. */
+uint32_t graft_distance_of(graft_arena *arena, const graft_graph *graph, const graft_order *order);
+
 /* Stands in `op` for a conversion of input 0 to layout outputs[0]. Not an operator of graphs. */
 enum { GRAFT_COST_REORDER = 254 };
 
@@ -24,10 +43,11 @@ typedef struct graft_signature {
     uint8_t in_layouts[GRAFT_MAX_INPUTS];
     uint8_t out_layouts[GRAFT_MAX_OUTPUTS];
     uint8_t in_place; /* conv_bias_add: input 3 lies where the output goes. */
-    uint8_t zero;
+    uint8_t distance; /* graft_distance */
 } graft_signature;
 
-/* The signature of a node that is neither const nor opaque. */
+/* The signature of a node that is neither const nor opaque, at GRAFT_DISTANCE_SHARED; `distance`
+ * may be set by the caller. */
 void graft_signature_of_node(const graft_graph *graph, graft_index node,
                              const graft_layout_choice *choice, bool in_place,
                              graft_signature *signature);
@@ -52,7 +72,8 @@ uint64_t graft_signature_bytes(const graft_signature *signature);
 /* One line, for the database and for people:
  *      conv_bias(stride_h=1, ..., activation=1) f32[1,64,56,56]@nhwc f32[64,64,1,1]@const
  *      f32[64]@const -> nhwc
- * with " in-place" behind it where that holds. Float attributes are written as their bits. */
+ * with " in-place" behind it where that holds, then " own" or " memory" for the distance. Float
+ * attributes are written as their bits. */
 void graft_signature_print(const graft_signature *signature, graft_buffer *text);
 /* Reads that line back. GRAFT_BAD_INPUT with the place in the text when it is malformed, names an
  * operator that does not exist, or has operands that do not fit together. */

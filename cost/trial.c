@@ -11,13 +11,21 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ALIGNMENT = 64, MOST_COPIES = 32, DATA_SEED = 17 };
-enum { QUALIFY_RUNS = 3, DISCARDED_MOST = 5 };
+enum { ALIGNMENT = 64, MOST_COPIES = 64, MOST_PLACES = 32, DATA_SEED = 17 };
+enum { LEAST_FAR_BYTES = 1 << 14 };
+enum { QUALIFY_RUNS = 3, DISCARDED_MOST = 5, LEAST_QUIET = 5 };
 
 /* A contestant this much slower than the best at first sight, or after some rounds, will not win.
  */
 static const double slow_factor = 1.25;
+/* Weights are near at first sight: where they will come from memory, the order may change. */
+static const double far_slow_factor = 1.6;
+/* A round is quiet when the anchor took at most this much longer than recorded. */
+static const double quiet_factor = 0.93;
 static const double behind_factor = 1.06;
+/* Behind so much data the shared cache holds none of what was read before: on a processor with
+ * 260 MB of it, that many others used, the knee was at 30 MB. */
+static const size_t memory_bytes = (size_t)96 << 20;
 static const uint64_t qualify_ns = 200000;
 /* Part of a batch that is run beforehand and thrown away. */
 static const double discarded_part = 0.25;
@@ -54,6 +62,43 @@ static void fill_tensor(float *data, size_t count, uint32_t k, bool positive)
     }
 }
 
+static size_t cache_bytes(void)
+{
+    long size = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    return size > 0 ? (size_t)size : (size_t)1 << 21;
+}
+
+static size_t align_count(size_t count)
+{
+    enum { UNIT = ALIGNMENT / sizeof(float) };
+    return (count + UNIT - 1) / UNIT * UNIT;
+}
+
+/* Whether an input was made some time before the operator runs: all but the first, which the
+ * operator before it has just written. */
+static bool lies_far(const graft_signature *s, uint32_t k)
+{
+    return k > 0 && (s->const_mask >> k & 1U) == 0 && (s->in_place == 0 || k != 3);
+}
+
+/* Results go to memory that was last touched when it was another tensor's, and residuals come from
+ * there: such operands take turns in so many places that the second-level cache does not hold all.
+ * In a network that fits the core's caches there is one place. */
+static void plan_places(graft_trial *trial, const graft_shape *outputs)
+{
+    const graft_signature *s = trial->signature;
+    size_t bytes = 0;
+    for (uint32_t k = 0; k < s->input_count; k++) {
+        bytes += lies_far(s, k) ? (size_t)graft_shape_bytes(&s->inputs[k]) : 0;
+    }
+    for (uint32_t k = 0; k < s->output_count; k++) {
+        bytes += (size_t)graft_shape_bytes(&outputs[k]);
+    }
+    bool far = s->distance != GRAFT_DISTANCE_OWN && bytes >= LEAST_FAR_BYTES;
+    size_t wanted = far ? 2 * cache_bytes() / bytes + 1 : 1;
+    trial->place_count = (uint32_t)(wanted > MOST_PLACES ? MOST_PLACES : wanted);
+}
+
 static graft_status fill_operands(graft_env *env, graft_trial *trial)
 {
     graft_status status = GRAFT_OK;
@@ -63,18 +108,23 @@ static graft_status fill_operands(graft_env *env, graft_trial *trial)
     if (graft_signature_outputs(s, outputs) != GRAFT_OK) {
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "the operands of a signature do not fit together");
     }
+    plan_places(trial, outputs);
     for (uint32_t k = 0; k < s->input_count; k++) {
-        size_t count = (size_t)graft_shape_elements(&s->inputs[k]);
+        size_t count = align_count((size_t)graft_shape_elements(&s->inputs[k]));
         bool positive = s->op == GRAFT_OP_sqrt || (s->op == GRAFT_OP_div && k == 1);
+        trial->input_steps[k] = lies_far(s, k) && trial->place_count > 1 ? count : 0;
+        count *= trial->input_steps[k] == 0 ? 1 : trial->place_count;
         GRAFT_CHECK(allocate(env, trial, count * sizeof(float), &memory));
         trial->inputs[k] = memory;
         fill_tensor(trial->inputs[k], count, k, positive);
     }
     for (uint32_t k = 0; k < s->output_count; k++) {
         trial->output_counts[k] = (size_t)graft_shape_elements(&outputs[k]);
-        GRAFT_CHECK(allocate(env, trial, trial->output_counts[k] * sizeof(float), &memory));
+        trial->output_steps[k] = align_count(trial->output_counts[k]);
+        size_t bytes = trial->output_steps[k] * trial->place_count * sizeof(float);
+        GRAFT_CHECK(allocate(env, trial, bytes, &memory));
         trial->outputs[k] = memory;
-        memset(memory, 0, trial->output_counts[k] * sizeof(float));
+        memset(memory, 0, bytes);
     }
 done:
     return status;
@@ -82,25 +132,27 @@ done:
 
 /* ------------------------------------------------------------- life of a trial */
 
-static size_t cache_bytes(void)
-{
-    long size = sysconf(_SC_LEVEL2_CACHE_SIZE);
-    return size > 0 ? (size_t)size : (size_t)1 << 21;
-}
-
-/* So many copies that they do not fit into the second-level cache together. */
-static uint32_t count_copies(const graft_signature *s)
+/* So many copies of the weights that they do not fit into the caches that the signature's distance
+ * says they are not found in. What comes from memory does so in the form that the implementation
+ * has packed it into, which may be several times as large as the weights. */
+static uint32_t count_copies(const graft_signature *s, const graft_kernel *kernel)
 {
     size_t bytes = 0;
+    size_t wanted = 1;
     for (uint32_t k = 0; k < s->input_count; k++) {
         bytes += (s->const_mask >> k & 1u) != 0 ? (size_t)graft_shape_bytes(&s->inputs[k]) : 0;
     }
-    size_t wanted = bytes == 0 ? 1 : 2 * cache_bytes() / bytes + 1;
+    if (bytes > 0 && s->distance == GRAFT_DISTANCE_SHARED) {
+        wanted = 2 * cache_bytes() / bytes + 1;
+    } else if (bytes > 0 && s->distance == GRAFT_DISTANCE_MEMORY) {
+        size_t packed = graft_kernel_packed_bytes(kernel);
+        wanted = memory_bytes / (packed > bytes ? packed : bytes) + 1;
+    }
     return (uint32_t)(wanted > MOST_COPIES ? MOST_COPIES : wanted);
 }
 
 static graft_status open_contestants(graft_env *env, graft_trial *trial, double *samples,
-                                     uint32_t rounds)
+                                     uint32_t rounds_most)
 {
     graft_status status = GRAFT_OK;
     graft_kernel_name names[GRAFT_KERNEL_MOST];
@@ -121,10 +173,9 @@ static graft_status open_contestants(graft_env *env, graft_trial *trial, double 
         }
         GRAFT_CHECK(status);
         memcpy(c->name, names[i].text, sizeof(c->name));
-        c->samples = samples + (size_t)trial->contestant_count * rounds;
+        c->samples = samples + (size_t)trial->contestant_count * 2 * rounds_most;
+        c->factors = c->samples + rounds_most;
         trial->contestant_count++;
-        GRAFT_CHECK(graft_kernel_copy_weights(env, c->kernel, count_copies(trial->signature)));
-        trial->bytes += graft_kernel_packed_bytes(c->kernel) * count_copies(trial->signature);
         size_t bytes = graft_kernel_workspace_bytes(c->kernel);
         workspace = bytes > workspace ? bytes : workspace;
     }
@@ -134,30 +185,36 @@ done:
     return status;
 }
 
-static graft_status bind_contestant(graft_env *env, const graft_trial *trial, graft_kernel *kernel)
+/* Binds operands that take turns to their place number `place`, the others to their only one. */
+static graft_status bind_place(graft_env *env, const graft_trial *trial, graft_kernel *kernel,
+                               uint32_t place)
 {
     const float *inputs[GRAFT_MAX_INPUTS] = {NULL};
+    float *outputs[GRAFT_MAX_OUTPUTS] = {NULL};
     for (uint32_t k = 0; k < trial->signature->input_count; k++) {
-        inputs[k] = trial->inputs[k];
+        inputs[k] = trial->inputs[k] + trial->input_steps[k] * place;
+    }
+    for (uint32_t k = 0; k < trial->signature->output_count; k++) {
+        outputs[k] = trial->outputs[k] + trial->output_steps[k] * place;
     }
     if (trial->signature->in_place != 0) {
-        inputs[3] = trial->outputs[0];
+        inputs[3] = outputs[0];
     }
-    return graft_kernel_bind(env, kernel, inputs, trial->outputs, trial->workspace);
+    return graft_kernel_bind(env, kernel, inputs, outputs, trial->workspace);
 }
 
 graft_status graft_trial_open(graft_env *env, graft_device *device,
-                              const graft_signature *signature, double *samples, uint32_t rounds,
-                              graft_trial *trial)
+                              const graft_signature *signature, double *samples,
+                              uint32_t rounds_most, graft_trial *trial)
 {
     graft_status status = GRAFT_OK;
     memset(trial, 0, sizeof(*trial));
     trial->signature = signature;
     trial->device = device;
     GRAFT_CHECK(fill_operands(env, trial));
-    GRAFT_CHECK(open_contestants(env, trial, samples, rounds));
+    GRAFT_CHECK(open_contestants(env, trial, samples, rounds_most));
     for (uint32_t i = 0; i < trial->contestant_count; i++) {
-        GRAFT_CHECK(bind_contestant(env, trial, trial->contestants[i].kernel));
+        GRAFT_CHECK(bind_place(env, trial, trial->contestants[i].kernel, 0));
     }
 done:
     return status;
@@ -180,7 +237,7 @@ void graft_trial_close(graft_trial *trial)
 
 /* ------------------------------------------------------------------- timing */
 
-static graft_status run_batch(graft_env *env, const graft_trial *trial, graft_kernel *kernel,
+static graft_status run_batch(graft_env *env, graft_trial *trial, graft_kernel *kernel,
                               uint32_t runs, double *run_ns)
 {
     graft_status status = GRAFT_OK;
@@ -188,6 +245,10 @@ static graft_status run_batch(graft_env *env, const graft_trial *trial, graft_ke
     uint64_t start_ns = graft_cost_clock_ns(threads);
     for (uint32_t i = 0; i < runs; i++) {
         graft_kernel_turn(kernel);
+        if (trial->place_count > 1) {
+            trial->place = (trial->place + 1) % trial->place_count;
+            GRAFT_CHECK(bind_place(env, trial, kernel, trial->place));
+        }
         GRAFT_CHECK(graft_kernel_run(env, kernel));
     }
     *run_ns = (double)(graft_cost_clock_ns(threads) - start_ns) / (double)runs;
@@ -224,6 +285,7 @@ static graft_status check_result(graft_env *env, graft_trial *trial, graft_conte
 {
     graft_status status = GRAFT_OK;
     reset_outputs(trial);
+    GRAFT_CHECK(bind_place(env, trial, contestant->kernel, 0));
     GRAFT_CHECK(graft_kernel_run(env, contestant->kernel));
     if (expected[0] != NULL) {
         contestant->dropped = !agrees(trial, expected);
@@ -241,7 +303,7 @@ done:
     return status;
 }
 
-static graft_status look_at(graft_env *env, const graft_trial *trial, graft_contestant *contestant)
+static graft_status look_at(graft_env *env, graft_trial *trial, graft_contestant *contestant)
 {
     graft_status status = GRAFT_OK;
     double run_ns = 0.0;
@@ -253,6 +315,13 @@ static graft_status look_at(graft_env *env, const graft_trial *trial, graft_cont
     }
 done:
     return status;
+}
+
+static graft_status copy_weights(graft_env *env, graft_trial *trial, graft_contestant *contestant)
+{
+    uint32_t count = count_copies(trial->signature, contestant->kernel);
+    trial->bytes += graft_kernel_packed_bytes(contestant->kernel) * count;
+    return graft_kernel_copy_weights(env, contestant->kernel, count);
 }
 
 graft_status graft_trial_qualify(graft_env *env, graft_trial *trial)
@@ -271,7 +340,11 @@ graft_status graft_trial_qualify(graft_env *env, graft_trial *trial)
     }
     for (uint32_t i = 0; i < trial->contestant_count; i++) {
         graft_contestant *c = &trial->contestants[i];
-        c->dropped = c->dropped || c->run_ns > best_ns * slow_factor;
+        bool far = trial->signature->distance == GRAFT_DISTANCE_MEMORY;
+        c->dropped = c->dropped || c->run_ns > best_ns * (far ? far_slow_factor : slow_factor);
+        if (!c->dropped) {
+            GRAFT_CHECK(copy_weights(env, trial, c));
+        }
     }
     reset_outputs(trial);
 done:
@@ -280,7 +353,7 @@ done:
 }
 
 graft_status graft_trial_round(graft_env *env, graft_trial *trial, graft_contestant *contestant,
-                               uint64_t batch_ns)
+                               uint64_t batch_ns, double factor)
 {
     graft_status status = GRAFT_OK;
     double wanted = (double)batch_ns / contestant->run_ns;
@@ -290,7 +363,8 @@ graft_status graft_trial_round(graft_env *env, graft_trial *trial, graft_contest
     GRAFT_CHECK(run_batch(env, trial, contestant->kernel, (uint32_t)discarded, &ignored_ns));
     GRAFT_CHECK(
         run_batch(env, trial, contestant->kernel, (uint32_t)fmin(ceil(wanted), 1e6), &run_ns));
-    contestant->samples[contestant->sample_count++] = run_ns;
+    contestant->factors[contestant->sample_count] = factor;
+    contestant->samples[contestant->sample_count++] = run_ns * factor;
     contestant->run_ns = fmin(contestant->run_ns, fmax(run_ns, 1.0));
 done:
     return status;
@@ -320,32 +394,73 @@ void graft_cost_median(double *samples, uint32_t count, double *median, double *
     *spread = quantile(samples, count, 0.75) - quantile(samples, count, 0.25);
 }
 
-/* Median without disturbing the order of the samples, which is that of the rounds. */
-static double median_so_far(const graft_contestant *c)
+/* Copies the samples of rounds in which the machine was not slow; when these are too few, those of
+ * the least slow ones: `least`, or all there are. What is held against an anchor is not quite what
+ * it would be on a quiet machine, for not everything is slowed down alike. */
+static uint32_t copy_quiet(const graft_contestant *c, uint32_t least, double *samples)
 {
-    enum { LOOKED_AT = 32 };
-    double sorted[LOOKED_AT];
-    double median = 0.0;
-    double spread = 0.0;
-    uint32_t count = c->sample_count < LOOKED_AT ? c->sample_count : LOOKED_AT;
-    memcpy(sorted, c->samples, count * sizeof(sorted[0]));
-    graft_cost_median(sorted, count, &median, &spread);
-    return median;
+    double limit = quiet_factor;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < c->sample_count; i++) {
+        samples[i] = c->factors[i];
+    }
+    qsort(samples, c->sample_count, sizeof(samples[0]), compare_doubles);
+    if (least > c->sample_count) {
+        least = c->sample_count;
+    }
+    limit = least == 0 ? limit : fmin(limit, samples[c->sample_count - least]);
+    for (uint32_t i = 0; i < c->sample_count; i++) {
+        if (c->factors[i] >= limit) {
+            samples[count++] = c->samples[i];
+        }
+    }
+    return count;
+}
+
+/* The samples stay in the order of the rounds. */
+static uint32_t summarise(const graft_contestant *c, double *median, double *spread)
+{
+    double *samples = calloc(c->sample_count, sizeof(samples[0]));
+    uint32_t count = 0;
+    *median = (double)INFINITY;
+    *spread = 0.0;
+    if (samples != NULL && c->sample_count > 0) {
+        count = copy_quiet(c, LEAST_QUIET, samples);
+        graft_cost_median(samples, count, median, spread);
+    }
+    free(samples);
+    return count;
+}
+
+uint32_t graft_trial_quiet_rounds(const graft_trial *trial)
+{
+    uint32_t least = UINT32_MAX;
+    for (uint32_t i = 0; i < trial->contestant_count; i++) {
+        const graft_contestant *c = &trial->contestants[i];
+        uint32_t count = 0;
+        for (uint32_t k = 0; k < c->sample_count; k++) {
+            count += c->factors[k] >= quiet_factor;
+        }
+        least = !c->dropped && count < least ? count : least;
+    }
+    return least;
 }
 
 void graft_trial_prune(graft_trial *trial)
 {
+    double medians[GRAFT_KERNEL_MOST];
     double best_ns = (double)INFINITY;
+    double spread = 0.0;
     for (uint32_t i = 0; i < trial->contestant_count; i++) {
-        const graft_contestant *c = &trial->contestants[i];
-        if (!c->dropped && c->sample_count > 0) {
-            best_ns = fmin(best_ns, median_so_far(c));
+        medians[i] = (double)INFINITY;
+        if (!trial->contestants[i].dropped) {
+            (void)summarise(&trial->contestants[i], &medians[i], &spread);
         }
+        best_ns = fmin(best_ns, medians[i]);
     }
     for (uint32_t i = 0; i < trial->contestant_count; i++) {
         graft_contestant *c = &trial->contestants[i];
-        c->dropped =
-            c->dropped || (c->sample_count > 0 && median_so_far(c) > best_ns * behind_factor);
+        c->dropped = c->dropped || (c->sample_count > 0 && medians[i] > best_ns * behind_factor);
     }
 }
 
@@ -360,12 +475,12 @@ void graft_trial_finish(const graft_trial *trial, uint32_t least_rounds, graft_c
         if (c->dropped || c->sample_count < least_rounds || c->sample_count == 0) {
             continue;
         }
-        graft_cost_median(c->samples, c->sample_count, &median, &spread);
+        uint32_t rounds = summarise(c, &median, &spread);
         if (median < best_ns) {
             best_ns = median;
             entry->median_ns = graft_cost_round(median);
             entry->spread_ns = graft_cost_round(spread);
-            entry->rounds = c->sample_count;
+            entry->rounds = rounds;
             entry->source = GRAFT_COST_MEASURED;
             memcpy(entry->implementation, c->name, sizeof(entry->implementation));
         }

@@ -8,7 +8,8 @@ typedef struct graft_contestant {
     graft_kernel *kernel;
     char name[GRAFT_KERNEL_NAME_BYTES];
     double run_ns;   /* First guess, then the fastest batch so far. */
-    double *samples; /* One per round. */
+    double *samples; /* One per round, and... */
+    double *factors; /* ...how fast the machine was in it: 1 as recorded, less when slower. */
     uint32_t sample_count;
     bool dropped;
 } graft_contestant;
@@ -19,6 +20,10 @@ typedef struct graft_trial {
     float *inputs[GRAFT_MAX_INPUTS];
     float *outputs[GRAFT_MAX_OUTPUTS];
     size_t output_counts[GRAFT_MAX_OUTPUTS];
+    uint32_t place_count;                 /* Where operands that lie far away take turns... */
+    uint32_t place;                       /* ...and the place that is bound now. */
+    size_t input_steps[GRAFT_MAX_INPUTS]; /* Floats from one place to the next; 0: it stays. */
+    size_t output_steps[GRAFT_MAX_OUTPUTS];
     void *workspace; /* Large enough for every contestant. */
     graft_contestant contestants[GRAFT_KERNEL_MOST];
     uint32_t contestant_count;
@@ -26,20 +31,27 @@ typedef struct graft_trial {
 } graft_trial;
 
 /* Opens every implementation on fresh random data. Close the trial whether or not this succeeds.
- * `samples` has GRAFT_KERNEL_MOST rows of `rounds` entries. */
+ * `samples` has 2 GRAFT_KERNEL_MOST rows of `rounds_most` entries. */
 GRAFT_MUST_USE graft_status graft_trial_open(graft_env *env, graft_device *device,
                                              const graft_signature *signature, double *samples,
-                                             uint32_t rounds, graft_trial *trial);
+                                             uint32_t rounds_most, graft_trial *trial);
 void graft_trial_close(graft_trial *trial);
 
-/* Runs every contestant a few times and drops the slow and the wrong. */
+/* Runs every contestant a few times and drops the slow and the wrong; copies the others' weights.
+ */
 GRAFT_MUST_USE graft_status graft_trial_qualify(graft_env *env, graft_trial *trial);
-/* One round of one contestant: some runs thrown away, a batch timed. */
+/* One round of one contestant: some runs thrown away, a batch timed. The sample is multiplied by
+ * `factor` (see anchor.h). */
 GRAFT_MUST_USE graft_status graft_trial_round(graft_env *env, graft_trial *trial,
-                                              graft_contestant *contestant, uint64_t batch_ns);
+                                              graft_contestant *contestant, uint64_t batch_ns,
+                                              double factor);
+/* Rounds so far in which the machine was about as fast as recorded, of the contestant that has had
+ * fewest of them. */
+uint32_t graft_trial_quiet_rounds(const graft_trial *trial);
 /* Drops the contestants that are clearly slower than the best after the rounds so far. */
 void graft_trial_prune(graft_trial *trial);
-/* The entry of the best contestant with at least `least_rounds`; rounds 0 when there is none. */
+/* The entry of the best contestant with at least `least_rounds`; rounds 0 when there is none. Where
+ * the machine was as fast as recorded in some rounds, only these count. */
 void graft_trial_finish(const graft_trial *trial, uint32_t least_rounds, graft_cost_entry *entry);
 
 #endif
