@@ -18,10 +18,15 @@ struct graft_cost {
     graft_roofline roofline;
     bool estimating;
     bool convention;
+    bool distant; /* Entries of this device distinguish how far away data lie. */
     bool fitted;
     graft_cost_statistics statistics;
     pthread_mutex_t lock; /* Of everything but looking up. */
 };
+
+/* In the library's name where measure.c's protocol is in use (see device.c). Other back ends
+ * measure in their own way, with data wherever it is. */
+static const char protocol_mark[] = ", protocol ";
 
 /* --------------------------------------------------------------- life time */
 
@@ -69,6 +74,7 @@ graft_status graft_cost_open(graft_env *env, graft_device *device, const char *p
     if (!graft_device_present(device)) {
         GRAFT_CHECK(find_device(env, c, path));
     }
+    c->distant = strstr(graft_device_library(device), protocol_mark) != NULL;
     graft_database_select(c->database, graft_device_name(device), graft_device_library(device));
     graft_database_select(c->estimates, graft_device_name(device), graft_device_library(device));
 done:
@@ -137,6 +143,14 @@ static int compare_signatures(const void *a, const void *b)
     return graft_signature_compare(*left, *right);
 }
 
+static graft_signature without_distance(const graft_signature *signature)
+{
+    graft_signature copy;
+    memcpy(&copy, signature, sizeof(copy));
+    copy.distance = 0;
+    return copy;
+}
+
 /* What the database lacks, each once. */
 static graft_signature *list_missing(graft_arena *arena, const graft_cost *cost,
                                      const graft_signature *signatures, uint32_t count,
@@ -145,8 +159,12 @@ static graft_signature *list_missing(graft_arena *arena, const graft_cost *cost,
     const graft_signature **sorted = GRAFT_NEW(arena, const graft_signature *, count);
     graft_signature *missing = GRAFT_NEW(arena, graft_signature, count);
     *missing_count = 0;
+    graft_signature *plain = GRAFT_NEW(arena, graft_signature, cost->distant ? 0 : count);
     for (uint32_t i = 0; i < count; i++) {
-        sorted[i] = &signatures[i];
+        if (!cost->distant) {
+            plain[i] = without_distance(&signatures[i]);
+        }
+        sorted[i] = cost->distant ? &signatures[i] : &plain[i];
     }
     qsort(sorted, count, sizeof(sorted[0]), compare_signatures);
     for (uint32_t i = 0; i < count; i++) {
@@ -166,7 +184,7 @@ static graft_status obtain_anchors(graft_env *env, graft_cost *cost)
     graft_signature signatures[GRAFT_ANCHOR_COUNT];
     graft_cost_entry entries[GRAFT_ANCHOR_COUNT];
     bool known = true;
-    if (cost->anchors != NULL) {
+    if (cost->anchors != NULL || !cost->distant) {
         return GRAFT_OK;
     }
     GRAFT_CHECK(graft_anchors_open(env, cost->device, &cost->anchors));
@@ -268,6 +286,11 @@ done:
 
 static const graft_cost_entry *find_entry(const graft_cost *cost, const graft_signature *signature)
 {
+    graft_signature plain;
+    if (!cost->distant) {
+        plain = without_distance(signature);
+        signature = &plain;
+    }
     const graft_cost_entry *entry = graft_database_find(cost->database, signature);
     return entry != NULL || (!cost->estimating && graft_device_present(cost->device))
                ? entry
@@ -284,7 +307,8 @@ static graft_status add_entry(graft_env *env, graft_cost *cost, const graft_sign
     }
     GRAFT_CHECK(estimate(env, cost, signature->op, graft_signature_flops(signature),
                          graft_signature_bytes(signature), &entry));
-    graft_database_add(cost->estimates, signature, &entry);
+    const graft_signature plain = without_distance(signature);
+    graft_database_add(cost->estimates, cost->distant ? signature : &plain, &entry);
     cost->statistics.estimated++;
 done:
     return status;
