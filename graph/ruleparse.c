@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NESTING_MOST = 32, TAGS_MOST = 10, WORD_MOST = 32, SLOTS_MOST = 128 };
+enum { NESTING_MOST = 32, TAGS_MOST = 10, WORD_MOST = 32, SLOTS_MOST = 128, NODES_MOST = 32 };
 
 typedef struct {
     graft_env *env;
@@ -24,6 +24,10 @@ typedef struct {
     uint32_t nesting;
     uint32_t slot_end;
     uint8_t tag_node[TAGS_MOST]; /* Source node of number k, plus one; 0: not met. */
+    /* Nodes of the side that is being read: terms that are written twice become one node only when
+     * the second has been read, so that there may be more for a while than a side has. */
+    graft_pattern_node nodes[NODES_MOST];
+    uint32_t node_count;
 } parser;
 
 #define PARSE_FAIL(p, ...) parse_fail((p), __VA_ARGS__)
@@ -166,7 +170,8 @@ done:
 static graft_status find_slot(parser *p, uint32_t tag, const char *name, uint8_t *slot)
 {
     if (tag < TAGS_MOST && p->tag_node[tag] != 0) {
-        const graft_pattern_node *node = &p->rule->source.nodes[p->tag_node[tag] - 1];
+        const graft_pattern_node *nodes = p->in_source ? p->nodes : p->rule->source.nodes;
+        const graft_pattern_node *node = &nodes[p->tag_node[tag] - 1];
         for (uint32_t i = 0; i < graft_op(node->op)->attr_count; i++) {
             if (strcmp(graft_op_attr(node->op, i)->name, name) == 0 &&
                 node->attrs[i].kind == GRAFT_TERM_SLOT) {
@@ -448,9 +453,9 @@ static graft_status own_slots(parser *p, graft_pattern_node *node, uint32_t inde
         }
         node->attrs[i] = (graft_term){(int32_t)p->slot_end++, GRAFT_TERM_SLOT};
     }
-    p->rule->source.nodes[index] = *node;
+    p->nodes[index] = *node;
     /* Its operands are still to come: until then it equals no other node. */
-    memset(p->rule->source.nodes[index].inputs, UINT8_MAX, sizeof node->inputs);
+    memset(p->nodes[index].inputs, UINT8_MAX, sizeof node->inputs);
     p->tag_node[tag] = (uint8_t)(index + 1);
     return GRAFT_OK;
 }
@@ -574,18 +579,15 @@ static bool same_node(const graft_rule *rule, const graft_pattern_node *a,
 }
 
 /* An equal node that is already there, or `node` itself at `index`. */
-static uint32_t place_node(parser *p, graft_pattern *side, const graft_pattern_node *node,
-                           uint32_t index)
+static uint32_t place_node(parser *p, const graft_pattern_node *node, uint32_t index)
 {
-    for (uint32_t n = 0; n < side->node_count; n++) {
-        if (n != index && same_node(p->rule, &side->nodes[n], node)) {
-            if (p->in_source) { /* It was numbered before its operands, which were merged too. */
-                side->node_count = (uint8_t)index;
-            }
+    for (uint32_t n = 0; n < p->node_count; n++) {
+        if (n != index && same_node(p->rule, &p->nodes[n], node)) {
+            p->node_count = index; /* Its operands, if numbered after it, were merged too. */
             return n;
         }
     }
-    side->nodes[index] = *node;
+    p->nodes[index] = *node;
     return index;
 }
 
@@ -602,17 +604,16 @@ static uint32_t find_operator(const char *word)
 static graft_status parse_application(parser *p, uint32_t op, graft_operand *operand)
 {
     graft_status status = GRAFT_OK;
-    graft_pattern *side = p->in_source ? &p->rule->source : &p->rule->target;
     graft_pattern_node node;
     uint32_t given = 0;
     long tag = 0;
     long output = 0;
     memset(&node, 0, sizeof node);
     node.op = (uint8_t)op;
-    if (side->node_count == GRAFT_RULE_MAX_NODES) {
+    if (p->node_count == NODES_MOST) {
         return PARSE_FAIL(p, "the side has too many operators");
     }
-    uint32_t index = p->in_source ? side->node_count++ : 0;
+    uint32_t index = p->in_source ? p->node_count++ : 0;
     if (take(p, "#")) {
         GRAFT_CHECK(parse_number(p, 1, TAGS_MOST - 1, &tag));
     }
@@ -620,16 +621,12 @@ static graft_status parse_application(parser *p, uint32_t op, graft_operand *ope
     GRAFT_CHECK(parse_arguments(p, &node, &given));
     GRAFT_CHECK(fill_attrs(p, &node, (uint32_t)tag, given));
     if (!p->in_source) {
-        if (side->node_count == GRAFT_RULE_MAX_NODES) {
+        if (p->node_count == NODES_MOST) {
             return PARSE_FAIL(p, "the side has too many operators");
         }
-        index = side->node_count;
-        uint32_t placed = place_node(p, side, &node, index);
-        side->node_count = (uint8_t)(side->node_count + (placed == index ? 1 : 0));
-        index = placed;
-    } else {
-        index = place_node(p, side, &node, index);
+        index = p->node_count++;
     }
+    index = place_node(p, &node, index);
     if (graft_op(op)->output_count > 1) {
         GRAFT_CHECK(expect(p, "."));
         GRAFT_CHECK(parse_number(p, 0, graft_op(op)->output_count - 1, &output));
@@ -661,7 +658,7 @@ static graft_status parse_term(parser *p, graft_operand *operand)
     return status;
 }
 
-static graft_status parse_side(parser *p, graft_pattern *side, uint8_t *count)
+static graft_status parse_outputs(parser *p, graft_pattern *side, uint8_t *count)
 {
     graft_status status = GRAFT_OK;
     *count = 0;
@@ -677,6 +674,20 @@ static graft_status parse_side(parser *p, graft_pattern *side, uint8_t *count)
         (*count)++;
     } while (take(p, ","));
     GRAFT_CHECK(expect(p, "]"));
+done:
+    return status;
+}
+
+static graft_status parse_side(parser *p, graft_pattern *side, uint8_t *count)
+{
+    graft_status status = GRAFT_OK;
+    p->node_count = 0;
+    GRAFT_CHECK(parse_outputs(p, side, count));
+    if (p->node_count > GRAFT_RULE_MAX_NODES) {
+        return PARSE_FAIL(p, "the side has too many operators");
+    }
+    side->node_count = (uint8_t)p->node_count;
+    memcpy(side->nodes, p->nodes, p->node_count * sizeof(p->nodes[0]));
 done:
     return status;
 }

@@ -52,6 +52,23 @@ static void test_floats_in_code(void **state)
     assert_string_equal(parts[1], "low of #1 is at most inf");
 }
 
+/* A term that is written twice is one operator; the limit is on operators, not on words. */
+static void test_repeated_terms(void **state)
+{
+    graft_env *env = *state;
+    graft_rule rule;
+    const char *deep = "sigmoid(tanh(relu(exp(add(a, b)))))";
+    const char *text =
+        graft_arena_printf(env->unit, "add(%s, %s) = add(%s, %s)", deep, deep, deep, deep);
+    rule = parse(env, text);
+    assert_int_equal(rule.source.node_count, 6);
+    assert_int_equal(rule.target.node_count, 6);
+    assert_string_equal(graft_rule_print_line(env->unit, &rule), text);
+    text = graft_arena_printf(env->unit, "relu(add(%s, relu(relu(relu(a))))) = a", deep);
+    check_failed(env, graft_rule_parse(env, "rule", text, &rule), GRAFT_BAD_INPUT,
+                 "the side has too many operators");
+}
+
 static void test_parts(void **state)
 {
     graft_env *env = *state;
@@ -182,9 +199,10 @@ static void test_pictures(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_print_and_parse), CHECK_TEST(test_floats_in_code), CHECK_TEST(test_parts),
-        CHECK_TEST(test_faults_of_parts), CHECK_TEST(test_words),          CHECK_TEST(test_steps),
-        CHECK_TEST(test_pictures),
+        CHECK_TEST(test_print_and_parse), CHECK_TEST(test_floats_in_code),
+        CHECK_TEST(test_repeated_terms),  CHECK_TEST(test_parts),
+        CHECK_TEST(test_faults_of_parts), CHECK_TEST(test_words),
+        CHECK_TEST(test_steps),           CHECK_TEST(test_pictures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
