@@ -13,7 +13,7 @@
 set -u
 
 : "${OUT:?}" "${JOBS:=1}" "${TEST_SECONDS:=600}"
-RESULTS=$OUT/tests/results
+: "${RESULTS:=$OUT/tests/results.$$}" # Of this run: another may be under way.
 export RESULTS TEST_SECONDS OUT
 export CMOCKA_MESSAGE_OUTPUT=TAP
 export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_leaks=1:strict_string_checks=1}"
@@ -65,8 +65,8 @@ if [ "${1:-}" = --one ]; then # One program, for xargs below; printed in one pie
     exit 0
 fi
 
-rm -rf "$RESULTS"
 mkdir -p "$RESULTS"
+trap 'rm -rf "$OUT/tests/results"; mv "$RESULTS" "$OUT/tests/results"' EXIT
 printf '%s\n' "$@" | xargs -r -n 1 -P "$JOBS" sh "$0" --one
 
 cat "$RESULTS"/*.counts 2>/dev/null | awk '
