@@ -13,8 +13,8 @@
 set -u
 
 : "${OUT:?}" "${JOBS:=1}" "${TEST_SECONDS:=600}"
-: "${RESULTS:=$OUT/tests/results.$$}" # Of this run: another may be under way.
-export RESULTS TEST_SECONDS OUT
+RESULTS=$OUT/tests/results.$$ # Of this run: another may be under way.
+export TEST_SECONDS OUT
 export CMOCKA_MESSAGE_OUTPUT=TAP
 export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_leaks=1:strict_string_checks=1}"
 export UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1}"
@@ -60,14 +60,15 @@ run_one() {
 }
 
 if [ "${1:-}" = --one ]; then # One program, for xargs below; printed in one piece.
-    text=$(run_one "$2")
+    RESULTS=$2
+    text=$(run_one "$3")
     printf '%s\n' "$text"
     exit 0
 fi
 
 mkdir -p "$RESULTS"
 trap 'rm -rf "$OUT/tests/results"; mv "$RESULTS" "$OUT/tests/results"' EXIT
-printf '%s\n' "$@" | xargs -r -n 1 -P "$JOBS" sh "$0" --one
+printf '%s\n' "$@" | xargs -r -n 1 -P "$JOBS" sh "$0" --one "$RESULTS"
 
 cat "$RESULTS"/*.counts 2>/dev/null | awk '
     { passed += $1; failed += $2; skipped += $3 }
