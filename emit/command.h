@@ -19,8 +19,8 @@ GRAFT_MUST_USE graft_status graft_command_policy(graft_env *env, int argc, char 
  * that both graphs give the same outputs, measures each method's graph end to end and prints the
  * table. */
 GRAFT_MUST_USE graft_status graft_command_report(graft_env *env, int argc, char **argv);
-/* graft optimize IN OUT.onnx [--search greedy|backtracking|random] [--dequeues N] [...]: rewrites a
- * model by search. */
+/* graft optimize IN OUT.onnx [--search greedy|backtracking|beam|random] [--dequeues N] [--width N]
+ * [...]: rewrites a model by search. */
 GRAFT_MUST_USE graft_status graft_command_optimize(graft_env *env, int argc, char **argv);
 
 #endif

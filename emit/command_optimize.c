@@ -11,38 +11,78 @@ typedef struct optimize_run {
     const char *out;
     const char *search;
     const char *dequeues;
+    const char *width;
     graft_session session;
     graft_plan_found found;
 } optimize_run;
 
+/* A number that the command line may give instead of the settings. */
+static graft_status read_limit(graft_env *env, const char *option, const char *text, double setting,
+                               uint32_t *limit)
+{
+    enum { LIMIT_MOST = 10000000 };
+    uint64_t number = (uint64_t)setting;
+    graft_status status = GRAFT_OK;
+    if (text != NULL) {
+        status = graft_options_number(env, option, text, 1, LIMIT_MOST, &number);
+    }
+    *limit = (uint32_t)number;
+    return status;
+}
+
+static graft_status search_random(graft_env *env, optimize_run *run)
+{
+    const graft_agent_settings *settings = &run->session.settings;
+    return graft_search_random(env, env->life, &run->session.environment,
+                               (uint32_t)settings->search_random_episodes,
+                               (uint64_t)settings->environment_seed, &run->found);
+}
+
+static graft_status search_greedy(graft_env *env, optimize_run *run)
+{
+    return graft_search_greedy(env, env->life, &run->session.environment, &run->found);
+}
+
+static graft_status search_backtracking(graft_env *env, optimize_run *run)
+{
+    const graft_agent_settings *settings = &run->session.settings;
+    graft_backtracking_options options = {.alpha = settings->search_alpha};
+    graft_status status = read_limit(env, "--dequeues", run->dequeues,
+                                     (double)settings->search_dequeues, &options.dequeue_limit);
+    return status != GRAFT_OK ? status
+                              : graft_search_backtracking(env, env->life, &run->session.environment,
+                                                          &options, &run->found);
+}
+
+static graft_status search_beam(graft_env *env, optimize_run *run)
+{
+    const graft_agent_settings *settings = &run->session.settings;
+    graft_beam_options options = {.patience = (uint32_t)settings->search_beam_patience};
+    graft_status status =
+        read_limit(env, "--width", run->width, (double)settings->search_beam_width, &options.width);
+    return status != GRAFT_OK ? status
+                              : graft_search_beam(env, env->life, &run->session.environment,
+                                                  &options, &run->found);
+}
+
 static graft_status search(graft_env *env, optimize_run *run)
 {
-    graft_environment *environment = &run->session.environment;
-    const graft_agent_settings *settings = &run->session.settings;
-    graft_backtracking_options backtracking = {
-        .alpha = settings->search_alpha, .dequeue_limit = (uint32_t)settings->search_dequeues};
-    if (strcmp(run->search, "greedy") == 0) {
-        return graft_search_greedy(env, env->life, environment, &run->found);
-    }
-    if (strcmp(run->search, "random") == 0) {
-        return graft_search_random(env, env->life, environment,
-                                   (uint32_t)settings->search_random_episodes,
-                                   (uint64_t)settings->environment_seed, &run->found);
-    }
-    if (strcmp(run->search, "backtracking") != 0) {
-        return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                          "--search is greedy, backtracking or random, not '%s'", run->search);
-    }
-    if (run->dequeues != NULL) {
-        uint64_t limit = 0;
-        graft_status status =
-            graft_options_number(env, "--dequeues", run->dequeues, 1, 10000000, &limit);
-        if (status != GRAFT_OK) {
-            return status;
+    static const struct {
+        const char *name;
+        graft_status (*search)(graft_env *env, optimize_run *run);
+    } searches[] = {
+        {"greedy",       search_greedy      },
+        {"backtracking", search_backtracking},
+        {"beam",         search_beam        },
+        {"random",       search_random      },
+    };
+    for (size_t i = 0; i < sizeof(searches) / sizeof(searches[0]); i++) {
+        if (strcmp(run->search, searches[i].name) == 0) {
+            return searches[i].search(env, run);
         }
-        backtracking.dequeue_limit = (uint32_t)limit;
     }
-    return graft_search_backtracking(env, env->life, environment, &backtracking, &run->found);
+    return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                      "--search is greedy, backtracking, beam or random, not '%s'", run->search);
 }
 
 static void print_outcome(graft_env *env, const optimize_run *run, graft_index before,
@@ -79,8 +119,9 @@ graft_status graft_command_optimize(graft_env *env, int argc, char **argv)
         {.name = "OUT.onnx", .value = &run->out, .required = true},
         {.name = "--search",                  .value = &run->search                  },
         {.name = "--dequeues",                  .value = &run->dequeues},
+        {.name = "--width",                  .value = &run->width                     },
     };
-    GRAFT_CHECK(graft_session_parse(env, argc, argv, &run->options, own, 3));
+    GRAFT_CHECK(graft_session_parse(env, argc, argv, &run->options, own, 4));
     GRAFT_CHECK(graft_session_open(env, &run->options, &run->session));
     GRAFT_CHECK(search(env, run));
     graft_environment *environment = &run->session.environment;

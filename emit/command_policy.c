@@ -97,6 +97,8 @@ static graft_status run_baselines(policy_run *run)
         .alpha = settings->search_alpha,
         .dequeue_limit = (uint32_t)settings->search_dequeues,
     };
+    const graft_beam_options beam = {.width = (uint32_t)settings->search_beam_width,
+                                     .patience = (uint32_t)settings->search_beam_patience};
     graft_plan_found found;
     const graft_plan_found nothing = {.cost_ns = environment->first_ns};
     GRAFT_CHECK(add_search(run, "before", &nothing));
@@ -112,6 +114,10 @@ static graft_status run_baselines(policy_run *run)
         GRAFT_CHECK(add_search(
             run, graft_arena_printf(env->life, "backtracking %u", backtracking.dequeue_limit),
             &found));
+    }
+    if (beam.width > 0) {
+        GRAFT_CHECK(graft_search_beam(env, env->life, environment, &beam, &found));
+        GRAFT_CHECK(add_search(run, graft_arena_printf(env->life, "beam %u", beam.width), &found));
     }
 done:
     return status;

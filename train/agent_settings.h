@@ -46,7 +46,9 @@
     SETTING(controller, evaluate_every, integer, 1, 1e7)                                           \
     SETTING(search, random_episodes, integer, 0, 100000)                                           \
     SETTING(search, alpha, real, 1, 10)                                                            \
-    SETTING(search, dequeues, integer, 0, 1e7)
+    SETTING(search, dequeues, integer, 0, 1e7)                                                     \
+    SETTING(search, beam_width, integer, 0, 10000)                                                 \
+    SETTING(search, beam_patience, integer, 1, 10000)
 
 typedef int64_t graft_setting_integer;
 typedef double graft_setting_real;

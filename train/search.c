@@ -1,4 +1,5 @@
-/* search.c - see search.h: random and greedy. Backtracking is in backtracking.c. */
+/* search.c - see search.h: random and greedy. Backtracking and beam search are in files of
+ * their own. */
 #include "train/search.h"
 
 #include "graph/log.h"

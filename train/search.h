@@ -1,5 +1,5 @@
-/* search.h - the baselines that a policy must beat: random, greedy, and TASO's cost-based
- * backtracking (Jia et al., SOSP 2019, section 5; the dissertation's Algorithm 2).
+/* search.h - the baselines that a policy must beat: random, greedy, beam search, and TASO's
+ * cost-based backtracking (Jia et al., SOSP 2019, section 5; the dissertation's Algorithm 2).
  *
  * All of them use the environment's rules, costs, masks and limits. A plan is the list of actions
  * that leads from the first graph to the best one found; replaying it in the environment, or in the
@@ -15,7 +15,7 @@ typedef struct graft_plan_found {
     uint32_t step_count;
     graft_action *steps;  /* In the arena given. */
     uint64_t evaluations; /* Graphs whose cost was asked for. */
-    uint64_t dequeues;    /* Graphs taken from the queue (backtracking only). */
+    uint64_t dequeues;    /* Graphs expanded (backtracking and beam search). */
     double seconds;
 } graft_plan_found;
 
@@ -45,6 +45,18 @@ GRAFT_MUST_USE graft_status graft_search_backtracking(graft_env *env, graft_aren
                                                       graft_environment *environment,
                                                       const graft_backtracking_options *options,
                                                       graft_plan_found *found);
+
+typedef struct graft_beam_options {
+    uint32_t width;    /* Graphs kept per level; at least 1. */
+    uint32_t patience; /* Levels without a cheaper graph after which it ends. */
+} graft_beam_options;
+
+/* Keeps the cheapest successors of a level, each graph once, as far as the environment's limit of
+ * steps. Memory grows with levels times width. */
+GRAFT_MUST_USE graft_status graft_search_beam(graft_env *env, graft_arena *arena,
+                                              graft_environment *environment,
+                                              const graft_beam_options *options,
+                                              graft_plan_found *found);
 
 /* Resets the environment and takes the steps of a plan, whatever its limits on steps and costs.
  * GRAFT_BAD_INPUT when one is not legal. */

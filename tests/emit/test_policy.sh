@@ -12,7 +12,7 @@ data: {survey_episodes: 2, random_episodes: 6, policy_episodes: 2, noop: 0.01, p
 encoder: {hidden: 16, latent: 16, rounds: 2, updates: 120, batch: 16, learning_rate: 0.002}
 world: {hidden: 32, components: 3, updates: 100, batch: 8, window: 16, learning_rate: 0.002}
 controller: {trunk: 32, embedding: 8, updates: 60, dreams: 16, horizon: 12, temperature: 1.0, learning_rate: 0.001, discount: 0.98, lambda: 0.9, entropy: 0.01, step_cost: 0.04, evaluate_every: 20}
-search: {random_episodes: 2, alpha: 1.05, dequeues: 300}
+search: {random_episodes: 2, alpha: 1.05, dequeues: 300, beam_width: 2, beam_patience: 2}
 END
 
 # Rules for this model: folding, fusing, and a pair that leads nowhere.

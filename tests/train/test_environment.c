@@ -26,6 +26,20 @@ static graft_status price_graph(graft_env *env, void *context, const graft_graph
     return GRAFT_OK;
 }
 
+/* The same, but folding alone makes an operator that costs 100: only fusing pays. */
+static graft_status price_over_a_hill(graft_env *env, void *context, const graft_graph *graph,
+                                      const graft_order *order, double *ns)
+{
+    graft_status status = price_graph(env, context, graph, order, ns);
+    for (graft_index i = 0; i < order->count; i++) {
+        const graft_node *node = &graph->nodes[order->order[i]];
+        bool folded = !node->is_const && node->op == GRAFT_OP_conv_bias &&
+                      node->attrs[GRAFT_ATTR_conv_bias_activation] == GRAFT_ACT_NONE;
+        *ns += folded ? 40 : 0;
+    }
+    return status;
+}
+
 static const char *const xfer_names[XFERS] = {"fold", "fuse", "drop"};
 
 typedef struct {
@@ -225,6 +239,28 @@ static void test_backtracking_respects_its_budget(void **state)
     check_plan(env, f, &found);
 }
 
+static const graft_beam_options narrow = {.width = 3, .patience = 2};
+
+/* Greedy stays before the hill; a beam goes over it. */
+static void test_beam_goes_over_a_hill(void **state)
+{
+    graft_env *env = *state;
+    fixture *f = open_fixture(env);
+    graft_plan_found found;
+    f->environment.options.price.cost_ns = price_over_a_hill;
+    assert_int_equal(graft_search_greedy(env, env->life, &f->environment, &found), GRAFT_OK);
+    assert_true(found.cost_ns == BLOCKS * 90.0);
+    assert_int_equal(graft_search_beam(env, env->life, &f->environment, &narrow, &found), GRAFT_OK);
+    assert_true(found.cost_ns == BLOCKS * 60.0);
+    assert_int_equal(found.step_count, 3 * BLOCKS);
+    check_plan(env, f, &found);
+    const graft_beam_options impatient = {.width = 1, .patience = 1};
+    assert_int_equal(graft_search_beam(env, env->life, &f->environment, &impatient, &found),
+                     GRAFT_OK);
+    assert_true(found.cost_ns == BLOCKS * 90.0);
+    check_plan(env, f, &found);
+}
+
 static void test_random_is_reproducible(void **state)
 {
     graft_env *env = *state;
@@ -256,6 +292,8 @@ static void test_interrupted_searches_fail(void **state)
                  GRAFT_INTERRUPTED, "interrupted while searching");
     check_failed(env, graft_search_backtracking(env, env->life, &f->environment, &options, &found),
                  GRAFT_INTERRUPTED, "interrupted while searching");
+    check_failed(env, graft_search_beam(env, env->life, &f->environment, &narrow, &found),
+                 GRAFT_INTERRUPTED, "interrupted while searching");
     graft_interrupt_install();
     assert_int_equal(graft_search_greedy(env, env->life, &f->environment, &found), GRAFT_OK);
 }
@@ -271,6 +309,7 @@ int main(void)
         CHECK_TEST(test_greedy_reaches_the_best),
         CHECK_TEST(test_backtracking_finds_each_graph_once),
         CHECK_TEST(test_backtracking_respects_its_budget),
+        CHECK_TEST(test_beam_goes_over_a_hill),
         CHECK_TEST(test_random_is_reproducible),
         CHECK_TEST(test_interrupted_searches_fail),
     };
