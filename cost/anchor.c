@@ -4,10 +4,14 @@
 #include "cost/clock.h"
 #include "cost/trial.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUNDS = 64, FLOPS_PER_BYTE = 4 };
+enum { ROUNDS = 64, FLOPS_PER_BYTE = 4, LEAST_QUIET = 5 };
+
+/* A round is quiet when the anchor took at most this much longer than recorded. */
+static const double quiet_factor = 0.93;
 
 static const uint64_t batch_ns = 100000;
 
@@ -168,4 +172,48 @@ graft_status graft_anchors_factor(graft_env *env, graft_anchors *anchors, graft_
         *factor = anchors->reference_ns[kind] / contestant->samples[0];
     }
     return status;
+}
+
+/* ------------------------------------------------------------- quiet rounds */
+
+uint32_t graft_anchors_quiet(const double *factors, uint32_t count)
+{
+    uint32_t quiet = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        quiet += factors[i] >= quiet_factor;
+    }
+    return quiet;
+}
+
+/* The factor from which on rounds count. */
+static double find_limit(graft_arena *scratch, const double *factors, uint32_t count)
+{
+    double *sorted = GRAFT_NEW(scratch, double, count);
+    double median = 0.0;
+    double spread = 0.0;
+    memcpy(sorted, factors, count * sizeof(sorted[0]));
+    graft_cost_median(sorted, count, &median, &spread); /* Sorts them. */
+    double least = sorted[count - (count < LEAST_QUIET ? count : LEAST_QUIET)];
+    return least < quiet_factor ? least : quiet_factor;
+}
+
+uint32_t graft_anchors_summarise(graft_arena *scratch, const double *samples, const double *factors,
+                                 uint32_t count, double *median, double *spread)
+{
+    graft_mark mark = graft_arena_mark(scratch);
+    double *kept = GRAFT_NEW(scratch, double, count);
+    double limit = count == 0 ? 0.0 : find_limit(scratch, factors, count);
+    uint32_t kept_count = 0;
+    *median = (double)INFINITY;
+    *spread = 0.0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (factors[i] >= limit) {
+            kept[kept_count++] = samples[i];
+        }
+    }
+    if (kept_count > 0) {
+        graft_cost_median(kept, kept_count, median, spread);
+    }
+    graft_arena_release(scratch, mark);
+    return kept_count;
 }

@@ -45,4 +45,14 @@ void graft_anchors_refer(graft_anchors *anchors,
 GRAFT_MUST_USE graft_status graft_anchors_factor(graft_env *env, graft_anchors *anchors,
                                                  graft_anchor_kind kind, double *factor);
 
+/* Median and spread of samples (already multiplied by their factors) of those rounds in which the
+ * machine was not slow; when these are fewer than five, of the five in which it was least slow, or
+ * of all there are. What is held against an anchor is not quite what it would be on a quiet
+ * machine, for not everything is slowed down alike. Gives the number of rounds that counted; with a
+ * `count` of 0 the median is INFINITY. */
+uint32_t graft_anchors_summarise(graft_arena *scratch, const double *samples, const double *factors,
+                                 uint32_t count, double *median, double *spread);
+/* In how many rounds the machine was about as fast as recorded. */
+uint32_t graft_anchors_quiet(const double *factors, uint32_t count);
+
 #endif

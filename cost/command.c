@@ -1,8 +1,7 @@
-/* command.c - `graft measure` and `graft cost` (see command.h). */
+/* command.c - `graft measure` (see command.h). */
 #include "cost/command.h"
 
 #include "cost/report.h"
-#include "graph/json.h"
 #include "graph/options.h"
 #include "models/zoo.h"
 
@@ -148,81 +147,4 @@ graft_status graft_command_measure(graft_env *env, int argc, char **argv)
     GRAFT_CHECK(run_measure(env, &run));
 done:
     return close_run(env, &run, status);
-}
-
-/* ------------------------------------------------------------------- cost */
-
-static void print_record(graft_env *env, const graft_database_record *record)
-{
-    graft_mark mark = graft_arena_mark(env->scratch);
-    graft_buffer signature = {.arena = env->scratch};
-    const graft_cost_entry *e = &record->entry;
-    const char *source = e->source == GRAFT_COST_MEASURED ? "measured" : "estimated";
-    graft_signature_print(&record->signature, &signature);
-    if (env->json) {
-        graft_json json;
-        graft_json_begin(&json, env->scratch);
-        graft_json_string(&json, "device", record->device);
-        graft_json_string(&json, "library", record->library);
-        graft_json_string(&json, "signature", signature.data);
-        graft_json_string(&json, "implementation", e->implementation);
-        graft_json_number(&json, "median_ns", e->median_ns);
-        graft_json_number(&json, "spread_ns", e->spread_ns);
-        graft_json_integer(&json, "rounds", e->rounds);
-        graft_json_string(&json, "source", source);
-        graft_json_end(&json, stdout);
-    } else {
-        (void)printf("%12.1f us +- %8.1f %4u %s  %-32s %s  [%s, %s]\n", e->median_ns / 1e3,
-                     e->spread_ns / 1e3, e->rounds, source, e->implementation, signature.data,
-                     record->device, record->library);
-    }
-    graft_arena_release(env->scratch, mark);
-}
-
-static graft_status show_file(graft_env *env, const char *path)
-{
-    graft_status status = GRAFT_OK;
-    graft_database *database = NULL;
-    GRAFT_CHECK(graft_database_open(env, NULL, &database));
-    GRAFT_CHECK(graft_database_merge(env, database, path));
-    for (uint32_t i = 0; i < graft_database_count(database); i++) {
-        print_record(env, graft_database_at(database, i));
-    }
-done:
-    graft_database_close(database);
-    return status;
-}
-
-static graft_status merge_files(graft_env *env, const char *to, char **from, int count)
-{
-    graft_status status = GRAFT_OK;
-    graft_database *database = NULL;
-    GRAFT_CHECK(graft_database_open(env, to, &database));
-    for (int i = 0; i < count; i++) {
-        GRAFT_CHECK(graft_database_merge(env, database, from[i]));
-    }
-    GRAFT_CHECK(graft_database_save(env, database));
-    (void)fprintf(stderr, "graft: %s: %u entries\n", to, graft_database_count(database));
-done:
-    graft_database_close(database);
-    return status;
-}
-
-graft_status graft_command_cost(graft_env *env, int argc, char **argv)
-{
-    graft_status status = GRAFT_OK;
-    bool show = argc >= 3 && strcmp(argv[1], "show") == 0;
-    bool merge = argc >= 4 && strcmp(argv[1], "merge") == 0;
-    if (!show && !merge) {
-        return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                          "usage: graft cost show FILE... | graft cost merge OUT FILE...");
-    }
-    if (merge) {
-        return merge_files(env, argv[2], argv + 3, argc - 3);
-    }
-    for (int i = 2; i < argc; i++) {
-        GRAFT_CHECK(show_file(env, argv[i]));
-    }
-done:
-    return status;
 }

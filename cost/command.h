@@ -8,7 +8,9 @@
  * model (a zoo name or an .onnx file), sorted by share, and of the whole graph. */
 GRAFT_MUST_USE graft_status graft_command_measure(graft_env *env, int argc, char **argv);
 /* graft cost show FILE...: the entries of cost databases. graft cost merge OUT FILE...: joins
- * databases into OUT. */
+ * databases into OUT. graft cost diff A B: entries that one of them lacks, or that differ by more
+ * than their spreads. graft cost calibrate: measures whole graphs of the zoo and fits what the sums
+ * of their parts lack (see calibrate.h). */
 GRAFT_MUST_USE graft_status graft_command_cost(graft_env *env, int argc, char **argv);
 
 #endif

@@ -13,6 +13,8 @@ struct graft_cost {
     graft_device *device;
     graft_database *database;
     graft_database *estimates; /* In memory only: estimated once, then looked up. */
+    graft_database *corrected; /* In memory only: the calibrated ones of both; NULL: none is. */
+    graft_calibration calibration;
     graft_measure_options options;
     graft_anchors *anchors; /* Opened when something is to be measured. */
     graft_roofline roofline;
@@ -22,6 +24,8 @@ struct graft_cost {
     bool fitted;
     graft_cost_statistics statistics;
     pthread_mutex_t lock; /* Of everything but looking up. */
+    graft_plan_memo *memo;
+    pthread_mutex_t memo_lock; /* Who does not get it at once plans without the memo. */
 };
 
 /* In the library's name where measure.c's protocol is in use (see device.c). Other back ends
@@ -69,6 +73,8 @@ graft_status graft_cost_open(graft_env *env, graft_device *device, const char *p
     c->options = graft_measure_options_default();
     c->options.quiet = true;
     (void)pthread_mutex_init(&c->lock, NULL);
+    (void)pthread_mutex_init(&c->memo_lock, NULL);
+    c->memo = graft_plan_memo_new(); /* Without memory for it plans are slower, not wrong. */
     GRAFT_CHECK(graft_database_open(env, path, &c->database));
     GRAFT_CHECK(graft_database_open(env, NULL, &c->estimates));
     if (!graft_device_present(device)) {
@@ -77,12 +83,16 @@ graft_status graft_cost_open(graft_env *env, graft_device *device, const char *p
     c->distant = strstr(graft_device_library(device), protocol_mark) != NULL;
     graft_database_select(c->database, graft_device_name(device), graft_device_library(device));
     graft_database_select(c->estimates, graft_device_name(device), graft_device_library(device));
+    const graft_calibration calibration = graft_calibration_read(c->database);
+    GRAFT_CHECK(graft_cost_set_calibration(env, c, &calibration));
 done:
     if (status == GRAFT_OK) {
         *cost = c;
     } else {
         graft_database_close(c->database);
         graft_database_close(c->estimates);
+        graft_database_close(c->corrected);
+        graft_plan_memo_free(c->memo);
         free(c);
     }
     return status;
@@ -104,8 +114,11 @@ graft_status graft_cost_close(graft_env *env, graft_cost *cost)
     graft_status status = graft_database_save(env, cost->database);
     graft_database_close(cost->database);
     graft_database_close(cost->estimates);
+    graft_database_close(cost->corrected);
     graft_anchors_close(cost->anchors);
+    graft_plan_memo_free(cost->memo);
     (void)pthread_mutex_destroy(&cost->lock);
+    (void)pthread_mutex_destroy(&cost->memo_lock);
     free(cost);
     return status;
 }
@@ -115,9 +128,41 @@ void graft_cost_set_measuring(graft_cost *cost, const graft_measure_options *opt
     cost->options = *options;
 }
 
-void graft_cost_set_estimating(graft_cost *cost, bool estimating) { cost->estimating = estimating; }
+void graft_cost_set_estimating(graft_cost *cost, bool estimating)
+{
+    cost->estimating = estimating;
+    graft_plan_memo_clear(cost->memo);
+}
 
 void graft_cost_set_convention(graft_cost *cost, bool convention) { cost->convention = convention; }
+
+graft_calibration graft_cost_calibration(const graft_cost *cost) { return cost->calibration; }
+
+graft_status graft_cost_set_calibration(graft_env *env, graft_cost *cost,
+                                        const graft_calibration *calibration)
+{
+    graft_status status = GRAFT_OK;
+    graft_database *corrected = NULL;
+    if (calibration->graphs > 0) {
+        GRAFT_CHECK(graft_database_open(env, NULL, &corrected));
+        graft_database_select(corrected, graft_device_name(cost->device),
+                              graft_device_library(cost->device));
+    }
+    graft_database_close(cost->corrected);
+    cost->corrected = corrected;
+    cost->calibration = *calibration;
+    graft_plan_memo_clear(cost->memo);
+done:
+    return status;
+}
+
+graft_status graft_cost_store_calibration(graft_env *env, graft_cost *cost,
+                                          const graft_calibration *calibration,
+                                          const char *provenance)
+{
+    graft_calibration_write(calibration, provenance, cost->database);
+    return graft_cost_set_calibration(env, cost, calibration);
+}
 
 graft_device *graft_cost_device(const graft_cost *cost) { return cost->device; }
 
@@ -205,6 +250,15 @@ done:
     return status;
 }
 
+graft_status graft_cost_anchors(graft_env *env, graft_cost *cost, graft_anchors **anchors)
+{
+    (void)pthread_mutex_lock(&cost->lock);
+    graft_status status = obtain_anchors(env, cost);
+    *anchors = cost->anchors;
+    (void)pthread_mutex_unlock(&cost->lock);
+    return status;
+}
+
 /* The lock is held. */
 static graft_status measure_missing(graft_env *env, graft_cost *cost,
                                     const graft_signature *signatures, uint32_t count,
@@ -284,6 +338,16 @@ done:
 
 /* ----------------------------------------------------------------- looking up */
 
+/* As measured or estimated. */
+static const graft_cost_entry *find_plain(const graft_cost *cost, const graft_signature *signature)
+{
+    const graft_cost_entry *entry = graft_database_find(cost->database, signature);
+    return entry != NULL || (!cost->estimating && graft_device_present(cost->device))
+               ? entry
+               : graft_database_find(cost->estimates, signature);
+}
+
+/* As it is in a network. */
 static const graft_cost_entry *find_entry(const graft_cost *cost, const graft_signature *signature)
 {
     graft_signature plain;
@@ -291,10 +355,18 @@ static const graft_cost_entry *find_entry(const graft_cost *cost, const graft_si
         plain = without_distance(signature);
         signature = &plain;
     }
-    const graft_cost_entry *entry = graft_database_find(cost->database, signature);
-    return entry != NULL || (!cost->estimating && graft_device_present(cost->device))
-               ? entry
-               : graft_database_find(cost->estimates, signature);
+    if (cost->corrected == NULL) {
+        return find_plain(cost, signature);
+    }
+    const graft_cost_entry *entry = graft_database_find(cost->corrected, signature);
+    const graft_cost_entry *uncorrected = entry == NULL ? find_plain(cost, signature) : NULL;
+    if (uncorrected != NULL) {
+        graft_cost_entry copy = *uncorrected;
+        graft_calibration_apply(&cost->calibration, signature, &copy);
+        graft_database_add(cost->corrected, signature, &copy);
+        entry = graft_database_find(cost->corrected, signature);
+    }
+    return entry;
 }
 
 /* The lock is held, and the entry is in neither database. */
@@ -379,6 +451,9 @@ static graft_status find_step(graft_env *env, graft_cost *cost, const graft_grap
     graft_status status =
         estimate(env, cost, GRAFT_OP_OPAQUE, 0, opaque_bytes(graph, step->node), place);
     (void)pthread_mutex_unlock(&cost->lock);
+    if (status == GRAFT_OK && cost->corrected != NULL) {
+        graft_calibration_apply(&cost->calibration, &step->signature, place);
+    }
     *entry = place;
     return status;
 }
@@ -416,6 +491,31 @@ done:
     return status;
 }
 
+/* The plan of a graph, in `arena`, when all that it needs is known. */
+static graft_status find_plan(graft_env *env, graft_cost *cost, graft_arena *arena,
+                              const graft_graph *graph, const graft_order *order, graft_plan *plan)
+{
+    graft_status status = GRAFT_OK;
+    for (;;) {
+        bool mine = pthread_mutex_trylock(&cost->memo_lock) == 0;
+        graft_plan_build_again(arena, graph, order, look_up, cost, mine ? cost->memo : NULL, plan);
+        if (mine) {
+            (void)pthread_mutex_unlock(&cost->memo_lock);
+        }
+        if (plan->missing_count == 0) {
+            break;
+        }
+        GRAFT_CHECK(supply_plan(env, cost, plan));
+    }
+    if (!plan->exact) {
+        (void)pthread_mutex_lock(&cost->lock);
+        cost->statistics.inexact++;
+        (void)pthread_mutex_unlock(&cost->lock);
+    }
+done:
+    return status;
+}
+
 graft_status graft_cost_plan(graft_env *env, graft_cost *cost, graft_arena *arena,
                              const graft_graph *graph, const graft_order *order,
                              graft_schedule *schedule)
@@ -427,19 +527,8 @@ graft_status graft_cost_plan(graft_env *env, graft_cost *cost, graft_arena *aren
         graft_schedule_build(arena, graph, order, schedule);
         return GRAFT_OK;
     }
-    for (;;) {
-        graft_plan_build(env->scratch, graph, order, look_up, cost, &plan);
-        if (plan.missing_count == 0) {
-            break;
-        }
-        GRAFT_CHECK(supply_plan(env, cost, &plan));
-    }
+    GRAFT_CHECK(find_plan(env, cost, env->scratch, graph, order, &plan));
     graft_schedule_build_as(arena, graph, order, plan.layouts, plan.choices, schedule);
-    if (!plan.exact) {
-        (void)pthread_mutex_lock(&cost->lock);
-        cost->statistics.inexact++;
-        (void)pthread_mutex_unlock(&cost->lock);
-    }
 done:
     if (arena != env->scratch) {
         graft_arena_release(env->scratch, mark);
@@ -557,4 +646,43 @@ graft_status graft_cost_graph(graft_env *env, graft_cost *cost, const graft_grap
                               const graft_order *order, graft_cost_total *total)
 {
     return graft_cost_nodes(env, cost, graph, order, NULL, total);
+}
+
+/* Opaque nodes are no part of a plan's cost. */
+static graft_status add_opaque(graft_env *env, graft_cost *cost, const graft_graph *graph,
+                               const graft_order *order, double *ns)
+{
+    graft_status status = GRAFT_OK;
+    graft_step step = {.signature.op = GRAFT_OP_OPAQUE};
+    for (graft_index i = 0; i < order->count; i++) {
+        const graft_cost_entry *entry = NULL;
+        graft_cost_entry place;
+        step.node = order->order[i];
+        if (graph->nodes[step.node].op == GRAFT_OP_OPAQUE && !graph->nodes[step.node].is_const) {
+            GRAFT_CHECK(find_step(env, cost, graph, &step, &place, &entry));
+            *ns += entry->median_ns;
+        }
+    }
+done:
+    return status;
+}
+
+graft_status graft_cost_price(graft_env *env, graft_cost *cost, const graft_graph *graph,
+                              const graft_order *order, double *ns)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_cost_total total;
+    graft_plan plan;
+    if (cost->convention) {
+        status = graft_cost_graph(env, cost, graph, order, &total);
+        *ns = status == GRAFT_OK ? total.ns : *ns;
+        return status;
+    }
+    GRAFT_CHECK(find_plan(env, cost, env->scratch, graph, order, &plan));
+    GRAFT_CHECK(add_opaque(env, cost, graph, order, &plan.ns));
+    *ns = plan.ns;
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
 }

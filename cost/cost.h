@@ -9,6 +9,7 @@
 #ifndef GRAFT_COST_COST_H
 #define GRAFT_COST_COST_H
 
+#include "cost/calibration.h"
 #include "cost/measure.h"
 #include "cost/roofline.h"
 #include "cost/schedule.h"
@@ -79,7 +80,11 @@ GRAFT_MUST_USE graft_status graft_cost_plan(graft_env *env, graft_cost *cost, gr
 GRAFT_MUST_USE graft_status graft_cost_graph(graft_env *env, graft_cost *cost,
                                              const graft_graph *graph, const graft_order *order,
                                              graft_cost_total *total);
-/* Same, and in by_node (node_end entries) the nanoseconds of each node together with the
+/* The ns of that total alone, to the same bits, without building the schedule: for searches. */
+GRAFT_MUST_USE graft_status graft_cost_price(graft_env *env, graft_cost *cost,
+                                             const graft_graph *graph, const graft_order *order,
+                                             double *ns);
+/* The total, and in by_node (node_end entries) the nanoseconds of each node together with the
  * conversions made for it; 0 for const nodes and views. */
 GRAFT_MUST_USE graft_status graft_cost_nodes(graft_env *env, graft_cost *cost,
                                              const graft_graph *graph, const graft_order *order,
@@ -94,6 +99,20 @@ GRAFT_MUST_USE graft_status graft_cost_schedule(graft_env *env, graft_cost *cost
 void graft_cost_statistics_of(const graft_cost *cost, graft_cost_statistics *statistics);
 /* Layouts by the convention instead of by cost, from now on: to see what the choice brings. */
 void graft_cost_set_convention(graft_cost *cost, bool convention);
+
+/* What corrects all times: at first, what the database has for the device (see calibration.h).
+ * Setting another is not for several threads at once; `provenance` is stored beside it in the
+ * database. GRAFT_NO_MEMORY. */
+graft_calibration graft_cost_calibration(const graft_cost *cost);
+GRAFT_MUST_USE graft_status graft_cost_set_calibration(graft_env *env, graft_cost *cost,
+                                                       const graft_calibration *calibration);
+GRAFT_MUST_USE graft_status graft_cost_store_calibration(graft_env *env, graft_cost *cost,
+                                                         const graft_calibration *calibration,
+                                                         const char *provenance);
+/* The anchors that this cost's measurements refer to, opened and recorded when needed; NULL for a
+ * device that measures in its own way. Fails as measuring does. */
+GRAFT_MUST_USE graft_status graft_cost_anchors(graft_env *env, graft_cost *cost,
+                                               graft_anchors **anchors);
 
 graft_device *graft_cost_device(const graft_cost *cost);
 const graft_database *graft_cost_database(const graft_cost *cost);

@@ -1,8 +1,8 @@
 /* device.h - a device that operators are measured on, and which operators it has as primitives.
  *
- * "cpu" is this machine, driven through oneDNN. "cuda", or "cuda:" and options (docs/gpu.md), is the
- * first NVIDIA GPU, driven through cuDNN. Any other text names a device whose costs were recorded
- * somewhere else: it can price graphs from a database, but neither measure nor run. */
+ * "cpu" is this machine, driven through oneDNN. "cuda", or "cuda:" and options (docs/gpu.md), is
+ * the first NVIDIA GPU, driven through cuDNN. Any other text names a device whose costs were
+ * recorded somewhere else: it can price graphs from a database, but neither measure nor run. */
 #ifndef GRAFT_COST_DEVICE_H
 #define GRAFT_COST_DEVICE_H
 
@@ -10,10 +10,10 @@
 
 typedef struct graft_device graft_device;
 
-/* Opens "cpu" with `thread_count` threads (at least 1) or a GPU, or stands in for a recorded device.
- * GRAFT_BAD_INPUT for an empty name or options that there are not; GRAFT_INTERNAL when oneDNN
- * cannot be started; GRAFT_UNSUPPORTED when there is no back end for GPUs, no GPU, or a driver
- * that is older than the toolkit. */
+/* Opens "cpu" with `thread_count` threads (at least 1) or a GPU, or stands in for a recorded
+ * device. GRAFT_BAD_INPUT for an empty name or options that there are not; GRAFT_INTERNAL when
+ * oneDNN cannot be started; GRAFT_UNSUPPORTED when there is no back end for GPUs, no GPU, or a
+ * driver that is older than the toolkit. */
 GRAFT_MUST_USE graft_status graft_device_open(graft_env *env, const char *name,
                                               uint32_t thread_count, graft_device **device);
 void graft_device_close(graft_device *device); /* NULL is allowed. */

@@ -95,11 +95,12 @@ static bool is_enough(const measurement *m, const batch *b, uint32_t rounds)
            (rounds >= m->options->rounds && quiet >= m->options->rounds / 2);
 }
 
-static void close_batch(batch *b, graft_status status, graft_cost_entry *entries)
+static void close_batch(graft_arena *scratch, batch *b, graft_status status,
+                        graft_cost_entry *entries)
 {
     uint32_t least = status == GRAFT_OK ? 1 : LEAST_ROUNDS;
     for (uint32_t i = 0; i < b->count; i++) {
-        graft_trial_finish(&b->trials[i], least, &entries[i]);
+        graft_trial_finish(scratch, &b->trials[i], least, &entries[i]);
         graft_trial_close(&b->trials[i]);
     }
 }
@@ -115,12 +116,12 @@ static graft_status measure_batch(measurement *m, const graft_signature *signatu
     for (uint32_t round = 0; !is_enough(m, b, round); round++) {
         GRAFT_CHECK(run_round(m, b, round));
         for (uint32_t i = 0; i < b->count && round + 1 == PRUNE_ROUND; i++) {
-            graft_trial_prune(&b->trials[i]);
+            graft_trial_prune(m->env->scratch, &b->trials[i]);
         }
         graft_progress_update(&m->progress, first + b->count * (round + 1) / m->rounds_most, NULL);
     }
 done:
-    close_batch(b, status, entries + first);
+    close_batch(m->env->scratch, b, status, entries + first);
     graft_arena_release(m->env->scratch, mark);
     return status;
 }

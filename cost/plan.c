@@ -4,6 +4,7 @@
 #include "cost/elimination.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { NO_VARIABLE = UINT32_MAX, OPERANDS_MOST = GRAFT_MAX_INPUTS + GRAFT_MAX_OUTPUTS };
@@ -40,7 +41,26 @@ typedef struct {
     graft_layout_choice choices[GRAFT_LAYOUT_COUNT];
     double ns[GRAFT_LAYOUT_COUNT];
     uint32_t count;
+    uint32_t carried; /* The input through which a chain goes, UINT32_MAX: none. */
 } node_plan;
+
+/* A node as it was seen last, and what was found out about it. */
+typedef struct {
+    graft_signature signature; /* Without layouts. */
+    uint8_t offered[GRAFT_MAX_INPUTS];
+    bool known;
+    node_plan plan;
+} node_memo;
+
+enum { MEMO_SHAPES = 64 };
+
+struct graft_plan_memo {
+    node_memo *nodes; /* By node. */
+    uint32_t node_capacity;
+    conversions shapes[MEMO_SHAPES];
+    uint8_t distances[MEMO_SHAPES];
+    uint32_t shape_count;
+};
 
 typedef struct {
     graft_arena *arena;
@@ -54,6 +74,7 @@ typedef struct {
     uint8_t *offered;       /* By value: bits of the layouts it can be made in. */
     value_plan *values;     /* By value. */
     node_plan *nodes;       /* By node. */
+    graft_plan_memo *memo;  /* Or NULL. */
     conversions *kept;      /* Of the shapes seen last. */
     uint32_t kept_count;
     graft_elimination *problem;
@@ -95,9 +116,42 @@ static double cost_conversion(planner *p, conversions *c, uint32_t from, uint32_
         bool measured = false;
         graft_signature_of_reorder(&c->shape, from, to, &signature);
         signature.distance = p->distance;
-        c->ns[from][to] = cost_of(p, &signature, &measured);
+        uint32_t missing = p->plan->missing_count;
+        double ns = cost_of(p, &signature, &measured);
+        if (p->memo != NULL && missing != p->plan->missing_count) {
+            return ns; /* To be asked again. */
+        }
+        c->ns[from][to] = ns;
     }
     return c->ns[from][to];
+}
+
+static void open_conversions(conversions *c, const graft_shape *shape)
+{
+    c->shape = *shape;
+    for (uint32_t from = 0; from < GRAFT_LAYOUT_COUNT; from++) {
+        for (uint32_t to = 0; to < GRAFT_LAYOUT_COUNT; to++) {
+            c->ns[from][to] = from == to ? 0.0 : (double)NAN;
+        }
+    }
+}
+
+/* In the memo, where there is room; else NULL. */
+static conversions *recall_conversions(planner *p, const graft_shape *shape)
+{
+    graft_plan_memo *memo = p->memo;
+    for (uint32_t i = 0; memo != NULL && i < memo->shape_count; i++) {
+        if (memo->distances[i] == p->distance &&
+            memcmp(memo->shapes[i].shape.dims, shape->dims, 4 * sizeof(shape->dims[0])) == 0) {
+            return &memo->shapes[i];
+        }
+    }
+    if (memo == NULL || memo->shape_count == MEMO_SHAPES) {
+        return NULL;
+    }
+    memo->distances[memo->shape_count] = p->distance;
+    open_conversions(&memo->shapes[memo->shape_count], shape);
+    return &memo->shapes[memo->shape_count++];
 }
 
 static conversions *find_conversions(planner *p, const graft_shape *shape)
@@ -107,17 +161,16 @@ static conversions *find_conversions(planner *p, const graft_shape *shape)
             return &p->kept[i];
         }
     }
+    conversions *remembered = recall_conversions(p, shape);
+    if (remembered != NULL) {
+        return remembered;
+    }
     if (p->kept_count == SHAPES_KEPT) { /* Others keep pointing to the old ones. */
         p->kept = GRAFT_NEW(p->arena, conversions, SHAPES_KEPT);
         p->kept_count = 0;
     }
     conversions *c = &p->kept[p->kept_count++];
-    c->shape = *shape;
-    for (uint32_t from = 0; from < GRAFT_LAYOUT_COUNT; from++) {
-        for (uint32_t to = 0; to < GRAFT_LAYOUT_COUNT; to++) {
-            c->ns[from][to] = from == to ? 0.0 : (double)NAN;
-        }
-    }
+    open_conversions(c, shape);
     return c;
 }
 
@@ -129,19 +182,13 @@ static bool costs_nothing(uint32_t op)
 }
 
 /* Looks up what each alternative costs and keeps those that were measured, or the first. */
-static void cost_alternatives(planner *p, graft_index node, node_plan *n)
+static void cost_alternatives(planner *p, graft_signature *signature, node_plan *n)
 {
     bool measured[GRAFT_LAYOUT_COUNT] = {false};
     uint32_t kept = 0;
-    if (n->count == 1 || costs_nothing(p->graph->nodes[node].op)) {
-        return;
-    }
-    graft_signature signature;
-    graft_signature_of_node(p->graph, node, &n->choices[0], p->overwrites[node], &signature);
-    signature.distance = p->distance;
     for (uint32_t a = 0; a < n->count; a++) {
-        graft_signature_set_layouts(&signature, &n->choices[a]);
-        n->ns[a] = cost_of(p, &signature, &measured[a]);
+        graft_signature_set_layouts(signature, &n->choices[a]);
+        n->ns[a] = cost_of(p, signature, &measured[a]);
     }
     for (uint32_t a = 0; a < n->count; a++) {
         if (measured[a]) {
@@ -152,12 +199,64 @@ static void cost_alternatives(planner *p, graft_index node, node_plan *n)
     n->count = kept > 0 ? kept : 1;
 }
 
+/* What the memo says of a node; what it is to be told, in `*memo`, when it does not know. */
+static bool recall_node(planner *p, graft_index node, const graft_signature *signature,
+                        node_memo **memo)
+{
+    const graft_node *n = &p->graph->nodes[node];
+    node_memo *m = p->memo == NULL ? NULL : &p->memo->nodes[node];
+    *memo = m;
+    if (m == NULL) {
+        return false;
+    }
+    bool same = m->known && graft_signature_equal(&m->signature, signature);
+    for (uint32_t k = 0; k < n->input_count; k++) {
+        uint8_t offered = p->offered[graft_node_input(p->graph, node, k)];
+        same = same && m->offered[k] == offered;
+        m->offered[k] = offered;
+    }
+    if (same) {
+        p->nodes[node] = m->plan;
+    } else {
+        m->signature = *signature;
+        m->known = false;
+    }
+    return same;
+}
+
+/* The alternatives of a node and what they cost. */
+static void list_alternatives(planner *p, graft_index node)
+{
+    static const graft_layout_choice rows = {.inputs = {0}};
+    node_plan *plan = &p->nodes[node];
+    uint32_t op = p->graph->nodes[node].op;
+    node_memo *memo = NULL;
+    graft_signature signature;
+    if (op == GRAFT_OP_OPAQUE) {
+        plan->count = graft_layout_alternatives(p->graph, node, p->offered, plan->choices);
+        return;
+    }
+    graft_signature_of_node(p->graph, node, &rows, p->overwrites[node], &signature);
+    signature.distance = p->distance;
+    if (recall_node(p, node, &signature, &memo)) {
+        return;
+    }
+    uint32_t missing = p->plan->missing_count;
+    plan->count = graft_layout_alternatives(p->graph, node, p->offered, plan->choices);
+    if (!costs_nothing(op)) {
+        cost_alternatives(p, &signature, plan);
+    }
+    if (memo != NULL && missing == p->plan->missing_count) {
+        memo->plan = *plan;
+        memo->known = true;
+    }
+}
+
 static void list_node(planner *p, graft_index node)
 {
     const graft_node *n = &p->graph->nodes[node];
     node_plan *plan = &p->nodes[node];
-    plan->count = graft_layout_alternatives(p->graph, node, p->offered, plan->choices);
-    cost_alternatives(p, node, plan);
+    list_alternatives(p, node);
     for (uint32_t k = 0; k < n->output_count; k++) {
         graft_index v = graft_node_output(p->graph, node, k);
         p->offered[v] = 0;
@@ -396,7 +495,7 @@ static uint32_t continue_chain(planner *p, graft_index node, uint32_t input, uin
 
 /* The only input of a node that is an image, if it is read here only and made by a node: the chain
  * goes through this node. UINT32_MAX: it does not. */
-static uint32_t find_carried(const planner *p, graft_index node)
+static uint32_t seek_carried(const planner *p, graft_index node)
 {
     const graft_node *n = &p->graph->nodes[node];
     uint32_t found = UINT32_MAX;
@@ -416,12 +515,15 @@ static uint32_t find_carried(const planner *p, graft_index node)
     return carried ? found : UINT32_MAX;
 }
 
+static uint32_t find_carried(const planner *p, graft_index node) { return p->nodes[node].carried; }
+
 /* From the last node to the first, so that what follows is known. */
 static void join_chains(planner *p)
 {
     for (graft_index i = p->order->count; i-- > 0;) {
         graft_index node = p->order->order[i];
-        uint32_t input = p->graph->nodes[node].is_const ? UINT32_MAX : find_carried(p, node);
+        uint32_t input = p->graph->nodes[node].is_const ? UINT32_MAX : seek_carried(p, node);
+        p->nodes[node].carried = input;
         if (input == UINT32_MAX) {
             continue;
         }
@@ -558,8 +660,55 @@ static uint32_t choose_alternative(planner *p, graft_index node)
     return find_cheapest(&p->nodes[node], &o, at, &ns);
 }
 
+/* The conversions that the choices need: each value's, once for all who read it. */
+static double sum_conversions(planner *p, const uint8_t *needed)
+{
+    double ns = 0.0;
+    for (graft_index v = 0; v < p->graph->value_end; v++) {
+        const value_plan *value = &p->values[v];
+        if (needed[v] == 0 || value->conversions == NULL) {
+            continue;
+        }
+        uint32_t made = value->canonical[p->plan->layouts[v]];
+        for (uint32_t to = 0; to < GRAFT_LAYOUT_COUNT; to++) {
+            if ((needed[v] >> to & 1U) != 0) {
+                ns += cost_conversion(p, value->conversions, made, to);
+            }
+        }
+    }
+    return ns;
+}
+
+/* What the plan costs: times are multiples of 1/16, so the order does not matter. */
+static double sum_plan(planner *p, const uint32_t *chosen)
+{
+    const graft_graph *graph = p->graph;
+    uint8_t *needed = GRAFT_NEW(p->arena, uint8_t, graph->value_end);
+    double ns = 0.0;
+    for (graft_index i = 0; i < p->order->count; i++) {
+        graft_index node = p->order->order[i];
+        const graft_node *n = &graph->nodes[node];
+        if (n->is_const) {
+            continue;
+        }
+        ns += p->nodes[node].ns[chosen[node]];
+        for (uint32_t k = 0; k < n->input_count; k++) {
+            graft_index v = graft_node_input(graph, node, k);
+            uint32_t layout = k < GRAFT_MAX_INPUTS ? p->plan->choices[node].inputs[k] : 0;
+            if (v != GRAFT_NONE) {
+                needed[v] = (uint8_t)(needed[v] | 1U << p->values[v].canonical[layout]);
+            }
+        }
+    }
+    for (uint32_t i = 0; i < graph->output_count; i++) {
+        needed[graph->outputs[i]] = (uint8_t)(needed[graph->outputs[i]] | 1U << GRAFT_LAYOUT_ROW);
+    }
+    return ns + sum_conversions(p, needed);
+}
+
 static void read_choices(planner *p)
 {
+    uint32_t *chosen = GRAFT_NEW(p->arena, uint32_t, p->graph->node_end);
     for (graft_index i = 0; i < p->order->count; i++) {
         graft_index node = p->order->order[i];
         const graft_node *n = &p->graph->nodes[node];
@@ -567,21 +716,69 @@ static void read_choices(planner *p)
             continue;
         }
         graft_layout_choice *choice = &p->plan->choices[node];
-        *choice = p->nodes[node].choices[choose_alternative(p, node)];
+        chosen[node] = choose_alternative(p, node);
+        *choice = p->nodes[node].choices[chosen[node]];
         for (uint32_t k = 0; k < n->output_count && k < GRAFT_MAX_OUTPUTS; k++) {
             p->plan->layouts[graft_node_output(p->graph, node, k)] = choice->outputs[k];
         }
     }
+    p->plan->ns = sum_plan(p, chosen);
+}
+
+/* -------------------------------------------------------------------- memo */
+
+graft_plan_memo *graft_plan_memo_new(void) { return calloc(1, sizeof(graft_plan_memo)); }
+
+void graft_plan_memo_free(graft_plan_memo *memo)
+{
+    if (memo != NULL) {
+        free(memo->nodes);
+        free(memo);
+    }
+}
+
+void graft_plan_memo_clear(graft_plan_memo *memo)
+{
+    if (memo != NULL) {
+        memo->shape_count = 0;
+        for (uint32_t i = 0; i < memo->node_capacity; i++) {
+            memo->nodes[i].known = false;
+        }
+    }
+}
+
+/* Whether the memo has room for the nodes of a graph. */
+static bool fit_memo(graft_plan_memo *memo, uint32_t node_count)
+{
+    if (node_count <= memo->node_capacity) {
+        return true;
+    }
+    node_memo *nodes = calloc(node_count, sizeof(nodes[0]));
+    if (nodes == NULL) {
+        return false;
+    }
+    free(memo->nodes);
+    memo->nodes = nodes;
+    memo->node_capacity = node_count;
+    return true;
 }
 
 void graft_plan_build(graft_arena *arena, const graft_graph *graph, const graft_order *order,
                       graft_plan_source source, void *context, graft_plan *plan)
+{
+    graft_plan_build_again(arena, graph, order, source, context, NULL, plan);
+}
+
+void graft_plan_build_again(graft_arena *arena, const graft_graph *graph, const graft_order *order,
+                            graft_plan_source source, void *context, graft_plan_memo *memo,
+                            graft_plan *plan)
 {
     planner p = {.arena = arena,
                  .graph = graph,
                  .order = order,
                  .source = source,
                  .context = context,
+                 .memo = memo != NULL && fit_memo(memo, graph->limits.nodes) ? memo : NULL,
                  .plan = plan};
     memset(plan, 0, sizeof(*plan));
     plan->layouts = GRAFT_NEW(arena, uint8_t, graph->value_end);

@@ -18,11 +18,22 @@
 typedef const graft_cost_entry *(*graft_plan_source)(void *context,
                                                      const graft_signature *signature);
 
+/* What was found out about the nodes of the graph planned last: a search plans thousands of graphs
+ * that differ in a few nodes. A node is looked up anew unless its signature, its place among the
+ * nodes and what its operands can be had in are as they were, so a memo never changes a plan, as
+ * long as the source's answers stay the same; graft_plan_memo_clear when they change. For one
+ * thread at a time. */
+typedef struct graft_plan_memo graft_plan_memo;
+graft_plan_memo *graft_plan_memo_new(void); /* NULL when there is no memory. */
+void graft_plan_memo_free(graft_plan_memo *memo);
+void graft_plan_memo_clear(graft_plan_memo *memo); /* NULL is allowed, here and above. */
+
 typedef struct graft_plan {
     uint8_t *layouts;             /* By value. */
     graft_layout_choice *choices; /* By node. */
-    bool exact;                   /* No cheaper plan exists: see graft_elimination_solve. */
-    graft_signature *missing;     /* What the source did not know; the plan is then of no use. */
+    double ns;  /* What the schedule's steps cost, without opaque nodes: the least that there is. */
+    bool exact; /* No cheaper plan exists: see graft_elimination_solve. */
+    graft_signature *missing; /* What the source did not know; the plan is then of no use. */
     uint32_t missing_count;
     uint32_t missing_capacity;
 } graft_plan;
@@ -32,5 +43,9 @@ typedef struct graft_plan {
  * was, the convention's is. */
 void graft_plan_build(graft_arena *arena, const graft_graph *graph, const graft_order *order,
                       graft_plan_source source, void *context, graft_plan *plan);
+/* The same, with a memo (NULL: none). */
+void graft_plan_build_again(graft_arena *arena, const graft_graph *graph, const graft_order *order,
+                            graft_plan_source source, void *context, graft_plan_memo *memo,
+                            graft_plan *plan);
 
 #endif

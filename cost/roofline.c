@@ -145,6 +145,7 @@ static graft_roofline_line fit_class(graft_env *env, const graft_database *datab
     for (uint32_t i = 0; i < graft_database_count(database); i++) {
         const graft_database_record *record = graft_database_at(database, i);
         if (is_product(record->signature.op) == products &&
+            record->signature.op != GRAFT_COST_FACTOR &&
             record->entry.source == GRAFT_COST_MEASURED && strcmp(record->device, device) == 0 &&
             strcmp(record->library, library) == 0) {
             points[count++] = record->entry;

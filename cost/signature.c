@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -116,13 +117,16 @@ graft_status graft_signature_outputs(const graft_signature *signature,
         outputs[0] = signature->inputs[0];
         return GRAFT_OK;
     }
+    if (signature->op == GRAFT_COST_FACTOR) {
+        return GRAFT_OK; /* It has none. */
+    }
     return graft_infer_shapes(signature->op, signature->attrs, signature->inputs, outputs);
 }
 
 uint64_t graft_signature_flops(const graft_signature *signature)
 {
     graft_shape outputs[GRAFT_MAX_OUTPUTS];
-    if (signature->op == GRAFT_COST_REORDER ||
+    if (signature->op >= GRAFT_COST_FACTOR ||
         graft_signature_outputs(signature, outputs) != GRAFT_OK) {
         return 0;
     }
@@ -148,6 +152,9 @@ uint64_t graft_signature_bytes(const graft_signature *signature)
 /* ------------------------------------------------------------------- print */
 
 static const char reorder_name[] = "reorder";
+/* In the order of graft_factor, see calibration.h. */
+static const char *const factor_names[GRAFT_COST_FACTORS] = {"products", "others", "conversions",
+                                                             "step"};
 
 static void print_attrs(const graft_signature *s, graft_buffer *text)
 {
@@ -176,6 +183,10 @@ static void print_operand(const graft_signature *s, uint32_t k, graft_buffer *te
 void graft_signature_print(const graft_signature *signature, graft_buffer *text)
 {
     const graft_op_info *info = graft_op(signature->op);
+    if (signature->op == GRAFT_COST_FACTOR) {
+        graft_buffer_printf(text, "factor(%s)", factor_names[signature->attrs[0]]);
+        return;
+    }
     graft_buffer_printf(text, "%s(", info == NULL ? reorder_name : info->name);
     print_attrs(signature, text);
     graft_buffer_printf(text, ")");
@@ -352,6 +363,21 @@ static bool layouts_fit(const graft_signature *s, const graft_shape *outputs)
     return fit;
 }
 
+/* "factor(products)" and the like; false when it is something else. */
+static bool read_factor(const char *text, graft_signature *s)
+{
+    char name[32];
+    for (uint32_t i = 0; i < GRAFT_COST_FACTORS; i++) {
+        (void)snprintf(name, sizeof(name), "factor(%s)", factor_names[i]);
+        if (strcmp(text, name) == 0) {
+            s->op = GRAFT_COST_FACTOR;
+            s->attrs[0] = (int32_t)i;
+            return true;
+        }
+    }
+    return false;
+}
+
 graft_status graft_signature_parse(graft_env *env, const char *text, graft_signature *signature)
 {
     graft_status status = GRAFT_OK;
@@ -359,6 +385,10 @@ graft_status graft_signature_parse(graft_env *env, const char *text, graft_signa
     graft_signature s;
     graft_shape outputs[GRAFT_MAX_OUTPUTS];
     memset(&s, 0, sizeof(s));
+    if (read_factor(text, &s)) {
+        memcpy(signature, &s, sizeof(s));
+        return GRAFT_OK;
+    }
     GRAFT_CHECK(read_op(&r, &s));
     GRAFT_CHECK(read_attrs(&r, &s));
     for (uint32_t k = 0; k < s.input_count; k++) {

@@ -13,15 +13,13 @@
 
 enum { ALIGNMENT = 64, MOST_COPIES = 64, MOST_PLACES = 32, DATA_SEED = 17 };
 enum { LEAST_FAR_BYTES = 1 << 14 };
-enum { QUALIFY_RUNS = 3, DISCARDED_MOST = 5, LEAST_QUIET = 5 };
+enum { QUALIFY_RUNS = 3, DISCARDED_MOST = 5 };
 
 /* A contestant this much slower than the best at first sight, or after some rounds, will not win.
  */
 static const double slow_factor = 1.25;
 /* Weights are near at first sight: where they will come from memory, the order may change. */
 static const double far_slow_factor = 1.6;
-/* A round is quiet when the anchor took at most this much longer than recorded. */
-static const double quiet_factor = 0.93;
 static const double behind_factor = 1.06;
 /* Behind so much data the shared cache holds none of what was read before: on a processor with
  * 260 MB of it, that many others used, the knee was at 30 MB. */
@@ -394,59 +392,18 @@ void graft_cost_median(double *samples, uint32_t count, double *median, double *
     *spread = quantile(samples, count, 0.75) - quantile(samples, count, 0.25);
 }
 
-/* Copies the samples of rounds in which the machine was not slow; when these are too few, those of
- * the least slow ones: `least`, or all there are. What is held against an anchor is not quite what
- * it would be on a quiet machine, for not everything is slowed down alike. */
-static uint32_t copy_quiet(const graft_contestant *c, uint32_t least, double *samples)
-{
-    double limit = quiet_factor;
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < c->sample_count; i++) {
-        samples[i] = c->factors[i];
-    }
-    qsort(samples, c->sample_count, sizeof(samples[0]), compare_doubles);
-    if (least > c->sample_count) {
-        least = c->sample_count;
-    }
-    limit = least == 0 ? limit : fmin(limit, samples[c->sample_count - least]);
-    for (uint32_t i = 0; i < c->sample_count; i++) {
-        if (c->factors[i] >= limit) {
-            samples[count++] = c->samples[i];
-        }
-    }
-    return count;
-}
-
-/* The samples stay in the order of the rounds. */
-static uint32_t summarise(const graft_contestant *c, double *median, double *spread)
-{
-    double *samples = calloc(c->sample_count, sizeof(samples[0]));
-    uint32_t count = 0;
-    *median = (double)INFINITY;
-    *spread = 0.0;
-    if (samples != NULL && c->sample_count > 0) {
-        count = copy_quiet(c, LEAST_QUIET, samples);
-        graft_cost_median(samples, count, median, spread);
-    }
-    free(samples);
-    return count;
-}
-
 uint32_t graft_trial_quiet_rounds(const graft_trial *trial)
 {
     uint32_t least = UINT32_MAX;
     for (uint32_t i = 0; i < trial->contestant_count; i++) {
         const graft_contestant *c = &trial->contestants[i];
-        uint32_t count = 0;
-        for (uint32_t k = 0; k < c->sample_count; k++) {
-            count += c->factors[k] >= quiet_factor;
-        }
+        uint32_t count = graft_anchors_quiet(c->factors, c->sample_count);
         least = !c->dropped && count < least ? count : least;
     }
     return least;
 }
 
-void graft_trial_prune(graft_trial *trial)
+void graft_trial_prune(graft_arena *scratch, graft_trial *trial)
 {
     double medians[GRAFT_KERNEL_MOST];
     double best_ns = (double)INFINITY;
@@ -454,7 +411,9 @@ void graft_trial_prune(graft_trial *trial)
     for (uint32_t i = 0; i < trial->contestant_count; i++) {
         medians[i] = (double)INFINITY;
         if (!trial->contestants[i].dropped) {
-            (void)summarise(&trial->contestants[i], &medians[i], &spread);
+            (void)graft_anchors_summarise(scratch, trial->contestants[i].samples,
+                                          trial->contestants[i].factors,
+                                          trial->contestants[i].sample_count, &medians[i], &spread);
         }
         best_ns = fmin(best_ns, medians[i]);
     }
@@ -464,7 +423,8 @@ void graft_trial_prune(graft_trial *trial)
     }
 }
 
-void graft_trial_finish(const graft_trial *trial, uint32_t least_rounds, graft_cost_entry *entry)
+void graft_trial_finish(graft_arena *scratch, const graft_trial *trial, uint32_t least_rounds,
+                        graft_cost_entry *entry)
 {
     double best_ns = INFINITY;
     memset(entry, 0, sizeof(*entry));
@@ -475,7 +435,8 @@ void graft_trial_finish(const graft_trial *trial, uint32_t least_rounds, graft_c
         if (c->dropped || c->sample_count < least_rounds || c->sample_count == 0) {
             continue;
         }
-        uint32_t rounds = summarise(c, &median, &spread);
+        uint32_t rounds = graft_anchors_summarise(scratch, c->samples, c->factors, c->sample_count,
+                                                  &median, &spread);
         if (median < best_ns) {
             best_ns = median;
             entry->median_ns = graft_cost_round(median);

@@ -9,12 +9,7 @@
 static graft_status price_graph(graft_env *env, void *context, const graft_graph *graph,
                                 const graft_order *order, double *ns)
 {
-    graft_cost_total total;
-    graft_status status = graft_cost_graph(env, context, graph, order, &total);
-    if (status == GRAFT_OK) {
-        *ns = total.ns;
-    }
-    return status;
+    return graft_cost_price(env, context, graph, order, ns);
 }
 
 /* Whether the device has a primitive for every operator that the rule creates. Attributes that a

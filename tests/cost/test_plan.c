@@ -306,6 +306,7 @@ static void test_plans(void **state)
         double got = cost_schedule(env, o, graph, &order, plan.layouts, plan.choices);
         double least = enumerate_all(env, o, graph, &order, &count);
         assignments += count;
+        assert_true(plan.ns == got);
         if (got != least) {
             fail_msg("graph %u: the plan costs %g, the best of %u assignments %g", trial, got,
                      count, least);
@@ -313,6 +314,41 @@ static void test_plans(void **state)
         graft_arena_reset(env->unit);
     }
     assert_true(assignments > 5000);
+}
+
+/* With a memo of the graph before, plans are the same: graphs that differ in one node or in all. */
+static void test_memo(void **state)
+{
+    graft_env *env = *state;
+    graft_rng rng;
+    graft_rng_seed(&rng, 36);
+    oracle *o = GRAFT_NEW(env->life, oracle, 1);
+    graft_plan_memo *memo = graft_plan_memo_new();
+    assert_non_null(memo);
+    for (uint32_t trial = 0; trial < 300; trial++) {
+        graft_plan plan;
+        graft_plan again;
+        if (trial % 10 == 0) {
+            *o = (oracle){.count = 0};
+            graft_rng_derive(&o->rng, 37, trial);
+            graft_plan_memo_clear(memo);
+        }
+        graft_graph *graph = draw_graph(env, &rng);
+        for (uint32_t change = 0; change < 4; change++) {
+            graft_order order = build_order(env->unit, graph);
+            graft_plan_build(env->unit, graph, &order, ask, o, &plan);
+            graft_plan_build_again(env->unit, graph, &order, ask, o, memo, &again);
+            assert_true(plan.ns == again.ns && again.missing_count == 0);
+            double sum = cost_schedule(env, o, graph, &order, again.layouts, again.choices);
+            assert_true(sum == plan.ns);
+            graft_index node = order.order[graft_rng_below(&rng, order.count)];
+            if (graph->nodes[node].op == GRAFT_OP_relu) {
+                graph->nodes[node].op = GRAFT_OP_tanh;
+            }
+        }
+        graft_arena_reset(env->unit);
+    }
+    graft_plan_memo_free(memo);
 }
 
 /* What the source does not know is asked for, once the plan is of no use without it. */
@@ -363,8 +399,8 @@ static void test_estimates(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_elimination), CHECK_TEST(test_too_wide),  CHECK_TEST(test_plans),
-        CHECK_TEST(test_missing),     CHECK_TEST(test_estimates),
+        CHECK_TEST(test_elimination), CHECK_TEST(test_too_wide), CHECK_TEST(test_plans),
+        CHECK_TEST(test_missing),     CHECK_TEST(test_memo),     CHECK_TEST(test_estimates),
     };
     return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
 }

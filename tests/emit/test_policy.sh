@@ -116,7 +116,7 @@ goes_through() {
         gcc -std=c99 -O1 -Iinclude -I"$FOLDER/foreign" tests/firmware/rewrite.c -o "$FOLDER/rewrite" &&
         "$FOLDER/rewrite" > "$FOLDER/foreign/decisions.txt" &&
         gives 0 "$GRAFT" report "$FOLDER/foreign.onnx" $own &&
-        grep -q "not run: 1 operators are unknown to Graft" "$FOLDER/out" &&
+        grep -q "not run, so outputs were not compared .* that Graft does not know" "$FOLDER/out" &&
         gives 0 "$PYTHON" tests/emit/foreign.py check "$FOLDER/foreign.onnx" \
             "$FOLDER/foreign/foreign.opt.onnx"
 }

@@ -1,0 +1,257 @@
+/* calibrate.c - whole graphs against the sums of their parts (see calibrate.h). */
+#include "cost/calibrate.h"
+
+#include "graph/json.h"
+#include "graph/log.h"
+#include "models/zoo.h"
+
+#include <string.h>
+
+enum { ROUNDS = 9, MORE_ROUNDS = 2, WAYS = 2 };
+
+/* ------------------------------------------------------------------- wholes */
+
+graft_status graft_whole_parts(graft_env *env, graft_cost *cost, const graft_graph *graph,
+                               const graft_executor *executor, graft_calibration_sample *sample)
+{
+    graft_status status = GRAFT_OK;
+    const graft_schedule *schedule = graft_executor_schedule(executor);
+    memset(sample->parts, 0, sizeof(sample->parts));
+    for (uint32_t i = 0; i < schedule->step_count; i++) {
+        graft_cost_entry entry;
+        GRAFT_CHECK(graft_cost_step(env, cost, graph, schedule, i, &entry));
+        graft_calibration_add(sample, &schedule->steps[i].signature, &entry);
+    }
+done:
+    return status;
+}
+
+/* How fast the machine is now for a graph whose steps compute during `share` of its time: the slow
+ * states hit computing and moving data differently. */
+static graft_status find_factor(graft_env *env, graft_anchors *anchors, double share,
+                                double *factor)
+{
+    graft_status status = GRAFT_OK;
+    double compute = 1.0;
+    double stream = 1.0;
+    GRAFT_CHECK(graft_anchors_factor(env, anchors, GRAFT_ANCHOR_COMPUTE, &compute));
+    GRAFT_CHECK(graft_anchors_factor(env, anchors, GRAFT_ANCHOR_STREAM, &stream));
+    *factor = 1.0 / (share / compute + (1.0 - share) / stream);
+done:
+    return status;
+}
+
+static double find_share(const graft_executor *executor)
+{
+    const graft_schedule *schedule = graft_executor_schedule(executor);
+    uint64_t computing = 0;
+    uint64_t all = 1;
+    for (uint32_t i = 0; i < schedule->step_count; i++) {
+        const graft_signature *s = &schedule->steps[i].signature;
+        uint64_t work =
+            s->op == GRAFT_OP_OPAQUE ? 0 : graft_signature_flops(s) / 16 + graft_signature_bytes(s);
+        all += work;
+        computing += work > 0 && graft_anchor_of(s) == GRAFT_ANCHOR_COMPUTE ? work : 0;
+    }
+    return (double)computing / (double)all;
+}
+
+graft_status graft_whole_time(graft_env *env, graft_cost *cost, graft_executor *executor,
+                              uint32_t rounds, graft_timing *timing)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_anchors *anchors = NULL;
+    double *samples = GRAFT_NEW(env->scratch, double, (size_t)rounds *MORE_ROUNDS);
+    double *factors = GRAFT_NEW(env->scratch, double, (size_t)rounds *MORE_ROUNDS);
+    double share = find_share(executor);
+    uint32_t count = 0;
+    GRAFT_CHECK(graft_cost_anchors(env, cost, &anchors));
+    if (anchors == NULL) {
+        GRAFT_CHECK(graft_executor_time(env, executor, rounds, timing));
+        goto done;
+    }
+    while (count < rounds ||
+           (count < rounds * MORE_ROUNDS && graft_anchors_quiet(factors, count) < rounds / 2)) {
+        graft_timing one;
+        GRAFT_CHECK(find_factor(env, anchors, share, &factors[count]));
+        GRAFT_CHECK(graft_executor_time(env, executor, 1, &one));
+        samples[count] = one.median_ns * factors[count];
+        count++;
+    }
+    timing->rounds = graft_anchors_summarise(env->scratch, samples, factors, count,
+                                             &timing->median_ns, &timing->spread_ns);
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+/* ------------------------------------------------------------------- models */
+
+typedef struct {
+    graft_env *env;
+    graft_cost *cost;
+    graft_calibrated_graph *graphs;
+    uint32_t count;
+} calibration_run;
+
+static graft_status measure_graph(calibration_run *run, const graft_model *model,
+                                  const graft_weights *weights, graft_calibrated_graph *graph)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = run->env;
+    graft_executor *executor = NULL;
+    graft_timing timing;
+    graft_cost_set_convention(run->cost, graph->convention);
+    GRAFT_CHECK(
+        graft_executor_open_model(env, run->cost, model, &model->graph, weights, &executor));
+    GRAFT_CHECK(graft_whole_parts(env, run->cost, &model->graph, executor, &graph->sample));
+    GRAFT_CHECK(graft_whole_time(env, run->cost, executor, ROUNDS, &timing));
+    graph->sample.whole_ns = timing.median_ns;
+    graph->spread_ns = timing.spread_ns;
+done:
+    graft_executor_close(executor);
+    graft_cost_set_convention(run->cost, false);
+    return status;
+}
+
+static graft_status measure_model(calibration_run *run, const char *name, uint32_t number)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = run->env;
+    graft_model *model = NULL;
+    graft_weights weights;
+    GRAFT_CHECK(graft_model_open(env, env->unit, name, NULL, &model));
+    GRAFT_CHECK(graft_model_fold_weights(env, env->unit, model, &model->graph, &weights));
+    for (uint32_t way = 0; way < WAYS; way++) {
+        graft_calibrated_graph *graph = &run->graphs[run->count];
+        *graph = (graft_calibrated_graph){.model = name, .convention = way == 1};
+        graph->sample.model = number;
+        GRAFT_CHECK(measure_graph(run, model, &weights, graph));
+        bool same = way == 1 && memcmp(graph[-1].sample.parts, graph->sample.parts,
+                                       sizeof(graph->sample.parts)) == 0;
+        run->count += !same;
+    }
+    GRAFT_CHECK(graft_cost_save(env, run->cost));
+done:
+    graft_arena_reset(env->unit);
+    return status;
+}
+
+/* What Graft cannot run yet is passed over. */
+static graft_status measure_models(calibration_run *run, const char *const *models,
+                                   uint32_t model_count)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = run->env;
+    for (uint32_t i = 0; i < model_count; i++) {
+        status = measure_model(run, models[i], i);
+        if (status == GRAFT_UNSUPPORTED) {
+            graft_log(env, 1, "%s is left out: %s", models[i], env->message);
+            graft_env_clear(env);
+            status = GRAFT_OK;
+        }
+        GRAFT_CHECK(status);
+    }
+done:
+    return status;
+}
+
+static const char *const *list_zoo(graft_arena *arena, uint32_t *count)
+{
+    const graft_zoo_entry *zoo = graft_zoo(count);
+    const char **names = GRAFT_NEW(arena, const char *, *count);
+    for (uint32_t i = 0; i < *count; i++) {
+        names[i] = zoo[i].name;
+    }
+    return names;
+}
+
+/* Measured uncorrected, whatever the database holds; what was stored before is replaced only when
+ * all is measured. */
+graft_status graft_calibrate(graft_env *env, graft_cost *cost, const char *const *models,
+                             uint32_t model_count, const char *date,
+                             graft_calibrated_graph **graphs, uint32_t *count)
+{
+    graft_status status = GRAFT_OK;
+    calibration_run run = {.env = env, .cost = cost};
+    const graft_calibration before = graft_cost_calibration(cost);
+    const graft_calibration none = graft_calibration_none();
+    if (models == NULL) {
+        models = list_zoo(env->life, &model_count);
+    }
+    run.graphs = GRAFT_NEW(env->life, graft_calibrated_graph, (size_t)model_count * WAYS + 1);
+    GRAFT_CHECK(graft_cost_set_calibration(env, cost, &none));
+    status = measure_models(&run, models, model_count);
+    if (status != GRAFT_OK) {
+        if (graft_cost_set_calibration(env, cost, &before) != GRAFT_OK) {
+            graft_log(env, 0, "costs stay uncorrected");
+        }
+        return status;
+    }
+    graft_calibration_sample *samples =
+        GRAFT_NEW(env->scratch, graft_calibration_sample, run.count + 1);
+    for (uint32_t i = 0; i < run.count; i++) {
+        samples[i] = run.graphs[i].sample;
+    }
+    for (uint32_t i = 0; i < run.count; i++) {
+        const graft_calibration others =
+            graft_calibration_fit(env, samples, run.count, samples[i].model);
+        run.graphs[i].left_out_ns = graft_calibration_predict(&others, &samples[i]);
+    }
+    const graft_calibration all = graft_calibration_fit(env, samples, run.count, UINT32_MAX);
+    GRAFT_CHECK(graft_cost_store_calibration(
+        env, cost, &all, graft_arena_printf(env->scratch, "fitted to the zoo %s", date)));
+    *graphs = run.graphs;
+    *count = run.count;
+done:
+    return status;
+}
+
+/* ----------------------------------------------------------------- printing */
+
+static void print_json_graph(graft_env *env, const graft_calibrated_graph *g, double sum_ns,
+                             double fitted_ns, FILE *out)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_json json;
+    graft_json_begin(&json, env->scratch);
+    graft_json_string(&json, "model", g->model);
+    graft_json_string(&json, "layouts", g->convention ? "convention" : "joint");
+    graft_json_number(&json, "sum_ns", sum_ns);
+    graft_json_number(&json, "fitted_ns", fitted_ns);
+    graft_json_number(&json, "left_out_ns", g->left_out_ns);
+    graft_json_number(&json, "whole_ns", g->sample.whole_ns);
+    graft_json_number(&json, "spread_ns", g->spread_ns);
+    graft_json_end(&json, out);
+    graft_arena_release(env->scratch, mark);
+}
+
+void graft_calibrated_print(graft_env *env, const graft_calibrated_graph *graphs, uint32_t count,
+                            const graft_calibration *calibration, FILE *out)
+{
+    const graft_calibration none = graft_calibration_none();
+    for (uint32_t i = 0; i < count; i++) {
+        const graft_calibrated_graph *g = &graphs[i];
+        double sum_ns = graft_calibration_predict(&none, &g->sample);
+        double fitted_ns = graft_calibration_predict(calibration, &g->sample);
+        if (env->json) {
+            print_json_graph(env, g, sum_ns, fitted_ns, out);
+            continue;
+        }
+        (void)fprintf(out,
+                      "%-12s %-10s whole %10.1f us +- %8.1f; sum %.3f of it, fitted %.3f, fitted "
+                      "without the model %.3f\n",
+                      g->model, g->convention ? "convention" : "joint", g->sample.whole_ns / 1e3,
+                      g->spread_ns / 1e3, sum_ns / g->sample.whole_ns,
+                      fitted_ns / g->sample.whole_ns, g->left_out_ns / g->sample.whole_ns);
+    }
+    if (!env->json) {
+        const double *v = calibration->values;
+        (void)fprintf(out,
+                      "factors: products %.3f, others %.3f, conversions %.3f, %.0f ns per step; "
+                      "median error %.1f %% over %u graphs\n",
+                      v[GRAFT_FACTOR_PRODUCTS], v[GRAFT_FACTOR_OTHERS], v[GRAFT_FACTOR_CONVERSIONS],
+                      v[GRAFT_FACTOR_STEP], 100.0 * calibration->error, calibration->graphs);
+    }
+}

@@ -1,0 +1,41 @@
+/* calibrate.h - measuring whole graphs, and fitting what their parts lack (see calibration.h). */
+#ifndef GRAFT_COST_CALIBRATE_H
+#define GRAFT_COST_CALIBRATE_H
+
+#include "cost/executor.h"
+
+/* Times a whole graph as operators are timed: rounds after anchors, of which the quiet ones count,
+ * so that sum and whole refer to the same state of the machine. At least `rounds` of them, up to
+ * twice as many on a machine that others keep busy. On a device without anchors it is
+ * graft_executor_time. Fails as that does. */
+GRAFT_MUST_USE graft_status graft_whole_time(graft_env *env, graft_cost *cost,
+                                             graft_executor *executor, uint32_t rounds,
+                                             graft_timing *timing);
+
+/* The parts of an executor's schedule, by the costs as they are corrected now. */
+GRAFT_MUST_USE graft_status graft_whole_parts(graft_env *env, graft_cost *cost,
+                                              const graft_graph *graph,
+                                              const graft_executor *executor,
+                                              graft_calibration_sample *sample);
+
+typedef struct graft_calibrated_graph {
+    const char *model;
+    bool convention; /* With the layouts of the convention; else chosen jointly. */
+    graft_calibration_sample sample;
+    double spread_ns;   /* Of the whole. */
+    double left_out_ns; /* Predicted with factors fitted to all other models. */
+} graft_calibrated_graph;
+
+/* Measures models of the zoo (NULL: all of it), as exported, in two layouts each, fits factors to
+ * them, and stores these in the cost's database with the number of graphs and `date`. `graphs` and
+ * `count` get what was measured, in env->life; models that cannot be run are left out, with a
+ * message. Fails as measuring does. */
+GRAFT_MUST_USE graft_status graft_calibrate(graft_env *env, graft_cost *cost,
+                                            const char *const *models, uint32_t model_count,
+                                            const char *date, graft_calibrated_graph **graphs,
+                                            uint32_t *count);
+/* A line per graph: sum of parts and prediction against the whole. JSON when env->json. */
+void graft_calibrated_print(graft_env *env, const graft_calibrated_graph *graphs, uint32_t count,
+                            const graft_calibration *calibration, FILE *out);
+
+#endif

@@ -1,0 +1,266 @@
+/* command_cost.c - `graft cost`: databases shown, joined, compared, and calibrated. */
+#include "cost/calibrate.h"
+#include "cost/command.h"
+#include "graph/json.h"
+#include "graph/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* ----------------------------------------------------------- show and merge */
+
+static void print_record(graft_env *env, const graft_database_record *record)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_buffer signature = {.arena = env->scratch};
+    const graft_cost_entry *e = &record->entry;
+    const char *source = e->source == GRAFT_COST_MEASURED ? "measured" : "estimated";
+    graft_signature_print(&record->signature, &signature);
+    if (env->json) {
+        graft_json json;
+        graft_json_begin(&json, env->scratch);
+        graft_json_string(&json, "device", record->device);
+        graft_json_string(&json, "library", record->library);
+        graft_json_string(&json, "signature", signature.data);
+        graft_json_string(&json, "implementation", e->implementation);
+        graft_json_number(&json, "median_ns", e->median_ns);
+        graft_json_number(&json, "spread_ns", e->spread_ns);
+        graft_json_integer(&json, "rounds", e->rounds);
+        graft_json_string(&json, "source", source);
+        graft_json_end(&json, stdout);
+    } else {
+        (void)printf("%12.1f us +- %8.1f %4u %s  %-32s %s  [%s, %s]\n", e->median_ns / 1e3,
+                     e->spread_ns / 1e3, e->rounds, source, e->implementation, signature.data,
+                     record->device, record->library);
+    }
+    graft_arena_release(env->scratch, mark);
+}
+
+static graft_status show_file(graft_env *env, const char *path)
+{
+    graft_status status = GRAFT_OK;
+    graft_database *database = NULL;
+    GRAFT_CHECK(graft_database_open(env, NULL, &database));
+    GRAFT_CHECK(graft_database_merge(env, database, path));
+    for (uint32_t i = 0; i < graft_database_count(database); i++) {
+        print_record(env, graft_database_at(database, i));
+    }
+done:
+    graft_database_close(database);
+    return status;
+}
+
+static graft_status merge_files(graft_env *env, const char *to, char **from, int count)
+{
+    graft_status status = GRAFT_OK;
+    graft_database *database = NULL;
+    GRAFT_CHECK(graft_database_open(env, to, &database));
+    for (int i = 0; i < count; i++) {
+        GRAFT_CHECK(graft_database_merge(env, database, from[i]));
+    }
+    GRAFT_CHECK(graft_database_save(env, database));
+    (void)fprintf(stderr, "graft: %s: %u entries\n", to, graft_database_count(database));
+done:
+    graft_database_close(database);
+    return status;
+}
+
+/* -------------------------------------------------------------------- diff */
+
+/* Two records of one key; NULL where a file lacks it. */
+typedef struct {
+    const graft_database_record *a;
+    const graft_database_record *b;
+} pair;
+
+/* The record of a key that is in another database, or NULL. */
+static const graft_database_record *find_same(const graft_database *database,
+                                              const graft_database_record *record)
+{
+    for (uint32_t i = 0; i < graft_database_count(database); i++) {
+        const graft_database_record *r = graft_database_at(database, i);
+        if (graft_signature_equal(&r->signature, &record->signature) &&
+            strcmp(r->device, record->device) == 0 && strcmp(r->library, record->library) == 0) {
+            return r;
+        }
+    }
+    return NULL;
+}
+
+/* Further apart than both spreads: noise would not do that. */
+static bool differs(const pair *p)
+{
+    if (p->a == NULL || p->b == NULL) {
+        return true;
+    }
+    double apart = p->b->entry.median_ns - p->a->entry.median_ns;
+    double noise = p->a->entry.spread_ns + p->b->entry.spread_ns;
+    return apart > noise || -apart > noise;
+}
+
+static void print_pair(graft_env *env, const pair *p)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_buffer signature = {.arena = env->scratch};
+    const graft_database_record *any = p->a != NULL ? p->a : p->b;
+    double ratio =
+        p->a == NULL || p->b == NULL ? 0.0 : p->b->entry.median_ns / p->a->entry.median_ns;
+    graft_signature_print(&any->signature, &signature);
+    if (env->json) {
+        graft_json json;
+        graft_json_begin(&json, env->scratch);
+        graft_json_string(&json, "device", any->device);
+        graft_json_string(&json, "library", any->library);
+        graft_json_string(&json, "signature", signature.data);
+        if (p->a != NULL) {
+            graft_json_number(&json, "a_ns", p->a->entry.median_ns);
+        }
+        if (p->b != NULL) {
+            graft_json_number(&json, "b_ns", p->b->entry.median_ns);
+        }
+        graft_json_end(&json, stdout);
+    } else if (ratio == 0.0) {
+        (void)printf("%s %12.1f us          %s  [%s]\n", p->a != NULL ? "<" : ">",
+                     any->entry.median_ns / 1e3, signature.data, any->device);
+    } else {
+        (void)printf("! %12.1f us x %6.3f  %s  [%s]\n", p->a->entry.median_ns / 1e3, ratio,
+                     signature.data, any->device);
+    }
+    graft_arena_release(env->scratch, mark);
+}
+
+/* Pairs each record of `from` with its like in `with`; those that the first file has were paired
+ * already when the second's turn comes. */
+static void diff_records(graft_env *env, const graft_database *from, const graft_database *with,
+                         bool swapped, uint32_t counts[2])
+{
+    for (uint32_t i = 0; i < graft_database_count(from); i++) {
+        const graft_database_record *record = graft_database_at(from, i);
+        const graft_database_record *same = find_same(with, record);
+        const pair p = {.a = swapped ? same : record, .b = swapped ? record : same};
+        if (swapped && same != NULL) {
+            continue;
+        }
+        counts[0]++;
+        if (differs(&p)) {
+            counts[1]++;
+            print_pair(env, &p);
+        }
+    }
+}
+
+static graft_status diff_files(graft_env *env, const char *first, const char *second)
+{
+    graft_status status = GRAFT_OK;
+    graft_database *a = NULL;
+    graft_database *b = NULL;
+    uint32_t counts[2] = {0, 0};
+    GRAFT_CHECK(graft_database_open(env, NULL, &a));
+    GRAFT_CHECK(graft_database_open(env, NULL, &b));
+    GRAFT_CHECK(graft_database_merge(env, a, first));
+    GRAFT_CHECK(graft_database_merge(env, b, second));
+    diff_records(env, a, b, false, counts);
+    diff_records(env, b, a, true, counts);
+    (void)fprintf(stderr,
+                  "graft: %u entries, of which %u are in one file only or differ by more "
+                  "than their spreads\n",
+                  counts[0], counts[1]);
+done:
+    graft_database_close(a);
+    graft_database_close(b);
+    return status;
+}
+
+/* --------------------------------------------------------------- calibrate */
+
+typedef struct {
+    const char *device;
+    const char *database;
+    const char *models; /* Separated by commas; NULL: the whole zoo. */
+} calibrate_options;
+
+static const char **split_models(graft_arena *arena, const char *text, uint32_t *count)
+{
+    char *copy = graft_arena_strdup(arena, text);
+    const char **names = GRAFT_NEW(arena, const char *, strlen(text) + 1);
+    char *rest = NULL;
+    for (char *name = strtok_r(copy, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest)) {
+        names[(*count)++] = name;
+    }
+    return names;
+}
+
+static graft_status run_calibrate(graft_env *env, const calibrate_options *options,
+                                  graft_cost *cost)
+{
+    graft_status status = GRAFT_OK;
+    graft_calibrated_graph *graphs = NULL;
+    const char **models = NULL;
+    uint32_t model_count = 0;
+    uint32_t count = 0;
+    char date[16] = "";
+    time_t now = time(NULL);
+    struct tm parts;
+    (void)strftime(date, sizeof(date), "%Y-%m-%d", gmtime_r(&now, &parts));
+    if (options->models != NULL) {
+        models = split_models(env->life, options->models, &model_count);
+    }
+    GRAFT_CHECK(graft_calibrate(env, cost, models, model_count, date, &graphs, &count));
+    const graft_calibration calibration = graft_cost_calibration(cost);
+    graft_calibrated_print(env, graphs, count, &calibration, stdout);
+done:
+    return status;
+}
+
+static graft_status calibrate(graft_env *env, int argc, char **argv)
+{
+    graft_status status = GRAFT_OK;
+    graft_device *device = NULL;
+    graft_cost *cost = NULL;
+    calibrate_options options = {.device = "cpu", .database = "out/costs/cpu.costs"};
+    const graft_option table[] = {
+        {.name = "--device",   .value = &options.device  },
+        {.name = "--database", .value = &options.database},
+        {.name = "--models",   .value = &options.models  },
+    };
+    GRAFT_CHECK(graft_options_parse(env, argc, argv, table, sizeof(table) / sizeof(table[0])));
+    GRAFT_CHECK(graft_device_open(env, options.device, 1, &device));
+    GRAFT_CHECK(graft_cost_open(env, device, options.database, &cost));
+    GRAFT_CHECK(run_calibrate(env, &options, cost));
+    GRAFT_CHECK(graft_cost_save(env, cost));
+done:
+    if (graft_cost_close(env, cost) != GRAFT_OK && status == GRAFT_OK) {
+        status = GRAFT_IO; /* It has said why. */
+    }
+    graft_device_close(device);
+    return status;
+}
+
+/* ----------------------------------------------------------------- command */
+
+graft_status graft_command_cost(graft_env *env, int argc, char **argv)
+{
+    const char *what = argc >= 2 ? argv[1] : "";
+    graft_status status = GRAFT_OK;
+    if (strcmp(what, "calibrate") == 0) {
+        return calibrate(env, argc - 1, argv + 1);
+    }
+    if (strcmp(what, "merge") == 0 && argc >= 4) {
+        return merge_files(env, argv[2], argv + 3, argc - 3);
+    }
+    if (strcmp(what, "diff") == 0 && argc == 4) {
+        return diff_files(env, argv[2], argv[3]);
+    }
+    if (strcmp(what, "show") != 0 || argc < 3) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                          "usage: graft cost show FILE... | graft cost merge OUT FILE... | graft "
+                          "cost diff FILE FILE | graft cost calibrate [--models A,B...] [--device "
+                          "D] [--database F]");
+    }
+    for (int i = 2; i < argc; i++) {
+        GRAFT_CHECK(show_file(env, argv[i]));
+    }
+done:
+    return status;
+}
