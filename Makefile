@@ -52,7 +52,9 @@ endif
 # fused multiply-add. Assertions stay on in every mode.
 CFLAGS   := -std=gnu11 -g $(FLAGS_$(MODE)) -ffp-contract=off -pthread $(CFLAGS_EXTRA)
 CPPFLAGS := -D_GNU_SOURCE -I. -Iinclude -I$(OUT)/generated
+# What is called graft_* stays visible to graft-cuda.so, which is loaded at run time.
 LDFLAGS  := $(FLAGS_$(MODE)) -pthread -Wl,--as-needed $(LDFLAGS_EXTRA)
+EXPORTS  := -Wl,--export-dynamic-symbol='graft_*'
 LDLIBS   := -lz3 -lprotobuf-c -lxxhash -lyaml -ldnnl -lgomp -lopenblas -lm -lpthread
 
 COMPILE := $(CC) $(CPPFLAGS) $(CFLAGS) $(WARNINGS)
@@ -74,38 +76,64 @@ archives = $(foreach f,$(1),$(call archive,$(f)))
 DEPS_FIRST := $(filter deps,$(MAKECMDGOALS))
 
 # --- CUDA ------------------------------------------------------------------------------------------
+# The back end for NVIDIA GPUs is a library of its own beside the binary, loaded when it is asked for
+# (cost/backend.h): it needs the toolkit's nvcc and static runtime, and libcudnn.so.9. All are looked
+# for in $(CUDA_HOME), the usual places, and where Python wheels put them (nvidia/cudnn/lib).
+CUDA_ARCHS ?= 80 90
 ifneq ($(CUDA),0)
 PYTHON_SITES := $(wildcard $(addsuffix /nvidia,$(VIRTUAL_ENV)/lib/python3*/site-packages \
     /usr/lib/python3*/site-packages /usr/lib/python3/dist-packages \
-    /usr/local/lib/python3*/site-packages /usr/local/lib/python3*/dist-packages))
-CUDA_HEADER := $(firstword $(wildcard $(addsuffix /cuda_runtime.h,$(CUDA_HOME)/include \
-    /usr/local/cuda/include /usr/local/cuda-*/include /opt/cuda/include /usr/include \
-    $(addsuffix /cuda_runtime/include,$(PYTHON_SITES)) $(addsuffix /cu*/include,$(PYTHON_SITES)))))
-CUDNN_HEADER := $(firstword $(wildcard $(addsuffix /cudnn.h,$(dir $(CUDA_HEADER)) \
-    /usr/include /usr/include/x86_64-linux-gnu /usr/local/include \
-    $(addsuffix /cudnn/include,$(PYTHON_SITES)))))
+    /usr/local/lib/python3*/site-packages /usr/local/lib/python3*/dist-packages \
+    /opt/*/lib/python3*/site-packages /opt/*/.venv/lib/python3*/site-packages))
+CUDA_ROOTS := $(CUDA_HOME) /usr/local/cuda $(wildcard /usr/local/cuda-*) /opt/cuda
+CUDA_WHEELS := $(addsuffix /cuda_runtime,$(PYTHON_SITES)) $(foreach s,$(PYTHON_SITES),$(wildcard $(s)/cu[0-9]*))
+CUDNN_ROOTS := $(CUDNN_HOME) $(addsuffix /cudnn,$(PYTHON_SITES)) $(CUDA_ROOTS) /usr /usr/local
+CUDA_HEADER := $(firstword $(wildcard $(addsuffix /include/cuda_runtime.h,$(CUDA_ROOTS) /usr $(CUDA_WHEELS))))
+CUDNN_HEADER := $(firstword $(wildcard $(addsuffix /include/cudnn.h,$(CUDNN_ROOTS)) \
+    /usr/include/*-linux-gnu/cudnn.h $(dir $(CUDA_HEADER))cudnn.h))
+CUDNN_LIBRARY := $(firstword $(wildcard $(addsuffix /libcudnn.so.9,$(foreach r,$(patsubst %/include/,%,$(dir $(CUDNN_HEADER))) \
+    $(CUDNN_ROOTS),$(r)/lib $(r)/lib64 $(r)/targets/x86_64-linux/lib) $(wildcard /usr/lib/*-linux-gnu))))
+CUDART_LIBRARY := $(firstword $(wildcard $(addsuffix /libcudart_static.a,$(foreach r,$(CUDA_ROOTS) $(CUDA_WHEELS), \
+    $(r)/lib64 $(r)/lib $(r)/targets/x86_64-linux/lib) $(wildcard /usr/lib/*-linux-gnu))))
+NVCC := $(firstword $(wildcard $(addsuffix /bin/nvcc,$(CUDA_ROOTS) $(CUDA_WHEELS) $(addsuffix /cuda_nvcc,$(PYTHON_SITES)))) \
+    $(shell command -v nvcc 2>/dev/null))
 endif
-ifneq ($(CUDA_HEADER),)
-CUDA_LINE := cuda: toolkit found at $(patsubst %/include/,%,$(dir $(CUDA_HEADER))), cuDNN \
-    $(if $(CUDNN_HEADER),found,absent); the CUDA back end is not part of this build yet
-else
-CUDA_LINE := cuda: $(if $(filter 0,$(CUDA)),not looked for (CUDA=0),not found), left out
+CUDA_FOUND  := $(and $(CUDA_HEADER),$(NVCC),$(CUDART_LIBRARY))
+CUDA_LACKS  := $(strip $(if $(CUDA_HEADER),,cuda_runtime.h) $(if $(NVCC),,nvcc) \
+    $(if $(CUDART_LIBRARY),,libcudart_static.a) $(if $(CUDNN_HEADER),,cudnn.h) \
+    $(if $(CUDNN_LIBRARY),,libcudnn.so.9))
+ifeq ($(CUDA),0)
+CUDA_LINE := cuda: not looked for (CUDA=0), left out
+else ifneq ($(CUDA_LACKS),)
+CUDA_LINE := cuda: $(if $(CUDA_FOUND),no cuDNN,no toolkit): $(CUDA_LACKS) not found, left out
 ifeq ($(CUDA),1)
-$(error CUDA=1, but no cuda_runtime.h was found; set CUDA_HOME)
+$(error CUDA=1, but $(CUDA_LACKS) was not found; set CUDA_HOME and CUDNN_HOME)
 endif
+else
+CUDA_LIBRARY := $(OUT)/graft-cuda.so
+CUDA_LINE := cuda: $(CUDA_LIBRARY) with $(NVCC) and $(CUDNN_LIBRARY)
 endif
+CUDA_INCLUDES := -isystem $(patsubst %/,%,$(dir $(CUDA_HEADER))) -isystem $(patsubst %/,%,$(dir $(CUDNN_HEADER)))
+CUDA_OBJECTS  := $(patsubst %.c,$(OUT)/%.o,$(wildcard cost/cuda/*.c)) $(patsubst %.cu,$(OUT)/%.cu.o,$(wildcard cost/cuda/*.cu))
+CUDA_CODE     := $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
+    -gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS))
+CUDA_LINKS    := $(CUDART_LIBRARY) $(CUDNN_LIBRARY) -Wl,-rpath,$(patsubst %/,%,$(dir $(CUDNN_LIBRARY))) \
+    -ldl -lrt -lpthread -lm
+NVCC_COMPILE  := $(NVCC) -O3 -std=c++17 -I. -Iinclude $(CUDA_INCLUDES) $(CUDA_CODE) -Xcompiler -fPIC,-Wall,-Wextra,-fno-exceptions,-fno-rtti,-fno-threadsafe-statics
 
 # --- Building --------------------------------------------------------------------------------------
 .PHONY: all
-all: $(GRAFT) ## Build the binary, out/release/graft (the default)
+all: $(GRAFT) $(CUDA_LIBRARY) ## Build the binary, out/release/graft (the default)
 	@echo '$(strip $(CUDA_LINE))'
 
 # Stamps hold a text and change only when it does: whatever depends on one is rebuilt then.
 STAMP_COMPILE := $(OUT)/compile.stamp
 STAMP_SOURCES := $(OUT)/sources.stamp
+STAMP_CUDA    := $(OUT)/cuda.stamp
 $(STAMP_COMPILE): STAMP_TEXT = $(COMPILE) / $(LINK) $(LDLIBS)
 $(STAMP_SOURCES): STAMP_TEXT = $(foreach f,$(FOLDERS) tests/support,$(SOURCES_$(f))) $(PROTOS)
-$(STAMP_COMPILE) $(STAMP_SOURCES): FORCE
+$(STAMP_CUDA): STAMP_TEXT = $(NVCC_COMPILE)
+$(STAMP_COMPILE) $(STAMP_SOURCES) $(STAMP_CUDA): FORCE
 	@mkdir -p $(@D)
 	@echo '$(STAMP_TEXT)' | cmp -s - $@ || echo '$(STAMP_TEXT)' > $@
 .PHONY: FORCE
@@ -129,6 +157,24 @@ $(OUT)/generated/%.pb-c.c: %.proto | $(DEPS_FIRST)
 $(OUT)/generated/%.o: $(OUT)/generated/%.c $(STAMP_COMPILE) | $(DEPS_FIRST)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -w -MMD -MP -c $< -o $@
 
+$(OUT)/cost/cuda/%.o: cost/cuda/%.c $(STAMP_COMPILE) | $(DEPS_FIRST)
+	$(if $(V),,$(call say,compile,$<))
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE) -fPIC -fvisibility=hidden $(if $(CUDA_HEADER),$(CUDA_INCLUDES)) -MMD -MP -c $< -o $@
+
+$(OUT)/tests/cuda/%.o: CPPFLAGS += $(if $(CUDA_LIBRARY),$(CUDA_INCLUDES))
+
+$(OUT)/cost/cuda/%.cu.o: cost/cuda/%.cu $(wildcard cost/cuda/*.h cost/cuda/*.inc) $(STAMP_CUDA)
+	$(if $(V),,$(call say,nvcc,$<))
+	@mkdir -p $(@D)
+	$(Q)$(NVCC_COMPILE) -c $< -o $@
+
+# Functions of Graft that it calls are the program's that loads it. cuDNN is found where it was found
+# now, or wherever the loader looks.
+$(CUDA_LIBRARY): $(CUDA_OBJECTS)
+	$(if $(V),,$(call say,link,$@))
+	$(Q)$(LINK) -shared -Wl,-z,lazy -Wl,--exclude-libs,ALL $^ $(CUDA_LINKS) -o $@
+
 define ARCHIVE_RULE
 $(if $(call archive,$(1)),$(call archive,$(1)): $(call objects,$(1)) $(STAMP_SOURCES)
 	@rm -f $$@
@@ -138,7 +184,7 @@ $(foreach f,$(FOLDERS) tests/support,$(eval $(call ARCHIVE_RULE,$(f))))
 
 $(GRAFT): $(OUT)/main.o $(call archives,$(FOLDERS))
 	$(if $(V),,$(call say,link,$@))
-	$(Q)$(LINK) $^ $(LDLIBS) -o $@
+	$(Q)$(LINK) $(EXPORTS) $^ $(LDLIBS) -o $@
 
 # --- Tests -----------------------------------------------------------------------------------------
 # tests/<folder>/test_*.c are cmocka programs, tests/<folder>/test_*.sh scripts that print TAP;
@@ -149,6 +195,7 @@ LINKS_interop := models graph
 LINKS_gen    := gen graph
 LINKS_verify := verify gen graph
 LINKS_cost   := cost models graph
+LINKS_cuda   := cost models graph
 LINKS_train  := train cost models graph
 # Every other folder of tests links everything. A fuzz target links LINKS_fuzz_<name> or just graph.
 LINKS_fuzz_default := graph
@@ -164,9 +211,15 @@ chosen        = $(foreach t,$(1),$(if $(ONLY),$(if $(findstring $(ONLY),$(t)),$(
 programs      = $(patsubst %.c,$(OUT)/%,$(call chosen,$(wildcard tests/$(1)/$(2)_*.c)))
 scripts       = $(call chosen,$(wildcard tests/$(1)/$(2)_*.sh))
 
+# Objects that a folder's programs share, and what must be there when they run.
+SHARES_cuda := $(OUT)/tests/cuda/host_threads.o \
+    $(if $(CUDA_LIBRARY),$(CUDA_OBJECTS),$(OUT)/cost/cuda/moves.o)
+NEEDS_cuda  := $(CUDA_LIBRARY)
+NEEDS_cuda_LIBS := $(if $(CUDA_LIBRARY),$(CUDA_LINKS))
+
 define TEST_RULE
-$(OUT)/tests/$(1)/%: $(OUT)/tests/$(1)/%.o $(call archives,tests/support $(call test_links,$(1)))
-	$$(Q)$(LINK) $$(filter %.o %.a,$$^) -lcmocka $(LDLIBS) -o $$@
+$(OUT)/tests/$(1)/%: $(OUT)/tests/$(1)/%.o $(SHARES_$(1)) $(call archives,tests/support $(call test_links,$(1))) | $(NEEDS_$(1))
+	$$(Q)$(LINK) $(if $(NEEDS_$(1)),$(EXPORTS)) $$(filter %.o %.a,$$^) -lcmocka $(LDLIBS) $(NEEDS_$(1)_LIBS) -o $$@
 .PHONY: test-$(1)
 test-$(1): $(call programs,$(1),test) $(if $(call scripts,$(1),test),$(GRAFT))
 	@$(RUN_TESTS) $(call programs,$(1),test) $(call scripts,$(1),test)
@@ -213,7 +266,7 @@ fuzz-run: $(FUZZ_PROGRAMS)
 # --- Checks ----------------------------------------------------------------------------------------
 .PHONY: tidy format
 tidy: $(GENERATED) ## Check the house style: format, lengths, clang-tidy, cppcheck (ONLY=graph/)
-	@CPPFLAGS='$(CPPFLAGS)' JOBS=$(JOBS) ONLY='$(ONLY)' sh tests/tidy.sh
+	@CPPFLAGS='$(CPPFLAGS)$(if $(CUDA_LIBRARY), $(CUDA_INCLUDES))' JOBS=$(JOBS) ONLY='$(ONLY)' sh tests/tidy.sh
 
 format: ## Reformat every C file in place
 	@sh tests/tidy.sh format

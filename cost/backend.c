@@ -48,7 +48,7 @@ static graft_status load_library(graft_env *env, const graft_backend **backend)
             "toolkit and cuDNN (`make CUDA=1`, docs/gpu.md)",
             path);
     }
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
     if (library == NULL) {
         return GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "the back end for NVIDIA GPUs does not load: %s",
                           dlerror());

@@ -1,0 +1,580 @@
+/* cudnn_graph.c - building operation graphs and choosing engines for them (see cudnn_graph.h). */
+#include "cost/cuda/cudnn_graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#if CUDNN_VERSION < 90800
+#error "cuDNN 9.8 or newer is needed: older ones know no device property descriptors"
+#endif
+
+enum { WORDS_BYTES = 512, ALIGNMENT = 16, CONFIGS_MOST = 64 };
+
+graft_status cudnn_status(graft_env *env, cudnnStatus_t result, const char *what)
+{
+    char words[WORDS_BYTES] = "";
+    if (result == CUDNN_STATUS_SUCCESS) {
+        return GRAFT_OK;
+    }
+    if (CUDNN_STATUS_CATEGORY(result) == CUDNN_STATUS_NOT_SUPPORTED) {
+        return GRAFT_UNSUPPORTED;
+    }
+    cudnnGetLastErrorString(words, sizeof(words));
+    graft_status status = result == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
+                                  result == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED
+                              ? GRAFT_NO_MEMORY
+                              : GRAFT_INTERNAL;
+    return GRAFT_FAIL(env, status, "cuDNN: %s: %s%s%s", what, cudnnGetErrorString(result),
+                      words[0] == '\0' ? "" : ": ", words);
+}
+
+/* ----------------------------------------------------------------- building */
+
+void cudnn_graph_begin(graft_env *env, cudnn_graph *graph)
+{
+    memset(graph, 0, sizeof(*graph));
+    graph->env = env;
+}
+
+void cudnn_graph_close(cudnn_graph *graph)
+{
+    if (graph->graph != NULL) {
+        (void)cudnnBackendDestroyDescriptor(graph->graph);
+    }
+    for (uint32_t i = graph->owned_count; i-- > 0;) {
+        (void)cudnnBackendDestroyDescriptor(graph->owned[i]);
+    }
+    memset(graph, 0, sizeof(*graph));
+}
+
+/* While a graph is built cuDNN answers BAD_PARAM to what it does not know how to combine, too. */
+static void note(cudnn_graph *graph, cudnnStatus_t result, const char *what)
+{
+    if (graph->status == GRAFT_OK && result != CUDNN_STATUS_SUCCESS) {
+        bool refused = CUDNN_STATUS_CATEGORY(result) == CUDNN_STATUS_BAD_PARAM;
+        graph->status = refused ? GRAFT_UNSUPPORTED : cudnn_status(graph->env, result, what);
+    }
+}
+
+static cudnnBackendDescriptor_t begin(cudnn_graph *graph, cudnnBackendDescriptorType_t type)
+{
+    cudnnBackendDescriptor_t descriptor = NULL;
+    if (graph->status == GRAFT_OK && graph->owned_count == CUDNN_OWNED) {
+        graph->status = GRAFT_FAIL(graph->env, GRAFT_INTERNAL, "too many descriptors in a graph");
+    }
+    if (graph->status == GRAFT_OK) {
+        note(graph, cudnnBackendCreateDescriptor(type, &descriptor), "creating a descriptor");
+    }
+    if (graph->status == GRAFT_OK) {
+        graph->owned[graph->owned_count++] = descriptor;
+    }
+    return descriptor;
+}
+
+static void set(cudnn_graph *graph, cudnnBackendDescriptor_t descriptor,
+                cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t count,
+                const void *values)
+{
+    if (graph->status == GRAFT_OK) {
+        note(graph, cudnnBackendSetAttribute(descriptor, name, type, count, values),
+             "setting an attribute");
+    }
+}
+
+static void set_type(cudnn_graph *graph, cudnnBackendDescriptor_t descriptor,
+                     cudnnBackendAttributeName_t name, cudnnDataType_t type)
+{
+    set(graph, descriptor, name, CUDNN_TYPE_DATA_TYPE, 1, &type);
+}
+
+static void set_child(cudnn_graph *graph, cudnnBackendDescriptor_t descriptor,
+                      cudnnBackendAttributeName_t name, cudnnBackendDescriptor_t child)
+{
+    set(graph, descriptor, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &child);
+}
+
+static void finish(cudnn_graph *graph, cudnnBackendDescriptor_t descriptor, const char *what)
+{
+    if (graph->status == GRAFT_OK) {
+        note(graph, cudnnBackendFinalize(descriptor), what);
+    }
+}
+
+static void finish_op(cudnn_graph *graph, cudnnBackendDescriptor_t op, const char *what)
+{
+    finish(graph, op, what);
+    if (graph->status == GRAFT_OK) {
+        graph->ops[graph->op_count++] = op;
+    }
+}
+
+cudnnBackendDescriptor_t cudnn_graph_tensor(cudnn_graph *graph, const cudnn_tensor *tensor)
+{
+    const int64_t alignment = ALIGNMENT;
+    const int64_t rank = tensor->rank;
+    cudnnBackendDescriptor_t d = begin(graph, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+    set_type(graph, d, CUDNN_ATTR_TENSOR_DATA_TYPE, tensor->type);
+    set(graph, d, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, rank, tensor->dims);
+    set(graph, d, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, rank, tensor->strides);
+    set(graph, d, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &tensor->uid);
+    set(graph, d, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1, &alignment);
+    if (tensor->is_virtual) {
+        set(graph, d, CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, &tensor->is_virtual);
+    }
+    if (tensor->is_by_value) {
+        set(graph, d, CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, 1, &tensor->is_by_value);
+    }
+    finish(graph, d, "a tensor");
+    return d;
+}
+
+void cudnn_graph_conv(cudnn_graph *graph, const cudnn_window *window, cudnnBackendDescriptor_t x,
+                      cudnnBackendDescriptor_t w, cudnnBackendDescriptor_t y)
+{
+    const int64_t dimensions = 2;
+    const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
+    const float one = 1.0F;
+    const float zero = 0.0F;
+    cudnnBackendDescriptor_t d = begin(graph, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+    set_type(graph, d, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_DATA_FLOAT);
+    set(graph, d, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, &mode);
+    set(graph, d, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, 1, &dimensions);
+    set(graph, d, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, 2, window->before);
+    set(graph, d, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, 2, window->after);
+    set(graph, d, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, 2, window->stride);
+    set(graph, d, CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, 2, window->dilation);
+    finish(graph, d, "a convolution");
+    cudnnBackendDescriptor_t op =
+        begin(graph, CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR);
+    set_child(graph, op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, d);
+    set_child(graph, op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, x);
+    set_child(graph, op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, w);
+    set_child(graph, op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, y);
+    set(graph, op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, CUDNN_TYPE_FLOAT, 1, &one);
+    set(graph, op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, CUDNN_TYPE_FLOAT, 1, &zero);
+    finish_op(graph, op, "a convolution");
+}
+
+void cudnn_graph_matmul(cudnn_graph *graph, cudnnBackendDescriptor_t a, cudnnBackendDescriptor_t b,
+                        cudnnBackendDescriptor_t y)
+{
+    cudnnBackendDescriptor_t d = begin(graph, CUDNN_BACKEND_MATMUL_DESCRIPTOR);
+    set_type(graph, d, CUDNN_ATTR_MATMUL_COMP_TYPE, CUDNN_DATA_FLOAT);
+    finish(graph, d, "a matrix product");
+    cudnnBackendDescriptor_t op = begin(graph, CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR);
+    set_child(graph, op, CUDNN_ATTR_OPERATION_MATMUL_DESC, d);
+    set_child(graph, op, CUDNN_ATTR_OPERATION_MATMUL_ADESC, a);
+    set_child(graph, op, CUDNN_ATTR_OPERATION_MATMUL_BDESC, b);
+    set_child(graph, op, CUDNN_ATTR_OPERATION_MATMUL_CDESC, y);
+    finish_op(graph, op, "a matrix product");
+}
+
+void cudnn_graph_pointwise(cudnn_graph *graph, cudnnPointwiseMode_t mode,
+                           cudnnBackendDescriptor_t x, cudnnBackendDescriptor_t b,
+                           cudnnBackendDescriptor_t y, const double *clips)
+{
+    static const cudnnBackendAttributeName_t names[3] = {
+        CUDNN_ATTR_POINTWISE_RELU_LOWER_CLIP, CUDNN_ATTR_POINTWISE_RELU_UPPER_CLIP,
+        CUDNN_ATTR_POINTWISE_RELU_LOWER_CLIP_SLOPE};
+    cudnnBackendDescriptor_t d = begin(graph, CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+    set(graph, d, CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode);
+    set_type(graph, d, CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_DATA_FLOAT);
+    for (uint32_t i = 0; i < 3 && clips != NULL; i++) {
+        set(graph, d, names[i], CUDNN_TYPE_DOUBLE, 1, &clips[i]);
+    }
+    finish(graph, d, "an elementwise function");
+    cudnnBackendDescriptor_t op = begin(graph, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+    set_child(graph, op, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, d);
+    set_child(graph, op, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x);
+    if (b != NULL) {
+        set_child(graph, op, CUDNN_ATTR_OPERATION_POINTWISE_BDESC, b);
+    }
+    set_child(graph, op, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
+    finish_op(graph, op, "an elementwise operation");
+}
+
+void cudnn_graph_reduction(cudnn_graph *graph, cudnnReduceTensorOp_t mode,
+                           cudnnBackendDescriptor_t x, cudnnBackendDescriptor_t y)
+{
+    cudnnBackendDescriptor_t d = begin(graph, CUDNN_BACKEND_REDUCTION_DESCRIPTOR);
+    set(graph, d, CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, 1, &mode);
+    set_type(graph, d, CUDNN_ATTR_REDUCTION_COMP_TYPE, CUDNN_DATA_FLOAT);
+    finish(graph, d, "a reduction");
+    cudnnBackendDescriptor_t op = begin(graph, CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR);
+    set_child(graph, op, CUDNN_ATTR_OPERATION_REDUCTION_DESC, d);
+    set_child(graph, op, CUDNN_ATTR_OPERATION_REDUCTION_XDESC, x);
+    set_child(graph, op, CUDNN_ATTR_OPERATION_REDUCTION_YDESC, y);
+    finish_op(graph, op, "a reduction");
+}
+
+void cudnn_graph_pool(cudnn_graph *graph, cudnnResampleMode_t mode, const cudnn_window *window,
+                      cudnnBackendDescriptor_t x, cudnnBackendDescriptor_t y)
+{
+    const int64_t dimensions = 2;
+    const cudnnPaddingMode_t padding =
+        mode == CUDNN_RESAMPLE_MAXPOOL ? CUDNN_NEG_INF_PAD : CUDNN_ZERO_PAD;
+    cudnnBackendDescriptor_t d = begin(graph, CUDNN_BACKEND_RESAMPLE_DESCRIPTOR);
+    set(graph, d, CUDNN_ATTR_RESAMPLE_MODE, CUDNN_TYPE_RESAMPLE_MODE, 1, &mode);
+    set_type(graph, d, CUDNN_ATTR_RESAMPLE_COMP_TYPE, CUDNN_DATA_FLOAT);
+    set(graph, d, CUDNN_ATTR_RESAMPLE_PADDING_MODE, CUDNN_TYPE_PADDING_MODE, 1, &padding);
+    set(graph, d, CUDNN_ATTR_RESAMPLE_SPATIAL_DIMS, CUDNN_TYPE_INT64, 1, &dimensions);
+    set(graph, d, CUDNN_ATTR_RESAMPLE_WINDOW_DIMS, CUDNN_TYPE_INT64, 2, window->kernel);
+    set(graph, d, CUDNN_ATTR_RESAMPLE_STRIDES, CUDNN_TYPE_INT64, 2, window->stride);
+    set(graph, d, CUDNN_ATTR_RESAMPLE_PRE_PADDINGS, CUDNN_TYPE_INT64, 2, window->before);
+    set(graph, d, CUDNN_ATTR_RESAMPLE_POST_PADDINGS, CUDNN_TYPE_INT64, 2, window->after);
+    finish(graph, d, "a pool");
+    cudnnBackendDescriptor_t op = begin(graph, CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR);
+    set_child(graph, op, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC, d);
+    set_child(graph, op, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC, x);
+    set_child(graph, op, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC, y);
+    finish_op(graph, op, "a pool");
+}
+
+void cudnn_graph_layer_norm(cudnn_graph *graph, cudnnBackendDescriptor_t x,
+                            cudnnBackendDescriptor_t scale, cudnnBackendDescriptor_t bias,
+                            cudnnBackendDescriptor_t epsilon, cudnnBackendDescriptor_t y)
+{
+    const cudnnBackendNormMode_t mode = CUDNN_LAYER_NORM;
+    const cudnnBackendNormFwdPhase_t phase = CUDNN_NORM_FWD_INFERENCE;
+    cudnnBackendDescriptor_t op = begin(graph, CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR);
+    set(graph, op, CUDNN_ATTR_OPERATION_NORM_FWD_MODE, CUDNN_TYPE_NORM_MODE, 1, &mode);
+    set(graph, op, CUDNN_ATTR_OPERATION_NORM_FWD_PHASE, CUDNN_TYPE_NORM_FWD_PHASE, 1, &phase);
+    set_child(graph, op, CUDNN_ATTR_OPERATION_NORM_FWD_XDESC, x);
+    set_child(graph, op, CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC, scale);
+    set_child(graph, op, CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC, bias);
+    set_child(graph, op, CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC, epsilon);
+    set_child(graph, op, CUDNN_ATTR_OPERATION_NORM_FWD_YDESC, y);
+    finish_op(graph, op, "a layer normalisation");
+}
+
+graft_status cudnn_graph_finish(cudnn_graph *graph, const cudnn_target *target)
+{
+    cudnnBackendDescriptor_t d = begin(graph, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+    if (graph->status == GRAFT_OK) {
+        graph->owned_count--; /* It is destroyed first. */
+        graph->graph = d;
+    }
+    set(graph, d, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, graph->op_count,
+        graph->ops);
+    if (target->handle != NULL) {
+        set(graph, d, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &target->handle);
+    }
+    finish(graph, d, "an operation graph");
+    return graph->status;
+}
+
+/* ------------------------------------------------------------------ engines */
+
+/* Configurations that one heuristic proposes. */
+typedef struct {
+    cudnnBackendDescriptor_t heuristic;
+    cudnnBackendDescriptor_t configs[CONFIGS_MOST];
+    int64_t count;
+} proposals;
+
+static void close_proposals(proposals *p)
+{
+    for (uint32_t i = 0; i < CONFIGS_MOST; i++) {
+        if (p->configs[i] != NULL) {
+            (void)cudnnBackendDestroyDescriptor(p->configs[i]);
+        }
+    }
+    if (p->heuristic != NULL) {
+        (void)cudnnBackendDestroyDescriptor(p->heuristic);
+    }
+    memset(p, 0, sizeof(*p));
+}
+
+static cudnnStatus_t ask_heuristic(const cudnn_graph *graph, const cudnn_target *target,
+                                   cudnnBackendHeurMode_t mode, proposals *p)
+{
+    cudnnStatus_t result =
+        cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, &p->heuristic);
+    if (result == CUDNN_STATUS_SUCCESS) {
+        result = cudnnBackendSetAttribute(p->heuristic, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH,
+                                          CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &graph->graph);
+    }
+    if (result == CUDNN_STATUS_SUCCESS) {
+        result = cudnnBackendSetAttribute(p->heuristic, CUDNN_ATTR_ENGINEHEUR_MODE,
+                                          CUDNN_TYPE_HEUR_MODE, 1, &mode);
+    }
+    if (result == CUDNN_STATUS_SUCCESS && target->handle == NULL) {
+        result = cudnnBackendSetAttribute(p->heuristic, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP,
+                                          CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &target->device);
+    }
+    return result == CUDNN_STATUS_SUCCESS ? cudnnBackendFinalize(p->heuristic) : result;
+}
+
+/* An empty list when the heuristic has nothing to propose. */
+static graft_status propose(cudnn_graph *graph, const cudnn_target *target,
+                            cudnnBackendHeurMode_t mode, proposals *p)
+{
+    memset(p, 0, sizeof(*p));
+    cudnnStatus_t result = ask_heuristic(graph, target, mode, p);
+    for (uint32_t i = 0; i < CONFIGS_MOST && result == CUDNN_STATUS_SUCCESS; i++) {
+        result = cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, &p->configs[i]);
+    }
+    if (result == CUDNN_STATUS_SUCCESS) {
+        result = cudnnBackendGetAttribute(p->heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                          CUDNN_TYPE_BACKEND_DESCRIPTOR, CONFIGS_MOST, &p->count,
+                                          p->configs);
+    }
+    if (result != CUDNN_STATUS_SUCCESS) {
+        close_proposals(p);
+        bool refused = CUDNN_STATUS_CATEGORY(result) == CUDNN_STATUS_BAD_PARAM;
+        graft_status status =
+            refused ? GRAFT_UNSUPPORTED : cudnn_status(graph->env, result, "asking for engines");
+        return status == GRAFT_UNSUPPORTED ? GRAFT_OK : status;
+    }
+    p->count = p->count > CONFIGS_MOST ? CONFIGS_MOST : p->count;
+    return GRAFT_OK;
+}
+
+/* Folds the knobs of a configuration into `hash` (FNV-1a). */
+static uint32_t hash_knobs(cudnnBackendDescriptor_t config)
+{
+    cudnnBackendDescriptor_t knobs[CUDNN_KNOB_TYPE_COUNTS] = {NULL};
+    int64_t count = 0;
+    uint32_t hash = 2166136261U;
+    bool made = true;
+    for (uint32_t i = 0; i < CUDNN_KNOB_TYPE_COUNTS; i++) {
+        made = made && cudnnBackendCreateDescriptor(CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR,
+                                                    &knobs[i]) == CUDNN_STATUS_SUCCESS;
+    }
+    if (!made || cudnnBackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES,
+                                          CUDNN_TYPE_BACKEND_DESCRIPTOR, CUDNN_KNOB_TYPE_COUNTS,
+                                          &count, knobs) != CUDNN_STATUS_SUCCESS) {
+        count = 0;
+    }
+    for (int64_t i = 0; i < count && i < CUDNN_KNOB_TYPE_COUNTS; i++) {
+        cudnnBackendKnobType_t type = CUDNN_KNOB_TYPE_COUNTS;
+        int64_t value = 0;
+        int64_t got = 0;
+        (void)cudnnBackendGetAttribute(knobs[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE,
+                                       CUDNN_TYPE_KNOB_TYPE, 1, &got, &type);
+        (void)cudnnBackendGetAttribute(knobs[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE,
+                                       CUDNN_TYPE_INT64, 1, &got, &value);
+        hash = (hash ^ (uint32_t)type) * 16777619U;
+        hash = (hash ^ (uint32_t)value) * 16777619U;
+    }
+    for (uint32_t i = 0; i < CUDNN_KNOB_TYPE_COUNTS; i++) {
+        if (knobs[i] != NULL) {
+            (void)cudnnBackendDestroyDescriptor(knobs[i]);
+        }
+    }
+    return hash;
+}
+
+/* Whether an engine's results are exact enough for the type. */
+static bool is_allowed(cudnnBackendDescriptor_t engine, cuda_type type)
+{
+    cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
+    int64_t count = 0;
+    if (cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
+                                 CUDNN_TYPE_NUMERICAL_NOTE, CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &count,
+                                 notes) != CUDNN_STATUS_SUCCESS) {
+        return false;
+    }
+    for (int64_t i = 0; i < count && i < CUDNN_NUMERICAL_NOTE_TYPE_COUNT; i++) {
+        if (notes[i] == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS ||
+            notes[i] == CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION ||
+            (notes[i] == CUDNN_NUMERICAL_NOTE_TENSOR_CORE && type == CUDA_F32)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* False when the configuration's engine is not allowed. */
+static bool tag_config(cudnnBackendDescriptor_t config, cuda_type type, cudnn_tag *tag)
+{
+    cudnnBackendDescriptor_t engine = NULL;
+    int64_t count = 0;
+    int64_t number = -1;
+    bool allowed = cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINE_DESCRIPTOR, &engine) ==
+                   CUDNN_STATUS_SUCCESS;
+    allowed = allowed && cudnnBackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_ENGINE,
+                                                  CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count,
+                                                  &engine) == CUDNN_STATUS_SUCCESS;
+    allowed = allowed &&
+              cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1,
+                                       &count, &number) == CUDNN_STATUS_SUCCESS;
+    allowed = allowed && is_allowed(engine, type);
+    if (engine != NULL) {
+        (void)cudnnBackendDestroyDescriptor(engine);
+    }
+    (void)snprintf(tag->text, sizeof(tag->text), "e%lld:%08x", (long long)number,
+                   allowed ? hash_knobs(config) : 0U);
+    return allowed;
+}
+
+static bool is_known(const cudnn_tag *tags, uint32_t count, const cudnn_tag *tag)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (strcmp(tags[i].text, tag->text) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void collect(const proposals *p, cuda_type type, uint32_t most, cudnn_tag *tags,
+                    uint32_t *count)
+{
+    for (int64_t i = 0; i < p->count && *count < most; i++) {
+        cudnn_tag tag;
+        if (tag_config(p->configs[i], type, &tag) && !is_known(tags, *count, &tag)) {
+            tags[(*count)++] = tag;
+        }
+    }
+}
+
+static const cudnnBackendHeurMode_t modes[2] = {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK};
+
+graft_status cudnn_graph_engines(cudnn_graph *graph, const cudnn_target *target, uint32_t most,
+                                 cudnn_tag *tags, uint32_t *count)
+{
+    graft_status status = GRAFT_OK;
+    proposals p;
+    *count = 0;
+    for (uint32_t i = 0; i < 2; i++) {
+        GRAFT_CHECK(propose(graph, target, modes[i], &p));
+        collect(&p, target->type, i == 0 && most > 1 ? most - 1 : most, tags, count);
+        close_proposals(&p);
+    }
+done:
+    return status;
+}
+
+static cudnnStatus_t make_plan(const cudnn_target *target, cudnnBackendDescriptor_t config,
+                               cudnnBackendDescriptor_t *plan)
+{
+    cudnnStatus_t result =
+        cudnnBackendCreateDescriptor(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, plan);
+    if (result == CUDNN_STATUS_SUCCESS) {
+        result = cudnnBackendSetAttribute(*plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
+                                          CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &config);
+    }
+    if (result == CUDNN_STATUS_SUCCESS && target->handle != NULL) {
+        result = cudnnBackendSetAttribute(*plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE,
+                                          CUDNN_TYPE_HANDLE, 1, &target->handle);
+    } else if (result == CUDNN_STATUS_SUCCESS) {
+        result = cudnnBackendSetAttribute(*plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP,
+                                          CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &target->device);
+    }
+    if (result == CUDNN_STATUS_SUCCESS) {
+        result = cudnnBackendFinalize(*plan);
+    }
+    if (result != CUDNN_STATUS_SUCCESS && *plan != NULL) {
+        (void)cudnnBackendDestroyDescriptor(*plan);
+        *plan = NULL;
+    }
+    return result;
+}
+
+/* The first configuration with that tag, or, without one, the first that can be planned. */
+static cudnnStatus_t plan_among(const proposals *p, const cudnn_target *target, const char *tag,
+                                cudnnBackendDescriptor_t *plan)
+{
+    for (int64_t i = 0; i < p->count; i++) {
+        cudnn_tag found;
+        if (!tag_config(p->configs[i], target->type, &found) ||
+            (tag != NULL && strcmp(tag, found.text) != 0)) {
+            continue;
+        }
+        cudnnStatus_t result = make_plan(target, p->configs[i], plan);
+        if (result == CUDNN_STATUS_SUCCESS || tag != NULL) {
+            return result;
+        }
+    }
+    return CUDNN_STATUS_NOT_SUPPORTED;
+}
+
+/* Whatever cuDNN says about an engine that it proposed itself: the engine is not a candidate,
+ * unless there is no memory left. */
+static graft_status judge_plan(graft_env *env, cudnnStatus_t result)
+{
+    return result == CUDNN_STATUS_SUCCESS ? GRAFT_OK
+           : result == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
+                   result == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED
+               ? cudnn_status(env, result, "planning")
+               : GRAFT_UNSUPPORTED;
+}
+
+graft_status cudnn_graph_plan(cudnn_graph *graph, const cudnn_target *target, const char *tag,
+                              cudnnBackendDescriptor_t *plan, size_t *workspace_bytes)
+{
+    graft_status status = GRAFT_UNSUPPORTED;
+    int64_t bytes = 0;
+    int64_t count = 0;
+    proposals p;
+    for (uint32_t i = 0; i < 2 && status == GRAFT_UNSUPPORTED; i++) {
+        GRAFT_CHECK(propose(graph, target, modes[i], &p));
+        status = judge_plan(graph->env, plan_among(&p, target, tag, plan));
+        close_proposals(&p);
+    }
+    if (status == GRAFT_OK &&
+        cudnnBackendGetAttribute(*plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64,
+                                 1, &count, &bytes) != CUDNN_STATUS_SUCCESS) {
+        (void)cudnnBackendDestroyDescriptor(*plan);
+        *plan = NULL;
+        status = GRAFT_UNSUPPORTED;
+    }
+    *workspace_bytes = bytes > 0 ? (size_t)bytes : 0;
+done:
+    return status;
+}
+
+graft_status cudnn_variant_pack(graft_env *env, uint32_t count, const int64_t *uids,
+                                void *const *pointers, void *workspace,
+                                cudnnBackendDescriptor_t *pack)
+{
+    cudnnBackendDescriptor_t d = NULL;
+    cudnnStatus_t result = cudnnBackendCreateDescriptor(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &d);
+    if (result == CUDNN_STATUS_SUCCESS) {
+        result = cudnnBackendSetAttribute(d, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64,
+                                          count, uids);
+    }
+    if (result == CUDNN_STATUS_SUCCESS) {
+        result = cudnnBackendSetAttribute(d, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS,
+                                          CUDNN_TYPE_VOID_PTR, count, pointers);
+    }
+    if (result == CUDNN_STATUS_SUCCESS) {
+        result = cudnnBackendSetAttribute(d, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR,
+                                          1, &workspace);
+    }
+    result = result == CUDNN_STATUS_SUCCESS ? cudnnBackendFinalize(d) : result;
+    if (result == CUDNN_STATUS_SUCCESS) {
+        *pack = d;
+    } else if (d != NULL) {
+        (void)cudnnBackendDestroyDescriptor(d);
+    }
+    return result == CUDNN_STATUS_SUCCESS
+               ? GRAFT_OK
+               : GRAFT_FAIL(env, GRAFT_INTERNAL, "cuDNN: binding: %s", cudnnGetErrorString(result));
+}
+
+graft_status cudnn_describe_device(graft_env *env, const char *json,
+                                   cudnnBackendDescriptor_t *device)
+{
+    char words[WORDS_BYTES] = "";
+    cudnnBackendDescriptor_t d = NULL;
+    cudnnStatus_t result = cudnnBackendCreateDescriptor(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, &d);
+    if (result == CUDNN_STATUS_SUCCESS) {
+        result = cudnnBackendSetAttribute(d, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION,
+                                          CUDNN_TYPE_CHAR, (int64_t)strlen(json) + 1, json);
+    }
+    if (result == CUDNN_STATUS_SUCCESS) {
+        result = cudnnBackendFinalize(d);
+    }
+    if (result == CUDNN_STATUS_SUCCESS) {
+        *device = d;
+        return GRAFT_OK;
+    }
+    cudnnGetLastErrorString(words, sizeof(words));
+    if (d != NULL) {
+        (void)cudnnBackendDestroyDescriptor(d);
+    }
+    return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "cuDNN does not take these device properties: %s: %s",
+                      cudnnGetErrorString(result), words);
+}

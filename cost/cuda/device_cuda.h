@@ -1,0 +1,169 @@
+/* device_cuda.h - inside the back end for NVIDIA GPUs: the open device, and kernels.
+ *
+ * A kernel is a short list of stages: plans of cuDNN and jobs of our own kernels, over operands
+ * that are bound to memory before it runs. lower.c makes them from signatures. These two structures
+ * are this back end's own; the rest of Graft sees their heads (backend.h). */
+#ifndef GRAFT_COST_CUDA_DEVICE_CUDA_H
+#define GRAFT_COST_CUDA_DEVICE_CUDA_H
+
+#include "cost/backend.h"
+#include "cost/cuda/cudnn_graph.h"
+#include "cost/cuda/kernels.h"
+
+#include <pthread.h>
+
+/* A const operand on the device. Kernels that read the same data in the same form share it: cells
+ * that are unrolled over time have one copy of their weights. Data is known by its address. */
+typedef struct cuda_pack {
+    struct cuda_pack *next;
+    const float *given;
+    size_t count;
+    bool is_nhwc; /* A filter with channels last. */
+    void *data;
+    uint32_t user_count;
+} cuda_pack;
+
+struct graft_device {
+    graft_device_head head;
+    cudnn_target target;
+    cudaStream_t stream;
+    cudaEvent_t events[2];
+    int gpu;
+    bool keeps_gaps; /* Times launches one by one, not as a replayed graph. */
+    bool is_described;
+    size_t cache_bytes;
+    pthread_mutex_t lock; /* Of the list below. */
+    cuda_pack *packs;
+};
+
+enum { KERNEL_STAGES = 4, KERNEL_OPERANDS = 12, STAGE_OPERANDS = 6, TURNS_MOST = 32 };
+
+typedef enum operand_role {
+    ROLE_INPUT,     /* Input `slot` of the operator. */
+    ROLE_OUTPUT,    /* Output `slot`. */
+    ROLE_WORKSPACE, /* Between stages, at `offset` of the workspace. */
+    ROLE_FIXED,     /* A const operand. */
+    ROLE_NUMBER     /* A number of the host's: scalars[slot]. */
+} operand_role;
+
+typedef struct kernel_operand {
+    uint8_t role; /* operand_role */
+    uint8_t slot;
+    size_t offset;
+    size_t bytes;
+    cuda_pack *pack;
+    void *copies; /* For measuring: turn_count - 1 of them, `bytes` rounded up apart. */
+    void *place;  /* Where it lies, once bound; of the first turn. */
+} kernel_operand;
+
+typedef enum stage_kind { STAGE_JOB, STAGE_PLAN, STAGE_SOFTMAX } stage_kind;
+
+typedef struct kernel_stage {
+    stage_kind kind;
+    cuda_job job;
+    uint32_t
+        operands[STAGE_OPERANDS]; /* Jobs: three inputs, then two outputs. Plans: by uid - 1. */
+    uint32_t operand_count;
+    int64_t softmax[3]; /* outer, size, inner */
+} kernel_stage;
+
+struct graft_kernel {
+    graft_device *device; /* graft_kernel_head */
+    graft_signature signature;
+    graft_shape outputs[GRAFT_MAX_OUTPUTS];
+    char name[GRAFT_KERNEL_NAME_BYTES];
+    bool dry; /* Only names are wanted: nothing is put on the device. */
+    const float *constants[GRAFT_MAX_INPUTS];
+
+    kernel_operand operands[KERNEL_OPERANDS];
+    kernel_stage stages[KERNEL_STAGES];
+    uint32_t operand_count;
+    uint32_t stage_count;
+    size_t workspace_bytes;
+    size_t packed_bytes;
+    uint64_t pack_ns;
+    float scalars[1];
+
+    bool has_graph; /* One stage is a plan, of this graph: */
+    cudnn_graph graph;
+    cudnnBackendDescriptor_t plan;
+    size_t plan_offset; /* Of its workspace, behind everything else. */
+    cudnnBackendDescriptor_t variants[TURNS_MOST];
+
+    uint32_t turn_count; /* Copies of const operands; 0 when there is one. */
+    uint32_t turn;
+};
+
+extern const graft_backend cuda_backend; /* backend_cuda.c */
+
+/* ----------------------------------------------------------- device_cuda.c */
+
+/* GRAFT_OK, GRAFT_NO_MEMORY or GRAFT_INTERNAL with CUDA's words for `what`. */
+graft_status cuda_status(graft_env *env, cudaError_t result, const char *what);
+
+graft_status cuda_device_open(graft_env *env, const char *text, uint32_t thread_count,
+                              graft_device **device);
+void cuda_device_close(graft_device *device);
+bool cuda_device_present(const graft_device *device);
+graft_status cuda_device_allocate(graft_env *env, graft_device *device, size_t bytes,
+                                  void **memory);
+void cuda_device_release(graft_device *device, void *memory);
+graft_status cuda_device_write(graft_env *env, graft_device *device, void *to, const float *from,
+                               size_t count);
+graft_status cuda_device_read(graft_env *env, graft_device *device, float *to, const void *from,
+                              size_t count);
+graft_status cuda_device_time(graft_env *env, graft_device *device, graft_device_body body,
+                              void *context, uint32_t runs, double *ns);
+/* Waits for all that was launched. `what` runs then: it is named when something failed. */
+graft_status cuda_device_wait(graft_env *env, graft_device *device, const char *what);
+
+/* A const operand of `count` elements on the device, from the list or new; `filter`, unless NULL,
+ * is the shape of a filter that is wanted channels last. */
+graft_status cuda_pack_obtain(graft_env *env, graft_device *device, const float *given,
+                              size_t count, const graft_shape *filter, cuda_pack **pack);
+void cuda_pack_release(graft_device *device, cuda_pack *pack); /* NULL is allowed. */
+
+/* ------------------------------------------------------------------ lower.c */
+
+/* A way to run an operator. */
+typedef struct cuda_family {
+    const char *name;
+    uint32_t engines_most; /* 0: no plan of cuDNN is in it, the family is the implementation. */
+    /* Fills a kernel whose device, signature, outputs, constants and `dry` are set;
+     * GRAFT_UNSUPPORTED without a message when it does not fit. */
+    graft_status (*lower)(graft_env *env, graft_kernel *kernel);
+} cuda_family;
+
+/* In the order of preference when nothing has been measured. `i` below the count. */
+uint32_t cuda_family_count(void);
+const cuda_family *cuda_family_at(uint32_t i);
+/* Whether a family is for operators that nothing else runs. */
+bool cuda_family_is_last_resort(const graft_signature *signature, const char *name);
+
+/* ------------------------------------------------------------ kernel_cuda.c */
+
+graft_status cuda_kernel_list(graft_env *env, graft_device *device,
+                              const graft_signature *signature,
+                              graft_kernel_name names[GRAFT_KERNEL_MOST], uint32_t *count);
+graft_status cuda_kernel_open(graft_env *env, graft_device *device,
+                              const graft_signature *signature, const char *name,
+                              const float *const *constants, graft_kernel **kernel);
+void cuda_kernel_close(graft_kernel *kernel);
+const char *cuda_kernel_name_of(const graft_kernel *kernel);
+size_t cuda_kernel_workspace_bytes(const graft_kernel *kernel);
+size_t cuda_kernel_packed_bytes(const graft_kernel *kernel);
+uint64_t cuda_kernel_pack_ns(const graft_kernel *kernel);
+graft_status cuda_kernel_copy_weights(graft_env *env, graft_kernel *kernel, uint32_t count);
+void cuda_kernel_turn(graft_kernel *kernel);
+graft_status cuda_kernel_bind(graft_env *env, graft_kernel *kernel, const float *const *inputs,
+                              float *const *outputs, void *workspace);
+/* GRAFT_UNSUPPORTED with a message when an engine fails that others may stand in for. */
+graft_status cuda_kernel_run(graft_env *env, graft_kernel *kernel);
+
+/* ----------------------------------------------------------- measure_cuda.c */
+
+graft_status cuda_measure(graft_env *env, graft_device *device, const graft_signature *signatures,
+                          uint32_t count, const graft_measure_options *options,
+                          graft_cost_entry *entries);
+
+#endif

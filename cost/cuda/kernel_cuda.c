@@ -1,0 +1,401 @@
+/* kernel_cuda.c - implementations on a GPU: listed, opened, bound, run (see kernel.h).
+ *
+ * A name is a family's, and behind it the engine's: "cudnn:e10:1a2b3c4d", "graft". Engines are
+ * those that cuDNN proposes for the operation graph here and now; a name that is proposed no more,
+ * by another version of the library, is refused, and the database knows the version. */
+#include "cost/cuda/device_cuda.h"
+
+#include "cost/clock.h"
+#include "graph/file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNMENT = 256, LEAST_COPIED_BYTES = 4096 };
+
+static size_t round_up(size_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
+
+/* -------------------------------------------------------------- life time */
+
+void cuda_kernel_close(graft_kernel *kernel)
+{
+    for (uint32_t i = 0; i < TURNS_MOST; i++) {
+        if (kernel->variants[i] != NULL) {
+            (void)cudnnBackendDestroyDescriptor(kernel->variants[i]);
+        }
+    }
+    if (kernel->plan != NULL) {
+        (void)cudnnBackendDestroyDescriptor(kernel->plan);
+    }
+    if (kernel->has_graph) {
+        cudnn_graph_close(&kernel->graph);
+    }
+    for (uint32_t i = 0; i < kernel->operand_count; i++) {
+        cuda_device_release(kernel->device, kernel->operands[i].copies);
+        cuda_pack_release(kernel->device, kernel->operands[i].pack);
+    }
+    free(kernel);
+}
+
+/* A kernel by one family; `constants` NULL: dry. */
+static graft_status lower_kernel(graft_env *env, graft_device *device,
+                                 const graft_signature *signature, const cuda_family *family,
+                                 const float *const *constants, graft_kernel **kernel)
+{
+    graft_kernel *k = calloc(1, sizeof(*k));
+    if (k == NULL) {
+        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a kernel");
+    }
+    k->device = device;
+    k->signature = *signature;
+    k->dry = constants == NULL || device->is_described;
+    for (uint32_t i = 0; i < signature->input_count && constants != NULL; i++) {
+        k->constants[i] = constants[i];
+    }
+    graft_status status = graft_signature_outputs(signature, k->outputs);
+    if (status != GRAFT_OK) {
+        status =
+            GRAFT_FAIL(env, GRAFT_BAD_INPUT, "the operands of a signature do not fit together");
+    } else {
+        status = family->lower(env, k);
+    }
+    if (status == GRAFT_OK) {
+        *kernel = k;
+    } else {
+        cuda_kernel_close(k);
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------ listing */
+
+static graft_status list_family(graft_env *env, graft_device *device,
+                                const graft_signature *signature, const cuda_family *family,
+                                graft_kernel_name *names, uint32_t *count)
+{
+    graft_kernel *kernel = NULL;
+    cudnn_tag tags[GRAFT_KERNEL_MOST];
+    uint32_t tag_count = 0;
+    graft_status status = lower_kernel(env, device, signature, family, NULL, &kernel);
+    if (status != GRAFT_OK) {
+        return status == GRAFT_UNSUPPORTED ? GRAFT_OK : status;
+    }
+    if (!kernel->has_graph) {
+        (void)snprintf(names[(*count)++].text, GRAFT_KERNEL_NAME_BYTES, "%s", family->name);
+        goto done;
+    }
+    uint32_t room = GRAFT_KERNEL_MOST - 1 - *count; /* One for our own. */
+    GRAFT_CHECK(cudnn_graph_engines(&kernel->graph, &device->target,
+                                    family->engines_most < room ? family->engines_most : room, tags,
+                                    &tag_count));
+    for (uint32_t i = 0; i < tag_count; i++) {
+        (void)snprintf(names[(*count)++].text, GRAFT_KERNEL_NAME_BYTES, "%s:%s", family->name,
+                       tags[i].text);
+    }
+done:
+    cuda_kernel_close(kernel);
+    return status;
+}
+
+static graft_status refuse(graft_env *env, const graft_device *device,
+                           const graft_signature *signature, const char *what)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_buffer text = {.arena = env->scratch};
+    graft_signature_print(signature, &text);
+    graft_status status = GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "device '%s' has no %s of %s",
+                                     device->head.name, what, text.data);
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+/* Names of a described device, too. */
+graft_status cuda_kernel_list(graft_env *env, graft_device *device,
+                              const graft_signature *signature,
+                              graft_kernel_name names[GRAFT_KERNEL_MOST], uint32_t *count)
+{
+    graft_status status = GRAFT_OK;
+    *count = 0;
+    if (!device->is_described) {
+        GRAFT_CHECK(cuda_status(env, cudaSetDevice(device->gpu), "choosing the GPU"));
+    }
+    for (uint32_t i = 0; i < cuda_family_count() && *count < GRAFT_KERNEL_MOST; i++) {
+        GRAFT_CHECK(list_family(env, device, signature, cuda_family_at(i), names, count));
+    }
+    if (*count == 0) {
+        status = refuse(env, device, signature, "implementation");
+    }
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------ opening */
+
+/* The engine part of "family:engine" when `name` is of this family, "" for one without engines;
+ * NULL when it is another's. */
+static const char *match_family(const cuda_family *family, const char *name)
+{
+    size_t size = strlen(family->name);
+    if (strncmp(name, family->name, size) != 0 || (name[size] != ':' && name[size] != '\0')) {
+        return NULL;
+    }
+    return name[size] == ':' ? name + size + 1 : name + size;
+}
+
+static graft_status plan_kernel(graft_env *env, graft_kernel *k, const char *engine)
+{
+    graft_status status = GRAFT_OK;
+    size_t bytes = 0;
+    (void)env;
+    if (!k->has_graph) {
+        return GRAFT_OK;
+    }
+    GRAFT_CHECK(cudnn_graph_plan(&k->graph, &k->device->target, engine, &k->plan, &bytes));
+    k->plan_offset = round_up(k->workspace_bytes);
+    k->workspace_bytes = k->plan_offset + bytes;
+done:
+    return status;
+}
+
+/* `name` NULL: whatever works first. */
+static graft_status open_family(graft_env *env, graft_device *device,
+                                const graft_signature *signature, uint32_t i, const char *name,
+                                const float *const *constants, graft_kernel **kernel)
+{
+    const cuda_family *family = cuda_family_at(i);
+    const char *engine = name == NULL ? NULL : match_family(family, name);
+    graft_kernel *k = NULL;
+    if (name != NULL && (engine == NULL || (engine[0] == '\0') != (family->engines_most == 0))) {
+        return GRAFT_UNSUPPORTED;
+    }
+    uint64_t start_ns = graft_cost_clock_ns(2);
+    graft_status status = lower_kernel(env, device, signature, family, constants, &k);
+    if (status != GRAFT_OK) {
+        return status;
+    }
+    k->pack_ns = graft_cost_clock_ns(2) - start_ns;
+    status = plan_kernel(env, k, engine);
+    if (status != GRAFT_OK) {
+        cuda_kernel_close(k);
+        return status;
+    }
+    (void)snprintf(k->name, sizeof(k->name), "%s", name == NULL ? family->name : name);
+    *kernel = k;
+    return GRAFT_OK;
+}
+
+graft_status cuda_kernel_open(graft_env *env, graft_device *device,
+                              const graft_signature *signature, const char *name,
+                              const float *const *constants, graft_kernel **kernel)
+{
+    graft_status status = GRAFT_UNSUPPORTED;
+    for (uint32_t i = 0; i < cuda_family_count() && status == GRAFT_UNSUPPORTED; i++) {
+        status = open_family(env, device, signature, i, name, constants, kernel);
+    }
+    if (status == GRAFT_UNSUPPORTED) {
+        status = refuse(env, device, signature, name == NULL ? "implementation" : name);
+    }
+    return status;
+}
+
+const char *cuda_kernel_name_of(const graft_kernel *kernel) { return kernel->name; }
+
+size_t cuda_kernel_workspace_bytes(const graft_kernel *kernel) { return kernel->workspace_bytes; }
+
+size_t cuda_kernel_packed_bytes(const graft_kernel *kernel) { return kernel->packed_bytes; }
+
+uint64_t cuda_kernel_pack_ns(const graft_kernel *kernel) { return kernel->pack_ns; }
+
+/* ------------------------------------------------------------ weight copies */
+
+static graft_status copy_operand(graft_env *env, graft_kernel *k, kernel_operand *operand)
+{
+    graft_status status = GRAFT_OK;
+    size_t step = round_up(operand->bytes);
+    GRAFT_CHECK(cuda_device_allocate(env, k->device, step * (k->turn_count - 1), &operand->copies));
+    for (uint32_t t = 0; t + 1 < k->turn_count; t++) {
+        GRAFT_CHECK(cuda_status(env,
+                                cudaMemcpyAsync((char *)operand->copies + step * t,
+                                                operand->pack->data, operand->bytes,
+                                                cudaMemcpyDeviceToDevice, k->device->stream),
+                                "copying weights"));
+    }
+done:
+    return status;
+}
+
+graft_status cuda_kernel_copy_weights(graft_env *env, graft_kernel *kernel, uint32_t count)
+{
+    graft_status status = GRAFT_OK;
+    if (kernel->turn_count > 0 || count < 2) {
+        return GRAFT_OK;
+    }
+    kernel->turn_count = count < TURNS_MOST ? count : TURNS_MOST;
+    for (uint32_t i = 0; i < kernel->operand_count; i++) {
+        if (kernel->operands[i].pack != NULL && kernel->operands[i].bytes >= LEAST_COPIED_BYTES) {
+            GRAFT_CHECK(copy_operand(env, kernel, &kernel->operands[i]));
+        }
+    }
+done:
+    return status;
+}
+
+void cuda_kernel_turn(graft_kernel *kernel)
+{
+    if (kernel->turn_count > 0) {
+        kernel->turn = (kernel->turn + 1) % kernel->turn_count;
+    }
+}
+
+/* ------------------------------------------------------------------ binding */
+
+static void *place_at(const graft_kernel *k, uint32_t operand, uint32_t turn)
+{
+    const kernel_operand *o = &k->operands[operand];
+    return o->copies == NULL || turn == 0 ? o->place
+                                          : (char *)o->copies + round_up(o->bytes) * (turn - 1);
+}
+
+static void *drop_const(const float *data)
+{
+    void *place = NULL;
+    memcpy(&place, &data, sizeof(place)); /* It is only read. */
+    return place;
+}
+
+static graft_status bind_plan(graft_env *env, graft_kernel *k, const kernel_stage *stage,
+                              void *workspace)
+{
+    graft_status status = GRAFT_OK;
+    uint32_t turns = k->turn_count > 0 ? k->turn_count : 1;
+    int64_t uids[STAGE_OPERANDS];
+    void *pointers[STAGE_OPERANDS];
+    for (uint32_t t = 0; t < turns; t++) {
+        for (uint32_t i = 0; i < stage->operand_count; i++) {
+            uids[i] = stage->operands[i] + 1;
+            pointers[i] = place_at(k, stage->operands[i], t);
+        }
+        if (k->variants[t] != NULL) {
+            (void)cudnnBackendDestroyDescriptor(k->variants[t]);
+            k->variants[t] = NULL;
+        }
+        GRAFT_CHECK(cudnn_variant_pack(env, stage->operand_count, uids, pointers,
+                                       (char *)workspace + k->plan_offset, &k->variants[t]));
+    }
+done:
+    return status;
+}
+
+graft_status cuda_kernel_bind(graft_env *env, graft_kernel *kernel, const float *const *inputs,
+                              float *const *outputs, void *workspace)
+{
+    graft_status status = GRAFT_OK;
+    if (kernel->dry) {
+        return refuse(env, kernel->device, &kernel->signature, "memory for the operands");
+    }
+    for (uint32_t i = 0; i < kernel->operand_count; i++) {
+        kernel_operand *o = &kernel->operands[i];
+        o->place = o->role == ROLE_INPUT       ? drop_const(inputs[o->slot])
+                   : o->role == ROLE_OUTPUT    ? (void *)outputs[o->slot]
+                   : o->role == ROLE_WORKSPACE ? (char *)workspace + o->offset
+                   : o->role == ROLE_FIXED     ? o->pack->data
+                                               : &kernel->scalars[o->slot];
+    }
+    for (uint32_t i = 0; i < kernel->stage_count; i++) {
+        if (kernel->stages[i].kind == STAGE_PLAN) {
+            GRAFT_CHECK(bind_plan(env, kernel, &kernel->stages[i], workspace));
+        }
+    }
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------ running */
+
+/* What failed, with the operator that it failed for. The message of a plan is not the end: others
+ * may do. */
+static graft_status fail_run(graft_env *env, const graft_kernel *k, graft_status status,
+                             const char *words)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_buffer text = {.arena = env->scratch};
+    graft_signature_print(&k->signature, &text);
+    (void)GRAFT_FAIL(env, status, "%s failed: %s; for %s", k->name, words, text.data);
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+static graft_status run_job(graft_env *env, const graft_kernel *k, const kernel_stage *stage)
+{
+    const void *in[3] = {NULL};
+    void *out[2] = {NULL};
+    for (uint32_t i = 0; i < 5; i++) {
+        if (stage->operands[i] != UINT32_MAX) {
+            void *place = place_at(k, stage->operands[i], k->turn);
+            if (i < 3) {
+                in[i] = place;
+            } else {
+                out[i - 3] = place;
+            }
+        }
+    }
+    cudaError_t result =
+        cuda_job_launch(&stage->job, k->device->target.type, in, out, k->device->stream);
+    return result == cudaSuccess ? GRAFT_OK
+                                 : fail_run(env, k, GRAFT_INTERNAL, cudaGetErrorString(result));
+}
+
+static cudnnStatus_t describe_rows(const graft_kernel *k, const kernel_stage *stage,
+                                   cudnnTensorDescriptor_t tensor)
+{
+    cuda_type type = k->device->target.type;
+    cudnnDataType_t data = type == CUDA_F16    ? CUDNN_DATA_HALF
+                           : type == CUDA_BF16 ? CUDNN_DATA_BFLOAT16
+                                               : CUDNN_DATA_FLOAT;
+    return cudnnSetTensor4dDescriptor(tensor, CUDNN_TENSOR_NCHW, data, (int)stage->softmax[0],
+                                      (int)stage->softmax[1], (int)stage->softmax[2], 1);
+}
+
+static graft_status run_softmax(graft_env *env, const graft_kernel *k, const kernel_stage *stage)
+{
+    const float one = 1.0F;
+    const float zero = 0.0F;
+    cudnnTensorDescriptor_t tensor = NULL;
+    cudnnStatus_t result = cudnnCreateTensorDescriptor(&tensor);
+    if (result == CUDNN_STATUS_SUCCESS) {
+        result = describe_rows(k, stage, tensor);
+    }
+    if (result == CUDNN_STATUS_SUCCESS) {
+        result = cudnnSoftmaxForward(k->device->target.handle, CUDNN_SOFTMAX_ACCURATE,
+                                     CUDNN_SOFTMAX_MODE_CHANNEL, &one, tensor,
+                                     place_at(k, stage->operands[0], k->turn), &zero, tensor,
+                                     place_at(k, stage->operands[1], k->turn));
+    }
+    if (tensor != NULL) {
+        (void)cudnnDestroyTensorDescriptor(tensor);
+    }
+    return result == CUDNN_STATUS_SUCCESS
+               ? GRAFT_OK
+               : fail_run(env, k, GRAFT_UNSUPPORTED, cudnnGetErrorString(result));
+}
+
+static graft_status run_plan(graft_env *env, const graft_kernel *k)
+{
+    cudnnStatus_t result =
+        cudnnBackendExecute(k->device->target.handle, k->plan, k->variants[k->turn]);
+    return result == CUDNN_STATUS_SUCCESS
+               ? GRAFT_OK
+               : fail_run(env, k, GRAFT_UNSUPPORTED, cudnnGetErrorString(result));
+}
+
+graft_status cuda_kernel_run(graft_env *env, graft_kernel *kernel)
+{
+    graft_status status = GRAFT_OK;
+    for (uint32_t i = 0; i < kernel->stage_count && status == GRAFT_OK; i++) {
+        const kernel_stage *stage = &kernel->stages[i];
+        status = stage->kind == STAGE_JOB    ? run_job(env, kernel, stage)
+                 : stage->kind == STAGE_PLAN ? run_plan(env, kernel)
+                                             : run_softmax(env, kernel, stage);
+    }
+    return status;
+}

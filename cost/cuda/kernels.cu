@@ -1,0 +1,489 @@
+/* kernels.cu - our own kernels: data movement, elementwise operators, rows, and plain forms of
+ * everything else, for what cuDNN does not have (see moves.h, index.h, threads.inc).
+ *
+ * Movement copies units of up to 16 bytes, whatever they hold; transpositions go through a tile of
+ * shared memory, so that reads and writes are both side by side. Elementwise kernels compute in
+ * binary32 on as many elements as fit 16 bytes. Rows are reduced by a block each. */
+#include "cost/cuda/kernels.h"
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <math.h>
+
+#define REAL        float
+#define THREAD(f)   f##_f32
+#define LOAD(p)     (*(p))
+#define STORE(p, x) (*(p) = (x))
+#include "cost/cuda/threads.inc"
+#undef REAL
+#undef THREAD
+#undef LOAD
+#undef STORE
+
+#define REAL        __half
+#define THREAD(f)   f##_f16
+#define LOAD(p)     __half2float(*(p))
+#define STORE(p, x) (*(p) = __float2half_rn(x))
+#include "cost/cuda/threads.inc"
+#undef REAL
+#undef THREAD
+#undef LOAD
+#undef STORE
+
+#define REAL        __nv_bfloat16
+#define THREAD(f)   f##_bf16
+#define LOAD(p)     __bfloat162float(*(p))
+#define STORE(p, x) (*(p) = __float2bfloat16_rn(x))
+#include "cost/cuda/threads.inc"
+#undef REAL
+#undef THREAD
+#undef LOAD
+#undef STORE
+
+enum { THREADS = 256, TILE_ROWS = 8, WARP = 32 };
+
+static const uint64_t blocks_most = 1 << 20;
+
+/* The three instantiations of threads.inc under one name each. */
+template <typename T> struct real;
+template <> struct real<float> {
+    static __device__ float load(const float *p) { return *p; }
+    static __device__ void store(float *p, float x) { *p = x; }
+    static __device__ float point(const cuda_point *j, float a, float b, float c)
+    {
+        return point_f32(j, a, b, c);
+    }
+    static __device__ void pool(const cuda_window *w, const float *i, float *o, uint64_t n)
+    {
+        pool_f32(w, i, o, n);
+    }
+    static __device__ void conv(const cuda_window *w, const float *i, const float *f, float *o,
+                                uint64_t n)
+    {
+        conv_f32(w, i, f, o, n);
+    }
+    static __device__ void product(const cuda_product *j, const float *a, const float *b, float *o,
+                                   uint64_t n)
+    {
+        product_f32(j, a, b, o, n);
+    }
+};
+template <> struct real<__half> {
+    static __device__ float load(const __half *p) { return __half2float(*p); }
+    static __device__ void store(__half *p, float x) { *p = __float2half_rn(x); }
+    static __device__ float point(const cuda_point *j, float a, float b, float c)
+    {
+        return point_f16(j, a, b, c);
+    }
+    static __device__ void pool(const cuda_window *w, const __half *i, __half *o, uint64_t n)
+    {
+        pool_f16(w, i, o, n);
+    }
+    static __device__ void conv(const cuda_window *w, const __half *i, const __half *f, __half *o,
+                                uint64_t n)
+    {
+        conv_f16(w, i, f, o, n);
+    }
+    static __device__ void product(const cuda_product *j, const __half *a, const __half *b,
+                                   __half *o, uint64_t n)
+    {
+        product_f16(j, a, b, o, n);
+    }
+};
+template <> struct real<__nv_bfloat16> {
+    static __device__ float load(const __nv_bfloat16 *p) { return __bfloat162float(*p); }
+    static __device__ void store(__nv_bfloat16 *p, float x) { *p = __float2bfloat16_rn(x); }
+    static __device__ float point(const cuda_point *j, float a, float b, float c)
+    {
+        return point_bf16(j, a, b, c);
+    }
+    static __device__ void pool(const cuda_window *w, const __nv_bfloat16 *i, __nv_bfloat16 *o,
+                                uint64_t n)
+    {
+        pool_bf16(w, i, o, n);
+    }
+    static __device__ void conv(const cuda_window *w, const __nv_bfloat16 *i,
+                                const __nv_bfloat16 *f, __nv_bfloat16 *o, uint64_t n)
+    {
+        conv_bf16(w, i, f, o, n);
+    }
+    static __device__ void product(const cuda_product *j, const __nv_bfloat16 *a,
+                                   const __nv_bfloat16 *b, __nv_bfloat16 *o, uint64_t n)
+    {
+        product_bf16(j, a, b, o, n);
+    }
+};
+
+/* Operands of a launch. */
+struct operands {
+    const void *in[3];
+    void *out[2];
+};
+
+static __device__ inline uint64_t first_thread()
+{
+    return (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
+}
+
+static __device__ inline uint64_t all_threads() { return (uint64_t)gridDim.x * blockDim.x; }
+
+/* --------------------------------------------------------------- movement */
+
+/* The first `sizeof(U)` bytes of the value repeated. */
+template <typename U> static __device__ inline U filled(uint32_t bits)
+{
+    union {
+        uint32_t words[4];
+        U unit;
+    } all = {{bits, bits, bits, bits}};
+    return all.unit;
+}
+
+template <typename U>
+static __global__ void __launch_bounds__(THREADS)
+    move_units(const __grid_constant__ cuda_move move, const __grid_constant__ operands data)
+{
+    for (uint64_t i = first_thread(); i < move.total; i += all_threads()) {
+        cuda_step step = cuda_move_at(&move, i);
+        U *to = (U *)data.out[step.output] + step.to;
+        *to = step.input == CUDA_FILL ? filled<U>(move.fill)
+                                      : ((const U *)data.in[step.input])[step.from];
+    }
+}
+
+template <typename U>
+static __global__ void __launch_bounds__(CUDA_TILE *TILE_ROWS)
+    turn_tiles(const __grid_constant__ cuda_turn turn, const U *in, U *out)
+{
+    __shared__ U held[CUDA_TILE][CUDA_TILE + 1]; /* No two rows in the same bank. */
+    for (uint64_t t = blockIdx.x; t < turn.tiles; t += gridDim.x) {
+        cuda_tile tile = cuda_turn_tile(&turn, t);
+        for (uint32_t row = threadIdx.y; row < CUDA_TILE; row += TILE_ROWS) {
+            if (cuda_turn_has(&turn, &tile, row, threadIdx.x)) {
+                held[row][threadIdx.x] = in[cuda_turn_from(&turn, &tile, row, threadIdx.x)];
+            }
+        }
+        __syncthreads();
+        for (uint32_t column = threadIdx.y; column < CUDA_TILE; column += TILE_ROWS) {
+            if (cuda_turn_has(&turn, &tile, threadIdx.x, column)) {
+                out[cuda_turn_to(&turn, &tile, threadIdx.x, column)] = held[threadIdx.x][column];
+            }
+        }
+        __syncthreads(); /* Before the next tile overwrites this one. */
+    }
+}
+
+/* ------------------------------------------------------------ elementwise */
+
+/* 16 bytes as elements. */
+template <typename T> union pack {
+    uint4 bits;
+    T elements[16 / sizeof(T)];
+    __device__ pack() {}
+};
+
+template <typename T>
+static __device__ inline void load_operand(const cuda_point *point, const T *from, uint32_t k,
+                                           float *x)
+{
+    const uint32_t width = 16 / sizeof(T);
+    pack<T> p;
+    if (point->walk.steps[k][point->walk.rank - 1] == 0) {
+        float repeated = real<T>::load(from);
+        for (uint32_t i = 0; i < width; i++) {
+            x[i] = repeated;
+        }
+        return;
+    }
+    p.bits = *(const uint4 *)from;
+    for (uint32_t i = 0; i < width; i++) {
+        x[i] = real<T>::load(&p.elements[i]);
+    }
+}
+
+template <typename T>
+static __global__ void __launch_bounds__(THREADS)
+    wide_points(const __grid_constant__ cuda_point point, const __grid_constant__ operands data)
+{
+    const uint32_t width = 16 / sizeof(T);
+    for (uint64_t i = first_thread(); i < point.walk.count; i += all_threads()) {
+        int64_t at[CUDA_OPERANDS];
+        float x[3][width] = {};
+        pack<T> result;
+        cuda_walk_at(&point.walk, i, point.inputs + 1, at);
+#pragma unroll
+        for (uint32_t k = 0; k < 3; k++) {
+            if (k < point.inputs) {
+                load_operand<T>(&point, (const T *)data.in[k] + at[k + 1], k + 1, x[k]);
+            }
+        }
+#pragma unroll
+        for (uint32_t e = 0; e < width; e++) {
+            real<T>::store(&result.elements[e],
+                           real<T>::point(&point, x[0][e], x[1][e], x[2][e]));
+        }
+        *(uint4 *)((T *)data.out[0] + at[0]) = result.bits;
+    }
+}
+
+template <typename T>
+static __global__ void __launch_bounds__(THREADS)
+    single_points(const __grid_constant__ cuda_point point, const __grid_constant__ operands data)
+{
+    for (uint64_t i = first_thread(); i < point.walk.count; i += all_threads()) {
+        int64_t at[CUDA_OPERANDS];
+        float x[3] = {};
+        cuda_walk_at(&point.walk, i, point.inputs + 1, at);
+        for (uint32_t k = 0; k < point.inputs; k++) {
+            x[k] = real<T>::load((const T *)data.in[k] + at[k + 1]);
+        }
+        real<T>::store((T *)data.out[0] + at[0], real<T>::point(&point, x[0], x[1], x[2]));
+    }
+}
+
+/* ------------------------------------------------- windows and products */
+
+template <typename T>
+static __global__ void __launch_bounds__(THREADS)
+    pool_windows(const __grid_constant__ cuda_window w, uint64_t count, const T *in, T *out)
+{
+    for (uint64_t i = first_thread(); i < count; i += all_threads()) {
+        real<T>::pool(&w, in, out, i);
+    }
+}
+
+template <typename T>
+static __global__ void __launch_bounds__(THREADS)
+    conv_windows(const __grid_constant__ cuda_window w, uint64_t count, const T *in,
+                 const T *filters, T *out)
+{
+    for (uint64_t i = first_thread(); i < count; i += all_threads()) {
+        real<T>::conv(&w, in, filters, out, i);
+    }
+}
+
+template <typename T>
+static __global__ void __launch_bounds__(THREADS)
+    multiply(const __grid_constant__ cuda_product job, uint64_t count, const T *a, const T *b,
+             T *out)
+{
+    for (uint64_t i = first_thread(); i < count; i += all_threads()) {
+        real<T>::product(&job, a, b, out, i);
+    }
+}
+
+/* --------------------------------------------------------------------- rows */
+
+static __device__ inline float larger(float a, float b) { return a != a || a > b ? a : b; }
+
+/* The sum or the largest of a value per thread, for every thread of the block. `held` has a place
+ * per warp; all threads call this. */
+static __device__ float over_block(float x, bool largest, float *held)
+{
+    for (uint32_t step = WARP / 2; step > 0; step /= 2) {
+        float other = __shfl_xor_sync(0xffffffffU, x, (int)step);
+        x = largest ? larger(x, other) : x + other;
+    }
+    __syncthreads(); /* Nobody reads what is held from the last time any more. */
+    if (threadIdx.x % WARP == 0) {
+        held[threadIdx.x / WARP] = x;
+    }
+    __syncthreads();
+    x = held[0];
+    for (uint32_t i = 1; i < THREADS / WARP; i++) {
+        x = largest ? larger(x, held[i]) : x + held[i];
+    }
+    return x;
+}
+
+static __device__ inline bool seeks_largest(uint32_t mode)
+{
+    return mode == CUDA_ROW_MAX || mode == CUDA_ROW_SOFTMAX;
+}
+
+template <typename T>
+static __device__ float part_of_row(const cuda_rows *rows, const T *in, int64_t from,
+                                    uint32_t lane, uint32_t lanes)
+{
+    bool largest = seeks_largest(rows->mode);
+    float result = largest ? -INFINITY : 0.0F;
+    for (uint64_t i = lane; i < rows->row.count; i += lanes) {
+        int64_t at[2];
+        cuda_walk_at(&rows->row, i, 2, at);
+        float x = real<T>::load(&in[from + at[1]]);
+        result = largest ? larger(result, x) : result + x;
+    }
+    return result;
+}
+
+/* Exponentials over their sum, or differences from the mean over the deviation. */
+template <typename T>
+static __device__ void write_row(const cuda_rows *rows, const operands *data, const int64_t *row,
+                                 float centre, float *held)
+{
+    const T *in = (const T *)data->in[0];
+    bool softmax = rows->mode == CUDA_ROW_SOFTMAX;
+    float total = 0.0F;
+    int64_t at[2];
+    for (uint64_t i = threadIdx.x; i < rows->row.count; i += THREADS) {
+        cuda_walk_at(&rows->row, i, 2, at);
+        float d = real<T>::load(&in[row[1] + at[1]]) - centre;
+        total += softmax ? expf(d) : d * d;
+    }
+    total = over_block(total, false, held);
+    float scale =
+        softmax ? 1.0F / total : 1.0F / sqrtf(total / (float)rows->row.count + rows->epsilon);
+    for (uint64_t i = threadIdx.x; i < rows->row.count; i += THREADS) {
+        cuda_walk_at(&rows->row, i, 2, at);
+        float d = real<T>::load(&in[row[1] + at[1]]) - centre;
+        float x = softmax ? expf(d) * scale
+                          : d * scale * real<T>::load((const T *)data->in[1] + i) +
+                                real<T>::load((const T *)data->in[2] + i);
+        real<T>::store((T *)data->out[0] + row[0] + at[0], x);
+    }
+}
+
+template <typename T>
+static __global__ void __launch_bounds__(THREADS)
+    block_rows(const __grid_constant__ cuda_rows rows, const __grid_constant__ operands data)
+{
+    __shared__ float held[THREADS / WARP];
+    for (uint64_t r = blockIdx.x; r < rows.kept.count; r += gridDim.x) {
+        int64_t row[2];
+        cuda_walk_at(&rows.kept, r, 2, row);
+        float x = part_of_row<T>(&rows, (const T *)data.in[0], row[1], threadIdx.x, THREADS);
+        x = over_block(x, seeks_largest(rows.mode), held);
+        x = rows.mode == CUDA_ROW_MEAN || rows.mode == CUDA_ROW_LAYER_NORM
+                ? x / (float)rows.row.count
+                : x;
+        if (rows.mode >= CUDA_ROW_SOFTMAX) {
+            write_row<T>(&rows, &data, row, x, held);
+        } else if (threadIdx.x == 0) {
+            real<T>::store((T *)data.out[0] + row[0], x);
+        }
+    }
+}
+
+template <typename T>
+static __global__ void __launch_bounds__(THREADS)
+    thread_rows(const __grid_constant__ cuda_rows rows, const __grid_constant__ operands data)
+{
+    for (uint64_t r = first_thread(); r < rows.kept.count; r += all_threads()) {
+        int64_t row[2];
+        cuda_walk_at(&rows.kept, r, 2, row);
+        float x = part_of_row<T>(&rows, (const T *)data.in[0], row[1], 0, 1);
+        x = rows.mode == CUDA_ROW_MEAN ? x / (float)rows.row.count : x;
+        real<T>::store((T *)data.out[0] + row[0], x);
+    }
+}
+
+/* ---------------------------------------------------------------- launching */
+
+static unsigned blocks_for(uint64_t threads, uint64_t each)
+{
+    uint64_t blocks = (threads + each - 1) / each;
+    return (unsigned)(blocks > blocks_most ? blocks_most : blocks);
+}
+
+static void launch_move(const cuda_move *move, const operands *data, cudaStream_t stream)
+{
+    unsigned blocks = blocks_for(move->total, THREADS);
+    switch (move->unit_bytes) {
+    case 16:
+        move_units<uint4><<<blocks, THREADS, 0, stream>>>(*move, *data);
+        break;
+    case 8:
+        move_units<uint2><<<blocks, THREADS, 0, stream>>>(*move, *data);
+        break;
+    case 4:
+        move_units<uint32_t><<<blocks, THREADS, 0, stream>>>(*move, *data);
+        break;
+    default:
+        move_units<uint16_t><<<blocks, THREADS, 0, stream>>>(*move, *data);
+        break;
+    }
+}
+
+static void launch_turn(const cuda_turn *turn, const operands *data, cudaStream_t stream)
+{
+    unsigned blocks = blocks_for(turn->tiles, 1);
+    const dim3 threads(CUDA_TILE, TILE_ROWS);
+    if (turn->unit_bytes == 4) {
+        turn_tiles<uint32_t><<<blocks, threads, 0, stream>>>(*turn, (const uint32_t *)data->in[0],
+                                                             (uint32_t *)data->out[0]);
+    } else {
+        turn_tiles<uint16_t><<<blocks, threads, 0, stream>>>(*turn, (const uint16_t *)data->in[0],
+                                                             (uint16_t *)data->out[0]);
+    }
+}
+
+template <typename T>
+static void launch_typed(const cuda_job *job, const operands *data, cudaStream_t stream)
+{
+    unsigned blocks = blocks_for(job->threads, THREADS);
+    const T *a = (const T *)data->in[0];
+    const T *b = (const T *)data->in[1];
+    T *out = (T *)data->out[0];
+    switch (job->kind) {
+    case CUDA_JOB_POINT:
+        if (job->as.point.width > 1) {
+            wide_points<T><<<blocks, THREADS, 0, stream>>>(job->as.point, *data);
+        } else {
+            single_points<T><<<blocks, THREADS, 0, stream>>>(job->as.point, *data);
+        }
+        break;
+    case CUDA_JOB_POOL:
+        pool_windows<T><<<blocks, THREADS, 0, stream>>>(job->as.window, job->threads, a, out);
+        break;
+    case CUDA_JOB_CONV:
+        conv_windows<T><<<blocks, THREADS, 0, stream>>>(job->as.window, job->threads, a, b, out);
+        break;
+    case CUDA_JOB_PRODUCT:
+        multiply<T><<<blocks, THREADS, 0, stream>>>(job->as.product, job->threads, a, b, out);
+        break;
+    case CUDA_JOB_ROWS:
+        if (job->as.rows.is_column) {
+            thread_rows<T><<<blocks, THREADS, 0, stream>>>(job->as.rows, *data);
+        } else {
+            block_rows<T><<<blocks_for(job->threads, 1), THREADS, 0, stream>>>(job->as.rows, *data);
+        }
+        break;
+    default: /* Movement does not depend on the type. */
+        break;
+    }
+}
+
+extern "C" cudaError_t cuda_job_launch(const cuda_job *job, cuda_type type, const void *const *in,
+                                       void *const *out, cudaStream_t stream)
+{
+    const operands data = {{in[0], in[1], in[2]}, {out[0], out[1]}};
+    if (job->kind == CUDA_JOB_MOVE) {
+        launch_move(&job->as.move, &data, stream);
+    } else if (job->kind == CUDA_JOB_TURN) {
+        launch_turn(&job->as.turn, &data, stream);
+    } else if (type == CUDA_F16) {
+        launch_typed<__half>(job, &data, stream);
+    } else if (type == CUDA_BF16) {
+        launch_typed<__nv_bfloat16>(job, &data, stream);
+    } else {
+        launch_typed<float>(job, &data, stream);
+    }
+    return cudaGetLastError();
+}
+
+extern "C" cudaError_t cuda_copy_launch(const void *from, void *to, size_t bytes,
+                                        cudaStream_t stream)
+{
+    cuda_move move = {};
+    const operands data = {{from}, {to}};
+    move.count = 1;
+    move.unit_bytes = 16;
+    move.total = bytes / 16;
+    move.pieces[0].walk.rank = 1;
+    move.pieces[0].walk.count = move.total;
+    move.pieces[0].walk.sizes[0] = (uint32_t)move.total;
+    move.pieces[0].walk.steps[0][0] = 1;
+    move.pieces[0].walk.steps[1][0] = 1;
+    launch_move(&move, &data, stream);
+    return cudaGetLastError();
+}

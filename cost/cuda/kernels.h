@@ -1,0 +1,31 @@
+/* kernels.h - launching our own kernels. */
+#ifndef GRAFT_COST_CUDA_KERNELS_H
+#define GRAFT_COST_CUDA_KERNELS_H
+
+#include "cost/cuda/moves.h"
+
+#include <cuda_runtime_api.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Changes whenever these kernels get faster or slower: costs of older ones are then not taken for
+ * theirs. */
+enum { CUDA_KERNELS_VERSION = 1 };
+
+/* Puts a job on a stream. Inputs and outputs are device memory, aligned to 16 bytes, which do not
+ * overlap, but that a job of points may write where it reads, element by element. Returns what the
+ * launch reports; faults inside of a kernel show at the next synchronisation. */
+cudaError_t cuda_job_launch(const cuda_job *job, cuda_type type, const void *const *in,
+                            void *const *out, cudaStream_t stream);
+
+/* For measuring the copy bandwidth: copies `bytes`, a multiple of 16, as a move of one piece does.
+ */
+cudaError_t cuda_copy_launch(const void *from, void *to, size_t bytes, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

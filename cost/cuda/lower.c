@@ -1,0 +1,837 @@
+/* lower.c - from signatures to kernels: which operation graphs of cuDNN and which jobs of our own
+ * kernels run an operator (see device_cuda.h).
+ *
+ *      cudnn    one operation graph in the signature's layout, with bias, residual and activation
+ *      split    convolution or product alone by cuDNN, the rest by a kernel of ours
+ *      nchw     a convolution channels last, run row-major between two conversions (binary32)
+ *      softmax  cuDNN's softmax, which is not an operation of graphs
+ *      graft    our own kernels
+ *
+ * Operation graphs name tensors by unique ids: here the number of the kernel's operand plus 1. */
+#include "cost/cuda/device_cuda.h"
+
+#include <string.h>
+
+enum {
+    ALIGNMENT = 256,
+    FIRST_VIRTUAL = 100,
+    ENGINES_FUSED = 6,
+    ENGINES_SPLIT = 2,
+    ENGINES_ONE = 1
+};
+
+static size_t round_up(size_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
+
+static size_t bytes_of(const graft_kernel *k, const graft_shape *shape)
+{
+    return (size_t)graft_shape_elements(shape) * cuda_type_bytes(k->device->target.type);
+}
+
+/* ----------------------------------------------------------------- operands */
+
+static uint32_t add_operand(graft_kernel *k, operand_role role, uint32_t slot, size_t bytes)
+{
+    kernel_operand *o = &k->operands[k->operand_count];
+    o->role = (uint8_t)role;
+    o->slot = (uint8_t)slot;
+    o->bytes = bytes;
+    if (role == ROLE_WORKSPACE) {
+        o->offset = k->workspace_bytes;
+        k->workspace_bytes += round_up(bytes);
+    }
+    return k->operand_count++;
+}
+
+static bool is_const(const graft_kernel *k, uint32_t slot)
+{
+    return (k->signature.const_mask >> slot & 1U) != 0;
+}
+
+/* A const operand as it is or, for a filter, channels last. */
+static graft_status add_fixed(graft_env *env, graft_kernel *k, uint32_t slot, bool nhwc,
+                              uint32_t *operand)
+{
+    graft_status status = GRAFT_OK;
+    const graft_shape *shape = &k->signature.inputs[slot];
+    *operand = add_operand(k, ROLE_FIXED, slot, bytes_of(k, shape));
+    if (!k->dry) {
+        GRAFT_CHECK(cuda_pack_obtain(env, k->device, k->constants[slot],
+                                     (size_t)graft_shape_elements(shape), nhwc ? shape : NULL,
+                                     &k->operands[*operand].pack));
+        k->packed_bytes += k->operands[*operand].bytes;
+    }
+done:
+    return status;
+}
+
+static graft_status add_input(graft_env *env, graft_kernel *k, uint32_t slot, uint32_t *operand)
+{
+    if (is_const(k, slot)) {
+        return add_fixed(env, k, slot, false, operand);
+    }
+    *operand = add_operand(k, ROLE_INPUT, slot, bytes_of(k, &k->signature.inputs[slot]));
+    return GRAFT_OK;
+}
+
+static uint32_t add_output(graft_kernel *k, uint32_t slot)
+{
+    return add_operand(k, ROLE_OUTPUT, slot, bytes_of(k, &k->outputs[slot]));
+}
+
+static kernel_stage *add_job(graft_kernel *k, const cuda_job *job)
+{
+    kernel_stage *stage = &k->stages[k->stage_count++];
+    stage->kind = STAGE_JOB;
+    stage->job = *job;
+    memset(stage->operands, 0xff, sizeof(stage->operands));
+    return stage;
+}
+
+/* A job of one input and one output. */
+static void add_simple_job(graft_kernel *k, const cuda_job *job, uint32_t from, uint32_t to)
+{
+    kernel_stage *stage = add_job(k, job);
+    stage->operands[0] = from;
+    stage->operands[3] = to;
+}
+
+/* The operation graph is built as the next stage; its operands are those that exist when it is
+ * finished. */
+static cudnn_graph *begin_plan(graft_env *env, graft_kernel *k)
+{
+    cudnn_graph_begin(env, &k->graph);
+    k->has_graph = true;
+    k->stages[k->stage_count++].kind = STAGE_PLAN;
+    return &k->graph;
+}
+
+static graft_status finish_plan(graft_kernel *k)
+{
+    return cudnn_graph_finish(&k->graph, &k->device->target);
+}
+
+/* Marks operands that the graph reads or writes: all that were described to it. */
+static void use_operand(graft_kernel *k, uint32_t operand)
+{
+    for (uint32_t i = 0; i < k->stage_count; i++) {
+        kernel_stage *stage = &k->stages[i];
+        if (stage->kind == STAGE_PLAN) {
+            stage->operands[stage->operand_count++] = operand;
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ tensors */
+
+static cudnnDataType_t data_type(const graft_kernel *k)
+{
+    cuda_type type = k->device->target.type;
+    return type == CUDA_F16    ? CUDNN_DATA_HALF
+           : type == CUDA_BF16 ? CUDNN_DATA_BFLOAT16
+                               : CUDNN_DATA_FLOAT;
+}
+
+/* `shape` with axes of size 1 in front until there are `rank`. */
+static cudnn_tensor describe(const graft_shape *shape, uint32_t layout, uint32_t rank)
+{
+    cudnn_tensor t = {.rank = rank > shape->rank ? rank : shape->rank};
+    int64_t strides[GRAFT_MAX_RANK] = {0};
+    graft_layout_strides(shape, layout, strides);
+    uint32_t lead = t.rank - shape->rank;
+    int64_t whole = (int64_t)graft_shape_elements(shape);
+    for (uint32_t i = 0; i < t.rank; i++) {
+        t.dims[i] = i < lead ? 1 : shape->dims[i - lead];
+        t.strides[i] = i < lead ? whole : strides[i - lead];
+    }
+    return t;
+}
+
+/* A tensor in memory: operand `operand`. */
+static cudnnBackendDescriptor_t real_tensor(graft_kernel *k, cudnn_tensor tensor, uint32_t operand)
+{
+    tensor.type = data_type(k);
+    tensor.uid = operand + 1;
+    use_operand(k, operand);
+    return cudnn_graph_tensor(&k->graph, &tensor);
+}
+
+static bool is_matmul(const graft_signature *s)
+{
+    return s->op == GRAFT_OP_matmul || s->op == GRAFT_OP_matmul_bias;
+}
+
+/* Between two operations, wherever cuDNN keeps it: binary32, but in the type of the output behind
+ * matrix products, where cuBLASLt's engines know nothing else (and compute in binary32 anyway). */
+static cudnnBackendDescriptor_t virtual_tensor(graft_kernel *k, cudnn_tensor tensor,
+                                               uint32_t number)
+{
+    tensor.type = is_matmul(&k->signature) ? data_type(k) : CUDNN_DATA_FLOAT;
+    tensor.uid = FIRST_VIRTUAL + number;
+    tensor.is_virtual = true;
+    return cudnn_graph_tensor(&k->graph, &tensor);
+}
+
+static graft_shape vector_shape(uint32_t rank, uint32_t axis, int32_t size)
+{
+    graft_shape shape = {.rank = (uint8_t)rank, .dtype = GRAFT_DTYPE_F32};
+    for (uint32_t i = 0; i < rank; i++) {
+        shape.dims[i] = i == axis ? size : 1;
+    }
+    return shape;
+}
+
+/* ----------------------------------------------------------- fused epilogues */
+
+typedef struct {
+    uint32_t bias; /* Operands; UINT32_MAX: there is none. */
+    uint32_t residual;
+    int32_t activation;
+    uint32_t axis;   /* Along which the bias lies. */
+    uint32_t layout; /* Of the output. */
+} epilogue;
+
+static bool is_fused(const graft_signature *s)
+{
+    return s->op == GRAFT_OP_conv_bias || s->op == GRAFT_OP_conv_bias_add ||
+           s->op == GRAFT_OP_matmul_bias;
+}
+
+static graft_status find_epilogue(graft_env *env, graft_kernel *k, epilogue *e)
+{
+    graft_status status = GRAFT_OK;
+    const graft_signature *s = &k->signature;
+    bool matmul = s->op == GRAFT_OP_matmul_bias;
+    *e = (epilogue){.bias = UINT32_MAX,
+                    .residual = UINT32_MAX,
+                    .axis = matmul ? k->outputs[0].rank - 1U : 1U,
+                    .layout = s->out_layouts[0]};
+    if (!is_fused(s)) {
+        return GRAFT_OK;
+    }
+    e->activation =
+        s->attrs[matmul ? GRAFT_ATTR_matmul_bias_activation : GRAFT_ATTR_conv_bias_activation];
+    GRAFT_CHECK(add_input(env, k, 2, &e->bias));
+    if (s->op == GRAFT_OP_conv_bias_add) {
+        GRAFT_CHECK(add_input(env, k, 3, &e->residual));
+    }
+done:
+    return status;
+}
+
+static void add_activation(graft_kernel *k, int32_t activation, cudnnBackendDescriptor_t x,
+                           cudnnBackendDescriptor_t y)
+{
+    static const double six[3] = {0.0, 6.0, 0.0};
+    cudnnPointwiseMode_t mode = activation == GRAFT_ACT_SIGMOID ? CUDNN_POINTWISE_SIGMOID_FWD
+                                : activation == GRAFT_ACT_TANH  ? CUDNN_POINTWISE_TANH_FWD
+                                                                : CUDNN_POINTWISE_RELU_FWD;
+    cudnn_graph_pointwise(&k->graph, mode, x, NULL, y, activation == GRAFT_ACT_RELU6 ? six : NULL);
+}
+
+/* The tensor that the product itself writes: the output, or the first of those between. */
+static cudnnBackendDescriptor_t product_result(graft_kernel *k, const epilogue *e,
+                                               const cudnn_tensor *shape, uint32_t output)
+{
+    return e->bias == UINT32_MAX ? real_tensor(k, *shape, output) : virtual_tensor(k, *shape, 0);
+}
+
+/* y = activation(x + residual + bias), in the order in which cuDNN's convolutions fuse. */
+static void add_epilogue(graft_kernel *k, const epilogue *e, const cudnn_tensor *shape,
+                         cudnnBackendDescriptor_t x, uint32_t output)
+{
+    bool acts = e->activation != GRAFT_ACT_NONE;
+    const graft_shape vector = vector_shape(
+        shape->rank, shape->rank - (k->outputs[0].rank - e->axis), k->outputs[0].dims[e->axis]);
+    if (e->bias == UINT32_MAX) {
+        return;
+    }
+    if (e->residual != UINT32_MAX) {
+        cudnnBackendDescriptor_t r = real_tensor(k, *shape, e->residual);
+        cudnnBackendDescriptor_t sum = virtual_tensor(k, *shape, 1);
+        cudnn_graph_pointwise(&k->graph, CUDNN_POINTWISE_ADD, x, r, sum, NULL);
+        x = sum;
+    }
+    cudnnBackendDescriptor_t b = real_tensor(k, describe(&vector, e->layout, shape->rank), e->bias);
+    cudnnBackendDescriptor_t y =
+        acts ? virtual_tensor(k, *shape, 2) : real_tensor(k, *shape, output);
+    cudnn_graph_pointwise(&k->graph, CUDNN_POINTWISE_ADD, x, b, y, NULL);
+    if (acts) {
+        add_activation(k, e->activation, y, real_tensor(k, *shape, output));
+    }
+}
+
+/* The same by our own kernel: from -> to. */
+static void add_finish(graft_kernel *k, const epilogue *e, uint32_t from, uint32_t to)
+{
+    cuda_job job;
+    cuda_job_of_finish(&k->signature, &k->outputs[0], k->device->target.type, &job);
+    kernel_stage *stage = add_job(k, &job);
+    stage->operands[0] = from;
+    stage->operands[1] = e->bias;
+    stage->operands[2] = e->residual;
+    stage->operands[3] = to;
+}
+
+/* ------------------------------------------------------------- convolutions */
+
+static bool is_conv(const graft_signature *s)
+{
+    return s->op == GRAFT_OP_conv || s->op == GRAFT_OP_conv_bias || s->op == GRAFT_OP_conv_bias_add;
+}
+
+static cudnn_window conv_window(const graft_signature *s)
+{
+    cudnn_window w = {.kernel = {0}};
+    for (uint32_t i = 0; i < 2; i++) {
+        w.stride[i] = s->attrs[GRAFT_ATTR_conv_stride_h + i];
+        w.before[i] = s->attrs[GRAFT_ATTR_conv_pad_top + i];
+        w.after[i] = s->attrs[GRAFT_ATTR_conv_pad_bottom + i];
+        w.dilation[i] = s->attrs[GRAFT_ATTR_conv_dilation_h + i];
+    }
+    return w;
+}
+
+/* The filter in the layout that the convolution wants: const ones are packed so, others converted
+ * at each run. Given row-major, as graft_layout_alternatives says. */
+static graft_status add_filter(graft_env *env, graft_kernel *k, uint32_t layout, uint32_t *operand)
+{
+    const graft_shape *shape = &k->signature.inputs[1];
+    bool turned = !graft_layout_same(shape, GRAFT_LAYOUT_ROW, layout);
+    cuda_job job;
+    if (is_const(k, 1)) {
+        return add_fixed(env, k, 1, turned, operand);
+    }
+    uint32_t given = add_operand(k, ROLE_INPUT, 1, bytes_of(k, shape));
+    *operand = given;
+    if (turned) {
+        *operand = add_operand(k, ROLE_WORKSPACE, 0, bytes_of(k, shape));
+        cuda_job_of_filter(shape, k->device->target.type, &job);
+        add_simple_job(k, &job, given, *operand);
+    }
+    return GRAFT_OK;
+}
+
+/* The operation graph of a convolution from operand `x` to `output`, both in `layout`; the epilogue
+ * goes into it unless there is none. */
+static graft_status plan_conv(graft_env *env, graft_kernel *k, uint32_t layout, const epilogue *e,
+                              const uint32_t operands[3])
+{
+    const graft_signature *s = &k->signature;
+    const cudnn_tensor out = describe(&k->outputs[0], layout, 4);
+    const cudnn_window window = conv_window(s);
+    cudnn_graph *g = begin_plan(env, k);
+    cudnnBackendDescriptor_t x = real_tensor(k, describe(&s->inputs[0], layout, 4), operands[0]);
+    cudnnBackendDescriptor_t w = real_tensor(k, describe(&s->inputs[1], layout, 4), operands[1]);
+    cudnnBackendDescriptor_t y = product_result(k, e, &out, operands[2]);
+    cudnn_graph_conv(g, &window, x, w, y);
+    add_epilogue(k, e, &out, y, operands[2]);
+    return finish_plan(k);
+}
+
+/* Whether input and output lie in one layout that cuDNN knows. */
+static bool has_one_layout(const graft_kernel *k)
+{
+    const graft_signature *s = &k->signature;
+    return s->in_layouts[0] != GRAFT_LAYOUT_BLOCKED && s->out_layouts[0] != GRAFT_LAYOUT_BLOCKED &&
+           (graft_layout_same(&s->inputs[0], s->in_layouts[0], s->out_layouts[0]) ||
+            graft_layout_same(&k->outputs[0], s->in_layouts[0], s->out_layouts[0]));
+}
+
+/* The layout that says most: a tensor of one pixel or channel lies the same way in both. */
+static uint32_t conv_layout(const graft_kernel *k)
+{
+    const graft_signature *s = &k->signature;
+    bool image = !graft_layout_same(&s->inputs[0], GRAFT_LAYOUT_ROW, GRAFT_LAYOUT_NHWC);
+    return image ? s->in_layouts[0] : s->out_layouts[0];
+}
+
+static graft_status lower_conv(graft_env *env, graft_kernel *k)
+{
+    graft_status status = GRAFT_UNSUPPORTED;
+    epilogue e;
+    uint32_t operands[3];
+    if (!is_conv(&k->signature) || !has_one_layout(k)) {
+        return GRAFT_UNSUPPORTED;
+    }
+    uint32_t layout = conv_layout(k);
+    GRAFT_CHECK(add_input(env, k, 0, &operands[0]));
+    GRAFT_CHECK(add_filter(env, k, layout, &operands[1]));
+    GRAFT_CHECK(find_epilogue(env, k, &e));
+    e.layout = layout;
+    operands[2] = add_output(k, 0);
+    status = plan_conv(env, k, layout, &e, operands);
+done:
+    return status;
+}
+
+static const epilogue no_epilogue = {.bias = UINT32_MAX, .residual = UINT32_MAX};
+
+/* Where a bare product goes: the output, unless that is where the residual still lies. */
+static uint32_t add_product_place(graft_kernel *k, uint32_t output)
+{
+    return k->signature.in_place == 0
+               ? output
+               : add_operand(k, ROLE_WORKSPACE, 0, bytes_of(k, &k->outputs[0]));
+}
+
+static graft_status lower_conv_split(graft_env *env, graft_kernel *k)
+{
+    graft_status status = GRAFT_UNSUPPORTED;
+    epilogue e;
+    uint32_t operands[3];
+    if (!is_conv(&k->signature) || !is_fused(&k->signature) || !has_one_layout(k)) {
+        return GRAFT_UNSUPPORTED;
+    }
+    uint32_t layout = conv_layout(k);
+    GRAFT_CHECK(add_input(env, k, 0, &operands[0]));
+    GRAFT_CHECK(add_filter(env, k, layout, &operands[1]));
+    GRAFT_CHECK(find_epilogue(env, k, &e));
+    uint32_t output = add_output(k, 0);
+    operands[2] = add_product_place(k, output);
+    GRAFT_CHECK(plan_conv(env, k, layout, &no_epilogue, operands));
+    add_finish(k, &e, operands[2], output);
+done:
+    return status;
+}
+
+static void add_reorder(graft_kernel *k, const graft_shape *shape, uint32_t from_layout,
+                        uint32_t from, uint32_t to)
+{
+    graft_signature s;
+    cuda_job job;
+    graft_signature_of_reorder(
+        shape, from_layout, from_layout == GRAFT_LAYOUT_ROW ? GRAFT_LAYOUT_NHWC : GRAFT_LAYOUT_ROW,
+        &s);
+    (void)cuda_job_of(&s, shape, k->device->target.type, &job); /* Neither layout is blocked. */
+    add_simple_job(k, &job, from, to);
+}
+
+/* Winograd's and other kernels of binary32 want channels first. */
+static graft_status lower_conv_nchw(graft_env *env, graft_kernel *k)
+{
+    graft_status status = GRAFT_UNSUPPORTED;
+    const graft_signature *s = &k->signature;
+    epilogue e;
+    uint32_t operands[3];
+    uint32_t given = 0;
+    if (!is_conv(s) || s->in_place != 0 || s->op == GRAFT_OP_conv_bias_add ||
+        k->device->target.type > CUDA_TF32 || s->in_layouts[0] != GRAFT_LAYOUT_NHWC ||
+        s->out_layouts[0] != GRAFT_LAYOUT_NHWC ||
+        graft_layout_same(&s->inputs[0], GRAFT_LAYOUT_ROW, GRAFT_LAYOUT_NHWC) ||
+        graft_layout_same(&k->outputs[0], GRAFT_LAYOUT_ROW, GRAFT_LAYOUT_NHWC)) {
+        return GRAFT_UNSUPPORTED;
+    }
+    GRAFT_CHECK(add_input(env, k, 0, &given));
+    GRAFT_CHECK(add_filter(env, k, GRAFT_LAYOUT_ROW, &operands[1]));
+    GRAFT_CHECK(find_epilogue(env, k, &e));
+    e.layout = GRAFT_LAYOUT_ROW;
+    uint32_t output = add_output(k, 0);
+    operands[0] = add_operand(k, ROLE_WORKSPACE, 0, bytes_of(k, &s->inputs[0]));
+    operands[2] = add_operand(k, ROLE_WORKSPACE, 0, bytes_of(k, &k->outputs[0]));
+    add_reorder(k, &s->inputs[0], GRAFT_LAYOUT_NHWC, given, operands[0]);
+    GRAFT_CHECK(plan_conv(env, k, GRAFT_LAYOUT_ROW, &e, operands));
+    add_reorder(k, &k->outputs[0], GRAFT_LAYOUT_ROW, operands[2], output);
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------ products */
+
+/* One matrix for all: the rows of all left factors are one factor. */
+static bool is_collapsible(const graft_shape *b)
+{
+    bool single = true;
+    for (uint32_t i = 0; i + 2 < b->rank; i++) {
+        single = single && b->dims[i] == 1;
+    }
+    return single;
+}
+
+static graft_shape collapse(const graft_shape *shape)
+{
+    graft_shape flat = {.rank = 3, .dtype = shape->dtype};
+    flat.dims[0] = 1;
+    flat.dims[2] = shape->dims[shape->rank - 1];
+    flat.dims[1] = (int32_t)(graft_shape_elements(shape) / (uint64_t)flat.dims[2]);
+    return flat;
+}
+
+static graft_status plan_matmul(graft_env *env, graft_kernel *k, const epilogue *e,
+                                const uint32_t operands[3])
+{
+    const graft_signature *s = &k->signature;
+    bool flat = is_collapsible(&s->inputs[1]);
+    const graft_shape a = flat ? collapse(&s->inputs[0]) : s->inputs[0];
+    const graft_shape b = flat ? collapse(&s->inputs[1]) : s->inputs[1];
+    const graft_shape out = flat ? collapse(&k->outputs[0]) : k->outputs[0];
+    uint32_t rank = out.rank > 3 ? out.rank : 3;
+    const cudnn_tensor result = describe(&out, GRAFT_LAYOUT_ROW, rank);
+    cudnn_graph *g = begin_plan(env, k);
+    cudnnBackendDescriptor_t x = real_tensor(k, describe(&a, GRAFT_LAYOUT_ROW, rank), operands[0]);
+    cudnnBackendDescriptor_t w = real_tensor(k, describe(&b, GRAFT_LAYOUT_ROW, rank), operands[1]);
+    cudnnBackendDescriptor_t y = product_result(k, e, &result, operands[2]);
+    cudnn_graph_matmul(g, x, w, y);
+    add_epilogue(k, e, &result, y, operands[2]);
+    return finish_plan(k);
+}
+
+static bool is_row(const graft_shape *shape, uint32_t layout)
+{
+    return graft_layout_same(shape, layout, GRAFT_LAYOUT_ROW);
+}
+
+static graft_status lower_matmul_as(graft_env *env, graft_kernel *k, bool split)
+{
+    graft_status status = GRAFT_UNSUPPORTED;
+    const graft_signature *s = &k->signature;
+    epilogue e;
+    uint32_t operands[3];
+    if (!is_matmul(s) || (split && !is_fused(s)) || !is_row(&s->inputs[0], s->in_layouts[0]) ||
+        !is_row(&s->inputs[1], s->in_layouts[1]) || !is_row(&k->outputs[0], s->out_layouts[0])) {
+        return GRAFT_UNSUPPORTED;
+    }
+    GRAFT_CHECK(add_input(env, k, 0, &operands[0]));
+    GRAFT_CHECK(add_input(env, k, 1, &operands[1]));
+    GRAFT_CHECK(find_epilogue(env, k, &e));
+    e.layout = GRAFT_LAYOUT_ROW;
+    operands[2] = add_output(k, 0);
+    GRAFT_CHECK(plan_matmul(env, k, split ? &no_epilogue : &e, operands));
+    if (split) {
+        add_finish(k, &e, operands[2], operands[2]);
+    }
+done:
+    return status;
+}
+
+static graft_status lower_matmul(graft_env *env, graft_kernel *k)
+{
+    return lower_matmul_as(env, k, false);
+}
+
+static graft_status lower_matmul_split(graft_env *env, graft_kernel *k)
+{
+    return lower_matmul_as(env, k, true);
+}
+
+/* --------------------------------------------------------------- elementwise */
+
+/* cuDNN's function for an operator with one or two inputs. */
+static const struct {
+    uint32_t op;
+    cudnnPointwiseMode_t mode;
+} functions[] = {
+    {GRAFT_OP_relu,    CUDNN_POINTWISE_RELU_FWD   },
+    {GRAFT_OP_sigmoid, CUDNN_POINTWISE_SIGMOID_FWD},
+    {GRAFT_OP_tanh,    CUDNN_POINTWISE_TANH_FWD   },
+    {GRAFT_OP_exp,     CUDNN_POINTWISE_EXP        },
+    {GRAFT_OP_sqrt,    CUDNN_POINTWISE_SQRT       },
+    {GRAFT_OP_erf,     CUDNN_POINTWISE_ERF        },
+    {GRAFT_OP_gelu,    CUDNN_POINTWISE_GELU_FWD   },
+    {GRAFT_OP_add,     CUDNN_POINTWISE_ADD        },
+    {GRAFT_OP_sub,     CUDNN_POINTWISE_SUB        },
+    {GRAFT_OP_mul,     CUDNN_POINTWISE_MUL        },
+    {GRAFT_OP_div,     CUDNN_POINTWISE_DIV        },
+    {GRAFT_OP_max,     CUDNN_POINTWISE_MAX        },
+    {GRAFT_OP_min,     CUDNN_POINTWISE_MIN        },
+};
+
+enum { FUNCTION_COUNT = sizeof(functions) / sizeof(functions[0]) };
+
+static uint32_t find_function(uint32_t op)
+{
+    uint32_t i = 0;
+    while (i < FUNCTION_COUNT && functions[i].op != op) {
+        i++;
+    }
+    return i;
+}
+
+static bool has_blocked(const graft_kernel *k)
+{
+    const graft_signature *s = &k->signature;
+    bool blocked = false;
+    for (uint32_t i = 0; i < s->input_count; i++) {
+        blocked = blocked || s->in_layouts[i] == GRAFT_LAYOUT_BLOCKED;
+    }
+    for (uint32_t i = 0; i < s->output_count; i++) {
+        blocked = blocked || s->out_layouts[i] == GRAFT_LAYOUT_BLOCKED;
+    }
+    return blocked;
+}
+
+/* All inputs as tensors of the output's rank, at least 4. */
+static graft_status lower_pointwise(graft_env *env, graft_kernel *k)
+{
+    graft_status status = GRAFT_UNSUPPORTED;
+    const graft_signature *s = &k->signature;
+    uint32_t function = find_function(s->op);
+    uint32_t operands[3] = {0};
+    cudnnBackendDescriptor_t in[2] = {NULL, NULL};
+    uint32_t rank = k->outputs[0].rank > 4 ? k->outputs[0].rank : 4;
+    if (function == FUNCTION_COUNT || has_blocked(k)) {
+        return GRAFT_UNSUPPORTED;
+    }
+    for (uint32_t i = 0; i < s->input_count; i++) {
+        GRAFT_CHECK(add_input(env, k, i, &operands[i]));
+    }
+    operands[2] = add_output(k, 0);
+    cudnn_graph *g = begin_plan(env, k);
+    for (uint32_t i = 0; i < s->input_count; i++) {
+        in[i] = real_tensor(k, describe(&s->inputs[i], s->in_layouts[i], rank), operands[i]);
+    }
+    cudnn_graph_pointwise(
+        g, functions[function].mode, in[0], in[1],
+        real_tensor(k, describe(&k->outputs[0], s->out_layouts[0], rank), operands[2]), NULL);
+    status = finish_plan(k);
+done:
+    return status;
+}
+
+static graft_status lower_scale_shift(graft_env *env, graft_kernel *k)
+{
+    graft_status status = GRAFT_UNSUPPORTED;
+    const graft_signature *s = &k->signature;
+    uint32_t operands[4] = {0};
+    uint32_t rank = k->outputs[0].rank;
+    if (s->op != GRAFT_OP_scale_shift || rank < 3 || has_blocked(k)) {
+        return GRAFT_UNSUPPORTED;
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        GRAFT_CHECK(add_input(env, k, i, &operands[i]));
+    }
+    operands[3] = add_output(k, 0);
+    const graft_shape vector = vector_shape(rank, 1, k->outputs[0].dims[1]);
+    const cudnn_tensor image = describe(&k->outputs[0], s->out_layouts[0], rank);
+    const cudnn_tensor channels = describe(&vector, s->out_layouts[0], rank);
+    cudnn_graph *g = begin_plan(env, k);
+    cudnnBackendDescriptor_t x = real_tensor(k, image, operands[0]);
+    cudnnBackendDescriptor_t scaled = virtual_tensor(k, image, 0);
+    cudnn_graph_pointwise(g, CUDNN_POINTWISE_MUL, x, real_tensor(k, channels, operands[1]), scaled,
+                          NULL);
+    cudnn_graph_pointwise(g, CUDNN_POINTWISE_ADD, scaled, real_tensor(k, channels, operands[2]),
+                          real_tensor(k, image, operands[3]), NULL);
+    status = finish_plan(k);
+done:
+    return status;
+}
+
+/* ---------------------------------------------------- pools, rows, softmax */
+
+static graft_status lower_pool(graft_env *env, graft_kernel *k)
+{
+    graft_status status = GRAFT_UNSUPPORTED;
+    const graft_signature *s = &k->signature;
+    bool largest = s->op == GRAFT_OP_max_pool;
+    uint32_t operands[2] = {0};
+    cudnn_window w = {.kernel = {0}};
+    if ((!largest && s->op != GRAFT_OP_avg_pool) || has_blocked(k) ||
+        (largest && (s->attrs[GRAFT_ATTR_max_pool_dilation_h] != 1 ||
+                     s->attrs[GRAFT_ATTR_max_pool_dilation_w] != 1))) {
+        return GRAFT_UNSUPPORTED;
+    }
+    for (uint32_t i = 0; i < 2; i++) { /* The same places in both pools. */
+        w.kernel[i] = s->attrs[GRAFT_ATTR_max_pool_kernel_h + i];
+        w.stride[i] = s->attrs[GRAFT_ATTR_max_pool_stride_h + i];
+        w.before[i] = s->attrs[GRAFT_ATTR_max_pool_pad_top + i];
+        w.after[i] = s->attrs[GRAFT_ATTR_max_pool_pad_bottom + i];
+    }
+    cudnnResampleMode_t mode = largest ? CUDNN_RESAMPLE_MAXPOOL
+                               : s->attrs[GRAFT_ATTR_avg_pool_count_pad] == 1
+                                   ? CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING
+                                   : CUDNN_RESAMPLE_AVGPOOL_EXCLUDE_PADDING;
+    GRAFT_CHECK(add_input(env, k, 0, &operands[0]));
+    operands[1] = add_output(k, 0);
+    cudnn_graph *g = begin_plan(env, k);
+    cudnnBackendDescriptor_t x =
+        real_tensor(k, describe(&s->inputs[0], s->in_layouts[0], 4), operands[0]);
+    cudnn_graph_pool(g, mode, &w, x,
+                     real_tensor(k, describe(&k->outputs[0], s->out_layouts[0], 4), operands[1]));
+    status = finish_plan(k);
+done:
+    return status;
+}
+
+static bool find_reduction(const graft_signature *s, cudnnReduceTensorOp_t *mode, uint32_t *axes)
+{
+    *axes = s->op == GRAFT_OP_global_avg_pool ? 1U << 2 | 1U << 3
+                                              : (uint32_t)s->attrs[GRAFT_ATTR_reduce_mean_axes];
+    *mode = s->op == GRAFT_OP_reduce_max ? CUDNN_REDUCE_TENSOR_MAX : CUDNN_REDUCE_TENSOR_ADD;
+    return s->op == GRAFT_OP_reduce_sum || s->op == GRAFT_OP_reduce_max ||
+           s->op == GRAFT_OP_reduce_mean || s->op == GRAFT_OP_global_avg_pool;
+}
+
+/* A number of the host's in binary32. */
+static cudnnBackendDescriptor_t number_tensor(graft_kernel *k, float value)
+{
+    uint32_t operand = add_operand(k, ROLE_NUMBER, 0, sizeof(float));
+    const cudnn_tensor number = {
+        .rank = 4,
+        .dims = {1, 1, 1, 1},
+        .strides = {1, 1, 1, 1},
+        .type = CUDNN_DATA_FLOAT,
+        .uid = operand + 1,
+        .is_by_value = true
+    };
+    k->scalars[0] = value;
+    use_operand(k, operand);
+    return cudnn_graph_tensor(&k->graph, &number);
+}
+
+/* cuDNN's operation graphs have no mean: a sum, and a product with one over the count. */
+static graft_status lower_reduction(graft_env *env, graft_kernel *k)
+{
+    graft_status status = GRAFT_UNSUPPORTED;
+    const graft_signature *s = &k->signature;
+    cudnnReduceTensorOp_t mode = CUDNN_REDUCE_TENSOR_ADD;
+    uint32_t axes = 0;
+    uint32_t operands[2] = {0};
+    bool mean = s->op == GRAFT_OP_reduce_mean || s->op == GRAFT_OP_global_avg_pool;
+    if (!find_reduction(s, &mode, &axes) || has_blocked(k) || s->inputs[0].rank > 4) {
+        return GRAFT_UNSUPPORTED;
+    }
+    graft_shape kept = s->inputs[0]; /* The output with all axes there. */
+    for (uint32_t i = 0; i < kept.rank; i++) {
+        kept.dims[i] = (axes >> i & 1U) != 0 ? 1 : kept.dims[i];
+    }
+    GRAFT_CHECK(add_input(env, k, 0, &operands[0]));
+    operands[1] = add_output(k, 0);
+    uint32_t layout = k->outputs[0].rank == kept.rank ? s->out_layouts[0] : GRAFT_LAYOUT_ROW;
+    const cudnn_tensor result = describe(&kept, layout, 4);
+    uint64_t count = graft_shape_elements(&s->inputs[0]) / graft_shape_elements(&kept);
+    cudnn_graph *g = begin_plan(env, k);
+    cudnnBackendDescriptor_t x =
+        real_tensor(k, describe(&s->inputs[0], s->in_layouts[0], 4), operands[0]);
+    cudnnBackendDescriptor_t y =
+        mean ? virtual_tensor(k, result, 0) : real_tensor(k, result, operands[1]);
+    cudnn_graph_reduction(g, mode, x, y);
+    if (mean) {
+        cudnn_graph_pointwise(g, CUDNN_POINTWISE_MUL, y, number_tensor(k, 1.0F / (float)count),
+                              real_tensor(k, result, operands[1]), NULL);
+    }
+    status = finish_plan(k);
+done:
+    return status;
+}
+
+/* Rows as images of one pixel: (rows, columns, 1, 1), the columns side by side. */
+static cudnn_tensor describe_rows(int64_t rows, int64_t columns)
+{
+    return (cudnn_tensor){
+        .rank = 4, .dims = {rows,    columns, 1,       1      },
+             .strides = {columns, 1,       columns, columns}
+    };
+}
+
+static graft_status lower_layer_norm(graft_env *env, graft_kernel *k)
+{
+    graft_status status = GRAFT_UNSUPPORTED;
+    const graft_signature *s = &k->signature;
+    uint32_t operands[4] = {0};
+    if (s->op != GRAFT_OP_layer_norm || !is_row(&s->inputs[0], s->in_layouts[0]) ||
+        !is_row(&k->outputs[0], s->out_layouts[0])) {
+        return GRAFT_UNSUPPORTED;
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        GRAFT_CHECK(add_input(env, k, i, &operands[i]));
+    }
+    operands[3] = add_output(k, 0);
+    int64_t columns = s->inputs[1].dims[0];
+    int64_t rows = (int64_t)graft_shape_elements(&k->outputs[0]) / columns;
+    cudnn_graph *g = begin_plan(env, k);
+    cudnnBackendDescriptor_t x = real_tensor(k, describe_rows(rows, columns), operands[0]);
+    cudnnBackendDescriptor_t scale = real_tensor(k, describe_rows(1, columns), operands[1]);
+    cudnnBackendDescriptor_t bias = real_tensor(k, describe_rows(1, columns), operands[2]);
+    float epsilon = cuda_bits_float((uint32_t)s->attrs[GRAFT_ATTR_layer_norm_epsilon]);
+    cudnn_graph_layer_norm(g, x, scale, bias, number_tensor(k, epsilon),
+                           real_tensor(k, describe_rows(rows, columns), operands[3]));
+    status = finish_plan(k);
+done:
+    return status;
+}
+
+static graft_status lower_softmax(graft_env *env, graft_kernel *k)
+{
+    graft_status status = GRAFT_UNSUPPORTED;
+    const graft_signature *s = &k->signature;
+    uint32_t in = 0;
+    if (s->op != GRAFT_OP_softmax || !is_row(&s->inputs[0], s->in_layouts[0]) ||
+        !is_row(&k->outputs[0], s->out_layouts[0])) {
+        return GRAFT_UNSUPPORTED;
+    }
+    uint32_t axis = (uint32_t)s->attrs[GRAFT_ATTR_softmax_axis];
+    GRAFT_CHECK(add_input(env, k, 0, &in));
+    kernel_stage *stage = &k->stages[k->stage_count++];
+    stage->kind = STAGE_SOFTMAX;
+    stage->operands[0] = in;
+    stage->operands[1] = add_output(k, 0);
+    for (uint32_t i = 0; i < 3; i++) {
+        stage->softmax[i] = 1;
+    }
+    for (uint32_t i = 0; i < s->inputs[0].rank; i++) {
+        stage->softmax[i < axis ? 0 : i == axis ? 1 : 2] *= s->inputs[0].dims[i];
+    }
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------ our own kernels */
+
+static graft_status lower_own(graft_env *env, graft_kernel *k)
+{
+    graft_status status = GRAFT_OK;
+    const graft_signature *s = &k->signature;
+    uint32_t operands[GRAFT_MAX_INPUTS] = {0};
+    epilogue e;
+    cuda_job job;
+    if (!cuda_job_of(s, k->outputs, k->device->target.type, &job)) {
+        return GRAFT_UNSUPPORTED;
+    }
+    uint32_t inputs = is_fused(s) ? 2 : s->input_count;
+    for (uint32_t i = 0; i < inputs; i++) {
+        GRAFT_CHECK(add_input(env, k, i, &operands[i]));
+    }
+    GRAFT_CHECK(find_epilogue(env, k, &e));
+    uint32_t output = add_output(k, 0);
+    uint32_t place = is_fused(s) ? add_product_place(k, output) : output;
+    kernel_stage *stage = add_job(k, &job);
+    for (uint32_t i = 0; i < inputs; i++) {
+        stage->operands[i] = operands[i];
+    }
+    stage->operands[3] = place;
+    if (s->output_count == 2) {
+        stage->operands[4] = add_output(k, 1);
+    }
+    if (is_fused(s)) {
+        add_finish(k, &e, place, output);
+    }
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------ families */
+
+static const cuda_family families[] = {
+    {"cudnn",   ENGINES_FUSED, lower_conv        },
+    {"split",   ENGINES_SPLIT, lower_conv_split  },
+    {"nchw",    ENGINES_SPLIT, lower_conv_nchw   },
+    {"cudnn",   ENGINES_FUSED, lower_matmul      },
+    {"split",   ENGINES_SPLIT, lower_matmul_split},
+    {"graft",   0,             lower_own         },
+    {"cudnn",   ENGINES_SPLIT, lower_pool        },
+    {"cudnn",   ENGINES_ONE,   lower_pointwise   },
+    {"cudnn",   ENGINES_ONE,   lower_scale_shift },
+    {"cudnn",   ENGINES_SPLIT, lower_reduction   },
+    {"cudnn",   ENGINES_SPLIT, lower_layer_norm  },
+    {"softmax", 0,             lower_softmax     },
+};
+
+uint32_t cuda_family_count(void) { return sizeof(families) / sizeof(families[0]); }
+
+const cuda_family *cuda_family_at(uint32_t i) { return &families[i]; }
+
+/* Depthwise convolutions are few operations per byte: a plain loop may win. */
+bool cuda_family_is_last_resort(const graft_signature *signature, const char *name)
+{
+    bool depthwise = is_conv(signature) && signature->inputs[1].dims[1] == 1;
+    return strcmp(name, "graft") == 0 && !depthwise && (is_conv(signature) || is_matmul(signature));
+}

@@ -1,0 +1,411 @@
+/* measure_cuda.c - how long operators take on a GPU (see measure.h for what is asked).
+ *
+ * Each signature by itself: a GPU that runs nothing else is quiet. Its implementations are run once
+ * on outputs full of NaN and compared; those that fail, give other results than the first, or are
+ * clearly slower at first sight drop out. The rest take turns in rounds, each a batch between two
+ * events, after a warm-up, replayed as a CUDA graph so that gaps between launches do not count
+ * (device_cuda.c). Weights alternate between copies that together exceed the second-level cache, as
+ * long as there are not too many. The fastest median stands for the signature. */
+#include "cost/cuda/device_cuda.h"
+
+#include "cost/clock.h"
+#include "graph/log.h"
+#include "graph/rng.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DATA_SEED = 19, LEAST_ROUNDS = 3, RUNS_MOST = 4096 };
+
+static const double slow_factor = 1.25;
+/* Results further apart than this, relative to the largest, are not roundings: bfloat16 has 8 bits,
+ * and two implementations may round every sum. */
+static const float wrong_difference = 0.03F;
+
+typedef struct {
+    graft_kernel *kernel;
+    double run_ns; /* First sight, then the fastest. */
+    double *samples;
+    uint32_t sample_count;
+} contestant;
+
+typedef struct {
+    graft_env *env;
+    graft_device *device;
+    const graft_signature *signature;
+    graft_shape outputs[GRAFT_MAX_OUTPUTS];
+    float *host[GRAFT_MAX_INPUTS];
+    void *in[GRAFT_MAX_INPUTS];
+    void *out[GRAFT_MAX_OUTPUTS];
+    void *workspace;
+    float *expected[GRAFT_MAX_OUTPUTS]; /* Of the first contestant, in scratch. */
+    contestant contestants[GRAFT_KERNEL_MOST];
+    uint32_t count;
+} trial;
+
+/* --------------------------------------------------------------------- data */
+
+static void fill_numbers(const graft_signature *s, uint32_t k, float *data, size_t count)
+{
+    enum { DRAWN = 4093 };
+    float drawn[DRAWN];
+    graft_rng rng;
+    bool positive = s->op == GRAFT_OP_sqrt || (s->op == GRAFT_OP_div && k == 1);
+    graft_rng_derive(&rng, DATA_SEED, k);
+    for (size_t i = 0; i < DRAWN; i++) {
+        float x = (float)graft_rng_normal(&rng);
+        drawn[i] = positive ? fabsf(x) + 0.5F : x;
+    }
+    for (size_t i = 0; i < count; i++) {
+        data[i] = drawn[i % DRAWN];
+    }
+}
+
+static graft_status allocate_operands(trial *t)
+{
+    graft_status status = GRAFT_OK;
+    const graft_signature *s = t->signature;
+    uint32_t size = cuda_type_bytes(t->device->target.type);
+    for (uint32_t k = 0; k < s->input_count; k++) {
+        size_t count = (size_t)graft_shape_elements(&s->inputs[k]);
+        t->host[k] = GRAFT_NEW(t->env->scratch, float, count);
+        fill_numbers(s, k, t->host[k], count);
+        GRAFT_CHECK(cuda_device_allocate(t->env, t->device, count * size, &t->in[k]));
+        GRAFT_CHECK(cuda_device_write(t->env, t->device, t->in[k], t->host[k], count));
+    }
+    for (uint32_t k = 0; k < s->output_count; k++) {
+        size_t count = (size_t)graft_shape_elements(&t->outputs[k]);
+        GRAFT_CHECK(cuda_device_allocate(t->env, t->device, count * size, &t->out[k]));
+    }
+done:
+    return status;
+}
+
+static uint32_t count_copies(const trial *t)
+{
+    size_t bytes = 0;
+    for (uint32_t k = 0; k < t->signature->input_count; k++) {
+        bool is_const = (t->signature->const_mask >> k & 1U) != 0;
+        bytes += is_const ? (size_t)graft_shape_elements(&t->signature->inputs[k]) *
+                                cuda_type_bytes(t->device->target.type)
+                          : 0;
+    }
+    size_t wanted = bytes == 0 ? 1 : 2 * t->device->cache_bytes / bytes + 1;
+    return (uint32_t)(wanted < TURNS_MOST ? wanted : TURNS_MOST);
+}
+
+/* A failure that leaves the others their chance: the engine, not the GPU. */
+static bool is_passed_over(graft_env *env, graft_status status, const char *name)
+{
+    if (status != GRAFT_UNSUPPORTED) {
+        return false;
+    }
+    graft_log(env, env->message[0] == '\0' ? 2 : 1, "%s is not used: %s", name,
+              env->message[0] == '\0' ? "cuDNN does not support it here" : env->message);
+    graft_env_clear(env);
+    return true;
+}
+
+static graft_status open_contestant(trial *t, const char *name)
+{
+    graft_status status = GRAFT_OK;
+    contestant *c = &t->contestants[t->count];
+    const float *constants[GRAFT_MAX_INPUTS];
+    memcpy(constants, t->host, sizeof(constants));
+    GRAFT_CHECK(cuda_kernel_open(t->env, t->device, t->signature, name, constants, &c->kernel));
+    t->count++;
+    GRAFT_CHECK(cuda_kernel_copy_weights(t->env, c->kernel, count_copies(t)));
+done:
+    return status;
+}
+
+/* Last resorts are opened only when nothing else can be. */
+static graft_status open_contestants(trial *t)
+{
+    graft_status status = GRAFT_OK;
+    graft_kernel_name names[GRAFT_KERNEL_MOST];
+    uint32_t count = 0;
+    GRAFT_CHECK(cuda_kernel_list(t->env, t->device, t->signature, names, &count));
+    for (uint32_t pass = 0; pass < 2 && t->count == 0; pass++) {
+        for (uint32_t i = 0; i < count; i++) {
+            if (cuda_family_is_last_resort(t->signature, names[i].text) != (pass == 1)) {
+                continue;
+            }
+            status = open_contestant(t, names[i].text);
+            if (!is_passed_over(t->env, status, names[i].text)) {
+                GRAFT_CHECK(status);
+            }
+        }
+    }
+    status = GRAFT_OK;
+done:
+    return status;
+}
+
+static graft_status bind_contestants(trial *t)
+{
+    graft_status status = GRAFT_OK;
+    const float *inputs[GRAFT_MAX_INPUTS] = {NULL};
+    float *outputs[GRAFT_MAX_OUTPUTS] = {NULL};
+    size_t workspace = 0;
+    for (uint32_t i = 0; i < t->count; i++) {
+        size_t bytes = cuda_kernel_workspace_bytes(t->contestants[i].kernel);
+        workspace = bytes > workspace ? bytes : workspace;
+    }
+    GRAFT_CHECK(cuda_device_allocate(t->env, t->device, workspace, &t->workspace));
+    for (uint32_t k = 0; k < t->signature->input_count; k++) {
+        inputs[k] = t->in[k];
+    }
+    for (uint32_t k = 0; k < t->signature->output_count; k++) {
+        outputs[k] = t->out[k];
+    }
+    inputs[3] = t->signature->in_place != 0 ? outputs[0] : inputs[3];
+    for (uint32_t i = 0; i < t->count; i++) {
+        GRAFT_CHECK(
+            cuda_kernel_bind(t->env, t->contestants[i].kernel, inputs, outputs, t->workspace));
+    }
+done:
+    return status;
+}
+
+static void close_trial(trial *t)
+{
+    for (uint32_t i = 0; i < t->count; i++) {
+        cuda_kernel_close(t->contestants[i].kernel);
+    }
+    for (uint32_t k = 0; k < GRAFT_MAX_INPUTS; k++) {
+        cuda_device_release(t->device, t->in[k]);
+    }
+    for (uint32_t k = 0; k < GRAFT_MAX_OUTPUTS; k++) {
+        cuda_device_release(t->device, t->out[k]);
+    }
+    cuda_device_release(t->device, t->workspace);
+}
+
+/* ------------------------------------------------------------------ results */
+
+/* All bits set are a NaN in every type. A residual in place is given anew. */
+static graft_status poison(trial *t)
+{
+    graft_status status = GRAFT_OK;
+    for (uint32_t k = 0; k < t->signature->output_count; k++) {
+        size_t count = (size_t)graft_shape_elements(&t->outputs[k]);
+        GRAFT_CHECK(cuda_status(t->env,
+                                cudaMemsetAsync(t->out[k], 0xff,
+                                                count * cuda_type_bytes(t->device->target.type),
+                                                t->device->stream),
+                                "poisoning an output"));
+        if (t->signature->in_place != 0) {
+            GRAFT_CHECK(cuda_device_write(t->env, t->device, t->out[k], t->host[3], count));
+        }
+    }
+done:
+    return status;
+}
+
+static bool agrees(const float *got, const float *want, size_t count)
+{
+    float largest = 0.0F;
+    float furthest = 0.0F;
+    for (size_t i = 0; i < count; i++) {
+        float difference = fabsf(got[i] - want[i]);
+        largest = fmaxf(largest, fabsf(want[i]));
+        furthest = !(difference <= furthest) ? difference : furthest; /* A NaN stays. */
+    }
+    return furthest <= wrong_difference * largest;
+}
+
+static graft_status check_result(trial *t, contestant *c, bool *wrong)
+{
+    graft_status status = GRAFT_OK;
+    bool is_first = t->expected[0] == NULL;
+    *wrong = false;
+    GRAFT_CHECK(poison(t));
+    GRAFT_CHECK(cuda_kernel_run(t->env, c->kernel));
+    GRAFT_CHECK(cuda_device_wait(t->env, t->device, cuda_kernel_name_of(c->kernel)));
+    for (uint32_t k = 0; k < t->signature->output_count; k++) {
+        size_t count = (size_t)graft_shape_elements(&t->outputs[k]);
+        float *got = GRAFT_NEW(t->env->scratch, float, count);
+        GRAFT_CHECK(cuda_device_read(t->env, t->device, got, t->out[k], count));
+        t->expected[k] = is_first ? got : t->expected[k];
+        *wrong = *wrong || !agrees(got, t->expected[k], count);
+    }
+    if (is_first && *wrong) { /* Not a number: nothing to hold the others against. */
+        memset(t->expected, 0, sizeof(t->expected));
+    }
+done:
+    return status;
+}
+
+static graft_status run_contestant(graft_env *env, void *context)
+{
+    graft_kernel *kernel = context;
+    cuda_kernel_turn(kernel);
+    return cuda_kernel_run(env, kernel);
+}
+
+static uint32_t count_runs(double batch_ns, double run_ns)
+{
+    double runs = ceil(batch_ns / run_ns);
+    return runs < 1.0 ? 1 : runs > RUNS_MOST ? RUNS_MOST : (uint32_t)runs;
+}
+
+static graft_status time_contestant(const trial *t, contestant *c, double batch_ns, double *ns)
+{
+    uint32_t runs = c->run_ns > 0.0 ? count_runs(batch_ns, c->run_ns) : 4;
+    return cuda_device_time(t->env, t->device, run_contestant, c->kernel, runs, ns);
+}
+
+/* First sight: correct, and about how fast. */
+static graft_status qualify(trial *t, contestant *c)
+{
+    graft_status status = GRAFT_OK;
+    bool wrong = false;
+    GRAFT_CHECK(check_result(t, c, &wrong));
+    if (wrong) {
+        return GRAFT_FAIL(t->env, GRAFT_UNSUPPORTED, "%s gives other results than the first",
+                          cuda_kernel_name_of(c->kernel));
+    }
+    GRAFT_CHECK(time_contestant(t, c, 0.0, &c->run_ns));
+    GRAFT_CHECK(time_contestant(t, c, 1e5, &c->run_ns));
+done:
+    return status;
+}
+
+static void drop_contestant(trial *t, uint32_t i)
+{
+    cuda_kernel_close(t->contestants[i].kernel);
+    t->count--;
+    for (; i < t->count; i++) {
+        t->contestants[i] = t->contestants[i + 1];
+    }
+}
+
+static graft_status qualify_all(trial *t)
+{
+    graft_status status = GRAFT_OK;
+    double best_ns = (double)INFINITY;
+    for (uint32_t i = 0; i < t->count;) {
+        contestant *c = &t->contestants[i];
+        status = qualify(t, c);
+        if (is_passed_over(t->env, status, cuda_kernel_name_of(c->kernel))) {
+            drop_contestant(t, i);
+            continue;
+        }
+        GRAFT_CHECK(status);
+        best_ns = fmin(best_ns, c->run_ns);
+        i++;
+    }
+    for (uint32_t i = t->count; i-- > 0;) {
+        if (t->contestants[i].run_ns > best_ns * slow_factor) {
+            drop_contestant(t, i);
+        }
+    }
+    status = GRAFT_OK;
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------- rounds */
+
+static graft_status run_rounds(trial *t, const graft_measure_options *options)
+{
+    graft_status status = GRAFT_OK;
+    for (uint32_t i = 0; i < t->count; i++) {
+        t->contestants[i].samples = GRAFT_NEW(t->env->scratch, double, options->rounds);
+    }
+    for (uint32_t round = 0; round < options->rounds; round++) {
+        for (uint32_t i = 0; i < t->count; i++) {
+            contestant *c = &t->contestants[(i + round) % t->count];
+            double ns = 0.0;
+            GRAFT_CHECK(time_contestant(t, c, (double)options->batch_ns, &ns));
+            c->samples[c->sample_count++] = ns;
+            c->run_ns = fmin(c->run_ns, ns);
+        }
+        if (graft_interrupted()) {
+            return GRAFT_FAIL(t->env, GRAFT_INTERRUPTED, "interrupted while measuring");
+        }
+    }
+done:
+    return status;
+}
+
+/* An entry without rounds stays one without: there is never a cost of 0. */
+static void finish_entry(const trial *t, graft_cost_entry *entry)
+{
+    double best_ns = (double)INFINITY;
+    for (uint32_t i = 0; i < t->count; i++) {
+        const contestant *c = &t->contestants[i];
+        double median = 0.0;
+        double spread = 0.0;
+        if (c->sample_count < LEAST_ROUNDS) {
+            continue;
+        }
+        graft_cost_median(c->samples, c->sample_count, &median, &spread);
+        if (median < best_ns) {
+            best_ns = median;
+            entry->median_ns = graft_cost_round(median);
+            entry->spread_ns = graft_cost_round(spread);
+            entry->rounds = c->sample_count;
+            entry->source = GRAFT_COST_MEASURED;
+            (void)snprintf(entry->implementation, sizeof(entry->implementation), "%s",
+                           cuda_kernel_name_of(c->kernel));
+        }
+    }
+    entry->flops = graft_signature_flops(t->signature);
+    entry->bytes = graft_signature_bytes(t->signature);
+}
+
+static graft_status measure_one(graft_env *env, graft_device *device,
+                                const graft_signature *signature,
+                                const graft_measure_options *options, graft_cost_entry *entry)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_buffer text = {.arena = env->scratch};
+    trial t = {.env = env, .device = device, .signature = signature};
+    graft_signature_print(signature, &text);
+    status = graft_signature_outputs(signature, t.outputs);
+    if (status != GRAFT_OK) {
+        status =
+            GRAFT_FAIL(env, GRAFT_BAD_INPUT, "the operands of a signature do not fit together");
+        goto done;
+    }
+    GRAFT_TRY(env, allocate_operands(&t), "while measuring %s", text.data);
+    GRAFT_TRY(env, open_contestants(&t), "while measuring %s", text.data);
+    GRAFT_TRY(env, bind_contestants(&t), "while measuring %s", text.data);
+    GRAFT_TRY(env, qualify_all(&t), "while measuring %s", text.data);
+    if (t.count == 0) {
+        status =
+            GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "device '%s': every implementation of %s failed",
+                       device->head.name, text.data);
+        goto done;
+    }
+    GRAFT_TRY(env, run_rounds(&t, options), "while measuring %s", text.data);
+    finish_entry(&t, entry);
+done:
+    close_trial(&t);
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+graft_status cuda_measure(graft_env *env, graft_device *device, const graft_signature *signatures,
+                          uint32_t count, const graft_measure_options *options,
+                          graft_cost_entry *entries)
+{
+    graft_status status = GRAFT_OK;
+    graft_env quiet = *env;
+    graft_progress progress;
+    graft_measure_options own = *options;
+    own.rounds = own.rounds < LEAST_ROUNDS ? LEAST_ROUNDS : own.rounds;
+    quiet.verbosity = options->quiet ? 0 : env->verbosity;
+    graft_progress_start(&progress, &quiet, "measuring", "operators", count);
+    for (uint32_t i = 0; i < count; i++) {
+        GRAFT_CHECK(measure_one(env, device, &signatures[i], &own, &entries[i]));
+        graft_progress_update(&progress, i + 1, NULL);
+    }
+done:
+    graft_progress_finish(&progress);
+    return status;
+}

@@ -1,0 +1,622 @@
+/* moves.c - from signatures to jobs (see moves.h). */
+#include "cost/cuda/moves.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { VECTOR_BYTES = 16, LEAST_TURN = 8, COLUMN_ROWS = 4096 };
+
+/* ------------------------------------------------------------------- walks */
+
+static void begin_walk(cuda_walk *walk)
+{
+    memset(walk, 0, sizeof(*walk));
+    walk->count = 1;
+}
+
+static void add_axis(cuda_walk *walk, int32_t size, int64_t to, int64_t from)
+{
+    uint32_t i = walk->rank++;
+    walk->sizes[i] = (uint32_t)size;
+    walk->count *= (uint64_t)size;
+    walk->steps[0][i] = to;
+    walk->steps[1][i] = from;
+}
+
+static void swap_axes(cuda_walk *walk, uint32_t i, uint32_t j)
+{
+    uint32_t size = walk->sizes[i];
+    walk->sizes[i] = walk->sizes[j];
+    walk->sizes[j] = size;
+    for (uint32_t k = 0; k < CUDA_OPERANDS; k++) {
+        int64_t step = walk->steps[k][i];
+        walk->steps[k][i] = walk->steps[k][j];
+        walk->steps[k][j] = step;
+    }
+}
+
+static void drop_axis(cuda_walk *walk, uint32_t i)
+{
+    for (; i + 1 < walk->rank; i++) {
+        swap_axes(walk, i, i + 1);
+    }
+    walk->rank--;
+}
+
+/* Whether axis i + 1 goes on where a step of axis i would lead. */
+static bool is_joined(const cuda_walk *walk, uint32_t i)
+{
+    bool joined = true;
+    for (uint32_t k = 0; k < CUDA_OPERANDS; k++) {
+        joined = joined && walk->steps[k][i] == walk->steps[k][i + 1] * walk->sizes[i + 1];
+    }
+    return joined;
+}
+
+/* Few axes, the last one being what lies side by side in the output: threads that follow one
+ * another then write side by side. */
+static void finish_walk(cuda_walk *walk)
+{
+    for (uint32_t i = walk->rank; i-- > 0;) {
+        if (walk->sizes[i] == 1) {
+            drop_axis(walk, i);
+        }
+    }
+    for (uint32_t i = 1; i < walk->rank; i++) {
+        for (uint32_t j = i; j > 0 && walk->steps[0][j - 1] < walk->steps[0][j]; j--) {
+            swap_axes(walk, j - 1, j);
+        }
+    }
+    for (uint32_t i = walk->rank; i-- > 1;) {
+        if (is_joined(walk, i - 1)) {
+            walk->sizes[i] *= walk->sizes[i - 1];
+            drop_axis(walk, i - 1);
+        }
+    }
+    if (walk->rank == 0) {
+        walk->rank = 1;
+        walk->sizes[0] = 1;
+    }
+}
+
+bool cuda_strides(const graft_shape *shape, uint32_t layout, int64_t strides[GRAFT_MAX_RANK])
+{
+    if (layout == GRAFT_LAYOUT_BLOCKED) {
+        return false;
+    }
+    graft_layout_strides(shape, layout, strides);
+    return true;
+}
+
+/* Steps of a smaller tensor along the axes of a larger one that it is repeated over. */
+static void broadcast_strides(const graft_shape *from, const int64_t *strides,
+                              const graft_shape *to, int64_t steps[GRAFT_MAX_RANK])
+{
+    for (uint32_t back = 1; back <= to->rank; back++) {
+        bool there = back <= from->rank && from->dims[from->rank - back] != 1;
+        steps[to->rank - back] = there ? strides[from->rank - back] : 0;
+    }
+}
+
+/* -------------------------------------------------------------- movement */
+
+/* A box of the size of `shape` from a tensor to another. */
+static cuda_piece make_piece(const graft_shape *shape, const int64_t *to, const int64_t *from)
+{
+    cuda_piece piece = {.input = 0};
+    begin_walk(&piece.walk);
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        add_axis(&piece.walk, shape->dims[i], to[i], from[i]);
+    }
+    return piece;
+}
+
+/* Whether units of `width` elements can be moved. */
+static bool fits_width(const cuda_piece *piece, uint32_t width)
+{
+    const cuda_walk *walk = &piece->walk;
+    uint32_t last = walk->rank - 1;
+    uint32_t operands = piece->input == CUDA_FILL ? 1 : 2;
+    bool fits = walk->sizes[last] % width == 0;
+    for (uint32_t k = 0; k < operands; k++) {
+        fits =
+            fits && walk->first[k] % width == 0 && (walk->steps[k][last] == 1 || walk->count == 1);
+        for (uint32_t i = 0; i < last; i++) {
+            fits = fits && walk->steps[k][i] % width == 0;
+        }
+    }
+    return fits;
+}
+
+static void widen(cuda_walk *walk, uint32_t width)
+{
+    uint32_t last = walk->rank - 1;
+    for (uint32_t k = 0; k < 2; k++) {
+        walk->first[k] /= width;
+        for (uint32_t i = 0; i < last; i++) {
+            walk->steps[k][i] /= width;
+        }
+    }
+    walk->sizes[last] /= width;
+    walk->count /= width;
+}
+
+static void finish_move(cuda_job *job, cuda_type type)
+{
+    cuda_move *move = &job->as.move;
+    uint32_t width = VECTOR_BYTES / cuda_type_bytes(type);
+    for (uint32_t i = 0; i < move->count; i++) {
+        finish_walk(&move->pieces[i].walk);
+    }
+    for (uint32_t i = 0; i < move->count; i++) {
+        while (width > 1 && !fits_width(&move->pieces[i], width)) {
+            width /= 2;
+        }
+    }
+    for (uint32_t i = 0; i < move->count; i++) {
+        if (width > 1) {
+            widen(&move->pieces[i].walk, width);
+        }
+        move->total += move->pieces[i].walk.count;
+    }
+    move->unit_bytes = width * cuda_type_bytes(type);
+    job->kind = CUDA_JOB_MOVE;
+    job->threads = move->total;
+}
+
+/* The axis along which the input's elements lie side by side, or the rank. */
+static uint32_t find_unit_axis(const cuda_walk *walk)
+{
+    uint32_t axis = 0;
+    while (axis < walk->rank && walk->steps[1][axis] != 1) {
+        axis++;
+    }
+    return axis;
+}
+
+/* A single box becomes a transposition when input and output disagree about what lies side by
+ * side. */
+static void turn_move(cuda_job *job, cuda_type type)
+{
+    cuda_walk walk = job->as.move.pieces[0].walk;
+    finish_walk(&walk);
+    uint32_t rows = walk.rank - 1;
+    uint32_t columns = find_unit_axis(&walk);
+    if (walk.steps[0][rows] != 1 || columns >= rows || walk.sizes[rows] < LEAST_TURN ||
+        walk.sizes[columns] < LEAST_TURN) {
+        finish_move(job, type);
+        return;
+    }
+    cuda_turn turn = {.rows = walk.sizes[rows],
+                      .columns = walk.sizes[columns],
+                      .from_row = walk.steps[1][rows],
+                      .to_column = walk.steps[0][columns],
+                      .unit_bytes = cuda_type_bytes(type)};
+    walk.count /= (uint64_t)turn.rows * turn.columns;
+    drop_axis(&walk, rows);
+    drop_axis(&walk, columns);
+    finish_walk(&walk);
+    turn.batch = walk;
+    turn.tile_rows = (turn.rows + CUDA_TILE - 1) / CUDA_TILE;
+    turn.tile_columns = (turn.columns + CUDA_TILE - 1) / CUDA_TILE;
+    turn.tiles = walk.count * turn.tile_rows * turn.tile_columns;
+    job->kind = CUDA_JOB_TURN;
+    job->threads = turn.tiles;
+    job->as.turn = turn;
+}
+
+typedef struct {
+    int64_t in[2][GRAFT_MAX_RANK];
+    int64_t out[2][GRAFT_MAX_RANK];
+} strides_of;
+
+static void make_concat(const graft_signature *s, const strides_of *st, cuda_job *job,
+                        cuda_type type)
+{
+    uint32_t axis = (uint32_t)s->attrs[GRAFT_ATTR_concat_axis];
+    cuda_move *move = &job->as.move;
+    move->count = 2;
+    for (uint32_t k = 0; k < 2; k++) {
+        move->pieces[k] = make_piece(&s->inputs[k], st->out[0], st->in[k]);
+        move->pieces[k].input = k;
+    }
+    move->pieces[1].walk.first[0] = s->inputs[0].dims[axis] * st->out[0][axis];
+    finish_move(job, type);
+}
+
+static void make_split(const graft_signature *s, const graft_shape *outputs, const strides_of *st,
+                       cuda_job *job, cuda_type type)
+{
+    uint32_t axis = (uint32_t)s->attrs[GRAFT_ATTR_split_axis];
+    cuda_move *move = &job->as.move;
+    move->count = 2;
+    for (uint32_t k = 0; k < 2; k++) {
+        move->pieces[k] = make_piece(&outputs[k], st->out[k], st->in[0]);
+        move->pieces[k].output = k;
+    }
+    move->pieces[1].walk.first[1] = s->attrs[GRAFT_ATTR_split_at] * st->in[0][axis];
+    finish_move(job, type);
+}
+
+/* The box itself, and what stands before and behind it. */
+static void make_pad(const graft_signature *s, const graft_shape *output, const strides_of *st,
+                     cuda_job *job, cuda_type type)
+{
+    uint32_t axis = (uint32_t)s->attrs[GRAFT_ATTR_pad_axis];
+    const int32_t sizes[CUDA_PIECES] = {s->inputs[0].dims[axis], s->attrs[GRAFT_ATTR_pad_before],
+                                        s->attrs[GRAFT_ATTR_pad_after]};
+    const int32_t places[CUDA_PIECES] = {sizes[1], 0, sizes[1] + sizes[0]};
+    static const int64_t nowhere[GRAFT_MAX_RANK] = {0};
+    cuda_move *move = &job->as.move;
+    uint32_t bits = cuda_to_bits(type, cuda_bits_float((uint32_t)s->attrs[GRAFT_ATTR_pad_value]));
+    move->fill = cuda_type_bytes(type) == 2 ? bits | bits << 16 : bits;
+    for (uint32_t i = 0; i < CUDA_PIECES; i++) {
+        graft_shape box = *output;
+        box.dims[axis] = sizes[i];
+        if (sizes[i] == 0) {
+            continue;
+        }
+        cuda_piece *piece = &move->pieces[move->count++];
+        *piece = make_piece(&box, st->out[0], i == 0 ? st->in[0] : nowhere);
+        piece->input = i == 0 ? 0 : CUDA_FILL;
+        piece->walk.first[0] = places[i] * st->out[0][axis];
+    }
+    finish_move(job, type);
+}
+
+static void make_transpose(const graft_signature *s, const graft_shape *output,
+                           const strides_of *st, cuda_job *job, cuda_type type)
+{
+    int64_t from[GRAFT_MAX_RANK] = {0};
+    for (uint32_t i = 0; i < output->rank; i++) {
+        from[i] = st->in[0][s->attrs[GRAFT_ATTR_transpose_axis_0 + i]];
+    }
+    job->as.move.count = 1;
+    job->as.move.pieces[0] = make_piece(output, st->out[0], from);
+    turn_move(job, type);
+}
+
+static void make_copy(const graft_shape *output, int64_t first, const strides_of *st, cuda_job *job,
+                      cuda_type type)
+{
+    job->as.move.count = 1;
+    job->as.move.pieces[0] = make_piece(output, st->out[0], st->in[0]);
+    job->as.move.pieces[0].walk.first[1] = first;
+    turn_move(job, type);
+}
+
+void cuda_job_of_filter(const graft_shape *filter, cuda_type type, cuda_job *job)
+{
+    strides_of st;
+    memset(job, 0, sizeof(*job));
+    graft_layout_strides(filter, GRAFT_LAYOUT_ROW, st.in[0]);
+    graft_layout_strides(filter, GRAFT_LAYOUT_NHWC, st.out[0]);
+    make_copy(filter, 0, &st, job, type);
+}
+
+/* ----------------------------------------------------------- elementwise */
+
+/* Several elements at once where all operands that are not repeated lie side by side. */
+static void widen_points(cuda_point *point, cuda_type type)
+{
+    cuda_walk *walk = &point->walk;
+    uint32_t last = walk->rank - 1;
+    uint32_t width = VECTOR_BYTES / cuda_type_bytes(type);
+    bool fits = walk->sizes[last] % width == 0 && walk->steps[0][last] == 1;
+    for (uint32_t k = 0; k <= point->inputs; k++) {
+        bool repeated = walk->steps[k][last] == 0;
+        fits = fits && (repeated || walk->steps[k][last] == 1);
+        for (uint32_t i = 0; i < last && !repeated; i++) {
+            fits = fits && walk->steps[k][i] % width == 0;
+        }
+    }
+    point->width = fits ? width : 1;
+    if (fits) {
+        walk->sizes[last] /= width;
+        walk->count /= width;
+        for (uint32_t k = 0; k <= point->inputs; k++) {
+            walk->steps[k][last] *= width;
+        }
+    }
+}
+
+/* `steps[k]` are those of input k along the axes of the output. */
+static void make_points(const graft_shape *output, const int64_t *to,
+                        int64_t steps[3][GRAFT_MAX_RANK], cuda_job *job, cuda_type type)
+{
+    cuda_point *point = &job->as.point;
+    begin_walk(&point->walk);
+    for (uint32_t i = 0; i < output->rank; i++) {
+        add_axis(&point->walk, output->dims[i], to[i], steps[0][i]);
+        for (uint32_t k = 1; k < point->inputs; k++) {
+            point->walk.steps[k + 1][i] = steps[k][i];
+        }
+    }
+    finish_walk(&point->walk);
+    widen_points(point, type);
+    job->kind = CUDA_JOB_POINT;
+    job->threads = point->walk.count;
+}
+
+static const uint8_t functions[GRAFT_OP_COUNT] = {
+    [GRAFT_OP_relu] = CUDA_RELU + 1,       [GRAFT_OP_clip] = CUDA_CLIP + 1,
+    [GRAFT_OP_sigmoid] = CUDA_SIGMOID + 1, [GRAFT_OP_tanh] = CUDA_TANH + 1,
+    [GRAFT_OP_exp] = CUDA_EXP + 1,         [GRAFT_OP_sqrt] = CUDA_SQRT + 1,
+    [GRAFT_OP_erf] = CUDA_ERF + 1,         [GRAFT_OP_leaky_relu] = CUDA_LEAKY + 1,
+    [GRAFT_OP_gelu] = CUDA_GELU + 1,       [GRAFT_OP_add] = CUDA_ADD + 1,
+    [GRAFT_OP_sub] = CUDA_SUB + 1,         [GRAFT_OP_mul] = CUDA_MUL + 1,
+    [GRAFT_OP_div] = CUDA_DIV + 1,         [GRAFT_OP_max] = CUDA_MAX + 1,
+    [GRAFT_OP_min] = CUDA_MIN + 1,         [GRAFT_OP_scale_shift] = CUDA_SCALE_SHIFT + 1,
+};
+
+static void make_function(const graft_signature *s, const graft_shape *output, const strides_of *st,
+                          cuda_job *job, cuda_type type)
+{
+    int64_t steps[3][GRAFT_MAX_RANK] = {{0}};
+    cuda_point *point = &job->as.point;
+    point->function = functions[s->op] - 1U;
+    point->inputs = s->input_count;
+    for (uint32_t k = 0; k < s->input_count && s->op != GRAFT_OP_scale_shift; k++) {
+        broadcast_strides(&s->inputs[k], st->in[k], output, steps[k]);
+    }
+    if (s->op == GRAFT_OP_scale_shift) {
+        memcpy(steps[0], st->in[0], sizeof(steps[0]));
+        steps[1][1] = 1;
+        steps[2][1] = 1;
+    } else if (s->op == GRAFT_OP_clip) {
+        point->low = cuda_bits_float((uint32_t)s->attrs[GRAFT_ATTR_clip_low]);
+        point->high = cuda_bits_float((uint32_t)s->attrs[GRAFT_ATTR_clip_high]);
+    } else if (s->op == GRAFT_OP_leaky_relu) {
+        point->low = cuda_bits_float((uint32_t)s->attrs[GRAFT_ATTR_leaky_relu_slope]);
+    }
+    make_points(output, st->out[0], steps, job, type);
+}
+
+void cuda_job_of_finish(const graft_signature *signature, const graft_shape *output, cuda_type type,
+                        cuda_job *job)
+{
+    int64_t to[GRAFT_MAX_RANK];
+    int64_t steps[3][GRAFT_MAX_RANK] = {{0}};
+    bool matmul = signature->op == GRAFT_OP_matmul_bias;
+    memset(job, 0, sizeof(*job));
+    cuda_point *point = &job->as.point;
+    graft_layout_strides(output, signature->out_layouts[0], to);
+    memcpy(steps[0], to, sizeof(steps[0]));
+    steps[1][matmul ? output->rank - 1 : 1] = 1;
+    memcpy(steps[2], to, sizeof(steps[2]));
+    point->function = signature->op == GRAFT_OP_conv_bias_add ? CUDA_BIAS_ADD : CUDA_BIAS;
+    point->inputs = signature->op == GRAFT_OP_conv_bias_add ? 3 : 2;
+    point->activation =
+        signature
+            ->attrs[matmul ? GRAFT_ATTR_matmul_bias_activation : GRAFT_ATTR_conv_bias_activation];
+    make_points(output, to, steps, job, type);
+}
+
+/* ---------------------------------------------------- windows and products */
+
+static void make_window(const graft_signature *s, const graft_shape *output, const strides_of *st,
+                        cuda_job *job)
+{
+    cuda_window *w = &job->as.window;
+    bool nhwc = s->out_layouts[0] == GRAFT_LAYOUT_NHWC;
+    w->batch = output->dims[0];
+    w->channels = output->dims[1];
+    w->out_order_nhwc = nhwc;
+    for (uint32_t i = 0; i < 2; i++) {
+        w->in_size[i] = s->inputs[0].dims[2 + i];
+        w->out_size[i] = output->dims[2 + i];
+    }
+    memcpy(w->in_steps, st->in[0], sizeof(w->in_steps));
+    memcpy(w->out_steps, st->out[0], sizeof(w->out_steps));
+    job->threads = graft_shape_elements(output);
+}
+
+static void make_pool(const graft_signature *s, cuda_job *job)
+{
+    cuda_window *w = &job->as.window;
+    bool largest = s->op == GRAFT_OP_max_pool;
+    for (uint32_t i = 0; i < 2; i++) { /* The first attributes of both pools are the same. */
+        w->kernel[i] = s->attrs[GRAFT_ATTR_max_pool_kernel_h + i];
+        w->stride[i] = s->attrs[GRAFT_ATTR_max_pool_stride_h + i];
+        w->before[i] = s->attrs[GRAFT_ATTR_max_pool_pad_top + i];
+        w->dilation[i] = largest ? s->attrs[GRAFT_ATTR_max_pool_dilation_h + i] : 1;
+    }
+    w->mode = largest ? 0 : 1 + s->attrs[GRAFT_ATTR_avg_pool_count_pad];
+    job->kind = CUDA_JOB_POOL;
+}
+
+static void make_conv(const graft_signature *s, cuda_job *job)
+{
+    cuda_window *w = &job->as.window;
+    for (uint32_t i = 0; i < 2; i++) {
+        w->kernel[i] = s->inputs[1].dims[2 + i];
+        w->stride[i] = s->attrs[GRAFT_ATTR_conv_stride_h + i];
+        w->before[i] = s->attrs[GRAFT_ATTR_conv_pad_top + i];
+        w->dilation[i] = s->attrs[GRAFT_ATTR_conv_dilation_h + i];
+    }
+    w->group_inputs = s->inputs[1].dims[1];
+    w->group_outputs = s->inputs[1].dims[0] / s->attrs[GRAFT_ATTR_conv_groups];
+    job->kind = CUDA_JOB_CONV;
+}
+
+static void make_product(const graft_signature *s, const graft_shape *output, cuda_job *job)
+{
+    cuda_product *p = &job->as.product;
+    const graft_shape *a = &s->inputs[0];
+    const graft_shape *b = &s->inputs[1];
+    uint32_t lead = output->rank - 2U;
+    graft_shape whole = *output; /* The leading axes alone: boxes of matrices. */
+    graft_shape left = *a;
+    graft_shape right = *b;
+    int64_t strides[3][GRAFT_MAX_RANK];
+    int64_t steps[2][GRAFT_MAX_RANK] = {{0}};
+    p->m = (uint32_t)a->dims[a->rank - 2];
+    p->n = (uint32_t)a->dims[a->rank - 1];
+    p->p = (uint32_t)b->dims[b->rank - 1];
+    graft_layout_strides(output, GRAFT_LAYOUT_ROW, strides[0]);
+    graft_layout_strides(a, GRAFT_LAYOUT_ROW, strides[1]);
+    graft_layout_strides(b, GRAFT_LAYOUT_ROW, strides[2]);
+    whole.rank = (uint8_t)lead;
+    left.rank = (uint8_t)(a->rank - 2);
+    right.rank = (uint8_t)(b->rank - 2);
+    broadcast_strides(&left, strides[1], &whole, steps[0]);
+    broadcast_strides(&right, strides[2], &whole, steps[1]);
+    begin_walk(&p->batch);
+    for (uint32_t i = 0; i < lead; i++) {
+        add_axis(&p->batch, whole.dims[i], strides[0][i], steps[0][i]);
+        p->batch.steps[2][i] = steps[1][i];
+    }
+    finish_walk(&p->batch);
+    job->kind = CUDA_JOB_PRODUCT;
+    job->threads = graft_shape_elements(output);
+}
+
+/* ------------------------------------------------------------------- rows */
+
+/* Bit i: axis i is run along within a row. */
+static uint32_t row_axes(const graft_signature *s, uint32_t *mode)
+{
+    switch (s->op) {
+    case GRAFT_OP_global_avg_pool:
+        *mode = CUDA_ROW_MEAN;
+        return 1U << 2 | 1U << 3;
+    case GRAFT_OP_softmax:
+        *mode = CUDA_ROW_SOFTMAX;
+        return 1U << (uint32_t)s->attrs[GRAFT_ATTR_softmax_axis];
+    case GRAFT_OP_layer_norm:
+        *mode = CUDA_ROW_LAYER_NORM;
+        return 1U << (s->inputs[0].rank - 1U);
+    case GRAFT_OP_reduce_mean:
+        *mode = CUDA_ROW_MEAN;
+        break;
+    case GRAFT_OP_reduce_sum:
+        *mode = CUDA_ROW_SUM;
+        break;
+    default:
+        *mode = CUDA_ROW_MAX;
+        break;
+    }
+    return (uint32_t)s->attrs[GRAFT_ATTR_reduce_mean_axes]; /* The same place for all three. */
+}
+
+static void make_rows(const graft_signature *s, const graft_shape *output, const strides_of *st,
+                      cuda_job *job)
+{
+    cuda_rows *rows = &job->as.rows;
+    uint32_t axes = row_axes(s, &rows->mode);
+    bool same = output->rank == s->inputs[0].rank; /* Reduced axes are still there. */
+    bool whole = rows->mode >= CUDA_ROW_SOFTMAX;   /* Every element is written. */
+    uint32_t at = 0;
+    begin_walk(&rows->kept);
+    begin_walk(&rows->row);
+    for (uint32_t i = 0; i < s->inputs[0].rank; i++) {
+        bool reduced = (axes >> i & 1U) != 0;
+        if (reduced) {
+            add_axis(&rows->row, s->inputs[0].dims[i], whole ? st->out[0][i] : 0, st->in[0][i]);
+        } else {
+            add_axis(&rows->kept, s->inputs[0].dims[i], st->out[0][same ? i : at], st->in[0][i]);
+        }
+        at += !reduced;
+    }
+    finish_walk(&rows->kept);
+    finish_walk(&rows->row);
+    if (s->op == GRAFT_OP_layer_norm) {
+        rows->epsilon = cuda_bits_float((uint32_t)s->attrs[GRAFT_ATTR_layer_norm_epsilon]);
+    }
+    rows->is_column = rows->mode <= CUDA_ROW_MAX && rows->kept.count >= COLUMN_ROWS &&
+                      rows->kept.steps[1][rows->kept.rank - 1] == 1 &&
+                      rows->row.steps[1][rows->row.rank - 1] != 1;
+    job->kind = CUDA_JOB_ROWS;
+    job->threads = rows->kept.count;
+}
+
+/* ------------------------------------------------------------- operators */
+
+static bool find_strides(const graft_signature *s, const graft_shape *outputs, strides_of *st)
+{
+    bool found = true;
+    memset(st, 0, sizeof(*st));
+    for (uint32_t k = 0; k < s->input_count && k < 2; k++) {
+        found = found && cuda_strides(&s->inputs[k], s->in_layouts[k], st->in[k]);
+    }
+    for (uint32_t k = 0; k < s->output_count && k < 2; k++) {
+        found = found && cuda_strides(&outputs[k], s->out_layouts[k], st->out[k]);
+    }
+    return found;
+}
+
+/* Matrices that are not row-major would need a product of its own. */
+static bool is_row_major(const graft_signature *s, const graft_shape *output)
+{
+    return graft_layout_same(&s->inputs[0], s->in_layouts[0], GRAFT_LAYOUT_ROW) &&
+           graft_layout_same(&s->inputs[1], s->in_layouts[1], GRAFT_LAYOUT_ROW) &&
+           graft_layout_same(output, s->out_layouts[0], GRAFT_LAYOUT_ROW);
+}
+
+static bool make_job(const graft_signature *s, const graft_shape *outputs, const strides_of *st,
+                     cuda_type type, cuda_job *job)
+{
+    switch (s->op) {
+    case GRAFT_COST_REORDER:
+    case GRAFT_OP_identity:
+        make_copy(outputs, 0, st, job, type);
+        return true;
+    case GRAFT_OP_slice:
+        make_copy(outputs,
+                  s->attrs[GRAFT_ATTR_slice_start] * st->in[0][s->attrs[GRAFT_ATTR_slice_axis]], st,
+                  job, type);
+        return true;
+    case GRAFT_OP_concat:
+        make_concat(s, st, job, type);
+        return true;
+    case GRAFT_OP_split:
+        make_split(s, outputs, st, job, type);
+        return true;
+    case GRAFT_OP_pad:
+        make_pad(s, outputs, st, job, type);
+        return true;
+    case GRAFT_OP_transpose:
+        make_transpose(s, outputs, st, job, type);
+        return true;
+    case GRAFT_OP_max_pool:
+    case GRAFT_OP_avg_pool:
+        make_window(s, outputs, st, job);
+        make_pool(s, job);
+        return true;
+    case GRAFT_OP_conv:
+    case GRAFT_OP_conv_bias:
+    case GRAFT_OP_conv_bias_add:
+        make_window(s, outputs, st, job);
+        make_conv(s, job);
+        return true;
+    case GRAFT_OP_matmul:
+    case GRAFT_OP_matmul_bias:
+        make_product(s, outputs, job);
+        return is_row_major(s, outputs);
+    case GRAFT_OP_softmax:
+    case GRAFT_OP_layer_norm:
+    case GRAFT_OP_global_avg_pool:
+    case GRAFT_OP_reduce_mean:
+    case GRAFT_OP_reduce_sum:
+    case GRAFT_OP_reduce_max:
+        make_rows(s, outputs, st, job);
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool cuda_job_of(const graft_signature *signature, const graft_shape *outputs, cuda_type type,
+                 cuda_job *job)
+{
+    strides_of st;
+    memset(job, 0, sizeof(*job));
+    if (!find_strides(signature, outputs, &st)) {
+        return false;
+    }
+    if (signature->op < GRAFT_OP_COUNT && functions[signature->op] != 0) {
+        make_function(signature, outputs, &st, job, type);
+        return true;
+    }
+    return make_job(signature, outputs, &st, type, job);
+}

@@ -1,0 +1,134 @@
+/* host_threads.c - see host_threads.h. The loops over blocks and lanes stand here as they do in
+ * kernels.cu; where elements lie, and what is computed from them, is the same code. */
+#include "tests/cuda/host_threads.h"
+
+#include <math.h>
+#include <string.h>
+
+#define REAL        float
+#define THREAD(f)   host_##f
+#define LOAD(p)     (*(p))
+#define STORE(p, x) (*(p) = (x))
+#include "cost/cuda/threads.inc"
+
+/* Copies one unit, or fills it. */
+static void copy_unit(const cuda_move *move, const cuda_step *step, const void *const *in,
+                      void *const *out, uint8_t *const *written)
+{
+    size_t size = move->unit_bytes;
+    char *to = (char *)out[step->output] + (size_t)step->to * size;
+    if (step->input == CUDA_FILL) {
+        for (size_t i = 0; i < size; i += 2) {
+            memcpy(to + i, (const char *)&move->fill + i % 4, 2);
+        }
+    } else {
+        memcpy(to, (const char *)in[step->input] + (size_t)step->from * size, size);
+    }
+    for (size_t i = 0; i < size && written != NULL; i++) {
+        written[step->output][(size_t)step->to * size + i]++;
+    }
+}
+
+static void copy_tile(const cuda_turn *turn, uint64_t index, const void *in, void *out,
+                      uint8_t *written)
+{
+    cuda_tile tile = cuda_turn_tile(turn, index);
+    size_t size = turn->unit_bytes;
+    for (uint32_t row = 0; row < CUDA_TILE; row++) {
+        for (uint32_t column = 0; column < CUDA_TILE; column++) {
+            if (cuda_turn_has(turn, &tile, row, column)) {
+                size_t to = (size_t)cuda_turn_to(turn, &tile, row, column) * size;
+                size_t from = (size_t)cuda_turn_from(turn, &tile, row, column) * size;
+                memcpy((char *)out + to, (const char *)in + from, size);
+                for (size_t i = 0; i < size && written != NULL; i++) {
+                    written[to + i]++;
+                }
+            }
+        }
+    }
+}
+
+static float reduce(const cuda_rows *rows, const float *in, int64_t from)
+{
+    float result = 0.0F;
+    for (uint64_t i = 0; i < rows->row.count; i++) {
+        int64_t at[2];
+        cuda_walk_at(&rows->row, i, 2, at);
+        float x = in[from + at[1]];
+        bool largest = rows->mode == CUDA_ROW_MAX || rows->mode == CUDA_ROW_SOFTMAX;
+        result = !largest ? result + x : (i == 0 ? x : host_largest(result, x));
+    }
+    bool mean = rows->mode == CUDA_ROW_MEAN || rows->mode == CUDA_ROW_LAYER_NORM;
+    return mean ? result / (float)rows->row.count : result;
+}
+
+static void normalise(const cuda_rows *rows, const float *const *in, float *out, const int64_t *at)
+{
+    float centre = reduce(rows, in[0], at[1]);
+    float total = 0.0F;
+    bool softmax = rows->mode == CUDA_ROW_SOFTMAX;
+    int64_t place[2];
+    for (uint64_t i = 0; i < rows->row.count; i++) {
+        cuda_walk_at(&rows->row, i, 2, place);
+        float d = in[0][at[1] + place[1]] - centre;
+        total += softmax ? expf(d) : d * d;
+    }
+    float scale =
+        softmax ? 1.0F / total : 1.0F / sqrtf(total / (float)rows->row.count + rows->epsilon);
+    for (uint64_t i = 0; i < rows->row.count; i++) {
+        cuda_walk_at(&rows->row, i, 2, place);
+        float d = in[0][at[1] + place[1]] - centre;
+        out[at[0] + place[0]] = softmax ? expf(d) * scale : d * scale * in[1][i] + in[2][i];
+    }
+}
+
+static void run_rows(const cuda_rows *rows, uint64_t index, const float *const *in, float *out)
+{
+    int64_t at[2];
+    cuda_walk_at(&rows->kept, index, 2, at);
+    if (rows->mode >= CUDA_ROW_SOFTMAX) {
+        normalise(rows, in, out, at);
+    } else {
+        out[at[0]] = reduce(rows, in[0], at[1]);
+    }
+}
+
+static void run_thread(const cuda_job *job, uint64_t i, const float *const *in, float *out)
+{
+    switch (job->kind) {
+    case CUDA_JOB_POINT:
+        host_points(&job->as.point, in, out, i);
+        break;
+    case CUDA_JOB_POOL:
+        host_pool(&job->as.window, in[0], out, i);
+        break;
+    case CUDA_JOB_CONV:
+        host_conv(&job->as.window, in[0], in[1], out, i);
+        break;
+    case CUDA_JOB_PRODUCT:
+        host_product(&job->as.product, in[0], in[1], out, i);
+        break;
+    case CUDA_JOB_ROWS:
+        run_rows(&job->as.rows, i, in, out);
+        break;
+    case CUDA_JOB_MOVE:
+    case CUDA_JOB_TURN:
+        break;
+    }
+}
+
+void host_threads_run(const cuda_job *job, const void *const *in, void *const *out,
+                      uint8_t *const *written)
+{
+    const float *reals[3] = {in[0], in[1], in[2]};
+    for (uint64_t i = 0; i < job->threads; i++) {
+        if (job->kind == CUDA_JOB_MOVE) {
+            cuda_step step = cuda_move_at(&job->as.move, i);
+            copy_unit(&job->as.move, &step, in, out, written);
+        } else if (job->kind == CUDA_JOB_TURN) {
+            copy_tile(&job->as.turn, i, in[0], out[0], written == NULL ? NULL : written[0]);
+        } else {
+            run_thread(job, i, reals, out[0]);
+        }
+    }
+}

@@ -1,0 +1,13 @@
+/* host_threads.h - the jobs of the CUDA kernels run on the processor, thread by thread. */
+#ifndef TESTS_CUDA_HOST_THREADS_H
+#define TESTS_CUDA_HOST_THREADS_H
+
+#include "cost/cuda/moves.h"
+
+/* Runs every thread of a job. Movement copies units of bytes, whatever they hold; `written`, when
+ * not NULL, has an entry per byte of each output and counts how often a copy wrote it. Everything
+ * else computes on binary32 tensors. */
+void host_threads_run(const cuda_job *job, const void *const *in, void *const *out,
+                      uint8_t *const *written);
+
+#endif

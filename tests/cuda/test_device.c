@@ -1,0 +1,127 @@
+/* Opening a GPU where there is none, or no back end: what the user is told. */
+#include "cost/backend.h"
+#include "tests/support/check.h"
+#include "tests/support/kernels.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The library lies with the binary, not with the tests. */
+static bool find_library(void)
+{
+    char path[4096];
+    const char *out = getenv("OUT");
+    (void)snprintf(path, sizeof(path), "%s/graft-cuda.so", out == NULL ? "out/release" : out);
+    assert_int_equal(setenv("GRAFT_CUDA_LIBRARY", path, 1), 0);
+    return access(path, R_OK) == 0;
+}
+
+static void test_without_library(void **state)
+{
+    graft_env *env = *state;
+    graft_device *device = NULL;
+    assert_int_equal(setenv("GRAFT_CUDA_LIBRARY", "/nowhere/graft-cuda.so", 1), 0);
+    check_failed(env, graft_device_open(env, "cuda", 1, &device), GRAFT_UNSUPPORTED,
+                 "/nowhere/graft-cuda.so is missing");
+    assert_int_equal(setenv("GRAFT_CUDA_LIBRARY", "/etc/hostname", 1), 0);
+    check_failed(env, graft_device_open(env, "cuda:fp16", 1, &device), GRAFT_UNSUPPORTED,
+                 "does not load");
+    assert_null(device);
+}
+
+static void test_without_gpu(void **state)
+{
+    graft_env *env = *state;
+    graft_device *device = NULL;
+    if (!find_library()) {
+        CHECK_SKIP("built without CUDA");
+    }
+    graft_status status = graft_device_open(env, "cuda", 1, &device);
+    if (status == GRAFT_OK) {
+        graft_device_close(device);
+        CHECK_SKIP("there is a GPU here");
+    }
+    assert_int_equal(status, GRAFT_UNSUPPORTED);
+    assert_true(strstr(env->message, "no GPU") != NULL || strstr(env->message, "driver") != NULL);
+}
+
+static void test_options(void **state)
+{
+    graft_env *env = *state;
+    graft_device *device = NULL;
+    if (!find_library()) {
+        CHECK_SKIP("built without CUDA");
+    }
+    static const char *const wrong[] = {"cuda:fp8", "cuda:fp16,gpu=x", "cuda:gpu=-1",
+                                        "cuda:described="};
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        check_failed(env, graft_device_open(env, wrong[i], 1, &device), GRAFT_BAD_INPUT,
+                     "is none of fp32, tf32, fp16, bf16");
+    }
+    check_failed(env, graft_device_open(env, "cuda:described=/nowhere.json", 1, &device), GRAFT_IO,
+                 "/nowhere.json");
+    check_failed(env, graft_device_open(env, "cuda:described=tests/cuda/test_device.c", 1, &device),
+                 GRAFT_BAD_INPUT, "does not take these device properties");
+    assert_null(device);
+}
+
+/* Another name that begins so is a recorded device. */
+static void test_recorded(void **state)
+{
+    graft_env *env = *state;
+    graft_device *device = NULL;
+    graft_kernel_name names[GRAFT_KERNEL_MOST];
+    graft_signature s;
+    uint32_t count = 7;
+    const graft_shape shape = {
+        .rank = 4, .dtype = GRAFT_DTYPE_F32, .dims = {1, 8, 4, 4}
+    };
+    assert_int_equal(graft_device_open(env, "cudax", 1, &device), GRAFT_OK);
+    assert_false(graft_device_present(device));
+    graft_signature_of_reorder(&shape, GRAFT_LAYOUT_ROW, GRAFT_LAYOUT_NHWC, &s);
+    check_failed(env, graft_kernel_list(env, device, &s, names, &count), GRAFT_UNSUPPORTED,
+                 "is not here");
+    assert_int_equal(count, 0);
+    graft_device_close(device);
+}
+
+/* The memory of the processor behind the same calls. */
+static graft_status count_run(graft_env *env, void *context)
+{
+    (void)env;
+    uint32_t *runs = context;
+    (*runs)++;
+    return GRAFT_OK;
+}
+
+static void test_memory(void **state)
+{
+    graft_env *env = *state;
+    graft_device *device = check_device_open(env);
+    const float numbers[3] = {1.0F, -2.0F, 3.5F};
+    float back[3] = {0.0F};
+    void *memory = NULL;
+    uint32_t runs = 0;
+    double ns = -1.0;
+    assert_true(graft_device_shares_memory(device));
+    assert_int_equal(graft_device_allocate(env, device, sizeof(numbers), &memory), GRAFT_OK);
+    assert_memory_equal(memory, back, sizeof(back));
+    assert_int_equal(graft_device_write(env, device, memory, numbers, 3), GRAFT_OK);
+    assert_int_equal(graft_device_read(env, device, back, memory, 3), GRAFT_OK);
+    assert_memory_equal(numbers, back, sizeof(back));
+    assert_int_equal(graft_device_time(env, device, count_run, &runs, 5, &ns), GRAFT_OK);
+    assert_int_equal(runs, 5);
+    assert_true(ns >= 0.0);
+    graft_device_release(device, memory);
+    graft_device_close(device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_without_library), CHECK_TEST(test_without_gpu), CHECK_TEST(test_options),
+        CHECK_TEST(test_recorded),        CHECK_TEST(test_memory),
+    };
+    return cmocka_run_group_tests_name("device", tests, NULL, NULL);
+}

@@ -1,0 +1,290 @@
+/* The CUDA kernels' index arithmetic against the operator bodies: every operator of the table,
+ * random attributes and shapes, row-major and channels last, every thread run on the processor. */
+#include "graph/algebra_float.h"
+#include "tests/cuda/host_threads.h"
+#include "tests/support/cases.h"
+#include "tests/support/check.h"
+#include "tests/support/kernels.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { DRAWS = 200 };
+
+typedef struct {
+    graft_env *env;
+    graft_rng rng;
+    graft_signature s;
+    graft_shape outputs[GRAFT_MAX_OUTPUTS];
+    float *rows[GRAFT_MAX_INPUTS]; /* Row-major. */
+    float *wants[GRAFT_MAX_OUTPUTS];
+    const void *in[GRAFT_MAX_INPUTS]; /* In the layouts and the type of the signature. */
+    void *out[GRAFT_MAX_OUTPUTS];
+    uint8_t *written[GRAFT_MAX_OUTPUTS];
+    cuda_type type;
+} trial;
+
+/* Where row-major element i of a tensor lies; written without the code under test. */
+static size_t place_of(const graft_shape *shape, uint32_t layout, size_t i)
+{
+    if (layout == GRAFT_LAYOUT_ROW) {
+        return i;
+    }
+    size_t channels = (size_t)shape->dims[1];
+    size_t pixels = (size_t)shape->dims[2] * (size_t)shape->dims[3];
+    return (i / (channels * pixels) * pixels + i % pixels) * channels + i / pixels % channels;
+}
+
+static void *pack(trial *t, const graft_shape *shape, uint32_t layout, const float *row)
+{
+    size_t count = (size_t)graft_shape_elements(shape);
+    size_t size = cuda_type_bytes(t->type);
+    char *data = GRAFT_NEW(t->env->scratch, char, count *size);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t bits = cuda_to_bits(t->type, row[i]);
+        memcpy(data + place_of(shape, layout, i) * size, &bits, size);
+    }
+    return data;
+}
+
+static void prepare(trial *t)
+{
+    for (uint32_t k = 0; k < t->s.input_count; k++) {
+        size_t count = (size_t)graft_shape_elements(&t->s.inputs[k]);
+        t->rows[k] = GRAFT_NEW(t->env->scratch, float, count);
+        for (size_t i = 0; i < count; i++) {
+            float x = (float)graft_rng_normal(&t->rng);
+            x = t->s.op == GRAFT_OP_sqrt || (t->s.op == GRAFT_OP_div && k == 1) ? fabsf(x) + 0.5F
+                                                                                : x;
+            t->rows[k][i] = cuda_from_bits(t->type, cuda_to_bits(t->type, x));
+        }
+        bool filter = k == 1 && t->s.op <= GRAFT_OP_conv_bias_add && t->s.op >= GRAFT_OP_conv;
+        t->in[k] = pack(t, &t->s.inputs[k], filter ? 0U : t->s.in_layouts[k], t->rows[k]);
+    }
+    for (uint32_t k = 0; k < t->s.output_count; k++) {
+        size_t count = (size_t)graft_shape_elements(&t->outputs[k]);
+        size_t bytes = count * cuda_type_bytes(t->type);
+        t->wants[k] = GRAFT_NEW(t->env->scratch, float, count);
+        t->out[k] = GRAFT_NEW(t->env->scratch, char, bytes);
+        t->written[k] = GRAFT_NEW(t->env->scratch, uint8_t, bytes);
+        memset(t->out[k], 0xff, bytes); /* NaNs of every type. */
+    }
+}
+
+static void compute_wants(trial *t)
+{
+    if (t->s.op == GRAFT_COST_REORDER) {
+        memcpy(t->wants[0], t->rows[0], (size_t)graft_shape_bytes(&t->outputs[0]));
+        return;
+    }
+    const graft_call call = {t->s.attrs, t->s.inputs, t->outputs};
+    const float *in[GRAFT_MAX_INPUTS] = {t->rows[0], t->rows[1], t->rows[2], t->rows[3]};
+    graft_float_run(t->s.op, &call, in, t->wants);
+}
+
+static void compare(trial *t, bool moved)
+{
+    graft_buffer text = {.arena = t->env->scratch};
+    graft_signature_print(&t->s, &text);
+    for (uint32_t k = 0; k < t->s.output_count; k++) {
+        size_t count = (size_t)graft_shape_elements(&t->outputs[k]);
+        size_t size = cuda_type_bytes(t->type);
+        float *got = GRAFT_NEW(t->env->scratch, float, count);
+        for (size_t i = 0; i < count; i++) {
+            size_t at = place_of(&t->outputs[k], t->s.out_layouts[k], i) * size;
+            uint32_t bits = 0;
+            memcpy(&bits, (const char *)t->out[k] + at, size);
+            got[i] = cuda_from_bits(t->type, bits);
+            if (moved && t->written[k][at] != 1) {
+                fail_msg("%s: element %zu is written %u times", text.data, i, t->written[k][at]);
+            }
+        }
+        check_close(got, t->wants[k], count, moved ? 0.0 : 2e-6, text.data);
+    }
+}
+
+/* Whether a job is movement, which works on bits of any type. */
+static bool is_movement(const cuda_job *job)
+{
+    return job->kind == CUDA_JOB_MOVE || job->kind == CUDA_JOB_TURN;
+}
+
+static void run_trial(trial *t)
+{
+    graft_mark mark = graft_arena_mark(t->env->scratch);
+    cuda_job job;
+    assert_int_equal(graft_signature_outputs(&t->s, t->outputs), GRAFT_OK);
+    if (!cuda_job_of(&t->s, t->outputs, t->type, &job)) {
+        fail_msg("operator %u has no job", t->s.op);
+    }
+    if (t->type > CUDA_TF32 && !is_movement(&job)) {
+        graft_arena_release(t->env->scratch, mark);
+        return;
+    }
+    prepare(t);
+    compute_wants(t);
+    host_threads_run(&job, t->in, t->out, t->written);
+    if (t->s.op == GRAFT_OP_conv_bias || t->s.op == GRAFT_OP_conv_bias_add ||
+        t->s.op == GRAFT_OP_matmul_bias) {
+        cuda_job_of_finish(&t->s, &t->outputs[0], t->type, &job);
+        const void *in[3] = {t->out[0], t->in[2], t->in[3]};
+        host_threads_run(&job, in, t->out, t->written);
+    }
+    compare(t, is_movement(&job));
+    graft_arena_release(t->env->scratch, mark);
+}
+
+static bool is_run(uint32_t op)
+{
+    return graft_op(op) != NULL && op != GRAFT_OP_reshape && op != GRAFT_OP_fill;
+}
+
+static void test_operators(void **state)
+{
+    trial t = {.env = *state};
+    graft_rng_seed(&t.rng, 31);
+    for (uint32_t op = 1; op < GRAFT_OP_COUNT; op++) {
+        for (uint32_t draw = 0; draw < DRAWS && is_run(op); draw++) {
+            check_case drawn;
+            check_case_draw(&t.rng, op, &drawn);
+            uint32_t mask = graft_rng_below(&t.rng, 1U << graft_op(op)->input_count) & 6U;
+            t.s = check_signature(t.env, op, drawn.attrs, drawn.in, mask, draw % 2);
+            t.type = draw % 3 == 0 ? CUDA_F16 : draw % 3 == 1 ? CUDA_F32 : CUDA_BF16;
+            run_trial(&t);
+        }
+    }
+}
+
+typedef struct {
+    uint32_t op;
+    uint32_t rank;
+    int32_t a[GRAFT_MAX_RANK];
+    int32_t b[GRAFT_MAX_RANK];
+    int32_t attrs[6];
+} row;
+
+/* Shapes that reach the wide units, the tiles with ragged edges, and merged axes. */
+static const row rows[] = {
+    {GRAFT_OP_concat,      4, {2, 16, 7, 8},       {2, 24, 7, 8},  {1}                   },
+    {GRAFT_OP_concat,      4, {2, 16, 7, 8},       {2, 16, 7, 16}, {3}                   },
+    {GRAFT_OP_split,       4, {2, 40, 6, 6},       {0},            {1, 24}               },
+    {GRAFT_OP_split,       3, {3, 5, 64},          {0},            {2, 8}                },
+    {GRAFT_OP_slice,       4, {2, 40, 6, 6},       {0},            {1, 8, 32}            },
+    {GRAFT_OP_slice,       3, {3, 50, 64},         {0},            {1, 7, 40}            },
+    {GRAFT_OP_pad,         4, {2, 16, 9, 8},       {0},            {3, 8, 16, 0x40490000}},
+    {GRAFT_OP_pad,         4, {2, 16, 9, 8},       {0},            {2, 1, 0, 0}          },
+    {GRAFT_OP_transpose,   4, {2, 40, 33, 3},      {0},            {0, 2, 3, 1}          },
+    {GRAFT_OP_transpose,   4, {1, 128, 12, 64},    {0},            {0, 2, 1, 3}          },
+    {GRAFT_OP_transpose,   3, {9, 70, 65},         {0},            {2, 1, 0}             },
+    {GRAFT_OP_transpose,   6, {2, 3, 2, 4, 3, 40}, {0},            {5, 3, 1, 0, 2, 4}    },
+    {GRAFT_OP_add,         4, {2, 16, 9, 8},       {2, 16, 9, 8},  {0}                   },
+    {GRAFT_OP_add,         4, {2, 16, 9, 8},       {1, 16, 1, 1},  {0}                   },
+    {GRAFT_OP_mul,         3, {4, 1, 64},          {1, 32, 1},     {0}                   },
+    {GRAFT_OP_softmax,     4, {2, 40, 9, 8},       {0},            {1}                   },
+    {GRAFT_OP_reduce_mean, 4, {2, 40, 9, 8},       {0},            {2, 0}                },
+    {GRAFT_OP_reduce_sum,  3, {2, 40, 4200},       {0},            {2, 1}                },
+    {GRAFT_OP_reduce_max,  4, {2, 40, 9, 8},       {0},            {12, 0}               },
+    {GRAFT_OP_gelu,        3, {2, 13, 104},        {0},            {0}                   },
+};
+
+static graft_shape shape_of(const int32_t *dims, uint32_t rank)
+{
+    graft_shape shape = {.rank = (uint8_t)rank, .dtype = GRAFT_DTYPE_F32};
+    memcpy(shape.dims, dims, rank * sizeof(dims[0]));
+    return shape;
+}
+
+static void test_larger(void **state)
+{
+    trial t = {.env = *state};
+    graft_rng_seed(&t.rng, 32);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const graft_shape in[GRAFT_MAX_INPUTS] = {shape_of(rows[i].a, rows[i].rank),
+                                                  shape_of(rows[i].b, rows[i].rank)};
+        int32_t attrs[GRAFT_MAX_ATTRS] = {0};
+        memcpy(attrs, rows[i].attrs, sizeof(rows[i].attrs));
+        for (uint32_t way = 0; way < 6; way++) {
+            t.s = check_signature(t.env, rows[i].op, attrs, in, 0, way % 2);
+            t.type = way / 2 == 0 ? CUDA_F32 : way / 2 == 1 ? CUDA_F16 : CUDA_BF16;
+            run_trial(&t);
+        }
+    }
+}
+
+static void test_reorders(void **state)
+{
+    static const int32_t dims[][4] = {
+        {1, 3,  20, 24},
+        {2, 64, 7,  7 },
+        {1, 17, 5,  3 },
+        {3, 33, 9,  8 }
+    };
+    trial t = {.env = *state};
+    graft_rng_seed(&t.rng, 33);
+    for (uint32_t way = 0; way < 24; way++) {
+        const graft_shape shape = shape_of(dims[way % 4], 4);
+        t.type = way / 8 == 0 ? CUDA_F32 : way / 8 == 1 ? CUDA_F16 : CUDA_BF16;
+        graft_signature_of_reorder(&shape, way / 4 % 2, 1 - way / 4 % 2, &t.s);
+        run_trial(&t);
+    }
+}
+
+/* Whether a move of this size is made of units of 16 bytes, and a reorder of tiles. */
+static void test_widths(void **state)
+{
+    graft_env *env = *state;
+    const graft_shape in[GRAFT_MAX_INPUTS] = {shape_of(rows[0].a, 4), shape_of(rows[0].b, 4)};
+    graft_shape out[GRAFT_MAX_OUTPUTS];
+    int32_t attrs[GRAFT_MAX_ATTRS] = {1};
+    graft_signature s = check_signature(env, GRAFT_OP_concat, attrs, in, 0, GRAFT_LAYOUT_NHWC);
+    cuda_job job;
+    assert_int_equal(graft_signature_outputs(&s, out), GRAFT_OK);
+    assert_true(cuda_job_of(&s, out, CUDA_F16, &job));
+    assert_int_equal(job.as.move.unit_bytes, 16);
+    graft_signature_of_reorder(&in[0], GRAFT_LAYOUT_ROW, GRAFT_LAYOUT_NHWC, &s);
+    assert_true(cuda_job_of(&s, in, CUDA_F16, &job));
+    assert_int_equal(job.kind, CUDA_JOB_TURN);
+    const graft_shape pair[GRAFT_MAX_INPUTS] = {in[0], in[0]};
+    attrs[0] = 0;
+    s = check_signature(env, GRAFT_OP_add, attrs, pair, 0, GRAFT_LAYOUT_ROW);
+    assert_true(cuda_job_of(&s, in, CUDA_F32, &job));
+    assert_int_equal(job.as.point.width, 4);
+    assert_int_equal(job.as.point.walk.rank, 1);
+}
+
+/* Every binary16 and bfloat16 number survives, and rounding is to nearest even. */
+static void test_halves(void **state)
+{
+    (void)state;
+    for (uint32_t bits = 0; bits < 1U << 16; bits++) {
+        float x = cuda_from_f16((uint16_t)bits);
+        float y = cuda_from_bf16((uint16_t)bits);
+        assert_true(isnan(x) ? isnan(cuda_from_f16(cuda_to_f16(x))) : cuda_to_f16(x) == bits);
+        assert_true(isnan(y) ? isnan(cuda_from_bf16(cuda_to_bf16(y))) : cuda_to_bf16(y) == bits);
+    }
+#ifdef __FLT16_MAX__ /* The compiler's own binary16, where it has one. */
+    graft_rng rng;
+    graft_rng_seed(&rng, 34);
+    for (uint32_t i = 0; i < 2000000; i++) {
+        float x = cuda_bits_float((uint32_t)graft_rng_next(&rng));
+        _Float16 half = (_Float16)x;
+        uint16_t want;
+        memcpy(&want, &half, sizeof(want));
+        assert_true(isnan(x) || cuda_to_f16(x) == want);
+    }
+#endif
+    assert_int_equal(cuda_to_f16(65520.0F), 0x7c00);
+    assert_int_equal(cuda_to_f16(0x1p-25F), 0);
+    assert_int_equal(cuda_to_f16(0x1.8p-25F), 1);
+    assert_int_equal(cuda_to_bf16(0x1.01p0F), 0x3f80);
+    assert_int_equal(cuda_to_bf16(0x1.03p0F), 0x3f82);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_operators), CHECK_TEST(test_larger), CHECK_TEST(test_reorders),
+        CHECK_TEST(test_widths),    CHECK_TEST(test_halves),
+    };
+    return cmocka_run_group_tests_name("moves", tests, NULL, NULL);
+}
