@@ -276,7 +276,7 @@ void graft_plan_layer_norm(graft_onnx_plan *plan, uint32_t op)
     float epsilon = graft_plan_float(plan, "epsilon", 1e-5F);
     int32_t attrs[GRAFT_MAX_ATTRS] = {0};
     memcpy(&attrs[GRAFT_ATTR_layer_norm_epsilon], &epsilon, sizeof(epsilon));
-    bool fits = plan->refusal == NULL && scales.rank == shape.rank - axis;
+    bool fits = plan->refusal == NULL && axis < shape.rank && scales.rank == shape.rank - axis;
     for (uint32_t i = 0; fits && i < scales.rank; i++) {
         fits = scales.dims[i] == shape.dims[axis + i];
     }
