@@ -21,10 +21,10 @@ typedef struct graft_build_value {
     const char *name;
     int64_t dims[4]; /* (batch, channels, height, width) or (batch, features) */
     uint32_t rank;
+    bool is_positive;
     double mean;
     double mean_square;
     double scale; /* Of the 8-bit numbers that its elements are; 0: it was not quantised. */
-    bool is_positive;
 } graft_build_value;
 
 /* A window over height and width. */
