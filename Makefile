@@ -201,6 +201,7 @@ LINKS_train  := train cost models graph
 LINKS_fuzz_default := graph
 LINKS_fuzz_costs := cost graph
 LINKS_fuzz_rule := tests/support graph
+LINKS_fuzz_policy := tests/support graph
 LINKS_fuzz_taso := verify gen graph
 LINKS_fuzz_user_rules := verify gen graph
 

@@ -11,7 +11,8 @@ GRAFT_MUST_USE graft_status graft_command_emit_graph(graft_env *env, int argc, c
 
 /* graft policy MODEL --out DIR [--device D] [--rules F] [--settings F] [--database F] [--exact]
  * [--amalgamate]: measures, trains, compares and emits; see docs/architecture.md. Writes into DIR
- * graft_policy.h, graft_graph.h, results.json and checkpoint.bin, which a second run goes on from.
+ * graft_policy.h, policy.graft, graft_graph.h, results.json and checkpoint.bin, which a second run
+ * goes on from.
  */
 GRAFT_MUST_USE graft_status graft_command_policy(graft_env *env, int argc, char **argv);
 /* graft report MODEL --out DIR [...]: replays the decisions of the compiled policy
@@ -20,7 +21,8 @@ GRAFT_MUST_USE graft_status graft_command_policy(graft_env *env, int argc, char 
  * table. */
 GRAFT_MUST_USE graft_status graft_command_report(graft_env *env, int argc, char **argv);
 /* graft optimize IN OUT.onnx [--search greedy|backtracking|beam|random] [--dequeues N] [--width N]
- * [...]: rewrites a model by search. */
+ * [--policy DIR/policy.graft] [...]: rewrites a model by search, or as a policy says that was
+ * trained for this or another model. */
 GRAFT_MUST_USE graft_status graft_command_optimize(graft_env *env, int argc, char **argv);
 
 #endif

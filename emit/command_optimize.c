@@ -2,6 +2,8 @@
 #include "emit/command.h"
 #include "emit/session_options.h"
 #include "graph/json.h"
+#include "graph/log.h"
+#include "graph/policyfile.h"
 #include "train/search.h"
 
 #include <string.h>
@@ -12,6 +14,7 @@ typedef struct optimize_run {
     const char *search;
     const char *dequeues;
     const char *width;
+    const char *policy; /* Instead of a search. */
     graft_session session;
     graft_plan_found found;
 } optimize_run;
@@ -85,6 +88,58 @@ static graft_status search(graft_env *env, optimize_run *run)
                       "--search is greedy, backtracking, beam or random, not '%s'", run->search);
 }
 
+/* Lets a trained policy rewrite the model: guarded, simplified first, without a plan. */
+static graft_status follow_policy(graft_env *env, optimize_run *run)
+{
+    graft_status status = GRAFT_OK;
+    graft_environment *environment = &run->session.environment;
+    const graft_graph *first = &environment->first.graph;
+    uint32_t step_limit = environment->options.step_limit;
+    const graft_optimize_options options = {.weight_bytes_limit =
+                                                environment->options.apply.weight_bytes_limit,
+                                            .step_limit = step_limit,
+                                            .simplify = true,
+                                            .guard = true};
+    graft_policy policy;
+    graft_state state;
+    graft_report report = {.decisions = GRAFT_NEW(env->life, graft_decision, step_limit),
+                           .decision_limit = step_limit};
+    GRAFT_CHECK(graft_policyfile_read(env, env->life, run->policy, &policy));
+    graft_state_open(env->life, &first->limits, &state);
+    GRAFT_CHECK(graft_state_set(env, &state, first));
+    size_t bytes = graft_optimize_workspace_bytes(&policy, &first->limits, step_limit);
+    uint64_t start_ns = graft_clock_ns();
+    status = graft_optimize(&state.graph, &policy, &options, graft_arena_alloc(env->life, bytes),
+                            bytes, &report);
+    if (status != GRAFT_OK) {
+        status = GRAFT_FAIL(env, status, "%s: the policy failed on the model: %s", run->policy,
+                            graft_status_name(status));
+        goto done;
+    }
+    run->found.seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
+    run->found.step_count = report.step_count;
+    GRAFT_CHECK(graft_state_set(env, &environment->state, &state.graph));
+    GRAFT_CHECK(environment->options.price.cost_ns(env, environment->options.price.context,
+                                                   &environment->state.graph,
+                                                   &environment->state.order, &run->found.cost_ns));
+done:
+    return status;
+}
+
+/* Leaves the rewritten graph as the environment's state. */
+static graft_status rewrite(graft_env *env, optimize_run *run)
+{
+    graft_status status = GRAFT_OK;
+    if (run->policy != NULL) {
+        return follow_policy(env, run);
+    }
+    GRAFT_CHECK(search(env, run));
+    GRAFT_CHECK(
+        graft_plan_replay(env, &run->session.environment, run->found.steps, run->found.step_count));
+done:
+    return status;
+}
+
 static void print_outcome(graft_env *env, const optimize_run *run, graft_index before,
                           graft_index after)
 {
@@ -93,7 +148,8 @@ static void print_outcome(graft_env *env, const optimize_run *run, graft_index b
         graft_json json;
         graft_json_begin(&json, env->scratch);
         graft_json_string(&json, "model", run->options.model);
-        graft_json_string(&json, "search", run->search);
+        graft_json_string(&json, run->policy != NULL ? "policy" : "search",
+                          run->policy != NULL ? run->policy : run->search);
         graft_json_integer(&json, "operators_before", before);
         graft_json_integer(&json, "operators_after", after);
         graft_json_number(&json, "cost_ns_before", environment->first_ns);
@@ -120,12 +176,12 @@ graft_status graft_command_optimize(graft_env *env, int argc, char **argv)
         {.name = "--search",                  .value = &run->search                  },
         {.name = "--dequeues",                  .value = &run->dequeues},
         {.name = "--width",                  .value = &run->width                     },
+        {.name = "--policy",                  .value = &run->policy},
     };
-    GRAFT_CHECK(graft_session_parse(env, argc, argv, &run->options, own, 4));
+    GRAFT_CHECK(graft_session_parse(env, argc, argv, &run->options, own, 5));
     GRAFT_CHECK(graft_session_open(env, &run->options, &run->session));
-    GRAFT_CHECK(search(env, run));
-    graft_environment *environment = &run->session.environment;
-    GRAFT_CHECK(graft_plan_replay(env, environment, run->found.steps, run->found.step_count));
+    GRAFT_CHECK(rewrite(env, run));
+    const graft_environment *environment = &run->session.environment;
     GRAFT_CHECK(
         graft_model_write(env, run->session.model, &environment->state.graph, run->out, NULL));
     print_outcome(env, run, graft_graph_active_count(&environment->first.graph),

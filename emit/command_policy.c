@@ -8,6 +8,7 @@
 #include "emit/session_options.h"
 #include "graph/file.h"
 #include "graph/log.h"
+#include "graph/policyfile.h"
 #include "train/diagnosis.h"
 
 #include <stdio.h>
@@ -242,6 +243,8 @@ static graft_status write_files(policy_run *run)
                                          .amalgamate = run->amalgamate};
     GRAFT_CHECK(
         graft_header_write(env, &run->policy, &header, path_in(run, "graft_policy.h"), &sizes));
+    GRAFT_CHECK(graft_policyfile_write(env, &run->policy, run->session.xfers.names,
+                                       path_in(run, "policy.graft")));
     GRAFT_CHECK(graft_graphtable_write(env, &run->session.environment.first.graph, "model",
                                        path_in(run, "graft_graph.h")));
     GRAFT_CHECK(graft_results_write(env, &run->results, path_in(run, "results.json")));

@@ -137,6 +137,18 @@ refuses_without_place() {
     gives 0 "$GRAFT" --quiet verify "$FOLDER/lonely.yaml" --merge --rules "$FOLDER/lonely.rules" &&
         refuses 1 "none of the 1 rules finds a place" dscnn --rules "$FOLDER/lonely.rules"
 }
+# What was learnt on DS-CNN, on ResNet-8.
+rewrites_another() {
+    gives 0 "$GRAFT" --json --quiet optimize resnet8 "$FOLDER/other.onnx" --policy "$FOLDER/two/policy.graft" \
+        --settings "$SETTINGS" --database "$COSTS" --rules "$RULES" &&
+        grep -q '"policy": .*"operators_before": 30,.*"rules_applied": [1-9]' "$FOLDER/out" &&
+        gives 0 "$GRAFT" --quiet convert "$FOLDER/other.onnx" "$FOLDER/again.onnx"
+}
+refuses_damaged() {
+    head -c 2000 "$FOLDER/two/policy.graft" > "$FOLDER/half.graft"
+    error_is 1 "half.graft: byte" "$GRAFT" --quiet optimize resnet8 "$FOLDER/none.onnx" --policy "$FOLDER/half.graft" \
+        --settings "$SETTINGS" --database "$COSTS" --rules "$RULES" && [ ! -e "$FOLDER/none.onnx" ]
+}
 refuses_truncated() {
     gives 0 "$GRAFT" model dscnn "$FOLDER/whole.onnx" &&
         head -c 20000 "$FOLDER/whole.onnx" > "$FOLDER/half.onnx" &&
@@ -158,6 +170,8 @@ check "once or twice" repeated_alike
 check "other settings begin anew" other_settings
 check "the header decides as the tools do" reports
 check "decisions of another header" reports_foul_play
+check "a policy rewrites another model" rewrites_another
+check "a damaged policy is refused" refuses_damaged
 sh tests/firmware/run.sh "$FOLDER/two" > "$FOLDER/firmware" 2>&1 || status=$?
 if [ "${status:-0}" = 77 ]; then
     skip "the same decisions on a microcontroller" "$(cat "$FOLDER/firmware")"

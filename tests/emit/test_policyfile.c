@@ -1,0 +1,122 @@
+/* A policy as a file: what is read decides as what was written, to the last score; a file that is
+ * cut off, damaged or from another engine is refused by name, and never believed. */
+#include "graph/policyfile.h"
+#include "tests/support/policy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    uint8_t *data;
+    size_t size;
+} encoded;
+
+static encoded encode(graft_env *env, const graft_policy *policy)
+{
+    encoded e = {NULL, 0};
+    graft_policyfile_encode(env->life, policy, policy_kit_names, &e.data, &e.size);
+    return e;
+}
+
+static graft_status decode(graft_env *env, encoded e, graft_policy *policy)
+{
+    return graft_policyfile_decode(env, env->unit, (graft_bytes){"p.graft", e.data, e.size},
+                                   policy);
+}
+
+/* The hash of the kit's graph after a run of the policy. */
+static uint64_t run_policy(graft_env *env, const policy_kit *kit, const graft_policy *policy)
+{
+    enum { STEPS = 40 };
+    const graft_optimize_options options = {
+        .weight_bytes_limit = UINT64_MAX, .step_limit = STEPS, .simplify = true, .guard = true};
+    graft_graph *graph = policy_kit_copy(env, kit);
+    size_t bytes = graft_optimize_workspace_bytes(policy, &graph->limits, STEPS);
+    graft_report report = {.decisions = NULL};
+    assert_int_equal(graft_optimize(graph, policy, &options, graft_arena_alloc(env->life, bytes),
+                                    bytes, &report),
+                     GRAFT_OK);
+    assert_true(report.step_count > 0);
+    return report.hash_after;
+}
+
+static void test_round_trip(void **state)
+{
+    graft_env *env = *state;
+    for (uint32_t layers = 1; layers <= 2; layers++) {
+        policy_kit_options options = policy_kit_plain;
+        options.trunk_layers = layers;
+        options.counts_input = layers == 2;
+        const policy_kit *kit = policy_kit_open(env, &options);
+        graft_policy again;
+        encoded e = encode(env, &kit->policy);
+        assert_int_equal(decode(env, e, &again), GRAFT_OK);
+        assert_int_equal(again.rule_count, KIT_RULES);
+        assert_true(run_policy(env, kit, &again) == run_policy(env, kit, &kit->policy));
+        encoded twice = encode(env, &again);
+        assert_int_equal(twice.size, e.size);
+        assert_memory_equal(twice.data, e.data, e.size);
+    }
+}
+
+static void test_cut_off(void **state)
+{
+    graft_env *env = *state;
+    const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
+    encoded e = encode(env, &kit->policy);
+    graft_policy policy;
+    for (size_t size = 0; size < e.size; size += 1 + size / 50) {
+        /* Its own block, so that a sanitizer sees a read past the end. */
+        uint8_t *part = malloc(size + 1);
+        assert_non_null(part);
+        memcpy(part, e.data, size);
+        assert_int_equal(decode(env, (encoded){part, size}, &policy), GRAFT_BAD_INPUT);
+        assert_true(strncmp(env->message, "p.graft: ", 9) == 0);
+        graft_env_clear(env);
+        free(part);
+    }
+}
+
+static void test_refusals(void **state)
+{
+    graft_env *env = *state;
+    const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
+    graft_policy policy = kit->policy;
+    graft_policy read;
+    policy.abi = GRAFT_ABI + 1;
+    check_failed(env, decode(env, encode(env, &policy), &read), GRAFT_BAD_INPUT,
+                 "p.graft: features: the policy was made for another version of the engine");
+    policy = kit->policy;
+    policy.hidden = 0;
+    check_failed(env, decode(env, encode(env, &policy), &read), GRAFT_BAD_INPUT, "p.graft: sizes");
+    policy = kit->policy;
+    int32_t *bias = GRAFT_NEW(env->life, int32_t, policy.xfer.outputs);
+    bias[1] = GRAFT_DENSE_MAX_BIAS + 1;
+    policy.xfer.bias = bias;
+    check_failed(env, decode(env, encode(env, &policy), &read), GRAFT_BAD_INPUT,
+                 "p.graft: xfer: a bias is out of range");
+    policy = kit->policy;
+    int8_t *weights =
+        GRAFT_NEW(env->life, int8_t, (size_t)policy.location.inputs * policy.location.outputs);
+    weights[3] = INT8_MIN;
+    policy.location.weights = weights;
+    check_failed(env, decode(env, encode(env, &policy), &read), GRAFT_BAD_INPUT,
+                 "p.graft: location: a weight is out of range");
+    policy = kit->policy;
+    uint8_t *rules = GRAFT_NEW(env->life, uint8_t, policy.rule_offsets[KIT_RULES]);
+    memcpy(rules, policy.rules, policy.rule_offsets[KIT_RULES]);
+    rules[policy.rule_offsets[2]] = 255;
+    policy.rules = rules;
+    check_failed(env, decode(env, encode(env, &policy), &read), GRAFT_BAD_INPUT,
+                 "p.graft: rule 2 is malformed");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_round_trip),
+        CHECK_TEST(test_cut_off),
+        CHECK_TEST(test_refusals),
+    };
+    return cmocka_run_group_tests_name("policyfile", tests, NULL, NULL);
+}
