@@ -6,6 +6,7 @@
 #include "graph/options.h"
 #include "verify/canon.h"
 #include "verify/command_smt.h"
+#include "verify/command_unbounded.h"
 #include "verify/cover.h"
 #include "verify/subsume.h"
 #include "verify/trial.h"
@@ -23,6 +24,8 @@ typedef struct {
     const char *set;
     const char *smt;
     const char *sample;
+    const char *only;
+    bool unbounded;
     bool merge;
     bool plain; /* Without suggestions. */
 } choices;
@@ -210,15 +213,23 @@ static graft_status read_choices(graft_env *env, int argc, char **argv, choices 
 {
     graft_status status = GRAFT_OK;
     const graft_option table[] = {
-        {.name = "FILE",         .value = &c->file  },
-        {.name = "--merge",      .flag = &c->merge  },
-        {.name = "--rules",      .value = &c->set   },
-        {.name = "--emit-smt",   .value = &c->smt   },
-        {.name = "--sample",     .value = &c->sample},
-        {.name = "--no-suggest", .flag = &c->plain  },
+        {.name = "FILE",         .value = &c->file    },
+        {.name = "--merge",      .flag = &c->merge    },
+        {.name = "--rules",      .value = &c->set     },
+        {.name = "--emit-smt",   .value = &c->smt     },
+        {.name = "--sample",     .value = &c->sample  },
+        {.name = "--unbounded",  .flag = &c->unbounded},
+        {.name = "--only",       .value = &c->only    },
+        {.name = "--no-suggest", .flag = &c->plain    },
     };
     GRAFT_CHECK(graft_options_parse(env, argc, argv, table, sizeof table / sizeof table[0]));
-    if (c->smt == NULL && c->file == NULL) {
+    if (c->unbounded) {
+        bool alone = c->file == NULL && c->smt == NULL && !c->merge;
+        status =
+            alone ? GRAFT_OK
+                  : GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                               "%s: --unbounded proves the rules of a set (--rules FILE)", argv[0]);
+    } else if (c->smt == NULL && c->file == NULL) {
         status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: FILE is missing", argv[0]);
     } else if (c->smt != NULL && (c->file != NULL || c->merge || c->plain)) {
         status = GRAFT_FAIL(env, GRAFT_BAD_INPUT,
@@ -247,6 +258,16 @@ done:
     return status;
 }
 
+static graft_status prove_unbounded(graft_env *env, const choices *c)
+{
+    graft_status status = GRAFT_OK;
+    graft_ruleset set;
+    GRAFT_CHECK(graft_rulefile_read(env, env->life, c->set, &set));
+    GRAFT_CHECK(graft_unbounded_report(env, &set, c->only));
+done:
+    return status;
+}
+
 graft_status graft_command_verify(graft_env *env, int argc, char **argv)
 {
     graft_status status = GRAFT_OK;
@@ -256,6 +277,9 @@ graft_status graft_command_verify(graft_env *env, int argc, char **argv)
     GRAFT_CHECK(read_choices(env, argc, argv, &c));
     if (c.smt != NULL) {
         return emit_smt(env, &c);
+    }
+    if (c.unbounded) {
+        return prove_unbounded(env, &c);
     }
     options.suggest = !c.plain;
     GRAFT_CHECK(read_docket(env, &c, &d));

@@ -370,6 +370,39 @@ graft_eased graft_obligation_eased(const graft_obligation *o, uint32_t i, graft_
 
 /* ------------------------------------------------------------------- whole */
 
+void graft_obligation_open(graft_obligation *o, graft_arena *arena, Z3_context z3)
+{
+    *o = (graft_obligation){.arena = arena, .z3 = z3};
+    graft_term_open(&o->term, z3);
+}
+
+void graft_obligation_state(graft_obligation *o, const graft_obligation_parts *parts)
+{
+    uint32_t laws = Z3_ast_vector_size(o->z3, o->term.laws);
+    o->elements = parts->element_count;
+    o->left = GRAFT_NEW(o->arena, Z3_ast, parts->element_count);
+    o->right = GRAFT_NEW(o->arena, Z3_ast, parts->element_count);
+    o->questions = GRAFT_NEW(o->arena, Z3_ast, parts->element_count + parts->wanted_count);
+    o->assumptions = GRAFT_NEW(o->arena, Z3_ast, parts->given_count + laws);
+    for (uint32_t i = 0; i < parts->element_count; i++) {
+        o->left[i] = parts->left[i];
+        o->right[i] = parts->right[i];
+        o->questions[o->count++] =
+            Z3_mk_not(o->z3, Z3_mk_eq(o->z3, parts->left[i], parts->right[i]));
+    }
+    for (uint32_t i = 0; i < parts->wanted_count; i++) {
+        o->questions[o->count++] = Z3_mk_not(o->z3, parts->wanted[i]);
+    }
+    for (uint32_t i = 0; i < parts->given_count; i++) {
+        o->assumptions[o->assumption_count++] = parts->given[i];
+    }
+    o->condition_count = parts->given_count;
+    for (uint32_t i = 0; i < laws; i++) {
+        o->assumptions[o->assumption_count++] = Z3_ast_vector_get(o->z3, o->term.laws, i);
+    }
+    find_mentions(o);
+}
+
 void graft_obligation_build(graft_obligation *o, graft_arena *arena, Z3_context z3,
                             const graft_instance *instance)
 {

@@ -28,6 +28,22 @@ typedef struct graft_obligation {
 /* Builds the obligation of an instance in `z3`, which must outlive it; memory lies in `arena`. */
 void graft_obligation_build(graft_obligation *o, graft_arena *arena, Z3_context z3,
                             const graft_instance *instance);
+
+/* The same of terms that are there already. The terms of `left`, `right`, `wanted` and `given` must
+ * have been built in `o->term`, which collects the laws, after the obligation was opened. */
+typedef struct graft_obligation_parts {
+    const Z3_ast *left; /* `element_count` pairs that shall be equal */
+    const Z3_ast *right;
+    uint32_t element_count;
+    const Z3_ast *wanted; /* conditions that shall hold */
+    uint32_t wanted_count;
+    const Z3_ast *given; /* conditions that may be assumed */
+    uint32_t given_count;
+} graft_obligation_parts;
+
+void graft_obligation_open(graft_obligation *o, graft_arena *arena, Z3_context z3);
+void graft_obligation_state(graft_obligation *o, const graft_obligation_parts *parts);
+
 void graft_obligation_close(graft_obligation *o);
 
 /* Any question is true. */

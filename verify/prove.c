@@ -34,12 +34,7 @@ const char *graft_prove_solver(graft_arena *arena)
                               version[3]);
 }
 
-typedef struct {
-    Z3_context z3;
-    const graft_prove_options *options;
-    graft_prove_result *result;
-    Z3_ast_map proved; /* Single questions that are unsatisfiable. */
-} prover;
+typedef graft_prover prover;
 
 /* ------------------------------------------------------------------- asking */
 
@@ -207,7 +202,7 @@ static graft_verdict ask_single(prover *p, const graft_obligation *o, uint32_t i
     return verdict;
 }
 
-static graft_verdict ask_obligation(prover *p, const graft_obligation *o)
+graft_verdict graft_prove_obligation(graft_prover *p, const graft_obligation *o)
 {
     if (ask(p, graft_obligation_joined(o), SEARCH_NONE) == Z3_L_FALSE) {
         return GRAFT_VERDICT_PROVED;
@@ -224,7 +219,7 @@ static graft_verdict prove_point(graft_env *env, prover *p, const graft_instance
     graft_mark mark = graft_arena_mark(env->scratch);
     graft_obligation o;
     graft_obligation_build(&o, env->scratch, p->z3, instance);
-    graft_verdict verdict = ask_obligation(p, &o);
+    graft_verdict verdict = graft_prove_obligation(p, &o);
     graft_obligation_close(&o);
     graft_arena_release(env->scratch, mark);
     return verdict;
@@ -237,7 +232,8 @@ static void stop_on_error(Z3_context z3, Z3_error_code code)
     abort();
 }
 
-static Z3_context open_context(const graft_prove_options *options)
+void graft_prover_open(graft_prover *p, const graft_prove_options *options,
+                       graft_prove_result *result)
 {
     char megabytes[16];
     (void)snprintf(megabytes, sizeof megabytes, "%" PRIu32, options->memory_mb);
@@ -246,17 +242,24 @@ static Z3_context open_context(const graft_prove_options *options)
     Z3_context z3 = Z3_mk_context(config);
     Z3_del_config(config);
     Z3_set_error_handler(z3, stop_on_error);
-    return z3;
+    memset(result, 0, sizeof *result);
+    *p = (graft_prover){.z3 = z3, .options = options, .result = result};
+    p->proved = Z3_mk_ast_map(z3);
+    Z3_ast_map_inc_ref(z3, p->proved);
+}
+
+void graft_prover_close(graft_prover *p)
+{
+    Z3_ast_map_dec_ref(p->z3, p->proved);
+    Z3_del_context(p->z3);
 }
 
 void graft_prove_rule(graft_env *env, const graft_rule *rule, const graft_point *points,
                       uint32_t count, const graft_prove_options *options,
                       graft_prove_result *result)
 {
-    prover p = {.z3 = open_context(options), .options = options, .result = result};
-    p.proved = Z3_mk_ast_map(p.z3);
-    Z3_ast_map_inc_ref(p.z3, p.proved);
-    memset(result, 0, sizeof *result);
+    graft_prover p;
+    graft_prover_open(&p, options, result);
     result->verdict = count > 0 ? GRAFT_VERDICT_PROVED : GRAFT_VERDICT_UNKNOWN;
     for (uint32_t i = 0; i < count && result->verdict == GRAFT_VERDICT_PROVED; i++) {
         graft_instance instance;
@@ -267,6 +270,5 @@ void graft_prove_rule(graft_env *env, const graft_rule *rule, const graft_point 
         result->points += result->verdict == GRAFT_VERDICT_PROVED ? 1 : 0;
         result->failed = i;
     }
-    Z3_ast_map_dec_ref(p.z3, p.proved);
-    Z3_del_context(p.z3);
+    graft_prover_close(&p);
 }

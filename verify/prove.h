@@ -12,6 +12,10 @@
 
 #include "verify/cover.h"
 
+#include <z3.h>
+
+struct graft_obligation;
+
 typedef enum graft_verdict {
     GRAFT_VERDICT_PROVED,
     GRAFT_VERDICT_REFUTED, /* Z3 found an assignment: the rule is false at this point. */
@@ -42,6 +46,21 @@ typedef struct graft_prove_result {
 void graft_prove_rule(graft_env *env, const graft_rule *rule, const graft_point *points,
                       uint32_t count, const graft_prove_options *options,
                       graft_prove_result *result);
+
+/* A solver at work on one rule's obligations. `options` and `result` are borrowed; the result is
+ * cleared, and then counts questions and resources and holds the last reason for an unknown. */
+typedef struct graft_prover {
+    Z3_context z3; /* Owned. */
+    const graft_prove_options *options;
+    graft_prove_result *result;
+    Z3_ast_map proved; /* Questions that are unsatisfiable. */
+} graft_prover;
+
+void graft_prover_open(graft_prover *p, const graft_prove_options *options,
+                       graft_prove_result *result);
+void graft_prover_close(graft_prover *p);
+/* The solver's word on an obligation in the prover's context. */
+graft_verdict graft_prove_obligation(graft_prover *p, const struct graft_obligation *o);
 
 /* "z3 4.8.12.0". */
 const char *graft_prove_solver(graft_arena *arena);

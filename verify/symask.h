@@ -1,0 +1,30 @@
+/* symask.h - whether two values agree at a symbolic index.
+ *
+ * 1. Both are multiplied out. If they are not one term yet, conditionals on indices are taken
+ * apart: where Z3 cannot decide a condition, both ways are gone, each with what it assumes.
+ * 2. What the source divides by is not 0, and what it takes roots of is not negative, at every
+ *    index: instances of this at the elements that occur are assumed.
+ * 3. Folds become symbols, the same one where they are the same (symmatch.h); so do elements, and
+ *    sizes as numbers.
+ * 4. What is left is a question about real numbers and unknown functions, as for concrete shapes
+ *    (obligation.h), and is put to Z3 in the same ways (prove.h). */
+#ifndef GRAFT_SYMASK_H
+#define GRAFT_SYMASK_H
+
+#include "verify/symread.h"
+
+/* What a question is asked with. */
+typedef struct graft_sym_asker {
+    graft_sym *s;
+    graft_prover *prover;
+    const graft_sym_side *source; /* Its conditions may be assumed. */
+    const graft_sym_side *target; /* Of this one, facts only. */
+    uint32_t leaves;              /* Of all questions of a case, so far. */
+} graft_sym_asker;
+
+/* Whether Z3 says that left = right where `facts` hold. */
+bool graft_sym_equal(graft_sym_asker *a, const graft_facts *facts, Z3_ast left, Z3_ast right);
+/* Whether Z3 says that a condition holds where `facts` do. */
+bool graft_sym_implied(graft_sym_asker *a, const graft_facts *facts, Z3_ast condition);
+
+#endif

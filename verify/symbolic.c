@@ -1,0 +1,310 @@
+/* symbolic.c - see symbolic.h. */
+#include "verify/symbolic.h"
+
+#include "graph/file.h"
+#include "graph/ruleprint.h"
+#include "verify/symask.h"
+#include "verify/symcase.h"
+#include "verify/symread.h"
+#include "verify/symshape.h"
+
+#include <string.h>
+
+enum { CASES_MOST = 2000 };
+
+typedef struct {
+    graft_env *env;
+    const graft_rule *rule;
+    graft_sym s;
+    graft_prover prover;
+    graft_prove_result counts;
+    graft_symbolic_result *result;
+    graft_sym_instance instance;
+    graft_sym_side sides[2];
+    uint32_t parts; /* Of the case at hand, that were split. */
+    bool holds;
+} proof;
+
+/* "ranks 4,4,1; #1.axis=0" */
+static const char *print_case(graft_arena *arena, const graft_rule *rule, const graft_sym_case *c)
+{
+    graft_buffer out = {.arena = arena};
+    graft_buffer_printf(&out, "ranks ");
+    for (uint32_t v = 0; v < rule->var_count; v++) {
+        graft_buffer_printf(&out, "%s%u", v > 0 ? "," : "", c->ranks[v]);
+    }
+    for (uint32_t i = 0; i < rule->slot_count; i++) {
+        if (c->chosen[i]) {
+            graft_buffer_printf(&out, " %s=%d", graft_rule_print_slot(arena, rule, i), c->slots[i]);
+        } else if (c->infinite[i] != 0) {
+            graft_buffer_printf(&out, " %s infinite", graft_rule_print_slot(arena, rule, i));
+        }
+    }
+    return out.data;
+}
+
+static bool give_up(proof *p, const graft_sym_case *c, const char *why)
+{
+    (void)snprintf(p->result->reason, sizeof p->result->reason, "%s (%s)", why,
+                   print_case(p->env->unit, p->rule, c));
+    p->holds = false;
+    return false;
+}
+
+/* The formals lie in a shape. */
+static const graft_facts *within(const graft_sym *s, const graft_sym_shape *shape,
+                                 graft_facts *room)
+{
+    const graft_facts *facts = NULL;
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        room[i] = (graft_facts){.outer = facts,
+                                .fact = graft_sym_in_range(s, s->formals[i], shape->dims[i])};
+        facts = &room[i];
+    }
+    return facts;
+}
+
+static const char *ask_outputs(proof *p, graft_sym_asker *a)
+{
+    for (uint32_t i = 0; i < p->rule->output_count; i++) {
+        graft_facts room[GRAFT_MAX_RANK];
+        graft_operand x = p->rule->source.outputs[i];
+        const graft_sym_shape *shape = graft_sym_shape_of(&p->instance, GRAFT_SYM_SOURCE, x);
+        Z3_ast left = graft_sym_operand(&p->s, &p->instance, GRAFT_SYM_SOURCE,
+                                        &p->sides[GRAFT_SYM_SOURCE], x);
+        Z3_ast right = graft_sym_operand(&p->s, &p->instance, GRAFT_SYM_TARGET,
+                                         &p->sides[GRAFT_SYM_TARGET], p->rule->target.outputs[i]);
+        if (!graft_sym_equal(a, within(&p->s, shape, room), left, right)) {
+            return "the sides were not proved equal";
+        }
+    }
+    return NULL;
+}
+
+static const char *ask_conditions(proof *p, graft_sym_asker *a)
+{
+    const graft_sym_side *target = &p->sides[GRAFT_SYM_TARGET];
+    for (uint32_t i = 0; i < target->condition_count; i++) {
+        graft_facts room[GRAFT_MAX_RANK];
+        const graft_sym_condition *c = &target->conditions[i];
+        if (!c->is_fact && !graft_sym_implied(a, within(&p->s, &c->shape, room), c->holds)) {
+            return "the target was not proved to be defined";
+        }
+    }
+    return NULL;
+}
+
+/* --------------------------------------------------------------- one case */
+
+/* Proves what the instance holds; NULL, or why it was not proved. */
+static const char *prove_instance(proof *p)
+{
+    const char *why = NULL;
+    graft_mark mark = graft_arena_mark(p->env->unit);
+    graft_sym_asker a = {.s = &p->s,
+                         .prover = &p->prover,
+                         .source = &p->sides[GRAFT_SYM_SOURCE],
+                         .target = &p->sides[GRAFT_SYM_TARGET]};
+    if (!graft_sym_read_side(&p->s, &p->instance, GRAFT_SYM_SOURCE, &p->sides[GRAFT_SYM_SOURCE]) ||
+        !graft_sym_read_side(&p->s, &p->instance, GRAFT_SYM_TARGET, &p->sides[GRAFT_SYM_TARGET])) {
+        why = "there are too many conditions";
+    }
+    why = why == NULL ? ask_outputs(p, &a) : why;
+    why = why == NULL ? ask_conditions(p, &a) : why;
+    graft_arena_release(p->env->unit, mark);
+    return why;
+}
+
+/* A way on from a case that was not proved as it is. */
+typedef struct {
+    Z3_ast alternatives[3]; /* One of them holds of every instance. */
+    uint32_t count;
+} refinement;
+
+static void add_claim(graft_sym_extra *extra, Z3_ast claim)
+{
+    if (extra->count < GRAFT_SYM_EXTRA_MOST) {
+        extra->claims[extra->count++] = claim;
+    }
+}
+
+static bool is_symbol(const graft_sym *s, Z3_ast term)
+{
+    return term != NULL && graft_sym_kind(s, term) == Z3_OP_UNINTERPRETED &&
+           graft_sym_arity(s, term) == 0 && Z3_get_sort(s->z3, term) == s->integer;
+}
+
+/* Adds that a symbol is a number, if Z3 says that it must be. */
+static bool pin(graft_sym *s, graft_sym_extra *extra, Z3_ast symbol, int64_t value)
+{
+    if (!is_symbol(s, symbol)) {
+        return false;
+    }
+    Z3_ast equation = Z3_mk_eq(s->z3, symbol, graft_sym_int(s, value));
+    bool must = graft_sym_holds(s, NULL, equation);
+    if (must) {
+        add_claim(extra, equation);
+    }
+    return must;
+}
+
+/* Sizes that must be 1 and attributes that must be 0 or 1 become that. */
+static bool pin_symbols(proof *p, graft_sym_extra *extra)
+{
+    uint32_t before = extra->count;
+    for (uint32_t v = 0; v < p->rule->var_count; v++) {
+        for (uint32_t i = 0; i < p->instance.vars[v].rank; i++) {
+            (void)pin(&p->s, extra, p->instance.vars[v].dims[i], 1);
+        }
+    }
+    for (uint32_t n = 0; n < p->rule->source.node_count; n++) {
+        const graft_sym_node *node = &p->instance.nodes[GRAFT_SYM_SOURCE][n];
+        for (uint32_t i = 0; i < graft_op(p->rule->source.nodes[n].op)->attr_count; i++) {
+            (void)(pin(&p->s, extra, node->attrs[i].term, 0) ||
+                   pin(&p->s, extra, node->attrs[i].term, 1));
+        }
+    }
+    return extra->count > before;
+}
+
+typedef struct {
+    const graft_sym *s;
+    Z3_ast found; /* A size that depends on which of two sizes is broadcast. */
+} broadcast_search;
+
+static bool visit_broadcast(void *context, Z3_ast term)
+{
+    broadcast_search *b = context;
+    if (b->found == NULL && graft_sym_is_app(b->s, term, b->s->wide)) {
+        b->found = term;
+    }
+    return b->found == NULL;
+}
+
+/* Looks for a broadcast size where it matters: as the range of a fold, as a number, in row-major
+ * places, in a window. An index along the axis is no such place. */
+static bool visit_use_of_size(void *context, Z3_ast term)
+{
+    broadcast_search *b = context;
+    const graft_sym *s = b->s;
+    uint32_t count = graft_sym_arity(s, term);
+    if (graft_sym_is_element(s, term) || graft_sym_is_app(s, term, s->at)) {
+        return true;
+    }
+    for (uint32_t i = 0; i < count && b->found == NULL; i++) {
+        Z3_ast arg = graft_sym_arg(s, term, i);
+        if (Z3_get_sort(s->z3, arg) == s->integer && !graft_sym_is_app(s, term, s->wide)) {
+            graft_sym_walk(s, arg, visit_broadcast, b);
+        }
+    }
+    return b->found == NULL;
+}
+
+/* The three ways in which two sizes broadcast. */
+static bool find_broadcast(const proof *p, refinement *r)
+{
+    const graft_sym *s = &p->s;
+    broadcast_search b = {.s = s};
+    for (uint32_t side = 0; side < 2; side++) {
+        for (uint32_t n = 0; n < graft_sym_pattern(p->rule, side)->node_count; n++) {
+            Z3_ast value = p->sides[side].values[n][0];
+            if (value != NULL && b.found == NULL) {
+                graft_sym_walk(s, value, visit_use_of_size, &b);
+            }
+        }
+    }
+    if (b.found == NULL) {
+        return false;
+    }
+    Z3_ast one = graft_sym_int(s, 1);
+    Z3_ast x = graft_sym_arg(s, b.found, 0);
+    Z3_ast y = graft_sym_arg(s, b.found, 1);
+    while (graft_sym_is_app(s, y, s->wide)) {
+        y = graft_sym_arg(s, y, 0);
+    }
+    *r = (refinement){
+        .alternatives = {Z3_mk_eq(s->z3, x, y), Z3_mk_eq(s->z3, x, one), Z3_mk_eq(s->z3, y, one)},
+        .count = 3
+    };
+    return true;
+}
+
+enum { REFINED_MOST = 6, PARTS_MOST = 400, RESOURCES_MOST = 100000000 };
+
+/* Proves a case under extra assumptions; splits it further where that fails. NULL when proved. */
+static const char *prove_part(proof *p, const graft_sym_case *c, const graft_sym_extra *extra,
+                              uint32_t depth)
+{
+    const char *why = NULL;
+    graft_sym_extra more = *extra;
+    refinement r = {.count = 0};
+    graft_sym_fit fit = graft_sym_shapes(&p->s, p->rule, c, extra, &p->instance, &why);
+    if (fit == GRAFT_SYM_NEVER) {
+        return NULL;
+    }
+    if (fit == GRAFT_SYM_UNSUPPORTED) {
+        return why;
+    }
+    if (graft_sym_is_impossible(&p->s)) {
+        p->result->vacuous += depth == 0 ? 1 : 0;
+        return NULL;
+    }
+    p->result->cases += depth == 0 ? 1 : 0;
+    why = prove_instance(p);
+    if (p->s.resource_count + p->counts.resource_count > RESOURCES_MOST) {
+        return "the proof takes too long";
+    }
+    if (why == NULL || depth >= REFINED_MOST || ++p->parts > PARTS_MOST) {
+        return why;
+    }
+    if (pin_symbols(p, &more)) {
+        return prove_part(p, c, &more, depth + 1);
+    }
+    if (!find_broadcast(p, &r)) {
+        return why;
+    }
+    why = NULL;
+    for (uint32_t i = 0; i < r.count && why == NULL; i++) {
+        more.count = extra->count;
+        add_claim(&more, r.alternatives[i]);
+        why = prove_part(p, c, &more, depth + 1);
+    }
+    return why;
+}
+
+static bool prove_case(void *context, const graft_sym_case *c)
+{
+    proof *p = context;
+    const graft_sym_extra none = {.count = 0};
+    const char *why = NULL;
+    p->parts = 0;
+    why = prove_part(p, c, &none, 0);
+    if (why == NULL && p->result->cases > CASES_MOST) {
+        why = "there are too many cases";
+    }
+    return why == NULL || give_up(p, c, why);
+}
+
+void graft_symbolic_prove(graft_env *env, const graft_rule *rule,
+                          const graft_prove_options *options, graft_symbolic_result *result)
+{
+    graft_mark mark = graft_arena_mark(env->unit);
+    proof *p = GRAFT_NEW(env->unit, proof, 1);
+    memset(result, 0, sizeof *result);
+    p->env = env;
+    p->rule = rule;
+    p->result = result;
+    p->holds = true;
+    graft_prover_open(&p->prover, options, &p->counts);
+    graft_sym_open(&p->s, env, p->prover.z3, options);
+    (void)graft_sym_cases(rule, prove_case, p);
+    result->questions = p->s.questions + p->counts.questions;
+    result->resource_count = p->s.resource_count + p->counts.resource_count;
+    if (p->holds && result->cases == 0) {
+        (void)snprintf(result->reason, sizeof result->reason, "no case has instances");
+    }
+    result->proved = p->holds && result->cases > 0;
+    graft_sym_close(&p->s);
+    graft_prover_close(&p->prover);
+    graft_arena_release(env->unit, mark);
+}

@@ -1,0 +1,35 @@
+/* symcase.h - the cases of a proof for all sizes: everything about an instance that is not a size.
+ *
+ * A case fixes the rank of each variable, the attributes that choose axes, modes and activations,
+ * which bounds of `clip` are infinite, and the ranks that `reshape` and `fill` make. There are
+ * finitely many, up to the engine's limit on ranks, and all of them are visited whose ranks fit on
+ * both sides. Sizes, and attributes that are sizes or numbers, stay symbolic.
+ *
+ * A rule all of whose operators are elementwise has one case of ranks, scalars: see pointwise.h. */
+#ifndef GRAFT_SYMCASE_H
+#define GRAFT_SYMCASE_H
+
+#include "graph/env.h"
+
+enum { GRAFT_SYM_SOURCE = 0, GRAFT_SYM_TARGET = 1 };
+
+typedef struct graft_sym_case {
+    uint8_t ranks[GRAFT_RULE_MAX_VARS];
+    int32_t slots[GRAFT_RULE_MAX_SLOTS];   /* Of the chosen slots. */
+    bool chosen[GRAFT_RULE_MAX_SLOTS];     /* Slots that choose an axis, a mode or an activation. */
+    int8_t infinite[GRAFT_RULE_MAX_SLOTS]; /* Float slots: -1, 1 for infinities, 0 for numbers. */
+    uint8_t made[2][GRAFT_RULE_MAX_NODES]; /* By side and node: the rank that a reshape or fill
+                                              makes. */
+    bool scalar;                           /* For an elementwise rule, scalars stand for all. */
+} graft_sym_case;
+
+/* Is given each case; false ends the enumeration. */
+typedef bool (*graft_sym_case_visitor)(void *context, const graft_sym_case *c);
+
+/* Visits the cases of a valid rule in a fixed order. False when a visitor ended it. */
+bool graft_sym_cases(const graft_rule *rule, graft_sym_case_visitor visit, void *context);
+
+/* Whether an attribute is fixed by the case rather than symbolic. */
+bool graft_sym_is_choice(uint32_t op, uint32_t attr);
+
+#endif

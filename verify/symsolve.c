@@ -1,0 +1,210 @@
+/* symsolve.c - see symsolve.h. */
+#include "verify/symsolve.h"
+
+Z3_ast graft_sym_solved(const graft_sym_equations *e, Z3_ast term)
+{
+    if (e->count == 0) {
+        return term;
+    }
+    Z3_ast solved = graft_sym_substitute(e->s, term, e->count, e->from, e->to);
+    return solved == term ? term : graft_sym_simplify(e->s, solved);
+}
+
+void graft_sym_claim(graft_sym_equations *e, Z3_ast claim)
+{
+    Z3_ast simple = Z3_simplify(e->s->z3, graft_sym_expand(e->s, claim));
+    Z3_lbool value = Z3_get_bool_value(e->s->z3, simple);
+    if (value == Z3_L_TRUE) {
+        return;
+    }
+    e->impossible = e->impossible || value == Z3_L_FALSE;
+    if (e->claim_count == GRAFT_SYM_CLAIMS_MOST) {
+        e->full = true;
+        return;
+    }
+    e->claims[e->claim_count++] = claim;
+}
+
+static bool is_symbol(const graft_sym *s, Z3_ast term)
+{
+    return Z3_get_ast_kind(s->z3, term) == Z3_APP_AST && graft_sym_arity(s, term) == 0 &&
+           graft_sym_kind(s, term) == Z3_OP_UNINTERPRETED;
+}
+
+void graft_sym_claim_positive(graft_sym_equations *e, Z3_ast term)
+{
+    graft_sym_claim(e, Z3_mk_le(e->s->z3, graft_sym_int(e->s, 1), term));
+    for (uint32_t i = 0; i < e->positive_count; i++) {
+        if (e->positive[i] == term) {
+            return;
+        }
+    }
+    if (e->positive_count < GRAFT_SYM_SYMBOLS_MOST) {
+        e->positive[e->positive_count++] = term;
+    }
+}
+
+/* Whether a term is known to be at least 1 without asking. */
+static bool is_positive(const graft_sym_equations *e, Z3_ast term)
+{
+    const graft_sym *s = e->s;
+    int64_t number = 0;
+    if (Z3_is_numeral_ast(s->z3, term)) {
+        return Z3_get_numeral_int64(s->z3, term, &number) && number >= 1;
+    }
+    bool product = graft_sym_kind(s, term) == Z3_OP_MUL || graft_sym_is_app(s, term, s->wide);
+    for (uint32_t i = 0; product && i < graft_sym_arity(s, term); i++) {
+        product = is_positive(e, graft_sym_arg(s, term, i));
+    }
+    for (uint32_t i = 0; i < e->positive_count && !product; i++) {
+        product = e->positive[i] == term;
+    }
+    return product;
+}
+
+static void solve(graft_sym_equations *e, Z3_ast symbol, Z3_ast value)
+{
+    if (e->count == GRAFT_SYM_SYMBOLS_MOST) {
+        e->full = true;
+        return;
+    }
+    for (uint32_t i = 0; i < e->count; i++) {
+        e->to[i] =
+            graft_sym_simplify(e->s, graft_sym_substitute(e->s, e->to[i], 1, &symbol, &value));
+    }
+    e->from[e->count] = symbol;
+    e->to[e->count++] = value;
+    e->changed = true;
+}
+
+/* The symbol of a summand c x with c = 1 or -1; NULL for others. */
+static Z3_ast lone_symbol(const graft_sym *s, Z3_ast summand, bool *negative)
+{
+    *negative = graft_sym_kind(s, summand) == Z3_OP_MUL && graft_sym_arity(s, summand) == 2 &&
+                graft_sym_is_number(s, graft_sym_arg(s, summand, 0), -1);
+    Z3_ast x = *negative ? graft_sym_arg(s, summand, 1) : summand;
+    return is_symbol(s, x) ? x : NULL;
+}
+
+/* Solves difference = 0 for one of its symbols: an attribute's where there is one, for sizes read
+ * better. (Attributes' symbols are made after those of sizes.) */
+static bool solve_for_symbol(graft_sym_equations *e, Z3_ast difference)
+{
+    const graft_sym *s = e->s;
+    bool sum = graft_sym_kind(s, difference) == Z3_OP_ADD;
+    uint32_t count = sum ? graft_sym_arity(s, difference) : 1;
+    Z3_ast best = NULL;
+    Z3_ast best_value = NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        bool negative = false;
+        Z3_ast summand = sum ? graft_sym_arg(s, difference, i) : difference;
+        Z3_ast x = lone_symbol(s, summand, &negative);
+        if (x == NULL || (best != NULL && Z3_get_ast_id(s->z3, best) > Z3_get_ast_id(s->z3, x))) {
+            continue;
+        }
+        Z3_ast rest = graft_sym_sub(s, difference, summand);
+        if (!graft_sym_mentions(s, rest, 1, &x)) {
+            best = x;
+            best_value = negative ? rest : graft_sym_sub(s, graft_sym_int(s, 0), rest);
+        }
+    }
+    if (best != NULL) {
+        solve(e, best, best_value);
+    }
+    return best != NULL;
+}
+
+void graft_sym_equate(graft_sym_equations *e, Z3_ast a, Z3_ast b)
+{
+    graft_sym *s = e->s;
+    a = graft_sym_solved(e, a);
+    b = graft_sym_solved(e, b);
+    Z3_ast difference = graft_sym_sub(s, a, b);
+    if (graft_sym_is_number(s, difference, 0)) {
+        return;
+    }
+    if (Z3_is_numeral_ast(s->z3, difference)) {
+        e->impossible = true;
+        return;
+    }
+    if (graft_sym_is_app(s, a, s->wide) && graft_sym_is_number(s, b, 1)) {
+        graft_sym_equate(e, graft_sym_arg(s, a, 0), b);
+        graft_sym_equate(e, graft_sym_arg(s, a, 1), b);
+        return;
+    }
+    if (graft_sym_is_app(s, b, s->wide) && graft_sym_is_number(s, a, 1)) {
+        graft_sym_equate(e, b, a);
+        return;
+    }
+    if (graft_sym_kind(s, difference) == Z3_OP_MUL && graft_sym_arity(s, difference) == 2 &&
+        Z3_is_numeral_ast(s->z3, graft_sym_arg(s, difference, 0))) {
+        difference = graft_sym_arg(s, difference, 1); /* c x = 0 */
+    }
+    bool products = graft_sym_kind(s, a) == Z3_OP_MUL || graft_sym_kind(s, b) == Z3_OP_MUL;
+    if (products && is_positive(e, a) && is_positive(e, b) && !e->in_products) {
+        e->in_products = true;
+        graft_sym_equate_products(e, &a, 1, &b, 1);
+        e->in_products = false;
+    } else if (!solve_for_symbol(e, difference)) {
+        graft_sym_claim(e, Z3_mk_eq(s->z3, a, b));
+    }
+}
+
+/* ------------------------------------------------------------------ products */
+
+enum { FACTORS_MOST = 4 * GRAFT_MAX_RANK };
+
+/* The factors of a product of sizes, products among them taken apart; 1s are left out. */
+static uint32_t list_factors(const graft_sym_equations *e, const Z3_ast *sizes, uint32_t count,
+                             Z3_ast *factors)
+{
+    const graft_sym *s = e->s;
+    uint32_t listed = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        Z3_ast size = graft_sym_solved(e, sizes[i]);
+        bool product = graft_sym_kind(s, size) == Z3_OP_MUL;
+        uint32_t parts = product ? graft_sym_arity(s, size) : 1;
+        for (uint32_t k = 0; k < parts && listed < FACTORS_MOST; k++) {
+            Z3_ast factor = product ? graft_sym_arg(s, size, k) : size;
+            if (!graft_sym_is_number(s, factor, 1)) {
+                factors[listed++] = factor;
+            }
+        }
+    }
+    return listed;
+}
+
+static Z3_ast multiply_all(const graft_sym *s, const Z3_ast *factors, uint32_t count)
+{
+    Z3_ast product = graft_sym_int(s, 1);
+    for (uint32_t i = 0; i < count; i++) {
+        product = graft_sym_mul(s, product, factors[i]);
+    }
+    return product;
+}
+
+void graft_sym_equate_products(graft_sym_equations *e, const Z3_ast *a, uint32_t a_count,
+                               const Z3_ast *b, uint32_t b_count)
+{
+    const graft_sym *s = e->s;
+    Z3_ast left[FACTORS_MOST];
+    Z3_ast right[FACTORS_MOST];
+    uint32_t left_count = list_factors(e, a, a_count, left);
+    uint32_t right_count = list_factors(e, b, b_count, right);
+    for (uint32_t i = 0; i < left_count; i++) {
+        for (uint32_t k = 0; k < right_count; k++) {
+            if (left[i] == right[k]) {
+                left[i--] = left[--left_count];
+                right[k] = right[--right_count];
+                break;
+            }
+        }
+    }
+    if (left_count == 0 || right_count == 0) {
+        for (uint32_t i = 0; i < left_count + right_count; i++) {
+            graft_sym_equate(e, left_count > 0 ? left[i] : right[i], graft_sym_int(s, 1));
+        }
+        return;
+    }
+    graft_sym_equate(e, multiply_all(s, left, left_count), multiply_all(s, right, right_count));
+}

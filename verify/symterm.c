@@ -1,0 +1,473 @@
+/* symterm.c - see symterm.h. */
+#include "verify/symterm.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { HOLDS_LIMIT = 60000, WIDE_MOST = 16 };
+
+/* --------------------------------------------------------------- structure */
+
+Z3_decl_kind graft_sym_kind(const graft_sym *s, Z3_ast term)
+{
+    if (Z3_get_ast_kind(s->z3, term) != Z3_APP_AST) {
+        return Z3_OP_ANUM;
+    }
+    return Z3_get_decl_kind(s->z3, Z3_get_app_decl(s->z3, Z3_to_app(s->z3, term)));
+}
+
+uint32_t graft_sym_arity(const graft_sym *s, Z3_ast term)
+{
+    bool app = Z3_get_ast_kind(s->z3, term) == Z3_APP_AST;
+    return app ? Z3_get_app_num_args(s->z3, Z3_to_app(s->z3, term)) : 0;
+}
+
+Z3_ast graft_sym_arg(const graft_sym *s, Z3_ast term, uint32_t i)
+{
+    return Z3_get_app_arg(s->z3, Z3_to_app(s->z3, term), i);
+}
+
+bool graft_sym_is_app(const graft_sym *s, Z3_ast term, Z3_func_decl decl)
+{
+    return Z3_get_ast_kind(s->z3, term) == Z3_APP_AST &&
+           Z3_get_app_decl(s->z3, Z3_to_app(s->z3, term)) == decl;
+}
+
+bool graft_sym_is_element(const graft_sym *s, Z3_ast term)
+{
+    if (Z3_get_ast_kind(s->z3, term) != Z3_APP_AST) {
+        return false;
+    }
+    Z3_func_decl decl = Z3_get_app_decl(s->z3, Z3_to_app(s->z3, term));
+    for (uint32_t v = 0; v < GRAFT_RULE_MAX_VARS; v++) {
+        if (s->elements[v] == decl && decl != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static Z3_ast_map make_map(Z3_context z3)
+{
+    Z3_ast_map map = Z3_mk_ast_map(z3);
+    Z3_ast_map_inc_ref(z3, map);
+    return map;
+}
+
+static void visit_subterms(const graft_sym *s, Z3_ast term, Z3_ast_map seen,
+                           graft_sym_visitor visit, void *context)
+{
+    if (Z3_get_ast_kind(s->z3, term) != Z3_APP_AST || Z3_ast_map_contains(s->z3, seen, term)) {
+        return;
+    }
+    Z3_ast_map_insert(s->z3, seen, term, term);
+    if (!visit(context, term)) {
+        return;
+    }
+    uint32_t count = graft_sym_arity(s, term);
+    for (uint32_t i = 0; i < count; i++) {
+        visit_subterms(s, graft_sym_arg(s, term, i), seen, visit, context);
+    }
+}
+
+void graft_sym_walk(const graft_sym *s, Z3_ast term, graft_sym_visitor visit, void *context)
+{
+    Z3_ast_map seen = make_map(s->z3);
+    visit_subterms(s, term, seen, visit, context);
+    Z3_ast_map_dec_ref(s->z3, seen);
+}
+
+static Z3_ast rebuild_term(graft_sym *s, Z3_ast term, Z3_ast_map known, graft_sym_change change,
+                           void *context)
+{
+    if (Z3_get_ast_kind(s->z3, term) != Z3_APP_AST) {
+        return term;
+    }
+    if (Z3_ast_map_contains(s->z3, known, term)) {
+        return Z3_ast_map_find(s->z3, known, term);
+    }
+    uint32_t count = graft_sym_arity(s, term);
+    Z3_ast *args = GRAFT_NEW(s->env->scratch, Z3_ast, count);
+    bool changed = false;
+    for (uint32_t i = 0; i < count; i++) {
+        Z3_ast arg = graft_sym_arg(s, term, i);
+        args[i] = rebuild_term(s, arg, known, change, context);
+        changed = changed || args[i] != arg;
+    }
+    Z3_func_decl decl = Z3_get_app_decl(s->z3, Z3_to_app(s->z3, term));
+    Z3_ast same = changed ? Z3_mk_app(s->z3, decl, count, args) : term;
+    Z3_ast result = change(context, same);
+    Z3_ast_map_insert(s->z3, known, term, result);
+    return result;
+}
+
+Z3_ast graft_sym_rebuild(graft_sym *s, Z3_ast term, graft_sym_change change, void *context)
+{
+    graft_mark mark = graft_arena_mark(s->env->scratch);
+    Z3_ast_map known = make_map(s->z3);
+    Z3_ast result = rebuild_term(s, term, known, change, context);
+    Z3_ast_map_dec_ref(s->z3, known);
+    graft_arena_release(s->env->scratch, mark);
+    return result;
+}
+
+typedef struct {
+    const graft_sym *s;
+    const Z3_ast *symbols;
+    uint32_t count;
+    bool found;
+} mention_search;
+
+static bool visit_mention(void *context, Z3_ast term)
+{
+    mention_search *m = context;
+    for (uint32_t i = 0; i < m->count && !m->found; i++) {
+        m->found = m->symbols[i] == term;
+    }
+    return !m->found;
+}
+
+bool graft_sym_mentions(const graft_sym *s, Z3_ast term, uint32_t count, const Z3_ast *symbols)
+{
+    mention_search m = {.s = s, .symbols = symbols, .count = count};
+    graft_sym_walk(s, term, visit_mention, &m);
+    return m.found;
+}
+
+static bool visit_real(void *context, Z3_ast term)
+{
+    mention_search *m = context;
+    m->found = m->found || Z3_get_sort(m->s->z3, term) == m->s->term.real;
+    return !m->found;
+}
+
+bool graft_sym_is_real(const graft_sym *s, Z3_ast term)
+{
+    mention_search m = {.s = s};
+    graft_sym_walk(s, term, visit_real, &m);
+    return m.found;
+}
+
+/* ---------------------------------------------------------------- integers */
+
+Z3_ast graft_sym_simplify(const graft_sym *s, Z3_ast term)
+{
+    return Z3_simplify_ex(s->z3, term, s->som);
+}
+
+Z3_ast graft_sym_int(const graft_sym *s, int64_t value)
+{
+    return Z3_mk_int64(s->z3, value, s->integer);
+}
+
+Z3_ast graft_sym_add(const graft_sym *s, Z3_ast a, Z3_ast b)
+{
+    return graft_sym_simplify(s, Z3_mk_add(s->z3, 2, (Z3_ast[]){a, b}));
+}
+
+Z3_ast graft_sym_sub(const graft_sym *s, Z3_ast a, Z3_ast b)
+{
+    return graft_sym_simplify(s, Z3_mk_sub(s->z3, 2, (Z3_ast[]){a, b}));
+}
+
+Z3_ast graft_sym_mul(const graft_sym *s, Z3_ast a, Z3_ast b)
+{
+    return graft_sym_simplify(s, Z3_mk_mul(s->z3, 2, (Z3_ast[]){a, b}));
+}
+
+Z3_ast graft_sym_symbol(const graft_sym *s, const char *name)
+{
+    return Z3_mk_const(s->z3, Z3_mk_string_symbol(s->z3, name), s->integer);
+}
+
+Z3_ast graft_sym_fresh(graft_sym *s)
+{
+    char name[24];
+    (void)snprintf(name, sizeof name, "r%" PRIu32, s->fresh++);
+    return graft_sym_symbol(s, name);
+}
+
+bool graft_sym_is_number(const graft_sym *s, Z3_ast term, int64_t value)
+{
+    int64_t number = 0;
+    return Z3_is_numeral_ast(s->z3, term) && Z3_get_numeral_int64(s->z3, term, &number) &&
+           number == value;
+}
+
+Z3_ast graft_sym_in_range(const graft_sym *s, Z3_ast i, Z3_ast size)
+{
+    Z3_ast parts[2] = {Z3_mk_le(s->z3, graft_sym_int(s, 0), i), Z3_mk_lt(s->z3, i, size)};
+    return Z3_mk_and(s->z3, 2, parts);
+}
+
+/* ------------------------------------------------------------ broadcasting */
+
+/* The sizes that a broadcast size is made of, each once, in the order of their ids. */
+static uint32_t list_sizes(const graft_sym *s, Z3_ast size, Z3_ast *list, uint32_t count)
+{
+    if (graft_sym_is_app(s, size, s->wide) && count + 2 <= WIDE_MOST) {
+        count = list_sizes(s, graft_sym_arg(s, size, 0), list, count);
+        return list_sizes(s, graft_sym_arg(s, size, 1), list, count);
+    }
+    uint32_t i = 0;
+    while (i < count && Z3_get_ast_id(s->z3, list[i]) < Z3_get_ast_id(s->z3, size)) {
+        i++;
+    }
+    if ((i < count && list[i] == size) || count == WIDE_MOST) {
+        return count;
+    }
+    memmove(&list[i + 1], &list[i], (count - i) * sizeof *list);
+    list[i] = size;
+    return count + 1;
+}
+
+static bool is_made_of(const graft_sym *s, Z3_ast size, Z3_ast part)
+{
+    return size == part ||
+           (graft_sym_is_app(s, size, s->wide) && (is_made_of(s, graft_sym_arg(s, size, 0), part) ||
+                                                   is_made_of(s, graft_sym_arg(s, size, 1), part)));
+}
+
+Z3_ast graft_sym_at(const graft_sym *s, Z3_ast size, Z3_ast index)
+{
+    if (graft_sym_is_number(s, size, 1)) {
+        return graft_sym_int(s, 0);
+    }
+    while (graft_sym_is_app(s, index, s->at) && is_made_of(s, graft_sym_arg(s, index, 0), size)) {
+        index = graft_sym_arg(s, index, 1);
+    }
+    bool whole = Z3_is_numeral_ast(s->z3, size) || graft_sym_is_number(s, index, 0);
+    return whole ? index : Z3_mk_app(s->z3, s->at, 2, (Z3_ast[]){size, index});
+}
+
+Z3_ast graft_sym_wide(const graft_sym *s, Z3_ast a, Z3_ast b)
+{
+    Z3_ast list[WIDE_MOST + 1];
+    if (graft_sym_is_number(s, a, 1) || a == b) {
+        return b;
+    }
+    if (graft_sym_is_number(s, b, 1) || Z3_is_numeral_ast(s->z3, a)) {
+        return a;
+    }
+    if (Z3_is_numeral_ast(s->z3, b)) {
+        return b;
+    }
+    uint32_t count = list_sizes(s, b, list, list_sizes(s, a, list, 0));
+    Z3_ast size = list[count - 1];
+    for (uint32_t i = count - 1; i-- > 0;) {
+        size = Z3_mk_app(s->z3, s->wide, 2, (Z3_ast[]){list[i], size});
+    }
+    return size;
+}
+
+static Z3_ast change_broadcast(void *context, Z3_ast term)
+{
+    const graft_sym *s = context;
+    if (graft_sym_is_app(s, term, s->at)) {
+        return graft_sym_at(s, graft_sym_arg(s, term, 0), graft_sym_arg(s, term, 1));
+    }
+    return term;
+}
+
+static Z3_ast change_to_meaning(void *context, Z3_ast term)
+{
+    const graft_sym *s = context;
+    bool at = graft_sym_is_app(s, term, s->at);
+    if (!at && !graft_sym_is_app(s, term, s->wide)) {
+        return term;
+    }
+    Z3_ast first = graft_sym_arg(s, term, 0);
+    Z3_ast second = graft_sym_arg(s, term, 1);
+    Z3_ast one = Z3_mk_eq(s->z3, first, graft_sym_int(s, 1));
+    return at ? Z3_mk_ite(s->z3, one, graft_sym_int(s, 0), second)
+              : Z3_mk_ite(s->z3, one, second, first);
+}
+
+Z3_ast graft_sym_expand(graft_sym *s, Z3_ast term)
+{
+    return graft_sym_rebuild(s, term, change_to_meaning, s);
+}
+
+Z3_ast graft_sym_substitute(graft_sym *s, Z3_ast term, uint32_t count, const Z3_ast *from,
+                            const Z3_ast *to)
+{
+    if (count == 0) {
+        return term;
+    }
+    Z3_ast changed = Z3_substitute(s->z3, term, count, from, to);
+    return changed == term ? term : graft_sym_rebuild(s, changed, change_broadcast, s);
+}
+
+Z3_ast graft_sym_read(graft_sym *s, Z3_ast term, uint32_t rank, const Z3_ast *index)
+{
+    return graft_sym_substitute(s, term, rank, s->formals, index);
+}
+
+/* ------------------------------------------------------------------- asking */
+
+void graft_sym_assume(graft_sym *s, Z3_ast hypothesis)
+{
+    Z3_solver_assert(s->z3, s->solver, graft_sym_expand(s, hypothesis));
+    if (s->number_count < GRAFT_RULE_MAX_SLOTS && graft_sym_is_real(s, hypothesis)) {
+        s->numbers[s->number_count++] = hypothesis;
+    }
+}
+
+static uint64_t read_count(const graft_sym *s)
+{
+    uint64_t count = 0;
+    Z3_stats stats = Z3_solver_get_statistics(s->z3, s->solver);
+    Z3_stats_inc_ref(s->z3, stats);
+    for (uint32_t i = 0; i < Z3_stats_size(s->z3, stats); i++) {
+        if (strcmp(Z3_stats_get_key(s->z3, stats, i), "rlimit count") == 0) {
+            count = Z3_stats_get_uint_value(s->z3, stats, i);
+        }
+    }
+    Z3_stats_dec_ref(s->z3, stats);
+    return count;
+}
+
+static Z3_lbool check(graft_sym *s)
+{
+    s->questions++;
+    Z3_lbool answer = Z3_solver_check(s->z3, s->solver);
+    s->resource_count = read_count(s);
+    return s->options->solver_is_mute ? Z3_L_UNDEF : answer;
+}
+
+bool graft_sym_is_impossible(graft_sym *s) { return check(s) == Z3_L_FALSE; }
+
+static Z3_ast join_facts(const graft_sym *s, const graft_facts *facts, Z3_ast goal)
+{
+    for (; facts != NULL; facts = facts->outer) {
+        goal = Z3_mk_implies(s->z3, facts->fact, goal);
+    }
+    return goal;
+}
+
+bool graft_sym_holds(graft_sym *s, const graft_facts *facts, Z3_ast goal)
+{
+    Z3_ast plain = graft_sym_expand(s, goal);
+    Z3_ast simple = Z3_simplify(s->z3, plain);
+    if (Z3_get_bool_value(s->z3, simple) != Z3_L_UNDEF) {
+        return Z3_get_bool_value(s->z3, simple) == Z3_L_TRUE && !s->options->solver_is_mute;
+    }
+    Z3_ast question = graft_sym_expand(s, join_facts(s, facts, goal));
+    if (Z3_ast_map_contains(s->z3, s->decided, question)) {
+        Z3_ast answer = Z3_ast_map_find(s->z3, s->decided, question);
+        return Z3_get_bool_value(s->z3, answer) == Z3_L_TRUE;
+    }
+    Z3_solver_push(s->z3, s->solver);
+    Z3_solver_assert(s->z3, s->solver, Z3_mk_not(s->z3, question));
+    bool holds = check(s) == Z3_L_FALSE;
+    Z3_solver_pop(s->z3, s->solver, 1);
+    Z3_ast_map_insert(s->z3, s->decided, question, holds ? Z3_mk_true(s->z3) : Z3_mk_false(s->z3));
+    return holds;
+}
+
+/* --------------------------------------------------------------- the state */
+
+static Z3_func_decl declare(Z3_context z3, const char *name, uint32_t arity, Z3_sort sort)
+{
+    Z3_sort domain[2 * GRAFT_MAX_RANK];
+    for (uint32_t i = 0; i < arity; i++) {
+        domain[i] = sort;
+    }
+    return Z3_mk_func_decl(z3, Z3_mk_string_symbol(z3, name), arity, domain, sort);
+}
+
+static void declare_places(graft_sym *s)
+{
+    char name[24];
+    for (uint32_t n = 1; n <= GRAFT_MAX_RANK; n++) {
+        (void)snprintf(name, sizeof name, "place%" PRIu32, n);
+        s->place[n] = declare(s->z3, name, 2 * n, s->integer);
+        for (uint32_t i = 0; i < n; i++) {
+            (void)snprintf(name, sizeof name, "part%" PRIu32 "_%" PRIu32, n, i);
+            s->part[n][i] = declare(s->z3, name, n + 1, s->integer);
+        }
+    }
+}
+
+static void declare_folds(graft_sym *s)
+{
+    static const char *const names[GRAFT_SYM_FOLD_COUNT] = {"sum", "max"};
+    for (uint32_t f = 0; f < GRAFT_SYM_FOLD_COUNT; f++) {
+        for (uint32_t n = 1; n <= GRAFT_SYM_BINDERS; n++) {
+            Z3_sort domain[2 * GRAFT_SYM_BINDERS + 2];
+            char name[24];
+            (void)snprintf(name, sizeof name, "%s%" PRIu32, names[f], n);
+            for (uint32_t i = 0; i < 2 * n; i++) {
+                domain[i] = s->integer;
+            }
+            domain[2 * n] = s->boolean;
+            domain[2 * n + 1] = s->term.real;
+            s->folds[f][n] = Z3_mk_func_decl(s->z3, Z3_mk_string_symbol(s->z3, name), 2 * n + 2,
+                                             domain, s->term.real);
+        }
+    }
+}
+
+static Z3_params make_som(Z3_context z3)
+{
+    Z3_params som = Z3_mk_params(z3);
+    Z3_params_inc_ref(z3, som);
+    Z3_params_set_bool(z3, som, Z3_mk_string_symbol(z3, "som"), true);
+    Z3_params_set_uint(z3, som, Z3_mk_string_symbol(z3, "som_blowup"), 10000);
+    return som;
+}
+
+/* Products of symbols count as independent numbers: claims hold for all the more reason. */
+static void limit_solver(graft_sym *s)
+{
+    Z3_params limit = Z3_mk_params(s->z3);
+    Z3_params_inc_ref(s->z3, limit);
+    Z3_params_set_uint(s->z3, limit, Z3_mk_string_symbol(s->z3, "rlimit"), HOLDS_LIMIT);
+    Z3_solver_set_params(s->z3, s->solver, limit);
+    Z3_params_dec_ref(s->z3, limit);
+}
+
+void graft_sym_open(graft_sym *s, graft_env *env, Z3_context z3, const graft_prove_options *options)
+{
+    memset(s, 0, sizeof *s);
+    s->env = env;
+    s->arena = env->unit;
+    s->z3 = z3;
+    s->options = options;
+    graft_term_open(&s->term, z3);
+    s->integer = Z3_mk_int_sort(z3);
+    s->boolean = Z3_mk_bool_sort(z3);
+    s->at = declare(z3, "at", 2, s->integer);
+    s->wide = declare(z3, "wide", 2, s->integer);
+    s->window = declare(z3, "window", 2, s->integer);
+    s->group = declare(z3, "group", 3, s->integer);
+    declare_places(s);
+    declare_folds(s);
+    for (uint32_t i = 0; i < GRAFT_MAX_RANK; i++) {
+        char name[8];
+        (void)snprintf(name, sizeof name, "q%" PRIu32, i);
+        s->formals[i] = graft_sym_symbol(s, name);
+    }
+    s->som = make_som(z3);
+    s->solver = Z3_mk_simple_solver(z3);
+    Z3_solver_inc_ref(z3, s->solver);
+    limit_solver(s);
+    s->decided = make_map(z3);
+}
+
+void graft_sym_close(graft_sym *s)
+{
+    Z3_ast_map_dec_ref(s->z3, s->decided);
+    Z3_solver_dec_ref(s->z3, s->solver);
+    Z3_params_dec_ref(s->z3, s->som);
+    graft_term_close(&s->term);
+}
+
+void graft_sym_reset(graft_sym *s)
+{
+    Z3_solver_reset(s->z3, s->solver);
+    Z3_ast_map_reset(s->z3, s->decided);
+    s->number_count = 0;
+    memset((void *)s->elements, 0, sizeof s->elements);
+}

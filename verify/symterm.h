@@ -1,0 +1,127 @@
+/* symterm.h - terms over symbolic sizes: what proofs for all sizes are written in.
+ *
+ * Sizes, attributes and indices are Z3 terms of sort Int; elements are terms of sort Real (term.h).
+ * An element of variable v is an application x<v>(i, j, ...) of an unknown function to its index. A
+ * node's value is one term over *formals* q0, q1, ...: the index of the element. Reading a node at
+ * an index substitutes the index for the formals.
+ *
+ * Integer functions of our own, with their meaning (`graft_sym_expand` writes it out for Z3):
+ *      at(d, i)     the index that broadcasting reads along an axis of size d: 0 when d = 1, else i
+ *      wide(a, b)   the size that sizes a and b broadcast to: b when a = 1, else a
+ *      window(r, s) floor(r / s) + 1: positions of a window with room r and stride s
+ *      group(o, O, g) the group that output o of O outputs in g groups belongs to
+ *      place(...), part(...)  row-major places and back (symread.h)
+ * The last three are left unknown to Z3, but for what is noted about them when they are made.
+ *
+ * Rewriting used throughout: at(d, at(e, i)) = at(d, i) when d is among the sizes that e is made
+ * of, for then e = 1 implies d = 1. */
+#ifndef GRAFT_SYMTERM_H
+#define GRAFT_SYMTERM_H
+
+#include "graph/env.h"
+#include "verify/prove.h"
+#include "verify/term.h"
+
+enum { GRAFT_SYM_BINDERS = 8 };
+
+typedef enum graft_sym_fold {
+    GRAFT_SYM_SUM = 0,
+    GRAFT_SYM_MAX = 1,
+    GRAFT_SYM_FOLD_COUNT = 2
+} graft_sym_fold;
+
+/* Belongs to one thread and one rule. */
+typedef struct graft_sym {
+    graft_env *env;
+    graft_arena *arena; /* For what lives as long as the rule's proof. */
+    Z3_context z3;
+    graft_term_state term;
+    Z3_sort integer;
+    Z3_sort boolean;
+    Z3_func_decl at;
+    Z3_func_decl wide;
+    Z3_func_decl window;
+    Z3_func_decl group;
+    Z3_func_decl place[GRAFT_MAX_RANK + 1]; /* By number of axes. */
+    Z3_func_decl part[GRAFT_MAX_RANK + 1][GRAFT_MAX_RANK];
+    Z3_func_decl elements[GRAFT_RULE_MAX_VARS]; /* Of the case at hand. */
+    Z3_func_decl folds[GRAFT_SYM_FOLD_COUNT][GRAFT_SYM_BINDERS + 1];
+    Z3_ast formals[GRAFT_MAX_RANK];
+    Z3_params som;
+    Z3_solver solver;                     /* Holds what is assumed of sizes and attributes. */
+    Z3_ast numbers[GRAFT_RULE_MAX_SLOTS]; /* What is assumed of attributes that are numbers. */
+    uint32_t number_count;
+    Z3_ast_map decided;
+    const graft_prove_options *options;
+    uint32_t fresh;
+    uint32_t splits; /* Conditionals taken apart for the node or question at hand. */
+    uint32_t questions;
+    uint64_t resource_count;
+} graft_sym;
+
+/* What is known at some place beyond the solver's assumptions, innermost first. */
+typedef struct graft_facts {
+    const struct graft_facts *outer;
+    Z3_ast fact; /* Of sort Bool, without elements. */
+} graft_facts;
+
+void graft_sym_open(graft_sym *s, graft_env *env, Z3_context z3,
+                    const graft_prove_options *options);
+void graft_sym_close(graft_sym *s);
+/* Forgets all assumptions, for the next case. */
+void graft_sym_reset(graft_sym *s);
+
+/* Asserts something about sizes and attributes. */
+void graft_sym_assume(graft_sym *s, Z3_ast hypothesis);
+/* Whether Z3 says that `goal` (about integers) follows from the assumptions and facts; false when
+ * it does not, and when Z3 gives up. */
+bool graft_sym_holds(graft_sym *s, const graft_facts *facts, Z3_ast goal);
+/* Whether Z3 says that the assumptions contradict each other. */
+bool graft_sym_is_impossible(graft_sym *s);
+
+/* Integers. Results are simplified: equal polynomials are equal terms. */
+Z3_ast graft_sym_int(const graft_sym *s, int64_t value);
+Z3_ast graft_sym_add(const graft_sym *s, Z3_ast a, Z3_ast b);
+Z3_ast graft_sym_sub(const graft_sym *s, Z3_ast a, Z3_ast b);
+Z3_ast graft_sym_mul(const graft_sym *s, Z3_ast a, Z3_ast b);
+Z3_ast graft_sym_symbol(const graft_sym *s, const char *name);
+/* A symbol that occurs nowhere else. */
+Z3_ast graft_sym_fresh(graft_sym *s);
+bool graft_sym_is_number(const graft_sym *s, Z3_ast term, int64_t value);
+/* 0 <= i < size. */
+Z3_ast graft_sym_in_range(const graft_sym *s, Z3_ast i, Z3_ast size);
+
+Z3_ast graft_sym_at(const graft_sym *s, Z3_ast size, Z3_ast index);
+Z3_ast graft_sym_wide(const graft_sym *s, Z3_ast a, Z3_ast b);
+
+/* Multiplied out: one sum of monomials for equal polynomials. */
+Z3_ast graft_sym_simplify(const graft_sym *s, Z3_ast term);
+/* Replaces symbols and does the rewriting above. */
+Z3_ast graft_sym_substitute(graft_sym *s, Z3_ast term, uint32_t count, const Z3_ast *from,
+                            const Z3_ast *to);
+/* `term` at an index, given for the first `rank` formals. */
+Z3_ast graft_sym_read(graft_sym *s, Z3_ast term, uint32_t rank, const Z3_ast *index);
+/* With at and wide written out. */
+Z3_ast graft_sym_expand(graft_sym *s, Z3_ast term);
+
+/* Structure. */
+bool graft_sym_is_app(const graft_sym *s, Z3_ast term, Z3_func_decl decl);
+Z3_decl_kind graft_sym_kind(const graft_sym *s, Z3_ast term);
+uint32_t graft_sym_arity(const graft_sym *s, Z3_ast term);
+Z3_ast graft_sym_arg(const graft_sym *s, Z3_ast term, uint32_t i);
+bool graft_sym_is_element(const graft_sym *s, Z3_ast term);
+/* Whether any of the symbols occurs. */
+bool graft_sym_mentions(const graft_sym *s, Z3_ast term, uint32_t count, const Z3_ast *symbols);
+/* Whether a subterm has sort Real. */
+bool graft_sym_is_real(const graft_sym *s, Z3_ast term);
+
+/* Calls `visit` for each distinct subterm, readers before operands; it says whether to go on into
+ * the term. */
+typedef bool (*graft_sym_visitor)(void *context, Z3_ast term);
+void graft_sym_walk(const graft_sym *s, Z3_ast term, graft_sym_visitor visit, void *context);
+/* Builds the term anew from its leaves: `change` is given each application with its new operands.
+ */
+typedef Z3_ast (*graft_sym_change)(void *context, Z3_ast term);
+Z3_ast graft_sym_rebuild(graft_sym *s, Z3_ast term, graft_sym_change change, void *context);
+
+#endif
