@@ -11,6 +11,7 @@ enum {
     F_MINUS_INFINITY = (int32_t)0xff800000u,
     F_MINUS_ONE = (int32_t)0xbf800000u,
     F_ZERO = 0,
+    F_SMALL = 0x3727c5ac, /* 1e-5 */
     F_HALF = 0x3f000000,
     F_ONE = 0x3f800000,
     F_TWO = 0x40000000,
@@ -41,6 +42,7 @@ static const struct {
     {"high",     5, {F_ZERO, F_HALF, F_ONE, F_SIX, F_INFINITY}     },
     {"slope",    4, {F_ZERO, F_HALF, F_ONE, F_TWO}                 },
     {"value",    5, {F_MINUS_ONE, F_ZERO, F_HALF, F_ONE, F_TWO}    },
+    {"epsilon",  3, {F_SMALL, F_HALF, F_TWO}                       },
 };
 
 static bool name_has_stem(const char *name, const char *stem)

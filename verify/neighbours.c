@@ -8,12 +8,19 @@
 
 enum { MOVES_MOST = 256 };
 
-typedef enum { MOVE_SIZE, MOVE_PUT_AXIS, MOVE_TAKE_AXIS, MOVE_SLOT } move_kind;
+typedef enum {
+    MOVE_SIZE,
+    MOVE_PUT_AXIS,
+    MOVE_TAKE_AXIS,
+    MOVE_SLOT,
+    MOVE_SWAP_SIZES, /* Of axes `axis` and `step` of variable `index`, from the first one. */
+    MOVE_SWAP_SLOTS  /* `index` and `axis`. */
+} move_kind;
 
 typedef struct {
     uint8_t kind;  /* move_kind */
     uint8_t index; /* Variable or slot. */
-    uint8_t axis;  /* From the last one, so that a move of the rank does not shift it. */
+    uint8_t axis;  /* From the last one, so that a move of the rank does not shift it; or a slot. */
     int32_t step;  /* Or the size of a new axis. */
 } move;
 
@@ -47,9 +54,44 @@ static void add_move(seeker *s, move_kind kind, uint32_t index, uint32_t axis, i
     }
 }
 
+/* Sizes of one operator that change places: a product of them stays what it was. */
+static void list_slot_swaps(seeker *s, const graft_pattern_node *node, const graft_point *point)
+{
+    uint32_t count = graft_op(node->op)->attr_count;
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t k = i + 1; k < count; k++) {
+            const graft_term *a = &node->attrs[i];
+            const graft_term *b = &node->attrs[k];
+            if (a->kind == GRAFT_TERM_SLOT && b->kind == GRAFT_TERM_SLOT &&
+                graft_op_attr(node->op, i)->kind == GRAFT_ATTR_DIM &&
+                graft_op_attr(node->op, k)->kind == GRAFT_ATTR_DIM &&
+                point->slots[a->value] != point->slots[b->value]) {
+                add_move(s, MOVE_SWAP_SLOTS, (uint32_t)a->value, (uint32_t)b->value, 0);
+            }
+        }
+    }
+}
+
+static void list_swaps(seeker *s, const graft_point *point)
+{
+    for (uint32_t n = 0; n < s->rule->source.node_count; n++) {
+        list_slot_swaps(s, &s->rule->source.nodes[n], point);
+    }
+    for (uint32_t v = 0; v < s->rule->var_count; v++) {
+        for (uint32_t i = 0; i < point->vars[v].rank; i++) {
+            for (uint32_t k = i + 1; k < point->vars[v].rank; k++) {
+                if (point->vars[v].dims[i] != point->vars[v].dims[k]) {
+                    add_move(s, MOVE_SWAP_SIZES, v, i, (int32_t)k);
+                }
+            }
+        }
+    }
+}
+
 static void list_moves(seeker *s, const graft_point *point)
 {
     s->move_count = 0;
+    list_swaps(s, point);
     for (uint32_t v = 0; v < s->rule->var_count; v++) {
         for (uint32_t k = 0; k < point->vars[v].rank; k++) {
             add_move(s, MOVE_SIZE, v, k, 1);
@@ -79,10 +121,28 @@ static bool move_size(graft_shape *shape, uint32_t axis, int32_t step)
     return size >= 1 && size <= (image ? (int32_t)GRAFT_IMAGE_MOST : (int32_t)GRAFT_SIZE_MOST);
 }
 
+static void swap_numbers(int32_t *a, int32_t *b)
+{
+    int32_t kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+/* Sizes of an image past those of other tensors stay where images have them. */
+static bool swap_sizes(graft_shape *shape, uint32_t i, uint32_t k)
+{
+    if (k >= shape->rank) {
+        return false;
+    }
+    swap_numbers(&shape->dims[i], &shape->dims[k]);
+    bool image = shape->rank == GRAFT_RANK_MOST && i >= 2;
+    return shape->dims[i] <= (image ? (int32_t)GRAFT_IMAGE_MOST : (int32_t)GRAFT_SIZE_MOST);
+}
+
 /* False when the move leads out of the bounds. */
 static bool make_move(graft_point *point, const move *m)
 {
-    graft_shape *shape = &point->vars[m->index];
+    graft_shape *shape = &point->vars[m->index % GRAFT_RULE_MAX_VARS]; /* Slots need none. */
     switch ((move_kind)m->kind) {
     case MOVE_SIZE:
         return move_size(shape, m->axis, m->step);
@@ -105,6 +165,11 @@ static bool make_move(graft_point *point, const move *m)
     case MOVE_SLOT:
         point->slots[m->index] += m->step;
         return point->slots[m->index] >= 0;
+    case MOVE_SWAP_SIZES:
+        return swap_sizes(shape, m->axis, (uint32_t)m->step);
+    case MOVE_SWAP_SLOTS:
+        swap_numbers(&point->slots[m->index], &point->slots[m->axis]);
+        return true;
     }
     return false;
 }

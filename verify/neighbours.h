@@ -3,8 +3,9 @@
  * Random samples rarely meet instances in which two sizes differ that could be equal, when others
  * must be changed along with them to keep the sum of two parts, say. So instances are also sought
  * systematically: every point that differs from a given one in one or two steps, a step being one
- * size one larger or smaller, an axis of size 1 or 2 put in front or the first axis taken away, or
- * an attribute one larger or smaller. Those that are instances are neighbours. */
+ * size one larger or smaller, an axis of size 1 or 2 put in front or the first axis taken away, an
+ * attribute one larger or smaller, or two sizes of a variable or of an operator in each other's
+ * place. Those that are instances are neighbours. */
 #ifndef GRAFT_NEIGHBOURS_H
 #define GRAFT_NEIGHBOURS_H
 

@@ -1,0 +1,73 @@
+/* corpus.c - see corpus.h. */
+#include "tests/support/corpus.h"
+
+#include "graph/ruleprint.h"
+#include "tests/support/check.h"
+
+const corpus_file corpus_files[CORPUS_FILES] = {
+    {"tests/verify/corpus/false.yaml",    CORPUS_FALSE },
+    {"tests/verify/corpus/mutants.yaml",  CORPUS_FALSE },
+    {"tests/verify/corpus/beyond.yaml",   CORPUS_BEYOND},
+    {"tests/verify/corpus/true.yaml",     CORPUS_TRUE  },
+    {"tests/verify/corpus/variants.yaml", CORPUS_TRUE  },
+};
+
+corpus_rules corpus_read(graft_env *env, const char *path, uint32_t first, uint32_t every)
+{
+    corpus_rules rules = {0};
+    graft_user_rule *all = NULL;
+    uint32_t count = 0;
+    if (graft_user_rules_read(env, env->life, path, &all, &count) != GRAFT_OK) {
+        fail_msg("%s", env->message);
+    }
+    rules.named = GRAFT_NEW(env->life, graft_user_rule, count);
+    rules.rules = GRAFT_NEW(env->life, graft_rule, count);
+    for (uint32_t i = first; i < count; i += every) {
+        rules.named[rules.count] = all[i];
+        rules.rules[rules.count++] = all[i].rule;
+    }
+    return rules;
+}
+
+static bool is_wrong(corpus_kind kind, const graft_trial *trial)
+{
+    bool proved = trial->verdict == GRAFT_VERDICT_PROVED;
+    switch (kind) {
+    case CORPUS_TRUE:
+        return trial->verdict == GRAFT_VERDICT_REFUTED;
+    case CORPUS_FALSE:
+        return proved;
+    case CORPUS_BEYOND:
+        break;
+    }
+    return proved && trial->check.proof == GRAFT_PROOF_UNBOUNDED;
+}
+
+corpus_tally corpus_try(graft_env *env, const corpus_rules *rules, corpus_kind kind,
+                        const graft_trial_options *options)
+{
+    corpus_tally tally = {.count = rules->count};
+    graft_trial *trials = GRAFT_NEW(env->life, graft_trial, rules->count);
+    if (rules->count == 0) {
+        return tally;
+    }
+    assert_int_equal(graft_trial_run(env, env->life, rules->rules, rules->count, options, trials),
+                     GRAFT_OK);
+    for (uint32_t i = 0; i < rules->count; i++) {
+        const graft_trial *t = &trials[i];
+        bool wrong = is_wrong(kind, t);
+        tally.proved += t->verdict == GRAFT_VERDICT_PROVED ? 1 : 0;
+        tally.unbounded +=
+            t->verdict == GRAFT_VERDICT_PROVED && t->check.proof == GRAFT_PROOF_UNBOUNDED ? 1 : 0;
+        tally.refuted += t->verdict == GRAFT_VERDICT_REFUTED ? 1 : 0;
+        tally.unknown += t->verdict == GRAFT_VERDICT_UNKNOWN ? 1 : 0;
+        tally.wrong += wrong ? 1 : 0;
+        if (wrong || (kind == CORPUS_TRUE && t->verdict != GRAFT_VERDICT_PROVED)) {
+            print_message("# %s %s (%s, %s): %s: %s\n", wrong ? "WRONG" : "undecided",
+                          rules->named[i].name, graft_verdict_name(t->verdict),
+                          graft_proof_name(t->check.proof),
+                          graft_rule_print_line(env->unit, &rules->rules[i]), t->reason);
+        }
+    }
+    return tally;
+}

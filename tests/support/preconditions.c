@@ -1,0 +1,62 @@
+/* preconditions.c - see preconditions.h. */
+#include "tests/support/preconditions.h"
+
+#include "graph/ruleprint.h"
+#include "tests/support/check.h"
+#include "tests/support/mutate.h"
+#include "tests/support/witness.h"
+#include "verify/resweep.h"
+
+enum { ATTEMPTS = 20000, ENOUGH = 1500 };
+
+static bool is_refuted(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule)
+{
+    graft_check check;
+    graft_check_options options = graft_check_defaults();
+    graft_mark mark = graft_arena_mark(env->unit);
+    graft_check_sweep(env, sweeper, rule, NULL, &options, &check);
+    graft_resweep(env, sweeper, rule, options.samples, &check);
+    graft_arena_release(env->unit, mark);
+    return check.outcome == GRAFT_CHECK_REFUTED;
+}
+
+static void try_part(graft_env *env, const graft_sweeper *sweeper, const graft_rule_entry *entry,
+                     uint32_t part, preconditions_tally *tally)
+{
+    graft_rule weaker;
+    const witness_options options = {entry->id + part, ATTEMPTS, ENOUGH, false};
+    tally->parts++;
+    if (!mutate_without_condition(&entry->rule, part, &weaker)) {
+        fail_msg("part %u cannot be left out: %s", part + 1,
+                 graft_rule_print_line(env->unit, &entry->rule));
+    }
+    if (witness_find(env, &weaker, &options).found) {
+        tally->witnessed++;
+    } else if (is_refuted(env, sweeper, &weaker)) {
+        tally->swept++;
+    } else {
+        tally->needless++;
+        print_message("# part %u is not needed: %s: %s\n", part + 1, entry->name,
+                      graft_rule_print_line(env->unit, &entry->rule));
+    }
+}
+
+preconditions_tally preconditions_try(graft_env *env, const graft_ruleset *set, uint32_t first,
+                                      uint32_t every)
+{
+    preconditions_tally tally = {0};
+    graft_sweeper *sweeper = GRAFT_NEW(env->life, graft_sweeper, 1);
+    graft_sweep_open(sweeper);
+    for (uint32_t i = first; i < set->count; i += every) {
+        uint32_t parts = mutate_condition_count(&set->entries[i].rule);
+        tally.rules += parts > 0 ? 1 : 0;
+        for (uint32_t p = 0; p < parts; p++) {
+            try_part(env, sweeper, &set->entries[i], p, &tally);
+        }
+    }
+    print_message("# %u rules with a precondition of %u parts: %u needed (%u seen by the sweep "
+                  "alone), %u not\n",
+                  tally.rules, tally.parts, tally.witnessed + tally.swept, tally.swept,
+                  tally.needless);
+    return tally;
+}

@@ -1,0 +1,71 @@
+/* The whole adversarial corpus (tests/support/corpus.h): no false rule is accepted for all sizes,
+ * none that is false within the bounds is accepted at all, no true one is refuted; and the witness
+ * says of every rule what its file says. */
+#include "tests/support/check.h"
+#include "tests/support/corpus.h"
+#include "tests/support/witness.h"
+
+#include "graph/ruleprint.h"
+
+enum { FALSE_ATTEMPTS = 40000, TRUE_ATTEMPTS = 1500, WITNESS_ENOUGH = 8000, SEEDS = 6 };
+
+static void print_tally(const char *path, const corpus_tally *t)
+{
+    print_message("# %s: %u rules, %u proved (%u unbounded), %u refuted, %u unknown, %u wrong\n",
+                  path, t->count, t->proved, t->unbounded, t->refuted, t->unknown, t->wrong);
+}
+
+static void test_verdicts(void **state)
+{
+    graft_env *env = *state;
+    graft_trial_options options = graft_trial_defaults();
+    uint32_t wrong = 0;
+    options.suggest = false;
+    for (uint32_t f = 0; f < CORPUS_FILES; f++) {
+        corpus_rules rules = corpus_read(env, corpus_files[f].path, 0, 1);
+        corpus_tally tally = corpus_try(env, &rules, corpus_files[f].kind, &options);
+        print_tally(corpus_files[f].path, &tally);
+        wrong += tally.wrong;
+    }
+    assert_int_equal(wrong, 0);
+}
+
+/* The places at which some rules are false are rare. */
+static witness search(graft_env *env, const graft_rule *rule, corpus_kind kind)
+{
+    witness w = {.found = false};
+    for (uint64_t seed = 0; seed < (kind == CORPUS_TRUE ? 1 : SEEDS) && !w.found; seed++) {
+        const witness_options options = {seed, kind == CORPUS_TRUE ? TRUE_ATTEMPTS : FALSE_ATTEMPTS,
+                                         WITNESS_ENOUGH, kind == CORPUS_FALSE};
+        w = witness_find(env, rule, &options);
+    }
+    return w;
+}
+
+static void test_witness(void **state)
+{
+    graft_env *env = *state;
+    uint32_t wrong = 0;
+    for (uint32_t f = 0; f < CORPUS_FILES; f++) {
+        corpus_rules rules = corpus_read(env, corpus_files[f].path, 0, 1);
+        bool is_true = corpus_files[f].kind == CORPUS_TRUE;
+        for (uint32_t i = 0; i < rules.count; i++) {
+            witness w = search(env, &rules.rules[i], (corpus_kind)corpus_files[f].kind);
+            if (w.found == is_true) {
+                print_message("# %s %s: %s (%u places compared%s%s)\n", rules.named[i].name,
+                              is_true ? "is false" : "no witness",
+                              graft_rule_print_line(env->unit, &rules.rules[i]), w.compared,
+                              w.found ? ": " : "",
+                              w.found ? witness_print(env->unit, &rules.rules[i], &w) : "");
+                wrong++;
+            }
+        }
+    }
+    assert_int_equal(wrong, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {CHECK_TEST(test_verdicts), CHECK_TEST(test_witness)};
+    return cmocka_run_group_tests_name("corpus", tests, NULL, NULL);
+}
