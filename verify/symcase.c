@@ -2,6 +2,7 @@
  * as far as they are known, which cuts off most of the tree. */
 #include "verify/symcase.h"
 
+#include "graph/pattern.h"
 #include "verify/instance.h"
 
 #include <string.h>

@@ -2,6 +2,7 @@
  * engine/shapes.h; tests instantiate what comes out and compare it with graft_infer_shapes. */
 #include "verify/symshape.h"
 
+#include "graph/pattern.h"
 #include "verify/instance.h"
 #include "verify/symcode.h"
 #include "verify/symsolve.h"
