@@ -1,7 +1,8 @@
 /* command.c - `graft measure` (see command.h). */
 #include "cost/command.h"
 
-#include "cost/report.h"
+#include "cost/calibrate.h"
+#include "cost/plot.h"
 #include "graph/options.h"
 #include "models/zoo.h"
 
@@ -15,6 +16,7 @@ typedef struct {
     const char *model;
     const char *device;
     const char *database;
+    const char *plot; /* Where to write an SVG; NULL: nowhere. */
     uint32_t rounds;
 } measure_options;
 
@@ -36,7 +38,8 @@ static graft_status parse_measure(graft_env *env, int argc, char **argv, measure
         {.name = "MODEL", .value = &options->model, .required = true},
         {.name = "--device",               .value = &options->device                     },
         {.name = "--database",               .value = &options->database},
-        {.name = "--rounds",               .value = &rounds                       },
+        {.name = "--plot",               .value = &options->plot                         },
+        {.name = "--rounds",               .value = &rounds},
     };
     *options = (measure_options){.device = "cpu", .database = "out/costs/cpu.costs"};
     GRAFT_CHECK(graft_options_parse(env, argc, argv, table, sizeof(table) / sizeof(table[0])));
@@ -92,7 +95,7 @@ static graft_status time_whole(graft_env *env, measure_run *run, graft_cost_summ
     GRAFT_CHECK(graft_model_fold_weights(env, env->life, run->model, graph, &run->weights));
     GRAFT_CHECK(
         graft_executor_open_model(env, run->cost, run->model, graph, &run->weights, &executor));
-    GRAFT_CHECK(graft_executor_time(env, executor, run->options->rounds, &summary->timing));
+    GRAFT_CHECK(graft_whole_time(env, run->cost, executor, run->options->rounds, &summary->timing));
     graft_executor_memory_of(executor, &summary->memory);
 done:
     if (status == GRAFT_UNSUPPORTED) {
@@ -100,6 +103,17 @@ done:
     }
     graft_executor_close(executor);
     return status;
+}
+
+static graft_status plot_rows(graft_env *env, const measure_run *run, const graft_ceiling *ceiling,
+                              const graft_cost_row *rows, uint32_t count, double total_ns)
+{
+    if (run->options->plot == NULL) {
+        return GRAFT_OK;
+    }
+    const char *title = graft_arena_printf(env->life, "%s on %s", run->options->model,
+                                           graft_device_name(run->device));
+    return graft_plot_write(env, run->options->plot, title, ceiling, rows, count, total_ns);
 }
 
 static graft_status run_measure(graft_env *env, measure_run *run)
@@ -111,11 +125,16 @@ static graft_status run_measure(graft_env *env, measure_run *run)
     const graft_graph *graph = &run->model->graph;
     GRAFT_CHECK(graft_cost_schedule(env, run->cost, graph, &run->schedule, &summary.total));
     GRAFT_CHECK(graft_cost_rows(env, run->cost, graph, &run->schedule, &rows, &count));
+    const graft_ceiling ceiling =
+        graft_ceiling_of(graft_cost_database(run->cost), graft_device_name(run->device),
+                         graft_device_library(run->device));
     status = time_whole(env, run, &summary);
     if (status == GRAFT_OK || status == GRAFT_UNSUPPORTED) {
-        graft_cost_print_rows(env, rows, count, summary.total.ns);
+        graft_cost_print_rows(env, rows, count, summary.total.ns, &ceiling);
         graft_cost_print_summary(env, run->cost, &summary);
     }
+    GRAFT_CHECK(status);
+    GRAFT_CHECK(plot_rows(env, run, &ceiling, rows, count, summary.total.ns));
 done:
     return status;
 }

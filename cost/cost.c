@@ -2,6 +2,8 @@
 #include "cost/cost.h"
 
 #include "cost/plan.h"
+#include "cost/shipped.h"
+#include "graph/file.h"
 #include "graph/log.h"
 
 #include <pthread.h>
@@ -34,31 +36,68 @@ static const char protocol_mark[] = ", protocol ";
 
 /* --------------------------------------------------------------- life time */
 
-/* The one recorded device whose name contains the given text. */
+/* How many records a device and library have. */
+static uint32_t count_records(const graft_database *database, const char *device,
+                              const char *library)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < graft_database_count(database); i++) {
+        const graft_database_record *record = graft_database_at(database, i);
+        count += strcmp(record->device, device) == 0 && strcmp(record->library, library) == 0;
+    }
+    return count;
+}
+
+/* The one recorded device whose name contains the given text; of its libraries the one with most
+ * records. Texts are kept once each, so equal ones have equal addresses. */
 static graft_status find_device(graft_env *env, graft_cost *cost, const char *path)
 {
     const graft_database_record *found = NULL;
     const char *wanted = graft_device_name(cost->device);
+    uint32_t most = 0;
     for (uint32_t i = 0; i < graft_database_count(cost->database); i++) {
         const graft_database_record *record = graft_database_at(cost->database, i);
-        if (strstr(record->device, wanted) == NULL) {
+        if (strstr(record->device, wanted) == NULL ||
+            (found != NULL && found->device == record->device &&
+             found->library == record->library)) {
             continue;
         }
-        if (found != NULL && (strcmp(found->device, record->device) != 0 ||
-                              strcmp(found->library, record->library) != 0)) {
+        if (found != NULL && found->device != record->device) {
             return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                              "device '%s' is ambiguous in %s: '%s' with %s, '%s' with %s", wanted,
-                              path, found->device, found->library, record->device, record->library);
+                              "device '%s' is ambiguous in %s and rules/costs: '%s', '%s'", wanted,
+                              path == NULL ? "memory" : path, found->device, record->device);
         }
-        found = record;
+        uint32_t count = count_records(cost->database, record->device, record->library);
+        found = count > most ? record : found;
+        most = count > most ? count : most;
     }
     if (found == NULL) {
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                          "device '%s' is neither this machine's ('cpu') nor recorded in %s",
-                          wanted, path == NULL ? "a database" : path);
+                          "device '%s' is neither this machine's ('cpu') nor recorded in %s or "
+                          "rules/costs",
+                          wanted, path == NULL ? "memory" : path);
     }
     graft_device_identify(cost->device, found->device, found->library);
     return GRAFT_OK;
+}
+
+/* The database of a device that is here is a file to be added to; of one that is not, everything
+ * that is recorded somewhere, in memory. */
+static graft_status open_databases(graft_env *env, graft_cost *cost, const char *path)
+{
+    graft_status status = GRAFT_OK;
+    bool present = graft_device_present(cost->device);
+    GRAFT_CHECK(graft_database_open(env, present ? path : NULL, &cost->database));
+    GRAFT_CHECK(graft_database_open(env, NULL, &cost->estimates));
+    if (!present) {
+        if (path != NULL && graft_file_exists(path)) {
+            GRAFT_CHECK(graft_database_merge(env, cost->database, path));
+        }
+        GRAFT_CHECK(graft_shipped_merge(env, cost->database));
+        GRAFT_CHECK(find_device(env, cost, path));
+    }
+done:
+    return status;
 }
 
 graft_status graft_cost_open(graft_env *env, graft_device *device, const char *path,
@@ -75,11 +114,7 @@ graft_status graft_cost_open(graft_env *env, graft_device *device, const char *p
     (void)pthread_mutex_init(&c->lock, NULL);
     (void)pthread_mutex_init(&c->memo_lock, NULL);
     c->memo = graft_plan_memo_new(); /* Without memory for it plans are slower, not wrong. */
-    GRAFT_CHECK(graft_database_open(env, path, &c->database));
-    GRAFT_CHECK(graft_database_open(env, NULL, &c->estimates));
-    if (!graft_device_present(device)) {
-        GRAFT_CHECK(find_device(env, c, path));
-    }
+    GRAFT_CHECK(open_databases(env, c, path));
     c->distant = strstr(graft_device_library(device), protocol_mark) != NULL;
     graft_database_select(c->database, graft_device_name(device), graft_device_library(device));
     graft_database_select(c->estimates, graft_device_name(device), graft_device_library(device));
@@ -112,6 +147,12 @@ graft_status graft_cost_close(graft_env *env, graft_cost *cost)
         return GRAFT_OK;
     }
     graft_status status = graft_database_save(env, cost->database);
+    if (cost->statistics.estimated > 0) {
+        graft_log(env, 1,
+                  "%u costs of '%s' are estimates: its records lack them (graft measure "
+                  "marks which)",
+                  cost->statistics.estimated, graft_device_name(cost->device));
+    }
     graft_database_close(cost->database);
     graft_database_close(cost->estimates);
     graft_database_close(cost->corrected);

@@ -62,7 +62,8 @@ static const char *row_name(const graft_cost_row *row)
     return row->signature.op == GRAFT_COST_REORDER ? "reorder" : "opaque";
 }
 
-static void print_json_row(graft_env *env, const graft_cost_row *row, double total_ns)
+static void print_json_row(graft_env *env, const graft_cost_row *row, double total_ns,
+                           const graft_ceiling *ceiling)
 {
     graft_mark mark = graft_arena_mark(env->scratch);
     graft_json json;
@@ -84,6 +85,7 @@ static void print_json_row(graft_env *env, const graft_cost_row *row, double tot
     graft_json_number(&json, "share", e->median_ns * row->count / total_ns);
     graft_json_number(&json, "gflops_per_s", (double)e->flops / e->median_ns);
     graft_json_number(&json, "gbytes_per_s", (double)e->bytes / e->median_ns);
+    graft_json_number(&json, "of_roofline", graft_ceiling_reached(ceiling, e));
     graft_json_end(&json, stdout);
     graft_arena_release(env->scratch, mark);
 }
@@ -99,7 +101,8 @@ static void print_shapes(const graft_signature *s, graft_buffer *text)
     }
 }
 
-static void print_text_row(graft_env *env, const graft_cost_row *row, double total_ns)
+static void print_text_row(graft_env *env, const graft_cost_row *row, double total_ns,
+                           const graft_ceiling *ceiling)
 {
     graft_mark mark = graft_arena_mark(env->scratch);
     graft_buffer shapes = {.arena = env->scratch};
@@ -107,22 +110,24 @@ static void print_text_row(graft_env *env, const graft_cost_row *row, double tot
     graft_buffer_printf(&shapes, "%s", "");
     print_shapes(&row->signature, &shapes);
     bool measured = e->source == GRAFT_COST_MEASURED;
-    (void)printf("%5.1f %% %4u x %s%9.1f us +- %7.1f %8.1f GFLOP/s %7.1f GB/s  %-15s %-28s %s\n",
-                 100.0 * e->median_ns * row->count / total_ns, row->count, measured ? " " : "~",
-                 e->median_ns / 1e3, e->spread_ns / 1e3, (double)e->flops / e->median_ns,
-                 (double)e->bytes / e->median_ns, row_name(row), shapes.data,
-                 measured ? e->implementation : "(estimated)");
+    (void)printf(
+        "%5.1f %% %4u x %s%9.1f us +- %7.1f %8.1f GFLOP/s %7.1f GB/s %5.0f %% of roof  %-15s %-28s "
+        "%s\n",
+        100.0 * e->median_ns * row->count / total_ns, row->count, measured ? " " : "~",
+        e->median_ns / 1e3, e->spread_ns / 1e3, (double)e->flops / e->median_ns,
+        (double)e->bytes / e->median_ns, 100.0 * graft_ceiling_reached(ceiling, e), row_name(row),
+        shapes.data, measured ? e->implementation : "(estimated)");
     graft_arena_release(env->scratch, mark);
 }
 
 void graft_cost_print_rows(graft_env *env, const graft_cost_row *rows, uint32_t count,
-                           double total_ns)
+                           double total_ns, const graft_ceiling *ceiling)
 {
     for (uint32_t i = 0; i < count; i++) {
         if (env->json) {
-            print_json_row(env, &rows[i], total_ns);
+            print_json_row(env, &rows[i], total_ns, ceiling);
         } else {
-            print_text_row(env, &rows[i], total_ns);
+            print_text_row(env, &rows[i], total_ns, ceiling);
         }
     }
 }
@@ -144,6 +149,7 @@ static void print_json_summary(graft_env *env, const graft_cost *cost, const gra
     graft_json_integer(&json, "flops", (int64_t)s->total.flops);
     graft_json_integer(&json, "bytes", (int64_t)s->total.bytes);
     graft_json_integer(&json, "estimated", s->total.estimated_count);
+    graft_json_integer(&json, "calibrated_by", graft_cost_calibration(cost).graphs);
     graft_json_integer(&json, "measured_now", statistics.measured);
     graft_json_number(&json, "measuring_s", (double)statistics.measuring_ns / 1e9);
     if (s->timing.rounds > 0) {
@@ -171,6 +177,13 @@ static void print_text_summary(const graft_cost *cost, const graft_cost_summary 
                  s->total.launches, s->total.ns / 1e6, s->total.reorder_count,
                  s->total.reorder_ns / 1e6, (double)s->total.flops / 1e9,
                  (double)s->total.bytes / 1e6);
+    const graft_calibration calibration = graft_cost_calibration(cost);
+    if (calibration.graphs > 0) {
+        (void)printf(
+            "times are as in networks, corrected by factors fitted to %u whole graphs with "
+            "a median error of %.1f %%\n",
+            calibration.graphs, 100.0 * calibration.error);
+    }
     if (s->total.estimated_count > 0) {
         (void)printf("of these, %u steps are estimates, marked ~\n", s->total.estimated_count);
     }

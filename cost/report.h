@@ -2,6 +2,7 @@
 #ifndef GRAFT_COST_REPORT_H
 #define GRAFT_COST_REPORT_H
 
+#include "cost/ceiling.h"
 #include "cost/executor.h"
 
 /* Equal steps of a schedule, together. */
@@ -19,9 +20,10 @@ GRAFT_MUST_USE graft_status graft_cost_rows(graft_env *env, graft_cost *cost,
                                             const graft_schedule *schedule, graft_cost_row **rows,
                                             uint32_t *count);
 
-/* Prints rows: JSON when env->json. `total_ns` is what shares are parts of. */
+/* Prints rows: JSON when env->json. `total_ns` is what shares are parts of, `ceiling` what the
+ * device can do at most. */
 void graft_cost_print_rows(graft_env *env, const graft_cost_row *rows, uint32_t count,
-                           double total_ns);
+                           double total_ns, const graft_ceiling *ceiling);
 
 /* What is known of the whole; `timing.rounds` 0: it was not run, for `reason`. */
 typedef struct graft_cost_summary {

@@ -6,6 +6,7 @@
 #include "tests/support/check.h"
 #include "tests/support/kernels.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -269,6 +270,37 @@ static void test_concurrent_writers(void **state)
     check_folder_remove(folder);
 }
 
+/* A writer that is killed at a random moment, again and again: the file is always whole, nothing
+ * that was there is lost, and its lock keeps nobody out. */
+static void test_killed_writer(void **state)
+{
+    graft_env *env = *state;
+    enum { KILLS = 25, LONGEST_US = 4000 };
+    char *folder = check_folder_make();
+    const char *path = path_in(env, folder, "costs");
+    graft_rng rng;
+    graft_rng_seed(&rng, 41);
+    uint32_t least = 0;
+    for (int i = 0; i < KILLS; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            write_many(i, path);
+        }
+        (void)usleep(graft_rng_below(&rng, LONGEST_US));
+        (void)kill(child, SIGKILL);
+        assert_true(waitpid(child, NULL, 0) == child);
+        graft_database *database = open_database(env, path);
+        assert_true(graft_database_count(database) >= least);
+        least = graft_database_count(database);
+        add_ns(database, 100000 + i, 1.0, 15);
+        assert_int_equal(graft_database_save(env, database), GRAFT_OK);
+        assert_true(graft_database_count(database) > least);
+        least = graft_database_count(database);
+        graft_database_close(database);
+    }
+    check_folder_remove(folder);
+}
+
 /* Two files with different and common entries. */
 static void test_merge(void **state)
 {
@@ -334,10 +366,15 @@ static void test_file_is_canonical(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_signature_text),     CHECK_TEST(test_signature_refusals),
-        CHECK_TEST(test_round_trip),         CHECK_TEST(test_damage),
-        CHECK_TEST(test_foreign_files),      CHECK_TEST(test_save_keeps_damaged),
-        CHECK_TEST(test_concurrent_writers), CHECK_TEST(test_merge),
+        CHECK_TEST(test_signature_text),
+        CHECK_TEST(test_signature_refusals),
+        CHECK_TEST(test_round_trip),
+        CHECK_TEST(test_damage),
+        CHECK_TEST(test_foreign_files),
+        CHECK_TEST(test_save_keeps_damaged),
+        CHECK_TEST(test_concurrent_writers),
+        CHECK_TEST(test_killed_writer),
+        CHECK_TEST(test_merge),
         CHECK_TEST(test_file_is_canonical),
     };
     return cmocka_run_group_tests_name("database", tests, NULL, NULL);

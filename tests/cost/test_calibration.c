@@ -1,0 +1,121 @@
+/* Fitted factors: found again where they were put in, robust against graphs that went wrong, kept
+ * near 1 where nothing was measured, stored and applied. */
+#include "cost/cost.h"
+#include "graph/rng.h"
+#include "tests/support/build.h"
+#include "tests/support/kernels.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { SAMPLES = 24 };
+
+static const double truth[GRAFT_FACTOR_COUNT] = {1.05, 1.4, 1.2, 150.0};
+
+/* Graphs of all kinds: mostly products, mostly others, many short steps; `wrong` of them are half
+ * as slow again as they should be. */
+static void draw_samples(graft_rng *rng, uint32_t wrong, graft_calibration_sample *samples)
+{
+    for (uint32_t s = 0; s < SAMPLES; s++) {
+        double scale = pow(10.0, 4.0 + graft_rng_uniform(rng) * 4.0);
+        double products = graft_rng_uniform(rng);
+        graft_calibration_sample *sample = &samples[s];
+        sample->parts[GRAFT_FACTOR_PRODUCTS] = scale * products;
+        sample->parts[GRAFT_FACTOR_OTHERS] = scale * (1.0 - products);
+        sample->parts[GRAFT_FACTOR_CONVERSIONS] = scale * 0.1 * graft_rng_uniform(rng);
+        sample->parts[GRAFT_FACTOR_STEP] = 10.0 + graft_rng_below(rng, 100);
+        sample->model = s / 2;
+        const graft_calibration exact = {
+            .values = {truth[0], truth[1], truth[2], truth[3]}
+        };
+        double noise = 1.0 + 0.02 * (graft_rng_uniform(rng) - 0.5);
+        sample->whole_ns = graft_calibration_predict(&exact, sample) * noise;
+        sample->whole_ns *= s < wrong ? 1.5 : 1.0;
+    }
+}
+
+static void test_fit(void **state)
+{
+    graft_env *env = *state;
+    for (uint32_t wrong = 0; wrong <= 4; wrong += 4) {
+        graft_rng rng;
+        graft_calibration_sample samples[SAMPLES];
+        graft_rng_seed(&rng, 51);
+        draw_samples(&rng, wrong, samples);
+        graft_calibration c = graft_calibration_fit(env, samples, SAMPLES, UINT32_MAX);
+        assert_int_equal(c.graphs, SAMPLES);
+        assert_true(fabs(c.values[GRAFT_FACTOR_PRODUCTS] / truth[0] - 1.0) < 0.03);
+        assert_true(fabs(c.values[GRAFT_FACTOR_OTHERS] / truth[1] - 1.0) < 0.05);
+        assert_true(c.error < 0.03);
+        graft_calibration without = graft_calibration_fit(env, samples, SAMPLES, 3);
+        assert_int_equal(without.graphs, SAMPLES - 2);
+        double left = graft_calibration_predict(&without, &samples[6]) / samples[6].whole_ns;
+        assert_true(wrong > 6 || fabs(left - 1.0) < 0.05);
+    }
+}
+
+/* One graph cannot say which class it was: the prior keeps factors between 1 and what it asks. */
+static void test_prior(void **state)
+{
+    graft_env *env = *state;
+    const graft_calibration_sample sample = {
+        .parts = {1e6, 0.0, 0.0, 10.0},
+          .whole_ns = 1.2e6
+    };
+    graft_calibration c = graft_calibration_fit(env, &sample, 1, UINT32_MAX);
+    assert_true(c.values[GRAFT_FACTOR_PRODUCTS] > 1.0 && c.values[GRAFT_FACTOR_PRODUCTS] <= 1.2);
+    assert_true(c.values[GRAFT_FACTOR_OTHERS] == 1.0);
+    c = graft_calibration_fit(env, &sample, 0, UINT32_MAX);
+    assert_int_equal(c.graphs, 0);
+    for (uint32_t i = 0; i < GRAFT_FACTOR_COUNT; i++) {
+        assert_true(c.values[i] == (i == GRAFT_FACTOR_STEP ? 0.0 : 1.0));
+    }
+}
+
+/* Stored beside the entries, it corrects every total; without it, totals are as measured. */
+static void test_applied(void **state)
+{
+    graft_env *env = *state;
+    const graft_calibration c = {
+        .values = {1.0, 2.0, 1.0, 100.0},
+          .error = 0.05, .graphs = 7
+    };
+    const graft_calibration none = graft_calibration_none();
+    const graft_measure_options quick = {.rounds = 5, .batch_ns = 20000, .quiet = true};
+    graft_device *device = check_device_open(env);
+    graft_cost *cost = NULL;
+    graft_cost_total before;
+    graft_cost_total after;
+    double price = 0.0;
+    graft_graph *graph = build_graph(env->life);
+    graft_index x = build_input(graph, build_shape(2, 64, 64, 0, 0), 0);
+    x = build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
+    x = build_node(graph, GRAFT_OP_tanh, NULL, x, 0, 0);
+    assert_int_equal(graft_graph_add_output(graph, x), GRAFT_OK);
+    graft_order order = build_order(env->life, graph);
+    assert_int_equal(graft_cost_open(env, device, NULL, &cost), GRAFT_OK);
+    graft_cost_set_measuring(cost, &quick);
+    assert_int_equal(graft_cost_graph(env, cost, graph, &order, &before), GRAFT_OK);
+    assert_int_equal(graft_cost_store_calibration(env, cost, &c, "by hand"), GRAFT_OK);
+    assert_int_equal(graft_cost_graph(env, cost, graph, &order, &after), GRAFT_OK);
+    assert_true(after.ns == 2.0 * before.ns + 200.0);
+    assert_int_equal(graft_cost_price(env, cost, graph, &order, &price), GRAFT_OK);
+    assert_true(price == after.ns);
+    graft_calibration back = graft_calibration_read(graft_cost_database(cost));
+    assert_int_equal(back.graphs, 7);
+    for (uint32_t i = 0; i < GRAFT_FACTOR_COUNT; i++) {
+        assert_true(fabs(back.values[i] - c.values[i]) < 1e-3);
+    }
+    assert_int_equal(graft_cost_set_calibration(env, cost, &none), GRAFT_OK);
+    assert_int_equal(graft_cost_graph(env, cost, graph, &order, &after), GRAFT_OK);
+    assert_true(after.ns == before.ns);
+    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    graft_device_close(device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {CHECK_TEST(test_fit), CHECK_TEST(test_prior),
+                                       CHECK_TEST(test_applied)};
+    return cmocka_run_group_tests_name("calibration", tests, NULL, NULL);
+}

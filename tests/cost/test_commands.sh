@@ -1,0 +1,98 @@
+#!/bin/sh
+# graft measure and graft cost from outside: a database recorded here, read as another machine's.
+set -u
+
+: "${GRAFT:=out/release/graft}"
+FOLDER=$(mktemp -d)
+trap 'rm -rf "$FOLDER"' EXIT
+OWN="$FOLDER/own.costs"
+number=0
+
+check() {
+    number=$((number + 1))
+    if "$@" > "$FOLDER/trace" 2>&1; then
+        echo "ok $number - $1"
+    else
+        echo "not ok $number - $1"
+        sed 's/^/# /' "$FOLDER/trace" | tail -n 20
+    fi
+}
+
+value_of() { # KEY FILE
+    sed -n "s/.*\"$1\": *\"\{0,1\}\([^,\"}]*\).*/\1/p" "$2" | tail -n 1
+}
+
+# Names of devices have commas in them.
+device_of() { tail -n 1 "$1" | sed 's/.*"device": *"\([^"]*\)".*/\1/'; }
+
+measures() {
+    "$GRAFT" --quiet measure resnet8 --rounds 3 --database "$OWN" --plot "$FOLDER/roof.svg" --json \
+        > "$FOLDER/own.json" && [ -s "$OWN" ] && [ "$(value_of estimated "$FOLDER/own.json")" = 0 ] &&
+        grep -q '"of_roofline"' "$FOLDER/own.json"
+}
+plots() {
+    head -n 1 "$FOLDER/roof.svg" | grep -q '^<svg ' && tail -n 1 "$FOLDER/roof.svg" | grep -q '</svg>' &&
+        [ "$(grep -c '<circle' "$FOLDER/roof.svg")" -ge 3 ] &&
+        ! grep -q 'nan\|inf' "$FOLDER/roof.svg"
+}
+# The same sum without measuring anything, and the file stays as it is.
+reads_a_recorded_device() {
+    cp "$OWN" "$FOLDER/before" &&
+        "$GRAFT" --quiet measure resnet8 --device "$(device_of "$FOLDER/own.json")" --database "$OWN" \
+            --json > "$FOLDER/recorded.json" &&
+        [ "$(value_of sum_ns "$FOLDER/own.json")" = "$(value_of sum_ns "$FOLDER/recorded.json")" ] &&
+        [ "$(value_of measured_now "$FOLDER/recorded.json")" = 0 ] &&
+        grep -q '"whole_ns": *null' "$FOLDER/recorded.json" && cmp "$OWN" "$FOLDER/before"
+}
+# Of another model little was recorded: the rest is estimated, and said to be.
+estimates_what_it_lacks() {
+    "$GRAFT" measure resnet18 --device "$(device_of "$FOLDER/own.json")" --database "$OWN" \
+        > "$FOLDER/text" 2> "$FOLDER/log" && grep -q '~.*(estimated)' "$FOLDER/text" &&
+        grep -q 'steps are estimates, marked ~' "$FOLDER/text" &&
+        grep -q 'are estimates: its records lack them' "$FOLDER/log"
+}
+refuses_an_unknown_device() {
+    ! "$GRAFT" measure resnet8 --device nonesuch --database "$OWN" 2> "$FOLDER/log" &&
+        grep -q "device 'nonesuch' is neither this machine's" "$FOLDER/log"
+}
+merges() {
+    "$GRAFT" --quiet measure autoencoder --rounds 3 --database "$FOLDER/other.costs" > "$FOLDER/text" &&
+        "$GRAFT" cost merge "$FOLDER/both.costs" "$OWN" "$FOLDER/other.costs" &&
+        [ "$("$GRAFT" cost show "$FOLDER/both.costs" | wc -l)" -gt \
+            "$("$GRAFT" cost show "$OWN" | wc -l)" ]
+}
+shows_differences() {
+    "$GRAFT" cost diff "$OWN" "$OWN" > "$FOLDER/text" && [ ! -s "$FOLDER/text" ] &&
+        "$GRAFT" cost diff "$OWN" "$FOLDER/both.costs" > "$FOLDER/text" &&
+        grep -q '^> ' "$FOLDER/text" && ! grep -q '^< ' "$FOLDER/text"
+}
+calibrates() {
+    "$GRAFT" --quiet cost calibrate --models autoencoder,dscnn --database "$FOLDER/both.costs" \
+        > "$FOLDER/text" && grep -q '^factors: products' "$FOLDER/text" &&
+        [ "$("$GRAFT" cost show "$FOLDER/both.costs" | grep -c 'factor(')" = 4 ] &&
+        "$GRAFT" --quiet measure autoencoder --rounds 3 --database "$FOLDER/both.costs" |
+        grep -q 'corrected by factors fitted to'
+}
+# Killed at any moment: the file is whole, and nobody else waits for the lock.
+survives_kills() {
+    for hundredths in 05 10 20 35 50 70; do
+        "$GRAFT" --quiet measure mobilenetv1 --rounds 3 --database "$FOLDER/other.costs" > "$FOLDER/text" &
+        pid=$!
+        sleep "0.$hundredths"
+        kill -9 "$pid" 2> "$FOLDER/log"
+        wait "$pid" 2> "$FOLDER/log"
+        "$GRAFT" cost show "$FOLDER/other.costs" > "$FOLDER/text" || return 1
+    done
+    timeout 20 "$GRAFT" cost merge "$FOLDER/other.costs" "$OWN"
+}
+
+echo 1..9
+check measures
+check plots
+check reads_a_recorded_device
+check estimates_what_it_lacks
+check refuses_an_unknown_device
+check merges
+check shows_differences
+check calibrates
+check survives_kills
