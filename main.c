@@ -7,6 +7,7 @@
  * that makes no sense, 130 when interrupted, 70 when memory ran out, 1 for every other failure. */
 #include "cost/bench.h"
 #include "cost/command.h"
+#include "emit/bench_search.h"
 #include "emit/bench_speed.h"
 #include "emit/command.h"
 #include "gen/bench.h"
@@ -102,13 +103,21 @@ static graft_status bench_numerics(graft_env *env, FILE *out)
     return GRAFT_OK;
 }
 
+/* Operators, then whole graphs: what long searches gain, and how well costs order rewrites. */
+static graft_status bench_cost(graft_env *env, FILE *out)
+{
+    graft_status status = graft_cost_bench(env, out);
+    status = status == GRAFT_OK ? graft_search_bench(env, out) : status;
+    return status == GRAFT_OK ? graft_order_bench(env, out) : status;
+}
+
 /* Each prints JSON Lines. A new benchmark is one more row. */
 static const struct {
     const char *name;
     graft_status (*run)(graft_env *env, FILE *out);
 } benches[] = {
     {"gen",      bench_gen        },
-    {"cost",     graft_cost_bench },
+    {"cost",     bench_cost       },
     {"numerics", bench_numerics   },
     {"speed",    graft_speed_bench},
 };

@@ -1,4 +1,4 @@
-/* anchor.c - the two anchors of a measurement (see anchor.h). */
+/* anchor.c - the anchor of a measurement (see anchor.h). */
 #include "cost/anchor.h"
 
 #include "cost/clock.h"
@@ -8,18 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUNDS = 64, FLOPS_PER_BYTE = 4, LEAST_QUIET = 5 };
+enum { ROUNDS = 64, LEAST_QUIET = 5 };
 
+static const uint64_t batch_ns = 100000;
 /* A round is quiet when the anchor took at most this much longer than recorded. */
 static const double quiet_factor = 0.93;
 
-static const uint64_t batch_ns = 100000;
-
-struct graft_anchors {
-    graft_signature signatures[GRAFT_ANCHOR_COUNT];
-    graft_trial trials[GRAFT_ANCHOR_COUNT];
-    double samples[GRAFT_ANCHOR_COUNT][2 * GRAFT_KERNEL_MOST * ROUNDS];
-    double reference_ns[GRAFT_ANCHOR_COUNT];
+struct graft_anchor {
+    graft_signature signature;
+    graft_trial trial;
+    double samples[2 * GRAFT_KERNEL_MOST * ROUNDS];
+    double reference_ns;
 };
 
 static graft_shape image_shape(int32_t channels, int32_t pixels)
@@ -31,152 +30,104 @@ static graft_shape image_shape(int32_t channels, int32_t pixels)
 }
 
 /* 3 by 3 on 64 channels: 14 million operations on a quarter of a megabyte. */
-static void describe_compute(graft_signature *s)
-{
-    s->op = GRAFT_OP_conv;
-    s->input_count = 2;
-    s->const_mask = 2;
-    s->inputs[0] = image_shape(64, 14);
-    s->inputs[1] = image_shape(64, 3);
-    s->inputs[1].dims[0] = 64;
-    for (uint32_t i = 0; i < 2; i++) {
-        s->attrs[GRAFT_ATTR_conv_stride_h + i] = 1;
-        s->attrs[GRAFT_ATTR_conv_dilation_h + i] = 1;
-        s->attrs[GRAFT_ATTR_conv_pad_top + i] = 1;
-        s->attrs[GRAFT_ATTR_conv_pad_bottom + i] = 1;
-    }
-    s->attrs[GRAFT_ATTR_conv_groups] = 1;
-    s->distance = GRAFT_DISTANCE_OWN;
-}
-
-/* Three megabytes in, three out. */
-static void describe_stream(graft_signature *s)
-{
-    s->op = GRAFT_OP_relu;
-    s->input_count = 1;
-    s->inputs[0] = image_shape(256, 56);
-    s->distance = GRAFT_DISTANCE_SHARED;
-}
-
-void graft_anchor_signature(graft_anchor_kind kind, graft_signature *signature)
+void graft_anchor_signature(graft_signature *signature)
 {
     memset(signature, 0, sizeof(*signature));
+    signature->op = GRAFT_OP_conv;
+    signature->input_count = 2;
     signature->output_count = 1;
-    if (kind == GRAFT_ANCHOR_COMPUTE) {
-        describe_compute(signature);
-    } else {
-        describe_stream(signature);
+    signature->const_mask = 2;
+    signature->inputs[0] = image_shape(64, 14);
+    signature->inputs[1] = image_shape(64, 3);
+    signature->inputs[1].dims[0] = 64;
+    for (uint32_t i = 0; i < 2; i++) {
+        signature->attrs[GRAFT_ATTR_conv_stride_h + i] = 1;
+        signature->attrs[GRAFT_ATTR_conv_dilation_h + i] = 1;
+        signature->attrs[GRAFT_ATTR_conv_pad_top + i] = 1;
+        signature->attrs[GRAFT_ATTR_conv_pad_bottom + i] = 1;
     }
+    signature->attrs[GRAFT_ATTR_conv_groups] = 1;
+    signature->distance = GRAFT_DISTANCE_OWN;
     signature->in_layouts[0] = GRAFT_LAYOUT_NHWC;
     signature->out_layouts[0] = GRAFT_LAYOUT_NHWC;
 }
 
-graft_anchor_kind graft_anchor_of(const graft_signature *signature)
-{
-    uint64_t flops = graft_signature_flops(signature);
-    uint64_t bytes = graft_signature_bytes(signature);
-    return flops > FLOPS_PER_BYTE * bytes ? GRAFT_ANCHOR_COMPUTE : GRAFT_ANCHOR_STREAM;
-}
-
-static graft_status open_anchor(graft_env *env, graft_device *device, graft_anchors *a, uint32_t i)
+graft_status graft_anchor_open(graft_env *env, graft_device *device, graft_anchor **anchor)
 {
     graft_status status = GRAFT_OK;
-    graft_trial *trial = &a->trials[i];
-    graft_anchor_signature((graft_anchor_kind)i, &a->signatures[i]);
-    GRAFT_CHECK(graft_trial_open(env, device, &a->signatures[i], a->samples[i], ROUNDS, trial));
-    GRAFT_CHECK(graft_trial_qualify(env, trial));
-done:
-    return status;
-}
-
-graft_status graft_anchors_open(graft_env *env, graft_device *device, graft_anchors **anchors)
-{
-    graft_status status = GRAFT_OK;
-    graft_anchors *a = calloc(1, sizeof(*a));
+    graft_anchor *a = calloc(1, sizeof(*a));
     if (a == NULL) {
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for measuring");
     }
-    for (uint32_t i = 0; i < GRAFT_ANCHOR_COUNT; i++) {
-        GRAFT_CHECK(open_anchor(env, device, a, i));
-    }
-    *anchors = a;
+    graft_anchor_signature(&a->signature);
+    GRAFT_CHECK(graft_trial_open(env, device, &a->signature, a->samples, ROUNDS, &a->trial));
+    GRAFT_CHECK(graft_trial_qualify(env, &a->trial));
+    *anchor = a;
 done:
     if (status != GRAFT_OK) {
-        graft_anchors_close(a);
+        graft_anchor_close(a);
     }
     return status;
 }
 
-void graft_anchors_close(graft_anchors *anchors)
+void graft_anchor_close(graft_anchor *anchor)
 {
-    for (uint32_t i = 0; i < GRAFT_ANCHOR_COUNT && anchors != NULL; i++) {
-        graft_trial_close(&anchors->trials[i]);
+    if (anchor != NULL) {
+        graft_trial_close(&anchor->trial);
+        free(anchor);
     }
-    free(anchors);
 }
 
-/* Whatever is fastest elsewhere, an anchor is the library's favourite. */
-static graft_status time_anchor(graft_env *env, graft_anchors *anchors, uint32_t kind)
+/* Whatever is fastest elsewhere, the anchor is the library's favourite. */
+static graft_status time_anchor(graft_env *env, graft_anchor *anchor)
 {
-    graft_trial *trial = &anchors->trials[kind];
-    return graft_trial_round(env, trial, &trial->contestants[0], batch_ns, 1.0);
+    return graft_trial_round(env, &anchor->trial, &anchor->trial.contestants[0], batch_ns, 1.0);
 }
 
-static void summarise(const graft_trial *trial, graft_cost_entry *entry)
+graft_status graft_anchor_measure(graft_env *env, graft_anchor *anchor, graft_cost_entry *entry)
 {
-    const graft_contestant *c = &trial->contestants[0];
+    graft_status status = GRAFT_OK;
+    graft_contestant *c = &anchor->trial.contestants[0];
     double median = 0.0;
     double spread = 0.0;
+    c->sample_count = 0;
+    while (c->sample_count < ROUNDS) {
+        GRAFT_CHECK(time_anchor(env, anchor));
+    }
     memset(entry, 0, sizeof(*entry));
     graft_cost_median(c->samples, c->sample_count, &median, &spread); /* Sorts them. */
     entry->median_ns = graft_cost_round(c->samples[c->sample_count / 4]);
     entry->spread_ns = graft_cost_round(spread);
     entry->rounds = c->sample_count;
     entry->source = GRAFT_COST_MEASURED;
-    entry->flops = graft_signature_flops(trial->signature);
-    entry->bytes = graft_signature_bytes(trial->signature);
+    entry->flops = graft_signature_flops(&anchor->signature);
+    entry->bytes = graft_signature_bytes(&anchor->signature);
     memcpy(entry->implementation, c->name, sizeof(entry->implementation));
-}
-
-graft_status graft_anchors_measure(graft_env *env, graft_anchors *anchors,
-                                   graft_cost_entry entries[GRAFT_ANCHOR_COUNT])
-{
-    graft_status status = GRAFT_OK;
-    for (uint32_t i = 0; i < GRAFT_ANCHOR_COUNT; i++) {
-        anchors->trials[i].contestants[0].sample_count = 0;
-    }
-    for (uint32_t i = 0; i < ROUNDS * GRAFT_ANCHOR_COUNT; i++) {
-        GRAFT_CHECK(time_anchor(env, anchors, i % GRAFT_ANCHOR_COUNT));
-    }
-    for (uint32_t i = 0; i < GRAFT_ANCHOR_COUNT; i++) {
-        summarise(&anchors->trials[i], &entries[i]);
-    }
 done:
     return status;
 }
 
-void graft_anchors_refer(graft_anchors *anchors, const graft_cost_entry entries[GRAFT_ANCHOR_COUNT])
+void graft_anchor_refer(graft_anchor *anchor, const graft_cost_entry *entry)
 {
-    for (uint32_t i = 0; i < GRAFT_ANCHOR_COUNT; i++) {
-        anchors->reference_ns[i] = entries[i].median_ns;
-    }
+    anchor->reference_ns = entry->median_ns;
 }
 
-graft_status graft_anchors_factor(graft_env *env, graft_anchors *anchors, graft_anchor_kind kind,
-                                  double *factor)
+graft_status graft_anchor_factor(graft_env *env, graft_anchor *anchor, double *factor)
 {
-    graft_contestant *contestant = &anchors->trials[kind].contestants[0];
-    contestant->sample_count = 0;
-    graft_status status = time_anchor(env, anchors, kind);
-    if (status == GRAFT_OK) {
-        *factor = anchors->reference_ns[kind] / contestant->samples[0];
-    }
+    graft_status status = GRAFT_OK;
+    graft_contestant *c = &anchor->trial.contestants[0];
+    c->sample_count = 0;
+    GRAFT_CHECK(time_anchor(env, anchor));
+    GRAFT_CHECK(time_anchor(env, anchor));
+    *factor = anchor->reference_ns / c->samples[1];
+    *factor = *factor >= quiet_factor ? 1.0 : *factor;
+done:
     return status;
 }
 
 /* ------------------------------------------------------------- quiet rounds */
 
-uint32_t graft_anchors_quiet(const double *factors, uint32_t count)
+uint32_t graft_anchor_quiet(const double *factors, uint32_t count)
 {
     uint32_t quiet = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -197,8 +148,8 @@ static double find_limit(graft_arena *scratch, const double *factors, uint32_t c
     return least < quiet_factor ? least : quiet_factor;
 }
 
-uint32_t graft_anchors_summarise(graft_arena *scratch, const double *samples, const double *factors,
-                                 uint32_t count, double *median, double *spread)
+uint32_t graft_anchor_summarise(graft_arena *scratch, const double *samples, const double *factors,
+                                uint32_t count, double *median, double *spread)
 {
     graft_mark mark = graft_arena_mark(scratch);
     double *kept = GRAFT_NEW(scratch, double, count);

@@ -14,6 +14,8 @@
  *   cost.MODEL.peak           megabytes of tensors while it runs
  *   cost.MODEL.graph          microseconds to price the graph
  *   cost.MODEL.lookup         nanoseconds to find one entry of its
+ *   cost.MODEL.LAYOUTS.sum    sum of parts / whole graph, layouts "joint" or by the "convention"
+ *   cost.MODEL.LAYOUTS.left_out  the same with factors fitted to all other models
  * for the models of the zoo. GRAFT_INTERRUPTED when the user asked to stop. */
 GRAFT_MUST_USE graft_status graft_cost_bench(graft_env *env, FILE *out);
 

@@ -26,61 +26,30 @@ done:
     return status;
 }
 
-/* How fast the machine is now for a graph whose steps compute during `share` of its time: the slow
- * states hit computing and moving data differently. */
-static graft_status find_factor(graft_env *env, graft_anchors *anchors, double share,
-                                double *factor)
-{
-    graft_status status = GRAFT_OK;
-    double compute = 1.0;
-    double stream = 1.0;
-    GRAFT_CHECK(graft_anchors_factor(env, anchors, GRAFT_ANCHOR_COMPUTE, &compute));
-    GRAFT_CHECK(graft_anchors_factor(env, anchors, GRAFT_ANCHOR_STREAM, &stream));
-    *factor = 1.0 / (share / compute + (1.0 - share) / stream);
-done:
-    return status;
-}
-
-static double find_share(const graft_executor *executor)
-{
-    const graft_schedule *schedule = graft_executor_schedule(executor);
-    uint64_t computing = 0;
-    uint64_t all = 1;
-    for (uint32_t i = 0; i < schedule->step_count; i++) {
-        const graft_signature *s = &schedule->steps[i].signature;
-        uint64_t work =
-            s->op == GRAFT_OP_OPAQUE ? 0 : graft_signature_flops(s) / 16 + graft_signature_bytes(s);
-        all += work;
-        computing += work > 0 && graft_anchor_of(s) == GRAFT_ANCHOR_COMPUTE ? work : 0;
-    }
-    return (double)computing / (double)all;
-}
-
 graft_status graft_whole_time(graft_env *env, graft_cost *cost, graft_executor *executor,
                               uint32_t rounds, graft_timing *timing)
 {
     graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(env->scratch);
-    graft_anchors *anchors = NULL;
+    graft_anchor *anchor = NULL;
     double *samples = GRAFT_NEW(env->scratch, double, (size_t)rounds *MORE_ROUNDS);
     double *factors = GRAFT_NEW(env->scratch, double, (size_t)rounds *MORE_ROUNDS);
-    double share = find_share(executor);
     uint32_t count = 0;
-    GRAFT_CHECK(graft_cost_anchors(env, cost, &anchors));
-    if (anchors == NULL) {
+    GRAFT_CHECK(graft_cost_anchor(env, cost, &anchor));
+    if (anchor == NULL) {
         GRAFT_CHECK(graft_executor_time(env, executor, rounds, timing));
         goto done;
     }
     while (count < rounds ||
-           (count < rounds * MORE_ROUNDS && graft_anchors_quiet(factors, count) < rounds / 2)) {
+           (count < rounds * MORE_ROUNDS && graft_anchor_quiet(factors, count) < rounds / 2)) {
         graft_timing one;
-        GRAFT_CHECK(find_factor(env, anchors, share, &factors[count]));
+        GRAFT_CHECK(graft_anchor_factor(env, anchor, &factors[count]));
         GRAFT_CHECK(graft_executor_time(env, executor, 1, &one));
         samples[count] = one.median_ns * factors[count];
         count++;
     }
-    timing->rounds = graft_anchors_summarise(env->scratch, samples, factors, count,
-                                             &timing->median_ns, &timing->spread_ns);
+    timing->rounds = graft_anchor_summarise(env->scratch, samples, factors, count,
+                                            &timing->median_ns, &timing->spread_ns);
 done:
     graft_arena_release(env->scratch, mark);
     return status;

@@ -4,9 +4,9 @@
 
 #include "cost/executor.h"
 
-/* Times a whole graph as operators are timed: rounds after anchors, of which the quiet ones count,
- * so that sum and whole refer to the same state of the machine. At least `rounds` of them, up to
- * twice as many on a machine that others keep busy. On a device without anchors it is
+/* Times a whole graph as operators are timed: rounds after the anchor, of which the quiet ones
+ * count, so that sum and whole refer to the same state of the machine. At least `rounds` of them,
+ * up to twice as many on a machine that others keep busy. On a device without an anchor it is
  * graft_executor_time. Fails as that does. */
 GRAFT_MUST_USE graft_status graft_whole_time(graft_env *env, graft_cost *cost,
                                              graft_executor *executor, uint32_t rounds,

@@ -68,12 +68,6 @@ done:
 
 /* -------------------------------------------------------------------- diff */
 
-/* Two records of one key; NULL where a file lacks it. */
-typedef struct {
-    const graft_database_record *a;
-    const graft_database_record *b;
-} pair;
-
 /* The record of a key that is in another database, or NULL. */
 static const graft_database_record *find_same(const graft_database *database,
                                               const graft_database_record *record)
@@ -89,63 +83,57 @@ static const graft_database_record *find_same(const graft_database *database,
 }
 
 /* Further apart than both spreads: noise would not do that. */
-static bool differs(const pair *p)
+static bool differs(const graft_cost_entry *a, const graft_cost_entry *b)
 {
-    if (p->a == NULL || p->b == NULL) {
-        return true;
-    }
-    double apart = p->b->entry.median_ns - p->a->entry.median_ns;
-    double noise = p->a->entry.spread_ns + p->b->entry.spread_ns;
+    double apart = b->median_ns - a->median_ns;
+    double noise = a->spread_ns + b->spread_ns;
     return apart > noise || -apart > noise;
 }
 
-static void print_pair(graft_env *env, const pair *p)
+static void print_difference(graft_env *env, char mark, const graft_database_record *record,
+                             const graft_cost_entry *other)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_mark scratch = graft_arena_mark(env->scratch);
     graft_buffer signature = {.arena = env->scratch};
-    const graft_database_record *any = p->a != NULL ? p->a : p->b;
-    double ratio =
-        p->a == NULL || p->b == NULL ? 0.0 : p->b->entry.median_ns / p->a->entry.median_ns;
-    graft_signature_print(&any->signature, &signature);
+    double ratio = other == NULL ? 0.0 : other->median_ns / record->entry.median_ns;
+    graft_signature_print(&record->signature, &signature);
     if (env->json) {
         graft_json json;
         graft_json_begin(&json, env->scratch);
-        graft_json_string(&json, "device", any->device);
-        graft_json_string(&json, "library", any->library);
+        graft_json_string(&json, "device", record->device);
+        graft_json_string(&json, "library", record->library);
         graft_json_string(&json, "signature", signature.data);
-        if (p->a != NULL) {
-            graft_json_number(&json, "a_ns", p->a->entry.median_ns);
-        }
-        if (p->b != NULL) {
-            graft_json_number(&json, "b_ns", p->b->entry.median_ns);
+        graft_json_number(&json, mark == '>' ? "b_ns" : "a_ns", record->entry.median_ns);
+        if (other != NULL) {
+            graft_json_number(&json, "b_ns", other->median_ns);
         }
         graft_json_end(&json, stdout);
-    } else if (ratio == 0.0) {
-        (void)printf("%s %12.1f us          %s  [%s]\n", p->a != NULL ? "<" : ">",
-                     any->entry.median_ns / 1e3, signature.data, any->device);
+    } else if (other == NULL) {
+        (void)printf("%c %12.1f us           %s  [%s]\n", mark, record->entry.median_ns / 1e3,
+                     signature.data, record->device);
     } else {
-        (void)printf("! %12.1f us x %6.3f  %s  [%s]\n", p->a->entry.median_ns / 1e3, ratio,
-                     signature.data, any->device);
+        (void)printf("%c %12.1f us x %6.3f  %s  [%s]\n", mark, record->entry.median_ns / 1e3, ratio,
+                     signature.data, record->device);
     }
-    graft_arena_release(env->scratch, mark);
+    graft_arena_release(env->scratch, scratch);
 }
 
-/* Pairs each record of `from` with its like in `with`; those that the first file has were paired
- * already when the second's turn comes. */
+/* Entries of `from` that `with` lacks, with the mark `alone`, and, when `both`, those that differ.
+ */
 static void diff_records(graft_env *env, const graft_database *from, const graft_database *with,
-                         bool swapped, uint32_t counts[2])
+                         char alone, uint32_t counts[2])
 {
+    bool both = alone == '<';
     for (uint32_t i = 0; i < graft_database_count(from); i++) {
         const graft_database_record *record = graft_database_at(from, i);
         const graft_database_record *same = find_same(with, record);
-        const pair p = {.a = swapped ? same : record, .b = swapped ? record : same};
-        if (swapped && same != NULL) {
-            continue;
-        }
-        counts[0]++;
-        if (differs(&p)) {
-            counts[1]++;
-            print_pair(env, &p);
+        bool differ = same != NULL && both && differs(&record->entry, &same->entry);
+        counts[0] += same == NULL || both;
+        counts[1] += same == NULL || differ;
+        if (same == NULL) {
+            print_difference(env, alone, record, NULL);
+        } else if (differ) {
+            print_difference(env, '!', record, &same->entry);
         }
     }
 }
@@ -160,8 +148,8 @@ static graft_status diff_files(graft_env *env, const char *first, const char *se
     GRAFT_CHECK(graft_database_open(env, NULL, &b));
     GRAFT_CHECK(graft_database_merge(env, a, first));
     GRAFT_CHECK(graft_database_merge(env, b, second));
-    diff_records(env, a, b, false, counts);
-    diff_records(env, b, a, true, counts);
+    diff_records(env, a, b, '<', counts);
+    diff_records(env, b, a, '>', counts);
     (void)fprintf(stderr,
                   "graft: %u entries, of which %u are in one file only or differ by more "
                   "than their spreads\n",

@@ -18,7 +18,7 @@ struct graft_cost {
     graft_database *corrected; /* In memory only: the calibrated ones of both; NULL: none is. */
     graft_calibration calibration;
     graft_measure_options options;
-    graft_anchors *anchors; /* Opened when something is to be measured. */
+    graft_anchor *anchor; /* Opened when something is to be measured. */
     graft_roofline roofline;
     bool estimating;
     bool convention;
@@ -156,7 +156,7 @@ graft_status graft_cost_close(graft_env *env, graft_cost *cost)
     graft_database_close(cost->database);
     graft_database_close(cost->estimates);
     graft_database_close(cost->corrected);
-    graft_anchors_close(cost->anchors);
+    graft_anchor_close(cost->anchor);
     graft_plan_memo_free(cost->memo);
     (void)pthread_mutex_destroy(&cost->lock);
     (void)pthread_mutex_destroy(&cost->memo_lock);
@@ -262,40 +262,35 @@ static graft_signature *list_missing(graft_arena *arena, const graft_cost *cost,
     return missing;
 }
 
-/* The lock is held. The first run with a database records what the anchors take; all later ones
+/* The lock is held. The first run with a database records what the anchor takes; all later ones
  * refer to that. */
-static graft_status obtain_anchors(graft_env *env, graft_cost *cost)
+static graft_status obtain_anchor(graft_env *env, graft_cost *cost)
 {
     graft_status status = GRAFT_OK;
-    graft_signature signatures[GRAFT_ANCHOR_COUNT];
-    graft_cost_entry entries[GRAFT_ANCHOR_COUNT];
-    bool known = true;
-    if (cost->anchors != NULL || !cost->distant) {
+    graft_signature signature;
+    graft_cost_entry entry;
+    if (cost->anchor != NULL || !cost->distant) {
         return GRAFT_OK;
     }
-    GRAFT_CHECK(graft_anchors_open(env, cost->device, &cost->anchors));
-    for (uint32_t i = 0; i < GRAFT_ANCHOR_COUNT; i++) {
-        graft_anchor_signature((graft_anchor_kind)i, &signatures[i]);
-        const graft_cost_entry *entry = graft_database_find(cost->database, &signatures[i]);
-        known = known && entry != NULL;
-        entries[i] = entry == NULL ? entries[i] : *entry;
+    GRAFT_CHECK(graft_anchor_open(env, cost->device, &cost->anchor));
+    graft_anchor_signature(&signature);
+    const graft_cost_entry *known = graft_database_find(cost->database, &signature);
+    if (known != NULL) {
+        entry = *known;
+    } else {
+        GRAFT_CHECK(graft_anchor_measure(env, cost->anchor, &entry));
+        graft_database_add(cost->database, &signature, &entry);
     }
-    if (!known) {
-        GRAFT_CHECK(graft_anchors_measure(env, cost->anchors, entries));
-    }
-    for (uint32_t i = 0; i < GRAFT_ANCHOR_COUNT && !known; i++) {
-        graft_database_add(cost->database, &signatures[i], &entries[i]);
-    }
-    graft_anchors_refer(cost->anchors, entries);
+    graft_anchor_refer(cost->anchor, &entry);
 done:
     return status;
 }
 
-graft_status graft_cost_anchors(graft_env *env, graft_cost *cost, graft_anchors **anchors)
+graft_status graft_cost_anchor(graft_env *env, graft_cost *cost, graft_anchor **anchor)
 {
     (void)pthread_mutex_lock(&cost->lock);
-    graft_status status = obtain_anchors(env, cost);
-    *anchors = cost->anchors;
+    graft_status status = obtain_anchor(env, cost);
+    *anchor = cost->anchor;
     (void)pthread_mutex_unlock(&cost->lock);
     return status;
 }
@@ -313,8 +308,8 @@ static graft_status measure_missing(graft_env *env, graft_cost *cost,
     graft_status status = GRAFT_OK;
     if (missing_count > 0) {
         graft_measure_options anchored = *options;
-        GRAFT_CHECK(obtain_anchors(env, cost));
-        anchored.anchors = cost->anchors;
+        GRAFT_CHECK(obtain_anchor(env, cost));
+        anchored.anchor = cost->anchor;
         status = graft_measure(env, cost->device, missing, missing_count, &anchored, entries);
     }
     for (uint32_t i = 0; i < missing_count; i++) {

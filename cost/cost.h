@@ -110,10 +110,10 @@ GRAFT_MUST_USE graft_status graft_cost_set_calibration(graft_env *env, graft_cos
 GRAFT_MUST_USE graft_status graft_cost_store_calibration(graft_env *env, graft_cost *cost,
                                                          const graft_calibration *calibration,
                                                          const char *provenance);
-/* The anchors that this cost's measurements refer to, opened and recorded when needed; NULL for a
+/* The anchor that this cost's measurements refer to, opened and recorded when needed; NULL for a
  * device that measures in its own way. Fails as measuring does. */
-GRAFT_MUST_USE graft_status graft_cost_anchors(graft_env *env, graft_cost *cost,
-                                               graft_anchors **anchors);
+GRAFT_MUST_USE graft_status graft_cost_anchor(graft_env *env, graft_cost *cost,
+                                              graft_anchor **anchor);
 
 graft_device *graft_cost_device(const graft_cost *cost);
 const graft_database *graft_cost_database(const graft_cost *cost);

@@ -12,7 +12,7 @@
 enum { PLAIN_KERNELS_VERSION = 1 };
 
 /* Changes whenever times are taken in another way, so that old and new ones are never added up. */
-enum { PROTOCOL_VERSION = 2 };
+enum { PROTOCOL_VERSION = 3 };
 
 /* --------------------------------------------------------------- identity */
 

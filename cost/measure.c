@@ -64,9 +64,8 @@ static graft_status run_round(measurement *m, batch *b, uint32_t round)
     for (uint32_t i = 0; i < b->count; i++) {
         graft_trial *trial = &b->trials[(i + round) % b->count];
         double factor = 1.0;
-        if (m->options->anchors != NULL) {
-            GRAFT_CHECK(graft_anchors_factor(m->env, m->options->anchors,
-                                             graft_anchor_of(trial->signature), &factor));
+        if (m->options->anchor != NULL) {
+            GRAFT_CHECK(graft_anchor_factor(m->env, m->options->anchor, &factor));
         }
         for (uint32_t k = 0; k < trial->contestant_count; k++) {
             graft_contestant *c = &trial->contestants[(k + round) % trial->contestant_count];
@@ -134,7 +133,7 @@ graft_status graft_measure(graft_env *env, graft_device *device, const graft_sig
     graft_env quiet = *env;
     measurement m = {
         .env = env, .device = device, .options = options, .rounds_most = options->rounds};
-    if (options->anchors != NULL) {
+    if (options->anchor != NULL) {
         m.rounds_most *= MORE_ROUNDS;
     }
     memset(entries, 0, count * sizeof(entries[0]));

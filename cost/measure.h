@@ -17,11 +17,11 @@
 #include "cost/anchor.h"
 
 typedef struct graft_measure_options {
-    uint32_t rounds;        /* Timed batches per implementation, at least 3. */
-    uint64_t batch_ns;      /* Length of a batch, at least; a single run may be longer. */
-    bool quiet;             /* No progress bar. */
-    graft_anchors *anchors; /* Samples are held against these (see anchor.h); NULL: they are taken
-                               as the clock says. */
+    uint32_t rounds;      /* Timed batches per implementation, at least 3. */
+    uint64_t batch_ns;    /* Length of a batch, at least; a single run may be longer. */
+    bool quiet;           /* No progress bar. */
+    graft_anchor *anchor; /* Samples are held against it (see anchor.h); NULL: they are taken as the
+                             clock says. */
 } graft_measure_options;
 
 /* 15 rounds of 1 ms. */

@@ -17,7 +17,7 @@ _Static_assert(sizeof(graft_signature) ==
 
 /* ---------------------------------------------------------------- distance */
 
-static const char *const distance_names[GRAFT_DISTANCE_COUNT] = {"", " own", " memory"};
+static const char *const distance_names[GRAFT_DISTANCE_COUNT] = {"", " own", " memory", " edge"};
 
 uint32_t graft_distance_of(graft_arena *arena, const graft_graph *graph, const graft_order *order)
 {
@@ -37,6 +37,7 @@ uint32_t graft_distance_of(graft_arena *arena, const graft_graph *graph, const g
     }
     graft_arena_release(arena, mark);
     return bytes <= GRAFT_DISTANCE_OWN_BYTES      ? GRAFT_DISTANCE_OWN
+           : bytes <= GRAFT_DISTANCE_EDGE_BYTES   ? GRAFT_DISTANCE_EDGE
            : bytes <= GRAFT_DISTANCE_SHARED_BYTES ? GRAFT_DISTANCE_SHARED
                                                   : GRAFT_DISTANCE_MEMORY;
 }

@@ -21,10 +21,15 @@ typedef enum graft_distance {
     GRAFT_DISTANCE_SHARED = 0, /* Weights come from the third level, shared by all cores. */
     GRAFT_DISTANCE_OWN = 1,    /* All weights stay in the caches of the core. */
     GRAFT_DISTANCE_MEMORY = 2, /* Weights come from memory. */
-    GRAFT_DISTANCE_COUNT = 3
+    GRAFT_DISTANCE_EDGE = 3,   /* All weights just about fill the caches of the core. */
+    GRAFT_DISTANCE_COUNT = 4
 } graft_distance;
 
-enum { GRAFT_DISTANCE_OWN_BYTES = 3 << 20, GRAFT_DISTANCE_SHARED_BYTES = 16 << 20 };
+enum {
+    GRAFT_DISTANCE_OWN_BYTES = 5 << 18, /* 1.25 MB */
+    GRAFT_DISTANCE_EDGE_BYTES = 3 << 20,
+    GRAFT_DISTANCE_SHARED_BYTES = 16 << 20
+};
 
 /* By the bytes of all const values that nodes which run read, each counted once; tables that opaque
  * nodes select from do not count. `arena` is left as it was. */
@@ -75,8 +80,8 @@ uint64_t graft_signature_bytes(const graft_signature *signature);
 /* One line, for the database and for people:
  *      conv_bias(stride_h=1, ..., activation=1) f32[1,64,56,56]@nhwc f32[64,64,1,1]@const
  *      f32[64]@const -> nhwc
- * with " in-place" behind it where that holds, then " own" or " memory" for the distance. Float
- * attributes are written as their bits. */
+ * with " in-place" behind it where that holds, then " own", " edge" or " memory" for the distance.
+ * Float attributes are written as their bits. */
 void graft_signature_print(const graft_signature *signature, graft_buffer *text);
 /* Reads that line back. GRAFT_BAD_INPUT with the place in the text when it is malformed, names an
  * operator that does not exist, or has operands that do not fit together. */

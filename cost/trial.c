@@ -92,7 +92,8 @@ static void plan_places(graft_trial *trial, const graft_shape *outputs)
     for (uint32_t k = 0; k < s->output_count; k++) {
         bytes += (size_t)graft_shape_bytes(&outputs[k]);
     }
-    bool far = s->distance != GRAFT_DISTANCE_OWN && bytes >= LEAST_FAR_BYTES;
+    bool near = s->distance == GRAFT_DISTANCE_OWN || s->distance == GRAFT_DISTANCE_EDGE;
+    bool far = !near && bytes >= LEAST_FAR_BYTES;
     size_t wanted = far ? 2 * cache_bytes() / bytes + 1 : 1;
     trial->place_count = (uint32_t)(wanted > MOST_PLACES ? MOST_PLACES : wanted);
 }
@@ -142,6 +143,8 @@ static uint32_t count_copies(const graft_signature *s, const graft_kernel *kerne
     }
     if (bytes > 0 && s->distance == GRAFT_DISTANCE_SHARED) {
         wanted = 2 * cache_bytes() / bytes + 1;
+    } else if (bytes > 0 && s->distance == GRAFT_DISTANCE_EDGE) {
+        wanted = cache_bytes() / bytes;
     } else if (bytes > 0 && s->distance == GRAFT_DISTANCE_MEMORY) {
         size_t packed = graft_kernel_packed_bytes(kernel);
         wanted = memory_bytes / (packed > bytes ? packed : bytes) + 1;
@@ -397,7 +400,7 @@ uint32_t graft_trial_quiet_rounds(const graft_trial *trial)
     uint32_t least = UINT32_MAX;
     for (uint32_t i = 0; i < trial->contestant_count; i++) {
         const graft_contestant *c = &trial->contestants[i];
-        uint32_t count = graft_anchors_quiet(c->factors, c->sample_count);
+        uint32_t count = graft_anchor_quiet(c->factors, c->sample_count);
         least = !c->dropped && count < least ? count : least;
     }
     return least;
@@ -411,9 +414,9 @@ void graft_trial_prune(graft_arena *scratch, graft_trial *trial)
     for (uint32_t i = 0; i < trial->contestant_count; i++) {
         medians[i] = (double)INFINITY;
         if (!trial->contestants[i].dropped) {
-            (void)graft_anchors_summarise(scratch, trial->contestants[i].samples,
-                                          trial->contestants[i].factors,
-                                          trial->contestants[i].sample_count, &medians[i], &spread);
+            (void)graft_anchor_summarise(scratch, trial->contestants[i].samples,
+                                         trial->contestants[i].factors,
+                                         trial->contestants[i].sample_count, &medians[i], &spread);
         }
         best_ns = fmin(best_ns, medians[i]);
     }
@@ -435,8 +438,8 @@ void graft_trial_finish(graft_arena *scratch, const graft_trial *trial, uint32_t
         if (c->dropped || c->sample_count < least_rounds || c->sample_count == 0) {
             continue;
         }
-        uint32_t rounds = graft_anchors_summarise(scratch, c->samples, c->factors, c->sample_count,
-                                                  &median, &spread);
+        uint32_t rounds = graft_anchor_summarise(scratch, c->samples, c->factors, c->sample_count,
+                                                 &median, &spread);
         if (median < best_ns) {
             best_ns = median;
             entry->median_ns = graft_cost_round(median);

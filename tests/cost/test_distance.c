@@ -39,6 +39,7 @@ static void test_distance(void **state)
         uint32_t want;
     } rows[] = {
         {"one megabyte",          1,  512,  false, false, GRAFT_DISTANCE_OWN   },
+        {"two and a half",        10, 256,  false, false, GRAFT_DISTANCE_EDGE  },
         {"eight",                 8,  512,  false, false, GRAFT_DISTANCE_SHARED},
         {"one, read eight times", 8,  512,  true,  false, GRAFT_DISTANCE_OWN   },
         {"sixty-four",            16, 1024, false, false, GRAFT_DISTANCE_MEMORY},
@@ -95,7 +96,7 @@ static void test_places(void **state)
         s.inputs[1] = shape;
         s.distance = (uint8_t)distance;
         assert_int_equal(graft_trial_open(env, device, &s, samples, 1, &trial), GRAFT_OK);
-        bool own = distance == GRAFT_DISTANCE_OWN;
+        bool own = distance == GRAFT_DISTANCE_OWN || distance == GRAFT_DISTANCE_EDGE;
         assert_true(own ? trial.place_count == 1 : trial.place_count > 4);
         assert_int_equal(trial.input_steps[0], 0); /* Written just before. */
         assert_int_equal(trial.input_steps[1], own ? 0 : 65536);

@@ -1,0 +1,265 @@
+/* bench_search.c - see bench_search.h. */
+#include "emit/bench_search.h"
+
+#include "cost/calibrate.h"
+#include "cost/clock.h"
+#include "emit/session.h"
+#include "emit/session_options.h"
+#include "graph/json.h"
+#include "graph/log.h"
+#include "graph/rng.h"
+#include "train/search.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { ROUNDS = 21, DEQUEUES = 1000, SECONDS = 300 };
+enum { GRAPHS = 100, WALK = 10, ORDER_ROUNDS = 7, ORDER_SEED = 71, SPREADS_APART = 3 };
+
+static const char database_path[] = "out/bench/search.costs";
+
+/* Those with a published best gain on such a processor, and small ones. */
+static const char *const search_models[] = {"squeezenet", "resnet50", "inceptionv3",
+                                            "bert",       "lstm",     "nasrnn"};
+static const char *const order_models[] = {"dscnn",    "resnet8",     "mobilenetv1", "autoencoder",
+                                           "lstm",     "nasrnn",      "squeezenet",  "resnet18",
+                                           "resnet50", "mobilenetv2", "bert"};
+
+typedef struct {
+    graft_env *env;
+    FILE *out;
+    const char *kind; /* First part of the figures' names. */
+    const char *model;
+    graft_session session;
+} bench_run;
+
+static void print_figure(const bench_run *run, const char *what, const char *unit, double median,
+                         double spread, uint32_t rounds)
+{
+    graft_mark mark = graft_arena_mark(run->env->scratch);
+    graft_json json;
+    graft_json_begin(&json, run->env->scratch);
+    graft_json_string(
+        &json, "name",
+        graft_arena_printf(run->env->scratch, "%s.%s.%s", run->kind, run->model, what));
+    graft_json_string(&json, "unit", unit);
+    graft_json_number(&json, "median", median);
+    graft_json_number(&json, "spread", spread);
+    graft_json_integer(&json, "rounds", rounds);
+    graft_json_end(&json, run->out);
+    (void)fflush(run->out);
+    graft_arena_release(run->env->scratch, mark);
+}
+
+static graft_status open_session(bench_run *run, const char *database)
+{
+    graft_session_options options = graft_session_defaults(run->env);
+    options.model = run->model;
+    options.database = database;
+    return graft_session_open(run->env, &options, &run->session);
+}
+
+static graft_status open_executor(bench_run *run, const graft_graph *graph,
+                                  graft_executor **executor)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = run->env;
+    graft_weights *weights = GRAFT_NEW(env->unit, graft_weights, 1);
+    const graft_model *model = run->session.model;
+    GRAFT_CHECK(graft_model_fold_weights(env, env->unit, model, graph, weights));
+    GRAFT_CHECK(graft_executor_open_model(env, run->session.cost, model, graph, weights, executor));
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------- search */
+
+static graft_status compare(bench_run *run, const char *what, graft_executor *a, graft_executor *b,
+                            bool control)
+{
+    graft_comparison c;
+    graft_status status = graft_executor_compare(run->env, a, b, ROUNDS, &c);
+    if (status == GRAFT_OK) {
+        print_figure(run, what, "1", c.ratio, c.ratio_spread, ROUNDS);
+        if (control) {
+            print_figure(run, "control", "1", c.control, c.control_spread, ROUNDS);
+            print_figure(run, "before", "ms", c.a.median_ns / 1e6, c.a.spread_ns / 1e6, ROUNDS);
+        }
+    }
+    return status;
+}
+
+static graft_status bench_gain(bench_run *run)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = run->env;
+    graft_environment *environment = &run->session.environment;
+    const graft_backtracking_options options = {
+        .alpha = 1.05, .dequeue_limit = DEQUEUES, .seconds_limit = SECONDS};
+    graft_executor *executors[3] = {NULL};
+    graft_plan_found found;
+    GRAFT_CHECK(graft_search_backtracking(env, env->life, environment, &options, &found));
+    GRAFT_CHECK(graft_plan_replay(env, environment, found.steps, found.step_count));
+    print_figure(run, "predicted", "1", found.cost_ns / environment->first_ns, 0.0, 1);
+    print_figure(run, "steps", "1", found.step_count, 0.0, 1);
+    print_figure(run, "dequeues", "1", (double)found.dequeues, 0.0, 1);
+    GRAFT_CHECK(open_executor(run, &environment->first.graph, &executors[0]));
+    GRAFT_CHECK(open_executor(run, &environment->state.graph, &executors[1]));
+    GRAFT_CHECK(compare(run, "measured", executors[0], executors[1], true));
+    graft_cost_set_convention(run->session.cost, true);
+    status = open_executor(run, &environment->first.graph, &executors[2]);
+    graft_cost_set_convention(run->session.cost, false);
+    GRAFT_CHECK(status);
+    GRAFT_CHECK(compare(run, "layouts", executors[0], executors[2], false));
+done:
+    for (uint32_t i = 0; i < 3; i++) {
+        graft_executor_close(executors[i]);
+    }
+    return status;
+}
+
+/* -------------------------------------------------------------------- order */
+
+typedef struct {
+    double cost_ns;
+    double whole_ns;
+    double spread_ns;
+} priced_graph;
+
+/* The next graph of a walk; the walk begins anew when it has taken its steps, or has none left. */
+static graft_status walk_on(bench_run *run, graft_rng *rng)
+{
+    graft_status status = GRAFT_OK;
+    graft_environment *e = &run->session.environment;
+    graft_outcome outcome;
+    uint32_t xfer = 0;
+    uint32_t location = 0;
+    if (e->step_count >= WALK || e->terminal || e->matches.count == 0) {
+        GRAFT_CHECK(graft_environment_reset(run->env, e));
+    }
+    if (e->matches.count == 0) {
+        return GRAFT_FAIL(run->env, GRAFT_BAD_INPUT, "%s: no rule has a place", run->model);
+    }
+    graft_matches_draw(&e->matches, rng, &xfer, &location);
+    GRAFT_CHECK(graft_environment_step(run->env, e, xfer, location, &outcome));
+done:
+    return status;
+}
+
+static graft_status measure_graph(bench_run *run, priced_graph *priced)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(run->env->unit);
+    graft_executor *executor = NULL;
+    graft_timing timing;
+    priced->cost_ns = run->session.environment.cost_ns;
+    GRAFT_CHECK(open_executor(run, &run->session.environment.state.graph, &executor));
+    GRAFT_CHECK(graft_whole_time(run->env, run->session.cost, executor, ORDER_ROUNDS, &timing));
+    priced->whole_ns = timing.median_ns;
+    priced->spread_ns = timing.spread_ns;
+    GRAFT_CHECK(graft_search_go_on(run->env));
+done:
+    graft_executor_close(executor);
+    graft_arena_release(run->env->unit, mark);
+    return status;
+}
+
+static void print_order(const bench_run *run, const priced_graph *graphs, uint32_t count)
+{
+    double ratios[GRAPHS];
+    double median = 0.0;
+    double spread = 0.0;
+    uint32_t pairs = 0;
+    uint32_t apart = 0;
+    uint32_t right = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        ratios[i] = graphs[i].cost_ns / graphs[i].whole_ns;
+        for (uint32_t j = 0; j < i; j++) {
+            double difference = graphs[i].whole_ns - graphs[j].whole_ns;
+            double noise = SPREADS_APART * fmax(graphs[i].spread_ns, graphs[j].spread_ns);
+            pairs++;
+            if (fabs(difference) > noise) {
+                apart++;
+                right += (graphs[i].cost_ns - graphs[j].cost_ns) * difference > 0.0;
+            }
+        }
+    }
+    graft_cost_median(ratios, count, &median, &spread);
+    print_figure(run, "graphs", "1", count, 0.0, 1);
+    print_figure(run, "right", "1", apart == 0 ? 1.0 : (double)right / apart, 0.0, apart);
+    print_figure(run, "excluded", "1", 1.0 - (double)apart / fmax(pairs, 1.0), 0.0, pairs);
+    print_figure(run, "ratio", "1", median, spread, count);
+}
+
+static graft_status bench_order(bench_run *run)
+{
+    graft_status status = GRAFT_OK;
+    priced_graph graphs[GRAPHS];
+    graft_progress progress;
+    graft_rng rng;
+    graft_rng_seed(&rng, ORDER_SEED);
+    graft_progress_start(&progress, run->env, "measure rewritten graphs", "graphs", GRAPHS);
+    for (uint32_t i = 0; i < GRAPHS; i++) {
+        GRAFT_CHECK(walk_on(run, &rng));
+        GRAFT_CHECK(measure_graph(run, &graphs[i]));
+        graft_progress_update(&progress, i + 1, NULL);
+    }
+    print_order(run, graphs, GRAPHS);
+done:
+    graft_progress_finish(&progress);
+    return status;
+}
+
+/* --------------------------------------------------------------- benchmarks */
+
+static graft_status bench_model(graft_env *env, FILE *out, const char *database, const char *kind,
+                                const char *model)
+{
+    graft_status status = GRAFT_OK;
+    bench_run *run = GRAFT_NEW(env->life, bench_run, 1);
+    *run = (bench_run){.env = env, .out = out, .kind = kind, .model = model};
+    GRAFT_CHECK(open_session(run, database));
+    if (strcmp(kind, "search") == 0) {
+        GRAFT_CHECK(bench_gain(run));
+    } else {
+        GRAFT_CHECK(bench_order(run));
+    }
+done:
+    status = graft_session_finish(env, &run->session, status);
+    graft_arena_reset(env->unit);
+    return status;
+}
+
+graft_status graft_search_bench_model(graft_env *env, const char *database, const char *model,
+                                      FILE *out)
+{
+    return bench_model(env, out, database, "search", model);
+}
+
+graft_status graft_order_bench_model(graft_env *env, const char *database, const char *model,
+                                     FILE *out)
+{
+    return bench_model(env, out, database, "order", model);
+}
+
+graft_status graft_search_bench(graft_env *env, FILE *out)
+{
+    graft_status status = GRAFT_OK;
+    for (size_t i = 0; i < sizeof(search_models) / sizeof(search_models[0]); i++) {
+        GRAFT_TRY(env, graft_search_bench_model(env, database_path, search_models[i], out),
+                  "in model %s", search_models[i]);
+    }
+done:
+    return status;
+}
+
+graft_status graft_order_bench(graft_env *env, FILE *out)
+{
+    graft_status status = GRAFT_OK;
+    for (size_t i = 0; i < sizeof(order_models) / sizeof(order_models[0]); i++) {
+        GRAFT_TRY(env, graft_order_bench_model(env, database_path, order_models[i], out),
+                  "in model %s", order_models[i]);
+    }
+done:
+    return status;
+}

@@ -1,0 +1,31 @@
+/* bench_search.h - what long searches gain, and how well costs put rewritten graphs in order. */
+#ifndef GRAFT_EMIT_BENCH_SEARCH_H
+#define GRAFT_EMIT_BENCH_SEARCH_H
+
+#include "graph/env.h"
+
+/* Measures on this CPU with one thread, in the database out/bench/search.costs, calibrated anew,
+ * and prints JSON Lines. For models with published best gains, after TASO's backtracking search
+ * (1,000 dequeues, at most five minutes) with the committed rules: search.MODEL.predicted   cost of
+ * the graph found / cost of the graph as given search.MODEL.measured    the same of whole graphs,
+ * interleaved: median of paired ratios search.MODEL.layouts     as given with layouts of the
+ * convention / with layouts chosen jointly search.MODEL.control     a graph against itself
+ *   search.MODEL.steps       rewrites taken
+ * GRAFT_INTERRUPTED when the user asked to stop. */
+GRAFT_MUST_USE graft_status graft_search_bench(graft_env *env, FILE *out);
+
+/* The same for one model of the zoo. */
+GRAFT_MUST_USE graft_status graft_search_bench_model(graft_env *env, const char *database,
+                                                     const char *model, FILE *out);
+
+/* For each model 100 graphs along random walks of up to ten rewrites, priced and measured whole:
+ *   order.MODEL.right        of the pairs whose measured times differ by more than three spreads,
+ * the share whose costs differ in the same direction order.MODEL.excluded     the share of pairs
+ * that do not differ by so much order.MODEL.graphs       different graphs that were met
+ *   order.MODEL.ratio        cost / measured time over all of them; spread: between the quartiles
+ */
+GRAFT_MUST_USE graft_status graft_order_bench(graft_env *env, FILE *out);
+GRAFT_MUST_USE graft_status graft_order_bench_model(graft_env *env, const char *database,
+                                                    const char *model, FILE *out);
+
+#endif
