@@ -20,18 +20,26 @@ static graft_status read_options(graft_env *env, int argc, char **argv, options 
     graft_status status = GRAFT_OK;
     const char *depth = "0";
     const char *seed = "1";
+    const char *memory = "0";
     uint64_t number = 0;
     *opts = (options){.folder = graft_file_shipped(env, "rules/families")};
     const graft_option table[] = {
-        {.name = "--families", .value = &opts->folder    },
-        {.name = "--family",   .value = &opts->family    },
-        {.name = "--depth",    .value = &depth           },
-        {.name = "--seed",     .value = &seed            },
-        {.name = "--counts",   .flag = &opts->counts_only},
+        {.name = "--families", .value = &opts->folder         },
+        {.name = "--family",   .value = &opts->family         },
+        {.name = "--depth",    .value = &depth                },
+        {.name = "--seed",     .value = &seed                 },
+        {.name = "--work",     .value = &opts->run.room.folder},
+        {.name = "--memory",   .value = &memory               },
+        {.name = "--counts",   .flag = &opts->counts_only     },
     };
     GRAFT_CHECK(graft_options_parse(env, argc, argv, table, sizeof table / sizeof table[0]));
     GRAFT_CHECK(graft_options_number(env, "--depth", depth, 0, GRAFT_GEN_MAX_DEPTH, &number));
     opts->run.depth = (uint32_t)number;
+    GRAFT_CHECK(graft_options_number(env, "--memory", memory, 0, UINT32_MAX, &number));
+    if (number > 0 && opts->run.room.folder == NULL) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "--memory MIB needs --work FOLDER");
+    }
+    opts->run.room.memory_bytes = number << 20;
     GRAFT_CHECK(graft_options_number(env, "--seed", seed, 0, UINT64_MAX, &opts->run.seed));
 done:
     return status;
@@ -113,6 +121,7 @@ static void print_report(graft_env *env, const graft_gen_report *report)
         {"macros",       c->macros      },
         {"candidates",   c->candidates  },
         {"memory_bytes", c->memory_bytes},
+        {"stored_bytes", c->stored_bytes},
         {"time_ns",      c->time_ns     },
     };
     graft_mark mark = graft_arena_mark(env->scratch);

@@ -4,7 +4,7 @@
  * it reads. Closed sets are kept one of each orbit; a node's renamings are added with it, so
  * nothing is lost. A set of size k is a set of size k - 1 and one more representative that it can
  * feed. */
-#include "gen/space.h"
+#include "gen/last.h"
 
 #include "graph/log.h"
 
@@ -36,7 +36,8 @@ struct walker {
     uint32_t config;
     uint32_t args[GRAFT_MAX_INPUTS];
     graft_status (*visit)(walker *walk, const uint16_t *shapes);
-    closed_sets *found; /* Where join_set puts its sets. */
+    closed_sets *found;   /* Where join_set puts its sets. */
+    graft_gen_last *last; /* Where list_node puts its nodes. */
 };
 
 /* ------------------------------------------------------------ applications */
@@ -86,6 +87,8 @@ static graft_status choose_argument(walker *walk, uint32_t i, uint32_t covered)
 {
     graft_status status = GRAFT_OK;
     const graft_gen_config *config = &walk->space->set->configs[walk->config];
+    /* Arguments that may stand in either order, but not in the same roles, are tried in both. */
+    bool is_symmetric = config->commutes && config->roles[0] == config->roles[1];
     if (i == config->input_count || i == GRAFT_MAX_INPUTS) {
         return (walk->must & ~covered) == 0 ? finish_application(walk) : GRAFT_OK;
     }
@@ -93,7 +96,7 @@ static graft_status choose_argument(walker *walk, uint32_t i, uint32_t covered)
         uint32_t value = walk->values[v];
         uint8_t role =
             walk->space->values[value].is_weight ? GRAFT_GEN_WEIGHT : GRAFT_GEN_ACTIVATION;
-        bool ordered = !(config->commutes && i == 1 && value < walk->args[0]);
+        bool ordered = !(is_symmetric && i == 1 && value < walk->args[0]);
         bool distinct = !(config->is_distinct && i == 1 && value == walk->args[0]);
         if ((config->roles[i] & role) != 0 && ordered && distinct) {
             walk->args[i] = value;
@@ -135,13 +138,13 @@ done:
 /* ------------------------------------------------------------------- nodes */
 
 /* Sets the number of live operators for a new node and its renamings, which have the same. */
-static void count_live(graft_gen_space *space, uint32_t first)
+static void count_live(graft_gen_space *space, uint32_t first, uint32_t end)
 {
     graft_gen_closure closure = {.count = 0};
     uint32_t live = graft_gen_closure_of_node(space, first, &closure)
                         ? graft_gen_count_live(space, &closure)
                         : GRAFT_GEN_MAX_CLOSURE;
-    for (uint32_t n = first; n < space->node_count; n++) {
+    for (uint32_t n = first; n < end; n++) {
         space->nodes[n].live = (uint8_t)live;
     }
 }
@@ -175,10 +178,22 @@ static graft_status make_node(walker *walk, const uint16_t *shapes)
         }
         (void)graft_gen_node_add(space, walk->config, args, shapes, walk->size + 1);
     }
-    count_live(space, first);
+    if (space->node_count > first) {
+        count_live(space, first, space->node_count);
+    }
     space->counts.graphs++;
 done:
     return status;
+}
+
+/* A node of the last level. */
+static graft_status list_node(walker *walk, const uint16_t *shapes)
+{
+    graft_gen_node node = {.config = (uint16_t)walk->config};
+    memcpy(node.args, walk->args, sizeof node.args);
+    memcpy(node.shapes, shapes, sizeof node.shapes);
+    const graft_gen_offer offer = {walk->values, walk->covers, walk->value_count, walk->must};
+    return graft_gen_last_add(walk->last, &node, &offer);
 }
 
 /* -------------------------------------------------------------- closed sets */
@@ -270,37 +285,80 @@ done:
     return status;
 }
 
-/* ------------------------------------------------------------------ levels */
-
-static graft_status build_level(graft_gen_space *space, const closed_sets *below, bool last,
-                                closed_sets *sets)
+/* Lists the nodes of the last level from set `from` on. */
+static graft_status list_last(graft_gen_space *space, const closed_sets *sets, uint32_t from,
+                              graft_gen_last *last)
 {
     graft_status status = GRAFT_OK;
-    uint32_t first = space->node_count;
-    GRAFT_CHECK(walk_sets(space, below, NULL));
-    GRAFT_CHECK(graft_gen_evaluate(space, first, space->node_count, !last));
-    if (!last) {
-        graft_gen_images_extend(space);
-        GRAFT_CHECK(walk_sets(space, below, sets));
+    walker walk = {.space = space, .size = sets->size, .visit = list_node, .last = last};
+    for (uint32_t i = from; i < sets->count; i++) {
+        if ((i & 255u) == 0 && graft_interrupted()) {
+            return GRAFT_FAIL(space->env, GRAFT_INTERRUPTED, "interrupted");
+        }
+        if ((i & 255u) == 0) {
+            GRAFT_CHECK(graft_gen_last_pass(last, i, sets->count));
+        }
+        walk.nodes = &sets->nodes[(size_t)i * sets->size];
+        GRAFT_CHECK(walk_set(&walk));
     }
 done:
     return status;
 }
 
+/* ------------------------------------------------------------------ levels */
+
+static graft_status build_level(graft_gen_space *space, const closed_sets *below, closed_sets *sets)
+{
+    graft_status status = GRAFT_OK;
+    uint32_t first = space->node_count;
+    GRAFT_CHECK(walk_sets(space, below, NULL));
+    space->counts.evaluated += space->node_count - first;
+    GRAFT_CHECK(graft_gen_evaluate(space, first, space->node_count, true));
+    graft_gen_images_extend(space);
+    GRAFT_CHECK(walk_sets(space, below, sets));
+done:
+    return status;
+}
+
+static graft_status build_last_level(graft_gen_space *space, const closed_sets *below)
+{
+    graft_status status = GRAFT_OK;
+    uint32_t first = space->node_count;
+    uint32_t from = 0;
+    graft_gen_last *last = NULL;
+    GRAFT_CHECK(graft_gen_last_open(space, below->size + 1, &last, &from));
+    GRAFT_CHECK(list_last(space, below, from, last));
+    GRAFT_CHECK(graft_gen_last_finish(last));
+    for (uint32_t n = first; n < space->node_count; n++) {
+        count_live(space, n, n + 1);
+    }
+    GRAFT_CHECK(graft_gen_evaluate(space, first, space->node_count, false));
+done:
+    if (last != NULL) {
+        graft_gen_last_close(last);
+    }
+    return status;
+}
+
 graft_status graft_gen_space_build(graft_env *env, graft_arena *arena, const graft_gen_set *set,
-                                   uint64_t seed, graft_gen_space *space)
+                                   uint64_t seed, const graft_gen_room *room,
+                                   graft_gen_space *space)
 {
     graft_status status = GRAFT_OK;
     uint32_t nothing = GRAFT_GEN_NONE;
     closed_sets below = {.nodes = &nothing, .size = 0, .count = 1}; /* The empty set. */
     assert(set->depth <= GRAFT_GEN_MAX_DEPTH);
     *space = (graft_gen_space){.env = env, .arena = arena, .set = set, .seed = seed};
+    if (room != NULL) {
+        space->room = *room;
+    }
     GRAFT_CHECK(graft_gen_space_open(space));
-    for (uint32_t size = 1; size <= set->depth; size++) {
+    for (uint32_t size = 1; size < set->depth; size++) {
         closed_sets sets = {.size = size};
-        GRAFT_CHECK(build_level(space, &below, size == set->depth, &sets));
+        GRAFT_CHECK(build_level(space, &below, &sets));
         below = sets;
     }
+    GRAFT_CHECK(build_last_level(space, &below));
     graft_gen_producers_list(space);
 done:
     return status;

@@ -116,11 +116,12 @@ void graft_gen_sample(graft_rng *rng, const graft_gen_draw *draw, const graft_sh
     }
 }
 
-graft_gen_print graft_gen_data_print(const graft_shape *shape, const graft_field *data)
+graft_gen_print graft_gen_data_print(const graft_shape *shape, const graft_field *data,
+                                     uint32_t sample_count)
 {
     uint64_t words[GRAFT_MAX_RANK + 1 + GRAFT_GEN_SAMPLES * GRAFT_GEN_MAX_ELEMENTS];
     graft_gen_print print = {.is_uniform = true};
-    size_t count = (size_t)graft_shape_elements(shape) * GRAFT_GEN_SAMPLES;
+    size_t count = (size_t)graft_shape_elements(shape) * sample_count;
     size_t size = 0;
     words[size++] = shape->rank;
     for (uint32_t i = 0; i < shape->rank; i++) {
@@ -233,8 +234,9 @@ size_t graft_gen_config_workspace(const graft_gen_config *config, const graft_sh
 /* A batch of nodes that threads take in chunks; each result has its own place. */
 typedef struct {
     const graft_gen_space *space;
-    uint32_t first;
-    uint32_t end;
+    const graft_gen_node *nodes;
+    uint32_t count;
+    uint32_t sample_count;
     atomic_uint next;
     graft_gen_print *prints; /* GRAFT_MAX_OUTPUTS per node. */
     graft_field **kept;      /* Where the outputs go, per node; NULL when they are not kept. */
@@ -247,12 +249,13 @@ typedef struct {
     graft_field_state field;
 } worker;
 
-/* Evaluates one node on all samples. Outputs stand one behind the other, each with its samples. */
-static void evaluate_node(worker *self, uint32_t number, graft_field *results,
+/* Evaluates one node on the batch's samples. Outputs stand one behind the other, each with its
+ * samples. */
+static void evaluate_node(worker *self, const graft_gen_node *node, graft_field *results,
                           graft_gen_print *prints)
 {
     const graft_gen_space *space = self->work->space;
-    const graft_gen_node *node = &space->nodes[number];
+    uint32_t sample_count = self->work->sample_count;
     const graft_gen_config *config = &space->set->configs[node->config];
     graft_shape in_shapes[GRAFT_MAX_INPUTS];
     size_t in_counts[GRAFT_MAX_INPUTS];
@@ -264,10 +267,10 @@ static void evaluate_node(worker *self, uint32_t number, graft_field *results,
     size_t second_count = config->output_count < 2
                               ? 0
                               : (size_t)graft_shape_elements(&space->shapes[node->shapes[1]]);
-    graft_field *second = results + out_count * GRAFT_GEN_SAMPLES;
+    graft_field *second = results + out_count * sample_count;
     graft_field *workspace =
         GRAFT_NEW(self->arena, graft_field, graft_gen_config_workspace(config, in_shapes));
-    for (uint32_t s = 0; s < GRAFT_GEN_SAMPLES; s++) {
+    for (uint32_t s = 0; s < sample_count; s++) {
         const graft_field *in[GRAFT_MAX_INPUTS] = {NULL};
         for (uint32_t i = 0; i < config->input_count; i++) {
             in[i] = space->data[node->args[i]] + s * in_counts[i];
@@ -277,20 +280,20 @@ static void evaluate_node(worker *self, uint32_t number, graft_field *results,
             return; /* The prints stay zero: undefined. */
         }
     }
-    prints[0] = graft_gen_data_print(&space->shapes[node->shapes[0]], results);
+    prints[0] = graft_gen_data_print(&space->shapes[node->shapes[0]], results, sample_count);
     if (config->output_count == 2) {
-        prints[1] = graft_gen_data_print(&space->shapes[node->shapes[1]], second);
+        prints[1] = graft_gen_data_print(&space->shapes[node->shapes[1]], second, sample_count);
     }
 }
 
-static size_t count_results(const graft_gen_space *space, uint32_t number)
+static size_t count_results(const graft_gen_space *space, const graft_gen_node *node,
+                            uint32_t sample_count)
 {
-    const graft_gen_node *node = &space->nodes[number];
     size_t count = 0;
     for (uint32_t o = 0; o < space->set->configs[node->config].output_count; o++) {
         count += (size_t)graft_shape_elements(&space->shapes[node->shapes[o]]);
     }
-    return count * GRAFT_GEN_SAMPLES;
+    return count * sample_count;
 }
 
 static void *run_worker(void *argument)
@@ -298,17 +301,19 @@ static void *run_worker(void *argument)
     worker *self = argument;
     batch *work = self->work;
     for (;;) {
-        uint32_t start = work->first + atomic_fetch_add(&work->next, CHUNK_NODES);
-        if (start >= work->end) {
+        uint32_t start = atomic_fetch_add(&work->next, CHUNK_NODES);
+        if (start >= work->count) {
             return NULL;
         }
-        for (uint32_t n = start; n < work->end && n < start + CHUNK_NODES; n++) {
+        for (uint32_t n = start; n < work->count && n < start + CHUNK_NODES; n++) {
+            const graft_gen_node *node = &work->nodes[n];
             graft_arena_reset(self->arena);
-            uint32_t i = n - work->first;
-            graft_field *results = work->kept != NULL ? work->kept[i]
-                                                      : GRAFT_NEW(self->arena, graft_field,
-                                                                  count_results(work->space, n));
-            evaluate_node(self, n, results, &work->prints[(size_t)i * GRAFT_MAX_OUTPUTS]);
+            graft_field *results =
+                work->kept != NULL
+                    ? work->kept[n]
+                    : GRAFT_NEW(self->arena, graft_field,
+                                count_results(work->space, node, work->sample_count));
+            evaluate_node(self, node, results, &work->prints[(size_t)n * GRAFT_MAX_OUTPUTS]);
         }
     }
 }
@@ -317,7 +322,7 @@ static graft_status run_batch(graft_env *env, batch *work)
 {
     graft_status status = GRAFT_OK;
     uint32_t wanted = env->thread_count < MAX_THREADS ? env->thread_count : MAX_THREADS;
-    uint32_t most = (work->end - work->first + CHUNK_NODES - 1) / CHUNK_NODES;
+    uint32_t most = (work->count + CHUNK_NODES - 1) / CHUNK_NODES;
     uint32_t count = wanted < most ? wanted : most;
     pthread_t threads[MAX_THREADS];
     worker *workers = GRAFT_NEW(env->scratch, worker, count);
@@ -347,12 +352,13 @@ done:
 }
 
 /* Copies the data of values that the batch brought; the rest of its buffers is given back. */
-static void keep_data(graft_gen_space *space, uint32_t first_value, const batch *work)
+static void keep_data(graft_gen_space *space, uint32_t first_value, uint32_t first_node,
+                      const batch *work)
 {
     for (uint32_t v = first_value; v < space->value_count; v++) {
         const graft_gen_value *value = &space->values[v];
         const graft_gen_node *node = &space->nodes[value->node];
-        const graft_field *from = work->kept[value->node - work->first];
+        const graft_field *from = work->kept[value->node - first_node];
         size_t first = (size_t)graft_shape_elements(&space->shapes[node->shapes[0]]);
         size_t count = (size_t)graft_shape_elements(&space->shapes[value->shape]);
         space->data[v] = GRAFT_NEW(space->arena, graft_field, count * GRAFT_GEN_SAMPLES);
@@ -366,20 +372,46 @@ static graft_status evaluate_batch(graft_gen_space *space, uint32_t first, uint3
     graft_status status = GRAFT_OK;
     graft_arena *scratch = space->env->scratch;
     graft_mark mark = graft_arena_mark(scratch);
-    batch work = {.space = space, .first = first, .end = end};
     uint32_t count = end - first;
+    batch work = {.space = space,
+                  .nodes = &space->nodes[first],
+                  .count = count,
+                  .sample_count = GRAFT_GEN_SAMPLES};
     uint32_t first_value = space->value_count;
     work.prints = GRAFT_NEW(scratch, graft_gen_print, (size_t)count * GRAFT_MAX_OUTPUTS);
     if (keep) {
         work.kept = GRAFT_NEW(scratch, graft_field *, count);
         for (uint32_t i = 0; i < count; i++) {
-            work.kept[i] = GRAFT_NEW(scratch, graft_field, count_results(space, first + i));
+            work.kept[i] =
+                GRAFT_NEW(scratch, graft_field,
+                          count_results(space, &space->nodes[first + i], GRAFT_GEN_SAMPLES));
         }
     }
     GRAFT_CHECK(run_batch(space->env, &work));
     graft_gen_values_assign(space, first, end, work.prints);
     if (keep) {
-        keep_data(space, first_value, &work);
+        keep_data(space, first_value, first, &work);
+    }
+done:
+    graft_arena_release(scratch, mark);
+    return status;
+}
+
+graft_status graft_gen_evaluate_keys(graft_gen_space *space, const graft_gen_node *nodes,
+                                     uint32_t count, uint64_t *keys)
+{
+    graft_status status = GRAFT_OK;
+    graft_arena *scratch = space->env->scratch;
+    graft_mark mark = graft_arena_mark(scratch);
+    size_t print_count = (size_t)count * GRAFT_MAX_OUTPUTS;
+    batch work = {.space = space,
+                  .nodes = nodes,
+                  .count = count,
+                  .sample_count = GRAFT_GEN_FIRST_SAMPLES,
+                  .prints = GRAFT_NEW(scratch, graft_gen_print, print_count)};
+    GRAFT_CHECK(run_batch(space->env, &work));
+    for (size_t i = 0; i < print_count; i++) {
+        keys[i] = work.prints[i].hash.low64;
     }
 done:
     graft_arena_release(scratch, mark);
@@ -405,7 +437,6 @@ graft_status graft_gen_evaluate(graft_gen_space *space, uint32_t first, uint32_t
             graft_progress_update(&progress, stop - first, NULL);
         }
     }
-    space->counts.evaluated += end - first;
     if (shown) {
         graft_progress_finish(&progress);
     }

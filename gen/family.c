@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 enum { MAX_CONFIGS = 1024, MAX_SETS = 64, MAX_FILES = 64 };
 
@@ -461,4 +462,20 @@ graft_status graft_gen_families_read(graft_env *env, graft_arena *arena, const c
     *family_count = count;
 done:
     return status;
+}
+
+uint64_t graft_gen_config_hash(const graft_gen_config *config)
+{
+    uint8_t rest[GRAFT_MAX_OUTPUTS + GRAFT_MAX_INPUTS + 7] = {
+        config->step_count, config->input_count, config->output_count, config->rank,
+        config->commutes,   config->is_distinct, config->is_once};
+    memcpy(rest + 7, config->outputs, sizeof config->outputs);
+    memcpy(rest + 7 + sizeof config->outputs, config->roles, sizeof config->roles);
+    uint64_t hash = XXH3_64bits(rest, sizeof rest);
+    for (uint32_t s = 0; s < config->step_count; s++) {
+        const graft_gen_step *step = &config->steps[s];
+        hash = XXH3_64bits_withSeed(step->attrs, sizeof step->attrs, hash);
+        hash = XXH3_64bits_withSeed(step->args, sizeof step->args, hash + step->op);
+    }
+    return hash;
 }

@@ -73,6 +73,9 @@ typedef struct graft_gen_family {
 /* The configuration of one operator over any inputs, with every attribute 0. */
 void graft_gen_config_of_op(uint32_t op, graft_gen_config *config);
 
+/* Stands for what a configuration computes and where it may be applied; not for its name. */
+uint64_t graft_gen_config_hash(const graft_gen_config *config);
+
 /* Reads one file into `arena`. GRAFT_BAD_INPUT with "file:line: " for anything that is not as
  * docs/families.md says (unknown operators, attributes or sizes, values outside their domain,
  * shapes that no operator accepts are allowed: those operators are merely never applied); GRAFT_IO

@@ -1,7 +1,7 @@
 /* gen.c - the run over all families: spaces, laws, candidates. */
 #include "gen/gen.h"
 
-#include "gen/propose.h"
+#include "gen/resume.h"
 #include "gen/rule.h"
 #include "graph/log.h"
 
@@ -26,6 +26,7 @@ typedef struct {
     uint32_t capacity;
     uint32_t pair_count;
     graft_gen_laws laws;
+    uint64_t identity; /* Of the sets so far. */
     code_list codes;
     code_list skeletons;
 } runner;
@@ -126,32 +127,68 @@ static void add_candidates(runner *run, const graft_gen_law *law, graft_gen_repo
 
 /* -------------------------------------------------------------------- sets */
 
-static graft_status run_set(runner *run, const graft_gen_family *family, const graft_gen_set *set)
+/* Enumerates a set and finds its laws. */
+static graft_status find_laws(runner *run, const graft_gen_set *set, const graft_gen_room *room,
+                              graft_gen_counts *counts)
 {
     graft_status status = GRAFT_OK;
     uint64_t start_ns = graft_clock_ns();
-    uint32_t known = run->laws.count;
     graft_gen_space space;
-    graft_gen_report *report = &run->results->reports[run->results->report_count];
     graft_arena *arena = graft_arena_new(SET_ARENA_BYTES);
     if (arena == NULL) {
         return GRAFT_FAIL(run->env, GRAFT_NO_MEMORY, "no memory for set %s", set->name);
     }
-    GRAFT_CHECK(graft_gen_space_build(run->env, arena, set, run->options->seed, &space));
+    GRAFT_CHECK(graft_gen_space_build(run->env, arena, set, run->options->seed, room, &space));
     GRAFT_CHECK(graft_gen_propose(&space, run->arena, &run->laws));
+    *counts = space.counts;
+    counts->time_ns = graft_clock_ns() - start_ns;
+done:
+    graft_arena_free(arena);
+    return status;
+}
+
+/* The laws of a set: found by an earlier run that was interrupted later on, or now. */
+static graft_status take_laws(runner *run, const graft_gen_family *family, const graft_gen_set *set,
+                              graft_gen_counts *counts)
+{
+    graft_status status = GRAFT_OK;
+    graft_gen_room room = run->options->room;
+    uint32_t known = run->laws.count;
+    const char *saved = NULL;
+    run->identity = graft_gen_set_identity(set, run->options->seed, run->identity);
+    if (room.folder != NULL) {
+        room.folder =
+            graft_arena_printf(run->arena, "%s/%s-%s", room.folder, family->name, set->name);
+        saved = graft_arena_printf(run->arena, "%s.laws", room.folder);
+        if (graft_gen_set_load(run->env, run->arena, saved, run->identity, set, &run->laws,
+                               counts)) {
+            return GRAFT_OK;
+        }
+    }
+    GRAFT_CHECK(find_laws(run, set, &room, counts));
+    if (saved != NULL) {
+        GRAFT_CHECK(graft_gen_set_save(run->env, saved, run->identity, &run->laws, known, counts));
+    }
+done:
+    return status;
+}
+
+static graft_status run_set(runner *run, const graft_gen_family *family, const graft_gen_set *set)
+{
+    graft_status status = GRAFT_OK;
+    uint32_t known = run->laws.count;
+    graft_gen_report *report = &run->results->reports[run->results->report_count];
+    GRAFT_CHECK(take_laws(run, family, set, &report->counts));
     report->family = family->name;
     report->set = set->name;
-    report->counts = space.counts;
     for (uint32_t i = known; i < run->laws.count; i++) {
         add_candidates(run, &run->laws.laws[i], report);
     }
-    report->counts.time_ns = graft_clock_ns() - start_ns;
     run->results->report_count++;
     graft_log(run->env, 1, "%s/%s: %" PRIu64 " graphs, %" PRIu64 " laws, %" PRIu64 " candidates",
               family->name, set->name, report->counts.graphs,
               report->counts.laws + report->counts.macros, report->counts.candidates);
 done:
-    graft_arena_free(arena);
     return status;
 }
 

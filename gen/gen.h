@@ -10,6 +10,12 @@
 
 #include "gen/family.h"
 
+/* Room for what does not fit. */
+typedef struct graft_gen_room {
+    const char *folder;    /* For records of graphs and marks to go on from; NULL: none. */
+    uint64_t memory_bytes; /* For records of graphs, before they go to the folder; 0: any. */
+} graft_gen_room;
+
 typedef struct graft_gen_counts {
     uint64_t graphs;     /* Distinct graphs of at most `depth` operators, renamings left out. */
     uint64_t evaluated;  /* Operators evaluated: graphs with their renamings. */
@@ -19,7 +25,8 @@ typedef struct graft_gen_counts {
     uint64_t laws;       /* Of those, kept: the others follow from them. */
     uint64_t macros;     /* Of the others, kept because they save operators in one step. */
     uint64_t candidates; /* Rules made of them, in both directions where possible. */
-    uint64_t memory_bytes; /* The most that was in use at once. */
+    uint64_t memory_bytes; /* The most that was in use at once, and of that */
+    uint64_t stored_bytes; /* for records of graphs that were not looked at yet. */
     uint64_t time_ns;
 } graft_gen_counts;
 
@@ -55,6 +62,7 @@ typedef struct graft_candidates {
 typedef struct graft_gen_options {
     uint64_t seed;
     uint32_t depth; /* Instead of the depth that each set names; 0: as named. */
+    graft_gen_room room;
 } graft_gen_options;
 
 /* Enumerates the families and lists their candidates in `arena`. A law that follows from those of

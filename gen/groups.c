@@ -177,6 +177,9 @@ static bool values_are_canonical(const graft_gen_space *space, const uint32_t *v
     for (uint32_t r = 1; r < space->renaming_count; r++) {
         uint32_t a = graft_gen_value_image(space, values[0], r);
         uint32_t b = graft_gen_value_image(space, values[1], r);
+        if (a == GRAFT_GEN_NONE || b == GRAFT_GEN_NONE) {
+            continue; /* Of the last level only some renamings are kept. */
+        }
         uint32_t low = a < b ? a : b;
         uint32_t high = a < b ? b : a;
         if (low < values[0] || (low == values[0] && high < values[1])) {
@@ -201,9 +204,11 @@ static void add_double(graft_gen_groups *groups, uint32_t first, uint32_t second
     }
 }
 
-/* A sink whose graph leaves one output of a split unread. */
+enum { MAX_UNREAD = 2 }; /* Splits behind one sink that are looked at. */
+
+/* A sink whose graph leaves an output of each of its splits unread. */
 typedef struct {
-    uint32_t unread; /* Root. */
+    uint32_t unread; /* Root; the first of them. */
     uint32_t sink;   /* Root. */
 } half;
 
@@ -223,36 +228,63 @@ static int compare_halves(const void *a, const void *b)
     return x->sink < y->sink ? -1 : x->sink > y->sink;
 }
 
-static bool is_representative_root(const graft_gen_space *space, uint32_t root)
+/* The output of a node among others; GRAFT_GEN_NONE when the node has none or two there. */
+static uint32_t find_sink(const uint32_t *outputs, uint32_t count, uint32_t node)
 {
-    const graft_gen_value *value = &space->values[value_of_root(space, root)];
-    return value->node == root_node(root) && value->slot == root_slot(root);
+    uint32_t sink = GRAFT_GEN_NONE;
+    for (uint32_t o = 0; o < count; o++) {
+        if (root_node(outputs[o]) == node) {
+            if (sink != GRAFT_GEN_NONE) {
+                return GRAFT_GEN_NONE;
+            }
+            sink = outputs[o];
+        }
+    }
+    return sink;
 }
 
-/* Graphs with one sink and two outputs; those whose second output is an unread inner one are also
- * halves of graphs with two sinks. */
+/* Whether the root's value has a cheaper graph that computes nothing else. */
+static bool stands_for_cheaper(const graft_gen_space *space, uint32_t root)
+{
+    uint32_t value = value_of_root(space, root);
+    uint32_t first = representative_root(space, value);
+    return first != root && (first == GRAFT_GEN_NONE || root_is_alone(space, first));
+}
+
+/* Notes a sink under the first of the split outputs that its graph leaves unread. */
+static void add_half(graft_gen_groups *groups, half_list *halves, const uint32_t *outputs,
+                     uint32_t sink)
+{
+    halves->items = graft_gen_grow(groups->arena, halves->items, halves->count, &halves->capacity,
+                                   sizeof *halves->items);
+    halves->items[halves->count++] = (half){outputs[0] == sink ? outputs[1] : outputs[0], sink};
+}
+
+/* Graphs with one sink and two outputs; and the halves of graphs with two sinks: graphs that leave
+ * one output unread of each split they hold. */
 static void list_one_sink(graft_gen_groups *groups, half_list *halves)
 {
     const graft_gen_space *space = groups->space;
     for (uint32_t n = 0; n < space->node_count; n++) {
         graft_gen_closure closure = {.count = 0};
-        uint32_t outputs[2];
+        uint32_t outputs[MAX_UNREAD + 1];
         if (space->nodes[n].outs[0] == GRAFT_GEN_NONE ||
-            !graft_gen_closure_of_node(space, n, &closure) ||
-            graft_gen_closure_outputs(space, &closure, outputs, 2) != 2) {
+            !graft_gen_closure_of_node(space, n, &closure)) {
             continue;
         }
-        bool splits = root_node(outputs[0]) == root_node(outputs[1]);
-        uint32_t sink = root_node(outputs[0]) == n ? outputs[0] : outputs[1];
-        if (!splits && !is_representative_root(space, sink)) {
+        uint32_t count = graft_gen_closure_outputs(space, &closure, outputs, MAX_UNREAD + 1);
+        if (count < 2 || count > MAX_UNREAD + 1) {
+            continue;
+        }
+        uint32_t sink = find_sink(outputs, count, n);
+        if (sink != GRAFT_GEN_NONE && stands_for_cheaper(space, sink)) {
             continue; /* A law of the sink alone. */
         }
-        add_double(groups, outputs[0], outputs[1]);
-        if (!splits) {
-            halves->items = graft_gen_grow(groups->arena, halves->items, halves->count,
-                                           &halves->capacity, sizeof *halves->items);
-            halves->items[halves->count++] =
-                (half){outputs[0] == sink ? outputs[1] : outputs[0], sink};
+        if (count == 2) {
+            add_double(groups, outputs[0], outputs[1]);
+        }
+        if (sink != GRAFT_GEN_NONE) {
+            add_half(groups, halves, outputs, sink);
         }
     }
     if (halves->count > 0) {
@@ -368,21 +400,42 @@ static void list_double(graft_gen_groups *groups)
 
 /* ------------------------------------------------------------------ groups */
 
-/* Chains the graphs by configuration, in ascending order. */
-static void chain_graphs(graft_gen_groups *groups)
+static graft_gen_clue make_clue(const graft_gen_space *space, const graft_gen_node *node,
+                                uint32_t graph)
 {
-    uint32_t config_count = groups->space->set->config_count;
-    groups->first_by_config = GRAFT_NEW(groups->arena, uint32_t, config_count);
-    memset(groups->first_by_config, 0xff, config_count * sizeof *groups->first_by_config);
-    for (uint32_t g = groups->count; g-- > 0;) {
-        graft_gen_graph *graph = &groups->graphs[g];
-        graph->next = GRAFT_GEN_NONE;
-        if (!GRAFT_GEN_ROOT_IS_INPUT(graph->roots.of[0])) {
-            uint32_t config = groups->space->nodes[root_node(graph->roots.of[0])].config;
-            graph->next = groups->first_by_config[config];
-            groups->first_by_config[config] = g;
+    graft_gen_clue clue = {.graph = graph};
+    for (uint32_t i = 0; i < 2 && node->args[i] != GRAFT_GEN_NONE; i++) {
+        clue.makers[i] = space->makers[node->args[i]];
+        clue.ranks[i] = space->shapes[space->values[node->args[i]].shape].rank;
+    }
+    return clue;
+}
+
+/* Lists the graphs by configuration, in ascending order. */
+static void list_clues(graft_gen_groups *groups)
+{
+    const graft_gen_space *space = groups->space;
+    uint32_t config_count = space->set->config_count;
+    uint32_t *first = GRAFT_NEW(groups->arena, uint32_t, (size_t)config_count + 2);
+    groups->clues = GRAFT_NEW(groups->arena, graft_gen_clue, (size_t)groups->count + 1);
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        for (uint32_t g = 0; g < groups->count; g++) {
+            uint32_t root = groups->graphs[g].roots.of[0];
+            if (GRAFT_GEN_ROOT_IS_INPUT(root)) {
+                continue;
+            }
+            const graft_gen_node *node = &space->nodes[root_node(root)];
+            if (pass == 0) {
+                first[node->config + 2u]++;
+            } else {
+                groups->clues[first[node->config + 1u]++] = make_clue(space, node, g);
+            }
+        }
+        for (uint32_t c = 1; c <= config_count && pass == 0; c++) {
+            first[c + 1] += first[c];
         }
     }
+    groups->first_by_config = first;
 }
 
 void graft_gen_groups_build(const graft_gen_space *space, graft_arena *arena, uint32_t output_count,
@@ -394,7 +447,7 @@ void graft_gen_groups_build(const graft_gen_space *space, graft_arena *arena, ui
     } else {
         list_double(groups);
     }
-    chain_graphs(groups);
+    list_clues(groups);
 }
 
 /* Whether both outputs of a graph with these roots can be computed one by one. */

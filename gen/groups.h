@@ -21,12 +21,18 @@ typedef struct graft_gen_graph {
     graft_gen_roots roots;              /* In ascending order of value. */
     uint32_t values[GRAFT_MAX_OUTPUTS]; /* GRAFT_GEN_NONE past the outputs. */
     uint32_t hub;                       /* First graph of its group: the cheapest. */
-    uint32_t next;      /* Chain of graphs whose first root has the same configuration. */
-    uint8_t size;       /* Operators; 0 for an input. */
-    uint8_t var_count;  /* Inputs it reads. */
-    uint8_t live_count; /* Operators that depend on an activation. */
-    bool is_separate;   /* Two outputs, each computed alone. */
+    uint8_t size;                       /* Operators; 0 for an input. */
+    uint8_t var_count;                  /* Inputs it reads. */
+    uint8_t live_count;                 /* Operators that depend on an activation. */
+    bool is_separate;                   /* Two outputs, each computed alone. */
 } graft_gen_graph;
+
+/* What can be told about a graph before its first root's node is looked at. */
+typedef struct graft_gen_clue {
+    uint64_t makers[2]; /* Of the first two arguments (space.h). */
+    uint8_t ranks[2];   /* Of the first two arguments. */
+    uint32_t graph;
+} graft_gen_clue;
 
 typedef struct graft_gen_groups {
     const graft_gen_space *space;
@@ -36,7 +42,8 @@ typedef struct graft_gen_groups {
     uint32_t capacity;
     uint32_t output_count;
     uint64_t key_count;        /* Groups, those with a single graph included. */
-    uint32_t *first_by_config; /* Chains of graphs by the configuration of their first root. */
+    graft_gen_clue *clues;     /* Of all graphs whose first root is no input, by its */
+    uint32_t *first_by_config; /* configuration: where its clues begin; config_count + 1 entries. */
     uint32_t *graph_of_root; /* One output: by node * 2 + slot; GRAFT_GEN_NONE when in no group. */
 } graft_gen_groups;
 

@@ -73,6 +73,10 @@ typedef struct graft_gen_fit {
     bool same_shapes; /* Every variable has the shape that the law was drawn with. */
 } graft_gen_fit;
 
+/* Whether an operand may stand for a value of this rank that the configurations of `makers`
+ * (space.h) compute. */
+bool graft_gen_operand_may_bind(const graft_gen_law *law, uint32_t side, uint8_t operand,
+                                uint64_t makers, uint32_t rank);
 /* Calls `visit` for each way in which side `side` fits with its outputs at `roots` (which are not
  * inputs), inner nodes being any that compute the values needed, and variables any values of the
  * same rank. Stops when it returns false. */

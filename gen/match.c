@@ -66,10 +66,49 @@ static bool bind_arguments(const matcher *match, uint32_t n, const graft_gen_nod
     return true;
 }
 
+bool graft_gen_operand_may_bind(const graft_gen_law *law, uint32_t side, uint8_t operand,
+                                uint64_t makers, uint32_t rank)
+{
+    if (GRAFT_GEN_IS_OUT(operand)) {
+        uint32_t config = law->sides[side].nodes[GRAFT_GEN_OUT_NODE(operand)].config;
+        return (makers >> (config % 64) & 1u) != 0;
+    }
+    return law->var_shapes[operand].rank == rank;
+}
+
+/* Whether a value may be what an operand asks for: a cheap look before anything is bound. */
+static bool may_bind(const matcher *match, uint8_t operand, uint32_t value)
+{
+    const graft_gen_space *space = match->space;
+    return graft_gen_operand_may_bind(match->law, match->side == match->law->sides ? 0 : 1, operand,
+                                      space->makers[value],
+                                      space->shapes[space->values[value].shape].rank);
+}
+
+/* Whether a node of the space may stand for node n of the side. */
+static bool may_fit(const matcher *match, uint32_t n, const graft_gen_node *node)
+{
+    const graft_gen_application *pattern = &match->side->nodes[n];
+    const graft_gen_config *config = &match->space->set->configs[node->config];
+    if (node->config != pattern->config) {
+        return false;
+    }
+    for (uint32_t i = config->commutes ? 2 : 0; i < config->input_count; i++) {
+        if (!may_bind(match, pattern->args[i], node->args[i])) {
+            return false;
+        }
+    }
+    return !config->commutes ||
+           (may_bind(match, pattern->args[0], node->args[0]) &&
+            may_bind(match, pattern->args[1], node->args[1])) ||
+           (may_bind(match, pattern->args[0], node->args[1]) &&
+            may_bind(match, pattern->args[1], node->args[0]));
+}
+
 static bool try_node(const matcher *match, uint32_t n, uint32_t number, const binding *bound)
 {
     const graft_gen_node *node = &match->space->nodes[number];
-    if (node->config != match->side->nodes[n].config) {
+    if (!may_fit(match, n, node)) {
         return true;
     }
     for (uint32_t o = 0; o < GRAFT_MAX_OUTPUTS; o++) {
@@ -135,6 +174,14 @@ void graft_gen_law_match(const graft_gen_space *space, const graft_gen_law *law,
 {
     matcher match = {space, law, &law->sides[side], visit, context};
     binding bound;
+    for (uint32_t o = 0; o < law->output_count; o++) {
+        uint8_t operand = match.side->outputs[o];
+        if (GRAFT_GEN_IS_OUT(operand) &&
+            !may_fit(&match, GRAFT_GEN_OUT_NODE(operand),
+                     &space->nodes[roots->of[o] / GRAFT_MAX_OUTPUTS])) {
+            return;
+        }
+    }
     memset(&bound, 0xff, sizeof bound);
     bound.fit.same_shapes = true;
     for (uint32_t o = 0; o < law->output_count; o++) {

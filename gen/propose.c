@@ -49,7 +49,8 @@ typedef struct {
     join *joins;
     uint32_t join_count;
     uint32_t join_capacity;
-    uint32_t sorted_count; /* Joins of laws; those of macros stand behind. */
+    uint32_t sorted_count; /* Joins of laws; those of macros stand behind, */
+    uint32_t *macro_joins; /* chained by the graph that they lead from. */
     found_law *laws;
     uint32_t law_count;
     uint32_t law_capacity;
@@ -189,10 +190,48 @@ static void apply_at(application *apply, uint32_t graph)
     }
 }
 
+/* Whether the clue says nothing against pattern node n at the first root. */
+static bool clue_fits(const application *apply, uint32_t n, const graft_gen_clue *clue)
+{
+    const graft_gen_law *law = apply->law;
+    const graft_gen_application *node = &law->sides[apply->side].nodes[n];
+    const graft_gen_config *config = &apply->find->space->set->configs[node->config];
+    for (uint32_t swap = 0; swap < (config->commutes ? 2u : 1u); swap++) {
+        bool fits = true;
+        for (uint32_t i = 0; i < 2 && i < config->input_count; i++) {
+            fits =
+                fits && graft_gen_operand_may_bind(law, apply->side, node->args[i],
+                                                   clue->makers[i ^ swap], clue->ranks[i ^ swap]);
+        }
+        if (fits) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Matches one side at every graph whose first root may be its output o. */
+static void apply_output(application *apply, uint32_t o)
+{
+    const graft_gen_groups *groups = &apply->find->groups;
+    const graft_gen_side *pattern = &apply->law->sides[apply->side];
+    uint32_t n = GRAFT_GEN_OUT_NODE(pattern->outputs[o]);
+    uint32_t config = pattern->nodes[n].config;
+    bool is_only = apply->law->output_count == 1;
+    for (uint32_t i = groups->first_by_config[config];
+         i < groups->first_by_config[config + 1] && !apply->refuted; i++) {
+        const graft_gen_clue *clue = &groups->clues[i];
+        const graft_gen_graph *graph = &groups->graphs[clue->graph];
+        /* Of two outputs with one configuration either may be the first root. */
+        if (is_only ? clue_fits(apply, n, clue) : !GRAFT_GEN_ROOT_IS_INPUT(graph->roots.of[1])) {
+            apply_at(apply, clue->graph);
+        }
+    }
+}
+
 /* Matches one side at every graph whose first root may be its first or, of two, its second. */
 static void apply_side(application *apply, uint32_t side)
 {
-    const search *find = apply->find;
     const graft_gen_side *pattern = &apply->law->sides[side];
     apply->side = side;
     for (uint32_t o = 0; o < apply->law->output_count; o++) {
@@ -206,13 +245,7 @@ static void apply_side(application *apply, uint32_t side)
         if (o == 1 && config == before) {
             return; /* Seen already. */
         }
-        for (uint32_t g = find->groups.first_by_config[config];
-             g != GRAFT_GEN_NONE && !apply->refuted; g = find->groups.graphs[g].next) {
-            if (!GRAFT_GEN_ROOT_IS_INPUT(
-                    find->groups.graphs[g].roots.of[apply->law->output_count - 1])) {
-                apply_at(apply, g);
-            }
-        }
+        apply_output(apply, o);
     }
 }
 
@@ -521,10 +554,8 @@ static bool leads_to(walk *w, uint32_t from, uint32_t to, bool downhill)
              i < find->sorted_count && find->joins[i].from == graph; i++) {
             follow_join(w, &find->joins[i]);
         }
-        for (uint32_t i = find->sorted_count; i < find->join_count; i++) { /* Of macros: few. */
-            if (find->joins[i].from == graph) {
-                follow_join(w, &find->joins[i]);
-            }
+        for (uint32_t i = find->macro_joins[graph]; i != GRAFT_GEN_NONE; i = find->joins[i].next) {
+            follow_join(w, &find->joins[i]);
         }
     }
     return false;
@@ -552,11 +583,17 @@ static void take_macros(search *find)
     walk w = {.find = find};
     w.stamps = GRAFT_NEW(find->arena, uint32_t, find->groups.count);
     w.pending = GRAFT_NEW(find->arena, uint32_t, find->groups.count);
+    find->macro_joins = GRAFT_NEW(find->arena, uint32_t, find->groups.count);
+    memset(find->macro_joins, 0xff, find->groups.count * sizeof *find->macro_joins);
     for (uint32_t i = 0; i < find->pair_count; i++) {
         const pair *p = &find->pairs[i];
         uint8_t directions = p->is_derived ? missed_directions(&w, p) : 0;
-        if (directions != 0) {
-            (void)accept_pair(find, p, true, directions);
+        uint32_t before = find->join_count;
+        if (directions != 0 && accept_pair(find, p, true, directions)) {
+            for (uint32_t j = before; j < find->join_count; j++) {
+                find->joins[j].next = find->macro_joins[find->joins[j].from];
+                find->macro_joins[find->joins[j].from] = j;
+            }
         }
     }
 }

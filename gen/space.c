@@ -303,6 +303,12 @@ void graft_gen_producers_list(graft_gen_space *space)
     (void)sort_links(space, links, count, space->set->config_count, false, by_config);
     space->producer_first = sort_links(space, by_config, count, space->value_count, true, links);
     space->producers = links;
+    space->makers = GRAFT_NEW(space->arena, uint64_t, space->value_count);
+    for (uint32_t i = 0; i < count; i++) {
+        const graft_gen_node *node = &space->nodes[links[i] / GRAFT_MAX_OUTPUTS];
+        space->makers[node->outs[links[i] % GRAFT_MAX_OUTPUTS]] |= UINT64_C(1)
+                                                                   << (node->config % 64);
+    }
 }
 
 /* --------------------------------------------------------------- renamings */
@@ -421,7 +427,7 @@ graft_status graft_gen_space_open(graft_gen_space *space)
             graft_gen_draw draw = {k, i, graft_gen_set_most(space->set), input->is_weight};
             graft_gen_sample(&rng, &draw, &input->shape, data + k * (count / GRAFT_GEN_SAMPLES));
         }
-        value.hash = graft_gen_data_print(&input->shape, data).hash;
+        value.hash = graft_gen_data_print(&input->shape, data, GRAFT_GEN_SAMPLES).hash;
         uint32_t number = add_value(space, &value);
         space->data[number] = data;
     }

@@ -20,8 +20,9 @@
  * looked for that only tells such graphs apart: real models do not contain them.
  *
  * Nodes are made in levels by closure size; level k takes its arguments from closed sets of k - 1
- * representatives (one of each orbit). Values of the last level keep a hash, not data. Numbers of
- * nodes and values do not depend on the number of threads. */
+ * representatives (one of each orbit). Of the last level only those nodes are kept that compute
+ * what others compute too (last.h); their values keep a hash, not data. Numbers of nodes and values
+ * do not depend on the number of threads. */
 #ifndef GRAFT_GEN_SPACE_H
 #define GRAFT_GEN_SPACE_H
 
@@ -34,6 +35,7 @@
 enum {
     GRAFT_GEN_MAX_RENAMINGS = 120,
     GRAFT_GEN_SAMPLES = 8,
+    GRAFT_GEN_FIRST_SAMPLES = 1,   /* Enough to tell most graphs apart (last.h). */
     GRAFT_GEN_MAX_ELEMENTS = 2048, /* Of a value; larger ones are left out. */
     GRAFT_GEN_MAX_NODES = 1 << 30,
     GRAFT_GEN_MAX_CLOSURE = 16 /* Nodes; depth at most, more after a renaming in rare cases. */
@@ -88,6 +90,7 @@ typedef struct graft_gen_space {
 
     uint32_t *producers;      /* node * 2 + slot of every output, by value, configuration, node. */
     uint32_t *producer_first; /* By value, value_count + 1 entries: where its producers begin. */
+    uint64_t *makers; /* By value: the configurations of its producers, as bits modulo 64. */
 
     uint8_t (*renamings)[GRAFT_GEN_MAX_VARS]; /* Renaming 0 changes nothing. */
     uint32_t renaming_count;
@@ -98,14 +101,17 @@ typedef struct graft_gen_space {
     uint32_t inference_capacity;
 
     uint64_t seed;
+    graft_gen_room room;
     graft_gen_counts counts;
 } graft_gen_space;
 
-/* Enumerates a set. The space lives in `arena`, which the caller frees; nothing of it is needed
- * afterwards. GRAFT_UNSUPPORTED when the set's inputs have more than GRAFT_GEN_MAX_RENAMINGS
- * renamings or there are more than 65535 shapes; GRAFT_INTERRUPTED on a signal. */
+/* Enumerates a set. `room` may be NULL: no folder. The space lives in `arena`, which the caller
+ * frees; nothing of it is needed afterwards. GRAFT_UNSUPPORTED when the set's inputs have more than
+ * GRAFT_GEN_MAX_RENAMINGS renamings or there are more than 65535 shapes; GRAFT_INTERRUPTED on a
+ * signal. */
 GRAFT_MUST_USE graft_status graft_gen_space_build(graft_env *env, graft_arena *arena,
                                                   const graft_gen_set *set, uint64_t seed,
+                                                  const graft_gen_room *room,
                                                   graft_gen_space *space);
 
 /* ------------------------------------------------- for the files of this folder */
@@ -146,8 +152,14 @@ void graft_gen_images_extend(graft_gen_space *space);
  * the data of new values. GRAFT_INTERRUPTED on a signal. */
 GRAFT_MUST_USE graft_status graft_gen_evaluate(graft_gen_space *space, uint32_t first, uint32_t end,
                                                bool keep);
-/* The fingerprint of a tensor's samples. */
-graft_gen_print graft_gen_data_print(const graft_shape *shape, const graft_field *data);
+/* The fingerprints of nodes that are not in the space, on the first GRAFT_GEN_FIRST_SAMPLES alone;
+ * `keys` has GRAFT_MAX_OUTPUTS entries a node, 0 where a sample is undefined. */
+GRAFT_MUST_USE graft_status graft_gen_evaluate_keys(graft_gen_space *space,
+                                                    const graft_gen_node *nodes, uint32_t count,
+                                                    uint64_t *keys);
+/* The fingerprint of a tensor's first samples. */
+graft_gen_print graft_gen_data_print(const graft_shape *shape, const graft_field *data,
+                                     uint32_t sample_count);
 /* How a tensor is drawn. */
 typedef struct graft_gen_draw {
     uint32_t sample; /* Which of the GRAFT_GEN_SAMPLES kinds of samples. */

@@ -37,10 +37,31 @@ static uint64_t square_residue(uint64_t a, uint32_t times)
     return a;
 }
 
+/* The inverse of a small number d: with s p = 1 modulo d, (1 - s p) / d times d is 1 modulo p. */
+static uint64_t invert_small(uint64_t d)
+{
+    int64_t remainders[2] = {(int64_t)d, (int64_t)(prime % d)};
+    int64_t factors[2] = {0, 1}; /* remainder = factor p, modulo d. */
+    while (remainders[1] > 1) {
+        int64_t quotient = remainders[0] / remainders[1];
+        int64_t remainder = remainders[0] - quotient * remainders[1];
+        int64_t factor = factors[0] - quotient * factors[1];
+        remainders[0] = remainders[1];
+        remainders[1] = remainder;
+        factors[0] = factors[1];
+        factors[1] = factor;
+    }
+    uint64_t s = (uint64_t)(factors[1] < 0 ? factors[1] + (int64_t)d : factors[1]);
+    return prime - (uint64_t)(((unsigned __int128)s * prime - 1) / d);
+}
+
 /* a^(p-2), with p - 2 = 2^61 - 3 = 4 (2^59 - 1) + 1. The power 2^59 - 1 is built from runs of ones:
  * 2^(m+n) - 1 = (2^m - 1) 2^n + (2^n - 1). */
 static uint64_t invert_residue(uint64_t a)
 {
+    if (a >> 16 == 0 && a > 1) {
+        return invert_small(a);
+    }
     uint64_t ones_2 = multiply_residues(square_residue(a, 1), a);
     uint64_t ones_3 = multiply_residues(square_residue(ones_2, 1), a);
     uint64_t ones_6 = multiply_residues(square_residue(ones_3, 3), ones_3);

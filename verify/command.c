@@ -1,11 +1,13 @@
 /* command.c - `graft rules` (see command.h). */
 #include "verify/command.h"
 
+#include "graph/json.h"
 #include "graph/log.h"
 #include "graph/options.h"
 #include "graph/rulewords.h"
 #include "verify/command_both.h"
 #include "verify/command_taso.h"
+#include "verify/derivations.h"
 #include "verify/generate.h"
 #include "verify/listing.h"
 
@@ -25,10 +27,11 @@ static void log_counts(const graft_env *env, const graft_generate_counts *counts
 {
     graft_log(
         env, 1,
-        "%u candidates, %u rules, %u more that only add operators; %u refuted, %u with too few "
+        "%u candidates, %u rules, %u more that only add operators; %u refuted (%u of them narrowed "
+        "and tried again), %u with too few "
         "instances, %u follow from others, %u unknown, %u proved",
-        counts->candidates, counts->rules, counts->growing, counts->refuted, counts->thin,
-        counts->dropped, counts->unknown, counts->proved);
+        counts->candidates, counts->rules, counts->growing, counts->refuted, counts->narrowed,
+        counts->thin, counts->dropped, counts->unknown, counts->proved);
 }
 
 static graft_status generate(graft_env *env, const char *folder)
@@ -46,6 +49,8 @@ static graft_status generate(graft_env *env, const char *folder)
     GRAFT_CHECK(graft_generate(env, families, family_count, &options, &set, &counts));
     log_counts(env, &counts);
     GRAFT_CHECK(graft_rulefile_write(env, path, &set));
+    GRAFT_CHECK(graft_derivations_write(
+        env, graft_arena_printf(env->life, "%s/derivations.txt", folder), &counts.followers));
     GRAFT_CHECK(write_page(env, &set, graft_arena_printf(env->life, "%s/README.md", folder)));
     (void)printf("%s: %u rules\n", path, set.count);
 done:
@@ -76,6 +81,35 @@ done:
     return status;
 }
 
+/* ------------------------------------------------------------- derivations */
+
+enum { REPLAYED = 100, REPLAY_SEED = 1 };
+
+static graft_status check_derivations(graft_env *env, const graft_ruleset *set, const char *path)
+{
+    graft_status status = GRAFT_OK;
+    graft_followers followers;
+    graft_derivations_report report;
+    GRAFT_CHECK(graft_derivations_read(env, env->life, path, &followers));
+    graft_derivations_check(env, set, &followers, REPLAYED, REPLAY_SEED, &report);
+    if (env->json) {
+        graft_json json;
+        graft_json_begin(&json, env->life);
+        graft_json_integer(&json, "followers", report.total);
+        graft_json_integer(&json, "replayed", report.replayed);
+        graft_json_integer(&json, "failed", report.failed);
+        graft_json_end(&json, stdout);
+    } else {
+        (void)printf("%s: %u of %u derivations replayed, %u failed\n", path, report.replayed,
+                     report.total, report.failed);
+    }
+    if (report.failed > 0) {
+        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: %u derivations fail", path, report.failed);
+    }
+done:
+    return status;
+}
+
 /* ------------------------------------------------------------- command line */
 
 typedef struct {
@@ -87,6 +121,7 @@ typedef struct {
     const char *taso;
     const char *export_taso;
     const char *both;
+    const char *derivations;
     bool count;
     graft_listing_filter filter;
 } choices;
@@ -94,20 +129,21 @@ typedef struct {
 static graft_status read_choices(graft_env *env, int argc, char **argv, choices *c)
 {
     const graft_option options[] = {
-        {.name = "FILE",          .value = &c->file          },
-        {.name = "--uses",        .value = &c->filter.uses   },
-        {.name = "--proof",       .value = &c->filter.proof  },
-        {.name = "--numeric",     .value = &c->filter.numeric},
-        {.name = "--family",      .value = &c->filter.family },
-        {.name = "--shrinks",     .flag = &c->filter.shrinks },
-        {.name = "--count",       .flag = &c->count          },
-        {.name = "--explain",     .value = &c->explain       },
-        {.name = "--dot",         .value = &c->picture       },
-        {.name = "--page",        .value = &c->page          },
-        {.name = "--taso",        .value = &c->taso          },
-        {.name = "--export-taso", .value = &c->export_taso   },
-        {.name = "--both",        .value = &c->both          },
-        {.name = "--generate",    .value = &c->generate      },
+        {.name = "FILE",                .value = &c->file          },
+        {.name = "--uses",              .value = &c->filter.uses   },
+        {.name = "--proof",             .value = &c->filter.proof  },
+        {.name = "--numeric",           .value = &c->filter.numeric},
+        {.name = "--family",            .value = &c->filter.family },
+        {.name = "--shrinks",           .flag = &c->filter.shrinks },
+        {.name = "--count",             .flag = &c->count          },
+        {.name = "--explain",           .value = &c->explain       },
+        {.name = "--dot",               .value = &c->picture       },
+        {.name = "--page",              .value = &c->page          },
+        {.name = "--taso",              .value = &c->taso          },
+        {.name = "--export-taso",       .value = &c->export_taso   },
+        {.name = "--both",              .value = &c->both          },
+        {.name = "--check-derivations", .value = &c->derivations   },
+        {.name = "--generate",          .value = &c->generate      },
     };
     return graft_options_parse(env, argc, argv, options, sizeof options / sizeof options[0]);
 }
@@ -130,6 +166,8 @@ graft_status graft_command_rules(graft_env *env, int argc, char **argv)
         GRAFT_CHECK(write_page(env, &set, c.page));
     } else if (c.taso != NULL) {
         GRAFT_CHECK(graft_taso_report(env, &set, c.taso));
+    } else if (c.derivations != NULL) {
+        GRAFT_CHECK(check_derivations(env, &set, c.derivations));
     } else if (c.both != NULL) {
         GRAFT_CHECK(graft_both_save(env, &set, c.both));
     } else if (c.export_taso != NULL) {

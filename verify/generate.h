@@ -9,6 +9,7 @@
 
 #include "gen/gen.h"
 #include "verify/check.h"
+#include "verify/derivations.h"
 
 typedef struct graft_generate_options {
     uint64_t seed;
@@ -27,12 +28,14 @@ typedef struct graft_generate_counts {
     uint32_t growing; /* Can only add operators. */
     uint32_t rules;   /* Distinct ones, to be checked. */
     uint32_t refuted;
+    uint32_t narrowed; /* Of those, tried again at the ranks and equal shapes they were found at. */
     uint32_t thin;
     uint32_t unknown; /* Unknown to the solver, crashes included. */
     uint32_t proved;
     uint32_t dropped; /* Follow from one application of a proved rule. */
     uint32_t kept;
     uint64_t solver_questions;
+    graft_followers followers; /* The dropped rules and how they follow; in env->life. */
 } graft_generate_counts;
 
 /* Makes the set in env->life. Rules that are not proved are counted, and those that the solver gave

@@ -5,6 +5,7 @@
 
 #include "graph/log.h"
 #include "graph/ruleprint.h"
+#include "verify/narrow.h"
 #include "verify/resweep.h"
 #include "verify/reverse.h"
 
@@ -12,7 +13,7 @@
 #include <string.h>
 
 /* Wall-clock limit of a rule: far beyond what any takes; reaching it fails the run. */
-static const uint64_t check_limit_ns = UINT64_C(120000000000);
+static const uint64_t check_limit_ns = UINT64_C(1200000000000);
 
 /* Rules that take longer are named in a verbose log. */
 static const uint64_t slow_ns = UINT64_C(2000000000);
@@ -51,12 +52,20 @@ static graft_check read_check(const graft_pool_result *result)
     return check;
 }
 
+/* Rules to be swept. */
+typedef struct {
+    graft_pipeline *p;
+    uint32_t *rules;
+    uint32_t count;
+} sweep_list;
+
 static void sweep_item(graft_env *env, void *context, uint32_t item, graft_buffer *answer)
 {
-    const graft_pipeline *p = context;
+    const sweep_list *list = context;
+    const graft_pipeline *p = list->p;
+    const graft_lifted *r = &p->rules[list->rules[item]];
     graft_check check;
-    graft_check_sweep(env, p->sweeper, &p->rules[item].rule, &p->rules[item].origin,
-                      &p->options->check, &check);
+    graft_check_sweep(env, p->sweeper, &r->rule, &r->origin, &p->options->check, &check);
     append_check(answer, &check);
 }
 
@@ -84,6 +93,32 @@ static void log_rejected(const graft_pipeline *p, const graft_lifted *r)
     graft_log(p->env, gave_up ? 1 : 2, "%s: %s%s%s", graft_check_outcome_name(r->check.outcome),
               graft_rule_print_line(p->env->scratch, &r->rule), gave_up ? ": " : "",
               gave_up ? r->check.prove.reason : "");
+}
+
+static bool has_id(const graft_pipeline *p, uint64_t id)
+{
+    for (uint32_t i = 0; i < p->rule_count; i++) {
+        if (p->rules[i].id == id) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A refuted rule may hold where it was found. It gets one more chance there. */
+static bool narrow_rule(graft_pipeline *p, graft_lifted *r)
+{
+    graft_rule narrowed;
+    if (r->is_narrowed || !graft_rule_narrow(p->env, &r->rule, &r->origin, &narrowed) ||
+        has_id(p, graft_rule_id(&narrowed))) {
+        return false;
+    }
+    r->rule = narrowed;
+    r->id = graft_rule_id(&narrowed);
+    r->is_narrowed = true;
+    r->state = GRAFT_RULE_NARROWED;
+    p->counts->narrowed++;
+    return true;
 }
 
 static graft_status take_check(graft_pipeline *p, graft_lifted *r, const graft_pool_result *result)
@@ -122,23 +157,36 @@ static graft_status take_check(graft_pipeline *p, graft_lifted *r, const graft_p
     if (r->state == GRAFT_RULE_GONE) {
         log_rejected(p, r);
     }
+    if (r->check.outcome == GRAFT_CHECK_REFUTED || r->check.outcome == GRAFT_CHECK_SAT) {
+        (void)narrow_rule(p, r);
+    }
     return GRAFT_OK;
 }
 
-static graft_status sweep_all(graft_pipeline *p)
+/* Sweeps the rules that are in a state. */
+static graft_status sweep_state(graft_pipeline *p, graft_rule_state state)
 {
     graft_status status = GRAFT_OK;
-    graft_pool_result *results = GRAFT_NEW(p->arena, graft_pool_result, p->rule_count);
+    sweep_list list = {.p = p, .rules = GRAFT_NEW(p->arena, uint32_t, p->rule_count + 1)};
+    for (uint32_t i = 0; i < p->rule_count; i++) {
+        if (p->rules[i].state == state) {
+            list.rules[list.count++] = i;
+        }
+    }
+    graft_pool_result *results = GRAFT_NEW(p->arena, graft_pool_result, list.count + 1);
     graft_pool_job job = {.label = "sweep",
                           .unit = "rules",
-                          .item_count = p->rule_count,
+                          .item_count = list.count,
                           .limit_ns = check_limit_ns,
                           .run = sweep_item,
-                          .context = p};
+                          .context = &list};
+    if (list.count == 0) {
+        return GRAFT_OK;
+    }
     GRAFT_CHECK(graft_pool_run(p->env, p->arena, &job, results));
-    GRAFT_CHECK(graft_pipeline_judge(p, results, p->rule_count, "sweep"));
-    for (uint32_t i = 0; i < p->rule_count; i++) {
-        GRAFT_CHECK(take_check(p, &p->rules[i], &results[i]));
+    GRAFT_CHECK(graft_pipeline_judge(p, results, list.count, "sweep"));
+    for (uint32_t i = 0; i < list.count; i++) {
+        GRAFT_CHECK(take_check(p, &p->rules[list.rules[i]], &results[i]));
     }
 done:
     return status;
@@ -198,13 +246,13 @@ static void take_rule(selector *s, uint32_t i)
 {
     const graft_lifted *r = &s->p->rules[i];
     graft_rule *reversed = GRAFT_NEW(s->p->arena, graft_rule, 1);
-    graft_rulebook_add(&s->taken, &r->rule, i);
-    graft_rulebook_add(&s->equations, &r->rule, i);
+    graft_rulebook_add(&s->taken, &r->rule, 2 * i);
+    graft_rulebook_add(&s->equations, &r->rule, 2 * i);
     if (graft_rule_reverse(&r->rule, reversed) == NULL) {
-        graft_rulebook_add(&s->equations, reversed, i);
+        graft_rulebook_add(&s->equations, reversed, 2 * i + 1);
     }
     if (r->gain > 0) {
-        graft_rulebook_add(&s->saving, &r->rule, i);
+        graft_rulebook_add(&s->saving, &r->rule, 2 * i);
     }
 }
 
@@ -260,7 +308,7 @@ static bool rests_on_proofs(const selector *s, const graft_lifted *r)
 {
     for (uint32_t i = 0; i < r->derivation_count; i++) {
         for (uint32_t k = 0; k < r->derivations[i].count; k++) {
-            if (s->p->rules[r->derivations[i].steps[k]].state != GRAFT_RULE_PROVED) {
+            if (s->p->rules[r->derivations[i].steps[k] / 2].state != GRAFT_RULE_PROVED) {
                 return false;
             }
         }
@@ -275,8 +323,32 @@ static void settle_followers(selector *s)
     for (uint32_t i = 0; i < p->rule_count; i++) {
         graft_lifted *r = &p->rules[i];
         if (r->state == GRAFT_RULE_OPEN && rests_on_proofs(s, r)) {
-            r->state = GRAFT_RULE_GONE;
+            r->state = GRAFT_RULE_FOLLOWS;
             p->counts->dropped++;
+        }
+    }
+}
+
+/* Notes how the dropped rules follow; before the others leave p->rules. */
+static void list_followers(graft_pipeline *p)
+{
+    graft_followers *list = &p->counts->followers;
+    list->items = GRAFT_NEW(p->arena, graft_follower, p->counts->dropped + 1);
+    for (uint32_t i = 0; i < p->rule_count; i++) {
+        const graft_lifted *r = &p->rules[i];
+        if (r->state != GRAFT_RULE_FOLLOWS) {
+            continue;
+        }
+        graft_follower *f = &list->items[list->count++];
+        *f = (graft_follower){.rule = r->rule, .id = r->id, .at_count = r->derivation_count};
+        for (uint32_t k = 0; k < r->derivation_count; k++) {
+            const graft_derivation *d = &r->derivations[k];
+            f->at[k].point = r->check.instances[k];
+            f->at[k].step_count = d->count;
+            for (uint32_t s = 0; s < d->count; s++) {
+                f->at[k].steps[s].id = p->rules[d->steps[s] / 2].id;
+                f->at[k].steps[s].reversed = d->steps[s] % 2 == 1;
+            }
         }
     }
 }
@@ -286,14 +358,17 @@ graft_status graft_pipeline_prove(graft_pipeline *p)
     graft_status status = GRAFT_OK;
     selector s = {.p = p};
     uint32_t kept = 0;
-    GRAFT_CHECK(sweep_all(p));
+    GRAFT_CHECK(sweep_state(p, GRAFT_RULE_OPEN));
+    GRAFT_CHECK(sweep_state(p, GRAFT_RULE_NARROWED));
     qsort(p->rules, p->rule_count, sizeof *p->rules, compare_generality);
     s.selected = GRAFT_NEW(p->arena, uint32_t, p->rule_count);
     s.deriver = graft_deriver_new(p->arena);
     for (uint32_t count = select_rules(&s); count > 0; count = select_rules(&s)) {
         GRAFT_CHECK(prove_selected(&s, count));
         settle_followers(&s);
+        GRAFT_CHECK(sweep_state(p, GRAFT_RULE_NARROWED));
     }
+    list_followers(p);
     for (uint32_t i = 0; i < p->rule_count; i++) {
         if (p->rules[i].state == GRAFT_RULE_PROVED) {
             p->rules[kept++] = p->rules[i];

@@ -3,17 +3,17 @@
 #ifndef GRAFT_PIPELINE_H
 #define GRAFT_PIPELINE_H
 
-#include "verify/derive.h"
+#include "verify/derivations.h"
 #include "verify/generate.h"
 #include "verify/pool.h"
-
-enum { GRAFT_DERIVED_INSTANCES = 4 }; /* At which one rule is seen to follow from others. */
 
 typedef enum graft_rule_state {
     GRAFT_RULE_OPEN,
     GRAFT_RULE_SELECTED, /* For the solver. */
     GRAFT_RULE_PROVED,
-    GRAFT_RULE_GONE /* Rejected, or follows from proved rules. */
+    GRAFT_RULE_NARROWED, /* Refuted, restricted to what it was found at, not swept again yet. */
+    GRAFT_RULE_GONE,     /* Rejected. */
+    GRAFT_RULE_FOLLOWS /* From proved rules. */
 } graft_rule_state;
 
 /* A rule on its way into the set. */
@@ -24,7 +24,9 @@ typedef struct graft_lifted {
     uint32_t candidate; /* The first one that was lifted to it. */
     int32_t gain;
     graft_rule_state state;
-    /* From other rules, as far as these are proved. */
+    bool is_narrowed;
+    /* From other rules, as far as these are proved; a step is twice the number of a rule, and 1
+     * more when that is read from right to left. Instance i is the check's. */
     graft_derivation derivations[GRAFT_DERIVED_INSTANCES];
     uint32_t derivation_count;
     graft_check check;

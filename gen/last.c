@@ -1,0 +1,399 @@
+/* last.c - see last.h. */
+#include "gen/last.h"
+
+#include "gen/store.h"
+#include "graph/log.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BATCH_NODES = 1 << 13, PROGRESS_LEAST = 20000 };
+
+static const uint64_t mark_every_ns = UINT64_C(10000000000);
+
+struct graft_gen_last {
+    graft_gen_space *space;
+    graft_gen_store *store;
+    graft_gen_mark mark;
+    uint64_t *known; /* One-sample fingerprints of the smaller graphs' values, sorted. */
+    uint32_t known_count;
+    graft_gen_node *batch; /* Orbit after orbit. */
+    uint32_t *orbits;      /* Where they begin in the batch. */
+    uint64_t *keys;        /* GRAFT_MAX_OUTPUTS per node. */
+    uint32_t batch_count;
+    uint32_t orbit_count;
+    uint32_t size;
+    graft_gen_record *kept;
+    uint32_t kept_count;
+    uint32_t kept_capacity;
+    uint64_t marked_ns;
+    graft_progress progress;
+    bool shown;
+};
+
+/* ---------------------------------------------------------- smaller graphs */
+
+static int compare_keys(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a;
+    uint64_t y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static void list_known(graft_gen_last *last)
+{
+    const graft_gen_space *space = last->space;
+    last->known = GRAFT_NEW(space->arena, uint64_t, space->value_count);
+    for (uint32_t v = 0; v < space->value_count; v++) {
+        last->known[v] = graft_gen_data_print(&space->shapes[space->values[v].shape],
+                                              space->data[v], GRAFT_GEN_FIRST_SAMPLES)
+                             .hash.low64;
+    }
+    last->known_count = space->value_count;
+    qsort(last->known, last->known_count, sizeof *last->known, compare_keys);
+}
+
+static bool is_known(const graft_gen_last *last, uint64_t key)
+{
+    return bsearch(&key, last->known, last->known_count, sizeof key, compare_keys) != NULL;
+}
+
+/* Everything that the last level depends on. */
+static uint64_t identify(const graft_gen_space *space, uint32_t size)
+{
+    uint64_t words[6] = {space->seed, size, space->node_count, space->set->output_count};
+    XXH3_state_t *state = XXH3_createState();
+    if (state == NULL) {
+        return 0;
+    }
+    (void)XXH3_64bits_reset(state);
+    for (uint32_t v = 0; v < space->value_count; v++) {
+        (void)XXH3_64bits_update(state, &space->values[v].hash, sizeof space->values[v].hash);
+    }
+    for (uint32_t c = 0; c < space->set->config_count; c++) {
+        uint64_t config = graft_gen_config_hash(&space->set->configs[c]);
+        (void)XXH3_64bits_update(state, &config, sizeof config);
+    }
+    (void)XXH3_64bits_update(state, words, sizeof words);
+    uint64_t identity = XXH3_64bits_digest(state);
+    (void)XXH3_freeState(state);
+    return identity;
+}
+
+/* ------------------------------------------------------------------- opening */
+
+graft_status graft_gen_last_open(graft_gen_space *space, uint32_t size, graft_gen_last **last,
+                                 uint32_t *resumed)
+{
+    graft_status status = GRAFT_OK;
+    graft_gen_last *made = GRAFT_NEW(space->arena, graft_gen_last, 1);
+    *made = (graft_gen_last){.space = space, .size = size};
+    made->mark.identity = identify(space, size);
+    made->batch = GRAFT_NEW(space->arena, graft_gen_node, BATCH_NODES);
+    made->orbits = GRAFT_NEW(space->arena, uint32_t, BATCH_NODES + 1);
+    made->keys = GRAFT_NEW(space->arena, uint64_t, (size_t)BATCH_NODES * GRAFT_MAX_OUTPUTS);
+    list_known(made);
+    GRAFT_CHECK(graft_gen_store_open(space->env, &space->room, &made->mark, &made->store));
+    space->counts.graphs += made->mark.graphs;
+    space->counts.evaluated += made->mark.evaluated;
+    made->marked_ns = graft_clock_ns();
+    if (made->mark.walked > 0) {
+        graft_log(space->env, 1, "%s: going on behind %" PRIu64 " graphs", space->set->name,
+                  made->mark.graphs);
+    }
+    *last = made;
+    *resumed = (uint32_t)made->mark.walked;
+done:
+    return status;
+}
+
+/* -------------------------------------------------------------------- orbits */
+
+/* Whether the node is an application over the set. */
+static bool is_offered(const graft_gen_node *node, const graft_gen_offer *offer)
+{
+    uint32_t covered = 0;
+    for (uint32_t i = 0; i < GRAFT_MAX_INPUTS && node->args[i] != GRAFT_GEN_NONE; i++) {
+        uint32_t k = 0;
+        while (k < offer->count && offer->values[k] != node->args[i]) {
+            k++;
+        }
+        if (k == offer->count) {
+            return false;
+        }
+        covered |= offer->covers[k];
+    }
+    return (offer->must & ~covered) == 0;
+}
+
+/* The renaming of a node; false when one of its arguments is not in the space. */
+static bool rename_node(const graft_gen_space *space, const graft_gen_node *node, uint32_t renaming,
+                        graft_gen_node *image)
+{
+    const graft_gen_config *config = &space->set->configs[node->config];
+    *image = *node;
+    for (uint32_t i = 0; i < config->input_count; i++) {
+        image->args[i] = graft_gen_value_image(space, node->args[i], renaming);
+        if (image->args[i] == GRAFT_GEN_NONE) {
+            return false;
+        }
+    }
+    graft_gen_args_normalise(config, image->args);
+    return true;
+}
+
+static bool has_node(const graft_gen_node *nodes, uint32_t count, const graft_gen_node *node)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (memcmp(nodes[i].args, node->args, sizeof node->args) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether nothing of the node can be told apart from the weights that it is made of. */
+static bool is_of_weights(const graft_gen_space *space, const graft_gen_node *node)
+{
+    for (uint32_t i = 0; i < GRAFT_MAX_INPUTS && node->args[i] != GRAFT_GEN_NONE; i++) {
+        if (!space->values[node->args[i]].is_weight) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static graft_status add_record(graft_gen_last *last, const graft_gen_node *node, uint64_t key,
+                               bool known)
+{
+    graft_gen_record record = {
+        .key = key, .order = last->mark.order++, .config = node->config, .is_known = known ? 1 : 0};
+    memcpy(record.args, node->args, sizeof record.args);
+    return graft_gen_store_add(last->store, &record);
+}
+
+/* What is known of an orbit: a bit for each output whose value smaller graphs compute too. */
+static uint32_t find_known(const graft_gen_last *last, const uint64_t *keys, uint32_t outputs)
+{
+    uint32_t known = is_known(last, keys[0]) ? 1 : 0;
+    return known | (outputs == 2 && is_known(last, keys[1]) ? 2u : 0u);
+}
+
+/* What tells which renamings of a graph are remembered: the fingerprints of the outputs that are
+ * not known, the lesser one first. */
+static void order_keys(const uint64_t *keys, uint32_t outputs, uint32_t known, uint64_t *ordered)
+{
+    uint64_t first = (known & 1u) != 0 && outputs == 2 ? keys[1] : keys[0];
+    uint64_t second = outputs == 1 || (known & 2u) != 0 ? first : keys[1];
+    ordered[0] = first < second ? first : second;
+    ordered[1] = first < second ? second : first;
+}
+
+/* The least fingerprints of an orbit, and what is known of it. False when one of its graphs is
+ * undefined. */
+static bool find_least(const graft_gen_last *last, uint32_t first, uint32_t end, uint32_t outputs,
+                       uint32_t *known, uint64_t *least)
+{
+    uint64_t own[2];
+    *known = find_known(last, &last->keys[(size_t)first * GRAFT_MAX_OUTPUTS], outputs);
+    for (uint32_t n = first; n < end; n++) {
+        const uint64_t *keys = &last->keys[(size_t)n * GRAFT_MAX_OUTPUTS];
+        if (keys[0] == 0 || (outputs == 2 && keys[1] == 0)) {
+            return false;
+        }
+        order_keys(keys, outputs, *known, own);
+        if (n == first || own[0] < least[0] || (own[0] == least[0] && own[1] < least[1])) {
+            memcpy(least, own, sizeof own);
+        }
+    }
+    return true;
+}
+
+/* Remembers what matters of the batch's nodes [first, end), a graph and its renamings. */
+static graft_status settle_orbit(graft_gen_last *last, uint32_t first, uint32_t end)
+{
+    graft_status status = GRAFT_OK;
+    const graft_gen_space *space = last->space;
+    uint32_t outputs = space->set->configs[last->batch[first].config].output_count;
+    uint32_t known = 0;
+    uint64_t least[2];
+    uint64_t own[2];
+    if (!find_least(last, first, end, outputs, &known, least)) {
+        return GRAFT_OK;
+    }
+    if (known == 0 && is_of_weights(space, &last->batch[first])) {
+        return GRAFT_OK; /* Weights among themselves: no rule is applied there. */
+    }
+    bool all = known == (1u << outputs) - 1u;
+    for (uint32_t n = first; n < end; n++) {
+        const uint64_t *keys = &last->keys[(size_t)n * GRAFT_MAX_OUTPUTS];
+        order_keys(keys, outputs, known, own);
+        for (uint32_t o = 0; o < outputs && (all || memcmp(own, least, sizeof own) == 0); o++) {
+            GRAFT_CHECK(add_record(last, &last->batch[n], keys[o], (known >> o & 1u) != 0));
+        }
+    }
+done:
+    return status;
+}
+
+static graft_status settle_batch(graft_gen_last *last)
+{
+    graft_status status = GRAFT_OK;
+    if (last->batch_count == 0) {
+        return GRAFT_OK;
+    }
+    GRAFT_CHECK(graft_gen_evaluate_keys(last->space, last->batch, last->batch_count, last->keys));
+    last->orbits[last->orbit_count] = last->batch_count;
+    for (uint32_t i = 0; i < last->orbit_count; i++) {
+        GRAFT_CHECK(settle_orbit(last, last->orbits[i], last->orbits[i + 1]));
+    }
+    last->mark.graphs += last->orbit_count;
+    last->mark.evaluated += last->batch_count;
+    last->space->counts.graphs += last->orbit_count;
+    last->space->counts.evaluated += last->batch_count;
+    last->orbit_count = 0;
+    last->batch_count = 0;
+done:
+    return status;
+}
+
+graft_status graft_gen_last_add(graft_gen_last *last, const graft_gen_node *node,
+                                const graft_gen_offer *offer)
+{
+    graft_status status = GRAFT_OK;
+    const graft_gen_space *space = last->space;
+    if (last->batch_count + space->renaming_count > BATCH_NODES) {
+        GRAFT_CHECK(settle_batch(last));
+    }
+    uint32_t first = last->batch_count;
+    uint32_t end = first;
+    graft_gen_node own = *node;
+    graft_gen_args_normalise(&space->set->configs[node->config], own.args);
+    if (graft_gen_node_find(space, own.config, own.args) != GRAFT_GEN_NONE) {
+        return GRAFT_OK;
+    }
+    for (uint32_t r = 0; r < space->renaming_count; r++) {
+        graft_gen_node image;
+        if (!rename_node(space, &own, r, &image) ||
+            has_node(&last->batch[first], end - first, &image)) {
+            continue;
+        }
+        if (memcmp(image.args, own.args, sizeof own.args) < 0 && is_offered(&image, offer)) {
+            return GRAFT_OK; /* Its renaming's turn comes, or has come, over the same set. */
+        }
+        last->batch[end++] = image;
+    }
+    last->orbits[last->orbit_count++] = first;
+    last->batch_count = end;
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------ progress */
+
+graft_status graft_gen_last_pass(graft_gen_last *last, uint32_t walked, uint32_t total)
+{
+    graft_status status = GRAFT_OK;
+    const graft_gen_space *space = last->space;
+    if (!last->shown && total >= PROGRESS_LEAST) {
+        graft_progress_start(&last->progress, space->env, space->set->name, "sets", total);
+        last->shown = true;
+    }
+    if (last->shown) {
+        graft_mark mark = graft_arena_mark(space->env->scratch);
+        graft_progress_update(
+            &last->progress, walked,
+            graft_arena_printf(space->env->scratch, "%" PRIu64 " graphs", space->counts.graphs));
+        graft_arena_release(space->env->scratch, mark);
+    }
+    bool due = graft_gen_store_is_ahead(last->store) ||
+               graft_clock_ns() - last->marked_ns > mark_every_ns;
+    if (space->room.folder != NULL && due) {
+        GRAFT_CHECK(settle_batch(last));
+        last->mark.walked = walked;
+        GRAFT_CHECK(graft_gen_store_mark(last->store, &last->mark));
+        last->marked_ns = graft_clock_ns();
+    }
+done:
+    return status;
+}
+
+/* ----------------------------------------------------------------- finishing */
+
+static bool same_node(const graft_gen_record *a, const graft_gen_record *b)
+{
+    return a->config == b->config && memcmp(a->args, b->args, sizeof a->args) == 0;
+}
+
+/* Keeps the records of a key that more than one graph has. */
+static graft_status keep_repeated(void *context, const graft_gen_record *records, size_t count)
+{
+    graft_gen_last *last = context;
+    bool wanted = false;
+    for (size_t i = 0; i < count && !wanted; i++) {
+        wanted = records[i].is_known != 0 || !same_node(&records[i], &records[0]);
+    }
+    last->space->counts.keys += wanted ? 0 : 1;
+    for (size_t i = 0; i < count && wanted; i++) {
+        last->kept = graft_gen_grow(last->space->arena, last->kept, last->kept_count,
+                                    &last->kept_capacity, sizeof *last->kept);
+        last->kept[last->kept_count++] = records[i];
+    }
+    return GRAFT_OK;
+}
+
+static int compare_orders(const void *a, const void *b)
+{
+    const graft_gen_record *x = a;
+    const graft_gen_record *y = b;
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
+/* Shapes are inferred anew: their numbers depend on what this run has seen. */
+static graft_status add_kept(graft_gen_last *last, const graft_gen_record *record)
+{
+    graft_status status = GRAFT_OK;
+    graft_gen_space *space = last->space;
+    uint16_t shapes[GRAFT_MAX_OUTPUTS];
+    bool fits = false;
+    if (graft_gen_node_find(space, record->config, record->args) != GRAFT_GEN_NONE) {
+        return GRAFT_OK;
+    }
+    GRAFT_CHECK(graft_gen_infer(space, record->config, record->args, shapes, &fits));
+    if (fits) {
+        (void)graft_gen_node_add(space, record->config, record->args, shapes, last->size);
+    }
+done:
+    return status;
+}
+
+graft_status graft_gen_last_finish(graft_gen_last *last)
+{
+    graft_status status = GRAFT_OK;
+    graft_gen_space *space = last->space;
+    GRAFT_CHECK(settle_batch(last));
+    if (last->shown) {
+        graft_progress_finish(&last->progress);
+    }
+    GRAFT_CHECK(graft_gen_store_list(last->store, keep_repeated, last));
+    if (last->kept_count > 0) {
+        qsort(last->kept, last->kept_count, sizeof *last->kept, compare_orders);
+    }
+    for (uint32_t i = 0; i < last->kept_count; i++) {
+        GRAFT_CHECK(add_kept(last, &last->kept[i]));
+    }
+    space->counts.stored_bytes = graft_gen_store_bytes(last->store);
+done:
+    graft_gen_store_close(last->store, status == GRAFT_OK);
+    last->store = NULL;
+    return status;
+}
+
+void graft_gen_last_close(graft_gen_last *last)
+{
+    if (last->store != NULL) {
+        graft_gen_store_close(last->store, false);
+        last->store = NULL;
+    }
+}

@@ -1,0 +1,318 @@
+/* store.c - see store.h. */
+#include "gen/store.h"
+
+#include "graph/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PARTITION_BITS = 6, PARTITIONS = 1 << PARTITION_BITS, FIRST_RECORDS = 1 << 14 };
+
+static const uint64_t magic = UINT64_C(0x6b72616d74666167);
+
+/* The mark's file. */
+typedef struct {
+    uint64_t magic;
+    graft_gen_mark mark;
+    uint64_t sizes[PARTITIONS];
+} mark_file;
+
+struct graft_gen_store {
+    graft_env *env;
+    const char *folder; /* NULL: none. */
+    graft_gen_record *records;
+    size_t count;
+    size_t capacity;
+    size_t most; /* Records in memory before they are written out. */
+    int files[PARTITIONS];
+    uint64_t sizes[PARTITIONS]; /* Bytes. */
+    uint64_t peak_bytes;
+    bool spilled;
+    bool ahead; /* Of the mark. */
+};
+
+/* ------------------------------------------------------------------- memory */
+
+static graft_status reserve(graft_gen_store *store, size_t count)
+{
+    if (count <= store->capacity) {
+        return GRAFT_OK;
+    }
+    graft_gen_record *records = realloc(store->records, count * sizeof *records);
+    if (records == NULL) {
+        return GRAFT_FAIL(store->env, GRAFT_NO_MEMORY, "no memory for %zu records of graphs",
+                          count);
+    }
+    store->records = records;
+    store->capacity = count;
+    uint64_t bytes = count * sizeof *records;
+    store->peak_bytes = bytes > store->peak_bytes ? bytes : store->peak_bytes;
+    return GRAFT_OK;
+}
+
+static int compare_records(const void *a, const void *b)
+{
+    const graft_gen_record *x = a;
+    const graft_gen_record *y = b;
+    if (x->key != y->key) {
+        return x->key < y->key ? -1 : 1;
+    }
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static void sort_records(graft_gen_store *store)
+{
+    if (store->count > 0) {
+        qsort(store->records, store->count, sizeof *store->records, compare_records);
+    }
+}
+
+/* -------------------------------------------------------------------- files */
+
+static uint32_t partition_of(uint64_t key) { return (uint32_t)(key >> (64 - PARTITION_BITS)); }
+
+static const char *file_path(const graft_gen_store *store, uint32_t partition)
+{
+    return graft_arena_printf(store->env->scratch, "%s/part-%02u", store->folder, partition);
+}
+
+static const char *mark_path(const graft_gen_store *store)
+{
+    return graft_arena_printf(store->env->scratch, "%s/mark", store->folder);
+}
+
+static graft_status fail_file(const graft_gen_store *store, uint32_t partition, const char *what)
+{
+    return GRAFT_FAIL(store->env, GRAFT_IO, "%s: cannot %s: %s", file_path(store, partition), what,
+                      strerror(errno));
+}
+
+/* Opens the files and cuts them to the sizes that count. */
+static graft_status open_files(graft_gen_store *store)
+{
+    for (uint32_t p = 0; p < PARTITIONS; p++) {
+        store->files[p] = open(file_path(store, p), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        if (store->files[p] < 0 || ftruncate(store->files[p], (off_t)store->sizes[p]) != 0) {
+            return fail_file(store, p, "open it");
+        }
+    }
+    return GRAFT_OK;
+}
+
+static graft_status write_all(graft_gen_store *store, uint32_t partition, const void *data,
+                              size_t bytes)
+{
+    for (size_t done = 0; done < bytes;) {
+        ssize_t written = pwrite(store->files[partition], (const char *)data + done, bytes - done,
+                                 (off_t)(store->sizes[partition] + done));
+        if (written < 0 && errno != EINTR) {
+            return fail_file(store, partition, "write it");
+        }
+        done += written > 0 ? (size_t)written : 0;
+    }
+    store->sizes[partition] += bytes;
+    return GRAFT_OK;
+}
+
+/* Appends the records in memory to the files. */
+static graft_status spill(graft_gen_store *store)
+{
+    graft_status status = GRAFT_OK;
+    size_t end = 0;
+    sort_records(store);
+    for (size_t first = 0; first < store->count; first = end) {
+        uint32_t partition = partition_of(store->records[first].key);
+        for (end = first; end < store->count && partition_of(store->records[end].key) == partition;
+             end++) {
+        }
+        GRAFT_CHECK(write_all(store, partition, &store->records[first],
+                              (end - first) * sizeof *store->records));
+    }
+    store->spilled = store->spilled || store->count > 0;
+    store->ahead = store->ahead || store->count > 0;
+    store->count = 0;
+done:
+    return status;
+}
+
+static graft_status read_partition(graft_gen_store *store, uint32_t partition)
+{
+    graft_status status = GRAFT_OK;
+    size_t bytes = (size_t)store->sizes[partition];
+    GRAFT_CHECK(reserve(store, bytes / sizeof *store->records));
+    for (size_t done = 0; done < bytes;) {
+        ssize_t got = pread(store->files[partition], (char *)store->records + done, bytes - done,
+                            (off_t)done);
+        if (got == 0 || (got < 0 && errno != EINTR)) {
+            return fail_file(store, partition, "read it");
+        }
+        done += got > 0 ? (size_t)got : 0;
+    }
+    store->count = bytes / sizeof *store->records;
+done:
+    return status;
+}
+
+/* -------------------------------------------------------------------- marks */
+
+/* Takes over a mark of the same identity, if there is one. */
+static void read_mark(graft_gen_store *store, graft_gen_mark *mark)
+{
+    mark_file file;
+    uint8_t *data = NULL;
+    size_t size = 0;
+    if (!graft_file_exists(mark_path(store))) {
+        return;
+    }
+    if (graft_file_read(store->env, store->env->scratch, mark_path(store), &data, &size) !=
+        GRAFT_OK) {
+        graft_env_clear(store->env);
+        return;
+    }
+    if (size != sizeof file) {
+        return;
+    }
+    memcpy(&file, data, sizeof file);
+    if (file.magic == magic && file.mark.identity == mark->identity) {
+        *mark = file.mark;
+        memcpy(store->sizes, file.sizes, sizeof store->sizes);
+        store->spilled = true;
+    }
+}
+
+graft_status graft_gen_store_mark(graft_gen_store *store, const graft_gen_mark *mark)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark scratch = graft_arena_mark(store->env->scratch);
+    if (store->folder == NULL) {
+        return GRAFT_OK;
+    }
+    mark_file file = {.magic = magic, .mark = *mark};
+    GRAFT_CHECK(spill(store));
+    for (uint32_t p = 0; p < PARTITIONS; p++) {
+        if (fsync(store->files[p]) != 0) {
+            return fail_file(store, p, "write it");
+        }
+    }
+    memcpy(file.sizes, store->sizes, sizeof file.sizes);
+    GRAFT_CHECK(graft_file_write(store->env, mark_path(store), &file, sizeof file));
+    store->ahead = false;
+done:
+    graft_arena_release(store->env->scratch, scratch);
+    return status;
+}
+
+/* -------------------------------------------------------------------- store */
+
+graft_status graft_gen_store_open(graft_env *env, const graft_gen_room *room, graft_gen_mark *mark,
+                                  graft_gen_store **store)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark scratch = graft_arena_mark(env->scratch);
+    graft_gen_store *made = calloc(1, sizeof *made);
+    if (made == NULL) {
+        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for a store of graphs");
+    }
+    made->env = env;
+    made->folder = room->folder;
+    made->most = SIZE_MAX;
+    memset(made->files, 0xff, sizeof made->files);
+    mark->walked = 0;
+    GRAFT_CHECK(reserve(made, FIRST_RECORDS));
+    if (made->folder != NULL) {
+        uint64_t most = room->memory_bytes / (2 * sizeof *made->records);
+        made->most = room->memory_bytes == 0 ? SIZE_MAX : most < 1 ? 1 : (size_t)most;
+        GRAFT_CHECK(graft_file_make_folders(env, mark_path(made)));
+        read_mark(made, mark);
+        GRAFT_CHECK(open_files(made));
+    }
+    *store = made;
+done:
+    graft_arena_release(env->scratch, scratch);
+    if (status != GRAFT_OK) {
+        graft_gen_store_close(made, false);
+    }
+    return status;
+}
+
+graft_status graft_gen_store_add(graft_gen_store *store, const graft_gen_record *record)
+{
+    graft_status status = GRAFT_OK;
+    if (store->count == store->most) {
+        GRAFT_CHECK(spill(store));
+    }
+    if (store->count == store->capacity) {
+        size_t larger = 2 * store->capacity;
+        GRAFT_CHECK(reserve(store, larger < store->most ? larger : store->most));
+    }
+    store->records[store->count++] = *record;
+done:
+    return status;
+}
+
+static graft_status visit_keys(const graft_gen_store *store,
+                               graft_status (*visit)(void *context, const graft_gen_record *records,
+                                                     size_t count),
+                               void *context)
+{
+    graft_status status = GRAFT_OK;
+    size_t end = 0;
+    for (size_t first = 0; first < store->count; first = end) {
+        for (end = first;
+             end < store->count && store->records[end].key == store->records[first].key; end++) {
+        }
+        GRAFT_CHECK(visit(context, &store->records[first], end - first));
+    }
+done:
+    return status;
+}
+
+graft_status graft_gen_store_list(graft_gen_store *store,
+                                  graft_status (*visit)(void *context,
+                                                        const graft_gen_record *records,
+                                                        size_t count),
+                                  void *context)
+{
+    graft_status status = GRAFT_OK;
+    if (store->spilled) {
+        GRAFT_CHECK(spill(store));
+        for (uint32_t p = 0; p < PARTITIONS; p++) {
+            GRAFT_CHECK(read_partition(store, p));
+            sort_records(store);
+            GRAFT_CHECK(visit_keys(store, visit, context));
+        }
+        store->count = 0;
+    } else {
+        sort_records(store);
+        GRAFT_CHECK(visit_keys(store, visit, context));
+    }
+done:
+    return status;
+}
+
+bool graft_gen_store_is_ahead(const graft_gen_store *store) { return store->ahead; }
+
+uint64_t graft_gen_store_bytes(const graft_gen_store *store) { return store->peak_bytes; }
+
+void graft_gen_store_close(graft_gen_store *store, bool remove)
+{
+    graft_mark scratch = graft_arena_mark(store->env->scratch);
+    for (uint32_t p = 0; p < PARTITIONS && store->folder != NULL; p++) {
+        if (store->files[p] >= 0) {
+            (void)close(store->files[p]);
+        }
+        if (remove) {
+            (void)unlink(file_path(store, p));
+        }
+    }
+    if (remove && store->folder != NULL) {
+        (void)unlink(mark_path(store));
+        (void)rmdir(store->folder);
+    }
+    graft_arena_release(store->env->scratch, scratch);
+    free(store->records);
+    free(store);
+}

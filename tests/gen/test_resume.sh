@@ -1,0 +1,91 @@
+#!/bin/sh
+# Enumeration with little memory: the same candidates from records on disk, from any number of
+# threads, and after the program was killed in the middle.
+. tests/support/tap.sh
+
+mkdir "$FOLDER/families"
+cat > "$FOLDER/families/images.yaml" << 'END'
+family: images
+order: 1
+sets:
+  - set: kernels
+    depth: 3
+    outputs: 2
+    sizes: {N: 1, C: 3, H: 8, W: 9}
+    inputs:
+      x: [N, C, H, W]
+      y: [N, C, H, W]
+      z: [N, C, H, W]
+      w: [C, C, 3, 3]
+      v: [C, C, 3, 3]
+    operators:
+      - {op: conv, pad: 1}
+      - {op: conv, pad: [[0, 1, 0, 1], [1, 0, 1, 0]]}
+      - {op: relu}
+      - {op: add, rank: 4, distinct: true}
+      - {op: mul, rank: 4, distinct: true}
+      - {op: concat, rank: 4, axis: [0, 1], distinct: true}
+      - {op: split, rank: 4, axis: [0, 1], at: [N, C]}
+END
+# gen THREADS [OPTION...]
+gen() {
+    threads=$1
+    shift
+    "$GRAFT" --json --threads "$threads" gen --families "$FOLDER/families" "$@" 2> "$FOLDER/log"
+}
+# Candidates, and what is counted of the graphs.
+candidates() { sed 's/"memory_bytes.*//' "$1"; }
+same() { candidates "$1" > "$FOLDER/left" && candidates "$2" | cmp - "$FOLDER/left"; }
+
+one_thread() { gen 1 > "$FOLDER/reference" && [ -s "$FOLDER/reference" ]; }
+two_threads() { gen 2 > "$FOLDER/two" && same "$FOLDER/reference" "$FOLDER/two"; }
+stored_bytes() { sed -n 's/.*"stored_bytes": *\([0-9]*\).*/\1/p' "$1"; }
+# All in memory it is more than the limit, so that it must have gone to disk.
+little_memory() {
+    gen 2 --work "$FOLDER/work" --memory 1 > "$FOLDER/little" &&
+        same "$FOLDER/reference" "$FOLDER/little" &&
+        [ "$(stored_bytes "$FOLDER/little")" -lt "$(stored_bytes "$FOLDER/reference")" ]
+}
+# What is done is not done again.
+takes_laws_from_disk() {
+    gen 2 --work "$FOLDER/work" > "$FOLDER/again" && same "$FOLDER/reference" "$FOLDER/again"
+}
+
+mark=$FOLDER/killed/images-kernels/mark
+wait_for_mark() {
+    tries=0
+    while [ ! -e "$mark" ] && [ $tries -lt 6000 ] && kill -0 "$1" 2> /dev/null; do
+        sleep 0.01
+        tries=$((tries + 1))
+    done
+    [ -e "$mark" ]
+}
+killed() {
+    "$GRAFT" --json --threads 1 --quiet gen --families "$FOLDER/families" --work "$FOLDER/killed" \
+        --memory 1 > "$FOLDER/unfinished" 2>&1 &
+    run=$!
+    wait_for_mark $run
+    found=$?
+    kill -9 $run
+    wait $run 2> /dev/null
+    return $found
+}
+goes_on() {
+    gen 2 --work "$FOLDER/killed" --memory 1 > "$FOLDER/resumed" &&
+        grep -q 'going on behind' "$FOLDER/log" && same "$FOLDER/reference" "$FOLDER/resumed"
+}
+# A mark of other graphs is not taken for one of these.
+starts_anew() {
+    sed -i 's/W: 9/W: 10/' "$FOLDER/families/images.yaml"
+    gen 2 --work "$FOLDER/killed" > "$FOLDER/other" &&
+        ! grep -q 'going on behind' "$FOLDER/log"
+}
+
+check "one thread" one_thread
+check "two threads give the same" two_threads
+check "a small memory gives the same" little_memory
+check "a finished set is taken from disk" takes_laws_from_disk
+check "killed" killed
+check "goes on where it was killed" goes_on
+check "a mark of other graphs is not used" starts_anew
+finish

@@ -1,0 +1,13 @@
+/* narrow.h - a second chance for a rule that was lifted too far. */
+#ifndef GRAFT_NARROW_H
+#define GRAFT_NARROW_H
+
+#include "verify/instance.h"
+
+/* Restricts a valid rule to what it was found at: each variable to the rank that it has at
+ * `origin`, and variables of one shape there to one shape. False, and nothing written, when the
+ * result is no valid rule (its precondition has become too long). */
+bool graft_rule_narrow(graft_env *env, const graft_rule *rule, const graft_point *origin,
+                       graft_rule *narrowed);
+
+#endif
