@@ -5,6 +5,7 @@
 #   CUDA=auto|0|1                 look for CUDA and cuDNN, do not look, or insist on the toolkit
 #   MODEL=resnet50                a zoo name or a path to an .onnx file, for `make policy`
 #   DEVICE=cpu                    whose costs `make policy` trains against
+#   EXACT=1                       `make policy` uses only rules that give the same bits for every input
 #   ONLY=text                     build and run only the tests whose path contains the text
 #   V=1                           show the commands
 #
@@ -292,11 +293,11 @@ rules/graft.rules: # Only when it is not there: the committed set is not made an
 # Train and emit; compile the header into a C99 program that rewrites the model; replay its decisions,
 # compare outputs and measure. An interrupted run goes on from its checkpoint.
 policy: $(GRAFT) | rules/graft.rules ## Measure, train and emit out/MODEL/graft_policy.h (MODEL=resnet50 or a path)
-	$(GRAFT) policy $(MODEL) --out $(POLICY_OUT) --device $(DEVICE)
+	$(GRAFT) policy $(MODEL) --out $(POLICY_OUT) --device $(DEVICE) $(if $(EXACT),--exact)
 	$(CC) -std=c99 -Wall -Wextra -Werror -pedantic -O2 -Iinclude -I$(POLICY_OUT) \
 	    tests/firmware/rewrite.c -o $(POLICY_OUT)/rewrite
 	$(POLICY_OUT)/rewrite > $(POLICY_OUT)/decisions.txt
-	$(GRAFT) report $(MODEL) --out $(POLICY_OUT) --device $(DEVICE)
+	$(GRAFT) report $(MODEL) --out $(POLICY_OUT) --device $(DEVICE) $(if $(EXACT),--exact)
 
 bench: $(GRAFT) ## Write out/bench/*.json (bench-NAME: one benchmark)
 	$(GRAFT) bench --out out/bench

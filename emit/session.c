@@ -37,7 +37,8 @@ static void choose_rules(graft_env *env, const graft_session_options *options,
     uint32_t count = 0;
     for (uint32_t i = 0; i < session->rules.count; i++) {
         const graft_rule_entry *entry = &session->rules.entries[i];
-        if (options->exact && entry->numeric == GRAFT_NUMERIC_REASSOCIATING) {
+        if (options->exact && entry->numeric != GRAFT_NUMERIC_EXACT &&
+            entry->numeric != GRAFT_NUMERIC_EXACT_INTEGER) {
             continue;
         }
         if (device_can(session->device, &entry->rule)) {

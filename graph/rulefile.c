@@ -132,6 +132,44 @@ done:
     return status;
 }
 
+enum { ROUNDING_NUMBERS = 1 + 3 * GRAFT_ROUNDING_FORMATS * GRAFT_ROUNDING_SIDES };
+
+static bool read_rounding(const certificate_message *from, graft_rounding *to)
+{
+    if (from->n_rounding == 0) {
+        return true;
+    }
+    if (from->n_rounding != ROUNDING_NUMBERS) {
+        return false;
+    }
+    const uint32_t *at = from->rounding;
+    to->elements = *at++;
+    for (uint32_t f = 0; f < GRAFT_ROUNDING_FORMATS; f++) {
+        for (uint32_t s = 0; s < GRAFT_ROUNDING_SIDES; s++, at += 3) {
+            to->sides[f][s] = (graft_rounding_side){at[0], at[1], at[2]};
+        }
+    }
+    return true;
+}
+
+static void write_rounding(graft_arena *arena, const graft_rounding *from, certificate_message *to)
+{
+    if (from->elements == 0) {
+        return;
+    }
+    uint32_t *at = GRAFT_NEW(arena, uint32_t, ROUNDING_NUMBERS);
+    to->rounding = at;
+    to->n_rounding = ROUNDING_NUMBERS;
+    *at++ = from->elements;
+    for (uint32_t f = 0; f < GRAFT_ROUNDING_FORMATS; f++) {
+        for (uint32_t s = 0; s < GRAFT_ROUNDING_SIDES; s++) {
+            *at++ = from->sides[f][s].median;
+            *at++ = from->sides[f][s].most;
+            *at++ = from->sides[f][s].overflows;
+        }
+    }
+}
+
 static graft_status read_certificate(const reader *in, const certificate_message *from,
                                      graft_rule_entry *entry)
 {
@@ -145,6 +183,9 @@ static graft_status read_certificate(const reader *in, const certificate_message
     entry->points = from->points;
     entry->cover = from->cover;
     entry->resource_count = from->resource_count;
+    if (!read_rounding(from, &entry->rounding)) {
+        return READ_FAIL(in, "its errors of rounding are cut off");
+    }
     uint8_t *points = GRAFT_NEW(in->arena, uint8_t, from->cover_points.len);
     if (from->cover_points.len > 0) {
         memcpy(points, from->cover_points.data, from->cover_points.len);
@@ -329,6 +370,7 @@ static certificate_message *write_certificate(graft_arena *arena, const graft_ru
     to->cover = from->cover;
     to->cover_points = copy_bytes(arena, from->cover_points, from->cover_bytes);
     to->resource_count = from->resource_count;
+    write_rounding(arena, &from->rounding, to);
     return to;
 }
 

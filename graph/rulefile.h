@@ -24,6 +24,23 @@ typedef enum graft_numeric {
 const char *graft_proof_name(uint32_t proof);
 const char *graft_numeric_name(uint32_t numeric);
 
+/* Distances of one side from the exact result, in hundredths of a unit in the last place; the
+ * largest value stands for itself and all larger ones. */
+typedef struct graft_rounding_side {
+    uint32_t median;
+    uint32_t most;
+    uint32_t overflows; /* Elements without a finite result, of those that binary64 has one for. */
+} graft_rounding_side;
+
+enum { GRAFT_ROUNDING_F32, GRAFT_ROUNDING_F16, GRAFT_ROUNDING_FORMATS };
+enum { GRAFT_ROUNDING_SOURCE, GRAFT_ROUNDING_TARGET, GRAFT_ROUNDING_SIDES };
+
+/* What rounding does to a reassociating rule (verify/rounding.h). */
+typedef struct graft_rounding {
+    uint32_t elements; /* Measured, in each format; 0: nothing was. */
+    graft_rounding_side sides[GRAFT_ROUNDING_FORMATS][GRAFT_ROUNDING_SIDES];
+} graft_rounding;
+
 typedef struct graft_rule_entry {
     graft_rule rule;
     uint64_t id;        /* graft_rule_id of `rule`. */
@@ -36,6 +53,7 @@ typedef struct graft_rule_entry {
     uint32_t points;    /* Instances swept. */
     uint32_t cover;     /* Instances proved by the solver. */
     uint64_t resource_count;
+    graft_rounding rounding;
     const uint8_t *cover_points; /* `cover_bytes` of them. */
     size_t cover_bytes;
     const char *const *axioms;

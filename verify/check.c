@@ -4,6 +4,7 @@
 #include "verify/numeric.h"
 #include "verify/pointwise.h"
 #include "verify/polynomial.h"
+#include "verify/rounding.h"
 
 #include <string.h>
 
@@ -130,6 +131,9 @@ void graft_check_prove(graft_env *env, const graft_rule *rule, const graft_check
             check->proof = GRAFT_PROOF_UNBOUNDED;
         }
         check->numeric = (uint8_t)graft_numeric_classify(env, rule, check->instances, check->cover);
+        if (check->numeric == GRAFT_NUMERIC_REASSOCIATING) {
+            graft_rounding_measure(env, rule, check->instances, check->cover, &check->rounding);
+        }
         check->cover_points =
             graft_cover_pack(env->unit, rule, check->instances, check->cover, &check->cover_bytes);
     }

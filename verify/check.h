@@ -49,8 +49,9 @@ typedef struct graft_check {
     uint32_t polynomial_equal; /* Points of the covering set that polynomials decide. */
     graft_sweep_result sweep;
     graft_prove_result prove;
-    graft_point *instances; /* The covering set: `cover` points, in env->unit. */
-    uint8_t *cover_points;  /* The same, packed (cover.h), once proved. */
+    graft_rounding rounding; /* Of a proved reassociating rule. */
+    graft_point *instances;  /* The covering set: `cover` points, in env->unit. */
+    uint8_t *cover_points;   /* The same, packed (cover.h), once proved. */
     size_t cover_bytes;
 } graft_check;
 

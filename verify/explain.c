@@ -133,6 +133,29 @@ static void append_proof(const account *a, graft_buffer *out)
     graft_buffer_printf(out, "Results: %s.\n", numerics[e->numeric <= 3 ? e->numeric : 0]);
 }
 
+static const char *const format_names[GRAFT_ROUNDING_FORMATS] = {"binary32", "binary16"};
+
+static double ulps(uint32_t hundredths) { return (double)hundredths / 100.0; }
+
+static void append_rounding(const graft_rounding *r, graft_buffer *out)
+{
+    if (r->elements == 0) {
+        return;
+    }
+    graft_buffer_printf(out,
+                        "Rounding, measured on %u elements (units in the last place from the exact "
+                        "result, source -> target):\n",
+                        r->elements);
+    for (uint32_t f = 0; f < GRAFT_ROUNDING_FORMATS; f++) {
+        const graft_rounding_side *from = &r->sides[f][GRAFT_ROUNDING_SOURCE];
+        const graft_rounding_side *to = &r->sides[f][GRAFT_ROUNDING_TARGET];
+        graft_buffer_printf(out,
+                            "  %s: median %.2f -> %.2f, largest %.2f -> %.2f, overflows %u -> %u\n",
+                            format_names[f], ulps(from->median), ulps(to->median), ulps(from->most),
+                            ulps(to->most), from->overflows, to->overflows);
+    }
+}
+
 static void append_price(const account *a, graft_buffer *out)
 {
     const graft_price_law *law = &a->law;
@@ -178,10 +201,37 @@ void graft_listing_explain(graft_env *env, const graft_ruleset *set, const graft
     graft_rule_words_steps(out, &entry->rule, false);
     append_where(&a, out);
     append_proof(&a, out);
+    append_rounding(&entry->rounding, out);
     append_price(&a, out);
 }
 
 /* -------------------------------------------------------------------- JSON */
+
+static void append_side(graft_buffer *out, const char *key, const graft_rounding_side *side)
+{
+    graft_buffer_printf(out,
+                        "\"%s\": {\"median_ulps\": %.2f, \"largest_ulps\": %.2f, "
+                        "\"overflows\": %u}",
+                        key, ulps(side->median), ulps(side->most), side->overflows);
+}
+
+const char *graft_listing_rounding_json(graft_arena *arena, const graft_rounding *r)
+{
+    graft_buffer out = {.arena = arena};
+    if (r->elements == 0) {
+        return "null";
+    }
+    graft_buffer_printf(&out, "{\"elements\": %u", r->elements);
+    for (uint32_t f = 0; f < GRAFT_ROUNDING_FORMATS; f++) {
+        graft_buffer_printf(&out, ", \"%s\": {", format_names[f]);
+        append_side(&out, "source", &r->sides[f][GRAFT_ROUNDING_SOURCE]);
+        graft_buffer_printf(&out, ", ");
+        append_side(&out, "target", &r->sides[f][GRAFT_ROUNDING_TARGET]);
+        graft_buffer_printf(&out, "}");
+    }
+    graft_buffer_printf(&out, "}");
+    return out.data;
+}
 
 static const char *json_words(graft_arena *arena, const graft_rule *rule)
 {
@@ -232,6 +282,7 @@ void graft_listing_explain_json(graft_env *env, const graft_ruleset *set,
     graft_json_string(&json, "id", graft_arena_printf(env->unit, "%016" PRIx64, entry->id));
     graft_json_string(&json, "name", entry->name);
     graft_json_raw(&json, "where", json_words(env->unit, &entry->rule));
+    graft_json_raw(&json, "rounding", graft_listing_rounding_json(env->unit, &entry->rounding));
     graft_json_string(&json, "weights", list_weights(env->unit, a.weights));
     if (a.has_law) {
         graft_json_string(&json, "point", graft_point_print(env->unit, &entry->rule, &a.law.point));

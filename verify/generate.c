@@ -41,6 +41,7 @@ static graft_rule_entry make_entry(const graft_pipeline *p, const graft_lifted *
         .gain = r->gain,
         .proof = r->check.proof,
         .numeric = r->check.numeric,
+        .rounding = r->check.rounding,
         .complete = r->check.complete,
         .points = r->check.sweep.agreed,
         .cover = r->check.cover,

@@ -117,6 +117,7 @@ static void print_json(graft_env *env, const graft_rule_entry *entry)
     graft_json_string(&json, "target", text.target);
     graft_json_string(&json, "where", text.where);
     graft_json_string(&json, "numeric", graft_numeric_name(entry->numeric));
+    graft_json_raw(&json, "rounding", graft_listing_rounding_json(env->unit, &entry->rounding));
     graft_json_string(&json, "proof", graft_proof_name(entry->proof));
     graft_json_raw(&json, "axioms", list_axioms(env->unit, entry));
     graft_json_integer(&json, "points", entry->points);

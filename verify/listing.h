@@ -43,4 +43,7 @@ void graft_listing_explain_json(graft_env *env, const graft_ruleset *set,
 /* Appends the page that lists the whole set (rules/README.md, Markdown). */
 void graft_listing_page(graft_arena *arena, const graft_ruleset *set, graft_buffer *out);
 
+/* What rounding does to a rule as a JSON object, "null" when nothing was measured; in `arena`. */
+const char *graft_listing_rounding_json(graft_arena *arena, const graft_rounding *rounding);
+
 #endif

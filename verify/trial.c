@@ -232,6 +232,7 @@ graft_rule_entry graft_trial_entry(const graft_rule *rule, const graft_trial *tr
         .gain = graft_rule_gain(rule),
         .proof = trial->check.proof,
         .numeric = trial->check.numeric,
+        .rounding = trial->check.rounding,
         .complete = trial->check.complete,
         .points = trial->check.sweep.agreed,
         .cover = trial->check.cover,

@@ -3,6 +3,8 @@
 
 #include "graph/ruleprint.h"
 #include "tests/support/check.h"
+#include "verify/pool.h"
+#include "verify/symbolic.h"
 
 const corpus_file corpus_files[CORPUS_FILES] = {
     {"tests/verify/corpus/false.yaml",    CORPUS_FALSE },
@@ -70,4 +72,37 @@ corpus_tally corpus_try(graft_env *env, const corpus_rules *rules, corpus_kind k
         }
     }
     return tally;
+}
+
+static void prove_symbolic(graft_env *env, void *context, uint32_t item, graft_buffer *answer)
+{
+    const corpus_rules *rules = context;
+    graft_symbolic_result result;
+    graft_prove_options options = graft_prove_defaults();
+    graft_symbolic_prove(env, &rules->rules[item], &options, &result);
+    graft_buffer_append(answer, &result.proved, sizeof result.proved);
+}
+
+uint32_t corpus_try_symbolic(graft_env *env, const corpus_rules *rules, corpus_kind kind,
+                             uint64_t limit_ns)
+{
+    graft_pool_result *results = GRAFT_NEW(env->life, graft_pool_result, rules->count);
+    corpus_rules copy = *rules;
+    uint32_t proved = 0;
+    const graft_pool_job job = {.label = "all sizes",
+                                .unit = "rules",
+                                .item_count = rules->count,
+                                .limit_ns = limit_ns,
+                                .run = prove_symbolic,
+                                .context = &copy};
+    assert_int_equal(graft_pool_run(env, env->life, &job, results), GRAFT_OK);
+    for (uint32_t i = 0; i < rules->count; i++) {
+        bool accepted = results[i].outcome == GRAFT_POOL_DONE && results[i].answer[0] != 0;
+        proved += accepted ? 1 : 0;
+        if (accepted && kind != CORPUS_TRUE) {
+            print_message("# WRONG %s (proved for all sizes): %s\n", rules->named[i].name,
+                          graft_rule_print_line(env->unit, &rules->rules[i]));
+        }
+    }
+    return proved;
 }
