@@ -17,6 +17,7 @@
 #include "graph/options.h"
 #include "models/command.h"
 #include "train/bench.h"
+#include "verify/bench.h"
 #include "verify/command.h"
 
 #include <errno.h>
@@ -111,6 +112,13 @@ static graft_status bench_cost(graft_env *env, FILE *out)
     return status == GRAFT_OK ? graft_order_bench(env, out) : status;
 }
 
+static graft_status bench_verify(graft_env *env, FILE *out)
+{
+    return graft_verify_bench(env, graft_file_shipped(env, "rules/graft.rules"),
+                              graft_file_shipped(env, "rules/families"),
+                              graft_file_shipped(env, "tests/verify/corpus/mutants.yaml"), out);
+}
+
 /* Each prints JSON Lines. A new benchmark is one more row. */
 static const struct {
     const char *name;
@@ -120,6 +128,7 @@ static const struct {
     {"cost",     bench_cost       },
     {"numerics", bench_numerics   },
     {"speed",    graft_speed_bench},
+    {"verify",   bench_verify     },
 };
 
 enum { BENCH_COUNT = sizeof(benches) / sizeof(benches[0]) };
