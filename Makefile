@@ -252,6 +252,7 @@ LONG_SCRIPTS  := $(foreach f,$(TEST_FOLDERS),$(call scripts,$(f),long))
 
 .PHONY: test test-long
 test: $(TEST_PROGRAMS) $(if $(TEST_SCRIPTS),$(GRAFT)) ## Build and run every test (test-graph: one folder)
+	@echo '$(strip $(CUDA_LINE))'
 	@$(RUN_TESTS) $(TEST_PROGRAMS) $(TEST_SCRIPTS)
 
 test-long: $(LONG_PROGRAMS) $(if $(LONG_SCRIPTS),$(GRAFT)) ## Run the tests that take minutes to hours
@@ -264,6 +265,51 @@ fuzz: ## Look for new inputs that break a reader (FUZZ_SECONDS=60 each, ONLY=nam
 	@$(MAKE) --no-print-directory MODE=fuzz fuzz-run
 fuzz-run: $(FUZZ_PROGRAMS)
 	@OUT=$(OUT) SECONDS_EACH=$(FUZZ_SECONDS) sh tests/fuzz/run.sh run $(FUZZ_NAMES)
+
+# --- On a machine with a GPU -----------------------------------------------------------------------
+# `make gpu-check` builds a program of its own, out/gpu/graft-gpu, which needs little: gcc, the CUDA
+# toolkit, cuDNN, protobuf-c and xxHash. `make gpu-bundle`, on a machine that has all that Graft needs,
+# puts the last two and what protoc-c makes into out/gpu-bundle, to be taken along.
+GPU_OUT     := out/gpu
+GPU_RESULTS := out/gpu-check
+GPU_BUNDLE  := out/gpu-bundle
+GPU_HAS     := $(wildcard $(GPU_BUNDLE)/generated/graph/onnx.pb-c.h)
+# Left out: what needs oneDNN, libyaml or OpenBLAS, and the commands.
+GPU_SOURCES := $(filter-out graph/settings.c graph/tasofile.c,$(wildcard graph/*.c)) \
+    $(filter-out models/command.c,$(wildcard models/*.c)) \
+    $(filter-out $(wildcard cost/device*.c cost/command*.c cost/bench.c) cost/kernel.c cost/program.c \
+    cost/plain.c cost/nest.c cost/rival.c,$(wildcard cost/*.c)) \
+    $(addprefix train/,search.c environment.c matches.c state.c survey.c recording.c) \
+    $(wildcard tests/cuda/check/*.c)
+GPU_OBJECTS := $(GPU_SOURCES:%.c=$(GPU_OUT)/%.o) \
+    $(patsubst %,$(GPU_OUT)/generated/graph/%.pb-c.o,onnx rules)
+GPU_INCLUDES := -I. -Iinclude $(if $(GPU_HAS),-isystem $(GPU_BUNDLE)/include -I$(GPU_BUNDLE)/generated,-I$(OUT)/generated)
+GPU_COMPILE := $(CC) -D_GNU_SOURCE -DGRAFT_WITHOUT_ONEDNN -DXXH_INLINE_ALL= $(GPU_INCLUDES) -std=gnu11 -g -O2 \
+    -march=native -ffp-contract=off -pthread -MMD -MP
+
+$(GPU_OUT)/%.o: %.c | $(if $(GPU_HAS),,$(GENERATED))
+	@mkdir -p $(@D)
+	$(Q)$(GPU_COMPILE) $(WARNINGS) -Wno-error -c $< -o $@
+
+$(GPU_OUT)/generated/%.o: $(if $(GPU_HAS),$(GPU_BUNDLE),$(OUT))/generated/%.c
+	@mkdir -p $(@D)
+	$(Q)$(GPU_COMPILE) -w -c $< -o $@
+
+$(GPU_OUT)/graft-gpu: $(GPU_OBJECTS)
+	$(if $(V),,$(call say,link,$@))
+	$(Q)$(CC) -pthread $(EXPORTS) $^ $(if $(GPU_HAS),$(GPU_BUNDLE)/lib/libprotobuf-c.a,-lprotobuf-c) -ldl -lm -o $@
+
+.PHONY: gpu-bundle gpu-build gpu-check
+gpu-bundle: $(GENERATED) ## Gather what a machine with a GPU may lack into out/gpu-bundle
+	@sh tests/cuda/bundle.sh $(OUT)/generated $(GPU_BUNDLE)
+
+gpu-build: $(GPU_OUT)/graft-gpu $(CUDA_LIBRARY)
+	@echo '$(strip $(CUDA_LINE))'
+	@test -n '$(CUDA_LIBRARY)'
+	@cp $(CUDA_LIBRARY) $(GPU_OUT)/graft-cuda.so
+
+gpu-check: gpu-build ## Check, measure and record a GPU; results in out/gpu-check (docs/gpu.md)
+	@OUT=$(GPU_RESULTS) sh tests/cuda/gpu_check.sh $(GPU_OUT)/graft-gpu
 
 # --- Checks ----------------------------------------------------------------------------------------
 .PHONY: tidy format
@@ -310,7 +356,7 @@ deps: ## Install the missing system packages (DEV=1: also what tidy, fuzz and re
 	@DEV='$(DEV)' sh tests/deps.sh
 
 clean: ## Remove the objects and binaries; out/<model> and its databases stay
-	$(Q)rm -rf out/release out/asan out/ubsan out/cov out/fuzz
+	$(Q)rm -rf out/gpu out/release out/asan out/ubsan out/cov out/fuzz
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))

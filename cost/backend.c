@@ -65,6 +65,11 @@ static graft_status load_library(graft_env *env, const graft_backend **backend)
     return GRAFT_OK;
 }
 
+static bool is_gpu(const char *name)
+{
+    return strcmp(name, "cuda") == 0 || strncmp(name, "cuda:", 5) == 0;
+}
+
 static graft_status find_backend(graft_env *env, const char *name, const graft_backend **backend)
 {
     if (name[0] == '\0') {
@@ -79,11 +84,16 @@ static graft_status find_backend(graft_env *env, const char *name, const graft_b
         return GRAFT_OK;
 #endif
     }
-    if (strcmp(name, "cuda") == 0 || strncmp(name, "cuda:", 5) == 0) {
+    if (is_gpu(name)) {
         return load_library(env, backend);
     }
     *backend = NULL;
     return GRAFT_OK;
+}
+
+const char *graft_device_database(const char *name)
+{
+    return is_gpu(name) ? "out/costs/cuda.costs" : "out/costs/cpu.costs";
 }
 
 /* -------------------------------------------------------------- devices */

@@ -41,8 +41,11 @@ static graft_status parse_measure(graft_env *env, int argc, char **argv, measure
         {.name = "--plot",               .value = &options->plot                         },
         {.name = "--rounds",               .value = &rounds},
     };
-    *options = (measure_options){.device = "cpu", .database = "out/costs/cpu.costs"};
+    *options = (measure_options){.device = "cpu"};
     GRAFT_CHECK(graft_options_parse(env, argc, argv, table, sizeof(table) / sizeof(table[0])));
+    if (options->database == NULL) {
+        options->database = graft_device_database(options->device);
+    }
     if (rounds != NULL) {
         GRAFT_CHECK(
             graft_options_number(env, "--rounds", rounds, ROUNDS_LEAST, ROUNDS_MOST, &number));

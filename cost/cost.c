@@ -48,8 +48,23 @@ static uint32_t count_records(const graft_database *database, const char *device
     return count;
 }
 
-/* The one recorded device whose name contains the given text; of its libraries the one with most
- * records. Texts are kept once each, so equal ones have equal addresses. */
+/* Whether every word of `wanted`, words being what hyphens separate, is in the name, whatever the
+ * case: "h200-fp16" is "NVIDIA H200 (...), fp16". */
+static bool has_words(const char *name, const char *wanted)
+{
+    bool found = true;
+    while (*wanted != '\0' && found) {
+        char word[64];
+        size_t size = strcspn(wanted, "-");
+        (void)snprintf(word, sizeof(word), "%.*s", (int)size, wanted);
+        found = strcasestr(name, word) != NULL;
+        wanted += size + (wanted[size] == '-');
+    }
+    return found;
+}
+
+/* The one recorded device whose name contains the given text, or its words; of its libraries the
+ * one with most records. Texts are kept once each, so equal ones have equal addresses. */
 static graft_status find_device(graft_env *env, graft_cost *cost, const char *path)
 {
     const graft_database_record *found = NULL;
@@ -57,9 +72,9 @@ static graft_status find_device(graft_env *env, graft_cost *cost, const char *pa
     uint32_t most = 0;
     for (uint32_t i = 0; i < graft_database_count(cost->database); i++) {
         const graft_database_record *record = graft_database_at(cost->database, i);
-        if (strstr(record->device, wanted) == NULL ||
-            (found != NULL && found->device == record->device &&
-             found->library == record->library)) {
+        bool named = strstr(record->device, wanted) != NULL || has_words(record->device, wanted);
+        if (!named || (found != NULL && found->device == record->device &&
+                       found->library == record->library)) {
             continue;
         }
         if (found != NULL && found->device != record->device) {
@@ -73,8 +88,9 @@ static graft_status find_device(graft_env *env, graft_cost *cost, const char *pa
     }
     if (found == NULL) {
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                          "device '%s' is neither this machine's ('cpu') nor recorded in %s or "
-                          "rules/costs",
+                          "device '%s' is neither this machine's ('cpu'; 'cuda' for its GPU) nor "
+                          "recorded in %s or rules/costs; `make gpu-check` records a GPU "
+                          "(docs/gpu.md)",
                           wanted, path == NULL ? "memory" : path);
     }
     graft_device_identify(cost->device, found->device, found->library);

@@ -256,7 +256,8 @@ static graft_status stage_opaque(graft_env *env, graft_executor *e, uint32_t i)
     uint32_t output = graft_step_output(&e->schedule, step, 0);
     size_t bytes = (size_t)e->schedule.regions[output].bytes;
     for (uint32_t k = 0; k < e->opaques[i].read_count; k++) {
-        if (e->hosts[graft_step_input(&e->schedule, step, k)] == NULL) {
+        bool is_given = e->opaques[i].in[k].rank != GRAFT_RANK_UNKNOWN;
+        if (is_given && e->hosts[graft_step_input(&e->schedule, step, k)] == NULL) {
             return GRAFT_FAIL(env, GRAFT_UNSUPPORTED,
                               "the graph cannot be run on '%s': node %u is an operator that only "
                               "the processor runs, and reads a result of the device",

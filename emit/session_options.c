@@ -11,7 +11,6 @@ graft_session_options graft_session_defaults(graft_env *env)
 {
     return (graft_session_options){.rules = graft_file_shipped(env, "rules/graft.rules"),
                                    .device = "cpu",
-                                   .database = "out/costs/cpu.costs",
                                    .settings = graft_file_shipped(env, "train/settings.yaml")};
 }
 
@@ -31,7 +30,11 @@ graft_status graft_session_parse(graft_env *env, int argc, char **argv,
         return GRAFT_FAIL(env, GRAFT_INTERNAL, "%s has too many options", argv[0]);
     }
     memcpy(&all[SHARED_COUNT], own, own_count * sizeof *own);
-    return graft_options_parse(env, argc, argv, all, SHARED_COUNT + own_count);
+    graft_status status = graft_options_parse(env, argc, argv, all, SHARED_COUNT + own_count);
+    if (status == GRAFT_OK && options->database == NULL) {
+        options->database = graft_device_database(options->device);
+    }
+    return status;
 }
 
 graft_status graft_session_finish(graft_env *env, graft_session *session, graft_status status)

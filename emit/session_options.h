@@ -5,7 +5,7 @@
 #include "emit/session.h"
 #include "graph/options.h"
 
-/* The committed rules, this CPU, the database out/costs/cpu..., train/settings.yaml. */
+/* The committed rules, this CPU, that device's database, train/settings.yaml. */
 graft_session_options graft_session_defaults(graft_env *env);
 /* Parses MODEL, --device, --rules, --settings, --database, --exact and a command's own options. */
 GRAFT_MUST_USE graft_status graft_session_parse(graft_env *env, int argc, char **argv,

@@ -2,6 +2,7 @@
  *
  * The name is "cuda", or "cuda:" and options with commas between them:
  *      fp32 | tf32 | fp16 | bf16   how numbers are stored and multiplied (fp32)
+ *      wide                        list all engines that fit, not only the first few of each kind
  *      gaps                        time launches one by one, not replayed as a CUDA graph
  *      gpu=N                       the GPU with this number (0)
  *      described=FILE              a GPU that is not here, by its properties in cuDNN's JSON: what
@@ -34,6 +35,7 @@ graft_status cuda_status(graft_env *env, cudaError_t result, const char *what)
 typedef struct {
     cuda_type type;
     bool gaps;
+    bool wide;
     int gpu;
     char described[OPTION_BYTES];
 } device_options;
@@ -48,6 +50,10 @@ static bool parse_option(const char *text, device_options *options)
     }
     if (strcmp(text, "gaps") == 0) {
         options->gaps = true;
+        return true;
+    }
+    if (strcmp(text, "wide") == 0) {
+        options->wide = true;
         return true;
     }
     if (strncmp(text, "described=", 10) == 0 && text[10] != '\0') {
@@ -75,8 +81,8 @@ static graft_status parse_options(graft_env *env, const char *text, device_optio
     for (char *word = strtok_r(copy, ",", &rest); word != NULL; word = strtok_r(NULL, ",", &rest)) {
         if (!parse_option(word, options)) {
             return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                              "device '%s': '%s' is none of fp32, tf32, fp16, bf16, gaps, gpu=N, "
-                              "described=FILE",
+                              "device '%s': '%s' is none of fp32, tf32, fp16, bf16, wide, gaps, "
+                              "gpu=N, described=FILE",
                               text, word);
         }
     }
@@ -196,6 +202,7 @@ graft_status cuda_device_open(graft_env *env, const char *text, uint32_t thread_
     d->target.type = options.type;
     d->gpu = options.gpu;
     d->keeps_gaps = options.gaps;
+    d->is_wide = options.wide;
     d->is_described = options.described[0] != '\0';
     status = d->is_described ? describe_gpu(env, d, options.described) : start_gpu(env, d);
     if (status == GRAFT_OK) {

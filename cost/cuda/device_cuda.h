@@ -30,6 +30,7 @@ struct graft_device {
     cudaEvent_t events[2];
     int gpu;
     bool keeps_gaps; /* Times launches one by one, not as a replayed graph. */
+    bool is_wide;    /* Lists as many engines as there is room for. */
     bool is_described;
     size_t cache_bytes;
     pthread_mutex_t lock; /* Of the list below. */

@@ -85,9 +85,8 @@ static graft_status list_family(graft_env *env, graft_device *device,
         goto done;
     }
     uint32_t room = GRAFT_KERNEL_MOST - 1 - *count; /* One for our own. */
-    GRAFT_CHECK(cudnn_graph_engines(&kernel->graph, &device->target,
-                                    family->engines_most < room ? family->engines_most : room, tags,
-                                    &tag_count));
+    uint32_t most = device->is_wide || family->engines_most > room ? room : family->engines_most;
+    GRAFT_CHECK(cudnn_graph_engines(&kernel->graph, &device->target, most, tags, &tag_count));
     for (uint32_t i = 0; i < tag_count; i++) {
         (void)snprintf(names[(*count)++].text, GRAFT_KERNEL_NAME_BYTES, "%s:%s", family->name,
                        tags[i].text);

@@ -1,5 +1,6 @@
 /* Opening a GPU where there is none, or no back end: what the user is told. */
 #include "cost/backend.h"
+#include "cost/cost.h"
 #include "tests/support/check.h"
 #include "tests/support/kernels.h"
 
@@ -86,6 +87,49 @@ static void test_recorded(void **state)
     graft_device_close(device);
 }
 
+/* Recorded devices are found by the words of their names; a database that is not there is named. */
+static void test_names(void **state)
+{
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    const char *path = graft_arena_printf(env->life, "%s/h200.costs", folder);
+    graft_database *database = NULL;
+    graft_signature s;
+    const graft_shape shape = {
+        .rank = 4, .dtype = GRAFT_DTYPE_F32, .dims = {1, 8, 4, 4}
+    };
+    const graft_cost_entry entry = {.median_ns = 100.0, .bytes = 1024, .rounds = 5};
+    graft_signature_of_reorder(&shape, GRAFT_LAYOUT_ROW, GRAFT_LAYOUT_NHWC, &s);
+    assert_int_equal(graft_database_open(env, path, &database), GRAFT_OK);
+    graft_database_select(database, "NVIDIA H200 (sm_90), fp16", "cuDNN 9");
+    graft_database_add(database, &s, &entry);
+    assert_int_equal(graft_database_save(env, database), GRAFT_OK);
+    graft_database_close(database);
+    static const struct {
+        const char *name;
+        bool found;
+    } names[] = {
+        {"h200",         true },
+        {"h200-fp16",    true },
+        {"H200 (sm_90)", true },
+        {"h100",         false},
+        {"h200-fp32",    false}
+    };
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        graft_device *device = NULL;
+        graft_cost *cost = NULL;
+        assert_int_equal(graft_device_open(env, names[i].name, 1, &device), GRAFT_OK);
+        graft_status status = graft_cost_open(env, device, path, &cost);
+        assert_int_equal(status, names[i].found ? GRAFT_OK : GRAFT_BAD_INPUT);
+        graft_env_clear(env);
+        assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+        graft_device_close(device);
+    }
+    check_folder_remove(folder);
+    assert_string_equal(graft_device_database("cuda:fp16"), "out/costs/cuda.costs");
+    assert_string_equal(graft_device_database("h200"), "out/costs/cpu.costs");
+}
+
 /* The memory of the processor behind the same calls. */
 static graft_status count_run(graft_env *env, void *context)
 {
@@ -121,7 +165,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(test_without_library), CHECK_TEST(test_without_gpu), CHECK_TEST(test_options),
-        CHECK_TEST(test_recorded),        CHECK_TEST(test_memory),
+        CHECK_TEST(test_recorded),        CHECK_TEST(test_names),       CHECK_TEST(test_memory),
     };
     return cmocka_run_group_tests_name("device", tests, NULL, NULL);
 }

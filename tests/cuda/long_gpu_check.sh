@@ -1,0 +1,49 @@
+#!/bin/sh
+# The program of `make gpu-check` where there is no GPU: it builds with what out/gpu-bundle holds and
+# little else, stops with a clear message, and lists what cuDNN has for a GPU that is only described.
+# shellcheck source=tests/support/tap.sh
+. tests/support/tap.sh
+
+# A compiler that finds none of the packages that a machine with a GPU may lack.
+hidden_compiler() {
+    cat > "$FOLDER/gcc" << 'EOF'
+#!/bin/sh
+case " $* " in
+*' -l'z3* | *' -l'yaml* | *' -l'dnnl* | *' -l'openblas* | *' -l'protobuf-c* | *' -l'xxhash* | *' -l'cmocka*)
+    echo "hidden library: $*" >&2
+    exit 1
+    ;;
+esac
+exec gcc -isystem "$(dirname "$0")/hidden" "$@"
+EOF
+    chmod +x "$FOLDER/gcc"
+    mkdir -p "$FOLDER/hidden"
+    for header in z3 yaml cblas dnnl cmocka; do
+        echo "#error $header.h is hidden" > "$FOLDER/hidden/$header.h"
+    done
+}
+
+no_gpu_is_said() {
+    make -s gpu-check CC="$FOLDER/gcc" > "$FOLDER/text" 2>&1 && return 1
+    cat "$FOLDER/text"
+    grep -q 'gpu-check: no GPU' "$FOLDER/text"
+}
+
+described_is_listed() {
+    out/gpu/graft-gpu --out "$FOLDER" --stage primitives --described tests/cuda/h200.json \
+        > "$FOLDER/text" 2>&1 || return 1
+    grep -q 'gpu-check: 0 failures' "$FOLDER/text"
+}
+
+if ! [ -f "$(dirname "$GRAFT")/graft-cuda.so" ]; then
+    skip "gpu-check" "built without CUDA"
+elif nvidia-smi > /dev/null 2>&1; then
+    skip "gpu-check" "there is a GPU here: run make gpu-check"
+else
+    hidden_compiler
+    rm -rf out/gpu
+    check "the bundle is complete" make -s gpu-bundle
+    check "builds with little, and says that there is no GPU" no_gpu_is_said
+    check "lists implementations for a described GPU" described_is_listed
+fi
+finish
