@@ -131,10 +131,12 @@ all: $(GRAFT) $(CUDA_LIBRARY) ## Build the binary, out/release/graft (the defaul
 STAMP_COMPILE := $(OUT)/compile.stamp
 STAMP_SOURCES := $(OUT)/sources.stamp
 STAMP_CUDA    := $(OUT)/cuda.stamp
+STAMP_GPU     := out/gpu/compile.stamp
 $(STAMP_COMPILE): STAMP_TEXT = $(COMPILE) / $(LINK) $(LDLIBS)
 $(STAMP_SOURCES): STAMP_TEXT = $(foreach f,$(FOLDERS) tests/support,$(SOURCES_$(f))) $(PROTOS)
 $(STAMP_CUDA): STAMP_TEXT = $(NVCC_COMPILE)
-$(STAMP_COMPILE) $(STAMP_SOURCES) $(STAMP_CUDA): FORCE
+$(STAMP_GPU): STAMP_TEXT = $(GPU_COMPILE)
+$(STAMP_COMPILE) $(STAMP_SOURCES) $(STAMP_CUDA) $(STAMP_GPU): FORCE
 	@mkdir -p $(@D)
 	@echo '$(STAMP_TEXT)' | cmp -s - $@ || echo '$(STAMP_TEXT)' > $@
 .PHONY: FORCE
@@ -273,7 +275,9 @@ fuzz-run: $(FUZZ_PROGRAMS)
 GPU_OUT     := out/gpu
 GPU_RESULTS := out/gpu-check
 GPU_BUNDLE  := out/gpu-bundle
-GPU_HAS     := $(wildcard $(GPU_BUNDLE)/generated/graph/onnx.pb-c.h)
+# A bundle of other sources is not used; where protoc-c is missing too, the build stops there.
+GPU_STALE   := $(if $(wildcard $(GPU_BUNDLE)),$(strip $(foreach p,$(PROTOS),$(shell cmp -s $(p) $(GPU_BUNDLE)/$(p) || echo $(p)))))
+GPU_HAS     := $(if $(GPU_STALE),,$(wildcard $(GPU_BUNDLE)/generated/graph/onnx.pb-c.h))
 # Left out: what needs oneDNN, libyaml or OpenBLAS, and the commands.
 GPU_SOURCES := $(filter-out graph/settings.c graph/tasofile.c,$(wildcard graph/*.c)) \
     $(filter-out models/command.c,$(wildcard models/*.c)) \
@@ -282,12 +286,12 @@ GPU_SOURCES := $(filter-out graph/settings.c graph/tasofile.c,$(wildcard graph/*
     $(addprefix train/,search.c environment.c matches.c state.c survey.c recording.c) \
     $(wildcard tests/cuda/check/*.c)
 GPU_OBJECTS := $(GPU_SOURCES:%.c=$(GPU_OUT)/%.o) \
-    $(patsubst %,$(GPU_OUT)/generated/graph/%.pb-c.o,onnx rules)
+    $(PROTOS:%.proto=$(GPU_OUT)/generated/%.pb-c.o)
 GPU_INCLUDES := -I. -Iinclude $(if $(GPU_HAS),-isystem $(GPU_BUNDLE)/include -I$(GPU_BUNDLE)/generated,-I$(OUT)/generated)
 GPU_COMPILE := $(CC) -D_GNU_SOURCE -DGRAFT_WITHOUT_ONEDNN -DXXH_INLINE_ALL= $(GPU_INCLUDES) -std=gnu11 -g -O2 \
     -march=native -ffp-contract=off -pthread -MMD -MP
 
-$(GPU_OUT)/%.o: %.c | $(if $(GPU_HAS),,$(GENERATED))
+$(GPU_OUT)/%.o: %.c $(STAMP_GPU) | $(if $(GPU_HAS),,$(GENERATED))
 	@mkdir -p $(@D)
 	$(Q)$(GPU_COMPILE) $(WARNINGS) -Wno-error -c $< -o $@
 
@@ -304,6 +308,7 @@ gpu-bundle: $(GENERATED) ## Gather what a machine with a GPU may lack into out/g
 	@sh tests/cuda/bundle.sh $(OUT)/generated $(GPU_BUNDLE)
 
 gpu-build: $(GPU_OUT)/graft-gpu $(CUDA_LIBRARY)
+	$(if $(GPU_STALE),@echo 'gpu-build: $(GPU_BUNDLE) is of other sources and was not used: make gpu-bundle makes it anew')
 	@echo '$(strip $(CUDA_LINE))'
 	@test -n '$(CUDA_LIBRARY)'
 	@cp $(CUDA_LIBRARY) $(GPU_OUT)/graft-cuda.so

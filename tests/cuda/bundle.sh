@@ -27,4 +27,6 @@ for name in protobuf-c/protobuf-c.h xxhash.h; do
 done
 cp "$library" "$folder/lib/"
 cp "$generated"/graph/*.pb-c.c "$generated"/graph/*.pb-c.h "$folder/generated/graph/"
+mkdir -p "$folder/graph"
+cp graph/*.proto "$folder/graph/" # The build compares: generated code of other sources is no use.
 echo "gpu-bundle: $folder is complete; copy it along with the sources"
