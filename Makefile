@@ -335,9 +335,17 @@ recheck: $(GRAFT) ## Ask cvc5 and a second Z3 about every proof of rules/graft.r
 DEVICE     ?= cpu
 POLICY_OUT := out/$(patsubst %.onnx,%,$(notdir $(MODEL)))
 
+MEMORY ?= 2048
+
 .PHONY: rules policy bench
-rules: $(GRAFT) ## Enumerate candidates, prove them, write rules/
+# With DEPTH the sets of rules/deep are enumerated that deep, and counted: no proofs. Records of graphs
+# take MEMORY MiB, the rest goes to out/; an interrupted run goes on.
+rules: $(GRAFT) ## Enumerate candidates, prove them, write rules/ (DEPTH=5: only enumerate, deeper)
+ifeq ($(DEPTH),)
 	$(GRAFT) rules --generate rules
+else
+	$(GRAFT) gen --families rules/deep --depth $(DEPTH) --counts --work out/deep-$(DEPTH) --memory $(MEMORY)
+endif
 rules/graft.rules: # Only when it is not there: the committed set is not made anew.
 	$(MAKE) rules
 

@@ -307,8 +307,8 @@ graft_status graft_gen_last_pass(graft_gen_last *last, uint32_t walked, uint32_t
             graft_arena_printf(space->env->scratch, "%" PRIu64 " graphs", space->counts.graphs));
         graft_arena_release(space->env->scratch, mark);
     }
-    bool due = graft_gen_store_is_ahead(last->store) ||
-               graft_clock_ns() - last->marked_ns > mark_every_ns;
+    bool due =
+        graft_gen_store_is_ahead(last->store) || graft_clock_ns() - last->marked_ns > mark_every_ns;
     if (space->room.folder != NULL && due) {
         GRAFT_CHECK(settle_batch(last));
         last->mark.walked = walked;
