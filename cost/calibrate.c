@@ -218,9 +218,11 @@ void graft_calibrated_print(graft_env *env, const graft_calibrated_graph *graphs
     if (!env->json) {
         const double *v = calibration->values;
         (void)fprintf(out,
-                      "factors: products %.3f, others %.3f, conversions %.3f, %.0f ns per step; "
+                      "factors: products %.3f, blocked products %.3f, others %.3f, conversions "
+                      "%.3f, %.0f ns per step; "
                       "median error %.1f %% over %u graphs\n",
-                      v[GRAFT_FACTOR_PRODUCTS], v[GRAFT_FACTOR_OTHERS], v[GRAFT_FACTOR_CONVERSIONS],
-                      v[GRAFT_FACTOR_STEP], 100.0 * calibration->error, calibration->graphs);
+                      v[GRAFT_FACTOR_PRODUCTS], v[GRAFT_FACTOR_BLOCKED], v[GRAFT_FACTOR_OTHERS],
+                      v[GRAFT_FACTOR_CONVERSIONS], v[GRAFT_FACTOR_STEP], 100.0 * calibration->error,
+                      calibration->graphs);
     }
 }

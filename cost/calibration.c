@@ -10,7 +10,7 @@ enum { ITERATIONS = 60, PERMILLE = 1000 };
 
 /* Prior: how far factors and steps stray by themselves. One graph that is off by as much as
  * `tolerance` weighs as much as one factor that strays by its `width`. */
-static const double width[GRAFT_FACTOR_COUNT] = {0.1, 0.5, 0.5, 200.0};
+static const double width[GRAFT_FACTOR_COUNT] = {0.1, 0.5, 0.5, 200.0, 0.1};
 static const double tolerance = 0.05;
 /* Below this relative error a graph is hit: it does not pull any harder. */
 static const double least_error = 0.005;
@@ -18,7 +18,7 @@ static const double least_error = 0.005;
 graft_calibration graft_calibration_none(void)
 {
     return (graft_calibration){
-        .values = {1.0, 1.0, 1.0, 0.0}
+        .values = {1.0, 1.0, 1.0, 0.0, 1.0}
     };
 }
 
@@ -30,7 +30,8 @@ graft_factor graft_factor_of(const graft_signature *signature)
     case GRAFT_OP_conv_bias_add:
     case GRAFT_OP_matmul:
     case GRAFT_OP_matmul_bias:
-        return GRAFT_FACTOR_PRODUCTS;
+        return signature->out_layouts[0] == GRAFT_LAYOUT_BLOCKED ? GRAFT_FACTOR_BLOCKED
+                                                                 : GRAFT_FACTOR_PRODUCTS;
     case GRAFT_COST_REORDER:
         return GRAFT_FACTOR_CONVERSIONS;
     default:

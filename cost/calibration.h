@@ -6,10 +6,12 @@
  *
  *      ns in a network = factor of the class * ns measured + ns per step
  *
- * with the classes products, conversions between layouts, and all others. Few parameters, fitted
- * robustly (least absolute relative errors by iteratively reweighted least squares; Huber, "Robust
- * Statistics", 1981, section 7.8), and held near 1 and 0 by a prior as strong as one graph: with
- * nothing measured nothing is corrected. They are kept in the database as records of their own. */
+ * with the classes products, those of them that write blocked images (other code of the library's,
+ * which networks slow down differently), conversions between layouts, and all others. Few
+ * parameters, fitted robustly (least absolute relative errors by iteratively reweighted least
+ * squares; Huber, "Robust Statistics", 1981, section 7.8), and held near 1 and 0 by a prior as
+ * strong as one graph: with nothing measured nothing is corrected. They are kept in the database as
+ * records of their own. */
 #ifndef GRAFT_COST_CALIBRATION_H
 #define GRAFT_COST_CALIBRATION_H
 
@@ -19,12 +21,13 @@ typedef enum graft_factor {
     GRAFT_FACTOR_PRODUCTS = 0,
     GRAFT_FACTOR_OTHERS = 1,
     GRAFT_FACTOR_CONVERSIONS = 2,
-    GRAFT_FACTOR_STEP = 3, /* Nanoseconds, not a factor. */
-    GRAFT_FACTOR_COUNT = 4
+    GRAFT_FACTOR_STEP = 3,    /* Nanoseconds, not a factor. */
+    GRAFT_FACTOR_BLOCKED = 4, /* Products that write blocked images. */
+    GRAFT_FACTOR_COUNT = 5
 } graft_factor;
 
 typedef struct graft_calibration {
-    double values[GRAFT_FACTOR_COUNT]; /* 1, 1, 1, 0: nothing is corrected. */
+    double values[GRAFT_FACTOR_COUNT]; /* 1, but for 0 ns per step: nothing is corrected. */
     double error;                      /* Median of |predicted / measured - 1|, as fitted. */
     uint32_t graphs;                   /* It was fitted to; 0: there is none. */
 } graft_calibration;
@@ -38,7 +41,7 @@ typedef struct graft_calibration_sample {
 
 graft_calibration graft_calibration_none(void);
 
-/* The class of a signature: one of the first three. */
+/* The class of a signature: any but GRAFT_FACTOR_STEP. */
 graft_factor graft_factor_of(const graft_signature *signature);
 /* Adds a step with this entry, uncorrected, to the parts of a sample. */
 void graft_calibration_add(graft_calibration_sample *sample, const graft_signature *signature,

@@ -97,8 +97,19 @@ static graft_status find_device(graft_env *env, graft_cost *cost, const char *pa
     return GRAFT_OK;
 }
 
-/* The database of a device that is here is a file to be added to; of one that is not, everything
- * that is recorded somewhere, in memory. */
+static bool is_recorded(const graft_cost *cost)
+{
+    const char *wanted = graft_device_name(cost->device);
+    for (uint32_t i = 0; i < graft_database_count(cost->database); i++) {
+        if (strstr(graft_database_at(cost->database, i)->device, wanted) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The database of a device that is here is a file to be added to; of one that is not, a copy in
+ * memory of what is recorded: in that file or else in those that come with Graft. */
 static graft_status open_databases(graft_env *env, graft_cost *cost, const char *path)
 {
     graft_status status = GRAFT_OK;
@@ -109,7 +120,9 @@ static graft_status open_databases(graft_env *env, graft_cost *cost, const char 
         if (path != NULL && graft_file_exists(path)) {
             GRAFT_CHECK(graft_database_merge(env, cost->database, path));
         }
-        GRAFT_CHECK(graft_shipped_merge(env, cost->database));
+        if (!is_recorded(cost)) {
+            GRAFT_CHECK(graft_shipped_merge(env, cost->database));
+        }
         GRAFT_CHECK(find_device(env, cost, path));
     }
 done:

@@ -37,7 +37,7 @@ typedef struct graft_cost_statistics {
 } graft_cost_statistics;
 
 /* Opens the database `path` (NULL: in memory only) for a device. A recorded device is looked for in
- * that file and in those of rules/costs; its name may be any part of the recorded name, as long as
+ * that file, then in those of rules/costs; its name may be any part of the recorded name, as long as
  * it fits one device only. Borrows the device.
  * GRAFT_BAD_INPUT for a broken database or a device that is neither here nor in it. */
 GRAFT_MUST_USE graft_status graft_cost_open(graft_env *env, graft_device *device, const char *path,

@@ -155,7 +155,7 @@ uint64_t graft_signature_bytes(const graft_signature *signature)
 static const char reorder_name[] = "reorder";
 /* In the order of graft_factor, see calibration.h. */
 static const char *const factor_names[GRAFT_COST_FACTORS] = {"products", "others", "conversions",
-                                                             "step"};
+                                                             "step", "blocked"};
 
 static void print_attrs(const graft_signature *s, graft_buffer *text)
 {

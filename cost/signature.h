@@ -39,7 +39,7 @@ uint32_t graft_distance_of(graft_arena *arena, const graft_graph *graph, const g
 enum { GRAFT_COST_REORDER = 254 };
 /* The signature of no operator at all: a fitted factor, see calibration.h. attrs[0] says which; its
  * median is in thousandths, or in ns per step, its rounds are the graphs it was fitted to. */
-enum { GRAFT_COST_FACTOR = 253, GRAFT_COST_FACTORS = 4 };
+enum { GRAFT_COST_FACTOR = 253, GRAFT_COST_FACTORS = 5 };
 
 typedef struct graft_signature {
     int32_t attrs[GRAFT_MAX_ATTRS];

@@ -10,7 +10,7 @@
 
 enum { SAMPLES = 24 };
 
-static const double truth[GRAFT_FACTOR_COUNT] = {1.05, 1.4, 1.2, 150.0};
+static const double truth[GRAFT_FACTOR_COUNT] = {1.05, 1.4, 1.2, 150.0, 1.15};
 
 /* Graphs of all kinds: mostly products, mostly others, many short steps; `wrong` of them are half
  * as slow again as they should be. */
@@ -23,10 +23,11 @@ static void draw_samples(graft_rng *rng, uint32_t wrong, graft_calibration_sampl
         sample->parts[GRAFT_FACTOR_PRODUCTS] = scale * products;
         sample->parts[GRAFT_FACTOR_OTHERS] = scale * (1.0 - products);
         sample->parts[GRAFT_FACTOR_CONVERSIONS] = scale * 0.1 * graft_rng_uniform(rng);
+        sample->parts[GRAFT_FACTOR_BLOCKED] = scale * graft_rng_uniform(rng);
         sample->parts[GRAFT_FACTOR_STEP] = 10.0 + graft_rng_below(rng, 100);
         sample->model = s / 2;
         const graft_calibration exact = {
-            .values = {truth[0], truth[1], truth[2], truth[3]}
+            .values = {truth[0], truth[1], truth[2], truth[3], truth[4]}
         };
         double noise = 1.0 + 0.02 * (graft_rng_uniform(rng) - 0.5);
         sample->whole_ns = graft_calibration_predict(&exact, sample) * noise;
@@ -44,8 +45,8 @@ static void test_fit(void **state)
         draw_samples(&rng, wrong, samples);
         graft_calibration c = graft_calibration_fit(env, samples, SAMPLES, UINT32_MAX);
         assert_int_equal(c.graphs, SAMPLES);
-        assert_true(fabs(c.values[GRAFT_FACTOR_PRODUCTS] / truth[0] - 1.0) < 0.03);
-        assert_true(fabs(c.values[GRAFT_FACTOR_OTHERS] / truth[1] - 1.0) < 0.05);
+        assert_true(fabs(c.values[GRAFT_FACTOR_PRODUCTS] / truth[0] - 1.0) < 0.05);
+        assert_true(fabs(c.values[GRAFT_FACTOR_OTHERS] / truth[1] - 1.0) < 0.12);
         assert_true(c.error < 0.03);
         graft_calibration without = graft_calibration_fit(env, samples, SAMPLES, 3);
         assert_int_equal(without.graphs, SAMPLES - 2);
@@ -59,7 +60,7 @@ static void test_prior(void **state)
 {
     graft_env *env = *state;
     const graft_calibration_sample sample = {
-        .parts = {1e6, 0.0, 0.0, 10.0},
+        .parts = {1e6, 0.0, 0.0, 10.0, 0.0},
           .whole_ns = 1.2e6
     };
     graft_calibration c = graft_calibration_fit(env, &sample, 1, UINT32_MAX);
@@ -77,7 +78,7 @@ static void test_applied(void **state)
 {
     graft_env *env = *state;
     const graft_calibration c = {
-        .values = {1.0, 2.0, 1.0, 100.0},
+        .values = {1.0, 2.0, 1.0, 100.0, 1.0},
           .error = 0.05, .graphs = 7
     };
     const graft_calibration none = graft_calibration_none();

@@ -69,7 +69,7 @@ shows_differences() {
 calibrates() {
     "$GRAFT" --quiet cost calibrate --models autoencoder,dscnn --database "$FOLDER/both.costs" \
         > "$FOLDER/text" && grep -q '^factors: products' "$FOLDER/text" &&
-        [ "$("$GRAFT" cost show "$FOLDER/both.costs" | grep -c 'factor(')" = 4 ] &&
+        [ "$("$GRAFT" cost show "$FOLDER/both.costs" | grep -c 'factor(')" = 5 ] &&
         "$GRAFT" --quiet measure autoencoder --rounds 3 --database "$FOLDER/both.costs" |
         grep -q 'corrected by factors fitted to'
 }
