@@ -19,7 +19,9 @@ graft_ceiling graft_ceiling_of(const graft_database *database, const char *devic
             strcmp(r->device, device) != 0 || strcmp(r->library, library) != 0) {
             continue;
         }
-        ceiling.flops_per_ns = fmax(ceiling.flops_per_ns, (double)e->flops / e->median_ns);
+        if (strstr(e->implementation, "wino") == NULL) { /* Does fewer operations than it counts. */
+            ceiling.flops_per_ns = fmax(ceiling.flops_per_ns, (double)e->flops / e->median_ns);
+        }
         double rate = (double)e->bytes / e->median_ns;
         if (e->bytes >= LARGE_BYTES) {
             ceiling.bytes_per_ns = fmax(ceiling.bytes_per_ns, rate);

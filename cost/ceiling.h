@@ -1,7 +1,8 @@
 /* ceiling.h - how fast a device can be at most, by its own measurements: the roofline that rows of
  * `graft measure` are held against (Williams, Waterman, Patterson, "Roofline", 2009).
  *
- * The peak is the highest rate of operations that any measured operator has reached, the bandwidth
+ * The peak is the highest rate of operations that any measured operator has reached (but for
+ * Winograd's algorithm, which saves operations and comes out above the roof), the bandwidth
  * the highest rate of bytes of any that moves more than caches of a core hold. An operator can take
  * no less than the longer of operations / peak and bytes / bandwidth; where its operands lie in a
  * nearer cache it may, and comes out above the roof. */
