@@ -186,6 +186,8 @@ static graft_status read_certificate(const reader *in, const certificate_message
     if (!read_rounding(from, &entry->rounding)) {
         return READ_FAIL(in, "its errors of rounding are cut off");
     }
+    entry->cases = from->cases;
+    entry->reason = graft_arena_strdup(in->arena, from->reason);
     uint8_t *points = GRAFT_NEW(in->arena, uint8_t, from->cover_points.len);
     if (from->cover_points.len > 0) {
         memcpy(points, from->cover_points.data, from->cover_points.len);
@@ -371,6 +373,8 @@ static certificate_message *write_certificate(graft_arena *arena, const graft_ru
     to->cover_points = copy_bytes(arena, from->cover_points, from->cover_bytes);
     to->resource_count = from->resource_count;
     write_rounding(arena, &from->rounding, to);
+    to->cases = from->cases;
+    to->reason = graft_arena_strdup(arena, from->reason == NULL ? "" : from->reason);
     return to;
 }
 

@@ -54,6 +54,8 @@ typedef struct graft_rule_entry {
     uint32_t cover;     /* Instances proved by the solver. */
     uint64_t resource_count;
     graft_rounding rounding;
+    uint32_t cases;     /* Of ranks and axes, each proved for all sizes; 0: not that way. */
+    const char *reason; /* Why it is not proved for all sizes; "" when it is, or none is known. */
     const uint8_t *cover_points; /* `cover_bytes` of them. */
     size_t cover_bytes;
     const char *const *axioms;

@@ -105,8 +105,8 @@ void graft_check_sweep(graft_env *env, const graft_sweeper *sweeper, const graft
 }
 
 /* Whether the solver's word on scalars is a proof for all sizes, and it gives it. */
-static bool is_proved_unbounded(graft_env *env, const graft_rule *rule,
-                                const graft_prove_options *options, graft_prove_result *result)
+static bool is_proved_by_scalars(graft_env *env, const graft_rule *rule,
+                                 const graft_prove_options *options, graft_prove_result *result)
 {
     graft_rule scalar;
     graft_point point;
@@ -119,6 +119,20 @@ static bool is_proved_unbounded(graft_env *env, const graft_rule *rule,
     return scalar_result.verdict == GRAFT_VERDICT_PROVED;
 }
 
+/* Whether the rule is proved for all sizes: over scalars or, where these do not stand for all, over
+ * symbolic shapes. */
+static bool is_proved_unbounded(graft_env *env, const graft_rule *rule,
+                                const graft_prove_options *options, graft_check *check)
+{
+    if (is_proved_by_scalars(env, rule, options, &check->prove)) {
+        return true;
+    }
+    graft_symbolic_prove(env, rule, options, &check->unbounded);
+    check->prove.questions += check->unbounded.questions;
+    check->prove.resource_count += check->unbounded.resource_count;
+    return check->unbounded.proved;
+}
+
 void graft_check_prove(graft_env *env, const graft_rule *rule, const graft_check_options *options,
                        graft_check *check)
 {
@@ -127,7 +141,7 @@ void graft_check_prove(graft_env *env, const graft_rule *rule, const graft_check
     check->outcome = (uint8_t)judge(check, possible);
     if (check->outcome == GRAFT_CHECK_PROVED) {
         check->proof = GRAFT_PROOF_BOUNDED;
-        if (is_proved_unbounded(env, rule, &options->prove, &check->prove)) {
+        if (is_proved_unbounded(env, rule, &options->prove, check)) {
             check->proof = GRAFT_PROOF_UNBOUNDED;
         }
         check->numeric = (uint8_t)graft_numeric_classify(env, rule, check->instances, check->cover);

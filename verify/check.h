@@ -13,6 +13,7 @@
 #include "graph/rulefile.h"
 #include "verify/prove.h"
 #include "verify/sweep.h"
+#include "verify/symbolic.h"
 
 typedef struct graft_check_options {
     uint32_t points;  /* Most points of the sweep. */
@@ -49,6 +50,7 @@ typedef struct graft_check {
     uint32_t polynomial_equal; /* Points of the covering set that polynomials decide. */
     graft_sweep_result sweep;
     graft_prove_result prove;
+    graft_symbolic_result unbounded; /* Once proved, unless scalars stood for all sizes. */
     graft_rounding rounding; /* Of a proved reassociating rule. */
     graft_point *instances;  /* The covering set: `cover` points, in env->unit. */
     uint8_t *cover_points;   /* The same, packed (cover.h), once proved. */

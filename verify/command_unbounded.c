@@ -81,12 +81,10 @@ static graft_status take_answers(graft_env *env, const work *w, const graft_pool
         if (results[i].outcome == GRAFT_POOL_KILLED) {
             status = GRAFT_FAIL(env, GRAFT_INTERNAL, "rule '%s' ran into the clock",
                                 w->entries[i]->name);
-            goto done;
         }
     }
     graft_log(env, 1, "%" PRIu32 " of %" PRIu32 " rules are proved for all sizes; %.1f s", proved,
               count, total_ms / 1e3);
-done:
     return status;
 }
 

@@ -74,6 +74,9 @@ static void print_text(graft_env *env, const graft_user_rule *rule, const graft_
                      rule->name, graft_proof_name(trial->check.proof),
                      graft_numeric_name(trial->check.numeric), trial->check.sweep.agreed,
                      trial->check.complete ? " (all)" : "", trial->check.cover, ms);
+        if (trial->check.proof == GRAFT_PROOF_BOUNDED) {
+            (void)printf("    not for all sizes: %s\n", trial->check.unbounded.reason);
+        }
         return;
     }
     (void)printf("%s: %s (%.0f ms): %s\n", rule->name, graft_verdict_name(trial->verdict), ms,

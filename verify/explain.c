@@ -127,6 +127,12 @@ static void append_proof(const account *a, graft_buffer *out)
                         "element by element by %s.\n",
                         graft_proof_name(e->proof), e->points,
                         e->complete ? " (all within the bounds)" : "", e->cover, a->set->solver);
+    if (e->cases > 0) {
+        graft_buffer_printf(out, "For all sizes: %u cases of ranks and axes, shapes symbolic.\n",
+                            e->cases);
+    } else if (e->reason != NULL && e->reason[0] != '\0') {
+        graft_buffer_printf(out, "Not proved for all sizes: %s.\n", e->reason);
+    }
     for (uint32_t i = 0; i < e->axiom_count; i++) {
         graft_buffer_printf(out, "  - axiom %s\n", e->axioms[i]);
     }

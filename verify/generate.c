@@ -46,6 +46,8 @@ static graft_rule_entry make_entry(const graft_pipeline *p, const graft_lifted *
         .points = r->check.sweep.agreed,
         .cover = r->check.cover,
         .resource_count = r->check.prove.resource_count,
+        .cases = r->check.unbounded.proved ? r->check.unbounded.cases : 0,
+        .reason = graft_arena_strdup(p->arena, r->check.unbounded.reason),
         .cover_points = r->check.cover_points,
         .cover_bytes = r->check.cover_bytes,
     };

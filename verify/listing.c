@@ -122,6 +122,9 @@ static void print_json(graft_env *env, const graft_rule_entry *entry)
     graft_json_raw(&json, "axioms", list_axioms(env->unit, entry));
     graft_json_integer(&json, "points", entry->points);
     graft_json_integer(&json, "cover", entry->cover);
+    graft_json_integer(&json, "cases", entry->cases);
+    graft_json_string(&json, "reason",
+                      entry->reason == NULL || entry->reason[0] == '\0' ? NULL : entry->reason);
     graft_json_string(&json, "family", entry->family);
     graft_json_integer(&json, "gain", entry->gain);
     graft_json_end(&json, stdout);

@@ -27,13 +27,12 @@ typedef struct graft_smt_claim {
     const graft_rule *rule;
     const graft_point *points; /* `count` instances of the rule. */
     uint32_t count;
-    bool unbounded; /* Claimed for all sizes: the scalar obligation is written too. */
+    bool unbounded; /* Claimed for all sizes: where scalars stand for these, their obligation is
+                       written too. Obligations over symbolic shapes are not. */
 } graft_smt_claim;
 
 /* Appends the file of one rule to `out`; `*checks` is the number of check-sats in it. Equal rules
- * and points give equal bytes. GRAFT_BAD_INPUT when a point is no instance of the rule, or the
- * claim is `unbounded` and the rule is not of the kind that has a scalar obligation (pointwise.h).
- */
+ * and points give equal bytes. GRAFT_BAD_INPUT when a point is no instance of the rule. */
 GRAFT_MUST_USE graft_status graft_smt_print(graft_env *env, const graft_smt_claim *claim,
                                             graft_buffer *out, uint32_t *checks);
 

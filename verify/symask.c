@@ -2,6 +2,7 @@
 #include "verify/symask.h"
 
 #include "verify/obligation.h"
+#include "verify/symassume.h"
 #include "verify/symfold.h"
 #include "verify/symmatch.h"
 
@@ -364,8 +365,8 @@ static bool ask_leaf(graft_sym_asker *a, const graft_facts *facts, question *q)
     if (++a->leaves > LEAVES_MOST) {
         return false;
     }
-    for (uint32_t i = 0; i < a->s->number_count; i++) {
-        add_given(q, a->s->numbers[i]);
+    for (uint32_t i = 0; i < a->s->assumed->number_count; i++) {
+        add_given(q, a->s->assumed->numbers[i]);
     }
     assume_conditions(a, facts, q);
     if (!replace_folds(a, facts, q) || !replace_elements(a, facts, q)) {

@@ -4,6 +4,7 @@
 #include "graph/file.h"
 #include "graph/ruleprint.h"
 #include "verify/symask.h"
+#include "verify/symassume.h"
 #include "verify/symcase.h"
 #include "verify/symread.h"
 #include "verify/symshape.h"
@@ -16,12 +17,14 @@ typedef struct {
     graft_env *env;
     const graft_rule *rule;
     graft_sym s;
+    graft_sym_assumed assumed;
     graft_prover prover;
     graft_prove_result counts;
     graft_symbolic_result *result;
     graft_sym_instance instance;
     graft_sym_side sides[2];
     uint32_t parts; /* Of the case at hand, that were split. */
+    bool possible;  /* A case was met of which Z3 does not say that it has no instances. */
     bool holds;
 } proof;
 
@@ -229,7 +232,14 @@ static bool find_broadcast(const proof *p, refinement *r)
     return true;
 }
 
-enum { REFINED_MOST = 6, PARTS_MOST = 400, RESOURCES_MOST = 100000000 };
+enum { REFINED_MOST = 6, PARTS_MOST = 400, RESOURCES_MOST = 30000000, SIMPLIFIED_MOST = 150000 };
+
+/* Whether a rule has had its share, counted by Z3 and in terms; never by a clock. */
+static bool is_exhausted(const proof *p)
+{
+    return p->s.resource_count + p->counts.resource_count > RESOURCES_MOST ||
+           Z3_ast_map_size(p->s.z3, p->s.simplified) > SIMPLIFIED_MOST;
+}
 
 /* Proves a case under extra assumptions; splits it further where that fails. NULL when proved. */
 static const char *prove_part(proof *p, const graft_sym_case *c, const graft_sym_extra *extra,
@@ -238,6 +248,9 @@ static const char *prove_part(proof *p, const graft_sym_case *c, const graft_sym
     const char *why = NULL;
     graft_sym_extra more = *extra;
     refinement r = {.count = 0};
+    if (is_exhausted(p)) {
+        return "the proof takes too long";
+    }
     graft_sym_fit fit = graft_sym_shapes(&p->s, p->rule, c, extra, &p->instance, &why);
     if (fit == GRAFT_SYM_NEVER) {
         return NULL;
@@ -245,15 +258,12 @@ static const char *prove_part(proof *p, const graft_sym_case *c, const graft_sym
     if (fit == GRAFT_SYM_UNSUPPORTED) {
         return why;
     }
-    if (graft_sym_is_impossible(&p->s)) {
-        p->result->vacuous += depth == 0 ? 1 : 0;
-        return NULL;
-    }
     p->result->cases += depth == 0 ? 1 : 0;
     why = prove_instance(p);
-    if (p->s.resource_count + p->counts.resource_count > RESOURCES_MOST) {
-        return "the proof takes too long";
+    if ((why != NULL || !p->possible) && graft_sym_is_impossible(&p->s)) {
+        return NULL;
     }
+    p->possible = true;
     if (why == NULL || depth >= REFINED_MOST || ++p->parts > PARTS_MOST) {
         return why;
     }
@@ -297,13 +307,15 @@ void graft_symbolic_prove(graft_env *env, const graft_rule *rule,
     p->holds = true;
     graft_prover_open(&p->prover, options, &p->counts);
     graft_sym_open(&p->s, env, p->prover.z3, options);
+    graft_sym_assumed_open(&p->s, &p->assumed);
     (void)graft_sym_cases(rule, prove_case, p);
     result->questions = p->s.questions + p->counts.questions;
     result->resource_count = p->s.resource_count + p->counts.resource_count;
-    if (p->holds && result->cases == 0) {
+    if (p->holds && !p->possible) {
         (void)snprintf(result->reason, sizeof result->reason, "no case has instances");
     }
-    result->proved = p->holds && result->cases > 0;
+    result->proved = p->holds && p->possible;
+    graft_sym_assumed_close(&p->s);
     graft_sym_close(&p->s);
     graft_prover_close(&p->prover);
     graft_arena_release(env->unit, mark);

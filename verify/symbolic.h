@@ -18,8 +18,7 @@
 
 typedef struct graft_symbolic_result {
     bool proved;
-    uint32_t cases;     /* That may have instances. */
-    uint32_t vacuous;   /* That Z3 says have none. */
+    uint32_t cases;     /* Whose ranks and constants fit. */
     uint32_t questions; /* Put to the solver. */
     uint64_t resource_count;
     char reason[160]; /* Why it is not proved. */

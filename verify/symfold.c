@@ -1,6 +1,8 @@
 /* symfold.c - see symfold.h. */
 #include "verify/symfold.h"
 
+#include "verify/symassume.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

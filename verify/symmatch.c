@@ -1,6 +1,7 @@
 /* symmatch.c - see symmatch.h. */
 #include "verify/symmatch.h"
 
+#include "verify/symassume.h"
 #include "verify/symfold.h"
 
 #include <string.h>
@@ -223,6 +224,7 @@ static bool same_folds(graft_sym *s, const graft_facts *facts, Z3_ast a, Z3_ast 
     if (!graft_sym_is_app(s, b, Z3_get_app_decl(s->z3, Z3_to_app(s->z3, a)))) {
         return false;
     }
+    s->fresh = 0; /* No symbol of the kind is in use in a question. */
     p.body_a = graft_sym_fold_open(s, a, &p.a);
     p.body_b = graft_sym_fold_open(s, b, &p.b);
     graft_sym_list_elements(s, p.body_a, true, &x);

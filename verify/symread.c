@@ -1,6 +1,7 @@
 /* symread.c - see symread.h. */
 #include "verify/symread.h"
 
+#include "verify/symassume.h"
 #include "verify/symfold.h"
 
 #include <assert.h>
@@ -647,6 +648,7 @@ bool graft_sym_read_side(graft_sym *s, const graft_sym_instance *instance, uint3
             const graft_facts *facts = range_facts(s, &symbolic->shapes[o], room);
             reader r = {s, instance, result, &pattern->nodes[n], symbolic, facts, side};
             s->splits = 0;
+            s->fresh = 0; /* No symbol of the kind is in use between nodes. */
             result->values[n][o] = read_node(&r, o);
             if (!note_conditions(s, &symbolic->shapes[o], facts, result)) {
                 return false;

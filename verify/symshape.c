@@ -4,6 +4,7 @@
 
 #include "graph/pattern.h"
 #include "verify/instance.h"
+#include "verify/symassume.h"
 #include "verify/symcode.h"
 #include "verify/symsolve.h"
 
@@ -669,7 +670,8 @@ graft_sym_fit graft_sym_shapes(graft_sym *s, const graft_rule *rule, const graft
     p.inputs.vars = instance->vars;
     graft_pattern_order(&rule->source, instance->order[GRAFT_SYM_SOURCE]);
     graft_pattern_order(&rule->target, instance->order[GRAFT_SYM_TARGET]);
-    graft_sym_reset(s);
+    graft_sym_assumed_reset(s);
+    memset((void *)s->elements, 0, sizeof s->elements);
     e->changed = true;
     for (uint32_t round = 0; e->changed && !p.never && !e->impossible && p.why == NULL; round++) {
         shape_rule(&p);

@@ -12,7 +12,7 @@ Z3_ast graft_sym_solved(const graft_sym_equations *e, Z3_ast term)
 
 void graft_sym_claim(graft_sym_equations *e, Z3_ast claim)
 {
-    Z3_ast simple = Z3_simplify(e->s->z3, graft_sym_expand(e->s, claim));
+    Z3_ast simple = graft_sym_simplify(e->s, graft_sym_expand(e->s, claim));
     Z3_lbool value = Z3_get_bool_value(e->s->z3, simple);
     if (value == Z3_L_TRUE) {
         return;
@@ -114,6 +114,25 @@ static bool solve_for_symbol(graft_sym_equations *e, Z3_ast difference)
     return best != NULL;
 }
 
+/* A broadcast size that equals two other sizes makes these equal. */
+static void note_wide(graft_sym_equations *e, Z3_ast wide, Z3_ast size)
+{
+    if (!is_symbol(e->s, size)) {
+        return;
+    }
+    for (uint32_t i = 0; i < e->wide_count; i++) {
+        Z3_ast narrow = graft_sym_solved(e, e->narrow[i]);
+        if (e->wides[i] == wide && narrow != size && is_symbol(e->s, narrow)) {
+            solve(e, narrow, size);
+            return;
+        }
+    }
+    if (e->wide_count < GRAFT_SYM_SYMBOLS_MOST) {
+        e->wides[e->wide_count] = wide;
+        e->narrow[e->wide_count++] = size;
+    }
+}
+
 void graft_sym_equate(graft_sym_equations *e, Z3_ast a, Z3_ast b)
 {
     graft_sym *s = e->s;
@@ -135,6 +154,12 @@ void graft_sym_equate(graft_sym_equations *e, Z3_ast a, Z3_ast b)
     if (graft_sym_is_app(s, b, s->wide) && graft_sym_is_number(s, a, 1)) {
         graft_sym_equate(e, b, a);
         return;
+    }
+    if (graft_sym_is_app(s, a, s->wide)) {
+        note_wide(e, a, graft_sym_solved(e, b));
+    }
+    if (graft_sym_is_app(s, b, s->wide)) {
+        note_wide(e, b, graft_sym_solved(e, a));
     }
     if (graft_sym_kind(s, difference) == Z3_OP_MUL && graft_sym_arity(s, difference) == 2 &&
         Z3_is_numeral_ast(s->z3, graft_sym_arg(s, difference, 0))) {
@@ -183,6 +208,36 @@ static Z3_ast multiply_all(const graft_sym *s, const Z3_ast *factors, uint32_t c
     return product;
 }
 
+/* When each factor of `less` has a factor of `more` to itself that is broadcast from it, and so is
+ * no smaller, equal products make each pair equal, and what is left 1. */
+static bool equate_wider(graft_sym_equations *e, const Z3_ast *more, uint32_t more_count,
+                         const Z3_ast *less, uint32_t less_count)
+{
+    uint32_t partner[FACTORS_MOST];
+    uint32_t taken = 0;
+    for (uint32_t i = 0; i < less_count; i++) {
+        uint32_t k = 0;
+        while (k < more_count &&
+               ((taken >> k & 1u) != 0 || !graft_sym_is_wide_of(e->s, more[k], less[i]))) {
+            k++;
+        }
+        if (k == more_count) {
+            return false;
+        }
+        taken |= 1u << k;
+        partner[i] = k;
+    }
+    for (uint32_t k = 0; k < more_count; k++) {
+        if ((taken >> k & 1u) == 0) {
+            graft_sym_equate(e, more[k], graft_sym_int(e->s, 1));
+        }
+    }
+    for (uint32_t i = 0; i < less_count; i++) {
+        graft_sym_equate(e, more[partner[i]], less[i]);
+    }
+    return true;
+}
+
 void graft_sym_equate_products(graft_sym_equations *e, const Z3_ast *a, uint32_t a_count,
                                const Z3_ast *b, uint32_t b_count)
 {
@@ -206,5 +261,8 @@ void graft_sym_equate_products(graft_sym_equations *e, const Z3_ast *a, uint32_t
         }
         return;
     }
-    graft_sym_equate(e, multiply_all(s, left, left_count), multiply_all(s, right, right_count));
+    if (!equate_wider(e, left, left_count, right, right_count) &&
+        !equate_wider(e, right, right_count, left, left_count)) {
+        graft_sym_equate(e, multiply_all(s, left, left_count), multiply_all(s, right, right_count));
+    }
 }

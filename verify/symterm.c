@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { HOLDS_LIMIT = 60000, WIDE_MOST = 16 };
+enum { WIDE_MOST = 16 };
 
 /* --------------------------------------------------------------- structure */
 
@@ -153,7 +153,15 @@ bool graft_sym_is_real(const graft_sym *s, Z3_ast term)
 
 Z3_ast graft_sym_simplify(const graft_sym *s, Z3_ast term)
 {
-    return Z3_simplify_ex(s->z3, term, s->som);
+    if (Z3_get_ast_kind(s->z3, term) != Z3_APP_AST || graft_sym_arity(s, term) == 0) {
+        return term;
+    }
+    if (Z3_ast_map_contains(s->z3, s->simplified, term)) {
+        return Z3_ast_map_find(s->z3, s->simplified, term);
+    }
+    Z3_ast simple = Z3_simplify_ex(s->z3, term, s->som);
+    Z3_ast_map_insert(s->z3, s->simplified, term, simple);
+    return simple;
 }
 
 Z3_ast graft_sym_int(const graft_sym *s, int64_t value)
@@ -222,11 +230,11 @@ static uint32_t list_sizes(const graft_sym *s, Z3_ast size, Z3_ast *list, uint32
     return count + 1;
 }
 
-static bool is_made_of(const graft_sym *s, Z3_ast size, Z3_ast part)
+bool graft_sym_is_wide_of(const graft_sym *s, Z3_ast size, Z3_ast part)
 {
-    return size == part ||
-           (graft_sym_is_app(s, size, s->wide) && (is_made_of(s, graft_sym_arg(s, size, 0), part) ||
-                                                   is_made_of(s, graft_sym_arg(s, size, 1), part)));
+    return size == part || (graft_sym_is_app(s, size, s->wide) &&
+                            (graft_sym_is_wide_of(s, graft_sym_arg(s, size, 0), part) ||
+                             graft_sym_is_wide_of(s, graft_sym_arg(s, size, 1), part)));
 }
 
 Z3_ast graft_sym_at(const graft_sym *s, Z3_ast size, Z3_ast index)
@@ -234,7 +242,8 @@ Z3_ast graft_sym_at(const graft_sym *s, Z3_ast size, Z3_ast index)
     if (graft_sym_is_number(s, size, 1)) {
         return graft_sym_int(s, 0);
     }
-    while (graft_sym_is_app(s, index, s->at) && is_made_of(s, graft_sym_arg(s, index, 0), size)) {
+    while (graft_sym_is_app(s, index, s->at) &&
+           graft_sym_is_wide_of(s, graft_sym_arg(s, index, 0), size)) {
         index = graft_sym_arg(s, index, 1);
     }
     bool whole = Z3_is_numeral_ast(s->z3, size) || graft_sym_is_number(s, index, 0);
@@ -304,68 +313,6 @@ Z3_ast graft_sym_read(graft_sym *s, Z3_ast term, uint32_t rank, const Z3_ast *in
     return graft_sym_substitute(s, term, rank, s->formals, index);
 }
 
-/* ------------------------------------------------------------------- asking */
-
-void graft_sym_assume(graft_sym *s, Z3_ast hypothesis)
-{
-    Z3_solver_assert(s->z3, s->solver, graft_sym_expand(s, hypothesis));
-    if (s->number_count < GRAFT_RULE_MAX_SLOTS && graft_sym_is_real(s, hypothesis)) {
-        s->numbers[s->number_count++] = hypothesis;
-    }
-}
-
-static uint64_t read_count(const graft_sym *s)
-{
-    uint64_t count = 0;
-    Z3_stats stats = Z3_solver_get_statistics(s->z3, s->solver);
-    Z3_stats_inc_ref(s->z3, stats);
-    for (uint32_t i = 0; i < Z3_stats_size(s->z3, stats); i++) {
-        if (strcmp(Z3_stats_get_key(s->z3, stats, i), "rlimit count") == 0) {
-            count = Z3_stats_get_uint_value(s->z3, stats, i);
-        }
-    }
-    Z3_stats_dec_ref(s->z3, stats);
-    return count;
-}
-
-static Z3_lbool check(graft_sym *s)
-{
-    s->questions++;
-    Z3_lbool answer = Z3_solver_check(s->z3, s->solver);
-    s->resource_count = read_count(s);
-    return s->options->solver_is_mute ? Z3_L_UNDEF : answer;
-}
-
-bool graft_sym_is_impossible(graft_sym *s) { return check(s) == Z3_L_FALSE; }
-
-static Z3_ast join_facts(const graft_sym *s, const graft_facts *facts, Z3_ast goal)
-{
-    for (; facts != NULL; facts = facts->outer) {
-        goal = Z3_mk_implies(s->z3, facts->fact, goal);
-    }
-    return goal;
-}
-
-bool graft_sym_holds(graft_sym *s, const graft_facts *facts, Z3_ast goal)
-{
-    Z3_ast plain = graft_sym_expand(s, goal);
-    Z3_ast simple = Z3_simplify(s->z3, plain);
-    if (Z3_get_bool_value(s->z3, simple) != Z3_L_UNDEF) {
-        return Z3_get_bool_value(s->z3, simple) == Z3_L_TRUE && !s->options->solver_is_mute;
-    }
-    Z3_ast question = graft_sym_expand(s, join_facts(s, facts, goal));
-    if (Z3_ast_map_contains(s->z3, s->decided, question)) {
-        Z3_ast answer = Z3_ast_map_find(s->z3, s->decided, question);
-        return Z3_get_bool_value(s->z3, answer) == Z3_L_TRUE;
-    }
-    Z3_solver_push(s->z3, s->solver);
-    Z3_solver_assert(s->z3, s->solver, Z3_mk_not(s->z3, question));
-    bool holds = check(s) == Z3_L_FALSE;
-    Z3_solver_pop(s->z3, s->solver, 1);
-    Z3_ast_map_insert(s->z3, s->decided, question, holds ? Z3_mk_true(s->z3) : Z3_mk_false(s->z3));
-    return holds;
-}
-
 /* --------------------------------------------------------------- the state */
 
 static Z3_func_decl declare(Z3_context z3, const char *name, uint32_t arity, Z3_sort sort)
@@ -418,16 +365,6 @@ static Z3_params make_som(Z3_context z3)
     return som;
 }
 
-/* Products of symbols count as independent numbers: claims hold for all the more reason. */
-static void limit_solver(graft_sym *s)
-{
-    Z3_params limit = Z3_mk_params(s->z3);
-    Z3_params_inc_ref(s->z3, limit);
-    Z3_params_set_uint(s->z3, limit, Z3_mk_string_symbol(s->z3, "rlimit"), HOLDS_LIMIT);
-    Z3_solver_set_params(s->z3, s->solver, limit);
-    Z3_params_dec_ref(s->z3, limit);
-}
-
 void graft_sym_open(graft_sym *s, graft_env *env, Z3_context z3, const graft_prove_options *options)
 {
     memset(s, 0, sizeof *s);
@@ -450,24 +387,12 @@ void graft_sym_open(graft_sym *s, graft_env *env, Z3_context z3, const graft_pro
         s->formals[i] = graft_sym_symbol(s, name);
     }
     s->som = make_som(z3);
-    s->solver = Z3_mk_simple_solver(z3);
-    Z3_solver_inc_ref(z3, s->solver);
-    limit_solver(s);
-    s->decided = make_map(z3);
+    s->simplified = make_map(z3);
 }
 
 void graft_sym_close(graft_sym *s)
 {
-    Z3_ast_map_dec_ref(s->z3, s->decided);
-    Z3_solver_dec_ref(s->z3, s->solver);
+    Z3_ast_map_dec_ref(s->z3, s->simplified);
     Z3_params_dec_ref(s->z3, s->som);
     graft_term_close(&s->term);
-}
-
-void graft_sym_reset(graft_sym *s)
-{
-    Z3_solver_reset(s->z3, s->solver);
-    Z3_ast_map_reset(s->z3, s->decided);
-    s->number_count = 0;
-    memset((void *)s->elements, 0, sizeof s->elements);
 }

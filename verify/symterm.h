@@ -48,10 +48,8 @@ typedef struct graft_sym {
     Z3_func_decl folds[GRAFT_SYM_FOLD_COUNT][GRAFT_SYM_BINDERS + 1];
     Z3_ast formals[GRAFT_MAX_RANK];
     Z3_params som;
-    Z3_solver solver;                     /* Holds what is assumed of sizes and attributes. */
-    Z3_ast numbers[GRAFT_RULE_MAX_SLOTS]; /* What is assumed of attributes that are numbers. */
-    uint32_t number_count;
-    Z3_ast_map decided;
+    struct graft_sym_assumed *assumed; /* symassume.h */
+    Z3_ast_map simplified; /* What has been simplified, for it is asked again and again. */
     const graft_prove_options *options;
     uint32_t fresh;
     uint32_t splits; /* Conditionals taken apart for the node or question at hand. */
@@ -68,16 +66,6 @@ typedef struct graft_facts {
 void graft_sym_open(graft_sym *s, graft_env *env, Z3_context z3,
                     const graft_prove_options *options);
 void graft_sym_close(graft_sym *s);
-/* Forgets all assumptions, for the next case. */
-void graft_sym_reset(graft_sym *s);
-
-/* Asserts something about sizes and attributes. */
-void graft_sym_assume(graft_sym *s, Z3_ast hypothesis);
-/* Whether Z3 says that `goal` (about integers) follows from the assumptions and facts; false when
- * it does not, and when Z3 gives up. */
-bool graft_sym_holds(graft_sym *s, const graft_facts *facts, Z3_ast goal);
-/* Whether Z3 says that the assumptions contradict each other. */
-bool graft_sym_is_impossible(graft_sym *s);
 
 /* Integers. Results are simplified: equal polynomials are equal terms. */
 Z3_ast graft_sym_int(const graft_sym *s, int64_t value);
@@ -93,6 +81,9 @@ Z3_ast graft_sym_in_range(const graft_sym *s, Z3_ast i, Z3_ast size);
 
 Z3_ast graft_sym_at(const graft_sym *s, Z3_ast size, Z3_ast index);
 Z3_ast graft_sym_wide(const graft_sym *s, Z3_ast a, Z3_ast b);
+
+/* Whether `part` is among the sizes that `size` is broadcast from, or is it. */
+bool graft_sym_is_wide_of(const graft_sym *s, Z3_ast size, Z3_ast part);
 
 /* Multiplied out: one sum of monomials for equal polynomials. */
 Z3_ast graft_sym_simplify(const graft_sym *s, Z3_ast term);

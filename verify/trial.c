@@ -237,6 +237,8 @@ graft_rule_entry graft_trial_entry(const graft_rule *rule, const graft_trial *tr
         .points = trial->check.sweep.agreed,
         .cover = trial->check.cover,
         .resource_count = trial->check.prove.resource_count,
+        .cases = trial->check.unbounded.proved ? trial->check.unbounded.cases : 0,
+        .reason = trial->check.unbounded.reason,
         .cover_points = trial->check.cover_points,
         .cover_bytes = trial->check.cover_bytes,
     };

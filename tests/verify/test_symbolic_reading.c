@@ -1,0 +1,515 @@
+/* The symbolic reading of every operator against its body: what symshape.c assumes of an operator's
+ * application and infers for its output, and what symread.c says an element is, instantiated at
+ * random shapes and attributes and computed in the field algebra, as the body is. */
+#include "verify/symread.h"
+
+#include "graph/algebra_field.h"
+#include "tests/support/cases.h"
+#include "tests/support/check.h"
+#include "verify/symassume.h"
+#include "verify/symfold.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CASES_EACH = 60, INDICES_EACH = 8, ENLARGED_MOST = 9, BOUND_MOST = 32 };
+
+typedef struct {
+    graft_env *env;
+    graft_sym s;
+    graft_sym_assumed assumed;
+    graft_prove_options options;
+    graft_rng rng;
+    check_case drawn;
+    graft_rule rule;
+    graft_sym_case c;
+    graft_sym_instance instance;
+    graft_sym_side side;
+    graft_field in[GRAFT_MAX_INPUTS][CHECK_CASE_ELEMENTS];
+    graft_field out[GRAFT_MAX_OUTPUTS][CHECK_CASE_ELEMENTS];
+    graft_field_state field;
+    int64_t index[GRAFT_MAX_RANK];    /* Of the element asked for. */
+    Z3_ast bound[BOUND_MOST];         /* Binders of the folds around, */
+    int64_t bound_values[BOUND_MOST]; /* and where they stand. */
+    uint32_t bound_count;
+} workspace;
+
+/* ---------------------------------------------------------------- evaluating */
+
+static graft_field run_scalar(workspace *w, uint32_t op, graft_field a, graft_field b)
+{
+    static const int32_t attrs[GRAFT_MAX_ATTRS] = {0};
+    const graft_shape scalars[3] = {
+        {.dtype = GRAFT_DTYPE_F32}, {.dtype = GRAFT_DTYPE_F32}, {.dtype = GRAFT_DTYPE_F32}};
+    const graft_call call = {attrs, scalars, &scalars[2]};
+    const graft_field *in[2] = {&a, &b};
+    graft_field result;
+    graft_field *out[1] = {&result};
+    graft_field_run(&w->field, op, &call, in, out);
+    return result;
+}
+
+static const char *name_of(const workspace *w, Z3_ast term)
+{
+    Z3_func_decl decl = Z3_get_app_decl(w->s.z3, Z3_to_app(w->s.z3, term));
+    return Z3_get_symbol_string(w->s.z3, Z3_get_decl_name(w->s.z3, decl));
+}
+
+static int64_t integer_at(workspace *w, Z3_ast term);
+
+/* d<v>_<i>, s<i>, q<i>, or a binder. */
+static int64_t symbol_at(const workspace *w, Z3_ast term)
+{
+    for (uint32_t i = w->bound_count; i-- > 0;) {
+        if (w->bound[i] == term) {
+            return w->bound_values[i];
+        }
+    }
+    const char *name = name_of(w, term);
+    long first = strtol(name + 1, NULL, 10);
+    switch (name[0]) {
+    case 'd':
+        return w->drawn.in[first].dims[strtol(strchr(name, '_') + 1, NULL, 10)];
+    case 's':
+        return w->drawn.attrs[first];
+    case 'q':
+        return w->index[first];
+    default:
+        fail_msg("%s has no value", name);
+        return 0;
+    }
+}
+
+/* place<n>(i..., d...) and part<n>_<k>(p, d...). */
+static int64_t place_at(workspace *w, Z3_ast term)
+{
+    const char *name = name_of(w, term); /* Good until the next one is read. */
+    bool whole = name[1] == 'l';
+    char *end = NULL;
+    uint32_t n = (uint32_t)strtol(name + (whole ? 5 : 4), &end, 10);
+    uint32_t part = whole ? 0 : (uint32_t)strtol(end + 1, NULL, 10);
+    int64_t place = integer_at(w, graft_sym_arg(&w->s, term, 0));
+    if (whole) {
+        for (uint32_t i = 1; i < n; i++) {
+            place = place * integer_at(w, graft_sym_arg(&w->s, term, n + i)) +
+                    integer_at(w, graft_sym_arg(&w->s, term, i));
+        }
+        return place;
+    }
+    for (uint32_t i = n - 1; i > part; i--) {
+        place /= integer_at(w, graft_sym_arg(&w->s, term, i + 1));
+    }
+    return place % integer_at(w, graft_sym_arg(&w->s, term, part + 1));
+}
+
+static int64_t function_at(workspace *w, Z3_ast term)
+{
+    const graft_sym *s = &w->s;
+    int64_t a = integer_at(w, graft_sym_arg(s, term, 0));
+    if (graft_sym_is_app(s, term, s->group)) {
+        int64_t outputs = integer_at(w, graft_sym_arg(s, term, 1));
+        return a / (outputs / integer_at(w, graft_sym_arg(s, term, 2)));
+    }
+    if (graft_sym_is_app(s, term, s->window)) {
+        return a / integer_at(w, graft_sym_arg(s, term, 1)) + 1;
+    }
+    if (graft_sym_is_app(s, term, s->at)) {
+        return a == 1 ? 0 : integer_at(w, graft_sym_arg(s, term, 1));
+    }
+    if (graft_sym_is_app(s, term, s->wide)) {
+        return a == 1 ? integer_at(w, graft_sym_arg(s, term, 1)) : a;
+    }
+    return place_at(w, term);
+}
+
+static bool truth_at(workspace *w, Z3_ast term);
+
+static int64_t integer_at(workspace *w, Z3_ast term)
+{
+    const graft_sym *s = &w->s;
+    int64_t value = 0;
+    if (Z3_is_numeral_ast(s->z3, term)) {
+        assert_true(Z3_get_numeral_int64(s->z3, term, &value));
+        return value;
+    }
+    uint32_t count = graft_sym_arity(s, term);
+    Z3_decl_kind kind = graft_sym_kind(s, term);
+    switch ((uint32_t)kind) {
+    case Z3_OP_ADD:
+    case Z3_OP_MUL:
+    case Z3_OP_SUB:
+        value = integer_at(w, graft_sym_arg(s, term, 0));
+        for (uint32_t i = 1; i < count; i++) {
+            int64_t x = integer_at(w, graft_sym_arg(s, term, i));
+            value = kind == Z3_OP_MUL ? value * x : kind == Z3_OP_ADD ? value + x : value - x;
+        }
+        return value;
+    case Z3_OP_MOD:
+        return integer_at(w, graft_sym_arg(s, term, 0)) % integer_at(w, graft_sym_arg(s, term, 1));
+    case Z3_OP_ITE:
+        return integer_at(w,
+                          graft_sym_arg(s, term, truth_at(w, graft_sym_arg(s, term, 0)) ? 1 : 2));
+    case Z3_OP_UNINTERPRETED:
+        return count == 0 ? symbol_at(w, term) : function_at(w, term);
+    default:
+        fail_msg("%s", Z3_ast_to_string(s->z3, term));
+        return 0;
+    }
+}
+
+static graft_field number_at(workspace *w, Z3_ast term);
+
+/* -1, 0 or 1. */
+static int compare_at(workspace *w, Z3_ast a, Z3_ast b)
+{
+    if (Z3_get_sort(w->s.z3, a) == w->s.integer) {
+        int64_t x = integer_at(w, a);
+        int64_t y = integer_at(w, b);
+        return x < y ? -1 : x > y ? 1 : 0;
+    }
+    double x = number_at(w, a).shadow;
+    double y = number_at(w, b).shadow;
+    return x < y ? -1 : x > y ? 1 : 0;
+}
+
+static bool truth_at(workspace *w, Z3_ast term)
+{
+    const graft_sym *s = &w->s;
+    uint32_t count = graft_sym_arity(s, term);
+    Z3_decl_kind kind = graft_sym_kind(s, term);
+    int order = 0;
+    switch ((uint32_t)kind) {
+    case Z3_OP_TRUE:
+        return true;
+    case Z3_OP_FALSE:
+        return false;
+    case Z3_OP_NOT:
+        return !truth_at(w, graft_sym_arg(s, term, 0));
+    case Z3_OP_IMPLIES:
+        return !truth_at(w, graft_sym_arg(s, term, 0)) || truth_at(w, graft_sym_arg(s, term, 1));
+    case Z3_OP_AND:
+    case Z3_OP_OR:
+        for (uint32_t i = 0; i < count; i++) {
+            if (truth_at(w, graft_sym_arg(s, term, i)) != (kind == Z3_OP_AND)) {
+                return kind == Z3_OP_OR;
+            }
+        }
+        return kind == Z3_OP_AND;
+    default:
+        order = compare_at(w, graft_sym_arg(s, term, 0), graft_sym_arg(s, term, 1));
+        return kind == Z3_OP_LE   ? order <= 0
+               : kind == Z3_OP_LT ? order < 0
+               : kind == Z3_OP_GE ? order >= 0
+               : kind == Z3_OP_GT ? order > 0
+                                  : order == 0;
+    }
+}
+
+static graft_field element_at(workspace *w, Z3_ast term)
+{
+    uint32_t v = (uint32_t)strtol(name_of(w, term) + 1, NULL, 10);
+    const graft_shape *shape = &w->drawn.in[v];
+    size_t place = 0;
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        int64_t at = integer_at(w, graft_sym_arg(&w->s, term, i));
+        if (at < 0 || at >= shape->dims[i]) {
+            return graft_field_integer(0); /* Outside; what is guarded plays no role. */
+        }
+        place = place * (size_t)shape->dims[i] + (size_t)at;
+    }
+    return w->in[v][place];
+}
+
+/* Steps the innermost binders through their ranges; false after the last. */
+static bool step_binders(workspace *w, uint32_t first, const int64_t *sizes)
+{
+    for (uint32_t i = w->bound_count; i-- > first;) {
+        if (++w->bound_values[i] < sizes[i - first]) {
+            return true;
+        }
+        w->bound_values[i] = 0;
+    }
+    return false;
+}
+
+static graft_field fold_at(workspace *w, Z3_ast term, bool is_sum)
+{
+    const graft_sym *s = &w->s;
+    uint32_t count = (graft_sym_arity(s, term) - 2) / 2;
+    uint32_t first = w->bound_count;
+    int64_t sizes[GRAFT_SYM_BINDERS];
+    graft_field result = graft_field_integer(0);
+    bool empty = true;
+    for (uint32_t i = 0; i < count; i++) {
+        sizes[i] = integer_at(w, graft_sym_arg(s, term, count + i));
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        w->bound[first + i] = graft_sym_arg(s, term, i);
+        w->bound_values[first + i] = 0;
+    }
+    w->bound_count += count;
+    do {
+        if (truth_at(w, graft_sym_arg(s, term, 2 * count))) {
+            graft_field x = number_at(w, graft_sym_arg(s, term, 2 * count + 1));
+            result = empty && !is_sum
+                         ? x
+                         : run_scalar(w, is_sum ? GRAFT_OP_add : GRAFT_OP_max, result, x);
+            empty = false;
+        }
+    } while (step_binders(w, first, sizes));
+    w->bound_count = first;
+    assert_true(is_sum || !empty);
+    return result;
+}
+
+static graft_field rational_at(const workspace *w, Z3_ast term)
+{
+    const char *text = Z3_get_numeral_string(w->s.z3, term);
+    char *end = NULL;
+    int64_t numerator = strtoll(text, &end, 10);
+    return graft_field_rational(numerator, *end == '/' ? strtoll(end + 1, NULL, 10) : 1);
+}
+
+static graft_field apply_at(workspace *w, Z3_ast term)
+{
+    static const uint8_t ops[GRAFT_TERM_FUNCTION_COUNT] = {
+        [GRAFT_TERM_EXP] = GRAFT_OP_exp,   [GRAFT_TERM_SQRT] = GRAFT_OP_sqrt,
+        [GRAFT_TERM_ERF] = GRAFT_OP_erf,   [GRAFT_TERM_SIGMOID] = GRAFT_OP_sigmoid,
+        [GRAFT_TERM_TANH] = GRAFT_OP_tanh, [GRAFT_TERM_INVERSE] = GRAFT_OP_div};
+    const graft_sym *s = &w->s;
+    if (graft_sym_arity(s, term) == 0 && name_of(w, term)[0] == 's') {
+        return graft_field_float(w->drawn.attrs[strtol(name_of(w, term) + 1, NULL, 10)]);
+    }
+    if (graft_sym_is_element(s, term)) {
+        return element_at(w, term);
+    }
+    if (graft_sym_fold_kind(s, term) != GRAFT_SYM_FOLD_COUNT) {
+        return fold_at(w, term, graft_sym_fold_kind(s, term) == GRAFT_SYM_SUM);
+    }
+    uint32_t f = 0;
+    while (!graft_sym_is_app(s, term, s->term.functions[f])) {
+        f++;
+        assert_true(f < GRAFT_TERM_FUNCTION_COUNT);
+    }
+    graft_field x = number_at(w, graft_sym_arg(s, term, 0));
+    return f == GRAFT_TERM_INVERSE ? run_scalar(w, GRAFT_OP_div, graft_field_integer(1), x)
+                                   : run_scalar(w, ops[f], x, x);
+}
+
+static graft_field number_at(workspace *w, Z3_ast term)
+{
+    const graft_sym *s = &w->s;
+    if (Z3_is_numeral_ast(s->z3, term)) {
+        return rational_at(w, term);
+    }
+    Z3_decl_kind kind = graft_sym_kind(s, term);
+    graft_field value;
+    switch ((uint32_t)kind) {
+    case Z3_OP_ADD:
+    case Z3_OP_MUL:
+    case Z3_OP_SUB:
+    case Z3_OP_DIV:
+        value = number_at(w, graft_sym_arg(s, term, 0));
+        for (uint32_t i = 1; i < graft_sym_arity(s, term); i++) {
+            uint32_t op = kind == Z3_OP_ADD   ? GRAFT_OP_add
+                          : kind == Z3_OP_MUL ? GRAFT_OP_mul
+                          : kind == Z3_OP_SUB ? GRAFT_OP_sub
+                                              : GRAFT_OP_div;
+            value = run_scalar(w, op, value, number_at(w, graft_sym_arg(s, term, i)));
+        }
+        return value;
+    case Z3_OP_UMINUS:
+        value = number_at(w, graft_sym_arg(s, term, 0));
+        return run_scalar(w, GRAFT_OP_sub, graft_field_integer(0), value);
+    case Z3_OP_TO_REAL:
+        return graft_field_integer(integer_at(w, graft_sym_arg(s, term, 0)));
+    case Z3_OP_ITE:
+        return number_at(w, graft_sym_arg(s, term, truth_at(w, graft_sym_arg(s, term, 0)) ? 1 : 2));
+    case Z3_OP_UNINTERPRETED:
+        return apply_at(w, term);
+    default:
+        fail_msg("%s", Z3_ast_to_string(s->z3, term));
+        return graft_field_integer(0);
+    }
+}
+
+/* -------------------------------------------------------------------- cases */
+
+static bool fits(const check_case *c)
+{
+    uint64_t elements = 0;
+    for (uint32_t i = 0; i < graft_op(c->op)->input_count; i++) {
+        elements =
+            elements < graft_shape_elements(&c->in[i]) ? graft_shape_elements(&c->in[i]) : elements;
+    }
+    for (uint32_t i = 0; i < graft_op(c->op)->output_count; i++) {
+        elements = elements < graft_shape_elements(&c->out[i]) ? graft_shape_elements(&c->out[i])
+                                                               : elements;
+    }
+    return elements <= CHECK_CASE_ELEMENTS;
+}
+
+/* Makes sizes larger where they still fit together: equal ones alike, so that they often do. */
+static void enlarge(workspace *w)
+{
+    for (uint32_t attempt = 0; attempt < 8; attempt++) {
+        check_case larger = w->drawn;
+        int32_t from = 1 + (int32_t)graft_rng_below(&w->rng, 4);
+        int32_t to = from + 1 + (int32_t)graft_rng_below(&w->rng, ENLARGED_MOST);
+        for (uint32_t i = 0; i < graft_op(larger.op)->input_count; i++) {
+            for (uint32_t k = 0; k < larger.in[i].rank; k++) {
+                larger.in[i].dims[k] = larger.in[i].dims[k] == from ? to : larger.in[i].dims[k];
+            }
+        }
+        if (graft_infer_shapes(larger.op, larger.attrs, larger.in, larger.out) == GRAFT_OK &&
+            fits(&larger)) {
+            w->drawn = larger;
+        }
+    }
+}
+
+static bool is_infinite(int32_t bits) { return (bits & INT32_MAX) == 0x7f800000; }
+
+/* A rule of one operator whose attributes are slots, and the case that was drawn. */
+static void state_rule(workspace *w)
+{
+    const graft_op_info *info = graft_op(w->drawn.op);
+    graft_pattern_node *node = &w->rule.source.nodes[0];
+    memset(&w->rule, 0, sizeof w->rule);
+    memset(&w->c, 0, sizeof w->c);
+    w->rule.var_count = info->input_count;
+    w->rule.slot_count = info->attr_count;
+    w->rule.condition = 255;
+    w->rule.source.node_count = 1;
+    node->op = (uint8_t)w->drawn.op;
+    for (uint32_t i = 0; i < info->input_count; i++) {
+        node->inputs[i] = GRAFT_OPERAND_VAR(i);
+        w->c.ranks[i] = w->drawn.in[i].rank;
+    }
+    for (uint32_t i = 0; i < info->attr_count; i++) {
+        int32_t value = w->drawn.attrs[i];
+        node->attrs[i] = (graft_term){.value = (int32_t)i, .kind = GRAFT_TERM_SLOT};
+        w->c.chosen[i] = graft_sym_is_choice(w->drawn.op, i);
+        w->c.slots[i] = w->c.chosen[i] ? value : 0;
+        bool is_float = graft_op_attr(w->drawn.op, i)->kind == GRAFT_ATTR_FLOAT;
+        w->c.infinite[i] = (int8_t)(is_float && is_infinite(value) ? (value < 0 ? -1 : 1) : 0);
+    }
+    w->c.made[GRAFT_SYM_SOURCE][0] = w->drawn.out[0].rank;
+    w->rule.target = w->rule.source;
+    memcpy(w->c.made[GRAFT_SYM_TARGET], w->c.made[GRAFT_SYM_SOURCE], sizeof w->c.made[0]);
+}
+
+static void run_body(workspace *w)
+{
+    const graft_field *in[GRAFT_MAX_INPUTS];
+    graft_field *out[GRAFT_MAX_OUTPUTS];
+    double negative = w->drawn.op == GRAFT_OP_sqrt ? 0.0 : 0.5;
+    for (uint32_t i = 0; i < GRAFT_MAX_INPUTS; i++) {
+        in[i] = w->in[i];
+        for (size_t k = 0; k < CHECK_CASE_ELEMENTS; k++) {
+            w->in[i][k] = graft_field_random(&w->rng, negative);
+        }
+    }
+    for (uint32_t i = 0; i < GRAFT_MAX_OUTPUTS; i++) {
+        out[i] = w->out[i];
+    }
+    graft_call call = check_case_call(&w->drawn);
+    memset(&w->field, 0, sizeof w->field);
+    graft_field_run(&w->field, w->drawn.op, &call, in, out);
+}
+
+/* Symbolic sizes are what they are, and everything assumed of the application is true of it. */
+static void check_shapes(workspace *w)
+{
+    const graft_op_info *info = graft_op(w->drawn.op);
+    for (uint32_t v = 0; v < info->input_count; v++) {
+        for (uint32_t i = 0; i < w->drawn.in[v].rank; i++) {
+            assert_int_equal(integer_at(w, w->instance.vars[v].dims[i]), w->drawn.in[v].dims[i]);
+        }
+    }
+    for (uint32_t o = 0; o < info->output_count; o++) {
+        const graft_sym_shape *shape = &w->instance.nodes[GRAFT_SYM_SOURCE][0].shapes[o];
+        assert_int_equal(shape->rank, w->drawn.out[o].rank);
+        for (uint32_t i = 0; i < shape->rank; i++) {
+            assert_int_equal(integer_at(w, shape->dims[i]), w->drawn.out[o].dims[i]);
+        }
+    }
+    for (uint32_t i = 0; i < w->assumed.count; i++) {
+        if (!truth_at(w, w->assumed.claims[i])) {
+            check_case_print(&w->drawn);
+            fail_msg("not so: %s", Z3_ast_to_string(w->s.z3, w->assumed.claims[i]));
+        }
+    }
+}
+
+static void check_elements(workspace *w, uint32_t output)
+{
+    const graft_shape *shape = &w->drawn.out[output];
+    for (uint32_t k = 0; k < INDICES_EACH; k++) {
+        size_t place = 0;
+        for (uint32_t i = 0; i < shape->rank; i++) {
+            w->index[i] = graft_rng_below(&w->rng, (uint32_t)shape->dims[i]);
+            place = place * (size_t)shape->dims[i] + (size_t)w->index[i];
+        }
+        graft_field x = number_at(w, w->side.values[0][output]);
+        if (w->field.ambiguous_count + w->field.invalid_count == 0 &&
+            x.residue != w->out[output][place].residue) {
+            check_case_print(&w->drawn);
+            fail_msg("element %zu of output %u: %s", place, output,
+                     Z3_ast_to_string(w->s.z3, w->side.values[0][output]));
+        }
+    }
+}
+
+static void check_operator(workspace *w, uint32_t op)
+{
+    const char *why = NULL;
+    const graft_sym_extra none = {.count = 0};
+    uint32_t compared = 0;
+    for (uint32_t k = 0; k < CASES_EACH; k++) {
+        check_case_draw(&w->rng, op, &w->drawn);
+        enlarge(w);
+        state_rule(w);
+        run_body(w);
+        if (graft_sym_shapes(&w->s, &w->rule, &w->c, &none, &w->instance, &why) != GRAFT_SYM_FITS) {
+            check_case_print(&w->drawn);
+            fail_msg("has no symbolic shape: %s", why == NULL ? "never" : why);
+        }
+        check_shapes(w);
+        assert_true(graft_sym_read_side(&w->s, &w->instance, GRAFT_SYM_SOURCE, &w->side));
+        for (uint32_t o = 0; o < graft_op(op)->output_count; o++) {
+            check_elements(w, o);
+        }
+        compared += w->field.ambiguous_count + w->field.invalid_count == 0 ? 1 : 0;
+    }
+    assert_true(compared > CASES_EACH / 3);
+}
+
+static void test_operators(void **state)
+{
+    workspace *w = calloc(1, sizeof *w);
+    graft_prover prover;
+    graft_prove_result result;
+    assert_non_null(w);
+    w->env = *state;
+    w->options = graft_prove_defaults();
+    graft_rng_seed(&w->rng, 7);
+    graft_prover_open(&prover, &w->options, &result);
+    graft_sym_open(&w->s, w->env, prover.z3, &w->options);
+    graft_sym_assumed_open(&w->s, &w->assumed);
+    for (uint32_t op = 1; op < GRAFT_OP_COUNT; op++) {
+        if (graft_op(op) != NULL) {
+            check_operator(w, op);
+        }
+    }
+    graft_sym_assumed_close(&w->s);
+    graft_sym_close(&w->s);
+    graft_prover_close(&prover);
+    free(w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {CHECK_TEST(test_operators)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
