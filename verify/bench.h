@@ -5,11 +5,11 @@
 #include "graph/env.h"
 
 /* Prints JSON Lines, one figure a line with name and unit:
- *  - verify.filter.rule: a rule swept as `make rules` sweeps it, in this process; median, low, high
- *    and mean over the committed set;
+ *  - verify.filter.rule: a rule swept as `make rules` sweeps it, processor time; median, low, high
+ * and mean over a hundred rules of the committed set;
  *  - verify.filter.corpus: the same over rules that are false, until their first difference;
  *  - verify.prove.set: the committed set swept and proved from scratch in env->thread_count
- *    children, wall clock, and how many were proved;
+ *    children, wall clock; verify.prove.cpu: their processor time; and how many were proved;
  *  - verify.generate.*: the families gone through from candidates to a set: wall clock, the counts
  * of graft_generate, and the share of distinct rules that got a verdict. `rules` and `families`
  * name the committed set and its families; `lies` a file of users' rules that are false, or NULL.

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Operator bodies and laws of functions changed on purpose (body_mutations.txt): the programs that
-# hold them are built anew from a changed copy of the sources under out/body-mutants, and some test
-# must fail: of the adversarial corpus, of the bodies against other implementations, or of the terms.
-# A mutation that nobody notices is a hole in what is trusted. Prints TAP, and a table of who noticed.
+# hold them are built anew from a changed copy of the sources under out/body-mutants, and one of them
+# must fail: of the bodies, of the terms and laws, of the checker, or the adversarial corpus.
+# A mutation that nobody notices is a hole in what is trusted. Prints TAP that says who noticed first.
 #
 #   MUTATIONS="12 13"   only these, by number
 set -u
@@ -16,30 +16,26 @@ numbers=${MUTATIONS:-$(seq 1 "$count")}
 # The sources, without what was built.
 mkdir -p "$scratch"
 tar -cf - --exclude=./out --exclude=./.git . | tar -xf - -C "$scratch" || exit 1
-build() {
-    targets=
-    for p in $programs; do targets="$targets out/release/tests/$p"; done
-    # shellcheck disable=SC2086
-    make -C "$scratch" -s -j"$JOBS" MODE=release CUDA=0 CFLAGS_EXTRA='-O1 -Wno-error' $targets
-}
-# Names of the programs that fail.
-run() {
-    noticed=
+# What an interrupted run has built of a mutation is older than this.
+for file in $(grep -v '^#' "$list" | sed 's/ ==> .*//' | sort -u); do touch "$scratch/$file"; done
+# Builds and runs one program after another; names the first that fails, nothing when all pass.
+notice() {
     for p in $programs; do
+        make -C "$scratch" -s -j"$JOBS" MODE=release CUDA=0 CFLAGS_EXTRA='-O1 -Wno-error' \
+            "out/release/tests/$p" > "$scratch/build.log" 2>&1 || { echo "no build"; return; }
         (cd "$scratch" && CMOCKA_MESSAGE_OUTPUT=TAP timeout 900 "out/release/tests/$p") \
-            > "$scratch/log" 2>&1 || noticed="$noticed ${p#*/test_}"
+            > "$scratch/log" 2>&1 || { echo "$p"; return; }
     done
-    echo "$noticed"
 }
 
 echo "1..$(($(echo "$numbers" | wc -w) + 1))"
-if build > "$scratch/build.log" 2>&1 && [ -z "$(run)" ]; then
-    echo "ok 1 - the sources as they are pass"
-else
-    echo "not ok 1 - the sources as they are do not build or pass"
+first=$(notice)
+if [ -n "$first" ]; then
+    echo "not ok 1 - the sources as they are pass: $first"
     cat "$scratch/build.log"
     exit 1
 fi
+echo "ok 1 - the sources as they are pass"
 case_number=1
 for n in $numbers; do
     case_number=$((case_number + 1))
@@ -60,19 +56,13 @@ for n in $numbers; do
         }
         END { exit !changed }' "$scratch/original" > "$scratch/$file"
     if [ $? -ne 0 ]; then
-        noticed=
-        why="the text to replace is not there"
-    elif ! build > "$scratch/build.log" 2>&1; then
-        noticed=
-        why="it does not build: $(tail -n 3 "$scratch/build.log" | tr '\n' ' ')"
+        noticed="nothing to change"
     else
-        noticed=$(run)
-        why="nobody noticed"
+        noticed=$(notice)
     fi
-    if [ -n "$noticed" ]; then
-        echo "ok $case_number - $what:$noticed"
-    else
-        echo "not ok $case_number - $what: $why"
-    fi
+    case $noticed in
+    "" | no\ build | nothing*) echo "not ok $case_number - $what: ${noticed:-nobody noticed}" ;;
+    *) echo "ok $case_number - $what: $noticed" ;;
+    esac
     cp "$scratch/original" "$scratch/$file"
 done
