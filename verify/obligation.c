@@ -351,6 +351,28 @@ static uint32_t count_unknown(const graft_obligation *o, const replacement *func
     return count;
 }
 
+typedef struct {
+    Z3_context z3;
+    uint32_t count;
+} choice_count;
+
+static bool visit_choice(void *context, Z3_ast term)
+{
+    choice_count *c = context;
+    Z3_func_decl decl = Z3_get_app_decl(c->z3, Z3_to_app(c->z3, term));
+    c->count += Z3_get_decl_kind(c->z3, decl) == Z3_OP_ITE ? 1 : 0;
+    return true;
+}
+
+static uint32_t count_choices(const graft_obligation *o, Z3_ast term)
+{
+    choice_count c = {.z3 = o->z3};
+    Z3_ast_map seen = new_map(o->z3);
+    walk(o->z3, term, seen, visit_choice, &c);
+    Z3_ast_map_dec_ref(o->z3, seen);
+    return c.count;
+}
+
 graft_eased graft_obligation_eased(const graft_obligation *o, uint32_t i, graft_ease ease)
 {
     bool cut = ease == GRAFT_EASE_CUT && i < o->elements;
@@ -365,6 +387,7 @@ graft_eased graft_obligation_eased(const graft_obligation *o, uint32_t i, graft_
                          .functions = unknown,
                          .inverses = functions.count - unknown};
     eased.question = number_symbols(o, pure, &eased.symbols);
+    eased.choices = count_choices(o, eased.question);
     return eased;
 }
 

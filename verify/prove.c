@@ -153,10 +153,21 @@ static const way_of_asking ways[] = {
     {GRAFT_EASE_NONE, SEARCH_GENERAL,     24,         24,         false},
 };
 
-static graft_verdict ask_one_way(prover *p, const graft_eased *form, const way_of_asking *way)
+/* Nonlinear search takes nested maxima apart, as many cases as they have subsets, without a look at
+ * the resource limit. */
+enum { CHOICES_MOST = 12 };
+
+static bool is_too_large(const graft_eased *form, const way_of_asking *way)
 {
     uint32_t most = form->functions > 0 ? way->tied_symbols_most : way->symbols_most;
-    if (form->symbols > most || (way->polynomial && form->functions + form->inverses > 0)) {
+    bool searches = way->kind == SEARCH_GENERAL || way->kind == SEARCH_GENERAL_2;
+    return form->symbols > most || (searches && form->choices > CHOICES_MOST) ||
+           (way->polynomial && form->functions + form->inverses > 0);
+}
+
+static graft_verdict ask_one_way(prover *p, const graft_eased *form, const way_of_asking *way)
+{
+    if (is_too_large(form, way)) {
         return GRAFT_VERDICT_UNKNOWN;
     }
     Z3_lbool answer = ask(p, form->question, way->kind);
