@@ -133,17 +133,53 @@ static bool is_proved_unbounded(graft_env *env, const graft_rule *rule,
     return check->unbounded.proved;
 }
 
+/* Most instances that are left out where Z3 gives up. */
+enum { UNDECIDED_MOST = 8 };
+
+/* A rule that is proved for all sizes needs no proof at each instance: keeps those of the covering
+ * set that have one, since a proof that does not rest on symbolic readings is worth having. */
+static void keep_decided(graft_env *env, const graft_rule *rule, const graft_prove_options *options,
+                         graft_check *check)
+{
+    uint32_t kept = 0;
+    uint32_t undecided = 0;
+    graft_prove_result *prove = &check->prove;
+    for (uint32_t i = 0; i < check->cover && undecided < UNDECIDED_MOST; i++) {
+        graft_prove_result single;
+        graft_prove_rule(env, rule, &check->instances[i], 1, options, &single);
+        prove->questions += single.questions;
+        prove->resource_count += single.resource_count;
+        if (single.verdict == GRAFT_VERDICT_REFUTED) {
+            prove->verdict = GRAFT_VERDICT_REFUTED;
+            prove->failed = i;
+            return;
+        }
+        if (single.verdict == GRAFT_VERDICT_PROVED) {
+            check->instances[kept++] = check->instances[i];
+        } else {
+            undecided++;
+        }
+    }
+    if (kept > 0) {
+        prove->verdict = GRAFT_VERDICT_PROVED;
+        prove->points = kept;
+        check->cover = kept;
+    }
+}
+
 void graft_check_prove(graft_env *env, const graft_rule *rule, const graft_check_options *options,
                        graft_check *check)
 {
     bool possible = cross_check(env, rule, check);
     graft_prove_rule(env, rule, check->instances, check->cover, &options->prove, &check->prove);
+    bool unbounded = check->prove.verdict != GRAFT_VERDICT_REFUTED &&
+                     is_proved_unbounded(env, rule, &options->prove, check);
+    if (unbounded && check->prove.verdict == GRAFT_VERDICT_UNKNOWN) {
+        keep_decided(env, rule, &options->prove, check);
+    }
     check->outcome = (uint8_t)judge(check, possible);
     if (check->outcome == GRAFT_CHECK_PROVED) {
-        check->proof = GRAFT_PROOF_BOUNDED;
-        if (is_proved_unbounded(env, rule, &options->prove, check)) {
-            check->proof = GRAFT_PROOF_UNBOUNDED;
-        }
+        check->proof = unbounded ? GRAFT_PROOF_UNBOUNDED : GRAFT_PROOF_BOUNDED;
         check->numeric = (uint8_t)graft_numeric_classify(env, rule, check->instances, check->cover);
         if (check->numeric == GRAFT_NUMERIC_REASSOCIATING) {
             graft_rounding_measure(env, rule, check->instances, check->cover, &check->rounding);

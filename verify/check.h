@@ -4,9 +4,9 @@
  *                                                                              └─► proof for all
  * sizes
  *
- * Only a rule whose sweep finds no difference and for which Z3 answers `unsat` at every point of
- * the covering set is proved. Polynomials decide nothing; where they contradict Z3, one of the two
- * is broken, and so is the run. */
+ * Only a rule whose sweep finds no difference is proved, and only when Z3 answers `unsat` at every
+ * point of the covering set, or for all sizes and at some point, nowhere `sat`. Polynomials decide
+ * nothing; where they contradict Z3, one of the two is broken, and so is the run. */
 #ifndef GRAFT_CHECK_H
 #define GRAFT_CHECK_H
 
@@ -50,10 +50,10 @@ typedef struct graft_check {
     uint32_t polynomial_equal; /* Points of the covering set that polynomials decide. */
     graft_sweep_result sweep;
     graft_prove_result prove;
-    graft_symbolic_result unbounded; /* Once proved, unless scalars stood for all sizes. */
-    graft_rounding rounding; /* Of a proved reassociating rule. */
-    graft_point *instances;  /* The covering set: `cover` points, in env->unit. */
-    uint8_t *cover_points;   /* The same, packed (cover.h), once proved. */
+    graft_symbolic_result unbounded; /* Unless scalars stood for all sizes. */
+    graft_rounding rounding;         /* Of a proved reassociating rule. */
+    graft_point *instances;          /* The covering set: `cover` points, in env->unit. */
+    uint8_t *cover_points;           /* The same, packed (cover.h), once proved. */
     size_t cover_bytes;
 } graft_check;
 

@@ -178,7 +178,9 @@ void graft_sym_assumed_open(graft_sym *s, graft_sym_assumed *assumed)
     Z3_solver_inc_ref(s->z3, assumed->solver);
     Z3_params limit = Z3_mk_params(s->z3);
     Z3_params_inc_ref(s->z3, limit);
-    Z3_params_set_uint(s->z3, limit, Z3_mk_string_symbol(s->z3, "rlimit"), HOLDS_LIMIT);
+    Z3_params_set_uint(s->z3, limit, Z3_mk_string_symbol(s->z3, "rlimit"),
+                       s->options->resource_limit < HOLDS_LIMIT ? s->options->resource_limit
+                                                                : HOLDS_LIMIT);
     /* The older simplex keeps to its resource limit where the newer one, on products of sizes, does
      * not. */
     Z3_params_set_uint(s->z3, limit, Z3_mk_string_symbol(s->z3, "arith.solver"), 2);
