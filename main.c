@@ -9,6 +9,7 @@
 #include "cost/command.h"
 #include "emit/bench_search.h"
 #include "emit/bench_speed.h"
+#include "emit/bench_views.h"
 #include "emit/command.h"
 #include "gen/bench.h"
 #include "gen/command.h"
@@ -132,6 +133,7 @@ static const struct {
     {"numerics", bench_numerics   },
     {"speed",    graft_speed_bench},
     {"verify",   bench_verify     },
+    {"views",    graft_views_bench},
 };
 
 enum { BENCH_COUNT = sizeof(benches) / sizeof(benches[0]) };

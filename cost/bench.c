@@ -101,7 +101,7 @@ static graft_status open_model(graft_env *env, bench_model *m)
     const graft_graph *graph = &m->model->graph;
     size_t bytes = graft_order_bytes(&graph->limits);
     GRAFT_CHECK(graft_order_build(&m->order, graph, graft_arena_alloc(env->unit, bytes), bytes));
-    graft_schedule_build(env->unit, graph, &m->order, &m->schedule);
+    graft_schedule_build(env->unit, graph, &m->order, true, &m->schedule);
     GRAFT_CHECK(graft_model_fold_weights(env, env->unit, m->model, graph, &m->weights));
 done:
     return status;

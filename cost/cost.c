@@ -22,6 +22,7 @@ struct graft_cost {
     graft_roofline roofline;
     bool estimating;
     bool convention;
+    bool copies;  /* No views but aliases. */
     bool distant; /* Entries of this device distinguish how far away data lie. */
     bool fitted;
     graft_cost_statistics statistics;
@@ -145,6 +146,7 @@ graft_status graft_cost_open(graft_env *env, graft_device *device, const char *p
     c->memo = graft_plan_memo_new(); /* Without memory for it plans are slower, not wrong. */
     GRAFT_CHECK(open_databases(env, c, path));
     c->distant = strstr(graft_device_library(device), protocol_mark) != NULL;
+    c->copies = !c->distant; /* Only processors are known to take pieces where they lie. */
     graft_database_select(c->database, graft_device_name(device), graft_device_library(device));
     graft_database_select(c->estimates, graft_device_name(device), graft_device_library(device));
     const graft_calibration calibration = graft_calibration_read(c->database);
@@ -205,6 +207,12 @@ void graft_cost_set_estimating(graft_cost *cost, bool estimating)
 }
 
 void graft_cost_set_convention(graft_cost *cost, bool convention) { cost->convention = convention; }
+
+void graft_cost_set_copies(graft_cost *cost, bool copies)
+{
+    cost->copies = copies || !cost->distant;
+    graft_plan_memo_clear(cost->memo);
+}
 
 graft_calibration graft_cost_calibration(const graft_cost *cost) { return cost->calibration; }
 
@@ -561,9 +569,12 @@ static graft_status find_plan(graft_env *env, graft_cost *cost, graft_arena *are
                               const graft_graph *graph, const graft_order *order, graft_plan *plan)
 {
     graft_status status = GRAFT_OK;
+    graft_plan_request request = {
+        .graph = graph, .order = order, .source = look_up, .context = cost, .copies = cost->copies};
     for (;;) {
         bool mine = pthread_mutex_trylock(&cost->memo_lock) == 0;
-        graft_plan_build_again(arena, graph, order, look_up, cost, mine ? cost->memo : NULL, plan);
+        request.memo = mine ? cost->memo : NULL;
+        graft_plan_build(arena, &request, plan);
         if (mine) {
             (void)pthread_mutex_unlock(&cost->memo_lock);
         }
@@ -589,11 +600,11 @@ graft_status graft_cost_plan(graft_env *env, graft_cost *cost, graft_arena *aren
     graft_mark mark = graft_arena_mark(env->scratch);
     graft_plan plan;
     if (cost->convention) {
-        graft_schedule_build(arena, graph, order, schedule);
+        graft_schedule_build(arena, graph, order, !cost->copies, schedule);
         return GRAFT_OK;
     }
     GRAFT_CHECK(find_plan(env, cost, env->scratch, graph, order, &plan));
-    graft_schedule_build_as(arena, graph, order, plan.layouts, plan.choices, schedule);
+    graft_schedule_build_as(arena, graph, order, &plan.assignment, schedule);
 done:
     if (arena != env->scratch) {
         graft_arena_release(env->scratch, mark);

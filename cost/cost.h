@@ -37,9 +37,9 @@ typedef struct graft_cost_statistics {
 } graft_cost_statistics;
 
 /* Opens the database `path` (NULL: in memory only) for a device. A recorded device is looked for in
- * that file, then in those of rules/costs; its name may be any part of the recorded name, as long as
- * it fits one device only. Borrows the device.
- * GRAFT_BAD_INPUT for a broken database or a device that is neither here nor in it. */
+ * that file, then in those of rules/costs; its name may be any part of the recorded name, as long
+ * as it fits one device only. Borrows the device. GRAFT_BAD_INPUT for a broken database or a device
+ * that is neither here nor in it. */
 GRAFT_MUST_USE graft_status graft_cost_open(graft_env *env, graft_device *device, const char *path,
                                             graft_cost **cost);
 /* Saves what is new and frees everything, also when saving fails (the status tells). NULL is
@@ -100,6 +100,8 @@ GRAFT_MUST_USE graft_status graft_cost_schedule(graft_env *env, graft_cost *cost
 void graft_cost_statistics_of(const graft_cost *cost, graft_cost_statistics *statistics);
 /* Layouts by the convention instead of by cost, from now on: to see what the choice brings. */
 void graft_cost_set_convention(graft_cost *cost, bool convention);
+/* Copies instead of views for concatenations, splits and slices, from now on: likewise. */
+void graft_cost_set_copies(graft_cost *cost, bool copies);
 
 /* What corrects all times: at first, what the database has for the device (see calibration.h).
  * Setting another is not for several threads at once; `provenance` is stored beside it in the

@@ -8,6 +8,7 @@
 #include "graph/opaque.h"
 #include "graph/rng.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -219,6 +220,22 @@ static graft_status place_input(graft_env *env, graft_executor *e, uint32_t regi
     return allocate_owned(env, e, (size_t)e->schedule.regions[region].bytes, &e->regions[region]);
 }
 
+/* Regions that lie in others, once those have their places. */
+static void place_pieces(graft_executor *e)
+{
+    for (uint32_t i = 0; i < e->schedule.region_count; i++) {
+        const graft_region *region = &e->schedule.regions[i];
+        if (region->root == i) {
+            continue;
+        }
+        size_t offset = (size_t)region->offset / sizeof(float);
+        float *host = e->hosts[region->root];
+        assert(offset == 0 || graft_device_shares_memory(e->device)); /* See cost.c. */
+        e->regions[i] = e->regions[region->root] + offset;
+        e->hosts[i] = host == NULL ? NULL : host + offset;
+    }
+}
+
 static graft_status place_regions(graft_env *env, graft_executor *e)
 {
     graft_mark mark = graft_arena_mark(env->scratch);
@@ -234,13 +251,16 @@ static graft_status place_regions(graft_env *env, graft_executor *e)
     }
     for (uint32_t i = 0; i < s->region_count && status == GRAFT_OK; i++) {
         const graft_region *region = &s->regions[i];
-        if (region->kind == GRAFT_REGION_INPUT) {
+        if (region->root == i && region->kind == GRAFT_REGION_INPUT) {
             status = place_input(env, e, i);
-        } else if (region->kind == GRAFT_REGION_PLANNED) {
-            void *place = (char *)e->block + offsets[region->root];
+        } else if (region->root == i && region->kind == GRAFT_REGION_PLANNED) {
+            void *place = (char *)e->block + offsets[i];
             e->regions[i] = place;
             e->hosts[i] = graft_device_shares_memory(e->device) ? place : NULL;
         }
+    }
+    if (status == GRAFT_OK) {
+        place_pieces(e);
     }
     graft_arena_release(env->scratch, mark);
     return status;

@@ -42,6 +42,7 @@ uint32_t graft_layout_canonical(const graft_shape *shape, uint32_t layout);
 typedef struct graft_layout_choice {
     uint8_t inputs[GRAFT_MAX_INPUTS];
     uint8_t outputs[GRAFT_MAX_OUTPUTS];
+    bool view; /* No step: see cost/views.h, which sets it. */
 } graft_layout_choice;
 
 /* The ways to run node `node` when its input values can be had in the layouts of `offered` (by

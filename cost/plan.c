@@ -48,6 +48,7 @@ typedef struct {
 typedef struct {
     graft_signature signature; /* Without layouts. */
     uint8_t offered[GRAFT_MAX_INPUTS];
+    bool joins; /* It may be a view: graft_views. */
     bool known;
     node_plan plan;
 } node_memo;
@@ -181,22 +182,30 @@ static bool costs_nothing(uint32_t op)
     return op == GRAFT_OP_OPAQUE || op == GRAFT_OP_identity || op == GRAFT_OP_reshape;
 }
 
-/* Looks up what each alternative costs and keeps those that were measured, or the first. */
-static void cost_alternatives(planner *p, graft_signature *signature, node_plan *n)
+/* Looks up what each alternative costs and keeps those that were measured, or the first; views are
+ * kept in any case. */
+static void cost_alternatives(planner *p, graft_index node, graft_signature *signature,
+                              node_plan *n)
 {
     bool measured[GRAFT_LAYOUT_COUNT] = {false};
+    bool any = false;
     uint32_t kept = 0;
     for (uint32_t a = 0; a < n->count; a++) {
-        graft_signature_set_layouts(signature, &n->choices[a]);
-        n->ns[a] = cost_of(p, signature, &measured[a]);
+        graft_layout_choice *choice = &n->choices[a];
+        choice->view = graft_views_possible(p->graph, node, &p->plan->assignment.views, choice);
+        if (!choice->view) {
+            graft_signature_set_layouts(signature, choice);
+            n->ns[a] = cost_of(p, signature, &measured[a]);
+            any = any || measured[a];
+        }
     }
     for (uint32_t a = 0; a < n->count; a++) {
-        if (measured[a]) {
+        if (measured[a] || n->choices[a].view || (a == 0 && !any)) {
             n->choices[kept] = n->choices[a];
             n->ns[kept++] = n->ns[a];
         }
     }
-    n->count = kept > 0 ? kept : 1;
+    n->count = kept;
 }
 
 /* What the memo says of a node; what it is to be told, in `*memo`, when it does not know. */
@@ -204,12 +213,15 @@ static bool recall_node(planner *p, graft_index node, const graft_signature *sig
                         node_memo **memo)
 {
     const graft_node *n = &p->graph->nodes[node];
+    const graft_views *views = &p->plan->assignment.views;
+    bool joins = views->joins != NULL && views->joins[node];
     node_memo *m = p->memo == NULL ? NULL : &p->memo->nodes[node];
     *memo = m;
     if (m == NULL) {
         return false;
     }
-    bool same = m->known && graft_signature_equal(&m->signature, signature);
+    bool same = m->known && m->joins == joins && graft_signature_equal(&m->signature, signature);
+    m->joins = joins;
     for (uint32_t k = 0; k < n->input_count; k++) {
         uint8_t offered = p->offered[graft_node_input(p->graph, node, k)];
         same = same && m->offered[k] == offered;
@@ -244,7 +256,7 @@ static void list_alternatives(planner *p, graft_index node)
     uint32_t missing = p->plan->missing_count;
     plan->count = graft_layout_alternatives(p->graph, node, p->offered, plan->choices);
     if (!costs_nothing(op)) {
-        cost_alternatives(p, &signature, plan);
+        cost_alternatives(p, node, &signature, plan);
     }
     if (memo != NULL && missing == p->plan->missing_count) {
         memo->plan = *plan;
@@ -648,7 +660,8 @@ static uint32_t choose_alternative(planner *p, graft_index node)
         graft_index input = graft_node_input(p->graph, node, carried);
         const value_plan *end = &p->values[p->values[input].end];
         uint32_t state = end->variable == NO_VARIABLE ? 0 : p->states[end->variable];
-        return continue_chain(p, node, carried, p->values[input].canonical[p->plan->layouts[input]],
+        return continue_chain(p, node, carried,
+                              p->values[input].canonical[p->plan->assignment.layouts[input]],
                               end->states[state].made, &ns);
     }
     operands o;
@@ -669,7 +682,7 @@ static double sum_conversions(planner *p, const uint8_t *needed)
         if (needed[v] == 0 || value->conversions == NULL) {
             continue;
         }
-        uint32_t made = value->canonical[p->plan->layouts[v]];
+        uint32_t made = value->canonical[p->plan->assignment.layouts[v]];
         for (uint32_t to = 0; to < GRAFT_LAYOUT_COUNT; to++) {
             if ((needed[v] >> to & 1U) != 0) {
                 ns += cost_conversion(p, value->conversions, made, to);
@@ -694,7 +707,8 @@ static double sum_plan(planner *p, const uint32_t *chosen)
         ns += p->nodes[node].ns[chosen[node]];
         for (uint32_t k = 0; k < n->input_count; k++) {
             graft_index v = graft_node_input(graph, node, k);
-            uint32_t layout = k < GRAFT_MAX_INPUTS ? p->plan->choices[node].inputs[k] : 0;
+            uint32_t layout =
+                k < GRAFT_MAX_INPUTS ? p->plan->assignment.choices[node].inputs[k] : 0;
             if (v != GRAFT_NONE) {
                 needed[v] = (uint8_t)(needed[v] | 1U << p->values[v].canonical[layout]);
             }
@@ -715,11 +729,11 @@ static void read_choices(planner *p)
         if (n->is_const) {
             continue;
         }
-        graft_layout_choice *choice = &p->plan->choices[node];
+        graft_layout_choice *choice = &p->plan->assignment.choices[node];
         chosen[node] = choose_alternative(p, node);
         *choice = p->nodes[node].choices[chosen[node]];
         for (uint32_t k = 0; k < n->output_count && k < GRAFT_MAX_OUTPUTS; k++) {
-            p->plan->layouts[graft_node_output(p->graph, node, k)] = choice->outputs[k];
+            p->plan->assignment.layouts[graft_node_output(p->graph, node, k)] = choice->outputs[k];
         }
     }
     p->plan->ns = sum_plan(p, chosen);
@@ -763,28 +777,26 @@ static bool fit_memo(graft_plan_memo *memo, uint32_t node_count)
     return true;
 }
 
-void graft_plan_build(graft_arena *arena, const graft_graph *graph, const graft_order *order,
-                      graft_plan_source source, void *context, graft_plan *plan)
+void graft_plan_build(graft_arena *arena, const graft_plan_request *request, graft_plan *plan)
 {
-    graft_plan_build_again(arena, graph, order, source, context, NULL, plan);
-}
-
-void graft_plan_build_again(graft_arena *arena, const graft_graph *graph, const graft_order *order,
-                            graft_plan_source source, void *context, graft_plan_memo *memo,
-                            graft_plan *plan)
-{
+    const graft_graph *graph = request->graph;
+    bool remembers = request->memo != NULL && fit_memo(request->memo, graph->limits.nodes);
     planner p = {.arena = arena,
                  .graph = graph,
-                 .order = order,
-                 .source = source,
-                 .context = context,
-                 .memo = memo != NULL && fit_memo(memo, graph->limits.nodes) ? memo : NULL,
+                 .order = request->order,
+                 .source = request->source,
+                 .context = request->context,
+                 .memo = remembers ? request->memo : NULL,
                  .plan = plan};
     memset(plan, 0, sizeof(*plan));
-    plan->layouts = GRAFT_NEW(arena, uint8_t, graph->value_end);
-    plan->choices = GRAFT_NEW(arena, graft_layout_choice, graph->node_end);
-    p.overwrites = graft_schedule_overwrites(arena, graph, order);
-    p.distance = (uint8_t)graft_distance_of(arena, graph, order);
+    graft_assignment *a = &plan->assignment;
+    a->layouts = GRAFT_NEW(arena, uint8_t, graph->value_end);
+    a->choices = GRAFT_NEW(arena, graft_layout_choice, graph->node_end);
+    if (!request->copies) {
+        graft_views_find(arena, graph, p.order, &a->views);
+    }
+    p.overwrites = graft_schedule_overwrites(arena, graph, p.order, &a->views);
+    p.distance = (uint8_t)graft_distance_of(arena, graph, p.order);
     p.offered = GRAFT_NEW(arena, uint8_t, graph->value_end);
     p.values = GRAFT_NEW(arena, value_plan, graph->value_end);
     p.nodes = GRAFT_NEW(arena, node_plan, graph->node_end);

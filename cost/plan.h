@@ -6,7 +6,8 @@
  * that says in which layouts it is made and held, and pays for those conversions once, as the
  * schedule shares them. Every operator is a table over its operands' variables: its cheapest
  * alternative that fits. Chains are joined beforehand: a value that is read once, by an operator
- * with no other image among its inputs, needs no variable. graft_elimination_solve finds the least
+ * with no other image among its inputs, needs no variable. What can be a view is known beforehand
+ * (views.h), so it is one more cost of an alternative, 0. graft_elimination_solve finds the least
  * sum, which is the cost of the schedule that is then built, not an estimate of it. */
 #ifndef GRAFT_COST_PLAN_H
 #define GRAFT_COST_PLAN_H
@@ -29,8 +30,7 @@ void graft_plan_memo_free(graft_plan_memo *memo);
 void graft_plan_memo_clear(graft_plan_memo *memo); /* NULL is allowed, here and above. */
 
 typedef struct graft_plan {
-    uint8_t *layouts;             /* By value. */
-    graft_layout_choice *choices; /* By node. */
+    graft_assignment assignment;
     double ns;  /* What the schedule's steps cost, without opaque nodes: the least that there is. */
     bool exact; /* No cheaper plan exists: see graft_elimination_solve. */
     graft_signature *missing; /* What the source did not know; the plan is then of no use. */
@@ -38,14 +38,18 @@ typedef struct graft_plan {
     uint32_t missing_capacity;
 } graft_plan;
 
-/* Chooses layouts for `graph` in `order` by the costs of `source`, in `arena`. Where some ways to
- * run an operator were measured, those that are merely estimated are not considered; where none
- * was, the convention's is. */
-void graft_plan_build(graft_arena *arena, const graft_graph *graph, const graft_order *order,
-                      graft_plan_source source, void *context, graft_plan *plan);
-/* The same, with a memo (NULL: none). */
-void graft_plan_build_again(graft_arena *arena, const graft_graph *graph, const graft_order *order,
-                            graft_plan_source source, void *context, graft_plan_memo *memo,
-                            graft_plan *plan);
+typedef struct graft_plan_request {
+    const graft_graph *graph;
+    const graft_order *order;
+    graft_plan_source source;
+    void *context;         /* Of the source. */
+    graft_plan_memo *memo; /* NULL: none. */
+    bool copies;           /* Concatenations, splits and slices are never views. */
+} graft_plan_request;
+
+/* Chooses layouts for a graph by the costs of a source, in `arena`. Where some ways to run an
+ * operator were measured, those that are merely estimated are not considered; where none was, the
+ * convention's is. A way that is a view costs nothing, and that is no estimate. */
+void graft_plan_build(graft_arena *arena, const graft_plan_request *request, graft_plan *plan);
 
 #endif

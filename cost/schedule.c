@@ -1,8 +1,9 @@
 /* schedule.c - from a graph and its layouts to steps and regions (see schedule.h).
  *
  * One pass over the nodes in order keeps, for every value and layout, the region that holds it; a
- * reader that wants another layout finds or makes a conversion, which all readers share. A second
- * pass lets a residual input be overwritten where nothing reads it later. */
+ * reader that wants another layout finds or makes a conversion, which all readers share. A view's
+ * region lies in another one, its `root` until the end being the next larger one, with the offset
+ * in that. A second pass lets a residual input be overwritten where nothing reads it later. */
 #include "cost/schedule.h"
 
 #include <assert.h>
@@ -79,11 +80,34 @@ static graft_step *add_step(builder *b, graft_index node, uint32_t input_count,
     return step;
 }
 
+/* The region and all that it lies in are needed until `step`. */
+static void extend_life(graft_schedule *s, uint32_t region, uint32_t step)
+{
+    for (;;) {
+        graft_region *r = &s->regions[region];
+        r->last = step > r->last ? step : r->last;
+        if (r->root == region) {
+            return;
+        }
+        region = r->root;
+    }
+}
+
+/* Puts a region that is its own root into another one. */
+static void place_region(graft_schedule *s, uint32_t region, uint32_t whole, uint64_t offset)
+{
+    graft_region *piece = &s->regions[region];
+    assert(piece->root == region && region != whole);
+    piece->root = whole;
+    piece->offset = offset;
+    extend_life(s, whole, piece->last);
+}
+
 static void read_region(builder *b, graft_step *step, uint32_t k, uint32_t region)
 {
     b->schedule->operands[step->first + k] = region;
     if (region != GRAFT_REGION_NONE) {
-        b->schedule->regions[region].last = b->schedule->step_count;
+        extend_life(b->schedule, region, b->schedule->step_count);
     }
 }
 
@@ -126,13 +150,42 @@ static uint32_t obtain_region(builder *b, graft_index value, uint32_t layout)
 
 /* -------------------------------------------------------------------- nodes */
 
-static bool is_view(uint32_t op) { return op == GRAFT_OP_identity || op == GRAFT_OP_reshape; }
-
-static void add_view(builder *b, graft_index node, const graft_layout_choice *choice)
+static void add_alias(builder *b, graft_index node, const graft_layout_choice *choice)
 {
     uint32_t region = obtain_region(b, graft_node_input(b->graph, node, 0), choice->inputs[0]);
     graft_index output = graft_node_output(b->graph, node, 0);
     b->held[(size_t)output * GRAFT_LAYOUT_COUNT + choice->outputs[0]] = region;
+}
+
+/* The operands lie in the result: they were made by steps and lie nowhere else, see views.h. */
+static void add_joined(builder *b, graft_index node, const graft_layout_choice *choice)
+{
+    graft_schedule *s = b->schedule;
+    graft_index value = graft_node_output(b->graph, node, 0);
+    uint32_t parts[2];
+    for (uint32_t k = 0; k < 2; k++) {
+        parts[k] = obtain_region(b, graft_node_input(b->graph, node, k), choice->inputs[k]);
+    }
+    uint32_t whole = add_region(b, value, GRAFT_REGION_PLANNED, choice->outputs[0]);
+    for (uint32_t k = 0; k < 2; k++) {
+        uint32_t first = s->regions[parts[k]].first;
+        assert(s->regions[parts[k]].kind == GRAFT_REGION_PLANNED);
+        place_region(s, parts[k], whole, graft_views_offset(b->graph, node, choice, k));
+        s->regions[whole].first = first < s->regions[whole].first ? first : s->regions[whole].first;
+    }
+}
+
+/* The results of a split or slice lie in its operand. */
+static void add_pieces(builder *b, graft_index node, const graft_layout_choice *choice)
+{
+    graft_schedule *s = b->schedule;
+    uint32_t whole = obtain_region(b, graft_node_input(b->graph, node, 0), choice->inputs[0]);
+    for (uint32_t k = 0; k < b->graph->nodes[node].output_count; k++) {
+        graft_index value = graft_node_output(b->graph, node, k);
+        uint32_t kind = s->regions[whole].kind;
+        uint32_t piece = add_region(b, value, (graft_region_kind)kind, choice->outputs[k]);
+        place_region(s, piece, whole, graft_views_offset(b->graph, node, choice, k));
+    }
 }
 
 /* Conversions come first: they are steps of their own. Their regions are found again below. */
@@ -150,8 +203,12 @@ static void add_node(builder *b, graft_index node)
 {
     const graft_node *n = &b->graph->nodes[node];
     const graft_layout_choice *choice = &b->choices[node];
-    if (is_view(n->op)) {
-        add_view(b, node, choice);
+    if (graft_views_is_alias(n->op)) {
+        add_alias(b, node, choice);
+        return;
+    }
+    if (choice->view) {
+        (n->op == GRAFT_OP_concat ? add_joined : add_pieces)(b, node, choice);
         return;
     }
     convert_inputs(b, node, choice);
@@ -193,7 +250,7 @@ static void add_outputs(builder *b)
         s->outputs[i] = obtain_region(b, b->graph->outputs[i], GRAFT_LAYOUT_ROW);
     }
     for (uint32_t i = 0; i < b->graph->output_count; i++) {
-        s->regions[s->outputs[i]].last = s->step_count;
+        extend_life(s, s->outputs[i], s->step_count);
     }
 }
 
@@ -201,9 +258,19 @@ static void add_outputs(builder *b)
 
 enum { RESIDUAL = 3 };
 
-/* By value: the value that it is a view of, or itself. */
+static graft_index find_root(graft_index *roots, graft_index value)
+{
+    while (roots[value] != value) {
+        roots[value] = roots[roots[value]];
+        value = roots[value];
+    }
+    return value;
+}
+
+/* By value: one that stands for all with which it may share memory as views. Of an input of the
+ * graph and its views, the input stands for all. */
 static graft_index *find_roots(graft_arena *arena, const graft_graph *graph,
-                               const graft_order *order)
+                               const graft_order *order, const graft_views *views)
 {
     graft_index *roots = GRAFT_NEW(arena, graft_index, graph->value_end);
     for (graft_index v = 0; v < graph->value_end; v++) {
@@ -211,15 +278,26 @@ static graft_index *find_roots(graft_arena *arena, const graft_graph *graph,
     }
     for (graft_index i = 0; i < order->count; i++) {
         graft_index node = order->order[i];
-        if (is_view(graph->nodes[node].op)) {
-            roots[graft_node_output(graph, node, 0)] = roots[graft_node_input(graph, node, 0)];
+        const graft_node *n = &graph->nodes[node];
+        if (!graft_views_is_alias(n->op) && !graft_views_somewhere(graph, node, views)) {
+            continue;
         }
+        graft_index root = find_root(roots, graft_node_input(graph, node, 0));
+        for (uint32_t k = 1; k < n->input_count; k++) {
+            roots[find_root(roots, graft_node_input(graph, node, k))] = root;
+        }
+        for (uint32_t k = 0; k < n->output_count; k++) {
+            roots[graft_node_output(graph, node, k)] = root;
+        }
+    }
+    for (graft_index v = 0; v < graph->value_end; v++) {
+        roots[v] = find_root(roots, v);
     }
     return roots;
 }
 
-/* By value that is nobody's view: the place of the last node that reads it or a view; past all
- * nodes when it is given away. */
+/* By root: the place of the last node that reads it or what it stands for; past all nodes when that
+ * is given away. */
 static graft_index *find_ends(graft_arena *arena, const graft_graph *graph,
                               const graft_order *order, const graft_index *roots)
 {
@@ -240,7 +318,7 @@ static graft_index *find_ends(graft_arena *arena, const graft_graph *graph,
 }
 
 bool *graft_schedule_overwrites(graft_arena *arena, const graft_graph *graph,
-                                const graft_order *order)
+                                const graft_order *order, const graft_views *views)
 {
     bool *overwrites = GRAFT_NEW(arena, bool, graph->node_end);
     graft_index *roots = NULL;
@@ -251,12 +329,13 @@ bool *graft_schedule_overwrites(graft_arena *arena, const graft_graph *graph,
             continue;
         }
         if (roots == NULL) { /* Most graphs have none. */
-            roots = find_roots(arena, graph, order);
+            roots = find_roots(arena, graph, order, views);
             ends = find_ends(arena, graph, order, roots);
         }
         graft_index residual = roots[graft_node_input(graph, node, RESIDUAL)];
         const graft_value *value = &graph->values[residual];
-        bool free = value->kind != GRAFT_VALUE_INPUT && !value->is_const && ends[residual] == i;
+        bool free = value->kind != GRAFT_VALUE_INPUT && !value->is_const && ends[residual] == i &&
+                    (views->claimed == NULL || !views->claimed[graft_node_output(graph, node, 0)]);
         for (uint32_t k = 0; k < RESIDUAL; k++) {
             free = free && roots[graft_node_input(graph, node, k)] != residual;
         }
@@ -265,20 +344,40 @@ bool *graft_schedule_overwrites(graft_arena *arena, const graft_graph *graph,
     return overwrites;
 }
 
-/* Roots point one step deep: a region is joined before anything that overwrites it in turn. */
+static uint32_t outermost(const graft_schedule *s, uint32_t region)
+{
+    while (s->regions[region].root != region) {
+        region = s->regions[region].root;
+    }
+    return region;
+}
+
 static void join_residuals(const builder *b)
 {
     graft_schedule *s = b->schedule;
     for (uint32_t i = 0; i < s->step_count; i++) {
         if (s->steps[i].node != GRAFT_NONE && b->overwrites[s->steps[i].node]) {
             uint32_t region = graft_step_input(s, &s->steps[i], RESIDUAL);
-            uint32_t root = s->regions[region].root;
-            assert(s->regions[region].kind == GRAFT_REGION_PLANNED && s->regions[root].last == i);
+            const graft_region *root = &s->regions[outermost(s, region)];
+            assert(root->kind == GRAFT_REGION_PLANNED && root->last == i);
+            (void)root;
             s->steps[i].signature.in_place = 1;
-            graft_region *written = &s->regions[graft_step_output(s, &s->steps[i], 0)];
-            written->root = root;
-            s->regions[root].last = written->last;
+            place_region(s, graft_step_output(s, &s->steps[i], 0), region, 0);
         }
+    }
+}
+
+/* From the next larger region to the root of all. */
+static void find_offsets(graft_schedule *s)
+{
+    for (uint32_t i = 0; i < s->region_count; i++) {
+        graft_region *r = &s->regions[i];
+        uint32_t root = r->root;
+        while (s->regions[root].root != root) {
+            r->offset += s->regions[root].offset;
+            root = s->regions[root].root;
+        }
+        r->root = root;
     }
 }
 
@@ -305,14 +404,16 @@ static uint64_t find_peak(graft_arena *arena, const graft_schedule *s)
 }
 
 void graft_schedule_build_as(graft_arena *arena, const graft_graph *graph, const graft_order *order,
-                             const uint8_t *layouts, const graft_layout_choice *choices,
-                             graft_schedule *schedule)
+                             const graft_assignment *assignment, graft_schedule *schedule)
 {
-    builder b = {.graph = graph, .schedule = schedule, .layouts = layouts, .choices = choices};
+    builder b = {.graph = graph,
+                 .schedule = schedule,
+                 .layouts = assignment->layouts,
+                 .choices = assignment->choices};
     memset(schedule, 0, sizeof(*schedule));
     schedule->output_count = graph->output_count;
     allocate(&b, arena);
-    b.overwrites = graft_schedule_overwrites(arena, graph, order);
+    b.overwrites = graft_schedule_overwrites(arena, graph, order, &assignment->views);
     b.distance = (uint8_t)graft_distance_of(arena, graph, order);
     add_inputs(&b);
     for (graft_index i = 0; i < order->count; i++) {
@@ -322,14 +423,22 @@ void graft_schedule_build_as(graft_arena *arena, const graft_graph *graph, const
     }
     add_outputs(&b);
     join_residuals(&b);
+    find_offsets(schedule);
     schedule->peak_bytes = find_peak(arena, schedule);
 }
 
 void graft_schedule_build(graft_arena *arena, const graft_graph *graph, const graft_order *order,
-                          graft_schedule *schedule)
+                          bool views, graft_schedule *schedule)
 {
-    uint8_t *layouts = GRAFT_NEW(arena, uint8_t, graph->value_end);
-    graft_layout_choice *choices = GRAFT_NEW(arena, graft_layout_choice, graph->node_end);
-    graft_layout_assign(graph, order, layouts, choices);
-    graft_schedule_build_as(arena, graph, order, layouts, choices, schedule);
+    graft_assignment a = {.layouts = GRAFT_NEW(arena, uint8_t, graph->value_end),
+                          .choices = GRAFT_NEW(arena, graft_layout_choice, graph->node_end)};
+    graft_layout_assign(graph, order, a.layouts, a.choices);
+    if (views) {
+        graft_views_find(arena, graph, order, &a.views);
+    }
+    for (graft_index i = 0; i < order->count; i++) {
+        graft_index node = order->order[i];
+        a.choices[node].view = graft_views_possible(graph, node, &a.views, &a.choices[node]);
+    }
+    graft_schedule_build_as(arena, graph, order, &a, schedule);
 }

@@ -2,13 +2,14 @@
  * and the memory regions that they read and write.
  *
  * The cost of a graph is the cost of its steps, and the executor runs these same steps, so nothing
- * is run that is not counted. Const nodes, identities and reshapes of row-major tensors leave no
- * step: the first are run when the model is loaded, the others are views of the region they read.
- */
+ * is run that is not counted. Const nodes leave no step: they are run when the model is loaded; nor
+ * do views: identities, reshapes of row-major tensors, and concatenations, splits and slices whose
+ * pieces lie one behind the other (views.h). */
 #ifndef GRAFT_COST_SCHEDULE_H
 #define GRAFT_COST_SCHEDULE_H
 
 #include "cost/signature.h"
+#include "cost/views.h"
 
 #define GRAFT_REGION_NONE UINT32_MAX
 
@@ -21,10 +22,12 @@ typedef enum graft_region_kind {
 /* The memory of one tensor. */
 typedef struct graft_region {
     uint64_t bytes;    /* 0 for the unknown shapes of opaque nodes. */
+    uint64_t offset;   /* Bytes from the beginning of the root. */
     uint32_t first;    /* Step that writes it; 0 for inputs. */
     uint32_t last;     /* Last step that needs it; step_count when the graph gives it away. */
     graft_index value; /* The value that it was made for. */
-    uint32_t root;     /* Itself, or the region that it shares memory with (in place). */
+    uint32_t root;     /* Itself, or the region that it lies in (in place, or a piece of it); a
+                          root's life spans those of all that lie in it. */
     uint8_t kind;      /* graft_region_kind */
     uint8_t layout;
 } graft_region;
@@ -50,20 +53,26 @@ typedef struct graft_schedule {
                             without weights and workspaces. */
 } graft_schedule;
 
-/* The schedule of `graph` in `order`, in `arena`, with given layouts: `layouts` by value, `choices`
- * by node (see layout.h). graft_cost_plan chooses them by their costs. */
+/* How a graph is run. `views` are those of the graph, or empty: then everything is copied. */
+typedef struct graft_assignment {
+    uint8_t *layouts;             /* By value: see layout.h. */
+    graft_layout_choice *choices; /* By node. */
+    graft_views views;
+} graft_assignment;
+
+/* The schedule of `graph` in `order`, in `arena`, as assigned. graft_cost_plan chooses by costs. */
 void graft_schedule_build_as(graft_arena *arena, const graft_graph *graph, const graft_order *order,
-                             const uint8_t *layouts, const graft_layout_choice *choices,
-                             graft_schedule *schedule);
-/* The same with the layouts of the convention. */
+                             const graft_assignment *assignment, graft_schedule *schedule);
+/* The same with the layouts of the convention, with or without views. */
 void graft_schedule_build(graft_arena *arena, const graft_graph *graph, const graft_order *order,
-                          graft_schedule *schedule);
+                          bool views, graft_schedule *schedule);
 
 /* By node: whether it may put its result where its residual input lies, which is so when that input
- * was made by a step, is not given away, and nothing reads it or a view of it later or twice. Does
- * not depend on layouts. In `arena`. */
+ * was made by a step, is not given away, and nothing reads it, or what may share memory with it,
+ * later or twice; and when the result is not to lie inside of a concatenation's. Does not depend on
+ * layouts. In `arena`. */
 bool *graft_schedule_overwrites(graft_arena *arena, const graft_graph *graph,
-                                const graft_order *order);
+                                const graft_order *order, const graft_views *views);
 
 static inline uint32_t graft_step_input(const graft_schedule *schedule, const graft_step *step,
                                         uint32_t k)

@@ -12,7 +12,7 @@ static graft_schedule schedule_of(graft_env *env, const graft_graph *graph)
 {
     graft_schedule schedule;
     graft_order order = build_order(env->life, graph);
-    graft_schedule_build(env->life, graph, &order, &schedule);
+    graft_schedule_build(env->life, graph, &order, true, &schedule);
     return schedule;
 }
 

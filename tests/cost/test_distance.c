@@ -53,7 +53,7 @@ static void test_distance(void **state)
         graft_order order = build_order(env->life, graph);
         graft_schedule schedule;
         assert_int_equal(graft_distance_of(env->scratch, graph, &order), rows[i].want);
-        graft_schedule_build(env->life, graph, &order, &schedule);
+        graft_schedule_build(env->life, graph, &order, true, &schedule);
         for (uint32_t s = 0; s < schedule.step_count; s++) {
             assert_int_equal(schedule.steps[s].signature.distance, rows[i].want);
         }

@@ -25,6 +25,7 @@ typedef struct {
     graft_index pool[VALUES]; /* Computed values and inputs so far. */
     uint32_t pool_count;
     uint32_t block;            /* Channels are mostly multiples of this. */
+    bool pieces;               /* Single images, much cut and joined. */
     const float *data[VALUES]; /* By value id: inputs and weights. */
 } maker;
 
@@ -180,18 +181,87 @@ static void try_others(maker *m)
     }
 }
 
-static void make_graph(maker *m)
+/* Cuts and joins along the first axes, mostly of whole blocks of channels; of values read twice, of
+ * inputs, of weights, of results and operands of others. */
+static void try_pieces(maker *m)
+{
+    graft_index inputs[2] = {any_value(m), any_value(m)};
+    const graft_shape *shape = shape_of(m, inputs[0]);
+    int32_t axis = below(m, 5) == 0 ? below(m, 3) : 1;
+    int32_t step = below(m, 6) == 0 ? 1 + below(m, 3) : 16;
+    int32_t parts = (int32_t)axis < shape->rank ? shape->dims[axis] / step : 0;
+    int32_t at = parts > 1 ? step * (1 + below(m, (uint32_t)parts - 1)) : step;
+    const int32_t cut[3] = {axis, below(m, 2) == 0 ? at : 0, parts * step};
+    switch (below(m, 8)) {
+    case 0:
+        inputs[1] = add_weight(m, *shape);
+        try_node(m, GRAFT_OP_concat, &axis, inputs);
+        break;
+    case 1:
+        try_node(m, GRAFT_OP_slice, cut, inputs);
+        break;
+    case 2:
+    case 3:
+        try_node(m, GRAFT_OP_split, (const int32_t[2]){axis, at}, inputs);
+        break;
+    default:
+        try_node(m, GRAFT_OP_concat, &axis, inputs);
+    }
+}
+
+/* The second half of the channels of something that nobody else reads, or `value` itself. */
+static graft_index draw_half(maker *m, graft_index value)
+{
+    uint32_t count = m->pool_count;
+    int32_t channels = shape_of(m, value)->dims[1];
+    const int32_t cut[3] = {1, channels / 2, channels};
+    if (channels % 32 == 0 && m->graph->value_end < VALUES - 16) {
+        try_node(m, GRAFT_OP_tanh, NULL, &value);
+        try_node(m, GRAFT_OP_slice, cut, &m->pool[m->pool_count - 1]);
+        value = m->pool[m->pool_count - 1];
+        m->pool_count = count;
+    }
+    return value;
+}
+
+/* A convolution whose residual is any value, a piece of another maybe. */
+static void try_residual(maker *m)
+{
+    const int32_t attrs[10] = {1, 1, 1, 1, 1, 1, 1, 1, 1, below(m, 5)};
+    graft_index inputs[4] = {any_value(m), 0, 0, any_value(m)};
+    if (shape_of(m, inputs[0])->rank != 4 || shape_of(m, inputs[3])->rank != 4) {
+        return;
+    }
+    inputs[3] = draw_half(m, inputs[3]);
+    int32_t filters = shape_of(m, inputs[3])->dims[1];
+    inputs[1] = add_weight(m, build_shape(4, filters, shape_of(m, inputs[0])->dims[1], 3, 3));
+    inputs[2] = add_weight(m, build_shape(1, filters, 0, 0, 0));
+    try_node(m, GRAFT_OP_conv_bias_add, attrs, inputs);
+}
+
+static void try_any(maker *m)
 {
     static void (*const tries[])(maker *) = {try_conv,   try_conv,  try_product, try_unary,
                                              try_binary, try_moves, try_others};
+    static void (*const cuts[])(maker *) = {try_pieces, try_pieces,   try_pieces, try_conv,
+                                            try_unary,  try_residual, try_binary, try_moves};
+    if (m->pieces) {
+        cuts[below(m, sizeof(cuts) / sizeof(cuts[0]))](m);
+    } else {
+        tries[below(m, sizeof(tries) / sizeof(tries[0]))](m);
+    }
+}
+
+static void make_graph(maker *m)
+{
     m->pool_count = 0;
     memset(m->data, 0, sizeof(m->data));
     m->graph = build_graph_within(m->env->unit, (graft_limits){64, VALUES, 320, 8});
     int32_t channels = m->block > 1 ? (int32_t)m->block * (1 + below(m, 2)) : 1 + below(m, 17);
-    add_input(m, build_shape(4, 1 + below(m, 2), channels, 5, 6), 0);
+    add_input(m, build_shape(4, 1 + (m->pieces ? 0 : below(m, 2)), channels, 5, 6), 0);
     add_input(m, *shape_of(m, m->pool[0]), 1);
     while (graft_graph_node_count(m->graph) < NODES && m->graph->value_end < VALUES - 8) {
-        tries[below(m, sizeof(tries) / sizeof(tries[0]))](m);
+        try_any(m);
     }
     for (uint32_t i = 0; i < 3; i++) { /* Any values, inputs and views among them. */
         assert_int_equal(graft_graph_add_output(m->graph, m->pool[m->pool_count - 1 - i * 3]),
@@ -330,56 +400,101 @@ static const graft_cost_entry *invent(void *context, const graft_signature *sign
     return graft_database_find(i->database, signature);
 }
 
-/* Writes costs by which the plan of a graph is a random one, and counts its blocked operators. */
-static uint32_t invent_costs(graft_env *env, const maker *m, const graft_device *device,
-                             const char *path)
+/* What random plans have met. */
+typedef struct {
+    uint32_t blocked; /* Operators. */
+    uint32_t joined;  /* Concatenations that are views. */
+    uint32_t cut;     /* Splits and slices that are. */
+    uint32_t placed;  /* Residuals overwritten that lie in something larger. */
+} encounters;
+
+static void count_encounters(graft_env *env, const graft_graph *graph, const graft_order *order,
+                             const graft_plan *plan, encounters *met)
+{
+    graft_schedule s;
+    for (graft_index i = 0; i < order->count; i++) {
+        const graft_layout_choice *choice = &plan->assignment.choices[order->order[i]];
+        bool joins = graph->nodes[order->order[i]].op == GRAFT_OP_concat;
+        met->blocked += choice->outputs[0] == GRAFT_LAYOUT_BLOCKED;
+        met->joined += choice->view && joins;
+        met->cut += choice->view && !joins;
+    }
+    graft_schedule_build_as(env->unit, graph, order, &plan->assignment, &s);
+    for (uint32_t i = 0; i < s.step_count; i++) {
+        const graft_region *region = &s.regions[graft_step_output(&s, &s.steps[i], 0)];
+        met->placed +=
+            s.steps[i].signature.in_place != 0 && region->bytes < s.regions[region->root].bytes;
+    }
+}
+
+/* Writes costs by which the plan of a graph is a random one. */
+static void invent_costs(graft_env *env, const maker *m, const graft_device *device,
+                         const char *path, encounters *met)
 {
     inventor i = {.rng = m->rng};
     graft_plan plan;
-    uint32_t blocked = 0;
     graft_order order = build_order(env->unit, m->graph);
     assert_int_equal(graft_database_open(env, path, &i.database), GRAFT_OK);
     graft_database_select(i.database, graft_device_name(device), graft_device_library(device));
-    graft_plan_build(env->unit, m->graph, &order, invent, &i, &plan);
+    const graft_plan_request request = {
+        .graph = m->graph, .order = &order, .source = invent, .context = &i};
+    graft_plan_build(env->unit, &request, &plan);
     assert_int_equal(plan.missing_count, 0);
-    for (graft_index n = 0; n < order.count; n++) {
-        blocked += plan.choices[order.order[n]].outputs[0] == GRAFT_LAYOUT_BLOCKED;
-    }
+    count_encounters(env, m->graph, &order, &plan, met);
     assert_int_equal(graft_database_save(env, i.database), GRAFT_OK);
     graft_database_close(i.database);
-    return blocked;
 }
 
-/* Whatever layouts are chosen, results are the same. */
-static void test_random_layouts(void **state)
+/* Runs random graphs under random plans: whatever is chosen, results are the same. */
+static encounters run_random_plans(graft_env *env, maker *m, uint32_t count, const char *name)
 {
-    graft_env *env = *state;
     char *folder = check_folder_make();
     graft_device *device = check_device_open(env);
-    graft_rng rng;
-    uint32_t blocked = 0;
-    maker *m = GRAFT_NEW(env->life, maker, 1);
-    graft_rng_seed(&rng, 23);
-    m->env = env;
-    m->rng = &rng;
-    m->block = 16;
-    for (uint32_t i = 0; i < GRAPHS; i++) {
+    encounters met = {.blocked = 0};
+    for (uint32_t i = 0; i < count; i++) {
         const float *values[VALUES];
         make_graph(m);
         memcpy(values, m->data, sizeof(values));
         const char *path = graft_arena_printf(env->unit, "%s/costs%u", folder, i);
-        blocked += invent_costs(env, m, device, path);
+        invent_costs(env, m, device, path, &met);
         graft_cost *cost = open_unmeasured(env, device, path);
-        const subject random = {.name = graft_arena_printf(env->unit, "random layouts %u", i),
+        const subject random = {.name = graft_arena_printf(env->unit, "%s %u", name, i),
                                 .graph = m->graph,
                                 .values = values};
         check_subject(env, cost, &random);
         assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
         graft_arena_reset(env->unit);
     }
-    assert_true(blocked > GRAPHS / 2); /* The test meets what it is about. */
     graft_device_close(device);
     check_folder_remove(folder);
+    return met;
+}
+
+static void test_random_layouts(void **state)
+{
+    graft_env *env = *state;
+    graft_rng rng;
+    maker *m = GRAFT_NEW(env->life, maker, 1);
+    graft_rng_seed(&rng, 23);
+    m->env = env;
+    m->rng = &rng;
+    m->block = 16;
+    encounters met = run_random_plans(env, m, GRAPHS, "random layouts");
+    assert_true(met.blocked > GRAPHS / 2); /* The test meets what it is about. */
+}
+
+static void test_random_views(void **state)
+{
+    graft_env *env = *state;
+    graft_rng rng;
+    maker *m = GRAFT_NEW(env->life, maker, 1);
+    graft_rng_seed(&rng, 24);
+    m->env = env;
+    m->rng = &rng;
+    m->block = 16;
+    m->pieces = true;
+    encounters met = run_random_plans(env, m, 4 * GRAPHS, "random views");
+    assert_true(met.joined > GRAPHS && met.cut > GRAPHS && met.placed > 4);
 }
 
 /* ------------------------------------------------------------------- models */
@@ -594,10 +709,10 @@ static void test_compare(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_random_graphs), CHECK_TEST(test_random_layouts),
-        CHECK_TEST(test_models),        CHECK_TEST(test_place_outside),
-        CHECK_TEST(test_refusals),      CHECK_TEST(test_weights_are_shared),
-        CHECK_TEST(test_compare),
+        CHECK_TEST(test_random_graphs),      CHECK_TEST(test_random_layouts),
+        CHECK_TEST(test_random_views),       CHECK_TEST(test_models),
+        CHECK_TEST(test_place_outside),      CHECK_TEST(test_refusals),
+        CHECK_TEST(test_weights_are_shared), CHECK_TEST(test_compare),
     };
     return cmocka_run_group_tests_name("executor", tests, NULL, NULL);
 }

@@ -163,14 +163,21 @@ static const graft_cost_entry *ask(void *context, const graft_signature *signatu
     return &o->entries[o->count++];
 }
 
+static void build_plan(graft_env *env, const graft_graph *graph, const graft_order *order,
+                       oracle *o, graft_plan *plan)
+{
+    const graft_plan_request request = {
+        .graph = graph, .order = order, .source = ask, .context = o};
+    graft_plan_build(env->unit, &request, plan);
+}
+
 static double cost_schedule(graft_env *env, oracle *o, const graft_graph *graph,
-                            const graft_order *order, const uint8_t *layouts,
-                            const graft_layout_choice *choices)
+                            const graft_order *order, const graft_assignment *assignment)
 {
     graft_mark mark = graft_arena_mark(env->scratch);
     graft_schedule s;
     double sum = 0.0;
-    graft_schedule_build_as(env->scratch, graph, order, layouts, choices, &s);
+    graft_schedule_build_as(env->scratch, graph, order, assignment, &s);
     for (uint32_t i = 0; i < s.step_count; i++) {
         sum += ask(o, &s.steps[i].signature)->median_ns;
     }
@@ -186,8 +193,7 @@ typedef struct {
     const graft_graph *graph;
     const graft_order *order;
     uint8_t *offered;
-    uint8_t *layouts;
-    graft_layout_choice *choices;
+    graft_assignment assignment;
     double least;
     uint32_t count;
 } enumeration;
@@ -198,8 +204,8 @@ static void enumerate(enumeration *e, graft_index from)
         from++;
     }
     if (from == e->order->count) {
-        e->least = fmin(
-            e->least, cost_schedule(e->env, e->oracle, e->graph, e->order, e->layouts, e->choices));
+        e->least =
+            fmin(e->least, cost_schedule(e->env, e->oracle, e->graph, e->order, &e->assignment));
         e->count++;
         return;
     }
@@ -215,9 +221,10 @@ static void enumerate(enumeration *e, graft_index from)
         }
     }
     for (uint32_t a = 0; a < count; a++) {
-        e->choices[node] = listed[a];
+        listed[a].view = graft_views_possible(e->graph, node, &e->assignment.views, &listed[a]);
+        e->assignment.choices[node] = listed[a];
         for (uint32_t k = 0; k < n->output_count; k++) {
-            e->layouts[graft_node_output(e->graph, node, k)] = listed[a].outputs[k];
+            e->assignment.layouts[graft_node_output(e->graph, node, k)] = listed[a].outputs[k];
         }
         enumerate(e, from + 1);
     }
@@ -231,28 +238,59 @@ static double enumerate_all(graft_env *env, oracle *o, const graft_graph *graph,
                      .graph = graph,
                      .order = order,
                      .offered = GRAFT_NEW(env->unit, uint8_t, graph->value_end),
-                     .layouts = GRAFT_NEW(env->unit, uint8_t, graph->value_end),
-                     .choices = GRAFT_NEW(env->unit, graft_layout_choice, graph->node_end),
                      .least = (double)INFINITY};
+    e.assignment.layouts = GRAFT_NEW(env->unit, uint8_t, graph->value_end);
+    e.assignment.choices = GRAFT_NEW(env->unit, graft_layout_choice, graph->node_end);
+    graft_views_find(env->unit, graph, order, &e.assignment.views);
     memset(e.offered, 1U << GRAFT_LAYOUT_ROW, graph->value_end);
     enumerate(&e, 0);
     *count = e.count;
     return e.least;
 }
 
+static graft_index draw_conv(graft_graph *graph, graft_rng *rng, graft_index x, graft_index y)
+{
+    const int32_t attrs[10] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    const int32_t *image = graph->values[x].shape.dims;
+    const int32_t *residual = graph->values[y].shape.dims;
+    int32_t filters = graft_rng_below(rng, 2) == 0 ? residual[1] : 32;
+    graft_index w = build_weight(graph, build_shape(4, filters, image[1], 3, 3), 0);
+    graft_index b = build_weight(graph, build_shape(1, filters, 0, 0, 0), 0);
+    const graft_index inputs[4] = {x, w, b, y};
+    graft_index node = GRAFT_NONE;
+    uint32_t op = filters == residual[1] ? GRAFT_OP_conv_bias_add : GRAFT_OP_conv;
+    assert_int_equal(graft_graph_add_node(graph, op, attrs, inputs, GRAFT_NONE, &node), GRAFT_OK);
+    return graft_node_output(graph, node, 0);
+}
+
+/* Pieces of whole blocks of channels, one behind the other unless channels lie last. */
+static graft_index draw_move(graft_graph *graph, graft_rng *rng, graft_index x, graft_index y)
+{
+    int32_t channels = graph->values[x].shape.dims[1];
+    graft_index piece = GRAFT_NONE;
+    switch (channels > 16 ? graft_rng_below(rng, 4) : 0) {
+    case 0:
+    case 1:
+        return build_node(graph, GRAFT_OP_concat, (const int32_t[1]){1}, x, y, 0);
+    case 2:
+        return build_node(graph, GRAFT_OP_slice, (const int32_t[3]){1, channels - 16, channels}, x,
+                          0, 0);
+    default:
+        piece = build_node(graph, GRAFT_OP_split, (const int32_t[2]){1, 16}, x, 0, 0);
+        return graft_node_output(graph, graph->values[piece].node, graft_rng_below(rng, 2));
+    }
+}
+
 static graft_index draw_node(graft_graph *graph, graft_rng *rng, graft_index x, graft_index y)
 {
     const int32_t pool[10] = {3, 3, 1, 1, 1, 1, 1, 1, 1, 1};
-    const int32_t conv[10] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
-    graft_index w = build_weight(graph, build_shape(4, 32, 32, 3, 3), 0);
-    graft_index b = build_weight(graph, build_shape(1, 32, 0, 0, 0), 0);
-    const graft_index inputs[4] = {x, w, b, y};
-    graft_index node = GRAFT_NONE;
-    switch (graft_rng_below(rng, 7)) {
+    bool alike = graph->values[x].shape.dims[1] == graph->values[y].shape.dims[1];
+    switch (graft_rng_below(rng, 9)) {
     case 0:
         return build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
     case 1:
-        return build_node(graph, GRAFT_OP_add, NULL, x, y, 0);
+        return alike ? build_node(graph, GRAFT_OP_add, NULL, x, y, 0)
+                     : build_node(graph, GRAFT_OP_tanh, NULL, x, 0, 0);
     case 2:
         return build_node(graph, GRAFT_OP_max_pool, pool, x, 0, 0);
     case 3:
@@ -260,12 +298,10 @@ static graft_index draw_node(graft_graph *graph, graft_rng *rng, graft_index x, 
     case 4:
         return build_node(graph, GRAFT_OP_identity, NULL, x, 0, 0);
     case 5:
-        assert_int_equal(
-            graft_graph_add_node(graph, GRAFT_OP_conv_bias_add, conv, inputs, GRAFT_NONE, &node),
-            GRAFT_OK);
-        return graft_node_output(graph, node, 0);
+    case 6:
+        return draw_move(graph, rng, x, y);
     default:
-        return build_conv(graph, x, w, 1);
+        return draw_conv(graph, rng, x, y);
     }
 }
 
@@ -285,8 +321,18 @@ static graft_graph *draw_graph(graft_env *env, graft_rng *rng)
     return graph;
 }
 
-/* Random graphs under random costs: shared values, residuals in place, views, equal alternatives.
- */
+/* Nodes that leave no step and are no aliases. */
+static uint32_t count_views(const graft_plan *plan, const graft_order *order)
+{
+    uint32_t count = 0;
+    for (graft_index i = 0; i < order->count; i++) {
+        count += plan->assignment.choices[order->order[i]].view;
+    }
+    return count;
+}
+
+/* Random graphs under random costs: shared values, residuals in place, views of each kind, equal
+ * alternatives. */
 static void test_plans(void **state)
 {
     graft_env *env = *state;
@@ -294,18 +340,20 @@ static void test_plans(void **state)
     graft_rng_seed(&rng, 32);
     oracle *o = GRAFT_NEW(env->life, oracle, 1);
     uint32_t assignments = 0;
-    for (uint32_t trial = 0; trial < 200; trial++) {
+    uint32_t views = 0;
+    for (uint32_t trial = 0; trial < 300; trial++) {
         graft_plan plan;
         uint32_t count = 0;
         graft_graph *graph = draw_graph(env, &rng);
         graft_order order = build_order(env->unit, graph);
         *o = (oracle){.count = 0};
         graft_rng_derive(&o->rng, 33, trial);
-        graft_plan_build(env->unit, graph, &order, ask, o, &plan);
+        build_plan(env, graph, &order, o, &plan);
         assert_true(plan.exact);
-        double got = cost_schedule(env, o, graph, &order, plan.layouts, plan.choices);
+        double got = cost_schedule(env, o, graph, &order, &plan.assignment);
         double least = enumerate_all(env, o, graph, &order, &count);
         assignments += count;
+        views += count_views(&plan, &order);
         assert_true(plan.ns == got);
         if (got != least) {
             fail_msg("graph %u: the plan costs %g, the best of %u assignments %g", trial, got,
@@ -313,7 +361,7 @@ static void test_plans(void **state)
         }
         graft_arena_reset(env->unit);
     }
-    assert_true(assignments > 5000);
+    assert_true(assignments > 5000 && views > 100);
 }
 
 /* With a memo of the graph before, plans are the same: graphs that differ in one node or in all. */
@@ -336,10 +384,12 @@ static void test_memo(void **state)
         graft_graph *graph = draw_graph(env, &rng);
         for (uint32_t change = 0; change < 4; change++) {
             graft_order order = build_order(env->unit, graph);
-            graft_plan_build(env->unit, graph, &order, ask, o, &plan);
-            graft_plan_build_again(env->unit, graph, &order, ask, o, memo, &again);
+            build_plan(env, graph, &order, o, &plan);
+            const graft_plan_request request = {
+                .graph = graph, .order = &order, .source = ask, .context = o, .memo = memo};
+            graft_plan_build(env->unit, &request, &again);
             assert_true(plan.ns == again.ns && again.missing_count == 0);
-            double sum = cost_schedule(env, o, graph, &order, again.layouts, again.choices);
+            double sum = cost_schedule(env, o, graph, &order, &again.assignment);
             assert_true(sum == plan.ns);
             graft_index node = order.order[graft_rng_below(&rng, order.count)];
             if (graph->nodes[node].op == GRAFT_OP_relu) {
@@ -363,7 +413,7 @@ static void test_missing(void **state)
     graft_index w = build_weight(graph, build_shape(4, 32, 32, 3, 3), 0);
     assert_int_equal(graft_graph_add_output(graph, build_conv(graph, x, w, 1)), GRAFT_OK);
     graft_order order = build_order(env->unit, graph);
-    graft_plan_build(env->unit, graph, &order, ask, o, &plan);
+    build_plan(env, graph, &order, o, &plan);
     assert_true(plan.missing_count >= 4); /* Two convolutions, conversions in and out. */
 }
 
@@ -381,7 +431,7 @@ static void test_estimates(void **state)
     graft_index node = graph->values[y].node;
     assert_int_equal(graft_graph_add_output(graph, y), GRAFT_OK);
     graft_order order = build_order(env->unit, graph);
-    graft_plan_build(env->unit, graph, &order, ask, o, &plan);
+    build_plan(env, graph, &order, o, &plan);
     for (uint32_t round = 0; round < 2; round++) {
         for (uint32_t i = 0; i < o->count; i++) {
             bool conv = o->signatures[i].op == GRAFT_OP_conv;
@@ -390,8 +440,8 @@ static void test_estimates(void **state)
             o->entries[i].source =
                 conv && blocked && round == 1 ? GRAFT_COST_ESTIMATED : GRAFT_COST_MEASURED;
         }
-        graft_plan_build(env->unit, graph, &order, ask, o, &plan);
-        assert_int_equal(plan.choices[node].inputs[0],
+        build_plan(env, graph, &order, o, &plan);
+        assert_int_equal(plan.assignment.choices[node].inputs[0],
                          round == 0 ? GRAFT_LAYOUT_BLOCKED : GRAFT_LAYOUT_NHWC);
     }
 }
