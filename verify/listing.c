@@ -13,6 +13,13 @@ enum {
     NUMERIC_CLASSES = GRAFT_NUMERIC_EXACT_INTEGER + 1
 };
 
+/* Whether it says why it is not proved for all sizes. */
+static bool has_reason(const graft_rule_entry *entry)
+{
+    return entry->proof != GRAFT_PROOF_UNBOUNDED && entry->reason != NULL &&
+           entry->reason[0] != '\0';
+}
+
 /* ------------------------------------------------------------------ search */
 
 static bool pattern_uses(const graft_pattern *pattern, const char *name)
@@ -123,8 +130,7 @@ static void print_json(graft_env *env, const graft_rule_entry *entry)
     graft_json_integer(&json, "points", entry->points);
     graft_json_integer(&json, "cover", entry->cover);
     graft_json_integer(&json, "cases", entry->cases);
-    graft_json_string(&json, "reason",
-                      entry->reason == NULL || entry->reason[0] == '\0' ? NULL : entry->reason);
+    graft_json_string(&json, "reason", has_reason(entry) ? entry->reason : NULL);
     graft_json_string(&json, "family", entry->family);
     graft_json_integer(&json, "gain", entry->gain);
     graft_json_end(&json, stdout);
@@ -145,6 +151,9 @@ void graft_listing_print(graft_env *env, const graft_ruleset *set,
             (void)printf("%s (%s, %s, %s)\n    %s\n", entry->name, entry->family,
                          graft_proof_name(entry->proof), graft_numeric_name(entry->numeric),
                          graft_rule_print_line(env->unit, &entry->rule));
+            if (has_reason(entry)) {
+                (void)printf("    not for all sizes: %s\n", entry->reason);
+            }
         }
         graft_arena_release(env->unit, mark);
     }
@@ -277,16 +286,65 @@ static void append_counts(graft_buffer *out, const tally *tallies, uint32_t coun
     }
 }
 
+/* A reason without the case that it was met in, which stands behind it in parentheses. */
+static int length_of_cause(const char *reason)
+{
+    const char *end = strstr(reason, " (ranks ");
+    return end == NULL ? (int)strlen(reason) : (int)(end - reason);
+}
+
+/* Rules that are not proved for all sizes, by the cause of it. */
+static void append_causes(graft_arena *arena, const graft_ruleset *set, graft_buffer *out)
+{
+    const char **causes = GRAFT_NEW(arena, const char *, set->count);
+    uint32_t *counts = GRAFT_NEW(arena, uint32_t, set->count);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < set->count; i++) {
+        const char *reason = set->entries[i].reason;
+        uint32_t c = 0;
+        if (!has_reason(&set->entries[i])) {
+            continue;
+        }
+        while (c < count && (length_of_cause(causes[c]) != length_of_cause(reason) ||
+                             strncmp(causes[c], reason, (size_t)length_of_cause(reason)) != 0)) {
+            c++;
+        }
+        count += c == count ? 1 : 0;
+        causes[c] = reason;
+        counts[c]++;
+    }
+    graft_buffer_printf(out, count > 0 ? "\nWhy rules are not proved for all sizes (each says in "
+                                         "which case):\n\n"
+                                       : "");
+    for (uint32_t c = 0; c < count; c++) {
+        graft_buffer_printf(out, "* %u: %.*s\n", counts[c], length_of_cause(causes[c]), causes[c]);
+    }
+}
+
+/* What its level rests on beyond the instances. */
+static const char *describe_level(graft_arena *arena, const graft_rule_entry *entry)
+{
+    if (has_reason(entry)) {
+        return graft_arena_printf(arena, "; not for all sizes: %s", entry->reason);
+    }
+    if (entry->proof != GRAFT_PROOF_UNBOUNDED) {
+        return "";
+    }
+    return entry->cases == 0 ? ", over scalars"
+                             : graft_arena_printf(arena, ", in %u cases", entry->cases);
+}
+
 static void append_entry(graft_arena *arena, graft_buffer *out, const graft_rule_entry *entry)
 {
     graft_mark mark = graft_arena_mark(arena);
     graft_buffer_printf(
         out,
         "* `%s` (%016" PRIx64
-        "): %s, %s; %u instances swept%s, %u proved by Z3; saves %d of %u operators\n  `%s`\n",
-        entry->name, entry->id, graft_proof_name(entry->proof), graft_numeric_name(entry->numeric),
-        entry->points, entry->complete ? " (all)" : "", entry->cover, entry->gain,
-        entry->rule.source.node_count, graft_rule_print_line(arena, &entry->rule));
+        "): %s%s; %s; %u instances swept%s, %u proved by Z3; saves %d of %u operators\n  `%s`\n",
+        entry->name, entry->id, graft_proof_name(entry->proof), describe_level(arena, entry),
+        graft_numeric_name(entry->numeric), entry->points, entry->complete ? " (all)" : "",
+        entry->cover, entry->gain, entry->rule.source.node_count,
+        graft_rule_print_line(arena, &entry->rule));
     graft_arena_release(arena, mark);
 }
 
@@ -305,6 +363,7 @@ void graft_listing_page(graft_arena *arena, const graft_ruleset *set, graft_buff
         "what can be a weight is one.\n",
         set->count, set->solver);
     append_counts(out, tallies, count);
+    append_causes(arena, set, out);
     for (uint32_t f = 0; f + 1 < count; f++) {
         graft_buffer_printf(out, "\n## %s\n\n", tallies[f].family);
         for (uint32_t i = 0; i < set->count; i++) {
