@@ -327,8 +327,8 @@ format: ## Reformat every C file in place
 # An interrupted run goes on with what it has found.
 RECHECK := $(OUT)/recheck
 .PHONY: recheck
-recheck: $(GRAFT) ## Ask cvc5 and a second Z3 about every proof of rules/graft.rules
-	$(GRAFT) verify --emit-smt $(RECHECK)
+recheck: $(GRAFT) ## Ask cvc5 and a second Z3 about every proof of rules/graft.rules (SAMPLE=N: of N rules)
+	$(GRAFT) verify --emit-smt $(RECHECK) $(if $(SAMPLE),--sample $(SAMPLE))
 	@JOBS=$(JOBS) sh verify/recheck.sh $(RECHECK) out/venv-z3
 
 # --- What Graft makes ------------------------------------------------------------------------------

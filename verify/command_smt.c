@@ -5,7 +5,7 @@
 #include "graph/log.h"
 #include "graph/ruleprint.h"
 #include "verify/pool.h"
-#include "verify/smt.h"
+#include "verify/smtsizes.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -21,23 +21,42 @@ static const graft_rule_entry *entry_of(const writing *w, uint32_t item)
     return &w->set->entries[(uint64_t)item * w->set->count / w->count];
 }
 
+enum { INSTANCES, SIZES, FILE_KINDS };
+
 /* What a child says of one rule; the message of a failure follows it. */
 typedef struct {
     graft_status status;
-    uint32_t checks;
+    bool has[FILE_KINDS];
+    uint32_t checks[FILE_KINDS];
     uint64_t bytes;
 } smt_answer;
 
-static const char *file_name(graft_arena *arena, const graft_rule_entry *entry)
+static const char *file_name(graft_arena *arena, const graft_rule_entry *entry, uint32_t kind)
 {
-    return graft_arena_printf(arena, "%016" PRIx64 ".smt2", entry->id);
+    return graft_arena_printf(arena, "%016" PRIx64 "%s.smt2", entry->id,
+                              kind == SIZES ? ".sizes" : "");
+}
+
+static graft_status write_file(graft_env *env, const writing *w, const graft_rule_entry *e,
+                               const graft_smt_claim *claim, uint32_t kind, smt_answer *answer)
+{
+    graft_status status = GRAFT_OK;
+    graft_buffer text = {.arena = env->life};
+    const char *path =
+        graft_arena_printf(env->life, "%s/%s", w->folder, file_name(env->unit, e, kind));
+    GRAFT_CHECK(kind == SIZES ? graft_smt_print_sizes(env, claim, &text, &answer->checks[kind])
+                              : graft_smt_print(env, claim, &text, &answer->checks[kind]));
+    GRAFT_CHECK(graft_file_write(env, path, text.data, text.size));
+    answer->has[kind] = true;
+    answer->bytes += text.size;
+done:
+    return status;
 }
 
 static graft_status write_rule(graft_env *env, const writing *w, const graft_rule_entry *e,
                                smt_answer *answer)
 {
     graft_status status = GRAFT_OK;
-    graft_buffer text = {.arena = env->life};
     graft_point *points = NULL;
     if (!graft_cover_unpack(env->unit, &e->rule, e->cover_points, e->cover_bytes, e->cover,
                             &points)) {
@@ -53,11 +72,10 @@ static graft_status write_rule(graft_env *env, const writing *w, const graft_rul
         .points = points,
         .count = e->cover,
         .unbounded = e->proof == GRAFT_PROOF_UNBOUNDED};
-    GRAFT_CHECK(graft_smt_print(env, &claim, &text, &answer->checks));
-    GRAFT_CHECK(graft_file_write(
-        env, graft_arena_printf(env->unit, "%s/%s", w->folder, file_name(env->unit, e)), text.data,
-        text.size));
-    answer->bytes = text.size;
+    GRAFT_CHECK(write_file(env, w, e, &claim, INSTANCES, answer));
+    if (graft_smt_has_sizes(&claim)) {
+        GRAFT_CHECK(write_file(env, w, e, &claim, SIZES, answer));
+    }
 done:
     return status;
 }
@@ -75,7 +93,7 @@ static void write_item(graft_env *env, void *context, uint32_t item, graft_buffe
     graft_buffer_append(out, env->message, strlen(env->message) + 1);
 }
 
-/* The answer of one child as an index line. */
+/* The answer of one child as index lines. */
 static graft_status take_answer(graft_env *env, const graft_rule_entry *e,
                                 const graft_pool_result *result, graft_buffer *index,
                                 smt_answer *sum)
@@ -90,9 +108,14 @@ static graft_status take_answer(graft_env *env, const graft_rule_entry *e,
         return GRAFT_FAIL(env, answer.status, "rule '%s': %s", e->name,
                           (const char *)result->answer + sizeof answer);
     }
-    graft_buffer_printf(index, "%016" PRIx64 "\t%s\t%s\t%s\t%" PRIu32 "\n", e->id, e->name,
-                        graft_proof_name(e->proof), file_name(env->unit, e), answer.checks);
-    sum->checks += answer.checks;
+    for (uint32_t kind = 0; kind < FILE_KINDS; kind++) {
+        if (answer.has[kind]) {
+            graft_buffer_printf(index, "%016" PRIx64 "\t%s\t%s\t%s\t%" PRIu32 "\n", e->id, e->name,
+                                graft_proof_name(e->proof), file_name(env->unit, e, kind),
+                                answer.checks[kind]);
+            sum->checks[kind] += answer.checks[kind];
+        }
+    }
     sum->bytes += answer.bytes;
     return GRAFT_OK;
 }
@@ -115,8 +138,8 @@ graft_status graft_smt_save(graft_env *env, const graft_ruleset *set, uint32_t s
         GRAFT_CHECK(take_answer(env, entry_of(&w, i), &results[i], &index, &sum));
     }
     GRAFT_CHECK(graft_file_write(env, path, index.data, index.size));
-    graft_log(env, 1, "%s: %u rules, %u obligations, %.1f MB", path, w.count, sum.checks,
-              (double)sum.bytes / 1e6);
+    graft_log(env, 1, "%s: %u rules, %u obligations, %u questions for all sizes, %.1f MB", path,
+              w.count, sum.checks[INSTANCES], sum.checks[SIZES], (double)sum.bytes / 1e6);
 done:
     return status;
 }

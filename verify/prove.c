@@ -100,6 +100,13 @@ static uint64_t read_resource_count(Z3_context z3, Z3_solver solver)
     return count;
 }
 
+void graft_prove_tell(const graft_prove_options *options, Z3_context z3, Z3_ast formula)
+{
+    if (options->listener != NULL) {
+        options->listener->hear(options->listener->context, z3, formula);
+    }
+}
+
 static Z3_lbool ask(prover *p, Z3_ast question, search_kind kind)
 {
     Z3_tactic tactic = make_tactic(p->z3, kind);
@@ -117,6 +124,9 @@ static Z3_lbool ask(prover *p, Z3_ast question, search_kind kind)
         const char *why =
             p->options->solver_is_mute ? "mute" : Z3_solver_get_reason_unknown(p->z3, solver);
         (void)snprintf(p->result->reason, sizeof p->result->reason, "%s", why);
+    }
+    if (answer == Z3_L_FALSE) {
+        graft_prove_tell(p->options, p->z3, question);
     }
     p->result->resource_count = read_resource_count(p->z3, solver);
     p->result->questions++;

@@ -24,10 +24,17 @@ typedef enum graft_verdict {
 
 const char *graft_verdict_name(uint32_t verdict);
 
+/* Is given each formula that Z3 found unsatisfiable, in its context: what a proof rests on. */
+typedef struct graft_prove_listener {
+    void (*hear)(void *context, Z3_context z3, Z3_ast formula);
+    void *context;
+} graft_prove_listener;
+
 typedef struct graft_prove_options {
     uint32_t resource_limit; /* Of one question to the solver. */
     uint32_t memory_mb;      /* Of the solver. */
     bool solver_is_mute; /* Every answer counts as unknown: for tests that nothing gets through. */
+    const graft_prove_listener *listener; /* Borrowed; or NULL. */
 } graft_prove_options;
 
 /* What `make rules` uses. */
@@ -55,6 +62,9 @@ typedef struct graft_prover {
     graft_prove_result *result;
     Z3_ast_map proved; /* Questions that are unsatisfiable. */
 } graft_prover;
+
+/* Tells the listener, if there is one, of a formula that is unsatisfiable. */
+void graft_prove_tell(const graft_prove_options *options, Z3_context z3, Z3_ast formula);
 
 void graft_prover_open(graft_prover *p, const graft_prove_options *options,
                        graft_prove_result *result);

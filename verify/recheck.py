@@ -36,15 +36,18 @@ QUESTION_SECONDS = 10
 KILLED_MOST = 3  # Questions of one file; what is left of it is unknown then.
 EXPANDED_MOST = 20000  # Characters of a question with its names written out.
 
-NAME = re.compile(r"\b(?:x\d+_\d+|t\d+)\b")
-DEFINE = re.compile(r"\(define-fun (t\d+) \(\) (Real|Bool) (.*)\)$")
+NAME = re.compile(r"\b[A-Za-z]\w*\b")
+DECLARE = re.compile(r"\(declare-const (\w+) (Real|Int|Bool)\)$")
+DEFINE = re.compile(r"\(define-fun (t\d+) \(\) (Real|Int|Bool) (.*)\)$")
 
 
 class Obligation:
     """One (push) ... (pop) of a file."""
 
-    def __init__(self, title):
+    def __init__(self, title, sorts):
         self.title = title
+        self.sorts = dict(sorts)  # of the symbols
+        self.functions = []  # declarations
         self.defines = {}  # name -> (sort, text)
         self.assumptions = []
         self.questions = []
@@ -53,9 +56,9 @@ class Obligation:
     def symbols_of(self, text):
         found = set()
         for name in NAME.findall(text):
-            if name[0] == "x":
+            if name in self.sorts:
                 found.add(name)
-            else:
+            elif name in self.defines:
                 found |= self.symbols[name]
         return found
 
@@ -66,13 +69,13 @@ class Obligation:
 
 def read_obligations(path):
     """The logic and functions of a file, and its obligations."""
-    head, obligations, current, title, inside = [], [], None, "", False
+    head, sorts, obligations, current, title, inside = [], {}, [], None, "", False
     with open(path, encoding="ascii") as file:
         for line in file.read().split("\n"):
             if line.startswith("; "):
                 title = line[2:]
             elif line == "(push 1)":
-                current = Obligation(title)
+                current = Obligation(title, sorts)
             elif line == "(assert (or false":
                 inside = True
             elif line == "))":
@@ -85,9 +88,14 @@ def read_obligations(path):
                 current.assumptions.append(line[len("(assert ") : -1])
             elif line == "(pop 1)":
                 obligations.append(current)
-            elif line.startswith(("(set-logic", "(declare-fun")):
+                current = None
+            elif line.startswith("(declare-const"):
+                (sorts if current is None else current.sorts).update([DECLARE.match(line).groups()])
+            elif line.startswith("(declare-fun"):
+                (head if current is None else current.functions).append(line)
+            elif line.startswith("(set-logic"):
                 head.append(line)
-            elif line and not line.startswith(("(set-", "(declare-const", "(check-sat)")):
+            elif line and not line.startswith(("(set-", "(check-sat)")):
                 raise ValueError(f"{path}: cannot make sense of: {line[:80]}")
     return head, obligations
 
@@ -112,7 +120,7 @@ def expand(obligation, text, cache):
     parts, at = [], 0
     for match in NAME.finditer(text):
         name = match.group()
-        if name[0] == "t":
+        if name in obligation.defines:
             if name not in cache:
                 cache[name] = expand(obligation, obligation.defines[name][1], cache)
             if cache[name] is None:
@@ -129,7 +137,7 @@ def needed_defines(obligation, texts):
     needed, stack = set(), list(texts)
     while stack:
         for name in NAME.findall(stack.pop()):
-            if name[0] == "t" and name not in needed:
+            if name in obligation.defines and name not in needed:
                 needed.add(name)
                 stack.append(obligation.defines[name][1])
     return [name for name in obligation.defines if name in needed]
@@ -149,13 +157,19 @@ def question_file(head, obligation, question, assumptions, cache):
     body += [f"(assert {t})" for t in texts]
     names = {}
 
+    sorts = obligation.sorts
+
     def rename(match):
         name = match.group()
-        return names.setdefault(name, ("s" if name[0] == "x" else "d") + str(len(names)))
+        if name in sorts:
+            return names.setdefault(name, "s" + str(len(names)))
+        if name in obligation.defines:
+            return names.setdefault(name, "d" + str(len(names)))
+        return name
 
     text = "\n".join(NAME.sub(rename, line) for line in body)
-    symbols = [f"(declare-const {new} Real)" for old, new in names.items() if old[0] == "x"]
-    return "\n".join(head + symbols + [text, "(check-sat)", ""])
+    symbols = [f"(declare-const {new} {sorts[old]})" for old, new in names.items() if old in sorts]
+    return "\n".join(head + obligation.functions + symbols + [text, "(check-sat)", ""])
 
 
 class Solver:
@@ -296,8 +310,9 @@ def recheck_file(folder, solver, rule, memory):
 
 def report(solver, rules, results):
     total = [sum(r[i] for r in results) for i in range(4)]
-    agreed = sum(1 for r in results if r[1] == 0 and r[2] == 0)
-    print(f"{solver.name} {solver.version}: {sum(total[:3])} obligations of {len(rules)} rules: "
+    names = {rule["id"] for rule in rules}
+    agreed = len(names - {rule["id"] for rule, r in zip(rules, results) if r[1] + r[2] > 0})
+    print(f"{solver.name} {solver.version}: {sum(total[:3])} obligations of {len(names)} rules: "
           f"{total[0]} unsat, {total[1]} sat, {total[2]} unknown; {agreed} rules agreed whole"
           f"; {total[3]} killed by the clock")
     for rule, r in zip(rules, results):
@@ -330,7 +345,7 @@ def main():
             for result in pool.imap(work, rules):
                 results.append(result)
                 if len(results) % 50 == 0:
-                    print(f"recheck: {solver.name}: {len(results)} of {len(rules)} rules", file=sys.stderr)
+                    print(f"recheck: {solver.name}: {len(results)} of {len(rules)} files", file=sys.stderr)
         disagreements += report(solver, rules, results)
     return 1 if disagreements > 0 else 0
 

@@ -28,12 +28,15 @@ typedef struct graft_smt_claim {
     const graft_point *points; /* `count` instances of the rule. */
     uint32_t count;
     bool unbounded; /* Claimed for all sizes: where scalars stand for these, their obligation is
-                       written too. Obligations over symbolic shapes are not. */
+                       written too; of other rules see smtsizes.h. */
 } graft_smt_claim;
 
 /* Appends the file of one rule to `out`; `*checks` is the number of check-sats in it. Equal rules
  * and points give equal bytes. GRAFT_BAD_INPUT when a point is no instance of the rule. */
 GRAFT_MUST_USE graft_status graft_smt_print(graft_env *env, const graft_smt_claim *claim,
                                             graft_buffer *out, uint32_t *checks);
+
+/* Comment lines. */
+void graft_smt_print_title(graft_buffer *out, const char *title);
 
 #endif

@@ -96,6 +96,9 @@ static bool is_unsatisfiable(graft_sym *s, Z3_ast formula)
     Z3_solver_push(s->z3, s->assumed->solver);
     Z3_solver_assert(s->z3, s->assumed->solver, formula);
     bool unsatisfiable = check(s) == Z3_L_FALSE;
+    if (unsatisfiable) {
+        graft_prove_tell(s->options, s->z3, formula);
+    }
     Z3_solver_pop(s->z3, s->assumed->solver, 1);
     return unsatisfiable;
 }

@@ -8,7 +8,7 @@ emit() { "$GRAFT" --quiet --threads "$1" verify --emit-smt "$2" --sample "$SAMPL
 checks_in() { awk -F '\t' 'NR > 1 { n += $5 } END { print n + 0 }' "$1/index.tsv"; }
 
 writes_a_sample() {
-    emit 2 "$SMT" && [ "$(wc -l < "$SMT/index.tsv")" = $((SAMPLE + 1)) ] &&
+    emit 2 "$SMT" && [ "$(sed 1d "$SMT/index.tsv" | cut -f 1 | sort -u | wc -l)" = "$SAMPLE" ] &&
         [ "$(cat "$SMT"/*.smt2 | grep -c '^(check-sat)$')" = "$(checks_in "$SMT")" ]
 }
 writes_the_same() { emit 1 "$FOLDER/again" && diff -r "$SMT" "$FOLDER/again"; }
@@ -40,6 +40,15 @@ finds_a_lie() {
     gives 1 recheck "$FOLDER/lie" --solver "$1" && grep -q '1 sat' "$FOLDER/out" &&
         grep -q "^  SAT  *$(sed -n 2p "$SMT/index.tsv" | cut -f 2) " "$FOLDER/out"
 }
+# So is a question of a proof for all sizes. The sample has some with questions.
+finds_a_lie_about_sizes() {
+    line=$(awk -F '\t' '$4 ~ /sizes/ && $5 > 1' "$SMT/index.tsv" | head -n 1)
+    file=$(echo "$line" | cut -f 4)
+    mkdir "$FOLDER/lie2" && { sed -n 1p "$SMT/index.tsv" && echo "$line"; } > "$FOLDER/lie2/index.tsv" &&
+        sed '0,/(assert (or false/s//&\n  true/' "$SMT/$file" > "$FOLDER/lie2/$file" || return 1
+    gives 1 recheck "$FOLDER/lie2" --solver "$1" && grep -q ' 1 sat' "$FOLDER/out" &&
+        grep -q '^  SAT .*: question 0$' "$FOLDER/out"
+}
 notices_a_loss() {
     mkdir "$FOLDER/loss" && sed '2s/[0-9]*$/1/' "$SMT/index.tsv" > "$FOLDER/loss/index.tsv" &&
         cp "$SMT"/*.smt2 "$FOLDER/loss" &&
@@ -57,8 +66,13 @@ for name in cvc5 z3; do
     check "$name agrees" agrees "$solver"
     check "$name is not asked again" remembers "$solver"
     check "a false claim is found by $name" finds_a_lie "$solver"
+    if awk -F '\t' '$4 ~ /sizes/ && $5 > 1 { n++ } END { exit !n }' "$SMT/index.tsv"; then
+        check "a false claim about sizes is found by $name" finds_a_lie_about_sizes "$solver"
+    else
+        skip "a false claim about sizes is found by $name" "the sample has no questions about sizes"
+    fi
     check "a lost claim is noticed" notices_a_loss "$solver"
-    rm -rf "$FOLDER/lie" "$FOLDER/loss"
+    rm -rf "$FOLDER/lie" "$FOLDER/lie2" "$FOLDER/loss"
 done
 check "no folder" error_is 1 "--emit-smt needs a value" "$GRAFT" verify --emit-smt
 check "users' rules are not written" error_is 1 "takes no file" "$GRAFT" verify x.yaml --emit-smt "$SMT"

@@ -1,6 +1,6 @@
 /* Obligations as SMT-LIB: read back from their text, true claims are unsat and false ones are not.
  */
-#include "verify/smt.h"
+#include "verify/smtsizes.h"
 
 #include "graph/ruleparse.h"
 #include "tests/support/check.h"
@@ -107,8 +107,77 @@ static void test_refusals(void **state)
     assert_int_equal(text.size, 0);
 }
 
+/* `asks`: the proof needs the solver, not only the normal form. */
+static const struct {
+    const char *text;
+    bool holds;
+    bool asks;
+} sized[] = {
+    {"relu(relu(a)) = relu(a)",                                              true,  false},
+    {"matmul(concat#1(a, b), concat#2(c, d)) = add(matmul(a, c), matmul(b, d)) "
+     "where rank(a) = 2",                                               true,  true },
+    {"[split#1(concat#1(a, b)).0, split#1(concat#1(a, b)).1] = [a, b]",      true,  true },
+    {"slice#1(pad#2(a)) = slice#1(pad#1(a, before=#2.before, after=#1.start, "
+     "value=#2.value))",                                                true,  true },
+    {"conv#1(concat(a, b, axis=1), concat(c, d, axis=1), groups=1) = "
+     "add(conv#1(a, c, groups=1), conv#1(b, d, groups=1))",             true,  true },
+    {"relu(max_pool#1(a)) = max_pool#1(relu(a))",                            true,  true },
+    {"div(exp(a), reduce_sum(exp(a), axes=2, keep=1)) = softmax(a, axis=1)", true,  true },
+    {"clip#1(min(a, b)) = min(clip#1(a), clip#1(b))",                        true,  true },
+    {"reshape#1(mul(a, b)) = mul(reshape#1(a), reshape#1(b)) "
+     "where same_shape(a, b) and rank(a) = 2",                          true,  false},
+    {"slice#1(concat#1(a, b), start=1) = a",                                 false, true },
+    {"conv#1(add(a, b), c) = add(conv#1(a, c), conv#1(b, c))",               false, true },
+};
+
+/* What a proof for all sizes rests on holds when a stranger reads it. */
+static void test_sizes(void **state)
+{
+    graft_env *env = *state;
+    for (size_t i = 0; i < sizeof sized / sizeof sized[0]; i++) {
+        graft_rule rule;
+        graft_buffer text = {.arena = env->unit};
+        uint32_t checks = 0;
+        if (graft_rule_parse(env, "rule", sized[i].text, &rule) != GRAFT_OK) {
+            fail_msg("%s", env->message);
+        }
+        const graft_smt_claim claim = {.solver = "nobody", .rule = &rule, .unbounded = true};
+        graft_status status = graft_smt_print_sizes(env, &claim, &text, &checks);
+        if (!sized[i].holds) {
+            check_failed(env, status, GRAFT_UNDECIDED, "does not succeed again");
+            assert_int_equal(text.size, 0);
+            continue;
+        }
+        assert_int_equal(status, GRAFT_OK);
+        tally found = run_text(text.data);
+        if (found.unsat != checks || found.sat > 0 || (checks > 0) != sized[i].asks) {
+            fail_msg("%s: %u questions, %u unsat, %u sat", sized[i].text, checks, found.unsat,
+                     found.sat);
+        }
+    }
+}
+
+/* Only what is unsatisfiable is written: without the negated goal a question is not. */
+static void test_sizes_are_meant(void **state)
+{
+    graft_env *env = *state;
+    graft_rule rule;
+    graft_buffer text = {.arena = env->unit};
+    uint32_t checks = 0;
+    assert_int_equal(graft_rule_parse(env, "rule", sized[2].text, &rule), GRAFT_OK);
+    const graft_smt_claim claim = {.solver = "nobody", .rule = &rule, .unbounded = true};
+    assert_int_equal(graft_smt_print_sizes(env, &claim, &text, &checks), GRAFT_OK);
+    char *at = strstr(text.data, "(assert (or false\n  (");
+    assert_non_null(at);
+    memcpy(at, "(assert (or true \n  (", strlen("(assert (or true \n  ("));
+    tally found = run_text(text.data);
+    assert_int_equal(found.sat, 1);
+    assert_int_equal(found.unsat, checks - 1);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_answers), CHECK_TEST(test_refusals)};
+    const struct CMUnitTest tests[] = {CHECK_TEST(test_answers), CHECK_TEST(test_refusals),
+                                       CHECK_TEST(test_sizes), CHECK_TEST(test_sizes_are_meant)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
