@@ -283,8 +283,8 @@ static void list_one_sink(graft_gen_groups *groups, half_list *halves)
         if (count == 2) {
             add_double(groups, outputs[0], outputs[1]);
         }
-        if (sink != GRAFT_GEN_NONE) {
-            add_half(groups, halves, outputs, sink);
+        if (sink != GRAFT_GEN_NONE && closure.count < space->set->depth) {
+            add_half(groups, halves, outputs, sink); /* The other sink is one operator more. */
         }
     }
     if (halves->count > 0) {
@@ -400,44 +400,6 @@ static void list_double(graft_gen_groups *groups)
 
 /* ------------------------------------------------------------------ groups */
 
-static graft_gen_clue make_clue(const graft_gen_space *space, const graft_gen_node *node,
-                                uint32_t graph)
-{
-    graft_gen_clue clue = {.graph = graph};
-    for (uint32_t i = 0; i < 2 && node->args[i] != GRAFT_GEN_NONE; i++) {
-        clue.makers[i] = space->makers[node->args[i]];
-        clue.ranks[i] = space->shapes[space->values[node->args[i]].shape].rank;
-    }
-    return clue;
-}
-
-/* Lists the graphs by configuration, in ascending order. */
-static void list_clues(graft_gen_groups *groups)
-{
-    const graft_gen_space *space = groups->space;
-    uint32_t config_count = space->set->config_count;
-    uint32_t *first = GRAFT_NEW(groups->arena, uint32_t, (size_t)config_count + 2);
-    groups->clues = GRAFT_NEW(groups->arena, graft_gen_clue, (size_t)groups->count + 1);
-    for (uint32_t pass = 0; pass < 2; pass++) {
-        for (uint32_t g = 0; g < groups->count; g++) {
-            uint32_t root = groups->graphs[g].roots.of[0];
-            if (GRAFT_GEN_ROOT_IS_INPUT(root)) {
-                continue;
-            }
-            const graft_gen_node *node = &space->nodes[root_node(root)];
-            if (pass == 0) {
-                first[node->config + 2u]++;
-            } else {
-                groups->clues[first[node->config + 1u]++] = make_clue(space, node, g);
-            }
-        }
-        for (uint32_t c = 1; c <= config_count && pass == 0; c++) {
-            first[c + 1] += first[c];
-        }
-    }
-    groups->first_by_config = first;
-}
-
 void graft_gen_groups_build(const graft_gen_space *space, graft_arena *arena, uint32_t output_count,
                             graft_gen_groups *groups)
 {
@@ -447,7 +409,6 @@ void graft_gen_groups_build(const graft_gen_space *space, graft_arena *arena, ui
     } else {
         list_double(groups);
     }
-    list_clues(groups);
 }
 
 /* Whether both outputs of a graph with these roots can be computed one by one. */

@@ -27,13 +27,6 @@ typedef struct graft_gen_graph {
     bool is_separate;                   /* Two outputs, each computed alone. */
 } graft_gen_graph;
 
-/* What can be told about a graph before its first root's node is looked at. */
-typedef struct graft_gen_clue {
-    uint64_t makers[2]; /* Of the first two arguments (space.h). */
-    uint8_t ranks[2];   /* Of the first two arguments. */
-    uint32_t graph;
-} graft_gen_clue;
-
 typedef struct graft_gen_groups {
     const graft_gen_space *space;
     graft_arena *arena;
@@ -41,9 +34,7 @@ typedef struct graft_gen_groups {
     uint32_t count;
     uint32_t capacity;
     uint32_t output_count;
-    uint64_t key_count;        /* Groups, those with a single graph included. */
-    graft_gen_clue *clues;     /* Of all graphs whose first root is no input, by its */
-    uint32_t *first_by_config; /* configuration: where its clues begin; config_count + 1 entries. */
+    uint64_t key_count;      /* Groups, those with a single graph included. */
     uint32_t *graph_of_root; /* One output: by node * 2 + slot; GRAFT_GEN_NONE when in no group. */
 } graft_gen_groups;
 

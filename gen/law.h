@@ -73,14 +73,11 @@ typedef struct graft_gen_fit {
     bool same_shapes; /* Every variable has the shape that the law was drawn with. */
 } graft_gen_fit;
 
-/* Whether an operand may stand for a value of this rank that the configurations of `makers`
- * (space.h) compute. */
-bool graft_gen_operand_may_bind(const graft_gen_law *law, uint32_t side, uint8_t operand,
-                                uint64_t makers, uint32_t rank);
-/* Calls `visit` for each way in which side `side` fits with its outputs at `roots` (which are not
+/* Calls `visit` for each way in which a side fits with its outputs at `roots` (which are not
  * inputs), inner nodes being any that compute the values needed, and variables any values of the
  * same rank. Stops when it returns false. */
-void graft_gen_law_match(const graft_gen_space *space, const graft_gen_law *law, uint32_t side,
+struct graft_gen_pattern; /* traits.h */
+void graft_gen_law_match(const graft_gen_space *space, const struct graft_gen_pattern *pattern,
                          const graft_gen_roots *roots,
                          bool (*visit)(void *context, graft_gen_fit *fit), void *context);
 /* What the other side computes there: its output values and roots (a variable's root is

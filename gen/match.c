@@ -3,13 +3,13 @@
  * A side's nodes are matched from its roots down: when a node's turn comes, the nodes that read it
  * have fixed which value it must compute, and any node of the space that computes that value will
  * do. Backtracking over those nodes and over the order of commuting arguments. */
-#include "gen/law.h"
+#include "gen/traits.h"
 
 #include <string.h>
 
 typedef struct {
     const graft_gen_space *space;
-    const graft_gen_law *law;
+    const graft_gen_pattern *pattern;
     const graft_gen_side *side;
     bool (*visit)(void *context, graft_gen_fit *fit);
     void *context;
@@ -30,7 +30,7 @@ static bool bind_operand(const matcher *match, binding *bound, uint8_t operand, 
     if (GRAFT_GEN_IS_OUT(operand)) {
         place = &bound->outs[GRAFT_GEN_OUT_NODE(operand)][GRAFT_GEN_OUT_SLOT(operand)];
     } else {
-        const graft_shape *drawn = &match->law->var_shapes[operand];
+        const graft_shape *drawn = &match->pattern->law->var_shapes[operand];
         const graft_shape *shape = &space->shapes[space->values[value].shape];
         place = &bound->fit.vars[operand];
         if (drawn->rank != shape->rank) {
@@ -66,23 +66,11 @@ static bool bind_arguments(const matcher *match, uint32_t n, const graft_gen_nod
     return true;
 }
 
-bool graft_gen_operand_may_bind(const graft_gen_law *law, uint32_t side, uint8_t operand,
-                                uint64_t makers, uint32_t rank)
-{
-    if (GRAFT_GEN_IS_OUT(operand)) {
-        uint32_t config = law->sides[side].nodes[GRAFT_GEN_OUT_NODE(operand)].config;
-        return (makers >> (config % 64) & 1u) != 0;
-    }
-    return law->var_shapes[operand].rank == rank;
-}
-
 /* Whether a value may be what an operand asks for: a cheap look before anything is bound. */
 static bool may_bind(const matcher *match, uint8_t operand, uint32_t value)
 {
-    const graft_gen_space *space = match->space;
-    return graft_gen_operand_may_bind(match->law, match->side == match->law->sides ? 0 : 1, operand,
-                                      space->makers[value],
-                                      space->shapes[space->values[value].shape].rank);
+    return graft_gen_trait_shows(&match->space->traits[value],
+                                 graft_gen_pattern_trait(match->pattern, operand));
 }
 
 /* Whether a node of the space may stand for node n of the side. */
@@ -168,11 +156,12 @@ static bool match_node(const matcher *match, uint32_t left, const binding *bound
     return true;
 }
 
-void graft_gen_law_match(const graft_gen_space *space, const graft_gen_law *law, uint32_t side,
+void graft_gen_law_match(const graft_gen_space *space, const graft_gen_pattern *pattern,
                          const graft_gen_roots *roots,
                          bool (*visit)(void *context, graft_gen_fit *fit), void *context)
 {
-    matcher match = {space, law, &law->sides[side], visit, context};
+    const graft_gen_law *law = pattern->law;
+    matcher match = {space, pattern, &law->sides[pattern->side], visit, context};
     binding bound;
     for (uint32_t o = 0; o < law->output_count; o++) {
         uint8_t operand = match.side->outputs[o];

@@ -1,7 +1,7 @@
 /* propose.c - from groups of equal graphs to the laws that join them. */
 #include "gen/propose.h"
 
-#include "gen/groups.h"
+#include "gen/apply.h"
 #include "gen/rule.h"
 #include "graph/log.h"
 
@@ -15,16 +15,15 @@ typedef struct {
     bool is_derived;
 } pair;
 
-/* Two graphs that a law connects; counts for pairs behind `ready`. */
+/* Two graphs that are joined from some place on. */
 typedef struct {
-    uint32_t from;
-    uint32_t to;
-    uint32_t law;
-    uint32_t ready;
-    uint32_t next;   /* Chain of joins that wait for the same pair. */
-    uint8_t side;    /* Of the law, at `from`. */
-    bool is_literal; /* The side stands in `from` as it is, not just up to equal inner graphs. */
-} join;
+    uint32_t a;
+    uint32_t b;
+    uint32_t next; /* Chain of those that wait for the same pair. */
+} wait;
+
+/* By which laws a pair is known to be a mere instance (graft_gen_join.is_whole). */
+typedef enum { COVER_NONE, COVER_OWN_LAW, COVER_FIRM } cover;
 
 typedef struct {
     graft_gen_law law;
@@ -39,17 +38,21 @@ typedef struct {
     const graft_gen_space *space;
     graft_arena *arena;
     graft_gen_groups groups;
+    graft_gen_index index;
+    graft_gen_site site;
     uint32_t *parents; /* Union-find over the graphs. */
     pair *pairs;
     uint32_t pair_count;
     uint32_t *places;  /* By node: 1 + number of the pair that says what it equals; 0 for the first
                           of a group and nodes in none. */
-    uint32_t *waiting; /* By place: chain of joins that count from there on. */
     uint32_t place;    /* Of the pair being looked at. */
-    join *joins;
-    uint32_t join_count;
-    uint32_t join_capacity;
-    uint32_t sorted_count; /* Joins of laws; those of macros stand behind, */
+    uint32_t *waiting; /* By place: chain of waits that count from there on. */
+    wait *waits;
+    uint32_t wait_count;
+    uint32_t wait_capacity;
+    uint8_t *covers; /* By graph: how it is joined to the first of its group (cover). */
+    graft_gen_joins joins;
+    uint32_t sorted_count; /* Joins of laws and lemmas; those of macros stand behind, */
     uint32_t *macro_joins; /* chained by the graph that they lead from. */
     found_law *laws;
     uint32_t law_count;
@@ -77,198 +80,44 @@ static void join_graphs(uint32_t *parents, uint32_t a, uint32_t b)
 
 /* --------------------------------------------------------------- applying */
 
-/* A law at one graph. */
-typedef struct {
-    search *find;
-    const graft_gen_law *law;
-    uint32_t number;
-    uint32_t side;
-    uint32_t from;
-    bool swapped; /* The law's outputs stand for the graph's in the other order. */
-    bool refuted;
-} application;
-
-static bool is_root(const graft_gen_side *side, uint32_t output_count, uint32_t n)
+/* Joins two graphs, now or when the pair that the join rests on has had its turn. */
+static void connect(search *find, const graft_gen_join *j)
 {
-    for (uint32_t o = 0; o < output_count; o++) {
-        if (GRAFT_GEN_IS_OUT(side->outputs[o]) && GRAFT_GEN_OUT_NODE(side->outputs[o]) == n) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The place of the last pair that inner nodes of a side rest on. */
-static uint32_t inner_ready(const search *find, const graft_gen_side *side, const uint32_t *nodes,
-                            uint32_t output_count)
-{
-    uint32_t ready = 0;
-    for (uint32_t n = 0; n < side->count; n++) {
-        if (!is_root(side, output_count, n) && find->places[nodes[n]] > ready) {
-            ready = find->places[nodes[n]];
-        }
-    }
-    return ready;
-}
-
-/* Whether the inner nodes of a fit are those that a graph is made of. */
-static bool fit_is_literal(const search *find, const graft_gen_side *side, const graft_gen_fit *fit,
-                           uint32_t output_count)
-{
-    for (uint32_t n = 0; n < side->count; n++) {
-        if (!is_root(side, output_count, n) &&
-            !graft_gen_is_representative(find->space, fit->nodes[n])) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static void record_join(application *apply, const graft_gen_fit *fit, uint32_t to)
-{
-    search *find = apply->find;
-    const graft_gen_law *law = apply->law;
-    const graft_gen_side *side = &law->sides[apply->side];
-    const graft_gen_side *other = &law->sides[1 - apply->side];
-    uint32_t near = inner_ready(find, side, fit->nodes, law->output_count);
-    uint32_t far = inner_ready(find, other, fit->others, law->output_count);
-    find->joins = graft_gen_grow(find->arena, find->joins, find->join_count, &find->join_capacity,
-                                 sizeof *find->joins);
-    find->joins[find->join_count++] =
-        (join){.from = apply->from,
-               .to = to,
-               .law = apply->number,
-               .ready = near > far ? near : far,
-               .next = GRAFT_GEN_NONE,
-               .side = (uint8_t)apply->side,
-               .is_literal = fit_is_literal(find, side, fit, law->output_count)};
-}
-
-static bool visit_fit(void *context, graft_gen_fit *fit)
-{
-    application *apply = context;
-    search *find = apply->find;
-    const graft_gen_graph *from = &find->groups.graphs[apply->from];
-    uint32_t values[GRAFT_MAX_OUTPUTS];
-    graft_gen_roots roots = {
-        {0, 0}
-    };
-    graft_gen_roots sorted = {
-        {0, 0}
-    };
-    if (!graft_gen_law_apply(find->space, apply->law, apply->side, fit, values, &roots)) {
-        return true;
-    }
-    for (uint32_t o = 0; o < apply->law->output_count; o++) {
-        uint32_t place = apply->swapped ? 1 - o : o;
-        if (values[o] != from->values[place]) {
-            apply->refuted = apply->refuted || fit->same_shapes;
-            return !apply->refuted;
-        }
-        sorted.of[place] = roots.of[o];
-    }
-    uint32_t to = graft_gen_groups_find(&find->groups, apply->from, &sorted);
-    if (to != GRAFT_GEN_NONE && to != apply->from) {
-        record_join(apply, fit, to);
-    }
-    return true;
-}
-
-static void apply_at(application *apply, uint32_t graph)
-{
-    const graft_gen_graph *from = &apply->find->groups.graphs[graph];
-    apply->from = graph;
-    apply->swapped = false;
-    graft_gen_law_match(apply->find->space, apply->law, apply->side, &from->roots, visit_fit,
-                        apply);
-    if (apply->law->output_count == 2 && !apply->refuted) {
-        graft_gen_roots roots = {
-            {from->roots.of[1], from->roots.of[0]}
-        };
-        apply->swapped = true;
-        graft_gen_law_match(apply->find->space, apply->law, apply->side, &roots, visit_fit, apply);
+    if (j->ready < find->place) {
+        join_graphs(find->parents, j->from, j->to);
+    } else if (find_root(find->parents, j->from) != find_root(find->parents, j->to)) {
+        find->waits = graft_gen_grow(find->arena, find->waits, find->wait_count,
+                                     &find->wait_capacity, sizeof *find->waits);
+        find->waits[find->wait_count] = (wait){j->from, j->to, find->waiting[j->ready]};
+        find->waiting[j->ready] = find->wait_count++;
     }
 }
 
-/* Whether the clue says nothing against pattern node n at the first root. */
-static bool clue_fits(const application *apply, uint32_t n, const graft_gen_clue *clue)
+/* Notes the pair that a whole join says all about. */
+static void note_cover(search *find, const found_law *found, const graft_gen_join *j)
 {
-    const graft_gen_law *law = apply->law;
-    const graft_gen_application *node = &law->sides[apply->side].nodes[n];
-    const graft_gen_config *config = &apply->find->space->set->configs[node->config];
-    for (uint32_t swap = 0; swap < (config->commutes ? 2u : 1u); swap++) {
-        bool fits = true;
-        for (uint32_t i = 0; i < 2 && i < config->input_count; i++) {
-            fits =
-                fits && graft_gen_operand_may_bind(law, apply->side, node->args[i],
-                                                   clue->makers[i ^ swap], clue->ranks[i ^ swap]);
-        }
-        if (fits) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Matches one side at every graph whose first root may be its output o. */
-static void apply_output(application *apply, uint32_t o)
-{
-    const graft_gen_groups *groups = &apply->find->groups;
-    const graft_gen_side *pattern = &apply->law->sides[apply->side];
-    uint32_t n = GRAFT_GEN_OUT_NODE(pattern->outputs[o]);
-    uint32_t config = pattern->nodes[n].config;
-    bool is_only = apply->law->output_count == 1;
-    for (uint32_t i = groups->first_by_config[config];
-         i < groups->first_by_config[config + 1] && !apply->refuted; i++) {
-        const graft_gen_clue *clue = &groups->clues[i];
-        const graft_gen_graph *graph = &groups->graphs[clue->graph];
-        /* Of two outputs with one configuration either may be the first root. */
-        if (is_only ? clue_fits(apply, n, clue) : !GRAFT_GEN_ROOT_IS_INPUT(graph->roots.of[1])) {
-            apply_at(apply, clue->graph);
-        }
+    uint32_t hub = find->groups.graphs[j->from].hub;
+    uint8_t kind = found->is_lemma || found->hub == GRAFT_GEN_NONE ? COVER_FIRM : COVER_OWN_LAW;
+    if (j->is_whole && (j->from == hub || j->to == hub)) {
+        uint32_t other = j->from == hub ? j->to : j->from;
+        find->covers[other] = kind > find->covers[other] ? kind : find->covers[other];
     }
 }
 
-/* Matches one side at every graph whose first root may be its first or, of two, its second. */
-static void apply_side(application *apply, uint32_t side)
+/* Finds all pairs of graphs that the law connects, and joins those that count already; a macro's
+ * count for nothing yet, a lemma's are not kept. False when the law is refuted. */
+static bool apply_law(search *find, const found_law *found)
 {
-    const graft_gen_side *pattern = &apply->law->sides[side];
-    apply->side = side;
-    for (uint32_t o = 0; o < apply->law->output_count; o++) {
-        if (!GRAFT_GEN_IS_OUT(pattern->outputs[o])) {
-            return; /* A bare variable fits everywhere and says nothing. */
-        }
-    }
-    for (uint32_t o = 0; o < apply->law->output_count; o++) {
-        uint32_t config = pattern->nodes[GRAFT_GEN_OUT_NODE(pattern->outputs[o])].config;
-        uint32_t before = pattern->nodes[GRAFT_GEN_OUT_NODE(pattern->outputs[0])].config;
-        if (o == 1 && config == before) {
-            return; /* Seen already. */
-        }
-        apply_output(apply, o);
-    }
-}
-
-/* Records all pairs of graphs that the law connects, and joins those that count already. False, and
- * nothing recorded, when it is refuted. */
-static bool apply_law(search *find, const graft_gen_law *law, bool is_macro)
-{
-    uint32_t before = find->join_count;
-    application apply = {.find = find, .law = law, .number = find->law_count};
-    apply_side(&apply, 0);
-    apply_side(&apply, 1);
-    if (apply.refuted) {
-        find->join_count = before;
+    uint32_t before = find->joins.count;
+    if (!graft_gen_law_join(&find->site, &found->law, find->law_count, &find->joins)) {
         return false;
     }
-    for (uint32_t i = before; i < find->join_count && !is_macro; i++) {
-        join *j = &find->joins[i];
-        if (j->ready < find->place) {
-            join_graphs(find->parents, j->from, j->to);
-        } else {
-            j->next = find->waiting[j->ready];
-            find->waiting[j->ready] = i;
-        }
+    for (uint32_t i = before; i < find->joins.count && !found->law.is_macro; i++) {
+        connect(find, &find->joins.items[i]);
+        note_cover(find, found, &find->joins.items[i]);
+    }
+    if (found->is_lemma) {
+        find->joins.count = before;
     }
     return true;
 }
@@ -334,7 +183,7 @@ static bool accept_pair(search *find, const pair *p, bool is_macro, uint8_t dire
     }
     found->law.is_macro = is_macro;
     found->law.directions = find_directions(&found->law) & directions;
-    if ((is_macro && found->law.directions == 0) || !apply_law(find, &found->law, is_macro)) {
+    if ((is_macro && found->law.directions == 0) || !apply_law(find, found)) {
         return false;
     }
     find->law_count++;
@@ -343,15 +192,19 @@ static bool accept_pair(search *find, const pair *p, bool is_macro, uint8_t dire
 }
 
 /* A pair that follows from laws is itself a step for larger pairs, for which the space may be too
- * small to hold the graphs in between. */
+ * small to hold the graphs in between. One that is an instance of a lemma joins nothing that this
+ * does not join. One that is an instance of a law is needed only when the law is dropped. */
 static void add_lemma(search *find, const pair *p)
 {
+    if (find->covers[p->other] == COVER_FIRM) {
+        return;
+    }
     found_law *found = add_law(find, p->hub, p->other);
     found->is_lemma = true;
     if (graft_gen_law_draw(find->space, &find->groups.graphs[p->hub].roots,
                            &find->groups.graphs[p->other].roots, find->groups.output_count,
                            &found->law) &&
-        apply_law(find, &found->law, false)) {
+        (find->covers[p->other] == COVER_OWN_LAW || apply_law(find, found))) {
         find->law_count++;
     }
 }
@@ -364,7 +217,7 @@ static void apply_known(search *find, const graft_gen_laws *known, uint32_t coun
         found_law *found = add_law(find, GRAFT_GEN_NONE, GRAFT_GEN_NONE);
         if (known->laws[i].output_count == find->groups.output_count && !known->laws[i].is_macro &&
             graft_gen_law_translate(&known->laws[i], find->space->set, &found->law) &&
-            apply_law(find, &found->law, false)) {
+            apply_law(find, found)) {
             find->law_count++;
         }
     }
@@ -392,8 +245,8 @@ static void set_places(search *find)
 static void reach_place(search *find, uint32_t place)
 {
     find->place = place;
-    for (uint32_t i = find->waiting[place - 1]; i != GRAFT_GEN_NONE; i = find->joins[i].next) {
-        join_graphs(find->parents, find->joins[i].from, find->joins[i].to);
+    for (uint32_t i = find->waiting[place - 1]; i != GRAFT_GEN_NONE; i = find->waits[i].next) {
+        join_graphs(find->parents, find->waits[i].a, find->waits[i].b);
     }
 }
 
@@ -419,8 +272,8 @@ static graft_status take_pairs(search *find)
 
 static int compare_joins(const void *a, const void *b)
 {
-    const join *x = a;
-    const join *y = b;
+    const graft_gen_join *x = a;
+    const graft_gen_join *y = b;
     if (x->from != y->from) {
         return x->from < y->from ? -1 : 1;
     }
@@ -437,7 +290,7 @@ static uint32_t first_join(const search *find, uint32_t graph)
     uint32_t high = find->sorted_count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (find->joins[middle].from < graph) {
+        if (find->joins.items[middle].from < graph) {
             low = middle + 1;
         } else {
             high = middle;
@@ -455,8 +308,8 @@ static bool is_superfluous(search *find, uint32_t number)
         find->parents[end] = end;
     }
     for (uint32_t i = first_join(find, law->hub);
-         i < find->sorted_count && find->joins[i].from < end; i++) {
-        const join *j = &find->joins[i];
+         i < find->sorted_count && find->joins.items[i].from < end; i++) {
+        const graft_gen_join *j = &find->joins.items[i];
         const found_law *step = &find->laws[j->law];
         bool usable = step->is_lemma ? step->place < law->place : step->alive;
         if (j->law != number && usable && j->ready < law->place) {
@@ -485,8 +338,29 @@ static bool is_own_law(const found_law *law)
     return law->hub != GRAFT_GEN_NONE && !law->is_lemma;
 }
 
+/* Adds the joins of lemmas in the groups of laws that may be dropped. */
+static void add_lemma_joins(search *find)
+{
+    graft_gen_index index;
+    graft_gen_site site = find->site;
+    bool *marks = GRAFT_NEW(find->arena, bool, find->groups.count);
+    for (uint32_t i = 0; i < find->law_count; i++) {
+        if (is_own_law(&find->laws[i])) {
+            marks[find->laws[i].hub] = true;
+        }
+    }
+    graft_gen_index_build(&find->groups, marks, find->arena, &index);
+    site.index = &index;
+    for (uint32_t i = 0; i < find->law_count; i++) {
+        if (find->laws[i].is_lemma) {
+            (void)graft_gen_law_join(&site, &find->laws[i].law, i, &find->joins);
+        }
+    }
+}
+
 static void drop_superfluous(search *find)
 {
+    add_lemma_joins(find);
     uint64_t *ranks = GRAFT_NEW(find->arena, uint64_t, find->law_count);
     for (uint32_t i = 0; i < find->law_count; i++) {
         ranks[i] = rank_law(&find->laws[i], i);
@@ -494,9 +368,9 @@ static void drop_superfluous(search *find)
     if (find->law_count > 0) {
         qsort(ranks, find->law_count, sizeof *ranks, compare_ranks);
     }
-    if (find->join_count > 0) {
-        qsort(find->joins, find->join_count, sizeof *find->joins, compare_joins);
-        find->sorted_count = find->join_count;
+    if (find->joins.count > 0) {
+        qsort(find->joins.items, find->joins.count, sizeof *find->joins.items, compare_joins);
+        find->sorted_count = find->joins.count;
     }
     for (uint32_t i = 0; i < find->law_count; i++) {
         uint32_t number = (uint32_t)ranks[i];
@@ -524,7 +398,7 @@ typedef struct {
     bool downhill; /* Only by laws that fit as they are, and to graphs that are no heavier. */
 } walk;
 
-static void follow_join(walk *w, const join *j)
+static void follow_join(walk *w, const graft_gen_join *j)
 {
     const search *find = w->find;
     const found_law *law = &find->laws[j->law];
@@ -551,11 +425,12 @@ static bool leads_to(walk *w, uint32_t from, uint32_t to, bool downhill)
             return true;
         }
         for (uint32_t i = first_join(find, graph);
-             i < find->sorted_count && find->joins[i].from == graph; i++) {
-            follow_join(w, &find->joins[i]);
+             i < find->sorted_count && find->joins.items[i].from == graph; i++) {
+            follow_join(w, &find->joins.items[i]);
         }
-        for (uint32_t i = find->macro_joins[graph]; i != GRAFT_GEN_NONE; i = find->joins[i].next) {
-            follow_join(w, &find->joins[i]);
+        for (uint32_t i = find->macro_joins[graph]; i != GRAFT_GEN_NONE;
+             i = find->joins.items[i].next) {
+            follow_join(w, &find->joins.items[i]);
         }
     }
     return false;
@@ -588,11 +463,11 @@ static void take_macros(search *find)
     for (uint32_t i = 0; i < find->pair_count; i++) {
         const pair *p = &find->pairs[i];
         uint8_t directions = p->is_derived ? missed_directions(&w, p) : 0;
-        uint32_t before = find->join_count;
+        uint32_t before = find->joins.count;
         if (directions != 0 && accept_pair(find, p, true, directions)) {
-            for (uint32_t j = before; j < find->join_count; j++) {
-                find->joins[j].next = find->macro_joins[find->joins[j].from];
-                find->macro_joins[find->joins[j].from] = j;
+            for (uint32_t j = before; j < find->joins.count; j++) {
+                find->joins.items[j].next = find->macro_joins[find->joins.items[j].from];
+                find->macro_joins[find->joins.items[j].from] = j;
             }
         }
     }
@@ -625,12 +500,15 @@ static graft_status propose(graft_gen_space *space, uint32_t output_count, uint3
     graft_status status = GRAFT_OK;
     search find = {.space = space, .arena = space->arena};
     graft_gen_groups_build(space, find.arena, output_count, &find.groups);
+    graft_gen_index_build(&find.groups, NULL, find.arena, &find.index);
     find.parents = GRAFT_NEW(find.arena, uint32_t, find.groups.count);
+    find.covers = GRAFT_NEW(find.arena, uint8_t, find.groups.count);
     for (uint32_t g = 0; g < find.groups.count; g++) {
         find.parents[g] = g;
     }
     list_pairs(&find);
     set_places(&find);
+    find.site = (graft_gen_site){&find.groups, &find.index, find.places, find.arena};
     apply_known(&find, laws, known_count);
     GRAFT_CHECK(take_pairs(&find));
     drop_superfluous(&find);

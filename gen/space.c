@@ -1,6 +1,8 @@
 /* space.c - the tables of a space: shapes, inferences, nodes, values, renamings, closures. */
 #include "gen/space.h"
 
+#include "gen/traits.h"
+
 #include "graph/log.h"
 
 #include <assert.h>
@@ -303,12 +305,7 @@ void graft_gen_producers_list(graft_gen_space *space)
     (void)sort_links(space, links, count, space->set->config_count, false, by_config);
     space->producer_first = sort_links(space, by_config, count, space->value_count, true, links);
     space->producers = links;
-    space->makers = GRAFT_NEW(space->arena, uint64_t, space->value_count);
-    for (uint32_t i = 0; i < count; i++) {
-        const graft_gen_node *node = &space->nodes[links[i] / GRAFT_MAX_OUTPUTS];
-        space->makers[node->outs[links[i] % GRAFT_MAX_OUTPUTS]] |= UINT64_C(1)
-                                                                   << (node->config % 64);
-    }
+    graft_gen_traits_list(space);
 }
 
 /* --------------------------------------------------------------- renamings */
