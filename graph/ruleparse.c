@@ -4,6 +4,8 @@
  * (producers first). A term that occurs twice on a side is one node. */
 #include "graph/ruleparse.h"
 
+#include "graph/rulecode.h"
+
 #include <assert.h>
 #include <ctype.h>
 #include <math.h>
@@ -126,25 +128,6 @@ static graft_status parse_var(parser *p, uint8_t *var)
 }
 
 /* -------------------------------------------------------------------- code */
-
-/* Where the code behind the one at `at` begins. */
-static uint32_t code_end(const graft_rule *rule, uint32_t at)
-{
-    switch (rule->code[at]) {
-    case GRAFT_CODE_CONST8:
-    case GRAFT_CODE_SLOT:
-    case GRAFT_CODE_RANK:
-    case GRAFT_CODE_IS_CONST:
-        return at + 2;
-    case GRAFT_CODE_DIM:
-    case GRAFT_CODE_SAME:
-        return at + 3;
-    case GRAFT_CODE_CONST32:
-        return at + 5;
-    default:
-        return at + 1;
-    }
-}
 
 static graft_status emit(parser *p, uint32_t byte)
 {
@@ -387,7 +370,9 @@ static graft_status parse_value(parser *p, uint32_t kind, graft_term *term)
         term->kind = GRAFT_TERM_CONST;
         memcpy(&term->value, &bits, sizeof bits);
     } else {
-        return emit(p, GRAFT_CODE_END);
+        GRAFT_CHECK(emit(p, GRAFT_CODE_END));
+        term->value = (int32_t)graft_code_share(p->rule, start);
+        return status;
     }
     p->rule->code_bytes = (uint8_t)start;
 done:
@@ -503,7 +488,7 @@ static graft_status compress_slots(parser *p)
             }
         }
     }
-    for (uint32_t at = 0; at < rule->code_bytes; at = code_end(rule, at)) {
+    for (uint32_t at = 0; at < rule->code_bytes; at = graft_code_next(rule, at)) {
         if (rule->code[at] == GRAFT_CODE_SLOT) {
             rule->code[at + 1] = number[rule->code[at + 1]];
         }
@@ -541,39 +526,17 @@ done:
     return status;
 }
 
-/* Programs end where the next one begins, or at the end of the code. */
-static bool same_program(const graft_rule *rule, const uint32_t starts[2], const uint32_t ends[2])
+/* Equal expressions are one (graft_code_share). */
+static bool same_term(const graft_term *a, const graft_term *b)
 {
-    size_t size = ends[0] - starts[0];
-    return size == ends[1] - starts[1] &&
-           memcmp(&rule->code[starts[0]], &rule->code[starts[1]], size) == 0;
+    return a->kind == b->kind && a->value == b->value;
 }
 
-/* One past the END of the program at `offset`. */
-static uint32_t program_end(const graft_rule *rule, uint32_t offset)
-{
-    while (rule->code[offset] != GRAFT_CODE_END) {
-        offset = code_end(rule, offset);
-    }
-    return offset + 1;
-}
-
-static bool same_term(const graft_rule *rule, const graft_term *a, const graft_term *b)
-{
-    if (a->kind != b->kind || a->kind != GRAFT_TERM_CODE) {
-        return a->kind == b->kind && a->value == b->value;
-    }
-    uint32_t starts[2] = {(uint32_t)a->value, (uint32_t)b->value};
-    uint32_t ends[2] = {program_end(rule, starts[0]), program_end(rule, starts[1])};
-    return same_program(rule, starts, ends);
-}
-
-static bool same_node(const graft_rule *rule, const graft_pattern_node *a,
-                      const graft_pattern_node *b)
+static bool same_node(const graft_pattern_node *a, const graft_pattern_node *b)
 {
     bool same = a->op == b->op;
     for (uint32_t i = 0; same && i < GRAFT_MAX_ATTRS; i++) {
-        same = same_term(rule, &a->attrs[i], &b->attrs[i]);
+        same = same_term(&a->attrs[i], &b->attrs[i]);
     }
     return same && memcmp(a->inputs, b->inputs, sizeof a->inputs) == 0;
 }
@@ -582,7 +545,7 @@ static bool same_node(const graft_rule *rule, const graft_pattern_node *a,
 static uint32_t place_node(parser *p, const graft_pattern_node *node, uint32_t index)
 {
     for (uint32_t n = 0; n < p->node_count; n++) {
-        if (n != index && same_node(p->rule, &p->nodes[n], node)) {
+        if (n != index && same_node(&p->nodes[n], node)) {
             p->node_count = index; /* Its operands, if numbered after it, were merged too. */
             return n;
         }

@@ -1,6 +1,8 @@
 /* canon.c - renumbering a rule in every arrangement and keeping the least. */
 #include "verify/canon.h"
 
+#include "graph/rulecode.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -104,20 +106,10 @@ static uint8_t copy_program(arrangement *a, uint32_t offset)
         offset += 1 + operands;
         size += 1 + operands;
     }
-    for (uint32_t at = 0; at + size <= a->to.code_bytes;) {
-        uint32_t end = at;
-        while (a->to.code[end] != GRAFT_CODE_END) {
-            end += 1 + graft_code_operand_bytes(a->to.code[end]);
-        }
-        if (end + 1 - at == size && memcmp(&a->to.code[at], program, size) == 0) {
-            return (uint8_t)at;
-        }
-        at = end + 1;
-    }
-    uint8_t start = a->to.code_bytes;
+    uint32_t start = a->to.code_bytes;
     memcpy(&a->to.code[start], program, size);
     a->to.code_bytes = (uint8_t)(start + size);
-    return start;
+    return (uint8_t)graft_code_share(&a->to, start);
 }
 
 static graft_term renumber_term(arrangement *a, const graft_term *term)

@@ -46,7 +46,7 @@ explains_in_json() {
 page_repeats() {
     "$GRAFT" rules --page "$FOLDER/one.md" && "$GRAFT" rules --page "$FOLDER/two.md" &&
         cmp "$FOLDER/one.md" "$FOLDER/two.md" &&
-        [ "$(grep -c '^\* ' "$FOLDER/one.md")" = "$(count_of)" ]
+        [ "$(grep -c '^\* `' "$FOLDER/one.md")" = "$(count_of)" ]
 }
 
 # A set of three rules of our own: one saves an operator either way, one cannot be turned round.
@@ -94,6 +94,7 @@ check "a rule by id" explains "$(id_of 2)"
 check "a rule by the beginning of its id" explains "$(id_of 2 | cut -c1-10)"
 check "words in JSON" explains_in_json
 check "the page is the same every time" page_repeats
+check "what was left out follows" "$GRAFT" rules --check-derivations rules/derivations.txt
 check "a set of our own" own_set
 check "the other direction" turns_round
 check "a wrong rule of TASO's" judges_taso wrong refuted

@@ -150,6 +150,23 @@ static void test_words(void **state)
     }
 }
 
+/* An expression that is said several times is one expression of the rule. */
+static void test_repeated(void **state)
+{
+    graft_env *env = *state;
+    graft_rule once = parse(env, "relu(a) = split(a, axis=0, at=dim(a,0) - 1).0");
+    graft_rule twice =
+        parse(env, "[relu(a), gelu(a)] = [split(a, axis=0, at=dim(a,0) - 1).0, split(a, axis=0, "
+                   "at=dim(a,0) - 1).1]");
+    graft_rule apart = parse(env, "relu(a) = split(split(a, axis=0, at=dim(a,0) - 1).0, axis=1, "
+                                  "at=dim(a,0) - 1).0");
+    assert_true(once.code_bytes > 0);
+    assert_int_equal(twice.target.node_count, 1);
+    assert_int_equal(twice.code_bytes, once.code_bytes);
+    assert_int_equal(apart.target.node_count, 2);
+    assert_int_equal(apart.code_bytes, once.code_bytes);
+}
+
 static void test_steps(void **state)
 {
     graft_env *env = *state;
@@ -202,7 +219,8 @@ int main(void)
         CHECK_TEST(test_print_and_parse), CHECK_TEST(test_floats_in_code),
         CHECK_TEST(test_repeated_terms),  CHECK_TEST(test_parts),
         CHECK_TEST(test_faults_of_parts), CHECK_TEST(test_words),
-        CHECK_TEST(test_steps),           CHECK_TEST(test_pictures),
+        CHECK_TEST(test_steps),           CHECK_TEST(test_repeated),
+        CHECK_TEST(test_pictures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
