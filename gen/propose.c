@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SHOWN_PAIRS = 100000 }; /* So many have their progress told. */
+
 typedef struct {
     uint32_t hub;
     uint32_t other;
@@ -250,13 +252,30 @@ static void reach_place(search *find, uint32_t place)
     }
 }
 
+/* The progress of a walk over all pairs, and whether it may go on. */
+static graft_status tell_progress(const search *find, graft_progress *progress, uint32_t i,
+                                  const char *unit)
+{
+    const graft_gen_space *space = find->space;
+    if (graft_interrupted()) {
+        return GRAFT_FAIL(space->env, GRAFT_INTERRUPTED, "interrupted");
+    }
+    if (i == 0) {
+        graft_progress_start(progress, space->env, space->set->name, unit, find->pair_count);
+    }
+    if (find->pair_count >= SHOWN_PAIRS) {
+        graft_progress_update(progress, i, NULL);
+    }
+    return GRAFT_OK;
+}
+
 static graft_status take_pairs(search *find)
 {
+    graft_status status = GRAFT_OK;
+    graft_progress progress;
     for (uint32_t i = 0; i < find->pair_count; i++) {
         pair *p = &find->pairs[i];
-        if (graft_interrupted()) {
-            return GRAFT_FAIL(find->space->env, GRAFT_INTERRUPTED, "interrupted");
-        }
+        GRAFT_CHECK(tell_progress(find, &progress, i, "pairs for laws"));
         reach_place(find, i + 1);
         p->is_derived = find_root(find->parents, p->hub) == find_root(find->parents, p->other);
         if (p->is_derived && p->order >> 16 < find->space->set->depth) {
@@ -265,7 +284,8 @@ static graft_status take_pairs(search *find)
             find->refuted_count++;
         }
     }
-    return GRAFT_OK;
+done:
+    return status;
 }
 
 /* -------------------------------------------------------------- minimising */
@@ -453,8 +473,10 @@ static uint8_t missed_directions(walk *w, const pair *p)
     return (uint8_t)directions;
 }
 
-static void take_macros(search *find)
+static graft_status take_macros(search *find)
 {
+    graft_status status = GRAFT_OK;
+    graft_progress progress;
     walk w = {.find = find};
     w.stamps = GRAFT_NEW(find->arena, uint32_t, find->groups.count);
     w.pending = GRAFT_NEW(find->arena, uint32_t, find->groups.count);
@@ -462,6 +484,7 @@ static void take_macros(search *find)
     memset(find->macro_joins, 0xff, find->groups.count * sizeof *find->macro_joins);
     for (uint32_t i = 0; i < find->pair_count; i++) {
         const pair *p = &find->pairs[i];
+        GRAFT_CHECK(tell_progress(find, &progress, i, "pairs for macros"));
         uint8_t directions = p->is_derived ? missed_directions(&w, p) : 0;
         uint32_t before = find->joins.count;
         if (directions != 0 && accept_pair(find, p, true, directions)) {
@@ -471,6 +494,8 @@ static void take_macros(search *find)
             }
         }
     }
+done:
+    return status;
 }
 
 /* ----------------------------------------------------------------- results */
@@ -512,7 +537,7 @@ static graft_status propose(graft_gen_space *space, uint32_t output_count, uint3
     apply_known(&find, laws, known_count);
     GRAFT_CHECK(take_pairs(&find));
     drop_superfluous(&find);
-    take_macros(&find);
+    GRAFT_CHECK(take_macros(&find));
     keep_laws(&find, arena, &space->counts, laws);
 done:
     return status;

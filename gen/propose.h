@@ -13,8 +13,8 @@
  * pair in the order, and a join counts for a pair only if all inner nodes it rests on come earlier.
  * Dropping a pair is thus an induction over the order.
  *
- * A pair that follows is a law too, a *lemma*: a step for larger pairs where the graphs in between are
- * too large for the space. There are thousands of times as many as laws, but hardly one says anything
+ * A pair that follows is a law too, a *lemma*: a step for larger pairs where the graphs in between
+ * are too large for the space. There are many times as many as laws, but hardly one says anything
  * new: where a single law of earlier place leads from one graph of the pair to the other, with both
  * of its sides standing in them as drawn, every instance of the pair is an instance of that law
  * (apply.h, is_whole). Such pairs are not applied at all, or, where the law itself may still be

@@ -55,11 +55,13 @@ uint64_t graft_rng_next(graft_rng *rng)
 uint32_t graft_rng_below(graft_rng *rng, uint32_t bound)
 {
     assert(bound > 0);
-    uint32_t surplus = (uint32_t)(0u - bound) % bound; /* 2^32 mod bound. */
-    uint64_t product = 0;
-    do {
-        product = (graft_rng_next(rng) >> 32) * bound;
-    } while ((uint32_t)product < surplus);
+    uint64_t product = (graft_rng_next(rng) >> 32) * bound;
+    if ((uint32_t)product < bound) { /* Else it is no surplus either: spares the division. */
+        uint32_t surplus = (uint32_t)(0u - bound) % bound; /* 2^32 mod bound. */
+        while ((uint32_t)product < surplus) {
+            product = (graft_rng_next(rng) >> 32) * bound;
+        }
+    }
     return (uint32_t)(product >> 32);
 }
 

@@ -32,20 +32,26 @@ static void log_counts(const graft_env *env, const graft_generate_counts *counts
         "instances, %u follow from others, %u unknown, %u proved",
         counts->candidates, counts->rules, counts->growing, counts->refuted, counts->narrowed,
         counts->thin, counts->dropped, counts->unknown, counts->proved);
+    const graft_generate_times *t = &counts->times;
+    graft_log(env, 1,
+              "processor time: propose %.1f s, lift %.1f s, sweep %.1f s, select %.1f s, prove "
+              "%.1f s",
+              (double)t->propose_ns / 1e9, (double)t->lift_ns / 1e9, (double)t->sweep_ns / 1e9,
+              (double)t->select_ns / 1e9, (double)t->prove_ns / 1e9);
 }
 
-static graft_status generate(graft_env *env, const char *folder)
+/* Makes the rules of the families in `from` (NULL: those in the folder) and writes them there. */
+static graft_status generate(graft_env *env, const char *folder, const char *from)
 {
     graft_status status = GRAFT_OK;
     const graft_gen_family *families = NULL;
     uint32_t family_count = 0;
     const graft_generate_options options = graft_generate_defaults();
+    from = from != NULL ? from : graft_arena_printf(env->life, "%s/families", folder);
     graft_generate_counts counts;
     graft_ruleset set;
     const char *path = graft_arena_printf(env->life, "%s/graft.rules", folder);
-    GRAFT_CHECK(graft_gen_families_read(env, env->life,
-                                        graft_arena_printf(env->life, "%s/families", folder),
-                                        &families, &family_count));
+    GRAFT_CHECK(graft_gen_families_read(env, env->life, from, &families, &family_count));
     GRAFT_CHECK(graft_generate(env, families, family_count, &options, &set, &counts));
     log_counts(env, &counts);
     GRAFT_CHECK(graft_rulefile_write(env, path, &set));
@@ -115,6 +121,7 @@ done:
 typedef struct {
     const char *file;
     const char *generate;
+    const char *families;
     const char *explain;
     const char *picture;
     const char *page;
@@ -144,6 +151,7 @@ static graft_status read_choices(graft_env *env, int argc, char **argv, choices 
         {.name = "--both",              .value = &c->both          },
         {.name = "--check-derivations", .value = &c->derivations   },
         {.name = "--generate",          .value = &c->generate      },
+        {.name = "--families",          .value = &c->families      },
     };
     return graft_options_parse(env, argc, argv, options, sizeof options / sizeof options[0]);
 }
@@ -155,7 +163,10 @@ graft_status graft_command_rules(graft_env *env, int argc, char **argv)
     graft_ruleset set;
     GRAFT_CHECK(read_choices(env, argc, argv, &c));
     if (c.generate != NULL) {
-        return generate(env, c.generate);
+        return generate(env, c.generate, c.families);
+    }
+    if (c.families != NULL) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: --families needs --generate FOLDER", argv[0]);
     }
     if (c.picture != NULL && c.explain == NULL) {
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: --dot needs --explain ID or NAME", argv[0]);

@@ -12,8 +12,8 @@
  *   --both FILE                 writes the set with the other direction of its rules, proved too
  *   --taso FILE                 judges the rules of a TASO file: implied by the set, refuted, ...
  *   --export-taso FILE          writes those rules of the set that TASO can say
- *   --generate DIR              enumerates DIR/families, proves, and writes DIR/graft.rules and
- *                               DIR/README.md */
+ *   --generate DIR              enumerates DIR/families, or those of --families FOLDER, proves, and
+ *                               writes DIR/graft.rules, DIR/derivations.txt and DIR/README.md */
 GRAFT_MUST_USE graft_status graft_command_rules(graft_env *env, int argc, char **argv);
 
 /* graft verify FILE.yaml: proves or refutes users' rules (docs/rule-format.md), each in a child of

@@ -30,7 +30,13 @@ typedef struct {
     graft_choices fixed; /* STEP_ATTRS: the tuples, when they do not depend on the input. */
 } step;
 
-enum { STEPS_MOST = 256, RENAMED = 32 };
+enum { STEPS_MOST = 256, RENAMED = 32, JUDGED_BITS = 12 };
+
+/* What a sample came to. */
+typedef struct {
+    uint64_t hash; /* 0: none yet. */
+    bool is_refused;
+} judgement;
 
 typedef struct {
     graft_env *env;
@@ -48,8 +54,10 @@ typedef struct {
     graft_shape
         partial[GRAFT_RULE_MAX_NODES]; /* Output of the last STEP_CHECK; rank unknown: none. */
     graft_rng rng;
-    graft_guide guide;        /* Empty unless samples are guided; */
-    bool follows;             /* this one is. */
+    graft_guide guide; /* Empty unless samples are guided; */
+    bool follows;      /* this one is. */
+    bool is_sampling;
+    bool is_enough;           /* The caller wants no more points. */
     bool near;                /* This sample is made like the origin, */
     int32_t renamed[RENAMED]; /* its sizes by these: equal sizes stay equal. */
     uint32_t left;            /* Choices that may still be made. */
@@ -57,6 +65,7 @@ typedef struct {
     /* Points found, as an open-addressing table of hashes. */
     uint64_t *seen;
     uint32_t seen_capacity;
+    judgement judged[1u << JUDGED_BITS]; /* By the first bits of the hash. */
 } finder;
 
 /* An operator whose first `inputs` inputs and attributes are checked as those of another, so that a
@@ -275,9 +284,8 @@ static uint64_t hash_point(const finder *f)
     return XXH3_64bits(bytes, size) | 1u;
 }
 
-static bool is_new(finder *f)
+static bool is_new(finder *f, uint64_t hash)
 {
-    uint64_t hash = hash_point(f);
     uint32_t at = (uint32_t)(hash >> 20) & (f->seen_capacity - 1);
     while (f->seen[at] != 0) {
         if (f->seen[at] == hash) {
@@ -289,7 +297,17 @@ static bool is_new(finder *f)
     return true;
 }
 
-/* Takes the finished point if both sides fit. False when there is no room for it. */
+/* Keeps a new point. False when the caller has seen enough. */
+static bool keep_point(finder *f)
+{
+    const graft_domain_options *o = f->options;
+    graft_point *point = &f->domain->points[f->domain->count++];
+    *point = f->point;
+    f->is_enough = f->is_sampling && o->visit != NULL && !o->visit(o->context, point);
+    return !f->is_enough;
+}
+
+/* Takes the finished point if both sides fit. False when no more are wanted. */
 static bool take_point(finder *f)
 {
     graft_instance instance;
@@ -298,10 +316,7 @@ static bool take_point(finder *f)
         if (f->domain->count == f->options->points) {
             return false;
         }
-        if (is_new(f)) {
-            f->domain->points[f->domain->count++] = f->point;
-        }
-        return true;
+        return !is_new(f, hash_point(f)) || keep_point(f);
     case GRAFT_FIT_TARGET:
         f->domain->refused++;
         return true;
@@ -816,22 +831,32 @@ static bool sample_point(finder *f)
 /* Sampling ends when nothing new has come for a while. */
 enum { WORK_MOST = 40000, STALE_LEAST = 2000, STALE_SHARE = 4, ENUMERATE_SHARE = 8 };
 
-static bool is_light(const finder *f)
+/* Takes a sampled point if both sides fit and are quick to evaluate. Samples repeat: what was said
+ * of the last point with these bits of the hash is remembered. */
+static void take_sample(finder *f)
 {
-    graft_instance instance;
-    return graft_instance_build(&instance, f->rule, &f->point) != GRAFT_FIT_OK ||
-           graft_instance_work(&instance) <= WORK_MOST;
+    uint64_t hash = hash_point(f);
+    judgement *known = &f->judged[hash >> (64 - JUDGED_BITS)];
+    if (known->hash != hash) {
+        graft_instance instance;
+        graft_fit fit = graft_instance_build(&instance, f->rule, &f->point);
+        *known = (judgement){hash, fit == GRAFT_FIT_TARGET};
+        if (fit == GRAFT_FIT_OK && graft_instance_work(&instance) <= WORK_MOST && is_new(f, hash)) {
+            (void)keep_point(f);
+        }
+    }
+    f->domain->refused += known->is_refused ? 1 : 0;
 }
 
 static void sample(finder *f)
 {
     uint32_t stale = 0; /* Points in a row that were there already, or no instances. */
     f->left = f->options->attempts;
-    while (f->left > 0 && f->domain->count < f->options->points &&
+    while (f->left > 0 && !f->is_enough && f->domain->count < f->options->points &&
            stale < STALE_LEAST + STALE_SHARE * f->domain->count) {
         uint32_t before = f->domain->count;
-        if (sample_point(f) && is_light(f)) {
-            (void)take_point(f);
+        if (sample_point(f)) {
+            take_sample(f);
         }
         stale = f->domain->count > before ? 0 : stale + 1;
     }
@@ -875,6 +900,7 @@ void graft_domain_find(graft_env *env, graft_arena *arena, const graft_rule *rul
         domain->complete = enumerate(f, 0);
     }
     if (!domain->complete) {
+        f->is_sampling = true;
         clear_points(f);
         sample(f);
     }

@@ -22,6 +22,10 @@ typedef struct graft_domain_options {
     const graft_point *origin; /* A point where the rule is known to apply: comes first if it is an
                                   instance, and half of a selection is made like it, with other
                                   sizes in place of its sizes. May be NULL. */
+    /* Called with each point of a selection as soon as it is found, in their order; when it returns
+     * false no more are looked for. May be NULL. */
+    bool (*visit)(void *context, const graft_point *point);
+    void *context;
 } graft_domain_options;
 
 typedef struct graft_domain {

@@ -7,10 +7,28 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 graft_generate_options graft_generate_defaults(void)
 {
     return (graft_generate_options){.seed = 1, .check = graft_check_defaults()};
+}
+
+static uint64_t timeval_ns(struct timeval t)
+{
+    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_usec * UINT64_C(1000);
+}
+
+uint64_t graft_pipeline_clock_ns(void)
+{
+    static const int who[2] = {RUSAGE_SELF, RUSAGE_CHILDREN};
+    uint64_t sum_ns = 0;
+    for (uint32_t i = 0; i < 2; i++) {
+        struct rusage usage = {0};
+        (void)getrusage(who[i], &usage);
+        sum_ns += timeval_ns(usage.ru_utime) + timeval_ns(usage.ru_stime);
+    }
+    return sum_ns;
 }
 
 /* Fails when an item ran out of time: a verdict must not depend on a clock. */
@@ -107,9 +125,10 @@ static graft_status generate_from(graft_env *env, const graft_candidates *candid
                         .sweeper = sweeper,
                         .counts = counts};
     graft_sweep_open(sweeper);
-    memset(counts, 0, sizeof *counts);
     counts->candidates = candidates->count;
+    uint64_t start_ns = graft_pipeline_clock_ns();
     GRAFT_CHECK(graft_pipeline_lift(&p));
+    counts->times.lift_ns = graft_pipeline_clock_ns() - start_ns;
     GRAFT_CHECK(graft_pipeline_prove(&p));
     make_set(&p, set);
 done:
@@ -124,7 +143,10 @@ graft_status graft_generate(graft_env *env, const graft_gen_family *families, ui
     graft_status status = GRAFT_OK;
     graft_candidates candidates;
     graft_gen_options propose = {.seed = options->seed, .depth = options->depth};
+    uint64_t start_ns = graft_pipeline_clock_ns();
+    memset(counts, 0, sizeof *counts);
     GRAFT_CHECK(graft_gen_run(env, env->life, families, family_count, &propose, &candidates));
+    counts->times.propose_ns = graft_pipeline_clock_ns() - start_ns;
     GRAFT_CHECK(generate_from(env, &candidates, options, set, counts));
 done:
     return status;

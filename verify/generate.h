@@ -20,6 +20,15 @@ typedef struct graft_generate_options {
 
 graft_generate_options graft_generate_defaults(void);
 
+/* Processor time of each stage, child processes included. */
+typedef struct graft_generate_times {
+    uint64_t propose_ns;
+    uint64_t lift_ns;
+    uint64_t sweep_ns;
+    uint64_t select_ns; /* Looking for what follows from what. */
+    uint64_t prove_ns;
+} graft_generate_times;
+
 typedef struct graft_generate_counts {
     uint32_t candidates;
     uint32_t covered;  /* Cases of a rule that another candidate of the same form was lifted to. */
@@ -35,7 +44,8 @@ typedef struct graft_generate_counts {
     uint32_t dropped; /* Follow from one application of a proved rule. */
     uint32_t kept;
     uint64_t solver_questions;
-    graft_followers followers; /* The dropped rules and how they follow; in env->life. */
+    graft_generate_times times; /* Told, never a reason for anything. */
+    graft_followers followers;  /* The dropped rules and how they follow; in env->life. */
 } graft_generate_counts;
 
 /* Makes the set in env->life. Rules that are not proved are counted, and those that the solver gave

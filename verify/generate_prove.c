@@ -183,11 +183,13 @@ static graft_status sweep_state(graft_pipeline *p, graft_rule_state state)
     if (list.count == 0) {
         return GRAFT_OK;
     }
+    uint64_t start_ns = graft_pipeline_clock_ns();
     GRAFT_CHECK(graft_pool_run(p->env, p->arena, &job, results));
     GRAFT_CHECK(graft_pipeline_judge(p, results, list.count, "sweep"));
     for (uint32_t i = 0; i < list.count; i++) {
         GRAFT_CHECK(take_check(p, &p->rules[list.rules[i]], &results[i]));
     }
+    p->counts->times.sweep_ns += graft_pipeline_clock_ns() - start_ns;
 done:
     return status;
 }
@@ -262,6 +264,7 @@ static uint32_t select_rules(selector *s)
     graft_pipeline *p = s->p;
     uint32_t count = 0;
     graft_progress progress;
+    uint64_t start_ns = graft_pipeline_clock_ns();
     graft_rulebook_open(&s->taken, p->arena);
     graft_rulebook_open(&s->saving, p->arena);
     graft_rulebook_open(&s->equations, p->arena);
@@ -281,6 +284,7 @@ static uint32_t select_rules(selector *s)
         graft_progress_update(&progress, i + 1, NULL);
     }
     graft_progress_finish(&progress);
+    p->counts->times.select_ns += graft_pipeline_clock_ns() - start_ns;
     return count;
 }
 
@@ -295,11 +299,13 @@ static graft_status prove_selected(selector *s, uint32_t count)
                           .limit_ns = check_limit_ns,
                           .run = prove_item,
                           .context = s};
+    uint64_t start_ns = graft_pipeline_clock_ns();
     GRAFT_CHECK(graft_pool_run(p->env, p->arena, &job, results));
     GRAFT_CHECK(graft_pipeline_judge(p, results, count, "prove"));
     for (uint32_t i = 0; i < count; i++) {
         GRAFT_CHECK(take_check(p, &p->rules[s->selected[i]], &results[i]));
     }
+    p->counts->times.prove_ns += graft_pipeline_clock_ns() - start_ns;
 done:
     return status;
 }

@@ -130,6 +130,7 @@ static void recheck_failures(lifter *l, const graft_rule *rule, const uint8_t *s
     }
 }
 
+enum { DIFFERENCES_ENOUGH = 3 };        /* In a hurry. */
 enum { AROUND = 24, NEIGHBOURS = 600 }; /* Points whose neighbours are tried, and how many. */
 
 /* Goes on to the neighbours of a domain's first points. */
@@ -139,9 +140,25 @@ static void try_neighbours(lifter *l, const graft_rule *rule, const uint8_t *slo
     graft_domain around;
     uint32_t count = domain->count < AROUND ? domain->count : AROUND;
     graft_neighbours_find(l->env->unit, rule, domain->points, count, NEIGHBOURS, &around);
-    for (uint32_t i = 0; i < around.count && t->differed < 3; i++) {
+    for (uint32_t i = 0; i < around.count && t->differed < DIFFERENCES_ENOUGH; i++) {
         judge_point(l, rule, slot_of, &around.points[i], l->seed + i, t);
     }
+}
+
+/* A trial that ends at the first few differences. */
+typedef struct {
+    lifter *l;
+    const graft_rule *rule;
+    const uint8_t *slot_of;
+    tally *t;
+    uint64_t seed; /* Of the next point. */
+} hurried;
+
+static bool judge_visited(void *context, const graft_point *point)
+{
+    hurried *h = context;
+    judge_point(h->l, h->rule, h->slot_of, point, h->seed++, h->t);
+    return h->t->differed < DIFFERENCES_ENOUGH;
 }
 
 /* Sweeps a sample of the choice's domain and records it. With `hurry` it stops at the first few
@@ -164,10 +181,15 @@ static tally try_choice(lifter *l, const graft_choice *choice, uint32_t sample, 
                                     .seed = ++l->seed,
                                     .origin = &origin};
     recheck_failures(l, &rule, slot_of, &t);
+    hurried h = {l, &rule, slot_of, &t, l->seed};
+    if (hurry) {
+        options.visit = judge_visited;
+        options.context = &h;
+    }
     if (!hurry || t.differed == 0) {
         graft_domain_find(l->env, l->env->unit, &rule, &options, &domain);
         t.refused = domain.refused;
-        for (uint32_t i = 0; i < domain.count && (!hurry || t.differed < 3); i++) {
+        for (uint32_t i = 0; i < domain.count && !hurry; i++) {
             judge_point(l, &rule, slot_of, &domain.points[i], l->seed + i, &t);
         }
         if (sample >= l->options->final_points && t.differed == 0) {

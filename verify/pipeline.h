@@ -13,7 +13,7 @@ typedef enum graft_rule_state {
     GRAFT_RULE_PROVED,
     GRAFT_RULE_NARROWED, /* Refuted, restricted to what it was found at, not swept again yet. */
     GRAFT_RULE_GONE,     /* Rejected. */
-    GRAFT_RULE_FOLLOWS /* From proved rules. */
+    GRAFT_RULE_FOLLOWS   /* From proved rules. */
 } graft_rule_state;
 
 /* A rule on its way into the set. */
@@ -47,6 +47,8 @@ typedef struct graft_pipeline {
 GRAFT_MUST_USE graft_status graft_pipeline_lift(graft_pipeline *p);
 /* Keeps the rules that are proved and do not follow from others. */
 GRAFT_MUST_USE graft_status graft_pipeline_prove(graft_pipeline *p);
+/* Processor time of this process and of the children that ended. */
+uint64_t graft_pipeline_clock_ns(void);
 /* Fails when an item ran out of time: a verdict must not depend on a clock. `what` names the
  * stage. */
 GRAFT_MUST_USE graft_status graft_pipeline_judge(const graft_pipeline *p,

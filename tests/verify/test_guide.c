@@ -84,11 +84,51 @@ static void test_narrow_preconditions(void **state)
     assert_true(result.refuted);
 }
 
+/* Points that a visitor has seen. */
+typedef struct {
+    graft_point points[200];
+    uint32_t count;
+    uint32_t most;
+} visited;
+
+static bool see_point(void *context, const graft_point *point)
+{
+    visited *v = context;
+    v->points[v->count++] = *point;
+    return v->count < v->most;
+}
+
+/* A visitor sees the points in order, and those before it stops are those without it. */
+static void test_visitor(void **state)
+{
+    graft_env *env = *state;
+    graft_rule rule = parse(env, "relu(transpose#1(a)) = transpose#1(relu(a)) where rank(a) = 2");
+    graft_domain whole = find_points(env, &rule, true, 60);
+    assert_true(whole.count > 20);
+    for (uint32_t most = 1; most <= whole.count; most += 7) {
+        visited *v = GRAFT_NEW(env->unit, visited, 1);
+        graft_domain domain;
+        v->most = most;
+        const graft_domain_options options = {.points = 60,
+                                              .attempts = 60 * 300,
+                                              .guided = true,
+                                              .seed = 9,
+                                              .visit = see_point,
+                                              .context = v};
+        graft_domain_find(env, env->unit, &rule, &options, &domain);
+        assert_int_equal(domain.count, most);
+        assert_int_equal(v->count, most);
+        assert_memory_equal(v->points, whole.points, most * sizeof whole.points[0]);
+        assert_memory_equal(domain.points, whole.points, most * sizeof whole.points[0]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(test_facts),
         CHECK_TEST(test_narrow_preconditions),
+        CHECK_TEST(test_visitor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
