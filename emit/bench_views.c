@@ -11,8 +11,8 @@ enum { ROUNDS = 31, COPIES = 0, VIEWS = 1, WAYS = 2 };
 
 static const char database_path[] = "out/bench/search.costs";
 
-static const char *const bench_models[] = {"squeezenet", "inceptionv3", "nasnet",
-                                           "lstm",       "lstm512",     "nasrnn"};
+static const char *const bench_models[] = {"squeezenet", "inceptionv3", "lstm", "lstm512",
+                                           "nasrnn"};
 
 typedef struct {
     graft_env *env;
@@ -28,9 +28,9 @@ static void print_figure(const bench_run *run, const char *what, const char *uni
     graft_mark mark = graft_arena_mark(run->env->scratch);
     graft_json json;
     graft_json_begin(&json, run->env->scratch);
-    graft_json_string(&json, "name",
-                      graft_arena_printf(run->env->scratch, "views.%s.%s.%s", run->model,
-                                         run->what, what));
+    graft_json_string(
+        &json, "name",
+        graft_arena_printf(run->env->scratch, "views.%s.%s.%s", run->model, run->what, what));
     graft_json_string(&json, "unit", unit);
     graft_json_number(&json, "median", median);
     graft_json_number(&json, "spread", spread);

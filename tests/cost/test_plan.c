@@ -446,11 +446,52 @@ static void test_estimates(void **state)
     }
 }
 
+/* A concatenation that is a view in one layout and was merely estimated in the other: both count.
+ */
+static void test_views_beside_estimates(void **state)
+{
+    graft_env *env = *state;
+    graft_plan plan;
+    oracle *o = GRAFT_NEW(env->life, oracle, 1);
+    graft_rng_seed(&o->rng, 38);
+    graft_graph *graph = build_graph(env->unit);
+    graft_index x = build_input(graph, build_shape(4, 1, 32, 5, 6), 0);
+    graft_index w = build_weight(graph, build_shape(4, 32, 32, 3, 3), 0);
+    graft_index a = build_conv(graph, x, w, 1);
+    graft_index both =
+        build_node(graph, GRAFT_OP_concat, (const int32_t[1]){1}, a, build_conv(graph, a, w, 1), 0);
+    graft_index node = graph->values[both].node;
+    graft_index v = build_weight(graph, build_shape(4, 32, 64, 3, 3), 0);
+    assert_int_equal(graft_graph_add_output(graph, build_conv(graph, both, v, 1)), GRAFT_OK);
+    graft_order order = build_order(env->unit, graph);
+    build_plan(env, graph, &order, o, &plan);
+    for (uint32_t round = 0; round < 2; round++) {
+        for (uint32_t i = 0; i < o->count; i++) {
+            bool conv = o->signatures[i].op == GRAFT_OP_conv;
+            bool blocked = o->signatures[i].in_layouts[0] == GRAFT_LAYOUT_BLOCKED;
+            bool copy = o->signatures[i].op == GRAFT_OP_concat;
+            o->entries[i].median_ns = conv && blocked ? 20.0 : 10.0;
+            if (copy) {
+                o->entries[i].median_ns = round == 0 ? 1.0 : 1000.0;
+                o->entries[i].source = GRAFT_COST_ESTIMATED;
+            }
+        }
+        build_plan(env, graph, &order, o, &plan);
+        assert_int_equal(plan.assignment.choices[node].view, round == 1);
+        assert_true(plan.ns == cost_schedule(env, o, graph, &order, &plan.assignment));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_elimination), CHECK_TEST(test_too_wide), CHECK_TEST(test_plans),
-        CHECK_TEST(test_missing),     CHECK_TEST(test_memo),     CHECK_TEST(test_estimates),
+        CHECK_TEST(test_elimination),
+        CHECK_TEST(test_too_wide),
+        CHECK_TEST(test_plans),
+        CHECK_TEST(test_missing),
+        CHECK_TEST(test_memo),
+        CHECK_TEST(test_estimates),
+        CHECK_TEST(test_views_beside_estimates),
     };
     return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
 }
