@@ -1,9 +1,16 @@
 /* resweep.c - see resweep.h. */
 #include "verify/resweep.h"
 
+#include "verify/beyond.h"
 #include "verify/neighbours.h"
 
-enum { POINTS = 3000, ATTEMPTS_PER_POINT = 200, POINTS_LEAST = 40, NEIGHBOURS = 4000 };
+enum {
+    POINTS = 3000,
+    ATTEMPTS_PER_POINT = 200,
+    POINTS_LEAST = 40,
+    NEIGHBOURS = 4000,
+    BEYOND = 3000
+};
 
 /* Sweeps what lies around the covering set. */
 static void sweep_neighbours(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
@@ -14,8 +21,25 @@ static void sweep_neighbours(graft_env *env, const graft_sweeper *sweeper, const
     graft_sweep_domain(env, sweeper, rule, &domain, samples, result);
 }
 
-void graft_resweep(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
-                   uint32_t samples, graft_check *check)
+/* Sweeps past the bounds. `agreed` does not count what is found there. */
+static void sweep_beyond(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
+                         uint32_t samples, graft_check *check)
+{
+    graft_domain domain;
+    graft_sweep_result result;
+    graft_beyond_find(env->unit, rule, check->instances, check->cover, BEYOND, &domain);
+    graft_sweep_domain(env, sweeper, rule, &domain, samples, &result);
+    if (result.refuted) {
+        result.agreed = check->sweep.agreed;
+        check->sweep = result;
+        check->outcome = GRAFT_CHECK_REFUTED;
+        check->cover_bytes = 0;
+    }
+}
+
+/* Sweeps other instances within the bounds. */
+static void sweep_within(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
+                         uint32_t samples, graft_check *check)
 {
     graft_domain domain;
     graft_sweep_result result;
@@ -23,9 +47,6 @@ void graft_resweep(graft_env *env, const graft_sweeper *sweeper, const graft_rul
                                           .attempts = POINTS * ATTEMPTS_PER_POINT,
                                           .guided = true,
                                           .seed = ~graft_rule_id(rule)};
-    if (check->complete || check->outcome == GRAFT_CHECK_REFUTED) {
-        return;
-    }
     graft_domain_find(env, env->unit, rule, &options, &domain);
     graft_sweep_domain(env, sweeper, rule, &domain, samples, &result);
     if (!result.refuted && check->cover > 0) {
@@ -41,5 +62,16 @@ void graft_resweep(graft_env *env, const graft_sweeper *sweeper, const graft_rul
     } else if (passed && check->sweep.agreed + result.agreed < POINTS_LEAST) {
         check->outcome = GRAFT_CHECK_THIN;
         check->cover_bytes = 0;
+    }
+}
+
+void graft_resweep(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
+                   uint32_t samples, graft_check *check)
+{
+    if (check->outcome != GRAFT_CHECK_REFUTED && !check->complete) {
+        sweep_within(env, sweeper, rule, samples, check);
+    }
+    if (check->outcome != GRAFT_CHECK_REFUTED && check->cover > 0) {
+        sweep_beyond(env, sweeper, rule, samples, check);
     }
 }

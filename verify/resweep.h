@@ -3,15 +3,18 @@
  * Shapes that must fit each other and narrow preconditions make most samples miss: a rule may have
  * been swept at thousands of instances few of which have several groups, or a tensor of the rank
  * that tells. So this one is drawn anew, larger, and goes on to the neighbours of the covering set
- * (neighbours.h). */
+ * (neighbours.h) and past the bounds (beyond.h): what is true up to them only is of no use, and a
+ * rule that is refuted there although the solver proved it for all sizes would be a mistake of
+ * ours. */
 #ifndef GRAFT_RESWEEP_H
 #define GRAFT_RESWEEP_H
 
 #include "verify/check.h"
 
-/* Sweeps a rule whose check is done or SWEPT, unless the check was refuted or complete. A
- * difference makes it REFUTED, with the counterexample in check->sweep; fewer than forty instances
- * in all make SWEPT and PROVED rules THIN. env->unit is used and not given back. */
+/* Sweeps a rule whose check is done or SWEPT, unless the check was refuted; where it was complete,
+ * only past the bounds. A difference makes it REFUTED, with the counterexample in check->sweep;
+ * fewer than forty instances in all make SWEPT and PROVED rules THIN. env->unit is used and not
+ * given back. */
 void graft_resweep(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
                    uint32_t samples, graft_check *check);
 
