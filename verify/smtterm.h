@@ -45,11 +45,11 @@ typedef struct graft_smt_printer {
 void graft_smt_begin(graft_smt_printer *p);
 /* A term that will be written: what is written more than once will get a name. Before the first
  * graft_smt_define. */
-void graft_smt_count(graft_smt_printer *p, Z3_ast term);
+void graft_smt_count(graft_smt_printer *p, Z3_ast root);
 /* Declares the symbols in a counted term that are not declared yet (declare-const). */
-void graft_smt_declare(graft_smt_printer *p, Z3_ast term);
+void graft_smt_declare(graft_smt_printer *p, Z3_ast root);
 /* Defines the terms below a counted one that are read more than once, operands first. */
-void graft_smt_define(graft_smt_printer *p, Z3_ast term);
+void graft_smt_define(graft_smt_printer *p, Z3_ast root);
 /* Writes a term, with names for what was defined. */
 void graft_smt_write(graft_smt_printer *p, Z3_ast term);
 

@@ -17,7 +17,7 @@ numbers=${MUTATIONS:-$(seq 1 "$count")}
 mkdir -p "$scratch"
 tar -cf - --exclude=./out --exclude=./.git . | tar -xf - -C "$scratch" || exit 1
 # What an interrupted run has built of a mutation is older than this.
-for file in $(grep -v '^#' "$list" | sed 's/ ==> .*//' | sort -u); do touch "$scratch/$file"; done
+grep -v '^#' "$list" | sed 's/ ==> .*//' | sort -u | while read -r file; do touch "$scratch/$file"; done
 # Builds and runs one program after another; names the first that fails, nothing when all pass.
 notice() {
     for p in $programs; do
@@ -44,7 +44,8 @@ for n in $numbers; do
     what=${line##* ==> }
     cp -p "$scratch/$file" "$scratch/original"
     # Texts are fixed, not patterns.
-    LINE=$line awk '
+    noticed="nothing to change"
+    if LINE=$line awk '
         BEGIN { split(ENVIRON["LINE"], part, " ==> "); from = part[2]; to = part[3] }
         {
             while ((at = index($0, from)) > 0) {
@@ -54,10 +55,7 @@ for n in $numbers; do
             }
             print
         }
-        END { exit !changed }' "$scratch/original" > "$scratch/$file"
-    if [ $? -ne 0 ]; then
-        noticed="nothing to change"
-    else
+        END { exit !changed }' "$scratch/original" > "$scratch/$file"; then
         noticed=$(notice)
     fi
     case $noticed in

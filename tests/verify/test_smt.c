@@ -167,9 +167,11 @@ static void test_sizes_are_meant(void **state)
     assert_int_equal(graft_rule_parse(env, "rule", sized[2].text, &rule), GRAFT_OK);
     const graft_smt_claim claim = {.solver = "nobody", .rule = &rule, .unbounded = true};
     assert_int_equal(graft_smt_print_sizes(env, &claim, &text, &checks), GRAFT_OK);
-    char *at = strstr(text.data, "(assert (or false\n  (");
+    char *at = strstr(text.data, "(or false");
     assert_non_null(at);
-    memcpy(at, "(assert (or true \n  (", strlen("(assert (or true \n  ("));
+    for (const char *from = "(or true "; *from != '\0'; from++) {
+        *at++ = *from;
+    }
     tally found = run_text(text.data);
     assert_int_equal(found.sat, 1);
     assert_int_equal(found.unsat, checks - 1);
