@@ -415,7 +415,8 @@ typedef struct {
     uint32_t *pending;
     uint32_t depth;
     uint32_t stamp;
-    bool downhill; /* Only by laws that fit as they are, and to graphs that are no heavier. */
+    bool downhill; /* Only to graphs that are no heavier. */
+    bool literal;  /* Only by laws that fit as they are. */
 } walk;
 
 static void follow_join(walk *w, const graft_gen_join *j)
@@ -423,8 +424,8 @@ static void follow_join(walk *w, const graft_gen_join *j)
     const search *find = w->find;
     const found_law *law = &find->laws[j->law];
     bool matched = law->alive && !law->is_lemma && (law->law.directions >> j->side & 1u) != 0;
-    bool allowed =
-        !w->downhill || (j->is_literal && weigh_graph(find, j->to) <= weigh_graph(find, j->from));
+    bool lighter = weigh_graph(find, j->to) <= weigh_graph(find, j->from);
+    bool allowed = (j->is_literal || !w->literal) && (lighter || !w->downhill);
     if (matched && allowed && w->stamps[j->to] != w->stamp) {
         w->stamps[j->to] = w->stamp;
         w->pending[w->depth++] = j->to;
@@ -435,6 +436,7 @@ static bool leads_to(walk *w, uint32_t from, uint32_t to, bool downhill)
 {
     const search *find = w->find;
     w->downhill = downhill;
+    w->literal = downhill || find->groups.output_count > 1;
     w->stamp++;
     w->depth = 0;
     w->stamps[from] = w->stamp;
@@ -456,7 +458,9 @@ static bool leads_to(walk *w, uint32_t from, uint32_t to, bool downhill)
     return false;
 }
 
-/* The directions that a dropped pair is missed in; side 0 is the first of the group. */
+/* The directions that a dropped pair is missed in; side 0 is the first of the group. A law fits up
+ * to equal inner graphs where nothing is to be saved, but for pairs of outputs: two products whose
+ * operands could be pieces of one concatenation are nowhere pieces of it. */
 static uint8_t missed_directions(walk *w, const pair *p)
 {
     const search *find = w->find;
