@@ -99,7 +99,7 @@ static graft_status bench_gain(bench_run *run)
     graft_executor *executors[3] = {NULL};
     graft_plan_found found;
     GRAFT_CHECK(graft_search_backtracking(env, env->life, environment, &options, &found));
-    GRAFT_CHECK(graft_plan_replay(env, environment, found.steps, found.step_count));
+    GRAFT_CHECK(graft_plan_replay(env, environment, found.steps, found.step_count, NULL));
     print_figure(run, "predicted", "1", found.cost_ns / environment->first_ns, 0.0, 1);
     print_figure(run, "steps", "1", found.step_count, 0.0, 1);
     print_figure(run, "dequeues", "1", (double)found.dequeues, 0.0, 1);

@@ -121,7 +121,7 @@ static graft_status open_ours(graft_env *env, speed_run *run)
     GRAFT_CHECK(graft_session_open(env, &options, &run->session));
     graft_environment *environment = &run->session.environment;
     GRAFT_CHECK(graft_search_greedy(env, env->life, environment, &found));
-    GRAFT_CHECK(graft_plan_replay(env, environment, found.steps, found.step_count));
+    GRAFT_CHECK(graft_plan_replay(env, environment, found.steps, found.step_count, NULL));
     GRAFT_CHECK(open_executor(env, run, &environment->first.graph, &run->executors[BEFORE]));
     GRAFT_CHECK(open_executor(env, run, &environment->state.graph, &run->executors[AFTER]));
 done:

@@ -103,7 +103,7 @@ static graft_status open_way(bench_run *run, uint32_t way, contender *given, con
     e->first_ns = given->cost_ns;
     GRAFT_CHECK(graft_environment_reset(run->env, e));
     GRAFT_CHECK(graft_search_greedy(run->env, run->env->life, e, &plan));
-    GRAFT_CHECK(graft_plan_replay(run->env, e, plan.steps, plan.step_count));
+    GRAFT_CHECK(graft_plan_replay(run->env, e, plan.steps, plan.step_count, NULL));
     GRAFT_CHECK(open_contender(run, &e->state.graph, &e->state.order, found));
 done:
     return status;

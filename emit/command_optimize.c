@@ -15,6 +15,7 @@ typedef struct optimize_run {
     const char *dequeues;
     const char *width;
     const char *policy; /* Instead of a search. */
+    bool steps;         /* Print each rewrite. */
     graft_session session;
     graft_plan_found found;
 } optimize_run;
@@ -126,16 +127,45 @@ done:
     return status;
 }
 
+/* A rewrite a line: the rule, and what it is worth where it stands. */
+static void print_steps(graft_env *env, const optimize_run *run, const double *costs_ns)
+{
+    const graft_environment *environment = &run->session.environment;
+    double before_ns = environment->first_ns;
+    for (uint32_t i = 0; i < run->found.step_count; i++) {
+        const char *rule = environment->xfers->names[run->found.steps[i].xfer];
+        if (env->json) {
+            graft_json json;
+            graft_json_begin(&json, env->scratch);
+            graft_json_integer(&json, "step", i);
+            graft_json_string(&json, "rule", rule);
+            graft_json_number(&json, "cost_ns_after", costs_ns[i]);
+            graft_json_end(&json, stdout);
+        } else {
+            (void)printf("%4u  %9.3f us  %+9.3f us  %s\n", i + 1, costs_ns[i] / 1e3,
+                         (costs_ns[i] - before_ns) / 1e3, rule);
+        }
+        before_ns = costs_ns[i];
+    }
+}
+
 /* Leaves the rewritten graph as the environment's state. */
 static graft_status rewrite(graft_env *env, optimize_run *run)
 {
     graft_status status = GRAFT_OK;
+    if (run->policy != NULL && run->steps) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "--steps needs a search, not a policy");
+    }
     if (run->policy != NULL) {
         return follow_policy(env, run);
     }
     GRAFT_CHECK(search(env, run));
-    GRAFT_CHECK(
-        graft_plan_replay(env, &run->session.environment, run->found.steps, run->found.step_count));
+    double *costs_ns = GRAFT_NEW(env->life, double, run->found.step_count + 1);
+    GRAFT_CHECK(graft_plan_replay(env, &run->session.environment, run->found.steps,
+                                  run->found.step_count, costs_ns));
+    if (run->steps) {
+        print_steps(env, run, costs_ns);
+    }
 done:
     return status;
 }
@@ -177,8 +207,9 @@ graft_status graft_command_optimize(graft_env *env, int argc, char **argv)
         {.name = "--dequeues",                  .value = &run->dequeues},
         {.name = "--width",                  .value = &run->width                     },
         {.name = "--policy",                  .value = &run->policy},
+        {.name = "--steps",                  .flag = &run->steps                      },
     };
-    GRAFT_CHECK(graft_session_parse(env, argc, argv, &run->options, own, 5));
+    GRAFT_CHECK(graft_session_parse(env, argc, argv, &run->options, own, 6));
     GRAFT_CHECK(graft_session_open(env, &run->options, &run->session));
     GRAFT_CHECK(rewrite(env, run));
     const graft_environment *environment = &run->session.environment;

@@ -73,7 +73,8 @@ static graft_status add_search(policy_run *run, const char *method, const graft_
     graft_session *session = &run->session;
     const graft_state *state = &session->environment.state;
     graft_cost_total total;
-    GRAFT_TRY(env, graft_plan_replay(env, &session->environment, found->steps, found->step_count),
+    GRAFT_TRY(env,
+              graft_plan_replay(env, &session->environment, found->steps, found->step_count, NULL),
               "while replaying the plan of %s", method);
     GRAFT_CHECK(graft_cost_graph(env, session->cost, &state->graph, &state->order, &total));
     graft_result *row = graft_results_add(&run->results, method, "search");

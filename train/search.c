@@ -115,7 +115,7 @@ done:
 
 /* Limits are there to bound exploring: a plan may be longer, or lead over dearer graphs. */
 graft_status graft_plan_replay(graft_env *env, graft_environment *environment,
-                               const graft_action *steps, uint32_t step_count)
+                               const graft_action *steps, uint32_t step_count, double *costs_ns)
 {
     graft_status status = GRAFT_OK;
     const graft_environment_options options = environment->options;
@@ -128,6 +128,9 @@ graft_status graft_plan_replay(graft_env *env, graft_environment *environment,
             env,
             graft_environment_step(env, environment, steps[i].xfer, steps[i].location, &outcome),
             "at step %u of a plan", i);
+        if (costs_ns != NULL) {
+            costs_ns[i] = environment->cost_ns;
+        }
     }
 done:
     environment->options = options;

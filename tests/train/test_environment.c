@@ -143,7 +143,7 @@ static void test_cost_limit_ends_episodes(void **state)
         {0, 0},
         {0, 0}
     }; /* Plans may lead there and on. */
-    assert_int_equal(graft_plan_replay(env, &f->environment, plan, 2), GRAFT_OK);
+    assert_int_equal(graft_plan_replay(env, &f->environment, plan, 2, NULL), GRAFT_OK);
     assert_true(f->environment.options.cost_limit == 1.0);
 }
 
@@ -195,7 +195,7 @@ static void test_data_agent_learns(void **state)
 /* Replays a plan and checks that it leads to the cost it promises. */
 static void check_plan(graft_env *env, fixture *f, const graft_plan_found *found)
 {
-    assert_int_equal(graft_plan_replay(env, &f->environment, found->steps, found->step_count),
+    assert_int_equal(graft_plan_replay(env, &f->environment, found->steps, found->step_count, NULL),
                      GRAFT_OK);
     assert_true(f->environment.cost_ns == found->cost_ns);
 }

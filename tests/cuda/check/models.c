@@ -148,7 +148,7 @@ static graft_status optimise(subject *t)
         GRAFT_CHECK(
             graft_search_random(env, env->unit, &t->environment, WALKS, INPUT_SEED, &walked));
     }
-    GRAFT_CHECK(graft_plan_replay(env, &t->environment, found.steps, found.step_count));
+    GRAFT_CHECK(graft_plan_replay(env, &t->environment, found.steps, found.step_count, NULL));
 done:
     return status;
 }
