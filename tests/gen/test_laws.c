@@ -84,6 +84,9 @@ static const law laws[] = {
      "relu(matmul_bias(a, b, c" ACT("none") ")) = matmul_bias(a, b, c" ACT("relu") ")",                                                       1},
     {"matmul takes tanh",                       "2,3 3,4w 4w",
      "tanh(matmul_bias(a, b, c" ACT("none") ")) = matmul_bias(a, b, c" ACT("tanh") ")",                                                       1},
+    {"products that share a weight",            "2,4 4,5w 3,4",
+     "[matmul(a, b), matmul(c, b)] = [split(matmul(concat(a, c, axis=0), b), axis=0, at=2).0, "
+     "split(matmul(concat(a, c, axis=0), b), axis=0, at=2).1]",                                                                               1},
     {"matmuls share an input",                  "2,4 4,5w 4,6w",
      "[matmul(a, b), matmul(a, c)] = [split(matmul(a, concat(b, c, axis=1)), axis=1, at=5).0, "
      "split(matmul(a, concat(b, c, axis=1)), axis=1, at=5).1]",                                                                               1},
@@ -159,6 +162,11 @@ static const law laws[] = {
      "add(conv(a, b" SAME3 "), c) = conv_bias(a, b, reshape(c, dim=[2])" SAME3 ACT("none") ")",                                               2},
     {"convolution takes a batched bias tensor", "2,3,4,5 2,3,3,3w 1,2,1,1w",
      "add(conv(a, b" SAME3 "), c) = conv_bias(a, b, reshape(c, dim=[2])" SAME3 ACT("none") ")",                                               2},
+    {"convolutions that share a kernel",        "1,3,4,5 3,3,3,3w 2,3,4,5",
+     "[conv(a, b" SAME3 "), conv(c, b" SAME3 ")] = [split(conv(concat(a, c, axis=0), b" SAME3
+     "), axis=0, at=1).0, "
+     "split(conv(concat(a, c, axis=0), b" SAME3 "), axis=0, at=1).1]",
+     1                                                                                                                                         },
     {"convolutions share an input",             "1,3,4,5 2,3,3,3w 4,3,3,3w",
      "[conv(a, b" SAME3 "), conv(a, c" SAME3 ")] = [split(conv(a, concat(b, c, axis=0)" SAME3
      "), axis=1, at=2).0, split(conv(a, concat(b, c, axis=0)" SAME3 "), axis=1, at=2).1]",
