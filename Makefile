@@ -337,7 +337,7 @@ POLICY_OUT := out/$(patsubst %.onnx,%,$(notdir $(MODEL)))
 
 MEMORY ?= 2048
 
-.PHONY: rules policy bench
+.PHONY: rules policy costs bench
 # With DEPTH the sets of rules/deep are enumerated that deep, and counted: no proofs. Records of graphs
 # take MEMORY MiB, the rest goes to out/; an interrupted run goes on.
 rules: $(GRAFT) ## Enumerate candidates, prove them, write rules/ (DEPTH=5: only enumerate, deeper)
@@ -358,6 +358,12 @@ policy: $(GRAFT) | rules/graft.rules ## Measure, train and emit out/MODEL/graft_
 	$(POLICY_OUT)/rewrite > $(POLICY_OUT)/decisions.txt
 	$(GRAFT) report $(MODEL) --out $(POLICY_OUT) --device $(DEVICE) $(if $(EXACT),--exact)
 
+# Costs for a machine that is not at hand: what is there is not measured again, so it can be interrupted.
+costs: $(GRAFT) | rules/graft.rules ## Measure the zoo and what searches meet on it into out/costs/cpu.costs (rules/costs)
+	@mkdir -p out/costs
+	for model in $$($(GRAFT) model --quiet | cut -d' ' -f1); do \
+	    $(GRAFT) optimize $$model out/costs/$$model.onnx --search greedy || exit 1; done
+	$(GRAFT) cost calibrate
 bench: $(GRAFT) ## Write out/bench/*.json (bench-NAME: one benchmark)
 	$(GRAFT) bench --out out/bench
 bench-%: $(GRAFT)
