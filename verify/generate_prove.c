@@ -194,6 +194,86 @@ done:
     return status;
 }
 
+/* ------------------------------------------------------------------ weakening */
+
+static bool holds_without(graft_env *env, const graft_pipeline *p, const graft_lifted *r,
+                          const graft_rule *weaker)
+{
+    graft_check check;
+    graft_mark mark = graft_arena_mark(env->unit);
+    graft_check_sweep(env, p->sweeper, weaker, &r->origin, &p->options->check, &check);
+    if (check.outcome == GRAFT_CHECK_SWEPT) {
+        graft_resweep(env, p->sweeper, weaker, p->options->check.samples, &check);
+    }
+    graft_arena_release(env->unit, mark);
+    return check.outcome == GRAFT_CHECK_SWEPT;
+}
+
+/* Leaves out one part of the precondition after the other, as far as no sweep misses it. */
+static void weaken_item(graft_env *env, void *context, uint32_t item, graft_buffer *answer)
+{
+    const sweep_list *list = context;
+    const graft_lifted *r = &list->p->rules[list->rules[item]];
+    graft_rule rule = r->rule;
+    graft_rule weaker;
+    for (uint32_t part = 0; graft_rule_without(env, &rule, part, &weaker);) {
+        if (holds_without(env, list->p, r, &weaker)) {
+            rule = weaker;
+        } else {
+            part++;
+        }
+    }
+    graft_buffer_append(answer, &rule, sizeof rule);
+}
+
+static void take_weaker(graft_pipeline *p, graft_lifted *r, const graft_pool_result *result)
+{
+    graft_rule weaker;
+    r->is_weakened = true;
+    if (result->outcome != GRAFT_POOL_DONE) {
+        return;
+    }
+    memcpy(&weaker, result->answer, sizeof weaker);
+    uint64_t id = graft_rule_id(&weaker);
+    if (!has_id(p, id)) {
+        r->rule = weaker;
+        r->id = id;
+        r->state = GRAFT_RULE_NARROWED;
+    }
+}
+
+/* Sweeps what was narrowed, then what is left of it when parts that are not needed are gone. */
+static graft_status sweep_narrowed(graft_pipeline *p)
+{
+    graft_status status = GRAFT_OK;
+    sweep_list list = {.p = p, .rules = GRAFT_NEW(p->arena, uint32_t, p->rule_count + 1)};
+    GRAFT_CHECK(sweep_state(p, GRAFT_RULE_NARROWED));
+    for (uint32_t i = 0; i < p->rule_count; i++) {
+        const graft_lifted *r = &p->rules[i];
+        if (r->state == GRAFT_RULE_OPEN && r->is_narrowed && !r->is_weakened) {
+            list.rules[list.count++] = i;
+        }
+    }
+    if (list.count == 0) {
+        return GRAFT_OK;
+    }
+    graft_pool_result *results = GRAFT_NEW(p->arena, graft_pool_result, list.count);
+    graft_pool_job job = {.label = "weaken",
+                          .unit = "rules",
+                          .item_count = list.count,
+                          .limit_ns = check_limit_ns,
+                          .run = weaken_item,
+                          .context = &list};
+    GRAFT_CHECK(graft_pool_run(p->env, p->arena, &job, results));
+    GRAFT_CHECK(graft_pipeline_judge(p, results, list.count, "weaken"));
+    for (uint32_t i = 0; i < list.count; i++) {
+        take_weaker(p, &p->rules[list.rules[i]], &results[i]);
+    }
+    GRAFT_CHECK(sweep_state(p, GRAFT_RULE_NARROWED));
+done:
+    return status;
+}
+
 /* -------------------------------------------------------- selecting and proving */
 
 /* Small rules first; of equal size the more general: fewer conditions, more slots. */
@@ -365,14 +445,14 @@ graft_status graft_pipeline_prove(graft_pipeline *p)
     selector s = {.p = p};
     uint32_t kept = 0;
     GRAFT_CHECK(sweep_state(p, GRAFT_RULE_OPEN));
-    GRAFT_CHECK(sweep_state(p, GRAFT_RULE_NARROWED));
+    GRAFT_CHECK(sweep_narrowed(p));
     qsort(p->rules, p->rule_count, sizeof *p->rules, compare_generality);
     s.selected = GRAFT_NEW(p->arena, uint32_t, p->rule_count);
     s.deriver = graft_deriver_new(p->arena);
     for (uint32_t count = select_rules(&s); count > 0; count = select_rules(&s)) {
         GRAFT_CHECK(prove_selected(&s, count));
         settle_followers(&s);
-        GRAFT_CHECK(sweep_state(p, GRAFT_RULE_NARROWED));
+        GRAFT_CHECK(sweep_narrowed(p));
     }
     list_followers(p);
     for (uint32_t i = 0; i < p->rule_count; i++) {

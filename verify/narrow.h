@@ -9,5 +9,7 @@
  * result is no valid rule (its precondition has become too long). */
 bool graft_rule_narrow(graft_env *env, const graft_rule *rule, const graft_point *origin,
                        graft_rule *narrowed);
+/* The rule without part `part` of its precondition, counted from 0; false when there is none. */
+bool graft_rule_without(graft_env *env, const graft_rule *rule, uint32_t part, graft_rule *weaker);
 
 #endif

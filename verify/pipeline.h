@@ -25,6 +25,7 @@ typedef struct graft_lifted {
     int32_t gain;
     graft_rule_state state;
     bool is_narrowed;
+    bool is_weakened; /* Narrowed, and what is not needed of that left out again. */
     /* From other rules, as far as these are proved; a step is twice the number of a rule, and 1
      * more when that is read from right to left. Instance i is the check's. */
     graft_derivation derivations[GRAFT_DERIVED_INSTANCES];
