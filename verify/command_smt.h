@@ -6,10 +6,10 @@
 
 /* Writes to `folder` one SMT-LIB file for each rule of the set (smt.h) and one more for each whose
  * level rests on questions about symbolic sizes (smtsizes.h) or, with `sample` above 0, for that
- * many rules spread evenly over it. Files are named after ids. Then comes index.tsv: a line with the
- * names of the columns, and for each file the rule's id, name, level of proof, the file and the
- * number of check-sats in it, in the order of the set. Files of other rules stay, but are not in the
- * index. Every file is written as a whole, the index last.
+ * many rules spread evenly over it. Files are named after ids. Then comes index.tsv: a line with
+ * the names of the columns, and for each file the rule's id, name, level of proof, the file and the
+ * number of check-sats in it, in the order of the set. Files of other rules stay, but are not in
+ * the index. Every file is written as a whole, the index last.
  *
  * GRAFT_BAD_INPUT, naming the rule, when its certificate's points cannot be read or do not carry
  * its level; GRAFT_UNDECIDED when it is not proved for all sizes again; GRAFT_IO as

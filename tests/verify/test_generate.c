@@ -76,7 +76,8 @@ static void test_fold(void **state)
                                       "reshape(c, dim=[dim(c,0), 1, 1, 1])), d, "
                                       "activation=none)") == 0;
         idempotent = idempotent || strcmp(line, "relu(relu(a)) = relu(a)") == 0;
-        bool named = strncmp(line, "relu(relu", 9) == 0 || strncmp(line, "scale_shift(conv", 16) == 0;
+        bool named =
+            strncmp(line, "relu(relu", 9) == 0 || strncmp(line, "scale_shift(conv", 16) == 0;
         bool unbounded = e->proof == GRAFT_PROOF_UNBOUNDED;
         assert_true(unbounded || e->proof == GRAFT_PROOF_BOUNDED);
         assert_true(unbounded || !named);
