@@ -89,7 +89,7 @@ static void bench_filter(graft_env *env, const char *name, const graft_rule *con
         graft_check check;
         graft_arena_reset(env->unit);
         uint64_t start_ns = spent_ns();
-        graft_check_sweep(env, sweeper, rule, NULL, &options, &check);
+        graft_check_filter(env, sweeper, rule, NULL, &options, &check);
         ms[i] = (double)(spent_ns() - start_ns) / ns_per_ms;
     }
     if (tried > 0) {

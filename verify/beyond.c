@@ -38,7 +38,7 @@ static void rename_sizes(graft_rng *rng, const graft_rule *rule, graft_point *po
 {
     int32_t names[NAMES] = {0};
     for (int32_t i = 1; i < NAMES; i++) {
-        names[i] = 1 + (int32_t)graft_rng_below(rng, SIZE_MOST);
+        names[i] = once_in(rng, 5) ? 1 : 1 + (int32_t)graft_rng_below(rng, SIZE_MOST);
     }
     names[1] = once_in(rng, 6) ? names[1] : 1;
     for (uint32_t v = 0; v < rule->var_count; v++) {
@@ -70,6 +70,14 @@ static int32_t draw_size(graft_rng *rng, const graft_rule *rule, const graft_poi
     bool occurs = shape->rank > 0 && once_in(rng, 2);
     return occurs ? shape->dims[graft_rng_below(rng, shape->rank)]
                   : 1 + (int32_t)graft_rng_below(rng, 3);
+}
+
+/* Puts one axis into one shape, anywhere. */
+static void put_one_axis(graft_rng *rng, const graft_rule *rule, graft_point *point)
+{
+    graft_shape *shape = &point->vars[graft_rng_below(rng, rule->var_count)];
+    uint32_t at = graft_rng_below(rng, shape->rank + 1u);
+    put_axis(shape, at, draw_size(rng, rule, point));
 }
 
 /* Puts axes into all shapes or some, mostly in front. */
@@ -113,29 +121,45 @@ static bool is_light(const graft_rule *rule, const graft_instance *instance)
     return elements <= ELEMENTS_MOST && graft_instance_work(instance) <= WORK_MOST;
 }
 
+/* How a point is changed. Each gets its share of the points, since they fit unequally often. */
+typedef enum { CHANGE_SIZES, CHANGE_ONE_RANK, CHANGE_RANKS, CHANGE_KINDS } change_kind;
+
+static void change_point(graft_rng *rng, const graft_rule *rule, change_kind kind,
+                         graft_point *point)
+{
+    if (kind == CHANGE_ONE_RANK) {
+        put_one_axis(rng, rule, point);
+    }
+    if (kind == CHANGE_SIZES || !once_in(rng, 4)) {
+        rename_sizes(rng, rule, point);
+    }
+    if (kind == CHANGE_RANKS) {
+        put_axes(rng, rule, point);
+    }
+    if (once_in(rng, 2)) {
+        change_slots(rng, rule, point);
+    }
+}
+
 void graft_beyond_find(graft_arena *arena, const graft_rule *rule, const graft_point *points,
                        uint32_t count, uint32_t limit, graft_domain *domain)
 {
     graft_rng rng;
     *domain = (graft_domain){.points = GRAFT_NEW(arena, graft_point, limit)};
     graft_rng_seed(&rng, graft_rule_id(rule));
-    for (uint32_t i = 0; i < limit * ATTEMPTS_PER_POINT && domain->count < limit && count > 0;
-         i++) {
-        graft_point *point = &domain->points[domain->count];
-        graft_instance instance;
-        *point = points[graft_rng_below(&rng, count)];
-        if (!once_in(&rng, 4)) {
-            rename_sizes(&rng, rule, point);
-        }
-        if (once_in(&rng, 2)) {
-            put_axes(&rng, rule, point);
-        }
-        if (once_in(&rng, 2)) {
-            change_slots(&rng, rule, point);
-        }
-        if (graft_instance_build(&instance, rule, point) == GRAFT_FIT_OK &&
-            is_light(rule, &instance)) {
-            domain->count++;
+    for (uint32_t kind = 0; kind < CHANGE_KINDS && count > 0; kind++) {
+        uint32_t share = limit * (kind + 1) / CHANGE_KINDS - domain->count;
+        uint32_t attempts = share * ATTEMPTS_PER_POINT;
+        uint32_t end = domain->count + share;
+        for (uint32_t i = 0; i < attempts && domain->count < end; i++) {
+            graft_point *point = &domain->points[domain->count];
+            graft_instance instance;
+            *point = points[graft_rng_below(&rng, count)];
+            change_point(&rng, rule, (change_kind)kind, point);
+            if (graft_instance_build(&instance, rule, point) == GRAFT_FIT_OK &&
+                is_light(rule, &instance)) {
+                domain->count++;
+            }
         }
     }
 }

@@ -4,17 +4,18 @@
 #include "verify/numeric.h"
 #include "verify/pointwise.h"
 #include "verify/polynomial.h"
+#include "verify/resweep.h"
 #include "verify/rounding.h"
 
 #include <string.h>
 
-/* Choices per point that finding the domain may take, when enumerating and when sampling. */
-enum { ATTEMPTS_PER_POINT = 1000, POINTS_LEAST = 6, POLYNOMIAL_WORK_MOST = 20000 };
+/* Choices that finding instances may take: where they are rare, it takes many to find some. */
+enum { ATTEMPTS_MOST = 2000000, POINTS_LEAST = 6, POLYNOMIAL_WORK_MOST = 20000 };
 
 graft_check_options graft_check_defaults(void)
 {
     return (graft_check_options){
-        .points = 2000, .cover = 64, .samples = 2, .prove = graft_prove_defaults()};
+        .filter = 300, .points = 2000, .cover = 64, .samples = 2, .prove = graft_prove_defaults()};
 }
 
 const char *graft_check_outcome_name(uint32_t outcome)
@@ -26,12 +27,11 @@ const char *graft_check_outcome_name(uint32_t outcome)
 }
 
 static void find_domain(graft_env *env, const graft_rule *rule, const graft_point *origin,
-                        const graft_check_options *options, graft_domain *domain)
+                        uint32_t points, graft_domain *domain)
 {
-    graft_domain_options find = {.points = options->points,
-                                 .attempts = options->points * ATTEMPTS_PER_POINT,
+    graft_domain_options find = {.points = points,
+                                 .attempts = ATTEMPTS_MOST,
                                  .enumerate = true,
-                                 .guided = true,
                                  .seed = graft_rule_id(rule),
                                  .origin = origin};
     graft_domain_find(env, env->unit, rule, &find, domain);
@@ -81,27 +81,45 @@ static void pick_cover(graft_env *env, const graft_rule *rule, const graft_domai
     }
 }
 
+/* Sweeps a domain and picks a covering set of it. */
+static void sweep_points(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
+                         const graft_domain *domain, const graft_check_options *options,
+                         graft_check *check)
+{
+    memset(check, 0, sizeof *check);
+    check->complete = domain->complete;
+    check->points = domain->count;
+    check->refused = domain->refused;
+    graft_sweep_domain(env, sweeper, rule, domain, options->samples, &check->sweep);
+    check->outcome = GRAFT_CHECK_REFUTED;
+    if (!check->sweep.refuted) {
+        bool enough = check->sweep.agreed >= POINTS_LEAST || domain->complete;
+        bool decided = check->sweep.undecided * 2 <= domain->count;
+        check->outcome = GRAFT_CHECK_THIN;
+        if (check->sweep.agreed > 0 && enough && decided) {
+            check->outcome = GRAFT_CHECK_SWEPT;
+            pick_cover(env, rule, domain, options->cover, check);
+        }
+    }
+}
+
+void graft_check_filter(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
+                        const graft_point *origin, const graft_check_options *options,
+                        graft_check *check)
+{
+    graft_domain domain;
+    find_domain(env, rule, origin, options->filter, &domain);
+    sweep_points(env, sweeper, rule, &domain, options, check);
+}
+
 void graft_check_sweep(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
                        const graft_point *origin, const graft_check_options *options,
                        graft_check *check)
 {
     graft_domain domain;
-    memset(check, 0, sizeof *check);
-    find_domain(env, rule, origin, options, &domain);
-    check->complete = domain.complete;
-    check->points = domain.count;
-    check->refused = domain.refused;
-    graft_sweep_domain(env, sweeper, rule, &domain, options->samples, &check->sweep);
-    check->outcome = GRAFT_CHECK_REFUTED;
-    if (!check->sweep.refuted) {
-        bool enough = check->sweep.agreed >= POINTS_LEAST || domain.complete;
-        bool decided = check->sweep.undecided * 2 <= domain.count;
-        check->outcome = GRAFT_CHECK_THIN;
-        if (check->sweep.agreed > 0 && enough && decided) {
-            check->outcome = GRAFT_CHECK_SWEPT;
-            pick_cover(env, rule, &domain, options->cover, check);
-        }
-    }
+    find_domain(env, rule, origin, options->points, &domain);
+    sweep_points(env, sweeper, rule, &domain, options, check);
+    graft_resweep(env, sweeper, rule, options->samples, check);
 }
 
 /* Whether the solver's word on scalars is a proof for all sizes, and it gives it. */
@@ -131,6 +149,17 @@ static bool is_proved_unbounded(graft_env *env, const graft_rule *rule,
     check->prove.questions += check->unbounded.questions;
     check->prove.resource_count += check->unbounded.resource_count;
     return check->unbounded.proved;
+}
+
+/* Asks Z3 about the covering set. */
+static void prove_instances(graft_env *env, const graft_rule *rule,
+                            const graft_check_options *options, graft_check *check)
+{
+    graft_prove_result result;
+    graft_prove_rule(env, rule, check->instances, check->cover, &options->prove, &result);
+    result.questions += check->prove.questions;
+    result.resource_count += check->prove.resource_count;
+    check->prove = result;
 }
 
 /* Most instances that are left out where Z3 gives up. */
@@ -167,19 +196,47 @@ static void keep_decided(graft_env *env, const graft_rule *rule, const graft_pro
     }
 }
 
-void graft_check_prove(graft_env *env, const graft_rule *rule, const graft_check_options *options,
-                       graft_check *check)
+/* Instances of a rule that is proved for all sizes. */
+static void test_instances(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
+                           const graft_check_options *options, graft_check *check)
 {
     bool possible = cross_check(env, rule, check);
-    graft_prove_rule(env, rule, check->instances, check->cover, &options->prove, &check->prove);
-    bool unbounded = check->prove.verdict != GRAFT_VERDICT_REFUTED &&
-                     is_proved_unbounded(env, rule, &options->prove, check);
-    if (unbounded && check->prove.verdict == GRAFT_VERDICT_UNKNOWN) {
+    prove_instances(env, rule, options, check);
+    if (check->prove.verdict == GRAFT_VERDICT_UNKNOWN) {
         keep_decided(env, rule, &options->prove, check);
     }
     check->outcome = (uint8_t)judge(check, possible);
+    graft_resweep_beyond(env, sweeper, rule, options->samples, check);
+    check->proof = GRAFT_PROOF_UNBOUNDED;
+}
+
+/* All that can be said of a rule that is not. */
+static void prove_cover(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
+                        const graft_point *origin, const graft_check_options *options,
+                        graft_check *check)
+{
+    const graft_check before = *check;
+    graft_check_sweep(env, sweeper, rule, origin, options, check);
+    check->unbounded = before.unbounded;
+    check->prove = before.prove;
+    if (check->outcome == GRAFT_CHECK_SWEPT) {
+        bool possible = cross_check(env, rule, check);
+        prove_instances(env, rule, options, check);
+        check->outcome = (uint8_t)judge(check, possible);
+        check->proof = GRAFT_PROOF_BOUNDED;
+    }
+}
+
+void graft_check_prove(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
+                       const graft_point *origin, const graft_check_options *options,
+                       graft_check *check)
+{
+    if (is_proved_unbounded(env, rule, &options->prove, check)) {
+        test_instances(env, sweeper, rule, options, check);
+    } else {
+        prove_cover(env, sweeper, rule, origin, options, check);
+    }
     if (check->outcome == GRAFT_CHECK_PROVED) {
-        check->proof = unbounded ? GRAFT_PROOF_UNBOUNDED : GRAFT_PROOF_BOUNDED;
         check->numeric = (uint8_t)graft_numeric_classify(env, rule, check->instances, check->cover);
         if (check->numeric == GRAFT_NUMERIC_REASSOCIATING) {
             graft_rounding_measure(env, rule, check->instances, check->cover, &check->rounding);
@@ -193,8 +250,8 @@ void graft_check_rule(graft_env *env, const graft_sweeper *sweeper, const graft_
                       const graft_point *origin, const graft_check_options *options,
                       graft_check *check)
 {
-    graft_check_sweep(env, sweeper, rule, origin, options, check);
+    graft_check_filter(env, sweeper, rule, origin, options, check);
     if (check->outcome == GRAFT_CHECK_SWEPT) {
-        graft_check_prove(env, rule, options, check);
+        graft_check_prove(env, sweeper, rule, origin, options, check);
     }
 }

@@ -1,12 +1,15 @@
-/* check.h - everything that is asked of one rule before it may ship, in the order of its cost:
+/* check.h - everything that is asked of one rule before it may ship:
  *
- *      sweep its domain ─► pick a covering set ─► polynomials (cross-check) ─► Z3 ─► numeric class
- *                                                                              └─► proof for all
- * sizes
+ *      filter ─► proof for all sizes ─ proved ─► Z3 at a covering set ─► past the bounds ─►
+ * unbounded └ else ───► whole sweep ─► Z3 at a covering set ─► bounded
  *
- * Only a rule whose sweep finds no difference is proved, and only when Z3 answers `unsat` at every
- * point of the covering set, or for all sizes and at some point, nowhere `sat`. Polynomials decide
- * nothing; where they contradict Z3, one of the two is broken, and so is the run. */
+ * The filter is a sweep of a few hundred instances: most false candidates end there, and what it
+ * lets through is only worth asking about. A rule that is proved for all sizes cannot differ
+ * anywhere unless our reading of an operator is wrong, so its instances are a test of that reading:
+ * Z3 must prove some and find none false. Of any other rule instances are all that is known: it is
+ * swept at thousands of them (resweep.h), and Z3 must prove every one of a covering set.
+ * Polynomials decide nothing; where they contradict Z3, one of the two is broken, and so is the
+ * run. */
 #ifndef GRAFT_CHECK_H
 #define GRAFT_CHECK_H
 
@@ -16,8 +19,9 @@
 #include "verify/symbolic.h"
 
 typedef struct graft_check_options {
-    uint32_t points;  /* Most points of the sweep. */
-    uint32_t cover;   /* Most points of the covering set. */
+    uint32_t filter;  /* Most points of the filter, */
+    uint32_t points;  /* of the whole sweep's first part, */
+    uint32_t cover;   /* and of the covering set. */
     uint32_t samples; /* Of each point. */
     graft_prove_options prove;
 } graft_check_options;
@@ -57,15 +61,20 @@ typedef struct graft_check {
     size_t cover_bytes;
 } graft_check;
 
-/* Sweeps a valid rule and picks its covering set. `origin` (may be NULL) is a point where the rule
- * is known to apply. The outcome is SWEPT, REFUTED or THIN. */
+/* The filter: sweeps a valid rule at few instances and picks a covering set of these. `origin` (may
+ * be NULL) is a point where the rule is known to apply. The outcome is SWEPT, REFUTED or THIN. */
+void graft_check_filter(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
+                        const graft_point *origin, const graft_check_options *options,
+                        graft_check *check);
+/* The same at all the instances that a rule is swept at which has no proof for all sizes. */
 void graft_check_sweep(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
                        const graft_point *origin, const graft_check_options *options,
                        graft_check *check);
-/* Asks Z3 about a rule whose check is SWEPT. */
-void graft_check_prove(graft_env *env, const graft_rule *rule, const graft_check_options *options,
+/* Goes on with a rule that passed the filter: the check is SWEPT, and becomes anything else. */
+void graft_check_prove(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
+                       const graft_point *origin, const graft_check_options *options,
                        graft_check *check);
-/* Both. */
+/* Filter and proof. */
 void graft_check_rule(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
                       const graft_point *origin, const graft_check_options *options,
                       graft_check *check);

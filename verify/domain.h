@@ -16,8 +16,6 @@ typedef struct graft_domain_options {
     uint32_t points;           /* Most points wanted. */
     uint32_t attempts;         /* Most choices to make before settling for the points found. */
     bool enumerate;            /* Try to enumerate everything first. */
-    bool guided;               /* Draw most samples so that they follow what the precondition says
-                                  outright (guide.h), and kernels for any number of groups. */
     uint64_t seed;             /* Selections differ by it. */
     const graft_point *origin; /* A point where the rule is known to apply: comes first if it is an
                                   instance, and half of a selection is made like it, with other

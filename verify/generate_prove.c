@@ -1,4 +1,4 @@
-/* generate_prove.c - from rules to proved ones. All are swept first, which is cheap. Then the
+/* generate_prove.c - from rules to proved ones. All are filtered first, which is cheap. Then the
  * solver is asked about those that do not follow from others; where one of these fails, what would
  * have followed from it gets its turn. */
 #include "verify/pipeline.h"
@@ -6,7 +6,6 @@
 #include "graph/log.h"
 #include "graph/ruleprint.h"
 #include "verify/narrow.h"
-#include "verify/resweep.h"
 #include "verify/reverse.h"
 
 #include <stdlib.h>
@@ -65,7 +64,7 @@ static void sweep_item(graft_env *env, void *context, uint32_t item, graft_buffe
     const graft_pipeline *p = list->p;
     const graft_lifted *r = &p->rules[list->rules[item]];
     graft_check check;
-    graft_check_sweep(env, p->sweeper, &r->rule, &r->origin, &p->options->check, &check);
+    graft_check_filter(env, p->sweeper, &r->rule, &r->origin, &p->options->check, &check);
     append_check(answer, &check);
 }
 
@@ -75,10 +74,7 @@ static void prove_item(graft_env *env, void *context, uint32_t item, graft_buffe
     const graft_lifted *r = &s->p->rules[s->selected[item]];
     graft_check check = r->check;
     uint64_t start_ns = graft_clock_ns();
-    graft_resweep(env, s->p->sweeper, &r->rule, s->p->options->check.samples, &check);
-    if (check.outcome == GRAFT_CHECK_SWEPT) {
-        graft_check_prove(env, &r->rule, &s->p->options->check, &check);
-    }
+    graft_check_prove(env, s->p->sweeper, &r->rule, &r->origin, &s->p->options->check, &check);
     uint64_t taken_ns = graft_clock_ns() - start_ns;
     if (taken_ns > slow_ns) {
         graft_log(env, 2, "%.1f s: %s", (double)taken_ns / 1e9,
@@ -202,9 +198,6 @@ static bool holds_without(graft_env *env, const graft_pipeline *p, const graft_l
     graft_check check;
     graft_mark mark = graft_arena_mark(env->unit);
     graft_check_sweep(env, p->sweeper, weaker, &r->origin, &p->options->check, &check);
-    if (check.outcome == GRAFT_CHECK_SWEPT) {
-        graft_resweep(env, p->sweeper, weaker, p->options->check.samples, &check);
-    }
     graft_arena_release(env->unit, mark);
     return check.outcome == GRAFT_CHECK_SWEPT;
 }

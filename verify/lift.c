@@ -8,7 +8,7 @@
 
 graft_lift_options graft_lift_defaults(void)
 {
-    return (graft_lift_options){.sample = 120, .final_points = 1500, .trials = 160};
+    return (graft_lift_options){.sample = 120, .final_points = 600, .trials = 160};
 }
 
 /* A point in the draft's own terms, so that it keeps its meaning when slots change. */
@@ -175,11 +175,8 @@ static tally try_choice(lifter *l, const graft_choice *choice, uint32_t sample, 
     graft_mark mark = graft_arena_mark(l->env->unit);
     graft_point origin = origin_point(l, slot_of);
     graft_domain domain;
-    graft_domain_options options = {.points = sample,
-                                    .attempts = sample * 400,
-                                    .guided = true,
-                                    .seed = ++l->seed,
-                                    .origin = &origin};
+    graft_domain_options options = {
+        .points = sample, .attempts = sample * 400, .seed = ++l->seed, .origin = &origin};
     recheck_failures(l, &rule, slot_of, &t);
     hurried h = {l, &rule, slot_of, &t, l->seed};
     if (hurry) {

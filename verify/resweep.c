@@ -9,7 +9,8 @@ enum {
     ATTEMPTS_PER_POINT = 200,
     POINTS_LEAST = 40,
     NEIGHBOURS = 4000,
-    BEYOND = 3000
+    BEYOND = 3000,
+    BEYOND_TESTS = 400
 };
 
 /* Sweeps what lies around the covering set. */
@@ -23,11 +24,11 @@ static void sweep_neighbours(graft_env *env, const graft_sweeper *sweeper, const
 
 /* Sweeps past the bounds. `agreed` does not count what is found there. */
 static void sweep_beyond(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
-                         uint32_t samples, graft_check *check)
+                         uint32_t samples, uint32_t limit, graft_check *check)
 {
     graft_domain domain;
     graft_sweep_result result;
-    graft_beyond_find(env->unit, rule, check->instances, check->cover, BEYOND, &domain);
+    graft_beyond_find(env->unit, rule, check->instances, check->cover, limit, &domain);
     graft_sweep_domain(env, sweeper, rule, &domain, samples, &result);
     if (result.refuted) {
         result.agreed = check->sweep.agreed;
@@ -43,10 +44,8 @@ static void sweep_within(graft_env *env, const graft_sweeper *sweeper, const gra
 {
     graft_domain domain;
     graft_sweep_result result;
-    const graft_domain_options options = {.points = POINTS,
-                                          .attempts = POINTS * ATTEMPTS_PER_POINT,
-                                          .guided = true,
-                                          .seed = ~graft_rule_id(rule)};
+    const graft_domain_options options = {
+        .points = POINTS, .attempts = POINTS * ATTEMPTS_PER_POINT, .seed = ~graft_rule_id(rule)};
     graft_domain_find(env, env->unit, rule, &options, &domain);
     graft_sweep_domain(env, sweeper, rule, &domain, samples, &result);
     if (!result.refuted && check->cover > 0) {
@@ -54,12 +53,11 @@ static void sweep_within(graft_env *env, const graft_sweeper *sweeper, const gra
         sweep_neighbours(env, sweeper, rule, samples, check, &result);
         result.agreed += agreed;
     }
-    bool passed = check->outcome == GRAFT_CHECK_PROVED || check->outcome == GRAFT_CHECK_SWEPT;
     if (result.refuted) {
         check->sweep = result;
         check->outcome = GRAFT_CHECK_REFUTED;
         check->cover_bytes = 0;
-    } else if (passed && check->sweep.agreed + result.agreed < POINTS_LEAST) {
+    } else if (check->sweep.agreed + result.agreed < POINTS_LEAST) {
         check->outcome = GRAFT_CHECK_THIN;
         check->cover_bytes = 0;
     }
@@ -68,10 +66,18 @@ static void sweep_within(graft_env *env, const graft_sweeper *sweeper, const gra
 void graft_resweep(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
                    uint32_t samples, graft_check *check)
 {
-    if (check->outcome != GRAFT_CHECK_REFUTED && !check->complete) {
+    if (check->outcome == GRAFT_CHECK_SWEPT && !check->complete) {
         sweep_within(env, sweeper, rule, samples, check);
     }
-    if (check->outcome != GRAFT_CHECK_REFUTED && check->cover > 0) {
-        sweep_beyond(env, sweeper, rule, samples, check);
+    if (check->outcome == GRAFT_CHECK_SWEPT) {
+        sweep_beyond(env, sweeper, rule, samples, BEYOND, check);
+    }
+}
+
+void graft_resweep_beyond(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
+                          uint32_t samples, graft_check *check)
+{
+    if (check->outcome == GRAFT_CHECK_PROVED) {
+        sweep_beyond(env, sweeper, rule, samples, BEYOND_TESTS, check);
     }
 }

@@ -1,21 +1,23 @@
-/* resweep.h - a second sweep of a rule, at more samples and others than the checker's.
+/* resweep.h - the second part of the sweep of a rule, at more samples and others.
  *
  * Shapes that must fit each other and narrow preconditions make most samples miss: a rule may have
  * been swept at thousands of instances few of which have several groups, or a tensor of the rank
  * that tells. So this one is drawn anew, larger, and goes on to the neighbours of the covering set
- * (neighbours.h) and past the bounds (beyond.h): what is true up to them only is of no use, and a
- * rule that is refuted there although the solver proved it for all sizes would be a mistake of
- * ours. */
+ * (neighbours.h) and past the bounds (beyond.h): what is true up to them only is of no use. */
 #ifndef GRAFT_RESWEEP_H
 #define GRAFT_RESWEEP_H
 
 #include "verify/check.h"
 
-/* Sweeps a rule whose check is done or SWEPT, unless the check was refuted; where it was complete,
- * only past the bounds. A difference makes it REFUTED, with the counterexample in check->sweep;
- * fewer than forty instances in all make SWEPT and PROVED rules THIN. env->unit is used and not
- * given back. */
+/* Sweeps a rule whose check is SWEPT, else does nothing; where the check was complete, only past
+ * the bounds. A difference makes it REFUTED, with the counterexample in check->sweep; fewer than
+ * forty instances in all make it THIN. env->unit is used and not given back. */
 void graft_resweep(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
                    uint32_t samples, graft_check *check);
+
+/* Sweeps a PROVED rule at a few hundred instances past the bounds: a difference, which would show a
+ * mistake of ours in a proof for all sizes, makes it REFUTED. */
+void graft_resweep_beyond(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
+                          uint32_t samples, graft_check *check);
 
 #endif

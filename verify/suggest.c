@@ -328,7 +328,6 @@ static void find_points(seeker *s)
     const graft_domain_options options = {.points = POINTS_MOST,
                                           .attempts = POINTS_MOST * 400,
                                           .enumerate = true,
-                                          .guided = true,
                                           .seed = 0x73756767u};
     graft_domain_find(s->env, s->env->unit, s->rule, &options, &s->domain);
     judge_points(s);

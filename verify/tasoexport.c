@@ -15,7 +15,7 @@ static graft_domain sample_points(graft_env *env, const graft_rule *rule)
 {
     graft_domain domain;
     const graft_domain_options options = {
-        .points = POINTS, .attempts = ATTEMPTS, .guided = true, .seed = 7};
+        .points = POINTS, .attempts = ATTEMPTS, .seed = 7};
     graft_domain_find(env, env->unit, rule, &options, &domain);
     return domain;
 }

@@ -5,7 +5,6 @@
 #include "graph/log.h"
 #include "graph/ruleprint.h"
 #include "verify/pool.h"
-#include "verify/resweep.h"
 #include "verify/subsume.h"
 #include "verify/suggest.h"
 
@@ -57,7 +56,6 @@ static void try_rule(graft_env *env, void *context, uint32_t item, graft_buffer 
     trial_answer a;
     memset(&a, 0, sizeof a);
     graft_check_rule(env, c->sweeper, rule, NULL, &c->options->check, &a.check);
-    graft_resweep(env, c->sweeper, rule, c->options->check.samples, &a.check);
     a.has_refutation = find_refutation(env, c, rule, &a.check, &a.refutation);
     if (a.check.outcome == GRAFT_CHECK_REFUTED && c->options->suggest) {
         suggestion =

@@ -233,7 +233,6 @@ static graft_domain try_points(graft_env *env, const graft_rule *rule)
     const graft_domain_options options = {.points = TRIED_POINTS,
                                           .attempts = TRIED_ATTEMPTS,
                                           .enumerate = true,
-                                          .guided = true,
                                           .seed = 1};
     graft_domain_find(env, env->unit, rule, &options, &domain);
     return domain;

@@ -23,7 +23,7 @@ static void test_committed_rules(void **state)
         graft_mark mark = graft_arena_mark(env->unit);
         const graft_rule *rule = &set.entries[i].rule;
         const graft_domain_options options = {
-            .points = POINTS, .attempts = POINTS * 300, .guided = true, .seed = 9};
+            .points = POINTS, .attempts = POINTS * 300, .seed = 9};
         graft_domain domain;
         graft_sweep_result result;
         graft_domain_find(env, env->unit, rule, &options, &domain);

@@ -89,7 +89,7 @@ static bool follows(graft_env *env, const graft_rulebook *book, graft_deriver *d
                     const graft_rule *rule)
 {
     const graft_domain_options options = {
-        .points = POINTS, .attempts = ATTEMPTS, .guided = true, .seed = 3};
+        .points = POINTS, .attempts = ATTEMPTS, .seed = 3};
     graft_domain domain;
     graft_derivation derivation;
     graft_domain_find(env, env->unit, rule, &options, &domain);

@@ -56,7 +56,7 @@ static tally run_text(const char *text)
 
 static void read_rule(graft_env *env, const char *text, graft_rule *rule, graft_domain *domain)
 {
-    const graft_domain_options options = {.points = 8, .attempts = 20000, .seed = 5};
+    const graft_domain_options options = {.points = 8, .attempts = 20000, .seed = 6};
     if (graft_rule_parse(env, "rule", text, rule) != GRAFT_OK) {
         fail_msg("%s", env->message);
     }

@@ -1,0 +1,250 @@
+/* sample.c - see sample.h. */
+#include "verify/sample.h"
+
+#include "verify/propose.h"
+
+#include <string.h>
+
+/* -------------------------------------------------------------------- attributes */
+
+/* The origin's values, sizes renamed. */
+static bool repeat_origin(graft_finder *f, const graft_step *s)
+{
+    const graft_pattern_node *node = &f->rule->source.nodes[s->node];
+    int32_t tuple[GRAFT_MAX_RANK];
+    for (uint32_t i = 0; i < s->width; i++) {
+        const graft_term *term = &node->attrs[s->index + i];
+        bool slot = term->kind == GRAFT_TERM_SLOT;
+        bool size = graft_op_attr(node->op, s->index + i)->kind == GRAFT_ATTR_DIM;
+        int32_t value = slot ? f->options->origin->slots[term->value] : term->value;
+        tuple[i] = slot && size && value >= 0 ? f->renamed[value % GRAFT_RENAMED] : value;
+    }
+    if (!graft_finder_agrees(f, s, tuple)) {
+        return false;
+    }
+    graft_finder_bind(f, s, tuple);
+    return true;
+}
+
+static bool is_shape_list(const graft_finder *f, const graft_step *s)
+{
+    return f->rule->source.nodes[s->node].op == GRAFT_OP_fill && s->width > 1;
+}
+
+static bool sample_attrs(graft_finder *f, const graft_step *s)
+{
+    graft_mark mark = graft_arena_mark(f->env->scratch);
+    graft_choices choices = graft_finder_choices(f, s);
+    const graft_attr_info *attr = graft_op_attr(f->rule->source.nodes[s->node].op, s->index);
+    uint32_t first = choices.count > 0 ? graft_rng_below(&f->rng, choices.count) : 0;
+    bool found = false;
+    if (f->near && graft_rng_below(&f->rng, 2) == 0) {
+        found = repeat_origin(f, s);
+    }
+    if (!found && is_shape_list(f, s)) {
+        graft_shape shape = graft_choices_shape_random(&f->rng, false);
+        found = graft_finder_agrees(f, s, shape.dims);
+        if (found) {
+            graft_finder_bind(f, s, shape.dims);
+        }
+    }
+    bool echo = !found && choices.width == 1 && graft_rng_below(&f->rng, 4) == 0 &&
+                (attr->kind == GRAFT_ATTR_INT || attr->kind == GRAFT_ATTR_DIM);
+    if (echo) {
+        int32_t value = graft_propose_value(f, s);
+        found = value >= attr->least && value <= attr->most && graft_finder_agrees(f, s, &value);
+        if (found) {
+            graft_finder_bind(f, s, &value);
+        }
+    }
+    for (uint32_t i = 0; i < choices.count && !found; i++) {
+        const int32_t *tuple =
+            &choices.tuples[(size_t)((first + i) % choices.count) * choices.width];
+        found = graft_finder_agrees(f, s, tuple);
+        if (found) {
+            graft_finder_bind(f, s, tuple);
+        }
+    }
+    graft_arena_release(f->env->scratch, mark);
+    return found;
+}
+
+/* The groups of a convolution follow from its shapes. */
+static bool find_groups(const graft_finder *f, const graft_step *s, int32_t *groups)
+{
+    const graft_pattern_node *node = &f->rule->source.nodes[s->node];
+    const graft_attr_info *attr = graft_op_attr(node->op, s->index);
+    if (strcmp(attr->name, "groups") != 0) {
+        return false;
+    }
+    const graft_shape *image = graft_finder_shape(f, node->inputs[0]);
+    const graft_shape *kernel = graft_finder_shape(f, node->inputs[1]);
+    if (image->rank != 4 || kernel->rank != 4 || image->dims[1] % kernel->dims[1] != 0) {
+        return false;
+    }
+    *groups = image->dims[1] / kernel->dims[1];
+    return true;
+}
+
+/* Gives an attribute the value that shapes or the precondition give it; false when they give none.
+ */
+static bool guided_attr(graft_finder *f, const graft_step *s)
+{
+    const graft_pattern_node *node = &f->rule->source.nodes[s->node];
+    const graft_term *term = &node->attrs[s->index];
+    const graft_attr_info *attr = graft_op_attr(node->op, s->index);
+    int32_t value = 0;
+    bool fits = s->width == 1 && term->kind == GRAFT_TERM_SLOT &&
+                (attr->kind == GRAFT_ATTR_INT || attr->kind == GRAFT_ATTR_DIM);
+    bool given = fits &&
+                 (find_groups(f, s, &value) ||
+                  (f->follows && graft_guide_slot(&f->guide, (uint32_t)term->value, &f->point,
+                                                  f->bound_vars, f->bound_slots, &value))) &&
+                 value >= attr->least && value <= attr->most && graft_finder_agrees(f, s, &value);
+    if (given) {
+        graft_finder_bind(f, s, &value);
+    }
+    return given;
+}
+
+static bool sample_step(graft_finder *f, const graft_step *s)
+{
+    switch ((graft_step_kind)s->kind) {
+    case GRAFT_STEP_VAR:
+        graft_finder_bind_var(f, s->index, graft_propose_shape(f, s));
+        return true;
+    case GRAFT_STEP_ATTRS:
+        return guided_attr(f, s) || sample_attrs(f, s);
+    case GRAFT_STEP_CHECK:
+        return graft_finder_check(f, s);
+    case GRAFT_STEP_INFER:
+        return graft_finder_infer(f, s);
+    case GRAFT_STEP_NODE:
+        break;
+    }
+    f->partial[s->node].rank = GRAFT_RANK_UNKNOWN;
+    return true;
+}
+
+/* Whether no choice at this node can make it fit: what it reads already has the wrong rank. */
+static bool is_hopeless(const graft_finder *f, const graft_step *s)
+{
+    const graft_pattern_node *node = &f->rule->source.nodes[s->node];
+    bool images = graft_finder_has_window(node->op) || node->op == GRAFT_OP_global_avg_pool;
+    bool hopeless = false;
+    for (uint32_t i = 0; i < graft_op(node->op)->input_count && i < 2; i++) {
+        graft_operand x = node->inputs[i];
+        hopeless =
+            hopeless || (images && graft_finder_has(f, x) && graft_finder_shape(f, x)->rank != 4);
+    }
+    return s->kind == GRAFT_STEP_NODE && hopeless;
+}
+
+/* A place of the plan to return to, and what was bound there. */
+typedef struct {
+    uint32_t at;
+    uint32_t vars;
+    uint64_t slots;
+    uint32_t choices; /* Made since. */
+    uint32_t returns;
+} anchor;
+
+enum { RETRIES_MOST = 100, RETURNS_MOST = 12 };
+
+typedef struct {
+    anchor anchors[GRAFT_STEPS_MOST];
+    uint32_t count;
+    uint32_t retries;
+} trail;
+
+static void note_step(const graft_finder *f, trail *t, uint32_t at)
+{
+    const graft_step *s = &f->steps[at];
+    if (s->kind == GRAFT_STEP_NODE || s->kind == GRAFT_STEP_CHECK) {
+        t->anchors[t->count++] = (anchor){.at = at, .vars = f->bound_vars, .slots = f->bound_slots};
+    } else if (s->kind != GRAFT_STEP_INFER) {
+        t->anchors[t->count - 1].choices++; /* The plan begins with a node. */
+    }
+}
+
+/* Returns to the last anchor since which something was chosen, that was not returned to too often.
+ * False when there is none. */
+static bool go_back(graft_finder *f, trail *t, uint32_t *at)
+{
+    while (t->count > 0 && t->retries < RETRIES_MOST) {
+        anchor *a = &t->anchors[t->count - 1];
+        if (a->choices > 0 && a->returns < RETURNS_MOST) {
+            a->returns++;
+            a->choices = 0;
+            t->retries++;
+            f->bound_slots = a->slots;
+            f->bound_vars = a->vars;
+            *at = a->at;
+            return true;
+        }
+        t->count--;
+    }
+    return false;
+}
+
+/* Chooses a point. False when it did not come to fit. */
+static bool sample_point(graft_finder *f)
+{
+    trail t;
+    t.count = 0;
+    t.retries = 0;
+    f->bound_slots = 0;
+    f->bound_vars = 0;
+    f->near = f->options->origin != NULL && graft_rng_below(&f->rng, 2) == 0;
+    f->follows = f->guide.count > 0 && graft_rng_below(&f->rng, 8) != 0;
+    if (f->near) {
+        graft_propose_rename(f);
+    }
+    for (uint32_t at = 0; at < f->step_count; at++) {
+        if (f->left == 0) {
+            return false;
+        }
+        f->left--;
+        if (!is_hopeless(f, &f->steps[at]) && sample_step(f, &f->steps[at])) {
+            note_step(f, &t, at);
+        } else if (!go_back(f, &t, &at)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Sampling ends when nothing new has come for a while. */
+enum { WORK_MOST = 40000, STALE_LEAST = 2000, STALE_SHARE = 4 };
+
+/* Takes a sampled point if both sides fit and are quick to evaluate. Samples repeat: what was said
+ * of the last point with these bits of the hash is remembered. */
+static void take_sample(graft_finder *f)
+{
+    uint64_t hash = graft_finder_hash(f);
+    graft_judgement *known = &f->judged[hash >> (64 - GRAFT_JUDGED_BITS)];
+    if (known->hash != hash) {
+        graft_instance instance;
+        graft_fit fit = graft_instance_build(&instance, f->rule, &f->point);
+        *known = (graft_judgement){hash, fit == GRAFT_FIT_TARGET};
+        if (fit == GRAFT_FIT_OK && graft_instance_work(&instance) <= WORK_MOST &&
+            graft_finder_is_new(f, hash)) {
+            (void)graft_finder_keep(f);
+        }
+    }
+    f->domain->refused += known->is_refused ? 1 : 0;
+}
+
+void graft_sample_points(graft_finder *f)
+{
+    uint32_t stale = 0; /* Points in a row that were there already, or no instances. */
+    f->left = f->options->attempts;
+    while (f->left > 0 && !f->is_enough && f->domain->count < f->options->points &&
+           stale < STALE_LEAST + STALE_SHARE * f->domain->count) {
+        uint32_t before = f->domain->count;
+        if (sample_point(f)) {
+            take_sample(f);
+        }
+        stale = f->domain->count > before ? 0 : stale + 1;
+    }
+}
