@@ -6,12 +6,14 @@
 #include "verify/symask.h"
 #include "verify/symassume.h"
 #include "verify/symcase.h"
+#include "verify/symclass.h"
 #include "verify/symread.h"
 #include "verify/symshape.h"
 
 #include <string.h>
 
-enum { CASES_MOST = 2000 };
+/* Cases, and classes of them that are proved. */
+enum { CASES_MOST = 100000, CLASSES_MOST = 2000 };
 
 typedef struct {
     graft_env *env;
@@ -23,8 +25,11 @@ typedef struct {
     graft_symbolic_result *result;
     graft_sym_instance instance;
     graft_sym_side sides[2];
-    uint32_t parts; /* Of the case at hand, that were split. */
-    bool possible;  /* A case was met of which Z3 does not say that it has no instances. */
+    graft_sym_classes classes; /* Proved; noted: the cases have fitting shapes. */
+    uint32_t visited;          /* Cases. */
+    uint32_t proved;           /* Of them, not by their class. */
+    uint32_t parts;            /* Of the case at hand, that were split. */
+    bool possible; /* A case was met of which Z3 does not say that it has no instances. */
     bool holds;
 } proof;
 
@@ -282,15 +287,37 @@ static const char *prove_part(proof *p, const graft_sym_case *c, const graft_sym
     return why;
 }
 
+static bool is_proved_by_class(proof *p, const graft_sym_class *class)
+{
+    bool fits = false;
+    if (!graft_sym_classes_find(&p->classes, class, &fits)) {
+        return false;
+    }
+    p->result->cases += fits ? 1 : 0;
+    return true;
+}
+
+/* Cases of one class hold or fail together: the first is proved, it has the least ranks. */
 static bool prove_case(void *context, const graft_sym_case *c)
 {
     proof *p = context;
     const graft_sym_extra none = {.count = 0};
-    const char *why = NULL;
+    graft_sym_class class;
+    if (++p->visited > CASES_MOST) {
+        return give_up(p, c, "there are too many cases");
+    }
+    bool known = graft_sym_class_of(p->rule, c, &class);
+    if (known && is_proved_by_class(p, &class)) {
+        return true;
+    }
+    uint32_t before = p->result->cases;
     p->parts = 0;
-    why = prove_part(p, c, &none, 0);
-    if (why == NULL && p->result->cases > CASES_MOST) {
+    const char *why = prove_part(p, c, &none, 0);
+    if (why == NULL && ++p->proved > CLASSES_MOST) {
         why = "there are too many cases";
+    }
+    if (why == NULL && known) {
+        graft_sym_classes_add(&p->classes, &class, p->result->cases > before);
     }
     return why == NULL || give_up(p, c, why);
 }
@@ -308,6 +335,7 @@ void graft_symbolic_prove(graft_env *env, const graft_rule *rule,
     graft_prover_open(&p->prover, options, &p->counts);
     graft_sym_open(&p->s, env, p->prover.z3, options);
     graft_sym_assumed_open(&p->s, &p->assumed);
+    graft_sym_classes_open(&p->classes, env->unit);
     (void)graft_sym_cases(rule, prove_case, p);
     result->questions = p->s.questions + p->counts.questions;
     result->resource_count = p->s.resource_count + p->counts.resource_count;

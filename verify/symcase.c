@@ -33,6 +33,7 @@ typedef struct {
     uint64_t slots; /* Bit: the slot has its value. */
     uint32_t vars;
     uint32_t made[2];
+    uint8_t order[2][GRAFT_RULE_MAX_NODES]; /* By side: operands first. */
     graft_sym_case c;
 } search;
 
@@ -65,16 +66,16 @@ static const graft_pattern *side_of(const graft_rule *rule, uint32_t side)
 }
 
 /* Whether a program reads nothing but constants and slots that are set. */
-static bool is_computable(const search *s, uint32_t offset)
+static bool is_computable(const graft_rule *rule, uint64_t slots, uint32_t offset)
 {
-    const uint8_t *code = s->rule->code;
+    const uint8_t *code = rule->code;
     static const uint8_t operands[GRAFT_CODE_COUNT] = {
         [GRAFT_CODE_CONST8] = 1, [GRAFT_CODE_CONST32] = 4, [GRAFT_CODE_SLOT] = 1,
         [GRAFT_CODE_DIM] = 2,    [GRAFT_CODE_RANK] = 1,    [GRAFT_CODE_IS_CONST] = 1,
         [GRAFT_CODE_SAME] = 2};
     for (; code[offset] != GRAFT_CODE_END; offset += 1u + operands[code[offset]]) {
         bool reads_shape = code[offset] >= GRAFT_CODE_DIM && code[offset] <= GRAFT_CODE_SAME;
-        bool unset = code[offset] == GRAFT_CODE_SLOT && (s->slots >> code[offset + 1] & 1u) == 0;
+        bool unset = code[offset] == GRAFT_CODE_SLOT && (slots >> code[offset + 1] & 1u) == 0;
         if (reads_shape || unset) {
             return false;
         }
@@ -82,27 +83,43 @@ static bool is_computable(const search *s, uint32_t offset)
     return true;
 }
 
-/* False when the attribute's value is not known yet. */
-static bool attr_value(const search *s, const graft_pattern_node *node, uint32_t attr,
-                       int32_t *value)
+/* False when the attribute's value does not follow from the slots that are set (as bits). */
+static bool compute_attr(const graft_rule *rule, const graft_sym_case *c, uint64_t slots,
+                         const graft_term *term, int32_t *value)
 {
-    const graft_term *term = &node->attrs[attr];
     int64_t result = 0;
     switch (term->kind) {
     case GRAFT_TERM_CONST:
         *value = term->value;
         return true;
     case GRAFT_TERM_SLOT:
-        *value = s->c.slots[term->value];
-        return (s->slots >> term->value & 1u) != 0;
+        *value = c->slots[term->value];
+        return (slots >> term->value & 1u) != 0;
     default:
-        if (!is_computable(s, (uint32_t)term->value) ||
-            !graft_code_run(s->rule, (uint32_t)term->value, NULL, NULL, s->c.slots, &result)) {
+        if (!is_computable(rule, slots, (uint32_t)term->value) ||
+            !graft_code_run(rule, (uint32_t)term->value, NULL, NULL, c->slots, &result)) {
             return false;
         }
         *value = (int32_t)result;
         return true;
     }
+}
+
+/* False when the attribute's value is not known yet. */
+static bool attr_value(const search *s, const graft_pattern_node *node, uint32_t attr,
+                       int32_t *value)
+{
+    return compute_attr(s->rule, &s->c, s->slots, &node->attrs[attr], value);
+}
+
+bool graft_sym_case_attr(const graft_rule *rule, const graft_sym_case *c,
+                         const graft_pattern_node *node, uint32_t attr, int32_t *value)
+{
+    uint64_t slots = 0;
+    for (uint32_t i = 0; i < rule->slot_count; i++) {
+        slots |= c->chosen[i] ? UINT64_C(1) << i : 0;
+    }
+    return compute_attr(rule, c, slots, &node->attrs[attr], value);
 }
 
 /* -------------------------------------------------------------------- ranks */
@@ -225,10 +242,8 @@ static int operand_rank(const search *s, const int *ranks, graft_operand x)
 static bool infer_ranks(const search *s, uint32_t side, int *ranks)
 {
     const graft_pattern *pattern = side_of(s->rule, side);
-    uint8_t order[GRAFT_RULE_MAX_NODES];
-    graft_pattern_order(pattern, order);
     for (uint32_t k = 0; k < pattern->node_count; k++) {
-        uint32_t n = order[k];
+        uint32_t n = s->order[side][k];
         const graft_pattern_node *node = &pattern->nodes[n];
         int in[GRAFT_MAX_INPUTS] = {RANK_UNKNOWN, RANK_UNKNOWN, RANK_UNKNOWN, RANK_UNKNOWN};
         for (uint32_t i = 0; i < graft_op(node->op)->input_count; i++) {
@@ -246,7 +261,15 @@ static bool infer_ranks(const search *s, uint32_t side, int *ranks)
     return true;
 }
 
-static bool ranks_fit(const search *s)
+static void note_ranks(search *s, uint32_t side, const int *ranks)
+{
+    for (uint32_t n = 0; n < side_of(s->rule, side)->node_count; n++) {
+        s->c.node_ranks[side][n] = (int8_t)ranks[n];
+    }
+}
+
+/* Whether they do as far as they are known; notes what they are. */
+static bool ranks_fit(search *s)
 {
     int source[GRAFT_RULE_MAX_NODES];
     int target[GRAFT_RULE_MAX_NODES];
@@ -260,7 +283,109 @@ static bool ranks_fit(const search *s)
             return false;
         }
     }
+    note_ranks(s, GRAFT_SYM_SOURCE, source);
+    note_ranks(s, GRAFT_SYM_TARGET, target);
     return true;
+}
+
+/* ------------------------------------------------------------ the precondition */
+
+enum { DEPTH = 16, NUMBER_MOST = 1 << 20 };
+
+/* A number that a program computes, as far as the case decides it. */
+typedef struct {
+    bool known;
+    int64_t number;
+} decided;
+
+static decided decide(int64_t number)
+{
+    return (decided){number <= NUMBER_MOST && number >= -NUMBER_MOST, number};
+}
+
+static bool is_known_as(decided x, bool truth) { return x.known && (x.number != 0) == truth; }
+
+static decided decide_operation(uint32_t code, decided a, decided b)
+{
+    bool both = a.known && b.known;
+    switch (code) {
+    case GRAFT_CODE_AND:
+        if (is_known_as(a, false) || is_known_as(b, false)) {
+            return decide(0);
+        }
+        return (decided){both, 1};
+    case GRAFT_CODE_OR:
+        if (is_known_as(a, true) || is_known_as(b, true)) {
+            return decide(1);
+        }
+        return (decided){both, 0};
+    case GRAFT_CODE_ADD:
+        return both ? decide(a.number + b.number) : (decided){false, 0};
+    case GRAFT_CODE_SUB:
+        return both ? decide(a.number - b.number) : (decided){false, 0};
+    case GRAFT_CODE_EQ:
+        return (decided){both, a.number == b.number};
+    case GRAFT_CODE_LE:
+        return (decided){both, a.number <= b.number};
+    default:
+        return (decided){false, 0};
+    }
+}
+
+/* Of the rank of a variable: -1 while it is open. */
+static int var_rank(const search *s, uint32_t v) { return operand_rank(s, NULL, (graft_operand)v); }
+
+static decided decide_leaf(const search *s, uint32_t code, const uint8_t *operand, bool *fails)
+{
+    int rank = code >= GRAFT_CODE_DIM ? var_rank(s, operand[0]) : 0;
+    int32_t axis = 0;
+    switch (code) {
+    case GRAFT_CODE_CONST8:
+        return decide(operand[0] < 128 ? operand[0] : operand[0] - 256);
+    case GRAFT_CODE_SLOT:
+        return (decided){(s->slots >> operand[0] & 1u) != 0, s->c.slots[operand[0]]};
+    case GRAFT_CODE_RANK:
+        return (decided){rank >= 0, rank};
+    case GRAFT_CODE_DIM:
+        axis = operand[1] < 128 ? operand[1] : operand[1] - 256;
+        *fails = *fails || (rank >= 0 && (axis >= rank || axis < -rank));
+        return (decided){false, 0};
+    case GRAFT_CODE_SAME:
+        return (decided){same_rank(rank, var_rank(s, operand[1])) == RANK_WRONG, 0};
+    default:
+        return (decided){false, 0};
+    }
+}
+
+/* Whether the precondition is false, or reads an axis that is not there, whatever sizes and the
+ * choices that are still open are. */
+static bool is_refused(const search *s)
+{
+    decided stack[DEPTH] = {
+        {false, 0}
+    };
+    uint32_t depth = 0;
+    bool fails = false;
+    const uint8_t *code = s->rule->code;
+    if (s->rule->condition == 255 || s->c.scalar) {
+        return false;
+    }
+    for (uint32_t i = s->rule->condition; code[i] != GRAFT_CODE_END;
+         i += 1 + graft_code_operand_bytes(code[i])) {
+        bool leaf = code[i] >= GRAFT_CODE_CONST8 && code[i] <= GRAFT_CODE_SAME;
+        if (leaf ? depth == DEPTH : depth < (code[i] == GRAFT_CODE_NOT ? 1u : 2u)) {
+            return true; /* The engine refuses such a program. */
+        }
+        if (leaf) {
+            stack[depth++] = decide_leaf(s, code[i], &code[i + 1], &fails);
+        } else if (code[i] == GRAFT_CODE_NOT) {
+            stack[depth - 1].number = stack[depth - 1].number == 0 ? 1 : 0;
+        } else {
+            depth--;
+            stack[depth - 1] = decide_operation(code[i], stack[depth - 1], stack[depth]);
+        }
+    }
+    return fails || is_known_as(stack[0], false);
 }
 
 /* ---------------------------------------------------------------- searching */
@@ -306,7 +431,7 @@ static bool search_from(search *s, uint32_t depth)
     bool go_on = true;
     for (int32_t value = d->least; value <= d->most && go_on; value++) {
         set_digit(s, d, value);
-        if (s->c.scalar || ranks_fit(s)) {
+        if (s->c.scalar || (!is_refused(s) && ranks_fit(s))) {
             go_on = search_from(s, depth + 1);
         }
     }
@@ -396,6 +521,8 @@ bool graft_sym_cases(const graft_rule *rule, graft_sym_case_visitor visit, void 
 {
     search s = {.rule = rule, .visit = visit, .context = context};
     s.c.scalar = is_elementwise(rule);
+    graft_pattern_order(&rule->source, s.order[GRAFT_SYM_SOURCE]);
+    graft_pattern_order(&rule->target, s.order[GRAFT_SYM_TARGET]);
     for (uint32_t v = 0; v < rule->var_count; v++) {
         add_digit(&s, (digit){.kind = DIGIT_RANK,
                               .index = (uint8_t)v,

@@ -20,7 +20,8 @@ typedef struct graft_sym_case {
     int8_t infinite[GRAFT_RULE_MAX_SLOTS]; /* Float slots: -1, 1 for infinities, 0 for numbers. */
     uint8_t made[2][GRAFT_RULE_MAX_NODES]; /* By side and node: the rank that a reshape or fill
                                               makes. */
-    bool scalar;                           /* For an elementwise rule, scalars stand for all. */
+    int8_t node_ranks[2][GRAFT_RULE_MAX_NODES]; /* By side and node; negative: depends on sizes. */
+    bool scalar; /* For an elementwise rule, scalars stand for all. */
 } graft_sym_case;
 
 /* Is given each case; false ends the enumeration. */
@@ -31,5 +32,9 @@ bool graft_sym_cases(const graft_rule *rule, graft_sym_case_visitor visit, void 
 
 /* Whether an attribute is fixed by the case rather than symbolic. */
 bool graft_sym_is_choice(uint32_t op, uint32_t attr);
+
+/* The value of an attribute of a node that the case fixes; false when it depends on sizes. */
+bool graft_sym_case_attr(const graft_rule *rule, const graft_sym_case *c,
+                         const graft_pattern_node *node, uint32_t attr, int32_t *value);
 
 #endif
