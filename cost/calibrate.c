@@ -17,6 +17,7 @@ graft_status graft_whole_parts(graft_env *env, graft_cost *cost, const graft_gra
     graft_status status = GRAFT_OK;
     const graft_schedule *schedule = graft_executor_schedule(executor);
     memset(sample->parts, 0, sizeof(sample->parts));
+    sample->estimated_ns = 0.0;
     for (uint32_t i = 0; i < schedule->step_count; i++) {
         graft_cost_entry entry;
         GRAFT_CHECK(graft_cost_step(env, cost, graph, schedule, i, &entry));
@@ -169,6 +170,11 @@ graft_status graft_calibrate(graft_env *env, graft_cost *cost, const char *const
         run.graphs[i].left_out_ns = graft_calibration_predict(&others, &samples[i]);
     }
     const graft_calibration all = graft_calibration_fit(env, samples, run.count, UINT32_MAX);
+    if (all.graphs == 0) {
+        GRAFT_CHECK(graft_cost_set_calibration(env, cost, &before));
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                          "no graph to fit to: every model that was measured rests on estimates");
+    }
     GRAFT_CHECK(graft_cost_store_calibration(
         env, cost, &all, graft_arena_printf(env->scratch, "fitted to the zoo %s", date)));
     *graphs = run.graphs;
@@ -188,6 +194,8 @@ static void print_json_graph(graft_env *env, const graft_calibrated_graph *g, do
     graft_json_string(&json, "model", g->model);
     graft_json_string(&json, "layouts", g->convention ? "convention" : "joint");
     graft_json_number(&json, "sum_ns", sum_ns);
+    graft_json_number(&json, "estimated_ns", g->sample.estimated_ns);
+    graft_json_bool(&json, "used", !graft_calibration_unsure(&g->sample));
     graft_json_number(&json, "fitted_ns", fitted_ns);
     graft_json_number(&json, "left_out_ns", g->left_out_ns);
     graft_json_number(&json, "whole_ns", g->sample.whole_ns);
@@ -196,10 +204,22 @@ static void print_json_graph(graft_env *env, const graft_calibrated_graph *g, do
     graft_arena_release(env->scratch, mark);
 }
 
+/* In scratch, which the caller releases. */
+static const char *describe_use(graft_env *env, const graft_calibration_sample *sample,
+                                double sum_ns)
+{
+    return !graft_calibration_unsure(sample)
+               ? ""
+               : graft_arena_printf(env->scratch,
+                                    "; not fitted to: %.0f %% of the sum is estimates",
+                                    100.0 * sample->estimated_ns / sum_ns);
+}
+
 void graft_calibrated_print(graft_env *env, const graft_calibrated_graph *graphs, uint32_t count,
                             const graft_calibration *calibration, FILE *out)
 {
     const graft_calibration none = graft_calibration_none();
+    graft_mark mark = graft_arena_mark(env->scratch);
     for (uint32_t i = 0; i < count; i++) {
         const graft_calibrated_graph *g = &graphs[i];
         double sum_ns = graft_calibration_predict(&none, &g->sample);
@@ -210,10 +230,11 @@ void graft_calibrated_print(graft_env *env, const graft_calibrated_graph *graphs
         }
         (void)fprintf(out,
                       "%-12s %-10s whole %10.1f us +- %8.1f; sum %.3f of it, fitted %.3f, fitted "
-                      "without the model %.3f\n",
+                      "without the model %.3f%s\n",
                       g->model, g->convention ? "convention" : "joint", g->sample.whole_ns / 1e3,
                       g->spread_ns / 1e3, sum_ns / g->sample.whole_ns,
-                      fitted_ns / g->sample.whole_ns, g->left_out_ns / g->sample.whole_ns);
+                      fitted_ns / g->sample.whole_ns, g->left_out_ns / g->sample.whole_ns,
+                      describe_use(env, &g->sample, sum_ns));
     }
     if (!env->json) {
         const double *v = calibration->values;
@@ -225,4 +246,5 @@ void graft_calibrated_print(graft_env *env, const graft_calibrated_graph *graphs
                       v[GRAFT_FACTOR_CONVERSIONS], v[GRAFT_FACTOR_STEP], 100.0 * calibration->error,
                       calibration->graphs);
     }
+    graft_arena_release(env->scratch, mark);
 }

@@ -12,6 +12,8 @@ enum { ITERATIONS = 60, PERMILLE = 1000 };
  * `tolerance` weighs as much as one factor that strays by its `width`. */
 static const double width[GRAFT_FACTOR_COUNT] = {0.1, 0.5, 0.5, 200.0, 0.1};
 static const double tolerance = 0.05;
+/* Of a sum: what may rest on estimates. */
+static const double unsure_share = 0.02;
 /* Below this relative error a graph is hit: it does not pull any harder. */
 static const double least_error = 0.005;
 
@@ -44,6 +46,13 @@ void graft_calibration_add(graft_calibration_sample *sample, const graft_signatu
 {
     sample->parts[graft_factor_of(signature)] += entry->median_ns;
     sample->parts[GRAFT_FACTOR_STEP] += 1.0;
+    sample->estimated_ns += entry->source == GRAFT_COST_ESTIMATED ? entry->median_ns : 0.0;
+}
+
+bool graft_calibration_unsure(const graft_calibration_sample *sample)
+{
+    const graft_calibration none = graft_calibration_none();
+    return sample->estimated_ns > unsure_share * graft_calibration_predict(&none, sample);
 }
 
 double graft_calibration_predict(const graft_calibration *calibration,
@@ -97,6 +106,11 @@ static double error_of(const graft_calibration *c, const graft_calibration_sampl
     return fabs(graft_calibration_predict(c, sample) / sample->whole_ns - 1.0);
 }
 
+static bool is_used(const graft_calibration_sample *sample, uint32_t left_out)
+{
+    return sample->model != left_out && !graft_calibration_unsure(sample);
+}
+
 static double median_error(graft_env *env, const graft_calibration *c,
                            const graft_calibration_sample *samples, uint32_t count,
                            uint32_t left_out)
@@ -107,7 +121,7 @@ static double median_error(graft_env *env, const graft_calibration *c,
     double median = 0.0;
     double spread = 0.0;
     for (uint32_t s = 0; s < count; s++) {
-        if (samples[s].model != left_out) {
+        if (is_used(&samples[s], left_out)) {
             errors[used++] = error_of(c, &samples[s]);
         }
     }
@@ -131,7 +145,7 @@ graft_calibration graft_calibration_fit(graft_env *env, const graft_calibration_
             e.a[i][i] = 1.0 / tolerance;
         }
         for (uint32_t s = 0; s < count; s++) {
-            if (samples[s].model != left_out) {
+            if (is_used(&samples[s], left_out)) {
                 double error = fmax(error_of(&c, &samples[s]), least_error);
                 add_sample(&e, &samples[s], 1.0 / (tolerance * error));
                 c.graphs++;

@@ -35,6 +35,7 @@ typedef struct graft_calibration {
 /* One graph that was measured as a whole. */
 typedef struct graft_calibration_sample {
     double parts[GRAFT_FACTOR_COUNT]; /* Sums of the classes' times in ns; number of steps. */
+    double estimated_ns;              /* Of the parts: what rests on estimates. */
     double whole_ns;
     uint32_t model; /* Which model it is a graph of, for leaving that out. */
 } graft_calibration_sample;
@@ -50,7 +51,10 @@ void graft_calibration_add(graft_calibration_sample *sample, const graft_signatu
 /* What the parts predict. */
 double graft_calibration_predict(const graft_calibration *calibration,
                                  const graft_calibration_sample *sample);
-/* Fits to the samples of all models but `left_out` (UINT32_MAX: of all). */
+/* Whether more than 2 % of its sum rests on estimates: no graph to fit to. */
+bool graft_calibration_unsure(const graft_calibration_sample *sample);
+/* Fits to the samples that are not unsure, of all models but `left_out` (UINT32_MAX: of
+ * all). */
 graft_calibration graft_calibration_fit(graft_env *env, const graft_calibration_sample *samples,
                                         uint32_t count, uint32_t left_out);
 

@@ -22,8 +22,10 @@ struct graft_cost {
     graft_roofline roofline;
     bool estimating;
     bool convention;
-    bool copies;  /* No views but aliases. */
-    bool distant; /* Entries of this device distinguish how far away data lie. */
+    uint8_t layout; /* Of the convention. */
+    bool direct;    /* Only direct implementations are measured. */
+    bool copies;    /* No views but aliases. */
+    bool distant;   /* Entries of this device distinguish how far away data lie. */
     bool fitted;
     graft_cost_statistics statistics;
     pthread_mutex_t lock; /* Of everything but looking up. */
@@ -141,6 +143,7 @@ graft_status graft_cost_open(graft_env *env, graft_device *device, const char *p
     c->device = device;
     c->options = graft_measure_options_default();
     c->options.quiet = true;
+    c->layout = GRAFT_LAYOUT_NHWC;
     (void)pthread_mutex_init(&c->lock, NULL);
     (void)pthread_mutex_init(&c->memo_lock, NULL);
     c->memo = graft_plan_memo_new(); /* Without memory for it plans are slower, not wrong. */
@@ -207,6 +210,14 @@ void graft_cost_set_estimating(graft_cost *cost, bool estimating)
 }
 
 void graft_cost_set_convention(graft_cost *cost, bool convention) { cost->convention = convention; }
+
+void graft_cost_set_base(graft_cost *cost, uint32_t layout)
+{
+    cost->convention = true;
+    cost->layout = (uint8_t)layout;
+    cost->direct = true;
+    graft_cost_set_copies(cost, true);
+}
 
 void graft_cost_set_copies(graft_cost *cost, bool copies)
 {
@@ -347,6 +358,7 @@ static graft_status measure_missing(graft_env *env, graft_cost *cost,
         graft_measure_options anchored = *options;
         GRAFT_CHECK(obtain_anchor(env, cost));
         anchored.anchor = cost->anchor;
+        anchored.direct = cost->direct;
         status = graft_measure(env, cost->device, missing, missing_count, &anchored, entries);
     }
     for (uint32_t i = 0; i < missing_count; i++) {
@@ -600,7 +612,7 @@ graft_status graft_cost_plan(graft_env *env, graft_cost *cost, graft_arena *aren
     graft_mark mark = graft_arena_mark(env->scratch);
     graft_plan plan;
     if (cost->convention) {
-        graft_schedule_build(arena, graph, order, !cost->copies, schedule);
+        graft_schedule_build_in(arena, graph, order, cost->layout, !cost->copies, schedule);
         return GRAFT_OK;
     }
     GRAFT_CHECK(find_plan(env, cost, env->scratch, graph, order, &plan));

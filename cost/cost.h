@@ -100,6 +100,10 @@ GRAFT_MUST_USE graft_status graft_cost_schedule(graft_env *env, graft_cost *cost
 void graft_cost_statistics_of(const graft_cost *cost, graft_cost_statistics *statistics);
 /* Layouts by the convention instead of by cost, from now on: to see what the choice brings. */
 void graft_cost_set_convention(graft_cost *cost, bool convention);
+/* The base that gains are held against, from now on: one layout throughout, by graft_layout_assign,
+ * copies instead of views, and only direct implementations. What is measured then is not the
+ * fastest that there is: for a cost with a database of its own. */
+void graft_cost_set_base(graft_cost *cost, uint32_t layout);
 /* Copies instead of views for concatenations, splits and slices, from now on: likewise. */
 void graft_cost_set_copies(graft_cost *cost, bool copies);
 

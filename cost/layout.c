@@ -300,8 +300,19 @@ uint32_t graft_layout_alternatives(const graft_graph *graph, graft_index node,
     return l.count;
 }
 
-void graft_layout_assign(const graft_graph *graph, const graft_order *order, uint8_t *layouts,
-                         graft_layout_choice *choices)
+/* What is listed first is channels last wherever an operand is. */
+static const graft_layout_choice *prefer(const graft_layout_choice *listed, uint32_t count,
+                                         uint32_t layout)
+{
+    const graft_layout_choice *chosen = listed;
+    for (uint32_t i = count; i-- > 1 && layout != GRAFT_LAYOUT_NHWC;) {
+        chosen = listed[i].outputs[0] == layout ? &listed[i] : chosen;
+    }
+    return chosen;
+}
+
+void graft_layout_assign(const graft_graph *graph, const graft_order *order, uint32_t layout,
+                         uint8_t *layouts, graft_layout_choice *choices)
 {
     graft_layout_choice listed[GRAFT_LAYOUT_COUNT];
     for (graft_index v = 0; v < graph->value_end; v++) {
@@ -313,10 +324,10 @@ void graft_layout_assign(const graft_graph *graph, const graft_order *order, uin
         if (n->is_const) {
             continue;
         }
-        (void)graft_layout_alternatives(graph, node, layouts, listed);
-        choices[node] = listed[0];
+        uint32_t count = graft_layout_alternatives(graph, node, layouts, listed);
+        choices[node] = *prefer(listed, count, layout);
         for (uint32_t k = 0; k < n->output_count && k < GRAFT_MAX_OUTPUTS; k++) {
-            layouts[graft_node_output(graph, node, k)] = (uint8_t)(1U << listed[0].outputs[k]);
+            layouts[graft_node_output(graph, node, k)] = (uint8_t)(1U << choices[node].outputs[k]);
         }
     }
     for (graft_index v = 0; v < graph->value_end; v++) {

@@ -46,6 +46,9 @@ static graft_status fill_batch(measurement *m, const graft_signature *signatures
             GRAFT_NEW(m->env->scratch, double, (size_t)GRAFT_KERNEL_MOST * 2 * m->rounds_most);
         GRAFT_CHECK(graft_trial_open(m->env, m->device, &signatures[*next], samples, m->rounds_most,
                                      trial));
+        if (m->options->direct) {
+            graft_trial_restrict(trial);
+        }
         GRAFT_CHECK(graft_trial_qualify(m->env, trial));
         b->bytes += trial->bytes;
         (*next)++;

@@ -430,9 +430,15 @@ void graft_schedule_build_as(graft_arena *arena, const graft_graph *graph, const
 void graft_schedule_build(graft_arena *arena, const graft_graph *graph, const graft_order *order,
                           bool views, graft_schedule *schedule)
 {
+    graft_schedule_build_in(arena, graph, order, GRAFT_LAYOUT_NHWC, views, schedule);
+}
+
+void graft_schedule_build_in(graft_arena *arena, const graft_graph *graph, const graft_order *order,
+                             uint32_t layout, bool views, graft_schedule *schedule)
+{
     graft_assignment a = {.layouts = GRAFT_NEW(arena, uint8_t, graph->value_end),
                           .choices = GRAFT_NEW(arena, graft_layout_choice, graph->node_end)};
-    graft_layout_assign(graph, order, a.layouts, a.choices);
+    graft_layout_assign(graph, order, layout, a.layouts, a.choices);
     if (views) {
         graft_views_find(arena, graph, order, &a.views);
     }

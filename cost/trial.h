@@ -37,6 +37,8 @@ GRAFT_MUST_USE graft_status graft_trial_open(graft_env *env, graft_device *devic
                                              uint32_t rounds_most, graft_trial *trial);
 void graft_trial_close(graft_trial *trial);
 
+/* Drops all that are not direct (graft_kernel_is_direct), where some are. */
+void graft_trial_restrict(graft_trial *trial);
 /* Runs every contestant a few times and drops the slow and the wrong; copies the others' weights.
  */
 GRAFT_MUST_USE graft_status graft_trial_qualify(graft_env *env, graft_trial *trial);

@@ -17,6 +17,7 @@ enum { ROUNDS = 21, DEQUEUES = 1000, SECONDS = 300 };
 enum { GRAPHS = 100, WALK = 10, ORDER_ROUNDS = 7, ORDER_SEED = 71, SPREADS_APART = 3 };
 
 static const char database_path[] = "out/bench/search.costs";
+static const char base_path[] = "out/bench/base.costs"; /* Of direct implementations only. */
 
 /* Those with a published best gain on such a processor, and small ones. */
 static const char *const search_models[] = {"squeezenet", "resnet50", "inceptionv3",
@@ -59,17 +60,23 @@ static graft_status open_session(bench_run *run, const char *database)
     return graft_session_open(run->env, &options, &run->session);
 }
 
-static graft_status open_executor(bench_run *run, const graft_graph *graph,
-                                  graft_executor **executor)
+static graft_status open_executor_of(bench_run *run, graft_cost *cost, const graft_graph *graph,
+                                     graft_executor **executor)
 {
     graft_status status = GRAFT_OK;
     graft_env *env = run->env;
     graft_weights *weights = GRAFT_NEW(env->unit, graft_weights, 1);
     const graft_model *model = run->session.model;
     GRAFT_CHECK(graft_model_fold_weights(env, env->unit, model, graph, weights));
-    GRAFT_CHECK(graft_executor_open_model(env, run->session.cost, model, graph, weights, executor));
+    GRAFT_CHECK(graft_executor_open_model(env, cost, model, graph, weights, executor));
 done:
     return status;
+}
+
+static graft_status open_executor(bench_run *run, const graft_graph *graph,
+                                  graft_executor **executor)
+{
+    return open_executor_of(run, run->session.cost, graph, executor);
 }
 
 /* ------------------------------------------------------------------- search */
@@ -86,6 +93,55 @@ static graft_status compare(bench_run *run, const char *what, graft_executor *a,
             print_figure(run, "before", "ms", c.a.median_ns / 1e6, c.a.spread_ns / 1e6, ROUNDS);
         }
     }
+    return status;
+}
+
+static bool has_layout(const graft_executor *executor, uint32_t layout)
+{
+    const graft_schedule *schedule = graft_executor_schedule(executor);
+    bool found = false;
+    for (uint32_t i = 0; i < schedule->region_count; i++) {
+        found = found || schedule->regions[i].layout == layout;
+    }
+    return found;
+}
+
+/* The graph found against the graph as given in one layout throughout, directly computed; a layout
+ * that no tensor of the graph takes is passed over. */
+static graft_status compare_base(bench_run *run, graft_executor *found, uint32_t layout,
+                                 graft_comparison *c)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = run->env;
+    graft_cost *cost = NULL;
+    graft_executor *base = NULL;
+    GRAFT_CHECK(graft_cost_open(env, run->session.device, base_path, &cost));
+    graft_cost_set_base(cost, layout);
+    GRAFT_CHECK(open_executor_of(run, cost, &run->session.environment.first.graph, &base));
+    if (has_layout(base, layout) || layout == GRAFT_LAYOUT_NHWC) {
+        GRAFT_CHECK(graft_executor_compare(env, base, found, ROUNDS, c));
+        print_figure(run, graft_layout_name(layout), "1", c->ratio, c->ratio_spread, ROUNDS);
+        print_figure(run, graft_arena_printf(env->unit, "%s.base", graft_layout_name(layout)), "ms",
+                     c->a.median_ns / 1e6, c->a.spread_ns / 1e6, ROUNDS);
+    }
+done:
+    graft_executor_close(base);
+    graft_status closed = graft_cost_close(env, cost);
+    return status == GRAFT_OK ? closed : status;
+}
+
+/* Against the better of the two layouts. */
+static graft_status bench_bases(bench_run *run, graft_executor *found)
+{
+    graft_status status = GRAFT_OK;
+    graft_comparison last = {.ratio = 0.0};
+    graft_comparison blocked = {.ratio = 0.0};
+    GRAFT_CHECK(compare_base(run, found, GRAFT_LAYOUT_NHWC, &last));
+    GRAFT_CHECK(compare_base(run, found, GRAFT_LAYOUT_BLOCKED, &blocked));
+    const graft_comparison *better = blocked.ratio > last.ratio ? &blocked : &last;
+    print_figure(run, "gain", "1", 1.0 / better->ratio,
+                 better->ratio_spread / (better->ratio * better->ratio), ROUNDS);
+done:
     return status;
 }
 
@@ -106,6 +162,7 @@ static graft_status bench_gain(bench_run *run)
     GRAFT_CHECK(open_executor(run, &environment->first.graph, &executors[0]));
     GRAFT_CHECK(open_executor(run, &environment->state.graph, &executors[1]));
     GRAFT_CHECK(compare(run, "measured", executors[0], executors[1], true));
+    GRAFT_CHECK(bench_bases(run, executors[1]));
     graft_cost_set_convention(run->session.cost, true);
     status = open_executor(run, &environment->first.graph, &executors[2]);
     graft_cost_set_convention(run->session.cost, false);

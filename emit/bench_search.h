@@ -4,13 +4,19 @@
 
 #include "graph/env.h"
 
-/* Measures on this CPU with one thread, in the database out/bench/search.costs, calibrated anew,
- * and prints JSON Lines. For models with published best gains, after TASO's backtracking search
- * (1,000 dequeues, at most five minutes) with the committed rules: search.MODEL.predicted   cost of
- * the graph found / cost of the graph as given search.MODEL.measured    the same of whole graphs,
- * interleaved: median of paired ratios search.MODEL.layouts     as given with layouts of the
- * convention / with layouts chosen jointly search.MODEL.control     a graph against itself
- *   search.MODEL.steps       rewrites taken
+/* Measures on this CPU with one thread, in the database out/bench/search.costs, and prints JSON
+ * Lines. For models with published best gains, after TASO's backtracking search (1,000 dequeues, at
+ * most five minutes) with the committed rules:
+ *   search.MODEL.predicted  cost of the graph found / cost of the graph as given
+ *   search.MODEL.measured   the same of whole graphs, interleaved: median of paired ratios
+ *   search.MODEL.control    a graph against itself
+ *   search.MODEL.before     the graph as given, layouts chosen jointly, in ms
+ *   search.MODEL.nhwc, .nchw16c  the graph found / the base: the graph as given in one layout
+ *                           throughout, direct implementations, copies (graft_cost_set_base, in
+ *                           out/bench/base.costs); .base: the base in ms
+ *   search.MODEL.gain       the better base / the graph found
+ *   search.MODEL.layouts    as given, layouts of the convention / chosen jointly
+ *   search.MODEL.steps      rewrites taken
  * GRAFT_INTERRUPTED when the user asked to stop. */
 GRAFT_MUST_USE graft_status graft_search_bench(graft_env *env, FILE *out);
 

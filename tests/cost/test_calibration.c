@@ -25,6 +25,7 @@ static void draw_samples(graft_rng *rng, uint32_t wrong, graft_calibration_sampl
         sample->parts[GRAFT_FACTOR_CONVERSIONS] = scale * 0.1 * graft_rng_uniform(rng);
         sample->parts[GRAFT_FACTOR_BLOCKED] = scale * graft_rng_uniform(rng);
         sample->parts[GRAFT_FACTOR_STEP] = 10.0 + graft_rng_below(rng, 100);
+        sample->estimated_ns = 0.0;
         sample->model = s / 2;
         const graft_calibration exact = {
             .values = {truth[0], truth[1], truth[2], truth[3], truth[4]}
@@ -73,6 +74,34 @@ static void test_prior(void **state)
     }
 }
 
+/* Graphs whose sums rest on estimates are no graphs to fit to. */
+static void test_unsure(void **state)
+{
+    graft_env *env = *state;
+    graft_rng rng;
+    graft_calibration_sample samples[SAMPLES];
+    graft_rng_seed(&rng, 53);
+    draw_samples(&rng, 8, samples);
+    for (uint32_t s = 0; s < 8; s++) {
+        samples[s].estimated_ns = 0.03 * samples[s].whole_ns;
+        assert_true(graft_calibration_unsure(&samples[s]));
+    }
+    samples[8].estimated_ns = 0.01 * samples[8].parts[GRAFT_FACTOR_PRODUCTS];
+    assert_false(graft_calibration_unsure(&samples[8]));
+    graft_calibration c = graft_calibration_fit(env, samples, SAMPLES, UINT32_MAX);
+    graft_calibration sure = graft_calibration_fit(env, samples + 8, SAMPLES - 8, UINT32_MAX);
+    assert_int_equal(c.graphs, SAMPLES - 8);
+    assert_memory_equal(&c, &sure, sizeof(c));
+    graft_calibration_sample sample = {.whole_ns = 1.0};
+    const graft_signature signature = {.op = GRAFT_OP_relu};
+    const graft_cost_entry measured = {.median_ns = 100.0};
+    const graft_cost_entry estimated = {.median_ns = 3.0, .source = GRAFT_COST_ESTIMATED};
+    graft_calibration_add(&sample, &signature, &measured);
+    assert_false(graft_calibration_unsure(&sample));
+    graft_calibration_add(&sample, &signature, &estimated);
+    assert_true(graft_calibration_unsure(&sample));
+}
+
 /* Stored beside the entries, it corrects every total; without it, totals are as measured. */
 static void test_applied(void **state)
 {
@@ -117,6 +146,6 @@ static void test_applied(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {CHECK_TEST(test_fit), CHECK_TEST(test_prior),
-                                       CHECK_TEST(test_applied)};
+                                       CHECK_TEST(test_unsure), CHECK_TEST(test_applied)};
     return cmocka_run_group_tests_name("calibration", tests, NULL, NULL);
 }

@@ -25,6 +25,40 @@ static uint32_t count_steps(const graft_schedule *schedule, uint32_t op)
     return count;
 }
 
+/* One layout throughout: a convolution that enters, one that can block, a sum of both. */
+static void test_one_layout(void **state)
+{
+    static const struct {
+        uint32_t layout;
+        uint32_t blocked; /* Operators whose result is blocked... */
+        uint32_t moves;   /* ...and conversions: into the net, and out of it. */
+    } rows[] = {
+        {GRAFT_LAYOUT_NHWC,    0, 2},
+        {GRAFT_LAYOUT_BLOCKED, 3, 1}
+    };
+    graft_env *env = *state;
+    const int32_t attrs[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
+    graft_graph *graph = build_graph(env->life);
+    graft_index x = build_input(graph, build_shape(4, 1, 3, 8, 8), 0);
+    graft_index enter = build_weight(graph, build_shape(4, 32, 3, 3, 3), 0);
+    graft_index stay = build_weight(graph, build_shape(4, 32, 32, 3, 3), 1);
+    graft_index y = build_node(graph, GRAFT_OP_conv, attrs, x, enter, 0);
+    graft_index z = build_node(graph, GRAFT_OP_conv, attrs, y, stay, 0);
+    z = build_node(graph, GRAFT_OP_add, NULL, y, z, 0);
+    assert_int_equal(graft_graph_add_output(graph, z), GRAFT_OK);
+    graft_order order = build_order(env->life, graph);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        graft_schedule schedule;
+        uint32_t blocked = 0;
+        graft_schedule_build_in(env->life, graph, &order, rows[i].layout, false, &schedule);
+        for (uint32_t k = 0; k < schedule.step_count; k++) {
+            blocked += schedule.steps[k].signature.out_layouts[0] == GRAFT_LAYOUT_BLOCKED;
+        }
+        assert_int_equal(blocked, rows[i].blocked);
+        assert_int_equal(count_steps(&schedule, GRAFT_COST_REORDER), rows[i].moves);
+    }
+}
+
 static graft_index add_node4(graft_graph *graph, uint32_t op, const int32_t *attrs,
                              const graft_index *inputs)
 {
@@ -361,11 +395,17 @@ static void test_rounding(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_conversions), CHECK_TEST(test_peak),
-        CHECK_TEST(test_in_place),    CHECK_TEST(test_memory_plan),
-        CHECK_TEST(test_fit),         CHECK_TEST(test_recorded_device),
-        CHECK_TEST(test_no_estimate), CHECK_TEST(test_measured_on_demand),
-        CHECK_TEST(test_opaque),      CHECK_TEST(test_device_table),
+        CHECK_TEST(test_one_layout),
+        CHECK_TEST(test_conversions),
+        CHECK_TEST(test_peak),
+        CHECK_TEST(test_in_place),
+        CHECK_TEST(test_memory_plan),
+        CHECK_TEST(test_fit),
+        CHECK_TEST(test_recorded_device),
+        CHECK_TEST(test_no_estimate),
+        CHECK_TEST(test_measured_on_demand),
+        CHECK_TEST(test_opaque),
+        CHECK_TEST(test_device_table),
         CHECK_TEST(test_rounding),
     };
     return cmocka_run_group_tests_name("cost", tests, NULL, NULL);

@@ -56,6 +56,30 @@ static void test_entries(void **state)
     graft_device_close(device);
 }
 
+/* For a base: no Winograd, no conversions inside, whichever is fastest. */
+static void test_direct(void **state)
+{
+    graft_env *env = *state;
+    graft_device *device = check_device_open(env);
+    graft_signature list[2] = {conv_signature(env, 128, 28, 128), conv_signature(env, 3, 28, 16)};
+    graft_kernel_name names[GRAFT_KERNEL_MOST];
+    graft_measure_options options = quick;
+    graft_cost_entry entries[2];
+    uint32_t count = 0;
+    uint32_t direct = 0;
+    assert_int_equal(graft_kernel_list(env, device, &list[0], names, &count), GRAFT_OK);
+    for (uint32_t k = 0; k < count; k++) {
+        direct += graft_kernel_is_direct(names[k].text);
+    }
+    assert_true(direct > 0 && direct < count);
+    options.direct = true;
+    assert_int_equal(graft_measure(env, device, list, 2, &options, entries), GRAFT_OK);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_true(graft_kernel_is_direct(entries[i].implementation));
+    }
+    graft_device_close(device);
+}
+
 static void test_absent_device(void **state)
 {
     graft_env *env = *state;
@@ -147,6 +171,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(test_entries),
+        CHECK_TEST(test_direct),
         CHECK_TEST(test_absent_device),
         CHECK_TEST(test_interruption),
         CHECK_TEST(test_reading_while_adding),
