@@ -197,7 +197,10 @@ static bool holds_without(graft_env *env, const graft_pipeline *p, const graft_l
 {
     graft_check check;
     graft_mark mark = graft_arena_mark(env->unit);
-    graft_check_sweep(env, p->sweeper, weaker, &r->origin, &p->options->check, &check);
+    graft_check_filter(env, p->sweeper, weaker, &r->origin, &p->options->check, &check);
+    if (check.outcome == GRAFT_CHECK_SWEPT) {
+        graft_check_sweep(env, p->sweeper, weaker, &r->origin, &p->options->check, &check);
+    }
     graft_arena_release(env->unit, mark);
     return check.outcome == GRAFT_CHECK_SWEPT;
 }

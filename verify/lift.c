@@ -130,7 +130,7 @@ static void recheck_failures(lifter *l, const graft_rule *rule, const uint8_t *s
     }
 }
 
-enum { DIFFERENCES_ENOUGH = 3 };        /* In a hurry. */
+enum { DIFFERENCES_ENOUGH = 3, DIFFERENCES_MANY = 16, WORK_MOST = 6000 };
 enum { AROUND = 24, NEIGHBOURS = 600 }; /* Points whose neighbours are tried, and how many. */
 
 /* Goes on to the neighbours of a domain's first points. */
@@ -145,25 +145,40 @@ static void try_neighbours(lifter *l, const graft_rule *rule, const uint8_t *slo
     }
 }
 
-/* A trial that ends at the first few differences. */
+/* When a trial ends early. */
+typedef enum {
+    PATIENT,  /* Never: what differs is to be learnt from. */
+    DOUBTFUL, /* When it does not seem to agree anywhere. */
+    HURRIED   /* At the first few differences. */
+} patience;
+
+/* A trial under way. */
 typedef struct {
     lifter *l;
     const graft_rule *rule;
     const uint8_t *slot_of;
     tally *t;
     uint64_t seed; /* Of the next point. */
-} hurried;
+    patience patience;
+} trial;
 
 static bool judge_visited(void *context, const graft_point *point)
 {
-    hurried *h = context;
-    judge_point(h->l, h->rule, h->slot_of, point, h->seed++, h->t);
-    return h->t->differed < DIFFERENCES_ENOUGH;
+    trial *t = context;
+    judge_point(t->l, t->rule, t->slot_of, point, t->seed++, t->t);
+    switch (t->patience) {
+    case HURRIED:
+        return t->t->differed < DIFFERENCES_ENOUGH;
+    case DOUBTFUL:
+        return t->t->agreed > 0 || t->t->differed < DIFFERENCES_MANY;
+    case PATIENT:
+        break;
+    }
+    return true;
 }
 
-/* Sweeps a sample of the choice's domain and records it. With `hurry` it stops at the first few
- * differences. */
-static tally try_choice(lifter *l, const graft_choice *choice, uint32_t sample, bool hurry)
+/* Sweeps a sample of the choice's domain and records it. */
+static tally try_choice(lifter *l, const graft_choice *choice, uint32_t sample, patience how)
 {
     tally t = {0};
     graft_rule rule;
@@ -175,20 +190,18 @@ static tally try_choice(lifter *l, const graft_choice *choice, uint32_t sample, 
     graft_mark mark = graft_arena_mark(l->env->unit);
     graft_point origin = origin_point(l, slot_of);
     graft_domain domain;
-    graft_domain_options options = {
-        .points = sample, .attempts = sample * 400, .seed = ++l->seed, .origin = &origin};
+    trial visit = {l, &rule, slot_of, &t, ++l->seed, how};
+    graft_domain_options options = {.points = sample,
+                                    .attempts = sample * 400,
+                                    .seed = l->seed,
+                                    .work = WORK_MOST,
+                                    .origin = &origin,
+                                    .visit = judge_visited,
+                                    .context = &visit};
     recheck_failures(l, &rule, slot_of, &t);
-    hurried h = {l, &rule, slot_of, &t, l->seed};
-    if (hurry) {
-        options.visit = judge_visited;
-        options.context = &h;
-    }
-    if (!hurry || t.differed == 0) {
+    if (how != HURRIED || t.differed == 0) {
         graft_domain_find(l->env, l->env->unit, &rule, &options, &domain);
         t.refused = domain.refused;
-        for (uint32_t i = 0; i < domain.count && !hurry; i++) {
-            judge_point(l, &rule, slot_of, &domain.points[i], l->seed + i, &t);
-        }
         if (sample >= l->options->final_points && t.differed == 0) {
             try_neighbours(l, &rule, slot_of, &domain, &t);
         }
@@ -296,7 +309,7 @@ static bool vary_options(lifter *l, const graft_choice *base, const uint8_t *var
             for (uint32_t i = 0; i < count; i++) {
                 choice.option[varied[i]] = ranks[i];
             }
-            tally t = try_choice(l, &choice, l->options->sample / 2, false);
+            tally t = try_choice(l, &choice, l->options->sample / 2, DOUBTFUL);
             uint32_t accepted = acceptance(&t);
             if (is_clean(&t) && (!f->has_clean || accepted > f->clean_acceptance * 11 / 10)) {
                 f->clean = choice;
@@ -413,7 +426,7 @@ static bool exclude_failures(const lifter *l, graft_choice *choice)
 static bool learn(lifter *l, graft_choice *choice)
 {
     for (uint32_t round = 0; round < ROUNDS_MOST; round++) {
-        tally t = try_choice(l, choice, l->options->sample * 2, false);
+        tally t = try_choice(l, choice, l->options->sample * 2, PATIENT);
         if (is_clean(&t)) {
             l->accepted = acceptance(&t);
             return true;
@@ -447,7 +460,7 @@ static bool can_weaken(lifter *l, const graft_choice *strong, const graft_choice
                        bool structural)
 {
     uint32_t kept = l->record_count;
-    tally t = try_choice(l, weak, l->options->sample, true);
+    tally t = try_choice(l, weak, l->options->sample, HURRIED);
     bool better =
         is_clean(&t) &&
         (!structural || (count_gained(l, strong, weak) > 0 && acceptance(&t) * 2 >= l->accepted));
@@ -537,7 +550,7 @@ static void weaken(lifter *l, graft_choice *choice)
 /* Sweeps a large sample; what differs becomes a record. */
 static bool survives(lifter *l, const graft_choice *choice)
 {
-    tally t = try_choice(l, choice, l->options->final_points, true);
+    tally t = try_choice(l, choice, l->options->final_points, HURRIED);
     return is_clean(&t);
 }
 

@@ -215,7 +215,7 @@ static bool sample_point(graft_finder *f)
 }
 
 /* Sampling ends when nothing new has come for a while. */
-enum { WORK_MOST = 40000, STALE_LEAST = 2000, STALE_SHARE = 4 };
+enum { WORK_USUAL = 12000, STALE_LEAST = 2000, STALE_SHARE = 4 };
 
 /* Takes a sampled point if both sides fit and are quick to evaluate. Samples repeat: what was said
  * of the last point with these bits of the hash is remembered. */
@@ -225,9 +225,10 @@ static void take_sample(graft_finder *f)
     graft_judgement *known = &f->judged[hash >> (64 - GRAFT_JUDGED_BITS)];
     if (known->hash != hash) {
         graft_instance instance;
+        uint64_t most = f->options->work > 0 ? f->options->work : WORK_USUAL;
         graft_fit fit = graft_instance_build(&instance, f->rule, &f->point);
         *known = (graft_judgement){hash, fit == GRAFT_FIT_TARGET};
-        if (fit == GRAFT_FIT_OK && graft_instance_work(&instance) <= WORK_MOST &&
+        if (fit == GRAFT_FIT_OK && graft_instance_work(&instance) <= most &&
             graft_finder_is_new(f, hash)) {
             (void)graft_finder_keep(f);
         }
