@@ -229,13 +229,18 @@ static int fitting_rank(const search *s, const graft_pattern_node *node, const i
 
 static bool makes_rank(uint32_t op) { return op == GRAFT_OP_reshape || op == GRAFT_OP_fill; }
 
+static int var_rank(const search *s, uint32_t v)
+{
+    return (s->vars >> v & 1u) != 0 ? s->c.ranks[v] : RANK_UNKNOWN;
+}
+
 /* The rank of an operand on a side whose nodes have `ranks`. */
 static int operand_rank(const search *s, const int *ranks, graft_operand x)
 {
     if (GRAFT_OPERAND_IS_NODE(x)) {
         return ranks[GRAFT_OPERAND_NODE_OF(x)];
     }
-    return (s->vars >> x & 1u) != 0 ? s->c.ranks[x] : RANK_UNKNOWN;
+    return var_rank(s, x);
 }
 
 /* Infers ranks on a side as far as they are known; false when they do not fit. */
@@ -271,8 +276,8 @@ static void note_ranks(search *s, uint32_t side, const int *ranks)
 /* Whether they do as far as they are known; notes what they are. */
 static bool ranks_fit(search *s)
 {
-    int source[GRAFT_RULE_MAX_NODES];
-    int target[GRAFT_RULE_MAX_NODES];
+    int source[GRAFT_RULE_MAX_NODES] = {0};
+    int target[GRAFT_RULE_MAX_NODES] = {0};
     if (!infer_ranks(s, GRAFT_SYM_SOURCE, source) || !infer_ranks(s, GRAFT_SYM_TARGET, target)) {
         return false;
     }
@@ -331,9 +336,6 @@ static decided decide_operation(uint32_t code, decided a, decided b)
         return (decided){false, 0};
     }
 }
-
-/* Of the rank of a variable: -1 while it is open. */
-static int var_rank(const search *s, uint32_t v) { return operand_rank(s, NULL, (graft_operand)v); }
 
 static decided decide_leaf(const search *s, uint32_t code, const uint8_t *operand, bool *fails)
 {

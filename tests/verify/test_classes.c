@@ -186,7 +186,7 @@ static bool is_of_case(const graft_instance *instance, const graft_sym_case *c)
     for (uint32_t side = 0; side < 2; side++) {
         const graft_side *s = side == 0 ? &instance->source : &instance->target;
         for (uint32_t n = 0; n < s->pattern->node_count; n++) {
-            same = same && s->shapes[n][0].rank == c->node_ranks[side][n];
+            same = same && s->shapes[n][0].rank == (uint8_t)c->node_ranks[side][n];
         }
     }
     return same;
