@@ -237,7 +237,7 @@ static bool find_broadcast(const proof *p, refinement *r)
     return true;
 }
 
-enum { REFINED_MOST = 6, PARTS_MOST = 400, RESOURCES_MOST = 30000000, SIMPLIFIED_MOST = 150000 };
+enum { REFINED_MOST = 6, PARTS_MOST = 400, RESOURCES_MOST = 15000000, SIMPLIFIED_MOST = 150000 };
 
 /* Whether a rule has had its share, counted by Z3 and in terms; never by a clock. */
 static bool is_exhausted(const proof *p)

@@ -30,6 +30,8 @@ static const char *const rules[] = {
     "[max_pool#1(a), matmul(b, relu(c))] = [max_pool#1(a), relu(matmul(b, c))]",
     "concat#1(add(a, b), add(c, d)) = add(concat#1(a, c), concat#1(b, d)) "
     "where same_shape(a, b) and dim(c,0) = 2",
+    "transpose#1(a) = relu(a)",
+    "concat#1(relu(a), relu(b)) = relu(concat#1(a, b)) where dim(b,-1) = #1.axis + 1",
     "add(matmul(a, b), c) = add(c, matmul(a, b)) where not same_shape(a, c)",
     "matmul(add(a, b), c) = add(matmul(a, c), matmul(b, c)) where rank(a) = 4 or dim(b,-3) = 2",
     "add(reduce_sum#1(clip#2(a)), b) = add(b, clip#2(reduce_sum#1(a))) "
