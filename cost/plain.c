@@ -142,6 +142,31 @@ static inline float approximate_erf(float x)
     return t * above / below;
 }
 
+/* tanh: x P(x^2) / Q(x^2), the rational minimax approximation of Eigen's MathFunctionsImpl.h on
+ * [-7.905, 7.905], beyond which it is 1 in binary32; error below 4e-7. */
+static inline float approximate_tanh(float x)
+{
+    static const float p[7] = {-2.76076847742355e-16F, 2.00018790482477e-13F,
+                               -8.60467152213735e-11F, 5.12229709037114e-08F,
+                               1.48572235717979e-05F,  6.37261928875436e-04F,
+                               4.89352455891786e-03F};
+    static const float q[4] = {1.19825839466702e-06F, 1.18534705686654e-04F, 2.26843463243900e-03F,
+                               4.89352518554385e-03F};
+    float t = x > 7.90531111F ? 7.90531111F : (x < -7.90531111F ? -7.90531111F : x);
+    float s = t * t;
+    float above = p[0];
+    float below = q[0];
+    for (int i = 1; i < 7; i++) {
+        above = above * s + p[i];
+    }
+    for (int i = 1; i < 4; i++) {
+        below = below * s + q[i];
+    }
+    return t * above / below;
+}
+
+UNARY_ROW(tanh, approximate_tanh(a))
+UNARY_ROW(sigmoid, 0.5F + 0.5F * approximate_tanh(0.5F * a))
 UNARY_ROW(relu, a > 0.0F ? a : 0.0F)
 UNARY_ROW(leaky_relu, a > 0.0F ? a : a * v[0])
 UNARY_ROW(erf, approximate_erf(a))
@@ -517,6 +542,12 @@ static bool make_elementwise(maker *m)
     case GRAFT_OP_clip:
         make_unary(m, plane_clip, float_of_bits(attrs[GRAFT_ATTR_clip_low]),
                    float_of_bits(attrs[GRAFT_ATTR_clip_high]));
+        return true;
+    case GRAFT_OP_sigmoid:
+        make_unary(m, plane_sigmoid, 0.0F, 0.0F);
+        return true;
+    case GRAFT_OP_tanh:
+        make_unary(m, plane_tanh, 0.0F, 0.0F);
         return true;
     case GRAFT_OP_erf:
         make_unary(m, plane_erf, 0.0F, 0.0F);

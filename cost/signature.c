@@ -19,22 +19,47 @@ _Static_assert(sizeof(graft_signature) ==
 
 static const char *const distance_names[GRAFT_DISTANCE_COUNT] = {"", " own", " memory", " edge"};
 
-uint32_t graft_distance_of(graft_arena *arena, const graft_graph *graph, const graft_order *order)
+/* Counts how often each const value is read by nodes that run. */
+static void count_reads(const graft_graph *graph, const graft_order *order, uint32_t *reads)
 {
-    graft_mark mark = graft_arena_mark(arena);
-    bool *counted = GRAFT_NEW(arena, bool, graph->value_end);
-    uint64_t bytes = 0;
     for (graft_index i = 0; i < order->count; i++) {
         graft_index node = order->order[i];
         const graft_node *n = &graph->nodes[node];
         for (uint32_t k = 0; k < n->input_count && !n->is_const && n->op != GRAFT_OP_OPAQUE; k++) {
             graft_index v = graft_node_input(graph, node, k);
-            if (graph->values[v].is_const && !counted[v]) {
-                counted[v] = true;
-                bytes += graft_shape_bytes(&graph->values[v].shape);
-            }
+            reads[v] += graph->values[v].is_const;
         }
     }
+}
+
+/* Of what is read `bytes / reads` apart, but never more than all there is, the mean over all bytes
+ * that are read. */
+static double mean_between(const graft_graph *graph, const uint32_t *reads)
+{
+    double held = 0.0;
+    double read = 0.0;
+    double mean = 0.0;
+    for (graft_index v = 0; v < graph->value_end; v++) {
+        double bytes = reads[v] == 0 ? 0.0 : (double)graft_shape_bytes(&graph->values[v].shape);
+        held += bytes;
+        read += bytes * reads[v];
+    }
+    for (graft_index v = 0; v < graph->value_end; v++) {
+        if (reads[v] > 0) {
+            double bytes = (double)graft_shape_bytes(&graph->values[v].shape);
+            double between = read / reads[v];
+            mean += bytes * reads[v] / read * (between < held ? between : held);
+        }
+    }
+    return mean;
+}
+
+uint32_t graft_distance_of(graft_arena *arena, const graft_graph *graph, const graft_order *order)
+{
+    graft_mark mark = graft_arena_mark(arena);
+    uint32_t *reads = GRAFT_NEW(arena, uint32_t, graph->value_end);
+    count_reads(graph, order, reads);
+    double bytes = mean_between(graph, reads);
     graft_arena_release(arena, mark);
     return bytes <= GRAFT_DISTANCE_OWN_BYTES      ? GRAFT_DISTANCE_OWN
            : bytes <= GRAFT_DISTANCE_EDGE_BYTES   ? GRAFT_DISTANCE_EDGE

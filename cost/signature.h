@@ -13,8 +13,8 @@
 
 /* How far away from the processor an operator's data lie when its turn comes, in the network that
  * it is part of: the same convolution takes twice as long when its filter comes from memory. A
- * network runs the whole of its weights through the caches between two runs of an operator, so
- * their size decides. The limits are constants, not those of the machine at hand, so that a graph
+ * network runs its other weights through the caches between two reads of a weight, so their size
+ * decides. The limits are constants, not those of the machine at hand, so that a graph
  * has the same signatures wherever it is priced; they suit processors with 1 to 2 MB of
  * second-level cache a core and some 16 MB of a shared third level. */
 typedef enum graft_distance {
@@ -26,13 +26,16 @@ typedef enum graft_distance {
 } graft_distance;
 
 enum {
-    GRAFT_DISTANCE_OWN_BYTES = 5 << 18, /* 1.25 MB */
+    GRAFT_DISTANCE_OWN_BYTES = 3 << 19, /* 1.5 MB */
     GRAFT_DISTANCE_EDGE_BYTES = 3 << 20,
     GRAFT_DISTANCE_SHARED_BYTES = 16 << 20
 };
 
-/* By the bytes of all const values that nodes which run read, each counted once; tables that opaque
- * nodes select from do not count. `arena` is left as it was. */
+/* By the bytes of const values that are read, by nodes which run, between two reads of the same
+ * one: all of them, each once, in a network that reads each once; in a cell unrolled over time what
+ * one step reads, without the weights that have been hoisted out of it. Values read more often
+ * count for more (the mean over all bytes read). Tables that opaque nodes select from do not count.
+ * `arena` is left as it was. */
 uint32_t graft_distance_of(graft_arena *arena, const graft_graph *graph, const graft_order *order);
 
 /* Stands in `op` for a conversion of input 0 to layout outputs[0]. Not an operator of graphs. */

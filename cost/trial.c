@@ -144,7 +144,8 @@ static uint32_t count_copies(const graft_signature *s, const graft_kernel *kerne
     if (bytes > 0 && s->distance == GRAFT_DISTANCE_SHARED) {
         wanted = 2 * cache_bytes() / bytes + 1;
     } else if (bytes > 0 && s->distance == GRAFT_DISTANCE_EDGE) {
-        wanted = cache_bytes() / bytes;
+        wanted =
+            (cache_bytes() + bytes / 2) / bytes; /* As near to filling it as whole copies get. */
     } else if (bytes > 0 && s->distance == GRAFT_DISTANCE_MEMORY) {
         size_t packed = graft_kernel_packed_bytes(kernel);
         wanted = memory_bytes / (packed > bytes ? packed : bytes) + 1;

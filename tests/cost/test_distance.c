@@ -60,6 +60,33 @@ static void test_distance(void **state)
     }
 }
 
+/* A cell unrolled over eight steps with a weight of a megabyte for what it remembers and one for
+ * what it is told: read in turns, both have to stay; hoisted out of it, the second one does not. */
+static void test_hoisted(void **state)
+{
+    enum { STEPS = 8, WIDTH = 512 };
+    static const uint32_t want[2] = {GRAFT_DISTANCE_EDGE, GRAFT_DISTANCE_OWN};
+    graft_env *env = *state;
+    for (uint32_t hoisted = 0; hoisted < 2; hoisted++) {
+        graft_graph *graph = build_graph(env->life);
+        graft_index told = build_input(graph, build_shape(2, 1, WIDTH, 0, 0), 0);
+        graft_index x = build_input(graph, build_shape(2, 1, WIDTH, 0, 0), 1);
+        graft_index own = build_weight(graph, build_shape(2, WIDTH, WIDTH, 0, 0), 0);
+        graft_index other = build_weight(graph, build_shape(2, WIDTH, WIDTH, 0, 0), 1);
+        graft_index heard = GRAFT_NONE;
+        for (uint32_t i = 0; i < STEPS; i++) {
+            if (i == 0 || hoisted == 0) {
+                heard = build_node(graph, GRAFT_OP_matmul, NULL, told, other, GRAFT_NONE);
+            }
+            x = build_node(graph, GRAFT_OP_matmul, NULL, x, own, GRAFT_NONE);
+            x = build_node(graph, GRAFT_OP_add, NULL, x, heard, GRAFT_NONE);
+        }
+        assert_int_equal(graft_graph_add_output(graph, x), GRAFT_OK);
+        graft_order order = build_order(env->life, graph);
+        assert_int_equal(graft_distance_of(env->scratch, graph, &order), want[hoisted]);
+    }
+}
+
 /* The distance is part of the text, and of the key. */
 static void test_text(void **state)
 {
@@ -108,7 +135,7 @@ static void test_places(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_distance), CHECK_TEST(test_text),
-                                       CHECK_TEST(test_places)};
+    const struct CMUnitTest tests[] = {CHECK_TEST(test_distance), CHECK_TEST(test_hoisted),
+                                       CHECK_TEST(test_text), CHECK_TEST(test_places)};
     return cmocka_run_group_tests_name("distance", tests, NULL, NULL);
 }
