@@ -26,10 +26,12 @@ typedef struct graft_calibrated_graph {
     double left_out_ns; /* Predicted with factors fitted to all other models. */
 } graft_calibrated_graph;
 
-/* Measures models of the zoo (NULL: all of it), as exported, in two layouts each, fits factors to
- * them, and stores these in the cost's database with the number of graphs and `date`. `graphs` and
- * `count` get what was measured, in env->life; models that cannot be run are left out, with a
- * message. Fails as measuring does. */
+/* Measures models of the zoo (NULL: all of it), as exported, in two layouts each, in three passes
+ * over all of them, of which each graph's fastest counts; fits factors to those whose sums do not
+ * rest on estimates, and stores these in the cost's database with the number of graphs and `date`.
+ * `graphs` and `count` get what was measured, in env->life; models that cannot be run are left out,
+ * with a message. Fails as measuring does, and with GRAFT_BAD_INPUT when there is no graph to fit
+ * to: what was stored before then stays. */
 GRAFT_MUST_USE graft_status graft_calibrate(graft_env *env, graft_cost *cost,
                                             const char *const *models, uint32_t model_count,
                                             const char *date, graft_calibrated_graph **graphs,

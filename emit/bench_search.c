@@ -1,8 +1,8 @@
 /* bench_search.c - see bench_search.h. */
 #include "emit/bench_search.h"
 
-#include "cost/calibrate.h"
 #include "cost/clock.h"
+#include "cost/executor.h"
 #include "emit/session.h"
 #include "emit/session_options.h"
 #include "graph/json.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 
 enum { ROUNDS = 21, DEQUEUES = 1000, SECONDS = 300 };
-enum { GRAPHS = 100, WALK = 10, ORDER_ROUNDS = 7, ORDER_SEED = 71, SPREADS_APART = 3 };
+enum { GRAPHS = 100, WALK = 10, ORDER_ROUNDS = 11, ORDER_SEED = 71, SPREADS_APART = 3 };
 
 static const char database_path[] = "out/bench/search.costs";
 static const char base_path[] = "out/bench/base.costs"; /* Of direct implementations only. */
@@ -177,10 +177,12 @@ done:
 
 /* -------------------------------------------------------------------- order */
 
+/* All against the graph as given, which each graph is timed in turns with: between one graph and
+ * the next the machine may become a third slower or faster. */
 typedef struct {
-    double cost_ns;
-    double whole_ns;
-    double spread_ns;
+    double cost;
+    double whole;
+    double spread;
 } priced_graph;
 
 /* The next graph of a walk; the walk begins anew when it has taken its steps, or has none left. */
@@ -203,17 +205,18 @@ done:
     return status;
 }
 
-static graft_status measure_graph(bench_run *run, priced_graph *priced)
+static graft_status measure_graph(bench_run *run, graft_executor *given, priced_graph *priced)
 {
     graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(run->env->unit);
     graft_executor *executor = NULL;
-    graft_timing timing;
-    priced->cost_ns = run->session.environment.cost_ns;
-    GRAFT_CHECK(open_executor(run, &run->session.environment.state.graph, &executor));
-    GRAFT_CHECK(graft_whole_time(run->env, run->session.cost, executor, ORDER_ROUNDS, &timing));
-    priced->whole_ns = timing.median_ns;
-    priced->spread_ns = timing.spread_ns;
+    const graft_environment *e = &run->session.environment;
+    graft_comparison c;
+    priced->cost = e->cost_ns / e->first_ns;
+    GRAFT_CHECK(open_executor(run, &e->state.graph, &executor));
+    GRAFT_CHECK(graft_executor_compare(run->env, given, executor, ORDER_ROUNDS, &c));
+    priced->whole = c.ratio;
+    priced->spread = c.ratio_spread;
     GRAFT_CHECK(graft_search_go_on(run->env));
 done:
     graft_executor_close(executor);
@@ -230,14 +233,14 @@ static void print_order(const bench_run *run, const priced_graph *graphs, uint32
     uint32_t apart = 0;
     uint32_t right = 0;
     for (uint32_t i = 0; i < count; i++) {
-        ratios[i] = graphs[i].cost_ns / graphs[i].whole_ns;
+        ratios[i] = graphs[i].cost / graphs[i].whole;
         for (uint32_t j = 0; j < i; j++) {
-            double difference = graphs[i].whole_ns - graphs[j].whole_ns;
-            double noise = SPREADS_APART * fmax(graphs[i].spread_ns, graphs[j].spread_ns);
+            double difference = graphs[i].whole - graphs[j].whole;
+            double noise = SPREADS_APART * fmax(graphs[i].spread, graphs[j].spread);
             pairs++;
             if (fabs(difference) > noise) {
                 apart++;
-                right += (graphs[i].cost_ns - graphs[j].cost_ns) * difference > 0.0;
+                right += (graphs[i].cost - graphs[j].cost) * difference > 0.0;
             }
         }
     }
@@ -254,15 +257,18 @@ static graft_status bench_order(bench_run *run)
     priced_graph graphs[GRAPHS];
     graft_progress progress;
     graft_rng rng;
+    graft_executor *given = NULL;
     graft_rng_seed(&rng, ORDER_SEED);
     graft_progress_start(&progress, run->env, "measure rewritten graphs", "graphs", GRAPHS);
+    GRAFT_CHECK(open_executor(run, &run->session.environment.first.graph, &given));
     for (uint32_t i = 0; i < GRAPHS; i++) {
         GRAFT_CHECK(walk_on(run, &rng));
-        GRAFT_CHECK(measure_graph(run, &graphs[i]));
+        GRAFT_CHECK(measure_graph(run, given, &graphs[i]));
         graft_progress_update(&progress, i + 1, NULL);
     }
     print_order(run, graphs, GRAPHS);
 done:
+    graft_executor_close(given);
     graft_progress_finish(&progress);
     return status;
 }

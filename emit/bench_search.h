@@ -24,12 +24,14 @@ GRAFT_MUST_USE graft_status graft_search_bench(graft_env *env, FILE *out);
 GRAFT_MUST_USE graft_status graft_search_bench_model(graft_env *env, const char *database,
                                                      const char *model, FILE *out);
 
-/* For each model 100 graphs along random walks of up to ten rewrites, priced and measured whole:
- *   order.MODEL.right        of the pairs whose measured times differ by more than three spreads,
- * the share whose costs differ in the same direction order.MODEL.excluded     the share of pairs
- * that do not differ by so much order.MODEL.graphs       different graphs that were met
- *   order.MODEL.ratio        cost / measured time over all of them; spread: between the quartiles
- */
+/* For each model 100 graphs along random walks of up to ten rewrites, priced, and measured whole in
+ * turns with the graph as given; both as parts of what that one costs and takes:
+ *   order.MODEL.right     of the pairs whose measured parts differ by more than three spreads, the
+ *                         share whose costs differ in the same direction; rounds: such pairs (1.0
+ *                         when there is none)
+ *   order.MODEL.excluded  the share of pairs that do not differ by so much
+ *   order.MODEL.graphs    graphs that were met
+ *   order.MODEL.ratio     cost / measured over all of them; spread: between the quartiles */
 GRAFT_MUST_USE graft_status graft_order_bench(graft_env *env, FILE *out);
 GRAFT_MUST_USE graft_status graft_order_bench_model(graft_env *env, const char *database,
                                                     const char *model, FILE *out);
