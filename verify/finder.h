@@ -53,6 +53,7 @@ typedef struct graft_finder {
     graft_rng rng;
     graft_guide guide;
     bool follows; /* This sample follows the guide. */
+    bool mates;   /* It proposes shapes that fit an operator's other inputs. */
     bool is_sampling;
     bool is_enough;                 /* The caller wants no more points. */
     bool near;                      /* This sample is made like the origin, */

@@ -55,25 +55,21 @@ static graft_shape drop_axes(graft_finder *f, const graft_shape *shape)
 
 /* ------------------------------------------------------------ what fits an input */
 
-/* A shape that broadcasts with another: the same, with axes of 1, fewer axes, or more. */
-static graft_shape broadcast_mate(graft_finder *f, const graft_shape *other)
+/* A shape that broadcasts with another: the same or, axis by axis, 1 or any size where it may be,
+ * with fewer axes or more of them, `rank_most` at most. */
+static graft_shape broadcast_mate(graft_finder *f, const graft_shape *other, uint32_t rank_most)
 {
-    graft_shape shape = *other;
     uint32_t way = graft_rng_below(&f->rng, 4);
-    if (way == 1 || way == 2) {
-        shape = way == 2 ? drop_axes(f, other) : shape;
-        for (uint32_t i = 0; i < shape.rank; i++) {
-            shape.dims[i] = graft_rng_below(&f->rng, 2) == 0 ? 1 : shape.dims[i];
-        }
-    } else if (way == 3) {
-        for (uint32_t i = 0; i < shape.rank; i++) {
-            shape.dims[i] = shape.dims[i] == 1 ? random_size(f) : shape.dims[i];
-        }
-        if (shape.rank < GRAFT_RANK_MOST) {
-            memmove(&shape.dims[1], shape.dims, shape.rank * sizeof shape.dims[0]);
-            shape.dims[0] = random_size(f);
-            shape.rank++;
-        }
+    graft_shape shape = way == 1 ? drop_axes(f, other) : *other;
+    for (uint32_t i = 0; i < shape.rank && way > 0; i++) {
+        bool change = graft_rng_below(&f->rng, 2) == 0;
+        int32_t changed = shape.dims[i] == 1 ? random_size(f) : 1;
+        shape.dims[i] = change ? changed : shape.dims[i];
+    }
+    if (way == 2 && shape.rank < rank_most) {
+        memmove(&shape.dims[1], shape.dims, shape.rank * sizeof shape.dims[0]);
+        shape.dims[0] = random_size(f);
+        shape.rank++;
     }
     return shape;
 }
@@ -83,8 +79,7 @@ static graft_shape product_mate(graft_finder *f, const graft_shape *other, uint3
 {
     graft_shape batch = *other;
     batch.rank = (uint8_t)(other->rank - 2u);
-    graft_shape shape = broadcast_mate(f, &batch);
-    shape.rank = shape.rank > GRAFT_RANK_MOST - 2 ? GRAFT_RANK_MOST - 2 : shape.rank;
+    graft_shape shape = broadcast_mate(f, &batch, GRAFT_RANK_MOST - 2);
     shape.dims[shape.rank] = side == 0 ? random_size(f) : other->dims[other->rank - 1];
     shape.dims[shape.rank + 1] = side == 0 ? other->dims[other->rank - 2] : random_size(f);
     shape.rank += 2;
@@ -92,12 +87,16 @@ static graft_shape product_mate(graft_finder *f, const graft_shape *other, uint3
     return shape;
 }
 
-/* A part of a concatenation: the other one with another size somewhere. */
-static graft_shape part_mate(graft_finder *f, const graft_shape *other)
+/* A part of a concatenation: the other one, another size along the axis or, unknown, along any. */
+static graft_shape part_mate(graft_finder *f, const graft_pattern_node *node,
+                             const graft_shape *other)
 {
+    const graft_term *term = &node->attrs[GRAFT_ATTR_concat_axis];
+    bool known = term->kind == GRAFT_TERM_CONST && term->value < other->rank;
     graft_shape shape = *other;
     if (shape.rank > 0) {
-        shape.dims[graft_rng_below(&f->rng, shape.rank)] = random_size(f);
+        uint32_t axis = known ? (uint32_t)term->value : graft_rng_below(&f->rng, shape.rank);
+        shape.dims[axis] = random_size(f);
     }
     return shape;
 }
@@ -123,7 +122,7 @@ static bool propose_mate(graft_finder *f, const graft_pattern_node *node, uint32
         *shape = i < 2 ? product_mate(f, other, i) : vector_mate(other, false);
         return true;
     case GRAFT_OP_concat:
-        *shape = part_mate(f, other);
+        *shape = part_mate(f, node, other);
         return true;
     case GRAFT_OP_conv_bias:
     case GRAFT_OP_conv_bias_add:
@@ -134,14 +133,14 @@ static bool propose_mate(graft_finder *f, const graft_pattern_node *node, uint32
         *shape = vector_mate(other, node->op == GRAFT_OP_scale_shift);
         return i >= 1;
     default:
-        *shape = broadcast_mate(f, other);
+        *shape = broadcast_mate(f, other, GRAFT_RANK_MOST);
         return graft_op(node->op)->input_count == 2 &&
                (graft_op(node->op)->flags & GRAFT_FLAG_ELEMENTWISE) != 0;
     }
 }
 
 /* A mate of what the node has. What its inputs make together counts more than the first of them. */
-static bool find_mate(graft_finder *f, const graft_step *s, graft_shape *shape)
+static bool find_source_mate(graft_finder *f, const graft_step *s, graft_shape *shape)
 {
     const graft_pattern_node *node = &f->rule->source.nodes[s->node];
     uint32_t inputs = graft_op(node->op)->input_count;
@@ -157,6 +156,32 @@ static bool find_mate(graft_finder *f, const graft_step *s, graft_shape *shape)
                     : NULL;
     }
     return other != NULL && propose_mate(f, node, at, other, shape);
+}
+
+/* A mate of a variable that the target's operators put beside this one: what does not fit there is
+ * no instance either. */
+static bool find_target_mate(graft_finder *f, const graft_step *s, graft_shape *shape)
+{
+    const graft_pattern *target = &f->rule->target;
+    uint32_t first = target->node_count > 0 ? graft_rng_below(&f->rng, target->node_count) : 0;
+    for (uint32_t k = 0; k < target->node_count; k++) {
+        const graft_pattern_node *node = &target->nodes[(first + k) % target->node_count];
+        bool pairs = graft_op(node->op)->input_count == 2 && node->op != GRAFT_OP_conv;
+        for (uint32_t i = 0; i < 2 && pairs; i++) {
+            graft_operand other = node->inputs[1 - i];
+            if (node->inputs[i] == s->index && !GRAFT_OPERAND_IS_NODE(other) && other != s->index &&
+                graft_finder_has(f, other)) {
+                return propose_mate(f, node, i, &f->point.vars[other], shape);
+            }
+        }
+    }
+    return false;
+}
+
+static bool find_mate(graft_finder *f, const graft_step *s, graft_shape *shape)
+{
+    return (graft_rng_below(&f->rng, 2) == 0 && find_target_mate(f, s, shape)) ||
+           find_source_mate(f, s, shape);
 }
 
 /* --------------------------------------------------------------- convolutions */
@@ -354,7 +379,7 @@ static graft_shape propose_any(graft_finder *f, const graft_step *s)
             return propose_image(f, s);
         }
     }
-    if (!f->near && graft_rng_below(&f->rng, 4) != 0 && find_mate(f, s, &shape)) {
+    if (f->mates && graft_rng_below(&f->rng, 4) != 0 && find_mate(f, s, &shape)) {
         return shape;
     }
     const graft_shape *like = graft_rng_below(&f->rng, 3) == 0 ? other_shape(f, 0) : NULL;

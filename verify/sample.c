@@ -197,6 +197,7 @@ static bool sample_point(graft_finder *f)
     f->bound_vars = 0;
     f->near = f->options->origin != NULL && graft_rng_below(&f->rng, 2) == 0;
     f->follows = f->guide.count > 0 && graft_rng_below(&f->rng, 8) != 0;
+    f->mates = !f->near && graft_rng_below(&f->rng, 3) != 0;
     if (f->near) {
         graft_propose_rename(f);
     }

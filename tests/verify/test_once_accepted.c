@@ -28,6 +28,11 @@ static const char *const texts[] = {
      "dilation_h=#3.dilation_h, dilation_w=#3.dilation_w, groups=#3.groups) where "
      "dim(b,-1) = 1 and #3.groups = dim(b,-2)"),
     "conv#1(mul(a, b), c) = conv#1(b, mul(a, c)) where rank(a) = 3 and dim(a,-2) = 1",
+    "add(matmul(a, b), matmul(c, d)) = matmul(concat(a, c, axis=1), concat(b, d, axis=0))",
+    ("add(matmul(a, b), matmul(c, d)) = matmul(concat(a, c, axis=1), concat(b, d, axis=0)) "
+     "where rank(a) <= 6"),
+    ("add(matmul(a, b), matmul(c, d)) = matmul(concat(a, c, axis=1), concat(b, d, axis=0)) "
+     "where rank(b) <= 7"),
     "conv#1(a, mul(b, c)) = conv#1(mul(a, b), c) where rank(b) = 3 and dim(b,-1) = 1",
     ("scale_shift(a, reshape#1(mul(b, c)), d) = scale_shift(mul(a, b), reshape#1(c), d) "
      "where dim(c,-1) = 1"),
