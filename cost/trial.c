@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 enum { ALIGNMENT = 64, MOST_COPIES = 64, MOST_PLACES = 32, DATA_SEED = 17 };
+enum { GUARD_BYTES = 1024, GUARD_BYTE = 0xa5 };
 enum { LEAST_FAR_BYTES = 1 << 14 };
 enum { QUALIFY_RUNS = 3, DISCARDED_MOST = 5 };
 
@@ -34,13 +35,29 @@ static const float wrong_difference = 0.02F;
 
 static graft_status allocate(graft_env *env, graft_trial *trial, size_t bytes, void **memory)
 {
-    size_t size = (bytes / ALIGNMENT + 1) * ALIGNMENT;
-    *memory = aligned_alloc(ALIGNMENT, size);
+    size_t size = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    *memory = aligned_alloc(ALIGNMENT, size + GUARD_BYTES);
     if (*memory == NULL) {
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a tensor of %zu bytes", bytes);
     }
+    assert(trial->guard_count < GRAFT_TRIAL_BLOCKS);
+    trial->guards[trial->guard_count] = (unsigned char *)*memory + size;
+    memset(trial->guards[trial->guard_count++], GUARD_BYTE, GUARD_BYTES);
     trial->bytes += size;
     return GRAFT_OK;
+}
+
+/* Whether nobody has written behind a block; makes the guards whole again. */
+static bool check_guards(const graft_trial *trial)
+{
+    bool whole = true;
+    for (uint32_t i = 0; i < trial->guard_count; i++) {
+        for (uint32_t b = 0; b < GUARD_BYTES; b++) {
+            whole = whole && trial->guards[i][b] == GUARD_BYTE;
+        }
+        memset(trial->guards[i], GUARD_BYTE, GUARD_BYTES);
+    }
+    return whole;
 }
 
 /* A few thousand normal numbers, repeated from a place that differs per tensor: normal enough for
@@ -350,8 +367,12 @@ graft_status graft_trial_qualify(graft_env *env, graft_trial *trial)
         }
         if (!c->dropped) {
             GRAFT_CHECK(look_at(env, trial, c));
-            best_ns = fmin(best_ns, c->run_ns);
         }
+        if (!check_guards(trial)) {
+            c->dropped = true;
+            graft_log(env, 1, "implementation %s writes past its operands: not used", c->name);
+        }
+        best_ns = c->dropped ? best_ns : fmin(best_ns, c->run_ns);
     }
     for (uint32_t i = 0; i < trial->contestant_count; i++) {
         graft_contestant *c = &trial->contestants[i];

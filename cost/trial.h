@@ -14,6 +14,9 @@ typedef struct graft_contestant {
     bool dropped;
 } graft_contestant;
 
+/* Inputs, outputs and workspace of a trial. */
+enum { GRAFT_TRIAL_BLOCKS = GRAFT_MAX_INPUTS + GRAFT_MAX_OUTPUTS + 1 };
+
 typedef struct graft_trial {
     const graft_signature *signature;
     graft_device *device;
@@ -27,7 +30,9 @@ typedef struct graft_trial {
     void *workspace; /* Large enough for every contestant. */
     graft_contestant contestants[GRAFT_KERNEL_MOST];
     uint32_t contestant_count;
-    uint64_t bytes; /* Of all of this, about. */
+    uint64_t bytes;                            /* Of all of this, about. */
+    unsigned char *guards[GRAFT_TRIAL_BLOCKS]; /* Behind each block: nobody may write there. */
+    uint32_t guard_count;
 } graft_trial;
 
 /* Opens every implementation on fresh random data. Close the trial whether or not this succeeds.
@@ -39,7 +44,8 @@ void graft_trial_close(graft_trial *trial);
 
 /* Drops all that are not direct (graft_kernel_is_direct), where some are. */
 void graft_trial_restrict(graft_trial *trial);
-/* Runs every contestant a few times and drops the slow and the wrong; copies the others' weights.
+/* Runs every contestant a few times and drops the slow, the wrong, and those that write past their
+ * operands; copies the others' weights.
  */
 GRAFT_MUST_USE graft_status graft_trial_qualify(graft_env *env, graft_trial *trial);
 /* One round of one contestant: some runs thrown away, a batch timed. The sample is multiplied by

@@ -2,6 +2,7 @@
  * and that looking up is safe while another thread adds. */
 #include "cost/cost.h"
 
+#include "cost/trial.h"
 #include "graph/log.h"
 #include "tests/support/check.h"
 #include "tests/support/kernels.h"
@@ -167,14 +168,39 @@ static void test_reading_while_adding(void **state)
     graft_database_close(database);
 }
 
+/* An implementation that writes past its operands is not used, and said to be. */
+static void test_guards(void **state)
+{
+    graft_env *env = *state;
+    graft_device *device = check_device_open(env);
+    double samples[2 * GRAFT_KERNEL_MOST];
+    graft_trial trial;
+    const int32_t attrs[GRAFT_MAX_ATTRS] = {0};
+    const graft_shape shape = {
+        .dims = {3, 5},
+          .rank = 2, .dtype = GRAFT_DTYPE_F32
+    };
+    graft_signature s = check_signature(env, GRAFT_OP_relu, attrs, &shape, 1, GRAFT_LAYOUT_ROW);
+    assert_int_equal(graft_trial_open(env, device, &s, samples, 1, &trial), GRAFT_OK);
+    assert_int_equal(trial.guard_count, 3);
+    trial.guards[1][0] = 0; /* As the first one would have. */
+    assert_int_equal(graft_trial_qualify(env, &trial), GRAFT_OK);
+    assert_true(trial.contestants[0].dropped);
+    uint32_t kept = 0;
+    for (uint32_t i = 1; i < trial.contestant_count; i++) {
+        kept += trial.contestants[i].dropped ? 0 : 1;
+    }
+    assert_true(kept > 0);
+    graft_trial_close(&trial);
+    graft_device_close(device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_entries),
-        CHECK_TEST(test_direct),
-        CHECK_TEST(test_absent_device),
-        CHECK_TEST(test_interruption),
-        CHECK_TEST(test_reading_while_adding),
+        CHECK_TEST(test_guards),       CHECK_TEST(test_entries),
+        CHECK_TEST(test_direct),       CHECK_TEST(test_absent_device),
+        CHECK_TEST(test_interruption), CHECK_TEST(test_reading_while_adding),
     };
     return cmocka_run_group_tests_name("measure", tests, NULL, NULL);
 }
