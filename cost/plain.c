@@ -118,6 +118,16 @@ static void run_moves(const graft_kernel *kernel)
     }                                                                                              \
     PLANE(name)
 
+/* By Horner's rule, the highest power first. */
+static inline float polynomial(float x, const float *coefficients, int count)
+{
+    float sum = coefficients[0];
+    for (int i = 1; i < count; i++) {
+        sum = sum * x + coefficients[i];
+    }
+    return sum;
+}
+
 /* erf on [-4, 4], beyond which it is 1 in binary32: x P(x^2) / Q(x^2), the rational minimax
  * approximation of Eigen's MathFunctionsImpl.h; error below 4e-7. */
 static inline float approximate_erf(float x)
@@ -131,15 +141,7 @@ static inline float approximate_erf(float x)
                                -1.42647390514189e-02F};
     float t = x > 4.0F ? 4.0F : (x < -4.0F ? -4.0F : x);
     float s = t * t;
-    float above = p[0];
-    float below = q[0];
-    for (int i = 1; i < 7; i++) {
-        above = above * s + p[i];
-    }
-    for (int i = 1; i < 5; i++) {
-        below = below * s + q[i];
-    }
-    return t * above / below;
+    return t * polynomial(s, p, 7) / polynomial(s, q, 5);
 }
 
 /* tanh: x P(x^2) / Q(x^2), the rational minimax approximation of Eigen's MathFunctionsImpl.h on
@@ -154,15 +156,7 @@ static inline float approximate_tanh(float x)
                                4.89352518554385e-03F};
     float t = x > 7.90531111F ? 7.90531111F : (x < -7.90531111F ? -7.90531111F : x);
     float s = t * t;
-    float above = p[0];
-    float below = q[0];
-    for (int i = 1; i < 7; i++) {
-        above = above * s + p[i];
-    }
-    for (int i = 1; i < 4; i++) {
-        below = below * s + q[i];
-    }
-    return t * above / below;
+    return t * polynomial(s, p, 7) / polynomial(s, q, 4);
 }
 
 UNARY_ROW(tanh, approximate_tanh(a))

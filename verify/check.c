@@ -116,9 +116,9 @@ void graft_check_sweep(graft_env *env, const graft_sweeper *sweeper, const graft
                        const graft_point *origin, const graft_check_options *options,
                        graft_check *check)
 {
-    graft_domain domain;
-    find_domain(env, rule, origin, options->points, &domain);
-    sweep_points(env, sweeper, rule, &domain, options, check);
+    graft_check_options whole = *options;
+    whole.filter = options->points;
+    graft_check_filter(env, sweeper, rule, origin, &whole, check);
     graft_resweep(env, sweeper, rule, options->samples, check);
 }
 
