@@ -139,7 +139,7 @@ graft_gen_print graft_gen_data_print(const graft_shape *shape, const graft_field
 
 bool graft_gen_config_infer(const graft_gen_config *config, const graft_shape *in, graft_shape *out)
 {
-    graft_shape known[GRAFT_MAX_INPUTS + GRAFT_GEN_MAX_STEPS * GRAFT_MAX_OUTPUTS];
+    graft_shape known[GRAFT_GEN_CONFIG_TENSORS];
     if (config->rank != 0 && in[0].rank != config->rank) {
         return false;
     }
@@ -164,9 +164,8 @@ bool graft_gen_config_infer(const graft_gen_config *config, const graft_shape *i
     return true;
 }
 
-/* Shapes of the inputs and of every step's outputs. */
-static void infer_all(const graft_gen_config *config, const graft_shape *in_shapes,
-                      graft_shape *shapes)
+void graft_gen_config_shapes(const graft_gen_config *config, const graft_shape *in_shapes,
+                             graft_shape *shapes)
 {
     memcpy(shapes, in_shapes, config->input_count * sizeof *shapes);
     for (uint32_t s = 0; s < config->step_count; s++) {
@@ -183,14 +182,12 @@ static void infer_all(const graft_gen_config *config, const graft_shape *in_shap
 }
 
 bool graft_gen_config_run(graft_field_state *field, const graft_gen_config *config,
-                          const graft_shape *in_shapes, const graft_field *const in[],
+                          const graft_shape *shapes, const graft_field *const in[],
                           graft_field *const out[], graft_field *workspace)
 {
-    graft_shape shapes[GRAFT_MAX_INPUTS + GRAFT_GEN_MAX_STEPS * GRAFT_MAX_OUTPUTS];
-    const graft_field *known[GRAFT_MAX_INPUTS + GRAFT_GEN_MAX_STEPS * GRAFT_MAX_OUTPUTS] = {NULL};
+    const graft_field *known[GRAFT_GEN_CONFIG_TENSORS] = {NULL};
     field->ambiguous_count = 0;
     field->invalid_count = 0;
-    infer_all(config, in_shapes, shapes);
     memcpy(known, in, config->input_count * sizeof *known);
     for (uint32_t s = 0; s < config->step_count; s++) {
         const graft_gen_step *step = &config->steps[s];
@@ -216,11 +213,9 @@ bool graft_gen_config_run(graft_field_state *field, const graft_gen_config *conf
     return field->ambiguous_count == 0 && field->invalid_count == 0;
 }
 
-size_t graft_gen_config_workspace(const graft_gen_config *config, const graft_shape *in_shapes)
+size_t graft_gen_config_workspace(const graft_gen_config *config, const graft_shape *shapes)
 {
-    graft_shape shapes[GRAFT_MAX_INPUTS + GRAFT_GEN_MAX_STEPS * GRAFT_MAX_OUTPUTS];
     size_t count = 0;
-    infer_all(config, in_shapes, shapes);
     for (uint32_t s = 0; s < config->step_count; s++) {
         for (uint32_t o = 0; o < graft_op(config->steps[s].op)->output_count; o++) {
             count += (size_t)graft_shape_elements(&shapes[GRAFT_GEN_STEP(s, o)]);
@@ -268,15 +263,17 @@ static void evaluate_node(worker *self, const graft_gen_node *node, graft_field 
                               ? 0
                               : (size_t)graft_shape_elements(&space->shapes[node->shapes[1]]);
     graft_field *second = results + out_count * sample_count;
+    graft_shape shapes[GRAFT_GEN_CONFIG_TENSORS];
+    graft_gen_config_shapes(config, in_shapes, shapes);
     graft_field *workspace =
-        GRAFT_NEW(self->arena, graft_field, graft_gen_config_workspace(config, in_shapes));
+        GRAFT_NEW(self->arena, graft_field, graft_gen_config_workspace(config, shapes));
     for (uint32_t s = 0; s < sample_count; s++) {
         const graft_field *in[GRAFT_MAX_INPUTS] = {NULL};
         for (uint32_t i = 0; i < config->input_count; i++) {
             in[i] = space->data[node->args[i]] + s * in_counts[i];
         }
         graft_field *out[GRAFT_MAX_OUTPUTS] = {results + s * out_count, second + s * second_count};
-        if (!graft_gen_config_run(&self->field, config, in_shapes, in, out, workspace)) {
+        if (!graft_gen_config_run(&self->field, config, shapes, in, out, workspace)) {
             return; /* The prints stay zero: undefined. */
         }
     }

@@ -1,6 +1,7 @@
 /* gen.c - the run over all families: spaces, laws, candidates. */
 #include "gen/gen.h"
 
+#include "gen/check.h"
 #include "gen/resume.h"
 #include "gen/rule.h"
 #include "graph/log.h"
@@ -293,7 +294,8 @@ bool graft_candidate_holds(graft_arena *scratch, const graft_candidate *candidat
     side_of_pattern(&rule->source, rule->output_count, configs, 0, &law.sides[0]);
     side_of_pattern(&rule->target, rule->output_count, configs, GRAFT_RULE_MAX_NODES,
                     &law.sides[1]);
-    bool holds = graft_gen_law_holds(scratch, &law, seed, sample_count);
+    graft_gen_checker checker = {.scratch = scratch};
+    bool holds = graft_gen_law_holds(&checker, &law, seed, sample_count);
     graft_arena_release(scratch, mark);
     return holds;
 }

@@ -1,12 +1,13 @@
-/* law.c - making laws from graphs of a space, generalising them by cutting, checking them. */
+/* law.c - making laws from graphs of a space, generalising them by cutting. */
 #include "gen/law.h"
+
+#include "gen/check.h"
 
 #include <string.h>
 
 enum {
     CHECK_SAMPLES = 24, /* Fresh samples that a law must pass before and after each cut... */
-    FINAL_SAMPLES = 96, /* ...and at the end. */
-    MOST_REDRAWN = 4    /* Samples drawn, per sample that says something. */
+    FINAL_SAMPLES = 96  /* ...and at the end. */
 };
 
 /* --------------------------------------------------------------- sides */
@@ -111,119 +112,6 @@ static bool make_law(const graft_gen_space *space, const graft_gen_roots *const 
     return !maker.full;
 }
 
-/* --------------------------------------------------------------- checking */
-
-/* The tensors of one side on one sample. */
-typedef struct {
-    const graft_gen_law *law;
-    graft_arena *arena;
-    graft_field_state field;
-    const graft_field *vars[GRAFT_GEN_LAW_VARS];
-    graft_field *outs[GRAFT_GEN_MAX_CLOSURE][GRAFT_MAX_OUTPUTS];
-    graft_shape out_shapes[GRAFT_GEN_MAX_CLOSURE][GRAFT_MAX_OUTPUTS];
-} side_run;
-
-static void operand_data(const side_run *run, uint8_t operand, const graft_field **data,
-                         const graft_shape **shape)
-{
-    if (GRAFT_GEN_IS_OUT(operand)) {
-        *data = run->outs[GRAFT_GEN_OUT_NODE(operand)][GRAFT_GEN_OUT_SLOT(operand)];
-        *shape = &run->out_shapes[GRAFT_GEN_OUT_NODE(operand)][GRAFT_GEN_OUT_SLOT(operand)];
-    } else {
-        *data = run->vars[operand];
-        *shape = &run->law->var_shapes[operand];
-    }
-}
-
-static bool run_application(side_run *run, const graft_gen_side *side, uint32_t n)
-{
-    const graft_gen_application *application = &side->nodes[n];
-    const graft_gen_config *config = &run->law->set->configs[application->config];
-    graft_shape shapes[GRAFT_MAX_INPUTS];
-    const graft_field *in[GRAFT_MAX_INPUTS] = {NULL};
-    for (uint32_t i = 0; i < config->input_count; i++) {
-        const graft_shape *shape = NULL;
-        operand_data(run, application->args[i], &in[i], &shape);
-        shapes[i] = *shape;
-    }
-    if (!graft_gen_config_infer(config, shapes, run->out_shapes[n])) {
-        return false;
-    }
-    for (uint32_t o = 0; o < config->output_count; o++) {
-        run->outs[n][o] = GRAFT_NEW(run->arena, graft_field,
-                                    (size_t)graft_shape_elements(&run->out_shapes[n][o]));
-    }
-    graft_field *workspace =
-        GRAFT_NEW(run->arena, graft_field, graft_gen_config_workspace(config, shapes));
-    return graft_gen_config_run(&run->field, config, shapes, in, run->outs[n], workspace);
-}
-
-static bool outputs_agree(const side_run *left, const side_run *right, const graft_gen_law *law)
-{
-    for (uint32_t o = 0; o < law->output_count; o++) {
-        const graft_field *data[2] = {NULL};
-        const graft_shape *shapes[2] = {NULL};
-        operand_data(left, law->sides[0].outputs[o], &data[0], &shapes[0]);
-        operand_data(right, law->sides[1].outputs[o], &data[1], &shapes[1]);
-        if (!graft_shape_equal(shapes[0], shapes[1])) {
-            return false;
-        }
-        for (size_t i = 0; i < (size_t)graft_shape_elements(shapes[0]); i++) {
-            if (data[0][i].residue != data[1][i].residue) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-/* Whether the sample says something, and what. */
-static bool try_sample(graft_arena *arena, const graft_gen_law *law, graft_field *const vars[],
-                       bool *agrees)
-{
-    side_run *runs = GRAFT_NEW(arena, side_run, 2);
-    for (uint32_t s = 0; s < 2; s++) {
-        runs[s].law = law;
-        runs[s].arena = arena;
-        for (uint32_t v = 0; v < law->var_count; v++) {
-            runs[s].vars[v] = vars[v];
-        }
-        for (uint32_t n = 0; n < law->sides[s].count; n++) {
-            if (!run_application(&runs[s], &law->sides[s], n)) {
-                return false;
-            }
-        }
-    }
-    *agrees = outputs_agree(&runs[0], &runs[1], law);
-    return true;
-}
-
-bool graft_gen_law_holds(graft_arena *scratch, const graft_gen_law *law, uint64_t seed,
-                         uint32_t sample_count)
-{
-    uint32_t passed = 0;
-    bool agrees = true;
-    int32_t most = graft_gen_set_most(law->set);
-    for (uint32_t draw = 0; agrees && passed < sample_count && draw < MOST_REDRAWN * sample_count;
-         draw++) {
-        graft_mark mark = graft_arena_mark(scratch);
-        graft_field *vars[GRAFT_GEN_LAW_VARS] = {NULL};
-        for (uint32_t v = 0; v < law->var_count; v++) {
-            const graft_shape *shape = &law->var_shapes[v];
-            graft_rng rng;
-            graft_rng_derive(&rng, seed + draw, v);
-            vars[v] = GRAFT_NEW(scratch, graft_field, (size_t)graft_shape_elements(shape));
-            graft_gen_draw how = {draw % GRAFT_GEN_SAMPLES, v, most, law->var_is_weight[v]};
-            graft_gen_sample(&rng, &how, shape, vars[v]);
-        }
-        if (try_sample(scratch, law, vars, &agrees)) {
-            passed++;
-        }
-        graft_arena_release(scratch, mark);
-    }
-    return agrees && passed == sample_count;
-}
-
 /* ---------------------------------------------------------------- cutting */
 
 /* A law with the nodes that each side was made from. */
@@ -266,18 +154,18 @@ static uint32_t list_common(const graft_gen_space *space, const drawn_law *drawn
     return count;
 }
 
-bool graft_gen_law_make(const graft_gen_space *space, const graft_gen_roots *left,
-                        const graft_gen_roots *right, uint32_t output_count, graft_gen_law *law)
+bool graft_gen_law_make(const graft_gen_space *space, graft_gen_checker *checker,
+                        const graft_gen_roots *left, const graft_gen_roots *right,
+                        uint32_t output_count, graft_gen_law *law)
 {
     const graft_gen_roots *const roots[2] = {left, right};
-    graft_arena *scratch = space->env->scratch;
     uint64_t seed = space->seed + 1000;
     uint32_t common[GRAFT_GEN_MAX_CUTS];
     uint32_t cuts[GRAFT_GEN_MAX_CUTS];
     uint32_t cut_count = 0;
     drawn_law drawn = {.law.output_count = output_count};
     if (!make_law(space, roots, NULL, 0, &drawn.law, drawn.nodes) ||
-        !graft_gen_law_holds(scratch, &drawn.law, seed, CHECK_SAMPLES)) {
+        !graft_gen_law_holds(checker, &drawn.law, seed, CHECK_SAMPLES)) {
         return false;
     }
     *law = drawn.law;
@@ -286,12 +174,13 @@ bool graft_gen_law_make(const graft_gen_space *space, const graft_gen_roots *lef
         cuts[cut_count] = common[i];
         if (make_law(space, roots, cuts, cut_count + 1, &drawn.law, drawn.nodes) &&
             drawn.law.sides[0].count + drawn.law.sides[1].count > 0 &&
-            graft_gen_law_holds(scratch, &drawn.law, seed, CHECK_SAMPLES)) {
+            graft_gen_law_holds(checker, &drawn.law, seed, CHECK_SAMPLES)) {
             *law = drawn.law;
             cut_count++;
         }
     }
-    return graft_gen_law_holds(scratch, law, seed + CHECK_SAMPLES * MOST_REDRAWN, FINAL_SAMPLES);
+    return graft_gen_law_holds(checker, law, seed + CHECK_SAMPLES * GRAFT_GEN_MOST_REDRAWN,
+                               FINAL_SAMPLES);
 }
 
 bool graft_gen_law_draw(const graft_gen_space *space, const graft_gen_roots *left,

@@ -49,17 +49,15 @@ typedef struct graft_gen_roots {
     uint32_t of[GRAFT_MAX_OUTPUTS]; /* node * 2 + slot, or GRAFT_GEN_ROOT_INPUT. */
 } graft_gen_roots;
 
+struct graft_gen_checker; /* check.h */
 /* The law that two graphs agree, cut as far as it stays true. False when it does not hold on fresh
- * samples, or is too large for a law. Uses env->scratch. */
-bool graft_gen_law_make(const graft_gen_space *space, const graft_gen_roots *left,
-                        const graft_gen_roots *right, uint32_t output_count, graft_gen_law *law);
+ * samples, or is too large for a law. */
+bool graft_gen_law_make(const graft_gen_space *space, struct graft_gen_checker *checker,
+                        const graft_gen_roots *left, const graft_gen_roots *right,
+                        uint32_t output_count, graft_gen_law *law);
 /* The law of a pair that is known to be equal, as it stands: neither cut nor checked. */
 bool graft_gen_law_draw(const graft_gen_space *space, const graft_gen_roots *left,
                         const graft_gen_roots *right, uint32_t output_count, graft_gen_law *law);
-/* Whether both sides agree on `sample_count` fresh samples of `seed`. Samples on which a number is
- * undefined or an order cannot be told are drawn again; false when too many of them are. */
-bool graft_gen_law_holds(graft_arena *scratch, const graft_gen_law *law, uint64_t seed,
-                         uint32_t sample_count);
 
 /* The same law over the configurations of another set; false when that set lacks one. */
 bool graft_gen_law_translate(const graft_gen_law *law, const graft_gen_set *set,

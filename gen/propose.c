@@ -2,6 +2,7 @@
 #include "gen/propose.h"
 
 #include "gen/apply.h"
+#include "gen/check.h"
 #include "gen/rule.h"
 #include "graph/log.h"
 
@@ -60,6 +61,7 @@ typedef struct {
     uint32_t law_count;
     uint32_t law_capacity;
     uint64_t refuted_count;
+    graft_gen_checker checker;
 } search;
 
 /* -------------------------------------------------------------- union-find */
@@ -178,7 +180,7 @@ static uint8_t find_directions(const graft_gen_law *law)
 static bool accept_pair(search *find, const pair *p, bool is_macro, uint8_t directions)
 {
     found_law *found = add_law(find, p->hub, p->other);
-    if (!graft_gen_law_make(find->space, &find->groups.graphs[p->hub].roots,
+    if (!graft_gen_law_make(find->space, &find->checker, &find->groups.graphs[p->hub].roots,
                             &find->groups.graphs[p->other].roots, find->groups.output_count,
                             &found->law)) {
         return false;
@@ -528,6 +530,8 @@ static graft_status propose(graft_gen_space *space, uint32_t output_count, uint3
 {
     graft_status status = GRAFT_OK;
     search find = {.space = space, .arena = space->arena};
+    find.checker.scratch = space->env->scratch;
+    find.checker.memory = graft_arena_new(1 << 20);
     graft_gen_groups_build(space, find.arena, output_count, &find.groups);
     graft_gen_index_build(&find.groups, NULL, find.arena, &find.index);
     find.parents = GRAFT_NEW(find.arena, uint32_t, find.groups.count);
@@ -544,6 +548,7 @@ static graft_status propose(graft_gen_space *space, uint32_t output_count, uint3
     GRAFT_CHECK(take_macros(&find));
     keep_laws(&find, arena, &space->counts, laws);
 done:
+    graft_arena_free(find.checker.memory);
     return status;
 }
 

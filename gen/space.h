@@ -182,14 +182,19 @@ void graft_gen_sample(graft_rng *rng, const graft_gen_draw *draw, const graft_sh
  * large. */
 bool graft_gen_config_infer(const graft_gen_config *config, const graft_shape *in,
                             graft_shape *out);
-/* Runs one configuration on tensors of one sample. `workspace` has room for the outputs
- * of all steps.
+/* Inputs and every step's outputs, GRAFT_GEN_STEP(s, o) being output o of step s. */
+enum { GRAFT_GEN_CONFIG_TENSORS = GRAFT_MAX_INPUTS + GRAFT_GEN_MAX_STEPS * GRAFT_MAX_OUTPUTS };
+/* The shapes of all tensors of a configuration whose inputs fit. */
+void graft_gen_config_shapes(const graft_gen_config *config, const graft_shape *in_shapes,
+                             graft_shape *shapes);
+/* Runs one configuration on tensors of one sample; `shapes` are those of all its tensors.
+ * `workspace` has room for the outputs of all steps.
  * False when a number is undefined or an order could not be told: the result says nothing then. */
 bool graft_gen_config_run(graft_field_state *field, const graft_gen_config *config,
-                          const graft_shape *in_shapes, const graft_field *const in[],
+                          const graft_shape *shapes, const graft_field *const in[],
                           graft_field *const out[], graft_field *workspace);
 /* Elements of workspace that graft_gen_config_run needs for these shapes. */
-size_t graft_gen_config_workspace(const graft_gen_config *config, const graft_shape *in_shapes);
+size_t graft_gen_config_workspace(const graft_gen_config *config, const graft_shape *shapes);
 
 /* Closures. Adding keeps them sorted; all return false when GRAFT_GEN_MAX_CLOSURE is not enough. */
 bool graft_gen_closure_add(graft_gen_closure *closure, uint32_t node);

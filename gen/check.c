@@ -1,0 +1,266 @@
+/* check.c - laws on fresh samples. See check.h. */
+#include "gen/check.h"
+
+#include "graph/rng.h"
+
+#include <string.h>
+
+enum {
+    MEMORY_BYTES = 64 << 20, /* Remembered by a checker at most. */
+    MOST_STEPS = 2 * GRAFT_GEN_MAX_CLOSURE,
+    MOST_TENSORS = GRAFT_GEN_LAW_VARS + MOST_STEPS * GRAFT_MAX_OUTPUTS
+};
+
+/* ----------------------------------------------------------------- tensors */
+
+/* What a variable's numbers depend on. */
+typedef struct {
+    graft_shape shape;
+    uint64_t seed;
+    graft_gen_draw draw;
+} tensor_key;
+
+struct graft_gen_tensor {
+    tensor_key key;
+    uint64_t hash;
+    graft_field *data;
+};
+
+static uint64_t hash_key(const tensor_key *key)
+{
+    uint64_t words[GRAFT_MAX_RANK + 4] = {key->seed, key->draw.sample,
+                                          (uint64_t)key->draw.stream << 1 |
+                                              (key->draw.is_weight ? 1u : 0u),
+                                          (uint64_t)key->draw.most << 8 | key->shape.rank};
+    for (uint32_t i = 0; i < key->shape.rank; i++) {
+        words[4 + i] = (uint64_t)key->shape.dims[i];
+    }
+    return XXH3_64bits(words, (4 + (size_t)key->shape.rank) * sizeof words[0]);
+}
+
+static uint64_t hash_tensor(const void *owner, uint32_t number)
+{
+    return ((const graft_gen_checker *)owner)->tensors[number].hash;
+}
+
+static bool same_key(const tensor_key *a, const tensor_key *b)
+{
+    return a->seed == b->seed && a->draw.sample == b->draw.sample &&
+           a->draw.stream == b->draw.stream && a->draw.most == b->draw.most &&
+           a->draw.is_weight == b->draw.is_weight && graft_shape_equal(&a->shape, &b->shape);
+}
+
+static graft_field *draw_tensor(graft_arena *arena, const tensor_key *key)
+{
+    graft_rng rng;
+    graft_field *data = GRAFT_NEW(arena, graft_field, (size_t)graft_shape_elements(&key->shape));
+    graft_rng_derive(&rng, key->seed, key->draw.stream);
+    graft_gen_sample(&rng, &key->draw, &key->shape, data);
+    return data;
+}
+
+/* The numbers of a variable: remembered ones, or drawn now. */
+static const graft_field *take_tensor(graft_gen_checker *checker, const tensor_key *key)
+{
+    if (checker->memory == NULL) {
+        return draw_tensor(checker->scratch, key);
+    }
+    graft_gen_table *table = &checker->table;
+    uint64_t hash = hash_key(key);
+    graft_gen_table_reserve(checker->memory, table, checker, hash_tensor);
+    uint32_t at = graft_gen_table_first(table, hash);
+    for (; table->slots[at] != GRAFT_GEN_NONE; at = graft_gen_table_next(table, at)) {
+        const struct graft_gen_tensor *known = &checker->tensors[table->slots[at]];
+        if (known->hash == hash && same_key(&known->key, key)) {
+            return known->data;
+        }
+    }
+    checker->tensors = graft_gen_grow(checker->memory, checker->tensors, checker->count,
+                                      &checker->capacity, sizeof *checker->tensors);
+    struct graft_gen_tensor *tensor = &checker->tensors[checker->count];
+    *tensor = (struct graft_gen_tensor){*key, hash, draw_tensor(checker->memory, key)};
+    graft_gen_table_insert(table, hash, checker->count++);
+    return tensor->data;
+}
+
+/* Forgets everything when it has become too much. */
+static void bound_memory(graft_gen_checker *checker)
+{
+    if (checker->memory != NULL && graft_arena_used_bytes(checker->memory) > MEMORY_BYTES) {
+        graft_arena_reset(checker->memory);
+        *checker = (graft_gen_checker){.scratch = checker->scratch, .memory = checker->memory};
+    }
+}
+
+/* ------------------------------------------------------------------- plans */
+
+/* One configuration to run; tensors are numbered, variables first. */
+typedef struct {
+    const graft_gen_config *config;
+    graft_shape shapes[GRAFT_GEN_CONFIG_TENSORS];
+    uint16_t in[GRAFT_MAX_INPUTS];
+    uint16_t out; /* The first output. */
+} plan_step;
+
+/* Both sides of a law, what they share once. */
+typedef struct {
+    const graft_gen_law *law;
+    plan_step steps[MOST_STEPS];
+    uint32_t step_count;
+    graft_shape shapes[MOST_TENSORS];
+    const graft_field *data[MOST_TENSORS];
+    graft_field *outs[MOST_TENSORS]; /* By tensor; not for variables. */
+    uint16_t outputs[2][GRAFT_MAX_OUTPUTS];
+    graft_field *workspace;
+} plan;
+
+static uint16_t find_tensor(uint8_t operand, const uint16_t *outs)
+{
+    return GRAFT_GEN_IS_OUT(operand)
+               ? (uint16_t)(outs[GRAFT_GEN_OUT_NODE(operand)] + GRAFT_GEN_OUT_SLOT(operand))
+               : operand;
+}
+
+/* The step with this configuration and these inputs, or step_count. */
+static uint32_t find_step(const plan *p, const plan_step *wanted)
+{
+    for (uint32_t s = 0; s < p->step_count; s++) {
+        if (p->steps[s].config == wanted->config &&
+            memcmp(p->steps[s].in, wanted->in, sizeof wanted->in) == 0) {
+            return s;
+        }
+    }
+    return p->step_count;
+}
+
+/* Adds a step with room for its outputs. False when its inputs do not fit. */
+static bool add_step(plan *p, const plan_step *made, graft_arena *arena)
+{
+    graft_shape in[GRAFT_MAX_INPUTS];
+    plan_step *step = &p->steps[p->step_count];
+    *step = *made;
+    step->out = (uint16_t)(GRAFT_GEN_LAW_VARS + p->step_count * GRAFT_MAX_OUTPUTS);
+    for (uint32_t i = 0; i < step->config->input_count; i++) {
+        in[i] = p->shapes[step->in[i]];
+    }
+    if (!graft_gen_config_infer(step->config, in, &p->shapes[step->out])) {
+        return false;
+    }
+    graft_gen_config_shapes(step->config, in, step->shapes);
+    for (uint32_t o = 0; o < step->config->output_count; o++) {
+        uint32_t tensor = step->out + o;
+        size_t count = (size_t)graft_shape_elements(&p->shapes[tensor]);
+        p->outs[tensor] = GRAFT_NEW(arena, graft_field, count);
+        p->data[tensor] = p->outs[tensor];
+    }
+    p->step_count++;
+    return true;
+}
+
+static bool plan_side(plan *p, uint32_t number, graft_arena *arena)
+{
+    const graft_gen_side *side = &p->law->sides[number];
+    uint16_t outs[GRAFT_GEN_MAX_CLOSURE] = {0};
+    for (uint32_t n = 0; n < side->count; n++) {
+        plan_step made = {.config = &p->law->set->configs[side->nodes[n].config]};
+        for (uint32_t i = 0; i < made.config->input_count; i++) {
+            made.in[i] = find_tensor(side->nodes[n].args[i], outs);
+        }
+        uint32_t step = find_step(p, &made);
+        if (step == p->step_count && !add_step(p, &made, arena)) {
+            return false;
+        }
+        outs[n] = p->steps[step].out;
+    }
+    for (uint32_t o = 0; o < p->law->output_count; o++) {
+        p->outputs[number][o] = find_tensor(side->outputs[o], outs);
+    }
+    return true;
+}
+
+/* False when the law's shapes do not fit: it holds nowhere. */
+static bool make_plan(const graft_gen_law *law, graft_arena *arena, plan *p)
+{
+    size_t most = 0;
+    p->law = law;
+    memcpy(p->shapes, law->var_shapes, sizeof law->var_shapes);
+    if (!plan_side(p, 0, arena) || !plan_side(p, 1, arena)) {
+        return false;
+    }
+    for (uint32_t s = 0; s < p->step_count; s++) {
+        size_t count = graft_gen_config_workspace(p->steps[s].config, p->steps[s].shapes);
+        most = count > most ? count : most;
+    }
+    p->workspace = GRAFT_NEW(arena, graft_field, most);
+    for (uint32_t o = 0; o < law->output_count; o++) {
+        if (!graft_shape_equal(&p->shapes[p->outputs[0][o]], &p->shapes[p->outputs[1][o]])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ----------------------------------------------------------------- samples */
+
+static bool outputs_agree(const plan *p)
+{
+    for (uint32_t o = 0; o < p->law->output_count; o++) {
+        const graft_field *left = p->data[p->outputs[0][o]];
+        const graft_field *right = p->data[p->outputs[1][o]];
+        size_t count = (size_t)graft_shape_elements(&p->shapes[p->outputs[0][o]]);
+        for (size_t i = 0; left != right && i < count; i++) {
+            if (left[i].residue != right[i].residue) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* Whether the sample says something, and what. */
+static bool try_sample(plan *p, bool *agrees)
+{
+    graft_field_state field = {0};
+    for (uint32_t s = 0; s < p->step_count; s++) {
+        const plan_step *step = &p->steps[s];
+        const graft_field *in[GRAFT_MAX_INPUTS] = {NULL};
+        for (uint32_t i = 0; i < step->config->input_count; i++) {
+            in[i] = p->data[step->in[i]];
+        }
+        if (!graft_gen_config_run(&field, step->config, step->shapes, in, &p->outs[step->out],
+                                  p->workspace)) {
+            return false;
+        }
+    }
+    *agrees = outputs_agree(p);
+    return true;
+}
+
+bool graft_gen_law_holds(graft_gen_checker *checker, const graft_gen_law *law, uint64_t seed,
+                         uint32_t sample_count)
+{
+    graft_mark mark = graft_arena_mark(checker->scratch);
+    plan *p = GRAFT_NEW(checker->scratch, plan, 1);
+    uint32_t passed = 0;
+    bool agrees = make_plan(law, checker->scratch, p);
+    int32_t most = graft_gen_set_most(law->set);
+    bound_memory(checker);
+    for (uint32_t draw = 0;
+         agrees && passed < sample_count && draw < GRAFT_GEN_MOST_REDRAWN * sample_count; draw++) {
+        graft_mark inner = graft_arena_mark(checker->scratch);
+        for (uint32_t v = 0; v < law->var_count; v++) {
+            tensor_key key = {
+                law->var_shapes[v],
+                seed + draw,
+                {draw % GRAFT_GEN_SAMPLES, v, most, law->var_is_weight[v]}
+            };
+            p->data[v] = take_tensor(checker, &key);
+        }
+        if (try_sample(p, &agrees)) {
+            passed++;
+        }
+        graft_arena_release(checker->scratch, inner);
+    }
+    graft_arena_release(checker->scratch, mark);
+    return agrees && passed == sample_count;
+}
