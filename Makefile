@@ -364,10 +364,10 @@ costs: $(GRAFT) | rules/graft.rules ## Measure the zoo and what searches meet on
 	for model in $$($(GRAFT) model --quiet | cut -d' ' -f1); do \
 	    $(GRAFT) optimize $$model out/costs/$$model.onnx --search greedy || exit 1; done
 	$(GRAFT) cost calibrate
-bench: $(GRAFT) ## Write out/bench/*.json (bench-NAME: one benchmark)
-	$(GRAFT) bench --out out/bench
+bench: $(GRAFT) ## Write out/bench/*.json (bench-NAME: one benchmark; MODELS=A,B: of these)
+	$(GRAFT) bench --out out/bench $(if $(MODELS),--models $(MODELS))
 bench-%: $(GRAFT)
-	$(GRAFT) bench $* --out out/bench
+	$(GRAFT) bench $* --out out/bench $(if $(MODELS),--models $(MODELS))
 
 # --- Housekeeping ----------------------------------------------------------------------------------
 .PHONY: deps clean help

@@ -13,6 +13,7 @@
 #include "emit/command.h"
 #include "gen/bench.h"
 #include "gen/command.h"
+#include "graph/figures.h"
 #include "graph/file.h"
 #include "graph/log.h"
 #include "graph/options.h"
@@ -95,81 +96,86 @@ static graft_status command_version(graft_env *env, int argc, char **argv)
 /* ------------------------------------------------------------------ benchmarks */
 
 /* The families of the rule set, then TASO's operators. */
-static graft_status bench_gen(graft_env *env, FILE *out)
+static graft_status bench_gen(graft_env *env, const graft_bench *bench)
 {
+    FILE *out = bench->out;
     graft_status status = graft_gen_bench(env, graft_file_shipped(env, "rules/families"), out);
     return status == GRAFT_OK ? graft_gen_bench(env, graft_file_shipped(env, "rules/taso"), out)
                               : status;
 }
 
-static graft_status bench_numerics(graft_env *env, FILE *out)
+static graft_status bench_numerics(graft_env *env, const graft_bench *bench)
 {
-    graft_numerics_bench(env, out);
+    graft_numerics_bench(env, bench->out);
     return GRAFT_OK;
 }
 
-static graft_status bench_verify(graft_env *env, FILE *out)
+static graft_status bench_verify(graft_env *env, const graft_bench *bench)
 {
     return graft_verify_bench(env, graft_file_shipped(env, "rules/graft.rules"),
                               graft_file_shipped(env, "rules/families"),
-                              graft_file_shipped(env, "tests/verify/corpus/mutants.yaml"), out);
+                              graft_file_shipped(env, "tests/verify/corpus/mutants.yaml"),
+                              bench->out);
 }
 
 /* Each prints JSON Lines. A new benchmark is one more row. */
 static const struct {
     const char *name;
-    graft_status (*run)(graft_env *env, FILE *out);
+    graft_status (*run)(graft_env *env, const graft_bench *bench);
+    bool models; /* Those that it runs over can be chosen. */
 } benches[] = {
-    {"gen",      bench_gen         },
-    {"cost",     graft_cost_bench  },
-    {"search",   graft_search_bench},
-    {"order",    graft_order_bench },
-    {"numerics", bench_numerics    },
-    {"speed",    graft_speed_bench },
-    {"verify",   bench_verify      },
-    {"views",    graft_views_bench },
+    {"gen",      bench_gen,          false},
+    {"cost",     graft_cost_bench,   true },
+    {"search",   graft_search_bench, true },
+    {"order",    graft_order_bench,  true },
+    {"numerics", bench_numerics,     false},
+    {"speed",    graft_speed_bench,  true },
+    {"verify",   bench_verify,       false},
+    {"views",    graft_views_bench,  true },
 };
 
 enum { BENCH_COUNT = sizeof(benches) / sizeof(benches[0]) };
 
-/* Runs one benchmark into `folder`/NAME.json, which is written as a whole, and prints it. */
-static graft_status run_bench(graft_env *env, size_t number, const char *folder)
+/* Runs one benchmark into `folder`/NAME.json, which grows with it, and prints it. */
+static graft_status run_bench(graft_env *env, size_t number, const char *folder, graft_bench *bench)
 {
     graft_status status = GRAFT_OK;
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (out == NULL) {
-        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a benchmark's figures");
-    }
-    status = benches[number].run(env, out);
-    if (fclose(out) != 0 && status == GRAFT_OK) {
-        status = GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a benchmark's figures");
-    }
-    GRAFT_TRY(env, status, "in benchmark %s", benches[number].name);
+    graft_figures figures;
     const char *path = graft_arena_printf(env->life, "%s/%s.json", folder, benches[number].name);
-    GRAFT_CHECK(graft_file_write(env, path, text, size));
-    (void)fwrite(text, 1, size, stdout);
+    GRAFT_CHECK(graft_figures_open(env, path, &figures));
+    bench->out = figures.stream;
+    GRAFT_TRY(env, graft_figures_close(&figures, benches[number].run(env, bench)),
+              "in benchmark %s", benches[number].name);
 done:
-    free(text);
     return status;
 }
 
-/* graft bench [NAME] [--out DIR] */
+/* graft bench [NAME] [--models A,B...] [--out DIR] */
 static graft_status command_bench(graft_env *env, int argc, char **argv)
 {
     graft_status status = GRAFT_OK;
     const char *name = NULL;
     const char *folder = "out/bench";
+    const char *models = NULL;
+    graft_bench bench = {.models = NULL};
     bool found = false;
     const graft_option table[] = {
-        {.name = "NAME",  .value = &name  },
-        {.name = "--out", .value = &folder},
+        {.name = "NAME",     .value = &name  },
+        {.name = "--models", .value = &models},
+        {.name = "--out",    .value = &folder},
     };
     GRAFT_CHECK(graft_options_parse(env, argc, argv, table, sizeof(table) / sizeof(table[0])));
+    if (models != NULL) {
+        bench.models = graft_options_names(env->life, models, &bench.model_count);
+    }
     for (size_t i = 0; i < BENCH_COUNT; i++) {
-        if (name == NULL || strcmp(name, benches[i].name) == 0) {
-            GRAFT_CHECK(run_bench(env, i, folder));
+        if (name == NULL ? models == NULL || benches[i].models
+                         : strcmp(name, benches[i].name) == 0) {
+            if (models != NULL && !benches[i].models) {
+                return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "benchmark %s has no models to choose",
+                                  name);
+            }
+            GRAFT_CHECK(run_bench(env, i, folder, &bench));
             found = true;
         }
     }

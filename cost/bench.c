@@ -143,7 +143,7 @@ done:
     return status;
 }
 
-static graft_status bench_one(graft_env *env, FILE *out, graft_device *device, bench_model *m)
+static graft_status measure_one(graft_env *env, FILE *out, graft_device *device, bench_model *m)
 {
     graft_status status = GRAFT_OK;
     graft_cost *cost = NULL;
@@ -159,6 +159,23 @@ done:
         status = GRAFT_INTERNAL; /* It has no file to fail with. */
     }
     graft_arena_reset(env->unit);
+    return status;
+}
+
+static graft_status bench_one(graft_env *env, FILE *out, const char *model)
+{
+    graft_device *device = NULL;
+    bench_model m = {.name = model};
+    graft_status status = graft_device_open(env, "cpu", 1, &device);
+    if (status == GRAFT_OK) {
+        status = measure_one(env, out, device, &m);
+    }
+    if (status == GRAFT_UNSUPPORTED) {
+        graft_log(env, 1, "%s is left out: %s", model, env->message);
+        graft_env_clear(env);
+        status = GRAFT_OK;
+    }
+    graft_device_close(device);
     return status;
 }
 
@@ -188,24 +205,21 @@ done:
     return status;
 }
 
-graft_status graft_cost_bench(graft_env *env, FILE *out)
+graft_status graft_cost_bench(graft_env *env, const graft_bench *bench)
 {
     graft_status status = GRAFT_OK;
     graft_device *device = NULL;
     uint32_t count = 0;
     const graft_zoo_entry *zoo = graft_zoo(&count);
-    GRAFT_CHECK(graft_device_open(env, "cpu", 1, &device));
+    const char **names = GRAFT_NEW(env->life, const char *, count);
     for (uint32_t i = 0; i < count; i++) {
-        bench_model m = {.name = zoo[i].name};
-        status = bench_one(env, out, device, &m);
-        if (status == GRAFT_UNSUPPORTED) {
-            graft_log(env, 1, "%s is left out: %s", zoo[i].name, env->message);
-            graft_env_clear(env);
-            status = GRAFT_OK;
-        }
-        GRAFT_CHECK(status);
+        names[i] = zoo[i].name;
     }
-    GRAFT_CHECK(bench_calibration(env, out, device));
+    GRAFT_CHECK(graft_bench_each(env, bench, names, count, bench_one));
+    if (bench->model_count == 0) {
+        GRAFT_CHECK(graft_device_open(env, "cpu", 1, &device));
+        GRAFT_CHECK(bench_calibration(env, bench->out, device));
+    }
 done:
     graft_device_close(device);
     return status;

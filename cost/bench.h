@@ -3,7 +3,7 @@
 #ifndef GRAFT_COST_BENCH_H
 #define GRAFT_COST_BENCH_H
 
-#include "graph/env.h"
+#include "graph/figures.h"
 
 /* Measures on this CPU with one thread, in a database of its own, and prints JSON Lines with name,
  * unit, median and spread (distance between the quartiles; 0 for single figures):
@@ -16,7 +16,8 @@
  *   cost.MODEL.lookup         nanoseconds to find one entry of its
  *   cost.MODEL.LAYOUTS.sum    sum of parts / whole graph, layouts "joint" or by the "convention"
  *   cost.MODEL.LAYOUTS.left_out  the same with factors fitted to all other models
- * for the models of the zoo. GRAFT_INTERRUPTED when the user asked to stop. */
-GRAFT_MUST_USE graft_status graft_cost_bench(graft_env *env, FILE *out);
+ * for the models of the zoo; the last two only for all of them together. GRAFT_INTERRUPTED when the
+ * user asked to stop. */
+GRAFT_MUST_USE graft_status graft_cost_bench(graft_env *env, const graft_bench *bench);
 
 #endif

@@ -168,17 +168,6 @@ typedef struct {
     const char *models; /* Separated by commas; NULL: the whole zoo. */
 } calibrate_options;
 
-static const char **split_models(graft_arena *arena, const char *text, uint32_t *count)
-{
-    char *copy = graft_arena_strdup(arena, text);
-    const char **names = GRAFT_NEW(arena, const char *, strlen(text) + 1);
-    char *rest = NULL;
-    for (char *name = strtok_r(copy, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest)) {
-        names[(*count)++] = name;
-    }
-    return names;
-}
-
 static graft_status run_calibrate(graft_env *env, const calibrate_options *options,
                                   graft_cost *cost)
 {
@@ -192,7 +181,7 @@ static graft_status run_calibrate(graft_env *env, const calibrate_options *optio
     struct tm parts;
     (void)strftime(date, sizeof(date), "%Y-%m-%d", gmtime_r(&now, &parts));
     if (options->models != NULL) {
-        models = split_models(env->life, options->models, &model_count);
+        models = graft_options_names(env->life, options->models, &model_count);
     }
     GRAFT_CHECK(graft_calibrate(env, cost, models, model_count, date, &graphs, &count));
     const graft_calibration calibration = graft_cost_calibration(cost);

@@ -258,16 +258,19 @@ static graft_status bench_order(bench_run *run)
     graft_progress progress;
     graft_rng rng;
     graft_executor *given = NULL;
+    uint32_t count = 0;
     graft_rng_seed(&rng, ORDER_SEED);
     graft_progress_start(&progress, run->env, "measure rewritten graphs", "graphs", GRAPHS);
     GRAFT_CHECK(open_executor(run, &run->session.environment.first.graph, &given));
-    for (uint32_t i = 0; i < GRAPHS; i++) {
+    for (; count < GRAPHS; count++) {
         GRAFT_CHECK(walk_on(run, &rng));
-        GRAFT_CHECK(measure_graph(run, given, &graphs[i]));
-        graft_progress_update(&progress, i + 1, NULL);
+        GRAFT_CHECK(measure_graph(run, given, &graphs[count]));
+        graft_progress_update(&progress, count + 1, NULL);
     }
-    print_order(run, graphs, GRAPHS);
 done:
+    if (count > 1) { /* Also what there is when it was interrupted: "graphs" tells. */
+        print_order(run, graphs, count);
+    }
     graft_executor_close(given);
     graft_progress_finish(&progress);
     return status;
@@ -305,24 +308,24 @@ graft_status graft_order_bench_model(graft_env *env, const char *database, const
     return bench_model(env, out, database, "order", model);
 }
 
-graft_status graft_search_bench(graft_env *env, FILE *out)
+static graft_status search_body(graft_env *env, FILE *out, const char *model)
 {
-    graft_status status = GRAFT_OK;
-    for (size_t i = 0; i < sizeof(search_models) / sizeof(search_models[0]); i++) {
-        GRAFT_TRY(env, graft_search_bench_model(env, database_path, search_models[i], out),
-                  "in model %s", search_models[i]);
-    }
-done:
-    return status;
+    return graft_search_bench_model(env, database_path, model, out);
 }
 
-graft_status graft_order_bench(graft_env *env, FILE *out)
+static graft_status order_body(graft_env *env, FILE *out, const char *model)
 {
-    graft_status status = GRAFT_OK;
-    for (size_t i = 0; i < sizeof(order_models) / sizeof(order_models[0]); i++) {
-        GRAFT_TRY(env, graft_order_bench_model(env, database_path, order_models[i], out),
-                  "in model %s", order_models[i]);
-    }
-done:
-    return status;
+    return graft_order_bench_model(env, database_path, model, out);
+}
+
+graft_status graft_search_bench(graft_env *env, const graft_bench *bench)
+{
+    return graft_bench_each(env, bench, search_models,
+                            sizeof(search_models) / sizeof(search_models[0]), search_body);
+}
+
+graft_status graft_order_bench(graft_env *env, const graft_bench *bench)
+{
+    return graft_bench_each(env, bench, order_models,
+                            sizeof(order_models) / sizeof(order_models[0]), order_body);
 }

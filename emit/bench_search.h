@@ -2,7 +2,7 @@
 #ifndef GRAFT_EMIT_BENCH_SEARCH_H
 #define GRAFT_EMIT_BENCH_SEARCH_H
 
-#include "graph/env.h"
+#include "graph/figures.h"
 
 /* Measures on this CPU with one thread, in the database out/bench/search.costs, and prints JSON
  * Lines. For models with published best gains, after TASO's backtracking search (1,000 dequeues, at
@@ -18,7 +18,7 @@
  *   search.MODEL.layouts    as given, layouts of the convention / chosen jointly
  *   search.MODEL.steps      rewrites taken
  * GRAFT_INTERRUPTED when the user asked to stop. */
-GRAFT_MUST_USE graft_status graft_search_bench(graft_env *env, FILE *out);
+GRAFT_MUST_USE graft_status graft_search_bench(graft_env *env, const graft_bench *bench);
 
 /* The same for one model of the zoo. */
 GRAFT_MUST_USE graft_status graft_search_bench_model(graft_env *env, const char *database,
@@ -32,7 +32,7 @@ GRAFT_MUST_USE graft_status graft_search_bench_model(graft_env *env, const char 
  *   order.MODEL.excluded  the share of pairs that do not differ by so much
  *   order.MODEL.graphs    graphs that were met
  *   order.MODEL.ratio     cost / measured over all of them; spread: between the quartiles */
-GRAFT_MUST_USE graft_status graft_order_bench(graft_env *env, FILE *out);
+GRAFT_MUST_USE graft_status graft_order_bench(graft_env *env, const graft_bench *bench);
 GRAFT_MUST_USE graft_status graft_order_bench_model(graft_env *env, const char *database,
                                                     const char *model, FILE *out);
 

@@ -206,12 +206,7 @@ done:
     return status;
 }
 
-graft_status graft_speed_bench(graft_env *env, FILE *out)
+graft_status graft_speed_bench(graft_env *env, const graft_bench *bench)
 {
-    graft_status status = GRAFT_OK;
-    for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++) {
-        GRAFT_TRY(env, bench_model(env, out, models[i]), "in model %s", models[i]);
-    }
-done:
-    return status;
+    return graft_bench_each(env, bench, models, sizeof(models) / sizeof(models[0]), bench_model);
 }

@@ -3,7 +3,7 @@
 #ifndef GRAFT_EMIT_BENCH_SPEED_H
 #define GRAFT_EMIT_BENCH_SPEED_H
 
-#include "graph/env.h"
+#include "graph/figures.h"
 
 /* For each model, the milliseconds of a run (one thread, median of interleaved rounds) of
  *
@@ -13,6 +13,6 @@
  *
  * and the median over the rounds of their ratios: before/off, after/all, after/before. Where
  * onnxruntime cannot be had, its rows are missing and the log says why. */
-GRAFT_MUST_USE graft_status graft_speed_bench(graft_env *env, FILE *out);
+GRAFT_MUST_USE graft_status graft_speed_bench(graft_env *env, const graft_bench *bench);
 
 #endif

@@ -145,12 +145,8 @@ done:
     return status;
 }
 
-graft_status graft_views_bench(graft_env *env, FILE *out)
+graft_status graft_views_bench(graft_env *env, const graft_bench *bench)
 {
-    graft_status status = GRAFT_OK;
-    for (size_t i = 0; i < sizeof(bench_models) / sizeof(bench_models[0]); i++) {
-        GRAFT_TRY(env, bench_model(env, out, bench_models[i]), "in model %s", bench_models[i]);
-    }
-done:
-    return status;
+    return graft_bench_each(env, bench, bench_models,
+                            sizeof(bench_models) / sizeof(bench_models[0]), bench_model);
 }

@@ -2,7 +2,7 @@
 #ifndef GRAFT_EMIT_BENCH_VIEWS_H
 #define GRAFT_EMIT_BENCH_VIEWS_H
 
-#include "graph/env.h"
+#include "graph/figures.h"
 
 /* Models that cut and join much, each as given and as greedy search finds it with the committed
  * rules (with copies and with views: two searches), on this CPU with one thread. WHAT is "given"
@@ -14,6 +14,6 @@
  *   views.MODEL.WHAT.moves      steps that concatenate, split or slice: copies; .left: with views
  *   views.MODEL.WHAT.peak       most bytes of tensors alive at once
  * Costs are kept in out/bench/search.costs. GRAFT_INTERRUPTED when the user asked to stop. */
-GRAFT_MUST_USE graft_status graft_views_bench(graft_env *env, FILE *out);
+GRAFT_MUST_USE graft_status graft_views_bench(graft_env *env, const graft_bench *bench);
 
 #endif

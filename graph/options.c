@@ -86,3 +86,15 @@ graft_status graft_options_number(graft_env *env, const char *name, const char *
     *number = value;
     return GRAFT_OK;
 }
+
+const char **graft_options_names(graft_arena *arena, const char *text, uint32_t *count)
+{
+    char *copy = graft_arena_strdup(arena, text);
+    const char **names = GRAFT_NEW(arena, const char *, strlen(text) + 1);
+    char *rest = NULL;
+    *count = 0;
+    for (char *name = strtok_r(copy, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest)) {
+        names[(*count)++] = name;
+    }
+    return names;
+}

@@ -21,4 +21,7 @@ GRAFT_MUST_USE graft_status graft_options_parse(graft_env *env, int argc, char *
 GRAFT_MUST_USE graft_status graft_options_number(graft_env *env, const char *name, const char *text,
                                                  uint64_t least, uint64_t most, uint64_t *number);
 
+/* The names in a list with commas between them, in `arena`; empty ones are passed over. */
+const char **graft_options_names(graft_arena *arena, const char *text, uint32_t *count);
+
 #endif

@@ -1,0 +1,147 @@
+/* A benchmark's figures are in their file as soon as they are flushed, whole lines only, and stay
+ * there however the benchmark ends. */
+#include "graph/figures.h"
+
+#include "graph/file.h"
+#include "tests/support/check.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char *path_in(graft_env *env, const char *name)
+{
+    char *folder = graft_arena_strdup(env->unit, "/tmp/graft-figures-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    return graft_arena_printf(env->unit, "%s/%s", folder, name);
+}
+
+static void check_text(graft_env *env, const char *path, const char *want)
+{
+    uint8_t *data = NULL;
+    size_t size = 0;
+    assert_int_equal(graft_file_read(env, env->unit, path, &data, &size), GRAFT_OK);
+    assert_string_equal((const char *)data, want);
+}
+
+static void test_grows_by_lines(void **state)
+{
+    graft_env *env = *state;
+    graft_figures figures;
+    const char *path = path_in(env, "a/b.json");
+    assert_int_equal(graft_figures_open(env, path, &figures), GRAFT_OK);
+    assert_false(graft_file_exists(path));
+    (void)fputs("one\ntwo\nthr", figures.stream);
+    assert_false(graft_file_exists(path));
+    (void)fflush(figures.stream);
+    check_text(env, path, "one\ntwo\n");
+    (void)fputs("ee\n", figures.stream);
+    (void)fflush(figures.stream);
+    check_text(env, path, "one\ntwo\nthree\n");
+    (void)fputs("four\n", figures.stream);
+    assert_int_equal(graft_figures_close(&figures, GRAFT_INTERRUPTED), GRAFT_INTERRUPTED);
+    check_text(env, path, "one\ntwo\nthree\nfour\n");
+}
+
+static void test_more_than_a_buffer(void **state)
+{
+    graft_env *env = *state;
+    graft_figures figures;
+    graft_buffer want = {.arena = env->unit};
+    const char *path = path_in(env, "b.json");
+    assert_int_equal(graft_figures_open(env, path, &figures), GRAFT_OK);
+    for (uint32_t i = 0; i < 5000; i++) {
+        (void)fprintf(figures.stream, "line %u\n", i);
+        graft_buffer_printf(&want, "line %u\n", i);
+    }
+    assert_int_equal(graft_figures_close(&figures, GRAFT_OK), GRAFT_OK);
+    check_text(env, path, want.data);
+}
+
+static void test_none_replaces_the_last(void **state)
+{
+    graft_env *env = *state;
+    graft_figures figures;
+    const char *path = path_in(env, "c.json");
+    assert_int_equal(graft_file_write(env, path, "old\n", 4), GRAFT_OK);
+    assert_int_equal(graft_figures_open(env, path, &figures), GRAFT_OK);
+    assert_int_equal(graft_figures_close(&figures, GRAFT_BAD_INPUT), GRAFT_BAD_INPUT);
+    check_text(env, path, "old\n"); /* It failed before its first figure. */
+    assert_int_equal(graft_figures_open(env, path, &figures), GRAFT_OK);
+    assert_int_equal(graft_figures_close(&figures, GRAFT_OK), GRAFT_OK);
+    check_text(env, path, "");
+}
+
+static void test_killed(void **state)
+{
+    graft_env *env = *state;
+    const char *path = path_in(env, "d.json");
+    pid_t child = fork();
+    if (child == 0) {
+        graft_figures figures;
+        if (graft_figures_open(env, path, &figures) == GRAFT_OK) {
+            (void)fputs("one\n", figures.stream);
+            (void)fflush(figures.stream);
+            (void)fputs("two\n", figures.stream);
+            (void)raise(SIGKILL);
+        }
+        _exit(1);
+    }
+    int ended = 0;
+    assert_int_equal(waitpid(child, &ended, 0), child);
+    assert_true(WIFSIGNALED(ended));
+    check_text(env, path, "one\n");
+}
+
+static void test_failure_to_write(void **state)
+{
+    graft_env *env = *state;
+    graft_figures figures;
+    const char *path = path_in(env, "e.json");
+    assert_int_equal(graft_file_make_folders(env, graft_arena_printf(env->unit, "%s/x", path)),
+                     GRAFT_OK); /* A folder is in the way. */
+    assert_int_equal(graft_figures_open(env, path, &figures), GRAFT_OK);
+    (void)fputs("one\n", figures.stream);
+    (void)fflush(figures.stream);
+    assert_int_equal(graft_figures_close(&figures, GRAFT_OK), GRAFT_IO);
+    assert_non_null(strstr(env->message, path));
+}
+
+/* Prints a line a model; "bad" fails after it. */
+static graft_status visit(graft_env *env, FILE *out, const char *model)
+{
+    (void)fprintf(out, "%s\n", model);
+    return strcmp(model, "bad") == 0 ? GRAFT_FAIL(env, GRAFT_BAD_INPUT, "it is bad") : GRAFT_OK;
+}
+
+static void test_each_model(void **state)
+{
+    graft_env *env = *state;
+    static const char *const own[] = {"x", "y"};
+    static const char *const asked[] = {"z", "bad", "never"};
+    graft_figures figures;
+    graft_bench bench = {.models = NULL};
+    const char *path = path_in(env, "f.json");
+    assert_int_equal(graft_figures_open(env, path, &figures), GRAFT_OK);
+    bench.out = figures.stream;
+    assert_int_equal(graft_bench_each(env, &bench, own, 2, visit), GRAFT_OK);
+    check_text(env, path, "x\ny\n");
+    bench.models = asked;
+    bench.model_count = 3;
+    assert_int_equal(graft_bench_each(env, &bench, own, 2, visit), GRAFT_BAD_INPUT);
+    check_text(env, path, "x\ny\nz\nbad\n");
+    assert_non_null(strstr(env->message, "in model bad"));
+    assert_int_equal(graft_figures_close(&figures, GRAFT_BAD_INPUT), GRAFT_BAD_INPUT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_grows_by_lines),         CHECK_TEST(test_more_than_a_buffer),
+        CHECK_TEST(test_none_replaces_the_last), CHECK_TEST(test_killed),
+        CHECK_TEST(test_failure_to_write),       CHECK_TEST(test_each_model),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
