@@ -16,6 +16,8 @@ static inline uint64_t graft_cost_clock_ns(uint32_t thread_count)
 }
 
 /* Sorts `samples`; gives the median and the distance between the quartiles. `count` at least 1. */
+/* The value below which `part` (0 to 1) of them lie; sorts the samples, of which there is one. */
+double graft_cost_quantile(double *samples, uint32_t count, double part);
 void graft_cost_median(double *samples, uint32_t count, double *median, double *spread);
 
 #endif

@@ -1,11 +1,13 @@
 /* cost.c - looking up, measuring on demand, estimating, and summing (see cost.h). */
 #include "cost/cost.h"
 
+#include "cost/clock.h"
 #include "cost/plan.h"
 #include "cost/shipped.h"
 #include "graph/file.h"
 #include "graph/log.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -257,14 +259,19 @@ graft_device *graft_cost_device(const graft_cost *cost) { return cost->device; }
 
 const graft_database *graft_cost_database(const graft_cost *cost) { return cost->database; }
 
+static bool is_own(const graft_cost *cost, const graft_database_record *record)
+{
+    return strcmp(record->device, graft_device_name(cost->device)) == 0 &&
+           strcmp(record->library, graft_device_library(cost->device)) == 0;
+}
+
 void graft_cost_statistics_of(const graft_cost *cost, graft_cost_statistics *statistics)
 {
     *statistics = cost->statistics;
     statistics->entries = 0;
     for (uint32_t i = 0; i < graft_database_count(cost->database); i++) {
         const graft_database_record *record = graft_database_at(cost->database, i);
-        statistics->entries += strcmp(record->device, graft_device_name(cost->device)) == 0 &&
-                               strcmp(record->library, graft_device_library(cost->device)) == 0;
+        statistics->entries += is_own(cost, record);
     }
 }
 
@@ -379,6 +386,108 @@ graft_status graft_cost_measure(graft_env *env, graft_cost *cost, const graft_si
     (void)pthread_mutex_lock(&cost->lock);
     graft_status status = measure_missing(env, cost, signatures, count, options);
     (void)pthread_mutex_unlock(&cost->lock);
+    return status;
+}
+
+/* ------------------------------------------------------------- confirming */
+
+static bool is_product(const graft_signature *signature)
+{
+    graft_factor factor = graft_factor_of(signature);
+    return factor == GRAFT_FACTOR_PRODUCTS || factor == GRAFT_FACTOR_BLOCKED;
+}
+
+/* Whether two signatures do the same work in other forms, so that they should cost much the same.
+ */
+static bool is_kin(const graft_signature *a, const graft_signature *b)
+{
+    bool products = is_product(a) && is_product(b);
+    return (products || a->op == b->op) && a->distance == b->distance &&
+           graft_shape_equal(&a->inputs[0], &b->inputs[0]) &&
+           (!products || graft_shape_equal(&a->inputs[1], &b->inputs[1]));
+}
+
+/* The recorded kin of a signature that are not `taken` yet, by record. */
+static graft_signature *list_kin(graft_arena *arena, const graft_cost *cost,
+                                 const graft_signature *signature, bool *taken, uint32_t *count)
+{
+    uint32_t records = graft_database_count(cost->database);
+    graft_signature *kin = GRAFT_NEW(arena, graft_signature, records);
+    graft_signature anchor;
+    graft_anchor_signature(&anchor);
+    *count = 0;
+    for (uint32_t r = 0; r < records; r++) {
+        const graft_database_record *record = graft_database_at(cost->database, r);
+        if (!taken[r] && is_own(cost, record) && is_kin(signature, &record->signature) &&
+            !graft_signature_equal(&record->signature, &anchor)) {
+            taken[r] = true;
+            kin[(*count)++] = record->signature;
+        }
+    }
+    return kin;
+}
+
+/* How fast the machine was when entries were recorded, as a part of how fast it is now. */
+static double level_of(graft_arena *scratch, const graft_cost *cost, const graft_signature *kin,
+                       const graft_cost_entry *entries, uint32_t count)
+{
+    double *ratios = GRAFT_NEW(scratch, double, count + 1);
+    uint32_t known = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const graft_cost_entry *before = graft_database_find(cost->database, &kin[i]);
+        if (entries[i].rounds > 0) {
+            ratios[known++] = before->median_ns / entries[i].median_ns;
+        }
+    }
+    return known == 0 ? 1.0 : graft_cost_quantile(ratios, known, 0.5);
+}
+
+static graft_status confirm_kin(graft_env *env, graft_cost *cost, const graft_signature *kin,
+                                uint32_t count)
+{
+    graft_status status = GRAFT_OK;
+    graft_cost_entry *entries = GRAFT_NEW(env->scratch, graft_cost_entry, count);
+    graft_measure_options options = graft_measure_options_default();
+    options.anchor = cost->anchor;
+    options.direct = cost->direct;
+    options.quiet = true;
+    GRAFT_CHECK(graft_measure(env, cost->device, kin, count, &options, entries));
+    double factor = level_of(env->scratch, cost, kin, entries, count);
+    for (uint32_t i = 0; i < count; i++) {
+        entries[i].median_ns = graft_cost_round(entries[i].median_ns * factor);
+        entries[i].spread_ns = graft_cost_round(entries[i].spread_ns * factor);
+        if (entries[i].rounds > 0) {
+            graft_database_add(cost->database, &kin[i], &entries[i]);
+        }
+    }
+done:
+    return status;
+}
+
+graft_status graft_cost_confirm(graft_env *env, graft_cost *cost, const graft_signature *signatures,
+                                uint32_t signature_count, uint32_t *count)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    const graft_calibration calibration = cost->calibration;
+    *count = 0;
+    GRAFT_CHECK(obtain_anchor(env, cost)); /* Its record is the last that is added here. */
+    bool *taken = GRAFT_NEW(env->scratch, bool, graft_database_count(cost->database));
+    for (uint32_t i = 0; i < signature_count; i++) {
+        graft_mark inner = graft_arena_mark(env->scratch);
+        uint32_t kin_count = 0;
+        const graft_signature plain = without_distance(&signatures[i]);
+        graft_signature *kin = list_kin(env->scratch, cost, cost->distant ? &signatures[i] : &plain,
+                                        taken, &kin_count);
+        if (kin_count > 0) {
+            GRAFT_CHECK(confirm_kin(env, cost, kin, kin_count));
+        }
+        *count += kin_count;
+        graft_arena_release(env->scratch, inner);
+    }
+    GRAFT_CHECK(graft_cost_set_calibration(env, cost, &calibration)); /* Forgets corrected ones. */
+done:
+    graft_arena_release(env->scratch, mark);
     return status;
 }
 

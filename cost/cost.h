@@ -70,6 +70,18 @@ GRAFT_MUST_USE graft_status graft_cost_measure(graft_env *env, graft_cost *cost,
                                                const graft_signature *signatures, uint32_t count,
                                                const graft_measure_options *options);
 
+/* Measures these signatures once more together with their kin, kin side by side. Kin of a product
+ * are all recorded products of the same image and filter (fused or not, in any layout), of another
+ * operator the same operator on the same input: they cost much the same, but were measured at other
+ * times, and other work slows a machine down for seconds to minutes. So what was measured side by
+ * side says how they compare, and what was known before how fast the machine is when it is quiet:
+ * all are scaled by the median of known / present times. `count` receives the
+ * number of entries measured. Not for several threads at once. Fails as graft_cost_measure does;
+ * entries stay as they were or are replaced kin by kin. */
+GRAFT_MUST_USE graft_status graft_cost_confirm(graft_env *env, graft_cost *cost,
+                                               const graft_signature *signatures,
+                                               uint32_t signature_count, uint32_t *count);
+
 /* The cheapest schedule of `graph` in `order`, in `arena`: layouts and implementations chosen
  * together by cost (see plan.h). What the choice has to know and the database lacks is measured in
  * one go. Fails as graft_cost_measure does. */

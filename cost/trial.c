@@ -423,6 +423,12 @@ static double quantile(const double *sorted, uint32_t count, double part)
     return sorted[below] + (place - (double)below) * (sorted[above] - sorted[below]);
 }
 
+double graft_cost_quantile(double *samples, uint32_t count, double part)
+{
+    qsort(samples, count, sizeof(samples[0]), compare_doubles);
+    return quantile(samples, count, part);
+}
+
 void graft_cost_median(double *samples, uint32_t count, double *median, double *spread)
 {
     qsort(samples, count, sizeof(samples[0]), compare_doubles);

@@ -5,8 +5,11 @@
 #include "graph/figures.h"
 
 /* Measures on this CPU with one thread, in the database out/bench/search.costs, and prints JSON
- * Lines. For models with published best gains, after TASO's backtracking search (1,000 dequeues, at
- * most five minutes) with the committed rules:
+ * Lines. For models with published best gains, with the committed rules: TASO's backtracking search
+ * (1,000 dequeues, at most five minutes) in up to three passes, between which the costs that the
+ * graph found rests on are measured again (refine.h); the passes' graphs are then timed.
+ *   search.MODEL.passN      pass N's graph / the best of the passes before and the graph as given
+ *   search.MODEL.best       whose graph is taken
  *   search.MODEL.predicted  cost of the graph found / cost of the graph as given
  *   search.MODEL.measured   the same of whole graphs, interleaved: median of paired ratios
  *   search.MODEL.control    a graph against itself

@@ -1,5 +1,6 @@
 /* command_optimize.c - `graft optimize`: a model in, a rewritten model out. */
 #include "emit/command.h"
+#include "emit/refine.h"
 #include "emit/session_options.h"
 #include "graph/json.h"
 #include "graph/log.h"
@@ -14,6 +15,7 @@ typedef struct optimize_run {
     const char *search;
     const char *dequeues;
     const char *width;
+    const char *passes; /* Searches, each with costs that the one before has corrected. */
     const char *policy; /* Instead of a search. */
     bool steps;         /* Print each rewrite. */
     graft_session session;
@@ -89,6 +91,35 @@ static graft_status search(graft_env *env, optimize_run *run)
                       "--search is greedy, backtracking, beam or random, not '%s'", run->search);
 }
 
+static graft_status search_once(graft_env *env, void *context, graft_plan_found *found)
+{
+    optimize_run *run = context;
+    graft_status status = search(env, run);
+    if (status == GRAFT_OK) {
+        *found = run->found;
+    }
+    return status;
+}
+
+/* Searches as often as the command line says. */
+static graft_status search_passes(graft_env *env, optimize_run *run)
+{
+    enum { ROUNDS = 21 };
+    graft_status status = GRAFT_OK;
+    uint64_t passes = 1;
+    graft_refine_report report;
+    if (run->passes == NULL) {
+        return search(env, run);
+    }
+    GRAFT_CHECK(
+        graft_options_number(env, "--passes", run->passes, 1, GRAFT_REFINE_PASSES_MOST, &passes));
+    const graft_refine_options options = {
+        .search = search_once, .context = run, .passes = (uint32_t)passes, .rounds = ROUNDS};
+    GRAFT_CHECK(graft_refine(env, &run->session, &options, &run->found, &report));
+done:
+    return status;
+}
+
 /* Lets a trained policy rewrite the model: guarded, simplified first, without a plan. */
 static graft_status follow_policy(graft_env *env, optimize_run *run)
 {
@@ -156,10 +187,13 @@ static graft_status rewrite(graft_env *env, optimize_run *run)
     if (run->policy != NULL && run->steps) {
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "--steps needs a search, not a policy");
     }
+    if (run->policy != NULL && run->passes != NULL) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "--passes needs a search, not a policy");
+    }
     if (run->policy != NULL) {
         return follow_policy(env, run);
     }
-    GRAFT_CHECK(search(env, run));
+    GRAFT_CHECK(search_passes(env, run));
     double *costs_ns = GRAFT_NEW(env->life, double, run->found.step_count + 1);
     GRAFT_CHECK(graft_plan_replay(env, &run->session.environment, run->found.steps,
                                   run->found.step_count, costs_ns));
@@ -207,9 +241,10 @@ graft_status graft_command_optimize(graft_env *env, int argc, char **argv)
         {.name = "--dequeues",                  .value = &run->dequeues},
         {.name = "--width",                  .value = &run->width                     },
         {.name = "--policy",                  .value = &run->policy},
-        {.name = "--steps",                  .flag = &run->steps                      },
+        {.name = "--passes",                  .value = &run->passes                     },
+        {.name = "--steps",                  .flag = &run->steps},
     };
-    GRAFT_CHECK(graft_session_parse(env, argc, argv, &run->options, own, 6));
+    GRAFT_CHECK(graft_session_parse(env, argc, argv, &run->options, own, 7));
     GRAFT_CHECK(graft_session_open(env, &run->options, &run->session));
     GRAFT_CHECK(rewrite(env, run));
     const graft_environment *environment = &run->session.environment;

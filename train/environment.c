@@ -15,9 +15,7 @@ graft_status graft_environment_open(graft_env *env, graft_arena *arena, const gr
     graft_state_open(arena, &limits, &environment->state);
     graft_matches_open(arena, xfers, options->location_limit, &environment->matches);
     GRAFT_CHECK(graft_state_set(env, &environment->first, graph));
-    GRAFT_CHECK(options->price.cost_ns(env, options->price.context, &environment->first.graph,
-                                       &environment->first.order, &environment->first_ns));
-    GRAFT_CHECK(graft_environment_reset(env, environment));
+    GRAFT_CHECK(graft_environment_reprice(env, environment));
 done:
     return status;
 }
@@ -40,6 +38,17 @@ graft_status graft_environment_reset(graft_env *env, graft_environment *environm
         environment->step_count = 0;
         find_actions(environment);
     }
+    return status;
+}
+
+graft_status graft_environment_reprice(graft_env *env, graft_environment *environment)
+{
+    graft_status status = GRAFT_OK;
+    const graft_price *price = &environment->options.price;
+    GRAFT_CHECK(price->cost_ns(env, price->context, &environment->first.graph,
+                               &environment->first.order, &environment->first_ns));
+    GRAFT_CHECK(graft_environment_reset(env, environment));
+done:
     return status;
 }
 

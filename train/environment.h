@@ -61,6 +61,9 @@ GRAFT_MUST_USE graft_status graft_environment_open(graft_env *env, graft_arena *
                                                    graft_environment *environment);
 /* Back to the first graph. */
 GRAFT_MUST_USE graft_status graft_environment_reset(graft_env *env, graft_environment *environment);
+/* The same after prices have changed: the first graph is priced anew. Fails as the price does. */
+GRAFT_MUST_USE graft_status graft_environment_reprice(graft_env *env,
+                                                      graft_environment *environment);
 /* Takes an action. GRAFT_BAD_INPUT when it is not legal or the episode has ended; the state is then
  * unchanged. */
 GRAFT_MUST_USE graft_status graft_environment_step(graft_env *env, graft_environment *environment,

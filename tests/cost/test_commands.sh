@@ -73,6 +73,33 @@ calibrates() {
         "$GRAFT" --quiet measure autoencoder --rounds 3 --database "$FOLDER/both.costs" |
         grep -q 'corrected by factors fitted to'
 }
+# Two searches, each graph timed as a whole; what comes out is a model.
+searches_in_passes() {
+    "$GRAFT" optimize dscnn "$FOLDER/out.onnx" --passes 2 --database "$FOLDER/passes.costs" --json \
+        > "$FOLDER/json" 2> "$FOLDER/log" && grep -q '"operators_before": 31, "operators_after": [12][0-9],' "$FOLDER/json" &&
+        grep -q 'pass 1: predicted 0.* costs confirmed' "$FOLDER/log" &&
+        grep -q 'pass 1: its graph takes 0\.[0-9]* +- ' "$FOLDER/log" && [ -s "$FOLDER/passes.costs" ] &&
+        "$GRAFT" --quiet convert "$FOLDER/out.onnx" "$FOLDER/again.onnx"
+}
+refuses_passes() { # MESSAGE ARGUMENTS: nothing is written.
+    message=$1
+    shift
+    ! "$GRAFT" --quiet optimize dscnn "$FOLDER/none.onnx" "$@" 2> "$FOLDER/log" && grep -q -- "$message" "$FOLDER/log" &&
+        [ ! -e "$FOLDER/none.onnx" ]
+}
+refuses_passes_that_make_no_sense() {
+    refuses_passes "needs a number from 1 to 16, has '0'" --passes 0 --database "$FOLDER/passes.costs" &&
+        refuses_passes "not a policy" --passes 2 --policy nothing --database "$FOLDER/passes.costs" &&
+        refuses_passes "is not here" --passes 2 --database "$OWN" --device "$(device_of "$FOLDER/own.json")"
+}
+# A benchmark keeps the figures of the models that it has when one fails.
+keeps_figures() {
+    ! "$GRAFT" --quiet bench order --models dscnn,nonesuch --out "$FOLDER/bench" > "$FOLDER/text" 2> "$FOLDER/log" &&
+        grep -q 'in model nonesuch' "$FOLDER/log" && grep -q '"order.dscnn.right"' "$FOLDER/bench/order.json" &&
+        cmp "$FOLDER/text" "$FOLDER/bench/order.json" &&
+        ! "$GRAFT" --quiet bench numerics --models dscnn --out "$FOLDER/bench" 2> "$FOLDER/log" &&
+        grep -q 'no models to choose' "$FOLDER/log"
+}
 # Killed at any moment: the file is whole, and nobody else waits for the lock.
 survives_kills() {
     for hundredths in 05 10 20 35 50 70; do
@@ -86,7 +113,7 @@ survives_kills() {
     timeout 20 "$GRAFT" cost merge "$FOLDER/other.costs" "$OWN"
 }
 
-echo 1..9
+echo 1..12
 check measures
 check plots
 check reads_a_recorded_device
@@ -95,4 +122,7 @@ check refuses_an_unknown_device
 check merges
 check shows_differences
 check calibrates
+check searches_in_passes
+check refuses_passes_that_make_no_sense
+check keeps_figures
 check survives_kills

@@ -1,0 +1,93 @@
+/* Costs that are measured once more beside their kin: how kin compare is what was measured side by
+ * side, their level is what was known, and nobody else's cost changes. */
+#include "cost/cost.h"
+
+#include "tests/support/build.h"
+#include "tests/support/kernels.h"
+
+static graft_signature conv_signature(graft_env *env, int32_t activation, int32_t side)
+{
+    const int32_t attrs[GRAFT_MAX_ATTRS] = {1, 1, 1, 1, 1, 1, 1, 1, 1, activation};
+    const graft_shape shapes[3] = {build_shape(4, 1, 32, side, side), build_shape(4, 32, 32, 3, 3),
+                                   build_shape(1, 32, 0, 0, 0)};
+    return check_signature(env, GRAFT_OP_conv_bias, attrs, shapes, 6, GRAFT_LAYOUT_NHWC);
+}
+
+static void record(graft_env *env, const graft_device *device, const char *path,
+                   const graft_signature *signatures, const double *ns, uint32_t count)
+{
+    graft_database *database = NULL;
+    assert_int_equal(graft_database_open(env, path, &database), GRAFT_OK);
+    graft_database_select(database, graft_device_name(device), graft_device_library(device));
+    for (uint32_t i = 0; i < count; i++) {
+        const graft_cost_entry entry = {
+            .median_ns = ns[i], .rounds = 9, .implementation = "direct:jit:avx512_core"};
+        graft_database_add(database, &signatures[i], &entry);
+    }
+    assert_int_equal(graft_database_save(env, database), GRAFT_OK);
+    graft_database_close(database);
+}
+
+static double cost_of(graft_env *env, graft_cost *cost, const graft_signature *signature)
+{
+    graft_cost_entry entry;
+    assert_int_equal(graft_cost_signature(env, cost, signature, &entry), GRAFT_OK);
+    return entry.median_ns;
+}
+
+/* With and without an activation a convolution takes about as long; recorded is one three times as
+ * slow as the other, both much slower than they are. */
+static void test_kin(void **state)
+{
+    enum { PLAIN, ACTIVE, OTHER, COUNT };
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    const char *path = graft_arena_printf(env->life, "%s/costs", folder);
+    const graft_signature s[COUNT] = {conv_signature(env, GRAFT_ACT_NONE, 14),
+                                      conv_signature(env, GRAFT_ACT_RELU, 14),
+                                      conv_signature(env, GRAFT_ACT_NONE, 12)};
+    const double ns[COUNT] = {1e8, 3e8, 5e8};
+    graft_device *device = check_device_open(env);
+    graft_cost *cost = NULL;
+    graft_cost_statistics statistics;
+    uint32_t count = 0;
+    record(env, device, path, s, ns, COUNT);
+    assert_int_equal(graft_cost_open(env, device, path, &cost), GRAFT_OK);
+    assert_true(cost_of(env, cost, &s[ACTIVE]) == ns[ACTIVE]);
+    assert_int_equal(graft_cost_confirm(env, cost, &s[PLAIN], 1, &count), GRAFT_OK);
+    assert_int_equal(count, 2);
+    double plain_ns = cost_of(env, cost, &s[PLAIN]);
+    double active_ns = cost_of(env, cost, &s[ACTIVE]);
+    assert_true(active_ns / plain_ns > 0.5 && active_ns / plain_ns < 2.0);
+    assert_true(plain_ns > ns[PLAIN] && active_ns < ns[ACTIVE]);
+    assert_true(cost_of(env, cost, &s[OTHER]) == ns[OTHER]);
+    graft_cost_statistics_of(cost, &statistics);
+    assert_int_equal(statistics.entries, COUNT + 1); /* And the anchor. */
+    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    graft_device_close(device);
+    check_folder_remove(folder);
+}
+
+/* Nothing is known of it: nothing to confirm. */
+static void test_unknown(void **state)
+{
+    graft_env *env = *state;
+    const graft_signature s = conv_signature(env, GRAFT_ACT_NONE, 10);
+    graft_device *device = check_device_open(env);
+    graft_cost *cost = NULL;
+    uint32_t count = 1;
+    assert_int_equal(graft_cost_open(env, device, NULL, &cost), GRAFT_OK);
+    assert_int_equal(graft_cost_confirm(env, cost, &s, 1, &count), GRAFT_OK);
+    assert_int_equal(count, 0);
+    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    graft_device_close(device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_kin),
+        CHECK_TEST(test_unknown),
+    };
+    return cmocka_run_group_tests_name("confirm", tests, NULL, NULL);
+}
