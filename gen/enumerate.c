@@ -328,7 +328,7 @@ static graft_status build_last_level(graft_gen_space *space, const closed_sets *
     graft_gen_last *last = NULL;
     GRAFT_CHECK(graft_gen_last_open(space, below->size + 1, &last, &from));
     GRAFT_CHECK(list_last(space, below, from, last));
-    GRAFT_CHECK(graft_gen_last_finish(last));
+    GRAFT_CHECK(graft_gen_last_finish(last, below->count));
     for (uint32_t n = first; n < space->node_count; n++) {
         count_live(space, n, n + 1);
     }

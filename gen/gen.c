@@ -4,6 +4,8 @@
 #include "gen/check.h"
 #include "gen/resume.h"
 #include "gen/rule.h"
+#include "gen/store.h"
+#include "gen/trail.h"
 #include "graph/log.h"
 
 #include <inttypes.h>
@@ -157,6 +159,7 @@ static graft_status take_laws(runner *run, const graft_gen_family *family, const
     uint32_t known = run->laws.count;
     const char *saved = NULL;
     run->identity = graft_gen_set_identity(set, run->options->seed, run->identity);
+    room.identity = run->identity;
     if (room.folder != NULL) {
         room.folder =
             graft_arena_printf(run->arena, "%s/%s-%s", room.folder, family->name, set->name);
@@ -169,6 +172,8 @@ static graft_status take_laws(runner *run, const graft_gen_family *family, const
     GRAFT_CHECK(find_laws(run, set, &room, counts));
     if (saved != NULL) {
         GRAFT_CHECK(graft_gen_set_save(run->env, saved, run->identity, &run->laws, known, counts));
+        graft_gen_trail_remove(run->env, room.folder);
+        graft_gen_store_remove(run->env, room.folder);
     }
 done:
     return status;

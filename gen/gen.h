@@ -14,6 +14,7 @@
 typedef struct graft_gen_room {
     const char *folder;    /* For records of graphs and marks to go on from; NULL: none. */
     uint64_t memory_bytes; /* For records of graphs, before they go to the folder; 0: any. */
+    uint64_t identity;     /* Of all that the laws of what is enumerated depend on. */
 } graft_gen_room;
 
 typedef struct graft_gen_counts {

@@ -368,13 +368,17 @@ done:
     return status;
 }
 
-graft_status graft_gen_last_finish(graft_gen_last *last)
+graft_status graft_gen_last_finish(graft_gen_last *last, uint32_t total)
 {
     graft_status status = GRAFT_OK;
     graft_gen_space *space = last->space;
     GRAFT_CHECK(settle_batch(last));
     if (last->shown) {
         graft_progress_finish(&last->progress);
+    }
+    if (space->room.folder != NULL && last->mark.walked != total) {
+        last->mark.walked = total;
+        GRAFT_CHECK(graft_gen_store_mark(last->store, &last->mark));
     }
     GRAFT_CHECK(graft_gen_store_list(last->store, keep_repeated, last));
     if (last->kept_count > 0) {
@@ -385,7 +389,7 @@ graft_status graft_gen_last_finish(graft_gen_last *last)
     }
     space->counts.stored_bytes = graft_gen_store_bytes(last->store);
 done:
-    graft_gen_store_close(last->store, status == GRAFT_OK);
+    graft_gen_store_close(last->store);
     last->store = NULL;
     return status;
 }
@@ -393,7 +397,7 @@ done:
 void graft_gen_last_close(graft_gen_last *last)
 {
     if (last->store != NULL) {
-        graft_gen_store_close(last->store, false);
+        graft_gen_store_close(last->store);
         last->store = NULL;
     }
 }

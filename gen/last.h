@@ -45,8 +45,9 @@ GRAFT_MUST_USE graft_status graft_gen_last_add(graft_gen_last *last, const graft
  * due. */
 GRAFT_MUST_USE graft_status graft_gen_last_pass(graft_gen_last *last, uint32_t walked,
                                                 uint32_t total);
-/* Adds the nodes that matter to the space (not yet evaluated), and removes the files. */
-GRAFT_MUST_USE graft_status graft_gen_last_finish(graft_gen_last *last);
+/* Adds the nodes that matter to the space (not yet evaluated); `total` closed sets were walked.
+ * With a work folder the last mark stays there for a run that is interrupted later on. */
+GRAFT_MUST_USE graft_status graft_gen_last_finish(graft_gen_last *last, uint32_t total);
 /* Gives back memory and files; the work folder keeps what a later run can go on from. */
 void graft_gen_last_close(graft_gen_last *last);
 

@@ -74,27 +74,28 @@ static void sort_records(graft_gen_store *store)
 
 static uint32_t partition_of(uint64_t key) { return (uint32_t)(key >> (64 - PARTITION_BITS)); }
 
-static const char *file_path(const graft_gen_store *store, uint32_t partition)
+static const char *file_path(graft_env *env, const char *folder, uint32_t partition)
 {
-    return graft_arena_printf(store->env->scratch, "%s/part-%02u", store->folder, partition);
+    return graft_arena_printf(env->scratch, "%s/part-%02u", folder, partition);
 }
 
-static const char *mark_path(const graft_gen_store *store)
+static const char *mark_path(graft_env *env, const char *folder)
 {
-    return graft_arena_printf(store->env->scratch, "%s/mark", store->folder);
+    return graft_arena_printf(env->scratch, "%s/mark", folder);
 }
 
 static graft_status fail_file(const graft_gen_store *store, uint32_t partition, const char *what)
 {
-    return GRAFT_FAIL(store->env, GRAFT_IO, "%s: cannot %s: %s", file_path(store, partition), what,
-                      strerror(errno));
+    return GRAFT_FAIL(store->env, GRAFT_IO, "%s: cannot %s: %s",
+                      file_path(store->env, store->folder, partition), what, strerror(errno));
 }
 
 /* Opens the files and cuts them to the sizes that count. */
 static graft_status open_files(graft_gen_store *store)
 {
     for (uint32_t p = 0; p < PARTITIONS; p++) {
-        store->files[p] = open(file_path(store, p), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        store->files[p] =
+            open(file_path(store->env, store->folder, p), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
         if (store->files[p] < 0 || ftruncate(store->files[p], (off_t)store->sizes[p]) != 0) {
             return fail_file(store, p, "open it");
         }
@@ -164,11 +165,11 @@ static void read_mark(graft_gen_store *store, graft_gen_mark *mark)
     mark_file file;
     uint8_t *data = NULL;
     size_t size = 0;
-    if (!graft_file_exists(mark_path(store))) {
+    if (!graft_file_exists(mark_path(store->env, store->folder))) {
         return;
     }
-    if (graft_file_read(store->env, store->env->scratch, mark_path(store), &data, &size) !=
-        GRAFT_OK) {
+    if (graft_file_read(store->env, store->env->scratch, mark_path(store->env, store->folder),
+                        &data, &size) != GRAFT_OK) {
         graft_env_clear(store->env);
         return;
     }
@@ -198,7 +199,8 @@ graft_status graft_gen_store_mark(graft_gen_store *store, const graft_gen_mark *
         }
     }
     memcpy(file.sizes, store->sizes, sizeof file.sizes);
-    GRAFT_CHECK(graft_file_write(store->env, mark_path(store), &file, sizeof file));
+    GRAFT_CHECK(
+        graft_file_write(store->env, mark_path(store->env, store->folder), &file, sizeof file));
     store->ahead = false;
 done:
     graft_arena_release(store->env->scratch, scratch);
@@ -225,7 +227,7 @@ graft_status graft_gen_store_open(graft_env *env, const graft_gen_room *room, gr
     if (made->folder != NULL) {
         uint64_t most = room->memory_bytes / (2 * sizeof *made->records);
         made->most = room->memory_bytes == 0 ? SIZE_MAX : most < 1 ? 1 : (size_t)most;
-        GRAFT_CHECK(graft_file_make_folders(env, mark_path(made)));
+        GRAFT_CHECK(graft_file_make_folders(env, mark_path(env, made->folder)));
         read_mark(made, mark);
         GRAFT_CHECK(open_files(made));
     }
@@ -233,7 +235,7 @@ graft_status graft_gen_store_open(graft_env *env, const graft_gen_room *room, gr
 done:
     graft_arena_release(env->scratch, scratch);
     if (status != GRAFT_OK) {
-        graft_gen_store_close(made, false);
+        graft_gen_store_close(made);
     }
     return status;
 }
@@ -297,22 +299,24 @@ bool graft_gen_store_is_ahead(const graft_gen_store *store) { return store->ahea
 
 uint64_t graft_gen_store_bytes(const graft_gen_store *store) { return store->peak_bytes; }
 
-void graft_gen_store_close(graft_gen_store *store, bool remove)
+void graft_gen_store_close(graft_gen_store *store)
 {
-    graft_mark scratch = graft_arena_mark(store->env->scratch);
     for (uint32_t p = 0; p < PARTITIONS && store->folder != NULL; p++) {
         if (store->files[p] >= 0) {
             (void)close(store->files[p]);
         }
-        if (remove) {
-            (void)unlink(file_path(store, p));
-        }
     }
-    if (remove && store->folder != NULL) {
-        (void)unlink(mark_path(store));
-        (void)rmdir(store->folder);
-    }
-    graft_arena_release(store->env->scratch, scratch);
     free(store->records);
     free(store);
+}
+
+void graft_gen_store_remove(graft_env *env, const char *folder)
+{
+    graft_mark scratch = graft_arena_mark(env->scratch);
+    for (uint32_t p = 0; p < PARTITIONS; p++) {
+        (void)unlink(file_path(env, folder, p));
+    }
+    (void)unlink(mark_path(env, folder));
+    (void)rmdir(folder);
+    graft_arena_release(env->scratch, scratch);
 }

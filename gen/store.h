@@ -50,7 +50,9 @@ GRAFT_MUST_USE graft_status graft_gen_store_list(
     void *context);
 /* The most bytes that its records took in memory. */
 uint64_t graft_gen_store_bytes(const graft_gen_store *store);
-/* Frees it; with `remove` its files go too. */
-void graft_gen_store_close(graft_gen_store *store, bool remove);
+/* Frees it; its files stay. */
+void graft_gen_store_close(graft_gen_store *store);
+/* Removes what a store has left in a folder, and the folder when it is empty. */
+void graft_gen_store_remove(graft_env *env, const char *folder);
 
 #endif

@@ -74,6 +74,36 @@ goes_on() {
     gen 2 --work "$FOLDER/killed" --memory 1 > "$FOLDER/resumed" &&
         grep -q 'going on behind' "$FOLDER/log" && same "$FOLDER/reference" "$FOLDER/resumed"
 }
+# Interrupted in its search for laws, it has said how far it had come.
+interrupted() {
+    "$GRAFT" --json --threads 2 --verbose gen --families "$FOLDER/families" \
+        --work "$FOLDER/interrupted" > "$FOLDER/unfinished" 2> "$FOLDER/log" &
+    run=$!
+    tries=0
+    while ! grep -q 'pairs of equal graphs' "$FOLDER/log" && [ $tries -lt 6000 ]; do
+        sleep 0.01
+        tries=$((tries + 1))
+    done
+    sleep 0.1
+    kill -TERM $run
+    ! wait $run && [ -s "$FOLDER/interrupted/images-kernels/laws-1" ] &&
+        [ ! -s "$FOLDER/unfinished" ]
+}
+finds_the_other_laws() {
+    gen 1 --work "$FOLDER/interrupted" > "$FOLDER/resumed" &&
+        grep -q 'going on behind [1-9][0-9]* pairs' "$FOLDER/log" &&
+        same "$FOLDER/reference" "$FOLDER/resumed" &&
+        [ ! -e "$FOLDER/interrupted/images-kernels" ]
+}
+# A trail that was cut short, or is of other graphs, is not followed.
+spoilt() {
+    rm "$FOLDER/interrupted/images-kernels.laws"
+    interrupted &&
+        truncate -s -1 "$FOLDER/interrupted/images-kernels/laws-1" &&
+        gen 1 --work "$FOLDER/interrupted" > "$FOLDER/resumed" &&
+        ! grep -q 'going on behind [0-9]* pairs' "$FOLDER/log" &&
+        same "$FOLDER/reference" "$FOLDER/resumed"
+}
 # A mark of other graphs is not taken for one of these.
 starts_anew() {
     sed -i 's/W: 9/W: 10/' "$FOLDER/families/images.yaml"
@@ -87,5 +117,8 @@ check "a small memory gives the same" little_memory
 check "a finished set is taken from disk" takes_laws_from_disk
 check "killed" killed
 check "goes on where it was killed" goes_on
+check "interrupted in the search for laws" interrupted
+check "goes on in the search for laws" finds_the_other_laws
+check "a spoilt trail is not followed" spoilt
 check "a mark of other graphs is not used" starts_anew
 finish

@@ -1,0 +1,248 @@
+/* ahead.c - see ahead.h. Threads wait for a window of trials, take them one by one, and report when
+ * none is left; the thread that asked works along. */
+#include "gen/ahead.h"
+
+#include "gen/check.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+enum {
+    MAX_THREADS = 256,
+    WINDOW_PER_THREAD = 12, /* Trials: some take much longer than others. */
+    MOST_LOOKED_AT = 8192,  /* Numbers behind the one wanted. */
+    SCRATCH_BYTES = 1 << 20
+};
+
+/* What one thread has to itself. */
+typedef struct {
+    graft_gen_ahead *ahead;
+    graft_arena *joins;
+    graft_gen_checker checker;
+    pthread_t thread;
+} worker;
+
+struct graft_gen_ahead {
+    const graft_gen_site *site;
+    graft_arena *arena;
+    worker *workers; /* The first is the caller's thread. */
+    uint32_t worker_count;
+    graft_gen_trial *window; /* In ascending order of numbers. */
+    uint32_t capacity;
+    uint32_t count;
+    uint32_t taken; /* Trials before this one have had their turn. */
+    atomic_uint next;
+    pthread_mutex_t mutex;
+    pthread_cond_t start;
+    pthread_cond_t done;
+    uint64_t round;
+    uint32_t busy_count;
+    bool is_closing;
+};
+
+/* ------------------------------------------------------------------ trials */
+
+static void run_trial(worker *self, graft_gen_trial *trial)
+{
+    graft_gen_site site = *self->ahead->site;
+    const graft_gen_space *space = site.groups->space;
+    uint32_t output_count = site.groups->output_count;
+    site.arena = self->joins;
+    trial->joins = (graft_gen_joins){NULL, 0, 0};
+    switch ((graft_gen_task)trial->task) {
+    case GRAFT_GEN_TRY_LAW:
+        trial->holds = graft_gen_law_make(space, &self->checker, trial->roots[0], trial->roots[1],
+                                          output_count, &trial->law);
+        break;
+    case GRAFT_GEN_TRY_LEMMA:
+        trial->holds =
+            graft_gen_law_draw(space, trial->roots[0], trial->roots[1], output_count, &trial->law);
+        break;
+    case GRAFT_GEN_TRY_GIVEN:
+        trial->law = *trial->given;
+        trial->holds = true;
+        break;
+    case GRAFT_GEN_NO_TASK:
+    default:
+        trial->holds = false;
+        break;
+    }
+    trial->is_refuted = trial->holds && !graft_gen_law_join(&site, &trial->law, 0, &trial->joins);
+}
+
+static void run_window(worker *self)
+{
+    graft_gen_ahead *ahead = self->ahead;
+    for (;;) {
+        uint32_t i = atomic_fetch_add(&ahead->next, 1U);
+        if (i >= ahead->count) {
+            return;
+        }
+        run_trial(self, &ahead->window[i]);
+    }
+}
+
+static void *work(void *argument)
+{
+    worker *self = argument;
+    graft_gen_ahead *ahead = self->ahead;
+    uint64_t seen = 0;
+    (void)pthread_mutex_lock(&ahead->mutex);
+    while (!ahead->is_closing) {
+        if (ahead->round == seen) {
+            (void)pthread_cond_wait(&ahead->start, &ahead->mutex);
+            continue;
+        }
+        seen = ahead->round;
+        (void)pthread_mutex_unlock(&ahead->mutex);
+        run_window(self);
+        (void)pthread_mutex_lock(&ahead->mutex);
+        if (--ahead->busy_count == 0) {
+            (void)pthread_cond_signal(&ahead->done);
+        }
+    }
+    (void)pthread_mutex_unlock(&ahead->mutex);
+    return NULL;
+}
+
+/* Tries the whole window. */
+static void try_window(graft_gen_ahead *ahead)
+{
+    for (uint32_t t = 0; t < ahead->worker_count; t++) {
+        graft_arena_reset(ahead->workers[t].joins);
+    }
+    atomic_store(&ahead->next, 0U);
+    bool is_shared = ahead->worker_count > 1 && ahead->count > 1;
+    if (is_shared) {
+        (void)pthread_mutex_lock(&ahead->mutex);
+        ahead->round++;
+        ahead->busy_count = ahead->worker_count - 1;
+        (void)pthread_cond_broadcast(&ahead->start);
+        (void)pthread_mutex_unlock(&ahead->mutex);
+    }
+    run_window(&ahead->workers[0]);
+    if (is_shared) {
+        (void)pthread_mutex_lock(&ahead->mutex);
+        while (ahead->busy_count > 0) {
+            (void)pthread_cond_wait(&ahead->done, &ahead->mutex);
+        }
+        (void)pthread_mutex_unlock(&ahead->mutex);
+    }
+}
+
+/* ------------------------------------------------------------------ windows */
+
+void graft_gen_ahead_forget(graft_gen_ahead *ahead)
+{
+    ahead->count = 0;
+    ahead->taken = 0;
+}
+
+static void fill_window(graft_gen_ahead *ahead, const graft_gen_trial *wanted,
+                        graft_gen_guess *guess, void *context, uint32_t end)
+{
+    uint32_t most = ahead->worker_count > 1 ? ahead->capacity : 1;
+    uint32_t behind = end > wanted->number ? end - wanted->number : 0;
+    uint32_t stop = behind > MOST_LOOKED_AT ? wanted->number + MOST_LOOKED_AT : end;
+    graft_gen_ahead_forget(ahead);
+    ahead->window[ahead->count++] = *wanted;
+    for (uint32_t n = wanted->number + 1; n < stop && ahead->count < most; n++) {
+        graft_gen_trial *trial = &ahead->window[ahead->count];
+        trial->number = n;
+        trial->task = GRAFT_GEN_NO_TASK;
+        guess(context, n, trial);
+        ahead->count += trial->task != GRAFT_GEN_NO_TASK ? 1 : 0;
+    }
+}
+
+const graft_gen_trial *graft_gen_ahead_take(graft_gen_ahead *ahead, const graft_gen_trial *wanted,
+                                            graft_gen_guess *guess, void *context, uint32_t end)
+{
+    while (ahead->taken < ahead->count && ahead->window[ahead->taken].number < wanted->number) {
+        ahead->taken++;
+    }
+    graft_gen_trial *trial = &ahead->window[ahead->taken];
+    if (ahead->taken == ahead->count || trial->number != wanted->number) {
+        fill_window(ahead, wanted, guess, context, end);
+        try_window(ahead);
+        trial = &ahead->window[0];
+    } else if (trial->task != wanted->task) {
+        *trial = *wanted; /* Guessed wrong. */
+        run_trial(&ahead->workers[0], trial);
+    }
+    return trial;
+}
+
+/* ------------------------------------------------------------------ threads */
+
+static bool open_worker(graft_gen_ahead *ahead, worker *made)
+{
+    made->ahead = ahead;
+    made->joins = graft_arena_new(SCRATCH_BYTES);
+    made->checker.scratch = graft_arena_new(SCRATCH_BYTES);
+    made->checker.memory = graft_arena_new(SCRATCH_BYTES);
+    return made->joins != NULL && made->checker.scratch != NULL && made->checker.memory != NULL;
+}
+
+static void close_worker(worker *made)
+{
+    graft_arena_free(made->joins);
+    graft_arena_free(made->checker.scratch);
+    graft_arena_free(made->checker.memory);
+}
+
+graft_status graft_gen_ahead_open(graft_env *env, const graft_gen_site *site,
+                                  graft_gen_ahead **ahead)
+{
+    graft_arena *arena = graft_arena_new(SCRATCH_BYTES);
+    if (arena == NULL) {
+        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for the search for laws");
+    }
+    uint32_t wanted = env->thread_count < MAX_THREADS ? env->thread_count : MAX_THREADS;
+    graft_gen_ahead *made = GRAFT_NEW(arena, graft_gen_ahead, 1);
+    made->site = site;
+    made->arena = arena;
+    made->capacity = wanted * WINDOW_PER_THREAD;
+    made->window = GRAFT_NEW(arena, graft_gen_trial, made->capacity + (size_t)1);
+    made->workers = GRAFT_NEW(arena, worker, wanted);
+    (void)pthread_mutex_init(&made->mutex, NULL);
+    (void)pthread_cond_init(&made->start, NULL);
+    (void)pthread_cond_init(&made->done, NULL);
+    for (uint32_t t = 0; t < wanted; t++) {
+        worker *self = &made->workers[t];
+        bool is_open = open_worker(made, self);
+        if (!is_open || (t > 0 && pthread_create(&self->thread, NULL, work, self) != 0)) {
+            close_worker(self); /* Fewer threads than asked for change the time, not the result. */
+            break;
+        }
+        made->worker_count++;
+    }
+    if (made->worker_count == 0) {
+        graft_gen_ahead_close(made);
+        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for the search for laws");
+    }
+    *ahead = made;
+    return GRAFT_OK;
+}
+
+void graft_gen_ahead_close(graft_gen_ahead *ahead)
+{
+    if (ahead == NULL) {
+        return;
+    }
+    (void)pthread_mutex_lock(&ahead->mutex);
+    ahead->is_closing = true;
+    (void)pthread_cond_broadcast(&ahead->start);
+    (void)pthread_mutex_unlock(&ahead->mutex);
+    for (uint32_t t = 0; t < ahead->worker_count; t++) {
+        if (t > 0) {
+            (void)pthread_join(ahead->workers[t].thread, NULL);
+        }
+        close_worker(&ahead->workers[t]);
+    }
+    (void)pthread_cond_destroy(&ahead->start);
+    (void)pthread_cond_destroy(&ahead->done);
+    (void)pthread_mutex_destroy(&ahead->mutex);
+    graft_arena_free(ahead->arena);
+}
