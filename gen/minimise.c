@@ -1,7 +1,8 @@
-/* minimise.c - dropping laws that the others make superfluous. */
+/* minimise.c - dropping laws that the others make superfluous, and what has to come back. */
 #include "gen/search.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* ------------------------------------------------------------------- joins */
 
@@ -98,7 +99,7 @@ static void add_lemma_joins(graft_gen_search *find)
     }
 }
 
-void graft_gen_search_minimise(graft_gen_search *find)
+static void drop_superfluous(graft_gen_search *find)
 {
     add_lemma_joins(find);
     uint64_t *ranks = GRAFT_NEW(find->arena, uint64_t, find->law_count);
@@ -115,4 +116,117 @@ void graft_gen_search_minimise(graft_gen_search *find)
             find->laws[number].alive = !is_superfluous(find, number);
         }
     }
+}
+
+/* -------------------------------------------------------------- confirming */
+
+/* Lets a join of a law or lemma that stays count. */
+static void count_join(graft_gen_search *find, const graft_gen_join *j)
+{
+    graft_gen_search_connect(find, j);
+    graft_gen_search_cover(find, j, GRAFT_GEN_COVER_FIRM);
+}
+
+/* Starts anew: nothing is joined but by the laws that were kept. */
+static void restart(graft_gen_search *find)
+{
+    for (uint32_t g = 0; g < find->groups.count; g++) {
+        find->parents[g] = g;
+        find->covers[g] = GRAFT_GEN_COVER_NONE;
+    }
+    memset(find->waiting, 0xff, ((size_t)find->pair_count + 2) * sizeof *find->waiting);
+    find->wait_count = 0;
+    find->place = 1;
+    find->trail.told_count = 0;
+    graft_gen_ahead_forget(find->ahead);
+    for (uint32_t i = 0; i < find->law_count; i++) {
+        const graft_gen_found *law = &find->laws[i];
+        if (law->alive && graft_gen_is_own(law)) {
+            (void)graft_gen_unite(find->parents, law->hub, law->other);
+        }
+    }
+    for (uint32_t i = 0; i < find->joins.count; i++) {
+        const graft_gen_found *law = &find->laws[find->joins.items[i].law];
+        if (law->alive && !law->is_lemma) {
+            count_join(find, &find->joins.items[i]);
+        }
+    }
+}
+
+/* The law of a pair that was dropped, or GRAFT_GEN_NONE. */
+static uint32_t find_dropped(const graft_gen_search *find, uint32_t number)
+{
+    for (uint32_t i = 0; i < find->law_count; i++) {
+        const graft_gen_found *law = &find->laws[i];
+        if (graft_gen_is_own(law) && law->place == number + 1 && !law->alive) {
+            return i;
+        }
+    }
+    return GRAFT_GEN_NONE;
+}
+
+/* Takes a pair that does not follow from the laws that were kept. */
+static void take_back(graft_gen_search *find, uint32_t number)
+{
+    graft_gen_pair *p = &find->pairs[number];
+    uint32_t law = find_dropped(find, number);
+    if (law == GRAFT_GEN_NONE) {
+        const graft_gen_trial *trial = graft_gen_search_try(find, number, GRAFT_GEN_TRY_LAW, true);
+        bool is_taken = graft_gen_search_take(find, number, trial, 0);
+        p->fate = is_taken ? GRAFT_GEN_TAKEN : GRAFT_GEN_REFUTED;
+        find->refuted_count += is_taken ? 0 : 1;
+        return;
+    }
+    find->laws[law].alive = true;
+    (void)graft_gen_unite(find->parents, p->hub, p->other);
+    for (uint32_t i = 0; i < find->joins.count; i++) {
+        if (find->joins.items[i].law == law) {
+            count_join(find, &find->joins.items[i]);
+        }
+    }
+}
+
+/* Lays a pair that follows, as a step for larger ones. */
+static void lay_step(graft_gen_search *find, uint32_t number)
+{
+    const graft_gen_trial *trial = graft_gen_search_try(find, number, GRAFT_GEN_TRY_LEMMA, false);
+    for (uint32_t i = 0; trial->holds && !trial->is_refuted && i < trial->joins.count; i++) {
+        count_join(find, &trial->joins.items[i]);
+    }
+}
+
+/* Derives all pairs again, from nothing but the laws that were kept, and takes back what that does
+ * not reach: a law may have been dropped because of one that was itself dropped later, with the
+ * help of pairs that rest on the first. Here each pair rests on kept laws and on pairs before it,
+ * so that nothing can rest on itself. */
+static graft_status confirm_kept(graft_gen_search *find)
+{
+    graft_status status = GRAFT_OK;
+    graft_progress progress;
+    uint32_t taken_count = 0;
+    restart(find);
+    for (uint32_t i = 0; i < find->pair_count; i++) {
+        GRAFT_CHECK(graft_gen_search_tell(find, &progress, i, "pairs derived again"));
+        graft_gen_search_reach(find, i + 1);
+        graft_gen_task task = graft_gen_search_task(find, i);
+        if (task == GRAFT_GEN_TRY_LEMMA) {
+            lay_step(find, i);
+        } else if (task == GRAFT_GEN_TRY_LAW) {
+            take_back(find, i);
+            taken_count++;
+        }
+    }
+    if (taken_count > 0) {
+        graft_gen_search_sort_joins(find);
+        graft_log(find->space->env, 2, "%s: %u laws taken back", find->space->set->name,
+                  taken_count);
+    }
+done:
+    return status;
+}
+
+graft_status graft_gen_search_minimise(graft_gen_search *find)
+{
+    drop_superfluous(find);
+    return confirm_kept(find);
 }

@@ -424,7 +424,7 @@ static graft_status propose(graft_gen_space *space, uint32_t output_count, uint3
     GRAFT_CHECK(open_search(&find, space, output_count));
     apply_known(&find, laws, known_count);
     GRAFT_CHECK(take_pairs(&find));
-    graft_gen_search_minimise(&find);
+    GRAFT_CHECK(graft_gen_search_minimise(&find));
     GRAFT_CHECK(graft_gen_search_macros(&find));
     keep_laws(&find, arena, &space->counts, laws);
 done:

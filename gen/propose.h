@@ -6,7 +6,9 @@
  * connects; a pair whose graphs are already joined says nothing new. That leaves out renamings,
  * commuted arguments, instances of more general laws, laws inside a context (arguments are classes)
  * and chains of several laws. At the end, laws that the others have made superfluous are dropped
- * too, the largest first.
+ * too, the largest first; then all pairs are derived again, from nothing but the laws that are
+ * left, and what does not follow is taken back. For dropping is no induction: a law may go because
+ * of a larger one, and that one because of a third and of pairs that rest on the first.
  *
  * Arguments are classes, so a step may silently replace an inner graph by another of its group.
  * That is sound only when this equality has been dealt with: every node has the place of its own

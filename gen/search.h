@@ -123,8 +123,8 @@ GRAFT_MUST_USE graft_status graft_gen_search_tell(const graft_gen_search *find,
                                                   graft_progress *progress, uint32_t i,
                                                   const char *unit);
 
-/* Drops laws that the others make superfluous (minimise.c). */
-void graft_gen_search_minimise(graft_gen_search *find);
+/* Drops laws that the others make superfluous (minimise.c). GRAFT_INTERRUPTED. */
+GRAFT_MUST_USE graft_status graft_gen_search_minimise(graft_gen_search *find);
 /* Takes macros (macros.c). GRAFT_INTERRUPTED. */
 GRAFT_MUST_USE graft_status graft_gen_search_macros(graft_gen_search *find);
 
