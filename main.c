@@ -95,13 +95,25 @@ static graft_status command_version(graft_env *env, int argc, char **argv)
 
 /* ------------------------------------------------------------------ benchmarks */
 
-/* The families of the rule set, then TASO's operators. */
+/* The families of the rule set; TASO's operators, three of them and four; five of a few. */
 static graft_status bench_gen(graft_env *env, const graft_bench *bench)
 {
-    FILE *out = bench->out;
-    graft_status status = graft_gen_bench(env, graft_file_shipped(env, "rules/families"), out);
-    return status == GRAFT_OK ? graft_gen_bench(env, graft_file_shipped(env, "rules/taso"), out)
-                              : status;
+    static const struct {
+        const char *folder;
+        uint32_t depth;
+    } works[] = {
+        {"rules/families", 0},
+        {"rules/taso",     0},
+        {"rules/taso",     4},
+        {"rules/deep",     5},
+    };
+    graft_status status = GRAFT_OK;
+    graft_gen_bench_machine(env, bench->out);
+    for (size_t i = 0; i < sizeof works / sizeof works[0] && status == GRAFT_OK; i++) {
+        status = graft_gen_bench(env, graft_file_shipped(env, works[i].folder), works[i].depth,
+                                 bench->out);
+    }
+    return status;
 }
 
 static graft_status bench_numerics(graft_env *env, const graft_bench *bench)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 enum { REPEATS = 3, SEED = 1, CHECK_SEED = 1000003, CHECK_SAMPLES = 256 };
 
@@ -30,13 +31,15 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void print_time(graft_env *env, FILE *out, const char *family, double *seconds)
+/* `kind` is "time" on the clock or "cpu". */
+static void print_time(graft_env *env, FILE *out, const char *label, const char *kind,
+                       double *seconds)
 {
     graft_mark mark = graft_arena_mark(env->scratch);
     graft_json json;
     qsort(seconds, REPEATS, sizeof *seconds, compare_doubles);
     graft_json_begin(&json, env->scratch);
-    graft_json_string(&json, "name", graft_arena_printf(env->scratch, "gen.%s.time", family));
+    graft_json_string(&json, "name", graft_arena_printf(env->scratch, "gen.%s.%s", label, kind));
     graft_json_string(&json, "unit", "s");
     graft_json_number(&json, "median", seconds[REPEATS / 2]);
     graft_json_number(&json, "low", seconds[0]);
@@ -67,7 +70,13 @@ static graft_gen_counts sum_counts(const graft_candidates *run, const char *fami
     return sum;
 }
 
-static void print_family(graft_env *env, FILE *out, const char *family,
+/* Figures are named after the family and, where it is not the one the sets name, the depth. */
+static const char *make_label(graft_env *env, const char *family, uint32_t depth)
+{
+    return depth == 0 ? family : graft_arena_printf(env->life, "%s%u", family, depth);
+}
+
+static void print_family(graft_env *env, FILE *out, const char *family, const char *label,
                          const graft_candidates *runs)
 {
     graft_gen_counts sum = sum_counts(&runs[0], family);
@@ -87,7 +96,7 @@ static void print_family(graft_env *env, FILE *out, const char *family,
     for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
         graft_mark mark = graft_arena_mark(env->scratch);
         print_figure(env, out,
-                     graft_arena_printf(env->scratch, "gen.%s.%s", family, figures[i].name),
+                     graft_arena_printf(env->scratch, "gen.%s.%s", label, figures[i].name),
                      figures[i].unit, (double)figures[i].value);
         graft_arena_release(env->scratch, mark);
     }
@@ -95,7 +104,7 @@ static void print_family(graft_env *env, FILE *out, const char *family,
     for (uint32_t r = 0; r < REPEATS; r++) {
         seconds[r] = (double)sum_counts(&runs[r], family).time_ns * 1e-9;
     }
-    print_time(env, out, family, seconds);
+    print_time(env, out, label, "time", seconds);
 }
 
 static double measure_false_share(graft_env *env, const graft_candidates *run)
@@ -108,24 +117,71 @@ static double measure_false_share(graft_env *env, const graft_candidates *run)
     return run->count == 0 ? 0 : (double)wrong / run->count;
 }
 
-graft_status graft_gen_bench(graft_env *env, const char *folder, FILE *out)
+/* Processor time of this process so far. */
+static double used_seconds(void)
+{
+    struct rusage usage;
+    (void)getrusage(RUSAGE_SELF, &usage);
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
+}
+
+/* The value of "model name" in /proc/cpuinfo, or "?". */
+static const char *name_processor(graft_env *env)
+{
+    uint8_t *text = NULL;
+    size_t size = 0;
+    if (graft_file_read(env, env->life, "/proc/cpuinfo", &text, &size) != GRAFT_OK) {
+        graft_env_clear(env);
+        return "?";
+    }
+    const char *line = strstr((const char *)text, "model name");
+    const char *value = line == NULL ? NULL : strchr(line, ':');
+    return value == NULL
+               ? "?"
+               : graft_arena_printf(env->life, "%.*s", (int)strcspn(value + 2, "\n"), value + 2);
+}
+
+void graft_gen_bench_machine(graft_env *env, FILE *out)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_json json;
+    double load[1] = {0};
+    (void)getloadavg(load, 1);
+    graft_json_begin(&json, env->scratch);
+    graft_json_string(&json, "name", "gen.machine");
+    graft_json_string(&json, "processor", name_processor(env));
+    graft_json_integer(&json, "cores", sysconf(_SC_NPROCESSORS_ONLN));
+    graft_json_integer(&json, "threads", env->thread_count);
+    graft_json_number(&json, "load", load[0]);
+    graft_json_end(&json, out);
+    graft_arena_release(env->scratch, mark);
+    (void)fflush(out);
+}
+
+graft_status graft_gen_bench(graft_env *env, const char *folder, uint32_t depth, FILE *out)
 {
     graft_status status = GRAFT_OK;
     const graft_gen_family *families = NULL;
     uint32_t count = 0;
-    const graft_gen_options options = {.seed = SEED};
+    const graft_gen_options options = {.seed = SEED, .depth = depth};
+    const char *slash = strrchr(folder, '/');
+    const char *label = make_label(env, slash == NULL ? folder : slash + 1, depth);
     graft_candidates runs[REPEATS];
-    struct rusage usage;
+    double seconds[REPEATS];
     GRAFT_CHECK(graft_gen_families_read(env, env->life, folder, &families, &count));
     for (uint32_t r = 0; r < REPEATS; r++) {
+        double before = used_seconds();
         GRAFT_CHECK(graft_gen_run(env, env->life, families, count, &options, &runs[r]));
+        seconds[r] = used_seconds() - before;
     }
     for (uint32_t f = 0; f < count; f++) {
-        print_family(env, out, families[f].name, runs);
+        print_family(env, out, families[f].name, make_label(env, families[f].name, depth), runs);
     }
-    print_figure(env, out, "gen.false", "share", measure_false_share(env, &runs[0]));
-    (void)getrusage(RUSAGE_SELF, &usage);
-    print_figure(env, out, "gen.rss", "bytes", (double)usage.ru_maxrss * 1024);
+    print_time(env, out, label, "cpu", seconds);
+    print_figure(env, out, graft_arena_printf(env->life, "gen.%s.false", label), "share",
+                 measure_false_share(env, &runs[0]));
+    (void)fflush(out);
 done:
     return status;
 }
