@@ -51,6 +51,7 @@ static void run_trial(worker *self, graft_gen_trial *trial)
     site.arena = self->joins;
     trial->joins = (graft_gen_joins){NULL, 0, 0};
     switch ((graft_gen_task)trial->task) {
+    case GRAFT_GEN_MAKE_LAW:
     case GRAFT_GEN_TRY_LAW:
         trial->holds = graft_gen_law_make(space, &self->checker, trial->roots[0], trial->roots[1],
                                           output_count, &trial->law);
@@ -68,7 +69,8 @@ static void run_trial(worker *self, graft_gen_trial *trial)
         trial->holds = false;
         break;
     }
-    trial->is_refuted = trial->holds && !graft_gen_law_join(&site, &trial->law, 0, &trial->joins);
+    trial->is_refuted = trial->holds && trial->task != GRAFT_GEN_MAKE_LAW &&
+                        !graft_gen_law_join(&site, &trial->law, 0, &trial->joins);
 }
 
 static void run_window(worker *self)

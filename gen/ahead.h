@@ -14,7 +14,8 @@
 /* What to find out. */
 typedef enum graft_gen_task {
     GRAFT_GEN_NO_TASK,
-    GRAFT_GEN_TRY_LAW,   /* The pair's law: made, checked, applied. */
+    GRAFT_GEN_MAKE_LAW,  /* The pair's law: made and checked, */
+    GRAFT_GEN_TRY_LAW,   /* and applied. */
     GRAFT_GEN_TRY_LEMMA, /* The pair as drawn: applied. */
     GRAFT_GEN_TRY_GIVEN  /* A law that is known to hold: applied. */
 } graft_gen_task;

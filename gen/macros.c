@@ -78,6 +78,20 @@ static uint8_t missed_directions(walk *w, const graft_gen_pair *p)
     return (uint8_t)directions;
 }
 
+/* Makes the law of a pair, and applies it when a rule can be made of it in the directions missed.
+ */
+static bool take_macro(graft_gen_search *find, uint32_t number, uint8_t directions)
+{
+    graft_gen_trial made = *graft_gen_search_try(find, number, GRAFT_GEN_MAKE_LAW, true);
+    if (!made.holds || (graft_gen_search_directions(&made.law) & directions) == 0) {
+        return false;
+    }
+    graft_gen_trial wanted = {.number = number, .task = GRAFT_GEN_TRY_GIVEN, .given = &made.law};
+    const graft_gen_trial *trial =
+        graft_gen_ahead_take(find->ahead, &wanted, NULL, NULL, number + 1);
+    return graft_gen_search_take(find, number, trial, directions);
+}
+
 static bool is_derived(const graft_gen_pair *p)
 {
     return p->fate != GRAFT_GEN_TAKEN && p->fate != GRAFT_GEN_REFUTED;
@@ -98,11 +112,7 @@ graft_status graft_gen_search_macros(graft_gen_search *find)
         GRAFT_CHECK(graft_gen_search_tell(find, &progress, i, "pairs for macros"));
         uint8_t directions = is_derived(p) ? missed_directions(&w, p) : 0;
         uint32_t before = find->joins.count;
-        if (directions == 0) {
-            continue;
-        }
-        const graft_gen_trial *trial = graft_gen_search_try(find, i, GRAFT_GEN_TRY_LAW, true);
-        if (graft_gen_search_take(find, i, trial, directions)) {
+        if (directions != 0 && take_macro(find, i, directions)) {
             for (uint32_t j = before; j < find->joins.count; j++) {
                 find->joins.items[j].next = find->macro_joins[find->joins.items[j].from];
                 find->macro_joins[find->joins.items[j].from] = j;

@@ -100,8 +100,7 @@ static graft_gen_found *add_law(graft_gen_search *find, uint32_t hub, uint32_t o
     return &find->laws[find->law_count];
 }
 
-/* The sides of a law that can be the source of a rule, as bits. */
-static uint8_t find_directions(const graft_gen_law *law)
+uint8_t graft_gen_search_directions(const graft_gen_law *law)
 {
     graft_gen_ruling ruling;
     uint32_t directions = 0;
@@ -180,7 +179,7 @@ bool graft_gen_search_take(graft_gen_search *find, uint32_t number, const graft_
     }
     found->law = trial->law;
     found->law.is_macro = macro_directions != 0;
-    found->law.directions = find_directions(&found->law);
+    found->law.directions = graft_gen_search_directions(&found->law);
     if (found->law.is_macro) {
         found->law.directions &= macro_directions;
         if (found->law.directions == 0) {

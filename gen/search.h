@@ -111,6 +111,8 @@ graft_gen_task graft_gen_search_task(const graft_gen_search *find, uint32_t numb
 /* What a pair gives as `task`, whose turn it is; pairs behind it are tried too unless `alone`. */
 const graft_gen_trial *graft_gen_search_try(graft_gen_search *find, uint32_t number,
                                             graft_gen_task task, bool alone);
+/* The sides of a law that can be the source of a rule, as bits. */
+uint8_t graft_gen_search_directions(const graft_gen_law *law);
 /* Takes the law of a pair, and joins what it joins. False when the trial says that it is false, or
  * too large. As a macro it keeps only these directions (bits; 0: no macro), joins nothing, and is
  * not taken when it has none of them. */
