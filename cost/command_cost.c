@@ -214,6 +214,48 @@ done:
     return status;
 }
 
+/* ----------------------------------------------------------------- confirm */
+
+/* All costs that the database has for the device. */
+static graft_status run_confirm(graft_env *env, graft_cost *cost)
+{
+    graft_status status = GRAFT_OK;
+    const graft_database *database = graft_cost_database(cost);
+    uint32_t records = graft_database_count(database);
+    graft_signature *signatures = GRAFT_NEW(env->life, graft_signature, records);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < records; i++) {
+        signatures[i] = graft_database_at(database, i)->signature;
+    }
+    GRAFT_CHECK(graft_cost_confirm(env, cost, signatures, records, &count));
+    (void)printf("%u of %u costs measured again beside their kin\n", count, records);
+done:
+    return status;
+}
+
+static graft_status confirm(graft_env *env, int argc, char **argv)
+{
+    graft_status status = GRAFT_OK;
+    graft_device *device = NULL;
+    graft_cost *cost = NULL;
+    const char *name = "cpu";
+    const char *path = "out/costs/cpu.costs";
+    const graft_option table[] = {
+        {.name = "--device",   .value = &name},
+        {.name = "--database", .value = &path},
+    };
+    GRAFT_CHECK(graft_options_parse(env, argc, argv, table, sizeof(table) / sizeof(table[0])));
+    GRAFT_CHECK(graft_device_open(env, name, 1, &device));
+    GRAFT_CHECK(graft_cost_open(env, device, path, &cost));
+    GRAFT_CHECK(run_confirm(env, cost));
+done:
+    if (graft_cost_close(env, cost) != GRAFT_OK && status == GRAFT_OK) {
+        status = GRAFT_IO; /* It has said why. */
+    }
+    graft_device_close(device);
+    return status;
+}
+
 /* ----------------------------------------------------------------- command */
 
 graft_status graft_command_cost(graft_env *env, int argc, char **argv)
@@ -222,6 +264,9 @@ graft_status graft_command_cost(graft_env *env, int argc, char **argv)
     graft_status status = GRAFT_OK;
     if (strcmp(what, "calibrate") == 0) {
         return calibrate(env, argc - 1, argv + 1);
+    }
+    if (strcmp(what, "confirm") == 0) {
+        return confirm(env, argc - 1, argv + 1);
     }
     if (strcmp(what, "merge") == 0 && argc >= 4) {
         return merge_files(env, argv[2], argv + 3, argc - 3);
@@ -233,7 +278,7 @@ graft_status graft_command_cost(graft_env *env, int argc, char **argv)
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
                           "usage: graft cost show FILE... | graft cost merge OUT FILE... | graft "
                           "cost diff FILE FILE | graft cost calibrate [--models A,B...] [--device "
-                          "D] [--database F]");
+                          "D] [--database F] | graft cost confirm [--device D] [--database F]");
     }
     for (int i = 2; i < argc; i++) {
         GRAFT_CHECK(show_file(env, argv[i]));

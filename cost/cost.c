@@ -1,13 +1,12 @@
 /* cost.c - looking up, measuring on demand, estimating, and summing (see cost.h). */
 #include "cost/cost.h"
 
-#include "cost/clock.h"
+#include "cost/confirm.h"
 #include "cost/plan.h"
 #include "cost/shipped.h"
 #include "graph/file.h"
 #include "graph/log.h"
 
-#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -391,22 +390,6 @@ graft_status graft_cost_measure(graft_env *env, graft_cost *cost, const graft_si
 
 /* ------------------------------------------------------------- confirming */
 
-static bool is_product(const graft_signature *signature)
-{
-    graft_factor factor = graft_factor_of(signature);
-    return factor == GRAFT_FACTOR_PRODUCTS || factor == GRAFT_FACTOR_BLOCKED;
-}
-
-/* Whether two signatures do the same work in other forms, so that they should cost much the same.
- */
-static bool is_kin(const graft_signature *a, const graft_signature *b)
-{
-    bool products = is_product(a) && is_product(b);
-    return (products || a->op == b->op) && a->distance == b->distance &&
-           graft_shape_equal(&a->inputs[0], &b->inputs[0]) &&
-           (!products || graft_shape_equal(&a->inputs[1], &b->inputs[1]));
-}
-
 /* The recorded kin of a signature that are not `taken` yet, by record. */
 static graft_signature *list_kin(graft_arena *arena, const graft_cost *cost,
                                  const graft_signature *signature, bool *taken, uint32_t *count)
@@ -418,7 +401,7 @@ static graft_signature *list_kin(graft_arena *arena, const graft_cost *cost,
     *count = 0;
     for (uint32_t r = 0; r < records; r++) {
         const graft_database_record *record = graft_database_at(cost->database, r);
-        if (!taken[r] && is_own(cost, record) && is_kin(signature, &record->signature) &&
+        if (!taken[r] && is_own(cost, record) && graft_kin_is(signature, &record->signature) &&
             !graft_signature_equal(&record->signature, &anchor)) {
             taken[r] = true;
             kin[(*count)++] = record->signature;
@@ -427,35 +410,22 @@ static graft_signature *list_kin(graft_arena *arena, const graft_cost *cost,
     return kin;
 }
 
-/* How fast the machine was when entries were recorded, as a part of how fast it is now. */
-static double level_of(graft_arena *scratch, const graft_cost *cost, const graft_signature *kin,
-                       const graft_cost_entry *entries, uint32_t count)
-{
-    double *ratios = GRAFT_NEW(scratch, double, count + 1);
-    uint32_t known = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        const graft_cost_entry *before = graft_database_find(cost->database, &kin[i]);
-        if (entries[i].rounds > 0) {
-            ratios[known++] = before->median_ns / entries[i].median_ns;
-        }
-    }
-    return known == 0 ? 1.0 : graft_cost_quantile(ratios, known, 0.5);
-}
-
 static graft_status confirm_kin(graft_env *env, graft_cost *cost, const graft_signature *kin,
                                 uint32_t count)
 {
     graft_status status = GRAFT_OK;
+    graft_cost_entry *known = GRAFT_NEW(env->scratch, graft_cost_entry, count);
     graft_cost_entry *entries = GRAFT_NEW(env->scratch, graft_cost_entry, count);
     graft_measure_options options = graft_measure_options_default();
     options.anchor = cost->anchor;
     options.direct = cost->direct;
     options.quiet = true;
-    GRAFT_CHECK(graft_measure(env, cost->device, kin, count, &options, entries));
-    double factor = level_of(env->scratch, cost, kin, entries, count);
     for (uint32_t i = 0; i < count; i++) {
-        entries[i].median_ns = graft_cost_round(entries[i].median_ns * factor);
-        entries[i].spread_ns = graft_cost_round(entries[i].spread_ns * factor);
+        known[i] = *graft_database_find(cost->database, &kin[i]);
+    }
+    GRAFT_CHECK(graft_measure(env, cost->device, kin, count, &options, entries));
+    graft_kin_settle(env->scratch, kin, known, entries, count);
+    for (uint32_t i = 0; i < count; i++) {
         if (entries[i].rounds > 0) {
             graft_database_add(cost->database, &kin[i], &entries[i]);
         }
@@ -470,7 +440,9 @@ graft_status graft_cost_confirm(graft_env *env, graft_cost *cost, const graft_si
     graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(env->scratch);
     const graft_calibration calibration = cost->calibration;
+    graft_progress progress;
     *count = 0;
+    graft_progress_start(&progress, env, "confirm costs", "costs", signature_count);
     GRAFT_CHECK(obtain_anchor(env, cost)); /* Its record is the last that is added here. */
     bool *taken = GRAFT_NEW(env->scratch, bool, graft_database_count(cost->database));
     for (uint32_t i = 0; i < signature_count; i++) {
@@ -479,14 +451,16 @@ graft_status graft_cost_confirm(graft_env *env, graft_cost *cost, const graft_si
         const graft_signature plain = without_distance(&signatures[i]);
         graft_signature *kin = list_kin(env->scratch, cost, cost->distant ? &signatures[i] : &plain,
                                         taken, &kin_count);
-        if (kin_count > 0) {
+        if (kin_count > 1) { /* Alone it would be scaled to what was known. */
             GRAFT_CHECK(confirm_kin(env, cost, kin, kin_count));
+            *count += kin_count;
         }
-        *count += kin_count;
+        graft_progress_update(&progress, i + 1, NULL);
         graft_arena_release(env->scratch, inner);
     }
     GRAFT_CHECK(graft_cost_set_calibration(env, cost, &calibration)); /* Forgets corrected ones. */
 done:
+    graft_progress_finish(&progress);
     graft_arena_release(env->scratch, mark);
     return status;
 }

@@ -70,14 +70,10 @@ GRAFT_MUST_USE graft_status graft_cost_measure(graft_env *env, graft_cost *cost,
                                                const graft_signature *signatures, uint32_t count,
                                                const graft_measure_options *options);
 
-/* Measures these signatures once more together with their kin, kin side by side. Kin of a product
- * are all recorded products of the same image and filter (fused or not, in any layout), of another
- * operator the same operator on the same input: they cost much the same, but were measured at other
- * times, and other work slows a machine down for seconds to minutes. So what was measured side by
- * side says how they compare, and what was known before how fast the machine is when it is quiet:
- * all are scaled by the median of known / present times. `count` receives the
- * number of entries measured. Not for several threads at once. Fails as graft_cost_measure does;
- * entries stay as they were or are replaced kin by kin. */
+/* Measures these signatures and their recorded kin once more, side by side, and replaces their
+ * entries (see confirm.h); what has no kin stays as it is. `count` receives the number of entries
+ * measured. Not for several threads at once. Fails as graft_cost_measure does; what was done until
+ * then is kept. */
 GRAFT_MUST_USE graft_status graft_cost_confirm(graft_env *env, graft_cost *cost,
                                                const graft_signature *signatures,
                                                uint32_t signature_count, uint32_t *count);

@@ -100,6 +100,14 @@ keeps_figures() {
         ! "$GRAFT" --quiet bench numerics --models dscnn --out "$FOLDER/bench" 2> "$FOLDER/log" &&
         grep -q 'no models to choose' "$FOLDER/log"
 }
+# The same entries, factors as they were; what has no kin keeps its time.
+confirms() {
+    cp "$FOLDER/passes.costs" "$FOLDER/confirmed.costs" &&
+        "$GRAFT" --quiet cost confirm --database "$FOLDER/confirmed.costs" > "$FOLDER/text" &&
+        grep -q '^[1-9][0-9]* of [0-9]* costs measured again' "$FOLDER/text" &&
+        [ "$("$GRAFT" cost show "$FOLDER/confirmed.costs" | wc -l)" = "$("$GRAFT" cost show "$FOLDER/passes.costs" | wc -l)" ] &&
+        ! cmp -s "$FOLDER/passes.costs" "$FOLDER/confirmed.costs"
+}
 # Killed at any moment: the file is whole, and nobody else waits for the lock.
 survives_kills() {
     for hundredths in 05 10 20 35 50 70; do
@@ -113,7 +121,7 @@ survives_kills() {
     timeout 20 "$GRAFT" cost merge "$FOLDER/other.costs" "$OWN"
 }
 
-echo 1..12
+echo 1..13
 check measures
 check plots
 check reads_a_recorded_device
@@ -124,5 +132,6 @@ check shows_differences
 check calibrates
 check searches_in_passes
 check refuses_passes_that_make_no_sense
+check confirms
 check keeps_figures
 check survives_kills

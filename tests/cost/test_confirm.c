@@ -2,6 +2,7 @@
  * side, their level is what was known, and nobody else's cost changes. */
 #include "cost/cost.h"
 
+#include "cost/confirm.h"
 #include "tests/support/build.h"
 #include "tests/support/kernels.h"
 
@@ -11,6 +12,66 @@ static graft_signature conv_signature(graft_env *env, int32_t activation, int32_
     const graft_shape shapes[3] = {build_shape(4, 1, 32, side, side), build_shape(4, 32, 32, 3, 3),
                                    build_shape(1, 32, 0, 0, 0)};
     return check_signature(env, GRAFT_OP_conv_bias, attrs, shapes, 6, GRAFT_LAYOUT_NHWC);
+}
+
+static graft_signature with_layout(graft_signature s, uint32_t layout)
+{
+    s.in_layouts[0] = (uint8_t)layout;
+    s.out_layouts[0] = (uint8_t)layout;
+    return s;
+}
+
+/* Kin are settled by what was measured just now, on the level of what was known, whatever that
+ * is; twins that cannot be told apart become equal, those that can stay. */
+static void test_settling(void **state)
+{
+    enum { PLAIN, ACTIVE, SLOW, BLOCKED, LOST, COUNT };
+    graft_env *env = *state;
+    const graft_signature plain = conv_signature(env, GRAFT_ACT_NONE, 14);
+    const graft_signature kin[COUNT] = {
+        plain, conv_signature(env, GRAFT_ACT_RELU, 14), conv_signature(env, GRAFT_ACT_TANH, 14),
+        with_layout(plain, GRAFT_LAYOUT_BLOCKED), conv_signature(env, GRAFT_ACT_RELU6, 14)};
+    const graft_cost_entry known[COUNT] = {
+        {.median_ns = 50.0,  .rounds = 9},
+        {.median_ns = 90.0,  .rounds = 9},
+        {.median_ns = 100.0, .rounds = 9},
+        {.median_ns = 30.0,  .rounds = 9},
+        {.median_ns = 70.0,  .rounds = 9}
+    };
+    graft_cost_entry entries[COUNT] = {
+        {.median_ns = 100.0, .spread_ns = 10.0, .rounds = 9},
+        {.median_ns = 110.0,                  .spread_ns = 10.0,                  .rounds = 9},
+        {.median_ns = 200.0,       .spread_ns = 10.0,       .rounds = 9},
+        {.median_ns = 60.0,.spread_ns = 1.0,.rounds = 9},
+        {.median_ns = 0.0,  .rounds = 0        },
+    };
+    /* known / now: 0.5, 0.82, 0.5, 0.5, so the level is 0.5. */
+    graft_kin_settle(env->scratch, kin, known, entries, COUNT);
+    assert_true(entries[PLAIN].median_ns == 52.5 && entries[ACTIVE].median_ns == 52.5);
+    assert_true(entries[SLOW].median_ns == 100.0 && entries[BLOCKED].median_ns == 30.0);
+    assert_true(entries[PLAIN].spread_ns == 5.0 && entries[LOST].rounds == 0);
+    entries[PLAIN] = (graft_cost_entry){.median_ns = 100.0, .spread_ns = 10.0, .rounds = 9};
+    entries[ACTIVE] = (graft_cost_entry){.median_ns = 125.0, .spread_ns = 20.0, .rounds = 9};
+    graft_kin_settle(env->scratch, kin, known, entries, SLOW);
+    assert_true(entries[PLAIN].median_ns == entries[ACTIVE].median_ns);
+    assert_true(entries[PLAIN].median_ns > 50.0 && entries[PLAIN].median_ns < 72.0);
+}
+
+static void test_twins(void **state)
+{
+    graft_env *env = *state;
+    const graft_signature plain = conv_signature(env, GRAFT_ACT_NONE, 14);
+    const graft_signature active = conv_signature(env, GRAFT_ACT_RELU, 14);
+    const graft_signature other = conv_signature(env, GRAFT_ACT_NONE, 12);
+    graft_signature strided = plain;
+    strided.attrs[GRAFT_ATTR_conv_stride_h] = 2;
+    assert_true(graft_kin_is(&plain, &active) && graft_kin_are_twins(&plain, &active));
+    assert_false(graft_kin_is(&plain, &other) || graft_kin_are_twins(&plain, &other));
+    assert_true(graft_kin_is(&plain, &strided));
+    assert_false(graft_kin_are_twins(&plain, &strided));
+    const graft_signature blocked = with_layout(plain, GRAFT_LAYOUT_BLOCKED);
+    assert_true(graft_kin_is(&plain, &blocked));
+    assert_false(graft_kin_are_twins(&plain, &blocked));
 }
 
 static void record(graft_env *env, const graft_device *device, const char *path,
@@ -86,6 +147,8 @@ static void test_unknown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_settling),
+        CHECK_TEST(test_twins),
         CHECK_TEST(test_kin),
         CHECK_TEST(test_unknown),
     };
