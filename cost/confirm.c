@@ -16,10 +16,18 @@ static bool is_product(const graft_signature *signature)
     return factor == GRAFT_FACTOR_PRODUCTS || factor == GRAFT_FACTOR_BLOCKED;
 }
 
+/* relu(x) and max(x, constant): one loop. */
+static bool is_floor(const graft_signature *s)
+{
+    return s->op == GRAFT_OP_relu ||
+           (s->op == GRAFT_OP_max && graft_shape_elements(&s->inputs[1]) == 1);
+}
+
 bool graft_kin_is(const graft_signature *a, const graft_signature *b)
 {
     bool products = is_product(a) && is_product(b);
-    return (products || a->op == b->op) && a->op != GRAFT_COST_FACTOR &&
+    bool floors = is_floor(a) && is_floor(b);
+    return (products || floors || a->op == b->op) && a->op != GRAFT_COST_FACTOR &&
            a->distance == b->distance && graft_shape_equal(&a->inputs[0], &b->inputs[0]) &&
            (!products || graft_shape_equal(&a->inputs[1], &b->inputs[1]));
 }
@@ -34,7 +42,8 @@ static uint32_t own_attrs(const graft_signature *s)
 
 bool graft_kin_are_twins(const graft_signature *a, const graft_signature *b)
 {
-    if (!is_product(a) || !graft_kin_is(a, b) || own_attrs(a) != own_attrs(b)) {
+    bool candidate = is_product(a) || (is_floor(a) && is_floor(b));
+    if (!candidate || !graft_kin_is(a, b) || own_attrs(a) != own_attrs(b)) {
         return false;
     }
     bool sums = a->op == GRAFT_OP_conv_bias_add;

@@ -17,7 +17,8 @@
 #include "cost/measure.h"
 
 /* Of a product: any product of the same image and filter (fused or not, in any layout); of another
- * operator: the same operator on the same first input. At the same distance. */
+ * operator: the same operator on the same first input, where relu and the maximum with a constant
+ * are one. At the same distance. Such a relu and maximum are twins too. */
 bool graft_kin_is(const graft_signature *a, const graft_signature *b);
 bool graft_kin_are_twins(const graft_signature *a, const graft_signature *b);
 

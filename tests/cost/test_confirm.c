@@ -74,6 +74,24 @@ static void test_twins(void **state)
     assert_false(graft_kin_are_twins(&plain, &blocked));
 }
 
+/* A maximum with a constant is a relu to a search, which must not prefer one for its noise. */
+static void test_floors(void **state)
+{
+    graft_env *env = *state;
+    const graft_shape image = build_shape(4, 1, 32, 14, 14);
+    const graft_shape operands[2] = {image, build_shape(0, 0, 0, 0, 0)};
+    const graft_shape images[2] = {image, image};
+    const int32_t attrs[GRAFT_MAX_ATTRS] = {0};
+    const graft_signature relu =
+        check_signature(env, GRAFT_OP_relu, attrs, &image, 0, GRAFT_LAYOUT_NHWC);
+    const graft_signature floor =
+        check_signature(env, GRAFT_OP_max, attrs, operands, 2, GRAFT_LAYOUT_NHWC);
+    const graft_signature larger =
+        check_signature(env, GRAFT_OP_max, attrs, images, 0, GRAFT_LAYOUT_NHWC);
+    assert_true(graft_kin_is(&relu, &floor) && graft_kin_are_twins(&floor, &relu));
+    assert_false(graft_kin_is(&relu, &larger) || graft_kin_are_twins(&relu, &larger));
+}
+
 static void record(graft_env *env, const graft_device *device, const char *path,
                    const graft_signature *signatures, const double *ns, uint32_t count)
 {
@@ -147,10 +165,8 @@ static void test_unknown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_settling),
-        CHECK_TEST(test_twins),
-        CHECK_TEST(test_kin),
-        CHECK_TEST(test_unknown),
+        CHECK_TEST(test_settling), CHECK_TEST(test_twins),   CHECK_TEST(test_floors),
+        CHECK_TEST(test_kin),      CHECK_TEST(test_unknown),
     };
     return cmocka_run_group_tests_name("confirm", tests, NULL, NULL);
 }
