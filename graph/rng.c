@@ -6,10 +6,7 @@
  */
 #include "graph/rng.h"
 
-#include <assert.h>
 #include <math.h>
-
-static uint64_t rotate_left(uint64_t x, int by) { return (x << by) | (x >> (64 - by)); }
 
 static uint64_t next_splitmix(uint64_t *state)
 {
@@ -33,36 +30,7 @@ void graft_rng_derive(graft_rng *rng, uint64_t seed, uint64_t stream)
 {
     uint64_t mixed_seed = next_splitmix(&seed);
     uint64_t mixed_stream = next_splitmix(&stream);
-    graft_rng_seed(rng, mixed_seed ^ rotate_left(mixed_stream, 32));
-}
-
-uint64_t graft_rng_next(graft_rng *rng)
-{
-    uint64_t *s = rng->state;
-    uint64_t result = rotate_left(s[1] * 5, 7) * 9;
-    uint64_t t = s[1] << 17;
-    s[2] ^= s[0];
-    s[3] ^= s[1];
-    s[1] ^= s[2];
-    s[0] ^= s[3];
-    s[2] ^= t;
-    s[3] = rotate_left(s[3], 45);
-    return result;
-}
-
-/* Lemire, "Fast random integer generation in an interval", 2019: the upper half of a product is
- * uniform once the few lower halves that would be over-represented are drawn again. */
-uint32_t graft_rng_below(graft_rng *rng, uint32_t bound)
-{
-    assert(bound > 0);
-    uint64_t product = (graft_rng_next(rng) >> 32) * bound;
-    if ((uint32_t)product < bound) { /* Else it is no surplus either: spares the division. */
-        uint32_t surplus = (uint32_t)(0u - bound) % bound; /* 2^32 mod bound. */
-        while ((uint32_t)product < surplus) {
-            product = (graft_rng_next(rng) >> 32) * bound;
-        }
-    }
-    return (uint32_t)(product >> 32);
+    graft_rng_seed(rng, mixed_seed ^ graft_rotate_left(mixed_stream, 32));
 }
 
 double graft_rng_uniform(graft_rng *rng) { return (double)(graft_rng_next(rng) >> 11) * 0x1p-53; }

@@ -44,6 +44,10 @@ static void plan_attrs(graft_finder *f, uint32_t n, uint64_t *slots)
             graft_step *s = add_step(f, GRAFT_STEP_ATTRS, n);
             s->index = (uint8_t)first;
             s->width = (uint8_t)width;
+            s->attr = graft_op_attr(node->op, first);
+            s->is_number = width == 1 && (s->attr->kind == GRAFT_ATTR_INT ||
+                                          s->attr->kind == GRAFT_ATTR_DIM);
+            s->is_groups = s->is_number && strcmp(s->attr->name, "groups") == 0;
             if (node->op != GRAFT_OP_transpose && node->op != GRAFT_OP_reshape) {
                 s->fixed = graft_choices_attrs(f->env->scratch, node->op, first, NULL);
             }
@@ -53,11 +57,24 @@ static void plan_attrs(graft_finder *f, uint32_t n, uint64_t *slots)
     }
 }
 
+static void note_attrs(graft_finder *f, uint32_t n)
+{
+    const graft_pattern_node *node = &f->rule->source.nodes[n];
+    for (uint32_t i = 0; i < graft_op(node->op)->attr_count; i++) {
+        if (node->attrs[i].kind == GRAFT_TERM_SLOT) {
+            f->slot_attrs[n][f->slot_count[n]++] = (uint8_t)i;
+        } else {
+            f->source.attrs[n][i] = node->attrs[i].value;
+        }
+    }
+}
+
 static void plan_node(graft_finder *f, uint32_t n, uint32_t *vars, uint64_t *slots)
 {
     const graft_pattern_node *node = &f->rule->source.nodes[n];
     const graft_op_info *info = graft_op(node->op);
     bool attrs_planned = false;
+    note_attrs(f, n);
     add_step(f, GRAFT_STEP_NODE, n);
     for (uint32_t i = 0; i < info->input_count; i++) {
         graft_operand operand = node->inputs[i];
@@ -115,29 +132,28 @@ const graft_shape *graft_finder_shape(const graft_finder *f, graft_operand opera
                : &f->point.vars[operand];
 }
 
-/* Attributes [0, count) of a node, from constants and slots. */
-static void read_attrs(graft_finder *f, uint32_t n, uint32_t count, int32_t *attrs)
+/* The attributes of a node, as far as they are chosen. */
+static const int32_t *read_attrs(graft_finder *f, uint32_t n)
 {
     const graft_pattern_node *node = &f->rule->source.nodes[n];
-    memset(attrs, 0, GRAFT_MAX_ATTRS * sizeof *attrs);
-    for (uint32_t i = 0; i < count; i++) {
-        const graft_term *term = &node->attrs[i];
-        attrs[i] = term->kind == GRAFT_TERM_SLOT ? f->point.slots[term->value] : term->value;
+    int32_t *attrs = f->source.attrs[n];
+    for (uint32_t i = 0; i < f->slot_count[n]; i++) {
+        uint32_t at = f->slot_attrs[n][i];
+        attrs[at] = f->point.slots[node->attrs[at].value];
     }
+    return attrs;
 }
 
 /* Whether the chosen inputs fit; remembers the output as a proposal for those not chosen yet. */
 bool graft_finder_check(graft_finder *f, const graft_step *s)
 {
     const graft_pattern_node *node = &f->rule->source.nodes[s->node];
-    int32_t attrs[GRAFT_MAX_ATTRS];
     graft_shape in[GRAFT_MAX_INPUTS];
     graft_shape out[GRAFT_MAX_OUTPUTS];
-    read_attrs(f, s->node, graft_op(s->as)->attr_count, attrs);
     for (uint32_t i = 0; i < graft_op(s->as)->input_count; i++) {
         in[i] = *graft_finder_shape(f, node->inputs[i < s->inputs ? i : s->inputs - 1u]);
     }
-    if (graft_infer_shapes(s->as, attrs, in, out) != GRAFT_OK) {
+    if (graft_infer_shapes(s->as, read_attrs(f, s->node), in, out) != GRAFT_OK) {
         return false;
     }
     f->partial[s->node] = out[0];
@@ -148,11 +164,10 @@ bool graft_finder_infer(graft_finder *f, const graft_step *s)
 {
     const graft_pattern_node *node = &f->rule->source.nodes[s->node];
     graft_shape in[GRAFT_MAX_INPUTS];
-    read_attrs(f, s->node, graft_op(node->op)->attr_count, f->source.attrs[s->node]);
     for (uint32_t i = 0; i < graft_op(node->op)->input_count; i++) {
         in[i] = *graft_finder_shape(f, node->inputs[i]);
     }
-    return graft_infer_shapes(node->op, f->source.attrs[s->node], in, f->source.shapes[s->node]) ==
+    return graft_infer_shapes(node->op, read_attrs(f, s->node), in, f->source.shapes[s->node]) ==
            GRAFT_OK;
 }
 

@@ -24,8 +24,11 @@ typedef struct graft_step {
     uint8_t index;
     uint8_t width;
     uint8_t as;
-    uint8_t inputs;      /* CHECK: how many are chosen. */
-    graft_choices fixed; /* ATTRS: the tuples, when they do not depend on the input. */
+    uint8_t inputs;              /* CHECK: how many are chosen. */
+    bool is_number;              /* ATTRS: one integer or size; */
+    bool is_groups;              /* of these, the groups of a convolution. */
+    const graft_attr_info *attr; /* ATTRS: the first. */
+    graft_choices fixed;         /* ATTRS: the tuples, when they do not depend on the input. */
 } graft_step;
 
 enum { GRAFT_STEPS_MOST = 256, GRAFT_RENAMED = 32, GRAFT_JUDGED_BITS = 12 };
@@ -48,7 +51,9 @@ typedef struct graft_finder {
     graft_point point;
     uint64_t bound_slots;
     uint32_t bound_vars;
-    graft_side source;
+    graft_side source; /* Its attributes hold the constants, and the slots after an inference. */
+    uint8_t slot_count[GRAFT_RULE_MAX_NODES]; /* Attributes of a node that are slots, */
+    uint8_t slot_attrs[GRAFT_RULE_MAX_NODES][GRAFT_MAX_ATTRS]; /* and which. */
     graft_shape partial[GRAFT_RULE_MAX_NODES]; /* Output of the last CHECK; rank unknown: none. */
     graft_rng rng;
     graft_guide guide;

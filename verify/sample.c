@@ -3,9 +3,17 @@
 
 #include "verify/propose.h"
 
-#include <string.h>
-
 /* -------------------------------------------------------------------- attributes */
+
+/* Gives the attributes of a step a tuple, if it may. */
+static bool try_tuple(graft_finder *f, const graft_step *s, const int32_t *tuple)
+{
+    bool fits = graft_finder_agrees(f, s, tuple);
+    if (fits) {
+        graft_finder_bind(f, s, tuple);
+    }
+    return fits;
+}
 
 /* The origin's values, sizes renamed. */
 static bool repeat_origin(graft_finder *f, const graft_step *s)
@@ -19,11 +27,7 @@ static bool repeat_origin(graft_finder *f, const graft_step *s)
         int32_t value = slot ? f->options->origin->slots[term->value] : term->value;
         tuple[i] = slot && size && value >= 0 ? f->renamed[value % GRAFT_RENAMED] : value;
     }
-    if (!graft_finder_agrees(f, s, tuple)) {
-        return false;
-    }
-    graft_finder_bind(f, s, tuple);
-    return true;
+    return try_tuple(f, s, tuple);
 }
 
 static bool is_shape_list(const graft_finder *f, const graft_step *s)
@@ -31,39 +35,28 @@ static bool is_shape_list(const graft_finder *f, const graft_step *s)
     return f->rule->source.nodes[s->node].op == GRAFT_OP_fill && s->width > 1;
 }
 
+/* Gives a number a value, if it is in the attribute's range. */
+static bool try_value(graft_finder *f, const graft_step *s, int32_t value)
+{
+    return value >= s->attr->least && value <= s->attr->most && try_tuple(f, s, &value);
+}
+
 static bool sample_attrs(graft_finder *f, const graft_step *s)
 {
     graft_mark mark = graft_arena_mark(f->env->scratch);
     graft_choices choices = graft_finder_choices(f, s);
-    const graft_attr_info *attr = graft_op_attr(f->rule->source.nodes[s->node].op, s->index);
-    uint32_t first = choices.count > 0 ? graft_rng_below(&f->rng, choices.count) : 0;
-    bool found = false;
-    if (f->near && graft_rng_below(&f->rng, 2) == 0) {
-        found = repeat_origin(f, s);
-    }
+    uint32_t at = choices.count > 0 ? graft_rng_below(&f->rng, choices.count) : 0;
+    bool found = f->near && graft_rng_below(&f->rng, 2) == 0 && repeat_origin(f, s);
     if (!found && is_shape_list(f, s)) {
         graft_shape shape = graft_choices_shape_random(&f->rng, false);
-        found = graft_finder_agrees(f, s, shape.dims);
-        if (found) {
-            graft_finder_bind(f, s, shape.dims);
-        }
+        found = try_tuple(f, s, shape.dims);
     }
-    bool echo = !found && choices.width == 1 && graft_rng_below(&f->rng, 4) == 0 &&
-                (attr->kind == GRAFT_ATTR_INT || attr->kind == GRAFT_ATTR_DIM);
-    if (echo) {
-        int32_t value = graft_propose_value(f, s);
-        found = value >= attr->least && value <= attr->most && graft_finder_agrees(f, s, &value);
-        if (found) {
-            graft_finder_bind(f, s, &value);
-        }
+    if (!found && choices.width == 1 && graft_rng_below(&f->rng, 4) == 0 && s->is_number) {
+        found = try_value(f, s, graft_propose_value(f, s));
     }
     for (uint32_t i = 0; i < choices.count && !found; i++) {
-        const int32_t *tuple =
-            &choices.tuples[(size_t)((first + i) % choices.count) * choices.width];
-        found = graft_finder_agrees(f, s, tuple);
-        if (found) {
-            graft_finder_bind(f, s, tuple);
-        }
+        found = try_tuple(f, s, &choices.tuples[(size_t)at * choices.width]);
+        at = at + 1 < choices.count ? at + 1 : 0;
     }
     graft_arena_release(f->env->scratch, mark);
     return found;
@@ -73,8 +66,7 @@ static bool sample_attrs(graft_finder *f, const graft_step *s)
 static bool find_groups(const graft_finder *f, const graft_step *s, int32_t *groups)
 {
     const graft_pattern_node *node = &f->rule->source.nodes[s->node];
-    const graft_attr_info *attr = graft_op_attr(node->op, s->index);
-    if (strcmp(attr->name, "groups") != 0) {
+    if (!s->is_groups) {
         return false;
     }
     const graft_shape *image = graft_finder_shape(f, node->inputs[0]);
@@ -90,21 +82,14 @@ static bool find_groups(const graft_finder *f, const graft_step *s, int32_t *gro
  */
 static bool guided_attr(graft_finder *f, const graft_step *s)
 {
-    const graft_pattern_node *node = &f->rule->source.nodes[s->node];
-    const graft_term *term = &node->attrs[s->index];
-    const graft_attr_info *attr = graft_op_attr(node->op, s->index);
+    const graft_term *term = &f->rule->source.nodes[s->node].attrs[s->index];
     int32_t value = 0;
-    bool fits = s->width == 1 && term->kind == GRAFT_TERM_SLOT &&
-                (attr->kind == GRAFT_ATTR_INT || attr->kind == GRAFT_ATTR_DIM);
-    bool given = fits &&
-                 (find_groups(f, s, &value) ||
-                  (f->follows && graft_guide_slot(&f->guide, (uint32_t)term->value, &f->point,
-                                                  f->bound_vars, f->bound_slots, &value))) &&
-                 value >= attr->least && value <= attr->most && graft_finder_agrees(f, s, &value);
-    if (given) {
-        graft_finder_bind(f, s, &value);
-    }
-    return given;
+    bool given =
+        s->is_number &&
+        (find_groups(f, s, &value) ||
+         (f->follows && graft_guide_slot(&f->guide, (uint32_t)term->value, &f->point, f->bound_vars,
+                                         f->bound_slots, &value)));
+    return given && try_value(f, s, value);
 }
 
 static bool sample_step(graft_finder *f, const graft_step *s)
