@@ -37,6 +37,7 @@ enum { GRAFT_STEPS_MOST = 256, GRAFT_RENAMED = 32, GRAFT_JUDGED_BITS = 12 };
 typedef struct graft_judgement {
     uint64_t hash; /* 0: none yet. */
     bool is_refused;
+    bool fits;
 } graft_judgement;
 
 typedef struct graft_finder {

@@ -172,8 +172,36 @@ static bool go_back(graft_finder *f, trail *t, uint32_t *at)
     return false;
 }
 
-/* Chooses a point. False when it did not come to fit. */
-static bool sample_point(graft_finder *f)
+/* Sampling ends when nothing new has come for a while. */
+enum { WORK_USUAL = 12000, STALE_LEAST = 2000, STALE_SHARE = 4 };
+
+/* Takes the point if both sides fit and are quick to evaluate. Points repeat: what was said of the
+ * last one with these bits of the hash is remembered. False when the target does not fit. */
+static bool take_point(graft_finder *f)
+{
+    uint64_t hash = graft_finder_hash(f);
+    graft_judgement *known = &f->judged[hash >> (64 - GRAFT_JUDGED_BITS)];
+    if (known->hash != hash) {
+        graft_instance instance;
+        uint64_t most = f->options->work > 0 ? f->options->work : WORK_USUAL;
+        graft_fit fit = graft_instance_build(&instance, f->rule, &f->point);
+        *known = (graft_judgement){hash, fit == GRAFT_FIT_TARGET, fit == GRAFT_FIT_OK};
+        if (fit == GRAFT_FIT_OK && graft_instance_work(&instance) <= most &&
+            graft_finder_is_new(f, hash)) {
+            (void)graft_finder_keep(f);
+        }
+    }
+    f->domain->refused += known->is_refused ? 1 : 0;
+    return known->fits;
+}
+
+static bool make_step(graft_finder *f, uint32_t at)
+{
+    return !is_hopeless(f, &f->steps[at]) && sample_step(f, &f->steps[at]);
+}
+
+/* Chooses a point. */
+static void sample_point(graft_finder *f)
 {
     trail t;
     t.count = 0;
@@ -186,40 +214,17 @@ static bool sample_point(graft_finder *f)
     if (f->near) {
         graft_propose_rename(f);
     }
-    for (uint32_t at = 0; at < f->step_count; at++) {
-        if (f->left == 0) {
-            return false;
-        }
+    bool done = false;
+    for (uint32_t at = 0; !done && f->left > 0; at++) {
         f->left--;
-        if (!is_hopeless(f, &f->steps[at]) && sample_step(f, &f->steps[at])) {
+        if (at == f->step_count) {
+            done = take_point(f) || !go_back(f, &t, &at);
+        } else if (make_step(f, at)) {
             note_step(f, &t, at);
-        } else if (!go_back(f, &t, &at)) {
-            return false;
+        } else {
+            done = !go_back(f, &t, &at);
         }
     }
-    return true;
-}
-
-/* Sampling ends when nothing new has come for a while. */
-enum { WORK_USUAL = 12000, STALE_LEAST = 2000, STALE_SHARE = 4 };
-
-/* Takes a sampled point if both sides fit and are quick to evaluate. Samples repeat: what was said
- * of the last point with these bits of the hash is remembered. */
-static void take_sample(graft_finder *f)
-{
-    uint64_t hash = graft_finder_hash(f);
-    graft_judgement *known = &f->judged[hash >> (64 - GRAFT_JUDGED_BITS)];
-    if (known->hash != hash) {
-        graft_instance instance;
-        uint64_t most = f->options->work > 0 ? f->options->work : WORK_USUAL;
-        graft_fit fit = graft_instance_build(&instance, f->rule, &f->point);
-        *known = (graft_judgement){hash, fit == GRAFT_FIT_TARGET};
-        if (fit == GRAFT_FIT_OK && graft_instance_work(&instance) <= most &&
-            graft_finder_is_new(f, hash)) {
-            (void)graft_finder_keep(f);
-        }
-    }
-    f->domain->refused += known->is_refused ? 1 : 0;
 }
 
 void graft_sample_points(graft_finder *f)
@@ -229,9 +234,7 @@ void graft_sample_points(graft_finder *f)
     while (f->left > 0 && !f->is_enough && f->domain->count < f->options->points &&
            stale < STALE_LEAST + STALE_SHARE * f->domain->count) {
         uint32_t before = f->domain->count;
-        if (sample_point(f)) {
-            take_sample(f);
-        }
+        sample_point(f);
         stale = f->domain->count > before ? 0 : stale + 1;
     }
 }
