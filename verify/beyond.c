@@ -16,40 +16,70 @@ enum {
 
 static bool once_in(graft_rng *rng, uint32_t count) { return graft_rng_below(rng, count) == 0; }
 
-/* The kind of the source's attribute that a slot stands for. */
-static graft_attr_kind kind_of(const graft_rule *rule, uint32_t slot, bool *is_axis)
+/* What a slot stands for. */
+typedef enum { SLOT_NUMBER, SLOT_AXIS, SLOT_SIZE, SLOT_REAL, SLOT_OTHER } slot_kind;
+
+/* What the changes of a rule's points have in common. */
+typedef struct {
+    graft_rng rng;
+    const graft_rule *rule;
+    uint8_t slots[GRAFT_RULE_MAX_SLOTS]; /* slot_kind */
+} changer;
+
+static slot_kind kind_of(const graft_attr_info *attr)
 {
-    for (uint32_t n = 0; n < rule->source.node_count; n++) {
+    switch ((graft_attr_kind)attr->kind) {
+    case GRAFT_ATTR_INT:
+        return strncmp(attr->name, "ax", 2) == 0 ? SLOT_AXIS : SLOT_NUMBER;
+    case GRAFT_ATTR_DIM:
+        return SLOT_SIZE;
+    case GRAFT_ATTR_FLOAT:
+        return SLOT_REAL;
+    case GRAFT_ATTR_ACTIVATION:
+        break;
+    }
+    return SLOT_OTHER;
+}
+
+/* Slots are named after the first attributes that they stand for. */
+static void start_changes(changer *c, const graft_rule *rule)
+{
+    c->rule = rule;
+    graft_rng_seed(&c->rng, graft_rule_id(rule));
+    memset(c->slots, SLOT_NUMBER, sizeof c->slots);
+    for (uint32_t n = rule->source.node_count; n-- > 0;) {
         const graft_pattern_node *node = &rule->source.nodes[n];
-        for (uint32_t i = 0; i < graft_op(node->op)->attr_count; i++) {
-            const graft_attr_info *info = graft_op_attr(node->op, i);
-            if (node->attrs[i].kind == GRAFT_TERM_SLOT && node->attrs[i].value == (int32_t)slot) {
-                *is_axis = strncmp(info->name, "ax", 2) == 0;
-                return (graft_attr_kind)info->kind;
+        for (uint32_t i = graft_op(node->op)->attr_count; i-- > 0;) {
+            if (node->attrs[i].kind == GRAFT_TERM_SLOT) {
+                c->slots[node->attrs[i].value] = (uint8_t)kind_of(graft_op_attr(node->op, i));
             }
         }
     }
-    *is_axis = false;
-    return GRAFT_ATTR_INT;
+}
+
+/* The size that takes the place of one: the same wherever that occurs. 1 mostly stays. */
+static int32_t rename_size(changer *c, int32_t names[NAMES], int32_t size)
+{
+    int32_t *name = &names[size % NAMES];
+    if (*name == 0) {
+        bool one = once_in(&c->rng, 5) || (size == 1 && !once_in(&c->rng, 6));
+        *name = one ? 1 : 1 + (int32_t)graft_rng_below(&c->rng, SIZE_MOST);
+    }
+    return *name;
 }
 
 /* Other sizes in place of the sizes. */
-static void rename_sizes(graft_rng *rng, const graft_rule *rule, graft_point *point)
+static void rename_sizes(changer *c, graft_point *point)
 {
     int32_t names[NAMES] = {0};
-    for (int32_t i = 1; i < NAMES; i++) {
-        names[i] = once_in(rng, 5) ? 1 : 1 + (int32_t)graft_rng_below(rng, SIZE_MOST);
-    }
-    names[1] = once_in(rng, 6) ? names[1] : 1;
-    for (uint32_t v = 0; v < rule->var_count; v++) {
+    for (uint32_t v = 0; v < c->rule->var_count; v++) {
         for (uint32_t i = 0; i < point->vars[v].rank; i++) {
-            point->vars[v].dims[i] = names[point->vars[v].dims[i] % NAMES];
+            point->vars[v].dims[i] = rename_size(c, names, point->vars[v].dims[i]);
         }
     }
-    for (uint32_t s = 0; s < rule->slot_count; s++) {
-        bool is_axis = false;
-        if (kind_of(rule, s, &is_axis) == GRAFT_ATTR_DIM && point->slots[s] > 0) {
-            point->slots[s] = names[point->slots[s] % NAMES];
+    for (uint32_t s = 0; s < c->rule->slot_count; s++) {
+        if (c->slots[s] == SLOT_SIZE && point->slots[s] > 0) {
+            point->slots[s] = rename_size(c, names, point->slots[s]);
         }
     }
 }
@@ -64,50 +94,49 @@ static void put_axis(graft_shape *shape, uint32_t at, int32_t size)
 }
 
 /* A size that occurs, or a small one. */
-static int32_t draw_size(graft_rng *rng, const graft_rule *rule, const graft_point *point)
+static int32_t draw_size(changer *c, const graft_point *point)
 {
-    const graft_shape *shape = &point->vars[graft_rng_below(rng, rule->var_count)];
-    bool occurs = shape->rank > 0 && once_in(rng, 2);
-    return occurs ? shape->dims[graft_rng_below(rng, shape->rank)]
-                  : 1 + (int32_t)graft_rng_below(rng, 3);
+    const graft_shape *shape = &point->vars[graft_rng_below(&c->rng, c->rule->var_count)];
+    bool occurs = shape->rank > 0 && once_in(&c->rng, 2);
+    return occurs ? shape->dims[graft_rng_below(&c->rng, shape->rank)]
+                  : 1 + (int32_t)graft_rng_below(&c->rng, 3);
 }
 
 /* Puts one axis into one shape, anywhere. */
-static void put_one_axis(graft_rng *rng, const graft_rule *rule, graft_point *point)
+static void put_one_axis(changer *c, graft_point *point)
 {
-    graft_shape *shape = &point->vars[graft_rng_below(rng, rule->var_count)];
-    uint32_t at = graft_rng_below(rng, shape->rank + 1u);
-    put_axis(shape, at, draw_size(rng, rule, point));
+    graft_shape *shape = &point->vars[graft_rng_below(&c->rng, c->rule->var_count)];
+    uint32_t at = graft_rng_below(&c->rng, shape->rank + 1u);
+    put_axis(shape, at, draw_size(c, point));
 }
 
 /* Puts axes into all shapes or some, mostly in front. */
-static void put_axes(graft_rng *rng, const graft_rule *rule, graft_point *point)
+static void put_axes(changer *c, graft_point *point)
 {
-    uint32_t more = 1 + graft_rng_below(rng, 2);
-    bool all = once_in(rng, 3);
+    uint32_t more = 1 + graft_rng_below(&c->rng, 2);
+    bool all = once_in(&c->rng, 3);
     for (; more > 0; more--) {
-        int32_t common = draw_size(rng, rule, point);
-        for (uint32_t v = 0; v < rule->var_count; v++) {
+        int32_t common = draw_size(c, point);
+        for (uint32_t v = 0; v < c->rule->var_count; v++) {
             graft_shape *shape = &point->vars[v];
-            uint32_t at = once_in(rng, 3) ? graft_rng_below(rng, shape->rank + 1u) : 0;
-            int32_t size = once_in(rng, 3) ? draw_size(rng, rule, point) : common;
-            if (all || once_in(rng, 2)) {
+            uint32_t at = once_in(&c->rng, 3) ? graft_rng_below(&c->rng, shape->rank + 1u) : 0;
+            int32_t size = once_in(&c->rng, 3) ? draw_size(c, point) : common;
+            if (all || once_in(&c->rng, 2)) {
                 put_axis(shape, at, size);
             }
         }
     }
 }
 
-static void change_slots(graft_rng *rng, const graft_rule *rule, graft_point *point)
+static void change_slots(changer *c, graft_point *point)
 {
-    for (uint32_t s = 0; s < rule->slot_count; s++) {
-        bool is_axis = false;
-        graft_attr_kind kind = kind_of(rule, s, &is_axis);
-        if (kind == GRAFT_ATTR_FLOAT && once_in(rng, 2)) {
-            float value = (float)((int32_t)graft_rng_below(rng, 71) - 30) / 8.0F;
+    for (uint32_t s = 0; s < c->rule->slot_count; s++) {
+        slot_kind kind = (slot_kind)c->slots[s];
+        if (kind == SLOT_REAL && once_in(&c->rng, 2)) {
+            float value = (float)((int32_t)graft_rng_below(&c->rng, 71) - 30) / 8.0F;
             memcpy(&point->slots[s], &value, sizeof value);
-        } else if (kind == GRAFT_ATTR_INT && once_in(rng, 4)) {
-            point->slots[s] += is_axis ? 1 : 1 + (int32_t)graft_rng_below(rng, 3);
+        } else if ((kind == SLOT_NUMBER || kind == SLOT_AXIS) && once_in(&c->rng, 4)) {
+            point->slots[s] += kind == SLOT_AXIS ? 1 : 1 + (int32_t)graft_rng_below(&c->rng, 3);
         }
     }
 }
@@ -124,29 +153,28 @@ static bool is_light(const graft_rule *rule, const graft_instance *instance)
 /* How a point is changed. Each gets its share of the points, since they fit unequally often. */
 typedef enum { CHANGE_SIZES, CHANGE_ONE_RANK, CHANGE_RANKS, CHANGE_KINDS } change_kind;
 
-static void change_point(graft_rng *rng, const graft_rule *rule, change_kind kind,
-                         graft_point *point)
+static void change_point(changer *c, change_kind kind, graft_point *point)
 {
     if (kind == CHANGE_ONE_RANK) {
-        put_one_axis(rng, rule, point);
+        put_one_axis(c, point);
     }
-    if (kind == CHANGE_SIZES || !once_in(rng, 4)) {
-        rename_sizes(rng, rule, point);
+    if (kind == CHANGE_SIZES || !once_in(&c->rng, 4)) {
+        rename_sizes(c, point);
     }
     if (kind == CHANGE_RANKS) {
-        put_axes(rng, rule, point);
+        put_axes(c, point);
     }
-    if (once_in(rng, 2)) {
-        change_slots(rng, rule, point);
+    if (once_in(&c->rng, 2)) {
+        change_slots(c, point);
     }
 }
 
 void graft_beyond_find(graft_arena *arena, const graft_rule *rule, const graft_point *points,
                        uint32_t count, uint32_t limit, graft_domain *domain)
 {
-    graft_rng rng;
+    changer c;
     *domain = (graft_domain){.points = GRAFT_NEW(arena, graft_point, limit)};
-    graft_rng_seed(&rng, graft_rule_id(rule));
+    start_changes(&c, rule);
     for (uint32_t kind = 0; kind < CHANGE_KINDS && count > 0; kind++) {
         uint32_t share = limit * (kind + 1) / CHANGE_KINDS - domain->count;
         uint32_t attempts = share * ATTEMPTS_PER_POINT;
@@ -154,8 +182,8 @@ void graft_beyond_find(graft_arena *arena, const graft_rule *rule, const graft_p
         for (uint32_t i = 0; i < attempts && domain->count < end; i++) {
             graft_point *point = &domain->points[domain->count];
             graft_instance instance;
-            *point = points[graft_rng_below(&rng, count)];
-            change_point(&rng, rule, (change_kind)kind, point);
+            *point = points[graft_rng_below(&c.rng, count)];
+            change_point(&c, (change_kind)kind, point);
             if (graft_instance_build(&instance, rule, point) == GRAFT_FIT_OK &&
                 is_light(rule, &instance)) {
                 domain->count++;

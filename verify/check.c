@@ -9,8 +9,9 @@
 
 #include <string.h>
 
-/* Choices that finding instances may take: where they are rare, it takes many to find some. */
-enum { ATTEMPTS_MOST = 2000000, POINTS_LEAST = 6, POLYNOMIAL_WORK_MOST = 20000 };
+/* Choices that finding instances may take. Where they are rare, it takes many to find some. */
+enum { ATTEMPTS_FEW = 200000, ATTEMPTS_MOST = 2000000 };
+enum { POINTS_LEAST = 6, POLYNOMIAL_WORK_MOST = 20000 };
 
 graft_check_options graft_check_defaults(void)
 {
@@ -27,10 +28,10 @@ const char *graft_check_outcome_name(uint32_t outcome)
 }
 
 static void find_domain(graft_env *env, const graft_rule *rule, const graft_point *origin,
-                        uint32_t points, graft_domain *domain)
+                        uint32_t points, uint32_t attempts, graft_domain *domain)
 {
     graft_domain_options find = {.points = points,
-                                 .attempts = ATTEMPTS_MOST,
+                                 .attempts = attempts,
                                  .enumerate = true,
                                  .seed = graft_rule_id(rule),
                                  .origin = origin};
@@ -103,22 +104,33 @@ static void sweep_points(graft_env *env, const graft_sweeper *sweeper, const gra
     }
 }
 
+/* Sweeps up to `points` instances, as many as are found in so many choices. */
+static void sweep_some(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
+                       const graft_point *origin, const graft_check_options *options,
+                       uint32_t attempts, graft_check *check)
+{
+    graft_domain domain;
+    find_domain(env, rule, origin, options->points, attempts, &domain);
+    sweep_points(env, sweeper, rule, &domain, options, check);
+}
+
 void graft_check_filter(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
                         const graft_point *origin, const graft_check_options *options,
                         graft_check *check)
 {
-    graft_domain domain;
-    find_domain(env, rule, origin, options->filter, &domain);
-    sweep_points(env, sweeper, rule, &domain, options, check);
+    graft_check_options few = *options;
+    few.points = options->filter;
+    sweep_some(env, sweeper, rule, origin, &few, ATTEMPTS_FEW, check);
+    if (check->outcome == GRAFT_CHECK_THIN) {
+        sweep_some(env, sweeper, rule, origin, &few, ATTEMPTS_MOST, check);
+    }
 }
 
 void graft_check_sweep(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
                        const graft_point *origin, const graft_check_options *options,
                        graft_check *check)
 {
-    graft_check_options whole = *options;
-    whole.filter = options->points;
-    graft_check_filter(env, sweeper, rule, origin, &whole, check);
+    sweep_some(env, sweeper, rule, origin, options, ATTEMPTS_MOST, check);
     graft_resweep(env, sweeper, rule, options->samples, check);
 }
 
@@ -162,18 +174,22 @@ static void prove_instances(graft_env *env, const graft_rule *rule,
     check->prove = result;
 }
 
-/* Most instances that are left out where Z3 gives up. */
-enum { UNDECIDED_MOST = 8 };
+/* A rule that is proved for all sizes needs no proof at each instance; Z3 is asked at some, one by
+ * one, since a proof that does not rest on symbolic readings is worth having. Where it gives up, it
+ * mostly does so again. */
+enum { TESTS_MOST = 16, UNDECIDED_MOST = 8, UNDECIDED_ENOUGH = 2 };
 
-/* A rule that is proved for all sizes needs no proof at each instance: keeps those of the covering
- * set that have one, since a proof that does not rest on symbolic readings is worth having. */
-static void keep_decided(graft_env *env, const graft_rule *rule, const graft_prove_options *options,
-                         graft_check *check)
+/* Keeps those of the covering set that are proved. */
+static void test_instances(graft_env *env, const graft_rule *rule,
+                           const graft_prove_options *options, graft_check *check)
 {
     uint32_t kept = 0;
     uint32_t undecided = 0;
     graft_prove_result *prove = &check->prove;
-    for (uint32_t i = 0; i < check->cover && undecided < UNDECIDED_MOST; i++) {
+    prove->verdict = GRAFT_VERDICT_UNKNOWN;
+    for (uint32_t i = 0; i < check->cover && kept < TESTS_MOST &&
+                         undecided < (kept > 0 ? UNDECIDED_ENOUGH : UNDECIDED_MOST);
+         i++) {
         graft_prove_result single;
         graft_prove_rule(env, rule, &check->instances[i], 1, options, &single);
         prove->questions += single.questions;
@@ -184,27 +200,24 @@ static void keep_decided(graft_env *env, const graft_rule *rule, const graft_pro
             return;
         }
         if (single.verdict == GRAFT_VERDICT_PROVED) {
+            prove->verdict = GRAFT_VERDICT_PROVED;
             check->instances[kept++] = check->instances[i];
         } else {
+            memcpy(prove->reason, single.reason, sizeof prove->reason);
             undecided++;
         }
     }
     if (kept > 0) {
-        prove->verdict = GRAFT_VERDICT_PROVED;
         prove->points = kept;
         check->cover = kept;
     }
 }
 
-/* Instances of a rule that is proved for all sizes. */
-static void test_instances(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
-                           const graft_check_options *options, graft_check *check)
+static void prove_all_sizes(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
+                            const graft_check_options *options, graft_check *check)
 {
     bool possible = cross_check(env, rule, check);
-    prove_instances(env, rule, options, check);
-    if (check->prove.verdict == GRAFT_VERDICT_UNKNOWN) {
-        keep_decided(env, rule, &options->prove, check);
-    }
+    test_instances(env, rule, &options->prove, check);
     check->outcome = (uint8_t)judge(check, possible);
     graft_resweep_beyond(env, sweeper, rule, options->samples, check);
     check->proof = GRAFT_PROOF_UNBOUNDED;
@@ -232,7 +245,7 @@ void graft_check_prove(graft_env *env, const graft_sweeper *sweeper, const graft
                        graft_check *check)
 {
     if (is_proved_unbounded(env, rule, &options->prove, check)) {
-        test_instances(env, sweeper, rule, options, check);
+        prove_all_sizes(env, sweeper, rule, options, check);
     } else {
         prove_cover(env, sweeper, rule, origin, options, check);
     }

@@ -16,6 +16,7 @@ typedef struct {
     graft_shape vars[GRAFT_RULE_MAX_VARS];
     int32_t values[GRAFT_PLACES_MOST];
     bool agrees;
+    bool trivial; /* Some operator of the source does nothing there. */
 } record;
 
 enum { RECORDS_MOST = 4000, ROUNDS_MOST = 6, AGREED_LEAST = 4, LEARNERS_MOST = 3 };
@@ -49,15 +50,34 @@ static bool is_clean(const tally *t) { return t->differed == 0 && t->agreed >= A
 
 /* ------------------------------------------------------------------ trials */
 
-static void keep_record(lifter *l, const uint8_t *slot_of, const graft_point *point, bool agrees)
+/* Whether a node pads nothing. */
+static bool is_idle(const graft_instance *instance, uint32_t n)
+{
+    const int32_t *attrs = instance->source.attrs[n];
+    return instance->rule->source.nodes[n].op == GRAFT_OP_pad &&
+           attrs[GRAFT_ATTR_pad_before] == 0 && attrs[GRAFT_ATTR_pad_after] == 0;
+}
+
+static bool is_trivial(const graft_instance *instance)
+{
+    bool trivial = false;
+    for (uint32_t n = 0; n < instance->rule->source.node_count; n++) {
+        trivial = trivial || is_idle(instance, n);
+    }
+    return trivial;
+}
+
+static void keep_record(lifter *l, const uint8_t *slot_of, const graft_instance *instance,
+                        bool agrees)
 {
     if (l->record_count == RECORDS_MOST) {
         return;
     }
     record *r = &l->records[l->record_count++];
-    memcpy(r->vars, point->vars, sizeof r->vars);
-    graft_draft_values(l->draft, slot_of, point, r->values);
+    memcpy(r->vars, instance->point->vars, sizeof r->vars);
+    graft_draft_values(l->draft, slot_of, instance->point, r->values);
     r->agrees = agrees;
+    r->trivial = is_trivial(instance);
 }
 
 static void judge_point(lifter *l, const graft_rule *rule, const uint8_t *slot_of,
@@ -70,11 +90,11 @@ static void judge_point(lifter *l, const graft_rule *rule, const uint8_t *slot_o
     switch (graft_sweep_instance(l->env, l->sweeper, &instance, 2, seed, NULL)) {
     case GRAFT_SWEEP_AGREES:
         t->agreed++;
-        keep_record(l, slot_of, point, true);
+        keep_record(l, slot_of, &instance, true);
         break;
     case GRAFT_SWEEP_DIFFERS:
         t->differed++;
-        keep_record(l, slot_of, point, false);
+        keep_record(l, slot_of, &instance, false);
         break;
     case GRAFT_SWEEP_UNDECIDED:
         break;
@@ -388,7 +408,7 @@ static uint32_t best_constraint(const lifter *l, const graft_choice *choice)
                 continue;
             }
             excluded += r->agrees ? 0 : 1;
-            lost += r->agrees ? 1 : 0;
+            lost += r->agrees && !r->trivial ? 1 : 0;
         }
         double score = (double)excluded / (1.0 + (double)lost);
         if (excluded > 0 && score > best_score) {
@@ -422,6 +442,36 @@ static bool exclude_failures(const lifter *l, graft_choice *choice)
     return true;
 }
 
+/* Whether points that agree differ from a constant only where an operator does nothing. */
+static bool varies_idly(const lifter *l, const graft_choice *choice, const graft_constraint *c)
+{
+    bool idly = false;
+    for (uint32_t i = 0; i < l->record_count; i++) {
+        const record *r = &l->records[i];
+        if (r->agrees && record_allowed(l, choice, r) &&
+            !graft_constraint_holds(l->draft, c, r->vars, r->values)) {
+            if (!r->trivial) {
+                return false;
+            }
+            idly = true;
+        }
+    }
+    return idly;
+}
+
+/* Makes attributes constants that vary only there: a padding by nothing is the same along any axis,
+ * and a rule about an axis is not one about all. */
+static void pin_idle(const lifter *l, graft_choice *choice)
+{
+    for (uint32_t i = 0; i < l->draft->constraint_count; i++) {
+        const graft_constraint *c = &l->draft->constraints[i];
+        if (c->kind == GRAFT_CONSTRAINT_PLACE_CONST && !graft_choice_requires(choice, i) &&
+            varies_idly(l, choice, c)) {
+            graft_choice_set(choice, i, true);
+        }
+    }
+}
+
 /* Learns constraints until a sample is clean. */
 static bool learn(lifter *l, graft_choice *choice)
 {
@@ -429,6 +479,7 @@ static bool learn(lifter *l, graft_choice *choice)
         tally t = try_choice(l, choice, l->options->sample * 2, PATIENT);
         if (is_clean(&t)) {
             l->accepted = acceptance(&t);
+            pin_idle(l, choice);
             return true;
         }
         if (t.differed == 0 || !exclude_failures(l, choice)) {
@@ -443,13 +494,14 @@ static bool is_structural(const graft_constraint *c)
     return c->kind == GRAFT_CONSTRAINT_PLACES_EQUAL || c->kind == GRAFT_CONSTRAINT_PLACE_CONST;
 }
 
-/* Good points that only the weaker choice allows. */
+/* Good points that only the weaker choice allows, but those where an operator does nothing. */
 static uint32_t count_gained(const lifter *l, const graft_choice *strong, const graft_choice *weak)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < l->record_count; i++) {
         const record *r = &l->records[i];
-        count += r->agrees && record_allowed(l, weak, r) && !record_allowed(l, strong, r) ? 1 : 0;
+        bool gained = r->agrees && !r->trivial && record_allowed(l, weak, r);
+        count += gained && !record_allowed(l, strong, r) ? 1 : 0;
     }
     return count;
 }

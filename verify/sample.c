@@ -84,11 +84,10 @@ static bool guided_attr(graft_finder *f, const graft_step *s)
 {
     const graft_term *term = &f->rule->source.nodes[s->node].attrs[s->index];
     int32_t value = 0;
-    bool given =
-        s->is_number &&
-        (find_groups(f, s, &value) ||
-         (f->follows && graft_guide_slot(&f->guide, (uint32_t)term->value, &f->point, f->bound_vars,
-                                         f->bound_slots, &value)));
+    bool given = s->is_number &&
+                 (find_groups(f, s, &value) ||
+                  (f->follows && graft_guide_slot(&f->guide, (uint32_t)term->value, &f->point,
+                                                  f->bound_vars, f->bound_slots, &value)));
     return given && try_value(f, s, value);
 }
 
