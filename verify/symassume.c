@@ -109,11 +109,120 @@ bool graft_sym_is_impossible(graft_sym *s)
     return a->count > 0 && is_unsatisfiable(s, Z3_mk_and(s->z3, a->count, a->claims));
 }
 
+/* ------------------------------------------------------------------ products */
+
+enum { BOUNDS_MOST = 24, PRODUCTS_MOST = 32 };
+
+/* Places below bounds, and products of a place that occur. Z3 is told what follows of these, since
+ * it does not multiply inequalities. */
+typedef struct {
+    graft_sym *s;
+    Z3_ast places[BOUNDS_MOST]; /* places[i] < bounds[i] is a fact. */
+    Z3_ast bounds[BOUNDS_MOST];
+    uint32_t bound_count;
+    Z3_ast factors[PRODUCTS_MOST][2]; /* A place and the other factor. */
+    uint32_t product_count;
+} products;
+
+static bool visit_bound(void *context, Z3_ast term)
+{
+    products *p = context;
+    const graft_sym *s = p->s;
+    bool below = graft_sym_kind(s, term) == Z3_OP_LT;
+    Z3_ast place = below ? graft_sym_arg(s, term, 0) : NULL;
+    if (below && graft_sym_arity(s, place) == 0 &&
+        graft_sym_kind(s, place) == Z3_OP_UNINTERPRETED && p->bound_count < BOUNDS_MOST) {
+        p->places[p->bound_count] = place;
+        p->bounds[p->bound_count++] = graft_sym_arg(s, term, 1);
+    }
+    return graft_sym_kind(s, term) == Z3_OP_AND;
+}
+
+static bool is_place(const products *p, Z3_ast term)
+{
+    bool place = false;
+    for (uint32_t i = 0; i < p->bound_count && !place; i++) {
+        place = p->places[i] == term;
+    }
+    return place;
+}
+
+static void note_product(products *p, Z3_ast place, Z3_ast factor)
+{
+    for (uint32_t i = 0; i < p->product_count; i++) {
+        if (p->factors[i][0] == place && p->factors[i][1] == factor) {
+            return;
+        }
+    }
+    if (p->product_count < PRODUCTS_MOST) {
+        p->factors[p->product_count][0] = place;
+        p->factors[p->product_count++][1] = factor;
+    }
+}
+
+static bool visit_product(void *context, Z3_ast term)
+{
+    products *p = context;
+    const graft_sym *s = p->s;
+    uint32_t count = graft_sym_arity(s, term);
+    if (graft_sym_kind(s, term) == Z3_OP_MUL && count >= 2) {
+        Z3_ast x = graft_sym_arg(s, term, count - 2);
+        Z3_ast y = graft_sym_arg(s, term, count - 1);
+        bool pair =
+            count == 2 || (count == 3 && Z3_is_numeral_ast(s->z3, graft_sym_arg(s, term, 0)));
+        if (pair && is_place(p, x)) {
+            note_product(p, x, y);
+        }
+        if (pair && is_place(p, y)) {
+            note_product(p, y, x);
+        }
+    }
+    return true;
+}
+
+/* Whatever x, b and f are: 0 <= x < b and 0 <= f imply 0 <= x f <= b f - f. */
+static Z3_ast state_product(const products *p, Z3_ast x, Z3_ast bound, Z3_ast factor)
+{
+    const graft_sym *s = p->s;
+    Z3_ast zero = graft_sym_int(s, 0);
+    Z3_ast product = graft_sym_mul(s, x, factor);
+    Z3_ast last = graft_sym_sub(s, graft_sym_mul(s, bound, factor), factor);
+    Z3_ast given[3] = {Z3_mk_le(s->z3, zero, x), Z3_mk_lt(s->z3, x, bound),
+                       Z3_mk_le(s->z3, zero, factor)};
+    Z3_ast follows[2] = {Z3_mk_le(s->z3, zero, product), Z3_mk_le(s->z3, product, last)};
+    return Z3_mk_implies(s->z3, Z3_mk_and(s->z3, 3, given), Z3_mk_and(s->z3, 2, follows));
+}
+
+/* What is known of the products in a question; `known` are the facts. Returns how many. */
+static uint32_t list_products(graft_sym *s, Z3_ast question, const Z3_ast *known,
+                              uint32_t known_count, Z3_ast *parts)
+{
+    products p = {.s = s};
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < known_count; i++) {
+        graft_sym_walk(s, known[i], visit_bound, &p);
+    }
+    graft_sym_walk(s, question, visit_product, &p);
+    for (uint32_t i = 0; i < known_count && p.bound_count > 0; i++) {
+        graft_sym_walk(s, known[i], visit_product, &p);
+    }
+    for (uint32_t i = 0; i < p.product_count; i++) {
+        for (uint32_t k = 0; k < p.bound_count && count < PRODUCTS_MOST; k++) {
+            if (p.places[k] == p.factors[i][0]) {
+                parts[count++] = state_product(&p, p.places[k], p.bounds[k], p.factors[i][1]);
+            }
+        }
+    }
+    return count;
+}
+
+/* ------------------------------------------------------------------ questions */
+
 /* The assumptions and facts that hang together with `question`, and that it is false. */
 static Z3_ast state_question(graft_sym *s, const graft_facts *facts, Z3_ast question)
 {
     graft_sym_assumed *a = s->assumed;
-    Z3_ast parts[GRAFT_SYM_ASSUMED_MOST + FACTS_MOST + 1];
+    Z3_ast parts[GRAFT_SYM_ASSUMED_MOST + FACTS_MOST + PRODUCTS_MOST + 1];
     Z3_ast known[FACTS_MOST];
     graft_sym_mask masks[FACTS_MOST];
     bool taken[GRAFT_SYM_ASSUMED_MOST + FACTS_MOST] = {false};
@@ -126,6 +235,7 @@ static Z3_ast state_question(graft_sym *s, const graft_facts *facts, Z3_ast ques
         fact_count++;
     }
     parts[count++] = Z3_mk_not(s->z3, question);
+    count += list_products(s, question, known, fact_count, &parts[count]);
     for (bool grew = true; grew;) {
         grew = false;
         for (uint32_t i = 0; i < a->count + fact_count; i++) {

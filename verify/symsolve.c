@@ -86,6 +86,71 @@ static Z3_ast lone_symbol(const graft_sym *s, Z3_ast summand, bool *negative)
     return is_symbol(s, x) ? x : NULL;
 }
 
+/* ---------------------------------------------------------------- common factors */
+
+enum { SUMMANDS_MOST = 64 };
+
+/* The whole number that a summand is a multiple of on the face of it. */
+static int64_t coefficient(const graft_sym *s, Z3_ast summand)
+{
+    int64_t number = 1;
+    bool product = graft_sym_kind(s, summand) == Z3_OP_MUL;
+    Z3_ast first = product ? graft_sym_arg(s, summand, 0) : summand;
+    return Z3_is_numeral_ast(s->z3, first) && Z3_get_numeral_int64(s->z3, first, &number) ? number
+                                                                                          : 1;
+}
+
+static int64_t common_divisor(int64_t a, int64_t b)
+{
+    a = a < 0 ? -a : a;
+    b = b < 0 ? -b : b;
+    while (b != 0) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+static Z3_ast divide_summand(const graft_sym *s, Z3_ast summand, int64_t by)
+{
+    Z3_ast factors[SUMMANDS_MOST];
+    Z3_ast number = Z3_mk_int64(s->z3, coefficient(s, summand) / by, s->integer);
+    uint32_t count = Z3_is_numeral_ast(s->z3, summand) ? 0 : graft_sym_arity(s, summand);
+    if (count > SUMMANDS_MOST) {
+        return NULL;
+    }
+    factors[0] = number;
+    for (uint32_t i = 1; i < count; i++) {
+        factors[i] = graft_sym_arg(s, summand, i);
+    }
+    return count == 0 ? number : Z3_mk_mul(s->z3, count, factors);
+}
+
+/* A term that is 0 where `difference` is, without the factor that all its summands have: paddings
+ * that are the same on both sides come twice. */
+static Z3_ast divide_common(const graft_sym *s, Z3_ast difference)
+{
+    bool sum = graft_sym_kind(s, difference) == Z3_OP_ADD;
+    uint32_t count = sum ? graft_sym_arity(s, difference) : 1;
+    Z3_ast summands[SUMMANDS_MOST];
+    int64_t divisor = 0;
+    for (uint32_t i = 0; i < count && i < SUMMANDS_MOST; i++) {
+        summands[i] = sum ? graft_sym_arg(s, difference, i) : difference;
+        divisor = common_divisor(divisor, coefficient(s, summands[i]));
+    }
+    if (count > SUMMANDS_MOST || divisor < 2) {
+        return difference;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        summands[i] = divide_summand(s, summands[i], divisor);
+        if (summands[i] == NULL) {
+            return difference;
+        }
+    }
+    return graft_sym_simplify(s, Z3_mk_add(s->z3, count, summands));
+}
+
 /* Solves difference = 0 for one of its symbols: an attribute's where there is one, for sizes read
  * better. (Attributes' symbols are made after those of sizes.) */
 static bool solve_for_symbol(graft_sym_equations *e, Z3_ast difference)
@@ -112,6 +177,18 @@ static bool solve_for_symbol(graft_sym_equations *e, Z3_ast difference)
         solve(e, best, best_value);
     }
     return best != NULL;
+}
+
+/* Equal windows with one stride are equally long, which Z3 is told because it does not multiply. */
+static void claim_same_window(graft_sym_equations *e, Z3_ast a, Z3_ast b)
+{
+    const graft_sym *s = e->s;
+    if (graft_sym_is_app(s, a, s->window) && graft_sym_is_app(s, b, s->window) &&
+        graft_sym_arg(s, a, 1) == graft_sym_arg(s, b, 1)) {
+        Z3_ast stride = graft_sym_arg(s, a, 1);
+        graft_sym_claim(e,
+                        Z3_mk_eq(s->z3, graft_sym_mul(s, a, stride), graft_sym_mul(s, b, stride)));
+    }
 }
 
 /* A broadcast size that equals two other sizes makes these equal. */
@@ -161,10 +238,7 @@ void graft_sym_equate(graft_sym_equations *e, Z3_ast a, Z3_ast b)
     if (graft_sym_is_app(s, b, s->wide)) {
         note_wide(e, b, graft_sym_solved(e, a));
     }
-    if (graft_sym_kind(s, difference) == Z3_OP_MUL && graft_sym_arity(s, difference) == 2 &&
-        Z3_is_numeral_ast(s->z3, graft_sym_arg(s, difference, 0))) {
-        difference = graft_sym_arg(s, difference, 1); /* c x = 0 */
-    }
+    difference = divide_common(s, difference);
     bool products = graft_sym_kind(s, a) == Z3_OP_MUL || graft_sym_kind(s, b) == Z3_OP_MUL;
     if (products && is_positive(e, a) && is_positive(e, b) && !e->in_products) {
         e->in_products = true;
@@ -172,6 +246,7 @@ void graft_sym_equate(graft_sym_equations *e, Z3_ast a, Z3_ast b)
         e->in_products = false;
     } else if (!solve_for_symbol(e, difference)) {
         graft_sym_claim(e, Z3_mk_eq(s->z3, a, b));
+        claim_same_window(e, a, b);
     }
 }
 
