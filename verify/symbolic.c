@@ -72,6 +72,24 @@ static const graft_facts *within(const graft_sym *s, const graft_sym_shape *shap
     return facts;
 }
 
+/* Broadcasting reads an index within a shape, along an axis of the shape's size, as it is. */
+static Z3_ast read_within(proof *p, const graft_sym_shape *shape, Z3_ast value)
+{
+    Z3_ast from[GRAFT_MAX_RANK];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        Z3_ast at = graft_sym_at(&p->s, shape->dims[i], p->s.formals[i]);
+        if (graft_sym_is_app(&p->s, at, p->s.at)) {
+            from[count++] = at;
+        }
+    }
+    Z3_ast to[GRAFT_MAX_RANK];
+    for (uint32_t i = 0; i < count; i++) {
+        to[i] = graft_sym_arg(&p->s, from[i], 1);
+    }
+    return graft_sym_substitute(&p->s, value, count, from, to);
+}
+
 static const char *ask_outputs(proof *p, graft_sym_asker *a)
 {
     for (uint32_t i = 0; i < p->rule->output_count; i++) {
@@ -82,6 +100,8 @@ static const char *ask_outputs(proof *p, graft_sym_asker *a)
                                         &p->sides[GRAFT_SYM_SOURCE], x);
         Z3_ast right = graft_sym_operand(&p->s, &p->instance, GRAFT_SYM_TARGET,
                                          &p->sides[GRAFT_SYM_TARGET], p->rule->target.outputs[i]);
+        left = read_within(p, shape, left);
+        right = read_within(p, shape, right);
         if (!graft_sym_equal(a, within(&p->s, shape, room), left, right)) {
             return "the sides were not proved equal";
         }

@@ -350,8 +350,7 @@ static Z3_ast channel_of_group(const reader *r, Z3_ast channel)
     if (graft_sym_holds(s, NULL, one)) {
         return channel;
     }
-    Z3_ast args[3] = {formals(r)[1], w->dims[0], groups};
-    Z3_ast group = Z3_mk_app(s->z3, s->group, 3, args);
+    Z3_ast group = graft_sym_group(s, formals(r)[1], w->dims[0], groups);
     return graft_sym_add(s, graft_sym_mul(s, group, w->dims[1]), channel);
 }
 

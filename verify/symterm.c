@@ -270,13 +270,72 @@ Z3_ast graft_sym_wide(const graft_sym *s, Z3_ast a, Z3_ast b)
     return size;
 }
 
-static Z3_ast change_broadcast(void *context, Z3_ast term)
+Z3_ast graft_sym_group(const graft_sym *s, Z3_ast output, Z3_ast outputs, Z3_ast groups)
+{
+    return outputs == groups ? output
+                             : Z3_mk_app(s->z3, s->group, 3, (Z3_ast[]){output, outputs, groups});
+}
+
+/* The number of axes of a place or, with `part`, of the place that a term is that part of; 0 for
+ * other terms. */
+static uint32_t count_axes(const graft_sym *s, Z3_ast term, const uint32_t *part)
+{
+    uint32_t arity = graft_sym_arity(s, term);
+    uint32_t n = part == NULL ? arity / 2 : arity - 1;
+    bool fits = arity > 0 && n >= 1 && n <= GRAFT_MAX_RANK && (part == NULL || *part < n);
+    return fits && graft_sym_is_app(s, term, part == NULL ? s->place[n] : s->part[n][*part]) ? n
+                                                                                             : 0;
+}
+
+static bool have_sizes(const graft_sym *s, Z3_ast place, Z3_ast part, uint32_t n)
+{
+    bool same = true;
+    for (uint32_t i = 0; i < n && same; i++) {
+        same = graft_sym_arg(s, place, n + i) == graft_sym_arg(s, part, 1 + i);
+    }
+    return same;
+}
+
+Z3_ast graft_sym_place(const graft_sym *s, Z3_ast place)
+{
+    uint32_t n = count_axes(s, place, NULL);
+    Z3_ast whole = NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        Z3_ast part = graft_sym_arg(s, place, i);
+        if (count_axes(s, part, &i) != n || !have_sizes(s, place, part, n) ||
+            (i > 0 && graft_sym_arg(s, part, 0) != whole)) {
+            return place;
+        }
+        whole = graft_sym_arg(s, part, 0);
+    }
+    return n > 0 ? whole : place;
+}
+
+Z3_ast graft_sym_part(const graft_sym *s, Z3_ast part)
+{
+    for (uint32_t i = 0; i + 1 < graft_sym_arity(s, part); i++) {
+        uint32_t n = count_axes(s, part, &i);
+        if (n > 0) {
+            Z3_ast place = graft_sym_arg(s, part, 0);
+            bool cancels = count_axes(s, place, NULL) == n && have_sizes(s, place, part, n);
+            return cancels ? graft_sym_arg(s, place, i) : part;
+        }
+    }
+    return part;
+}
+
+static Z3_ast change_index(void *context, Z3_ast term)
 {
     const graft_sym *s = context;
     if (graft_sym_is_app(s, term, s->at)) {
         return graft_sym_at(s, graft_sym_arg(s, term, 0), graft_sym_arg(s, term, 1));
     }
-    return term;
+    if (graft_sym_is_app(s, term, s->group)) {
+        return graft_sym_group(s, graft_sym_arg(s, term, 0), graft_sym_arg(s, term, 1),
+                               graft_sym_arg(s, term, 2));
+    }
+    Z3_ast place = graft_sym_place(s, term);
+    return place != term ? place : graft_sym_part(s, term);
 }
 
 static Z3_ast change_to_meaning(void *context, Z3_ast term)
@@ -305,7 +364,7 @@ Z3_ast graft_sym_substitute(graft_sym *s, Z3_ast term, uint32_t count, const Z3_
         return term;
     }
     Z3_ast changed = Z3_substitute(s->z3, term, count, from, to);
-    return changed == term ? term : graft_sym_rebuild(s, changed, change_broadcast, s);
+    return changed == term ? term : graft_sym_rebuild(s, changed, change_index, s);
 }
 
 Z3_ast graft_sym_read(graft_sym *s, Z3_ast term, uint32_t rank, const Z3_ast *index)

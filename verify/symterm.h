@@ -81,6 +81,12 @@ Z3_ast graft_sym_in_range(const graft_sym *s, Z3_ast i, Z3_ast size);
 
 Z3_ast graft_sym_at(const graft_sym *s, Z3_ast size, Z3_ast index);
 Z3_ast graft_sym_wide(const graft_sym *s, Z3_ast a, Z3_ast b);
+/* The group of an output in [0, outputs). With as many groups as outputs it is the output. */
+Z3_ast graft_sym_group(const graft_sym *s, Z3_ast output, Z3_ast outputs, Z3_ast groups);
+/* A place whose index is the parts of another place in the same sizes is that place, and a part of
+ * a place in the same sizes is what the place was made of. The term itself where that is not so. */
+Z3_ast graft_sym_place(const graft_sym *s, Z3_ast place);
+Z3_ast graft_sym_part(const graft_sym *s, Z3_ast part);
 
 /* Whether `part` is among the sizes that `size` is broadcast from, or is it. */
 bool graft_sym_is_wide_of(const graft_sym *s, Z3_ast size, Z3_ast part);
