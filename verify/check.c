@@ -174,40 +174,40 @@ static void prove_instances(graft_env *env, const graft_rule *rule,
     check->prove = result;
 }
 
-/* A rule that is proved for all sizes needs no proof at each instance; Z3 is asked at some, one by
- * one, since a proof that does not rest on symbolic readings is worth having. Where it gives up, it
- * mostly does so again. */
+/* A rule that is proved for all sizes needs no proof at each instance; Z3 is asked at some, since a
+ * proof that does not rest on symbolic readings is worth having. Where it gives up, it mostly does
+ * so again. */
 enum { TESTS_MOST = 16, UNDECIDED_MOST = 8, UNDECIDED_ENOUGH = 2 };
 
 /* Keeps those of the covering set that are proved. */
 static void test_instances(graft_env *env, const graft_rule *rule,
                            const graft_prove_options *options, graft_check *check)
 {
+    uint32_t most = check->cover < TESTS_MOST ? check->cover : TESTS_MOST;
     uint32_t kept = 0;
     uint32_t undecided = 0;
     graft_prove_result *prove = &check->prove;
     prove->verdict = GRAFT_VERDICT_UNKNOWN;
-    for (uint32_t i = 0; i < check->cover && kept < TESTS_MOST &&
-                         undecided < (kept > 0 ? UNDECIDED_ENOUGH : UNDECIDED_MOST);
+    for (uint32_t i = 0; i < most && undecided < (kept > 0 ? UNDECIDED_ENOUGH : UNDECIDED_MOST);
          i++) {
-        graft_prove_result single;
-        graft_prove_rule(env, rule, &check->instances[i], 1, options, &single);
-        prove->questions += single.questions;
-        prove->resource_count += single.resource_count;
-        if (single.verdict == GRAFT_VERDICT_REFUTED) {
+        graft_prove_result some;
+        graft_prove_rule(env, rule, &check->instances[i], most - i, options, &some);
+        prove->questions += some.questions;
+        prove->resource_count += some.resource_count;
+        memmove(&check->instances[kept], &check->instances[i],
+                some.points * sizeof *check->instances);
+        kept += some.points;
+        i += some.points;
+        if (some.verdict == GRAFT_VERDICT_REFUTED) {
             prove->verdict = GRAFT_VERDICT_REFUTED;
             prove->failed = i;
             return;
         }
-        if (single.verdict == GRAFT_VERDICT_PROVED) {
-            prove->verdict = GRAFT_VERDICT_PROVED;
-            check->instances[kept++] = check->instances[i];
-        } else {
-            memcpy(prove->reason, single.reason, sizeof prove->reason);
-            undecided++;
-        }
+        memcpy(prove->reason, some.reason, sizeof prove->reason);
+        undecided++;
     }
     if (kept > 0) {
+        prove->verdict = GRAFT_VERDICT_PROVED;
         prove->points = kept;
         check->cover = kept;
     }
