@@ -90,7 +90,6 @@ static void sweep_points(graft_env *env, const graft_sweeper *sweeper, const gra
     memset(check, 0, sizeof *check);
     check->complete = domain->complete;
     check->points = domain->count;
-    check->refused = domain->refused;
     graft_sweep_domain(env, sweeper, rule, domain, options->samples, &check->sweep);
     check->outcome = GRAFT_CHECK_REFUTED;
     if (!check->sweep.refuted) {
@@ -177,7 +176,26 @@ static void prove_instances(graft_env *env, const graft_rule *rule,
 /* A rule that is proved for all sizes needs no proof at each instance; Z3 is asked at some, since a
  * proof that does not rest on symbolic readings is worth having. Where it gives up, it mostly does
  * so again. */
-enum { TESTS_MOST = 16, UNDECIDED_MOST = 8, UNDECIDED_ENOUGH = 2 };
+enum { TESTS_MOST = 16, SMALL_FIRST = 3, UNDECIDED_MOST = 8, UNDECIDED_ENOUGH = 2 };
+
+/* Puts a few of the instances with the least work first: Z3 can do something with those. */
+static void put_small_first(const graft_rule *rule, graft_point *points, uint32_t count)
+{
+    for (uint32_t k = 0; k < SMALL_FIRST && k < count; k++) {
+        uint32_t best = k;
+        uint64_t least = UINT64_MAX;
+        for (uint32_t i = k; i < count; i++) {
+            graft_instance instance;
+            bool fits = graft_instance_build(&instance, rule, &points[i]) == GRAFT_FIT_OK;
+            uint64_t work = fits ? graft_instance_work(&instance) : UINT64_MAX;
+            best = work < least ? i : best;
+            least = work < least ? work : least;
+        }
+        graft_point small = points[best];
+        memmove(&points[k + 1], &points[k], (best - k) * sizeof *points);
+        points[k] = small;
+    }
+}
 
 /* Keeps those of the covering set that are proved. */
 static void test_instances(graft_env *env, const graft_rule *rule,
@@ -188,6 +206,7 @@ static void test_instances(graft_env *env, const graft_rule *rule,
     uint32_t undecided = 0;
     graft_prove_result *prove = &check->prove;
     prove->verdict = GRAFT_VERDICT_UNKNOWN;
+    put_small_first(rule, check->instances, check->cover);
     for (uint32_t i = 0; i < most && undecided < (kept > 0 ? UNDECIDED_ENOUGH : UNDECIDED_MOST);
          i++) {
         graft_prove_result some;

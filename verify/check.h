@@ -46,8 +46,7 @@ typedef struct graft_check {
     uint8_t numeric; /* graft_numeric */
     uint8_t proof;   /* graft_proof: what is proved. */
     bool complete;   /* The sweep was over the whole bounded domain. */
-    uint32_t points; /* Instances found; refused are those whose target does not fit. */
-    uint32_t refused;
+    uint32_t points; /* Instances found. */
     uint32_t cover;
     uint32_t triples; /* Contained in the covering set, and in all points. */
     uint32_t all_triples;

@@ -11,6 +11,7 @@ static bool take_point(graft_finder *f)
     graft_instance instance;
     switch (graft_instance_build(&instance, f->rule, &f->point)) {
     case GRAFT_FIT_OK:
+        f->domain->fitted++;
         if (f->domain->count == f->options->points) {
             return false;
         }
@@ -87,6 +88,7 @@ static bool enumerate(graft_finder *f, uint32_t at)
 static void clear_points(graft_finder *f)
 {
     f->domain->count = 0;
+    f->domain->fitted = 0;
     f->domain->refused = 0;
     memset(f->seen, 0, f->seen_capacity * sizeof *f->seen);
     memset(&f->point, 0, sizeof f->point);

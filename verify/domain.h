@@ -30,8 +30,11 @@ typedef struct graft_domain_options {
 typedef struct graft_domain {
     graft_point *points; /* Distinct instances (GRAFT_FIT_OK). */
     uint32_t count;
-    uint32_t refused; /* Points where only the target did not fit: the engine refuses there. */
-    bool complete;    /* These are all. */
+    /* Points that were chosen without regard to the target: those that are instances, and those
+     * where only the target does not fit, so that the engine refuses there. */
+    uint32_t fitted;
+    uint32_t refused;
+    bool complete; /* These are all. */
 } graft_domain;
 
 /* Finds instances of a valid rule; `points` lie in `arena`. May find none. */

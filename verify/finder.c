@@ -148,12 +148,14 @@ static const int32_t *read_attrs(graft_finder *f, uint32_t n)
 bool graft_finder_check(graft_finder *f, const graft_step *s)
 {
     const graft_pattern_node *node = &f->rule->source.nodes[s->node];
+    int32_t attrs[GRAFT_MAX_ATTRS] = {0}; /* Those of `as`; it has no more. */
     graft_shape in[GRAFT_MAX_INPUTS];
     graft_shape out[GRAFT_MAX_OUTPUTS];
+    memcpy(attrs, read_attrs(f, s->node), graft_op(s->as)->attr_count * sizeof *attrs);
     for (uint32_t i = 0; i < graft_op(s->as)->input_count; i++) {
         in[i] = *graft_finder_shape(f, node->inputs[i < s->inputs ? i : s->inputs - 1u]);
     }
-    if (graft_infer_shapes(s->as, read_attrs(f, s->node), in, out) != GRAFT_OK) {
+    if (graft_infer_shapes(s->as, attrs, in, out) != GRAFT_OK) {
         return false;
     }
     f->partial[s->node] = out[0];

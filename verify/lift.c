@@ -36,14 +36,15 @@ typedef struct {
 typedef struct {
     uint32_t agreed;
     uint32_t differed;
+    uint32_t fitted; /* graft_domain */
     uint32_t refused;
 } tally;
 
 /* Of the places where the source fits, how many are rewritten, in thousandths. */
 static uint32_t acceptance(const tally *t)
 {
-    uint64_t all = (uint64_t)t->agreed + t->differed + t->refused;
-    return all == 0 ? 0 : (uint32_t)((uint64_t)t->agreed * 1000 / all);
+    uint64_t all = (uint64_t)t->fitted + t->refused;
+    return all == 0 ? 0 : (uint32_t)((uint64_t)t->fitted * 1000 / all);
 }
 
 static bool is_clean(const tally *t) { return t->differed == 0 && t->agreed >= AGREED_LEAST; }
@@ -221,6 +222,7 @@ static tally try_choice(lifter *l, const graft_choice *choice, uint32_t sample, 
     recheck_failures(l, &rule, slot_of, &t);
     if (how != HURRIED || t.differed == 0) {
         graft_domain_find(l->env, l->env->unit, &rule, &options, &domain);
+        t.fitted = domain.fitted;
         t.refused = domain.refused;
         if (sample >= l->options->final_points && t.differed == 0) {
             try_neighbours(l, &rule, slot_of, &domain, &t);

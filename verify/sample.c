@@ -175,8 +175,8 @@ static bool go_back(graft_finder *f, trail *t, uint32_t *at)
 enum { WORK_USUAL = 12000, STALE_LEAST = 2000, STALE_SHARE = 4 };
 
 /* Takes the point if both sides fit and are quick to evaluate. Points repeat: what was said of the
- * last one with these bits of the hash is remembered. False when the target does not fit. */
-static bool take_point(graft_finder *f)
+ * last one with these bits of the hash is remembered. False when the point is no instance. */
+static bool take_point(graft_finder *f, bool is_first)
 {
     uint64_t hash = graft_finder_hash(f);
     graft_judgement *known = &f->judged[hash >> (64 - GRAFT_JUDGED_BITS)];
@@ -190,7 +190,8 @@ static bool take_point(graft_finder *f)
             (void)graft_finder_keep(f);
         }
     }
-    f->domain->refused += known->is_refused ? 1 : 0;
+    f->domain->fitted += is_first && known->fits ? 1 : 0;
+    f->domain->refused += is_first && known->is_refused ? 1 : 0;
     return known->fits;
 }
 
@@ -214,10 +215,12 @@ static void sample_point(graft_finder *f)
         graft_propose_rename(f);
     }
     bool done = false;
+    bool first = true;
     for (uint32_t at = 0; !done && f->left > 0; at++) {
         f->left--;
         if (at == f->step_count) {
-            done = take_point(f) || !go_back(f, &t, &at);
+            done = take_point(f, first) || !go_back(f, &t, &at);
+            first = false;
         } else if (make_step(f, at)) {
             note_step(f, &t, at);
         } else {
