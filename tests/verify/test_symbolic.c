@@ -32,6 +32,23 @@ static const char *const true_rules[] = {
     "div(exp(a), reduce_sum(exp(a), axes=2, keep=1)) = softmax(a, axis=1)",
     "layer_norm#1(add(a, fill#2()), b, c) = layer_norm#1(a, b, c)",
     "reshape#1(mul(a, b)) = mul(reshape#1(a), reshape#1(b)) where same_shape(a, b) and rank(a) = 3",
+    /* Row-major places and their parts cancel. */
+    "reshape#1(reshape#2(a)) = a",
+    "reshape#1(relu(reshape#2(a))) = relu(a)",
+    /* One group for each output. */
+    "scale_shift(a, b, c) = conv_bias(a, reshape(b, dim=[dim(b,-1), 1, 1, 1]), c, stride_h=1, "
+    "stride_w=1, pad_top=0, pad_left=0, pad_bottom=0, pad_right=0, dilation_h=1, dilation_w=1, "
+    "groups=dim(a,1), activation=none)",
+    "conv_bias#1(scale_shift(a, b, b), reshape#2(c), b) = "
+    "conv_bias#1(scale_shift(a, c, c), reshape#2(b), b)",
+    /* Places times strides. */
+    "conv#1(a, b, pad_top=0, dilation_h=1) = conv(a, pad(b, axis=2, before=#1.pad_left, "
+    "after=#1.pad_left, value=0), stride_h=#1.stride_h, stride_w=#1.stride_w, "
+    "pad_top=#1.pad_left, pad_left=#1.pad_left, pad_bottom=#1.pad_left, pad_right=#1.pad_right, "
+    "dilation_h=1, dilation_w=#1.dilation_w, groups=#1.groups)",
+    /* Broadcast within the shape of the whole. */
+    "conv_bias_add#1(a, b, c, add(d, e), activation=none) = "
+    "add(e, conv_bias_add#1(a, b, c, d, activation=none))",
 };
 
 static const char *const false_rules[] = {
@@ -43,6 +60,19 @@ static const char *const false_rules[] = {
     "clip#1(clip#2(a)) = clip#2(clip#1(a))",
     "relu(clip#1(a)) = clip#1(relu(a))",
     "add(a, fill#1()) = a",
+    /* A border on the wrong side, and one that a dilation spreads. */
+    "conv#1(a, b, pad_top=0, dilation_h=1) = conv(a, pad(b, axis=2, before=#1.pad_left, "
+    "after=#1.pad_left, value=0), stride_h=#1.stride_h, stride_w=#1.stride_w, "
+    "pad_top=2 * #1.pad_left, pad_left=#1.pad_left, pad_bottom=0, pad_right=#1.pad_right, "
+    "dilation_h=1, dilation_w=#1.dilation_w, groups=#1.groups)",
+    "conv#1(a, b, pad_top=0) = conv(a, pad(b, axis=2, before=#1.pad_left, "
+    "after=#1.pad_left, value=0), stride_h=#1.stride_h, stride_w=#1.stride_w, "
+    "pad_top=#1.pad_left, pad_left=#1.pad_left, pad_bottom=#1.pad_left, pad_right=#1.pad_right, "
+    "dilation_h=#1.dilation_h, dilation_w=#1.dilation_w, groups=#1.groups)",
+    /* Another order of places, and another number for each channel. */
+    "reshape#1(transpose(reshape#2(a), axis=[1, 0])) = a",
+    "conv_bias#1(scale_shift(a, b, b), reshape#2(c), b) = "
+    "conv_bias#1(scale_shift(a, c, b), reshape#2(b), b)",
     /* Where the target is not defined. */
     "mul(a, b) = div(mul(mul(a, b), b), b)",
     "add(a, a) = add(a, div(mul(a, a), a))",

@@ -1,0 +1,80 @@
+/* Instances: whether samples meet all values of an attribute, and enough instances of rules whose
+ * target seldom fits. */
+#include "verify/domain.h"
+
+#include "graph/ruleparse.h"
+#include "tests/support/check.h"
+
+#include <string.h>
+
+static graft_rule parse(graft_env *env, const char *text)
+{
+    graft_rule rule;
+    if (graft_rule_parse(env, "rule", text, &rule) != GRAFT_OK) {
+        fail_msg("%s", env->message);
+    }
+    return rule;
+}
+
+static graft_domain sample(graft_env *env, const graft_rule *rule, uint32_t points,
+                           uint32_t attempts)
+{
+    graft_domain domain;
+    const graft_domain_options options = {.points = points, .attempts = attempts, .seed = 3};
+    graft_domain_find(env, env->unit, rule, &options, &domain);
+    for (uint32_t i = 0; i < domain.count; i++) {
+        graft_instance instance;
+        assert_int_equal(graft_instance_build(&instance, rule, &domain.points[i]), GRAFT_FIT_OK);
+    }
+    return domain;
+}
+
+/* Inputs of an operator with an activation are checked early, as those of the operator without. */
+static void test_activations(void **state)
+{
+    static const char *const rules[] = {
+        "matmul_bias#1(a, b, c) = matmul_bias#1(a, b, c)",
+        "conv_bias#1(a, b, c) = conv_bias#1(a, b, c)",
+        "conv_bias_add#1(a, b, c, d) = conv_bias_add#1(a, b, c, d)",
+    };
+    graft_env *env = *state;
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        graft_rule rule = parse(env, rules[i]);
+        const graft_pattern_node *node = &rule.source.nodes[0];
+        uint32_t last = graft_op(node->op)->attr_count - 1u;
+        assert_string_equal(graft_op_attr(node->op, last)->name, "activation");
+        graft_domain domain = sample(env, &rule, 200, 200 * 300);
+        uint32_t seen = 0;
+        for (uint32_t k = 0; k < domain.count; k++) {
+            seen |= 1u << domain.points[k].slots[node->attrs[last].value];
+        }
+        assert_int_equal(seen, 0x1f);
+    }
+}
+
+/* Rules whose target asks for what the source does not say: two paddings that make up for each
+ * other, sizes that are equal. */
+static void test_narrow_targets(void **state)
+{
+    static const char *const rules[] = {
+        "conv#1(a, pad#2(b), stride_h=1, stride_w=1) = "
+        "conv(a, b, stride_h=1, stride_w=1, pad_top=0, pad_left=#1.pad_left, pad_bottom=0, "
+        "pad_right=#1.pad_right, dilation_h=#1.dilation_h, dilation_w=#1.dilation_w, "
+        "groups=#1.groups)",
+        "add(conv#1(a, b), conv#2(c, d)) = conv#1(concat(a, c, axis=1), concat(b, d, axis=1))",
+    };
+    graft_env *env = *state;
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        graft_rule rule = parse(env, rules[i]);
+        graft_domain domain = sample(env, &rule, 300, 300 * 400);
+        /* Most instances are points of which a part was chosen anew. */
+        assert_true(domain.count > 50 && domain.count > 2 * domain.fitted);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {CHECK_TEST(test_activations),
+                                       CHECK_TEST(test_narrow_targets)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
