@@ -9,7 +9,7 @@
  * A reshape keeps row-major places: place<n>(i..., d...) is the place of index i in sizes d, and
  * part<n>_<k>(p, d...) the k-th part of the index of place p. Sizes of 1 are left out, axes on
  * which both shapes agree from the left or from the right are passed through, and parts of a place
- * and the place of parts cancel; nothing else is known of the two. */
+ * and the place of parts cancel (symterm.h); nothing else is known of the two. */
 #ifndef GRAFT_SYMREAD_H
 #define GRAFT_SYMREAD_H
 
