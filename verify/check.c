@@ -1,6 +1,7 @@
 /* check.c - see check.h. */
 #include "verify/check.h"
 
+#include "verify/narrow.h"
 #include "verify/numeric.h"
 #include "verify/pointwise.h"
 #include "verify/polynomial.h"
@@ -22,8 +23,8 @@ graft_check_options graft_check_defaults(void)
 const char *graft_check_outcome_name(uint32_t outcome)
 {
     static const char *const names[] = {
-        "swept",   "proved",       "refuted", "too few instances", "refuted by the solver",
-        "unknown", "contradiction"};
+        "swept",   "proved",     "refuted",      "too few instances", "refuted by the solver",
+        "unknown", "restricted", "contradiction"};
     return outcome < sizeof names / sizeof names[0] ? names[outcome] : "unknown";
 }
 
@@ -162,6 +163,31 @@ static bool is_proved_unbounded(graft_env *env, const graft_rule *rule,
     return check->unbounded.proved;
 }
 
+/* Restricts a rule to what it was found at, leaves out again what the proof for all sizes does not
+ * need of that, and of its precondition. False when there is no such proof. */
+static bool find_restriction(graft_env *env, const graft_rule *rule, const graft_point *origin,
+                             const graft_check_options *options, graft_check *check)
+{
+    graft_rule narrow;
+    graft_rule weaker;
+    if (!options->restricts || origin == NULL || !graft_rule_narrow(env, rule, origin, &narrow) ||
+        graft_rule_id(&narrow) == graft_rule_id(rule) ||
+        !is_proved_unbounded(env, &narrow, &options->prove, check)) {
+        return false;
+    }
+    for (uint32_t part = 0; graft_rule_without(env, &narrow, part, &weaker);) {
+        if (is_proved_unbounded(env, &weaker, &options->prove, check)) {
+            narrow = weaker;
+        } else {
+            part++;
+        }
+    }
+    check->outcome = GRAFT_CHECK_RESTRICTED;
+    check->restricted = GRAFT_NEW(env->unit, graft_rule, 1);
+    *check->restricted = narrow;
+    return true;
+}
+
 /* Asks Z3 about the covering set. */
 static void prove_instances(graft_env *env, const graft_rule *rule,
                             const graft_check_options *options, graft_check *check)
@@ -265,7 +291,7 @@ void graft_check_prove(graft_env *env, const graft_sweeper *sweeper, const graft
 {
     if (is_proved_unbounded(env, rule, &options->prove, check)) {
         prove_all_sizes(env, sweeper, rule, options, check);
-    } else {
+    } else if (!find_restriction(env, rule, origin, options, check)) {
         prove_cover(env, sweeper, rule, origin, options, check);
     }
     if (check->outcome == GRAFT_CHECK_PROVED) {

@@ -7,9 +7,10 @@
  * lets through is only worth asking about. A rule that is proved for all sizes cannot differ
  * anywhere unless our reading of an operator is wrong, so its instances are a test of that reading:
  * Z3 must prove some and find none false. Of any other rule instances are all that is known: it is
- * swept at thousands of them (resweep.h), and Z3 must prove every one of a covering set.
- * Polynomials decide nothing; where they contradict Z3, one of the two is broken, and so is the
- * run. */
+ * swept at thousands of them (resweep.h), and Z3 must prove every one of a covering set. Where a
+ * rule has no such proof but has one where it was found, that is the better rule: most of what it
+ * loses are shapes that happen to broadcast. Polynomials decide nothing; where they contradict Z3,
+ * one of the two is broken, and so is the run. */
 #ifndef GRAFT_CHECK_H
 #define GRAFT_CHECK_H
 
@@ -23,6 +24,7 @@ typedef struct graft_check_options {
     uint32_t points;  /* of the whole sweep's first part, */
     uint32_t cover;   /* and of the covering set. */
     uint32_t samples; /* Of each point. */
+    bool restricts;   /* Look for a restriction where a rule has no proof for all sizes. */
     graft_prove_options prove;
 } graft_check_options;
 
@@ -36,6 +38,7 @@ typedef enum graft_check_outcome {
     GRAFT_CHECK_THIN,         /* Too few instances within the bounds to say anything. */
     GRAFT_CHECK_SAT,          /* Z3 found a difference that the sweep did not. */
     GRAFT_CHECK_UNKNOWN,      /* Z3 gave up. */
+    GRAFT_CHECK_RESTRICTED,   /* There is no proof for all sizes; of `restricted` there is one. */
     GRAFT_CHECK_CONTRADICTION /* Z3 proved equal what polynomials prove different. */
 } graft_check_outcome;
 
@@ -58,6 +61,9 @@ typedef struct graft_check {
     graft_point *instances;          /* The covering set: `cover` points, in env->unit. */
     uint8_t *cover_points;           /* The same, packed (cover.h), once proved. */
     size_t cover_bytes;
+    graft_rule *restricted; /* The rule where each variable has the rank, and some the shape of
+                               others, that it was found with, as far as the proof needs that; in
+                               env->unit. */
 } graft_check;
 
 /* The filter: sweeps a valid rule at few instances and picks a covering set of these. `origin` (may

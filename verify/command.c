@@ -25,13 +25,13 @@ static graft_status write_page(graft_env *env, const graft_ruleset *set, const c
 
 static void log_counts(const graft_env *env, const graft_generate_counts *counts)
 {
-    graft_log(
-        env, 1,
-        "%u candidates, %u rules, %u more that only add operators; %u refuted (%u of them narrowed "
-        "and tried again), %u with too few "
-        "instances, %u follow from others, %u unknown, %u proved",
-        counts->candidates, counts->rules, counts->growing, counts->refuted, counts->narrowed,
-        counts->thin, counts->dropped, counts->unknown, counts->proved);
+    graft_log(env, 1,
+              "%u candidates, %u rules, %u more that only add operators; %u refuted, %u proved for "
+              "all sizes only where restricted (%u of these two tried again so), %u with too few "
+              "instances, %u follow from others, %u unknown, %u proved",
+              counts->candidates, counts->rules, counts->growing, counts->refuted,
+              counts->restricted, counts->narrowed, counts->thin, counts->dropped, counts->unknown,
+              counts->proved);
     const graft_generate_times *t = &counts->times;
     graft_log(env, 1,
               "processor time: propose %.1f s, lift %.1f s, sweep %.1f s, select %.1f s, prove "

@@ -37,7 +37,8 @@ typedef struct graft_generate_counts {
     uint32_t growing; /* Can only add operators. */
     uint32_t rules;   /* Distinct ones, to be checked. */
     uint32_t refuted;
-    uint32_t narrowed; /* Of those, tried again at the ranks and equal shapes they were found at. */
+    uint32_t restricted; /* Proved for all sizes only as far as a restriction goes. */
+    uint32_t narrowed;   /* Of those two, tried again, restricted. */
     uint32_t thin;
     uint32_t unknown; /* Unknown to the solver, crashes included. */
     uint32_t proved;

@@ -33,6 +33,9 @@ typedef struct {
 static void append_check(graft_buffer *answer, const graft_check *check)
 {
     graft_buffer_append(answer, check, sizeof *check);
+    if (check->restricted != NULL) {
+        graft_buffer_append(answer, check->restricted, sizeof *check->restricted);
+    }
     if (check->cover > 0) {
         graft_buffer_append(answer, check->instances, check->cover * sizeof *check->instances);
     }
@@ -45,9 +48,14 @@ static void append_check(graft_buffer *answer, const graft_check *check)
 static graft_check read_check(const graft_pool_result *result)
 {
     graft_check check;
+    uint8_t *at = result->answer + sizeof check;
     memcpy(&check, result->answer, sizeof check);
-    check.instances = (graft_point *)(void *)(result->answer + sizeof check);
-    check.cover_points = result->answer + sizeof check + check.cover * sizeof *check.instances;
+    if (check.restricted != NULL) {
+        check.restricted = (graft_rule *)(void *)at;
+        at += sizeof *check.restricted;
+    }
+    check.instances = (graft_point *)(void *)at;
+    check.cover_points = at + check.cover * sizeof *check.instances;
     return check;
 }
 
@@ -73,8 +81,10 @@ static void prove_item(graft_env *env, void *context, uint32_t item, graft_buffe
     const selector *s = context;
     const graft_lifted *r = &s->p->rules[s->selected[item]];
     graft_check check = r->check;
+    graft_check_options options = s->p->options->check;
+    options.restricts = !r->is_narrowed;
     uint64_t start_ns = graft_clock_ns();
-    graft_check_prove(env, s->p->sweeper, &r->rule, &r->origin, &s->p->options->check, &check);
+    graft_check_prove(env, s->p->sweeper, &r->rule, &r->origin, &options, &check);
     uint64_t taken_ns = graft_clock_ns() - start_ns;
     if (taken_ns > slow_ns) {
         graft_log(env, 2, "%.1f s: %s", (double)taken_ns / 1e9,
@@ -101,20 +111,26 @@ static bool has_id(const graft_pipeline *p, uint64_t id)
     return false;
 }
 
+/* Puts a restriction of a rule in its place, to go through everything once more. */
+static void take_narrower(graft_pipeline *p, graft_lifted *r, const graft_rule *narrower)
+{
+    uint64_t id = graft_rule_id(narrower);
+    if (!has_id(p, id)) {
+        r->rule = *narrower;
+        r->id = id;
+        r->is_narrowed = true;
+        r->state = GRAFT_RULE_NARROWED;
+        p->counts->narrowed++;
+    }
+}
+
 /* A refuted rule may hold where it was found. It gets one more chance there. */
-static bool narrow_rule(graft_pipeline *p, graft_lifted *r)
+static void narrow_rule(graft_pipeline *p, graft_lifted *r)
 {
     graft_rule narrowed;
-    if (r->is_narrowed || !graft_rule_narrow(p->env, &r->rule, &r->origin, &narrowed) ||
-        has_id(p, graft_rule_id(&narrowed))) {
-        return false;
+    if (!r->is_narrowed && graft_rule_narrow(p->env, &r->rule, &r->origin, &narrowed)) {
+        take_narrower(p, r, &narrowed);
     }
-    r->rule = narrowed;
-    r->id = graft_rule_id(&narrowed);
-    r->is_narrowed = true;
-    r->state = GRAFT_RULE_NARROWED;
-    p->counts->narrowed++;
-    return true;
 }
 
 static graft_status take_check(graft_pipeline *p, graft_lifted *r, const graft_pool_result *result)
@@ -145,6 +161,11 @@ static graft_status take_check(graft_pipeline *p, graft_lifted *r, const graft_p
     case GRAFT_CHECK_UNKNOWN:
         c->unknown++;
         break;
+    case GRAFT_CHECK_RESTRICTED:
+        c->restricted++;
+        r->is_weakened = true; /* As far as the proof goes. */
+        take_narrower(p, r, r->check.restricted);
+        return GRAFT_OK;
     case GRAFT_CHECK_CONTRADICTION:
         return GRAFT_FAIL(p->env, GRAFT_INTERNAL, "polynomials refute what the solver proved: %s",
                           graft_rule_print_line(p->env->scratch, &r->rule));
@@ -154,7 +175,7 @@ static graft_status take_check(graft_pipeline *p, graft_lifted *r, const graft_p
         log_rejected(p, r);
     }
     if (r->check.outcome == GRAFT_CHECK_REFUTED || r->check.outcome == GRAFT_CHECK_SAT) {
-        (void)narrow_rule(p, r);
+        narrow_rule(p, r);
     }
     return GRAFT_OK;
 }

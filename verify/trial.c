@@ -109,6 +109,7 @@ static const char *explain_unknown(graft_arena *arena, const graft_check *check)
     case GRAFT_CHECK_SWEPT:
     case GRAFT_CHECK_PROVED:
     case GRAFT_CHECK_REFUTED:
+    case GRAFT_CHECK_RESTRICTED:
         break;
     }
     return "";
