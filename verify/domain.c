@@ -117,6 +117,8 @@ void graft_domain_find(graft_env *env, graft_arena *arena, const graft_rule *rul
         f->seen_capacity *= 2;
     }
     f->seen = GRAFT_NEW(env->scratch, uint64_t, f->seen_capacity);
+    f->size_most = options->size_most > 0 ? (int32_t)options->size_most : GRAFT_SIZE_MOST;
+    f->image_most = options->size_most > 0 ? (int32_t)options->size_most : GRAFT_IMAGE_MOST;
     graft_rng_seed(&f->rng, options->seed);
     if (rule->condition != 255) {
         graft_guide_read(rule, &f->guide);

@@ -17,6 +17,7 @@ typedef struct graft_domain_options {
     uint32_t attempts;         /* Most choices to make before settling for the points found. */
     bool enumerate;            /* Try to enumerate everything first. */
     uint64_t seed;             /* Selections differ by it. */
+    uint32_t size_most;        /* Largest size of a drawn point; 0: that of the bounds. */
     uint64_t work;             /* Most work of a drawn point (graft_instance_work); 0: the usual. */
     const graft_point *origin; /* A point where the rule is known to apply: comes first if it is an
                                   instance, and half of a selection is made like it, with other

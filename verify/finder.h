@@ -46,6 +46,8 @@ typedef struct graft_finder {
     const graft_domain_options *options;
     graft_domain *domain;
     bool images;
+    int32_t size_most;  /* Of a drawn shape. */
+    int32_t image_most; /* Of an image's height and width. */
     uint32_t step_count;
     graft_step steps[GRAFT_STEPS_MOST];
     /* The point being made. */

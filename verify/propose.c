@@ -24,7 +24,17 @@ static uint32_t list_known(const graft_finder *f, uint32_t n, const graft_shape 
 
 static int32_t random_size(graft_finder *f)
 {
-    return (int32_t)graft_rng_below(&f->rng, GRAFT_SIZE_MOST) + 1;
+    return (int32_t)graft_rng_below(&f->rng, (uint32_t)f->size_most) + 1;
+}
+
+/* Any shape; past the bounds, half of its sizes may be. */
+static graft_shape random_shape(graft_finder *f, bool images)
+{
+    graft_shape shape = graft_choices_shape_random(&f->rng, images);
+    for (uint32_t i = 0; i < shape.rank && f->size_most > GRAFT_SIZE_MOST; i++) {
+        shape.dims[i] = graft_rng_below(&f->rng, 2) == 0 ? random_size(f) : shape.dims[i];
+    }
+    return shape;
 }
 
 static int32_t random_dim(graft_finder *f, const graft_shape *shape)
@@ -243,7 +253,7 @@ static graft_shape propose_kernel(graft_finder *f, const graft_step *s)
         same.dims[1] = channels / groups;
         return same;
     }
-    uint32_t most = groups < GRAFT_SIZE_MOST ? (uint32_t)(GRAFT_SIZE_MOST / groups) : 1u;
+    uint32_t most = groups < f->size_most ? (uint32_t)(f->size_most / groups) : 1u;
     int32_t outputs = groups * ((int32_t)graft_rng_below(&f->rng, most) + 1);
     graft_shape kernel = {
         {outputs, channels / groups},
@@ -267,16 +277,16 @@ static bool is_image(const graft_finder *f, const graft_step *s)
 static graft_shape propose_image(graft_finder *f, const graft_step *s)
 {
     const graft_shape *kernel = graft_finder_shape(f, f->rule->source.nodes[s->node].inputs[1]);
-    graft_shape image = graft_choices_shape_random(&f->rng, true);
+    graft_shape image = random_shape(f, true);
     int32_t groups = random_size(f);
-    bool fits = kernel->dims[1] * groups <= GRAFT_SIZE_MOST;
+    bool fits = kernel->dims[1] * groups <= f->size_most;
     image.rank = 4;
     image.dims[0] = (int32_t)graft_rng_below(&f->rng, 2) + 1;
     image.dims[1] = kernel->dims[1] * (fits ? groups : 1);
     for (uint32_t i = 2; i < 4; i++) {
-        int32_t more = (int32_t)graft_rng_below(&f->rng, GRAFT_SIZE_MOST);
+        int32_t more = (int32_t)graft_rng_below(&f->rng, (uint32_t)f->size_most);
         int32_t size = kernel->dims[i] + more;
-        image.dims[i] = size < GRAFT_IMAGE_MOST ? size : GRAFT_IMAGE_MOST;
+        image.dims[i] = size < f->image_most ? size : f->image_most;
     }
     return image;
 }
@@ -322,9 +332,8 @@ static graft_shape echo_shape(graft_finder *f, const graft_shape *like)
 void graft_propose_rename(graft_finder *f)
 {
     for (int32_t i = 0; i < GRAFT_RENAMED; i++) {
-        uint32_t most =
-            f->images && graft_rng_below(&f->rng, 2) == 0 ? GRAFT_IMAGE_MOST : GRAFT_SIZE_MOST;
-        f->renamed[i] = (int32_t)graft_rng_below(&f->rng, most) + 1;
+        int32_t most = f->images && graft_rng_below(&f->rng, 2) == 0 ? f->image_most : f->size_most;
+        f->renamed[i] = (int32_t)graft_rng_below(&f->rng, (uint32_t)most) + 1;
     }
     f->renamed[1] = graft_rng_below(&f->rng, 4) == 0 ? f->renamed[1] : 1;
     f->renamed[0] = 0;
@@ -346,7 +355,7 @@ static graft_shape propose_likeness(graft_finder *f, const graft_step *s)
         return renamed_shape(f, f->options->origin->vars[s->index]);
     }
     if (count == 0) {
-        return graft_choices_shape_random(&f->rng, f->images);
+        return random_shape(f, f->images);
     }
     const graft_shape *like = known[graft_rng_below(&f->rng, count)];
     switch (graft_rng_below(&f->rng, 8)) {
@@ -362,7 +371,7 @@ static graft_shape propose_likeness(graft_finder *f, const graft_step *s)
     case 5:
         return (graft_shape){{random_dim(f, like)}, 1, GRAFT_DTYPE_F32};
     default:
-        return graft_choices_shape_random(&f->rng, f->images);
+        return random_shape(f, f->images);
     }
 }
 
@@ -392,8 +401,8 @@ graft_shape graft_propose_shape(graft_finder *f, const graft_step *s)
     int32_t fresh[GRAFT_MAX_RANK];
     if (f->follows) {
         for (uint32_t i = 0; i < GRAFT_MAX_RANK; i++) {
-            uint32_t most = f->images && i >= 2 ? GRAFT_IMAGE_MOST : GRAFT_SIZE_MOST;
-            fresh[i] = (int32_t)graft_rng_below(&f->rng, most) + 1;
+            int32_t most = f->images && i >= 2 ? f->image_most : f->size_most;
+            fresh[i] = (int32_t)graft_rng_below(&f->rng, (uint32_t)most) + 1;
         }
         graft_guide_shape(&f->guide, s->index, &f->point, f->bound_vars, fresh, &shape);
     }

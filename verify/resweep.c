@@ -9,6 +9,9 @@ enum {
     ATTEMPTS_PER_POINT = 200,
     POINTS_LEAST = 40,
     NEIGHBOURS = 4000,
+    LARGER = 3000,
+    LARGER_SIZE = 9,
+    LARGER_WORK = 60000,
     BEYOND = 3000,
     BEYOND_TESTS = 400
 };
@@ -22,6 +25,17 @@ static void sweep_neighbours(graft_env *env, const graft_sweeper *sweeper, const
     graft_sweep_domain(env, sweeper, rule, &domain, samples, result);
 }
 
+static void take_refutation(const graft_sweep_result *result, graft_check *check)
+{
+    if (result->refuted) {
+        uint32_t agreed = check->sweep.agreed;
+        check->sweep = *result;
+        check->sweep.agreed = agreed;
+        check->outcome = GRAFT_CHECK_REFUTED;
+        check->cover_bytes = 0;
+    }
+}
+
 /* Sweeps past the bounds. `agreed` does not count what is found there. */
 static void sweep_beyond(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
                          uint32_t samples, uint32_t limit, graft_check *check)
@@ -30,12 +44,24 @@ static void sweep_beyond(graft_env *env, const graft_sweeper *sweeper, const gra
     graft_sweep_result result;
     graft_beyond_find(env->unit, rule, check->instances, check->cover, limit, &domain);
     graft_sweep_domain(env, sweeper, rule, &domain, samples, &result);
-    if (result.refuted) {
-        result.agreed = check->sweep.agreed;
-        check->sweep = result;
-        check->outcome = GRAFT_CHECK_REFUTED;
-        check->cover_bytes = 0;
-    }
+    take_refutation(&result, check);
+}
+
+/* Sweeps drawn instances with larger sizes, whose relations the precondition and the operators'
+ * inputs tell; `agreed` does not count them. */
+static void sweep_larger(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
+                         uint32_t samples, graft_check *check)
+{
+    graft_domain domain;
+    graft_sweep_result result;
+    const graft_domain_options options = {.points = LARGER,
+                                          .attempts = LARGER * ATTEMPTS_PER_POINT,
+                                          .seed = ~graft_rule_id(rule) + 1,
+                                          .size_most = LARGER_SIZE,
+                                          .work = LARGER_WORK};
+    graft_domain_find(env, env->unit, rule, &options, &domain);
+    graft_sweep_domain(env, sweeper, rule, &domain, samples, &result);
+    take_refutation(&result, check);
 }
 
 /* Sweeps other instances within the bounds. */
@@ -71,6 +97,9 @@ void graft_resweep(graft_env *env, const graft_sweeper *sweeper, const graft_rul
     }
     if (check->outcome == GRAFT_CHECK_SWEPT) {
         sweep_beyond(env, sweeper, rule, samples, BEYOND, check);
+    }
+    if (check->outcome == GRAFT_CHECK_SWEPT) {
+        sweep_larger(env, sweeper, rule, samples, check);
     }
 }
 
