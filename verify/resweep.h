@@ -3,7 +3,8 @@
  * Shapes that must fit each other and narrow preconditions make most samples miss: a rule may have
  * been swept at thousands of instances few of which have several groups, or a tensor of the rank
  * that tells. So this one is drawn anew, larger, and goes on to the neighbours of the covering set
- * (neighbours.h) and past the bounds (beyond.h): what is true up to them only is of no use. */
+ * (neighbours.h), past the bounds (beyond.h), and to sizes past them that a rule's own relations
+ * tell: what is true up to the bounds only is of no use. */
 #ifndef GRAFT_RESWEEP_H
 #define GRAFT_RESWEEP_H
 

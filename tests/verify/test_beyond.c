@@ -21,6 +21,10 @@ static const struct {
  /* Sizes above the constant. */
     {"slice#1(pad#2(a, axis=0)) = pad#1(slice(a, axis=#1.axis, start=#1.start, end=4), "
      "before=#2.before, after=#2.after + #2.before, value=#2.value) where rank(a) = 2", false},
+ /* Sizes that are told by others, larger than the bounds. */
+    {"pad#1(slice#2(a, axis=0), axis=0, after=1) = "
+     "slice(pad#1(a, axis=0, after=1 + #1.before), axis=0, start=#2.start, end=dim(a,1) - 1) "
+     "where rank(a) = 2 and #2.end = dim(a,-2)",                                        false},
     {"relu(concat#1(a, b)) = concat#1(relu(a), relu(b))",                                    true },
     {"add(global_avg_pool(a), global_avg_pool(b)) = global_avg_pool(add(a, b))",             true },
     {"max(leaky_relu#1(a), leaky_relu#2(a)) = "
