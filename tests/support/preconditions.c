@@ -19,6 +19,14 @@ static bool is_refuted(graft_env *env, const graft_sweeper *sweeper, const graft
     return check.outcome == GRAFT_CHECK_REFUTED;
 }
 
+static bool is_proved(graft_env *env, const graft_rule *rule)
+{
+    graft_symbolic_result result;
+    graft_prove_options options = graft_prove_defaults();
+    graft_symbolic_prove(env, rule, &options, &result);
+    return result.proved;
+}
+
 static void try_part(graft_env *env, const graft_sweeper *sweeper, const graft_rule_entry *entry,
                      uint32_t part, preconditions_tally *tally)
 {
@@ -33,6 +41,8 @@ static void try_part(graft_env *env, const graft_sweeper *sweeper, const graft_r
         tally->witnessed++;
     } else if (is_refuted(env, sweeper, &weaker)) {
         tally->swept++;
+    } else if (is_proved(env, &entry->rule) && !is_proved(env, &weaker)) {
+        tally->proof_rests++;
     } else {
         tally->needless++;
         print_message("# part %u is not needed: %s: %s\n", part + 1, entry->name,
@@ -54,8 +64,8 @@ preconditions_tally preconditions_try(graft_env *env, const graft_ruleset *set, 
         }
     }
     print_message("# %u rules with a precondition of %u parts: %u needed (%u seen by the sweep "
-                  "alone), %u not\n",
+                  "alone), %u for the proof, %u not\n",
                   tally.rules, tally.parts, tally.witnessed + tally.swept, tally.swept,
-                  tally.needless);
+                  tally.proof_rests, tally.needless);
     return tally;
 }
