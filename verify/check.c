@@ -16,8 +16,12 @@ enum { POINTS_LEAST = 6, POLYNOMIAL_WORK_MOST = 20000 };
 
 graft_check_options graft_check_defaults(void)
 {
-    return (graft_check_options){
-        .filter = 300, .points = 2000, .cover = 64, .samples = 2, .prove = graft_prove_defaults()};
+    return (graft_check_options){.filter = 300,
+                                 .points = 2000,
+                                 .cover = 64,
+                                 .samples = 2,
+                                 .attempts = ATTEMPTS_MOST,
+                                 .prove = graft_prove_defaults()};
 }
 
 const char *graft_check_outcome_name(uint32_t outcome)
@@ -29,10 +33,10 @@ const char *graft_check_outcome_name(uint32_t outcome)
 }
 
 static void find_domain(graft_env *env, const graft_rule *rule, const graft_point *origin,
-                        uint32_t points, uint32_t attempts, graft_domain *domain)
+                        const graft_check_options *options, graft_domain *domain)
 {
-    graft_domain_options find = {.points = points,
-                                 .attempts = attempts,
+    graft_domain_options find = {.points = options->points,
+                                 .attempts = options->attempts,
                                  .enumerate = true,
                                  .seed = graft_rule_id(rule),
                                  .origin = origin};
@@ -104,13 +108,13 @@ static void sweep_points(graft_env *env, const graft_sweeper *sweeper, const gra
     }
 }
 
-/* Sweeps up to `points` instances, as many as are found in so many choices. */
+/* Sweeps up to `points` instances, as many as are found. */
 static void sweep_some(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
                        const graft_point *origin, const graft_check_options *options,
-                       uint32_t attempts, graft_check *check)
+                       graft_check *check)
 {
     graft_domain domain;
-    find_domain(env, rule, origin, options->points, attempts, &domain);
+    find_domain(env, rule, origin, options, &domain);
     sweep_points(env, sweeper, rule, &domain, options, check);
 }
 
@@ -120,9 +124,11 @@ void graft_check_filter(graft_env *env, const graft_sweeper *sweeper, const graf
 {
     graft_check_options few = *options;
     few.points = options->filter;
-    sweep_some(env, sweeper, rule, origin, &few, ATTEMPTS_FEW, check);
+    few.attempts = ATTEMPTS_FEW;
+    sweep_some(env, sweeper, rule, origin, &few, check);
     if (check->outcome == GRAFT_CHECK_THIN) {
-        sweep_some(env, sweeper, rule, origin, &few, ATTEMPTS_MOST, check);
+        few.attempts = options->attempts;
+        sweep_some(env, sweeper, rule, origin, &few, check);
     }
 }
 
@@ -130,7 +136,7 @@ void graft_check_sweep(graft_env *env, const graft_sweeper *sweeper, const graft
                        const graft_point *origin, const graft_check_options *options,
                        graft_check *check)
 {
-    sweep_some(env, sweeper, rule, origin, options, ATTEMPTS_MOST, check);
+    sweep_some(env, sweeper, rule, origin, options, check);
     graft_resweep(env, sweeper, rule, options->samples, check);
 }
 

@@ -146,8 +146,8 @@ static void note_step(const graft_finder *f, trail *t, uint32_t at)
     const graft_step *s = &f->steps[at];
     if (s->kind == GRAFT_STEP_NODE || s->kind == GRAFT_STEP_CHECK) {
         t->anchors[t->count++] = (anchor){.at = at, .vars = f->bound_vars, .slots = f->bound_slots};
-    } else if (s->kind != GRAFT_STEP_INFER) {
-        t->anchors[t->count - 1].choices++; /* The plan begins with a node. */
+    } else if (s->kind != GRAFT_STEP_INFER && t->count > 0) { /* The plan begins with a node. */
+        t->anchors[t->count - 1].choices++;
     }
 }
 
