@@ -20,13 +20,12 @@
 #include "verify/symbolic.h"
 
 typedef struct graft_check_options {
-    uint32_t filter;  /* Most points of the filter, */
-    uint32_t points;  /* of the whole sweep's first part, */
-    uint32_t cover;   /* and of the covering set. */
-    uint32_t samples; /* Of each point. */
-    uint32_t
-        attempts;   /* Choices that finding the points may take; fewer for the filter, at first. */
-    bool restricts; /* Look for a restriction where a rule has no proof for all sizes. */
+    uint32_t filter;   /* Most points of the filter, */
+    uint32_t points;   /* of the whole sweep's first part, */
+    uint32_t cover;    /* and of the covering set. */
+    uint32_t samples;  /* Of each point. */
+    uint32_t attempts; /* Choices that finding them may take; the filter begins with fewer. */
+    bool restricts;    /* Look for a restriction where a rule has no proof for all sizes. */
     graft_prove_options prove;
 } graft_check_options;
 

@@ -6,6 +6,7 @@
 #include "verify/polynomial.h"
 
 #include "graph/algebra.h"
+#include "verify/divisor.h"
 
 #include <assert.h>
 #include <string.h>
@@ -122,18 +123,6 @@ static const power_of *factors_of(const poly_state *s, uint64_t monomial, uint32
 }
 
 /* --------------------------------------------------------------- fractions */
-
-static int64_t gcd(int64_t a, int64_t b)
-{
-    a = a < 0 ? -a : a;
-    b = b < 0 ? -b : b;
-    while (b != 0) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
 
 static fraction reduce(poly_state *s, __int128 over, __int128 under)
 {
@@ -503,9 +492,9 @@ static fraction common_divisor(poly_state *s, const member_set *set)
         uint32_t count = 0;
         const term *terms = terms_of(s, set->members[m], &count);
         for (uint32_t i = 0; i < count; i++) {
-            over = gcd(over, terms[i].factor.over);
+            over = graft_greatest_divisor(over, terms[i].factor.over);
             fraction lcm = reduce(s, (__int128)under * terms[i].factor.under,
-                                  gcd(under, terms[i].factor.under));
+                                  graft_greatest_divisor(under, terms[i].factor.under));
             under = lcm.over != 0 ? lcm.over : 1;
         }
     }

@@ -1,6 +1,8 @@
 /* symsolve.c - see symsolve.h. */
 #include "verify/symsolve.h"
 
+#include "verify/divisor.h"
+
 Z3_ast graft_sym_solved(const graft_sym_equations *e, Z3_ast term)
 {
     if (e->count == 0) {
@@ -100,18 +102,6 @@ static int64_t coefficient(const graft_sym *s, Z3_ast summand)
                                                                                           : 1;
 }
 
-static int64_t common_divisor(int64_t a, int64_t b)
-{
-    a = a < 0 ? -a : a;
-    b = b < 0 ? -b : b;
-    while (b != 0) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 static Z3_ast divide_summand(const graft_sym *s, Z3_ast summand, int64_t by)
 {
     Z3_ast factors[SUMMANDS_MOST];
@@ -137,7 +127,7 @@ static Z3_ast divide_common(const graft_sym *s, Z3_ast difference)
     int64_t divisor = 0;
     for (uint32_t i = 0; i < count && i < SUMMANDS_MOST; i++) {
         summands[i] = sum ? graft_sym_arg(s, difference, i) : difference;
-        divisor = common_divisor(divisor, coefficient(s, summands[i]));
+        divisor = graft_greatest_divisor(divisor, coefficient(s, summands[i]));
     }
     if (count > SUMMANDS_MOST || divisor < 2) {
         return difference;
