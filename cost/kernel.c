@@ -11,12 +11,12 @@
 
 /* In the order of preference when nothing has been measured. */
 static const kernel_open families[] = {
-    graft_cpu_open_conv_direct,   graft_cpu_open_conv_binary, graft_cpu_open_conv_blocked,
-    graft_cpu_open_conv_winograd, graft_cpu_open_matmul,      graft_cpu_open_inner_product,
-    graft_cpu_open_eltwise,       graft_cpu_open_binary,      graft_cpu_open_batch_norm,
-    graft_cpu_open_pool,          graft_cpu_open_softmax,     graft_cpu_open_reduction,
-    graft_cpu_open_layer_norm,    graft_cpu_open_concat,      graft_cpu_open_reorder,
-    graft_cpu_open_plain_norm,    graft_cpu_open_plain,
+    graft_cpu_open_conv_direct,   graft_cpu_open_conv_binary,    graft_cpu_open_conv_blocked,
+    graft_cpu_open_conv_winograd, graft_cpu_open_plain_winograd, graft_cpu_open_matmul,
+    graft_cpu_open_inner_product, graft_cpu_open_eltwise,        graft_cpu_open_binary,
+    graft_cpu_open_batch_norm,    graft_cpu_open_pool,           graft_cpu_open_softmax,
+    graft_cpu_open_reduction,     graft_cpu_open_layer_norm,     graft_cpu_open_concat,
+    graft_cpu_open_reorder,       graft_cpu_open_plain_norm,     graft_cpu_open_plain,
 };
 
 enum { FAMILY_COUNT = sizeof(families) / sizeof(families[0]) };
@@ -224,11 +224,15 @@ static graft_status copy_operand(graft_env *env, graft_kernel *kernel, program_o
     size_t step = (size + COPY_ALIGNMENT - 1) / COPY_ALIGNMENT * COPY_ALIGNMENT;
     void *data = NULL;
     (void)dnnl_memory_get_data_handle(operand->memory, &data);
-    operand->turns = calloc(kernel->turn_count, sizeof(dnnl_memory_t));
-    operand->copies = aligned_alloc(COPY_ALIGNMENT, step * kernel->turn_count);
-    if (operand->turns == NULL || operand->copies == NULL) {
+    dnnl_memory_t *turns = calloc(kernel->turn_count, sizeof(turns[0]));
+    void *copies = aligned_alloc(COPY_ALIGNMENT, step * kernel->turn_count);
+    if (turns == NULL || copies == NULL) {
+        free(turns);
+        free(copies);
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for copies of weights");
     }
+    operand->turns = turns;
+    operand->copies = copies;
     operand->turns[0] = operand->memory;
     for (uint32_t t = 1; t < kernel->turn_count; t++) {
         char *copy = (char *)operand->copies + step * t;
@@ -241,6 +245,19 @@ static graft_status copy_operand(graft_env *env, graft_kernel *kernel, program_o
     return GRAFT_OK;
 }
 
+/* Whether a run reads operand number `i`: a plain function what has been packed for it, a program
+ * what its stages name. */
+static bool is_read(const graft_kernel *kernel, uint32_t i)
+{
+    bool read = kernel->plain != NULL && kernel->operands[i].pack != NULL;
+    for (uint32_t s = 0; s < kernel->stage_count; s++) {
+        for (int a = 0; a < kernel->stages[s].arg_count; a++) {
+            read = read || kernel->stages[s].operands[a] == i;
+        }
+    }
+    return read;
+}
+
 graft_status graft_cpu_kernel_copy_weights(graft_env *env, graft_kernel *kernel, uint32_t count)
 {
     graft_status status = GRAFT_OK;
@@ -248,13 +265,11 @@ graft_status graft_cpu_kernel_copy_weights(graft_env *env, graft_kernel *kernel,
         return GRAFT_OK;
     }
     kernel->turn_count = count;
-    for (uint32_t i = 0; i < kernel->stage_count; i++) {
-        for (int a = 0; a < kernel->stages[i].arg_count; a++) {
-            program_operand *operand = &kernel->operands[kernel->stages[i].operands[a]];
-            if (operand->role == ROLE_FIXED && operand->turns == NULL &&
-                dnnl_memory_desc_get_size(&operand->desc) >= LEAST_COPIED_BYTES) {
-                GRAFT_CHECK(copy_operand(env, kernel, operand));
-            }
+    for (uint32_t i = 0; i < kernel->operand_count; i++) {
+        program_operand *operand = &kernel->operands[i];
+        if (operand->role == ROLE_FIXED && operand->turns == NULL && is_read(kernel, i) &&
+            dnnl_memory_desc_get_size(&operand->desc) >= LEAST_COPIED_BYTES) {
+            GRAFT_CHECK(copy_operand(env, kernel, operand));
         }
     }
 done:

@@ -313,9 +313,16 @@ static program_pack *new_pack(const float *given, const dnnl_memory_desc_t *have
     return pack;
 }
 
+/* What a const operand is packed from and into; by the library when `fill` is NULL. */
+typedef struct {
+    const dnnl_memory_desc_t *have;
+    const dnnl_memory_desc_t *want;
+    program_fill fill;
+} pack_form;
+
 /* Converts the data of operand `given`, which has been bound, into a pack that is new. */
 static graft_status fill_pack(graft_env *env, graft_kernel *kernel, uint32_t given,
-                              program_pack *pack)
+                              program_fill fill, program_pack *pack)
 {
     graft_status status = GRAFT_OK;
     dnnl_memory_t memory = NULL;
@@ -323,7 +330,11 @@ static graft_status fill_pack(graft_env *env, graft_kernel *kernel, uint32_t giv
         env, dnnl_memory_create(&memory, &pack->want, kernel->device->engine, pack->data),
         "creating a memory object"));
     uint64_t start_ns = graft_clock_ns();
-    GRAFT_CHECK(run_reorder(env, kernel, kernel->operands[given].memory, memory));
+    if (fill != NULL) {
+        fill(kernel, pack->given, pack->data);
+    } else {
+        GRAFT_CHECK(run_reorder(env, kernel, kernel->operands[given].memory, memory));
+    }
     kernel->pack_ns += graft_clock_ns() - start_ns;
     kernel->packed_bytes += pack->bytes;
 done:
@@ -333,24 +344,23 @@ done:
 
 /* The pack of operand `given` in the form `want`, found or made; the caller is one of its users. */
 static graft_status obtain_pack(graft_env *env, graft_kernel *kernel, uint32_t given,
-                                const float *data, const dnnl_memory_desc_t *want,
-                                program_pack **result)
+                                const pack_form *form, program_pack **result)
 {
     graft_status status = GRAFT_OK;
     graft_device *device = kernel->device;
-    const dnnl_memory_desc_t *have = &kernel->operands[given].desc;
+    const float *data = kernel->constants[kernel->operands[given].slot];
     (void)pthread_mutex_lock(&device->lock);
-    program_pack *pack = find_pack(device, data, have, want);
+    program_pack *pack = find_pack(device, data, form->have, form->want);
     if (pack == NULL) {
-        pack = new_pack(data, have, want);
+        pack = new_pack(data, form->have, form->want);
         if (pack == NULL) {
             status = GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for %zu bytes of weights",
-                                dnnl_memory_desc_get_size(want));
+                                dnnl_memory_desc_get_size(form->want));
             goto done;
         }
         pack->next = device->packs;
         device->packs = pack;
-        status = fill_pack(env, kernel, given, pack);
+        status = fill_pack(env, kernel, given, form->fill, pack);
     }
     pack->user_count++;
     *result = pack;
@@ -378,27 +388,60 @@ void graft_program_release(graft_device *device, program_pack *pack)
 }
 
 static graft_status pack_constant(graft_env *env, graft_kernel *kernel, uint32_t k,
-                                  const dnnl_memory_desc_t *have, const dnnl_memory_desc_t *want,
-                                  uint32_t *operand)
+                                  const pack_form *form, uint32_t *operand)
 {
     graft_status status = GRAFT_OK;
     uint32_t given = 0;
     const float *data = kernel->constants[k];
-    GRAFT_CHECK(add_operand(env, kernel, have, ROLE_FIXED, k, &given));
+    GRAFT_CHECK(add_operand(env, kernel, form->have, ROLE_FIXED, k, &given));
     GRAFT_CHECK(graft_program_status(
         env, dnnl_memory_set_data_handle(kernel->operands[given].memory, drop_const(data)),
         "binding weights"));
-    if (dnnl_memory_desc_equal(have, want) != 0) {
+    if (dnnl_memory_desc_equal(form->have, form->want) != 0) {
         *operand = given;
         return GRAFT_OK;
     }
-    GRAFT_CHECK(add_operand(env, kernel, want, ROLE_FIXED, k, operand));
+    GRAFT_CHECK(add_operand(env, kernel, form->want, ROLE_FIXED, k, operand));
     program_operand *packed = &kernel->operands[*operand];
-    GRAFT_CHECK(obtain_pack(env, kernel, given, data, want, &packed->pack));
+    GRAFT_CHECK(obtain_pack(env, kernel, given, form, &packed->pack));
     GRAFT_CHECK(graft_program_status(
         env, dnnl_memory_set_data_handle(packed->memory, packed->pack->data), "binding weights"));
 done:
     return status;
+}
+
+static void describe_floats(size_t count, dnnl_memory_desc_t *desc)
+{
+    int64_t dims[1] = {(int64_t)count};
+    graft_program_describe_dims(1, dims, false, desc);
+}
+
+graft_status graft_program_packed(graft_env *env, graft_kernel *kernel, uint32_t k, size_t count,
+                                  program_fill fill, uint32_t *operand)
+{
+    dnnl_memory_desc_t have;
+    dnnl_memory_desc_t want;
+    graft_program_describe_input(kernel, k, &have);
+    describe_floats(count, &want);
+    const pack_form form = {.have = &have, .want = &want, .fill = fill};
+    return pack_constant(env, kernel, k, &form, operand);
+}
+
+graft_status graft_program_workspace(graft_env *env, graft_kernel *kernel, size_t count,
+                                     uint32_t *operand)
+{
+    dnnl_memory_desc_t desc;
+    describe_floats(count, &desc);
+    return add_operand(env, kernel, &desc, ROLE_WORKSPACE, 0, operand);
+}
+
+void *graft_program_place(const graft_kernel *kernel, uint32_t operand)
+{
+    const program_operand *o = &kernel->operands[operand];
+    void *place = NULL;
+    (void)dnnl_memory_get_data_handle(o->turns == NULL ? o->memory : o->turns[kernel->turn],
+                                      &place);
+    return place;
 }
 
 graft_status graft_program_input(graft_env *env, graft_kernel *kernel, uint32_t k,
@@ -408,7 +451,8 @@ graft_status graft_program_input(graft_env *env, graft_kernel *kernel, uint32_t 
     graft_status status = GRAFT_OK;
     uint32_t given = 0;
     if ((kernel->signature.const_mask >> k & 1u) != 0) {
-        return pack_constant(env, kernel, k, have, want, operand);
+        const pack_form form = {.have = have, .want = want};
+        return pack_constant(env, kernel, k, &form, operand);
     }
     GRAFT_CHECK(add_operand(env, kernel, have, ROLE_INPUT, k, &given));
     *operand = given;

@@ -77,6 +77,18 @@ graft_status graft_program_fixed(graft_env *env, graft_kernel *kernel,
                                  const dnnl_memory_desc_t *desc, const void *data,
                                  uint32_t *operand);
 
+/* For kernels that are a plain function: const input `k`, row-major, in a form of the builder's own
+ * of `count` floats, made by `fill` once for all kernels on the device that read the same data. No
+ * two forms of the same data may have the same count. */
+typedef void (*program_fill)(const graft_kernel *kernel, const float *given, void *packed);
+graft_status graft_program_packed(graft_env *env, graft_kernel *kernel, uint32_t k, size_t count,
+                                  program_fill fill, uint32_t *operand);
+/* The same: `count` floats that are undefined when a run begins. */
+graft_status graft_program_workspace(graft_env *env, graft_kernel *kernel, size_t count,
+                                     uint32_t *operand);
+/* Where an operand of theirs lies in the run at hand. */
+void *graft_program_place(const graft_kernel *kernel, uint32_t operand);
+
 typedef struct program_arg {
     int arg; /* DNNL_ARG_... */
     uint32_t operand;
