@@ -1,6 +1,8 @@
-/* command_cost.c - `graft cost`: databases shown, joined, compared, and calibrated. */
+/* command_cost.c - `graft cost`: databases shown, joined, compared, calibrated, confirmed and
+ * measured anew. */
 #include "cost/calibrate.h"
 #include "cost/command.h"
+#include "cost/renew.h"
 #include "graph/json.h"
 #include "graph/options.h"
 
@@ -256,6 +258,49 @@ done:
     return status;
 }
 
+/* ------------------------------------------------------------------- renew */
+
+static graft_status run_renew(graft_env *env, graft_cost *cost, const char *path)
+{
+    graft_status status = GRAFT_OK;
+    graft_database *old = NULL;
+    uint32_t measured = 0;
+    uint32_t count = 0;
+    GRAFT_CHECK(graft_database_open(env, NULL, &old));
+    GRAFT_CHECK(graft_database_merge(env, old, path));
+    GRAFT_CHECK(graft_cost_renew(env, cost, old, &measured, &count));
+    (void)printf("%u of %u recorded signatures measured, the others were there\n", measured, count);
+done:
+    graft_database_close(old);
+    return status;
+}
+
+/* Records what `path` has with the library and the kernels of today, without repeating the searches
+ * that met it. */
+static graft_status renew(graft_env *env, int argc, char **argv)
+{
+    graft_status status = GRAFT_OK;
+    graft_device *device = NULL;
+    graft_cost *cost = NULL;
+    const char *name = "cpu";
+    const char *path = "out/costs/cpu.costs";
+    const graft_option table[] = {
+        {.name = "--device",   .value = &name},
+        {.name = "--database", .value = &path},
+    };
+    GRAFT_CHECK(
+        graft_options_parse(env, argc - 1, argv + 1, table, sizeof(table) / sizeof(table[0])));
+    GRAFT_CHECK(graft_device_open(env, name, 1, &device));
+    GRAFT_CHECK(graft_cost_open(env, device, path, &cost));
+    GRAFT_CHECK(run_renew(env, cost, argv[1]));
+done:
+    if (graft_cost_close(env, cost) != GRAFT_OK && status == GRAFT_OK) {
+        status = GRAFT_IO; /* It has said why. */
+    }
+    graft_device_close(device);
+    return status;
+}
+
 /* ----------------------------------------------------------------- command */
 
 graft_status graft_command_cost(graft_env *env, int argc, char **argv)
@@ -268,6 +313,9 @@ graft_status graft_command_cost(graft_env *env, int argc, char **argv)
     if (strcmp(what, "confirm") == 0) {
         return confirm(env, argc - 1, argv + 1);
     }
+    if (strcmp(what, "renew") == 0 && argc >= 3) {
+        return renew(env, argc - 1, argv + 1);
+    }
     if (strcmp(what, "merge") == 0 && argc >= 4) {
         return merge_files(env, argv[2], argv + 3, argc - 3);
     }
@@ -275,10 +323,12 @@ graft_status graft_command_cost(graft_env *env, int argc, char **argv)
         return diff_files(env, argv[2], argv[3]);
     }
     if (strcmp(what, "show") != 0 || argc < 3) {
-        return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                          "usage: graft cost show FILE... | graft cost merge OUT FILE... | graft "
-                          "cost diff FILE FILE | graft cost calibrate [--models A,B...] [--device "
-                          "D] [--database F] | graft cost confirm [--device D] [--database F]");
+        return GRAFT_FAIL(
+            env, GRAFT_BAD_INPUT,
+            "usage: graft cost show FILE... | graft cost merge OUT FILE... | graft "
+            "cost diff FILE FILE | graft cost calibrate [--models A,B...] [--device "
+            "D] [--database F] | graft cost confirm [--device D] [--database F] | graft "
+            "cost renew FILE [--device D] [--database F]");
     }
     for (int i = 2; i < argc; i++) {
         GRAFT_CHECK(show_file(env, argv[i]));

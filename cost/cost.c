@@ -388,6 +388,13 @@ graft_status graft_cost_measure(graft_env *env, graft_cost *cost, const graft_si
     return status;
 }
 
+void graft_cost_store(graft_cost *cost, const graft_signature *signature,
+                      const graft_cost_entry *entry)
+{
+    graft_database_add(cost->database, signature, entry);
+    graft_plan_memo_clear(cost->memo);
+}
+
 /* ------------------------------------------------------------- confirming */
 
 /* The recorded kin of a signature that are not `taken` yet, by record. */

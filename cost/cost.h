@@ -105,6 +105,10 @@ GRAFT_MUST_USE graft_status graft_cost_schedule(graft_env *env, graft_cost *cost
                                                 const graft_schedule *schedule,
                                                 graft_cost_total *total);
 
+/* Adds an entry, uncorrected, that the database lacks. Not for several threads at once. */
+void graft_cost_store(graft_cost *cost, const graft_signature *signature,
+                      const graft_cost_entry *entry);
+
 void graft_cost_statistics_of(const graft_cost *cost, graft_cost_statistics *statistics);
 /* Layouts by the convention instead of by cost, from now on: to see what the choice brings. */
 void graft_cost_set_convention(graft_cost *cost, bool convention);

@@ -49,6 +49,9 @@ static graft_status fill_batch(measurement *m, const graft_signature *signatures
         if (m->options->direct) {
             graft_trial_restrict(trial);
         }
+        if (m->options->only != NULL && m->options->only[*next] != NULL) {
+            graft_trial_choose(trial, m->options->only[*next]);
+        }
         GRAFT_CHECK(graft_trial_qualify(m->env, trial));
         b->bytes += trial->bytes;
         (*next)++;

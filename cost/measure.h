@@ -17,11 +17,13 @@
 #include "cost/anchor.h"
 
 typedef struct graft_measure_options {
-    uint32_t rounds;      /* Timed batches per implementation, at least 3. */
-    uint64_t batch_ns;    /* Length of a batch, at least; a single run may be longer. */
-    bool quiet;           /* No progress bar. */
-    bool direct;          /* Only implementations that are graft_kernel_is_direct, where there are
-                             some: for comparison with what no other way was open to. */
+    uint32_t rounds;   /* Timed batches per implementation, at least 3. */
+    uint64_t batch_ns; /* Length of a batch, at least; a single run may be longer. */
+    bool quiet;        /* No progress bar. */
+    bool direct;       /* Only implementations that are graft_kernel_is_direct, where there are
+                          some: for comparison with what no other way was open to. */
+    const char *const *only; /* By signature, the name of the one implementation that takes part;
+                                NULL, here or there: all do. */
     graft_anchor *anchor; /* Samples are held against it (see anchor.h); NULL: they are taken as the
                              clock says. */
 } graft_measure_options;

@@ -250,6 +250,13 @@ void graft_trial_restrict(graft_trial *trial)
     }
 }
 
+void graft_trial_choose(graft_trial *trial, const char *name)
+{
+    for (uint32_t i = 0; i < trial->contestant_count; i++) {
+        trial->contestants[i].dropped = strcmp(trial->contestants[i].name, name) != 0;
+    }
+}
+
 void graft_trial_close(graft_trial *trial)
 {
     for (uint32_t i = 0; i < trial->contestant_count; i++) {

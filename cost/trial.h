@@ -44,6 +44,8 @@ void graft_trial_close(graft_trial *trial);
 
 /* Drops all that are not direct (graft_kernel_is_direct), where some are. */
 void graft_trial_restrict(graft_trial *trial);
+/* Drops all but the one of that name. */
+void graft_trial_choose(graft_trial *trial, const char *name);
 /* Runs every contestant a few times and drops the slow, the wrong, and those that write past their
  * operands; copies the others' weights.
  */
