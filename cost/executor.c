@@ -717,3 +717,9 @@ done:
     graft_arena_release(env->scratch, mark);
     return status;
 }
+
+bool graft_comparison_is_gain(const graft_comparison *comparison)
+{
+    double error = 2.0 * comparison->ratio_spread / sqrt((double)comparison->rounds);
+    return 1.0 - comparison->ratio > fmax(error, fabs(comparison->control - 1.0));
+}

@@ -91,4 +91,8 @@ GRAFT_MUST_USE graft_status graft_executor_compare(graft_env *env, graft_executo
                                                    graft_executor *b, uint32_t rounds,
                                                    graft_comparison *comparison);
 
+/* Whether b is faster by more than noise: by more than two standard errors of the median ratio
+ * (about spread / sqrt(rounds) each, for normal noise) and more than a differed from itself. */
+bool graft_comparison_is_gain(const graft_comparison *comparison);
+
 #endif

@@ -111,7 +111,8 @@ done:
     return status;
 }
 
-/* Times the graph of a pass against the best so far, which it replaces when it is faster. */
+/* Times the graph of a pass against the best so far, which it replaces when it is faster beyond
+ * noise. */
 static graft_status challenge(refinement *r, uint32_t number)
 {
     graft_status status = GRAFT_OK;
@@ -125,9 +126,10 @@ static graft_status challenge(refinement *r, uint32_t number)
     GRAFT_CHECK(graft_executor_compare(r->env, champion, challenger, r->options->rounds, &c));
     pass->measured = c.ratio;
     pass->spread = c.ratio_spread;
-    graft_log(r->env, 1, "pass %u: its graph takes %.3f +- %.3f of the best before", number + 1,
-              c.ratio, c.ratio_spread);
-    if (c.ratio < 1.0) {
+    pass->better = graft_comparison_is_gain(&c);
+    graft_log(r->env, 1, "pass %u: its graph takes %.3f +- %.3f of the best before%s", number + 1,
+              c.ratio, c.ratio_spread, pass->better ? "" : ", which is no gain beyond noise");
+    if (pass->better) {
         r->report->best = number;
     }
 done:

@@ -4,8 +4,9 @@
  * curse"; Capen, Clapp and Campbell, J. Petroleum Technology 23, 1971). So each pass searches, and
  * then measures the costs that its graph rests on once more, side by side with those of its
  * alternatives (graft_cost_confirm); the next pass searches with these. In the end the graphs of
- * all passes are timed as wholes, in turns, and the fastest is the result: a pass that was misled
- * costs time and nothing else. The graph as given takes part. */
+ * all passes are timed as wholes, in turns, and the fastest is the result, where a gain within
+ * noise is none: a pass that was misled costs time and nothing else. The graph as given takes part.
+ */
 #ifndef GRAFT_EMIT_REFINE_H
 #define GRAFT_EMIT_REFINE_H
 
@@ -27,6 +28,7 @@ typedef struct graft_refine_pass {
     uint32_t confirmed; /* Costs measured once more afterwards. */
     double measured;    /* Whole graphs: the fastest of the passes before / this one's, paired... */
     double spread;      /* ...and between the quartiles. Pass 0's is against the graph as given. */
+    bool better;        /* By more than noise (graft_comparison_is_gain). */
 } graft_refine_pass;
 
 typedef struct graft_refine_report {

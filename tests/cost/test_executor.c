@@ -706,13 +706,38 @@ static void test_compare(void **state)
     check_folder_remove(folder);
 }
 
+static void test_gains(void **state)
+{
+    static const struct {
+        graft_comparison c;
+        bool gain;
+    } rows[] = {
+        {{.ratio = 0.90, .ratio_spread = 0.04, .control = 1.00, .rounds = 25}, true },
+        {{.ratio = 0.99, .ratio_spread = 0.04, .control = 1.00, .rounds = 25}, false},
+        {{.ratio = 0.99, .ratio_spread = 0.04, .control = 1.00, .rounds = 81}, true },
+        {{.ratio = 0.97, .ratio_spread = 0.01, .control = 1.04, .rounds = 25}, false},
+        {{.ratio = 0.97, .ratio_spread = 0.01, .control = 0.96, .rounds = 25}, false},
+        {{.ratio = 1.10, .ratio_spread = 0.01, .control = 1.00, .rounds = 25}, false},
+        {{.ratio = 1.00, .ratio_spread = 0.00, .control = 1.00, .rounds = 25}, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        assert_int_equal(graft_comparison_is_gain(&rows[i].c), rows[i].gain);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_random_graphs),      CHECK_TEST(test_random_layouts),
-        CHECK_TEST(test_random_views),       CHECK_TEST(test_models),
-        CHECK_TEST(test_place_outside),      CHECK_TEST(test_refusals),
-        CHECK_TEST(test_weights_are_shared), CHECK_TEST(test_compare),
+        CHECK_TEST(test_random_graphs),
+        CHECK_TEST(test_random_layouts),
+        CHECK_TEST(test_random_views),
+        CHECK_TEST(test_models),
+        CHECK_TEST(test_place_outside),
+        CHECK_TEST(test_refusals),
+        CHECK_TEST(test_weights_are_shared),
+        CHECK_TEST(test_compare),
+        CHECK_TEST(test_gains),
     };
     return cmocka_run_group_tests_name("executor", tests, NULL, NULL);
 }
