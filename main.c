@@ -7,6 +7,7 @@
  * that makes no sense, 130 when interrupted, 70 when memory ran out, 1 for every other failure. */
 #include "cost/bench.h"
 #include "cost/command.h"
+#include "emit/bench_price.h"
 #include "emit/bench_search.h"
 #include "emit/bench_speed.h"
 #include "emit/bench_views.h"
@@ -116,6 +117,12 @@ static graft_status bench_gen(graft_env *env, const graft_bench *bench)
     return status;
 }
 
+static graft_status bench_cost(graft_env *env, const graft_bench *bench)
+{
+    graft_status status = graft_price_bench(env, bench);
+    return status == GRAFT_OK ? graft_cost_bench(env, bench) : status;
+}
+
 static graft_status bench_numerics(graft_env *env, const graft_bench *bench)
 {
     graft_numerics_bench(env, bench->out);
@@ -137,7 +144,7 @@ static const struct {
     bool models; /* Those that it runs over can be chosen. */
 } benches[] = {
     {"gen",      bench_gen,          false},
-    {"cost",     graft_cost_bench,   true },
+    {"cost",     bench_cost,         true },
     {"search",   graft_search_bench, true },
     {"order",    graft_order_bench,  true },
     {"numerics", bench_numerics,     false},

@@ -13,6 +13,7 @@ enum { SHAPES_KEPT = 32 };
 /* Between layouts of one shape, canonical ones; NAN: not looked up yet. */
 typedef struct {
     graft_shape shape;
+    uint8_t canonical[GRAFT_LAYOUT_COUNT];
     double ns[GRAFT_LAYOUT_COUNT][GRAFT_LAYOUT_COUNT];
 } conversions;
 
@@ -78,6 +79,7 @@ typedef struct {
     graft_plan_memo *memo;  /* Or NULL. */
     conversions *kept;      /* Of the shapes seen last. */
     uint32_t kept_count;
+    conversions *last; /* Looked for just now: neighbours often have one shape. */
     graft_elimination *problem;
     uint8_t *states; /* By variable. */
 } planner;
@@ -131,10 +133,16 @@ static void open_conversions(conversions *c, const graft_shape *shape)
 {
     c->shape = *shape;
     for (uint32_t from = 0; from < GRAFT_LAYOUT_COUNT; from++) {
+        c->canonical[from] = (uint8_t)graft_layout_canonical(shape, from);
         for (uint32_t to = 0; to < GRAFT_LAYOUT_COUNT; to++) {
             c->ns[from][to] = from == to ? 0.0 : (double)NAN;
         }
     }
+}
+
+static bool is_for(const conversions *c, const graft_shape *shape)
+{
+    return memcmp(c->shape.dims, shape->dims, 4 * sizeof(shape->dims[0])) == 0;
 }
 
 /* In the memo, where there is room; else NULL. */
@@ -142,8 +150,7 @@ static conversions *recall_conversions(planner *p, const graft_shape *shape)
 {
     graft_plan_memo *memo = p->memo;
     for (uint32_t i = 0; memo != NULL && i < memo->shape_count; i++) {
-        if (memo->distances[i] == p->distance &&
-            memcmp(memo->shapes[i].shape.dims, shape->dims, 4 * sizeof(shape->dims[0])) == 0) {
+        if (memo->distances[i] == p->distance && is_for(&memo->shapes[i], shape)) {
             return &memo->shapes[i];
         }
     }
@@ -155,10 +162,10 @@ static conversions *recall_conversions(planner *p, const graft_shape *shape)
     return &memo->shapes[memo->shape_count++];
 }
 
-static conversions *find_conversions(planner *p, const graft_shape *shape)
+static conversions *seek_conversions(planner *p, const graft_shape *shape)
 {
     for (uint32_t i = p->kept_count; i-- > 0;) {
-        if (memcmp(p->kept[i].shape.dims, shape->dims, 4 * sizeof(shape->dims[0])) == 0) {
+        if (is_for(&p->kept[i], shape)) {
             return &p->kept[i];
         }
     }
@@ -173,6 +180,14 @@ static conversions *find_conversions(planner *p, const graft_shape *shape)
     conversions *c = &p->kept[p->kept_count++];
     open_conversions(c, shape);
     return c;
+}
+
+static conversions *find_conversions(planner *p, const graft_shape *shape)
+{
+    if (p->last == NULL || !is_for(p->last, shape)) {
+        p->last = seek_conversions(p, shape);
+    }
+    return p->last;
 }
 
 /* ------------------------------------------------------------- alternatives */
@@ -301,9 +316,7 @@ static void open_value(planner *p, graft_index value)
     }
     v->shared = p->order->use_count[value] > 1;
     v->conversions = find_conversions(p, &from->shape);
-    for (uint32_t i = 0; i < GRAFT_LAYOUT_COUNT; i++) {
-        v->canonical[i] = (uint8_t)graft_layout_canonical(&from->shape, i);
-    }
+    memcpy(v->canonical, v->conversions->canonical, sizeof(v->canonical));
 }
 
 static void list_nodes(planner *p)
@@ -529,6 +542,33 @@ static uint32_t seek_carried(const planner *p, graft_index node)
 
 static uint32_t find_carried(const planner *p, graft_index node) { return p->nodes[node].carried; }
 
+/* What a chain costs from the input of a node on: as continue_chain, for all layouts. */
+static void extend_chain(planner *p, graft_index node, uint32_t input)
+{
+    const node_plan *n = &p->nodes[node];
+    value_plan *v = &p->values[graft_node_input(p->graph, node, input)];
+    graft_index output = graft_node_output(p->graph, node, 0);
+    const value_plan *next = &p->values[output];
+    uint32_t ends = p->values[next->end].made;
+    v->end = next->end;
+    for (uint32_t from = 0; from < GRAFT_LAYOUT_COUNT; from++) {
+        const value_state state = {.made = (uint8_t)from, .held = (uint8_t)(1U << from)};
+        bool made = (v->made >> from & 1U) != 0;
+        for (uint32_t to = 0; to < GRAFT_LAYOUT_COUNT; to++) {
+            v->tail[from][to] = (double)INFINITY;
+        }
+        for (uint32_t a = 0; a < n->count && made; a++) {
+            double ns = n->ns[a] + cost_reading(p, v, state, n->choices[a].inputs[input]);
+            for (uint32_t to = 0; to < GRAFT_LAYOUT_COUNT; to++) {
+                double cost = (ends >> to & 1U) == 0
+                                  ? (double)INFINITY
+                                  : ns + cost_making(next, output, n->choices[a].outputs[0], to);
+                v->tail[from][to] = cost < v->tail[from][to] ? cost : v->tail[from][to];
+            }
+        }
+    }
+}
+
 /* From the last node to the first, so that what follows is known. */
 static void join_chains(planner *p)
 {
@@ -536,19 +576,8 @@ static void join_chains(planner *p)
         graft_index node = p->order->order[i];
         uint32_t input = p->graph->nodes[node].is_const ? UINT32_MAX : seek_carried(p, node);
         p->nodes[node].carried = input;
-        if (input == UINT32_MAX) {
-            continue;
-        }
-        value_plan *v = &p->values[graft_node_input(p->graph, node, input)];
-        v->end = p->values[graft_node_output(p->graph, node, 0)].end;
-        uint32_t ends = p->values[v->end].made;
-        for (uint32_t from = 0; from < GRAFT_LAYOUT_COUNT; from++) {
-            for (uint32_t to = 0; to < GRAFT_LAYOUT_COUNT; to++) {
-                v->tail[from][to] = (double)INFINITY;
-                if ((v->made >> from & 1U) != 0 && (ends >> to & 1U) != 0) {
-                    (void)continue_chain(p, node, input, from, to, &v->tail[from][to]);
-                }
-            }
+        if (input != UINT32_MAX) {
+            extend_chain(p, node, input);
         }
     }
 }
