@@ -50,11 +50,13 @@ static void run_trial(worker *self, graft_gen_trial *trial)
     uint32_t output_count = site.groups->output_count;
     site.arena = self->joins;
     trial->joins = (graft_gen_joins){NULL, 0, 0};
+    trial->told = GRAFT_GEN_NONE;
     switch ((graft_gen_task)trial->task) {
     case GRAFT_GEN_MAKE_LAW:
     case GRAFT_GEN_TRY_LAW:
+        trial->law.output_count = output_count;
         trial->holds = graft_gen_law_make(space, &self->checker, trial->roots[0], trial->roots[1],
-                                          output_count, &trial->law);
+                                          &trial->law, &trial->told);
         break;
     case GRAFT_GEN_TRY_LEMMA:
         trial->holds =

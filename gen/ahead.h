@@ -25,6 +25,8 @@ typedef struct graft_gen_trial {
     uint8_t task;
     bool holds;      /* There is such a law: it passed its samples and is not too large. */
     bool is_refuted; /* It leads to an unequal graph. */
+    uint32_t told;   /* Where there is no such law: a draw on which the graphs differ (check.h), or
+                        GRAFT_GEN_NONE. */
     graft_gen_law law;
     graft_gen_joins joins; /* As of law 0; the caller's until the next call. */
     const graft_gen_roots *roots[2];

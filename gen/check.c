@@ -1,12 +1,11 @@
 /* check.c - laws on fresh samples. See check.h. */
 #include "gen/check.h"
 
-#include "graph/rng.h"
-
 #include <string.h>
 
 enum {
-    MEMORY_BYTES = 64 << 20, /* Remembered by a checker at most. */
+    MEMORY_BYTES = 64 << 20,  /* Remembered by a checker at most. */
+    ENOUGH_WITHOUT_ORDER = 4, /* Samples that tell where no order is asked. */
     MOST_STEPS = 2 * GRAFT_GEN_MAX_CLOSURE,
     MOST_TENSORS = GRAFT_GEN_LAW_VARS + MOST_STEPS * GRAFT_MAX_OUTPUTS
 };
@@ -17,7 +16,8 @@ enum {
 typedef struct {
     graft_shape shape;
     uint64_t seed;
-    graft_gen_draw draw;
+    uint32_t draw;
+    graft_gen_draw how;
 } tensor_key;
 
 struct graft_gen_tensor {
@@ -28,10 +28,9 @@ struct graft_gen_tensor {
 
 static uint64_t hash_key(const tensor_key *key)
 {
-    uint64_t words[GRAFT_MAX_RANK + 4] = {key->seed, key->draw.sample,
-                                          (uint64_t)key->draw.stream << 1 |
-                                              (key->draw.is_weight ? 1u : 0u),
-                                          (uint64_t)key->draw.most << 8 | key->shape.rank};
+    uint64_t words[GRAFT_MAX_RANK + 4] = {
+        key->seed, key->draw, (uint64_t)key->how.stream << 1 | (key->how.is_weight ? 1u : 0u),
+        (uint64_t)key->how.most << 8 | key->shape.rank};
     for (uint32_t i = 0; i < key->shape.rank; i++) {
         words[4 + i] = (uint64_t)key->shape.dims[i];
     }
@@ -45,17 +44,15 @@ static uint64_t hash_tensor(const void *owner, uint32_t number)
 
 static bool same_key(const tensor_key *a, const tensor_key *b)
 {
-    return a->seed == b->seed && a->draw.sample == b->draw.sample &&
-           a->draw.stream == b->draw.stream && a->draw.most == b->draw.most &&
-           a->draw.is_weight == b->draw.is_weight && graft_shape_equal(&a->shape, &b->shape);
+    return a->seed == b->seed && a->draw == b->draw && a->how.stream == b->how.stream &&
+           a->how.most == b->how.most && a->how.is_weight == b->how.is_weight &&
+           graft_shape_equal(&a->shape, &b->shape);
 }
 
 static graft_field *draw_tensor(graft_arena *arena, const tensor_key *key)
 {
-    graft_rng rng;
     graft_field *data = GRAFT_NEW(arena, graft_field, (size_t)graft_shape_elements(&key->shape));
-    graft_rng_derive(&rng, key->seed, key->draw.stream);
-    graft_gen_sample(&rng, &key->draw, &key->shape, data);
+    graft_gen_sample_fresh(key->seed, key->draw, key->how, &key->shape, data);
     return data;
 }
 
@@ -217,8 +214,8 @@ static bool outputs_agree(const plan *p)
     return true;
 }
 
-/* Whether the sample says something, and what. */
-static bool try_sample(plan *p, bool *agrees)
+/* Whether the sample says something, and what. Adds to *asked how often an order decided. */
+static bool try_sample(plan *p, bool *agrees, uint64_t *asked)
 {
     graft_field_state field = {0};
     for (uint32_t s = 0; s < p->step_count; s++) {
@@ -232,35 +229,71 @@ static bool try_sample(plan *p, bool *agrees)
             return false;
         }
     }
+    *asked += field.asked_count;
     *agrees = outputs_agree(p);
     return true;
 }
 
-bool graft_gen_law_holds(graft_gen_checker *checker, const graft_gen_law *law, uint64_t seed,
-                         uint32_t sample_count)
+/* Gives the variables the numbers of a draw and tries it. */
+static bool try_draw(graft_gen_checker *checker, plan *p, uint64_t seed, uint32_t draw,
+                     bool *agrees, uint64_t *asked)
+{
+    const graft_gen_law *law = p->law;
+    graft_mark mark = graft_arena_mark(checker->scratch);
+    int32_t most = draw >= GRAFT_GEN_WIDE_DRAWS ? INT32_MAX : graft_gen_set_most(law->set);
+    for (uint32_t v = 0; v < law->var_count; v++) {
+        tensor_key key = {
+            .shape = law->var_shapes[v],
+            .seed = seed,
+            .draw = draw,
+            .how = {
+                    .stream = law->var_streams[v], .most = most, .is_weight = law->var_is_weight[v]}
+        };
+        p->data[v] = take_tensor(checker, &key);
+    }
+    bool says = try_sample(p, agrees, asked);
+    graft_arena_release(checker->scratch, mark);
+    return says;
+}
+
+bool graft_gen_law_holds(graft_gen_checker *checker, const graft_gen_law *law,
+                         const graft_gen_fresh *fresh, uint32_t *told)
 {
     graft_mark mark = graft_arena_mark(checker->scratch);
     plan *p = GRAFT_NEW(checker->scratch, plan, 1);
     uint32_t passed = 0;
-    bool agrees = make_plan(law, checker->scratch, p);
-    int32_t most = graft_gen_set_most(law->set);
+    uint32_t wanted = fresh->count;
+    uint32_t differs = GRAFT_GEN_NONE;
+    uint64_t asked = 0;
+    bool fits = make_plan(law, checker->scratch, p);
     bound_memory(checker);
-    for (uint32_t draw = 0;
-         agrees && passed < sample_count && draw < GRAFT_GEN_MOST_REDRAWN * sample_count; draw++) {
-        graft_mark inner = graft_arena_mark(checker->scratch);
-        for (uint32_t v = 0; v < law->var_count; v++) {
-            tensor_key key = {
-                law->var_shapes[v],
-                seed + draw,
-                {draw % GRAFT_GEN_SAMPLES, v, most, law->var_is_weight[v]}
-            };
-            p->data[v] = take_tensor(checker, &key);
-        }
-        if (try_sample(p, &agrees)) {
+    for (uint32_t d = 0; fits && differs == GRAFT_GEN_NONE && passed < wanted &&
+                         d < GRAFT_GEN_MOST_REDRAWN * fresh->count;
+         d++) {
+        bool agrees = false;
+        if (try_draw(checker, p, fresh->seed, fresh->first + d, &agrees, &asked)) {
+            differs = agrees ? GRAFT_GEN_NONE : fresh->first + d;
             passed++;
         }
-        graft_arena_release(checker->scratch, inner);
+        wanted =
+            asked == 0 && fresh->count > ENOUGH_WITHOUT_ORDER ? ENOUGH_WITHOUT_ORDER : fresh->count;
     }
     graft_arena_release(checker->scratch, mark);
-    return agrees && passed == sample_count;
+    if (told != NULL) {
+        *told = differs;
+    }
+    return fits && differs == GRAFT_GEN_NONE && passed >= wanted;
+}
+
+bool graft_gen_law_shows(graft_gen_checker *checker, const graft_gen_law *law, uint64_t seed,
+                         uint32_t draw, bool agree)
+{
+    graft_mark mark = graft_arena_mark(checker->scratch);
+    plan *p = GRAFT_NEW(checker->scratch, plan, 1);
+    uint64_t asked = 0;
+    bool agrees = false;
+    bool shows = make_plan(law, checker->scratch, p) &&
+                 try_draw(checker, p, seed, draw, &agrees, &asked) && agrees == agree;
+    graft_arena_release(checker->scratch, mark);
+    return shows;
 }

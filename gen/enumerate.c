@@ -307,6 +307,7 @@ done:
 
 /* ------------------------------------------------------------------ levels */
 
+/* `sets` may be NULL: closed sets are not wanted. */
 static graft_status build_level(graft_gen_space *space, const closed_sets *below, closed_sets *sets)
 {
     graft_status status = GRAFT_OK;
@@ -315,7 +316,9 @@ static graft_status build_level(graft_gen_space *space, const closed_sets *below
     space->counts.evaluated += space->node_count - first;
     GRAFT_CHECK(graft_gen_evaluate(space, first, space->node_count, true));
     graft_gen_images_extend(space);
-    GRAFT_CHECK(walk_sets(space, below, sets));
+    if (sets != NULL) {
+        GRAFT_CHECK(walk_sets(space, below, sets));
+    }
 done:
     return status;
 }
@@ -340,25 +343,56 @@ done:
     return status;
 }
 
+static void start_space(graft_env *env, graft_arena *arena, const graft_gen_set *set,
+                        const graft_gen_samples *samples, graft_gen_space *space)
+{
+    assert(set->depth <= GRAFT_GEN_MAX_DEPTH);
+    *space = (graft_gen_space){.env = env, .arena = arena, .set = set, .samples = *samples};
+    space->sample_count = GRAFT_GEN_SAMPLES + samples->draw_count;
+}
+
+/* Makes the nodes of fewer than `end` operators; lists the closed sets of the largest of them. */
+static graft_status build_levels(graft_gen_space *space, uint32_t end, closed_sets *largest)
+{
+    graft_status status = GRAFT_OK;
+    *largest = (closed_sets){
+        .nodes = GRAFT_NEW(space->arena, uint32_t, 1), .size = 0, .count = 1}; /* The empty set. */
+    GRAFT_CHECK(graft_gen_space_open(space));
+    for (uint32_t size = 1; size < end; size++) {
+        closed_sets sets = {.size = size};
+        GRAFT_CHECK(build_level(space, largest, &sets));
+        *largest = sets;
+    }
+done:
+    return status;
+}
+
 graft_status graft_gen_space_build(graft_env *env, graft_arena *arena, const graft_gen_set *set,
-                                   uint64_t seed, const graft_gen_room *room,
+                                   const graft_gen_samples *samples, const graft_gen_room *room,
                                    graft_gen_space *space)
 {
     graft_status status = GRAFT_OK;
-    uint32_t nothing = GRAFT_GEN_NONE;
-    closed_sets below = {.nodes = &nothing, .size = 0, .count = 1}; /* The empty set. */
-    assert(set->depth <= GRAFT_GEN_MAX_DEPTH);
-    *space = (graft_gen_space){.env = env, .arena = arena, .set = set, .seed = seed};
+    closed_sets below;
+    start_space(env, arena, set, samples, space);
     if (room != NULL) {
         space->room = *room;
     }
-    GRAFT_CHECK(graft_gen_space_open(space));
-    for (uint32_t size = 1; size < set->depth; size++) {
-        closed_sets sets = {.size = size};
-        GRAFT_CHECK(build_level(space, &below, &sets));
-        below = sets;
-    }
+    GRAFT_CHECK(build_levels(space, set->depth, &below));
     GRAFT_CHECK(build_last_level(space, &below));
+    graft_gen_producers_list(space);
+done:
+    return status;
+}
+
+graft_status graft_gen_space_build_whole(graft_env *env, graft_arena *arena,
+                                         const graft_gen_set *set, const graft_gen_samples *samples,
+                                         graft_gen_space *space)
+{
+    graft_status status = GRAFT_OK;
+    closed_sets below;
+    start_space(env, arena, set, samples, space);
+    GRAFT_CHECK(build_levels(space, set->depth, &below));
+    GRAFT_CHECK(build_level(space, &below, NULL));
     graft_gen_producers_list(space);
 done:
     return status;

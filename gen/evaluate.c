@@ -80,16 +80,24 @@ static bool uses_function(const graft_gen_step *step)
     return false;
 }
 
-int32_t graft_gen_set_most(const graft_gen_set *set)
+int32_t graft_gen_config_most(const graft_gen_config *config)
 {
-    for (uint32_t c = 0; c < set->config_count; c++) {
-        for (uint32_t s = 0; s < set->configs[c].step_count; s++) {
-            if (uses_function(&set->configs[c].steps[s])) {
-                return MOST_FOR_FUNCTIONS;
-            }
+    for (uint32_t s = 0; s < config->step_count; s++) {
+        if (uses_function(&config->steps[s])) {
+            return MOST_FOR_FUNCTIONS;
         }
     }
     return INT32_MAX;
+}
+
+int32_t graft_gen_set_most(const graft_gen_set *set)
+{
+    int32_t most = INT32_MAX;
+    for (uint32_t c = 0; c < set->config_count; c++) {
+        int32_t own = graft_gen_config_most(&set->configs[c]);
+        most = own < most ? own : most;
+    }
+    return most;
 }
 
 void graft_gen_sample(graft_rng *rng, const graft_gen_draw *draw, const graft_shape *shape,
@@ -110,10 +118,22 @@ void graft_gen_sample(graft_rng *rng, const graft_gen_draw *draw, const graft_sh
         uint32_t most = (uint32_t)(bottoms[pick] * limit) >> graft_rng_below(rng, 4);
         int32_t top = 1 + (int32_t)graft_rng_below(rng, most);
         /* Scalars have few elements: up to three of them see every combination of signs. */
-        bool negative = count == 1 ? ((draw->sample >> (draw->stream % 3)) & 1u) != 0
-                                   : graft_rng_uniform(rng) < style->negative_share;
+        bool by_turns = count == 1 && !draw->is_fresh;
+        double negative_share = count == 1 ? 0.5 : style->negative_share;
+        bool negative = by_turns ? ((draw->sample >> (draw->stream % 3)) & 1u) != 0
+                                 : graft_rng_uniform(rng) < negative_share;
         data[i] = multiply_whole(parts[pick], negative ? -top : top);
     }
+}
+
+void graft_gen_sample_fresh(uint64_t seed, uint32_t draw, graft_gen_draw how,
+                            const graft_shape *shape, graft_field *data)
+{
+    graft_rng rng;
+    how.sample = draw % GRAFT_GEN_SAMPLES;
+    how.is_fresh = true;
+    graft_rng_derive(&rng, seed + draw, how.stream);
+    graft_gen_sample(&rng, &how, shape, data);
 }
 
 graft_gen_print graft_gen_data_print(const graft_shape *shape, const graft_field *data,
@@ -122,16 +142,22 @@ graft_gen_print graft_gen_data_print(const graft_shape *shape, const graft_field
     uint64_t words[GRAFT_MAX_RANK + 1 + GRAFT_GEN_SAMPLES * GRAFT_GEN_MAX_ELEMENTS];
     graft_gen_print print = {.is_uniform = true};
     size_t count = (size_t)graft_shape_elements(shape) * sample_count;
+    size_t block = (size_t)graft_shape_elements(shape) * GRAFT_GEN_SAMPLES;
     size_t size = 0;
     words[size++] = shape->rank;
     for (uint32_t i = 0; i < shape->rank; i++) {
         words[size++] = (uint64_t)shape->dims[i];
     }
-    for (size_t i = 0; i < count; i++) {
-        words[size++] = data[i].residue;
-        print.is_uniform = print.is_uniform && data[i].residue == data[0].residue;
+    for (size_t first = 0; first < count; first += block) {
+        for (size_t i = first; i < count && i < first + block; i++) {
+            words[size++] = data[i].residue;
+            print.is_uniform = print.is_uniform && data[i].residue == data[0].residue;
+        }
+        print.hash = XXH3_128bits(words, size * sizeof words[0]);
+        size = 0; /* Further samples are hashed together with the hash of those before them. */
+        words[size++] = print.hash.low64;
+        words[size++] = print.hash.high64;
     }
-    print.hash = XXH3_128bits(words, size * sizeof words[0]);
     return print;
 }
 
@@ -352,15 +378,16 @@ done:
 static void keep_data(graft_gen_space *space, uint32_t first_value, uint32_t first_node,
                       const batch *work)
 {
+    size_t samples = space->sample_count;
     for (uint32_t v = first_value; v < space->value_count; v++) {
         const graft_gen_value *value = &space->values[v];
         const graft_gen_node *node = &space->nodes[value->node];
         const graft_field *from = work->kept[value->node - first_node];
         size_t first = (size_t)graft_shape_elements(&space->shapes[node->shapes[0]]);
         size_t count = (size_t)graft_shape_elements(&space->shapes[value->shape]);
-        space->data[v] = GRAFT_NEW(space->arena, graft_field, count * GRAFT_GEN_SAMPLES);
-        memcpy(space->data[v], from + (value->slot == 0 ? 0 : first * GRAFT_GEN_SAMPLES),
-               count * GRAFT_GEN_SAMPLES * sizeof *from);
+        space->data[v] = GRAFT_NEW(space->arena, graft_field, count * samples);
+        memcpy(space->data[v], from + (value->slot == 0 ? 0 : first * samples),
+               count * samples * sizeof *from);
     }
 }
 
@@ -373,7 +400,7 @@ static graft_status evaluate_batch(graft_gen_space *space, uint32_t first, uint3
     batch work = {.space = space,
                   .nodes = &space->nodes[first],
                   .count = count,
-                  .sample_count = GRAFT_GEN_SAMPLES};
+                  .sample_count = space->sample_count};
     uint32_t first_value = space->value_count;
     work.prints = GRAFT_NEW(scratch, graft_gen_print, (size_t)count * GRAFT_MAX_OUTPUTS);
     if (keep) {
@@ -381,7 +408,7 @@ static graft_status evaluate_batch(graft_gen_space *space, uint32_t first, uint3
         for (uint32_t i = 0; i < count; i++) {
             work.kept[i] =
                 GRAFT_NEW(scratch, graft_field,
-                          count_results(space, &space->nodes[first + i], GRAFT_GEN_SAMPLES));
+                          count_results(space, &space->nodes[first + i], space->sample_count));
         }
     }
     GRAFT_CHECK(run_batch(space->env, &work));

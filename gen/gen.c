@@ -2,6 +2,7 @@
 #include "gen/gen.h"
 
 #include "gen/check.h"
+#include "gen/refine.h"
 #include "gen/resume.h"
 #include "gen/rule.h"
 #include "gen/store.h"
@@ -138,10 +139,12 @@ static graft_status find_laws(runner *run, const graft_gen_set *set, const graft
     uint64_t start_ns = graft_clock_ns();
     graft_gen_space space;
     graft_arena *arena = graft_arena_new(SET_ARENA_BYTES);
+    graft_gen_samples samples = {.seed = run->options->seed, .arena = run->arena};
     if (arena == NULL) {
         return GRAFT_FAIL(run->env, GRAFT_NO_MEMORY, "no memory for set %s", set->name);
     }
-    GRAFT_CHECK(graft_gen_space_build(run->env, arena, set, run->options->seed, room, &space));
+    GRAFT_CHECK(graft_gen_samples_refine(run->env, set, room, &run->laws, &samples));
+    GRAFT_CHECK(graft_gen_space_build(run->env, arena, set, &samples, room, &space));
     GRAFT_CHECK(graft_gen_propose(&space, run->arena, &run->laws));
     *counts = space.counts;
     counts->time_ns = graft_clock_ns() - start_ns;
@@ -173,6 +176,7 @@ static graft_status take_laws(runner *run, const graft_gen_family *family, const
     if (saved != NULL) {
         GRAFT_CHECK(graft_gen_set_save(run->env, saved, run->identity, &run->laws, known, counts));
         graft_gen_trail_remove(run->env, room.folder);
+        graft_gen_samples_remove(run->env, room.folder);
         graft_gen_store_remove(run->env, room.folder);
     }
 done:
@@ -296,11 +300,15 @@ bool graft_candidate_holds(graft_arena *scratch, const graft_candidate *candidat
         .set = &set, .var_count = rule->var_count, .output_count = rule->output_count};
     memcpy(law.var_shapes, candidate->shapes, sizeof candidate->shapes);
     memcpy(law.var_is_weight, candidate->is_weight, sizeof candidate->is_weight);
+    for (uint32_t v = 0; v < law.var_count; v++) {
+        law.var_streams[v] = (uint8_t)v;
+    }
     side_of_pattern(&rule->source, rule->output_count, configs, 0, &law.sides[0]);
     side_of_pattern(&rule->target, rule->output_count, configs, GRAFT_RULE_MAX_NODES,
                     &law.sides[1]);
     graft_gen_checker checker = {.scratch = scratch};
-    bool holds = graft_gen_law_holds(&checker, &law, seed, sample_count);
+    const graft_gen_fresh fresh = {seed, 0, sample_count};
+    bool holds = graft_gen_law_holds(&checker, &law, &fresh, NULL);
     graft_arena_release(scratch, mark);
     return holds;
 }

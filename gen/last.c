@@ -62,7 +62,7 @@ static bool is_known(const graft_gen_last *last, uint64_t key)
 /* Everything that the last level depends on. */
 static uint64_t identify(const graft_gen_space *space, uint32_t size)
 {
-    uint64_t words[6] = {space->seed, size, space->node_count, space->set->output_count};
+    uint64_t words[6] = {space->samples.seed, size, space->node_count, space->set->output_count};
     XXH3_state_t *state = XXH3_createState();
     if (state == NULL) {
         return 0;

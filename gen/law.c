@@ -7,7 +7,7 @@
 
 enum {
     CHECK_SAMPLES = 24, /* Fresh samples that a law must pass before and after each cut... */
-    FINAL_SAMPLES = 96  /* ...and at the end. */
+    FINAL_SAMPLES = 360 /* ...and at the end. */
 };
 
 /* --------------------------------------------------------------- sides */
@@ -40,6 +40,9 @@ static uint8_t make_var(side_maker *maker, uint32_t value)
     maker->vars[law->var_count] = value;
     law->var_shapes[law->var_count] = maker->space->shapes[maker->space->values[value].shape];
     law->var_is_weight[law->var_count] = maker->space->values[value].is_weight;
+    law->var_streams[law->var_count] =
+        (uint8_t)(value < maker->space->set->input_count ? value
+                                                         : GRAFT_GEN_MAX_VARS + law->var_count);
     return GRAFT_GEN_VAR(law->var_count++);
 }
 
@@ -154,33 +157,71 @@ static uint32_t list_common(const graft_gen_space *space, const drawn_law *drawn
     return count;
 }
 
-bool graft_gen_law_make(const graft_gen_space *space, graft_gen_checker *checker,
-                        const graft_gen_roots *left, const graft_gen_roots *right,
-                        uint32_t output_count, graft_gen_law *law)
+/* Cuts what both sides compute alike, as far as the law passes a few samples. */
+static void cut_common(const graft_gen_space *space, graft_gen_checker *checker,
+                       const graft_gen_roots *const roots[2], const drawn_law *whole,
+                       graft_gen_law *law)
 {
-    const graft_gen_roots *const roots[2] = {left, right};
-    uint64_t seed = space->seed + 1000;
+    const graft_gen_fresh fresh = {graft_gen_fresh_seed(space), 0, CHECK_SAMPLES};
     uint32_t common[GRAFT_GEN_MAX_CUTS];
     uint32_t cuts[GRAFT_GEN_MAX_CUTS];
     uint32_t cut_count = 0;
-    drawn_law drawn = {.law.output_count = output_count};
-    if (!make_law(space, roots, NULL, 0, &drawn.law, drawn.nodes) ||
-        !graft_gen_law_holds(checker, &drawn.law, seed, CHECK_SAMPLES)) {
-        return false;
-    }
-    *law = drawn.law;
-    uint32_t count = list_common(space, &drawn, common, GRAFT_GEN_MAX_CUTS);
+    uint32_t count = list_common(space, whole, common, GRAFT_GEN_MAX_CUTS);
+    drawn_law drawn = {.law.output_count = law->output_count};
     for (uint32_t i = 0; i < count; i++) {
         cuts[cut_count] = common[i];
         if (make_law(space, roots, cuts, cut_count + 1, &drawn.law, drawn.nodes) &&
             drawn.law.sides[0].count + drawn.law.sides[1].count > 0 &&
-            graft_gen_law_holds(checker, &drawn.law, seed, CHECK_SAMPLES)) {
+            graft_gen_law_holds(checker, &drawn.law, &fresh, NULL)) {
             *law = drawn.law;
             cut_count++;
         }
     }
-    return graft_gen_law_holds(checker, law, seed + CHECK_SAMPLES * GRAFT_GEN_MOST_REDRAWN,
-                               FINAL_SAMPLES);
+}
+
+/* Whether the samples of the set are held smaller than the law's own operators need. */
+static bool is_held_small(const graft_gen_law *law)
+{
+    int32_t most = INT32_MAX;
+    for (uint32_t s = 0; s < 2; s++) {
+        for (uint32_t n = 0; n < law->sides[s].count; n++) {
+            int32_t own = graft_gen_config_most(&law->set->configs[law->sides[s].nodes[n].config]);
+            most = own < most ? own : most;
+        }
+    }
+    return most > graft_gen_set_most(law->set);
+}
+
+/* The last word on a law. */
+static bool passes_many(const graft_gen_space *space, graft_gen_checker *checker,
+                        const graft_gen_law *law, uint32_t *told)
+{
+    const graft_gen_fresh many = {graft_gen_fresh_seed(space),
+                                  CHECK_SAMPLES * GRAFT_GEN_MOST_REDRAWN, FINAL_SAMPLES};
+    const graft_gen_fresh wide = {many.seed, GRAFT_GEN_WIDE_DRAWS, FINAL_SAMPLES};
+    return graft_gen_law_holds(checker, law, &many, told) &&
+           (!is_held_small(law) || graft_gen_law_holds(checker, law, &wide, told));
+}
+
+bool graft_gen_law_make(const graft_gen_space *space, graft_gen_checker *checker,
+                        const graft_gen_roots *left, const graft_gen_roots *right,
+                        graft_gen_law *law, uint32_t *told)
+{
+    const graft_gen_roots *const roots[2] = {left, right};
+    const graft_gen_fresh few = {graft_gen_fresh_seed(space), 0, CHECK_SAMPLES};
+    drawn_law whole = {.law.output_count = law->output_count};
+    *told = GRAFT_GEN_NONE;
+    if (!make_law(space, roots, NULL, 0, &whole.law, whole.nodes) ||
+        !graft_gen_law_holds(checker, &whole.law, &few, told)) {
+        return false;
+    }
+    *law = whole.law;
+    cut_common(space, checker, roots, &whole, law);
+    if (passes_many(space, checker, law, NULL)) {
+        return true;
+    }
+    *law = whole.law; /* A cut may have gone too far: the graphs themselves may still agree. */
+    return passes_many(space, checker, law, told);
 }
 
 bool graft_gen_law_draw(const graft_gen_space *space, const graft_gen_roots *left,

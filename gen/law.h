@@ -34,6 +34,8 @@ typedef struct graft_gen_law {
     graft_gen_side sides[2];
     graft_shape var_shapes[GRAFT_GEN_LAW_VARS]; /* As drawn. */
     bool var_is_weight[GRAFT_GEN_LAW_VARS];
+    uint8_t
+        var_streams[GRAFT_GEN_LAW_VARS]; /* In fresh samples: an input's number, or past them. */
     uint32_t var_count;
     uint32_t output_count;
     uint8_t directions; /* Bit s: side s is the source of a rule (rule.h). */
@@ -50,11 +52,12 @@ typedef struct graft_gen_roots {
 } graft_gen_roots;
 
 struct graft_gen_checker; /* check.h */
-/* The law that two graphs agree, cut as far as it stays true. False when it does not hold on fresh
- * samples, or is too large for a law. */
+/* The law that two graphs agree (law->output_count outputs), cut as far as it stays true. False
+ * when it does not hold on fresh samples, or is too large for a law; *told is then the draw of a
+ * fresh sample on which the graphs differ, or GRAFT_GEN_NONE. */
 bool graft_gen_law_make(const graft_gen_space *space, struct graft_gen_checker *checker,
                         const graft_gen_roots *left, const graft_gen_roots *right,
-                        uint32_t output_count, graft_gen_law *law);
+                        graft_gen_law *law, uint32_t *told);
 /* The law of a pair that is known to be equal, as it stands: neither cut nor checked. */
 bool graft_gen_law_draw(const graft_gen_space *space, const graft_gen_roots *left,
                         const graft_gen_roots *right, uint32_t output_count, graft_gen_law *law);

@@ -48,11 +48,12 @@ void graft_gen_search_sort_joins(graft_gen_search *find)
 static bool is_superfluous(graft_gen_search *find, uint32_t number)
 {
     const graft_gen_found *law = &find->laws[number];
-    uint32_t end = law->hub;
-    for (; end < find->groups.count && find->groups.graphs[end].hub == law->hub; end++) {
+    uint32_t first = find->groups.graphs[law->hub].hub;
+    uint32_t end = first;
+    for (; end < find->groups.count && find->groups.graphs[end].hub == first; end++) {
         find->parents[end] = end;
     }
-    for (uint32_t i = graft_gen_search_first_join(find, law->hub);
+    for (uint32_t i = graft_gen_search_first_join(find, first);
          i < find->sorted_count && find->joins.items[i].from < end; i++) {
         const graft_gen_join *j = &find->joins.items[i];
         const graft_gen_found *step = &find->laws[j->law];
@@ -87,7 +88,7 @@ static void add_lemma_joins(graft_gen_search *find)
     bool *marks = GRAFT_NEW(find->arena, bool, find->groups.count);
     for (uint32_t i = 0; i < find->law_count; i++) {
         if (graft_gen_is_own(&find->laws[i])) {
-            marks[find->laws[i].hub] = true;
+            marks[find->groups.graphs[find->laws[i].hub].hub] = true;
         }
     }
     graft_gen_index_build(&find->groups, marks, find->arena, &index);
@@ -172,7 +173,11 @@ static void take_back(graft_gen_search *find, uint32_t number)
     uint32_t law = find_dropped(find, number);
     if (law == GRAFT_GEN_NONE) {
         const graft_gen_trial *trial = graft_gen_search_try(find, number, GRAFT_GEN_TRY_LAW, true);
+        uint32_t told = trial->told;
         bool is_taken = graft_gen_search_take(find, number, trial, 0);
+        if (!is_taken) {
+            graft_gen_search_split(find, number, told);
+        }
         p->fate = is_taken ? GRAFT_GEN_TAKEN : GRAFT_GEN_REFUTED;
         find->refuted_count += is_taken ? 0 : 1;
         return;

@@ -28,11 +28,12 @@ void graft_gen_search_connect(graft_gen_search *find, const graft_gen_join *j)
 
 void graft_gen_search_cover(graft_gen_search *find, const graft_gen_join *j, graft_gen_cover kind)
 {
-    uint32_t hub = find->groups.graphs[j->from].hub;
-    if (j->is_whole && (j->from == hub || j->to == hub)) {
-        uint32_t other = j->from == hub ? j->to : j->from;
-        if (kind > find->covers[other]) {
-            find->covers[other] = (uint8_t)kind;
+    const uint32_t ends[2] = {j->from, j->to};
+    for (uint32_t e = 0; e < 2 && j->is_whole; e++) {
+        uint32_t pair = find->pair_of[ends[e]];
+        if (pair != GRAFT_GEN_NONE && find->pairs[pair].hub == ends[1 - e] &&
+            kind > find->covers[ends[e]]) {
+            find->covers[ends[e]] = (uint8_t)kind;
             find->change_count++;
         }
     }
@@ -89,6 +90,11 @@ static void list_pairs(graft_gen_search *find)
         }
     }
     qsort(find->pairs, find->pair_count, sizeof *find->pairs, compare_pairs);
+    find->pair_of = GRAFT_NEW(find->arena, uint32_t, find->groups.count);
+    memset(find->pair_of, 0xff, find->groups.count * sizeof *find->pair_of);
+    for (uint32_t i = 0; i < find->pair_count; i++) {
+        find->pair_of[find->pairs[i].other] = i;
+    }
 }
 
 static graft_gen_found *add_law(graft_gen_search *find, uint32_t hub, uint32_t other)
@@ -245,7 +251,12 @@ static graft_gen_fate take_pair(graft_gen_search *find, uint32_t number)
         return take_lemma(find, number);
     }
     const graft_gen_trial *trial = graft_gen_search_try(find, number, GRAFT_GEN_TRY_LAW, false);
-    return graft_gen_search_take(find, number, trial, 0) ? GRAFT_GEN_TAKEN : GRAFT_GEN_REFUTED;
+    uint32_t told = trial->told;
+    if (graft_gen_search_take(find, number, trial, 0)) {
+        return GRAFT_GEN_TAKEN;
+    }
+    graft_gen_search_split(find, number, told);
+    return GRAFT_GEN_REFUTED;
 }
 
 /* Does again what an earlier run has told of a pair. */
@@ -259,6 +270,9 @@ static graft_gen_fate retake_pair(graft_gen_search *find, uint32_t number)
         (void)graft_gen_search_lay(find, number);
     } else if (fate == GRAFT_GEN_DRAWN || fate == GRAFT_GEN_IDLE) {
         (void)draw_lemma(find, &find->pairs[number]);
+    } else if (fate == GRAFT_GEN_REFUTED) {
+        graft_gen_search_split(find, number,
+                               graft_gen_search_try(find, number, GRAFT_GEN_TRY_LAW, true)->told);
     }
     return fate;
 }
@@ -308,7 +322,7 @@ done:
     return status;
 }
 
-static graft_status take_pairs(graft_gen_search *find)
+graft_status graft_gen_search_walk(graft_gen_search *find)
 {
     graft_status status = GRAFT_OK;
     graft_progress progress;
@@ -333,8 +347,8 @@ done:
 
 /* ------------------------------------------------------------------ search */
 
-/* Laws of other sets, as far as their operators are in this one. */
-static void apply_known(graft_gen_search *find, const graft_gen_laws *known, uint32_t count)
+/* As far as their operators are in this set. */
+void graft_gen_search_know(graft_gen_search *find, const graft_gen_laws *known, uint32_t count)
 {
     find->place = 1; /* What they rest on within this set still has to wait. */
     for (uint32_t i = 0; i < count; i++) {
@@ -391,9 +405,8 @@ static void keep_laws(graft_gen_search *find, graft_arena *arena, graft_gen_coun
     counts->memory_bytes = bytes > counts->memory_bytes ? bytes : counts->memory_bytes;
 }
 
-/* Everything that depends on the space alone. */
-static graft_status open_search(graft_gen_search *find, const graft_gen_space *space,
-                                uint32_t output_count)
+graft_status graft_gen_search_open(graft_gen_search *find, const graft_gen_space *space,
+                                   uint32_t output_count)
 {
     graft_status status = GRAFT_OK;
     *find = (graft_gen_search){.space = space, .arena = space->arena};
@@ -420,9 +433,9 @@ static graft_status propose(graft_gen_space *space, uint32_t output_count, uint3
 {
     graft_status status = GRAFT_OK;
     graft_gen_search find = {.ahead = NULL};
-    GRAFT_CHECK(open_search(&find, space, output_count));
-    apply_known(&find, laws, known_count);
-    GRAFT_CHECK(take_pairs(&find));
+    GRAFT_CHECK(graft_gen_search_open(&find, space, output_count));
+    graft_gen_search_know(&find, laws, known_count);
+    GRAFT_CHECK(graft_gen_search_walk(&find));
     GRAFT_CHECK(graft_gen_search_minimise(&find));
     GRAFT_CHECK(graft_gen_search_macros(&find));
     keep_laws(&find, arena, &space->counts, laws);

@@ -1,6 +1,6 @@
 /* search.h - the state of a search for laws, shared by its parts: propose.c takes pairs of graphs,
- * minimise.c drops laws that the others make superfluous, macros.c brings back single directions.
- */
+ * split.c parts groups of graphs that turn out to differ, minimise.c drops laws that the others
+ * make superfluous, macros.c brings back single directions. */
 #ifndef GRAFT_GEN_SEARCH_H
 #define GRAFT_GEN_SEARCH_H
 
@@ -11,7 +11,7 @@
 #include "graph/log.h"
 
 typedef struct graft_gen_pair {
-    uint32_t hub;
+    uint32_t hub; /* The first graph of the group, or of what it is when its group was split. */
     uint32_t other;
     uint32_t order; /* Small graphs first; among equals those with more variables. */
     uint8_t fate;   /* graft_gen_fate; what has been made of it so far. */
@@ -51,6 +51,7 @@ typedef struct graft_gen_search {
     uint32_t *parents;      /* Union-find over the graphs. */
     graft_gen_pair *pairs;
     uint32_t pair_count;
+    uint32_t *pair_of; /* By graph: its pair; GRAFT_GEN_NONE for the first of a group. */
     uint32_t *places;  /* By node: 1 + number of the pair that says what it equals; 0 for the first
                           of a group and nodes in none. */
     uint32_t place;    /* Of the pair being looked at. */
@@ -67,6 +68,8 @@ typedef struct graft_gen_search {
     uint32_t law_count;
     uint32_t law_capacity;
     uint64_t refuted_count;
+    graft_gen_samples *told; /* Where draws are listed that told pairs apart; or NULL. */
+    uint32_t told_first;     /* Draws before this one are in the space's samples. */
 } graft_gen_search;
 
 static inline uint32_t graft_gen_root_of(uint32_t *parents, uint32_t g)
@@ -124,6 +127,20 @@ graft_gen_fate graft_gen_search_lay(graft_gen_search *find, uint32_t number);
 GRAFT_MUST_USE graft_status graft_gen_search_tell(const graft_gen_search *find,
                                                   graft_progress *progress, uint32_t i,
                                                   const char *unit);
+
+/* Makes what it takes to search a space for laws of so many outputs: groups, pairs, threads.
+ * Whatever it returns, the threads are to be closed (find->ahead). */
+GRAFT_MUST_USE graft_status graft_gen_search_open(graft_gen_search *find,
+                                                  const graft_gen_space *space,
+                                                  uint32_t output_count);
+/* Lays the first `count` laws, those of other sets. */
+void graft_gen_search_know(graft_gen_search *find, const graft_gen_laws *known, uint32_t count);
+/* Takes all pairs, from small to large. GRAFT_INTERRUPTED, GRAFT_IO. */
+GRAFT_MUST_USE graft_status graft_gen_search_walk(graft_gen_search *find);
+/* Pair `number` is false: `draw` tells its graphs apart (GRAFT_GEN_NONE: none is known). Graphs of
+ * the group whose turn comes later and that side with its second graph are compared with that from
+ * now on, no longer with the first of the group (split.c). */
+void graft_gen_search_split(graft_gen_search *find, uint32_t number, uint32_t draw);
 
 /* Drops laws that the others make superfluous (minimise.c). GRAFT_INTERRUPTED. */
 GRAFT_MUST_USE graft_status graft_gen_search_minimise(graft_gen_search *find);

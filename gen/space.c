@@ -401,6 +401,28 @@ static graft_status list_renamings(graft_gen_space *space)
     }
 }
 
+/* All samples of an input. */
+static graft_field *draw_input(const graft_gen_space *space, uint32_t input)
+{
+    const graft_shape *shape = &space->set->inputs[input].shape;
+    size_t count = (size_t)graft_shape_elements(shape);
+    graft_field *data = GRAFT_NEW(space->arena, graft_field, count * space->sample_count);
+    graft_gen_draw draw = {.stream = input,
+                           .most = graft_gen_set_most(space->set),
+                           .is_weight = space->set->inputs[input].is_weight};
+    graft_rng rng;
+    graft_rng_derive(&rng, space->samples.seed, input);
+    for (uint32_t k = 0; k < GRAFT_GEN_SAMPLES; k++) {
+        draw.sample = k;
+        graft_gen_sample(&rng, &draw, shape, data + k * count);
+    }
+    for (uint32_t k = 0; k < space->samples.draw_count; k++) {
+        graft_gen_sample_fresh(graft_gen_fresh_seed(space), space->samples.draws[k], draw, shape,
+                               data + (GRAFT_GEN_SAMPLES + k) * count);
+    }
+    return data;
+}
+
 graft_status graft_gen_space_open(graft_gen_space *space)
 {
     graft_status status = GRAFT_OK;
@@ -416,15 +438,8 @@ graft_status graft_gen_space_open(graft_gen_space *space)
             goto done;
         }
         GRAFT_CHECK(intern_shape(space, &input->shape, &value.shape));
-        size_t count = (size_t)graft_shape_elements(&input->shape) * GRAFT_GEN_SAMPLES;
-        graft_field *data = GRAFT_NEW(space->arena, graft_field, count);
-        graft_rng rng;
-        graft_rng_derive(&rng, space->seed, i);
-        for (uint32_t k = 0; k < GRAFT_GEN_SAMPLES; k++) {
-            graft_gen_draw draw = {k, i, graft_gen_set_most(space->set), input->is_weight};
-            graft_gen_sample(&rng, &draw, &input->shape, data + k * (count / GRAFT_GEN_SAMPLES));
-        }
-        value.hash = graft_gen_data_print(&input->shape, data, GRAFT_GEN_SAMPLES).hash;
+        graft_field *data = draw_input(space, i);
+        value.hash = graft_gen_data_print(&input->shape, data, space->sample_count).hash;
         uint32_t number = add_value(space, &value);
         space->data[number] = data;
     }

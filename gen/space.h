@@ -72,6 +72,16 @@ typedef struct graft_gen_closure {
     uint32_t count;
 } graft_gen_closure;
 
+/* What values are told apart on: GRAFT_GEN_SAMPLES samples of the seed, and behind them those draws
+ * of fresh samples that once told graphs apart which the first had not (refine.h). */
+typedef struct graft_gen_samples {
+    uint64_t seed;
+    graft_arena *arena; /* For the draws. */
+    uint32_t *draws;
+    uint32_t draw_count;
+    uint32_t capacity;
+} graft_gen_samples;
+
 typedef struct graft_gen_space {
     graft_env *env;
     graft_arena *arena; /* Holds everything below. */
@@ -88,6 +98,7 @@ typedef struct graft_gen_space {
     uint32_t image_end;
     uint32_t image_capacity;
     graft_gen_table value_table;
+    uint32_t sample_count; /* Of each value: the first ones, and those of `samples`. */
 
     graft_gen_node *nodes;
     uint32_t node_count;
@@ -106,21 +117,31 @@ typedef struct graft_gen_space {
     uint32_t inference_count;
     uint32_t inference_capacity;
 
-    uint64_t seed;
+    graft_gen_samples samples;
     graft_gen_room room;
     graft_gen_counts counts;
 } graft_gen_space;
 
 /* Enumerates a set. `room` may be NULL: no folder. The space lives in `arena`, which the caller
- * frees; nothing of it is needed afterwards. GRAFT_UNSUPPORTED when the set's inputs have more than
- * GRAFT_GEN_MAX_RENAMINGS renamings or there are more than 65535 shapes; GRAFT_INTERRUPTED on a
- * signal. */
+ * frees; nothing of it is needed afterwards; `samples` must outlive it. GRAFT_UNSUPPORTED when the
+ * set's inputs have more than GRAFT_GEN_MAX_RENAMINGS renamings or there are more than 65535
+ * shapes; GRAFT_INTERRUPTED on a signal. */
 GRAFT_MUST_USE graft_status graft_gen_space_build(graft_env *env, graft_arena *arena,
-                                                  const graft_gen_set *set, uint64_t seed,
+                                                  const graft_gen_set *set,
+                                                  const graft_gen_samples *samples,
                                                   const graft_gen_room *room,
                                                   graft_gen_space *space);
 
+/* The same with all nodes of the last level, as a larger space has them below its own. */
+GRAFT_MUST_USE graft_status graft_gen_space_build_whole(graft_env *env, graft_arena *arena,
+                                                        const graft_gen_set *set,
+                                                        const graft_gen_samples *samples,
+                                                        graft_gen_space *space);
+
 /* ------------------------------------------------- for the files of this folder */
+
+/* Appends a draw. Spaces that were built before keep theirs. */
+void graft_gen_samples_add(graft_gen_samples *samples, uint32_t draw);
 
 /* Starts an empty space with the set's inputs and their renamings. */
 GRAFT_MUST_USE graft_status graft_gen_space_open(graft_gen_space *space);
@@ -166,6 +187,11 @@ GRAFT_MUST_USE graft_status graft_gen_evaluate_keys(graft_gen_space *space,
 /* The fingerprint of a tensor's first samples. */
 graft_gen_print graft_gen_data_print(const graft_shape *shape, const graft_field *data,
                                      uint32_t sample_count);
+/* The seed of the fresh samples that laws are checked on. */
+static inline uint64_t graft_gen_fresh_seed(const graft_gen_space *space)
+{
+    return space->samples.seed + 1000;
+}
 /* How a tensor is drawn. */
 typedef struct graft_gen_draw {
     uint32_t sample; /* Which of the GRAFT_GEN_SAMPLES kinds of samples. */
@@ -173,8 +199,13 @@ typedef struct graft_gen_draw {
         stream; /* Number of the variable: scalars of different streams take their signs in turn. */
     int32_t most; /* No larger magnitudes than this. */
     bool is_weight;
+    bool is_fresh; /* Of a fresh sample: scalars take their signs by chance. */
 } graft_gen_draw;
-/* The largest magnitude that suits the operators of a set. */
+/* The numbers of one variable in fresh sample `draw`. */
+void graft_gen_sample_fresh(uint64_t seed, uint32_t draw, graft_gen_draw how,
+                            const graft_shape *shape, graft_field *data);
+/* The largest magnitude that suits an operator, or all operators of a set. */
+int32_t graft_gen_config_most(const graft_gen_config *config);
 int32_t graft_gen_set_most(const graft_gen_set *set);
 void graft_gen_sample(graft_rng *rng, const graft_gen_draw *draw, const graft_shape *shape,
                       graft_field *data);

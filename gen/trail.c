@@ -84,7 +84,9 @@ void graft_gen_trail_open(const graft_gen_space *space, uint32_t output_count, u
     if (space->room.folder == NULL) {
         return;
     }
-    const uint64_t words[3] = {space->room.identity, space->node_count, output_count};
+    const uint64_t words[4] = {
+        space->room.identity, space->node_count, output_count,
+        XXH3_64bits(space->samples.draws, space->samples.draw_count * sizeof(uint32_t))};
     trail->path = make_path(space->arena, space->room.folder, output_count);
     trail->identity = XXH3_64bits(words, sizeof words);
     graft_mark mark = graft_arena_mark(env->unit);

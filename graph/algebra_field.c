@@ -152,6 +152,7 @@ static inline bool is_above(graft_field_state *state, graft_field a, graft_field
 {
     double tolerance = order_tolerance * (1.0 + fabs(a.shadow) + fabs(b.shadow));
     bool apart = fabs(a.shadow - b.shadow) > tolerance; /* False for NaN. */
+    state->asked_count++;
     if (!apart && a.residue != b.residue) {
         state->ambiguous_count++;
     }
@@ -203,6 +204,7 @@ static graft_field erf_field(void *k, graft_field x)
 static graft_field sqrt_field(void *k, graft_field x)
 {
     graft_field_state *state = k;
+    state->asked_count++;
     if (x.residue != 0 && !(x.shadow > 0.0)) {
         state->invalid_count++;
     }

@@ -37,6 +37,7 @@ typedef struct graft_field_state {
     uint64_t
         ambiguous_count; /* Order asked of unequal numbers whose shadows are too close to tell. */
     uint64_t invalid_count; /* Divisions by zero and square roots of negative numbers. */
+    uint64_t asked_count;   /* How often more than ring operations decided: orders, square roots. */
     uint64_t divisor;       /* The last divisor and its inverse. */
     uint64_t inverse;
 } graft_field_state;

@@ -62,8 +62,10 @@ static void open_world(graft_env *env, const char *text, uint32_t output_count, 
     memset(w, 0, sizeof *w);
     assert_int_equal(graft_gen_family_parse(env, env->life, "text", text, strlen(text), family),
                      GRAFT_OK);
-    assert_int_equal(graft_gen_space_build(env, env->life, &family->sets[0], 1, NULL, &w->space),
-                     GRAFT_OK);
+    const graft_gen_samples samples = {.seed = 1};
+    assert_int_equal(
+        graft_gen_space_build(env, env->life, &family->sets[0], &samples, NULL, &w->space),
+        GRAFT_OK);
     assert_int_equal(graft_gen_propose(&w->space, env->unit, &w->laws), GRAFT_OK);
     graft_gen_groups_build(&w->space, env->life, output_count, &w->groups);
     graft_gen_index_build(&w->groups, NULL, env->life, &w->index);

@@ -1,0 +1,214 @@
+/* refine.c - see refine.h. */
+#include "gen/refine.h"
+
+#include "gen/check.h"
+#include "gen/search.h"
+#include "graph/file.h"
+#include "graph/log.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum { SPACE_ARENA_BYTES = 1 << 20, UNLISTED_SAMPLES = 384 };
+
+static const uint64_t magic = UINT64_C(0x64656d6173746667);
+
+void graft_gen_samples_add(graft_gen_samples *samples, uint32_t draw)
+{
+    samples->draws = graft_gen_grow(samples->arena, samples->draws, samples->draw_count,
+                                    &samples->capacity, sizeof *samples->draws);
+    samples->draws[samples->draw_count++] = draw;
+}
+
+/* ----------------------------------------------- what the search does not list */
+
+/* Checks that two roots of one value agree; lists a draw that tells them apart. */
+static void compare_roots(graft_gen_search *find, uint32_t left, uint32_t right)
+{
+    const graft_gen_space *space = find->space;
+    const graft_gen_roots roots[2] = {{{left}}, {{right}}};
+    const graft_gen_fresh fresh = {graft_gen_fresh_seed(space), 0, UNLISTED_SAMPLES};
+    graft_gen_checker checker = {.scratch = space->env->scratch};
+    graft_gen_law law;
+    uint32_t draw = GRAFT_GEN_NONE;
+    if (left == right || !graft_gen_law_draw(space, &roots[0], &roots[1], 1, &law) ||
+        graft_gen_law_holds(&checker, &law, &fresh, &draw) || draw == GRAFT_GEN_NONE) {
+        return;
+    }
+    for (uint32_t i = find->told_first; i < find->told->draw_count; i++) {
+        if (graft_gen_law_shows(&checker, &law, fresh.seed, find->told->draws[i], false)) {
+            return;
+        }
+    }
+    graft_gen_samples_add(find->told, draw);
+}
+
+/* Graphs of weights, and of constants: no law is looked for there, but they are arguments too. */
+static void compare_unlisted(graft_gen_search *find)
+{
+    const graft_gen_space *space = find->space;
+    for (uint32_t v = space->set->input_count; v < space->value_count; v++) {
+        const graft_gen_value *value = &space->values[v];
+        for (uint32_t i = space->producer_first[v];
+             (value->is_weight || value->is_idle) && i < space->producer_first[v + 1]; i++) {
+            compare_roots(find, value->node * GRAFT_MAX_OUTPUTS + value->slot, space->producers[i]);
+        }
+    }
+}
+
+/* A sample may tell two graphs apart and let their renamings pass as equal. The search looks at one
+ * renaming of a graph only, but all are arguments. */
+static void compare_images(graft_gen_search *find)
+{
+    const graft_gen_space *space = find->space;
+    graft_mark mark = graft_arena_mark(find->arena);
+    uint32_t *from = GRAFT_NEW(find->arena, uint32_t, space->value_count);
+    for (uint32_t r = 1; r < space->renaming_count; r++) {
+        memset(from, 0xff, space->value_count * sizeof *from);
+        for (uint32_t v = space->set->input_count; v < space->value_count; v++) {
+            uint32_t image = graft_gen_value_image(space, v, r);
+            if (image == GRAFT_GEN_NONE) {
+                continue;
+            }
+            if (from[image] != GRAFT_GEN_NONE) {
+                const graft_gen_value *a = &space->values[from[image]];
+                const graft_gen_value *b = &space->values[v];
+                compare_roots(
+                    find, graft_gen_node_image(space, a->node, r) * GRAFT_MAX_OUTPUTS + a->slot,
+                    graft_gen_node_image(space, b->node, r) * GRAFT_MAX_OUTPUTS + b->slot);
+            }
+            from[image] = v;
+        }
+    }
+    graft_arena_release(find->arena, mark);
+}
+
+/* ------------------------------------------------------------------ rounds */
+
+/* Enumerates graphs of at most set->depth operators and lists draws that tell some of them apart.
+ */
+static graft_status find_draws(graft_env *env, const graft_gen_set *set,
+                               const graft_gen_laws *known, graft_gen_samples *samples)
+{
+    graft_status status = GRAFT_OK;
+    graft_gen_space space;
+    graft_gen_search find = {.ahead = NULL};
+    graft_arena *arena = graft_arena_new(SPACE_ARENA_BYTES);
+    if (arena == NULL) {
+        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for set %s", set->name);
+    }
+    GRAFT_CHECK(graft_gen_space_build_whole(env, arena, set, samples, &space));
+    GRAFT_CHECK(graft_gen_search_open(&find, &space, 1));
+    find.told = samples;
+    find.told_first = samples->draw_count;
+    graft_gen_search_know(&find, known, known->count);
+    GRAFT_CHECK(graft_gen_search_walk(&find));
+    compare_unlisted(&find);
+    compare_images(&find);
+done:
+    graft_gen_ahead_close(find.ahead);
+    graft_arena_free(arena);
+    return status;
+}
+
+/* ------------------------------------------------------------------- files */
+
+/* Behind it stand the draws. */
+typedef struct {
+    uint64_t magic;
+    uint64_t identity;
+    uint64_t depth; /* Graphs of so many operators are done. */
+    uint64_t draw_count;
+    uint64_t hash; /* Of the draws. */
+} head;
+
+static const char *make_path(graft_arena *arena, const char *folder)
+{
+    return graft_arena_printf(arena, "%s/samples", folder);
+}
+
+static graft_status save_draws(graft_env *env, const graft_gen_room *room, uint32_t depth,
+                               const graft_gen_samples *samples)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->unit);
+    graft_buffer file = {.arena = env->unit};
+    size_t bytes = samples->draw_count * sizeof *samples->draws;
+    head start;
+    memset(&start, 0, sizeof start);
+    start.magic = magic;
+    start.identity = room->identity;
+    start.depth = depth;
+    start.draw_count = samples->draw_count;
+    start.hash = XXH3_64bits(samples->draws, bytes);
+    graft_buffer_append(&file, &start, sizeof start);
+    graft_buffer_append(&file, samples->draws, bytes);
+    GRAFT_CHECK(graft_file_make_folders(env, room->folder));
+    GRAFT_CHECK(graft_file_write(env, make_path(env->unit, room->folder), file.data, file.size));
+done:
+    graft_arena_release(env->unit, mark);
+    return status;
+}
+
+/* Takes the draws of an earlier run; returns how many operators are done, 0 when there is none. */
+static uint32_t load_draws(graft_env *env, const graft_gen_room *room, graft_gen_samples *samples)
+{
+    graft_mark mark = graft_arena_mark(env->unit);
+    const char *path = make_path(env->unit, room->folder);
+    uint8_t *data = NULL;
+    size_t size = 0;
+    head start = {.depth = 0};
+    if (!graft_file_exists(path)) {
+        goto done;
+    }
+    if (graft_file_read(env, env->unit, path, &data, &size) != GRAFT_OK || size < sizeof start) {
+        graft_env_clear(env);
+        goto done;
+    }
+    memcpy(&start, data, sizeof start);
+    if (start.magic != magic || start.identity != room->identity ||
+        size - sizeof start != start.draw_count * sizeof *samples->draws ||
+        start.hash != XXH3_64bits(data + sizeof start, size - sizeof start)) {
+        start.depth = 0;
+        goto done;
+    }
+    for (uint64_t i = 0; i < start.draw_count; i++) {
+        uint32_t draw;
+        memcpy(&draw, data + sizeof start + i * sizeof draw, sizeof draw);
+        graft_gen_samples_add(samples, draw);
+    }
+done:
+    graft_arena_release(env->unit, mark);
+    return (uint32_t)start.depth;
+}
+
+void graft_gen_samples_remove(graft_env *env, const char *folder)
+{
+    graft_mark mark = graft_arena_mark(env->unit);
+    (void)unlink(make_path(env->unit, folder));
+    graft_arena_release(env->unit, mark);
+}
+
+graft_status graft_gen_samples_refine(graft_env *env, const graft_gen_set *set,
+                                      const graft_gen_room *room, const graft_gen_laws *known,
+                                      graft_gen_samples *samples)
+{
+    graft_status status = GRAFT_OK;
+    graft_gen_set smaller = *set;
+    uint32_t done_depth = room->folder != NULL ? load_draws(env, room, samples) : 0;
+    for (smaller.depth = done_depth + 1; smaller.depth < set->depth; smaller.depth++) {
+        uint32_t before;
+        do {
+            before = samples->draw_count;
+            GRAFT_CHECK(find_draws(env, &smaller, known, samples));
+        } while (samples->draw_count > before);
+        if (room->folder != NULL) {
+            GRAFT_CHECK(save_draws(env, room, smaller.depth, samples));
+        }
+    }
+    if (samples->draw_count > 0) {
+        graft_log(env, 1, "%s: %u more samples tell graphs apart", set->name, samples->draw_count);
+    }
+done:
+    return status;
+}
