@@ -419,8 +419,6 @@ graft_status graft_gen_search_open(graft_gen_search *find, const graft_gen_space
     }
     list_pairs(find);
     set_places(find);
-    graft_log(space->env, 2, "%s: %u pairs of equal graphs with %u outputs", space->set->name,
-              find->pair_count, output_count);
     find->site = (graft_gen_site){&find->groups, &find->index, find->places, find->arena};
     graft_gen_trail_open(space, output_count, find->pair_count, &find->trail);
     GRAFT_CHECK(graft_gen_ahead_open(space->env, &find->site, &find->ahead));
@@ -434,6 +432,8 @@ static graft_status propose(graft_gen_space *space, uint32_t output_count, uint3
     graft_status status = GRAFT_OK;
     graft_gen_search find = {.ahead = NULL};
     GRAFT_CHECK(graft_gen_search_open(&find, space, output_count));
+    graft_log(space->env, 2, "%s: %u pairs of equal graphs with %u outputs", space->set->name,
+              find.pair_count, output_count);
     graft_gen_search_know(&find, laws, known_count);
     GRAFT_CHECK(graft_gen_search_walk(&find));
     GRAFT_CHECK(graft_gen_search_minimise(&find));
