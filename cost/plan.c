@@ -92,7 +92,9 @@ static void note_missing(planner *p, const graft_signature *signature)
     if (plan->missing_count == plan->missing_capacity) {
         uint32_t capacity = plan->missing_capacity * 2 + 64;
         graft_signature *grown = GRAFT_NEW(p->arena, graft_signature, capacity);
-        memcpy(grown, plan->missing, plan->missing_count * sizeof(grown[0]));
+        if (plan->missing_count > 0) {
+            memcpy(grown, plan->missing, plan->missing_count * sizeof(grown[0]));
+        }
         plan->missing = grown;
         plan->missing_capacity = capacity;
     }
@@ -372,7 +374,7 @@ static void add_variable(planner *p, graft_index value)
         return;
     }
     for (uint32_t i = 0; i < GRAFT_LAYOUT_COUNT; i++) {
-        if ((v->made >> order[i] & 1U) != 0) {
+        if (((uint32_t)v->made >> order[i] & 1U) != 0) {
             add_states(v, order[i]);
         }
     }
@@ -390,7 +392,7 @@ static void add_variable(planner *p, graft_index value)
 static double cost_reading(planner *p, const value_plan *v, value_state state, uint32_t layout)
 {
     uint32_t wanted = v->canonical[layout];
-    if (v->conversions == NULL || (state.held >> wanted & 1U) != 0) {
+    if (v->conversions == NULL || ((uint32_t)state.held >> wanted & 1U) != 0) {
         return 0.0;
     }
     return v->shared ? (double)INFINITY : cost_conversion(p, v->conversions, state.made, wanted);
@@ -553,7 +555,7 @@ static void extend_chain(planner *p, graft_index node, uint32_t input)
     v->end = next->end;
     for (uint32_t from = 0; from < GRAFT_LAYOUT_COUNT; from++) {
         const value_state state = {.made = (uint8_t)from, .held = (uint8_t)(1U << from)};
-        bool made = (v->made >> from & 1U) != 0;
+        bool made = ((uint32_t)v->made >> from & 1U) != 0;
         for (uint32_t to = 0; to < GRAFT_LAYOUT_COUNT; to++) {
             v->tail[from][to] = (double)INFINITY;
         }

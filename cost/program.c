@@ -450,7 +450,7 @@ graft_status graft_program_input(graft_env *env, graft_kernel *kernel, uint32_t 
 {
     graft_status status = GRAFT_OK;
     uint32_t given = 0;
-    if ((kernel->signature.const_mask >> k & 1u) != 0) {
+    if (((uint32_t)kernel->signature.const_mask >> k & 1u) != 0) {
         const pack_form form = {.have = have, .want = want};
         return pack_constant(env, kernel, k, &form, operand);
     }

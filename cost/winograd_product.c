@@ -110,7 +110,7 @@ void graft_winograd_multiply(const graft_winograd_product *p)
             int64_t row = p->rows * i / blocks; /* Shared out evenly. */
             int64_t rows = p->rows * (i + 1) / blocks - row;
             const float *ahead =
-                fetched < p->width / LINE ? p->next + fetched * p->depth * LINE : p->left;
+                fetched < p->width / LINE ? p->next + fetched * p->depth * LINE : p->right;
             fetched++;
             if (wide) {
                 multiply_wide(p, row, rows, column, ahead);

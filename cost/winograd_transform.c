@@ -162,11 +162,11 @@ LANES_INLINE void load_edge(const graft_winograd_image *in, const float *image, 
                             int64_t channel, patch d)
 {
     int64_t count = channels_left(in, channel);
-    const float *from = image + at->base + channel_offset(in, channel);
+    int64_t from = at->base + channel_offset(in, channel); /* May lie before the image. */
     memset(d, 0, sizeof(patch));
     for (int64_t i = at->rows[0]; i < at->rows[1]; i++) {
         for (int64_t j = at->columns[0]; j < at->columns[1]; j++) {
-            d[i][j] = load_some(from + i * in->row_step + j * in->pixel_step, count);
+            d[i][j] = load_some(image + (from + i * in->row_step + j * in->pixel_step), count);
         }
     }
 }
