@@ -1,6 +1,7 @@
 /* lift.c - the search for expressions and constraints. See lift.h. */
 #include "verify/lift.h"
 
+#include "verify/idle.h"
 #include "verify/neighbours.h"
 
 #include <assert.h>
@@ -15,6 +16,7 @@ graft_lift_options graft_lift_defaults(void)
 typedef struct {
     graft_shape vars[GRAFT_RULE_MAX_VARS];
     int32_t values[GRAFT_PLACES_MOST];
+    uint64_t idle; /* Places that do nothing there, as bits. */
     bool agrees;
     bool trivial; /* Some operator of the source does nothing there. */
 } record;
@@ -51,21 +53,15 @@ static bool is_clean(const tally *t) { return t->differed == 0 && t->agreed >= A
 
 /* ------------------------------------------------------------------ trials */
 
-/* Whether a node pads nothing. */
-static bool is_idle(const graft_instance *instance, uint32_t n)
+static uint64_t idle_places(const graft_draft *draft, const graft_instance *instance)
 {
-    const int32_t *attrs = instance->source.attrs[n];
-    return instance->rule->source.nodes[n].op == GRAFT_OP_pad &&
-           attrs[GRAFT_ATTR_pad_before] == 0 && attrs[GRAFT_ATTR_pad_after] == 0;
-}
-
-static bool is_trivial(const graft_instance *instance)
-{
-    bool trivial = false;
-    for (uint32_t n = 0; n < instance->rule->source.node_count; n++) {
-        trivial = trivial || is_idle(instance, n);
+    uint64_t idle = 0;
+    for (uint32_t p = 0; p < draft->place_count; p++) {
+        bool does_nothing =
+            graft_idle_attribute(instance, draft->places[p].node, draft->places[p].attr);
+        idle |= does_nothing ? UINT64_C(1) << p : 0;
     }
-    return trivial;
+    return idle;
 }
 
 static void keep_record(lifter *l, const uint8_t *slot_of, const graft_instance *instance,
@@ -78,7 +74,8 @@ static void keep_record(lifter *l, const uint8_t *slot_of, const graft_instance 
     memcpy(r->vars, instance->point->vars, sizeof r->vars);
     graft_draft_values(l->draft, slot_of, instance->point, r->values);
     r->agrees = agrees;
-    r->trivial = is_trivial(instance);
+    r->idle = idle_places(l->draft, instance);
+    r->trivial = graft_idle_pads(instance);
 }
 
 static void judge_point(lifter *l, const graft_rule *rule, const uint8_t *slot_of,
@@ -374,15 +371,27 @@ static void find_expressions(lifter *l, const graft_choice *base, findings *f)
 
 /* ------------------------------------------------------------- constraints */
 
+static bool holds_at(const lifter *l, const graft_constraint *c, const record *r)
+{
+    return graft_constraint_holds(l->draft, c, r->vars, r->values);
+}
+
 static bool record_allowed(const lifter *l, const graft_choice *choice, const record *r)
 {
     for (uint32_t i = 0; i < l->draft->constraint_count; i++) {
-        if (graft_choice_requires(choice, i) &&
-            !graft_constraint_holds(l->draft, &l->draft->constraints[i], r->vars, r->values)) {
+        if (graft_choice_requires(choice, i) && !holds_at(l, &l->draft->constraints[i], r)) {
             return false;
         }
     }
     return true;
+}
+
+/* Whether a constraint says something of a place that does nothing at a record. */
+static bool is_idle_at(const graft_constraint *c, const record *r)
+{
+    bool a = (r->idle >> c->a & 1u) != 0;
+    return (c->kind == GRAFT_CONSTRAINT_PLACE_CONST && a) ||
+           (c->kind == GRAFT_CONSTRAINT_PLACES_EQUAL && (a || (r->idle >> c->b & 1u) != 0));
 }
 
 static bool any_failure_allowed(const lifter *l, const graft_choice *choice)
@@ -405,8 +414,7 @@ static uint32_t best_constraint(const lifter *l, const graft_choice *choice)
         uint32_t lost = 0;
         for (uint32_t i = 0; i < l->record_count && !graft_choice_requires(choice, c); i++) {
             const record *r = &l->records[i];
-            if (graft_constraint_holds(l->draft, &l->draft->constraints[c], r->vars, r->values) ||
-                !record_allowed(l, choice, r)) {
+            if (holds_at(l, &l->draft->constraints[c], r) || !record_allowed(l, choice, r)) {
                 continue;
             }
             excluded += r->agrees ? 0 : 1;
@@ -444,15 +452,14 @@ static bool exclude_failures(const lifter *l, graft_choice *choice)
     return true;
 }
 
-/* Whether points that agree differ from a constant only where an operator does nothing. */
+/* Whether points that agree differ from a constant only where it or an operator does nothing. */
 static bool varies_idly(const lifter *l, const graft_choice *choice, const graft_constraint *c)
 {
     bool idly = false;
     for (uint32_t i = 0; i < l->record_count; i++) {
         const record *r = &l->records[i];
-        if (r->agrees && record_allowed(l, choice, r) &&
-            !graft_constraint_holds(l->draft, c, r->vars, r->values)) {
-            if (!r->trivial) {
+        if (r->agrees && record_allowed(l, choice, r) && !holds_at(l, c, r)) {
+            if (!r->trivial && !is_idle_at(c, r)) {
                 return false;
             }
             idly = true;
@@ -496,14 +503,27 @@ static bool is_structural(const graft_constraint *c)
     return c->kind == GRAFT_CONSTRAINT_PLACES_EQUAL || c->kind == GRAFT_CONSTRAINT_PLACE_CONST;
 }
 
-/* Good points that only the weaker choice allows, but those where an operator does nothing. */
+/* Whether what a choice forbids of a record is said of places that do nothing there. */
+static bool forbids_idly(const lifter *l, const graft_choice *choice, const record *r)
+{
+    for (uint32_t i = 0; i < l->draft->constraint_count; i++) {
+        const graft_constraint *c = &l->draft->constraints[i];
+        if (graft_choice_requires(choice, i) && !holds_at(l, c, r) && !is_idle_at(c, r)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Good points that only the weaker choice allows, but those where an operator, or what the stronger
+ * one says, does nothing. */
 static uint32_t count_gained(const lifter *l, const graft_choice *strong, const graft_choice *weak)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < l->record_count; i++) {
         const record *r = &l->records[i];
         bool gained = r->agrees && !r->trivial && record_allowed(l, weak, r);
-        count += gained && !record_allowed(l, strong, r) ? 1 : 0;
+        count += gained && !forbids_idly(l, strong, r) ? 1 : 0;
     }
     return count;
 }
