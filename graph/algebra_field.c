@@ -138,7 +138,7 @@ static graft_field quotient_field(void *k, graft_field a, graft_field b)
     graft_field_state *state = k;
     if (b.residue == 0) {
         state->invalid_count++;
-        return (graft_field){0, 0.0};
+        return (graft_field){0, (double)NAN};
     }
     if (state->divisor != b.residue) {
         state->divisor = b.residue;
@@ -206,7 +206,9 @@ static graft_field sqrt_field(void *k, graft_field x)
     graft_field_state *state = k;
     state->asked_count++;
     if (x.residue != 0 && !(x.shadow > 0.0)) {
-        state->invalid_count++;
+        bool negative = x.shadow < -order_tolerance;
+        state->invalid_count += negative ? 1 : 0;
+        state->ambiguous_count += negative ? 0 : 1;
     }
     return (graft_field){square_residue(x.residue, 59), sqrt(fabs(x.shadow))};
 }

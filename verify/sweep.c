@@ -2,6 +2,7 @@
 #include "verify/sweep.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,15 +16,29 @@ void graft_sweep_open(graft_sweeper *sweeper)
             sweeper->pools[p][i] = graft_field_random(&rng, negative_shares[p]);
         }
     }
+    graft_rng rng;
+    graft_rng_derive(&rng, 0x73776565u, 3);
+    for (uint32_t i = 0; i < GRAFT_SWEEP_POOL; i++) {
+        uint32_t draw = graft_rng_below(&rng, 8);
+        sweeper->special[i] = draw < 4 ? graft_field_random(&rng, 0.5)
+                                       : graft_field_integer(draw < 6    ? 0
+                                                             : draw == 6 ? 1
+                                                                         : -1);
+    }
 }
 
-/* Consecutive elements come from consecutive entries: no two are the same number. */
+/* Samples of special numbers have this bit in their seed. */
+static const uint64_t special_bit = UINT64_C(1) << 63;
+
+/* Consecutive elements come from consecutive entries: no two are the same number, but for special
+ * ones. */
 void graft_sweep_inputs(const graft_sweeper *sweeper, const graft_rule *rule,
                         const graft_point *point, uint64_t seed, graft_field *const *values)
 {
     graft_rng rng;
     graft_rng_seed(&rng, seed);
-    const graft_field *pool = sweeper->pools[seed % 3];
+    const graft_field *pool =
+        (seed & special_bit) != 0 ? sweeper->special : sweeper->pools[seed % 3];
     uint32_t at = graft_rng_below(&rng, GRAFT_SWEEP_POOL);
     for (uint32_t v = 0; v < rule->var_count; v++) {
         uint64_t count = graft_shape_elements(&point->vars[v]);
@@ -48,7 +63,8 @@ static bool find_difference(const graft_instance *instance, const graft_field *c
             graft_instance_shape(instance, &instance->source, instance->source.pattern->outputs[o]);
         uint64_t count = graft_shape_elements(shape);
         for (uint64_t i = 0; i < count; i++) {
-            if (left[o][i].residue == right[o][i].residue) {
+            bool undefined = isnan(right[o][i].shadow) && !isnan(left[o][i].shadow);
+            if (left[o][i].residue == right[o][i].residue && !undefined) {
                 continue;
             }
             if (found != NULL) {
@@ -62,6 +78,21 @@ static bool find_difference(const graft_instance *instance, const graft_field *c
         }
     }
     return false;
+}
+
+/* Of a sample at which the source is defined. */
+static graft_sweep_verdict judge_sample(const graft_field_state *state,
+                                        const graft_instance *instance,
+                                        const graft_field *const *left,
+                                        const graft_field *const *right,
+                                        graft_counterexample *found)
+{
+    if (state->ambiguous_count > 0) {
+        return GRAFT_SWEEP_UNDECIDED;
+    }
+    bool differs = find_difference(instance, left, right, found);
+    bool undefined = state->invalid_count > 0;
+    return differs ? GRAFT_SWEEP_DIFFERS : undefined ? GRAFT_SWEEP_UNDECIDED : GRAFT_SWEEP_AGREES;
 }
 
 /* One sample. */
@@ -81,22 +112,31 @@ static graft_sweep_verdict compare_sides(graft_env *env, const graft_sweeper *sw
         vars[v] = values[v];
     }
     graft_sweep_inputs(sweeper, instance->rule, instance->point, seed, values);
+    graft_sweep_verdict verdict = GRAFT_SWEEP_UNDECIDED;
     evaluate_side_field(&state, env->scratch, instance, &instance->source, vars, left);
-    evaluate_side_field(&state, env->scratch, instance, &instance->target, vars, right);
-    graft_sweep_verdict verdict = GRAFT_SWEEP_AGREES;
-    if (state.ambiguous_count > 0 || state.invalid_count > 0) {
-        verdict = GRAFT_SWEEP_UNDECIDED;
-    } else if (find_difference(instance, left, right, found)) {
-        verdict = GRAFT_SWEEP_DIFFERS;
-        if (found != NULL) {
-            found->seed = seed;
-        }
+    if (state.ambiguous_count == 0 && state.invalid_count == 0) {
+        evaluate_side_field(&state, env->scratch, instance, &instance->target, vars, right);
+        verdict = judge_sample(&state, instance, left, right, found);
+    }
+    if (verdict == GRAFT_SWEEP_DIFFERS && found != NULL) {
+        found->seed = seed;
     }
     graft_arena_release(env->scratch, mark);
     return verdict;
 }
 
 enum { REDRAWS_MOST = 4 };
+
+/* Whether the target may be undefined somewhere. */
+static bool has_bounds(const graft_rule *rule)
+{
+    bool has = false;
+    for (uint32_t n = 0; n < rule->target.node_count; n++) {
+        uint32_t op = rule->target.nodes[n].op;
+        has = has || op == GRAFT_OP_div || op == GRAFT_OP_sqrt;
+    }
+    return has;
+}
 
 graft_sweep_verdict graft_sweep_instance(graft_env *env, const graft_sweeper *sweeper,
                                          const graft_instance *instance, uint32_t samples,
@@ -114,6 +154,10 @@ graft_sweep_verdict graft_sweep_instance(graft_env *env, const graft_sweeper *sw
             return one;
         }
         verdict = one == GRAFT_SWEEP_AGREES ? one : verdict;
+    }
+    if (has_bounds(instance->rule) && compare_sides(env, sweeper, instance, seed | special_bit,
+                                                    counterexample) == GRAFT_SWEEP_DIFFERS) {
+        return GRAFT_SWEEP_DIFFERS;
     }
     return verdict;
 }

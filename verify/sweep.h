@@ -9,9 +9,11 @@
 
 enum { GRAFT_SWEEP_POOL = 8192 };
 
-/* Random numbers to fill tensors with, made once: mixed, mostly negative and mostly positive. */
+/* Random numbers to fill tensors with, made once: mixed, mostly negative and mostly positive; and
+ * such with many 0, 1 and -1 among them, at which a side may be undefined. */
 typedef struct graft_sweeper {
     graft_field pools[3][GRAFT_SWEEP_POOL];
+    graft_field special[GRAFT_SWEEP_POOL];
 } graft_sweeper;
 
 typedef enum graft_sweep_verdict {
@@ -38,8 +40,10 @@ typedef struct graft_sweep_result {
 
 void graft_sweep_open(graft_sweeper *sweeper);
 
-/* Compares both sides of an instance on `samples` samples, each with its own signs. On a difference
- * `counterexample` (may be NULL) is filled. Numbers depend on `seed` alone. */
+/* Compares both sides of an instance on `samples` samples, each with its own signs, and on one of
+ * special numbers more where the target divides or takes roots. A target that is undefined where
+ * the source is not differs, its value being NaN. On a difference `counterexample` (may be NULL) is
+ * filled. Numbers depend on `seed` alone. */
 graft_sweep_verdict graft_sweep_instance(graft_env *env, const graft_sweeper *sweeper,
                                          const graft_instance *instance, uint32_t samples,
                                          uint64_t seed, graft_counterexample *counterexample);
