@@ -41,6 +41,7 @@ typedef graft_prover prover;
 typedef enum {
     SEARCH_NONE,
     SEARCH_LINEAR,
+    SEARCH_CASES, /* Linear, in each case that maxima and the like distinguish. */
     SEARCH_REAL_CLOSED,
     SEARCH_GENERAL,  /* Nonlinear, by the older simplex, */
     SEARCH_GENERAL_2 /* and by the newer one. */
@@ -51,7 +52,7 @@ typedef enum {
  * numbers. */
 static Z3_tactic make_search(Z3_context z3, search_kind kind)
 {
-    static const char *const names[] = {"skip", "smt", "qfnra-nlsat", "smt", "smt"};
+    static const char *const names[] = {"skip", "smt", "smt", "qfnra-nlsat", "smt", "smt"};
     Z3_tactic search = Z3_mk_tactic(z3, names[kind]);
     Z3_tactic_inc_ref(z3, search);
     if (kind != SEARCH_LINEAR && kind != SEARCH_GENERAL) {
@@ -136,6 +137,54 @@ static Z3_lbool ask(prover *p, Z3_ast question, search_kind kind)
     return answer;
 }
 
+/* -------------------------------------------------------------------- cases */
+
+enum { CASES_DEEP = 4 };
+
+/* The condition of a choice in `term` that itself has no choice in it, or NULL. */
+static Z3_ast find_choice(Z3_context z3, Z3_ast term, Z3_ast_map seen)
+{
+    if (Z3_get_ast_kind(z3, term) != Z3_APP_AST || Z3_ast_map_contains(z3, seen, term)) {
+        return NULL;
+    }
+    Z3_ast_map_insert(z3, seen, term, term);
+    Z3_app app = Z3_to_app(z3, term);
+    Z3_ast found = NULL;
+    for (uint32_t i = 0; i < Z3_get_app_num_args(z3, app) && found == NULL; i++) {
+        found = find_choice(z3, Z3_get_app_arg(z3, app, i), seen);
+    }
+    bool choice = Z3_get_decl_kind(z3, Z3_get_app_decl(z3, app)) == Z3_OP_ITE;
+    return found == NULL && choice ? Z3_get_app_arg(z3, app, 0) : found;
+}
+
+static Z3_ast choice_in(Z3_context z3, Z3_ast term)
+{
+    Z3_ast_map seen = Z3_mk_ast_map(z3);
+    Z3_ast_map_inc_ref(z3, seen);
+    Z3_ast found = find_choice(z3, term, seen);
+    Z3_ast_map_dec_ref(z3, seen);
+    return found;
+}
+
+/* Whether the question is unsatisfiable where the first condition holds, and where it does not: in
+ * each case choices are carried out before products are multiplied out. */
+static bool refute_cases(prover *p, Z3_ast question, uint32_t depth)
+{
+    Z3_ast condition = depth < CASES_DEEP ? choice_in(p->z3, question) : NULL;
+    if (condition == NULL) {
+        return ask(p, question, SEARCH_LINEAR) == Z3_L_FALSE;
+    }
+    bool refuted = true;
+    for (uint32_t way = 0; way < 2 && refuted; way++) {
+        Z3_ast value = way == 0 ? Z3_mk_true(p->z3) : Z3_mk_false(p->z3);
+        Z3_ast given = way == 0 ? condition : Z3_mk_not(p->z3, condition);
+        Z3_ast both[2] = {given, Z3_substitute(p->z3, question, 1, &condition, &value)};
+        Z3_ast simple = Z3_simplify(p->z3, Z3_mk_and(p->z3, 2, both));
+        refuted = refute_cases(p, simple, depth + 1);
+    }
+    return refuted;
+}
+
 /* -------------------------------------------------------------- obligations */
 
 /* The ways of asking one question, the cheapest first. Linear search wants the functions left in:
@@ -161,6 +210,7 @@ static const way_of_asking ways[] = {
     {GRAFT_EASE_PURE, SEARCH_GENERAL_2,   24,         24,         true },
     {GRAFT_EASE_PURE, SEARCH_GENERAL,     24,         24,         false},
     {GRAFT_EASE_NONE, SEARCH_GENERAL,     24,         24,         false},
+    {GRAFT_EASE_NONE, SEARCH_CASES,       24,         24,         false},
 };
 
 /* Nonlinear search takes nested maxima apart, as many cases as they have subsets, without a look at
@@ -180,7 +230,12 @@ static graft_verdict ask_one_way(prover *p, const graft_eased *form, const way_o
     if (is_too_large(form, way)) {
         return GRAFT_VERDICT_UNKNOWN;
     }
-    Z3_lbool answer = ask(p, form->question, way->kind);
+    Z3_lbool answer = Z3_L_UNDEF;
+    if (way->kind != SEARCH_CASES) {
+        answer = ask(p, form->question, way->kind);
+    } else if (form->choices > 0 && form->choices <= CASES_DEEP) {
+        answer = refute_cases(p, form->question, 0) ? Z3_L_FALSE : Z3_L_UNDEF;
+    }
     if (answer == Z3_L_FALSE) {
         Z3_ast_map_insert(p->z3, p->proved, form->question, form->question);
         return GRAFT_VERDICT_PROVED;

@@ -322,6 +322,28 @@ static void note_sign(graft_term_state *k, Z3_ast x, Z3_ast term)
     note_fact(k, k->laws, Z3_mk_implies(z3, Z3_mk_le(z3, x, k->zero), Z3_mk_le(z3, term, k->zero)));
 }
 
+/* 0 <= x term <= |x|, of a term with the sign of x that lies between -1 and 1. */
+static void note_damped(graft_term_state *k, Z3_ast x, Z3_ast term)
+{
+    Z3_context z3 = k->z3;
+    Z3_ast product = product_term(k, x, term);
+    Z3_ast opposite = difference_term(k, k->zero, x);
+    Z3_ast positive = Z3_mk_ge(z3, x, k->zero);
+    Z3_ast negative = Z3_mk_le(z3, x, k->zero);
+    note_fact(k, k->laws, Z3_mk_ge(z3, product, k->zero));
+    note_fact(k, k->laws, Z3_mk_implies(z3, positive, Z3_mk_le(z3, product, x)));
+    note_fact(k, k->laws, Z3_mk_implies(z3, negative, Z3_mk_le(z3, product, opposite)));
+}
+
+/* x (1 + erf(x)) is nowhere below -0.2404..., nor is that of -x. */
+static void note_dip(graft_term_state *k, Z3_ast x, Z3_ast erf_x)
+{
+    Z3_ast low = graft_term_rational(k, -1, 4);
+    Z3_ast product = product_term(k, x, erf_x);
+    note_fact(k, k->laws, Z3_mk_lt(k->z3, low, sum_term(k, product, x)));
+    note_fact(k, k->laws, Z3_mk_lt(k->z3, low, difference_term(k, product, x)));
+}
+
 static Z3_ast sqrt_term(void *state, Z3_ast x)
 {
     graft_term_state *k = state;
@@ -352,6 +374,8 @@ static Z3_ast erf_term(void *state, Z3_ast x)
         note_bounds(k, lift_term(k, -1), term, k->one);
         note_mirrored(k, GRAFT_TERM_ERF, x, difference_term(k, k->zero, term));
         note_sign(k, x, term);
+        note_damped(k, x, term);
+        note_dip(k, x, term);
     }
     return term;
 }

@@ -15,7 +15,8 @@
  *      (up to 4096 of them);
  *      0 < sigmoid(t) < 1 and sigmoid(t) (1 + exp(-t)) = 1;
  *      -1 < tanh(t) < 1 and tanh(t) = 2 sigmoid(2t) - 1;
- *      -1 < erf(t) < 1, erf(0) = 0 and erf(-t) = -erf(t);
+ *      -1 < erf(t) < 1, erf(0) = 0 and erf(-t) = -erf(t), 0 <= t erf(t) <= |t| and
+ *      t erf(t) - |t| > -1/4;
  *      sqrt(t) >= 0 and sqrt(t)^2 = t, both for t >= 0.
  * In `domain` are the conditions under which what was built is defined over the reals: divisors are
  * not 0, arguments of square roots not negative. */
