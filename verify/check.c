@@ -169,28 +169,72 @@ static bool is_proved_unbounded(graft_env *env, const graft_rule *rule,
     return check->unbounded.proved;
 }
 
+/* Restricts a rule to what it was found at: some slots to what they were, variables to their
+ * ranks. Whether that is proved for all sizes. */
+static bool try_restriction(graft_env *env, const graft_found_rule *found, uint64_t slots,
+                            const graft_prove_options *options, graft_check *check,
+                            graft_found_rule *restricted)
+{
+    graft_found_rule pinned;
+    graft_found_rule narrow;
+    if (!graft_rule_pin(env, found, slots, &pinned) ||
+        !graft_rule_narrow(env, &pinned.rule, &pinned.origin, &narrow.rule) ||
+        graft_rule_id(&narrow.rule) == graft_rule_id(&found->rule) ||
+        !is_proved_unbounded(env, &narrow.rule, options, check)) {
+        return false;
+    }
+    narrow.origin = pinned.origin;
+    *restricted = narrow;
+    return true;
+}
+
+/* No slot, those that the target does not mention, or all of them: the first that suffice, without
+ * those of them that are not needed. */
+static bool pin_slots(graft_env *env, const graft_found_rule *found,
+                      const graft_prove_options *options, graft_check *check,
+                      graft_found_rule *restricted)
+{
+    const uint64_t ways[3] = {0, graft_rule_pinnable(&found->rule, true),
+                              graft_rule_pinnable(&found->rule, false)};
+    uint32_t way = 0;
+    while (way < 3 && ((way > 0 && ways[way] == ways[way - 1]) ||
+                       !try_restriction(env, found, ways[way], options, check, restricted))) {
+        way++;
+    }
+    uint64_t pinned = way < 3 ? ways[way] : 0;
+    for (uint32_t i = 0; i < found->rule.slot_count; i++) {
+        uint64_t fewer = pinned & ~(UINT64_C(1) << i);
+        if (fewer != pinned && try_restriction(env, found, fewer, options, check, restricted)) {
+            pinned = fewer;
+        }
+    }
+    return way < 3;
+}
+
 /* Restricts a rule to what it was found at, leaves out again what the proof for all sizes does not
  * need of that, and of its precondition. False when there is no such proof. */
 static bool find_restriction(graft_env *env, const graft_rule *rule, const graft_point *origin,
                              const graft_check_options *options, graft_check *check)
 {
-    graft_rule narrow;
     graft_rule weaker;
-    if (!options->restricts || origin == NULL || !graft_rule_narrow(env, rule, origin, &narrow) ||
-        graft_rule_id(&narrow) == graft_rule_id(rule) ||
-        !is_proved_unbounded(env, &narrow, &options->prove, check)) {
+    graft_found_rule restricted;
+    if (!options->restricts || origin == NULL) {
         return false;
     }
-    for (uint32_t part = 0; graft_rule_without(env, &narrow, part, &weaker);) {
+    const graft_found_rule found = {.rule = *rule, .origin = *origin};
+    if (!pin_slots(env, &found, &options->prove, check, &restricted)) {
+        return false;
+    }
+    for (uint32_t part = 0; graft_rule_without(env, &restricted.rule, part, &weaker);) {
         if (is_proved_unbounded(env, &weaker, &options->prove, check)) {
-            narrow = weaker;
+            restricted.rule = weaker;
         } else {
             part++;
         }
     }
     check->outcome = GRAFT_CHECK_RESTRICTED;
-    check->restricted = GRAFT_NEW(env->unit, graft_rule, 1);
-    *check->restricted = narrow;
+    check->restricted = GRAFT_NEW(env->unit, graft_found_rule, 1);
+    *check->restricted = restricted;
     return true;
 }
 

@@ -15,6 +15,7 @@
 #define GRAFT_CHECK_H
 
 #include "graph/rulefile.h"
+#include "verify/narrow.h"
 #include "verify/prove.h"
 #include "verify/sweep.h"
 #include "verify/symbolic.h"
@@ -62,9 +63,9 @@ typedef struct graft_check {
     graft_point *instances;          /* The covering set: `cover` points, in env->unit. */
     uint8_t *cover_points;           /* The same, packed (cover.h), once proved. */
     size_t cover_bytes;
-    graft_rule *restricted; /* The rule where each variable has the rank, and some the shape of
-                               others, that it was found with, as far as the proof needs that; in
-                               env->unit. */
+    graft_found_rule *restricted; /* The rule where attributes have the values, variables the ranks,
+                                     and some the shape of others, that it was found with, as far
+                                     as the proof needs that; in env->unit. */
 } graft_check;
 
 /* The filter: sweeps a valid rule at few instances and picks a covering set of these. `origin` (may

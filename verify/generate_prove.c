@@ -51,7 +51,7 @@ static graft_check read_check(const graft_pool_result *result)
     uint8_t *at = result->answer + sizeof check;
     memcpy(&check, result->answer, sizeof check);
     if (check.restricted != NULL) {
-        check.restricted = (graft_rule *)(void *)at;
+        check.restricted = (graft_found_rule *)(void *)at;
         at += sizeof *check.restricted;
     }
     check.instances = (graft_point *)(void *)at;
@@ -112,11 +112,12 @@ static bool has_id(const graft_pipeline *p, uint64_t id)
 }
 
 /* Puts a restriction of a rule in its place, to go through everything once more. */
-static void take_narrower(graft_pipeline *p, graft_lifted *r, const graft_rule *narrower)
+static void take_narrower(graft_pipeline *p, graft_lifted *r, const graft_found_rule *narrower)
 {
-    uint64_t id = graft_rule_id(narrower);
+    uint64_t id = graft_rule_id(&narrower->rule);
     if (!has_id(p, id)) {
-        r->rule = *narrower;
+        r->rule = narrower->rule;
+        r->origin = narrower->origin;
         r->id = id;
         r->is_narrowed = true;
         r->state = GRAFT_RULE_NARROWED;
@@ -127,8 +128,8 @@ static void take_narrower(graft_pipeline *p, graft_lifted *r, const graft_rule *
 /* A refuted rule may hold where it was found. It gets one more chance there. */
 static void narrow_rule(graft_pipeline *p, graft_lifted *r)
 {
-    graft_rule narrowed;
-    if (!r->is_narrowed && graft_rule_narrow(p->env, &r->rule, &r->origin, &narrowed)) {
+    graft_found_rule narrowed = {.origin = r->origin};
+    if (!r->is_narrowed && graft_rule_narrow(p->env, &r->rule, &r->origin, &narrowed.rule)) {
         take_narrower(p, r, &narrowed);
     }
 }
