@@ -5,6 +5,7 @@
 #include "verify/symassume.h"
 #include "verify/symfold.h"
 #include "verify/symmatch.h"
+#include "verify/symmax.h"
 
 #include <string.h>
 
@@ -177,6 +178,29 @@ static void note_signs(graft_sym *s, const graft_sym_atoms *folds, question *q)
     }
 }
 
+/* Maxima are at least what is in their range, elements of the question and other maxima. */
+static void note_maxima(graft_sym *s, const graft_facts *facts, const graft_sym_atoms *folds,
+                        question *q)
+{
+    graft_sym_atoms elements = {.count = 0};
+    for (uint32_t i = 0; i < q->asked; i++) {
+        graft_sym_list_elements(s, q->terms[i], false, &elements);
+    }
+    for (uint32_t i = 0; i < folds->count; i++) {
+        for (uint32_t k = 0; k < elements.count; k++) {
+            if (graft_sym_is_below(s, facts, elements.from[k], folds->from[i])) {
+                add_given(q, Z3_mk_le(s->z3, elements.from[k], folds->to[i]));
+            }
+        }
+        for (uint32_t k = 0; k < folds->count; k++) {
+            if (folds->to[k] != folds->to[i] &&
+                graft_sym_is_below(s, facts, folds->from[k], folds->from[i])) {
+                add_given(q, Z3_mk_le(s->z3, folds->to[k], folds->to[i]));
+            }
+        }
+    }
+}
+
 static void replace_all(const graft_sym *s, const graft_sym_atoms *atoms, question *q)
 {
     for (uint32_t i = 0; i < q->count; i++) {
@@ -196,6 +220,7 @@ static bool replace_folds(graft_sym_asker *a, const graft_facts *facts, question
     graft_sym_name_folds(a->s, facts, &folds);
     replace_all(a->s, &folds, q);
     note_signs(a->s, &folds, q);
+    note_maxima(a->s, facts, &folds, q);
     return true;
 }
 

@@ -1,6 +1,8 @@
 /* symassume.c - see symassume.h. */
 #include "verify/symassume.h"
 
+#include "verify/symproduct.h"
+
 #include <string.h>
 
 enum { HOLDS_LIMIT = 60000, FACTS_MOST = 32, BITS = 64 * GRAFT_SYM_MASK_WORDS };
@@ -63,15 +65,32 @@ static void join(graft_sym_mask *a, const graft_sym_mask *b)
 void graft_sym_assume(graft_sym *s, Z3_ast hypothesis)
 {
     graft_sym_assumed *a = s->assumed;
+    Z3_ast claim = graft_sym_expand(s, hypothesis);
+    for (uint32_t i = 0; i < a->count; i++) {
+        if (a->claims[i] == claim) {
+            return;
+        }
+    }
     if (a->count == GRAFT_SYM_ASSUMED_MOST) {
         return;
     }
-    a->claims[a->count] = graft_sym_expand(s, hypothesis);
+    a->claims[a->count] = claim;
     a->masks[a->count] = mask_of(s, a->claims[a->count]);
     a->count++;
     if (a->number_count < GRAFT_RULE_MAX_SLOTS && graft_sym_is_real(s, hypothesis)) {
         a->numbers[a->number_count++] = hypothesis;
     }
+}
+
+static void limit_resources(const graft_sym *s, Z3_solver solver)
+{
+    Z3_params limit = Z3_mk_params(s->z3);
+    Z3_params_inc_ref(s->z3, limit);
+    Z3_params_set_uint(s->z3, limit, Z3_mk_string_symbol(s->z3, "rlimit"),
+                       s->options->resource_limit < HOLDS_LIMIT ? s->options->resource_limit
+                                                                : HOLDS_LIMIT);
+    Z3_solver_set_params(s->z3, solver, limit);
+    Z3_params_dec_ref(s->z3, limit);
 }
 
 static Z3_lbool check(graft_sym *s)
@@ -109,120 +128,13 @@ bool graft_sym_is_impossible(graft_sym *s)
     return a->count > 0 && is_unsatisfiable(s, Z3_mk_and(s->z3, a->count, a->claims));
 }
 
-/* ------------------------------------------------------------------ products */
-
-enum { BOUNDS_MOST = 24, PRODUCTS_MOST = 32 };
-
-/* Places below bounds, and products of a place that occur. Z3 is told what follows of these, since
- * it does not multiply inequalities. */
-typedef struct {
-    graft_sym *s;
-    Z3_ast places[BOUNDS_MOST]; /* places[i] < bounds[i] is a fact. */
-    Z3_ast bounds[BOUNDS_MOST];
-    uint32_t bound_count;
-    Z3_ast factors[PRODUCTS_MOST][2]; /* A place and the other factor. */
-    uint32_t product_count;
-} products;
-
-static bool visit_bound(void *context, Z3_ast term)
-{
-    products *p = context;
-    const graft_sym *s = p->s;
-    bool below = graft_sym_kind(s, term) == Z3_OP_LT;
-    Z3_ast place = below ? graft_sym_arg(s, term, 0) : NULL;
-    if (below && graft_sym_arity(s, place) == 0 &&
-        graft_sym_kind(s, place) == Z3_OP_UNINTERPRETED && p->bound_count < BOUNDS_MOST) {
-        p->places[p->bound_count] = place;
-        p->bounds[p->bound_count++] = graft_sym_arg(s, term, 1);
-    }
-    return graft_sym_kind(s, term) == Z3_OP_AND;
-}
-
-static bool is_place(const products *p, Z3_ast term)
-{
-    bool place = false;
-    for (uint32_t i = 0; i < p->bound_count && !place; i++) {
-        place = p->places[i] == term;
-    }
-    return place;
-}
-
-static void note_product(products *p, Z3_ast place, Z3_ast factor)
-{
-    for (uint32_t i = 0; i < p->product_count; i++) {
-        if (p->factors[i][0] == place && p->factors[i][1] == factor) {
-            return;
-        }
-    }
-    if (p->product_count < PRODUCTS_MOST) {
-        p->factors[p->product_count][0] = place;
-        p->factors[p->product_count++][1] = factor;
-    }
-}
-
-static bool visit_product(void *context, Z3_ast term)
-{
-    products *p = context;
-    const graft_sym *s = p->s;
-    uint32_t count = graft_sym_arity(s, term);
-    if (graft_sym_kind(s, term) == Z3_OP_MUL && count >= 2) {
-        Z3_ast x = graft_sym_arg(s, term, count - 2);
-        Z3_ast y = graft_sym_arg(s, term, count - 1);
-        bool pair =
-            count == 2 || (count == 3 && Z3_is_numeral_ast(s->z3, graft_sym_arg(s, term, 0)));
-        if (pair && is_place(p, x)) {
-            note_product(p, x, y);
-        }
-        if (pair && is_place(p, y)) {
-            note_product(p, y, x);
-        }
-    }
-    return true;
-}
-
-/* Whatever x, b and f are: 0 <= x < b and 0 <= f imply 0 <= x f <= b f - f. */
-static Z3_ast state_product(const products *p, Z3_ast x, Z3_ast bound, Z3_ast factor)
-{
-    const graft_sym *s = p->s;
-    Z3_ast zero = graft_sym_int(s, 0);
-    Z3_ast product = graft_sym_mul(s, x, factor);
-    Z3_ast last = graft_sym_sub(s, graft_sym_mul(s, bound, factor), factor);
-    Z3_ast given[3] = {Z3_mk_le(s->z3, zero, x), Z3_mk_lt(s->z3, x, bound),
-                       Z3_mk_le(s->z3, zero, factor)};
-    Z3_ast follows[2] = {Z3_mk_le(s->z3, zero, product), Z3_mk_le(s->z3, product, last)};
-    return Z3_mk_implies(s->z3, Z3_mk_and(s->z3, 3, given), Z3_mk_and(s->z3, 2, follows));
-}
-
-/* What is known of the products in a question; `known` are the facts. Returns how many. */
-static uint32_t list_products(graft_sym *s, Z3_ast question, const Z3_ast *known,
-                              uint32_t known_count, Z3_ast *parts)
-{
-    products p = {.s = s};
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < known_count; i++) {
-        graft_sym_walk(s, known[i], visit_bound, &p);
-    }
-    graft_sym_walk(s, question, visit_product, &p);
-    for (uint32_t i = 0; i < known_count && p.bound_count > 0; i++) {
-        graft_sym_walk(s, known[i], visit_product, &p);
-    }
-    for (uint32_t i = 0; i < p.product_count; i++) {
-        for (uint32_t k = 0; k < p.bound_count && count < PRODUCTS_MOST; k++) {
-            if (p.places[k] == p.factors[i][0]) {
-                parts[count++] = state_product(&p, p.places[k], p.bounds[k], p.factors[i][1]);
-            }
-        }
-    }
-    return count;
-}
-
 /* ------------------------------------------------------------------ questions */
 
 /* The assumptions and facts that hang together with `question`, and that it is false. */
 static Z3_ast state_question(graft_sym *s, const graft_facts *facts, Z3_ast question)
 {
     graft_sym_assumed *a = s->assumed;
-    Z3_ast parts[GRAFT_SYM_ASSUMED_MOST + FACTS_MOST + PRODUCTS_MOST + 1];
+    Z3_ast parts[GRAFT_SYM_ASSUMED_MOST + FACTS_MOST + GRAFT_SYM_LEMMAS_MOST + 1];
     Z3_ast known[FACTS_MOST];
     graft_sym_mask masks[FACTS_MOST];
     bool taken[GRAFT_SYM_ASSUMED_MOST + FACTS_MOST] = {false};
@@ -235,7 +147,7 @@ static Z3_ast state_question(graft_sym *s, const graft_facts *facts, Z3_ast ques
         fact_count++;
     }
     parts[count++] = Z3_mk_not(s->z3, question);
-    count += list_products(s, question, known, fact_count, &parts[count]);
+    count += graft_sym_list_products(s, question, fact_count, known, &parts[count]);
     for (bool grew = true; grew;) {
         grew = false;
         for (uint32_t i = 0; i < a->count + fact_count; i++) {
@@ -272,6 +184,27 @@ bool graft_sym_holds(graft_sym *s, const graft_facts *facts, Z3_ast goal)
     return holds;
 }
 
+bool graft_sym_holds_for_reals(graft_sym *s, Z3_ast goal)
+{
+    Z3_ast question = Z3_mk_not(s->z3, goal);
+    Z3_ast_map answers = s->assumed->answers;
+    if (Z3_ast_map_contains(s->z3, answers, question)) {
+        return Z3_get_bool_value(s->z3, Z3_ast_map_find(s->z3, answers, question)) == Z3_L_TRUE;
+    }
+    Z3_tactic tactic = Z3_mk_tactic(s->z3, "qfnra-nlsat");
+    Z3_tactic_inc_ref(s->z3, tactic);
+    Z3_solver usual = s->assumed->solver;
+    s->assumed->solver = Z3_mk_solver_from_tactic(s->z3, tactic);
+    Z3_solver_inc_ref(s->z3, s->assumed->solver);
+    limit_resources(s, s->assumed->solver);
+    bool holds = is_unsatisfiable(s, question);
+    Z3_solver_dec_ref(s->z3, s->assumed->solver);
+    Z3_tactic_dec_ref(s->z3, tactic);
+    s->assumed->solver = usual;
+    Z3_ast_map_insert(s->z3, answers, question, holds ? Z3_mk_true(s->z3) : Z3_mk_false(s->z3));
+    return holds;
+}
+
 /* ----------------------------------------------------------------- the state */
 
 static Z3_ast_map make_map(Z3_context z3)
@@ -289,16 +222,14 @@ void graft_sym_assumed_open(graft_sym *s, graft_sym_assumed *assumed)
     assumed->answers = make_map(s->z3);
     assumed->solver = Z3_mk_simple_solver(s->z3);
     Z3_solver_inc_ref(s->z3, assumed->solver);
-    Z3_params limit = Z3_mk_params(s->z3);
-    Z3_params_inc_ref(s->z3, limit);
-    Z3_params_set_uint(s->z3, limit, Z3_mk_string_symbol(s->z3, "rlimit"),
-                       s->options->resource_limit < HOLDS_LIMIT ? s->options->resource_limit
-                                                                : HOLDS_LIMIT);
     /* The older simplex keeps to its resource limit where the newer one, on products of sizes, does
      * not. */
-    Z3_params_set_uint(s->z3, limit, Z3_mk_string_symbol(s->z3, "arith.solver"), 2);
-    Z3_solver_set_params(s->z3, assumed->solver, limit);
-    Z3_params_dec_ref(s->z3, limit);
+    Z3_params simplex = Z3_mk_params(s->z3);
+    Z3_params_inc_ref(s->z3, simplex);
+    Z3_params_set_uint(s->z3, simplex, Z3_mk_string_symbol(s->z3, "arith.solver"), 2);
+    Z3_solver_set_params(s->z3, assumed->solver, simplex);
+    Z3_params_dec_ref(s->z3, simplex);
+    limit_resources(s, assumed->solver);
 }
 
 void graft_sym_assumed_close(graft_sym *s)

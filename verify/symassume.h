@@ -37,6 +37,9 @@ void graft_sym_assume(graft_sym *s, Z3_ast hypothesis);
 /* Whether Z3 says that `goal` (about integers, or numbers) follows from the assumptions and facts;
  * false when it does not, and when Z3 gives up. */
 bool graft_sym_holds(graft_sym *s, const graft_facts *facts, Z3_ast goal);
+/* Whether Z3's decision procedure of the reals says that `goal`, about numbers alone, is always
+ * true. Slower, and unlike the other it multiplies. */
+bool graft_sym_holds_for_reals(graft_sym *s, Z3_ast goal);
 /* Whether Z3 says that the assumptions contradict each other. */
 bool graft_sym_is_impossible(graft_sym *s);
 

@@ -256,8 +256,8 @@ Z3_ast graft_sym_real(const graft_sym *s, Z3_ast size)
 
 /* -------------------------------------------------------------------- sums */
 
-static Z3_ast sum_body(graft_sym *s, const graft_facts *facts, const graft_sym_range *range,
-                       Z3_ast body);
+static Z3_ast sum_guarded(graft_sym *s, const graft_facts *facts, graft_sym_range range,
+                          Z3_ast body);
 
 static Z3_ast times(const graft_sym *s, Z3_ast a, Z3_ast b)
 {
@@ -298,11 +298,12 @@ static uint32_t find_inner_sum(const graft_sym *s, const monomial *m)
     return sums == 1 ? found : m->count;
 }
 
-/* sum over s of f(s) sum over t of g(s,t). False when there are too many binders. */
-static bool merge_inner(graft_sym *s, graft_sym_range *range, monomial *inside, uint32_t at)
+/* Takes the range of a fold in a body into the body's own: `fold` becomes its body. False when
+ * there are too many binders. */
+static bool merge_range(graft_sym *s, graft_sym_range *range, Z3_ast *fold)
 {
     graft_sym_range inner;
-    Z3_ast body = graft_sym_fold_open(s, inside->factors[at], &inner);
+    Z3_ast body = graft_sym_fold_open(s, *fold, &inner);
     if (range->count + inner.count > GRAFT_SYM_BINDERS) {
         return false;
     }
@@ -311,7 +312,7 @@ static bool merge_inner(graft_sym *s, graft_sym_range *range, monomial *inside, 
         range->sizes[range->count++] = inner.sizes[i];
     }
     graft_sym_range_guard(s, range, inner.guard);
-    inside->factors[at] = body;
+    *fold = body;
     return true;
 }
 
@@ -425,9 +426,9 @@ static Z3_ast sum_monomial(graft_sym *s, const graft_facts *facts, graft_sym_ran
     }
     Z3_ast factor = close_monomial(s, &outside);
     uint32_t at = find_inner_sum(s, &inside);
-    if (at < inside.count && merge_inner(s, &range, &inside, at)) {
+    if (at < inside.count && merge_range(s, &range, &inside.factors[at])) {
         Z3_ast body = graft_sym_simplify(s, close_monomial(s, &inside));
-        return times(s, factor, sum_body(s, facts, &range, body));
+        return times(s, factor, sum_guarded(s, facts, range, body));
     }
     Z3_ast body = close_monomial(s, &inside);
     factor = take_unused(s, &range, body, factor);
@@ -435,23 +436,8 @@ static Z3_ast sum_monomial(graft_sym *s, const graft_facts *facts, graft_sym_ran
                             : times(s, factor, sum_product(s, &range, &inside));
 }
 
-static Z3_ast sum_polynomial(graft_sym *s, const graft_facts *facts, const graft_sym_range *range,
-                             Z3_ast body)
-{
-    Z3_ast simple = graft_sym_normal(s, body);
-    if (simple == s->term.zero) {
-        return simple;
-    }
-    if (graft_sym_kind(s, simple) != Z3_OP_ADD) {
-        return sum_monomial(s, facts, *range, simple);
-    }
-    uint32_t count = graft_sym_arity(s, simple);
-    Z3_ast *parts = GRAFT_NEW(s->env->unit, Z3_ast, count);
-    for (uint32_t i = 0; i < count; i++) {
-        parts[i] = sum_monomial(s, facts, *range, graft_sym_arg(s, simple, i));
-    }
-    return Z3_mk_add(s->z3, count, parts);
-}
+static Z3_ast sum_body(graft_sym *s, const graft_facts *facts, const graft_sym_range *range,
+                       Z3_ast body);
 
 /* The sum restricted to where the condition holds, or does not. */
 static Z3_ast sum_where(graft_sym *s, const graft_facts *facts, graft_sym_range range, Z3_ast body,
@@ -467,25 +453,70 @@ static Z3_ast sum_where(graft_sym *s, const graft_facts *facts, graft_sym_range 
     return sum_body(s, facts, &range, given);
 }
 
-static Z3_ast sum_body(graft_sym *s, const graft_facts *facts, const graft_sym_range *range,
-                       Z3_ast body)
+/* The sum of a product. */
+static Z3_ast sum_part(graft_sym *s, const graft_facts *facts, const graft_sym_range *range,
+                       Z3_ast part)
 {
-    Z3_ast condition = graft_sym_find_condition(s, body);
+    Z3_ast condition = graft_sym_find_condition(s, part);
     if (condition == NULL || s->splits >= SPLITS_MOST) {
-        return sum_polynomial(s, facts, range, body);
+        return sum_monomial(s, facts, *range, part);
     }
     s->splits++;
     const graft_facts inner = {.outer = facts, .fact = graft_sym_range_formula(s, range)};
     if (graft_sym_holds(s, &inner, condition)) {
-        return sum_body(s, facts, range, graft_sym_given(s, body, condition, true));
+        return sum_body(s, facts, range, graft_sym_given(s, part, condition, true));
     }
     if (graft_sym_holds(s, &inner, Z3_mk_not(s->z3, condition))) {
-        return sum_body(s, facts, range, graft_sym_given(s, body, condition, false));
+        return sum_body(s, facts, range, graft_sym_given(s, part, condition, false));
     }
-    Z3_ast yes = sum_where(s, facts, *range, body, condition, true);
-    Z3_ast no = sum_where(s, facts, *range, body, condition, false);
+    Z3_ast yes = sum_where(s, facts, *range, part, condition, true);
+    Z3_ast no = sum_where(s, facts, *range, part, condition, false);
     return is_bound(s, range, condition) ? Z3_mk_add(s->z3, 2, (Z3_ast[]){yes, no})
                                          : Z3_mk_ite(s->z3, condition, yes, no);
+}
+
+static Z3_ast sum_body(graft_sym *s, const graft_facts *facts, const graft_sym_range *range,
+                       Z3_ast body)
+{
+    Z3_ast simple = graft_sym_normal(s, body);
+    if (simple == s->term.zero) {
+        return simple;
+    }
+    if (graft_sym_kind(s, simple) != Z3_OP_ADD) {
+        return sum_part(s, facts, range, simple);
+    }
+    uint32_t count = graft_sym_arity(s, simple);
+    Z3_ast *parts = GRAFT_NEW(s->env->unit, Z3_ast, count);
+    for (uint32_t i = 0; i < count; i++) {
+        parts[i] = sum_part(s, facts, range, graft_sym_arg(s, simple, i));
+    }
+    return Z3_mk_add(s->z3, count, parts);
+}
+
+/* Takes the parts without binders out of a range's guard, and returns them. */
+static Z3_ast take_free_guard(const graft_sym *s, graft_sym_range *range)
+{
+    monomial parts = {.count = 0};
+    graft_sym_range free = graft_sym_range_open(s);
+    if (open_guard(s, range->guard, &parts)) {
+        range->guard = Z3_mk_true(s->z3);
+        for (uint32_t i = 0; i < parts.count; i++) {
+            bool bound = is_bound(s, range, parts.factors[i]);
+            graft_sym_range_guard(s, bound ? range : &free, parts.factors[i]);
+        }
+    }
+    return free.guard;
+}
+
+/* The sum where the parts of the guard without binders hold, 0 elsewhere. */
+static Z3_ast sum_guarded(graft_sym *s, const graft_facts *facts, graft_sym_range range,
+                          Z3_ast body)
+{
+    Z3_ast free = take_free_guard(s, &range);
+    const graft_facts inner = {.outer = facts, .fact = free};
+    Z3_ast sum = range.count > 0 ? sum_body(s, &inner, &range, body) : body;
+    bool always = graft_sym_holds(s, facts, free);
+    return always ? sum : Z3_mk_ite(s->z3, free, sum, s->term.zero);
 }
 
 /* Binders of size 1 are 0. */
@@ -505,23 +536,12 @@ static Z3_ast drop_units(graft_sym *s, const graft_facts *facts, graft_sym_range
     return body;
 }
 
-/* Without binders the guard is a condition like any other. */
-static Z3_ast guarded(graft_sym *s, const graft_facts *facts, Z3_ast guard, Z3_ast body)
-{
-    if (graft_sym_holds(s, facts, guard)) {
-        return body;
-    }
-    return Z3_mk_ite(s->z3, guard, body, s->term.zero);
-}
-
 Z3_ast graft_sym_sum(graft_sym *s, const graft_facts *facts, const graft_sym_range *range,
                      Z3_ast body)
 {
     graft_sym_range left = *range;
     body = drop_units(s, facts, &left, body);
-    Z3_ast sum =
-        left.count > 0 ? sum_body(s, facts, &left, body) : guarded(s, facts, left.guard, body);
-    return graft_sym_normal(s, sum);
+    return graft_sym_normal(s, sum_guarded(s, facts, left, body));
 }
 
 /* ------------------------------------------------------------------- maxima */
@@ -552,6 +572,29 @@ static bool visit_atom(void *context, Z3_ast term)
     return false;
 }
 
+typedef struct {
+    const graft_sym *s;
+    Z3_ast x;
+    Z3_ast y;
+    bool found;
+} others_search;
+
+static bool visit_other(void *context, Z3_ast term)
+{
+    others_search *o = context;
+    o->found = o->found ||
+               (graft_sym_kind(o->s, term) == Z3_OP_UNINTERPRETED && term != o->x && term != o->y);
+    return !o->found;
+}
+
+/* Whether anything but numbers, x and y occurs. */
+static bool mentions_others(const graft_sym *s, Z3_ast term, Z3_ast x, Z3_ast y)
+{
+    others_search o = {.s = s, .x = x, .y = y};
+    graft_sym_walk(s, term, visit_other, &o);
+    return o.found;
+}
+
 /* Whether Z3 says that x <= y implies g(x) <= g(y), g being `term` as a function of `atom`. Folds
  * become symbols: whatever they are, it must hold. */
 static bool is_monotone(graft_sym *s, const graft_facts *facts, Z3_ast term, const atom_search *a)
@@ -572,7 +615,8 @@ static bool is_monotone(graft_sym *s, const graft_facts *facts, Z3_ast term, con
         return false;
     }
     Z3_ast goal = Z3_mk_implies(s->z3, Z3_mk_le(s->z3, x, y), Z3_mk_le(s->z3, at_x, at_y));
-    return graft_sym_holds(s, facts, goal);
+    return graft_sym_holds(s, facts, goal) ||
+           (!mentions_others(s, goal, x, y) && graft_sym_holds_for_reals(s, goal));
 }
 
 typedef struct {
@@ -587,8 +631,26 @@ static bool visit_choice(void *context, Z3_ast term)
     return !c->found;
 }
 
+/* Whether a term is a product in which every factor occurs an even number of times. */
+static bool is_square(const graft_sym *s, Z3_ast term)
+{
+    monomial m;
+    bool even = open_monomial(s, term, &m);
+    for (uint32_t i = 0; i < m.count && even; i++) {
+        uint32_t times_met = 0;
+        for (uint32_t k = 0; k < m.count; k++) {
+            times_met += m.factors[k] == m.factors[i] ? 1 : 0;
+        }
+        even = times_met % 2 == 0;
+    }
+    return even;
+}
+
 bool graft_sym_is_never_negative(graft_sym *s, Z3_ast value)
 {
+    if (is_square(s, value)) {
+        return true;
+    }
     choice_search c = {.s = s};
     const graft_sym_range none = graft_sym_range_open(s);
     atom_search a = {.s = s, .range = &none};
@@ -605,25 +667,64 @@ bool graft_sym_is_never_negative(graft_sym *s, Z3_ast value)
     return graft_sym_holds(s, NULL, Z3_mk_le(s->z3, s->term.zero, value));
 }
 
-static Z3_ast max_body(graft_sym *s, const graft_facts *facts, graft_sym_range range, Z3_ast body)
+static Z3_ast max_body(graft_sym *s, const graft_facts *facts, const graft_sym_range *range,
+                       Z3_ast body);
+
+/* The maximum over the binders that occur in an atom: an element, or a maximum that is part of this
+ * one then. */
+static Z3_ast max_atom(graft_sym *s, const graft_facts *facts, graft_sym_range range, Z3_ast atom)
 {
-    atom_search a = {.s = s, .range = &range};
-    body = graft_sym_normal(s, body);
-    graft_sym_walk(s, body, visit_atom, &a);
-    if (a.count == 0 && !is_bound(s, &range, body)) {
-        return body;
+    Z3_ast inside = atom;
+    if (graft_sym_fold_kind(s, atom) == GRAFT_SYM_MAX && merge_range(s, &range, &inside)) {
+        return max_body(s, facts, &range, inside);
     }
-    bool inner = a.count == 1 && a.atom != body && is_monotone(s, facts, body, &a);
-    Z3_ast of = inner ? a.atom : body;
     for (uint32_t i = range.count; i-- > 0;) {
         Z3_ast binder = range.binders[i];
-        if (!graft_sym_mentions(s, of, 1, &binder) &&
+        if (!graft_sym_mentions(s, atom, 1, &binder) &&
             !graft_sym_mentions(s, range.guard, 1, &binder)) {
             remove_binder(&range, i);
         }
     }
-    Z3_ast fold = range.count == 0 ? of : make_fold(s, GRAFT_SYM_MAX, range, of);
-    return inner ? Z3_substitute(s->z3, body, 1, &a.atom, &fold) : fold;
+    return range.count == 0 ? atom : make_fold(s, GRAFT_SYM_MAX, range, atom);
+}
+
+/* Whether a term is the larger one of two. */
+static bool is_larger_of(const graft_sym *s, Z3_ast term, Z3_ast parts[2])
+{
+    if (graft_sym_kind(s, term) != Z3_OP_ITE) {
+        return false;
+    }
+    Z3_ast condition = graft_sym_simplify(s, graft_sym_arg(s, term, 0));
+    parts[0] = graft_sym_arg(s, term, 1);
+    parts[1] = graft_sym_arg(s, term, 2);
+    return condition == graft_sym_simplify(s, Z3_mk_ge(s->z3, parts[0], parts[1])) ||
+           condition == graft_sym_simplify(s, Z3_mk_gt(s->z3, parts[0], parts[1]));
+}
+
+static Z3_ast larger_of(const graft_sym *s, Z3_ast a, Z3_ast b)
+{
+    return a == b ? a : Z3_mk_ite(s->z3, Z3_mk_ge(s->z3, a, b), a, b);
+}
+
+static Z3_ast max_body(graft_sym *s, const graft_facts *facts, const graft_sym_range *range,
+                       Z3_ast body)
+{
+    atom_search a = {.s = s, .range = range};
+    Z3_ast parts[2];
+    body = graft_sym_normal(s, body);
+    graft_sym_walk(s, body, visit_atom, &a);
+    if (a.count == 0 && !is_bound(s, range, body)) {
+        return body;
+    }
+    if (a.count == 1 && a.atom != body && is_monotone(s, facts, body, &a)) {
+        Z3_ast fold = max_atom(s, facts, *range, a.atom);
+        return Z3_substitute(s->z3, body, 1, &a.atom, &fold);
+    }
+    if (is_larger_of(s, body, parts)) {
+        return larger_of(s, max_body(s, facts, range, parts[0]),
+                         max_body(s, facts, range, parts[1]));
+    }
+    return max_atom(s, facts, *range, body);
 }
 
 static Z3_ast max_conditions(graft_sym *s, const graft_facts *facts, const graft_sym_range *range,
@@ -631,7 +732,7 @@ static Z3_ast max_conditions(graft_sym *s, const graft_facts *facts, const graft
 {
     Z3_ast condition = graft_sym_find_condition(s, body);
     if (condition == NULL || s->splits >= SPLITS_MOST) {
-        return max_body(s, facts, *range, body);
+        return max_body(s, facts, range, body);
     }
     s->splits++;
     const graft_facts inner = {.outer = facts, .fact = graft_sym_range_formula(s, range)};
@@ -642,7 +743,7 @@ static Z3_ast max_conditions(graft_sym *s, const graft_facts *facts, const graft
         return max_conditions(s, facts, range, graft_sym_given(s, body, condition, false));
     }
     if (is_bound(s, range, condition)) {
-        return max_body(s, facts, *range, body);
+        return max_body(s, facts, range, body);
     }
     const graft_facts yes = {.outer = facts, .fact = condition};
     const graft_facts no = {.outer = facts, .fact = Z3_mk_not(s->z3, condition)};

@@ -7,16 +7,21 @@
  * equal (symask.h), for congruence of such applications would claim too much.
  *
  * Sums are brought to a normal form by these laws, and no others:
- *      a conditional on indices in the body: decided when Z3 says so under the range and guard;
- * else taken out when it does not depend on the binders, and otherwise sum[g] (c ? x : y) = sum[g
- * and c] x + sum[g and not c] y the sum of a sum is the sum of the sums; factors without the
- * binders are taken out sum over s of f(s) sum over t of g(s,t) = sum over s, t of f(s) g(s,t) a
- * binder of size 1 is 0; one that occurs nowhere contributes a factor, its size sum over s, t [g(s)
- * and h(t)] f(s) k(t) = (sum over s [g] f) (sum over t [h] k) n inverse(n) = 1 for a size n Maxima,
- * whose ranges are never empty (engine/shapes.h sees to that), by conditionals on indices as above,
- * as far as they do not depend on the binders max over t of g(x(t)) = g(max over t of x(t)) for
- * monotone g, Z3 says that g is Binders are then named by nesting, so that equal folds mostly are
- * equal terms. */
+ *   - a conditional on indices in the body: decided when Z3 says so under the range and guard; else
+ *     taken out when it does not depend on the binders, and otherwise
+ *     sum[g] (c ? x : y) = sum[g and c] x + sum[g and not c] y;
+ *   - parts of the guard without binders are taken out: g ? sum : 0;
+ *   - the sum of a sum is the sum of the sums; factors without the binders are taken out;
+ *   - sum over s of f(s) sum over t of g(s,t) = sum over s, t of f(s) g(s,t);
+ *   - a binder of size 1 is 0; one that occurs nowhere contributes a factor, its size;
+ *   - sum over s, t [g(s) and h(t)] f(s) k(t) = (sum over s [g] f) (sum over t [h] k);
+ *   - n inverse(n) = 1 for a size n.
+ * Maxima, whose ranges are never empty (engine/shapes.h sees to that), by these:
+ *   - conditionals on indices as above, as far as they do not depend on the binders;
+ *   - max over t of g(x(t)) = g(max over t of x(t)) for monotone g, Z3 says that g is;
+ *   - max over t of the larger of x(t) and y(t) is the larger of their maxima;
+ *   - the maximum of maxima is one.
+ * Binders are then named by nesting, so that equal folds mostly are equal terms. */
 #ifndef GRAFT_SYMFOLD_H
 #define GRAFT_SYMFOLD_H
 

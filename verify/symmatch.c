@@ -3,6 +3,7 @@
 
 #include "verify/symassume.h"
 #include "verify/symfold.h"
+#include "verify/symmax.h"
 
 #include <string.h>
 
@@ -167,7 +168,7 @@ static bool map_others(pairing *p)
     return all;
 }
 
-static bool same_bodies(graft_sym *s, const graft_facts *facts, Z3_ast a, Z3_ast b)
+bool graft_sym_same_bodies(graft_sym *s, const graft_facts *facts, Z3_ast a, Z3_ast b)
 {
     a = graft_sym_simplify(s, a);
     b = graft_sym_simplify(s, b);
@@ -191,13 +192,14 @@ static bool check_map(pairing *p, const graft_facts *facts)
     Z3_ast range_b = graft_sym_range_formula(s, &p->b);
     Z3_ast range_a = graft_sym_range_formula(s, &p->a);
     range_a = graft_sym_substitute(s, range_a, p->a.count, p->a.binders, p->to);
+    range_a = graft_sym_simplify(s, range_a);
     const graft_facts in_b = {.outer = facts, .fact = range_b};
     const graft_facts in_a = {.outer = facts, .fact = range_a};
     if (!graft_sym_holds(s, &in_b, range_a) || !graft_sym_holds(s, &in_a, range_b)) {
         return false;
     }
     Z3_ast body = graft_sym_substitute(s, p->body_a, p->a.count, p->a.binders, p->to);
-    return same_bodies(s, &in_b, body, p->body_b);
+    return graft_sym_same_bodies(s, &in_b, body, p->body_b);
 }
 
 /* Pairs elements of both bodies, beginning with x[0] and y[first]. */
@@ -239,12 +241,18 @@ static bool same_folds(graft_sym *s, const graft_facts *facts, Z3_ast a, Z3_ast 
     return false;
 }
 
+static bool same_maxima(graft_sym *s, const graft_facts *facts, Z3_ast a, Z3_ast b)
+{
+    return graft_sym_is_below(s, facts, a, b) && graft_sym_is_below(s, facts, b, a);
+}
+
 void graft_sym_name_folds(graft_sym *s, const graft_facts *facts, graft_sym_atoms *folds)
 {
     for (uint32_t i = 0; i < folds->count; i++) {
         folds->to[i] = NULL;
         for (uint32_t k = 0; k < i && folds->to[i] == NULL; k++) {
-            if (same_folds(s, facts, folds->from[i], folds->from[k])) {
+            if (same_folds(s, facts, folds->from[i], folds->from[k]) ||
+                same_maxima(s, facts, folds->from[i], folds->from[k])) {
                 folds->to[i] = folds->to[k];
             }
         }

@@ -4,7 +4,8 @@
  * the same when there is a one-to-one map between their binders, each going to another and a shift,
  * under which Z3 says that the ranges with their guards are the same set, and the bodies become the
  * same term once elements that are the same within the range are one. Shifts are read off elements
- * of the same variable in both bodies. */
+ * of the same variable in both bodies. Maxima are also the same when each is at most the other
+ * (symmax.h). */
 #ifndef GRAFT_SYMMATCH_H
 #define GRAFT_SYMMATCH_H
 
@@ -29,6 +30,8 @@ void graft_sym_list_elements(const graft_sym *s, Z3_ast term, bool in_folds,
 void graft_sym_name_folds(graft_sym *s, const graft_facts *facts, graft_sym_atoms *folds);
 /* Maps each element to the first that is the same where `facts` hold. */
 void graft_sym_merge_elements(graft_sym *s, const graft_facts *facts, graft_sym_atoms *elements);
+/* Whether two terms are the same where `facts` hold, once elements that are the same are one. */
+bool graft_sym_same_bodies(graft_sym *s, const graft_facts *facts, Z3_ast a, Z3_ast b);
 Z3_ast graft_sym_replace(const graft_sym *s, const graft_sym_atoms *atoms, Z3_ast term);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <assert.h>
 #include <string.h>
 
 enum { ROUNDS_MOST = 48, WINDOWS_MOST = 24 };
@@ -560,6 +561,7 @@ static void shape_by_kind(shaper *p, const application *a)
         if (graft_op(a->op)->input_count == 1) {
             *a->out = *a->in[0];
         } else {
+            assert(a->in[1] != NULL);
             a->out->rank = wider(a->in[0]->rank, a->in[1]->rank);
             broadcast_axes(p, a->in, 0, a->out);
         }

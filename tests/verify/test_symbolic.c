@@ -46,9 +46,69 @@ static const char *const true_rules[] = {
     "after=#1.pad_left, value=0), stride_h=#1.stride_h, stride_w=#1.stride_w, "
     "pad_top=#1.pad_left, pad_left=#1.pad_left, pad_bottom=#1.pad_left, pad_right=#1.pad_right, "
     "dilation_h=1, dilation_w=#1.dilation_w, groups=#1.groups)",
+    /* Windows and kernels that are padded, enlarged and added. */
+    "pad#1(conv#2(a, b, stride_h=1, stride_w=1), axis=3, value=0) = "
+    "conv#2(pad#1(a, axis=3, value=0), b, stride_h=1, stride_w=1) where dim(b,-1) = 1",
+    "conv#1(conv#1(a, b, stride_h=1, pad_top=#1.pad_left, pad_bottom=#1.pad_left), "
+    "pad#2(c, axis=2, after=#2.before, value=0), stride_h=1, pad_top=0, pad_bottom=0) = "
+    "conv#1(conv#1(a, b, stride_h=1, pad_top=0, pad_bottom=0), c, stride_h=1, pad_top=0, "
+    "pad_bottom=0)",
+    "conv#1(a, add(b, pad(c, axis=2, before=1, after=1, value=0)), stride_h=1, stride_w=1, "
+    "pad_top=1, pad_bottom=1) = add(conv#1(a, b, stride_h=1, stride_w=1, pad_top=1, pad_bottom=1), "
+    "conv#1(a, c, stride_h=1, stride_w=1, pad_top=0, pad_bottom=0))",
+    /* Groups. */
+    "concat(conv#1(a, b), conv#1(c, d), axis=1) = conv(concat(a, c, axis=1), concat(b, d, axis=0), "
+    "stride_h=#1.stride_h, stride_w=#1.stride_w, pad_top=#1.pad_top, pad_left=#1.pad_left, "
+    "pad_bottom=#1.pad_bottom, pad_right=#1.pad_right, dilation_h=#1.dilation_h, "
+    "dilation_w=#1.dilation_w, groups=2 * #1.groups) where same_shape(b, d) and same_shape(a, c)",
+    "conv#1(concat#2(a, b), concat#3(c, d), groups=2) = "
+    "concat#2(conv#1(a, c, groups=1), conv#1(b, d, groups=1)) "
+    "where same_shape(c, d) and #2.axis = 1 and #3.axis = 0",
+    /* Maxima. */
+    "max(reduce_max#1(a), reduce_max#1(b)) = reduce_max#1(max(a, b)) where same_shape(a, b)",
+    "max(max(a, b), reduce_max#1(a, keep=1)) = max(b, reduce_max#1(a, keep=1))",
+    "max_pool#1(mul(a, relu(a))) = mul(max_pool#1(a), relu(max_pool#1(a)))",
+    "max_pool#1(max_pool#2(a, stride_h=1, stride_w=1, dilation_h=1, dilation_w=1), stride_h=1, "
+    "stride_w=1, pad_top=0, pad_left=0, pad_bottom=0, pad_right=0, dilation_h=1, dilation_w=1) = "
+    "max_pool(a, kernel_h=#1.kernel_h + #2.kernel_h - 1, kernel_w=#1.kernel_w + #2.kernel_w - 1, "
+    "stride_h=1, stride_w=1, pad_top=#2.pad_top, pad_left=#2.pad_left, pad_bottom=#2.pad_bottom, "
+    "pad_right=#2.pad_right, dilation_h=1, dilation_w=1)",
+    "relu(avg_pool#1(mul(a, a))) = avg_pool#1(mul(a, a))",
     /* Broadcast within the shape of the whole. */
     "conv_bias_add#1(a, b, c, add(d, e), activation=none) = "
     "add(e, conv_bias_add#1(a, b, c, d, activation=none))",
+};
+
+/* Two convolutions as one with the groups of the first. */
+static const char joined_as_one[] =
+    "concat(conv#1(a, b), conv#1(c, d), axis=1) = conv(concat(a, c, axis=1), concat(b, d, axis=0), "
+    "stride_h=#1.stride_h, stride_w=#1.stride_w, pad_top=#1.pad_top, pad_left=#1.pad_left, "
+    "pad_bottom=#1.pad_bottom, pad_right=#1.pad_right, dilation_h=#1.dilation_h, "
+    "dilation_w=#1.dilation_w, groups=#1.groups) where dim(b,1) = 1";
+
+static const char halves_as_groups[] =
+    "conv#1(concat(a, b, axis=1), concat(c, d, axis=0), groups=2) = "
+    "concat(conv#1(a, c, groups=1), conv#1(b, d, groups=1), axis=1)";
+
+/* Two windows are one that is larger by less than the second. */
+static const char window_too_small[] =
+    "max_pool#1(max_pool#2(a, stride_h=1, stride_w=1, dilation_h=1, dilation_w=1), stride_h=1, "
+    "stride_w=1, pad_bottom=#1.pad_top, pad_right=#1.pad_left, dilation_h=1, dilation_w=1) = "
+    "max_pool(a, kernel_h=#1.kernel_h + #2.kernel_h - 2, kernel_w=#1.kernel_w + #2.kernel_w - 1, "
+    "stride_h=1, stride_w=1, pad_top=#2.pad_top + #1.pad_top, pad_left=#2.pad_left + #1.pad_left, "
+    "pad_bottom=#2.pad_bottom + #1.pad_bottom - 1, pad_right=#2.pad_right + #1.pad_right, "
+    "dilation_h=1, dilation_w=1)";
+
+static const char *const false_folds[] = {
+    /* Groups of unequal kernels. */
+    joined_as_one,
+    halves_as_groups,
+    /* Maxima over fewer places, of what is not monotone, and of what is larger. */
+    "max(a, reduce_max#1(b, keep=1)) = reduce_max#1(b, keep=1) where same_shape(a, b)",
+    "max_pool#1(mul(a, a)) = mul(max_pool#1(a), max_pool#1(a))",
+    "max(reduce_max#1(a), reduce_max#1(b)) = reduce_max#1(add(a, b)) where same_shape(a, b)",
+    window_too_small,
+    "relu(avg_pool#1(mul(a, mul(a, a)))) = avg_pool#1(mul(a, mul(a, a)))",
 };
 
 static const char *const false_rules[] = {
@@ -192,6 +252,7 @@ static void test_true_rules(void **state)
 static void test_false_rules(void **state)
 {
     check_rules(*state, false_rules, sizeof false_rules / sizeof false_rules[0], false);
+    check_rules(*state, false_folds, sizeof false_folds / sizeof false_folds[0], false);
 }
 
 /* A solver that never answers proves nothing. */
