@@ -166,8 +166,8 @@ static void compare_sides(workspace *w, const graft_instance *whole, const graft
     for (uint32_t side = 0; side < 2; side++) {
         const graft_side *a = side == 0 ? &whole->source : &whole->target;
         const graft_side *b = side == 0 ? &core->source : &core->target;
-        const graft_field *left[GRAFT_RULE_MAX_OUTPUTS];
-        const graft_field *right[GRAFT_RULE_MAX_OUTPUTS];
+        const graft_field *left[GRAFT_RULE_MAX_OUTPUTS] = {0};
+        const graft_field *right[GRAFT_RULE_MAX_OUTPUTS] = {0};
         evaluate_side_field(&w->field, w->env->unit, whole, a, vars, left);
         evaluate_side_field(&w->field, w->env->unit, core, b, slices, right);
         for (uint32_t i = 0; i < w->rule.output_count; i++) {
