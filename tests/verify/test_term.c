@@ -6,6 +6,7 @@
 #include "tests/support/cases.h"
 #include "tests/support/check.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -388,6 +389,108 @@ static void test_laws_prove_nothing_false(void **state)
     assert_int_equal(follows(w, equal(w, quotient, x)), Z3_L_FALSE);
 }
 
+/* The value of a term at x0 = `at[0]`, x1 = `at[1]`, formulas as 0 and 1. Comparisons are generous
+ * by `slack`: no law is closer to false than that. */
+static const double slack = 1e-9;
+
+static double value_of(const workspace *w, Z3_ast term, const double at[2]);
+
+static double fold_values(Z3_decl_kind kind, double a, double b)
+{
+    switch ((uint32_t)kind) {
+    case Z3_OP_ADD:
+        return a + b;
+    case Z3_OP_SUB:
+        return a - b;
+    case Z3_OP_MUL:
+        return a * b;
+    case Z3_OP_DIV:
+        return a / b;
+    case Z3_OP_LE:
+    case Z3_OP_LT:
+        return a <= b + slack * (1.0 + fabs(b)) ? 1.0 : 0.0;
+    case Z3_OP_GE:
+    case Z3_OP_GT:
+        return a + slack * (1.0 + fabs(b)) >= b ? 1.0 : 0.0;
+    case Z3_OP_EQ:
+        return fabs(a - b) <= slack * (1.0 + fabs(b)) ? 1.0 : 0.0;
+    case Z3_OP_AND:
+        return fmin(a, b);
+    case Z3_OP_OR:
+        return fmax(a, b);
+    case Z3_OP_IMPLIES:
+        return fmax(1.0 - a, b);
+    default:
+        fail_msg("what kind is %d", (int)kind);
+    }
+    return NAN;
+}
+
+static double function_value(const workspace *w, Z3_func_decl decl, double x)
+{
+    const double values[GRAFT_TERM_FUNCTION_COUNT] = {
+        [GRAFT_TERM_EXP] = exp(x),   [GRAFT_TERM_SQRT] = sqrt(x),
+        [GRAFT_TERM_ERF] = erf(x),   [GRAFT_TERM_SIGMOID] = 1 / (1 + exp(-x)),
+        [GRAFT_TERM_TANH] = tanh(x), [GRAFT_TERM_INVERSE] = 1 / x};
+    for (uint32_t f = 0; f < GRAFT_TERM_FUNCTION_COUNT; f++) {
+        if (w->k.functions[f] == decl) {
+            return values[f];
+        }
+    }
+    fail_msg("an unknown function");
+    return NAN;
+}
+
+static double value_of(const workspace *w, Z3_ast term, const double at[2])
+{
+    if (Z3_is_numeral_ast(w->z3, term)) {
+        return Z3_get_numeral_double(w->z3, term);
+    }
+    Z3_app app = Z3_to_app(w->z3, term);
+    Z3_func_decl decl = Z3_get_app_decl(w->z3, app);
+    Z3_decl_kind kind = Z3_get_decl_kind(w->z3, decl);
+    uint32_t count = Z3_get_app_num_args(w->z3, app);
+    if (count == 0) {
+        return term == graft_term_symbol(&w->k, 0, 0) ? at[0] : at[1];
+    }
+    double value = value_of(w, Z3_get_app_arg(w->z3, app, 0), at);
+    if (count == 1) {
+        return kind == Z3_OP_UMINUS ? -value
+               : kind == Z3_OP_NOT  ? 1.0 - value
+                                    : function_value(w, decl, value);
+    }
+    for (uint32_t i = 1; i < count; i++) {
+        value = fold_values(kind, value, value_of(w, Z3_get_app_arg(w->z3, app, i), at));
+    }
+    return value;
+}
+
+/* Every law is true of the function that it is said of, at many numbers. */
+static void test_laws_are_true(void **state)
+{
+    workspace *w = *state;
+    Z3_ast x = graft_term_symbol(&w->k, 0, 0);
+    Z3_ast y = graft_term_symbol(&w->k, 0, 1);
+    static const uint32_t ops[] = {GRAFT_OP_exp, GRAFT_OP_sqrt, GRAFT_OP_erf, GRAFT_OP_sigmoid,
+                                   GRAFT_OP_tanh};
+    for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {
+        (void)apply(w, ops[i], x, x);
+        (void)apply(w, ops[i], apply(w, GRAFT_OP_sub, x, y), x);
+    }
+    (void)apply(w, GRAFT_OP_div, x, y);
+    for (uint32_t i = 0; i < 2000; i++) {
+        double spread = i % 2 == 0 ? 3.0 : 12.0;
+        double at[2] = {(graft_rng_uniform(&w->rng) - 0.5) * spread,
+                        (graft_rng_uniform(&w->rng) - 0.5) * spread};
+        for (uint32_t l = 0; l < Z3_ast_vector_size(w->z3, w->k.laws); l++) {
+            Z3_ast law = Z3_ast_vector_get(w->z3, w->k.laws, l);
+            if (!(value_of(w, law, at) > 0.5)) {
+                fail_msg("at %g, %g not true: %s", at[0], at[1], Z3_ast_to_string(w->z3, law));
+            }
+        }
+    }
+}
+
 /* A softmax is a quotient of exponentials that sum to 1, and each fact is noted once. */
 static void test_softmax(void **state)
 {
@@ -414,10 +517,15 @@ static void test_softmax(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TERM_TEST(test_terms_and_field_agree),    TERM_TEST(test_numerals_are_computed),
-        TERM_TEST(test_constants_leave_no_trace), TERM_TEST(test_padding_makes_no_products),
-        TERM_TEST(test_floats_are_exact),         TERM_TEST(test_consequences_of_laws),
-        TERM_TEST(test_laws_prove_nothing_false), TERM_TEST(test_softmax),
+        TERM_TEST(test_terms_and_field_agree),
+        TERM_TEST(test_numerals_are_computed),
+        TERM_TEST(test_constants_leave_no_trace),
+        TERM_TEST(test_padding_makes_no_products),
+        TERM_TEST(test_floats_are_exact),
+        TERM_TEST(test_consequences_of_laws),
+        TERM_TEST(test_laws_prove_nothing_false),
+        TERM_TEST(test_softmax),
+        TERM_TEST(test_laws_are_true),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
