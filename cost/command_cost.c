@@ -162,16 +162,40 @@ done:
     return status;
 }
 
-/* --------------------------------------------------------------- calibrate */
+/* --------------------------------------------------- a device and its database */
 
 typedef struct {
-    const char *device;
-    const char *database;
-    const char *models; /* Separated by commas; NULL: the whole zoo. */
-} calibrate_options;
+    const char *device_name;
+    const char *path;
+    graft_device *device;
+    graft_cost *cost;
+} opened_cost;
 
-static graft_status run_calibrate(graft_env *env, const calibrate_options *options,
-                                  graft_cost *cost)
+static const opened_cost unopened = {.device_name = "cpu", .path = "out/costs/cpu.costs"};
+
+static graft_status open_cost(graft_env *env, opened_cost *o)
+{
+    graft_status status = GRAFT_OK;
+    GRAFT_CHECK(graft_device_open(env, o->device_name, 1, &o->device));
+    GRAFT_CHECK(graft_cost_open(env, o->device, o->path, &o->cost));
+done:
+    return status;
+}
+
+/* Passes on what has failed before. */
+static graft_status close_cost(graft_env *env, const opened_cost *o, graft_status status)
+{
+    if (graft_cost_close(env, o->cost) != GRAFT_OK && status == GRAFT_OK) {
+        status = GRAFT_IO; /* It has said why. */
+    }
+    graft_device_close(o->device);
+    return status;
+}
+
+/* --------------------------------------------------------------- calibrate */
+
+/* `names` are separated by commas; NULL: the whole zoo. */
+static graft_status run_calibrate(graft_env *env, const char *names, graft_cost *cost)
 {
     graft_status status = GRAFT_OK;
     graft_calibrated_graph *graphs = NULL;
@@ -182,8 +206,8 @@ static graft_status run_calibrate(graft_env *env, const calibrate_options *optio
     time_t now = time(NULL);
     struct tm parts;
     (void)strftime(date, sizeof(date), "%Y-%m-%d", gmtime_r(&now, &parts));
-    if (options->models != NULL) {
-        models = graft_options_names(env->life, options->models, &model_count);
+    if (names != NULL) {
+        models = graft_options_names(env->life, names, &model_count);
     }
     GRAFT_CHECK(graft_calibrate(env, cost, models, model_count, date, &graphs, &count));
     const graft_calibration calibration = graft_cost_calibration(cost);
@@ -195,25 +219,19 @@ done:
 static graft_status calibrate(graft_env *env, int argc, char **argv)
 {
     graft_status status = GRAFT_OK;
-    graft_device *device = NULL;
-    graft_cost *cost = NULL;
-    calibrate_options options = {.device = "cpu", .database = "out/costs/cpu.costs"};
+    const char *names = NULL;
+    opened_cost o = unopened;
     const graft_option table[] = {
-        {.name = "--device",   .value = &options.device  },
-        {.name = "--database", .value = &options.database},
-        {.name = "--models",   .value = &options.models  },
+        {.name = "--device",   .value = &o.device_name},
+        {.name = "--database", .value = &o.path       },
+        {.name = "--models",   .value = &names        },
     };
     GRAFT_CHECK(graft_options_parse(env, argc, argv, table, sizeof(table) / sizeof(table[0])));
-    GRAFT_CHECK(graft_device_open(env, options.device, 1, &device));
-    GRAFT_CHECK(graft_cost_open(env, device, options.database, &cost));
-    GRAFT_CHECK(run_calibrate(env, &options, cost));
-    GRAFT_CHECK(graft_cost_save(env, cost));
+    GRAFT_CHECK(open_cost(env, &o));
+    GRAFT_CHECK(run_calibrate(env, names, o.cost));
+    GRAFT_CHECK(graft_cost_save(env, o.cost));
 done:
-    if (graft_cost_close(env, cost) != GRAFT_OK && status == GRAFT_OK) {
-        status = GRAFT_IO; /* It has said why. */
-    }
-    graft_device_close(device);
-    return status;
+    return close_cost(env, &o, status);
 }
 
 /* ----------------------------------------------------------------- confirm */
@@ -238,24 +256,16 @@ done:
 static graft_status confirm(graft_env *env, int argc, char **argv)
 {
     graft_status status = GRAFT_OK;
-    graft_device *device = NULL;
-    graft_cost *cost = NULL;
-    const char *name = "cpu";
-    const char *path = "out/costs/cpu.costs";
+    opened_cost o = unopened;
     const graft_option table[] = {
-        {.name = "--device",   .value = &name},
-        {.name = "--database", .value = &path},
+        {.name = "--device",   .value = &o.device_name},
+        {.name = "--database", .value = &o.path       },
     };
     GRAFT_CHECK(graft_options_parse(env, argc, argv, table, sizeof(table) / sizeof(table[0])));
-    GRAFT_CHECK(graft_device_open(env, name, 1, &device));
-    GRAFT_CHECK(graft_cost_open(env, device, path, &cost));
-    GRAFT_CHECK(run_confirm(env, cost));
+    GRAFT_CHECK(open_cost(env, &o));
+    GRAFT_CHECK(run_confirm(env, o.cost));
 done:
-    if (graft_cost_close(env, cost) != GRAFT_OK && status == GRAFT_OK) {
-        status = GRAFT_IO; /* It has said why. */
-    }
-    graft_device_close(device);
-    return status;
+    return close_cost(env, &o, status);
 }
 
 /* ------------------------------------------------------------------- renew */
@@ -280,25 +290,17 @@ done:
 static graft_status renew(graft_env *env, int argc, char **argv)
 {
     graft_status status = GRAFT_OK;
-    graft_device *device = NULL;
-    graft_cost *cost = NULL;
-    const char *name = "cpu";
-    const char *path = "out/costs/cpu.costs";
+    opened_cost o = unopened;
     const graft_option table[] = {
-        {.name = "--device",   .value = &name},
-        {.name = "--database", .value = &path},
+        {.name = "--device",   .value = &o.device_name},
+        {.name = "--database", .value = &o.path       },
     };
     GRAFT_CHECK(
         graft_options_parse(env, argc - 1, argv + 1, table, sizeof(table) / sizeof(table[0])));
-    GRAFT_CHECK(graft_device_open(env, name, 1, &device));
-    GRAFT_CHECK(graft_cost_open(env, device, path, &cost));
-    GRAFT_CHECK(run_renew(env, cost, argv[1]));
+    GRAFT_CHECK(open_cost(env, &o));
+    GRAFT_CHECK(run_renew(env, o.cost, argv[1]));
 done:
-    if (graft_cost_close(env, cost) != GRAFT_OK && status == GRAFT_OK) {
-        status = GRAFT_IO; /* It has said why. */
-    }
-    graft_device_close(device);
-    return status;
+    return close_cost(env, &o, status);
 }
 
 /* ----------------------------------------------------------------- command */

@@ -11,7 +11,7 @@
  *      window(r, s) floor(r / s) + 1: positions of a window with room r and stride s
  *      group(o, O, g) the group that output o of O outputs in g groups belongs to
  *      place(...), part(...)  row-major places and back (symread.h)
- * The last three are left unknown to Z3, but for what is noted about them when they are made.
+ * The last three are left unknown to Z3, but for what symproduct.h says of groups.
  *
  * Rewriting used throughout: at(d, at(e, i)) = at(d, i) when d is among the sizes that e is made
  * of, for then e = 1 implies d = 1. */
