@@ -8,9 +8,9 @@
 #include "verify/symcode.h"
 #include "verify/symsolve.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <assert.h>
 #include <string.h>
 
 enum { ROUNDS_MOST = 48, WINDOWS_MOST = 24 };

@@ -16,26 +16,28 @@ typedef struct {
 
 /* group is of an output, the number of outputs, the number of groups. */
 static const case_of cases[] = {
-    {"(<= (* x f) (- (* b f) f))", {"(<= 0 x)", "(< x b)", "(<= 0 f)"}, true},
-    {"(< (* x f) (- (* b f) f))", {"(<= 0 x)", "(< x b)", "(<= 0 f)"}, false},
-    {"(<= 0 (- (* x f) (* s f)))", {"(<= 0 (- x s))", "(<= 0 f)"}, true},
-    {"(<= 0 (- (* x f s) (* b f s)))", {"(<= b x)", "(<= 0 f)", "(<= 0 s)", "(<= 0 (* f s))"}, true},
-    {"(< (* f (group q b g)) (* f g))", {"(and (<= 0 q) (< q b))", "(<= 1 f)"}, true},
-    {"(= (group q b g) q)", {"(and (<= 0 q) (< q b))", "(= b g)"}, true},
-    {"(= (group q (* 2 b) 2) 1)", {"(and (<= 0 q) (< q (* 2 b)))", "(<= b q)"}, true},
-    {"(= (group q (* 2 b) 2) 1)", {"(and (<= 0 q) (< q (* 2 b)))", "(<= (- b 1) q)"}, false},
+    {"(<= (* x f) (- (* b f) f))",                                                {"(<= 0 x)", "(< x b)", "(<= 0 f)"},                true },
+    {"(< (* x f) (- (* b f) f))",                                                 {"(<= 0 x)", "(< x b)", "(<= 0 f)"},                false},
+    {"(<= 0 (- (* x f) (* s f)))",                                                {"(<= 0 (- x s))", "(<= 0 f)"},                     true },
+    {"(<= 0 (- (* x f s) (* b f s)))",
+     {"(<= b x)", "(<= 0 f)", "(<= 0 s)", "(<= 0 (* f s))"},
+     true                                                                                                                                  },
+    {"(< (* f (group q b g)) (* f g))",                                           {"(and (<= 0 q) (< q b))", "(<= 1 f)"},             true },
+    {"(= (group q b g) q)",                                                       {"(and (<= 0 q) (< q b))", "(= b g)"},              true },
+    {"(= (group q (* 2 b) 2) 1)",                                                 {"(and (<= 0 q) (< q (* 2 b)))", "(<= b q)"},       true },
+    {"(= (group q (* 2 b) 2) 1)",                                                 {"(and (<= 0 q) (< q (* 2 b)))", "(<= (- b 1) q)"}, false},
     {"(= (group q (* 3 b) 3) 1)",
      {"(and (<= 0 q) (< q (* 3 b)))", "(<= b q)", "(< q (* 2 b))"},
-     true},
+     true                                                                                                                                  },
     {"(<= (* f g) (* f (group q (* 2 b) (* 2 g))))",
      {"(and (<= 0 q) (< q (* 2 b)))", "(<= b q)", "(<= 0 f)"},
-     true},
-    {"(< (group q (* 2 b) (* 2 g)) g)", {"(and (<= 0 q) (< q (* 2 b)))", "(not (<= b q))"}, true},
-    {"(< (group q (* 2 b) (* 2 g)) g)", {"(and (<= 0 q) (< q (* 2 b)))", "(< q (* 2 b))"}, false},
+     true                                                                                                                                  },
+    {"(< (group q (* 2 b) (* 2 g)) g)",                                           {"(and (<= 0 q) (< q (* 2 b)))", "(not (<= b q))"}, true },
+    {"(< (group q (* 2 b) (* 2 g)) g)",                                           {"(and (<= 0 q) (< q (* 2 b)))", "(< q (* 2 b))"},  false},
     {"(= (* f (group q (* 2 b) (* 2 g))) (+ (* f g) (* f (group (- q b) b g))))",
      {"(and (<= 0 q) (< q (* 2 b)))", "(<= b q)"},
-     true},
-    {"(= (group q (* 2 b) (* 2 g)) (group q b g))", {"(and (<= 0 q) (< q b))", "(<= 1 b)"}, true},
+     true                                                                                                                                  },
+    {"(= (group q (* 2 b) (* 2 g)) (group q b g))",                               {"(and (<= 0 q) (< q b))", "(<= 1 b)"},             true },
 };
 
 enum { SYMBOLS = 7, DRAWS = 400 };
@@ -116,8 +118,8 @@ static void check_case(workspace *w, const case_of *c)
     Z3_ast question = parse(w, c->question);
     for (; count < 4 && c->facts[count] != NULL; count++) {
         known[count] = parse(w, c->facts[count]);
-        facts[count] = (graft_facts){.outer = count > 0 ? &facts[count - 1] : NULL,
-                                     .fact = known[count]};
+        facts[count] =
+            (graft_facts){.outer = count > 0 ? &facts[count - 1] : NULL, .fact = known[count]};
     }
     uint32_t lemma_count = graft_sym_list_products(&w->s, question, count, known, lemmas);
     assert_true(lemma_count > 0);
