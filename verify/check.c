@@ -1,7 +1,6 @@
 /* check.c - see check.h. */
 #include "verify/check.h"
 
-#include "verify/narrow.h"
 #include "verify/numeric.h"
 #include "verify/pointwise.h"
 #include "verify/polynomial.h"

@@ -1,0 +1,106 @@
+/* Second chances for rules that were lifted too far: attributes pinned to what they were, the
+ * restriction that a proof for all sizes needs, and attributes that do nothing at an instance. */
+#include "verify/narrow.h"
+
+#include "graph/ruleparse.h"
+#include "graph/ruleprint.h"
+#include "tests/support/check.h"
+#include "verify/check.h"
+#include "verify/idle.h"
+
+#include <string.h>
+
+static graft_shape shape(uint8_t rank, const int32_t *dims)
+{
+    graft_shape s = {.rank = rank, .dtype = GRAFT_DTYPE_F32};
+    memcpy(s.dims, dims, rank * sizeof *dims);
+    return s;
+}
+
+static graft_rule parse(graft_env *env, const char *text)
+{
+    graft_rule rule;
+    if (graft_rule_parse(env, "rule", text, &rule) != GRAFT_OK) {
+        fail_msg("%s", env->message);
+    }
+    return rule;
+}
+
+/* The second of three slots becomes a number in the pattern and in the precondition, the third one
+ * takes its place. */
+static void test_pins(void **state)
+{
+    graft_env *env = *state;
+    graft_found_rule pinned;
+    graft_found_rule found = {.rule =
+                                  parse(env, "pad#1(relu(a), value=0) = relu(pad#1(a, value=0)) "
+                                             "where 1 <= #1.before and #1.before <= #1.after"),
+                              .origin = {.slots = {2, 3, 4}}};
+    assert_int_equal(graft_rule_pinnable(&found.rule, false), 1); /* The axis; others are sizes. */
+    assert_int_equal(graft_rule_pinnable(&found.rule, true), 0);
+    assert_true(graft_rule_pin(env, &found, 2, &pinned));
+    assert_string_equal(graft_rule_print_line(env->unit, &pinned.rule),
+                        "pad#1(relu(a), before=3, value=0) = relu(pad#1(a, before=3, value=0)) "
+                        "where 1 <= 3 and 3 <= #1.after");
+    assert_int_equal(pinned.rule.slot_count, 2);
+    assert_int_equal(pinned.origin.slots[0], 2);
+    assert_int_equal(pinned.origin.slots[1], 4);
+    found.origin.slots[1] = 200; /* No small number. */
+    assert_false(graft_rule_pin(env, &found, 2, &pinned));
+}
+
+/* One product as two: proved for matrices, and restricted to them. */
+static void test_restriction(void **state)
+{
+    graft_env *env = *state;
+    graft_check check = {.outcome = GRAFT_CHECK_SWEPT};
+    graft_check_options options = graft_check_defaults();
+    graft_sweeper *sweeper = GRAFT_NEW(env->life, graft_sweeper, 1);
+    const graft_rule rule =
+        parse(env, "matmul(concat#1(a, b), concat#2(c, d)) = add(matmul(a, c), matmul(b, d))");
+    const graft_point origin = {
+        .vars = {shape(2,             (int32_t[]){2, 3}), shape(2, (int32_t[]){2, 4}),
+                 shape(2, (int32_t[]){3, 5}), shape(2, (int32_t[]){4, 5})},
+        .slots = {1, 0                                }
+    };
+    graft_sweep_open(sweeper);
+    options.restricts = true;
+    graft_check_prove(env, sweeper, &rule, &origin, &options, &check);
+    assert_int_equal(check.outcome, GRAFT_CHECK_RESTRICTED);
+    graft_symbolic_result proof;
+    graft_symbolic_prove(env, &rule, &options.prove, &proof);
+    assert_false(proof.proved);
+    graft_symbolic_prove(env, &check.restricted->rule, &options.prove, &proof);
+    assert_true(proof.proved);
+    graft_instance instance;
+    assert_int_equal(
+        graft_instance_build(&instance, &check.restricted->rule, &check.restricted->origin),
+        GRAFT_FIT_OK);
+}
+
+static void test_idle_attributes(void **state)
+{
+    graft_env *env = *state;
+    const graft_rule rule = parse(env, "relu(max_pool#1(a)) = max_pool#1(relu(a))");
+    graft_point point = {
+        .vars = {shape(4, (int32_t[]){1, 1, 2, 5})},
+          .slots = { 2, 1, 3, 2, 0, 0, 0, 0, 2, 3}
+    };
+    graft_instance instance;
+    point.slots[8] = 1; /* Two taps, not dilated: one position high, three wide. */
+    assert_int_equal(graft_instance_build(&instance, &rule, &point), GRAFT_FIT_OK);
+    uint32_t pool = rule.source.nodes[0].op == GRAFT_OP_max_pool ? 0 : 1;
+    assert_true(graft_idle_attribute(&instance, pool, GRAFT_ATTR_max_pool_stride_h));
+    assert_false(graft_idle_attribute(&instance, pool, GRAFT_ATTR_max_pool_stride_h + 1));
+    assert_false(graft_idle_attribute(&instance, pool, GRAFT_ATTR_max_pool_dilation_h));
+    assert_true(graft_idle_attribute(&instance, pool, GRAFT_ATTR_max_pool_dilation_h + 1));
+    assert_false(graft_idle_attribute(&instance, pool, GRAFT_ATTR_max_pool_kernel_h));
+    assert_false(graft_idle_pads(&instance));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {CHECK_TEST(test_pins), CHECK_TEST(test_restriction),
+                                       CHECK_TEST(test_idle_attributes)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
