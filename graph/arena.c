@@ -32,7 +32,7 @@ enum { RED_ZONE_BYTES = 16 };
 enum { RED_ZONE_BYTES = 0 };
 #endif
 
-enum { ALIGN_SMALL = 16, ALIGN_LARGE = 64, LARGE_BYTES = 64, EXIT_NO_MEMORY = 70 };
+enum { ALIGN_SMALL = 16, ALIGN_LARGE = 64, LARGE_BYTES = 64 };
 
 /* Blocks stop doubling here; a larger request gets a block of its own size. */
 static const size_t block_most_bytes = (size_t)64 << 20;
@@ -101,7 +101,7 @@ static void retire_block(graft_arena *arena, block *old)
 static _Noreturn void die_without_memory(const char *what, size_t count, size_t bytes)
 {
     (void)fprintf(stderr, "graft: out of memory: %s of %zu x %zu bytes\n", what, count, bytes);
-    _Exit(EXIT_NO_MEMORY); /* Other threads may be running: no exit handlers. */
+    _Exit(GRAFT_EXIT_NO_MEMORY); /* Other threads may be running: no exit handlers. */
 }
 
 static void push_block(graft_arena *arena, size_t need)

@@ -5,13 +5,16 @@
  *                                ^ next allocation; a mark remembers this place
  *
  * An allocation never fails visibly: when the system has no memory left the program prints one line
- * and exits with status 70 (nothing half-written: files are written whole and renamed, see file.h).
- * Memory is zeroed and aligned to 64 bytes for blocks of 64 bytes or more, to 16 below that. */
+ * and exits with status GRAFT_EXIT_NO_MEMORY (nothing half-written: files are written whole and
+ * renamed, see file.h). Memory is zeroed and aligned to 64 bytes for blocks of 64 bytes or more, to
+ * 16 below that. */
 #ifndef GRAFT_ARENA_H
 #define GRAFT_ARENA_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+enum { GRAFT_EXIT_NO_MEMORY = 70 };
 
 typedef struct graft_arena graft_arena;
 

@@ -152,6 +152,7 @@ static graft_status bench_proofs(graft_env *env, const graft_ruleset *set, FILE 
     const graft_pool_job job = {.label = "prove",
                                 .unit = "rules",
                                 .item_count = set->count,
+                                .memory_bytes = graft_pool_prover_bytes,
                                 .run = prove_entry,
                                 .context = &p};
     graft_sweep_open(sweeper);

@@ -139,75 +139,132 @@ void graft_check_sweep(graft_env *env, const graft_sweeper *sweeper, const graft
     graft_resweep(env, sweeper, rule, options->samples, check);
 }
 
+/* ------------------------------------------------------------ proofs for all sizes */
+
+/* What is left of a rule's share of the solver. */
+static graft_prove_options rest_of(const graft_prove_options *options, graft_effort used)
+{
+    graft_prove_options rest = *options;
+    rest.most = graft_effort_left(options->most, used);
+    return rest;
+}
+
+static void count_proof(graft_check *check, graft_effort effort, uint32_t questions)
+{
+    check->effort = graft_effort_add(check->effort, effort);
+    check->prove.questions += questions;
+}
+
 /* Whether the solver's word on scalars is a proof for all sizes, and it gives it. */
 static bool is_proved_by_scalars(graft_env *env, const graft_rule *rule,
-                                 const graft_prove_options *options, graft_prove_result *result)
+                                 const graft_prove_options *options, graft_check *check)
 {
     graft_rule scalar;
     graft_point point;
-    graft_prove_result scalar_result;
+    graft_prove_result result;
     if (!graft_pointwise_rule(rule, &scalar, &point)) {
         return false;
     }
-    graft_prove_rule(env, &scalar, &point, 1, options, &scalar_result);
-    result->questions += scalar_result.questions;
-    return scalar_result.verdict == GRAFT_VERDICT_PROVED;
+    graft_prove_rule(env, &scalar, &point, 1, options, &result);
+    count_proof(check, (graft_effort){result.resource_count, 0}, result.questions);
+    return result.verdict == GRAFT_VERDICT_PROVED;
 }
 
 /* Whether the rule is proved for all sizes: over scalars or, where these do not stand for all, over
- * symbolic shapes. */
+ * symbolic shapes. It may take options->most. */
 static bool is_proved_unbounded(graft_env *env, const graft_rule *rule,
                                 const graft_prove_options *options, graft_check *check)
 {
-    if (is_proved_by_scalars(env, rule, options, &check->prove)) {
+    if (is_proved_by_scalars(env, rule, options, check)) {
         return true;
     }
     graft_symbolic_prove(env, rule, options, &check->unbounded);
-    check->prove.questions += check->unbounded.questions;
-    check->prove.resource_count += check->unbounded.resource_count;
+    count_proof(check, check->unbounded.effort, check->unbounded.questions);
+    check->prove.resource_count += check->unbounded.effort.resource_count;
     return check->unbounded.proved;
 }
 
-/* Restricts a rule to what it was found at: some slots to what they were, variables to their
- * ranks. Whether that is proved for all sizes. */
-static bool try_restriction(graft_env *env, const graft_found_rule *found, uint64_t slots,
-                            const graft_prove_options *options, graft_check *check,
-                            graft_found_rule *restricted)
+/* ------------------------------------------------------------------- restrictions */
+
+/* A search for a restriction. One that is wider than what is proved already may take a few times
+ * what that took: where it takes more it hardly ever ends, and each of many would take all. */
+typedef struct {
+    graft_env *env;
+    const graft_found_rule *found;
+    const graft_prove_options *options; /* Of all proofs about the rule. */
+    graft_check *check;
+    graft_found_rule narrow; /* The widest that is proved, */
+    graft_effort took;       /* and what the first proof took; */
+    bool is_proved;          /* if any is. */
+} restrictor;
+
+static const graft_effort effort_base = {15000000, 150000};
+enum { EFFORT_TIMES = 4 };
+
+/* Whether a rule is proved with what it may take. */
+static bool try_proof(restrictor *r, const graft_rule *rule)
+{
+    graft_prove_options options = rest_of(r->options, r->check->effort);
+    if (r->is_proved) {
+        graft_effort most = effort_base;
+        for (uint32_t i = 0; i < EFFORT_TIMES; i++) {
+            most = graft_effort_add(most, r->took);
+        }
+        options.most = graft_effort_least(options.most, most);
+    }
+    graft_effort before = r->check->effort;
+    bool proved = is_proved_unbounded(r->env, rule, &options, r->check);
+    if (proved && !r->is_proved) {
+        r->took = graft_effort_left(r->check->effort, before);
+        r->is_proved = true;
+    }
+    return proved;
+}
+
+typedef enum { TRY_INVALID, TRY_FAILED, TRY_PROVED } try_outcome;
+
+/* Restricts the rule to what it was found at: some slots to what they were, variables to their
+ * ranks. */
+static try_outcome try_restriction(restrictor *r, uint64_t slots)
 {
     graft_found_rule pinned;
     graft_found_rule narrow;
-    if (!graft_rule_pin(env, found, slots, &pinned) ||
-        !graft_rule_narrow(env, &pinned.rule, &pinned.origin, &narrow.rule) ||
-        graft_rule_id(&narrow.rule) == graft_rule_id(&found->rule) ||
-        !is_proved_unbounded(env, &narrow.rule, options, check)) {
-        return false;
+    if (!graft_rule_pin(r->env, r->found, slots, &pinned) ||
+        !graft_rule_narrow(r->env, &pinned.rule, &pinned.origin, &narrow.rule) ||
+        graft_rule_id(&narrow.rule) == graft_rule_id(&r->found->rule)) {
+        return TRY_INVALID;
+    }
+    if (!try_proof(r, &narrow.rule)) {
+        return TRY_FAILED;
     }
     narrow.origin = pinned.origin;
-    *restricted = narrow;
-    return true;
+    r->narrow = narrow;
+    return TRY_PROVED;
 }
 
-/* No slot, those that the target does not mention, or all of them: the first that suffice, without
- * those of them that are not needed. */
-static bool pin_slots(graft_env *env, const graft_found_rule *found,
-                      const graft_prove_options *options, graft_check *check,
-                      graft_found_rule *restricted)
+/* All slots, where that can be proved; then as few as suffice: none, those that the target does not
+ * mention, or all but those that are not needed. */
+static bool pin_slots(restrictor *r)
 {
-    const uint64_t ways[3] = {0, graft_rule_pinnable(&found->rule, true),
-                              graft_rule_pinnable(&found->rule, false)};
-    uint32_t way = 0;
-    while (way < 3 && ((way > 0 && ways[way] == ways[way - 1]) ||
-                       !try_restriction(env, found, ways[way], options, check, restricted))) {
-        way++;
+    const graft_rule *rule = &r->found->rule;
+    uint64_t pinned = graft_rule_pinnable(rule, false);
+    const uint64_t fewer_ways[2] = {0, graft_rule_pinnable(rule, true)};
+    if (try_restriction(r, pinned) == TRY_FAILED) {
+        return false;
     }
-    uint64_t pinned = way < 3 ? ways[way] : 0;
-    for (uint32_t i = 0; i < found->rule.slot_count; i++) {
+    for (uint32_t way = 0; way < 2; way++) {
+        if (fewer_ways[way] != pinned && try_restriction(r, fewer_ways[way]) == TRY_PROVED) {
+            pinned = fewer_ways[way];
+            break;
+        }
+    }
+    for (uint32_t i = 0; i < rule->slot_count && r->is_proved; i++) {
         uint64_t fewer = pinned & ~(UINT64_C(1) << i);
-        if (fewer != pinned && try_restriction(env, found, fewer, options, check, restricted)) {
+        if (fewer != pinned && try_restriction(r, fewer) == TRY_PROVED) {
             pinned = fewer;
         }
     }
-    return way < 3;
+    return r->is_proved;
 }
 
 /* Restricts a rule to what it was found at, leaves out again what the proof for all sizes does not
@@ -216,24 +273,24 @@ static bool find_restriction(graft_env *env, const graft_rule *rule, const graft
                              const graft_check_options *options, graft_check *check)
 {
     graft_rule weaker;
-    graft_found_rule restricted;
     if (!options->restricts || origin == NULL) {
         return false;
     }
     const graft_found_rule found = {.rule = *rule, .origin = *origin};
-    if (!pin_slots(env, &found, &options->prove, check, &restricted)) {
+    restrictor r = {.env = env, .found = &found, .options = &options->prove, .check = check};
+    if (!pin_slots(&r)) {
         return false;
     }
-    for (uint32_t part = 0; graft_rule_without(env, &restricted.rule, part, &weaker);) {
-        if (is_proved_unbounded(env, &weaker, &options->prove, check)) {
-            restricted.rule = weaker;
+    for (uint32_t part = 0; graft_rule_without(env, &r.narrow.rule, part, &weaker);) {
+        if (try_proof(&r, &weaker)) {
+            r.narrow.rule = weaker;
         } else {
             part++;
         }
     }
     check->outcome = GRAFT_CHECK_RESTRICTED;
     check->restricted = GRAFT_NEW(env->unit, graft_found_rule, 1);
-    *check->restricted = restricted;
+    *check->restricted = r.narrow;
     return true;
 }
 
@@ -279,13 +336,16 @@ static void test_instances(graft_env *env, const graft_rule *rule,
     uint32_t most = check->cover < TESTS_MOST ? check->cover : TESTS_MOST;
     uint32_t kept = 0;
     uint32_t undecided = 0;
+    graft_effort used = {0, 0};
     graft_prove_result *prove = &check->prove;
     prove->verdict = GRAFT_VERDICT_UNKNOWN;
     put_small_first(rule, check->instances, check->cover);
     for (uint32_t i = 0; i < most && undecided < (kept > 0 ? UNDECIDED_ENOUGH : UNDECIDED_MOST);
          i++) {
         graft_prove_result some;
-        graft_prove_rule(env, rule, &check->instances[i], most - i, options, &some);
+        const graft_prove_options rest = rest_of(options, used);
+        graft_prove_rule(env, rule, &check->instances[i], most - i, &rest, &some);
+        used.resource_count += some.resource_count;
         prove->questions += some.questions;
         prove->resource_count += some.resource_count;
         memmove(&check->instances[kept], &check->instances[i],

@@ -27,7 +27,8 @@ typedef struct graft_check_options {
     uint32_t samples;  /* Of each point. */
     uint32_t attempts; /* Choices that finding them may take; the filter begins with fewer. */
     bool restricts;    /* Look for a restriction where a rule has no proof for all sizes. */
-    graft_prove_options prove;
+    graft_prove_options prove; /* `most`: of all proofs of one rule for all sizes, restrictions
+                                  included, and once more of its proofs at instances. */
 } graft_check_options;
 
 /* What `make rules` uses. */
@@ -58,6 +59,7 @@ typedef struct graft_check {
     uint32_t polynomial_equal; /* Points of the covering set that polynomials decide. */
     graft_sweep_result sweep;
     graft_prove_result prove;
+    graft_effort effort;             /* Of all proofs for all sizes that were tried. */
     graft_symbolic_result unbounded; /* Unless scalars stood for all sizes. */
     graft_rounding rounding;         /* Of a proved reassociating rule. */
     graft_point *instances;          /* The covering set: `cover` points, in env->unit. */

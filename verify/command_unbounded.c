@@ -72,7 +72,8 @@ static graft_status take_answers(graft_env *env, const work *w, const graft_pool
         if (results[i].outcome == GRAFT_POOL_DONE && results[i].bytes == sizeof a) {
             memcpy(&a, results[i].answer, sizeof a);
         } else {
-            (void)snprintf(a.result.reason, sizeof a.result.reason, "the solver crashed");
+            (void)snprintf(a.result.reason, sizeof a.result.reason, "the solver %s",
+                           graft_pool_outcome_name(results[i].outcome));
         }
         print_answer(env, w->entries[i], &a);
         proved += a.result.proved ? 1 : 0;
@@ -109,6 +110,7 @@ graft_status graft_unbounded_report(graft_env *env, const graft_ruleset *set, co
                                 .unit = "rules",
                                 .item_count = count,
                                 .limit_ns = limit_ns,
+                                .memory_bytes = graft_pool_prover_bytes,
                                 .run = prove_item,
                                 .context = &w};
     GRAFT_CHECK(graft_pool_run(env, env->life, &job, results));

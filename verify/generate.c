@@ -40,8 +40,9 @@ graft_status graft_pipeline_judge(const graft_pipeline *p, const graft_pool_resu
             return GRAFT_FAIL(p->env, GRAFT_UNDECIDED,
                               "%s: item %u was killed after running out of time", what, i);
         }
-        if (results[i].outcome == GRAFT_POOL_CRASHED) {
-            graft_log(p->env, 1, "%s: item %u crashed; it is rejected", what, i);
+        if (results[i].outcome != GRAFT_POOL_DONE) {
+            graft_log(p->env, 1, "%s: item %u %s; it is rejected", what, i,
+                      graft_pool_outcome_name(results[i].outcome));
         }
     }
     return GRAFT_OK;

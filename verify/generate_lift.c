@@ -139,7 +139,7 @@ static void take_group(const lifter *l, uint32_t group, const graft_pool_result 
             take_lifted(p, &report);
         }
     }
-    if (result->outcome == GRAFT_POOL_CRASHED) {
+    if (result->outcome != GRAFT_POOL_DONE) {
         p->counts->not_lifted += l->group_first[group + 1] - l->group_first[group];
     }
 }
@@ -154,6 +154,7 @@ graft_status graft_pipeline_lift(graft_pipeline *p)
                           .unit = "forms",
                           .item_count = groups,
                           .limit_ns = lift_limit_ns,
+                          .memory_bytes = graft_pool_prover_bytes,
                           .run = lift_group,
                           .context = &l};
     group_candidates(&l);

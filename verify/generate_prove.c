@@ -140,7 +140,8 @@ static graft_status take_check(graft_pipeline *p, graft_lifted *r, const graft_p
         r->check = read_check(result);
     } else {
         r->check.outcome = GRAFT_CHECK_UNKNOWN;
-        (void)snprintf(r->check.prove.reason, sizeof r->check.prove.reason, "the solver crashed");
+        (void)snprintf(r->check.prove.reason, sizeof r->check.prove.reason, "the solver %s",
+                       graft_pool_outcome_name(result->outcome));
     }
     graft_generate_counts *c = p->counts;
     r->state = GRAFT_RULE_GONE;
@@ -196,6 +197,7 @@ static graft_status sweep_state(graft_pipeline *p, graft_rule_state state)
                           .unit = "rules",
                           .item_count = list.count,
                           .limit_ns = check_limit_ns,
+                          .memory_bytes = graft_pool_prover_bytes,
                           .run = sweep_item,
                           .context = &list};
     if (list.count == 0) {
@@ -280,6 +282,7 @@ static graft_status sweep_narrowed(graft_pipeline *p)
                           .unit = "rules",
                           .item_count = list.count,
                           .limit_ns = check_limit_ns,
+                          .memory_bytes = graft_pool_prover_bytes,
                           .run = weaken_item,
                           .context = &list};
     GRAFT_CHECK(graft_pool_run(p->env, p->arena, &job, results));
@@ -395,6 +398,7 @@ static graft_status prove_selected(selector *s, uint32_t count)
                           .unit = "rules",
                           .item_count = count,
                           .limit_ns = check_limit_ns,
+                          .memory_bytes = graft_pool_prover_bytes,
                           .run = prove_item,
                           .context = s};
     uint64_t start_ns = graft_pipeline_clock_ns();

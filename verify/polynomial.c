@@ -12,7 +12,8 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { TERMS_MOST = 4000, MEMBERS_MOST = 64, FACTORS_MOST = 64, ATOMS_OF_FIRST_VAR = 0 };
+/* Terms of one polynomial, and of all that a comparison makes: sums are kept as they grow. */
+enum { TERMS_MOST = 4000, TERMS_MADE_MOST = 1 << 20, MEMBERS_MOST = 64, FACTORS_MOST = 64 };
 
 typedef uint32_t polynomial; /* Number of an interned polynomial; 0 is the polynomial 0. */
 
@@ -63,7 +64,8 @@ typedef struct {
     intern_table monomials;
     intern_table polynomials;
     intern_table atoms;
-    bool failed; /* Overflow or too large: results mean nothing. */
+    uint32_t made; /* Terms. */
+    bool failed;   /* Overflow or too large: results mean nothing. */
 } poly_state;
 
 /* --------------------------------------------------------------- interning */
@@ -191,6 +193,17 @@ static polynomial single(poly_state *s, fraction value, uint64_t monomial)
     return value.over == 0 ? 0 : intern_terms(s, &t, 1);
 }
 
+/* Room for so many terms; NULL when there have been too many, or anything else has failed. */
+static term *make_terms(poly_state *s, uint32_t count)
+{
+    s->failed = s->failed || count > TERMS_MADE_MOST - s->made;
+    if (s->failed) {
+        return NULL;
+    }
+    s->made += count;
+    return GRAFT_NEW(s->arena, term, count);
+}
+
 /* a + scale b. */
 static polynomial add_scaled(poly_state *s, polynomial a, fraction scale, polynomial b)
 {
@@ -198,9 +211,9 @@ static polynomial add_scaled(poly_state *s, polynomial a, fraction scale, polyno
     uint32_t count_b = 0;
     const term *in_a = terms_of(s, a, &count_a);
     const term *in_b = terms_of(s, b, &count_b);
-    term *out = GRAFT_NEW(s->arena, term, (size_t)count_a + count_b);
+    term *out = make_terms(s, count_a + count_b);
     uint32_t count = 0;
-    for (uint32_t i = 0, j = 0; i < count_a || j < count_b;) {
+    for (uint32_t i = 0, j = 0; out != NULL && (i < count_a || j < count_b);) {
         bool take_a = j == count_b || (i < count_a && in_a[i].monomial <= in_b[j].monomial);
         bool take_b = i == count_a || (j < count_b && in_b[j].monomial <= in_a[i].monomial);
         term t = {
@@ -217,7 +230,7 @@ static polynomial add_scaled(poly_state *s, polynomial a, fraction scale, polyno
             out[count++] = t;
         }
     }
-    return intern_terms(s, out, count);
+    return out == NULL ? 0 : intern_terms(s, out, count);
 }
 
 static uint64_t multiply_monomials(poly_state *s, uint64_t a, uint64_t b)
@@ -251,8 +264,8 @@ static polynomial multiply_term(poly_state *s, polynomial p, fraction scale, uin
 {
     uint32_t count = 0;
     const term *in = terms_of(s, p, &count);
-    term *out = GRAFT_NEW(s->arena, term, count);
-    for (uint32_t i = 0; i < count; i++) {
+    term *out = make_terms(s, count);
+    for (uint32_t i = 0; i < count && out != NULL; i++) {
         term t = {multiply_fractions(s, in[i].factor, scale),
                   multiply_monomials(s, in[i].monomial, monomial)};
         uint32_t at = i; /* Products keep no order: insert. Monomials stay distinct. */

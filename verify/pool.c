@@ -10,8 +10,10 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,6 +25,7 @@ typedef struct {
     int from;  /* Answers. */
     int64_t item;
     uint64_t start_ns;
+    uint32_t served; /* Items that this child was given before. */
 } worker;
 
 typedef struct {
@@ -76,9 +79,33 @@ static bool write_all(int file, const void *data, size_t size)
 
 /* ------------------------------------------------------------------- child */
 
+/* The size of this process's address space. */
+static uint64_t mapped_bytes(void)
+{
+    char line[128] = "";
+    FILE *file = fopen("/proc/self/statm", "r"); /* The first number: pages of it. */
+    if (file != NULL) {
+        (void)fgets(line, sizeof line, file);
+        (void)fclose(file);
+    }
+    return strtoull(line, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* What is asked for past the limit is refused; arenas and the solver end the process then. */
+static void limit_memory(uint64_t bytes)
+{
+    struct rlimit limit;
+    uint64_t most = mapped_bytes() + bytes;
+    if (bytes > 0 && getrlimit(RLIMIT_AS, &limit) == 0 && most < limit.rlim_cur) {
+        limit.rlim_cur = most;
+        (void)setrlimit(RLIMIT_AS, &limit);
+    }
+}
+
 static void work_in_child(graft_env *env, const graft_pool_job *job, int from, int to)
 {
     uint32_t item = 0;
+    limit_memory(job->memory_bytes);
     while (read_all(from, &item, sizeof item)) {
         graft_arena_reset(env->unit);
         graft_buffer answer = {.arena = env->unit};
@@ -137,19 +164,30 @@ static bool start_worker(pool *p, worker *w)
 
 /* ------------------------------------------------------------------ parent */
 
-static void stop_worker(worker *w, bool kill_it)
+const char *graft_pool_outcome_name(uint32_t outcome)
 {
+    static const char *const names[] = {"is done", "crashed", "ran out of memory",
+                                        "ran out of time"};
+    return outcome < sizeof names / sizeof names[0] ? names[outcome] : "?";
+}
+
+/* Ends a child; what has become of it where nobody killed it. */
+static graft_pool_outcome stop_worker(worker *w, bool kill_it)
+{
+    int how = 0;
     if (w->pid == 0) {
-        return;
+        return GRAFT_POOL_DONE;
     }
     if (kill_it) {
         (void)kill(w->pid, SIGKILL);
     }
     (void)close(w->to);
     (void)close(w->from);
-    while (waitpid(w->pid, NULL, 0) < 0 && errno == EINTR) {
+    while (waitpid(w->pid, &how, 0) < 0 && errno == EINTR) {
     }
     w->pid = 0;
+    bool exhausted = WIFEXITED(how) && WEXITSTATUS(how) == GRAFT_EXIT_NO_MEMORY;
+    return exhausted ? GRAFT_POOL_EXHAUSTED : GRAFT_POOL_CRASHED;
 }
 
 static void finish_item(pool *p, worker *w, graft_pool_outcome outcome)
@@ -160,27 +198,44 @@ static void finish_item(pool *p, worker *w, graft_pool_outcome outcome)
     graft_progress_update(&p->progress, p->done, NULL);
 }
 
-/* Hands the next item to an idle worker, starting it if need be. */
-static graft_status feed_worker(pool *p, worker *w)
+/* Hands an item to a worker, starting it if need be. */
+static graft_status hand_over(pool *p, worker *w, uint32_t item)
 {
-    if (p->next == p->job->item_count || w->item != NO_ITEM) {
-        return GRAFT_OK;
-    }
     if (w->pid == 0 && !start_worker(p, w)) {
         return GRAFT_FAIL(p->env, GRAFT_NO_MEMORY, "%s: cannot start a child process: %s",
                           p->job->label, strerror(errno));
     }
-    uint32_t item = p->next++;
     w->item = item;
     w->start_ns = graft_clock_ns();
     if (!write_all(w->to, &item, sizeof item)) { /* It died between two items. */
-        stop_worker(w, true);
+        (void)stop_worker(w, true);
         finish_item(p, w, GRAFT_POOL_CRASHED);
     }
     return GRAFT_OK;
 }
 
-static void receive_answer(pool *p, worker *w)
+/* Hands the next item to an idle worker. */
+static graft_status feed_worker(pool *p, worker *w)
+{
+    bool idle = p->next < p->job->item_count && w->item == NO_ITEM;
+    return idle ? hand_over(p, w, p->next++) : GRAFT_OK;
+}
+
+/* A child has died of its item. Memory that earlier items have left behind must not decide: for
+ * want of memory an item fails in a child of its own only. */
+static graft_status take_death(pool *p, worker *w)
+{
+    uint32_t item = (uint32_t)w->item;
+    bool first = w->served == 0;
+    graft_pool_outcome outcome = stop_worker(w, true);
+    if (outcome == GRAFT_POOL_EXHAUSTED && !first) {
+        return hand_over(p, w, item);
+    }
+    finish_item(p, w, outcome);
+    return GRAFT_OK;
+}
+
+static graft_status receive_answer(pool *p, worker *w)
 {
     uint64_t size = 0;
     graft_pool_result *result = &p->results[w->item];
@@ -188,13 +243,13 @@ static void receive_answer(pool *p, worker *w)
         result->answer = graft_arena_alloc(p->arena, size);
         result->bytes = size;
         if (read_all(w->from, result->answer, size)) {
+            w->served++;
             finish_item(p, w, GRAFT_POOL_DONE);
-            return;
+            return GRAFT_OK;
         }
     }
     *result = (graft_pool_result){0};
-    stop_worker(w, true);
-    finish_item(p, w, GRAFT_POOL_CRASHED);
+    return take_death(p, w);
 }
 
 static void kill_late(pool *p)
@@ -203,15 +258,16 @@ static void kill_late(pool *p)
     for (uint32_t i = 0; i < p->worker_count; i++) {
         worker *w = &p->workers[i];
         if (w->item != NO_ITEM && p->job->limit_ns != 0 && now - w->start_ns > p->job->limit_ns) {
-            stop_worker(w, true);
+            (void)stop_worker(w, true);
             finish_item(p, w, GRAFT_POOL_KILLED);
         }
     }
 }
 
 /* Waits for answers and takes them. */
-static void take_answers(pool *p)
+static graft_status take_answers(pool *p)
 {
+    graft_status status = GRAFT_OK;
     struct pollfd files[CHILDREN_MOST];
     for (uint32_t i = 0; i < p->worker_count; i++) {
         bool busy = p->workers[i].item != NO_ITEM;
@@ -220,11 +276,13 @@ static void take_answers(pool *p)
     if (poll(files, p->worker_count, POLL_MS) > 0) {
         for (uint32_t i = 0; i < p->worker_count; i++) {
             if ((files[i].revents & (POLLIN | POLLHUP | POLLERR)) != 0) {
-                receive_answer(p, &p->workers[i]);
+                GRAFT_CHECK(receive_answer(p, &p->workers[i]));
             }
         }
     }
     kill_late(p);
+done:
+    return status;
 }
 
 graft_status graft_pool_run(graft_env *env, graft_arena *arena, const graft_pool_job *job,
@@ -250,7 +308,7 @@ graft_status graft_pool_run(graft_env *env, graft_arena *arena, const graft_pool
         for (uint32_t i = 0; i < p->worker_count; i++) {
             GRAFT_CHECK(feed_worker(p, &p->workers[i]));
         }
-        take_answers(p);
+        GRAFT_CHECK(take_answers(p));
         if (graft_interrupted()) {
             status = GRAFT_FAIL(env, GRAFT_INTERRUPTED, "%s: interrupted", job->label);
             goto done;
@@ -259,7 +317,7 @@ graft_status graft_pool_run(graft_env *env, graft_arena *arena, const graft_pool
     graft_progress_finish(&p->progress);
 done:
     for (uint32_t i = 0; i < p->worker_count; i++) {
-        stop_worker(&p->workers[i], status != GRAFT_OK);
+        (void)stop_worker(&p->workers[i], status != GRAFT_OK);
     }
     (void)sigaction(SIGPIPE, &before, NULL);
     graft_arena_release(env->scratch, mark);

@@ -23,7 +23,30 @@ const char *graft_verdict_name(uint32_t verdict)
 
 graft_prove_options graft_prove_defaults(void)
 {
-    return (graft_prove_options){.resource_limit = 400000, .memory_mb = 1024};
+    return (graft_prove_options){
+        .resource_limit = 400000, .memory_mb = 1024, .most = {60000000, 600000}
+    };
+}
+
+graft_effort graft_effort_add(graft_effort a, graft_effort b)
+{
+    return (graft_effort){a.resource_count + b.resource_count, a.term_count + b.term_count};
+}
+
+static uint64_t least_of(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+graft_effort graft_effort_least(graft_effort a, graft_effort b)
+{
+    return (graft_effort){least_of(a.resource_count, b.resource_count),
+                          least_of(a.term_count, b.term_count)};
+}
+
+static uint64_t left_of(uint64_t most, uint64_t used) { return used < most ? most - used : 0; }
+
+graft_effort graft_effort_left(graft_effort most, graft_effort used)
+{
+    return (graft_effort){left_of(most.resource_count, used.resource_count),
+                          left_of(most.term_count, used.term_count)};
 }
 
 const char *graft_prove_solver(graft_arena *arena)
@@ -108,8 +131,32 @@ void graft_prove_tell(const graft_prove_options *options, Z3_context z3, Z3_ast 
     }
 }
 
+static void note_reason(const prover *p, const char *why)
+{
+    (void)snprintf(p->result->reason, sizeof p->result->reason, "%s", why);
+}
+
+/* The answer, as far as it counts: a mute solver says nothing, nor does one that has had its share.
+ */
+static Z3_lbool judge(const prover *p, Z3_solver solver, Z3_lbool answer)
+{
+    bool spent = p->result->resource_count > p->options->most.resource_count;
+    if (p->options->solver_is_mute || spent) {
+        note_reason(p, spent ? GRAFT_PROVE_SPENT : "mute");
+        return Z3_L_UNDEF;
+    }
+    if (answer == Z3_L_UNDEF) {
+        note_reason(p, Z3_solver_get_reason_unknown(p->z3, solver));
+    }
+    return answer;
+}
+
 static Z3_lbool ask(prover *p, Z3_ast question, search_kind kind)
 {
+    if (p->result->resource_count > p->options->most.resource_count) {
+        note_reason(p, GRAFT_PROVE_SPENT);
+        return Z3_L_UNDEF;
+    }
     Z3_tactic tactic = make_tactic(p->z3, kind);
     Z3_solver solver = Z3_mk_solver_from_tactic(p->z3, tactic);
     Z3_solver_inc_ref(p->z3, solver);
@@ -120,17 +167,12 @@ static Z3_lbool ask(prover *p, Z3_ast question, search_kind kind)
     Z3_solver_set_params(p->z3, solver, limit);
     Z3_solver_assert(p->z3, solver, question);
     Z3_lbool answer = Z3_solver_check(p->z3, solver);
-    answer = p->options->solver_is_mute ? Z3_L_UNDEF : answer;
-    if (answer == Z3_L_UNDEF) {
-        const char *why =
-            p->options->solver_is_mute ? "mute" : Z3_solver_get_reason_unknown(p->z3, solver);
-        (void)snprintf(p->result->reason, sizeof p->result->reason, "%s", why);
-    }
+    p->result->resource_count = read_resource_count(p->z3, solver);
+    p->result->questions++;
+    answer = judge(p, solver, answer);
     if (answer == Z3_L_FALSE) {
         graft_prove_tell(p->options, p->z3, question);
     }
-    p->result->resource_count = read_resource_count(p->z3, solver);
-    p->result->questions++;
     Z3_params_dec_ref(p->z3, limit);
     Z3_solver_dec_ref(p->z3, solver);
     Z3_tactic_dec_ref(p->z3, tactic);
@@ -305,6 +347,9 @@ static graft_verdict prove_point(graft_env *env, prover *p, const graft_instance
 static void stop_on_error(Z3_context z3, Z3_error_code code)
 {
     (void)fprintf(stderr, "graft: z3: %s\n", Z3_get_error_msg(z3, code));
+    if (code == Z3_MEMOUT_FAIL) {
+        _Exit(GRAFT_EXIT_NO_MEMORY);
+    }
     abort();
 }
 

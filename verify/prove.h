@@ -30,15 +30,31 @@ typedef struct graft_prove_listener {
     void *context;
 } graft_prove_listener;
 
+/* What proofs take or may take, in counts that are the same on every machine. */
+typedef struct graft_effort {
+    uint64_t resource_count; /* The solver's own. */
+    uint64_t
+        term_count; /* Distinct terms over symbolic sizes that were brought to a normal form. */
+} graft_effort;
+
+/* Why what is asked past that is unknown. */
+#define GRAFT_PROVE_SPENT "the rule has had its share of the solver"
+
 typedef struct graft_prove_options {
     uint32_t resource_limit; /* Of one question to the solver. */
     uint32_t memory_mb;      /* Of the solver. */
+    graft_effort most;       /* Of all that is asked in one call; what is left then is unknown. */
     bool solver_is_mute; /* Every answer counts as unknown: for tests that nothing gets through. */
     const graft_prove_listener *listener; /* Borrowed; or NULL. */
 } graft_prove_options;
 
 /* What `make rules` uses. */
 graft_prove_options graft_prove_defaults(void);
+
+graft_effort graft_effort_add(graft_effort a, graft_effort b);
+graft_effort graft_effort_least(graft_effort a, graft_effort b);
+/* What is left of `most` when `used` is gone; not less than 0. */
+graft_effort graft_effort_left(graft_effort most, graft_effort used);
 
 typedef struct graft_prove_result {
     uint8_t verdict;    /* graft_verdict */

@@ -387,7 +387,7 @@ static bool keep_pure(const graft_sym *s, question *q)
 /* One question without conditionals on indices. */
 static bool ask_leaf(graft_sym_asker *a, const graft_facts *facts, question *q)
 {
-    if (++a->leaves > LEAVES_MOST) {
+    if (++a->leaves > LEAVES_MOST || graft_sym_is_spent(a->s)) {
         return false;
     }
     for (uint32_t i = 0; i < a->s->assumed->number_count; i++) {

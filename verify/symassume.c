@@ -5,60 +5,7 @@
 
 #include <string.h>
 
-enum { HOLDS_LIMIT = 60000, FACTS_MOST = 32, BITS = 64 * GRAFT_SYM_MASK_WORDS };
-
-/* ------------------------------------------------------------------- symbols */
-
-typedef struct {
-    graft_sym *s;
-    graft_sym_mask mask;
-} mask_search;
-
-static uint32_t bit_of(graft_sym *s, Z3_ast symbol)
-{
-    graft_sym_assumed *a = s->assumed;
-    int bit = BITS - 1;
-    if (Z3_ast_map_contains(s->z3, a->symbols, symbol)) {
-        (void)Z3_get_numeral_int(s->z3, Z3_ast_map_find(s->z3, a->symbols, symbol), &bit);
-    } else if (a->symbol_count < BITS - 1) {
-        bit = (int)a->symbol_count++;
-        Z3_ast_map_insert(s->z3, a->symbols, symbol, Z3_mk_int(s->z3, bit, s->integer));
-    }
-    return (uint32_t)bit;
-}
-
-static bool visit_symbol(void *context, Z3_ast term)
-{
-    mask_search *m = context;
-    if (graft_sym_arity(m->s, term) == 0 && graft_sym_kind(m->s, term) == Z3_OP_UNINTERPRETED) {
-        uint32_t bit = bit_of(m->s, term);
-        m->mask.words[bit / 64] |= UINT64_C(1) << bit % 64;
-    }
-    return true;
-}
-
-static graft_sym_mask mask_of(graft_sym *s, Z3_ast term)
-{
-    mask_search m = {.s = s};
-    graft_sym_walk(s, term, visit_symbol, &m);
-    return m.mask;
-}
-
-static bool meet(const graft_sym_mask *a, const graft_sym_mask *b)
-{
-    uint64_t common = 0;
-    for (uint32_t i = 0; i < GRAFT_SYM_MASK_WORDS; i++) {
-        common |= a->words[i] & b->words[i];
-    }
-    return common != 0;
-}
-
-static void join(graft_sym_mask *a, const graft_sym_mask *b)
-{
-    for (uint32_t i = 0; i < GRAFT_SYM_MASK_WORDS; i++) {
-        a->words[i] |= b->words[i];
-    }
-}
+enum { HOLDS_LIMIT = 60000, FACTS_MOST = 32 };
 
 /* ------------------------------------------------------------------ assuming */
 
@@ -75,7 +22,7 @@ void graft_sym_assume(graft_sym *s, Z3_ast hypothesis)
         return;
     }
     a->claims[a->count] = claim;
-    a->masks[a->count] = mask_of(s, a->claims[a->count]);
+    a->masks[a->count] = graft_sym_mask_of(s->masks, a->claims[a->count]);
     a->count++;
     if (a->number_count < GRAFT_RULE_MAX_SLOTS && graft_sym_is_real(s, hypothesis)) {
         a->numbers[a->number_count++] = hypothesis;
@@ -110,40 +57,79 @@ static Z3_lbool check(graft_sym *s)
     return s->options->solver_is_mute ? Z3_L_UNDEF : answer;
 }
 
+/* Keeps what Z3 has found, in place of the oldest. */
+static void keep_model(graft_sym *s)
+{
+    graft_sym_assumed *a = s->assumed;
+    Z3_model *place = &a->models[a->model_count % GRAFT_SYM_MODELS_MOST];
+    Z3_model found = Z3_solver_get_model(s->z3, a->solver);
+    if (found == NULL) {
+        return;
+    }
+    Z3_model_inc_ref(s->z3, found);
+    if (a->model_count >= GRAFT_SYM_MODELS_MOST) {
+        Z3_model_dec_ref(s->z3, *place);
+    }
+    *place = found;
+    a->model_count++;
+}
+
+/* Whether a model that is known makes every part of a conjunction true. */
+static bool is_satisfied(const graft_sym *s, uint32_t count, const Z3_ast *parts)
+{
+    const graft_sym_assumed *a = s->assumed;
+    bool satisfied = false;
+    for (uint32_t m = 0; m < a->model_count && m < GRAFT_SYM_MODELS_MOST && !satisfied; m++) {
+        Z3_model model = a->models[(a->model_count - 1 - m) % GRAFT_SYM_MODELS_MOST];
+        satisfied = true;
+        for (uint32_t i = 0; i < count && satisfied; i++) {
+            Z3_ast value = NULL;
+            satisfied = Z3_model_eval(s->z3, model, parts[i], true, &value) &&
+                        Z3_get_bool_value(s->z3, value) == Z3_L_TRUE;
+        }
+    }
+    return satisfied;
+}
+
 static bool is_unsatisfiable(graft_sym *s, Z3_ast formula)
 {
     Z3_solver_push(s->z3, s->assumed->solver);
     Z3_solver_assert(s->z3, s->assumed->solver, formula);
-    bool unsatisfiable = check(s) == Z3_L_FALSE;
-    if (unsatisfiable) {
+    Z3_lbool answer = check(s);
+    if (answer == Z3_L_FALSE) {
         graft_prove_tell(s->options, s->z3, formula);
+    } else if (answer == Z3_L_TRUE) {
+        keep_model(s);
     }
     Z3_solver_pop(s->z3, s->assumed->solver, 1);
-    return unsatisfiable;
+    return answer == Z3_L_FALSE;
 }
 
 bool graft_sym_is_impossible(graft_sym *s)
 {
     graft_sym_assumed *a = s->assumed;
-    return a->count > 0 && is_unsatisfiable(s, Z3_mk_and(s->z3, a->count, a->claims));
+    return a->count > 0 && !is_satisfied(s, a->count, a->claims) &&
+           is_unsatisfiable(s, Z3_mk_and(s->z3, a->count, a->claims));
 }
 
 /* ------------------------------------------------------------------ questions */
 
-/* The assumptions and facts that hang together with `question`, and that it is false. */
-static Z3_ast state_question(graft_sym *s, const graft_facts *facts, Z3_ast question)
+enum { PARTS_MOST = GRAFT_SYM_ASSUMED_MOST + FACTS_MOST + GRAFT_SYM_LEMMAS_MOST + 1 };
+
+/* Lists that `question` is false, and the assumptions and facts that hang together with it. */
+static uint32_t state_question(graft_sym *s, const graft_facts *facts, Z3_ast question,
+                               Z3_ast parts[PARTS_MOST])
 {
     graft_sym_assumed *a = s->assumed;
-    Z3_ast parts[GRAFT_SYM_ASSUMED_MOST + FACTS_MOST + GRAFT_SYM_LEMMAS_MOST + 1];
     Z3_ast known[FACTS_MOST];
     graft_sym_mask masks[FACTS_MOST];
     bool taken[GRAFT_SYM_ASSUMED_MOST + FACTS_MOST] = {false};
     uint32_t fact_count = 0;
     uint32_t count = 0;
-    graft_sym_mask reach = mask_of(s, question);
+    graft_sym_mask reach = graft_sym_mask_of(s->masks, question);
     for (; facts != NULL && fact_count < FACTS_MOST; facts = facts->outer) {
         known[fact_count] = graft_sym_expand(s, facts->fact);
-        masks[fact_count] = mask_of(s, known[fact_count]);
+        masks[fact_count] = graft_sym_mask_of(s->masks, known[fact_count]);
         fact_count++;
     }
     parts[count++] = Z3_mk_not(s->z3, question);
@@ -152,8 +138,8 @@ static Z3_ast state_question(graft_sym *s, const graft_facts *facts, Z3_ast ques
         grew = false;
         for (uint32_t i = 0; i < a->count + fact_count; i++) {
             const graft_sym_mask *mask = i < a->count ? &a->masks[i] : &masks[i - a->count];
-            if (!taken[i] && meet(mask, &reach)) {
-                join(&reach, mask);
+            if (!taken[i] && graft_sym_masks_meet(mask, &reach)) {
+                graft_sym_masks_join(&reach, mask);
                 taken[i] = grew = true;
             }
         }
@@ -163,7 +149,7 @@ static Z3_ast state_question(graft_sym *s, const graft_facts *facts, Z3_ast ques
             parts[count++] = i < a->count ? a->claims[i] : known[i - a->count];
         }
     }
-    return Z3_mk_and(s->z3, count, parts);
+    return count;
 }
 
 bool graft_sym_holds(graft_sym *s, const graft_facts *facts, Z3_ast goal)
@@ -174,18 +160,26 @@ bool graft_sym_holds(graft_sym *s, const graft_facts *facts, Z3_ast goal)
     if (value != Z3_L_UNDEF) {
         return value == Z3_L_TRUE && !s->options->solver_is_mute;
     }
-    Z3_ast question = state_question(s, facts, plain);
+    if (graft_sym_is_spent(s)) {
+        return false;
+    }
+    Z3_ast parts[PARTS_MOST];
+    uint32_t count = state_question(s, facts, plain, parts);
+    Z3_ast question = Z3_mk_and(s->z3, count, parts);
     if (Z3_ast_map_contains(s->z3, a->answers, question)) {
         Z3_ast answer = Z3_ast_map_find(s->z3, a->answers, question);
         return Z3_get_bool_value(s->z3, answer) == Z3_L_TRUE;
     }
-    bool holds = is_unsatisfiable(s, question);
+    bool holds = !is_satisfied(s, count, parts) && is_unsatisfiable(s, question);
     Z3_ast_map_insert(s->z3, a->answers, question, holds ? Z3_mk_true(s->z3) : Z3_mk_false(s->z3));
     return holds;
 }
 
 bool graft_sym_holds_for_reals(graft_sym *s, Z3_ast goal)
 {
+    if (graft_sym_is_spent(s)) {
+        return false;
+    }
     Z3_ast question = Z3_mk_not(s->z3, goal);
     Z3_ast_map answers = s->assumed->answers;
     if (Z3_ast_map_contains(s->z3, answers, question)) {
@@ -218,7 +212,6 @@ void graft_sym_assumed_open(graft_sym *s, graft_sym_assumed *assumed)
 {
     memset(assumed, 0, sizeof *assumed);
     s->assumed = assumed;
-    assumed->symbols = make_map(s->z3);
     assumed->answers = make_map(s->z3);
     assumed->solver = Z3_mk_simple_solver(s->z3);
     Z3_solver_inc_ref(s->z3, assumed->solver);
@@ -234,9 +227,11 @@ void graft_sym_assumed_open(graft_sym *s, graft_sym_assumed *assumed)
 
 void graft_sym_assumed_close(graft_sym *s)
 {
+    for (uint32_t m = 0; m < s->assumed->model_count && m < GRAFT_SYM_MODELS_MOST; m++) {
+        Z3_model_dec_ref(s->z3, s->assumed->models[m]);
+    }
     Z3_solver_dec_ref(s->z3, s->assumed->solver);
     Z3_ast_map_dec_ref(s->z3, s->assumed->answers);
-    Z3_ast_map_dec_ref(s->z3, s->assumed->symbols);
 }
 
 void graft_sym_assumed_reset(graft_sym *s)

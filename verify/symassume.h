@@ -2,18 +2,17 @@
  *
  * A question is put with those assumptions and facts only that hang together with it through common
  * symbols, as one closed formula: so the same question need not be asked again in the next case.
- * What is left out could matter only where the assumptions contradict each other. */
+ * What is left out could matter only where the assumptions contradict each other. Where numbers
+ * that Z3 has found before make an assumption or fact true and a goal false, it need not look for
+ * others.
+ */
 #ifndef GRAFT_SYMASSUME_H
 #define GRAFT_SYMASSUME_H
 
+#include "verify/symmask.h"
 #include "verify/symterm.h"
 
-enum { GRAFT_SYM_MASK_WORDS = 4, GRAFT_SYM_ASSUMED_MOST = 640 };
-
-/* The symbols in a term, as bits; symbols past the last bit share it. */
-typedef struct graft_sym_mask {
-    uint64_t words[GRAFT_SYM_MASK_WORDS];
-} graft_sym_mask;
+enum { GRAFT_SYM_ASSUMED_MOST = 640, GRAFT_SYM_MODELS_MOST = 16 };
 
 typedef struct graft_sym_assumed {
     Z3_ast claims[GRAFT_SYM_ASSUMED_MOST]; /* Of sort Bool, written out. */
@@ -21,10 +20,10 @@ typedef struct graft_sym_assumed {
     uint32_t count;
     Z3_ast numbers[GRAFT_RULE_MAX_SLOTS]; /* Those about attributes that are numbers. */
     uint32_t number_count;
-    Z3_ast_map symbols; /* Each with the numeral of its bit. */
-    uint32_t symbol_count;
     Z3_ast_map answers; /* Questions with what Z3 said. */
     Z3_solver solver;
+    Z3_model models[GRAFT_SYM_MODELS_MOST]; /* What Z3 has last found where something is false, */
+    uint32_t model_count;                   /* a ring: numbers of all that it has found. */
 } graft_sym_assumed;
 
 void graft_sym_assumed_open(graft_sym *s, graft_sym_assumed *assumed);

@@ -259,11 +259,18 @@ static bool find_broadcast(const proof *p, refinement *r)
 
 enum { REFINED_MOST = 6, PARTS_MOST = 400, RESOURCES_MOST = 15000000, SIMPLIFIED_MOST = 150000 };
 
-/* Whether a rule has had its share, counted by Z3 and in terms; never by a clock. */
+static graft_effort effort_of(const proof *p)
+{
+    return (graft_effort){p->s.resource_count + p->counts.resource_count,
+                          Z3_ast_map_size(p->s.z3, p->s.simplified)};
+}
+
+/* Whether the proof has had its share, counted by Z3 and in terms; never by a clock. */
 static bool is_exhausted(const proof *p)
 {
-    return p->s.resource_count + p->counts.resource_count > RESOURCES_MOST ||
-           Z3_ast_map_size(p->s.z3, p->s.simplified) > SIMPLIFIED_MOST;
+    const graft_effort used = effort_of(p);
+    return used.resource_count > RESOURCES_MOST || used.term_count > SIMPLIFIED_MOST ||
+           graft_sym_is_spent(&p->s);
 }
 
 /* Proves a case under extra assumptions; splits it further where that fails. NULL when proved. */
@@ -285,6 +292,9 @@ static const char *prove_part(proof *p, const graft_sym_case *c, const graft_sym
     }
     p->result->cases += depth == 0 ? 1 : 0;
     why = prove_instance(p);
+    if (why != NULL && is_exhausted(p)) {
+        return "the proof takes too long";
+    }
     if ((why != NULL || !p->possible) && graft_sym_is_impossible(&p->s)) {
         return NULL;
     }
@@ -358,11 +368,11 @@ void graft_symbolic_prove(graft_env *env, const graft_rule *rule,
     graft_sym_classes_open(&p->classes, env->unit);
     (void)graft_sym_cases(rule, prove_case, p);
     result->questions = p->s.questions + p->counts.questions;
-    result->resource_count = p->s.resource_count + p->counts.resource_count;
+    result->effort = effort_of(p);
     if (p->holds && !p->possible) {
         (void)snprintf(result->reason, sizeof result->reason, "no case has instances");
     }
-    result->proved = p->holds && p->possible;
+    result->proved = p->holds && p->possible && !graft_sym_is_spent(&p->s);
     graft_sym_assumed_close(&p->s);
     graft_sym_close(&p->s);
     graft_prover_close(&p->prover);

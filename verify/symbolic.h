@@ -20,11 +20,12 @@ typedef struct graft_symbolic_result {
     bool proved;
     uint32_t cases;     /* Whose ranks and constants fit. */
     uint32_t questions; /* Put to the solver. */
-    uint64_t resource_count;
+    graft_effort effort;
     char reason[160]; /* Why it is not proved. */
 } graft_symbolic_result;
 
-/* Tries to prove a valid rule for all sizes, in a context of its own. */
+/* Tries to prove a valid rule for all sizes, in a context of its own. Ends without a proof when it
+ * has taken options->most, or what any proof may take. */
 void graft_symbolic_prove(graft_env *env, const graft_rule *rule,
                           const graft_prove_options *options, graft_symbolic_result *result);
 

@@ -130,9 +130,22 @@ static bool visit_mention(void *context, Z3_ast term)
 
 bool graft_sym_mentions(const graft_sym *s, Z3_ast term, uint32_t count, const Z3_ast *symbols)
 {
-    mention_search m = {.s = s, .symbols = symbols, .count = count};
-    graft_sym_walk(s, term, visit_mention, &m);
-    return m.found;
+    graft_sym_mask all = graft_sym_mask_of(s->masks, term);
+    for (uint32_t i = 0; i < count; i++) {
+        graft_sym_mask own = graft_sym_mask_of(s->masks, symbols[i]);
+        mention_search m = {.s = s, .symbols = &symbols[i], .count = 1};
+        if (!graft_sym_masks_contain(&all, &own)) {
+            continue;
+        }
+        if (graft_sym_arity(s, symbols[i]) == 0 && graft_sym_masks_is_exact(&own)) {
+            return true;
+        }
+        graft_sym_walk(s, term, visit_mention, &m); /* It is no symbol, or shares its bit. */
+        if (m.found) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static bool visit_real(void *context, Z3_ast term)
@@ -446,12 +459,20 @@ void graft_sym_open(graft_sym *s, graft_env *env, Z3_context z3, const graft_pro
         s->formals[i] = graft_sym_symbol(s, name);
     }
     s->som = make_som(z3);
+    s->masks = graft_sym_masks_new(z3);
     s->simplified = make_map(z3);
 }
 
 void graft_sym_close(graft_sym *s)
 {
     Z3_ast_map_dec_ref(s->z3, s->simplified);
+    graft_sym_masks_free(s->masks);
     Z3_params_dec_ref(s->z3, s->som);
     graft_term_close(&s->term);
+}
+
+bool graft_sym_is_spent(const graft_sym *s)
+{
+    return s->resource_count > s->options->most.resource_count ||
+           Z3_ast_map_size(s->z3, s->simplified) > s->options->most.term_count;
 }

@@ -20,6 +20,7 @@
 
 #include "graph/env.h"
 #include "verify/prove.h"
+#include "verify/symmask.h"
 #include "verify/term.h"
 
 enum { GRAFT_SYM_BINDERS = 8 };
@@ -49,6 +50,7 @@ typedef struct graft_sym {
     Z3_ast formals[GRAFT_MAX_RANK];
     Z3_params som;
     struct graft_sym_assumed *assumed; /* symassume.h */
+    graft_sym_masks *masks;            /* Owned. */
     Z3_ast_map simplified; /* What has been simplified, for it is asked again and again. */
     const graft_prove_options *options;
     uint32_t fresh;
@@ -66,6 +68,8 @@ typedef struct graft_facts {
 void graft_sym_open(graft_sym *s, graft_env *env, Z3_context z3,
                     const graft_prove_options *options);
 void graft_sym_close(graft_sym *s);
+/* Whether the proof has taken all that its options grant (prove.h): nothing is asked any more. */
+bool graft_sym_is_spent(const graft_sym *s);
 
 /* Integers. Results are simplified: equal polynomials are equal terms. */
 Z3_ast graft_sym_int(const graft_sym *s, int64_t value);

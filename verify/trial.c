@@ -196,6 +196,7 @@ graft_status graft_trial_run(graft_env *env, graft_arena *arena, const graft_rul
                           .unit = "rules",
                           .item_count = count,
                           .limit_ns = options->limit_ns,
+                          .memory_bytes = graft_pool_prover_bytes,
                           .run = try_rule,
                           .context = &c};
     graft_sweep_open(sweeper);
@@ -207,10 +208,12 @@ graft_status graft_trial_run(graft_env *env, graft_arena *arena, const graft_rul
         } else {
             trials[i].was_killed = results[i].outcome == GRAFT_POOL_KILLED;
             trials[i].time_ns = trials[i].was_killed ? options->limit_ns : 0;
-            trials[i].reason = trials[i].was_killed
-                                   ? graft_arena_printf(arena, "killed after %u s",
-                                                        (uint32_t)(options->limit_ns / 1000000000u))
-                                   : "the solver crashed or ran out of memory";
+            trials[i].reason =
+                trials[i].was_killed
+                    ? graft_arena_printf(arena, "killed after %u s",
+                                         (uint32_t)(options->limit_ns / 1000000000u))
+                    : graft_arena_printf(arena, "the solver %s",
+                                         graft_pool_outcome_name(results[i].outcome));
         }
     }
 done:

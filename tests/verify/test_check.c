@@ -125,12 +125,17 @@ static void test_no_answer(void **state)
     mute.prove.solver_is_mute = true;
     graft_check_options starved = quick_options();
     starved.prove.resource_limit = 1;
+    graft_check_options poor = quick_options();
+    poor.prove.most = (graft_effort){1, 1};
     graft_rule rule;
     assert_int_equal(
         graft_rule_parse(env, "rule", "max_pool#1(clip#2(a)) = clip#2(max_pool#1(a))", &rule),
         GRAFT_OK);
     assert_int_equal(check_rule(env, &rule, &mute).outcome, GRAFT_CHECK_UNKNOWN);
     assert_int_equal(check_rule(env, &rule, &starved).outcome, GRAFT_CHECK_UNKNOWN);
+    graft_check check = check_rule(env, &rule, &poor);
+    assert_int_equal(check.outcome, GRAFT_CHECK_UNKNOWN);
+    assert_string_equal(check.prove.reason, GRAFT_PROVE_SPENT);
 }
 
 int main(void)

@@ -91,13 +91,17 @@ static void test_fold(void **state)
                                        counts.unknown);
 }
 
-static void test_mute_solver(void **state)
+/* The solver says nothing, or may take nothing: no rule gets in. */
+static void test_no_answer(void **state, bool mute)
 {
     graft_env *env = *state;
     graft_generate_options options = quick_options();
     graft_ruleset set;
     graft_generate_counts counts;
-    options.check.prove.solver_is_mute = true;
+    options.check.prove.solver_is_mute = mute;
+    if (!mute) {
+        options.check.prove.most = (graft_effort){1, 1};
+    }
     env->thread_count = 2;
     generate(env, &options, &set, &counts);
     assert_int_equal(set.count, 0);
@@ -105,6 +109,10 @@ static void test_mute_solver(void **state)
     assert_true(counts.unknown > 0);
     assert_int_equal(counts.rules, counts.refuted + counts.thin + counts.unknown);
 }
+
+static void test_mute_solver(void **state) { test_no_answer(state, true); }
+
+static void test_no_share(void **state) { test_no_answer(state, false); }
 
 static void write_set(graft_env *env, uint32_t threads, const char *path)
 {
@@ -140,6 +148,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CHECK_TEST(test_fold),
         CHECK_TEST(test_mute_solver),
+        CHECK_TEST(test_no_share),
         CHECK_TEST(test_same_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

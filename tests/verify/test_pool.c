@@ -1,4 +1,4 @@
-/* Work in children that crash, hang or answer. */
+/* Work in children that crash, hang, take all the memory or answer. */
 #include "verify/pool.h"
 
 #include "tests/support/check.h"
@@ -62,6 +62,50 @@ static void test_outcomes(void **state)
     }
 }
 
+static const uint64_t little_bytes = UINT64_C(256) << 20;
+static const size_t much_bytes = (size_t)150 << 20;
+
+/* Item 3 of 10 takes memory without end; item 4 leaves much behind, so that another one of 4 or 5
+ * finds too little in the same child, and enough in one of its own. */
+static void devour(graft_env *env, void *context, uint32_t item, graft_buffer *answer)
+{
+    static const size_t piece_bytes = (size_t)1 << 20;
+    (void)context;
+    for (uint64_t taken = 0; item % 10 == 3 && taken < 2 * little_bytes; taken += piece_bytes) {
+        (void)graft_arena_alloc(env->unit, piece_bytes);
+    }
+    if (item % 10 == 4 || item % 10 == 5) {
+        (void)graft_arena_alloc(item % 10 == 4 ? env->life : env->unit, much_bytes);
+    }
+    graft_buffer_append(answer, &item, sizeof item);
+}
+
+static void test_memory(void **state)
+{
+#ifdef __SANITIZE_ADDRESS__
+    (void)state;
+    skip(); /* Its allocator ends the program in its own way. */
+#else
+    graft_env *env = *state;
+    for (uint32_t threads = 1; threads <= 3; threads++) {
+        graft_pool_result results[ITEMS];
+        graft_pool_job job = {.label = "test",
+                              .unit = "items",
+                              .item_count = ITEMS,
+                              .memory_bytes = little_bytes,
+                              .run = devour};
+        env->thread_count = threads;
+        assert_int_equal(graft_pool_run(env, env->life, &job, results), GRAFT_OK);
+        for (uint32_t i = 0; i < ITEMS; i++) {
+            bool exhausted = i % 10 == 3;
+            assert_int_equal(results[i].outcome,
+                             exhausted ? GRAFT_POOL_EXHAUSTED : GRAFT_POOL_DONE);
+            assert_int_equal(results[i].bytes, exhausted ? 0 : sizeof i);
+        }
+    }
+#endif
+}
+
 /* More children than items, and no limit of time. */
 static void test_many_children(void **state)
 {
@@ -76,6 +120,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(test_outcomes),
+        CHECK_TEST(test_memory),
         CHECK_TEST(test_many_children),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
