@@ -84,20 +84,21 @@ static uint64_t scramble_residue(uint64_t a, uint64_t key)
     return z % (prime - 1) + 1;
 }
 
-static uint64_t exp_residue(uint64_t a)
+static uint64_t sigmoid_residue(uint64_t a)
 {
     const uint64_t key = UINT64_C(0x9e3779b97f4a7c15);
     if (a == 0) {
-        return 1;
+        return (prime + 1) / 2;
     }
     return a <= prime / 2 ? scramble_residue(a, key)
-                          : invert_residue(scramble_residue(prime - a, key));
+                          : add_residues(1, negate_residue(scramble_residue(prime - a, key)));
 }
 
-/* 1 / (1 + exp(-x)); 1 + exp(-x) is 0 with a chance of 1 / p, which is passed over. */
-static uint64_t sigmoid_residue(uint64_t a)
+/* s / (1 - s) for s = sigmoid(x), which is 1 with a chance of 1 / p; that is passed over. */
+static uint64_t exp_residue(uint64_t a)
 {
-    return invert_residue(add_residues(1, exp_residue(negate_residue(a))));
+    uint64_t s = sigmoid_residue(a);
+    return multiply_residues(s, invert_residue(add_residues(1, negate_residue(s))));
 }
 
 /* -------------------------------------------------------------- primitives */

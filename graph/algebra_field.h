@@ -6,9 +6,11 @@
  * n / p at random arguments, n the degree of the difference. Shadows are never compared for
  * equality and are no part of a fingerprint.
  *
- * Functions. exp is a fixed random function of the residue that keeps exp(0) = 1 and
- * exp(-x) = 1 / exp(x). sigmoid(x) is 1 / (1 + exp(-x)) and tanh(x) is 2 sigmoid(2x) - 1, so that
- * tanh(-x) = -tanh(x) and sigmoid(-x) = 1 - sigmoid(x) hold. erf is a fixed odd random function.
+ * Functions. sigmoid is a fixed random function of the residue that keeps sigmoid(0) = 1/2 and
+ * sigmoid(-x) = 1 - sigmoid(x). exp(x) is sigmoid(x) / (1 - sigmoid(x)) and tanh(x) is
+ * 2 sigmoid(2x) - 1, so that exp(0) = 1, exp(-x) = 1 / exp(x), sigmoid(x) = 1 / (1 + exp(-x)) and
+ * tanh(-x) = -tanh(x) hold; only exp inverts a residue, which takes as long as a hundred products.
+ * erf is a fixed odd random function.
  * sqrt(x) is x^((p+1)/4), which keeps sqrt(a) sqrt(b) = sqrt(ab), sqrt(0) = 0 and sqrt(1) = 1.
  * Lost, that is, true but not seen:
  *  - exp(a + b) = exp(a) exp(b), and with it that a softmax ignores a shift of its input. To keep

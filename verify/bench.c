@@ -3,6 +3,7 @@
 
 #include "graph/json.h"
 #include "graph/log.h"
+#include "verify/cover.h"
 #include "verify/generate.h"
 #include "verify/pool.h"
 #include "verify/userrules.h"
@@ -76,8 +77,23 @@ static void print_spread(graft_env *env, FILE *out, const char *name, double *ms
 
 /* ------------------------------------------------------------------- filters */
 
-static void bench_filter(graft_env *env, const char *name, const graft_rule *const *rules,
-                         uint32_t count, FILE *out)
+/* A rule, and where it is known to apply (NULL: nowhere). */
+typedef struct {
+    const graft_rule *rule;
+    const graft_point *origin;
+} candidate;
+
+/* The first instance of the certificate, in env->life; NULL when there is none. */
+static const graft_point *first_instance(graft_env *env, const graft_rule_entry *e)
+{
+    graft_point *points = NULL;
+    bool has = e->cover > 0 && graft_cover_unpack(env->life, &e->rule, e->cover_points,
+                                                  e->cover_bytes, e->cover, &points);
+    return has ? &points[0] : NULL;
+}
+
+static void bench_filter(graft_env *env, const char *name, const candidate *rules, uint32_t count,
+                         FILE *out)
 {
     graft_check_options options = graft_check_defaults();
     graft_sweeper *sweeper = GRAFT_NEW(env->life, graft_sweeper, 1);
@@ -85,11 +101,11 @@ static void bench_filter(graft_env *env, const char *name, const graft_rule *con
     double *ms = GRAFT_NEW(env->life, double, tried);
     graft_sweep_open(sweeper);
     for (uint32_t i = 0; i < tried; i++) {
-        const graft_rule *rule = rules[(uint64_t)i * count / tried];
+        const candidate *c = &rules[(uint64_t)i * count / tried];
         graft_check check;
         graft_arena_reset(env->unit);
         uint64_t start_ns = spent_ns();
-        graft_check_filter(env, sweeper, rule, NULL, &options, &check);
+        graft_check_filter(env, sweeper, c->rule, c->origin, &options, &check);
         ms[i] = (double)(spent_ns() - start_ns) / ns_per_ms;
     }
     if (tried > 0) {
@@ -103,16 +119,17 @@ static graft_status bench_filters(graft_env *env, const graft_ruleset *set, cons
     graft_status status = GRAFT_OK;
     graft_user_rule *users = NULL;
     uint32_t count = 0;
-    const graft_rule **rules = GRAFT_NEW(env->life, const graft_rule *, set->count);
+    candidate *rules = GRAFT_NEW(env->life, candidate, set->count);
     for (uint32_t i = 0; i < set->count; i++) {
-        rules[i] = &set->entries[i].rule;
+        const graft_rule_entry *e = &set->entries[i];
+        rules[i] = (candidate){&e->rule, first_instance(env, e)};
     }
     bench_filter(env, "verify.filter.rule", rules, set->count, out);
     if (lies != NULL) {
         GRAFT_CHECK(graft_user_rules_read(env, env->life, lies, &users, &count));
-        rules = GRAFT_NEW(env->life, const graft_rule *, count);
+        rules = GRAFT_NEW(env->life, candidate, count);
         for (uint32_t i = 0; i < count; i++) {
-            rules[i] = &users[i].rule;
+            rules[i] = (candidate){.rule = &users[i].rule};
         }
         bench_filter(env, "verify.filter.corpus", rules, count, out);
     }
@@ -133,12 +150,8 @@ static void prove_entry(graft_env *env, void *context, uint32_t item, graft_buff
 {
     const prover *p = context;
     const graft_rule_entry *e = &p->set->entries[item];
-    graft_point *points = NULL;
     graft_check check;
-    bool has = graft_cover_unpack(env->unit, &e->rule, e->cover_points, e->cover_bytes, e->cover,
-                                  &points) &&
-               e->cover > 0;
-    graft_check_rule(env, p->sweeper, &e->rule, has ? &points[0] : NULL, &p->options, &check);
+    graft_check_rule(env, p->sweeper, &e->rule, first_instance(env, e), &p->options, &check);
     graft_buffer_append(answer, &check.outcome, sizeof check.outcome);
 }
 

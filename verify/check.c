@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Choices that finding instances may take. Where they are rare, it takes many to find some. */
-enum { ATTEMPTS_FEW = 200000, ATTEMPTS_MOST = 2000000 };
+enum { ATTEMPTS_FEW = 80000, ATTEMPTS_MOST = 2000000 };
 enum { POINTS_LEAST = 6, POLYNOMIAL_WORK_MOST = 20000 };
 
 graft_check_options graft_check_defaults(void)

@@ -129,41 +129,59 @@ static void put_permutations(tuple_list *list, uint32_t rank)
 
 enum { DIVISORS_MOST = 64 };
 
+/* The least ones, in order. */
 static uint32_t list_divisors(int32_t number, int32_t *divisors)
 {
     uint32_t count = 0;
-    for (int32_t d = 1; d <= number && count < DIVISORS_MOST; d++) {
+    for (int32_t d = 1; d <= number / d && count < DIVISORS_MOST; d++) {
         if (number % d == 0) {
             divisors[count++] = d;
+        }
+    }
+    for (uint32_t i = count; i-- > 0 && count < DIVISORS_MOST;) {
+        if (divisors[i] != number / divisors[i]) {
+            divisors[count++] = number / divisors[i];
         }
     }
     return count;
 }
 
-/* Every way to write `elements` as a product of at most GRAFT_RANK_MOST sizes, in order: the sizes
- * before the last are counted like digits, whose values are the divisors. */
+/* Sizes whose product is to be some number. */
+typedef struct {
+    tuple_list *list;
+    int32_t divisors[DIVISORS_MOST];
+    uint32_t divisor_count;
+    uint32_t rank;
+} factoring;
+
+/* Chooses the first `left` sizes, the last of them first, out of the divisors of `rest`, and gives
+ * what remains to the last size of all. */
+static void put_products(const factoring *f, int32_t *sizes, uint32_t left, int32_t rest)
+{
+    if (left == 0) {
+        sizes[f->rank - 1] = rest;
+        put_tuple(f->list, sizes);
+        return;
+    }
+    for (uint32_t i = 0; i < f->divisor_count && f->divisors[i] <= rest; i++) {
+        if (rest % f->divisors[i] == 0) {
+            sizes[left - 1] = f->divisors[i];
+            put_products(f, sizes, left - 1, rest / f->divisors[i]);
+        }
+    }
+}
+
+/* Every way to write `elements` as a product of at most GRAFT_RANK_MOST sizes. */
 static void put_factors(tuple_list *list, int32_t elements)
 {
-    int32_t divisors[DIVISORS_MOST];
-    uint32_t base = list_divisors(elements, divisors);
+    factoring f = {.list = list};
+    f.divisor_count = list_divisors(elements, f.divisors);
     if (elements == 1) {
         put_tuple(list, (const int32_t[GRAFT_MAX_RANK]){0});
     }
-    uint32_t end = 1;
-    for (uint32_t rank = 1; rank <= GRAFT_RANK_MOST; rank++) {
-        for (uint32_t code = 0; code < end; code++) {
-            int32_t sizes[GRAFT_MAX_RANK] = {0};
-            int32_t rest = elements;
-            for (uint32_t i = 0, digits = code; i + 1 < rank && rest > 0; i++, digits /= base) {
-                sizes[i] = divisors[digits % base];
-                rest = rest % sizes[i] == 0 ? rest / sizes[i] : 0;
-            }
-            sizes[rank - 1] = rest;
-            if (rest > 0) {
-                put_tuple(list, sizes);
-            }
-        }
-        end *= base;
+    for (f.rank = 1; f.rank <= GRAFT_RANK_MOST; f.rank++) {
+        int32_t sizes[GRAFT_MAX_RANK] = {0};
+        put_products(&f, sizes, f.rank - 1, elements);
     }
 }
 

@@ -30,16 +30,27 @@ static bool take_point(graft_finder *f)
 
 static bool enumerate(graft_finder *f, uint32_t at);
 
+/* Of `count` branches of the part at hand, the first `tried` lie behind. */
+static void note_progress(graft_finder *f, double before, double part, uint32_t tried,
+                          uint32_t count)
+{
+    f->part = part / count;
+    f->done = before + f->part * tried;
+}
+
 static bool enumerate_shapes(graft_finder *f, uint32_t at)
 {
     uint32_t count = graft_choices_shape_count(f->images);
-    for (uint32_t i = 0; i < count; i++) {
+    double before = f->done;
+    double part = f->part;
+    bool room = true;
+    for (uint32_t i = 0; i < count && room; i++) {
+        note_progress(f, before, part, i, count);
         graft_finder_bind_var(f, f->steps[at].index, graft_choices_shape(i));
-        if (!enumerate(f, at + 1)) {
-            return false;
-        }
+        room = enumerate(f, at + 1);
     }
-    return true;
+    f->part = part;
+    return room;
 }
 
 static bool enumerate_attrs(graft_finder *f, uint32_t at)
@@ -48,8 +59,11 @@ static bool enumerate_attrs(graft_finder *f, uint32_t at)
     graft_mark mark = graft_arena_mark(f->env->scratch);
     graft_choices choices = graft_finder_choices(f, s);
     uint64_t bound = f->bound_slots;
+    double before = f->done;
+    double part = f->part;
     bool room = true;
     for (uint32_t i = 0; i < choices.count && room; i++) {
+        note_progress(f, before, part, i, choices.count);
         const int32_t *tuple = &choices.tuples[(size_t)i * choices.width];
         if (graft_finder_agrees(f, s, tuple)) {
             graft_finder_bind(f, s, tuple);
@@ -57,17 +71,28 @@ static bool enumerate_attrs(graft_finder *f, uint32_t at)
             f->bound_slots = bound;
         }
     }
+    f->part = part;
     graft_arena_release(f->env->scratch, mark);
     return room;
 }
 
-/* Tries everything from graft_step `at` on. False when attempts or room ran out. */
+/* After an eighth of its attempts, an enumeration that is not an eighth of that far in the domain
+ * will not come to its end. */
+enum { HOPELESS_SHARE = 8 };
+
+static bool is_out_of_reach(const graft_finder *f)
+{
+    return f->left == f->attempts - f->attempts / HOPELESS_SHARE &&
+           f->done * HOPELESS_SHARE * HOPELESS_SHARE < 1.0;
+}
+
+/* Tries everything from graft_step `at` on. False when attempts or room ran out, or will. */
 static bool enumerate(graft_finder *f, uint32_t at)
 {
     if (at == f->step_count) {
         return take_point(f);
     }
-    if (f->left == 0) {
+    if (f->left == 0 || is_out_of_reach(f)) {
         return false;
     }
     f->left--;
@@ -85,6 +110,7 @@ static bool enumerate(graft_finder *f, uint32_t at)
     }
     return enumerate(f, at + 1);
 }
+
 static void clear_points(graft_finder *f)
 {
     f->domain->count = 0;
@@ -126,7 +152,9 @@ void graft_domain_find(graft_env *env, graft_arena *arena, const graft_rule *rul
     graft_finder_plan(f);
     if (options->enumerate) {
         clear_points(f);
-        f->left = options->points * ENUMERATED_PER_POINT;
+        f->attempts = options->points * ENUMERATED_PER_POINT;
+        f->left = f->attempts;
+        f->part = 1.0;
         domain->complete = enumerate(f, 0);
     }
     if (!domain->complete) {

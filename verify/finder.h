@@ -67,6 +67,11 @@ typedef struct graft_finder {
     bool near;                      /* This sample is made like the origin, */
     int32_t renamed[GRAFT_RENAMED]; /* its sizes by these: equal sizes stay equal. */
     uint32_t left;                  /* Choices that may still be made. */
+    /* An enumeration: choices it may make in all, which share of the domain lies behind, and how
+     * large the branch at hand is. */
+    uint32_t attempts;
+    double done;
+    double part;
     /* Points found, as an open-addressing table of hashes. */
     uint64_t *seen;
     uint32_t seen_capacity;

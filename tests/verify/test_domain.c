@@ -4,6 +4,7 @@
 
 #include "graph/ruleparse.h"
 #include "tests/support/check.h"
+#include "verify/choices.h"
 
 #include <string.h>
 
@@ -72,9 +73,53 @@ static void test_narrow_targets(void **state)
     }
 }
 
+/* 12 has 1, 6, 18 and 40 ways to be a product of one to four sizes; 36 has 9 divisors. */
+static void test_reshapes(void **state)
+{
+    graft_env *env = *state;
+    const graft_shape twelve = {
+        {3, 4},
+        2, GRAFT_DTYPE_F32
+    };
+    const graft_shape square = {
+        {6, 6},
+        2, GRAFT_DTYPE_F32
+    };
+    graft_choices all = graft_choices_attrs(env->unit, GRAFT_OP_reshape, 0, &twelve);
+    assert_int_equal(all.count, 1 + 6 + 18 + 40);
+    for (uint32_t i = 0; i < all.count; i++) {
+        int32_t product = 1;
+        for (uint32_t k = 0; k < all.width; k++) {
+            int32_t size = all.tuples[(size_t)i * all.width + k];
+            product *= size > 0 ? size : 1;
+        }
+        assert_int_equal(product, 12);
+    }
+    all = graft_choices_attrs(env->unit, GRAFT_OP_reshape, 0, &square);
+    assert_int_equal(all.count, 1 + 9 + 36 + 100);
+}
+
+/* A small domain is enumerated to its end, a large one is given up. */
+static void test_enumeration(void **state)
+{
+    graft_env *env = *state;
+    const graft_domain_options options = {
+        .points = 400, .attempts = 20000, .enumerate = true, .seed = 3};
+    graft_domain domain;
+    const graft_rule small = parse(env, "relu(relu(a)) = relu(a) where rank(a) <= 3");
+    graft_domain_find(env, env->unit, &small, &options, &domain);
+    assert_true(domain.complete);
+    assert_int_equal(domain.count, 1 + 4 + 16 + 64);
+    const graft_rule large = parse(env, "add(add(a, b), c) = add(a, add(b, c))");
+    graft_domain_find(env, env->unit, &large, &options, &domain);
+    assert_false(domain.complete);
+    assert_int_equal(domain.count, 400);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {CHECK_TEST(test_activations),
-                                       CHECK_TEST(test_narrow_targets)};
+                                       CHECK_TEST(test_narrow_targets), CHECK_TEST(test_reshapes),
+                                       CHECK_TEST(test_enumeration)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
