@@ -1,6 +1,9 @@
 /* obligation.c - building questions, and making them easier without making them weaker. */
 #include "verify/obligation.h"
 
+#include "verify/cancel.h"
+#include "verify/growth.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -340,13 +343,15 @@ Z3_ast graft_obligation_name(const graft_obligation *o, uint32_t i)
 }
 
 /* Of the replaced applications, those of functions that are not determined by their laws, as a
- * reciprocal is wherever it matters. */
+ * reciprocal and a root are wherever they matter. */
 static uint32_t count_unknown(const graft_obligation *o, const replacement *functions)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < functions->count; i++) {
         Z3_func_decl decl = Z3_get_app_decl(o->z3, Z3_to_app(o->z3, functions->from[i]));
-        count += decl != o->term.functions[GRAFT_TERM_INVERSE] ? 1 : 0;
+        bool determined = decl == o->term.functions[GRAFT_TERM_INVERSE] ||
+                          decl == o->term.functions[GRAFT_TERM_SQRT];
+        count += determined ? 0 : 1;
     }
     return count;
 }
@@ -373,15 +378,38 @@ static uint32_t count_choices(const graft_obligation *o, Z3_ast term)
     return c.count;
 }
 
+/* The question with what may be assumed. */
+static Z3_ast state_question(const graft_obligation *o, uint32_t i, graft_ease ease)
+{
+    Z3_ast question = o->questions[i];
+    Z3_ast laws = NULL;
+    switch (ease) {
+    case GRAFT_EASE_CUT:
+        return i < o->elements ? cut_question(o, i) : with_all_assumptions(o, question);
+    case GRAFT_EASE_CANCELED:
+        question = graft_cancel(&o->term, o->arena, question, o->assumptions, o->condition_count);
+        break;
+    case GRAFT_EASE_GROWING:
+        laws = graft_growth_laws(&o->term, question);
+        question = Z3_mk_and(o->z3, 2, (Z3_ast[]){question, laws});
+        break;
+    case GRAFT_EASE_PURE:
+    case GRAFT_EASE_NONE:
+    case GRAFT_EASE_COUNT:
+        break;
+    }
+    return with_all_assumptions(o, question);
+}
+
 graft_eased graft_obligation_eased(const graft_obligation *o, uint32_t i, graft_ease ease)
 {
-    bool cut = ease == GRAFT_EASE_CUT && i < o->elements;
-    Z3_ast question = cut ? cut_question(o, i) : with_all_assumptions(o, o->questions[i]);
+    bool replaces = ease == GRAFT_EASE_CUT || ease == GRAFT_EASE_PURE;
+    Z3_ast question = state_question(o, i, ease);
     Z3_params som = graft_obligation_som(o->z3);
     Z3_ast simple = Z3_simplify_ex(o->z3, question, som);
     Z3_params_dec_ref(o->z3, som);
     replacement functions = new_replacement(o);
-    Z3_ast pure = ease == GRAFT_EASE_NONE ? simple : rewrite(&functions, simple, visit_function);
+    Z3_ast pure = replaces ? rewrite(&functions, simple, visit_function) : simple;
     uint32_t unknown = count_unknown(o, &functions);
     graft_eased eased = {.exact = ease == GRAFT_EASE_PURE && unknown == 0,
                          .functions = unknown,

@@ -62,6 +62,8 @@ typedef enum graft_ease {
     GRAFT_EASE_PURE, /* Applications of unknown functions become symbols: they are equal only if
                         they are the same term. */
     GRAFT_EASE_NONE,
+    GRAFT_EASE_CANCELED, /* Quotients of a number by itself are 1 (cancel.h). */
+    GRAFT_EASE_GROWING,  /* With the fact that functions grow (growth.h). */
     GRAFT_EASE_COUNT
 } graft_ease;
 

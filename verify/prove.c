@@ -243,16 +243,19 @@ typedef struct {
 } way_of_asking;
 
 static const way_of_asking ways[] = {
-    {GRAFT_EASE_CUT,  SEARCH_LINEAR,      UINT32_MAX, UINT32_MAX, false},
-    {GRAFT_EASE_CUT,  SEARCH_REAL_CLOSED, 16,         6,          false},
-    {GRAFT_EASE_CUT,  SEARCH_GENERAL_2,   24,         24,         true },
-    {GRAFT_EASE_CUT,  SEARCH_GENERAL,     24,         24,         false},
-    {GRAFT_EASE_NONE, SEARCH_LINEAR,      UINT32_MAX, UINT32_MAX, false},
-    {GRAFT_EASE_PURE, SEARCH_REAL_CLOSED, 16,         6,          false},
-    {GRAFT_EASE_PURE, SEARCH_GENERAL_2,   24,         24,         true },
-    {GRAFT_EASE_PURE, SEARCH_GENERAL,     24,         24,         false},
-    {GRAFT_EASE_NONE, SEARCH_GENERAL,     24,         24,         false},
-    {GRAFT_EASE_NONE, SEARCH_CASES,       24,         24,         false},
+    {GRAFT_EASE_CUT,      SEARCH_LINEAR,      UINT32_MAX, UINT32_MAX, false},
+    {GRAFT_EASE_CUT,      SEARCH_REAL_CLOSED, 16,         6,          false},
+    {GRAFT_EASE_CUT,      SEARCH_GENERAL_2,   24,         24,         true },
+    {GRAFT_EASE_CUT,      SEARCH_GENERAL,     24,         24,         false},
+    {GRAFT_EASE_NONE,     SEARCH_LINEAR,      UINT32_MAX, UINT32_MAX, false},
+    {GRAFT_EASE_PURE,     SEARCH_REAL_CLOSED, 16,         6,          false},
+    {GRAFT_EASE_PURE,     SEARCH_GENERAL_2,   24,         24,         true },
+    {GRAFT_EASE_PURE,     SEARCH_GENERAL,     24,         24,         false},
+    {GRAFT_EASE_NONE,     SEARCH_GENERAL,     24,         24,         false},
+    {GRAFT_EASE_NONE,     SEARCH_CASES,       24,         24,         false},
+    {GRAFT_EASE_CANCELED, SEARCH_LINEAR,      UINT32_MAX, UINT32_MAX, false},
+    {GRAFT_EASE_GROWING,  SEARCH_LINEAR,      UINT32_MAX, UINT32_MAX, false},
+    {GRAFT_EASE_GROWING,  SEARCH_GENERAL,     24,         24,         false},
 };
 
 /* Nonlinear search takes nested maxima apart, as many cases as they have subsets, without a look at

@@ -1,6 +1,7 @@
 /* symfold.c - see symfold.h. */
 #include "verify/symfold.h"
 
+#include "verify/growth.h"
 #include "verify/symassume.h"
 
 #include <inttypes.h>
@@ -615,6 +616,7 @@ static bool is_monotone(graft_sym *s, const graft_facts *facts, Z3_ast term, con
         return false;
     }
     Z3_ast goal = Z3_mk_implies(s->z3, Z3_mk_le(s->z3, x, y), Z3_mk_le(s->z3, at_x, at_y));
+    goal = Z3_mk_implies(s->z3, graft_growth_laws(&s->term, goal), goal);
     return graft_sym_holds(s, facts, goal) ||
            (!mentions_others(s, goal, x, y) && graft_sym_holds_for_reals(s, goal));
 }

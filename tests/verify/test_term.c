@@ -5,6 +5,8 @@
 #include "graph/algebra_field.h"
 #include "tests/support/cases.h"
 #include "tests/support/check.h"
+#include "verify/cancel.h"
+#include "verify/growth.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -473,11 +475,14 @@ static void test_laws_are_true(void **state)
     Z3_ast y = graft_term_symbol(&w->k, 0, 1);
     static const uint32_t ops[] = {GRAFT_OP_exp, GRAFT_OP_sqrt, GRAFT_OP_erf, GRAFT_OP_sigmoid,
                                    GRAFT_OP_tanh};
+    Z3_ast all = w->k.zero;
     for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {
-        (void)apply(w, ops[i], x, x);
-        (void)apply(w, ops[i], apply(w, GRAFT_OP_sub, x, y), x);
+        all = apply(w, GRAFT_OP_add, all, apply(w, ops[i], x, x));
+        all = apply(w, GRAFT_OP_add, all, apply(w, ops[i], apply(w, GRAFT_OP_sub, x, y), x));
     }
     (void)apply(w, GRAFT_OP_div, x, y);
+    Z3_ast growth = graft_growth_laws(&w->k, all);
+    assert_int_equal(Z3_get_app_num_args(w->z3, Z3_to_app(w->z3, growth)), 3 * 5);
     for (uint32_t i = 0; i < 2000; i++) {
         double spread = i % 2 == 0 ? 3.0 : 12.0;
         double at[2] = {(graft_rng_uniform(&w->rng) - 0.5) * spread,
@@ -488,7 +493,25 @@ static void test_laws_are_true(void **state)
                 fail_msg("at %g, %g not true: %s", at[0], at[1], Z3_ast_to_string(w->z3, law));
             }
         }
+        assert_true(value_of(w, growth, at) > 0.5);
     }
+}
+
+/* Of x / x times y in the argument of a function y is left where x is not 0, and only there. */
+static void test_quotients_cancel(void **state)
+{
+    workspace *w = *state;
+    Z3_ast x = graft_term_symbol(&w->k, 0, 0);
+    Z3_ast y = graft_term_symbol(&w->k, 0, 1);
+    Z3_ast one = apply(w, GRAFT_OP_div, x, x);
+    Z3_ast term = apply(w, GRAFT_OP_exp, apply(w, GRAFT_OP_mul, one, y), x);
+    graft_arena *arena = graft_arena_new(64);
+    Z3_ast given[2] = {Z3_mk_not(w->z3, equal(w, x, w->k.zero)),
+                       Z3_mk_not(w->z3, equal(w, y, w->k.zero))};
+    assert_ptr_equal(graft_cancel(&w->k, arena, term, given, 1), apply(w, GRAFT_OP_exp, y, y));
+    assert_ptr_equal(graft_cancel(&w->k, arena, term, given + 1, 1), term);
+    assert_ptr_equal(graft_cancel(&w->k, arena, one, given, 2), w->k.one);
+    graft_arena_free(arena);
 }
 
 /* A softmax is a quotient of exponentials that sum to 1, and each fact is noted once. */
@@ -526,6 +549,7 @@ int main(void)
         TERM_TEST(test_laws_prove_nothing_false),
         TERM_TEST(test_softmax),
         TERM_TEST(test_laws_are_true),
+        TERM_TEST(test_quotients_cancel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
