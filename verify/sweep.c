@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
+
 void graft_sweep_open(graft_sweeper *sweeper)
 {
     static const double negative_shares[3] = {0.5, 0.9, 0.1};
@@ -19,11 +21,12 @@ void graft_sweep_open(graft_sweeper *sweeper)
     graft_rng rng;
     graft_rng_derive(&rng, 0x73776565u, 3);
     for (uint32_t i = 0; i < GRAFT_SWEEP_POOL; i++) {
-        uint32_t draw = graft_rng_below(&rng, 8);
-        sweeper->special[i] = draw < 4 ? graft_field_random(&rng, 0.5)
-                                       : graft_field_integer(draw < 6    ? 0
-                                                             : draw == 6 ? 1
-                                                                         : -1);
+        static const int32_t units[] = {0, 0, 1, -1};
+        static const int32_t small[] = {1, -1, 2, -2, 3};
+        uint32_t draw = graft_rng_below(&rng, 2 * COUNT_OF(units));
+        sweeper->special[0][i] = draw < COUNT_OF(units) ? graft_field_integer(units[draw])
+                                                        : graft_field_random(&rng, 0.5);
+        sweeper->special[1][i] = graft_field_integer(small[graft_rng_below(&rng, COUNT_OF(small))]);
     }
 }
 
@@ -38,7 +41,7 @@ void graft_sweep_inputs(const graft_sweeper *sweeper, const graft_rule *rule,
     graft_rng rng;
     graft_rng_seed(&rng, seed);
     const graft_field *pool =
-        (seed & special_bit) != 0 ? sweeper->special : sweeper->pools[seed % 3];
+        (seed & special_bit) != 0 ? sweeper->special[seed % 2] : sweeper->pools[seed % 3];
     uint32_t at = graft_rng_below(&rng, GRAFT_SWEEP_POOL);
     for (uint32_t v = 0; v < rule->var_count; v++) {
         uint64_t count = graft_shape_elements(&point->vars[v]);

@@ -9,11 +9,12 @@
 
 enum { GRAFT_SWEEP_POOL = 8192 };
 
-/* Random numbers to fill tensors with, made once: mixed, mostly negative and mostly positive; and
- * such with many 0, 1 and -1 among them, at which a side may be undefined. */
+/* Numbers to fill tensors with, made once: random ones, mixed, mostly negative and mostly positive;
+ * and special ones, at which a side may be undefined: every other one of them 0, 1 or -1, and small
+ * numbers that sum to 0 now and then. */
 typedef struct graft_sweeper {
     graft_field pools[3][GRAFT_SWEEP_POOL];
-    graft_field special[GRAFT_SWEEP_POOL];
+    graft_field special[2][GRAFT_SWEEP_POOL];
 } graft_sweeper;
 
 typedef enum graft_sweep_verdict {

@@ -3,6 +3,7 @@
 
 #include "verify/obligation.h"
 #include "verify/symassume.h"
+#include "verify/symbounds.h"
 #include "verify/symfold.h"
 #include "verify/symmatch.h"
 #include "verify/symmax.h"
@@ -145,39 +146,6 @@ static void assume_conditions(graft_sym_asker *a, const graft_facts *facts, ques
 
 /* --------------------------------------------------- folds, elements and sizes */
 
-/* Whether every factor of a body is an exponential: such a sum is positive. */
-static bool is_product_of_exps(const graft_sym *s, Z3_ast body)
-{
-    bool product = graft_sym_kind(s, body) == Z3_OP_MUL;
-    uint32_t count = product ? graft_sym_arity(s, body) : 1;
-    bool all = true;
-    for (uint32_t i = 0; i < count; i++) {
-        Z3_ast factor = product ? graft_sym_arg(s, body, i) : body;
-        all = all && graft_sym_is_app(s, factor, s->term.functions[GRAFT_TERM_EXP]);
-    }
-    return all;
-}
-
-/* A sum of what is never negative is not negative; of exponentials over a whole range (sizes are at
- * least 1), it is positive. */
-static void note_signs(graft_sym *s, const graft_sym_atoms *folds, question *q)
-{
-    for (uint32_t i = 0; i < folds->count; i++) {
-        Z3_ast fold = folds->from[i];
-        uint32_t last = graft_sym_arity(s, fold) - 1;
-        Z3_ast body = graft_sym_arg(s, fold, last);
-        bool whole = Z3_get_bool_value(s->z3, graft_sym_arg(s, fold, last - 1)) == Z3_L_TRUE;
-        if (graft_sym_fold_kind(s, fold) != GRAFT_SYM_SUM) {
-            continue;
-        }
-        if (whole && is_product_of_exps(s, body)) {
-            add_given(q, Z3_mk_lt(s->z3, s->term.zero, folds->to[i]));
-        } else if (graft_sym_is_never_negative(s, body)) {
-            add_given(q, Z3_mk_le(s->z3, s->term.zero, folds->to[i]));
-        }
-    }
-}
-
 /* Maxima are at least what is in their range, elements of the question and other maxima. */
 static void note_maxima(graft_sym *s, const graft_facts *facts, const graft_sym_atoms *folds,
                         question *q)
@@ -208,18 +176,33 @@ static void replace_all(const graft_sym *s, const graft_sym_atoms *atoms, questi
     }
 }
 
+static void list_all_folds(const graft_sym *s, const question *q, graft_sym_atoms *folds)
+{
+    for (uint32_t i = 0; i < q->count; i++) {
+        graft_sym_list_folds(s, q->terms[i], folds);
+    }
+}
+
+static void add_bounds(graft_sym *s, const graft_sym_atoms *folds, question *q)
+{
+    Z3_ast facts[GRAFT_SYM_BOUNDS_MOST];
+    uint32_t count = graft_sym_bounds(s, folds, facts);
+    for (uint32_t i = 0; i < count; i++) {
+        add_given(q, facts[i]);
+    }
+}
+
 static bool replace_folds(graft_sym_asker *a, const graft_facts *facts, question *q)
 {
     graft_sym_atoms folds = {.count = 0};
-    for (uint32_t i = 0; i < q->count; i++) {
-        graft_sym_list_folds(a->s, q->terms[i], &folds);
-    }
+    list_all_folds(a->s, q, &folds);
+    add_bounds(a->s, &folds, q);
+    list_all_folds(a->s, q, &folds);
     if (folds.full) {
         return false;
     }
     graft_sym_name_folds(a->s, facts, &folds);
     replace_all(a->s, &folds, q);
-    note_signs(a->s, &folds, q);
     note_maxima(a->s, facts, &folds, q);
     return true;
 }

@@ -43,27 +43,52 @@ static uint32_t find_open(const reached *r, Z3_ast index, uint32_t open[2])
     return count;
 }
 
+/* By what a binder is multiplied in a polynomial; 0 when it is no number. */
+static int64_t coefficient_of(reached *r, Z3_ast polynomial, Z3_ast binder)
+{
+    graft_sym *s = r->s;
+    int64_t value = 0;
+    Z3_ast next = graft_sym_add(s, binder, graft_sym_int(s, 1));
+    Z3_ast shifted = graft_sym_substitute(s, polynomial, 1, &binder, &next);
+    Z3_ast difference = graft_sym_sub(s, shifted, polynomial);
+    bool number =
+        Z3_is_numeral_ast(s->z3, difference) && Z3_get_numeral_int64(s->z3, difference, &value);
+    return number ? value : 0;
+}
+
+static Z3_ast multiple(reached *r, int64_t factor, Z3_ast binder)
+{
+    return graft_sym_mul(r->s, graft_sym_int(r->s, factor), binder);
+}
+
 /* The least number that the range leaves a binder: the largest of its lower bounds. NULL when there
  * is none. */
 static Z3_ast least_of(reached *r, Z3_ast binder, Z3_ast range)
 {
     graft_sym *s = r->s;
-    Z3_ast facts[GRAFT_SYM_FACTS_MOST];
+    Z3_ast facts[GRAFT_SYM_FACTS_MOST]; /* Not negative. */
     Z3_ast least = NULL;
     uint32_t count = graft_sym_list_facts(s, graft_sym_simplify(s, range), facts);
     for (uint32_t i = 0; i < count; i++) {
-        Z3_ast bound = graft_sym_sub(s, binder, facts[i]);
+        int64_t factor = coefficient_of(r, facts[i], binder);
+        Z3_ast bound = graft_sym_sub(s, multiple(r, factor, binder), facts[i]);
         uint32_t open[2];
-        if (graft_sym_mentions(s, facts[i], 1, &binder) &&
-            !graft_sym_mentions(s, bound, 1, &binder) && find_open(r, bound, open) == 0) {
-            least = least == NULL ? bound
-                                  : Z3_mk_ite(s->z3, Z3_mk_ge(s->z3, least, bound), least, bound);
+        if (factor <= 0 || graft_sym_mentions(s, bound, 1, &binder) ||
+            find_open(r, bound, open) > 0) {
+            continue;
         }
+        if (factor > 1) { /* Rounded up. */
+            bound = Z3_mk_div(s->z3, graft_sym_add(s, bound, graft_sym_int(s, factor - 1)),
+                              graft_sym_int(s, factor));
+        }
+        least =
+            least == NULL ? bound : Z3_mk_ite(s->z3, Z3_mk_ge(s->z3, least, bound), least, bound);
     }
     return least;
 }
 
-/* Makes index x of the reached body index y. */
+/* Makes index x of the reached body index y. Of two binders the one that is not multiplied makes up
+ * for what is left. */
 static void map_index(reached *r, Z3_ast x, Z3_ast y)
 {
     graft_sym *s = r->s;
@@ -74,26 +99,33 @@ static void map_index(reached *r, Z3_ast x, Z3_ast y)
     }
     x = place_known(r, x);
     uint32_t count = find_open(r, x, open);
-    Z3_ast binders[2];
+    Z3_ast binders[2] = {NULL, NULL};
+    int64_t factors[2] = {0, 0};
     Z3_ast rest = graft_sym_sub(s, y, x); /* What the binders have to make up for. */
     for (uint32_t i = 0; i < count && count <= 2; i++) {
         binders[i] = r->range.binders[open[i]];
-        rest = graft_sym_add(s, rest, binders[i]);
+        factors[i] = coefficient_of(r, x, binders[i]);
+        rest = graft_sym_add(s, rest, multiple(r, factors[i], binders[i]));
     }
-    if (count == 0 || count > 2 || graft_sym_mentions(s, rest, count, binders)) {
+    uint32_t last = count == 2 && factors[1] == 1 ? 1 : 0;
+    if (count == 0 || count > 2 || factors[last] != 1 ||
+        graft_sym_mentions(s, rest, count, binders)) {
         return;
     }
     if (count == 2) {
-        Z3_ast other = graft_sym_sub(s, rest, binders[0]);
+        uint32_t first = 1 - last;
+        Z3_ast other = graft_sym_sub(s, rest, multiple(r, factors[first], binders[first]));
         Z3_ast range = place_known(r, graft_sym_range_formula(s, &r->range));
-        range = graft_sym_substitute(s, range, 1, &binders[1], &other);
-        r->to[open[0]] = least_of(r, binders[0], range);
-        if (r->to[open[0]] == NULL) {
+        range = graft_sym_substitute(s, range, 1, &binders[last], &other);
+        Z3_ast least = least_of(r, binders[first], range);
+        if (least == NULL) {
             return;
         }
-        rest = Z3_mk_sub(s->z3, 2, (Z3_ast[]){rest, r->to[open[0]]});
+        r->to[open[first]] = least;
+        Z3_ast taken = Z3_mk_mul(s->z3, 2, (Z3_ast[]){graft_sym_int(s, factors[first]), least});
+        rest = Z3_mk_sub(s->z3, 2, (Z3_ast[]){rest, taken});
     }
-    r->to[open[count - 1]] = rest;
+    r->to[open[last]] = rest;
 }
 
 static void map_element(reached *r, Z3_ast x, Z3_ast y)

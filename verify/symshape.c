@@ -594,6 +594,7 @@ static void shape_node(shaper *p, uint32_t side, uint32_t n)
     } else if (node->op == GRAFT_OP_fill) {
         read_shape(p, &a, GRAFT_ATTR_fill_dim_0);
     } else {
+        assert(a.in[0] != NULL); /* Every other operator has an input. */
         shape_by_kind(p, &a);
     }
 }

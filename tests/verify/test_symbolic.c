@@ -74,6 +74,20 @@ static const char *const true_rules[] = {
     "stride_h=1, stride_w=1, pad_top=#2.pad_top, pad_left=#2.pad_left, pad_bottom=#2.pad_bottom, "
     "pad_right=#2.pad_right, dilation_h=1, dilation_w=1)",
     "relu(avg_pool#1(mul(a, a))) = avg_pool#1(mul(a, a))",
+    "max_pool(max_pool(a, kernel_h=3, kernel_w=3, stride_h=2, stride_w=2, pad_top=1, pad_left=1, "
+    "pad_bottom=1, pad_right=1, dilation_h=1, dilation_w=1), kernel_h=3, kernel_w=3, stride_h=1, "
+    "stride_w=1, pad_top=1, pad_left=1, pad_bottom=1, pad_right=1, dilation_h=1, dilation_w=1) = "
+    "max_pool(max_pool(a, kernel_h=5, kernel_w=5, stride_h=1, stride_w=1, pad_top=2, pad_left=2, "
+    "pad_bottom=2, pad_right=2, dilation_h=1, dilation_w=1), kernel_h=3, kernel_w=3, stride_h=2, "
+    "stride_w=2, pad_top=1, pad_left=1, pad_bottom=1, pad_right=1, dilation_h=1, dilation_w=1)",
+    /* Functions that grow. */
+    "exp(reduce_max#1(a)) = reduce_max#1(exp(a))",
+    "max_pool#1(sigmoid(add(a, tanh(a)))) = sigmoid(add(max_pool#1(a), tanh(max_pool#1(a))))",
+    /* What is known of sums. */
+    "clip#1(global_avg_pool(clip#1(a))) = global_avg_pool(clip#1(a))",
+    "clip(avg_pool#1(clip(a, low=0, high=6)), low=0, high=6) = avg_pool#1(clip(a, low=0, high=6))",
+    "layer_norm(mul(a, b), fill#1(value=0), c, epsilon=0.25) = "
+    "layer_norm(a, fill#1(value=0), c, epsilon=0.25)",
     /* Broadcast within the shape of the whole. */
     "conv_bias_add#1(a, b, c, add(d, e), activation=none) = "
     "add(e, conv_bias_add#1(a, b, c, d, activation=none))",
@@ -109,6 +123,18 @@ static const char *const false_folds[] = {
     "max(reduce_max#1(a), reduce_max#1(b)) = reduce_max#1(add(a, b)) where same_shape(a, b)",
     window_too_small,
     "relu(avg_pool#1(mul(a, mul(a, a)))) = avg_pool#1(mul(a, mul(a, a)))",
+    "max_pool(max_pool(a, kernel_h=3, kernel_w=3, stride_h=2, stride_w=2, pad_top=1, pad_left=1, "
+    "pad_bottom=1, pad_right=1, dilation_h=1, dilation_w=1), kernel_h=3, kernel_w=3, stride_h=1, "
+    "stride_w=1, pad_top=1, pad_left=1, pad_bottom=1, pad_right=1, dilation_h=1, dilation_w=1) = "
+    "max_pool(max_pool(a, kernel_h=7, kernel_w=5, stride_h=1, stride_w=1, pad_top=3, pad_left=2, "
+    "pad_bottom=3, pad_right=2, dilation_h=1, dilation_w=1), kernel_h=3, kernel_w=3, stride_h=2, "
+    "stride_w=2, pad_top=1, pad_left=1, pad_bottom=1, pad_right=1, dilation_h=1, dilation_w=1)",
+    "max_pool#1(exp(mul(a, fill#2()))) = exp(mul(max_pool#1(a), fill#2()))",
+    /* A border of zeros is below 1; a sum of numbers up to 1 is not; a square of a sum. */
+    "clip(avg_pool#1(clip(a, low=1, high=6)), low=1, high=6) = avg_pool#1(clip(a, low=1, high=6))",
+    "clip#1(reduce_sum#2(clip#1(a))) = reduce_sum#2(clip#1(a))",
+    "relu(sub(reduce_sum#1(mul(a, a)), mul(reduce_sum#1(a), reduce_sum#1(a)))) = "
+    "sub(reduce_sum#1(mul(a, a)), mul(reduce_sum#1(a), reduce_sum#1(a)))",
 };
 
 static const char *const false_rules[] = {
