@@ -400,7 +400,10 @@ static void propose_transpose(graft_rng *rng, proposal *p)
     }
 }
 
-/* The same sizes in another order, neighbours joined, an axis of 1 added, or a flat tensor. */
+enum { IMAGE_RANK = 4 };
+
+/* The same sizes in another order, neighbours joined, axes of 1 added, as many as an image has or
+ * one, or a flat tensor. */
 static void propose_reshape(graft_rng *rng, proposal *p)
 {
     propose_any(rng, p);
@@ -419,8 +422,11 @@ static void propose_reshape(graft_rng *rng, proposal *p)
         break;
     case 2:
         if (rank < GRAFT_MAX_RANK) {
-            dims[rank] = 1;
-            shuffle(rng, dims, rank + 1);
+            bool fill = rank < IMAGE_RANK && proposal_once_in(rng, 2);
+            for (uint32_t i = rank; i < (fill ? IMAGE_RANK : rank + 1); i++) {
+                dims[i] = 1;
+            }
+            shuffle(rng, dims, fill ? IMAGE_RANK : rank + 1);
         }
         break;
     default:
