@@ -2,109 +2,91 @@
 #include "cost/anchor.h"
 
 #include "cost/clock.h"
-#include "cost/trial.h"
+#include "cost/winograd.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUNDS = 64, LEAST_QUIET = 5 };
+/* A product of (ROWS, DEPTH) by (DEPTH, WIDTH): 28 kB, 0.2 million operations, PRODUCTS times. */
+enum { ROWS = 24, DEPTH = 64, WIDTH = GRAFT_WINOGRAD_PANEL, PRODUCTS = 8, ALIGNMENT = 64 };
+enum { LOOKS = 8192, QUIET_PART = 16, POLLS = 20, LEAST_QUIET = 5, MORE_SLICES = 3 };
 
-static const uint64_t batch_ns = 100000;
-/* A round is quiet when the anchor took at most this much longer than recorded. */
-static const double quiet_factor = 0.93;
+/* A look is quiet when the anchor took at most this much longer than recorded. */
+static const double quiet_factor = 0.95;
 
 struct graft_anchor {
-    graft_signature signature;
-    graft_trial trial;
-    double samples[2 * GRAFT_KERNEL_MOST * ROUNDS];
+    float *operands;
     double reference_ns;
+    double samples[LOOKS];
 };
 
-static graft_shape image_shape(int32_t channels, int32_t pixels)
-{
-    return (graft_shape){
-        .dims = {1, channels, pixels, pixels},
-          .rank = 4, .dtype = GRAFT_DTYPE_F32
-    };
-}
-
-/* 3 by 3 on 64 channels: 14 million operations on a quarter of a megabyte. */
 void graft_anchor_signature(graft_signature *signature)
 {
     memset(signature, 0, sizeof(*signature));
-    signature->op = GRAFT_OP_conv;
-    signature->input_count = 2;
-    signature->output_count = 1;
-    signature->const_mask = 2;
-    signature->inputs[0] = image_shape(64, 14);
-    signature->inputs[1] = image_shape(64, 3);
-    signature->inputs[1].dims[0] = 64;
-    for (uint32_t i = 0; i < 2; i++) {
-        signature->attrs[GRAFT_ATTR_conv_stride_h + i] = 1;
-        signature->attrs[GRAFT_ATTR_conv_dilation_h + i] = 1;
-        signature->attrs[GRAFT_ATTR_conv_pad_top + i] = 1;
-        signature->attrs[GRAFT_ATTR_conv_pad_bottom + i] = 1;
-    }
-    signature->attrs[GRAFT_ATTR_conv_groups] = 1;
-    signature->distance = GRAFT_DISTANCE_OWN;
-    signature->in_layouts[0] = GRAFT_LAYOUT_NHWC;
-    signature->out_layouts[0] = GRAFT_LAYOUT_NHWC;
+    signature->op = GRAFT_COST_FACTOR;
+    signature->attrs[0] = GRAFT_COST_ANCHOR;
 }
 
-graft_status graft_anchor_open(graft_env *env, graft_device *device, graft_anchor **anchor)
+graft_status graft_anchor_open(graft_env *env, graft_anchor **anchor)
 {
-    graft_status status = GRAFT_OK;
+    enum { COUNT = ROWS * DEPTH + DEPTH * WIDTH + ROWS * WIDTH };
     graft_anchor *a = calloc(1, sizeof(*a));
-    if (a == NULL) {
+    float *operands = aligned_alloc(ALIGNMENT, COUNT * sizeof(float));
+    if (a == NULL || operands == NULL) {
+        free(a);
+        free(operands);
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for measuring");
     }
-    graft_anchor_signature(&a->signature);
-    GRAFT_CHECK(graft_trial_open(env, device, &a->signature, a->samples, ROUNDS, &a->trial));
-    GRAFT_CHECK(graft_trial_qualify(env, &a->trial));
-    *anchor = a;
-done:
-    if (status != GRAFT_OK) {
-        graft_anchor_close(a);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        operands[i] = 1.0F;
     }
-    return status;
+    a->operands = operands;
+    *anchor = a;
+    return GRAFT_OK;
 }
 
 void graft_anchor_close(graft_anchor *anchor)
 {
     if (anchor != NULL) {
-        graft_trial_close(&anchor->trial);
+        free(anchor->operands);
         free(anchor);
     }
 }
 
-/* Whatever is fastest elsewhere, the anchor is the library's favourite. */
-static graft_status time_anchor(graft_env *env, graft_anchor *anchor)
+static double time_anchor(const graft_anchor *anchor)
 {
-    return graft_trial_round(env, &anchor->trial, &anchor->trial.contestants[0], batch_ns, 1.0);
+    const graft_winograd_product product = {
+        .left = anchor->operands,
+        .left_step = DEPTH,
+        .right = anchor->operands + ROWS * DEPTH,
+        .next = anchor->operands + ROWS * DEPTH,
+        .out = anchor->operands + ROWS * DEPTH + DEPTH * WIDTH,
+        .rows = ROWS,
+        .depth = DEPTH,
+        .width = WIDTH,
+    };
+    graft_winograd_multiply(&product); /* Brings its data back into the caches. */
+    uint64_t start_ns = graft_cost_clock_ns(1);
+    for (uint32_t i = 0; i < PRODUCTS; i++) {
+        graft_winograd_multiply(&product);
+    }
+    return (double)(graft_cost_clock_ns(1) - start_ns);
 }
 
-graft_status graft_anchor_measure(graft_env *env, graft_anchor *anchor, graft_cost_entry *entry)
+void graft_anchor_measure(graft_anchor *anchor, graft_cost_entry *entry)
 {
-    graft_status status = GRAFT_OK;
-    graft_contestant *c = &anchor->trial.contestants[0];
     double median = 0.0;
     double spread = 0.0;
-    c->sample_count = 0;
-    while (c->sample_count < ROUNDS) {
-        GRAFT_CHECK(time_anchor(env, anchor));
+    for (uint32_t i = 0; i < LOOKS; i++) {
+        anchor->samples[i] = time_anchor(anchor);
     }
     memset(entry, 0, sizeof(*entry));
-    graft_cost_median(c->samples, c->sample_count, &median, &spread); /* Sorts them. */
-    entry->median_ns = graft_cost_round(c->samples[c->sample_count / 4]);
+    graft_cost_median(anchor->samples, LOOKS, &median, &spread); /* Sorts them. */
+    entry->median_ns = graft_cost_round(anchor->samples[LOOKS / QUIET_PART]);
     entry->spread_ns = graft_cost_round(spread);
-    entry->rounds = c->sample_count;
+    entry->rounds = LOOKS;
     entry->source = GRAFT_COST_MEASURED;
-    entry->flops = graft_signature_flops(&anchor->signature);
-    entry->bytes = graft_signature_bytes(&anchor->signature);
-    memcpy(entry->implementation, c->name, sizeof(entry->implementation));
-done:
-    return status;
 }
 
 void graft_anchor_refer(graft_anchor *anchor, const graft_cost_entry *entry)
@@ -112,17 +94,55 @@ void graft_anchor_refer(graft_anchor *anchor, const graft_cost_entry *entry)
     anchor->reference_ns = entry->median_ns;
 }
 
-graft_status graft_anchor_factor(graft_env *env, graft_anchor *anchor, double *factor)
+double graft_anchor_look(graft_anchor *anchor)
 {
-    graft_status status = GRAFT_OK;
-    graft_contestant *c = &anchor->trial.contestants[0];
-    c->sample_count = 0;
-    GRAFT_CHECK(time_anchor(env, anchor));
-    GRAFT_CHECK(time_anchor(env, anchor));
-    *factor = anchor->reference_ns / c->samples[1];
-    *factor = *factor >= quiet_factor ? 1.0 : *factor;
-done:
-    return status;
+    double factor = anchor->reference_ns / time_anchor(anchor);
+    return factor >= quiet_factor ? 1.0 : factor;
+}
+
+double graft_anchor_wait(graft_anchor *anchor)
+{
+    double factor = graft_anchor_look(anchor);
+    for (uint32_t i = 1; i < POLLS && factor < quiet_factor; i++) {
+        factor = graft_anchor_look(anchor);
+    }
+    return factor;
+}
+
+/* -------------------------------------------------------------------- slices */
+
+void graft_slices_begin(graft_slices *slices, graft_anchor *anchor, double wanted_ns)
+{
+    *slices = (graft_slices){
+        .anchor = anchor, .wanted_ns = wanted_ns, .before = graft_anchor_wait(anchor)};
+}
+
+bool graft_slices_want_more(const graft_slices *slices)
+{
+    return slices->quiet_ns < slices->wanted_ns && slices->all_ns < MORE_SLICES * slices->wanted_ns;
+}
+
+void graft_slices_add(graft_slices *slices, double run_ns, double runs)
+{
+    double after = graft_anchor_look(slices->anchor);
+    double factor = fmin(slices->before, after);
+    slices->all_ns += run_ns * runs;
+    if (factor >= quiet_factor) {
+        slices->quiet_ns += run_ns * runs;
+        slices->quiet_runs += runs;
+    } else {
+        slices->slow_ns += run_ns * runs * factor;
+        slices->slow_runs += runs;
+        slices->slow_factors += factor * runs;
+    }
+    slices->before = after >= quiet_factor ? after : graft_anchor_wait(slices->anchor);
+}
+
+double graft_slices_result(const graft_slices *slices, double *factor)
+{
+    bool quiet = slices->quiet_runs > 0.0;
+    *factor = quiet ? 1.0 : slices->slow_factors / slices->slow_runs;
+    return quiet ? slices->quiet_ns / slices->quiet_runs : slices->slow_ns / slices->slow_runs;
 }
 
 /* ------------------------------------------------------------- quiet rounds */
@@ -149,13 +169,14 @@ static double find_limit(graft_arena *scratch, const double *factors, uint32_t c
 }
 
 uint32_t graft_anchor_summarise(graft_arena *scratch, const double *samples, const double *factors,
-                                uint32_t count, double *median, double *spread)
+                                uint32_t count, double *first, double *spread)
 {
     graft_mark mark = graft_arena_mark(scratch);
     double *kept = GRAFT_NEW(scratch, double, count);
     double limit = count == 0 ? 0.0 : find_limit(scratch, factors, count);
     uint32_t kept_count = 0;
-    *median = (double)INFINITY;
+    double median = 0.0;
+    *first = (double)INFINITY;
     *spread = 0.0;
     for (uint32_t i = 0; i < count; i++) {
         if (factors[i] >= limit) {
@@ -163,7 +184,8 @@ uint32_t graft_anchor_summarise(graft_arena *scratch, const double *samples, con
         }
     }
     if (kept_count > 0) {
-        graft_cost_median(kept, kept_count, median, spread);
+        graft_cost_median(kept, kept_count, &median, spread); /* Sorts them. */
+        *first = graft_cost_quantile(kept, kept_count, 0.25);
     }
     graft_arena_release(scratch, mark);
     return kept_count;

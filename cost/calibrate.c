@@ -7,54 +7,7 @@
 
 #include <string.h>
 
-enum { ROUNDS = 9, MORE_ROUNDS = 2, WAYS = 2, PASSES = 3 };
-
-/* ------------------------------------------------------------------- wholes */
-
-graft_status graft_whole_parts(graft_env *env, graft_cost *cost, const graft_graph *graph,
-                               const graft_executor *executor, graft_calibration_sample *sample)
-{
-    graft_status status = GRAFT_OK;
-    const graft_schedule *schedule = graft_executor_schedule(executor);
-    memset(sample->parts, 0, sizeof(sample->parts));
-    sample->estimated_ns = 0.0;
-    for (uint32_t i = 0; i < schedule->step_count; i++) {
-        graft_cost_entry entry;
-        GRAFT_CHECK(graft_cost_step(env, cost, graph, schedule, i, &entry));
-        graft_calibration_add(sample, &schedule->steps[i].signature, &entry);
-    }
-done:
-    return status;
-}
-
-graft_status graft_whole_time(graft_env *env, graft_cost *cost, graft_executor *executor,
-                              uint32_t rounds, graft_timing *timing)
-{
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
-    graft_anchor *anchor = NULL;
-    double *samples = GRAFT_NEW(env->scratch, double, (size_t)rounds *MORE_ROUNDS);
-    double *factors = GRAFT_NEW(env->scratch, double, (size_t)rounds *MORE_ROUNDS);
-    uint32_t count = 0;
-    GRAFT_CHECK(graft_cost_anchor(env, cost, &anchor));
-    if (anchor == NULL) {
-        GRAFT_CHECK(graft_executor_time(env, executor, rounds, timing));
-        goto done;
-    }
-    while (count < rounds ||
-           (count < rounds * MORE_ROUNDS && graft_anchor_quiet(factors, count) < rounds / 2)) {
-        graft_timing one;
-        GRAFT_CHECK(graft_anchor_factor(env, anchor, &factors[count]));
-        GRAFT_CHECK(graft_executor_time(env, executor, 1, &one));
-        samples[count] = one.median_ns * factors[count];
-        count++;
-    }
-    timing->rounds = graft_anchor_summarise(env->scratch, samples, factors, count,
-                                            &timing->median_ns, &timing->spread_ns);
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
-}
+enum { ROUNDS = 9, WAYS = 2, PASSES = 3 };
 
 /* ------------------------------------------------------------------- models */
 
@@ -269,12 +222,12 @@ void graft_calibrated_print(graft_env *env, const graft_calibrated_graph *graphs
     if (!env->json) {
         const double *v = calibration->values;
         (void)fprintf(out,
-                      "factors: products %.3f, blocked products %.3f, others %.3f, conversions "
-                      "%.3f, %.0f ns per step; "
-                      "median error %.1f %% over %u graphs\n",
+                      "factors: products %.3f, blocked products %.3f, others %.3f, near "
+                      "others %.3f, conversions %.3f, %.0f ns per step; median error %.1f %% over "
+                      "%u graphs\n",
                       v[GRAFT_FACTOR_PRODUCTS], v[GRAFT_FACTOR_BLOCKED], v[GRAFT_FACTOR_OTHERS],
-                      v[GRAFT_FACTOR_CONVERSIONS], v[GRAFT_FACTOR_STEP], 100.0 * calibration->error,
-                      calibration->graphs);
+                      v[GRAFT_FACTOR_NEAR], v[GRAFT_FACTOR_CONVERSIONS], v[GRAFT_FACTOR_STEP],
+                      100.0 * calibration->error, calibration->graphs);
     }
     graft_arena_release(env->scratch, mark);
 }

@@ -2,21 +2,7 @@
 #ifndef GRAFT_COST_CALIBRATE_H
 #define GRAFT_COST_CALIBRATE_H
 
-#include "cost/executor.h"
-
-/* Times a whole graph as operators are timed: rounds after the anchor, of which the quiet ones
- * count, so that sum and whole refer to the same state of the machine. At least `rounds` of them,
- * up to twice as many on a machine that others keep busy. On a device without an anchor it is
- * graft_executor_time. Fails as that does. */
-GRAFT_MUST_USE graft_status graft_whole_time(graft_env *env, graft_cost *cost,
-                                             graft_executor *executor, uint32_t rounds,
-                                             graft_timing *timing);
-
-/* The parts of an executor's schedule, by the costs as they are corrected now. */
-GRAFT_MUST_USE graft_status graft_whole_parts(graft_env *env, graft_cost *cost,
-                                              const graft_graph *graph,
-                                              const graft_executor *executor,
-                                              graft_calibration_sample *sample);
+#include "cost/whole.h"
 
 typedef struct graft_calibrated_graph {
     const char *model;

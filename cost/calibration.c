@@ -10,35 +10,45 @@ enum { ITERATIONS = 60, PERMILLE = 1000 };
 
 /* Prior: how far factors and steps stray by themselves. One graph that is off by as much as
  * `tolerance` weighs as much as one factor that strays by its `width`. */
-static const double width[GRAFT_FACTOR_COUNT] = {0.1, 0.5, 0.5, 200.0, 0.1};
+static const double width[GRAFT_FACTOR_COUNT] = {0.1, 0.5, 0.5, 200.0, 0.1, 0.5};
 static const double tolerance = 0.05;
 /* Of a sum: what may rest on estimates. */
 static const double unsure_share = 0.02;
+/* About what a second-level cache holds; a constant for the same reason as graft_distance's. */
+static const uint64_t near_bytes = (uint64_t)2 << 20;
 /* Below this relative error a graph is hit: it does not pull any harder. */
 static const double least_error = 0.005;
 
 graft_calibration graft_calibration_none(void)
 {
     return (graft_calibration){
-        .values = {1.0, 1.0, 1.0, 0.0, 1.0}
+        .values = {1.0, 1.0, 1.0, 0.0, 1.0, 1.0}
     };
+}
+
+/* Whether a loop finds all operands in the second-level cache, but not a network. */
+static bool is_nearer(const graft_signature *s)
+{
+    return (s->distance == GRAFT_DISTANCE_SHARED || s->distance == GRAFT_DISTANCE_MEMORY) &&
+           s->op != GRAFT_OP_OPAQUE && graft_signature_bytes(s) <= near_bytes;
+}
+
+/* A convolution of one channel by one filter reads and writes as much as it computes. */
+static bool is_depthwise(const graft_signature *s)
+{
+    return s->inputs[1].rank == 4 && s->inputs[1].dims[1] == 1 && s->inputs[0].dims[1] > 1;
 }
 
 graft_factor graft_factor_of(const graft_signature *signature)
 {
-    switch (signature->op) {
-    case GRAFT_OP_conv:
-    case GRAFT_OP_conv_bias:
-    case GRAFT_OP_conv_bias_add:
-    case GRAFT_OP_matmul:
-    case GRAFT_OP_matmul_bias:
+    if (signature->op == GRAFT_COST_REORDER) {
+        return GRAFT_FACTOR_CONVERSIONS;
+    }
+    if (graft_signature_is_product(signature) && !is_depthwise(signature)) {
         return signature->out_layouts[0] == GRAFT_LAYOUT_BLOCKED ? GRAFT_FACTOR_BLOCKED
                                                                  : GRAFT_FACTOR_PRODUCTS;
-    case GRAFT_COST_REORDER:
-        return GRAFT_FACTOR_CONVERSIONS;
-    default:
-        return GRAFT_FACTOR_OTHERS;
     }
+    return is_nearer(signature) ? GRAFT_FACTOR_NEAR : GRAFT_FACTOR_OTHERS;
 }
 
 void graft_calibration_add(graft_calibration_sample *sample, const graft_signature *signature,

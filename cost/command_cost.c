@@ -2,7 +2,9 @@
  * measured anew. */
 #include "cost/calibrate.h"
 #include "cost/command.h"
+#include "cost/confirm_all.h"
 #include "cost/renew.h"
+#include "graph/file.h"
 #include "graph/json.h"
 #include "graph/options.h"
 
@@ -237,7 +239,7 @@ done:
 /* ----------------------------------------------------------------- confirm */
 
 /* All costs that the database has for the device. */
-static graft_status run_confirm(graft_env *env, graft_cost *cost)
+static graft_status run_confirm(graft_env *env, graft_cost *cost, const char *journal)
 {
     graft_status status = GRAFT_OK;
     const graft_database *database = graft_cost_database(cost);
@@ -247,7 +249,7 @@ static graft_status run_confirm(graft_env *env, graft_cost *cost)
     for (uint32_t i = 0; i < records; i++) {
         signatures[i] = graft_database_at(database, i)->signature;
     }
-    GRAFT_CHECK(graft_cost_confirm(env, cost, signatures, records, &count));
+    GRAFT_CHECK(graft_cost_confirm(env, cost, signatures, records, journal, &count));
     (void)printf("%u of %u costs measured again beside their kin\n", count, records);
 done:
     return status;
@@ -262,8 +264,11 @@ static graft_status confirm(graft_env *env, int argc, char **argv)
         {.name = "--database", .value = &o.path       },
     };
     GRAFT_CHECK(graft_options_parse(env, argc, argv, table, sizeof(table) / sizeof(table[0])));
+    if (!graft_file_exists(o.path)) {
+        return GRAFT_FAIL(env, GRAFT_IO, "%s: there is no such database to confirm", o.path);
+    }
     GRAFT_CHECK(open_cost(env, &o));
-    GRAFT_CHECK(run_confirm(env, o.cost));
+    GRAFT_CHECK(run_confirm(env, o.cost, graft_arena_printf(env->life, "%s.confirming", o.path)));
 done:
     return close_cost(env, &o, status);
 }

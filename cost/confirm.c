@@ -1,7 +1,6 @@
 /* confirm.c - see confirm.h. */
 #include "cost/confirm.h"
 
-#include "cost/calibration.h"
 #include "cost/clock.h"
 
 #include <math.h>
@@ -9,12 +8,6 @@
 
 static const double told_apart_spreads = 2.0;
 static const double least_spread = 0.01; /* Relative: nothing is measured better. */
-
-static bool is_product(const graft_signature *signature)
-{
-    graft_factor factor = graft_factor_of(signature);
-    return factor == GRAFT_FACTOR_PRODUCTS || factor == GRAFT_FACTOR_BLOCKED;
-}
 
 /* relu(x) and max(x, constant): one loop. */
 static bool is_floor(const graft_signature *s)
@@ -25,7 +18,7 @@ static bool is_floor(const graft_signature *s)
 
 bool graft_kin_is(const graft_signature *a, const graft_signature *b)
 {
-    bool products = is_product(a) && is_product(b);
+    bool products = graft_signature_is_product(a) && graft_signature_is_product(b);
     bool floors = is_floor(a) && is_floor(b);
     return (products || floors || a->op == b->op) && a->op != GRAFT_COST_FACTOR &&
            a->distance == b->distance && graft_shape_equal(&a->inputs[0], &b->inputs[0]) &&
@@ -42,7 +35,7 @@ static uint32_t own_attrs(const graft_signature *s)
 
 bool graft_kin_are_twins(const graft_signature *a, const graft_signature *b)
 {
-    bool candidate = is_product(a) || (is_floor(a) && is_floor(b));
+    bool candidate = graft_signature_is_product(a) || (is_floor(a) && is_floor(b));
     if (!candidate || !graft_kin_is(a, b) || own_attrs(a) != own_attrs(b)) {
         return false;
     }

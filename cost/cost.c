@@ -1,7 +1,6 @@
 /* cost.c - looking up, measuring on demand, estimating, and summing (see cost.h). */
 #include "cost/cost.h"
 
-#include "cost/confirm.h"
 #include "cost/plan.h"
 #include "cost/shipped.h"
 #include "graph/file.h"
@@ -37,6 +36,8 @@ struct graft_cost {
 /* In the library's name where measure.c's protocol is in use (see device.c). Other back ends
  * measure in their own way, with data wherever it is. */
 static const char protocol_mark[] = ", protocol ";
+/* Part of the recorded time below which an anchor was not merely lucky. */
+static const double clearly_faster = 0.97;
 
 /* --------------------------------------------------------------- life time */
 
@@ -316,8 +317,8 @@ static graft_signature *list_missing(graft_arena *arena, const graft_cost *cost,
     return missing;
 }
 
-/* The lock is held. The first run with a database records what the anchor takes; all later ones
- * refer to that. */
+/* The lock is held. What the anchor takes at its best is recorded: the first run may have met a
+ * machine that was never quiet. */
 static graft_status obtain_anchor(graft_env *env, graft_cost *cost)
 {
     graft_status status = GRAFT_OK;
@@ -326,14 +327,14 @@ static graft_status obtain_anchor(graft_env *env, graft_cost *cost)
     if (cost->anchor != NULL || !cost->distant) {
         return GRAFT_OK;
     }
-    GRAFT_CHECK(graft_anchor_open(env, cost->device, &cost->anchor));
+    GRAFT_CHECK(graft_anchor_open(env, &cost->anchor));
     graft_anchor_signature(&signature);
     const graft_cost_entry *known = graft_database_find(cost->database, &signature);
-    if (known != NULL) {
-        entry = *known;
-    } else {
-        GRAFT_CHECK(graft_anchor_measure(env, cost->anchor, &entry));
+    graft_anchor_measure(cost->anchor, &entry);
+    if (known == NULL || entry.median_ns < known->median_ns * clearly_faster) {
         graft_database_add(cost->database, &signature, &entry);
+    } else {
+        entry = *known;
     }
     graft_anchor_refer(cost->anchor, &entry);
 done:
@@ -393,83 +394,6 @@ void graft_cost_store(graft_cost *cost, const graft_signature *signature,
 {
     graft_database_add(cost->database, signature, entry);
     graft_plan_memo_clear(cost->memo);
-}
-
-/* ------------------------------------------------------------- confirming */
-
-/* The recorded kin of a signature that are not `taken` yet, by record. */
-static graft_signature *list_kin(graft_arena *arena, const graft_cost *cost,
-                                 const graft_signature *signature, bool *taken, uint32_t *count)
-{
-    uint32_t records = graft_database_count(cost->database);
-    graft_signature *kin = GRAFT_NEW(arena, graft_signature, records);
-    graft_signature anchor;
-    graft_anchor_signature(&anchor);
-    *count = 0;
-    for (uint32_t r = 0; r < records; r++) {
-        const graft_database_record *record = graft_database_at(cost->database, r);
-        if (!taken[r] && is_own(cost, record) && graft_kin_is(signature, &record->signature) &&
-            !graft_signature_equal(&record->signature, &anchor)) {
-            taken[r] = true;
-            kin[(*count)++] = record->signature;
-        }
-    }
-    return kin;
-}
-
-static graft_status confirm_kin(graft_env *env, graft_cost *cost, const graft_signature *kin,
-                                uint32_t count)
-{
-    graft_status status = GRAFT_OK;
-    graft_cost_entry *known = GRAFT_NEW(env->scratch, graft_cost_entry, count);
-    graft_cost_entry *entries = GRAFT_NEW(env->scratch, graft_cost_entry, count);
-    graft_measure_options options = graft_measure_options_default();
-    options.anchor = cost->anchor;
-    options.direct = cost->direct;
-    options.quiet = true;
-    for (uint32_t i = 0; i < count; i++) {
-        known[i] = *graft_database_find(cost->database, &kin[i]);
-    }
-    GRAFT_CHECK(graft_measure(env, cost->device, kin, count, &options, entries));
-    graft_kin_settle(env->scratch, kin, known, entries, count);
-    for (uint32_t i = 0; i < count; i++) {
-        if (entries[i].rounds > 0) {
-            graft_database_add(cost->database, &kin[i], &entries[i]);
-        }
-    }
-done:
-    return status;
-}
-
-graft_status graft_cost_confirm(graft_env *env, graft_cost *cost, const graft_signature *signatures,
-                                uint32_t signature_count, uint32_t *count)
-{
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
-    const graft_calibration calibration = cost->calibration;
-    graft_progress progress;
-    *count = 0;
-    graft_progress_start(&progress, env, "confirm costs", "costs", signature_count);
-    GRAFT_CHECK(obtain_anchor(env, cost)); /* Its record is the last that is added here. */
-    bool *taken = GRAFT_NEW(env->scratch, bool, graft_database_count(cost->database));
-    for (uint32_t i = 0; i < signature_count; i++) {
-        graft_mark inner = graft_arena_mark(env->scratch);
-        uint32_t kin_count = 0;
-        const graft_signature plain = without_distance(&signatures[i]);
-        graft_signature *kin = list_kin(env->scratch, cost, cost->distant ? &signatures[i] : &plain,
-                                        taken, &kin_count);
-        if (kin_count > 1) { /* Alone it would be scaled to what was known. */
-            GRAFT_CHECK(confirm_kin(env, cost, kin, kin_count));
-            *count += kin_count;
-        }
-        graft_progress_update(&progress, i + 1, NULL);
-        graft_arena_release(env->scratch, inner);
-    }
-    GRAFT_CHECK(graft_cost_set_calibration(env, cost, &calibration)); /* Forgets corrected ones. */
-done:
-    graft_progress_finish(&progress);
-    graft_arena_release(env->scratch, mark);
-    return status;
 }
 
 /* -------------------------------------------------------------- estimating */

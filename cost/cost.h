@@ -70,14 +70,6 @@ GRAFT_MUST_USE graft_status graft_cost_measure(graft_env *env, graft_cost *cost,
                                                const graft_signature *signatures, uint32_t count,
                                                const graft_measure_options *options);
 
-/* Measures these signatures and their recorded kin once more, side by side, and replaces their
- * entries (see confirm.h); what has no kin stays as it is. `count` receives the number of entries
- * measured. Not for several threads at once. Fails as graft_cost_measure does; what was done until
- * then is kept. */
-GRAFT_MUST_USE graft_status graft_cost_confirm(graft_env *env, graft_cost *cost,
-                                               const graft_signature *signatures,
-                                               uint32_t signature_count, uint32_t *count);
-
 /* The cheapest schedule of `graph` in `order`, in `arena`: layouts and implementations chosen
  * together by cost (see plan.h). What the choice has to know and the database lacks is measured in
  * one go. Fails as graft_cost_measure does. */

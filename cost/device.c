@@ -12,7 +12,7 @@
 enum { PLAIN_KERNELS_VERSION = 2 };
 
 /* Changes whenever times are taken in another way, so that old and new ones are never added up. */
-enum { PROTOCOL_VERSION = 3 };
+enum { PROTOCOL_VERSION = 4 };
 
 /* --------------------------------------------------------------- identity */
 

@@ -631,38 +631,26 @@ done:
 
 typedef struct {
     const graft_executor *executor;
-    uint32_t step;
-} one_step;
+    uint32_t from;
+    uint32_t to;
+} step_range;
 
-static graft_status run_one(graft_env *env, void *context)
-{
-    const one_step *one = context;
-    return run_step(env, one->executor, one->step);
-}
-
-graft_status graft_executor_profile(graft_env *env, graft_executor *executor, uint32_t rounds,
-                                    double *step_ns)
+static graft_status run_range(graft_env *env, void *context)
 {
     graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
-    uint32_t steps = executor->schedule.step_count;
-    double *samples = GRAFT_NEW(env->scratch, double, (size_t)rounds *steps);
-    uint32_t runs = 1;
-    double spread = 0.0;
-    GRAFT_CHECK(warm_up(env, executor, &runs));
-    for (uint32_t round = 0; round < rounds; round++) {
-        for (uint32_t i = 0; i < steps; i++) {
-            one_step one = {.executor = executor, .step = i};
-            GRAFT_CHECK(graft_device_time(env, executor->device, run_one, &one, 1,
-                                          &samples[(size_t)i * rounds + round]));
-        }
-    }
-    for (uint32_t i = 0; i < steps; i++) {
-        graft_cost_median(samples + (size_t)i * rounds, rounds, &step_ns[i], &spread);
+    const step_range *range = context;
+    for (uint32_t i = range->from; i < range->to; i++) {
+        GRAFT_CHECK(run_step(env, range->executor, i));
     }
 done:
-    graft_arena_release(env->scratch, mark);
     return status;
+}
+
+graft_status graft_executor_time_steps(graft_env *env, graft_executor *executor, uint32_t from,
+                                       uint32_t to, uint32_t runs, double *run_ns)
+{
+    step_range range = {.executor = executor, .from = from, .to = to};
+    return graft_device_time(env, executor->device, run_range, &range, runs, run_ns);
 }
 
 /* ---------------------------------------------------------------- comparing */

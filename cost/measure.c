@@ -69,14 +69,11 @@ static graft_status run_round(measurement *m, batch *b, uint32_t round)
     graft_status status = GRAFT_OK;
     for (uint32_t i = 0; i < b->count; i++) {
         graft_trial *trial = &b->trials[(i + round) % b->count];
-        double factor = 1.0;
-        if (m->options->anchor != NULL) {
-            GRAFT_CHECK(graft_anchor_factor(m->env, m->options->anchor, &factor));
-        }
         for (uint32_t k = 0; k < trial->contestant_count; k++) {
             graft_contestant *c = &trial->contestants[(k + round) % trial->contestant_count];
             if (!c->dropped) {
-                GRAFT_CHECK(graft_trial_round(m->env, trial, c, m->options->batch_ns, factor));
+                GRAFT_CHECK(
+                    graft_trial_round(m->env, trial, c, m->options->batch_ns, m->options->anchor));
             }
         }
         if (graft_interrupted()) {

@@ -4,13 +4,14 @@
  * of their signature, or whose results differ from the others', drop out. The rest take turns in
  * rounds that begin at another place each time, so that whatever else the machine does hits all of
  * them alike (what is clearly behind after five rounds drops out too): after each switch some runs
- * are thrown away, then a batch of runs is timed. An implementation's time is the median over
- * rounds, its spread the distance between the quartiles, and the fastest one stands for the
- * signature.
+ * are thrown away, then a batch of runs is timed, in slices between looks at the anchor (anchor.h).
+ * An implementation's time is the first quartile over quiet rounds, its spread the distance between
+ * the quartiles, and the fastest one stands for the signature.
  *
- * Data are normal numbers. Activations are where the previous run left them, as in a network, where
- * the previous operator has just written them; weights come from copies that together exceed the
- * second-level cache, as in a network, where all other weights were read in between. */
+ * Data are normal numbers. Activations are where the previous run left them, as in a network whose
+ * results go where a dead tensor was just read; where the result is of the first input's form, it
+ * is the next run's first input. Weights come from copies, as many as the signature's distance
+ * says, as in a network, where all other weights were read in between. */
 #ifndef GRAFT_COST_MEASURE_H
 #define GRAFT_COST_MEASURE_H
 

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+static const uint64_t save_ns = 60000000000U;
+
 /* Records of `old` that are kin, and what became of them. Each has two places: all implementations,
  * and the recorded one alone where it sets the level. */
 typedef struct {
@@ -140,6 +142,7 @@ graft_status graft_cost_renew(graft_env *env, graft_cost *cost, const graft_data
         .entries = GRAFT_NEW(env->scratch, graft_cost_entry, (size_t)2 * records),
     };
     graft_progress progress;
+    uint64_t saved_at_ns = graft_clock_ns();
     *measured = 0;
     graft_progress_start(&progress, env, "renew costs", "costs", records);
     for (uint32_t i = 0; i < records; i++) {
@@ -150,6 +153,10 @@ graft_status graft_cost_renew(graft_env *env, graft_cost *cost, const graft_data
         if (f.count > 0) {
             GRAFT_CHECK(renew_family(env, cost, &f, measured));
             f.count = 0;
+        }
+        if (graft_clock_ns() - saved_at_ns > save_ns) {
+            GRAFT_CHECK(graft_cost_save(env, cost));
+            saved_at_ns = graft_clock_ns();
         }
         graft_progress_update(&progress, i + 1, NULL);
         graft_arena_release(env->scratch, inner);

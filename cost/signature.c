@@ -134,6 +134,13 @@ uint64_t graft_signature_hash(const graft_signature *signature, uint64_t seed)
     return XXH3_64bits_withSeed(signature, sizeof(*signature), seed);
 }
 
+bool graft_signature_is_product(const graft_signature *signature)
+{
+    uint32_t op = signature->op;
+    return op == GRAFT_OP_conv || op == GRAFT_OP_conv_bias || op == GRAFT_OP_conv_bias_add ||
+           op == GRAFT_OP_matmul || op == GRAFT_OP_matmul_bias;
+}
+
 /* -------------------------------------------------------------- quantities */
 
 graft_status graft_signature_outputs(const graft_signature *signature,
@@ -179,8 +186,8 @@ uint64_t graft_signature_bytes(const graft_signature *signature)
 
 static const char reorder_name[] = "reorder";
 /* In the order of graft_factor, see calibration.h. */
-static const char *const factor_names[GRAFT_COST_FACTORS] = {"products", "others", "conversions",
-                                                             "step", "blocked"};
+static const char *const factor_names[GRAFT_COST_FACTORS] = {
+    "products", "others", "conversions", "step", "blocked", "near", "anchor"};
 
 static void print_attrs(const graft_signature *s, graft_buffer *text)
 {

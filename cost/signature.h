@@ -41,8 +41,9 @@ uint32_t graft_distance_of(graft_arena *arena, const graft_graph *graph, const g
 /* Stands in `op` for a conversion of input 0 to layout outputs[0]. Not an operator of graphs. */
 enum { GRAFT_COST_REORDER = 254 };
 /* The signature of no operator at all: a fitted factor, see calibration.h. attrs[0] says which; its
- * median is in thousandths, or in ns per step, its rounds are the graphs it was fitted to. */
-enum { GRAFT_COST_FACTOR = 253, GRAFT_COST_FACTORS = 5 };
+ * median is in thousandths, or in ns per step, its rounds are the graphs it was fitted to. Or what
+ * the anchor takes, see anchor.h. */
+enum { GRAFT_COST_FACTOR = 253, GRAFT_COST_ANCHOR = 6, GRAFT_COST_FACTORS = 7 };
 
 typedef struct graft_signature {
     int32_t attrs[GRAFT_MAX_ATTRS];
@@ -72,6 +73,9 @@ bool graft_signature_equal(const graft_signature *a, const graft_signature *b);
 int graft_signature_compare(const graft_signature *a, const graft_signature *b);
 /* XXH3 of all bytes; `seed` separates devices. */
 uint64_t graft_signature_hash(const graft_signature *signature, uint64_t seed);
+
+/* Whether it is a convolution or a matrix product, fused or not. */
+bool graft_signature_is_product(const graft_signature *signature);
 
 /* The shapes of the outputs, inferred by the engine. GRAFT_BAD_INPUT when they do not infer. */
 GRAFT_MUST_USE graft_status graft_signature_outputs(const graft_signature *signature,

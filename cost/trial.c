@@ -11,10 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ALIGNMENT = 64, MOST_COPIES = 64, MOST_PLACES = 32, DATA_SEED = 17 };
+enum { ALIGNMENT = 64, MOST_COPIES = 64, DATA_SEED = 17 };
 enum { GUARD_BYTES = 1024, GUARD_BYTE = 0xa5 };
-enum { LEAST_FAR_BYTES = 1 << 14 };
-enum { QUALIFY_RUNS = 3, DISCARDED_MOST = 5 };
+enum { LEAST_PASSED_BYTES = 1 << 14 };
+enum { QUALIFY_RUNS = 3, DISCARDED_MOST = 5, MOST_RUNS = 1000000 };
 
 /* A contestant this much slower than the best at first sight, or after some rounds, will not win.
  */
@@ -61,7 +61,7 @@ static bool check_guards(const graft_trial *trial)
 }
 
 /* A few thousand normal numbers, repeated from a place that differs per tensor: normal enough for
- * timing, and quick. Divisors and radicands are kept away from 0. */
+ * timing, and quick. Radicands are kept away from 0. */
 static void fill_tensor(float *data, size_t count, uint32_t k, bool positive)
 {
     enum { DRAWN = 4093 };
@@ -77,6 +77,14 @@ static void fill_tensor(float *data, size_t count, uint32_t k, bool positive)
     }
 }
 
+/* 1 and -1. */
+static void keep_signs(float *data, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        data[i] = copysignf(1.0F, data[i]);
+    }
+}
+
 static size_t cache_bytes(void)
 {
     long size = sysconf(_SC_LEVEL2_CACHE_SIZE);
@@ -89,30 +97,30 @@ static size_t align_count(size_t count)
     return (count + UNIT - 1) / UNIT * UNIT;
 }
 
-/* Whether an input was made some time before the operator runs: all but the first, which the
- * operator before it has just written. */
-static bool lies_far(const graft_signature *s, uint32_t k)
+/* Whether the result of a run can be the first input of the next one. Products are left alone:
+ * their numbers would soon be infinite. */
+static bool can_pass_on(const graft_signature *s, const graft_shape *outputs)
 {
-    return k > 0 && (s->const_mask >> k & 1U) == 0 && (s->in_place == 0 || k != 3);
+    return !graft_signature_is_product(s) && s->output_count == 1 && (s->const_mask & 1U) == 0 &&
+           graft_shape_equal(&s->inputs[0], &outputs[0]) && s->in_layouts[0] == s->out_layouts[0] &&
+           graft_shape_bytes(&outputs[0]) >= LEAST_PASSED_BYTES;
 }
 
-/* Results go to memory that was last touched when it was another tensor's, and residuals come from
- * there: such operands take turns in so many places that the second-level cache does not hold all.
- * In a network that fits the core's caches there is one place. */
-static void plan_places(graft_trial *trial, const graft_shape *outputs)
+/* Scales and divisors, by which results that are passed on would grow or vanish. */
+static bool multiplies(const graft_signature *s, uint32_t k)
+{
+    return k == 1 &&
+           (s->op == GRAFT_OP_mul || s->op == GRAFT_OP_div || s->op == GRAFT_OP_scale_shift);
+}
+
+static void fill_input(const graft_trial *trial, uint32_t k)
 {
     const graft_signature *s = trial->signature;
-    size_t bytes = 0;
-    for (uint32_t k = 0; k < s->input_count; k++) {
-        bytes += lies_far(s, k) ? (size_t)graft_shape_bytes(&s->inputs[k]) : 0;
+    size_t count = align_count((size_t)graft_shape_elements(&s->inputs[k]));
+    fill_tensor(trial->inputs[k], count, k, s->op == GRAFT_OP_sqrt);
+    if (multiplies(s, k)) {
+        keep_signs(trial->inputs[k], count);
     }
-    for (uint32_t k = 0; k < s->output_count; k++) {
-        bytes += (size_t)graft_shape_bytes(&outputs[k]);
-    }
-    bool near = s->distance == GRAFT_DISTANCE_OWN || s->distance == GRAFT_DISTANCE_EDGE;
-    bool far = !near && bytes >= LEAST_FAR_BYTES;
-    size_t wanted = far ? 2 * cache_bytes() / bytes + 1 : 1;
-    trial->place_count = (uint32_t)(wanted > MOST_PLACES ? MOST_PLACES : wanted);
 }
 
 static graft_status fill_operands(graft_env *env, graft_trial *trial)
@@ -124,20 +132,16 @@ static graft_status fill_operands(graft_env *env, graft_trial *trial)
     if (graft_signature_outputs(s, outputs) != GRAFT_OK) {
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "the operands of a signature do not fit together");
     }
-    plan_places(trial, outputs);
+    trial->passes_on = can_pass_on(s, outputs);
     for (uint32_t k = 0; k < s->input_count; k++) {
         size_t count = align_count((size_t)graft_shape_elements(&s->inputs[k]));
-        bool positive = s->op == GRAFT_OP_sqrt || (s->op == GRAFT_OP_div && k == 1);
-        trial->input_steps[k] = lies_far(s, k) && trial->place_count > 1 ? count : 0;
-        count *= trial->input_steps[k] == 0 ? 1 : trial->place_count;
         GRAFT_CHECK(allocate(env, trial, count * sizeof(float), &memory));
         trial->inputs[k] = memory;
-        fill_tensor(trial->inputs[k], count, k, positive);
+        fill_input(trial, k);
     }
     for (uint32_t k = 0; k < s->output_count; k++) {
         trial->output_counts[k] = (size_t)graft_shape_elements(&outputs[k]);
-        trial->output_steps[k] = align_count(trial->output_counts[k]);
-        size_t bytes = trial->output_steps[k] * trial->place_count * sizeof(float);
+        size_t bytes = align_count(trial->output_counts[k]) * sizeof(float);
         GRAFT_CHECK(allocate(env, trial, bytes, &memory));
         trial->outputs[k] = memory;
         memset(memory, 0, bytes);
@@ -161,8 +165,7 @@ static uint32_t count_copies(const graft_signature *s, const graft_kernel *kerne
     if (bytes > 0 && s->distance == GRAFT_DISTANCE_SHARED) {
         wanted = 2 * cache_bytes() / bytes + 1;
     } else if (bytes > 0 && s->distance == GRAFT_DISTANCE_EDGE) {
-        wanted =
-            (cache_bytes() + bytes / 2) / bytes; /* As near to filling it as whole copies get. */
+        wanted = (cache_bytes() + bytes / 2) / bytes + 1; /* Activations want room too. */
     } else if (bytes > 0 && s->distance == GRAFT_DISTANCE_MEMORY) {
         size_t packed = graft_kernel_packed_bytes(kernel);
         wanted = memory_bytes / (packed > bytes ? packed : bytes) + 1;
@@ -204,17 +207,21 @@ done:
     return status;
 }
 
-/* Binds operands that take turns to their place number `place`, the others to their only one. */
-static graft_status bind_place(graft_env *env, const graft_trial *trial, graft_kernel *kernel,
-                               uint32_t place)
+/* `turned`: the first input and the result have changed places. */
+static graft_status bind_operands(graft_env *env, const graft_trial *trial, graft_kernel *kernel,
+                                  bool turned)
 {
     const float *inputs[GRAFT_MAX_INPUTS] = {NULL};
     float *outputs[GRAFT_MAX_OUTPUTS] = {NULL};
     for (uint32_t k = 0; k < trial->signature->input_count; k++) {
-        inputs[k] = trial->inputs[k] + trial->input_steps[k] * place;
+        inputs[k] = trial->inputs[k];
     }
     for (uint32_t k = 0; k < trial->signature->output_count; k++) {
-        outputs[k] = trial->outputs[k] + trial->output_steps[k] * place;
+        outputs[k] = trial->outputs[k];
+    }
+    if (turned) {
+        inputs[0] = trial->outputs[0];
+        outputs[0] = trial->inputs[0];
     }
     if (trial->signature->in_place != 0) {
         inputs[3] = outputs[0];
@@ -233,7 +240,7 @@ graft_status graft_trial_open(graft_env *env, graft_device *device,
     GRAFT_CHECK(fill_operands(env, trial));
     GRAFT_CHECK(open_contestants(env, trial, samples, rounds_most));
     for (uint32_t i = 0; i < trial->contestant_count; i++) {
-        GRAFT_CHECK(bind_place(env, trial, trial->contestants[i].kernel, 0));
+        GRAFT_CHECK(bind_operands(env, trial, trial->contestants[i].kernel, false));
     }
 done:
     return status;
@@ -282,9 +289,9 @@ static graft_status run_batch(graft_env *env, graft_trial *trial, graft_kernel *
     uint64_t start_ns = graft_cost_clock_ns(threads);
     for (uint32_t i = 0; i < runs; i++) {
         graft_kernel_turn(kernel);
-        if (trial->place_count > 1) {
-            trial->place = (trial->place + 1) % trial->place_count;
-            GRAFT_CHECK(bind_place(env, trial, kernel, trial->place));
+        if (trial->passes_on) {
+            trial->turned = !trial->turned;
+            GRAFT_CHECK(bind_operands(env, trial, kernel, trial->turned));
         }
         GRAFT_CHECK(graft_kernel_run(env, kernel));
     }
@@ -293,9 +300,12 @@ done:
     return status;
 }
 
-/* The residual of an in-place signature is its output: the same for all. */
-static void reset_outputs(const graft_trial *trial)
+/* The same for all; the residual of an in-place signature is its output. */
+static void reset_operands(const graft_trial *trial)
 {
+    if (trial->passes_on) {
+        fill_input(trial, 0); /* Which other runs have written to. */
+    }
     for (uint32_t k = 0; k < trial->signature->output_count; k++) {
         memset(trial->outputs[k], 0, trial->output_counts[k] * sizeof(float));
     }
@@ -321,8 +331,8 @@ static graft_status check_result(graft_env *env, graft_trial *trial, graft_conte
                                  float **expected)
 {
     graft_status status = GRAFT_OK;
-    reset_outputs(trial);
-    GRAFT_CHECK(bind_place(env, trial, contestant->kernel, 0));
+    reset_operands(trial);
+    GRAFT_CHECK(bind_operands(env, trial, contestant->kernel, false));
     GRAFT_CHECK(graft_kernel_run(env, contestant->kernel));
     if (expected[0] != NULL) {
         contestant->dropped = !agrees(trial, expected);
@@ -389,25 +399,47 @@ graft_status graft_trial_qualify(graft_env *env, graft_trial *trial)
             GRAFT_CHECK(copy_weights(env, trial, c));
         }
     }
-    reset_outputs(trial);
+    reset_operands(trial);
 done:
     graft_arena_release(env->scratch, mark);
     return status;
 }
 
+static graft_status time_slices(graft_env *env, graft_trial *trial, graft_contestant *contestant,
+                                graft_slices *slices)
+{
+    graft_status status = GRAFT_OK;
+    double runs = ceil((double)GRAFT_SLICE_NS / contestant->run_ns);
+    double run_ns = 0.0;
+    while (graft_slices_want_more(slices)) {
+        GRAFT_CHECK(
+            run_batch(env, trial, contestant->kernel, (uint32_t)fmin(runs, MOST_RUNS), &run_ns));
+        graft_slices_add(slices, run_ns, fmin(runs, MOST_RUNS));
+    }
+done:
+    return status;
+}
+
 graft_status graft_trial_round(graft_env *env, graft_trial *trial, graft_contestant *contestant,
-                               uint64_t batch_ns, double factor)
+                               uint64_t batch_ns, graft_anchor *anchor)
 {
     graft_status status = GRAFT_OK;
     double wanted = (double)batch_ns / contestant->run_ns;
     double discarded = fmin(wanted * discarded_part + 1.0, DISCARDED_MOST);
-    double ignored_ns = 0.0;
     double run_ns = 0.0;
-    GRAFT_CHECK(run_batch(env, trial, contestant->kernel, (uint32_t)discarded, &ignored_ns));
-    GRAFT_CHECK(
-        run_batch(env, trial, contestant->kernel, (uint32_t)fmin(ceil(wanted), 1e6), &run_ns));
+    double factor = 1.0;
+    GRAFT_CHECK(run_batch(env, trial, contestant->kernel, (uint32_t)discarded, &run_ns));
+    if (anchor != NULL) {
+        graft_slices slices;
+        graft_slices_begin(&slices, anchor, (double)batch_ns);
+        GRAFT_CHECK(time_slices(env, trial, contestant, &slices));
+        run_ns = graft_slices_result(&slices, &factor);
+    } else {
+        uint32_t runs = (uint32_t)fmin(ceil(wanted), MOST_RUNS);
+        GRAFT_CHECK(run_batch(env, trial, contestant->kernel, runs, &run_ns));
+    }
     contestant->factors[contestant->sample_count] = factor;
-    contestant->samples[contestant->sample_count++] = run_ns * factor;
+    contestant->samples[contestant->sample_count++] = run_ns;
     contestant->run_ns = fmin(contestant->run_ns, fmax(run_ns, 1.0));
 done:
     return status;

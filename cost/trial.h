@@ -23,10 +23,8 @@ typedef struct graft_trial {
     float *inputs[GRAFT_MAX_INPUTS];
     float *outputs[GRAFT_MAX_OUTPUTS];
     size_t output_counts[GRAFT_MAX_OUTPUTS];
-    uint32_t place_count;                 /* Where operands that lie far away take turns... */
-    uint32_t place;                       /* ...and the place that is bound now. */
-    size_t input_steps[GRAFT_MAX_INPUTS]; /* Floats from one place to the next; 0: it stays. */
-    size_t output_steps[GRAFT_MAX_OUTPUTS];
+    bool passes_on;  /* A run's result is the next one's first input, and back. */
+    bool turned;     /* They have changed places. */
     void *workspace; /* Large enough for every contestant. */
     graft_contestant contestants[GRAFT_KERNEL_MOST];
     uint32_t contestant_count;
@@ -50,11 +48,11 @@ void graft_trial_choose(graft_trial *trial, const char *name);
  * operands; copies the others' weights.
  */
 GRAFT_MUST_USE graft_status graft_trial_qualify(graft_env *env, graft_trial *trial);
-/* One round of one contestant: some runs thrown away, a batch timed. The sample is multiplied by
- * `factor` (see anchor.h). */
+/* One round of one contestant: some runs thrown away, then a batch timed, in slices after the
+ * anchor (see anchor.h), or at once when that is NULL. */
 GRAFT_MUST_USE graft_status graft_trial_round(graft_env *env, graft_trial *trial,
                                               graft_contestant *contestant, uint64_t batch_ns,
-                                              double factor);
+                                              graft_anchor *anchor);
 /* Rounds so far in which the machine was about as fast as recorded, of the contestant that has had
  * fewest of them. */
 uint32_t graft_trial_quiet_rounds(const graft_trial *trial);

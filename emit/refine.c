@@ -1,6 +1,7 @@
 /* refine.c - see refine.h. */
 #include "emit/refine.h"
 
+#include "cost/confirm_all.h"
 #include "cost/executor.h"
 #include "graph/log.h"
 
@@ -44,8 +45,8 @@ static graft_status confirm(refinement *r, uint32_t *count)
             signatures[signature_count++] = schedule.steps[i].signature;
         }
     }
-    GRAFT_CHECK(graft_cost_confirm(r->env, r->session->cost, signatures, signature_count, count));
-    GRAFT_CHECK(graft_cost_save(r->env, r->session->cost));
+    GRAFT_CHECK(
+        graft_cost_confirm(r->env, r->session->cost, signatures, signature_count, NULL, count));
 done:
     graft_arena_release(r->env->unit, mark);
     return status;

@@ -10,7 +10,7 @@
 
 enum { SAMPLES = 24 };
 
-static const double truth[GRAFT_FACTOR_COUNT] = {1.05, 1.4, 1.2, 150.0, 1.15};
+static const double truth[GRAFT_FACTOR_COUNT] = {1.05, 1.4, 1.2, 150.0, 1.15, 1.6};
 
 /* Graphs of all kinds: mostly products, mostly others, many short steps; `wrong` of them are half
  * as slow again as they should be. */
@@ -24,11 +24,12 @@ static void draw_samples(graft_rng *rng, uint32_t wrong, graft_calibration_sampl
         sample->parts[GRAFT_FACTOR_OTHERS] = scale * (1.0 - products);
         sample->parts[GRAFT_FACTOR_CONVERSIONS] = scale * 0.1 * graft_rng_uniform(rng);
         sample->parts[GRAFT_FACTOR_BLOCKED] = scale * graft_rng_uniform(rng);
+        sample->parts[GRAFT_FACTOR_NEAR] = scale * 0.3 * graft_rng_uniform(rng);
         sample->parts[GRAFT_FACTOR_STEP] = 10.0 + graft_rng_below(rng, 100);
         sample->estimated_ns = 0.0;
         sample->model = s / 2;
         const graft_calibration exact = {
-            .values = {truth[0], truth[1], truth[2], truth[3], truth[4]}
+            .values = {truth[0], truth[1], truth[2], truth[3], truth[4], truth[5]}
         };
         double noise = 1.0 + 0.02 * (graft_rng_uniform(rng) - 0.5);
         sample->whole_ns = graft_calibration_predict(&exact, sample) * noise;
@@ -61,7 +62,7 @@ static void test_prior(void **state)
 {
     graft_env *env = *state;
     const graft_calibration_sample sample = {
-        .parts = {1e6, 0.0, 0.0, 10.0, 0.0},
+        .parts = {1e6, 0.0, 0.0, 10.0, 0.0, 0.0},
           .whole_ns = 1.2e6
     };
     graft_calibration c = graft_calibration_fit(env, &sample, 1, UINT32_MAX);
@@ -102,12 +103,51 @@ static void test_unsure(void **state)
     assert_true(graft_calibration_unsure(&sample));
 }
 
+/* By what a signature does and how much it moves. */
+static void test_classes(void **state)
+{
+    static const struct {
+        uint8_t op;
+        int32_t channels; /* Of a filter. */
+        int32_t side;
+        uint32_t layout;
+        uint32_t distance;
+        graft_factor factor;
+    } rows[] = {
+        {GRAFT_OP_conv,      64, 14,  GRAFT_LAYOUT_NHWC,    GRAFT_DISTANCE_MEMORY, GRAFT_FACTOR_PRODUCTS},
+        {GRAFT_OP_conv,      64, 14,  GRAFT_LAYOUT_BLOCKED, GRAFT_DISTANCE_MEMORY, GRAFT_FACTOR_BLOCKED },
+        {GRAFT_OP_conv,      1,  14,  GRAFT_LAYOUT_NHWC,    GRAFT_DISTANCE_MEMORY, GRAFT_FACTOR_NEAR    },
+        {GRAFT_OP_conv,      1,  14,  GRAFT_LAYOUT_NHWC,    GRAFT_DISTANCE_OWN,    GRAFT_FACTOR_OTHERS  },
+        {GRAFT_OP_relu,      0,  14,  GRAFT_LAYOUT_NHWC,    GRAFT_DISTANCE_SHARED, GRAFT_FACTOR_NEAR    },
+        {GRAFT_OP_relu,      0,  112, GRAFT_LAYOUT_NHWC,    GRAFT_DISTANCE_SHARED, GRAFT_FACTOR_OTHERS  },
+        {GRAFT_COST_REORDER, 0,  14,  GRAFT_LAYOUT_NHWC,    GRAFT_DISTANCE_MEMORY,
+         GRAFT_FACTOR_CONVERSIONS                                                                       },
+    };
+    (void)state;
+    for (uint32_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        graft_signature s;
+        memset(&s, 0, sizeof(s));
+        s.op = rows[i].op;
+        s.input_count = rows[i].channels > 0 ? 2 : 1;
+        s.output_count = 1;
+        s.inputs[0] = build_shape(4, 1, 64, rows[i].side, rows[i].side);
+        s.out_layouts[0] = (uint8_t)rows[i].layout;
+        s.distance = (uint8_t)rows[i].distance;
+        if (rows[i].channels > 0) {
+            const int32_t attrs[] = {1, 1, 1, 1, 1, 1, 1, 1, 64 / rows[i].channels};
+            s.inputs[1] = build_shape(4, 64, rows[i].channels, 3, 3);
+            memcpy(s.attrs, attrs, sizeof(attrs));
+        }
+        assert_int_equal(graft_factor_of(&s), rows[i].factor);
+    }
+}
+
 /* Stored beside the entries, it corrects every total; without it, totals are as measured. */
 static void test_applied(void **state)
 {
     graft_env *env = *state;
     const graft_calibration c = {
-        .values = {1.0, 2.0, 1.0, 100.0, 1.0},
+        .values = {1.0, 2.0, 1.0, 100.0, 1.0, 1.0},
           .error = 0.05, .graphs = 7
     };
     const graft_calibration none = graft_calibration_none();
@@ -146,6 +186,7 @@ static void test_applied(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {CHECK_TEST(test_fit), CHECK_TEST(test_prior),
-                                       CHECK_TEST(test_unsure), CHECK_TEST(test_applied)};
+                                       CHECK_TEST(test_unsure), CHECK_TEST(test_classes),
+                                       CHECK_TEST(test_applied)};
     return cmocka_run_group_tests_name("calibration", tests, NULL, NULL);
 }

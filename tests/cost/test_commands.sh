@@ -69,7 +69,7 @@ shows_differences() {
 calibrates() {
     "$GRAFT" --quiet cost calibrate --models autoencoder,dscnn --database "$FOLDER/both.costs" \
         > "$FOLDER/text" && grep -q '^factors: products' "$FOLDER/text" &&
-        [ "$("$GRAFT" cost show "$FOLDER/both.costs" | grep -c 'factor(')" = 5 ] &&
+        [ "$("$GRAFT" cost show "$FOLDER/both.costs" | grep -c 'factor(')" = 7 ] &&
         "$GRAFT" --quiet measure autoencoder --rounds 3 --database "$FOLDER/both.costs" |
         grep -q 'corrected by factors fitted to'
 }
@@ -106,7 +106,11 @@ confirms() {
         "$GRAFT" --quiet cost confirm --database "$FOLDER/confirmed.costs" > "$FOLDER/text" &&
         grep -q '^[1-9][0-9]* of [0-9]* costs measured again' "$FOLDER/text" &&
         [ "$("$GRAFT" cost show "$FOLDER/confirmed.costs" | wc -l)" = "$("$GRAFT" cost show "$FOLDER/passes.costs" | wc -l)" ] &&
-        ! cmp -s "$FOLDER/passes.costs" "$FOLDER/confirmed.costs"
+        ! cmp -s "$FOLDER/passes.costs" "$FOLDER/confirmed.costs" && [ ! -e "$FOLDER/confirmed.costs.confirming" ]
+}
+refuses_to_confirm_nothing() {
+    ! "$GRAFT" --quiet cost confirm --database "$FOLDER/none.costs" > "$FOLDER/text" 2> "$FOLDER/log" &&
+        grep -q 'none.costs: there is no such database' "$FOLDER/log" && [ ! -e "$FOLDER/none.costs" ]
 }
 # Killed at any moment: the file is whole, and nobody else waits for the lock.
 survives_kills() {
@@ -121,7 +125,7 @@ survives_kills() {
     timeout 20 "$GRAFT" cost merge "$FOLDER/other.costs" "$OWN"
 }
 
-echo 1..13
+echo 1..14
 check measures
 check plots
 check reads_a_recorded_device
@@ -133,5 +137,6 @@ check calibrates
 check searches_in_passes
 check refuses_passes_that_make_no_sense
 check confirms
+check refuses_to_confirm_nothing
 check keeps_figures
 check survives_kills

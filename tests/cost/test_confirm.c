@@ -1,10 +1,18 @@
 /* Costs that are measured once more beside their kin: how kin compare is what was measured side by
  * side, their level is what was known, and nobody else's cost changes. */
-#include "cost/cost.h"
+#include "cost/confirm_all.h"
 
 #include "cost/confirm.h"
+#include "graph/file.h"
+#include "graph/log.h"
 #include "tests/support/build.h"
 #include "tests/support/kernels.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static graft_signature conv_signature(graft_env *env, int32_t activation, int32_t side)
 {
@@ -133,7 +141,7 @@ static void test_kin(void **state)
     record(env, device, path, s, ns, COUNT);
     assert_int_equal(graft_cost_open(env, device, path, &cost), GRAFT_OK);
     assert_true(cost_of(env, cost, &s[ACTIVE]) == ns[ACTIVE]);
-    assert_int_equal(graft_cost_confirm(env, cost, &s[PLAIN], 1, &count), GRAFT_OK);
+    assert_int_equal(graft_cost_confirm(env, cost, &s[PLAIN], 1, NULL, &count), GRAFT_OK);
     assert_int_equal(count, 2);
     double plain_ns = cost_of(env, cost, &s[PLAIN]);
     double active_ns = cost_of(env, cost, &s[ACTIVE]);
@@ -147,6 +155,74 @@ static void test_kin(void **state)
     check_folder_remove(folder);
 }
 
+/* A journal says that the first pair of kin was settled before: only the other one is measured, and
+ * the journal goes. One of another device says nothing. */
+static void test_resumed(void **state)
+{
+    enum { COUNT = 4 };
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    const char *path = graft_arena_printf(env->life, "%s/costs", folder);
+    const char *journal = graft_arena_printf(env->life, "%s/journal", folder);
+    const double ns[COUNT] = {1e8, 3e8, 1e8, 3e8};
+    const graft_signature s[COUNT] = {
+        conv_signature(env, GRAFT_ACT_NONE, 14), conv_signature(env, GRAFT_ACT_RELU, 14),
+        conv_signature(env, GRAFT_ACT_NONE, 12), conv_signature(env, GRAFT_ACT_RELU, 12)};
+    graft_device *device = check_device_open(env);
+    for (uint32_t own = 0; own < 2; own++) {
+        graft_cost *cost = NULL;
+        uint32_t count = 0;
+        const char *text = graft_arena_printf(
+            env->life, "confirming %s, %s\n%016" PRIx64 "\n%016" PRIx64 "\n",
+            own != 0 ? graft_device_name(device) : "another", graft_device_library(device),
+            graft_signature_hash(&s[0], 0), graft_signature_hash(&s[1], 0));
+        assert_int_equal(graft_file_write(env, journal, text, strlen(text)), GRAFT_OK);
+        record(env, device, path, s, ns, COUNT);
+        assert_int_equal(graft_cost_open(env, device, path, &cost), GRAFT_OK);
+        assert_int_equal(graft_cost_confirm(env, cost, s, COUNT, journal, &count), GRAFT_OK);
+        assert_int_equal(count, own != 0 ? 2 : COUNT);
+        assert_true((cost_of(env, cost, &s[1]) == ns[1]) == (own != 0));
+        assert_true(cost_of(env, cost, &s[3]) < ns[3]);
+        assert_false(graft_file_exists(journal));
+        assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    }
+    graft_device_close(device);
+    check_folder_remove(folder);
+}
+
+/* In a process of its own, as the signal stays noticed: what is settled by then, here nothing, is
+ * written down. */
+static void test_interrupted(void **state)
+{
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    const char *path = graft_arena_printf(env->life, "%s/costs", folder);
+    const char *journal = graft_arena_printf(env->life, "%s/journal", folder);
+    const double ns[2] = {1e8, 3e8};
+    const graft_signature s[2] = {conv_signature(env, GRAFT_ACT_NONE, 14),
+                                  conv_signature(env, GRAFT_ACT_RELU, 14)};
+    graft_device *device = check_device_open(env);
+    int exit_status = 1;
+    record(env, device, path, s, ns, 2);
+    pid_t child = fork();
+    if (child == 0) {
+        graft_cost *cost = NULL;
+        uint32_t count = 0;
+        bool sound = graft_cost_open(env, device, path, &cost) == GRAFT_OK;
+        graft_interrupt_install();
+        (void)raise(SIGINT);
+        sound = sound &&
+                graft_cost_confirm(env, cost, s, 2, journal, &count) == GRAFT_INTERRUPTED &&
+                count == 0 && strstr(env->message, "interrupted") != NULL;
+        _exit(sound ? 0 : 1);
+    }
+    assert_true(waitpid(child, &exit_status, 0) == child);
+    assert_int_equal(exit_status, 0);
+    assert_true(graft_file_exists(journal));
+    graft_device_close(device);
+    check_folder_remove(folder);
+}
+
 /* Nothing is known of it: nothing to confirm. */
 static void test_unknown(void **state)
 {
@@ -156,7 +232,7 @@ static void test_unknown(void **state)
     graft_cost *cost = NULL;
     uint32_t count = 1;
     assert_int_equal(graft_cost_open(env, device, NULL, &cost), GRAFT_OK);
-    assert_int_equal(graft_cost_confirm(env, cost, &s, 1, &count), GRAFT_OK);
+    assert_int_equal(graft_cost_confirm(env, cost, &s, 1, NULL, &count), GRAFT_OK);
     assert_int_equal(count, 0);
     assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
     graft_device_close(device);
@@ -165,8 +241,9 @@ static void test_unknown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_settling), CHECK_TEST(test_twins),   CHECK_TEST(test_floors),
-        CHECK_TEST(test_kin),      CHECK_TEST(test_unknown),
+        CHECK_TEST(test_settling),    CHECK_TEST(test_twins),   CHECK_TEST(test_floors),
+        CHECK_TEST(test_kin),         CHECK_TEST(test_unknown), CHECK_TEST(test_resumed),
+        CHECK_TEST(test_interrupted),
     };
     return cmocka_run_group_tests_name("confirm", tests, NULL, NULL);
 }
