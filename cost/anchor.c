@@ -13,7 +13,7 @@ enum { ROWS = 24, DEPTH = 64, WIDTH = GRAFT_WINOGRAD_PANEL, PRODUCTS = 8, ALIGNM
 enum { LOOKS = 8192, QUIET_PART = 16, POLLS = 20, LEAST_QUIET = 5, MORE_SLICES = 3 };
 
 /* A look is quiet when the anchor took at most this much longer than recorded. */
-static const double quiet_factor = 0.95;
+static const double quiet_factor = 0.92;
 
 struct graft_anchor {
     float *operands;

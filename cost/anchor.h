@@ -32,7 +32,7 @@ void graft_anchor_measure(graft_anchor *anchor, graft_cost_entry *entry);
 /* The recorded time that factors refer to. */
 void graft_anchor_refer(graft_anchor *anchor, const graft_cost_entry *entry);
 
-/* One look: recorded / present time, 1 when the machine is quiet, which is when that is 0.95 or
+/* One look: recorded / present time, 1 when the machine is quiet, which is when that is 0.92 or
  * more. */
 double graft_anchor_look(graft_anchor *anchor);
 /* Looks until the machine is quiet, for a fifth of a millisecond at most. */
