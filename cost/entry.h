@@ -13,9 +13,8 @@ typedef enum graft_cost_source {
 /* Times are multiples of 1/16 ns, so that sums of them are exact and do not depend on their order.
  */
 typedef struct graft_cost_entry {
-    double median_ns;
-    double
-        spread_ns; /* Measured: between the quartiles. Estimated: typical error of the estimate. */
+    double median_ns; /* Measured beside an anchor: the first quartile of quiet rounds. */
+    double spread_ns; /* Between the quartiles. Estimated: typical error of the estimate. */
     uint64_t flops;
     uint64_t bytes;
     uint32_t rounds;                              /* 0 for estimates. */
