@@ -198,7 +198,7 @@ typedef struct {
     bool is_proved;          /* if any is. */
 } restrictor;
 
-static const graft_effort effort_base = {15000000, 150000};
+static const graft_effort effort_base = {4000000, 40000};
 enum { EFFORT_TIMES = 4 };
 
 /* Whether a rule is proved with what it may take. */
@@ -294,12 +294,24 @@ static bool find_restriction(graft_env *env, const graft_rule *rule, const graft
     return true;
 }
 
+/* Of a rule's share, what its instances may take: a few times what any rule of the set needs. Z3
+ * multiplies them out, which takes longer than its count says. */
+static const uint64_t instance_resources = 15000000;
+
+static graft_prove_options instance_options(const graft_prove_options *options)
+{
+    graft_prove_options most = *options;
+    most.most = graft_effort_least(most.most, (graft_effort){instance_resources, UINT64_MAX});
+    return most;
+}
+
 /* Asks Z3 about the covering set. */
 static void prove_instances(graft_env *env, const graft_rule *rule,
                             const graft_check_options *options, graft_check *check)
 {
     graft_prove_result result;
-    graft_prove_rule(env, rule, check->instances, check->cover, &options->prove, &result);
+    const graft_prove_options most = instance_options(&options->prove);
+    graft_prove_rule(env, rule, check->instances, check->cover, &most, &result);
     result.questions += check->prove.questions;
     result.resource_count += check->prove.resource_count;
     check->prove = result;
@@ -333,6 +345,7 @@ static void put_small_first(const graft_rule *rule, graft_point *points, uint32_
 static void test_instances(graft_env *env, const graft_rule *rule,
                            const graft_prove_options *options, graft_check *check)
 {
+    const graft_prove_options share = instance_options(options);
     uint32_t most = check->cover < TESTS_MOST ? check->cover : TESTS_MOST;
     uint32_t kept = 0;
     uint32_t undecided = 0;
@@ -343,7 +356,7 @@ static void test_instances(graft_env *env, const graft_rule *rule,
     for (uint32_t i = 0; i < most && undecided < (kept > 0 ? UNDECIDED_ENOUGH : UNDECIDED_MOST);
          i++) {
         graft_prove_result some;
-        const graft_prove_options rest = rest_of(options, used);
+        const graft_prove_options rest = rest_of(&share, used);
         graft_prove_rule(env, rule, &check->instances[i], most - i, &rest, &some);
         used.resource_count += some.resource_count;
         prove->questions += some.questions;

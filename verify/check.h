@@ -28,7 +28,7 @@ typedef struct graft_check_options {
     uint32_t attempts; /* Choices that finding them may take; the filter begins with fewer. */
     bool restricts;    /* Look for a restriction where a rule has no proof for all sizes. */
     graft_prove_options prove; /* `most`: of all proofs of one rule for all sizes, restrictions
-                                  included, and once more of its proofs at instances. */
+                                  included; its instances may take a quarter of that once more. */
 } graft_check_options;
 
 /* What `make rules` uses. */

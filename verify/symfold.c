@@ -285,18 +285,15 @@ static Z3_ast take_unused(const graft_sym *s, graft_sym_range *range, Z3_ast bod
     return outside;
 }
 
-/* The one factor that is a sum; m->count when there is none, or more than one. */
-static uint32_t find_inner_sum(const graft_sym *s, const monomial *m)
+/* The binders that the sums among the factors have together. */
+static uint32_t count_inner_binders(const graft_sym *s, const monomial *m)
 {
-    uint32_t found = m->count;
-    uint32_t sums = 0;
+    uint32_t count = 0;
     for (uint32_t i = 0; i < m->count; i++) {
-        if (graft_sym_fold_kind(s, m->factors[i]) == GRAFT_SYM_SUM) {
-            found = i;
-            sums++;
-        }
+        bool sum = graft_sym_fold_kind(s, m->factors[i]) == GRAFT_SYM_SUM;
+        count += sum ? (graft_sym_arity(s, m->factors[i]) - 2) / 2 : 0;
     }
-    return sums == 1 ? found : m->count;
+    return count;
 }
 
 /* Takes the range of a fold in a body into the body's own: `fold` becomes its body. False when
@@ -314,6 +311,22 @@ static bool merge_range(graft_sym *s, graft_sym_range *range, Z3_ast *fold)
     }
     graft_sym_range_guard(s, range, inner.guard);
     *fold = body;
+    return true;
+}
+
+/* Takes the sums among the factors into the range, all of them or, where there are too many
+ * binders, none; whether there were any. */
+static bool merge_sums(graft_sym *s, graft_sym_range *range, monomial *m)
+{
+    uint32_t binders = count_inner_binders(s, m);
+    if (binders == 0 || range->count + binders > GRAFT_SYM_BINDERS) {
+        return false;
+    }
+    for (uint32_t i = 0; i < m->count; i++) {
+        if (graft_sym_fold_kind(s, m->factors[i]) == GRAFT_SYM_SUM) {
+            (void)merge_range(s, range, &m->factors[i]);
+        }
+    }
     return true;
 }
 
@@ -426,8 +439,7 @@ static Z3_ast sum_monomial(graft_sym *s, const graft_facts *facts, graft_sym_ran
         to->factors[to->count++] = all.factors[i];
     }
     Z3_ast factor = close_monomial(s, &outside);
-    uint32_t at = find_inner_sum(s, &inside);
-    if (at < inside.count && merge_range(s, &range, &inside.factors[at])) {
+    if (merge_sums(s, &range, &inside)) {
         Z3_ast body = graft_sym_simplify(s, close_monomial(s, &inside));
         return times(s, factor, sum_guarded(s, facts, range, body));
     }
@@ -633,24 +645,47 @@ static bool visit_choice(void *context, Z3_ast term)
     return !c->found;
 }
 
-/* Whether a term is a product in which every factor occurs an even number of times. */
-static bool is_square(const graft_sym *s, Z3_ast term)
+static bool is_sum_of_squares(const graft_sym *s, Z3_ast term);
+
+/* Whether a factor, or a summand that is none, is a fold of what is never negative or a function
+ * that never is. */
+static bool is_plainly_positive(const graft_sym *s, Z3_ast term)
+{
+    return graft_sym_is_app(s, term, s->term.functions[GRAFT_TERM_EXP]) ||
+           (graft_sym_fold_kind(s, term) != GRAFT_SYM_FOLD_COUNT &&
+            is_sum_of_squares(s, graft_sym_arg(s, term, graft_sym_arity(s, term) - 1)));
+}
+
+/* Whether a term is a product of factors that are never negative and of others that each occur an
+ * even number of times. */
+static bool is_product_of_squares(const graft_sym *s, Z3_ast term)
 {
     monomial m;
-    bool even = open_monomial(s, term, &m);
-    for (uint32_t i = 0; i < m.count && even; i++) {
+    bool positive = open_monomial(s, term, &m);
+    for (uint32_t i = 0; i < m.count && positive; i++) {
         uint32_t times_met = 0;
         for (uint32_t k = 0; k < m.count; k++) {
             times_met += m.factors[k] == m.factors[i] ? 1 : 0;
         }
-        even = times_met % 2 == 0;
+        positive = times_met % 2 == 0 || is_plainly_positive(s, m.factors[i]);
     }
-    return even;
+    return positive;
+}
+
+static bool is_sum_of_squares(const graft_sym *s, Z3_ast term)
+{
+    bool sum = graft_sym_kind(s, term) == Z3_OP_ADD;
+    uint32_t count = sum ? graft_sym_arity(s, term) : 1;
+    bool positive = true;
+    for (uint32_t i = 0; i < count && positive; i++) {
+        positive = is_product_of_squares(s, sum ? graft_sym_arg(s, term, i) : term);
+    }
+    return positive;
 }
 
 bool graft_sym_is_never_negative(graft_sym *s, Z3_ast value)
 {
-    if (is_square(s, value)) {
+    if (is_sum_of_squares(s, value)) {
         return true;
     }
     choice_search c = {.s = s};

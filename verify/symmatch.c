@@ -202,14 +202,84 @@ static bool check_map(pairing *p, const graft_facts *facts)
     return graft_sym_same_bodies(s, &in_b, body, p->body_b);
 }
 
-/* Pairs elements of both bodies, beginning with x[0] and y[first]. */
-static void map_elements(pairing *p, const graft_sym_atoms *x, const graft_sym_atoms *y,
-                         uint32_t first)
+/* ------------------------------------------------------------- which goes to which */
+
+/* What two indices of elements of one variable say of whether these are the same. */
+typedef enum {
+    INDEX_DIFFERS,
+    INDEX_OPEN, /* Nothing, as far as binders have images. */
+    INDEX_AGREES
+} index_word;
+
+static index_word compare_indices(const pairing *p, Z3_ast x, Z3_ast y)
 {
+    graft_sym *s = p->s;
+    uint32_t i = 0;
+    Z3_ast rest = NULL;
+    while (graft_sym_is_app(s, x, s->at) && graft_sym_is_app(s, y, s->at)) {
+        x = graft_sym_arg(s, x, 1);
+        y = graft_sym_arg(s, y, 1);
+    }
+    if (!graft_sym_mentions(s, x, p->a.count, p->a.binders)) {
+        return x == y ? INDEX_AGREES : INDEX_DIFFERS;
+    }
+    if (!find_lone(s, &p->a, x, &i, &rest) || p->to[i] == NULL) {
+        return INDEX_OPEN;
+    }
+    return graft_sym_add(s, p->to[i], rest) == y ? INDEX_AGREES : INDEX_DIFFERS;
+}
+
+/* Whether two elements may be the same, and some index says so. */
+static bool is_likely(const pairing *p, Z3_ast x, Z3_ast y)
+{
+    graft_sym *s = p->s;
+    bool agrees = false;
+    if (!graft_sym_is_app(s, y, Z3_get_app_decl(s->z3, Z3_to_app(s->z3, x)))) {
+        return false;
+    }
+    for (uint32_t i = 0; i < graft_sym_arity(s, x); i++) {
+        index_word word = compare_indices(p, graft_sym_arg(s, x, i), graft_sym_arg(s, y, i));
+        if (word == INDEX_DIFFERS) {
+            return false;
+        }
+        agrees = agrees || word == INDEX_AGREES;
+    }
+    return agrees;
+}
+
+/* Pairs elements of which some index is known to be the same, whereby others become known: in a
+ * chain of matrix products the first factor has the row that is asked about, the second one the
+ * first one's binder. */
+static void follow_chains(pairing *p, const graft_sym_atoms *x, const graft_sym_atoms *y)
+{
+    bool paired_x[GRAFT_SYM_ATOMS_MOST] = {false};
+    bool paired_y[GRAFT_SYM_ATOMS_MOST] = {false};
+    for (bool grew = true; grew;) {
+        grew = false;
+        for (uint32_t i = 0; i < x->count; i++) {
+            for (uint32_t k = 0; k < y->count && !paired_x[i]; k++) {
+                if (!paired_y[k] && is_likely(p, x->from[i], y->from[k])) {
+                    map_element(p, x->from[i], y->from[k]);
+                    paired_x[i] = paired_y[k] = grew = true;
+                }
+            }
+        }
+    }
+}
+
+/* Ways of pairing elements: x[0] with some y and then each with each; along chains; x[0] with some
+ * y and then along chains. */
+static void map_elements(pairing *p, const graft_sym_atoms *x, const graft_sym_atoms *y,
+                         uint32_t way)
+{
+    uint32_t first = way < y->count ? way : way - y->count - 1;
     memset((void *)p->to, 0, sizeof p->to);
     p->taken = 0;
-    if (x->count > 0 && first < y->count) {
+    if (x->count > 0 && way != y->count && first < y->count) {
         map_element(p, x->from[0], y->from[first]);
+    }
+    if (way >= y->count) {
+        follow_chains(p, x, y);
     }
     for (uint32_t i = 0; i < x->count; i++) {
         for (uint32_t k = 0; k < y->count; k++) {
@@ -218,11 +288,34 @@ static void map_elements(pairing *p, const graft_sym_atoms *x, const graft_sym_a
     }
 }
 
+enum { MAPS_MOST = 24 };
+
+/* Maps that were tried. */
+typedef struct {
+    Z3_ast to[MAPS_MOST][GRAFT_SYM_BINDERS];
+    uint32_t count;
+} map_list;
+
+/* Whether a map has not been tried before; notes it. */
+static bool is_new_map(map_list *list, const pairing *p)
+{
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (memcmp((const void *)list->to[i], (const void *)p->to, sizeof p->to) == 0) {
+            return false;
+        }
+    }
+    if (list->count < MAPS_MOST) {
+        memcpy((void *)list->to[list->count++], (const void *)p->to, sizeof p->to);
+    }
+    return true;
+}
+
 static bool same_folds(graft_sym *s, const graft_facts *facts, Z3_ast a, Z3_ast b)
 {
     pairing p = {.s = s};
     graft_sym_atoms x = {.count = 0};
     graft_sym_atoms y = {.count = 0};
+    map_list tried = {.count = 0};
     if (!graft_sym_is_app(s, b, Z3_get_app_decl(s->z3, Z3_to_app(s->z3, a)))) {
         return false;
     }
@@ -231,10 +324,9 @@ static bool same_folds(graft_sym *s, const graft_facts *facts, Z3_ast a, Z3_ast 
     p.body_b = graft_sym_fold_open(s, b, &p.b);
     graft_sym_list_elements(s, p.body_a, true, &x);
     graft_sym_list_elements(s, p.body_b, true, &y);
-    uint32_t tries = y.count > 0 ? y.count : 1;
-    for (uint32_t first = 0; first < tries; first++) {
-        map_elements(&p, &x, &y, first);
-        if (map_others(&p) && check_map(&p, facts)) {
+    for (uint32_t way = 0; way <= 2 * y.count; way++) {
+        map_elements(&p, &x, &y, way);
+        if (map_others(&p) && is_new_map(&tried, &p) && check_map(&p, facts)) {
             return true;
         }
     }
