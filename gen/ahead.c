@@ -230,6 +230,17 @@ graft_status graft_gen_ahead_open(graft_env *env, const graft_gen_site *site,
     return GRAFT_OK;
 }
 
+uint64_t graft_gen_ahead_bytes(const graft_gen_ahead *ahead)
+{
+    uint64_t bytes = graft_arena_used_bytes(ahead->arena);
+    for (uint32_t t = 0; t < ahead->worker_count; t++) {
+        const worker *own = &ahead->workers[t];
+        bytes += graft_arena_used_bytes(own->joins) + graft_arena_used_bytes(own->checker.scratch) +
+                 graft_arena_used_bytes(own->checker.memory);
+    }
+    return bytes;
+}
+
 void graft_gen_ahead_close(graft_gen_ahead *ahead)
 {
     if (ahead == NULL) {

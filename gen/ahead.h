@@ -44,6 +44,8 @@ typedef void graft_gen_guess(void *context, uint32_t number, graft_gen_trial *tr
 GRAFT_MUST_USE graft_status graft_gen_ahead_open(graft_env *env, const graft_gen_site *site,
                                                  graft_gen_ahead **ahead);
 void graft_gen_ahead_close(graft_gen_ahead *ahead);
+/* What it holds, between two calls. */
+uint64_t graft_gen_ahead_bytes(const graft_gen_ahead *ahead);
 /* Forgets what has been tried. */
 void graft_gen_ahead_forget(graft_gen_ahead *ahead);
 /* The result of `wanted` (number, task, roots or given), whose turn it is; numbers ascend between

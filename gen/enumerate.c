@@ -278,6 +278,9 @@ static graft_status walk_sets(graft_gen_space *space, const closed_sets *sets, c
         if ((i & 255u) == 0 && graft_interrupted()) {
             return GRAFT_FAIL(space->env, GRAFT_INTERRUPTED, "interrupted");
         }
+        if ((i & 255u) == 0) {
+            GRAFT_CHECK(graft_gen_space_check_room(space, 0));
+        }
         walk.nodes = &sets->nodes[(size_t)i * sets->size];
         GRAFT_CHECK(walk_set(&walk));
     }
@@ -307,6 +310,19 @@ done:
 
 /* ------------------------------------------------------------------ levels */
 
+/* What the values of all nodes from `first` on would take. */
+static uint64_t count_data_bytes(const graft_gen_space *space, uint32_t first)
+{
+    uint64_t elements = 0;
+    for (uint32_t n = first; n < space->node_count; n++) {
+        const graft_gen_node *node = &space->nodes[n];
+        for (uint32_t o = 0; o < space->set->configs[node->config].output_count; o++) {
+            elements += graft_shape_elements(&space->shapes[node->shapes[o]]);
+        }
+    }
+    return elements * space->sample_count * sizeof(graft_field);
+}
+
 /* `sets` may be NULL: closed sets are not wanted. */
 static graft_status build_level(graft_gen_space *space, const closed_sets *below, closed_sets *sets)
 {
@@ -314,8 +330,10 @@ static graft_status build_level(graft_gen_space *space, const closed_sets *below
     uint32_t first = space->node_count;
     GRAFT_CHECK(walk_sets(space, below, NULL));
     space->counts.evaluated += space->node_count - first;
+    GRAFT_CHECK(graft_gen_space_check_room(space, count_data_bytes(space, first)));
     GRAFT_CHECK(graft_gen_evaluate(space, first, space->node_count, true));
     graft_gen_images_extend(space);
+    GRAFT_CHECK(graft_gen_space_check_room(space, 0));
     if (sets != NULL) {
         GRAFT_CHECK(walk_sets(space, below, sets));
     }
@@ -380,17 +398,22 @@ graft_status graft_gen_space_build(graft_env *env, graft_arena *arena, const gra
     GRAFT_CHECK(build_levels(space, set->depth, &below));
     GRAFT_CHECK(build_last_level(space, &below));
     graft_gen_producers_list(space);
+    GRAFT_CHECK(graft_gen_space_check_room(space, 0));
 done:
     return status;
 }
 
 graft_status graft_gen_space_build_whole(graft_env *env, graft_arena *arena,
                                          const graft_gen_set *set, const graft_gen_samples *samples,
-                                         graft_gen_space *space)
+                                         const graft_gen_room *room, graft_gen_space *space)
 {
     graft_status status = GRAFT_OK;
     closed_sets below;
     start_space(env, arena, set, samples, space);
+    if (room != NULL) {
+        space->room = *room;
+        space->room.folder = NULL;
+    }
     GRAFT_CHECK(build_levels(space, set->depth, &below));
     GRAFT_CHECK(build_level(space, &below, NULL));
     graft_gen_producers_list(space);

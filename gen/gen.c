@@ -163,6 +163,7 @@ static graft_status take_laws(runner *run, const graft_gen_family *family, const
     const char *saved = NULL;
     run->identity = graft_gen_set_identity(set, run->options->seed, run->identity);
     room.identity = run->identity;
+    room.taken_bytes = graft_arena_used_bytes(run->arena);
     if (room.folder != NULL) {
         room.folder =
             graft_arena_printf(run->arena, "%s/%s-%s", room.folder, family->name, set->name);

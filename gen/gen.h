@@ -13,7 +13,10 @@
 /* Room for what does not fit. */
 typedef struct graft_gen_room {
     const char *folder;    /* For records of graphs and marks to go on from; NULL: none. */
-    uint64_t memory_bytes; /* For records of graphs, before they go to the folder; 0: any. */
+    uint64_t memory_bytes; /* That graphs, laws and what they are found with may take together;
+                              records of graphs go to the folder when they have a sixteenth of what
+                              the rest leaves; 0: any. */
+    uint64_t taken_bytes;  /* Of that, by what the sets before have brought. */
     uint64_t identity;     /* Of all that the laws of what is enumerated depend on. */
 } graft_gen_room;
 
@@ -68,7 +71,8 @@ typedef struct graft_gen_options {
 
 /* Enumerates the families and lists their candidates in `arena`. A law that follows from those of
  * an earlier set is not proposed again. Equal inputs give equal bytes, whatever env->thread_count
- * is. `families` must outlive the result. Failures as of graft_gen_space_build. */
+ * is. `families` must outlive the result. Failures as of graft_gen_space_build. What was done is in
+ * the work folder then, for a run that goes on from there. */
 GRAFT_MUST_USE graft_status graft_gen_run(graft_env *env, graft_arena *arena,
                                           const graft_gen_family *families, uint32_t family_count,
                                           const graft_gen_options *options,

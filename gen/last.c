@@ -8,7 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH_NODES = 1 << 13, PROGRESS_LEAST = 20000 };
+enum {
+    LEAST_SHARE = 64,
+    /* Of all memory, for records. */ BATCH_NODES = 1 << 13,
+    PROGRESS_LEAST = 20000
+};
 
 static const uint64_t mark_every_ns = UINT64_C(10000000000);
 
@@ -83,10 +87,25 @@ static uint64_t identify(const graft_gen_space *space, uint32_t size)
 
 /* ------------------------------------------------------------------- opening */
 
+/* The space's room for records: what is left of the memory, but for a least share. */
+static graft_gen_room room_for_records(const graft_gen_space *space)
+{
+    graft_gen_room room = space->room;
+    uint64_t taken_bytes = graft_arena_used_bytes(space->arena) + room.taken_bytes;
+    uint64_t least_bytes = room.memory_bytes / LEAST_SHARE;
+    if (room.memory_bytes > 0) {
+        room.memory_bytes = taken_bytes + least_bytes < room.memory_bytes
+                                ? room.memory_bytes - taken_bytes
+                                : least_bytes;
+    }
+    return room;
+}
+
 graft_status graft_gen_last_open(graft_gen_space *space, uint32_t size, graft_gen_last **last,
                                  uint32_t *resumed)
 {
     graft_status status = GRAFT_OK;
+    const graft_gen_room room = room_for_records(space);
     graft_gen_last *made = GRAFT_NEW(space->arena, graft_gen_last, 1);
     *made = (graft_gen_last){.space = space, .size = size};
     made->mark.identity = identify(space, size);
@@ -94,7 +113,7 @@ graft_status graft_gen_last_open(graft_gen_space *space, uint32_t size, graft_ge
     made->orbits = GRAFT_NEW(space->arena, uint32_t, BATCH_NODES + 1);
     made->keys = GRAFT_NEW(space->arena, uint64_t, (size_t)BATCH_NODES * GRAFT_MAX_OUTPUTS);
     list_known(made);
-    GRAFT_CHECK(graft_gen_store_open(space->env, &space->room, &made->mark, &made->store));
+    GRAFT_CHECK(graft_gen_store_open(space->env, &room, &made->mark, &made->store));
     space->counts.graphs += made->mark.graphs;
     space->counts.evaluated += made->mark.evaluated;
     made->marked_ns = graft_clock_ns();
@@ -292,6 +311,12 @@ done:
 
 /* ------------------------------------------------------------------ progress */
 
+/* Whether there is room for what has been made so far. */
+static graft_status check_room(const graft_gen_last *last)
+{
+    return graft_gen_space_check_room(last->space, graft_gen_store_bytes(last->store));
+}
+
 graft_status graft_gen_last_pass(graft_gen_last *last, uint32_t walked, uint32_t total)
 {
     graft_status status = GRAFT_OK;
@@ -315,6 +340,7 @@ graft_status graft_gen_last_pass(graft_gen_last *last, uint32_t walked, uint32_t
         GRAFT_CHECK(graft_gen_store_mark(last->store, &last->mark));
         last->marked_ns = graft_clock_ns();
     }
+    GRAFT_CHECK(check_room(last));
 done:
     return status;
 }
@@ -335,12 +361,13 @@ static graft_status keep_repeated(void *context, const graft_gen_record *records
         wanted = records[i].is_known != 0 || !same_node(&records[i], &records[0]);
     }
     last->space->counts.keys += wanted ? 0 : 1;
-    for (size_t i = 0; i < count && wanted; i++) {
+    graft_status status = wanted ? check_room(last) : GRAFT_OK;
+    for (size_t i = 0; i < count && wanted && status == GRAFT_OK; i++) {
         last->kept = graft_gen_grow(last->space->arena, last->kept, last->kept_count,
                                     &last->kept_capacity, sizeof *last->kept);
         last->kept[last->kept_count++] = records[i];
     }
-    return GRAFT_OK;
+    return status;
 }
 
 static int compare_orders(const void *a, const void *b)

@@ -293,6 +293,10 @@ graft_status graft_gen_search_tell(const graft_gen_search *find, graft_progress 
     if (graft_interrupted()) {
         return GRAFT_FAIL(space->env, GRAFT_INTERRUPTED, "interrupted");
     }
+    graft_status status = graft_gen_space_check_room(space, graft_gen_ahead_bytes(find->ahead));
+    if (status != GRAFT_OK) {
+        return status;
+    }
     if (i == 0) {
         graft_progress_start(progress, space->env, space->set->name, unit, find->pair_count);
     }
@@ -338,7 +342,7 @@ graft_status graft_gen_search_walk(graft_gen_search *find)
         GRAFT_CHECK(save_trail(find, i + 1, false));
     }
 done:
-    if (status == GRAFT_OK || status == GRAFT_INTERRUPTED) {
+    if (status == GRAFT_OK || status == GRAFT_INTERRUPTED || status == GRAFT_NO_MEMORY) {
         graft_status saved = save_trail(find, i, true);
         status = status == GRAFT_OK ? saved : status;
     }

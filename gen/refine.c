@@ -87,7 +87,7 @@ static void compare_images(graft_gen_search *find)
 
 /* Enumerates graphs of at most set->depth operators and lists draws that tell some of them apart.
  */
-static graft_status find_draws(graft_env *env, const graft_gen_set *set,
+static graft_status find_draws(graft_env *env, const graft_gen_set *set, const graft_gen_room *room,
                                const graft_gen_laws *known, graft_gen_samples *samples)
 {
     graft_status status = GRAFT_OK;
@@ -97,7 +97,7 @@ static graft_status find_draws(graft_env *env, const graft_gen_set *set,
     if (arena == NULL) {
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for set %s", set->name);
     }
-    GRAFT_CHECK(graft_gen_space_build_whole(env, arena, set, samples, &space));
+    GRAFT_CHECK(graft_gen_space_build_whole(env, arena, set, samples, room, &space));
     GRAFT_CHECK(graft_gen_search_open(&find, &space, 1));
     find.told = samples;
     find.told_first = samples->draw_count;
@@ -200,7 +200,7 @@ graft_status graft_gen_samples_refine(graft_env *env, const graft_gen_set *set,
         uint32_t before;
         do {
             before = samples->draw_count;
-            GRAFT_CHECK(find_draws(env, &smaller, known, samples));
+            GRAFT_CHECK(find_draws(env, &smaller, room, known, samples));
         } while (samples->draw_count > before);
         if (room->folder != NULL) {
             GRAFT_CHECK(save_draws(env, room, smaller.depth, samples));

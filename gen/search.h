@@ -123,7 +123,8 @@ bool graft_gen_search_take(graft_gen_search *find, uint32_t number, const graft_
                            uint8_t macro_directions);
 /* Lays a pair that follows, as drawn, wherever it fits: GRAFT_GEN_LAID, ..._IDLE or ..._PASSED. */
 graft_gen_fate graft_gen_search_lay(graft_gen_search *find, uint32_t number);
-/* The progress of a walk over all pairs, and whether it may go on. GRAFT_INTERRUPTED. */
+/* The progress of a walk over all pairs, and whether it may go on. GRAFT_INTERRUPTED,
+ * GRAFT_NO_MEMORY when the space's room is used up. */
 GRAFT_MUST_USE graft_status graft_gen_search_tell(const graft_gen_search *find,
                                                   graft_progress *progress, uint32_t i,
                                                   const char *unit);

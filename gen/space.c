@@ -19,6 +19,23 @@ typedef struct graft_gen_inference {
 
 static uint64_t hash_bytes(const void *data, size_t size) { return XXH3_64bits(data, size); }
 
+/* -------------------------------------------------------------------- room */
+
+graft_status graft_gen_space_check_room(const graft_gen_space *space, uint64_t beside_bytes)
+{
+    const graft_gen_room *room = &space->room;
+    uint64_t used_bytes = graft_arena_used_bytes(space->arena) + room->taken_bytes + beside_bytes;
+    if (room->memory_bytes == 0 || used_bytes <= room->memory_bytes) {
+        return GRAFT_OK;
+    }
+    return GRAFT_FAIL(
+        space->env, GRAFT_NO_MEMORY,
+        "set %s: --memory %llu is too little: %llu MiB are needed by now; with a larger "
+        "--memory and the same --work the run goes on from here",
+        space->set->name, (unsigned long long)(room->memory_bytes >> 20),
+        (unsigned long long)(used_bytes >> 20));
+}
+
 /* ------------------------------------------------------- shapes, inference */
 
 static graft_status intern_shape(graft_gen_space *space, const graft_shape *shape, uint16_t *id)

@@ -125,21 +125,28 @@ typedef struct graft_gen_space {
 /* Enumerates a set. `room` may be NULL: no folder. The space lives in `arena`, which the caller
  * frees; nothing of it is needed afterwards; `samples` must outlive it. GRAFT_UNSUPPORTED when the
  * set's inputs have more than GRAFT_GEN_MAX_RENAMINGS renamings or there are more than 65535
- * shapes; GRAFT_INTERRUPTED on a signal. */
+ * shapes; GRAFT_NO_MEMORY when it takes more than room->memory_bytes; GRAFT_INTERRUPTED on a
+ * signal. */
 GRAFT_MUST_USE graft_status graft_gen_space_build(graft_env *env, graft_arena *arena,
                                                   const graft_gen_set *set,
                                                   const graft_gen_samples *samples,
                                                   const graft_gen_room *room,
                                                   graft_gen_space *space);
 
-/* The same with all nodes of the last level, as a larger space has them below its own. */
+/* The same with all nodes of the last level, as a larger space has them below its own. Of `room` it
+ * minds the memory alone; it may be NULL. */
 GRAFT_MUST_USE graft_status graft_gen_space_build_whole(graft_env *env, graft_arena *arena,
                                                         const graft_gen_set *set,
                                                         const graft_gen_samples *samples,
+                                                        const graft_gen_room *room,
                                                         graft_gen_space *space);
 
 /* ------------------------------------------------- for the files of this folder */
 
+/* GRAFT_NO_MEMORY, with what is needed, when the space and `beside_bytes` more take more than its
+ * room. */
+GRAFT_MUST_USE graft_status graft_gen_space_check_room(const graft_gen_space *space,
+                                                       uint64_t beside_bytes);
 /* Appends a draw. Spaces that were built before keep theirs. */
 void graft_gen_samples_add(graft_gen_samples *samples, uint32_t draw);
 

@@ -9,6 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Of the memory that is left records take a small part: graphs that turn out to be wanted, and the
+ * search for laws, take most. */
+enum { RECORD_SHARE = 64 };
 enum { PARTITION_BITS = 6, PARTITIONS = 1 << PARTITION_BITS, FIRST_RECORDS = 1 << 14 };
 
 static const uint64_t magic = UINT64_C(0x6b72616d74666167);
@@ -225,7 +228,7 @@ graft_status graft_gen_store_open(graft_env *env, const graft_gen_room *room, gr
     mark->walked = 0;
     GRAFT_CHECK(reserve(made, FIRST_RECORDS));
     if (made->folder != NULL) {
-        uint64_t most = room->memory_bytes / (2 * sizeof *made->records);
+        uint64_t most = room->memory_bytes / (RECORD_SHARE * sizeof *made->records);
         made->most = room->memory_bytes == 0 ? SIZE_MAX : most < 1 ? 1 : (size_t)most;
         GRAFT_CHECK(graft_file_make_folders(env, mark_path(env, made->folder)));
         read_mark(made, mark);

@@ -40,9 +40,9 @@ same() { candidates "$1" > "$FOLDER/left" && candidates "$2" | cmp - "$FOLDER/le
 one_thread() { gen 1 > "$FOLDER/reference" && [ -s "$FOLDER/reference" ]; }
 two_threads() { gen 2 > "$FOLDER/two" && same "$FOLDER/reference" "$FOLDER/two"; }
 stored_bytes() { sed -n 's/.*"stored_bytes": *\([0-9]*\).*/\1/p' "$1"; }
-# All in memory it is more than the limit, so that it must have gone to disk.
+# Records take a small part of the memory that the rest leaves, so that they must have gone to disk.
 little_memory() {
-    gen 2 --work "$FOLDER/work" --memory 1 > "$FOLDER/little" &&
+    gen 2 --work "$FOLDER/work" --memory 100 > "$FOLDER/little" &&
         same "$FOLDER/reference" "$FOLDER/little" &&
         [ "$(stored_bytes "$FOLDER/little")" -lt "$(stored_bytes "$FOLDER/reference")" ]
 }
@@ -62,7 +62,7 @@ wait_for_mark() {
 }
 killed() {
     "$GRAFT" --json --threads 1 --quiet gen --families "$FOLDER/families" --work "$FOLDER/killed" \
-        --memory 1 > "$FOLDER/unfinished" 2>&1 &
+        --memory 70 > "$FOLDER/unfinished" 2>&1 &
     run=$!
     wait_for_mark $run
     found=$?
@@ -71,7 +71,19 @@ killed() {
     return $found
 }
 goes_on() {
-    gen 2 --work "$FOLDER/killed" --memory 1 > "$FOLDER/resumed" &&
+    gen 2 --work "$FOLDER/killed" --memory 100 > "$FOLDER/resumed" &&
+        grep -q 'going on behind' "$FOLDER/log" && same "$FOLDER/reference" "$FOLDER/resumed"
+}
+# The limit is one of the whole: graphs, and then laws, do not fit.
+too_little() {
+    error_is 1 "--memory $1 is too little" "$GRAFT" --json --threads 1 --quiet gen \
+        --families "$FOLDER/families" --work "$FOLDER/small" --memory "$1"
+}
+graphs_do_not_fit() { too_little 8 && [ ! -e "$FOLDER/small/images-kernels/mark" ]; }
+laws_do_not_fit() { too_little 50 && [ -e "$FOLDER/small/images-kernels/mark" ]; }
+# What was done is not done again.
+fits_then() {
+    gen 1 --work "$FOLDER/small" --memory 100 > "$FOLDER/resumed" &&
         grep -q 'going on behind' "$FOLDER/log" && same "$FOLDER/reference" "$FOLDER/resumed"
 }
 # Interrupted in its search for laws, it has said how far it had come.
@@ -117,6 +129,9 @@ check "a small memory gives the same" little_memory
 check "a finished set is taken from disk" takes_laws_from_disk
 check "killed" killed
 check "goes on where it was killed" goes_on
+check "graphs that take more than the memory" graphs_do_not_fit
+check "laws that take more than the memory" laws_do_not_fit
+check "goes on with more memory" fits_then
 check "interrupted in the search for laws" interrupted
 check "goes on in the search for laws" finds_the_other_laws
 check "a spoilt trail is not followed" spoilt
