@@ -60,6 +60,7 @@ static void print_json(graft_env *env, const graft_user_rule *rule, const graft_
     graft_json_string(&json, "numeric", proved ? graft_numeric_name(trial->check.numeric) : NULL);
     graft_json_integer(&json, "points", trial->check.sweep.agreed);
     graft_json_integer(&json, "cover", proved ? trial->check.cover : 0);
+    graft_json_string(&json, "swept", trial->rounded ? "binary64" : "exact");
     graft_json_string(&json, "reason", proved ? NULL : trial->reason);
     graft_json_string(&json, "suggestion", trial->suggestion);
     graft_json_end(&json, stdout);
@@ -70,10 +71,11 @@ static void print_text(graft_env *env, const graft_user_rule *rule, const graft_
 {
     double ms = (double)trial->time_ns / ns_per_ms;
     if (trial->verdict == GRAFT_VERDICT_PROVED) {
-        (void)printf("%s: proved (%s, %s; %u instances swept%s, %u proved by Z3; %.0f ms)\n",
+        (void)printf("%s: proved (%s, %s; %u instances swept%s%s, %u proved by Z3; %.0f ms)\n",
                      rule->name, graft_proof_name(trial->check.proof),
                      graft_numeric_name(trial->check.numeric), trial->check.sweep.agreed,
-                     trial->check.complete ? " (all)" : "", trial->check.cover, ms);
+                     trial->check.complete ? " (all)" : "", trial->rounded ? " in binary64" : "",
+                     trial->check.cover, ms);
         if (trial->check.proof == GRAFT_PROOF_BOUNDED) {
             (void)printf("    not for all sizes: %s\n", trial->check.unbounded.reason);
         }

@@ -1,6 +1,8 @@
 /* sweep.c - see sweep.h. */
 #include "verify/sweep.h"
 
+#include "verify/sweepreal.h"
+
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -10,10 +12,11 @@
 
 void graft_sweep_open(graft_sweeper *sweeper)
 {
-    static const double negative_shares[3] = {0.5, 0.9, 0.1};
-    for (uint32_t p = 0; p < 3; p++) {
+    static const double negative_shares[4] = {0.5, 0.9, 0.1, 0.0};
+    sweeper->rounded = false;
+    for (uint32_t p = 0; p < 4; p++) {
         graft_rng rng;
-        graft_rng_derive(&rng, 0x73776565u, p);
+        graft_rng_derive(&rng, 0x73776565u, p < 3 ? p : 4);
         for (uint32_t i = 0; i < GRAFT_SWEEP_POOL; i++) {
             sweeper->pools[p][i] = graft_field_random(&rng, negative_shares[p]);
         }
@@ -30,8 +33,9 @@ void graft_sweep_open(graft_sweeper *sweeper)
     }
 }
 
-/* Samples of special numbers have this bit in their seed. */
+/* Samples of special and of positive numbers have these bits in their seeds. */
 static const uint64_t special_bit = UINT64_C(1) << 63;
+static const uint64_t positive_bit = UINT64_C(1) << 62;
 
 /* Consecutive elements come from consecutive entries: no two are the same number, but for special
  * ones. */
@@ -40,8 +44,9 @@ void graft_sweep_inputs(const graft_sweeper *sweeper, const graft_rule *rule,
 {
     graft_rng rng;
     graft_rng_seed(&rng, seed);
-    const graft_field *pool =
-        (seed & special_bit) != 0 ? sweeper->special[seed % 2] : sweeper->pools[seed % 3];
+    const graft_field *pool = (seed & special_bit) != 0    ? sweeper->special[seed % 2]
+                              : (seed & positive_bit) != 0 ? sweeper->pools[3]
+                                                           : sweeper->pools[seed % 3];
     uint32_t at = graft_rng_below(&rng, GRAFT_SWEEP_POOL);
     for (uint32_t v = 0; v < rule->var_count; v++) {
         uint64_t count = graft_shape_elements(&point->vars[v]);
@@ -98,29 +103,37 @@ static graft_sweep_verdict judge_sample(const graft_field_state *state,
     return differs ? GRAFT_SWEEP_DIFFERS : undefined ? GRAFT_SWEEP_UNDECIDED : GRAFT_SWEEP_AGREES;
 }
 
+static graft_sweep_verdict compare_exactly(graft_env *env, const graft_instance *instance,
+                                           const graft_field *const *vars,
+                                           graft_counterexample *found)
+{
+    graft_field_state state = {0};
+    const graft_field *left[GRAFT_RULE_MAX_OUTPUTS] = {0};
+    const graft_field *right[GRAFT_RULE_MAX_OUTPUTS] = {0};
+    evaluate_side_field(&state, env->scratch, instance, &instance->source, vars, left);
+    if (state.ambiguous_count > 0 || state.invalid_count > 0) {
+        return GRAFT_SWEEP_UNDECIDED;
+    }
+    evaluate_side_field(&state, env->scratch, instance, &instance->target, vars, right);
+    return judge_sample(&state, instance, left, right, found);
+}
+
 /* One sample. */
 static graft_sweep_verdict compare_sides(graft_env *env, const graft_sweeper *sweeper,
                                          const graft_instance *instance, uint64_t seed,
                                          graft_counterexample *found)
 {
     graft_mark mark = graft_arena_mark(env->scratch);
-    graft_field_state state = {0};
     graft_field *values[GRAFT_RULE_MAX_VARS] = {0};
     const graft_field *vars[GRAFT_RULE_MAX_VARS] = {0};
-    const graft_field *left[GRAFT_RULE_MAX_OUTPUTS] = {0};
-    const graft_field *right[GRAFT_RULE_MAX_OUTPUTS] = {0};
     for (uint32_t v = 0; v < instance->rule->var_count; v++) {
         uint64_t count = graft_shape_elements(&instance->point->vars[v]);
         values[v] = GRAFT_NEW(env->scratch, graft_field, count);
         vars[v] = values[v];
     }
     graft_sweep_inputs(sweeper, instance->rule, instance->point, seed, values);
-    graft_sweep_verdict verdict = GRAFT_SWEEP_UNDECIDED;
-    evaluate_side_field(&state, env->scratch, instance, &instance->source, vars, left);
-    if (state.ambiguous_count == 0 && state.invalid_count == 0) {
-        evaluate_side_field(&state, env->scratch, instance, &instance->target, vars, right);
-        verdict = judge_sample(&state, instance, left, right, found);
-    }
+    graft_sweep_verdict verdict = sweeper->rounded ? graft_sweep_real(env, instance, vars, found)
+                                                   : compare_exactly(env, instance, vars, found);
     if (verdict == GRAFT_SWEEP_DIFFERS && found != NULL) {
         found->seed = seed;
     }
@@ -151,6 +164,7 @@ graft_sweep_verdict graft_sweep_instance(graft_env *env, const graft_sweeper *sw
         for (uint32_t t = 0; t < REDRAWS_MOST && one == GRAFT_SWEEP_UNDECIDED; t++) {
             /* Of seed, sample and draw; samples differ modulo 3, so in their signs. */
             uint64_t draw = (seed * REDRAWS_MOST + t) * 3 + (s + seed) % 3 + 3 * s * 0x100000000u;
+            draw |= t + 1 == REDRAWS_MOST ? positive_bit : 0;
             one = compare_sides(env, sweeper, instance, draw, counterexample);
         }
         if (one == GRAFT_SWEEP_DIFFERS) {

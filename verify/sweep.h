@@ -9,12 +9,13 @@
 
 enum { GRAFT_SWEEP_POOL = 8192 };
 
-/* Numbers to fill tensors with, made once: random ones, mixed, mostly negative and mostly positive;
- * and special ones, at which a side may be undefined: every other one of them 0, 1 or -1, and small
- * numbers that sum to 0 now and then. */
+/* Numbers to fill tensors with, made once: random ones, mixed, mostly negative, mostly positive
+ * and, for when these are undecided, positive; and special ones, at which a side may be undefined:
+ * every other one of them 0, 1 or -1, and small numbers that sum to 0 now and then. */
 typedef struct graft_sweeper {
-    graft_field pools[3][GRAFT_SWEEP_POOL];
+    graft_field pools[4][GRAFT_SWEEP_POOL];
     graft_field special[2][GRAFT_SWEEP_POOL];
+    bool rounded; /* In binary64 instead of the exact arithmetic (sweepreal.h). */
 } graft_sweeper;
 
 typedef enum graft_sweep_verdict {
@@ -39,7 +40,7 @@ typedef struct graft_sweep_result {
     graft_counterexample counterexample;
 } graft_sweep_result;
 
-void graft_sweep_open(graft_sweeper *sweeper);
+void graft_sweep_open(graft_sweeper *sweeper); /* Exact. */
 
 /* Compares both sides of an instance on `samples` samples, each with its own signs, and on one of
  * special numbers more where the target divides or takes roots. A target that is undefined where

@@ -23,6 +23,7 @@ typedef struct {
     const graft_rule *rules;
     const graft_trial_options *options;
     const graft_sweeper *sweeper;
+    const graft_sweeper *rounded; /* In binary64. */
 } court;
 
 typedef struct {
@@ -31,6 +32,7 @@ typedef struct {
     uint64_t time_ns;
     uint32_t suggestion_bytes;
     bool has_refutation;
+    bool rounded; /* Swept in binary64. */
 } trial_answer;
 
 /* ------------------------------------------------------------------- child */
@@ -47,6 +49,50 @@ static bool find_refutation(graft_env *env, const court *c, const graft_rule *ru
                               refutation);
 }
 
+/* Whether an operator computes a function that the exact algebra and the solver know by some laws
+ * only: what they tell apart may be equal. */
+static bool uses_functions(const graft_pattern *side)
+{
+    bool uses = false;
+    for (uint32_t n = 0; n < side->node_count; n++) {
+        const graft_pattern_node *node = &side->nodes[n];
+        uses = uses || (graft_op(node->op)->flags & GRAFT_FLAG_UNKNOWN_FN) != 0;
+        for (uint32_t i = 0; i < graft_op(node->op)->attr_count; i++) {
+            const graft_term *term = &node->attrs[i];
+            uses = uses || (graft_op_attr(node->op, i)->kind == GRAFT_ATTR_ACTIVATION &&
+                            !(term->kind == GRAFT_TERM_CONST && term->value <= GRAFT_ACT_RELU6));
+        }
+    }
+    return uses;
+}
+
+/* Whether a difference is one of the exact arithmetic, which lacks a law of a function, alone. */
+static bool may_lack_a_law(const graft_rule *rule, const trial_answer *a)
+{
+    return a->check.outcome == GRAFT_CHECK_REFUTED && !a->refutation.replayed &&
+           (uses_functions(&rule->source) || uses_functions(&rule->target));
+}
+
+/* Sweeps in binary64 what the exact arithmetic cannot; takes a proof for all sizes, which does not
+ * rest on sweeps, or a difference that binary32 shows. */
+static void try_rounded(graft_env *env, const court *c, const graft_rule *rule, trial_answer *a)
+{
+    graft_check check;
+    graft_check_rule(env, c->rounded, rule, NULL, &c->options->check, &check);
+    if (check.outcome == GRAFT_CHECK_PROVED && check.proof == GRAFT_PROOF_UNBOUNDED) {
+        a->check = check;
+        a->has_refutation = false;
+        a->rounded = true;
+    } else if (check.outcome == GRAFT_CHECK_REFUTED) {
+        graft_refutation shown;
+        graft_refute(env, env->unit, c->rounded, rule, &check.sweep.counterexample, &shown);
+        if (shown.replayed) {
+            a->check = check;
+            a->refutation = shown;
+        }
+    }
+}
+
 static void try_rule(graft_env *env, void *context, uint32_t item, graft_buffer *answer)
 {
     const court *c = context;
@@ -57,6 +103,9 @@ static void try_rule(graft_env *env, void *context, uint32_t item, graft_buffer 
     memset(&a, 0, sizeof a);
     graft_check_rule(env, c->sweeper, rule, NULL, &c->options->check, &a.check);
     a.has_refutation = find_refutation(env, c, rule, &a.check, &a.refutation);
+    if (may_lack_a_law(rule, &a)) {
+        try_rounded(env, c, rule, &a);
+    }
     if (a.check.outcome == GRAFT_CHECK_REFUTED && c->options->suggest) {
         suggestion =
             graft_suggest_condition(env, env->unit, c->sweeper, rule, &c->options->check, NULL);
@@ -115,23 +164,6 @@ static const char *explain_unknown(graft_arena *arena, const graft_check *check)
     return "";
 }
 
-/* Whether an operator computes a function that the exact algebra and the solver know by some laws
- * only: what they tell apart may be equal. */
-static bool uses_functions(const graft_pattern *side)
-{
-    bool uses = false;
-    for (uint32_t n = 0; n < side->node_count; n++) {
-        const graft_pattern_node *node = &side->nodes[n];
-        uses = uses || (graft_op(node->op)->flags & GRAFT_FLAG_UNKNOWN_FN) != 0;
-        for (uint32_t i = 0; i < graft_op(node->op)->attr_count; i++) {
-            const graft_term *term = &node->attrs[i];
-            uses = uses || (graft_op_attr(node->op, i)->kind == GRAFT_ATTR_ACTIVATION &&
-                            !(term->kind == GRAFT_TERM_CONST && term->value <= GRAFT_ACT_RELU6));
-        }
-    }
-    return uses;
-}
-
 static graft_verdict judge_answer(const graft_rule *rule, const trial_answer *a)
 {
     if (a->check.outcome == GRAFT_CHECK_PROVED) {
@@ -157,6 +189,7 @@ static void take_answer(graft_arena *arena, const graft_rule *rule, const graft_
     trial->check.cover_points = NULL;
     trial->check.instances = NULL; /* They were the child's. */
     trial->time_ns = a.time_ns;
+    trial->rounded = a.rounded;
     if (a.check.cover_bytes > 0) {
         trial->check.cover_points = GRAFT_NEW(arena, uint8_t, a.check.cover_bytes);
         memcpy(trial->check.cover_points, at, a.check.cover_bytes);
@@ -189,9 +222,9 @@ graft_status graft_trial_run(graft_env *env, graft_arena *arena, const graft_rul
 {
     graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(env->scratch);
-    graft_sweeper *sweeper = GRAFT_NEW(env->scratch, graft_sweeper, 1);
+    graft_sweeper *sweepers = GRAFT_NEW(env->scratch, graft_sweeper, 2);
     graft_pool_result *results = GRAFT_NEW(env->scratch, graft_pool_result, count);
-    court c = {rules, options, sweeper};
+    court c = {rules, options, &sweepers[0], &sweepers[1]};
     graft_pool_job job = {.label = "verify",
                           .unit = "rules",
                           .item_count = count,
@@ -199,7 +232,9 @@ graft_status graft_trial_run(graft_env *env, graft_arena *arena, const graft_rul
                           .memory_bytes = graft_pool_prover_bytes,
                           .run = try_rule,
                           .context = &c};
-    graft_sweep_open(sweeper);
+    graft_sweep_open(&sweepers[0]);
+    graft_sweep_open(&sweepers[1]);
+    sweepers[1].rounded = true;
     GRAFT_CHECK(graft_pool_run(env, arena, &job, results));
     for (uint32_t i = 0; i < count; i++) {
         trials[i] = (graft_trial){.verdict = GRAFT_VERDICT_UNKNOWN, .reason = ""};

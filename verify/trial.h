@@ -28,6 +28,8 @@ typedef struct graft_trial {
     uint64_t time_ns;
     uint8_t verdict; /* graft_verdict */
     bool has_refutation;
+    bool rounded; /* Proved for all sizes, and swept in binary64: the exact arithmetic lacks a law
+                     of some function. */
     bool was_killed; /* Ran out of time: the verdict may differ on another machine. */
 } graft_trial;
 

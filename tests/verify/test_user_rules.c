@@ -223,6 +223,36 @@ static void test_verdicts(void **state)
     assert_true(isfinite(trials[2].refutation.target) == 0);
 }
 
+/* Laws of functions that the exact arithmetic lacks are proved for all sizes; what only looks like
+ * them is refuted. */
+static void test_laws_of_functions(void **state)
+{
+    graft_env *env = *state;
+    const char *const texts[] = {
+        "exp(add(a, b)) = mul(exp(a), exp(b))",
+        "mul(sqrt(a), sqrt(a)) = a",
+        "softmax(sub(a, reduce_max(a, axes=2, keep=1)), axis=1) = softmax(a, axis=1)",
+        "relu(sqrt(a)) = sqrt(a)",
+        "exp(relu(a)) = max(exp(a), fill(value=1, dim=[]))",
+        "exp(add(a, b)) = mul(exp(a), exp(a))",
+        "sqrt(mul(a, a)) = a",
+        "softmax(add(a, b), axis=1) = softmax(a, axis=1)",
+        "sqrt(mul(a, b)) = mul(sqrt(a), sqrt(b))",
+    };
+    enum { COUNT = sizeof texts / sizeof texts[0], TRUE_COUNT = 5, EXACT_FIRST = 3 };
+    graft_rule rules[COUNT];
+    for (uint32_t i = 0; i < COUNT; i++) {
+        rules[i] = parse(env, texts[i]);
+    }
+    const graft_trial *trials = try_rules(env, rules, COUNT, false);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        bool is_true = i < TRUE_COUNT;
+        assert_int_equal(trials[i].verdict, is_true ? GRAFT_VERDICT_PROVED : GRAFT_VERDICT_REFUTED);
+        assert_int_equal(trials[i].rounded, i < EXACT_FIRST);
+        assert_true(!is_true || trials[i].check.proof == GRAFT_PROOF_UNBOUNDED);
+    }
+}
+
 /* A rule without its precondition gets it back. */
 static void test_suggestions(void **state)
 {
@@ -305,6 +335,7 @@ int main(void)
         CHECK_TEST(test_refutations_replay),
         CHECK_TEST(test_refutations_are_small),
         CHECK_TEST(test_verdicts),
+        CHECK_TEST(test_laws_of_functions),
         CHECK_TEST(test_suggestions),
         CHECK_TEST(test_no_solver_no_proof),
         CHECK_TEST(test_merging),
