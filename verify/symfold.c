@@ -425,6 +425,26 @@ static Z3_ast sum_product(graft_sym *s, const graft_sym_range *range, const mono
     return product;
 }
 
+/* Takes an exponential apart whose argument has summands with and without binders. */
+static void split_exp(graft_sym *s, const graft_sym_range *range, monomial *m, uint32_t i)
+{
+    Z3_ast exp_of[2] = {NULL, NULL}; /* Summands without binders, and with. */
+    Z3_ast sum = graft_sym_is_app(s, m->factors[i], s->term.functions[GRAFT_TERM_EXP])
+                     ? graft_sym_arg(s, m->factors[i], 0)
+                     : NULL;
+    bool fits = sum != NULL && graft_sym_kind(s, sum) == Z3_OP_ADD && m->count < FACTORS_MOST;
+    for (uint32_t k = 0; fits && k < graft_sym_arity(s, sum); k++) {
+        Z3_ast summand = graft_sym_arg(s, sum, k);
+        Z3_ast *part = &exp_of[is_bound(s, range, summand) ? 1 : 0];
+        *part = *part == NULL ? summand : Z3_mk_add(s->z3, 2, (Z3_ast[]){*part, summand});
+    }
+    if (exp_of[0] != NULL && exp_of[1] != NULL) {
+        Z3_func_decl exp = s->term.functions[GRAFT_TERM_EXP];
+        m->factors[i] = Z3_mk_app(s->z3, exp, 1, &exp_of[1]);
+        m->factors[m->count++] = Z3_mk_app(s->z3, exp, 1, &exp_of[0]);
+    }
+}
+
 static Z3_ast sum_monomial(graft_sym *s, const graft_facts *facts, graft_sym_range range,
                            Z3_ast term)
 {
@@ -433,6 +453,9 @@ static Z3_ast sum_monomial(graft_sym *s, const graft_facts *facts, graft_sym_ran
     monomial outside = {.count = 0};
     if (!open_monomial(s, term, &all)) {
         return make_fold(s, GRAFT_SYM_SUM, range, term);
+    }
+    for (uint32_t i = all.count; i-- > 0;) {
+        split_exp(s, &range, &all, i);
     }
     for (uint32_t i = 0; i < all.count; i++) {
         monomial *to = is_bound(s, &range, all.factors[i]) ? &inside : &outside;

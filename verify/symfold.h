@@ -12,6 +12,7 @@
  *     sum[g] (c ? x : y) = sum[g and c] x + sum[g and not c] y;
  *   - parts of the guard without binders are taken out: g ? sum : 0;
  *   - the sum of a sum is the sum of the sums; factors without the binders are taken out;
+ *   - exp(x + y) = exp(x) exp(y) where only x has binders;
  *   - sum over s of f(s) sum over t of g(s,t) = sum over s, t of f(s) g(s,t);
  *   - a binder of size 1 is 0; one that occurs nowhere contributes a factor, its size;
  *   - sum over s, t [g(s) and h(t)] f(s) k(t) = (sum over s [g] f) (sum over t [h] k);

@@ -83,6 +83,7 @@ static const char *const true_rules[] = {
     /* Functions that grow. */
     "exp(reduce_max#1(a)) = reduce_max#1(exp(a))",
     "max_pool#1(sigmoid(add(a, tanh(a)))) = sigmoid(add(max_pool#1(a), tanh(max_pool#1(a))))",
+    "softmax(sub(a, reduce_max(a, axes=2, keep=1)), axis=1) = softmax(a, axis=1)",
     /* What is known of sums. */
     "clip#1(global_avg_pool(clip#1(a))) = global_avg_pool(clip#1(a))",
     "clip(avg_pool#1(clip(a, low=0, high=6)), low=0, high=6) = avg_pool#1(clip(a, low=0, high=6))",
@@ -129,6 +130,7 @@ static const char *const false_folds[] = {
     "max_pool(max_pool(a, kernel_h=7, kernel_w=5, stride_h=1, stride_w=1, pad_top=3, pad_left=2, "
     "pad_bottom=3, pad_right=2, dilation_h=1, dilation_w=1), kernel_h=3, kernel_w=3, stride_h=2, "
     "stride_w=2, pad_top=1, pad_left=1, pad_bottom=1, pad_right=1, dilation_h=1, dilation_w=1)",
+    "softmax(add(a, b), axis=1) = softmax(a, axis=1) where rank(b) = 2",
     "max_pool#1(exp(mul(a, fill#2()))) = exp(mul(max_pool#1(a), fill#2()))",
     /* A border of zeros is below 1; a sum of numbers up to 1 is not; a square of a sum. */
     "clip(avg_pool#1(clip(a, low=1, high=6)), low=1, high=6) = avg_pool#1(clip(a, low=1, high=6))",
