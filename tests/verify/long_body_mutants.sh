@@ -1,7 +1,8 @@
 #!/bin/sh
 # Operator bodies and laws of functions changed on purpose (body_mutations.txt): the programs that
 # hold them are built anew from a changed copy of the sources under out/body-mutants, and one of them
-# must fail: of the bodies, of the terms and laws, of the checker, or the adversarial corpus.
+# must fail: of the bodies, of the terms and laws, of the checker, of the proof for all sizes, or the
+# adversarial corpus.
 # A mutation that nobody notices is a hole in what is trusted. Prints TAP that says who noticed first.
 #
 #   MUTATIONS="12 13"   only these, by number
@@ -9,7 +10,8 @@ set -u
 : "${JOBS:=2}"
 list=tests/verify/body_mutations.txt
 scratch=out/body-mutants
-programs="graph/test_bodies graph/test_algebras verify/test_term verify/test_check verify/test_corpus"
+programs="graph/test_bodies graph/test_algebras verify/test_term verify/test_check verify/test_symbolic \
+    verify/test_corpus"
 count=$(grep -vc '^#' "$list")
 numbers=${MUTATIONS:-$(seq 1 "$count")}
 
