@@ -69,7 +69,7 @@ static bool identify_variables(graft_rng *rng, graft_rule *rule)
     if (rule->var_count < 2) {
         return false;
     }
-    for (uint32_t v = 0; v < rule->var_count; v++) {
+    for (uint32_t v = 0; v < GRAFT_RULE_MAX_VARS; v++) {
         names[v] = (uint8_t)v;
     }
     names[rule->var_count - 1] = (uint8_t)graft_rng_below(rng, rule->var_count - 1u);
