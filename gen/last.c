@@ -8,11 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    LEAST_SHARE = 64,
-    /* Of all memory, for records. */ BATCH_NODES = 1 << 13,
-    PROGRESS_LEAST = 20000
-};
+/* Records have at least this part of all memory. */
+enum { LEAST_SHARE = 64 };
+enum { BATCH_NODES = 1 << 13, PROGRESS_LEAST = 20000 };
 
 static const uint64_t mark_every_ns = UINT64_C(10000000000);
 

@@ -98,12 +98,11 @@ static void note_sign(fact_list *list, const sum *x)
 
 typedef struct {
     const graft_sym *s;
-    const graft_sym_range *range;
     Z3_ast numbers[NUMBERS_MOST];
     uint32_t count;
 } number_search;
 
-/* The alternatives of conditionals that do not depend on the place. */
+/* The alternatives of conditionals that are numbers or symbols of numbers: no place is one. */
 static bool visit_alternative(void *context, Z3_ast term)
 {
     number_search *n = context;
@@ -123,7 +122,7 @@ static bool visit_alternative(void *context, Z3_ast term)
 static void note_range(fact_list *list, const sum *x)
 {
     graft_sym *s = list->s;
-    number_search n = {.s = s, .range = &x->range};
+    number_search n = {.s = s};
     graft_sym_walk(s, x->body, visit_alternative, &n);
     for (uint32_t i = 0; i < n.count; i++) {
         Z3_ast above = Z3_mk_sub(s->z3, 2, (Z3_ast[]){x->body, n.numbers[i]});
