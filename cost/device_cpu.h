@@ -24,12 +24,25 @@ typedef struct program_pack {
     uint32_t user_count;
 } program_pack;
 
+/* A primitive of the library's: machine code made for one stage of one implementation of one
+ * signature. Kernels of the same signature share it, so a network that repeats an operator has its
+ * code once, and more of all code stays in the caches. */
+typedef struct program_primitive {
+    struct program_primitive *next;
+    graft_signature signature;
+    char name[GRAFT_KERNEL_NAME_BYTES];
+    uint32_t stage;
+    uint32_t user_count;
+    dnnl_primitive_t primitive;
+} program_primitive;
+
 struct graft_device {
     graft_device_head head;
     dnnl_engine_t engine;
     dnnl_stream_t stream;
-    pthread_mutex_t lock; /* Of the list below. */
+    pthread_mutex_t lock; /* Of the lists below. */
     program_pack *packs;
+    program_primitive *primitives;
 };
 
 enum { PROGRAM_STAGES = 5, PROGRAM_OPERANDS = 16, PROGRAM_ARGS = 8 };
@@ -43,18 +56,21 @@ typedef enum operand_role {
 
 typedef struct program_operand {
     dnnl_memory_t memory;
-    dnnl_memory_desc_t desc;
-    size_t offset;
-    void *owned;          /* Data of the builder's own, freed with the kernel. */
-    program_pack *pack;   /* Packed data, given back with the kernel. */
-    void *copies;         /* Of const data, for measuring; see graft_kernel_copy_weights. */
+    char *place;          /* Where that lies. */
+    char *copies;         /* Of const data, for measuring; see graft_kernel_copy_weights. */
+    size_t copy_step;     /* From one of them to the next. */
     dnnl_memory_t *turns; /* One memory object per copy, the first being `memory`. */
+    size_t offset;
+    void *owned;        /* Data of the builder's own, freed with the kernel. */
+    program_pack *pack; /* Packed data, given back with the kernel. */
     uint8_t role;
     uint8_t slot;
+    dnnl_memory_desc_t desc;
 } program_operand;
 
 typedef struct program_stage {
     dnnl_primitive_t primitive;
+    program_primitive *shared; /* Given back with the kernel. */
     dnnl_exec_arg_t args[PROGRAM_ARGS];
     uint32_t operands[PROGRAM_ARGS]; /* Which operand each argument is. */
     int arg_count;
@@ -62,12 +78,23 @@ typedef struct program_stage {
 
 /* One user less; the last one frees it. NULL is allowed. */
 void graft_program_release(graft_device *device, program_pack *pack);
+void graft_program_release_primitive(graft_device *device, program_primitive *primitive);
 
 /* Runs a plain kernel on what it is bound to. */
 typedef void (*plain_run)(const graft_kernel *kernel);
 
+/* What a run of a plain function reads comes first: in a network of many small operators it has
+ * left the caches since the last run. */
 struct graft_kernel {
     graft_device *device; /* graft_kernel_head */
+    plain_run plain;      /* NULL for programs. */
+    void *state;          /* Of `plain`; freed with the kernel. */
+    const float *in[GRAFT_MAX_INPUTS];
+    float *out[GRAFT_MAX_OUTPUTS];
+    uint32_t turn_count; /* Copies of const operands; 0 when there is one. */
+    uint32_t turn;
+    uint32_t stage_count;
+    uint32_t operand_count;
     graft_signature signature;
     graft_shape outputs[GRAFT_MAX_OUTPUTS];
     char name[GRAFT_KERNEL_NAME_BYTES];
@@ -76,18 +103,9 @@ struct graft_kernel {
 
     program_operand operands[PROGRAM_OPERANDS];
     program_stage stages[PROGRAM_STAGES];
-    uint32_t operand_count;
-    uint32_t stage_count;
     size_t workspace_bytes;
     size_t packed_bytes;
     uint64_t pack_ns;
-    uint32_t turn_count; /* Copies of const operands; 0 when there is one. */
-    uint32_t turn;
-
-    plain_run plain; /* NULL for programs. */
-    void *state;     /* Of `plain`; freed with the kernel. */
-    const float *in[GRAFT_MAX_INPUTS];
-    float *out[GRAFT_MAX_OUTPUTS];
 };
 
 /* Builds implementation number `variant` of a family into `kernel` (signature, outputs, constants
@@ -121,6 +139,7 @@ graft_status graft_cpu_open_conv_winograd(graft_env *env, graft_kernel *kernel, 
 graft_status graft_cpu_open_plain_winograd(graft_env *env, graft_kernel *kernel, uint32_t variant);
 graft_status graft_cpu_open_matmul(graft_env *env, graft_kernel *kernel, uint32_t variant);
 graft_status graft_cpu_open_inner_product(graft_env *env, graft_kernel *kernel, uint32_t variant);
+graft_status graft_cpu_open_panels(graft_env *env, graft_kernel *kernel, uint32_t variant);
 graft_status graft_cpu_open_eltwise(graft_env *env, graft_kernel *kernel, uint32_t variant);
 graft_status graft_cpu_open_binary(graft_env *env, graft_kernel *kernel, uint32_t variant);
 graft_status graft_cpu_open_batch_norm(graft_env *env, graft_kernel *kernel, uint32_t variant);

@@ -13,10 +13,11 @@
 static const kernel_open families[] = {
     graft_cpu_open_conv_direct,   graft_cpu_open_conv_binary,    graft_cpu_open_conv_blocked,
     graft_cpu_open_conv_winograd, graft_cpu_open_plain_winograd, graft_cpu_open_matmul,
-    graft_cpu_open_inner_product, graft_cpu_open_eltwise,        graft_cpu_open_binary,
-    graft_cpu_open_batch_norm,    graft_cpu_open_pool,           graft_cpu_open_softmax,
-    graft_cpu_open_reduction,     graft_cpu_open_layer_norm,     graft_cpu_open_concat,
-    graft_cpu_open_reorder,       graft_cpu_open_plain_norm,     graft_cpu_open_plain,
+    graft_cpu_open_inner_product, graft_cpu_open_panels,         graft_cpu_open_eltwise,
+    graft_cpu_open_binary,        graft_cpu_open_batch_norm,     graft_cpu_open_pool,
+    graft_cpu_open_softmax,       graft_cpu_open_reduction,      graft_cpu_open_layer_norm,
+    graft_cpu_open_concat,        graft_cpu_open_reorder,        graft_cpu_open_plain_norm,
+    graft_cpu_open_plain,
 };
 
 enum { FAMILY_COUNT = sizeof(families) / sizeof(families[0]) };
@@ -27,7 +28,7 @@ void graft_cpu_kernel_close(graft_kernel *kernel)
         return;
     }
     for (uint32_t i = 0; i < kernel->stage_count; i++) {
-        (void)dnnl_primitive_destroy(kernel->stages[i].primitive);
+        graft_program_release_primitive(kernel->device, kernel->stages[i].shared);
     }
     for (uint32_t i = 0; i < kernel->operand_count; i++) {
         program_operand *operand = &kernel->operands[i];
@@ -233,9 +234,10 @@ static graft_status copy_operand(graft_env *env, graft_kernel *kernel, program_o
     }
     operand->turns = turns;
     operand->copies = copies;
+    operand->copy_step = step;
     operand->turns[0] = operand->memory;
     for (uint32_t t = 1; t < kernel->turn_count; t++) {
-        char *copy = (char *)operand->copies + step * t;
+        char *copy = operand->copies + step * t;
         memcpy(copy, data, size);
         if (dnnl_memory_create(&operand->turns[t], &operand->desc, kernel->device->engine, copy) !=
             dnnl_success) {
@@ -294,7 +296,7 @@ void graft_cpu_kernel_turn(graft_kernel *kernel)
 }
 
 static graft_status bind_operand(graft_env *env, const graft_kernel *kernel,
-                                 const program_operand *operand, void *workspace)
+                                 program_operand *operand, void *workspace)
 {
     void *place = NULL;
     if (operand->role == ROLE_INPUT) {
@@ -306,6 +308,7 @@ static graft_status bind_operand(graft_env *env, const graft_kernel *kernel,
     } else {
         return GRAFT_OK;
     }
+    operand->place = place;
     if (dnnl_memory_set_data_handle(operand->memory, place) != dnnl_success) {
         return GRAFT_FAIL(env, GRAFT_INTERNAL, "oneDNN: cannot bind an operand of %s",
                           kernel->name);

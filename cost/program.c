@@ -398,6 +398,7 @@ static graft_status pack_constant(graft_env *env, graft_kernel *kernel, uint32_t
         env, dnnl_memory_set_data_handle(kernel->operands[given].memory, drop_const(data)),
         "binding weights"));
     if (dnnl_memory_desc_equal(form->have, form->want) != 0) {
+        kernel->operands[given].place = drop_const(data);
         *operand = given;
         return GRAFT_OK;
     }
@@ -406,6 +407,7 @@ static graft_status pack_constant(graft_env *env, graft_kernel *kernel, uint32_t
     GRAFT_CHECK(obtain_pack(env, kernel, given, form, &packed->pack));
     GRAFT_CHECK(graft_program_status(
         env, dnnl_memory_set_data_handle(packed->memory, packed->pack->data), "binding weights"));
+    packed->place = packed->pack->data;
 done:
     return status;
 }
@@ -438,10 +440,8 @@ graft_status graft_program_workspace(graft_env *env, graft_kernel *kernel, size_
 void *graft_program_place(const graft_kernel *kernel, uint32_t operand)
 {
     const program_operand *o = &kernel->operands[operand];
-    void *place = NULL;
-    (void)dnnl_memory_get_data_handle(o->turns == NULL ? o->memory : o->turns[kernel->turn],
-                                      &place);
-    return place;
+    return o->turns == NULL || kernel->turn == 0 ? o->place
+                                                 : o->copies + o->copy_step * kernel->turn;
 }
 
 graft_status graft_program_input(graft_env *env, graft_kernel *kernel, uint32_t k,
@@ -505,6 +505,75 @@ static void add_arg(const graft_kernel *kernel, program_stage *stage, int arg, u
     stage->args[stage->arg_count++] = (dnnl_exec_arg_t){arg, kernel->operands[operand].memory};
 }
 
+static program_primitive *find_primitive(const graft_kernel *kernel)
+{
+    for (program_primitive *p = kernel->device->primitives; p != NULL; p = p->next) {
+        if (p->stage == kernel->stage_count && strcmp(p->name, kernel->name) == 0 &&
+            graft_signature_equal(&p->signature, &kernel->signature)) {
+            return p;
+        }
+    }
+    return NULL;
+}
+
+static graft_status new_primitive(graft_env *env, const graft_kernel *kernel,
+                                  const_dnnl_primitive_desc_t pd, program_primitive **result)
+{
+    program_primitive *p = calloc(1, sizeof(*p));
+    if (p == NULL) {
+        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a kernel");
+    }
+    graft_status status =
+        graft_program_status(env, dnnl_primitive_create(&p->primitive, pd), "a primitive");
+    if (status != GRAFT_OK) {
+        free(p);
+        return status;
+    }
+    p->signature = kernel->signature;
+    memcpy(p->name, kernel->name, sizeof(p->name));
+    p->stage = kernel->stage_count;
+    *result = p;
+    return GRAFT_OK;
+}
+
+/* The primitive of the kernel's next stage, found or made; the kernel is one of its users. */
+static graft_status obtain_primitive(graft_env *env, const graft_kernel *kernel,
+                                     const_dnnl_primitive_desc_t pd, program_primitive **result)
+{
+    graft_status status = GRAFT_OK;
+    graft_device *device = kernel->device;
+    (void)pthread_mutex_lock(&device->lock);
+    program_primitive *p = find_primitive(kernel);
+    if (p == NULL) {
+        GRAFT_CHECK(new_primitive(env, kernel, pd, &p));
+        p->next = device->primitives;
+        device->primitives = p;
+    }
+    p->user_count++;
+    *result = p;
+done:
+    (void)pthread_mutex_unlock(&device->lock);
+    return status;
+}
+
+void graft_program_release_primitive(graft_device *device, program_primitive *primitive)
+{
+    if (primitive == NULL) {
+        return;
+    }
+    (void)pthread_mutex_lock(&device->lock);
+    if (--primitive->user_count == 0) {
+        program_primitive **link = &device->primitives;
+        while (*link != primitive) {
+            link = &(*link)->next;
+        }
+        *link = primitive->next;
+        (void)dnnl_primitive_destroy(primitive->primitive);
+        free(primitive);
+    }
+    (void)pthread_mutex_unlock(&device->lock);
+}
+
 graft_status graft_program_stage(graft_env *env, graft_kernel *kernel,
                                  const_dnnl_primitive_desc_t pd, const program_arg *args,
                                  uint32_t arg_count)
@@ -512,8 +581,8 @@ graft_status graft_program_stage(graft_env *env, graft_kernel *kernel,
     graft_status status = GRAFT_OK;
     assert(kernel->stage_count < PROGRAM_STAGES && arg_count < PROGRAM_ARGS);
     program_stage *stage = &kernel->stages[kernel->stage_count];
-    GRAFT_CHECK(
-        graft_program_status(env, dnnl_primitive_create(&stage->primitive, pd), "a primitive"));
+    GRAFT_CHECK(obtain_primitive(env, kernel, pd, &stage->shared));
+    stage->primitive = stage->shared->primitive;
     kernel->stage_count++;
     for (uint32_t i = 0; i < arg_count; i++) {
         add_arg(kernel, stage, args[i].arg, args[i].operand);

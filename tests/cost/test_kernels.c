@@ -1,6 +1,7 @@
 /* Every implementation of every operator against the float reference: random small cases of each
  * operator in every layout, with and without const operands, and chosen larger ones that reach the
  * library's fast kernels (odd channel counts, depthwise, groups, dilation, Winograd, in place). */
+#include "cost/device_cpu.h"
 #include "tests/support/cases.h"
 #include "tests/support/check.h"
 #include "tests/support/kernels.h"
@@ -203,6 +204,12 @@ typedef struct {
 static const row rows[] = {
     {"linear layer",      GRAFT_OP_matmul_bias,     {2, 2, 1}, {{1, 256}, {256, 100}, {100}},            {1},                            6},
     {"batch by matrix",   GRAFT_OP_matmul,          {3, 2},    {{2, 33, 64}, {64, 48}},                  {0},                            2},
+    {"one row",           GRAFT_OP_matmul,          {2, 2},    {{1, 100}, {100, 64}},                    {0},                            2},
+    {"ragged columns",    GRAFT_OP_matmul,          {3, 2},    {{1, 1, 33}, {33, 1000}},                 {0},                            2},
+    {"gate",              GRAFT_OP_matmul_bias,     {2, 2, 1}, {{1, 64}, {64, 200}, {200}},              {3},                            6},
+    {"state",             GRAFT_OP_matmul_bias,     {2, 2, 1}, {{5, 64}, {64, 130}, {130}},              {4},                            6},
+    {"bounded",           GRAFT_OP_matmul_bias,     {2, 2, 1}, {{16, 40}, {40, 96}, {96}},               {2},                            6},
+    {"computed bias",     GRAFT_OP_matmul_bias,     {2, 2, 1}, {{1, 40}, {40, 96}, {96}},                {1},                            2},
     {"attention",         GRAFT_OP_matmul,          {4, 4},    {{1, 4, 32, 16}, {1, 4, 16, 32}},         {0},                            0},
     {"batch repeated",    GRAFT_OP_matmul,          {4, 3},    {{2, 1, 9, 7}, {3, 7, 5}},                {0},                            0},
     {"batched weights",   GRAFT_OP_matmul,          {3, 3},    {{4, 17, 20}, {4, 20, 12}},               {0},                            2},
@@ -272,6 +279,112 @@ static void test_larger_cases(void **state)
     graft_device_close(device);
 }
 
+static uint32_t count_primitives(const graft_device *device)
+{
+    uint32_t count = 0;
+    for (const program_primitive *p = device->primitives; p != NULL; p = p->next) {
+        count++;
+    }
+    return count;
+}
+
+static graft_kernel *open_favourite(graft_env *env, graft_device *device, const graft_signature *s,
+                                    const float *weights)
+{
+    const float *constants[GRAFT_MAX_INPUTS] = {NULL, weights};
+    graft_kernel *kernel = NULL;
+    assert_int_equal(graft_kernel_open(env, device, s, NULL, constants, &kernel), GRAFT_OK);
+    return kernel;
+}
+
+/* Kernels of one signature run the same code, each on its own weights, until the last is closed;
+ * another signature has its own. */
+static void test_sharing(void **state)
+{
+    enum { CHANNELS = 32, SIDE = 6, COUNT = CHANNELS * SIDE * SIDE };
+    static const int32_t image[4] = {1, CHANNELS, SIDE, SIDE};
+    static const int32_t filter[4] = {CHANNELS, CHANNELS, 1, 1};
+    static const int32_t attrs[GRAFT_MAX_ATTRS] = {1, 1, 0, 0, 0, 0, 1, 1, 1, 0};
+    static float weights[2][CHANNELS * CHANNELS];
+    static float in[COUNT];
+    static float out[2][COUNT];
+    static _Alignas(64) char workspace[1 << 16];
+    graft_env *env = *state;
+    graft_device *device = check_device_open(env);
+    const graft_shape shapes[2] = {shape_of(image, 4), shape_of(filter, 4)};
+    graft_signature s = check_signature(env, GRAFT_OP_conv, attrs, shapes, 2, GRAFT_LAYOUT_NHWC);
+    graft_kernel *kernels[3];
+    for (size_t i = 0; i < COUNT; i++) {
+        in[i] = 1.0F;
+    }
+    for (size_t i = 0; i < CHANNELS * CHANNELS; i++) {
+        weights[0][i] = 1.0F;
+        weights[1][i] = 2.0F;
+    }
+    kernels[0] = open_favourite(env, device, &s, weights[0]);
+    uint32_t alone = count_primitives(device);
+    kernels[1] = open_favourite(env, device, &s, weights[1]);
+    assert_true(alone > 0);
+    assert_int_equal(count_primitives(device), alone);
+    s.inputs[0].dims[2] = SIDE - 1;
+    kernels[2] = open_favourite(env, device, &s, weights[0]);
+    assert_true(count_primitives(device) > alone);
+    for (uint32_t k = 0; k < 2; k++) {
+        const float *const inputs[GRAFT_MAX_INPUTS] = {in, weights[k]};
+        float *const outputs[GRAFT_MAX_OUTPUTS] = {out[k]};
+        assert_true(graft_kernel_workspace_bytes(kernels[k]) <= sizeof(workspace));
+        assert_int_equal(graft_kernel_bind(env, kernels[k], inputs, outputs, workspace), GRAFT_OK);
+        assert_int_equal(graft_kernel_run(env, kernels[k]), GRAFT_OK);
+        graft_kernel_close(kernels[k]);
+        for (uint32_t i = 0; i < COUNT; i++) {
+            assert_true(out[k][i] == (float)(CHANNELS * (k + 1)));
+        }
+    }
+    graft_kernel_close(kernels[2]);
+    assert_int_equal(count_primitives(device), 0);
+    graft_device_close(device);
+}
+
+/* Our own product is among the implementations where it is meant to be. */
+static void test_panels(void **state)
+{
+    static const struct {
+        const char *name;
+        int32_t rows;
+        int32_t columns;
+        uint32_t const_mask;
+        bool listed;
+    } products[] = {
+        {"cell",            1,  256, 2, true },
+        {"sixteen rows",    16, 256, 2, true },
+        {"seventeen rows",  17, 256, 2, false},
+        {"few columns",     1,  63,  2, false},
+        {"computed matrix", 1,  256, 0, false},
+    };
+    graft_env *env = *state;
+    graft_device *device = check_device_open(env);
+    for (size_t i = 0; i < sizeof(products) / sizeof(products[0]); i++) {
+        const int32_t dims[2][2] = {
+            {products[i].rows, 32                 },
+            {32,               products[i].columns}
+        };
+        const int32_t attrs[GRAFT_MAX_ATTRS] = {0};
+        const graft_shape in[2] = {shape_of(dims[0], 2), shape_of(dims[1], 2)};
+        graft_kernel_name names[GRAFT_KERNEL_MOST];
+        uint32_t count = 0;
+        bool listed = false;
+        graft_signature s =
+            check_signature(env, GRAFT_OP_matmul, attrs, in, products[i].const_mask, 0);
+        print_message("%s\n", products[i].name);
+        assert_int_equal(graft_kernel_list(env, device, &s, names, &count), GRAFT_OK);
+        for (uint32_t k = 0; k < count; k++) {
+            listed = listed || strcmp(names[k].text, "panels:plain") == 0;
+        }
+        assert_int_equal(listed, products[i].listed);
+    }
+    graft_device_close(device);
+}
+
 static void test_reorders(void **state)
 {
     graft_env *env = *state;
@@ -308,10 +421,8 @@ static void test_reorders(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_random_cases),
-        CHECK_TEST(test_convolutions),
-        CHECK_TEST(test_larger_cases),
-        CHECK_TEST(test_reorders),
+        CHECK_TEST(test_random_cases), CHECK_TEST(test_convolutions), CHECK_TEST(test_larger_cases),
+        CHECK_TEST(test_panels),       CHECK_TEST(test_sharing),      CHECK_TEST(test_reorders),
     };
     return cmocka_run_group_tests_name("kernels", tests, NULL, NULL);
 }
