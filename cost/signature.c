@@ -17,7 +17,8 @@ _Static_assert(sizeof(graft_signature) ==
 
 /* ---------------------------------------------------------------- distance */
 
-static const char *const distance_names[GRAFT_DISTANCE_COUNT] = {"", " own", " memory", " edge"};
+static const char *const distance_names[GRAFT_DISTANCE_COUNT] = {"", " own", " memory", " edge",
+                                                                 " near"};
 
 /* Counts how often each const value is read by nodes that run. */
 static void count_reads(const graft_graph *graph, const graft_order *order, uint32_t *reads)
@@ -62,6 +63,7 @@ uint32_t graft_distance_of(graft_arena *arena, const graft_graph *graph, const g
     double bytes = mean_between(graph, reads);
     graft_arena_release(arena, mark);
     return bytes <= GRAFT_DISTANCE_OWN_BYTES      ? GRAFT_DISTANCE_OWN
+           : bytes <= GRAFT_DISTANCE_NEAR_BYTES   ? GRAFT_DISTANCE_NEAR
            : bytes <= GRAFT_DISTANCE_EDGE_BYTES   ? GRAFT_DISTANCE_EDGE
            : bytes <= GRAFT_DISTANCE_SHARED_BYTES ? GRAFT_DISTANCE_SHARED
                                                   : GRAFT_DISTANCE_MEMORY;

@@ -15,18 +15,21 @@
  * it is part of: the same convolution takes twice as long when its filter comes from memory. A
  * network runs its other weights through the caches between two reads of a weight, so their size
  * decides. The limits are constants, not those of the machine at hand, so that a graph
- * has the same signatures wherever it is priced; they suit processors with 1 to 2 MB of
- * second-level cache a core and some 16 MB of a shared third level. */
+ * has the same signatures wherever it is priced; so are the bytes that copies of weights take while
+ * an operator of that distance is measured (trial.c). Where these lie is up to the machine; what is
+ * said here holds for a second-level cache of 1 to 2 MB a core and a third of some 16 MB. */
 typedef enum graft_distance {
     GRAFT_DISTANCE_SHARED = 0, /* Weights come from the third level, shared by all cores. */
     GRAFT_DISTANCE_OWN = 1,    /* All weights stay in the caches of the core. */
     GRAFT_DISTANCE_MEMORY = 2, /* Weights come from memory. */
-    GRAFT_DISTANCE_EDGE = 3,   /* All weights just about fill the caches of the core. */
-    GRAFT_DISTANCE_COUNT = 4
+    GRAFT_DISTANCE_EDGE = 3,   /* All weights fill the caches of the core, or more than that. */
+    GRAFT_DISTANCE_NEAR = 4,   /* All weights half fill the caches of the core, or fill them. */
+    GRAFT_DISTANCE_COUNT = 5
 } graft_distance;
 
 enum {
-    GRAFT_DISTANCE_OWN_BYTES = 3 << 19, /* 1.5 MB */
+    GRAFT_DISTANCE_OWN_BYTES = 3 << 18,  /* 0.75 MB */
+    GRAFT_DISTANCE_NEAR_BYTES = 3 << 19, /* 1.5 MB */
     GRAFT_DISTANCE_EDGE_BYTES = 3 << 20,
     GRAFT_DISTANCE_SHARED_BYTES = 16 << 20
 };
@@ -87,8 +90,8 @@ uint64_t graft_signature_bytes(const graft_signature *signature);
 /* One line, for the database and for people:
  *      conv_bias(stride_h=1, ..., activation=1) f32[1,64,56,56]@nhwc f32[64,64,1,1]@const
  *      f32[64]@const -> nhwc
- * with " in-place" behind it where that holds, then " own", " edge" or " memory" for the distance.
- * Float attributes are written as their bits. */
+ * with " in-place" behind it where that holds, then " own", " near", " edge" or " memory" for the
+ * distance. Float attributes are written as their bits. */
 void graft_signature_print(const graft_signature *signature, graft_buffer *text);
 /* Reads that line back. GRAFT_BAD_INPUT with the place in the text when it is malformed, names an
  * operator that does not exist, or has operands that do not fit together. */

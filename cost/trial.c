@@ -9,7 +9,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { ALIGNMENT = 64, MOST_COPIES = 64, DATA_SEED = 17 };
 enum { GUARD_BYTES = 1024, GUARD_BYTE = 0xa5 };
@@ -22,9 +21,16 @@ static const double slow_factor = 1.25;
 /* Weights are near at first sight: where they will come from memory, the order may change. */
 static const double far_slow_factor = 1.6;
 static const double behind_factor = 1.06;
-/* Behind so much data the shared cache holds none of what was read before: on a processor with
- * 260 MB of it, that many others used, the knee was at 30 MB. */
-static const size_t memory_bytes = (size_t)96 << 20;
+/* Copies of weights by distance: what the networks of that distance read between two reads of the
+ * same weight. 0: one copy. From memory: so much that the shared cache holds none of what was read
+ * before; on a processor with 260 MB of it, that many others used, the knee was at 30 MB. */
+static const size_t copied_bytes[GRAFT_DISTANCE_COUNT] = {
+    [GRAFT_DISTANCE_OWN] = 0,
+    [GRAFT_DISTANCE_NEAR] = (size_t)1 << 20,
+    [GRAFT_DISTANCE_EDGE] = (size_t)2 << 20,
+    [GRAFT_DISTANCE_SHARED] = (size_t)6 << 20,
+    [GRAFT_DISTANCE_MEMORY] = (size_t)96 << 20,
+};
 static const uint64_t qualify_ns = 200000;
 /* Part of a batch that is run beforehand and thrown away. */
 static const double discarded_part = 0.25;
@@ -83,12 +89,6 @@ static void keep_signs(float *data, size_t count)
     for (size_t i = 0; i < count; i++) {
         data[i] = copysignf(1.0F, data[i]);
     }
-}
-
-static size_t cache_bytes(void)
-{
-    long size = sysconf(_SC_LEVEL2_CACHE_SIZE);
-    return size > 0 ? (size_t)size : (size_t)1 << 21;
 }
 
 static size_t align_count(size_t count)
@@ -152,25 +152,23 @@ done:
 
 /* ------------------------------------------------------------- life of a trial */
 
-/* So many copies of the weights that they do not fit into the caches that the signature's distance
- * says they are not found in. What comes from memory does so in the form that the implementation
- * has packed it into, which may be several times as large as the weights. */
+/* What comes from memory does so in the form that the implementation has packed it into, which may
+ * be several times as large as the weights. */
 static uint32_t count_copies(const graft_signature *s, const graft_kernel *kernel)
 {
     size_t bytes = 0;
-    size_t wanted = 1;
     for (uint32_t k = 0; k < s->input_count; k++) {
         bytes += (s->const_mask >> k & 1u) != 0 ? (size_t)graft_shape_bytes(&s->inputs[k]) : 0;
     }
-    if (bytes > 0 && s->distance == GRAFT_DISTANCE_SHARED) {
-        wanted = 2 * cache_bytes() / bytes + 1;
-    } else if (bytes > 0 && s->distance == GRAFT_DISTANCE_EDGE) {
-        wanted = (cache_bytes() + bytes / 2) / bytes + 1; /* Activations want room too. */
-    } else if (bytes > 0 && s->distance == GRAFT_DISTANCE_MEMORY) {
-        size_t packed = graft_kernel_packed_bytes(kernel);
-        wanted = memory_bytes / (packed > bytes ? packed : bytes) + 1;
+    if (bytes == 0) {
+        return 1;
     }
-    return (uint32_t)(wanted > MOST_COPIES ? MOST_COPIES : wanted);
+    if (s->distance == GRAFT_DISTANCE_MEMORY) {
+        size_t packed = graft_kernel_packed_bytes(kernel);
+        bytes = packed > bytes ? packed : bytes;
+    }
+    size_t wanted = (copied_bytes[s->distance] + bytes / 2) / bytes;
+    return (uint32_t)(wanted > MOST_COPIES ? MOST_COPIES : wanted < 1 ? 1 : wanted);
 }
 
 static graft_status open_contestants(graft_env *env, graft_trial *trial, double *samples,

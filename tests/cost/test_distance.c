@@ -1,5 +1,6 @@
 /* How far away weights lie, and what measuring makes of it. */
 #include "cost/cost.h"
+#include "cost/device_cpu.h"
 #include "cost/trial.h"
 #include "tests/support/build.h"
 #include "tests/support/kernels.h"
@@ -39,10 +40,11 @@ static void test_distance(void **state)
         bool spare;
         uint32_t want;
     } rows[] = {
-        {"one megabyte",          1,  512,  false, false, GRAFT_DISTANCE_OWN   },
+        {"one quarter",           1,  256,  false, false, GRAFT_DISTANCE_OWN   },
+        {"one megabyte",          1,  512,  false, false, GRAFT_DISTANCE_NEAR  },
         {"two and a half",        10, 256,  false, false, GRAFT_DISTANCE_EDGE  },
         {"eight",                 8,  512,  false, false, GRAFT_DISTANCE_SHARED},
-        {"one, read eight times", 8,  512,  true,  false, GRAFT_DISTANCE_OWN   },
+        {"one, read eight times", 8,  512,  true,  false, GRAFT_DISTANCE_NEAR  },
         {"sixty-four",            16, 1024, false, false, GRAFT_DISTANCE_MEMORY},
         {"four, and folded ones", 1,  1024, false, true,  GRAFT_DISTANCE_SHARED},
     };
@@ -66,7 +68,7 @@ static void test_distance(void **state)
 static void test_hoisted(void **state)
 {
     enum { STEPS = 8, WIDTH = 512 };
-    static const uint32_t want[2] = {GRAFT_DISTANCE_EDGE, GRAFT_DISTANCE_OWN};
+    static const uint32_t want[2] = {GRAFT_DISTANCE_EDGE, GRAFT_DISTANCE_NEAR};
     graft_env *env = *state;
     for (uint32_t hoisted = 0; hoisted < 2; hoisted++) {
         graft_graph *graph = build_graph(env->life);
@@ -165,9 +167,38 @@ static void test_passing(void **state)
     graft_device_close(device);
 }
 
+/* A product of one row and a weight of a quarter of a megabyte is measured with as many copies of
+ * it as networks of its distance read between two reads; without copies where all stays near. */
+static void test_copies(void **state)
+{
+    static const uint32_t copies[GRAFT_DISTANCE_COUNT] = {
+        [GRAFT_DISTANCE_OWN] = 0,     [GRAFT_DISTANCE_NEAR] = 4,    [GRAFT_DISTANCE_EDGE] = 8,
+        [GRAFT_DISTANCE_SHARED] = 24, [GRAFT_DISTANCE_MEMORY] = 64,
+    };
+    graft_env *env = *state;
+    graft_device *device = check_device_open(env);
+    const int32_t attrs[GRAFT_MAX_ATTRS] = {0};
+    const graft_shape shapes[2] = {build_shape(2, 1, 256, 0, 0), build_shape(2, 256, 256, 0, 0)};
+    for (uint32_t distance = 0; distance < GRAFT_DISTANCE_COUNT; distance++) {
+        double samples[2 * GRAFT_KERNEL_MOST * 2];
+        graft_trial trial;
+        graft_signature s = check_signature(env, GRAFT_OP_matmul, attrs, shapes, 2, 0);
+        s.distance = (uint8_t)distance;
+        assert_int_equal(graft_trial_open(env, device, &s, samples, 2, &trial), GRAFT_OK);
+        assert_int_equal(graft_trial_qualify(env, &trial), GRAFT_OK);
+        for (uint32_t k = 0; k < trial.contestant_count; k++) {
+            const graft_contestant *c = &trial.contestants[k];
+            assert_true(c->dropped || c->kernel->turn_count == copies[distance]);
+        }
+        graft_trial_close(&trial);
+    }
+    graft_device_close(device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {CHECK_TEST(test_distance), CHECK_TEST(test_hoisted),
-                                       CHECK_TEST(test_text), CHECK_TEST(test_passing)};
+                                       CHECK_TEST(test_text), CHECK_TEST(test_passing),
+                                       CHECK_TEST(test_copies)};
     return cmocka_run_group_tests_name("distance", tests, NULL, NULL);
 }
