@@ -108,7 +108,8 @@ static bool is_reference(const char *name) { return strstr(name, ":ref") != NULL
 
 bool graft_kernel_is_direct(const char *name)
 {
-    return strncmp(name, "winograd:", 9) != 0 && strncmp(name, "blocked:", 8) != 0;
+    return strncmp(name, "winograd:", 9) != 0 && strncmp(name, "blocked:", 8) != 0 &&
+           strncmp(name, "panels:", 7) != 0;
 }
 
 static graft_status list_family(graft_env *env, graft_device *device,

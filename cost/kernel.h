@@ -37,7 +37,7 @@ void graft_kernel_close(graft_kernel *kernel); /* NULL is allowed. */
 
 const char *graft_kernel_name_of(const graft_kernel *kernel);
 /* Whether an implementation of this name works in the signature's layouts, without conversions
- * inside, by the ordinary algorithm: not Winograd's. */
+ * inside, by the ordinary algorithm: not Winograd's, and the library's product, not ours. */
 bool graft_kernel_is_direct(const char *name);
 /* Bytes that a run needs besides its operands; aligned to 64 bytes by the caller. */
 size_t graft_kernel_workspace_bytes(const graft_kernel *kernel);

@@ -281,6 +281,53 @@ static void test_recorded_device(void **state)
     check_folder_remove(folder);
 }
 
+/* What a recorded device lacks is taken from the next distance that it has, as an estimate. */
+static void test_other_distance(void **state)
+{
+    static const struct {
+        uint8_t asked;
+        double want_ns;
+    } rows[] = {
+        {GRAFT_DISTANCE_OWN,    100.0},
+        {GRAFT_DISTANCE_NEAR,   100.0},
+        {GRAFT_DISTANCE_EDGE,   300.0}, /* As far from either: the further one. */
+        {GRAFT_DISTANCE_SHARED, 300.0},
+        {GRAFT_DISTANCE_MEMORY, 300.0},
+    };
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    const char *path = graft_arena_printf(env->life, "%s/costs", folder);
+    graft_database *database = NULL;
+    graft_device *device = NULL;
+    graft_cost *cost = NULL;
+    graft_signature s;
+    graft_shape shape = build_shape(2, 10, 10, 0, 0);
+    graft_signature_of_reorder(&shape, 0, 0, &s);
+    s.op = GRAFT_OP_relu;
+    assert_int_equal(graft_database_open(env, path, &database), GRAFT_OK);
+    graft_database_select(database, "Board 9, 1 thread", "some library, protocol 5");
+    for (uint32_t i = 0; i < 2; i++) {
+        graft_cost_entry entry = {.rounds = 15, .median_ns = i == 0 ? 100.0 : 300.0};
+        s.distance = i == 0 ? GRAFT_DISTANCE_OWN : GRAFT_DISTANCE_MEMORY;
+        graft_database_add(database, &s, &entry);
+    }
+    assert_int_equal(graft_database_save(env, database), GRAFT_OK);
+    graft_database_close(database);
+    assert_int_equal(graft_device_open(env, "Board", 1, &device), GRAFT_OK);
+    assert_int_equal(graft_cost_open(env, device, path, &cost), GRAFT_OK);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        graft_cost_entry entry;
+        s.distance = rows[i].asked;
+        bool known = s.distance == GRAFT_DISTANCE_OWN || s.distance == GRAFT_DISTANCE_MEMORY;
+        assert_int_equal(graft_cost_signature(env, cost, &s, &entry), GRAFT_OK);
+        assert_true(entry.median_ns == rows[i].want_ns);
+        assert_int_equal(entry.source, known ? GRAFT_COST_MEASURED : GRAFT_COST_ESTIMATED);
+    }
+    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    graft_device_close(device);
+    check_folder_remove(folder);
+}
+
 /* Nothing to fit a line to, nothing to measure with: refused, never 0. */
 static void test_no_estimate(void **state)
 {
@@ -402,6 +449,7 @@ int main(void)
         CHECK_TEST(test_memory_plan),
         CHECK_TEST(test_fit),
         CHECK_TEST(test_recorded_device),
+        CHECK_TEST(test_other_distance),
         CHECK_TEST(test_no_estimate),
         CHECK_TEST(test_measured_on_demand),
         CHECK_TEST(test_opaque),
