@@ -72,12 +72,12 @@ typedef struct {
     void *context;
     graft_plan *plan;
     const bool *overwrites; /* By node. */
-    uint8_t distance;       /* Of all signatures. */
-    uint8_t *offered;       /* By value: bits of the layouts it can be made in. */
-    value_plan *values;     /* By value. */
-    node_plan *nodes;       /* By node. */
-    graft_plan_memo *memo;  /* Or NULL. */
-    conversions *kept;      /* Of the shapes seen last. */
+    graft_distances distances;
+    uint8_t *offered;      /* By value: bits of the layouts it can be made in. */
+    value_plan *values;    /* By value. */
+    node_plan *nodes;      /* By node. */
+    graft_plan_memo *memo; /* Or NULL. */
+    conversions *kept;     /* Of the shapes seen last. */
     uint32_t kept_count;
     conversions *last; /* Looked for just now: neighbours often have one shape. */
     graft_elimination *problem;
@@ -120,7 +120,7 @@ static double cost_conversion(planner *p, conversions *c, uint32_t from, uint32_
         graft_signature signature;
         bool measured = false;
         graft_signature_of_reorder(&c->shape, from, to, &signature);
-        signature.distance = p->distance;
+        signature.distance = p->distances.others;
         uint32_t missing = p->plan->missing_count;
         double ns = cost_of(p, &signature, &measured);
         if (p->memo != NULL && missing != p->plan->missing_count) {
@@ -152,14 +152,14 @@ static conversions *recall_conversions(planner *p, const graft_shape *shape)
 {
     graft_plan_memo *memo = p->memo;
     for (uint32_t i = 0; memo != NULL && i < memo->shape_count; i++) {
-        if (memo->distances[i] == p->distance && is_for(&memo->shapes[i], shape)) {
+        if (memo->distances[i] == p->distances.others && is_for(&memo->shapes[i], shape)) {
             return &memo->shapes[i];
         }
     }
     if (memo == NULL || memo->shape_count == MEMO_SHAPES) {
         return NULL;
     }
-    memo->distances[memo->shape_count] = p->distance;
+    memo->distances[memo->shape_count] = p->distances.others;
     open_conversions(&memo->shapes[memo->shape_count], shape);
     return &memo->shapes[memo->shape_count++];
 }
@@ -266,7 +266,7 @@ static void list_alternatives(planner *p, graft_index node)
         return;
     }
     graft_signature_of_node(p->graph, node, &rows, p->overwrites[node], &signature);
-    signature.distance = p->distance;
+    signature.distance = graft_distances_at(&p->distances, p->graph, node);
     if (recall_node(p, node, &signature, &memo)) {
         return;
     }
@@ -827,7 +827,7 @@ void graft_plan_build(graft_arena *arena, const graft_plan_request *request, gra
         graft_views_find(arena, graph, p.order, &a->views);
     }
     p.overwrites = graft_schedule_overwrites(arena, graph, p.order, &a->views);
-    p.distance = (uint8_t)graft_distance_of(arena, graph, p.order);
+    graft_distances_find(arena, graph, p.order, &p.distances);
     p.offered = GRAFT_NEW(arena, uint8_t, graph->value_end);
     p.values = GRAFT_NEW(arena, value_plan, graph->value_end);
     p.nodes = GRAFT_NEW(arena, node_plan, graph->node_end);

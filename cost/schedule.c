@@ -15,8 +15,8 @@ typedef struct {
     const uint8_t *layouts;             /* By value: the layout it is made in. */
     const graft_layout_choice *choices; /* By node. */
     const bool *overwrites;             /* By node. */
-    uint8_t distance;                   /* Of all signatures. */
-    uint32_t *held;                     /* By value and layout: its region. */
+    graft_distances distances;
+    uint32_t *held;    /* By value and layout: its region. */
     uint32_t capacity; /* Of steps, for the assertion that the counts below are right. */
 } builder;
 
@@ -140,7 +140,7 @@ static uint32_t obtain_region(builder *b, graft_index value, uint32_t layout)
     uint32_t source = b->held[(size_t)value * GRAFT_LAYOUT_COUNT + from];
     graft_step *step = add_step(b, GRAFT_NONE, 1, 1);
     graft_signature_of_reorder(&v->shape, from, layout, &step->signature);
-    step->signature.distance = b->distance;
+    step->signature.distance = b->distances.others;
     read_region(b, step, 0, source);
     region = add_region(b, value, GRAFT_REGION_PLANNED, layout);
     b->schedule->operands[step->first + 1] = region;
@@ -217,7 +217,7 @@ static void add_node(builder *b, graft_index node)
         step->signature.op = GRAFT_OP_OPAQUE;
     } else {
         graft_signature_of_node(b->graph, node, choice, false, &step->signature);
-        step->signature.distance = b->distance;
+        step->signature.distance = graft_distances_at(&b->distances, b->graph, node);
     }
     for (uint32_t k = 0; k < n->input_count; k++) {
         graft_index value = graft_node_input(b->graph, node, k);
@@ -414,7 +414,7 @@ void graft_schedule_build_as(graft_arena *arena, const graft_graph *graph, const
     schedule->output_count = graph->output_count;
     allocate(&b, arena);
     b.overwrites = graft_schedule_overwrites(arena, graph, order, &assignment->views);
-    b.distance = (uint8_t)graft_distance_of(arena, graph, order);
+    graft_distances_find(arena, graph, order, &b.distances);
     add_inputs(&b);
     for (graft_index i = 0; i < order->count; i++) {
         if (!graph->nodes[order->order[i]].is_const) {

@@ -33,13 +33,25 @@ static void count_reads(const graft_graph *graph, const graft_order *order, uint
     }
 }
 
-/* Of what is read `bytes / reads` apart, but never more than all there is, the mean over all bytes
- * that are read. */
-static double mean_between(const graft_graph *graph, const uint32_t *reads)
+static graft_distance distance_of_bytes(double bytes)
 {
+    return bytes <= GRAFT_DISTANCE_OWN_BYTES      ? GRAFT_DISTANCE_OWN
+           : bytes <= GRAFT_DISTANCE_NEAR_BYTES   ? GRAFT_DISTANCE_NEAR
+           : bytes <= GRAFT_DISTANCE_EDGE_BYTES   ? GRAFT_DISTANCE_EDGE
+           : bytes <= GRAFT_DISTANCE_SHARED_BYTES ? GRAFT_DISTANCE_SHARED
+                                                  : GRAFT_DISTANCE_MEMORY;
+}
+
+/* Two reads of a value are `all bytes read / its reads` apart, but never more than there is. */
+void graft_distances_find(graft_arena *arena, const graft_graph *graph, const graft_order *order,
+                          graft_distances *distances)
+{
+    uint32_t *reads = GRAFT_NEW(arena, uint32_t, graph->value_end);
+    uint8_t *weights = GRAFT_NEW(arena, uint8_t, graph->value_end);
     double held = 0.0;
     double read = 0.0;
-    double mean = 0.0;
+    double mean = 0.0; /* Over all bytes that are read. */
+    count_reads(graph, order, reads);
     for (graft_index v = 0; v < graph->value_end; v++) {
         double bytes = reads[v] == 0 ? 0.0 : (double)graft_shape_bytes(&graph->values[v].shape);
         held += bytes;
@@ -48,25 +60,31 @@ static double mean_between(const graft_graph *graph, const uint32_t *reads)
     for (graft_index v = 0; v < graph->value_end; v++) {
         if (reads[v] > 0) {
             double bytes = (double)graft_shape_bytes(&graph->values[v].shape);
-            double between = read / reads[v];
-            mean += bytes * reads[v] / read * (between < held ? between : held);
+            double between = read / reads[v] < held ? read / reads[v] : held;
+            weights[v] = (uint8_t)distance_of_bytes(between);
+            mean += bytes * reads[v] / read * between;
         }
     }
-    return mean;
+    distances->others = (uint8_t)distance_of_bytes(mean);
+    distances->weights = weights;
 }
 
-uint32_t graft_distance_of(graft_arena *arena, const graft_graph *graph, const graft_order *order)
+uint8_t graft_distances_at(const graft_distances *distances, const graft_graph *graph,
+                           graft_index node)
 {
-    graft_mark mark = graft_arena_mark(arena);
-    uint32_t *reads = GRAFT_NEW(arena, uint32_t, graph->value_end);
-    count_reads(graph, order, reads);
-    double bytes = mean_between(graph, reads);
-    graft_arena_release(arena, mark);
-    return bytes <= GRAFT_DISTANCE_OWN_BYTES      ? GRAFT_DISTANCE_OWN
-           : bytes <= GRAFT_DISTANCE_NEAR_BYTES   ? GRAFT_DISTANCE_NEAR
-           : bytes <= GRAFT_DISTANCE_EDGE_BYTES   ? GRAFT_DISTANCE_EDGE
-           : bytes <= GRAFT_DISTANCE_SHARED_BYTES ? GRAFT_DISTANCE_SHARED
-                                                  : GRAFT_DISTANCE_MEMORY;
+    const graft_node *n = &graph->nodes[node];
+    uint64_t largest = 0;
+    uint8_t distance = distances->others;
+    for (uint32_t k = 0; k < n->input_count; k++) {
+        graft_index v = graft_node_input(graph, node, k);
+        bool is_weight = v != GRAFT_NONE && graph->values[v].is_const;
+        uint64_t bytes = is_weight ? graft_shape_bytes(&graph->values[v].shape) : 0;
+        if (bytes > largest) {
+            largest = bytes;
+            distance = distances->weights[v];
+        }
+    }
+    return distance;
 }
 
 /* ---------------------------------------------------------------- building */

@@ -36,10 +36,18 @@ enum {
 
 /* By the bytes of const values that are read, by nodes which run, between two reads of the same
  * one: all of them, each once, in a network that reads each once; in a cell unrolled over time what
- * one step reads, without the weights that have been hoisted out of it. Values read more often
- * count for more (the mean over all bytes read). Tables that opaque nodes select from do not count.
- * `arena` is left as it was. */
-uint32_t graft_distance_of(graft_arena *arena, const graft_graph *graph, const graft_order *order);
+ * one step reads. What has been hoisted out of a cell is read once, so it is as far away as all
+ * weights together. Tables that opaque nodes select from do not count. */
+typedef struct graft_distances {
+    const uint8_t *weights; /* By value: of const values that are read. */
+    uint8_t others;         /* Of operators without weights, and conversions: the mean by bytes. */
+} graft_distances;
+/* In `arena`. */
+void graft_distances_find(graft_arena *arena, const graft_graph *graph, const graft_order *order,
+                          graft_distances *distances);
+/* Of the largest weight of a node that is not const. */
+uint8_t graft_distances_at(const graft_distances *distances, const graft_graph *graph,
+                           graft_index node);
 
 /* Stands in `op` for a conversion of input 0 to layout outputs[0]. Not an operator of graphs. */
 enum { GRAFT_COST_REORDER = 254 };

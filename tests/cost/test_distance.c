@@ -55,7 +55,9 @@ static void test_distance(void **state)
             product_chain(env, rows[i].layers, rows[i].width, rows[i].shared, rows[i].spare);
         graft_order order = build_order(env->life, graph);
         graft_schedule schedule;
-        assert_int_equal(graft_distance_of(env->scratch, graph, &order), rows[i].want);
+        graft_distances distances;
+        graft_distances_find(env->scratch, graph, &order, &distances);
+        assert_int_equal(distances.others, rows[i].want);
         graft_schedule_build(env->life, graph, &order, true, &schedule);
         for (uint32_t s = 0; s < schedule.step_count; s++) {
             assert_int_equal(schedule.steps[s].signature.distance, rows[i].want);
@@ -64,11 +66,13 @@ static void test_distance(void **state)
 }
 
 /* A cell unrolled over eight steps with a weight of a megabyte for what it remembers and one for
- * what it is told: read in turns, both have to stay; hoisted out of it, the second one does not. */
+ * what it is told: read in turns, both have to stay; hoisted out of it, the second one does not,
+ * and is as far away as both together. */
 static void test_hoisted(void **state)
 {
     enum { STEPS = 8, WIDTH = 512 };
-    static const uint32_t want[2] = {GRAFT_DISTANCE_EDGE, GRAFT_DISTANCE_NEAR};
+    static const uint32_t want[2] = {GRAFT_DISTANCE_EDGE,
+                                     GRAFT_DISTANCE_NEAR}; /* Of the first weight. */
     graft_env *env = *state;
     for (uint32_t hoisted = 0; hoisted < 2; hoisted++) {
         graft_graph *graph = build_graph(env->life);
@@ -86,7 +90,18 @@ static void test_hoisted(void **state)
         }
         assert_int_equal(graft_graph_add_output(graph, x), GRAFT_OK);
         graft_order order = build_order(env->life, graph);
-        assert_int_equal(graft_distance_of(env->scratch, graph, &order), want[hoisted]);
+        graft_distances distances;
+        graft_schedule schedule;
+        graft_distances_find(env->scratch, graph, &order, &distances);
+        assert_int_equal(distances.others, want[hoisted]);
+        graft_schedule_build(env->life, graph, &order, true, &schedule);
+        for (uint32_t s = 0; s < schedule.step_count; s++) {
+            const graft_step *step = &schedule.steps[s];
+            bool is_told = step->signature.op == GRAFT_OP_matmul &&
+                           graft_node_input(graph, step->node, 1) == other;
+            assert_int_equal(step->signature.distance,
+                             is_told ? GRAFT_DISTANCE_EDGE : want[hoisted]);
+        }
     }
 }
 

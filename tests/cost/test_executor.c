@@ -530,10 +530,11 @@ static const float *draw_input(maker *m, const graft_shape *shape)
 static uint32_t prefer_winograd(graft_env *env, graft_cost *cost, const graft_graph *graph)
 {
     const graft_order order = build_order(env->unit, graph);
-    const uint32_t distance = graft_distance_of(env->unit, graph, &order);
+    graft_distances distances;
     const graft_layout_choice choice = {.inputs = {GRAFT_LAYOUT_NHWC},
                                         .outputs = {GRAFT_LAYOUT_NHWC}};
     uint32_t count = 0;
+    graft_distances_find(env->unit, graph, &order, &distances);
     for (graft_index i = 0; i < order.count; i++) {
         const graft_node *node = &graph->nodes[order.order[i]];
         graft_signature s;
@@ -543,7 +544,7 @@ static uint32_t prefer_winograd(graft_env *env, graft_cost *cost, const graft_gr
             continue;
         }
         graft_signature_of_node(graph, order.order[i], &choice, false, &s);
-        s.distance = (uint8_t)distance;
+        s.distance = graft_distances_at(&distances, graph, order.order[i]);
         assert_int_equal(graft_signature_outputs(&s, outputs), GRAFT_OK);
         if (graft_winograd_plan(&s, outputs, 2, &plan)) {
             graft_cost_entry entry = {.median_ns = 1.0, .rounds = 1};
