@@ -29,7 +29,8 @@ graft_calibration graft_calibration_none(void)
 /* Whether a loop finds all operands in the second-level cache, but not a network. */
 static bool is_nearer(const graft_signature *s)
 {
-    return (s->distance == GRAFT_DISTANCE_SHARED || s->distance == GRAFT_DISTANCE_MEMORY) &&
+    return (s->distance == GRAFT_DISTANCE_SHARED || s->distance == GRAFT_DISTANCE_FAR ||
+            s->distance == GRAFT_DISTANCE_MEMORY) &&
            s->op != GRAFT_OP_OPAQUE && graft_signature_bytes(s) <= near_bytes;
 }
 

@@ -441,8 +441,8 @@ static bool estimate_from_elsewhere(const graft_cost *cost, const graft_signatur
                                     graft_cost_entry *entry)
 {
     static const uint8_t outwards[GRAFT_DISTANCE_COUNT] = {
-        GRAFT_DISTANCE_OWN, GRAFT_DISTANCE_NEAR, GRAFT_DISTANCE_EDGE, GRAFT_DISTANCE_SHARED,
-        GRAFT_DISTANCE_MEMORY};
+        GRAFT_DISTANCE_OWN,    GRAFT_DISTANCE_NEAR, GRAFT_DISTANCE_EDGE,
+        GRAFT_DISTANCE_SHARED, GRAFT_DISTANCE_FAR,  GRAFT_DISTANCE_MEMORY};
     const graft_cost_entry *best = NULL;
     uint32_t best_far = UINT32_MAX;
     uint32_t own = 0;

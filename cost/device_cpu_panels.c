@@ -102,20 +102,26 @@ LANES_INLINE void multiply_row(const float *left, const float *panel, int64_t de
     }
 }
 
-static void multiply_rows(const panels_state *p, const float *left, const float *panel,
-                          const float *next, float *sums)
+static void multiply_panel(const panels_state *p, const float *left, const float *panel,
+                           const float *next, float *sums)
 {
-    const graft_winograd_product product = {
-        .left = left,
-        .left_step = p->depth,
-        .right = panel,
-        .next = next,
-        .out = sums,
-        .rows = p->rows,
-        .depth = p->depth,
-        .width = WIDTH,
-    };
-    graft_winograd_multiply(&product);
+    if (p->rows == 1 && p->ahead) {
+        multiply_row(left, panel, p->depth, ROWS_AHEAD, sums);
+    } else if (p->rows == 1) {
+        multiply_row(left, panel, p->depth, 0, sums);
+    } else {
+        const graft_winograd_product product = {
+            .left = left,
+            .left_step = p->depth,
+            .right = panel,
+            .next = next,
+            .out = sums,
+            .rows = p->rows,
+            .depth = p->depth,
+            .width = WIDTH,
+        };
+        graft_winograd_multiply(&product);
+    }
 }
 
 static void run_panels(const graft_kernel *kernel)
@@ -127,14 +133,8 @@ static void run_panels(const graft_kernel *kernel)
     for (int64_t from = 0; from < p->columns; from += WIDTH) {
         const float *panel = panels + from * p->depth;
         bool is_last = from + WIDTH >= p->columns;
-        if (p->rows == 1 && p->ahead) {
-            multiply_row(kernel->in[LEFT], panel, p->depth, ROWS_AHEAD, sums);
-        } else if (p->rows == 1) {
-            multiply_row(kernel->in[LEFT], panel, p->depth, 0, sums);
-        } else {
-            multiply_rows(p, kernel->in[LEFT], panel, is_last ? panel : panel + WIDTH * p->depth,
-                          sums);
-        }
+        const float *next = is_last ? panel : panel + WIDTH * p->depth;
+        multiply_panel(p, kernel->in[LEFT], panel, next, sums);
         deliver(p, bias, from, is_last ? p->columns - from : WIDTH, sums, kernel->out[0]);
     }
 }

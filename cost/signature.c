@@ -17,8 +17,8 @@ _Static_assert(sizeof(graft_signature) ==
 
 /* ---------------------------------------------------------------- distance */
 
-static const char *const distance_names[GRAFT_DISTANCE_COUNT] = {"", " own", " memory", " edge",
-                                                                 " near"};
+static const char *const distance_names[GRAFT_DISTANCE_COUNT] = {"",      " own",  " memory",
+                                                                 " edge", " near", " far"};
 
 /* Counts how often each const value is read by nodes that run. */
 static void count_reads(const graft_graph *graph, const graft_order *order, uint32_t *reads)
@@ -39,6 +39,7 @@ static graft_distance distance_of_bytes(double bytes)
            : bytes <= GRAFT_DISTANCE_NEAR_BYTES   ? GRAFT_DISTANCE_NEAR
            : bytes <= GRAFT_DISTANCE_EDGE_BYTES   ? GRAFT_DISTANCE_EDGE
            : bytes <= GRAFT_DISTANCE_SHARED_BYTES ? GRAFT_DISTANCE_SHARED
+           : bytes <= GRAFT_DISTANCE_FAR_BYTES    ? GRAFT_DISTANCE_FAR
                                                   : GRAFT_DISTANCE_MEMORY;
 }
 

@@ -24,14 +24,16 @@ typedef enum graft_distance {
     GRAFT_DISTANCE_MEMORY = 2, /* Weights come from memory. */
     GRAFT_DISTANCE_EDGE = 3,   /* All weights fill the caches of the core, or more than that. */
     GRAFT_DISTANCE_NEAR = 4,   /* All weights half fill the caches of the core, or fill them. */
-    GRAFT_DISTANCE_COUNT = 5
+    GRAFT_DISTANCE_FAR = 5,    /* All weights fill the third level, or what others leave of it. */
+    GRAFT_DISTANCE_COUNT = 6
 } graft_distance;
 
 enum {
     GRAFT_DISTANCE_OWN_BYTES = 3 << 18,  /* 0.75 MB */
     GRAFT_DISTANCE_NEAR_BYTES = 3 << 19, /* 1.5 MB */
     GRAFT_DISTANCE_EDGE_BYTES = 3 << 20,
-    GRAFT_DISTANCE_SHARED_BYTES = 16 << 20
+    GRAFT_DISTANCE_SHARED_BYTES = 10 << 20,
+    GRAFT_DISTANCE_FAR_BYTES = 24 << 20
 };
 
 /* By the bytes of const values that are read, by nodes which run, between two reads of the same
@@ -98,8 +100,8 @@ uint64_t graft_signature_bytes(const graft_signature *signature);
 /* One line, for the database and for people:
  *      conv_bias(stride_h=1, ..., activation=1) f32[1,64,56,56]@nhwc f32[64,64,1,1]@const
  *      f32[64]@const -> nhwc
- * with " in-place" behind it where that holds, then " own", " near", " edge" or " memory" for the
- * distance. Float attributes are written as their bits. */
+ * with " in-place" behind it where that holds, then " own", " near", " edge", " far" or " memory"
+ * for the distance. Float attributes are written as their bits. */
 void graft_signature_print(const graft_signature *signature, graft_buffer *text);
 /* Reads that line back. GRAFT_BAD_INPUT with the place in the text when it is malformed, names an
  * operator that does not exist, or has operands that do not fit together. */

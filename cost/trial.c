@@ -29,6 +29,7 @@ static const size_t copied_bytes[GRAFT_DISTANCE_COUNT] = {
     [GRAFT_DISTANCE_NEAR] = (size_t)1 << 20,
     [GRAFT_DISTANCE_EDGE] = (size_t)2 << 20,
     [GRAFT_DISTANCE_SHARED] = (size_t)6 << 20,
+    [GRAFT_DISTANCE_FAR] = (size_t)16 << 20,
     [GRAFT_DISTANCE_MEMORY] = (size_t)96 << 20,
 };
 static const uint64_t qualify_ns = 200000;

@@ -119,6 +119,7 @@ static void test_classes(void **state)
         {GRAFT_OP_conv,      1,  14,  GRAFT_LAYOUT_NHWC,    GRAFT_DISTANCE_MEMORY, GRAFT_FACTOR_NEAR    },
         {GRAFT_OP_conv,      1,  14,  GRAFT_LAYOUT_NHWC,    GRAFT_DISTANCE_OWN,    GRAFT_FACTOR_OTHERS  },
         {GRAFT_OP_relu,      0,  14,  GRAFT_LAYOUT_NHWC,    GRAFT_DISTANCE_SHARED, GRAFT_FACTOR_NEAR    },
+        {GRAFT_OP_relu,      0,  14,  GRAFT_LAYOUT_NHWC,    GRAFT_DISTANCE_FAR,    GRAFT_FACTOR_NEAR    },
         {GRAFT_OP_relu,      0,  112, GRAFT_LAYOUT_NHWC,    GRAFT_DISTANCE_SHARED, GRAFT_FACTOR_OTHERS  },
         {GRAFT_COST_REORDER, 0,  14,  GRAFT_LAYOUT_NHWC,    GRAFT_DISTANCE_MEMORY,
          GRAFT_FACTOR_CONVERSIONS                                                                       },

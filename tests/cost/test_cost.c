@@ -289,8 +289,8 @@ static void test_other_distance(void **state)
         double want_ns;
     } rows[] = {
         {GRAFT_DISTANCE_OWN,    100.0},
-        {GRAFT_DISTANCE_NEAR,   100.0},
-        {GRAFT_DISTANCE_EDGE,   300.0}, /* As far from either: the further one. */
+        {GRAFT_DISTANCE_NEAR,   300.0}, /* As far from either: the further one. */
+        {GRAFT_DISTANCE_EDGE,   300.0},
         {GRAFT_DISTANCE_SHARED, 300.0},
         {GRAFT_DISTANCE_MEMORY, 300.0},
     };
@@ -308,7 +308,7 @@ static void test_other_distance(void **state)
     graft_database_select(database, "Board 9, 1 thread", "some library, protocol 5");
     for (uint32_t i = 0; i < 2; i++) {
         graft_cost_entry entry = {.rounds = 15, .median_ns = i == 0 ? 100.0 : 300.0};
-        s.distance = i == 0 ? GRAFT_DISTANCE_OWN : GRAFT_DISTANCE_MEMORY;
+        s.distance = i == 0 ? GRAFT_DISTANCE_OWN : GRAFT_DISTANCE_EDGE;
         graft_database_add(database, &s, &entry);
     }
     assert_int_equal(graft_database_save(env, database), GRAFT_OK);
@@ -318,7 +318,7 @@ static void test_other_distance(void **state)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         graft_cost_entry entry;
         s.distance = rows[i].asked;
-        bool known = s.distance == GRAFT_DISTANCE_OWN || s.distance == GRAFT_DISTANCE_MEMORY;
+        bool known = s.distance == GRAFT_DISTANCE_OWN || s.distance == GRAFT_DISTANCE_EDGE;
         assert_int_equal(graft_cost_signature(env, cost, &s, &entry), GRAFT_OK);
         assert_true(entry.median_ns == rows[i].want_ns);
         assert_int_equal(entry.source, known ? GRAFT_COST_MEASURED : GRAFT_COST_ESTIMATED);

@@ -44,6 +44,7 @@ static void test_distance(void **state)
         {"one megabyte",          1,  512,  false, false, GRAFT_DISTANCE_NEAR  },
         {"two and a half",        10, 256,  false, false, GRAFT_DISTANCE_EDGE  },
         {"eight",                 8,  512,  false, false, GRAFT_DISTANCE_SHARED},
+        {"sixteen",               16, 512,  false, false, GRAFT_DISTANCE_FAR   },
         {"one, read eight times", 8,  512,  true,  false, GRAFT_DISTANCE_NEAR  },
         {"sixty-four",            16, 1024, false, false, GRAFT_DISTANCE_MEMORY},
         {"four, and folded ones", 1,  1024, false, true,  GRAFT_DISTANCE_SHARED},
@@ -187,8 +188,8 @@ static void test_passing(void **state)
 static void test_copies(void **state)
 {
     static const uint32_t copies[GRAFT_DISTANCE_COUNT] = {
-        [GRAFT_DISTANCE_OWN] = 0,     [GRAFT_DISTANCE_NEAR] = 4,    [GRAFT_DISTANCE_EDGE] = 8,
-        [GRAFT_DISTANCE_SHARED] = 24, [GRAFT_DISTANCE_MEMORY] = 64,
+        [GRAFT_DISTANCE_OWN] = 0,     [GRAFT_DISTANCE_NEAR] = 4, [GRAFT_DISTANCE_EDGE] = 8,
+        [GRAFT_DISTANCE_SHARED] = 24, [GRAFT_DISTANCE_FAR] = 64, [GRAFT_DISTANCE_MEMORY] = 64,
     };
     graft_env *env = *state;
     graft_device *device = check_device_open(env);
