@@ -22,12 +22,13 @@ static const double slow_factor = 1.25;
 static const double far_slow_factor = 1.6;
 static const double behind_factor = 1.06;
 /* Copies of weights by distance: what the networks of that distance read between two reads of the
- * same weight. 0: one copy. From memory: so much that the shared cache holds none of what was read
- * before; on a processor with 260 MB of it, that many others used, the knee was at 30 MB. */
+ * same weight, and a quarter of a megabyte where activations and code want room beside them. 0: one
+ * copy. From memory: so much that the shared cache holds none of what was read before; on a
+ * processor with 260 MB of it, that many others used, the knee was at 30 MB. */
 static const size_t copied_bytes[GRAFT_DISTANCE_COUNT] = {
     [GRAFT_DISTANCE_OWN] = 0,
-    [GRAFT_DISTANCE_NEAR] = (size_t)1 << 20,
-    [GRAFT_DISTANCE_EDGE] = (size_t)2 << 20,
+    [GRAFT_DISTANCE_NEAR] = (size_t)5 << 18,
+    [GRAFT_DISTANCE_EDGE] = (size_t)9 << 18,
     [GRAFT_DISTANCE_SHARED] = (size_t)6 << 20,
     [GRAFT_DISTANCE_FAR] = (size_t)16 << 20,
     [GRAFT_DISTANCE_MEMORY] = (size_t)96 << 20,

@@ -188,7 +188,7 @@ static void test_passing(void **state)
 static void test_copies(void **state)
 {
     static const uint32_t copies[GRAFT_DISTANCE_COUNT] = {
-        [GRAFT_DISTANCE_OWN] = 0,     [GRAFT_DISTANCE_NEAR] = 4, [GRAFT_DISTANCE_EDGE] = 8,
+        [GRAFT_DISTANCE_OWN] = 0,     [GRAFT_DISTANCE_NEAR] = 5, [GRAFT_DISTANCE_EDGE] = 9,
         [GRAFT_DISTANCE_SHARED] = 24, [GRAFT_DISTANCE_FAR] = 64, [GRAFT_DISTANCE_MEMORY] = 64,
     };
     graft_env *env = *state;
