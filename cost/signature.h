@@ -33,7 +33,7 @@ enum {
     GRAFT_DISTANCE_NEAR_BYTES = 3 << 19, /* 1.5 MB */
     GRAFT_DISTANCE_EDGE_BYTES = 3 << 20,
     GRAFT_DISTANCE_SHARED_BYTES = 10 << 20,
-    GRAFT_DISTANCE_FAR_BYTES = 24 << 20
+    GRAFT_DISTANCE_FAR_BYTES = 20 << 20
 };
 
 /* By the bytes of const values that are read, by nodes which run, between two reads of the same

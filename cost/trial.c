@@ -30,7 +30,7 @@ static const size_t copied_bytes[GRAFT_DISTANCE_COUNT] = {
     [GRAFT_DISTANCE_NEAR] = (size_t)5 << 18,
     [GRAFT_DISTANCE_EDGE] = (size_t)9 << 18,
     [GRAFT_DISTANCE_SHARED] = (size_t)6 << 20,
-    [GRAFT_DISTANCE_FAR] = (size_t)16 << 20,
+    [GRAFT_DISTANCE_FAR] = (size_t)14 << 20,
     [GRAFT_DISTANCE_MEMORY] = (size_t)96 << 20,
 };
 static const uint64_t qualify_ns = 200000;
@@ -367,6 +367,7 @@ done:
 static graft_status copy_weights(graft_env *env, graft_trial *trial, graft_contestant *contestant)
 {
     uint32_t count = count_copies(trial->signature, contestant->kernel);
+    contestant->copies = count;
     trial->bytes += graft_kernel_packed_bytes(contestant->kernel) * count;
     return graft_kernel_copy_weights(env, contestant->kernel, count);
 }
@@ -426,6 +427,9 @@ graft_status graft_trial_round(graft_env *env, graft_trial *trial, graft_contest
     graft_status status = GRAFT_OK;
     double wanted = (double)batch_ns / contestant->run_ns;
     double discarded = fmin(wanted * discarded_part + 1.0, DISCARDED_MOST);
+    if (trial->signature->distance != GRAFT_DISTANCE_MEMORY) {
+        discarded = fmax(discarded, contestant->copies); /* Other contestants' took their places. */
+    }
     double run_ns = 0.0;
     double factor = 1.0;
     GRAFT_CHECK(run_batch(env, trial, contestant->kernel, (uint32_t)discarded, &run_ns));

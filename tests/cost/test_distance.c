@@ -189,7 +189,7 @@ static void test_copies(void **state)
 {
     static const uint32_t copies[GRAFT_DISTANCE_COUNT] = {
         [GRAFT_DISTANCE_OWN] = 0,     [GRAFT_DISTANCE_NEAR] = 5, [GRAFT_DISTANCE_EDGE] = 9,
-        [GRAFT_DISTANCE_SHARED] = 24, [GRAFT_DISTANCE_FAR] = 64, [GRAFT_DISTANCE_MEMORY] = 64,
+        [GRAFT_DISTANCE_SHARED] = 24, [GRAFT_DISTANCE_FAR] = 56, [GRAFT_DISTANCE_MEMORY] = 64,
     };
     graft_env *env = *state;
     graft_device *device = check_device_open(env);
