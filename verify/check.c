@@ -242,28 +242,37 @@ static try_outcome try_restriction(restrictor *r, uint64_t slots)
     return TRY_PROVED;
 }
 
-/* All slots, where that can be proved; then as few as suffice: none, those that the target does not
- * mention, or all but those that are not needed. */
+/* The lower half of some bits. */
+static uint64_t lower_half(uint64_t bits)
+{
+    uint64_t half = 0;
+    for (int left = __builtin_popcountll(bits) / 2; left > 0; left--) {
+        half |= bits & ~half & -(bits & ~half);
+    }
+    return half;
+}
+
+/* Leaves out some of the slots that are pinned, as many as the proof does without: all at once,
+ * else the two halves of them. */
+static void leave_out(restrictor *r, uint64_t *pinned, uint64_t some, uint64_t half)
+{
+    if (some == 0 || try_restriction(r, *pinned & ~some) == TRY_PROVED) {
+        *pinned &= ~some;
+    } else if (half != 0 && half != some) {
+        leave_out(r, pinned, half, lower_half(half));
+        leave_out(r, pinned, some & ~half, lower_half(some & ~half));
+    }
+}
+
+/* All slots, where that can be proved; then as few as suffice, the target's left out first. */
 static bool pin_slots(restrictor *r)
 {
     const graft_rule *rule = &r->found->rule;
     uint64_t pinned = graft_rule_pinnable(rule, false);
-    const uint64_t fewer_ways[2] = {0, graft_rule_pinnable(rule, true)};
     if (try_restriction(r, pinned) == TRY_FAILED) {
         return false;
     }
-    for (uint32_t way = 0; way < 2; way++) {
-        if (fewer_ways[way] != pinned && try_restriction(r, fewer_ways[way]) == TRY_PROVED) {
-            pinned = fewer_ways[way];
-            break;
-        }
-    }
-    for (uint32_t i = 0; i < rule->slot_count && r->is_proved; i++) {
-        uint64_t fewer = pinned & ~(UINT64_C(1) << i);
-        if (fewer != pinned && try_restriction(r, fewer) == TRY_PROVED) {
-            pinned = fewer;
-        }
-    }
+    leave_out(r, &pinned, pinned, pinned & ~graft_rule_pinnable(rule, true));
     return r->is_proved;
 }
 

@@ -82,7 +82,7 @@ static void prove_item(graft_env *env, void *context, uint32_t item, graft_buffe
     const graft_lifted *r = &s->p->rules[s->selected[item]];
     graft_check check = r->check;
     graft_check_options options = s->p->options->check;
-    options.restricts = !r->is_narrowed;
+    options.restricts = !r->is_restricted;
     uint64_t start_ns = graft_clock_ns();
     graft_check_prove(env, s->p->sweeper, &r->rule, &r->origin, &options, &check);
     uint64_t taken_ns = graft_clock_ns() - start_ns;
@@ -165,6 +165,7 @@ static graft_status take_check(graft_pipeline *p, graft_lifted *r, const graft_p
         break;
     case GRAFT_CHECK_RESTRICTED:
         c->restricted++;
+        r->is_restricted = true;
         r->is_weakened = true; /* As far as the proof goes. */
         take_narrower(p, r, r->check.restricted);
         return GRAFT_OK;

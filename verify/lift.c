@@ -9,7 +9,7 @@
 
 graft_lift_options graft_lift_defaults(void)
 {
-    return (graft_lift_options){.sample = 120, .final_points = 600, .trials = 160};
+    return (graft_lift_options){.sample = 80, .final_points = 600, .trials = 160};
 }
 
 /* A point in the draft's own terms, so that it keeps its meaning when slots change. */
@@ -149,6 +149,7 @@ static void recheck_failures(lifter *l, const graft_rule *rule, const uint8_t *s
 }
 
 enum { DIFFERENCES_ENOUGH = 3, DIFFERENCES_MANY = 16, WORK_MOST = 6000 };
+enum { ATTEMPTS = 100, ATTEMPTS_FINAL = 200 }; /* For each point wanted. */
 enum { AROUND = 24, NEIGHBOURS = 600 }; /* Points whose neighbours are tried, and how many. */
 
 /* Goes on to the neighbours of a domain's first points. */
@@ -201,6 +202,7 @@ static tally try_choice(lifter *l, const graft_choice *choice, uint32_t sample, 
     tally t = {0};
     graft_rule rule;
     uint8_t slot_of[GRAFT_PLACES_MOST];
+    bool final = sample >= l->options->final_points;
     if (!graft_draft_rule(l->draft, choice, &rule, slot_of)) {
         t.differed = 1;
         return t;
@@ -210,7 +212,7 @@ static tally try_choice(lifter *l, const graft_choice *choice, uint32_t sample, 
     graft_domain domain;
     trial visit = {l, &rule, slot_of, &t, ++l->seed, how};
     graft_domain_options options = {.points = sample,
-                                    .attempts = sample * 400,
+                                    .attempts = sample * (final ? ATTEMPTS_FINAL : ATTEMPTS),
                                     .seed = l->seed,
                                     .work = WORK_MOST,
                                     .origin = &origin,
@@ -221,7 +223,7 @@ static tally try_choice(lifter *l, const graft_choice *choice, uint32_t sample, 
         graft_domain_find(l->env, l->env->unit, &rule, &options, &domain);
         t.fitted = domain.fitted;
         t.refused = domain.refused;
-        if (sample >= l->options->final_points && t.differed == 0) {
+        if (final && t.differed == 0) {
             try_neighbours(l, &rule, slot_of, &domain, &t);
         }
     }

@@ -24,8 +24,9 @@ typedef struct graft_lifted {
     uint32_t candidate; /* The first one that was lifted to it. */
     int32_t gain;
     graft_rule_state state;
-    bool is_narrowed;
-    bool is_weakened; /* Narrowed, and what is not needed of that left out again. */
+    bool is_narrowed;   /* To where it was found, after it was refuted or restricted. */
+    bool is_restricted; /* To what was proved for all sizes. */
+    bool is_weakened;   /* Narrowed, and what is not needed of that left out again. */
     /* From other rules, as far as these are proved; a step is twice the number of a rule, and 1
      * more when that is read from right to left. Instance i is the check's. */
     graft_derivation derivations[GRAFT_DERIVED_INSTANCES];

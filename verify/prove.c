@@ -260,7 +260,7 @@ static const way_of_asking ways[] = {
 
 /* Nonlinear search takes nested maxima apart, as many cases as they have subsets, without a look at
  * the resource limit. */
-enum { CHOICES_MOST = 12 };
+enum { CHOICES_MOST = 8 };
 
 static bool is_too_large(const graft_eased *form, const way_of_asking *way)
 {
@@ -270,39 +270,70 @@ static bool is_too_large(const graft_eased *form, const way_of_asking *way)
            (way->polynomial && form->functions + form->inverses > 0);
 }
 
-static graft_verdict ask_one_way(prover *p, const graft_eased *form, const way_of_asking *way)
+static Z3_lbool answer_of(prover *p, const graft_eased *form, search_kind kind)
 {
+    if (kind != SEARCH_CASES) {
+        return ask(p, form->question, kind);
+    }
+    bool few = form->choices > 0 && form->choices <= CASES_DEEP;
+    return few && refute_cases(p, form->question, 0) ? Z3_L_FALSE : Z3_L_UNDEF;
+}
+
+enum { WAY_COUNT = sizeof ways / sizeof ways[0] };
+
+/* One question, its forms, and what came of each way of asking so far. */
+typedef struct {
+    graft_eased forms[GRAFT_EASE_COUNT];
+    bool made[GRAFT_EASE_COUNT];
+    bool asked[WAY_COUNT];
+    Z3_lbool answers[WAY_COUNT];
+} inquiry;
+
+/* An earlier way that searched the same form in the same manner: where there is nothing to replace,
+ * forms are the same term. WAY_COUNT when there is none. */
+static size_t find_asked(const inquiry *q, size_t way)
+{
+    Z3_ast question = q->forms[ways[way].ease].question;
+    for (size_t w = 0; w < way; w++) {
+        if (q->asked[w] && ways[w].kind == ways[way].kind &&
+            q->forms[ways[w].ease].question == question) {
+            return w;
+        }
+    }
+    return WAY_COUNT;
+}
+
+static graft_verdict ask_one_way(prover *p, inquiry *q, size_t w)
+{
+    const way_of_asking *way = &ways[w];
+    const graft_eased *form = &q->forms[way->ease];
     if (is_too_large(form, way)) {
         return GRAFT_VERDICT_UNKNOWN;
     }
-    Z3_lbool answer = Z3_L_UNDEF;
-    if (way->kind != SEARCH_CASES) {
-        answer = ask(p, form->question, way->kind);
-    } else if (form->choices > 0 && form->choices <= CASES_DEEP) {
-        answer = refute_cases(p, form->question, 0) ? Z3_L_FALSE : Z3_L_UNDEF;
-    }
-    if (answer == Z3_L_FALSE) {
+    size_t before = find_asked(q, w);
+    q->answers[w] = before < WAY_COUNT ? q->answers[before] : answer_of(p, form, way->kind);
+    q->asked[w] = true;
+    if (q->answers[w] == Z3_L_FALSE) {
         Z3_ast_map_insert(p->z3, p->proved, form->question, form->question);
         return GRAFT_VERDICT_PROVED;
     }
-    bool refutes = answer == Z3_L_TRUE && way->kind != SEARCH_LINEAR && form->exact;
+    bool refutes = q->answers[w] == Z3_L_TRUE && way->kind != SEARCH_LINEAR && form->exact;
     return refutes ? GRAFT_VERDICT_REFUTED : GRAFT_VERDICT_UNKNOWN;
 }
 
 static graft_verdict ask_all_ways(prover *p, const graft_obligation *o, uint32_t i)
 {
-    graft_eased forms[GRAFT_EASE_COUNT];
-    bool made[GRAFT_EASE_COUNT] = {false};
-    for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++) {
+    inquiry q = {0};
+    for (size_t w = 0; w < WAY_COUNT; w++) {
         graft_ease ease = ways[w].ease;
-        if (!made[ease]) {
-            forms[ease] = graft_obligation_eased(o, i, ease);
-            made[ease] = true;
+        if (!q.made[ease]) {
+            q.forms[ease] = graft_obligation_eased(o, i, ease);
+            q.made[ease] = true;
         }
-        if (Z3_ast_map_contains(p->z3, p->proved, forms[ease].question)) {
+        if (Z3_ast_map_contains(p->z3, p->proved, q.forms[ease].question)) {
             return GRAFT_VERDICT_PROVED;
         }
-        graft_verdict verdict = ask_one_way(p, &forms[ease], &ways[w]);
+        graft_verdict verdict = ask_one_way(p, &q, w);
         if (verdict != GRAFT_VERDICT_UNKNOWN) {
             return verdict;
         }

@@ -133,7 +133,8 @@ typedef struct {
     uint32_t returns;
 } anchor;
 
-enum { RETRIES_MOST = 100, RETURNS_MOST = 12 };
+/* Of one sample. Complete points that differ in their last choices alone are hardly ever new. */
+enum { RETRIES_MOST = 100, RETURNS_MOST = 12, TAKEN_MOST = 4 };
 
 typedef struct {
     anchor anchors[GRAFT_STEPS_MOST];
@@ -215,12 +216,11 @@ static void sample_point(graft_finder *f)
         graft_propose_rename(f);
     }
     bool done = false;
-    bool first = true;
+    uint32_t taken = 0; /* Complete points. */
     for (uint32_t at = 0; !done && f->left > 0; at++) {
         f->left--;
         if (at == f->step_count) {
-            done = take_point(f, first) || !go_back(f, &t, &at);
-            first = false;
+            done = take_point(f, taken == 0) || ++taken == TAKEN_MOST || !go_back(f, &t, &at);
         } else if (make_step(f, at)) {
             note_step(f, &t, at);
         } else {
