@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { HOLDS_LIMIT = 60000, FACTS_MOST = 32 };
+enum { HOLDS_LIMIT = 25000, FACTS_MOST = 32 };
 
 /* ------------------------------------------------------------------ assuming */
 
