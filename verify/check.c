@@ -253,14 +253,17 @@ static uint64_t lower_half(uint64_t bits)
 }
 
 /* Leaves out some of the slots that are pinned, as many as the proof does without: all at once,
- * else the two halves of them. */
-static void leave_out(restrictor *r, uint64_t *pinned, uint64_t some, uint64_t half)
+ * else in two parts, of which `first` is one if it is a part of them and not all. */
+static void leave_out(restrictor *r, uint64_t *pinned, uint64_t some, uint64_t first)
 {
     if (some == 0 || try_restriction(r, *pinned & ~some) == TRY_PROVED) {
         *pinned &= ~some;
-    } else if (half != 0 && half != some) {
-        leave_out(r, pinned, half, lower_half(half));
-        leave_out(r, pinned, some & ~half, lower_half(some & ~half));
+        return;
+    }
+    uint64_t part = first == 0 || first == some ? lower_half(some) : first;
+    if (part != 0) {
+        leave_out(r, pinned, part, 0);
+        leave_out(r, pinned, some & ~part, 0);
     }
 }
 
