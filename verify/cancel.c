@@ -5,9 +5,7 @@ enum { FACTORS_MOST = 32 };
 
 typedef struct {
     const graft_term_state *k;
-    graft_arena *scratch;
     Z3_ast_map nonzero;
-    Z3_ast_map known; /* Terms with what they became. */
 } canceling;
 
 /* A product as its factors. */
@@ -92,27 +90,10 @@ static Z3_ast cancel_product(const canceling *c, Z3_ast term)
                           : Z3_mk_mul(c->k->z3, p.count, p.factors);
 }
 
-static Z3_ast rebuild(canceling *c, Z3_ast term)
+static Z3_ast change_product(void *context, Z3_ast term)
 {
-    Z3_context z3 = c->k->z3;
-    if (Z3_get_ast_kind(z3, term) != Z3_APP_AST) {
-        return term;
-    }
-    if (Z3_ast_map_contains(z3, c->known, term)) {
-        return Z3_ast_map_find(z3, c->known, term);
-    }
-    Z3_app app = Z3_to_app(z3, term);
-    uint32_t count = Z3_get_app_num_args(z3, app);
-    Z3_ast *args = GRAFT_NEW(c->scratch, Z3_ast, count);
-    bool changed = false;
-    for (uint32_t i = 0; i < count; i++) {
-        args[i] = rebuild(c, Z3_get_app_arg(z3, app, i));
-        changed = changed || args[i] != Z3_get_app_arg(z3, app, i);
-    }
-    Z3_ast same = changed ? Z3_mk_app(z3, Z3_get_app_decl(z3, app), count, args) : term;
-    Z3_ast result = is_product(c, same) ? cancel_product(c, same) : same;
-    Z3_ast_map_insert(z3, c->known, term, result);
-    return result;
+    const canceling *c = context;
+    return is_product(c, term) ? cancel_product(c, term) : term;
 }
 
 /* The t of "not (t = 0)", or NULL. */
@@ -134,27 +115,17 @@ static Z3_ast find_nonzero(const graft_term_state *k, Z3_ast condition)
     return y == k->zero ? x : x == k->zero ? y : NULL;
 }
 
-static Z3_ast_map new_map(Z3_context z3)
-{
-    Z3_ast_map map = Z3_mk_ast_map(z3);
-    Z3_ast_map_inc_ref(z3, map);
-    return map;
-}
-
 Z3_ast graft_cancel(const graft_term_state *k, graft_arena *scratch, Z3_ast term,
                     const Z3_ast *given, uint32_t count)
 {
-    graft_mark mark = graft_arena_mark(scratch);
-    canceling c = {.k = k, .scratch = scratch, .nonzero = new_map(k->z3), .known = new_map(k->z3)};
+    canceling c = {.k = k, .nonzero = graft_term_map(k->z3)};
     for (uint32_t i = 0; i < count; i++) {
         Z3_ast t = find_nonzero(k, given[i]);
         if (t != NULL) {
             Z3_ast_map_insert(k->z3, c.nonzero, t, t);
         }
     }
-    Z3_ast result = rebuild(&c, term);
+    Z3_ast result = graft_term_rebuild(k->z3, scratch, term, change_product, &c);
     Z3_ast_map_dec_ref(k->z3, c.nonzero);
-    Z3_ast_map_dec_ref(k->z3, c.known);
-    graft_arena_release(scratch, mark);
     return result;
 }

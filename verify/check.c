@@ -172,13 +172,14 @@ static bool is_proved_by_scalars(graft_env *env, const graft_rule *rule,
 
 /* Whether the rule is proved for all sizes: over scalars or, where these do not stand for all, over
  * symbolic shapes. It may take options->most. */
-static bool is_proved_unbounded(graft_env *env, const graft_rule *rule,
-                                const graft_prove_options *options, graft_check *check)
+static bool is_proved_unbounded(graft_env *env, const graft_rule *rule, const graft_point *points,
+                                uint32_t count, const graft_prove_options *options,
+                                graft_check *check)
 {
     if (is_proved_by_scalars(env, rule, options, check)) {
         return true;
     }
-    graft_symbolic_prove(env, rule, options, &check->unbounded);
+    graft_symbolic_prove(env, rule, points, count, options, &check->unbounded);
     count_proof(check, check->unbounded.effort, check->unbounded.questions);
     check->prove.resource_count += check->unbounded.effort.resource_count;
     return check->unbounded.proved;
@@ -202,7 +203,7 @@ static const graft_effort effort_base = {4000000, 40000};
 enum { EFFORT_TIMES = 4 };
 
 /* Whether a rule is proved with what it may take. */
-static bool try_proof(restrictor *r, const graft_rule *rule)
+static bool try_proof(restrictor *r, const graft_rule *rule, const graft_point *origin)
 {
     graft_prove_options options = rest_of(r->options, r->check->effort);
     if (r->is_proved) {
@@ -213,7 +214,7 @@ static bool try_proof(restrictor *r, const graft_rule *rule)
         options.most = graft_effort_least(options.most, most);
     }
     graft_effort before = r->check->effort;
-    bool proved = is_proved_unbounded(r->env, rule, &options, r->check);
+    bool proved = is_proved_unbounded(r->env, rule, origin, 1, &options, r->check);
     if (proved && !r->is_proved) {
         r->took = graft_effort_left(r->check->effort, before);
         r->is_proved = true;
@@ -234,7 +235,7 @@ static try_outcome try_restriction(restrictor *r, uint64_t slots)
         graft_rule_id(&narrow.rule) == graft_rule_id(&r->found->rule)) {
         return TRY_INVALID;
     }
-    if (!try_proof(r, &narrow.rule)) {
+    if (!try_proof(r, &narrow.rule, &pinned.origin)) {
         return TRY_FAILED;
     }
     narrow.origin = pinned.origin;
@@ -294,7 +295,7 @@ static bool find_restriction(graft_env *env, const graft_rule *rule, const graft
         return false;
     }
     for (uint32_t part = 0; graft_rule_without(env, &r.narrow.rule, part, &weaker);) {
-        if (try_proof(&r, &weaker)) {
+        if (try_proof(&r, &weaker, &r.narrow.origin)) {
             r.narrow.rule = weaker;
         } else {
             part++;
@@ -423,7 +424,7 @@ void graft_check_prove(graft_env *env, const graft_sweeper *sweeper, const graft
                        const graft_point *origin, const graft_check_options *options,
                        graft_check *check)
 {
-    if (is_proved_unbounded(env, rule, &options->prove, check)) {
+    if (is_proved_unbounded(env, rule, check->instances, check->cover, &options->prove, check)) {
         prove_all_sizes(env, sweeper, rule, options, check);
     } else if (!find_restriction(env, rule, origin, options, check)) {
         prove_cover(env, sweeper, rule, origin, options, check);

@@ -66,8 +66,7 @@ static Z3_ast pair_law(const graft_term_state *k, uint32_t f, value_at a, value_
 
 Z3_ast graft_growth_laws(const graft_term_state *k, Z3_ast term)
 {
-    applications a = {.k = k, .seen = Z3_mk_ast_map(k->z3)};
-    Z3_ast_map_inc_ref(k->z3, a.seen);
+    applications a = {.k = k, .seen = graft_term_map(k->z3)};
     find_applications(&a, term);
     Z3_ast_map_dec_ref(k->z3, a.seen);
     Z3_ast laws[GRAFT_TERM_FUNCTION_COUNT * LAWS_MOST];

@@ -91,13 +91,6 @@ static void walk(Z3_context z3, Z3_ast root, Z3_ast_map seen, visitor visit, voi
     Z3_ast_vector_dec_ref(z3, stack);
 }
 
-static Z3_ast_map new_map(Z3_context z3)
-{
-    Z3_ast_map map = Z3_mk_ast_map(z3);
-    Z3_ast_map_inc_ref(z3, map);
-    return map;
-}
-
 static bool visit_all(void *context, Z3_ast term)
 {
     (void)context, (void)term;
@@ -142,7 +135,7 @@ static Z3_ast apply_replacement(const replacement *r, Z3_ast term)
 /* Walks `root` with a visitor of replacements and carries them out. */
 static Z3_ast rewrite(replacement *r, Z3_ast root, visitor visit)
 {
-    Z3_ast_map seen = new_map(r->z3);
+    Z3_ast_map seen = graft_term_map(r->z3);
     walk(r->z3, root, seen, visit, r);
     Z3_ast_map_dec_ref(r->z3, seen);
     return apply_replacement(r, root);
@@ -174,7 +167,7 @@ static replacement find_shared(const graft_obligation *o, uint32_t i, Z3_ast_map
 {
     replacement r = new_replacement(o);
     for (int s = 0; s < 2; s++) {
-        r.sides[s] = new_map(o->z3);
+        r.sides[s] = graft_term_map(o->z3);
         walk(o->z3, s == 0 ? o->left[i] : o->right[i], r.sides[s], visit_all, NULL);
     }
     walk(o->z3, o->questions[i], seen, visit_shared, &r);
@@ -224,7 +217,7 @@ static void find_mentions(graft_obligation *o)
     for (uint32_t i = 0; i < o->assumption_count; i++) {
         replacement functions = new_replacement(o);
         replacement symbols = new_replacement(o);
-        Z3_ast_map seen = new_map(o->z3);
+        Z3_ast_map seen = graft_term_map(o->z3);
         walk(o->z3, o->assumptions[i], seen, visit_function_use, &functions);
         Z3_ast_map_reset(o->z3, seen);
         walk(o->z3, o->assumptions[i], seen, visit_symbol_use, &symbols);
@@ -284,7 +277,7 @@ static Z3_ast with_assumptions(const graft_obligation *o, Z3_ast question, Z3_as
 
 static Z3_ast with_all_assumptions(const graft_obligation *o, Z3_ast question)
 {
-    Z3_ast_map known = new_map(o->z3);
+    Z3_ast_map known = graft_term_map(o->z3);
     walk(o->z3, question, known, visit_all, NULL);
     Z3_ast result = with_assumptions(o, question, known, o->assumption_count, true);
     Z3_ast_map_dec_ref(o->z3, known);
@@ -294,7 +287,7 @@ static Z3_ast with_all_assumptions(const graft_obligation *o, Z3_ast question)
 /* The question of element i and the assumptions that are directly about it, cut. */
 static Z3_ast cut_question(const graft_obligation *o, uint32_t i)
 {
-    Z3_ast_map seen = new_map(o->z3);
+    Z3_ast_map seen = graft_term_map(o->z3);
     replacement shared = find_shared(o, i, seen);
     Z3_ast given = with_assumptions(o, o->questions[i], seen, o->assumption_count, false);
     Z3_ast_map_dec_ref(o->z3, seen);
@@ -335,7 +328,7 @@ static Z3_ast number_symbols(const graft_obligation *o, Z3_ast term, uint32_t *s
 Z3_ast graft_obligation_name(const graft_obligation *o, uint32_t i)
 {
     uint32_t symbols = 0;
-    Z3_ast_map known = new_map(o->z3);
+    Z3_ast_map known = graft_term_map(o->z3);
     walk(o->z3, o->questions[i], known, visit_all, NULL);
     Z3_ast whole = with_assumptions(o, o->questions[i], known, o->condition_count, true);
     Z3_ast_map_dec_ref(o->z3, known);
@@ -372,7 +365,7 @@ static bool visit_choice(void *context, Z3_ast term)
 static uint32_t count_choices(const graft_obligation *o, Z3_ast term)
 {
     choice_count c = {.z3 = o->z3};
-    Z3_ast_map seen = new_map(o->z3);
+    Z3_ast_map seen = graft_term_map(o->z3);
     walk(o->z3, term, seen, visit_choice, &c);
     Z3_ast_map_dec_ref(o->z3, seen);
     return c.count;

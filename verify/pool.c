@@ -35,7 +35,7 @@ typedef struct {
     graft_pool_result *results;
     worker workers[CHILDREN_MOST];
     uint32_t worker_count;
-    uint32_t next; /* First item not handed out. */
+    uint32_t left; /* Items not handed out: those before this one. */
     uint32_t done;
     graft_progress progress;
 } pool;
@@ -217,8 +217,8 @@ static graft_status hand_over(pool *p, worker *w, uint32_t item)
 /* Hands the next item to an idle worker. */
 static graft_status feed_worker(pool *p, worker *w)
 {
-    bool idle = p->next < p->job->item_count && w->item == NO_ITEM;
-    return idle ? hand_over(p, w, p->next++) : GRAFT_OK;
+    bool idle = p->left > 0 && w->item == NO_ITEM;
+    return idle ? hand_over(p, w, --p->left) : GRAFT_OK;
 }
 
 /* A child has died of its item. Memory that earlier items have left behind must not decide: for
@@ -297,6 +297,7 @@ graft_status graft_pool_run(graft_env *env, graft_arena *arena, const graft_pool
     p->arena = arena;
     p->job = job;
     p->results = results;
+    p->left = job->item_count;
     p->worker_count = env->thread_count < CHILDREN_MOST ? env->thread_count : CHILDREN_MOST;
     memset(results, 0, job->item_count * sizeof *results);
     for (uint32_t i = 0; i < p->worker_count; i++) {

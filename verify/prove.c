@@ -201,8 +201,7 @@ static Z3_ast find_choice(Z3_context z3, Z3_ast term, Z3_ast_map seen)
 
 static Z3_ast choice_in(Z3_context z3, Z3_ast term)
 {
-    Z3_ast_map seen = Z3_mk_ast_map(z3);
-    Z3_ast_map_inc_ref(z3, seen);
+    Z3_ast_map seen = graft_term_map(z3);
     Z3_ast found = find_choice(z3, term, seen);
     Z3_ast_map_dec_ref(z3, seen);
     return found;
@@ -399,8 +398,7 @@ void graft_prover_open(graft_prover *p, const graft_prove_options *options,
     Z3_set_error_handler(z3, stop_on_error);
     memset(result, 0, sizeof *result);
     *p = (graft_prover){.z3 = z3, .options = options, .result = result};
-    p->proved = Z3_mk_ast_map(z3);
-    Z3_ast_map_inc_ref(z3, p->proved);
+    p->proved = graft_term_map(z3);
 }
 
 void graft_prover_close(graft_prover *p)

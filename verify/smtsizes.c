@@ -53,7 +53,7 @@ graft_status graft_smt_print_sizes(graft_env *env, const graft_smt_claim *claim,
     const graft_prove_listener listener = {.hear = record, .context = &r};
     graft_prove_options options = graft_prove_defaults();
     options.listener = &listener;
-    graft_symbolic_prove(env, claim->rule, &options, &result);
+    graft_symbolic_prove(env, claim->rule, NULL, 0, &options, &result);
     if (!result.proved) {
         return GRAFT_FAIL(env, GRAFT_UNDECIDED,
                           "the proof for all sizes does not succeed again: %s", result.reason);

@@ -2,6 +2,7 @@
 #include "verify/symassume.h"
 
 #include "verify/symproduct.h"
+#include "verify/symvalue.h"
 
 #include <string.h>
 
@@ -91,6 +92,13 @@ static bool is_satisfied(const graft_sym *s, uint32_t count, const Z3_ast *parts
     return satisfied;
 }
 
+/* Whether it is known, without asking, that all parts of a conjunction can be true together. */
+static bool is_known_satisfiable(const graft_sym *s, uint32_t count, const Z3_ast *parts)
+{
+    return (s->values != NULL && graft_sym_values_satisfy(s->values, count, parts)) ||
+           is_satisfied(s, count, parts);
+}
+
 static bool is_unsatisfiable(graft_sym *s, Z3_ast formula)
 {
     Z3_solver_push(s->z3, s->assumed->solver);
@@ -108,7 +116,7 @@ static bool is_unsatisfiable(graft_sym *s, Z3_ast formula)
 bool graft_sym_is_impossible(graft_sym *s)
 {
     graft_sym_assumed *a = s->assumed;
-    return a->count > 0 && !is_satisfied(s, a->count, a->claims) &&
+    return a->count > 0 && !is_known_satisfiable(s, a->count, a->claims) &&
            is_unsatisfiable(s, Z3_mk_and(s->z3, a->count, a->claims));
 }
 
@@ -170,7 +178,7 @@ bool graft_sym_holds(graft_sym *s, const graft_facts *facts, Z3_ast goal)
         Z3_ast answer = Z3_ast_map_find(s->z3, a->answers, question);
         return Z3_get_bool_value(s->z3, answer) == Z3_L_TRUE;
     }
-    bool holds = !is_satisfied(s, count, parts) && is_unsatisfiable(s, question);
+    bool holds = !is_known_satisfiable(s, count, parts) && is_unsatisfiable(s, question);
     Z3_ast_map_insert(s->z3, a->answers, question, holds ? Z3_mk_true(s->z3) : Z3_mk_false(s->z3));
     return holds;
 }
@@ -201,18 +209,11 @@ bool graft_sym_holds_for_reals(graft_sym *s, Z3_ast goal)
 
 /* ----------------------------------------------------------------- the state */
 
-static Z3_ast_map make_map(Z3_context z3)
-{
-    Z3_ast_map map = Z3_mk_ast_map(z3);
-    Z3_ast_map_inc_ref(z3, map);
-    return map;
-}
-
 void graft_sym_assumed_open(graft_sym *s, graft_sym_assumed *assumed)
 {
     memset(assumed, 0, sizeof *assumed);
     s->assumed = assumed;
-    assumed->answers = make_map(s->z3);
+    assumed->answers = graft_term_map(s->z3);
     assumed->solver = Z3_mk_simple_solver(s->z3);
     Z3_solver_inc_ref(s->z3, assumed->solver);
     /* The older simplex keeps to its resource limit where the newer one, on products of sizes, does

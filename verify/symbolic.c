@@ -9,6 +9,7 @@
 #include "verify/symclass.h"
 #include "verify/symread.h"
 #include "verify/symshape.h"
+#include "verify/symvalue.h"
 
 #include <string.h>
 
@@ -352,8 +353,9 @@ static bool prove_case(void *context, const graft_sym_case *c)
     return why == NULL || give_up(p, c, why);
 }
 
-void graft_symbolic_prove(graft_env *env, const graft_rule *rule,
-                          const graft_prove_options *options, graft_symbolic_result *result)
+void graft_symbolic_prove(graft_env *env, const graft_rule *rule, const graft_point *points,
+                          uint32_t count, const graft_prove_options *options,
+                          graft_symbolic_result *result)
 {
     graft_mark mark = graft_arena_mark(env->unit);
     proof *p = GRAFT_NEW(env->unit, proof, 1);
@@ -365,6 +367,7 @@ void graft_symbolic_prove(graft_env *env, const graft_rule *rule,
     graft_prover_open(&p->prover, options, &p->counts);
     graft_sym_open(&p->s, env, p->prover.z3, options);
     graft_sym_assumed_open(&p->s, &p->assumed);
+    p->s.values = graft_sym_values_new(&p->s, rule, points, count);
     graft_sym_classes_open(&p->classes, env->unit);
     (void)graft_sym_cases(rule, prove_case, p);
     result->questions = p->s.questions + p->counts.questions;
@@ -373,6 +376,7 @@ void graft_symbolic_prove(graft_env *env, const graft_rule *rule,
         (void)snprintf(result->reason, sizeof result->reason, "no case has instances");
     }
     result->proved = p->holds && p->possible && !graft_sym_is_spent(&p->s);
+    graft_sym_values_free(p->s.values);
     graft_sym_assumed_close(&p->s);
     graft_sym_close(&p->s);
     graft_prover_close(&p->prover);

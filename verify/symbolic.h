@@ -14,6 +14,7 @@
 #define GRAFT_SYMBOLIC_H
 
 #include "graph/env.h"
+#include "verify/instance.h"
 #include "verify/prove.h"
 
 typedef struct graft_symbolic_result {
@@ -25,8 +26,10 @@ typedef struct graft_symbolic_result {
 } graft_symbolic_result;
 
 /* Tries to prove a valid rule for all sizes, in a context of its own. Ends without a proof when it
- * has taken options->most, or what any proof may take. */
-void graft_symbolic_prove(graft_env *env, const graft_rule *rule,
-                          const graft_prove_options *options, graft_symbolic_result *result);
+ * has taken options->most, or what any proof may take. Some of the rule's instances, if there are
+ * any at hand, spare Z3 questions that are false at one of them. */
+void graft_symbolic_prove(graft_env *env, const graft_rule *rule, const graft_point *points,
+                          uint32_t count, const graft_prove_options *options,
+                          graft_symbolic_result *result);
 
 #endif

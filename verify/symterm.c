@@ -48,13 +48,6 @@ bool graft_sym_is_element(const graft_sym *s, Z3_ast term)
     return false;
 }
 
-static Z3_ast_map make_map(Z3_context z3)
-{
-    Z3_ast_map map = Z3_mk_ast_map(z3);
-    Z3_ast_map_inc_ref(z3, map);
-    return map;
-}
-
 static void visit_subterms(const graft_sym *s, Z3_ast term, Z3_ast_map seen,
                            graft_sym_visitor visit, void *context)
 {
@@ -73,43 +66,14 @@ static void visit_subterms(const graft_sym *s, Z3_ast term, Z3_ast_map seen,
 
 void graft_sym_walk(const graft_sym *s, Z3_ast term, graft_sym_visitor visit, void *context)
 {
-    Z3_ast_map seen = make_map(s->z3);
+    Z3_ast_map seen = graft_term_map(s->z3);
     visit_subterms(s, term, seen, visit, context);
     Z3_ast_map_dec_ref(s->z3, seen);
 }
 
-static Z3_ast rebuild_term(graft_sym *s, Z3_ast term, Z3_ast_map known, graft_sym_change change,
-                           void *context)
+Z3_ast graft_sym_rebuild(const graft_sym *s, Z3_ast term, graft_term_change change, void *context)
 {
-    if (Z3_get_ast_kind(s->z3, term) != Z3_APP_AST) {
-        return term;
-    }
-    if (Z3_ast_map_contains(s->z3, known, term)) {
-        return Z3_ast_map_find(s->z3, known, term);
-    }
-    uint32_t count = graft_sym_arity(s, term);
-    Z3_ast *args = GRAFT_NEW(s->env->scratch, Z3_ast, count);
-    bool changed = false;
-    for (uint32_t i = 0; i < count; i++) {
-        Z3_ast arg = graft_sym_arg(s, term, i);
-        args[i] = rebuild_term(s, arg, known, change, context);
-        changed = changed || args[i] != arg;
-    }
-    Z3_func_decl decl = Z3_get_app_decl(s->z3, Z3_to_app(s->z3, term));
-    Z3_ast same = changed ? Z3_mk_app(s->z3, decl, count, args) : term;
-    Z3_ast result = change(context, same);
-    Z3_ast_map_insert(s->z3, known, term, result);
-    return result;
-}
-
-Z3_ast graft_sym_rebuild(graft_sym *s, Z3_ast term, graft_sym_change change, void *context)
-{
-    graft_mark mark = graft_arena_mark(s->env->scratch);
-    Z3_ast_map known = make_map(s->z3);
-    Z3_ast result = rebuild_term(s, term, known, change, context);
-    Z3_ast_map_dec_ref(s->z3, known);
-    graft_arena_release(s->env->scratch, mark);
-    return result;
+    return graft_term_rebuild(s->z3, s->env->scratch, term, change, context);
 }
 
 typedef struct {
@@ -460,7 +424,7 @@ void graft_sym_open(graft_sym *s, graft_env *env, Z3_context z3, const graft_pro
     }
     s->som = make_som(z3);
     s->masks = graft_sym_masks_new(z3);
-    s->simplified = make_map(z3);
+    s->simplified = graft_term_map(z3);
 }
 
 void graft_sym_close(graft_sym *s)

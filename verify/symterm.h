@@ -25,6 +25,8 @@
 
 enum { GRAFT_SYM_BINDERS = 8 };
 
+typedef struct graft_sym_values graft_sym_values; /* symvalue.h */
+
 typedef enum graft_sym_fold {
     GRAFT_SYM_SUM = 0,
     GRAFT_SYM_MAX = 1,
@@ -50,8 +52,10 @@ typedef struct graft_sym {
     Z3_ast formals[GRAFT_MAX_RANK];
     Z3_params som;
     struct graft_sym_assumed *assumed; /* symassume.h */
+    graft_sym_values *values;          /* At instances of the rule; NULL: none are known. */
     graft_sym_masks *masks;            /* Owned. */
-    Z3_ast_map simplified; /* What has been simplified, for it is asked again and again. */
+    Z3_ast_map simplified; /* What has been simplified, for it is asked again and again; */
+    Z3_ast_map expanded;   /* and what written out. */
     const graft_prove_options *options;
     uint32_t fresh;
     uint32_t splits; /* Conditionals taken apart for the node or question at hand. */
@@ -120,9 +124,7 @@ bool graft_sym_is_real(const graft_sym *s, Z3_ast term);
  * the term. */
 typedef bool (*graft_sym_visitor)(void *context, Z3_ast term);
 void graft_sym_walk(const graft_sym *s, Z3_ast term, graft_sym_visitor visit, void *context);
-/* Builds the term anew from its leaves: `change` is given each application with its new operands.
- */
-typedef Z3_ast (*graft_sym_change)(void *context, Z3_ast term);
-Z3_ast graft_sym_rebuild(graft_sym *s, Z3_ast term, graft_sym_change change, void *context);
+/* Builds the term anew from its leaves (term.h). */
+Z3_ast graft_sym_rebuild(const graft_sym *s, Z3_ast term, graft_term_change change, void *context);
 
 #endif

@@ -449,8 +449,7 @@ void graft_term_open(graft_term_state *k, Z3_context z3)
     }
     k->laws = make_list(z3);
     k->domain = make_list(z3);
-    k->known = Z3_mk_ast_map(z3);
-    Z3_ast_map_inc_ref(z3, k->known);
+    k->known = graft_term_map(z3);
 }
 
 void graft_term_close(graft_term_state *k)
@@ -480,4 +479,55 @@ Z3_ast graft_term_rational(const graft_term_state *k, int64_t numerator, int64_t
     assert(denominator > 0);
     (void)snprintf(text, sizeof text, "%" PRId64 "/%" PRId64, numerator, denominator);
     return Z3_mk_numeral(k->z3, text, k->real);
+}
+
+/* ------------------------------------------------------------------ rebuilding */
+
+Z3_ast_map graft_term_map(Z3_context z3)
+{
+    Z3_ast_map map = Z3_mk_ast_map(z3);
+    Z3_ast_map_inc_ref(z3, map);
+    return map;
+}
+
+typedef struct {
+    Z3_context z3;
+    graft_arena *scratch;
+    Z3_ast_map known; /* Terms with what they have become. */
+    graft_term_change change;
+    void *context;
+} rebuilding;
+
+static Z3_ast rebuild(const rebuilding *r, Z3_ast term)
+{
+    if (Z3_get_ast_kind(r->z3, term) != Z3_APP_AST) {
+        return term;
+    }
+    if (Z3_ast_map_contains(r->z3, r->known, term)) {
+        return Z3_ast_map_find(r->z3, r->known, term);
+    }
+    Z3_app app = Z3_to_app(r->z3, term);
+    uint32_t count = Z3_get_app_num_args(r->z3, app);
+    Z3_ast *args = GRAFT_NEW(r->scratch, Z3_ast, count);
+    bool changed = false;
+    for (uint32_t i = 0; i < count; i++) {
+        Z3_ast arg = Z3_get_app_arg(r->z3, app, i);
+        args[i] = rebuild(r, arg);
+        changed = changed || args[i] != arg;
+    }
+    Z3_ast same = changed ? Z3_mk_app(r->z3, Z3_get_app_decl(r->z3, app), count, args) : term;
+    Z3_ast result = r->change(r->context, same);
+    Z3_ast_map_insert(r->z3, r->known, term, result);
+    return result;
+}
+
+Z3_ast graft_term_rebuild(Z3_context z3, graft_arena *scratch, Z3_ast term,
+                          graft_term_change change, void *context)
+{
+    graft_mark mark = graft_arena_mark(scratch);
+    const rebuilding r = {z3, scratch, graft_term_map(z3), change, context};
+    Z3_ast result = rebuild(&r, term);
+    Z3_ast_map_dec_ref(z3, r.known);
+    graft_arena_release(scratch, mark);
+    return result;
 }

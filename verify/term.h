@@ -24,6 +24,7 @@
 #define GRAFT_TERM_H
 
 #include "graph/algebra.h"
+#include "graph/arena.h"
 
 #include <z3.h>
 
@@ -66,5 +67,13 @@ void graft_term_run(graft_term_state *k, uint32_t op, const graft_call *call,
 Z3_ast graft_term_symbol(const graft_term_state *k, uint32_t variable, size_t index);
 /* The numeral numerator / denominator; `denominator` is positive. */
 Z3_ast graft_term_rational(const graft_term_state *k, int64_t numerator, int64_t denominator);
+
+/* An empty map, which the caller releases (Z3_ast_map_dec_ref). */
+Z3_ast_map graft_term_map(Z3_context z3);
+/* Builds a term anew from its leaves: `change` is given each application once, with its new
+ * operands. */
+typedef Z3_ast (*graft_term_change)(void *context, Z3_ast term);
+Z3_ast graft_term_rebuild(Z3_context z3, graft_arena *scratch, Z3_ast term,
+                          graft_term_change change, void *context);
 
 #endif

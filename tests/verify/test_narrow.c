@@ -49,6 +49,39 @@ static void test_pins(void **state)
     assert_false(graft_rule_pin(env, &found, 2, &pinned));
 }
 
+/* Two convolutions as one: true without groups. Of nine attributes, all of which the target
+ * mentions, the restriction pins that one alone. */
+static void test_restriction_is_wide(void **state)
+{
+    graft_env *env = *state;
+    graft_check check = {.outcome = GRAFT_CHECK_SWEPT};
+    graft_check_options options = graft_check_defaults();
+    graft_sweeper *sweeper = GRAFT_NEW(env->life, graft_sweeper, 1);
+    const char *same = "stride_h=#1.stride_h, stride_w=#1.stride_w, pad_top=#1.pad_top, "
+                       "pad_left=#1.pad_left, pad_bottom=#1.pad_bottom, pad_right=#1.pad_right, "
+                       "dilation_h=#1.dilation_h, dilation_w=#1.dilation_w, groups=#1.groups";
+    const char *text = graft_arena_printf(env->life,
+                                          "concat(conv#1(a, b), conv(a, c, %s), axis=1) = "
+                                          "conv#1(a, concat(b, c, axis=0))",
+                                          same);
+    const graft_rule rule = parse(env, text);
+    graft_point origin = {
+        .vars = {shape(4, (int32_t[]){1, 2, 4, 4}), shape(4, (int32_t[]){3, 2, 2, 2}),
+                 shape(4, (int32_t[]){2, 2, 2, 2})}
+    };
+    for (uint32_t i = 0; i < rule.slot_count; i++) {
+        const graft_attr_info *info = graft_op_attr(GRAFT_OP_conv, i);
+        origin.slots[i] = info->least;
+    }
+    graft_sweep_open(sweeper);
+    options.restricts = true;
+    graft_check_prove(env, sweeper, &rule, &origin, &options, &check);
+    assert_int_equal(check.outcome, GRAFT_CHECK_RESTRICTED);
+    const char *line = graft_rule_print_line(env->unit, &check.restricted->rule);
+    assert_non_null(strstr(line, "conv#1(a, b, groups=1)"));
+    assert_int_equal(check.restricted->rule.slot_count, rule.slot_count - 1);
+}
+
 /* One product as two: proved for matrices, and restricted to them. */
 static void test_restriction(void **state)
 {
@@ -68,9 +101,9 @@ static void test_restriction(void **state)
     graft_check_prove(env, sweeper, &rule, &origin, &options, &check);
     assert_int_equal(check.outcome, GRAFT_CHECK_RESTRICTED);
     graft_symbolic_result proof;
-    graft_symbolic_prove(env, &rule, &options.prove, &proof);
+    graft_symbolic_prove(env, &rule, NULL, 0, &options.prove, &proof);
     assert_false(proof.proved);
-    graft_symbolic_prove(env, &check.restricted->rule, &options.prove, &proof);
+    graft_symbolic_prove(env, &check.restricted->rule, NULL, 0, &options.prove, &proof);
     assert_true(proof.proved);
     graft_instance instance;
     assert_int_equal(
@@ -101,6 +134,7 @@ static void test_idle_attributes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {CHECK_TEST(test_pins), CHECK_TEST(test_restriction),
+                                       CHECK_TEST(test_restriction_is_wide),
                                        CHECK_TEST(test_idle_attributes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

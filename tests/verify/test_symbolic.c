@@ -262,7 +262,7 @@ static void check_rules(graft_env *env, const char *const *rules, size_t count, 
         if (graft_rule_parse(env, "rule", rules[i], &rule) != GRAFT_OK) {
             fail_msg("%s: %s", rules[i], env->message);
         }
-        graft_symbolic_prove(env, &rule, &options, &result);
+        graft_symbolic_prove(env, &rule, NULL, 0, &options, &result);
         if (result.proved != expected) {
             print_error("%s: %s %s\n", rules[i], result.proved ? "proved" : "not proved",
                         result.reason);
@@ -293,7 +293,7 @@ static void test_mute_solver(void **state)
         graft_rule rule;
         graft_symbolic_result result;
         assert_int_equal(graft_rule_parse(env, "rule", true_rules[i], &rule), GRAFT_OK);
-        graft_symbolic_prove(env, &rule, &options, &result);
+        graft_symbolic_prove(env, &rule, NULL, 0, &options, &result);
         assert_false(result.proved);
     }
 }

@@ -525,15 +525,17 @@ static const shape_function shape_table[GRAFT_OP_COUNT] = {
 
 static const char *check_attrs(uint32_t op, const int32_t *attrs)
 {
-    for (uint32_t i = 0; i < GRAFT_MAX_ATTRS; i++) {
-        const graft_attr_info *info = graft_op_attr(op, i);
-        if (info == NULL) {
-            if (attrs[i] != 0) {
-                return "an unused attribute is not 0";
-            }
-        } else if (info->kind != GRAFT_ATTR_FLOAT &&
-                   (attrs[i] < info->least || attrs[i] > info->most)) {
+    uint32_t count = op_table[op].attr_count;
+    const graft_attr_info *info = graft_op_attr(op, 0); /* Those of an operator lie together. */
+    for (uint32_t i = 0; i < count; i++) {
+        if (info[i].kind != GRAFT_ATTR_FLOAT &&
+            (attrs[i] < info[i].least || attrs[i] > info[i].most)) {
             return "an attribute is outside its domain";
+        }
+    }
+    for (uint32_t i = count; i < GRAFT_MAX_ATTRS; i++) {
+        if (attrs[i] != 0) {
+            return "an unused attribute is not 0";
         }
     }
     return NULL;
