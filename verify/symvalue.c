@@ -2,7 +2,7 @@
 #include "verify/symvalue.h"
 
 #include <assert.h>
-#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { POINTS_MOST = 8, DRAWS = 4, PLACES = POINTS_MOST * DRAWS };
@@ -229,18 +229,31 @@ typedef struct {
     uint32_t axis;
 } symbol;
 
-/* What a symbol stands for, by its name: symshape.c names sizes and slots, symterm.c indices. */
+/* Reads a letter and a number; moves on past them. */
+static bool read_part(const char **text, char letter, uint32_t *number)
+{
+    char *end = NULL;
+    if ((*text)[0] != letter || (*text)[1] < '0' || (*text)[1] > '9') {
+        return false;
+    }
+    *number = (uint32_t)strtoul(*text + 1, &end, 10);
+    *text = end;
+    return true;
+}
+
+/* What a symbol stands for, by its name: symshape.c names sizes (d0_2) and slots (s3), symterm.c
+ * indices (q0, r5). */
 static symbol read_symbol(const graft_sym_values *v, Z3_func_decl decl)
 {
     Z3_symbol name = Z3_get_decl_name(v->s->z3, decl);
     bool named = Z3_get_symbol_kind(v->s->z3, name) == Z3_STRING_SYMBOL;
     const char *text = named ? Z3_get_symbol_string(v->s->z3, name) : "";
     symbol x = {.kind = SYMBOL_OTHER};
-    if (sscanf(text, "d%" SCNu32 "_%" SCNu32, &x.first, &x.axis) == 2) {
+    if (read_part(&text, 'd', &x.first) && read_part(&text, '_', &x.axis)) {
         x.kind = x.first < v->rule->var_count ? SYMBOL_SIZE : SYMBOL_OTHER;
-    } else if (sscanf(text, "s%" SCNu32, &x.first) == 1) {
+    } else if (read_part(&text, 's', &x.first)) {
         x.kind = x.first < v->rule->slot_count ? SYMBOL_SLOT : SYMBOL_OTHER;
-    } else if ((text[0] == 'q' || text[0] == 'r') && text[1] >= '0' && text[1] <= '9') {
+    } else if (read_part(&text, 'q', &x.first) || read_part(&text, 'r', &x.first)) {
         x.kind = SYMBOL_INDEX;
     }
     return x;
