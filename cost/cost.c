@@ -3,6 +3,7 @@
 
 #include "cost/plan.h"
 #include "cost/shipped.h"
+#include "graph/equal.h"
 #include "graph/file.h"
 #include "graph/log.h"
 
@@ -658,9 +659,10 @@ graft_status graft_cost_plan(graft_env *env, graft_cost *cost, graft_arena *aren
     graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(env->scratch);
     graft_plan plan;
+    graft_equal_merge(env->scratch, &graph, &order);
     if (cost->convention) {
         graft_schedule_build_in(arena, graph, order, cost->layout, !cost->copies, schedule);
-        return GRAFT_OK;
+        goto done;
     }
     GRAFT_CHECK(find_plan(env, cost, env->scratch, graph, order, &plan));
     graft_schedule_build_as(arena, graph, order, &plan.assignment, schedule);
@@ -814,6 +816,7 @@ graft_status graft_cost_price(graft_env *env, graft_cost *cost, const graft_grap
         *ns = status == GRAFT_OK ? total.ns : *ns;
         return status;
     }
+    graft_equal_merge(env->scratch, &graph, &order);
     GRAFT_CHECK(find_plan(env, cost, env->scratch, graph, order, &plan));
     GRAFT_CHECK(add_opaque(env, cost, graph, order, &plan.ns));
     *ns = plan.ns;

@@ -4,6 +4,9 @@
  * device that is not here (or with measuring switched off) it is estimated by the roofline, and
  * every total says how many of its entries are estimates.
  *
+ * Equal nodes (graph/equal.h) are one: what is priced, planned and run is the graph with each of
+ * them once. Its ids are those of the graph that is asked about.
+ *
  * One graft_cost may be used by several threads at once, each with its own graft_env: looking up
  * takes no lock, measuring takes turns. */
 #ifndef GRAFT_COST_COST_H

@@ -2,6 +2,7 @@
 #include "emit/command.h"
 #include "emit/refine.h"
 #include "emit/session_options.h"
+#include "graph/equal.h"
 #include "graph/json.h"
 #include "graph/log.h"
 #include "graph/policyfile.h"
@@ -248,10 +249,12 @@ graft_status graft_command_optimize(graft_env *env, int argc, char **argv)
     GRAFT_CHECK(graft_session_open(env, &run->options, &run->session));
     GRAFT_CHECK(rewrite(env, run));
     const graft_environment *environment = &run->session.environment;
-    GRAFT_CHECK(
-        graft_model_write(env, run->session.model, &environment->state.graph, run->out, NULL));
+    const graft_graph *found = &environment->state.graph;
+    const graft_order *order = &environment->state.order;
+    graft_equal_merge(env->life, &found, &order);
+    GRAFT_CHECK(graft_model_write(env, run->session.model, found, run->out, NULL));
     print_outcome(env, run, graft_graph_active_count(&environment->first.graph),
-                  graft_graph_active_count(&environment->state.graph));
+                  graft_graph_active_count(found));
 done:
     return graft_session_finish(env, &run->session, status);
 }

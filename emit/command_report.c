@@ -6,6 +6,7 @@
 #include "emit/decisions.h"
 #include "emit/results.h"
 #include "emit/session_options.h"
+#include "graph/equal.h"
 #include "graph/log.h"
 
 #include <math.h>
@@ -255,8 +256,10 @@ static graft_status write_model(report_run *run)
     const char *name =
         graft_arena_printf(env->life, "%s.opt.onnx", base_name(env->life, run->options.model));
     const char *path = path_in(run, name);
-    graft_status status = graft_model_write(env, run->session.model,
-                                            &run->session.environment.state.graph, path, NULL);
+    const graft_graph *found = &run->session.environment.state.graph;
+    const graft_order *order = &run->session.environment.state.order;
+    graft_equal_merge(env->life, &found, &order);
+    graft_status status = graft_model_write(env, run->session.model, found, path, NULL);
     if (status == GRAFT_OK) {
         graft_log(env, 1, "wrote %s", path);
     }

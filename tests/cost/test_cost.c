@@ -406,6 +406,46 @@ static void test_opaque(void **state)
     check_folder_remove(folder);
 }
 
+/* Equal nodes are paid for once, whoever asks; others are not shared. */
+static void test_equal_nodes(void **state)
+{
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    const char *path = graft_arena_printf(env->life, "%s/costs", folder);
+    graft_device *device = NULL;
+    graft_cost *cost = NULL;
+    graft_schedule schedule;
+    graft_cost_total total;
+    double by_node[64];
+    double ns = 0.0;
+    graft_graph *graph = build_graph(env->life);
+    graft_index x = build_input(graph, build_shape(2, 10, 10, 0, 0), 0);
+    for (uint32_t i = 0; i < 3; i++) {
+        uint32_t op = i == 2 ? GRAFT_OP_tanh : GRAFT_OP_relu;
+        graft_index y = build_node(graph, op, NULL, x, 0, 0);
+        y = build_node(graph, GRAFT_OP_sigmoid, NULL, y, 0, 0);
+        assert_int_equal(graft_graph_add_output(graph, y), GRAFT_OK);
+    }
+    graft_order order = build_order(env->life, graph);
+    fill_recorded(env, path, UINT32_MAX);
+    assert_int_equal(graft_device_open(env, "Board 9", 1, &device), GRAFT_OK);
+    assert_int_equal(graft_cost_open(env, device, path, &cost), GRAFT_OK);
+    assert_int_equal(graft_cost_plan(env, cost, env->life, graph, &order, &schedule), GRAFT_OK);
+    assert_int_equal(schedule.step_count, 4);
+    assert_int_equal(schedule.output_count, 3);
+    assert_true(schedule.outputs[0] == schedule.outputs[1]);
+    assert_true(schedule.outputs[0] != schedule.outputs[2]);
+    assert_int_equal(graft_cost_nodes(env, cost, graph, &order, by_node, &total), GRAFT_OK);
+    assert_int_equal(total.launches, 4);
+    assert_true(by_node[0] > 0.0 && by_node[1] > 0.0);
+    assert_true(by_node[2] == 0.0 && by_node[3] == 0.0);
+    assert_int_equal(graft_cost_price(env, cost, graph, &order, &ns), GRAFT_OK);
+    assert_true(ns == total.ns);
+    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    graft_device_close(device);
+    check_folder_remove(folder);
+}
+
 static void test_device_table(void **state)
 {
     graft_env *env = *state;
@@ -453,6 +493,7 @@ int main(void)
         CHECK_TEST(test_no_estimate),
         CHECK_TEST(test_measured_on_demand),
         CHECK_TEST(test_opaque),
+        CHECK_TEST(test_equal_nodes),
         CHECK_TEST(test_device_table),
         CHECK_TEST(test_rounding),
     };

@@ -240,12 +240,27 @@ static void try_residual(maker *m)
     try_node(m, GRAFT_OP_conv_bias_add, attrs, inputs);
 }
 
+/* A node over again: what reads it may become equal as well. */
+static void repeat_node(maker *m)
+{
+    graft_index inputs[GRAFT_MAX_INPUTS];
+    graft_index node = m->graph->values[any_value(m)].node;
+    if (node != GRAFT_NONE) {
+        const graft_node *n = &m->graph->nodes[node];
+        for (uint32_t k = 0; k < n->input_count; k++) {
+            inputs[k] = graft_node_input(m->graph, node, k);
+        }
+        try_node(m, n->op, n->attrs, inputs);
+    }
+}
+
 static void try_any(maker *m)
 {
     static void (*const tries[])(maker *) = {try_conv,   try_conv,  try_product, try_unary,
-                                             try_binary, try_moves, try_others};
-    static void (*const cuts[])(maker *) = {try_pieces, try_pieces,   try_pieces, try_conv,
-                                            try_unary,  try_residual, try_binary, try_moves};
+                                             try_binary, try_moves, try_others,  repeat_node};
+    static void (*const cuts[])(maker *) = {try_pieces, try_pieces, try_pieces,
+                                            try_conv,   try_unary,  try_residual,
+                                            try_binary, try_moves,  repeat_node};
     if (m->pieces) {
         cuts[below(m, sizeof(cuts) / sizeof(cuts[0]))](m);
     } else {
