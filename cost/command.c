@@ -114,9 +114,13 @@ static graft_status plot_rows(graft_env *env, const measure_run *run, const graf
     if (run->options->plot == NULL) {
         return GRAFT_OK;
     }
-    const char *title = graft_arena_printf(env->life, "%s on %s", run->options->model,
-                                           graft_device_name(run->device));
-    return graft_plot_write(env, run->options->plot, title, ceiling, rows, count, total_ns);
+    const graft_plot plot = {.title = graft_arena_printf(env->life, "%s on %s", run->options->model,
+                                                         graft_device_name(run->device)),
+                             .ceiling = ceiling,
+                             .rows = rows,
+                             .count = count,
+                             .total_ns = total_ns};
+    return graft_plot_write(env, run->options->plot, &plot);
 }
 
 static graft_status run_measure(graft_env *env, measure_run *run)

@@ -44,16 +44,18 @@ static double rate_of(const graft_cost_entry *entry)
 }
 
 /* Whole decades around all rows and the knee of the roof. */
-static axes find_axes(const graft_ceiling *ceiling, const graft_cost_row *rows, uint32_t count)
+static axes find_axes(const graft_plot *plot)
 {
+    const graft_ceiling *ceiling = plot->ceiling;
     double knee = log10(ceiling->flops_per_ns / ceiling->bytes_per_ns);
     axes a = {knee - 1.0, knee + 1.0, log10(ceiling->flops_per_ns) - 2.0,
               log10(ceiling->flops_per_ns) + 0.1};
-    for (uint32_t i = 0; i < count; i++) {
-        if (computes(&rows[i])) {
-            a.x_low = fmin(a.x_low, log10(intensity_of(&rows[i].entry)));
-            a.x_high = fmax(a.x_high, log10(intensity_of(&rows[i].entry)));
-            a.y_low = fmin(a.y_low, log10(rate_of(&rows[i].entry)));
+    for (uint32_t i = 0; i < plot->count; i++) {
+        const graft_cost_entry *entry = &plot->rows[i].entry;
+        if (computes(&plot->rows[i])) {
+            a.x_low = fmin(a.x_low, log10(intensity_of(entry)));
+            a.x_high = fmax(a.x_high, log10(intensity_of(entry)));
+            a.y_low = fmin(a.y_low, log10(rate_of(entry)));
         }
     }
     return (axes){floor(a.x_low), ceil(a.x_high), floor(a.y_low), ceil(a.y_high)};
@@ -69,13 +71,13 @@ static void print_line(graft_buffer *out, double x1, double y1, double x2, doubl
 static void print_axes(graft_buffer *out, const axes *a)
 {
     static const char grid[] = "stroke:#ddd";
-    for (double d = a->x_low; d <= a->x_high; d += 1.0) {
+    for (int d = (int)a->x_low; d <= (int)a->x_high; d++) {
         double x = place_x(a, pow(10.0, d));
         print_line(out, x, TOP, x, HEIGHT - BOTTOM, grid);
         graft_buffer_printf(out, "<text x='%.1f' y='%d' text-anchor='middle'>%g</text>\n", x,
                             HEIGHT - BOTTOM + 20, pow(10.0, d));
     }
-    for (double d = a->y_low; d <= a->y_high; d += 1.0) {
+    for (int d = (int)a->y_low; d <= (int)a->y_high; d++) {
         double y = place_y(a, pow(10.0, d));
         print_line(out, LEFT, y, WIDTH - RIGHT, y, grid);
         graft_buffer_printf(out, "<text x='%d' y='%.1f' text-anchor='end'>%g</text>\n", LEFT - 8,
@@ -132,28 +134,27 @@ static void print_title(graft_buffer *out, const char *title)
     graft_buffer_printf(out, "</text>\n");
 }
 
-graft_status graft_plot_write(graft_env *env, const char *path, const char *title,
-                              const graft_ceiling *ceiling, const graft_cost_row *rows,
-                              uint32_t count, double total_ns)
+graft_status graft_plot_write(graft_env *env, const char *path, const graft_plot *plot)
 {
     graft_mark mark = graft_arena_mark(env->scratch);
     graft_buffer out = {.arena = env->scratch};
+    const graft_ceiling *ceiling = plot->ceiling;
     if (!(ceiling->flops_per_ns > 0.0) || !(ceiling->bytes_per_ns > 0.0)) {
         return GRAFT_FAIL(env, GRAFT_UNSUPPORTED,
                           "%s: too little was measured on the device to draw a roofline", path);
     }
-    const axes a = find_axes(ceiling, rows, count);
+    const axes a = find_axes(plot);
     graft_buffer_printf(&out,
                         "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 %d %d' "
                         "font-family='sans-serif' font-size='12'>\n"
                         "<rect width='100%%' height='100%%' fill='#fff'/>\n",
                         WIDTH, HEIGHT);
-    print_title(&out, title);
+    print_title(&out, plot->title);
     print_axes(&out, &a);
     print_roof(&out, &a, ceiling);
-    for (uint32_t i = 0; i < count; i++) {
-        if (computes(&rows[i])) {
-            print_row(&out, &a, &rows[i], total_ns);
+    for (uint32_t i = 0; i < plot->count; i++) {
+        if (computes(&plot->rows[i])) {
+            print_row(&out, &a, &plot->rows[i], plot->total_ns);
         }
     }
     graft_buffer_printf(&out, "</svg>\n");
