@@ -150,6 +150,7 @@ static graft_status measure_one(graft_env *env, FILE *out, graft_device *device,
     graft_timing lookup;
     GRAFT_CHECK(open_model(env, m));
     GRAFT_CHECK(graft_cost_open(env, device, NULL, &cost));
+    graft_cost_set_model(cost, m->model);
     GRAFT_CHECK(bench_costs(env, out, cost, m));
     GRAFT_CHECK(bench_runs(env, out, cost, m));
     GRAFT_CHECK(bench_lookup(env, cost, &m->schedule, &lookup));

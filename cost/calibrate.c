@@ -71,6 +71,7 @@ static graft_status measure_model(calibration_run *run, const char *name, uint32
     graft_weights weights;
     graft_calibrated_graph graphs[WAYS];
     GRAFT_CHECK(graft_model_open(env, env->unit, name, NULL, &model));
+    graft_cost_set_model(run->cost, model);
     GRAFT_CHECK(graft_model_fold_weights(env, env->unit, model, &model->graph, &weights));
     for (uint32_t way = 0; way < WAYS; way++) {
         graphs[way] = (graft_calibrated_graph){.model = name, .convention = way == 1};
@@ -83,6 +84,7 @@ static graft_status measure_model(calibration_run *run, const char *name, uint32
     }
     GRAFT_CHECK(graft_cost_save(env, run->cost));
 done:
+    graft_cost_set_model(run->cost, NULL);
     graft_arena_reset(env->unit);
     return status;
 }

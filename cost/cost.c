@@ -28,6 +28,7 @@ struct graft_cost {
     bool copies;    /* No views but aliases. */
     bool distant;   /* Entries of this device distinguish how far away data lie. */
     bool fitted;
+    const graft_model *model; /* Of graphs; NULL: not known. */
     graft_cost_statistics statistics;
     pthread_mutex_t lock; /* Of everything but looking up. */
     graft_plan_memo *memo;
@@ -200,6 +201,8 @@ graft_status graft_cost_close(graft_env *env, graft_cost *cost)
     free(cost);
     return status;
 }
+
+void graft_cost_set_model(graft_cost *cost, const graft_model *model) { cost->model = model; }
 
 void graft_cost_set_measuring(graft_cost *cost, const graft_measure_options *options)
 {
@@ -572,6 +575,18 @@ static uint64_t opaque_bytes(const graft_graph *graph, graft_index node)
     return bytes;
 }
 
+/* Gives the step of an opaque node the signature of a quantised operator, if it is one. */
+static void describe_opaque(const graft_cost *cost, const graft_graph *graph, graft_step *step)
+{
+    graft_opaque opaque;
+    graft_signature signature;
+    if (cost->distant && cost->model != NULL &&
+        graft_opaque_find(cost->model, graph, step->node, &opaque) &&
+        graft_signature_of_opaque(&opaque, &signature)) {
+        step->signature = signature;
+    }
+}
+
 /* `*entry` points to the found entry, or to `*place`, which an opaque node's is written to. */
 static graft_status find_step(graft_env *env, graft_cost *cost, const graft_graph *graph,
                               const graft_step *step, graft_cost_entry *place,
@@ -662,10 +677,15 @@ graft_status graft_cost_plan(graft_env *env, graft_cost *cost, graft_arena *aren
     graft_equal_merge(env->scratch, &graph, &order);
     if (cost->convention) {
         graft_schedule_build_in(arena, graph, order, cost->layout, !cost->copies, schedule);
-        goto done;
+    } else {
+        GRAFT_CHECK(find_plan(env, cost, env->scratch, graph, order, &plan));
+        graft_schedule_build_as(arena, graph, order, &plan.assignment, schedule);
     }
-    GRAFT_CHECK(find_plan(env, cost, env->scratch, graph, order, &plan));
-    graft_schedule_build_as(arena, graph, order, &plan.assignment, schedule);
+    for (uint32_t i = 0; i < schedule->step_count; i++) {
+        if (schedule->steps[i].signature.op == GRAFT_OP_OPAQUE) {
+            describe_opaque(cost, graph, &schedule->steps[i]);
+        }
+    }
 done:
     if (arena != env->scratch) {
         graft_arena_release(env->scratch, mark);
@@ -790,12 +810,12 @@ static graft_status add_opaque(graft_env *env, graft_cost *cost, const graft_gra
                                const graft_order *order, double *ns)
 {
     graft_status status = GRAFT_OK;
-    graft_step step = {.signature.op = GRAFT_OP_OPAQUE};
     for (graft_index i = 0; i < order->count; i++) {
+        graft_step step = {.signature.op = GRAFT_OP_OPAQUE, .node = order->order[i]};
         const graft_cost_entry *entry = NULL;
         graft_cost_entry place;
-        step.node = order->order[i];
         if (graph->nodes[step.node].op == GRAFT_OP_OPAQUE && !graph->nodes[step.node].is_const) {
+            describe_opaque(cost, graph, &step);
             GRAFT_CHECK(find_step(env, cost, graph, &step, &place, &entry));
             *ns += entry->median_ns;
         }

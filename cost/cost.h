@@ -16,6 +16,7 @@
 #include "cost/measure.h"
 #include "cost/roofline.h"
 #include "cost/schedule.h"
+#include "graph/model.h"
 
 typedef struct graft_cost graft_cost;
 
@@ -51,6 +52,10 @@ GRAFT_MUST_USE graft_status graft_cost_close(graft_env *env, graft_cost *cost);
 /* Writes what was measured so far (see graft_database_save). */
 GRAFT_MUST_USE graft_status graft_cost_save(graft_env *env, graft_cost *cost);
 
+/* Which model graphs are of from now on (NULL, as at first: of none), borrowed: its quantised
+ * operators are then measured, where they run on a processor. What else is opaque, and all of it in
+ * graphs of no model, is estimated by its bytes. */
+void graft_cost_set_model(graft_cost *cost, const graft_model *model);
 /* How on-demand measuring is done. Default: graft_measure_options_default, quiet. */
 void graft_cost_set_measuring(graft_cost *cost, const graft_measure_options *options);
 /* Never measures: what is missing is estimated. */
@@ -61,7 +66,7 @@ void graft_cost_set_estimating(graft_cost *cost, bool estimating);
 GRAFT_MUST_USE graft_status graft_cost_signature(graft_env *env, graft_cost *cost,
                                                  const graft_signature *signature,
                                                  graft_cost_entry *entry);
-/* The entry of one step of a schedule of `graph`; opaque nodes are estimated by their bytes. */
+/* The entry of one step of a schedule of `graph`. */
 GRAFT_MUST_USE graft_status graft_cost_step(graft_env *env, graft_cost *cost,
                                             const graft_graph *graph,
                                             const graft_schedule *schedule, uint32_t step,

@@ -53,15 +53,6 @@ static const char *source_name(const graft_cost_entry *entry)
     return entry->source == GRAFT_COST_MEASURED ? "measured" : "estimated";
 }
 
-static const char *row_name(const graft_cost_row *row)
-{
-    const graft_op_info *info = graft_op(row->signature.op);
-    if (info != NULL) {
-        return info->name;
-    }
-    return row->signature.op == GRAFT_COST_REORDER ? "reorder" : "opaque";
-}
-
 static void print_json_row(graft_env *env, const graft_cost_row *row, double total_ns,
                            const graft_ceiling *ceiling)
 {
@@ -70,7 +61,7 @@ static void print_json_row(graft_env *env, const graft_cost_row *row, double tot
     graft_buffer signature = {.arena = env->scratch};
     const graft_cost_entry *e = &row->entry;
     graft_json_begin(&json, env->scratch);
-    graft_json_string(&json, "operator", row_name(row));
+    graft_json_string(&json, "operator", graft_signature_operator(&row->signature));
     if (row->signature.op != GRAFT_OP_OPAQUE) {
         graft_signature_print(&row->signature, &signature);
     }
@@ -115,8 +106,9 @@ static void print_text_row(graft_env *env, const graft_cost_row *row, double tot
         "%s\n",
         100.0 * e->median_ns * row->count / total_ns, row->count, measured ? " " : "~",
         e->median_ns / 1e3, e->spread_ns / 1e3, (double)e->flops / e->median_ns,
-        (double)e->bytes / e->median_ns, 100.0 * graft_ceiling_reached(ceiling, e), row_name(row),
-        shapes.data, measured ? e->implementation : "(estimated)");
+        (double)e->bytes / e->median_ns, 100.0 * graft_ceiling_reached(ceiling, e),
+        graft_signature_operator(&row->signature), shapes.data,
+        measured ? e->implementation : "(estimated)");
     graft_arena_release(env->scratch, mark);
 }
 

@@ -146,6 +146,7 @@ static graft_roofline_line fit_class(graft_env *env, const graft_database *datab
         const graft_database_record *record = graft_database_at(database, i);
         if (is_product(record->signature.op) == products &&
             record->signature.op != GRAFT_COST_FACTOR &&
+            !graft_signature_is_quantised(&record->signature) && /* As slow as their loops. */
             record->entry.source == GRAFT_COST_MEASURED && strcmp(record->device, device) == 0 &&
             strcmp(record->library, library) == 0) {
             points[count++] = record->entry;

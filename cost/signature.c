@@ -145,6 +145,45 @@ int graft_signature_compare(const graft_signature *a, const graft_signature *b)
     return memcmp(left, right, sizeof(*a));
 }
 
+bool graft_signature_is_quantised(const graft_signature *signature)
+{
+    return signature->op >= GRAFT_COST_QUANTISE && signature->op <= GRAFT_COST_QUANTISED_MATMUL;
+}
+
+/* The operator whose attributes and sizes a quantised one has; else the operator itself. */
+static uint32_t real_op(uint32_t op)
+{
+    return op == GRAFT_COST_QUANTISED_CONV                            ? GRAFT_OP_conv
+           : op == GRAFT_COST_QUANTISED_MATMUL                        ? GRAFT_OP_matmul
+           : op == GRAFT_COST_QUANTISE || op == GRAFT_COST_DEQUANTISE ? GRAFT_OP_identity
+                                                                      : op;
+}
+
+static uint8_t count_inputs(uint32_t op)
+{
+    return op == GRAFT_COST_REORDER          ? 1
+           : op == GRAFT_COST_QUANTISED_CONV ? 2
+                                             : graft_op(real_op(op))->input_count;
+}
+
+bool graft_signature_of_opaque(const graft_opaque *opaque, graft_signature *signature)
+{
+    static const uint32_t places[2] = {0, 3}; /* Of the operands, between scales and zero points. */
+    if (opaque->kind < GRAFT_OPAQUE_QUANTISE) {
+        return false;
+    }
+    memset(signature, 0, sizeof(*signature));
+    memcpy(signature->attrs, opaque->attrs, sizeof(opaque->attrs));
+    signature->op = (uint8_t)(GRAFT_COST_QUANTISE + (opaque->kind - GRAFT_OPAQUE_QUANTISE));
+    signature->input_count = count_inputs(signature->op);
+    signature->output_count = 1;
+    signature->distance = GRAFT_DISTANCE_OWN;
+    for (uint32_t k = 0; k < signature->input_count; k++) {
+        copy_shape(&signature->inputs[k], &opaque->in[places[k]]);
+    }
+    return true;
+}
+
 bool graft_signature_equal(const graft_signature *a, const graft_signature *b)
 {
     return graft_signature_compare(a, b) == 0;
@@ -164,9 +203,36 @@ bool graft_signature_is_product(const graft_signature *signature)
 
 /* -------------------------------------------------------------- quantities */
 
+static bool is_byte(const graft_shape *shape)
+{
+    return shape->dtype == GRAFT_DTYPE_U8 || shape->dtype == GRAFT_DTYPE_I8;
+}
+
+/* Sizes are those of the real operator. */
+static graft_status infer_quantised(const graft_signature *s, graft_shape *output)
+{
+    const graft_shape *in = s->inputs;
+    bool fits = s->op == GRAFT_COST_QUANTISE     ? in[0].dtype == GRAFT_DTYPE_F32
+                : s->op == GRAFT_COST_DEQUANTISE ? is_byte(&in[0]) || in[0].dtype == GRAFT_DTYPE_I32
+                                                 : is_byte(&in[0]) && is_byte(&in[1]);
+    graft_shape real[GRAFT_MAX_INPUTS];
+    memcpy(real, in, sizeof(real));
+    real[0].dtype = GRAFT_DTYPE_F32;
+    real[1].dtype = GRAFT_DTYPE_F32;
+    graft_status status =
+        fits ? graft_infer_shapes(real_op(s->op), s->attrs, real, output) : GRAFT_BAD_INPUT;
+    if (status == GRAFT_OK && s->op != GRAFT_COST_DEQUANTISE) {
+        output->dtype = s->op == GRAFT_COST_QUANTISE ? GRAFT_DTYPE_I8 : in[0].dtype;
+    }
+    return status;
+}
+
 graft_status graft_signature_outputs(const graft_signature *signature,
                                      graft_shape outputs[GRAFT_MAX_OUTPUTS])
 {
+    if (graft_signature_is_quantised(signature)) {
+        return infer_quantised(signature, &outputs[0]);
+    }
     if (signature->op == GRAFT_COST_REORDER) {
         outputs[0] = signature->inputs[0];
         return GRAFT_OK;
@@ -184,7 +250,7 @@ uint64_t graft_signature_flops(const graft_signature *signature)
         graft_signature_outputs(signature, outputs) != GRAFT_OK) {
         return 0;
     }
-    return graft_op_flops(signature->op, signature->attrs, signature->inputs, outputs);
+    return graft_op_flops(real_op(signature->op), signature->attrs, signature->inputs, outputs);
 }
 
 uint64_t graft_signature_bytes(const graft_signature *signature)
@@ -206,14 +272,30 @@ uint64_t graft_signature_bytes(const graft_signature *signature)
 /* ------------------------------------------------------------------- print */
 
 static const char reorder_name[] = "reorder";
+/* From GRAFT_COST_QUANTISE on. */
+static const char *const quantised_names[] = {"quantise", "dequantise", "quantised_conv",
+                                              "quantised_matmul"};
+enum { QUANTISED_COUNT = sizeof(quantised_names) / sizeof(quantised_names[0]) };
+
+static const struct {
+    uint32_t dtype;
+    const char *opening; /* Of an operand. */
+} types[] = {
+    {GRAFT_DTYPE_F32, " f32["},
+    {GRAFT_DTYPE_U8,  " u8[" },
+    {GRAFT_DTYPE_I8,  " i8[" },
+    {GRAFT_DTYPE_I32, " i32["},
+};
+enum { TYPE_COUNT = sizeof(types) / sizeof(types[0]) };
+
 /* In the order of graft_factor, see calibration.h. */
 static const char *const factor_names[GRAFT_COST_FACTORS] = {
     "products", "others", "conversions", "step", "blocked", "near", "anchor"};
 
 static void print_attrs(const graft_signature *s, graft_buffer *text)
 {
-    for (uint32_t i = 0; graft_op_attr(s->op, i) != NULL; i++) {
-        const graft_attr_info *info = graft_op_attr(s->op, i);
+    for (uint32_t i = 0; graft_op_attr(real_op(s->op), i) != NULL; i++) {
+        const graft_attr_info *info = graft_op_attr(real_op(s->op), i);
         graft_buffer_printf(text, "%s%s=", i == 0 ? "" : ", ", info->name);
         if (info->kind == GRAFT_ATTR_FLOAT) {
             graft_buffer_printf(text, "0x%08x", (uint32_t)s->attrs[i]);
@@ -226,7 +308,11 @@ static void print_attrs(const graft_signature *s, graft_buffer *text)
 static void print_operand(const graft_signature *s, uint32_t k, graft_buffer *text)
 {
     const graft_shape *shape = &s->inputs[k];
-    graft_buffer_printf(text, " f32[");
+    uint32_t type = 0;
+    while (type + 1 < TYPE_COUNT && types[type].dtype != shape->dtype) {
+        type++;
+    }
+    graft_buffer_printf(text, "%s", types[type].opening);
     for (uint32_t i = 0; i < shape->rank; i++) {
         graft_buffer_printf(text, "%s%d", i == 0 ? "" : ",", shape->dims[i]);
     }
@@ -234,14 +320,23 @@ static void print_operand(const graft_signature *s, uint32_t k, graft_buffer *te
     graft_buffer_printf(text, "]@%s", is_const ? "const" : graft_layout_name(s->in_layouts[k]));
 }
 
-void graft_signature_print(const graft_signature *signature, graft_buffer *text)
+const char *graft_signature_operator(const graft_signature *signature)
 {
     const graft_op_info *info = graft_op(signature->op);
+    return info != NULL                          ? info->name
+           : signature->op == GRAFT_COST_REORDER ? reorder_name
+           : graft_signature_is_quantised(signature)
+               ? quantised_names[signature->op - GRAFT_COST_QUANTISE]
+               : "opaque";
+}
+
+void graft_signature_print(const graft_signature *signature, graft_buffer *text)
+{
     if (signature->op == GRAFT_COST_FACTOR) {
         graft_buffer_printf(text, "factor(%s)", factor_names[signature->attrs[0]]);
         return;
     }
-    graft_buffer_printf(text, "%s(", info == NULL ? reorder_name : info->name);
+    graft_buffer_printf(text, "%s(", graft_signature_operator(signature));
     print_attrs(signature, text);
     graft_buffer_printf(text, ")");
     for (uint32_t k = 0; k < signature->input_count; k++) {
@@ -313,12 +408,15 @@ static graft_status read_op(reader *r, graft_signature *s)
             op = i;
         }
     }
+    for (uint32_t i = 0; i < QUANTISED_COUNT && op == GRAFT_OP_NONE; i++) {
+        op = take_word(r, quantised_names[i]) ? GRAFT_COST_QUANTISE + i : GRAFT_OP_NONE;
+    }
     if (op == GRAFT_OP_NONE) {
         return fail_at(r, "the name of an operator");
     }
     s->op = (uint8_t)op;
-    s->input_count = op == GRAFT_COST_REORDER ? 1 : graft_op(op)->input_count;
-    s->output_count = op == GRAFT_COST_REORDER ? 1 : graft_op(op)->output_count;
+    s->input_count = count_inputs(op);
+    s->output_count = graft_op(op) == NULL ? 1 : graft_op(op)->output_count;
     return GRAFT_OK;
 }
 
@@ -328,8 +426,8 @@ static graft_status read_attrs(reader *r, graft_signature *s)
     if (!take(r, "(")) {
         return fail_at(r, "'('");
     }
-    for (uint32_t i = 0; graft_op_attr(s->op, i) != NULL; i++) {
-        const graft_attr_info *info = graft_op_attr(s->op, i);
+    for (uint32_t i = 0; graft_op_attr(real_op(s->op), i) != NULL; i++) {
+        const graft_attr_info *info = graft_op_attr(real_op(s->op), i);
         if ((i > 0 && !take(r, ", ")) || !take_word(r, info->name) || !take(r, "=")) {
             return fail_at(r, info->name);
         }
@@ -357,10 +455,14 @@ static graft_status read_operand(reader *r, graft_signature *s, uint32_t k)
 {
     graft_status status = GRAFT_OK;
     graft_shape *shape = &s->inputs[k];
-    if (!take(r, " f32[")) {
+    uint32_t type = 0;
+    while (type < TYPE_COUNT && !take(r, types[type].opening)) {
+        type++;
+    }
+    if (type == TYPE_COUNT) {
         return fail_at(r, "' f32['");
     }
-    shape->dtype = GRAFT_DTYPE_F32;
+    shape->dtype = (uint8_t)types[type].dtype;
     while (!take(r, "]")) {
         if (shape->rank == GRAFT_MAX_RANK || (shape->rank > 0 && !take(r, ","))) {
             return fail_at(r, "']'");

@@ -10,6 +10,7 @@
 
 #include "cost/layout.h"
 #include "graph/file.h"
+#include "graph/opaque.h"
 
 /* How far away from the processor an operator's data lie when its turn comes, in the network that
  * it is part of: the same convolution takes twice as long when its filter comes from memory. A
@@ -53,6 +54,14 @@ uint8_t graft_distances_at(const graft_distances *distances, const graft_graph *
 
 /* Stands in `op` for a conversion of input 0 to layout outputs[0]. Not an operator of graphs. */
 enum { GRAFT_COST_REORDER = 254 };
+/* Quantised operators (graph/quantised.h): opaque nodes of graphs. Scales, zero points and biases
+ * do not matter to their time; their results are of the type of input 0, or signed bytes. */
+enum {
+    GRAFT_COST_QUANTISE = 249,
+    GRAFT_COST_DEQUANTISE = 250,
+    GRAFT_COST_QUANTISED_CONV = 251,
+    GRAFT_COST_QUANTISED_MATMUL = 252
+};
 /* The signature of no operator at all: a fitted factor, see calibration.h. attrs[0] says which; its
  * median is in thousandths, or in ns per step, its rounds are the graphs it was fitted to. Or what
  * the anchor takes, see anchor.h. */
@@ -61,7 +70,7 @@ enum { GRAFT_COST_FACTOR = 253, GRAFT_COST_ANCHOR = 6, GRAFT_COST_FACTORS = 7 };
 typedef struct graft_signature {
     int32_t attrs[GRAFT_MAX_ATTRS];
     graft_shape inputs[GRAFT_MAX_INPUTS];
-    uint8_t op; /* Or GRAFT_COST_REORDER. */
+    uint8_t op; /* Or one of the above. */
     uint8_t input_count;
     uint8_t output_count;
     uint8_t const_mask; /* Bit k: input k is const. */
@@ -80,6 +89,12 @@ void graft_signature_of_node(const graft_graph *graph, graft_index node,
 void graft_signature_set_layouts(graft_signature *signature, const graft_layout_choice *choice);
 void graft_signature_of_reorder(const graft_shape *shape, uint32_t from, uint32_t to,
                                 graft_signature *signature);
+
+/* Of an opaque node, GRAFT_DISTANCE_OWN. False when it is not a quantised operator. */
+bool graft_signature_of_opaque(const graft_opaque *opaque, graft_signature *signature);
+bool graft_signature_is_quantised(const graft_signature *signature);
+/* The name of the operator; "opaque" for a step that nothing more is known of. */
+const char *graft_signature_operator(const graft_signature *signature);
 
 bool graft_signature_equal(const graft_signature *a, const graft_signature *b);
 /* An order of signatures, for sorting; 0 when equal. */
@@ -101,7 +116,8 @@ uint64_t graft_signature_bytes(const graft_signature *signature);
  *      conv_bias(stride_h=1, ..., activation=1) f32[1,64,56,56]@nhwc f32[64,64,1,1]@const
  *      f32[64]@const -> nhwc
  * with " in-place" behind it where that holds, then " own", " near", " edge", " far" or " memory"
- * for the distance. Float attributes are written as their bits. */
+ * for the distance. Float attributes are written as their bits; elements may also be u8, i8, i32.
+ */
 void graft_signature_print(const graft_signature *signature, graft_buffer *text);
 /* Reads that line back. GRAFT_BAD_INPUT with the place in the text when it is malformed, names an
  * operator that does not exist, or has operands that do not fit together. */

@@ -153,6 +153,7 @@ graft_status graft_session_open(graft_env *env, const graft_session_options *opt
               "while reading the rule set; `make rules` makes it anew");
     GRAFT_CHECK(graft_device_open(env, options->device, 1, &session->device));
     GRAFT_CHECK(graft_cost_open(env, session->device, options->database, &session->cost));
+    graft_cost_set_model(session->cost, session->model);
     choose_rules(env, options, session);
     GRAFT_CHECK(open_environment(env, options, session));
 done:

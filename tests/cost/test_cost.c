@@ -4,6 +4,7 @@
 #include "cost/memory.h"
 #include "tests/support/build.h"
 #include "tests/support/kernels.h"
+#include "tests/support/onnx_text.h"
 
 #include <math.h>
 #include <string.h>
@@ -406,6 +407,121 @@ static void test_opaque(void **state)
     check_folder_remove(folder);
 }
 
+/* Quantised operators of a model are measured like others; those of no model are estimated. */
+static void test_quantised(void **state)
+{
+    graft_env *env = *state;
+    const graft_measure_options quick = {.rounds = 5, .batch_ns = 20000, .quiet = true};
+    const graft_model *model =
+        onnx_text_model(env, "input x 2 3; weight s = 0.5; node QuantizeLinear x s -> q;"
+                             "node DequantizeLinear q s -> y; output y");
+    graft_device *device = check_device_open(env);
+    graft_cost *cost = NULL;
+    graft_schedule schedule;
+    graft_cost_total total;
+    double ns = 0.0;
+    graft_order order = build_order(env->life, &model->graph);
+    assert_int_equal(graft_cost_open(env, device, NULL, &cost), GRAFT_OK);
+    graft_cost_set_measuring(cost, &quick);
+    assert_int_equal(graft_cost_graph(env, cost, &model->graph, &order, &total), GRAFT_OK);
+    assert_int_equal(total.estimated_count, 2);
+    graft_cost_set_model(cost, model);
+    assert_int_equal(graft_cost_plan(env, cost, env->life, &model->graph, &order, &schedule),
+                     GRAFT_OK);
+    assert_int_equal(schedule.step_count, 2);
+    assert_int_equal(schedule.steps[0].signature.op, GRAFT_COST_QUANTISE);
+    assert_int_equal(schedule.steps[1].signature.op, GRAFT_COST_DEQUANTISE);
+    assert_int_equal(graft_cost_graph(env, cost, &model->graph, &order, &total), GRAFT_OK);
+    assert_int_equal(total.estimated_count, 0);
+    assert_int_equal(graft_cost_price(env, cost, &model->graph, &order, &ns), GRAFT_OK);
+    assert_true(ns == total.ns && ns > 0.0);
+    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    graft_device_close(device);
+}
+
+/* What a quantised operator's signature says, how it is written, and that it can be measured. */
+static void test_quantised_signatures(void **state)
+{
+    static const graft_shape absent = {.rank = GRAFT_RANK_UNKNOWN};
+    static const graft_shape image = {
+        {1, 4, 6, 5},
+        4, GRAFT_DTYPE_U8
+    };
+    static const graft_shape filter = {
+        {8, 2, 3, 3},
+        4, GRAFT_DTYPE_I8
+    };
+    static const graft_shape left = {
+        {3, 4},
+        2, GRAFT_DTYPE_I8
+    };
+    static const graft_shape right = {
+        {4, 5},
+        2, GRAFT_DTYPE_U8
+    };
+    static const graft_shape whole = {{7}, 1, GRAFT_DTYPE_I32};
+    static const graft_shape real = {{7}, 1, GRAFT_DTYPE_F32};
+    static const struct {
+        graft_opaque_kind kind;
+        const graft_shape *in[2];
+        uint32_t dtype; /* Of the result. */
+        uint64_t flops;
+        const char *text;
+    } rows[] = {
+        {GRAFT_OPAQUE_QUANTISE,
+         {&real, &absent},
+         GRAFT_DTYPE_I8,  0,
+         "quantise() f32[7]@row -> row own"                                                },
+        {GRAFT_OPAQUE_DEQUANTISE,
+         {&whole, &absent},
+         GRAFT_DTYPE_F32, 0,
+         "dequantise() i32[7]@row -> row own"                                              },
+        {GRAFT_OPAQUE_QUANTISED_CONV,
+         {&image, &filter},
+         GRAFT_DTYPE_U8,  2 * 8 * 12 * 2 * 9,
+         "quantised_conv(stride_h=1, stride_w=1, pad_top=0, pad_left=0, pad_bottom=0, pad_right=0, "
+         "dilation_h=1, dilation_w=1, groups=2) u8[1,4,6,5]@row i8[8,2,3,3]@row -> row own"},
+        {GRAFT_OPAQUE_QUANTISED_MATMUL,
+         {&left, &right},
+         GRAFT_DTYPE_I8,  2 * 3 * 4 * 5,
+         "quantised_matmul() i8[3,4]@row u8[4,5]@row -> row own"                           },
+    };
+    graft_env *env = *state;
+    const graft_measure_options quick = {.rounds = 5, .batch_ns = 20000, .quiet = true};
+    graft_device *device = check_device_open(env);
+    graft_cost *cost = NULL;
+    assert_int_equal(graft_cost_open(env, device, NULL, &cost), GRAFT_OK);
+    graft_cost_set_measuring(cost, &quick);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        graft_opaque opaque = {.kind = rows[i].kind, .in = {*rows[i].in[0]}};
+        graft_buffer text = {.arena = env->life};
+        graft_signature signature;
+        graft_signature back;
+        graft_shape outputs[GRAFT_MAX_OUTPUTS];
+        graft_cost_entry entry;
+        opaque.in[3] = *rows[i].in[1];
+        if (rows[i].kind == GRAFT_OPAQUE_QUANTISED_CONV) {
+            memcpy(opaque.attrs, (const int32_t[9]){1, 1, 0, 0, 0, 0, 1, 1, 2}, 36);
+        }
+        assert_true(graft_signature_of_opaque(&opaque, &signature));
+        graft_signature_print(&signature, &text);
+        assert_string_equal(text.data, rows[i].text);
+        assert_int_equal(graft_signature_parse(env, text.data, &back), GRAFT_OK);
+        assert_true(graft_signature_equal(&signature, &back));
+        assert_int_equal(graft_signature_outputs(&signature, outputs), GRAFT_OK);
+        assert_int_equal(outputs[0].dtype, rows[i].dtype);
+        assert_int_equal(graft_signature_flops(&signature), rows[i].flops);
+        assert_int_equal(graft_cost_signature(env, cost, &signature, &entry), GRAFT_OK);
+        assert_int_equal(entry.source, GRAFT_COST_MEASURED);
+        assert_true(entry.median_ns > 0.0);
+    }
+    const graft_opaque gather = {.kind = GRAFT_OPAQUE_GATHER};
+    graft_signature none;
+    assert_false(graft_signature_of_opaque(&gather, &none));
+    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    graft_device_close(device);
+}
+
 /* Equal nodes are paid for once, whoever asks; others are not shared. */
 static void test_equal_nodes(void **state)
 {
@@ -493,6 +609,8 @@ int main(void)
         CHECK_TEST(test_no_estimate),
         CHECK_TEST(test_measured_on_demand),
         CHECK_TEST(test_opaque),
+        CHECK_TEST(test_quantised),
+        CHECK_TEST(test_quantised_signatures),
         CHECK_TEST(test_equal_nodes),
         CHECK_TEST(test_device_table),
         CHECK_TEST(test_rounding),

@@ -108,6 +108,11 @@ static void test_signature_refusals(void **state)
         {"softmax(axis=5) f32[2,3]@row -> row",                  "do not fit"             },
         {"clip(low=0x00000000, high=6) f32[2]@row -> row extra", "the end"                },
         {"relu() f32[1,1,1,1,1,1,1]@row -> row",                 "']'"                    },
+        {"relu() u8[3]@row -> row",                              "do not fit"             },
+        {"quantise() i8[3]@row -> row",                          "do not fit"             },
+        {"dequantise() f32[3]@row -> row",                       "do not fit"             },
+        {"quantised_matmul() f32[2,3]@row i8[3,4]@row -> row",   "do not fit"             },
+        {"quantised_matmul() i8[2,3]@row i8[2,4]@row -> row",    "do not fit"             },
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         graft_signature s;
