@@ -1,4 +1,4 @@
-/* quantised.c - quantised operators (see quantised.h): plain loops, meant to be right. */
+/* quantised.c - quantised operators (see quantised.h): plain loops. */
 #include "graph/quantised.h"
 
 #include "graph/algebra.h"
@@ -178,16 +178,46 @@ static int32_t zero_of(const tensor *t, uint32_t dtype, size_t channel)
     return t->zeros == NULL ? 0 : whole_at(t->zeros, dtype, channel * t->scale_step);
 }
 
-/* Rounds, moves by the zero point, saturates; NaN gives the least number. */
-static void put_byte(void *data, uint32_t dtype, size_t i, float value, int32_t zero)
+static float least_of(uint32_t dtype) { return dtype == GRAFT_DTYPE_I8 ? -128.0F : 0.0F; }
+
+/* Rounds, moves by the zero point, saturates; NaN gives the least number. The bits of the byte,
+ * which are those of the number modulo 256. */
+static inline uint8_t round_byte(float value, float zero, float least)
 {
-    float least = dtype == GRAFT_DTYPE_I8 ? -128.0F : 0.0F;
-    value = nearbyintf(value) + (float)zero;
-    value = value >= least ? fminf(value, least + 255.0F) : least;
-    if (dtype == GRAFT_DTYPE_I8) {
-        ((int8_t *)data)[i] = (int8_t)value;
+    value = rintf(value) + zero;
+    value = value >= least ? value : least;
+    value = value < least + 255.0F ? value : least + 255.0F;
+    return (uint8_t)(int32_t)value;
+}
+
+/* Loops of one type, which compilers make vectors of. */
+static void quantise(const float *numbers, size_t count, float scale, int32_t zero, uint32_t dtype,
+                     uint8_t *out)
+{
+    float least = least_of(dtype);
+    for (size_t i = 0; i < count; i++) {
+        out[i] = round_byte(numbers[i] / scale, (float)zero, least);
+    }
+}
+
+static void dequantise(const tensor *t, size_t from, size_t count, float scale, int32_t zero,
+                       float *out)
+{
+    if (t->dtype == GRAFT_DTYPE_I8) {
+        const int8_t *bytes = (const int8_t *)t->data + from;
+        for (size_t i = 0; i < count; i++) {
+            out[i] = (float)(bytes[i] - zero) * scale;
+        }
+    } else if (t->dtype == GRAFT_DTYPE_U8) {
+        const uint8_t *bytes = (const uint8_t *)t->data + from;
+        for (size_t i = 0; i < count; i++) {
+            out[i] = (float)(bytes[i] - zero) * scale;
+        }
     } else {
-        ((uint8_t *)data)[i] = (uint8_t)value;
+        const int32_t *numbers = (const int32_t *)t->data + from;
+        for (size_t i = 0; i < count; i++) {
+            out[i] = (float)((int64_t)numbers[i] - zero) * scale;
+        }
     }
 }
 
@@ -204,13 +234,12 @@ static void run_change(const graft_opaque *opaque, const void *const *in, void *
         size_t channel = run % blocks.size;
         float scale = t.scales[channel * t.scale_step];
         int32_t zero = zero_of(&t, whole, channel);
-        for (size_t i = run * blocks.inner; i < (run + 1) * blocks.inner; i++) {
-            if (quantises) {
-                put_byte(out, whole, i, ((const float *)t.data)[i] / scale, zero);
-            } else {
-                int64_t number = (int64_t)whole_at(t.data, whole, i) - zero;
-                ((float *)out)[i] = (float)number * scale;
-            }
+        size_t from = run * blocks.inner;
+        if (quantises) {
+            quantise((const float *)t.data + from, blocks.inner, scale, zero, whole,
+                     (uint8_t *)out + from);
+        } else {
+            dequantise(&t, from, blocks.inner, scale, zero, (float *)out + from);
         }
     }
 }
@@ -247,7 +276,8 @@ static void put_sum(const product *p, size_t i, uint32_t sum, size_t channel)
     int32_t total = 0;
     memcpy(&total, &sum, sizeof(total));
     float factor = p->x.scales[0] * p->w.scales[channel * p->w.scale_step] / p->out_scale;
-    put_byte(p->out, p->out_type, i, (float)total * factor, p->out_zero);
+    ((uint8_t *)p->out)[i] =
+        round_byte((float)total * factor, (float)p->out_zero, least_of(p->out_type));
 }
 
 /* A convolution: `first` is where the input of an output element's group begins. */
