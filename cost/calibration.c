@@ -15,7 +15,7 @@ static const double tolerance = 0.05;
 /* Of a sum: what may rest on estimates. */
 static const double unsure_share = 0.02;
 /* About what a second-level cache holds; a constant for the same reason as graft_distance's. */
-static const uint64_t near_bytes = (uint64_t)2 << 20;
+static const uint64_t cold_bytes = (uint64_t)2 << 20;
 /* Below this relative error a graph is hit: it does not pull any harder. */
 static const double least_error = 0.005;
 
@@ -27,11 +27,11 @@ graft_calibration graft_calibration_none(void)
 }
 
 /* Whether a loop finds all operands in the second-level cache, but not a network. */
-static bool is_nearer(const graft_signature *s)
+static bool is_cold(const graft_signature *s)
 {
     return (s->distance == GRAFT_DISTANCE_SHARED || s->distance == GRAFT_DISTANCE_FAR ||
             s->distance == GRAFT_DISTANCE_MEMORY) &&
-           s->op != GRAFT_OP_OPAQUE && graft_signature_bytes(s) <= near_bytes;
+           s->op != GRAFT_OP_OPAQUE && graft_signature_bytes(s) <= cold_bytes;
 }
 
 /* A convolution of one channel by one filter reads and writes as much as it computes. */
@@ -49,7 +49,7 @@ graft_factor graft_factor_of(const graft_signature *signature)
         return signature->out_layouts[0] == GRAFT_LAYOUT_BLOCKED ? GRAFT_FACTOR_BLOCKED
                                                                  : GRAFT_FACTOR_PRODUCTS;
     }
-    return is_nearer(signature) ? GRAFT_FACTOR_NEAR : GRAFT_FACTOR_OTHERS;
+    return is_cold(signature) ? GRAFT_FACTOR_COLD : GRAFT_FACTOR_OTHERS;
 }
 
 void graft_calibration_add(graft_calibration_sample *sample, const graft_signature *signature,

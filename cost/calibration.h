@@ -9,7 +9,7 @@
  * with the classes products (not of single channels), those of them that write blocked images
  * (other code of the library's, which networks slow down differently), conversions between layouts,
  * all others, and those of them whose operands fit the second-level cache in networks whose weights
- * do not stay there: in a loop they find everything near, in the network the weights of a product
+ * do not stay there (cold): a loop leaves them in that cache, in the network the weights of a product
  * have run through the cache before. Few parameters, fitted robustly (least absolute relative
  * errors by iteratively reweighted least squares; Huber, "Robust Statistics", 1981, section 7.8),
  * and held near 1 and 0 by a prior as strong as one graph: with nothing measured nothing is
@@ -25,7 +25,7 @@ typedef enum graft_factor {
     GRAFT_FACTOR_CONVERSIONS = 2,
     GRAFT_FACTOR_STEP = 3,    /* Nanoseconds, not a factor. */
     GRAFT_FACTOR_BLOCKED = 4, /* Products that write blocked images. */
-    GRAFT_FACTOR_NEAR = 5,    /* Others on small images, in networks of large weights. */
+    GRAFT_FACTOR_COLD = 5,    /* Others on small images, in networks of large weights. */
     GRAFT_FACTOR_COUNT = 6
 } graft_factor;
 

@@ -296,14 +296,14 @@ static graft_signature without_distance(const graft_signature *signature)
     return copy;
 }
 
-/* What the database lacks, each once. */
-static graft_signature *list_missing(graft_arena *arena, const graft_cost *cost,
-                                     const graft_signature *signatures, uint32_t count,
-                                     uint32_t *missing_count)
+/* Each once: all, or what the database lacks. */
+static graft_signature *list_once(graft_arena *arena, const graft_cost *cost, bool missing,
+                                  const graft_signature *signatures, uint32_t count,
+                                  uint32_t *listed_count)
 {
     const graft_signature **sorted = GRAFT_NEW(arena, const graft_signature *, count);
-    graft_signature *missing = GRAFT_NEW(arena, graft_signature, count);
-    *missing_count = 0;
+    graft_signature *listed = GRAFT_NEW(arena, graft_signature, count);
+    *listed_count = 0;
     graft_signature *plain = GRAFT_NEW(arena, graft_signature, cost->distant ? 0 : count);
     for (uint32_t i = 0; i < count; i++) {
         if (!cost->distant) {
@@ -314,11 +314,11 @@ static graft_signature *list_missing(graft_arena *arena, const graft_cost *cost,
     qsort(sorted, count, sizeof(sorted[0]), compare_signatures);
     for (uint32_t i = 0; i < count; i++) {
         bool repeated = i > 0 && graft_signature_equal(sorted[i - 1], sorted[i]);
-        if (!repeated && graft_database_find(cost->database, sorted[i]) == NULL) {
-            missing[(*missing_count)++] = *sorted[i];
+        if (!repeated && !(missing && graft_database_find(cost->database, sorted[i]) != NULL)) {
+            listed[(*listed_count)++] = *sorted[i];
         }
     }
-    return missing;
+    return listed;
 }
 
 /* The lock is held. What the anchor takes at its best is recorded: the first run may have met a
@@ -354,6 +354,34 @@ graft_status graft_cost_anchor(graft_env *env, graft_cost *cost, graft_anchor **
     return status;
 }
 
+/* The lock is held. Of two measurements of a signature the faster is kept. */
+static graft_status measure_listed(graft_env *env, graft_cost *cost, const graft_signature *listed,
+                                   uint32_t count, const graft_measure_options *options)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_cost_entry *entries = GRAFT_NEW(env->scratch, graft_cost_entry, count);
+    uint64_t start_ns = graft_clock_ns();
+    graft_status status = GRAFT_OK;
+    if (count > 0) {
+        graft_measure_options anchored = *options;
+        GRAFT_CHECK(obtain_anchor(env, cost));
+        anchored.anchor = cost->anchor;
+        anchored.direct = cost->direct;
+        status = graft_measure(env, cost->device, listed, count, &anchored, entries);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const graft_cost_entry *known = graft_database_find(cost->database, &listed[i]);
+        if (entries[i].rounds > 0 && (known == NULL || entries[i].median_ns < known->median_ns)) {
+            graft_database_add(cost->database, &listed[i], &entries[i]);
+        }
+        cost->statistics.measured += entries[i].rounds > 0;
+    }
+    cost->statistics.measuring_ns += graft_clock_ns() - start_ns;
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
 /* The lock is held. */
 static graft_status measure_missing(graft_env *env, graft_cost *cost,
                                     const graft_signature *signatures, uint32_t count,
@@ -361,27 +389,26 @@ static graft_status measure_missing(graft_env *env, graft_cost *cost,
 {
     graft_mark mark = graft_arena_mark(env->scratch);
     uint32_t missing_count = 0;
-    uint64_t start_ns = graft_clock_ns();
-    graft_signature *missing = list_missing(env->scratch, cost, signatures, count, &missing_count);
-    graft_cost_entry *entries = GRAFT_NEW(env->scratch, graft_cost_entry, missing_count);
-    graft_status status = GRAFT_OK;
-    if (missing_count > 0) {
-        graft_measure_options anchored = *options;
-        GRAFT_CHECK(obtain_anchor(env, cost));
-        anchored.anchor = cost->anchor;
-        anchored.direct = cost->direct;
-        status = graft_measure(env, cost->device, missing, missing_count, &anchored, entries);
-    }
-    for (uint32_t i = 0; i < missing_count; i++) {
-        if (entries[i].rounds > 0) {
-            graft_database_add(cost->database, &missing[i], &entries[i]);
-            cost->statistics.measured++;
-        }
-    }
-    cost->statistics.measuring_ns += graft_clock_ns() - start_ns;
-done:
+    const graft_signature *missing =
+        list_once(env->scratch, cost, true, signatures, count, &missing_count);
+    graft_status status = measure_listed(env, cost, missing, missing_count, options);
     graft_arena_release(env->scratch, mark);
     return status;
+}
+
+graft_status graft_cost_measure_again(graft_env *env, graft_cost *cost,
+                                      const graft_signature *signatures, uint32_t count,
+                                      const graft_measure_options *options)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    uint32_t listed_count = 0;
+    const graft_signature *listed =
+        list_once(env->scratch, cost, false, signatures, count, &listed_count);
+    (void)pthread_mutex_lock(&cost->lock);
+    graft_status status = measure_listed(env, cost, listed, listed_count, options);
+    (void)pthread_mutex_unlock(&cost->lock);
+    graft_arena_release(env->scratch, mark);
+    return status == GRAFT_OK ? graft_cost_set_calibration(env, cost, &cost->calibration) : status;
 }
 
 graft_status graft_cost_measure(graft_env *env, graft_cost *cost, const graft_signature *signatures,

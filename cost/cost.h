@@ -78,6 +78,13 @@ GRAFT_MUST_USE graft_status graft_cost_measure(graft_env *env, graft_cost *cost,
                                                const graft_signature *signatures, uint32_t count,
                                                const graft_measure_options *options);
 
+/* Measures these once more; of the time that was known and the one that is measured now the lesser
+ * is kept. Not for several threads at once. Fails as graft_cost_measure does. */
+GRAFT_MUST_USE graft_status graft_cost_measure_again(graft_env *env, graft_cost *cost,
+                                                     const graft_signature *signatures,
+                                                     uint32_t count,
+                                                     const graft_measure_options *options);
+
 /* The cheapest schedule of `graph` in `order`, in `arena`: layouts and implementations chosen
  * together by cost (see plan.h). What the choice has to know and the database lacks is measured in
  * one go. Fails as graft_cost_measure does. */

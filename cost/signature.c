@@ -290,7 +290,7 @@ enum { TYPE_COUNT = sizeof(types) / sizeof(types[0]) };
 
 /* In the order of graft_factor, see calibration.h. */
 static const char *const factor_names[GRAFT_COST_FACTORS] = {
-    "products", "others", "conversions", "step", "blocked", "near", "anchor"};
+    "products", "others", "conversions", "step", "blocked", "cold", "anchor"};
 
 static void print_attrs(const graft_signature *s, graft_buffer *text)
 {

@@ -24,7 +24,7 @@ static void draw_samples(graft_rng *rng, uint32_t wrong, graft_calibration_sampl
         sample->parts[GRAFT_FACTOR_OTHERS] = scale * (1.0 - products);
         sample->parts[GRAFT_FACTOR_CONVERSIONS] = scale * 0.1 * graft_rng_uniform(rng);
         sample->parts[GRAFT_FACTOR_BLOCKED] = scale * graft_rng_uniform(rng);
-        sample->parts[GRAFT_FACTOR_NEAR] = scale * 0.3 * graft_rng_uniform(rng);
+        sample->parts[GRAFT_FACTOR_COLD] = scale * 0.3 * graft_rng_uniform(rng);
         sample->parts[GRAFT_FACTOR_STEP] = 10.0 + graft_rng_below(rng, 100);
         sample->estimated_ns = 0.0;
         sample->model = s / 2;
@@ -116,10 +116,10 @@ static void test_classes(void **state)
     } rows[] = {
         {GRAFT_OP_conv,      64, 14,  GRAFT_LAYOUT_NHWC,    GRAFT_DISTANCE_MEMORY, GRAFT_FACTOR_PRODUCTS},
         {GRAFT_OP_conv,      64, 14,  GRAFT_LAYOUT_BLOCKED, GRAFT_DISTANCE_MEMORY, GRAFT_FACTOR_BLOCKED },
-        {GRAFT_OP_conv,      1,  14,  GRAFT_LAYOUT_NHWC,    GRAFT_DISTANCE_MEMORY, GRAFT_FACTOR_NEAR    },
+        {GRAFT_OP_conv,      1,  14,  GRAFT_LAYOUT_NHWC,    GRAFT_DISTANCE_MEMORY, GRAFT_FACTOR_COLD    },
         {GRAFT_OP_conv,      1,  14,  GRAFT_LAYOUT_NHWC,    GRAFT_DISTANCE_OWN,    GRAFT_FACTOR_OTHERS  },
-        {GRAFT_OP_relu,      0,  14,  GRAFT_LAYOUT_NHWC,    GRAFT_DISTANCE_SHARED, GRAFT_FACTOR_NEAR    },
-        {GRAFT_OP_relu,      0,  14,  GRAFT_LAYOUT_NHWC,    GRAFT_DISTANCE_FAR,    GRAFT_FACTOR_NEAR    },
+        {GRAFT_OP_relu,      0,  14,  GRAFT_LAYOUT_NHWC,    GRAFT_DISTANCE_SHARED, GRAFT_FACTOR_COLD    },
+        {GRAFT_OP_relu,      0,  14,  GRAFT_LAYOUT_NHWC,    GRAFT_DISTANCE_FAR,    GRAFT_FACTOR_COLD    },
         {GRAFT_OP_relu,      0,  112, GRAFT_LAYOUT_NHWC,    GRAFT_DISTANCE_SHARED, GRAFT_FACTOR_OTHERS  },
         {GRAFT_COST_REORDER, 0,  14,  GRAFT_LAYOUT_NHWC,    GRAFT_DISTANCE_MEMORY,
          GRAFT_FACTOR_CONVERSIONS                                                                       },

@@ -379,6 +379,37 @@ static void test_measured_on_demand(void **state)
     graft_device_close(device);
 }
 
+/* Measured once more, a time is only ever lowered. */
+static void test_measured_again(void **state)
+{
+    static const double known_ns[] = {1e9, 0.0625};
+    graft_env *env = *state;
+    const graft_measure_options quick = {.rounds = 5, .batch_ns = 20000, .quiet = true};
+    graft_device *device = check_device_open(env);
+    graft_cost *cost = NULL;
+    graft_cost_statistics statistics;
+    graft_signature s[3];
+    assert_int_equal(graft_cost_open(env, device, NULL, &cost), GRAFT_OK);
+    for (uint32_t i = 0; i < 2; i++) {
+        const graft_cost_entry entry = {.median_ns = known_ns[i], .rounds = 1};
+        graft_shape shape = build_shape(1, 1000 + (int32_t)i, 0, 0, 0);
+        graft_signature_of_reorder(&shape, 0, 0, &s[i]);
+        s[i].op = GRAFT_OP_relu;
+        graft_cost_store(cost, &s[i], &entry);
+    }
+    s[2] = s[0]; /* Counts once. */
+    assert_int_equal(graft_cost_measure_again(env, cost, s, 3, &quick), GRAFT_OK);
+    graft_cost_statistics_of(cost, &statistics);
+    assert_int_equal(statistics.measured, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        graft_cost_entry entry;
+        assert_int_equal(graft_cost_signature(env, cost, &s[i], &entry), GRAFT_OK);
+        assert_true(i == 0 ? entry.median_ns < 1e8 : entry.median_ns == 0.0625);
+    }
+    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    graft_device_close(device);
+}
+
 /* An opaque node costs by its bytes, marked; what surrounds it is measured. */
 static void test_opaque(void **state)
 {
@@ -608,6 +639,7 @@ int main(void)
         CHECK_TEST(test_other_distance),
         CHECK_TEST(test_no_estimate),
         CHECK_TEST(test_measured_on_demand),
+        CHECK_TEST(test_measured_again),
         CHECK_TEST(test_opaque),
         CHECK_TEST(test_quantised),
         CHECK_TEST(test_quantised_signatures),
