@@ -48,23 +48,22 @@ static void keep_graph(calibration_run *run, const graft_calibrated_graph *graph
     }
 }
 
-/* The same for operators whose weights lie in the shared cache: who else uses that, the anchor does
- * not see. */
-static graft_status measure_shared(calibration_run *run, const graft_schedule *schedule)
+/* The same for its operators: they and the whole are then what the machine gives at its best. */
+static graft_status measure_again(calibration_run *run, const graft_schedule *schedule)
 {
     graft_mark mark = graft_arena_mark(run->env->scratch);
     graft_measure_options options = graft_measure_options_default();
-    graft_signature *shared = GRAFT_NEW(run->env->scratch, graft_signature, schedule->step_count);
+    graft_signature *signatures =
+        GRAFT_NEW(run->env->scratch, graft_signature, schedule->step_count);
     uint32_t count = 0;
     for (uint32_t i = 0; i < schedule->step_count; i++) {
-        const graft_signature *s = &schedule->steps[i].signature;
-        bool far = s->distance == GRAFT_DISTANCE_SHARED || s->distance == GRAFT_DISTANCE_FAR;
-        if (far && s->op != GRAFT_OP_OPAQUE) {
-            shared[count++] = *s;
+        if (schedule->steps[i].signature.op != GRAFT_OP_OPAQUE) {
+            signatures[count++] = schedule->steps[i].signature;
         }
     }
     options.quiet = true;
-    graft_status status = graft_cost_measure_again(run->env, run->cost, shared, count, &options);
+    graft_status status =
+        graft_cost_measure_again(run->env, run->cost, signatures, count, &options);
     graft_arena_release(run->env->scratch, mark);
     return status;
 }
@@ -80,7 +79,7 @@ static graft_status measure_graph(calibration_run *run, const graft_model *model
     GRAFT_CHECK(
         graft_executor_open_model(env, run->cost, model, &model->graph, weights, &executor));
     if (run->pass > 0) {
-        GRAFT_CHECK(measure_shared(run, graft_executor_schedule(executor)));
+        GRAFT_CHECK(measure_again(run, graft_executor_schedule(executor)));
     }
     GRAFT_CHECK(graft_whole_parts(env, run->cost, &model->graph, executor, &graph->sample));
     GRAFT_CHECK(graft_whole_time(env, run->cost, executor, ROUNDS, &timing));

@@ -385,6 +385,66 @@ static void test_panels(void **state)
     graft_device_close(device);
 }
 
+/* Convolutions by it: strides, images, residuals, channels that do not fill a panel. */
+static void test_panels_of_pixels(void **state)
+{
+    static const struct {
+        const char *name;
+        uint32_t op;
+        int32_t image[4];
+        int32_t filters;
+        int32_t attrs[10];
+        bool listed;
+    } images[] = {
+        {"a 7x7 image", GRAFT_OP_conv, {1, 40, 7, 7},  128, {1, 1, 0, 0, 0, 0, 1, 1, 1},                    true },
+        {"a residual",
+         GRAFT_OP_conv_bias_add,       {1, 40, 7, 7},
+         72,                                                {1, 1, 0, 0, 0, 0, 1, 1, 1, GRAFT_ACT_RELU},
+         true                                                                                                    },
+        {"strides",
+         GRAFT_OP_conv_bias,           {2, 40, 9, 7},
+         70,                                                {2, 3, 0, 0, 0, 0, 1, 1, 1, GRAFT_ACT_SIGMOID},
+         true                                                                                                    },
+        {"a pixel",
+         GRAFT_OP_conv_bias,           {1, 40, 1, 1},
+         64,                                                {1, 1, 0, 0, 0, 0, 1, 1, 1, GRAFT_ACT_RELU6},
+         true                                                                                                    },
+        {"64 pixels",   GRAFT_OP_conv, {1, 40, 8, 8},  64,  {1, 1, 0, 0, 0, 0, 1, 1, 1},                    true },
+        {"65 pixels",   GRAFT_OP_conv, {1, 40, 13, 5}, 64,  {1, 1, 0, 0, 0, 0, 1, 1, 1},                    false},
+        {"padding",     GRAFT_OP_conv, {1, 40, 5, 5},  64,  {1, 1, 1, 1, 1, 1, 1, 1, 1},                    false},
+        {"few filters", GRAFT_OP_conv, {1, 40, 5, 5},  63,  {1, 1, 0, 0, 0, 0, 1, 1, 1},                    false},
+        {"groups",      GRAFT_OP_conv, {1, 40, 5, 5},  80,  {1, 1, 0, 0, 0, 0, 1, 1, 2},                    false},
+    };
+    graft_env *env = *state;
+    graft_device *device = check_device_open(env);
+    graft_rng rng;
+    graft_rng_seed(&rng, 12);
+    for (size_t i = 0; i < sizeof(images) / sizeof(images[0]); i++) {
+        int32_t groups = images[i].attrs[GRAFT_ATTR_conv_groups];
+        const int32_t filter[4] = {images[i].filters, images[i].image[1] / groups, 1, 1};
+        int32_t attrs[GRAFT_MAX_ATTRS] = {0};
+        graft_shape in[4] = {shape_of(images[i].image, 4), shape_of(filter, 4),
+                             shape_of(&images[i].filters, 1)};
+        graft_kernel_name names[GRAFT_KERNEL_MOST];
+        uint32_t count = 0;
+        bool listed = false;
+        memcpy(attrs, images[i].attrs, 9 * sizeof(int32_t));
+        assert_int_equal(graft_infer_shapes(GRAFT_OP_conv, attrs, in, &in[3]), GRAFT_OK);
+        attrs[GRAFT_ATTR_conv_bias_activation] = images[i].attrs[GRAFT_ATTR_conv_bias_activation];
+        graft_signature s = check_signature(env, images[i].op, attrs, in, 6, GRAFT_LAYOUT_NHWC);
+        print_message("%s\n", images[i].name);
+        assert_int_equal(graft_kernel_list(env, device, &s, names, &count), GRAFT_OK);
+        for (uint32_t k = 0; k < count; k++) {
+            listed = listed || strcmp(names[k].text, "panels:plain") == 0;
+        }
+        assert_int_equal(listed, images[i].listed);
+        assert_true(check_kernels(env, device, &rng, &s) > 0);
+        s.in_place = images[i].op == GRAFT_OP_conv_bias_add;
+        assert_true(check_kernels(env, device, &rng, &s) > 0);
+    }
+    graft_device_close(device);
+}
+
 static void test_reorders(void **state)
 {
     graft_env *env = *state;
@@ -421,8 +481,10 @@ static void test_reorders(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_random_cases), CHECK_TEST(test_convolutions), CHECK_TEST(test_larger_cases),
-        CHECK_TEST(test_panels),       CHECK_TEST(test_sharing),      CHECK_TEST(test_reorders),
+        CHECK_TEST(test_random_cases),     CHECK_TEST(test_convolutions),
+        CHECK_TEST(test_larger_cases),     CHECK_TEST(test_panels),
+        CHECK_TEST(test_panels_of_pixels), CHECK_TEST(test_sharing),
+        CHECK_TEST(test_reorders),
     };
     return cmocka_run_group_tests_name("kernels", tests, NULL, NULL);
 }
