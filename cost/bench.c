@@ -185,13 +185,12 @@ static graft_status bench_calibration(graft_env *env, FILE *out, graft_device *d
 {
     graft_status status = GRAFT_OK;
     graft_cost *cost = NULL;
-    graft_calibrated_graph *graphs = NULL;
-    uint32_t count = 0;
+    graft_calibrated measured = {.count = 0};
     const graft_calibration none = graft_calibration_none();
     GRAFT_CHECK(graft_cost_open(env, device, NULL, &cost));
-    GRAFT_CHECK(graft_calibrate(env, cost, NULL, 0, "", &graphs, &count));
-    for (uint32_t i = 0; i < count; i++) {
-        const graft_calibrated_graph *g = &graphs[i];
+    GRAFT_CHECK(graft_calibrate(env, cost, NULL, 0, "", &measured));
+    for (uint32_t i = 0; i < measured.count; i++) {
+        const graft_calibrated_graph *g = &measured.graphs[i];
         const char *way = g->convention ? "convention" : "joint";
         double whole_ns = g->sample.whole_ns;
         print_model_figure(env, out, g->model, graft_arena_printf(env->life, "%s.sum", way), "1",

@@ -161,8 +161,7 @@ static const char *const *list_zoo(graft_arena *arena, uint32_t *count)
 /* Measured uncorrected, whatever the database holds; what was stored before is replaced only when
  * all is measured. */
 graft_status graft_calibrate(graft_env *env, graft_cost *cost, const char *const *models,
-                             uint32_t model_count, const char *date,
-                             graft_calibrated_graph **graphs, uint32_t *count)
+                             uint32_t model_count, const char *date, graft_calibrated *measured)
 {
     graft_status status = GRAFT_OK;
     calibration_run run = {.env = env, .cost = cost};
@@ -200,8 +199,7 @@ graft_status graft_calibrate(graft_env *env, graft_cost *cost, const char *const
     }
     GRAFT_CHECK(graft_cost_store_calibration(
         env, cost, &all, graft_arena_printf(env->scratch, "fitted to the zoo %s", date)));
-    *graphs = run.graphs;
-    *count = run.count;
+    *measured = (graft_calibrated){.graphs = run.graphs, .count = run.count};
 done:
     return status;
 }
@@ -238,13 +236,13 @@ static const char *describe_use(graft_env *env, const graft_calibration_sample *
                                     100.0 * sample->estimated_ns / sum_ns);
 }
 
-void graft_calibrated_print(graft_env *env, const graft_calibrated_graph *graphs, uint32_t count,
+void graft_calibrated_print(graft_env *env, const graft_calibrated *measured,
                             const graft_calibration *calibration, FILE *out)
 {
     const graft_calibration none = graft_calibration_none();
     graft_mark mark = graft_arena_mark(env->scratch);
-    for (uint32_t i = 0; i < count; i++) {
-        const graft_calibrated_graph *g = &graphs[i];
+    for (uint32_t i = 0; i < measured->count; i++) {
+        const graft_calibrated_graph *g = &measured->graphs[i];
         double sum_ns = graft_calibration_predict(&none, &g->sample);
         double fitted_ns = graft_calibration_predict(calibration, &g->sample);
         if (env->json) {

@@ -9,11 +9,11 @@
  * with the classes products (not of single channels), those of them that write blocked images
  * (other code of the library's, which networks slow down differently), conversions between layouts,
  * all others, and those of them whose operands fit the second-level cache in networks whose weights
- * do not stay there (cold): a loop leaves them in that cache, in the network the weights of a product
- * have run through the cache before. Few parameters, fitted robustly (least absolute relative
- * errors by iteratively reweighted least squares; Huber, "Robust Statistics", 1981, section 7.8),
- * and held near 1 and 0 by a prior as strong as one graph: with nothing measured nothing is
- * corrected. They are kept in the database as records of their own. */
+ * do not stay there (cold): a loop leaves them in that cache, in the network the weights of a
+ * product have run through the cache before. Few parameters, fitted robustly (least absolute
+ * relative errors by iteratively reweighted least squares; Huber, "Robust Statistics", 1981,
+ * section 7.8), and held near 1 and 0 by a prior as strong as one graph: with nothing measured
+ * nothing is corrected. They are kept in the database as records of their own. */
 #ifndef GRAFT_COST_CALIBRATION_H
 #define GRAFT_COST_CALIBRATION_H
 

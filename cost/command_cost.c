@@ -200,20 +200,19 @@ static graft_status close_cost(graft_env *env, const opened_cost *o, graft_statu
 static graft_status run_calibrate(graft_env *env, const char *names, graft_cost *cost)
 {
     graft_status status = GRAFT_OK;
-    graft_calibrated_graph *graphs = NULL;
     const char **models = NULL;
     uint32_t model_count = 0;
-    uint32_t count = 0;
     char date[16] = "";
+    graft_calibrated measured = {.count = 0};
     time_t now = time(NULL);
     struct tm parts;
     (void)strftime(date, sizeof(date), "%Y-%m-%d", gmtime_r(&now, &parts));
     if (names != NULL) {
         models = graft_options_names(env->life, names, &model_count);
     }
-    GRAFT_CHECK(graft_calibrate(env, cost, models, model_count, date, &graphs, &count));
+    GRAFT_CHECK(graft_calibrate(env, cost, models, model_count, date, &measured));
     const graft_calibration calibration = graft_cost_calibration(cost);
-    graft_calibrated_print(env, graphs, count, &calibration, stdout);
+    graft_calibrated_print(env, &measured, &calibration, stdout);
 done:
     return status;
 }

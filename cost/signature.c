@@ -168,7 +168,6 @@ static uint8_t count_inputs(uint32_t op)
 
 bool graft_signature_of_opaque(const graft_opaque *opaque, graft_signature *signature)
 {
-    static const uint32_t places[2] = {0, 3}; /* Of the operands, between scales and zero points. */
     if (opaque->kind < GRAFT_OPAQUE_QUANTISE) {
         return false;
     }
@@ -179,7 +178,7 @@ bool graft_signature_of_opaque(const graft_opaque *opaque, graft_signature *sign
     signature->output_count = 1;
     signature->distance = GRAFT_DISTANCE_OWN;
     for (uint32_t k = 0; k < signature->input_count; k++) {
-        copy_shape(&signature->inputs[k], &opaque->in[places[k]]);
+        copy_shape(&signature->inputs[k], &opaque->in[3 * k]); /* Between scales, zero points. */
     }
     return true;
 }

@@ -470,84 +470,74 @@ static void test_quantised(void **state)
     graft_device_close(device);
 }
 
-/* What a quantised operator's signature says, how it is written, and that it can be measured. */
+typedef struct {
+    const char *text;
+    graft_shape in[2];
+    uint64_t flops;
+    graft_opaque_kind kind;
+    uint32_t dtype; /* Of the result. */
+} quantised_row;
+
+static const quantised_row quantised_rows[] = {
+    {"quantise() f32[7]@row -> row own",
+     {{{7}, 1, GRAFT_DTYPE_F32}},
+     0,                  GRAFT_OPAQUE_QUANTISE,
+     GRAFT_DTYPE_I8                                             },
+    {"dequantise() i32[7]@row -> row own",
+     {{{7}, 1, GRAFT_DTYPE_I32}},
+     0,                  GRAFT_OPAQUE_DEQUANTISE,
+     GRAFT_DTYPE_F32                                            },
+    {"quantised_conv(stride_h=1, stride_w=1, pad_top=0, pad_left=0, pad_bottom=0, pad_right=0, "
+     "dilation_h=1, dilation_w=1, groups=2) u8[1,4,6,5]@row i8[8,2,3,3]@row -> row own", {{{1, 4, 6, 5}, 4, GRAFT_DTYPE_U8}, {{8, 2, 3, 3}, 4, GRAFT_DTYPE_I8}},
+     2 * 8 * 12 * 2 * 9,
+     GRAFT_OPAQUE_QUANTISED_CONV,                 GRAFT_DTYPE_U8},
+    {"quantised_matmul() i8[3,4]@row u8[4,5]@row -> row own",
+     {{{3, 4}, 2, GRAFT_DTYPE_I8}, {{4, 5}, 2, GRAFT_DTYPE_U8}},
+     2 * 3 * 4 * 5,
+     GRAFT_OPAQUE_QUANTISED_MATMUL,               GRAFT_DTYPE_I8},
+};
+
+/* What the signature of a quantised operator says, and how it is written. */
+static graft_signature check_quantised(graft_env *env, const quantised_row *row)
+{
+    graft_opaque opaque = {.kind = row->kind};
+    graft_buffer text = {.arena = env->life};
+    graft_signature signature;
+    graft_signature back;
+    graft_shape outputs[GRAFT_MAX_OUTPUTS];
+    opaque.in[0] = row->in[0];
+    opaque.in[3] = row->in[1];
+    if (row->kind == GRAFT_OPAQUE_QUANTISED_CONV) {
+        memcpy(opaque.attrs, (const int32_t[9]){1, 1, 0, 0, 0, 0, 1, 1, 2}, 9 * sizeof(int32_t));
+    }
+    assert_true(graft_signature_of_opaque(&opaque, &signature));
+    graft_signature_print(&signature, &text);
+    assert_string_equal(text.data, row->text);
+    assert_int_equal(graft_signature_parse(env, text.data, &back), GRAFT_OK);
+    assert_true(graft_signature_equal(&signature, &back));
+    assert_int_equal(graft_signature_outputs(&signature, outputs), GRAFT_OK);
+    assert_int_equal(outputs[0].dtype, row->dtype);
+    assert_int_equal(graft_signature_flops(&signature), row->flops);
+    return signature;
+}
+
 static void test_quantised_signatures(void **state)
 {
-    static const graft_shape absent = {.rank = GRAFT_RANK_UNKNOWN};
-    static const graft_shape image = {
-        {1, 4, 6, 5},
-        4, GRAFT_DTYPE_U8
-    };
-    static const graft_shape filter = {
-        {8, 2, 3, 3},
-        4, GRAFT_DTYPE_I8
-    };
-    static const graft_shape left = {
-        {3, 4},
-        2, GRAFT_DTYPE_I8
-    };
-    static const graft_shape right = {
-        {4, 5},
-        2, GRAFT_DTYPE_U8
-    };
-    static const graft_shape whole = {{7}, 1, GRAFT_DTYPE_I32};
-    static const graft_shape real = {{7}, 1, GRAFT_DTYPE_F32};
-    static const struct {
-        graft_opaque_kind kind;
-        const graft_shape *in[2];
-        uint32_t dtype; /* Of the result. */
-        uint64_t flops;
-        const char *text;
-    } rows[] = {
-        {GRAFT_OPAQUE_QUANTISE,
-         {&real, &absent},
-         GRAFT_DTYPE_I8,  0,
-         "quantise() f32[7]@row -> row own"                                                },
-        {GRAFT_OPAQUE_DEQUANTISE,
-         {&whole, &absent},
-         GRAFT_DTYPE_F32, 0,
-         "dequantise() i32[7]@row -> row own"                                              },
-        {GRAFT_OPAQUE_QUANTISED_CONV,
-         {&image, &filter},
-         GRAFT_DTYPE_U8,  2 * 8 * 12 * 2 * 9,
-         "quantised_conv(stride_h=1, stride_w=1, pad_top=0, pad_left=0, pad_bottom=0, pad_right=0, "
-         "dilation_h=1, dilation_w=1, groups=2) u8[1,4,6,5]@row i8[8,2,3,3]@row -> row own"},
-        {GRAFT_OPAQUE_QUANTISED_MATMUL,
-         {&left, &right},
-         GRAFT_DTYPE_I8,  2 * 3 * 4 * 5,
-         "quantised_matmul() i8[3,4]@row u8[4,5]@row -> row own"                           },
-    };
     graft_env *env = *state;
     const graft_measure_options quick = {.rounds = 5, .batch_ns = 20000, .quiet = true};
+    const graft_opaque gather = {.kind = GRAFT_OPAQUE_GATHER};
     graft_device *device = check_device_open(env);
     graft_cost *cost = NULL;
+    graft_signature none;
     assert_int_equal(graft_cost_open(env, device, NULL, &cost), GRAFT_OK);
     graft_cost_set_measuring(cost, &quick);
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        graft_opaque opaque = {.kind = rows[i].kind, .in = {*rows[i].in[0]}};
-        graft_buffer text = {.arena = env->life};
-        graft_signature signature;
-        graft_signature back;
-        graft_shape outputs[GRAFT_MAX_OUTPUTS];
+    for (size_t i = 0; i < sizeof(quantised_rows) / sizeof(quantised_rows[0]); i++) {
+        const graft_signature signature = check_quantised(env, &quantised_rows[i]);
         graft_cost_entry entry;
-        opaque.in[3] = *rows[i].in[1];
-        if (rows[i].kind == GRAFT_OPAQUE_QUANTISED_CONV) {
-            memcpy(opaque.attrs, (const int32_t[9]){1, 1, 0, 0, 0, 0, 1, 1, 2}, 36);
-        }
-        assert_true(graft_signature_of_opaque(&opaque, &signature));
-        graft_signature_print(&signature, &text);
-        assert_string_equal(text.data, rows[i].text);
-        assert_int_equal(graft_signature_parse(env, text.data, &back), GRAFT_OK);
-        assert_true(graft_signature_equal(&signature, &back));
-        assert_int_equal(graft_signature_outputs(&signature, outputs), GRAFT_OK);
-        assert_int_equal(outputs[0].dtype, rows[i].dtype);
-        assert_int_equal(graft_signature_flops(&signature), rows[i].flops);
         assert_int_equal(graft_cost_signature(env, cost, &signature, &entry), GRAFT_OK);
         assert_int_equal(entry.source, GRAFT_COST_MEASURED);
         assert_true(entry.median_ns > 0.0);
     }
-    const graft_opaque gather = {.kind = GRAFT_OPAQUE_GATHER};
-    graft_signature none;
     assert_false(graft_signature_of_opaque(&gather, &none));
     assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
     graft_device_close(device);
