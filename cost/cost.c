@@ -2,6 +2,7 @@
 #include "cost/cost.h"
 
 #include "cost/plan.h"
+#include "cost/recency.h"
 #include "cost/shipped.h"
 #include "graph/equal.h"
 #include "graph/file.h"
@@ -694,6 +695,17 @@ done:
     return status;
 }
 
+/* Equal nodes become one, and weights are read while they are near: except in the base of
+ * comparisons. In scratch. */
+static void prepare_graph(graft_env *env, const graft_cost *cost, const graft_graph **graph,
+                          const graft_order **order)
+{
+    if (!cost->direct) {
+        graft_equal_merge(env->scratch, graph, order);
+        graft_recency_order(env->scratch, *graph, order);
+    }
+}
+
 graft_status graft_cost_plan(graft_env *env, graft_cost *cost, graft_arena *arena,
                              const graft_graph *graph, const graft_order *order,
                              graft_schedule *schedule)
@@ -701,7 +713,7 @@ graft_status graft_cost_plan(graft_env *env, graft_cost *cost, graft_arena *aren
     graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(env->scratch);
     graft_plan plan;
-    graft_equal_merge(env->scratch, &graph, &order);
+    prepare_graph(env, cost, &graph, &order);
     if (cost->convention) {
         graft_schedule_build_in(arena, graph, order, cost->layout, !cost->copies, schedule);
     } else {
@@ -863,7 +875,7 @@ graft_status graft_cost_price(graft_env *env, graft_cost *cost, const graft_grap
         *ns = status == GRAFT_OK ? total.ns : *ns;
         return status;
     }
-    graft_equal_merge(env->scratch, &graph, &order);
+    prepare_graph(env, cost, &graph, &order);
     GRAFT_CHECK(find_plan(env, cost, env->scratch, graph, order, &plan));
     GRAFT_CHECK(add_opaque(env, cost, graph, order, &plan.ns));
     *ns = plan.ns;
