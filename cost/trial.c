@@ -406,11 +406,22 @@ done:
     return status;
 }
 
+/* What a run takes as far as is known, and at least what no processor is faster than: while a
+ * virtual machine is moved its clock may stand still, and after a run of 0 ns batches would be of a
+ * million. */
+static double expect_ns(const graft_trial *trial, const graft_contestant *contestant)
+{
+    static const double most_per_ns = 1e4; /* Operations and bytes. */
+    uint64_t work =
+        graft_signature_flops(trial->signature) + graft_signature_bytes(trial->signature);
+    return fmax(contestant->run_ns, fmax(1.0, (double)work / most_per_ns));
+}
+
 static graft_status time_slices(graft_env *env, graft_trial *trial, graft_contestant *contestant,
                                 graft_slices *slices)
 {
     graft_status status = GRAFT_OK;
-    double runs = ceil((double)GRAFT_SLICE_NS / contestant->run_ns);
+    double runs = ceil((double)GRAFT_SLICE_NS / expect_ns(trial, contestant));
     double run_ns = 0.0;
     while (graft_slices_want_more(slices)) {
         GRAFT_CHECK(
@@ -425,7 +436,7 @@ graft_status graft_trial_round(graft_env *env, graft_trial *trial, graft_contest
                                uint64_t batch_ns, graft_anchor *anchor)
 {
     graft_status status = GRAFT_OK;
-    double wanted = (double)batch_ns / contestant->run_ns;
+    double wanted = (double)batch_ns / expect_ns(trial, contestant);
     double discarded = fmin(wanted * discarded_part + 1.0, DISCARDED_MOST);
     if (trial->signature->distance != GRAFT_DISTANCE_MEMORY) {
         discarded = fmax(discarded, contestant->copies); /* Other contestants' took their places. */

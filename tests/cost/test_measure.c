@@ -195,12 +195,36 @@ static void test_guards(void **state)
     graft_device_close(device);
 }
 
+/* After a first look by a clock that stood still a round is still short: of thousands of runs, not
+ * of a million. */
+static void test_clock_stood_still(void **state)
+{
+    enum { MOST_SECONDS = 3 };
+    graft_env *env = *state;
+    graft_device *device = check_device_open(env);
+    graft_signature s = conv_signature(env, 32, 28, 32); /* 14 million operations. */
+    double samples[GRAFT_KERNEL_MOST * 2];
+    graft_trial trial;
+    assert_int_equal(graft_trial_open(env, device, &s, samples, 1, &trial), GRAFT_OK);
+    trial.contestants[0].run_ns = 0.0;
+    uint64_t start_ns = graft_clock_ns();
+    assert_int_equal(graft_trial_round(env, &trial, &trial.contestants[0], 1000000, NULL),
+                     GRAFT_OK);
+    assert_true(graft_clock_ns() - start_ns < MOST_SECONDS * UINT64_C(1000000000));
+    graft_trial_close(&trial);
+    graft_device_close(device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_guards),       CHECK_TEST(test_entries),
-        CHECK_TEST(test_direct),       CHECK_TEST(test_absent_device),
-        CHECK_TEST(test_interruption), CHECK_TEST(test_reading_while_adding),
+        CHECK_TEST(test_guards),
+        CHECK_TEST(test_entries),
+        CHECK_TEST(test_direct),
+        CHECK_TEST(test_absent_device),
+        CHECK_TEST(test_interruption),
+        CHECK_TEST(test_reading_while_adding),
+        CHECK_TEST(test_clock_stood_still),
     };
     return cmocka_run_group_tests_name("measure", tests, NULL, NULL);
 }
