@@ -179,12 +179,15 @@ static inline int64_t graft_window_at(const graft_window *window, int64_t positi
     return position * window->stride + tap * window->dilation - window->before;
 }
 
-/* The steps s in [0, limit) with 0 <= start + s step < size: a range [first, end), maybe empty. */
+/* The steps s in [0, limit) with 0 <= start + s step < size: a range [first, end), maybe empty.
+ * Divisions would be a third of a small convolution, and most steps are 1. */
 static inline void graft_window_range(int64_t start, int64_t step, int64_t size, int64_t limit,
                                       int64_t range[2])
 {
-    int64_t first = start < 0 ? (-start + step - 1) / step : 0;
-    int64_t end = start < size ? (size - 1 - start) / step + 1 : 0;
+    int64_t before = start < 0 ? -start + step - 1 : 0;
+    int64_t room = start < size ? size - 1 - start + step : 0;
+    int64_t first = step == 1 ? before : before / step;
+    int64_t end = step == 1 ? room : room / step;
     range[0] = first;
     range[1] = end < limit ? end : limit;
 }

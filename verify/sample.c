@@ -114,14 +114,16 @@ static bool sample_step(graft_finder *f, const graft_step *s)
 static bool is_hopeless(const graft_finder *f, const graft_step *s)
 {
     const graft_pattern_node *node = &f->rule->source.nodes[s->node];
-    bool images = graft_finder_has_window(node->op) || node->op == GRAFT_OP_global_avg_pool;
+    if (s->kind != GRAFT_STEP_NODE ||
+        (!graft_finder_has_window(node->op) && node->op != GRAFT_OP_global_avg_pool)) {
+        return false;
+    }
     bool hopeless = false;
     for (uint32_t i = 0; i < graft_op(node->op)->input_count && i < 2; i++) {
         graft_operand x = node->inputs[i];
-        hopeless =
-            hopeless || (images && graft_finder_has(f, x) && graft_finder_shape(f, x)->rank != 4);
+        hopeless = hopeless || (graft_finder_has(f, x) && graft_finder_shape(f, x)->rank != 4);
     }
-    return s->kind == GRAFT_STEP_NODE && hopeless;
+    return hopeless;
 }
 
 /* A place of the plan to return to, and what was bound there. */
