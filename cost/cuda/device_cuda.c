@@ -492,9 +492,12 @@ graft_status cuda_device_time(graft_env *env, graft_device *device, graft_device
     uint32_t unroll = runs < UNROLL_MOST ? runs : UNROLL_MOST;
     uint32_t launches = device->keeps_gaps ? runs : (runs + unroll - 1) / unroll;
     GRAFT_CHECK(cuda_status(env, cudaSetDevice(device->gpu), "choosing the GPU"));
+    /* Code is loaded and libraries allocate when something runs for the first time: neither is
+     * allowed while a graph is captured. */
+    GRAFT_CHECK(run_times(env, body, context, 1));
+    GRAFT_CHECK(cuda_device_wait(env, device, "running what is to be timed"));
     if (device->keeps_gaps) {
         unroll = 1;
-        GRAFT_CHECK(run_times(env, body, context, 1)); /* Warm. */
     } else {
         GRAFT_CHECK(capture(env, device, body, context, unroll, &graph));
         GRAFT_CHECK(
