@@ -199,7 +199,17 @@ graft_status cuda_kernel_open(graft_env *env, graft_device *device,
 
 const char *cuda_kernel_name_of(const graft_kernel *kernel) { return kernel->name; }
 
-size_t cuda_kernel_workspace_bytes(const graft_kernel *kernel) { return kernel->workspace_bytes; }
+/* Callers align to 64 bytes, cuBLASLt behind cuDNN counts on what cudaMalloc gives: 256. */
+size_t cuda_kernel_workspace_bytes(const graft_kernel *kernel)
+{
+    return kernel->workspace_bytes > 0 ? kernel->workspace_bytes + ALIGNMENT : 0;
+}
+
+static void *align_workspace(void *workspace)
+{
+    char *start = workspace;
+    return start + (ALIGNMENT - (uintptr_t)start % ALIGNMENT) % ALIGNMENT;
+}
 
 size_t cuda_kernel_packed_bytes(const graft_kernel *kernel) { return kernel->packed_bytes; }
 
@@ -292,6 +302,7 @@ graft_status cuda_kernel_bind(graft_env *env, graft_kernel *kernel, const float 
     if (kernel->dry) {
         return refuse(env, kernel->device, &kernel->signature, "memory for the operands");
     }
+    workspace = align_workspace(workspace);
     for (uint32_t i = 0; i < kernel->operand_count; i++) {
         kernel_operand *o = &kernel->operands[i];
         o->place = o->role == ROLE_INPUT       ? drop_const(inputs[o->slot])
