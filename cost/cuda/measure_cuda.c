@@ -19,6 +19,8 @@
 enum { DATA_SEED = 19, LEAST_ROUNDS = 3, RUNS_MOST = 4096 };
 
 static const double slow_factor = 1.25;
+/* A GPU lowers its clocks while the processor plans; they rise within a few milliseconds of work. */
+static const double warm_ns = 3e6;
 /* Results further apart than this, relative to the largest, are not roundings: bfloat16 has 8 bits,
  * and two implementations may round every sum. */
 static const float wrong_difference = 0.03F;
@@ -95,10 +97,11 @@ static uint32_t count_copies(const trial *t)
     return (uint32_t)(wanted < TURNS_MOST ? wanted : TURNS_MOST);
 }
 
-/* A failure that leaves the others their chance: the engine, not the GPU. */
+/* A failure that leaves the others their chance: the engine's, or of what it needs besides the
+ * operands, not the GPU's. */
 static bool is_passed_over(graft_env *env, graft_status status, const char *name)
 {
-    if (status != GRAFT_UNSUPPORTED) {
+    if (status != GRAFT_UNSUPPORTED && status != GRAFT_NO_MEMORY) {
         return false;
     }
     graft_log(env, env->message[0] == '\0' ? 2 : 1, "%s is not used: %s", name,
@@ -110,14 +113,27 @@ static bool is_passed_over(graft_env *env, graft_status status, const char *name
 static graft_status open_contestant(trial *t, const char *name)
 {
     graft_status status = GRAFT_OK;
-    contestant *c = &t->contestants[t->count];
+    graft_kernel *kernel = NULL;
     const float *constants[GRAFT_MAX_INPUTS];
     memcpy(constants, t->host, sizeof(constants));
-    GRAFT_CHECK(cuda_kernel_open(t->env, t->device, t->signature, name, constants, &c->kernel));
-    t->count++;
-    GRAFT_CHECK(cuda_kernel_copy_weights(t->env, c->kernel, count_copies(t)));
+    GRAFT_CHECK(cuda_kernel_open(t->env, t->device, t->signature, name, constants, &kernel));
+    status = cuda_kernel_copy_weights(t->env, kernel, count_copies(t));
+    if (status == GRAFT_OK) {
+        t->contestants[t->count++] = (contestant){.kernel = kernel};
+    } else {
+        cuda_kernel_close(kernel);
+    }
 done:
     return status;
+}
+
+static void drop_contestant(trial *t, uint32_t i)
+{
+    cuda_kernel_close(t->contestants[i].kernel);
+    t->count--;
+    for (; i < t->count; i++) {
+        t->contestants[i] = t->contestants[i + 1];
+    }
 }
 
 /* Last resorts are opened only when nothing else can be. */
@@ -143,17 +159,45 @@ done:
     return status;
 }
 
+/* The contestant that needs the largest workspace, and how large that is. */
+static uint32_t find_largest(const trial *t, size_t *bytes)
+{
+    uint32_t largest = 0;
+    *bytes = 0;
+    for (uint32_t i = 0; i < t->count; i++) {
+        size_t wanted = cuda_kernel_workspace_bytes(t->contestants[i].kernel);
+        if (wanted > *bytes) {
+            *bytes = wanted;
+            largest = i;
+        }
+    }
+    return largest;
+}
+
+/* One workspace for all; those whose workspace the GPU does not have drop out. */
+static graft_status allocate_workspace(trial *t)
+{
+    graft_status status = GRAFT_NO_MEMORY;
+    while (status == GRAFT_NO_MEMORY) {
+        size_t bytes = 0;
+        uint32_t largest = find_largest(t, &bytes);
+        status = cuda_device_allocate(t->env, t->device, bytes, &t->workspace);
+        if (status != GRAFT_NO_MEMORY || bytes == 0) {
+            break;
+        }
+        (void)is_passed_over(t->env, status,
+                             cuda_kernel_name_of(t->contestants[largest].kernel));
+        drop_contestant(t, largest);
+    }
+    return status;
+}
+
 static graft_status bind_contestants(trial *t)
 {
     graft_status status = GRAFT_OK;
     const float *inputs[GRAFT_MAX_INPUTS] = {NULL};
     float *outputs[GRAFT_MAX_OUTPUTS] = {NULL};
-    size_t workspace = 0;
-    for (uint32_t i = 0; i < t->count; i++) {
-        size_t bytes = cuda_kernel_workspace_bytes(t->contestants[i].kernel);
-        workspace = bytes > workspace ? bytes : workspace;
-    }
-    GRAFT_CHECK(cuda_device_allocate(t->env, t->device, workspace, &t->workspace));
+    GRAFT_CHECK(allocate_workspace(t));
     for (uint32_t k = 0; k < t->signature->input_count; k++) {
         inputs[k] = t->in[k];
     }
@@ -273,15 +317,6 @@ done:
     return status;
 }
 
-static void drop_contestant(trial *t, uint32_t i)
-{
-    cuda_kernel_close(t->contestants[i].kernel);
-    t->count--;
-    for (; i < t->count; i++) {
-        t->contestants[i] = t->contestants[i + 1];
-    }
-}
-
 static graft_status qualify_all(trial *t)
 {
     graft_status status = GRAFT_OK;
@@ -312,9 +347,11 @@ done:
 static graft_status run_rounds(trial *t, const graft_measure_options *options)
 {
     graft_status status = GRAFT_OK;
+    double thrown_away = 0.0;
     for (uint32_t i = 0; i < t->count; i++) {
         t->contestants[i].samples = GRAFT_NEW(t->env->scratch, double, options->rounds);
     }
+    GRAFT_CHECK(time_contestant(t, &t->contestants[0], warm_ns, &thrown_away));
     for (uint32_t round = 0; round < options->rounds; round++) {
         for (uint32_t i = 0; i < t->count; i++) {
             contestant *c = &t->contestants[(i + round) % t->count];
