@@ -10,6 +10,7 @@
 #ifndef GRAFT_COST_CUDA_INDEX_H
 #define GRAFT_COST_CUDA_INDEX_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #ifdef __CUDACC__
@@ -209,20 +210,22 @@ typedef struct cuda_window {
 /* The output element (n, c, y, x) of thread `index`. */
 CUDA_BOTH void cuda_window_at(const cuda_window *w, uint64_t index, int32_t *place)
 {
-    const uint32_t sizes[2][3] = {
-        {(uint32_t)w->channels,    (uint32_t)w->out_size[0], (uint32_t)w->out_size[1]},
-        {(uint32_t)w->out_size[0], (uint32_t)w->out_size[1], (uint32_t)w->channels   }
-    };
-    const uint32_t *size = sizes[w->out_order_nhwc];
-    uint32_t inner = (uint32_t)(index % size[2]);
-    index /= size[2];
-    uint32_t middle = (uint32_t)(index % size[1]);
-    index /= size[1];
-    uint32_t outer = (uint32_t)(index % size[0]);
-    place[0] = (int32_t)(index / size[0]);
-    place[1] = (int32_t)(w->out_order_nhwc ? inner : outer);
-    place[2] = (int32_t)(w->out_order_nhwc ? outer : middle);
-    place[3] = (int32_t)(w->out_order_nhwc ? middle : inner);
+    bool nhwc = w->out_order_nhwc != 0;
+    uint32_t rows = (uint32_t)w->out_size[0];
+    uint32_t columns = (uint32_t)w->out_size[1];
+    uint32_t channels = (uint32_t)w->channels;
+    const uint32_t size[3] = {nhwc ? rows : channels, nhwc ? columns : rows,
+                              nhwc ? channels : columns};
+    uint64_t lines = cuda_quotient(index, size[2]);
+    uint64_t planes = cuda_quotient(lines, size[1]);
+    uint64_t images = cuda_quotient(planes, size[0]);
+    uint32_t inner = (uint32_t)(index - lines * size[2]);
+    uint32_t middle = (uint32_t)(lines - planes * size[1]);
+    uint32_t outer = (uint32_t)(planes - images * size[0]);
+    place[0] = (int32_t)images;
+    place[1] = (int32_t)(nhwc ? inner : outer);
+    place[2] = (int32_t)(nhwc ? outer : middle);
+    place[3] = (int32_t)(nhwc ? middle : inner);
 }
 
 CUDA_BOTH int64_t cuda_window_out(const cuda_window *w, const int32_t *place)

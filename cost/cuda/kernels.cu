@@ -210,7 +210,7 @@ static __global__ void __launch_bounds__(THREADS)
         int64_t at[CUDA_OPERANDS];
         float x[3][width] = {};
         pack<T> result;
-        cuda_walk_at(&point.walk, i, point.inputs + 1, at);
+        cuda_walk_at(&point.walk, i, CUDA_OPERANDS, at); /* All: places stay in registers. */
 #pragma unroll
         for (uint32_t k = 0; k < 3; k++) {
             if (k < point.inputs) {
@@ -233,9 +233,12 @@ static __global__ void __launch_bounds__(THREADS)
     for (uint64_t i = first_thread(); i < point.walk.count; i += all_threads()) {
         int64_t at[CUDA_OPERANDS];
         float x[3] = {};
-        cuda_walk_at(&point.walk, i, point.inputs + 1, at);
-        for (uint32_t k = 0; k < point.inputs; k++) {
-            x[k] = real<T>::load((const T *)data.in[k] + at[k + 1]);
+        cuda_walk_at(&point.walk, i, CUDA_OPERANDS, at);
+#pragma unroll
+        for (uint32_t k = 0; k < 3; k++) {
+            if (k < point.inputs) {
+                x[k] = real<T>::load((const T *)data.in[k] + at[k + 1]);
+            }
         }
         real<T>::store((T *)data.out[0] + at[0], real<T>::point(&point, x[0], x[1], x[2]));
     }
