@@ -216,7 +216,7 @@ programs      = $(patsubst %.c,$(OUT)/%,$(call chosen,$(wildcard tests/$(1)/$(2)
 scripts       = $(call chosen,$(wildcard tests/$(1)/$(2)_*.sh))
 
 # Objects that a folder's programs share, and what must be there when they run.
-SHARES_cuda := $(OUT)/tests/cuda/host_threads.o \
+SHARES_cuda := $(OUT)/tests/cuda/host_threads.o $(OUT)/tests/cuda/check/supervise.o \
     $(if $(CUDA_LIBRARY),$(CUDA_OBJECTS),$(OUT)/cost/cuda/moves.o)
 NEEDS_cuda  := $(CUDA_LIBRARY)
 NEEDS_cuda_LIBS := $(if $(CUDA_LIBRARY),$(CUDA_LINKS))

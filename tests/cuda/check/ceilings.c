@@ -103,6 +103,7 @@ static graft_status check_type(check_run *run, graft_device *device, uint32_t ty
         status = measure_text(run, device, moved[i], &entry);
         if (status != GRAFT_OK) {
             check_fail(run, "%s: %s", check_types[type], moved[i]);
+            check_probe(run, device);
             continue;
         }
         double rate = real_bytes(&entry, type) / entry.median_ns;
@@ -154,13 +155,18 @@ graft_status check_ceilings(check_run *run)
     FILE *file = NULL;
     graft_device *device = NULL;
     GRAFT_CHECK(check_file(run, "ceilings.jsonl", &file));
-    for (uint32_t type = 0; type < CHECK_TYPES; type++) {
+    for (uint32_t type = 0; type < CHECK_TYPES && !check_cut(run, type, CHECK_TYPES); type++) {
+        if (!check_begin(run, type)) {
+            continue;
+        }
         GRAFT_CHECK(check_open(run, check_types[type], "", &device));
         if (check_type(run, device, type, file) != GRAFT_OK) {
             check_fail(run, "ceilings of %s", check_types[type]);
+            check_probe(run, device);
         }
-        if (check_engines(run, device, type, file) != GRAFT_OK) {
+        if (!run->progress->is_lost && check_engines(run, device, type, file) != GRAFT_OK) {
             check_fail(run, "engines of %s", check_types[type]);
+            check_probe(run, device);
         }
         graft_device_close(device);
         device = NULL;

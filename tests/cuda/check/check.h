@@ -9,14 +9,23 @@
 #include "cost/cost.h"
 #include "graph/json.h"
 
+/* How far a stage has come: shared by the process that runs it and the one that waits for it. */
+typedef struct check_progress {
+    uint32_t next; /* The first item that nobody has begun. */
+    uint32_t failures;
+    uint32_t unfinished; /* Items done by halves, for want of time. */
+    bool is_cut;         /* Time ran out before the last item. */
+    bool is_lost;        /* The GPU does not answer this process any more. */
+} check_progress;
+
 typedef struct check_run {
     graft_env *env;
+    check_progress *progress;
     const char *folder; /* Where results go. */
     bool is_short;      /* A short selection, for the memory checker. */
     const char
         *described;       /* A GPU that is not here: primitives are listed, not run. NULL: it is. */
-    uint64_t deadline_ns; /* Of the whole program, by the clock of clock.h. */
-    uint32_t failures;
+    uint64_t deadline_ns; /* Of the stage, by the clock of clock.h. */
 } check_run;
 
 enum { CHECK_TYPES = 4 };
@@ -25,13 +34,23 @@ extern const char *const check_types[CHECK_TYPES]; /* "fp32", "tf32", "fp16", "b
 /* Opens "cuda:<type>" and options behind it. */
 GRAFT_MUST_USE graft_status check_open(check_run *run, const char *type, const char *options,
                                        graft_device **device);
-bool check_is_late(const check_run *run);
-/* Opens `folder`/NAME for the lines of a stage. */
+/* Whether item `item` of `count` has to wait for the next run: time is up, or somebody interrupts. */
+bool check_cut(check_run *run, uint32_t item, uint32_t count);
+/* Whether item `item` of a stage, counted from 0, is to be done now: not when an earlier process or
+ * run began it, nor without a GPU. */
+bool check_begin(check_run *run, uint32_t item);
+/* After a failure: whether the GPU still answers. A fault in a kernel leaves a process without one;
+ * the stage ends then, and goes on in another process. */
+void check_probe(check_run *run, graft_device *device);
+/* Opens `folder`/NAME for the lines of a stage, behind those of what was done before. */
 GRAFT_MUST_USE graft_status check_file(check_run *run, const char *name, FILE **file);
 /* Counts a failure, says it on stderr and forgets the message of the environment. */
 void check_fail(check_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* One line of a file and of the terminal: ends `json`. */
 void check_line(check_run *run, graft_json *json, FILE *file);
+
+/* A stage in processes of its own, which goes on behind an item that took one with it. */
+void check_supervise(check_run *run, const char *name, graft_status (*stage)(check_run *run));
 
 /* Every implementation of some 70 signatures of every operator against the float reference. */
 GRAFT_MUST_USE graft_status check_primitives(check_run *run);

@@ -369,8 +369,10 @@ static graft_status check_model(check_run *run, const char *name, uint32_t type,
 done:
     if (t.cost != NULL && status != GRAFT_OK) { /* Saved all the same; the first failure counts. */
         check_fail(run, "%s in %s", name, model_types[type]);
+        check_probe(run, t.device);
         status = GRAFT_OK;
     }
+    run->progress->unfinished += t.late;
     if (t.cost != NULL && graft_cost_close(env, t.cost) != GRAFT_OK) {
         check_fail(run, "the costs of %s", name);
     }
@@ -385,22 +387,20 @@ graft_status check_models(check_run *run)
     FILE *file = NULL;
     uint32_t count = 0;
     const graft_zoo_entry *zoo = graft_zoo(&count);
-    uint32_t left = count * MODEL_TYPES;
+    uint32_t items = count * MODEL_TYPES;
     GRAFT_CHECK(check_file(run, "models.jsonl", &file));
-    for (uint32_t type = 0; type < MODEL_TYPES; type++) {
-        for (uint32_t i = 0; i < count; i++, left--) {
-            uint64_t now_ns = graft_cost_clock_ns(WALL_CLOCK);
-            if (zoo[i].is_quantised) { /* Made of operators that only the processor runs. */
-                continue;
-            }
-            if (check_is_late(run)) {
-                check_fail(run, "%s in %s: no time left", zoo[i].name, model_types[type]);
-                continue;
-            }
-            /* Small models leave time for the large ones. */
-            uint64_t share_ns = (run->deadline_ns - now_ns) / left * 2;
-            GRAFT_CHECK(check_model(run, zoo[i].name, type, now_ns + share_ns, file));
+    for (uint32_t item = run->progress->next; item < items; item++) {
+        const graft_zoo_entry *entry = &zoo[item % count];
+        if (entry->is_quantised) { /* Made of operators that only the processor runs. */
+            continue;
         }
+        if (check_cut(run, item, items) || !check_begin(run, item)) {
+            break;
+        }
+        /* Small models leave time for the large ones. */
+        uint64_t now_ns = graft_cost_clock_ns(WALL_CLOCK);
+        uint64_t share_ns = (run->deadline_ns - now_ns) / (items - item) * 2;
+        GRAFT_CHECK(check_model(run, entry->name, item / count, now_ns + share_ns, file));
     }
 done:
     if (file != NULL) {

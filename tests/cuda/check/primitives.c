@@ -344,12 +344,29 @@ static graft_status check_signature(check_run *run, graft_device *device, cuda_t
     }
     GRAFT_CHECK(prepare(&t));
     for (uint32_t i = 0; i < count; i++) {
-        GRAFT_CHECK(try_name(&t, names[i].text, file));
+        if (!run->is_short || i == 0 || i + 1 == count || strchr(names[i].text, ':') == NULL) {
+            GRAFT_CHECK(try_name(&t, names[i].text, file));
+        }
     }
 done:
     release(&t);
     graft_arena_release(run->env->scratch, mark);
     return status;
+}
+
+static void check_all(check_run *run, graft_device *device, uint32_t type, FILE *file)
+{
+    for (uint32_t i = 0; i < SIGNATURE_COUNT; i += run->is_short ? SHORT_STEP : 1) {
+        uint32_t item = type * SIGNATURE_COUNT + i;
+        if (check_cut(run, item, CHECK_TYPES * SIGNATURE_COUNT)) {
+            break;
+        }
+        if (check_begin(run, item) &&
+            check_signature(run, device, (cuda_type)type, signatures[i], file) != GRAFT_OK) {
+            check_fail(run, "%s: %s", check_types[type], signatures[i]);
+            check_probe(run, device);
+        }
+    }
 }
 
 graft_status check_primitives(check_run *run)
@@ -359,15 +376,13 @@ graft_status check_primitives(check_run *run)
     graft_device *device = NULL;
     GRAFT_CHECK(
         check_file(run, run->is_short ? "primitives-short.jsonl" : "primitives.jsonl", &file));
-    for (uint32_t type = 0; type < CHECK_TYPES; type++) {
-        GRAFT_CHECK(check_open(run, check_types[type], "", &device));
-        for (uint32_t i = 0; i < SIGNATURE_COUNT; i += run->is_short ? SHORT_STEP : 1) {
-            if (check_signature(run, device, (cuda_type)type, signatures[i], file) != GRAFT_OK) {
-                check_fail(run, "%s: %s", check_types[type], signatures[i]);
-            }
+    for (uint32_t type = 0; type < CHECK_TYPES && !run->progress->is_cut; type++) {
+        if (run->progress->next < (type + 1) * SIGNATURE_COUNT) {
+            GRAFT_CHECK(check_open(run, check_types[type], "", &device));
+            check_all(run, device, type, file);
+            graft_device_close(device);
+            device = NULL;
         }
-        graft_device_close(device);
-        device = NULL;
     }
 done:
     graft_device_close(device);

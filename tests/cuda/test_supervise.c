@@ -1,0 +1,106 @@
+/* Stages of `make gpu-check` that crash, lose the GPU or run out of time: what is left is done. */
+#include "cost/clock.h"
+#include "tests/cuda/check/check.h"
+#include "tests/support/check.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { ITEMS = 10, CRASHES = 3, LOSES = 5, WALL_CLOCK = 2 };
+
+/* Shared with the processes of the stages: how often each item was begun. */
+typedef struct {
+    check_progress progress;
+    uint32_t begun[ITEMS];
+    bool is_faulty;
+    uint32_t slow; /* The item during which time runs out. */
+} shared_page;
+
+static shared_page *page;
+
+static graft_status stage(check_run *run)
+{
+    for (uint32_t i = 0; i < ITEMS; i++) {
+        if (check_cut(run, i, ITEMS)) {
+            break;
+        }
+        if (!check_begin(run, i)) {
+            continue;
+        }
+        page->begun[i]++;
+        if (i == page->slow) {
+            run->deadline_ns = 0;
+        }
+        if (page->is_faulty && i == CRASHES) {
+            (void)raise(SIGKILL);
+        }
+        if (page->is_faulty && i == LOSES) {
+            run->progress->is_lost = true;
+            check_fail(run, "lost");
+        }
+    }
+    return GRAFT_OK;
+}
+
+static check_run begin(graft_env *env, const char *folder, bool is_faulty, uint32_t slow)
+{
+    if (page == NULL) {
+        page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        assert_true(page != MAP_FAILED);
+    }
+    memset(page, 0, sizeof(*page));
+    page->is_faulty = is_faulty;
+    page->slow = slow;
+    return (check_run){.env = env,
+                       .progress = &page->progress,
+                       .folder = folder,
+                       .deadline_ns = graft_cost_clock_ns(WALL_CLOCK) + 60000000000U};
+}
+
+static void check_begun_once(void)
+{
+    for (uint32_t i = 0; i < ITEMS; i++) {
+        assert_int_equal(page->begun[i], 1);
+    }
+}
+
+static void test_faults(void **state)
+{
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    check_run run = begin(env, folder, true, ITEMS);
+    check_supervise(&run, "faults", stage);
+    check_begun_once();
+    assert_int_equal(page->progress.failures, 2);
+    assert_false(page->progress.is_cut);
+    memset(page->begun, 0, sizeof(page->begun));
+    check_supervise(&run, "faults", stage); /* It is known to be done, and how. */
+    assert_int_equal(page->begun[0], 0);
+    assert_int_equal(page->progress.failures, 2);
+    check_folder_remove(folder);
+}
+
+static void test_time(void **state)
+{
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    check_run run = begin(env, folder, false, 4);
+    check_supervise(&run, "time", stage);
+    assert_true(page->progress.is_cut);
+    assert_int_equal(page->progress.next, 5);
+    page->slow = ITEMS;
+    check_supervise(&run, "time", stage);
+    check_begun_once();
+    assert_false(page->progress.is_cut);
+    assert_int_equal(page->progress.failures, 0);
+    check_folder_remove(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {CHECK_TEST(test_faults), CHECK_TEST(test_time)};
+    return cmocka_run_group_tests_name("supervise", tests, NULL, NULL);
+}
