@@ -356,7 +356,9 @@ done:
 
 static void check_all(check_run *run, graft_device *device, uint32_t type, FILE *file)
 {
-    for (uint32_t i = 0; i < SIGNATURE_COUNT; i += run->is_short ? SHORT_STEP : 1) {
+    /* Of the short selection each type has another quarter. */
+    for (uint32_t i = run->is_short ? type : 0; i < SIGNATURE_COUNT;
+         i += run->is_short ? SHORT_STEP : 1) {
         uint32_t item = type * SIGNATURE_COUNT + i;
         if (check_cut(run, item, CHECK_TYPES * SIGNATURE_COUNT)) {
             break;
