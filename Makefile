@@ -303,6 +303,12 @@ $(GPU_OUT)/graft-gpu: $(GPU_OBJECTS)
 	$(if $(V),,$(call say,link,$@))
 	$(Q)$(CC) -pthread $(EXPORTS) $^ $(if $(GPU_HAS),$(GPU_BUNDLE)/lib/libprotobuf-c.a,-lprotobuf-c) -ldl -lm -o $@
 
+# Whether it still links without what it leaves out, from the objects that are there anyway.
+$(OUT)/tests/cuda/gpu_links: $(GPU_SOURCES:%.c=$(OUT)/%.o) $(GENERATED:.c=.o)
+	$(if $(V),,$(call say,link,$@))
+	$(Q)$(LINK) $(EXPORTS) -Wl,--defsym=graft_backend_cpu=0 $^ -lprotobuf-c -lxxhash -ldl -lm -o $@
+test test-cuda: $(OUT)/tests/cuda/gpu_links
+
 .PHONY: gpu-bundle gpu-build gpu-check
 gpu-bundle: $(GENERATED) ## Gather what a machine with a GPU may lack into out/gpu-bundle
 	@sh tests/cuda/bundle.sh $(OUT)/generated $(GPU_BUNDLE)
