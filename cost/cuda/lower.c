@@ -4,6 +4,7 @@
  *      cudnn    one operation graph in the signature's layout, with bias, residual and activation
  *      split    convolution or product alone by cuDNN, the rest by a kernel of ours
  *      nchw     a convolution channels last, run row-major between two conversions (binary32)
+ *      conv     a product as a convolution of one tap (binary32)
  *      softmax  cuDNN's softmax, which is not an operation of graphs
  *      graft    our own kernels
  *
@@ -480,14 +481,67 @@ static bool is_row(const graft_shape *shape, uint32_t layout)
     return graft_layout_same(shape, layout, GRAFT_LAYOUT_ROW);
 }
 
-static graft_status lower_matmul_as(graft_env *env, graft_kernel *k, bool split)
+/* How many pairs of matrices there are; 0 when one of the factors is repeated. */
+static int32_t count_boxes(const graft_shape *a, const graft_shape *b)
+{
+    bool same = a->rank == b->rank;
+    int32_t boxes = 1;
+    for (uint32_t i = 0; i + 2 < b->rank; i++) {
+        same = same && a->dims[i] == b->dims[i];
+        boxes *= b->dims[i];
+    }
+    return boxes == 1 || same ? boxes : 0;
+}
+
+static cudnn_tensor describe_box(int32_t n, int32_t c, int32_t w)
+{
+    const graft_shape shape = {
+        .rank = 4, .dtype = GRAFT_DTYPE_F32, .dims = {n, c, 1, w}
+    };
+    return describe(&shape, GRAFT_LAYOUT_ROW, 4);
+}
+
+/* cuDNN's products round factors for tensor cores, its convolutions need not: the right factor is
+ * an image of n channels and p pixels, the left one the filter of m outputs, and the result has m
+ * channels of p pixels, all three row-major as they are. Pairs of matrices are groups. */
+static graft_status plan_matmul_conv(graft_env *env, graft_kernel *k, const uint32_t operands[3])
+{
+    const graft_shape *a = &k->signature.inputs[0];
+    const graft_shape *b = &k->signature.inputs[1];
+    const cudnn_window window = {
+        .stride = {1, 1},
+          .dilation = {1, 1}
+    };
+    int32_t n = a->dims[a->rank - 1];
+    int32_t p = b->dims[b->rank - 1];
+    int32_t rows = (int32_t)(graft_shape_elements(a) / (uint64_t)n);
+    int32_t channels = (int32_t)(graft_shape_elements(b) / (uint64_t)p);
+    cudnn_graph *g = begin_plan(env, k);
+    cudnnBackendDescriptor_t x = real_tensor(k, describe_box(1, channels, p), operands[1]);
+    cudnnBackendDescriptor_t w = real_tensor(k, describe_box(rows, n, 1), operands[0]);
+    cudnn_graph_conv(g, &window, x, w, real_tensor(k, describe_box(1, rows, p), operands[2]));
+    return finish_plan(k);
+}
+
+typedef enum { PRODUCT_FUSED, PRODUCT_SPLIT, PRODUCT_CONV } product_way;
+
+static bool can_multiply(const graft_kernel *k, product_way way)
+{
+    const graft_signature *s = &k->signature;
+    bool rows = is_matmul(s) && is_row(&s->inputs[0], s->in_layouts[0]) &&
+                is_row(&s->inputs[1], s->in_layouts[1]) &&
+                is_row(&k->outputs[0], s->out_layouts[0]);
+    return rows && (way != PRODUCT_SPLIT || is_fused(s)) &&
+           (way != PRODUCT_CONV ||
+            (k->device->target.type == CUDA_F32 && count_boxes(&s->inputs[0], &s->inputs[1]) > 0));
+}
+
+static graft_status lower_product(graft_env *env, graft_kernel *k, product_way way)
 {
     graft_status status = GRAFT_UNSUPPORTED;
-    const graft_signature *s = &k->signature;
     epilogue e;
     uint32_t operands[3];
-    if (!is_matmul(s) || (split && !is_fused(s)) || !is_row(&s->inputs[0], s->in_layouts[0]) ||
-        !is_row(&s->inputs[1], s->in_layouts[1]) || !is_row(&k->outputs[0], s->out_layouts[0])) {
+    if (!can_multiply(k, way)) {
         return GRAFT_UNSUPPORTED;
     }
     GRAFT_CHECK(add_input(env, k, 0, &operands[0]));
@@ -495,8 +549,10 @@ static graft_status lower_matmul_as(graft_env *env, graft_kernel *k, bool split)
     GRAFT_CHECK(find_epilogue(env, k, &e));
     e.layout = GRAFT_LAYOUT_ROW;
     operands[2] = add_output(k, 0);
-    GRAFT_CHECK(plan_matmul(env, k, split ? &no_epilogue : &e, operands));
-    if (split) {
+    GRAFT_CHECK(way == PRODUCT_CONV
+                    ? plan_matmul_conv(env, k, operands)
+                    : plan_matmul(env, k, way == PRODUCT_SPLIT ? &no_epilogue : &e, operands));
+    if (way != PRODUCT_FUSED && is_fused(&k->signature)) {
         add_finish(k, &e, operands[2], operands[2]);
     }
 done:
@@ -505,12 +561,17 @@ done:
 
 static graft_status lower_matmul(graft_env *env, graft_kernel *k)
 {
-    return lower_matmul_as(env, k, false);
+    return lower_product(env, k, PRODUCT_FUSED);
 }
 
 static graft_status lower_matmul_split(graft_env *env, graft_kernel *k)
 {
-    return lower_matmul_as(env, k, true);
+    return lower_product(env, k, PRODUCT_SPLIT);
+}
+
+static graft_status lower_matmul_conv(graft_env *env, graft_kernel *k)
+{
+    return lower_product(env, k, PRODUCT_CONV);
 }
 
 /* --------------------------------------------------------------- elementwise */
@@ -816,6 +877,7 @@ static const cuda_family families[] = {
     {"nchw",    ENGINES_SPLIT, lower_conv_nchw   },
     {"cudnn",   ENGINES_FUSED, lower_matmul      },
     {"split",   ENGINES_SPLIT, lower_matmul_split},
+    {"conv",    ENGINES_FUSED, lower_matmul_conv },
     {"graft",   0,             lower_own         },
     {"cudnn",   ENGINES_SPLIT, lower_pool        },
     {"cudnn",   ENGINES_ONE,   lower_pointwise   },

@@ -19,7 +19,8 @@
 enum { DATA_SEED = 19, LEAST_ROUNDS = 3, RUNS_MOST = 4096 };
 
 static const double slow_factor = 1.25;
-/* A GPU lowers its clocks while the processor plans; they rise within a few milliseconds of work. */
+/* A GPU lowers its clocks while the processor plans; they rise within a few milliseconds of work.
+ */
 static const double warm_ns = 3e6;
 /* Results further apart than this, relative to the largest, are not roundings: bfloat16 has 8 bits,
  * and two implementations may round every sum. */
@@ -185,8 +186,7 @@ static graft_status allocate_workspace(trial *t)
         if (status != GRAFT_NO_MEMORY || bytes == 0) {
             break;
         }
-        (void)is_passed_over(t->env, status,
-                             cuda_kernel_name_of(t->contestants[largest].kernel));
+        (void)is_passed_over(t->env, status, cuda_kernel_name_of(t->contestants[largest].kernel));
         drop_contestant(t, largest);
     }
     return status;

@@ -34,7 +34,8 @@ extern const char *const check_types[CHECK_TYPES]; /* "fp32", "tf32", "fp16", "b
 /* Opens "cuda:<type>" and options behind it. */
 GRAFT_MUST_USE graft_status check_open(check_run *run, const char *type, const char *options,
                                        graft_device **device);
-/* Whether item `item` of `count` has to wait for the next run: time is up, or somebody interrupts. */
+/* Whether item `item` of `count` has to wait for the next run: time is up, or somebody interrupts.
+ */
 bool check_cut(check_run *run, uint32_t item, uint32_t count);
 /* Whether item `item` of a stage, counted from 0, is to be done now: not when an earlier process or
  * run began it, nor without a GPU. */

@@ -2,8 +2,8 @@
  *
  * A kernel that reads what is not there leaves its process without a GPU, for good; a library that
  * crashes takes the process along. The process that waits here never touches the GPU, and starts
- * another one that goes on behind the item at fault. How far a stage has come is kept in STAGE.next,
- * so that a run that runs out of time is gone on with by the next. */
+ * another one that goes on behind the item at fault. How far a stage has come is kept in
+ * STAGE.next, so that a run that runs out of time is gone on with by the next. */
 #include "tests/cuda/check/check.h"
 
 #include "cost/backend.h"
