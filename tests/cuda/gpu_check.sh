@@ -4,7 +4,7 @@
 set -eu
 
 program=$1
-: "${OUT:=out/gpu-check}" "${SECONDS_MOST:=420}" "${SANITIZER_SECONDS:=60}"
+: "${OUT:=out/gpu-check}" "${SECONDS_MOST:=390}" "${SANITIZER_SECONDS:=60}"
 status=0
 
 # Where the toolkit puts it, on the path or not.
@@ -27,7 +27,10 @@ check_memory() {
     timeout -k 5 $((SANITIZER_SECONDS * 3 / 2)) "$sanitizer" --tool memcheck --error-exitcode 9 \
         --print-limit 20 "$program" --out "$OUT" --stage primitives --short \
         --seconds "$SANITIZER_SECONDS" > "$OUT/sanitizer.txt" 2>&1 || result=$?
-    if grep -q 'ERROR SUMMARY: 0 errors' "$OUT/sanitizer.txt"; then
+    if grep -q 'ERROR SUMMARY: [1-9]' "$OUT/sanitizer.txt"; then
+        echo "gpu-check: FAILED: compute-sanitizer; see $OUT/sanitizer.txt" >&2
+        return 1
+    elif grep -q 'ERROR SUMMARY: 0 errors' "$OUT/sanitizer.txt"; then
         grep 'gpu-check: ' "$OUT/sanitizer.txt" | tail -n 2 >&2
     elif [ $result = 124 ] || [ $result = 137 ]; then
         echo "gpu-check: compute-sanitizer took too long: memory was not checked to the end" >&2
