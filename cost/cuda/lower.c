@@ -610,14 +610,8 @@ static uint32_t find_function(uint32_t op)
 static bool has_blocked(const graft_kernel *k)
 {
     const graft_signature *s = &k->signature;
-    bool blocked = false;
-    for (uint32_t i = 0; i < s->input_count; i++) {
-        blocked = blocked || s->in_layouts[i] == GRAFT_LAYOUT_BLOCKED;
-    }
-    for (uint32_t i = 0; i < s->output_count; i++) {
-        blocked = blocked || s->out_layouts[i] == GRAFT_LAYOUT_BLOCKED;
-    }
-    return blocked;
+    return memchr(s->in_layouts, GRAFT_LAYOUT_BLOCKED, s->input_count) != NULL ||
+           memchr(s->out_layouts, GRAFT_LAYOUT_BLOCKED, s->output_count) != NULL;
 }
 
 /* All inputs as tensors of the output's rank, at least 4. */
@@ -695,6 +689,10 @@ static graft_status lower_pool(graft_env *env, graft_kernel *k)
         w.stride[i] = s->attrs[GRAFT_ATTR_max_pool_stride_h + i];
         w.before[i] = s->attrs[GRAFT_ATTR_max_pool_pad_top + i];
         w.after[i] = s->attrs[GRAFT_ATTR_max_pool_pad_bottom + i];
+        if (s->in_layouts[0] == GRAFT_LAYOUT_ROW && w.before[i] != w.after[i]) {
+            return GRAFT_UNSUPPORTED; /* Channels first cuDNN pads all sides as it pads the first.
+                                       */
+        }
     }
     cudnnResampleMode_t mode = largest ? CUDNN_RESAMPLE_MAXPOOL
                                : s->attrs[GRAFT_ATTR_avg_pool_count_pad] == 1
@@ -722,23 +720,22 @@ static bool find_reduction(const graft_signature *s, cudnnReduceTensorOp_t *mode
 }
 
 /* A number of the host's in binary32. */
-static cudnnBackendDescriptor_t number_tensor(graft_kernel *k, float value)
+static cudnnBackendDescriptor_t number_tensor(graft_kernel *k, float value, uint32_t rank)
 {
     uint32_t operand = add_operand(k, ROLE_NUMBER, 0, sizeof(float));
-    const cudnn_tensor number = {
-        .rank = 4,
-        .dims = {1, 1, 1, 1},
-        .strides = {1, 1, 1, 1},
-        .type = CUDNN_DATA_FLOAT,
-        .uid = operand + 1,
-        .is_by_value = true
-    };
+    cudnn_tensor number = {.rank = rank, .type = CUDNN_DATA_FLOAT, .uid = operand + 1};
+    number.is_by_value = true;
+    for (uint32_t i = 0; i < rank; i++) {
+        number.dims[i] = 1;
+        number.strides[i] = 1;
+    }
     k->scalars[0] = value;
     use_operand(k, operand);
     return cudnn_graph_tensor(&k->graph, &number);
 }
 
-/* cuDNN's operation graphs have no mean: a sum, and a product with one over the count. */
+/* cuDNN's operation graphs have no mean: a sum, and a product with one over the count. Reductions
+ * give binary32 only, and take channels last or matrices, (boxes, rows, columns). */
 static graft_status lower_reduction(graft_env *env, graft_kernel *k)
 {
     graft_status status = GRAFT_UNSUPPORTED;
@@ -747,6 +744,8 @@ static graft_status lower_reduction(graft_env *env, graft_kernel *k)
     uint32_t axes = 0;
     uint32_t operands[2] = {0};
     bool mean = s->op == GRAFT_OP_reduce_mean || s->op == GRAFT_OP_global_avg_pool;
+    bool scales = mean || data_type(k) != CUDNN_DATA_FLOAT;
+    uint32_t rank = s->inputs[0].rank < 4 ? 3 : 4;
     if (!find_reduction(s, &mode, &axes) || has_blocked(k) || s->inputs[0].rank > 4) {
         return GRAFT_UNSUPPORTED;
     }
@@ -757,16 +756,17 @@ static graft_status lower_reduction(graft_env *env, graft_kernel *k)
     GRAFT_CHECK(add_input(env, k, 0, &operands[0]));
     operands[1] = add_output(k, 0);
     uint32_t layout = k->outputs[0].rank == kept.rank ? s->out_layouts[0] : GRAFT_LAYOUT_ROW;
-    const cudnn_tensor result = describe(&kept, layout, 4);
-    uint64_t count = graft_shape_elements(&s->inputs[0]) / graft_shape_elements(&kept);
+    const cudnn_tensor result = describe(&kept, layout, rank);
+    uint64_t count = mean ? graft_shape_elements(&s->inputs[0]) / graft_shape_elements(&kept) : 1;
     cudnn_graph *g = begin_plan(env, k);
     cudnnBackendDescriptor_t x =
-        real_tensor(k, describe(&s->inputs[0], s->in_layouts[0], 4), operands[0]);
+        real_tensor(k, describe(&s->inputs[0], s->in_layouts[0], rank), operands[0]);
     cudnnBackendDescriptor_t y =
-        mean ? virtual_tensor(k, result, 0) : real_tensor(k, result, operands[1]);
+        scales ? virtual_tensor(k, result, 0) : real_tensor(k, result, operands[1]);
     cudnn_graph_reduction(g, mode, x, y);
-    if (mean) {
-        cudnn_graph_pointwise(g, CUDNN_POINTWISE_MUL, y, number_tensor(k, 1.0F / (float)count),
+    if (scales) {
+        cudnn_graph_pointwise(g, CUDNN_POINTWISE_MUL, y,
+                              number_tensor(k, 1.0F / (float)count, rank),
                               real_tensor(k, result, operands[1]), NULL);
     }
     status = finish_plan(k);
@@ -803,7 +803,7 @@ static graft_status lower_layer_norm(graft_env *env, graft_kernel *k)
     cudnnBackendDescriptor_t scale = real_tensor(k, describe_rows(1, columns), operands[1]);
     cudnnBackendDescriptor_t bias = real_tensor(k, describe_rows(1, columns), operands[2]);
     float epsilon = cuda_bits_float((uint32_t)s->attrs[GRAFT_ATTR_layer_norm_epsilon]);
-    cudnn_graph_layer_norm(g, x, scale, bias, number_tensor(k, epsilon),
+    cudnn_graph_layer_norm(g, x, scale, bias, number_tensor(k, epsilon, 4),
                            real_tensor(k, describe_rows(rows, columns), operands[3]));
     status = finish_plan(k);
 done:
