@@ -4,10 +4,7 @@
 #include "tests/support/check.h"
 
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 enum { ITEMS = 10, CRASHES = 3, LOSES = 5, WALL_CLOCK = 2 };
 
@@ -48,8 +45,8 @@ static graft_status stage(check_run *run)
 static check_run begin(graft_env *env, const char *folder, bool is_faulty, uint32_t slow)
 {
     if (page == NULL) {
-        page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-        assert_true(page != MAP_FAILED);
+        page = check_share(sizeof(*page));
+        assert_non_null(page);
     }
     memset(page, 0, sizeof(*page));
     page->is_faulty = is_faulty;

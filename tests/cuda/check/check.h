@@ -37,6 +37,8 @@ GRAFT_MUST_USE graft_status check_open(check_run *run, const char *type, const c
 /* Whether item `item` of `count` has to wait for the next run: time is up, or somebody interrupts.
  */
 bool check_cut(check_run *run, uint32_t item, uint32_t count);
+/* Memory full of 0 that processes started from this one share; NULL when there is none left. */
+void *check_share(size_t bytes);
 /* Whether item `item` of a stage, counted from 0, is to be done now: not when an earlier process or
  * run began it, nor without a GPU. */
 bool check_begin(check_run *run, uint32_t item);

@@ -8,7 +8,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -152,9 +151,8 @@ int main(int argc, char **argv)
                               "[--short] [--seconds N] [--described FILE]\n");
         return 2;
     }
-    run.progress = mmap(NULL, sizeof(*run.progress), PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (run.progress == MAP_FAILED || graft_env_open(&env) != GRAFT_OK) {
+    run.progress = check_share(sizeof(*run.progress));
+    if (run.progress == NULL || graft_env_open(&env) != GRAFT_OK) {
         (void)fprintf(stderr, "gpu-check: no memory left\n");
         return 70;
     }
