@@ -29,6 +29,7 @@ static graft_status stage(check_run *run)
         }
         page->begun[i]++;
         if (i == page->slow) {
+            run->progress->unfinished++;
             run->deadline_ns = 0;
         }
         if (page->is_faulty && i == CRASHES) {
@@ -93,6 +94,12 @@ static void test_time(void **state)
     check_begun_once();
     assert_false(page->progress.is_cut);
     assert_int_equal(page->progress.failures, 0);
+    memset(page->begun, 0, sizeof(page->begun));
+    check_supervise(&run, "time", stage); /* For the one that was done by halves. */
+    check_begun_once();
+    memset(page->begun, 0, sizeof(page->begun));
+    check_supervise(&run, "time", stage);
+    assert_int_equal(page->begun[0], 0);
     check_folder_remove(folder);
 }
 

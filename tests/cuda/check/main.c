@@ -42,7 +42,10 @@ graft_status check_open(check_run *run, const char *type, const char *options,
 graft_status check_file(check_run *run, const char *name, FILE **file)
 {
     const char *path = graft_arena_printf(run->env->life, "%s/%s", run->folder, name);
-    *file = fopen(path, run->progress->next > 0 ? "a" : "w");
+    if (run->progress->next == 0) { /* What a stage that begins anew found before is kept. */
+        (void)rename(path, graft_arena_printf(run->env->life, "%s.before", path));
+    }
+    *file = fopen(path, "a");
     return *file != NULL ? GRAFT_OK : GRAFT_FAIL(run->env, GRAFT_IO, "%s cannot be written", path);
 }
 

@@ -107,6 +107,7 @@ static bool load_progress(check_run *run, const char *name)
         (void)fclose(file);
         run->progress->next = (uint32_t)strtoul(rest, &rest, 10);
         run->progress->failures = (uint32_t)strtoul(rest, &rest, 10);
+        run->progress->unfinished = (uint32_t)strtoul(rest, &rest, 10);
     }
     return strstr(line, "done") != NULL;
 }
@@ -118,8 +119,8 @@ static void save_progress(check_run *run, const char *name)
     bool again = !p->is_cut && p->unfinished > 0;
     FILE *file = fopen(progress_path(run, name), "w");
     if (file != NULL) {
-        (void)fprintf(file, "%u %u %s\n", again ? 0 : p->next, again ? 0 : p->failures,
-                      p->is_cut || again ? "open" : "done");
+        (void)fprintf(file, "%u %u %u %s\n", again ? 0 : p->next, again ? 0 : p->failures,
+                      again ? 0 : p->unfinished, p->is_cut || again ? "open" : "done");
         (void)fclose(file);
     }
 }
