@@ -43,14 +43,14 @@ typedef struct {
 } case_of;
 
 static const case_of cases[] = {
-    {{"(= r0 (- d0_0 1))", "(<= 0 r0)", "(< r0 d0_0)"},                   true },
-    {{"(= q0 0)", "(and (<= 0 q0) (< q0 d0_1))"},                         true },
-    {{"(= r0 (- d0_0 1))", "(<= 0 r0)", "(not (<= d0_0 r0))"},            true },
-    {{"(< r0 0)", "(< r0 d0_0)"},                                         false},
-    {{"(= r0 d0_0)", "(< r0 d0_0)"},                                      false},
-    {{"(= (div d0_0 0) (div d0_0 0))"},                                   false},
-    {{"(= x x)"},                                                         false},
-    {{"(< 0 (* 4000000000 4000000000 d0_0))"},                            false},
+    {{"(= r0 (- d0_0 1))", "(<= 0 r0)", "(< r0 d0_0)"},        true },
+    {{"(= q0 0)", "(and (<= 0 q0) (< q0 d0_1))"},              true },
+    {{"(= r0 (- d0_0 1))", "(<= 0 r0)", "(not (<= d0_0 r0))"}, true },
+    {{"(< r0 0)", "(< r0 d0_0)"},                              false},
+    {{"(= r0 d0_0)", "(< r0 d0_0)"},                           false},
+    {{"(= (div d0_0 0) (div d0_0 0))"},                        false},
+    {{"(= x x)"},                                              false},
+    {{"(< 0 (* 4000000000 4000000000 d0_0))"},                 false},
 };
 
 typedef struct {
@@ -120,9 +120,9 @@ static bool is_satisfied(workspace *w, uint32_t point, uint32_t count, const Z3_
 static bool is_true_for_z3(const workspace *w, uint32_t point, Z3_ast term)
 {
     const graft_point *p = &w->points[point];
-    Z3_ast numbers[4] = {
-        graft_sym_int(&w->s, p->vars[0].dims[0]), graft_sym_int(&w->s, p->vars[0].dims[1]),
-        graft_sym_int(&w->s, p->slots[0]), graft_sym_int(&w->s, p->slots[1])};
+    Z3_ast numbers[4] = {graft_sym_int(&w->s, p->vars[0].dims[0]),
+                         graft_sym_int(&w->s, p->vars[0].dims[1]),
+                         graft_sym_int(&w->s, p->slots[0]), graft_sym_int(&w->s, p->slots[1])};
     Z3_ast placed = Z3_substitute(w->s.z3, term, 4, w->symbols, numbers);
     Z3_lbool value = Z3_get_bool_value(w->s.z3, Z3_simplify(w->s.z3, placed));
     assert_int_not_equal(value, Z3_L_UNDEF);
