@@ -54,8 +54,7 @@ typedef struct graft_sym {
     struct graft_sym_assumed *assumed; /* symassume.h */
     graft_sym_values *values;          /* At instances of the rule; NULL: none are known. */
     graft_sym_masks *masks;            /* Owned. */
-    Z3_ast_map simplified; /* What has been simplified, for it is asked again and again; */
-    Z3_ast_map expanded;   /* and what written out. */
+    Z3_ast_map simplified; /* What has been simplified, for it is asked again and again. */
     const graft_prove_options *options;
     uint32_t fresh;
     uint32_t splits; /* Conditionals taken apart for the node or question at hand. */

@@ -246,7 +246,8 @@ static bool read_part(const char **text, char letter, uint32_t *number)
 static symbol read_symbol(const graft_sym_values *v, Z3_func_decl decl)
 {
     Z3_symbol name = Z3_get_decl_name(v->s->z3, decl);
-    bool named = Z3_get_symbol_kind(v->s->z3, name) == Z3_STRING_SYMBOL;
+    bool named = Z3_get_range(v->s->z3, decl) == v->s->integer &&
+                 Z3_get_symbol_kind(v->s->z3, name) == Z3_STRING_SYMBOL;
     const char *text = named ? Z3_get_symbol_string(v->s->z3, name) : "";
     symbol x = {.kind = SYMBOL_OTHER};
     if (read_part(&text, 'd', &x.first) && read_part(&text, '_', &x.axis)) {
