@@ -149,6 +149,31 @@ static graft_prove_options rest_of(const graft_prove_options *options, graft_eff
     return rest;
 }
 
+/* A rule on its way through proofs, those of its restrictions included. They share a solver. */
+typedef struct {
+    graft_env *env;
+    const graft_rule *rule;
+    const graft_check_options *options;
+    graft_check *check;
+    graft_prover prover;
+    graft_prove_result counts; /* Of the task at hand. */
+    graft_symbolic *symbolic;  /* NULL before it is needed. */
+} checker;
+
+static void open_checker(checker *c)
+{
+    graft_prover_open(&c->prover, &c->options->prove, &c->counts);
+    c->symbolic = NULL;
+}
+
+static void close_checker(checker *c)
+{
+    if (c->symbolic != NULL) {
+        graft_symbolic_close(c->symbolic);
+    }
+    graft_prover_close(&c->prover);
+}
+
 static void count_proof(graft_check *check, graft_effort effort, uint32_t questions)
 {
     check->effort = graft_effort_add(check->effort, effort);
@@ -156,30 +181,33 @@ static void count_proof(graft_check *check, graft_effort effort, uint32_t questi
 }
 
 /* Whether the solver's word on scalars is a proof for all sizes, and it gives it. */
-static bool is_proved_by_scalars(graft_env *env, const graft_rule *rule,
-                                 const graft_prove_options *options, graft_check *check)
+static bool is_proved_by_scalars(checker *c, const graft_rule *rule,
+                                 const graft_prove_options *options)
 {
     graft_rule scalar;
     graft_point point;
-    graft_prove_result result;
     if (!graft_pointwise_rule(rule, &scalar, &point)) {
         return false;
     }
-    graft_prove_rule(env, &scalar, &point, 1, options, &result);
-    count_proof(check, (graft_effort){result.resource_count, 0}, result.questions);
-    return result.verdict == GRAFT_VERDICT_PROVED;
+    graft_prover_begin(&c->prover, options, &c->counts);
+    graft_prove_points(c->env, &c->prover, &scalar, &point, 1);
+    count_proof(c->check, (graft_effort){c->counts.resource_count, 0}, c->counts.questions);
+    return c->counts.verdict == GRAFT_VERDICT_PROVED;
 }
 
-/* Whether the rule is proved for all sizes: over scalars or, where these do not stand for all, over
+/* Whether a rule is proved for all sizes: over scalars or, where these do not stand for all, over
  * symbolic shapes. It may take options->most. */
-static bool is_proved_unbounded(graft_env *env, const graft_rule *rule, const graft_point *points,
-                                uint32_t count, const graft_prove_options *options,
-                                graft_check *check)
+static bool is_proved_unbounded(checker *c, const graft_rule *rule, const graft_point *points,
+                                uint32_t count, const graft_prove_options *options)
 {
-    if (is_proved_by_scalars(env, rule, options, check)) {
+    graft_check *check = c->check;
+    if (is_proved_by_scalars(c, rule, options)) {
         return true;
     }
-    graft_symbolic_prove(env, rule, points, count, options, &check->unbounded);
+    if (c->symbolic == NULL) {
+        c->symbolic = graft_symbolic_open(c->env, &c->prover);
+    }
+    graft_symbolic_try(c->symbolic, rule, points, count, options, &check->unbounded);
     count_proof(check, check->unbounded.effort, check->unbounded.questions);
     check->prove.resource_count += check->unbounded.effort.resource_count;
     return check->unbounded.proved;
@@ -190,10 +218,8 @@ static bool is_proved_unbounded(graft_env *env, const graft_rule *rule, const gr
 /* A search for a restriction. One that is wider than what is proved already may take a few times
  * what that took: where it takes more it hardly ever ends, and each of many would take all. */
 typedef struct {
-    graft_env *env;
+    checker *c;
     const graft_found_rule *found;
-    const graft_prove_options *options; /* Of all proofs about the rule. */
-    graft_check *check;
     graft_found_rule narrow; /* The widest that is proved, */
     graft_effort took;       /* and what the first proof took; */
     bool is_proved;          /* if any is. */
@@ -202,10 +228,17 @@ typedef struct {
 static const graft_effort effort_base = {4000000, 40000};
 enum { EFFORT_TIMES = 4 };
 
+/* Whether it is the rule that is to be restricted: what failed, fails. */
+static bool is_found(const restrictor *r, const graft_rule *rule)
+{
+    return graft_rule_id(rule) == graft_rule_id(&r->found->rule);
+}
+
 /* Whether a rule is proved with what it may take. */
 static bool try_proof(restrictor *r, const graft_rule *rule, const graft_point *origin)
 {
-    graft_prove_options options = rest_of(r->options, r->check->effort);
+    const graft_effort before = r->c->check->effort;
+    graft_prove_options options = rest_of(&r->c->options->prove, before);
     if (r->is_proved) {
         graft_effort most = effort_base;
         for (uint32_t i = 0; i < EFFORT_TIMES; i++) {
@@ -213,10 +246,9 @@ static bool try_proof(restrictor *r, const graft_rule *rule, const graft_point *
         }
         options.most = graft_effort_least(options.most, most);
     }
-    graft_effort before = r->check->effort;
-    bool proved = is_proved_unbounded(r->env, rule, origin, 1, &options, r->check);
+    bool proved = is_proved_unbounded(r->c, rule, origin, 1, &options);
     if (proved && !r->is_proved) {
-        r->took = graft_effort_left(r->check->effort, before);
+        r->took = graft_effort_left(r->c->check->effort, before);
         r->is_proved = true;
     }
     return proved;
@@ -230,9 +262,9 @@ static try_outcome try_restriction(restrictor *r, uint64_t slots)
 {
     graft_found_rule pinned;
     graft_found_rule narrow;
-    if (!graft_rule_pin(r->env, r->found, slots, &pinned) ||
-        !graft_rule_narrow(r->env, &pinned.rule, &pinned.origin, &narrow.rule) ||
-        graft_rule_id(&narrow.rule) == graft_rule_id(&r->found->rule)) {
+    if (!graft_rule_pin(r->c->env, r->found, slots, &pinned) ||
+        !graft_rule_narrow(r->c->env, &pinned.rule, &pinned.origin, &narrow.rule) ||
+        is_found(r, &narrow.rule)) {
         return TRY_INVALID;
     }
     if (!try_proof(r, &narrow.rule, &pinned.origin)) {
@@ -282,28 +314,28 @@ static bool pin_slots(restrictor *r)
 
 /* Restricts a rule to what it was found at, leaves out again what the proof for all sizes does not
  * need of that, and of its precondition. False when there is no such proof. */
-static bool find_restriction(graft_env *env, const graft_rule *rule, const graft_point *origin,
-                             const graft_check_options *options, graft_check *check)
+static bool find_restriction(checker *c, const graft_point *origin)
 {
+    graft_env *env = c->env;
     graft_rule weaker;
-    if (!options->restricts || origin == NULL) {
+    if (!c->options->restricts || origin == NULL) {
         return false;
     }
-    const graft_found_rule found = {.rule = *rule, .origin = *origin};
-    restrictor r = {.env = env, .found = &found, .options = &options->prove, .check = check};
+    const graft_found_rule found = {.rule = *c->rule, .origin = *origin};
+    restrictor r = {.c = c, .found = &found};
     if (!pin_slots(&r)) {
         return false;
     }
     for (uint32_t part = 0; graft_rule_without(env, &r.narrow.rule, part, &weaker);) {
-        if (try_proof(&r, &weaker, &r.narrow.origin)) {
+        if (!is_found(&r, &weaker) && try_proof(&r, &weaker, &r.narrow.origin)) {
             r.narrow.rule = weaker;
         } else {
             part++;
         }
     }
-    check->outcome = GRAFT_CHECK_RESTRICTED;
-    check->restricted = GRAFT_NEW(env->unit, graft_found_rule, 1);
-    *check->restricted = r.narrow;
+    c->check->outcome = GRAFT_CHECK_RESTRICTED;
+    c->check->restricted = GRAFT_NEW(env->unit, graft_found_rule, 1);
+    *c->check->restricted = r.narrow;
     return true;
 }
 
@@ -319,15 +351,15 @@ static graft_prove_options instance_options(const graft_prove_options *options)
 }
 
 /* Asks Z3 about the covering set. */
-static void prove_instances(graft_env *env, const graft_rule *rule,
-                            const graft_check_options *options, graft_check *check)
+static void prove_instances(checker *c)
 {
-    graft_prove_result result;
-    const graft_prove_options most = instance_options(&options->prove);
-    graft_prove_rule(env, rule, check->instances, check->cover, &most, &result);
-    result.questions += check->prove.questions;
-    result.resource_count += check->prove.resource_count;
-    check->prove = result;
+    graft_check *check = c->check;
+    const graft_prove_options most = instance_options(&c->options->prove);
+    graft_prover_begin(&c->prover, &most, &c->counts);
+    graft_prove_points(c->env, &c->prover, c->rule, check->instances, check->cover);
+    c->counts.questions += check->prove.questions;
+    c->counts.resource_count += check->prove.resource_count;
+    check->prove = c->counts;
 }
 
 /* A rule that is proved for all sizes needs no proof at each instance; Z3 is asked at some, since a
@@ -355,35 +387,36 @@ static void put_small_first(const graft_rule *rule, graft_point *points, uint32_
 }
 
 /* Keeps those of the covering set that are proved. */
-static void test_instances(graft_env *env, const graft_rule *rule,
-                           const graft_prove_options *options, graft_check *check)
+static void test_instances(checker *c)
 {
-    const graft_prove_options share = instance_options(options);
+    graft_check *check = c->check;
+    const graft_prove_options share = instance_options(&c->options->prove);
     uint32_t most = check->cover < TESTS_MOST ? check->cover : TESTS_MOST;
     uint32_t kept = 0;
     uint32_t undecided = 0;
     graft_effort used = {0, 0};
     graft_prove_result *prove = &check->prove;
     prove->verdict = GRAFT_VERDICT_UNKNOWN;
-    put_small_first(rule, check->instances, check->cover);
+    put_small_first(c->rule, check->instances, check->cover);
     for (uint32_t i = 0; i < most && undecided < (kept > 0 ? UNDECIDED_ENOUGH : UNDECIDED_MOST);
          i++) {
-        graft_prove_result some;
         const graft_prove_options rest = rest_of(&share, used);
-        graft_prove_rule(env, rule, &check->instances[i], most - i, &rest, &some);
-        used.resource_count += some.resource_count;
-        prove->questions += some.questions;
-        prove->resource_count += some.resource_count;
+        const graft_prove_result *some = &c->counts;
+        graft_prover_begin(&c->prover, &rest, &c->counts);
+        graft_prove_points(c->env, &c->prover, c->rule, &check->instances[i], most - i);
+        used.resource_count += some->resource_count;
+        prove->questions += some->questions;
+        prove->resource_count += some->resource_count;
         memmove(&check->instances[kept], &check->instances[i],
-                some.points * sizeof *check->instances);
-        kept += some.points;
-        i += some.points;
-        if (some.verdict == GRAFT_VERDICT_REFUTED) {
+                some->points * sizeof *check->instances);
+        kept += some->points;
+        i += some->points;
+        if (some->verdict == GRAFT_VERDICT_REFUTED) {
             prove->verdict = GRAFT_VERDICT_REFUTED;
             prove->failed = i;
             return;
         }
-        memcpy(prove->reason, some.reason, sizeof prove->reason);
+        memcpy(prove->reason, some->reason, sizeof prove->reason);
         undecided++;
     }
     if (kept > 0) {
@@ -393,28 +426,27 @@ static void test_instances(graft_env *env, const graft_rule *rule,
     }
 }
 
-static void prove_all_sizes(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
-                            const graft_check_options *options, graft_check *check)
+static void prove_all_sizes(checker *c, const graft_sweeper *sweeper)
 {
-    bool possible = cross_check(env, rule, check);
-    test_instances(env, rule, &options->prove, check);
+    graft_check *check = c->check;
+    bool possible = cross_check(c->env, c->rule, check);
+    test_instances(c);
     check->outcome = (uint8_t)judge(check, possible);
-    graft_resweep_beyond(env, sweeper, rule, options->samples, check);
+    graft_resweep_beyond(c->env, sweeper, c->rule, c->options->samples, check);
     check->proof = GRAFT_PROOF_UNBOUNDED;
 }
 
 /* All that can be said of a rule that is not. */
-static void prove_cover(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
-                        const graft_point *origin, const graft_check_options *options,
-                        graft_check *check)
+static void prove_cover(checker *c, const graft_sweeper *sweeper, const graft_point *origin)
 {
+    graft_check *check = c->check;
     const graft_check before = *check;
-    graft_check_sweep(env, sweeper, rule, origin, options, check);
+    graft_check_sweep(c->env, sweeper, c->rule, origin, c->options, check);
     check->unbounded = before.unbounded;
     check->prove = before.prove;
     if (check->outcome == GRAFT_CHECK_SWEPT) {
-        bool possible = cross_check(env, rule, check);
-        prove_instances(env, rule, options, check);
+        bool possible = cross_check(c->env, c->rule, check);
+        prove_instances(c);
         check->outcome = (uint8_t)judge(check, possible);
         check->proof = GRAFT_PROOF_BOUNDED;
     }
@@ -424,11 +456,14 @@ void graft_check_prove(graft_env *env, const graft_sweeper *sweeper, const graft
                        const graft_point *origin, const graft_check_options *options,
                        graft_check *check)
 {
-    if (is_proved_unbounded(env, rule, check->instances, check->cover, &options->prove, check)) {
-        prove_all_sizes(env, sweeper, rule, options, check);
-    } else if (!find_restriction(env, rule, origin, options, check)) {
-        prove_cover(env, sweeper, rule, origin, options, check);
+    checker c = {.env = env, .rule = rule, .options = options, .check = check};
+    open_checker(&c);
+    if (is_proved_unbounded(&c, rule, check->instances, check->cover, &options->prove)) {
+        prove_all_sizes(&c, sweeper);
+    } else if (!find_restriction(&c, origin)) {
+        prove_cover(&c, sweeper, origin);
     }
+    close_checker(&c);
     if (check->outcome == GRAFT_CHECK_PROVED) {
         check->numeric = (uint8_t)graft_numeric_classify(env, rule, check->instances, check->cover);
         if (check->numeric == GRAFT_NUMERIC_REASSOCIATING) {

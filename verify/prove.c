@@ -110,24 +110,37 @@ static Z3_tactic make_tactic(Z3_context z3, search_kind kind)
     return both;
 }
 
-static uint64_t read_resource_count(Z3_context z3, Z3_solver solver)
+/* Z3 counts the resources of a context, whichever solver takes them. */
+static void count_resources(prover *p, Z3_solver solver)
 {
-    uint64_t count = 0;
-    Z3_stats stats = Z3_solver_get_statistics(z3, solver);
-    Z3_stats_inc_ref(z3, stats);
-    for (uint32_t i = 0; i < Z3_stats_size(z3, stats); i++) {
-        if (strcmp(Z3_stats_get_key(z3, stats, i), "rlimit count") == 0) {
-            count = Z3_stats_get_uint_value(z3, stats, i);
+    Z3_stats stats = Z3_solver_get_statistics(p->z3, solver);
+    Z3_stats_inc_ref(p->z3, stats);
+    for (uint32_t i = 0; i < Z3_stats_size(p->z3, stats); i++) {
+        if (strcmp(Z3_stats_get_key(p->z3, stats, i), "rlimit count") == 0) {
+            p->resource_last = Z3_stats_get_uint_value(p->z3, stats, i);
         }
     }
-    Z3_stats_dec_ref(z3, stats);
-    return count;
+    Z3_stats_dec_ref(p->z3, stats);
+    p->result->resource_count = p->resource_last - p->resource_base;
 }
 
-void graft_prove_tell(const graft_prove_options *options, Z3_context z3, Z3_ast formula)
+Z3_lbool graft_prover_check(prover *p, Z3_solver solver)
 {
-    if (options->listener != NULL) {
-        options->listener->hear(options->listener->context, z3, formula);
+    Z3_lbool answer = Z3_solver_check(p->z3, solver);
+    count_resources(p, solver);
+    p->result->questions++;
+    return answer;
+}
+
+bool graft_prover_is_spent(const prover *p)
+{
+    return p->result->resource_count > p->options->most.resource_count;
+}
+
+void graft_prover_tell(const prover *p, Z3_ast formula)
+{
+    if (p->options->listener != NULL) {
+        p->options->listener->hear(p->options->listener->context, p->z3, formula);
     }
 }
 
@@ -140,7 +153,7 @@ static void note_reason(const prover *p, const char *why)
  */
 static Z3_lbool judge(const prover *p, Z3_solver solver, Z3_lbool answer)
 {
-    bool spent = p->result->resource_count > p->options->most.resource_count;
+    bool spent = graft_prover_is_spent(p);
     if (p->options->solver_is_mute || spent) {
         note_reason(p, spent ? GRAFT_PROVE_SPENT : "mute");
         return Z3_L_UNDEF;
@@ -153,7 +166,7 @@ static Z3_lbool judge(const prover *p, Z3_solver solver, Z3_lbool answer)
 
 static Z3_lbool ask(prover *p, Z3_ast question, search_kind kind)
 {
-    if (p->result->resource_count > p->options->most.resource_count) {
+    if (graft_prover_is_spent(p)) {
         note_reason(p, GRAFT_PROVE_SPENT);
         return Z3_L_UNDEF;
     }
@@ -166,12 +179,9 @@ static Z3_lbool ask(prover *p, Z3_ast question, search_kind kind)
                        p->options->resource_limit);
     Z3_solver_set_params(p->z3, solver, limit);
     Z3_solver_assert(p->z3, solver, question);
-    Z3_lbool answer = Z3_solver_check(p->z3, solver);
-    p->result->resource_count = read_resource_count(p->z3, solver);
-    p->result->questions++;
-    answer = judge(p, solver, answer);
+    Z3_lbool answer = judge(p, solver, graft_prover_check(p, solver));
     if (answer == Z3_L_FALSE) {
-        graft_prove_tell(p->options, p->z3, question);
+        graft_prover_tell(p, question);
     }
     Z3_params_dec_ref(p->z3, limit);
     Z3_solver_dec_ref(p->z3, solver);
@@ -396,9 +406,17 @@ void graft_prover_open(graft_prover *p, const graft_prove_options *options,
     Z3_context z3 = Z3_mk_context(config);
     Z3_del_config(config);
     Z3_set_error_handler(z3, stop_on_error);
+    *p = (graft_prover){.z3 = z3, .proved = graft_term_map(z3)};
+    graft_prover_begin(p, options, result);
+}
+
+void graft_prover_begin(graft_prover *p, const graft_prove_options *options,
+                        graft_prove_result *result)
+{
     memset(result, 0, sizeof *result);
-    *p = (graft_prover){.z3 = z3, .options = options, .result = result};
-    p->proved = graft_term_map(z3);
+    p->options = options;
+    p->result = result;
+    p->resource_base = p->resource_last;
 }
 
 void graft_prover_close(graft_prover *p)
@@ -407,21 +425,28 @@ void graft_prover_close(graft_prover *p)
     Z3_del_context(p->z3);
 }
 
-void graft_prove_rule(graft_env *env, const graft_rule *rule, const graft_point *points,
-                      uint32_t count, const graft_prove_options *options,
-                      graft_prove_result *result)
+void graft_prove_points(graft_env *env, graft_prover *p, const graft_rule *rule,
+                        const graft_point *points, uint32_t count)
 {
-    graft_prover p;
-    graft_prover_open(&p, options, result);
+    graft_prove_result *result = p->result;
     result->verdict = count > 0 ? GRAFT_VERDICT_PROVED : GRAFT_VERDICT_UNKNOWN;
     for (uint32_t i = 0; i < count && result->verdict == GRAFT_VERDICT_PROVED; i++) {
         graft_instance instance;
         graft_fit fit = graft_instance_build(&instance, rule, &points[i]);
         assert(fit == GRAFT_FIT_OK);
         (void)fit;
-        result->verdict = (uint8_t)prove_point(env, &p, &instance);
+        result->verdict = (uint8_t)prove_point(env, p, &instance);
         result->points += result->verdict == GRAFT_VERDICT_PROVED ? 1 : 0;
         result->failed = i;
     }
+}
+
+void graft_prove_rule(graft_env *env, const graft_rule *rule, const graft_point *points,
+                      uint32_t count, const graft_prove_options *options,
+                      graft_prove_result *result)
+{
+    graft_prover p;
+    graft_prover_open(&p, options, result);
+    graft_prove_points(env, &p, rule, points, count);
     graft_prover_close(&p);
 }

@@ -65,28 +65,42 @@ typedef struct graft_prove_result {
     char reason[96]; /* The solver's, when unknown. */
 } graft_prove_result;
 
-/* Proves a rule at `count` points (all instances of it), in a context of its own. */
-void graft_prove_rule(graft_env *env, const graft_rule *rule, const graft_point *points,
-                      uint32_t count, const graft_prove_options *options,
-                      graft_prove_result *result);
-
-/* A solver at work on one rule's obligations. `options` and `result` are borrowed; the result is
- * cleared, and then counts questions and resources and holds the last reason for an unknown. */
+/* A solver at work on one task after another: proofs about one rule and its like, which share its
+ * context and what it has proved. `options` and `result` are borrowed; the result is cleared, and
+ * then counts the task's questions and resources and holds the last reason for an unknown. */
 typedef struct graft_prover {
     Z3_context z3; /* Owned. */
     const graft_prove_options *options;
     graft_prove_result *result;
-    Z3_ast_map proved; /* Questions that are unsatisfiable. */
+    Z3_ast_map proved;      /* Questions that are unsatisfiable. */
+    uint64_t resource_base; /* The context's count when the task began, */
+    uint64_t resource_last; /* and now. */
 } graft_prover;
 
-/* Tells the listener, if there is one, of a formula that is unsatisfiable. */
-void graft_prove_tell(const graft_prove_options *options, Z3_context z3, Z3_ast formula);
-
+/* The options' `memory_mb` is that of all tasks. */
 void graft_prover_open(graft_prover *p, const graft_prove_options *options,
                        graft_prove_result *result);
+/* Ends a task and begins another. */
+void graft_prover_begin(graft_prover *p, const graft_prove_options *options,
+                        graft_prove_result *result);
 void graft_prover_close(graft_prover *p);
+
+/* Z3's answer to what a solver of the prover's context was told, counted. */
+Z3_lbool graft_prover_check(graft_prover *p, Z3_solver solver);
+/* Whether the task has taken all the resources that its options grant. */
+bool graft_prover_is_spent(const graft_prover *p);
+/* Tells the listener, if there is one, of a formula that is unsatisfiable. */
+void graft_prover_tell(const graft_prover *p, Z3_ast formula);
+/* Proves a rule at `count` points (all instances of it): the prover's task. */
+void graft_prove_points(graft_env *env, graft_prover *p, const graft_rule *rule,
+                        const graft_point *points, uint32_t count);
 /* The solver's word on an obligation in the prover's context. */
 graft_verdict graft_prove_obligation(graft_prover *p, const struct graft_obligation *o);
+
+/* Proves a rule at points in a context of its own. */
+void graft_prove_rule(graft_env *env, const graft_rule *rule, const graft_point *points,
+                      uint32_t count, const graft_prove_options *options,
+                      graft_prove_result *result);
 
 /* "z3 4.8.12.0". */
 const char *graft_prove_solver(graft_arena *arena);

@@ -3,6 +3,7 @@
 
 #include "graph/algebra_real.h"
 
+#include <assert.h>
 #include <math.h>
 
 /* Differences below this share of the larger number (or of 1) may be rounding, as long as no
@@ -52,6 +53,7 @@ static bool find_difference(const graft_instance *instance, const double *const 
     for (uint32_t o = 0; o < instance->rule->output_count; o++) {
         uint64_t count = graft_shape_elements(graft_instance_shape(
             instance, &instance->source, instance->source.pattern->outputs[o]));
+        assert(left[o] != NULL && right[o] != NULL);
         for (uint64_t i = 0; i < count; i++) {
             double x = left[o][i];
             double y = right[o][i];
@@ -85,6 +87,7 @@ graft_sweep_verdict graft_sweep_real(graft_env *env, const graft_instance *insta
     if (!seen.undefined && !seen.large) {
         evaluate_side_real(&seen, env->scratch, instance, &instance->target, vars, right);
         if (seen.undefined) {
+            assert(left[0] != NULL); /* A rule has an output. */
             note_difference(instance, 0, 0, left[0][0], (double)NAN, found);
             verdict = GRAFT_SWEEP_DIFFERS;
         } else if (!seen.large) {

@@ -322,7 +322,7 @@ static bool ask_solver(graft_sym_asker *a, question *q)
                                           .given = q->terms + q->asked,
                                           .given_count = q->count - q->asked};
     graft_obligation_state(&o, &parts);
-    bool proved = graft_prove_obligation(a->prover, &o) == GRAFT_VERDICT_PROVED;
+    bool proved = graft_prove_obligation(s->prover, &o) == GRAFT_VERDICT_PROVED;
     graft_obligation_close(&o);
     graft_arena_release(s->env->unit, mark);
     return proved;

@@ -16,7 +16,6 @@
 /* What a question is asked with. */
 typedef struct graft_sym_asker {
     graft_sym *s;
-    graft_prover *prover;
     const graft_sym_side *source; /* Its conditions may be assumed. */
     const graft_sym_side *target; /* Of this one, facts only. */
     uint32_t leaves;              /* Of all questions of a case, so far. */

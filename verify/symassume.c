@@ -32,30 +32,19 @@ void graft_sym_assume(graft_sym *s, Z3_ast hypothesis)
 
 static void limit_resources(const graft_sym *s, Z3_solver solver)
 {
+    uint32_t most = s->prover->options->resource_limit;
     Z3_params limit = Z3_mk_params(s->z3);
     Z3_params_inc_ref(s->z3, limit);
     Z3_params_set_uint(s->z3, limit, Z3_mk_string_symbol(s->z3, "rlimit"),
-                       s->options->resource_limit < HOLDS_LIMIT ? s->options->resource_limit
-                                                                : HOLDS_LIMIT);
+                       most < HOLDS_LIMIT ? most : HOLDS_LIMIT);
     Z3_solver_set_params(s->z3, solver, limit);
     Z3_params_dec_ref(s->z3, limit);
 }
 
 static Z3_lbool check(graft_sym *s)
 {
-    uint64_t count = 0;
-    s->questions++;
-    Z3_lbool answer = Z3_solver_check(s->z3, s->assumed->solver);
-    Z3_stats stats = Z3_solver_get_statistics(s->z3, s->assumed->solver);
-    Z3_stats_inc_ref(s->z3, stats);
-    for (uint32_t i = 0; i < Z3_stats_size(s->z3, stats); i++) {
-        if (strcmp(Z3_stats_get_key(s->z3, stats, i), "rlimit count") == 0) {
-            count = Z3_stats_get_uint_value(s->z3, stats, i);
-        }
-    }
-    Z3_stats_dec_ref(s->z3, stats);
-    s->resource_count = count;
-    return s->options->solver_is_mute ? Z3_L_UNDEF : answer;
+    Z3_lbool answer = graft_prover_check(s->prover, s->assumed->solver);
+    return s->prover->options->solver_is_mute ? Z3_L_UNDEF : answer;
 }
 
 /* Keeps what Z3 has found, in place of the oldest. */
@@ -105,7 +94,7 @@ static bool is_unsatisfiable(graft_sym *s, Z3_ast formula)
     Z3_solver_assert(s->z3, s->assumed->solver, formula);
     Z3_lbool answer = check(s);
     if (answer == Z3_L_FALSE) {
-        graft_prove_tell(s->options, s->z3, formula);
+        graft_prover_tell(s->prover, formula);
     } else if (answer == Z3_L_TRUE) {
         keep_model(s);
     }
@@ -166,7 +155,7 @@ bool graft_sym_holds(graft_sym *s, const graft_facts *facts, Z3_ast goal)
     Z3_ast plain = graft_sym_simplify(s, graft_sym_expand(s, goal));
     Z3_lbool value = Z3_get_bool_value(s->z3, plain);
     if (value != Z3_L_UNDEF) {
-        return value == Z3_L_TRUE && !s->options->solver_is_mute;
+        return value == Z3_L_TRUE && !s->prover->options->solver_is_mute;
     }
     if (graft_sym_is_spent(s)) {
         return false;

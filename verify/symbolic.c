@@ -16,12 +16,12 @@
 /* Cases, and classes of them that are proved. */
 enum { CASES_MOST = 100000, CLASSES_MOST = 2000 };
 
-typedef struct {
+typedef struct graft_symbolic {
     graft_env *env;
-    const graft_rule *rule;
     graft_sym s;
     graft_sym_assumed assumed;
-    graft_prover prover;
+    /* The proof at hand. */
+    const graft_rule *rule;
     graft_prove_result counts;
     graft_symbolic_result *result;
     graft_sym_instance instance;
@@ -130,10 +130,8 @@ static const char *prove_instance(proof *p)
 {
     const char *why = NULL;
     graft_mark mark = graft_arena_mark(p->env->unit);
-    graft_sym_asker a = {.s = &p->s,
-                         .prover = &p->prover,
-                         .source = &p->sides[GRAFT_SYM_SOURCE],
-                         .target = &p->sides[GRAFT_SYM_TARGET]};
+    graft_sym_asker a = {
+        .s = &p->s, .source = &p->sides[GRAFT_SYM_SOURCE], .target = &p->sides[GRAFT_SYM_TARGET]};
     if (!graft_sym_read_side(&p->s, &p->instance, GRAFT_SYM_SOURCE, &p->sides[GRAFT_SYM_SOURCE]) ||
         !graft_sym_read_side(&p->s, &p->instance, GRAFT_SYM_TARGET, &p->sides[GRAFT_SYM_TARGET])) {
         why = "there are too many conditions";
@@ -260,16 +258,10 @@ static bool find_broadcast(const proof *p, refinement *r)
 
 enum { REFINED_MOST = 6, PARTS_MOST = 400, RESOURCES_MOST = 15000000, SIMPLIFIED_MOST = 150000 };
 
-static graft_effort effort_of(const proof *p)
-{
-    return (graft_effort){p->s.resource_count + p->counts.resource_count,
-                          Z3_ast_map_size(p->s.z3, p->s.simplified)};
-}
-
 /* Whether the proof has had its share, counted by Z3 and in terms; never by a clock. */
 static bool is_exhausted(const proof *p)
 {
-    const graft_effort used = effort_of(p);
+    const graft_effort used = graft_sym_effort(&p->s);
     return used.resource_count > RESOURCES_MOST || used.term_count > SIMPLIFIED_MOST ||
            graft_sym_is_spent(&p->s);
 }
@@ -353,32 +345,66 @@ static bool prove_case(void *context, const graft_sym_case *c)
     return why == NULL || give_up(p, c, why);
 }
 
-void graft_symbolic_prove(graft_env *env, const graft_rule *rule, const graft_point *points,
-                          uint32_t count, const graft_prove_options *options,
-                          graft_symbolic_result *result)
+graft_symbolic *graft_symbolic_open(graft_env *env, graft_prover *prover)
 {
-    graft_mark mark = graft_arena_mark(env->unit);
     proof *p = GRAFT_NEW(env->unit, proof, 1);
-    memset(result, 0, sizeof *result);
     p->env = env;
+    graft_sym_open(&p->s, env, prover);
+    graft_sym_assumed_open(&p->s, &p->assumed);
+    return p;
+}
+
+void graft_symbolic_close(graft_symbolic *p)
+{
+    graft_sym_assumed_close(&p->s);
+    graft_sym_close(&p->s);
+}
+
+/* Makes everything ready for the proof of another rule. */
+static void begin(proof *p, const graft_rule *rule, graft_symbolic_result *result)
+{
+    memset(result, 0, sizeof *result);
     p->rule = rule;
     p->result = result;
+    p->visited = 0;
+    p->proved = 0;
+    p->possible = false;
     p->holds = true;
-    graft_prover_open(&p->prover, options, &p->counts);
-    graft_sym_open(&p->s, env, p->prover.z3, options);
-    graft_sym_assumed_open(&p->s, &p->assumed);
+    memset((void *)p->sides, 0, sizeof p->sides);
+    graft_sym_begin(&p->s);
+    graft_sym_classes_open(&p->classes, p->env->unit);
+}
+
+void graft_symbolic_try(graft_symbolic *p, const graft_rule *rule, const graft_point *points,
+                        uint32_t count, const graft_prove_options *options,
+                        graft_symbolic_result *result)
+{
+    graft_mark mark = graft_arena_mark(p->env->unit);
+    graft_prover_begin(p->s.prover, options, &p->counts);
+    begin(p, rule, result);
     p->s.values = graft_sym_values_new(&p->s, rule, points, count);
-    graft_sym_classes_open(&p->classes, env->unit);
     (void)graft_sym_cases(rule, prove_case, p);
-    result->questions = p->s.questions + p->counts.questions;
-    result->effort = effort_of(p);
+    result->questions = p->counts.questions;
+    result->effort = graft_sym_effort(&p->s);
     if (p->holds && !p->possible) {
         (void)snprintf(result->reason, sizeof result->reason, "no case has instances");
     }
     result->proved = p->holds && p->possible && !graft_sym_is_spent(&p->s);
     graft_sym_values_free(p->s.values);
-    graft_sym_assumed_close(&p->s);
-    graft_sym_close(&p->s);
-    graft_prover_close(&p->prover);
+    graft_arena_release(p->env->unit, mark);
+}
+
+void graft_symbolic_prove(graft_env *env, const graft_rule *rule, const graft_point *points,
+                          uint32_t count, const graft_prove_options *options,
+                          graft_symbolic_result *result)
+{
+    graft_prover prover;
+    graft_prove_result counts;
+    graft_mark mark = graft_arena_mark(env->unit);
+    graft_prover_open(&prover, options, &counts);
+    graft_symbolic *p = graft_symbolic_open(env, &prover);
+    graft_symbolic_try(p, rule, points, count, options, result);
+    graft_symbolic_close(p);
+    graft_prover_close(&prover);
     graft_arena_release(env->unit, mark);
 }

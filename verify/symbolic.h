@@ -25,9 +25,21 @@ typedef struct graft_symbolic_result {
     char reason[160]; /* Why it is not proved. */
 } graft_symbolic_result;
 
-/* Tries to prove a valid rule for all sizes, in a context of its own. Ends without a proof when it
- * has taken options->most, or what any proof may take. Some of the rule's instances, if there are
- * any at hand, spare Z3 questions that are false at one of them. */
+/* Tries to prove one valid rule after another. They share the prover's context: what it was asked
+ * about sizes it is not asked again, which is most of it where rules are versions of one. */
+typedef struct graft_symbolic graft_symbolic;
+
+/* In env->unit. The prover must outlive it. */
+graft_symbolic *graft_symbolic_open(graft_env *env, graft_prover *prover);
+void graft_symbolic_close(graft_symbolic *p);
+/* Tries to prove a rule for all sizes, as a task of the prover. Ends without a proof when it has
+ * taken options->most, or what any proof may take. Some of the rule's instances, if there are any
+ * at hand, spare Z3 questions that are false at one of them. */
+void graft_symbolic_try(graft_symbolic *p, const graft_rule *rule, const graft_point *points,
+                        uint32_t count, const graft_prove_options *options,
+                        graft_symbolic_result *result);
+
+/* The same in a context of its own. */
 void graft_symbolic_prove(graft_env *env, const graft_rule *rule, const graft_point *points,
                           uint32_t count, const graft_prove_options *options,
                           graft_symbolic_result *result);

@@ -401,13 +401,13 @@ static Z3_params make_som(Z3_context z3)
     return som;
 }
 
-void graft_sym_open(graft_sym *s, graft_env *env, Z3_context z3, const graft_prove_options *options)
+void graft_sym_open(graft_sym *s, graft_env *env, graft_prover *prover)
 {
+    Z3_context z3 = prover->z3;
     memset(s, 0, sizeof *s);
     s->env = env;
-    s->arena = env->unit;
+    s->prover = prover;
     s->z3 = z3;
-    s->options = options;
     graft_term_open(&s->term, z3);
     s->integer = Z3_mk_int_sort(z3);
     s->boolean = Z3_mk_bool_sort(z3);
@@ -427,6 +427,8 @@ void graft_sym_open(graft_sym *s, graft_env *env, Z3_context z3, const graft_pro
     s->simplified = graft_term_map(z3);
 }
 
+void graft_sym_begin(graft_sym *s) { s->term_base = Z3_ast_map_size(s->z3, s->simplified); }
+
 void graft_sym_close(graft_sym *s)
 {
     Z3_ast_map_dec_ref(s->z3, s->simplified);
@@ -435,8 +437,14 @@ void graft_sym_close(graft_sym *s)
     graft_term_close(&s->term);
 }
 
+graft_effort graft_sym_effort(const graft_sym *s)
+{
+    return (graft_effort){s->prover->result->resource_count,
+                          Z3_ast_map_size(s->z3, s->simplified) - s->term_base};
+}
+
 bool graft_sym_is_spent(const graft_sym *s)
 {
-    return s->resource_count > s->options->most.resource_count ||
-           Z3_ast_map_size(s->z3, s->simplified) > s->options->most.term_count;
+    return graft_prover_is_spent(s->prover) ||
+           graft_sym_effort(s).term_count > s->prover->options->most.term_count;
 }

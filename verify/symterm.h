@@ -33,11 +33,11 @@ typedef enum graft_sym_fold {
     GRAFT_SYM_FOLD_COUNT = 2
 } graft_sym_fold;
 
-/* Belongs to one thread and one rule. */
+/* Belongs to one thread. Proofs about one rule and its like may follow each other. */
 typedef struct graft_sym {
     graft_env *env;
-    graft_arena *arena; /* For what lives as long as the rule's proof. */
-    Z3_context z3;
+    graft_prover *prover; /* Borrowed. */
+    Z3_context z3;        /* The prover's. */
     graft_term_state term;
     Z3_sort integer;
     Z3_sort boolean;
@@ -55,11 +55,9 @@ typedef struct graft_sym {
     graft_sym_values *values;          /* At instances of the rule; NULL: none are known. */
     graft_sym_masks *masks;            /* Owned. */
     Z3_ast_map simplified; /* What has been simplified, for it is asked again and again. */
-    const graft_prove_options *options;
+    uint32_t term_base;    /* How many had been when the proof began. */
     uint32_t fresh;
     uint32_t splits; /* Conditionals taken apart for the node or question at hand. */
-    uint32_t questions;
-    uint64_t resource_count;
 } graft_sym;
 
 /* What is known at some place beyond the solver's assumptions, innermost first. */
@@ -68,10 +66,13 @@ typedef struct graft_facts {
     Z3_ast fact; /* Of sort Bool, without elements. */
 } graft_facts;
 
-void graft_sym_open(graft_sym *s, graft_env *env, Z3_context z3,
-                    const graft_prove_options *options);
+void graft_sym_open(graft_sym *s, graft_env *env, graft_prover *prover);
+/* Begins a proof, which is a task of the prover. */
+void graft_sym_begin(graft_sym *s);
 void graft_sym_close(graft_sym *s);
-/* Whether the proof has taken all that its options grant (prove.h): nothing is asked any more. */
+/* What the proof has taken. */
+graft_effort graft_sym_effort(const graft_sym *s);
+/* Whether that is all that its options grant (prove.h): nothing is asked any more. */
 bool graft_sym_is_spent(const graft_sym *s);
 
 /* Integers. Results are simplified: equal polynomials are equal terms. */

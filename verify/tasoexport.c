@@ -14,8 +14,7 @@ enum { AXES = 4, POINTS = 6, ATTEMPTS = 60000, POINTS_LEAST = 2 };
 static graft_domain sample_points(graft_env *env, const graft_rule *rule)
 {
     graft_domain domain;
-    const graft_domain_options options = {
-        .points = POINTS, .attempts = ATTEMPTS, .seed = 7};
+    const graft_domain_options options = {.points = POINTS, .attempts = ATTEMPTS, .seed = 7};
     graft_domain_find(env, env->unit, rule, &options, &domain);
     return domain;
 }

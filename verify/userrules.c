@@ -230,10 +230,8 @@ static graft_rule mirror_source(const graft_rule *rule)
 static graft_domain try_points(graft_env *env, const graft_rule *rule)
 {
     graft_domain domain;
-    const graft_domain_options options = {.points = TRIED_POINTS,
-                                          .attempts = TRIED_ATTEMPTS,
-                                          .enumerate = true,
-                                          .seed = 1};
+    const graft_domain_options options = {
+        .points = TRIED_POINTS, .attempts = TRIED_ATTEMPTS, .enumerate = true, .seed = 1};
     graft_domain_find(env, env->unit, rule, &options, &domain);
     return domain;
 }

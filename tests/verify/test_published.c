@@ -88,8 +88,7 @@ static graft_rulebook read_book(graft_env *env)
 static bool follows(graft_env *env, const graft_rulebook *book, graft_deriver *deriver,
                     const graft_rule *rule)
 {
-    const graft_domain_options options = {
-        .points = POINTS, .attempts = ATTEMPTS, .seed = 3};
+    const graft_domain_options options = {.points = POINTS, .attempts = ATTEMPTS, .seed = 3};
     graft_domain domain;
     graft_derivation derivation;
     graft_domain_find(env, env->unit, rule, &options, &domain);

@@ -157,6 +157,31 @@ static void test_sizes(void **state)
     }
 }
 
+/* A rule whose proof Z3 gave up without instances at hand, and did not with one. */
+static const char borderline[] =
+    "max_pool#1(max_pool(a, kernel_h=#1.kernel_h, kernel_w=#1.kernel_w, stride_h=1, stride_w=1, "
+    "pad_top=0, pad_left=0, pad_bottom=0, pad_right=0, dilation_h=1, dilation_w=1), pad_top=1, "
+    "dilation_h=1, dilation_w=1) = max_pool(max_pool(a, kernel_h=#1.kernel_h, "
+    "kernel_w=#1.kernel_w, stride_h=1, stride_w=1, pad_top=1, pad_left=#1.pad_left, "
+    "pad_bottom=#1.pad_bottom, pad_right=#1.pad_right, dilation_h=1, dilation_w=1), "
+    "kernel_h=#1.kernel_h, kernel_w=#1.kernel_w, stride_h=#1.stride_h, stride_w=#1.stride_w, "
+    "pad_top=0, pad_left=0, pad_bottom=0, pad_right=0, dilation_h=1, dilation_w=1)";
+
+static void test_sizes_with_instances(void **state)
+{
+    graft_env *env = *state;
+    graft_rule rule;
+    graft_domain domain;
+    graft_buffer text = {.arena = env->unit};
+    uint32_t checks = 0;
+    read_rule(env, borderline, &rule, &domain);
+    const graft_smt_claim claim = {
+        .solver = "nobody", .rule = &rule, .points = domain.points, .count = 3, .unbounded = true};
+    assert_int_equal(graft_smt_print_sizes(env, &claim, &text, &checks), GRAFT_OK);
+    tally found = run_text(text.data);
+    assert_int_equal(found.unsat, checks);
+}
+
 /* Only what is unsatisfiable is written: without the negated goal a question is not. */
 static void test_sizes_are_meant(void **state)
 {
@@ -179,7 +204,8 @@ static void test_sizes_are_meant(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_answers), CHECK_TEST(test_refusals),
-                                       CHECK_TEST(test_sizes), CHECK_TEST(test_sizes_are_meant)};
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_answers), CHECK_TEST(test_refusals), CHECK_TEST(test_sizes),
+        CHECK_TEST(test_sizes_with_instances), CHECK_TEST(test_sizes_are_meant)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

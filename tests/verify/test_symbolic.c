@@ -250,6 +250,8 @@ static const char *const false_rules[] = {
     "reshape#1(add(a, b)) = add(reshape#1(a), b)",
     "transpose(a, axis=[1, 0]) = reshape(a, dim=[dim(a,1), dim(a,0)])",
     "reshape#1(concat(a, b, axis=1)) = reshape#1(concat(a, b, axis=0))",
+    /* True of all of no instances. */
+    "matmul(a, b) = matmul(b, a) where rank(a) = 2 and rank(a) = 3",
 };
 
 static void check_rules(graft_env *env, const char *const *rules, size_t count, bool expected)
@@ -283,6 +285,40 @@ static void test_false_rules(void **state)
     check_rules(*state, false_folds, sizeof false_folds / sizeof false_folds[0], false);
 }
 
+static bool is_proved_in(graft_symbolic *proofs, graft_env *env, const char *text)
+{
+    const graft_prove_options options = graft_prove_defaults();
+    graft_rule rule;
+    graft_symbolic_result result;
+    assert_int_equal(graft_rule_parse(env, "rule", text, &rule), GRAFT_OK);
+    graft_symbolic_try(proofs, &rule, NULL, 0, &options, &result);
+    return result.proved;
+}
+
+/* Proofs that follow each other in one context lend each other nothing that holds of one rule only:
+ * true and false rules in turns are told apart as they are alone. */
+static void test_one_context(void **state)
+{
+    graft_env *env = *state;
+    const graft_prove_options options = graft_prove_defaults();
+    const size_t true_count = sizeof true_rules / sizeof true_rules[0];
+    const size_t false_count = sizeof false_rules / sizeof false_rules[0];
+    graft_prove_result counts;
+    graft_prover prover;
+    graft_prover_open(&prover, &options, &counts);
+    graft_symbolic *proofs = graft_symbolic_open(env, &prover);
+    for (size_t i = 0; i < true_count || i < false_count; i++) {
+        if (!is_proved_in(proofs, env, true_rules[i % true_count])) {
+            fail_msg("not proved any more: %s", true_rules[i % true_count]);
+        }
+        if (is_proved_in(proofs, env, false_rules[i % false_count])) {
+            fail_msg("proved: %s", false_rules[i % false_count]);
+        }
+    }
+    graft_symbolic_close(proofs);
+    graft_prover_close(&prover);
+}
+
 /* A solver that never answers proves nothing. */
 static void test_mute_solver(void **state)
 {
@@ -301,6 +337,6 @@ static void test_mute_solver(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {CHECK_TEST(test_true_rules), CHECK_TEST(test_false_rules),
-                                       CHECK_TEST(test_mute_solver)};
+                                       CHECK_TEST(test_one_context), CHECK_TEST(test_mute_solver)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -495,7 +495,7 @@ static void test_operators(void **state)
     w->options = graft_prove_defaults();
     graft_rng_seed(&w->rng, 7);
     graft_prover_open(&prover, &w->options, &result);
-    graft_sym_open(&w->s, w->env, prover.z3, &w->options);
+    graft_sym_open(&w->s, w->env, &prover);
     graft_sym_assumed_open(&w->s, &w->assumed);
     for (uint32_t op = 1; op < GRAFT_OP_COUNT; op++) {
         if (graft_op(op) != NULL) {

@@ -149,7 +149,7 @@ static void test_lemmas(void **state)
     assert_non_null(w);
     graft_rng_seed(&w->rng, 3);
     graft_prover_open(&prover, &options, &result);
-    graft_sym_open(&w->s, *state, prover.z3, &options);
+    graft_sym_open(&w->s, *state, &prover);
     graft_sym_assumed_open(&w->s, &w->assumed);
     for (uint32_t i = 0; i < SYMBOLS; i++) {
         w->symbols[i] = graft_sym_symbol(&w->s, names[i]);

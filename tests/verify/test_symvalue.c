@@ -89,12 +89,11 @@ static Z3_ast parse(const workspace *w, const char *text)
     return term;
 }
 
-static void open_workspace(workspace *w, graft_env *env, Z3_context z3,
-                           const graft_prove_options *options)
+static void open_workspace(workspace *w, graft_env *env, graft_prover *prover)
 {
     graft_rng rng;
     graft_rng_seed(&rng, 5);
-    graft_sym_open(&w->s, env, z3, options);
+    graft_sym_open(&w->s, env, prover);
     assert_int_equal(graft_rule_parse(env, "rule", rule_text, &w->rule), GRAFT_OK);
     for (uint32_t i = 0; i < SYMBOLS; i++) {
         w->symbols[i] = graft_sym_symbol(&w->s, names[i]);
@@ -178,7 +177,7 @@ static void test_values(void **state)
     graft_prover prover;
     workspace *w = GRAFT_NEW(env->life, workspace, 1);
     graft_prover_open(&prover, &options, &result);
-    open_workspace(w, env, prover.z3, &options);
+    open_workspace(w, env, &prover);
     check_conditions(w);
     check_laws(w);
     check_cases(w);
