@@ -2,21 +2,8 @@
 # graft measure and graft cost from outside: a database recorded here, read as another machine's.
 set -u
 
-: "${GRAFT:=out/release/graft}"
-FOLDER=$(mktemp -d)
-trap 'rm -rf "$FOLDER"' EXIT
+. tests/support/tap.sh
 OWN="$FOLDER/own.costs"
-number=0
-
-check() {
-    number=$((number + 1))
-    if "$@" > "$FOLDER/trace" 2>&1; then
-        echo "ok $number - $1"
-    else
-        echo "not ok $number - $1"
-        sed 's/^/# /' "$FOLDER/trace" | tail -n 20
-    fi
-}
 
 value_of() { # KEY FILE
     sed -n "s/.*\"$1\": *\"\{0,1\}\([^,\"}]*\).*/\1/p" "$2" | tail -n 1
@@ -125,18 +112,18 @@ survives_kills() {
     timeout 20 "$GRAFT" cost merge "$FOLDER/other.costs" "$OWN"
 }
 
-echo 1..14
-check measures
-check plots
-check reads_a_recorded_device
-check estimates_what_it_lacks
-check refuses_an_unknown_device
-check merges
-check shows_differences
-check calibrates
-check searches_in_passes
-check refuses_passes_that_make_no_sense
-check confirms
-check refuses_to_confirm_nothing
-check keeps_figures
-check survives_kills
+check "measures" measures
+check "plots" plots
+check "reads a recorded device" reads_a_recorded_device
+check "estimates what it lacks" estimates_what_it_lacks
+check "refuses an unknown device" refuses_an_unknown_device
+check "merges" merges
+check "shows differences" shows_differences
+check "calibrates" calibrates
+check "searches in passes" searches_in_passes
+check "refuses passes that make no sense" refuses_passes_that_make_no_sense
+check "confirms" confirms
+check "refuses to confirm nothing" refuses_to_confirm_nothing
+check "keeps figures" keeps_figures
+check "survives kills" survives_kills
+finish

@@ -10,7 +10,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char *const kept[] = {
     "relu(relu(a)) = relu(a)",
@@ -91,15 +90,6 @@ static void test_replay(void **state)
     assert_non_null(strstr(graft_derivations_replay(env, &set, &f), "not in the set"));
 }
 
-static char *scratch_path(graft_env *env)
-{
-    char *path = graft_arena_strdup(env->life, "/tmp/graft-derivations-XXXXXX");
-    int file = mkstemp(path);
-    assert_true(file >= 0);
-    (void)close(file);
-    return path;
-}
-
 static void test_file(void **state)
 {
     graft_env *env = *state;
@@ -114,7 +104,8 @@ static void test_file(void **state)
     const graft_followers written = {items, 2};
     graft_followers read = {NULL, 0};
     graft_derivations_report report;
-    char *path = scratch_path(env);
+    char *folder = check_folder_make();
+    const char *path = graft_arena_printf(env->life, "%s/derivations.txt", folder);
     assert_int_equal(graft_derivations_write(env, path, &written), GRAFT_OK);
     assert_int_equal(graft_derivations_read(env, env->life, path, &read), GRAFT_OK);
     assert_int_equal(read.count, 2);
@@ -125,7 +116,7 @@ static void test_file(void **state)
     read.items[0].at[0].steps[1].id = set.entries[0].id;
     graft_derivations_check(env, &set, &read, 100, 1, &report);
     assert_int_equal(report.failed, 1);
-    (void)unlink(path);
+    check_folder_remove(folder);
 }
 
 static void test_bad_files(void **state)
@@ -141,14 +132,15 @@ static void test_bad_files(void **state)
         {"follows 0123456789abcdef relu(\n",                   "rule:"                     },
     };
     graft_env *env = *state;
-    char *path = scratch_path(env);
+    char *folder = check_folder_make();
+    const char *path = graft_arena_printf(env->life, "%s/derivations.txt", folder);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         graft_followers read = {NULL, 0};
         assert_int_equal(graft_file_write(env, path, rows[i].text, strlen(rows[i].text)), GRAFT_OK);
         check_failed(env, graft_derivations_read(env, env->life, path, &read), GRAFT_BAD_INPUT,
                      rows[i].message);
     }
-    (void)unlink(path);
+    check_folder_remove(folder);
 }
 
 int main(void)
