@@ -4,7 +4,6 @@
 #include "cost/clock.h"
 #include "emit/session.h"
 #include "emit/session_options.h"
-#include "graph/json.h"
 #include "graph/log.h"
 
 enum { REPEATS = 15 };
@@ -23,15 +22,9 @@ static void print_figure(const bench_run *run, const char *what, double median_n
                          uint32_t rounds)
 {
     graft_mark mark = graft_arena_mark(run->env->scratch);
-    graft_json json;
-    graft_json_begin(&json, run->env->scratch);
-    graft_json_string(&json, "name",
-                      graft_arena_printf(run->env->scratch, "cost.%s.%s", run->model, what));
-    graft_json_string(&json, "unit", "us");
-    graft_json_number(&json, "median", median_ns / 1e3);
-    graft_json_number(&json, "spread", spread_ns / 1e3);
-    graft_json_integer(&json, "rounds", rounds);
-    graft_json_end(&json, run->out);
+    const char *name = graft_arena_printf(run->env->scratch, "cost.%s.%s", run->model, what);
+    const graft_figure figure = {name, "us", median_ns / 1e3, spread_ns / 1e3, rounds};
+    graft_figure_print(run->env, run->out, &figure);
     (void)fflush(run->out);
     graft_arena_release(run->env->scratch, mark);
 }

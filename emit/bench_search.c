@@ -6,7 +6,6 @@
 #include "emit/refine.h"
 #include "emit/session.h"
 #include "emit/session_options.h"
-#include "graph/json.h"
 #include "graph/log.h"
 #include "graph/rng.h"
 #include "train/search.h"
@@ -41,16 +40,10 @@ static void print_figure(const bench_run *run, const char *what, const char *uni
                          double spread, uint32_t rounds)
 {
     graft_mark mark = graft_arena_mark(run->env->scratch);
-    graft_json json;
-    graft_json_begin(&json, run->env->scratch);
-    graft_json_string(
-        &json, "name",
-        graft_arena_printf(run->env->scratch, "%s.%s.%s", run->kind, run->model, what));
-    graft_json_string(&json, "unit", unit);
-    graft_json_number(&json, "median", median);
-    graft_json_number(&json, "spread", spread);
-    graft_json_integer(&json, "rounds", rounds);
-    graft_json_end(&json, run->out);
+    const char *name =
+        graft_arena_printf(run->env->scratch, "%s.%s.%s", run->kind, run->model, what);
+    const graft_figure figure = {name, unit, median, spread, rounds};
+    graft_figure_print(run->env, run->out, &figure);
     (void)fflush(run->out);
     graft_arena_release(run->env->scratch, mark);
 }

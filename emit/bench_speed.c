@@ -6,7 +6,6 @@
 #include "cost/rival.h"
 #include "emit/session.h"
 #include "emit/session_options.h"
-#include "graph/json.h"
 #include "graph/log.h"
 #include "models/zoo.h"
 #include "train/search.h"
@@ -49,19 +48,9 @@ typedef struct {
 static void print_figure(graft_env *env, FILE *out, const char *name, const char *unit,
                          double *samples)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
-    double median = 0.0;
-    double spread = 0.0;
-    graft_json json;
-    graft_cost_median(samples, ROUNDS, &median, &spread);
-    graft_json_begin(&json, env->scratch);
-    graft_json_string(&json, "name", name);
-    graft_json_string(&json, "unit", unit);
-    graft_json_number(&json, "median", median);
-    graft_json_number(&json, "spread", spread);
-    graft_json_integer(&json, "rounds", ROUNDS);
-    graft_json_end(&json, out);
-    graft_arena_release(env->scratch, mark);
+    graft_figure figure = {.name = name, .unit = unit, .rounds = ROUNDS};
+    graft_cost_median(samples, ROUNDS, &figure.median, &figure.spread);
+    graft_figure_print(env, out, &figure);
 }
 
 static bool took_part(const speed_run *run, contender c)

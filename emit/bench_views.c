@@ -4,7 +4,6 @@
 #include "cost/executor.h"
 #include "emit/session.h"
 #include "emit/session_options.h"
-#include "graph/json.h"
 #include "train/search.h"
 
 enum { ROUNDS = 31, COPIES = 0, VIEWS = 1, WAYS = 2 };
@@ -26,16 +25,10 @@ static void print_figure(const bench_run *run, const char *what, const char *uni
                          double spread)
 {
     graft_mark mark = graft_arena_mark(run->env->scratch);
-    graft_json json;
-    graft_json_begin(&json, run->env->scratch);
-    graft_json_string(
-        &json, "name",
-        graft_arena_printf(run->env->scratch, "views.%s.%s.%s", run->model, run->what, what));
-    graft_json_string(&json, "unit", unit);
-    graft_json_number(&json, "median", median);
-    graft_json_number(&json, "spread", spread);
-    graft_json_integer(&json, "rounds", spread > 0.0 ? ROUNDS : 1);
-    graft_json_end(&json, run->out);
+    const char *name =
+        graft_arena_printf(run->env->scratch, "views.%s.%s.%s", run->model, run->what, what);
+    const graft_figure figure = {name, unit, median, spread, spread > 0.0 ? ROUNDS : 1};
+    graft_figure_print(run->env, run->out, &figure);
     (void)fflush(run->out);
     graft_arena_release(run->env->scratch, mark);
 }

@@ -2,6 +2,7 @@
 #include "gen/bench.h"
 
 #include "gen/gen.h"
+#include "graph/figures.h"
 #include "graph/json.h"
 
 #include <stdlib.h>
@@ -11,33 +12,13 @@
 
 enum { REPEATS = 3, SEED = 1, CHECK_SEED = 1000003, CHECK_SAMPLES = 256 };
 
-static void print_figure(graft_env *env, FILE *out, const char *name, const char *unit,
-                         double value)
-{
-    graft_mark mark = graft_arena_mark(env->scratch);
-    graft_json json;
-    graft_json_begin(&json, env->scratch);
-    graft_json_string(&json, "name", name);
-    graft_json_string(&json, "unit", unit);
-    graft_json_number(&json, "value", value);
-    graft_json_end(&json, out);
-    graft_arena_release(env->scratch, mark);
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* `kind` is "time" on the clock or "cpu". */
 static void print_time(graft_env *env, FILE *out, const char *label, const char *kind,
                        double *seconds)
 {
     graft_mark mark = graft_arena_mark(env->scratch);
     graft_json json;
-    qsort(seconds, REPEATS, sizeof *seconds, compare_doubles);
+    qsort(seconds, REPEATS, sizeof *seconds, graft_compare_doubles);
     graft_json_begin(&json, env->scratch);
     graft_json_string(&json, "name", graft_arena_printf(env->scratch, "gen.%s.%s", label, kind));
     graft_json_string(&json, "unit", "s");
@@ -95,9 +76,9 @@ static void print_family(graft_env *env, FILE *out, const char *family, const ch
     };
     for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
         graft_mark mark = graft_arena_mark(env->scratch);
-        print_figure(env, out,
-                     graft_arena_printf(env->scratch, "gen.%s.%s", label, figures[i].name),
-                     figures[i].unit, (double)figures[i].value);
+        graft_figure_print_value(
+            env, out, graft_arena_printf(env->scratch, "gen.%s.%s", label, figures[i].name),
+            figures[i].unit, (double)figures[i].value);
         graft_arena_release(env->scratch, mark);
     }
     double seconds[REPEATS];
@@ -179,8 +160,8 @@ graft_status graft_gen_bench(graft_env *env, const char *folder, uint32_t depth,
         print_family(env, out, families[f].name, make_label(env, families[f].name, depth), runs);
     }
     print_time(env, out, label, "cpu", seconds);
-    print_figure(env, out, graft_arena_printf(env->life, "gen.%s.false", label), "share",
-                 measure_false_share(env, &runs[0]));
+    graft_figure_print_value(env, out, graft_arena_printf(env->life, "gen.%s.false", label),
+                             "share", measure_false_share(env, &runs[0]));
     (void)fflush(out);
 done:
     return status;

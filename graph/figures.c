@@ -2,6 +2,7 @@
 #include "figures.h"
 
 #include "file.h"
+#include "json.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -73,6 +74,40 @@ graft_status graft_figures_close(graft_figures *figures, graft_status status)
     }
     free(figures->text);
     return status;
+}
+
+void graft_figure_print(graft_env *env, FILE *out, const graft_figure *figure)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_json json;
+    graft_json_begin(&json, env->scratch);
+    graft_json_string(&json, "name", figure->name);
+    graft_json_string(&json, "unit", figure->unit);
+    graft_json_number(&json, "median", figure->median);
+    graft_json_number(&json, "spread", figure->spread);
+    graft_json_integer(&json, "rounds", figure->rounds);
+    graft_json_end(&json, out);
+    graft_arena_release(env->scratch, mark);
+}
+
+void graft_figure_print_value(graft_env *env, FILE *out, const char *name, const char *unit,
+                              double value)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_json json;
+    graft_json_begin(&json, env->scratch);
+    graft_json_string(&json, "name", name);
+    graft_json_string(&json, "unit", unit);
+    graft_json_number(&json, "value", value);
+    graft_json_end(&json, out);
+    graft_arena_release(env->scratch, mark);
+}
+
+int graft_compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
 }
 
 graft_status graft_bench_each(graft_env *env, const graft_bench *bench, const char *const *own,

@@ -29,6 +29,23 @@ GRAFT_MUST_USE graft_status graft_figures_open(graft_env *env, const char *path,
  * failure, or GRAFT_NO_MEMORY. */
 GRAFT_MUST_USE graft_status graft_figures_close(graft_figures *figures, graft_status status);
 
+/* A figure that was measured several times. */
+typedef struct graft_figure {
+    const char *name;
+    const char *unit;
+    double median;
+    double spread; /* Between the quartiles. */
+    uint32_t rounds;
+} graft_figure;
+
+/* Prints a line: {"name", "unit", "median", "spread", "rounds"}. Uses env->scratch. */
+void graft_figure_print(graft_env *env, FILE *out, const graft_figure *figure);
+/* The same of a figure that is what it is: {"name", "unit", "value"}. */
+void graft_figure_print_value(graft_env *env, FILE *out, const char *name, const char *unit,
+                              double value);
+/* For qsort: doubles, the least first. */
+int graft_compare_doubles(const void *a, const void *b);
+
 /* What a benchmark is asked for. */
 typedef struct graft_bench {
     FILE *out;

@@ -1,6 +1,7 @@
 /* bench.c - see bench.h. Numbers are random; only sizes matter. */
 #include "train/bench.h"
 
+#include "graph/figures.h"
 #include "graph/json.h"
 #include "graph/log.h"
 #include "train/blas.h"
@@ -17,13 +18,6 @@ enum { NODE_FEATURES = 48, EDGE_FEATURES = 8, OPERATORS = 40, DREAMS = 64, HORIZ
 
 typedef void bench_body(void *context);
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Runs `body` REPEATS times after one warm-up; prints milliseconds over `divisor`. */
 static void measure(graft_env *env, FILE *out, const char *name, double divisor, bench_body *body,
                     void *context)
@@ -35,7 +29,7 @@ static void measure(graft_env *env, FILE *out, const char *name, double divisor,
         body(context);
         ms[i] = (double)(graft_clock_ns() - start) / 1e6 / divisor;
     }
-    qsort(ms, REPEATS, sizeof ms[0], compare_doubles);
+    qsort(ms, REPEATS, sizeof ms[0], graft_compare_doubles);
     graft_mark mark = graft_arena_mark(env->scratch);
     graft_json json;
     graft_json_begin(&json, env->scratch);

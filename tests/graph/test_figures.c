@@ -11,10 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const char *path_in(graft_env *env, const char *name)
+static const char *path_in(graft_env *env, const char *folder, const char *name)
 {
-    char *folder = graft_arena_strdup(env->unit, "/tmp/graft-figures-XXXXXX");
-    assert_non_null(mkdtemp(folder));
     return graft_arena_printf(env->unit, "%s/%s", folder, name);
 }
 
@@ -30,7 +28,8 @@ static void test_grows_by_lines(void **state)
 {
     graft_env *env = *state;
     graft_figures figures;
-    const char *path = path_in(env, "a/b.json");
+    char *folder = check_folder_make();
+    const char *path = path_in(env, folder, "a/b.json");
     assert_int_equal(graft_figures_open(env, path, &figures), GRAFT_OK);
     assert_false(graft_file_exists(path));
     (void)fputs("one\ntwo\nthr", figures.stream);
@@ -43,6 +42,7 @@ static void test_grows_by_lines(void **state)
     (void)fputs("four\n", figures.stream);
     assert_int_equal(graft_figures_close(&figures, GRAFT_INTERRUPTED), GRAFT_INTERRUPTED);
     check_text(env, path, "one\ntwo\nthree\nfour\n");
+    check_folder_remove(folder);
 }
 
 static void test_more_than_a_buffer(void **state)
@@ -50,7 +50,8 @@ static void test_more_than_a_buffer(void **state)
     graft_env *env = *state;
     graft_figures figures;
     graft_buffer want = {.arena = env->unit};
-    const char *path = path_in(env, "b.json");
+    char *folder = check_folder_make();
+    const char *path = path_in(env, folder, "b.json");
     assert_int_equal(graft_figures_open(env, path, &figures), GRAFT_OK);
     for (uint32_t i = 0; i < 5000; i++) {
         (void)fprintf(figures.stream, "line %u\n", i);
@@ -58,13 +59,15 @@ static void test_more_than_a_buffer(void **state)
     }
     assert_int_equal(graft_figures_close(&figures, GRAFT_OK), GRAFT_OK);
     check_text(env, path, want.data);
+    check_folder_remove(folder);
 }
 
 static void test_none_replaces_the_last(void **state)
 {
     graft_env *env = *state;
     graft_figures figures;
-    const char *path = path_in(env, "c.json");
+    char *folder = check_folder_make();
+    const char *path = path_in(env, folder, "c.json");
     assert_int_equal(graft_file_write(env, path, "old\n", 4), GRAFT_OK);
     assert_int_equal(graft_figures_open(env, path, &figures), GRAFT_OK);
     assert_int_equal(graft_figures_close(&figures, GRAFT_BAD_INPUT), GRAFT_BAD_INPUT);
@@ -72,12 +75,14 @@ static void test_none_replaces_the_last(void **state)
     assert_int_equal(graft_figures_open(env, path, &figures), GRAFT_OK);
     assert_int_equal(graft_figures_close(&figures, GRAFT_OK), GRAFT_OK);
     check_text(env, path, "");
+    check_folder_remove(folder);
 }
 
 static void test_killed(void **state)
 {
     graft_env *env = *state;
-    const char *path = path_in(env, "d.json");
+    char *folder = check_folder_make();
+    const char *path = path_in(env, folder, "d.json");
     pid_t child = fork();
     if (child == 0) {
         graft_figures figures;
@@ -93,13 +98,15 @@ static void test_killed(void **state)
     assert_int_equal(waitpid(child, &ended, 0), child);
     assert_true(WIFSIGNALED(ended));
     check_text(env, path, "one\n");
+    check_folder_remove(folder);
 }
 
 static void test_failure_to_write(void **state)
 {
     graft_env *env = *state;
     graft_figures figures;
-    const char *path = path_in(env, "e.json");
+    char *folder = check_folder_make();
+    const char *path = path_in(env, folder, "e.json");
     assert_int_equal(graft_file_make_folders(env, graft_arena_printf(env->unit, "%s/x", path)),
                      GRAFT_OK); /* A folder is in the way. */
     assert_int_equal(graft_figures_open(env, path, &figures), GRAFT_OK);
@@ -107,6 +114,27 @@ static void test_failure_to_write(void **state)
     (void)fflush(figures.stream);
     assert_int_equal(graft_figures_close(&figures, GRAFT_OK), GRAFT_IO);
     assert_non_null(strstr(env->message, path));
+    check_folder_remove(folder);
+}
+
+static void test_figures_as_lines(void **state)
+{
+    graft_env *env = *state;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    const graft_figure figure = {"a.b", "ms", 1.5, 0.25, 21};
+    double sorted[] = {3.0, -1.0, 2.0};
+    assert_non_null(out);
+    graft_figure_print(env, out, &figure);
+    graft_figure_print_value(env, out, "c", "1", 0.5);
+    assert_int_equal(fclose(out), 0);
+    assert_string_equal(text,
+                        "{\"name\": \"a.b\", \"unit\": \"ms\", \"median\": 1.5, \"spread\": 0.25, "
+                        "\"rounds\": 21}\n{\"name\": \"c\", \"unit\": \"1\", \"value\": 0.5}\n");
+    free(text);
+    qsort(sorted, 3, sizeof sorted[0], graft_compare_doubles);
+    assert_true(sorted[0] == -1.0 && sorted[1] == 2.0 && sorted[2] == 3.0);
 }
 
 /* Prints a line a model; "bad" fails after it. */
@@ -123,7 +151,8 @@ static void test_each_model(void **state)
     static const char *const asked[] = {"z", "bad", "never"};
     graft_figures figures;
     graft_bench bench = {.models = NULL};
-    const char *path = path_in(env, "f.json");
+    char *folder = check_folder_make();
+    const char *path = path_in(env, folder, "f.json");
     assert_int_equal(graft_figures_open(env, path, &figures), GRAFT_OK);
     bench.out = figures.stream;
     assert_int_equal(graft_bench_each(env, &bench, own, 2, visit), GRAFT_OK);
@@ -134,14 +163,19 @@ static void test_each_model(void **state)
     check_text(env, path, "x\ny\nz\nbad\n");
     assert_non_null(strstr(env->message, "in model bad"));
     assert_int_equal(graft_figures_close(&figures, GRAFT_BAD_INPUT), GRAFT_BAD_INPUT);
+    check_folder_remove(folder);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_grows_by_lines),         CHECK_TEST(test_more_than_a_buffer),
-        CHECK_TEST(test_none_replaces_the_last), CHECK_TEST(test_killed),
-        CHECK_TEST(test_failure_to_write),       CHECK_TEST(test_each_model),
+        CHECK_TEST(test_grows_by_lines),
+        CHECK_TEST(test_more_than_a_buffer),
+        CHECK_TEST(test_none_replaces_the_last),
+        CHECK_TEST(test_killed),
+        CHECK_TEST(test_failure_to_write),
+        CHECK_TEST(test_figures_as_lines),
+        CHECK_TEST(test_each_model),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
