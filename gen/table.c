@@ -8,16 +8,7 @@ enum { FIRST_CAPACITY = 1024 };
 void *graft_gen_grow(graft_arena *arena, void *array, uint32_t count, uint32_t *capacity,
                      size_t element_bytes)
 {
-    if (count < *capacity) {
-        return array;
-    }
-    uint32_t larger = *capacity == 0 ? FIRST_CAPACITY : 2 * *capacity;
-    void *copy = graft_arena_array(arena, larger, element_bytes);
-    if (count > 0) {
-        memcpy(copy, array, count * element_bytes);
-    }
-    *capacity = larger;
-    return copy;
+    return graft_arena_grow(arena, array, count, capacity, FIRST_CAPACITY, element_bytes);
 }
 
 void graft_gen_table_insert(graft_gen_table *table, uint64_t hash, uint32_t number)

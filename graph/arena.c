@@ -185,6 +185,21 @@ void *graft_arena_array(graft_arena *arena, size_t count, size_t element_bytes)
     return graft_arena_alloc(arena, bytes);
 }
 
+void *graft_arena_grow(graft_arena *arena, void *array, uint32_t count, uint32_t *capacity,
+                       uint32_t first, size_t element_bytes)
+{
+    if (count < *capacity) {
+        return array;
+    }
+    uint32_t larger = *capacity == 0 ? first : 2 * *capacity;
+    void *copy = graft_arena_array(arena, larger, element_bytes);
+    if (count > 0) {
+        memcpy(copy, array, count * element_bytes);
+    }
+    *capacity = larger;
+    return copy;
+}
+
 char *graft_arena_strdup(graft_arena *arena, const char *text)
 {
     size_t size = strlen(text) + 1;

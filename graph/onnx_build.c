@@ -113,17 +113,8 @@ done:
 
 static uint32_t add_record(graft_onnx_reader *reader, uint32_t onnx_node, uint32_t part)
 {
-    if (reader->record_count == reader->record_capacity) {
-        enum { FIRST_CAPACITY = 64 };
-        uint32_t capacity =
-            reader->record_capacity > 0 ? 2 * reader->record_capacity : FIRST_CAPACITY;
-        graft_model_record *grown = GRAFT_NEW(reader->arena, graft_model_record, capacity);
-        if (reader->record_count > 0) {
-            memcpy(grown, reader->records, reader->record_count * sizeof(grown[0]));
-        }
-        reader->records = grown;
-        reader->record_capacity = capacity;
-    }
+    reader->records = graft_arena_grow(reader->arena, reader->records, reader->record_count,
+                                       &reader->record_capacity, 64, sizeof(reader->records[0]));
     reader->records[reader->record_count] =
         (graft_model_record){.onnx_node = onnx_node, .part = part};
     return reader->record_count++;

@@ -120,16 +120,8 @@ static void count_definitions(scope_walk *walk, const Onnx__GraphProto *graph, b
 
 static void push_captured(scope_walk *walk, uint32_t entry)
 {
-    if (walk->count == walk->capacity) {
-        enum { FIRST_CAPACITY = 8 };
-        uint32_t capacity = walk->capacity > 0 ? 2 * walk->capacity : FIRST_CAPACITY;
-        uint32_t *grown = GRAFT_NEW(walk->reader->env->scratch, uint32_t, capacity);
-        if (walk->count > 0) {
-            memcpy(grown, walk->captured, walk->count * sizeof(grown[0]));
-        }
-        walk->captured = grown;
-        walk->capacity = capacity;
-    }
+    walk->captured = graft_arena_grow(walk->reader->env->scratch, walk->captured, walk->count,
+                                      &walk->capacity, 8, sizeof(walk->captured[0]));
     walk->captured[walk->count++] = entry;
 }
 

@@ -315,16 +315,8 @@ bool graft_plan_is_const(const graft_onnx_plan *plan, graft_onnx_operand operand
 
 static graft_onnx_part *push_part(graft_onnx_plan *plan)
 {
-    if (plan->part_count == plan->part_capacity) {
-        enum { FIRST_CAPACITY = 8 };
-        uint32_t capacity = plan->part_capacity > 0 ? 2 * plan->part_capacity : FIRST_CAPACITY;
-        graft_onnx_part *grown = GRAFT_NEW(plan->reader->env->scratch, graft_onnx_part, capacity);
-        if (plan->part_count > 0) {
-            memcpy(grown, plan->parts, plan->part_count * sizeof(grown[0]));
-        }
-        plan->parts = grown;
-        plan->part_capacity = capacity;
-    }
+    plan->parts = graft_arena_grow(plan->reader->env->scratch, plan->parts, plan->part_count,
+                                   &plan->part_capacity, 8, sizeof(plan->parts[0]));
     return &plan->parts[plan->part_count++];
 }
 

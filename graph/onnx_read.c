@@ -174,17 +174,8 @@ done:
 
 uint32_t graft_onnx_add_weight(graft_onnx_reader *reader, const graft_model_weight *weight)
 {
-    if (reader->weight_count == reader->weight_capacity) {
-        enum { FIRST_CAPACITY = 64 };
-        uint32_t capacity =
-            reader->weight_capacity > 0 ? 2 * reader->weight_capacity : FIRST_CAPACITY;
-        graft_model_weight *grown = GRAFT_NEW(reader->arena, graft_model_weight, capacity);
-        if (reader->weight_count > 0) {
-            memcpy(grown, reader->weights, reader->weight_count * sizeof(grown[0]));
-        }
-        reader->weights = grown;
-        reader->weight_capacity = capacity;
-    }
+    reader->weights = graft_arena_grow(reader->arena, reader->weights, reader->weight_count,
+                                       &reader->weight_capacity, 64, sizeof(reader->weights[0]));
     reader->weights[reader->weight_count] = *weight;
     return reader->weight_count++;
 }
@@ -400,16 +391,8 @@ static int32_t chosen_size(const graft_onnx_reader *reader, const char *name)
 
 static void push_size(graft_onnx_reader *reader, const char *name, int32_t value)
 {
-    if (reader->size_count == reader->size_capacity) {
-        enum { FIRST_CAPACITY = 8 };
-        uint32_t capacity = reader->size_capacity > 0 ? 2 * reader->size_capacity : FIRST_CAPACITY;
-        graft_model_size *grown = GRAFT_NEW(reader->arena, graft_model_size, capacity);
-        if (reader->size_count > 0) {
-            memcpy(grown, reader->sizes, reader->size_count * sizeof(grown[0]));
-        }
-        reader->sizes = grown;
-        reader->size_capacity = capacity;
-    }
+    reader->sizes = graft_arena_grow(reader->arena, reader->sizes, reader->size_count,
+                                     &reader->size_capacity, 8, sizeof(reader->sizes[0]));
     reader->sizes[reader->size_count++] = (graft_model_size){.name = name, .value = value};
 }
 

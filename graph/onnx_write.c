@@ -65,16 +65,8 @@ static const char *name_of_weight(graft_onnx_writer *writer, uint32_t weight)
 
 static void push_extra(graft_onnx_writer *writer, Onnx__TensorProto *tensor)
 {
-    if (writer->extra_count == writer->extra_capacity) {
-        enum { FIRST_CAPACITY = 32 };
-        size_t capacity = writer->extra_capacity > 0 ? 2 * writer->extra_capacity : FIRST_CAPACITY;
-        Onnx__TensorProto **grown = GRAFT_NEW(writer->arena, Onnx__TensorProto *, capacity);
-        if (writer->extra_count > 0) {
-            memcpy(grown, writer->extra, writer->extra_count * sizeof(grown[0]));
-        }
-        writer->extra = grown;
-        writer->extra_capacity = capacity;
-    }
+    writer->extra = graft_arena_grow(writer->arena, writer->extra, writer->extra_count,
+                                     &writer->extra_capacity, 32, sizeof(writer->extra[0]));
     writer->extra[writer->extra_count++] = tensor;
 }
 
@@ -138,16 +130,8 @@ const char *graft_onnx_value_name(graft_onnx_writer *writer, graft_index value)
 
 static void push_proto(graft_onnx_writer *writer, Onnx__NodeProto *node)
 {
-    if (writer->node_count == writer->node_capacity) {
-        enum { FIRST_CAPACITY = 64 };
-        size_t capacity = writer->node_capacity > 0 ? 2 * writer->node_capacity : FIRST_CAPACITY;
-        Onnx__NodeProto **grown = GRAFT_NEW(writer->arena, Onnx__NodeProto *, capacity);
-        if (writer->node_count > 0) {
-            memcpy(grown, writer->nodes, writer->node_count * sizeof(grown[0]));
-        }
-        writer->nodes = grown;
-        writer->node_capacity = capacity;
-    }
+    writer->nodes = graft_arena_grow(writer->arena, writer->nodes, writer->node_count,
+                                     &writer->node_capacity, 64, sizeof(writer->nodes[0]));
     writer->nodes[writer->node_count++] = node;
 }
 

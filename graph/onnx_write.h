@@ -37,11 +37,11 @@ typedef struct graft_onnx_writer {
     graft_names *restored;     /* Names that an Identity node has given back to subgraphs. */
     uint32_t fresh_count;
     Onnx__NodeProto **nodes;
-    size_t node_count;
-    size_t node_capacity;
+    uint32_t node_count;
+    uint32_t node_capacity;
     Onnx__TensorProto **extra; /* New initializers, in the order of their first use. */
-    size_t extra_count;
-    size_t extra_capacity;
+    uint32_t extra_count;
+    uint32_t extra_capacity;
 } graft_onnx_writer;
 
 /* ----------------------------------------------------------- onnx_units.c */

@@ -18,8 +18,8 @@ struct graft_builder {
     uint64_t parameter_count;
     bool quantises;
     Onnx__ModelProto *model;
-    size_t node_capacity;
-    size_t initializer_capacity;
+    uint32_t node_capacity;
+    uint32_t initializer_capacity;
 };
 
 /* ----------------------------------------------------------------------------- the message */
@@ -82,19 +82,10 @@ const char *graft_build_name(graft_builder *builder, const char *format, ...)
     return graft_arena_strdup(builder->arena, name);
 }
 
-/* Makes room for one more pointer in a list that doubles. */
-static void *grow_list(graft_arena *arena, void *list, size_t count, size_t *capacity)
+/* Room for one more pointer in a list. */
+static void *grow_list(graft_arena *arena, void *list, size_t count, uint32_t *capacity)
 {
-    if (count < *capacity) {
-        return list;
-    }
-    size_t larger = *capacity > 0 ? 2 * *capacity : FIRST_CAPACITY;
-    void *grown = graft_arena_array(arena, larger, sizeof(void *));
-    if (count > 0) {
-        memcpy(grown, list, count * sizeof(void *));
-    }
-    *capacity = larger;
-    return grown;
+    return graft_arena_grow(arena, list, (uint32_t)count, capacity, FIRST_CAPACITY, sizeof(void *));
 }
 
 static bool has_node(const Onnx__GraphProto *graph, const char *name)

@@ -94,15 +94,8 @@ static bool add_seen(graft_explored *e, uint64_t hash)
 
 static expanded *add_expanded(graft_explored *e)
 {
-    if (e->expanded_count == e->expanded_capacity) {
-        uint32_t capacity = e->expanded_capacity == 0 ? FIRST_EXPANDED : 2 * e->expanded_capacity;
-        expanded *grown = GRAFT_NEW(e->arena, expanded, capacity);
-        if (e->expanded_count > 0) {
-            memcpy(grown, e->expanded, e->expanded_count * sizeof *grown);
-        }
-        e->expanded = grown;
-        e->expanded_capacity = capacity;
-    }
+    e->expanded = graft_arena_grow(e->arena, e->expanded, e->expanded_count, &e->expanded_capacity,
+                                   FIRST_EXPANDED, sizeof *e->expanded);
     return &e->expanded[e->expanded_count++];
 }
 

@@ -5,6 +5,7 @@
 #include "graph/rng.h"
 #include "tests/support/check.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -264,6 +265,28 @@ static void test_free_space_is_poisoned(void **state)
 #endif
 }
 
+/* Elements stay as they are, from nothing on; the array moves when it is full, and only then. */
+static void test_grow(void **state)
+{
+    (void)state;
+    graft_arena *arena = graft_arena_new(64);
+    uint16_t *items = NULL;
+    uint32_t capacity = 0;
+    for (uint32_t count = 0; count < 100; count++) {
+        uint16_t *before = items;
+        bool full = count == capacity;
+        items = graft_arena_grow(arena, items, count, &capacity, 3, sizeof *items);
+        assert_true((items != before) == full);
+        assert_true(capacity > count);
+        items[count] = (uint16_t)(7 * count);
+        for (uint32_t i = 0; i <= count; i++) {
+            assert_int_equal(items[i], 7 * i);
+        }
+    }
+    assert_int_equal(capacity, 192);
+    graft_arena_free(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -273,6 +296,7 @@ int main(void)
         cmocka_unit_test(test_reset_keeps_the_largest),
         cmocka_unit_test(test_texts),
         cmocka_unit_test(test_array),
+        cmocka_unit_test(test_grow),
         cmocka_unit_test(test_no_memory_ends_the_program),
         cmocka_unit_test(test_new_without_memory_is_null),
         cmocka_unit_test(test_free_space_is_poisoned),
