@@ -444,33 +444,59 @@ static graft_index absorbed_producer(const graft_onnx_writer *writer, graft_inde
                : GRAFT_NONE;
 }
 
-/* The operands of a tree of concats, from left to right, with an explicit stack. */
+/* Input or output `k` of a node. */
+typedef struct {
+    graft_index n;
+    uint32_t k;
+} place;
+
+/* The ends of a tree of nodes with two branches each, from left to right, with an explicit stack.
+ */
+typedef struct {
+    const graft_onnx_writer *writer;
+    graft_index (*absorbed)(const graft_onnx_writer *writer, graft_index n, uint32_t k);
+    place *stack;
+    uint32_t depth;
+} tree_walk;
+
+static tree_walk start_walk(graft_onnx_writer *writer, graft_index root,
+                            graft_index (*absorbed)(const graft_onnx_writer *writer, graft_index n,
+                                                    uint32_t k))
+{
+    tree_walk walk = {.writer = writer, .absorbed = absorbed, .depth = 1};
+    walk.stack = GRAFT_NEW(writer->arena, place, writer->order.count + 1);
+    walk.stack[0] = (place){.n = root};
+    return walk;
+}
+
+static bool next_end(tree_walk *walk, place *end)
+{
+    while (walk->depth > 0) {
+        place *top = &walk->stack[walk->depth - 1];
+        if (top->k == 2) {
+            walk->depth--;
+            continue;
+        }
+        *end = (place){.n = top->n, .k = top->k++};
+        graft_index inner = walk->absorbed(walk->writer, end->n, end->k);
+        if (inner == GRAFT_NONE) {
+            return true;
+        }
+        walk->stack[walk->depth++] = (place){.n = inner};
+    }
+    return false;
+}
+
+/* The operands of a tree of concats. */
 static graft_status emit_concat(const emitter *e)
 {
     graft_onnx_writer *writer = e->writer;
-    typedef struct {
-        graft_index n;
-        uint32_t k;
-    } place;
-    place *stack = GRAFT_NEW(writer->arena, place, writer->order.count + 1);
+    tree_walk walk = start_walk(writer, e->n, absorbed_producer);
     const char **operands = GRAFT_NEW(writer->arena, const char *, writer->order.count + 2);
-    uint32_t depth = 1;
     size_t count = 0;
-    stack[0] = (place){.n = e->n};
-    while (depth > 0) {
-        place *top = &stack[depth - 1];
-        if (top->k == 2) {
-            depth--;
-            continue;
-        }
-        uint32_t k = top->k++;
-        graft_index inner = absorbed_producer(writer, top->n, k);
-        if (inner != GRAFT_NONE) {
-            stack[depth++] = (place){.n = inner};
-        } else {
-            operands[count++] =
-                graft_onnx_value_name(writer, graft_node_input(writer->graph, top->n, k));
-        }
+    for (place end; next_end(&walk, &end);) {
+        graft_index v = graft_node_input(writer->graph, end.n, end.k);
+        operands[count++] = graft_onnx_value_name(writer, v);
     }
     const char *output = out_name(e, 0);
     graft_onnx_set_int(writer->arena,
@@ -491,36 +517,19 @@ static graft_index absorbed_consumer(const graft_onnx_writer *writer, graft_inde
     return GRAFT_NONE;
 }
 
-/* The ends of a tree of splits, from left to right. */
+/* The ends of a tree of splits. */
 static graft_status emit_split(const emitter *e)
 {
     graft_onnx_writer *writer = e->writer;
-    typedef struct {
-        graft_index n;
-        uint32_t k;
-    } place;
-    place *stack = GRAFT_NEW(writer->arena, place, writer->order.count + 1);
+    tree_walk walk = start_walk(writer, e->n, absorbed_consumer);
     const char **outputs = GRAFT_NEW(writer->arena, const char *, writer->order.count + 2);
     int64_t *sizes = GRAFT_NEW(writer->arena, int64_t, writer->order.count + 2);
     int32_t axis = e->node->attrs[GRAFT_ATTR_split_axis];
-    uint32_t depth = 1;
     size_t count = 0;
-    stack[0] = (place){.n = e->n};
-    while (depth > 0) {
-        place *top = &stack[depth - 1];
-        if (top->k == 2) {
-            depth--;
-            continue;
-        }
-        uint32_t k = top->k++;
-        graft_index inner = absorbed_consumer(writer, top->n, k);
-        if (inner != GRAFT_NONE) {
-            stack[depth++] = (place){.n = inner};
-        } else {
-            graft_index v = graft_node_output(writer->graph, top->n, k);
-            sizes[count] = writer->graph->values[v].shape.dims[axis];
-            outputs[count++] = graft_onnx_value_name(writer, v);
-        }
+    for (place end; next_end(&walk, &end);) {
+        graft_index v = graft_node_output(writer->graph, end.n, end.k);
+        sizes[count] = writer->graph->values[v].shape.dims[axis];
+        outputs[count++] = graft_onnx_value_name(writer, v);
     }
     const char *inputs[2] = {in_name(e, 0), NULL};
     bool as_input = writer->opset >= OPSET_SPLIT_INPUT;
