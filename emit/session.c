@@ -12,23 +12,6 @@ static graft_status price_graph(graft_env *env, void *context, const graft_graph
     return graft_cost_price(env, context, graph, order, ns);
 }
 
-/* Whether the device has a primitive for every operator that the rule creates. Attributes that a
- * match decides are taken as 0. */
-static bool device_can(const graft_device *device, const graft_rule *rule)
-{
-    for (uint32_t n = 0; n < rule->target.node_count; n++) {
-        const graft_pattern_node *node = &rule->target.nodes[n];
-        int32_t attrs[GRAFT_MAX_ATTRS] = {0};
-        for (uint32_t i = 0; i < graft_op(node->op)->attr_count; i++) {
-            attrs[i] = node->attrs[i].kind == GRAFT_TERM_CONST ? node->attrs[i].value : 0;
-        }
-        if (!graft_device_has(device, node->op, attrs)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static void choose_rules(graft_env *env, const graft_session_options *options,
                          graft_session *session)
 {
@@ -41,7 +24,7 @@ static void choose_rules(graft_env *env, const graft_session_options *options,
             entry->numeric != GRAFT_NUMERIC_EXACT_INTEGER) {
             continue;
         }
-        if (device_can(session->device, &entry->rule)) {
+        if (graft_survey_suits(session->device, &entry->rule)) {
             rules[count] = entry->rule;
             names[count++] = entry->name;
         }

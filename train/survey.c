@@ -86,3 +86,18 @@ done:
     graft_arena_release(env->unit, mark);
     return status;
 }
+
+bool graft_survey_suits(const graft_device *device, const graft_rule *rule)
+{
+    for (uint32_t n = 0; n < rule->target.node_count; n++) {
+        const graft_pattern_node *node = &rule->target.nodes[n];
+        int32_t attrs[GRAFT_MAX_ATTRS] = {0};
+        for (uint32_t i = 0; i < graft_op(node->op)->attr_count; i++) {
+            attrs[i] = node->attrs[i].kind == GRAFT_TERM_CONST ? node->attrs[i].value : 0;
+        }
+        if (!graft_device_has(device, node->op, attrs)) {
+            return false;
+        }
+    }
+    return true;
+}

@@ -8,6 +8,7 @@
 #ifndef GRAFT_TRAIN_SURVEY_H
 #define GRAFT_TRAIN_SURVEY_H
 
+#include "cost/device.h"
 #include "train/environment.h"
 
 typedef struct graft_survey {
@@ -28,5 +29,9 @@ GRAFT_MUST_USE graft_status graft_survey_run(graft_env *env, const graft_graph *
                                              const graft_environment_options *options,
                                              const graft_survey *survey,
                                              graft_survey_result *result);
+
+/* Whether the device has a primitive for every operator that the rule creates. Attributes that a
+ * match decides are taken as 0. */
+bool graft_survey_suits(const graft_device *device, const graft_rule *rule);
 
 #endif

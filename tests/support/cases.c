@@ -3,6 +3,7 @@
 #include "tests/support/cases.h"
 
 #include "tests/support/check.h"
+#include "tests/support/proposal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -175,23 +176,13 @@ static void propose_pad(graft_rng *rng, check_case *c)
     c->attrs[GRAFT_ATTR_pad_value] = draw_float(rng);
 }
 
-static void shuffle(graft_rng *rng, int32_t *items, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t j = i + graft_rng_below(rng, count - i);
-        int32_t kept = items[i];
-        items[i] = items[j];
-        items[j] = kept;
-    }
-}
-
 static void propose_transpose(graft_rng *rng, check_case *c)
 {
     c->in[0] = draw_shape(rng, graft_rng_below(rng, 6));
     for (int32_t i = 0; i < c->in[0].rank; i++) {
         c->attrs[i] = i;
     }
-    shuffle(rng, c->attrs, c->in[0].rank);
+    proposal_shuffle(rng, c->attrs, c->in[0].rank);
 }
 
 /* The same sizes in another order, two of them joined, or an axis of 1 added. */
@@ -206,7 +197,7 @@ static void propose_reshape(graft_rng *rng, check_case *c)
     } else {
         c->attrs[rank++] = 1;
     }
-    shuffle(rng, c->attrs, rank);
+    proposal_shuffle(rng, c->attrs, rank);
 }
 
 static void propose_pool(graft_rng *rng, check_case *c)

@@ -11,6 +11,16 @@ int32_t proposal_between(graft_rng *rng, int32_t least, int32_t most)
 
 bool proposal_once_in(graft_rng *rng, uint32_t times) { return graft_rng_below(rng, times) == 0; }
 
+void proposal_shuffle(graft_rng *rng, int32_t *items, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t j = i + graft_rng_below(rng, count - i);
+        int32_t kept = items[i];
+        items[i] = items[j];
+        items[j] = kept;
+    }
+}
+
 /* ------------------------------------------------------------------ pieces */
 
 static void put_attr(proposal *p, uint32_t attr, int32_t value)
@@ -372,16 +382,6 @@ static void propose_pad(graft_rng *rng, proposal *p)
     put_attr(p, GRAFT_ATTR_pad_value, draw_float(rng));
 }
 
-static void shuffle(graft_rng *rng, int32_t *items, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t j = i + graft_rng_below(rng, count - i);
-        int32_t kept = items[i];
-        items[i] = items[j];
-        items[j] = kept;
-    }
-}
-
 static void propose_transpose(graft_rng *rng, proposal *p)
 {
     int32_t axes[GRAFT_MAX_RANK] = {0};
@@ -394,7 +394,7 @@ static void propose_transpose(graft_rng *rng, proposal *p)
     for (int32_t i = 0; i < p->in[0].rank; i++) {
         axes[i] = i;
     }
-    shuffle(rng, axes, p->in[0].rank);
+    proposal_shuffle(rng, axes, p->in[0].rank);
     for (uint32_t i = 0; i < GRAFT_MAX_RANK; i++) {
         put_attr(p, i, axes[i]);
     }
@@ -412,7 +412,7 @@ static void propose_reshape(graft_rng *rng, proposal *p)
     memcpy(dims, p->in[0].dims, sizeof dims);
     switch (graft_rng_below(rng, 4)) {
     case 0:
-        shuffle(rng, dims, rank);
+        proposal_shuffle(rng, dims, rank);
         break;
     case 1:
         for (uint32_t i = 1; i < rank; i++) {
@@ -426,7 +426,7 @@ static void propose_reshape(graft_rng *rng, proposal *p)
             for (uint32_t i = rank; i < (fill ? IMAGE_RANK : rank + 1); i++) {
                 dims[i] = 1;
             }
-            shuffle(rng, dims, fill ? IMAGE_RANK : rank + 1);
+            proposal_shuffle(rng, dims, fill ? IMAGE_RANK : rank + 1);
         }
         break;
     default:

@@ -72,22 +72,6 @@ done:
     return status;
 }
 
-/* Attributes that a match decides are taken as 0. */
-static bool device_can(const graft_device *device, const graft_rule *rule)
-{
-    for (uint32_t n = 0; n < rule->target.node_count; n++) {
-        const graft_pattern_node *node = &rule->target.nodes[n];
-        int32_t attrs[GRAFT_MAX_ATTRS] = {0};
-        for (uint32_t i = 0; i < graft_op(node->op)->attr_count; i++) {
-            attrs[i] = node->attrs[i].kind == GRAFT_TERM_CONST ? node->attrs[i].value : 0;
-        }
-        if (!graft_device_has(device, node->op, attrs)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* Rules that the device can use and that find a place in some rewrite of the model. */
 static graft_status choose_rules(subject *t, const graft_graph *graph,
                                  const graft_environment_options *options)
@@ -102,7 +86,7 @@ static graft_status choose_rules(subject *t, const graft_graph *graph,
     graft_rule *rules = GRAFT_NEW(env->unit, graft_rule, set.count);
     const char **names = GRAFT_NEW(env->unit, const char *, set.count);
     for (uint32_t i = 0; i < set.count; i++) {
-        if (device_can(t->device, &set.entries[i].rule)) {
+        if (graft_survey_suits(t->device, &set.entries[i].rule)) {
             rules[count] = set.entries[i].rule;
             names[count++] = set.entries[i].name;
         }
