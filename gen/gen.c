@@ -145,7 +145,7 @@ static graft_status find_laws(runner *run, const graft_gen_set *set, const graft
     }
     GRAFT_CHECK(graft_gen_samples_refine(run->env, set, room, &run->laws, &samples));
     GRAFT_CHECK(graft_gen_space_build(run->env, arena, set, &samples, room, &space));
-    GRAFT_CHECK(graft_gen_propose(&space, run->arena, &run->laws));
+    GRAFT_CHECK(graft_gen_propose(&space, &run->laws));
     *counts = space.counts;
     counts->time_ns = graft_clock_ns() - start_ns;
 done:
@@ -168,8 +168,7 @@ static graft_status take_laws(runner *run, const graft_gen_family *family, const
         room.folder =
             graft_arena_printf(run->arena, "%s/%s-%s", room.folder, family->name, set->name);
         saved = graft_arena_printf(run->arena, "%s.laws", room.folder);
-        if (graft_gen_set_load(run->env, run->arena, saved, run->identity, set, &run->laws,
-                               counts)) {
+        if (graft_gen_set_load(run->env, saved, run->identity, set, &run->laws, counts)) {
             return GRAFT_OK;
         }
     }
@@ -222,6 +221,7 @@ graft_status graft_gen_run(graft_env *env, graft_arena *arena, const graft_gen_f
     graft_status status = GRAFT_OK;
     graft_candidates results = {.items = NULL};
     runner run = {.env = env, .arena = arena, .options = options, .results = &results};
+    run.laws.arena = arena;
     uint32_t set_count = 0;
     for (uint32_t f = 0; f < family_count; f++) {
         set_count += families[f].set_count;

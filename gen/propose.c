@@ -390,13 +390,12 @@ static void set_places(graft_gen_search *find)
     }
 }
 
-static void keep_laws(graft_gen_search *find, graft_arena *arena, graft_gen_counts *counts,
-                      graft_gen_laws *laws)
+static void keep_laws(graft_gen_search *find, graft_gen_counts *counts, graft_gen_laws *laws)
 {
     for (uint32_t i = 0; i < find->law_count; i++) {
         if (find->laws[i].alive && graft_gen_is_own(&find->laws[i])) {
-            laws->laws =
-                graft_gen_grow(arena, laws->laws, laws->count, &laws->capacity, sizeof *laws->laws);
+            laws->laws = graft_gen_grow(laws->arena, laws->laws, laws->count, &laws->capacity,
+                                        sizeof *laws->laws);
             laws->laws[laws->count++] = find->laws[i].law;
             counts->laws += find->laws[i].law.is_macro ? 0 : 1;
             counts->macros += find->laws[i].law.is_macro ? 1 : 0;
@@ -431,7 +430,7 @@ done:
 }
 
 static graft_status propose(graft_gen_space *space, uint32_t output_count, uint32_t known_count,
-                            graft_arena *arena, graft_gen_laws *laws)
+                            graft_gen_laws *laws)
 {
     graft_status status = GRAFT_OK;
     graft_gen_search find = {.ahead = NULL};
@@ -442,19 +441,19 @@ static graft_status propose(graft_gen_space *space, uint32_t output_count, uint3
     GRAFT_CHECK(graft_gen_search_walk(&find));
     GRAFT_CHECK(graft_gen_search_minimise(&find));
     GRAFT_CHECK(graft_gen_search_macros(&find));
-    keep_laws(&find, arena, &space->counts, laws);
+    keep_laws(&find, &space->counts, laws);
 done:
     graft_gen_ahead_close(find.ahead);
     return status;
 }
 
-graft_status graft_gen_propose(graft_gen_space *space, graft_arena *arena, graft_gen_laws *laws)
+graft_status graft_gen_propose(graft_gen_space *space, graft_gen_laws *laws)
 {
     graft_status status = GRAFT_OK;
     uint32_t known_count = laws->count;
     for (uint32_t outputs = 1; outputs <= space->set->output_count; outputs++) {
         graft_mark mark = graft_arena_mark(space->arena);
-        status = propose(space, outputs, known_count, arena, laws);
+        status = propose(space, outputs, known_count, laws);
         graft_arena_release(space->arena, mark);
         if (status != GRAFT_OK) {
             break;

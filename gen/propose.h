@@ -41,12 +41,12 @@ typedef struct graft_gen_laws {
     graft_gen_law *laws;
     uint32_t count;
     uint32_t capacity;
+    graft_arena *arena; /* For those that are appended. */
 } graft_gen_laws;
 
-/* Finds the laws of a space, in a fixed order, appends them to `laws` in `arena`, and counts them
- * in space->counts. Laws that stand there already, from other sets, are taken as known: what
+/* Finds the laws of a space, in a fixed order, appends them to `laws`, and counts them in
+ * space->counts. Laws that stand there already, from other sets, are taken as known: what
  * follows from them is not found again. GRAFT_INTERRUPTED on a signal. */
-GRAFT_MUST_USE graft_status graft_gen_propose(graft_gen_space *space, graft_arena *arena,
-                                              graft_gen_laws *laws);
+GRAFT_MUST_USE graft_status graft_gen_propose(graft_gen_space *space, graft_gen_laws *laws);
 
 #endif

@@ -53,7 +53,7 @@ graft_status graft_gen_set_save(graft_env *env, const char *path, uint64_t ident
     return status;
 }
 
-bool graft_gen_set_load(graft_env *env, graft_arena *arena, const char *path, uint64_t identity,
+bool graft_gen_set_load(graft_env *env, const char *path, uint64_t identity,
                         const graft_gen_set *set, graft_gen_laws *laws, graft_gen_counts *counts)
 {
     graft_mark mark = graft_arena_mark(env->unit);
@@ -71,8 +71,8 @@ bool graft_gen_set_load(graft_env *env, graft_arena *arena, const char *path, ui
             start.law_bytes == sizeof *laws->laws &&
             start.law_count == (size - sizeof start) / sizeof *laws->laws;
     for (uint64_t i = 0; found && i < start.law_count; i++) {
-        laws->laws =
-            graft_gen_grow(arena, laws->laws, laws->count, &laws->capacity, sizeof *laws->laws);
+        laws->laws = graft_gen_grow(laws->arena, laws->laws, laws->count, &laws->capacity,
+                                    sizeof *laws->laws);
         memcpy(&laws->laws[laws->count], data + sizeof start + i * sizeof *laws->laws,
                sizeof *laws->laws);
         laws->laws[laws->count++].set = set;

@@ -13,9 +13,9 @@ uint64_t graft_gen_set_identity(const graft_gen_set *set, uint64_t seed, uint64_
 GRAFT_MUST_USE graft_status graft_gen_set_save(graft_env *env, const char *path, uint64_t identity,
                                                const graft_gen_laws *laws, uint32_t first,
                                                const graft_gen_counts *counts);
-/* Appends the laws of a set that were saved with this identity; `arena` is that of the laws. False,
- * and nothing appended, when there is no such file. */
-bool graft_gen_set_load(graft_env *env, graft_arena *arena, const char *path, uint64_t identity,
+/* Appends the laws of a set that were saved with this identity. False, and nothing appended, when
+ * there is no such file. */
+bool graft_gen_set_load(graft_env *env, const char *path, uint64_t identity,
                         const graft_gen_set *set, graft_gen_laws *laws, graft_gen_counts *counts);
 
 #endif

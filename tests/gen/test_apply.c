@@ -66,7 +66,8 @@ static void open_world(graft_env *env, const char *text, uint32_t output_count, 
     assert_int_equal(
         graft_gen_space_build(env, env->life, &family->sets[0], &samples, NULL, &w->space),
         GRAFT_OK);
-    assert_int_equal(graft_gen_propose(&w->space, env->unit, &w->laws), GRAFT_OK);
+    w->laws.arena = env->unit;
+    assert_int_equal(graft_gen_propose(&w->space, &w->laws), GRAFT_OK);
     graft_gen_groups_build(&w->space, env->life, output_count, &w->groups);
     graft_gen_index_build(&w->groups, NULL, env->life, &w->index);
     w->site = (graft_gen_site){&w->groups, &w->index,
