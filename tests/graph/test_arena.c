@@ -273,10 +273,10 @@ static void test_grow(void **state)
     uint16_t *items = NULL;
     uint32_t capacity = 0;
     for (uint32_t count = 0; count < 100; count++) {
-        uint16_t *before = items;
+        uintptr_t before = (uintptr_t)items;
         bool full = count == capacity;
         items = graft_arena_grow(arena, items, count, &capacity, 3, sizeof *items);
-        assert_true((items != before) == full);
+        assert_true(((uintptr_t)items != before) == full);
         assert_true(capacity > count);
         items[count] = (uint16_t)(7 * count);
         for (uint32_t i = 0; i <= count; i++) {
