@@ -276,7 +276,10 @@ static void test_grow(void **state)
         uintptr_t before = (uintptr_t)items;
         bool full = count == capacity;
         items = graft_arena_grow(arena, items, count, &capacity, 3, sizeof *items);
-        assert_true(((uintptr_t)items != before) == full);
+        if (items == NULL || ((uintptr_t)items != before) != full) {
+            fail_msg("at %u elements the array %s", count, full ? "stayed" : "moved");
+            return;
+        }
         assert_true(capacity > count);
         items[count] = (uint16_t)(7 * count);
         for (uint32_t i = 0; i <= count; i++) {
