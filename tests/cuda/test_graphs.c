@@ -168,19 +168,24 @@ static uint32_t count_plans(graft_env *env, graft_device *device, const graft_si
     return plans;
 }
 
+static void check_graphs(graft_env *env, graft_device *device, uint32_t type)
+{
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        for (uint32_t way = 0; way < (rows[i].op == GRAFT_OP_conv_bias ? 4U : 2U); way++) {
+            graft_signature s = make_signature(env, &rows[i], way % 2, way / 2 == 1);
+            if (count_graphs(env, device, &s) == 0) {
+                fail_msg("%s, %s: no operation graph", rows[i].name, types[type]);
+            }
+        }
+    }
+}
+
 static void test_graphs(void **state)
 {
     graft_env *env = *state;
     for (uint32_t type = 0; type < CUDA_TYPE_COUNT; type++) {
         graft_device *device = open_described(env, type);
-        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-            for (uint32_t way = 0; way < (rows[i].op == GRAFT_OP_conv_bias ? 4U : 2U); way++) {
-                graft_signature s = make_signature(env, &rows[i], way % 2, way / 2 == 1);
-                if (count_graphs(env, device, &s) == 0) {
-                    fail_msg("%s, %s: no operation graph", rows[i].name, types[type]);
-                }
-            }
-        }
+        check_graphs(env, device, type);
         cuda_device_close(device);
     }
 }

@@ -35,7 +35,7 @@ static bool split_span(const graft_rule *rule, span whole, span halves[2])
     uint32_t starts[DEPTH_MOST];
     uint32_t depth = 0;
     uint32_t last = whole.begin;
-    uint32_t second = whole.begin;
+    uint32_t second = last;
     for (uint32_t at = whole.begin; at < whole.end;) {
         uint32_t code = rule->code[at];
         last = at;
@@ -44,7 +44,7 @@ static bool split_span(const graft_rule *rule, span whole, span halves[2])
                 return false;
             }
             starts[depth++] = at;
-        } else if (code != GRAFT_CODE_NOT) {
+        } else if (code != GRAFT_CODE_NOT && depth > 0) {
             second = starts[--depth];
         }
         at += 1 + graft_code_operand_bytes(code);

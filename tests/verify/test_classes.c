@@ -173,6 +173,10 @@ static void compare_sides(workspace *w, const graft_instance *whole, const graft
         for (uint32_t i = 0; i < w->rule.output_count; i++) {
             const graft_shape *shape = graft_instance_shape(whole, a, a->pattern->outputs[i]);
             const graft_shape *small = graft_instance_shape(core, b, b->pattern->outputs[i]);
+            if (left[i] == NULL || right[i] == NULL) {
+                fail_msg("output %u was not evaluated", i);
+                return;
+            }
             left[i] = slice(w, shape, of->class.output_sets[i], left[i]);
             for (size_t k = 0; k < (size_t)graft_shape_elements(small); k++) {
                 assert_true(left[i][k].residue == right[i][k].residue);

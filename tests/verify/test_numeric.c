@@ -30,6 +30,7 @@ static uint32_t bits_of(float x)
     return bits;
 }
 
+#ifdef __FLT16_MANT_DIG__
 static void check_half(double x)
 {
     float want = (float)(_Float16)x;
@@ -59,6 +60,13 @@ static void test_half(void **state)
         check_half(ldexp(graft_rng_uniform(&rng) - 0.5, (int)graft_rng_below(&rng, 48) - 30));
     }
 }
+#else
+static void test_half(void **state)
+{
+    (void)state;
+    CHECK_SKIP("this compiler has no _Float16 to compare with");
+}
+#endif
 
 /* -------------------------------------------------------------------- exact */
 
@@ -93,6 +101,9 @@ static int compare_sample(graft_env *env, const graft_instance *instance, uint64
     for (uint32_t o = 0; o < instance->rule->output_count; o++) {
         size_t count = (size_t)graft_shape_elements(graft_instance_shape(
             instance, &instance->source, instance->source.pattern->outputs[o]));
+        if (left[o] == NULL || right[o] == NULL) {
+            return (int)o;
+        }
         for (size_t i = 0; i < count; i++) {
             bool both_nan = left[o][i] != left[o][i] && right[o][i] != right[o][i];
             if (!both_nan && bits_of(left[o][i]) != bits_of(right[o][i])) {
@@ -101,6 +112,21 @@ static int compare_sample(graft_env *env, const graft_instance *instance, uint64
         }
     }
     return -1;
+}
+
+/* How many samples were tried, none of which tells the sides of an exact rule apart. */
+static uint32_t try_samples(graft_env *env, const graft_rule_entry *e, const graft_point *point)
+{
+    graft_instance instance;
+    assert_int_equal(graft_instance_build(&instance, &e->rule, point), GRAFT_FIT_OK);
+    for (uint32_t s = 0; s < SAMPLES; s++) {
+        graft_mark mark = graft_arena_mark(env->scratch);
+        if (compare_sample(env, &instance, e->id + s) >= 0) {
+            fail_msg("%s is not exact", e->name);
+        }
+        graft_arena_release(env->scratch, mark);
+    }
+    return SAMPLES;
 }
 
 static void test_exact(void **state)
@@ -121,16 +147,7 @@ static void test_exact(void **state)
         assert_true(graft_cover_unpack(env->unit, &e->rule, e->cover_points, e->cover_bytes,
                                        e->cover, &points));
         for (uint32_t k = 0; k < e->cover; k++) {
-            graft_instance instance;
-            assert_int_equal(graft_instance_build(&instance, &e->rule, &points[k]), GRAFT_FIT_OK);
-            for (uint32_t s = 0; s < SAMPLES; s++) {
-                graft_mark mark = graft_arena_mark(env->scratch);
-                if (compare_sample(env, &instance, e->id + s) >= 0) {
-                    fail_msg("%s is not exact", e->name);
-                }
-                graft_arena_release(env->scratch, mark);
-                tried++;
-            }
+            tried += try_samples(env, e, &points[k]);
         }
     }
     print_message("# %u samples\n", tried);

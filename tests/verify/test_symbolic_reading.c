@@ -144,8 +144,14 @@ static int64_t integer_at(workspace *w, Z3_ast term)
             value = kind == Z3_OP_MUL ? value * x : kind == Z3_OP_ADD ? value + x : value - x;
         }
         return value;
-    case Z3_OP_MOD:
-        return integer_at(w, graft_sym_arg(s, term, 0)) % integer_at(w, graft_sym_arg(s, term, 1));
+    case Z3_OP_MOD: {
+        int64_t by = integer_at(w, graft_sym_arg(s, term, 1));
+        if (by == 0) {
+            fail_msg("%s: a remainder by 0", Z3_ast_to_string(s->z3, term));
+            return 0;
+        }
+        return integer_at(w, graft_sym_arg(s, term, 0)) % by;
+    }
     case Z3_OP_ITE:
         return integer_at(w,
                           graft_sym_arg(s, term, truth_at(w, graft_sym_arg(s, term, 0)) ? 1 : 2));

@@ -63,19 +63,26 @@ done:
     return status;
 }
 
-static void print_rate(check_run *run, FILE *file, uint32_t type, const char *text,
-                       const graft_cost_entry *entry, double rate, double part)
+/* What one signature reaches; `part` is that of the copy bandwidth, 0 for a product. */
+typedef struct {
+    const char *text;
+    double rate;
+    double part;
+} reached;
+
+static void print_rate(check_run *run, FILE *file, uint32_t type, const graft_cost_entry *entry,
+                       const reached *what)
 {
     graft_json json;
     graft_json_begin(&json, run->env->scratch);
-    graft_json_string(&json, "signature", text);
+    graft_json_string(&json, "signature", what->text);
     graft_json_string(&json, "type", check_types[type]);
     graft_json_string(&json, "implementation", entry->implementation);
     graft_json_number(&json, "ns", entry->median_ns);
     graft_json_number(&json, "spread_ns", entry->spread_ns);
-    graft_json_number(&json, part > 0.0 ? "gb_per_s" : "rate", rate);
-    if (part > 0.0) {
-        graft_json_number(&json, "part_of_copy", part);
+    graft_json_number(&json, what->part > 0.0 ? "gb_per_s" : "rate", what->rate);
+    if (what->part > 0.0) {
+        graft_json_number(&json, "part_of_copy", what->part);
     }
     check_line(run, &json, file);
 }
@@ -94,9 +101,10 @@ static graft_status check_type(check_run *run, graft_device *device, uint32_t ty
     graft_cost_entry entry = {.rounds = 0};
     GRAFT_CHECK(measure_text(run, device, copy, &entry));
     double copied = real_bytes(&entry, type) / entry.median_ns;
-    print_rate(run, file, type, copy, &entry, copied, 1.0);
+    print_rate(run, file, type, &entry, &(reached){copy, copied, 1.0});
     GRAFT_CHECK(measure_text(run, device, product, &entry));
-    print_rate(run, file, type, product, &entry, (double)entry.flops / entry.median_ns, 0.0);
+    print_rate(run, file, type, &entry,
+               &(reached){product, (double)entry.flops / entry.median_ns, 0.0});
     (void)fprintf(stderr, "gpu-check: %s: copies %.0f GB/s, products %.1f TFLOP/s\n",
                   check_types[type], copied, (double)entry.flops / entry.median_ns / 1e3);
     for (size_t i = 0; i < sizeof(moved) / sizeof(moved[0]); i++) {
@@ -107,7 +115,7 @@ static graft_status check_type(check_run *run, graft_device *device, uint32_t ty
             continue;
         }
         double rate = real_bytes(&entry, type) / entry.median_ns;
-        print_rate(run, file, type, moved[i], &entry, rate, rate / copied);
+        print_rate(run, file, type, &entry, &(reached){moved[i], rate, rate / copied});
         if (rate < wanted_part * copied) {
             (void)fprintf(stderr, "gpu-check: slow: %s %s: %.0f %% of the copy bandwidth\n",
                           check_types[type], moved[i], 100.0 * rate / copied);
