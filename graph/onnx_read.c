@@ -81,6 +81,12 @@ done:
     return status;
 }
 
+static bool names_weight(const graft_onnx *onnx, const char *name)
+{
+    uint32_t index = graft_names_find(onnx->names, name);
+    return index != GRAFT_NONE && onnx->entries[index].kind == GRAFT_ONNX_WEIGHT;
+}
+
 /* Inputs that are not initializers become ports. */
 static graft_status name_inputs(graft_onnx_reader *reader, const Onnx__GraphProto *graph)
 {
@@ -90,13 +96,12 @@ static graft_status name_inputs(graft_onnx_reader *reader, const Onnx__GraphProt
     model->inputs = reader->ports;
     for (size_t i = 0; i < graph->n_input; i++) {
         const char *name = text_or_empty(graph->input[i]->name);
-        graft_onnx_entry *weight = find_entry(reader->onnx, name);
         if (name[0] == '\0') {
             status = GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT, "%s: input %zu has no name",
                                 model->file, i);
             goto done;
         }
-        if (weight != NULL && weight->kind == GRAFT_ONNX_WEIGHT) {
+        if (names_weight(reader->onnx, name)) {
             continue;
         }
         GRAFT_CHECK(add_entry(reader, name, GRAFT_ONNX_INPUT, model->input_count, 0));
