@@ -34,30 +34,135 @@ enum { EXIT_USAGE = 2, EXIT_INTERRUPTED = 130, THREADS_MOST = 1024 };
 
 typedef struct {
     const char *name;
-    const char *help;
     graft_status (*run)(graft_env *env, int argc, char **argv);
+    const char *text; /* What it does, in a line; the forms of its command line; its options. */
 } command;
 
 static graft_status command_help(graft_env *env, int argc, char **argv);
 static graft_status command_version(graft_env *env, int argc, char **argv);
 static graft_status command_bench(graft_env *env, int argc, char **argv);
 
+static const char help_text[] = "list the commands, or explain one\n\n"
+                                "graft help [COMMAND]\n";
+static const char version_text[] = "print the version\n\n"
+                                   "graft version\n";
+static const char gen_text[] =
+    "list the substitutions that the families propose\n\n"
+    "graft gen [--family NAME] [--depth N] [--counts] ...\n\n"
+    "  --families FOLDER  the families (default: rules/families)\n"
+    "  --family NAME      one of them alone\n"
+    "  --depth N          operators of the largest graphs (default: what each set says)\n"
+    "  --counts           how many graphs, keys and candidates, not the candidates\n"
+    "  --seed N           of the random tensors (default: 1)\n"
+    "  --work FOLDER      where an interrupted run goes on, and what memory does not hold goes\n"
+    "  --memory MIB       what records of graphs may take there\n";
+static const char rules_text[] =
+    "list the rule set, or generate it\n\n"
+    "graft rules [FILE] [--uses OP] [--shrinks] ...    list a rule set (rules/graft.rules)\n"
+    "graft rules --generate FOLDER                     make one from FOLDER/families\n\n"
+    "  --uses OP          rules with this operator\n"
+    "  --proof LEVEL      unbounded or bounded\n"
+    "  --numeric CLASS    exact or reassociating\n"
+    "  --family NAME      rules of one family\n"
+    "  --shrinks          rules that save operators\n"
+    "  --count            how many by family, proof level and numeric class\n"
+    "  --explain RULE     one rule, by name or identity, in words\n"
+    "  --dot FILE         and as a Graphviz picture\n"
+    "  --page FILE        the list as Markdown\n"
+    "  --both FILE        the set with the other direction of its rules, where that is proved\n"
+    "  --taso FILE        what the set says of the rules in a TASO file\n"
+    "  --export-taso FILE the rules that TASO's format can say\n"
+    "  --check-derivations FILE  that the dropped rules in FILE follow from the set\n"
+    "  --families FOLDER  with --generate: other families\n";
+static const char verify_text[] =
+    "prove or refute rules that you wrote\n\n"
+    "graft verify FILE.yaml [--merge]              prove or refute rules (docs/rule-format.md)\n"
+    "graft verify --emit-smt FOLDER [--sample N]   write the obligations of a rule set\n"
+    "graft verify --unbounded [--only NAME]        prove the rules of a set for all sizes again\n\n"
+    "  --rules FILE       the rule set (default: rules/graft.rules)\n"
+    "  --merge            add what is proved and does not follow to the set\n"
+    "  --no-suggest       look for no missing precondition\n"
+    "  --sample N         N rules, spread over the set\n"
+    "  --only NAME        one rule\n";
+static const char model_text[] = "write a model of the zoo, or list them\n\n"
+                                 "graft model                     list the zoo\n"
+                                 "graft model NAME OUT.onnx       write one of its models\n\n"
+                                 "  --seed N           of the weights\n";
+static const char convert_text[] =
+    "read an ONNX model and write it again\n\n"
+    "graft convert IN OUT.onnx\n\n"
+    "  --size NAME=N      a size that the model leaves open; may be repeated\n"
+    "  --external-data    large weights into a file beside it\n";
+static const char measure_text[] =
+    "time the operators of a model on this machine\n\n"
+    "graft measure MODEL       a name of the zoo or an ONNX file\n\n"
+    "  --device NAME      (default: cpu)\n"
+    "  --database FILE    where costs are kept (default: the device's under out/)\n"
+    "  --rounds N         of each measurement\n"
+    "  --plot FILE.svg    the roofline\n";
+static const char cost_text[] =
+    "show or merge cost databases\n\n"
+    "graft cost show FILE...              the entries of databases\n"
+    "graft cost merge OUT FILE...         join them\n"
+    "graft cost diff FILE FILE            what one lacks, or differs by more than spreads\n"
+    "graft cost calibrate [--models A,B]  measure whole models and fit what sums lack\n"
+    "graft cost confirm                   measure what the database has beside its kin again\n"
+    "graft cost renew FILE                measure what FILE has with the kernels of now\n\n"
+    "  --device NAME      (default: cpu)\n"
+    "  --database FILE    (default: the device's under out/)\n";
+
+/* Of every command that works on a model's graph with rules and costs. */
+#define SESSION_USAGE                                                                              \
+    "  --device NAME      whose costs count (default: cpu)\n"                                      \
+    "  --rules FILE       (default: rules/graft.rules)\n"                                          \
+    "  --database FILE    where costs are kept (default: the device's under out/)\n"               \
+    "  --settings FILE    (default: train/settings.yaml)\n"                                        \
+    "  --exact            only rules that give the same bits for every input\n"
+
+static const char optimize_text[] =
+    "rewrite a model by search\n\n"
+    "graft optimize MODEL OUT.onnx      MODEL is a name of the zoo or an ONNX "
+    "file\n\n" SESSION_USAGE "  --search NAME      greedy (default), backtracking, beam or random\n"
+    "  --dequeues N       graphs that backtracking looks at\n"
+    "  --width N          of the beam\n"
+    "  --passes N         searches, each with costs that the one before has corrected\n"
+    "  --policy FILE      rewrite as this policy.graft says instead\n"
+    "  --steps            print each rewrite\n";
+static const char policy_text[] =
+    "train a policy for a model and write its header\n\n"
+    "graft policy MODEL --out FOLDER    MODEL is a name of the zoo or an ONNX "
+    "file\n\n" SESSION_USAGE "  --out FOLDER       for the header and all that belongs to it\n"
+    "  --amalgamate       one header that holds the engine too\n";
+static const char report_text[] =
+    "check and measure what a policy found\n\n"
+    "graft report MODEL --out FOLDER    as `graft policy` was called\n\n" SESSION_USAGE
+    "  --out FOLDER       what `graft policy` wrote\n"
+    "  --rounds N         of end-to-end measurements (default: 21)\n";
+static const char emit_graph_text[] = "write a model's graph as a C table\n\n"
+                                      "graft emit-graph MODEL OUT.h\n\n"
+                                      "  --name NAME        of the table (default: the model's)\n";
+static const char bench_text[] =
+    "run the benchmarks of one stage or of all\n\n"
+    "graft bench [NAME]      gen, cost, search, order, numerics, speed, verify or views\n\n"
+    "  --models A,B       those of the benchmarks that take models\n"
+    "  --out FOLDER       for the figures (default: out/bench)\n";
+
 /* In the order in which they are used. A new command is one more row. */
 static const command commands[] = {
-    {"help",       "list the commands",                                command_help            },
-    {"version",    "print the version",                                command_version         },
-    {"gen",        "list the substitutions that the families propose", graft_command_gen       },
-    {"rules",      "list the rule set, or generate it",                graft_command_rules     },
-    {"verify",     "prove or refute rules that you wrote",             graft_command_verify    },
-    {"model",      "write a model of the zoo, or list them",           graft_command_model     },
-    {"convert",    "read an ONNX model and write it again",            graft_command_convert   },
-    {"measure",    "time the operators of a model on this machine",    graft_command_measure   },
-    {"cost",       "show or merge cost databases",                     graft_command_cost      },
-    {"optimize",   "rewrite a model by search",                        graft_command_optimize  },
-    {"policy",     "train a policy for a model and write its header",  graft_command_policy    },
-    {"report",     "check and measure what a policy found",            graft_command_report    },
-    {"emit-graph", "write a model's graph as a C table",               graft_command_emit_graph},
-    {"bench",      "run the benchmarks of one stage or of all",        command_bench           },
+    {"help",       command_help,             help_text      },
+    {"version",    command_version,          version_text   },
+    {"gen",        graft_command_gen,        gen_text       },
+    {"rules",      graft_command_rules,      rules_text     },
+    {"verify",     graft_command_verify,     verify_text    },
+    {"model",      graft_command_model,      model_text     },
+    {"convert",    graft_command_convert,    convert_text   },
+    {"measure",    graft_command_measure,    measure_text   },
+    {"cost",       graft_command_cost,       cost_text      },
+    {"optimize",   graft_command_optimize,   optimize_text  },
+    {"policy",     graft_command_policy,     policy_text    },
+    {"report",     graft_command_report,     report_text    },
+    {"emit-graph", graft_command_emit_graph, emit_graph_text},
+    {"bench",      command_bench,            bench_text     },
 };
 
 enum { COMMAND_COUNT = sizeof(commands) / sizeof(commands[0]) };
@@ -66,22 +171,47 @@ static void print_help(FILE *out)
 {
     (void)fputs("usage: graft [options] COMMAND [arguments]\n\ncommands:\n", out);
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
-        (void)fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
+        int line = (int)strcspn(commands[i].text, "\n");
+        (void)fprintf(out, "  %-10s %.*s\n", commands[i].name, line, commands[i].text);
     }
     (void)fputs("\noptions of every command:\n"
                 "  --json       print results as JSON Lines\n"
                 "  --quiet      print errors only\n"
                 "  --verbose    print details\n"
-                "  --threads N  worker threads (default: the processors of this machine)\n",
+                "  --threads N  worker threads (default: the processors of this machine)\n"
+                "  --help       explain the command\n",
                 out);
+}
+
+static void explain_command(const command *explained)
+{
+    (void)printf("graft %s: %s", explained->name, explained->text);
+}
+
+static const command *find_command(const char *name)
+{
+    if (strcmp(name, "--version") == 0) {
+        name = "version";
+    }
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        if (strcmp(commands[i].name, name) == 0) {
+            return &commands[i];
+        }
+    }
+    return NULL;
 }
 
 static graft_status command_help(graft_env *env, int argc, char **argv)
 {
-    (void)env;
-    (void)argc;
-    (void)argv;
-    print_help(stdout);
+    const command *explained = argc > 1 ? find_command(argv[1]) : NULL;
+    if (argc < 2) {
+        print_help(stdout);
+    } else if (explained == NULL) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "no command '%s'; 'graft help' lists them",
+                          argv[1]);
+    } else {
+        explain_command(explained);
+    }
     return GRAFT_OK;
 }
 
@@ -207,21 +337,6 @@ done:
 
 /* ------------------------------------------------------------- command line */
 
-static const command *find_command(const char *name)
-{
-    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
-        name = "help";
-    } else if (strcmp(name, "--version") == 0) {
-        name = "version";
-    }
-    for (size_t i = 0; i < COMMAND_COUNT; i++) {
-        if (strcmp(commands[i].name, name) == 0) {
-            return &commands[i];
-        }
-    }
-    return NULL;
-}
-
 static graft_status parse_threads(graft_env *env, const char *text)
 {
     char *end = NULL;
@@ -236,12 +351,14 @@ static graft_status parse_threads(graft_env *env, const char *text)
 }
 
 /* Takes the common options out of argv[1..] and closes the gaps; *argc shrinks with it. */
-static graft_status take_common_options(graft_env *env, int *argc, char **argv)
+static graft_status take_common_options(graft_env *env, int *argc, char **argv, bool *help)
 {
     int kept = 1;
     int i = 1;
     for (; i < *argc && strcmp(argv[i], "--") != 0; i++) {
-        if (strcmp(argv[i], "--json") == 0) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            *help = true;
+        } else if (strcmp(argv[i], "--json") == 0) {
             env->json = true;
         } else if (strcmp(argv[i], "--quiet") == 0) {
             env->verbosity = 0;
@@ -285,18 +402,23 @@ static int close_output(int exit_status)
 
 static int run_command(graft_env *env, int argc, char **argv)
 {
-    if (take_common_options(env, &argc, argv) != GRAFT_OK) {
+    bool help = false;
+    if (take_common_options(env, &argc, argv, &help) != GRAFT_OK) {
         (void)report_failure(env, GRAFT_BAD_INPUT);
         return EXIT_USAGE;
     }
     if (argc < 2) {
-        print_help(stderr);
-        return EXIT_USAGE;
+        print_help(help ? stdout : stderr);
+        return help ? EXIT_SUCCESS : EXIT_USAGE;
     }
     const command *chosen = find_command(argv[1]);
     if (chosen == NULL) {
         (void)fprintf(stderr, "graft: error: no command '%s'; 'graft help' lists them\n", argv[1]);
         return EXIT_USAGE;
+    }
+    if (help) {
+        explain_command(chosen);
+        return EXIT_SUCCESS;
     }
     graft_interrupt_install();
     graft_status status = chosen->run(env, argc - 1, argv + 1);

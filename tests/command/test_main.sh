@@ -5,7 +5,7 @@
 prints() {
     gives 0 "$GRAFT" "$@" && grep -q '^usage: graft ' "$FOLDER/out" && [ ! -s "$FOLDER/err" ]
 }
-lists_help() { prints help && grep -q '^  help  *list the commands$' "$FOLDER/out"; }
+lists_help() { prints help && grep -q '^  help  *list the commands, or explain one$' "$FOLDER/out"; }
 prints_version() {
     gives 0 "$GRAFT" "$1" && grep -qx 'graft [0-9]*\.[0-9]*\.[0-9]*' "$FOLDER/out"
 }
@@ -21,6 +21,32 @@ into_full_disk() {
 check "help lists the commands" lists_help
 check "--help is help" prints --help
 check "-h is help" prints -h
+commands() { "$GRAFT" help | sed -n '/^commands:/,/^$/s/^  \([a-z-]*\) .*/\1/p'; }
+explains_all() {
+    for command in $(commands); do
+        gives 0 "$GRAFT" "$command" --help && [ ! -s "$FOLDER/err" ] &&
+            grep -q "^graft $command: " "$FOLDER/out" && grep -q "^graft $command" "$FOLDER/out" || return 1
+        cat "$FOLDER/out" >> "$FOLDER/explained"
+    done
+    [ "$(grep -c '^graft [a-z-]*: ' "$FOLDER/explained")" = 14 ]
+}
+# Options are parsed from tables.
+explains_every_option() {
+    grep -rhoE '\.name = "--[a-z-]+"' --include='*.c' gen verify models cost emit main.c | cut -d'"' -f2 |
+        sort -u > "$FOLDER/options"
+    while read -r option; do
+        grep -qw -e "$option" "$FOLDER/explained" || { echo "no help for $option"; return 1; }
+    done < "$FOLDER/options"
+    [ "$(wc -l < "$FOLDER/options")" -gt 30 ]
+}
+same_help() {
+    gives 0 "$GRAFT" help rules && cp "$FOLDER/out" "$FOLDER/once" && gives 0 "$GRAFT" -h rules FILE &&
+        cmp -s "$FOLDER/out" "$FOLDER/once"
+}
+check "--help explains each command" explains_all
+check "and every option" explains_every_option
+check "wherever it stands" same_help
+check "help for an unknown command" error_is 1 "no command 'nonsense'" "$GRAFT" help nonsense
 check "version" prints_version version
 check "--version is version" prints_version --version
 check "no command shows the usage" shows_usage
