@@ -38,6 +38,15 @@ uint64_t graft_rule_id(const graft_rule *rule)
     return XXH3_64bits(bytes, graft_rule_pack(rule, bytes, sizeof bytes));
 }
 
+int graft_rule_entry_compare(const void *a, const void *b)
+{
+    const graft_rule_entry *x = a;
+    const graft_rule_entry *y = b;
+    int order = strcmp(x->family, y->family);
+    order = order != 0 ? order : strcmp(x->name, y->name);
+    return order != 0 ? order : (x->id > y->id) - (x->id < y->id);
+}
+
 /* ---------------------------------------------------------------- reading */
 
 /* What is being read, for messages. */

@@ -62,6 +62,9 @@ typedef struct graft_rule_entry {
     uint32_t axiom_count;
 } graft_rule_entry;
 
+/* For qsort: the order of entries in a set, by family, name and id. */
+int graft_rule_entry_compare(const void *a, const void *b);
+
 typedef struct graft_ruleset {
     const char *solver; /* Name and version, e.g. "z3 4.8.12.0". */
     uint32_t count;

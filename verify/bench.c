@@ -1,6 +1,7 @@
 /* bench.c - see bench.h. */
 #include "verify/bench.h"
 
+#include "graph/figures.h"
 #include "graph/json.h"
 #include "graph/log.h"
 #include "verify/cover.h"
@@ -34,26 +35,6 @@ static double spent_by_children(void)
            (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
-static void print_figure(graft_env *env, FILE *out, const char *name, const char *unit,
-                         double value)
-{
-    graft_mark mark = graft_arena_mark(env->scratch);
-    graft_json json;
-    graft_json_begin(&json, env->scratch);
-    graft_json_string(&json, "name", name);
-    graft_json_string(&json, "unit", unit);
-    graft_json_number(&json, "value", value);
-    graft_json_end(&json, out);
-    graft_arena_release(env->scratch, mark);
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void print_spread(graft_env *env, FILE *out, const char *name, double *ms, uint32_t count)
 {
     graft_mark mark = graft_arena_mark(env->scratch);
@@ -62,7 +43,7 @@ static void print_spread(graft_env *env, FILE *out, const char *name, double *ms
     for (uint32_t i = 0; i < count; i++) {
         sum += ms[i];
     }
-    qsort(ms, count, sizeof *ms, compare_doubles);
+    qsort(ms, count, sizeof *ms, graft_compare_doubles);
     graft_json_begin(&json, env->scratch);
     graft_json_string(&json, "name", name);
     graft_json_string(&json, "unit", "ms");
@@ -178,11 +159,12 @@ static graft_status bench_proofs(graft_env *env, const graft_ruleset *set, FILE 
             results[i].outcome == GRAFT_POOL_DONE && results[i].answer[0] == GRAFT_CHECK_PROVED ? 1
                                                                                                 : 0;
     }
-    print_figure(env, out, "verify.prove.set", "s", seconds);
-    print_figure(env, out, "verify.prove.cpu", "s", spent_by_children() - spent);
-    print_figure(env, out, "verify.prove.children", "processes", (double)env->thread_count);
-    print_figure(env, out, "verify.prove.proved", "rules", (double)proved);
-    print_figure(env, out, "verify.prove.rules", "rules", (double)set->count);
+    graft_figure_print_value(env, out, "verify.prove.set", "s", seconds);
+    graft_figure_print_value(env, out, "verify.prove.cpu", "s", spent_by_children() - spent);
+    graft_figure_print_value(env, out, "verify.prove.children", "processes",
+                             (double)env->thread_count);
+    graft_figure_print_value(env, out, "verify.prove.proved", "rules", (double)proved);
+    graft_figure_print_value(env, out, "verify.prove.rules", "rules", (double)set->count);
 done:
     return status;
 }
@@ -214,18 +196,19 @@ static graft_status bench_generation(graft_env *env, const char *folder, FILE *o
         {"proved",     n.proved    },
         {"kept",       n.kept      },
     };
-    print_figure(env, out, "verify.generate.time", "s", seconds);
+    graft_figure_print_value(env, out, "verify.generate.time", "s", seconds);
     for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const char *name = graft_arena_printf(env->life, "verify.generate.%s", rows[i].name);
-        print_figure(env, out, name, "rules", (double)rows[i].count);
+        graft_figure_print_value(env, out, name, "rules", (double)rows[i].count);
     }
     if (n.candidates > 0) {
-        print_figure(env, out, "verify.generate.decided", "share of candidates",
-                     1.0 - (double)(n.unknown + n.thin) / (double)n.candidates);
+        graft_figure_print_value(env, out, "verify.generate.decided", "share of candidates",
+                                 1.0 - (double)(n.unknown + n.thin) / (double)n.candidates);
     }
     if (n.rules > 0) {
-        print_figure(env, out, "verify.generate.decided_rules", "share of distinct rules",
-                     1.0 - (double)(n.unknown + n.thin) / (double)n.rules);
+        graft_figure_print_value(env, out, "verify.generate.decided_rules",
+                                 "share of distinct rules",
+                                 1.0 - (double)(n.unknown + n.thin) / (double)n.rules);
     }
 done:
     return status;

@@ -6,6 +6,7 @@
 #include "verify/polynomial.h"
 #include "verify/resweep.h"
 #include "verify/rounding.h"
+#include "verify/subsume.h"
 
 #include <string.h>
 
@@ -482,4 +483,24 @@ void graft_check_rule(graft_env *env, const graft_sweeper *sweeper, const graft_
     if (check->outcome == GRAFT_CHECK_SWEPT) {
         graft_check_prove(env, sweeper, rule, origin, options, check);
     }
+}
+
+graft_rule_entry graft_check_entry(const graft_check *check, const graft_rule *rule)
+{
+    return (graft_rule_entry){
+        .rule = *rule,
+        .id = graft_rule_id(rule),
+        .gain = graft_rule_gain(rule),
+        .proof = check->proof,
+        .numeric = check->numeric,
+        .rounding = check->rounding,
+        .complete = check->complete,
+        .points = check->sweep.agreed,
+        .cover = check->cover,
+        .resource_count = check->prove.resource_count,
+        .cases = check->unbounded.proved ? check->unbounded.cases : 0,
+        .reason = check->unbounded.reason,
+        .cover_points = check->cover_points,
+        .cover_bytes = check->cover_bytes,
+    };
 }

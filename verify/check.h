@@ -88,4 +88,8 @@ void graft_check_rule(graft_env *env, const graft_sweeper *sweeper, const graft_
                       const graft_point *origin, const graft_check_options *options,
                       graft_check *check);
 
+/* The entry of a proved rule in a rule set, without name and family; what it points to is the
+ * check's. */
+graft_rule_entry graft_check_entry(const graft_check *check, const graft_rule *rule);
+
 #endif

@@ -56,6 +56,8 @@ graft_status graft_derivations_write(graft_env *env, const char *path,
 
 /* ------------------------------------------------------------------ reading */
 
+enum { FOLLOWERS_FIRST = 64 };
+
 typedef struct {
     graft_env *env;
     graft_arena *arena;
@@ -90,15 +92,9 @@ static graft_status read_rule(reader *in, const char *text)
     if (!read_id(&text, &id) || *text != ' ') {
         return BAD_LINE(in, "expected 'follows', an id of 16 digits and a rule");
     }
-    if (in->followers->count == in->capacity) {
-        uint32_t capacity = in->capacity == 0 ? 64 : 2 * in->capacity;
-        graft_follower *items = GRAFT_NEW(in->arena, graft_follower, capacity);
-        if (in->followers->count > 0) {
-            memcpy(items, in->followers->items, in->followers->count * sizeof *items);
-        }
-        in->followers->items = items;
-        in->capacity = capacity;
-    }
+    in->followers->items =
+        graft_arena_grow(in->arena, in->followers->items, in->followers->count, &in->capacity,
+                         FOLLOWERS_FIRST, sizeof *in->followers->items);
     graft_follower *f = &in->followers->items[in->followers->count];
     GRAFT_TRY(in->env, graft_rule_parse(in->env, "rule", text + 1, &f->rule), "in %s:%u", in->path,
               in->line);

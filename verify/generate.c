@@ -52,33 +52,11 @@ graft_status graft_pipeline_judge(const graft_pipeline *p, const graft_pool_resu
 
 static graft_rule_entry make_entry(const graft_pipeline *p, const graft_lifted *r)
 {
-    return (graft_rule_entry){
-        .rule = r->rule,
-        .id = r->id,
-        .name = graft_rule_print_name(p->arena, &r->rule),
-        .family = graft_arena_strdup(p->arena, p->candidates->items[r->candidate].family),
-        .gain = r->gain,
-        .proof = r->check.proof,
-        .numeric = r->check.numeric,
-        .rounding = r->check.rounding,
-        .complete = r->check.complete,
-        .points = r->check.sweep.agreed,
-        .cover = r->check.cover,
-        .resource_count = r->check.prove.resource_count,
-        .cases = r->check.unbounded.proved ? r->check.unbounded.cases : 0,
-        .reason = graft_arena_strdup(p->arena, r->check.unbounded.reason),
-        .cover_points = r->check.cover_points,
-        .cover_bytes = r->check.cover_bytes,
-    };
-}
-
-static int compare_entries(const void *a, const void *b)
-{
-    const graft_rule_entry *x = a;
-    const graft_rule_entry *y = b;
-    int order = strcmp(x->family, y->family);
-    order = order != 0 ? order : strcmp(x->name, y->name);
-    return order != 0 ? order : (x->id < y->id ? -1 : 1);
+    graft_rule_entry entry = graft_check_entry(&r->check, &r->rule);
+    entry.name = graft_rule_print_name(p->arena, &r->rule);
+    entry.family = graft_arena_strdup(p->arena, p->candidates->items[r->candidate].family);
+    entry.reason = graft_arena_strdup(p->arena, r->check.unbounded.reason);
+    return entry;
 }
 
 /* Rules of the same operators get the first digits of their id behind their names. */
@@ -108,7 +86,7 @@ static void make_set(graft_pipeline *p, graft_ruleset *set)
     for (uint32_t i = 0; i < p->rule_count; i++) {
         set->entries[i] = make_entry(p, &p->rules[i]);
     }
-    qsort(set->entries, set->count, sizeof *set->entries, compare_entries);
+    qsort(set->entries, set->count, sizeof *set->entries, graft_rule_entry_compare);
     make_names_unique(p, set);
 }
 

@@ -60,19 +60,6 @@ static bool give_up(proof *p, const graft_sym_case *c, const char *why)
     return false;
 }
 
-/* The formals lie in a shape. */
-static const graft_facts *within(const graft_sym *s, const graft_sym_shape *shape,
-                                 graft_facts *room)
-{
-    const graft_facts *facts = NULL;
-    for (uint32_t i = 0; i < shape->rank; i++) {
-        room[i] = (graft_facts){.outer = facts,
-                                .fact = graft_sym_in_range(s, s->formals[i], shape->dims[i])};
-        facts = &room[i];
-    }
-    return facts;
-}
-
 /* Broadcasting reads an index within a shape, along an axis of the shape's size, as it is. */
 static Z3_ast read_within(proof *p, const graft_sym_shape *shape, Z3_ast value)
 {
@@ -103,7 +90,7 @@ static const char *ask_outputs(proof *p, graft_sym_asker *a)
                                          &p->sides[GRAFT_SYM_TARGET], p->rule->target.outputs[i]);
         left = read_within(p, shape, left);
         right = read_within(p, shape, right);
-        if (!graft_sym_equal(a, within(&p->s, shape, room), left, right)) {
+        if (!graft_sym_equal(a, graft_sym_within(&p->s, shape, room), left, right)) {
             return "the sides were not proved equal";
         }
     }
@@ -116,7 +103,8 @@ static const char *ask_conditions(proof *p, graft_sym_asker *a)
     for (uint32_t i = 0; i < target->condition_count; i++) {
         graft_facts room[GRAFT_MAX_RANK];
         const graft_sym_condition *c = &target->conditions[i];
-        if (!c->is_fact && !graft_sym_implied(a, within(&p->s, &c->shape, room), c->holds)) {
+        if (!c->is_fact &&
+            !graft_sym_implied(a, graft_sym_within(&p->s, &c->shape, room), c->holds)) {
             return "the target was not proved to be defined";
         }
     }

@@ -1,22 +1,18 @@
-/* symmask.c - see symmask.h. Terms are the keys of an open table. */
+/* symmask.c - see symmask.h. */
 #include "verify/symmask.h"
 
+#include "verify/termtable.h"
+
 #include <assert.h>
-#include <string.h>
 
-enum { BITS = 64 * GRAFT_SYM_MASK_WORDS, FIRST_TERMS = 1024, ARENA_BYTES = 1 << 18 };
-
-typedef struct {
-    Z3_ast term; /* NULL: free. */
-    graft_sym_mask mask;
-} entry;
+enum { BITS = 64 * GRAFT_SYM_MASK_WORDS, TERMS_FIRST = 1024, ARENA_BYTES = 1 << 18 };
 
 struct graft_sym_masks {
     Z3_context z3;
     graft_arena *arena;
-    entry *entries;
-    uint32_t capacity; /* A power of two. */
-    uint32_t count;
+    graft_term_table terms;
+    graft_sym_mask *known; /* By the terms' numbers. */
+    uint32_t capacity;
     uint32_t symbol_count;
 };
 
@@ -27,34 +23,18 @@ graft_sym_masks *graft_sym_masks_new(Z3_context z3)
     graft_sym_masks *masks = GRAFT_NEW(arena, graft_sym_masks, 1);
     masks->z3 = z3;
     masks->arena = arena;
-    masks->capacity = FIRST_TERMS;
-    masks->entries = GRAFT_NEW(arena, entry, FIRST_TERMS);
+    graft_term_table_open(&masks->terms, arena);
     return masks;
 }
 
 void graft_sym_masks_free(graft_sym_masks *masks) { graft_arena_free(masks->arena); }
 
-static entry *find_entry(const graft_sym_masks *masks, Z3_ast term)
+static void remember(graft_sym_masks *masks, Z3_ast term, const graft_sym_mask *mask)
 {
-    uint64_t hash = (uint64_t)(uintptr_t)term * UINT64_C(0x9e3779b97f4a7c15);
-    uint32_t at = (uint32_t)(hash >> 32) & (masks->capacity - 1);
-    while (masks->entries[at].term != NULL && masks->entries[at].term != term) {
-        at = (at + 1) & (masks->capacity - 1);
-    }
-    return &masks->entries[at];
-}
-
-static void grow(graft_sym_masks *masks)
-{
-    const entry *old = masks->entries;
-    uint32_t count = masks->capacity;
-    masks->capacity = 2 * count;
-    masks->entries = GRAFT_NEW(masks->arena, entry, masks->capacity);
-    for (uint32_t i = 0; i < count; i++) {
-        if (old[i].term != NULL) {
-            *find_entry(masks, old[i].term) = old[i];
-        }
-    }
+    uint32_t number = graft_term_table_add(&masks->terms, term);
+    masks->known = graft_arena_grow(masks->arena, masks->known, number, &masks->capacity,
+                                    TERMS_FIRST, sizeof *masks->known);
+    masks->known[number] = *mask;
 }
 
 static void note_symbol(graft_sym_masks *masks, graft_sym_mask *mask)
@@ -66,9 +46,9 @@ static void note_symbol(graft_sym_masks *masks, graft_sym_mask *mask)
 graft_sym_mask graft_sym_mask_of(graft_sym_masks *masks, Z3_ast term)
 {
     graft_sym_mask mask = {{0}};
-    const entry *known = find_entry(masks, term);
-    if (known->term != NULL) {
-        return known->mask;
+    uint32_t number = graft_term_table_find(&masks->terms, term);
+    if (number != GRAFT_TERM_ABSENT) {
+        return masks->known[number];
     }
     if (Z3_get_ast_kind(masks->z3, term) != Z3_APP_AST) {
         return mask;
@@ -83,11 +63,7 @@ graft_sym_mask graft_sym_mask_of(graft_sym_masks *masks, Z3_ast term)
         Z3_get_decl_kind(masks->z3, Z3_get_app_decl(masks->z3, app)) == Z3_OP_UNINTERPRETED) {
         note_symbol(masks, &mask);
     }
-    if (2 * (masks->count + 1) > masks->capacity) {
-        grow(masks);
-    }
-    *find_entry(masks, term) = (entry){term, mask};
-    masks->count++;
+    remember(masks, term, &mask);
     return mask;
 }
 

@@ -605,19 +605,6 @@ static bool note_conditions(graft_sym *s, const graft_sym_shape *shape, const gr
     return true;
 }
 
-/* The formals lie in the shape: a chain of facts in `room`. */
-static const graft_facts *range_facts(const graft_sym *s, const graft_sym_shape *shape,
-                                      graft_facts *room)
-{
-    const graft_facts *facts = NULL;
-    for (uint32_t i = 0; i < shape->rank; i++) {
-        room[i] = (graft_facts){.outer = facts,
-                                .fact = graft_sym_in_range(s, s->formals[i], shape->dims[i])};
-        facts = &room[i];
-    }
-    return facts;
-}
-
 static void declare_elements(graft_sym *s, const graft_sym_instance *instance)
 {
     for (uint32_t v = 0; v < instance->rule->var_count; v++) {
@@ -644,7 +631,7 @@ bool graft_sym_read_side(graft_sym *s, const graft_sym_instance *instance, uint3
         const graft_sym_node *symbolic = &instance->nodes[side][n];
         for (uint32_t o = 0; o < graft_op(pattern->nodes[n].op)->output_count; o++) {
             graft_facts room[GRAFT_MAX_RANK];
-            const graft_facts *facts = range_facts(s, &symbolic->shapes[o], room);
+            const graft_facts *facts = graft_sym_within(s, &symbolic->shapes[o], room);
             reader r = {s, instance, result, &pattern->nodes[n], symbolic, facts, side};
             s->splits = 0;
             s->fresh = 0; /* No symbol of the kind is in use between nodes. */

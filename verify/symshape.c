@@ -693,3 +693,15 @@ graft_sym_fit graft_sym_shapes(graft_sym *s, const graft_rule *rule, const graft
     graft_arena_release(s->env->unit, mark);
     return fit;
 }
+
+const graft_facts *graft_sym_within(const graft_sym *s, const graft_sym_shape *shape,
+                                    graft_facts *room)
+{
+    const graft_facts *facts = NULL;
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        room[i] = (graft_facts){.outer = facts,
+                                .fact = graft_sym_in_range(s, s->formals[i], shape->dims[i])};
+        facts = &room[i];
+    }
+    return facts;
+}

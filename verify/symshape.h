@@ -56,6 +56,10 @@ graft_sym_fit graft_sym_shapes(graft_sym *s, const graft_rule *rule, const graft
                                const graft_sym_extra *extra, graft_sym_instance *instance,
                                const char **why);
 
+/* The formals lie in a shape: a chain of facts in `room`, which has one for each axis. */
+const graft_facts *graft_sym_within(const graft_sym *s, const graft_sym_shape *shape,
+                                    graft_facts *room);
+
 const graft_sym_shape *graft_sym_shape_of(const graft_sym_instance *instance, uint32_t side,
                                           graft_operand x);
 const graft_pattern *graft_sym_pattern(const graft_rule *rule, uint32_t side);

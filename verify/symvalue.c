@@ -1,12 +1,14 @@
-/* symvalue.c - see symvalue.h. Terms are the keys of an open table of their values. */
+/* symvalue.c - see symvalue.h. */
 #include "verify/symvalue.h"
+
+#include "verify/termtable.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { POINTS_MOST = 8, DRAWS = 4, PLACES = POINTS_MOST * DRAWS };
-enum { FIRST_TERMS = 1024, TERMS_MOST = 1 << 16, ARENA_BYTES = 1 << 20 };
+enum { TERMS_FIRST = 1024, TERMS_MOST = 1 << 16, ARENA_BYTES = 1 << 20 };
 enum { ARGS_MOST = 64, INDEX_SIZE = 3 };
 
 #define NO_VALUE INT64_MIN
@@ -15,21 +17,15 @@ typedef struct {
     int64_t at[PLACES];
 } row;
 
-typedef struct {
-    Z3_ast term; /* NULL: free. */
-    uint32_t row;
-} entry;
-
 struct graft_sym_values {
     const graft_sym *s;
     graft_arena *arena;
     const graft_rule *rule;
     graft_point points[POINTS_MOST];
     uint32_t place_count;
-    entry *entries;
-    row *rows;
-    uint32_t capacity; /* Of entries, a power of two; of rows, half of that. */
-    uint32_t count;
+    graft_term_table terms;
+    row *rows; /* By the terms' numbers. */
+    uint32_t capacity;
 };
 
 /* ------------------------------------------------------------------- meaning */
@@ -270,7 +266,7 @@ static int64_t symbol_at(const graft_sym_values *v, const symbol *x, uint32_t pl
     case SYMBOL_SLOT:
         return point->slots[x->first];
     case SYMBOL_INDEX: /* Of which nothing was said. */
-        return index_at(place, v->count, INDEX_SIZE);
+        return index_at(place, v->terms.count, INDEX_SIZE);
     case SYMBOL_OTHER:
         break;
     }
@@ -287,45 +283,13 @@ static void evaluate_symbol(const graft_sym_values *v, Z3_func_decl decl, row *v
 
 /* --------------------------------------------------------------------- terms */
 
-static entry *find_entry(const graft_sym_values *v, Z3_ast term)
-{
-    uint64_t hash = (uint64_t)(uintptr_t)term * UINT64_C(0x9e3779b97f4a7c15);
-    uint32_t at = (uint32_t)(hash >> 32) & (v->capacity - 1);
-    while (v->entries[at].term != NULL && v->entries[at].term != term) {
-        at = (at + 1) & (v->capacity - 1);
-    }
-    return &v->entries[at];
-}
-
-static void allocate(graft_sym_values *v, uint32_t capacity)
-{
-    v->capacity = capacity;
-    v->entries = GRAFT_NEW(v->arena, entry, capacity);
-    v->rows = GRAFT_NEW(v->arena, row, capacity / 2);
-}
-
-static void grow(graft_sym_values *v)
-{
-    const entry *entries = v->entries;
-    const row *rows = v->rows;
-    uint32_t count = v->capacity;
-    allocate(v, 2 * count);
-    memcpy(v->rows, rows, v->count * sizeof *rows);
-    for (uint32_t i = 0; i < count; i++) {
-        if (entries[i].term != NULL) {
-            *find_entry(v, entries[i].term) = entries[i];
-        }
-    }
-}
-
 static uint32_t add_row(graft_sym_values *v, Z3_ast term, const row *values)
 {
-    if (2 * (v->count + 1) > v->capacity) {
-        grow(v);
-    }
-    v->rows[v->count] = *values;
-    *find_entry(v, term) = (entry){term, v->count};
-    return v->count++;
+    uint32_t number = graft_term_table_add(&v->terms, term);
+    v->rows =
+        graft_arena_grow(v->arena, v->rows, number, &v->capacity, TERMS_FIRST, sizeof *v->rows);
+    v->rows[number] = *values;
+    return number;
 }
 
 static uint32_t row_of(graft_sym_values *v, Z3_ast term);
@@ -372,9 +336,9 @@ static void evaluate(graft_sym_values *v, Z3_ast term, row *values)
 /* Where the values of a term are; evaluates it when it is met first. */
 static uint32_t row_of(graft_sym_values *v, Z3_ast term)
 {
-    const entry *known = find_entry(v, term);
-    if (known->term != NULL) {
-        return known->row;
+    uint32_t known = graft_term_table_find(&v->terms, term);
+    if (known != GRAFT_TERM_ABSENT) {
+        return known;
     }
     row values;
     evaluate(v, term, &values);
@@ -388,14 +352,14 @@ static void choose_index(graft_sym_values *v, Z3_ast index, Z3_ast size)
 {
     const graft_sym *s = v->s;
     if (graft_sym_kind(s, index) != Z3_OP_UNINTERPRETED || graft_sym_arity(s, index) != 0 ||
-        find_entry(v, index)->term != NULL ||
+        graft_term_table_find(&v->terms, index) != GRAFT_TERM_ABSENT ||
         read_symbol(v, Z3_get_app_decl(s->z3, Z3_to_app(s->z3, index))).kind != SYMBOL_INDEX) {
         return;
     }
     row values;
     uint32_t sizes = row_of(v, size);
     for (uint32_t k = 0; k < v->place_count; k++) {
-        values.at[k] = index_at(k, v->count, v->rows[sizes].at[k]);
+        values.at[k] = index_at(k, v->terms.count, v->rows[sizes].at[k]);
     }
     (void)add_row(v, index, &values);
 }
@@ -422,9 +386,8 @@ static void choose_indices(graft_sym_values *v, Z3_ast condition)
 /* Past a limit of terms all are evaluated anew. */
 static void limit_terms(graft_sym_values *v)
 {
-    if (v->count > TERMS_MOST) {
-        memset(v->entries, 0, v->capacity * sizeof *v->entries);
-        v->count = 0;
+    if (v->terms.count > TERMS_MOST) {
+        graft_term_table_clear(&v->terms);
     }
 }
 
@@ -438,7 +401,8 @@ bool graft_sym_values_satisfy(graft_sym_values *v, uint32_t count, const Z3_ast 
         choose_indices(v, conditions[i]);
     }
     for (uint32_t i = 0; i < count && some; i++) {
-        const row *values = &v->rows[row_of(v, conditions[i])];
+        uint32_t number = row_of(v, conditions[i]); /* Rows may move for it. */
+        const row *values = &v->rows[number];
         some = false;
         for (uint32_t k = 0; k < v->place_count; k++) {
             satisfied[k] = satisfied[k] && values->at[k] == 1;
@@ -460,7 +424,7 @@ graft_sym_values *graft_sym_values_new(const graft_sym *s, const graft_rule *rul
     v->rule = rule;
     memcpy(v->points, points, taken * sizeof *points);
     v->place_count = taken * DRAWS;
-    allocate(v, FIRST_TERMS);
+    graft_term_table_open(&v->terms, arena);
     return v;
 }
 

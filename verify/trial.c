@@ -261,33 +261,10 @@ done:
 graft_rule_entry graft_trial_entry(const graft_rule *rule, const graft_trial *trial,
                                    const char *name, const char *family)
 {
-    return (graft_rule_entry){
-        .rule = *rule,
-        .id = graft_rule_id(rule),
-        .name = name,
-        .family = family,
-        .gain = graft_rule_gain(rule),
-        .proof = trial->check.proof,
-        .numeric = trial->check.numeric,
-        .rounding = trial->check.rounding,
-        .complete = trial->check.complete,
-        .points = trial->check.sweep.agreed,
-        .cover = trial->check.cover,
-        .resource_count = trial->check.prove.resource_count,
-        .cases = trial->check.unbounded.proved ? trial->check.unbounded.cases : 0,
-        .reason = trial->check.unbounded.reason,
-        .cover_points = trial->check.cover_points,
-        .cover_bytes = trial->check.cover_bytes,
-    };
-}
-
-static int compare_entries(const void *a, const void *b)
-{
-    const graft_rule_entry *x = a;
-    const graft_rule_entry *y = b;
-    int order = strcmp(x->family, y->family);
-    order = order != 0 ? order : strcmp(x->name, y->name);
-    return order != 0 ? order : (x->id > y->id) - (x->id < y->id);
+    graft_rule_entry entry = graft_check_entry(&trial->check, rule);
+    entry.name = name;
+    entry.family = family;
+    return entry;
 }
 
 /* Whether the content is in the set; fails when only the name is. */
@@ -323,7 +300,7 @@ graft_status graft_trial_merge(graft_env *env, graft_arena *arena, graft_ruleset
             larger.entries[larger.count++] = entries[i];
         }
     }
-    qsort(larger.entries, larger.count, sizeof *larger.entries, compare_entries);
+    qsort(larger.entries, larger.count, sizeof *larger.entries, graft_rule_entry_compare);
     *added = larger.count - set->count;
     *set = larger;
 done:

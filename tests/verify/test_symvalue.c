@@ -169,6 +169,23 @@ static void check_cases(workspace *w)
     }
 }
 
+/* What is true stays true while the table of terms grows and moves. */
+static void check_growth(workspace *w)
+{
+    enum { TERMS = 10000, BEYOND = 1000 };
+    graft_sym_values *values = graft_sym_values_new(&w->s, &w->rule, w->points, POINTS);
+    for (uint32_t i = 0; i < TERMS; i++) {
+        Z3_ast number = graft_sym_int(&w->s, BEYOND + i);
+        Z3_ast holds = Z3_mk_lt(w->s.z3, w->symbols[2], number);
+        Z3_ast fails = Z3_mk_lt(w->s.z3, number, w->symbols[2]);
+        if (!graft_sym_values_satisfy(values, 1, &holds) ||
+            graft_sym_values_satisfy(values, 1, &fails)) {
+            fail_msg("wrong after %u terms", i);
+        }
+    }
+    graft_sym_values_free(values);
+}
+
 static void test_values(void **state)
 {
     graft_env *env = *state;
@@ -181,6 +198,7 @@ static void test_values(void **state)
     check_conditions(w);
     check_laws(w);
     check_cases(w);
+    check_growth(w);
     graft_sym_close(&w->s);
     graft_prover_close(&prover);
 }
