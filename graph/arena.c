@@ -6,7 +6,8 @@
  *
  * Memory must come out zeroed. A fresh block is zero already (calloc, which costs nothing for large
  * blocks), so each block remembers how far it was ever used: only what lies below is cleared again.
- * Under AddressSanitizer all free space is poisoned, and a red zone follows each allocation. */
+ * Under AddressSanitizer all free space is poisoned, arrays that were outgrown are, and a red zone
+ * follows each allocation. */
 #include "graph/arena.h"
 
 #include <assert.h>
@@ -195,6 +196,7 @@ void *graft_arena_grow(graft_arena *arena, void *array, uint32_t count, uint32_t
     void *copy = graft_arena_array(arena, larger, element_bytes);
     if (count > 0) {
         memcpy(copy, array, count * element_bytes);
+        ASAN_POISON_MEMORY_REGION(array, count * element_bytes);
     }
     *capacity = larger;
     return copy;

@@ -45,7 +45,7 @@ size_t graft_arena_used_bytes(const graft_arena *arena);
 #define GRAFT_NEW(arena, type, count) ((type *)graft_arena_array((arena), (count), sizeof(type)))
 void *graft_arena_array(graft_arena *arena, size_t count, size_t element_bytes);
 /* `array` with room for one more element behind `count`. It moves when it doubles, beginning with
- * `first` elements; what it outgrows stays until the arena gives it back. */
+ * `first` elements. What it outgrows must not be used any more; the arena keeps it. */
 void *graft_arena_grow(graft_arena *arena, void *array, uint32_t count, uint32_t *capacity,
                        uint32_t first, size_t element_bytes);
 
