@@ -41,7 +41,7 @@ static graft_status refuse_opaque(graft_env *env, const graft_executor *e)
     const graft_graph *graph = e->graph;
     graft_opaque opaque;
     for (graft_index n = 0; n < graph->node_end; n++) {
-        if (graph->nodes[n].op == GRAFT_OP_OPAQUE &&
+        if (graph->nodes[n].op == GRAFT_OP_OPAQUE && !graph->nodes[n].is_const &&
             (e->model == NULL || !graft_opaque_find(e->model, graph, n, &opaque))) {
             return GRAFT_FAIL(env, GRAFT_UNSUPPORTED,
                               "the graph cannot be run: node %u is an operator that Graft does not "

@@ -88,7 +88,7 @@ static void add_node(table_builder *builder, graft_index n)
             add_number(builder, node->attrs[i]);
         }
     } else {
-        open_record(builder, GRAFT_RECORD_OPAQUE, "opaque");
+        open_record(builder, node->is_const ? GRAFT_RECORD_CONST : GRAFT_RECORD_OPAQUE, "opaque");
         add_index(builder, node->source);
         add_number(builder, node->input_count);
         add_number(builder, node->output_count);

@@ -108,9 +108,8 @@ void graft_float_run(uint32_t op, const graft_call *call, const float *const in[
     run_f32[op](NULL, call, in, out);
 }
 
-/* Runs an opaque node, when it is one of those that can be run. */
-static graft_status run_opaque(graft_env *env, graft_arena *arena, const graft_model *model,
-                               const graft_graph *graph, graft_index n, const float **values)
+graft_status graft_float_opaque(graft_env *env, graft_arena *arena, const graft_model *model,
+                                const graft_graph *graph, graft_index n, const float **values)
 {
     graft_opaque opaque;
     const void *in[GRAFT_OPAQUE_INPUTS_MOST] = {NULL};
@@ -172,7 +171,7 @@ graft_status graft_float_model(graft_env *env, graft_arena *arena, const graft_m
     for (graft_index i = 0; i < order->count; i++) {
         graft_index n = order->order[i];
         if (graph->nodes[n].op == GRAFT_OP_OPAQUE) {
-            GRAFT_CHECK(run_opaque(env, arena, model, graph, n, values));
+            GRAFT_CHECK(graft_float_opaque(env, arena, model, graph, n, values));
         } else {
             GRAFT_CHECK(run_node(env, arena, graph, n, values));
         }

@@ -31,5 +31,10 @@ GRAFT_MUST_USE graft_status graft_float_model(graft_env *env, graft_arena *arena
                                               const struct graft_model *model,
                                               const graft_graph *graph, const graft_order *order,
                                               const float **values);
+/* Runs one opaque node of such a graph; its result lies in `arena`. Fails likewise. */
+GRAFT_MUST_USE graft_status graft_float_opaque(graft_env *env, graft_arena *arena,
+                                               const struct graft_model *model,
+                                               const graft_graph *graph, graft_index node,
+                                               const float **values);
 
 #endif

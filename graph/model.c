@@ -158,7 +158,8 @@ static bool is_same_node(const fold_state *state, graft_index a, graft_index b)
     const graft_graph *graph = state->graph;
     const graft_node *x = &graph->nodes[a];
     const graft_node *y = &graph->nodes[b];
-    bool same = x->op == y->op && memcmp(x->attrs, y->attrs, sizeof(x->attrs)) == 0;
+    bool same = x->op == y->op && x->op != GRAFT_OP_OPAQUE &&
+                memcmp(x->attrs, y->attrs, sizeof(x->attrs)) == 0;
     for (uint32_t k = 0; same && k < x->input_count; k++) {
         graft_index v = graft_node_input(graph, a, k);
         graft_index w = graft_node_input(graph, b, k);
@@ -235,9 +236,15 @@ graft_status graft_model_fold_weights(graft_env *env, graft_arena *arena, const 
     mark_wanted(&state, &order);
     borrow_weights(&state);
     for (graft_index i = 0; i < order.count; i++) {
-        if (graph->nodes[order.order[i]].is_const && is_wanted_node(&state, order.order[i]) &&
-            !reuse_results(&state, &order, i)) {
-            run_const_node(&state, order.order[i]);
+        graft_index n = order.order[i];
+        if (!graph->nodes[n].is_const || !is_wanted_node(&state, n)) {
+            continue;
+        }
+        if (graph->nodes[n].op == GRAFT_OP_OPAQUE) {
+            GRAFT_TRY(env, graft_float_opaque(env, arena, model, graph, n, state.data),
+                      "while preparing the weights of %s", model->file);
+        } else if (!reuse_results(&state, &order, i)) {
+            run_const_node(&state, n);
         }
     }
     *weights = (graft_weights){.value_count = graph->value_end, .data = state.data};

@@ -118,8 +118,7 @@ const char *graft_model_node_name(const graft_model *model, const graft_node *no
 /* The ONNX operator, e.g. "Resize", likewise; "" when a rule made the node. */
 const char *graft_model_node_type(const graft_model *model, const graft_node *node);
 
-/* Data of the weights that a graph reads, by value id: binary32, or of a plain weight's own type.
- */
+/* Data of the weights that a graph reads, by value id: binary32, or of the value's own type. */
 typedef struct graft_weights {
     graft_index value_count;
     const float *const *data;

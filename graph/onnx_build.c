@@ -2,6 +2,7 @@
  * opaque node, a weight or known numbers (see onnx.h). */
 #include "graph/log.h"
 #include "graph/onnx.h"
+#include "graph/opaque.h"
 
 #include <string.h>
 
@@ -260,6 +261,7 @@ static graft_status add_opaque(graft_onnx_reader *reader, uint32_t index, const 
     const Onnx__NodeProto *node = onnx->proto->graph->node[index];
     size_t input_count = node->n_input + group->captured_count;
     graft_index added = GRAFT_NONE;
+    graft_opaque opaque;
     if (input_count > UINT16_MAX) {
         return GRAFT_FAIL(reader->env, GRAFT_UNSUPPORTED,
                           "%s: node %u '%s' (%s) reads more than 65535 values", reader->model->file,
@@ -280,6 +282,9 @@ static graft_status add_opaque(graft_onnx_reader *reader, uint32_t index, const 
     if (status != GRAFT_OK) {
         status = fail_node(reader, index, "does not fit the graph");
         goto done;
+    }
+    if (graft_opaque_describe(node, &reader->model->graph, added, &opaque)) {
+        graft_graph_set_repeatable(&reader->model->graph, added);
     }
     for (size_t k = 0; k < node->n_output; k++) {
         graft_onnx_entry *entry = entry_of_output(onnx, node, k);

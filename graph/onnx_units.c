@@ -28,6 +28,28 @@ static void find_live_nodes(graft_onnx_writer *writer)
     }
 }
 
+static void find_folded_nodes(graft_onnx_writer *writer)
+{
+    const graft_graph *graph = writer->graph;
+    writer->folded = GRAFT_NEW(writer->arena, bool, graph->node_end);
+    for (graft_index i = 0; i < writer->order.count; i++) {
+        graft_index n = writer->order.order[i];
+        bool folded = graph->nodes[n].is_const && graph->nodes[n].op != GRAFT_OP_OPAQUE;
+        for (uint32_t k = 0; folded && k < graph->nodes[n].input_count; k++) {
+            graft_index v = graft_node_input(graph, n, k);
+            folded = graph->values[v].kind == GRAFT_VALUE_WEIGHT ||
+                     writer->folded[graph->values[v].node];
+        }
+        writer->folded[n] = folded;
+    }
+}
+
+bool graft_onnx_is_folded(const graft_onnx_writer *writer, graft_index value)
+{
+    const graft_value *v = &writer->graph->values[value];
+    return v->kind == GRAFT_VALUE_COMPUTED && writer->folded[v->node];
+}
+
 static void find_nodes_of_records(graft_onnx_writer *writer)
 {
     uint32_t count = writer->model->record_count;
@@ -119,7 +141,7 @@ static graft_index count_inner_uses(const graft_onnx_writer *writer, const graft
     return count;
 }
 
-/* Inner values that are not const must not be read from outside: they have no name. */
+/* Inner values that are not folded must not be read from outside: they have no name. */
 static bool keeps_inner_values(const graft_onnx_writer *writer, const graft_onnx_group *group,
                                size_t output_count)
 {
@@ -128,8 +150,7 @@ static bool keeps_inner_values(const graft_onnx_writer *writer, const graft_onnx
         uint32_t slots = n == GRAFT_NONE ? 0 : writer->graph->nodes[n].output_count;
         for (uint32_t slot = 0; slot < slots; slot++) {
             graft_index v = graft_node_output(writer->graph, n, slot);
-            if (!writer->graph->values[v].is_const &&
-                !is_group_output(group, output_count, p, slot) &&
+            if (!writer->folded[n] && !is_group_output(group, output_count, p, slot) &&
                 count_inner_uses(writer, group, v) != writer->order.use_count[v]) {
                 return false;
             }
@@ -138,12 +159,12 @@ static bool keeps_inner_values(const graft_onnx_writer *writer, const graft_onnx
     return true;
 }
 
-/* A group of const parts alone is folded, not written. */
+/* A group of folded parts alone is not written. */
 static bool has_active_part(const graft_onnx_writer *writer, const graft_onnx_group *group)
 {
     for (uint32_t p = 0; p < group->part_count; p++) {
         graft_index n = writer->node_of_record[group->first_record + p];
-        if (n != GRAFT_NONE && !writer->graph->nodes[n].is_const) {
+        if (n != GRAFT_NONE && !writer->folded[n]) {
             return true;
         }
     }
@@ -171,6 +192,7 @@ void graft_onnx_find_intact(graft_onnx_writer *writer)
 {
     uint32_t count = writer->model->onnx->node_count;
     find_live_nodes(writer);
+    find_folded_nodes(writer);
     find_nodes_of_records(writer);
     writer->intact = GRAFT_NEW(writer->arena, bool, count);
     for (uint32_t i = 0; i < count; i++) {
@@ -241,11 +263,11 @@ bool graft_onnx_is_untouched(const graft_onnx_writer *writer)
 
 /* -------------------------------------------------------------------------------- chains */
 
-/* A node that is generated: live, at work at inference, not part of an intact group. */
+/* A node that is generated: live, not folded, not part of an intact group. */
 static bool is_generated(const graft_onnx_writer *writer, graft_index n)
 {
     const graft_node *node = &writer->graph->nodes[n];
-    return writer->live[n] && !node->is_const &&
+    return writer->live[n] && !writer->folded[n] &&
            (node->source >= writer->model->record_count ||
             !writer->intact[writer->model->records[node->source].onnx_node]);
 }
@@ -371,7 +393,7 @@ static void list_units(graft_onnx_writer *writer)
 static uint32_t producing_unit(const graft_onnx_writer *writer, graft_index value, uint32_t reader)
 {
     if (value == GRAFT_NONE || writer->graph->values[value].kind != GRAFT_VALUE_COMPUTED ||
-        writer->graph->values[value].is_const) {
+        graft_onnx_is_folded(writer, value)) {
         return GRAFT_NONE;
     }
     uint32_t unit = writer->unit_of_node[writer->graph->values[value].node];

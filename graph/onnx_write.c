@@ -83,13 +83,13 @@ static void store_folded(graft_onnx_writer *writer, graft_index value, const cha
                                       graft_weights_data(&writer->weights, value)));
 }
 
-/* The name of a const value that is stored already and shares the data of `value`; or NULL. */
+/* The name of a folded value that is stored already and shares the data of `value`; or NULL. */
 static const char *name_of_twin(const graft_onnx_writer *writer, graft_index value)
 {
     const graft_graph *graph = writer->graph;
     const float *data = graft_weights_data(&writer->weights, value);
     for (graft_index v = 0; v < graph->value_end && data != NULL; v++) {
-        if (writer->value_names[v] != NULL && graph->values[v].kind == GRAFT_VALUE_COMPUTED &&
+        if (writer->value_names[v] != NULL && graft_onnx_is_folded(writer, v) &&
             graft_weights_data(&writer->weights, v) == data &&
             graft_shape_equal(&graph->values[v].shape, &graph->values[value].shape)) {
             return writer->value_names[v];
@@ -106,7 +106,7 @@ const char *graft_onnx_value_name(graft_onnx_writer *writer, graft_index value)
     }
     if (writer->value_names[value] == NULL) {
         const char *name = graft_model_value_name(writer->model, writer->graph, value);
-        if (name == NULL && v->is_const) {
+        if (name == NULL && graft_onnx_is_folded(writer, value)) {
             writer->value_names[value] = name_of_twin(writer, value);
         }
     }
@@ -119,7 +119,7 @@ const char *graft_onnx_value_name(graft_onnx_writer *writer, graft_index value)
         }
         writer->value_names[value] =
             name != NULL && take_name(writer, name) ? name : graft_onnx_fresh_name(writer, hint);
-        if (v->is_const) {
+        if (graft_onnx_is_folded(writer, value)) {
             store_folded(writer, value, writer->value_names[value]);
         }
     }
@@ -338,8 +338,8 @@ static bool give_name(graft_onnx_writer *writer, graft_index value, const char *
         return own != NULL && strcmp(own, name) == 0 &&
                strcmp(name_of_weight(writer, v->source), name) == 0;
     }
-    if (v->kind == GRAFT_VALUE_COMPUTED && !v->is_const && writer->value_names[value] == NULL &&
-        take_name(writer, name)) {
+    if (v->kind == GRAFT_VALUE_COMPUTED && !graft_onnx_is_folded(writer, value) &&
+        writer->value_names[value] == NULL && take_name(writer, name)) {
         writer->value_names[value] = name;
     }
     return writer->value_names[value] != NULL && strcmp(writer->value_names[value], name) == 0;

@@ -4,7 +4,8 @@
  * A graph is written as units, producers first. A unit is one original ONNX node, when all that it
  * became is still in the graph and wired as it was; or one node that a rule made, which is
  * generated; or a chain of such nodes that ONNX can say with one (concat, split, slice, pad). Const
- * nodes are no units: their results are initializers. */
+ * nodes are no units, their results are initializers: but for opaque ones and what is computed from
+ * these, so that weights of 8 bits stay in the form in which runtimes know them. */
 #ifndef GRAFT_ONNX_WRITE_H
 #define GRAFT_ONNX_WRITE_H
 
@@ -25,10 +26,11 @@ typedef struct graft_onnx_writer {
     graft_weights weights;
     int64_t opset;               /* Of what is written. */
     bool *live;                  /* By node: an output of the graph depends on it. */
+    bool *folded;                /* By node: const, and its results are initializers. */
     graft_index *node_of_record; /* GRAFT_NONE: gone. */
     bool *intact;                /* By ONNX node. */
     graft_index *absorbed_into;  /* By node: the neighbour in its chain; GRAFT_NONE. */
-    uint32_t *unit_of_node;      /* GRAFT_NONE: const or dead. */
+    uint32_t *unit_of_node;      /* GRAFT_NONE: folded or dead. */
     graft_onnx_unit *units;
     uint32_t unit_count;
     const char **value_names;  /* By value; NULL until given. */
@@ -48,11 +50,14 @@ typedef struct graft_onnx_writer {
 
 /* Whether the graph is the model's own, apart from dead nodes: every node, wire and output. */
 bool graft_onnx_is_untouched(const graft_onnx_writer *writer);
-/* Finds live nodes and intact groups. */
+/* Finds live nodes, folded ones and intact groups. */
 void graft_onnx_find_intact(graft_onnx_writer *writer);
 /* Forms units and sorts them: *order has writer->unit_count numbers. GRAFT_INTERNAL when units wait
  * for each other. */
 GRAFT_MUST_USE graft_status graft_onnx_form_units(graft_onnx_writer *writer, uint32_t **order);
+
+/* Whether a computed value is an initializer in what is written. */
+bool graft_onnx_is_folded(const graft_onnx_writer *writer, graft_index value);
 
 /* ----------------------------------------------------------- onnx_write.c */
 

@@ -15,10 +15,13 @@ static const Onnx__NodeProto *find_proto(const graft_model *model, const graft_n
     if (node->source >= model->record_count) {
         return NULL;
     }
-    uint32_t place = model->records[node->source].onnx_node;
-    const Onnx__NodeProto *proto = model->onnx->proto->graph->node[place];
-    bool own_domain = proto->domain != NULL && proto->domain[0] != '\0';
-    return own_domain || proto->op_type == NULL ? NULL : proto;
+    return model->onnx->proto->graph->node[model->records[node->source].onnx_node];
+}
+
+/* Of ONNX' own domain. */
+static bool is_standard(const Onnx__NodeProto *proto)
+{
+    return proto->op_type != NULL && (proto->domain == NULL || proto->domain[0] == '\0');
 }
 
 static bool is_known(const graft_shape *shape)
@@ -70,13 +73,12 @@ static bool find_gather(const Onnx__NodeProto *proto, graft_opaque *opaque)
            is_whole(opaque->in[1].dtype) && elements == graft_shape_elements(&opaque->out);
 }
 
-bool graft_opaque_find(const graft_model *model, const graft_graph *graph, graft_index node,
-                       graft_opaque *opaque)
+bool graft_opaque_describe(const Onnx__NodeProto *proto, const graft_graph *graph, graft_index node,
+                           graft_opaque *opaque)
 {
     static const char *const copies[] = {"Unsqueeze", "Squeeze", "Reshape", "Flatten", "Identity"};
     const graft_node *n = &graph->nodes[node];
-    const Onnx__NodeProto *proto = find_proto(model, n);
-    if (proto == NULL || n->input_count < 1 || n->output_count != 1) {
+    if (!is_standard(proto) || n->input_count < 1 || n->output_count != 1) {
         return false;
     }
     memset(opaque, 0, sizeof(*opaque));
@@ -100,6 +102,13 @@ bool graft_opaque_find(const graft_model *model, const graft_graph *graph, graft
     return strcmp(proto->op_type, "Cast") == 0     ? find_cast(opaque)
            : strcmp(proto->op_type, "Gather") == 0 ? find_gather(proto, opaque)
                                                    : graft_quantised_find(proto, opaque);
+}
+
+bool graft_opaque_find(const graft_model *model, const graft_graph *graph, graft_index node,
+                       graft_opaque *opaque)
+{
+    const Onnx__NodeProto *proto = find_proto(model, &graph->nodes[node]);
+    return proto != NULL && graft_opaque_describe(proto, graph, node, opaque);
 }
 
 /* ----------------------------------------------------------------------------- running */

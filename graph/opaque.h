@@ -33,9 +33,14 @@ typedef struct graft_opaque {
     graft_shape out;
 } graft_opaque;
 
-/* Whether the opaque node of `graph`, which is model->graph or a rewritten copy, can be run. */
+/* Whether the opaque node of `graph`, which is model->graph or a rewritten copy, can be run. What
+ * can computes the same from the same. */
 bool graft_opaque_find(const graft_model *model, const graft_graph *graph, graft_index node,
                        graft_opaque *opaque);
+struct Onnx__NodeProto;
+/* Likewise of an opaque node that `proto` becomes while a model is read. */
+bool graft_opaque_describe(const struct Onnx__NodeProto *proto, const graft_graph *graph,
+                           graft_index node, graft_opaque *opaque);
 /* Runs it on row-major tensors of its shapes and types; inputs that are not given are NULL.
  * GRAFT_BAD_INPUT when a place to gather lies outside of the table; the output is then undefined.
  */

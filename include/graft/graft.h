@@ -257,6 +257,9 @@ GRAFT_MUST_USE graft_status graft_graph_add_opaque(graft_graph *graph, graft_ind
                                                    const graft_index *inputs, uint16_t input_count,
                                                    const graft_shape *output_shapes,
                                                    uint16_t output_count, graft_index *node);
+/* Says that an opaque node computes the same from the same inputs. If these are all const, then so
+ * are it and its outputs from now on: part of the weight program. */
+void graft_graph_set_repeatable(graft_graph *graph, graft_index node);
 GRAFT_MUST_USE graft_status graft_graph_add_output(graft_graph *graph, graft_index value);
 
 /* A graph as a table of integers, as `graft emit-graph` writes it: records, each a kind and what
@@ -267,7 +270,8 @@ typedef enum graft_record {
     GRAFT_RECORD_WEIGHT = 2, /* source, shape */
     GRAFT_RECORD_NODE = 3,   /* operator, source, inputs, attributes */
     GRAFT_RECORD_OPAQUE = 4, /* source, numbers of inputs and outputs, inputs, shapes of outputs */
-    GRAFT_RECORD_OUTPUT = 5  /* value */
+    GRAFT_RECORD_OUTPUT = 5, /* value */
+    GRAFT_RECORD_CONST = 6 /* An opaque node that is const, see graft_graph_set_repeatable: as 4. */
 } graft_record;
 /* Most inputs, and most outputs, of an opaque node in a table. */
 #define GRAFT_TABLE_MAX_OPERANDS 32

@@ -216,7 +216,20 @@ static void test_faults(void **state)
 
 /* -------------------------------------------------------- graphs as tables */
 
-/* Also with opaque nodes, omitted inputs and unknown shapes. */
+/* The result of an opaque node that is const. */
+static graft_index add_const_opaque(graft_graph *graph)
+{
+    const graft_shape shape = {.rank = 1, .dims = {4}, .dtype = GRAFT_DTYPE_F32};
+    graft_index weight = GRAFT_NONE;
+    graft_index node = GRAFT_NONE;
+    assert_int_equal(graft_graph_add_weight(graph, &shape, 5, &weight), GRAFT_OK);
+    assert_int_equal(graft_graph_add_opaque(graph, 78, &weight, 1, &shape, 1, &node), GRAFT_OK);
+    graft_graph_set_repeatable(graph, node);
+    assert_true(graph->nodes[node].is_const);
+    return graft_node_output(graph, node, 0);
+}
+
+/* Also with opaque nodes, const ones too, omitted inputs and unknown shapes. */
 static void test_graph_table(void **state)
 {
     bench b = open_bench(*state);
@@ -226,6 +239,8 @@ static void test_graph_table(void **state)
     graft_index node = GRAFT_NONE;
     assert_int_equal(graft_graph_add_opaque(graph, 77, inputs, 2, &unknown, 1, &node), GRAFT_OK);
     assert_int_equal(graft_graph_add_output(graph, graft_node_output(graph, node, 0)), GRAFT_OK);
+    const graft_index weight = add_const_opaque(graph);
+    assert_int_equal(graft_graph_add_output(graph, weight), GRAFT_OK);
     graft_order order = build_order(b.env->life, graph);
     uint64_t hash =
         graft_graph_hash(graph, &order, GRAFT_NEW(b.env->life, uint64_t, graph->limits.values));
@@ -247,8 +262,9 @@ static void test_graph_table(void **state)
             "  if (graft_order_build(&order, &graph, order_memory, sizeof order_memory) != "
             "GRAFT_OK)\n"
             "    return 3;\n"
+            "  if (graft_graph_active_count(&graph) != %u) return 5;\n"
             "  return graft_graph_hash(&graph, &order, scratch) == UINT64_C(%llu) ? 0 : 4; }\n",
-            (unsigned long long)hash));
+            graft_graph_active_count(graph), (unsigned long long)hash));
     assert_runs(&b, CC_STRICT "-I \"$GRAFT_ROOT/include\" one.c -o one && ./one");
     check_folder_remove(b.folder);
 }

@@ -120,6 +120,42 @@ static void test_opaque_may_omit_inputs(void **state)
     assert_int_equal(graft_graph_active_count(graph), 1);
 }
 
+static graft_index build_opaque(graft_graph *graph, graft_index first, graft_index second)
+{
+    const graft_index inputs[3] = {first, GRAFT_NONE, second};
+    const graft_shape shape = build_shape(1, 4, 0, 0, 0);
+    graft_index node = GRAFT_NONE;
+    assert_int_equal(graft_graph_add_opaque(graph, 7, inputs, 3, &shape, 1, &node), GRAFT_OK);
+    return node;
+}
+
+/* Only of weights, and only when somebody said so. */
+static void test_opaque_is_const(void **state)
+{
+    graft_env *env = *state;
+    graft_graph *graph = build_graph(env->life);
+    graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+    graft_index w = build_weight(graph, build_shape(1, 4, 0, 0, 0), 0);
+    graft_index unknown = build_opaque(graph, w, w);
+    graft_index mixed = build_opaque(graph, w, x);
+    graft_index folded = build_opaque(graph, w, w);
+    graft_graph_set_repeatable(graph, mixed);
+    graft_graph_set_repeatable(graph, folded);
+    graft_index value = graft_node_output(graph, folded, 0);
+    graft_index reader = build_node(graph, GRAFT_OP_tanh, NULL, value, 0, 0);
+    assert_false(graph->nodes[unknown].is_const);
+    assert_false(graph->nodes[mixed].is_const);
+    assert_true(graph->nodes[folded].is_const);
+    assert_true(graph->values[value].is_const);
+    assert_true(graph->values[reader].is_const);
+    assert_int_equal(graft_graph_active_count(graph), 2);
+    check_sound(env, graph);
+    graph->nodes[mixed].is_const = true;
+    graph->values[graft_node_output(graph, mixed, 0)].is_const = true;
+    size_t bytes = graft_order_bytes(&graph->limits);
+    assert_non_null(graft_graph_check(graph, graft_arena_alloc(env->unit, bytes), bytes));
+}
+
 /* A table that is full of gaps is packed rather than refused. */
 static void test_edges_are_compacted(void **state)
 {
@@ -605,6 +641,7 @@ int main(void)
         CHECK_TEST(test_capacity_leaves_graph),
         CHECK_TEST(test_init_needs_bytes),
         CHECK_TEST(test_opaque_may_omit_inputs),
+        CHECK_TEST(test_opaque_is_const),
         CHECK_TEST(test_edges_are_compacted),
         CHECK_TEST(test_order_puts_producers_first),
         CHECK_TEST(test_cycle_is_found),

@@ -132,6 +132,10 @@ static const write_row generated[] = {
      "input x 2; weight w 2; node Exp w -> y; node Relu x -> z; output y; output z",                                              "graft_exp_0: 2\nRelu x -> z\nIdentity graft_exp_0 -> y\nout y z"                          },
     {"beside an opaque node",
      "input x 2; node Relu x -> a; node Magic a _ -> b; node Relu b -> y; info b 2; output y",                                    "Relu x -> graft_relu_0\nMagic graft_relu_0 _ -> b\nRelu b -> y\nout y"                    },
+    {"weights of 8 bits stay what they are",
+     "input x 2; weight w 2; weight s = 0.5; node QuantizeLinear w s -> q;"
+     "node DequantizeLinear q s -> d; node Exp d -> e; node Add x e -> y; output y; output e",                                  "w: 2\ns:\nQuantizeLinear w s -> q\n"
+     "DequantizeLinear q s -> d\nExp d -> e\nAdd x e -> y\nout y e"                                                                 },
     {"before opset 7",
      "opset 6; ir 3; input x 2 3; input b 3; weight b 3; node Add x b -> y : broadcast=1; output y",                              "b: 3\nAdd x b -> y\nout y"                                                                },
 };

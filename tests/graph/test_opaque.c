@@ -106,12 +106,58 @@ static void test_without_a_model(void **state)
                  GRAFT_UNSUPPORTED, "is opaque");
 }
 
+/* Nodes of weights alone are part of the weight program, whatever types are between them. */
+static void test_weights(void **state)
+{
+    static const float numbers[] = {0.0F, 0.5F, 2.0F, 127.5F};
+    graft_env *env = *state;
+    graft_weights weights;
+    const graft_model *model =
+        onnx_text_model(env, "input x 4; weight w 4 = -1 0.6 2 200; weight s = 0.5;"
+                             "node QuantizeLinear w s -> q; node DequantizeLinear q s -> d;"
+                             "node Add x d -> y; output y; output d");
+    const graft_graph *graph = &model->graph;
+    assert_int_equal(model->opaque_count, 2);
+    assert_int_equal(graft_graph_active_count(graph), 1);
+    assert_int_equal(graft_model_fold_weights(env, env->unit, model, graph, &weights), GRAFT_OK);
+    assert_memory_equal(graft_weights_data(&weights, graph->outputs[1]), numbers, sizeof(numbers));
+}
+
+/* Others run at each inference: of inputs, or when nobody knows what they compute. */
+static void test_no_weights(void **state)
+{
+    static const char *const texts[] = {
+        "input x 2; weight s = 0.5; node QuantizeLinear x s -> q; node DequantizeLinear q s -> y;"
+        "output y",
+        "input x 2; weight w 2; node Magic w -> a; info a 2; node Add x a -> y; output y",
+        "input x 2; weight w 2; node Identity w -> a : domain=com.example; info a 2;"
+        "node Add x a -> y; output y",
+    };
+    graft_env *env = *state;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        print_message("# %s\n", texts[i]);
+        const graft_model *model = onnx_text_model(env, texts[i]);
+        assert_int_equal(graft_graph_active_count(&model->graph), 2);
+    }
+}
+
+static void test_weights_that_do_not_fit(void **state)
+{
+    graft_env *env = *state;
+    graft_weights weights;
+    const graft_model *model =
+        onnx_text_model(env, "input x 2 2; weight w 4 2; ints i = 1 4; node Gather w i -> a;"
+                             "node Add x a -> y; output y");
+    check_failed(env, graft_model_fold_weights(env, env->unit, model, &model->graph, &weights),
+                 GRAFT_BAD_INPUT, "weights of test.onnx");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_outputs),
-        CHECK_TEST(test_refusals),
-        CHECK_TEST(test_without_a_model),
+        CHECK_TEST(test_outputs),         CHECK_TEST(test_refusals),
+        CHECK_TEST(test_without_a_model), CHECK_TEST(test_weights),
+        CHECK_TEST(test_no_weights),      CHECK_TEST(test_weights_that_do_not_fit),
     };
     return cmocka_run_group_tests_name("opaque", tests, NULL, NULL);
 }

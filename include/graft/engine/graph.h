@@ -346,6 +346,20 @@ graft_status graft_graph_add_opaque(graft_graph *graph, graft_index source,
     return GRAFT_OK;
 }
 
+void graft_graph_set_repeatable(graft_graph *graph, graft_index node)
+{
+    graft_node *n = &graph->nodes[node];
+    bool is_const = true;
+    for (uint32_t i = 0; i < n->input_count; i++) {
+        graft_index v = graft_node_input(graph, node, i);
+        is_const = is_const && (v == GRAFT_NONE || graph->values[v].is_const);
+    }
+    for (uint32_t i = 0; is_const && i < n->output_count; i++) {
+        graph->values[graft_node_output(graph, node, i)].is_const = true;
+    }
+    n->is_const = is_const;
+}
+
 graft_status graft_graph_add_output(graft_graph *graph, graft_index value)
 {
     if (!value_exists(graph, value)) {

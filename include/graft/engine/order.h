@@ -226,7 +226,7 @@ static const char *check_wiring(const graft_graph *graph, graft_index n)
 {
     const graft_node *node = &graph->nodes[n];
     graft_index size = (graft_index)node->input_count + node->output_count;
-    bool is_const = node->op != GRAFT_OP_OPAQUE;
+    bool is_const = node->op != GRAFT_OP_OPAQUE || node->is_const; /* Else nobody knows. */
     if (node->first_edge > graph->edge_end || size > graph->edge_end - node->first_edge) {
         return "a node's edges lie outside the table";
     }
@@ -235,7 +235,7 @@ static const char *check_wiring(const graft_graph *graph, graft_index n)
         if (v == GRAFT_NONE ? node->op != GRAFT_OP_OPAQUE : !value_exists(graph, v)) {
             return "a node reads a value that does not exist";
         }
-        is_const = is_const && graph->values[v].is_const;
+        is_const = is_const && (v == GRAFT_NONE || graph->values[v].is_const);
     }
     for (uint32_t i = 0; i < node->output_count; i++) {
         graft_index v = graft_node_output(graph, n, i);

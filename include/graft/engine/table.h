@@ -65,7 +65,7 @@ static graft_status load_node(graft_graph *graph, graft_table_reader *reader)
     return graft_graph_add_node(graph, op, attrs, inputs, source, &node);
 }
 
-static graft_status load_opaque(graft_graph *graph, graft_table_reader *reader)
+static graft_status load_opaque(graft_graph *graph, graft_table_reader *reader, bool is_const)
 {
     graft_index inputs[GRAFT_TABLE_MAX_OPERANDS];
     graft_shape shapes[GRAFT_TABLE_MAX_OPERANDS];
@@ -82,8 +82,12 @@ static graft_status load_opaque(graft_graph *graph, graft_table_reader *reader)
     for (uint32_t i = 0; i < output_count; i++) {
         shapes[i] = read_table_shape(reader);
     }
-    return graft_graph_add_opaque(graph, source, inputs, (uint16_t)input_count, shapes,
-                                  (uint16_t)output_count, &node);
+    graft_status status = graft_graph_add_opaque(graph, source, inputs, (uint16_t)input_count,
+                                                 shapes, (uint16_t)output_count, &node);
+    if (status == GRAFT_OK && is_const) {
+        graft_graph_set_repeatable(graph, node);
+    }
+    return status;
 }
 
 graft_status graft_graph_load(graft_graph *graph, const int32_t *table, size_t count)
@@ -103,7 +107,10 @@ graft_status graft_graph_load(graft_graph *graph, const int32_t *table, size_t c
             status = load_node(graph, &reader);
             break;
         case GRAFT_RECORD_OPAQUE:
-            status = load_opaque(graph, &reader);
+            status = load_opaque(graph, &reader, false);
+            break;
+        case GRAFT_RECORD_CONST:
+            status = load_opaque(graph, &reader, true);
             break;
         case GRAFT_RECORD_OUTPUT:
             status = graft_graph_add_output(graph, read_index(&reader));
