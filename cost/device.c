@@ -12,7 +12,7 @@
 enum { PLAIN_KERNELS_VERSION = 4 };
 
 /* Changes whenever times are taken in another way, so that old and new ones are never added up. */
-enum { PROTOCOL_VERSION = 5 };
+enum { PROTOCOL_VERSION = 6 };
 
 /* --------------------------------------------------------------- identity */
 

@@ -24,9 +24,12 @@ typedef struct program_pack {
     uint32_t user_count;
 } program_pack;
 
+enum { PROGRAM_STAGES = 5, PROGRAM_OPERANDS = 16, PROGRAM_ARGS = 8, PROGRAM_COPIES = 8 };
+
 /* A primitive of the library's: machine code made for one stage of one implementation of one
- * signature. Kernels of the same signature share it, so a network that repeats an operator has its
- * code once, and more of all code stays in the caches. */
+ * signature, and the library's objects for its operands, which are bound to memory when a run needs
+ * it. Kernels of the same signature share it, so a network that repeats an operator has these once,
+ * and more of all of them stay in the caches. */
 typedef struct program_primitive {
     struct program_primitive *next;
     graft_signature signature;
@@ -34,6 +37,9 @@ typedef struct program_primitive {
     uint32_t stage;
     uint32_t user_count;
     dnnl_primitive_t primitive;
+    dnnl_exec_arg_t args[PROGRAM_ARGS];
+    void *bound[PROGRAM_ARGS]; /* Where each lies. */
+    uint32_t arg_count;
 } program_primitive;
 
 struct graft_device {
@@ -45,7 +51,15 @@ struct graft_device {
     program_primitive *primitives;
 };
 
-enum { PROGRAM_STAGES = 5, PROGRAM_OPERANDS = 16, PROGRAM_ARGS = 8 };
+/* Copies of a const operand, or of an input of a plain function, for measuring: see
+ * graft_kernel_copy_weights. */
+typedef struct program_copies {
+    void *first; /* What is copied: the copy of turn 0. */
+    char *data;  /* Of the others. */
+    size_t step; /* From one to the next. */
+    bool is_operand;
+    uint8_t number; /* Of the operand or input. */
+} program_copies;
 
 typedef enum operand_role {
     ROLE_INPUT,     /* Input `slot` of the operator. */
@@ -55,11 +69,7 @@ typedef enum operand_role {
 } operand_role;
 
 typedef struct program_operand {
-    dnnl_memory_t memory;
-    char *place;          /* Where that lies. */
-    char *copies;         /* Of const data, for measuring; see graft_kernel_copy_weights. */
-    size_t copy_step;     /* From one of them to the next. */
-    dnnl_memory_t *turns; /* One memory object per copy, the first being `memory`. */
+    void *data; /* Of const ones. */
     size_t offset;
     void *owned;        /* Data of the builder's own, freed with the kernel. */
     program_pack *pack; /* Packed data, given back with the kernel. */
@@ -69,11 +79,8 @@ typedef struct program_operand {
 } program_operand;
 
 typedef struct program_stage {
-    dnnl_primitive_t primitive;
-    program_primitive *shared; /* Given back with the kernel. */
-    dnnl_exec_arg_t args[PROGRAM_ARGS];
-    uint32_t operands[PROGRAM_ARGS]; /* Which operand each argument is. */
-    int arg_count;
+    program_primitive *shared;      /* Given back with the kernel. */
+    uint8_t operands[PROGRAM_ARGS]; /* Which operand each argument is. */
 } program_stage;
 
 /* One user less; the last one frees it. NULL is allowed. */
@@ -83,8 +90,8 @@ void graft_program_release_primitive(graft_device *device, program_primitive *pr
 /* Runs a plain kernel on what it is bound to. */
 typedef void (*plain_run)(const graft_kernel *kernel);
 
-/* What a run of a plain function reads comes first: in a network of many small operators it has
- * left the caches since the last run. */
+/* What a run reads comes first: in a network of many small operators it has left the caches since
+ * the last run. */
 struct graft_kernel {
     graft_device *device; /* graft_kernel_head */
     plain_run plain;      /* NULL for programs. */
@@ -93,8 +100,13 @@ struct graft_kernel {
     float *out[GRAFT_MAX_OUTPUTS];
     uint32_t turn_count; /* Copies of const operands; 0 when there is one. */
     uint32_t turn;
+    uint32_t turn_stride;
+    uint32_t copied_count;
+    program_copies copies[PROGRAM_COPIES];
     uint32_t stage_count;
     uint32_t operand_count;
+    program_stage stages[PROGRAM_STAGES];
+    void *places[PROGRAM_OPERANDS]; /* Where each operand lies in the run at hand. */
     graft_signature signature;
     graft_shape outputs[GRAFT_MAX_OUTPUTS];
     char name[GRAFT_KERNEL_NAME_BYTES];
@@ -102,7 +114,6 @@ struct graft_kernel {
     const float *constants[GRAFT_MAX_INPUTS];
 
     program_operand operands[PROGRAM_OPERANDS];
-    program_stage stages[PROGRAM_STAGES];
     size_t workspace_bytes;
     size_t packed_bytes;
     uint64_t pack_ns;

@@ -217,7 +217,7 @@ static graft_status build_conv(graft_env *env, graft_kernel *kernel, const conv_
     uint32_t count = 3;
     GRAFT_CHECK(graft_program_input(env, kernel, IMAGE, &forms->image, image, &args[0].operand));
     GRAFT_CHECK(graft_program_input(env, kernel, FILTER, &forms->filter, filter, &args[1].operand));
-    GRAFT_CHECK(graft_program_output(env, kernel, &forms->output, output, &args[2].operand));
+    args[2].operand = graft_program_output(kernel, &forms->output, output);
     if (kernel->signature.op != GRAFT_OP_conv) {
         args[count].arg = DNNL_ARG_BIAS;
         GRAFT_CHECK(graft_program_input(env, kernel, BIAS, &forms->bias, &forms->bias,

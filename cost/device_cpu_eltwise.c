@@ -63,7 +63,7 @@ static graft_status build_unary(graft_env *env, graft_kernel *kernel,
     graft_status status = GRAFT_OK;
     program_arg args[2] = {{.arg = DNNL_ARG_SRC}, {.arg = DNNL_ARG_DST}};
     GRAFT_CHECK(graft_program_input(env, kernel, 0, desc, desc, &args[0].operand));
-    GRAFT_CHECK(graft_program_output(env, kernel, desc, desc, &args[1].operand));
+    args[1].operand = graft_program_output(kernel, desc, desc);
     GRAFT_CHECK(graft_program_stage(env, kernel, pd, args, 2));
 done:
     return status;
@@ -182,8 +182,7 @@ static graft_status build_binary(graft_env *env, graft_kernel *kernel, uint32_t 
         GRAFT_CHECK(graft_program_input(env, kernel, i == 0 ? whole : 1 - whole, &forms->have[i],
                                         &forms->want[i], &args[i].operand));
     }
-    GRAFT_CHECK(
-        graft_program_output(env, kernel, &forms->want[2], &forms->want[2], &args[2].operand));
+    args[2].operand = graft_program_output(kernel, &forms->want[2], &forms->want[2]);
     GRAFT_CHECK(graft_program_stage(env, kernel, pd, args, 3));
 done:
     return status;
@@ -240,7 +239,7 @@ static graft_status build_batch_norm(graft_env *env, graft_kernel *kernel,
     }
     graft_program_describe_dims(1, &channels, false, &row);
     GRAFT_CHECK(graft_program_input(env, kernel, DATA, form, form, &args[0].operand));
-    GRAFT_CHECK(graft_program_output(env, kernel, form, form, &args[1].operand));
+    args[1].operand = graft_program_output(kernel, form, form);
     GRAFT_CHECK(graft_program_input(env, kernel, SCALE, &row, &row, &args[2].operand));
     GRAFT_CHECK(graft_program_input(env, kernel, SHIFT, &row, &row, &args[3].operand));
     GRAFT_CHECK(graft_program_fixed(env, kernel, &row, zeros, &args[4].operand));

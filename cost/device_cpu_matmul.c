@@ -104,7 +104,7 @@ static graft_status build_product(graft_env *env, graft_kernel *kernel, const ma
     GRAFT_CHECK(graft_program_input(env, kernel, RIGHT, &forms->right,
                                     graft_program_query(pd, dnnl_query_weights_md, 0),
                                     &args[1].operand));
-    GRAFT_CHECK(graft_program_output(env, kernel, &forms->out, out, &args[2].operand));
+    args[2].operand = graft_program_output(kernel, &forms->out, out);
     if (kernel->signature.op == GRAFT_OP_matmul_bias) {
         args[count].arg = DNNL_ARG_BIAS;
         GRAFT_CHECK(graft_program_input(env, kernel, BIAS, &forms->bias, &forms->bias,

@@ -44,7 +44,7 @@ graft_status graft_cpu_open_reorder(graft_env *env, graft_kernel *kernel, uint32
     }
     graft_program_describe_output(kernel, 0, &want);
     GRAFT_CHECK(graft_program_input(env, kernel, 0, &have, &have, &input));
-    GRAFT_CHECK(graft_program_output(env, kernel, &want, &want, &output));
+    output = graft_program_output(kernel, &want, &want);
     GRAFT_CHECK(graft_program_reorder(env, kernel, input, output));
 done:
     return status;
@@ -63,7 +63,7 @@ static graft_status build_concat(graft_env *env, graft_kernel *kernel,
         graft_program_describe_input(kernel, k, &have);
         GRAFT_CHECK(graft_program_input(env, kernel, k, &have, &forms[k], &args[k].operand));
     }
-    GRAFT_CHECK(graft_program_output(env, kernel, &forms[2], &forms[2], &args[2].operand));
+    args[2].operand = graft_program_output(kernel, &forms[2], &forms[2]);
     GRAFT_CHECK(graft_program_stage(env, kernel, pd, args, 3));
 done:
     return status;

@@ -37,7 +37,7 @@ static graft_status build_norm(graft_env *env, graft_kernel *kernel, const dnnl_
     dnnl_memory_desc_t row;
     graft_program_describe_dims(1, &columns, false, &row);
     GRAFT_CHECK(graft_program_input(env, kernel, DATA, form, form, &args[0].operand));
-    GRAFT_CHECK(graft_program_output(env, kernel, form, form, &args[1].operand));
+    args[1].operand = graft_program_output(kernel, form, form);
     GRAFT_CHECK(graft_program_input(env, kernel, SCALE, &row, &row, &args[2].operand));
     GRAFT_CHECK(graft_program_input(env, kernel, SHIFT, &row, &row, &args[3].operand));
     GRAFT_CHECK(graft_program_stage(env, kernel, pd, args, 4));

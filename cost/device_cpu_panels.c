@@ -310,8 +310,7 @@ graft_status graft_cpu_open_panels(graft_env *env, graft_kernel *kernel, uint32_
     graft_status status = graft_program_packed(
         env, kernel, RIGHT, (size_t)(panels * WIDTH * plan.depth), fill_panels, &state->panels);
     if (status == GRAFT_OK && plan.gathers) {
-        status = graft_program_workspace(env, kernel, (size_t)(plan.rows * plan.depth),
-                                         &state->gathered);
+        state->gathered = graft_program_workspace(kernel, (size_t)(plan.rows * plan.depth));
     }
     return status;
 }

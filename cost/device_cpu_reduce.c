@@ -23,7 +23,7 @@ static graft_status open_simple(graft_env *env, graft_kernel *kernel, const char
         goto done;
     }
     GRAFT_CHECK(graft_program_input(env, kernel, 0, &forms[0], &forms[0], &args[0].operand));
-    GRAFT_CHECK(graft_program_output(env, kernel, &forms[1], &forms[1], &args[1].operand));
+    args[1].operand = graft_program_output(kernel, &forms[1], &forms[1]);
     GRAFT_CHECK(graft_program_stage(env, kernel, pd, args, 2));
 done:
     (void)dnnl_primitive_desc_destroy(pd);

@@ -52,8 +52,7 @@ static graft_status build_winograd(graft_env *env, graft_kernel *kernel, const g
     kernel->plain = run_winograd;
     GRAFT_CHECK(graft_program_packed(env, kernel, FILTER, graft_winograd_filter_count(plan),
                                      fill_filter, &state->filter));
-    GRAFT_CHECK(graft_program_workspace(
-        env, kernel, graft_winograd_work_bytes(plan) / sizeof(float), &state->work));
+    state->work = graft_program_workspace(kernel, graft_winograd_work_bytes(plan) / sizeof(float));
 done:
     return status;
 }

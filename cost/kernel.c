@@ -32,14 +32,11 @@ void graft_cpu_kernel_close(graft_kernel *kernel)
     }
     for (uint32_t i = 0; i < kernel->operand_count; i++) {
         program_operand *operand = &kernel->operands[i];
-        for (uint32_t t = 1; t < kernel->turn_count && operand->turns != NULL; t++) {
-            (void)dnnl_memory_destroy(operand->turns[t]);
-        }
-        (void)dnnl_memory_destroy(operand->memory);
-        free(operand->turns);
-        free(operand->copies);
         free(operand->owned);
         graft_program_release(kernel->device, operand->pack);
+    }
+    for (uint32_t i = 0; i < kernel->copied_count; i++) {
+        free(kernel->copies[i].data);
     }
     free(kernel->state);
     free(kernel);
@@ -218,34 +215,36 @@ uint64_t graft_cpu_kernel_pack_ns(const graft_kernel *kernel) { return kernel->p
 
 /* ----------------------------------------------------------- weight copies */
 
-enum { LEAST_COPIED_BYTES = 4096, COPY_ALIGNMENT = 64 };
+enum { COPY_ALIGNMENT = 64 };
 
-static graft_status copy_operand(graft_env *env, graft_kernel *kernel, program_operand *operand)
+static graft_status add_copies(graft_env *env, graft_kernel *kernel, program_copies copies,
+                               size_t size)
 {
-    size_t size = dnnl_memory_desc_get_size(&operand->desc);
-    size_t step = (size + COPY_ALIGNMENT - 1) / COPY_ALIGNMENT * COPY_ALIGNMENT;
-    void *data = NULL;
-    (void)dnnl_memory_get_data_handle(operand->memory, &data);
-    dnnl_memory_t *turns = calloc(kernel->turn_count, sizeof(turns[0]));
-    void *copies = aligned_alloc(COPY_ALIGNMENT, step * kernel->turn_count);
-    if (turns == NULL || copies == NULL) {
-        free(turns);
-        free(copies);
+    assert(kernel->copied_count < PROGRAM_COPIES);
+    copies.step = (size + COPY_ALIGNMENT - 1) / COPY_ALIGNMENT * COPY_ALIGNMENT;
+    copies.data = aligned_alloc(COPY_ALIGNMENT, copies.step * kernel->turn_count);
+    if (copies.data == NULL) {
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for copies of weights");
     }
-    operand->turns = turns;
-    operand->copies = copies;
-    operand->copy_step = step;
-    operand->turns[0] = operand->memory;
     for (uint32_t t = 1; t < kernel->turn_count; t++) {
-        char *copy = operand->copies + step * t;
-        memcpy(copy, data, size);
-        if (dnnl_memory_create(&operand->turns[t], &operand->desc, kernel->device->engine, copy) !=
-            dnnl_success) {
-            return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "oneDNN: no memory left for an operand");
+        memcpy(copies.data + copies.step * t, copies.first, size);
+    }
+    kernel->copies[kernel->copied_count++] = copies;
+    return GRAFT_OK;
+}
+
+static void place_copies(graft_kernel *kernel)
+{
+    for (uint32_t i = 0; i < kernel->copied_count; i++) {
+        const program_copies *copies = &kernel->copies[i];
+        void *place =
+            kernel->turn == 0 ? copies->first : copies->data + copies->step * kernel->turn;
+        if (copies->is_operand) {
+            kernel->places[copies->number] = place;
+        } else {
+            kernel->in[copies->number] = place;
         }
     }
-    return GRAFT_OK;
 }
 
 /* Whether a run reads operand number `i`: a plain function what has been packed for it, a program
@@ -254,11 +253,43 @@ static bool is_read(const graft_kernel *kernel, uint32_t i)
 {
     bool read = kernel->plain != NULL && kernel->operands[i].pack != NULL;
     for (uint32_t s = 0; s < kernel->stage_count; s++) {
-        for (int a = 0; a < kernel->stages[s].arg_count; a++) {
+        for (uint32_t a = 0; a < kernel->stages[s].shared->arg_count; a++) {
             read = read || kernel->stages[s].operands[a] == i;
         }
     }
     return read;
+}
+
+/* Whether a plain function reads const input `k` as it was given, not packed. */
+static bool is_read_plainly(const graft_kernel *kernel, uint32_t k)
+{
+    bool read = kernel->plain != NULL && (kernel->signature.const_mask >> k & 1u) != 0;
+    for (uint32_t i = 0; i < kernel->operand_count; i++) {
+        read = read && !(kernel->operands[i].role == ROLE_FIXED && kernel->operands[i].slot == k);
+    }
+    return read;
+}
+
+static uint32_t common_divisor(uint32_t a, uint32_t b)
+{
+    while (b != 0) {
+        uint32_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* From one turn to the next: far, so that nothing is fetched in advance that is only next in
+ * memory, and through all of them. */
+static uint32_t choose_stride(uint32_t count)
+{
+    uint32_t stride =
+        (uint32_t)(0.618 * count); /* Below it and at least 1, as count is at least 2. */
+    while (common_divisor(stride, count) != 1) {
+        stride++;
+    }
+    return stride;
 }
 
 graft_status graft_cpu_kernel_copy_weights(graft_env *env, graft_kernel *kernel, uint32_t count)
@@ -268,11 +299,21 @@ graft_status graft_cpu_kernel_copy_weights(graft_env *env, graft_kernel *kernel,
         return GRAFT_OK;
     }
     kernel->turn_count = count;
+    kernel->turn_stride = choose_stride(count);
     for (uint32_t i = 0; i < kernel->operand_count; i++) {
-        program_operand *operand = &kernel->operands[i];
-        if (operand->role == ROLE_FIXED && operand->turns == NULL && is_read(kernel, i) &&
-            dnnl_memory_desc_get_size(&operand->desc) >= LEAST_COPIED_BYTES) {
-            GRAFT_CHECK(copy_operand(env, kernel, operand));
+        const program_operand *operand = &kernel->operands[i];
+        const program_copies copies = {
+            .first = operand->data, .is_operand = true, .number = (uint8_t)i};
+        if (operand->role == ROLE_FIXED && is_read(kernel, i)) {
+            GRAFT_CHECK(add_copies(env, kernel, copies, dnnl_memory_desc_get_size(&operand->desc)));
+        }
+    }
+    for (uint32_t k = 0; k < kernel->signature.input_count; k++) {
+        program_copies copies = {.number = (uint8_t)k};
+        memcpy(&copies.first, &kernel->constants[k], sizeof(copies.first)); /* Only read. */
+        if (is_read_plainly(kernel, k)) {
+            size_t size = (size_t)graft_shape_bytes(&kernel->signature.inputs[k]);
+            GRAFT_CHECK(add_copies(env, kernel, copies, size));
         }
     }
 done:
@@ -281,60 +322,61 @@ done:
 
 void graft_cpu_kernel_turn(graft_kernel *kernel)
 {
-    if (kernel->turn_count == 0) {
-        return;
-    }
-    kernel->turn = (kernel->turn + 1) % kernel->turn_count;
-    for (uint32_t i = 0; i < kernel->stage_count; i++) {
-        program_stage *stage = &kernel->stages[i];
-        for (int a = 0; a < stage->arg_count; a++) {
-            const program_operand *operand = &kernel->operands[stage->operands[a]];
-            if (operand->turns != NULL) {
-                stage->args[a].memory = operand->turns[kernel->turn];
-            }
-        }
+    if (kernel->turn_count > 0) {
+        kernel->turn += kernel->turn_stride;
+        kernel->turn -= kernel->turn < kernel->turn_count ? 0 : kernel->turn_count;
+        place_copies(kernel);
     }
 }
 
-static graft_status bind_operand(graft_env *env, const graft_kernel *kernel,
-                                 program_operand *operand, void *workspace)
+static void bind_operand(graft_kernel *kernel, uint32_t number, void *workspace)
 {
-    void *place = NULL;
-    if (operand->role == ROLE_INPUT) {
-        memcpy(&place, &kernel->in[operand->slot], sizeof(place)); /* It is only read. */
+    const program_operand *operand = &kernel->operands[number];
+    if (operand->role == ROLE_INPUT) { /* It is only read. */
+        memcpy(&kernel->places[number], &kernel->in[operand->slot], sizeof(void *));
     } else if (operand->role == ROLE_OUTPUT) {
-        place = kernel->out[operand->slot];
+        kernel->places[number] = kernel->out[operand->slot];
     } else if (operand->role == ROLE_WORKSPACE) {
-        place = (char *)workspace + operand->offset;
-    } else {
-        return GRAFT_OK;
+        kernel->places[number] = (char *)workspace + operand->offset;
     }
-    operand->place = place;
-    if (dnnl_memory_set_data_handle(operand->memory, place) != dnnl_success) {
-        return GRAFT_FAIL(env, GRAFT_INTERNAL, "oneDNN: cannot bind an operand of %s",
-                          kernel->name);
-    }
-    return GRAFT_OK;
 }
 
 graft_status graft_cpu_kernel_bind(graft_env *env, graft_kernel *kernel, const float *const *inputs,
                                    float *const *outputs, void *workspace)
 {
-    graft_status status = GRAFT_OK;
     const graft_signature *s = &kernel->signature;
+    (void)env;
     for (uint32_t k = 0; k < s->input_count; k++) {
         bool is_const = (s->const_mask >> k & 1u) != 0;
         kernel->in[k] = is_const ? kernel->constants[k] : inputs[k];
     }
+    place_copies(kernel);
     for (uint32_t k = 0; k < s->output_count; k++) {
         kernel->out[k] = outputs[k];
     }
     assert(s->in_place == 0 || kernel->in[3] == kernel->out[0]);
     for (uint32_t i = 0; i < kernel->operand_count; i++) {
-        GRAFT_CHECK(bind_operand(env, kernel, &kernel->operands[i], workspace));
+        bind_operand(kernel, i, workspace);
     }
-done:
-    return status;
+    return GRAFT_OK;
+}
+
+/* The library's objects lie where the last run of any kernel of this signature left them. */
+static dnnl_status_t run_stage(const graft_kernel *kernel, const program_stage *stage)
+{
+    program_primitive *shared = stage->shared;
+    for (uint32_t a = 0; a < shared->arg_count; a++) {
+        void *place = kernel->places[stage->operands[a]];
+        if (shared->bound[a] != place) {
+            dnnl_status_t result = dnnl_memory_set_data_handle(shared->args[a].memory, place);
+            if (result != dnnl_success) {
+                return result;
+            }
+            shared->bound[a] = place;
+        }
+    }
+    return dnnl_primitive_execute(shared->primitive, kernel->device->stream, (int)shared->arg_count,
+                                  shared->args);
 }
 
 graft_status graft_cpu_kernel_run(graft_env *env, graft_kernel *kernel)
@@ -344,9 +386,7 @@ graft_status graft_cpu_kernel_run(graft_env *env, graft_kernel *kernel)
         return GRAFT_OK;
     }
     for (uint32_t i = 0; i < kernel->stage_count; i++) {
-        const program_stage *stage = &kernel->stages[i];
-        dnnl_status_t result = dnnl_primitive_execute(stage->primitive, kernel->device->stream,
-                                                      stage->arg_count, stage->args);
+        dnnl_status_t result = run_stage(kernel, &kernel->stages[i]);
         if (result != dnnl_success) {
             return GRAFT_FAIL(env, GRAFT_INTERNAL, "oneDNN: %s failed with status %d", kernel->name,
                               (int)result);

@@ -185,17 +185,11 @@ const dnnl_memory_desc_t *graft_program_query(const_dnnl_primitive_desc_t pd, dn
 
 /* ---------------------------------------------------------------- operands */
 
-static graft_status add_operand(graft_env *env, graft_kernel *kernel,
-                                const dnnl_memory_desc_t *desc, operand_role role, uint32_t slot,
-                                uint32_t *number)
+static uint32_t add_operand(graft_kernel *kernel, const dnnl_memory_desc_t *desc, operand_role role,
+                            uint32_t slot)
 {
     assert(kernel->operand_count < PROGRAM_OPERANDS);
     program_operand *operand = &kernel->operands[kernel->operand_count];
-    dnnl_status_t result =
-        dnnl_memory_create(&operand->memory, desc, kernel->device->engine, DNNL_MEMORY_NONE);
-    if (result != dnnl_success) {
-        return graft_program_status(env, result, "creating a memory object");
-    }
     operand->desc = *desc;
     operand->role = (uint8_t)role;
     operand->slot = (uint8_t)slot;
@@ -204,27 +198,17 @@ static graft_status add_operand(graft_env *env, graft_kernel *kernel,
         operand->offset = kernel->workspace_bytes;
         kernel->workspace_bytes += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     }
-    *number = kernel->operand_count++;
-    return GRAFT_OK;
+    return kernel->operand_count++;
 }
 
-/* An operand with memory of its own, freed with the kernel. */
-static graft_status add_owned(graft_env *env, graft_kernel *kernel, const dnnl_memory_desc_t *desc,
-                              uint32_t *number)
+/* A const one. */
+static uint32_t add_fixed(graft_kernel *kernel, const dnnl_memory_desc_t *desc, uint32_t slot,
+                          void *data)
 {
-    graft_status status = GRAFT_OK;
-    GRAFT_CHECK(add_operand(env, kernel, desc, ROLE_FIXED, 0, number));
-    program_operand *operand = &kernel->operands[*number];
-    size_t bytes = (dnnl_memory_desc_get_size(desc) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    operand->owned = aligned_alloc(ALIGNMENT, bytes == 0 ? ALIGNMENT : bytes);
-    if (operand->owned == NULL) {
-        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for %zu bytes of weights", bytes);
-    }
-    kernel->packed_bytes += bytes;
-    status = graft_program_status(env, dnnl_memory_set_data_handle(operand->memory, operand->owned),
-                                  "binding weights");
-done:
-    return status;
+    uint32_t number = add_operand(kernel, desc, ROLE_FIXED, slot);
+    kernel->operands[number].data = data;
+    kernel->places[number] = data;
+    return number;
 }
 
 static graft_status make_reorder(graft_env *env, const graft_kernel *kernel,
@@ -242,6 +226,13 @@ static graft_status make_reorder(graft_env *env, const graft_kernel *kernel,
 done:
     graft_program_attr_close(&attr);
     return status;
+}
+
+static graft_status create_memory(graft_env *env, const graft_kernel *kernel,
+                                  const dnnl_memory_desc_t *desc, void *data, dnnl_memory_t *memory)
+{
+    return graft_program_status(env, dnnl_memory_create(memory, desc, kernel->device->engine, data),
+                                "a memory object");
 }
 
 static graft_status run_reorder(graft_env *env, const graft_kernel *kernel, dnnl_memory_t from,
@@ -320,35 +311,36 @@ typedef struct {
     program_fill fill;
 } pack_form;
 
-/* Converts the data of operand `given`, which has been bound, into a pack that is new. */
-static graft_status fill_pack(graft_env *env, graft_kernel *kernel, uint32_t given,
-                              program_fill fill, program_pack *pack)
+/* Converts what is given into a pack that is new. */
+static graft_status fill_pack(graft_env *env, graft_kernel *kernel, program_fill fill,
+                              program_pack *pack)
 {
     graft_status status = GRAFT_OK;
-    dnnl_memory_t memory = NULL;
-    GRAFT_CHECK(graft_program_status(
-        env, dnnl_memory_create(&memory, &pack->want, kernel->device->engine, pack->data),
-        "creating a memory object"));
+    dnnl_memory_t from = NULL;
+    dnnl_memory_t to = NULL;
     uint64_t start_ns = graft_clock_ns();
     if (fill != NULL) {
         fill(kernel, pack->given, pack->data);
     } else {
-        GRAFT_CHECK(run_reorder(env, kernel, kernel->operands[given].memory, memory));
+        GRAFT_CHECK(create_memory(env, kernel, &pack->have, drop_const(pack->given), &from));
+        GRAFT_CHECK(create_memory(env, kernel, &pack->want, pack->data, &to));
+        GRAFT_CHECK(run_reorder(env, kernel, from, to));
     }
     kernel->pack_ns += graft_clock_ns() - start_ns;
     kernel->packed_bytes += pack->bytes;
 done:
-    (void)dnnl_memory_destroy(memory);
+    (void)dnnl_memory_destroy(from);
+    (void)dnnl_memory_destroy(to);
     return status;
 }
 
-/* The pack of operand `given` in the form `want`, found or made; the caller is one of its users. */
-static graft_status obtain_pack(graft_env *env, graft_kernel *kernel, uint32_t given,
+/* The pack of const input `k` in the form `want`, found or made; the caller is one of its users. */
+static graft_status obtain_pack(graft_env *env, graft_kernel *kernel, uint32_t k,
                                 const pack_form *form, program_pack **result)
 {
     graft_status status = GRAFT_OK;
     graft_device *device = kernel->device;
-    const float *data = kernel->constants[kernel->operands[given].slot];
+    const float *data = kernel->constants[k];
     (void)pthread_mutex_lock(&device->lock);
     program_pack *pack = find_pack(device, data, form->have, form->want);
     if (pack == NULL) {
@@ -360,7 +352,7 @@ static graft_status obtain_pack(graft_env *env, graft_kernel *kernel, uint32_t g
         }
         pack->next = device->packs;
         device->packs = pack;
-        status = fill_pack(env, kernel, given, form->fill, pack);
+        status = fill_pack(env, kernel, form->fill, pack);
     }
     pack->user_count++;
     *result = pack;
@@ -391,23 +383,14 @@ static graft_status pack_constant(graft_env *env, graft_kernel *kernel, uint32_t
                                   const pack_form *form, uint32_t *operand)
 {
     graft_status status = GRAFT_OK;
-    uint32_t given = 0;
-    const float *data = kernel->constants[k];
-    GRAFT_CHECK(add_operand(env, kernel, form->have, ROLE_FIXED, k, &given));
-    GRAFT_CHECK(graft_program_status(
-        env, dnnl_memory_set_data_handle(kernel->operands[given].memory, drop_const(data)),
-        "binding weights"));
+    program_pack *pack = NULL;
     if (dnnl_memory_desc_equal(form->have, form->want) != 0) {
-        kernel->operands[given].place = drop_const(data);
-        *operand = given;
+        *operand = add_fixed(kernel, form->have, k, drop_const(kernel->constants[k]));
         return GRAFT_OK;
     }
-    GRAFT_CHECK(add_operand(env, kernel, form->want, ROLE_FIXED, k, operand));
-    program_operand *packed = &kernel->operands[*operand];
-    GRAFT_CHECK(obtain_pack(env, kernel, given, form, &packed->pack));
-    GRAFT_CHECK(graft_program_status(
-        env, dnnl_memory_set_data_handle(packed->memory, packed->pack->data), "binding weights"));
-    packed->place = packed->pack->data;
+    GRAFT_CHECK(obtain_pack(env, kernel, k, form, &pack));
+    *operand = add_fixed(kernel, form->want, k, pack->data);
+    kernel->operands[*operand].pack = pack;
 done:
     return status;
 }
@@ -429,19 +412,16 @@ graft_status graft_program_packed(graft_env *env, graft_kernel *kernel, uint32_t
     return pack_constant(env, kernel, k, &form, operand);
 }
 
-graft_status graft_program_workspace(graft_env *env, graft_kernel *kernel, size_t count,
-                                     uint32_t *operand)
+uint32_t graft_program_workspace(graft_kernel *kernel, size_t count)
 {
     dnnl_memory_desc_t desc;
     describe_floats(count, &desc);
-    return add_operand(env, kernel, &desc, ROLE_WORKSPACE, 0, operand);
+    return add_operand(kernel, &desc, ROLE_WORKSPACE, 0);
 }
 
 void *graft_program_place(const graft_kernel *kernel, uint32_t operand)
 {
-    const program_operand *o = &kernel->operands[operand];
-    return o->turns == NULL || kernel->turn == 0 ? o->place
-                                                 : o->copies + o->copy_step * kernel->turn;
+    return kernel->places[operand];
 }
 
 graft_status graft_program_input(graft_env *env, graft_kernel *kernel, uint32_t k,
@@ -449,61 +429,54 @@ graft_status graft_program_input(graft_env *env, graft_kernel *kernel, uint32_t 
                                  uint32_t *operand)
 {
     graft_status status = GRAFT_OK;
-    uint32_t given = 0;
     if (((uint32_t)kernel->signature.const_mask >> k & 1u) != 0) {
         const pack_form form = {.have = have, .want = want};
         return pack_constant(env, kernel, k, &form, operand);
     }
-    GRAFT_CHECK(add_operand(env, kernel, have, ROLE_INPUT, k, &given));
+    uint32_t given = add_operand(kernel, have, ROLE_INPUT, k);
     *operand = given;
     if (dnnl_memory_desc_equal(have, want) == 0) {
-        GRAFT_CHECK(add_operand(env, kernel, want, ROLE_WORKSPACE, k, operand));
+        *operand = add_operand(kernel, want, ROLE_WORKSPACE, k);
         GRAFT_CHECK(graft_program_reorder(env, kernel, given, *operand));
     }
 done:
     return status;
 }
 
-graft_status graft_program_output(graft_env *env, graft_kernel *kernel,
-                                  const dnnl_memory_desc_t *have, const dnnl_memory_desc_t *want,
-                                  uint32_t *operand)
+uint32_t graft_program_output(graft_kernel *kernel, const dnnl_memory_desc_t *have,
+                              const dnnl_memory_desc_t *want)
 {
     bool direct = dnnl_memory_desc_equal(have, want) != 0;
-    return add_operand(env, kernel, want, direct ? ROLE_OUTPUT : ROLE_WORKSPACE, 0, operand);
+    return add_operand(kernel, want, direct ? ROLE_OUTPUT : ROLE_WORKSPACE, 0);
 }
 
 graft_status graft_program_deliver(graft_env *env, graft_kernel *kernel,
                                    const dnnl_memory_desc_t *have, uint32_t operand)
 {
-    graft_status status = GRAFT_OK;
-    uint32_t output = 0;
     if (kernel->operands[operand].role == ROLE_OUTPUT) {
         return GRAFT_OK;
     }
-    GRAFT_CHECK(add_operand(env, kernel, have, ROLE_OUTPUT, 0, &output));
-    GRAFT_CHECK(graft_program_reorder(env, kernel, operand, output));
-done:
-    return status;
+    return graft_program_reorder(env, kernel, operand, add_operand(kernel, have, ROLE_OUTPUT, 0));
 }
 
 graft_status graft_program_fixed(graft_env *env, graft_kernel *kernel,
                                  const dnnl_memory_desc_t *desc, const void *data,
                                  uint32_t *operand)
 {
-    graft_status status = GRAFT_OK;
-    GRAFT_CHECK(add_owned(env, kernel, desc, operand));
-    memcpy(kernel->operands[*operand].owned, data, dnnl_memory_desc_get_size(desc));
-done:
-    return status;
+    size_t size = dnnl_memory_desc_get_size(desc);
+    size_t bytes = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    void *owned = aligned_alloc(ALIGNMENT, bytes == 0 ? ALIGNMENT : bytes);
+    if (owned == NULL) {
+        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for %zu bytes of weights", bytes);
+    }
+    memcpy(owned, data, size);
+    *operand = add_fixed(kernel, desc, 0, owned);
+    kernel->operands[*operand].owned = owned;
+    kernel->packed_bytes += bytes;
+    return GRAFT_OK;
 }
 
 /* ------------------------------------------------------------------ stages */
-
-static void add_arg(const graft_kernel *kernel, program_stage *stage, int arg, uint32_t operand)
-{
-    stage->operands[stage->arg_count] = operand;
-    stage->args[stage->arg_count++] = (dnnl_exec_arg_t){arg, kernel->operands[operand].memory};
-}
 
 static program_primitive *find_primitive(const graft_kernel *kernel)
 {
@@ -516,36 +489,54 @@ static program_primitive *find_primitive(const graft_kernel *kernel)
     return NULL;
 }
 
-static graft_status new_primitive(graft_env *env, const graft_kernel *kernel,
-                                  const_dnnl_primitive_desc_t pd, program_primitive **result)
+static void free_primitive(program_primitive *primitive)
 {
+    for (uint32_t a = 0; a < primitive->arg_count; a++) {
+        (void)dnnl_memory_destroy(primitive->args[a].memory);
+    }
+    (void)dnnl_primitive_destroy(primitive->primitive);
+    free(primitive);
+}
+
+/* `args`: what the arguments are operands of the kernel. */
+static graft_status new_primitive(graft_env *env, const graft_kernel *kernel,
+                                  const_dnnl_primitive_desc_t pd, const program_arg *args,
+                                  uint32_t arg_count, program_primitive **result)
+{
+    graft_status status = GRAFT_OK;
     program_primitive *p = calloc(1, sizeof(*p));
     if (p == NULL) {
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a kernel");
     }
-    graft_status status =
-        graft_program_status(env, dnnl_primitive_create(&p->primitive, pd), "a primitive");
-    if (status != GRAFT_OK) {
-        free(p);
-        return status;
+    GRAFT_CHECK(graft_program_status(env, dnnl_primitive_create(&p->primitive, pd), "a primitive"));
+    for (uint32_t a = 0; a < arg_count; a++) {
+        p->args[a].arg = args[a].arg;
+        GRAFT_CHECK(create_memory(env, kernel, &kernel->operands[args[a].operand].desc,
+                                  DNNL_MEMORY_NONE, &p->args[a].memory));
+        p->arg_count++;
     }
     p->signature = kernel->signature;
     memcpy(p->name, kernel->name, sizeof(p->name));
     p->stage = kernel->stage_count;
     *result = p;
-    return GRAFT_OK;
+done:
+    if (status != GRAFT_OK) {
+        free_primitive(p);
+    }
+    return status;
 }
 
 /* The primitive of the kernel's next stage, found or made; the kernel is one of its users. */
 static graft_status obtain_primitive(graft_env *env, const graft_kernel *kernel,
-                                     const_dnnl_primitive_desc_t pd, program_primitive **result)
+                                     const_dnnl_primitive_desc_t pd, const program_arg *args,
+                                     uint32_t arg_count, program_primitive **result)
 {
     graft_status status = GRAFT_OK;
     graft_device *device = kernel->device;
     (void)pthread_mutex_lock(&device->lock);
     program_primitive *p = find_primitive(kernel);
     if (p == NULL) {
-        GRAFT_CHECK(new_primitive(env, kernel, pd, &p));
+        GRAFT_CHECK(new_primitive(env, kernel, pd, args, arg_count, &p));
         p->next = device->primitives;
         device->primitives = p;
     }
@@ -568,8 +559,7 @@ void graft_program_release_primitive(graft_device *device, program_primitive *pr
             link = &(*link)->next;
         }
         *link = primitive->next;
-        (void)dnnl_primitive_destroy(primitive->primitive);
-        free(primitive);
+        free_primitive(primitive);
     }
     (void)pthread_mutex_unlock(&device->lock);
 }
@@ -581,18 +571,20 @@ graft_status graft_program_stage(graft_env *env, graft_kernel *kernel,
     graft_status status = GRAFT_OK;
     assert(kernel->stage_count < PROGRAM_STAGES && arg_count < PROGRAM_ARGS);
     program_stage *stage = &kernel->stages[kernel->stage_count];
-    GRAFT_CHECK(obtain_primitive(env, kernel, pd, &stage->shared));
-    stage->primitive = stage->shared->primitive;
-    kernel->stage_count++;
-    for (uint32_t i = 0; i < arg_count; i++) {
-        add_arg(kernel, stage, args[i].arg, args[i].operand);
-    }
+    program_arg all[PROGRAM_ARGS];
+    memcpy(all, args, arg_count * sizeof(args[0]));
     const dnnl_memory_desc_t *scratch =
         dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
     if (scratch != NULL && dnnl_memory_desc_get_size(scratch) > 0) {
-        uint32_t operand = 0;
-        GRAFT_CHECK(add_operand(env, kernel, scratch, ROLE_WORKSPACE, 0, &operand));
-        add_arg(kernel, stage, DNNL_ARG_SCRATCHPAD, operand);
+        all[arg_count++] = (program_arg){
+            .arg = DNNL_ARG_SCRATCHPAD,
+            .operand = add_operand(kernel, scratch, ROLE_WORKSPACE, 0),
+        };
+    }
+    GRAFT_CHECK(obtain_primitive(env, kernel, pd, all, arg_count, &stage->shared));
+    kernel->stage_count++;
+    for (uint32_t i = 0; i < arg_count; i++) {
+        stage->operands[i] = (uint8_t)all[i].operand;
     }
 done:
     return status;

@@ -64,9 +64,8 @@ graft_status graft_program_input(graft_env *env, graft_kernel *kernel, uint32_t 
                                  uint32_t *operand);
 /* Output 0 in the form `want`: the caller's memory when that is `have`, else workspace, which
  * graft_program_deliver converts after the last stage. */
-graft_status graft_program_output(graft_env *env, graft_kernel *kernel,
-                                  const dnnl_memory_desc_t *have, const dnnl_memory_desc_t *want,
-                                  uint32_t *operand);
+uint32_t graft_program_output(graft_kernel *kernel, const dnnl_memory_desc_t *have,
+                              const dnnl_memory_desc_t *want);
 graft_status graft_program_deliver(graft_env *env, graft_kernel *kernel,
                                    const dnnl_memory_desc_t *have, uint32_t operand);
 /* A stage that copies or converts one operand to another. */
@@ -84,8 +83,7 @@ typedef void (*program_fill)(const graft_kernel *kernel, const float *given, voi
 graft_status graft_program_packed(graft_env *env, graft_kernel *kernel, uint32_t k, size_t count,
                                   program_fill fill, uint32_t *operand);
 /* The same: `count` floats that are undefined when a run begins. */
-graft_status graft_program_workspace(graft_env *env, graft_kernel *kernel, size_t count,
-                                     uint32_t *operand);
+uint32_t graft_program_workspace(graft_kernel *kernel, size_t count);
 /* Where an operand of theirs lies in the run at hand. */
 void *graft_program_place(const graft_kernel *kernel, uint32_t operand);
 
