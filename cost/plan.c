@@ -266,7 +266,7 @@ static void list_alternatives(planner *p, graft_index node)
         return;
     }
     graft_signature_of_node(p->graph, node, &rows, p->overwrites[node], &signature);
-    signature.distance = graft_distances_at(&p->distances, p->graph, node);
+    signature.distance = p->distances.nodes[node];
     if (recall_node(p, node, &signature, &memo)) {
         return;
     }

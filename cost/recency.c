@@ -1,7 +1,8 @@
 /* recency.c - see recency.h. */
 #include "cost/recency.h"
 
-enum { LARGE_BYTES = 1 << 16 };
+/* Results that wait for their readers are at most this part of the weight. */
+enum { LARGE_BYTES = 1 << 16, WAITING_PART = 4 };
 
 typedef struct {
     const graft_graph *graph;
@@ -14,12 +15,12 @@ typedef struct {
     graft_order *order;
 } recency;
 
-/* The second operand of a product of a computed value, if it is a large weight. */
+/* The second operand of a product, if it is a large weight. */
 static graft_index find_weight(const graft_graph *graph, graft_index node)
 {
     const graft_node *n = &graph->nodes[node];
     if ((n->op != GRAFT_OP_matmul && n->op != GRAFT_OP_matmul_bias) || n->is_const ||
-        graph->values[graft_node_input(graph, node, 0)].kind != GRAFT_VALUE_COMPUTED) {
+        graph->values[graft_node_input(graph, node, 0)].is_const) {
         return GRAFT_NONE;
     }
     graft_index weight = graft_node_input(graph, node, 1);
@@ -60,21 +61,46 @@ static void count_waiting(recency *r)
     }
 }
 
-/* The ready node of the smallest id, or of the products of the same value the one whose weight was
- * read last. */
+/* Whether a product may come before its turn: it reads what the other one reads, or its result is
+ * small enough to wait for those that do. */
+static bool may_come_first(const recency *r, graft_index product, graft_index other)
+{
+    const graft_graph *graph = r->graph;
+    const graft_shape *weight = &graph->values[r->weights[product]].shape;
+    const graft_shape *result = &graph->values[graft_node_output(graph, product, 0)].shape;
+    return graft_node_input(graph, product, 0) == graft_node_input(graph, other, 0) ||
+           WAITING_PART * graft_shape_bytes(result) <= graft_shape_bytes(weight);
+}
+
+/* Takes values apart: what that costs is nothing or little, and products wait for it. */
+static bool takes_apart(uint32_t op)
+{
+    return op == GRAFT_OP_slice || op == GRAFT_OP_split || op == GRAFT_OP_reshape ||
+           op == GRAFT_OP_identity;
+}
+
+/* Whether ready node `a` has its turn before `b`. */
+static bool comes_before(const recency *r, graft_index a, graft_index b)
+{
+    bool first = takes_apart(r->graph->nodes[a].op);
+    bool second = takes_apart(r->graph->nodes[b].op);
+    return first != second ? first : a < b;
+}
+
+/* The ready node whose turn it is; when that is a product, the one whose weight was read last. */
 static graft_index choose_place(const recency *r)
 {
     graft_index first = 0;
     for (graft_index i = 1; i < r->ready_count; i++) {
-        first = r->ready[i] < r->ready[first] ? i : first;
+        first = comes_before(r, r->ready[i], r->ready[first]) ? i : first;
     }
     graft_index best = first;
-    graft_index weight = r->weights[r->ready[first]];
-    for (graft_index i = 0; i < r->ready_count && weight != GRAFT_NONE; i++) {
-        graft_index other = r->weights[r->ready[i]];
-        bool same = other != GRAFT_NONE && graft_node_input(r->graph, r->ready[i], 0) ==
-                                               graft_node_input(r->graph, r->ready[first], 0);
-        if (same && r->read[other] > r->read[r->weights[r->ready[best]]]) {
+    for (graft_index i = 0; i < r->ready_count && r->weights[r->ready[first]] != GRAFT_NONE; i++) {
+        graft_index weight = r->weights[r->ready[i]];
+        graft_index known = r->weights[r->ready[best]];
+        bool later = weight != GRAFT_NONE && (r->read[weight] > r->read[known] ||
+                                              (weight == known && r->ready[i] < r->ready[best]));
+        if (later && may_come_first(r, r->ready[i], r->ready[first])) {
             best = i;
         }
     }

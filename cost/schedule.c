@@ -217,7 +217,7 @@ static void add_node(builder *b, graft_index node)
         step->signature.op = GRAFT_OP_OPAQUE;
     } else {
         graft_signature_of_node(b->graph, node, choice, false, &step->signature);
-        step->signature.distance = graft_distances_at(&b->distances, b->graph, node);
+        step->signature.distance = b->distances.nodes[node];
     }
     for (uint32_t k = 0; k < n->input_count; k++) {
         graft_index value = graft_node_input(b->graph, node, k);

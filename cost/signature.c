@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,19 +21,6 @@ _Static_assert(sizeof(graft_signature) ==
 static const char *const distance_names[GRAFT_DISTANCE_COUNT] = {"",      " own",  " memory",
                                                                  " edge", " near", " far"};
 
-/* Counts how often each const value is read by nodes that run. */
-static void count_reads(const graft_graph *graph, const graft_order *order, uint32_t *reads)
-{
-    for (graft_index i = 0; i < order->count; i++) {
-        graft_index node = order->order[i];
-        const graft_node *n = &graph->nodes[node];
-        for (uint32_t k = 0; k < n->input_count && !n->is_const && n->op != GRAFT_OP_OPAQUE; k++) {
-            graft_index v = graft_node_input(graph, node, k);
-            reads[v] += graph->values[v].is_const;
-        }
-    }
-}
-
 static graft_distance distance_of_bytes(double bytes)
 {
     return bytes <= GRAFT_DISTANCE_OWN_BYTES      ? GRAFT_DISTANCE_OWN
@@ -43,49 +31,98 @@ static graft_distance distance_of_bytes(double bytes)
                                                   : GRAFT_DISTANCE_MEMORY;
 }
 
-/* Two reads of a value are `all bytes read / its reads` apart, but never more than there is. */
+typedef struct {
+    const graft_graph *graph;
+    const graft_order *order;
+    double *bytes;       /* By value: of one that is read; 0: it is not. */
+    uint32_t *reads;     /* By value. */
+    graft_index *recent; /* Values that were read, the last one first. */
+    graft_index recent_count;
+    uint8_t *nodes;
+} distance_search;
+
+/* Nodes that run, and of which somebody knows what they read. */
+static bool is_reader(const graft_node *node)
+{
+    return !node->is_const && node->op != GRAFT_OP_OPAQUE;
+}
+
+static void count_reads(distance_search *s)
+{
+    for (graft_index i = 0; i < s->order->count; i++) {
+        graft_index node = s->order->order[i];
+        const graft_node *n = &s->graph->nodes[node];
+        for (uint32_t k = 0; k < n->input_count && is_reader(n); k++) {
+            graft_index v = graft_node_input(s->graph, node, k);
+            if (s->graph->values[v].is_const) {
+                s->reads[v]++;
+                s->bytes[v] = (double)graft_shape_bytes(&s->graph->values[v].shape);
+            }
+        }
+    }
+}
+
+/* Reads a value: the bytes of what was read since it was read before, and of itself. */
+static double read_value(distance_search *s, graft_index value)
+{
+    double bytes = 0.0;
+    graft_index place = 0;
+    for (; place < s->recent_count && s->recent[place] != value; place++) {
+        bytes += s->bytes[s->recent[place]];
+    }
+    s->recent_count += place == s->recent_count;
+    memmove(s->recent + 1, s->recent, place * sizeof(s->recent[0]));
+    s->recent[0] = value;
+    return bytes + s->bytes[value];
+}
+
+static void read_nodes(distance_search *s)
+{
+    for (graft_index i = 0; i < s->order->count; i++) {
+        graft_index node = s->order->order[i];
+        const graft_node *n = &s->graph->nodes[node];
+        double largest = 0.0;
+        for (uint32_t k = 0; k < n->input_count && is_reader(n); k++) {
+            graft_index v = graft_node_input(s->graph, node, k);
+            double between = s->graph->values[v].is_const ? read_value(s, v) : 0.0;
+            if (s->bytes[v] > largest) {
+                largest = s->bytes[v];
+                s->nodes[node] = (uint8_t)distance_of_bytes(between);
+            }
+        }
+    }
+}
+
 void graft_distances_find(graft_arena *arena, const graft_graph *graph, const graft_order *order,
                           graft_distances *distances)
 {
-    uint32_t *reads = GRAFT_NEW(arena, uint32_t, graph->value_end);
-    uint8_t *weights = GRAFT_NEW(arena, uint8_t, graph->value_end);
+    distance_search s = {.graph = graph,
+                         .order = order,
+                         .bytes = GRAFT_NEW(arena, double, graph->value_end),
+                         .reads = GRAFT_NEW(arena, uint32_t, graph->value_end),
+                         .nodes = GRAFT_NEW(arena, uint8_t, graph->node_end)};
     double held = 0.0;
     double read = 0.0;
     double mean = 0.0; /* Over all bytes that are read. */
-    count_reads(graph, order, reads);
+    bool repeated = false;
+    count_reads(&s);
     for (graft_index v = 0; v < graph->value_end; v++) {
-        double bytes = reads[v] == 0 ? 0.0 : (double)graft_shape_bytes(&graph->values[v].shape);
-        held += bytes;
-        read += bytes * reads[v];
+        held += s.bytes[v];
+        read += s.bytes[v] * s.reads[v];
+        repeated = repeated || s.reads[v] > 1;
     }
     for (graft_index v = 0; v < graph->value_end; v++) {
-        if (reads[v] > 0) {
-            double bytes = (double)graft_shape_bytes(&graph->values[v].shape);
-            double between = read / reads[v] < held ? read / reads[v] : held;
-            weights[v] = (uint8_t)distance_of_bytes(between);
-            mean += bytes * reads[v] / read * between;
-        }
+        double between = s.reads[v] > 0 ? fmin(read / s.reads[v], held) : 0.0;
+        mean += s.reads[v] > 0 ? s.bytes[v] * s.reads[v] / read * between : 0.0;
     }
     distances->others = (uint8_t)distance_of_bytes(mean);
-    distances->weights = weights;
-}
-
-uint8_t graft_distances_at(const graft_distances *distances, const graft_graph *graph,
-                           graft_index node)
-{
-    const graft_node *n = &graph->nodes[node];
-    uint64_t largest = 0;
-    uint8_t distance = distances->others;
-    for (uint32_t k = 0; k < n->input_count; k++) {
-        graft_index v = graft_node_input(graph, node, k);
-        bool is_weight = v != GRAFT_NONE && graph->values[v].is_const;
-        uint64_t bytes = is_weight ? graft_shape_bytes(&graph->values[v].shape) : 0;
-        if (bytes > largest) {
-            largest = bytes;
-            distance = distances->weights[v];
-        }
+    memset(s.nodes, distances->others, graph->node_end);
+    if (repeated) {
+        s.recent = GRAFT_NEW(arena, graft_index, graph->value_end + 1);
+        read_nodes(&s); /* The run before. */
+        read_nodes(&s);
     }
-    return distance;
+    distances->nodes = s.nodes;
 }
 
 /* ---------------------------------------------------------------- building */

@@ -37,20 +37,19 @@ enum {
     GRAFT_DISTANCE_FAR_BYTES = 20 << 20
 };
 
-/* By the bytes of const values that are read, by nodes which run, between two reads of the same
- * one: all of them, each once, in a network that reads each once; in a cell unrolled over time what
- * one step reads. What has been hoisted out of a cell is read once, so it is as far away as all
- * weights together. Tables that opaque nodes select from do not count. */
+/* By the bytes of different const values that are read, by nodes which run, since the same one was
+ * read before, in the order of the nodes and in runs that follow one another: all of them in a
+ * network that reads each once; in a cell unrolled over time at most what one step reads. What has
+ * been hoisted out of a cell is read once, so it is as far away as all weights together. Tables
+ * that opaque nodes select from do not count. */
 typedef struct graft_distances {
-    const uint8_t *weights; /* By value: of const values that are read. */
-    uint8_t others;         /* Of operators without weights, and conversions: the mean by bytes. */
+    const uint8_t *nodes; /* Of the largest weight of each node, `others` when it has none. */
+    uint8_t
+        others; /* Of conversions too: by bytes read over times read, the mean over what is read. */
 } graft_distances;
 /* In `arena`. */
 void graft_distances_find(graft_arena *arena, const graft_graph *graph, const graft_order *order,
                           graft_distances *distances);
-/* Of the largest weight of a node that is not const. */
-uint8_t graft_distances_at(const graft_distances *distances, const graft_graph *graph,
-                           graft_index node);
 
 /* Stands in `op` for a conversion of input 0 to layout outputs[0]. Not an operator of graphs. */
 enum { GRAFT_COST_REORDER = 254 };

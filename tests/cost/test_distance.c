@@ -6,6 +6,7 @@
 #include "tests/support/kernels.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A chain of `layers` products of one row with `width` x `width` weights; with `shared`, all read
@@ -68,12 +69,11 @@ static void test_distance(void **state)
 
 /* A cell unrolled over eight steps with a weight of a megabyte for what it remembers and one for
  * what it is told: read in turns, both have to stay; hoisted out of it, the second one does not,
- * and is as far away as both together. */
+ * and is as far away as both together, as is the first one when it is read behind it. */
 static void test_hoisted(void **state)
 {
     enum { STEPS = 8, WIDTH = 512 };
-    static const uint32_t want[2] = {GRAFT_DISTANCE_EDGE,
-                                     GRAFT_DISTANCE_NEAR}; /* Of the first weight. */
+    static const uint32_t others[2] = {GRAFT_DISTANCE_EDGE, GRAFT_DISTANCE_NEAR};
     graft_env *env = *state;
     for (uint32_t hoisted = 0; hoisted < 2; hoisted++) {
         graft_graph *graph = build_graph(env->life);
@@ -82,6 +82,7 @@ static void test_hoisted(void **state)
         graft_index own = build_weight(graph, build_shape(2, WIDTH, WIDTH, 0, 0), 0);
         graft_index other = build_weight(graph, build_shape(2, WIDTH, WIDTH, 0, 0), 1);
         graft_index heard = GRAFT_NONE;
+        uint32_t near = 0;
         for (uint32_t i = 0; i < STEPS; i++) {
             if (i == 0 || hoisted == 0) {
                 heard = build_node(graph, GRAFT_OP_matmul, NULL, told, other, GRAFT_NONE);
@@ -94,15 +95,46 @@ static void test_hoisted(void **state)
         graft_distances distances;
         graft_schedule schedule;
         graft_distances_find(env->scratch, graph, &order, &distances);
-        assert_int_equal(distances.others, want[hoisted]);
+        assert_int_equal(distances.others, others[hoisted]);
         graft_schedule_build(env->life, graph, &order, true, &schedule);
         for (uint32_t s = 0; s < schedule.step_count; s++) {
             const graft_step *step = &schedule.steps[s];
-            bool is_told = step->signature.op == GRAFT_OP_matmul &&
-                           graft_node_input(graph, step->node, 1) == other;
-            assert_int_equal(step->signature.distance,
-                             is_told ? GRAFT_DISTANCE_EDGE : want[hoisted]);
+            if (step->signature.op == GRAFT_OP_matmul) {
+                near += step->signature.distance == GRAFT_DISTANCE_NEAR;
+                assert_true(step->signature.distance == GRAFT_DISTANCE_NEAR ||
+                            step->signature.distance == GRAFT_DISTANCE_EDGE);
+            } else {
+                assert_int_equal(step->signature.distance, others[hoisted]);
+            }
         }
+        assert_int_equal(near, hoisted == 0 ? 0 : STEPS - 1);
+    }
+}
+
+/* Four weights of a quarter of a megabyte, read in turning directions: what was read last is near,
+ * and the first one has seen all others. */
+static void test_turning(void **state)
+{
+    enum { GATES = 4, STEPS = 6, WIDTH = 256 };
+    static const uint32_t want[GATES] = {GRAFT_DISTANCE_OWN, GRAFT_DISTANCE_OWN, GRAFT_DISTANCE_OWN,
+                                         GRAFT_DISTANCE_NEAR};
+    graft_env *env = *state;
+    graft_graph *graph = build_graph(env->life);
+    graft_index x = build_input(graph, build_shape(2, 1, WIDTH, 0, 0), 0);
+    graft_index weights[GATES];
+    for (uint32_t gate = 0; gate < GATES; gate++) {
+        weights[gate] = build_weight(graph, build_shape(2, WIDTH, WIDTH, 0, 0), gate);
+    }
+    for (uint32_t i = 0; i < STEPS * GATES; i++) {
+        uint32_t gate = i / GATES % 2 == 0 ? i % GATES : GATES - 1 - i % GATES;
+        x = build_node(graph, GRAFT_OP_matmul, NULL, x, weights[gate], GRAFT_NONE);
+    }
+    assert_int_equal(graft_graph_add_output(graph, x), GRAFT_OK);
+    graft_order order = build_order(env->life, graph);
+    graft_distances distances;
+    graft_distances_find(env->scratch, graph, &order, &distances);
+    for (uint32_t i = 0; i < STEPS * GATES; i++) {
+        assert_int_equal(distances.nodes[order.order[i]], want[i % GATES]);
     }
 }
 
@@ -190,7 +222,7 @@ static void test_copies(void **state)
 {
     static const uint32_t copies[GRAFT_DISTANCE_COUNT] = {
         [GRAFT_DISTANCE_OWN] = 0,     [GRAFT_DISTANCE_NEAR] = 5, [GRAFT_DISTANCE_EDGE] = 9,
-        [GRAFT_DISTANCE_SHARED] = 24, [GRAFT_DISTANCE_FAR] = 56, [GRAFT_DISTANCE_MEMORY] = 64,
+        [GRAFT_DISTANCE_SHARED] = 24, [GRAFT_DISTANCE_FAR] = 56, [GRAFT_DISTANCE_MEMORY] = 384,
     };
     graft_env *env = *state;
     graft_device *device = check_device_open(env);
@@ -212,7 +244,8 @@ static void test_copies(void **state)
             assert_int_equal(c->kernel->turn_count, copies[distance]);
             assert_int_equal(graft_trial_round(env, &trial, c, 1, NULL), GRAFT_OK); /* One run. */
             if (copies[distance] > 0) {
-                assert_int_equal(c->kernel->turn, (discarded + 1) % copies[distance]);
+                assert_int_equal(c->kernel->turn,
+                                 (discarded + 1) * c->kernel->turn_stride % copies[distance]);
             }
         }
         graft_trial_close(&trial);
@@ -220,10 +253,49 @@ static void test_copies(void **state)
     graft_device_close(device);
 }
 
+/* Constants of a few hundred bytes lie as far away as all others, and a copy does not follow the
+ * one before in memory, where hardware would fetch it in advance. */
+static void test_small_copies(void **state)
+{
+    enum { CHANNELS = 100, COPIES = (6 << 20) / (2 * 448) + 1 }; /* In whole lines. */
+    graft_env *env = *state;
+    graft_device *device = check_device_open(env);
+    const graft_shape shapes[3] = {build_shape(4, 1, CHANNELS, 2, 2),
+                                   build_shape(1, CHANNELS, 0, 0, 0),
+                                   build_shape(1, CHANNELS, 0, 0, 0)};
+    double samples[2 * GRAFT_KERNEL_MOST * 2];
+    graft_trial trial;
+    graft_signature s = check_signature(env, GRAFT_OP_scale_shift, NULL, shapes, 3, 0);
+    s.const_mask = 6;
+    s.distance = GRAFT_DISTANCE_SHARED;
+    assert_int_equal(graft_trial_open(env, device, &s, samples, 2, &trial), GRAFT_OK);
+    assert_int_equal(graft_trial_qualify(env, &trial), GRAFT_OK);
+    for (uint32_t k = 0; k < trial.contestant_count; k++) {
+        graft_kernel *kernel = trial.contestants[k].kernel;
+        if (trial.contestants[k].dropped || kernel->plain == NULL) {
+            continue;
+        }
+        bool *seen = GRAFT_NEW(env->unit, bool, COPIES);
+        assert_int_equal(kernel->turn_count, COPIES);
+        for (uint32_t turn = 0; turn < COPIES; turn++) {
+            const float *before = kernel->in[1];
+            graft_kernel_turn(kernel);
+            assert_false(seen[kernel->turn]);
+            seen[kernel->turn] = true;
+            assert_true(labs((long)(kernel->in[1] - before)) > CHANNELS * 2);
+            assert_memory_equal(kernel->in[1], trial.inputs[1], CHANNELS * sizeof(float));
+            assert_memory_equal(kernel->in[2], trial.inputs[2], CHANNELS * sizeof(float));
+        }
+    }
+    graft_trial_close(&trial);
+    graft_device_close(device);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_distance), CHECK_TEST(test_hoisted),
-                                       CHECK_TEST(test_text), CHECK_TEST(test_passing),
-                                       CHECK_TEST(test_copies)};
+    const struct CMUnitTest tests[] = {CHECK_TEST(test_distance),    CHECK_TEST(test_hoisted),
+                                       CHECK_TEST(test_turning),     CHECK_TEST(test_text),
+                                       CHECK_TEST(test_passing),     CHECK_TEST(test_copies),
+                                       CHECK_TEST(test_small_copies)};
     return cmocka_run_group_tests_name("distance", tests, NULL, NULL);
 }

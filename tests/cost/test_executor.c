@@ -559,7 +559,7 @@ static uint32_t prefer_winograd(graft_env *env, graft_cost *cost, const graft_gr
             continue;
         }
         graft_signature_of_node(graph, order.order[i], &choice, false, &s);
-        s.distance = graft_distances_at(&distances, graph, order.order[i]);
+        s.distance = distances.nodes[order.order[i]];
         assert_int_equal(graft_signature_outputs(&s, outputs), GRAFT_OK);
         if (graft_winograd_plan(&s, outputs, 2, &plan)) {
             graft_cost_entry entry = {.median_ns = 1.0, .rounds = 1};

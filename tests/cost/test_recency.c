@@ -58,6 +58,37 @@ static void test_turning(void **state)
     }
 }
 
+/* Each step multiplies what it is told by one more weight; all of that can be multiplied at once,
+ * where the results are small enough to wait. */
+static void test_hoisting(void **state)
+{
+    graft_env *env = *state;
+    for (int32_t rows = 1; rows <= SIZE; rows += SIZE - 1) {
+        graft_graph *graph = build_graph(env->life);
+        const graft_shape square = build_shape(2, SIZE, SIZE, 0, 0);
+        graft_index told = build_input(graph, build_shape(2, STEPS * rows, SIZE, 0, 0), 0);
+        graft_index state_value = build_input(graph, build_shape(2, rows, SIZE, 0, 0), 1);
+        graft_index weights[2] = {build_weight(graph, square, 0), build_weight(graph, square, 1)};
+        graft_index heard[STEPS];
+        for (int32_t step = 0; step < STEPS; step++) {
+            const int32_t attrs[GRAFT_MAX_ATTRS] = {0, step * rows, (step + 1) * rows, 1};
+            graft_index x = build_node(graph, GRAFT_OP_slice, attrs, told, 0, 0);
+            graft_index y = build_node(graph, GRAFT_OP_matmul, NULL, x, weights[0], 0);
+            heard[step] = graph->values[y].node;
+            state_value = build_node(graph, GRAFT_OP_matmul, NULL, state_value, weights[1], 0);
+            state_value = build_node(graph, GRAFT_OP_add, NULL, state_value, y, 0);
+        }
+        assert_int_equal(graft_graph_add_output(graph, state_value), GRAFT_OK);
+        const graft_order given = build_order(env->life, graph);
+        const graft_order *order = &given;
+        graft_recency_order(env->life, graph, &order);
+        for (uint32_t step = 1; step < STEPS; step++) {
+            bool together = order->position[heard[step]] == order->position[heard[step - 1]] + 1;
+            assert_int_equal(together, rows == 1);
+        }
+    }
+}
+
 static void test_left_alone(void **state)
 {
     graft_env *env = *state;
@@ -73,6 +104,7 @@ static void test_left_alone(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_turning), CHECK_TEST(test_left_alone)};
+    const struct CMUnitTest tests[] = {CHECK_TEST(test_turning), CHECK_TEST(test_hoisting),
+                                       CHECK_TEST(test_left_alone)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
