@@ -267,6 +267,8 @@ graft_status graft_kernel_copy_weights(graft_env *env, graft_kernel *kernel, uin
 
 void graft_kernel_turn(graft_kernel *kernel) { backend_of(kernel)->kernel_turn(kernel); }
 
+void graft_kernel_recall(graft_kernel *kernel) { backend_of(kernel)->kernel_recall(kernel); }
+
 graft_status graft_kernel_bind(graft_env *env, graft_kernel *kernel, const float *const *inputs,
                                float *const *outputs, void *workspace)
 {

@@ -37,6 +37,7 @@ typedef struct graft_backend {
     uint64_t (*kernel_pack_ns)(const graft_kernel *kernel);
     graft_status (*kernel_copy_weights)(graft_env *env, graft_kernel *kernel, uint32_t count);
     void (*kernel_turn)(graft_kernel *kernel);
+    void (*kernel_recall)(graft_kernel *kernel); /* NULL with `measure`. */
     graft_status (*kernel_bind)(graft_env *env, graft_kernel *kernel, const float *const *inputs,
                                 float *const *outputs, void *workspace);
     graft_status (*kernel_run)(graft_env *env, graft_kernel *kernel);

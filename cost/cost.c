@@ -2,9 +2,8 @@
 #include "cost/cost.h"
 
 #include "cost/plan.h"
-#include "cost/recency.h"
+#include "cost/prepare.h"
 #include "cost/shipped.h"
-#include "graph/equal.h"
 #include "graph/file.h"
 #include "graph/log.h"
 
@@ -695,14 +694,12 @@ done:
     return status;
 }
 
-/* Equal nodes become one, and weights are read while they are near: except in the base of
- * comparisons. In scratch. */
+/* Except in the base of comparisons. In scratch. */
 static void prepare_graph(graft_env *env, const graft_cost *cost, const graft_graph **graph,
                           const graft_order **order)
 {
-    if (!cost->direct) {
-        graft_equal_merge(env->scratch, graph, order);
-        graft_recency_order(env->scratch, *graph, order);
+    if (!cost->direct) { /* Elsewhere than on processors opaque nodes do not run with the others. */
+        graft_prepare_graph(env->scratch, cost->distant ? cost->model : NULL, graph, order);
     }
 }
 

@@ -140,6 +140,7 @@ const graft_backend graft_backend_cpu = {
     .kernel_pack_ns = graft_cpu_kernel_pack_ns,
     .kernel_copy_weights = graft_cpu_kernel_copy_weights,
     .kernel_turn = graft_cpu_kernel_turn,
+    .kernel_recall = graft_cpu_kernel_recall,
     .kernel_bind = graft_cpu_kernel_bind,
     .kernel_run = graft_cpu_kernel_run,
 };

@@ -138,6 +138,7 @@ size_t graft_cpu_kernel_packed_bytes(const graft_kernel *kernel);
 uint64_t graft_cpu_kernel_pack_ns(const graft_kernel *kernel);
 graft_status graft_cpu_kernel_copy_weights(graft_env *env, graft_kernel *kernel, uint32_t count);
 void graft_cpu_kernel_turn(graft_kernel *kernel);
+void graft_cpu_kernel_recall(graft_kernel *kernel);
 graft_status graft_cpu_kernel_bind(graft_env *env, graft_kernel *kernel, const float *const *inputs,
                                    float *const *outputs, void *workspace);
 graft_status graft_cpu_kernel_run(graft_env *env, graft_kernel *kernel);

@@ -329,6 +329,17 @@ void graft_cpu_kernel_turn(graft_kernel *kernel)
     }
 }
 
+void graft_cpu_kernel_recall(graft_kernel *kernel)
+{
+    for (uint32_t i = 0; i < kernel->copied_count; i++) {
+        const program_copies *copies = &kernel->copies[i];
+        size_t size = copies->step * kernel->turn_count;
+        for (size_t at = copies->step; at < size; at += COPY_ALIGNMENT) {
+            (void)*(const volatile char *)(copies->data + at);
+        }
+    }
+}
+
 static void bind_operand(graft_kernel *kernel, uint32_t number, void *workspace)
 {
     const program_operand *operand = &kernel->operands[number];

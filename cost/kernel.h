@@ -51,6 +51,8 @@ uint64_t graft_kernel_pack_ns(const graft_kernel *kernel);
 GRAFT_MUST_USE graft_status graft_kernel_copy_weights(graft_env *env, graft_kernel *kernel,
                                                       uint32_t count);
 void graft_kernel_turn(graft_kernel *kernel);
+/* Reads all copies once: they then lie where they do while one after the other is read. */
+void graft_kernel_recall(graft_kernel *kernel);
 
 /* Says where operands lie; entries of const inputs are not read. Memory may be bound anew at any
  * time. When the signature is in place, inputs[3] must be outputs[0]. */

@@ -59,9 +59,14 @@ typedef enum layout_rule {
     RULE_TO_ROW  /* Takes row-major or channels last, gives row-major. */
 } layout_rule;
 
-static layout_rule rule_of(uint32_t op)
+bool graft_layout_is_closed(const graft_node *node)
 {
-    switch (op) {
+    return node->op == GRAFT_OP_OPAQUE && node->attrs[0] != GRAFT_LAYOUT_POINTWISE;
+}
+
+static layout_rule rule_of(const graft_node *node)
+{
+    switch (node->op) {
     case GRAFT_OP_conv:
     case GRAFT_OP_conv_bias:
     case GRAFT_OP_conv_bias_add:
@@ -74,8 +79,9 @@ static layout_rule rule_of(uint32_t op)
     case GRAFT_OP_matmul_bias:
     case GRAFT_OP_layer_norm:
     case GRAFT_OP_reshape:
-    case GRAFT_OP_OPAQUE:
         return RULE_ROW;
+    case GRAFT_OP_OPAQUE:
+        return graft_layout_is_closed(node) ? RULE_ROW : RULE_FOLLOW;
     case GRAFT_OP_transpose:
         return RULE_TO_ROW;
     default:
@@ -119,6 +125,7 @@ static bool follows_blocked(const graft_graph *graph, graft_index node)
     bool whole_blocks = true;
     switch (n->op) {
     case GRAFT_OP_scale_shift:
+    case GRAFT_OP_OPAQUE:
         return graft_layout_fits(output_of(graph, node, 0), GRAFT_LAYOUT_BLOCKED);
     case GRAFT_OP_slice:
         whole_blocks = n->attrs[GRAFT_ATTR_slice_start] % GRAFT_LAYOUT_BLOCK == 0;
@@ -165,8 +172,8 @@ static uint32_t gather_offers(const graft_graph *graph, graft_index node, const 
     *leader = 0;
     for (uint32_t k = 0; k < graph->nodes[node].input_count; k++) {
         graft_index v = graft_node_input(graph, node, k);
-        const graft_value *value = &graph->values[v];
-        if (value->is_const || value->shape.rank != 4) {
+        const graft_value *value = v == GRAFT_NONE ? NULL : &graph->values[v];
+        if (value == NULL || value->is_const || value->shape.rank != 4) {
             continue;
         }
         fallback = fallback == 0 ? offered[v] : fallback;
@@ -186,7 +193,7 @@ static uint32_t gather_offers(const graft_graph *graph, graft_index node, const 
 static uint8_t fit_input(const graft_graph *graph, graft_index node, uint32_t k, uint32_t layout)
 {
     const graft_value *value = input_of(graph, node, k);
-    bool filter = rule_of(graph->nodes[node].op) == RULE_CONV && k == 1;
+    bool filter = rule_of(&graph->nodes[node]) == RULE_CONV && k == 1;
     return (uint8_t)(value->shape.rank == 4 && !value->is_const && !filter ? layout
                                                                            : GRAFT_LAYOUT_ROW);
 }
@@ -215,7 +222,9 @@ static bool same_choice(const graft_graph *graph, graft_index node, const graft_
     const graft_node *n = &graph->nodes[node];
     bool same = true;
     for (uint32_t k = 0; k < n->input_count && same; k++) {
-        same = graft_layout_same(&input_of(graph, node, k)->shape, a->inputs[k], b->inputs[k]);
+        bool given = graft_node_input(graph, node, k) != GRAFT_NONE;
+        same = !given ||
+               graft_layout_same(&input_of(graph, node, k)->shape, a->inputs[k], b->inputs[k]);
     }
     for (uint32_t k = 0; k < n->output_count && same; k++) {
         same = graft_layout_same(output_of(graph, node, k), a->outputs[k], b->outputs[k]);
@@ -272,7 +281,7 @@ uint32_t graft_layout_alternatives(const graft_graph *graph, graft_index node,
                                    graft_layout_choice choices[GRAFT_LAYOUT_COUNT])
 {
     lister l = {.graph = graph, .node = node, .choices = choices};
-    layout_rule rule = rule_of(graph->nodes[node].op);
+    layout_rule rule = rule_of(&graph->nodes[node]);
     switch (rule) {
     case RULE_CONV:
     case RULE_POOL:

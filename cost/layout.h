@@ -38,6 +38,14 @@ bool graft_layout_same(const graft_shape *shape, uint32_t from, uint32_t to);
 /* The first layout that fits and has the elements in the same order. */
 uint32_t graft_layout_canonical(const graft_shape *shape, uint32_t layout);
 
+/* In attrs[0] of an opaque node: its result has the form of its input 0, and it works on elements
+ * in any order (graft_opaque_is_pointwise). Whoever knows the model marks such nodes in a copy of
+ * the graph; others work on row-major tensors. */
+enum { GRAFT_LAYOUT_POINTWISE = 1 };
+
+/* Whether a node is opaque and not marked: it has one way to run, and nothing goes through it. */
+bool graft_layout_is_closed(const graft_node *node);
+
 /* What the operands of one operator must look like, given the layouts that its inputs arrive in. */
 typedef struct graft_layout_choice {
     uint8_t inputs[GRAFT_MAX_INPUTS];

@@ -544,6 +544,9 @@ static bool make_movement(maker *m)
     const graft_signature *s = &m->kernel->signature;
     switch (s->op) {
     case GRAFT_COST_REORDER:
+        if (s->inputs[0].dtype != GRAFT_DTYPE_F32) {
+            return false;
+        }
         make_copy(m, &m->kernel->outputs[0], 0, 0, 0, 0);
         return true;
     case GRAFT_OP_transpose:

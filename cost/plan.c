@@ -144,7 +144,8 @@ static void open_conversions(conversions *c, const graft_shape *shape)
 
 static bool is_for(const conversions *c, const graft_shape *shape)
 {
-    return memcmp(c->shape.dims, shape->dims, 4 * sizeof(shape->dims[0])) == 0;
+    return c->shape.dtype == shape->dtype &&
+           memcmp(c->shape.dims, shape->dims, 4 * sizeof(shape->dims[0])) == 0;
 }
 
 /* In the memo, where there is room; else NULL. */
@@ -452,10 +453,10 @@ static void find_operands(planner *p, graft_index node, operands *o)
     memset(o->ns[0], 0, sizeof(o->ns[0])); /* Every node has one; analysers do not see that. */
     for (uint32_t k = 0; k < n->input_count; k++) {
         graft_index value = graft_node_input(p->graph, node, k);
-        const value_plan *v = &p->values[value];
-        if (v->conversions == NULL) {
+        if (value == GRAFT_NONE || p->values[value].conversions == NULL) {
             continue;
         }
+        const value_plan *v = &p->values[value];
         add_operand(p, value, o);
         for (uint32_t s = 0; s < v->state_count; s++) {
             for (uint32_t a = 0; a < plan->count; a++) {
@@ -526,11 +527,15 @@ static uint32_t seek_carried(const planner *p, graft_index node)
 {
     const graft_node *n = &p->graph->nodes[node];
     uint32_t found = UINT32_MAX;
-    if (n->op == GRAFT_OP_OPAQUE || n->output_count != 1) {
+    if (graft_layout_is_closed(n) || n->output_count != 1) {
         return UINT32_MAX;
     }
     for (uint32_t k = 0; k < n->input_count; k++) {
-        const value_plan *v = &p->values[graft_node_input(p->graph, node, k)];
+        graft_index read = graft_node_input(p->graph, node, k);
+        if (read == GRAFT_NONE) {
+            continue;
+        }
+        const value_plan *v = &p->values[read];
         if (v->conversions != NULL && found != UINT32_MAX) {
             return UINT32_MAX;
         }
@@ -641,7 +646,7 @@ static void add_factors(planner *p)
         if (n->is_const || find_carried(p, node) != UINT32_MAX) {
             continue;
         }
-        if (n->op != GRAFT_OP_OPAQUE && (p->nodes[node].count > 1 || begins_chain(p, node))) {
+        if (!graft_layout_is_closed(n) && (p->nodes[node].count > 1 || begins_chain(p, node))) {
             add_joint_factor(p, node);
             continue;
         }

@@ -30,10 +30,19 @@ graft_status graft_program_status(graft_env *env, dnnl_status_t status, const ch
 
 /* ------------------------------------------------------------- descriptors */
 
+/* Images of bytes are only moved. */
+static dnnl_data_type_t type_of(const graft_shape *shape)
+{
+    return shape->dtype == GRAFT_DTYPE_I8   ? dnnl_s8
+           : shape->dtype == GRAFT_DTYPE_U8 ? dnnl_u8
+                                            : dnnl_f32;
+}
+
 static void describe_blocked(const graft_shape *shape, dnnl_memory_desc_t *desc)
 {
     dnnl_dims_t dims = {shape->dims[0], shape->dims[1], shape->dims[2], shape->dims[3]};
-    dnnl_status_t status = dnnl_memory_desc_init_by_tag(desc, 4, dims, dnnl_f32, dnnl_nChw16c);
+    dnnl_status_t status =
+        dnnl_memory_desc_init_by_tag(desc, 4, dims, type_of(shape), dnnl_nChw16c);
     assert(status == dnnl_success && graft_layout_fits(shape, GRAFT_LAYOUT_BLOCKED));
     (void)status;
 }
@@ -57,7 +66,8 @@ void graft_program_describe_ranked(const graft_shape *shape, uint32_t layout, ui
         dims[i] = i < added ? 1 : shape->dims[i - added];
         steps[i] = i < added ? elements : strides[i - added];
     }
-    dnnl_status_t status = dnnl_memory_desc_init_by_strides(desc, (int)rank, dims, dnnl_f32, steps);
+    dnnl_status_t status =
+        dnnl_memory_desc_init_by_strides(desc, (int)rank, dims, type_of(shape), steps);
     assert(status == dnnl_success);
     (void)status;
 }

@@ -369,7 +369,6 @@ done:
 static graft_status copy_weights(graft_env *env, graft_trial *trial, graft_contestant *contestant)
 {
     uint32_t count = count_copies(trial->signature, contestant->kernel);
-    contestant->copies = count;
     trial->bytes += graft_kernel_packed_bytes(contestant->kernel) * count;
     return graft_kernel_copy_weights(env, contestant->kernel, count);
 }
@@ -440,11 +439,11 @@ graft_status graft_trial_round(graft_env *env, graft_trial *trial, graft_contest
     graft_status status = GRAFT_OK;
     double wanted = (double)batch_ns / expect_ns(trial, contestant);
     double discarded = fmin(wanted * discarded_part + 1.0, DISCARDED_MOST);
-    if (trial->signature->distance != GRAFT_DISTANCE_MEMORY) {
-        discarded = fmax(discarded, contestant->copies); /* Other contestants' took their places. */
-    }
     double run_ns = 0.0;
     double factor = 1.0;
+    if (trial->signature->distance != GRAFT_DISTANCE_MEMORY) {
+        graft_kernel_recall(contestant->kernel); /* Other contestants' took their places. */
+    }
     GRAFT_CHECK(run_batch(env, trial, contestant->kernel, (uint32_t)discarded, &run_ns));
     if (anchor != NULL) {
         graft_slices slices;

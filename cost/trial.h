@@ -11,7 +11,6 @@ typedef struct graft_contestant {
     double *samples; /* One per round, and... */
     double *factors; /* ...how fast the machine was in it: 1 as recorded, less when slower. */
     uint32_t sample_count;
-    uint32_t copies; /* Of its weights, that take turns. */
     bool dropped;
 } graft_contestant;
 

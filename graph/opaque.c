@@ -111,6 +111,13 @@ bool graft_opaque_find(const graft_model *model, const graft_graph *graph, graft
     return proto != NULL && graft_opaque_describe(proto, graph, node, opaque);
 }
 
+bool graft_opaque_is_pointwise(const graft_opaque *opaque)
+{
+    bool changes = opaque->kind == GRAFT_OPAQUE_QUANTISE || opaque->kind == GRAFT_OPAQUE_DEQUANTISE;
+    return opaque->kind == GRAFT_OPAQUE_CAST ||
+           (changes && graft_shape_elements(&opaque->in[1]) == 1); /* One scale. */
+}
+
 /* ----------------------------------------------------------------------------- running */
 
 static int64_t whole_at(const void *data, uint32_t dtype, size_t i)

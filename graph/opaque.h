@@ -41,6 +41,9 @@ struct Onnx__NodeProto;
 /* Likewise of an opaque node that `proto` becomes while a model is read. */
 bool graft_opaque_describe(const struct Onnx__NodeProto *proto, const graft_graph *graph,
                            graft_index node, graft_opaque *opaque);
+/* Whether each element of the result is made of the same place of input 0 and of nothing else that
+ * differs from place to place: it may then run on elements in any order. */
+bool graft_opaque_is_pointwise(const graft_opaque *opaque);
 /* Runs it on row-major tensors of its shapes and types; inputs that are not given are NULL.
  * GRAFT_BAD_INPUT when a place to gather lies outside of the table; the output is then undefined.
  */
