@@ -260,9 +260,10 @@ uint64_t graft_kernel_pack_ns(const graft_kernel *kernel)
     return backend_of(kernel)->kernel_pack_ns(kernel);
 }
 
-graft_status graft_kernel_copy_weights(graft_env *env, graft_kernel *kernel, uint32_t count)
+graft_status graft_kernel_copy_weights(graft_env *env, graft_kernel *kernel, uint32_t count,
+                                       double part)
 {
-    return backend_of(kernel)->kernel_copy_weights(env, kernel, count);
+    return backend_of(kernel)->kernel_copy_weights(env, kernel, count, part);
 }
 
 void graft_kernel_turn(graft_kernel *kernel) { backend_of(kernel)->kernel_turn(kernel); }

@@ -35,7 +35,8 @@ typedef struct graft_backend {
     size_t (*kernel_workspace_bytes)(const graft_kernel *kernel);
     size_t (*kernel_packed_bytes)(const graft_kernel *kernel);
     uint64_t (*kernel_pack_ns)(const graft_kernel *kernel);
-    graft_status (*kernel_copy_weights)(graft_env *env, graft_kernel *kernel, uint32_t count);
+    graft_status (*kernel_copy_weights)(graft_env *env, graft_kernel *kernel, uint32_t count,
+                                        double part);
     void (*kernel_turn)(graft_kernel *kernel);
     void (*kernel_recall)(graft_kernel *kernel); /* NULL with `measure`. */
     graft_status (*kernel_bind)(graft_env *env, graft_kernel *kernel, const float *const *inputs,

@@ -54,9 +54,9 @@ struct graft_device {
 /* Copies of a const operand, or of an input of a plain function, for measuring: see
  * graft_kernel_copy_weights. */
 typedef struct program_copies {
-    void *first; /* What is copied: the copy of turn 0. */
-    char *data;  /* Of the others. */
-    size_t step; /* From one to the next. */
+    char *data;
+    size_t bytes; /* Of all of them. */
+    size_t step;  /* From one to the next; less than the size of one when they overlap. */
     bool is_operand;
     uint8_t number; /* Of the operand or input. */
 } program_copies;
@@ -136,7 +136,8 @@ const char *graft_cpu_kernel_name_of(const graft_kernel *kernel);
 size_t graft_cpu_kernel_workspace_bytes(const graft_kernel *kernel);
 size_t graft_cpu_kernel_packed_bytes(const graft_kernel *kernel);
 uint64_t graft_cpu_kernel_pack_ns(const graft_kernel *kernel);
-graft_status graft_cpu_kernel_copy_weights(graft_env *env, graft_kernel *kernel, uint32_t count);
+graft_status graft_cpu_kernel_copy_weights(graft_env *env, graft_kernel *kernel, uint32_t count,
+                                           double part);
 void graft_cpu_kernel_turn(graft_kernel *kernel);
 void graft_cpu_kernel_recall(graft_kernel *kernel);
 graft_status graft_cpu_kernel_bind(graft_env *env, graft_kernel *kernel, const float *const *inputs,

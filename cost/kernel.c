@@ -217,17 +217,24 @@ uint64_t graft_cpu_kernel_pack_ns(const graft_kernel *kernel) { return kernel->p
 
 enum { COPY_ALIGNMENT = 64 };
 
+static size_t round_up(size_t bytes)
+{
+    return (bytes + COPY_ALIGNMENT - 1) / COPY_ALIGNMENT * COPY_ALIGNMENT;
+}
+
+/* `given`: what is copied, of `size` bytes. */
 static graft_status add_copies(graft_env *env, graft_kernel *kernel, program_copies copies,
-                               size_t size)
+                               const void *given, size_t size, double part)
 {
     assert(kernel->copied_count < PROGRAM_COPIES);
-    copies.step = (size + COPY_ALIGNMENT - 1) / COPY_ALIGNMENT * COPY_ALIGNMENT;
-    copies.data = aligned_alloc(COPY_ALIGNMENT, copies.step * kernel->turn_count);
+    copies.step = round_up((size_t)((double)size * part));
+    copies.bytes = copies.step * (kernel->turn_count - 1) + round_up(size);
+    copies.data = aligned_alloc(COPY_ALIGNMENT, copies.bytes);
     if (copies.data == NULL) {
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for copies of weights");
     }
-    for (uint32_t t = 1; t < kernel->turn_count; t++) {
-        memcpy(copies.data + copies.step * t, copies.first, size);
+    for (uint32_t t = 0; t < kernel->turn_count; t++) {
+        memcpy(copies.data + copies.step * t, given, size);
     }
     kernel->copies[kernel->copied_count++] = copies;
     return GRAFT_OK;
@@ -237,8 +244,7 @@ static void place_copies(graft_kernel *kernel)
 {
     for (uint32_t i = 0; i < kernel->copied_count; i++) {
         const program_copies *copies = &kernel->copies[i];
-        void *place =
-            kernel->turn == 0 ? copies->first : copies->data + copies->step * kernel->turn;
+        void *place = copies->data + copies->step * kernel->turn;
         if (copies->is_operand) {
             kernel->places[copies->number] = place;
         } else {
@@ -292,7 +298,8 @@ static uint32_t choose_stride(uint32_t count)
     return stride;
 }
 
-graft_status graft_cpu_kernel_copy_weights(graft_env *env, graft_kernel *kernel, uint32_t count)
+graft_status graft_cpu_kernel_copy_weights(graft_env *env, graft_kernel *kernel, uint32_t count,
+                                           double part)
 {
     graft_status status = GRAFT_OK;
     if (kernel->turn_count > 0 || count < 2) {
@@ -302,20 +309,20 @@ graft_status graft_cpu_kernel_copy_weights(graft_env *env, graft_kernel *kernel,
     kernel->turn_stride = choose_stride(count);
     for (uint32_t i = 0; i < kernel->operand_count; i++) {
         const program_operand *operand = &kernel->operands[i];
-        const program_copies copies = {
-            .first = operand->data, .is_operand = true, .number = (uint8_t)i};
+        const program_copies copies = {.is_operand = true, .number = (uint8_t)i};
         if (operand->role == ROLE_FIXED && is_read(kernel, i)) {
-            GRAFT_CHECK(add_copies(env, kernel, copies, dnnl_memory_desc_get_size(&operand->desc)));
+            GRAFT_CHECK(add_copies(env, kernel, copies, operand->data,
+                                   dnnl_memory_desc_get_size(&operand->desc), part));
         }
     }
     for (uint32_t k = 0; k < kernel->signature.input_count; k++) {
-        program_copies copies = {.number = (uint8_t)k};
-        memcpy(&copies.first, &kernel->constants[k], sizeof(copies.first)); /* Only read. */
+        const program_copies copies = {.number = (uint8_t)k};
         if (is_read_plainly(kernel, k)) {
-            size_t size = (size_t)graft_shape_bytes(&kernel->signature.inputs[k]);
-            GRAFT_CHECK(add_copies(env, kernel, copies, size));
+            GRAFT_CHECK(add_copies(env, kernel, copies, kernel->constants[k],
+                                   (size_t)graft_shape_bytes(&kernel->signature.inputs[k]), part));
         }
     }
+    place_copies(kernel);
 done:
     return status;
 }
@@ -333,8 +340,7 @@ void graft_cpu_kernel_recall(graft_kernel *kernel)
 {
     for (uint32_t i = 0; i < kernel->copied_count; i++) {
         const program_copies *copies = &kernel->copies[i];
-        size_t size = copies->step * kernel->turn_count;
-        for (size_t at = copies->step; at < size; at += COPY_ALIGNMENT) {
+        for (size_t at = 0; at < copies->bytes; at += COPY_ALIGNMENT) {
             (void)*(const volatile char *)(copies->data + at);
         }
     }

@@ -46,10 +46,12 @@ size_t graft_kernel_packed_bytes(const graft_kernel *kernel);
 uint64_t graft_kernel_pack_ns(const graft_kernel *kernel);
 
 /* For measuring only. A run in a loop finds its weights in the cache; in a whole network they come
- * from further away. This keeps `count` copies of the large const operands, and each turn makes the
- * next run read the next copy. GRAFT_NO_MEMORY when they do not fit. */
+ * from further away. This keeps `count` copies of the const operands, and each turn makes the
+ * next run read another one. One begins `part` of its size, above 0 and at most 1, behind the one
+ * before: below 1 they overlap, so that they take the bytes that are wanted, and results are
+ * nonsense. GRAFT_NO_MEMORY when they do not fit. */
 GRAFT_MUST_USE graft_status graft_kernel_copy_weights(graft_env *env, graft_kernel *kernel,
-                                                      uint32_t count);
+                                                      uint32_t count, double part);
 void graft_kernel_turn(graft_kernel *kernel);
 /* Reads all copies once: they then lie where they do while one after the other is read. */
 void graft_kernel_recall(graft_kernel *kernel);

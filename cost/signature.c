@@ -38,8 +38,28 @@ typedef struct {
     uint32_t *reads;     /* By value. */
     graft_index *recent; /* Values that were read, the last one first. */
     graft_index recent_count;
+    double working; /* Bytes of values that are not const. */
     uint8_t *nodes;
 } distance_search;
+
+/* What nodes read and write besides: memory is used again and again, so what the largest of them
+ * needs at once passes through the caches between two reads of a weight, about. */
+static double find_working_bytes(const graft_graph *graph, const graft_order *order)
+{
+    uint64_t most = 0;
+    for (graft_index i = 0; i < order->count; i++) {
+        graft_index node = order->order[i];
+        const graft_node *n = &graph->nodes[node];
+        uint64_t bytes = 0;
+        for (uint32_t k = 0; k < (uint32_t)n->input_count + n->output_count; k++) {
+            graft_index v = graph->edges[n->first_edge + k];
+            bool moves = v != GRAFT_NONE && !graph->values[v].is_const;
+            bytes += moves ? graft_shape_bytes(&graph->values[v].shape) : 0;
+        }
+        most = bytes > most ? bytes : most;
+    }
+    return (double)most;
+}
 
 /* Nodes that run, and of which somebody knows what they read. */
 static bool is_reader(const graft_node *node)
@@ -87,7 +107,7 @@ static void read_nodes(distance_search *s)
             double between = s->graph->values[v].is_const ? read_value(s, v) : 0.0;
             if (s->bytes[v] > largest) {
                 largest = s->bytes[v];
-                s->nodes[node] = (uint8_t)distance_of_bytes(between);
+                s->nodes[node] = (uint8_t)distance_of_bytes(between + s->working);
             }
         }
     }
@@ -100,6 +120,7 @@ void graft_distances_find(graft_arena *arena, const graft_graph *graph, const gr
                          .order = order,
                          .bytes = GRAFT_NEW(arena, double, graph->value_end),
                          .reads = GRAFT_NEW(arena, uint32_t, graph->value_end),
+                         .working = find_working_bytes(graph, order),
                          .nodes = GRAFT_NEW(arena, uint8_t, graph->node_end)};
     double held = 0.0;
     double read = 0.0;
@@ -115,7 +136,7 @@ void graft_distances_find(graft_arena *arena, const graft_graph *graph, const gr
         double between = s.reads[v] > 0 ? fmin(read / s.reads[v], held) : 0.0;
         mean += s.reads[v] > 0 ? s.bytes[v] * s.reads[v] / read * between : 0.0;
     }
-    distances->others = (uint8_t)distance_of_bytes(mean);
+    distances->others = (uint8_t)distance_of_bytes(mean + s.working);
     memset(s.nodes, distances->others, graph->node_end);
     if (repeated) {
         s.recent = GRAFT_NEW(arena, graft_index, graph->value_end + 1);

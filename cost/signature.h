@@ -40,12 +40,12 @@ enum {
 /* By the bytes of different const values that are read, by nodes which run, since the same one was
  * read before, in the order of the nodes and in runs that follow one another: all of them in a
  * network that reads each once; in a cell unrolled over time at most what one step reads. What has
- * been hoisted out of a cell is read once, so it is as far away as all weights together. Tables
- * that opaque nodes select from do not count. */
+ * been hoisted out of a cell is read once, so it is as far away as all weights together. What the
+ * largest node reads and writes besides is added. Tables that opaque nodes select from do not
+ * count. */
 typedef struct graft_distances {
     const uint8_t *nodes; /* Of the largest weight of each node, `others` when it has none. */
-    uint8_t
-        others; /* Of conversions too: by bytes read over times read, the mean over what is read. */
+    uint8_t others;       /* Of conversions too: the mean over the bytes that are read. */
 } graft_distances;
 /* In `arena`. */
 void graft_distances_find(graft_arena *arena, const graft_graph *graph, const graft_order *order,

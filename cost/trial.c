@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGNMENT = 64, MOST_COPIES = 1 << 15, DATA_SEED = 17 };
+enum { ALIGNMENT = 64, MOST_COPIES = 1 << 15, FEW_COPIES = 4, DATA_SEED = 17 };
 enum { GUARD_BYTES = 1024, GUARD_BYTE = 0xa5 };
 enum { LEAST_PASSED_BYTES = 1 << 14 };
 enum { QUALIFY_RUNS = 3, DISCARDED_MOST = 5, MOST_RUNS = 1000000 };
@@ -30,7 +30,7 @@ static const size_t copied_bytes[GRAFT_DISTANCE_COUNT] = {
     [GRAFT_DISTANCE_NEAR] = (size_t)5 << 18,
     [GRAFT_DISTANCE_EDGE] = (size_t)9 << 18,
     [GRAFT_DISTANCE_SHARED] = (size_t)6 << 20,
-    [GRAFT_DISTANCE_FAR] = (size_t)14 << 20,
+    [GRAFT_DISTANCE_FAR] = (size_t)18 << 20,
     [GRAFT_DISTANCE_MEMORY] = (size_t)96 << 20,
 };
 static const uint64_t qualify_ns = 200000;
@@ -154,9 +154,17 @@ done:
 
 /* ------------------------------------------------------------- life of a trial */
 
+/* How many copies of weights, and how far apart: see graft_kernel_copy_weights. */
+typedef struct {
+    uint32_t count;
+    double part;
+    size_t bytes; /* Of all. */
+} copy_plan;
+
 /* What comes from memory does so in the form that the implementation has packed it into, which may
- * be several times as large as the weights. */
-static uint32_t count_copies(const graft_signature *s, const graft_kernel *kernel)
+ * be several times as large as the weights. Few copies overlap, so that they take what is wanted
+ * and not half as much again. */
+static copy_plan plan_copies(const graft_signature *s, const graft_kernel *kernel)
 {
     size_t bytes = 0;
     for (uint32_t k = 0; k < s->input_count; k++) {
@@ -164,15 +172,25 @@ static uint32_t count_copies(const graft_signature *s, const graft_kernel *kerne
         size_t lines = (size + ALIGNMENT - 1) / ALIGNMENT;
         bytes += (s->const_mask >> k & 1u) != 0 ? lines * ALIGNMENT : 0;
     }
-    if (bytes == 0) {
-        return 1;
-    }
     if (s->distance == GRAFT_DISTANCE_MEMORY) {
         size_t packed = graft_kernel_packed_bytes(kernel);
         bytes = packed > bytes ? packed : bytes;
     }
-    size_t wanted = (copied_bytes[s->distance] + bytes / 2) / bytes;
-    return (uint32_t)(wanted > MOST_COPIES ? MOST_COPIES : wanted < 1 ? 1 : wanted);
+    size_t wanted = copied_bytes[s->distance];
+    copy_plan plan = {.count = 1, .part = 1.0, .bytes = bytes};
+    if (bytes == 0 || wanted <= bytes) {
+        return plan;
+    }
+    if (wanted < FEW_COPIES * bytes) {
+        plan.count = (uint32_t)((wanted + bytes - 1) / bytes);
+        plan.part = (double)(wanted - bytes) / (double)bytes / (double)(plan.count - 1);
+        plan.bytes = wanted;
+        return plan;
+    }
+    size_t count = (wanted + bytes / 2) / bytes;
+    plan.count = (uint32_t)(count > MOST_COPIES ? MOST_COPIES : count);
+    plan.bytes = plan.count * bytes;
+    return plan;
 }
 
 static graft_status open_contestants(graft_env *env, graft_trial *trial, double *samples,
@@ -368,9 +386,9 @@ done:
 
 static graft_status copy_weights(graft_env *env, graft_trial *trial, graft_contestant *contestant)
 {
-    uint32_t count = count_copies(trial->signature, contestant->kernel);
-    trial->bytes += graft_kernel_packed_bytes(contestant->kernel) * count;
-    return graft_kernel_copy_weights(env, contestant->kernel, count);
+    const copy_plan plan = plan_copies(trial->signature, contestant->kernel);
+    trial->bytes += plan.bytes;
+    return graft_kernel_copy_weights(env, contestant->kernel, plan.count, plan.part);
 }
 
 graft_status graft_trial_qualify(graft_env *env, graft_trial *trial)

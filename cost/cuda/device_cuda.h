@@ -154,7 +154,8 @@ const char *cuda_kernel_name_of(const graft_kernel *kernel);
 size_t cuda_kernel_workspace_bytes(const graft_kernel *kernel);
 size_t cuda_kernel_packed_bytes(const graft_kernel *kernel);
 uint64_t cuda_kernel_pack_ns(const graft_kernel *kernel);
-graft_status cuda_kernel_copy_weights(graft_env *env, graft_kernel *kernel, uint32_t count);
+graft_status cuda_kernel_copy_weights(graft_env *env, graft_kernel *kernel, uint32_t count,
+                                      double part);
 void cuda_kernel_turn(graft_kernel *kernel);
 graft_status cuda_kernel_bind(graft_env *env, graft_kernel *kernel, const float *const *inputs,
                               float *const *outputs, void *workspace);

@@ -233,9 +233,12 @@ done:
     return status;
 }
 
-graft_status cuda_kernel_copy_weights(graft_env *env, graft_kernel *kernel, uint32_t count)
+/* Copies are whole here. */
+graft_status cuda_kernel_copy_weights(graft_env *env, graft_kernel *kernel, uint32_t count,
+                                      double part)
 {
     graft_status status = GRAFT_OK;
+    (void)part;
     if (kernel->turn_count > 0 || count < 2) {
         return GRAFT_OK;
     }

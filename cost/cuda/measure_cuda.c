@@ -118,7 +118,7 @@ static graft_status open_contestant(trial *t, const char *name)
     const float *constants[GRAFT_MAX_INPUTS];
     memcpy(constants, t->host, sizeof(constants));
     GRAFT_CHECK(cuda_kernel_open(t->env, t->device, t->signature, name, constants, &kernel));
-    status = cuda_kernel_copy_weights(t->env, kernel, count_copies(t));
+    status = cuda_kernel_copy_weights(t->env, kernel, count_copies(t), 1.0);
     if (status == GRAFT_OK) {
         t->contestants[t->count++] = (contestant){.kernel = kernel};
     } else {

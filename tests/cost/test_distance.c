@@ -112,12 +112,13 @@ static void test_hoisted(void **state)
 }
 
 /* Four weights of a quarter of a megabyte, read in turning directions: what was read last is near,
- * and the first one has seen all others. */
+ * and the first one has seen all others; three of them and what else there is are more than 0.75.
+ */
 static void test_turning(void **state)
 {
     enum { GATES = 4, STEPS = 6, WIDTH = 256 };
-    static const uint32_t want[GATES] = {GRAFT_DISTANCE_OWN, GRAFT_DISTANCE_OWN, GRAFT_DISTANCE_OWN,
-                                         GRAFT_DISTANCE_NEAR};
+    static const uint32_t want[GATES] = {GRAFT_DISTANCE_OWN, GRAFT_DISTANCE_OWN,
+                                         GRAFT_DISTANCE_NEAR, GRAFT_DISTANCE_NEAR};
     graft_env *env = *state;
     graft_graph *graph = build_graph(env->life);
     graft_index x = build_input(graph, build_shape(2, 1, WIDTH, 0, 0), 0);
@@ -135,6 +136,29 @@ static void test_turning(void **state)
     graft_distances_find(env->scratch, graph, &order, &distances);
     for (uint32_t i = 0; i < STEPS * GATES; i++) {
         assert_int_equal(distances.nodes[order.order[i]], want[i % GATES]);
+    }
+}
+
+/* A filter of a few kilobytes beside images of four megabytes each has left the core's caches when
+ * its turn comes again. */
+static void test_working(void **state)
+{
+    graft_env *env = *state;
+    for (int32_t side = 8; side <= 128; side += 120) {
+        graft_graph *graph = build_graph(env->life);
+        graft_index x = build_input(graph, build_shape(4, 1, 64, side, side), 0);
+        graft_index w = build_weight(graph, build_shape(4, 64, 64, 1, 1), 0);
+        graft_index y = build_conv(graph, x, w, 0);
+        y = build_node(graph, GRAFT_OP_relu, NULL, y, 0, 0);
+        assert_int_equal(graft_graph_add_output(graph, y), GRAFT_OK);
+        graft_order order = build_order(env->life, graph);
+        graft_distances distances;
+        graft_distances_find(env->scratch, graph, &order, &distances);
+        uint32_t want = side == 8 ? GRAFT_DISTANCE_OWN : GRAFT_DISTANCE_SHARED;
+        assert_int_equal(distances.others, want);
+        for (graft_index i = 0; i < order.count; i++) {
+            assert_int_equal(distances.nodes[order.order[i]], want);
+        }
     }
 }
 
@@ -222,7 +246,7 @@ static void test_copies(void **state)
 {
     static const uint32_t copies[GRAFT_DISTANCE_COUNT] = {
         [GRAFT_DISTANCE_OWN] = 0,     [GRAFT_DISTANCE_NEAR] = 5, [GRAFT_DISTANCE_EDGE] = 9,
-        [GRAFT_DISTANCE_SHARED] = 24, [GRAFT_DISTANCE_FAR] = 56, [GRAFT_DISTANCE_MEMORY] = 384,
+        [GRAFT_DISTANCE_SHARED] = 24, [GRAFT_DISTANCE_FAR] = 72, [GRAFT_DISTANCE_MEMORY] = 384,
     };
     graft_env *env = *state;
     graft_device *device = check_device_open(env);
@@ -248,6 +272,31 @@ static void test_copies(void **state)
         }
         graft_trial_close(&trial);
     }
+    graft_device_close(device);
+}
+
+/* Two copies of a megabyte that take one and a quarter. */
+static void test_overlap(void **state)
+{
+    graft_env *env = *state;
+    graft_device *device = check_device_open(env);
+    const graft_shape shapes[2] = {build_shape(2, 1, 512, 0, 0), build_shape(2, 512, 512, 0, 0)};
+    double samples[2 * GRAFT_KERNEL_MOST * 2];
+    graft_trial trial;
+    graft_signature s = check_signature(env, GRAFT_OP_matmul, NULL, shapes, 2, 0);
+    s.const_mask = 2;
+    s.distance = GRAFT_DISTANCE_NEAR;
+    assert_int_equal(graft_trial_open(env, device, &s, samples, 2, &trial), GRAFT_OK);
+    assert_int_equal(graft_trial_qualify(env, &trial), GRAFT_OK);
+    for (uint32_t k = 0; k < trial.contestant_count; k++) {
+        const graft_kernel *kernel = trial.contestants[k].kernel;
+        if (!trial.contestants[k].dropped) {
+            assert_int_equal(kernel->turn_count, 2);
+            assert_int_equal(kernel->copied_count, 1);
+            assert_int_equal(kernel->copies[0].bytes, 5 << 18);
+        }
+    }
+    graft_trial_close(&trial);
     graft_device_close(device);
 }
 
@@ -291,9 +340,9 @@ static void test_small_copies(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_distance),    CHECK_TEST(test_hoisted),
-                                       CHECK_TEST(test_turning),     CHECK_TEST(test_text),
-                                       CHECK_TEST(test_passing),     CHECK_TEST(test_copies),
-                                       CHECK_TEST(test_small_copies)};
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_distance),     CHECK_TEST(test_hoisted), CHECK_TEST(test_turning),
+        CHECK_TEST(test_text),         CHECK_TEST(test_passing), CHECK_TEST(test_copies),
+        CHECK_TEST(test_small_copies), CHECK_TEST(test_overlap), CHECK_TEST(test_working)};
     return cmocka_run_group_tests_name("distance", tests, NULL, NULL);
 }
