@@ -41,7 +41,8 @@ enum {
  * read before, in the order of the nodes and in runs that follow one another: all of them in a
  * network that reads each once; in a cell unrolled over time at most what one step reads. What has
  * been hoisted out of a cell is read once, so it is as far away as all weights together. What the
- * largest node reads and writes besides is added. Tables that opaque nodes select from do not
+ * largest node reads and writes besides is added. A weight above GRAFT_DISTANCE_OWN_BYTES that is
+ * read again is never nearer than GRAFT_DISTANCE_EDGE. Tables that opaque nodes select from do not
  * count. */
 typedef struct graft_distances {
     const uint8_t *nodes; /* Of the largest weight of each node, `others` when it has none. */

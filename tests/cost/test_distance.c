@@ -46,6 +46,7 @@ static void test_distance(void **state)
         {"two and a half",        10, 256,  false, false, GRAFT_DISTANCE_EDGE  },
         {"eight",                 8,  512,  false, false, GRAFT_DISTANCE_SHARED},
         {"sixteen",               16, 512,  false, false, GRAFT_DISTANCE_FAR   },
+        {"a half, eight times",   8,  360,  true,  false, GRAFT_DISTANCE_OWN   },
         {"one, read eight times", 8,  512,  true,  false, GRAFT_DISTANCE_NEAR  },
         {"sixty-four",            16, 1024, false, false, GRAFT_DISTANCE_MEMORY},
         {"four, and folded ones", 1,  1024, false, true,  GRAFT_DISTANCE_SHARED},
@@ -59,21 +60,24 @@ static void test_distance(void **state)
         graft_schedule schedule;
         graft_distances distances;
         graft_distances_find(env->scratch, graph, &order, &distances);
+        /* A weight that fills the core's caches alone is not found again by a few reads. */
+        bool edge = rows[i].shared && rows[i].width == 512;
+        uint32_t want = edge ? GRAFT_DISTANCE_EDGE : rows[i].want;
         assert_int_equal(distances.others, rows[i].want);
         graft_schedule_build(env->life, graph, &order, true, &schedule);
         for (uint32_t s = 0; s < schedule.step_count; s++) {
-            assert_int_equal(schedule.steps[s].signature.distance, rows[i].want);
+            assert_int_equal(schedule.steps[s].signature.distance, want);
         }
     }
 }
 
-/* A cell unrolled over eight steps with a weight of a megabyte for what it remembers and one for
- * what it is told: read in turns, both have to stay; hoisted out of it, the second one does not,
- * and is as far away as both together, as is the first one when it is read behind it. */
+/* A cell unrolled over eight steps with a weight of half a megabyte for what it remembers and one
+ * for what it is told: read in turns, both have to stay; hoisted out of it, the second one does
+ * not, and is as far away as both together, as is the first one when it is read behind it. */
 static void test_hoisted(void **state)
 {
-    enum { STEPS = 8, WIDTH = 512 };
-    static const uint32_t others[2] = {GRAFT_DISTANCE_EDGE, GRAFT_DISTANCE_NEAR};
+    enum { STEPS = 8, WIDTH = 384 };
+    static const uint32_t others[2] = {GRAFT_DISTANCE_NEAR, GRAFT_DISTANCE_OWN};
     graft_env *env = *state;
     for (uint32_t hoisted = 0; hoisted < 2; hoisted++) {
         graft_graph *graph = build_graph(env->life);
@@ -82,7 +86,7 @@ static void test_hoisted(void **state)
         graft_index own = build_weight(graph, build_shape(2, WIDTH, WIDTH, 0, 0), 0);
         graft_index other = build_weight(graph, build_shape(2, WIDTH, WIDTH, 0, 0), 1);
         graft_index heard = GRAFT_NONE;
-        uint32_t near = 0;
+        uint32_t own_reads = 0;
         for (uint32_t i = 0; i < STEPS; i++) {
             if (i == 0 || hoisted == 0) {
                 heard = build_node(graph, GRAFT_OP_matmul, NULL, told, other, GRAFT_NONE);
@@ -100,14 +104,14 @@ static void test_hoisted(void **state)
         for (uint32_t s = 0; s < schedule.step_count; s++) {
             const graft_step *step = &schedule.steps[s];
             if (step->signature.op == GRAFT_OP_matmul) {
-                near += step->signature.distance == GRAFT_DISTANCE_NEAR;
-                assert_true(step->signature.distance == GRAFT_DISTANCE_NEAR ||
-                            step->signature.distance == GRAFT_DISTANCE_EDGE);
+                own_reads += step->signature.distance == GRAFT_DISTANCE_OWN;
+                assert_true(step->signature.distance == GRAFT_DISTANCE_OWN ||
+                            step->signature.distance == GRAFT_DISTANCE_NEAR);
             } else {
                 assert_int_equal(step->signature.distance, others[hoisted]);
             }
         }
-        assert_int_equal(near, hoisted == 0 ? 0 : STEPS - 1);
+        assert_int_equal(own_reads, hoisted == 0 ? 0 : STEPS - 1);
     }
 }
 
