@@ -61,7 +61,8 @@ void graft_kernel_recall(graft_kernel *kernel);
 GRAFT_MUST_USE graft_status graft_kernel_bind(graft_env *env, graft_kernel *kernel,
                                               const float *const *inputs, float *const *outputs,
                                               void *workspace);
-/* Runs once on what is bound. GRAFT_INTERNAL when the library reports a failure. */
+/* Runs once on what is bound; kernels of a device share objects, so one runs at a time.
+ * GRAFT_INTERNAL when the library reports a failure. */
 GRAFT_MUST_USE graft_status graft_kernel_run(graft_env *env, graft_kernel *kernel);
 
 #endif
