@@ -3,33 +3,22 @@
 
 #include "cost/calibrate.h"
 #include "cost/clock.h"
-#include "graph/json.h"
 #include "graph/log.h"
 #include "models/zoo.h"
 
 enum { ROUNDS = 31, PRICINGS = 200, LOOKUPS = 2000, REPEATS = 15 };
 
-static void print_figure(graft_env *env, FILE *out, const char *name, const char *unit,
-                         graft_timing value)
-{
-    graft_mark mark = graft_arena_mark(env->scratch);
-    graft_json json;
-    graft_json_begin(&json, env->scratch);
-    graft_json_string(&json, "name", name);
-    graft_json_string(&json, "unit", unit);
-    graft_json_number(&json, "median", value.median_ns);
-    graft_json_number(&json, "spread", value.spread_ns);
-    graft_json_integer(&json, "rounds", value.rounds);
-    graft_json_end(&json, out);
-    graft_arena_release(env->scratch, mark);
-}
-
 static void print_model_figure(graft_env *env, FILE *out, const char *model, const char *what,
                                const char *unit, graft_timing value)
 {
     graft_mark mark = graft_arena_mark(env->scratch);
-    print_figure(env, out, graft_arena_printf(env->scratch, "cost.%s.%s", model, what), unit,
-                 value);
+    const graft_figure figure = {.name =
+                                     graft_arena_printf(env->scratch, "cost.%s.%s", model, what),
+                                 .unit = unit,
+                                 .median = value.median_ns,
+                                 .spread = value.spread_ns,
+                                 .rounds = value.rounds};
+    graft_figure_print(env, out, &figure);
     graft_arena_release(env->scratch, mark);
 }
 
