@@ -354,11 +354,16 @@ graft_status graft_cost_anchor(graft_env *env, graft_cost *cost, graft_anchor **
     return status;
 }
 
-/* The lock is held. Of two measurements of a signature the faster is kept. */
-static graft_status measure_listed(graft_env *env, graft_cost *cost, const graft_signature *listed,
-                                   uint32_t count, const graft_measure_options *options)
+/* The lock is held. Measures all signatures, or what the database lacks; of two measurements of one
+ * the faster is kept. */
+static graft_status measure_signatures(graft_env *env, graft_cost *cost, bool missing,
+                                       const graft_signature *signatures, uint32_t given,
+                                       const graft_measure_options *options)
 {
     graft_mark mark = graft_arena_mark(env->scratch);
+    uint32_t count = 0;
+    const graft_signature *listed =
+        list_once(env->scratch, cost, missing, signatures, given, &count);
     graft_cost_entry *entries = GRAFT_NEW(env->scratch, graft_cost_entry, count);
     uint64_t start_ns = graft_clock_ns();
     graft_status status = GRAFT_OK;
@@ -382,32 +387,13 @@ done:
     return status;
 }
 
-/* The lock is held. */
-static graft_status measure_missing(graft_env *env, graft_cost *cost,
-                                    const graft_signature *signatures, uint32_t count,
-                                    const graft_measure_options *options)
-{
-    graft_mark mark = graft_arena_mark(env->scratch);
-    uint32_t missing_count = 0;
-    const graft_signature *missing =
-        list_once(env->scratch, cost, true, signatures, count, &missing_count);
-    graft_status status = measure_listed(env, cost, missing, missing_count, options);
-    graft_arena_release(env->scratch, mark);
-    return status;
-}
-
 graft_status graft_cost_measure_again(graft_env *env, graft_cost *cost,
                                       const graft_signature *signatures, uint32_t count,
                                       const graft_measure_options *options)
 {
-    graft_mark mark = graft_arena_mark(env->scratch);
-    uint32_t listed_count = 0;
-    const graft_signature *listed =
-        list_once(env->scratch, cost, false, signatures, count, &listed_count);
     (void)pthread_mutex_lock(&cost->lock);
-    graft_status status = measure_listed(env, cost, listed, listed_count, options);
+    graft_status status = measure_signatures(env, cost, false, signatures, count, options);
     (void)pthread_mutex_unlock(&cost->lock);
-    graft_arena_release(env->scratch, mark);
     return status == GRAFT_OK ? graft_cost_set_calibration(env, cost, &cost->calibration) : status;
 }
 
@@ -415,7 +401,7 @@ graft_status graft_cost_measure(graft_env *env, graft_cost *cost, const graft_si
                                 uint32_t count, const graft_measure_options *options)
 {
     (void)pthread_mutex_lock(&cost->lock);
-    graft_status status = measure_missing(env, cost, signatures, count, options);
+    graft_status status = measure_signatures(env, cost, true, signatures, count, options);
     (void)pthread_mutex_unlock(&cost->lock);
     return status;
 }
@@ -441,7 +427,7 @@ static graft_status fit_roofline(graft_env *env, graft_cost *cost)
     graft_roofline_fit(env, cost->database, name, library, &cost->roofline);
     if (cost->roofline.products.points == 0 && graft_device_present(cost->device)) {
         const graft_signature *probes = graft_roofline_probes(env->scratch, &count);
-        GRAFT_CHECK(measure_missing(env, cost, probes, count, &cost->options));
+        GRAFT_CHECK(measure_signatures(env, cost, true, probes, count, &cost->options));
         graft_roofline_fit(env, cost->database, name, library, &cost->roofline);
     }
     cost->fitted = true;
@@ -536,7 +522,7 @@ static graft_status add_entry(graft_env *env, graft_cost *cost, const graft_sign
     graft_status status = GRAFT_OK;
     graft_cost_entry entry;
     if (!cost->estimating && graft_device_present(cost->device)) {
-        return measure_missing(env, cost, signature, 1, &cost->options);
+        return measure_signatures(env, cost, true, signature, 1, &cost->options);
     }
     if (!cost->distant || !estimate_from_elsewhere(cost, signature, &entry)) {
         GRAFT_CHECK(estimate(env, cost, signature->op, graft_signature_flops(signature),

@@ -2,6 +2,8 @@
  */
 #include "cost/device_cpu.h"
 
+#include "graph/divisor.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -276,23 +278,13 @@ static bool is_read_plainly(const graft_kernel *kernel, uint32_t k)
     return read;
 }
 
-static uint32_t common_divisor(uint32_t a, uint32_t b)
-{
-    while (b != 0) {
-        uint32_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* From one turn to the next: far, so that nothing is fetched in advance that is only next in
  * memory, and through all of them. */
 static uint32_t choose_stride(uint32_t count)
 {
     uint32_t stride =
         (uint32_t)(0.618 * count); /* Below it and at least 1, as count is at least 2. */
-    while (common_divisor(stride, count) != 1) {
+    while (graft_greatest_divisor(stride, count) != 1) {
         stride++;
     }
     return stride;

@@ -6,7 +6,7 @@
 #include "verify/polynomial.h"
 
 #include "graph/algebra.h"
-#include "verify/divisor.h"
+#include "graph/divisor.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* symsolve.c - see symsolve.h. */
 #include "verify/symsolve.h"
 
-#include "verify/divisor.h"
+#include "graph/divisor.h"
 
 Z3_ast graft_sym_solved(const graft_sym_equations *e, Z3_ast term)
 {
