@@ -2,6 +2,7 @@
 #include "cost/trial.h"
 
 #include "cost/clock.h"
+#include "graph/figures.h"
 #include "graph/log.h"
 #include "graph/rng.h"
 
@@ -481,13 +482,6 @@ done:
 
 /* ------------------------------------------------------------------- result */
 
-static int compare_doubles(const void *a, const void *b)
-{
-    const double *left = a;
-    const double *right = b;
-    return (*left > *right) - (*left < *right);
-}
-
 static double quantile(const double *sorted, uint32_t count, double part)
 {
     double place = part * (double)(count - 1);
@@ -498,13 +492,13 @@ static double quantile(const double *sorted, uint32_t count, double part)
 
 double graft_cost_quantile(double *samples, uint32_t count, double part)
 {
-    qsort(samples, count, sizeof(samples[0]), compare_doubles);
+    qsort(samples, count, sizeof(samples[0]), graft_compare_doubles);
     return quantile(samples, count, part);
 }
 
 void graft_cost_median(double *samples, uint32_t count, double *median, double *spread)
 {
-    qsort(samples, count, sizeof(samples[0]), compare_doubles);
+    qsort(samples, count, sizeof(samples[0]), graft_compare_doubles);
     *median = quantile(samples, count, 0.5);
     *spread = quantile(samples, count, 0.75) - quantile(samples, count, 0.25);
 }
