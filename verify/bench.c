@@ -127,10 +127,11 @@ typedef struct {
 } prover;
 
 /* About the first instance of the certificate, as `make rules` does. */
-static void prove_entry(graft_env *env, void *context, uint32_t item, graft_buffer *answer)
+static void prove_entry(graft_env *env, void *context, const graft_pool_item *item,
+                        graft_buffer *answer)
 {
     const prover *p = context;
-    const graft_rule_entry *e = &p->set->entries[item];
+    const graft_rule_entry *e = &p->set->entries[item->index];
     graft_check check;
     graft_check_rule(env, p->sweeper, &e->rule, first_instance(env, e), &p->options, &check);
     graft_buffer_append(answer, &check.outcome, sizeof check.outcome);
@@ -147,6 +148,7 @@ static graft_status bench_proofs(graft_env *env, const graft_ruleset *set, FILE 
                                 .unit = "rules",
                                 .item_count = set->count,
                                 .memory_bytes = graft_pool_prover_bytes,
+                                .is_fresh = true,
                                 .run = prove_entry,
                                 .context = &p};
     graft_sweep_open(sweeper);

@@ -80,14 +80,15 @@ done:
     return status;
 }
 
-static void write_item(graft_env *env, void *context, uint32_t item, graft_buffer *out)
+static void write_item(graft_env *env, void *context, const graft_pool_item *item,
+                       graft_buffer *out)
 {
     const writing *w = context;
     smt_answer answer;
     memset(&answer, 0, sizeof answer);
     graft_env_clear(env);
     graft_mark mark = graft_arena_mark(env->life);
-    answer.status = write_rule(env, w, entry_of(w, item), &answer);
+    answer.status = write_rule(env, w, entry_of(w, item->index), &answer);
     graft_arena_release(env->life, mark);
     graft_buffer_append(out, &answer, sizeof answer);
     graft_buffer_append(out, env->message, strlen(env->message) + 1);
@@ -130,8 +131,12 @@ graft_status graft_smt_save(graft_env *env, const graft_ruleset *set, uint32_t s
     graft_pool_result *results = GRAFT_NEW(env->life, graft_pool_result, w.count);
     graft_buffer index = {.arena = env->life};
     smt_answer sum = {.status = GRAFT_OK};
-    const graft_pool_job job = {
-        .label = "write", .unit = "rules", .item_count = w.count, .run = write_item, .context = &w};
+    const graft_pool_job job = {.label = "write",
+                                .unit = "rules",
+                                .item_count = w.count,
+                                .is_fresh = true,
+                                .run = write_item,
+                                .context = &w};
     GRAFT_CHECK(graft_pool_run(env, env->life, &job, results));
     graft_buffer_printf(&index, "id\tname\tproof\tfile\tchecks\n");
     for (uint32_t i = 0; i < w.count; i++) {

@@ -23,13 +23,14 @@ typedef struct {
     uint64_t time_ns;
 } answer;
 
-static void prove_item(graft_env *env, void *context, uint32_t item, graft_buffer *out)
+static void prove_item(graft_env *env, void *context, const graft_pool_item *item,
+                       graft_buffer *out)
 {
     const work *w = context;
     answer a;
     memset(&a, 0, sizeof a);
     uint64_t start_ns = graft_clock_ns();
-    graft_symbolic_prove(env, &w->entries[item]->rule, NULL, 0, &w->options, &a.result);
+    graft_symbolic_prove(env, &w->entries[item->index]->rule, NULL, 0, &w->options, &a.result);
     a.time_ns = graft_clock_ns() - start_ns;
     graft_buffer_append(out, &a, sizeof a);
 }
@@ -111,6 +112,7 @@ graft_status graft_unbounded_report(graft_env *env, const graft_ruleset *set, co
                                 .item_count = count,
                                 .limit_ns = limit_ns,
                                 .memory_bytes = graft_pool_prover_bytes,
+                                .is_fresh = true,
                                 .run = prove_item,
                                 .context = &w};
     GRAFT_CHECK(graft_pool_run(env, env->life, &job, results));

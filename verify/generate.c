@@ -90,28 +90,15 @@ static void make_set(graft_pipeline *p, graft_ruleset *set)
     make_names_unique(p, set);
 }
 
-static graft_status generate_from(graft_env *env, const graft_candidates *candidates,
-                                  const graft_generate_options *options, graft_ruleset *set,
-                                  graft_generate_counts *counts)
+static graft_status make_rules(graft_pipeline *p)
 {
     graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
-    graft_sweeper *sweeper = GRAFT_NEW(env->life, graft_sweeper, 1);
-    graft_pipeline p = {.env = env,
-                        .arena = env->life,
-                        .candidates = candidates,
-                        .options = options,
-                        .sweeper = sweeper,
-                        .counts = counts};
-    graft_sweep_open(sweeper);
-    counts->candidates = candidates->count;
+    p->counts->candidates = p->candidates->count;
     uint64_t start_ns = graft_pipeline_clock_ns();
-    GRAFT_CHECK(graft_pipeline_lift(&p));
-    counts->times.lift_ns = graft_pipeline_clock_ns() - start_ns;
-    GRAFT_CHECK(graft_pipeline_prove(&p));
-    make_set(&p, set);
+    GRAFT_CHECK(graft_pipeline_lift(p));
+    p->counts->times.lift_ns = graft_pipeline_clock_ns() - start_ns;
+    GRAFT_CHECK(graft_pipeline_prove(p));
 done:
-    graft_arena_release(env->scratch, mark);
     return status;
 }
 
@@ -122,11 +109,22 @@ graft_status graft_generate(graft_env *env, const graft_gen_family *families, ui
     graft_status status = GRAFT_OK;
     graft_candidates candidates;
     graft_gen_options propose = {.seed = options->seed, .depth = options->depth};
-    uint64_t start_ns = graft_pipeline_clock_ns();
+    graft_sweeper *sweeper = GRAFT_NEW(env->life, graft_sweeper, 1);
+    graft_pipeline p = {.env = env,
+                        .arena = env->life,
+                        .candidates = &candidates,
+                        .options = options,
+                        .sweeper = sweeper,
+                        .counts = counts};
+    graft_sweep_open(sweeper);
     memset(counts, 0, sizeof *counts);
+    GRAFT_CHECK(graft_pipeline_open_provers(&p));
+    uint64_t start_ns = graft_pipeline_clock_ns();
     GRAFT_CHECK(graft_gen_run(env, env->life, families, family_count, &propose, &candidates));
     counts->times.propose_ns = graft_pipeline_clock_ns() - start_ns;
-    GRAFT_CHECK(generate_from(env, &candidates, options, set, counts));
+    GRAFT_CHECK(make_rules(&p));
+    make_set(&p, set);
 done:
+    graft_pool_close(p.provers);
     return status;
 }

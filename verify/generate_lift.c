@@ -60,11 +60,12 @@ static bool is_covered(graft_env *env, const graft_candidate *candidate, const l
     return false;
 }
 
-static void lift_group(graft_env *env, void *context, uint32_t group, graft_buffer *answer)
+static void lift_group(graft_env *env, void *context, const graft_pool_item *group,
+                       graft_buffer *answer)
 {
     const lifter *l = context;
-    uint32_t first = l->group_first[group];
-    uint32_t size = l->group_first[group + 1] - first;
+    uint32_t first = l->group_first[group->index];
+    uint32_t size = l->group_first[group->index + 1] - first;
     lift_report *found = GRAFT_NEW(env->unit, lift_report, size);
     uint32_t found_count = 0;
     graft_lift_options options = graft_lift_defaults();

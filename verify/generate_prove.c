@@ -44,12 +44,12 @@ static void append_check(graft_buffer *answer, const graft_check *check)
     }
 }
 
-/* The check of a finished item: what it points to lies in the answer. */
-static graft_check read_check(const graft_pool_result *result)
+/* A check from what was appended: what it points to lies there. */
+static graft_check read_check(uint8_t *bytes)
 {
     graft_check check;
-    uint8_t *at = result->answer + sizeof check;
-    memcpy(&check, result->answer, sizeof check);
+    uint8_t *at = bytes + sizeof check;
+    memcpy(&check, bytes, sizeof check);
     if (check.restricted != NULL) {
         check.restricted = (graft_found_rule *)(void *)at;
         at += sizeof *check.restricted;
@@ -66,31 +66,55 @@ typedef struct {
     uint32_t count;
 } sweep_list;
 
-static void sweep_item(graft_env *env, void *context, uint32_t item, graft_buffer *answer)
+static void sweep_item(graft_env *env, void *context, const graft_pool_item *item,
+                       graft_buffer *answer)
 {
     const sweep_list *list = context;
     const graft_pipeline *p = list->p;
-    const graft_lifted *r = &p->rules[list->rules[item]];
+    const graft_lifted *r = &p->rules[list->rules[item->index]];
     graft_check check;
     graft_check_filter(env, p->sweeper, &r->rule, &r->origin, &p->options->check, &check);
     append_check(answer, &check);
 }
 
-static void prove_item(graft_env *env, void *context, uint32_t item, graft_buffer *answer)
+/* What a prover is sent, with the rule's check behind it. */
+typedef struct {
+    graft_rule rule;
+    graft_point origin;
+    bool restricts;
+} proof_task;
+
+static void append_task(graft_buffer *sent, const graft_lifted *r)
 {
-    const selector *s = context;
-    const graft_lifted *r = &s->p->rules[s->selected[item]];
-    graft_check check = r->check;
-    graft_check_options options = s->p->options->check;
-    options.restricts = !r->is_restricted;
+    proof_task task = {.rule = r->rule, .origin = r->origin, .restricts = !r->is_restricted};
+    graft_buffer_append(sent, &task, sizeof task);
+    append_check(sent, &r->check);
+}
+
+/* The pipeline is as it was before anything was proposed. */
+static void prove_item(graft_env *env, void *context, const graft_pool_item *item,
+                       graft_buffer *answer)
+{
+    const graft_pipeline *p = context;
+    const proof_task *task = (const proof_task *)(const void *)item->data;
+    graft_check check = read_check(item->data + sizeof *task);
+    graft_check_options options = p->options->check;
+    options.restricts = task->restricts;
     uint64_t start_ns = graft_clock_ns();
-    graft_check_prove(env, s->p->sweeper, &r->rule, &r->origin, &options, &check);
+    graft_check_prove(env, p->sweeper, &task->rule, &task->origin, &options, &check);
     uint64_t taken_ns = graft_clock_ns() - start_ns;
     if (taken_ns > slow_ns) {
         graft_log(env, 2, "%.1f s: %s", (double)taken_ns / 1e9,
-                  graft_rule_print_line(env->unit, &r->rule));
+                  graft_rule_print_line(env->unit, &task->rule));
     }
     append_check(answer, &check);
+}
+
+graft_status graft_pipeline_open_provers(graft_pipeline *p)
+{
+    const graft_pool_job job = {
+        .memory_bytes = graft_pool_prover_bytes, .is_fresh = true, .run = prove_item, .context = p};
+    return graft_pool_open(p->env, p->arena, &job, &p->provers);
 }
 
 static void log_rejected(const graft_pipeline *p, const graft_lifted *r)
@@ -137,7 +161,7 @@ static void narrow_rule(graft_pipeline *p, graft_lifted *r)
 static graft_status take_check(graft_pipeline *p, graft_lifted *r, const graft_pool_result *result)
 {
     if (result->outcome == GRAFT_POOL_DONE) {
-        r->check = read_check(result);
+        r->check = read_check(result->answer);
     } else {
         r->check.outcome = GRAFT_CHECK_UNKNOWN;
         (void)snprintf(r->check.prove.reason, sizeof r->check.prove.reason, "the solver %s",
@@ -231,10 +255,11 @@ static bool holds_without(graft_env *env, const graft_pipeline *p, const graft_l
 }
 
 /* Leaves out one part of the precondition after the other, as far as no sweep misses it. */
-static void weaken_item(graft_env *env, void *context, uint32_t item, graft_buffer *answer)
+static void weaken_item(graft_env *env, void *context, const graft_pool_item *item,
+                        graft_buffer *answer)
 {
     const sweep_list *list = context;
-    const graft_lifted *r = &list->p->rules[list->rules[item]];
+    const graft_lifted *r = &list->p->rules[list->rules[item->index]];
     graft_rule rule = r->rule;
     graft_rule weaker;
     for (uint32_t part = 0; graft_rule_without(env, &rule, part, &weaker);) {
@@ -395,22 +420,32 @@ static graft_status prove_selected(selector *s, uint32_t count)
     graft_pipeline *p = s->p;
     graft_status status = GRAFT_OK;
     graft_pool_result *results = GRAFT_NEW(p->arena, graft_pool_result, count);
-    graft_pool_job job = {.label = "prove",
-                          .unit = "rules",
-                          .item_count = count,
-                          .limit_ns = check_limit_ns,
-                          .memory_bytes = graft_pool_prover_bytes,
-                          .run = prove_item,
-                          .context = s};
-    uint64_t start_ns = graft_pipeline_clock_ns();
-    GRAFT_CHECK(graft_pool_run(p->env, p->arena, &job, results));
+    graft_buffer *sent = GRAFT_NEW(p->arena, graft_buffer, count);
+    const graft_pool_job job = {.label = "prove",
+                                .unit = "rules",
+                                .item_count = count,
+                                .sent = sent,
+                                .limit_ns = check_limit_ns};
+    for (uint32_t i = 0; i < count; i++) {
+        sent[i].arena = p->arena;
+        append_task(&sent[i], &p->rules[s->selected[i]]);
+    }
+    GRAFT_CHECK(graft_pool_do(p->provers, p->arena, &job, results));
     GRAFT_CHECK(graft_pipeline_judge(p, results, count, "prove"));
     for (uint32_t i = 0; i < count; i++) {
         GRAFT_CHECK(take_check(p, &p->rules[s->selected[i]], &results[i]));
     }
-    p->counts->times.prove_ns += graft_pipeline_clock_ns() - start_ns;
 done:
     return status;
+}
+
+/* What they took is known now. */
+static void close_provers(graft_pipeline *p)
+{
+    uint64_t start_ns = graft_pipeline_clock_ns();
+    graft_pool_close(p->provers);
+    p->provers = NULL;
+    p->counts->times.prove_ns += graft_pipeline_clock_ns() - start_ns;
 }
 
 static bool rests_on_proofs(const selector *s, const graft_lifted *r)
@@ -477,6 +512,7 @@ graft_status graft_pipeline_prove(graft_pipeline *p)
         settle_followers(&s);
         GRAFT_CHECK(sweep_narrowed(p));
     }
+    close_provers(p);
     list_followers(p);
     for (uint32_t i = 0; i < p->rule_count; i++) {
         if (p->rules[i].state == GRAFT_RULE_PROVED) {

@@ -41,10 +41,14 @@ typedef struct graft_pipeline {
     const graft_generate_options *options;
     const graft_sweeper *sweeper;
     graft_generate_counts *counts;
+    graft_pool *provers; /* NULL when there is nothing more to prove. */
     graft_lifted *rules;
     uint32_t rule_count;
 } graft_pipeline;
 
+/* Starts the processes that ask the solver: before anything whose traces in memory differ from run
+ * to run. */
+GRAFT_MUST_USE graft_status graft_pipeline_open_provers(graft_pipeline *p);
 /* Candidates to rules: fills `rules`. */
 GRAFT_MUST_USE graft_status graft_pipeline_lift(graft_pipeline *p);
 /* Keeps the rules that are proved and do not follow from others. */

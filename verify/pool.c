@@ -1,44 +1,51 @@
 /* pool.c - the parent polls, the children work. See pool.h.
  *
- *   parent ──── item number ───► child          (one pipe each way and child)
- *          ◄─── header, answer ──
+ *   parent ──── index, what is sent ───► child          (one pipe each way and child)
+ *          ◄───────── outcome ──────────   │ forks, where the job is fresh, and waits
+ *          ◄═══════ file: answer ══════════╧ for the one who does the item
  */
 #include "verify/pool.h"
 
 #include "graph/log.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { CHILDREN_MOST = 64, POLL_MS = 200, NO_ITEM = -1 };
+enum { CHILDREN_MOST = 64, POLL_MS = 200, NO_ITEM = -1, NO_FILE = -1 };
 
 typedef struct {
-    pid_t pid; /* 0: not running. */
-    int to;    /* Item numbers. */
-    int from;  /* Answers. */
+    pid_t pid;  /* 0: not running. */
+    int to;     /* Items. */
+    int from;   /* Outcomes. */
+    int answer; /* The file of the last answer; open as long as the pool is. */
     int64_t item;
     uint64_t start_ns;
     uint32_t served; /* Items that this child was given before. */
 } worker;
 
-typedef struct {
+struct graft_pool {
     graft_env *env;
-    graft_arena *arena;
-    const graft_pool_job *job;
+    graft_pool_job job; /* The one in hand. */
+    graft_arena *arena; /* Of its answers. */
     graft_pool_result *results;
     worker workers[CHILDREN_MOST];
     uint32_t worker_count;
     uint32_t left; /* Items not handed out: those before this one. */
     uint32_t done;
     graft_progress progress;
-} pool;
+};
+
+typedef graft_pool pool;
 
 /* ------------------------------------------------------------------- pipes */
 
@@ -102,16 +109,114 @@ static void limit_memory(uint64_t bytes)
     }
 }
 
-static void work_in_child(graft_env *env, const graft_pool_job *job, int from, int to)
+typedef struct {
+    graft_env *env;
+    const graft_pool_job *job;
+    int from;
+    int to;
+    int answer;
+} child;
+
+typedef struct {
+    uint32_t index;
+    uint64_t size;
+} item_header;
+
+/* Reads an item, does it and leaves the answer in the file. False when there are no more. */
+static bool do_item(const child *c)
 {
-    uint32_t item = 0;
-    limit_memory(job->memory_bytes);
-    while (read_all(from, &item, sizeof item)) {
-        graft_arena_reset(env->unit);
-        graft_buffer answer = {.arena = env->unit};
-        job->run(env, job->context, item, &answer);
-        uint64_t size = answer.size;
-        if (!write_all(to, &size, sizeof size) || !write_all(to, answer.data, answer.size)) {
+    item_header header;
+    graft_arena_reset(c->env->unit);
+    graft_buffer answer = {.arena = c->env->unit};
+    if (!read_all(c->from, &header, sizeof header)) {
+        return false;
+    }
+    uint8_t *data = graft_arena_alloc(c->env->unit, header.size);
+    if (!read_all(c->from, data, header.size)) {
+        return false;
+    }
+    const graft_pool_item item = {header.index, data, header.size};
+    c->job->run(c->env, c->job->context, &item, &answer);
+    bool is_written = ftruncate(c->answer, 0) == 0 && lseek(c->answer, 0, SEEK_SET) == 0 &&
+                      write_all(c->answer, answer.data, answer.size);
+    if (!is_written) { /* The file is memory. */
+        _exit(GRAFT_EXIT_NO_MEMORY);
+    }
+    return true;
+}
+
+/* What became of a process that has ended. */
+static graft_pool_outcome outcome_of(pid_t pid)
+{
+    int how = 0;
+    while (waitpid(pid, &how, 0) < 0 && errno == EINTR) {
+    }
+    if (!WIFEXITED(how)) {
+        return GRAFT_POOL_CRASHED;
+    }
+    return WEXITSTATUS(how) == 0                      ? GRAFT_POOL_DONE
+           : WEXITSTATUS(how) == GRAFT_EXIT_NO_MEMORY ? GRAFT_POOL_EXHAUSTED
+                                                      : GRAFT_POOL_CRASHED;
+}
+
+/* Has a process of its own read and do the next item. */
+static graft_pool_outcome do_item_apart(const child *c)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        _exit(do_item(c) ? 0 : 1);
+    }
+    if (pid < 0) { /* The item is still in the pipe: end with it. */
+        _exit(GRAFT_EXIT_NO_MEMORY);
+    }
+    return outcome_of(pid);
+}
+
+/* Waits for an item without a look at it; false when there are no more. */
+static bool is_item_there(int from)
+{
+    struct pollfd file = {.fd = from, .events = POLLIN};
+    while (poll(&file, 1, -1) < 0 && errno == EINTR) {
+    }
+    return (file.revents & POLLIN) != 0;
+}
+
+#ifdef __GLIBC__
+/* A new context of Z3 begins with tables of 17 MB, and a process of its own takes a fault for each
+ * page of them: let the heap grow into huge pages. */
+static void widen_heap(void)
+{
+    static const uintptr_t huge_bytes = (uintptr_t)2 << 20;
+    static const int room_bytes = 256 << 20;
+    static const int large_bytes = 32 << 20; /* As much as glibc keeps in a heap. */
+    (void)mallopt(M_TOP_PAD, room_bytes);
+    (void)mallopt(M_MMAP_THRESHOLD, large_bytes);
+    (void)mallopt(M_TRIM_THRESHOLD, 2 * room_bytes);
+    void *volatile piece = malloc((size_t)large_bytes / 2); /* From here on it is new. */
+    uintptr_t begin = ((uintptr_t)piece + huge_bytes - 1) / huge_bytes * huge_bytes;
+    uintptr_t end = (uintptr_t)sbrk(0) / huge_bytes * huge_bytes;
+    if (piece != NULL && begin < end) {
+        (void)madvise((void *)begin, end - begin, MADV_HUGEPAGE); /* Or do without. */
+    }
+    free(piece);
+}
+#else
+static void widen_heap(void) {}
+#endif
+
+static void work_in_child(const child *c)
+{
+    uint8_t outcome = GRAFT_POOL_DONE;
+    if (c->job->is_fresh) {
+        widen_heap();
+    }
+    limit_memory(c->job->memory_bytes);
+    while (c->job->is_fresh ? is_item_there(c->from) : do_item(c)) {
+        if (c->job->is_fresh) {
+            outcome = (uint8_t)do_item_apart(c);
+        }
+        if (!write_all(c->to, &outcome, sizeof outcome)) {
             return;
         }
     }
@@ -133,7 +238,10 @@ static bool start_worker(pool *p, worker *w)
 {
     int down[2];
     int up[2];
-    if (pipe(down) != 0) {
+    if (w->answer == NO_FILE) {
+        w->answer = memfd_create("answer", MFD_CLOEXEC);
+    }
+    if (w->answer == NO_FILE || pipe(down) != 0) {
         return false;
     }
     if (pipe(up) != 0) {
@@ -148,7 +256,8 @@ static bool start_worker(pool *p, worker *w)
         (void)close(down[1]);
         (void)close(up[0]);
         close_others(p);
-        work_in_child(p->env, p->job, down[0], up[1]);
+        const child c = {p->env, &p->job, down[0], up[1], w->answer};
+        work_in_child(&c);
         _exit(0);
     }
     (void)close(down[0]);
@@ -158,7 +267,11 @@ static bool start_worker(pool *p, worker *w)
         (void)close(up[0]);
         return false;
     }
-    *w = (worker){.pid = pid, .to = down[1], .from = up[0], .item = NO_ITEM};
+    w->pid = pid;
+    w->to = down[1];
+    w->from = up[0];
+    w->item = NO_ITEM;
+    w->served = 0;
     return true;
 }
 
@@ -174,7 +287,6 @@ const char *graft_pool_outcome_name(uint32_t outcome)
 /* Ends a child; what has become of it where nobody killed it. */
 static graft_pool_outcome stop_worker(worker *w, bool kill_it)
 {
-    int how = 0;
     if (w->pid == 0) {
         return GRAFT_POOL_DONE;
     }
@@ -183,11 +295,9 @@ static graft_pool_outcome stop_worker(worker *w, bool kill_it)
     }
     (void)close(w->to);
     (void)close(w->from);
-    while (waitpid(w->pid, &how, 0) < 0 && errno == EINTR) {
-    }
+    graft_pool_outcome outcome = outcome_of(w->pid);
     w->pid = 0;
-    bool exhausted = WIFEXITED(how) && WEXITSTATUS(how) == GRAFT_EXIT_NO_MEMORY;
-    return exhausted ? GRAFT_POOL_EXHAUSTED : GRAFT_POOL_CRASHED;
+    return outcome == GRAFT_POOL_EXHAUSTED ? outcome : GRAFT_POOL_CRASHED;
 }
 
 static void finish_item(pool *p, worker *w, graft_pool_outcome outcome)
@@ -201,13 +311,17 @@ static void finish_item(pool *p, worker *w, graft_pool_outcome outcome)
 /* Hands an item to a worker, starting it if need be. */
 static graft_status hand_over(pool *p, worker *w, uint32_t item)
 {
+    const graft_buffer nothing = {0};
+    const graft_buffer *sent = p->job.sent != NULL ? &p->job.sent[item] : &nothing;
+    const item_header header = {item, sent->size};
     if (w->pid == 0 && !start_worker(p, w)) {
         return GRAFT_FAIL(p->env, GRAFT_NO_MEMORY, "%s: cannot start a child process: %s",
-                          p->job->label, strerror(errno));
+                          p->job.label, strerror(errno));
     }
     w->item = item;
     w->start_ns = graft_clock_ns();
-    if (!write_all(w->to, &item, sizeof item)) { /* It died between two items. */
+    if (!write_all(w->to, &header, sizeof header) ||
+        !write_all(w->to, sent->data, sent->size)) { /* It died between two items. */
         (void)stop_worker(w, true);
         finish_item(p, w, GRAFT_POOL_CRASHED);
     }
@@ -237,19 +351,24 @@ static graft_status take_death(pool *p, worker *w)
 
 static graft_status receive_answer(pool *p, worker *w)
 {
-    uint64_t size = 0;
+    uint8_t outcome = GRAFT_POOL_DONE;
+    struct stat file;
     graft_pool_result *result = &p->results[w->item];
-    if (read_all(w->from, &size, sizeof size)) {
-        result->answer = graft_arena_alloc(p->arena, size);
-        result->bytes = size;
-        if (read_all(w->from, result->answer, size)) {
-            w->served++;
-            finish_item(p, w, GRAFT_POOL_DONE);
-            return GRAFT_OK;
+    if (!read_all(w->from, &outcome, sizeof outcome)) {
+        return take_death(p, w);
+    }
+    w->served++;
+    if (outcome == GRAFT_POOL_DONE) {
+        bool is_read = fstat(w->answer, &file) == 0 && lseek(w->answer, 0, SEEK_SET) == 0;
+        result->bytes = is_read ? (size_t)file.st_size : 0;
+        result->answer = graft_arena_alloc(p->arena, result->bytes);
+        if (!is_read || !read_all(w->answer, result->answer, result->bytes)) {
+            return GRAFT_FAIL(p->env, GRAFT_IO, "%s: cannot read an answer: %s", p->job.label,
+                              strerror(errno));
         }
     }
-    *result = (graft_pool_result){0};
-    return take_death(p, w);
+    finish_item(p, w, (graft_pool_outcome)outcome);
+    return GRAFT_OK;
 }
 
 static void kill_late(pool *p)
@@ -257,7 +376,7 @@ static void kill_late(pool *p)
     uint64_t now = graft_clock_ns();
     for (uint32_t i = 0; i < p->worker_count; i++) {
         worker *w = &p->workers[i];
-        if (w->item != NO_ITEM && p->job->limit_ns != 0 && now - w->start_ns > p->job->limit_ns) {
+        if (w->item != NO_ITEM && p->job.limit_ns != 0 && now - w->start_ns > p->job.limit_ns) {
             (void)stop_worker(w, true);
             finish_item(p, w, GRAFT_POOL_KILLED);
         }
@@ -285,42 +404,90 @@ done:
     return status;
 }
 
-graft_status graft_pool_run(graft_env *env, graft_arena *arena, const graft_pool_job *job,
-                            graft_pool_result *results)
+/* A pool whose children are not started yet. */
+static pool *make_pool(graft_env *env, graft_arena *arena, const graft_pool_job *job)
+{
+    pool *p = GRAFT_NEW(arena, pool, 1);
+    p->env = env;
+    p->job = *job;
+    p->worker_count = env->thread_count < CHILDREN_MOST ? env->thread_count : CHILDREN_MOST;
+    for (uint32_t i = 0; i < p->worker_count; i++) {
+        p->workers[i] = (worker){.item = NO_ITEM, .answer = NO_FILE};
+    }
+    return p;
+}
+
+graft_status graft_pool_open(graft_env *env, graft_arena *arena, const graft_pool_job *job,
+                             graft_pool **opened)
 {
     graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
-    pool *p = GRAFT_NEW(env->scratch, pool, 1);
-    struct sigaction ignore = {.sa_handler = SIG_IGN};
-    struct sigaction before;
-    p->env = env;
-    p->arena = arena;
-    p->job = job;
-    p->results = results;
-    p->left = job->item_count;
-    p->worker_count = env->thread_count < CHILDREN_MOST ? env->thread_count : CHILDREN_MOST;
-    memset(results, 0, job->item_count * sizeof *results);
+    pool *p = make_pool(env, arena, job);
     for (uint32_t i = 0; i < p->worker_count; i++) {
-        p->workers[i].item = NO_ITEM;
+        if (!start_worker(p, &p->workers[i])) {
+            status = GRAFT_FAIL(env, GRAFT_NO_MEMORY, "cannot start a child process: %s",
+                                strerror(errno));
+            graft_pool_close(p);
+            return status;
+        }
     }
-    (void)sigaction(SIGPIPE, &ignore, &before); /* A dead child is noticed by the failed write. */
-    graft_progress_start(&p->progress, env, job->label, job->unit, job->item_count);
-    while (p->done < job->item_count) {
+    *opened = p;
+    return status;
+}
+
+static graft_status do_items(pool *p)
+{
+    graft_status status = GRAFT_OK;
+    graft_progress_start(&p->progress, p->env, p->job.label, p->job.unit, p->job.item_count);
+    while (p->done < p->job.item_count) {
         for (uint32_t i = 0; i < p->worker_count; i++) {
             GRAFT_CHECK(feed_worker(p, &p->workers[i]));
         }
         GRAFT_CHECK(take_answers(p));
         if (graft_interrupted()) {
-            status = GRAFT_FAIL(env, GRAFT_INTERRUPTED, "%s: interrupted", job->label);
+            status = GRAFT_FAIL(p->env, GRAFT_INTERRUPTED, "%s: interrupted", p->job.label);
             goto done;
         }
     }
     graft_progress_finish(&p->progress);
 done:
-    for (uint32_t i = 0; i < p->worker_count; i++) {
-        (void)stop_worker(&p->workers[i], status != GRAFT_OK);
-    }
+    return status;
+}
+
+graft_status graft_pool_do(graft_pool *p, graft_arena *arena, const graft_pool_job *job,
+                           graft_pool_result *results)
+{
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    struct sigaction before;
+    p->job = *job;
+    p->arena = arena;
+    p->results = results;
+    p->left = job->item_count;
+    p->done = 0;
+    memset(results, 0, job->item_count * sizeof *results);
+    (void)sigaction(SIGPIPE, &ignore, &before); /* A dead child is noticed by the failed write. */
+    graft_status status = do_items(p);
     (void)sigaction(SIGPIPE, &before, NULL);
+    return status;
+}
+
+void graft_pool_close(graft_pool *p)
+{
+    for (uint32_t i = 0; p != NULL && i < p->worker_count; i++) {
+        worker *w = &p->workers[i];
+        (void)stop_worker(w, w->item != NO_ITEM);
+        if (w->answer != NO_FILE) {
+            (void)close(w->answer);
+        }
+    }
+}
+
+graft_status graft_pool_run(graft_env *env, graft_arena *arena, const graft_pool_job *job,
+                            graft_pool_result *results)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    pool *p = make_pool(env, env->scratch, job);
+    graft_status status = graft_pool_do(p, arena, job, results);
+    graft_pool_close(p);
     graft_arena_release(env->scratch, mark);
     return status;
 }

@@ -1,24 +1,39 @@
 /* pool.h - independent pieces of work in child processes.
  *
  * A solver may crash, run out of memory or never come back. So work is handed to forked children
- * one item at a time over a pipe, and the answer comes back over another. A child that dies loses
- * its item only; one that exceeds the wall-clock limit is killed. Results are kept by item: they do
- * not depend on the number of children or on who did what. */
+ * one item at a time over a pipe; each answers in a file that it shares with its parent. A child
+ * that dies loses its item only; one that exceeds the wall-clock limit is killed. Results are kept
+ * by item: they do not depend on the number of children or on who did what.
+ *
+ * Where addresses decide. Z3 breaks some ties by comparing pointers: in which of two ways it goes,
+ * and what that takes, depends on what the process had allocated before. A fresh job is for such
+ * work: each item gets a process of its own, forked from a child that has done nothing but wait.
+ * Where the parent's own memory depends on the order of answers, that child is to be forked before:
+ * graft_pool_open. */
 #ifndef GRAFT_POOL_H
 #define GRAFT_POOL_H
 
 #include "graph/file.h"
 
+/* What a child is given. */
+typedef struct graft_pool_item {
+    uint32_t index;
+    uint8_t *data; /* What the job sends with it: `size` bytes, in env->unit, its own. */
+    size_t size;
+} graft_pool_item;
+
 typedef struct graft_pool_job {
     const char *label; /* For the progress bar, with `unit`. */
     const char *unit;
     uint32_t item_count;
-    uint64_t limit_ns;     /* Wall-clock limit of one item; 0: none. */
-    uint64_t memory_bytes; /* That a child may take beyond what it is forked with; 0: any. */
-    /* Does item `item` in a child and appends its answer to `answer`. The child's env is a copy:
+    const graft_buffer *sent; /* One for each item; NULL: its index says all. */
+    uint64_t limit_ns;        /* Wall-clock limit of one item; 0: none. */
+    uint64_t memory_bytes;    /* That a child may take beyond what it is forked with; 0: any. */
+    bool is_fresh;            /* Each item in a process of its own. */
+    /* Does an item in a child and appends its answer to `answer`. The child's env is a copy:
      * nothing but the answer comes back. env->unit is reset before each item. */
-    void (*run)(graft_env *env, void *context, uint32_t item, graft_buffer *answer);
-    void *context;
+    void (*run)(graft_env *env, void *context, const graft_pool_item *item, graft_buffer *answer);
+    void *context; /* As it was when the child was forked. */
 } graft_pool_job;
 
 typedef enum graft_pool_outcome {
@@ -46,5 +61,18 @@ typedef struct graft_pool_result {
  * signal, after the children have been stopped. */
 GRAFT_MUST_USE graft_status graft_pool_run(graft_env *env, graft_arena *arena,
                                            const graft_pool_job *job, graft_pool_result *results);
+
+/* Children forked now for jobs that are known later: all run with the `memory_bytes`, `is_fresh`,
+ * `run` and `context` of `job`. */
+typedef struct graft_pool graft_pool;
+
+/* In `arena`. GRAFT_NO_MEMORY when the children cannot be started. */
+GRAFT_MUST_USE graft_status graft_pool_open(graft_env *env, graft_arena *arena,
+                                            const graft_pool_job *job, graft_pool **pool);
+/* As graft_pool_run. After a failure the pool can only be closed. */
+GRAFT_MUST_USE graft_status graft_pool_do(graft_pool *pool, graft_arena *arena,
+                                          const graft_pool_job *job, graft_pool_result *results);
+/* Ends the children; what they are at is lost. NULL is allowed. */
+void graft_pool_close(graft_pool *pool);
 
 #endif

@@ -93,10 +93,11 @@ static void try_rounded(graft_env *env, const court *c, const graft_rule *rule, 
     }
 }
 
-static void try_rule(graft_env *env, void *context, uint32_t item, graft_buffer *answer)
+static void try_rule(graft_env *env, void *context, const graft_pool_item *item,
+                     graft_buffer *answer)
 {
     const court *c = context;
-    const graft_rule *rule = &c->rules[item];
+    const graft_rule *rule = &c->rules[item->index];
     uint64_t start_ns = graft_clock_ns();
     const char *suggestion = NULL;
     trial_answer a;
@@ -230,6 +231,7 @@ graft_status graft_trial_run(graft_env *env, graft_arena *arena, const graft_rul
                           .item_count = count,
                           .limit_ns = options->limit_ns,
                           .memory_bytes = graft_pool_prover_bytes,
+                          .is_fresh = true,
                           .run = try_rule,
                           .context = &c};
     graft_sweep_open(&sweepers[0]);

@@ -74,12 +74,13 @@ corpus_tally corpus_try(graft_env *env, const corpus_rules *rules, corpus_kind k
     return tally;
 }
 
-static void prove_symbolic(graft_env *env, void *context, uint32_t item, graft_buffer *answer)
+static void prove_symbolic(graft_env *env, void *context, const graft_pool_item *item,
+                           graft_buffer *answer)
 {
     const corpus_rules *rules = context;
     graft_symbolic_result result;
     graft_prove_options options = graft_prove_defaults();
-    graft_symbolic_prove(env, &rules->rules[item], NULL, 0, &options, &result);
+    graft_symbolic_prove(env, &rules->rules[item->index], NULL, 0, &options, &result);
     graft_buffer_append(answer, &result.proved, sizeof result.proved);
 }
 
@@ -93,6 +94,7 @@ uint32_t corpus_try_symbolic(graft_env *env, const corpus_rules *rules, corpus_k
                                 .unit = "rules",
                                 .item_count = rules->count,
                                 .limit_ns = limit_ns,
+                                .is_fresh = true,
                                 .run = prove_symbolic,
                                 .context = &copy};
     assert_int_equal(graft_pool_run(env, env->life, &job, results), GRAFT_OK);

@@ -4,15 +4,18 @@
 #include "tests/support/check.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 enum { ITEMS = 40 };
 
 /* Item 7 of 10 aborts, item 9 never ends, the others answer with as many bytes as their number. */
-static void misbehave(graft_env *env, void *context, uint32_t item, graft_buffer *answer)
+static void misbehave(graft_env *env, void *context, const graft_pool_item *task,
+                      graft_buffer *answer)
 {
     const bool *hang = context;
+    const uint32_t item = task->index;
     (void)env;
     if (item % 10 == 7) {
         const struct rlimit none = {0, 0};
@@ -28,37 +31,46 @@ static void misbehave(graft_env *env, void *context, uint32_t item, graft_buffer
     }
 }
 
-static void run(graft_env *env, uint32_t threads, bool hang, graft_pool_result *results)
+static void run(graft_env *env, uint32_t threads, bool hang, bool is_fresh,
+                graft_pool_result *results)
 {
     graft_pool_job job = {.label = "test",
                           .unit = "items",
                           .item_count = ITEMS,
                           .limit_ns = hang ? UINT64_C(100000000) : 0,
+                          .is_fresh = is_fresh,
                           .run = misbehave,
                           .context = &hang};
     env->thread_count = threads;
     assert_int_equal(graft_pool_run(env, env->life, &job, results), GRAFT_OK);
 }
 
+static void check_outcomes(const graft_pool_result *results)
+{
+    for (uint32_t i = 0; i < ITEMS; i++) {
+        uint8_t want = i % 10 == 7   ? GRAFT_POOL_CRASHED
+                       : i % 10 == 9 ? GRAFT_POOL_KILLED
+                                     : GRAFT_POOL_DONE;
+        assert_int_equal(results[i].outcome, want);
+        if (want != GRAFT_POOL_DONE) {
+            assert_null(results[i].answer);
+            continue;
+        }
+        assert_int_equal(results[i].bytes, i);
+        for (uint32_t k = 0; k < i; k++) {
+            assert_int_equal(results[i].answer[k], i);
+        }
+    }
+}
+
 static void test_outcomes(void **state)
 {
     for (uint32_t threads = 1; threads <= 5; threads += 2) {
         graft_pool_result results[ITEMS];
-        run(*state, threads, true, results);
-        for (uint32_t i = 0; i < ITEMS; i++) {
-            uint8_t want = i % 10 == 7   ? GRAFT_POOL_CRASHED
-                           : i % 10 == 9 ? GRAFT_POOL_KILLED
-                                         : GRAFT_POOL_DONE;
-            assert_int_equal(results[i].outcome, want);
-            if (want != GRAFT_POOL_DONE) {
-                assert_null(results[i].answer);
-                continue;
-            }
-            assert_int_equal(results[i].bytes, i);
-            for (uint32_t k = 0; k < i; k++) {
-                assert_int_equal(results[i].answer[k], i);
-            }
-        }
+        run(*state, threads, true, false, results);
+        check_outcomes(results);
+        run(*state, threads, true, true, results);
+        check_outcomes(results);
     }
 }
 
@@ -67,9 +79,10 @@ static const size_t much_bytes = (size_t)150 << 20;
 
 /* Item 3 of 10 takes memory without end; item 4 leaves much behind, so that another one of 4 or 5
  * finds too little in the same child, and enough in one of its own. */
-static void devour(graft_env *env, void *context, uint32_t item, graft_buffer *answer)
+static void devour(graft_env *env, void *context, const graft_pool_item *task, graft_buffer *answer)
 {
     static const size_t piece_bytes = (size_t)1 << 20;
+    const uint32_t item = task->index;
     (void)context;
     for (uint64_t taken = 0; item % 10 == 3 && taken < 2 * little_bytes; taken += piece_bytes) {
         (void)graft_arena_alloc(env->unit, piece_bytes);
@@ -92,14 +105,15 @@ static void test_memory(void **state)
     if (is_watched) {
         skip(); /* The sanitizer's allocator ends the program in its own way. */
     }
-    for (uint32_t threads = 1; threads <= 3; threads++) {
+    for (uint32_t way = 0; way < 6; way++) {
         graft_pool_result results[ITEMS];
         graft_pool_job job = {.label = "test",
                               .unit = "items",
                               .item_count = ITEMS,
                               .memory_bytes = little_bytes,
+                              .is_fresh = way >= 3,
                               .run = devour};
-        env->thread_count = threads;
+        env->thread_count = 1 + way % 3;
         assert_int_equal(graft_pool_run(env, env->life, &job, results), GRAFT_OK);
         for (uint32_t i = 0; i < ITEMS; i++) {
             bool exhausted = i % 10 == 3;
@@ -114,18 +128,90 @@ static void test_memory(void **state)
 static void test_many_children(void **state)
 {
     graft_pool_result results[ITEMS];
-    run(*state, 2 * ITEMS, false, results);
+    run(*state, 2 * ITEMS, false, false, results);
     for (uint32_t i = 0; i < ITEMS; i++) {
         assert_int_equal(results[i].outcome, i % 10 == 7 ? GRAFT_POOL_CRASHED : GRAFT_POOL_DONE);
     }
 }
 
+/* Counts in static memory, and says what it was sent. */
+static void count_up(graft_env *env, void *context, const graft_pool_item *item,
+                     graft_buffer *answer)
+{
+    static uint32_t times = 0;
+    (void)env;
+    (void)context;
+    times++;
+    graft_buffer_append(answer, &times, sizeof times);
+    graft_buffer_append(answer, item->data, item->size);
+}
+
+static uint32_t times_of(const graft_pool_result *result)
+{
+    uint32_t times;
+    assert_int_equal(result->outcome, GRAFT_POOL_DONE);
+    assert_true(result->bytes >= sizeof times);
+    memcpy(&times, result->answer, sizeof times);
+    return times;
+}
+
+/* Whether a process does one item after another. */
+static void test_freshness(void **state)
+{
+    graft_env *env = *state;
+    env->thread_count = 1;
+    for (uint32_t fresh = 0; fresh < 2; fresh++) {
+        graft_pool_result results[ITEMS];
+        const graft_pool_job job = {.label = "test",
+                                    .unit = "items",
+                                    .item_count = ITEMS,
+                                    .is_fresh = fresh == 1,
+                                    .run = count_up};
+        assert_int_equal(graft_pool_run(env, env->life, &job, results), GRAFT_OK);
+        for (uint32_t i = 0; i < ITEMS; i++) { /* The last item comes first. */
+            assert_int_equal(times_of(&results[i]), fresh == 1 ? 1 : ITEMS - i);
+        }
+    }
+}
+
+/* Children that were there before what they are sent: nothing, or more than a pipe holds. */
+static void test_sent(void **state)
+{
+    graft_env *env = *state;
+    graft_pool *pool = NULL;
+    const graft_pool_job crew = {.is_fresh = true, .run = count_up};
+    env->thread_count = 2;
+    assert_int_equal(graft_pool_open(env, env->life, &crew, &pool), GRAFT_OK);
+    for (uint32_t round = 0; round < 2; round++) {
+        graft_buffer sent[ITEMS];
+        graft_pool_result results[ITEMS];
+        const graft_pool_job job = {
+            .label = "test", .unit = "items", .item_count = ITEMS, .sent = sent};
+        for (uint32_t i = 0; i < ITEMS; i++) {
+            sent[i] = (graft_buffer){.arena = env->life};
+            for (uint32_t k = 0; k < i * i * 31; k++) {
+                const uint32_t word = (round * ITEMS + i) * 100000 + k;
+                graft_buffer_append(&sent[i], &word, sizeof word);
+            }
+        }
+        assert_int_equal(graft_pool_do(pool, env->life, &job, results), GRAFT_OK);
+        for (uint32_t i = 0; i < ITEMS; i++) {
+            assert_int_equal(times_of(&results[i]), 1);
+            assert_int_equal(results[i].bytes, sizeof(uint32_t) + sent[i].size);
+            if (sent[i].size > 0) {
+                assert_memory_equal(results[i].answer + sizeof(uint32_t), sent[i].data,
+                                    sent[i].size);
+            }
+        }
+    }
+    graft_pool_close(pool);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_outcomes),
-        CHECK_TEST(test_memory),
-        CHECK_TEST(test_many_children),
+        CHECK_TEST(test_outcomes),  CHECK_TEST(test_memory), CHECK_TEST(test_many_children),
+        CHECK_TEST(test_freshness), CHECK_TEST(test_sent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
