@@ -351,7 +351,7 @@ MEMORY ?= 2048
 # take MEMORY MiB, the rest goes to out/; an interrupted run goes on.
 rules: $(GRAFT) ## Enumerate candidates, prove them, write rules/ (DEPTH=5: only enumerate, deeper)
 ifeq ($(DEPTH),)
-	$(GRAFT) rules --generate rules
+	$(GRAFT) rules --generate rules --work out/rules
 else
 	$(GRAFT) gen --families rules/deep --depth $(DEPTH) --counts --work out/deep-$(DEPTH) --memory $(MEMORY)
 endif

@@ -55,7 +55,7 @@ static const char gen_text[] =
     "  --counts           how many graphs, keys and candidates, not the candidates\n"
     "  --seed N           of the random tensors (default: 1)\n"
     "  --work FOLDER      where an interrupted run goes on, and what memory does not hold goes\n"
-    "  --memory MIB       what records of graphs may take there\n";
+    "  --memory MIB       what all of it may take\n";
 static const char rules_text[] =
     "list the rule set, or generate it\n\n"
     "graft rules [FILE] [--uses OP] [--shrinks] ...    list a rule set (rules/graft.rules)\n"
@@ -73,7 +73,9 @@ static const char rules_text[] =
     "  --taso FILE        what the set says of the rules in a TASO file\n"
     "  --export-taso FILE the rules that TASO's format can say\n"
     "  --check-derivations FILE  that the dropped rules in FILE follow from the set\n"
-    "  --families FOLDER  with --generate: other families\n";
+    "  --families FOLDER  with --generate: other families\n"
+    "  --work FOLDER      where it goes on when it was interrupted; emptied at the end\n"
+    "  --memory MIB       what enumerating may take; what does not fit goes there\n";
 static const char verify_text[] =
     "prove or refute rules that you wrote\n\n"
     "graft verify FILE.yaml [--merge]              prove or refute rules (docs/rule-format.md)\n"

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -18,7 +19,8 @@ enum {
     FIRST_BUFFER_BYTES = 256,
     STREAM_CHUNK_BYTES = 1 << 16,
     FOLDER_MODE = 0777,
-    FILE_MODE = 0666
+    FILE_MODE = 0666,
+    OPEN_FOLDERS = 16
 };
 
 /* --- Reading -----------------------------------------------------------------------------------
@@ -284,6 +286,20 @@ graft_status graft_file_write(graft_env *env, const char *path, const void *data
     graft_status status = replace_file(env, target, &info, data, size);
     free(target);
     return status;
+}
+
+static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *where)
+{
+    (void)info;
+    (void)type;
+    (void)where;
+    (void)remove(path);
+    return 0;
+}
+
+void graft_file_remove_folder(const char *path)
+{
+    (void)nftw(path, remove_entry, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
 }
 
 /* --- Buffers -----------------------------------------------------------------------------------

@@ -20,6 +20,9 @@ const char *graft_file_shipped(graft_env *env, const char *path);
 /* Creates the missing folders of `path`: every one before its last '/'. */
 GRAFT_MUST_USE graft_status graft_file_make_folders(graft_env *env, const char *path);
 
+/* Removes a folder and all that is in it, as far as it can; links are not followed. */
+void graft_file_remove_folder(const char *path);
+
 /* A growing text or byte buffer, for output that is assembled before it is written. */
 typedef struct {
     graft_arena *arena;

@@ -41,12 +41,14 @@ static void log_counts(const graft_env *env, const graft_generate_counts *counts
 }
 
 /* Makes the rules of the families in `from` (NULL: those in the folder) and writes them there. */
-static graft_status generate(graft_env *env, const char *folder, const char *from)
+static graft_status generate(graft_env *env, const char *folder, const char *from,
+                             const graft_gen_room *room)
 {
     graft_status status = GRAFT_OK;
     const graft_gen_family *families = NULL;
     uint32_t family_count = 0;
-    const graft_generate_options options = graft_generate_defaults();
+    graft_generate_options options = graft_generate_defaults();
+    options.room = *room;
     from = from != NULL ? from : graft_arena_printf(env->life, "%s/families", folder);
     graft_generate_counts counts;
     graft_ruleset set;
@@ -122,6 +124,8 @@ typedef struct {
     const char *file;
     const char *generate;
     const char *families;
+    const char *memory;
+    graft_gen_room room;
     const char *explain;
     const char *picture;
     const char *page;
@@ -152,8 +156,25 @@ static graft_status read_choices(graft_env *env, int argc, char **argv, choices 
         {.name = "--check-derivations", .value = &c->derivations   },
         {.name = "--generate",          .value = &c->generate      },
         {.name = "--families",          .value = &c->families      },
+        {.name = "--work",              .value = &c->room.folder   },
+        {.name = "--memory",            .value = &c->memory        },
     };
-    return graft_options_parse(env, argc, argv, options, sizeof options / sizeof options[0]);
+    graft_status status = GRAFT_OK;
+    uint64_t mebibytes = 0;
+    GRAFT_CHECK(graft_options_parse(env, argc, argv, options, sizeof options / sizeof options[0]));
+    if (c->generate == NULL && (c->families != NULL || c->room.folder != NULL)) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: %s needs --generate FOLDER", argv[0],
+                          c->families != NULL ? "--families" : "--work");
+    }
+    if (c->memory != NULL && c->room.folder == NULL) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: --memory MIB needs --work FOLDER", argv[0]);
+    }
+    if (c->memory != NULL) {
+        GRAFT_CHECK(graft_options_number(env, "--memory", c->memory, 0, UINT32_MAX, &mebibytes));
+        c->room.memory_bytes = mebibytes << 20;
+    }
+done:
+    return status;
 }
 
 graft_status graft_command_rules(graft_env *env, int argc, char **argv)
@@ -163,10 +184,7 @@ graft_status graft_command_rules(graft_env *env, int argc, char **argv)
     graft_ruleset set;
     GRAFT_CHECK(read_choices(env, argc, argv, &c));
     if (c.generate != NULL) {
-        return generate(env, c.generate, c.families);
-    }
-    if (c.families != NULL) {
-        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: --families needs --generate FOLDER", argv[0]);
+        return generate(env, c.generate, c.families, &c.room);
     }
     if (c.picture != NULL && c.explain == NULL) {
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: --dot needs --explain ID or NAME", argv[0]);

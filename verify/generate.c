@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
+#include <xxhash.h>
 
 graft_generate_options graft_generate_defaults(void)
 {
@@ -90,6 +92,72 @@ static void make_set(graft_pipeline *p, graft_ruleset *set)
     make_names_unique(p, set);
 }
 
+/* ------------------------------------------------- going on after an interruption */
+
+/* A hash of all that answers depend on besides what was asked: the program, the solver and the
+ * options. */
+static graft_status identify_run(const graft_pipeline *p, uint64_t *identity)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(p->env->scratch);
+    const graft_check_options *c = &p->options->check;
+    uint8_t *program = NULL;
+    size_t size = 0;
+    const uint64_t words[] = {
+        p->options->seed,
+        p->options->depth,
+        p->options->all,
+        c->filter,
+        c->points,
+        c->cover,
+        c->samples,
+        c->attempts,
+        c->prove.resource_limit,
+        c->prove.memory_mb,
+        c->prove.most.resource_count,
+        c->prove.most.term_count,
+        c->prove.solver_is_mute,
+    };
+    const char *solver = graft_prove_solver(p->env->scratch);
+    GRAFT_CHECK(graft_file_read(p->env, p->env->scratch, "/proc/self/exe", &program, &size));
+    *identity = XXH3_64bits_withSeed(
+        words, sizeof words, XXH3_64bits(program, size) ^ XXH3_64bits(solver, strlen(solver)));
+done:
+    graft_arena_release(p->env->scratch, mark);
+    return status;
+}
+
+/* Sets room->folder to the run's own and opens the answers in it. */
+static graft_status open_work(graft_pipeline *p, graft_gen_room *room)
+{
+    graft_status status = GRAFT_OK;
+    uint64_t identity = 0;
+    if (room->folder == NULL) {
+        return GRAFT_OK;
+    }
+    GRAFT_CHECK(identify_run(p, &identity));
+    room->folder = graft_arena_printf(p->arena, "%s/%016" PRIx64, room->folder, identity);
+    const char *path = graft_arena_printf(p->arena, "%s/answers", room->folder);
+    GRAFT_CHECK(graft_kept_open(p->env, p->arena, path, &p->kept));
+    if (graft_kept_count(p->kept) > 0) {
+        graft_log(p->env, 1, "%s: %u answers of a run that was interrupted", path,
+                  graft_kept_count(p->kept));
+    }
+done:
+    return status;
+}
+
+/* What an ended run has found is in its set. */
+static void remove_work(const graft_pipeline *p, const graft_gen_room *room)
+{
+    if (room->folder != NULL) {
+        graft_file_remove_folder(room->folder);
+        (void)rmdir(p->options->room.folder); /* Unless it holds anything else. */
+    }
+}
+
+/* ------------------------------------------------------------------ the pipeline */
+
 static graft_status make_rules(graft_pipeline *p)
 {
     graft_status status = GRAFT_OK;
@@ -108,7 +176,8 @@ graft_status graft_generate(graft_env *env, const graft_gen_family *families, ui
 {
     graft_status status = GRAFT_OK;
     graft_candidates candidates;
-    graft_gen_options propose = {.seed = options->seed, .depth = options->depth};
+    graft_gen_options propose = {
+        .seed = options->seed, .depth = options->depth, .room = options->room};
     graft_sweeper *sweeper = GRAFT_NEW(env->life, graft_sweeper, 1);
     graft_pipeline p = {.env = env,
                         .arena = env->life,
@@ -119,12 +188,15 @@ graft_status graft_generate(graft_env *env, const graft_gen_family *families, ui
     graft_sweep_open(sweeper);
     memset(counts, 0, sizeof *counts);
     GRAFT_CHECK(graft_pipeline_open_provers(&p));
+    GRAFT_CHECK(open_work(&p, &propose.room));
     uint64_t start_ns = graft_pipeline_clock_ns();
     GRAFT_CHECK(graft_gen_run(env, env->life, families, family_count, &propose, &candidates));
     counts->times.propose_ns = graft_pipeline_clock_ns() - start_ns;
     GRAFT_CHECK(make_rules(&p));
     make_set(&p, set);
+    remove_work(&p, &propose.room);
 done:
+    graft_kept_close(p.kept);
     graft_pool_close(p.provers);
     return status;
 }

@@ -13,8 +13,10 @@
 
 typedef struct graft_generate_options {
     uint64_t seed;
-    uint32_t depth; /* Instead of the depth that each set names; 0: as named. */
-    bool all;       /* Keep rules that can only add operators. */
+    uint32_t depth;      /* Instead of the depth that each set names; 0: as named. */
+    bool all;            /* Keep rules that can only add operators. */
+    graft_gen_room room; /* Its folder is where an interrupted run goes on; it is emptied at the end
+                            of a run. */
     graft_check_options check;
 } graft_generate_options;
 
@@ -49,9 +51,13 @@ typedef struct graft_generate_counts {
     graft_followers followers;  /* The dropped rules and how they follow; in env->life. */
 } graft_generate_counts;
 
-/* Makes the set in env->life. Rules that are not proved are counted, and those that the solver gave
- * up on are named in the log. Fails as graft_gen_run and graft_pool_run do; GRAFT_UNDECIDED when an
- * item was killed for its time, GRAFT_INTERNAL when solver and polynomials contradict each other.
+/* What is found in room.folder is of a run that was interrupted, by the same program with the same
+ * options (else it is left alone); the set is the same with it and without.
+ *
+ * Makes the set in env->life. Rules that are not proved are counted, and those that the solver gave
+ * up on are named in the log. Fails as graft_gen_run, graft_pool_run and graft_kept_open do;
+ * GRAFT_UNDECIDED when an item was killed for its time, GRAFT_INTERNAL when solver and polynomials
+ * contradict each other.
  */
 GRAFT_MUST_USE graft_status graft_generate(graft_env *env, const graft_gen_family *families,
                                            uint32_t family_count,

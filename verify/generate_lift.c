@@ -60,20 +60,39 @@ static bool is_covered(graft_env *env, const graft_candidate *candidate, const l
     return false;
 }
 
+/* What a child is sent: the candidates of a group. */
+typedef struct {
+    uint32_t number;
+    graft_candidate candidate;
+} lift_task;
+
+static void append_group(const lifter *l, uint32_t group, graft_buffer *sent)
+{
+    for (uint32_t i = l->group_first[group]; i < l->group_first[group + 1]; i++) {
+        lift_task task;
+        memset(&task, 0, sizeof task);
+        task.number = l->group_items[i];
+        memcpy(&task.candidate, &l->p->candidates->items[task.number], sizeof task.candidate);
+        task.candidate.family = NULL;
+        task.candidate.set = NULL;
+        graft_buffer_append(sent, &task, sizeof task);
+    }
+}
+
 static void lift_group(graft_env *env, void *context, const graft_pool_item *group,
                        graft_buffer *answer)
 {
     const lifter *l = context;
-    uint32_t first = l->group_first[group->index];
-    uint32_t size = l->group_first[group->index + 1] - first;
+    const lift_task *tasks = (const lift_task *)(const void *)group->data;
+    uint32_t size = (uint32_t)(group->size / sizeof *tasks);
     lift_report *found = GRAFT_NEW(env->unit, lift_report, size);
     uint32_t found_count = 0;
     graft_lift_options options = graft_lift_defaults();
     for (uint32_t i = 0; i < size; i++) {
         lift_report report;
         memset(&report, 0, sizeof report);
-        report.candidate = l->group_items[first + i];
-        const graft_candidate *candidate = &l->p->candidates->items[report.candidate];
+        report.candidate = tasks[i].number;
+        const graft_candidate *candidate = &tasks[i].candidate;
         report.is_covered = is_covered(env, candidate, found, found_count);
         report.lift.outcome = GRAFT_LIFT_STUCK;
         if (!report.is_covered &&
@@ -151,14 +170,21 @@ graft_status graft_pipeline_lift(graft_pipeline *p)
     lifter l = {.p = p};
     uint32_t groups = p->candidates->skeleton_count;
     graft_pool_result *results = GRAFT_NEW(p->arena, graft_pool_result, groups);
+    graft_buffer *sent = GRAFT_NEW(p->arena, graft_buffer, groups);
     graft_pool_job job = {.label = "lift",
                           .unit = "forms",
                           .item_count = groups,
+                          .sent = sent,
+                          .kept = p->kept,
                           .limit_ns = lift_limit_ns,
                           .memory_bytes = graft_pool_prover_bytes,
                           .run = lift_group,
                           .context = &l};
     group_candidates(&l);
+    for (uint32_t i = 0; i < groups; i++) {
+        sent[i].arena = p->arena;
+        append_group(&l, i, &sent[i]);
+    }
     GRAFT_CHECK(graft_pool_run(p->env, p->arena, &job, results));
     GRAFT_CHECK(graft_pipeline_judge(p, results, groups, "lift"));
     p->rules = GRAFT_NEW(p->arena, graft_lifted, p->candidates->count);

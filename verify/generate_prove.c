@@ -30,48 +30,82 @@ typedef struct {
 
 /* ----------------------------------------------------------------- sweeping */
 
-static void append_check(graft_buffer *answer, const graft_check *check)
+/* A check on its way between processes, or between runs: of what it points to, whether it is there.
+ * It follows. */
+typedef struct {
+    graft_check check;
+    uint64_t is_restricted;
+} packed_check;
+
+static void append_check(graft_buffer *to, const graft_check *check)
 {
-    graft_buffer_append(answer, check, sizeof *check);
+    packed_check packed;
+    memset(&packed, 0, sizeof packed);
+    memcpy(&packed.check, check, sizeof *check);
+    packed.check.instances = NULL;
+    packed.check.cover_points = NULL;
+    packed.check.restricted = NULL;
+    packed.is_restricted = check->restricted != NULL ? 1 : 0;
+    graft_buffer_append(to, &packed, sizeof packed);
     if (check->restricted != NULL) {
-        graft_buffer_append(answer, check->restricted, sizeof *check->restricted);
+        graft_buffer_append(to, check->restricted, sizeof *check->restricted);
     }
-    if (check->cover > 0) {
-        graft_buffer_append(answer, check->instances, check->cover * sizeof *check->instances);
-    }
-    if (check->cover_bytes > 0) {
-        graft_buffer_append(answer, check->cover_points, check->cover_bytes);
-    }
+    graft_buffer_append(to, check->instances, check->cover * sizeof *check->instances);
+    graft_buffer_append(to, check->cover_points, check->cover_bytes);
 }
 
 /* A check from what was appended: what it points to lies there. */
 static graft_check read_check(uint8_t *bytes)
 {
-    graft_check check;
-    uint8_t *at = bytes + sizeof check;
-    memcpy(&check, bytes, sizeof check);
-    if (check.restricted != NULL) {
-        check.restricted = (graft_found_rule *)(void *)at;
-        at += sizeof *check.restricted;
+    packed_check packed;
+    uint8_t *at = bytes + sizeof packed;
+    memcpy(&packed, bytes, sizeof packed);
+    if (packed.is_restricted != 0) {
+        packed.check.restricted = (graft_found_rule *)(void *)at;
+        at += sizeof *packed.check.restricted;
     }
-    check.instances = (graft_point *)(void *)at;
-    check.cover_points = at + check.cover * sizeof *check.instances;
-    return check;
+    packed.check.instances = (graft_point *)(void *)at;
+    packed.check.cover_points = at + packed.check.cover * sizeof *packed.check.instances;
+    return packed.check;
 }
 
-/* Rules to be swept. */
+/* Rules to be swept. Children are sent graft_found_rules. */
 typedef struct {
     graft_pipeline *p;
     uint32_t *rules;
+    graft_buffer *sent;
     uint32_t count;
 } sweep_list;
+
+static sweep_list make_list(graft_pipeline *p)
+{
+    return (sweep_list){.p = p,
+                        .rules = GRAFT_NEW(p->arena, uint32_t, p->rule_count),
+                        .sent = GRAFT_NEW(p->arena, graft_buffer, p->rule_count)};
+}
+
+static void list_rule(sweep_list *list, uint32_t i)
+{
+    const graft_lifted *r = &list->p->rules[i];
+    graft_found_rule found;
+    memset(&found, 0, sizeof found);
+    memcpy(&found.rule, &r->rule, sizeof found.rule);
+    memcpy(&found.origin, &r->origin, sizeof found.origin);
+    list->sent[list->count].arena = list->p->arena;
+    graft_buffer_append(&list->sent[list->count], &found, sizeof found);
+    list->rules[list->count++] = i;
+}
+
+static const graft_found_rule *found_of(const graft_pool_item *item)
+{
+    return (const graft_found_rule *)(const void *)item->data;
+}
 
 static void sweep_item(graft_env *env, void *context, const graft_pool_item *item,
                        graft_buffer *answer)
 {
-    const sweep_list *list = context;
-    const graft_pipeline *p = list->p;
-    const graft_lifted *r = &p->rules[list->rules[item->index]];
+    const graft_pipeline *p = context;
+    const graft_found_rule *r = found_of(item);
     graft_check check;
     graft_check_filter(env, p->sweeper, &r->rule, &r->origin, &p->options->check, &check);
     append_check(answer, &check);
@@ -86,7 +120,11 @@ typedef struct {
 
 static void append_task(graft_buffer *sent, const graft_lifted *r)
 {
-    proof_task task = {.rule = r->rule, .origin = r->origin, .restricts = !r->is_restricted};
+    proof_task task;
+    memset(&task, 0, sizeof task);
+    memcpy(&task.rule, &r->rule, sizeof task.rule);
+    memcpy(&task.origin, &r->origin, sizeof task.origin);
+    task.restricts = !r->is_restricted;
     graft_buffer_append(sent, &task, sizeof task);
     append_check(sent, &r->check);
 }
@@ -211,20 +249,22 @@ static graft_status take_check(graft_pipeline *p, graft_lifted *r, const graft_p
 static graft_status sweep_state(graft_pipeline *p, graft_rule_state state)
 {
     graft_status status = GRAFT_OK;
-    sweep_list list = {.p = p, .rules = GRAFT_NEW(p->arena, uint32_t, p->rule_count + 1)};
+    sweep_list list = make_list(p);
     for (uint32_t i = 0; i < p->rule_count; i++) {
         if (p->rules[i].state == state) {
-            list.rules[list.count++] = i;
+            list_rule(&list, i);
         }
     }
     graft_pool_result *results = GRAFT_NEW(p->arena, graft_pool_result, list.count + 1);
     graft_pool_job job = {.label = "sweep",
                           .unit = "rules",
                           .item_count = list.count,
+                          .sent = list.sent,
+                          .kept = p->kept,
                           .limit_ns = check_limit_ns,
                           .memory_bytes = graft_pool_prover_bytes,
                           .run = sweep_item,
-                          .context = &list};
+                          .context = p};
     if (list.count == 0) {
         return GRAFT_OK;
     }
@@ -241,7 +281,7 @@ done:
 
 /* ------------------------------------------------------------------ weakening */
 
-static bool holds_without(graft_env *env, const graft_pipeline *p, const graft_lifted *r,
+static bool holds_without(graft_env *env, const graft_pipeline *p, const graft_found_rule *r,
                           const graft_rule *weaker)
 {
     graft_check check;
@@ -258,12 +298,12 @@ static bool holds_without(graft_env *env, const graft_pipeline *p, const graft_l
 static void weaken_item(graft_env *env, void *context, const graft_pool_item *item,
                         graft_buffer *answer)
 {
-    const sweep_list *list = context;
-    const graft_lifted *r = &list->p->rules[list->rules[item->index]];
+    const graft_pipeline *p = context;
+    const graft_found_rule *r = found_of(item);
     graft_rule rule = r->rule;
     graft_rule weaker;
     for (uint32_t part = 0; graft_rule_without(env, &rule, part, &weaker);) {
-        if (holds_without(env, list->p, r, &weaker)) {
+        if (holds_without(env, p, r, &weaker)) {
             rule = weaker;
         } else {
             part++;
@@ -292,12 +332,12 @@ static void take_weaker(graft_pipeline *p, graft_lifted *r, const graft_pool_res
 static graft_status sweep_narrowed(graft_pipeline *p)
 {
     graft_status status = GRAFT_OK;
-    sweep_list list = {.p = p, .rules = GRAFT_NEW(p->arena, uint32_t, p->rule_count + 1)};
+    sweep_list list = make_list(p);
     GRAFT_CHECK(sweep_state(p, GRAFT_RULE_NARROWED));
     for (uint32_t i = 0; i < p->rule_count; i++) {
         const graft_lifted *r = &p->rules[i];
         if (r->state == GRAFT_RULE_OPEN && r->is_narrowed && !r->is_weakened) {
-            list.rules[list.count++] = i;
+            list_rule(&list, i);
         }
     }
     if (list.count == 0) {
@@ -307,10 +347,12 @@ static graft_status sweep_narrowed(graft_pipeline *p)
     graft_pool_job job = {.label = "weaken",
                           .unit = "rules",
                           .item_count = list.count,
+                          .sent = list.sent,
+                          .kept = p->kept,
                           .limit_ns = check_limit_ns,
                           .memory_bytes = graft_pool_prover_bytes,
                           .run = weaken_item,
-                          .context = &list};
+                          .context = p};
     GRAFT_CHECK(graft_pool_run(p->env, p->arena, &job, results));
     GRAFT_CHECK(graft_pipeline_judge(p, results, list.count, "weaken"));
     for (uint32_t i = 0; i < list.count; i++) {
@@ -425,6 +467,7 @@ static graft_status prove_selected(selector *s, uint32_t count)
                                 .unit = "rules",
                                 .item_count = count,
                                 .sent = sent,
+                                .kept = p->kept,
                                 .limit_ns = check_limit_ns};
     for (uint32_t i = 0; i < count; i++) {
         sent[i].arena = p->arena;

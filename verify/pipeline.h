@@ -41,6 +41,7 @@ typedef struct graft_pipeline {
     const graft_generate_options *options;
     const graft_sweeper *sweeper;
     graft_generate_counts *counts;
+    graft_kept *kept;    /* What lifting, sweeping and proving found; NULL: nothing is kept. */
     graft_pool *provers; /* NULL when there is nothing more to prove. */
     graft_lifted *rules;
     uint32_t rule_count;

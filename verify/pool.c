@@ -40,8 +40,9 @@ struct graft_pool {
     graft_pool_result *results;
     worker workers[CHILDREN_MOST];
     uint32_t worker_count;
-    uint32_t left; /* Items not handed out: those before this one. */
-    uint32_t done;
+    uint32_t left;  /* Items not handed out: those before this one. */
+    uint32_t known; /* Done by an earlier run. */
+    uint32_t done;  /* These included. */
     graft_progress progress;
 };
 
@@ -193,11 +194,15 @@ static void widen_heap(void)
     (void)mallopt(M_TOP_PAD, room_bytes);
     (void)mallopt(M_MMAP_THRESHOLD, large_bytes);
     (void)mallopt(M_TRIM_THRESHOLD, 2 * room_bytes);
-    void *volatile piece = malloc((size_t)large_bytes / 2); /* From here on it is new. */
-    uintptr_t begin = ((uintptr_t)piece + huge_bytes - 1) / huge_bytes * huge_bytes;
-    uintptr_t end = (uintptr_t)sbrk(0) / huge_bytes * huge_bytes;
-    if (piece != NULL && begin < end) {
-        (void)madvise((void *)begin, end - begin, MADV_HUGEPAGE); /* Or do without. */
+    uint8_t *volatile piece = malloc((size_t)large_bytes / 2); /* From here on it is new. */
+    uint8_t *end = sbrk(0);
+    if (piece == NULL) {
+        return;
+    }
+    uint8_t *begin = piece + (huge_bytes - (uintptr_t)piece % huge_bytes);
+    if (begin < end) { /* The heap is the C library's. */
+        (void)madvise(begin, (uintptr_t)(end - begin) / huge_bytes * huge_bytes,
+                      MADV_HUGEPAGE); /* Or do without. */
     }
     free(piece);
 }
@@ -305,7 +310,7 @@ static void finish_item(pool *p, worker *w, graft_pool_outcome outcome)
     p->results[w->item].outcome = (uint8_t)outcome;
     w->item = NO_ITEM;
     p->done++;
-    graft_progress_update(&p->progress, p->done, NULL);
+    graft_progress_update(&p->progress, p->done - p->known, NULL);
 }
 
 /* Hands an item to a worker, starting it if need be. */
@@ -328,9 +333,12 @@ static graft_status hand_over(pool *p, worker *w, uint32_t item)
     return GRAFT_OK;
 }
 
-/* Hands the next item to an idle worker. */
+/* Hands the next item to an idle worker: the last ones first. */
 static graft_status feed_worker(pool *p, worker *w)
 {
+    while (p->left > 0 && p->results[p->left - 1].answer != NULL) {
+        p->left--; /* An earlier run has done it. */
+    }
     bool idle = p->left > 0 && w->item == NO_ITEM;
     return idle ? hand_over(p, w, --p->left) : GRAFT_OK;
 }
@@ -349,8 +357,33 @@ static graft_status take_death(pool *p, worker *w)
     return GRAFT_OK;
 }
 
+static graft_status keep_answer(pool *p, uint32_t item)
+{
+    const graft_pool_result *r = &p->results[item];
+    return p->job.kept == NULL ? GRAFT_OK
+                               : graft_kept_add(p->env, p->job.kept, p->job.label,
+                                                &p->job.sent[item], r->answer, r->bytes);
+}
+
+/* Takes the answers that an earlier run has left. */
+static void take_kept(pool *p)
+{
+    for (uint32_t i = 0; p->job.kept != NULL && i < p->job.item_count; i++) {
+        graft_pool_result *r = &p->results[i];
+        const uint8_t *answer =
+            graft_kept_find(p->job.kept, p->job.label, &p->job.sent[i], &r->bytes);
+        if (answer != NULL) {
+            r->answer = graft_arena_alloc(p->arena, r->bytes);
+            memcpy(r->answer, answer, r->bytes);
+            p->known++;
+        }
+    }
+    p->done = p->known;
+}
+
 static graft_status receive_answer(pool *p, worker *w)
 {
+    graft_status status = GRAFT_OK;
     uint8_t outcome = GRAFT_POOL_DONE;
     struct stat file;
     graft_pool_result *result = &p->results[w->item];
@@ -366,9 +399,11 @@ static graft_status receive_answer(pool *p, worker *w)
             return GRAFT_FAIL(p->env, GRAFT_IO, "%s: cannot read an answer: %s", p->job.label,
                               strerror(errno));
         }
+        GRAFT_CHECK(keep_answer(p, (uint32_t)w->item));
     }
     finish_item(p, w, (graft_pool_outcome)outcome);
-    return GRAFT_OK;
+done:
+    return status;
 }
 
 static void kill_late(pool *p)
@@ -437,7 +472,9 @@ graft_status graft_pool_open(graft_env *env, graft_arena *arena, const graft_poo
 static graft_status do_items(pool *p)
 {
     graft_status status = GRAFT_OK;
-    graft_progress_start(&p->progress, p->env, p->job.label, p->job.unit, p->job.item_count);
+    take_kept(p);
+    graft_progress_start(&p->progress, p->env, p->job.label, p->job.unit,
+                         p->job.item_count - p->known);
     while (p->done < p->job.item_count) {
         for (uint32_t i = 0; i < p->worker_count; i++) {
             GRAFT_CHECK(feed_worker(p, &p->workers[i]));
@@ -458,11 +495,16 @@ graft_status graft_pool_do(graft_pool *p, graft_arena *arena, const graft_pool_j
 {
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     struct sigaction before;
+    const graft_pool_job children = p->job;
     p->job = *job;
+    p->job.memory_bytes = children.memory_bytes;
+    p->job.is_fresh = children.is_fresh;
+    p->job.run = children.run;
+    p->job.context = children.context;
     p->arena = arena;
     p->results = results;
     p->left = job->item_count;
-    p->done = 0;
+    p->known = 0;
     memset(results, 0, job->item_count * sizeof *results);
     (void)sigaction(SIGPIPE, &ignore, &before); /* A dead child is noticed by the failed write. */
     graft_status status = do_items(p);

@@ -14,6 +14,7 @@
 #define GRAFT_POOL_H
 
 #include "graph/file.h"
+#include "verify/kept.h"
 
 /* What a child is given. */
 typedef struct graft_pool_item {
@@ -27,6 +28,8 @@ typedef struct graft_pool_job {
     const char *unit;
     uint32_t item_count;
     const graft_buffer *sent; /* One for each item; NULL: its index says all. */
+    graft_kept *kept;         /* Answers to what is sent: of an earlier run, and for a later one;
+                                 NULL: none. Stages are told apart by `label`. */
     uint64_t limit_ns;        /* Wall-clock limit of one item; 0: none. */
     uint64_t memory_bytes;    /* That a child may take beyond what it is forked with; 0: any. */
     bool is_fresh;            /* Each item in a process of its own. */

@@ -6,6 +6,7 @@
 #include "graph/algebra_real.h"
 #include "graph/rng.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,6 +133,7 @@ static void compare_format(meter *m, uint32_t format, const double *const *want)
         for (uint32_t o = 0; o < x->rule->output_count; o++) {
             size_t count = (size_t)graft_shape_elements(
                 graft_instance_shape(x, &x->source, x->source.pattern->outputs[o]));
+            assert(want[o] != NULL); /* Sides have equal outputs. */
             for (size_t i = 0; i < count; i++) {
                 if (isfinite(want[o][i])) {
                     record(m, format, s, (double)got[o][i], want[o][i]);

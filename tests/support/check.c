@@ -1,7 +1,8 @@
 /* check.c - see check.h. */
 #include "tests/support/check.h"
 
-#include <ftw.h>
+#include "graph/file.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -44,16 +45,8 @@ char *check_folder_make(void)
     return folder;
 }
 
-static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *where)
-{
-    (void)info;
-    (void)type;
-    (void)where;
-    return remove(path);
-}
-
 void check_folder_remove(char *folder)
 {
-    (void)nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    graft_file_remove_folder(folder);
     free(folder);
 }

@@ -31,18 +31,26 @@ static void misbehave(graft_env *env, void *context, const graft_pool_item *task
     }
 }
 
+/* With `is_fresh` in children that are there before the job. */
 static void run(graft_env *env, uint32_t threads, bool hang, bool is_fresh,
                 graft_pool_result *results)
 {
+    graft_pool *pool = NULL;
+    const graft_pool_job crew = {.is_fresh = true, .run = misbehave, .context = &hang};
     graft_pool_job job = {.label = "test",
                           .unit = "items",
                           .item_count = ITEMS,
-                          .limit_ns = hang ? UINT64_C(100000000) : 0,
-                          .is_fresh = is_fresh,
-                          .run = misbehave,
-                          .context = &hang};
+                          .limit_ns = hang ? UINT64_C(100000000) : 0};
     env->thread_count = threads;
-    assert_int_equal(graft_pool_run(env, env->life, &job, results), GRAFT_OK);
+    if (is_fresh) {
+        assert_int_equal(graft_pool_open(env, env->life, &crew, &pool), GRAFT_OK);
+        assert_int_equal(graft_pool_do(pool, env->life, &job, results), GRAFT_OK);
+        graft_pool_close(pool);
+    } else {
+        job.run = misbehave;
+        job.context = &hang;
+        assert_int_equal(graft_pool_run(env, env->life, &job, results), GRAFT_OK);
+    }
 }
 
 static void check_outcomes(const graft_pool_result *results)
