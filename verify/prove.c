@@ -298,28 +298,36 @@ typedef struct {
     Z3_lbool answers[WAY_COUNT];
 } inquiry;
 
-/* An earlier way that searched the same form in the same manner: where there is nothing to replace,
- * forms are the same term. WAY_COUNT when there is none. */
-static size_t find_asked(const inquiry *q, size_t way)
+/* A way before this one that searched the same form in the manner of `kind`: where there is nothing
+ * to replace, forms are the same term. WAY_COUNT when there is none. */
+static size_t find_asked(const inquiry *q, size_t way, search_kind kind)
 {
     Z3_ast question = q->forms[ways[way].ease].question;
     for (size_t w = 0; w < way; w++) {
-        if (q->asked[w] && ways[w].kind == ways[way].kind &&
-            q->forms[ways[w].ease].question == question) {
+        if (q->asked[w] && ways[w].kind == kind && q->forms[ways[w].ease].question == question) {
             return w;
         }
     }
     return WAY_COUNT;
 }
 
+/* Whether the decision procedure of the reals gave up on the form, which the newer simplex, that
+ * has no eye on its limit, does not decide then. */
+static bool is_hopeless(const inquiry *q, size_t way)
+{
+    size_t before = find_asked(q, way, SEARCH_REAL_CLOSED);
+    return ways[way].kind == SEARCH_GENERAL_2 && before < WAY_COUNT &&
+           q->answers[before] == Z3_L_UNDEF;
+}
+
 static graft_verdict ask_one_way(prover *p, inquiry *q, size_t w)
 {
     const way_of_asking *way = &ways[w];
     const graft_eased *form = &q->forms[way->ease];
-    if (is_too_large(form, way)) {
+    if (is_too_large(form, way) || is_hopeless(q, w)) {
         return GRAFT_VERDICT_UNKNOWN;
     }
-    size_t before = find_asked(q, w);
+    size_t before = find_asked(q, w, way->kind);
     q->answers[w] = before < WAY_COUNT ? q->answers[before] : answer_of(p, form, way->kind);
     q->asked[w] = true;
     if (q->answers[w] == Z3_L_FALSE) {
