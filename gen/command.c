@@ -15,6 +15,19 @@ typedef struct {
     bool counts_only;
 } options;
 
+graft_status graft_gen_room_bound(graft_env *env, const char *memory, graft_gen_room *room)
+{
+    graft_status status = GRAFT_OK;
+    uint64_t mebibytes = 0;
+    GRAFT_CHECK(graft_options_number(env, "--memory", memory, 0, UINT32_MAX, &mebibytes));
+    if (mebibytes > 0 && room->folder == NULL) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "--memory MIB needs --work FOLDER");
+    }
+    room->memory_bytes = mebibytes << 20;
+done:
+    return status;
+}
+
 static graft_status read_options(graft_env *env, int argc, char **argv, options *opts)
 {
     graft_status status = GRAFT_OK;
@@ -35,11 +48,7 @@ static graft_status read_options(graft_env *env, int argc, char **argv, options 
     GRAFT_CHECK(graft_options_parse(env, argc, argv, table, sizeof table / sizeof table[0]));
     GRAFT_CHECK(graft_options_number(env, "--depth", depth, 0, GRAFT_GEN_MAX_DEPTH, &number));
     opts->run.depth = (uint32_t)number;
-    GRAFT_CHECK(graft_options_number(env, "--memory", memory, 0, UINT32_MAX, &number));
-    if (number > 0 && opts->run.room.folder == NULL) {
-        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "--memory MIB needs --work FOLDER");
-    }
-    opts->run.room.memory_bytes = number << 20;
+    GRAFT_CHECK(graft_gen_room_bound(env, memory, &opts->run.room));
     GRAFT_CHECK(graft_options_number(env, "--seed", seed, 0, UINT64_MAX, &opts->run.seed));
 done:
     return status;

@@ -14,7 +14,7 @@
 typedef struct graft_gen_room {
     const char *folder;    /* For records of graphs and marks to go on from; NULL: none. */
     uint64_t memory_bytes; /* That graphs, laws and what they are found with may take together;
-                              records of graphs go to the folder when they have a sixteenth of what
+                              records of graphs go to the folder when they have a 64th of what
                               the rest leaves; 0: any. */
     uint64_t taken_bytes;  /* Of that, by what the sets before have brought. */
     uint64_t identity;     /* Of all that the laws of what is enumerated depend on. */

@@ -1,6 +1,7 @@
 /* command.c - `graft rules` (see command.h). */
 #include "verify/command.h"
 
+#include "gen/command.h"
 #include "graph/json.h"
 #include "graph/log.h"
 #include "graph/options.h"
@@ -60,6 +61,7 @@ static graft_status generate(graft_env *env, const char *folder, const char *fro
     GRAFT_CHECK(graft_derivations_write(
         env, graft_arena_printf(env->life, "%s/derivations.txt", folder), &counts.followers));
     GRAFT_CHECK(write_page(env, &set, graft_arena_printf(env->life, "%s/README.md", folder)));
+    graft_generate_forget(&options, &counts);
     (void)printf("%s: %u rules\n", path, set.count);
 done:
     return status;
@@ -160,19 +162,12 @@ static graft_status read_choices(graft_env *env, int argc, char **argv, choices 
         {.name = "--memory",            .value = &c->memory        },
     };
     graft_status status = GRAFT_OK;
-    uint64_t mebibytes = 0;
     GRAFT_CHECK(graft_options_parse(env, argc, argv, options, sizeof options / sizeof options[0]));
     if (c->generate == NULL && (c->families != NULL || c->room.folder != NULL)) {
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: %s needs --generate FOLDER", argv[0],
                           c->families != NULL ? "--families" : "--work");
     }
-    if (c->memory != NULL && c->room.folder == NULL) {
-        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: --memory MIB needs --work FOLDER", argv[0]);
-    }
-    if (c->memory != NULL) {
-        GRAFT_CHECK(graft_options_number(env, "--memory", c->memory, 0, UINT32_MAX, &mebibytes));
-        c->room.memory_bytes = mebibytes << 20;
-    }
+    GRAFT_CHECK(graft_gen_room_bound(env, c->memory, &c->room));
 done:
     return status;
 }
@@ -180,7 +175,7 @@ done:
 graft_status graft_command_rules(graft_env *env, int argc, char **argv)
 {
     graft_status status = GRAFT_OK;
-    choices c = {.file = graft_file_shipped(env, "rules/graft.rules")};
+    choices c = {.file = graft_file_shipped(env, "rules/graft.rules"), .memory = "0"};
     graft_ruleset set;
     GRAFT_CHECK(read_choices(env, argc, argv, &c));
     if (c.generate != NULL) {

@@ -147,12 +147,12 @@ done:
     return status;
 }
 
-/* What an ended run has found is in its set. */
-static void remove_work(const graft_pipeline *p, const graft_gen_room *room)
+void graft_generate_forget(const graft_generate_options *options,
+                           const graft_generate_counts *counts)
 {
-    if (room->folder != NULL) {
-        graft_file_remove_folder(room->folder);
-        (void)rmdir(p->options->room.folder); /* Unless it holds anything else. */
+    if (counts->work != NULL) {
+        graft_file_remove_folder(counts->work);
+        (void)rmdir(options->room.folder); /* Unless it holds anything else. */
     }
 }
 
@@ -194,7 +194,7 @@ graft_status graft_generate(graft_env *env, const graft_gen_family *families, ui
     counts->times.propose_ns = graft_pipeline_clock_ns() - start_ns;
     GRAFT_CHECK(make_rules(&p));
     make_set(&p, set);
-    remove_work(&p, &propose.room);
+    counts->work = propose.room.folder;
 done:
     graft_kept_close(p.kept);
     graft_pool_close(p.provers);

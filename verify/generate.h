@@ -15,8 +15,7 @@ typedef struct graft_generate_options {
     uint64_t seed;
     uint32_t depth;      /* Instead of the depth that each set names; 0: as named. */
     bool all;            /* Keep rules that can only add operators. */
-    graft_gen_room room; /* Its folder is where an interrupted run goes on; it is emptied at the end
-                            of a run. */
+    graft_gen_room room; /* Its folder is where an interrupted run goes on. */
     graft_check_options check;
 } graft_generate_options;
 
@@ -49,6 +48,7 @@ typedef struct graft_generate_counts {
     uint64_t solver_questions;
     graft_generate_times times; /* Told, never a reason for anything. */
     graft_followers followers;  /* The dropped rules and how they follow; in env->life. */
+    const char *work; /* The run's own folder in room.folder, or NULL; see graft_generate_forget. */
 } graft_generate_counts;
 
 /* What is found in room.folder is of a run that was interrupted, by the same program with the same
@@ -63,5 +63,9 @@ GRAFT_MUST_USE graft_status graft_generate(graft_env *env, const graft_gen_famil
                                            uint32_t family_count,
                                            const graft_generate_options *options,
                                            graft_ruleset *set, graft_generate_counts *counts);
+
+/* Removes what a run has left to be gone on from: when its set is written. */
+void graft_generate_forget(const graft_generate_options *options,
+                           const graft_generate_counts *counts);
 
 #endif

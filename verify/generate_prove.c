@@ -84,13 +84,18 @@ static sweep_list make_list(graft_pipeline *p)
                         .sent = GRAFT_NEW(p->arena, graft_buffer, p->rule_count)};
 }
 
+/* Byte by byte: what is sent is also what answers are found again by. */
+static void pack_found(const graft_lifted *r, graft_found_rule *found)
+{
+    memset(found, 0, sizeof *found);
+    memcpy(&found->rule, &r->rule, sizeof found->rule);
+    memcpy(&found->origin, &r->origin, sizeof found->origin);
+}
+
 static void list_rule(sweep_list *list, uint32_t i)
 {
-    const graft_lifted *r = &list->p->rules[i];
     graft_found_rule found;
-    memset(&found, 0, sizeof found);
-    memcpy(&found.rule, &r->rule, sizeof found.rule);
-    memcpy(&found.origin, &r->origin, sizeof found.origin);
+    pack_found(&list->p->rules[i], &found);
     list->sent[list->count].arena = list->p->arena;
     graft_buffer_append(&list->sent[list->count], &found, sizeof found);
     list->rules[list->count++] = i;
@@ -113,8 +118,7 @@ static void sweep_item(graft_env *env, void *context, const graft_pool_item *ite
 
 /* What a prover is sent, with the rule's check behind it. */
 typedef struct {
-    graft_rule rule;
-    graft_point origin;
+    graft_found_rule found;
     bool restricts;
 } proof_task;
 
@@ -122,8 +126,7 @@ static void append_task(graft_buffer *sent, const graft_lifted *r)
 {
     proof_task task;
     memset(&task, 0, sizeof task);
-    memcpy(&task.rule, &r->rule, sizeof task.rule);
-    memcpy(&task.origin, &r->origin, sizeof task.origin);
+    pack_found(r, &task.found);
     task.restricts = !r->is_restricted;
     graft_buffer_append(sent, &task, sizeof task);
     append_check(sent, &r->check);
@@ -139,11 +142,11 @@ static void prove_item(graft_env *env, void *context, const graft_pool_item *ite
     graft_check_options options = p->options->check;
     options.restricts = task->restricts;
     uint64_t start_ns = graft_clock_ns();
-    graft_check_prove(env, p->sweeper, &task->rule, &task->origin, &options, &check);
+    graft_check_prove(env, p->sweeper, &task->found.rule, &task->found.origin, &options, &check);
     uint64_t taken_ns = graft_clock_ns() - start_ns;
     if (taken_ns > slow_ns) {
         graft_log(env, 2, "%.1f s: %s", (double)taken_ns / 1e9,
-                  graft_rule_print_line(env->unit, &task->rule));
+                  graft_rule_print_line(env->unit, &task->found.rule));
     }
     append_check(answer, &check);
 }

@@ -311,8 +311,8 @@ static size_t find_asked(const inquiry *q, size_t way, search_kind kind)
     return WAY_COUNT;
 }
 
-/* Whether the decision procedure of the reals gave up on the form, which the newer simplex, that
- * has no eye on its limit, does not decide then. */
+/* Whether the decision procedure of the reals gave up on the form: the newer simplex, that has no
+ * eye on its limit, hardly ever decides it then, and may not end. */
 static bool is_hopeless(const inquiry *q, size_t way)
 {
     size_t before = find_asked(q, way, SEARCH_REAL_CLOSED);

@@ -49,10 +49,15 @@ begin() {
     done
     kill "$3" $run
 }
+# Until it was not done already.
 begin_until() {
-    begin "$@"
-    ! wait $run 2> /dev/null && [ ! -e "$FOLDER/unfinished/graft.rules" ] &&
-        [ -s "$(answers "$1")" ]
+    for _ in 1 2 3 4 5; do
+        rm -rf "$FOLDER/unfinished"
+        begin "$@"
+        ! wait $run 2> /dev/null && [ ! -e "$FOLDER/unfinished/graft.rules" ] &&
+            [ -s "$(answers "$1")" ] && return 0
+    done
+    return 1
 }
 
 one_process() { make_rules reference --threads 1; }
@@ -75,6 +80,13 @@ damage() {
 goes_on_with_less() {
     damage && make_rules resumed --work "$FOLDER/proving" && took_answers && same resumed
 }
+# What cannot be written is not lost.
+cannot_be_written() {
+    touch "$FOLDER/file"
+    ! make_rules file --work "$FOLDER/kept" && [ -s "$(answers kept)" ] &&
+        make_rules resumed --work "$FOLDER/kept" && took_answers && same resumed &&
+        [ ! -e "$FOLDER/kept" ]
+}
 in_use() {
     begin both 'lift: [1-9]0 %' -STOP
     ! make_rules second --work "$FOLDER/both" && grep -q 'another run has it open' "$FOLDER/log"
@@ -94,6 +106,7 @@ check "interrupted while it lifts" interrupted
 check "goes on" goes_on
 check "killed while it proves" killed
 check "goes on with damaged answers" goes_on_with_less
+check "keeps answers until the rules are written" cannot_be_written
 check "two at a time" in_use
 check "options that need others" no_folder
 finish
