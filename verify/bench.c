@@ -108,6 +108,7 @@ static graft_status bench_filters(graft_env *env, const graft_ruleset *set, cons
     bench_filter(env, "verify.filter.rule", rules, set->count, out);
     if (lies != NULL) {
         GRAFT_CHECK(graft_user_rules_read(env, env->life, lies, &users, &count));
+        GRAFT_CHECK(graft_user_rules_faultless(env, users, count));
         rules = GRAFT_NEW(env->life, candidate, count);
         for (uint32_t i = 0; i < count; i++) {
             rules[i] = (candidate){.rule = &users[i].rule};

@@ -3,6 +3,7 @@
 
 #include "graph/rng.h"
 #include "graph/rulefile.h"
+#include "verify/named.h"
 
 #include <string.h>
 
@@ -16,45 +17,18 @@ enum {
 
 static bool once_in(graft_rng *rng, uint32_t count) { return graft_rng_below(rng, count) == 0; }
 
-/* What a slot stands for. */
-typedef enum { SLOT_NUMBER, SLOT_AXIS, SLOT_SIZE, SLOT_REAL, SLOT_OTHER } slot_kind;
-
 /* What the changes of a rule's points have in common. */
 typedef struct {
     graft_rng rng;
     const graft_rule *rule;
-    uint8_t slots[GRAFT_RULE_MAX_SLOTS]; /* slot_kind */
+    uint8_t slots[GRAFT_RULE_MAX_SLOTS]; /* graft_slot_kind */
 } changer;
 
-static slot_kind kind_of(const graft_attr_info *attr)
-{
-    switch ((graft_attr_kind)attr->kind) {
-    case GRAFT_ATTR_INT:
-        return strncmp(attr->name, "ax", 2) == 0 ? SLOT_AXIS : SLOT_NUMBER;
-    case GRAFT_ATTR_DIM:
-        return SLOT_SIZE;
-    case GRAFT_ATTR_FLOAT:
-        return SLOT_REAL;
-    case GRAFT_ATTR_ACTIVATION:
-        break;
-    }
-    return SLOT_OTHER;
-}
-
-/* Slots are named after the first attributes that they stand for. */
 static void start_changes(changer *c, const graft_rule *rule)
 {
     c->rule = rule;
     graft_rng_seed(&c->rng, graft_rule_id(rule));
-    memset(c->slots, SLOT_NUMBER, sizeof c->slots);
-    for (uint32_t n = rule->source.node_count; n-- > 0;) {
-        const graft_pattern_node *node = &rule->source.nodes[n];
-        for (uint32_t i = graft_op(node->op)->attr_count; i-- > 0;) {
-            if (node->attrs[i].kind == GRAFT_TERM_SLOT) {
-                c->slots[node->attrs[i].value] = (uint8_t)kind_of(graft_op_attr(node->op, i));
-            }
-        }
-    }
+    graft_named_slots(rule, c->slots);
 }
 
 /* The size that takes the place of one: the same wherever that occurs. 1 mostly stays. */
@@ -78,7 +52,7 @@ static void rename_sizes(changer *c, graft_point *point)
         }
     }
     for (uint32_t s = 0; s < c->rule->slot_count; s++) {
-        if (c->slots[s] == SLOT_SIZE && point->slots[s] > 0) {
+        if (c->slots[s] == GRAFT_SLOT_SIZE && point->slots[s] > 0) {
             point->slots[s] = rename_size(c, names, point->slots[s]);
         }
     }
@@ -131,12 +105,13 @@ static void put_axes(changer *c, graft_point *point)
 static void change_slots(changer *c, graft_point *point)
 {
     for (uint32_t s = 0; s < c->rule->slot_count; s++) {
-        slot_kind kind = (slot_kind)c->slots[s];
-        if (kind == SLOT_REAL && once_in(&c->rng, 2)) {
+        graft_slot_kind kind = (graft_slot_kind)c->slots[s];
+        if (kind == GRAFT_SLOT_REAL && once_in(&c->rng, 2)) {
             float value = (float)((int32_t)graft_rng_below(&c->rng, 71) - 30) / 8.0F;
             memcpy(&point->slots[s], &value, sizeof value);
-        } else if ((kind == SLOT_NUMBER || kind == SLOT_AXIS) && once_in(&c->rng, 4)) {
-            point->slots[s] += kind == SLOT_AXIS ? 1 : 1 + (int32_t)graft_rng_below(&c->rng, 3);
+        } else if ((kind == GRAFT_SLOT_NUMBER || kind == GRAFT_SLOT_AXIS) && once_in(&c->rng, 4)) {
+            point->slots[s] +=
+                kind == GRAFT_SLOT_AXIS ? 1 : 1 + (int32_t)graft_rng_below(&c->rng, 3);
         }
     }
 }

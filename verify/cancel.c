@@ -1,7 +1,7 @@
 /* cancel.c - see cancel.h. */
 #include "verify/cancel.h"
 
-enum { FACTORS_MOST = 32 };
+#include "verify/limits.h"
 
 typedef struct {
     const graft_term_state *k;
@@ -10,7 +10,7 @@ typedef struct {
 
 /* A product as its factors. */
 typedef struct {
-    Z3_ast factors[FACTORS_MOST];
+    Z3_ast factors[GRAFT_ROOM_CANCELED_FACTORS];
     uint32_t count;
     bool full;
     bool changed; /* The product of the factors is another term than the one opened. */
@@ -31,7 +31,7 @@ static void open_product(const canceling *c, Z3_ast term, product *p)
         return;
     }
     if (!is_product(c, term)) {
-        p->full = p->full || p->count == FACTORS_MOST;
+        p->full = p->full || p->count == GRAFT_LIMIT(CANCELED_FACTORS);
         if (!p->full) {
             p->factors[p->count++] = term;
         }

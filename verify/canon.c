@@ -87,28 +87,25 @@ static void visit(arrangement *a, bool is_source, graft_operand x)
  */
 static uint8_t copy_program(arrangement *a, uint32_t offset)
 {
-    uint8_t program[GRAFT_RULE_MAX_CODE];
-    uint32_t size = 0;
-    for (uint32_t code = UINT32_MAX; code != GRAFT_CODE_END;) {
-        code = a->from->code[offset];
-        uint32_t operands = graft_code_operand_bytes(code);
-        memcpy(&program[size], &a->from->code[offset], 1 + operands);
-        bool var = code == GRAFT_CODE_DIM || code == GRAFT_CODE_RANK ||
-                   code == GRAFT_CODE_IS_CONST || code == GRAFT_CODE_SAME;
+    uint32_t start = a->to.code_bytes;
+    uint32_t code = UINT32_MAX;
+    while (code != GRAFT_CODE_END) {
+        graft_code_step step = graft_code_at(a->from, offset);
+        uint32_t next = graft_code_next(a->from, offset);
+        uint8_t *to = &a->to.code[a->to.code_bytes];
+        memcpy(to, &a->from->code[offset], next - offset);
+        code = step.code;
         if (code == GRAFT_CODE_SLOT) {
-            program[size + 1] = a->slot[program[size + 1]];
-        } else if (var) {
-            program[size + 1] = a->var[program[size + 1]];
+            to[1] = a->slot[step.index];
+        } else if (code >= GRAFT_CODE_DIM && code <= GRAFT_CODE_SAME) {
+            to[1] = a->var[step.index];
         }
         if (code == GRAFT_CODE_SAME) {
-            program[size + 2] = a->var[program[size + 2]];
+            to[2] = a->var[step.other];
         }
-        offset += 1 + operands;
-        size += 1 + operands;
+        a->to.code_bytes = (uint8_t)(a->to.code_bytes + next - offset);
+        offset = next;
     }
-    uint32_t start = a->to.code_bytes;
-    memcpy(&a->to.code[start], program, size);
-    a->to.code_bytes = (uint8_t)(start + size);
     return (uint8_t)graft_code_share(&a->to, start);
 }
 

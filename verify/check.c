@@ -68,6 +68,8 @@ static graft_check_outcome judge(const graft_check *check, bool possible)
     case GRAFT_VERDICT_REFUTED:
         return GRAFT_CHECK_SAT;
     case GRAFT_VERDICT_UNKNOWN:
+    case GRAFT_VERDICT_WITHIN_BOUNDS:
+    case GRAFT_VERDICT_ERROR:
         break;
     }
     return GRAFT_CHECK_UNKNOWN;
@@ -175,6 +177,14 @@ static void close_checker(checker *c)
     graft_prover_close(&c->prover);
 }
 
+static graft_symbolic *symbolic_of(checker *c)
+{
+    if (c->symbolic == NULL) {
+        c->symbolic = graft_symbolic_open(c->env, &c->prover);
+    }
+    return c->symbolic;
+}
+
 static void count_proof(graft_check *check, graft_effort effort, uint32_t questions)
 {
     check->effort = graft_effort_add(check->effort, effort);
@@ -205,10 +215,7 @@ static bool is_proved_unbounded(checker *c, const graft_rule *rule, const graft_
     if (is_proved_by_scalars(c, rule, options)) {
         return true;
     }
-    if (c->symbolic == NULL) {
-        c->symbolic = graft_symbolic_open(c->env, &c->prover);
-    }
-    graft_symbolic_try(c->symbolic, rule, points, count, options, &check->unbounded);
+    graft_symbolic_try(symbolic_of(c), rule, points, count, options, &check->unbounded);
     count_proof(check, check->unbounded.effort, check->unbounded.questions);
     check->prove.resource_count += check->unbounded.effort.resource_count;
     return check->unbounded.proved;
@@ -464,14 +471,39 @@ void graft_check_prove(graft_env *env, const graft_sweeper *sweeper, const graft
     } else if (!find_restriction(&c, origin)) {
         prove_cover(&c, sweeper, origin);
     }
-    close_checker(&c);
     if (check->outcome == GRAFT_CHECK_PROVED) {
-        check->numeric = (uint8_t)graft_numeric_classify(env, rule, check->instances, check->cover);
+        check->numeric = (uint8_t)graft_numeric_classify(
+            env, symbolic_of(&c), rule, check->instances, check->cover, &options->prove);
         if (check->numeric == GRAFT_NUMERIC_REASSOCIATING) {
             graft_rounding_measure(env, rule, check->instances, check->cover, &check->rounding);
         }
         check->cover_points =
             graft_cover_pack(env->unit, rule, check->instances, check->cover, &check->cover_bytes);
+    }
+    close_checker(&c);
+}
+
+/* A rule may have instances past the bounds alone. A difference there refutes it; where there is
+ * none, a proof for all sizes is as good as any, and without one it is what it was. */
+static void check_thin(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
+                       const graft_point *origin, const graft_check_options *options,
+                       graft_check *check)
+{
+    graft_domain domain;
+    const graft_check thin = *check;
+    graft_resweep_named(env, rule, &domain);
+    sweep_points(env, sweeper, rule, &domain, options, check);
+    if (check->outcome == GRAFT_CHECK_THIN && check->sweep.agreed > 0) {
+        check->outcome = GRAFT_CHECK_SWEPT; /* One is enough beside a proof for all sizes. */
+        pick_cover(env, rule, &domain, options->cover, check);
+    }
+    if (check->outcome == GRAFT_CHECK_SWEPT) {
+        graft_check_prove(env, sweeper, rule, origin, options, check);
+    }
+    bool proved = check->outcome == GRAFT_CHECK_PROVED && check->proof == GRAFT_PROOF_UNBOUNDED;
+    if (!proved && check->outcome != GRAFT_CHECK_REFUTED) {
+        *check = thin;
+        check->past = domain.count;
     }
 }
 
@@ -482,6 +514,8 @@ void graft_check_rule(graft_env *env, const graft_sweeper *sweeper, const graft_
     graft_check_filter(env, sweeper, rule, origin, options, check);
     if (check->outcome == GRAFT_CHECK_SWEPT) {
         graft_check_prove(env, sweeper, rule, origin, options, check);
+    } else if (check->outcome == GRAFT_CHECK_THIN) {
+        check_thin(env, sweeper, rule, origin, options, check);
     }
 }
 

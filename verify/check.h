@@ -1,7 +1,7 @@
 /* check.h - everything that is asked of one rule before it may ship:
  *
- *      filter ─► proof for all sizes ─ proved ─► Z3 at a covering set ─► past the bounds ─►
- * unbounded └ else ───► whole sweep ─► Z3 at a covering set ─► bounded
+ *      filter ─► proof for all sizes ─ proved ─► Z3 at a covering set ─► past the bounds ─► proved
+ *                     └ else ───► whole sweep ─► Z3 at a covering set ─► within bounds
  *
  * The filter is a sweep of a few hundred instances: most false candidates end there, and what it
  * lets through is only worth asking about. A rule that is proved for all sizes cannot differ
@@ -53,6 +53,7 @@ typedef struct graft_check {
     uint8_t proof;   /* graft_proof: what is proved. */
     bool complete;   /* The sweep was over the whole bounded domain. */
     uint32_t points; /* Instances found. */
+    uint32_t past; /* Of a rule that is thin: those past the bounds that it was tried at beside. */
     uint32_t cover;
     uint32_t triples; /* Contained in the covering set, and in all points. */
     uint32_t all_triples;

@@ -4,7 +4,6 @@
 #include "gen/command.h"
 #include "graph/json.h"
 #include "graph/log.h"
-#include "graph/options.h"
 #include "graph/rulewords.h"
 #include "verify/command_both.h"
 #include "verify/command_taso.h"
@@ -29,10 +28,10 @@ static void log_counts(const graft_env *env, const graft_generate_counts *counts
     graft_log(env, 1,
               "%u candidates, %u rules, %u more that only add operators; %u refuted, %u proved for "
               "all sizes only where restricted (%u of these two tried again so), %u with too few "
-              "instances, %u follow from others, %u unknown, %u proved",
+              "instances, %u follow from others, %u unknown, %u within bounds only, %u proved",
               counts->candidates, counts->rules, counts->growing, counts->refuted,
               counts->restricted, counts->narrowed, counts->thin, counts->dropped, counts->unknown,
-              counts->proved);
+              counts->bounded, counts->proved);
     const graft_generate_times *t = &counts->times;
     graft_log(env, 1,
               "processor time: propose %.1f s, lift %.1f s, sweep %.1f s, select %.1f s, prove "
@@ -60,7 +59,6 @@ static graft_status generate(graft_env *env, const char *folder, const char *fro
     GRAFT_CHECK(graft_rulefile_write(env, path, &set));
     GRAFT_CHECK(graft_derivations_write(
         env, graft_arena_printf(env->life, "%s/derivations.txt", folder), &counts.followers));
-    GRAFT_CHECK(write_page(env, &set, graft_arena_printf(env->life, "%s/README.md", folder)));
     graft_generate_forget(&options, &counts);
     (void)printf("%s: %u rules\n", path, set.count);
 done:
@@ -114,7 +112,7 @@ static graft_status check_derivations(graft_env *env, const graft_ruleset *set, 
                      report.total, report.failed);
     }
     if (report.failed > 0) {
-        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: %u derivations fail", path, report.failed);
+        status = GRAFT_FAIL(env, GRAFT_REFUTED, "%s: %u derivations fail", path, report.failed);
     }
 done:
     return status;
@@ -126,7 +124,7 @@ typedef struct {
     const char *file;
     const char *generate;
     const char *families;
-    const char *memory;
+    uint64_t memory_mib;
     graft_gen_room room;
     const char *explain;
     const char *picture;
@@ -139,70 +137,87 @@ typedef struct {
     graft_listing_filter filter;
 } choices;
 
-static graft_status read_choices(graft_env *env, int argc, char **argv, choices *c)
+static const graft_option options[] = {
+    GRAFT_SHIPPED(choices, file, "[FILE]", NULL, "rules/graft.rules", "the rule set"),
+    GRAFT_TEXT(choices, filter.uses, "--uses", "OP", NULL, "rules with this operator"),
+    GRAFT_CHOICE(choices, filter.proof, "--proof", "LEVEL", "proved|within-bounds", NULL,
+                 "rules of this proof level"),
+    GRAFT_CHOICE(choices, filter.numeric, "--numeric", "CLASS", "exact|reassociating|exact-integer",
+                 NULL, "rules of this class"),
+    GRAFT_TEXT(choices, filter.family, "--family", "NAME", NULL, "rules of one family"),
+    GRAFT_FLAG(choices, filter.shrinks, "--shrinks", "rules that save operators"),
+    GRAFT_FLAG(choices, count, "--count", "how many by family, proof level and numeric class"),
+    GRAFT_TEXT(choices, explain, "--explain", "RULE", NULL,
+               "one rule, by name or identity, in words"),
+    GRAFT_TEXT(choices, picture, "--dot", "FILE", NULL, "and as a Graphviz picture"),
+    GRAFT_TEXT(choices, page, "--page", "FILE", NULL, "the list as Markdown"),
+    GRAFT_TEXT(choices, both, "--both", "FILE", NULL,
+               "the set with the other direction of its rules, where that is proved"),
+    GRAFT_TEXT(choices, taso, "--taso", "FILE", NULL,
+               "what the set says of the rules in a TASO file"),
+    GRAFT_TEXT(choices, export_taso, "--export-taso", "FILE", NULL,
+               "the rules that TASO's format can say"),
+    GRAFT_TEXT(choices, derivations, "--check-derivations", "FILE", NULL,
+               "that the dropped rules in FILE follow from the set"),
+    GRAFT_TEXT(choices, generate, "--generate", "FOLDER", NULL,
+               "make the rules of FOLDER/families, and write them there"),
+    GRAFT_TEXT(choices, families, "--families", "FOLDER", NULL, "with --generate: other families"),
+    GRAFT_TEXT(choices, room.folder, "--work", "FOLDER", NULL,
+               "where it goes on when it was interrupted; emptied at the end"),
+    GRAFT_NUMBER(choices, memory_mib, "--memory", "MIB", NULL, 0, UINT32_MAX,
+                 "what enumerating may take; what does not fit goes there"),
+};
+
+static graft_status judge_choices(graft_env *env, choices *c)
 {
-    const graft_option options[] = {
-        {.name = "FILE",                .value = &c->file          },
-        {.name = "--uses",              .value = &c->filter.uses   },
-        {.name = "--proof",             .value = &c->filter.proof  },
-        {.name = "--numeric",           .value = &c->filter.numeric},
-        {.name = "--family",            .value = &c->filter.family },
-        {.name = "--shrinks",           .flag = &c->filter.shrinks },
-        {.name = "--count",             .flag = &c->count          },
-        {.name = "--explain",           .value = &c->explain       },
-        {.name = "--dot",               .value = &c->picture       },
-        {.name = "--page",              .value = &c->page          },
-        {.name = "--taso",              .value = &c->taso          },
-        {.name = "--export-taso",       .value = &c->export_taso   },
-        {.name = "--both",              .value = &c->both          },
-        {.name = "--check-derivations", .value = &c->derivations   },
-        {.name = "--generate",          .value = &c->generate      },
-        {.name = "--families",          .value = &c->families      },
-        {.name = "--work",              .value = &c->room.folder   },
-        {.name = "--memory",            .value = &c->memory        },
-    };
-    graft_status status = GRAFT_OK;
-    GRAFT_CHECK(graft_options_parse(env, argc, argv, options, sizeof options / sizeof options[0]));
     if (c->generate == NULL && (c->families != NULL || c->room.folder != NULL)) {
-        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: %s needs --generate FOLDER", argv[0],
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "rules: %s needs --generate FOLDER",
                           c->families != NULL ? "--families" : "--work");
     }
-    GRAFT_CHECK(graft_gen_room_bound(env, c->memory, &c->room));
+    if (c->generate == NULL && c->picture != NULL && c->explain == NULL) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "rules: --dot needs --explain ID or NAME");
+    }
+    return graft_gen_room_bound(env, c->memory_mib, &c->room);
+}
+
+static graft_status run(graft_env *env, void *given)
+{
+    graft_status status = GRAFT_OK;
+    choices *c = given;
+    graft_ruleset set;
+    GRAFT_CHECK(judge_choices(env, c));
+    if (c->generate != NULL) {
+        return generate(env, c->generate, c->families, &c->room);
+    }
+    GRAFT_CHECK(graft_rulefile_read(env, env->life, c->file, &set));
+    GRAFT_CHECK(graft_listing_check(env, &set, &c->filter));
+    if (c->page != NULL) {
+        GRAFT_CHECK(write_page(env, &set, c->page));
+    } else if (c->taso != NULL) {
+        GRAFT_CHECK(graft_taso_report(env, &set, c->taso));
+    } else if (c->derivations != NULL) {
+        GRAFT_CHECK(check_derivations(env, &set, c->derivations));
+    } else if (c->both != NULL) {
+        GRAFT_CHECK(graft_both_save(env, &set, c->both));
+    } else if (c->export_taso != NULL) {
+        GRAFT_CHECK(graft_taso_save(env, &set, c->export_taso));
+    } else if (c->explain != NULL) {
+        GRAFT_CHECK(explain(env, &set, c->explain, c->picture));
+    } else if (c->count) {
+        graft_listing_count(env, &set, &c->filter);
+    } else {
+        graft_listing_print(env, &set, &c->filter);
+    }
 done:
     return status;
 }
 
-graft_status graft_command_rules(graft_env *env, int argc, char **argv)
-{
-    graft_status status = GRAFT_OK;
-    choices c = {.file = graft_file_shipped(env, "rules/graft.rules"), .memory = "0"};
-    graft_ruleset set;
-    GRAFT_CHECK(read_choices(env, argc, argv, &c));
-    if (c.generate != NULL) {
-        return generate(env, c.generate, c.families, &c.room);
-    }
-    if (c.picture != NULL && c.explain == NULL) {
-        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: --dot needs --explain ID or NAME", argv[0]);
-    }
-    GRAFT_CHECK(graft_rulefile_read(env, env->life, c.file, &set));
-    GRAFT_CHECK(graft_listing_check(env, &set, &c.filter));
-    if (c.page != NULL) {
-        GRAFT_CHECK(write_page(env, &set, c.page));
-    } else if (c.taso != NULL) {
-        GRAFT_CHECK(graft_taso_report(env, &set, c.taso));
-    } else if (c.derivations != NULL) {
-        GRAFT_CHECK(check_derivations(env, &set, c.derivations));
-    } else if (c.both != NULL) {
-        GRAFT_CHECK(graft_both_save(env, &set, c.both));
-    } else if (c.export_taso != NULL) {
-        GRAFT_CHECK(graft_taso_save(env, &set, c.export_taso));
-    } else if (c.explain != NULL) {
-        GRAFT_CHECK(explain(env, &set, c.explain, c.picture));
-    } else if (c.count) {
-        graft_listing_count(env, &set, &c.filter);
-    } else {
-        graft_listing_print(env, &set, &c.filter);
-    }
-done:
-    return status;
-}
+const graft_command graft_command_rules = {
+    .name = "rules",
+    .summary = "list the rule set, or generate it",
+    .forms = "graft rules [FILE] [--uses OP] [--shrinks] ...    list a rule set\n"
+             "graft rules --generate FOLDER                     make one from FOLDER/families",
+    .failed = "with --check-derivations: some of them fail",
+    GRAFT_TAKES(choices, options),
+    .run = run,
+};

@@ -6,6 +6,8 @@
 #include "graph/ruleprint.h"
 #include "verify/pool.h"
 #include "verify/smtsizes.h"
+#include "verify/theorem.h"
+#include "verify/theoremlemma.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -21,41 +23,70 @@ static const graft_rule_entry *entry_of(const writing *w, uint32_t item)
     return &w->set->entries[(uint64_t)item * w->set->count / w->count];
 }
 
-enum { INSTANCES, SIZES, FILE_KINDS };
+enum { INSTANCES, SIZES, THEOREM, FILE_KINDS };
 
-/* What a child says of one rule; the message of a failure follows it. */
+/* What a child says of one rule. The message of a failure follows it, then the lines of the index.
+ */
 typedef struct {
     graft_status status;
-    bool has[FILE_KINDS];
     uint32_t checks[FILE_KINDS];
+    uint32_t lemmas; /* Bits, by graft_lemma. */
     uint64_t bytes;
 } smt_answer;
 
-static const char *file_name(graft_arena *arena, const graft_rule_entry *entry, uint32_t kind)
-{
-    return graft_arena_printf(arena, "%016" PRIx64 "%s.smt2", entry->id,
-                              kind == SIZES ? ".sizes" : "");
-}
+/* The files of one rule. */
+typedef struct {
+    const writing *w;
+    const graft_rule_entry *entry;
+    smt_answer answer;
+    graft_buffer lines; /* In env->life. */
+} rule_files;
 
-static graft_status write_file(graft_env *env, const writing *w, const graft_rule_entry *e,
-                               const graft_smt_claim *claim, uint32_t kind, smt_answer *answer)
+/* Writes a file, "ID<suffix>.smt2", and its line. */
+static graft_status write_text(graft_env *env, rule_files *f, uint32_t kind, const char *suffix,
+                               const graft_theorem_file *file)
 {
+    static const char *const kinds[FILE_KINDS] = {"instances", "questions", "theorem"};
     graft_status status = GRAFT_OK;
-    graft_buffer text = {.arena = env->life};
+    const graft_rule_entry *e = f->entry;
     const char *path =
-        graft_arena_printf(env->life, "%s/%s", w->folder, file_name(env->unit, e, kind));
-    GRAFT_CHECK(kind == SIZES ? graft_smt_print_sizes(env, claim, &text, &answer->checks[kind])
-                              : graft_smt_print(env, claim, &text, &answer->checks[kind]));
-    GRAFT_CHECK(graft_file_write(env, path, text.data, text.size));
-    answer->has[kind] = true;
-    answer->bytes += text.size;
+        graft_arena_printf(env->life, "%s/%016" PRIx64 "%s.smt2", f->w->folder, e->id, suffix);
+    GRAFT_CHECK(graft_file_write(env, path, file->text, file->size));
+    graft_buffer_printf(&f->lines,
+                        "%016" PRIx64 "\t%s\t%s\t%016" PRIx64 "%s.smt2\t%" PRIu32 "\t%s\t%s\n",
+                        e->id, e->name, graft_proof_name(e->proof), e->id, suffix, file->checks,
+                        kinds[kind], graft_lemma_names(env->life, file->lemmas));
+    f->answer.checks[kind] += kind == THEOREM ? 1 : file->checks;
+    f->answer.lemmas |= file->lemmas;
+    f->answer.bytes += file->size;
 done:
     return status;
 }
 
-static graft_status write_rule(graft_env *env, const writing *w, const graft_rule_entry *e,
-                               smt_answer *answer)
+static graft_status write_theorem(graft_env *env, void *context, const graft_theorem_file *file)
 {
+    return write_text(env, context, THEOREM,
+                      graft_arena_printf(env->life, ".theorem%" PRIu32, file->number), file);
+}
+
+static graft_status write_file(graft_env *env, rule_files *f, const graft_smt_claim *claim,
+                               uint32_t kind)
+{
+    graft_status status = GRAFT_OK;
+    graft_buffer text = {.arena = env->life};
+    graft_theorem_file file = {.number = 0};
+    GRAFT_CHECK(kind == SIZES ? graft_smt_print_sizes(env, claim, &text, &file.checks)
+                              : graft_smt_print(env, claim, &text, &file.checks));
+    file.text = text.data;
+    file.size = text.size;
+    GRAFT_CHECK(write_text(env, f, kind, kind == SIZES ? ".sizes" : "", &file));
+done:
+    return status;
+}
+
+static graft_status write_rule(graft_env *env, rule_files *f)
+{
+    const graft_rule_entry *e = f->entry;
     graft_status status = GRAFT_OK;
     graft_point *points = NULL;
     if (!graft_cover_unpack(env->unit, &e->rule, e->cover_points, e->cover_bytes, e->cover,
@@ -67,14 +98,17 @@ static graft_status write_rule(graft_env *env, const writing *w, const graft_rul
         .title = graft_arena_printf(env->unit, "%s\n%s\nid %016" PRIx64 ", %s", e->name,
                                     graft_rule_print_line(env->unit, &e->rule), e->id,
                                     graft_proof_name(e->proof)),
-        .solver = w->set->solver,
+        .solver = f->w->set->solver,
         .rule = &e->rule,
         .points = points,
         .count = e->cover,
         .unbounded = e->proof == GRAFT_PROOF_UNBOUNDED};
-    GRAFT_CHECK(write_file(env, w, e, &claim, INSTANCES, answer));
+    if (claim.unbounded) {
+        GRAFT_CHECK(graft_theorem_write(env, &e->rule, claim.title, write_theorem, f));
+    }
+    GRAFT_CHECK(write_file(env, f, &claim, INSTANCES));
     if (graft_smt_has_sizes(&claim)) {
-        GRAFT_CHECK(write_file(env, w, e, &claim, SIZES, answer));
+        GRAFT_CHECK(write_file(env, f, &claim, SIZES));
     }
 done:
     return status;
@@ -84,14 +118,19 @@ static void write_item(graft_env *env, void *context, const graft_pool_item *ite
                        graft_buffer *out)
 {
     const writing *w = context;
-    smt_answer answer;
-    memset(&answer, 0, sizeof answer);
+    rule_files f;
+    memset(&f, 0, sizeof f);
     graft_env_clear(env);
     graft_mark mark = graft_arena_mark(env->life);
-    answer.status = write_rule(env, w, entry_of(w, item->index), &answer);
-    graft_arena_release(env->life, mark);
-    graft_buffer_append(out, &answer, sizeof answer);
+    f.w = w;
+    f.entry = entry_of(w, item->index);
+    f.lines = (graft_buffer){.arena = env->life};
+    f.answer.status = write_rule(env, &f);
+    graft_buffer_append(out, &f.answer, sizeof f.answer);
     graft_buffer_append(out, env->message, strlen(env->message) + 1);
+    graft_buffer_append(out, f.lines.data, f.lines.size);
+    graft_buffer_append(out, "", 1);
+    graft_arena_release(env->life, mark);
 }
 
 /* The answer of one child as index lines. */
@@ -109,16 +148,38 @@ static graft_status take_answer(graft_env *env, const graft_rule_entry *e,
         return GRAFT_FAIL(env, answer.status, "rule '%s': %s", e->name,
                           (const char *)result->answer + sizeof answer);
     }
+    const char *message = (const char *)result->answer + sizeof answer;
+    graft_buffer_printf(index, "%s", message + strlen(message) + 1);
     for (uint32_t kind = 0; kind < FILE_KINDS; kind++) {
-        if (answer.has[kind]) {
-            graft_buffer_printf(index, "%016" PRIx64 "\t%s\t%s\t%s\t%" PRIu32 "\n", e->id, e->name,
-                                graft_proof_name(e->proof), file_name(env->unit, e, kind),
-                                answer.checks[kind]);
-            sum->checks[kind] += answer.checks[kind];
-        }
+        sum->checks[kind] += answer.checks[kind];
     }
+    sum->lemmas |= answer.lemmas;
     sum->bytes += answer.bytes;
     return GRAFT_OK;
+}
+
+/* The lemmas that theorems name, and those that these need. */
+static graft_status write_lemmas(graft_env *env, const writing *w, uint32_t lemmas,
+                                 graft_buffer *index)
+{
+    graft_status status = GRAFT_OK;
+    if ((lemmas >> GRAFT_LEMMA_EXCHANGE & 1u) != 0) {
+        lemmas |= 1u << GRAFT_LEMMA_LINEAR | 1u << (GRAFT_LEMMA_LINEAR + 2);
+    }
+    for (uint32_t i = 0; i < GRAFT_LEMMA_KINDS; i++) {
+        const char *name = graft_lemma_name(env->life, i);
+        graft_buffer text = {.arena = env->life};
+        if ((lemmas >> i & 1u) != 0) {
+            uint32_t checks = graft_lemma_print(&text, i);
+            GRAFT_CHECK(graft_file_write(
+                env, graft_arena_printf(env->life, "%s/lemma.%s.smt2", w->folder, name), text.data,
+                text.size));
+            graft_buffer_printf(index, "-\t%s\t-\tlemma.%s.smt2\t%" PRIu32 "\tlemma\t-\n", name,
+                                name, checks);
+        }
+    }
+done:
+    return status;
 }
 
 graft_status graft_smt_save(graft_env *env, const graft_ruleset *set, uint32_t sample,
@@ -138,13 +199,17 @@ graft_status graft_smt_save(graft_env *env, const graft_ruleset *set, uint32_t s
                                 .run = write_item,
                                 .context = &w};
     GRAFT_CHECK(graft_pool_run(env, env->life, &job, results));
-    graft_buffer_printf(&index, "id\tname\tproof\tfile\tchecks\n");
+    graft_buffer_printf(&index, "id\tname\tproof\tfile\tchecks\tkind\tlemmas\n");
     for (uint32_t i = 0; i < w.count; i++) {
         GRAFT_CHECK(take_answer(env, entry_of(&w, i), &results[i], &index, &sum));
     }
+    GRAFT_CHECK(write_lemmas(env, &w, sum.lemmas, &index));
     GRAFT_CHECK(graft_file_write(env, path, index.data, index.size));
-    graft_log(env, 1, "%s: %u rules, %u obligations, %u questions for all sizes, %.1f MB", path,
-              w.count, sum.checks[INSTANCES], sum.checks[SIZES], (double)sum.bytes / 1e6);
+    graft_log(env, 1,
+              "%s: %u rules, %u cases of theorems, %u obligations, %u questions for all sizes, "
+              "%.1f MB",
+              path, w.count, sum.checks[THEOREM], sum.checks[INSTANCES], sum.checks[SIZES],
+              (double)sum.bytes / 1e6);
 done:
     return status;
 }

@@ -16,6 +16,7 @@ typedef enum {
     FOUND_IMPLIED,
     FOUND_SAME,
     FOUND_NEW,
+    FOUND_WITHIN,
     FOUND_REFUTED,
     FOUND_UNKNOWN,
     FOUND_FOREIGN
@@ -23,8 +24,8 @@ typedef enum {
 
 enum { FINDINGS = FOUND_FOREIGN + 1, NO_TRIAL = UINT32_MAX };
 
-static const char *const finding_names[FINDINGS] = {"implied", "same",    "proved",
-                                                    "refuted", "unknown", "not expressible"};
+static const char *const finding_names[FINDINGS] = {
+    "implied", "same", "proved", "within-bounds", "refuted", "unknown", "not expressible"};
 
 /* One rule of the file. */
 typedef struct {
@@ -84,9 +85,10 @@ static void judge_subject(inquiry *q, subject *s)
         s->found = FOUND_REFUTED;
     } else {
         s->by = graft_taso_implied(q->env, q->env->life, q->set, &s->rule);
-        s->found = s->by != NULL                            ? FOUND_IMPLIED
-                   : trial->verdict == GRAFT_VERDICT_PROVED ? FOUND_NEW
-                                                            : FOUND_UNKNOWN;
+        s->found = s->by != NULL                                   ? FOUND_IMPLIED
+                   : trial->verdict == GRAFT_VERDICT_PROVED        ? FOUND_NEW
+                   : trial->verdict == GRAFT_VERDICT_WITHIN_BOUNDS ? FOUND_WITHIN
+                                                                   : FOUND_UNKNOWN;
     }
     graft_arena_release(q->env->unit, mark);
 }
@@ -102,6 +104,7 @@ static const char *subject_reason(const inquiry *q, const subject *s)
         return "both sides are the same operators here";
     case FOUND_NEW:
         return "it was not derived from the set";
+    case FOUND_WITHIN:
     case FOUND_REFUTED:
     case FOUND_UNKNOWN:
         return q->trials[s->trial].reason;
@@ -165,9 +168,10 @@ static void print_summary(const inquiry *q)
         return;
     }
     (void)printf("%u rules: %u implied by the set, %u the same on both sides, %u proved but not "
-                 "implied, %u refuted, %u unknown, %u not expressible\n",
+                 "implied, %u within bounds, %u refuted, %u unknown, %u not expressible\n",
                  q->count, q->tally[FOUND_IMPLIED], q->tally[FOUND_SAME], q->tally[FOUND_NEW],
-                 q->tally[FOUND_REFUTED], q->tally[FOUND_UNKNOWN], q->tally[FOUND_FOREIGN]);
+                 q->tally[FOUND_WITHIN], q->tally[FOUND_REFUTED], q->tally[FOUND_UNKNOWN],
+                 q->tally[FOUND_FOREIGN]);
 }
 
 graft_status graft_taso_report(graft_env *env, const graft_ruleset *set, const char *path)

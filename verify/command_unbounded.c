@@ -44,7 +44,7 @@ static void print_answer(graft_env *env, const graft_rule_entry *e, const answer
         graft_json_begin(&json, env->unit);
         graft_json_string(&json, "name", e->name);
         graft_json_string(&json, "rule", graft_rule_print_line(env->unit, &e->rule));
-        graft_json_integer(&json, "unbounded", r->proved ? 1 : 0);
+        graft_json_string(&json, "verdict", r->proved ? "proved" : "unknown");
         graft_json_integer(&json, "cases", r->cases);
         graft_json_integer(&json, "questions", r->questions);
         graft_json_string(&json, "reason", r->proved ? NULL : r->reason);
@@ -53,7 +53,7 @@ static void print_answer(graft_env *env, const graft_rule_entry *e, const answer
         return;
     }
     if (r->proved) {
-        (void)printf("%s: unbounded: %" PRIu32 " cases, %" PRIu32 " questions, %.0f ms\n", e->name,
+        (void)printf("%s: proved: %" PRIu32 " cases, %" PRIu32 " questions, %.0f ms\n", e->name,
                      r->cases, r->questions, ms);
     } else {
         (void)printf("%s: not proved for all sizes: %s, %.0f ms\n", e->name, r->reason, ms);

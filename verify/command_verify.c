@@ -3,11 +3,11 @@
 
 #include "graph/json.h"
 #include "graph/log.h"
-#include "graph/options.h"
 #include "verify/canon.h"
 #include "verify/command_smt.h"
 #include "verify/command_unbounded.h"
 #include "verify/cover.h"
+#include "verify/listing.h"
 #include "verify/subsume.h"
 #include "verify/trial.h"
 #include "verify/userrules.h"
@@ -23,18 +23,22 @@ typedef struct {
     const char *file;
     const char *set;
     const char *smt;
-    const char *sample;
+    uint32_t sample;
     const char *only;
     bool unbounded;
     bool merge;
-    bool plain; /* Without suggestions. */
+    bool accept; /* Merge what holds within bounds, too. */
+    bool plain;  /* Without suggestions. */
 } choices;
 
 typedef struct {
+    graft_env *env;
+    const choices *choices;
     graft_user_rule *rules;
     graft_rule *bare; /* The same rules, without their names. */
     graft_trial *trials;
     uint32_t count;
+    uint32_t verdicts[GRAFT_VERDICT_ERROR + 1]; /* How many got each. */
 } docket;
 
 /* ---------------------------------------------------------------- reporting */
@@ -43,72 +47,108 @@ static void print_json(graft_env *env, const graft_user_rule *rule, const graft_
 {
     graft_json json;
     bool proved = trial->verdict == GRAFT_VERDICT_PROVED;
+    bool bounded = trial->verdict == GRAFT_VERDICT_WITHIN_BOUNDS;
+    bool holds = proved || bounded;
     graft_buffer refutation = {.arena = env->unit};
     if (trial->has_refutation) {
         graft_refutation_json(&refutation, &rule->rule, &trial->refutation);
     }
     graft_json_begin(&json, env->unit);
-    graft_json_string(&json, "name", rule->name);
+    graft_json_string(&json, "name", rule->name[0] == '\0' ? NULL : rule->name);
     graft_json_string(&json, "verdict", graft_verdict_name(trial->verdict));
-    graft_json_string(&json, "proof", proved ? graft_proof_name(trial->check.proof) : NULL);
+    graft_json_string(&json, "proof", holds ? graft_proof_name(trial->check.proof) : NULL);
     if (trial->has_refutation) {
-        graft_json_raw(&json, "counterexample", refutation.data);
+        graft_json_raw(&json, "counterexample",
+                       graft_user_rule_retell(env->unit, rule, refutation.data));
     } else {
         graft_json_string(&json, "counterexample", NULL);
     }
     graft_json_number(&json, "ms", (double)trial->time_ns / ns_per_ms);
-    graft_json_string(&json, "numeric", proved ? graft_numeric_name(trial->check.numeric) : NULL);
+    graft_json_string(&json, "numeric", holds ? graft_numeric_name(trial->check.numeric) : NULL);
     graft_json_integer(&json, "points", trial->check.sweep.agreed);
-    graft_json_integer(&json, "cover", proved ? trial->check.cover : 0);
+    graft_json_integer(&json, "cover", holds ? trial->check.cover : 0);
     graft_json_string(&json, "swept", trial->rounded ? "binary64" : "exact");
+    graft_json_raw(&json, "bounds", bounded ? graft_trial_bounds_json(env->unit, trial) : "null");
     graft_json_string(&json, "reason", proved ? NULL : trial->reason);
-    graft_json_string(&json, "suggestion", trial->suggestion);
+    graft_json_string(&json, "suggestion",
+                      trial->suggestion == NULL
+                          ? NULL
+                          : graft_user_rule_retell(env->unit, rule, trial->suggestion));
     graft_json_end(&json, stdout);
+}
+
+static void print_refutation(graft_env *env, const graft_user_rule *rule, const graft_trial *trial,
+                             bool suggest)
+{
+    if (trial->has_refutation) {
+        graft_buffer text = {.arena = env->unit};
+        graft_refutation_print(&text, &rule->rule, &trial->refutation);
+        (void)fputs(graft_user_rule_retell(env->unit, rule, text.data), stdout);
+    }
+    if (trial->suggestion != NULL) {
+        (void)printf("    it would be true where %s\n",
+                     graft_user_rule_retell(env->unit, rule, trial->suggestion));
+    } else if (trial->check.outcome == GRAFT_CHECK_REFUTED && suggest) {
+        (void)printf("    no single precondition was found that would make it true\n");
+    }
 }
 
 static void print_text(graft_env *env, const graft_user_rule *rule, const graft_trial *trial,
                        bool suggest)
 {
     double ms = (double)trial->time_ns / ns_per_ms;
+    const graft_check *check = &trial->check;
+    const char *numeric = graft_numeric_name(check->numeric);
     if (trial->verdict == GRAFT_VERDICT_PROVED) {
-        (void)printf("%s: proved (%s, %s; %u instances swept%s%s, %u proved by Z3; %.0f ms)\n",
-                     rule->name, graft_proof_name(trial->check.proof),
-                     graft_numeric_name(trial->check.numeric), trial->check.sweep.agreed,
-                     trial->check.complete ? " (all)" : "", trial->rounded ? " in binary64" : "",
-                     trial->check.cover, ms);
-        if (trial->check.proof == GRAFT_PROOF_BOUNDED) {
-            (void)printf("    not for all sizes: %s\n", trial->check.unbounded.reason);
-        }
-        return;
-    }
-    (void)printf("%s: %s (%.0f ms): %s\n", rule->name, graft_verdict_name(trial->verdict), ms,
-                 trial->reason);
-    if (trial->has_refutation) {
-        graft_buffer text = {.arena = env->unit};
-        graft_refutation_print(&text, &rule->rule, &trial->refutation);
-        (void)fwrite(text.data, 1, text.size, stdout);
-    }
-    if (trial->suggestion != NULL) {
-        (void)printf("    it would be true where %s\n", trial->suggestion);
-    } else if (trial->check.outcome == GRAFT_CHECK_REFUTED && suggest) {
-        (void)printf("    no single precondition was found that would make it true\n");
+        (void)printf("%s: proved (%s; %u instances swept%s%s, %u proved by Z3; %.0f ms)\n",
+                     rule->name, numeric, check->sweep.agreed, check->complete ? " (all)" : "",
+                     trial->rounded ? " in binary64" : "", check->cover, ms);
+    } else if (trial->verdict == GRAFT_VERDICT_WITHIN_BOUNDS) {
+        (void)printf("%s: holds within bounds (%s; %s; %.0f ms)\n    %s\n", rule->name, numeric,
+                     graft_trial_bounds(env->unit, trial), ms, trial->reason);
+    } else if (trial->verdict == GRAFT_VERDICT_ERROR) {
+        (void)printf("%s%serror: %s\n", rule->name, rule->name[0] == '\0' ? "" : ": ",
+                     trial->reason);
+    } else {
+        (void)printf("%s: %s (%.0f ms): %s\n", rule->name, graft_verdict_name(trial->verdict), ms,
+                     trial->reason);
+        print_refutation(env, rule, trial, suggest);
     }
 }
 
-static uint32_t report(graft_env *env, const docket *d, bool suggest)
+/* Prints a verdict as soon as it stands: whoever interrupts the program has what it knew. */
+static void report(void *context, uint32_t index, const graft_trial *trial)
 {
-    uint32_t proved = 0;
-    for (uint32_t i = 0; i < d->count; i++) {
-        graft_mark mark = graft_arena_mark(env->unit);
-        if (env->json) {
-            print_json(env, &d->rules[i], &d->trials[i]);
-        } else {
-            print_text(env, &d->rules[i], &d->trials[i], suggest);
-        }
-        proved += d->trials[i].verdict == GRAFT_VERDICT_PROVED ? 1 : 0;
-        graft_arena_release(env->unit, mark);
+    docket *d = context;
+    graft_env *env = d->env;
+    graft_mark mark = graft_arena_mark(env->unit);
+    if (env->json) {
+        print_json(env, &d->rules[index], trial);
+    } else {
+        print_text(env, &d->rules[index], trial, !d->choices->plain);
     }
-    return proved;
+    (void)fflush(stdout);
+    d->verdicts[trial->verdict]++;
+    graft_arena_release(env->unit, mark);
+}
+
+/* What all verdicts come to: bad input before false rules, these before undecided ones. */
+static graft_status conclude(const docket *d)
+{
+    const uint32_t *v = d->verdicts;
+    graft_status status = v[GRAFT_VERDICT_ERROR] > 0           ? GRAFT_BAD_INPUT
+                          : v[GRAFT_VERDICT_REFUTED] > 0       ? GRAFT_REFUTED
+                          : v[GRAFT_VERDICT_PROVED] < d->count ? GRAFT_UNDECIDED
+                                                               : GRAFT_OK;
+    if (status != GRAFT_OK) {
+        status = GRAFT_FAIL(d->env, status,
+                            "%s: %u of %u rules are not proved: %u refuted, %u within bounds, %u "
+                            "unknown, %u that cannot be tried",
+                            d->choices->file, d->count - v[GRAFT_VERDICT_PROVED], d->count,
+                            v[GRAFT_VERDICT_REFUTED], v[GRAFT_VERDICT_WITHIN_BOUNDS],
+                            v[GRAFT_VERDICT_UNKNOWN], v[GRAFT_VERDICT_ERROR]);
+    }
+    return status;
 }
 
 /* ------------------------------------------------------------------ merging */
@@ -131,7 +171,14 @@ static const char *implied_by(graft_env *env, const graft_ruleset *set, const gr
     return NULL;
 }
 
-/* The proved rules in their canonical form, proved again in that form: the certificate names
+/* Whether a rule with this verdict may be merged. */
+static bool is_wanted(const docket *d, const graft_trial *trial)
+{
+    return trial->verdict == GRAFT_VERDICT_PROVED ||
+           (d->choices->accept && trial->verdict == GRAFT_VERDICT_WITHIN_BOUNDS);
+}
+
+/* The wanted rules in their canonical form, proved again in that form: the certificate names
  * variables and slots by number. */
 static graft_status retry_canonical(graft_env *env, const docket *d, docket *canonical)
 {
@@ -142,7 +189,7 @@ static graft_status retry_canonical(graft_env *env, const docket *d, docket *can
                           .bare = GRAFT_NEW(env->life, graft_rule, d->count),
                           .trials = GRAFT_NEW(env->life, graft_trial, d->count)};
     for (uint32_t i = 0; i < d->count; i++) {
-        if (d->trials[i].verdict != GRAFT_VERDICT_PROVED) {
+        if (!is_wanted(d, &d->trials[i])) {
             continue;
         }
         graft_rule *rule = &canonical->bare[canonical->count];
@@ -170,13 +217,19 @@ static graft_status merge(graft_env *env, const docket *d, const char *path)
     docket canonical;
     uint32_t added = 0;
     uint32_t count = 0;
+    if (!d->choices->accept && d->verdicts[GRAFT_VERDICT_WITHIN_BOUNDS] > 0) {
+        graft_log(env, 1,
+                  "%u rules that hold within bounds are not merged; --accept-within-bounds takes "
+                  "them",
+                  d->verdicts[GRAFT_VERDICT_WITHIN_BOUNDS]);
+    }
     GRAFT_CHECK(graft_rulefile_read(env, env->life, path, &set));
     GRAFT_CHECK(retry_canonical(env, d, &canonical));
     graft_rule_entry *entries = GRAFT_NEW(env->life, graft_rule_entry, canonical.count);
     for (uint32_t i = 0; i < canonical.count; i++) {
         const graft_trial *trial = &canonical.trials[i];
         const char *other = NULL;
-        if (trial->verdict != GRAFT_VERDICT_PROVED) {
+        if (!is_wanted(d, trial)) {
             status = GRAFT_FAIL(env, GRAFT_UNDECIDED,
                                 "rule '%s' cannot be merged: its canonical form is not proved: %s",
                                 canonical.rules[i].name, trial->reason);
@@ -200,51 +253,87 @@ done:
 
 /* ------------------------------------------------------------- command line */
 
-static graft_status read_docket(graft_env *env, const choices *c, docket *d)
+/* Keeps the rule that --only names. */
+static graft_status keep_only(graft_env *env, const char *only, docket *d)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < d->count; i++) {
+        const graft_user_rule *rule = &d->rules[i];
+        uint64_t id = rule->fault == NULL ? graft_rule_id(&rule->rule) : 0;
+        if (graft_listing_names(only, rule->name, id)) {
+            d->rules[count++] = *rule;
+        }
+    }
+    d->count = count;
+    return count > 0 ? GRAFT_OK
+                     : GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: no rule with the name or id '%s'",
+                                  d->choices->file, only);
+}
+
+/* Reads the rules of the file; those that cannot be read get their verdict with the others. */
+static graft_status read_docket(graft_env *env, docket *d)
 {
     graft_status status = GRAFT_OK;
+    const choices *c = d->choices;
     GRAFT_CHECK(graft_user_rules_read(env, env->life, c->file, &d->rules, &d->count));
+    if (c->only != NULL) {
+        GRAFT_CHECK(keep_only(env, c->only, d));
+    }
     d->bare = GRAFT_NEW(env->life, graft_rule, d->count);
     d->trials = GRAFT_NEW(env->life, graft_trial, d->count);
     for (uint32_t i = 0; i < d->count; i++) {
         d->bare[i] = d->rules[i].rule;
-        GRAFT_CHECK(graft_user_rule_check_shapes(env, c->file, &d->rules[i]));
     }
 done:
     return status;
 }
 
-static graft_status read_choices(graft_env *env, int argc, char **argv, choices *c)
+static const char *examine(graft_env *env, const void *context, uint32_t index, bool tried)
+{
+    const docket *d = context;
+    const graft_user_rule *rule = &d->rules[index];
+    if (rule->fault != NULL || !tried) {
+        return rule->fault;
+    }
+    return graft_user_rule_check_shapes(env, d->choices->file, rule) == GRAFT_OK ? NULL
+                                                                                 : env->message;
+}
+
+static const graft_option options_taken[] = {
+    GRAFT_WORD(choices, file, "[FILE]", "rules to prove or refute (docs/rule-format.md)"),
+    GRAFT_FLAG(choices, merge, "--merge", "add what is proved and does not follow to the set"),
+    GRAFT_SHIPPED(choices, set, "--rules", "FILE", "rules/graft.rules", "the rule set"),
+    GRAFT_TEXT(choices, smt, "--emit-smt", "FOLDER", NULL, "write the obligations of the rule set"),
+    GRAFT_NUMBER(choices, sample, "--sample", "N", NULL, 1, UINT32_MAX,
+                 "with --emit-smt: N rules, spread over the set"),
+    GRAFT_FLAG(choices, unbounded, "--unbounded", "prove the rule set for all sizes again"),
+    GRAFT_TEXT(choices, only, "--only", "NAME", NULL, "one rule, by name or identity"),
+    GRAFT_FLAG(choices, plain, "--no-suggest", "look for no missing precondition"),
+    GRAFT_FLAG(choices, accept, "--accept-within-bounds",
+               "with --merge: also what holds within bounds only"),
+};
+
+static graft_status judge_choices(graft_env *env, const choices *c)
 {
     graft_status status = GRAFT_OK;
-    const graft_option table[] = {
-        {.name = "FILE",         .value = &c->file    },
-        {.name = "--merge",      .flag = &c->merge    },
-        {.name = "--rules",      .value = &c->set     },
-        {.name = "--emit-smt",   .value = &c->smt     },
-        {.name = "--sample",     .value = &c->sample  },
-        {.name = "--unbounded",  .flag = &c->unbounded},
-        {.name = "--only",       .value = &c->only    },
-        {.name = "--no-suggest", .flag = &c->plain    },
-    };
-    GRAFT_CHECK(graft_options_parse(env, argc, argv, table, sizeof table / sizeof table[0]));
     if (c->unbounded) {
         bool alone = c->file == NULL && c->smt == NULL && !c->merge;
-        status =
-            alone ? GRAFT_OK
-                  : GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                               "%s: --unbounded proves the rules of a set (--rules FILE)", argv[0]);
+        status = alone ? GRAFT_OK
+                       : GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                                    "verify: --unbounded proves the rules of a set (--rules FILE)");
     } else if (c->smt == NULL && c->file == NULL) {
-        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: FILE is missing", argv[0]);
+        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "verify: FILE is missing");
     } else if (c->smt != NULL && (c->file != NULL || c->merge || c->plain)) {
-        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                            "%s: --emit-smt writes the obligations of a rule set (--rules FILE); "
-                            "it takes no file of users' rules, which can be merged into one",
-                            argv[0]);
-    } else if (c->smt == NULL && c->sample != NULL) {
-        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: --sample needs --emit-smt DIR", argv[0]);
+        status =
+            GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                       "verify: --emit-smt writes the obligations of a rule set (--rules FILE); "
+                       "it takes no file of users' rules, which can be merged into one");
+    } else if (c->sample > 0 && (c->smt == NULL || c->only != NULL)) {
+        status =
+            GRAFT_FAIL(env, GRAFT_BAD_INPUT, "verify: --sample needs --emit-smt DIR, not --only");
+    } else if (c->accept && !c->merge) {
+        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "verify: --accept-within-bounds needs --merge");
     }
-done:
     return status;
 }
 
@@ -252,12 +341,14 @@ static graft_status emit_smt(graft_env *env, const choices *c)
 {
     graft_status status = GRAFT_OK;
     graft_ruleset set;
-    uint64_t sample = 0;
-    if (c->sample != NULL) {
-        GRAFT_CHECK(graft_options_number(env, "--sample", c->sample, 1, UINT32_MAX, &sample));
-    }
     GRAFT_CHECK(graft_rulefile_read(env, env->life, c->set, &set));
-    GRAFT_TRY(env, graft_smt_save(env, &set, (uint32_t)sample, c->smt),
+    if (c->only != NULL) {
+        const graft_rule_entry *entry = NULL;
+        GRAFT_CHECK(graft_listing_find(env, &set, c->only, &entry));
+        set.entries[0] = *entry;
+        set.count = 1;
+    }
+    GRAFT_TRY(env, graft_smt_save(env, &set, c->sample, c->smt),
               "while writing the obligations of %s", c->set);
 done:
     return status;
@@ -273,30 +364,51 @@ done:
     return status;
 }
 
-graft_status graft_command_verify(graft_env *env, int argc, char **argv)
+static graft_status verify_file(graft_env *env, const choices *c)
 {
     graft_status status = GRAFT_OK;
-    choices c = {.set = graft_file_shipped(env, "rules/graft.rules")};
-    docket d = {0};
+    docket d = {.env = env, .choices = c};
     graft_trial_options options = graft_trial_defaults();
-    GRAFT_CHECK(read_choices(env, argc, argv, &c));
-    if (c.smt != NULL) {
-        return emit_smt(env, &c);
-    }
-    if (c.unbounded) {
-        return prove_unbounded(env, &c);
-    }
-    options.suggest = !c.plain;
-    GRAFT_CHECK(read_docket(env, &c, &d));
+    options.suggest = !c->plain;
+    options.examine = examine;
+    options.stands = report;
+    options.context = &d;
+    GRAFT_CHECK(read_docket(env, &d));
     GRAFT_CHECK(graft_trial_run(env, env->life, d.bare, d.count, &options, d.trials));
-    uint32_t proved = report(env, &d, options.suggest);
-    if (c.merge && proved > 0) {
-        GRAFT_CHECK(merge(env, &d, c.set));
+    if (c->merge) {
+        GRAFT_CHECK(merge(env, &d, c->set));
     }
-    if (proved < d.count) {
-        status = GRAFT_FAIL(env, GRAFT_UNDECIDED, "%s: %u of %u rules are not proved", c.file,
-                            d.count - proved, d.count);
-    }
+    GRAFT_CHECK(conclude(&d));
 done:
     return status;
 }
+
+static graft_status run(graft_env *env, void *given)
+{
+    graft_status status = GRAFT_OK;
+    const choices *c = given;
+    GRAFT_CHECK(judge_choices(env, c));
+    status = c->smt != NULL ? emit_smt(env, c)
+             : c->unbounded ? prove_unbounded(env, c)
+                            : verify_file(env, c);
+done:
+    return status;
+}
+
+const graft_command graft_command_verify = {
+    .name = "verify",
+    .summary = "prove or refute rules that you wrote",
+    .forms = "graft verify FILE.yaml [--merge]              prove or refute rules\n"
+             "graft verify --emit-smt FOLDER [--sample N]   write the obligations of a rule set\n"
+             "graft verify --unbounded                      prove the rules of a set for all sizes "
+             "again",
+    .notes =
+        "Each rule gets its verdict as soon as it stands: proved (for all sizes and all values "
+        "of\nattributes), within-bounds (swept and proved at instances; the bounds are "
+        "printed), refuted,\nunknown, or error (it cannot be read or has no instances, and "
+        "the exit status is 2).",
+    .failed = "some rule is refuted",
+    .undecided = "no rule is refuted, and some is unknown or holds within bounds only",
+    GRAFT_TAKES(choices, options_taken),
+    .run = run,
+};

@@ -11,6 +11,7 @@
 #define GRAFT_DOMAIN_H
 
 #include "verify/instance.h"
+#include "verify/named.h"
 
 typedef struct graft_domain_options {
     uint32_t points;           /* Most points wanted. */
@@ -19,6 +20,8 @@ typedef struct graft_domain_options {
     uint64_t seed;             /* Selections differ by it. */
     uint32_t size_most;        /* Largest size of a drawn point; 0: that of the bounds. */
     uint64_t work;             /* Most work of a drawn point (graft_instance_work); 0: the usual. */
+    const graft_named *named;  /* Draw sizes and attributes from these: in each sample one or two
+                                  of them, beside 1 and 2. May be NULL. */
     const graft_point *origin; /* A point where the rule is known to apply: comes first if it is an
                                   instance, and half of a selection is made like it, with other
                                   sizes in place of its sizes. May be NULL. */

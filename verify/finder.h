@@ -48,6 +48,7 @@ typedef struct graft_finder {
     bool images;
     int32_t size_most;  /* Of a drawn shape. */
     int32_t image_most; /* Of an image's height and width. */
+    int32_t palette[2]; /* The named sizes of this sample; 0: sizes are drawn evenly. */
     uint32_t step_count;
     graft_step steps[GRAFT_STEPS_MOST];
     /* The point being made. */

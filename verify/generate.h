@@ -42,6 +42,7 @@ typedef struct graft_generate_counts {
     uint32_t narrowed;   /* Of those two, tried again, restricted. */
     uint32_t thin;
     uint32_t unknown; /* Unknown to the solver, crashes included. */
+    uint32_t bounded; /* Hold within bounds: no rules of the set, and none follows from them. */
     uint32_t proved;
     uint32_t dropped; /* Follow from one application of a proved rule. */
     uint32_t kept;

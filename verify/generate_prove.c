@@ -161,9 +161,12 @@ graft_status graft_pipeline_open_provers(graft_pipeline *p)
 static void log_rejected(const graft_pipeline *p, const graft_lifted *r)
 {
     bool gave_up = r->check.outcome == GRAFT_CHECK_UNKNOWN;
-    graft_log(p->env, gave_up ? 1 : 2, "%s: %s%s%s", graft_check_outcome_name(r->check.outcome),
-              graft_rule_print_line(p->env->scratch, &r->rule), gave_up ? ": " : "",
-              gave_up ? r->check.prove.reason : "");
+    bool bounded = r->check.outcome == GRAFT_CHECK_PROVED;
+    const char *reason = gave_up ? r->check.prove.reason : bounded ? r->check.unbounded.reason : "";
+    graft_log(p->env, gave_up || bounded ? 1 : 2, "%s: %s%s%s",
+              bounded ? "within bounds only" : graft_check_outcome_name(r->check.outcome),
+              graft_rule_print_line(p->env->scratch, &r->rule), reason[0] == '\0' ? "" : ": ",
+              reason);
 }
 
 static bool has_id(const graft_pipeline *p, uint64_t id)
@@ -215,8 +218,12 @@ static graft_status take_check(graft_pipeline *p, graft_lifted *r, const graft_p
         r->state = GRAFT_RULE_OPEN;
         return GRAFT_OK;
     case GRAFT_CHECK_PROVED:
-        r->state = GRAFT_RULE_PROVED;
-        c->proved++;
+        if (r->check.proof == GRAFT_PROOF_UNBOUNDED) {
+            r->state = GRAFT_RULE_PROVED;
+            c->proved++;
+        } else {
+            c->bounded++;
+        }
         break;
     case GRAFT_CHECK_REFUTED:
     case GRAFT_CHECK_SAT:

@@ -1,13 +1,15 @@
 /* growth.c - see growth.h. */
 #include "verify/growth.h"
 
+#include "verify/limits.h"
+
 /* Applications of one function, and what can be said of them, two by two and beside 0. */
-enum { APPLICATIONS_MOST = 6, LAWS_MOST = APPLICATIONS_MOST * (APPLICATIONS_MOST + 1) / 2 };
+enum { LAWS = GRAFT_ROOM_GROWING * (GRAFT_ROOM_GROWING + 1) / 2 };
 
 typedef struct {
     const graft_term_state *k;
     Z3_ast_map seen;
-    Z3_ast found[GRAFT_TERM_FUNCTION_COUNT][APPLICATIONS_MOST];
+    Z3_ast found[GRAFT_TERM_FUNCTION_COUNT][GRAFT_ROOM_GROWING];
     uint32_t counts[GRAFT_TERM_FUNCTION_COUNT];
 } applications;
 
@@ -25,7 +27,7 @@ static void find_applications(applications *a, Z3_ast term)
     for (uint32_t f = 0; f < GRAFT_TERM_FUNCTION_COUNT; f++) {
         bool grows = f != GRAFT_TERM_INVERSE;
         if (grows && Z3_get_app_decl(z3, app) == a->k->functions[f] &&
-            a->counts[f] < APPLICATIONS_MOST) {
+            a->counts[f] < GRAFT_LIMIT(GROWING)) {
             a->found[f][a->counts[f]++] = term;
         }
     }
@@ -69,7 +71,7 @@ Z3_ast graft_growth_laws(const graft_term_state *k, Z3_ast term)
     applications a = {.k = k, .seen = graft_term_map(k->z3)};
     find_applications(&a, term);
     Z3_ast_map_dec_ref(k->z3, a.seen);
-    Z3_ast laws[GRAFT_TERM_FUNCTION_COUNT * LAWS_MOST];
+    Z3_ast laws[GRAFT_TERM_FUNCTION_COUNT * LAWS];
     uint32_t count = 0;
     for (uint32_t f = 0; f < GRAFT_TERM_FUNCTION_COUNT; f++) {
         for (uint32_t i = 0; i < a.counts[f]; i++) {

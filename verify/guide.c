@@ -1,6 +1,8 @@
 /* guide.c - see guide.h. */
 #include "verify/guide.h"
 
+#include "graph/rulecode.h"
+
 #include <string.h>
 
 enum { DEPTH_MOST = 16 };
@@ -13,15 +15,6 @@ typedef struct {
     bool is_leaf;
 } item;
 
-static int32_t read_number(uint32_t code, const uint8_t *operand)
-{
-    if (code == GRAFT_CODE_CONST8) {
-        return operand[0] < 128 ? operand[0] : operand[0] - 256;
-    }
-    return (int32_t)((uint32_t)operand[0] | (uint32_t)operand[1] << 8 | (uint32_t)operand[2] << 16 |
-                     (uint32_t)operand[3] << 24);
-}
-
 static void add_fact(graft_guide *guide, graft_guide_leaf a, graft_guide_leaf b)
 {
     if (guide->count < GRAFT_GUIDE_FACTS) {
@@ -31,38 +24,21 @@ static void add_fact(graft_guide *guide, graft_guide_leaf a, graft_guide_leaf b)
     }
 }
 
-/* The leaf at `operand`; *bytes is set to the size of its operands. */
-static item read_leaf(graft_guide *guide, uint32_t code, const uint8_t *operand, uint32_t *bytes)
+static item read_leaf(graft_guide *guide, const graft_code_step *step)
 {
-    item i = {.first_fact = guide->count, .is_leaf = true};
-    *bytes = 1;
-    switch (code) {
-    case GRAFT_CODE_CONST32:
-        *bytes = 4;
-        i.leaf = (graft_guide_leaf){.value = read_number(code, operand)};
-        break;
-    case GRAFT_CODE_CONST8:
-        i.leaf = (graft_guide_leaf){.value = read_number(code, operand)};
-        break;
-    case GRAFT_CODE_SLOT:
-        i.leaf = (graft_guide_leaf){GRAFT_GUIDE_SLOT, operand[0], 0, 0};
-        break;
-    case GRAFT_CODE_RANK:
-        i.leaf = (graft_guide_leaf){GRAFT_GUIDE_RANK, operand[0], 0, 0};
-        break;
-    case GRAFT_CODE_DIM:
-        *bytes = 2;
-        i.leaf = (graft_guide_leaf){GRAFT_GUIDE_DIM, operand[0], (int8_t)operand[1], 0};
-        break;
-    case GRAFT_CODE_SAME:
-        *bytes = 2;
-        i.is_leaf = false;
-        add_fact(guide, (graft_guide_leaf){GRAFT_GUIDE_SHAPE, operand[0], 0, 0},
-                 (graft_guide_leaf){GRAFT_GUIDE_SHAPE, operand[1], 0, 0});
-        break;
-    default:
-        i.is_leaf = false;
-        break;
+    static const uint8_t kinds[GRAFT_CODE_COUNT] = {[GRAFT_CODE_SLOT] = GRAFT_GUIDE_SLOT,
+                                                    [GRAFT_CODE_DIM] = GRAFT_GUIDE_DIM,
+                                                    [GRAFT_CODE_RANK] = GRAFT_GUIDE_RANK};
+    item i = {.first_fact = guide->count, .is_leaf = step->code <= GRAFT_CODE_RANK};
+    i.leaf = (graft_guide_leaf){kinds[step->code], step->index, 0, 0};
+    if (step->code == GRAFT_CODE_DIM) {
+        i.leaf.axis = (int8_t)step->number;
+    } else {
+        i.leaf.value = step->number;
+    }
+    if (step->code == GRAFT_CODE_SAME) {
+        add_fact(guide, (graft_guide_leaf){GRAFT_GUIDE_SHAPE, step->index, 0, 0},
+                 (graft_guide_leaf){GRAFT_GUIDE_SHAPE, step->other, 0, 0});
     }
     return i;
 }
@@ -70,38 +46,24 @@ static item read_leaf(graft_guide *guide, uint32_t code, const uint8_t *operand,
 void graft_guide_read(const graft_rule *rule, graft_guide *guide)
 {
     item stack[DEPTH_MOST];
-    uint32_t depth = 0;
+    graft_code_reader reader = graft_code_open(rule, rule->condition, DEPTH_MOST);
     guide->count = 0;
-    for (uint32_t at = rule->condition; at < rule->code_bytes;) {
-        uint32_t code = rule->code[at++];
-        uint32_t bytes = 0;
-        if (code == GRAFT_CODE_END) {
-            return;
-        }
-        if (code <= GRAFT_CODE_SAME && depth < DEPTH_MOST) {
-            stack[depth++] = read_leaf(guide, code, &rule->code[at], &bytes);
-            at += bytes;
+    for (graft_code_step step; graft_code_read(&reader, &step);) {
+        item *a = &stack[step.place];
+        const item *b = a + 1; /* The second operand, where there is one. */
+        if (step.takes == 0) {
+            *a = read_leaf(guide, &step);
             continue;
         }
-        uint32_t operands = code == GRAFT_CODE_NOT ? 1 : 2;
-        if (code <= GRAFT_CODE_SAME || depth < operands) {
-            break;
+        if (step.code != GRAFT_CODE_AND) {
+            guide->count = a->first_fact; /* Facts hold inside conjunctions only. */
         }
-        depth -= operands - 1;
-        item *a = &stack[depth - 1];
-        const item *b = &stack[depth]; /* The second operand, where there is one. */
-        if (code == GRAFT_CODE_AND) {
-            a->is_leaf = false;
-            continue;
-        }
-        bool equality = code == GRAFT_CODE_EQ && a->is_leaf && b->is_leaf;
-        guide->count = a->first_fact; /* Facts hold inside conjunctions only. */
-        if (equality) {
+        if (step.code == GRAFT_CODE_EQ && a->is_leaf && b->is_leaf) {
             add_fact(guide, a->leaf, b->leaf);
         }
         a->is_leaf = false;
     }
-    guide->count = 0;
+    guide->count = reader.end == GRAFT_CODE_WHOLE ? guide->count : 0;
 }
 
 /* ----------------------------------------------------------------- following */

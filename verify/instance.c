@@ -141,6 +141,16 @@ static const char *explain_side(graft_arena *arena, graft_instance *instance, gr
     return NULL;
 }
 
+/* "2x3"; "scalar". */
+static const char *print_shape(graft_arena *arena, const graft_shape *shape)
+{
+    graft_buffer out = {.arena = arena};
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        graft_buffer_printf(&out, "%s%d", i > 0 ? "x" : "", shape->dims[i]);
+    }
+    return shape->rank == 0 ? "scalar" : out.data;
+}
+
 static const char *explain_outputs(graft_arena *arena, const graft_instance *instance)
 {
     for (uint32_t i = 0; i < instance->rule->output_count; i++) {
@@ -150,7 +160,7 @@ static const char *explain_outputs(graft_arena *arena, const graft_instance *ins
             graft_instance_shape(instance, &instance->target, instance->target.pattern->outputs[i]);
         if (!graft_shape_equal(a, b)) {
             return graft_arena_printf(arena, "target: output %u is %s, in the source %s", i,
-                                      graft_shape_print(arena, b), graft_shape_print(arena, a));
+                                      print_shape(arena, b), print_shape(arena, a));
         }
     }
     return NULL;
@@ -201,21 +211,12 @@ uint64_t graft_instance_work(const graft_instance *instance)
     return side_work(instance, &instance->source) + side_work(instance, &instance->target);
 }
 
-const char *graft_shape_print(graft_arena *arena, const graft_shape *shape)
-{
-    graft_buffer out = {.arena = arena};
-    for (uint32_t i = 0; i < shape->rank; i++) {
-        graft_buffer_printf(&out, "%s%d", i > 0 ? "x" : "", shape->dims[i]);
-    }
-    return shape->rank == 0 ? "scalar" : out.data;
-}
-
 const char *graft_point_print(graft_arena *arena, const graft_rule *rule, const graft_point *point)
 {
     graft_buffer out = {.arena = arena};
     for (uint32_t v = 0; v < rule->var_count; v++) {
         graft_buffer_printf(&out, "%s%c: %s", v > 0 ? ", " : "", 'a' + (int)v,
-                            graft_shape_print(arena, &point->vars[v]));
+                            print_shape(arena, &point->vars[v]));
     }
     for (uint32_t s = 0; s < rule->slot_count; s++) {
         graft_buffer_printf(&out, "%s%s=%d", s > 0 ? ", " : "; ",

@@ -50,8 +50,6 @@ const graft_shape *graft_instance_shape(const graft_instance *instance, const gr
                                         graft_operand operand);
 /* Multiply-adds and the like on both sides: how much work evaluating the instance is. */
 uint64_t graft_instance_work(const graft_instance *instance);
-/* "2x3"; "scalar". */
-const char *graft_shape_print(graft_arena *arena, const graft_shape *shape);
 /* "a: 2x3, b: 3; #1.groups=2": the point as text, slots named as graft_rule_print names them. */
 const char *graft_point_print(graft_arena *arena, const graft_rule *rule, const graft_point *point);
 

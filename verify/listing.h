@@ -1,5 +1,5 @@
-/* listing.h - the rule set for people and scripts: list, search, count, explain, the page
- * rules/README.md. All of it is made from the rule file alone and is the same text every time. */
+/* listing.h - the rule set for people and scripts: list, search, count, explain, a page of
+ * Markdown. All of it is made from the rule file alone and is the same text every time. */
 #ifndef GRAFT_LISTING_H
 #define GRAFT_LISTING_H
 
@@ -15,11 +15,10 @@ typedef struct graft_listing_filter {
     bool shrinks; /* Saves operators where its weights are constant. */
 } graft_listing_filter;
 
-/* GRAFT_BAD_INPUT, naming the option and what it can be, for an operator, proof level or numeric
- * class that does not exist, and for a family that is not in the set. */
+/* GRAFT_BAD_INPUT, naming the option, for an operator that does not exist, and for a family that is
+ * not in the set. */
 GRAFT_MUST_USE graft_status graft_listing_check(graft_env *env, const graft_ruleset *set,
                                                 const graft_listing_filter *filter);
-bool graft_listing_accepts(const graft_listing_filter *filter, const graft_rule_entry *entry);
 
 /* Prints the rules that are meant, in the order of the file: two lines each, or JSON with --json.
  */
@@ -28,6 +27,9 @@ void graft_listing_print(graft_env *env, const graft_ruleset *set,
 /* Prints how many of them each family has, by proof level and numeric class, and the sum. */
 void graft_listing_count(graft_env *env, const graft_ruleset *set,
                          const graft_listing_filter *filter);
+
+/* Whether `text` is the name, or the first digits (four at least) of the id. */
+bool graft_listing_names(const char *text, const char *name, uint64_t id);
 
 /* The rule of a name, or of the first digits (four at least) of an id. GRAFT_BAD_INPUT when there
  * is none, or more than one. */
@@ -40,7 +42,7 @@ void graft_listing_explain(graft_env *env, const graft_ruleset *set, const graft
 void graft_listing_explain_json(graft_env *env, const graft_ruleset *set,
                                 const graft_rule_entry *entry);
 
-/* Appends the page that lists the whole set (rules/README.md, Markdown). */
+/* Appends the page that lists the whole set (Markdown). */
 void graft_listing_page(graft_arena *arena, const graft_ruleset *set, graft_buffer *out);
 
 /* What rounding does to a rule as a JSON object, "null" when nothing was measured; in `arena`. */

@@ -1,9 +1,10 @@
 /* obligation.h - what has to be unsatisfiable for a rule to hold at a point, as Z3 terms.
  *
- * An obligation is a list of *questions*: "element i of the two sides differs", and "the target
- * divides by 0 (or takes the root of a negative number) although the source does not". Beside them
- * stand *assumptions*: the laws of unknown functions, and the conditions under which the source is
- * defined. */
+ * An obligation is a list of *questions*: "element i of the two sides differs", and "a division by
+ * 0 (or the root of a negative number) reaches element i of the target although none reaches that
+ * of the source". Beside them stand *assumptions*: the laws of unknown functions, and the
+ * conditions under which the source is defined. A question about element i assumes the conditions
+ * of element i alone (guarded.h). */
 #ifndef GRAFT_OBLIGATION_H
 #define GRAFT_OBLIGATION_H
 
@@ -22,6 +23,9 @@ typedef struct graft_obligation {
     Z3_ast *assumptions; /* Conditions of definedness first, then laws. */
     uint32_t assumption_count;
     uint32_t condition_count;
+    bool *applies; /* By question and condition: whether it may be assumed. NULL: all may. */
+    bool *caught;  /* By question: an infinity of the source may become a number in the element. An
+                      answer refutes nothing then. NULL: of no question. */
     struct graft_mentions *mentions; /* By assumption: what it is about. */
 } graft_obligation;
 
@@ -46,7 +50,10 @@ void graft_obligation_state(graft_obligation *o, const graft_obligation_parts *p
 
 void graft_obligation_close(graft_obligation *o);
 
-/* Any question is true. */
+/* Question i and the conditions that it assumes. */
+Z3_ast graft_obligation_question(const graft_obligation *o, uint32_t i);
+
+/* Any question is true, whatever is assumed. */
 Z3_ast graft_obligation_joined(const graft_obligation *o);
 
 /* Question i and the conditions of definedness that hang together with it, their symbols numbered
@@ -63,6 +70,7 @@ typedef enum graft_ease {
                         they are the same term. */
     GRAFT_EASE_NONE,
     GRAFT_EASE_CANCELED, /* Quotients of a number by itself are 1 (cancel.h). */
+    GRAFT_EASE_LARGEST,  /* Maxima of maxima are one (largest.h). */
     GRAFT_EASE_GROWING,  /* With the fact that functions grow (growth.h). */
     GRAFT_EASE_COUNT
 } graft_ease;

@@ -40,7 +40,8 @@ struct graft_pool {
     graft_pool_result *results;
     worker workers[CHILDREN_MOST];
     uint32_t worker_count;
-    uint32_t left;  /* Items not handed out: those before this one. */
+    uint32_t left;  /* Items not handed out: those before this one, or the last ones. */
+    uint32_t taken; /* Told to job.take. */
     uint32_t known; /* Done by an earlier run. */
     uint32_t done;  /* These included. */
     graft_progress progress;
@@ -93,7 +94,9 @@ static uint64_t mapped_bytes(void)
     char line[128] = "";
     FILE *file = fopen("/proc/self/statm", "r"); /* The first number: pages of it. */
     if (file != NULL) {
-        (void)fgets(line, sizeof line, file);
+        if (fgets(line, sizeof line, file) == NULL) {
+            line[0] = '\0'; /* Counts as none. */
+        }
         (void)fclose(file);
     }
     return strtoull(line, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -191,6 +194,10 @@ static void widen_heap(void)
     static const uintptr_t huge_bytes = (uintptr_t)2 << 20;
     static const int room_bytes = 256 << 20;
     static const int large_bytes = 32 << 20; /* As much as glibc keeps in a heap. */
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY) {
+        return; /* Room that is not there would be refused, and with it what is needed. */
+    }
     (void)mallopt(M_TOP_PAD, room_bytes);
     (void)mallopt(M_MMAP_THRESHOLD, large_bytes);
     (void)mallopt(M_TRIM_THRESHOLD, 2 * room_bytes);
@@ -305,11 +312,23 @@ static graft_pool_outcome stop_worker(worker *w, bool kill_it)
     return outcome == GRAFT_POOL_EXHAUSTED ? outcome : GRAFT_POOL_CRASHED;
 }
 
+/* Tells what is known of items whose turn has come. */
+static void tell_results(pool *p)
+{
+    while (p->job.take != NULL && p->taken < p->job.item_count && p->results[p->taken].is_there) {
+        graft_progress_hide(&p->progress);
+        p->job.take(p->job.taker, p->taken, &p->results[p->taken]);
+        p->taken++;
+    }
+}
+
 static void finish_item(pool *p, worker *w, graft_pool_outcome outcome)
 {
     p->results[w->item].outcome = (uint8_t)outcome;
+    p->results[w->item].is_there = true;
     w->item = NO_ITEM;
     p->done++;
+    tell_results(p);
     graft_progress_update(&p->progress, p->done - p->known, NULL);
 }
 
@@ -333,14 +352,24 @@ static graft_status hand_over(pool *p, worker *w, uint32_t item)
     return GRAFT_OK;
 }
 
-/* Hands the next item to an idle worker: the last ones first. */
+/* The last ones come first, unless somebody waits for them in their order. */
+static uint32_t next_item(const pool *p)
+{
+    return p->job.take != NULL ? p->job.item_count - p->left : p->left - 1;
+}
+
+/* Hands the next item to an idle worker. */
 static graft_status feed_worker(pool *p, worker *w)
 {
-    while (p->left > 0 && p->results[p->left - 1].answer != NULL) {
+    while (p->left > 0 && p->results[next_item(p)].is_there) {
         p->left--; /* An earlier run has done it. */
     }
-    bool idle = p->left > 0 && w->item == NO_ITEM;
-    return idle ? hand_over(p, w, --p->left) : GRAFT_OK;
+    if (p->left == 0 || w->item != NO_ITEM) {
+        return GRAFT_OK;
+    }
+    uint32_t item = next_item(p);
+    p->left--;
+    return hand_over(p, w, item);
 }
 
 /* A child has died of its item. Memory that earlier items have left behind must not decide: for
@@ -375,6 +404,7 @@ static void take_kept(pool *p)
         if (answer != NULL) {
             r->answer = graft_arena_alloc(p->arena, r->bytes);
             memcpy(r->answer, answer, r->bytes);
+            r->is_there = true;
             p->known++;
         }
     }
@@ -475,6 +505,7 @@ static graft_status do_items(pool *p)
     take_kept(p);
     graft_progress_start(&p->progress, p->env, p->job.label, p->job.unit,
                          p->job.item_count - p->known);
+    tell_results(p);
     while (p->done < p->job.item_count) {
         for (uint32_t i = 0; i < p->worker_count; i++) {
             GRAFT_CHECK(feed_worker(p, &p->workers[i]));
@@ -505,6 +536,7 @@ graft_status graft_pool_do(graft_pool *p, graft_arena *arena, const graft_pool_j
     p->results = results;
     p->left = job->item_count;
     p->known = 0;
+    p->taken = 0;
     memset(results, 0, job->item_count * sizeof *results);
     (void)sigaction(SIGPIPE, &ignore, &before); /* A dead child is noticed by the failed write. */
     graft_status status = do_items(p);

@@ -23,6 +23,8 @@ typedef struct graft_pool_item {
     size_t size;
 } graft_pool_item;
 
+struct graft_pool_result;
+
 typedef struct graft_pool_job {
     const char *label; /* For the progress bar, with `unit`. */
     const char *unit;
@@ -37,6 +39,10 @@ typedef struct graft_pool_job {
      * nothing but the answer comes back. env->unit is reset before each item. */
     void (*run)(graft_env *env, void *context, const graft_pool_item *item, graft_buffer *answer);
     void *context; /* As it was when the child was forked. */
+    /* Is told in the parent what became of each item, in their order, as soon as that and all
+     * before it are known; items are then handed out from the first. NULL: nobody waits. */
+    void (*take)(void *taker, uint32_t index, const struct graft_pool_result *result);
+    void *taker;
 } graft_pool_job;
 
 typedef enum graft_pool_outcome {
@@ -57,6 +63,7 @@ typedef struct graft_pool_result {
     uint8_t *answer; /* `bytes` of them, in the caller's arena; NULL unless done. */
     size_t bytes;
     uint8_t outcome; /* graft_pool_outcome */
+    bool is_there;
 } graft_pool_result;
 
 /* Runs every item in env->thread_count children; `results` has item_count entries. A crash or kill

@@ -22,17 +22,29 @@ static uint32_t list_known(const graft_finder *f, uint32_t n, const graft_shape 
     return count;
 }
 
-static int32_t random_size(graft_finder *f)
+/* Of a sample with named sizes mostly 1 or 2: few sizes can be large at once. */
+static int32_t named_size(graft_finder *f)
 {
-    return (int32_t)graft_rng_below(&f->rng, (uint32_t)f->size_most) + 1;
+    uint32_t way = graft_rng_below(&f->rng, 8);
+    return way < 3 ? 1 : way < 5 ? 2 : f->palette[way == 5];
 }
 
-/* Any shape; past the bounds, half of its sizes may be. */
+static int32_t random_size(graft_finder *f)
+{
+    return f->palette[0] > 0 ? named_size(f)
+                             : (int32_t)graft_rng_below(&f->rng, (uint32_t)f->size_most) + 1;
+}
+
+/* Any shape; past the bounds, half of its sizes may be, and of named ones its rank. */
 static graft_shape random_shape(graft_finder *f, bool images)
 {
     graft_shape shape = graft_choices_shape_random(&f->rng, images);
     for (uint32_t i = 0; i < shape.rank && f->size_most > GRAFT_SIZE_MOST; i++) {
-        shape.dims[i] = graft_rng_below(&f->rng, 2) == 0 ? random_size(f) : shape.dims[i];
+        bool other = f->palette[0] > 0 || graft_rng_below(&f->rng, 2) == 0;
+        shape.dims[i] = other ? random_size(f) : shape.dims[i];
+    }
+    while (f->palette[0] > 0 && shape.rank < GRAFT_MAX_RANK && graft_rng_below(&f->rng, 4) == 0) {
+        shape.dims[shape.rank++] = random_size(f);
     }
     return shape;
 }
@@ -254,6 +266,7 @@ static graft_shape propose_kernel(graft_finder *f, const graft_step *s)
         return same;
     }
     uint32_t most = groups < f->size_most ? (uint32_t)(f->size_most / groups) : 1u;
+    most = f->palette[0] > 0 ? 2u : most;
     int32_t outputs = groups * ((int32_t)graft_rng_below(&f->rng, most) + 1);
     graft_shape kernel = {
         {outputs, channels / groups},
@@ -284,7 +297,7 @@ static graft_shape propose_image(graft_finder *f, const graft_step *s)
     image.dims[0] = (int32_t)graft_rng_below(&f->rng, 2) + 1;
     image.dims[1] = kernel->dims[1] * (fits ? groups : 1);
     for (uint32_t i = 2; i < 4; i++) {
-        int32_t more = (int32_t)graft_rng_below(&f->rng, (uint32_t)f->size_most);
+        int32_t more = random_size(f) - 1;
         int32_t size = kernel->dims[i] + more;
         image.dims[i] = size < f->image_most ? size : f->image_most;
     }
@@ -402,7 +415,8 @@ graft_shape graft_propose_shape(graft_finder *f, const graft_step *s)
     if (f->follows) {
         for (uint32_t i = 0; i < GRAFT_MAX_RANK; i++) {
             int32_t most = f->images && i >= 2 ? f->image_most : f->size_most;
-            fresh[i] = (int32_t)graft_rng_below(&f->rng, (uint32_t)most) + 1;
+            fresh[i] = f->palette[0] > 0 ? random_size(f)
+                                         : (int32_t)graft_rng_below(&f->rng, (uint32_t)most) + 1;
         }
         graft_guide_shape(&f->guide, s->index, &f->point, f->bound_vars, fresh, &shape);
     }

@@ -17,7 +17,7 @@
 
 const char *graft_verdict_name(uint32_t verdict)
 {
-    static const char *const names[] = {"proved", "refuted", "unknown"};
+    static const char *const names[] = {"proved", "refuted", "unknown", "within-bounds", "error"};
     return verdict < sizeof names / sizeof names[0] ? names[verdict] : "unknown";
 }
 
@@ -191,8 +191,6 @@ static Z3_lbool ask(prover *p, Z3_ast question, search_kind kind)
 
 /* -------------------------------------------------------------------- cases */
 
-enum { CASES_DEEP = 4 };
-
 /* The condition of a choice in `term` that itself has no choice in it, or NULL. */
 static Z3_ast find_choice(Z3_context z3, Z3_ast term, Z3_ast_map seen)
 {
@@ -221,7 +219,7 @@ static Z3_ast choice_in(Z3_context z3, Z3_ast term)
  * each case choices are carried out before products are multiplied out. */
 static bool refute_cases(prover *p, Z3_ast question, uint32_t depth)
 {
-    Z3_ast condition = depth < CASES_DEEP ? choice_in(p->z3, question) : NULL;
+    Z3_ast condition = depth < GRAFT_LIMIT(QUESTION_SPLITS) ? choice_in(p->z3, question) : NULL;
     if (condition == NULL) {
         return ask(p, question, SEARCH_LINEAR) == Z3_L_FALSE;
     }
@@ -257,6 +255,7 @@ static const way_of_asking ways[] = {
     {GRAFT_EASE_CUT,      SEARCH_GENERAL_2,   24,         24,         true },
     {GRAFT_EASE_CUT,      SEARCH_GENERAL,     24,         24,         false},
     {GRAFT_EASE_NONE,     SEARCH_LINEAR,      UINT32_MAX, UINT32_MAX, false},
+    {GRAFT_EASE_LARGEST,  SEARCH_LINEAR,      UINT32_MAX, UINT32_MAX, false},
     {GRAFT_EASE_PURE,     SEARCH_REAL_CLOSED, 16,         6,          false},
     {GRAFT_EASE_PURE,     SEARCH_GENERAL_2,   24,         24,         true },
     {GRAFT_EASE_PURE,     SEARCH_GENERAL,     24,         24,         false},
@@ -269,13 +268,11 @@ static const way_of_asking ways[] = {
 
 /* Nonlinear search takes nested maxima apart, as many cases as they have subsets, without a look at
  * the resource limit. */
-enum { CHOICES_MOST = 8 };
-
 static bool is_too_large(const graft_eased *form, const way_of_asking *way)
 {
     uint32_t most = form->functions > 0 ? way->tied_symbols_most : way->symbols_most;
     bool searches = way->kind == SEARCH_GENERAL || way->kind == SEARCH_GENERAL_2;
-    return form->symbols > most || (searches && form->choices > CHOICES_MOST) ||
+    return form->symbols > most || (searches && form->choices > GRAFT_LIMIT(CHOICES)) ||
            (way->polynomial && form->functions + form->inverses > 0);
 }
 
@@ -284,7 +281,7 @@ static Z3_lbool answer_of(prover *p, const graft_eased *form, search_kind kind)
     if (kind != SEARCH_CASES) {
         return ask(p, form->question, kind);
     }
-    bool few = form->choices > 0 && form->choices <= CASES_DEEP;
+    bool few = form->choices > 0 && form->choices <= GRAFT_LIMIT(QUESTION_SPLITS);
     return few && refute_cases(p, form->question, 0) ? Z3_L_FALSE : Z3_L_UNDEF;
 }
 
@@ -379,6 +376,10 @@ graft_verdict graft_prove_obligation(graft_prover *p, const graft_obligation *o)
     graft_verdict verdict = GRAFT_VERDICT_PROVED;
     for (uint32_t i = 0; i < o->count && verdict == GRAFT_VERDICT_PROVED; i++) {
         verdict = ask_single(p, o, i);
+        if (verdict != GRAFT_VERDICT_PROVED && o->caught != NULL && o->caught[i]) {
+            note_reason(p, GRAFT_PROVE_CAUGHT);
+            return GRAFT_VERDICT_UNKNOWN;
+        }
     }
     return verdict;
 }
@@ -407,12 +408,16 @@ static void stop_on_error(Z3_context z3, Z3_error_code code)
 void graft_prover_open(graft_prover *p, const graft_prove_options *options,
                        graft_prove_result *result)
 {
-    char megabytes[16];
+    char megabytes[GRAFT_ROOM_NAME];
     (void)snprintf(megabytes, sizeof megabytes, "%" PRIu32, options->memory_mb);
     Z3_global_param_set("memory_max_size", megabytes);
     Z3_config config = Z3_mk_config();
     Z3_context z3 = Z3_mk_context(config);
     Z3_del_config(config);
+    if (z3 == NULL) {
+        (void)fprintf(stderr, "graft: z3: no memory for a context\n");
+        _Exit(GRAFT_EXIT_NO_MEMORY);
+    }
     Z3_set_error_handler(z3, stop_on_error);
     *p = (graft_prover){.z3 = z3, .proved = graft_term_map(z3)};
     graft_prover_begin(p, options, result);

@@ -11,6 +11,7 @@
 #define GRAFT_PROVE_H
 
 #include "verify/cover.h"
+#include "verify/limits.h"
 
 #include <z3.h>
 
@@ -19,7 +20,10 @@ struct graft_obligation;
 typedef enum graft_verdict {
     GRAFT_VERDICT_PROVED,
     GRAFT_VERDICT_REFUTED, /* Z3 found an assignment: the rule is false at this point. */
-    GRAFT_VERDICT_UNKNOWN
+    GRAFT_VERDICT_UNKNOWN,
+    /* Of trials alone (trial.h): */
+    GRAFT_VERDICT_WITHIN_BOUNDS, /* Swept and proved at instances; nothing is said of others. */
+    GRAFT_VERDICT_ERROR          /* The rule cannot be read, or has no instances. */
 } graft_verdict;
 
 const char *graft_verdict_name(uint32_t verdict);
@@ -39,6 +43,9 @@ typedef struct graft_effort {
 
 /* Why what is asked past that is unknown. */
 #define GRAFT_PROVE_SPENT "the rule has had its share of the solver"
+/* Why nothing is known where a divisor of the source may be 0 and its infinity a number again
+ * (guarded.h). */
+#define GRAFT_PROVE_CAUGHT "a maximum or bounded function of the source may make a / 0 a number"
 
 typedef struct graft_prove_options {
     uint32_t resource_limit; /* Of one question to the solver. */
@@ -62,7 +69,7 @@ typedef struct graft_prove_result {
     uint32_t failed;    /* Index of the point that was not, unless proved. */
     uint32_t questions; /* Put to the solver. */
     uint64_t resource_count;
-    char reason[96]; /* The solver's, when unknown. */
+    char reason[GRAFT_ROOM_SOLVER_REASON]; /* The solver's, when unknown. */
 } graft_prove_result;
 
 /* A solver at work on one task after another: proofs about one rule and its like, which share its

@@ -1,8 +1,14 @@
-"""Puts the obligations that `graft verify --emit-smt` wrote to solvers that did not prove them.
+"""Puts the theorems and obligations that `graft verify --emit-smt` wrote to solvers that did not prove them.
 
     python3 recheck.py FOLDER --solver cvc5=/usr/bin/cvc5 --solver z3=venv/bin/z3 [--jobs N]
 
-Each file of FOLDER/index.tsv is given to each solver as it stands. Where the answer to an obligation is
+A theorem is a rule with all its cases, a file each (kind `theorem`). Each case is asked alone and, where it is
+not unsat, with the instances of lemmas that follow in its file. Sums and maxima are functions that nothing is
+known of then: leaving their definitions out claims more, so that `unsat` proves it and `sat` says nothing. `sat`
+of a case without sums, maxima, unknown functions and conditions for all indices is a counterexample.
+A lemma is proved by a file of its own; where one is not, no theorem counts as proved with lemmas.
+
+Each other file of FOLDER/index.tsv is given to each solver as it stands. Where the answer to an obligation is
 unknown, its questions are asked one by one: a question together with the assumptions that share symbols
 with it, directly or through other assumptions. Leaving assumptions out claims more, so `unsat` proves
 the question; `sat` is believed only when it is repeated with all assumptions. An obligation is agreed
@@ -10,6 +16,8 @@ when all its questions are unsat. Questions that differ only in names are asked 
 
 Limits are the solvers' own counts of resources, so that an answer does not depend on the machine. A
 solver that does not keep to them is killed by the clock; that counts as unknown and is reported.
+
+The figure that counts is that of theorems; obligations are what proofs at instances and Z3's answers rest on.
 
 Finished files are remembered in FOLDER/recheck.tsv by their content, the solver's version and the limits:
 a run that was interrupted goes on. Exit status: 0 when no solver says sat, 1 otherwise, 2 when something
@@ -31,11 +39,15 @@ WAYS = {
     "cvc5": (["--incremental", "--rlimit-per=5000"], ["--rlimit-per=200000"]),
     "z3": (["rlimit=100000"], ["rlimit=4000000"]),
 }
+CASE_WAYS = {"cvc5": ["--rlimit-per=60000"], "z3": ["rlimit=2000000"]}
+CASE_SECONDS = 10
 FILE_SECONDS = 60
 QUESTION_SECONDS = 10
 KILLED_MOST = 3  # Questions of one file; what is left of it is unknown then.
 EXPANDED_MOST = 20000  # Characters of a question with its names written out.
 
+RECURSIVE = re.compile(r"\(define-fun-rec (\w+) \(((?:\(\w+ Int\) ?)+)\) (Real|Bool) .*\)$", re.M)
+CHECK = "(check-sat)\n"
 NAME = re.compile(r"\b[A-Za-z]\w*\b")
 DECLARE = re.compile(r"\(declare-const (\w+) (Real|Int|Bool)\)$")
 DEFINE = re.compile(r"\(define-fun (t\d+) \(\) (Real|Int|Bool) (.*)\)$")
@@ -179,7 +191,8 @@ class Solver:
         self.ways = WAYS[name]
         text = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
         self.version = re.search(r"(\d+\.[\d.]+\d)", text.stdout).group(1)
-        self.key = f"{name} {self.version} {' '.join(self.ways[0] + self.ways[1])}"
+        ways = self.ways[0] + self.ways[1] + CASE_WAYS[name]
+        self.key = f"{name} {self.version} {' '.join(ways)}"
 
     def ask(self, options, path, text, seconds):
         """The answers it prints, and whether it was killed."""
@@ -194,7 +207,7 @@ class Solver:
             child.kill()
             out, _ = child.communicate()
             killed = True
-        return [a for a in out.split("\n") if a in ("sat", "unsat", "unknown")], killed
+        return [a for a in out.split("\n") if a in ("sat", "unsat", "unknown")], int(killed)
 
     def from_stdin(self):
         return ["-in", "-smt2"] if self.name == "z3" else ["--lang=smt2", "-"]
@@ -253,11 +266,47 @@ class Recheck:
         return answers, sat
 
 
+def read_case(path):
+    """The theorem alone, with lemmas (None: there are none), and whether a model of it says that it is false."""
+    with open(path, encoding="ascii") as file:
+        text = file.read()
+    forget = lambda m: f"(declare-fun {m[1]} ({' '.join(['Int'] * m[2].count('Int'))}) {m[3]})"
+    plain = RECURSIVE.sub(forget, text)
+    parts = plain.split(CHECK)
+    if not 2 <= len(parts) <= 3 or parts[-1]:
+        raise ValueError(f"{path}: not a theorem")
+    is_whole = "(declare-fun fn_" not in text and "define-fun-rec" not in text and "(forall " not in text
+    return parts[0] + CHECK, parts[0] + parts[1] + CHECK if len(parts) == 3 else None, is_whole
+
+
+def ask_case(solver, path):
+    """How often a case is: proved alone, sat, open; killed; proved with lemmas."""
+    alone, with_lemmas, is_whole = read_case(path)
+    answers, killed = solver.ask(CASE_WAYS[solver.name], None, alone, CASE_SECONDS)
+    if answers == ["unsat"]:
+        return [1, 0, 0, killed, 0]
+    if answers == ["sat"] and is_whole:
+        return [0, 1, 0, killed, 0]
+    if with_lemmas is not None:
+        answers, more = solver.ask(CASE_WAYS[solver.name], None, with_lemmas, CASE_SECONDS)
+        killed += more
+        if answers == ["unsat"]:
+            return [0, 0, 0, killed, 1]
+    return [0, 0, 1, killed, 0]
+
+
+def ask_lemma(solver, path, checks):
+    """The same of the parts of a lemma's proof."""
+    answers, killed = solver.ask(solver.ways[0], path, None, FILE_SECONDS)
+    proved = answers.count("unsat")
+    return [proved, answers.count("sat"), checks - proved - answers.count("sat"), killed, 0]
+
+
 def read_index(folder):
     path = os.path.join(folder, "index.tsv")
     with open(path, encoding="utf-8") as file:
         lines = file.read().split("\n")
-    if lines[0] != "id\tname\tproof\tfile\tchecks":
+    if lines[0] != "id\tname\tproof\tfile\tchecks\tkind\tlemmas":
         raise ValueError(f"{path}: not an index of obligations")
     return [dict(zip(lines[0].split("\t"), line.split("\t"))) for line in lines[1:] if line]
 
@@ -297,18 +346,52 @@ def recheck_file(folder, solver, rule, memory):
     with open(path, "rb") as file:
         digest = hashlib.sha256(file.read()).hexdigest()
     found = memory.get(solver.key, digest)
-    if found is None:
+    if found is None and rule["kind"] == "theorem":
+        memory.put(solver.key, digest, ask_case(solver, path))
+    elif found is None and rule["kind"] == "lemma":
+        memory.put(solver.key, digest, ask_lemma(solver, path, int(rule["checks"])))
+    elif found is None:
         job = Recheck(solver, path)
         if len(job.obligations) != int(rule["checks"]):
             raise ValueError(f"{path}: not as many obligations as the index says")
         answers, sat = job.run()
         counts = [answers.count(a) for a in ("unsat", "sat", "unknown")]
         memory.put(solver.key, digest, counts + [job.killed, " | ".join(sat)])
-        found = memory.get(solver.key, digest)
+    found = memory.get(solver.key, digest)
     return [int(n) for n in found[:4]] + [found[4]]
 
 
+def report_theorems(solver, rules, results):
+    """How many rules are proved whole, with all their cases."""
+    lemmas = [(rule, r) for rule, r in zip(rules, results) if rule["kind"] == "lemma"]
+    unproved = [rule["name"] for rule, r in lemmas if r[1] + r[2] > 0]
+    cases = {}
+    for rule, r in zip(rules, results):
+        if rule["kind"] == "theorem":
+            cases.setdefault((rule["id"], rule["name"]), []).append((rule, r))
+    tally = {"alone": 0, "given the lemmas": 0, "open": 0}
+    notes = []
+    for (_, name), found in cases.items():
+        left = [rule["file"] for rule, r in found
+                if not r[0] and not (r[4] == "1" and not set(rule["lemmas"].split(",")) & set(unproved))]
+        way = "open" if left else "alone" if all(r[0] for _, r in found) else "given the lemmas"
+        tally[way] += 1
+        notes += [f"  SAT      {name} ({rule['file']})" for rule, r in found if r[1]]
+        notes += [f"  open     {name}: {len(left)} of {len(found)} cases ({left[0]} ...)"] if left else []
+    count = sum(len(found) for found in cases.values())
+    killed = sum(r[3] for rule, r in zip(rules, results) if rule["kind"] in ("theorem", "lemma"))
+    print(f"{solver.name} {solver.version}: {len(cases)} theorems ({count} cases): {tally['alone']} proved alone, "
+          f"{tally['given the lemmas']} given the lemmas, {tally['open']} open; "
+          f"{len(lemmas) - len(unproved)} of {len(lemmas)} lemmas proved; {killed} killed by the clock")
+    for name in unproved:
+        print(f"  unproved lemma {name}")
+    print("\n".join(notes), end="\n" if notes else "")
+    return sum(r[1] for rule, r in zip(rules, results) if rule["kind"] in ("theorem", "lemma"))
+
+
 def report(solver, rules, results):
+    both = [(rule, r) for rule, r in zip(rules, results) if rule["kind"] not in ("theorem", "lemma")]
+    rules, results = [rule for rule, _ in both], [r for _, r in both]
     total = [sum(r[i] for r in results) for i in range(4)]
     names = {rule["id"] for rule in rules}
     agreed = len(names - {rule["id"] for rule, r in zip(rules, results) if r[1] + r[2] > 0})
@@ -346,7 +429,7 @@ def main():
                 results.append(result)
                 if len(results) % 50 == 0:
                     print(f"recheck: {solver.name}: {len(results)} of {len(rules)} files", file=sys.stderr)
-        disagreements += report(solver, rules, results)
+        disagreements += report_theorems(solver, rules, results) + report(solver, rules, results)
     return 1 if disagreements > 0 else 0
 
 

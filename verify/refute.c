@@ -3,12 +3,14 @@
 
 #include "graph/algebra_float.h"
 #include "graph/rng.h"
+#include "verify/named.h"
 
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { SAMPLES = 6, ROUNDS_MOST = 40, MEMBERS_MOST = 96, DRAWS_MOST = 96 };
+enum { SAMPLES = 6, ROUNDS_MOST = 40, MEMBERS_MOST = 96 };
 
 #define NUM                       float
 #define ALG(f)                    f##_float
@@ -74,14 +76,81 @@ bool graft_refutation_replay(graft_env *env, const graft_rule *rule,
 
 /* ------------------------------------------------------------------- inputs */
 
-static void draw_inputs(graft_rng *rng, uint32_t draw, float *const *values, const uint64_t *counts)
+static bool uses_functions(const graft_pattern *side)
 {
-    int32_t most = draw < DRAWS_MOST / 2 ? 2 : draw < DRAWS_MOST * 3 / 4 ? 9 : 40;
-    float unit = draw < DRAWS_MOST * 3 / 4 ? 1.0f : 0.125f;
+    bool uses = false;
+    for (uint32_t n = 0; n < side->node_count; n++) {
+        const graft_pattern_node *node = &side->nodes[n];
+        uses = uses || (graft_op(node->op)->flags & GRAFT_FLAG_UNKNOWN_FN) != 0;
+        for (uint32_t i = 0; i < graft_op(node->op)->attr_count; i++) {
+            const graft_term *term = &node->attrs[i];
+            uses = uses || (graft_op_attr(node->op, i)->kind == GRAFT_ATTR_ACTIVATION &&
+                            !(term->kind == GRAFT_TERM_CONST && term->value <= GRAFT_ACT_RELU6));
+        }
+    }
+    return uses;
+}
+
+bool graft_refute_needs_laws(const graft_rule *rule)
+{
+    return uses_functions(&rule->source) || uses_functions(&rule->target);
+}
+
+/* How numbers are drawn: whole multiples of a unit, mostly small ones at first. Some differences
+ * show among tiny numbers alone, or huge ones, or where no number is positive. Among tiny and huge
+ * ones rounding shows as well: there a difference must be one in another arithmetic too, and huge
+ * ones are not put into functions, which overflow. */
+typedef enum { SIGNS_ANY, SIGNS_MINUS, SIGNS_PLUS, SIGNS_NAMED } draw_signs;
+typedef enum { EXTENT_USUAL, EXTENT_TINY, EXTENT_HUGE } draw_extent;
+
+static const struct {
+    uint32_t draws;
+    uint32_t most;
+    float unit;
+    uint8_t signs;  /* draw_signs */
+    uint8_t extent; /* draw_extent */
+} draw_kinds[] = {
+    {48, 2,    1.0F,     SIGNS_ANY,   EXTENT_USUAL},
+    {24, 9,    1.0F,     SIGNS_ANY,   EXTENT_USUAL},
+    {24, 40,   0.125F,   SIGNS_ANY,   EXTENT_USUAL},
+    {8,  9,    1.0F,     SIGNS_MINUS, EXTENT_USUAL},
+    {8,  9,    1.0F,     SIGNS_PLUS,  EXTENT_USUAL},
+    {48, 9,    1.0F,     SIGNS_NAMED, EXTENT_HUGE },
+    {16, 5000, 1.0F,     SIGNS_ANY,   EXTENT_HUGE },
+    {24, 4,    0x1p-10F, SIGNS_ANY,   EXTENT_TINY },
+    {24, 4,    0x1p-14F, SIGNS_ANY,   EXTENT_TINY },
+    {24, 4,    0x1p-20F, SIGNS_ANY,   EXTENT_TINY },
+    {16, 4,    0x1p20F,  SIGNS_ANY,   EXTENT_HUGE },
+};
+
+enum { DRAW_KINDS = sizeof draw_kinds / sizeof draw_kinds[0] };
+
+/* A real number that the rule names, or one near it. */
+static float draw_named(graft_rng *rng, const graft_named *named)
+{
+    float value = 0.0F;
+    memcpy(&value, &named->reals[graft_rng_below(rng, named->real_count)], sizeof value);
+    return value;
+}
+
+/* Of tiny numbers the first tensor is made, and of the others one in four: what is tiny may have to
+ * be multiplied by what is not. */
+static void draw_inputs(graft_rng *rng, const graft_named *named, uint32_t kind,
+                        float *const *values, const uint64_t *counts)
+{
+    const uint32_t most = draw_kinds[kind].most;
+    const draw_signs signs = (draw_signs)draw_kinds[kind].signs;
+    const bool tiny = draw_kinds[kind].extent == EXTENT_TINY;
     for (uint32_t v = 0; v < GRAFT_RULE_MAX_VARS; v++) {
+        bool usual = tiny && v > 0 && graft_rng_below(rng, 4) != 0;
         for (uint64_t i = 0; i < counts[v]; i++) {
-            int32_t number = (int32_t)graft_rng_below(rng, 2 * (uint32_t)most + 1) - most;
-            values[v][i] = (float)number * unit;
+            int32_t number = (int32_t)graft_rng_below(rng, 2 * most + 1) - (int32_t)most;
+            number = signs == SIGNS_MINUS ? -1 - abs(number) : number;
+            number = signs == SIGNS_PLUS ? 1 + abs(number) : number;
+            values[v][i] = (float)number * (usual ? 1.0F : draw_kinds[kind].unit);
+            if (signs == SIGNS_NAMED && named->real_count > 0 && graft_rng_below(rng, 2) == 0) {
+                values[v][i] = draw_named(rng, named);
+            }
         }
     }
 }
@@ -106,31 +175,67 @@ static void simplify_inputs(graft_env *env, const graft_instance *instance, floa
     (void)replay_instance(env, instance, read, r);
 }
 
+/* Whether the sides differ on these inputs in an arithmetic other than binary32. */
+static bool is_confirmed(graft_env *env, const graft_instance *instance, const float *const *values,
+                         const uint64_t *counts)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    const graft_field *fields[GRAFT_RULE_MAX_VARS] = {0};
+    for (uint32_t v = 0; v < instance->rule->var_count; v++) {
+        graft_field *tensor = GRAFT_NEW(env->scratch, graft_field, counts[v]);
+        for (uint64_t i = 0; i < counts[v]; i++) {
+            int32_t bits = 0;
+            memcpy(&bits, &values[v][i], sizeof bits);
+            tensor[i] = graft_field_float(bits);
+        }
+        fields[v] = tensor;
+    }
+    bool rounded = graft_refute_needs_laws(instance->rule);
+    bool differs = graft_sweep_given(env, instance, fields, rounded, NULL) == GRAFT_SWEEP_DIFFERS;
+    graft_arena_release(env->scratch, mark);
+    return differs;
+}
+
+/* Takes the inputs if the float executor differs on them by more than rounding. */
+static bool take_inputs(graft_env *env, const graft_instance *instance, draw_extent extent,
+                        float *const *values, const uint64_t *counts, graft_refutation *r)
+{
+    bool usual = extent == EXTENT_USUAL;
+    r->replayed = replay_instance(env, instance, r->values, r) &&
+                  (usual || is_confirmed(env, instance, r->values, counts));
+    if (r->replayed && usual) { /* Of others the difference could become one of rounding. */
+        simplify_inputs(env, instance, values, counts, r);
+    }
+    return r->replayed;
+}
+
 /* Finds inputs for which the float executor differs at r->point. */
 static bool find_inputs(graft_env *env, graft_arena *arena, const graft_rule *rule,
                         graft_refutation *r)
 {
     graft_instance instance;
     graft_rng rng;
+    graft_named named;
     float *values[GRAFT_RULE_MAX_VARS] = {0};
     uint64_t counts[GRAFT_RULE_MAX_VARS] = {0};
     if (graft_instance_build(&instance, rule, &r->point) != GRAFT_FIT_OK) {
         return false;
     }
+    graft_named_read(rule, &named);
     graft_rng_seed(&rng, 1);
     for (uint32_t v = 0; v < rule->var_count; v++) {
         counts[v] = graft_shape_elements(&r->point.vars[v]);
         values[v] = GRAFT_NEW(arena, float, counts[v]);
-    }
-    for (uint32_t v = 0; v < GRAFT_RULE_MAX_VARS; v++) {
         r->values[v] = values[v];
     }
-    for (uint32_t draw = 0; draw < DRAWS_MOST; draw++) {
-        draw_inputs(&rng, draw, values, counts);
-        if (replay_instance(env, &instance, r->values, r)) {
-            simplify_inputs(env, &instance, values, counts, r);
-            r->replayed = true;
-            return true;
+    for (uint32_t kind = 0; kind < DRAW_KINDS; kind++) {
+        draw_extent extent = (draw_extent)draw_kinds[kind].extent;
+        bool fits = extent != EXTENT_HUGE || !graft_refute_needs_laws(rule);
+        for (uint32_t draw = 0; draw < draw_kinds[kind].draws && fits; draw++) {
+            draw_inputs(&rng, &named, kind, values, counts);
+            if (take_inputs(env, &instance, extent, values, counts, r)) {
+                return true;
+            }
         }
     }
     return false;
@@ -162,6 +267,33 @@ static void take_sample(graft_env *env, graft_arena *arena, const graft_sweeper 
     r->target = (float)found->target;
     r->replayed = false;
     graft_arena_release(env->scratch, mark);
+}
+
+/* Makes the inputs that are there simple if the float executor differs on them as the exact algebra
+ * does, and still does so then. */
+static void replay_sample(graft_env *env, graft_arena *arena, const graft_rule *rule,
+                          graft_refutation *r)
+{
+    graft_instance instance;
+    graft_refutation simple = *r;
+    float *values[GRAFT_RULE_MAX_VARS] = {0};
+    uint64_t counts[GRAFT_RULE_MAX_VARS] = {0};
+    if (graft_instance_build(&instance, rule, &r->point) != GRAFT_FIT_OK) {
+        return;
+    }
+    for (uint32_t v = 0; v < rule->var_count; v++) {
+        counts[v] = graft_shape_elements(&r->point.vars[v]);
+        values[v] = GRAFT_NEW(arena, float, counts[v]);
+        memcpy(values[v], r->values[v], counts[v] * sizeof *values[v]);
+        simple.values[v] = values[v];
+    }
+    r->replayed = is_confirmed(env, &instance, r->values, counts) &&
+                  replay_instance(env, &instance, r->values, r);
+    if (r->replayed) {
+        simplify_inputs(env, &instance, values, counts, &simple);
+        simple.replayed = true;
+        *r = is_confirmed(env, &instance, simple.values, counts) ? simple : *r;
+    }
 }
 
 /* ---------------------------------------------------------------- shrinking */
@@ -324,8 +456,15 @@ void graft_refute(graft_env *env, graft_arena *arena, const graft_sweeper *sweep
     }
     memset(refutation, 0, sizeof *refutation);
     refutation->point = s.best.point;
+    if (find_inputs(env, arena, rule, refutation)) {
+        return;
+    }
+    /* What is smallest may differ by less than binary32 shows. */
+    refutation->point = found->point;
     if (!find_inputs(env, arena, rule, refutation)) {
+        refutation->point = s.best.point;
         take_sample(env, arena, sweeper, rule, &s.best, refutation);
+        replay_sample(env, arena, rule, refutation);
     }
 }
 

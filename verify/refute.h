@@ -21,6 +21,10 @@ typedef struct graft_refutation {
     const float *values[GRAFT_RULE_MAX_VARS]; /* By variable: its elements. */
 } graft_refutation;
 
+/* Whether an operator computes a function that the exact algebra and the solver know by some laws
+ * only: what they tell apart may be equal. */
+bool graft_refute_needs_laws(const graft_rule *rule);
+
 /* Shrinks a difference that the sweep found. Memory lies in `arena`. */
 void graft_refute(graft_env *env, graft_arena *arena, const graft_sweeper *sweeper,
                   const graft_rule *rule, const graft_counterexample *found,

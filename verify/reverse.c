@@ -1,6 +1,8 @@
 /* reverse.c - see reverse.h. */
 #include "verify/reverse.h"
 
+#include "graph/rulecode.h"
+
 #include <string.h>
 
 enum { NOT_MET = UINT8_MAX };
@@ -74,20 +76,14 @@ static bool emit_program(turner *t, uint32_t at)
 {
     const graft_rule *from = t->from;
     while (from->code[at] != GRAFT_CODE_END) {
-        uint32_t code = from->code[at];
-        uint32_t size = graft_code_operand_bytes(code);
-        emit(t, (uint8_t)code);
-        for (uint32_t i = 1; i <= size; i++) {
-            uint8_t byte = from->code[at + i];
-            if (code == GRAFT_CODE_SLOT) {
-                if (t->slot[byte] == NOT_MET) {
-                    return false;
-                }
-                byte = t->slot[byte];
-            }
-            emit(t, byte);
+        graft_code_step step = graft_code_at(from, at);
+        bool slot = step.code == GRAFT_CODE_SLOT;
+        if (slot && t->slot[step.index] == NOT_MET) {
+            return false;
         }
-        at += 1 + size;
+        for (uint32_t next = graft_code_next(from, at); at < next; at++) {
+            emit(t, slot && at > step.at ? t->slot[step.index] : from->code[at]);
+        }
     }
     return true;
 }

@@ -41,12 +41,25 @@ static bool try_value(graft_finder *f, const graft_step *s, int32_t value)
     return value >= s->attr->least && value <= s->attr->most && try_tuple(f, s, &value);
 }
 
+/* One of the numbers that the rule names. */
+static bool try_named(graft_finder *f, const graft_step *s)
+{
+    const graft_named *named = f->options->named;
+    if (s->attr->kind == GRAFT_ATTR_FLOAT && named->real_count > 0) {
+        return try_tuple(f, s, &named->reals[graft_rng_below(&f->rng, named->real_count)]);
+    }
+    return s->is_number && try_value(f, s, f->palette[graft_rng_below(&f->rng, 2)]);
+}
+
 static bool sample_attrs(graft_finder *f, const graft_step *s)
 {
     graft_mark mark = graft_arena_mark(f->env->scratch);
     graft_choices choices = graft_finder_choices(f, s);
     uint32_t at = choices.count > 0 ? graft_rng_below(&f->rng, choices.count) : 0;
     bool found = f->near && graft_rng_below(&f->rng, 2) == 0 && repeat_origin(f, s);
+    if (f->palette[0] > 0 && choices.width == 1 && graft_rng_below(&f->rng, 3) == 0) {
+        found = try_named(f, s);
+    }
     if (!found && is_shape_list(f, s)) {
         graft_shape shape = graft_choices_shape_random(&f->rng, false);
         found = try_tuple(f, s, shape.dims);
@@ -203,6 +216,17 @@ static bool make_step(graft_finder *f, uint32_t at)
     return !is_hopeless(f, &f->steps[at]) && sample_step(f, &f->steps[at]);
 }
 
+/* The named sizes of a sample: the first ones, which the rule says outright, more often. */
+static void draw_palette(graft_finder *f)
+{
+    const graft_named *named = f->options->named;
+    for (uint32_t i = 0; i < 2 && named != NULL; i++) {
+        uint32_t most =
+            graft_rng_below(&f->rng, 2) == 0 ? named->whole_count : 1 + named->whole_count / 4;
+        f->palette[i] = named->whole[graft_rng_below(&f->rng, most)];
+    }
+}
+
 /* Chooses a point. */
 static void sample_point(graft_finder *f)
 {
@@ -217,6 +241,7 @@ static void sample_point(graft_finder *f)
     if (f->near) {
         graft_propose_rename(f);
     }
+    draw_palette(f);
     bool done = false;
     uint32_t taken = 0; /* Complete points. */
     for (uint32_t at = 0; !done && f->left > 0; at++) {

@@ -12,36 +12,44 @@
 
 /* --------------------------------------------------------------- instances */
 
-static void share_terms(graft_smt_printer *p, const graft_obligation *o)
+static void count_terms(graft_smt_printer *p, const Z3_ast *terms, uint32_t count)
 {
-    for (uint32_t i = 0; i < o->assumption_count; i++) {
-        graft_smt_count(p, o->assumptions[i]);
-    }
-    for (uint32_t i = 0; i < o->count; i++) {
-        graft_smt_count(p, o->questions[i]);
-    }
-    for (uint32_t i = 0; i < o->assumption_count; i++) {
-        graft_smt_define(p, o->assumptions[i]);
-    }
-    for (uint32_t i = 0; i < o->count; i++) {
-        graft_smt_define(p, o->questions[i]);
+    for (uint32_t i = 0; i < count; i++) {
+        graft_smt_count(p, terms[i]);
     }
 }
 
+static void define_terms(graft_smt_printer *p, const Z3_ast *terms, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        graft_smt_define(p, terms[i]);
+    }
+}
+
+/* Laws hold whatever is asked; conditions of definedness belong to questions. */
 static void print_obligation(graft_smt_printer *p, const graft_obligation *o)
 {
+    uint32_t law_count = o->assumption_count - o->condition_count;
+    const Z3_ast *laws = o->assumptions + o->condition_count;
+    Z3_ast *questions = GRAFT_NEW(p->arena, Z3_ast, o->count);
     graft_buffer_printf(p->out, "(push 1)\n");
     graft_smt_begin(p);
-    share_terms(p, o);
-    for (uint32_t i = 0; i < o->assumption_count; i++) {
+    for (uint32_t i = 0; i < o->count; i++) {
+        questions[i] = graft_obligation_question(o, i);
+    }
+    count_terms(p, laws, law_count);
+    count_terms(p, questions, o->count);
+    define_terms(p, laws, law_count);
+    define_terms(p, questions, o->count);
+    for (uint32_t i = 0; i < law_count; i++) {
         graft_buffer_printf(p->out, "(assert ");
-        graft_smt_write(p, o->assumptions[i]);
+        graft_smt_write(p, laws[i]);
         graft_buffer_printf(p->out, ")\n");
     }
     graft_buffer_printf(p->out, "(assert (or false\n");
     for (uint32_t i = 0; i < o->count; i++) {
         graft_buffer_printf(p->out, "  ");
-        graft_smt_write(p, o->questions[i]);
+        graft_smt_write(p, questions[i]);
         graft_buffer_printf(p->out, "\n");
     }
     graft_buffer_printf(p->out, "))\n(check-sat)\n(pop 1)\n");

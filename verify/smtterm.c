@@ -84,7 +84,10 @@ static const char *sort_name(graft_smt_printer *p, Z3_sort sort)
 static void put_name(const graft_smt_printer *p, Z3_func_decl decl, char name[NAME_SIZE])
 {
     Z3_symbol symbol = Z3_get_decl_name(p->z3, decl);
-    const char *prefix = Z3_get_arity(p->z3, decl) > 0 ? "fn_" : "";
+    bool prefixed =
+        Z3_get_arity(p->z3, decl) > 0 &&
+        (!p->bare || Z3_get_sort_kind(p->z3, Z3_get_domain(p->z3, decl, 0)) == Z3_REAL_SORT);
+    const char *prefix = prefixed ? "fn_" : "";
     bool text = Z3_get_symbol_kind(p->z3, symbol) == Z3_STRING_SYMBOL;
     int length =
         text ? snprintf(name, NAME_SIZE, "%s%s", prefix, Z3_get_symbol_string(p->z3, symbol))

@@ -30,6 +30,7 @@ typedef struct graft_smt_printer {
     graft_arena *arena; /* Lives as long as the printer. */
     graft_buffer *out;
     graft_buffer *functions; /* Gets declarations of the functions met, a line each, each once. */
+    bool bare;               /* Only functions of numbers get the prefix. */
     /* ---- */
     graft_smt_note *notes; /* By the number that Z3 gives a term in its context. */
     uint32_t note_count;

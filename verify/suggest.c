@@ -1,6 +1,7 @@
 /* suggest.c - see suggest.h. */
 #include "verify/suggest.h"
 
+#include "graph/rulecode.h"
 #include "graph/ruleprint.h"
 
 #include <string.h>
@@ -278,7 +279,7 @@ static bool add_condition(const graft_rule *rule, const phrase *p, graft_rule *b
 {
     uint32_t old = 0; /* Bytes of the old condition, without its end. */
     while (rule->condition != 255 && rule->code[rule->condition + old] != GRAFT_CODE_END) {
-        old += 1 + graft_code_operand_bytes(rule->code[rule->condition + old]);
+        old = graft_code_next(rule, rule->condition + old) - rule->condition;
     }
     uint32_t size = old + p->size + (old > 0 ? 2 : 1);
     *better = *rule;

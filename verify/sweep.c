@@ -29,13 +29,16 @@ void graft_sweep_open(graft_sweeper *sweeper)
         uint32_t draw = graft_rng_below(&rng, 2 * COUNT_OF(units));
         sweeper->special[0][i] = draw < COUNT_OF(units) ? graft_field_integer(units[draw])
                                                         : graft_field_random(&rng, 0.5);
+        int32_t wide = (int32_t)graft_rng_below(&rng, UINT32_C(16) << graft_rng_below(&rng, 12));
+        sweeper->wide[i] = graft_field_rational(graft_rng_below(&rng, 2) == 0 ? wide : -wide, 8);
         sweeper->special[1][i] = graft_field_integer(small[graft_rng_below(&rng, COUNT_OF(small))]);
     }
 }
 
-/* Samples of special and of positive numbers have these bits in their seeds. */
+/* Samples of special, of positive and of wide numbers have these bits in their seeds. */
 static const uint64_t special_bit = UINT64_C(1) << 63;
 static const uint64_t positive_bit = UINT64_C(1) << 62;
+static const uint64_t wide_bit = UINT64_C(1) << 61;
 
 /* Consecutive elements come from consecutive entries: no two are the same number, but for special
  * ones. */
@@ -46,6 +49,7 @@ void graft_sweep_inputs(const graft_sweeper *sweeper, const graft_rule *rule,
     graft_rng_seed(&rng, seed);
     const graft_field *pool = (seed & special_bit) != 0    ? sweeper->special[seed % 2]
                               : (seed & positive_bit) != 0 ? sweeper->pools[3]
+                              : (seed & wide_bit) != 0     ? sweeper->wide
                                                            : sweeper->pools[seed % 3];
     uint32_t at = graft_rng_below(&rng, GRAFT_SWEEP_POOL);
     for (uint32_t v = 0; v < rule->var_count; v++) {
@@ -62,45 +66,51 @@ void graft_sweep_inputs(const graft_sweeper *sweeper, const graft_rule *rule,
 #define RUN(k, op, call, in, out) graft_field_run((k), (op), (call), (in), (out))
 #include "verify/sides.inc"
 
-static bool find_difference(const graft_instance *instance, const graft_field *const *left,
-                            const graft_field *const *right, graft_counterexample *found)
+/* Whether the elements of an output differ where the source is defined; `*defined` tells whether it
+ * is anywhere. (Without a division by 0 it is everywhere: shadows may overflow.) */
+static bool outputs_differ(uint64_t count, const graft_field *left, const graft_field *right,
+                           bool may_be_undefined, bool *defined, uint64_t *element)
 {
-    for (uint32_t o = 0; o < instance->rule->output_count; o++) {
-        assert(left[o] != NULL && right[o] != NULL);
-        const graft_shape *shape =
-            graft_instance_shape(instance, &instance->source, instance->source.pattern->outputs[o]);
-        uint64_t count = graft_shape_elements(shape);
-        for (uint64_t i = 0; i < count; i++) {
-            bool undefined = isnan(right[o][i].shadow) && !isnan(left[o][i].shadow);
-            if (left[o][i].residue == right[o][i].residue && !undefined) {
-                continue;
-            }
-            if (found != NULL) {
-                found->point = *instance->point;
-                found->output = o;
-                found->element = i;
-                found->source = left[o][i].shadow;
-                found->target = right[o][i].shadow;
-            }
+    for (uint64_t i = 0; i < count; i++) {
+        if (may_be_undefined && isnan(left[i].shadow)) {
+            continue;
+        }
+        *defined = true;
+        if (left[i].residue != right[i].residue ||
+            (isnan(right[i].shadow) && !isnan(left[i].shadow))) {
+            *element = i;
             return true;
         }
     }
     return false;
 }
 
-/* Of a sample at which the source is defined. */
-static graft_sweep_verdict judge_sample(const graft_field_state *state,
-                                        const graft_instance *instance,
+/* Undefined numbers are told by their shadows. One that went into a maximum counts as ambiguous. */
+static graft_sweep_verdict judge_sample(const graft_instance *instance, bool may_be_undefined,
                                         const graft_field *const *left,
                                         const graft_field *const *right,
                                         graft_counterexample *found)
 {
-    if (state->ambiguous_count > 0) {
-        return GRAFT_SWEEP_UNDECIDED;
+    bool defined = false;
+    for (uint32_t o = 0; o < instance->rule->output_count; o++) {
+        uint64_t i = 0;
+        assert(left[o] != NULL && right[o] != NULL);
+        const graft_shape *shape =
+            graft_instance_shape(instance, &instance->source, instance->source.pattern->outputs[o]);
+        if (!outputs_differ(graft_shape_elements(shape), left[o], right[o], may_be_undefined,
+                            &defined, &i)) {
+            continue;
+        }
+        if (found != NULL) {
+            found->point = *instance->point;
+            found->output = o;
+            found->element = i;
+            found->source = left[o][i].shadow;
+            found->target = right[o][i].shadow;
+        }
+        return GRAFT_SWEEP_DIFFERS;
     }
-    bool differs = find_difference(instance, left, right, found);
-    bool undefined = state->invalid_count > 0;
-    return differs ? GRAFT_SWEEP_DIFFERS : undefined ? GRAFT_SWEEP_UNDECIDED : GRAFT_SWEEP_AGREES;
+    return defined ? GRAFT_SWEEP_AGREES : GRAFT_SWEEP_UNDECIDED;
 }
 
 static graft_sweep_verdict compare_exactly(graft_env *env, const graft_instance *instance,
@@ -111,11 +121,21 @@ static graft_sweep_verdict compare_exactly(graft_env *env, const graft_instance 
     const graft_field *left[GRAFT_RULE_MAX_OUTPUTS] = {0};
     const graft_field *right[GRAFT_RULE_MAX_OUTPUTS] = {0};
     evaluate_side_field(&state, env->scratch, instance, &instance->source, vars, left);
-    if (state.ambiguous_count > 0 || state.invalid_count > 0) {
+    if (state.ambiguous_count > 0) {
         return GRAFT_SWEEP_UNDECIDED;
     }
+    bool may_be_undefined = state.invalid_count > 0;
     evaluate_side_field(&state, env->scratch, instance, &instance->target, vars, right);
-    return judge_sample(&state, instance, left, right, found);
+    return state.ambiguous_count > 0 ? GRAFT_SWEEP_UNDECIDED
+                                     : judge_sample(instance, may_be_undefined, left, right, found);
+}
+
+graft_sweep_verdict graft_sweep_given(graft_env *env, const graft_instance *instance,
+                                      const graft_field *const *values, bool rounded,
+                                      graft_counterexample *counterexample)
+{
+    return rounded ? graft_sweep_real(env, instance, values, counterexample)
+                   : compare_exactly(env, instance, values, counterexample);
 }
 
 /* One sample. */
@@ -132,8 +152,7 @@ static graft_sweep_verdict compare_sides(graft_env *env, const graft_sweeper *sw
         vars[v] = values[v];
     }
     graft_sweep_inputs(sweeper, instance->rule, instance->point, seed, values);
-    graft_sweep_verdict verdict = sweeper->rounded ? graft_sweep_real(env, instance, vars, found)
-                                                   : compare_exactly(env, instance, vars, found);
+    graft_sweep_verdict verdict = graft_sweep_given(env, instance, vars, sweeper->rounded, found);
     if (verdict == GRAFT_SWEEP_DIFFERS && found != NULL) {
         found->seed = seed;
     }
@@ -152,6 +171,22 @@ static bool has_bounds(const graft_rule *rule)
         has = has || op == GRAFT_OP_div || op == GRAFT_OP_sqrt;
     }
     return has;
+}
+
+/* Whether a real attribute is larger than the numbers of the usual samples. */
+static bool is_wide(const graft_side *side)
+{
+    bool wide = false;
+    for (uint32_t n = 0; n < side->pattern->node_count; n++) {
+        uint32_t op = side->pattern->nodes[n].op;
+        for (uint32_t i = 0; i < graft_op(op)->attr_count; i++) {
+            float value = 0.0F;
+            memcpy(&value, &side->attrs[n][i], sizeof value);
+            wide = wide || (graft_op_attr(op, i)->kind == GRAFT_ATTR_FLOAT && isfinite(value) &&
+                            fabsf(value) > 7.0F);
+        }
+    }
+    return wide;
 }
 
 graft_sweep_verdict graft_sweep_instance(graft_env *env, const graft_sweeper *sweeper,
@@ -174,6 +209,11 @@ graft_sweep_verdict graft_sweep_instance(graft_env *env, const graft_sweeper *sw
     }
     if (has_bounds(instance->rule) && compare_sides(env, sweeper, instance, seed | special_bit,
                                                     counterexample) == GRAFT_SWEEP_DIFFERS) {
+        return GRAFT_SWEEP_DIFFERS;
+    }
+    if ((is_wide(&instance->source) || is_wide(&instance->target)) &&
+        compare_sides(env, sweeper, instance, seed | wide_bit, counterexample) ==
+            GRAFT_SWEEP_DIFFERS) {
         return GRAFT_SWEEP_DIFFERS;
     }
     return verdict;

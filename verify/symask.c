@@ -10,11 +10,9 @@
 
 #include <string.h>
 
-enum { LEAVES_MOST = 256, GIVEN_MOST = 96, INSTANCES_MOST = 12 };
-
 /* The terms of one question: one condition, or two values; then what may be assumed. */
 typedef struct {
-    Z3_ast terms[2 + GIVEN_MOST];
+    Z3_ast terms[2 + GRAFT_ROOM_GIVEN];
     uint32_t asked; /* 1 or 2. */
     uint32_t count;
 } question;
@@ -28,22 +26,9 @@ static void add_given(question *q, Z3_ast condition)
             return;
         }
     }
-    if (q->count < 2 + GIVEN_MOST) {
+    if (q->count < 2 + GRAFT_LIMIT(GIVEN)) {
         q->terms[q->count++] = condition;
     }
-}
-
-/* The formal that an index reads, or its rank. */
-static uint32_t formal_of(const graft_sym *s, Z3_ast index)
-{
-    uint32_t i = 0;
-    while (graft_sym_is_app(s, index, s->at)) {
-        index = graft_sym_arg(s, index, 1);
-    }
-    while (i < GRAFT_MAX_RANK && s->formals[i] != index) {
-        i++;
-    }
-    return i;
 }
 
 /* Whether a term is a symbol that a fold binds. */
@@ -71,75 +56,161 @@ static bool is_bound(const graft_sym *s, Z3_ast term)
     return c.found;
 }
 
-/* The index at which the element `of` of a condition becomes the element `to`; 0 where it does not
- * say. False when there is none. */
-static bool find_index(const graft_sym *s, Z3_ast of, Z3_ast to, Z3_ast index[GRAFT_MAX_RANK])
+/* A condition with the symbols that it may be instantiated for. */
+typedef struct {
+    Z3_ast holds;
+    Z3_ast where; /* It holds there; NULL: everywhere. */
+    const Z3_ast *symbols;
+    uint32_t count; /* GRAFT_ROOM_CONDITION_BINDERS at most. */
+} general;
+
+/* Where one of the symbols stands alone in an index, the value that makes the index `at`. False
+ * when it has another value already. */
+static bool match_index(const graft_sym *s, const general *g, Z3_ast index, Z3_ast at,
+                        Z3_ast values[GRAFT_ROOM_CONDITION_BINDERS])
 {
-    if (!graft_sym_is_app(s, to, Z3_get_app_decl(s->z3, Z3_to_app(s->z3, of)))) {
+    while (graft_sym_is_app(s, index, s->at)) {
+        index = graft_sym_arg(s, index, 1);
+    }
+    for (uint32_t i = 0; i < g->count; i++) {
+        Z3_ast rest = NULL;
+        if (!graft_sym_mentions(s, index, 1, &g->symbols[i])) {
+            continue;
+        }
+        rest = graft_sym_sub(s, index, g->symbols[i]);
+        if (!graft_sym_mentions(s, rest, g->count, g->symbols)) {
+            Z3_ast value = graft_sym_sub(s, at, rest);
+            bool free = !is_bound(s, at) && (values[i] == NULL || values[i] == value);
+            values[i] = value;
+            return free;
+        }
+    }
+    return true;
+}
+
+/* Values at which the element `of` of a condition becomes the element `to`, as far as it says.
+ * False when there are none. */
+static bool find_values(const graft_sym *s, const general *g, Z3_ast of, Z3_ast to,
+                        Z3_ast values[GRAFT_ROOM_CONDITION_BINDERS])
+{
+    bool matches = graft_sym_is_app(s, to, Z3_get_app_decl(s->z3, Z3_to_app(s->z3, of)));
+    for (uint32_t i = 0; matches && i < graft_sym_arity(s, of); i++) {
+        matches = match_index(s, g, graft_sym_arg(s, of, i), graft_sym_arg(s, to, i), values);
+    }
+    return matches;
+}
+
+typedef struct {
+    const graft_sym *s;
+    Z3_ast found;
+} atom_search;
+
+static bool visit_atom(void *context, Z3_ast term)
+{
+    atom_search *c = context;
+    if (c->found != NULL || Z3_get_sort(c->s->z3, term) != c->s->boolean) {
         return false;
     }
-    for (uint32_t i = 0; i < graft_sym_arity(s, of); i++) {
-        uint32_t formal = formal_of(s, graft_sym_arg(s, of, i));
-        Z3_ast at = graft_sym_arg(s, to, i);
-        if (formal < GRAFT_MAX_RANK) {
-            if (is_bound(s, at) || (index[formal] != NULL && index[formal] != at)) {
-                return false;
-            }
-            index[formal] = at;
-        }
-    }
-    return true;
+    c->found = graft_sym_is_real(c->s, term) ? NULL : term;
+    return c->found == NULL;
 }
 
-/* Assumes a condition at an index, if Z3 says that it lies in the shape. */
-static bool assume_at(graft_sym_asker *a, const graft_facts *facts, question *q,
-                      const graft_sym_condition *c, Z3_ast index[GRAFT_MAX_RANK])
+/* What a question, or a condition on numbers, asks about indices alone: the condition of a
+ * conditional, or a part that Z3's simplifier has taken out of one. NULL when there is nothing. */
+static Z3_ast find_condition(const graft_sym *s, Z3_ast term)
 {
-    graft_sym *s = a->s;
-    for (uint32_t i = 0; i < c->shape.rank; i++) {
-        index[i] = index[i] == NULL ? graft_sym_int(s, 0) : index[i];
-        if (!graft_sym_holds(s, facts, graft_sym_in_range(s, index[i], c->shape.dims[i]))) {
-            return false;
-        }
+    atom_search c = {.s = s, .found = graft_sym_find_condition(s, term)};
+    if (c.found == NULL && graft_sym_is_real(s, term)) {
+        graft_sym_walk(s, term, visit_atom, &c);
     }
-    add_given(q, graft_sym_read(s, c->holds, c->shape.rank, index));
+    return c.found;
+}
+
+/* A condition without the conditionals on indices that the facts decide. */
+static Z3_ast settle(graft_sym *s, const graft_facts *facts, Z3_ast condition)
+{
+    Z3_ast open = find_condition(s, condition);
+    while (open != NULL) {
+        bool holds = graft_sym_holds(s, facts, open);
+        if (!holds && !graft_sym_holds(s, facts, Z3_mk_not(s->z3, open))) {
+            return condition;
+        }
+        condition = graft_sym_given(s, condition, open, holds);
+        open = find_condition(s, condition);
+    }
+    return condition;
+}
+
+/* Assumes a condition with values for its symbols, 0 where there is none, if Z3 says that it holds
+ * there. */
+static bool assume_at(graft_sym *s, const graft_facts *facts, question *q, const general *g,
+                      Z3_ast values[GRAFT_ROOM_CONDITION_BINDERS])
+{
+    for (uint32_t i = 0; i < g->count; i++) {
+        values[i] = values[i] == NULL ? graft_sym_int(s, 0) : values[i];
+    }
+    if (g->where != NULL &&
+        !graft_sym_holds(s, facts,
+                         graft_sym_substitute(s, g->where, g->count, g->symbols, values))) {
+        return false;
+    }
+    Z3_ast holds = graft_sym_substitute(s, g->holds, g->count, g->symbols, values);
+    add_given(q, settle(s, facts, holds));
     return true;
 }
 
-/* Assumes a condition of every element at those that make it about elements of the question. */
-static void assume_condition(graft_sym_asker *a, const graft_facts *facts, question *q,
-                             const graft_sym_condition *c, const graft_sym_atoms *elements)
+/* Assumes a condition at values that make it about elements of the question, and at `place` (NULL:
+ * none) where there are none. */
+static void assume_general(graft_sym *s, const graft_facts *facts, question *q, const general *g,
+                           const graft_sym_atoms *elements, const Z3_ast *place)
 {
     graft_sym_atoms own = {.count = 0};
     uint32_t made = 0;
-    graft_sym_list_elements(a->s, c->holds, true, &own);
+    graft_sym_list_elements(s, g->holds, true, &own);
     for (uint32_t i = 0; i < own.count; i++) {
-        for (uint32_t k = 0; k < elements->count && made < INSTANCES_MOST; k++) {
-            Z3_ast index[GRAFT_MAX_RANK] = {0};
-            if (find_index(a->s, own.from[i], elements->from[k], index)) {
-                made += assume_at(a, facts, q, c, index) ? 1 : 0;
+        for (uint32_t k = 0; k < elements->count && made < GRAFT_LIMIT(CONDITION_PLACES); k++) {
+            Z3_ast values[GRAFT_ROOM_CONDITION_BINDERS] = {0};
+            if (find_values(s, g, own.from[i], elements->from[k], values)) {
+                made += assume_at(s, facts, q, g, values) ? 1 : 0;
             }
         }
     }
-    if (made == 0) { /* At the place asked about, where that is a place. */
-        Z3_ast index[GRAFT_MAX_RANK];
-        memcpy((void *)index, (const void *)a->s->formals, sizeof index);
-        (void)assume_at(a, facts, q, c, index);
+    if (made == 0 && place != NULL) {
+        Z3_ast values[GRAFT_ROOM_CONDITION_BINDERS] = {0};
+        memcpy((void *)values, (const void *)place, g->count * sizeof *values);
+        (void)assume_at(s, facts, q, g, values);
     }
+}
+
+/* A fact about all elements of a node. */
+static void assume_fact(graft_sym *s, const graft_facts *facts, question *q,
+                        const graft_sym_fact *fact, const graft_sym_atoms *elements)
+{
+    general g = {.holds = fact->holds, .symbols = s->formals, .count = fact->shape.rank};
+    for (uint32_t i = 0; i < fact->shape.rank; i++) {
+        Z3_ast inside = graft_sym_in_range(s, s->formals[i], fact->shape.dims[i]);
+        g.where = i == 0 ? inside : Z3_mk_and(s->z3, 2, (Z3_ast[]){g.where, inside});
+    }
+    assume_general(s, facts, q, &g, elements, s->formals);
 }
 
 static void assume_conditions(graft_sym_asker *a, const graft_facts *facts, question *q)
 {
+    graft_sym *s = a->s;
     graft_sym_atoms elements = {.count = 0};
     for (uint32_t i = 0; i < q->asked; i++) {
-        graft_sym_list_elements(a->s, q->terms[i], true, &elements);
+        graft_sym_list_elements(s, q->terms[i], true, &elements);
     }
-    for (uint32_t i = 0; i < a->source->condition_count; i++) {
-        assume_condition(a, facts, q, &a->source->conditions[i], &elements);
+    for (uint32_t i = 0; i < a->given->count; i++) {
+        const graft_sym_condition *c = &a->given->items[i];
+        const general g = {c->holds, c->where, c->binders, c->binder_count};
+        if (!c->is_caught) {
+            assume_general(s, facts, q, &g, &elements, c->binders);
+        }
     }
-    for (uint32_t i = 0; i < a->target->condition_count; i++) {
-        if (a->target->conditions[i].is_fact) {
-            assume_condition(a, facts, q, &a->target->conditions[i], &elements);
+    for (uint32_t side = 0; side < 2; side++) {
+        for (uint32_t i = 0; i < a->sides[side]->fact_count; i++) {
+            assume_fact(s, facts, q, &a->sides[side]->facts[i], &elements);
         }
     }
 }
@@ -185,7 +256,7 @@ static void list_all_folds(const graft_sym *s, const question *q, graft_sym_atom
 
 static void add_bounds(graft_sym *s, const graft_sym_atoms *folds, question *q)
 {
-    Z3_ast facts[GRAFT_SYM_BOUNDS_MOST];
+    Z3_ast facts[GRAFT_ROOM_BOUNDS];
     uint32_t count = graft_sym_bounds(s, folds, facts);
     for (uint32_t i = 0; i < count; i++) {
         add_given(q, facts[i]);
@@ -199,7 +270,7 @@ static bool replace_folds(graft_sym_asker *a, const graft_facts *facts, question
     add_bounds(a->s, &folds, q);
     list_all_folds(a->s, q, &folds);
     if (folds.full) {
-        return false;
+        return graft_sym_refuse(a->s, GRAFT_LIMIT_ATOMS);
     }
     graft_sym_name_folds(a->s, facts, &folds);
     replace_all(a->s, &folds, q);
@@ -215,10 +286,10 @@ static bool replace_elements(graft_sym_asker *a, const graft_facts *facts, quest
         graft_sym_list_elements(s, q->terms[i], false, &elements);
     }
     if (elements.full) {
-        return false;
+        return graft_sym_refuse(s, GRAFT_LIMIT_ATOMS);
     }
     graft_sym_merge_elements(s, facts, &elements);
-    Z3_ast symbols[GRAFT_SYM_ATOMS_MOST];
+    Z3_ast symbols[GRAFT_ROOM_ATOMS];
     for (uint32_t i = 0; i < elements.count; i++) {
         symbols[i] = Z3_mk_fresh_const(s->z3, "element", s->term.real);
         for (uint32_t k = 0; k < i; k++) {
@@ -246,19 +317,24 @@ static bool visit_size(void *context, Z3_ast term)
             return false;
         }
     }
-    if (c->sizes.count < GRAFT_SYM_ATOMS_MOST) {
+    if (c->sizes.count < GRAFT_LIMIT(ATOMS)) {
         c->sizes.from[c->sizes.count++] = term;
+    } else {
+        c->sizes.full = true;
     }
     return false;
 }
 
 /* Sizes as numbers become symbols, which are at least 1 if Z3 says that the sizes are. */
-static void replace_sizes(const graft_sym_asker *a, const graft_facts *facts, question *q)
+static bool replace_sizes(const graft_sym_asker *a, const graft_facts *facts, question *q)
 {
     graft_sym *s = a->s;
     size_search c = {.s = s};
     for (uint32_t i = 0; i < q->count; i++) {
         graft_sym_walk(s, q->terms[i], visit_size, &c);
+    }
+    if (c.sizes.full) {
+        return graft_sym_refuse(s, GRAFT_LIMIT_ATOMS);
     }
     for (uint32_t i = 0; i < c.sizes.count; i++) {
         c.sizes.to[i] = Z3_mk_fresh_const(s->z3, "size", s->term.real);
@@ -270,38 +346,10 @@ static void replace_sizes(const graft_sym_asker *a, const graft_facts *facts, qu
             add_given(q, Z3_mk_le(s->z3, s->term.one, c.sizes.to[i]));
         }
     }
+    return true;
 }
 
 /* -------------------------------------------------------------------- asking */
-
-/* Applies unknown functions anew in an obligation's state, which takes note of their laws. */
-static Z3_ast change_function(void *context, Z3_ast term)
-{
-    static const uint8_t ops[GRAFT_TERM_FUNCTION_COUNT] = {
-        [GRAFT_TERM_EXP] = GRAFT_OP_exp,   [GRAFT_TERM_SQRT] = GRAFT_OP_sqrt,
-        [GRAFT_TERM_ERF] = GRAFT_OP_erf,   [GRAFT_TERM_SIGMOID] = GRAFT_OP_sigmoid,
-        [GRAFT_TERM_TANH] = GRAFT_OP_tanh, [GRAFT_TERM_INVERSE] = GRAFT_OP_div};
-    static const int32_t attrs[GRAFT_MAX_ATTRS] = {0};
-    graft_term_state *k = context;
-    Z3_func_decl decl = Z3_get_app_decl(k->z3, Z3_to_app(k->z3, term));
-    uint32_t f = 0;
-    while (f < GRAFT_TERM_FUNCTION_COUNT && k->functions[f] != decl) {
-        f++;
-    }
-    if (f == GRAFT_TERM_FUNCTION_COUNT) {
-        return term;
-    }
-    const graft_shape scalars[3] = {
-        {.dtype = GRAFT_DTYPE_F32}, {.dtype = GRAFT_DTYPE_F32}, {.dtype = GRAFT_DTYPE_F32}};
-    const graft_call call = {attrs, scalars, &scalars[2]};
-    Z3_ast x = Z3_get_app_arg(k->z3, Z3_to_app(k->z3, term), 0);
-    const Z3_ast *one_over[2] = {&k->one, &x};
-    const Z3_ast *plain[1] = {&x};
-    Z3_ast result = NULL;
-    Z3_ast *out[1] = {&result};
-    graft_term_run(k, ops[f], &call, f == GRAFT_TERM_INVERSE ? one_over : plain, out);
-    return result;
-}
 
 static bool ask_solver(graft_sym_asker *a, question *q)
 {
@@ -311,7 +359,7 @@ static bool ask_solver(graft_sym_asker *a, question *q)
     graft_obligation_open(&o, s->env->unit, s->z3);
     for (uint32_t i = 0; i < q->count; i++) {
         q->terms[i] =
-            graft_sym_rebuild(s, graft_sym_simplify(s, q->terms[i]), change_function, &o.term);
+            graft_sym_rebuild(s, graft_sym_simplify(s, q->terms[i]), graft_term_renew, &o.term);
     }
     bool pair = q->asked == 2;
     const graft_obligation_parts parts = {.left = &q->terms[0],
@@ -370,18 +418,18 @@ static bool keep_pure(const graft_sym *s, question *q)
 /* One question without conditionals on indices. */
 static bool ask_leaf(graft_sym_asker *a, const graft_facts *facts, question *q)
 {
-    if (++a->leaves > LEAVES_MOST || graft_sym_is_spent(a->s)) {
+    if (++a->leaves > GRAFT_LIMIT(LEAVES)) {
+        return graft_sym_refuse(a->s, GRAFT_LIMIT_LEAVES);
+    }
+    if (graft_sym_is_spent(a->s)) {
         return false;
     }
     for (uint32_t i = 0; i < a->s->assumed->number_count; i++) {
         add_given(q, a->s->assumed->numbers[i]);
     }
     assume_conditions(a, facts, q);
-    if (!replace_folds(a, facts, q) || !replace_elements(a, facts, q)) {
-        return false;
-    }
-    replace_sizes(a, facts, q);
-    return keep_pure(a->s, q) && ask_solver(a, q);
+    return replace_folds(a, facts, q) && replace_elements(a, facts, q) &&
+           replace_sizes(a, facts, q) && keep_pure(a->s, q) && ask_solver(a, q);
 }
 
 static bool ask(graft_sym_asker *a, const graft_facts *facts, const question *q)
@@ -392,7 +440,7 @@ static bool ask(graft_sym_asker *a, const graft_facts *facts, const question *q)
     for (uint32_t i = 0; i < now.asked; i++) {
         now.terms[i] = now.asked == 2 ? graft_sym_normal(s, now.terms[i])
                                       : graft_sym_simplify(s, now.terms[i]);
-        condition = condition == NULL ? graft_sym_find_condition(s, now.terms[i]) : condition;
+        condition = condition == NULL ? find_condition(s, now.terms[i]) : condition;
     }
     if (now.asked == 2 && now.terms[0] == now.terms[1]) {
         return graft_sym_holds(s, facts, Z3_mk_eq(s->z3, now.terms[0], now.terms[1]));

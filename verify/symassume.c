@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-enum { HOLDS_LIMIT = 25000, FACTS_MOST = 32 };
-
 /* ------------------------------------------------------------------ assuming */
 
 void graft_sym_assume(graft_sym *s, Z3_ast hypothesis)
@@ -19,13 +17,13 @@ void graft_sym_assume(graft_sym *s, Z3_ast hypothesis)
             return;
         }
     }
-    if (a->count == GRAFT_SYM_ASSUMED_MOST) {
+    if (a->count == GRAFT_LIMIT(ASSUMED)) {
         return;
     }
     a->claims[a->count] = claim;
     a->masks[a->count] = graft_sym_mask_of(s->masks, a->claims[a->count]);
     a->count++;
-    if (a->number_count < GRAFT_RULE_MAX_SLOTS && graft_sym_is_real(s, hypothesis)) {
+    if (a->number_count < GRAFT_LIMIT(ASSUMED_NUMBERS) && graft_sym_is_real(s, hypothesis)) {
         a->numbers[a->number_count++] = hypothesis;
     }
 }
@@ -36,7 +34,8 @@ static void limit_resources(const graft_sym *s, Z3_solver solver)
     Z3_params limit = Z3_mk_params(s->z3);
     Z3_params_inc_ref(s->z3, limit);
     Z3_params_set_uint(s->z3, limit, Z3_mk_string_symbol(s->z3, "rlimit"),
-                       most < HOLDS_LIMIT ? most : HOLDS_LIMIT);
+                       most < GRAFT_LIMIT(QUESTION_RESOURCES) ? most
+                                                              : GRAFT_LIMIT(QUESTION_RESOURCES));
     Z3_solver_set_params(s->z3, solver, limit);
     Z3_params_dec_ref(s->z3, limit);
 }
@@ -51,13 +50,13 @@ static Z3_lbool check(graft_sym *s)
 static void keep_model(graft_sym *s)
 {
     graft_sym_assumed *a = s->assumed;
-    Z3_model *place = &a->models[a->model_count % GRAFT_SYM_MODELS_MOST];
+    Z3_model *place = &a->models[a->model_count % GRAFT_LIMIT(MODELS)];
     Z3_model found = Z3_solver_get_model(s->z3, a->solver);
     if (found == NULL) {
         return;
     }
     Z3_model_inc_ref(s->z3, found);
-    if (a->model_count >= GRAFT_SYM_MODELS_MOST) {
+    if (a->model_count >= GRAFT_LIMIT(MODELS)) {
         Z3_model_dec_ref(s->z3, *place);
     }
     *place = found;
@@ -69,8 +68,8 @@ static bool is_satisfied(const graft_sym *s, uint32_t count, const Z3_ast *parts
 {
     const graft_sym_assumed *a = s->assumed;
     bool satisfied = false;
-    for (uint32_t m = 0; m < a->model_count && m < GRAFT_SYM_MODELS_MOST && !satisfied; m++) {
-        Z3_model model = a->models[(a->model_count - 1 - m) % GRAFT_SYM_MODELS_MOST];
+    for (uint32_t m = 0; m < a->model_count && m < GRAFT_LIMIT(MODELS) && !satisfied; m++) {
+        Z3_model model = a->models[(a->model_count - 1 - m) % GRAFT_LIMIT(MODELS)];
         satisfied = true;
         for (uint32_t i = 0; i < count && satisfied; i++) {
             Z3_ast value = NULL;
@@ -111,20 +110,20 @@ bool graft_sym_is_impossible(graft_sym *s)
 
 /* ------------------------------------------------------------------ questions */
 
-enum { PARTS_MOST = GRAFT_SYM_ASSUMED_MOST + FACTS_MOST + GRAFT_SYM_LEMMAS_MOST + 1 };
+enum { PARTS = GRAFT_ROOM_ASSUMED + GRAFT_ROOM_FACTS + GRAFT_ROOM_LEMMAS + 1 };
 
 /* Lists that `question` is false, and the assumptions and facts that hang together with it. */
 static uint32_t state_question(graft_sym *s, const graft_facts *facts, Z3_ast question,
-                               Z3_ast parts[PARTS_MOST])
+                               Z3_ast parts[PARTS])
 {
     graft_sym_assumed *a = s->assumed;
-    Z3_ast known[FACTS_MOST];
-    graft_sym_mask masks[FACTS_MOST];
-    bool taken[GRAFT_SYM_ASSUMED_MOST + FACTS_MOST] = {false};
+    Z3_ast known[GRAFT_ROOM_FACTS];
+    graft_sym_mask masks[GRAFT_ROOM_FACTS];
+    bool taken[GRAFT_ROOM_ASSUMED + GRAFT_ROOM_FACTS] = {false};
     uint32_t fact_count = 0;
     uint32_t count = 0;
     graft_sym_mask reach = graft_sym_mask_of(s->masks, question);
-    for (; facts != NULL && fact_count < FACTS_MOST; facts = facts->outer) {
+    for (; facts != NULL && fact_count < GRAFT_LIMIT(FACTS); facts = facts->outer) {
         known[fact_count] = graft_sym_expand(s, facts->fact);
         masks[fact_count] = graft_sym_mask_of(s->masks, known[fact_count]);
         fact_count++;
@@ -152,6 +151,9 @@ static uint32_t state_question(graft_sym *s, const graft_facts *facts, Z3_ast qu
 bool graft_sym_holds(graft_sym *s, const graft_facts *facts, Z3_ast goal)
 {
     graft_sym_assumed *a = s->assumed;
+    if (s->plain != NULL) {
+        return false; /* A plain reading knows nothing. */
+    }
     Z3_ast plain = graft_sym_simplify(s, graft_sym_expand(s, goal));
     Z3_lbool value = Z3_get_bool_value(s->z3, plain);
     if (value != Z3_L_UNDEF) {
@@ -160,7 +162,7 @@ bool graft_sym_holds(graft_sym *s, const graft_facts *facts, Z3_ast goal)
     if (graft_sym_is_spent(s)) {
         return false;
     }
-    Z3_ast parts[PARTS_MOST];
+    Z3_ast parts[PARTS];
     uint32_t count = state_question(s, facts, plain, parts);
     Z3_ast question = Z3_mk_and(s->z3, count, parts);
     if (Z3_ast_map_contains(s->z3, a->answers, question)) {
@@ -217,7 +219,7 @@ void graft_sym_assumed_open(graft_sym *s, graft_sym_assumed *assumed)
 
 void graft_sym_assumed_close(graft_sym *s)
 {
-    for (uint32_t m = 0; m < s->assumed->model_count && m < GRAFT_SYM_MODELS_MOST; m++) {
+    for (uint32_t m = 0; m < s->assumed->model_count && m < GRAFT_LIMIT(MODELS); m++) {
         Z3_model_dec_ref(s->z3, s->assumed->models[m]);
     }
     Z3_solver_dec_ref(s->z3, s->assumed->solver);

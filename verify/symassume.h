@@ -12,18 +12,16 @@
 #include "verify/symmask.h"
 #include "verify/symterm.h"
 
-enum { GRAFT_SYM_ASSUMED_MOST = 640, GRAFT_SYM_MODELS_MOST = 16 };
-
 typedef struct graft_sym_assumed {
-    Z3_ast claims[GRAFT_SYM_ASSUMED_MOST]; /* Of sort Bool, written out. */
-    graft_sym_mask masks[GRAFT_SYM_ASSUMED_MOST];
+    Z3_ast claims[GRAFT_ROOM_ASSUMED]; /* Of sort Bool, written out. */
+    graft_sym_mask masks[GRAFT_ROOM_ASSUMED];
     uint32_t count;
-    Z3_ast numbers[GRAFT_RULE_MAX_SLOTS]; /* Those about attributes that are numbers. */
+    Z3_ast numbers[GRAFT_ROOM_ASSUMED_NUMBERS]; /* Those about attributes that are numbers. */
     uint32_t number_count;
     Z3_ast_map answers; /* Questions with what Z3 said. */
     Z3_solver solver;
-    Z3_model models[GRAFT_SYM_MODELS_MOST]; /* What Z3 has last found where something is false, */
-    uint32_t model_count;                   /* a ring: numbers of all that it has found. */
+    Z3_model models[GRAFT_ROOM_MODELS]; /* What Z3 has last found where something is false, */
+    uint32_t model_count;               /* a ring: numbers of all that it has found. */
 } graft_sym_assumed;
 
 void graft_sym_assumed_open(graft_sym *s, graft_sym_assumed *assumed);

@@ -5,21 +5,21 @@
 #include "graph/ruleprint.h"
 #include "verify/symask.h"
 #include "verify/symassume.h"
+#include "verify/symbits.h"
 #include "verify/symcase.h"
 #include "verify/symclass.h"
 #include "verify/symread.h"
+#include "verify/symsame.h"
 #include "verify/symshape.h"
 #include "verify/symvalue.h"
 
 #include <string.h>
 
-/* Cases, and classes of them that are proved. */
-enum { CASES_MOST = 100000, CLASSES_MOST = 2000 };
-
 typedef struct graft_symbolic {
     graft_env *env;
     graft_sym s;
     graft_sym_assumed assumed;
+    graft_sym_bits bits;
     /* The proof at hand. */
     const graft_rule *rule;
     graft_prove_result counts;
@@ -35,7 +35,8 @@ typedef struct graft_symbolic {
 } proof;
 
 /* "ranks 4,4,1; #1.axis=0" */
-static const char *print_case(graft_arena *arena, const graft_rule *rule, const graft_sym_case *c)
+const char *graft_symbolic_print_case(graft_arena *arena, const graft_rule *rule,
+                                      const graft_sym_case *c)
 {
     graft_buffer out = {.arena = arena};
     graft_buffer_printf(&out, "ranks ");
@@ -55,7 +56,7 @@ static const char *print_case(graft_arena *arena, const graft_rule *rule, const 
 static bool give_up(proof *p, const graft_sym_case *c, const char *why)
 {
     (void)snprintf(p->result->reason, sizeof p->result->reason, "%s (%s)", why,
-                   print_case(p->env->unit, p->rule, c));
+                   graft_symbolic_print_case(p->env->unit, p->rule, c));
     p->holds = false;
     return false;
 }
@@ -75,36 +76,49 @@ static Z3_ast read_within(proof *p, const graft_sym_shape *shape, Z3_ast value)
     for (uint32_t i = 0; i < count; i++) {
         to[i] = graft_sym_arg(&p->s, from[i], 1);
     }
-    return graft_sym_substitute(&p->s, value, count, from, to);
+    return value == NULL ? NULL : graft_sym_substitute(&p->s, value, count, from, to);
 }
 
-static const char *ask_outputs(proof *p, graft_sym_asker *a)
+/* One side of one output: an element's value, and what it is defined under. */
+typedef struct {
+    Z3_ast value;
+    graft_sym_conditions conditions;
+} output;
+
+static output read_output(proof *p, uint32_t side, graft_operand x, const graft_sym_shape *shape)
 {
-    for (uint32_t i = 0; i < p->rule->output_count; i++) {
-        graft_facts room[GRAFT_MAX_RANK];
-        graft_operand x = p->rule->source.outputs[i];
-        const graft_sym_shape *shape = graft_sym_shape_of(&p->instance, GRAFT_SYM_SOURCE, x);
-        Z3_ast left = graft_sym_operand(&p->s, &p->instance, GRAFT_SYM_SOURCE,
-                                        &p->sides[GRAFT_SYM_SOURCE], x);
-        Z3_ast right = graft_sym_operand(&p->s, &p->instance, GRAFT_SYM_TARGET,
-                                         &p->sides[GRAFT_SYM_TARGET], p->rule->target.outputs[i]);
-        left = read_within(p, shape, left);
-        right = read_within(p, shape, right);
-        if (!graft_sym_equal(a, graft_sym_within(&p->s, shape, room), left, right)) {
-            return "the sides were not proved equal";
-        }
+    Z3_ast value = graft_sym_operand(&p->s, &p->instance, side, &p->sides[side], x);
+    output out = {read_within(p, shape, value), graft_sym_operand_conditions(&p->sides[side], x)};
+    for (uint32_t i = 0; i < out.conditions.count; i++) {
+        graft_sym_condition *c = &out.conditions.items[i];
+        c->holds = read_within(p, shape, c->holds);
+        c->where = read_within(p, shape, c->where);
     }
-    return NULL;
+    return out;
 }
 
-static const char *ask_conditions(proof *p, graft_sym_asker *a)
+/* Whether a condition holds where it is asked, for all its binders. */
+static bool is_implied(graft_sym_asker *a, const graft_facts *facts, const graft_sym_condition *c)
 {
-    const graft_sym_side *target = &p->sides[GRAFT_SYM_TARGET];
-    for (uint32_t i = 0; i < target->condition_count; i++) {
-        graft_facts room[GRAFT_MAX_RANK];
-        const graft_sym_condition *c = &target->conditions[i];
-        if (!c->is_fact &&
-            !graft_sym_implied(a, graft_sym_within(&p->s, &c->shape, room), c->holds)) {
+    const graft_facts where = {.outer = facts, .fact = c->where};
+    return graft_sym_implied(a, c->where == NULL ? facts : &where, c->holds);
+}
+
+static const char *ask_output(proof *p, graft_sym_asker *a, uint32_t i)
+{
+    graft_facts room[GRAFT_MAX_RANK];
+    graft_operand x = p->rule->source.outputs[i];
+    const graft_sym_shape *shape = graft_sym_shape_of(&p->instance, GRAFT_SYM_SOURCE, x);
+    const graft_facts *facts = graft_sym_within(&p->s, shape, room);
+    output left = read_output(p, GRAFT_SYM_SOURCE, x, shape);
+    output right = read_output(p, GRAFT_SYM_TARGET, p->rule->target.outputs[i], shape);
+    a->given = &left.conditions;
+    if (p->s.bits != NULL ? !graft_sym_same_bits(&p->s, facts, left.value, right.value)
+                          : !graft_sym_equal(a, facts, left.value, right.value)) {
+        return "the sides were not proved equal";
+    }
+    for (uint32_t k = 0; k < right.conditions.count; k++) {
+        if (!is_implied(a, facts, &right.conditions.items[k])) {
             return "the target was not proved to be defined";
         }
     }
@@ -119,13 +133,16 @@ static const char *prove_instance(proof *p)
     const char *why = NULL;
     graft_mark mark = graft_arena_mark(p->env->unit);
     graft_sym_asker a = {
-        .s = &p->s, .source = &p->sides[GRAFT_SYM_SOURCE], .target = &p->sides[GRAFT_SYM_TARGET]};
+        .s = &p->s, .sides = {&p->sides[0], &p->sides[1]}
+    };
     if (!graft_sym_read_side(&p->s, &p->instance, GRAFT_SYM_SOURCE, &p->sides[GRAFT_SYM_SOURCE]) ||
         !graft_sym_read_side(&p->s, &p->instance, GRAFT_SYM_TARGET, &p->sides[GRAFT_SYM_TARGET])) {
-        why = "there are too many conditions";
+        why = p->s.refusal;
     }
-    why = why == NULL ? ask_outputs(p, &a) : why;
-    why = why == NULL ? ask_conditions(p, &a) : why;
+    for (uint32_t i = 0; i < p->rule->output_count && why == NULL; i++) {
+        why = ask_output(p, &a, i);
+    }
+    why = p->s.refusal != NULL ? p->s.refusal : why;
     graft_arena_release(p->env->unit, mark);
     return why;
 }
@@ -138,7 +155,7 @@ typedef struct {
 
 static void add_claim(graft_sym_extra *extra, Z3_ast claim)
 {
-    if (extra->count < GRAFT_SYM_EXTRA_MOST) {
+    if (extra->count < GRAFT_LIMIT(PART_CLAIMS)) {
         extra->claims[extra->count++] = claim;
     }
 }
@@ -244,25 +261,26 @@ static bool find_broadcast(const proof *p, refinement *r)
     return true;
 }
 
-enum { REFINED_MOST = 6, PARTS_MOST = 400, RESOURCES_MOST = 15000000, SIMPLIFIED_MOST = 150000 };
-
-/* Whether the proof has had its share, counted by Z3 and in terms; never by a clock. */
-static bool is_exhausted(const proof *p)
+/* Why there is no more to be asked: the proof has had its share, counted by Z3 and in terms, never
+ * by a clock. NULL before. */
+static const char *find_exhausted(const proof *p)
 {
     const graft_effort used = graft_sym_effort(&p->s);
-    return used.resource_count > RESOURCES_MOST || used.term_count > SIMPLIFIED_MOST ||
-           graft_sym_is_spent(&p->s);
+    return used.resource_count > GRAFT_LIMIT(RESOURCES) ? graft_limit_reason(GRAFT_LIMIT_RESOURCES)
+           : used.term_count > GRAFT_LIMIT(TERMS)       ? graft_limit_reason(GRAFT_LIMIT_TERMS)
+           : graft_sym_is_spent(&p->s)                  ? GRAFT_PROVE_SPENT
+                                                        : NULL;
 }
 
 /* Proves a case under extra assumptions; splits it further where that fails. NULL when proved. */
 static const char *prove_part(proof *p, const graft_sym_case *c, const graft_sym_extra *extra,
                               uint32_t depth)
 {
-    const char *why = NULL;
+    const char *why = find_exhausted(p);
     graft_sym_extra more = *extra;
     refinement r = {.count = 0};
-    if (is_exhausted(p)) {
-        return "the proof takes too long";
+    if (why != NULL) {
+        return why;
     }
     graft_sym_fit fit = graft_sym_shapes(&p->s, p->rule, c, extra, &p->instance, &why);
     if (fit == GRAFT_SYM_NEVER) {
@@ -273,14 +291,14 @@ static const char *prove_part(proof *p, const graft_sym_case *c, const graft_sym
     }
     p->result->cases += depth == 0 ? 1 : 0;
     why = prove_instance(p);
-    if (why != NULL && is_exhausted(p)) {
-        return "the proof takes too long";
+    if (why != NULL && find_exhausted(p) != NULL) {
+        return find_exhausted(p);
     }
     if ((why != NULL || !p->possible) && graft_sym_is_impossible(&p->s)) {
         return NULL;
     }
     p->possible = true;
-    if (why == NULL || depth >= REFINED_MOST || ++p->parts > PARTS_MOST) {
+    if (why == NULL || depth >= GRAFT_LIMIT(CASE_SPLITS) || ++p->parts > GRAFT_LIMIT(CASE_PARTS)) {
         return why;
     }
     if (pin_symbols(p, &more)) {
@@ -314,8 +332,8 @@ static bool prove_case(void *context, const graft_sym_case *c)
     proof *p = context;
     const graft_sym_extra none = {.count = 0};
     graft_sym_class class;
-    if (++p->visited > CASES_MOST) {
-        return give_up(p, c, "there are too many cases");
+    if (++p->visited > GRAFT_LIMIT(CASES)) {
+        return give_up(p, c, graft_limit_reason(GRAFT_LIMIT_CASES));
     }
     bool known = graft_sym_class_of(p->rule, c, &class);
     if (known && is_proved_by_class(p, &class)) {
@@ -324,8 +342,8 @@ static bool prove_case(void *context, const graft_sym_case *c)
     uint32_t before = p->result->cases;
     p->parts = 0;
     const char *why = prove_part(p, c, &none, 0);
-    if (why == NULL && ++p->proved > CLASSES_MOST) {
-        why = "there are too many cases";
+    if (why == NULL && ++p->proved > GRAFT_LIMIT(CASES_PROVED)) {
+        why = graft_limit_reason(GRAFT_LIMIT_CASES_PROVED);
     }
     if (why == NULL && known) {
         graft_sym_classes_add(&p->classes, &class, p->result->cases > before);
@@ -339,6 +357,7 @@ graft_symbolic *graft_symbolic_open(graft_env *env, graft_prover *prover)
     p->env = env;
     graft_sym_open(&p->s, env, prover);
     graft_sym_assumed_open(&p->s, &p->assumed);
+    graft_sym_bits_open(&p->s, &p->bits);
     return p;
 }
 
@@ -380,6 +399,15 @@ void graft_symbolic_try(graft_symbolic *p, const graft_rule *rule, const graft_p
     result->proved = p->holds && p->possible && !graft_sym_is_spent(&p->s);
     graft_sym_values_free(p->s.values);
     graft_arena_release(p->env->unit, mark);
+}
+
+void graft_symbolic_try_exact(graft_symbolic *p, const graft_rule *rule, const graft_point *points,
+                              uint32_t count, const graft_prove_options *options,
+                              graft_symbolic_result *result)
+{
+    p->s.bits = &p->bits;
+    graft_symbolic_try(p, rule, points, count, options, result);
+    p->s.bits = NULL;
 }
 
 void graft_symbolic_prove(graft_env *env, const graft_rule *rule, const graft_point *points,

@@ -7,6 +7,10 @@
  * source is not (symask.h). A rule is proved when Z3 says `unsat` in every case, and at least one
  * has instances.
  *
+ * That both sides give the same bits is a theorem of its own, over the same cases, shapes and index
+ * maps, where values are read as what operators do to bits (symbits.h, symsame.h). It says nothing
+ * of real numbers and needs nothing of them.
+ *
  * Trusted beside Z3: the index maps and ranges of symread.c and symshape.c, which tests compare
  * with the bodies and shape functions that the engine and every other algebra use, and the laws of
  * sums and maxima listed in symfold.h. */
@@ -15,14 +19,16 @@
 
 #include "graph/env.h"
 #include "verify/instance.h"
+#include "verify/limits.h"
 #include "verify/prove.h"
+#include "verify/symcase.h"
 
 typedef struct graft_symbolic_result {
     bool proved;
     uint32_t cases;     /* Whose ranks and constants fit. */
     uint32_t questions; /* Put to the solver. */
     graft_effort effort;
-    char reason[160]; /* Why it is not proved. */
+    char reason[GRAFT_ROOM_REASON]; /* Why it is not proved. */
 } graft_symbolic_result;
 
 /* Tries to prove one valid rule after another. They share the prover's context: what it was asked
@@ -38,10 +44,19 @@ void graft_symbolic_close(graft_symbolic *p);
 void graft_symbolic_try(graft_symbolic *p, const graft_rule *rule, const graft_point *points,
                         uint32_t count, const graft_prove_options *options,
                         graft_symbolic_result *result);
+/* Tries to prove that both sides of a rule give the same bits of binary32 for all sizes, inputs and
+ * values of attributes (symsame.h); the rest is as above. */
+void graft_symbolic_try_exact(graft_symbolic *p, const graft_rule *rule, const graft_point *points,
+                              uint32_t count, const graft_prove_options *options,
+                              graft_symbolic_result *result);
 
 /* The same in a context of its own. */
 void graft_symbolic_prove(graft_env *env, const graft_rule *rule, const graft_point *points,
                           uint32_t count, const graft_prove_options *options,
                           graft_symbolic_result *result);
+
+/* "ranks 4,4,1 #1.axis=0". */
+const char *graft_symbolic_print_case(graft_arena *arena, const graft_rule *rule,
+                                      const graft_sym_case *c);
 
 #endif

@@ -3,9 +3,6 @@
 
 #include "verify/symfold.h"
 
-/* Numbers that a body may be bounded by. */
-enum { NUMBERS_MOST = 6 };
-
 typedef struct {
     graft_sym *s;
     Z3_ast *facts;
@@ -14,7 +11,7 @@ typedef struct {
 
 static void note(fact_list *list, Z3_ast fact)
 {
-    if (list->count < GRAFT_SYM_BOUNDS_MOST) {
+    if (list->count < GRAFT_LIMIT(BOUNDS)) {
         list->facts[list->count++] = fact;
     }
 }
@@ -98,7 +95,7 @@ static void note_sign(fact_list *list, const sum *x)
 
 typedef struct {
     const graft_sym *s;
-    Z3_ast numbers[NUMBERS_MOST];
+    Z3_ast numbers[GRAFT_ROOM_BOUND_NUMBERS];
     uint32_t count;
 } number_search;
 
@@ -112,7 +109,7 @@ static bool visit_alternative(void *context, Z3_ast term)
     for (uint32_t i = 1; i < 3 && graft_sym_kind(s, term) == Z3_OP_ITE; i++) {
         Z3_ast number = graft_sym_arg(s, term, i);
         bool plain = graft_sym_arity(s, number) == 0;
-        if (plain && n->count < NUMBERS_MOST) {
+        if (plain && n->count < GRAFT_LIMIT(BOUND_NUMBERS)) {
             n->numbers[n->count++] = number;
         }
     }
@@ -166,7 +163,7 @@ static void note_squares(fact_list *list, const sum *x, const graft_sym_atoms *f
 }
 
 uint32_t graft_sym_bounds(graft_sym *s, const graft_sym_atoms *folds,
-                          Z3_ast facts[GRAFT_SYM_BOUNDS_MOST])
+                          Z3_ast facts[GRAFT_ROOM_BOUNDS])
 {
     fact_list list = {.s = s, .facts = facts};
     for (uint32_t i = 0; i < folds->count; i++) {

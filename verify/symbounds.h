@@ -12,11 +12,9 @@
 
 #include "verify/symmatch.h"
 
-enum { GRAFT_SYM_BOUNDS_MOST = 48 };
-
 /* Writes facts about the sums among `folds`, in terms of them and of sums that count places;
  * returns how many. */
 uint32_t graft_sym_bounds(graft_sym *s, const graft_sym_atoms *folds,
-                          Z3_ast facts[GRAFT_SYM_BOUNDS_MOST]);
+                          Z3_ast facts[GRAFT_ROOM_BOUNDS]);
 
 #endif

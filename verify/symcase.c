@@ -3,12 +3,15 @@
 #include "verify/symcase.h"
 
 #include "graph/pattern.h"
+#include "graph/rulecode.h"
 #include "verify/instance.h"
+#include "verify/limits.h"
 
 #include <string.h>
 
 enum {
-    DIGITS_MOST = GRAFT_RULE_MAX_VARS + GRAFT_RULE_MAX_SLOTS + 2 * GRAFT_RULE_MAX_NODES,
+    /* Of a slot, two: what it chooses, and whether it is infinite. */
+    DIGITS = GRAFT_RULE_MAX_VARS + 2 * GRAFT_RULE_MAX_SLOTS + 2 * GRAFT_RULE_MAX_NODES,
     RANK_UNKNOWN = -1,
     RANK_WRONG = -2
 };
@@ -27,7 +30,7 @@ typedef struct {
     const graft_rule *rule;
     graft_sym_case_visitor visit;
     void *context;
-    digit digits[DIGITS_MOST];
+    digit digits[DIGITS];
     uint32_t count;
     uint32_t known; /* Digits that are set. */
     uint64_t slots; /* Bit: the slot has its value. */
@@ -68,14 +71,10 @@ static const graft_pattern *side_of(const graft_rule *rule, uint32_t side)
 /* Whether a program reads nothing but constants and slots that are set. */
 static bool is_computable(const graft_rule *rule, uint64_t slots, uint32_t offset)
 {
-    const uint8_t *code = rule->code;
-    static const uint8_t operands[GRAFT_CODE_COUNT] = {
-        [GRAFT_CODE_CONST8] = 1, [GRAFT_CODE_CONST32] = 4, [GRAFT_CODE_SLOT] = 1,
-        [GRAFT_CODE_DIM] = 2,    [GRAFT_CODE_RANK] = 1,    [GRAFT_CODE_IS_CONST] = 1,
-        [GRAFT_CODE_SAME] = 2};
-    for (; code[offset] != GRAFT_CODE_END; offset += 1u + operands[code[offset]]) {
-        bool reads_shape = code[offset] >= GRAFT_CODE_DIM && code[offset] <= GRAFT_CODE_SAME;
-        bool unset = code[offset] == GRAFT_CODE_SLOT && (slots >> code[offset + 1] & 1u) == 0;
+    for (; rule->code[offset] != GRAFT_CODE_END; offset = graft_code_next(rule, offset)) {
+        graft_code_step step = graft_code_at(rule, offset);
+        bool reads_shape = step.code >= GRAFT_CODE_DIM && step.code <= GRAFT_CODE_SAME;
+        bool unset = step.code == GRAFT_CODE_SLOT && (slots >> step.index & 1u) == 0;
         if (reads_shape || unset) {
             return false;
         }
@@ -101,7 +100,7 @@ static bool compute_attr(const graft_rule *rule, const graft_sym_case *c, uint64
             return false;
         }
         *value = (int32_t)result;
-        return true;
+        return result >= INT32_MIN && result <= INT32_MAX; /* The engine refuses others. */
     }
 }
 
@@ -124,108 +123,93 @@ bool graft_sym_case_attr(const graft_rule *rule, const graft_sym_case *c,
 
 /* -------------------------------------------------------------------- ranks */
 
-static int broadcast_rank(int a, int b)
+/* graft/shapes.def where nothing is known but ranks, and these in part: of sizes everything is so. */
+typedef struct {
+    uint32_t rank; /* 0 when it is open. */
+    bool open;
+    bool dims[GRAFT_MAX_RANK];
+} op_shape;
+
+typedef bool op_size;
+
+typedef struct op_site {
+    const search *s;
+    const graft_pattern_node *node;
+    op_shape in[GRAFT_MAX_INPUTS];
+    op_shape *out;
+    op_shape made; /* What a reshape or fill makes. */
+    bool *guessed; /* A choice was read that is open: the first of its domain stands for it. */
+} op_site;
+
+static const op_shape *op_input(const op_site *p, uint32_t i) { return &p->in[i]; }
+
+static op_shape *op_output(const op_site *p, uint32_t i) { return &p->out[i]; }
+
+static bool op_is_open(const op_site *p, uint32_t k)
 {
-    return a == RANK_UNKNOWN || b == RANK_UNKNOWN ? RANK_UNKNOWN : a > b ? a : b;
+    int32_t value = 0;
+    return !attr_value(p->s, p->node, k, &value);
 }
 
-/* The input's rank when the axis is one of its axes. */
-static int with_axis(const search *s, const graft_pattern_node *node, int rank)
+/* Where the least axis is refused every one is. */
+static uint32_t op_choice(const op_site *p, uint32_t k)
 {
-    int32_t axis = 0;
-    bool known = attr_value(s, node, GRAFT_ATTR_concat_axis, &axis);
-    return rank >= 0 && known && axis >= rank ? RANK_WRONG : rank;
-}
-
-static int reduced_rank(const search *s, const graft_pattern_node *node, int rank)
-{
-    int32_t axes = 0;
-    int32_t keep = 0;
-    bool known = attr_value(s, node, GRAFT_ATTR_reduce_mean_axes, &axes);
-    if (rank >= 0 && known && (uint32_t)axes >> (uint32_t)rank != 0) {
-        return RANK_WRONG;
+    int32_t value = 0;
+    if (!attr_value(p->s, p->node, k, &value)) {
+        *p->guessed = true;
+        value = graft_op_attr(p->node->op, k)->least;
     }
-    if (rank < 0 || !known || !attr_value(s, node, GRAFT_ATTR_reduce_mean_keep, &keep)) {
-        return RANK_UNKNOWN;
-    }
-    return keep == 1 ? rank : rank - __builtin_popcount((uint32_t)axes);
+    return (uint32_t)value;
 }
 
-static int permuted_rank(const search *s, const graft_pattern_node *node, int rank)
+static bool is_any_rank(const op_shape *shape) { return shape->open; }
+
+static op_shape empty_shape(uint32_t rank) { return (op_shape){.rank = rank}; }
+
+static op_shape wider_shape(const op_shape *a, const op_shape *b)
 {
-    uint32_t seen = 0;
-    for (int i = 0; rank >= 0 && i < GRAFT_MAX_RANK; i++) {
-        int32_t axis = 0;
-        if (!attr_value(s, node, (uint32_t)i, &axis)) {
-            continue;
-        }
-        bool fits = i >= rank ? axis == 0 : axis < rank && (seen >> axis & 1u) == 0;
-        if (!fits) {
-            return RANK_WRONG;
-        }
-        seen |= i < rank ? 1u << axis : 0;
-    }
-    return rank;
+    bool open = a->open || b->open;
+    return (op_shape){.rank = open ? 0 : a->rank > b->rank ? a->rank : b->rank, .open = open};
 }
 
-static int matmul_rank(int a, int b)
+static op_shape made_shape(const op_site *p, uint32_t first)
 {
-    return (a >= 0 && a < 2) || (b >= 0 && b < 2) ? RANK_WRONG : broadcast_rank(a, b);
+    (void)first;
+    return p->made;
 }
 
-static int exact_rank(int rank, int wanted)
+/* A rank that is counted depends on the choices that were read. */
+static void set_rank(const op_site *p, op_shape *shape, uint32_t rank)
 {
-    return rank >= 0 && rank != wanted ? RANK_WRONG : wanted;
+    shape->open = shape->open || *p->guessed;
+    shape->rank = shape->open ? 0 : rank;
 }
 
-static int same_rank(int a, int b)
-{
-    return a >= 0 && b >= 0 && a != b ? RANK_WRONG : a >= 0 ? a : b;
-}
+static const char *expect(bool so, const char *why) { return so ? NULL : why; }
 
-static int fitting_rank(const search *s, const graft_pattern_node *node, const int *in)
-{
-    switch (node->op) {
-    case GRAFT_OP_conv:
-        return exact_rank(in[0], 4) == 4 ? exact_rank(in[1], 4) : RANK_WRONG;
-    case GRAFT_OP_conv_bias_add:
-    case GRAFT_OP_conv_bias:
-        if (exact_rank(in[0], 4) != 4 || exact_rank(in[1], 4) != 4 || exact_rank(in[2], 1) != 1) {
-            return RANK_WRONG;
-        }
-        return node->op == GRAFT_OP_conv_bias ? 4 : exact_rank(in[3], 4);
-    case GRAFT_OP_max_pool:
-    case GRAFT_OP_avg_pool:
-    case GRAFT_OP_global_avg_pool:
-        return exact_rank(in[0], 4);
-    case GRAFT_OP_matmul:
-        return matmul_rank(in[0], in[1]);
-    case GRAFT_OP_matmul_bias:
-        return exact_rank(in[2], 1) == 1 ? matmul_rank(in[0], in[1]) : RANK_WRONG;
-    case GRAFT_OP_scale_shift:
-    case GRAFT_OP_layer_norm: {
-        int least = node->op == GRAFT_OP_scale_shift ? 2 : 1;
-        bool vectors = exact_rank(in[1], 1) == 1 && exact_rank(in[2], 1) == 1;
-        return !vectors || (in[0] >= 0 && in[0] < least) ? RANK_WRONG : in[0];
-    }
-    case GRAFT_OP_concat:
-        return same_rank(in[0], in[1]) == RANK_WRONG ? RANK_WRONG
-                                                     : with_axis(s, node, same_rank(in[0], in[1]));
-    case GRAFT_OP_split:
-    case GRAFT_OP_slice:
-    case GRAFT_OP_pad:
-    case GRAFT_OP_softmax:
-        return with_axis(s, node, in[0]);
-    case GRAFT_OP_transpose:
-        return permuted_rank(s, node, in[0]);
-    case GRAFT_OP_reduce_mean:
-    case GRAFT_OP_reduce_sum:
-    case GRAFT_OP_reduce_max:
-        return reduced_rank(s, node, in[0]);
-    default:
-        return graft_op(node->op)->input_count == 2 ? broadcast_rank(in[0], in[1]) : in[0];
-    }
-}
+#define ANY(p, a, b)                       ((void)(p), (void)(a), (void)(b), true)
+#define op_attr(p, k)                      ANY(p, k, k)
+#define op_number(p, n)                    ANY(p, n, n)
+#define op_add                             ANY
+#define op_subtract                        ANY
+#define op_multiply                        ANY
+#define op_wide                            ANY
+#define op_windows                         ANY
+#define put_dim(p, shape, axis, size)      expect(ANY(p, axis, size) && ANY(p, shape, size), "")
+#define expect_equal(p, a, b, why)         expect(ANY(p, a, b), why)
+#define expect_le(p, a, b, why)            expect(ANY(p, a, b), why)
+#define expect_divides(p, by, a, why)      expect(ANY(p, by, a), why)
+#define expect_broadcast(p, a, b, why)     expect(ANY(p, a, b), why)
+#define expect_same_elements(p, a, b, why) expect(ANY(p, a, b), why)
+#define expect_order(p, low, high, why)    expect(ANY(p, low, high), why)
+#define expect_sign(p, k, strictly, why)   expect(ANY(p, k, strictly), why)
+#define expect_bound(p, k, above, why)     expect(ANY(p, k, above), why)
+#define expect_absent(p, k, why)           expect(ANY(p, k, k), why)
+#define expect_positive(p, a, why)         expect(ANY(p, a, a), why)
+#define expect_finite(p, k, why)           expect(ANY(p, k, k), why)
+#define expect_le_or_none(p, a, b, c, why) expect(ANY(p, a, b) && ANY(p, b, c), why)
+
+#include "graft/shapes.def"
 
 static bool makes_rank(uint32_t op) { return op == GRAFT_OP_reshape || op == GRAFT_OP_fill; }
 
@@ -243,23 +227,38 @@ static int operand_rank(const search *s, const int *ranks, graft_operand x)
     return var_rank(s, x);
 }
 
+static bool may_be_equal(int a, int b) { return a < 0 || b < 0 || a == b; }
+
+static op_shape shape_of_rank(int rank)
+{
+    return (op_shape){.rank = rank < 0 ? 0 : (uint32_t)rank, .open = rank < 0};
+}
+
+/* The rank of a node's outputs; RANK_WRONG when its inputs' ranks or its choices do not fit. */
+static int infer_rank(const search *s, uint32_t side, uint32_t n, const int *ranks)
+{
+    const graft_pattern_node *node = &side_of(s->rule, side)->nodes[n];
+    op_shape out[GRAFT_MAX_OUTPUTS];
+    bool guessed = false;
+    op_site site = {.s = s, .node = node, .out = out, .guessed = &guessed};
+    bool made = (s->made[side] >> n & 1u) != 0;
+    site.made = shape_of_rank(made ? s->c.made[side][n] : RANK_UNKNOWN);
+    for (uint32_t i = 0; i < graft_op(node->op)->input_count; i++) {
+        site.in[i] = shape_of_rank(operand_rank(s, ranks, node->inputs[i]));
+    }
+    if (shape_table[node->op](&site) != NULL) {
+        return RANK_WRONG;
+    }
+    return out[0].open ? RANK_UNKNOWN : (int)out[0].rank;
+}
+
 /* Infers ranks on a side as far as they are known; false when they do not fit. */
 static bool infer_ranks(const search *s, uint32_t side, int *ranks)
 {
-    const graft_pattern *pattern = side_of(s->rule, side);
-    for (uint32_t k = 0; k < pattern->node_count; k++) {
+    for (uint32_t k = 0; k < side_of(s->rule, side)->node_count; k++) {
         uint32_t n = s->order[side][k];
-        const graft_pattern_node *node = &pattern->nodes[n];
-        int in[GRAFT_MAX_INPUTS] = {RANK_UNKNOWN, RANK_UNKNOWN, RANK_UNKNOWN, RANK_UNKNOWN};
-        for (uint32_t i = 0; i < graft_op(node->op)->input_count; i++) {
-            in[i] = operand_rank(s, ranks, node->inputs[i]);
-        }
-        if (makes_rank(node->op)) {
-            ranks[n] = (s->made[side] >> n & 1u) != 0 ? s->c.made[side][n] : RANK_UNKNOWN;
-        } else {
-            ranks[n] = fitting_rank(s, node, in);
-        }
-        if (ranks[n] == RANK_WRONG || ranks[n] > GRAFT_MAX_RANK) {
+        ranks[n] = infer_rank(s, side, n, ranks);
+        if (ranks[n] == RANK_WRONG) {
             return false;
         }
     }
@@ -284,7 +283,7 @@ static bool ranks_fit(search *s)
     for (uint32_t i = 0; i < s->rule->output_count; i++) {
         int a = operand_rank(s, source, s->rule->source.outputs[i]);
         int b = operand_rank(s, target, s->rule->target.outputs[i]);
-        if (same_rank(a, b) == RANK_WRONG) {
+        if (!may_be_equal(a, b)) {
             return false;
         }
     }
@@ -295,99 +294,69 @@ static bool ranks_fit(search *s)
 
 /* ------------------------------------------------------------ the precondition */
 
-enum { DEPTH = 16, NUMBER_MOST = 1 << 20 };
-
 /* A number that a program computes, as far as the case decides it. */
 typedef struct {
     bool known;
-    int64_t number;
+    int32_t number;
 } decided;
-
-static decided decide(int64_t number)
-{
-    return (decided){number <= NUMBER_MOST && number >= -NUMBER_MOST, number};
-}
 
 static bool is_known_as(decided x, bool truth) { return x.known && (x.number != 0) == truth; }
 
-static decided decide_operation(uint32_t code, decided a, decided b)
+static decided decide_operation(uint32_t code, decided a, decided b, bool *fails)
 {
-    bool both = a.known && b.known;
-    switch (code) {
-    case GRAFT_CODE_AND:
-        if (is_known_as(a, false) || is_known_as(b, false)) {
-            return decide(0);
-        }
-        return (decided){both, 1};
-    case GRAFT_CODE_OR:
-        if (is_known_as(a, true) || is_known_as(b, true)) {
-            return decide(1);
-        }
-        return (decided){both, 0};
-    case GRAFT_CODE_ADD:
-        return both ? decide(a.number + b.number) : (decided){false, 0};
-    case GRAFT_CODE_SUB:
-        return both ? decide(a.number - b.number) : (decided){false, 0};
-    case GRAFT_CODE_EQ:
-        return (decided){both, a.number == b.number};
-    case GRAFT_CODE_LE:
-        return (decided){both, a.number <= b.number};
-    default:
+    int64_t number = 0;
+    if (code == GRAFT_CODE_AND && (is_known_as(a, false) || is_known_as(b, false))) {
+        return (decided){true, 0};
+    }
+    if (code == GRAFT_CODE_OR && (is_known_as(a, true) || is_known_as(b, true))) {
+        return (decided){true, 1};
+    }
+    if (!a.known || !b.known) {
         return (decided){false, 0};
     }
+    *fails = !graft_code_compute(code, a.number, b.number, &number) || *fails;
+    return (decided){number >= INT32_MIN && number <= INT32_MAX, (int32_t)number};
 }
 
-static decided decide_leaf(const search *s, uint32_t code, const uint8_t *operand, bool *fails)
+static decided decide_leaf(const search *s, const graft_code_step *step, bool *fails)
 {
-    int rank = code >= GRAFT_CODE_DIM ? var_rank(s, operand[0]) : 0;
-    int32_t axis = 0;
-    switch (code) {
+    int rank = step->code >= GRAFT_CODE_DIM ? var_rank(s, step->index) : 0;
+    switch (step->code) {
     case GRAFT_CODE_CONST8:
-        return decide(operand[0] < 128 ? operand[0] : operand[0] - 256);
+        return (decided){true, step->number};
     case GRAFT_CODE_SLOT:
-        return (decided){(s->slots >> operand[0] & 1u) != 0, s->c.slots[operand[0]]};
+        return (decided){(s->slots >> step->index & 1u) != 0, s->c.slots[step->index]};
     case GRAFT_CODE_RANK:
         return (decided){rank >= 0, rank};
     case GRAFT_CODE_DIM:
-        axis = operand[1] < 128 ? operand[1] : operand[1] - 256;
-        *fails = *fails || (rank >= 0 && (axis >= rank || axis < -rank));
+        *fails = *fails || (rank >= 0 && (step->number >= rank || step->number < -rank));
         return (decided){false, 0};
     case GRAFT_CODE_SAME:
-        return (decided){same_rank(rank, var_rank(s, operand[1])) == RANK_WRONG, 0};
+        return (decided){!may_be_equal(rank, var_rank(s, step->other)), 0};
     default:
         return (decided){false, 0};
     }
 }
 
-/* Whether the precondition is false, or reads an axis that is not there, whatever sizes and the
- * choices that are still open are. */
+/* Whether the precondition is false, or fails, whatever sizes and the choices that are still open
+ * are. */
 static bool is_refused(const search *s)
 {
-    decided stack[DEPTH] = {
-        {false, 0}
-    };
-    uint32_t depth = 0;
+    decided stack[GRAFT_ROOM_PROGRAM_DEPTH];
     bool fails = false;
-    const uint8_t *code = s->rule->code;
     if (s->rule->condition == 255 || s->c.scalar) {
         return false;
     }
-    for (uint32_t i = s->rule->condition; code[i] != GRAFT_CODE_END;
-         i += 1 + graft_code_operand_bytes(code[i])) {
-        bool leaf = code[i] >= GRAFT_CODE_CONST8 && code[i] <= GRAFT_CODE_SAME;
-        if (leaf ? depth == DEPTH : depth < (code[i] == GRAFT_CODE_NOT ? 1u : 2u)) {
-            return true; /* The engine refuses such a program. */
-        }
-        if (leaf) {
-            stack[depth++] = decide_leaf(s, code[i], &code[i + 1], &fails);
-        } else if (code[i] == GRAFT_CODE_NOT) {
-            stack[depth - 1].number = stack[depth - 1].number == 0 ? 1 : 0;
-        } else {
-            depth--;
-            stack[depth - 1] = decide_operation(code[i], stack[depth - 1], stack[depth]);
-        }
+    graft_code_reader reader =
+        graft_code_open(s->rule, s->rule->condition, GRAFT_LIMIT(PROGRAM_DEPTH));
+    for (graft_code_step step; graft_code_read(&reader, &step);) {
+        decided *top = &stack[step.place];
+        *top = step.takes == 0   ? decide_leaf(s, &step, &fails)
+               : step.takes == 1 ? decide_operation(step.code, top[0], top[0], &fails)
+                                 : decide_operation(step.code, top[0], top[1], &fails);
     }
-    return fails || is_known_as(stack[0], false);
+    /* Nothing is known of a program that is too deep (symcode.c). */
+    return reader.end == GRAFT_CODE_WHOLE && (fails || is_known_as(stack[0], false));
 }
 
 /* ---------------------------------------------------------------- searching */

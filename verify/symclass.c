@@ -1,15 +1,19 @@
 /* symclass.c - see symclass.h. Axes are numbered by tensor and place, and tied by union-find. */
 #include "verify/symclass.h"
 
+#include "graph/rulecode.h"
+
 #include <string.h>
 #include <xxhash.h>
 
 enum {
     TENSORS = GRAFT_RULE_MAX_VARS + 2 * GRAFT_RULE_MAX_NODES * GRAFT_MAX_OUTPUTS,
     AXES = TENSORS * GRAFT_MAX_RANK,
-    STACK_MOST = 16, /* What the engine allows a program. */
-    AXIS_NONE = 255  /* In keys: a program reads an axis that is not there. */
+    AXIS_NONE = 255 /* In keys: a program reads an axis that is not there. */
 };
+
+_Static_assert((int)AXES <= (int)GRAFT_SYM_BUSY, "the number of a set of axes is a byte");
+_Static_assert(GRAFT_ROOM_PROGRAM_DEPTH <= 32, "values on a program's stack are bits");
 
 typedef struct {
     const graft_rule *rule;
@@ -249,35 +253,21 @@ static void tie_node(finder *f, const application *a)
 static bool compares_plainly(const graft_rule *rule)
 {
     uint32_t compares = 0; /* Bit: the value on the stack depends on shapes being equal. */
-    uint32_t depth = 0;
-    for (uint32_t i = rule->condition; rule->code[i] != GRAFT_CODE_END;
-         i += 1 + graft_code_operand_bytes(rule->code[i])) {
-        uint32_t code = rule->code[i];
-        bool leaf = code >= GRAFT_CODE_CONST8 && code <= GRAFT_CODE_SAME;
-        uint32_t used = code == GRAFT_CODE_NOT ? 1 : 2;
-        if (leaf ? depth == STACK_MOST : depth < used) {
-            return false; /* The engine refuses such a program. */
-        }
-        if (leaf) {
-            compares |= code == GRAFT_CODE_SAME ? 1u << depth : 0;
-            depth++;
-            continue;
-        }
-        uint32_t operands = compares >> (depth - used);
-        if (operands != 0 && code != GRAFT_CODE_AND) {
+    graft_code_reader reader = graft_code_open(rule, rule->condition, GRAFT_LIMIT(PROGRAM_DEPTH));
+    for (graft_code_step step; graft_code_read(&reader, &step);) {
+        bool compared = compares >> step.place != 0 || step.code == GRAFT_CODE_SAME;
+        if (step.takes > 0 && compared && step.code != GRAFT_CODE_AND) {
             return false;
         }
-        depth -= used - 1;
-        compares &= (1u << (depth - 1)) - 1;
-        compares |= operands != 0 ? 1u << (depth - 1) : 0;
+        compares &= (1u << step.place) - 1;
+        compares |= compared ? 1u << step.place : 0;
     }
-    return true;
+    return reader.end == GRAFT_CODE_WHOLE; /* Else nothing is known of the program (symcode.c). */
 }
 
 /* The axis that a program reads, counted from the first; AXIS_NONE when there is none. */
-static uint32_t axis_read(tensor t, uint8_t byte)
+static uint32_t axis_read(tensor t, int32_t axis)
 {
-    int32_t axis = byte < 128 ? byte : (int32_t)byte - 256;
     axis += axis < 0 ? (int32_t)t.rank : 0;
     return axis >= 0 && axis < (int32_t)t.rank ? (uint32_t)axis : AXIS_NONE;
 }
@@ -293,18 +283,18 @@ static void tie_compared(finder *f, tensor a, tensor b, bool plainly)
     }
 }
 
-static void tie_program(finder *f, uint32_t offset, bool plainly)
+static void tie_program(finder *f, uint32_t at, bool plainly)
 {
-    const uint8_t *code = f->rule->code;
-    for (; code[offset] != GRAFT_CODE_END; offset += 1 + graft_code_operand_bytes(code[offset])) {
-        const uint8_t *operand = &code[offset + 1];
-        if (code[offset] == GRAFT_CODE_DIM) {
-            uint32_t axis = axis_read(var_of(f, operand[0]), operand[1]);
+    for (; f->rule->code[at] != GRAFT_CODE_END; at = graft_code_next(f->rule, at)) {
+        graft_code_step step = graft_code_at(f->rule, at);
+        if (step.code == GRAFT_CODE_DIM) {
+            tensor t = var_of(f, step.index);
+            uint32_t axis = axis_read(t, step.number);
             if (axis != AXIS_NONE) {
-                keep(f, var_of(f, operand[0]), axis);
+                keep(f, t, axis);
             }
-        } else if (code[offset] == GRAFT_CODE_SAME) {
-            tie_compared(f, var_of(f, operand[0]), var_of(f, operand[1]), plainly);
+        } else if (step.code == GRAFT_CODE_SAME) {
+            tie_compared(f, var_of(f, step.index), var_of(f, step.other), plainly);
         }
     }
 }
@@ -319,7 +309,7 @@ static bool has_program(const graft_pattern_node *node, uint32_t attr)
 
 static void put(finder *f, uint32_t value)
 {
-    if (value > UINT8_MAX || f->result->length == GRAFT_SYM_KEY_MOST) {
+    if (value > UINT8_MAX || f->result->length == GRAFT_LIMIT(CLASS_KEY)) {
         f->failed = true;
         return;
     }
@@ -338,20 +328,19 @@ static uint32_t core_axis(const finder *f, tensor t, uint32_t axis)
 
 static void put_rank(finder *f, tensor t) { put(f, core_axis(f, t, t.rank)); }
 
-static void put_program(finder *f, uint32_t offset)
+static void put_program(finder *f, uint32_t at)
 {
-    const uint8_t *code = f->rule->code;
-    for (; code[offset] != GRAFT_CODE_END; offset += 1 + graft_code_operand_bytes(code[offset])) {
-        const uint8_t *operand = &code[offset + 1];
-        if (code[offset] == GRAFT_CODE_SLOT && f->c->chosen[operand[0]]) {
-            put(f, (uint32_t)f->c->slots[operand[0]]);
-        } else if (code[offset] == GRAFT_CODE_RANK) {
-            put(f, var_of(f, operand[0]).rank);
-        } else if (code[offset] == GRAFT_CODE_SAME) {
-            put(f, var_of(f, operand[0]).rank == var_of(f, operand[1]).rank ? 1 : 0);
-        } else if (code[offset] == GRAFT_CODE_DIM) {
-            tensor t = var_of(f, operand[0]);
-            uint32_t axis = axis_read(t, operand[1]);
+    for (; f->rule->code[at] != GRAFT_CODE_END; at = graft_code_next(f->rule, at)) {
+        graft_code_step step = graft_code_at(f->rule, at);
+        if (step.code == GRAFT_CODE_SLOT && f->c->chosen[step.index]) {
+            put(f, (uint32_t)f->c->slots[step.index]);
+        } else if (step.code == GRAFT_CODE_RANK) {
+            put(f, var_of(f, step.index).rank);
+        } else if (step.code == GRAFT_CODE_SAME) {
+            put(f, var_of(f, step.index).rank == var_of(f, step.other).rank ? 1 : 0);
+        } else if (step.code == GRAFT_CODE_DIM) {
+            tensor t = var_of(f, step.index);
+            uint32_t axis = axis_read(t, step.number);
             put(f, axis == AXIS_NONE ? AXIS_NONE : core_axis(f, t, axis));
         }
     }
@@ -569,7 +558,7 @@ bool graft_sym_classes_find(const graft_sym_classes *classes, const graft_sym_cl
 
 void graft_sym_classes_add(graft_sym_classes *classes, const graft_sym_class *class, bool note)
 {
-    if (classes->count == GRAFT_SYM_CLASSES_MOST) {
+    if (classes->count == GRAFT_LIMIT(CLASSES_KEPT)) {
         return;
     }
     struct graft_sym_met *met = graft_arena_alloc(classes->arena, sizeof *met + class->length);

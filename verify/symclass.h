@@ -23,12 +23,13 @@
 #ifndef GRAFT_SYMCLASS_H
 #define GRAFT_SYMCLASS_H
 
+#include "verify/limits.h"
 #include "verify/symcase.h"
 
-enum { GRAFT_SYM_KEY_MOST = 400, GRAFT_SYM_CLASSES_MOST = 2048, GRAFT_SYM_BUSY = 255 };
+enum { GRAFT_SYM_BUSY = 255 };
 
 typedef struct graft_sym_class {
-    uint8_t key[GRAFT_SYM_KEY_MOST];
+    uint8_t key[GRAFT_ROOM_CLASS_KEY];
     uint32_t length;
     /* By variable or output, and axis: the number of its idle set, or GRAFT_SYM_BUSY. */
     uint8_t var_sets[GRAFT_RULE_MAX_VARS][GRAFT_MAX_RANK];
@@ -42,7 +43,7 @@ bool graft_sym_class_of(const graft_rule *rule, const graft_sym_case *c, graft_s
 /* Classes met. */
 typedef struct graft_sym_classes {
     graft_arena *arena;
-    struct graft_sym_met *met[2 * GRAFT_SYM_CLASSES_MOST]; /* By hash; NULL: free. */
+    struct graft_sym_met *met[2 * GRAFT_ROOM_CLASSES_KEPT]; /* By hash; NULL: free. */
     uint32_t count;
 } graft_sym_classes;
 

@@ -1,16 +1,14 @@
 /* symcode.c - see symcode.h. */
 #include "verify/symcode.h"
 
+#include "graph/rulecode.h"
+
 #include <stdio.h>
 #include <string.h>
-
-enum { DEPTH = 16 };
 
 typedef struct {
     const graft_sym_inputs *in;
     graft_sym *s;
-    graft_sym_value stack[DEPTH];
-    uint32_t depth;
     const char *why;
 } machine;
 
@@ -33,11 +31,7 @@ graft_sym_value graft_sym_float(graft_sym *s, int32_t bits)
         value.infinite = bits < 0 ? -1 : 1;
         return value;
     }
-    const int32_t attrs[GRAFT_MAX_ATTRS] = {bits};
-    const graft_shape scalar = {.dtype = GRAFT_DTYPE_F32};
-    const graft_call call = {attrs, NULL, &scalar};
-    Z3_ast *out[1] = {&value.term};
-    graft_term_run(&s->term, GRAFT_OP_fill, &call, NULL, out);
+    value.term = graft_term_float(&s->term, bits);
     return value;
 }
 
@@ -72,38 +66,32 @@ bool graft_sym_as_float(graft_sym *s, graft_sym_value *value)
 
 /* ------------------------------------------------------------------- leaves */
 
-static bool push(machine *m, graft_sym_value value)
-{
-    if (m->depth == DEPTH) {
-        return false;
-    }
-    m->stack[m->depth++] = value;
-    return true;
-}
-
 static bool not_understood(machine *m, const char *why)
 {
     m->why = why;
     return false;
 }
 
-static bool push_constant(machine *m, int64_t number)
+static graft_sym_value constant_value(const machine *m, int64_t number)
 {
     graft_sym_value value = integer_value(graft_sym_int(m->s, number));
     value.bits = number;
     value.has_bits = true;
-    return push(m, value);
+    return value;
 }
 
-static bool push_dim(machine *m, uint32_t v, uint8_t axis_byte)
+/* False when there is no such axis. */
+static bool read_dim(const graft_sym_shape *shape, int32_t axis, graft_sym_value *value)
 {
-    const graft_sym_shape *shape = &m->in->vars[v];
-    int32_t axis = axis_byte < 128 ? axis_byte : (int32_t)axis_byte - 256;
     axis += axis < 0 ? (int32_t)shape->rank : 0;
-    return axis >= 0 && axis < (int32_t)shape->rank && push(m, integer_value(shape->dims[axis]));
+    if (axis < 0 || axis >= (int32_t)shape->rank) {
+        return false;
+    }
+    *value = integer_value(shape->dims[axis]);
+    return true;
 }
 
-static bool push_same(machine *m, const graft_sym_shape *a, const graft_sym_shape *b)
+static Z3_ast same_shape(const machine *m, const graft_sym_shape *a, const graft_sym_shape *b)
 {
     Z3_context z3 = m->s->z3;
     Z3_ast same = a->rank == b->rank ? Z3_mk_true(z3) : Z3_mk_false(z3);
@@ -111,45 +99,38 @@ static bool push_same(machine *m, const graft_sym_shape *a, const graft_sym_shap
         Z3_ast equal = Z3_mk_eq(z3, a->dims[i], b->dims[i]);
         same = i == 0 ? equal : Z3_mk_and(z3, 2, (Z3_ast[]){same, equal});
     }
-    return push(m, truth_value(same));
+    return same;
 }
 
-static int64_t read_number(const uint8_t *bytes, uint32_t count)
-{
-    uint32_t bits = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        bits |= (uint32_t)bytes[i] << 8 * i;
-    }
-    int64_t number = bits;
-    int64_t half = INT64_C(1) << (8 * count - 1);
-    return number >= half ? number - 2 * half : number;
-}
-
-static bool push_leaf(machine *m, uint32_t code, const uint8_t *operand)
+static bool read_leaf(machine *m, const graft_code_step *step, graft_sym_value *value)
 {
     const graft_sym *s = m->s;
-    char name[24];
-    if (m->in->scalar &&
-        (code == GRAFT_CODE_DIM || code == GRAFT_CODE_RANK || code == GRAFT_CODE_SAME)) {
+    const graft_sym_shape *vars = m->in->vars;
+    char name[GRAFT_ROOM_NAME];
+    if (m->in->scalar && (step->code == GRAFT_CODE_DIM || step->code == GRAFT_CODE_RANK ||
+                          step->code == GRAFT_CODE_SAME)) {
         return not_understood(m, "a program reads shapes that play no role");
     }
-    switch (code) {
+    switch (step->code) {
     case GRAFT_CODE_CONST8:
-        return push_constant(m, read_number(operand, 1));
     case GRAFT_CODE_CONST32:
-        return push_constant(m, read_number(operand, 4));
+        *value = constant_value(m, step->number);
+        return true;
     case GRAFT_CODE_SLOT:
-        return push(m, m->in->slots[operand[0]]);
+        *value = m->in->slots[step->index];
+        return true;
     case GRAFT_CODE_DIM:
-        return push_dim(m, operand[0], operand[1]);
+        return read_dim(&vars[step->index], step->number, value);
     case GRAFT_CODE_RANK:
-        return push_constant(m, m->in->vars[operand[0]].rank);
+        *value = constant_value(m, vars[step->index].rank);
+        return true;
     case GRAFT_CODE_IS_CONST:
-        (void)snprintf(name, sizeof name, "const%u", operand[0]);
-        return push(m,
-                    truth_value(Z3_mk_const(s->z3, Z3_mk_string_symbol(s->z3, name), s->boolean)));
+        (void)snprintf(name, sizeof name, "const%u", step->index);
+        *value = truth_value(Z3_mk_const(s->z3, Z3_mk_string_symbol(s->z3, name), s->boolean));
+        return true;
     default:
-        return push_same(m, &m->in->vars[operand[0]], &m->in->vars[operand[1]]);
+        *value = truth_value(same_shape(m, &vars[step->index], &vars[step->other]));
+        return true;
     }
 }
 
@@ -289,40 +270,35 @@ static bool compute_binary(machine *m, uint32_t code, graft_sym_value a, graft_s
     return compute_integers(m, code, graft_sym_integer(s, &a), graft_sym_integer(s, &b), result);
 }
 
-static bool run_operator(machine *m, uint32_t code)
+static bool negate(machine *m, graft_sym_value *value)
 {
-    if (m->depth < (code == GRAFT_CODE_NOT ? 1u : 2u)) {
-        return false;
+    if (value->sort == GRAFT_SYM_FLOAT) {
+        return not_understood(m, "a program takes a float for a truth value");
     }
-    graft_sym_value b = m->stack[--m->depth];
-    if (code == GRAFT_CODE_NOT) {
-        if (b.sort == GRAFT_SYM_FLOAT) {
-            return not_understood(m, "a program takes a float for a truth value");
-        }
-        return push(m, truth_value(Z3_mk_not(m->s->z3, graft_sym_truth(m->s, &b))));
-    }
-    graft_sym_value *top = &m->stack[m->depth - 1];
-    return compute_binary(m, code, *top, b, top);
+    *value = truth_value(Z3_mk_not(m->s->z3, graft_sym_truth(m->s, value)));
+    return true;
 }
 
 bool graft_sym_code(const graft_sym_inputs *in, uint32_t offset, graft_sym_value *result,
                     const char **why)
 {
-    static const uint8_t operands[GRAFT_CODE_COUNT] = {
-        [GRAFT_CODE_CONST8] = 1, [GRAFT_CODE_CONST32] = 4, [GRAFT_CODE_SLOT] = 1,
-        [GRAFT_CODE_DIM] = 2,    [GRAFT_CODE_RANK] = 1,    [GRAFT_CODE_IS_CONST] = 1,
-        [GRAFT_CODE_SAME] = 2};
+    graft_sym_value stack[GRAFT_ROOM_PROGRAM_DEPTH];
     machine m = {.in = in, .s = in->equations->s};
+    graft_code_reader reader = graft_code_open(in->rule, offset, GRAFT_LIMIT(PROGRAM_DEPTH));
     bool runs = true;
-    while (runs && in->rule->code[offset] != GRAFT_CODE_END) {
-        uint32_t code = in->rule->code[offset++];
-        bool leaf = code >= GRAFT_CODE_CONST8 && code <= GRAFT_CODE_SAME;
-        runs = leaf ? push_leaf(&m, code, &in->rule->code[offset]) : run_operator(&m, code);
-        offset += operands[code];
+    for (graft_code_step step; runs && graft_code_read(&reader, &step);) {
+        graft_sym_value *top = &stack[step.place];
+        runs = step.takes == 0   ? read_leaf(&m, &step, top)
+               : step.takes == 1 ? negate(&m, top)
+                                 : compute_binary(&m, step.code, top[0], top[1], top);
+    }
+    if (reader.end == GRAFT_CODE_DEEP) {
+        (void)not_understood(&m, graft_limit_reason(GRAFT_LIMIT_PROGRAM_DEPTH));
     }
     *why = m.why;
-    if (runs) {
-        *result = m.stack[0];
+    if (runs && reader.end == GRAFT_CODE_WHOLE) {
+        *result = stack[0];
+        return true;
     }
-    return runs;
+    return false;
 }

@@ -3,52 +3,12 @@
 
 #include "verify/growth.h"
 #include "verify/symassume.h"
+#include "verify/symplain.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { FACTORS_MOST = 48, SPLITS_MOST = 400 };
-
-/* ------------------------------------------------------------------- ranges */
-
-graft_sym_range graft_sym_range_open(const graft_sym *s)
-{
-    return (graft_sym_range){.guard = Z3_mk_true(s->z3)};
-}
-
-Z3_ast graft_sym_range_add(graft_sym *s, graft_sym_range *range, Z3_ast size)
-{
-    Z3_ast binder = graft_sym_fresh(s);
-    range->binders[range->count] = binder;
-    range->sizes[range->count++] = size;
-    return binder;
-}
-
-void graft_sym_range_guard(const graft_sym *s, graft_sym_range *range, Z3_ast guard)
-{
-    Z3_ast both[2] = {range->guard, guard};
-    bool open = Z3_get_bool_value(s->z3, range->guard) == Z3_L_TRUE;
-    range->guard = open ? guard : Z3_mk_and(s->z3, 2, both);
-}
-
-Z3_ast graft_sym_range_formula(const graft_sym *s, const graft_sym_range *range)
-{
-    Z3_ast parts[GRAFT_SYM_BINDERS + 1];
-    for (uint32_t i = 0; i < range->count; i++) {
-        parts[i] = graft_sym_in_range(s, range->binders[i], range->sizes[i]);
-    }
-    parts[range->count] = range->guard;
-    return Z3_mk_and(s->z3, range->count + 1, parts);
-}
-
-static void remove_binder(graft_sym_range *range, uint32_t i)
-{
-    range->count--;
-    range->binders[i] = range->binders[range->count];
-    range->sizes[i] = range->sizes[range->count];
-}
 
 /* ------------------------------------------------------------------- folds */
 
@@ -118,23 +78,30 @@ static void sort_binders(const graft_sym *s, graft_sym_range *range)
     }
 }
 
-static Z3_ast make_fold(graft_sym *s, graft_sym_fold kind, graft_sym_range range, Z3_ast body)
+Z3_ast graft_sym_fold_close(graft_sym *s, graft_sym_fold kind, const graft_sym_range *range,
+                            Z3_ast body)
 {
     Z3_ast args[2 * GRAFT_SYM_BINDERS + 2];
     height_search h = {.s = s};
+    uint32_t count = range->count;
     graft_sym_walk(s, body, visit_height, &h);
-    sort_binders(s, &range);
-    for (uint32_t i = 0; i < range.count; i++) {
-        char name[32];
+    for (uint32_t i = 0; i < count; i++) {
+        char name[GRAFT_ROOM_NAME];
         (void)snprintf(name, sizeof name, "b%" PRIu32 "_%" PRIu32, h.height + 1, i);
         args[i] = graft_sym_symbol(s, name);
-        args[range.count + i] = range.sizes[i];
+        args[count + i] = range->sizes[i];
     }
-    Z3_ast guard = graft_sym_substitute(s, range.guard, range.count, range.binders, args);
-    Z3_ast named = graft_sym_substitute(s, body, range.count, range.binders, args);
-    args[2 * range.count] = graft_sym_simplify(s, guard);
-    args[2 * range.count + 1] = graft_sym_simplify(s, named);
-    return Z3_mk_app(s->z3, s->folds[kind][range.count], 2 * range.count + 2, args);
+    Z3_ast guard = graft_sym_substitute(s, range->guard, count, range->binders, args);
+    Z3_ast named = graft_sym_substitute(s, body, count, range->binders, args);
+    args[2 * count] = graft_sym_simplify(s, guard);
+    args[2 * count + 1] = graft_sym_simplify(s, named);
+    return Z3_mk_app(s->z3, s->folds[kind][count], 2 * count + 2, args);
+}
+
+static Z3_ast make_fold(graft_sym *s, graft_sym_fold kind, graft_sym_range range, Z3_ast body)
+{
+    sort_binders(s, &range);
+    return graft_sym_fold_close(s, kind, &range, body);
 }
 
 /* -------------------------------------------------------------- conditionals */
@@ -175,7 +142,7 @@ Z3_ast graft_sym_given(graft_sym *s, Z3_ast term, Z3_ast condition, bool holds)
 
 /* A monomial as its factors. */
 typedef struct {
-    Z3_ast factors[FACTORS_MOST];
+    Z3_ast factors[GRAFT_ROOM_FACTORS];
     uint32_t count;
 } monomial;
 
@@ -191,7 +158,7 @@ static bool open_monomial(const graft_sym *s, Z3_ast term, monomial *m)
         bool product = graft_sym_kind(s, factor) == Z3_OP_MUL;
         uint32_t parts = product ? graft_sym_arity(s, factor) : 1;
         for (uint32_t k = 0; k < parts; k++) {
-            if (m->count == FACTORS_MOST) {
+            if (m->count == GRAFT_LIMIT(FACTORS)) {
                 return false;
             }
             m->factors[m->count++] = product ? graft_sym_arg(s, factor, k) : factor;
@@ -237,6 +204,9 @@ static Z3_ast cancel_sizes(graft_sym *s, Z3_ast term)
 
 Z3_ast graft_sym_normal(graft_sym *s, Z3_ast term)
 {
+    if (s->plain != NULL) {
+        return term;
+    }
     Z3_ast simple = graft_sym_simplify(s, term);
     bool sum = graft_sym_kind(s, simple) == Z3_OP_ADD;
     uint32_t count = sum ? graft_sym_arity(s, simple) : 1;
@@ -279,7 +249,7 @@ static Z3_ast take_unused(const graft_sym *s, graft_sym_range *range, Z3_ast bod
                     graft_sym_mentions(s, range->guard, 1, &binder);
         if (!used) {
             outside = times(s, outside, graft_sym_real(s, range->sizes[i]));
-            remove_binder(range, i);
+            graft_sym_range_remove(range, i);
         }
     }
     return outside;
@@ -302,7 +272,7 @@ static bool merge_range(graft_sym *s, graft_sym_range *range, Z3_ast *fold)
 {
     graft_sym_range inner;
     Z3_ast body = graft_sym_fold_open(s, *fold, &inner);
-    if (range->count + inner.count > GRAFT_SYM_BINDERS) {
+    if (range->count + inner.count > GRAFT_LIMIT(MERGED_BINDERS)) {
         return false;
     }
     for (uint32_t i = 0; i < inner.count; i++) {
@@ -319,7 +289,7 @@ static bool merge_range(graft_sym *s, graft_sym_range *range, Z3_ast *fold)
 static bool merge_sums(graft_sym *s, graft_sym_range *range, monomial *m)
 {
     uint32_t binders = count_inner_binders(s, m);
-    if (binders == 0 || range->count + binders > GRAFT_SYM_BINDERS) {
+    if (binders == 0 || range->count + binders > GRAFT_LIMIT(MERGED_BINDERS)) {
         return false;
     }
     for (uint32_t i = 0; i < m->count; i++) {
@@ -355,7 +325,7 @@ static bool open_guard(const graft_sym *s, Z3_ast guard, monomial *parts)
         }
         return fits;
     }
-    if (parts->count == FACTORS_MOST) {
+    if (parts->count == GRAFT_LIMIT(FACTORS)) {
         return false;
     }
     parts->factors[parts->count++] = guard;
@@ -432,7 +402,8 @@ static void split_exp(graft_sym *s, const graft_sym_range *range, monomial *m, u
     Z3_ast sum = graft_sym_is_app(s, m->factors[i], s->term.functions[GRAFT_TERM_EXP])
                      ? graft_sym_arg(s, m->factors[i], 0)
                      : NULL;
-    bool fits = sum != NULL && graft_sym_kind(s, sum) == Z3_OP_ADD && m->count < FACTORS_MOST;
+    bool fits =
+        sum != NULL && graft_sym_kind(s, sum) == Z3_OP_ADD && m->count < GRAFT_LIMIT(FACTORS);
     for (uint32_t k = 0; fits && k < graft_sym_arity(s, sum); k++) {
         Z3_ast summand = graft_sym_arg(s, sum, k);
         Z3_ast *part = &exp_of[is_bound(s, range, summand) ? 1 : 0];
@@ -494,7 +465,7 @@ static Z3_ast sum_part(graft_sym *s, const graft_facts *facts, const graft_sym_r
                        Z3_ast part)
 {
     Z3_ast condition = graft_sym_find_condition(s, part);
-    if (condition == NULL || s->splits >= SPLITS_MOST) {
+    if (condition == NULL || s->splits >= GRAFT_LIMIT(CONDITIONS_SPLIT)) {
         return sum_monomial(s, facts, *range, part);
     }
     s->splits++;
@@ -555,28 +526,14 @@ static Z3_ast sum_guarded(graft_sym *s, const graft_facts *facts, graft_sym_rang
     return always ? sum : Z3_mk_ite(s->z3, free, sum, s->term.zero);
 }
 
-/* Binders of size 1 are 0. */
-static Z3_ast drop_units(graft_sym *s, const graft_facts *facts, graft_sym_range *range,
-                         Z3_ast body)
-{
-    Z3_ast zero = graft_sym_int(s, 0);
-    Z3_ast one = graft_sym_int(s, 1);
-    for (uint32_t i = range->count; i-- > 0;) {
-        if (graft_sym_holds(s, facts, Z3_mk_eq(s->z3, range->sizes[i], one))) {
-            Z3_ast binder = range->binders[i];
-            body = graft_sym_substitute(s, body, 1, &binder, &zero);
-            range->guard = graft_sym_substitute(s, range->guard, 1, &binder, &zero);
-            remove_binder(range, i);
-        }
-    }
-    return body;
-}
-
 Z3_ast graft_sym_sum(graft_sym *s, const graft_facts *facts, const graft_sym_range *range,
                      Z3_ast body)
 {
+    if (s->plain != NULL) {
+        return graft_sym_plain_fold(s, GRAFT_SYM_SUM, range, body);
+    }
     graft_sym_range left = *range;
-    body = drop_units(s, facts, &left, body);
+    body = graft_sym_range_settle(s, facts, &left, body);
     return graft_sym_normal(s, sum_guarded(s, facts, left, body));
 }
 
@@ -588,8 +545,9 @@ typedef struct {
     const graft_sym_range *range;
     Z3_ast atom;
     uint32_t count;
-    Z3_ast folds[FACTORS_MOST]; /* Folds, dependent or not. */
+    Z3_ast folds[GRAFT_ROOM_FOLDS_BESIDE]; /* Folds that do not depend on them. */
     uint32_t fold_count;
+    bool full; /* There are more: Z3 would see them. */
 } atom_search;
 
 static bool visit_atom(void *context, Z3_ast term)
@@ -602,8 +560,10 @@ static bool visit_atom(void *context, Z3_ast term)
     if (is_bound(a->s, a->range, term)) {
         a->atom = term;
         a->count++;
-    } else if (fold && a->fold_count < FACTORS_MOST) {
+    } else if (fold && a->fold_count < GRAFT_LIMIT(FOLDS_BESIDE)) {
         a->folds[a->fold_count++] = term;
+    } else {
+        a->full = a->full || fold;
     }
     return false;
 }
@@ -647,7 +607,7 @@ static bool is_monotone(graft_sym *s, const graft_facts *facts, Z3_ast term, con
         at_x = Z3_substitute(s->z3, at_x, 1, &fold, &symbol);
         at_y = Z3_substitute(s->z3, at_y, 1, &fold, &symbol);
     }
-    if (graft_sym_mentions(s, at_x, a->range->count, a->range->binders)) {
+    if (a->full || graft_sym_mentions(s, at_x, a->range->count, a->range->binders)) {
         return false;
     }
     Z3_ast goal = Z3_mk_implies(s->z3, Z3_mk_le(s->z3, x, y), Z3_mk_le(s->z3, at_x, at_y));
@@ -716,7 +676,7 @@ bool graft_sym_is_never_negative(graft_sym *s, Z3_ast value)
     atom_search a = {.s = s, .range = &none};
     graft_sym_walk(s, value, visit_choice, &c);
     graft_sym_walk(s, value, visit_atom, &a);
-    if (!c.found || a.fold_count == FACTORS_MOST) {
+    if (!c.found || a.full) {
         return false;
     }
     for (uint32_t i = 0; i < a.fold_count; i++) {
@@ -742,7 +702,7 @@ static Z3_ast max_atom(graft_sym *s, const graft_facts *facts, graft_sym_range r
         Z3_ast binder = range.binders[i];
         if (!graft_sym_mentions(s, atom, 1, &binder) &&
             !graft_sym_mentions(s, range.guard, 1, &binder)) {
-            remove_binder(&range, i);
+            graft_sym_range_remove(&range, i);
         }
     }
     return range.count == 0 ? atom : make_fold(s, GRAFT_SYM_MAX, range, atom);
@@ -787,11 +747,46 @@ static Z3_ast max_body(graft_sym *s, const graft_facts *facts, const graft_sym_r
     return max_atom(s, facts, *range, body);
 }
 
+/* Whether Z3 says that the range has a place, the first or the last one without the guard. */
+static bool has_place(graft_sym *s, const graft_facts *facts, const graft_sym_range *range)
+{
+    Z3_ast first[GRAFT_SYM_BINDERS];
+    Z3_ast last[GRAFT_SYM_BINDERS];
+    Z3_ast formula = graft_sym_range_formula(s, range);
+    for (uint32_t i = 0; i < range->count; i++) {
+        first[i] = graft_sym_int(s, 0);
+        last[i] = graft_sym_sub(s, range->sizes[i], graft_sym_int(s, 1));
+    }
+    return graft_sym_holds(s, facts,
+                           graft_sym_substitute(s, formula, range->count, range->binders, first)) ||
+           graft_sym_holds(s, facts,
+                           graft_sym_substitute(s, formula, range->count, range->binders, last));
+}
+
+static Z3_ast max_conditions(graft_sym *s, const graft_facts *facts, const graft_sym_range *range,
+                             Z3_ast body);
+
+/* A condition that depends on the binders: the larger of the maxima where it holds and where it
+ * does not, if there are places of both kinds. */
+static Z3_ast max_halves(graft_sym *s, const graft_facts *facts, const graft_sym_range *range,
+                         Z3_ast body, Z3_ast condition)
+{
+    graft_sym_range yes = *range;
+    graft_sym_range no = *range;
+    graft_sym_range_guard(s, &yes, condition);
+    graft_sym_range_guard(s, &no, Z3_mk_not(s->z3, condition));
+    if (!has_place(s, facts, &yes) || !has_place(s, facts, &no)) {
+        return max_body(s, facts, range, body);
+    }
+    return larger_of(s, max_conditions(s, facts, &yes, graft_sym_given(s, body, condition, true)),
+                     max_conditions(s, facts, &no, graft_sym_given(s, body, condition, false)));
+}
+
 static Z3_ast max_conditions(graft_sym *s, const graft_facts *facts, const graft_sym_range *range,
                              Z3_ast body)
 {
     Z3_ast condition = graft_sym_find_condition(s, body);
-    if (condition == NULL || s->splits >= SPLITS_MOST) {
+    if (condition == NULL || s->splits >= GRAFT_LIMIT(CONDITIONS_SPLIT)) {
         return max_body(s, facts, range, body);
     }
     s->splits++;
@@ -803,7 +798,7 @@ static Z3_ast max_conditions(graft_sym *s, const graft_facts *facts, const graft
         return max_conditions(s, facts, range, graft_sym_given(s, body, condition, false));
     }
     if (is_bound(s, range, condition)) {
-        return max_body(s, facts, range, body);
+        return max_halves(s, facts, range, body, condition);
     }
     const graft_facts yes = {.outer = facts, .fact = condition};
     const graft_facts no = {.outer = facts, .fact = Z3_mk_not(s->z3, condition)};
@@ -815,7 +810,10 @@ static Z3_ast max_conditions(graft_sym *s, const graft_facts *facts, const graft
 Z3_ast graft_sym_max(graft_sym *s, const graft_facts *facts, const graft_sym_range *range,
                      Z3_ast body)
 {
+    if (s->plain != NULL) {
+        return graft_sym_plain_fold(s, GRAFT_SYM_MAX, range, body);
+    }
     graft_sym_range left = *range;
-    body = drop_units(s, facts, &left, body);
+    body = graft_sym_range_settle(s, facts, &left, body);
     return left.count > 0 ? max_conditions(s, facts, &left, body) : body;
 }

@@ -16,9 +16,11 @@
  *   - sum over s of f(s) sum over t of g(s,t) = sum over s, t of f(s) g(s,t);
  *   - a binder of size 1 is 0; one that occurs nowhere contributes a factor, its size;
  *   - sum over s, t [g(s) and h(t)] f(s) k(t) = (sum over s [g] f) (sum over t [h] k);
- *   - n inverse(n) = 1 for a size n.
+ *   - n inverse(n) = 1 for a size n;
+ *   - sum over t < m n of f(t / n, t mod n) = sum over i < m, j < n of f(i, j), of maxima likewise.
  * Maxima, whose ranges are never empty (engine/shapes.h sees to that), by these:
- *   - conditionals on indices as above, as far as they do not depend on the binders;
+ *   - conditionals on indices as above; max[g] (c ? x : y) is the larger of max[g and c] x and
+ *     max[g and not c] y where Z3 says that both ranges have a place;
  *   - max over t of g(x(t)) = g(max over t of x(t)) for monotone g, Z3 says that g is;
  *   - max over t of the larger of x(t) and y(t) is the larger of their maxima;
  *   - the maximum of maxima is one.
@@ -41,12 +43,21 @@ graft_sym_range graft_sym_range_open(const graft_sym *s);
 Z3_ast graft_sym_range_add(graft_sym *s, graft_sym_range *range, Z3_ast size);
 void graft_sym_range_guard(const graft_sym *s, graft_sym_range *range, Z3_ast guard);
 
+void graft_sym_range_remove(graft_sym_range *range, uint32_t i);
+/* Binders that are row-major places become those of the indices, and binders of size 1 become 0;
+ * returns the body so. */
+Z3_ast graft_sym_range_settle(graft_sym *s, const graft_facts *facts, graft_sym_range *range,
+                              Z3_ast body);
+
 /* The fold of `body` over a range, `facts` being known where it stands. */
 Z3_ast graft_sym_sum(graft_sym *s, const graft_facts *facts, const graft_sym_range *range,
                      Z3_ast body);
 Z3_ast graft_sym_max(graft_sym *s, const graft_facts *facts, const graft_sym_range *range,
                      Z3_ast body);
 
+/* A fold as it stands, its binders named by nesting and in the order that they have. */
+Z3_ast graft_sym_fold_close(graft_sym *s, graft_sym_fold kind, const graft_sym_range *range,
+                            Z3_ast body);
 /* Which fold a term is; GRAFT_SYM_FOLD_COUNT when it is none. */
 graft_sym_fold graft_sym_fold_kind(const graft_sym *s, Z3_ast term);
 /* Opens a fold, its binders renamed to fresh symbols. */

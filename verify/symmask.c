@@ -39,7 +39,8 @@ static void remember(graft_sym_masks *masks, Z3_ast term, const graft_sym_mask *
 
 static void note_symbol(graft_sym_masks *masks, graft_sym_mask *mask)
 {
-    uint32_t bit = masks->symbol_count < BITS - 1 ? masks->symbol_count++ : BITS - 1;
+    bool own = masks->symbol_count + 1 < GRAFT_LIMIT(MASK_SYMBOLS);
+    uint32_t bit = own ? masks->symbol_count++ : BITS - 1;
     mask->words[bit / 64] |= UINT64_C(1) << bit % 64;
 }
 

@@ -4,10 +4,11 @@
 #define GRAFT_SYMMASK_H
 
 #include "graph/env.h"
+#include "verify/limits.h"
 
 #include <z3.h>
 
-enum { GRAFT_SYM_MASK_WORDS = 8 };
+enum { GRAFT_SYM_MASK_WORDS = GRAFT_ROOM_MASK_SYMBOLS / 64 };
 
 /* The symbols in a term, as bits; symbols past the last bit share it. */
 typedef struct graft_sym_mask {

@@ -23,7 +23,7 @@ static void list_atom(graft_sym_atoms *atoms, Z3_ast term)
             return;
         }
     }
-    if (atoms->count == GRAFT_SYM_ATOMS_MOST) {
+    if (atoms->count == GRAFT_LIMIT(ATOMS)) {
         atoms->full = true;
         return;
     }
@@ -176,8 +176,8 @@ bool graft_sym_same_bodies(graft_sym *s, const graft_facts *facts, Z3_ast a, Z3_
         return true;
     }
     graft_sym_atoms elements = {.count = 0};
-    graft_sym_list_elements(s, b, false, &elements);
-    graft_sym_list_elements(s, a, false, &elements);
+    graft_sym_list_elements(s, b, true, &elements);
+    graft_sym_list_elements(s, a, true, &elements);
     if (elements.full) {
         return false;
     }
@@ -252,8 +252,8 @@ static bool is_likely(const pairing *p, Z3_ast x, Z3_ast y)
  * first one's binder. */
 static void follow_chains(pairing *p, const graft_sym_atoms *x, const graft_sym_atoms *y)
 {
-    bool paired_x[GRAFT_SYM_ATOMS_MOST] = {false};
-    bool paired_y[GRAFT_SYM_ATOMS_MOST] = {false};
+    bool paired_x[GRAFT_ROOM_ATOMS] = {false};
+    bool paired_y[GRAFT_ROOM_ATOMS] = {false};
     for (bool grew = true; grew;) {
         grew = false;
         for (uint32_t i = 0; i < x->count; i++) {
@@ -288,11 +288,9 @@ static void map_elements(pairing *p, const graft_sym_atoms *x, const graft_sym_a
     }
 }
 
-enum { MAPS_MOST = 24 };
-
 /* Maps that were tried. */
 typedef struct {
-    Z3_ast to[MAPS_MOST][GRAFT_SYM_BINDERS];
+    Z3_ast to[GRAFT_ROOM_MAPS][GRAFT_SYM_BINDERS];
     uint32_t count;
 } map_list;
 
@@ -304,7 +302,7 @@ static bool is_new_map(map_list *list, const pairing *p)
             return false;
         }
     }
-    if (list->count < MAPS_MOST) {
+    if (list->count < GRAFT_LIMIT(MAPS)) {
         memcpy((void *)list->to[list->count++], (const void *)p->to, sizeof p->to);
     }
     return true;

@@ -3,7 +3,8 @@
  * Two elements of a variable are the same when Z3 says that their indices are equal. Two folds are
  * the same when there is a one-to-one map between their binders, each going to another and a shift,
  * under which Z3 says that the ranges with their guards are the same set, and the bodies become the
- * same term once elements that are the same within the range are one. Shifts are read off elements
+ * same term once elements that are the same within the range are one; those in folds within the
+ * bodies for all values of their binders, of which nothing is known. Shifts are read off elements
  * of the same variable in both bodies. Maxima are also the same when each is at most the other
  * (symmax.h). */
 #ifndef GRAFT_SYMMATCH_H
@@ -11,12 +12,10 @@
 
 #include "verify/symterm.h"
 
-enum { GRAFT_SYM_ATOMS_MOST = 64 };
-
 /* Replacements that make a list of terms free of folds, or of elements. */
 typedef struct graft_sym_atoms {
-    Z3_ast from[GRAFT_SYM_ATOMS_MOST];
-    Z3_ast to[GRAFT_SYM_ATOMS_MOST];
+    Z3_ast from[GRAFT_ROOM_ATOMS];
+    Z3_ast to[GRAFT_ROOM_ATOMS];
     uint32_t count;
     bool full;
 } graft_sym_atoms;

@@ -66,7 +66,7 @@ static Z3_ast multiple(reached *r, int64_t factor, Z3_ast binder)
 static Z3_ast least_of(reached *r, Z3_ast binder, Z3_ast range)
 {
     graft_sym *s = r->s;
-    Z3_ast facts[GRAFT_SYM_FACTS_MOST]; /* Not negative. */
+    Z3_ast facts[GRAFT_ROOM_PRODUCT_FACTS]; /* Not negative. */
     Z3_ast least = NULL;
     uint32_t count = graft_sym_list_facts(s, graft_sym_simplify(s, range), facts);
     for (uint32_t i = 0; i < count; i++) {
@@ -147,6 +147,19 @@ static bool is_known(const reached *r)
     return all;
 }
 
+/* Whether a conjunction holds: at once, or else part by part, which is less to look at for Z3. */
+static bool holds_in_parts(graft_sym *s, const graft_facts *facts, Z3_ast goal)
+{
+    if (graft_sym_holds(s, facts, goal)) {
+        return true;
+    }
+    bool holds = graft_sym_kind(s, goal) == Z3_OP_AND;
+    for (uint32_t i = 0; holds && i < graft_sym_arity(s, goal); i++) {
+        holds = holds_in_parts(s, facts, graft_sym_arg(s, goal, i));
+    }
+    return holds;
+}
+
 bool graft_sym_is_below(graft_sym *s, const graft_facts *facts, Z3_ast value, Z3_ast fold)
 {
     reached r = {.s = s};
@@ -173,6 +186,6 @@ bool graft_sym_is_below(graft_sym *s, const graft_facts *facts, Z3_ast value, Z3
     }
     const graft_facts inside = {.outer = facts, .fact = graft_sym_range_formula(s, &range)};
     Z3_ast goal = place_known(&r, graft_sym_range_formula(s, &r.range));
-    return graft_sym_holds(s, &inside, goal) &&
+    return holds_in_parts(s, &inside, goal) &&
            graft_sym_same_bodies(s, &inside, body, place_known(&r, r.body));
 }

@@ -1,8 +1,6 @@
 /* symproduct.c - see symproduct.h. */
 #include "verify/symproduct.h"
 
-enum { PRODUCTS_MOST = 32, GROUPS_MOST = 4, FEW = 4 };
-
 /* Polynomials that are not negative. */
 typedef struct {
     graft_sym *s;
@@ -12,11 +10,11 @@ typedef struct {
 
 typedef struct {
     graft_sym *s;
-    Z3_ast facts[GRAFT_SYM_FACTS_MOST];
-    fact_list list;                    /* Of `facts`. */
-    Z3_ast products[PRODUCTS_MOST][2]; /* A symbol or group, and the other factor. */
+    Z3_ast facts[GRAFT_ROOM_PRODUCT_FACTS];
+    fact_list list;                          /* Of `facts`. */
+    Z3_ast products[GRAFT_ROOM_PRODUCTS][2]; /* A symbol or group, and the other factor. */
     uint32_t product_count;
-    Z3_ast groups[GROUPS_MOST];
+    Z3_ast groups[GRAFT_ROOM_GROUPS];
     uint32_t group_count;
     Z3_ast *lemmas;
     uint32_t lemma_count;
@@ -26,7 +24,7 @@ typedef struct {
 
 static void note_fact(fact_list *p, Z3_ast fact)
 {
-    if (p->count < GRAFT_SYM_FACTS_MOST && !Z3_is_numeral_ast(p->s->z3, fact)) {
+    if (p->count < GRAFT_LIMIT(PRODUCT_FACTS) && !Z3_is_numeral_ast(p->s->z3, fact)) {
         p->items[p->count++] = fact;
     }
 }
@@ -59,7 +57,7 @@ static void note_facts(fact_list *p, Z3_ast fact, bool holds)
     }
 }
 
-uint32_t graft_sym_list_facts(graft_sym *s, Z3_ast formula, Z3_ast facts[GRAFT_SYM_FACTS_MOST])
+uint32_t graft_sym_list_facts(graft_sym *s, Z3_ast formula, Z3_ast facts[GRAFT_ROOM_PRODUCT_FACTS])
 {
     fact_list list = {.s = s, .items = facts};
     note_facts(&list, formula, true);
@@ -90,7 +88,7 @@ static void note_product(products *p, Z3_ast x, Z3_ast factor)
             return;
         }
     }
-    if (p->product_count < PRODUCTS_MOST && is_symbol(p->s, x)) {
+    if (p->product_count < GRAFT_LIMIT(PRODUCTS) && is_symbol(p->s, x)) {
         p->products[p->product_count][0] = x;
         p->products[p->product_count++][1] = factor;
     }
@@ -103,7 +101,7 @@ static void note_group(products *p, Z3_ast group)
             return;
         }
     }
-    if (p->group_count < GROUPS_MOST) {
+    if (p->group_count < GRAFT_LIMIT(GROUPS)) {
         p->groups[p->group_count++] = group;
     }
 }
@@ -141,7 +139,7 @@ static bool visit_product(void *context, Z3_ast term)
 static void add_lemma(products *p, uint32_t given_count, const Z3_ast *given, Z3_ast follows)
 {
     const graft_sym *s = p->s;
-    if (p->lemma_count < GRAFT_SYM_LEMMAS_MOST) {
+    if (p->lemma_count < GRAFT_LIMIT(LEMMAS)) {
         Z3_ast all = Z3_mk_and(s->z3, given_count, given);
         p->lemmas[p->lemma_count++] = Z3_mk_implies(s->z3, all, follows);
     }
@@ -159,7 +157,7 @@ static void state_product(products *p, Z3_ast fact, Z3_ast factor)
  * groups. */
 static Z3_ast say_which(const graft_sym *s, Z3_ast group, int64_t count)
 {
-    Z3_ast cases[FEW];
+    Z3_ast cases[GRAFT_ROOM_FEW_GROUPS];
     Z3_ast output = graft_sym_arg(s, group, 0);
     Z3_ast outputs = graft_sym_arg(s, group, 1);
     for (int64_t j = 0; j < count; j++) {
@@ -186,7 +184,7 @@ static void state_group(products *p, Z3_ast group)
     add_lemma(p, 1, given, graft_sym_in_range(s, group, groups));
     add_lemma(p, 2, given, Z3_mk_eq(s->z3, group, output));
     if (Z3_is_numeral_ast(s->z3, groups) && Z3_get_numeral_int64(s->z3, groups, &number) &&
-        number >= 1 && number <= FEW) {
+        number >= 1 && number <= (int64_t)GRAFT_LIMIT(FEW_GROUPS)) {
         add_lemma(p, 1, given, say_which(s, group, number));
     }
 }
@@ -302,7 +300,7 @@ static void state_groups(products *p)
 }
 
 uint32_t graft_sym_list_products(graft_sym *s, Z3_ast question, uint32_t known_count,
-                                 const Z3_ast *known, Z3_ast lemmas[GRAFT_SYM_LEMMAS_MOST])
+                                 const Z3_ast *known, Z3_ast lemmas[GRAFT_ROOM_LEMMAS])
 {
     products p = {.s = s, .lemmas = lemmas};
     p.list = (fact_list){.s = s, .items = p.facts};

@@ -11,15 +11,13 @@
 
 #include "verify/symterm.h"
 
-enum { GRAFT_SYM_LEMMAS_MOST = 48, GRAFT_SYM_FACTS_MOST = 64 };
-
 /* The polynomials that a conjunction of comparisons says are not negative; what is no comparison is
  * left out. Returns how many. */
-uint32_t graft_sym_list_facts(graft_sym *s, Z3_ast formula, Z3_ast facts[GRAFT_SYM_FACTS_MOST]);
+uint32_t graft_sym_list_facts(graft_sym *s, Z3_ast formula, Z3_ast facts[GRAFT_ROOM_PRODUCT_FACTS]);
 
 /* Fills `lemmas`, of sort Bool; the `known` are facts, conjunctions of comparisons. Returns how
  * many. */
 uint32_t graft_sym_list_products(graft_sym *s, Z3_ast question, uint32_t known_count,
-                                 const Z3_ast *known, Z3_ast lemmas[GRAFT_SYM_LEMMAS_MOST]);
+                                 const Z3_ast *known, Z3_ast lemmas[GRAFT_ROOM_LEMMAS]);
 
 #endif

@@ -1,19 +1,18 @@
-/* symshape.c - see symshape.h. One function per kind of operator mirrors its function in
- * engine/shapes.h; tests instantiate what comes out and compare it with graft_infer_shapes. */
+/* symshape.c - see symshape.h. Operators are read from graft/shapes.def, as the engine reads them;
+ * tests instantiate what comes out and compare it with graft_infer_shapes. */
 #include "verify/symshape.h"
 
 #include "graph/pattern.h"
 #include "verify/instance.h"
 #include "verify/symassume.h"
 #include "verify/symcode.h"
+#include "verify/symplain.h"
 #include "verify/symsolve.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { ROUNDS_MOST = 48, WINDOWS_MOST = 24 };
 
 /* A window's count of positions is floor(room / stride) + 1. */
 typedef struct {
@@ -28,7 +27,8 @@ typedef struct {
     graft_sym_instance *instance;
     graft_sym_inputs inputs;
     const graft_sym_extra *extra;
-    window windows[WINDOWS_MOST];
+    const graft_sym_found *found; /* The sizes are those of a graph; or NULL. */
+    window windows[GRAFT_ROOM_WINDOWS];
     uint32_t window_count;
     const char *why; /* Something is not understood. */
     bool never;
@@ -58,11 +58,6 @@ static void claim_at_least(const shaper *p, Z3_ast term, int64_t least)
     }
 }
 
-static void claim_le(const shaper *p, Z3_ast a, Z3_ast b)
-{
-    graft_sym_claim(p->e, Z3_mk_le(p->s->z3, a, b));
-}
-
 /* Claims each part of a conjunction; solves equations. */
 static void claim_parts(const shaper *p, Z3_ast condition)
 {
@@ -85,7 +80,11 @@ static void claim_parts(const shaper *p, Z3_ast condition)
 static void make_vars(shaper *p)
 {
     const graft_rule *rule = p->instance->rule;
-    char name[24];
+    char name[GRAFT_ROOM_NAME];
+    if (p->found != NULL) {
+        memcpy(p->instance->vars, p->found->vars, rule->var_count * sizeof p->found->vars[0]);
+        return;
+    }
     for (uint32_t v = 0; v < rule->var_count; v++) {
         graft_sym_shape *shape = &p->instance->vars[v];
         shape->rank = p->instance->c->ranks[v];
@@ -111,15 +110,26 @@ static bool is_float_slot(const graft_rule *rule, uint32_t slot)
     return false;
 }
 
+/* A number, which may be meant as a float's bits. */
+static graft_sym_value number_value(const shaper *p, int32_t number)
+{
+    return (graft_sym_value){.term = graft_sym_int(p->s, number),
+                             .bits = number,
+                             .has_bits = true,
+                             .sort = GRAFT_SYM_INTEGER};
+}
+
 static void make_slots(shaper *p)
 {
     const graft_sym_case *c = p->instance->c;
-    char name[24];
+    char name[GRAFT_ROOM_NAME];
     for (uint32_t i = 0; i < p->instance->rule->slot_count; i++) {
         graft_sym_value *slot = &p->inputs.slots[i];
         *slot = (graft_sym_value){.sort = GRAFT_SYM_INTEGER};
         (void)snprintf(name, sizeof name, "s%" PRIu32, i);
-        if (c->chosen[i]) {
+        if (p->found != NULL) {
+            *slot = number_value(p, p->found->slots[i]);
+        } else if (c->chosen[i]) {
             slot->term = graft_sym_int(p->s, c->slots[i]);
         } else if (is_float_slot(p->instance->rule, i)) {
             slot->sort = GRAFT_SYM_FLOAT;
@@ -154,6 +164,21 @@ static bool fetch_attr(shaper *p, const graft_term *term, bool is_float, graft_s
     }
 }
 
+/* A graph holds the number that a program gives at the sample: it has to be this one anywhere. */
+static bool fix_attr(shaper *p, uint32_t program, graft_sym_attr *attr)
+{
+    const graft_sym_found *found = p->found;
+    int64_t number = 0;
+    if (!graft_code_run(p->instance->rule, program, found->sample, found->is_const, found->slots,
+                        &number)) {
+        return false;
+    }
+    Z3_ast fixed = graft_sym_int(p->s, number);
+    graft_sym_claim(p->e, Z3_mk_eq(p->s->z3, attr->term, fixed));
+    attr->term = fixed;
+    return true;
+}
+
 static bool make_attr(shaper *p, const graft_pattern_node *node, uint32_t i, graft_sym_attr *attr)
 {
     const graft_attr_info *info = graft_op_attr(node->op, i);
@@ -176,6 +201,11 @@ static bool make_attr(shaper *p, const graft_pattern_node *node, uint32_t i, gra
         return false;
     }
     attr->term = graft_sym_solved(p->e, graft_sym_integer(p->s, &value));
+    if (p->found != NULL && node->attrs[i].kind == GRAFT_TERM_CODE &&
+        !fix_attr(p, (uint32_t)node->attrs[i].value, attr)) {
+        p->never = true;
+        return false;
+    }
     claim_at_least(p, attr->term, info->least);
     if (graft_sym_is_choice(node->op, i)) {
         if (!Z3_is_numeral_ast(p->s->z3, attr->term) ||
@@ -189,51 +219,59 @@ static bool make_attr(shaper *p, const graft_pattern_node *node, uint32_t i, gra
     return !p->never;
 }
 
-/* ------------------------------------------------------------ broadcasting */
+/* ------------------------------------------------------ shapes.def over terms */
 
-static Z3_ast dim_from_end(const graft_sym *s, const graft_sym_shape *shape, uint32_t back)
-{
-    return back < shape->rank ? shape->dims[shape->rank - 1 - back] : graft_sym_int(s, 1);
-}
+typedef graft_sym_shape op_shape;
+typedef Z3_ast op_size;
 
-static void claim_compatible(const shaper *p, Z3_ast a, Z3_ast b)
-{
-    Z3_context z3 = p->s->z3;
-    Z3_ast one = graft_sym_int(p->s, 1);
-    Z3_ast ways[3] = {Z3_mk_eq(z3, a, b), Z3_mk_eq(z3, a, one), Z3_mk_eq(z3, b, one)};
-    bool a_wide = Z3_is_numeral_ast(z3, a) && a != one;
-    bool b_wide = Z3_is_numeral_ast(z3, b) && b != one;
-    if (a != b && a != one && b != one) {
-        if (a_wide && b_wide) {
-            p->e->impossible = true;
-        }
-        graft_sym_claim(p->e, Z3_mk_or(z3, 3, ways));
-    }
-}
-
-static void broadcast_axes(const shaper *p, const graft_sym_shape *const in[], uint32_t kept,
-                           graft_sym_shape *out)
-{
-    for (uint32_t back = kept; back < out->rank; back++) {
-        Z3_ast a = dim_from_end(p->s, in[0], back);
-        Z3_ast b = dim_from_end(p->s, in[1], back);
-        claim_compatible(p, a, b);
-        out->dims[out->rank - 1 - back] = graft_sym_wide(p->s, a, b);
-    }
-}
-
-static uint32_t wider(uint32_t a, uint32_t b) { return a > b ? a : b; }
-
-/* ----------------------------------------------------------------- operators */
-
-/* One operator: attributes, inputs, outputs. */
-typedef struct {
-    uint32_t op;
+typedef struct op_site {
+    shaper *p;
     const graft_sym_attr *attrs;
     const graft_sym_shape *in[GRAFT_MAX_INPUTS];
     graft_sym_shape *out;
     uint32_t made; /* The rank of what a reshape or fill makes. */
-} application;
+} op_site;
+
+static const op_shape *op_input(const op_site *o, uint32_t i) { return o->in[i]; }
+
+static op_shape *op_output(const op_site *o, uint32_t i) { return &o->out[i]; }
+
+static Z3_ast op_attr(const op_site *o, uint32_t k) { return o->attrs[k].term; }
+
+static uint32_t op_choice(const op_site *o, uint32_t k) { return (uint32_t)o->attrs[k].value; }
+
+static bool op_is_open(const op_site *o, uint32_t k)
+{
+    (void)o, (void)k;
+    return false;
+}
+
+static bool is_any_rank(const op_shape *shape)
+{
+    (void)shape;
+    return false;
+}
+
+static const char *expect(bool so, const char *why) { return so ? NULL : why; }
+
+static Z3_ast op_number(const op_site *o, int32_t number) { return graft_sym_int(o->p->s, number); }
+
+static Z3_ast op_add(const op_site *o, Z3_ast a, Z3_ast b) { return graft_sym_add(o->p->s, a, b); }
+
+static Z3_ast op_subtract(const op_site *o, Z3_ast a, Z3_ast b)
+{
+    return graft_sym_sub(o->p->s, a, b);
+}
+
+static Z3_ast op_multiply(const op_site *o, Z3_ast a, Z3_ast b)
+{
+    return graft_sym_mul(o->p->s, a, b);
+}
+
+static Z3_ast op_wide(const op_site *o, Z3_ast a, Z3_ast b)
+{
+    return graft_sym_wide(o->p->s, a, b);
+}
 
 /* Of two windows with one stride, the one with more room has no fewer positions, and at most as
  * many more as it has more room. */
@@ -259,22 +297,25 @@ static void note_window(shaper *p, window w)
             claim_monotone(p, &w, other);
         }
     }
-    if (p->window_count < WINDOWS_MOST) {
+    if (p->window_count < GRAFT_LIMIT(WINDOWS)) {
         p->windows[p->window_count++] = w;
     }
 }
 
-static Z3_ast slide_window(shaper *p, Z3_ast room, Z3_ast stride)
+static Z3_ast op_windows(const op_site *o, Z3_ast room, Z3_ast stride)
 {
+    shaper *p = o->p;
     graft_sym *s = p->s;
-    claim_at_least(p, room, 0);
+    if (s->plain != NULL) { /* What follows of the count's definition is no assumption. */
+        return Z3_mk_app(s->z3, s->window, 2, (Z3_ast[]){room, stride});
+    }
     if (graft_sym_is_number(s, stride, 1)) {
         return graft_sym_add(s, room, graft_sym_int(s, 1));
     }
     Z3_ast count = Z3_mk_app(s->z3, s->window, 2, (Z3_ast[]){room, stride});
     Z3_ast last = graft_sym_mul(s, stride, graft_sym_sub(s, count, graft_sym_int(s, 1)));
     claim_at_least(p, count, 1);
-    claim_le(p, last, room);
+    graft_sym_claim(p->e, Z3_mk_le(s->z3, last, room));
     graft_sym_claim(p->e, Z3_mk_lt(s->z3, room, graft_sym_mul(s, stride, count)));
     /* A product in which Z3 sees no more than a number: what it needs to know of it. */
     graft_sym_claim(p->e, Z3_mk_implies(s->z3, Z3_mk_eq(s->z3, room, graft_sym_int(s, 0)),
@@ -283,323 +324,168 @@ static Z3_ast slide_window(shaper *p, Z3_ast room, Z3_ast stride)
     return count;
 }
 
-/* size + before + after - dilation (kernel - 1) - 1 */
-static Z3_ast room_of(const graft_sym *s, Z3_ast size, const Z3_ast padding[2], Z3_ast reach)
+static const char *put_dim(const op_site *o, graft_sym_shape *shape, uint32_t axis, Z3_ast size)
 {
-    Z3_ast padded = graft_sym_add(s, size, graft_sym_add(s, padding[0], padding[1]));
-    return graft_sym_sub(s, padded, graft_sym_add(s, reach, graft_sym_int(s, 1)));
+    (void)o;
+    shape->dims[axis] = size;
+    return NULL;
 }
 
-static Z3_ast reach_of(const graft_sym *s, Z3_ast kernel, Z3_ast dilation)
+static graft_sym_shape empty_shape(uint32_t rank) { return (graft_sym_shape){.rank = rank}; }
+
+static graft_sym_shape wider_shape(const graft_sym_shape *a, const graft_sym_shape *b)
 {
-    return graft_sym_mul(s, dilation, graft_sym_sub(s, kernel, graft_sym_int(s, 1)));
+    return empty_shape(a->rank > b->rank ? a->rank : b->rank);
 }
 
-static void claim_vector(shaper *p, const graft_sym_shape *vector, Z3_ast size)
+static graft_sym_shape made_shape(const op_site *o, uint32_t first)
 {
-    p->never = p->never || vector->rank != 1;
-    if (vector->rank == 1) {
-        graft_sym_equate(p->e, vector->dims[0], size);
+    (void)first;
+    return empty_shape(o->made);
+}
+
+static void set_rank(const op_site *o, graft_sym_shape *shape, uint32_t rank)
+{
+    (void)o;
+    shape->rank = rank;
+}
+
+static const char *expect_equal(const op_site *o, Z3_ast a, Z3_ast b, const char *why)
+{
+    (void)why;
+    graft_sym_equate(o->p->e, a, b);
+    return NULL;
+}
+
+/* A size among the attributes is 0. Where scalars stand for all, those of a fill are. */
+static const char *expect_absent(const op_site *o, uint32_t k, const char *why)
+{
+    (void)why;
+    if (!o->p->inputs.scalar) {
+        graft_sym_equate(o->p->e, o->attrs[k].term, graft_sym_int(o->p->s, 0));
     }
+    return NULL;
 }
 
-static void claim_same(shaper *p, const graft_sym_shape *a, const graft_sym_shape *b)
+static const char *expect_le(const op_site *o, Z3_ast a, Z3_ast b, const char *why)
 {
-    p->never = p->never || a->rank != b->rank;
-    for (uint32_t i = 0; i < a->rank && !p->never; i++) {
-        graft_sym_equate(p->e, a->dims[i], b->dims[i]);
+    (void)why;
+    graft_sym_claim(o->p->e, Z3_mk_le(o->p->s->z3, a, b));
+    return NULL;
+}
+
+static const char *expect_positive(const op_site *o, Z3_ast size, const char *why)
+{
+    (void)why;
+    graft_sym_claim_positive(o->p->e, size);
+    return NULL;
+}
+
+static const char *expect_divides(const op_site *o, Z3_ast by, Z3_ast size, const char *why)
+{
+    const graft_sym *s = o->p->s;
+    (void)why;
+    if (graft_sym_is_number(s, size, 1)) {
+        graft_sym_equate(o->p->e, by, size);
+    } else if (!graft_sym_is_number(s, by, 1)) {
+        graft_sym_claim(o->p->e, Z3_mk_eq(s->z3, Z3_mk_mod(s->z3, size, by), graft_sym_int(s, 0)));
     }
+    return NULL;
 }
 
-static void shape_conv(shaper *p, const application *a)
+/* a <= b, unless `size` is 0. */
+static const char *expect_le_or_none(const op_site *o, Z3_ast a, Z3_ast b, Z3_ast size,
+                                     const char *why)
 {
-    graft_sym *s = p->s;
-    const graft_sym_shape *x = a->in[0];
-    const graft_sym_shape *w = a->in[1];
-    Z3_ast groups = a->attrs[GRAFT_ATTR_conv_groups].term;
-    graft_sym_equate(p->e, x->dims[1], graft_sym_mul(s, w->dims[1], groups));
-    if (graft_sym_is_number(s, w->dims[0], 1)) {
-        graft_sym_equate(p->e, groups, w->dims[0]);
-    } else if (!graft_sym_is_number(s, groups, 1)) {
-        graft_sym_claim(p->e,
-                        Z3_mk_eq(s->z3, Z3_mk_mod(s->z3, w->dims[0], groups), graft_sym_int(s, 0)));
+    Z3_context z3 = o->p->s->z3;
+    Z3_ast parts[2] = {Z3_mk_le(z3, a, b), Z3_mk_le(z3, size, graft_sym_int(o->p->s, 0))};
+    (void)why;
+    graft_sym_claim(o->p->e, Z3_mk_or(z3, 2, parts));
+    return NULL;
+}
+
+static const char *expect_broadcast(const op_site *o, Z3_ast a, Z3_ast b, const char *why)
+{
+    Z3_context z3 = o->p->s->z3;
+    Z3_ast one = graft_sym_int(o->p->s, 1);
+    Z3_ast ways[3] = {Z3_mk_eq(z3, a, b), Z3_mk_eq(z3, a, one), Z3_mk_eq(z3, b, one)};
+    if (a == b || a == one || b == one) {
+        return NULL;
     }
-    *a->out = (graft_sym_shape){
-        .rank = 4, .dims = {x->dims[0], w->dims[0]}
-    };
-    for (uint32_t i = 0; i < 2; i++) {
-        const Z3_ast padding[2] = {a->attrs[GRAFT_ATTR_conv_pad_top + i].term,
-                                   a->attrs[GRAFT_ATTR_conv_pad_bottom + i].term};
-        Z3_ast reach = reach_of(s, w->dims[2 + i], a->attrs[GRAFT_ATTR_conv_dilation_h + i].term);
-        Z3_ast room = room_of(s, x->dims[2 + i], padding, reach);
-        a->out->dims[2 + i] = slide_window(p, room, a->attrs[GRAFT_ATTR_conv_stride_h + i].term);
+    if (Z3_is_numeral_ast(z3, a) && Z3_is_numeral_ast(z3, b)) {
+        return why;
     }
-    if (a->op != GRAFT_OP_conv) {
-        claim_vector(p, a->in[2], a->out->dims[1]);
+    graft_sym_claim(o->p->e, Z3_mk_or(z3, 3, ways));
+    return NULL;
+}
+
+static const char *expect_same_elements(const op_site *o, const graft_sym_shape *a,
+                                        const graft_sym_shape *b, const char *why)
+{
+    (void)why;
+    graft_sym_equate_products(o->p->e, a->dims, a->rank, b->dims, b->rank);
+    return NULL;
+}
+
+static const char *expect_finite(const op_site *o, uint32_t k, const char *why)
+{
+    return expect(o->attrs[k].infinite == 0, why);
+}
+
+static const char *expect_sign(const op_site *o, uint32_t k, bool strictly, const char *why)
+{
+    Z3_context z3 = o->p->s->z3;
+    Z3_ast zero = o->p->s->term.zero;
+    (void)why;
+    graft_sym_claim(o->p->e, strictly ? Z3_mk_lt(z3, zero, o->attrs[k].term)
+                                      : Z3_mk_le(z3, zero, o->attrs[k].term));
+    return NULL;
+}
+
+/* A number, or the infinity that is no bound from above or below. */
+static const char *expect_bound(const op_site *o, uint32_t k, bool above, const char *why)
+{
+    return expect(o->attrs[k].infinite != (above ? -1 : 1), why);
+}
+
+static const char *expect_order(const op_site *o, uint32_t low, uint32_t high, const char *why)
+{
+    const graft_sym_attr *a = &o->attrs[low];
+    const graft_sym_attr *b = &o->attrs[high];
+    (void)why;
+    if (a->infinite == 0 && b->infinite == 0) {
+        graft_sym_claim(o->p->e, Z3_mk_le(o->p->s->z3, a->term, b->term));
     }
-    if (a->op == GRAFT_OP_conv_bias_add) {
-        claim_same(p, a->in[3], a->out);
-    }
+    return NULL;
 }
 
-static void shape_matmul(shaper *p, const application *a)
-{
-    graft_sym_equate(p->e, dim_from_end(p->s, a->in[0], 0), dim_from_end(p->s, a->in[1], 1));
-    uint32_t rank = wider(a->in[0]->rank, a->in[1]->rank);
-    a->out->rank = rank;
-    a->out->dims[rank - 2] = dim_from_end(p->s, a->in[0], 1);
-    a->out->dims[rank - 1] = dim_from_end(p->s, a->in[1], 0);
-    broadcast_axes(p, a->in, 2, a->out);
-    if (a->op == GRAFT_OP_matmul_bias) {
-        claim_vector(p, a->in[2], a->out->dims[rank - 1]);
-    }
-}
+#include "graft/shapes.def"
 
-static void shape_channels(shaper *p, const application *a)
-{
-    *a->out = *a->in[0];
-    bool norm = a->op == GRAFT_OP_layer_norm;
-    Z3_ast size = a->in[0]->dims[norm ? a->in[0]->rank - 1 : 1];
-    claim_vector(p, a->in[1], size);
-    claim_vector(p, a->in[2], size);
-}
-
-static void shape_concat(shaper *p, const application *a)
-{
-    uint32_t axis = (uint32_t)a->attrs[GRAFT_ATTR_concat_axis].value;
-    *a->out = *a->in[0];
-    for (uint32_t i = 0; i < a->in[0]->rank; i++) {
-        if (i != axis) {
-            graft_sym_equate(p->e, a->in[0]->dims[i], a->in[1]->dims[i]);
-        }
-    }
-    a->out->dims[axis] = graft_sym_add(p->s, a->in[0]->dims[axis], a->in[1]->dims[axis]);
-}
-
-static void shape_split(shaper *p, const application *a)
-{
-    uint32_t axis = (uint32_t)a->attrs[GRAFT_ATTR_split_axis].value;
-    Z3_ast at = a->attrs[GRAFT_ATTR_split_at].term;
-    a->out[0] = *a->in[0];
-    a->out[1] = *a->in[0];
-    a->out[0].dims[axis] = at;
-    a->out[1].dims[axis] = graft_sym_sub(p->s, a->in[0]->dims[axis], at);
-    claim_at_least(p, a->out[1].dims[axis], 1);
-}
-
-static void shape_slice(shaper *p, const application *a)
-{
-    uint32_t axis = (uint32_t)a->attrs[GRAFT_ATTR_slice_axis].value;
-    Z3_ast end = a->attrs[GRAFT_ATTR_slice_end].term;
-    *a->out = *a->in[0];
-    claim_le(p, end, a->in[0]->dims[axis]);
-    a->out->dims[axis] = graft_sym_sub(p->s, end, a->attrs[GRAFT_ATTR_slice_start].term);
-    claim_at_least(p, a->out->dims[axis], 1);
-}
-
-static void shape_pad(shaper *p, const application *a)
-{
-    uint32_t axis = (uint32_t)a->attrs[GRAFT_ATTR_pad_axis].value;
-    Z3_ast both = graft_sym_add(p->s, a->attrs[GRAFT_ATTR_pad_before].term,
-                                a->attrs[GRAFT_ATTR_pad_after].term);
-    *a->out = *a->in[0];
-    a->out->dims[axis] = graft_sym_add(p->s, a->in[0]->dims[axis], both);
-    p->never = p->never || a->attrs[GRAFT_ATTR_pad_value].infinite != 0;
-}
-
-static void shape_transpose(shaper *p, const application *a)
-{
-    a->out->rank = a->in[0]->rank;
-    for (uint32_t i = 0; i < GRAFT_MAX_RANK; i++) {
-        uint32_t axis = (uint32_t)a->attrs[GRAFT_ATTR_transpose_axis_0 + i].value;
-        if (i >= a->out->rank || axis >= a->out->rank) {
-            p->never = p->never || axis != 0;
-            continue;
-        }
-        for (uint32_t k = 0; k < i; k++) {
-            p->never = p->never || (uint32_t)a->attrs[k].value == axis;
-        }
-        a->out->dims[i] = a->in[0]->dims[axis];
-    }
-}
-
-/* A shape written as six attributes, `first` being the first. */
-static void read_shape(const shaper *p, const application *a, uint32_t first)
-{
-    a->out->rank = a->made;
-    for (uint32_t i = 0; i < GRAFT_MAX_RANK; i++) {
-        Z3_ast size = a->attrs[first + i].term;
-        if (i < a->made) {
-            a->out->dims[i] = size;
-            claim_at_least(p, size, 1);
-        } else {
-            graft_sym_equate(p->e, size, graft_sym_int(p->s, 0));
-        }
-    }
-}
-
-static void shape_pool(shaper *p, const application *a)
-{
-    graft_sym *s = p->s;
-    bool dilated = a->op == GRAFT_OP_max_pool;
-    *a->out = *a->in[0];
-    for (uint32_t i = 0; i < 2; i++) {
-        Z3_ast size = a->in[0]->dims[2 + i];
-        const Z3_ast padding[2] = {a->attrs[GRAFT_ATTR_max_pool_pad_top + i].term,
-                                   a->attrs[GRAFT_ATTR_max_pool_pad_bottom + i].term};
-        Z3_ast dilation =
-            dilated ? a->attrs[GRAFT_ATTR_max_pool_dilation_h + i].term : graft_sym_int(s, 1);
-        Z3_ast reach = reach_of(s, a->attrs[GRAFT_ATTR_max_pool_kernel_h + i].term, dilation);
-        claim_le(p, padding[0], reach);
-        claim_le(p, padding[1], reach);
-        if (dilated) {
-            Z3_ast parts[2] = {Z3_mk_le(s->z3, dilation, size),
-                               Z3_mk_le(s->z3, padding[0], graft_sym_int(s, 0))};
-            graft_sym_claim(p->e, Z3_mk_or(s->z3, 2, parts));
-        }
-        Z3_ast room = room_of(s, size, padding, reach);
-        a->out->dims[2 + i] =
-            slide_window(p, room, a->attrs[GRAFT_ATTR_max_pool_stride_h + i].term);
-    }
-}
-
-static void shape_reduce(const shaper *p, const application *a)
-{
-    uint32_t axes = (uint32_t)a->attrs[GRAFT_ATTR_reduce_mean_axes].value;
-    bool keep = a->attrs[GRAFT_ATTR_reduce_mean_keep].value == 1;
-    a->out->rank = 0;
-    for (uint32_t i = 0; i < a->in[0]->rank; i++) {
-        bool reduced = (axes >> i & 1u) != 0;
-        if (!reduced || keep) {
-            a->out->dims[a->out->rank++] = reduced ? graft_sym_int(p->s, 1) : a->in[0]->dims[i];
-        }
-    }
-}
-
-static void claim_positive(const shaper *p, Z3_ast number, bool strictly)
-{
-    Z3_context z3 = p->s->z3;
-    graft_sym_claim(p->e, strictly ? Z3_mk_lt(z3, p->s->term.zero, number)
-                                   : Z3_mk_le(z3, p->s->term.zero, number));
-}
-
-/* What is asked of float attributes. */
-static void check_floats(shaper *p, const application *a)
-{
-    switch (a->op) {
-    case GRAFT_OP_clip: {
-        const graft_sym_attr *low = &a->attrs[GRAFT_ATTR_clip_low];
-        const graft_sym_attr *high = &a->attrs[GRAFT_ATTR_clip_high];
-        p->never = p->never || low->infinite > 0 || high->infinite < 0;
-        if (low->infinite == 0 && high->infinite == 0) {
-            graft_sym_claim(p->e, Z3_mk_le(p->s->z3, low->term, high->term));
-        }
-        break;
-    }
-    case GRAFT_OP_leaky_relu:
-    case GRAFT_OP_layer_norm:
-    case GRAFT_OP_fill:
-        p->never = p->never || a->attrs[0].infinite != 0;
-        if (!p->never && a->op != GRAFT_OP_fill) {
-            claim_positive(p, a->attrs[0].term, a->op == GRAFT_OP_layer_norm);
-        }
-        break;
-    default:
-        break;
-    }
-}
-
-static void shape_by_kind(shaper *p, const application *a)
-{
-    switch (a->op) {
-    case GRAFT_OP_conv:
-    case GRAFT_OP_conv_bias:
-    case GRAFT_OP_conv_bias_add:
-        shape_conv(p, a);
-        break;
-    case GRAFT_OP_matmul:
-    case GRAFT_OP_matmul_bias:
-        shape_matmul(p, a);
-        break;
-    case GRAFT_OP_max_pool:
-    case GRAFT_OP_avg_pool:
-        shape_pool(p, a);
-        break;
-    case GRAFT_OP_global_avg_pool:
-        *a->out = *a->in[0];
-        a->out->dims[2] = a->out->dims[3] = graft_sym_int(p->s, 1);
-        break;
-    case GRAFT_OP_scale_shift:
-    case GRAFT_OP_layer_norm:
-        shape_channels(p, a);
-        break;
-    case GRAFT_OP_concat:
-        shape_concat(p, a);
-        break;
-    case GRAFT_OP_split:
-        shape_split(p, a);
-        break;
-    case GRAFT_OP_slice:
-        shape_slice(p, a);
-        break;
-    case GRAFT_OP_pad:
-        shape_pad(p, a);
-        break;
-    case GRAFT_OP_transpose:
-        shape_transpose(p, a);
-        break;
-    case GRAFT_OP_reshape:
-        read_shape(p, a, 0);
-        graft_sym_equate_products(p->e, a->in[0]->dims, a->in[0]->rank, a->out->dims, a->out->rank);
-        break;
-    case GRAFT_OP_reduce_mean:
-    case GRAFT_OP_reduce_sum:
-    case GRAFT_OP_reduce_max:
-        shape_reduce(p, a);
-        break;
-    default: /* Elementwise, softmax. */
-        if (graft_op(a->op)->input_count == 1) {
-            *a->out = *a->in[0];
-        } else {
-            assert(a->in[1] != NULL);
-            a->out->rank = wider(a->in[0]->rank, a->in[1]->rank);
-            broadcast_axes(p, a->in, 0, a->out);
-        }
-        break;
-    }
-}
+/* ---------------------------------------------------------------- the whole rule */
 
 static void shape_node(shaper *p, uint32_t side, uint32_t n)
 {
     graft_sym_instance *instance = p->instance;
     const graft_pattern_node *node = &graft_sym_pattern(instance->rule, side)->nodes[n];
+    const graft_op_info *info = graft_op(node->op);
     graft_sym_node *place = &instance->nodes[side][n];
-    application a = {.op = node->op,
-                     .attrs = place->attrs,
-                     .out = place->shapes,
-                     .made = instance->c->made[side][n]};
-    bool number = node->op == GRAFT_OP_fill && instance->c->scalar;
-    uint32_t attrs = number ? 1 : graft_op(node->op)->attr_count;
-    for (uint32_t i = 0; i < attrs; i++) {
-        if (!make_attr(p, node, i, &place->attrs[i])) {
+    op_site site = {
+        .p = p, .attrs = place->attrs, .out = place->shapes, .made = instance->c->made[side][n]};
+    bool number = node->op == GRAFT_OP_fill && instance->c->scalar; /* Its sizes play no role. */
+    for (uint32_t i = 0; i < info->attr_count; i++) {
+        bool unread = number && graft_op_attr(node->op, i)->kind != GRAFT_ATTR_FLOAT;
+        if (!unread && !make_attr(p, node, i, &place->attrs[i])) {
             return;
         }
     }
-    for (uint32_t i = 0; i < graft_op(node->op)->input_count; i++) {
-        a.in[i] = graft_sym_shape_of(instance, side, node->inputs[i]);
+    for (uint32_t i = 0; i < info->input_count; i++) {
+        site.in[i] = graft_sym_shape_of(instance, side, node->inputs[i]);
     }
-    check_floats(p, &a);
-    if (number) {
-        place->shapes[0].rank = 0;
-    } else if (node->op == GRAFT_OP_fill) {
-        read_shape(p, &a, GRAFT_ATTR_fill_dim_0);
-    } else {
-        assert(a.in[0] != NULL); /* Every other operator has an input. */
-        shape_by_kind(p, &a);
+    p->never = shape_table[node->op](&site) != NULL || p->never;
+    if (p->s->plain != NULL && p->found == NULL && !p->never) {
+        graft_sym_plain_sizes(p->s, side, n, info->output_count, place->shapes);
     }
 }
-
-/* -------------------------------------------------------------- the whole rule */
 
 /* In the scalar case a condition on shapes is left out: the claim is made without it. */
 static void claim_condition(shaper *p)
@@ -629,9 +515,13 @@ static void shape_side(shaper *p, uint32_t side)
 static void equate_outputs(shaper *p)
 {
     const graft_rule *rule = p->instance->rule;
-    for (uint32_t i = 0; i < rule->output_count; i++) {
-        claim_same(p, graft_sym_shape_of(p->instance, GRAFT_SYM_SOURCE, rule->source.outputs[i]),
-                   graft_sym_shape_of(p->instance, GRAFT_SYM_TARGET, rule->target.outputs[i]));
+    const op_site site = {.p = p};
+    for (uint32_t i = 0; i < rule->output_count && !p->never; i++) {
+        p->never =
+            check_same(&site,
+                       graft_sym_shape_of(p->instance, GRAFT_SYM_SOURCE, rule->source.outputs[i]),
+                       graft_sym_shape_of(p->instance, GRAFT_SYM_TARGET, rule->target.outputs[i]),
+                       "") != NULL;
     }
 }
 
@@ -664,6 +554,7 @@ graft_sym_fit graft_sym_shapes(graft_sym *s, const graft_rule *rule, const graft
     graft_sym_equations *e = GRAFT_NEW(s->env->unit, graft_sym_equations, 1);
     shaper p = {.s = s, .e = e, .instance = instance, .extra = extra};
     e->s = s;
+    s->refusal = NULL;
     memset(instance, 0, sizeof *instance);
     instance->rule = rule;
     instance->c = c;
@@ -678,20 +569,105 @@ graft_sym_fit graft_sym_shapes(graft_sym *s, const graft_rule *rule, const graft
     e->changed = true;
     for (uint32_t round = 0; e->changed && !p.never && !e->impossible && p.why == NULL; round++) {
         shape_rule(&p);
-        e->full = e->full || round == ROUNDS_MOST;
-        if (e->full) {
-            p.why = "too many sizes";
+        if (round == GRAFT_LIMIT(SHAPE_ROUNDS)) {
+            (void)graft_sym_refuse(s, GRAFT_LIMIT_SHAPE_ROUNDS);
         }
+        p.why = s->refusal != NULL ? s->refusal : p.why;
     }
     *why = p.why;
-    graft_sym_fit fit = p.never || e->impossible ? GRAFT_SYM_NEVER
-                        : p.why != NULL          ? GRAFT_SYM_UNSUPPORTED
-                                                 : GRAFT_SYM_FITS;
+    graft_sym_fit fit = s->refusal != NULL         ? GRAFT_SYM_UNSUPPORTED
+                        : p.never || e->impossible ? GRAFT_SYM_NEVER
+                        : p.why != NULL            ? GRAFT_SYM_UNSUPPORTED
+                                                   : GRAFT_SYM_FITS;
     for (uint32_t i = 0; i < e->claim_count && fit == GRAFT_SYM_FITS; i++) {
         graft_sym_assume(s, e->claims[i]);
     }
+    if (s->plain != NULL && fit == GRAFT_SYM_FITS) {
+        graft_sym_plain_claims(s, e->claims, e->claim_count);
+    }
     graft_arena_release(s->env->unit, mark);
     return fit;
+}
+
+/* ------------------------------------------------------------------ in a graph */
+
+static bool is_understood(const shaper *p)
+{
+    return !p->never && p->why == NULL && !p->e->impossible && p->s->refusal == NULL;
+}
+
+bool graft_sym_claims_of_match(graft_sym *s, const graft_rule *rule, const graft_sym_case *c,
+                               const graft_sym_found *found, graft_sym_equations *claims,
+                               uint32_t *given)
+{
+    graft_mark mark = graft_arena_mark(s->env->unit);
+    shaper p = {.s = s,
+                .e = claims,
+                .instance = GRAFT_NEW(s->env->unit, graft_sym_instance, 1),
+                .found = found};
+    assert(s->plain != NULL);
+    s->refusal = NULL;
+    p.instance->rule = rule;
+    p.instance->c = c;
+    p.inputs.equations = claims;
+    p.inputs.rule = rule;
+    p.inputs.vars = p.instance->vars;
+    graft_pattern_order(&rule->source, p.instance->order[GRAFT_SYM_SOURCE]);
+    graft_pattern_order(&rule->target, p.instance->order[GRAFT_SYM_TARGET]);
+    make_vars(&p);
+    make_slots(&p);
+    shape_side(&p, GRAFT_SYM_SOURCE);
+    *given = claims->claim_count;
+    if (is_understood(&p)) {
+        claim_condition(&p);
+        shape_side(&p, GRAFT_SYM_TARGET);
+    }
+    if (is_understood(&p)) {
+        equate_outputs(&p);
+    }
+    graft_arena_release(s->env->unit, mark);
+    return is_understood(&p);
+}
+
+/* The count of a window's positions is a quotient by a number. */
+static Z3_ast change_window(void *context, Z3_ast term)
+{
+    const graft_sym *s = context;
+    if (!graft_sym_is_app(s, term, s->window) ||
+        !Z3_is_numeral_ast(s->z3, graft_sym_arg(s, term, 1))) {
+        return term;
+    }
+    Z3_ast quotient = Z3_mk_div(s->z3, graft_sym_arg(s, term, 0), graft_sym_arg(s, term, 1));
+    return Z3_mk_add(s->z3, 2, (Z3_ast[]){quotient, graft_sym_int(s, 1)});
+}
+
+Z3_ast graft_sym_write_sizes(graft_sym *s, Z3_ast term)
+{
+    return graft_sym_rebuild(s, graft_sym_expand(s, term), change_window, s);
+}
+
+bool graft_sym_apply(graft_sym *s, uint32_t op, const int32_t *attrs,
+                     const graft_sym_shape *const in[], uint32_t made, graft_sym_equations *claims,
+                     graft_sym_shape *out)
+{
+    graft_sym_attr terms[GRAFT_MAX_ATTRS] = {{.value = 0}};
+    shaper p = {.s = s, .e = claims};
+    op_site site = {.p = &p, .attrs = terms, .out = out, .made = made};
+    assert(s->plain != NULL);
+    s->refusal = NULL;
+    for (uint32_t i = 0; i < graft_op(op)->attr_count; i++) {
+        if (graft_op_attr(op, i)->kind == GRAFT_ATTR_FLOAT) {
+            graft_sym_value value = graft_sym_float(s, attrs[i]);
+            terms[i] = (graft_sym_attr){.term = value.term, .infinite = value.infinite};
+        } else {
+            terms[i] = (graft_sym_attr){.term = graft_sym_int(s, attrs[i]), .value = attrs[i]};
+        }
+    }
+    for (uint32_t i = 0; i < graft_op(op)->input_count; i++) {
+        site.in[i] = in[i];
+    }
+    p.never = shape_table[op](&site) != NULL;
+    return is_understood(&p);
 }
 
 const graft_facts *graft_sym_within(const graft_sym *s, const graft_sym_shape *shape,

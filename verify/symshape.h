@@ -1,7 +1,7 @@
 /* symshape.h - a rule at one case with symbolic sizes: attributes and shapes as terms, and what the
  * engine lets through as assumptions about them.
  *
- * Every check of engine/shapes.h, of the precondition's byte code and of equal outputs becomes an
+ * Every check of graft/shapes.def, of the precondition's byte code and of equal outputs becomes an
  * assumption in the solver; a check that is left out only makes more instances. (Left out: upper
  * limits of attributes and of sizes, overflow of byte code.) Equations are solved for a symbol
  * where one stands alone with factor 1 or -1, and the symbol is replaced everywhere: a matrix
@@ -11,9 +11,8 @@
 #define GRAFT_SYMSHAPE_H
 
 #include "verify/symcase.h"
+#include "verify/symsolve.h"
 #include "verify/symterm.h"
-
-enum { GRAFT_SYM_EXTRA_MOST = 48 };
 
 typedef struct graft_sym_attr {
     Z3_ast term;     /* Of sort Int, or Real for floats. */
@@ -47,7 +46,7 @@ typedef enum graft_sym_fit {
 
 /* What is assumed beside: part of a case, when its proof is split further. */
 typedef struct graft_sym_extra {
-    Z3_ast claims[GRAFT_SYM_EXTRA_MOST];
+    Z3_ast claims[GRAFT_ROOM_PART_CLAIMS];
     uint32_t count;
 } graft_sym_extra;
 
@@ -55,6 +54,32 @@ typedef struct graft_sym_extra {
 graft_sym_fit graft_sym_shapes(graft_sym *s, const graft_rule *rule, const graft_sym_case *c,
                                const graft_sym_extra *extra, graft_sym_instance *instance,
                                const char **why);
+
+/* A match in a graph whose sizes are terms. Attributes are numbers there. */
+typedef struct graft_sym_found {
+    const graft_sym_shape *vars;
+    const graft_shape *const *sample; /* Shapes of the variables at some sizes. */
+    const bool *is_const;             /* By variable. */
+    const int32_t *slots;
+} graft_sym_found;
+
+/* What the engine checks of a match, as claims, in the plain reading (symplain.h): the first
+ * `*given` hold where the source does; the others are the precondition's and the target's, that
+ * outputs have one shape, and that attributes of the target are what they are at the sample. Of the
+ * case only ranks and what reshape and fill make are read. False when some check always fails or
+ * is not understood. */
+bool graft_sym_claims_of_match(graft_sym *s, const graft_rule *rule, const graft_sym_case *c,
+                               const graft_sym_found *found, graft_sym_equations *claims,
+                               uint32_t *given);
+/* The sizes of what an operator of a graph makes, of rank `made` where it says so itself. What its
+ * checks claim is added to `claims`. False as above. */
+bool graft_sym_apply(graft_sym *s, uint32_t op, const int32_t *attrs,
+                     const graft_sym_shape *const in[], uint32_t made, graft_sym_equations *claims,
+                     graft_sym_shape *out);
+
+/* A size or claim of these, in which Z3 knows every function: broadcasts are conditionals, and the
+ * positions of windows whose strides are numbers are quotients. */
+Z3_ast graft_sym_write_sizes(graft_sym *s, Z3_ast term);
 
 /* The formals lie in a shape: a chain of facts in `room`, which has one for each axis. */
 const graft_facts *graft_sym_within(const graft_sym *s, const graft_sym_shape *shape,

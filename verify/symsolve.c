@@ -5,6 +5,9 @@
 
 Z3_ast graft_sym_solved(const graft_sym_equations *e, Z3_ast term)
 {
+    if (e->s->plain != NULL) {
+        return term;
+    }
     if (e->count == 0) {
         return term;
     }
@@ -20,8 +23,8 @@ void graft_sym_claim(graft_sym_equations *e, Z3_ast claim)
         return;
     }
     e->impossible = e->impossible || value == Z3_L_FALSE;
-    if (e->claim_count == GRAFT_SYM_CLAIMS_MOST) {
-        e->full = true;
+    if (e->claim_count == GRAFT_LIMIT(CLAIMS)) {
+        (void)graft_sym_refuse(e->s, GRAFT_LIMIT_CLAIMS);
         return;
     }
     e->claims[e->claim_count++] = claim;
@@ -41,7 +44,7 @@ void graft_sym_claim_positive(graft_sym_equations *e, Z3_ast term)
             return;
         }
     }
-    if (e->positive_count < GRAFT_SYM_SYMBOLS_MOST) {
+    if (e->positive_count < GRAFT_LIMIT(POSITIVE_SIZES)) {
         e->positive[e->positive_count++] = term;
     }
 }
@@ -66,8 +69,8 @@ static bool is_positive(const graft_sym_equations *e, Z3_ast term)
 
 static void solve(graft_sym_equations *e, Z3_ast symbol, Z3_ast value)
 {
-    if (e->count == GRAFT_SYM_SYMBOLS_MOST) {
-        e->full = true;
+    if (e->count == GRAFT_LIMIT(SOLVED_SIZES)) {
+        (void)graft_sym_refuse(e->s, GRAFT_LIMIT_SOLVED_SIZES);
         return;
     }
     for (uint32_t i = 0; i < e->count; i++) {
@@ -90,24 +93,22 @@ static Z3_ast lone_symbol(const graft_sym *s, Z3_ast summand, bool *negative)
 
 /* ---------------------------------------------------------------- common factors */
 
-enum { SUMMANDS_MOST = 64 };
-
 /* The whole number that a summand is a multiple of on the face of it. */
 static int64_t coefficient(const graft_sym *s, Z3_ast summand)
 {
     int64_t number = 1;
     bool product = graft_sym_kind(s, summand) == Z3_OP_MUL;
     Z3_ast first = product ? graft_sym_arg(s, summand, 0) : summand;
-    return Z3_is_numeral_ast(s->z3, first) && Z3_get_numeral_int64(s->z3, first, &number) ? number
-                                                                                          : 1;
+    bool known = Z3_is_numeral_ast(s->z3, first) && Z3_get_numeral_int64(s->z3, first, &number);
+    return known && number != INT64_MIN ? number : 1;
 }
 
 static Z3_ast divide_summand(const graft_sym *s, Z3_ast summand, int64_t by)
 {
-    Z3_ast factors[SUMMANDS_MOST];
+    Z3_ast factors[GRAFT_ROOM_SIZE_SUMMANDS];
     Z3_ast number = Z3_mk_int64(s->z3, coefficient(s, summand) / by, s->integer);
     uint32_t count = Z3_is_numeral_ast(s->z3, summand) ? 0 : graft_sym_arity(s, summand);
-    if (count > SUMMANDS_MOST) {
+    if (count > GRAFT_LIMIT(SIZE_SUMMANDS)) {
         return NULL;
     }
     factors[0] = number;
@@ -123,13 +124,13 @@ static Z3_ast divide_common(const graft_sym *s, Z3_ast difference)
 {
     bool sum = graft_sym_kind(s, difference) == Z3_OP_ADD;
     uint32_t count = sum ? graft_sym_arity(s, difference) : 1;
-    Z3_ast summands[SUMMANDS_MOST];
+    Z3_ast summands[GRAFT_ROOM_SIZE_SUMMANDS];
     int64_t divisor = 0;
-    for (uint32_t i = 0; i < count && i < SUMMANDS_MOST; i++) {
+    for (uint32_t i = 0; i < count && i < GRAFT_LIMIT(SIZE_SUMMANDS); i++) {
         summands[i] = sum ? graft_sym_arg(s, difference, i) : difference;
         divisor = graft_greatest_divisor(divisor, coefficient(s, summands[i]));
     }
-    if (count > SUMMANDS_MOST || divisor < 2) {
+    if (count > GRAFT_LIMIT(SIZE_SUMMANDS) || divisor < 2) {
         return difference;
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -194,7 +195,7 @@ static void note_wide(graft_sym_equations *e, Z3_ast wide, Z3_ast size)
             return;
         }
     }
-    if (e->wide_count < GRAFT_SYM_SYMBOLS_MOST) {
+    if (e->wide_count < GRAFT_LIMIT(BROADCAST_EQUATIONS)) {
         e->wides[e->wide_count] = wide;
         e->narrow[e->wide_count++] = size;
     }
@@ -203,6 +204,10 @@ static void note_wide(graft_sym_equations *e, Z3_ast wide, Z3_ast size)
 void graft_sym_equate(graft_sym_equations *e, Z3_ast a, Z3_ast b)
 {
     graft_sym *s = e->s;
+    if (s->plain != NULL) {
+        graft_sym_claim(e, Z3_mk_eq(s->z3, a, b));
+        return;
+    }
     a = graft_sym_solved(e, a);
     b = graft_sym_solved(e, b);
     Z3_ast difference = graft_sym_sub(s, a, b);
@@ -242,26 +247,34 @@ void graft_sym_equate(graft_sym_equations *e, Z3_ast a, Z3_ast b)
 
 /* ------------------------------------------------------------------ products */
 
-enum { FACTORS_MOST = 4 * GRAFT_MAX_RANK };
+/* The factors of a product of sizes. */
+typedef struct {
+    Z3_ast items[GRAFT_ROOM_SIZE_FACTORS];
+    uint32_t count;
+} factor_list;
 
-/* The factors of a product of sizes, products among them taken apart; 1s are left out. */
-static uint32_t list_factors(const graft_sym_equations *e, const Z3_ast *sizes, uint32_t count,
-                             Z3_ast *factors)
+/* Products among the sizes are taken apart; 1s are left out. False when there are too many: what
+ * the list lacks would count as 1. */
+static bool list_factors(const graft_sym_equations *e, const Z3_ast *sizes, uint32_t count,
+                         factor_list *list)
 {
     const graft_sym *s = e->s;
-    uint32_t listed = 0;
     for (uint32_t i = 0; i < count; i++) {
         Z3_ast size = graft_sym_solved(e, sizes[i]);
         bool product = graft_sym_kind(s, size) == Z3_OP_MUL;
         uint32_t parts = product ? graft_sym_arity(s, size) : 1;
-        for (uint32_t k = 0; k < parts && listed < FACTORS_MOST; k++) {
+        for (uint32_t k = 0; k < parts; k++) {
             Z3_ast factor = product ? graft_sym_arg(s, size, k) : size;
-            if (!graft_sym_is_number(s, factor, 1)) {
-                factors[listed++] = factor;
+            if (graft_sym_is_number(s, factor, 1)) {
+                continue;
             }
+            if (list->count == GRAFT_LIMIT(SIZE_FACTORS)) {
+                return graft_sym_refuse(e->s, GRAFT_LIMIT_SIZE_FACTORS);
+            }
+            list->items[list->count++] = factor;
         }
     }
-    return listed;
+    return true;
 }
 
 static Z3_ast multiply_all(const graft_sym *s, const Z3_ast *factors, uint32_t count)
@@ -275,59 +288,70 @@ static Z3_ast multiply_all(const graft_sym *s, const Z3_ast *factors, uint32_t c
 
 /* When each factor of `less` has a factor of `more` to itself that is broadcast from it, and so is
  * no smaller, equal products make each pair equal, and what is left 1. */
-static bool equate_wider(graft_sym_equations *e, const Z3_ast *more, uint32_t more_count,
-                         const Z3_ast *less, uint32_t less_count)
+static bool equate_wider(graft_sym_equations *e, const factor_list *more, const factor_list *less)
 {
-    uint32_t partner[FACTORS_MOST];
-    uint32_t taken = 0;
-    for (uint32_t i = 0; i < less_count; i++) {
+    uint32_t partner[GRAFT_ROOM_SIZE_FACTORS];
+    bool taken[GRAFT_ROOM_SIZE_FACTORS] = {false};
+    for (uint32_t i = 0; i < less->count; i++) {
         uint32_t k = 0;
-        while (k < more_count &&
-               ((taken >> k & 1u) != 0 || !graft_sym_is_wide_of(e->s, more[k], less[i]))) {
+        while (k < more->count &&
+               (taken[k] || !graft_sym_is_wide_of(e->s, more->items[k], less->items[i]))) {
             k++;
         }
-        if (k == more_count) {
+        if (k == more->count) {
             return false;
         }
-        taken |= 1u << k;
+        taken[k] = true;
         partner[i] = k;
     }
-    for (uint32_t k = 0; k < more_count; k++) {
-        if ((taken >> k & 1u) == 0) {
-            graft_sym_equate(e, more[k], graft_sym_int(e->s, 1));
+    for (uint32_t k = 0; k < more->count; k++) {
+        if (!taken[k]) {
+            graft_sym_equate(e, more->items[k], graft_sym_int(e->s, 1));
         }
     }
-    for (uint32_t i = 0; i < less_count; i++) {
-        graft_sym_equate(e, more[partner[i]], less[i]);
+    for (uint32_t i = 0; i < less->count; i++) {
+        graft_sym_equate(e, more->items[partner[i]], less->items[i]);
     }
     return true;
+}
+
+/* Leaves out the factors that both have. */
+static void cancel_common(factor_list *left, factor_list *right)
+{
+    for (uint32_t i = 0; i < left->count; i++) {
+        for (uint32_t k = 0; k < right->count; k++) {
+            if (left->items[i] == right->items[k]) {
+                left->items[i--] = left->items[--left->count];
+                right->items[k] = right->items[--right->count];
+                break;
+            }
+        }
+    }
 }
 
 void graft_sym_equate_products(graft_sym_equations *e, const Z3_ast *a, uint32_t a_count,
                                const Z3_ast *b, uint32_t b_count)
 {
     const graft_sym *s = e->s;
-    Z3_ast left[FACTORS_MOST];
-    Z3_ast right[FACTORS_MOST];
-    uint32_t left_count = list_factors(e, a, a_count, left);
-    uint32_t right_count = list_factors(e, b, b_count, right);
-    for (uint32_t i = 0; i < left_count; i++) {
-        for (uint32_t k = 0; k < right_count; k++) {
-            if (left[i] == right[k]) {
-                left[i--] = left[--left_count];
-                right[k] = right[--right_count];
-                break;
-            }
-        }
+    if (s->plain != NULL) {
+        graft_sym_equate(e, multiply_all(s, a, a_count), multiply_all(s, b, b_count));
+        return;
     }
-    if (left_count == 0 || right_count == 0) {
-        for (uint32_t i = 0; i < left_count + right_count; i++) {
-            graft_sym_equate(e, left_count > 0 ? left[i] : right[i], graft_sym_int(s, 1));
+    factor_list left = {.count = 0};
+    factor_list right = {.count = 0};
+    if (!list_factors(e, a, a_count, &left) || !list_factors(e, b, b_count, &right)) {
+        return;
+    }
+    cancel_common(&left, &right);
+    if (left.count == 0 || right.count == 0) {
+        const factor_list *rest = left.count > 0 ? &left : &right;
+        for (uint32_t i = 0; i < rest->count; i++) {
+            graft_sym_equate(e, rest->items[i], graft_sym_int(s, 1));
         }
         return;
     }
-    if (!equate_wider(e, left, left_count, right, right_count) &&
-        !equate_wider(e, right, right_count, left, left_count)) {
-        graft_sym_equate(e, multiply_all(s, left, left_count), multiply_all(s, right, right_count));
+    if (!equate_wider(e, &left, &right) && !equate_wider(e, &right, &left)) {
+        graft_sym_equate(e, multiply_all(s, left.items, left.count),
+                         multiply_all(s, right.items, right.count));
     }
 }

@@ -2,26 +2,26 @@
 #ifndef GRAFT_SYMSOLVE_H
 #define GRAFT_SYMSOLVE_H
 
+#include "verify/limits.h"
 #include "verify/symterm.h"
 
-enum { GRAFT_SYM_SYMBOLS_MOST = 96, GRAFT_SYM_CLAIMS_MOST = 512 };
-
-/* What has been found out about the symbols of a case. */
+/* What has been found out about the symbols of a case. Where a limit is met the case is refused
+ * (graft_sym_refuse). */
 typedef struct graft_sym_equations {
     graft_sym *s;
-    Z3_ast from[GRAFT_SYM_SYMBOLS_MOST]; /* Solved symbols, */
-    Z3_ast to[GRAFT_SYM_SYMBOLS_MOST];   /* and what they are, without solved symbols. */
+    Z3_ast from[GRAFT_ROOM_SOLVED_SIZES]; /* Solved symbols, */
+    Z3_ast to[GRAFT_ROOM_SOLVED_SIZES];   /* and what they are, without solved symbols. */
     uint32_t count;
-    Z3_ast claims[GRAFT_SYM_CLAIMS_MOST]; /* Everything else that is assumed. */
+    Z3_ast claims[GRAFT_ROOM_CLAIMS]; /* Everything else that is assumed. */
     uint32_t claim_count;
-    Z3_ast positive[GRAFT_SYM_SYMBOLS_MOST]; /* Symbols that are at least 1. */
+    Z3_ast positive[GRAFT_ROOM_POSITIVE_SIZES]; /* Symbols that are at least 1. */
     uint32_t positive_count;
-    Z3_ast wides[GRAFT_SYM_SYMBOLS_MOST];  /* Broadcast sizes that equal one of their parts, */
-    Z3_ast narrow[GRAFT_SYM_SYMBOLS_MOST]; /* and which. */
+    Z3_ast
+        wides[GRAFT_ROOM_BROADCAST_EQUATIONS]; /* Broadcast sizes that equal one of their parts, */
+    Z3_ast narrow[GRAFT_ROOM_BROADCAST_EQUATIONS]; /* and which. */
     uint32_t wide_count;
-    bool changed;    /* A symbol was solved. */
-    bool impossible; /* Two numbers that differ were equated, or a false claim was made. */
-    bool full;
+    bool changed;     /* A symbol was solved. */
+    bool impossible;  /* Two numbers that differ were equated, or a false claim was made. */
     bool in_products; /* Within an equation of products. */
 } graft_sym_equations;
 

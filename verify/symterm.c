@@ -1,11 +1,14 @@
 /* symterm.c - see symterm.h. */
 #include "verify/symterm.h"
 
+#include "verify/symplain.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { WIDE_MOST = 16 };
+_Static_assert(GRAFT_SYM_BINDERS >= GRAFT_MAX_RANK, "an operator has a binder for each axis");
+_Static_assert(GRAFT_SYM_BINDERS <= 32, "sets of binders are bits");
 
 /* --------------------------------------------------------------- structure */
 
@@ -133,6 +136,9 @@ Z3_ast graft_sym_simplify(const graft_sym *s, Z3_ast term)
     if (Z3_get_ast_kind(s->z3, term) != Z3_APP_AST || graft_sym_arity(s, term) == 0) {
         return term;
     }
+    if (s->plain != NULL) {
+        return graft_sym_plain_numeral(s, term);
+    }
     if (Z3_ast_map_contains(s->z3, s->simplified, term)) {
         return Z3_ast_map_find(s->z3, s->simplified, term);
     }
@@ -168,7 +174,7 @@ Z3_ast graft_sym_symbol(const graft_sym *s, const char *name)
 
 Z3_ast graft_sym_fresh(graft_sym *s)
 {
-    char name[24];
+    char name[GRAFT_ROOM_NAME];
     (void)snprintf(name, sizeof name, "r%" PRIu32, s->fresh++);
     return graft_sym_symbol(s, name);
 }
@@ -188,23 +194,33 @@ Z3_ast graft_sym_in_range(const graft_sym *s, Z3_ast i, Z3_ast size)
 
 /* ------------------------------------------------------------ broadcasting */
 
-/* The sizes that a broadcast size is made of, each once, in the order of their ids. */
-static uint32_t list_sizes(const graft_sym *s, Z3_ast size, Z3_ast *list, uint32_t count)
+typedef struct {
+    Z3_ast sizes[GRAFT_ROOM_BROADCAST_SIZES];
+    uint32_t count;
+} size_list;
+
+/* The sizes that a broadcast size is made of, each once, in the order of their ids. False when
+ * there are too many. */
+static bool list_sizes(const graft_sym *s, Z3_ast size, size_list *list)
 {
-    if (graft_sym_is_app(s, size, s->wide) && count + 2 <= WIDE_MOST) {
-        count = list_sizes(s, graft_sym_arg(s, size, 0), list, count);
-        return list_sizes(s, graft_sym_arg(s, size, 1), list, count);
+    if (graft_sym_is_app(s, size, s->wide)) {
+        return list_sizes(s, graft_sym_arg(s, size, 0), list) &&
+               list_sizes(s, graft_sym_arg(s, size, 1), list);
     }
     uint32_t i = 0;
-    while (i < count && Z3_get_ast_id(s->z3, list[i]) < Z3_get_ast_id(s->z3, size)) {
+    while (i < list->count && Z3_get_ast_id(s->z3, list->sizes[i]) < Z3_get_ast_id(s->z3, size)) {
         i++;
     }
-    if ((i < count && list[i] == size) || count == WIDE_MOST) {
-        return count;
+    if (i < list->count && list->sizes[i] == size) {
+        return true;
     }
-    memmove(&list[i + 1], &list[i], (count - i) * sizeof *list);
-    list[i] = size;
-    return count + 1;
+    if (list->count == GRAFT_LIMIT(BROADCAST_SIZES)) {
+        return false;
+    }
+    memmove(&list->sizes[i + 1], &list->sizes[i], (list->count - i) * sizeof list->sizes[0]);
+    list->sizes[i] = size;
+    list->count++;
+    return true;
 }
 
 bool graft_sym_is_wide_of(const graft_sym *s, Z3_ast size, Z3_ast part)
@@ -216,6 +232,9 @@ bool graft_sym_is_wide_of(const graft_sym *s, Z3_ast size, Z3_ast part)
 
 Z3_ast graft_sym_at(const graft_sym *s, Z3_ast size, Z3_ast index)
 {
+    if (s->plain != NULL) {
+        return Z3_mk_app(s->z3, s->at, 2, (Z3_ast[]){size, index});
+    }
     if (graft_sym_is_number(s, size, 1)) {
         return graft_sym_int(s, 0);
     }
@@ -229,7 +248,10 @@ Z3_ast graft_sym_at(const graft_sym *s, Z3_ast size, Z3_ast index)
 
 Z3_ast graft_sym_wide(const graft_sym *s, Z3_ast a, Z3_ast b)
 {
-    Z3_ast list[WIDE_MOST + 1];
+    size_list list = {.count = 0};
+    if (s->plain != NULL) {
+        return Z3_mk_app(s->z3, s->wide, 2, (Z3_ast[]){a, b});
+    }
     if (graft_sym_is_number(s, a, 1) || a == b) {
         return b;
     }
@@ -239,18 +261,21 @@ Z3_ast graft_sym_wide(const graft_sym *s, Z3_ast a, Z3_ast b)
     if (Z3_is_numeral_ast(s->z3, b)) {
         return b;
     }
-    uint32_t count = list_sizes(s, b, list, list_sizes(s, a, list, 0));
-    Z3_ast size = list[count - 1];
-    for (uint32_t i = count - 1; i-- > 0;) {
-        size = Z3_mk_app(s->z3, s->wide, 2, (Z3_ast[]){list[i], size});
+    if (!list_sizes(s, a, &list) || !list_sizes(s, b, &list)) {
+        return Z3_mk_app(s->z3, s->wide, 2, (Z3_ast[]){a, b});
+    }
+    Z3_ast size = list.sizes[list.count - 1];
+    for (uint32_t i = list.count - 1; i-- > 0;) {
+        size = Z3_mk_app(s->z3, s->wide, 2, (Z3_ast[]){list.sizes[i], size});
     }
     return size;
 }
 
 Z3_ast graft_sym_group(const graft_sym *s, Z3_ast output, Z3_ast outputs, Z3_ast groups)
 {
-    return outputs == groups ? output
-                             : Z3_mk_app(s->z3, s->group, 3, (Z3_ast[]){output, outputs, groups});
+    return outputs == groups && s->plain == NULL
+               ? output
+               : Z3_mk_app(s->z3, s->group, 3, (Z3_ast[]){output, outputs, groups});
 }
 
 /* The number of axes of a place or, with `part`, of the place that a term is that part of; 0 for
@@ -273,7 +298,8 @@ static bool have_sizes(const graft_sym *s, Z3_ast place, Z3_ast part, uint32_t n
     return same;
 }
 
-Z3_ast graft_sym_place(const graft_sym *s, Z3_ast place)
+/* A place whose index is the parts of another place in the same sizes is that place, else the term. */
+static Z3_ast whole_of_place(const graft_sym *s, Z3_ast place)
 {
     uint32_t n = count_axes(s, place, NULL);
     Z3_ast whole = NULL;
@@ -288,7 +314,17 @@ Z3_ast graft_sym_place(const graft_sym *s, Z3_ast place)
     return n > 0 ? whole : place;
 }
 
-Z3_ast graft_sym_part(const graft_sym *s, Z3_ast part)
+uint32_t graft_sym_part_axes(const graft_sym *s, Z3_ast term)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i + 1 < graft_sym_arity(s, term) && n == 0; i++) {
+        n = count_axes(s, term, &i);
+    }
+    return n;
+}
+
+/* A part of a place in the same sizes is what the place was made of, else the term. */
+static Z3_ast place_of_part(const graft_sym *s, Z3_ast part)
 {
     for (uint32_t i = 0; i + 1 < graft_sym_arity(s, part); i++) {
         uint32_t n = count_axes(s, part, &i);
@@ -311,8 +347,25 @@ static Z3_ast change_index(void *context, Z3_ast term)
         return graft_sym_group(s, graft_sym_arg(s, term, 0), graft_sym_arg(s, term, 1),
                                graft_sym_arg(s, term, 2));
     }
-    Z3_ast place = graft_sym_place(s, term);
-    return place != term ? place : graft_sym_part(s, term);
+    Z3_ast place = whole_of_place(s, term);
+    return place != term ? place : place_of_part(s, term);
+}
+
+/* A row-major place as a sum of multiples, where these are by numbers. The term itself where that
+ * is not so. */
+static Z3_ast write_place(const graft_sym *s, Z3_ast place)
+{
+    uint32_t n = count_axes(s, place, NULL);
+    Z3_ast sum = graft_sym_int(s, 0);
+    for (uint32_t i = 0; i < n; i++) {
+        Z3_ast size = graft_sym_arg(s, place, n + i);
+        if (i > 0 && !Z3_is_numeral_ast(s->z3, size)) {
+            return place;
+        }
+        sum =
+            graft_sym_add(s, i > 0 ? graft_sym_mul(s, sum, size) : sum, graft_sym_arg(s, place, i));
+    }
+    return n > 0 ? sum : place;
 }
 
 static Z3_ast change_to_meaning(void *context, Z3_ast term)
@@ -320,7 +373,7 @@ static Z3_ast change_to_meaning(void *context, Z3_ast term)
     const graft_sym *s = context;
     bool at = graft_sym_is_app(s, term, s->at);
     if (!at && !graft_sym_is_app(s, term, s->wide)) {
-        return term;
+        return write_place(s, term);
     }
     Z3_ast first = graft_sym_arg(s, term, 0);
     Z3_ast second = graft_sym_arg(s, term, 1);
@@ -341,7 +394,8 @@ Z3_ast graft_sym_substitute(graft_sym *s, Z3_ast term, uint32_t count, const Z3_
         return term;
     }
     Z3_ast changed = Z3_substitute(s->z3, term, count, from, to);
-    return changed == term ? term : graft_sym_rebuild(s, changed, change_index, s);
+    return changed == term || s->plain != NULL ? changed
+                                               : graft_sym_rebuild(s, changed, change_index, s);
 }
 
 Z3_ast graft_sym_read(graft_sym *s, Z3_ast term, uint32_t rank, const Z3_ast *index)
@@ -362,7 +416,7 @@ static Z3_func_decl declare(Z3_context z3, const char *name, uint32_t arity, Z3_
 
 static void declare_places(graft_sym *s)
 {
-    char name[24];
+    char name[GRAFT_ROOM_NAME];
     for (uint32_t n = 1; n <= GRAFT_MAX_RANK; n++) {
         (void)snprintf(name, sizeof name, "place%" PRIu32, n);
         s->place[n] = declare(s->z3, name, 2 * n, s->integer);
@@ -375,11 +429,12 @@ static void declare_places(graft_sym *s)
 
 static void declare_folds(graft_sym *s)
 {
-    static const char *const names[GRAFT_SYM_FOLD_COUNT] = {"sum", "max"};
+    static const char *const names[GRAFT_SYM_FOLD_COUNT] = {"sum", "max", "ordered_sum",
+                                                            "ordered_mean", "ordered_max"};
     for (uint32_t f = 0; f < GRAFT_SYM_FOLD_COUNT; f++) {
         for (uint32_t n = 1; n <= GRAFT_SYM_BINDERS; n++) {
             Z3_sort domain[2 * GRAFT_SYM_BINDERS + 2];
-            char name[24];
+            char name[GRAFT_ROOM_NAME];
             (void)snprintf(name, sizeof name, "%s%" PRIu32, names[f], n);
             for (uint32_t i = 0; i < 2 * n; i++) {
                 domain[i] = s->integer;
@@ -397,7 +452,7 @@ static Z3_params make_som(Z3_context z3)
     Z3_params som = Z3_mk_params(z3);
     Z3_params_inc_ref(z3, som);
     Z3_params_set_bool(z3, som, Z3_mk_string_symbol(z3, "som"), true);
-    Z3_params_set_uint(z3, som, Z3_mk_string_symbol(z3, "som_blowup"), 10000);
+    Z3_params_set_uint(z3, som, Z3_mk_string_symbol(z3, "som_blowup"), GRAFT_LIMIT(SIZE_MONOMIALS));
     return som;
 }
 
@@ -418,7 +473,7 @@ void graft_sym_open(graft_sym *s, graft_env *env, graft_prover *prover)
     declare_places(s);
     declare_folds(s);
     for (uint32_t i = 0; i < GRAFT_MAX_RANK; i++) {
-        char name[8];
+        char name[GRAFT_ROOM_NAME];
         (void)snprintf(name, sizeof name, "q%" PRIu32, i);
         s->formals[i] = graft_sym_symbol(s, name);
     }
@@ -435,6 +490,12 @@ void graft_sym_close(graft_sym *s)
     graft_sym_masks_free(s->masks);
     Z3_params_dec_ref(s->z3, s->som);
     graft_term_close(&s->term);
+}
+
+bool graft_sym_refuse(graft_sym *s, uint32_t limit)
+{
+    s->refusal = graft_limit_reason(limit);
+    return false;
 }
 
 graft_effort graft_sym_effort(const graft_sym *s)

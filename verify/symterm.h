@@ -11,7 +11,8 @@
  *      window(r, s) floor(r / s) + 1: positions of a window with room r and stride s
  *      group(o, O, g) the group that output o of O outputs in g groups belongs to
  *      place(...), part(...)  row-major places and back (symread.h)
- * The last three are left unknown to Z3, but for what symproduct.h says of groups.
+ * The last three are left unknown to Z3, but for what symproduct.h says of groups, and places where
+ * all sizes but the first are numbers.
  *
  * Rewriting used throughout: at(d, at(e, i)) = at(d, i) when d is among the sizes that e is made
  * of, for then e = 1 implies d = 1. */
@@ -19,18 +20,22 @@
 #define GRAFT_SYMTERM_H
 
 #include "graph/env.h"
+#include "verify/limits.h"
 #include "verify/prove.h"
 #include "verify/symmask.h"
 #include "verify/term.h"
 
-enum { GRAFT_SYM_BINDERS = 8 };
+enum { GRAFT_SYM_BINDERS = GRAFT_ROOM_BINDERS };
 
 typedef struct graft_sym_values graft_sym_values; /* symvalue.h */
 
 typedef enum graft_sym_fold {
     GRAFT_SYM_SUM = 0,
     GRAFT_SYM_MAX = 1,
-    GRAFT_SYM_FOLD_COUNT = 2
+    GRAFT_SYM_ORDERED_SUM = 2, /* Of bits, in the order of their binders: symbits.h. */
+    GRAFT_SYM_ORDERED_MEAN = 3,
+    GRAFT_SYM_ORDERED_MAX = 4,
+    GRAFT_SYM_FOLD_COUNT = 5
 } graft_sym_fold;
 
 /* Belongs to one thread. Proofs about one rule and its like may follow each other. */
@@ -52,12 +57,16 @@ typedef struct graft_sym {
     Z3_ast formals[GRAFT_MAX_RANK];
     Z3_params som;
     struct graft_sym_assumed *assumed; /* symassume.h */
+    struct graft_sym_bits *bits;       /* symbits.h; NULL: numbers are real. */
     graft_sym_values *values;          /* At instances of the rule; NULL: none are known. */
     graft_sym_masks *masks;            /* Owned. */
+    struct graft_sym_plain *plain;     /* Of a plain reading (symplain.h); or NULL. */
     Z3_ast_map simplified; /* What has been simplified, for it is asked again and again. */
     uint32_t term_base;    /* How many had been when the proof began. */
     uint32_t fresh;
-    uint32_t splits; /* Conditionals taken apart for the node or question at hand. */
+    uint32_t bound;      /* Binders of conditions (symread.h). */
+    uint32_t splits;     /* Conditionals taken apart for the node or question at hand. */
+    const char *refusal; /* The limit that the part of a case at hand has met; NULL: none. */
 } graft_sym;
 
 /* What is known at some place beyond the solver's assumptions, innermost first. */
@@ -70,6 +79,9 @@ void graft_sym_open(graft_sym *s, graft_env *env, graft_prover *prover);
 /* Begins a proof, which is a task of the prover. */
 void graft_sym_begin(graft_sym *s);
 void graft_sym_close(graft_sym *s);
+/* Takes note that the part of a case at hand needs more than a limit allows (graft_limit): it is
+ * not proved. Returns false. */
+bool graft_sym_refuse(graft_sym *s, uint32_t limit);
 /* What the proof has taken. */
 graft_effort graft_sym_effort(const graft_sym *s);
 /* Whether that is all that its options grant (prove.h): nothing is asked any more. */
@@ -91,10 +103,9 @@ Z3_ast graft_sym_at(const graft_sym *s, Z3_ast size, Z3_ast index);
 Z3_ast graft_sym_wide(const graft_sym *s, Z3_ast a, Z3_ast b);
 /* The group of an output in [0, outputs). With as many groups as outputs it is the output. */
 Z3_ast graft_sym_group(const graft_sym *s, Z3_ast output, Z3_ast outputs, Z3_ast groups);
-/* A place whose index is the parts of another place in the same sizes is that place, and a part of
- * a place in the same sizes is what the place was made of. The term itself where that is not so. */
-Z3_ast graft_sym_place(const graft_sym *s, Z3_ast place);
-Z3_ast graft_sym_part(const graft_sym *s, Z3_ast part);
+
+/* The number of axes of the place that a term is a part of; 0 when it is no part(...). */
+uint32_t graft_sym_part_axes(const graft_sym *s, Z3_ast term);
 
 /* Whether `part` is among the sizes that `size` is broadcast from, or is it. */
 bool graft_sym_is_wide_of(const graft_sym *s, Z3_ast size, Z3_ast part);
@@ -106,7 +117,7 @@ Z3_ast graft_sym_substitute(graft_sym *s, Z3_ast term, uint32_t count, const Z3_
                             const Z3_ast *to);
 /* `term` at an index, given for the first `rank` formals. */
 Z3_ast graft_sym_read(graft_sym *s, Z3_ast term, uint32_t rank, const Z3_ast *index);
-/* With at and wide written out. */
+/* With at and wide written out, and places in axes whose sizes are numbers. */
 Z3_ast graft_sym_expand(graft_sym *s, Z3_ast term);
 
 /* Structure. */

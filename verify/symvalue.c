@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { POINTS_MOST = 8, DRAWS = 4, PLACES = POINTS_MOST * DRAWS };
-enum { TERMS_FIRST = 1024, TERMS_MOST = 1 << 16, ARENA_BYTES = 1 << 20 };
-enum { ARGS_MOST = 64, INDEX_SIZE = 3 };
+enum { DRAWS = 4, PLACES = GRAFT_ROOM_VALUE_POINTS * DRAWS };
+enum { TERMS_FIRST = 1024, ARENA_BYTES = 1 << 20 };
+enum { INDEX_SIZE = 3 };
 
 #define NO_VALUE INT64_MIN
 
@@ -21,7 +21,7 @@ struct graft_sym_values {
     const graft_sym *s;
     graft_arena *arena;
     const graft_rule *rule;
-    graft_point points[POINTS_MOST];
+    graft_point points[GRAFT_ROOM_VALUE_POINTS];
     uint32_t place_count;
     graft_term_table terms;
     row *rows; /* By the terms' numbers. */
@@ -238,7 +238,7 @@ static bool read_part(const char **text, char letter, uint32_t *number)
 }
 
 /* What a symbol stands for, by its name: symshape.c names sizes (d0_2) and slots (s3), symterm.c
- * indices (q0, r5). */
+ * indices (q0, r5), symread.c those that conditions bind (c1). */
 static symbol read_symbol(const graft_sym_values *v, Z3_func_decl decl)
 {
     Z3_symbol name = Z3_get_decl_name(v->s->z3, decl);
@@ -250,7 +250,8 @@ static symbol read_symbol(const graft_sym_values *v, Z3_func_decl decl)
         x.kind = x.first < v->rule->var_count ? SYMBOL_SIZE : SYMBOL_OTHER;
     } else if (read_part(&text, 's', &x.first)) {
         x.kind = x.first < v->rule->slot_count ? SYMBOL_SLOT : SYMBOL_OTHER;
-    } else if (read_part(&text, 'q', &x.first) || read_part(&text, 'r', &x.first)) {
+    } else if (read_part(&text, 'q', &x.first) || read_part(&text, 'r', &x.first) ||
+               read_part(&text, 'c', &x.first)) {
         x.kind = SYMBOL_INDEX;
     }
     return x;
@@ -297,8 +298,8 @@ static uint32_t row_of(graft_sym_values *v, Z3_ast term);
 static void evaluate_app(graft_sym_values *v, Z3_ast term, row *values)
 {
     const graft_sym *s = v->s;
-    uint32_t rows[ARGS_MOST];
-    int64_t args[ARGS_MOST] = {0};
+    uint32_t rows[GRAFT_ROOM_VALUE_OPERANDS];
+    int64_t args[GRAFT_ROOM_VALUE_OPERANDS] = {0};
     Z3_func_decl decl = Z3_get_app_decl(s->z3, Z3_to_app(s->z3, term));
     Z3_decl_kind kind = Z3_get_decl_kind(s->z3, decl);
     uint32_t count = graft_sym_arity(s, term);
@@ -306,16 +307,16 @@ static void evaluate_app(graft_sym_values *v, Z3_ast term, row *values)
         evaluate_symbol(v, decl, values);
         return;
     }
-    for (uint32_t i = 0; i < count && count <= ARGS_MOST; i++) {
+    for (uint32_t i = 0; i < count && count <= GRAFT_LIMIT(VALUE_OPERANDS); i++) {
         rows[i] = row_of(v, graft_sym_arg(s, term, i));
     }
     for (uint32_t k = 0; k < v->place_count; k++) {
-        for (uint32_t i = 0; i < count && count <= ARGS_MOST; i++) {
+        for (uint32_t i = 0; i < count && count <= GRAFT_LIMIT(VALUE_OPERANDS); i++) {
             args[i] = v->rows[rows[i]].at[k];
         }
-        values->at[k] = count > ARGS_MOST             ? NO_VALUE
-                        : kind == Z3_OP_UNINTERPRETED ? apply_own(s, decl, count, args)
-                                                      : apply(kind, count, args);
+        values->at[k] = count > GRAFT_LIMIT(VALUE_OPERANDS) ? NO_VALUE
+                        : kind == Z3_OP_UNINTERPRETED       ? apply_own(s, decl, count, args)
+                                                            : apply(kind, count, args);
     }
 }
 
@@ -386,7 +387,7 @@ static void choose_indices(graft_sym_values *v, Z3_ast condition)
 /* Past a limit of terms all are evaluated anew. */
 static void limit_terms(graft_sym_values *v)
 {
-    if (v->terms.count > TERMS_MOST) {
+    if (v->terms.count > GRAFT_LIMIT(VALUE_TERMS)) {
         graft_term_table_clear(&v->terms);
     }
 }
@@ -418,7 +419,7 @@ graft_sym_values *graft_sym_values_new(const graft_sym *s, const graft_rule *rul
     graft_arena *arena = graft_arena_new(ARENA_BYTES);
     assert(arena != NULL);
     graft_sym_values *v = GRAFT_NEW(arena, graft_sym_values, 1);
-    uint32_t taken = count < POINTS_MOST ? count : POINTS_MOST;
+    uint32_t taken = count < GRAFT_LIMIT(VALUE_POINTS) ? count : GRAFT_LIMIT(VALUE_POINTS);
     v->s = s;
     v->arena = arena;
     v->rule = rule;

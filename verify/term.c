@@ -1,6 +1,8 @@
 /* term.c - Z3 terms as an algebra, and the operator bodies over them. */
 #include "verify/term.h"
 
+#include "verify/limits.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,16 +25,17 @@ static Z3_ast lift_term(void *state, int32_t value)
 }
 
 /* 149 decimals hold every binary32 exactly. */
-static Z3_ast lift_float_term(void *state, int32_t bits)
+Z3_ast graft_term_float(const graft_term_state *k, int32_t bits)
 {
-    const graft_term_state *k = state;
-    char text[256];
+    char text[GRAFT_ROOM_DECIMALS];
     float value = 0.0F;
     memcpy(&value, &bits, sizeof value);
     (void)snprintf(text, sizeof text, "%.149f", (double)value);
     Z3_ast numeral = Z3_mk_numeral(k->z3, text, k->real);
     return value == 0.0F ? k->zero : numeral;
 }
+
+static Z3_ast lift_float_term(void *state, int32_t bits) { return graft_term_float(state, bits); }
 
 static Z3_ast sum_term(void *state, Z3_ast a, Z3_ast b)
 {
@@ -109,7 +112,7 @@ static Z3_ast min_term(void *state, Z3_ast a, Z3_ast b)
 /* ------------------------------------------------------- unknown functions */
 
 /* Counted at once: Z3 lets go of an object that nobody counts when the next one is made. */
-static Z3_ast_vector make_list(Z3_context z3)
+Z3_ast_vector graft_term_list(Z3_context z3)
 {
     Z3_ast_vector list = Z3_mk_ast_vector(z3);
     Z3_ast_vector_inc_ref(z3, list);
@@ -133,7 +136,7 @@ static Z3_ast apply_function(graft_term_state *k, graft_term_function f, Z3_ast 
 static Z3_ast invert_factor(graft_term_state *k, Z3_ast factor)
 {
     Z3_ast zero = Z3_mk_eq(k->z3, factor, k->zero);
-    note_fact(k, k->domain, Z3_mk_not(k->z3, zero));
+    Z3_ast_vector_push(k->z3, k->domain, Z3_mk_not(k->z3, zero));
     Z3_app app = Z3_to_app(k->z3, factor);
     if (!is_numeral(k, factor) && Z3_get_app_decl(k->z3, app) == k->functions[GRAFT_TERM_INVERSE]) {
         return Z3_get_app_arg(k->z3, app, 0);
@@ -175,7 +178,7 @@ static Z3_ast quotient_term(void *state, Z3_ast a, Z3_ast b)
     if (b == k->one) {
         return a;
     }
-    Z3_ast_vector pending = make_list(k->z3);
+    Z3_ast_vector pending = graft_term_list(k->z3);
     Z3_ast_vector_push(k->z3, pending, b);
     Z3_ast quotient = a;
     while (Z3_ast_vector_size(k->z3, pending) > 0) {
@@ -198,9 +201,6 @@ static void note_equal(graft_term_state *k, Z3_ast a, Z3_ast b)
     note_fact(k, k->laws, Z3_mk_eq(k->z3, a, b));
 }
 
-/* The summands of a sum whose exponential is split, at most; beyond, the law is left out. */
-enum { MAX_SUMMANDS = 4096 };
-
 /* The summands of a term, by sign: what is left when sums, differences and negations are opened. */
 typedef struct graft_summands {
     Z3_ast_vector leaves[2]; /* added, subtracted */
@@ -210,8 +210,8 @@ typedef struct graft_summands {
 static void open_summands(const graft_term_state *k, graft_summands *summands)
 {
     for (uint32_t sign = 0; sign < 2; sign++) {
-        summands->leaves[sign] = make_list(k->z3);
-        summands->pending[sign] = make_list(k->z3);
+        summands->leaves[sign] = graft_term_list(k->z3);
+        summands->pending[sign] = graft_term_list(k->z3);
     }
 }
 
@@ -249,7 +249,7 @@ static void open_term(const graft_term_state *k, graft_summands *summands, uint3
 static bool find_summands(const graft_term_state *k, Z3_ast term, graft_summands *summands)
 {
     Z3_ast_vector_push(k->z3, summands->pending[0], term);
-    for (uint32_t steps = 0; steps < 2 * MAX_SUMMANDS; steps++) {
+    for (uint32_t steps = 0; steps < 2 * GRAFT_LIMIT(EXP_SUMMANDS); steps++) {
         if (Z3_ast_vector_size(k->z3, summands->pending[0]) > 0) {
             open_term(k, summands, 0);
         } else if (Z3_ast_vector_size(k->z3, summands->pending[1]) > 0) {
@@ -351,12 +351,12 @@ static Z3_ast sqrt_term(void *state, Z3_ast x)
         return x;
     }
     bool is_new = false;
+    Z3_ast defined = Z3_mk_ge(k->z3, x, k->zero);
     Z3_ast term = apply_function(k, GRAFT_TERM_SQRT, x, &is_new);
+    Z3_ast_vector_push(k->z3, k->domain, defined);
     if (is_new) {
-        Z3_ast defined = Z3_mk_ge(k->z3, x, k->zero);
         Z3_ast facts[2] = {Z3_mk_ge(k->z3, term, k->zero),
                            Z3_mk_eq(k->z3, product_term(k, term, term), x)};
-        note_fact(k, k->domain, defined);
         note_fact(k, k->laws, Z3_mk_implies(k->z3, defined, Z3_mk_and(k->z3, 2, facts)));
     }
     return term;
@@ -433,6 +433,36 @@ void graft_term_run(graft_term_state *k, uint32_t op, const graft_call *call,
     run_term[op](k, call, in, out);
 }
 
+Z3_ast graft_term_scalar(graft_term_state *k, uint32_t op, Z3_ast a, Z3_ast b)
+{
+    const graft_call call = graft_call_scalar();
+    const Z3_ast *in[2] = {&a, &b};
+    Z3_ast result = NULL;
+    Z3_ast *out[1] = {&result};
+    graft_term_run(k, op, &call, in, out);
+    return result;
+}
+
+Z3_ast graft_term_renew(void *state, Z3_ast term)
+{
+    static const uint8_t ops[GRAFT_TERM_FUNCTION_COUNT] = {
+        [GRAFT_TERM_EXP] = GRAFT_OP_exp,   [GRAFT_TERM_SQRT] = GRAFT_OP_sqrt,
+        [GRAFT_TERM_ERF] = GRAFT_OP_erf,   [GRAFT_TERM_SIGMOID] = GRAFT_OP_sigmoid,
+        [GRAFT_TERM_TANH] = GRAFT_OP_tanh, [GRAFT_TERM_INVERSE] = GRAFT_OP_div};
+    graft_term_state *k = state;
+    Z3_func_decl decl = Z3_get_app_decl(k->z3, Z3_to_app(k->z3, term));
+    uint32_t f = 0;
+    while (f < GRAFT_TERM_FUNCTION_COUNT && k->functions[f] != decl) {
+        f++;
+    }
+    if (f == GRAFT_TERM_FUNCTION_COUNT) {
+        return term;
+    }
+    Z3_ast x = Z3_get_app_arg(k->z3, Z3_to_app(k->z3, term), 0);
+    return f == GRAFT_TERM_INVERSE ? graft_term_scalar(k, ops[f], k->one, x)
+                                   : graft_term_scalar(k, ops[f], x, NULL);
+}
+
 /* --------------------------------------------------------------- the state */
 
 void graft_term_open(graft_term_state *k, Z3_context z3)
@@ -447,8 +477,8 @@ void graft_term_open(graft_term_state *k, Z3_context z3)
         k->functions[i] =
             Z3_mk_func_decl(z3, Z3_mk_string_symbol(z3, names[i]), 1, &k->real, k->real);
     }
-    k->laws = make_list(z3);
-    k->domain = make_list(z3);
+    k->laws = graft_term_list(z3);
+    k->domain = graft_term_list(z3);
     k->known = graft_term_map(z3);
 }
 
@@ -468,14 +498,14 @@ void graft_term_forget(graft_term_state *k)
 
 Z3_ast graft_term_symbol(const graft_term_state *k, uint32_t variable, size_t index)
 {
-    char name[48];
+    char name[GRAFT_ROOM_NAME];
     (void)snprintf(name, sizeof name, "x%" PRIu32 "_%zu", variable, index);
     return Z3_mk_const(k->z3, Z3_mk_string_symbol(k->z3, name), k->real);
 }
 
 Z3_ast graft_term_rational(const graft_term_state *k, int64_t numerator, int64_t denominator)
 {
-    char text[64];
+    char text[GRAFT_ROOM_NAME];
     assert(denominator > 0);
     (void)snprintf(text, sizeof text, "%" PRId64 "/%" PRId64, numerator, denominator);
     return Z3_mk_numeral(k->z3, text, k->real);

@@ -18,8 +18,9 @@
  *      -1 < erf(t) < 1, erf(0) = 0 and erf(-t) = -erf(t), 0 <= t erf(t) <= |t| and
  *      t erf(t) - |t| > -1/4;
  *      sqrt(t) >= 0 and sqrt(t)^2 = t, both for t >= 0.
- * In `domain` are the conditions under which what was built is defined over the reals: divisors are
- * not 0, arguments of square roots not negative. */
+ * In `domain` are the conditions under which what was built since it was last emptied is defined
+ * over the reals: divisors are not 0, arguments of square roots not negative. (What of it reaches
+ * which element is known to guarded.h.) */
 #ifndef GRAFT_TERM_H
 #define GRAFT_TERM_H
 
@@ -47,8 +48,8 @@ typedef struct graft_term_state {
     Z3_ast one;
     Z3_func_decl functions[GRAFT_TERM_FUNCTION_COUNT];
     Z3_ast_vector laws;   /* facts, without duplicates */
-    Z3_ast_vector domain; /* conditions, without duplicates */
-    Z3_ast_map known;     /* applications and conditions that are in the lists */
+    Z3_ast_vector domain; /* conditions, in the order they came up */
+    Z3_ast_map known;     /* applications and facts that were met */
 } graft_term_state;
 
 /* Makes the state's own objects in `z3`, which must outlive it. Terms of two states of one context
@@ -63,13 +64,25 @@ void graft_term_forget(graft_term_state *k);
 void graft_term_run(graft_term_state *k, uint32_t op, const graft_call *call,
                     const Z3_ast *const in[], Z3_ast *const out[]);
 
+/* An elementwise operator without attributes, on scalars; `b` is NULL where it has one input. */
+Z3_ast graft_term_scalar(graft_term_state *k, uint32_t op, Z3_ast a, Z3_ast b);
+
+/* An application of an unknown function, made anew in a graft_term_state, which takes note of its
+ * laws; any other term as it is. */
+Z3_ast graft_term_renew(void *state, Z3_ast term);
+
+/* The number of a finite binary32 given by its bits. */
+Z3_ast graft_term_float(const graft_term_state *k, int32_t bits);
+
 /* The free symbol of element `index` of variable `variable`, e.g. x2_17. */
 Z3_ast graft_term_symbol(const graft_term_state *k, uint32_t variable, size_t index);
 /* The numeral numerator / denominator; `denominator` is positive. */
 Z3_ast graft_term_rational(const graft_term_state *k, int64_t numerator, int64_t denominator);
 
-/* An empty map, which the caller releases (Z3_ast_map_dec_ref). */
+/* An empty map and an empty list, which the caller releases (Z3_ast_map_dec_ref,
+ * Z3_ast_vector_dec_ref). */
 Z3_ast_map graft_term_map(Z3_context z3);
+Z3_ast_vector graft_term_list(Z3_context z3);
 /* Builds a term anew from its leaves: `change` is given each application once, with its new
  * operands. */
 typedef Z3_ast (*graft_term_change)(void *context, Z3_ast term);

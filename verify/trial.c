@@ -1,10 +1,12 @@
 /* trial.c - see trial.h. An answer is one trial_answer, then the certificate's points, the inputs
- * of the counterexample and the suggestion. */
+ * of the counterexample, the suggestion and the fault. */
 #include "verify/trial.h"
 
 #include "graph/log.h"
 #include "graph/ruleprint.h"
+#include "verify/choices.h"
 #include "verify/pool.h"
+#include "verify/resweep.h"
 #include "verify/subsume.h"
 #include "verify/suggest.h"
 
@@ -31,6 +33,7 @@ typedef struct {
     graft_refutation refutation;
     uint64_t time_ns;
     uint32_t suggestion_bytes;
+    uint32_t fault_bytes;
     bool has_refutation;
     bool rounded; /* Swept in binary64. */
 } trial_answer;
@@ -44,33 +47,18 @@ static bool find_refutation(graft_env *env, const court *c, const graft_rule *ru
         graft_refute(env, env->unit, c->sweeper, rule, &check->sweep.counterexample, refutation);
         return true;
     }
-    return check->outcome == GRAFT_CHECK_SAT && check->prove.failed < check->cover &&
+    bool caught = check->outcome == GRAFT_CHECK_UNKNOWN &&
+                  strcmp(check->prove.reason, GRAFT_PROVE_CAUGHT) == 0;
+    return (check->outcome == GRAFT_CHECK_SAT || caught) && check->prove.failed < check->cover &&
            graft_refute_point(env, env->unit, rule, &check->instances[check->prove.failed],
                               refutation);
-}
-
-/* Whether an operator computes a function that the exact algebra and the solver know by some laws
- * only: what they tell apart may be equal. */
-static bool uses_functions(const graft_pattern *side)
-{
-    bool uses = false;
-    for (uint32_t n = 0; n < side->node_count; n++) {
-        const graft_pattern_node *node = &side->nodes[n];
-        uses = uses || (graft_op(node->op)->flags & GRAFT_FLAG_UNKNOWN_FN) != 0;
-        for (uint32_t i = 0; i < graft_op(node->op)->attr_count; i++) {
-            const graft_term *term = &node->attrs[i];
-            uses = uses || (graft_op_attr(node->op, i)->kind == GRAFT_ATTR_ACTIVATION &&
-                            !(term->kind == GRAFT_TERM_CONST && term->value <= GRAFT_ACT_RELU6));
-        }
-    }
-    return uses;
 }
 
 /* Whether a difference is one of the exact arithmetic, which lacks a law of a function, alone. */
 static bool may_lack_a_law(const graft_rule *rule, const trial_answer *a)
 {
     return a->check.outcome == GRAFT_CHECK_REFUTED && !a->refutation.replayed &&
-           (uses_functions(&rule->source) || uses_functions(&rule->target));
+           graft_refute_needs_laws(rule);
 }
 
 /* Sweeps in binary64 what the exact arithmetic cannot; takes a proof for all sizes, which does not
@@ -93,6 +81,23 @@ static void try_rounded(graft_env *env, const court *c, const graft_rule *rule, 
     }
 }
 
+/* Whether a rule cannot be tried or, when it was, has no instances; the answer says why. */
+static bool is_faulty(graft_env *env, const court *c, uint32_t index, bool tried,
+                      graft_buffer *answer)
+{
+    trial_answer a;
+    const char *fault = c->options->examine == NULL
+                            ? NULL
+                            : c->options->examine(env, c->options->context, index, tried);
+    if (fault != NULL) {
+        memset(&a, 0, sizeof a);
+        a.fault_bytes = (uint32_t)strlen(fault) + 1;
+        graft_buffer_append(answer, &a, sizeof a);
+        graft_buffer_append(answer, fault, a.fault_bytes);
+    }
+    return fault != NULL;
+}
+
 static void try_rule(graft_env *env, void *context, const graft_pool_item *item,
                      graft_buffer *answer)
 {
@@ -101,8 +106,15 @@ static void try_rule(graft_env *env, void *context, const graft_pool_item *item,
     uint64_t start_ns = graft_clock_ns();
     const char *suggestion = NULL;
     trial_answer a;
+    if (is_faulty(env, c, item->index, false, answer)) {
+        return;
+    }
     memset(&a, 0, sizeof a);
     graft_check_rule(env, c->sweeper, rule, NULL, &c->options->check, &a.check);
+    if (a.check.outcome == GRAFT_CHECK_THIN && a.check.past == 0 &&
+        is_faulty(env, c, item->index, true, answer)) {
+        return;
+    }
     a.has_refutation = find_refutation(env, c, rule, &a.check, &a.refutation);
     if (may_lack_a_law(rule, &a)) {
         try_rounded(env, c, rule, &a);
@@ -145,8 +157,8 @@ static const char *explain_unknown(graft_arena *arena, const graft_check *check)
         return graft_arena_printf(
             arena,
             "only %u instances within the bounds (sizes to 4, images to 6, ranks to 4), %u of them "
-            "undecided: too few to say anything",
-            check->points, check->sweep.undecided);
+            "undecided, and %u past them: too few to say anything",
+            check->points, check->sweep.undecided, check->past);
     case GRAFT_CHECK_UNKNOWN:
         return graft_arena_printf(arena, "the solver gave up: %s",
                                   check->prove.reason[0] == '\0' ? "no reason given"
@@ -167,16 +179,18 @@ static const char *explain_unknown(graft_arena *arena, const graft_check *check)
 
 static graft_verdict judge_answer(const graft_rule *rule, const trial_answer *a)
 {
-    if (a->check.outcome == GRAFT_CHECK_PROVED) {
-        return GRAFT_VERDICT_PROVED;
+    if (a->fault_bytes > 0) {
+        return GRAFT_VERDICT_ERROR;
     }
-    if (a->check.outcome != GRAFT_CHECK_REFUTED && a->check.outcome != GRAFT_CHECK_SAT) {
-        return GRAFT_VERDICT_UNKNOWN;
+    if (a->check.outcome == GRAFT_CHECK_PROVED) {
+        return a->check.proof == GRAFT_PROOF_UNBOUNDED ? GRAFT_VERDICT_PROVED
+                                                       : GRAFT_VERDICT_WITHIN_BOUNDS;
     }
     bool shown = a->has_refutation && a->refutation.replayed;
-    return shown || !(uses_functions(&rule->source) || uses_functions(&rule->target))
-               ? GRAFT_VERDICT_REFUTED
-               : GRAFT_VERDICT_UNKNOWN;
+    if (a->check.outcome != GRAFT_CHECK_REFUTED && a->check.outcome != GRAFT_CHECK_SAT && !shown) {
+        return GRAFT_VERDICT_UNKNOWN;
+    }
+    return shown || !graft_refute_needs_laws(rule) ? GRAFT_VERDICT_REFUTED : GRAFT_VERDICT_UNKNOWN;
 }
 
 static void take_answer(graft_arena *arena, const graft_rule *rule, const graft_pool_result *result,
@@ -207,13 +221,48 @@ static void take_answer(graft_arena *arena, const graft_rule *rule, const graft_
         trial->suggestion = take_bytes(arena, &at, a.suggestion_bytes);
     }
     trial->verdict = judge_answer(rule, &a);
-    trial->reason = trial->verdict == GRAFT_VERDICT_REFUTED && trial->has_refutation
-                        ? "the sides differ"
-                        : explain_unknown(arena, &a.check);
-    if (trial->verdict == GRAFT_VERDICT_UNKNOWN && trial->has_refutation) {
+    trial->reason = explain_unknown(arena, &a.check);
+    if (trial->verdict == GRAFT_VERDICT_ERROR) {
+        trial->reason = take_bytes(arena, &at, a.fault_bytes);
+    } else if (trial->verdict == GRAFT_VERDICT_WITHIN_BOUNDS) {
+        trial->reason = graft_arena_printf(arena, "not proved for all sizes: %s",
+                                           trial->check.unbounded.reason);
+    } else if (trial->verdict == GRAFT_VERDICT_REFUTED && trial->has_refutation) {
+        trial->reason = "the sides differ";
+    } else if (trial->verdict == GRAFT_VERDICT_UNKNOWN && trial->has_refutation) {
         trial->has_refutation = false;
         trial->reason = "the exact arithmetic tells the sides apart, binary32 does not: it knows "
                         "exp, sqrt, erf and their kin by some laws only (docs/verification.md)";
+    }
+}
+
+/* What the parent knows of the trials while they run. */
+typedef struct {
+    graft_arena *arena;
+    const graft_rule *rules;
+    const graft_trial_options *options;
+    graft_trial *trials;
+} bench;
+
+static void settle(void *taker, uint32_t index, const graft_pool_result *result)
+{
+    const bench *b = taker;
+    graft_trial *trial = &b->trials[index];
+    uint64_t limit_ns = b->options->limit_ns;
+    *trial = (graft_trial){.verdict = GRAFT_VERDICT_UNKNOWN, .reason = ""};
+    if (result->outcome == GRAFT_POOL_DONE) {
+        take_answer(b->arena, &b->rules[index], result, trial);
+    } else if (result->outcome == GRAFT_POOL_KILLED) {
+        trial->was_killed = true;
+        trial->time_ns = limit_ns;
+        trial->reason =
+            graft_arena_printf(b->arena, "killed after %u s", (uint32_t)(limit_ns / 1000000000u));
+    } else {
+        trial->reason =
+            graft_arena_printf(b->arena, "the solver %s", graft_pool_outcome_name(result->outcome));
+    }
+    if (b->options->stands != NULL) {
+        b->options->stands(b->options->context, index, trial);
     }
 }
 
@@ -226,6 +275,7 @@ graft_status graft_trial_run(graft_env *env, graft_arena *arena, const graft_rul
     graft_sweeper *sweepers = GRAFT_NEW(env->scratch, graft_sweeper, 2);
     graft_pool_result *results = GRAFT_NEW(env->scratch, graft_pool_result, count);
     court c = {rules, options, &sweepers[0], &sweepers[1]};
+    bench b = {arena, rules, options, trials};
     graft_pool_job job = {.label = "verify",
                           .unit = "rules",
                           .item_count = count,
@@ -233,29 +283,41 @@ graft_status graft_trial_run(graft_env *env, graft_arena *arena, const graft_rul
                           .memory_bytes = graft_pool_prover_bytes,
                           .is_fresh = true,
                           .run = try_rule,
-                          .context = &c};
+                          .context = &c,
+                          .take = settle,
+                          .taker = &b};
     graft_sweep_open(&sweepers[0]);
     graft_sweep_open(&sweepers[1]);
     sweepers[1].rounded = true;
     GRAFT_CHECK(graft_pool_run(env, arena, &job, results));
-    for (uint32_t i = 0; i < count; i++) {
-        trials[i] = (graft_trial){.verdict = GRAFT_VERDICT_UNKNOWN, .reason = ""};
-        if (results[i].outcome == GRAFT_POOL_DONE) {
-            take_answer(arena, &rules[i], &results[i], &trials[i]);
-        } else {
-            trials[i].was_killed = results[i].outcome == GRAFT_POOL_KILLED;
-            trials[i].time_ns = trials[i].was_killed ? options->limit_ns : 0;
-            trials[i].reason =
-                trials[i].was_killed
-                    ? graft_arena_printf(arena, "killed after %u s",
-                                         (uint32_t)(options->limit_ns / 1000000000u))
-                    : graft_arena_printf(arena, "the solver %s",
-                                         graft_pool_outcome_name(results[i].outcome));
-        }
-    }
 done:
     graft_arena_release(env->scratch, mark);
     return status;
+}
+
+/* ------------------------------------------------------------------- bounds */
+
+const char *graft_trial_bounds(graft_arena *arena, const graft_trial *trial)
+{
+    const graft_check *check = &trial->check;
+    return graft_arena_printf(
+        arena,
+        "%u instances%s swept with sizes to %d (images to %d) and ranks to %d, thousands more with "
+        "sizes to %d and ranks to %d, none differs; %u proved by Z3",
+        check->sweep.agreed, check->complete ? ", all that there are," : "", GRAFT_SIZE_MOST,
+        GRAFT_IMAGE_MOST, GRAFT_RANK_MOST, GRAFT_LARGER_SIZE_MOST, GRAFT_MAX_RANK, check->cover);
+}
+
+const char *graft_trial_bounds_json(graft_arena *arena, const graft_trial *trial)
+{
+    const graft_check *check = &trial->check;
+    return graft_arena_printf(arena,
+                              "{\"instances\": %u, \"all\": %s, \"proved\": %u, \"size\": %d, "
+                              "\"image\": %d, \"rank\": %d, "
+                              "\"size_past\": %d, \"rank_past\": %d}",
+                              check->sweep.agreed, check->complete ? "true" : "false", check->cover,
+                              GRAFT_SIZE_MOST, GRAFT_IMAGE_MOST, GRAFT_RANK_MOST,
+                              GRAFT_LARGER_SIZE_MOST, GRAFT_MAX_RANK);
 }
 
 /* ------------------------------------------------------------------ merging */

@@ -1,9 +1,11 @@
 /* userrules.c - see userrules.h. */
 #include "verify/userrules.h"
 
+#include "graph/file.h"
 #include "graph/names.h"
 #include "graph/pattern.h"
 #include "graph/ruleparse.h"
+#include "verify/boundary.h"
 #include "verify/choices.h"
 #include "verify/domain.h"
 
@@ -15,10 +17,17 @@ enum {
     NAME_MOST = 128,
     TRIED_POINTS = 60,
     TRIED_ATTEMPTS = 2000000,
-    TRIED_SHAPES = 3000
+    TRIED_SHAPES = 3000,
+    FAR_EFFORT = 6000000
 };
 
 /* ---------------------------------------------------------------- reading */
+
+typedef struct {
+    graft_env *env;
+    graft_arena *arena;
+    const char *raw; /* The file's text. */
+} reader;
 
 static graft_rule_part make_part(graft_arena *arena, const graft_yaml *node, const char *what)
 {
@@ -26,25 +35,46 @@ static graft_rule_part make_part(graft_arena *arena, const graft_yaml *node, con
                              node->text};
 }
 
+/* Whether a comment cuts the text off in the file: what stands in its line is the text, a blank and
+ * a '#'. */
+static bool is_cut_off(const reader *in, const graft_yaml *node)
+{
+    const char *line = in->raw;
+    for (uint32_t k = 1; k < node->line && line != NULL; k++) {
+        line = strchr(line, '\n');
+        line += line != NULL ? 1 : 0;
+    }
+    size_t length = line == NULL ? 0 : strcspn(line, "\n");
+    const char *begin = line == NULL ? NULL : memchr(line, node->key != NULL ? ':' : '-', length);
+    const char *text = begin == NULL ? NULL : strstr(begin + 1, node->text);
+    if (text == NULL || text >= line + length) {
+        return false;
+    }
+    const char *behind = text + strlen(node->text);
+    size_t blanks = strspn(behind, " \t");
+    return blanks > 0 && behind[blanks] == '#';
+}
+
 /* A text that is there and not empty. */
-static graft_status need_text(graft_env *env, const graft_yaml *mapping, const char *key)
+static graft_status need_text(const reader *in, const graft_yaml *mapping, const char *key)
 {
     const graft_yaml *node = graft_yaml_find(mapping, key);
     const char *text = NULL;
     if (node != NULL && node->kind == GRAFT_YAML_SCALAR && node->text[0] == '\0') {
-        return graft_yaml_fail(env, node,
-                               "'%s' is empty: a '#' behind a blank begins a comment, put the text "
-                               "into quotes",
-                               key);
+        return graft_yaml_fail(in->env, node, "'%s' is empty%s", key,
+                               is_cut_off(in, node) ? ": a '#' behind a blank begins a comment, "
+                                                      "put the text into quotes"
+                                                    : "");
     }
-    return graft_yaml_text(env, mapping, key, &text);
+    return graft_yaml_text(in->env, mapping, key, &text);
 }
 
 /* `where` is one text or a list of texts. */
-static graft_status read_where(graft_env *env, const graft_yaml *mapping, graft_rule_part *parts,
+static graft_status read_where(const reader *in, const graft_yaml *mapping, graft_rule_part *parts,
                                uint32_t *count, uint32_t *line)
 {
     graft_status status = GRAFT_OK;
+    graft_env *env = in->env;
     const graft_yaml *where = graft_yaml_find(mapping, "where");
     *count = 0;
     *line = 0;
@@ -53,7 +83,7 @@ static graft_status read_where(graft_env *env, const graft_yaml *mapping, graft_
     }
     *line = where->line;
     if (where->kind == GRAFT_YAML_SCALAR) {
-        GRAFT_CHECK(need_text(env, mapping, "where"));
+        GRAFT_CHECK(need_text(in, mapping, "where"));
         parts[(*count)++] = make_part(env->unit, where, "where");
         return GRAFT_OK;
     }
@@ -90,63 +120,95 @@ static graft_status check_name(graft_env *env, const graft_yaml *node, const cha
     return GRAFT_OK;
 }
 
-static graft_status read_names(graft_env *env, graft_arena *arena, const graft_yaml *node,
-                               graft_user_rule *rule)
+static graft_status read_names(const reader *in, const graft_yaml *node, graft_user_rule *rule)
 {
     graft_status status = GRAFT_OK;
-    GRAFT_CHECK(need_text(env, node, "name"));
+    graft_env *env = in->env;
+    GRAFT_CHECK(need_text(in, node, "name"));
     const graft_yaml *name = graft_yaml_find(node, "name");
     const graft_yaml *family = graft_yaml_find(node, "family");
-    GRAFT_CHECK(check_name(env, name, "name"));
-    rule->name = graft_arena_strdup(arena, name->text);
     rule->line = name->line;
-    rule->family = "user";
+    GRAFT_CHECK(check_name(env, name, "name"));
+    rule->name = graft_arena_strdup(in->arena, name->text);
     if (family != NULL) {
-        GRAFT_CHECK(need_text(env, node, "family"));
+        GRAFT_CHECK(need_text(in, node, "family"));
         GRAFT_CHECK(check_name(env, family, "family"));
-        rule->family = graft_arena_strdup(arena, family->text);
+        rule->family = graft_arena_strdup(in->arena, family->text);
     }
 done:
     return status;
 }
 
-static graft_status read_rule(graft_env *env, graft_arena *arena, const graft_yaml *node,
-                              graft_user_rule *rule)
+/* Adds the hint that a comment has cut off the part where the text has ended too early. */
+static void explain_end(const reader *in, const graft_yaml *node, const graft_rule_part *part)
+{
+    const char *message = in->env->message;
+    if (strncmp(message, part->name, strlen(part->name)) == 0 &&
+        strstr(message, "found ''") != NULL && is_cut_off(in, node)) {
+        graft_env_frame(in->env, "where the text ends: a '#' behind a blank begins a comment "
+                                 "unless the text is in quotes");
+    }
+}
+
+static graft_status read_parts(const reader *in, const graft_yaml *node, graft_user_rule *rule)
+{
+    graft_status status = GRAFT_OK;
+    graft_rule_part where[WHERE_MOST];
+    const graft_yaml *source = graft_yaml_find(node, "source");
+    const graft_yaml *target = graft_yaml_find(node, "target");
+    const graft_yaml *condition = graft_yaml_find(node, "where");
+    graft_rule_parts parts = {.source = make_part(in->env->unit, source, "source"),
+                              .target = make_part(in->env->unit, target, "target"),
+                              .where = where};
+    rule->source_line = source->line;
+    rule->target_line = target->line;
+    GRAFT_CHECK(read_where(in, node, where, &parts.where_count, &rule->where_line));
+    status = graft_rule_parse_parts(in->env, &parts, &rule->rule, &rule->numbers);
+    if (status != GRAFT_OK) {
+        explain_end(in, source, &parts.source);
+        explain_end(in, target, &parts.target);
+    }
+    for (uint32_t i = 0; status != GRAFT_OK && i < parts.where_count; i++) {
+        bool alone = condition->kind == GRAFT_YAML_SCALAR;
+        explain_end(in, alone ? condition : &condition->items[i], &where[i]);
+    }
+done:
+    return status;
+}
+
+static graft_status read_rule(const reader *in, const graft_yaml *node, graft_user_rule *rule)
 {
     static const char *const keys[] = {"name", "source", "target", "where", "family", NULL};
     graft_status status = GRAFT_OK;
-    graft_rule_part where[WHERE_MOST];
-    uint32_t where_count = 0;
+    *rule = (graft_user_rule){.name = "", .family = "user", .line = node->line};
     if (node->kind != GRAFT_YAML_MAPPING) {
-        return graft_yaml_fail(env, node, "a rule must be a mapping with name, source and target");
+        return graft_yaml_fail(in->env, node,
+                               "a rule must be a mapping with name, source and target");
     }
-    GRAFT_CHECK(graft_yaml_only(env, node, keys));
-    GRAFT_CHECK(read_names(env, arena, node, rule));
-    GRAFT_CHECK(need_text(env, node, "source"));
-    GRAFT_CHECK(need_text(env, node, "target"));
-    const graft_yaml *source = graft_yaml_find(node, "source");
-    const graft_yaml *target = graft_yaml_find(node, "target");
-    rule->source_line = source->line;
-    rule->target_line = target->line;
-    GRAFT_CHECK(read_where(env, node, where, &where_count, &rule->where_line));
-    const graft_rule_part source_part = make_part(env->unit, source, "source");
-    const graft_rule_part target_part = make_part(env->unit, target, "target");
-    status =
-        graft_rule_parse_parts(env, &source_part, &target_part, where, where_count, &rule->rule);
-    if (status != GRAFT_OK && strstr(env->message, "found ''") != NULL) {
-        graft_env_frame(env,
-                        "where the text ends: a '#' behind a blank begins a comment unless the "
-                        "text is in quotes");
-    }
+    GRAFT_CHECK(read_names(in, node, rule));
+    GRAFT_CHECK(graft_yaml_only(in->env, node, keys));
+    GRAFT_CHECK(need_text(in, node, "source"));
+    GRAFT_CHECK(need_text(in, node, "target"));
+    GRAFT_CHECK(read_parts(in, node, rule));
 done:
     return status;
 }
 
-static graft_status read_rules(graft_env *env, graft_arena *arena, const graft_yaml *root,
-                               graft_user_rule **rules, uint32_t *count)
+/* Takes the message of a failure for the fault of a rule. */
+static void note_fault(const reader *in, graft_status status, graft_user_rule *rule)
+{
+    if (status != GRAFT_OK && rule->fault == NULL) {
+        rule->fault = graft_arena_strdup(in->arena, in->env->message);
+    }
+    graft_env_clear(in->env);
+}
+
+static graft_status read_rules(const reader *in, const graft_yaml *root, graft_user_rule **rules,
+                               uint32_t *count)
 {
     static const char *const keys[] = {"rules", NULL};
     graft_status status = GRAFT_OK;
+    graft_env *env = in->env;
     const graft_yaml *list = graft_yaml_find(root, "rules");
     if (root->kind != GRAFT_YAML_MAPPING || list == NULL || list->kind != GRAFT_YAML_SEQUENCE) {
         return graft_yaml_fail(env, list != NULL ? list : root,
@@ -157,14 +219,18 @@ static graft_status read_rules(graft_env *env, graft_arena *arena, const graft_y
         return graft_yaml_fail(env, list, "expected 1 to %d rules, has %u", RULES_MOST,
                                list->count);
     }
-    graft_user_rule *read = GRAFT_NEW(arena, graft_user_rule, list->count);
+    graft_user_rule *read = GRAFT_NEW(in->arena, graft_user_rule, list->count);
     graft_names *names = graft_names_new(env->unit);
     for (uint32_t i = 0; i < list->count; i++) {
-        GRAFT_CHECK(read_rule(env, arena, &list->items[i], &read[i]));
-        if (!graft_names_add(names, read[i].name, i)) {
-            return graft_yaml_fail(env, graft_yaml_find(&list->items[i], "name"),
-                                   "the name '%s' is taken by the rule in line %u", read[i].name,
-                                   read[graft_names_find(names, read[i].name)].line);
+        const char *name = NULL;
+        note_fault(in, read_rule(in, &list->items[i], &read[i]), &read[i]);
+        name = read[i].name;
+        if (name[0] != '\0' && !graft_names_add(names, name, i)) {
+            note_fault(in,
+                       graft_yaml_fail(env, graft_yaml_find(&list->items[i], "name"),
+                                       "the name '%s' is taken by the rule in line %u", name,
+                                       read[graft_names_find(names, name)].line),
+                       &read[i]);
         }
     }
     *rules = read;
@@ -178,8 +244,10 @@ graft_status graft_user_rules_parse(graft_env *env, graft_arena *arena, graft_by
 {
     graft_status status = GRAFT_OK;
     const graft_yaml *root = NULL;
+    const reader in = {env, arena,
+                       graft_arena_printf(env->unit, "%.*s", (int)bytes.size, bytes.data)};
     GRAFT_CHECK(graft_yaml_parse(env, env->unit, bytes.file, bytes.data, bytes.size, &root));
-    GRAFT_CHECK(read_rules(env, arena, root, rules, count));
+    GRAFT_CHECK(read_rules(&in, root, rules, count));
 done:
     return status;
 }
@@ -188,11 +256,38 @@ graft_status graft_user_rules_read(graft_env *env, graft_arena *arena, const cha
                                    graft_user_rule **rules, uint32_t *count)
 {
     graft_status status = GRAFT_OK;
-    const graft_yaml *root = NULL;
-    GRAFT_CHECK(graft_yaml_read(env, env->unit, path, &root));
-    GRAFT_CHECK(read_rules(env, arena, root, rules, count));
+    graft_bytes bytes = {.file = path};
+    uint8_t *data = NULL;
+    GRAFT_CHECK(graft_file_read(env, env->unit, path, &data, &bytes.size));
+    bytes.data = data;
+    GRAFT_CHECK(graft_user_rules_parse(env, arena, bytes, rules, count));
 done:
     return status;
+}
+
+graft_status graft_user_rules_faultless(graft_env *env, const graft_user_rule *rules,
+                                        uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (rules[i].fault != NULL) {
+            return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s", rules[i].fault);
+        }
+    }
+    return GRAFT_OK;
+}
+
+const char *graft_user_rule_retell(graft_arena *arena, const graft_user_rule *rule,
+                                   const char *text)
+{
+    char *told = graft_arena_strdup(arena, text);
+    for (char *c = strchr(told, '#'); c != NULL; c = strchr(c + 1, '#')) {
+        uint32_t number = (uint32_t)(c[1] - '0');
+        bool known = c[1] >= '0' && c[1] <= '9' && number <= GRAFT_RULE_MAX_NODES;
+        if (known && rule->numbers.given[number] != 0) {
+            c[1] = (char)('0' + rule->numbers.given[number]); /* Numbers are single digits. */
+        }
+    }
+    return told;
 }
 
 /* ------------------------------------------------------------------- shapes */
@@ -234,6 +329,15 @@ static graft_domain try_points(graft_env *env, const graft_rule *rule)
         .points = TRIED_POINTS, .attempts = TRIED_ATTEMPTS, .enumerate = true, .seed = 1};
     graft_domain_find(env, env->unit, rule, &options, &domain);
     return domain;
+}
+
+/* Whether a rule has instances past the bounds. */
+static bool has_far_points(graft_env *env, const graft_rule *rule)
+{
+    graft_domain domain;
+    const graft_boundary_options options = {NULL, 0, FAR_EFFORT};
+    graft_boundary_find(env, env->unit, rule, &options, &domain);
+    return domain.count > 0;
 }
 
 /* Least values of attributes, axes in their order. */
@@ -279,12 +383,13 @@ static const char *explain_source(graft_env *env, const graft_rule *mirror)
 static graft_status fail_target(graft_env *env, const char *file, const graft_user_rule *rule,
                                 const graft_point *point)
 {
-    return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                      "%s:%u: rule '%s': the target does not fit where the source does, as at %s: "
-                      "%s",
-                      file, rule->target_line, rule->name,
-                      graft_point_print(env->unit, &rule->rule, point),
-                      graft_instance_explain(env->unit, &rule->rule, point, NULL));
+    return GRAFT_FAIL(
+        env, GRAFT_BAD_INPUT,
+        "%s:%u: rule '%s': the target does not fit where the source does, as at %s: "
+        "%s",
+        file, rule->target_line, rule->name,
+        graft_user_rule_retell(env->unit, rule, graft_point_print(env->unit, &rule->rule, point)),
+        graft_instance_explain(env->unit, &rule->rule, point, NULL));
 }
 
 graft_status graft_user_rule_check_shapes(graft_env *env, const char *file,
@@ -293,7 +398,7 @@ graft_status graft_user_rule_check_shapes(graft_env *env, const char *file,
     graft_mark mark = graft_arena_mark(env->unit);
     graft_status status = GRAFT_OK;
     graft_rule mirror = mirror_source(&rule->rule);
-    if (try_points(env, &rule->rule).count > 0) {
+    if (try_points(env, &rule->rule).count > 0 || has_far_points(env, &rule->rule)) {
         goto done;
     }
     graft_domain domain = try_points(env, &mirror);

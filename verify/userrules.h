@@ -10,21 +10,26 @@
 #define GRAFT_USERRULES_H
 
 #include "graph/bytes.h"
+#include "graph/ruleparse.h"
 #include "graph/settings.h"
 
 typedef struct graft_user_rule {
     graft_rule rule;
-    const char *name;
+    graft_rule_numbers numbers; /* That its text gives to operators. */
+    const char *fault;  /* Why it cannot be read, "file:line: ..."; NULL: it can. Of one that cannot
+                           only what follows up to `line` is known. */
+    const char *name;   /* "" when there is none that can be read. */
     const char *family; /* "user" unless the file names another. */
-    uint32_t line;      /* Of its name, */
+    uint32_t line;      /* Of its name, or of the rule, */
     uint32_t source_line;
     uint32_t target_line;
     uint32_t where_line; /* of its first precondition; 0: it has none. */
 } graft_user_rule;
 
-/* Reads a file's rules into `arena`. GRAFT_IO when it cannot be read; GRAFT_BAD_INPUT, naming file,
- * line, part and column and what was expected there, for faults of YAML, unknown or missing keys,
- * names that occur twice, faults of syntax and arity, and rules that fail graft_rule_check. */
+/* Reads a file's rules into `arena`. GRAFT_IO when it cannot be read; GRAFT_BAD_INPUT, naming file
+ * and line, for faults of YAML and where no list of rules is. What is wrong with one rule is its
+ * `fault`, which names file, line, part and column and what was expected there: unknown or missing
+ * keys, a name that another has, faults of syntax and arity, and what graft_rule_check refuses. */
 GRAFT_MUST_USE graft_status graft_user_rules_read(graft_env *env, graft_arena *arena,
                                                   const char *path, graft_user_rule **rules,
                                                   uint32_t *count);
@@ -32,6 +37,14 @@ GRAFT_MUST_USE graft_status graft_user_rules_read(graft_env *env, graft_arena *a
 GRAFT_MUST_USE graft_status graft_user_rules_parse(graft_env *env, graft_arena *arena,
                                                    graft_bytes bytes, graft_user_rule **rules,
                                                    uint32_t *count);
+
+/* GRAFT_BAD_INPUT with the first fault, if there is one. */
+GRAFT_MUST_USE graft_status graft_user_rules_faultless(graft_env *env, const graft_user_rule *rules,
+                                                       uint32_t count);
+
+/* A text about the rule ("#2.at = 1") with the numbers that its author gave to operators. */
+const char *graft_user_rule_retell(graft_arena *arena, const graft_user_rule *rule,
+                                   const char *text);
 
 /* Whether a rule has instances at all within the verifier's bounds. GRAFT_BAD_INPUT "file:line:
  * ..." when no shapes fit the source, the precondition never holds, or the target does not fit (or

@@ -1,0 +1,41 @@
+/* theorem.h - what a proof for all sizes claims, whole, as SMT-LIB 2.6: one file for each case.
+ *
+ * A case (symcase.h) stands for those of its class (symclass.h). Its file holds, as the plain
+ * reading (symplain.h) has it and before any simplification,
+ *      sizes of variables, attributes and indices as constants of sort Int (numbers: Real);
+ *      variables as functions from an index to a number, x0(i, j);
+ *      each operator's output as a defined function of the index of its element, each sum and
+ *      maximum as a function defined by recursion over its range;
+ *      what shape inference and the precondition let through, and where the source is defined, as
+ *      assertions, and laws of exp and the like for the arguments that occur;
+ *      the claim's opposite: at some index within an output the two sides differ, or the target is
+ *      undefined somewhere.
+ * The first check-sat asks for that. If lemmas about sums and maxima are known to help
+ * (theoremlemma.h), instances of them follow, each naming the lemma that it is an instance of, and
+ * a second check-sat. Both must be unsat. */
+#ifndef GRAFT_THEOREM_H
+#define GRAFT_THEOREM_H
+
+#include "graph/file.h"
+#include "graph/rulefile.h"
+
+typedef struct graft_theorem_file {
+    uint32_t number; /* Of the case, from 0. */
+    uint32_t checks; /* Check-sats in it. */
+    uint32_t lemmas; /* Their names: a set of bits, by graft_theorem_lemma. */
+    uint32_t instances;
+    const char *text;
+    size_t size;
+} graft_theorem_file;
+
+/* Is given each file of a rule; a failure ends it. */
+typedef graft_status (*graft_theorem_sink)(graft_env *env, void *context,
+                                           const graft_theorem_file *file);
+
+/* Writes the theorem of a rule that is claimed for all sizes. `title`: comment lines.
+ * GRAFT_UNDECIDED when a case has no reading. */
+GRAFT_MUST_USE graft_status graft_theorem_write(graft_env *env, const graft_rule *rule,
+                                                const char *title, graft_theorem_sink sink,
+                                                void *context);
+
+#endif
