@@ -33,6 +33,15 @@ typedef struct graft_call {
     const graft_shape *out; /* of its outputs */
 } graft_call;
 
+/* An operator without attributes on scalars, one output and two inputs at most. */
+static inline graft_call graft_call_scalar(void)
+{
+    static const int32_t attrs[GRAFT_MAX_ATTRS] = {0};
+    static const graft_shape scalars[3] = {
+        {.dtype = GRAFT_DTYPE_F32}, {.dtype = GRAFT_DTYPE_F32}, {.dtype = GRAFT_DTYPE_F32}};
+    return (graft_call){attrs, scalars, &scalars[2]};
+}
+
 static inline size_t graft_count(const graft_shape *shape)
 {
     return (size_t)graft_shape_elements(shape);

@@ -94,11 +94,22 @@ static uint64_t sigmoid_residue(uint64_t a)
                           : add_residues(1, negate_residue(scramble_residue(prime - a, key)));
 }
 
+/* Both sides of a rule divide by much the same numbers, and broadcasting repeats them. */
+static uint64_t recall_inverse(graft_field_state *state, uint64_t a)
+{
+    uint32_t at = (uint32_t)a % GRAFT_FIELD_INVERSES;
+    if (state->divisors[at] != a) {
+        state->divisors[at] = a;
+        state->inverses[at] = invert_residue(a);
+    }
+    return state->inverses[at];
+}
+
 /* s / (1 - s) for s = sigmoid(x), which is 1 with a chance of 1 / p; that is passed over. */
-static uint64_t exp_residue(uint64_t a)
+static uint64_t exp_residue(graft_field_state *state, uint64_t a)
 {
     uint64_t s = sigmoid_residue(a);
-    return multiply_residues(s, invert_residue(add_residues(1, negate_residue(s))));
+    return multiply_residues(s, recall_inverse(state, add_residues(1, negate_residue(s))));
 }
 
 /* -------------------------------------------------------------- primitives */
@@ -141,20 +152,18 @@ static graft_field quotient_field(void *k, graft_field a, graft_field b)
         state->invalid_count++;
         return (graft_field){0, (double)NAN};
     }
-    if (state->divisor != b.residue) {
-        state->divisor = b.residue;
-        state->inverse = invert_residue(b.residue);
-    }
-    return (graft_field){multiply_residues(a.residue, state->inverse), a.shadow / b.shadow};
+    return (graft_field){multiply_residues(a.residue, recall_inverse(state, b.residue)),
+                         a.shadow / b.shadow};
 }
 
-/* Whether a is above b. Equal residues are equal numbers, whatever their shadows say. */
+/* Whether a is above b. Equal residues are equal numbers, whatever their shadows say; what is
+ * undefined has no order. */
 static inline bool is_above(graft_field_state *state, graft_field a, graft_field b)
 {
     double tolerance = order_tolerance * (1.0 + fabs(a.shadow) + fabs(b.shadow));
     bool apart = fabs(a.shadow - b.shadow) > tolerance; /* False for NaN. */
     state->asked_count++;
-    if (!apart && a.residue != b.residue) {
+    if (!apart && (a.residue != b.residue || isnan(a.shadow) || isnan(b.shadow))) {
         state->ambiguous_count++;
     }
     return a.shadow > b.shadow;
@@ -172,8 +181,7 @@ static inline graft_field min_field(void *k, graft_field a, graft_field b)
 
 static graft_field exp_field(void *k, graft_field x)
 {
-    (void)k;
-    return (graft_field){exp_residue(x.residue), exp(x.shadow)};
+    return (graft_field){exp_residue(k, x.residue), exp(x.shadow)};
 }
 
 static graft_field sigmoid_field(void *k, graft_field x)
@@ -206,11 +214,14 @@ static graft_field sqrt_field(void *k, graft_field x)
 {
     graft_field_state *state = k;
     state->asked_count++;
-    if (x.residue != 0 && !(x.shadow > 0.0)) {
-        bool negative = x.shadow < -order_tolerance;
-        state->invalid_count += negative ? 1 : 0;
-        state->ambiguous_count += negative ? 0 : 1;
+    if (isnan(x.shadow)) {
+        return x;
     }
+    if (x.residue != 0 && x.shadow < -order_tolerance) {
+        state->invalid_count++;
+        return (graft_field){0, (double)NAN};
+    }
+    state->ambiguous_count += x.residue != 0 && !(x.shadow > 0.0) ? 1 : 0;
     return (graft_field){square_residue(x.residue, 59), sqrt(fabs(x.shadow))};
 }
 

@@ -34,19 +34,22 @@ typedef struct graft_field {
     double shadow;
 } graft_field;
 
+enum { GRAFT_FIELD_INVERSES = 256 };
+
 /* What went wrong since it was set to zero; one per thread. */
 typedef struct graft_field_state {
     uint64_t
         ambiguous_count; /* Order asked of unequal numbers whose shadows are too close to tell. */
-    uint64_t invalid_count; /* Divisions by zero and square roots of negative numbers. */
+    uint64_t invalid_count; /* Divisions by zero and square roots of negative numbers: the shadow of
+                               what they reach is NaN, and its residue says nothing. */
     uint64_t asked_count;   /* How often more than ring operations decided: orders, square roots. */
-    uint64_t divisor;       /* The last divisor and its inverse. */
-    uint64_t inverse;
+    uint64_t divisors[GRAFT_FIELD_INVERSES]; /* Residues that were inverted, by their last bits; */
+    uint64_t inverses[GRAFT_FIELD_INVERSES]; /* 0: none was. An inverse takes a hundred products. */
 } graft_field_state;
 
 /* Runs one operator. `call` holds shapes that graft_infer_shapes accepts; `in` and `out` point to
- * row-major tensors of these shapes that do not overlap. When a count of `k` has grown, the results
- * say nothing: draw another sample. */
+ * row-major tensors of these shapes that do not overlap. When `ambiguous_count` has grown, the
+ * results say nothing: draw another sample. */
 void graft_field_run(graft_field_state *k, uint32_t op, const graft_call *call,
                      const graft_field *const in[], graft_field *const out[]);
 

@@ -68,9 +68,8 @@ static void note_same(equal_search *s, graft_arena *arena, graft_index node, gra
     }
 }
 
-/* By value: the one to read instead. NULL: no two nodes are equal. */
-static graft_index *find_same(graft_arena *arena, const graft_graph *graph,
-                              const graft_order *order)
+const graft_index *graft_equal_find(graft_arena *arena, const graft_graph *graph,
+                                    const graft_order *order)
 {
     equal_search s = {.graph = graph, .mask = 1};
     while (s.mask < 2 * order->count) {
@@ -114,7 +113,7 @@ static void remove_equal(graft_graph *graph, const graft_index *same)
 
 void graft_equal_merge(graft_arena *arena, const graft_graph **graph, const graft_order **order)
 {
-    const graft_index *same = find_same(arena, *graph, *order);
+    const graft_index *same = graft_equal_find(arena, *graph, *order);
     if (same == NULL) {
         return;
     }

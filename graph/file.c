@@ -1,8 +1,9 @@
 /* file.c - whole files in, whole files out (see file.h).
  *
  * The temporary file stands beside the target, because a rename is atomic only within one file
- * system. Its name holds the thread's number, so two writers of one target do not mix: the last
- * rename wins and either file is whole. */
+ * system. Whoever writes it holds its lock: two writers of one target take turns, the last rename
+ * wins and either file is whole. The lock ends with its holder, so that a temporary file whose
+ * writer was killed is known by having no lock, and the next writer removes it. */
 #include "graph/file.h"
 
 #include <errno.h>
@@ -12,6 +13,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -124,26 +126,77 @@ graft_status graft_file_read(graft_env *env, graft_arena *arena, const char *pat
 
 bool graft_file_exists(const char *path) { return access(path, F_OK) == 0; }
 
+/* `path` below the folder that is `levels` above the running program; NULL when it is not there. */
+static const char *find_above(graft_env *env, int levels, const char *folder, const char *path)
+{
+    char program[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
+    program[length > 0 ? length : 0] = '\0';
+    for (int i = 0; i < levels; i++) {
+        char *slash = strrchr(program, '/');
+        if (slash == NULL) {
+            return NULL;
+        }
+        *slash = '\0';
+    }
+    const char *found = graft_arena_printf(env->life, "%s%s/%s", program, folder, path);
+    return graft_file_exists(found) ? found : NULL;
+}
+
 const char *graft_file_shipped(graft_env *env, const char *path)
 {
-    enum { PROGRAM_DEPTH = 3 }; /* The program is out/MODE/graft. */
-    char program[4096];
-    const char *home = getenv("GRAFT_HOME");
-    ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
-    if (graft_file_exists(path)) {
-        return path;
+    enum { INSTALLED = 2, BUILT = 3 }; /* The program is PREFIX/bin/graft or out/MODE/graft. */
+    const char *data = getenv("GRAFT_DATA");
+    if (data != NULL && data[0] != '\0') {
+        return graft_arena_printf(env->life, "%s/%s", data, path);
     }
-    if (home == NULL && length > 0) {
-        program[length] = '\0';
-        for (int i = 0; i < PROGRAM_DEPTH; i++) {
-            char *slash = strrchr(program, '/');
-            slash = slash == NULL ? program : slash;
+    const char *found = find_above(env, INSTALLED, "/share/graft", path);
+    if (found == NULL && !graft_file_exists(path)) {
+        found = find_above(env, BUILT, "", path);
+    }
+    return found != NULL ? found : path;
+}
+
+const char *graft_file_cached(graft_env *env, const char *path)
+{
+    const char *cache = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME");
+    if (graft_file_exists("rules/graft.rules") && graft_file_exists("train/settings.yaml")) {
+        return graft_arena_printf(env->life, "out/%s", path);
+    }
+    if (cache != NULL && cache[0] == '/') { /* The specification wants relative ones passed over. */
+        return graft_arena_printf(env->life, "%s/graft/%s", cache, path);
+    }
+    return home != NULL && home[0] == '/'
+               ? graft_arena_printf(env->life, "%s/.cache/graft/%s", home, path)
+               : graft_arena_printf(env->life, "out/%s", path);
+}
+
+graft_status graft_file_check(graft_env *env, const char *path)
+{
+    struct stat found;
+    char *folder = graft_arena_strdup(env->life, path);
+    int problem = path[0] == '\0' ? ENOENT : 0;
+    if (problem == 0 && stat(path, &found) == 0) {
+        problem = S_ISDIR(found.st_mode) ? EISDIR : 0;
+    } else if (problem == 0 && errno != ENOENT) {
+        problem = errno;
+    }
+    bool exists = false;
+    while (problem == 0 && !exists) { /* The nearest folder that there is. */
+        char *slash = strrchr(folder, '/');
+        const char *at = slash == NULL ? "." : slash == folder ? "/" : folder;
+        if (slash != NULL) {
             *slash = '\0';
         }
-        home = program;
+        exists = stat(at, &found) == 0;
+        if (exists) {
+            problem = !S_ISDIR(found.st_mode) ? ENOTDIR : access(at, W_OK | X_OK) != 0 ? errno : 0;
+        }
+        exists = exists || slash == NULL || slash == folder;
     }
-    const char *shipped = home == NULL ? path : graft_arena_printf(env->life, "%s/%s", home, path);
-    return graft_file_exists(shipped) ? shipped : path;
+    return problem == 0 ? GRAFT_OK
+                        : GRAFT_FAIL(env, GRAFT_IO, "cannot write %s: %s", path, strerror(problem));
 }
 
 /* --- Writing -----------------------------------------------------------------------------------
@@ -220,24 +273,44 @@ static graft_status write_in_place(graft_env *env, const char *path, const void 
     return status;
 }
 
-/* Writes `temporary`, which will become `path`. `old`, when not NULL, is the file that will be
- * replaced: its mode is kept. */
-static graft_status write_temporary(graft_env *env, const char *path, const char *temporary,
+/* A new temporary file with its lock, or -1 and errno. Waits for another writer of it. */
+static int open_temporary(const char *temporary)
+{
+    int flags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC;
+    for (;;) {
+        struct stat mine;
+        struct stat there;
+        int file = open(temporary, flags, FILE_MODE);
+        if (file < 0 && errno == EACCES && unlink(temporary) == 0) {
+            continue; /* One that was left behind cannot be written. */
+        }
+        if (file < 0) {
+            return file;
+        }
+        while (flock(file, LOCK_EX) != 0 && errno == EINTR) { /* Or there are no locks here. */
+        }
+        bool is_there = fstat(file, &mine) == 0 && stat(temporary, &there) == 0 &&
+                        mine.st_ino == there.st_ino && mine.st_dev == there.st_dev;
+        if (is_there && mine.st_size == 0) {
+            return file;
+        }
+        if (is_there) { /* Left behind by a writer that was killed. */
+            (void)unlink(temporary);
+        }
+        (void)close(file); /* Or another writer has made it the target. */
+    }
+}
+
+/* Writes the temporary file, which will become `path`. `old`, when not NULL, is the file that will
+ * be replaced: its mode is kept. */
+static graft_status write_temporary(graft_env *env, const char *path, int file,
                                     const struct stat *old, const void *data, size_t size)
 {
-    int flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC;
-    int file = open(temporary, flags, FILE_MODE);
-    if (file < 0) {
-        return fail_io(env, "create", path);
-    }
     graft_status status = GRAFT_OK;
     if (old != NULL) {
         (void)fchmod(file, old->st_mode & 07777);
     }
     if (!write_fully(file, data, size) || fsync(file) != 0) {
-        status = fail_io(env, "write", path);
-    }
-    if (close(file) != 0 && status == GRAFT_OK) {
         status = fail_io(env, "write", path);
     }
     return status;
@@ -248,18 +321,26 @@ static graft_status replace_file(graft_env *env, const char *path, const struct 
 {
     graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(env->scratch);
-    char *temporary = graft_arena_printf(env->scratch, "%s.partial-%ld", path, (long)gettid());
+    char *temporary = graft_arena_printf(env->scratch, "%s.partial", path);
     GRAFT_CHECK(graft_file_make_folders(env, path));
-    GRAFT_CHECK(write_temporary(env, path, temporary, old, data, size));
-    if (rename(temporary, path) != 0) {
-        status = fail_io(env, "replace", path);
+    int file = open_temporary(temporary);
+    if (file < 0) {
+        status = fail_io(env, "create", path);
         goto done;
     }
-    status = sync_folder(env, path);
-done:
+    status = write_temporary(env, path, file, old, data, size);
+    if (status == GRAFT_OK && rename(temporary, path) != 0) {
+        status = fail_io(env, "replace", path);
+    }
     if (status != GRAFT_OK) {
         (void)unlink(temporary);
     }
+    (void)flock(file, LOCK_UN); /* A child that was forked meanwhile has it, too. */
+    if (close(file) != 0 && status == GRAFT_OK) {
+        status = fail_io(env, "write", path);
+    }
+    status = status == GRAFT_OK ? sync_folder(env, path) : status;
+done:
     graft_arena_release(env->scratch, mark);
     return status;
 }

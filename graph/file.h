@@ -9,13 +9,21 @@
  * GRAFT_IO with the path and the system's reason when it cannot be read. */
 GRAFT_MUST_USE graft_status graft_file_read(graft_env *env, graft_arena *arena, const char *path,
                                             uint8_t **data, size_t *size);
+/* Where a file of this user's own lies that a later run can use: under out/ when the working
+ * directory is the checkout, otherwise in the user's cache folder ($XDG_CACHE_HOME/graft or
+ * ~/.cache/graft). In env->life. */
+const char *graft_file_cached(graft_env *env, const char *path);
+/* Whether graft_file_write could write there, without writing: GRAFT_IO, with the reason, when not.
+ */
+GRAFT_MUST_USE graft_status graft_file_check(graft_env *env, const char *path);
 /* Replaces `path` atomically; creates the missing folders of its path. */
 GRAFT_MUST_USE graft_status graft_file_write(graft_env *env, const char *path, const void *data,
                                              size_t size);
 bool graft_file_exists(const char *path);
-/* Where a file that comes with Graft lies ("rules/graft.rules"): at `path` itself, or below the
- * folder that the environment variable GRAFT_HOME names, by default the checkout that the running
- * program was built in; `path` when there is none either. In env->life. */
+/* Where a file that comes with Graft lies ("rules/graft.rules"). The environment variable
+ * GRAFT_DATA names the folder that it is in. Otherwise an installed program (PREFIX/bin/graft) has
+ * it in PREFIX/share/graft; one that was not installed takes `path` itself, then the one in the
+ * checkout that it was built in. `path` when there is none of these. In env->life. */
 const char *graft_file_shipped(graft_env *env, const char *path);
 /* Creates the missing folders of `path`: every one before its last '/'. */
 GRAFT_MUST_USE graft_status graft_file_make_folders(graft_env *env, const char *path);

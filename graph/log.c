@@ -155,6 +155,15 @@ void graft_progress_update(graft_progress *progress, uint64_t done, const char *
     }
 }
 
+void graft_progress_hide(graft_progress *progress)
+{
+    if (progress->drawn_ns != 0 && is_terminal()) {
+        (void)fputs("\r\033[K", stderr);
+        (void)fflush(stderr);
+    }
+    progress->drawn_ns = 0;
+}
+
 /* Leaves one line that says what was done and how long it took. */
 void graft_progress_finish(graft_progress *progress)
 {

@@ -25,6 +25,8 @@ void graft_progress_start(graft_progress *progress, const graft_env *env, const 
                           const char *unit, uint64_t total);
 /* `note` (may be NULL) is shown behind the bar, e.g. the current loss. */
 void graft_progress_update(graft_progress *progress, uint64_t done, const char *note);
+/* Clears a live bar before something else is printed; the next update draws it again. */
+void graft_progress_hide(graft_progress *progress);
 void graft_progress_finish(graft_progress *progress);
 
 /* Monotonic clock. */

@@ -3,6 +3,7 @@
 #include "graph/algebra_float.h"
 #include "graph/onnx.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* ---------------------------------------------------------------------------------- names */
@@ -76,6 +77,37 @@ const char *graft_model_value_name(const graft_model *model, const graft_graph *
     return NULL;
 }
 
+/* ---------------------------------------------------------------------------------- kinds */
+
+static int compare_kinds(const void *a, const void *b)
+{
+    return strcmp(((const graft_model_kind *)a)->name, ((const graft_model_kind *)b)->name);
+}
+
+const graft_model_kind *graft_model_kinds(graft_arena *arena, const graft_model *model,
+                                          uint32_t *count)
+{
+    const Onnx__GraphProto *graph = model->onnx->proto->graph;
+    graft_model_kind *kinds = GRAFT_NEW(arena, graft_model_kind, graph->n_node);
+    uint32_t nodes = 0;
+    *count = 0;
+    for (size_t i = 0; i < graph->n_node; i++) {
+        const char *name = graph->node[i]->op_type == NULL ? "" : graph->node[i]->op_type;
+        if (strcmp(name, "Constant") != 0) {
+            kinds[nodes++] = (graft_model_kind){.name = name, .count = 1};
+        }
+    }
+    qsort(kinds, nodes, sizeof(kinds[0]), compare_kinds);
+    for (uint32_t i = 0; i < nodes; i++) {
+        if (*count > 0 && strcmp(kinds[*count - 1].name, kinds[i].name) == 0) {
+            kinds[*count - 1].count++;
+        } else {
+            kinds[(*count)++] = kinds[i];
+        }
+    }
+    return kinds;
+}
+
 /* --------------------------------------------------------------------------------- copies */
 
 static graft_graph *new_graph(graft_arena *arena, const graft_limits *limits)
@@ -85,11 +117,6 @@ static graft_graph *new_graph(graft_arena *arena, const graft_limits *limits)
     /* Cannot fail: the engine told the size. */
     (void)!graft_graph_init(graph, limits, graft_arena_alloc(arena, bytes), bytes);
     return graph;
-}
-
-graft_graph *graft_model_graph_new(graft_arena *arena, const graft_model *model)
-{
-    return new_graph(arena, &model->graph.limits);
 }
 
 graft_graph *graft_model_graph_copy(graft_arena *arena, const graft_graph *graph)

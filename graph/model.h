@@ -9,7 +9,8 @@
  * Sizes that a file leaves open (a name, or nothing) are bound when the model is read: to what the
  * options say, else to 1. Shapes, costs and the rules' preconditions then hold for those sizes
  * only. So a graph that no rule changed is written with the open sizes as they were, while a
- * rewritten one is written with the bound sizes in the declarations of its inputs and outputs.
+ * rewritten one is written with the bound sizes in the declarations of its inputs and outputs. With
+ * `keep_open` they are only looked at with those values, and stay open in a rewritten one too.
  *
  * Whole-number computations on sizes (Shape, Gather, Concat ... before a Reshape) are carried out
  * while reading; they leave no nodes behind. An initializer that is also a graph input counts as a
@@ -39,6 +40,7 @@ typedef struct graft_model_weight {
 typedef struct graft_model_size {
     const char *name; /* The file's name for it; "INPUT.AXIS" when it has none. */
     int32_t value;
+    int32_t other; /* Of a size that stays open: the second value that it was looked at with. */
 } graft_model_size;
 
 /* Which ONNX node a node of the graph came from, and which of its parts it is. */
@@ -59,17 +61,30 @@ typedef struct graft_model {
     uint32_t size_count;
     uint32_t record_count;
     uint32_t opaque_count;
+    uint32_t bound_count; /* Of these, such as are opaque because sizes stay open. */
+    bool is_open;         /* Sizes stay open: see graft_model_options. */
     const graft_model_port *inputs;
     const graft_model_port *outputs;
     const graft_model_weight *weights;
     const graft_model_size *sizes;
+    const graft_model_size *frozen; /* As the options had them: the model has no such sizes. */
+    uint32_t frozen_count;
     const graft_model_record *records;
     const struct graft_onnx *onnx;
+    const struct graft_model *other; /* Of a model whose sizes stay open: read at other sizes. */
 } graft_model;
 
 typedef struct graft_model_options {
     const graft_model_size *sizes; /* Values for open sizes; others become 1. */
     uint32_t size_count;
+    /* The graph is to hold for all sizes, not only for those it is bound to: it is read at others
+     * too, and nodes that differ there stay opaque. Sizes without a value then become 1 where an
+     * axis is the first, 320 in images and 64 elsewhere. */
+    bool keep_open;
+    /* Open sizes that are fixed first, in what is written too, and named in its metadata as
+     * "graft.frozen.NAME". */
+    const graft_model_size *frozen;
+    uint32_t frozen_count;
 } graft_model_options;
 
 /* Reads an ONNX file. `options` may be NULL. Tensors in files beside the model are read too.
@@ -87,14 +102,17 @@ GRAFT_MUST_USE graft_status graft_model_parse(graft_env *env, graft_arena *arena
 
 typedef struct graft_model_write_options {
     bool external_data; /* Weights into a file beside the model; done anyhow above 1.5 GB. */
+    bool simplify; /* Nodes that compute the same (equal.h) are written once, and results of nodes
+                      that are known beforehand in their place. */
 } graft_model_write_options;
 
 /* Writes `graph`, which is model->graph or a rewritten copy of it, as an ONNX file. What the rules
- * left alone is written as it was read (nodes, names, doc strings, metadata, opset imports); what
- * they made is generated; the weight program is run and its results are stored; weights that
- * nothing reads are left out. Inputs and outputs keep names, number and order. The same graph gives
- * the same bytes. `options` may be NULL. GRAFT_IO when a file cannot be written; GRAFT_UNSUPPORTED
- * when a new node has no form in the model's opset. */
+ * left alone is written as it was read (nodes, names, doc strings, metadata, opset imports), whole,
+ * also where an ONNX node became several of the graph; what they made is generated; the weight
+ * program is run and its results are stored; weights that nothing reads are left out. Inputs and
+ * outputs keep names, number and order. The same graph gives the same bytes. `options` may be NULL.
+ * GRAFT_IO when a file cannot be written; GRAFT_UNSUPPORTED when a new node has no form in the
+ * model's opset. */
 GRAFT_MUST_USE graft_status graft_model_write(graft_env *env, const graft_model *model,
                                               const graft_graph *graph, const char *path,
                                               const graft_model_write_options *options);
@@ -103,20 +121,46 @@ GRAFT_MUST_USE graft_status graft_model_pack(graft_env *env, graft_arena *arena,
                                              const graft_model *model, const graft_graph *graph,
                                              uint8_t **data, size_t *size);
 
-/* An empty graph in `arena` that can hold a copy of model->graph and be rewritten. */
-graft_graph *graft_model_graph_new(graft_arena *arena, const graft_model *model);
-/* A copy of `graph` with its capacities. */
+/* Whether new nodes of an operator can be written in the model's opset, whatever their shapes. */
+bool graft_model_has_form(const graft_model *model, uint32_t op);
+
+/* What would be written for a graph, equal nodes once. */
+typedef struct graft_model_form {
+    uint32_t nodes; /* ONNX nodes, without those that compute constants. */
+    uint32_t made;  /* Of these, such as are not nodes of the file that the model was read from. */
+} graft_model_form;
+GRAFT_MUST_USE graft_status graft_model_form_of(graft_env *env, const graft_model *model,
+                                                const graft_graph *graph, graft_model_form *form);
+
+/* A copy of `graph` with its capacities, in `arena`. */
 graft_graph *graft_model_graph_copy(graft_arena *arena, const graft_graph *graph);
 
 /* The ONNX name of a value of `graph` (a copy of model->graph, rewritten or not): of an input, a
  * weight, or a node's output that the file names. NULL for values that rules or reading made. */
 const char *graft_model_value_name(const graft_model *model, const graft_graph *graph,
                                    graft_index value);
+/* An axis of an input, or of what an opaque node makes, of a model whose sizes stay open. */
+typedef struct graft_model_axis {
+    bool fixed;       /* The value's shape says its size. */
+    const char *name; /* Of its size, the same wherever it stands; NULL: the file gives none. */
+} graft_model_axis;
+/* What the file declares, else whether the size was the same at both sets of sizes. */
+graft_model_axis graft_model_axis_of(const graft_model *model, const graft_graph *graph,
+                                     graft_index value, uint32_t axis);
 /* The name, or else the first output's name, of the ONNX node that a node came from; "" when a rule
  * made it. For messages. */
 const char *graft_model_node_name(const graft_model *model, const graft_node *node);
 /* The ONNX operator, e.g. "Resize", likewise; "" when a rule made the node. */
 const char *graft_model_node_type(const graft_model *model, const graft_node *node);
+
+/* How many nodes of a kind the file of a model has. */
+typedef struct graft_model_kind {
+    const char *name; /* The ONNX operator. */
+    uint32_t count;
+} graft_model_kind;
+/* All kinds but Constant, by name, in `arena`; `*count` receives how many. */
+const graft_model_kind *graft_model_kinds(graft_arena *arena, const graft_model *model,
+                                          uint32_t *count);
 
 /* Data of the weights that a graph reads, by value id: binary32, or of the value's own type. */
 typedef struct graft_weights {

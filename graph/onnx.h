@@ -46,8 +46,9 @@ typedef struct graft_onnx_entry {
     graft_index value; /* In the graph being built; GRAFT_NONE until something reads it. */
     uint32_t weight;   /* Number of the weight whose data this is (also of Constant nodes and of
                           Identity nodes of weights); GRAFT_NONE otherwise. */
-    const graft_onnx_ints *ints; /* NULL when not known. */
-    const Onnx__TypeProto *type; /* As declared; NULL when the file does not say. */
+    const graft_onnx_ints *ints;     /* NULL when not known. */
+    const graft_model_weight *known; /* Likewise what a node of constants computes. */
+    const Onnx__TypeProto *type;     /* As declared; NULL when the file does not say. */
 } graft_onnx_entry;
 
 typedef enum graft_onnx_operand_kind {
@@ -98,6 +99,13 @@ typedef struct graft_onnx {
 
 /* ------------------------------------------------------------ onnx_read.c */
 
+/* Opaque nodes of one operator for one reason. */
+typedef struct graft_onnx_opaque_kind {
+    const char *op_type;
+    const char *why;
+    uint32_t count;
+} graft_onnx_opaque_kind;
+
 /* A model that is being read. */
 typedef struct graft_onnx_reader {
     graft_env *env;
@@ -105,6 +113,8 @@ typedef struct graft_onnx_reader {
     graft_model *model;
     graft_onnx *onnx;
     const graft_model_options *options;
+    const bool *bound;       /* By ONNX node: kept as it is (onnx_open.c); NULL: none. */
+    uint32_t sample;         /* Which of the sizes count: see bind_size. */
     const char *folder;      /* Of the file; NULL: tensors in other files are refused. */
     graft_model_port *ports; /* model->inputs */
     graft_model_weight *weights;
@@ -113,9 +123,13 @@ typedef struct graft_onnx_reader {
     graft_model_size *sizes;
     uint32_t size_count;
     uint32_t size_capacity;
+    uint64_t known_bytes; /* Held by what nodes of constants compute. */
     graft_model_record *records;
     uint32_t record_count;
     uint32_t record_capacity;
+    graft_onnx_opaque_kind *opaque_kinds;
+    uint32_t opaque_kind_count;
+    uint32_t opaque_kind_capacity;
 } graft_onnx_reader;
 
 /* A message and where it comes from. */
@@ -132,6 +146,14 @@ GRAFT_MUST_USE graft_status graft_onnx_read_message(graft_env *env, graft_arena 
                                                     const graft_model_options *options,
                                                     graft_model **model);
 
+/* --------------------------------------------------------- onnx_freeze.c */
+
+/* Fixes the options' frozen sizes in the message, which is in `arena`. GRAFT_BAD_INPUT for one that
+ * no input has open. */
+GRAFT_MUST_USE graft_status graft_onnx_freeze(graft_env *env, graft_arena *arena,
+                                              const graft_onnx_source *source,
+                                              const graft_model_options *options);
+
 /* The entry of input `k` of a node; NULL when it is not given. */
 graft_onnx_entry *graft_onnx_input(const graft_onnx *onnx, const Onnx__NodeProto *node, size_t k);
 /* Number of the weight; grows the table. Data is borrowed. */
@@ -143,6 +165,13 @@ graft_shape graft_onnx_shape_of_entry(const graft_onnx_reader *reader,
                                       const graft_onnx_entry *entry);
 /* The numbers of an entry: folded, or an int64 or int32 weight of rank 0 or 1; NULL otherwise. */
 const graft_onnx_ints *graft_onnx_ints_of_entry(graft_onnx_reader *reader, graft_onnx_entry *entry);
+
+/* ----------------------------------------------------------- onnx_open.c */
+
+/* By ONNX node: whether it depends on the sizes at which a file was read: models `a` and `b` are
+ * two readings of one message at different ones. In `arena`; `*count` receives how many. */
+const bool *graft_onnx_find_bound(graft_arena *arena, const graft_model *a, const graft_model *b,
+                                  uint32_t *count);
 
 /* --------------------------------------------------------- onnx_build.c */
 
@@ -194,6 +223,7 @@ typedef struct graft_onnx_plan {
     graft_onnx_reader *reader;
     const Onnx__NodeProto *node;
     int64_t opset;
+    bool any_type;       /* Elements are only moved, whatever their type. */
     const char *refusal; /* Why the node must be opaque, the first reason; NULL so far. */
     graft_onnx_part *parts;
     uint32_t part_count;
@@ -206,6 +236,10 @@ typedef struct graft_onnx_plan {
 /* Plans a node of the default domain. The plan's refusal says whether that worked. */
 void graft_onnx_plan_node(graft_onnx_reader *reader, const Onnx__NodeProto *node,
                           graft_onnx_plan *plan);
+
+/* Plans a node that only moves elements as if they were binary32. */
+void graft_onnx_plan_moves(graft_onnx_reader *reader, const Onnx__NodeProto *node,
+                           graft_onnx_plan *plan);
 
 /* A refused plan may go on: operands are then NONE, shapes scalars, numbers their defaults. */
 void graft_plan_refuse(graft_onnx_plan *plan, const char *reason);
@@ -275,6 +309,14 @@ graft_onnx_planner graft_plan_power, graft_plan_reciprocal, graft_plan_negation,
  * with the numbers of its first output in the model's arena, when it could. */
 bool graft_onnx_fold_node(graft_onnx_reader *reader, const Onnx__NodeProto *node,
                           const graft_onnx_ints **result);
+
+/* -------------------------------------------------------- onnx_constant.c */
+
+/* What a node of constants computes, by its plan or, where that is refused, without; NULL when it
+ * is none or too large. In the model's arena. */
+const graft_model_weight *graft_onnx_fold_constant(graft_onnx_reader *reader,
+                                                   const Onnx__NodeProto *node,
+                                                   const graft_onnx_plan *plan);
 
 /* ------------------------------------------------------------ onnx_make.c */
 

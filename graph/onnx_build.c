@@ -4,6 +4,7 @@
 #include "graph/onnx.h"
 #include "graph/opaque.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* More than the longest plan of a node apart from chains: layer normalisation with all outputs. */
@@ -88,6 +89,26 @@ done:
     return status;
 }
 
+/* A tensor that is known beforehand, likewise. */
+static graft_status add_known_weight(graft_onnx_reader *reader, graft_onnx_entry *entry)
+{
+    graft_status status = GRAFT_OK;
+    const graft_shape *shape = &entry->known->shape;
+    graft_model_weight weight = {.name = NULL};
+    int64_t dims[GRAFT_MAX_RANK];
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        dims[i] = shape->dims[i];
+    }
+    GRAFT_CHECK(
+        graft_onnx_weight_of_tensor(reader,
+                                    graft_onnx_make_tensor(reader->arena, entry->name, shape->dtype,
+                                                           dims, shape->rank, entry->known->data),
+                                    "tensor", &weight));
+    entry->weight = graft_onnx_add_weight(reader, &weight);
+done:
+    return status;
+}
+
 /* The value of an entry; weights and known numbers enter the graph when they are first read. */
 static graft_status value_of_entry(graft_onnx_reader *reader, graft_onnx_entry *entry,
                                    graft_index *value)
@@ -97,6 +118,8 @@ static graft_status value_of_entry(graft_onnx_reader *reader, graft_onnx_entry *
     if (entry->value == GRAFT_NONE) {
         if (entry->weight == GRAFT_NONE && entry->ints != NULL) {
             GRAFT_CHECK(add_ints_weight(reader, entry));
+        } else if (entry->weight == GRAFT_NONE && entry->known != NULL) {
+            GRAFT_CHECK(add_known_weight(reader, entry));
         }
         if (entry->weight == GRAFT_NONE) {
             return GRAFT_FAIL(reader->env, GRAFT_INTERNAL, "%s: '%s' is read before it is made",
@@ -253,7 +276,65 @@ done:
     return status;
 }
 
-static graft_status add_opaque(graft_onnx_reader *reader, uint32_t index, const char *why)
+/* The shapes of a node's outputs as far as its plan or its numbers tell them; `plan` may be NULL.
+ */
+static void find_known_shapes(graft_onnx_reader *reader, const Onnx__NodeProto *node,
+                              const graft_onnx_plan *plan, graft_shape *shapes)
+{
+    for (size_t k = 0; k < node->n_output; k++) {
+        const graft_onnx_entry *entry = entry_of_output(reader->onnx, node, k);
+        shapes[k] = graft_onnx_shape_of_opaque(reader, node, k);
+        if (plan != NULL && plan->refusal == NULL &&
+            plan->outputs[k].kind != GRAFT_ONNX_OPERAND_NONE) {
+            shapes[k] = graft_plan_shape(plan, plan->outputs[k]);
+        } else if (entry != NULL && (entry->ints != NULL || entry->known != NULL)) {
+            shapes[k] = graft_onnx_shape_of_entry(reader, entry);
+        }
+    }
+}
+
+static void count_opaque(graft_onnx_reader *reader, const Onnx__NodeProto *node, const char *why)
+{
+    const char *op_type = text_or_empty(node->op_type);
+    for (uint32_t i = 0; i < reader->opaque_kind_count; i++) {
+        graft_onnx_opaque_kind *kind = &reader->opaque_kinds[i];
+        if (strcmp(kind->op_type, op_type) == 0 && strcmp(kind->why, why) == 0) {
+            kind->count++;
+            return;
+        }
+    }
+    reader->opaque_kinds =
+        graft_arena_grow(reader->arena, reader->opaque_kinds, reader->opaque_kind_count,
+                         &reader->opaque_kind_capacity, 16, sizeof(reader->opaque_kinds[0]));
+    reader->opaque_kinds[reader->opaque_kind_count++] =
+        (graft_onnx_opaque_kind){.op_type = op_type, .why = why, .count = 1};
+}
+
+static int compare_opaque_kinds(const void *a, const void *b)
+{
+    const graft_onnx_opaque_kind *x = a;
+    const graft_onnx_opaque_kind *y = b;
+    return x->count != y->count                  ? (x->count < y->count) - (x->count > y->count)
+           : strcmp(x->op_type, y->op_type) != 0 ? strcmp(x->op_type, y->op_type)
+                                                 : strcmp(x->why, y->why);
+}
+
+/* The most frequent first. */
+static void log_opaque_kinds(const graft_onnx_reader *reader)
+{
+    if (reader->opaque_kind_count > 0) {
+        qsort(reader->opaque_kinds, reader->opaque_kind_count, sizeof(reader->opaque_kinds[0]),
+              compare_opaque_kinds);
+    }
+    for (uint32_t i = 0; i < reader->opaque_kind_count; i++) {
+        const graft_onnx_opaque_kind *kind = &reader->opaque_kinds[i];
+        graft_log(reader->env, 2, "%s: opaque: %u %s: %s", reader->model->file, kind->count,
+                  kind->op_type, kind->why);
+    }
+}
+
+static graft_status add_opaque(graft_onnx_reader *reader, uint32_t index,
+                               const graft_onnx_plan *plan, const char *why)
 {
     graft_status status = GRAFT_OK;
     graft_onnx *onnx = reader->onnx;
@@ -270,9 +351,7 @@ static graft_status add_opaque(graft_onnx_reader *reader, uint32_t index, const 
     graft_index *inputs = GRAFT_NEW(reader->env->scratch, graft_index, input_count);
     graft_shape *shapes = GRAFT_NEW(reader->env->scratch, graft_shape, node->n_output);
     GRAFT_CHECK(list_opaque_inputs(reader, index, inputs));
-    for (size_t k = 0; k < node->n_output; k++) {
-        shapes[k] = graft_onnx_shape_of_opaque(reader, node, k);
-    }
+    find_known_shapes(reader, node, plan, shapes);
     group->is_opaque = true;
     group->first_record = add_record(reader, index, 0);
     reader->model->opaque_count++;
@@ -294,6 +373,7 @@ static graft_status add_opaque(graft_onnx_reader *reader, uint32_t index, const 
     }
     graft_log(reader->env, 2, "%s: node %u '%s' (%s) is opaque: %s", reader->model->file, index,
               text_or_empty(node->name), text_or_empty(node->op_type), why);
+    count_opaque(reader, node, why);
 done:
     return status;
 }
@@ -379,6 +459,21 @@ static void pass_through_identity(graft_onnx_reader *reader, const Onnx__NodePro
     }
 }
 
+/* Notes what a node of constants computes; lists of whole numbers as such. */
+static const graft_model_weight *note_known(graft_onnx_reader *reader, const Onnx__NodeProto *node,
+                                            const graft_onnx_plan *plan)
+{
+    const graft_model_weight *known = graft_onnx_fold_constant(reader, node, plan);
+    uint32_t index =
+        known == NULL ? GRAFT_NONE : graft_names_find(reader->onnx->names, node->output[0]);
+    if (index != GRAFT_NONE) {
+        graft_onnx_entry *entry = &reader->onnx->entries[index];
+        entry->known = known;
+        (void)graft_onnx_ints_of_entry(reader, entry);
+    }
+    return known;
+}
+
 static graft_status build_node(graft_onnx_reader *reader, uint32_t index)
 {
     graft_status status = GRAFT_OK;
@@ -387,8 +482,9 @@ static graft_status build_node(graft_onnx_reader *reader, uint32_t index)
     const graft_onnx_ints *ints = NULL;
     graft_onnx_plan plan;
     bool finished = false;
+    bool is_bound = reader->bound != NULL && reader->bound[index];
     if (!is_known_domain(reader->onnx, node) || node->n_output == 0) {
-        status = add_opaque(reader, index, "not an operator of a known opset");
+        status = add_opaque(reader, index, NULL, "not an operator of a known opset");
         goto done;
     }
     if (strcmp(text_or_empty(node->op_type), "Constant") == 0) {
@@ -397,11 +493,20 @@ static graft_status build_node(graft_onnx_reader *reader, uint32_t index)
         note_output(reader, node, GRAFT_NONE, ints);
         finished = true;
     }
+    if (finished && is_bound) {
+        status = add_opaque(reader, index, NULL, "it depends on open sizes");
+        goto done;
+    }
     if (!finished) {
         graft_onnx_plan_node(reader, node, &plan);
         check_outputs(&plan);
-        if (plan.refusal != NULL) {
-            status = add_opaque(reader, index, plan.refusal);
+        bool known = note_known(reader, node, &plan) != NULL;
+        if (plan.refusal != NULL && known && !is_bound) {
+            goto done;
+        }
+        if (plan.refusal != NULL || is_bound) {
+            status = add_opaque(reader, index, &plan,
+                                plan.refusal != NULL ? plan.refusal : "it depends on open sizes");
             goto done;
         }
         GRAFT_CHECK(carry_out_plan(reader, index, &plan));
@@ -476,6 +581,7 @@ graft_status graft_onnx_build(graft_onnx_reader *reader)
     if (model->opaque_count > 0) {
         graft_log(reader->env, 1, "%s: %u of %u nodes are opaque and stay as they are", model->file,
                   model->opaque_count, reader->onnx->node_count);
+        log_opaque_kinds(reader);
     }
 done:
     graft_arena_release(reader->env->scratch, mark);

@@ -396,7 +396,7 @@ static graft_status emit_softmax(const emitter *e)
     int64_t swap[GRAFT_MAX_RANK];
     for (uint32_t i = 0; i < shape->rank; i++) {
         swap[i] = i == axis ? shape->rank - 1U : i == shape->rank - 1U ? axis : i;
-        plain = plain && (i <= axis || shape->dims[i] == 1);
+        plain = plain && (i <= axis || (shape->dims[i] == 1 && !e->writer->model->is_open));
     }
     graft_arena *arena = e->writer->arena;
     if (plain || e->writer->opset >= OPSET_SOFTMAX_AXIS) {
@@ -661,6 +661,38 @@ static emit_function *const emit_table[GRAFT_OP_COUNT] = {
     [GRAFT_OP_reduce_sum] = emit_reduce,
     [GRAFT_OP_reduce_max] = emit_reduce,
 };
+
+bool graft_model_has_form(const graft_model *model, uint32_t op)
+{
+    bool erf = op == GRAFT_OP_erf || op == GRAFT_OP_gelu;
+    bool extremum = op == GRAFT_OP_max || op == GRAFT_OP_min;
+    return model->onnx->opset >= (erf ? OPSET_ERF : extremum ? OPSET_BROADCAST_MAX : 1);
+}
+
+uint32_t graft_onnx_unit_nodes(const graft_onnx_writer *writer, const graft_onnx_unit *unit)
+{
+    enum { GELU_STEPS = 5, LAYER_NORM_STEPS = 9 };
+    const graft_graph *graph = writer->graph;
+    const graft_node *node = &graph->nodes[unit->root];
+    switch (node->op) {
+    case GRAFT_OP_conv_bias:
+        return 1U + (node->attrs[GRAFT_ATTR_conv_bias_activation] != GRAFT_ACT_NONE);
+    case GRAFT_OP_conv_bias_add:
+        return 2U + (node->attrs[GRAFT_ATTR_conv_bias_add_activation] != GRAFT_ACT_NONE);
+    case GRAFT_OP_matmul_bias: {
+        bool gemm = graph->values[graft_node_input(graph, unit->root, 0)].shape.rank == 2 &&
+                    graph->values[graft_node_input(graph, unit->root, 1)].shape.rank == 2;
+        return (gemm ? 1U : 2U) +
+               (node->attrs[GRAFT_ATTR_matmul_bias_activation] != GRAFT_ACT_NONE);
+    }
+    case GRAFT_OP_gelu:
+        return writer->opset >= OPSET_GELU ? 1 : GELU_STEPS;
+    case GRAFT_OP_layer_norm:
+        return writer->opset >= OPSET_LAYER_NORM ? 1 : LAYER_NORM_STEPS;
+    default:
+        return 1;
+    }
+}
 
 graft_status graft_onnx_emit_unit(graft_onnx_writer *writer, const graft_onnx_unit *unit)
 {

@@ -120,6 +120,20 @@ void graft_plan_clip(graft_onnx_plan *plan, uint32_t op)
                       graft_plan_add1(plan, GRAFT_OP_clip, attrs, graft_plan_input(plan, 0)));
 }
 
+/* Whether a dropout drops nothing: its ratio is 0, also while a model is trained. */
+static bool drops_nothing(const graft_onnx_plan *plan)
+{
+    const graft_onnx_entry *entry = graft_onnx_input(plan->reader->onnx, plan->node, 1);
+    const graft_model_weight *ratio =
+        entry == NULL || entry->weight == GRAFT_NONE ? NULL : &plan->reader->weights[entry->weight];
+    float value = 1.0F;
+    if (ratio != NULL && ratio->shape.dtype == GRAFT_DTYPE_F32 &&
+        ratio->data_bytes == sizeof(value)) {
+        memcpy(&value, ratio->data, sizeof(value));
+    }
+    return value == 0.0F;
+}
+
 /* At inference the identity. */
 void graft_plan_dropout(graft_onnx_plan *plan, uint32_t op)
 {
@@ -129,7 +143,7 @@ void graft_plan_dropout(graft_onnx_plan *plan, uint32_t op)
         graft_plan_refuse(plan, "training mode");
     }
     const graft_onnx_entry *mode = graft_onnx_input(plan->reader->onnx, plan->node, 2);
-    if (mode != NULL) {
+    if (mode != NULL && !drops_nothing(plan)) {
         const graft_model_weight *weight =
             mode->weight == GRAFT_NONE ? NULL : &plan->reader->weights[mode->weight];
         if (weight == NULL || weight->data_bytes != 1 || *(const uint8_t *)weight->data != 0) {

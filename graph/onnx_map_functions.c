@@ -196,7 +196,7 @@ void graft_plan_reduce_squares(graft_onnx_plan *plan, uint32_t op)
     graft_plan_outputs_at_most(plan, 1);
     graft_onnx_operand x = square(plan, graft_plan_input(plan, 0));
     x = graft_plan_reduced(plan, GRAFT_OP_reduce_sum, x, REDUCE_INPUT);
-    graft_plan_output(plan, 0, graft_plan_add1(plan, op, NULL, x));
+    graft_plan_output(plan, 0, op == GRAFT_OP_sqrt ? graft_plan_add1(plan, op, NULL, x) : x);
 }
 
 void graft_plan_reduce_absolute(graft_onnx_plan *plan, uint32_t op)

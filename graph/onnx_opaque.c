@@ -1,6 +1,7 @@
 /* onnx_opaque.c - shapes of what opaque nodes compute, where they are known although rules never
  * see the node: what stands behind it can still be optimised when the file declares no shapes. */
 #include "graph/onnx.h"
+#include "graph/onnx_infer.h"
 
 #include <string.h>
 
@@ -181,6 +182,107 @@ static graft_shape shape_of_operator(graft_onnx_reader *reader, const Onnx__Node
     return keeps_shape(node) ? shape_of_input(reader, node, 0) : unknown_shape();
 }
 
+/* --------------------------------------------------------------- ONNX's own inference */
+
+#ifdef GRAFT_WITH_LIBONNX
+enum { DATA_MOST = 8192 }; /* Bytes; what shapes depend on is shorter. */
+
+/* A weight is there as the file has it: the engine knows none without elements. */
+static bool describe_weight(const graft_model_weight *weight, graft_infer_tensor *tensor)
+{
+    if (weight->tensor == NULL || weight->tensor->n_dims > GRAFT_INFER_RANK_MOST) {
+        return false;
+    }
+    *tensor = (graft_infer_tensor){.known = true,
+                                   .dtype = weight->tensor->data_type,
+                                   .rank = (uint32_t)weight->tensor->n_dims};
+    for (uint32_t i = 0; i < tensor->rank; i++) {
+        tensor->dims[i] = weight->tensor->dims[i];
+    }
+    if (weight->data != NULL && weight->data_bytes <= DATA_MOST) {
+        tensor->data = weight->data;
+        tensor->data_bytes = weight->data_bytes;
+    }
+    return true;
+}
+
+static bool describe_numbers(graft_arena *arena, const graft_onnx_ints *ints,
+                             graft_infer_tensor *tensor)
+{
+    *tensor = (graft_infer_tensor){
+        .known = true, .dtype = ints->dtype, .rank = ints->rank, .dims = {ints->count}};
+    tensor->data = ints->items;
+    tensor->data_bytes = ints->count * sizeof(int64_t);
+    if (ints->dtype == GRAFT_DTYPE_I32) {
+        int32_t *narrow = GRAFT_NEW(arena, int32_t, ints->count);
+        for (uint32_t i = 0; i < ints->count; i++) {
+            narrow[i] = (int32_t)ints->items[i];
+        }
+        tensor->data = narrow;
+        tensor->data_bytes = ints->count * sizeof(narrow[0]);
+    }
+    return true;
+}
+
+static bool describe_entry(graft_onnx_reader *reader, graft_onnx_entry *entry,
+                           graft_infer_tensor *tensor)
+{
+    if (entry->ints != NULL) {
+        return describe_numbers(reader->env->scratch, entry->ints, tensor);
+    }
+    if (entry->weight != GRAFT_NONE) {
+        return describe_weight(&reader->weights[entry->weight], tensor);
+    }
+    graft_shape shape = graft_onnx_shape_of_entry(reader, entry);
+    if (shape.rank > GRAFT_MAX_RANK || shape.dtype == 0) {
+        return false;
+    }
+    *tensor = (graft_infer_tensor){.known = true, .dtype = shape.dtype, .rank = shape.rank};
+    for (uint32_t i = 0; i < shape.rank; i++) {
+        tensor->dims[i] = shape.dims[i];
+    }
+    return true;
+}
+
+static graft_shape shape_by_library(graft_onnx_reader *reader, const Onnx__NodeProto *node,
+                                    size_t k)
+{
+    graft_mark mark = graft_arena_mark(reader->env->scratch);
+    graft_infer_tensor *inputs = GRAFT_NEW(reader->env->scratch, graft_infer_tensor, node->n_input);
+    graft_infer_tensor output = {.known = false};
+    graft_shape shape = unknown_shape();
+    uint8_t *bytes = NULL;
+    size_t size = 0;
+    bool described = reader->onnx->opset <= GRAFT_ONNX_OPSET_LAST && !reader->onnx->keep_all;
+    for (size_t i = 0; i < node->n_input && described; i++) {
+        graft_onnx_entry *entry = graft_onnx_input(reader->onnx, node, i);
+        described = entry == NULL || describe_entry(reader, entry, &inputs[i]);
+    }
+    if (described) {
+        graft_wire_encode(reader->env->scratch, &node->base, &bytes, &size);
+        graft_onnx_infer(bytes, size, reader->onnx->opset, inputs, k, &output);
+    }
+    if (output.known && output.rank <= GRAFT_MAX_RANK && output.dtype <= UINT8_MAX) {
+        shape = (graft_shape){.rank = (uint8_t)output.rank, .dtype = (uint8_t)output.dtype};
+        for (uint32_t i = 0; i < output.rank; i++) {
+            bool fits = output.dims[i] >= 0 && output.dims[i] <= INT32_MAX;
+            shape.dims[i] = fits ? (int32_t)output.dims[i] : 0; /* 0 is not sound. */
+        }
+    }
+    graft_arena_release(reader->env->scratch, mark);
+    return shape;
+}
+#else
+static graft_shape shape_by_library(graft_onnx_reader *reader, const Onnx__NodeProto *node,
+                                    size_t k)
+{
+    (void)reader;
+    (void)node;
+    (void)k;
+    return unknown_shape();
+}
+#endif
+
 /* A tensor without elements, or with more than the engine counts, is not known to it. */
 static bool is_sound(const graft_shape *shape)
 {
@@ -201,6 +303,9 @@ graft_shape graft_onnx_shape_of_opaque(graft_onnx_reader *reader, const Onnx__No
     }
     if (shape.rank == GRAFT_RANK_UNKNOWN && k == 0 && text_or_empty(node->domain)[0] == '\0') {
         shape = shape_of_operator(reader, node);
+    }
+    if (shape.rank == GRAFT_RANK_UNKNOWN && text_or_empty(node->domain)[0] == '\0') {
+        shape = shape_by_library(reader, node, k);
     }
     return is_sound(&shape) ? shape : unknown_shape();
 }

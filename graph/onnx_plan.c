@@ -100,12 +100,9 @@ static void check_attributes(graft_onnx_plan *plan, const char *allowed)
     }
 }
 
-void graft_onnx_plan_node(graft_onnx_reader *reader, const Onnx__NodeProto *node,
-                          graft_onnx_plan *plan)
+static void plan_by_table(graft_onnx_plan *plan)
 {
-    *plan = (graft_onnx_plan){.reader = reader, .node = node, .opset = reader->onnx->opset};
-    plan->outputs = GRAFT_NEW(reader->env->scratch, graft_onnx_operand, node->n_output);
-    const char *op_type = node->op_type == NULL ? "" : node->op_type;
+    const char *op_type = plan->node->op_type == NULL ? "" : plan->node->op_type;
     for (size_t i = 0; i < sizeof(plan_table) / sizeof(plan_table[0]); i++) {
         const plan_row *row = &plan_table[i];
         if (strcmp(row->op_type, op_type) == 0) {
@@ -115,6 +112,29 @@ void graft_onnx_plan_node(graft_onnx_reader *reader, const Onnx__NodeProto *node
         }
     }
     graft_plan_refuse(plan, "an operator that is not known");
+}
+
+void graft_onnx_plan_node(graft_onnx_reader *reader, const Onnx__NodeProto *node,
+                          graft_onnx_plan *plan)
+{
+    *plan = (graft_onnx_plan){.reader = reader, .node = node, .opset = reader->onnx->opset};
+    plan->outputs = GRAFT_NEW(reader->env->scratch, graft_onnx_operand, node->n_output);
+    plan_by_table(plan);
+}
+
+void graft_onnx_plan_moves(graft_onnx_reader *reader, const Onnx__NodeProto *node,
+                           graft_onnx_plan *plan)
+{
+    static const char moves[] =
+        "Identity Concat Slice Transpose Reshape Flatten Squeeze Unsqueeze Expand";
+    *plan = (graft_onnx_plan){
+        .reader = reader, .node = node, .opset = reader->onnx->opset, .any_type = true};
+    plan->outputs = GRAFT_NEW(reader->env->scratch, graft_onnx_operand, node->n_output);
+    if (has_word(moves, node->op_type == NULL ? "" : node->op_type)) {
+        plan_by_table(plan);
+    } else {
+        graft_plan_refuse(plan, "an operator that does more than to move elements");
+    }
 }
 
 void graft_plan_refuse(graft_onnx_plan *plan, const char *reason)
@@ -233,7 +253,7 @@ graft_onnx_operand graft_plan_input(graft_onnx_plan *plan, uint32_t k)
         graft_plan_refuse(plan, "an input of unknown shape");
         return (graft_onnx_operand){.kind = GRAFT_ONNX_OPERAND_NONE};
     }
-    if (shape.dtype != GRAFT_DTYPE_F32) {
+    if (shape.dtype != GRAFT_DTYPE_F32 && !plan->any_type) {
         graft_plan_refuse(plan, "an input that is not binary32");
         return (graft_onnx_operand){.kind = GRAFT_ONNX_OPERAND_NONE};
     }
@@ -253,10 +273,35 @@ const graft_onnx_ints *graft_plan_const_ints(graft_onnx_plan *plan, uint32_t k)
     return ints;
 }
 
+/* A list that a ConstantOfShape makes counts as a weight too. It keeps its name, by which a node
+ * that comes back as it was reads it from then on. */
+static void know_fill(const graft_onnx_plan *plan, graft_onnx_entry *entry)
+{
+    enum { ELEMENTS_MOST = 65536 };
+    const graft_onnx_group *group =
+        entry->kind == GRAFT_ONNX_COMPUTED ? &plan->reader->onnx->groups[entry->index] : NULL;
+    if (group == NULL || group->part_count != 1 || group->parts[0].op != GRAFT_OP_fill ||
+        group->parts[0].outputs[0].rank != 1 ||
+        group->parts[0].outputs[0].dims[0] > ELEMENTS_MOST) {
+        return;
+    }
+    graft_model_weight weight = {.name = entry->name, .shape = group->parts[0].outputs[0]};
+    float *data = GRAFT_NEW(plan->reader->arena, float, (size_t)weight.shape.dims[0]);
+    for (int32_t i = 0; i < weight.shape.dims[0]; i++) {
+        memcpy(&data[i], &group->parts[0].attrs[GRAFT_ATTR_fill_value], sizeof(data[i]));
+    }
+    weight.data = data;
+    weight.data_bytes = (size_t)weight.shape.dims[0] * sizeof(data[0]);
+    entry->weight = graft_onnx_add_weight(plan->reader, &weight);
+}
+
 const float *graft_plan_const_floats(graft_onnx_plan *plan, uint32_t k, uint64_t *count)
 {
-    const graft_onnx_entry *entry = graft_onnx_input(plan->reader->onnx, plan->node, k);
+    graft_onnx_entry *entry = graft_onnx_input(plan->reader->onnx, plan->node, k);
     *count = 0;
+    if (entry != NULL && entry->weight == GRAFT_NONE) {
+        know_fill(plan, entry);
+    }
     if (entry == NULL || entry->weight == GRAFT_NONE) {
         graft_plan_refuse(plan, "an input that is not a weight");
         return NULL;
@@ -271,12 +316,19 @@ const float *graft_plan_const_floats(graft_onnx_plan *plan, uint32_t k, uint64_t
     return weight->data;
 }
 
+static graft_shape shape_of_input(const graft_onnx_plan *plan, uint32_t k)
+{
+    graft_shape shape = graft_onnx_shape_of_entry(
+        plan->reader, graft_onnx_input(plan->reader->onnx, plan->node, k));
+    shape.dtype = plan->any_type ? (uint8_t)GRAFT_DTYPE_F32 : shape.dtype;
+    return shape;
+}
+
 graft_shape graft_plan_shape(const graft_onnx_plan *plan, graft_onnx_operand operand)
 {
     switch ((graft_onnx_operand_kind)operand.kind) {
     case GRAFT_ONNX_OPERAND_INPUT:
-        return graft_onnx_shape_of_entry(
-            plan->reader, graft_onnx_input(plan->reader->onnx, plan->node, operand.index));
+        return shape_of_input(plan, operand.index);
     case GRAFT_ONNX_OPERAND_PART:
         return plan->parts[operand.index].outputs[operand.slot];
     case GRAFT_ONNX_OPERAND_WEIGHT:

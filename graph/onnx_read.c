@@ -324,6 +324,9 @@ graft_shape graft_onnx_shape_of_entry(const graft_onnx_reader *reader,
         shape.dims[0] = entry->ints->rank == 0 ? 0 : (int32_t)entry->ints->count;
         return shape;
     }
+    if (entry->known != NULL) {
+        return entry->known->shape;
+    }
     return (graft_shape){.rank = GRAFT_RANK_UNKNOWN};
 }
 
@@ -349,10 +352,11 @@ const graft_onnx_ints *graft_onnx_ints_of_entry(graft_onnx_reader *reader, graft
 {
     static const graft_onnx_ints none = {.rank = 1, .dtype = GRAFT_DTYPE_I64};
     enum { ITEMS_MOST = 1024 };
-    if (entry->ints != NULL || entry->weight == GRAFT_NONE) {
+    if (entry->ints != NULL || (entry->weight == GRAFT_NONE && entry->known == NULL)) {
         return entry->ints;
     }
-    const graft_model_weight *weight = &reader->weights[entry->weight];
+    const graft_model_weight *weight =
+        entry->known != NULL ? entry->known : &reader->weights[entry->weight];
     if (weight->shape.dtype != GRAFT_DTYPE_I64 && weight->shape.dtype != GRAFT_DTYPE_I32) {
         return NULL;
     }
@@ -384,14 +388,34 @@ static graft_status check_options(graft_onnx_reader *reader)
     return GRAFT_OK;
 }
 
-static int32_t chosen_size(const graft_onnx_reader *reader, const char *name)
+/* Samples of sizes: 0 is for models that are bound, 1 and 2 for those that stay open. All sizes of
+ * sample 2 differ from those of sample 1, the chosen ones too, and leave a multiple of 64 where
+ * networks halve images. */
+static int32_t default_size(uint32_t sample, uint32_t rank, uint32_t axis)
 {
+    if (sample == 0) {
+        return 1;
+    }
+    if (axis == 0) {
+        return sample == 1 ? 1 : 3;
+    }
+    if (rank == 4 && axis >= 2) {
+        return sample == 1 ? 320 : 448;
+    }
+    return sample == 1 ? 64 : 96;
+}
+
+static int32_t chosen_size(const graft_onnx_reader *reader, const char *name, uint32_t rank,
+                           uint32_t axis)
+{
+    int32_t other = default_size(reader->sample, rank, axis);
     for (uint32_t i = 0; reader->options != NULL && i < reader->options->size_count; i++) {
         if (strcmp(reader->options->sizes[i].name, name) == 0) {
-            return reader->options->sizes[i].value;
+            int32_t value = reader->options->sizes[i].value;
+            return reader->sample != 2 ? value : other == value ? other + other / 2 + 1 : other;
         }
     }
-    return 1;
+    return other;
 }
 
 static void push_size(graft_onnx_reader *reader, const char *name, int32_t value)
@@ -402,7 +426,7 @@ static void push_size(graft_onnx_reader *reader, const char *name, int32_t value
 }
 
 /* The size of axis `axis` of an input; an open one is bound, once for each name. */
-static int32_t bind_size(graft_onnx_reader *reader, const char *input, uint32_t axis,
+static int32_t bind_size(graft_onnx_reader *reader, const char *input, uint32_t rank, uint32_t axis,
                          const Onnx__TensorShapeProto__Dimension *dim)
 {
     if (is_fixed(dim)) {
@@ -414,10 +438,12 @@ static int32_t bind_size(graft_onnx_reader *reader, const char *input, uint32_t 
     }
     int32_t value = find_size(reader, name);
     if (value == 0) {
-        value = chosen_size(reader, name);
+        value = chosen_size(reader, name, rank, axis);
         push_size(reader, name, value);
-        graft_log(reader->env, 1, "%s: the size '%s' is open and bound to %d", reader->model->file,
-                  name, value);
+        if (reader->sample == 0) {
+            graft_log(reader->env, 1, "%s: the size '%s' is open and bound to %d",
+                      reader->model->file, name, value);
+        }
     }
     return value;
 }
@@ -437,7 +463,7 @@ static graft_status bind_port(graft_onnx_reader *reader, const graft_onnx_entry 
                               "%s: input '%s': size %u is larger than 2^31 - 1",
                               reader->model->file, entry->name, k);
         }
-        shape->dims[k] = bind_size(reader, entry->name, k, declared->dim[k]);
+        shape->dims[k] = bind_size(reader, entry->name, shape->rank, k, declared->dim[k]);
     }
     return GRAFT_OK;
 }
@@ -491,9 +517,16 @@ static graft_status check_message(graft_onnx_reader *reader)
     return GRAFT_OK;
 }
 
-graft_status graft_onnx_read_message(graft_env *env, graft_arena *arena,
-                                     const graft_onnx_source *source,
-                                     const graft_model_options *options, graft_model **model)
+/* One reading of a message. */
+typedef struct {
+    const graft_onnx_source *source;
+    const graft_model_options *options;
+    const bool *bound; /* As in the reader. */
+    uint32_t sample;
+} reading;
+
+static graft_status read_once(graft_env *env, graft_arena *arena, const reading *how,
+                              graft_model **model)
 {
     graft_status status = GRAFT_OK;
     graft_model *made = GRAFT_NEW(arena, graft_model, 1);
@@ -502,13 +535,15 @@ graft_status graft_onnx_read_message(graft_env *env, graft_arena *arena,
                                 .arena = arena,
                                 .model = made,
                                 .onnx = onnx,
-                                .options = options,
-                                .folder = source->folder};
-    made->file = graft_arena_strdup(arena, source->file);
+                                .options = how->options,
+                                .bound = how->bound,
+                                .sample = how->sample,
+                                .folder = how->source->folder};
+    made->file = graft_arena_strdup(arena, how->source->file);
     made->onnx = onnx;
-    onnx->proto = source->proto;
+    onnx->proto = how->source->proto;
     GRAFT_CHECK(check_message(&reader));
-    GRAFT_CHECK(graft_onnx_load_external(&reader, source->proto));
+    GRAFT_CHECK(graft_onnx_load_external(&reader, how->source->proto));
     GRAFT_CHECK(name_everything(&reader));
     GRAFT_CHECK(sort_nodes(&reader));
     GRAFT_CHECK(bind_inputs(&reader));
@@ -519,6 +554,80 @@ graft_status graft_onnx_read_message(graft_env *env, graft_arena *arena,
     made->weight_count = reader.weight_count;
     made->records = reader.records;
     made->record_count = reader.record_count;
+    *model = made;
+done:
+    return status;
+}
+
+static void log_open_sizes(graft_env *env, const graft_model *a, const graft_model *b,
+                           uint32_t bound)
+{
+    for (uint32_t i = 0; i < a->size_count; i++) {
+        graft_log(env, 1, "%s: the size '%s' is open and stays so; looked at with %d and %d",
+                  a->file, a->sizes[i].name, a->sizes[i].value, b->sizes[i].value);
+    }
+    if (bound > 0) {
+        graft_log(env, 1, "%s: %u nodes depend on open sizes and stay as they are", a->file, bound);
+    }
+}
+
+/* `*model` was read with sample 1: reads it once more with what depends on the sizes kept. */
+static graft_status keep_open(graft_env *env, graft_arena *arena, const reading *first,
+                              graft_model **model)
+{
+    graft_status status = GRAFT_OK;
+    const graft_model *a = *model;
+    graft_model *b = NULL;
+    uint32_t bound = 0;
+    reading how = *first;
+    const int verbosity = env->verbosity;
+    env->verbosity = 0; /* The last reading says what there is to say. */
+    how.sample = 2;
+    status = read_once(env, arena, &how, &b);
+    env->verbosity = verbosity;
+    if (status != GRAFT_OK) {
+        goto done;
+    }
+    how.sample = 1;
+    how.bound = graft_onnx_find_bound(arena, a, b, &bound);
+    log_open_sizes(env, a, b, bound);
+    GRAFT_CHECK(read_once(env, arena, &how, model));
+    graft_model_size *sizes = GRAFT_NEW(arena, graft_model_size, a->size_count);
+    for (uint32_t i = 0; i < a->size_count; i++) {
+        sizes[i] = a->sizes[i];
+        sizes[i].other = b->sizes[i].value;
+    }
+    (*model)->sizes = sizes;
+    (*model)->is_open = true;
+    (*model)->other = b;
+    (*model)->bound_count = bound;
+done:
+    return status;
+}
+
+graft_status graft_onnx_read_message(graft_env *env, graft_arena *arena,
+                                     const graft_onnx_source *source,
+                                     const graft_model_options *options, graft_model **model)
+{
+    graft_status status = GRAFT_OK;
+    graft_model *made = NULL;
+    bool open = options != NULL && options->keep_open;
+    const int verbosity = env->verbosity;
+    const reading how = {.source = source, .options = options, .sample = open ? 1 : 0};
+    GRAFT_CHECK(graft_onnx_freeze(env, arena, source, options));
+    env->verbosity = open ? 0 : verbosity;
+    status = read_once(env, arena, &how, &made);
+    env->verbosity = verbosity;
+    if (status != GRAFT_OK) {
+        goto done;
+    }
+    if (open && made->size_count > 0) {
+        GRAFT_CHECK(keep_open(env, arena, &how, &made));
+    } else if (open) {
+        GRAFT_CHECK(read_once(env, arena, &how, &made)); /* To say what there is to say. */
+    }
+    made->frozen = options == NULL ? NULL : options->frozen;
+    made->frozen_count = options == NULL ? 0 : options->frozen_count;
     *model = made;
 done:
     return status;

@@ -1,5 +1,6 @@
 /* onnx_units.c - what of a graph is still as it was read, and in what pieces it is written (see
  * onnx_write.h). */
+#include "graph/equal.h"
 #include "graph/onnx_write.h"
 
 #include <string.h>
@@ -11,8 +12,10 @@ static void find_live_nodes(graft_onnx_writer *writer)
     const graft_graph *graph = writer->graph;
     bool *wanted = GRAFT_NEW(writer->arena, bool, graph->value_end);
     writer->live = GRAFT_NEW(writer->arena, bool, graph->node_end);
+    writer->use_count = GRAFT_NEW(writer->arena, graft_index, graph->value_end);
     for (graft_index i = 0; i < graph->output_count; i++) {
         wanted[graph->outputs[i]] = true;
+        writer->use_count[graph->outputs[i]]++;
     }
     for (graft_index i = writer->order.count; i-- > 0;) {
         graft_index n = writer->order.order[i];
@@ -23,6 +26,7 @@ static void find_live_nodes(graft_onnx_writer *writer)
             graft_index v = graft_node_input(graph, n, k);
             if (v != GRAFT_NONE) {
                 wanted[v] = true;
+                writer->use_count[v]++;
             }
         }
     }
@@ -32,6 +36,7 @@ static void find_folded_nodes(graft_onnx_writer *writer)
 {
     const graft_graph *graph = writer->graph;
     writer->folded = GRAFT_NEW(writer->arena, bool, graph->node_end);
+    writer->kept = GRAFT_NEW(writer->arena, bool, graph->node_end);
     for (graft_index i = 0; i < writer->order.count; i++) {
         graft_index n = writer->order.order[i];
         bool folded = graph->nodes[n].is_const && graph->nodes[n].op != GRAFT_OP_OPAQUE;
@@ -44,10 +49,15 @@ static void find_folded_nodes(graft_onnx_writer *writer)
     }
 }
 
+static bool is_stored(const graft_onnx_writer *writer, graft_index n)
+{
+    return writer->folded[n] && !writer->kept[n];
+}
+
 bool graft_onnx_is_folded(const graft_onnx_writer *writer, graft_index value)
 {
     const graft_value *v = &writer->graph->values[value];
-    return v->kind == GRAFT_VALUE_COMPUTED && writer->folded[v->node];
+    return v->kind == GRAFT_VALUE_COMPUTED && is_stored(writer, v->node);
 }
 
 static void find_nodes_of_records(graft_onnx_writer *writer)
@@ -141,6 +151,29 @@ static graft_index count_inner_uses(const graft_onnx_writer *writer, const graft
     return count;
 }
 
+/* Parts that read one input of the ONNX node read one value. */
+static bool reads_one_value(const graft_onnx_writer *writer, const graft_onnx_group *group,
+                            size_t input_count)
+{
+    bool one = true;
+    graft_index *values = GRAFT_NEW(writer->arena, graft_index, input_count);
+    for (size_t k = 0; k < input_count; k++) {
+        values[k] = GRAFT_NONE;
+    }
+    for (uint32_t p = 0; p < group->part_count; p++) {
+        graft_index n = writer->node_of_record[group->first_record + p];
+        for (uint32_t i = 0; n != GRAFT_NONE && i < writer->graph->nodes[n].input_count; i++) {
+            const graft_onnx_operand *operand = &group->parts[p].inputs[i];
+            graft_index v = graft_node_input(writer->graph, n, i);
+            if (operand->kind == GRAFT_ONNX_OPERAND_INPUT) {
+                one = one && (values[operand->index] == GRAFT_NONE || values[operand->index] == v);
+                values[operand->index] = v;
+            }
+        }
+    }
+    return one;
+}
+
 /* Inner values that are not folded must not be read from outside: they have no name. */
 static bool keeps_inner_values(const graft_onnx_writer *writer, const graft_onnx_group *group,
                                size_t output_count)
@@ -151,7 +184,7 @@ static bool keeps_inner_values(const graft_onnx_writer *writer, const graft_onnx
         for (uint32_t slot = 0; slot < slots; slot++) {
             graft_index v = graft_node_output(writer->graph, n, slot);
             if (!writer->folded[n] && !is_group_output(group, output_count, p, slot) &&
-                count_inner_uses(writer, group, v) != writer->order.use_count[v]) {
+                count_inner_uses(writer, group, v) != writer->use_count[v]) {
                 return false;
             }
         }
@@ -164,11 +197,46 @@ static bool has_active_part(const graft_onnx_writer *writer, const graft_onnx_gr
 {
     for (uint32_t p = 0; p < group->part_count; p++) {
         graft_index n = writer->node_of_record[group->first_record + p];
-        if (n != GRAFT_NONE && !writer->folded[n]) {
+        if (n != GRAFT_NONE && !is_stored(writer, n)) {
             return true;
         }
     }
     return false;
+}
+
+bool graft_onnx_is_known(const graft_onnx_writer *writer, uint32_t index)
+{
+    const graft_onnx_group *group = &writer->model->onnx->groups[index];
+    const Onnx__NodeProto *node = writer->model->onnx->proto->graph->node[index];
+    bool is_constant = node->op_type != NULL && strcmp(node->op_type, "Constant") == 0;
+    return !group->is_opaque && !is_constant && !has_active_part(writer, group);
+}
+
+/* An ONNX node of weights alone that makes much of little, as ConstantOfShape does, stays a node:
+ * its results would swell the file. */
+static void keep_large_constants(graft_onnx_writer *writer, const graft_onnx_group *group)
+{
+    enum { GROWTH_MOST = 1024 };
+    const graft_graph *graph = writer->graph;
+    uint64_t read = 0;
+    uint64_t made = 0;
+    for (uint32_t p = 0; p < group->part_count; p++) {
+        graft_index n = writer->node_of_record[group->first_record + p];
+        for (uint32_t k = 0; n != GRAFT_NONE && k < graph->nodes[n].input_count; k++) {
+            graft_index v = graft_node_input(graph, n, k);
+            bool outer = group->parts[p].inputs[k].kind == GRAFT_ONNX_OPERAND_INPUT;
+            read += outer ? graft_shape_bytes(&graph->values[v].shape) : 0;
+        }
+        if (n != GRAFT_NONE && p + 1 == group->part_count) {
+            made = graft_shape_bytes(&graph->values[graft_node_output(graph, n, 0)].shape);
+        }
+    }
+    for (uint32_t p = 0; made > read + GROWTH_MOST && p < group->part_count; p++) {
+        graft_index n = writer->node_of_record[group->first_record + p];
+        if (n != GRAFT_NONE) {
+            writer->kept[n] = true;
+        }
+    }
 }
 
 static bool is_group_intact(const graft_onnx_writer *writer, uint32_t index)
@@ -184,8 +252,9 @@ static bool is_group_intact(const graft_onnx_writer *writer, uint32_t index)
             return false;
         }
     }
-    return any && keeps_inner_values(writer, group,
-                                     writer->model->onnx->proto->graph->node[index]->n_output);
+    const Onnx__NodeProto *node = writer->model->onnx->proto->graph->node[index];
+    return any && reads_one_value(writer, group, node->n_input) &&
+           keeps_inner_values(writer, group, node->n_output);
 }
 
 void graft_onnx_find_intact(graft_onnx_writer *writer)
@@ -196,7 +265,11 @@ void graft_onnx_find_intact(graft_onnx_writer *writer)
     find_nodes_of_records(writer);
     writer->intact = GRAFT_NEW(writer->arena, bool, count);
     for (uint32_t i = 0; i < count; i++) {
+        const graft_onnx_group *group = &writer->model->onnx->groups[i];
         writer->intact[i] = is_group_intact(writer, i);
+        if (writer->intact[i] && !group->is_opaque && !has_active_part(writer, group)) {
+            keep_large_constants(writer, group);
+        }
     }
 }
 
@@ -277,7 +350,7 @@ static graft_index chain_producer(const graft_onnx_writer *writer, graft_index n
 {
     const graft_graph *graph = writer->graph;
     graft_index v = graft_node_input(graph, n, k);
-    if (graph->values[v].kind != GRAFT_VALUE_COMPUTED || writer->order.use_count[v] != 1) {
+    if (graph->values[v].kind != GRAFT_VALUE_COMPUTED || writer->use_count[v] != 1) {
         return GRAFT_NONE;
     }
     graft_index producer = graph->values[v].node;
@@ -417,6 +490,150 @@ static void walk_dependencies(const graft_onnx_writer *writer, uint32_t *first, 
     }
 }
 
+/* --------------------------------------------------------------------- equal units */
+
+/* Nodes by unit: lists that `next` links. */
+typedef struct {
+    graft_index *first; /* By unit. */
+    graft_index *next;  /* By node. */
+} unit_nodes;
+
+static unit_nodes list_nodes_of_units(const graft_onnx_writer *writer)
+{
+    unit_nodes lists = {.first = GRAFT_NEW(writer->arena, graft_index, writer->unit_count),
+                        .next = GRAFT_NEW(writer->arena, graft_index, writer->graph->node_end)};
+    for (uint32_t u = 0; u < writer->unit_count; u++) {
+        lists.first[u] = GRAFT_NONE;
+    }
+    for (graft_index n = writer->graph->node_end; n-- > 0;) {
+        uint32_t unit = writer->unit_of_node[n];
+        if (unit != GRAFT_NONE) {
+            lists.next[n] = lists.first[unit];
+            lists.first[unit] = n;
+        }
+    }
+    return lists;
+}
+
+/* By value: whether its unit gives it to another one, or to who runs the model. */
+static bool *find_given_values(const graft_onnx_writer *writer)
+{
+    const graft_graph *graph = writer->graph;
+    bool *given = GRAFT_NEW(writer->arena, bool, graph->value_end);
+    for (graft_index n = 0; n < graph->node_end; n++) {
+        uint32_t unit = writer->unit_of_node[n];
+        for (uint32_t k = 0; unit != GRAFT_NONE && k < graph->nodes[n].input_count; k++) {
+            graft_index v = graft_node_input(graph, n, k);
+            if (producing_unit(writer, v, unit) != GRAFT_NONE) {
+                given[v] = true;
+            }
+        }
+    }
+    for (graft_index i = 0; i < graph->output_count; i++) {
+        given[graph->outputs[i]] = true;
+    }
+    return given;
+}
+
+/* Whether all that a unit gives is given by units before it; then it is read from there. */
+static bool is_given_before(graft_onnx_writer *writer, const unit_nodes *nodes, uint32_t unit,
+                            const bool *given, const graft_index *same, const graft_index *giver)
+{
+    bool before = true;
+    for (uint32_t pass = 0; pass < 2 && before; pass++) {
+        for (graft_index n = nodes->first[unit]; n != GRAFT_NONE; n = nodes->next[n]) {
+            for (uint32_t k = 0; k < writer->graph->nodes[n].output_count; k++) {
+                graft_index v = graft_node_output(writer->graph, n, k);
+                before = before && (!given[v] || giver[same[v]] != GRAFT_NONE);
+                writer->instead[v] = pass == 1 && given[v] ? giver[same[v]] : v;
+            }
+        }
+    }
+    return before;
+}
+
+static void note_given(const graft_onnx_writer *writer, const unit_nodes *nodes, uint32_t unit,
+                       const bool *given, const graft_index *same, graft_index *giver)
+{
+    for (graft_index n = nodes->first[unit]; n != GRAFT_NONE; n = nodes->next[n]) {
+        for (uint32_t k = 0; k < writer->graph->nodes[n].output_count; k++) {
+            graft_index v = graft_node_output(writer->graph, n, k);
+            if (given[v] && giver[same[v]] == GRAFT_NONE) {
+                giver[same[v]] = v;
+            }
+        }
+    }
+}
+
+/* Drops what no output needs: what only units read that were dropped, or nodes whose results are
+ * stored. */
+static void drop_unneeded(graft_onnx_writer *writer, const unit_nodes *nodes, const uint32_t *order)
+{
+    const graft_graph *graph = writer->graph;
+    bool *needed = GRAFT_NEW(writer->arena, bool, writer->unit_count);
+    for (graft_index i = 0; i < graph->output_count; i++) {
+        uint32_t unit = producing_unit(writer, writer->instead[graph->outputs[i]], GRAFT_NONE);
+        if (unit != GRAFT_NONE) {
+            needed[unit] = true;
+        }
+    }
+    for (uint32_t i = writer->unit_count; i-- > 0;) {
+        uint32_t unit = order[i];
+        writer->dropped[unit] = writer->dropped[unit] || !needed[unit];
+        for (graft_index n = nodes->first[unit]; !writer->dropped[unit] && n != GRAFT_NONE;
+             n = nodes->next[n]) {
+            for (uint32_t k = 0; k < graph->nodes[n].input_count; k++) {
+                graft_index v = graft_node_input(graph, n, k);
+                uint32_t other =
+                    v == GRAFT_NONE ? v : producing_unit(writer, writer->instead[v], unit);
+                if (other != GRAFT_NONE) {
+                    needed[other] = true;
+                }
+            }
+        }
+    }
+}
+
+/* Nodes that compute the same are one, as far as units let them: an ONNX node that came apart is
+ * written whole, even where a part of it equals a part of another, and is dropped whole when all
+ * that it gives to others is there already. Readers turn to units that stand earlier in the order,
+ * so the order stays right. */
+static void merge_units(graft_onnx_writer *writer, const unit_nodes *nodes, const uint32_t *order)
+{
+    const graft_graph *graph = writer->graph;
+    const graft_index *same = graft_equal_find(writer->arena, graph, &writer->order);
+    if (same == NULL) {
+        return;
+    }
+    const bool *given = find_given_values(writer);
+    graft_index *giver = GRAFT_NEW(writer->arena, graft_index, graph->value_end);
+    for (graft_index v = 0; v < graph->value_end; v++) {
+        giver[v] = GRAFT_NONE;
+    }
+    for (uint32_t i = 0; i < writer->unit_count; i++) {
+        if (is_given_before(writer, nodes, order[i], given, same, giver)) {
+            writer->dropped[order[i]] = true;
+            writer->merged_count++;
+        } else {
+            note_given(writer, nodes, order[i], given, same, giver);
+        }
+    }
+}
+
+static void drop_units(graft_onnx_writer *writer, const uint32_t *order)
+{
+    unit_nodes nodes = list_nodes_of_units(writer);
+    writer->dropped = GRAFT_NEW(writer->arena, bool, writer->unit_count);
+    writer->instead = GRAFT_NEW(writer->arena, graft_index, writer->graph->value_end);
+    for (graft_index v = 0; v < writer->graph->value_end; v++) {
+        writer->instead[v] = v;
+    }
+    if (writer->simplify) {
+        merge_units(writer, &nodes, order);
+    }
+    drop_unneeded(writer, &nodes, order);
+}
+
 graft_status graft_onnx_form_units(graft_onnx_writer *writer, uint32_t **order)
 {
     uint32_t on_cycle = 0;
@@ -436,5 +653,6 @@ graft_status graft_onnx_form_units(graft_onnx_writer *writer, uint32_t **order)
                           "%s: nodes of the graph to write wait for each other",
                           writer->model->file);
     }
+    drop_units(writer, *order);
     return GRAFT_OK;
 }

@@ -50,6 +50,35 @@ const char *graft_onnx_fresh_name(graft_onnx_writer *writer, const char *hint)
     }
 }
 
+static void push_proto(graft_onnx_writer *writer, Onnx__NodeProto *node)
+{
+    writer->nodes = graft_arena_grow(writer->arena, writer->nodes, writer->node_count,
+                                     &writer->node_capacity, 64, sizeof(writer->nodes[0]));
+    writer->nodes[writer->node_count++] = node;
+}
+
+/* A weight that a Constant node of the file gave comes from that node again, which is written
+ * before its first reader. */
+static void push_constant(graft_onnx_writer *writer, uint32_t weight, const char *name)
+{
+    const graft_onnx *onnx = writer->model->onnx;
+    const char *own = text_or_empty(writer->model->weights[weight].name);
+    uint32_t entry = graft_names_find(onnx->names, own);
+    if (entry == GRAFT_NONE || onnx->entries[entry].kind != GRAFT_ONNX_COMPUTED ||
+        onnx->entries[entry].weight != weight) {
+        return;
+    }
+    const Onnx__NodeProto *node = onnx->proto->graph->node[onnx->entries[entry].index];
+    if (strcmp(text_or_empty(node->op_type), "Constant") == 0) {
+        Onnx__NodeProto *copy = GRAFT_NEW(writer->arena, Onnx__NodeProto, 1);
+        *copy = *node;
+        copy->output = GRAFT_NEW(writer->arena, char *, 1);
+        copy->output[0] = mutable_text(name);
+        push_proto(writer, copy);
+        writer->weight_is_node[weight] = true;
+    }
+}
+
 /* Weights are named and marked as read at once. */
 static const char *name_of_weight(graft_onnx_writer *writer, uint32_t weight)
 {
@@ -59,8 +88,15 @@ static const char *name_of_weight(graft_onnx_writer *writer, uint32_t weight)
             name != NULL && take_name(writer, name)
                 ? name
                 : graft_onnx_fresh_name(writer, name == NULL ? "weight" : name);
+        push_constant(writer, weight, writer->weight_names[weight]);
     }
     return writer->weight_names[weight];
+}
+
+/* The value that is read in place of one: mostly itself. */
+static graft_index value_instead(const graft_onnx_writer *writer, graft_index value)
+{
+    return writer->instead == NULL ? value : writer->instead[value];
 }
 
 static void push_extra(graft_onnx_writer *writer, Onnx__TensorProto *tensor)
@@ -100,6 +136,7 @@ static const char *name_of_twin(const graft_onnx_writer *writer, graft_index val
 
 const char *graft_onnx_value_name(graft_onnx_writer *writer, graft_index value)
 {
+    value = value_instead(writer, value);
     const graft_value *v = &writer->graph->values[value];
     if (v->kind == GRAFT_VALUE_WEIGHT) {
         return name_of_weight(writer, v->source);
@@ -127,13 +164,6 @@ const char *graft_onnx_value_name(graft_onnx_writer *writer, graft_index value)
 }
 
 /* ------------------------------------------------------------------- nodes, initializers */
-
-static void push_proto(graft_onnx_writer *writer, Onnx__NodeProto *node)
-{
-    writer->nodes = graft_arena_grow(writer->arena, writer->nodes, writer->node_count,
-                                     &writer->node_capacity, 64, sizeof(writer->nodes[0]));
-    writer->nodes[writer->node_count++] = node;
-}
 
 Onnx__NodeProto *graft_onnx_push_node(graft_onnx_writer *writer, const char *op_type,
                                       const char *const *inputs, size_t input_count,
@@ -332,6 +362,7 @@ static void name_inputs(graft_onnx_writer *writer)
  * or input whose own name this is. False: the name is kept free for an Identity node. */
 static bool give_name(graft_onnx_writer *writer, graft_index value, const char *name)
 {
+    value = value_instead(writer, value);
     const graft_value *v = &writer->graph->values[value];
     if (v->kind == GRAFT_VALUE_WEIGHT) {
         const char *own = writer->model->weights[v->source].name;
@@ -345,11 +376,24 @@ static bool give_name(graft_onnx_writer *writer, graft_index value, const char *
     return writer->value_names[value] != NULL && strcmp(writer->value_names[value], name) == 0;
 }
 
+/* Whether an output is listed once more. */
+static bool is_listed_before(const graft_onnx_writer *writer, uint32_t i)
+{
+    const graft_model_port *outputs = writer->model->outputs;
+    bool found = false;
+    for (uint32_t j = 0; j < i && !found; j++) {
+        found = writer->graph->outputs[j] == writer->graph->outputs[i] &&
+                strcmp(outputs[j].name, outputs[i].name) == 0;
+    }
+    return found;
+}
+
 static graft_status name_outputs(graft_onnx_writer *writer)
 {
     for (uint32_t i = 0; i < writer->model->output_count; i++) {
         const char *name = writer->model->outputs[i].name;
-        if (!give_name(writer, writer->graph->outputs[i], name) && !take_name(writer, name)) {
+        if (!is_listed_before(writer, i) && !give_name(writer, writer->graph->outputs[i], name) &&
+            !take_name(writer, name)) {
             return GRAFT_FAIL(writer->env, GRAFT_INTERNAL,
                               "%s: the output '%s' has the name of another value",
                               writer->model->file, name);
@@ -371,7 +415,8 @@ static graft_status name_captured(graft_onnx_writer *writer)
         graft_index n = writer->node_of_record[group->first_record];
         for (uint32_t k = 0; k < group->captured_count; k++) {
             const char *name = onnx->entries[group->captured[k]].name;
-            graft_index value = graft_node_input(writer->graph, n, (uint32_t)first + k);
+            graft_index value =
+                value_instead(writer, graft_node_input(writer->graph, n, (uint32_t)first + k));
             bool known = !graft_names_add(readers, name, value);
             if ((known && graft_names_find(readers, name) != value) ||
                 (!known && !give_name(writer, value, name) && !take_name(writer, name))) {
@@ -399,16 +444,17 @@ static void emit_output_names(graft_onnx_writer *writer)
 /* ------------------------------------------------------------------------ the two ways */
 
 /* A changed graph: units in their order. */
-static graft_status emit_units(graft_onnx_writer *writer)
+static graft_status emit_units(graft_onnx_writer *writer, const uint32_t *order)
 {
     graft_status status = GRAFT_OK;
-    uint32_t *order = NULL;
     name_inputs(writer);
     GRAFT_CHECK(name_outputs(writer));
     GRAFT_CHECK(name_captured(writer));
-    GRAFT_CHECK(graft_onnx_form_units(writer, &order));
     for (uint32_t i = 0; i < writer->unit_count; i++) {
         const graft_onnx_unit *unit = &writer->units[order[i]];
+        if (writer->dropped[order[i]]) {
+            continue;
+        }
         if (unit->onnx_node != GRAFT_NONE) {
             emit_original(writer, unit->onnx_node);
         } else {
@@ -478,6 +524,34 @@ static void copy_nodes(graft_onnx_writer *writer)
     }
 }
 
+/* Whether outputs need nodes of the file of which all is known beforehand. */
+static bool computes_constants(const graft_onnx_writer *writer)
+{
+    const graft_onnx *onnx = writer->model->onnx;
+    const Onnx__GraphProto *graph = onnx->proto->graph;
+    graft_names *needed = graft_names_new(writer->arena);
+    bool found = false;
+    for (size_t i = 0; i < graph->n_output; i++) {
+        (void)graft_names_add(needed, text_or_empty(graph->output[i]->name), 0);
+    }
+    for (uint32_t i = onnx->node_count; i-- > 0 && !found;) {
+        uint32_t index = onnx->order[i];
+        const Onnx__NodeProto *node = graph->node[index];
+        bool is_needed = false;
+        for (size_t k = 0; k < node->n_output; k++) {
+            is_needed = is_needed || graft_names_find(needed, node->output[k]) != GRAFT_NONE;
+        }
+        for (size_t k = 0; is_needed && k < node->n_input; k++) {
+            (void)graft_names_add(needed, node->input[k], 0);
+        }
+        for (uint32_t k = 0; is_needed && k < onnx->groups[index].captured_count; k++) {
+            (void)graft_names_add(needed, onnx->entries[onnx->groups[index].captured[k]].name, 0);
+        }
+        found = is_needed && graft_onnx_is_known(writer, index);
+    }
+    return found;
+}
+
 /* ---------------------------------------------------------------- the rest of the message */
 
 /* Annotations of tensors that are written; what they name is kept. */
@@ -545,92 +619,12 @@ static void list_initializers(graft_onnx_writer *writer, Onnx__GraphProto *graph
         if (name != NULL && weight->sparse != NULL) {
             graph->sparse_initializer[graph->n_sparse_initializer++] =
                 sparse_of_weight(writer, weight, name);
-        } else if (name != NULL) {
+        } else if (name != NULL && !writer->weight_is_node[w]) {
             graph->initializer[graph->n_initializer++] = tensor_of_weight(writer, weight, name);
         }
     }
     for (size_t i = 0; i < writer->extra_count; i++) {
         graph->initializer[graph->n_initializer++] = writer->extra[i];
-    }
-}
-
-static int64_t bound_size(const graft_model *model, const char *name)
-{
-    for (uint32_t i = 0; i < model->size_count; i++) {
-        if (strcmp(model->sizes[i].name, name) == 0) {
-            return model->sizes[i].value;
-        }
-    }
-    return 0;
-}
-
-/* The declaration with open sizes replaced by what they were bound to. */
-static Onnx__ValueInfoProto *bind_declaration(graft_onnx_writer *writer,
-                                              const Onnx__ValueInfoProto *info)
-{
-    graft_arena *arena = writer->arena;
-    Onnx__ValueInfoProto *copy = GRAFT_NEW(arena, Onnx__ValueInfoProto, 1);
-    *copy = *info;
-    if (info->type == NULL || info->type->tensor_type == NULL ||
-        info->type->tensor_type->shape == NULL) {
-        return copy;
-    }
-    copy->type = GRAFT_NEW(arena, Onnx__TypeProto, 1);
-    *copy->type = *info->type;
-    copy->type->tensor_type = GRAFT_NEW(arena, Onnx__TypeProto__Tensor, 1);
-    *copy->type->tensor_type = *info->type->tensor_type;
-    Onnx__TensorShapeProto *shape = GRAFT_NEW(arena, Onnx__TensorShapeProto, 1);
-    *shape = *info->type->tensor_type->shape;
-    copy->type->tensor_type->shape = shape;
-    Onnx__TensorShapeProto__Dimension **old = shape->dim;
-    shape->dim = GRAFT_NEW(arena, Onnx__TensorShapeProto__Dimension *, shape->n_dim);
-    for (size_t i = 0; i < shape->n_dim; i++) {
-        shape->dim[i] = GRAFT_NEW(arena, Onnx__TensorShapeProto__Dimension, 1);
-        *shape->dim[i] = *old[i];
-        const char *name = text_or_empty(old[i]->dim_param);
-        if (name[0] == '\0') {
-            name = graft_arena_printf(arena, "%s.%zu", text_or_empty(info->name), i);
-        }
-        int64_t value = bound_size(writer->model, name);
-        if ((!old[i]->has_dim_value || old[i]->dim_value <= 0) && value > 0) {
-            shape->dim[i]->has_dim_value = 1;
-            shape->dim[i]->dim_value = value;
-            shape->dim[i]->dim_param = NULL;
-        }
-    }
-    return copy;
-}
-
-/* Whether a declaration still says something: of an input that is no weight any more, or of a name
- * that is written. */
-static bool keep_declaration(const graft_onnx_writer *writer, const Onnx__ValueInfoProto *info)
-{
-    return graft_names_find(writer->taken, text_or_empty(info->name)) != GRAFT_NONE;
-}
-
-/* Inputs, without weights that are gone, outputs, and shapes of values that are still there. */
-static void list_declarations(graft_onnx_writer *writer, Onnx__GraphProto *graph, bool bind)
-{
-    const Onnx__GraphProto *from = writer->model->onnx->proto->graph;
-    graph->input = GRAFT_NEW(writer->arena, Onnx__ValueInfoProto *, from->n_input);
-    graph->output = GRAFT_NEW(writer->arena, Onnx__ValueInfoProto *, from->n_output);
-    graph->value_info = GRAFT_NEW(writer->arena, Onnx__ValueInfoProto *, from->n_value_info);
-    graph->n_input = 0;
-    graph->n_value_info = 0;
-    for (size_t i = 0; i < from->n_input; i++) {
-        if (keep_declaration(writer, from->input[i])) {
-            graph->input[graph->n_input++] =
-                bind ? bind_declaration(writer, from->input[i]) : from->input[i];
-        }
-    }
-    for (size_t i = 0; i < from->n_output; i++) {
-        graph->output[i] = bind ? bind_declaration(writer, from->output[i]) : from->output[i];
-    }
-    for (size_t i = 0; i < from->n_value_info; i++) {
-        if (keep_declaration(writer, from->value_info[i])) {
-            graph->value_info[graph->n_value_info++] =
-                bind ? bind_declaration(writer, from->value_info[i]) : from->value_info[i];
-        }
     }
 }
 
@@ -658,8 +652,9 @@ static bool has_free_initializers(const graft_onnx_writer *writer)
         const char *name = writer->weight_names[w];
         uint32_t entry =
             name == NULL ? GRAFT_NONE : graft_names_find(writer->model->onnx->names, name);
-        if (name != NULL && (entry == GRAFT_NONE ||
-                             writer->model->onnx->entries[entry].kind != GRAFT_ONNX_WEIGHT)) {
+        if (name != NULL && !writer->weight_is_node[w] &&
+            (entry == GRAFT_NONE ||
+             writer->model->onnx->entries[entry].kind != GRAFT_ONNX_WEIGHT)) {
             return true;
         }
     }
@@ -672,7 +667,11 @@ static graft_status choose_opset(graft_onnx_writer *writer)
 {
     const graft_onnx *onnx = writer->model->onnx;
     writer->opset = onnx->opset;
-    if (onnx->opset >= GRAFT_ONNX_OPSET_WRITE || graft_onnx_is_untouched(writer)) {
+    if (onnx->opset >= GRAFT_ONNX_OPSET_WRITE) {
+        return GRAFT_OK;
+    }
+    if (graft_onnx_is_untouched(writer)) {
+        writer->simplify = false; /* That is no reason to raise the opset. */
         return GRAFT_OK;
     }
     for (uint32_t i = 0; i < onnx->node_count; i++) {
@@ -693,10 +692,15 @@ static graft_status write_message(graft_onnx_writer *writer, Onnx__ModelProto *p
                                   Onnx__GraphProto *graph)
 {
     graft_status status = GRAFT_OK;
+    uint32_t *order = NULL;
     graft_onnx_find_intact(writer);
     GRAFT_CHECK(choose_opset(writer));
     bool untouched = graft_onnx_is_untouched(writer);
-    bool bind = !untouched && writer->model->size_count > 0;
+    if (!untouched || writer->simplify) {
+        GRAFT_CHECK(graft_onnx_form_units(writer, &order));
+        untouched = untouched && writer->merged_count == 0 && !computes_constants(writer);
+    }
+    bool bind = !untouched && writer->model->size_count > 0 && !writer->model->is_open;
     *proto = *writer->model->onnx->proto;
     *graph = *proto->graph;
     proto->graph = graph;
@@ -704,18 +708,19 @@ static graft_status write_message(graft_onnx_writer *writer, Onnx__ModelProto *p
         name_inputs(writer);
         copy_nodes(writer);
     } else {
-        GRAFT_CHECK(emit_units(writer));
+        GRAFT_CHECK(emit_units(writer, order));
         raise_opset(writer, proto);
     }
     keep_annotations(writer, graph);
     list_initializers(writer, graph);
-    list_declarations(writer, graph, bind);
-    graph->n_node = writer->node_count;
-    graph->node = writer->nodes;
     if (proto->ir_version < IR_FREE_INITIALIZERS && has_free_initializers(writer)) {
         proto->has_ir_version = 1;
         proto->ir_version = IR_FREE_INITIALIZERS;
     }
+    graft_onnx_list_declarations(writer, graph, bind,
+                                 untouched || proto->ir_version < IR_FREE_INITIALIZERS);
+    graph->n_node = writer->node_count;
+    graph->node = writer->nodes;
     if (bind) {
         graft_log(writer->env, 1,
                   "%s: the rewritten graph holds for the bound sizes only and declares them",
@@ -725,24 +730,63 @@ done:
     return status;
 }
 
-/* Makes the message in env->scratch; the caller releases it. */
-static graft_status make_message(graft_env *env, const graft_model *model, const graft_graph *graph,
-                                 Onnx__ModelProto *proto, Onnx__GraphProto *onnx_graph)
+/* A writer in env->scratch, before anything is written. */
+static graft_status open_writer(graft_env *env, const graft_model *model, const graft_graph *graph,
+                                bool simplify, graft_onnx_writer *writer)
 {
-    graft_status status = GRAFT_OK;
-    graft_onnx_writer writer = {.env = env, .arena = env->scratch, .model = model, .graph = graph};
     size_t bytes = graft_order_bytes(&graph->limits);
+    *writer = (graft_onnx_writer){
+        .env = env, .arena = env->scratch, .model = model, .graph = graph, .simplify = simplify};
     if (graph->output_count != model->output_count) {
         return GRAFT_FAIL(env, GRAFT_INTERNAL, "%s: the graph has %u outputs, the model %u",
                           model->file, graph->output_count, model->output_count);
     }
-    if (graft_order_build(&writer.order, graph, graft_arena_alloc(env->scratch, bytes), bytes) !=
+    if (graft_order_build(&writer->order, graph, graft_arena_alloc(env->scratch, bytes), bytes) !=
         GRAFT_OK) {
         return GRAFT_FAIL(env, GRAFT_INTERNAL, "%s: the graph to write has a cycle", model->file);
     }
+    return GRAFT_OK;
+}
+
+graft_status graft_model_form_of(graft_env *env, const graft_model *model, const graft_graph *graph,
+                                 graft_model_form *form)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_onnx_writer writer;
+    uint32_t *order = NULL;
+    graft_model_form count = {.nodes = 0};
+    GRAFT_CHECK(open_writer(env, model, graph, true, &writer));
+    writer.opset = model->onnx->opset;
+    graft_onnx_find_intact(&writer);
+    GRAFT_CHECK(graft_onnx_form_units(&writer, &order));
+    for (uint32_t u = 0; u < writer.unit_count; u++) {
+        const graft_onnx_unit *unit = &writer.units[u];
+        if (writer.dropped[u] || graph->nodes[unit->root].is_const) {
+            continue;
+        }
+        uint32_t made = unit->onnx_node == GRAFT_NONE ? graft_onnx_unit_nodes(&writer, unit) : 0;
+        count.made += made;
+        count.nodes += unit->onnx_node == GRAFT_NONE ? made : 1;
+    }
+    *form = count;
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+/* Makes the message in env->scratch; the caller releases it. */
+static graft_status make_message(graft_env *env, const graft_model *model, const graft_graph *graph,
+                                 bool simplify, Onnx__ModelProto *proto,
+                                 Onnx__GraphProto *onnx_graph)
+{
+    graft_status status = GRAFT_OK;
+    graft_onnx_writer writer;
+    GRAFT_CHECK(open_writer(env, model, graph, simplify, &writer));
     GRAFT_CHECK(graft_model_fold_weights(env, env->scratch, model, graph, &writer.weights));
     writer.value_names = GRAFT_NEW(env->scratch, const char *, graph->value_end);
     writer.weight_names = GRAFT_NEW(env->scratch, const char *, model->weight_count);
+    writer.weight_is_node = GRAFT_NEW(env->scratch, bool, model->weight_count);
     writer.taken = graft_names_new(env->scratch);
     writer.restored = graft_names_new(env->scratch);
     status = write_message(&writer, proto, onnx_graph);
@@ -759,7 +803,7 @@ graft_status graft_model_pack(graft_env *env, graft_arena *arena, const graft_mo
     graft_mark mark = graft_arena_mark(env->scratch);
     Onnx__ModelProto proto;
     Onnx__GraphProto onnx_graph;
-    GRAFT_CHECK(make_message(env, model, graph, &proto, &onnx_graph));
+    GRAFT_CHECK(make_message(env, model, graph, false, &proto, &onnx_graph));
     graft_wire_encode(arena, &proto.base, data, size);
 done:
     if (arena != env->scratch) { /* There the result lies behind the mark. */
@@ -805,7 +849,8 @@ graft_status graft_model_write(graft_env *env, const graft_model *model, const g
     Onnx__GraphProto onnx_graph;
     uint8_t *data = NULL;
     size_t size = 0;
-    GRAFT_CHECK(make_message(env, model, graph, &proto, &onnx_graph));
+    GRAFT_CHECK(
+        make_message(env, model, graph, options != NULL && options->simplify, &proto, &onnx_graph));
     if ((options != NULL && options->external_data) ||
         graft_onnx_external_bytes(&onnx_graph) > inline_bytes_most) {
         GRAFT_CHECK(write_weights(env, path, &onnx_graph));

@@ -7,11 +7,19 @@
 
 #include <string.h>
 
-enum { VERSION = 1, SHIFT_MOST = 62, MULTIPLIER_LEAST = 1 << 15, CENTRE_MOST = 1 << 26 };
+enum {
+    VERSION = 1,
+    ABI_LEAST = 1,
+    SHIFT_MOST = 62,
+    MULTIPLIER_LEAST = 1 << 15,
+    CENTRE_MOST = 1 << 26
+};
+enum { TARIFF_VERSION = 2 };
 
 typedef Graft__Policies__Policy policy_message;
 typedef Graft__Policies__Dense dense_message;
 typedef Graft__Policies__Round round_message;
+typedef Graft__Policies__Tariff tariff_message;
 
 /* ---------------------------------------------------------------- writing */
 
@@ -44,6 +52,15 @@ static int32_t *copy_ints(graft_arena *arena, const int32_t *ints, size_t count)
     int32_t *copy = GRAFT_NEW(arena, int32_t, count);
     memcpy(copy, ints, count * sizeof(ints[0]));
     return copy;
+}
+
+static int32_t *widen_ints(graft_arena *arena, const int16_t *ints, size_t count)
+{
+    int32_t *wide = GRAFT_NEW(arena, int32_t, count);
+    for (size_t i = 0; i < count; i++) {
+        wide[i] = ints[i];
+    }
+    return wide;
 }
 
 static dense_message *encode_dense(graft_arena *arena, const graft_dense *dense)
@@ -106,6 +123,31 @@ static void encode_network(graft_arena *arena, const graft_policy *policy, polic
     to->location = encode_dense(arena, &policy->location);
 }
 
+static tariff_message *encode_tariff(graft_arena *arena, const graft_tariff *tariff,
+                                     const char *provenance)
+{
+    tariff_message *to = GRAFT_NEW(arena, tariff_message, 1);
+    graft__policies__tariff__init(to);
+    to->version = TARIFF_VERSION;
+    to->feature_hash = GRAFT_FEATURE_HASH;
+    to->provenance = graft_arena_strdup(arena, provenance);
+    to->seed = tariff->seed;
+    to->n_keys = to->n_values = tariff->row_count;
+    to->keys = GRAFT_NEW(arena, uint32_t, tariff->row_count);
+    to->values = GRAFT_NEW(arena, uint32_t, tariff->row_count);
+    for (uint32_t i = 0; i < tariff->row_count; i++) {
+        to->keys[i] = tariff->keys[i];
+        to->values[i] = tariff->values[i];
+    }
+    to->still = tariff->still;
+    to->tests = bytes_of(arena, tariff->tests, tariff->tree_count * (size_t)GRAFT_TREE_TESTS);
+    to->n_bounds = tariff->tree_count * (size_t)GRAFT_TREE_TESTS;
+    to->bounds = widen_ints(arena, tariff->bounds, to->n_bounds);
+    to->n_leaves = tariff->tree_count * (size_t)GRAFT_TREE_LEAVES;
+    to->leaves = widen_ints(arena, tariff->leaves, to->n_leaves);
+    return to;
+}
+
 void graft_policyfile_encode(graft_arena *arena, const graft_policy *policy,
                              const char *const *rule_names, uint8_t **data, size_t *size)
 {
@@ -123,7 +165,11 @@ void graft_policyfile_encode(graft_arena *arena, const graft_policy *policy,
     to->global_features = policy->global_features;
     to->count_features = policy->count_features;
     encode_rules(arena, policy, rule_names, to);
-    encode_network(arena, policy, to);
+    to->decider = policy->decider;
+    if (policy->hidden > 0) {
+        encode_network(arena, policy, to);
+    }
+    to->tariff = policy->tariff != NULL ? encode_tariff(arena, policy->tariff, "") : NULL;
     graft_wire_encode(arena, &to->base, data, size);
 }
 
@@ -321,7 +367,8 @@ static graft_status read_sizes(const reader *in, const policy_message *from, gra
         {from->count_features,  &policy->count_features },
     };
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        if (sizes[i].from > UINT16_MAX || (i < 4 && sizes[i].from == 0)) {
+        if (sizes[i].from > UINT16_MAX ||
+            (i < 4 && sizes[i].from == 0 && (i == 0 || from->hidden > 0))) {
             return refuse(in, "sizes", "one of them is out of range");
         }
         *sizes[i].to = (uint16_t)sizes[i].from;
@@ -329,8 +376,91 @@ static graft_status read_sizes(const reader *in, const policy_message *from, gra
     return GRAFT_OK;
 }
 
-graft_status graft_policyfile_decode(graft_env *env, graft_arena *arena, graft_bytes bytes,
-                                     graft_policy *policy)
+static graft_status narrow_ints(const reader *in, const int32_t *ints, size_t count,
+                                const int16_t **narrow)
+{
+    int16_t *to = GRAFT_NEW(in->arena, int16_t, count);
+    for (size_t i = 0; i < count; i++) {
+        if (ints[i] < INT16_MIN || ints[i] > INT16_MAX) {
+            return refuse(in, "trees", "a number is out of range");
+        }
+        to[i] = (int16_t)ints[i];
+    }
+    *narrow = to;
+    return GRAFT_OK;
+}
+
+static graft_status read_trees(const reader *in, const tariff_message *from, graft_tariff *tariff)
+{
+    graft_status status = GRAFT_OK;
+    size_t count = from->tests.len / GRAFT_TREE_TESTS;
+    if (from->still > UINT16_MAX || count > UINT16_MAX ||
+        from->tests.len != count * GRAFT_TREE_TESTS || from->n_bounds != count * GRAFT_TREE_TESTS ||
+        from->n_leaves != count * GRAFT_TREE_LEAVES) {
+        return refuse(
+            in, "trees",
+            "they have not each 15 tests, 15 bounds and 16 leaves, or `still` is out of range");
+    }
+    tariff->tests = from->tests.data;
+    tariff->tree_count = (uint16_t)count;
+    tariff->still = (uint16_t)from->still;
+    GRAFT_CHECK(narrow_ints(in, from->bounds, from->n_bounds, &tariff->bounds));
+    GRAFT_CHECK(narrow_ints(in, from->leaves, from->n_leaves, &tariff->leaves));
+done:
+    return status;
+}
+
+static graft_status read_tariff(const reader *in, const tariff_message *from, graft_tariff *tariff)
+{
+    graft_status status = GRAFT_OK;
+    graft_tariff read = {
+        .keys = from->keys, .row_count = (uint32_t)from->n_keys, .seed = from->seed};
+    if (from->version != TARIFF_VERSION || from->feature_hash != GRAFT_FEATURE_HASH) {
+        return refuse(in, "version", "the tariff was made for another version of the engine");
+    }
+    if (from->n_keys != from->n_values || from->n_keys > UINT32_MAX / 2) {
+        return refuse(in, "rows", "the number of values is not that of keys");
+    }
+    uint16_t *values = GRAFT_NEW(in->arena, uint16_t, from->n_values);
+    for (size_t i = 0; i < from->n_values; i++) {
+        if (from->values[i] > UINT16_MAX) {
+            return refuse(in, "rows", "a value is out of range");
+        }
+        values[i] = (uint16_t)from->values[i];
+    }
+    read.values = values;
+    GRAFT_CHECK(read_trees(in, from, &read));
+    if (graft_tariff_check(&read) != NULL) {
+        return refuse(in, "tariff", graft_tariff_check(&read));
+    }
+    *tariff = read;
+done:
+    return status;
+}
+
+/* Who decides has what it needs. */
+static graft_status read_decider(const reader *in, const policy_message *from, graft_policy *policy)
+{
+    bool fits = from->decider == GRAFT_DECIDER_NETWORK  ? policy->hidden > 0
+                : from->decider == GRAFT_DECIDER_TARIFF ? policy->tariff != NULL
+                                                        : false;
+    policy->decider = (uint8_t)from->decider;
+    return fits ? GRAFT_OK : refuse(in, "decider", "what it needs is not there");
+}
+
+static graft_status read_names(const reader *in, const policy_message *from,
+                               const char *const **rule_names)
+{
+    if (from->n_rule_names != from->n_rules) {
+        return refuse(in, "rules", "there are names for another number of them");
+    }
+    *rule_names = (const char *const *)from->rule_names;
+    return GRAFT_OK;
+}
+
+/* `rule_names` may be NULL. */
+static graft_status decode(graft_env *env, graft_arena *arena, graft_bytes bytes,
+                           graft_policy *policy, const char *const **rule_names)
 {
     graft_status status = GRAFT_OK;
     const reader in = {env, arena, bytes.file};
@@ -340,28 +470,82 @@ graft_status graft_policyfile_decode(graft_env *env, graft_arena *arena, graft_b
         graft_wire_decode(env, arena, bytes, &graft__policies__policy__descriptor, &message));
     const policy_message *from = (const policy_message *)message;
     if (from->version != VERSION) {
-        return refuse(&in, "version", "this program reads version 1 only");
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                          "%s: a policy of version %u; this program reads version %d", in.file,
+                          from->version, VERSION);
     }
-    if (from->abi != GRAFT_ABI || from->feature_hash != GRAFT_FEATURE_HASH) {
+    if (from->abi < ABI_LEAST || from->abi > GRAFT_ABI ||
+        from->feature_hash != GRAFT_FEATURE_HASH) {
         return refuse(&in, "features", "the policy was made for another version of the engine");
     }
     read.metadata = from->metadata;
     GRAFT_CHECK(read_sizes(&in, from, &read));
     GRAFT_CHECK(read_rules(&in, from, &read));
-    GRAFT_CHECK(read_network(&in, from, &read));
+    if (read.hidden > 0) {
+        GRAFT_CHECK(read_network(&in, from, &read));
+    }
+    if (from->tariff != NULL) {
+        graft_tariff *tariff = GRAFT_NEW(arena, graft_tariff, 1);
+        GRAFT_CHECK(read_tariff(&in, from->tariff, tariff));
+        read.tariff = tariff;
+    }
+    GRAFT_CHECK(read_decider(&in, from, &read));
+    if (rule_names != NULL) {
+        GRAFT_CHECK(read_names(&in, from, rule_names));
+    }
     *policy = read;
 done:
     return status;
 }
 
+graft_status graft_policyfile_decode(graft_env *env, graft_arena *arena, graft_bytes bytes,
+                                     graft_policy *policy)
+{
+    return decode(env, arena, bytes, policy, NULL);
+}
+
 graft_status graft_policyfile_read(graft_env *env, graft_arena *arena, const char *path,
-                                   graft_policy *policy)
+                                   graft_policy *policy, const char *const **rule_names)
 {
     graft_status status = GRAFT_OK;
     uint8_t *data = NULL;
     size_t size = 0;
     GRAFT_CHECK(graft_file_read(env, arena, path, &data, &size));
-    GRAFT_CHECK(graft_policyfile_decode(env, arena, (graft_bytes){path, data, size}, policy));
+    GRAFT_CHECK(decode(env, arena, (graft_bytes){path, data, size}, policy, rule_names));
+done:
+    return status;
+}
+
+/* ---------------------------------------------------------------- tariffs */
+
+graft_status graft_tarifffile_write(graft_env *env, const graft_tariff *tariff,
+                                    const char *provenance, const char *path)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_arena *arena = env->scratch;
+    uint8_t *data = NULL;
+    size_t size = 0;
+    tariff_message *to = encode_tariff(arena, tariff, provenance);
+    graft_wire_encode(arena, &to->base, &data, &size);
+    graft_status status = graft_file_write(env, path, data, size);
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+graft_status graft_tarifffile_read(graft_env *env, graft_arena *arena, const char *path,
+                                   graft_tariff *tariff, const char **provenance)
+{
+    graft_status status = GRAFT_OK;
+    const reader in = {env, arena, path};
+    ProtobufCMessage *message = NULL;
+    uint8_t *data = NULL;
+    size_t size = 0;
+    GRAFT_CHECK(graft_file_read(env, arena, path, &data, &size));
+    GRAFT_CHECK(graft_wire_decode(env, arena, (graft_bytes){path, data, size},
+                                  &graft__policies__tariff__descriptor, &message));
+    const tariff_message *from = (const tariff_message *)message;
+    GRAFT_CHECK(read_tariff(&in, from, tariff));
+    *provenance = from->provenance;
 done:
     return status;
 }

@@ -16,10 +16,20 @@ void graft_policyfile_encode(graft_arena *arena, const graft_policy *policy,
 GRAFT_MUST_USE graft_status graft_policyfile_decode(graft_env *env, graft_arena *arena,
                                                     graft_bytes bytes, graft_policy *policy);
 
-/* The same to and from a file. Also GRAFT_IO. */
+/* The same to and from a file. Also GRAFT_IO. `rule_names` may be NULL; else it receives a name for
+ * each rule, in `arena`. */
 GRAFT_MUST_USE graft_status graft_policyfile_write(graft_env *env, const graft_policy *policy,
                                                    const char *const *rule_names, const char *path);
 GRAFT_MUST_USE graft_status graft_policyfile_read(graft_env *env, graft_arena *arena,
-                                                  const char *path, graft_policy *policy);
+                                                  const char *path, graft_policy *policy,
+                                                  const char *const **rule_names);
+
+/* A tariff, with a text that says where it is from: what graft_policyfile_decode promises of the
+ * engine's needs holds, and graft_tariff_check is content. */
+GRAFT_MUST_USE graft_status graft_tarifffile_write(graft_env *env, const graft_tariff *tariff,
+                                                   const char *provenance, const char *path);
+GRAFT_MUST_USE graft_status graft_tarifffile_read(graft_env *env, graft_arena *arena,
+                                                  const char *path, graft_tariff *tariff,
+                                                  const char **provenance);
 
 #endif

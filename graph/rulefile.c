@@ -22,7 +22,7 @@ typedef Graft__Rules__Certificate certificate_message;
 
 const char *graft_proof_name(uint32_t proof)
 {
-    static const char *const names[] = {"none", "bounded", "bounded-axioms", "unbounded"};
+    static const char *const names[] = {"none", "within-bounds", "unknown", "proved"};
     return proof < sizeof names / sizeof names[0] ? names[proof] : "unknown";
 }
 
@@ -186,7 +186,8 @@ static graft_status read_certificate(const reader *in, const certificate_message
         from->numeric < 1 || (uint32_t)from->numeric > GRAFT_NUMERIC_EXACT_INTEGER) {
         return READ_FAIL(in, "no certificate, or an unknown proof level or numeric class");
     }
-    entry->proof = (uint8_t)from->proof;
+    entry->proof =
+        from->proof == GRAFT__RULES__PROOF__UNBOUNDED ? GRAFT_PROOF_UNBOUNDED : GRAFT_PROOF_BOUNDED;
     entry->numeric = (uint8_t)from->numeric;
     entry->complete = from->complete != 0;
     entry->points = from->points;
@@ -287,8 +288,8 @@ done:
     return status;
 }
 
-graft_status graft_rulefile_parse(graft_env *env, graft_arena *arena, const char *name,
-                                  const uint8_t *data, size_t size, graft_ruleset *set)
+static graft_status parse_set(graft_env *env, graft_arena *arena, const char *name,
+                              const uint8_t *data, size_t size, graft_ruleset *set)
 {
     set_message *message = graft__rules__rule_set__unpack(NULL, size, data);
     if (message == NULL) {
@@ -307,7 +308,7 @@ graft_status graft_rulefile_read(graft_env *env, graft_arena *arena, const char 
     uint8_t *data = NULL;
     size_t size = 0;
     GRAFT_CHECK(graft_file_read(env, env->scratch, path, &data, &size));
-    GRAFT_CHECK(graft_rulefile_parse(env, arena, path, data, size, set));
+    GRAFT_CHECK(parse_set(env, arena, path, data, size, set));
 done:
     graft_arena_release(env->scratch, mark);
     return status;

@@ -8,9 +8,8 @@
 
 typedef enum graft_proof {
     GRAFT_PROOF_NONE = 0,
-    GRAFT_PROOF_BOUNDED = 1,
-    GRAFT_PROOF_BOUNDED_AXIOMS = 2,
-    GRAFT_PROOF_UNBOUNDED = 3
+    GRAFT_PROOF_BOUNDED = 1,  /* Holds within bounds: swept and proved at instances. */
+    GRAFT_PROOF_UNBOUNDED = 3 /* Proved: for all sizes and all values of attributes. */
 } graft_proof;
 
 typedef enum graft_numeric {
@@ -20,7 +19,7 @@ typedef enum graft_numeric {
     GRAFT_NUMERIC_EXACT_INTEGER = 3
 } graft_numeric;
 
-/* "bounded", "bounded-axioms", "unbounded"; "exact", "reassociating", "exact-integer"; "none". */
+/* "within-bounds", "proved"; "exact", "reassociating", "exact-integer"; "none". */
 const char *graft_proof_name(uint32_t proof);
 const char *graft_numeric_name(uint32_t numeric);
 
@@ -79,10 +78,6 @@ uint64_t graft_rule_id(const graft_rule *rule);
  * fails graft_rule_check, whose id is not that of its content, or whose id or name occurs twice. */
 GRAFT_MUST_USE graft_status graft_rulefile_read(graft_env *env, graft_arena *arena,
                                                 const char *path, graft_ruleset *set);
-/* Same, from memory; `name` stands for the path in messages. */
-GRAFT_MUST_USE graft_status graft_rulefile_parse(graft_env *env, graft_arena *arena,
-                                                 const char *name, const uint8_t *data, size_t size,
-                                                 graft_ruleset *set);
 /* Writes a rule set atomically; equal sets give equal bytes. GRAFT_INTERNAL for an invalid rule. */
 GRAFT_MUST_USE graft_status graft_rulefile_write(graft_env *env, const char *path,
                                                  const graft_ruleset *set);

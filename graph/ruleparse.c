@@ -5,6 +5,7 @@
 #include "graph/ruleparse.h"
 
 #include "graph/rulecode.h"
+#include "graph/ruleprint.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -25,7 +26,8 @@ typedef struct {
     bool in_floats; /* Numbers are binary32: operands of fmin, fmax and fle. */
     uint32_t nesting;
     uint32_t slot_end;
-    uint8_t tag_node[TAGS_MOST]; /* Source node of number k, plus one; 0: not met. */
+    uint8_t tag_node[TAGS_MOST];  /* Source node of number k, plus one; 0: not met. */
+    uint8_t node_tag[NODES_MOST]; /* The number of the source node that owns slots. */
     /* Nodes of the side that is being read: terms that are written twice become one node only when
      * the second has been read, so that there may be more for a while than a side has. */
     graft_pattern_node nodes[NODES_MOST];
@@ -369,6 +371,9 @@ static graft_status parse_value(parser *p, uint32_t kind, graft_term *term)
                         (uint32_t)code[start + 3] << 16 | (uint32_t)code[start + 4] << 24;
         term->kind = GRAFT_TERM_CONST;
         memcpy(&term->value, &bits, sizeof bits);
+    } else if (p->in_source) {
+        return PARSE_FAIL(p, "an attribute of the source must be a number or one attribute "
+                             "variable, not an expression");
     } else {
         GRAFT_CHECK(emit(p, GRAFT_CODE_END));
         term->value = (int32_t)graft_code_share(p->rule, start);
@@ -442,6 +447,7 @@ static graft_status own_slots(parser *p, graft_pattern_node *node, uint32_t inde
     /* Its operands are still to come: until then it equals no other node. */
     memset(p->nodes[index].inputs, UINT8_MAX, sizeof node->inputs);
     p->tag_node[tag] = (uint8_t)(index + 1);
+    p->node_tag[index] = (uint8_t)tag;
     return GRAFT_OK;
 }
 
@@ -468,7 +474,7 @@ static graft_status fill_attrs(parser *p, graft_pattern_node *node, uint32_t tag
 
 /* Numbers the slots that source attributes have, in the order of nodes and attributes, without
  * gaps. */
-static graft_status compress_slots(parser *p)
+static void compress_slots(parser *p)
 {
     uint8_t number[SLOTS_MOST];
     graft_rule *rule = p->rule;
@@ -493,8 +499,6 @@ static graft_status compress_slots(parser *p)
             rule->code[at + 1] = number[rule->code[at + 1]];
         }
     }
-    return rule->slot_count > GRAFT_RULE_MAX_SLOTS ? PARSE_FAIL(p, "the rule has too many slots")
-                                                   : GRAFT_OK;
 }
 
 /* ------------------------------------------------------------------- terms */
@@ -695,24 +699,35 @@ static graft_status check_vars(const parser *p, uint32_t source_vars)
                : GRAFT_OK;
 }
 
-/* What is left when all texts have been read; `outputs` is the target's number. */
-static graft_status finish_rule(parser *p, uint32_t outputs, graft_rule *rule)
+/* The part that a fault is in: the source when it stays where there is no target. */
+static const char *part_at_fault(const graft_rule *rule, const char *source, const char *target)
 {
-    graft_status status = GRAFT_OK;
+    graft_rule bare = *rule;
+    memset(&bare.target, 0, sizeof bare.target); /* Every output is the first variable. */
+    return graft_rule_check(&bare) != NULL ? source : target;
+}
+
+/* What is left when all texts have been read; `outputs` is the target's number, `source` stands for
+ * the source in messages. */
+static graft_status finish_rule(parser *p, const char *source, uint32_t outputs, graft_rule *rule)
+{
     if (outputs != p->rule->output_count) {
         return PARSE_FAIL(p, "the sides have different numbers of outputs");
     }
     while ((p->vars >> p->rule->var_count & 1u) != 0) {
         p->rule->var_count++;
     }
-    GRAFT_CHECK(compress_slots(p));
+    compress_slots(p);
+    if (p->rule->slot_count > GRAFT_RULE_MAX_SLOTS) {
+        return GRAFT_FAIL(p->env, GRAFT_BAD_INPUT, "%s: the rule has too many slots", source);
+    }
     const char *fault = graft_rule_check(p->rule);
     if (fault != NULL) {
-        return GRAFT_FAIL(p->env, GRAFT_BAD_INPUT, "%s: %s", p->name, fault);
+        return GRAFT_FAIL(p->env, GRAFT_BAD_INPUT, "%s: %s",
+                          part_at_fault(p->rule, source, p->name), fault);
     }
     *rule = *p->rule;
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_rule_parse(graft_env *env, const char *name, const char *text, graft_rule *rule)
@@ -730,41 +745,52 @@ graft_status graft_rule_parse(graft_env *env, const char *name, const char *text
     GRAFT_CHECK(parse_side(&p, &result.target, &outputs));
     GRAFT_CHECK(parse_condition(&p));
     GRAFT_CHECK(check_vars(&p, source_vars));
-    GRAFT_CHECK(finish_rule(&p, outputs, rule));
+    GRAFT_CHECK(finish_rule(&p, name, outputs, rule));
 done:
     return status;
 }
 
-graft_status graft_rule_parse_parts(graft_env *env, const graft_rule_part *source,
-                                    const graft_rule_part *target, const graft_rule_part *where,
-                                    uint32_t where_count, graft_rule *rule)
+static void take_numbers(const parser *p, graft_rule_numbers *numbers)
+{
+    memset(numbers, 0, sizeof *numbers);
+    for (uint32_t n = 0; n < p->rule->source.node_count; n++) {
+        uint32_t number = graft_rule_print_number(p->rule, n);
+        numbers->given[number] = number > 0 ? p->node_tag[n] : 0;
+    }
+}
+
+graft_status graft_rule_parse_parts(graft_env *env, const graft_rule_parts *parts, graft_rule *rule,
+                                    graft_rule_numbers *numbers)
 {
     graft_status status = GRAFT_OK;
     graft_rule result;
     uint8_t outputs = 0;
     parser p;
     start_rule(&p, env, &result);
-    start_text(&p, source);
+    start_text(&p, &parts->source);
     GRAFT_CHECK(parse_side(&p, &result.source, &result.output_count));
     GRAFT_CHECK(expect_end(&p, "expected the end of the source"));
     uint32_t source_vars = p.vars;
     GRAFT_CHECK(check_vars(&p, source_vars));
     p.in_source = false;
-    start_text(&p, target);
+    start_text(&p, &parts->target);
     GRAFT_CHECK(parse_side(&p, &result.target, &outputs));
     GRAFT_CHECK(expect_end(&p, "expected the end of the target"));
     GRAFT_CHECK(check_vars(&p, source_vars));
-    result.condition = where_count > 0 ? result.code_bytes : 255;
-    for (uint32_t i = 0; i < where_count; i++) {
-        start_text(&p, &where[i]);
+    result.condition = parts->where_count > 0 ? result.code_bytes : 255;
+    for (uint32_t i = 0; i < parts->where_count; i++) {
+        start_text(&p, &parts->where[i]);
         GRAFT_CHECK(parse_expression(&p));
         GRAFT_CHECK(expect_end(&p, "expected the end of the precondition"));
         GRAFT_CHECK(check_vars(&p, source_vars));
         GRAFT_CHECK(i > 0 ? emit(&p, GRAFT_CODE_AND) : GRAFT_OK);
     }
-    GRAFT_CHECK(where_count > 0 ? emit(&p, GRAFT_CODE_END) : GRAFT_OK);
-    start_text(&p, target);
-    GRAFT_CHECK(finish_rule(&p, outputs, rule));
+    GRAFT_CHECK(parts->where_count > 0 ? emit(&p, GRAFT_CODE_END) : GRAFT_OK);
+    start_text(&p, &parts->target);
+    GRAFT_CHECK(finish_rule(&p, parts->source.name, outputs, rule));
+    if (numbers != NULL) {
+        take_numbers(&p, numbers);
+    }
 done:
     return status;
 }

@@ -30,11 +30,23 @@ typedef struct graft_rule_part {
     const char *text;
 } graft_rule_part;
 
-/* Parses a rule whose source, target and preconditions are separate texts; all of the
- * preconditions must hold. Messages name the part. Fails as graft_rule_parse does. */
-GRAFT_MUST_USE graft_status graft_rule_parse_parts(graft_env *env, const graft_rule_part *source,
-                                                   const graft_rule_part *target,
-                                                   const graft_rule_part *where,
-                                                   uint32_t where_count, graft_rule *rule);
+/* The number that a text gives to the source operator which graft_rule_print_number calls k; 0:
+ * there is none. */
+typedef struct graft_rule_numbers {
+    uint8_t given[GRAFT_RULE_MAX_NODES + 1];
+} graft_rule_numbers;
+
+/* A rule as separate texts; all of the preconditions must hold. */
+typedef struct graft_rule_parts {
+    graft_rule_part source;
+    graft_rule_part target;
+    const graft_rule_part *where; /* `where_count` of them. */
+    uint32_t where_count;
+} graft_rule_parts;
+
+/* Parses a rule from its parts. Messages name the part. `numbers` may be NULL. Fails as
+ * graft_rule_parse does. */
+GRAFT_MUST_USE graft_status graft_rule_parse_parts(graft_env *env, const graft_rule_parts *parts,
+                                                   graft_rule *rule, graft_rule_numbers *numbers);
 
 #endif

@@ -2,6 +2,7 @@
 #include "graph/ruleprint.h"
 
 #include "graph/pattern.h"
+#include "graph/rulecode.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -115,71 +116,41 @@ static infix print_operator(graft_arena *arena, uint32_t code, infix a, infix b)
     return (infix){graft_arena_printf(arena, "%s %s %s", left, sign, right), binding, false, 0};
 }
 
-/* Prints the leaf at `at`; moves *at behind its operands. */
-static infix print_leaf(const printer *p, uint32_t code, uint32_t *at)
+static infix print_leaf(const printer *p, const graft_code_step *step)
 {
-    const uint8_t *operand = &p->rule->code[*at];
     graft_buffer out = {.arena = p->arena};
-    int32_t bits = 0;
-    switch (code) {
-    case GRAFT_CODE_CONST8:
-        bits = operand[0] < 128 ? operand[0] : operand[0] - 256;
-        graft_buffer_printf(&out, "%d", bits);
-        *at += 1;
-        break;
-    case GRAFT_CODE_CONST32:
-        bits = (int32_t)((uint32_t)operand[0] | (uint32_t)operand[1] << 8 |
-                         (uint32_t)operand[2] << 16 | (uint32_t)operand[3] << 24);
-        graft_buffer_printf(&out, "%d", bits);
-        *at += 4;
-        break;
-    case GRAFT_CODE_SLOT:
-        print_slot(p, &out, operand[0]);
-        *at += 1;
-        break;
-    case GRAFT_CODE_DIM:
-        graft_buffer_printf(&out, "dim(%c,%d)", 'a' + operand[0], (int8_t)operand[1]);
-        *at += 2;
-        break;
-    case GRAFT_CODE_RANK:
-        graft_buffer_printf(&out, "rank(%c)", 'a' + operand[0]);
-        *at += 1;
-        break;
-    case GRAFT_CODE_IS_CONST:
-        graft_buffer_printf(&out, "const(%c)", 'a' + operand[0]);
-        *at += 1;
-        break;
-    default:
-        graft_buffer_printf(&out, "same_shape(%c, %c)", 'a' + operand[0], 'a' + operand[1]);
-        *at += 2;
-        break;
+    const char var = (char)('a' + step->index);
+    bool number = step->code <= GRAFT_CODE_CONST32;
+    if (number) {
+        graft_buffer_printf(&out, "%d", step->number);
+    } else if (step->code == GRAFT_CODE_SLOT) {
+        print_slot(p, &out, step->index);
+    } else if (step->code == GRAFT_CODE_DIM) {
+        graft_buffer_printf(&out, "dim(%c,%d)", var, step->number);
+    } else if (step->code == GRAFT_CODE_SAME) {
+        graft_buffer_printf(&out, "same_shape(%c, %c)", var, 'a' + step->other);
+    } else {
+        graft_buffer_printf(&out, "%s(%c)", step->code == GRAFT_CODE_RANK ? "rank" : "const", var);
     }
-    return (infix){out.data, BIND_ATOM, code <= GRAFT_CODE_CONST32, bits};
+    return (infix){out.data, BIND_ATOM, number, step->number};
 }
 
 static const char *print_code(const printer *p, uint32_t at)
 {
     infix stack[CODE_STACK];
-    uint32_t depth = 0;
-    while (at < p->rule->code_bytes && p->rule->code[at] != GRAFT_CODE_END) {
-        uint32_t code = p->rule->code[at++];
-        if (code <= GRAFT_CODE_SAME) {
-            if (depth == CODE_STACK) {
-                return "<stack fault>";
-            }
-            stack[depth++] = print_leaf(p, code, &at);
-        } else if (code == GRAFT_CODE_NOT && depth >= 1) {
-            const char *inner = shield(p->arena, stack[depth - 1], BIND_ATOM);
-            stack[depth - 1] =
-                (infix){graft_arena_printf(p->arena, "not %s", inner), BIND_RELATION, false, 0};
-        } else if (depth >= 2) {
-            depth--;
-            stack[depth - 1] = print_operator(p->arena, code, stack[depth - 1], stack[depth]);
+    graft_code_reader reader = graft_code_open(p->rule, at, CODE_STACK);
+    for (graft_code_step step; graft_code_read(&reader, &step);) {
+        infix *top = &stack[step.place];
+        if (step.takes == 0) {
+            *top = print_leaf(p, &step);
+        } else if (step.takes == 1) {
+            const char *inner = shield(p->arena, *top, BIND_ATOM);
+            *top = (infix){graft_arena_printf(p->arena, "not %s", inner), BIND_RELATION, false, 0};
         } else {
-            return "<stack fault>";
+            *top = print_operator(p->arena, step.code, top[0], top[1]);
         }
     }
-    return depth == 1 ? stack[0].text : "<stack fault>";
+    return reader.end == GRAFT_CODE_WHOLE ? stack[0].text : "<stack fault>";
 }
 
 /* --------------------------------------------------------------- patterns */

@@ -2,6 +2,7 @@
 #include "graph/rulewords.h"
 
 #include "graph/pattern.h"
+#include "graph/rulecode.h"
 #include "graph/ruleprint.h"
 
 #include <string.h>
@@ -39,40 +40,26 @@ static const char *axis_phrase(graft_arena *arena, int32_t axis, uint32_t var)
     return graft_arena_printf(arena, "the size of axis %d of %c", axis, letter);
 }
 
-static int32_t read_const8(uint8_t byte) { return byte < 128 ? byte : byte - 256; }
-
-static int32_t read_const32(const uint8_t *b)
+static const char *leaf_phrase(graft_arena *arena, const graft_rule *rule,
+                               const graft_code_step *step)
 {
-    return (int32_t)((uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 |
-                     (uint32_t)b[3] << 24);
-}
-
-/* The phrase of a leaf; *size is set to its operand bytes. */
-static const char *leaf_phrase(graft_arena *arena, const graft_rule *rule, uint32_t code,
-                               const uint8_t *operand, uint32_t *size)
-{
-    *size = 1;
-    switch (code) {
-    case GRAFT_CODE_CONST8:
-        return graft_arena_printf(arena, "%d", (int8_t)operand[0]);
-    case GRAFT_CODE_CONST32:
-        *size = 4;
-        return graft_arena_printf(arena, "%d", read_const32(operand));
-    case GRAFT_CODE_SLOT:
-        return slot_phrase(arena, rule, operand[0]);
-    case GRAFT_CODE_DIM:
-        *size = 2;
-        return axis_phrase(arena, (int8_t)operand[1], operand[0]);
-    case GRAFT_CODE_RANK:
-        return graft_arena_printf(arena, "the rank of %c", 'a' + operand[0]);
-    case GRAFT_CODE_IS_CONST:
-        return graft_arena_printf(arena, "%c is known before inference (a weight)",
-                                  'a' + operand[0]);
-    default:
-        *size = 2;
-        return graft_arena_printf(arena, "%c and %c have the same shape", 'a' + operand[0],
-                                  'a' + operand[1]);
+    const char var = (char)('a' + step->index);
+    if (step->code <= GRAFT_CODE_CONST32) {
+        return graft_arena_printf(arena, "%d", step->number);
     }
+    if (step->code == GRAFT_CODE_SLOT) {
+        return slot_phrase(arena, rule, step->index);
+    }
+    if (step->code == GRAFT_CODE_DIM) {
+        return axis_phrase(arena, step->number, step->index);
+    }
+    if (step->code == GRAFT_CODE_RANK) {
+        return graft_arena_printf(arena, "the rank of %c", var);
+    }
+    if (step->code == GRAFT_CODE_IS_CONST) {
+        return graft_arena_printf(arena, "%c is known before inference (a weight)", var);
+    }
+    return graft_arena_printf(arena, "%c and %c have the same shape", var, 'a' + step->other);
 }
 
 static const char *bracket(graft_arena *arena, const phrase *x)
@@ -144,32 +131,22 @@ static void join_phrases(graft_arena *arena, const graft_rule *rule, uint32_t co
 /* The program at `at` as a phrase; NULL on a stack fault. */
 static const phrase *program_phrase(graft_arena *arena, const graft_rule *rule, uint32_t at)
 {
-    phrase *stack = GRAFT_NEW(arena, phrase, DEPTH_MOST + 1);
-    uint32_t depth = 0;
-    while (at < rule->code_bytes && rule->code[at] != GRAFT_CODE_END) {
-        uint32_t code = rule->code[at++];
-        uint32_t size = 0;
-        if (code <= GRAFT_CODE_SAME && depth < DEPTH_MOST) {
-            const char *text = leaf_phrase(arena, rule, code, &rule->code[at], &size);
-            stack[depth++] =
-                (phrase){.text = text,
-                         .whole = code <= GRAFT_CODE_RANK,
-                         .number = code <= GRAFT_CODE_CONST32,
-                         .bits = code == GRAFT_CODE_CONST32  ? read_const32(&rule->code[at])
-                                 : code == GRAFT_CODE_CONST8 ? read_const8(rule->code[at])
-                                                             : 0};
-            at += size;
-        } else if (code == GRAFT_CODE_NOT && depth >= 1) {
-            stack[depth - 1] = (phrase){
-                .text = graft_arena_printf(arena, "it is not so that %s", stack[depth - 1].text)};
-        } else if (code > GRAFT_CODE_SAME && depth >= 2) {
-            depth--;
-            join_phrases(arena, rule, code, &stack[depth - 1], &stack[depth]);
+    phrase *stack = GRAFT_NEW(arena, phrase, DEPTH_MOST);
+    graft_code_reader reader = graft_code_open(rule, at, DEPTH_MOST);
+    for (graft_code_step step; graft_code_read(&reader, &step);) {
+        phrase *top = &stack[step.place];
+        if (step.takes == 0) {
+            *top = (phrase){.text = leaf_phrase(arena, rule, &step),
+                            .whole = step.code <= GRAFT_CODE_RANK,
+                            .number = step.code <= GRAFT_CODE_CONST32,
+                            .bits = step.number};
+        } else if (step.takes == 1) {
+            *top = (phrase){.text = graft_arena_printf(arena, "it is not so that %s", top->text)};
         } else {
-            return NULL;
+            join_phrases(arena, rule, step.code, &top[0], &top[1]);
         }
     }
-    return depth == 1 ? &stack[0] : NULL;
+    return reader.end == GRAFT_CODE_WHOLE ? &stack[0] : NULL;
 }
 
 const char *const *graft_rule_words_where(graft_arena *arena, const graft_rule *rule,

@@ -8,7 +8,8 @@
  * given. Calls on different graphs may run at the same time.
  *
  * Use: define GRAFT_IMPLEMENTATION in exactly one C file before including this header (or the
- * generated graft_policy.h, which includes it); elsewhere include it plainly.
+ * generated graft_policy.h, which includes it); elsewhere include it plainly. With GRAFT_WITHOUT_NETWORK
+ * defined there too, policies that decide by a network are refused, and their code is left out.
  *
  *      graft_graph graph;                         // 1. describe the model
  *      graft_graph_init(&graph, &limits, memory, sizeof memory);
@@ -31,13 +32,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The tables' macros; a product may have its own of these names. */
+#pragma push_macro("OP")
+#pragma push_macro("ATTR")
+#pragma push_macro("FEATURE")
+#pragma push_macro("EDGE_FEATURE")
+#undef OP
+#undef ATTR
+#undef FEATURE
+#undef EDGE_FEATURE
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /* Changes whenever a struct, the rule encoding or the policy's features change: a generated header
  * refuses to compile against another number. */
-#define GRAFT_ABI 1
+#define GRAFT_ABI 2
+
+/* Of the project: the program and its packages read it here. */
+#define GRAFT_VERSION "0.1.0"
 
 #if defined(__GNUC__)
 #define GRAFT_MUST_USE __attribute__((warn_unused_result))
@@ -58,7 +72,8 @@ typedef enum graft_status {
     GRAFT_UNDECIDED = 6,   /* A solver gave up (host only). */
     GRAFT_INTERRUPTED = 7, /* The user asked to stop (host only). */
     GRAFT_NO_MATCH = 8,    /* The rule does not apply there: shapes, preconditions or a cycle. */
-    GRAFT_INTERNAL = 9     /* A promise of this code was broken. */
+    GRAFT_INTERNAL = 9,    /* A promise of this code was broken. */
+    GRAFT_REFUTED = 10     /* What was to be checked is false (host only). */
 } graft_status;
 
 /* A short name in lower case, e.g. "bad input"; "unknown status" for other numbers. */
@@ -478,6 +493,20 @@ GRAFT_MUST_USE graft_status graft_match_try(const graft_graph *graph, const graf
                                             const graft_match *match, const graft_order *order,
                                             const graft_apply_options *options, void *scratch);
 size_t graft_match_scratch_bytes(const graft_limits *limits);
+
+/* What an application would make, by node of the target pattern, whose operators and wiring are the
+ * rule's. */
+typedef struct graft_made {
+    int32_t attrs[GRAFT_RULE_MAX_NODES][GRAFT_MAX_ATTRS];
+    graft_shape shapes[GRAFT_RULE_MAX_NODES][GRAFT_MAX_OUTPUTS]; /* Of the outputs. */
+    bool is_const[GRAFT_RULE_MAX_NODES];
+    uint64_t weight_bytes; /* As in graft_effect. */
+} graft_made;
+/* graft_match_try that also tells what would be made; `made` is untouched on failure. */
+GRAFT_MUST_USE graft_status graft_match_plan(const graft_graph *graph, const graft_rule *rule,
+                                             const graft_match *match, const graft_order *order,
+                                             const graft_apply_options *options, void *scratch,
+                                             graft_made *made);
 /* Replaces the match. On any failure the graph is as it was. Dead nodes are removed. `order` is
  * stale afterwards. `effect` may be NULL. */
 GRAFT_MUST_USE graft_status graft_apply(graft_graph *graph, const graft_rule *rule,
@@ -494,6 +523,9 @@ GRAFT_MUST_USE graft_status graft_apply(graft_graph *graph, const graft_rule *ru
 #ifdef GRAFT_IMPLEMENTATION
 /* In order of use; clang-format would sort them. */
 /* clang-format off */
+#ifndef GRAFT_OWN_NAMES
+#include "engine/names.h"
+#endif
 #include "engine/operators.h"
 #include "engine/shapes.h"
 #include "engine/graph.h"
@@ -505,8 +537,21 @@ GRAFT_MUST_USE graft_status graft_apply(graft_graph *graph, const graft_rule *ru
 #include "engine/table.h"
 #include "engine/features.h"
 #include "engine/network.h"
+#include "engine/tariff.h"
+#include "engine/estimate.h"
+#include "engine/change.h"
+#include "engine/keep.h"
 #include "engine/policy.h"
+#include "engine/optimize.h"
+#ifndef GRAFT_OWN_NAMES
+#include "engine/names_end.h"
+#endif
 /* clang-format on */
 #endif
+
+#pragma pop_macro("OP")
+#pragma pop_macro("ATTR")
+#pragma pop_macro("FEATURE")
+#pragma pop_macro("EDGE_FEATURE")
 
 #endif

@@ -92,6 +92,176 @@ typedef struct graft_policy_round {
     graft_scale keep;
 } graft_policy_round;
 
+/* ------------------------------------------------------------------- costs */
+
+/* What a device taught about its costs, as data: what the nodes of a graph cost there, and from it
+ * what a graph costs and what a rewrite would change. All integers, so equal everywhere.
+ *
+ *      graft_estimator_open(&estimator, &TARIFF, &limits, memory, bytes);       // once
+ *      graft_estimate(&estimator, &graph, &order, &estimated);                 // for each graph
+ *      while (graft_matcher_next(&matcher, &match)) {                          // for each match
+ *          if (graft_match_plan(&graph, rule, &match, &order, ..., &made) == GRAFT_OK) {
+ *              graft_estimate_match(&estimator, rule, &match, &made, &change);
+ *          }
+ *      }
+ *
+ * The estimate is the sum over the nodes that run at each inference. Equal nodes (the same
+ * operator, attributes and operands, which count as the same when their nodes are equal) count
+ * once, as in a product that merges them; opaque nodes are equal to nothing. */
+
+/* Costs are in units of 1 / GRAFT_COST_UNITS nanoseconds. A node's cost is below 2^47 units, so the
+ * sum over GRAFT_ESTIMATE_NODES nodes is below 2^63. */
+#define GRAFT_COST_UNITS     1024
+#define GRAFT_ESTIMATE_NODES 65535
+
+/* What the cost of a node depends on. A node of a graph has one, and so has a node that a rewrite
+ * would make. Borrows what it points to. */
+typedef struct graft_form {
+    const int32_t *attrs;                          /* GRAFT_MAX_ATTRS of them. */
+    const graft_shape *inputs[GRAFT_MAX_INPUTS];   /* The first ones; NULL beyond the last. */
+    const graft_shape *outputs[GRAFT_MAX_OUTPUTS]; /* Likewise. */
+    const graft_shape *weight;                     /* Of the first const operand, or NULL. */
+    uint64_t input_elements;                       /* Of all operands that are not const... */
+    uint64_t weight_elements;                      /* ...and of those that are. */
+    uint64_t bytes;                                /* Of all operands and outputs. */
+    uint16_t input_count;
+    uint16_t output_count;
+    uint8_t op;
+    uint8_t const_mask; /* Bit k: input k is const, for the first GRAFT_MAX_INPUTS. */
+} graft_form;
+
+/* The form of a node of `graph`, and of target node `n` of an application. */
+void graft_form_of_node(const graft_graph *graph, graft_index node, graft_form *form);
+void graft_form_of_made(const graft_graph *graph, const graft_rule *rule, const graft_match *match,
+                        const graft_made *made, uint32_t n, graft_form *form);
+/* A hash of everything in a form: operator, attributes, shapes and element types of operands and
+ * outputs, and which operands are const. */
+uint64_t graft_form_hash(const graft_form *form);
+
+/* What the fallback sees: the node's features, as far as its form has them (what reads a node is
+ * none of its form), then logarithms of its sizes, finer than those of the features (64 an octave),
+ * beginning with FLOPs and bytes; last, whether it need not move a number: a reshape, or a cut or
+ * joint of pieces that lie one behind the other. */
+enum {
+    GRAFT_TARIFF_SIZES = 16,
+    GRAFT_TARIFF_INPUTS = GRAFT_FEATURE_COUNT + GRAFT_TARIFF_SIZES,
+    GRAFT_TREE_TESTS = 15,
+    GRAFT_TREE_LEAVES = 16
+};
+/* `out` has GRAFT_TARIFF_INPUTS entries. */
+void graft_tariff_inputs(const graft_form *form, int16_t *out);
+/* A roofline's guess from these inputs, from 0 to INT16_MAX, that the trees correct: it grows with
+ * the larger of FLOPs and bytes. */
+int32_t graft_tariff_base(const int16_t *inputs);
+
+/* Rows of 6 bytes: a form's key and its cost. Values are logarithms: 0 means that the node costs
+ * nothing, v that it costs 2^((v - 1) / 1024) units, to 0.034 %.
+ *
+ * A key of 32 bits suffices: a table is made with a seed for which no two of its forms, nor any
+ * other that its maker met, have equal keys; a form that nobody met is taken for one of n rows with
+ * a probability of n / 2^32, one in 400,000 for 10,000 rows. */
+typedef struct graft_tariff {
+    const uint32_t *keys;   /* (row_count), ascending */
+    const uint16_t *values; /* (row_count) */
+    uint32_t row_count;
+    uint32_t seed;
+    /* The fallback, for forms without a row. What need not move a number is worth `still`; anything
+     * else graft_tariff_base, corrected by regression trees. From test 0 of a tree, test i goes on at 2 i + 2 where the input that it names is above its bound,
+     * else at 2 i + 1; number 15 + k is leaf k. The guess is the base and all leaves reached,
+     * together. Without trees such forms cost nothing; they are marked all the same. */
+    const uint8_t *tests;  /* (tree_count, GRAFT_TREE_TESTS): which input */
+    const int16_t *bounds; /* (tree_count, GRAFT_TREE_TESTS) */
+    const int16_t *leaves; /* (tree_count, GRAFT_TREE_LEAVES): 1024ths of an octave */
+    uint16_t tree_count;
+    uint16_t still; /* As a row's value. */
+} graft_tariff;
+
+/* The row key of a form with this hash, in a table with this seed. */
+uint32_t graft_tariff_key(uint32_t seed, uint64_t form_hash);
+/* The row of a key; row_count when there is none. */
+uint32_t graft_tariff_row(const graft_tariff *tariff, uint32_t key);
+/* Checks that a table keeps these promises. NULL when it does, else a static text. */
+const char *graft_tariff_check(const graft_tariff *tariff);
+
+typedef struct graft_node_price {
+    uint64_t cost;
+    uint64_t flops;
+    uint64_t bytes;
+    bool fallback; /* No row of the table. */
+} graft_node_price;
+/* What the fallback gives for these inputs, as a row's value. 0 when there is none. */
+uint32_t graft_tariff_guess(const graft_tariff *tariff, const int16_t *inputs);
+/* The units of a row's value. */
+uint64_t graft_tariff_value(uint32_t value);
+graft_node_price graft_tariff_price(const graft_tariff *tariff, const graft_form *form);
+
+typedef struct graft_estimated {
+    uint64_t cost;
+    uint64_t fallback_cost; /* The part of it that rests on the fallback. */
+    uint64_t flops;
+    uint64_t bytes;          /* Read and written. */
+    uint32_t nodes;          /* Different nodes that run at each inference. */
+    uint32_t fallback_nodes; /* Those without a row. */
+} graft_estimated;
+
+/* What applying a rule at a match would change: exactly the difference of the estimates after and
+ * before. Nodes that die or merge with the match are in it. */
+typedef struct graft_change {
+    int64_t cost;
+    int64_t fallback_cost;
+    int64_t flops;
+    int64_t bytes;
+    int32_t nodes;
+    int32_t fallback_nodes;
+    uint64_t removed_cost;  /* Of the nodes that go, and of those that come: cost is the */
+    uint64_t added_cost;    /* difference. */
+    uint64_t guessed_cost;  /* The part of both that rests on the fallback. */
+    uint64_t weight_bytes;  /* As in graft_effect. */
+    uint32_t guessed_nodes; /* Of those that go or come: without a row. */
+} graft_change;
+
+/* What graft_estimate found out about a graph; all arrays lie in the workspace. */
+typedef struct graft_estimator {
+    const graft_tariff *tariff;
+    const graft_graph *graph; /* Of the last graft_estimate. */
+    const graft_order *order;
+    graft_limits limits;
+    graft_node_price *prices; /* By node id. */
+    graft_index *first;       /* By node id: its class, the first node that it is equal to... */
+    graft_index *label;       /* ...and after the rewrite that is looked at. */
+    graft_index *members;     /* By class: how many nodes it has. */
+    graft_index *use_count;   /* By value id. */
+    graft_index *pending;     /* A stack of values. */
+    graft_index *dead;        /* Node ids. */
+    graft_index *moved;       /* Node ids. */
+    graft_index *queue;       /* A heap of places in the order. */
+    graft_index *entries;     /* Nodes with a new key... */
+    graft_index *slots;       /* Hash table of keys. */
+    graft_index *filled;      /* ...and the slots that they take. */
+    uint64_t *cache_keys;     /* Prices by hash of the form: they outlast a graph. */
+    graft_node_price *cache;
+    uint8_t *flags; /* By node id. */
+    uint32_t slot_mask;
+    uint32_t cache_mask;
+} graft_estimator;
+
+/* Bytes for an estimator of graphs within `limits`. */
+size_t graft_estimator_bytes(const graft_limits *limits);
+/* GRAFT_NO_MEMORY when the workspace is too small, GRAFT_BAD_INPUT for a broken table, which is
+ * kept, as is the workspace. */
+GRAFT_MUST_USE graft_status graft_estimator_open(graft_estimator *estimator,
+                                                 const graft_tariff *tariff,
+                                                 const graft_limits *limits, void *workspace,
+                                                 size_t workspace_bytes);
+/* Estimates a graph; it and `order` are kept for graft_estimate_match, until they change.
+ * GRAFT_CAPACITY beyond the limits or GRAFT_ESTIMATE_NODES. */
+GRAFT_MUST_USE graft_status graft_estimate(graft_estimator *estimator, const graft_graph *graph,
+                                           const graft_order *order, graft_estimated *estimated);
+/* What the rule would change at a match of that graph for which graft_match_plan has made `made`.
+ * Looks at what the rewrite touches: about a microsecond. */
+void graft_estimate_match(graft_estimator *estimator, const graft_rule *rule,
+                          const graft_match *match, const graft_made *made, graft_change *change);
+
 /* Rewrites known to be good for one graph. A location is the place among all matches of the rule,
  * whatever the limit on new weights; each step is matched anew and the plan dropped when one fails.
  */
@@ -107,8 +277,25 @@ typedef struct graft_recorded_plan {
     uint16_t step_count;
 } graft_recorded_plan;
 
+/* What chooses the next rewrite. */
+typedef enum graft_decider {
+    GRAFT_DECIDER_NETWORK = 0, /* The network's logits. */
+    /* The tariff: of all rewrites the one that lowers the estimate most, as long as one lowers it
+     * by more than the 2^-GRAFT_GAIN_SHIFT-th part; the lowest (rule, location) on ties. Where costs
+     * are guessed, the 2^-GRAFT_DOUBT_SHIFT-th part of what is guessed counts against it. Such a
+     * policy holds for any graph and ends by itself; what it takes never makes a graph dearer by its own
+     * estimate (recorded plans and `simplify` are not asked). It needs no network: `hidden` is 0
+     * then, and so are all members that describe one. */
+    GRAFT_DECIDER_TARIFF = 1
+} graft_decider;
+#define GRAFT_GAIN_SHIFT  15
+#define GRAFT_DOUBT_SHIFT 7
+
 /* The rule never makes a graph worse and removes at least one node: graft_simplify applies it. */
 #define GRAFT_RULE_ALWAYS 1u
+/* The rule gives the same bits for every input, infinities and NaN included. Without the flag it is
+ * equal over the reals, or nobody noted more. */
+#define GRAFT_RULE_EXACT 2u
 
 /* Everything a generated header holds; all tables are const. */
 typedef struct graft_policy {
@@ -144,12 +331,17 @@ typedef struct graft_policy {
 
     const graft_recorded_plan *plans; /* By graph hash, ascending. */
     uint16_t plan_count;
+
+    const graft_tariff *tariff; /* NULL: none. */
+    uint8_t decider;            /* graft_decider */
 } graft_policy;
 
 /* Logits are in units of 1 / 65536. */
 #define GRAFT_LOGIT_ONE 65536
 
 /* --------------------------------------------------------------- deciding */
+
+struct graft_decision;
 
 typedef struct graft_optimize_options {
     uint64_t weight_bytes_limit; /* As in graft_apply_options; 0 unless the product can run a weight
@@ -158,10 +350,32 @@ typedef struct graft_optimize_options {
     bool use_plans;              /* Replay a recorded plan when the graph has one. */
     bool simplify;               /* Apply the rules marked "always" first and after each step. */
     bool guard;                  /* Stop when a graph comes back. */
+    bool exact;                  /* Use only rules marked GRAFT_RULE_EXACT. */
+    /* Rules that are not used: bit r % 8 of byte r / 8 for rule r, (rule_count + 7) / 8 bytes. NULL:
+     * all are. A plan with such a step, or one that is not exact, is dropped there. */
+    const uint8_t *skipped_rules;
+    /* Numbers of the caller's, one for each node id (limits.nodes of them), or NULL. A node that a rule
+     * makes gets the number of the matched node whose output it takes over, else the one of the node
+     * that the match begins with: what belonged to a layer, a line of source or a core still does. */
+    uint32_t *node_tags;
+    /* Called after each rewrite, or NULL. The graph may be read, not changed. */
+    void (*observe)(void *context, const graft_graph *graph, const struct graft_decision *decision);
+    void *observe_context;
 } graft_optimize_options;
 
-/* No new weights, 256 steps, everything switched on. */
+/* No new weights, 256 steps, plans, simplification and guard switched on, every rule. */
 graft_optimize_options graft_optimize_options_default(void);
+
+/* Unpacks rule `r`, for products that choose among rules: by the operators of its target, say.
+ * GRAFT_BAD_INPUT when there is none of that number, or it is malformed. */
+GRAFT_MUST_USE graft_status graft_policy_rule(const graft_policy *policy, uint32_t r,
+                                              graft_rule *rule);
+/* Marks in `skipped`, as in graft_optimize_options, every rule with a target node whose operator is
+ * not among `operators`: bit op % 8 of byte op / 8 is set for what the product can run. The other
+ * bits stay as they are. */
+GRAFT_MUST_USE graft_status graft_policy_skip_unrunnable(const graft_policy *policy,
+                                                         const uint8_t *operators,
+                                                         uint8_t *skipped);
 
 typedef enum graft_decision_origin {
     GRAFT_FROM_POLICY = 0,
@@ -176,7 +390,8 @@ typedef struct graft_decision {
     uint16_t location;
     uint16_t location_count; /* Locations that the rule had; 0 when they were not counted. */
     uint8_t node_count;
-    uint8_t origin; /* graft_decision_origin */
+    uint8_t origin;      /* graft_decision_origin */
+    int64_t cost_change; /* Estimated by the tariff where it decided; 0 otherwise. */
 } graft_decision;
 
 typedef enum graft_stop {
@@ -201,15 +416,19 @@ typedef struct graft_report {
     uint64_t hash_after;
     graft_index active_before; /* Nodes that run at each inference. */
     graft_index active_after;
+    graft_estimated estimated_before; /* By the policy's tariff; 0 without one. */
+    graft_estimated estimated_after;
 } graft_report;
 
-/* What the policy thinks of a graph; arrays lie in the workspace until its next use. */
+/* What the policy thinks of a graph; arrays lie in the workspace until its next use. What its
+ * decider does not compute is NULL or 0. */
 typedef struct graft_scores {
     const uint16_t *counts;         /* (rule_count): locations of each rule */
     const int32_t *tanhs;           /* (latent), in units of 2^-26 */
     const int16_t *latent;          /* (latent), standardised, in the unit of the trunk's input */
     const int32_t *xfer_logits;     /* (rule_count + 1), the last one NO-OP; not masked */
     const int32_t *location_logits; /* (location_limit), of the chosen rule; NULL for NO-OP */
+    graft_change change;            /* By the tariff: what the choice would change. */
     uint16_t rule;                  /* The choice; rule_count: NO-OP. */
     uint16_t location;
 } graft_scores;
@@ -217,6 +436,10 @@ typedef struct graft_scores {
 /* Bytes for the calls below on graphs with these limits; a `step_limit` for graft_optimize. */
 size_t graft_optimize_workspace_bytes(const graft_policy *policy, const graft_limits *limits,
                                       uint32_t step_limit);
+/* With this many a policy that decides by its tariff keeps from one decision to the next where rules do
+ * not fit, and takes half the time. The decisions are the same. More is of no use. */
+size_t graft_optimize_workspace_most_bytes(const graft_policy *policy, const graft_limits *limits,
+                                           uint32_t step_limit);
 
 /* Decides without applying: the open rule of the largest logit, the location of the largest logit
  * among those it has; the lowest index on ties. GRAFT_BAD_INPUT when the policy was made for
@@ -242,5 +465,19 @@ GRAFT_MUST_USE graft_status graft_simplify(graft_graph *graph, const graft_polic
 GRAFT_MUST_USE graft_status graft_optimize(graft_graph *graph, const graft_policy *policy,
                                            const graft_optimize_options *options, void *workspace,
                                            size_t workspace_bytes, graft_report *report);
+
+/* The same in slices, for programs that cannot wait: begin, then some candidates at a time until
+ * *finished. A candidate is a node where a rule could begin; a call that decides by a network decides
+ * whole, and simplifying, replaying a plan and one rewrite are not divided either. Decisions and report
+ * are those of graft_optimize, however it is cut. Between the calls graph, policy, workspace and report
+ * stay as they are; what options point to does so until the end. */
+GRAFT_MUST_USE graft_status graft_optimize_begin(graft_graph *graph, const graft_policy *policy,
+                                                 const graft_optimize_options *options,
+                                                 void *workspace, size_t workspace_bytes,
+                                                 graft_report *report);
+/* `workspace` is that of graft_optimize_begin, which succeeded. After an error it is finished: the
+ * graph holds what was done before, valid as ever. */
+GRAFT_MUST_USE graft_status graft_optimize_some(void *workspace, uint32_t candidate_limit,
+                                                bool *finished);
 
 #endif

@@ -6,13 +6,6 @@
 #ifndef GRAFT_ENGINE_APPLY_H
 #define GRAFT_ENGINE_APPLY_H
 
-/* The target's nodes with everything inferred, before anything is created. */
-typedef struct graft_plan {
-    int32_t attrs[GRAFT_RULE_MAX_NODES][GRAFT_MAX_ATTRS];
-    graft_shape shapes[GRAFT_RULE_MAX_NODES][GRAFT_MAX_OUTPUTS];
-    bool is_const[GRAFT_RULE_MAX_NODES];
-} graft_plan;
-
 /* Room inside the caller's scratch. */
 typedef struct graft_apply_scratch {
     graft_index *use_count; /* By value id. */
@@ -26,7 +19,7 @@ typedef struct graft_application {
     const graft_match *match;
     const graft_order *order;
     graft_apply_scratch scratch;
-    graft_plan plan;
+    graft_made *made;
     graft_index old[GRAFT_RULE_MAX_OUTPUTS]; /* The values that the match gives to others. */
     /* Value ids of the target's outputs. */
     graft_index produced[GRAFT_RULE_MAX_NODES][GRAFT_MAX_OUTPUTS];
@@ -52,10 +45,10 @@ size_t graft_match_scratch_bytes(const graft_limits *limits)
 /* ------------------------------------------------------------------- plan */
 
 static const graft_shape *operand_shape(const graft_graph *graph, const graft_match *match,
-                                        const graft_plan *plan, graft_operand operand)
+                                        const graft_made *made, graft_operand operand)
 {
     return GRAFT_OPERAND_IS_NODE(operand)
-               ? &plan->shapes[GRAFT_OPERAND_NODE_OF(operand)][GRAFT_OPERAND_SLOT_OF(operand)]
+               ? &made->shapes[GRAFT_OPERAND_NODE_OF(operand)][GRAFT_OPERAND_SLOT_OF(operand)]
                : &graph->values[match->vars[operand]].shape;
 }
 
@@ -84,28 +77,64 @@ static bool plan_attrs(const graft_graph *graph, const graft_rule *rule, const g
     return true;
 }
 
+/* Whether a target value is read by a target node that runs at inference or leaves the match. */
+static bool leaves_weight_program(const graft_rule *rule, const graft_made *made,
+                                  graft_operand operand)
+{
+    for (uint32_t i = 0; i < rule->output_count; i++) {
+        if (rule->target.outputs[i] == operand) {
+            return true;
+        }
+    }
+    for (uint32_t n = 0; n < rule->target.node_count; n++) {
+        const graft_pattern_node *node = &rule->target.nodes[n];
+        for (uint32_t i = 0; !made->is_const[n] && i < graft_op(node->op)->input_count; i++) {
+            if (node->inputs[i] == operand) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Bytes of the new const tensors that are needed at inference, each counted once. */
+static uint64_t count_weight_bytes(const graft_rule *rule, const graft_made *made)
+{
+    uint64_t bytes = 0;
+    for (uint32_t n = 0; n < rule->target.node_count; n++) {
+        uint32_t outputs = made->is_const[n] ? graft_op(rule->target.nodes[n].op)->output_count : 0;
+        for (uint32_t o = 0; o < outputs; o++) {
+            if (leaves_weight_program(rule, made, GRAFT_OPERAND_NODE(n, o))) {
+                bytes += graft_shape_bytes(&made->shapes[n][o]);
+            }
+        }
+    }
+    return bytes;
+}
+
 /* Infers the target's attributes and shapes; false when they do not fit together. */
 static bool plan_target(const graft_graph *graph, const graft_rule *rule, const graft_match *match,
-                        graft_plan *plan)
+                        graft_made *made)
 {
-    zero_bytes(plan, sizeof *plan);
+    zero_bytes(made, sizeof *made);
     for (uint32_t n = 0; n < rule->target.node_count; n++) {
         const graft_pattern_node *node = &rule->target.nodes[n];
         graft_shape in[GRAFT_MAX_INPUTS];
-        plan->is_const[n] = true;
+        made->is_const[n] = true;
         for (uint32_t i = 0; i < graft_op(node->op)->input_count; i++) {
             graft_operand operand = node->inputs[i];
-            in[i] = *operand_shape(graph, match, plan, operand);
-            plan->is_const[n] =
-                plan->is_const[n] &&
-                (GRAFT_OPERAND_IS_NODE(operand) ? plan->is_const[GRAFT_OPERAND_NODE_OF(operand)]
+            in[i] = *operand_shape(graph, match, made, operand);
+            made->is_const[n] =
+                made->is_const[n] &&
+                (GRAFT_OPERAND_IS_NODE(operand) ? made->is_const[GRAFT_OPERAND_NODE_OF(operand)]
                                                 : graph->values[match->vars[operand]].is_const);
         }
-        if (!plan_attrs(graph, rule, match, n, plan->attrs[n]) ||
-            graft_infer_shapes(node->op, plan->attrs[n], in, plan->shapes[n]) != GRAFT_OK) {
+        if (!plan_attrs(graph, rule, match, n, made->attrs[n]) ||
+            graft_infer_shapes(node->op, made->attrs[n], in, made->shapes[n]) != GRAFT_OK) {
             return false;
         }
     }
+    made->weight_bytes = count_weight_bytes(rule, made);
     return true;
 }
 
@@ -118,50 +147,15 @@ static graft_index matched_output(const graft_graph *graph, const graft_rule *ru
 }
 
 static bool outputs_keep_shape(const graft_graph *graph, const graft_rule *rule,
-                               const graft_match *match, const graft_plan *plan)
+                               const graft_match *match, const graft_made *made)
 {
     for (uint32_t i = 0; i < rule->output_count; i++) {
         const graft_shape *old = &graph->values[matched_output(graph, rule, match, i)].shape;
-        if (!graft_shape_equal(old, operand_shape(graph, match, plan, rule->target.outputs[i]))) {
+        if (!graft_shape_equal(old, operand_shape(graph, match, made, rule->target.outputs[i]))) {
             return false;
         }
     }
     return true;
-}
-
-/* Whether a target value is read by a target node that runs at inference or leaves the match. */
-static bool leaves_weight_program(const graft_rule *rule, const graft_plan *plan,
-                                  graft_operand operand)
-{
-    for (uint32_t i = 0; i < rule->output_count; i++) {
-        if (rule->target.outputs[i] == operand) {
-            return true;
-        }
-    }
-    for (uint32_t n = 0; n < rule->target.node_count; n++) {
-        const graft_pattern_node *node = &rule->target.nodes[n];
-        for (uint32_t i = 0; !plan->is_const[n] && i < graft_op(node->op)->input_count; i++) {
-            if (node->inputs[i] == operand) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
-/* Bytes of the new const tensors that are needed at inference, each counted once. */
-static uint64_t count_weight_bytes(const graft_rule *rule, const graft_plan *plan)
-{
-    uint64_t bytes = 0;
-    for (uint32_t n = 0; n < rule->target.node_count; n++) {
-        uint32_t outputs = plan->is_const[n] ? graft_op(rule->target.nodes[n].op)->output_count : 0;
-        for (uint32_t o = 0; o < outputs; o++) {
-            if (leaves_weight_program(rule, plan, GRAFT_OPERAND_NODE(n, o))) {
-                bytes += graft_shape_bytes(&plan->shapes[n][o]);
-            }
-        }
-    }
-    return bytes;
 }
 
 /* ----------------------------------------------------------------- cycles */
@@ -229,16 +223,17 @@ static bool target_fits(const graft_graph *graph, const graft_rule *rule)
         values += info->output_count;
         edges += (graft_index)info->input_count + info->output_count;
     }
-    return rule->target.node_count <= count_free_nodes(graph) &&
-           values <= count_free_values(graph) && edges <= count_free_edges(graph);
+    return has_room(graph, rule->target.node_count, values, edges) ||
+           (rule->target.node_count <= count_free_nodes(graph) &&
+            values <= count_free_values(graph) && edges <= count_free_edges(graph));
 }
 
 static graft_status decide(const graft_graph *graph, graft_application *a,
                            const graft_apply_options *options)
 {
-    if (!plan_target(graph, a->rule, a->match, &a->plan) ||
-        !outputs_keep_shape(graph, a->rule, a->match, &a->plan) ||
-        count_weight_bytes(a->rule, &a->plan) > options->weight_bytes_limit ||
+    if (!plan_target(graph, a->rule, a->match, a->made) ||
+        !outputs_keep_shape(graph, a->rule, a->match, a->made) ||
+        a->made->weight_bytes > options->weight_bytes_limit ||
         (has_several_roots(a->rule) &&
          closes_cycle(graph, a->rule, a->match, a->order, &a->scratch))) {
         return GRAFT_NO_MATCH;
@@ -246,24 +241,49 @@ static graft_status decide(const graft_graph *graph, graft_application *a,
     return target_fits(graph, a->rule) ? GRAFT_OK : GRAFT_CAPACITY;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): what an application is. */
 static void start_application(graft_application *a, const graft_rule *rule,
                               const graft_match *match, const graft_order *order,
-                              const graft_graph *graph, void *scratch)
+                              const graft_graph *graph, void *scratch, graft_made *made)
 {
     graft_carver carver = {align_buffer(scratch), 0};
     a->rule = rule;
     a->match = match;
     a->order = order;
+    a->made = made;
     carve_scratch(&carver, &graph->limits, &a->scratch);
+}
+
+/* graft_match_plan but for `made`, which is overwritten on failure too. */
+/* NOLINTNEXTLINE(readability-function-size): the interface's. */
+static graft_status plan_match(const graft_graph *graph, const graft_rule *rule,
+                               const graft_match *match, const graft_order *order,
+                               const graft_apply_options *options, void *scratch, graft_made *made)
+{
+    graft_application application;
+    start_application(&application, rule, match, order, graph, scratch, made);
+    return decide(graph, &application, options);
 }
 
 graft_status graft_match_try(const graft_graph *graph, const graft_rule *rule,
                              const graft_match *match, const graft_order *order,
                              const graft_apply_options *options, void *scratch)
 {
-    graft_application application;
-    start_application(&application, rule, match, order, graph, scratch);
-    return decide(graph, &application, options);
+    graft_made made;
+    return plan_match(graph, rule, match, order, options, scratch, &made);
+}
+
+/* NOLINTNEXTLINE(readability-function-size): the interface. */
+graft_status graft_match_plan(const graft_graph *graph, const graft_rule *rule,
+                              const graft_match *match, const graft_order *order,
+                              const graft_apply_options *options, void *scratch, graft_made *made)
+{
+    graft_made planned;
+    graft_status status = plan_match(graph, rule, match, order, options, scratch, &planned);
+    if (status == GRAFT_OK) {
+        *made = planned;
+    }
+    return status;
 }
 
 /* -------------------------------------------------------------- replacing */
@@ -301,9 +321,9 @@ static graft_index create_node(graft_graph *graph, graft_application *a, uint32_
         a->scratch.use_count[inputs[i]]++;
     }
     (void)fits_new_node(graph, info->input_count, info->output_count); /* Compacts if need be. */
-    graft_index node = place_node(graph, pattern->op, inputs, info->input_count, a->plan.shapes[n],
+    graft_index node = place_node(graph, pattern->op, inputs, info->input_count, a->made->shapes[n],
                                   info->output_count);
-    copy_bytes(graph->nodes[node].attrs, a->plan.attrs[n], sizeof a->plan.attrs[n]);
+    copy_bytes(graph->nodes[node].attrs, a->made->attrs[n], sizeof a->made->attrs[n]);
     for (uint32_t o = 0; o < info->output_count; o++) {
         a->produced[n][o] = graft_node_output(graph, node, o);
         a->scratch.use_count[a->produced[n][o]] = 0;
@@ -422,27 +442,33 @@ static void replace_match(graft_graph *graph, graft_application *a, graft_effect
     }
 }
 
+/* graft_apply with room for what is made. */
+static graft_status apply_match(graft_graph *graph, graft_application *a,
+                                const graft_apply_options *options, graft_effect *effect)
+{
+    graft_status status = decide(graph, a, options);
+    if (status != GRAFT_OK) {
+        return status;
+    }
+    copy_bytes(a->scratch.use_count, a->order->use_count, graph->value_end * sizeof(graft_index));
+    zero_bytes(effect, sizeof *effect);
+    effect->weight_bytes = a->made->weight_bytes;
+    effect->created_count = a->rule->target.node_count;
+    effect->replaced_count = a->rule->source.node_count;
+    replace_match(graph, a, effect);
+    return GRAFT_OK;
+}
+
 /* NOLINTNEXTLINE(readability-function-size): the interface. */
 graft_status graft_apply(graft_graph *graph, const graft_rule *rule, const graft_match *match,
                          const graft_order *order, const graft_apply_options *options,
                          void *scratch, graft_effect *effect)
 {
     graft_application application;
+    graft_made made;
     graft_effect unused;
-    start_application(&application, rule, match, order, graph, scratch);
-    graft_status status = decide(graph, &application, options);
-    if (status != GRAFT_OK) {
-        return status;
-    }
-    copy_bytes(application.scratch.use_count, order->use_count,
-               graph->value_end * sizeof(graft_index));
-    effect = effect != NULL ? effect : &unused;
-    zero_bytes(effect, sizeof *effect);
-    effect->weight_bytes = count_weight_bytes(rule, &application.plan);
-    effect->created_count = rule->target.node_count;
-    effect->replaced_count = rule->source.node_count;
-    replace_match(graph, &application, effect);
-    return GRAFT_OK;
+    start_application(&application, rule, match, order, graph, scratch, &made);
+    return apply_match(graph, &application, options, effect != NULL ? effect : &unused);
 }
 
 #endif

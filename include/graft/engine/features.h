@@ -44,22 +44,112 @@ static void set_padding(const int32_t *pads, int8_t *out)
 
 static int32_t larger_attr(const int32_t *pair) { return pair[0] > pair[1] ? pair[0] : pair[1]; }
 
+/* ------------------------------------------------------------------- forms */
+
+static void add_operand(graft_form *form, uint32_t i, const graft_shape *shape, bool is_const)
+{
+    uint64_t elements = graft_shape_elements(shape);
+    uint64_t *sum = is_const ? &form->weight_elements : &form->input_elements;
+    *sum = add_saturating(*sum, elements);
+    form->bytes = add_saturating(form->bytes, graft_shape_bytes(shape));
+    form->weight = is_const && form->weight == NULL ? shape : form->weight;
+    if (i < GRAFT_MAX_INPUTS) {
+        form->inputs[i] = shape;
+        form->const_mask = (uint8_t)(form->const_mask | (is_const ? 1u << i : 0u));
+    }
+}
+
+static void add_result(graft_form *form, uint32_t i, const graft_shape *shape)
+{
+    form->bytes = add_saturating(form->bytes, graft_shape_bytes(shape));
+    if (i < GRAFT_MAX_OUTPUTS) {
+        form->outputs[i] = shape;
+    }
+}
+
+static void begin_form(const graft_node *node, graft_form *form)
+{
+    zero_bytes(form, sizeof *form);
+    form->attrs = node->attrs;
+    form->op = node->op;
+    form->input_count = node->input_count;
+    form->output_count = node->output_count;
+}
+
+void graft_form_of_node(const graft_graph *graph, graft_index node, graft_form *form)
+{
+    const graft_node *n = &graph->nodes[node];
+    begin_form(n, form);
+    for (uint32_t i = 0; i < n->input_count; i++) {
+        graft_index v = graft_node_input(graph, node, i);
+        if (v != GRAFT_NONE) {
+            add_operand(form, i, &graph->values[v].shape, graph->values[v].is_const);
+        }
+    }
+    for (uint32_t i = 0; i < n->output_count; i++) {
+        add_result(form, i, &graph->values[graft_node_output(graph, node, i)].shape);
+    }
+}
+
+/* NOLINTNEXTLINE(readability-function-size): the interface. */
+void graft_form_of_made(const graft_graph *graph, const graft_rule *rule, const graft_match *match,
+                        const graft_made *made, uint32_t n, graft_form *form)
+{
+    const graft_pattern_node *node = &rule->target.nodes[n];
+    const graft_op_info *info = graft_op(node->op);
+    zero_bytes(form, sizeof *form);
+    form->attrs = made->attrs[n];
+    form->op = node->op;
+    form->input_count = info->input_count;
+    form->output_count = info->output_count;
+    for (uint32_t i = 0; i < info->input_count; i++) {
+        graft_operand x = node->inputs[i];
+        if (GRAFT_OPERAND_IS_NODE(x)) {
+            uint32_t m = GRAFT_OPERAND_NODE_OF(x);
+            add_operand(form, i, &made->shapes[m][GRAFT_OPERAND_SLOT_OF(x)], made->is_const[m]);
+        } else {
+            const graft_value *value = &graph->values[match->vars[x]];
+            add_operand(form, i, &value->shape, value->is_const);
+        }
+    }
+    for (uint32_t i = 0; i < info->output_count; i++) {
+        add_result(form, i, &made->shapes[n][i]);
+    }
+}
+
+static uint64_t form_flops(const graft_form *form)
+{
+    graft_shape in[GRAFT_MAX_INPUTS];
+    graft_shape out[GRAFT_MAX_OUTPUTS];
+    if (graft_op(form->op) == NULL) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < form->input_count; i++) {
+        in[i] = *form->inputs[i];
+    }
+    for (uint32_t i = 0; i < form->output_count; i++) {
+        out[i] = *form->outputs[i];
+    }
+    return graft_op_flops(form->op, form->attrs, in, out);
+}
+
+/* ---------------------------------------------------------------- features */
+
 /* The attributes that conv, conv_bias and conv_bias_add share; kernel sizes are those of the
  * filter. */
-static void set_conv_features(const graft_graph *graph, graft_index n, int8_t *out)
+static void set_conv_features(const graft_form *form, int8_t *out)
 {
-    const int32_t *attrs = graph->nodes[n].attrs;
-    const graft_shape *x = &graph->values[graft_node_input(graph, n, 0)].shape;
-    const graft_shape *filter = &graph->values[graft_node_input(graph, n, 1)].shape;
+    const int32_t *attrs = form->attrs;
     int32_t groups = attrs[GRAFT_ATTR_conv_groups];
     for (uint32_t axis = 0; axis < 2; axis++) {
-        out[GRAFT_FEATURE_kernel + axis] = log_attr(filter->dims[2 + axis], 4);
+        out[GRAFT_FEATURE_kernel + axis] = log_attr(form->inputs[1]->dims[2 + axis], 4);
         out[GRAFT_FEATURE_stride + axis] = log_attr(attrs[GRAFT_ATTR_conv_stride_h + axis], 4);
     }
     set_padding(&attrs[GRAFT_ATTR_conv_pad_top], out);
     out[GRAFT_FEATURE_dilation] = log_attr(larger_attr(&attrs[GRAFT_ATTR_conv_dilation_h]), 4);
     out[GRAFT_FEATURE_groups] = log_attr(groups, 3);
-    out[GRAFT_FEATURE_depthwise] = groups > 1 && groups == x->dims[1] ? GRAFT_FEATURE_SCALE : 0;
+    out[GRAFT_FEATURE_depthwise] =
+        groups > 1 && groups == form->inputs[0]->dims[1] ? GRAFT_FEATURE_SCALE : 0;
 }
 
 /* The attributes that both windowed poolings share. */
@@ -72,107 +162,76 @@ static void set_pool_features(const int32_t *attrs, int8_t *out)
     set_padding(&attrs[GRAFT_ATTR_max_pool_pad_top], out);
 }
 
-static void set_axes_features(const graft_node *node, uint32_t rank, int8_t *out)
+static void set_axes_features(const graft_form *form, int8_t *out)
 {
-    const int32_t *attrs = node->attrs;
+    const int32_t *attrs = form->attrs;
+    uint32_t rank = form->outputs[0]->rank;
     for (int32_t axis = 0; axis < GRAFT_MAX_RANK; axis++) {
-        if ((node->op == GRAFT_OP_reduce_mean &&
+        if ((form->op == GRAFT_OP_reduce_mean &&
              ((uint32_t)attrs[GRAFT_ATTR_reduce_mean_axes] >> axis & 1u) != 0) ||
-            (node->op == GRAFT_OP_transpose && (uint32_t)axis < rank && attrs[axis] != axis)) {
+            (form->op == GRAFT_OP_transpose && (uint32_t)axis < rank && attrs[axis] != axis)) {
             set_axis(out, axis);
         }
     }
 }
 
-static void set_attr_features(const graft_graph *graph, graft_index n, int8_t *out)
+static void set_attr_features(const graft_form *form, int8_t *out)
 {
-    const graft_node *node = &graph->nodes[n];
-    switch (node->op) {
+    switch (form->op) {
     case GRAFT_OP_conv:
     case GRAFT_OP_conv_bias:
     case GRAFT_OP_conv_bias_add:
-        set_conv_features(graph, n, out);
+        set_conv_features(form, out);
         break;
     case GRAFT_OP_max_pool:
-        set_pool_features(node->attrs, out);
+        set_pool_features(form->attrs, out);
         out[GRAFT_FEATURE_dilation] =
-            log_attr(larger_attr(&node->attrs[GRAFT_ATTR_max_pool_dilation_h]), 4);
+            log_attr(larger_attr(&form->attrs[GRAFT_ATTR_max_pool_dilation_h]), 4);
         break;
     case GRAFT_OP_avg_pool:
-        set_pool_features(node->attrs, out);
+        set_pool_features(form->attrs, out);
         break;
     case GRAFT_OP_concat:
     case GRAFT_OP_split:
     case GRAFT_OP_slice:
     case GRAFT_OP_pad:
     case GRAFT_OP_softmax:
-        set_axis(out, node->attrs[0]); /* Their first attribute is the axis. */
+        set_axis(out, form->attrs[0]); /* Their first attribute is the axis. */
         break;
     default:
-        set_axes_features(node, graph->values[graft_node_output(graph, n, 0)].shape.rank, out);
+        set_axes_features(form, out);
         break;
     }
     for (uint32_t i = 0; i < GRAFT_MAX_ATTRS; i++) {
-        const graft_attr_info *info = graft_op_attr(node->op, i);
-        if (info != NULL && info->kind == GRAFT_ATTR_ACTIVATION && node->attrs[i] >= 0 &&
-            node->attrs[i] < GRAFT_ACT_COUNT) {
-            out[GRAFT_FEATURE_activation + node->attrs[i]] = GRAFT_FEATURE_SCALE;
+        const graft_attr_info *info = graft_op_attr(form->op, i);
+        if (info != NULL && info->kind == GRAFT_ATTR_ACTIVATION && form->attrs[i] >= 0 &&
+            form->attrs[i] < GRAFT_ACT_COUNT) {
+            out[GRAFT_FEATURE_activation + form->attrs[i]] = GRAFT_FEATURE_SCALE;
         }
     }
 }
 
-static void set_operand_features(const graft_graph *graph, graft_index n, int8_t *out)
+static void set_operand_features(const graft_form *form, int8_t *out)
 {
-    uint64_t input_elements = 0;
-    uint64_t weight_elements = 0;
-    const graft_shape *weight = NULL;
-    for (uint32_t i = 0; i < graph->nodes[n].input_count; i++) {
-        graft_index v = graft_node_input(graph, n, i);
-        if (v == GRAFT_NONE) {
-            continue;
-        }
-        const graft_value *value = &graph->values[v];
-        uint64_t elements = graft_shape_elements(&value->shape);
-        if (value->is_const) {
-            weight_elements = add_saturating(weight_elements, elements);
-            weight = weight != NULL ? weight : &value->shape;
-        } else {
-            input_elements = add_saturating(input_elements, elements);
-        }
-        if (i < 4) {
-            out[GRAFT_FEATURE_operand_const + i] = value->is_const ? GRAFT_FEATURE_SCALE : 0;
-            out[GRAFT_FEATURE_operand_input + i] =
-                value->kind == GRAFT_VALUE_INPUT ? GRAFT_FEATURE_SCALE : 0;
-        }
+    for (uint32_t i = 0; i < GRAFT_MAX_INPUTS; i++) {
+        out[GRAFT_FEATURE_operand_const + i] =
+            (form->const_mask >> i & 1u) != 0 ? GRAFT_FEATURE_SCALE : 0;
     }
-    out[GRAFT_FEATURE_input_elements] = log_feature(input_elements, 2);
-    out[GRAFT_FEATURE_weight_elements] = log_feature(weight_elements, 2);
-    for (uint32_t i = 0; weight != NULL && weight->rank <= GRAFT_MAX_RANK && i < 4; i++) {
-        out[GRAFT_FEATURE_weight_dims + i] = log_attr(weight->dims[i], 3);
+    out[GRAFT_FEATURE_input_elements] = log_feature(form->input_elements, 2);
+    out[GRAFT_FEATURE_weight_elements] = log_feature(form->weight_elements, 2);
+    for (uint32_t i = 0; form->weight != NULL && form->weight->rank <= GRAFT_MAX_RANK && i < 4;
+         i++) {
+        out[GRAFT_FEATURE_weight_dims + i] = log_attr(form->weight->dims[i], 3);
     }
 }
 
-static void set_result_features(const graft_graph *graph, const graft_order *order, graft_index n,
-                                int8_t *out)
+static void set_result_features(const graft_form *form, int8_t *out)
 {
-    uint64_t uses = 0;
-    uint64_t readings = 0; /* Those by nodes alone. */
-    for (uint32_t i = 0; i < graph->nodes[n].output_count; i++) {
-        graft_index v = graft_node_output(graph, n, i);
-        uses += order->use_count[v];
-        readings += order->use_first[v + 1] - order->use_first[v];
-        if (i < 2) {
-            out[GRAFT_FEATURE_elements + i] =
-                log_feature(graft_shape_elements(&graph->values[v].shape), 2);
-        }
+    for (uint32_t i = 0; i < GRAFT_MAX_OUTPUTS && form->outputs[i] != NULL; i++) {
+        out[GRAFT_FEATURE_elements + i] = log_feature(graft_shape_elements(form->outputs[i]), 2);
     }
-    out[GRAFT_FEATURE_uses] = log_feature(uses, 4);
-    out[GRAFT_FEATURE_is_output] = uses > readings ? GRAFT_FEATURE_SCALE : 0;
-    if (graph->nodes[n].output_count == 0) {
-        return;
-    }
-    const graft_shape *shape = &graph->values[graft_node_output(graph, n, 0)].shape;
-    if (shape->rank <= GRAFT_MAX_RANK) {
+    const graft_shape *shape = form->outputs[0];
+    if (shape != NULL && shape->rank <= GRAFT_MAX_RANK) {
         out[GRAFT_FEATURE_rank] = (int8_t)(16 * shape->rank);
         for (uint32_t i = 0; i < GRAFT_MAX_RANK; i++) {
             out[GRAFT_FEATURE_dims + i] = log_attr(shape->dims[i], 3);
@@ -180,35 +239,49 @@ static void set_result_features(const graft_graph *graph, const graft_order *ord
     }
 }
 
-static uint64_t node_flops(const graft_graph *graph, graft_index n)
+/* Everything but what a node's neighbours say of it. */
+static void form_features(const graft_form *form, int8_t *out)
 {
-    const graft_node *node = &graph->nodes[n];
-    graft_shape in[GRAFT_MAX_INPUTS];
-    graft_shape out[GRAFT_MAX_OUTPUTS];
-    for (uint32_t i = 0; i < node->input_count; i++) {
-        in[i] = graph->values[graft_node_input(graph, n, i)].shape;
+    for (uint32_t i = 0; i < GRAFT_FEATURE_COUNT; i++) {
+        out[i] = 0;
     }
-    for (uint32_t i = 0; i < node->output_count; i++) {
-        out[i] = graph->values[graft_node_output(graph, n, i)].shape;
+    set_operand_features(form, out);
+    set_result_features(form, out);
+    if (graft_op(form->op) == NULL) {
+        out[GRAFT_FEATURE_operator] = GRAFT_FEATURE_SCALE;
+        return;
     }
-    return graft_op_flops(node->op, node->attrs, in, out);
+    out[GRAFT_FEATURE_operator + form->op] = GRAFT_FEATURE_SCALE;
+    set_attr_features(form, out);
+    out[GRAFT_FEATURE_flops] = log_feature(form_flops(form), 1);
+}
+
+static void set_neighbour_features(const graft_graph *graph, const graft_order *order,
+                                   graft_index n, int8_t *out)
+{
+    uint64_t uses = 0;
+    uint64_t readings = 0; /* Those by nodes alone. */
+    for (uint32_t i = 0; i < graph->nodes[n].output_count; i++) {
+        graft_index v = graft_node_output(graph, n, i);
+        uses += order->use_count[v];
+        readings += order->use_first[v + 1] - order->use_first[v];
+    }
+    out[GRAFT_FEATURE_uses] = log_feature(uses, 4);
+    out[GRAFT_FEATURE_is_output] = uses > readings ? GRAFT_FEATURE_SCALE : 0;
+    for (uint32_t i = 0; i < graph->nodes[n].input_count && i < GRAFT_MAX_INPUTS; i++) {
+        graft_index v = graft_node_input(graph, n, i);
+        out[GRAFT_FEATURE_operand_input + i] =
+            v != GRAFT_NONE && graph->values[v].kind == GRAFT_VALUE_INPUT ? GRAFT_FEATURE_SCALE : 0;
+    }
 }
 
 void graft_node_features(const graft_graph *graph, const graft_order *order, graft_index node,
                          int8_t *out)
 {
-    for (uint32_t i = 0; i < GRAFT_FEATURE_COUNT; i++) {
-        out[i] = 0;
-    }
-    set_operand_features(graph, node, out);
-    set_result_features(graph, order, node, out);
-    if (graft_op(graph->nodes[node].op) == NULL) {
-        out[GRAFT_FEATURE_operator] = GRAFT_FEATURE_SCALE;
-        return;
-    }
-    out[GRAFT_FEATURE_operator + graph->nodes[node].op] = GRAFT_FEATURE_SCALE;
-    set_attr_features(graph, node, out);
-    out[GRAFT_FEATURE_flops] = log_feature(node_flops(graph, node), 1);
+    graft_form form;
+    graft_form_of_node(graph, node, &form);
+    form_features(&form, out);
+    set_neighbour_features(graph, order, node, out);
 }
 
 void graft_edge_features(const graft_graph *graph, graft_index node, uint32_t operand, int8_t *out)

@@ -25,6 +25,15 @@ void graft_matcher_start(graft_matcher *matcher, const graft_rule *rule, const g
     matcher->anchor = anchor;
 }
 
+/* Begins anew at another node. What was bound stays written, and is not read before it is bound
+ * again. */
+static void restart_matcher(graft_matcher *matcher, graft_index anchor)
+{
+    matcher->anchor = anchor;
+    matcher->choice[0] = 0;
+    matcher->started = false;
+}
+
 /* The masks of level + 1 start as those of level; binding adds to them. */
 static graft_bound *bound_after(graft_matcher *matcher, uint32_t level)
 {
@@ -61,7 +70,8 @@ static bool bind_operand(graft_matcher *matcher, uint32_t level, graft_operand o
     }
     const graft_value *v = &matcher->graph->values[value];
     uint32_t node = GRAFT_OPERAND_NODE_OF(operand);
-    if (v->kind != GRAFT_VALUE_COMPUTED || v->slot != GRAFT_OPERAND_SLOT_OF(operand)) {
+    if (v->kind != GRAFT_VALUE_COMPUTED || v->slot != GRAFT_OPERAND_SLOT_OF(operand) ||
+        matcher->graph->nodes[v->node].op != matcher->rule->source.nodes[node].op) {
         return false;
     }
     if ((bound->nodes >> node & 1u) != 0) {
@@ -87,14 +97,14 @@ static bool bind_node(graft_matcher *matcher, uint32_t level, graft_index n, boo
     matcher->bound[level + 1] = matcher->bound[level];
     bound_after(matcher, level)->nodes |= 1u << level;
     matcher->match.nodes[level] = n;
-    for (uint32_t i = 0; i < info->attr_count; i++) {
-        if (!bind_slot(matcher, level, &pattern->attrs[i], node->attrs[i])) {
-            return false;
-        }
-    }
     for (uint32_t i = 0; i < info->input_count; i++) {
         uint32_t from = swap && i < 2 ? 1u - i : i;
         if (!bind_operand(matcher, level, pattern->inputs[i], inputs[from])) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < info->attr_count; i++) {
+        if (!bind_slot(matcher, level, &pattern->attrs[i], node->attrs[i])) {
             return false;
         }
     }

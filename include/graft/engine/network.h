@@ -88,12 +88,14 @@ static void dense_relu(const graft_dense *dense, const int16_t *x, int16_t *out)
     }
 }
 
+#ifndef GRAFT_WITHOUT_NETWORK
 static void dense_logits(const graft_dense *dense, const int16_t *x, int32_t *out)
 {
     for (uint32_t i = 0; i < dense->outputs; i++) {
         out[i] = dense_output(dense, i, x, INT32_MAX);
     }
 }
+#endif
 
 /* round(GRAFT_ACTIVATION_MOST log(1 + i) / log 256) */
 static const int16_t log_count_table[256] = {
@@ -116,6 +118,8 @@ static const int16_t log_count_table[256] = {
 };
 
 int16_t graft_log_count(uint32_t count) { return log_count_table[count < 255 ? count : 255]; }
+
+#ifndef GRAFT_WITHOUT_NETWORK
 
 /* round(32768 tanh(i / 32)) */
 static const uint16_t tanh_table[257] = {
@@ -399,5 +403,7 @@ static void run_location_head(const graft_policy *policy, graft_network_memory *
     dense_relu(&policy->location_trunk, memory->vector, memory->place);
     dense_logits(&policy->location, memory->place, memory->location_logits);
 }
+
+#endif
 
 #endif

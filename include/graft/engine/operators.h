@@ -7,46 +7,48 @@
 #define GRAFT_ENGINE_OPERATORS_H
 
 /* Counts rows: an OP row takes a place among the operators, an ATTR row one among the attributes.
- * ATTR_FIRST_x is where the attributes of x begin; the enumerator after it steps back by one so
+ * GRAFT_ATTR_FIRST_x is where the attributes of x begin; the enumerator after it steps back by one so
  * that the row that follows gets that place. */
 enum {
-    OP_PLACE_none,
-#define OP(id, name, inputs, outputs, attributes, flags, onnx) OP_PLACE_##name,
+    GRAFT_OP_PLACE_none,
+#define OP(id, name, inputs, outputs, attributes, flags, onnx) GRAFT_OP_PLACE_##name,
 #include "../operators.def"
-    OP_PLACE_end
+    GRAFT_OP_PLACE_end
 };
 
 enum {
 #define OP(id, name, inputs, outputs, attributes, flags, onnx)                                     \
-    ATTR_FIRST_##name, ATTR_BEFORE_##name = ATTR_FIRST_##name - 1,
-#define ATTR(operator_, index, name, kind, least, most) ATTR_PLACE_##operator_##_##name,
+    GRAFT_ATTR_FIRST_##name, GRAFT_ATTR_BEFORE_##name = GRAFT_ATTR_FIRST_##name - 1,
+#define ATTR(operator_, index, name, kind, least, most) GRAFT_ATTR_PLACE_##operator_##_##name,
 #include "../operators.def"
-    ATTR_PLACE_end
+    GRAFT_ATTR_PLACE_end
 };
 
 enum {
-    ATTR_TOTAL = 0
+    GRAFT_ATTR_TOTAL = 0
 #define OP(id, name, inputs, outputs, attributes, flags, onnx) +(attributes)
 #include "../operators.def"
 };
 
 /* A negative array size, that is an error, when a row breaks the order or the sizes. */
 #define OP(id, name, inputs, outputs, attributes, flags, onnx)                                     \
-    enum { ATTR_COUNT_##name = (attributes) };                                                     \
-    typedef char op_row_##name##_is_out_of_place                                                   \
-        [(id) == (int)OP_PLACE_##name && (inputs) <= GRAFT_MAX_INPUTS && (outputs) >= 1 &&         \
+    enum { GRAFT_ATTR_COUNT_##name = (attributes) };                                               \
+    typedef char graft_op_row_##name##_is_out_of_place                                             \
+        [(id) == (int)GRAFT_OP_PLACE_##name && (inputs) <= GRAFT_MAX_INPUTS && (outputs) >= 1 &&   \
                  (outputs) <= GRAFT_MAX_OUTPUTS && (attributes) <= GRAFT_MAX_ATTRS                 \
              ? 1                                                                                   \
              : -1];
 #define ATTR(operator_, index, name, kind, least, most)                                            \
-    typedef char attr_row_##operator_##_##name##_is_out_of_place                                   \
-        [(int)ATTR_PLACE_##operator_##_##name == (int)ATTR_FIRST_##operator_ + (index) &&          \
-                 (index) < (int)ATTR_COUNT_##operator_                                             \
+    typedef char graft_attr_row_##operator_##_##name##_is_out_of_place                             \
+        [(int)GRAFT_ATTR_PLACE_##operator_##_##name ==                                             \
+                     (int)GRAFT_ATTR_FIRST_##operator_ + (index) &&                                \
+                 (index) < (int)GRAFT_ATTR_COUNT_##operator_                                       \
              ? 1                                                                                   \
              : -1];
 #include "../operators.def"
-typedef char op_ids_end_out_of_place[(int)OP_PLACE_end == (int)GRAFT_OP_COUNT ? 1 : -1];
-typedef char attr_rows_are_missing[(int)ATTR_PLACE_end == (int)ATTR_TOTAL ? 1 : -1];
+typedef char graft_op_ids_end_out_of_place[(int)GRAFT_OP_PLACE_end == (int)GRAFT_OP_COUNT ? 1 : -1];
+typedef char
+    graft_attr_rows_are_missing[(int)GRAFT_ATTR_PLACE_end == (int)GRAFT_ATTR_TOTAL ? 1 : -1];
 
 /* Version 14 of the formatter crashes on tables of structs that are built from rows of a file. */
 /* clang-format off */
@@ -59,11 +61,11 @@ static const graft_op_info op_table[GRAFT_OP_COUNT] = {
 
 static const uint16_t attr_first[GRAFT_OP_COUNT] = {
     0,
-#define OP(id, name, inputs, outputs, attributes, flags, onnx) ATTR_FIRST_##name,
+#define OP(id, name, inputs, outputs, attributes, flags, onnx) GRAFT_ATTR_FIRST_##name,
 #include "../operators.def"
 };
 
-static const graft_attr_info attr_table[ATTR_TOTAL] = {
+static const graft_attr_info attr_table[GRAFT_ATTR_TOTAL] = {
 #define ATTR(operator_, index, name, kind, least, most) {#name, least, most, GRAFT_ATTR_##kind},
 #include "../operators.def"
 };
@@ -106,6 +108,8 @@ const char *graft_status_name(graft_status status)
         return "no match";
     case GRAFT_INTERNAL:
         return "internal error";
+    case GRAFT_REFUTED:
+        return "refuted";
     }
     return "unknown status";
 }

@@ -392,11 +392,10 @@ static void read_pattern(graft_reader *reader, const graft_rule *rule, graft_pat
     }
 }
 
-graft_status graft_rule_unpack(graft_rule *rule, const uint8_t *bytes, size_t capacity,
-                               size_t *size)
+/* Reads a rule as far as its bytes make sense; what the rule does not use is left as it was. */
+static bool read_rule(graft_rule *rule, const uint8_t *bytes, size_t capacity, size_t *size)
 {
     graft_reader reader = {bytes, capacity, 0, false};
-    zero_bytes(rule, sizeof *rule);
     uint8_t head = read_byte(&reader);
     uint8_t counts = read_byte(&reader);
     rule->var_count = head & 15u;
@@ -409,17 +408,31 @@ graft_status graft_rule_unpack(graft_rule *rule, const uint8_t *bytes, size_t ca
     if (rule->source.node_count > GRAFT_RULE_MAX_NODES ||
         rule->target.node_count > GRAFT_RULE_MAX_NODES ||
         rule->output_count > GRAFT_RULE_MAX_OUTPUTS) {
-        return GRAFT_BAD_INPUT;
+        return false;
     }
     read_pattern(&reader, rule, &rule->source);
     read_pattern(&reader, rule, &rule->target);
     for (uint32_t i = 0; i < rule->code_bytes && !reader.failed; i++) {
         rule->code[i] = read_byte(&reader);
     }
-    if (reader.failed || graft_rule_check(rule) != NULL) {
+    *size = reader.size;
+    return !reader.failed;
+}
+
+/* The operator of a packed rule's anchor, source node 0. */
+static uint8_t packed_anchor(const uint8_t *bytes) { return bytes[5]; }
+
+static uint32_t packed_source_nodes(const uint8_t *bytes) { return bytes[1] & 15u; }
+
+graft_status graft_rule_unpack(graft_rule *rule, const uint8_t *bytes, size_t capacity,
+                               size_t *size)
+{
+    size_t used = 0;
+    zero_bytes(rule, sizeof *rule);
+    if (!read_rule(rule, bytes, capacity, &used) || graft_rule_check(rule) != NULL) {
         return GRAFT_BAD_INPUT;
     }
-    *size = reader.size;
+    *size = used;
     return GRAFT_OK;
 }
 

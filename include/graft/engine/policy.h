@@ -1,7 +1,7 @@
-/* policy.h - deciding and optimising: locations in canonical order, the choice, plans, the loop.
+/* policy.h - deciding: locations in canonical order, and the choice among them.
  *
- * Rules stay packed; one at a time is unpacked into the workspace. Nothing about locations is kept
- * but their number per rule: the chosen one is found again. */
+ * Rules stay packed; one at a time is unpacked into the workspace. Of locations their number per rule
+ * is kept, and the chosen one is found again; with enough memory also where nothing fits (keep.h). */
 #ifndef GRAFT_ENGINE_POLICY_H
 #define GRAFT_ENGINE_POLICY_H
 
@@ -10,22 +10,67 @@
 typedef struct graft_policy_memory {
     graft_network_memory network;
     graft_order order;
-    graft_rule *rule; /* The one that is unpacked. */
-    uint16_t *counts; /* (rules) */
-    uint64_t *seen;   /* (steps + 1): hashes of the graphs so far */
-    uint64_t *hashes; /* (values): scratch of graft_graph_hash */
+    graft_index *anchors;    /* Nodes that run at inference, by operator, then in order... */
+    graft_index *anchor_end; /* (GRAFT_OP_COUNT) ...and by operator one past its last. */
+    graft_rule *rule;        /* The one that is unpacked. */
+    uint16_t *counts;        /* (rules) */
+    uint64_t *seen;          /* (steps + 1): hashes of the graphs so far */
+    uint64_t *hashes;        /* (values): scratch of graft_graph_hash */
     void *order_memory;
     size_t order_bytes;
-    void *scratch; /* For graft_match_try and graft_apply. */
+    void *scratch;    /* For graft_match_try and graft_apply. */
+    graft_made *made; /* Of the location that is looked at. */
+    graft_estimator estimator;
+    void *estimator_memory;
+    size_t estimator_bytes;
+    graft_kept kept;
 } graft_policy_memory;
 
-/* A call in progress. */
+/* Enumerates the locations of the unpacked rule; memory.made is what each would make. */
+typedef struct graft_finder {
+    graft_matcher matcher;
+    graft_apply_options apply;
+    graft_index position; /* One past the anchor's place in `anchors`. */
+    graft_index end;
+    bool at_anchor;
+    bool matched; /* At this anchor, whatever became of it. */
+} graft_finder;
+
+/* The part of a decision that is behind us: rules before `rule` have been looked at, and of that one
+ * `count` locations. */
+typedef struct graft_scan {
+    graft_estimated now;
+    graft_scores scores; /* The best so far. */
+    int64_t least;
+    uint32_t rule;
+    uint16_t count;
+    bool in_rule;
+    bool open; /* Some rule has a location. */
+} graft_scan;
+
+typedef enum graft_phase {
+    GRAFT_PHASE_BEGIN,
+    GRAFT_PHASE_FOLLOW,
+    GRAFT_PHASE_DECIDE,
+    GRAFT_PHASE_END
+} graft_phase;
+
+/* A call in progress. Lies in the workspace, so that the next call can go on and the stack is small. */
 typedef struct graft_optimize_run {
     graft_graph *graph;
     const graft_policy *policy;
-    const graft_optimize_options *options;
     graft_report *report;
+    graft_optimize_options options;
     graft_policy_memory memory;
+    graft_finder finder;
+    graft_match match; /* The location that is looked at. */
+    graft_scan scan;
+    graft_decision decision; /* That is being made. */
+    graft_report own_report; /* Where the caller wants none. */
+    uint32_t seen_count;
+    uint32_t budget;   /* Candidates that this call may still look at. */
+    uint32_t unpacked; /* The rule in memory.rule; rule_count: none. */
+    graft_phase phase;
 } graft_optimize_run;
 
 graft_optimize_options graft_optimize_options_default(void)
@@ -36,7 +81,50 @@ graft_optimize_options graft_optimize_options_default(void)
     options.use_plans = true;
     options.simplify = true;
     options.guard = true;
+    options.exact = false;
+    options.skipped_rules = NULL;
+    options.node_tags = NULL;
+    options.observe = NULL;
+    options.observe_context = NULL;
     return options;
+}
+
+/* ------------------------------------------------------------------- rules */
+
+static bool bit_is_set(const uint8_t *bits, uint32_t i) { return (bits[i / 8] >> i % 8 & 1u) != 0; }
+
+graft_status graft_policy_rule(const graft_policy *policy, uint32_t r, graft_rule *rule)
+{
+    size_t size = 0;
+    const uint32_t *offsets = policy->rule_offsets;
+    return r < policy->rule_count ? graft_rule_unpack(rule, policy->rules + offsets[r],
+                                                      offsets[r + 1] - offsets[r], &size)
+                                  : GRAFT_BAD_INPUT;
+}
+
+graft_status graft_policy_skip_unrunnable(const graft_policy *policy, const uint8_t *operators,
+                                          uint8_t *skipped)
+{
+    graft_rule rule;
+    for (uint32_t r = 0; r < policy->rule_count; r++) {
+        graft_status status = graft_policy_rule(policy, r, &rule);
+        if (status != GRAFT_OK) {
+            return status;
+        }
+        for (uint32_t n = 0; n < rule.target.node_count; n++) {
+            if (!bit_is_set(operators, rule.target.nodes[n].op)) {
+                skipped[r / 8] = (uint8_t)(skipped[r / 8] | 1u << r % 8);
+            }
+        }
+    }
+    return GRAFT_OK;
+}
+
+static bool rule_is_allowed(const graft_optimize_run *run, uint32_t r)
+{
+    const graft_optimize_options *options = &run->options;
+    return (options->skipped_rules == NULL || !bit_is_set(options->skipped_rules, r)) &&
+           (!options->exact || (run->policy->rule_flags[r] & GRAFT_RULE_EXACT) != 0);
 }
 
 void graft_global_features(const uint16_t *counts, uint32_t rule_count, int8_t *out)
@@ -48,6 +136,7 @@ void graft_global_features(const uint16_t *counts, uint32_t rule_count, int8_t *
 
 /* ---------------------------------------------------------------- workspace */
 
+#ifndef GRAFT_WITHOUT_NETWORK
 /* The widest input of a layer, or output of the trunk: what `vector` holds. */
 static size_t widest_input(const graft_policy *policy)
 {
@@ -81,19 +170,32 @@ static void carve_network(graft_carver *carver, const graft_policy *policy,
     memory->location_logits = (int32_t *)carve(carver, policy->location_limit, sizeof(int32_t));
     memory->row_count = 0;
 }
+#endif
 
-static void carve_policy(graft_carver *carver, const graft_policy *policy,
-                         const graft_limits *limits, uint32_t step_limit,
-                         graft_policy_memory *memory)
+/* The run comes first: graft_optimize_some finds it there. */
+static graft_optimize_run *carve_policy(graft_carver *carver, const graft_policy *policy,
+                                        const graft_limits *limits, uint32_t step_limit,
+                                        graft_policy_memory *memory)
 {
+    graft_optimize_run *run = (graft_optimize_run *)carve(carver, 1, sizeof(graft_optimize_run));
     memory->order_bytes = graft_order_bytes(limits);
     memory->order_memory = carve(carver, memory->order_bytes, 1);
     memory->scratch = carve(carver, graft_match_scratch_bytes(limits), 1);
     memory->seen = (uint64_t *)carve(carver, (size_t)step_limit + 1, sizeof(uint64_t));
     memory->hashes = (uint64_t *)carve(carver, limits->values, sizeof(uint64_t));
+    memory->anchors = (graft_index *)carve(carver, limits->nodes, sizeof(graft_index));
+    memory->anchor_end = (graft_index *)carve(carver, GRAFT_OP_COUNT, sizeof(graft_index));
     memory->rule = (graft_rule *)carve(carver, 1, sizeof(graft_rule));
     memory->counts = (uint16_t *)carve(carver, policy->rule_count, sizeof(uint16_t));
-    carve_network(carver, policy, limits, &memory->network);
+    memory->made = (graft_made *)carve(carver, 1, sizeof(graft_made));
+    memory->estimator_bytes = policy->tariff != NULL ? graft_estimator_bytes(limits) : 0;
+    memory->estimator_memory = carve(carver, memory->estimator_bytes, 1);
+#ifndef GRAFT_WITHOUT_NETWORK
+    if (policy->hidden > 0) {
+        carve_network(carver, policy, limits, &memory->network);
+    }
+#endif
+    return run;
 }
 
 size_t graft_optimize_workspace_bytes(const graft_policy *policy, const graft_limits *limits,
@@ -101,12 +203,23 @@ size_t graft_optimize_workspace_bytes(const graft_policy *policy, const graft_li
 {
     graft_carver carver = {NULL, 0};
     graft_policy_memory memory;
-    carve_policy(&carver, policy, limits, step_limit, &memory);
+    (void)carve_policy(&carver, policy, limits, step_limit, &memory);
+    return carver.used + 7u;
+}
+
+size_t graft_optimize_workspace_most_bytes(const graft_policy *policy, const graft_limits *limits,
+                                           uint32_t step_limit)
+{
+    graft_carver carver = {NULL, 0};
+    graft_policy_memory memory;
+    (void)carve_policy(&carver, policy, limits, step_limit, &memory);
+    carve_kept(&carver, policy, limits, &memory.kept);
     return carver.used + 7u;
 }
 
 /* ---------------------------------------------------------------- checking */
 
+#ifndef GRAFT_WITHOUT_NETWORK
 static bool dense_fits(const graft_dense *dense, size_t inputs, size_t outputs)
 {
     return dense->inputs == inputs && dense->outputs == outputs && inputs <= GRAFT_DENSE_MAX_INPUTS;
@@ -141,131 +254,213 @@ static bool heads_fit(const graft_policy *policy)
     }
     return fits;
 }
+#endif
 
-static graft_status unpack_rule(graft_optimize_run *run, uint32_t r)
+static bool network_fits(const graft_policy *policy)
+{
+#ifdef GRAFT_WITHOUT_NETWORK
+    (void)policy;
+    return false;
+#else
+    return encoder_fits(policy) && heads_fit(policy);
+#endif
+}
+
+static bool policy_fits(const graft_policy *policy)
+{
+    bool by_tariff = policy->decider == GRAFT_DECIDER_TARIFF;
+    bool by_network = policy->decider == GRAFT_DECIDER_NETWORK;
+    return policy->abi == GRAFT_ABI && policy->feature_hash == GRAFT_FEATURE_HASH &&
+           ((by_tariff && policy->tariff != NULL) || (by_network && policy->hidden > 0)) &&
+           (policy->hidden == 0 || network_fits(policy));
+}
+
+static const uint8_t *packed_rule(const graft_optimize_run *run, uint32_t r)
+{
+    return run->policy->rules + run->policy->rule_offsets[r];
+}
+
+/* Opening the run has checked all rules. */
+static void unpack_rule(graft_optimize_run *run, uint32_t r)
 {
     size_t size = 0;
     const uint32_t *offsets = run->policy->rule_offsets;
-    return graft_rule_unpack(run->memory.rule, run->policy->rules + offsets[r],
-                             offsets[r + 1] - offsets[r], &size);
+    if (run->unpacked == r) {
+        return;
+    }
+    run->unpacked = r;
+    (void)read_rule(run->memory.rule, packed_rule(run, r), offsets[r + 1] - offsets[r], &size);
+    graft_matcher_start(&run->finder.matcher, run->memory.rule, run->graph, &run->memory.order,
+                        GRAFT_NONE);
+}
+
+static bool can_be_anchor(const graft_node *node)
+{
+    return node->op < GRAFT_OP_COUNT && !node->is_const;
+}
+
+/* Sorts the nodes by operator; stable, so each operator's stay in order. */
+static void list_anchors(graft_optimize_run *run)
+{
+    const graft_order *order = &run->memory.order;
+    const graft_node *nodes = run->graph->nodes;
+    graft_index *end = run->memory.anchor_end;
+    zero_bytes(end, GRAFT_OP_COUNT * sizeof(graft_index));
+    for (graft_index i = 0; i < order->count; i++) {
+        const graft_node *node = &nodes[order->order[i]];
+        if (can_be_anchor(node) && node->op + 1u < GRAFT_OP_COUNT) {
+            end[node->op + 1u]++;
+        }
+    }
+    for (uint32_t op = 1; op < GRAFT_OP_COUNT; op++) {
+        end[op] += end[op - 1u];
+    }
+    for (graft_index i = 0; i < order->count; i++) {
+        graft_index n = order->order[i];
+        if (can_be_anchor(&nodes[n])) {
+            run->memory.anchors[end[nodes[n].op]++] = n;
+        }
+    }
 }
 
 static graft_status order_graph(graft_optimize_run *run)
 {
-    return graft_order_build(&run->memory.order, run->graph, run->memory.order_memory,
-                             run->memory.order_bytes);
+    graft_status status = graft_order_build(&run->memory.order, run->graph,
+                                            run->memory.order_memory, run->memory.order_bytes);
+    if (status == GRAFT_OK) {
+        list_anchors(run);
+    }
+    return status;
 }
 
 /* Lays out the workspace, orders the graph and checks everything that could fail later. */
-static graft_status open_run(graft_optimize_run *run, void *workspace, size_t workspace_bytes,
-                             uint32_t step_limit)
+/* NOLINTNEXTLINE(readability-function-size): the interface's. */
+static graft_status open_run(graft_graph *graph, const graft_policy *policy,
+                             const graft_optimize_options *options, uint32_t step_limit,
+                             void *workspace, size_t workspace_bytes, graft_optimize_run **opened)
 {
-    const graft_policy *policy = run->policy;
-    if (policy->abi != GRAFT_ABI || policy->feature_hash != GRAFT_FEATURE_HASH ||
-        !encoder_fits(policy) || !heads_fit(policy)) {
+    graft_policy_memory memory;
+    if (!policy_fits(policy)) {
         return GRAFT_BAD_INPUT;
     }
-    if (run->graph->node_end > POLICY_NODES_MOST) {
+    if (graph->node_end > POLICY_NODES_MOST) {
         return GRAFT_CAPACITY;
     }
     if (workspace == NULL ||
-        workspace_bytes < graft_optimize_workspace_bytes(policy, &run->graph->limits, step_limit)) {
+        workspace_bytes < graft_optimize_workspace_bytes(policy, &graph->limits, step_limit)) {
         return GRAFT_NO_MEMORY;
     }
     graft_carver carver = {align_buffer(workspace), 0};
-    carve_policy(&carver, policy, &run->graph->limits, step_limit, &run->memory);
+    graft_optimize_run *run = carve_policy(&carver, policy, &graph->limits, step_limit, &memory);
+    if (workspace_bytes >=
+        graft_optimize_workspace_most_bytes(policy, &graph->limits, step_limit)) {
+        carve_kept(&carver, policy, &graph->limits, &memory.kept);
+    } else {
+        memory.kept.nothing = NULL;
+    }
+    zero_bytes(run, sizeof *run);
+    run->graph = graph;
+    run->policy = policy;
+    run->options = *options;
+    run->memory = memory;
+    run->report = &run->own_report;
+    run->unpacked = policy->rule_count;
+    open_kept(&run->memory.kept);
     for (uint32_t r = 0; r < policy->rule_count; r++) {
-        if (unpack_rule(run, r) != GRAFT_OK) {
+        if (graft_policy_rule(policy, r, run->memory.rule) != GRAFT_OK) {
             return GRAFT_BAD_INPUT;
         }
     }
-    return order_graph(run);
+    graft_status status = GRAFT_OK;
+    if (policy->tariff != NULL) {
+        status = graft_estimator_open(&run->memory.estimator, policy->tariff, &graph->limits,
+                                      memory.estimator_memory, memory.estimator_bytes);
+    }
+    *opened = run;
+    return status == GRAFT_OK ? order_graph(run) : status;
 }
 
 /* ---------------------------------------------------------------- locations */
 
-/* Enumerates the locations of the unpacked rule. */
-typedef struct graft_finder {
-    const graft_optimize_run *run;
-    graft_apply_options apply;
-    graft_matcher matcher;
-    graft_index position; /* One past the anchor's place in the order. */
-    bool at_anchor;
-} graft_finder;
-
-static void start_finder(graft_finder *finder, const graft_optimize_run *run, uint64_t limit)
+/* Begins to look for locations of rule `r`; false when it can have none. */
+static bool enter_rule(graft_optimize_run *run, uint32_t r, uint64_t limit)
 {
-    finder->run = run;
+    graft_finder *finder = &run->finder;
+    uint32_t op = packed_anchor(packed_rule(run, r));
     finder->apply.weight_bytes_limit = limit;
-    finder->position = 0;
+    finder->position = run->memory.anchor_end[op - 1u];
+    finder->end = run->memory.anchor_end[op];
     finder->at_anchor = false;
+    return rule_is_allowed(run, r) && finder->position < finder->end;
 }
 
-/* Moves on to the next node that can be the rule's anchor. */
-static bool next_anchor(graft_finder *finder)
+/* Goes to the next node that can be the anchor of rule `r`. There is one. */
+static void next_anchor(graft_optimize_run *run, uint32_t r)
 {
-    const graft_policy_memory *memory = &finder->run->memory;
-    while (finder->position < memory->order.count) {
-        graft_index n = memory->order.order[finder->position++];
-        const graft_node *node = &finder->run->graph->nodes[n];
-        if (node->op == memory->rule->source.nodes[0].op && !node->is_const) {
-            graft_matcher_start(&finder->matcher, memory->rule, finder->run->graph, &memory->order,
-                                n);
+    graft_finder *finder = &run->finder;
+    unpack_rule(run, r);
+    restart_matcher(&finder->matcher, run->memory.anchors[finder->position++]);
+    finder->at_anchor = true;
+    finder->matched = false;
+}
+
+/* Whether the matcher's anchor has a further location; it is then run->match. */
+static bool next_at_anchor(graft_optimize_run *run)
+{
+    graft_finder *finder = &run->finder;
+    while (finder->at_anchor) {
+        finder->at_anchor = graft_matcher_next(&finder->matcher, &run->match);
+        finder->matched = finder->matched || finder->at_anchor;
+        if (finder->at_anchor &&
+            plan_match(run->graph, run->memory.rule, &run->match, &run->memory.order,
+                       &finder->apply, run->memory.scratch, run->memory.made) == GRAFT_OK) {
             return true;
         }
     }
     return false;
 }
 
-static bool next_location(graft_finder *finder, graft_match *match)
+/* The next location of rule `r`, which has been entered. */
+static bool next_location(graft_optimize_run *run, uint32_t r)
 {
-    const graft_optimize_run *run = finder->run;
-    for (;;) {
-        if (!finder->at_anchor && !next_anchor(finder)) {
+    while (!next_at_anchor(run)) {
+        if (run->finder.position == run->finder.end) {
             return false;
         }
-        finder->at_anchor = graft_matcher_next(&finder->matcher, match);
-        if (finder->at_anchor &&
-            graft_match_try(run->graph, run->memory.rule, match, &run->memory.order, &finder->apply,
-                            run->memory.scratch) == GRAFT_OK) {
-            return true;
+        next_anchor(run, r);
+    }
+    return true;
+}
+
+#ifndef GRAFT_WITHOUT_NETWORK
+/* Number of locations of rule `r`, at most location_limit. */
+static uint16_t count_locations(graft_optimize_run *run, uint32_t r)
+{
+    uint16_t count = 0;
+    if (enter_rule(run, r, run->options.weight_bytes_limit)) {
+        while (count < run->policy->location_limit && next_location(run, r)) {
+            count++;
         }
     }
+    return count;
 }
+#endif
 
-/* Number of locations of rule `r`, at most location_limit; the rule is then unpacked. */
-static graft_status count_locations(graft_optimize_run *run, uint32_t r, uint16_t *count)
-{
-    graft_finder finder;
-    graft_match match;
-    graft_status status = unpack_rule(run, r);
-    *count = 0;
-    start_finder(&finder, run, run->options->weight_bytes_limit);
-    while (status == GRAFT_OK && *count < run->policy->location_limit &&
-           next_location(&finder, &match)) {
-        (*count)++;
-    }
-    return status;
-}
-
-/* Location number `location` of rule `r`, counted under `limit`; GRAFT_NO_MATCH when it has fewer.
- */
+/* Location number `location` of rule `r`, counted under `limit`, into run->match; GRAFT_NO_MATCH when
+ * it has fewer. */
 static graft_status find_location(graft_optimize_run *run, uint32_t r, uint32_t location,
-                                  uint64_t limit, graft_match *match)
+                                  uint64_t limit)
 {
-    graft_finder finder;
-    graft_status status = unpack_rule(run, r);
-    start_finder(&finder, run, limit);
-    for (uint32_t i = 0; status == GRAFT_OK && i <= location; i++) {
-        if (!next_location(&finder, match)) {
-            status = GRAFT_NO_MATCH;
-        }
+    bool found = enter_rule(run, r, limit);
+    for (uint32_t i = 0; found && i <= location; i++) {
+        found = next_location(run, r);
     }
-    return status;
+    return found ? GRAFT_OK : GRAFT_NO_MATCH;
 }
 
 /* ----------------------------------------------------------------- deciding */
 
+#ifndef GRAFT_WITHOUT_NETWORK
 /* The index of the largest logit with a location, NO-OP (the last) included; the lowest on ties. */
 static uint32_t choose_rule(const graft_policy *policy, const uint16_t *counts,
                             const int32_t *logits)
@@ -289,345 +484,147 @@ static uint32_t choose_location(const int32_t *logits, uint32_t count)
     }
     return best;
 }
+#endif
 
-/* Scores the ordered graph. `open` receives whether any rule has a location. */
-static graft_status decide_next(graft_optimize_run *run, graft_scores *scores, bool *open)
+/* Looks at the locations at one anchor; where one changes the estimate, with what is doubted of it,
+ * by less than the least so far, it becomes the choice. */
+static void look_at_anchor(graft_optimize_run *run)
+{
+    graft_policy_memory *memory = &run->memory;
+    graft_scan *scan = &run->scan;
+    graft_change change;
+    while (scan->count < run->policy->location_limit && next_at_anchor(run)) {
+        graft_estimate_match(&memory->estimator, memory->rule, &run->match, memory->made, &change);
+        int64_t doubted = change.cost + (int64_t)(change.guessed_cost >> GRAFT_DOUBT_SHIFT);
+        if (doubted < scan->least) {
+            scan->least = doubted;
+            scan->scores.change = change;
+            scan->scores.rule = (uint16_t)scan->rule;
+            scan->scores.location = scan->count;
+        }
+        scan->count++;
+    }
+}
+
+/* Looks at the locations of the rule that the scan is at. False when the budget ran out before. */
+static bool scan_rule(graft_optimize_run *run)
+{
+    graft_scan *scan = &run->scan;
+    graft_kept *kept = &run->memory.kept;
+    const uint32_t nodes = packed_source_nodes(packed_rule(run, scan->rule));
+    while (scan->count < run->policy->location_limit && run->finder.position < run->finder.end) {
+        graft_index anchor = run->memory.anchors[run->finder.position];
+        if (nothing_fits(kept, scan->rule, nodes, anchor)) {
+#ifdef GRAFT_CHECK_KEPT
+            next_anchor(run, scan->rule);
+            if (graft_matcher_next(&run->finder.matcher, &run->match)) {
+                __builtin_trap();
+            }
+#else
+            run->finder.position++;
+#endif
+            continue;
+        }
+        if (run->budget == 0) {
+            return false;
+        }
+        run->budget--;
+        next_anchor(run, scan->rule);
+        look_at_anchor(run);
+        keep_finding(kept, run->memory.rule, scan->rule, anchor, run->finder.matched);
+    }
+    forget_rest(kept, run->finder.position < run->finder.end);
+    return true;
+}
+
+static graft_status start_scan(graft_optimize_run *run)
+{
+    graft_scan *scan = &run->scan;
+    zero_bytes(scan, sizeof *scan);
+    scan->scores.counts = run->memory.counts;
+    scan->scores.rule = run->policy->rule_count;
+    look_for_changes(&run->memory.kept, run->graph, &run->memory.order);
+    return run->policy->decider == GRAFT_DECIDER_TARIFF
+               ? graft_estimate(&run->memory.estimator, run->graph, &run->memory.order, &scan->now)
+               : GRAFT_OK;
+}
+
+/* Goes on with the decision by tariff; false when the budget ran out before its end. */
+static bool scan_by_tariff(graft_optimize_run *run)
+{
+    graft_scan *scan = &run->scan;
+    if (scan->rule == 0 && !scan->in_rule) {
+        scan->least = -(int64_t)(scan->now.cost >> GRAFT_GAIN_SHIFT);
+    }
+    for (; scan->rule < run->policy->rule_count; scan->rule++) {
+        if (!scan->in_rule) {
+            scan->count = 0;
+            scan->in_rule = enter_rule(run, scan->rule, run->options.weight_bytes_limit);
+        }
+        if (scan->in_rule && !scan_rule(run)) {
+            return false;
+        }
+        scan->in_rule = false;
+        run->memory.counts[scan->rule] = scan->count;
+        scan->open = scan->open || scan->count > 0;
+    }
+    return true;
+}
+
+#ifndef GRAFT_WITHOUT_NETWORK
+/* Scores the ordered graph, whole. */
+static void decide_by_network(graft_optimize_run *run)
 {
     const graft_policy *policy = run->policy;
+    graft_scan *scan = &run->scan;
     graft_network_memory *network = &run->memory.network;
     const graft_network_input input = {policy, run->graph, &run->memory.order, network};
-    *open = false;
     for (uint32_t r = 0; r < policy->rule_count; r++) {
-        graft_status status = count_locations(run, r, &run->memory.counts[r]);
-        if (status != GRAFT_OK) {
-            return status;
-        }
-        *open = *open || run->memory.counts[r] > 0;
+        run->memory.counts[r] = count_locations(run, r);
+        scan->open = scan->open || run->memory.counts[r] > 0;
     }
     run_network(&input, run->memory.counts);
     uint32_t rule = choose_rule(policy, run->memory.counts, network->xfer_logits);
-    scores->counts = run->memory.counts;
-    scores->tanhs = network->tanhs;
-    scores->latent = network->latent;
-    scores->xfer_logits = network->xfer_logits;
-    scores->location_logits = NULL;
-    scores->rule = (uint16_t)rule;
-    scores->location = 0;
+    scan->scores.tanhs = network->tanhs;
+    scan->scores.latent = network->latent;
+    scan->scores.xfer_logits = network->xfer_logits;
+    scan->scores.rule = (uint16_t)rule;
     if (rule < policy->rule_count) {
         run_location_head(policy, network, rule);
-        scores->location_logits = network->location_logits;
-        scores->location =
+        scan->scores.location_logits = network->location_logits;
+        scan->scores.location =
             (uint16_t)choose_location(network->location_logits, run->memory.counts[rule]);
     }
-    return GRAFT_OK;
+}
+#endif
+
+/* Goes on with the decision; false when it is not made yet. */
+static bool decide_next(graft_optimize_run *run)
+{
+    if (run->policy->decider == GRAFT_DECIDER_TARIFF) {
+        return scan_by_tariff(run);
+    }
+#ifndef GRAFT_WITHOUT_NETWORK
+    decide_by_network(run);
+#endif
+    return true;
 }
 
 graft_status graft_policy_scores(const graft_graph *graph, const graft_policy *policy,
                                  const graft_optimize_options *options, void *workspace,
                                  size_t workspace_bytes, graft_scores *scores)
 {
-    bool open = false;
     graft_graph view = *graph; /* Nothing below writes to it. */
-    graft_optimize_run run;
-    run.graph = &view;
-    run.policy = policy;
-    run.options = options;
-    run.report = NULL;
-    graft_status status = open_run(&run, workspace, workspace_bytes, 0);
-    return status == GRAFT_OK ? decide_next(&run, scores, &open) : status;
-}
-
-/* ---------------------------------------------------------------- rewriting */
-
-/* Applies the unpacked rule at `match`, orders the graph again and notes the rewrite. */
-static graft_status rewrite(graft_optimize_run *run, const graft_match *match,
-                            graft_decision *decision)
-{
-    graft_apply_options apply;
-    graft_effect effect;
-    graft_report *report = run->report;
-    apply.weight_bytes_limit = run->options->weight_bytes_limit;
-    graft_status status = graft_apply(run->graph, run->memory.rule, match, &run->memory.order,
-                                      &apply, run->memory.scratch, &effect);
-    if (status != GRAFT_OK) {
-        return status;
-    }
-    decision->node_count = run->memory.rule->source.node_count;
-    for (uint32_t i = 0; i < decision->node_count; i++) {
-        decision->nodes[i] = match->nodes[i];
-    }
-    if (report->decisions != NULL && report->step_count < report->decision_limit) {
-        report->decisions[report->step_count] = *decision;
-    }
-    report->step_count++;
-    report->plan_step_count += decision->origin == GRAFT_FROM_PLAN;
-    report->simplify_step_count += decision->origin == GRAFT_FROM_SIMPLIFY;
-    report->weight_bytes = add_saturating(report->weight_bytes, effect.weight_bytes);
-    return order_graph(run);
-}
-
-static void start_decision(graft_decision *decision, uint32_t rule, uint32_t location,
-                           graft_decision_origin origin)
-{
-    zero_bytes(decision, sizeof *decision);
-    decision->rule = (uint16_t)rule;
-    decision->location = (uint16_t)location;
-    decision->origin = (uint8_t)origin;
-}
-
-/* Follows the policy for one step. *stop is set and nothing is applied when it wants none. */
-static graft_status step_policy(graft_optimize_run *run, graft_decision *decision, graft_stop *stop,
-                                bool *stopped)
-{
-    bool open = false;
-    graft_scores scores;
-    graft_match match;
-    graft_status status = decide_next(run, &scores, &open);
-    start_decision(decision, run->policy->rule_count, 0, GRAFT_FROM_POLICY);
-    *stopped = status == GRAFT_OK && scores.rule == run->policy->rule_count;
-    if (status != GRAFT_OK || *stopped) {
-        *stop = open ? GRAFT_STOP_NO_OP : GRAFT_STOP_NO_RULE;
-        return status;
-    }
-    decision->rule = scores.rule;
-    decision->location = scores.location;
-    decision->location_count = scores.counts[scores.rule];
-    status =
-        find_location(run, scores.rule, scores.location, run->options->weight_bytes_limit, &match);
-    status = status == GRAFT_OK ? rewrite(run, &match, decision) : status;
-    return status == GRAFT_OK ? GRAFT_OK : GRAFT_INTERNAL; /* It was tried before. */
-}
-
-static uint64_t hash_now(graft_optimize_run *run)
-{
-    return graft_graph_hash(run->graph, &run->memory.order, run->memory.hashes);
-}
-
-/* Prepares a call: checks, hashes, and an empty report. */
-static graft_status open_report(graft_optimize_run *run, void *workspace, size_t workspace_bytes,
-                                uint32_t step_limit)
-{
-    graft_report *report = run->report;
-    graft_status status = open_run(run, workspace, workspace_bytes, step_limit);
-    graft_decision *decisions = report->decisions;
-    uint32_t decision_limit = report->decision_limit;
-    zero_bytes(report, sizeof *report);
-    report->decisions = decisions;
-    report->decision_limit = decision_limit;
+    graft_optimize_run *run = NULL;
+    graft_status status = open_run(&view, policy, options, 0, workspace, workspace_bytes, &run);
+    status = status == GRAFT_OK ? start_scan(run) : status;
     if (status == GRAFT_OK) {
-        report->hash_before = hash_now(run);
-        report->active_before = graft_graph_active_count(run->graph);
-    }
-    return status;
-}
-
-static void close_report(graft_optimize_run *run)
-{
-    run->report->hash_after = hash_now(run);
-    run->report->active_after = graft_graph_active_count(run->graph);
-}
-
-graft_status graft_policy_step(graft_graph *graph, const graft_policy *policy,
-                               const graft_optimize_options *options, void *workspace,
-                               size_t workspace_bytes, graft_decision *decision)
-{
-    graft_report report;
-    graft_optimize_run run;
-    graft_stop stop = GRAFT_STOP_NO_OP;
-    bool stopped = false;
-    zero_bytes(&report, sizeof report);
-    run.graph = graph;
-    run.policy = policy;
-    run.options = options;
-    run.report = &report;
-    graft_status status = open_run(&run, workspace, workspace_bytes, 0);
-    return status == GRAFT_OK ? step_policy(&run, decision, &stop, &stopped) : status;
-}
-
-/* ---------------------------------------------------------------- simplify */
-
-/* Applies one rule marked "always"; *found is false when none fits. Such a rule leaves fewer nodes.
- */
-static graft_status simplify_once(graft_optimize_run *run, bool *found)
-{
-    const graft_policy *policy = run->policy;
-    graft_match match;
-    graft_decision decision;
-    *found = false;
-    for (uint32_t r = 0; r < policy->rule_count; r++) {
-        if ((policy->rule_flags[r] & GRAFT_RULE_ALWAYS) == 0) {
-            continue;
+        run->budget = UINT32_MAX;
+        while (!decide_next(run)) {
+            run->budget = UINT32_MAX;
         }
-        graft_status status = find_location(run, r, 0, run->options->weight_bytes_limit, &match);
-        if (status == GRAFT_OK &&
-            run->memory.rule->target.node_count < run->memory.rule->source.node_count) {
-            *found = true;
-            start_decision(&decision, r, 0, GRAFT_FROM_SIMPLIFY);
-            return rewrite(run, &match, &decision);
-        }
+        *scores = run->scan.scores;
     }
-    return GRAFT_OK;
-}
-
-static graft_status simplify_all(graft_optimize_run *run)
-{
-    bool found = true;
-    graft_status status = GRAFT_OK;
-    while (status == GRAFT_OK && found && run->report->step_count < run->options->step_limit) {
-        status = simplify_once(run, &found);
-    }
-    return status;
-}
-
-graft_status graft_simplify(graft_graph *graph, const graft_policy *policy,
-                            const graft_optimize_options *options, void *workspace,
-                            size_t workspace_bytes, graft_report *report)
-{
-    graft_report unused;
-    graft_optimize_run run;
-    zero_bytes(&unused, sizeof unused);
-    run.graph = graph;
-    run.policy = policy;
-    run.options = options;
-    run.report = report != NULL ? report : &unused;
-    graft_status status = open_report(&run, workspace, workspace_bytes, 0);
-    if (status == GRAFT_OK) {
-        status = simplify_all(&run);
-        run.report->stop = run.report->step_count < options->step_limit ? GRAFT_STOP_NO_RULE
-                                                                        : GRAFT_STOP_STEP_LIMIT;
-        close_report(&run);
-    }
-    return status;
-}
-
-/* ------------------------------------------------------------------- plans */
-
-static const graft_recorded_plan *find_plan(const graft_policy *policy, uint64_t hash)
-{
-    uint32_t low = 0;
-    uint32_t high = policy->plan_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (policy->plans[middle].graph_hash < hash) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < policy->plan_count && policy->plans[low].graph_hash == hash ? &policy->plans[low]
-                                                                             : NULL;
-}
-
-/* Replays a plan; *finished when every step was found and the result is the recorded one. */
-static graft_status replay_plan(graft_optimize_run *run, const graft_recorded_plan *plan,
-                                bool *finished)
-{
-    graft_match match;
-    graft_decision decision;
-    graft_status status = GRAFT_OK;
-    uint32_t step = 0;
-    for (; status == GRAFT_OK && step < plan->step_count &&
-           run->report->step_count < run->options->step_limit;
-         step++) {
-        uint32_t rule = plan->steps[step].rule;
-        uint32_t location = plan->steps[step].location;
-        status = rule < run->policy->rule_count
-                     ? find_location(run, rule, location, UINT64_MAX, &match)
-                     : GRAFT_NO_MATCH;
-        start_decision(&decision, rule, location, GRAFT_FROM_PLAN);
-        status = status == GRAFT_OK ? rewrite(run, &match, &decision) : status;
-    }
-    *finished =
-        status == GRAFT_OK && step == plan->step_count && hash_now(run) == plan->result_hash;
-    return status == GRAFT_NO_MATCH || status == GRAFT_CAPACITY ? GRAFT_OK : status;
-}
-
-/* Looks the graph up and replays its plan. *finished when there is nothing left to decide. */
-static graft_status try_plan(graft_optimize_run *run, bool *finished)
-{
-    const graft_recorded_plan *plan =
-        run->options->use_plans ? find_plan(run->policy, hash_now(run)) : NULL;
-    *finished = false;
-    if (plan == NULL) {
-        return GRAFT_OK;
-    }
-    graft_status status = replay_plan(run, plan, finished);
-    run->report->stop = GRAFT_STOP_PLAN;
-    run->report->plan_dropped = run->report->plan_dropped || !*finished;
-    return status;
-}
-
-/* -------------------------------------------------------------------- loop */
-
-/* Whether this graph has been before; notes it otherwise. */
-static bool note_graph(graft_optimize_run *run, uint32_t *seen_count)
-{
-    uint64_t hash = hash_now(run);
-    for (uint32_t i = 0; i < *seen_count; i++) {
-        if (run->memory.seen[i] == hash) {
-            return true;
-        }
-    }
-    if (*seen_count <= run->options->step_limit) {
-        run->memory.seen[(*seen_count)++] = hash;
-    }
-    return false;
-}
-
-static graft_status follow_policy(graft_optimize_run *run)
-{
-    graft_report *report = run->report;
-    graft_decision decision;
-    uint32_t seen_count = 0;
-    bool stopped = false;
-    graft_status status = GRAFT_OK;
-    while (status == GRAFT_OK && !stopped) {
-        if (run->options->simplify) {
-            status = simplify_all(run);
-        }
-        if (run->options->guard && note_graph(run, &seen_count)) {
-            report->stop = GRAFT_STOP_REPEATED;
-            break;
-        }
-        if (report->step_count >= run->options->step_limit) {
-            report->stop = GRAFT_STOP_STEP_LIMIT;
-            break;
-        }
-        if (status == GRAFT_OK) {
-            status = step_policy(run, &decision, &report->stop, &stopped);
-        }
-    }
-    return status;
-}
-
-graft_status graft_optimize(graft_graph *graph, const graft_policy *policy,
-                            const graft_optimize_options *options, void *workspace,
-                            size_t workspace_bytes, graft_report *report)
-{
-    bool finished = false;
-    graft_report unused;
-    graft_optimize_run run;
-    zero_bytes(&unused, sizeof unused);
-    run.graph = graph;
-    run.policy = policy;
-    run.options = options;
-    run.report = report != NULL ? report : &unused;
-    graft_status status = open_report(&run, workspace, workspace_bytes, options->step_limit);
-    if (status != GRAFT_OK) {
-        return status;
-    }
-    status = try_plan(&run, &finished);
-    if (status == GRAFT_OK && !finished && options->simplify) {
-        uint32_t step_count = run.report->step_count;
-        status = simplify_all(&run);
-        if (status == GRAFT_OK && run.report->step_count > step_count) {
-            status = try_plan(&run, &finished); /* Recorded after simplifying. */
-        }
-    }
-    if (status == GRAFT_OK && !finished) {
-        status = follow_policy(&run);
-    }
-    close_report(&run);
     return status;
 }
 

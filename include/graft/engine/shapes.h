@@ -1,17 +1,9 @@
-/* shapes.h - which outputs an operator has: one function per row of operators.def.
- *
- * A shape function returns NULL and fills `out`, or returns the text of the check that failed.
- * Before it runs, every attribute is known to lie in its domain and every input to be a well-formed
- * binary32 tensor of at most INT32_MAX elements; sizes are computed in 64 bits, where nothing of
- * this can overflow. The number of operations is read from the same shapes. */
+/* shapes.h - which outputs an operator has: shapes.def over numbers. The number of operations is
+ * read from the same shapes. */
 #ifndef GRAFT_ENGINE_SHAPES_H
 #define GRAFT_ENGINE_SHAPES_H
 
-static const char *const text_empty = "an output would be empty";
 static const char *const text_large = "a tensor has more than INT32_MAX elements";
-static const char *const text_axis = "the axis is not an axis of the input";
-static const char *const text_image = "an input is not (batch, channel, height, width)";
-static const char *const text_float = "a float attribute is not finite";
 
 /* ------------------------------------------------------------------ shapes */
 
@@ -72,6 +64,85 @@ bool graft_shape_equal(const graft_shape *a, const graft_shape *b)
     return equal;
 }
 
+/* --------------------------------------------------- shapes.def over numbers */
+
+typedef graft_shape op_shape;
+typedef int64_t op_size;
+
+typedef struct op_site {
+    const int32_t *attrs;
+    const graft_shape *in;
+    graft_shape *out;
+} op_site;
+
+static const op_shape *op_input(const op_site *p, uint32_t i) { return &p->in[i]; }
+
+static op_shape *op_output(const op_site *p, uint32_t i) { return &p->out[i]; }
+
+static op_size op_attr(const op_site *p, uint32_t k) { return p->attrs[k]; }
+
+static uint32_t op_choice(const op_site *p, uint32_t k) { return (uint32_t)p->attrs[k]; }
+
+static bool op_is_open(const op_site *p, uint32_t k)
+{
+    (void)p, (void)k;
+    return false;
+}
+
+static bool is_any_rank(const op_shape *shape)
+{
+    (void)shape;
+    return false;
+}
+
+static const char *expect(bool so, const char *why) { return so ? NULL : why; }
+
+static op_size op_number(const op_site *p, int32_t number)
+{
+    (void)p;
+    return number;
+}
+
+static op_size op_add(const op_site *p, op_size a, op_size b)
+{
+    (void)p;
+    return a + b;
+}
+
+static op_size op_subtract(const op_site *p, op_size a, op_size b)
+{
+    (void)p;
+    return a - b;
+}
+
+static op_size op_multiply(const op_site *p, op_size a, op_size b)
+{
+    (void)p;
+    return a * b;
+}
+
+static op_size op_wide(const op_site *p, op_size a, op_size b)
+{
+    (void)p;
+    return a == 1 ? b : a;
+}
+
+static op_size op_windows(const op_site *p, op_size room, op_size stride)
+{
+    (void)p;
+    return room / stride + 1;
+}
+
+static const char *put_dim(const op_site *p, graft_shape *shape, uint32_t axis, op_size size)
+{
+    (void)p;
+    if (size > INT32_MAX) {
+        return text_large;
+    }
+    shape->dims[axis] = (int32_t)size;
+    return NULL;
+}
+
 static graft_shape empty_shape(uint32_t rank)
 {
     graft_shape shape;
@@ -83,81 +154,78 @@ static graft_shape empty_shape(uint32_t rank)
     return shape;
 }
 
-static const char *put_dim(graft_shape *shape, uint32_t axis, int64_t size)
+static graft_shape wider_shape(const graft_shape *a, const graft_shape *b)
 {
-    if (size < 1) {
-        return text_empty;
-    }
-    if (size > INT32_MAX) {
-        return text_large;
-    }
-    shape->dims[axis] = (int32_t)size;
-    return NULL;
+    return empty_shape(a->rank > b->rank ? a->rank : b->rank);
 }
 
-/* The size of the axis that is `back` axes before the last one; 1 where the tensor has none. */
-static int32_t dim_from_end(const graft_shape *shape, uint32_t back)
-{
-    return back < shape->rank ? shape->dims[shape->rank - 1u - back] : 1;
-}
-
-/* ----------------------------------------------------- several operators' */
-
-static const char *shape_same(const int32_t *attrs, const graft_shape *in, graft_shape *out)
-{
-    (void)attrs;
-    out[0] = in[0];
-    return NULL;
-}
-
-/* Broadcasts all axes but the last `kept` ones, which `out` already has. */
-static const char *broadcast_axes(const graft_shape *in, uint32_t kept, graft_shape *out)
-{
-    for (uint32_t back = kept; back < out->rank; back++) {
-        int32_t a = dim_from_end(&in[0], back);
-        int32_t b = dim_from_end(&in[1], back);
-        if (a != b && a != 1 && b != 1) {
-            return "the inputs' sizes do not broadcast";
-        }
-        out->dims[out->rank - 1u - back] = a == 1 ? b : a;
-    }
-    return NULL;
-}
-
-static const char *shape_broadcast(const int32_t *attrs, const graft_shape *in, graft_shape *out)
-{
-    (void)attrs;
-    out[0] = empty_shape(in[0].rank > in[1].rank ? in[0].rank : in[1].rank);
-    return broadcast_axes(in, 0, &out[0]);
-}
-
-/* A shape written as six attributes: sizes, then zeros. */
-static const char *read_shape(const int32_t *dims, graft_shape *out)
+static graft_shape made_shape(const op_site *p, uint32_t first)
 {
     uint32_t rank = 0;
-    while (rank < GRAFT_MAX_RANK && dims[rank] != 0) {
+    while (rank < GRAFT_MAX_RANK && p->attrs[first + rank] != 0) {
         rank++;
     }
-    out[0] = empty_shape(rank);
-    for (uint32_t i = 0; i < GRAFT_MAX_RANK; i++) {
-        out[0].dims[i] = dims[i];
-        if (i >= rank && dims[i] != 0) {
-            return "a size follows a size of 0";
-        }
-    }
-    return NULL;
+    return empty_shape(rank);
 }
 
-/* Positions of a sliding window along an axis. */
-static const char *slide_window(int64_t size, int64_t kernel, int64_t dilation, int64_t padding,
-                                int64_t stride, int64_t *count)
+static void set_rank(const op_site *p, graft_shape *shape, uint32_t rank)
 {
-    int64_t room = size + padding - (dilation * (kernel - 1) + 1);
-    if (room < 0) {
-        return "the window is larger than the padded input";
+    (void)p;
+    for (uint32_t i = rank; i < GRAFT_MAX_RANK; i++) {
+        shape->dims[i] = 0;
     }
-    *count = room / stride + 1;
-    return NULL;
+    shape->rank = (uint8_t)rank;
+}
+
+static const char *expect_equal(const op_site *p, op_size a, op_size b, const char *why)
+{
+    (void)p;
+    return expect(a == b, why);
+}
+
+static const char *expect_le(const op_site *p, op_size a, op_size b, const char *why)
+{
+    (void)p;
+    return expect(a <= b, why);
+}
+
+static const char *expect_positive(const op_site *p, op_size size, const char *why)
+{
+    (void)p;
+    return expect(size >= 1, why);
+}
+
+static const char *expect_divides(const op_site *p, op_size by, op_size size, const char *why)
+{
+    (void)p;
+    return expect(size % by == 0, why);
+}
+
+/* A size among the attributes is 0. */
+static const char *expect_absent(const op_site *p, uint32_t k, const char *why)
+{
+    return expect(p->attrs[k] == 0, why);
+}
+
+/* a <= b, unless `size` is 0. */
+static const char *expect_le_or_none(const op_site *p, op_size a, op_size b, op_size size,
+                                     const char *why)
+{
+    (void)p;
+    return expect(a <= b || size == 0, why);
+}
+
+static const char *expect_broadcast(const op_site *p, op_size a, op_size b, const char *why)
+{
+    (void)p;
+    return expect(a == b || a == 1 || b == 1, why);
+}
+
+static const char *expect_same_elements(const op_site *p, const graft_shape *a,
+                                        const graft_shape *b, const char *why)
+{
+    (void)p;
+    return expect(graft_shape_elements(a) == graft_shape_elements(b), why);
 }
 
 /* Binary32 bits as an integer that compares as the number does; both zeros are 0. */
@@ -175,353 +243,30 @@ static bool is_finite_float(int32_t bits)
     return -float_infinity < key && key < float_infinity;
 }
 
-/* ---------------------------------------------------- convolution, matmul */
-
-static const char *shape_conv(const int32_t *attrs, const graft_shape *in, graft_shape *out)
+static const char *expect_finite(const op_site *p, uint32_t k, const char *why)
 {
-    if (in[0].rank != 4 || in[1].rank != 4) {
-        return text_image;
-    }
-    int32_t groups = attrs[GRAFT_ATTR_conv_groups];
-    if ((int64_t)in[1].dims[1] * groups != in[0].dims[1]) {
-        return "the input's channels are not groups times the filter's";
-    }
-    if (in[1].dims[0] % groups != 0) {
-        return "the groups do not divide the filter's outputs";
-    }
-    out[0] = empty_shape(4);
-    out[0].dims[0] = in[0].dims[0];
-    out[0].dims[1] = in[1].dims[0];
-    for (uint32_t i = 0; i < 2; i++) {
-        int64_t padding =
-            (int64_t)attrs[GRAFT_ATTR_conv_pad_top + i] + attrs[GRAFT_ATTR_conv_pad_bottom + i];
-        int64_t count = 0;
-        const char *why = slide_window(in[0].dims[2 + i], in[1].dims[2 + i],
-                                       attrs[GRAFT_ATTR_conv_dilation_h + i], padding,
-                                       attrs[GRAFT_ATTR_conv_stride_h + i], &count);
-        why = why == NULL ? put_dim(&out[0], 2 + i, count) : why;
-        if (why != NULL) {
-            return why;
-        }
-    }
-    return NULL;
+    return expect(is_finite_float(p->attrs[k]), why);
 }
 
-static const char *check_vector(const graft_shape *vector, int32_t size)
+static const char *expect_sign(const op_site *p, uint32_t k, bool strictly, const char *why)
 {
-    return vector->rank == 1 && vector->dims[0] == size
-               ? NULL
-               : "a vector does not have one element per channel";
+    return expect(order_float(p->attrs[k]) >= (strictly ? 1 : 0), why);
 }
 
-/* The convolution's attributes come first, in the same order, in all its forms. */
-static const char *shape_conv_bias(const int32_t *attrs, const graft_shape *in, graft_shape *out)
+/* A number, or the infinity that is no bound from above or below. */
+static const char *expect_bound(const op_site *p, uint32_t k, bool above, const char *why)
 {
-    const char *why = shape_conv(attrs, in, out);
-    return why == NULL ? check_vector(&in[2], out[0].dims[1]) : why;
+    int64_t key = order_float(p->attrs[k]);
+    return expect(is_finite_float(p->attrs[k]) || key == (above ? float_infinity : -float_infinity),
+                  why);
 }
 
-static const char *shape_conv_bias_add(const int32_t *attrs, const graft_shape *in,
-                                       graft_shape *out)
+static const char *expect_order(const op_site *p, uint32_t low, uint32_t high, const char *why)
 {
-    const char *why = shape_conv_bias(attrs, in, out);
-    if (why == NULL && !graft_shape_equal(&in[3], &out[0])) {
-        why = "the residual does not have the output's shape";
-    }
-    return why;
+    return expect(order_float(p->attrs[low]) <= order_float(p->attrs[high]), why);
 }
 
-static const char *shape_matmul(const int32_t *attrs, const graft_shape *in, graft_shape *out)
-{
-    (void)attrs;
-    if (in[0].rank < 2 || in[1].rank < 2) {
-        return "an input has fewer than two axes";
-    }
-    if (dim_from_end(&in[0], 0) != dim_from_end(&in[1], 1)) {
-        return "inner dimensions differ";
-    }
-    uint32_t rank = in[0].rank > in[1].rank ? in[0].rank : in[1].rank;
-    out[0] = empty_shape(rank);
-    out[0].dims[rank - 2] = dim_from_end(&in[0], 1);
-    out[0].dims[rank - 1] = dim_from_end(&in[1], 0);
-    return broadcast_axes(in, 2, &out[0]);
-}
-
-static const char *shape_matmul_bias(const int32_t *attrs, const graft_shape *in, graft_shape *out)
-{
-    const char *why = shape_matmul(attrs, in, out);
-    return why == NULL ? check_vector(&in[2], dim_from_end(&out[0], 0)) : why;
-}
-
-static const char *shape_scale_shift(const int32_t *attrs, const graft_shape *in, graft_shape *out)
-{
-    (void)attrs;
-    if (in[0].rank < 2) {
-        return "the input has no channel axis";
-    }
-    const char *why = check_vector(&in[1], in[0].dims[1]);
-    why = why == NULL ? check_vector(&in[2], in[0].dims[1]) : why;
-    out[0] = in[0];
-    return why;
-}
-
-/* ------------------------------------------------------------- elementwise */
-
-/* Infinite bounds are no bounds. */
-static const char *shape_clip(const int32_t *attrs, const graft_shape *in, graft_shape *out)
-{
-    int64_t low = order_float(attrs[GRAFT_ATTR_clip_low]);
-    int64_t high = order_float(attrs[GRAFT_ATTR_clip_high]);
-    if (low < -float_infinity || low >= float_infinity || high > float_infinity ||
-        high <= -float_infinity) {
-        return "a bound is not a number, or no number satisfies it";
-    }
-    if (low > high) {
-        return "the lower bound is above the upper one";
-    }
-    return shape_same(attrs, in, out);
-}
-
-static const char *shape_leaky_relu(const int32_t *attrs, const graft_shape *in, graft_shape *out)
-{
-    int32_t slope = attrs[GRAFT_ATTR_leaky_relu_slope];
-    if (!is_finite_float(slope)) {
-        return text_float;
-    }
-    return order_float(slope) < 0 ? "the slope is negative" : shape_same(attrs, in, out);
-}
-
-/* ----------------------------------------------------------- data movement */
-
-static const char *shape_concat(const int32_t *attrs, const graft_shape *in, graft_shape *out)
-{
-    uint32_t axis = (uint32_t)attrs[GRAFT_ATTR_concat_axis];
-    if (axis >= in[0].rank || in[0].rank != in[1].rank) {
-        return in[0].rank != in[1].rank ? "the inputs' ranks differ" : text_axis;
-    }
-    for (uint32_t i = 0; i < in[0].rank; i++) {
-        if (i != axis && in[0].dims[i] != in[1].dims[i]) {
-            return "the inputs differ in another axis";
-        }
-    }
-    out[0] = in[0];
-    return put_dim(&out[0], axis, (int64_t)in[0].dims[axis] + in[1].dims[axis]);
-}
-
-static const char *shape_split(const int32_t *attrs, const graft_shape *in, graft_shape *out)
-{
-    uint32_t axis = (uint32_t)attrs[GRAFT_ATTR_split_axis];
-    int32_t at = attrs[GRAFT_ATTR_split_at];
-    if (axis >= in[0].rank) {
-        return text_axis;
-    }
-    if (at >= in[0].dims[axis]) {
-        return "the split lies outside the axis";
-    }
-    out[0] = in[0];
-    out[1] = in[0];
-    out[0].dims[axis] = at;
-    out[1].dims[axis] = in[0].dims[axis] - at;
-    return NULL;
-}
-
-static const char *shape_slice(const int32_t *attrs, const graft_shape *in, graft_shape *out)
-{
-    uint32_t axis = (uint32_t)attrs[GRAFT_ATTR_slice_axis];
-    int32_t start = attrs[GRAFT_ATTR_slice_start];
-    int32_t end = attrs[GRAFT_ATTR_slice_end];
-    if (axis >= in[0].rank) {
-        return text_axis;
-    }
-    if (end > in[0].dims[axis]) {
-        return "the slice ends outside the axis";
-    }
-    out[0] = in[0];
-    return put_dim(&out[0], axis, (int64_t)end - start);
-}
-
-static const char *shape_pad(const int32_t *attrs, const graft_shape *in, graft_shape *out)
-{
-    uint32_t axis = (uint32_t)attrs[GRAFT_ATTR_pad_axis];
-    if (axis >= in[0].rank) {
-        return text_axis;
-    }
-    if (!is_finite_float(attrs[GRAFT_ATTR_pad_value])) {
-        return text_float;
-    }
-    out[0] = in[0];
-    return put_dim(&out[0], axis,
-                   (int64_t)in[0].dims[axis] + attrs[GRAFT_ATTR_pad_before] +
-                       attrs[GRAFT_ATTR_pad_after]);
-}
-
-static const char *shape_transpose(const int32_t *attrs, const graft_shape *in, graft_shape *out)
-{
-    uint32_t seen = 0;
-    out[0] = empty_shape(in[0].rank);
-    for (uint32_t i = 0; i < GRAFT_MAX_RANK; i++) {
-        uint32_t axis = (uint32_t)attrs[GRAFT_ATTR_transpose_axis_0 + i];
-        if (i >= in[0].rank) {
-            if (axis != 0) {
-                return "an axis past the rank is not 0";
-            }
-            continue;
-        }
-        if (axis >= in[0].rank || (seen & (1u << axis)) != 0) {
-            return "the axes are not a permutation";
-        }
-        seen |= 1u << axis;
-        out[0].dims[i] = in[0].dims[axis];
-    }
-    return NULL;
-}
-
-static const char *shape_reshape(const int32_t *attrs, const graft_shape *in, graft_shape *out)
-{
-    const char *why = read_shape(&attrs[GRAFT_ATTR_reshape_dim_0], out);
-    if (why == NULL && graft_shape_elements(&in[0]) != graft_shape_elements(&out[0])) {
-        why = "the numbers of elements differ";
-    }
-    return why;
-}
-
-static const char *shape_fill(const int32_t *attrs, const graft_shape *in, graft_shape *out)
-{
-    (void)in;
-    if (!is_finite_float(attrs[GRAFT_ATTR_fill_value])) {
-        return text_float;
-    }
-    return read_shape(&attrs[GRAFT_ATTR_fill_dim_0], out);
-}
-
-/* ------------------------------------------------------ pooling, reduction */
-
-/* A pooling window along one axis. Every position must touch the input: padding is shorter than the
- * window, and where there is padding, taps are not so far apart that they jump over the input. */
-static const char *shape_pool_axis(int64_t size, const int32_t *attrs, uint32_t i, int64_t dilation,
-                                   graft_shape *out)
-{
-    int64_t kernel = attrs[GRAFT_ATTR_max_pool_kernel_h + i];
-    int64_t before = attrs[GRAFT_ATTR_max_pool_pad_top + i];
-    int64_t after = attrs[GRAFT_ATTR_max_pool_pad_bottom + i];
-    int64_t reach = dilation * (kernel - 1);
-    int64_t count = 0;
-    if (before > reach || after > reach || (dilation > size && before > 0)) {
-        return "a window may lie in the padding alone";
-    }
-    const char *why = slide_window(size, kernel, dilation, before + after,
-                                   attrs[GRAFT_ATTR_max_pool_stride_h + i], &count);
-    return why == NULL ? put_dim(out, 2 + i, count) : why;
-}
-
-/* Both pools have their first eight attributes in common. */
-static const char *shape_pool(const int32_t *attrs, const graft_shape *in, int32_t dilation_h,
-                              int32_t dilation_w, graft_shape *out)
-{
-    if (in[0].rank != 4) {
-        return text_image;
-    }
-    out[0] = in[0];
-    const char *why = shape_pool_axis(in[0].dims[2], attrs, 0, dilation_h, &out[0]);
-    return why == NULL ? shape_pool_axis(in[0].dims[3], attrs, 1, dilation_w, &out[0]) : why;
-}
-
-static const char *shape_max_pool(const int32_t *attrs, const graft_shape *in, graft_shape *out)
-{
-    return shape_pool(attrs, in, attrs[GRAFT_ATTR_max_pool_dilation_h],
-                      attrs[GRAFT_ATTR_max_pool_dilation_w], out);
-}
-
-static const char *shape_avg_pool(const int32_t *attrs, const graft_shape *in, graft_shape *out)
-{
-    return shape_pool(attrs, in, 1, 1, out);
-}
-
-static const char *shape_global_avg_pool(const int32_t *attrs, const graft_shape *in,
-                                         graft_shape *out)
-{
-    (void)attrs;
-    if (in[0].rank != 4) {
-        return text_image;
-    }
-    out[0] = in[0];
-    out[0].dims[2] = 1;
-    out[0].dims[3] = 1;
-    return NULL;
-}
-
-static const char *shape_softmax(const int32_t *attrs, const graft_shape *in, graft_shape *out)
-{
-    return attrs[GRAFT_ATTR_softmax_axis] < in[0].rank ? shape_same(attrs, in, out) : text_axis;
-}
-
-/* All reductions have the same attributes. */
-static const char *shape_reduce(const int32_t *attrs, const graft_shape *in, graft_shape *out)
-{
-    uint32_t axes = (uint32_t)attrs[GRAFT_ATTR_reduce_mean_axes];
-    if (axes >> in[0].rank != 0) {
-        return text_axis;
-    }
-    uint32_t rank = 0;
-    out[0] = empty_shape(0);
-    for (uint32_t i = 0; i < in[0].rank; i++) {
-        bool reduced = (axes & (1u << i)) != 0;
-        if (!reduced || attrs[GRAFT_ATTR_reduce_mean_keep] == 1) {
-            out[0].dims[rank++] = reduced ? 1 : in[0].dims[i];
-        }
-    }
-    out[0].rank = (uint8_t)rank;
-    return NULL;
-}
-
-static const char *shape_layer_norm(const int32_t *attrs, const graft_shape *in, graft_shape *out)
-{
-    int32_t epsilon = attrs[GRAFT_ATTR_layer_norm_epsilon];
-    if (!is_finite_float(epsilon)) {
-        return text_float;
-    }
-    if (order_float(epsilon) <= 0) {
-        return "epsilon is not positive";
-    }
-    if (in[0].rank < 1) {
-        return text_axis;
-    }
-    const char *why = check_vector(&in[1], dim_from_end(&in[0], 0));
-    why = why == NULL ? check_vector(&in[2], dim_from_end(&in[0], 0)) : why;
-    out[0] = in[0];
-    return why;
-}
-
-/* --------------------------------------------------------------- the table */
-
-/* Operators that share a function. */
-#define shape_identity shape_same
-#define shape_relu     shape_same
-#define shape_sigmoid  shape_same
-#define shape_tanh     shape_same
-#define shape_exp      shape_same
-#define shape_sqrt     shape_same
-#define shape_erf      shape_same
-#define shape_gelu     shape_same
-#define shape_add      shape_broadcast
-#define shape_sub      shape_broadcast
-#define shape_mul      shape_broadcast
-#define shape_div      shape_broadcast
-#define shape_max      shape_broadcast
-#define shape_min      shape_broadcast
-
-#define shape_reduce_mean shape_reduce
-#define shape_reduce_sum  shape_reduce
-#define shape_reduce_max  shape_reduce
-
-typedef const char *(*shape_function)(const int32_t *attrs, const graft_shape *in,
-                                      graft_shape *out);
-
-static const shape_function shape_table[GRAFT_OP_COUNT] = {
-    NULL,
-#define OP(id, name, inputs, outputs, attributes, flags, onnx) shape_##name,
-#include "../operators.def"
-};
+#include "../shapes.def"
 
 static const char *check_attrs(uint32_t op, const int32_t *attrs)
 {
@@ -564,12 +309,13 @@ static const char *infer_outputs(uint32_t op, const int32_t *attrs, const graft_
     if (info == NULL) {
         return "there is no such operator";
     }
+    const op_site site = {attrs, in, out};
     const char *why = check_attrs(op, attrs);
     for (uint32_t i = 0; why == NULL && i < info->input_count; i++) {
         why = check_shape(&in[i]);
     }
     if (why == NULL) {
-        why = shape_table[op](attrs, in, out);
+        why = shape_table[op](&site);
     }
     for (uint32_t i = 0; why == NULL && i < info->output_count; i++) {
         why = graft_shape_elements(&out[i]) > INT32_MAX ? text_large : NULL;
@@ -639,7 +385,7 @@ static uint64_t work_conv_bias_add(const int32_t *attrs, const graft_shape *in,
 static uint64_t work_matmul(const int32_t *attrs, const graft_shape *in, const graft_shape *out)
 {
     (void)attrs, (void)out;
-    return 2 * (uint64_t)dim_from_end(&in[0], 0);
+    return 2 * (uint64_t)in[0].dims[in[0].rank - 1u];
 }
 
 static uint64_t work_matmul_bias(const int32_t *attrs, const graft_shape *in,
@@ -761,8 +507,11 @@ static uint64_t activation_work(uint32_t op, const int32_t *attrs)
 /* Operations per row of the last axis: both means, epsilon and the root of a layer_norm. */
 static uint64_t row_work(uint32_t op, const graft_shape *out)
 {
-    uint64_t per_row = op == GRAFT_OP_layer_norm ? 4 : 0;
-    return per_row * (graft_shape_elements(out) / (uint64_t)dim_from_end(out, 0));
+    uint64_t rows = 1;
+    for (uint32_t i = 0; i + 1 < out->rank; i++) {
+        rows *= (uint64_t)out->dims[i];
+    }
+    return op == GRAFT_OP_layer_norm ? 4 * rows : 0;
 }
 
 uint64_t graft_op_flops(uint32_t op, const int32_t *attrs, const graft_shape *in,

@@ -1,0 +1,217 @@
+/* estimate.h - what a graph costs by a table of node costs.
+ *
+ * Equal nodes are one: each node has a class, named by the first node in it, and a class costs
+ * once, so long as it has a member that runs at inference. A key (operator, attributes, classes of
+ * the operands) stands for a class, and a hash table finds the class of a key. */
+#ifndef GRAFT_ENGINE_ESTIMATE_H
+#define GRAFT_ENGINE_ESTIMATE_H
+
+/* A form's price, remembered from one graph to the next. */
+static graft_node_price price_cached(const graft_estimator *e, const graft_form *form)
+{
+    uint64_t hash = graft_form_hash(form);
+    uint32_t at = (uint32_t)hash & e->cache_mask;
+    if (e->cache_keys[at] != hash) {
+        e->cache[at] = price_hashed(e->tariff, form, hash);
+        e->cache_keys[at] = hash;
+    }
+    return e->cache[at];
+}
+
+/* -------------------------------------------------------------- estimator */
+
+/* Of nodes; a class whose name has gone to another key is marked at the node it is named after. */
+enum { ESTIMATE_CONST = 1, ESTIMATE_DEAD = 2, ESTIMATE_QUEUED = 4, ESTIMATE_RENAMED = 8 };
+
+/* The least power of two that is at least n, less 1. */
+static uint32_t mask_for(size_t n)
+{
+    uint32_t mask = 0;
+    while (mask < n - 1) {
+        mask = mask * 2 + 1;
+    }
+    return mask;
+}
+
+static void carve_estimator(graft_carver *carver, const graft_limits *limits, graft_estimator *e)
+{
+    size_t nodes = limits->nodes;
+    size_t made = (size_t)GRAFT_RULE_MAX_NODES * GRAFT_MAX_OUTPUTS;
+    e->slot_mask = mask_for(2 * (2 * nodes + GRAFT_RULE_MAX_NODES));
+    e->cache_mask = mask_for(nodes + GRAFT_RULE_MAX_NODES);
+    e->prices = (graft_node_price *)carve(carver, nodes, sizeof(graft_node_price));
+    e->cache =
+        (graft_node_price *)carve(carver, (size_t)e->cache_mask + 1, sizeof(graft_node_price));
+    e->cache_keys = (uint64_t *)carve(carver, (size_t)e->cache_mask + 1, sizeof(uint64_t));
+    e->first = (graft_index *)carve(carver, nodes, sizeof(graft_index));
+    e->label = (graft_index *)carve(carver, nodes, sizeof(graft_index));
+    e->members =
+        (graft_index *)carve(carver, 2 * nodes + GRAFT_RULE_MAX_NODES, sizeof(graft_index));
+    e->use_count = (graft_index *)carve(carver, limits->values, sizeof(graft_index));
+    e->pending = (graft_index *)carve(carver, limits->values + made, sizeof(graft_index));
+    e->dead = (graft_index *)carve(carver, nodes, sizeof(graft_index));
+    e->moved = (graft_index *)carve(carver, nodes, sizeof(graft_index));
+    e->queue = (graft_index *)carve(carver, nodes, sizeof(graft_index));
+    e->entries = (graft_index *)carve(carver, nodes + GRAFT_RULE_MAX_NODES, sizeof(graft_index));
+    e->filled = (graft_index *)carve(carver, nodes + GRAFT_RULE_MAX_NODES, sizeof(graft_index));
+    e->slots = (graft_index *)carve(carver, (size_t)e->slot_mask + 1, sizeof(graft_index));
+    e->flags = (uint8_t *)carve(carver, nodes, 1);
+}
+
+size_t graft_estimator_bytes(const graft_limits *limits)
+{
+    graft_carver carver = {NULL, 0};
+    graft_estimator estimator;
+    carve_estimator(&carver, limits, &estimator);
+    return carver.used + 7u;
+}
+
+graft_status graft_estimator_open(graft_estimator *estimator, const graft_tariff *tariff,
+                                  const graft_limits *limits, void *workspace,
+                                  size_t workspace_bytes)
+{
+    if (workspace == NULL || workspace_bytes < graft_estimator_bytes(limits)) {
+        return GRAFT_NO_MEMORY;
+    }
+    if (graft_tariff_check(tariff) != NULL) {
+        return GRAFT_BAD_INPUT;
+    }
+    graft_carver carver = {align_buffer(workspace), 0};
+    zero_bytes(estimator, sizeof *estimator);
+    carve_estimator(&carver, limits, estimator);
+    estimator->tariff = tariff;
+    estimator->limits = *limits;
+    /* A hash that is 0 would be taken for one with a price: one of 2^64. */
+    zero_bytes(estimator->cache_keys, ((size_t)estimator->cache_mask + 1) * sizeof(uint64_t));
+    zero_bytes(estimator->cache, ((size_t)estimator->cache_mask + 1) * sizeof(graft_node_price));
+    return GRAFT_OK;
+}
+
+/* -------------------------------------------------------------------- keys */
+
+/* Nodes of a graph count from 0, those of the target from limits.nodes. What reads them knows a
+ * value as its class and which output, or as itself. */
+static uint64_t name_result(graft_index label, uint32_t slot)
+{
+    return (((uint64_t)label << 16 | slot) << 1) | 1u;
+}
+
+static uint64_t name_source(graft_index value) { return (uint64_t)value << 1; }
+
+/* What stands for a class. */
+typedef struct graft_class_key {
+    const int32_t *attrs;
+    uint64_t operands[GRAFT_MAX_INPUTS];
+    uint32_t count;
+    uint8_t op;
+} graft_class_key;
+
+static uint32_t hash_key(const graft_class_key *key)
+{
+    uint64_t hash = mix_hash(key->op, key->count);
+    for (uint32_t i = 0; i < GRAFT_MAX_ATTRS; i += 2) {
+        hash =
+            mix_hash(hash, (uint64_t)(uint32_t)key->attrs[i] << 32 | (uint32_t)key->attrs[i + 1]);
+    }
+    for (uint32_t i = 0; i < key->count; i++) {
+        hash = mix_hash(hash, key->operands[i]);
+    }
+    return (uint32_t)hash;
+}
+
+static bool keys_equal(const graft_class_key *a, const graft_class_key *b)
+{
+    bool equal = a->op == b->op && a->count == b->count;
+    for (uint32_t i = 0; equal && i < GRAFT_MAX_ATTRS; i++) {
+        equal = a->attrs[i] == b->attrs[i];
+    }
+    for (uint32_t i = 0; equal && i < a->count; i++) {
+        equal = a->operands[i] == b->operands[i];
+    }
+    return equal;
+}
+
+/* The key of a node of the graph by the classes in `labels`. Not for opaque nodes. */
+static void key_of_node(const graft_estimator *e, const graft_index *labels, graft_index node,
+                        graft_class_key *key)
+{
+    const graft_node *n = &e->graph->nodes[node];
+    key->op = n->op;
+    key->attrs = n->attrs;
+    key->count = n->input_count;
+    for (uint32_t i = 0; i < n->input_count; i++) {
+        graft_index v = graft_node_input(e->graph, node, i);
+        const graft_value *value = &e->graph->values[v];
+        key->operands[i] = value->kind == GRAFT_VALUE_COMPUTED
+                               ? name_result(labels[value->node], value->slot)
+                               : name_source(v);
+    }
+}
+
+/* ---------------------------------------------------------- a whole graph */
+
+/* The class of a node whose operands have theirs. */
+static graft_index find_first(graft_estimator *e, graft_index node)
+{
+    graft_class_key key;
+    graft_class_key other;
+    if (e->graph->nodes[node].op == GRAFT_OP_OPAQUE) {
+        return node;
+    }
+    key_of_node(e, e->first, node, &key);
+    uint32_t at = hash_key(&key) & e->slot_mask;
+    while (e->slots[at] != 0) {
+        key_of_node(e, e->first, e->slots[at] - 1, &other);
+        if (keys_equal(&key, &other)) {
+            return e->slots[at] - 1;
+        }
+        at = (at + 1) & e->slot_mask;
+    }
+    e->slots[at] = node + 1;
+    return node;
+}
+
+static void add_price(graft_estimated *sum, const graft_node_price *price)
+{
+    sum->cost += price->cost;
+    sum->fallback_cost += price->fallback ? price->cost : 0;
+    sum->flops += price->flops;
+    sum->bytes += price->bytes;
+    sum->nodes++;
+    sum->fallback_nodes += price->fallback ? 1u : 0u;
+}
+
+graft_status graft_estimate(graft_estimator *estimator, const graft_graph *graph,
+                            const graft_order *order, graft_estimated *estimated)
+{
+    graft_estimator *e = estimator;
+    if (graph->node_end > e->limits.nodes || graph->value_end > e->limits.values ||
+        order->count > GRAFT_ESTIMATE_NODES) {
+        return GRAFT_CAPACITY;
+    }
+    e->graph = graph;
+    e->order = order;
+    zero_bytes(estimated, sizeof *estimated);
+    zero_bytes(e->slots, ((size_t)e->slot_mask + 1) * sizeof(graft_index));
+    zero_bytes(e->members,
+               (2 * (size_t)e->limits.nodes + GRAFT_RULE_MAX_NODES) * sizeof(graft_index));
+    copy_bytes(e->use_count, order->use_count, graph->value_end * sizeof(graft_index));
+    for (graft_index i = 0; i < order->count; i++) {
+        graft_index n = order->order[i];
+        e->first[n] = find_first(e, n);
+        e->label[n] = e->first[n];
+        e->flags[n] = graph->nodes[n].is_const ? ESTIMATE_CONST : 0;
+        if (e->first[n] != n) {
+            e->prices[n] = e->prices[e->first[n]];
+        } else if (!graph->nodes[n].is_const) {
+            graft_form form;
+            graft_form_of_node(graph, n, &form);
+            e->prices[n] = price_cached(e, &form);
+            add_price(estimated, &e->prices[n]);
+        }
+        e->members[e->first[n]]++;
+    }
+    return GRAFT_OK;
+}
+
+#endif

@@ -1,0 +1,116 @@
+/* keep.h - what one decision leaves for the next: at which nodes a rule does not fit.
+ *
+ * Whether the source of a rule with one root fits at a node depends on the nodes that it can reach from
+ * there, each an operand of the one before, on their operands, and on how often their outputs are read;
+ * on nothing else of the graph. So a node that lies further behind every changed node than the source is
+ * deep finds what it found before. A source of k nodes reaches k - 1 nodes back; `distance` says for each
+ * node how many it is to the next changed one.
+ *
+ * Costs are not kept: what a rewrite changes of them may depend on nodes far away that become equal.
+ * With GRAFT_CHECK_KEPT defined, the matcher looks all the same, and a match stops the program. */
+#ifndef GRAFT_ENGINE_KEEP_H
+#define GRAFT_ENGINE_KEEP_H
+
+typedef struct graft_kept {
+    uint64_t *prints; /* By node id: a hash of what matters of it, at the last decision. */
+    uint8_t *
+        distance; /* By node id: to the next changed node back, KEEP_FAR for more than a rule has. */
+    uint8_t *nothing; /* By rule, a bit for each node id: no match there. NULL: nothing is kept. */
+    size_t row_bytes;
+    size_t nothing_bytes;
+    graft_index nodes;
+    bool forget; /* Not all was looked at: the next decision does without. */
+} graft_kept;
+
+#define KEEP_FAR GRAFT_RULE_MAX_NODES
+
+static void carve_kept(graft_carver *carver, const graft_policy *policy, const graft_limits *limits,
+                       graft_kept *kept)
+{
+    kept->nodes = limits->nodes;
+    kept->row_bytes = (limits->nodes + 7u) / 8u;
+    kept->nothing_bytes = policy->rule_count * kept->row_bytes;
+    kept->prints = (uint64_t *)carve(carver, limits->nodes, sizeof(uint64_t));
+    kept->distance = (uint8_t *)carve(carver, limits->nodes, 1);
+    kept->nothing = (uint8_t *)carve(carver, kept->nothing_bytes, 1);
+}
+
+static void open_kept(graft_kept *kept)
+{
+    kept->forget = true;
+    if (kept->nothing != NULL) {
+        zero_bytes(kept->prints, kept->nodes * sizeof(uint64_t));
+        zero_bytes(kept->nothing, kept->nothing_bytes);
+    }
+}
+
+/* Everything about a node that a source looks at, its operands' producers apart. */
+static uint64_t print_of_node(const graft_graph *graph, const graft_order *order, graft_index n)
+{
+    const graft_node *node = &graph->nodes[n];
+    uint64_t hash = mix_hash((uint64_t)node->op << 1 | node->is_const, node->source);
+    for (uint32_t i = 0; i < GRAFT_MAX_ATTRS; i += 2) {
+        hash =
+            mix_hash(hash, (uint64_t)(uint32_t)node->attrs[i] << 32 | (uint32_t)node->attrs[i + 1]);
+    }
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        graft_index v = graft_node_input(graph, n, i);
+        hash = mix_hash(hash, (uint64_t)v << 1 | (v != GRAFT_NONE && graph->values[v].is_const));
+        hash = v != GRAFT_NONE ? hash_shape(hash, &graph->values[v].shape) : hash;
+    }
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        graft_index v = graft_node_output(graph, n, i);
+        hash = mix_hash(hash, (uint64_t)v << 32 | order->use_count[v]);
+    }
+    return hash;
+}
+
+/* Finds what is not as it was at the last decision. */
+static void look_for_changes(graft_kept *kept, const graft_graph *graph, const graft_order *order)
+{
+    if (kept->nothing == NULL) {
+        return;
+    }
+    for (graft_index n = 0; n < kept->nodes; n++) { /* What comes back there is new. */
+        bool gone = n >= graph->node_end || graph->nodes[n].op == GRAFT_OP_NONE;
+        kept->prints[n] = gone ? 0 : kept->prints[n];
+    }
+    for (graft_index i = 0; i < order->count; i++) {
+        graft_index n = order->order[i];
+        uint64_t print = print_of_node(graph, order, n);
+        uint8_t distance = kept->forget || print != kept->prints[n] ? 0 : KEEP_FAR;
+        for (uint32_t k = 0; distance > 0 && k < graph->nodes[n].input_count; k++) {
+            graft_index v = graft_node_input(graph, n, k);
+            if (v != GRAFT_NONE && graph->values[v].kind == GRAFT_VALUE_COMPUTED &&
+                kept->distance[graph->values[v].node] + 1u < distance) {
+                distance = (uint8_t)(kept->distance[graph->values[v].node] + 1u);
+            }
+        }
+        kept->prints[n] = print;
+        kept->distance[n] = distance;
+    }
+    kept->forget = false;
+}
+
+static bool nothing_fits(const graft_kept *kept, uint32_t r, uint32_t source_nodes,
+                         graft_index anchor)
+{
+    return kept->nothing != NULL && kept->distance[anchor] >= source_nodes &&
+           (kept->nothing[r * kept->row_bytes + anchor / 8u] >> anchor % 8u & 1u) != 0;
+}
+
+static void keep_finding(graft_kept *kept, const graft_rule *rule, uint32_t r, graft_index anchor,
+                         bool matched)
+{
+    if (kept->nothing != NULL) {
+        uint8_t *byte = &kept->nothing[r * kept->row_bytes + anchor / 8u];
+        uint8_t bit = (uint8_t)(1u << anchor % 8u);
+        bool nothing = !matched && !has_several_roots(rule);
+        *byte = (uint8_t)(nothing ? *byte | bit : *byte & ~bit);
+    }
+}
+
+/* Some nodes were not looked at: what is kept of them is old. */
+static void forget_rest(graft_kept *kept, bool rest) { kept->forget = kept->forget || rest; }
+
+#endif

@@ -1,0 +1,226 @@
+/* tariff.h - what a node costs: a row of a table, else regression trees. Format: policy.h. */
+#ifndef GRAFT_ENGINE_TARIFF_H
+#define GRAFT_ENGINE_TARIFF_H
+
+/* ---------------------------------------------------------------- numbers */
+
+/* round(2^30 2^(i / 32)) and round(2^30 2^(i / 1024)) */
+static const uint32_t exp2_coarse[32] = {
+    1073741824u, 1097253708u, 1121280436u, 1145833280u, 1170923762u, 1196563654u, 1222764986u,
+    1249540052u, 1276901417u, 1304861917u, 1333434672u, 1362633090u, 1392470869u, 1422962010u,
+    1454120821u, 1485961921u, 1518500250u, 1551751076u, 1585730000u, 1620452965u, 1655936265u,
+    1692196547u, 1729250827u, 1767116489u, 1805811301u, 1845353420u, 1885761398u, 1927054196u,
+    1969251188u, 2012372174u, 2056437387u, 2101467502u,
+};
+static const uint32_t exp2_fine[32] = {
+    1073741824u, 1074468888u, 1075196443u, 1075924492u, 1076653033u, 1077382068u, 1078111597u,
+    1078841619u, 1079572136u, 1080303147u, 1081034654u, 1081766656u, 1082499153u, 1083232146u,
+    1083965636u, 1084699622u, 1085434106u, 1086169087u, 1086904565u, 1087640541u, 1088377016u,
+    1089113990u, 1089851462u, 1090589434u, 1091327906u, 1092066877u, 1092806349u, 1093546322u,
+    1094286796u, 1095027771u, 1095769248u, 1096511227u,
+};
+
+/* 2^30 times 2^(fraction / 1024), for fraction < 1024. */
+static uint64_t exp2_fraction(uint32_t fraction)
+{
+    uint64_t product = (uint64_t)exp2_coarse[fraction >> 5] * exp2_fine[fraction & 31u];
+    return (product + (UINT64_C(1) << 29)) >> 30;
+}
+
+#define PRICE_EXPONENT_MOST 46u
+
+uint64_t graft_tariff_value(uint32_t value)
+{
+    if (value == 0) {
+        return 0;
+    }
+    uint32_t exponent = (value - 1u) >> 10;
+    if (exponent > PRICE_EXPONENT_MOST) {
+        return (UINT64_C(1) << (PRICE_EXPONENT_MOST + 1u)) - 1u;
+    }
+    uint64_t mantissa = exp2_fraction((value - 1u) & 1023u);
+    return exponent >= 30 ? mantissa << (exponent - 30u)
+                          : (mantissa + (UINT64_C(1) << (29u - exponent))) >> (30u - exponent);
+}
+
+/* floor(64 log2 n) within the accuracy of the tables, at most GRAFT_ACTIVATION_MOST; 0 for n = 0.
+ */
+static int16_t log_size(uint64_t n)
+{
+    uint32_t exponent = 0;
+    uint32_t part = 0;
+    if (n == 0) {
+        return 0;
+    }
+    while ((n >> exponent) > 1) {
+        exponent++;
+    }
+    uint64_t mantissa = exponent > 30 ? n >> (exponent - 30u) : n << (30u - exponent);
+    for (uint32_t step = 32; step > 0; step /= 2) {
+        part += exp2_fraction((part + step) * 16u) <= mantissa ? step : 0;
+    }
+    uint32_t value = exponent * 64u + part;
+    return (int16_t)(value < GRAFT_ACTIVATION_MOST ? value : GRAFT_ACTIVATION_MOST);
+}
+
+/* ----------------------------------------------------------------- prices */
+
+uint64_t graft_form_hash(const graft_form *form)
+{
+    uint64_t hash = mix_hash(0, (uint64_t)form->op << 8 | form->const_mask);
+    hash = mix_hash(hash, (uint64_t)form->input_count << 16 | form->output_count);
+    for (uint32_t i = 0; i < GRAFT_MAX_ATTRS; i += 2) {
+        hash =
+            mix_hash(hash, (uint64_t)(uint32_t)form->attrs[i] << 32 | (uint32_t)form->attrs[i + 1]);
+    }
+    for (uint32_t i = 0; i < GRAFT_MAX_INPUTS; i++) {
+        hash = form->inputs[i] != NULL ? hash_shape(hash, form->inputs[i]) : mix_hash(hash, i);
+    }
+    for (uint32_t i = 0; i < GRAFT_MAX_OUTPUTS; i++) {
+        hash = form->outputs[i] != NULL ? hash_shape(hash, form->outputs[i]) : mix_hash(hash, i);
+    }
+    if (form->input_count > GRAFT_MAX_INPUTS || form->output_count > GRAFT_MAX_OUTPUTS) {
+        hash = mix_hash(mix_hash(hash, form->bytes), form->weight_elements);
+    }
+    return hash;
+}
+
+uint32_t graft_tariff_key(uint32_t seed, uint64_t form_hash)
+{
+    return (uint32_t)(mix_hash(form_hash, seed) >> 32);
+}
+
+/* Whether the pieces that a concatenation, split or slice joins or cuts lie one behind the other in
+ * row-major order: every axis outside of the axis worked on is 1. */
+static bool is_contiguous(const graft_form *form)
+{
+    const graft_shape *result = form->outputs[0];
+    bool cuts =
+        form->op == GRAFT_OP_concat || form->op == GRAFT_OP_split || form->op == GRAFT_OP_slice;
+    if (!cuts || result == NULL || result->rank > GRAFT_MAX_RANK) {
+        return false;
+    }
+    for (int32_t i = 0; i < form->attrs[0]; i++) { /* Their first attribute is the axis. */
+        if (i >= result->rank || result->dims[i] != 1) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void graft_tariff_inputs(const graft_form *form, int16_t *out)
+{
+    int8_t features[GRAFT_FEATURE_COUNT];
+    const graft_shape *result = form->outputs[0];
+    uint32_t at = GRAFT_FEATURE_COUNT;
+    form_features(form, features);
+    for (uint32_t i = 0; i < GRAFT_FEATURE_COUNT; i++) {
+        out[i] = widen_byte(features[i]);
+    }
+    out[at++] = log_size(form_flops(form));
+    out[at++] = log_size(form->bytes);
+    out[at++] = log_size(form->input_elements);
+    out[at++] = log_size(form->weight_elements);
+    out[at++] = log_size(result != NULL ? graft_shape_elements(result) : 0);
+    for (uint32_t i = 0; i < GRAFT_MAX_RANK; i++) {
+        bool exists = result != NULL && result->rank <= GRAFT_MAX_RANK && i < result->rank;
+        out[at++] = log_size(exists ? (uint64_t)result->dims[i] : 0);
+    }
+    for (uint32_t i = 0; i < 4; i++) {
+        bool exists =
+            form->weight != NULL && form->weight->rank <= GRAFT_MAX_RANK && i < form->weight->rank;
+        out[at++] = log_size(exists ? (uint64_t)form->weight->dims[i] : 0);
+    }
+    out[at++] =
+        form->op == GRAFT_OP_identity || form->op == GRAFT_OP_reshape || is_contiguous(form);
+}
+
+const char *graft_tariff_check(const graft_tariff *tariff)
+{
+    for (uint32_t i = 1; i < tariff->row_count; i++) {
+        if (tariff->keys[i - 1] >= tariff->keys[i]) {
+            return "keys are not ascending";
+        }
+    }
+    for (uint32_t i = 0; i < (uint32_t)tariff->tree_count * GRAFT_TREE_TESTS; i++) {
+        if (tariff->tests[i] >= GRAFT_TARIFF_INPUTS) {
+            return "a tree tests an input that there is not";
+        }
+    }
+    return NULL;
+}
+
+int32_t graft_tariff_base(const int16_t *inputs)
+{
+    /* What moves a byte does it in the time of eight FLOPs. */
+    const int32_t flops = inputs[GRAFT_FEATURE_COUNT];
+    const int32_t bytes = inputs[GRAFT_FEATURE_COUNT + 1] + 3 * 64;
+    const int32_t base = 1024 / 64 * (flops > bytes ? flops : bytes);
+    return base < INT16_MAX ? base : INT16_MAX;
+}
+
+uint32_t graft_tariff_guess(const graft_tariff *tariff, const int16_t *inputs)
+{
+    int32_t value = graft_tariff_base(inputs);
+    if (tariff->tree_count == 0) {
+        return 0;
+    }
+    if (inputs[GRAFT_TARIFF_INPUTS - 1] != 0) {
+        return tariff->still;
+    }
+    for (uint32_t t = 0; t < tariff->tree_count; t++) {
+        const uint8_t *tests = tariff->tests + t * GRAFT_TREE_TESTS;
+        const int16_t *bounds = tariff->bounds + t * GRAFT_TREE_TESTS;
+        uint32_t i = 0;
+        while (i < GRAFT_TREE_TESTS) {
+            i = 2 * i + (inputs[tests[i]] > bounds[i] ? 2u : 1u);
+        }
+        value += tariff->leaves[t * GRAFT_TREE_LEAVES + i - GRAFT_TREE_TESTS];
+    }
+    return value < 0 ? 0 : value < (int32_t)UINT16_MAX ? (uint32_t)value : UINT16_MAX;
+}
+
+static uint32_t guess_form(const graft_tariff *tariff, const graft_form *form)
+{
+    int16_t inputs[GRAFT_TARIFF_INPUTS];
+    if (tariff->tree_count == 0) {
+        return 0;
+    }
+    graft_tariff_inputs(form, inputs);
+    return graft_tariff_guess(tariff, inputs);
+}
+
+uint32_t graft_tariff_row(const graft_tariff *tariff, uint32_t key)
+{
+    uint32_t low = 0;
+    uint32_t high = tariff->row_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (tariff->keys[middle] < key) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < tariff->row_count && tariff->keys[low] == key ? low : tariff->row_count;
+}
+
+static graft_node_price price_hashed(const graft_tariff *tariff, const graft_form *form,
+                                     uint64_t hash)
+{
+    graft_node_price price;
+    uint32_t row = graft_tariff_row(tariff, graft_tariff_key(tariff->seed, hash));
+    price.fallback = row == tariff->row_count;
+    price.cost =
+        graft_tariff_value(price.fallback ? guess_form(tariff, form) : tariff->values[row]);
+    price.flops = form_flops(form);
+    price.bytes = form->bytes;
+    return price;
+}
+
+graft_node_price graft_tariff_price(const graft_tariff *tariff, const graft_form *form)
+{
+    return price_hashed(tariff, form, graft_form_hash(form));
+}
+
+#endif
