@@ -22,18 +22,26 @@ struct recorded_device {
 
 /* ------------------------------------------------------- finding a back end */
 
-/* Beside the running program, or where the environment says. */
+/* Where the environment says; beside the running program; or, when that is PREFIX/bin/graft, in
+ * PREFIX/lib/graft. */
 static void locate_library(char path[PATH_BYTES])
 {
+    static const char installed[] = "/../lib/graft/";
     const char *given = getenv(library_variable);
-    ssize_t size = readlink("/proc/self/exe", path, PATH_BYTES - sizeof(library_file) - 1);
+    ssize_t size =
+        readlink("/proc/self/exe", path, PATH_BYTES - sizeof(installed) - sizeof(library_file));
     if (given != NULL) {
         (void)snprintf(path, PATH_BYTES, "%s", given);
         return;
     }
     path[size > 0 ? size : 0] = '\0';
     char *slash = strrchr(path, '/');
-    (void)snprintf(slash == NULL ? path : slash + 1, sizeof(library_file), "%s", library_file);
+    char *end = slash == NULL ? path : slash;
+    size_t room = sizeof(installed) + sizeof(library_file);
+    (void)snprintf(end, room, "%s%s", installed, library_file);
+    if (access(path, R_OK) != 0) {
+        (void)snprintf(end, room, "/%s", library_file);
+    }
 }
 
 /* The library stays loaded: its table is used as long as the program runs. */
@@ -93,9 +101,9 @@ static graft_status find_backend(graft_env *env, const char *name, const graft_b
     return GRAFT_OK;
 }
 
-const char *graft_device_database(const char *name)
+const char *graft_device_database(graft_env *env, const char *name)
 {
-    return is_gpu(name) ? "out/costs/cuda.costs" : "out/costs/cpu.costs";
+    return graft_file_cached(env, is_gpu(name) ? "costs/cuda.costs" : "costs/cpu.costs");
 }
 
 /* -------------------------------------------------------------- devices */
@@ -282,6 +290,15 @@ graft_status graft_kernel_run(graft_env *env, graft_kernel *kernel)
 }
 
 /* ----------------------------------------------------- memory and time */
+
+uint32_t graft_device_prepare(graft_env *env, graft_device *device,
+                              const graft_signature *signatures, uint32_t count)
+{
+    const graft_backend *backend = graft_device_head_of(device)->backend;
+    return backend == NULL || backend->prepare == NULL
+               ? 0
+               : backend->prepare(env, device, signatures, count);
+}
 
 bool graft_device_shares_memory(const graft_device *device)
 {

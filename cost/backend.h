@@ -43,6 +43,10 @@ typedef struct graft_backend {
                                 float *const *outputs, void *workspace);
     graft_status (*kernel_run)(graft_env *env, graft_kernel *kernel);
 
+    /* See graft_device_prepare; NULL: nothing takes long. */
+    uint32_t (*prepare)(graft_env *env, graft_device *device, const graft_signature *signatures,
+                        uint32_t count);
+
     /* As graft_measure does; NULL: measure.c's protocol. */
     graft_status (*measure)(graft_env *env, graft_device *device, const graft_signature *signatures,
                             uint32_t count, const graft_measure_options *options,
@@ -90,6 +94,11 @@ extern const graft_backend graft_backend_cpu;
 /* What graft-cuda.so exports under the name GRAFT_BACKEND_SYMBOL. */
 typedef const graft_backend *(*graft_backend_find)(void);
 #define GRAFT_BACKEND_SYMBOL "graft_backend_cuda"
+
+/* Does beforehand, on all processors, what makes opening the implementations of these signatures
+ * slow: where a library compiles, what it compiles is kept. Returns for how many that was done. */
+uint32_t graft_device_prepare(graft_env *env, graft_device *device,
+                              const graft_signature *signatures, uint32_t count);
 
 /* Whether tensors lie in the processor's memory. */
 bool graft_device_shares_memory(const graft_device *device);

@@ -3,7 +3,6 @@
 
 #include "cost/calibrate.h"
 #include "cost/plot.h"
-#include "graph/options.h"
 #include "models/zoo.h"
 
 #include <string.h>
@@ -29,30 +28,24 @@ typedef struct {
     graft_cost *cost;
 } measure_run;
 
-static graft_status parse_measure(graft_env *env, int argc, char **argv, measure_options *options)
+static const graft_option options_taken[] = {
+    GRAFT_WORD(measure_options, model, "MODEL", "a name of the zoo or an ONNX file"),
+    GRAFT_TEXT(measure_options, device, "--device", "NAME", "cpu", "where to measure"),
+    GRAFT_TEXT(measure_options, database, "--database", "FILE", NULL,
+               "where costs are kept (default: the device's, in out/ or ~/.cache/graft)"),
+    GRAFT_NUMBER(measure_options, rounds, "--rounds", "N", NULL, ROUNDS_LEAST, ROUNDS_MOST,
+                 "of each measurement"),
+    GRAFT_TEXT(measure_options, plot, "--plot", "FILE.svg", NULL, "draw the roofline"),
+};
+
+static void complete_options(graft_env *env, measure_options *options)
 {
-    graft_status status = GRAFT_OK;
-    const char *rounds = NULL;
-    uint64_t number = graft_measure_options_default().rounds;
-    const graft_option table[] = {
-        {.name = "MODEL", .value = &options->model, .required = true},
-        {.name = "--device",               .value = &options->device                     },
-        {.name = "--database",               .value = &options->database},
-        {.name = "--plot",               .value = &options->plot                         },
-        {.name = "--rounds",               .value = &rounds},
-    };
-    *options = (measure_options){.device = "cpu"};
-    GRAFT_CHECK(graft_options_parse(env, argc, argv, table, sizeof(table) / sizeof(table[0])));
     if (options->database == NULL) {
-        options->database = graft_device_database(options->device);
+        options->database = graft_device_database(env, options->device);
     }
-    if (rounds != NULL) {
-        GRAFT_CHECK(
-            graft_options_number(env, "--rounds", rounds, ROUNDS_LEAST, ROUNDS_MOST, &number));
+    if (options->rounds == 0) {
+        options->rounds = graft_measure_options_default().rounds;
     }
-    options->rounds = (uint32_t)number;
-done:
-    return status;
 }
 
 static graft_status schedule_model(graft_env *env, measure_run *run)
@@ -124,7 +117,7 @@ static graft_status plot_rows(graft_env *env, const measure_run *run, const graf
     return graft_plot_write(env, run->options->plot, &plot);
 }
 
-static graft_status run_measure(graft_env *env, measure_run *run)
+static graft_status measure_model(graft_env *env, measure_run *run)
 {
     graft_status status = GRAFT_OK;
     graft_cost_summary summary = {.model = run->options->model};
@@ -164,14 +157,21 @@ static graft_status close_run(graft_env *env, measure_run *run, graft_status sta
     return closed;
 }
 
-graft_status graft_command_measure(graft_env *env, int argc, char **argv)
+static graft_status measure(graft_env *env, void *choices)
 {
     graft_status status = GRAFT_OK;
-    measure_options options;
-    measure_run run = {.options = &options};
-    GRAFT_CHECK(parse_measure(env, argc, argv, &options));
+    measure_options *options = choices;
+    measure_run run = {.options = options};
+    complete_options(env, options);
     GRAFT_CHECK(open_run(env, &run));
-    GRAFT_CHECK(run_measure(env, &run));
+    GRAFT_CHECK(measure_model(env, &run));
 done:
     return close_run(env, &run, status);
 }
+
+const graft_command graft_command_measure = {
+    .name = "measure",
+    .summary = "time the operators of a model on this machine",
+    GRAFT_TAKES(measure_options, options_taken),
+    .run = measure,
+};

@@ -2,16 +2,21 @@
 #ifndef GRAFT_COST_COMMAND_H
 #define GRAFT_COST_COMMAND_H
 
-#include "graph/env.h"
+#include "graph/options.h"
 
-/* graft measure MODEL [--device D] [--rounds N] [--database F] [--plot F]: the time of every
- * operator of a model (a zoo name or an .onnx file), sorted by share, with its distance to the
- * device's measured roofline, and of the whole graph; --plot draws them into an SVG file. */
-GRAFT_MUST_USE graft_status graft_command_measure(graft_env *env, int argc, char **argv);
-/* graft cost show FILE...: the entries of cost databases. graft cost merge OUT FILE...: joins
- * databases into OUT. graft cost diff A B: entries that one of them lacks, or that differ by more
- * than their spreads. graft cost calibrate: measures whole graphs of the zoo and fits what the sums
- * of their parts lack (see calibrate.h). */
-GRAFT_MUST_USE graft_status graft_command_cost(graft_env *env, int argc, char **argv);
+/* The time of every operator of a model (a zoo name or an .onnx file), sorted by share, with its
+ * distance to the device's measured roofline, and of the whole graph. */
+extern const graft_command graft_command_measure;
+/* The entries of cost databases; databases joined into one; entries that one of two lacks, or that
+ * differ by more than their spreads. */
+extern const graft_command graft_command_cost_show;
+extern const graft_command graft_command_cost_merge;
+extern const graft_command graft_command_cost_diff;
+/* Measures whole graphs of the zoo and fits what the sums of their parts lack (calibrate.h);
+ * measures the costs of a database again, side by side; measures those of another. */
+extern const graft_command graft_command_cost_calibrate;
+extern const graft_command graft_command_cost_confirm;
+extern const graft_command graft_command_cost_renew;
+extern const graft_command graft_command_cost_random;
 
 #endif

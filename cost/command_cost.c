@@ -4,15 +4,22 @@
 #include "cost/command.h"
 #include "cost/confirm_all.h"
 #include "cost/renew.h"
+#include "cost/supply.h"
 #include "graph/file.h"
 #include "graph/json.h"
-#include "graph/options.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+enum { RANDOM_MOST = 1000000, RANDOM_SEED = 1 };
+
 /* ----------------------------------------------------------- show and merge */
+
+typedef struct {
+    const char *out; /* To merge into. */
+    graft_option_list files;
+} file_choices;
 
 static void print_record(graft_env *env, const graft_database_record *record)
 {
@@ -41,12 +48,21 @@ static void print_record(graft_env *env, const graft_database_record *record)
     graft_arena_release(env->scratch, mark);
 }
 
+/* What a file holds, in memory. */
+static graft_status read_database(graft_env *env, const char *path, graft_database **database)
+{
+    graft_status status = GRAFT_OK;
+    GRAFT_CHECK(graft_database_open(env, NULL, database));
+    GRAFT_CHECK(graft_database_merge(env, *database, path));
+done:
+    return status;
+}
+
 static graft_status show_file(graft_env *env, const char *path)
 {
     graft_status status = GRAFT_OK;
     graft_database *database = NULL;
-    GRAFT_CHECK(graft_database_open(env, NULL, &database));
-    GRAFT_CHECK(graft_database_merge(env, database, path));
+    GRAFT_CHECK(read_database(env, path, &database));
     for (uint32_t i = 0; i < graft_database_count(database); i++) {
         print_record(env, graft_database_at(database, i));
     }
@@ -55,13 +71,13 @@ done:
     return status;
 }
 
-static graft_status merge_files(graft_env *env, const char *to, char **from, int count)
+static graft_status merge_files(graft_env *env, const char *to, const graft_option_list *from)
 {
     graft_status status = GRAFT_OK;
     graft_database *database = NULL;
     GRAFT_CHECK(graft_database_open(env, to, &database));
-    for (int i = 0; i < count; i++) {
-        GRAFT_CHECK(graft_database_merge(env, database, from[i]));
+    for (uint32_t i = 0; i < from->count; i++) {
+        GRAFT_CHECK(graft_database_merge(env, database, from->items[i]));
     }
     GRAFT_CHECK(graft_database_save(env, database));
     (void)fprintf(stderr, "graft: %s: %u entries\n", to, graft_database_count(database));
@@ -69,6 +85,42 @@ done:
     graft_database_close(database);
     return status;
 }
+
+static graft_status run_show(graft_env *env, void *choices)
+{
+    graft_status status = GRAFT_OK;
+    const file_choices *c = choices;
+    for (uint32_t i = 0; i < c->files.count; i++) {
+        GRAFT_CHECK(show_file(env, c->files.items[i]));
+    }
+done:
+    return status;
+}
+
+static graft_status run_merge(graft_env *env, void *choices)
+{
+    const file_choices *c = choices;
+    return merge_files(env, c->out, &c->files);
+}
+
+static const graft_option show_options[] = {
+    GRAFT_WORDS(file_choices, files, "FILE...", 1, UINT32_MAX, "the databases"),
+};
+
+const graft_command graft_command_cost_show = {.name = "cost show",
+                                               .summary = "print the entries of cost databases",
+                                               GRAFT_TAKES(file_choices, show_options),
+                                               .run = run_show};
+
+static const graft_option merge_options[] = {
+    GRAFT_WORD(file_choices, out, "OUT", "the database to write; what it has already, it keeps"),
+    GRAFT_WORDS(file_choices, files, "FILE...", 1, UINT32_MAX, "databases to join"),
+};
+
+const graft_command graft_command_cost_merge = {.name = "cost merge",
+                                                .summary = "join cost databases",
+                                                GRAFT_TAKES(file_choices, merge_options),
+                                                .run = run_merge};
 
 /* -------------------------------------------------------------------- diff */
 
@@ -122,8 +174,8 @@ static void print_difference(graft_env *env, char mark, const graft_database_rec
     graft_arena_release(env->scratch, scratch);
 }
 
-/* Entries of `from` that `with` lacks, with the mark `alone`, and, when `both`, those that differ.
- */
+/* Entries of `from` that `with` lacks, with the mark `alone`, and, when `both`, those that
+ * differ. */
 static void diff_records(graft_env *env, const graft_database *from, const graft_database *with,
                          char alone, uint32_t counts[2])
 {
@@ -148,10 +200,8 @@ static graft_status diff_files(graft_env *env, const char *first, const char *se
     graft_database *a = NULL;
     graft_database *b = NULL;
     uint32_t counts[2] = {0, 0};
-    GRAFT_CHECK(graft_database_open(env, NULL, &a));
-    GRAFT_CHECK(graft_database_open(env, NULL, &b));
-    GRAFT_CHECK(graft_database_merge(env, a, first));
-    GRAFT_CHECK(graft_database_merge(env, b, second));
+    GRAFT_CHECK(read_database(env, first, &a));
+    GRAFT_CHECK(read_database(env, second, &b));
     diff_records(env, a, b, '<', counts);
     diff_records(env, b, a, '>', counts);
     (void)fprintf(stderr,
@@ -164,20 +214,47 @@ done:
     return status;
 }
 
+static graft_status run_diff(graft_env *env, void *choices)
+{
+    const file_choices *c = choices;
+    return diff_files(env, c->files.items[0], c->files.items[1]);
+}
+
+static const graft_option diff_options[] = {
+    GRAFT_WORDS(file_choices, files, "FILE...", 2, 2, "the two to compare"),
+};
+
+const graft_command graft_command_cost_diff = {
+    .name = "cost diff",
+    .summary = "print what one of two databases lacks, or differs by more than spreads",
+    .forms = "graft cost diff FILE FILE",
+    GRAFT_TAKES(file_choices, diff_options),
+    .run = run_diff,
+};
+
 /* --------------------------------------------------- a device and its database */
 
 typedef struct {
     const char *device_name;
     const char *path;
+    const char *models; /* To calibrate with; NULL: the whole zoo. */
+    const char *file;   /* To renew, or to draw from. */
+    uint32_t wanted;    /* Random sizes. */
     graft_device *device;
     graft_cost *cost;
 } opened_cost;
 
-static const opened_cost unopened = {.device_name = "cpu", .path = "out/costs/cpu.costs"};
+/* What all of them take. */
+#define DEVICE_OPTION                                                                              \
+    GRAFT_TEXT(opened_cost, device_name, "--device", "NAME", "cpu", "where to measure")
+#define DATABASE_OPTION                                                                            \
+    GRAFT_TEXT(opened_cost, path, "--database", "FILE", NULL,                                      \
+               "where costs are kept (default: the device's, in out/ or ~/.cache/graft)")
 
 static graft_status open_cost(graft_env *env, opened_cost *o)
 {
     graft_status status = GRAFT_OK;
+    o->path = o->path != NULL ? o->path : graft_device_database(env, o->device_name);
     GRAFT_CHECK(graft_device_open(env, o->device_name, 1, &o->device));
     GRAFT_CHECK(graft_cost_open(env, o->device, o->path, &o->cost));
 done:
@@ -217,23 +294,29 @@ done:
     return status;
 }
 
-static graft_status calibrate(graft_env *env, int argc, char **argv)
+static graft_status calibrate(graft_env *env, void *choices)
 {
     graft_status status = GRAFT_OK;
-    const char *names = NULL;
-    opened_cost o = unopened;
-    const graft_option table[] = {
-        {.name = "--device",   .value = &o.device_name},
-        {.name = "--database", .value = &o.path       },
-        {.name = "--models",   .value = &names        },
-    };
-    GRAFT_CHECK(graft_options_parse(env, argc, argv, table, sizeof(table) / sizeof(table[0])));
-    GRAFT_CHECK(open_cost(env, &o));
-    GRAFT_CHECK(run_calibrate(env, names, o.cost));
-    GRAFT_CHECK(graft_cost_save(env, o.cost));
+    opened_cost *o = choices;
+    GRAFT_CHECK(open_cost(env, o));
+    GRAFT_CHECK(run_calibrate(env, o->models, o->cost));
+    GRAFT_CHECK(graft_cost_save(env, o->cost));
 done:
-    return close_cost(env, &o, status);
+    return close_cost(env, o, status);
 }
+
+static const graft_option calibrate_options[] = {
+    GRAFT_TEXT(opened_cost, models, "--models", "A,B", NULL, "these (default: the whole zoo)"),
+    DEVICE_OPTION,
+    DATABASE_OPTION,
+};
+
+const graft_command graft_command_cost_calibrate = {
+    .name = "cost calibrate",
+    .summary = "measure whole models, and fit what the sums of their operators lack",
+    GRAFT_TAKES(opened_cost, calibrate_options),
+    .run = calibrate,
+};
 
 /* ----------------------------------------------------------------- confirm */
 
@@ -254,23 +337,28 @@ done:
     return status;
 }
 
-static graft_status confirm(graft_env *env, int argc, char **argv)
+static graft_status confirm(graft_env *env, void *choices)
 {
     graft_status status = GRAFT_OK;
-    opened_cost o = unopened;
-    const graft_option table[] = {
-        {.name = "--device",   .value = &o.device_name},
-        {.name = "--database", .value = &o.path       },
-    };
-    GRAFT_CHECK(graft_options_parse(env, argc, argv, table, sizeof(table) / sizeof(table[0])));
-    if (!graft_file_exists(o.path)) {
-        return GRAFT_FAIL(env, GRAFT_IO, "%s: there is no such database to confirm", o.path);
+    opened_cost *o = choices;
+    o->path = o->path != NULL ? o->path : graft_device_database(env, o->device_name);
+    if (!graft_file_exists(o->path)) {
+        return GRAFT_FAIL(env, GRAFT_IO, "%s: there is no such database to confirm", o->path);
     }
-    GRAFT_CHECK(open_cost(env, &o));
-    GRAFT_CHECK(run_confirm(env, o.cost, graft_arena_printf(env->life, "%s.confirming", o.path)));
+    GRAFT_CHECK(open_cost(env, o));
+    GRAFT_CHECK(run_confirm(env, o->cost, graft_arena_printf(env->life, "%s.confirming", o->path)));
 done:
-    return close_cost(env, &o, status);
+    return close_cost(env, o, status);
 }
+
+static const graft_option confirm_options[] = {DEVICE_OPTION, DATABASE_OPTION};
+
+const graft_command graft_command_cost_confirm = {
+    .name = "cost confirm",
+    .summary = "measure what a database has beside its kin again",
+    GRAFT_TAKES(opened_cost, confirm_options),
+    .run = confirm,
+};
 
 /* ------------------------------------------------------------------- renew */
 
@@ -280,8 +368,7 @@ static graft_status run_renew(graft_env *env, graft_cost *cost, const char *path
     graft_database *old = NULL;
     uint32_t measured = 0;
     uint32_t count = 0;
-    GRAFT_CHECK(graft_database_open(env, NULL, &old));
-    GRAFT_CHECK(graft_database_merge(env, old, path));
+    GRAFT_CHECK(read_database(env, path, &old));
     GRAFT_CHECK(graft_cost_renew(env, cost, old, &measured, &count));
     (void)printf("%u of %u recorded signatures measured, the others were there\n", measured, count);
 done:
@@ -291,54 +378,64 @@ done:
 
 /* Records what `path` has with the library and the kernels of today, without repeating the searches
  * that met it. */
-static graft_status renew(graft_env *env, int argc, char **argv)
+static graft_status renew(graft_env *env, void *choices)
 {
     graft_status status = GRAFT_OK;
-    opened_cost o = unopened;
-    const graft_option table[] = {
-        {.name = "--device",   .value = &o.device_name},
-        {.name = "--database", .value = &o.path       },
-    };
-    GRAFT_CHECK(
-        graft_options_parse(env, argc - 1, argv + 1, table, sizeof(table) / sizeof(table[0])));
-    GRAFT_CHECK(open_cost(env, &o));
-    GRAFT_CHECK(run_renew(env, o.cost, argv[1]));
+    opened_cost *o = choices;
+    GRAFT_CHECK(open_cost(env, o));
+    GRAFT_CHECK(run_renew(env, o->cost, o->file));
 done:
-    return close_cost(env, &o, status);
+    return close_cost(env, o, status);
 }
 
-/* ----------------------------------------------------------------- command */
+static const graft_option renew_options[] = {
+    GRAFT_WORD(opened_cost, file, "FILE", "the database to measure anew"),
+    DEVICE_OPTION,
+    DATABASE_OPTION,
+};
 
-graft_status graft_command_cost(graft_env *env, int argc, char **argv)
+const graft_command graft_command_cost_renew = {
+    .name = "cost renew",
+    .summary = "measure what a database has with the kernels of now",
+    GRAFT_TAKES(opened_cost, renew_options),
+    .run = renew,
+};
+
+/* ------------------------------------------------------------------ random */
+
+static graft_status run_random(graft_env *env, graft_cost *cost, const char *path, uint32_t wanted)
 {
-    const char *what = argc >= 2 ? argv[1] : "";
     graft_status status = GRAFT_OK;
-    if (strcmp(what, "calibrate") == 0) {
-        return calibrate(env, argc - 1, argv + 1);
-    }
-    if (strcmp(what, "confirm") == 0) {
-        return confirm(env, argc - 1, argv + 1);
-    }
-    if (strcmp(what, "renew") == 0 && argc >= 3) {
-        return renew(env, argc - 1, argv + 1);
-    }
-    if (strcmp(what, "merge") == 0 && argc >= 4) {
-        return merge_files(env, argv[2], argv + 3, argc - 3);
-    }
-    if (strcmp(what, "diff") == 0 && argc == 4) {
-        return diff_files(env, argv[2], argv[3]);
-    }
-    if (strcmp(what, "show") != 0 || argc < 3) {
-        return GRAFT_FAIL(
-            env, GRAFT_BAD_INPUT,
-            "usage: graft cost show FILE... | graft cost merge OUT FILE... | graft "
-            "cost diff FILE FILE | graft cost calibrate [--models A,B...] [--device "
-            "D] [--database F] | graft cost confirm [--device D] [--database F] | graft "
-            "cost renew FILE [--device D] [--database F]");
-    }
-    for (int i = 2; i < argc; i++) {
-        GRAFT_CHECK(show_file(env, argv[i]));
-    }
+    graft_database *from = NULL;
+    uint32_t count = 0;
+    GRAFT_CHECK(read_database(env, path, &from));
+    GRAFT_CHECK(graft_cost_supply_random(env, cost, from, wanted, RANDOM_SEED, &count));
+    (void)printf("%u signatures at sizes drawn at random measured\n", count);
 done:
+    graft_database_close(from);
     return status;
 }
+
+static graft_status supply_random(graft_env *env, void *choices)
+{
+    graft_status status = GRAFT_OK;
+    opened_cost *o = choices;
+    GRAFT_CHECK(open_cost(env, o));
+    GRAFT_CHECK(run_random(env, o->cost, o->file, o->wanted));
+done:
+    return close_cost(env, o, status);
+}
+
+static const graft_option random_options[] = {
+    GRAFT_WORD(opened_cost, file, "FILE", "the database whose operators are drawn from"),
+    GRAFT_NUMBER(opened_cost, wanted, "--count", "N", "1000", 1, RANDOM_MOST, "how many"),
+    DEVICE_OPTION,
+    DATABASE_OPTION,
+};
+
+const graft_command graft_command_cost_random = {
+    .name = "cost random",
+    .summary = "measure operators of a database at random sizes, for estimates to learn from",
+    GRAFT_TAKES(opened_cost, random_options),
+    .run = supply_random,
+};

@@ -3,6 +3,7 @@
 
 #include "cost/plan.h"
 #include "cost/prepare.h"
+#include "cost/recorded.h"
 #include "cost/shipped.h"
 #include "graph/file.h"
 #include "graph/log.h"
@@ -22,6 +23,7 @@ struct graft_cost {
     graft_anchor *anchor; /* Opened when something is to be measured. */
     graft_roofline roofline;
     bool estimating;
+    uint64_t deadline_ns; /* Of measuring; 0: none. */
     bool convention;
     uint8_t layout; /* Of the convention. */
     bool direct;    /* Only direct implementations are measured. */
@@ -43,78 +45,6 @@ static const double clearly_faster = 0.97;
 
 /* --------------------------------------------------------------- life time */
 
-/* How many records a device and library have. */
-static uint32_t count_records(const graft_database *database, const char *device,
-                              const char *library)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < graft_database_count(database); i++) {
-        const graft_database_record *record = graft_database_at(database, i);
-        count += strcmp(record->device, device) == 0 && strcmp(record->library, library) == 0;
-    }
-    return count;
-}
-
-/* Whether every word of `wanted`, words being what hyphens separate, is in the name, whatever the
- * case: "h200-fp16" is "NVIDIA H200 (...), fp16". */
-static bool has_words(const char *name, const char *wanted)
-{
-    bool found = true;
-    while (*wanted != '\0' && found) {
-        char word[64];
-        size_t size = strcspn(wanted, "-");
-        (void)snprintf(word, sizeof(word), "%.*s", (int)size, wanted);
-        found = strcasestr(name, word) != NULL;
-        wanted += size + (wanted[size] == '-');
-    }
-    return found;
-}
-
-/* The one recorded device whose name contains the given text, or its words; of its libraries the
- * one with most records. Texts are kept once each, so equal ones have equal addresses. */
-static graft_status find_device(graft_env *env, graft_cost *cost, const char *path)
-{
-    const graft_database_record *found = NULL;
-    const char *wanted = graft_device_name(cost->device);
-    uint32_t most = 0;
-    for (uint32_t i = 0; i < graft_database_count(cost->database); i++) {
-        const graft_database_record *record = graft_database_at(cost->database, i);
-        bool named = strstr(record->device, wanted) != NULL || has_words(record->device, wanted);
-        if (!named || (found != NULL && found->device == record->device &&
-                       found->library == record->library)) {
-            continue;
-        }
-        if (found != NULL && found->device != record->device) {
-            return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                              "device '%s' is ambiguous in %s and rules/costs: '%s', '%s'", wanted,
-                              path == NULL ? "memory" : path, found->device, record->device);
-        }
-        uint32_t count = count_records(cost->database, record->device, record->library);
-        found = count > most ? record : found;
-        most = count > most ? count : most;
-    }
-    if (found == NULL) {
-        return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                          "device '%s' is neither this machine's ('cpu'; 'cuda' for its GPU) nor "
-                          "recorded in %s or rules/costs; `make gpu-check` records a GPU "
-                          "(docs/gpu.md)",
-                          wanted, path == NULL ? "memory" : path);
-    }
-    graft_device_identify(cost->device, found->device, found->library);
-    return GRAFT_OK;
-}
-
-static bool is_recorded(const graft_cost *cost)
-{
-    const char *wanted = graft_device_name(cost->device);
-    for (uint32_t i = 0; i < graft_database_count(cost->database); i++) {
-        if (strstr(graft_database_at(cost->database, i)->device, wanted) != NULL) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* The database of a device that is here is a file to be added to; of one that is not, a copy in
  * memory of what is recorded: in that file or else in those that come with Graft. */
 static graft_status open_databases(graft_env *env, graft_cost *cost, const char *path)
@@ -127,10 +57,12 @@ static graft_status open_databases(graft_env *env, graft_cost *cost, const char 
         if (path != NULL && graft_file_exists(path)) {
             GRAFT_CHECK(graft_database_merge(env, cost->database, path));
         }
-        if (!is_recorded(cost)) {
+        if (!graft_recorded_has(cost->database, graft_device_name(cost->device))) {
             GRAFT_CHECK(graft_shipped_merge(env, cost->database));
         }
-        GRAFT_CHECK(find_device(env, cost, path));
+        GRAFT_CHECK(graft_recorded_find(env, cost->database, cost->device, path));
+    } else {
+        graft_recorded_announce(env, cost->database, cost->device, path);
     }
 done:
     return status;
@@ -215,6 +147,11 @@ void graft_cost_set_estimating(graft_cost *cost, bool estimating)
     graft_plan_memo_clear(cost->memo);
 }
 
+void graft_cost_set_deadline(graft_cost *cost, uint64_t deadline_ns)
+{
+    cost->deadline_ns = deadline_ns;
+}
+
 void graft_cost_set_convention(graft_cost *cost, bool convention) { cost->convention = convention; }
 
 void graft_cost_set_base(graft_cost *cost, uint32_t layout)
@@ -262,6 +199,8 @@ graft_status graft_cost_store_calibration(graft_env *env, graft_cost *cost,
 graft_device *graft_cost_device(const graft_cost *cost) { return cost->device; }
 
 const graft_database *graft_cost_database(const graft_cost *cost) { return cost->database; }
+
+const graft_database *graft_cost_estimates(const graft_cost *cost) { return cost->estimates; }
 
 static bool is_own(const graft_cost *cost, const graft_database_record *record)
 {
@@ -397,12 +336,29 @@ graft_status graft_cost_measure_again(graft_env *env, graft_cost *cost,
     return status == GRAFT_OK ? graft_cost_set_calibration(env, cost, &cost->calibration) : status;
 }
 
+static bool is_late(const graft_cost *cost)
+{
+    return cost->deadline_ns > 0 && graft_clock_ns() >= cost->deadline_ns;
+}
+
 graft_status graft_cost_measure(graft_env *env, graft_cost *cost, const graft_signature *signatures,
                                 uint32_t count, const graft_measure_options *options)
 {
+    enum { AT_ONCE = 2 }; /* Between looks at the clock. */
+    graft_status status = GRAFT_OK;
+    uint32_t done = 0;
     (void)pthread_mutex_lock(&cost->lock);
-    graft_status status = measure_signatures(env, cost, true, signatures, count, options);
+    while (done < count && status == GRAFT_OK && !is_late(cost)) {
+        uint32_t left = count - done;
+        uint32_t share = cost->deadline_ns > 0 && left > AT_ONCE ? AT_ONCE : left;
+        status = measure_signatures(env, cost, true, signatures + done, share, options);
+        done += share;
+    }
     (void)pthread_mutex_unlock(&cost->lock);
+    if (is_late(cost) && !cost->estimating) {
+        graft_log(env, 1, "the time for measuring is over: what is missing is estimated");
+        graft_cost_set_estimating(cost, true);
+    }
     return status;
 }
 
@@ -762,7 +718,7 @@ static graft_index find_owner(const graft_graph *graph, const graft_schedule *sc
 }
 
 static graft_status sum_steps(graft_env *env, graft_cost *cost, const graft_graph *graph,
-                              const graft_schedule *schedule, double *by_node,
+                              const graft_schedule *schedule, graft_cost_node *by_node,
                               graft_cost_total *sum)
 {
     graft_status status = GRAFT_OK;
@@ -782,7 +738,8 @@ static graft_status sum_steps(graft_env *env, graft_cost *cost, const graft_grap
         add_step(step, entry, sum);
         graft_index owner = by_node == NULL ? GRAFT_NONE : find_owner(graph, schedule, i);
         if (owner != GRAFT_NONE) {
-            by_node[owner] += entry->median_ns;
+            by_node[owner].ns += entry->median_ns;
+            by_node[owner].estimated_count += entry->source == GRAFT_COST_ESTIMATED;
         }
     }
     sum->peak_bytes = schedule->peak_bytes;
@@ -791,13 +748,14 @@ done:
 }
 
 graft_status graft_cost_nodes(graft_env *env, graft_cost *cost, const graft_graph *graph,
-                              const graft_order *order, double *by_node, graft_cost_total *total)
+                              const graft_order *order, graft_cost_node *by_node,
+                              graft_cost_total *total)
 {
     graft_mark mark = graft_arena_mark(env->scratch);
     graft_schedule schedule;
     graft_cost_total sum = {.ns = 0.0};
     for (graft_index n = 0; n < graph->node_end && by_node != NULL; n++) {
-        by_node[n] = 0.0;
+        by_node[n] = (graft_cost_node){.ns = 0.0};
     }
     graft_status status = graft_cost_plan(env, cost, env->scratch, graph, order, &schedule);
     if (status == GRAFT_OK) {

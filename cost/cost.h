@@ -61,6 +61,10 @@ void graft_cost_set_measuring(graft_cost *cost, const graft_measure_options *opt
 /* Never measures: what is missing is estimated. */
 void graft_cost_set_estimating(graft_cost *cost, bool estimating);
 
+/* Measures until then (graft_clock_ns; 0, as at first: always), a few signatures at a time; what is
+ * missing afterwards is estimated. */
+void graft_cost_set_deadline(graft_cost *cost, uint64_t deadline_ns);
+
 /* The entry of one signature: looked up, else measured and stored, else estimated.
  * GRAFT_UNSUPPORTED when it can be neither; otherwise fails as graft_measure does. */
 GRAFT_MUST_USE graft_status graft_cost_signature(graft_env *env, graft_cost *cost,
@@ -100,11 +104,15 @@ GRAFT_MUST_USE graft_status graft_cost_graph(graft_env *env, graft_cost *cost,
 GRAFT_MUST_USE graft_status graft_cost_price(graft_env *env, graft_cost *cost,
                                              const graft_graph *graph, const graft_order *order,
                                              double *ns);
-/* The total, and in by_node (node_end entries) the nanoseconds of each node together with the
- * conversions made for it; 0 for const nodes and views. */
+/* The total, and in by_node (node_end entries) what each node takes together with the conversions
+ * made for it; 0 for const nodes and views. */
+typedef struct graft_cost_node {
+    double ns;
+    uint32_t estimated_count; /* Entries that were not measured. */
+} graft_cost_node;
 GRAFT_MUST_USE graft_status graft_cost_nodes(graft_env *env, graft_cost *cost,
                                              const graft_graph *graph, const graft_order *order,
-                                             double *by_node, graft_cost_total *total);
+                                             graft_cost_node *by_node, graft_cost_total *total);
 
 /* The cost of a schedule of `graph` that exists already. */
 GRAFT_MUST_USE graft_status graft_cost_schedule(graft_env *env, graft_cost *cost,
@@ -142,5 +150,7 @@ GRAFT_MUST_USE graft_status graft_cost_anchor(graft_env *env, graft_cost *cost,
 
 graft_device *graft_cost_device(const graft_cost *cost);
 const graft_database *graft_cost_database(const graft_cost *cost);
+/* What was estimated so far: signatures that the database lacks. */
+const graft_database *graft_cost_estimates(const graft_cost *cost);
 
 #endif

@@ -265,7 +265,7 @@ graft_status graft_database_merge(graft_env *env, graft_database *database, cons
     return read_file(env, database, path);
 }
 
-graft_status graft_database_write(graft_env *env, const graft_database *database, const char *path)
+static graft_status write_database(graft_env *env, const graft_database *database, const char *path)
 {
     graft_mark mark = graft_arena_mark(env->scratch);
     graft_buffer text;
@@ -310,7 +310,7 @@ graft_status graft_database_save(graft_env *env, graft_database *database)
         GRAFT_TRY(env, read_file(env, database, database->path),
                   "the new costs were not written: move that file away, or repair it");
     }
-    GRAFT_CHECK(graft_database_write(env, database, database->path));
+    GRAFT_CHECK(write_database(env, database, database->path));
     database->changed = false;
 done:
     if (file >= 0) {

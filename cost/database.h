@@ -56,8 +56,5 @@ GRAFT_MUST_USE graft_status graft_database_merge(graft_env *env, graft_database 
  * entries of this run win over the file's. GRAFT_OK without effect when the database has no path;
  * GRAFT_IO or GRAFT_BAD_INPUT when the file there cannot be read or written, which then stays. */
 GRAFT_MUST_USE graft_status graft_database_save(graft_env *env, graft_database *database);
-/* Writes a copy to another place, as a whole. */
-GRAFT_MUST_USE graft_status graft_database_write(graft_env *env, const graft_database *database,
-                                                 const char *path);
 
 #endif

@@ -17,9 +17,9 @@ typedef struct graft_device graft_device;
 GRAFT_MUST_USE graft_status graft_device_open(graft_env *env, const char *name,
                                               uint32_t thread_count, graft_device **device);
 void graft_device_close(graft_device *device); /* NULL is allowed. */
-/* The database of this machine's own measurements when the user names none: out/costs/cuda.costs
- * for a GPU, out/costs/cpu.costs for everything else. */
-const char *graft_device_database(const char *name);
+/* The database of this machine's own measurements when the user names none: costs/cuda.costs for a
+ * GPU, costs/cpu.costs for everything else, where graft_file_cached says. */
+const char *graft_device_database(graft_env *env, const char *name);
 
 /* What costs are keyed with: processor, instruction set and threads; library and version. The
  * second is "" for a recorded device until a database has been read. */

@@ -65,9 +65,8 @@ uint32_t graft_layout_alternatives(const graft_graph *graph, graft_index node,
 /* One layout throughout: every node works in `layout` where it can, else in what is listed first.
  * With channels last it is the convention for the whole graph: the layout that every value is made
  * in (`layouts`, by value id; inputs of the graph and const values are row-major) and what every
- * node that runs wants
- * (`choices`, by node id; where a choice differs from the layout of the value, a conversion stands
- * between). */
+ * node that runs wants (`choices`, by node id; where a choice differs from the layout of the value,
+ * a conversion stands between). */
 void graft_layout_assign(const graft_graph *graph, const graft_order *order, uint32_t layout,
                          uint8_t *layouts, graft_layout_choice *choices);
 

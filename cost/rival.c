@@ -96,11 +96,11 @@ static bool end_process(const graft_rival *r)
            WEXITSTATUS(status) == 0;
 }
 
-/* The Python that has the runtime, as tests/interop/python.sh finds or makes it. */
+/* The Python that has the runtime, as cost/rival/python.sh finds or makes it. */
 static graft_status find_python(graft_env *env, char path[LINE_BYTES])
 {
     char shell[] = "sh";
-    char script[] = "tests/interop/python.sh";
+    char script[] = "cost/rival/python.sh";
     char folder[] = "out/venv";
     char *arguments[] = {shell, script, folder, NULL};
     graft_rival finder = {.child = 0};
@@ -109,7 +109,7 @@ static graft_status find_python(graft_env *env, char path[LINE_BYTES])
     bool ended = end_process(&finder);
     if (status == GRAFT_OK && !(read && ended)) {
         status = GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "onnxruntime cannot be found or installed: %s",
-                            read ? path : "tests/interop/python.sh says nothing");
+                            read ? path : "cost/rival/python.sh says nothing");
     }
     path[strcspn(path, "\n")] = '\0';
     return status;
@@ -133,7 +133,7 @@ graft_status graft_rival_open(graft_env *env, const char *model, bool optimised,
     graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(env->scratch);
     char python[LINE_BYTES] = "";
-    char script[] = "tests/interop/time_onnx.py";
+    char script[] = "cost/rival/time_onnx.py";
     char all[] = "all";
     char off[] = "off";
     char *arguments[] = {python, script, graft_arena_printf(env->scratch, "%s", model),

@@ -1,5 +1,5 @@
 /* rival.h - another runtime, timed in turns with our executor: onnxruntime through its Python
- * package, as a child process (tests/interop/time_onnx.py). For benchmarks. */
+ * package, as a child process (cost/rival/time_onnx.py). For benchmarks. */
 #ifndef GRAFT_COST_RIVAL_H
 #define GRAFT_COST_RIVAL_H
 

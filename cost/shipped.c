@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <string.h>
+#include <strings.h>
 
 static bool is_database(const char *name)
 {
@@ -35,4 +36,47 @@ done:
     }
     graft_arena_release(env->scratch, mark);
     return status;
+}
+
+/* How many of the words of `wanted` are among those of `name`; what all names have counts for all.
+ */
+static uint32_t shared_words(const char *name, const char *wanted)
+{
+    static const char between[] = " ,()-_";
+    uint32_t shared = 0;
+    for (const char *w = wanted; *(w += strspn(w, between)) != '\0'; w += strcspn(w, between)) {
+        size_t length = strcspn(w, between);
+        bool found = false;
+        for (const char *n = name; !found && *(n += strspn(n, between)) != '\0';
+             n += strcspn(n, between)) {
+            found = strcspn(n, between) == length && strncasecmp(n, w, length) == 0;
+        }
+        shared += found;
+    }
+    return shared;
+}
+
+const char *graft_shipped_nearest(graft_env *env, const char *device)
+{
+    graft_database *database = NULL;
+    const char *nearest = NULL;
+    uint32_t most = 0;
+    if (graft_database_open(env, NULL, &database) != GRAFT_OK ||
+        graft_shipped_merge(env, database) != GRAFT_OK) {
+        graft_env_clear(env); /* It is a hint. */
+    }
+    for (uint32_t i = 0; database != NULL && i < graft_database_count(database); i++) {
+        const char *name = graft_database_at(database, i)->device;
+        if (i > 0 && name == graft_database_at(database, i - 1)->device) {
+            continue; /* Names are kept once each. */
+        }
+        uint32_t shared = shared_words(name, device);
+        if (shared > most) {
+            most = shared;
+            nearest = name;
+        }
+    }
+    nearest = nearest == NULL ? NULL : graft_arena_strdup(env->life, nearest);
+    graft_database_close(database);
+    return nearest;
 }

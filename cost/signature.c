@@ -34,10 +34,14 @@ static graft_distance distance_of_bytes(double bytes)
 typedef struct {
     const graft_graph *graph;
     const graft_order *order;
-    double *bytes;       /* By value: of one that is read; 0: it is not. */
-    uint32_t *reads;     /* By value. */
-    graft_index *recent; /* Values that were read, the last one first. */
-    graft_index recent_count;
+    double *bytes;   /* By value: of one that is read; 0: it is not. */
+    uint32_t *reads; /* By value. */
+    uint32_t *last;  /* By value: when it was read last, from 1 on; 0: it was not. */
+    double *sums;    /* By time: of the bytes of values that were read last then; as a Fenwick
+                        tree, so that a sum over the past takes few steps. */
+    uint32_t time_end;
+    uint32_t time;
+    double seen;    /* Bytes of all values that were read. */
     double working; /* Bytes of values that are not const. */
     uint8_t *nodes;
 } distance_search;
@@ -82,18 +86,38 @@ static void count_reads(distance_search *s)
     }
 }
 
-/* Reads a value: the bytes of what was read since it was read before, and of itself. */
-static double read_value(distance_search *s, graft_index value)
+static void add_bytes(distance_search *s, uint32_t time, double bytes)
+{
+    for (; time <= s->time_end; time += time & -time) {
+        s->sums[time] += bytes;
+    }
+}
+
+/* Of values that were read last at this time or before. */
+static double sum_until(const distance_search *s, uint32_t time)
 {
     double bytes = 0.0;
-    graft_index place = 0;
-    for (; place < s->recent_count && s->recent[place] != value; place++) {
-        bytes += s->bytes[s->recent[place]];
+    for (; time > 0; time -= time & -time) {
+        bytes += s->sums[time];
     }
-    s->recent_count += place == s->recent_count;
-    memmove(s->recent + 1, s->recent, place * sizeof(s->recent[0]));
-    s->recent[0] = value;
-    return bytes + s->bytes[value];
+    return bytes;
+}
+
+/* Reads a value: the bytes of what was read since it was read before, and of itself. All are whole
+ * numbers, so the order of sums does not matter. */
+static double read_value(distance_search *s, graft_index value)
+{
+    double own = s->bytes[value];
+    double between = s->seen;
+    if (s->last[value] > 0) {
+        between -= sum_until(s, s->last[value]);
+        add_bytes(s, s->last[value], -own);
+    } else {
+        s->seen += own;
+    }
+    s->last[value] = ++s->time;
+    add_bytes(s, s->time, own);
+    return between + own;
 }
 
 /* Of a weight that alone fills the caches of the core, a loop finds part again once their
@@ -149,7 +173,11 @@ void graft_distances_find(graft_arena *arena, const graft_graph *graph, const gr
     distances->others = (uint8_t)distance_of_bytes(mean + s.working);
     memset(s.nodes, distances->others, graph->node_end);
     if (repeated) {
-        s.recent = GRAFT_NEW(arena, graft_index, graph->value_end + 1);
+        for (graft_index v = 0; v < graph->value_end; v++) {
+            s.time_end += 2 * s.reads[v];
+        }
+        s.last = GRAFT_NEW(arena, uint32_t, graph->value_end);
+        s.sums = GRAFT_NEW(arena, double, (size_t)s.time_end + 1);
         read_nodes(&s); /* The run before. */
         read_nodes(&s);
     }

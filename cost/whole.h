@@ -12,10 +12,9 @@
 #include "cost/executor.h"
 
 /* At least `rounds` runs (50 of a graph shorter than 2 ms), up to three times as many on a machine
- * that others keep busy. The spread
- * is the root of the summed squares of the segments'; `timing->rounds` is the least number of
- * rounds that counted for a segment. On a device without an anchor it is graft_executor_time. Fails
- * as that does. */
+ * that others keep busy. The spread is the root of the summed squares of the segments';
+ * `timing->rounds` is the least number of rounds that counted for a segment. On a device without an
+ * anchor it is graft_executor_time. Fails as that does. */
 GRAFT_MUST_USE graft_status graft_whole_time(graft_env *env, graft_cost *cost,
                                              graft_executor *executor, uint32_t rounds,
                                              graft_timing *timing);

@@ -17,6 +17,7 @@ const graft_backend cuda_backend = {
     .kernel_turn = cuda_kernel_turn,
     .kernel_bind = cuda_kernel_bind,
     .kernel_run = cuda_kernel_run,
+    .prepare = cuda_plan_ahead,
     .measure = cuda_measure,
     .allocate = cuda_device_allocate,
     .release = cuda_device_release,

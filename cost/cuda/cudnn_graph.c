@@ -1,6 +1,8 @@
 /* cudnn_graph.c - building operation graphs and choosing engines for them (see cudnn_graph.h). */
 #include "cost/cuda/cudnn_graph.h"
 
+#include "graph/log.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -193,20 +195,6 @@ void cudnn_graph_pointwise(cudnn_graph *graph, cudnnPointwiseMode_t mode,
     finish_op(graph, op, "an elementwise operation");
 }
 
-void cudnn_graph_reduction(cudnn_graph *graph, cudnnReduceTensorOp_t mode,
-                           cudnnBackendDescriptor_t x, cudnnBackendDescriptor_t y)
-{
-    cudnnBackendDescriptor_t d = begin(graph, CUDNN_BACKEND_REDUCTION_DESCRIPTOR);
-    set(graph, d, CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, 1, &mode);
-    set_type(graph, d, CUDNN_ATTR_REDUCTION_COMP_TYPE, CUDNN_DATA_FLOAT);
-    finish(graph, d, "a reduction");
-    cudnnBackendDescriptor_t op = begin(graph, CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR);
-    set_child(graph, op, CUDNN_ATTR_OPERATION_REDUCTION_DESC, d);
-    set_child(graph, op, CUDNN_ATTR_OPERATION_REDUCTION_XDESC, x);
-    set_child(graph, op, CUDNN_ATTR_OPERATION_REDUCTION_YDESC, y);
-    finish_op(graph, op, "a reduction");
-}
-
 void cudnn_graph_pool(cudnn_graph *graph, cudnnResampleMode_t mode, const cudnn_window *window,
                       cudnnBackendDescriptor_t x, cudnnBackendDescriptor_t y)
 {
@@ -265,69 +253,78 @@ graft_status cudnn_graph_finish(cudnn_graph *graph, const cudnn_target *target)
 
 /* ------------------------------------------------------------------ engines */
 
-/* Configurations that one heuristic proposes. */
-typedef struct {
-    cudnnBackendDescriptor_t heuristic;
-    cudnnBackendDescriptor_t configs[CONFIGS_MOST];
-    int64_t count;
-} proposals;
-
-static void close_proposals(proposals *p)
+/* cuDNN's last words, for the log. */
+static const char *last_words(char words[WORDS_BYTES])
 {
-    for (uint32_t i = 0; i < CONFIGS_MOST; i++) {
-        if (p->configs[i] != NULL) {
-            (void)cudnnBackendDestroyDescriptor(p->configs[i]);
+    words[0] = '\0';
+    cudnnGetLastErrorString(words, WORDS_BYTES);
+    return words[0] == '\0' ? "cuDNN says nothing more" : words;
+}
+
+void cudnn_offers_close(cudnn_offers *offers)
+{
+    for (uint32_t i = 0; i < offers->count; i++) {
+        if (offers->list[i].plan != NULL) {
+            (void)cudnnBackendDestroyDescriptor(offers->list[i].plan);
+        }
+        (void)cudnnBackendDestroyDescriptor(offers->list[i].config);
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        if (offers->heuristics[i] != NULL) {
+            (void)cudnnBackendDestroyDescriptor(offers->heuristics[i]);
         }
     }
-    if (p->heuristic != NULL) {
-        (void)cudnnBackendDestroyDescriptor(p->heuristic);
-    }
-    memset(p, 0, sizeof(*p));
+    free(offers->list);
+    memset(offers, 0, sizeof(*offers));
 }
 
 static cudnnStatus_t ask_heuristic(const cudnn_graph *graph, const cudnn_target *target,
-                                   cudnnBackendHeurMode_t mode, proposals *p)
+                                   cudnnBackendHeurMode_t mode, cudnnBackendDescriptor_t *heuristic)
 {
     cudnnStatus_t result =
-        cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, &p->heuristic);
+        cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, heuristic);
     if (result == CUDNN_STATUS_SUCCESS) {
-        result = cudnnBackendSetAttribute(p->heuristic, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH,
+        result = cudnnBackendSetAttribute(*heuristic, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH,
                                           CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &graph->graph);
     }
     if (result == CUDNN_STATUS_SUCCESS) {
-        result = cudnnBackendSetAttribute(p->heuristic, CUDNN_ATTR_ENGINEHEUR_MODE,
+        result = cudnnBackendSetAttribute(*heuristic, CUDNN_ATTR_ENGINEHEUR_MODE,
                                           CUDNN_TYPE_HEUR_MODE, 1, &mode);
     }
     if (result == CUDNN_STATUS_SUCCESS && target->handle == NULL) {
-        result = cudnnBackendSetAttribute(p->heuristic, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP,
+        result = cudnnBackendSetAttribute(*heuristic, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP,
                                           CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &target->device);
     }
-    return result == CUDNN_STATUS_SUCCESS ? cudnnBackendFinalize(p->heuristic) : result;
+    return result == CUDNN_STATUS_SUCCESS ? cudnnBackendFinalize(*heuristic) : result;
 }
 
-/* An empty list when the heuristic has nothing to propose. */
+/* What the heuristic proposes; `count` is 0 when that is nothing. */
 static graft_status propose(cudnn_graph *graph, const cudnn_target *target,
-                            cudnnBackendHeurMode_t mode, proposals *p)
+                            cudnnBackendHeurMode_t mode, cudnnBackendDescriptor_t *heuristic,
+                            cudnnBackendDescriptor_t configs[CONFIGS_MOST], int64_t *count)
 {
-    memset(p, 0, sizeof(*p));
-    cudnnStatus_t result = ask_heuristic(graph, target, mode, p);
+    char words[WORDS_BYTES];
+    *count = 0;
+    cudnnStatus_t result = ask_heuristic(graph, target, mode, heuristic);
     for (uint32_t i = 0; i < CONFIGS_MOST && result == CUDNN_STATUS_SUCCESS; i++) {
-        result = cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, &p->configs[i]);
+        result = cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, &configs[i]);
     }
     if (result == CUDNN_STATUS_SUCCESS) {
-        result = cudnnBackendGetAttribute(p->heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS,
-                                          CUDNN_TYPE_BACKEND_DESCRIPTOR, CONFIGS_MOST, &p->count,
-                                          p->configs);
+        result =
+            cudnnBackendGetAttribute(*heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                     CUDNN_TYPE_BACKEND_DESCRIPTOR, CONFIGS_MOST, count, configs);
     }
-    if (result != CUDNN_STATUS_SUCCESS) {
-        close_proposals(p);
-        bool refused = CUDNN_STATUS_CATEGORY(result) == CUDNN_STATUS_BAD_PARAM;
-        graft_status status =
-            refused ? GRAFT_UNSUPPORTED : cudnn_status(graph->env, result, "asking for engines");
-        return status == GRAFT_UNSUPPORTED ? GRAFT_OK : status;
+    *count = result != CUDNN_STATUS_SUCCESS ? 0 : *count > CONFIGS_MOST ? CONFIGS_MOST : *count;
+    if (*count == 0) {
+        graft_log(graph->env, 2, "%s: cuDNN's %s heuristic proposes nothing: %s; %s", graph->family,
+                  mode == CUDNN_HEUR_MODE_FALLBACK ? "fallback" : "first",
+                  result == CUDNN_STATUS_SUCCESS ? "no engine" : last_words(words), graph->subject);
     }
-    p->count = p->count > CONFIGS_MOST ? CONFIGS_MOST : p->count;
-    return GRAFT_OK;
+    if (result == CUDNN_STATUS_SUCCESS || CUDNN_STATUS_CATEGORY(result) == CUDNN_STATUS_BAD_PARAM) {
+        return GRAFT_OK;
+    }
+    graft_status status = cudnn_status(graph->env, result, "asking for engines");
+    return status == GRAFT_UNSUPPORTED ? GRAFT_OK : status;
 }
 
 /* Folds the knobs of a configuration into `hash` (FNV-1a). */
@@ -365,84 +362,102 @@ static uint32_t hash_knobs(cudnnBackendDescriptor_t config)
     return hash;
 }
 
-/* Whether an engine's results are exact enough for the type. */
-static bool is_allowed(cudnnBackendDescriptor_t engine, cuda_type type)
+/* Why the results of an engine are not exact enough for the type; NULL: they are. */
+static const char *find_fault(cudnnBackendDescriptor_t engine, cuda_type type)
 {
     cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
+    const char *fault = NULL;
     int64_t count = 0;
     if (cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
                                  CUDNN_TYPE_NUMERICAL_NOTE, CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &count,
                                  notes) != CUDNN_STATUS_SUCCESS) {
-        return false;
+        return "cuDNN tells no numerical notes of it";
     }
     for (int64_t i = 0; i < count && i < CUDNN_NUMERICAL_NOTE_TYPE_COUNT; i++) {
-        if (notes[i] == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS ||
-            notes[i] == CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION ||
-            (notes[i] == CUDNN_NUMERICAL_NOTE_TENSOR_CORE && type == CUDA_F32)) {
-            return false;
+        if (notes[i] == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS) {
+            fault = "note: it converts inputs to a smaller type";
+        } else if (notes[i] == CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION) {
+            fault = "note: it adds up in less than binary32";
+        } else if (notes[i] == CUDNN_NUMERICAL_NOTE_TENSOR_CORE && type == CUDA_F32) {
+            fault = "note: it uses tensor cores, which fp32 leaves out";
         }
     }
-    return true;
+    return fault;
 }
 
-/* False when the configuration's engine is not allowed. */
-static bool tag_config(cudnnBackendDescriptor_t config, cuda_type type, cudnn_tag *tag)
+/* Names the configuration; returns why it is not allowed, or NULL when it is. */
+static const char *tag_config(cudnnBackendDescriptor_t config, cuda_type type, cudnn_tag *tag)
 {
     cudnnBackendDescriptor_t engine = NULL;
     int64_t count = 0;
     int64_t number = -1;
-    bool allowed = cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINE_DESCRIPTOR, &engine) ==
-                   CUDNN_STATUS_SUCCESS;
-    allowed = allowed && cudnnBackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_ENGINE,
-                                                  CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count,
-                                                  &engine) == CUDNN_STATUS_SUCCESS;
-    allowed = allowed &&
-              cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1,
-                                       &count, &number) == CUDNN_STATUS_SUCCESS;
-    allowed = allowed && is_allowed(engine, type);
+    const char *fault = NULL;
+    bool known = cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINE_DESCRIPTOR, &engine) ==
+                 CUDNN_STATUS_SUCCESS;
+    known = known && cudnnBackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_ENGINE,
+                                              CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count,
+                                              &engine) == CUDNN_STATUS_SUCCESS;
+    known =
+        known && cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64,
+                                          1, &count, &number) == CUDNN_STATUS_SUCCESS;
+    fault = known ? find_fault(engine, type) : "cuDNN does not tell its engine";
     if (engine != NULL) {
         (void)cudnnBackendDestroyDescriptor(engine);
     }
     (void)snprintf(tag->text, sizeof(tag->text), "e%lld:%08x", (long long)number,
-                   allowed ? hash_knobs(config) : 0U);
-    return allowed;
+                   known ? hash_knobs(config) : 0U);
+    return fault;
 }
 
-static bool is_known(const cudnn_tag *tags, uint32_t count, const cudnn_tag *tag)
+static bool is_known(const cudnn_offers *offers, const cudnn_tag *tag)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        if (strcmp(tags[i].text, tag->text) == 0) {
+    for (uint32_t i = 0; i < offers->count; i++) {
+        if (strcmp(offers->list[i].tag.text, tag->text) == 0) {
             return true;
         }
     }
     return false;
 }
 
-static void collect(const proposals *p, cuda_type type, uint32_t most, cudnn_tag *tags,
-                    uint32_t *count)
+/* Keeps what is allowed and new, and destroys the rest. */
+static void collect(const cudnn_graph *graph, cuda_type type, bool is_fallback,
+                    cudnnBackendDescriptor_t configs[CONFIGS_MOST], int64_t proposed,
+                    cudnn_offers *offers)
 {
-    for (int64_t i = 0; i < p->count && *count < most; i++) {
-        cudnn_tag tag;
-        if (tag_config(p->configs[i], type, &tag) && !is_known(tags, *count, &tag)) {
-            tags[(*count)++] = tag;
+    for (int64_t i = 0; i < CONFIGS_MOST; i++) {
+        cudnn_offer offer = {.config = configs[i], .is_fallback = is_fallback};
+        const char *fault = i < proposed ? tag_config(configs[i], type, &offer.tag) : "";
+        if (i < proposed && fault != NULL) {
+            graft_log(graph->env, 2, "%s:%s is left out: %s; %s", graph->family, offer.tag.text,
+                      fault, graph->subject);
+        }
+        if (fault == NULL && !is_known(offers, &offer.tag)) {
+            offers->list[offers->count++] = offer;
+        } else if (configs[i] != NULL) {
+            (void)cudnnBackendDestroyDescriptor(configs[i]);
         }
     }
 }
 
 static const cudnnBackendHeurMode_t modes[2] = {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK};
 
-graft_status cudnn_graph_engines(cudnn_graph *graph, const cudnn_target *target, uint32_t most,
-                                 cudnn_tag *tags, uint32_t *count)
+graft_status cudnn_offers_ask(cudnn_graph *graph, const cudnn_target *target, cudnn_offers *offers)
 {
     graft_status status = GRAFT_OK;
-    proposals p;
-    *count = 0;
-    for (uint32_t i = 0; i < 2; i++) {
-        GRAFT_CHECK(propose(graph, target, modes[i], &p));
-        collect(&p, target->type, i == 0 && most > 1 ? most - 1 : most, tags, count);
-        close_proposals(&p);
+    memset(offers, 0, sizeof(*offers));
+    offers->list = calloc(2 * CONFIGS_MOST, sizeof(*offers->list));
+    if (offers->list == NULL) {
+        return GRAFT_FAIL(graph->env, GRAFT_NO_MEMORY, "no memory left for engines");
     }
-done:
+    for (uint32_t i = 0; i < 2 && status == GRAFT_OK; i++) {
+        cudnnBackendDescriptor_t configs[CONFIGS_MOST] = {NULL};
+        int64_t proposed = 0;
+        status = propose(graph, target, modes[i], &offers->heuristics[i], configs, &proposed);
+        collect(graph, target->type, i == 1, configs, proposed, offers);
+    }
+    if (status != GRAFT_OK) {
+        cudnn_offers_close(offers);
+    }
     return status;
 }
 
@@ -472,57 +487,46 @@ static cudnnStatus_t make_plan(const cudnn_target *target, cudnnBackendDescripto
     return result;
 }
 
-/* The first configuration with that tag, or, without one, the first that can be planned. */
-static cudnnStatus_t plan_among(const proposals *p, const cudnn_target *target, const char *tag,
-                                cudnnBackendDescriptor_t *plan)
-{
-    for (int64_t i = 0; i < p->count; i++) {
-        cudnn_tag found;
-        if (!tag_config(p->configs[i], target->type, &found) ||
-            (tag != NULL && strcmp(tag, found.text) != 0)) {
-            continue;
-        }
-        cudnnStatus_t result = make_plan(target, p->configs[i], plan);
-        if (result == CUDNN_STATUS_SUCCESS || tag != NULL) {
-            return result;
-        }
-    }
-    return CUDNN_STATUS_NOT_SUPPORTED;
-}
-
 /* Whatever cuDNN says about an engine that it proposed itself: the engine is not a candidate,
  * unless there is no memory left. */
-static graft_status judge_plan(graft_env *env, cudnnStatus_t result)
+static graft_status judge_plan(const cudnn_graph *graph, cudnnStatus_t result,
+                               const cudnn_offer *offer)
 {
-    return result == CUDNN_STATUS_SUCCESS ? GRAFT_OK
-           : result == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
-                   result == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED
-               ? cudnn_status(env, result, "planning")
-               : GRAFT_UNSUPPORTED;
+    char words[WORDS_BYTES];
+    if (result == CUDNN_STATUS_SUCCESS) {
+        return GRAFT_OK;
+    }
+    if (result == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
+        result == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED) {
+        return cudnn_status(graph->env, result, "planning");
+    }
+    graft_log(graph->env, 2, "%s:%s is refused: %s: %s; %s", graph->family, offer->tag.text,
+              cudnnGetErrorString(result), last_words(words), graph->subject);
+    return GRAFT_UNSUPPORTED;
 }
 
-graft_status cudnn_graph_plan(cudnn_graph *graph, const cudnn_target *target, const char *tag,
-                              cudnnBackendDescriptor_t *plan, size_t *workspace_bytes)
+graft_status cudnn_offer_plan(const cudnn_graph *graph, const cudnn_target *target,
+                              cudnn_offer *offer)
 {
-    graft_status status = GRAFT_UNSUPPORTED;
     int64_t bytes = 0;
     int64_t count = 0;
-    proposals p;
-    for (uint32_t i = 0; i < 2 && status == GRAFT_UNSUPPORTED; i++) {
-        GRAFT_CHECK(propose(graph, target, modes[i], &p));
-        status = judge_plan(graph->env, plan_among(&p, target, tag, plan));
-        close_proposals(&p);
+    if (offer->is_tried) {
+        return offer->status;
     }
-    if (status == GRAFT_OK &&
-        cudnnBackendGetAttribute(*plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64,
-                                 1, &count, &bytes) != CUDNN_STATUS_SUCCESS) {
-        (void)cudnnBackendDestroyDescriptor(*plan);
-        *plan = NULL;
-        status = GRAFT_UNSUPPORTED;
+    cudnnStatus_t result = make_plan(target, offer->config, &offer->plan);
+    if (result == CUDNN_STATUS_SUCCESS) {
+        result = cudnnBackendGetAttribute(offer->plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
+                                          CUDNN_TYPE_INT64, 1, &count, &bytes);
     }
-    *workspace_bytes = bytes > 0 ? (size_t)bytes : 0;
-done:
-    return status;
+    offer->status = judge_plan(graph, result, offer);
+    /* Memory may be there again later. */
+    offer->is_tried = offer->status == GRAFT_OK || offer->status == GRAFT_UNSUPPORTED;
+    offer->workspace_bytes = bytes > 0 ? (size_t)bytes : 0;
+    if (offer->status != GRAFT_OK && offer->plan != NULL) {
+        (void)cudnnBackendDestroyDescriptor(offer->plan);
+        offer->plan = NULL;
+    }
+    return offer->status;
 }
 
 graft_status cudnn_variant_pack(graft_env *env, uint32_t count, const int64_t *uids,

@@ -27,6 +27,8 @@ typedef struct cudnn_tensor {
 
 typedef struct cudnn_graph {
     graft_env *env;
+    const char *family;  /* Of implementations, for the log. */
+    const char *subject; /* What is run by it: a signature, for the log. */
     graft_status status;
     cudnnBackendDescriptor_t owned[CUDNN_OWNED];
     cudnnBackendDescriptor_t ops[CUDNN_OPS];
@@ -70,9 +72,6 @@ void cudnn_graph_matmul(cudnn_graph *graph, cudnnBackendDescriptor_t a, cudnnBac
 void cudnn_graph_pointwise(cudnn_graph *graph, cudnnPointwiseMode_t mode,
                            cudnnBackendDescriptor_t x, cudnnBackendDescriptor_t b,
                            cudnnBackendDescriptor_t y, const double *clips);
-/* y = reduction of x over the dimensions in which y has size 1 */
-void cudnn_graph_reduction(cudnn_graph *graph, cudnnReduceTensorOp_t mode,
-                           cudnnBackendDescriptor_t x, cudnnBackendDescriptor_t y);
 void cudnn_graph_pool(cudnn_graph *graph, cudnnResampleMode_t mode, const cudnn_window *window,
                       cudnnBackendDescriptor_t x, cudnnBackendDescriptor_t y);
 /* y = layer normalisation of x by scale and bias, all of x's dimensions but the first */
@@ -87,18 +86,34 @@ typedef struct cudnn_tag {
     char text[CUDNN_TAG_BYTES];
 } cudnn_tag;
 
-/* The tags of at most `most` engine configurations that cuDNN's heuristics propose for the graph,
- * best first, at least one of them (where there is one) being a fallback. Left out are engines that
- * round more than the type allows: for CUDA_F32 those that use tensor cores; always those that
- * convert inputs to smaller types or add up in less than binary32. */
-graft_status cudnn_graph_engines(cudnn_graph *graph, const cudnn_target *target, uint32_t most,
-                                 cudnn_tag *tags, uint32_t *count);
+/* An engine configuration that cuDNN's heuristics propose for a graph, and the plan made of it. */
+typedef struct cudnn_offer {
+    cudnnBackendDescriptor_t config;
+    cudnn_tag tag;
+    bool is_fallback;
+    bool is_tried;
+    graft_status status; /* Of planning, once tried. */
+    cudnnBackendDescriptor_t plan;
+    size_t workspace_bytes;
+} cudnn_offer;
 
-/* Makes the configuration `tag` (NULL: the first that works) ready to run. GRAFT_UNSUPPORTED
- * without a message when cuDNN cannot run it after all or proposes it no more. The caller destroys
- * `*plan`. */
-graft_status cudnn_graph_plan(cudnn_graph *graph, const cudnn_target *target, const char *tag,
-                              cudnnBackendDescriptor_t *plan, size_t *workspace_bytes);
+/* Best first, each engine with its settings once; fallbacks are behind the others. Left out are
+ * engines that round more than the type allows: for CUDA_F32 those that use tensor cores; always
+ * those that convert inputs to smaller types or add up in less than binary32. Every engine that is
+ * left out, and why, is logged at level 2. */
+typedef struct cudnn_offers {
+    cudnnBackendDescriptor_t heuristics[2];
+    cudnn_offer *list; /* From malloc. */
+    uint32_t count;
+} cudnn_offers;
+
+/* GRAFT_OK with an empty list when cuDNN has nothing to propose, which is logged with its words. */
+graft_status cudnn_offers_ask(cudnn_graph *graph, const cudnn_target *target, cudnn_offers *offers);
+void cudnn_offers_close(cudnn_offers *offers);
+/* Makes the plan of an offer, once. GRAFT_UNSUPPORTED without a message when cuDNN cannot run it
+ * after all: its words are logged at level 2. */
+graft_status cudnn_offer_plan(const cudnn_graph *graph, const cudnn_target *target,
+                              cudnn_offer *offer);
 
 /* Pointers by unique id for one run; the caller destroys `*pack`. */
 graft_status cudnn_variant_pack(graft_env *env, uint32_t count, const int64_t *uids,

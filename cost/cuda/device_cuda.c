@@ -3,6 +3,7 @@
  * The name is "cuda", or "cuda:" and options with commas between them:
  *      fp32 | tf32 | fp16 | bf16   how numbers are stored and multiplied (fp32)
  *      wide                        list all engines that fit, not only the first few of each kind
+ *      warm                        measure with weights that the cache may keep from run to run
  *      gaps                        time launches one by one, not replayed as a CUDA graph
  *      gpu=N                       the GPU with this number (0)
  *      described=FILE              a GPU that is not here, by its properties in cuDNN's JSON: what
@@ -15,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GPUS_MOST = 64, UNROLL_MOST = 32, OPTION_BYTES = 512 };
+enum { GPUS_MOST = 64, UNROLL_MOST = TURNS_MOST, OPTION_BYTES = 512 };
 
 static const char *const type_names[CUDA_TYPE_COUNT] = {"fp32", "tf32", "fp16", "bf16"};
 
@@ -36,6 +37,7 @@ typedef struct {
     cuda_type type;
     bool gaps;
     bool wide;
+    bool warm;
     int gpu;
     char described[OPTION_BYTES];
 } device_options;
@@ -50,6 +52,10 @@ static bool parse_option(const char *text, device_options *options)
     }
     if (strcmp(text, "gaps") == 0) {
         options->gaps = true;
+        return true;
+    }
+    if (strcmp(text, "warm") == 0) {
+        options->warm = true;
         return true;
     }
     if (strcmp(text, "wide") == 0) {
@@ -80,10 +86,11 @@ static graft_status parse_options(graft_env *env, const char *text, device_optio
     (void)snprintf(copy, sizeof(copy), "%s", strncmp(text, "cuda:", 5) == 0 ? text + 5 : "");
     for (char *word = strtok_r(copy, ",", &rest); word != NULL; word = strtok_r(NULL, ",", &rest)) {
         if (!parse_option(word, options)) {
-            return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                              "device '%s': '%s' is none of fp32, tf32, fp16, bf16, wide, gaps, "
-                              "gpu=N, described=FILE",
-                              text, word);
+            return GRAFT_FAIL(
+                env, GRAFT_BAD_INPUT,
+                "device '%s': '%s' is none of fp32, tf32, fp16, bf16, wide, warm, gaps, "
+                "gpu=N, described=FILE",
+                text, word);
         }
     }
     return GRAFT_OK;
@@ -130,9 +137,10 @@ static graft_status name_gpu(graft_env *env, graft_device *device)
     (void)cudaRuntimeGetVersion(&runtime);
     device->cache_bytes = properties.l2CacheSize > 0 ? (size_t)properties.l2CacheSize : 0;
     (void)snprintf(device->head.name, sizeof(device->head.name),
-                   "%.180s (sm_%d%d, %d multiprocessors), %s%s", properties.name, properties.major,
-                   properties.minor, properties.multiProcessorCount,
-                   type_names[device->target.type], device->keeps_gaps ? ", launch gaps" : "");
+                   "%.180s (sm_%d%d, %d multiprocessors), %s%s%s", properties.name,
+                   properties.major, properties.minor, properties.multiProcessorCount,
+                   type_names[device->target.type], device->keeps_gaps ? ", launch gaps" : "",
+                   device->is_warm ? ", warm weights" : "");
     size_t cudnn = cudnnGetVersion();
     (void)snprintf(device->head.library, sizeof(device->head.library),
                    "cuDNN %zu.%zu.%zu, CUDA %d.%d, kernels %d", cudnn / 10000, cudnn / 100 % 100,
@@ -197,12 +205,14 @@ graft_status cuda_device_open(graft_env *env, const char *text, uint32_t thread_
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a device");
     }
     (void)pthread_mutex_init(&d->lock, NULL);
+    cuda_cache_open(&d->cache);
     d->head.backend = &cuda_backend;
     d->head.thread_count = thread_count;
     d->target.type = options.type;
     d->gpu = options.gpu;
     d->keeps_gaps = options.gaps;
     d->is_wide = options.wide;
+    d->is_warm = options.warm;
     d->is_described = options.described[0] != '\0';
     status = d->is_described ? describe_gpu(env, d, options.described) : start_gpu(env, d);
     if (status == GRAFT_OK) {
@@ -213,8 +223,30 @@ graft_status cuda_device_open(graft_env *env, const char *text, uint32_t thread_
     return status;
 }
 
+graft_status cuda_device_planner(graft_env *env, graft_device *device, uint32_t i,
+                                 const cudnn_target **target)
+{
+    graft_status status = GRAFT_OK;
+    cudnn_target *planner = &device->planners[i];
+    planner->type = device->target.type;
+    planner->device = device->target.device;
+    if (!device->is_described && planner->handle == NULL) {
+        GRAFT_CHECK(cuda_status(env, cudaSetDevice(device->gpu), "choosing the GPU"));
+        GRAFT_CHECK(cudnn_status(env, cudnnCreate(&planner->handle), "starting"));
+    }
+    *target = planner;
+done:
+    return status;
+}
+
 void cuda_device_close(graft_device *device)
 {
+    cuda_cache_close(&device->cache);
+    for (uint32_t i = 0; i < PLANNERS_MOST; i++) {
+        if (device->planners[i].handle != NULL) {
+            (void)cudnnDestroy(device->planners[i].handle);
+        }
+    }
     if (device->target.handle != NULL) {
         (void)cudnnDestroy(device->target.handle);
     }

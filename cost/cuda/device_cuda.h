@@ -9,6 +9,7 @@
 #include "cost/backend.h"
 #include "cost/cuda/cudnn_graph.h"
 #include "cost/cuda/kernels.h"
+#include "cost/cuda/plans.h"
 
 #include <pthread.h>
 
@@ -23,6 +24,8 @@ typedef struct cuda_pack {
     uint32_t user_count;
 } cuda_pack;
 
+enum { PLANNERS_MOST = 16 };
+
 struct graft_device {
     graft_device_head head;
     cudnn_target target;
@@ -31,13 +34,16 @@ struct graft_device {
     int gpu;
     bool keeps_gaps; /* Times launches one by one, not as a replayed graph. */
     bool is_wide;    /* Lists as many engines as there is room for. */
+    bool is_warm;    /* Measures with one copy of the weights. */
     bool is_described;
     size_t cache_bytes;
     pthread_mutex_t lock; /* Of the list below. */
     cuda_pack *packs;
+    cuda_cache cache;
+    cudnn_target planners[PLANNERS_MOST]; /* For threads that plan: opened when first wanted. */
 };
 
-enum { KERNEL_STAGES = 4, KERNEL_OPERANDS = 12, STAGE_OPERANDS = 6, TURNS_MOST = 32 };
+enum { KERNEL_STAGES = 4, KERNEL_OPERANDS = 12, STAGE_OPERANDS = 6, TURNS_MOST = 1024 };
 
 typedef enum operand_role {
     ROLE_INPUT,     /* Input `slot` of the operator. */
@@ -85,10 +91,12 @@ struct graft_kernel {
     uint64_t pack_ns;
     float scalars[1];
 
-    bool has_graph; /* One stage is a plan, of this graph: */
-    cudnn_graph graph;
-    cudnnBackendDescriptor_t plan;
-    size_t plan_offset; /* Of its workspace, behind everything else. */
+    const cudnn_target *target; /* Of the thread that plans. */
+    bool has_graph;             /* One stage is a plan, of this graph, */
+    cudnn_graph graph;          /* which belongs to the recipe once there is one. */
+    cuda_recipe *recipe;
+    cudnnBackendDescriptor_t plan; /* The recipe's. */
+    size_t plan_offset;            /* Of its workspace, behind everything else. */
     cudnnBackendDescriptor_t variants[TURNS_MOST];
 
     uint32_t turn_count; /* Copies of const operands; 0 when there is one. */
@@ -115,6 +123,10 @@ graft_status cuda_device_read(graft_env *env, graft_device *device, float *to, c
                               size_t count);
 graft_status cuda_device_time(graft_env *env, graft_device *device, graft_device_body body,
                               void *context, uint32_t runs, double *ns);
+/* What thread `i` below PLANNERS_MOST plans for: with a handle of its own, which the device keeps.
+ * One thread at a time asks. */
+graft_status cuda_device_planner(graft_env *env, graft_device *device, uint32_t i,
+                                 const cudnn_target **target);
 /* Waits for all that was launched. `what` runs then: it is named when something failed. */
 graft_status cuda_device_wait(graft_env *env, graft_device *device, const char *what);
 
@@ -149,6 +161,10 @@ graft_status cuda_kernel_list(graft_env *env, graft_device *device,
 graft_status cuda_kernel_open(graft_env *env, graft_device *device,
                               const graft_signature *signature, const char *name,
                               const float *const *constants, graft_kernel **kernel);
+/* Makes the plans of all implementations, for the cache, with the target of the calling thread;
+ * those that cannot be made are left out. Fails as listing does. */
+graft_status cuda_kernel_plan_all(graft_env *env, graft_device *device, const cudnn_target *target,
+                                  const graft_signature *signature);
 void cuda_kernel_close(graft_kernel *kernel);
 const char *cuda_kernel_name_of(const graft_kernel *kernel);
 size_t cuda_kernel_workspace_bytes(const graft_kernel *kernel);
@@ -156,11 +172,23 @@ size_t cuda_kernel_packed_bytes(const graft_kernel *kernel);
 uint64_t cuda_kernel_pack_ns(const graft_kernel *kernel);
 graft_status cuda_kernel_copy_weights(graft_env *env, graft_kernel *kernel, uint32_t count,
                                       double part);
+/* Copies of `bytes` of weights that together exceed twice the cache; at most TURNS_MOST. */
+uint32_t cuda_kernel_turns(size_t bytes, size_t cache_bytes);
+uint32_t cuda_kernel_turn_count(const graft_kernel *kernel);
 void cuda_kernel_turn(graft_kernel *kernel);
 graft_status cuda_kernel_bind(graft_env *env, graft_kernel *kernel, const float *const *inputs,
                               float *const *outputs, void *workspace);
 /* GRAFT_UNSUPPORTED with a message when an engine fails that others may stand in for. */
 graft_status cuda_kernel_run(graft_env *env, graft_kernel *kernel);
+
+/* ------------------------------------------------------------ ahead_cuda.c */
+
+uint32_t cuda_planner_count(void);
+/* Plans all implementations of `count` signatures on as many threads as the machine has processors,
+ * so that what comes next finds them in the cache. What cannot be planned is left to those who ask
+ * for it. Returns how many were planned before somebody interrupted. */
+uint32_t cuda_plan_ahead(graft_env *env, graft_device *device, const graft_signature *signatures,
+                         uint32_t count);
 
 /* ----------------------------------------------------------- measure_cuda.c */
 

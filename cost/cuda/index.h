@@ -259,8 +259,31 @@ typedef struct cuda_rows {
     cuda_walk row;
     uint32_t mode; /* cuda_row_mode */
     float epsilon;
-    uint32_t is_column; /* Consecutive rows begin side by side: a thread per row, not a block. */
+    uint32_t is_column; /* Reductions: consecutive rows begin side by side, so that threads that lie
+                           side by side have a row each. */
+    uint32_t width;     /* Elements that are read at once: along the row, or of so many rows. */
 } cuda_rows;
+
+enum { CUDA_WIDTH_MOST = 8 };
+
+/* Reductions. A group is one row, or `width` rows side by side in columns. Its first row. */
+CUDA_BOTH uint64_t cuda_group_row(const cuda_rows *rows, uint64_t group)
+{
+    return rows->is_column != 0 ? group * rows->width : group;
+}
+
+/* How often something is read of a row, and where, relative to the row. */
+CUDA_BOTH uint64_t cuda_row_reads(const cuda_rows *rows)
+{
+    return rows->is_column != 0 ? rows->row.count : rows->row.count / rows->width;
+}
+
+CUDA_BOTH int64_t cuda_row_read(const cuda_rows *rows, uint64_t read)
+{
+    int64_t at[2];
+    cuda_walk_at(&rows->row, rows->is_column != 0 ? read : read * rows->width, 2, at);
+    return at[1];
+}
 
 /* Products: out(batch, m, p) = a(batch, m, n) b(batch, n, p); `batch` has operands out, a, b. */
 typedef struct cuda_product {

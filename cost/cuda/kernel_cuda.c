@@ -7,6 +7,7 @@
 
 #include "cost/clock.h"
 #include "graph/file.h"
+#include "graph/log.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,12 +25,10 @@ void cuda_kernel_close(graft_kernel *kernel)
             (void)cudnnBackendDestroyDescriptor(kernel->variants[i]);
         }
     }
-    if (kernel->plan != NULL) {
-        (void)cudnnBackendDestroyDescriptor(kernel->plan);
-    }
-    if (kernel->has_graph) {
+    if (kernel->has_graph && kernel->recipe == NULL) {
         cudnn_graph_close(&kernel->graph);
     }
+    cuda_recipe_release(kernel->recipe);
     for (uint32_t i = 0; i < kernel->operand_count; i++) {
         cuda_device_release(kernel->device, kernel->operands[i].copies);
         cuda_pack_release(kernel->device, kernel->operands[i].pack);
@@ -37,16 +36,38 @@ void cuda_kernel_close(graft_kernel *kernel)
     free(kernel);
 }
 
-/* A kernel by one family; `constants` NULL: dry. */
-static graft_status lower_kernel(graft_env *env, graft_device *device,
-                                 const graft_signature *signature, const cuda_family *family,
-                                 const float *const *constants, graft_kernel **kernel)
+/* What cuDNN proposes for a kernel's graph, and plans, are kept under the family and signature. */
+static graft_status obtain_recipe(graft_env *env, graft_kernel *k, const cuda_family *family)
 {
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_buffer text = {.arena = env->scratch};
+    graft_signature_print(&k->signature, &text);
+    k->graph.family = family->name;
+    const char *key = graft_arena_printf(env->scratch, "%s of %s", family->name, text.data);
+    graft_status status = cuda_recipe_obtain(env, &k->device->cache, key, &k->graph, &k->recipe);
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+/* What is listed or opened; `name` NULL: all, or whatever works first. */
+typedef struct {
+    const graft_signature *signature;
+    const char *name;
+    const float *const *constants; /* NULL: dry. */
+    const cudnn_target *target;
+} wanted_kernel;
+
+static graft_status lower_kernel(graft_env *env, graft_device *device, const wanted_kernel *wanted,
+                                 const cuda_family *family, graft_kernel **kernel)
+{
+    const graft_signature *signature = wanted->signature;
+    const float *const *constants = wanted->constants;
     graft_kernel *k = calloc(1, sizeof(*k));
     if (k == NULL) {
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a kernel");
     }
     k->device = device;
+    k->target = wanted->target;
     k->signature = *signature;
     k->dry = constants == NULL || device->is_described;
     for (uint32_t i = 0; i < signature->input_count && constants != NULL; i++) {
@@ -59,6 +80,9 @@ static graft_status lower_kernel(graft_env *env, graft_device *device,
     } else {
         status = family->lower(env, k);
     }
+    if (status == GRAFT_OK && k->has_graph) {
+        status = obtain_recipe(env, k, family);
+    }
     if (status == GRAFT_OK) {
         *kernel = k;
     } else {
@@ -69,28 +93,37 @@ static graft_status lower_kernel(graft_env *env, graft_device *device,
 
 /* ------------------------------------------------------------------ listing */
 
-static graft_status list_family(graft_env *env, graft_device *device,
-                                const graft_signature *signature, const cuda_family *family,
-                                graft_kernel_name *names, uint32_t *count)
+/* Names so far. `spare`: engines that families had room for and cuDNN did not offer; a family that
+ * comes later may have as many more. A convolution with a clip is fused by few engines. */
+typedef struct {
+    graft_kernel_name *names;
+    uint32_t count;
+    uint32_t spare;
+} listing;
+
+static graft_status list_family(graft_env *env, graft_device *device, const wanted_kernel *wanted,
+                                const cuda_family *family, listing *all)
 {
     graft_kernel *kernel = NULL;
     cudnn_tag tags[GRAFT_KERNEL_MOST];
     uint32_t tag_count = 0;
-    graft_status status = lower_kernel(env, device, signature, family, NULL, &kernel);
+    graft_status status = lower_kernel(env, device, wanted, family, &kernel);
     if (status != GRAFT_OK) {
         return status == GRAFT_UNSUPPORTED ? GRAFT_OK : status;
     }
     if (!kernel->has_graph) {
-        (void)snprintf(names[(*count)++].text, GRAFT_KERNEL_NAME_BYTES, "%s", family->name);
+        (void)snprintf(all->names[all->count++].text, GRAFT_KERNEL_NAME_BYTES, "%s", family->name);
         goto done;
     }
-    uint32_t room = GRAFT_KERNEL_MOST - 1 - *count; /* One for our own. */
-    uint32_t most = device->is_wide || family->engines_most > room ? room : family->engines_most;
-    GRAFT_CHECK(cudnn_graph_engines(&kernel->graph, &device->target, most, tags, &tag_count));
+    uint32_t room = GRAFT_KERNEL_MOST - 1 - all->count; /* One for our own. */
+    uint32_t engines = family->engines_most + all->spare;
+    uint32_t most = device->is_wide || engines > room ? room : engines;
+    GRAFT_CHECK(cuda_recipe_tags(env, kernel->recipe, kernel->target, most, tags, &tag_count));
     for (uint32_t i = 0; i < tag_count; i++) {
-        (void)snprintf(names[(*count)++].text, GRAFT_KERNEL_NAME_BYTES, "%s:%s", family->name,
-                       tags[i].text);
+        (void)snprintf(all->names[all->count++].text, GRAFT_KERNEL_NAME_BYTES, "%s:%s",
+                       family->name, tags[i].text);
     }
+    all->spare = engines > tag_count ? engines - tag_count : 0;
 done:
     cuda_kernel_close(kernel);
     return status;
@@ -108,24 +141,33 @@ static graft_status refuse(graft_env *env, const graft_device *device,
     return status;
 }
 
+static graft_status list_names(graft_env *env, graft_device *device, const cudnn_target *target,
+                               const graft_signature *signature,
+                               graft_kernel_name names[GRAFT_KERNEL_MOST], uint32_t *count)
+{
+    graft_status status = GRAFT_OK;
+    const wanted_kernel wanted = {.signature = signature, .target = target};
+    listing all = {.names = names};
+    if (!device->is_described) {
+        GRAFT_CHECK(cuda_status(env, cudaSetDevice(device->gpu), "choosing the GPU"));
+    }
+    for (uint32_t i = 0; i < cuda_family_count() && all.count < GRAFT_KERNEL_MOST; i++) {
+        GRAFT_CHECK(list_family(env, device, &wanted, cuda_family_at(i), &all));
+    }
+    if (all.count == 0) {
+        status = refuse(env, device, signature, "implementation");
+    }
+done:
+    *count = all.count;
+    return status;
+}
+
 /* Names of a described device, too. */
 graft_status cuda_kernel_list(graft_env *env, graft_device *device,
                               const graft_signature *signature,
                               graft_kernel_name names[GRAFT_KERNEL_MOST], uint32_t *count)
 {
-    graft_status status = GRAFT_OK;
-    *count = 0;
-    if (!device->is_described) {
-        GRAFT_CHECK(cuda_status(env, cudaSetDevice(device->gpu), "choosing the GPU"));
-    }
-    for (uint32_t i = 0; i < cuda_family_count() && *count < GRAFT_KERNEL_MOST; i++) {
-        GRAFT_CHECK(list_family(env, device, signature, cuda_family_at(i), names, count));
-    }
-    if (*count == 0) {
-        status = refuse(env, device, signature, "implementation");
-    }
-done:
-    return status;
+    return list_names(env, device, &device->target, signature, names, count);
 }
 
 /* ------------------------------------------------------------------ opening */
@@ -145,30 +187,28 @@ static graft_status plan_kernel(graft_env *env, graft_kernel *k, const char *eng
 {
     graft_status status = GRAFT_OK;
     size_t bytes = 0;
-    (void)env;
     if (!k->has_graph) {
         return GRAFT_OK;
     }
-    GRAFT_CHECK(cudnn_graph_plan(&k->graph, &k->device->target, engine, &k->plan, &bytes));
+    const cudnn_target *target = k->target == NULL ? &k->device->target : k->target;
+    GRAFT_CHECK(cuda_recipe_plan(env, k->recipe, target, engine, &k->plan, &bytes));
     k->plan_offset = round_up(k->workspace_bytes);
     k->workspace_bytes = k->plan_offset + bytes;
 done:
     return status;
 }
 
-/* `name` NULL: whatever works first. */
-static graft_status open_family(graft_env *env, graft_device *device,
-                                const graft_signature *signature, uint32_t i, const char *name,
-                                const float *const *constants, graft_kernel **kernel)
+static graft_status open_family(graft_env *env, graft_device *device, const wanted_kernel *wanted,
+                                const cuda_family *family, graft_kernel **kernel)
 {
-    const cuda_family *family = cuda_family_at(i);
+    const char *name = wanted->name;
     const char *engine = name == NULL ? NULL : match_family(family, name);
     graft_kernel *k = NULL;
     if (name != NULL && (engine == NULL || (engine[0] == '\0') != (family->engines_most == 0))) {
         return GRAFT_UNSUPPORTED;
     }
     uint64_t start_ns = graft_cost_clock_ns(2);
-    graft_status status = lower_kernel(env, device, signature, family, constants, &k);
+    graft_status status = lower_kernel(env, device, wanted, family, &k);
     if (status != GRAFT_OK) {
         return status;
     }
@@ -183,17 +223,46 @@ static graft_status open_family(graft_env *env, graft_device *device,
     return GRAFT_OK;
 }
 
+static graft_status open_wanted(graft_env *env, graft_device *device, const wanted_kernel *wanted,
+                                graft_kernel **kernel)
+{
+    graft_status status = GRAFT_UNSUPPORTED;
+    for (uint32_t i = 0; i < cuda_family_count() && status == GRAFT_UNSUPPORTED; i++) {
+        status = open_family(env, device, wanted, cuda_family_at(i), kernel);
+    }
+    return status;
+}
+
 graft_status cuda_kernel_open(graft_env *env, graft_device *device,
                               const graft_signature *signature, const char *name,
                               const float *const *constants, graft_kernel **kernel)
 {
-    graft_status status = GRAFT_UNSUPPORTED;
-    for (uint32_t i = 0; i < cuda_family_count() && status == GRAFT_UNSUPPORTED; i++) {
-        status = open_family(env, device, signature, i, name, constants, kernel);
-    }
+    const wanted_kernel wanted = {
+        .signature = signature, .name = name, .constants = constants, .target = &device->target};
+    graft_status status = open_wanted(env, device, &wanted, kernel);
     if (status == GRAFT_UNSUPPORTED) {
         status = refuse(env, device, signature, name == NULL ? "implementation" : name);
     }
+    return status;
+}
+
+graft_status cuda_kernel_plan_all(graft_env *env, graft_device *device, const cudnn_target *target,
+                                  const graft_signature *signature)
+{
+    graft_status status = GRAFT_OK;
+    graft_kernel_name names[GRAFT_KERNEL_MOST];
+    uint32_t count = 0;
+    GRAFT_CHECK(list_names(env, device, target, signature, names, &count));
+    for (uint32_t i = 0; i < count && !graft_interrupted(); i++) {
+        const wanted_kernel wanted = {
+            .signature = signature, .name = names[i].text, .target = target};
+        graft_kernel *kernel = NULL;
+        if (open_wanted(env, device, &wanted, &kernel) == GRAFT_OK) {
+            cuda_kernel_close(kernel);
+        }
+        graft_env_clear(env); /* Who asks for it is told. */
+    }
+done:
     return status;
 }
 
@@ -250,6 +319,17 @@ graft_status cuda_kernel_copy_weights(graft_env *env, graft_kernel *kernel, uint
     }
 done:
     return status;
+}
+
+uint32_t cuda_kernel_turns(size_t bytes, size_t cache_bytes)
+{
+    size_t wanted = bytes == 0 ? 1 : 2 * cache_bytes / bytes + 1;
+    return (uint32_t)(wanted < TURNS_MOST ? wanted : TURNS_MOST);
+}
+
+uint32_t cuda_kernel_turn_count(const graft_kernel *kernel)
+{
+    return kernel->turn_count > 0 ? kernel->turn_count : 1;
 }
 
 void cuda_kernel_turn(graft_kernel *kernel)

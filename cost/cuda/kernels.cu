@@ -10,6 +10,27 @@
 #include <cuda_fp16.h>
 #include <math.h>
 
+/* One element, or the 16 bytes from an aligned place on, as floats. */
+static __host__ __device__ inline float to_float(float x) { return x; }
+static __host__ __device__ inline float to_float(__half x) { return __half2float(x); }
+static __host__ __device__ inline float to_float(__nv_bfloat16 x) { return __bfloat162float(x); }
+
+template <typename T>
+static __host__ __device__ inline void load_many(const T *from, uint32_t width, float *x)
+{
+    if (width == 1) {
+        x[0] = to_float(*from);
+        return;
+    }
+    const uint4 bits = *(const uint4 *)from;
+    const T *elements = (const T *)&bits;
+    for (uint32_t i = 0; i < 16 / sizeof(T); i++) {
+        x[i] = to_float(elements[i]);
+    }
+}
+
+#define LOADS(p, width, x) load_many(p, width, x)
+
 #define REAL        float
 #define THREAD(f)   f##_f32
 #define LOAD(p)     (*(p))
@@ -57,6 +78,16 @@ template <> struct real<float> {
     {
         pool_f32(w, i, o, n);
     }
+    static __device__ void row_parts(const cuda_rows *r, uint32_t width, const float *from,
+                                     uint32_t lane, uint32_t lanes, float *parts)
+    {
+        row_parts_f32(r, width, from, lane, lanes, parts);
+    }
+    static __device__ float join(uint32_t mode, float a, float b) { return join_f32(mode, a, b); }
+    static __device__ float row_result(const cuda_rows *r, float x)
+    {
+        return row_result_f32(r, x);
+    }
     static __device__ void conv(const cuda_window *w, const float *i, const float *f, float *o,
                                 uint64_t n)
     {
@@ -78,6 +109,16 @@ template <> struct real<__half> {
     static __device__ void pool(const cuda_window *w, const __half *i, __half *o, uint64_t n)
     {
         pool_f16(w, i, o, n);
+    }
+    static __device__ void row_parts(const cuda_rows *r, uint32_t width, const __half *from,
+                                     uint32_t lane, uint32_t lanes, float *parts)
+    {
+        row_parts_f16(r, width, from, lane, lanes, parts);
+    }
+    static __device__ float join(uint32_t mode, float a, float b) { return join_f16(mode, a, b); }
+    static __device__ float row_result(const cuda_rows *r, float x)
+    {
+        return row_result_f16(r, x);
     }
     static __device__ void conv(const cuda_window *w, const __half *i, const __half *f, __half *o,
                                 uint64_t n)
@@ -101,6 +142,16 @@ template <> struct real<__nv_bfloat16> {
                                 uint64_t n)
     {
         pool_bf16(w, i, o, n);
+    }
+    static __device__ void row_parts(const cuda_rows *r, uint32_t width, const __nv_bfloat16 *from,
+                                     uint32_t lane, uint32_t lanes, float *parts)
+    {
+        row_parts_bf16(r, width, from, lane, lanes, parts);
+    }
+    static __device__ float join(uint32_t mode, float a, float b) { return join_bf16(mode, a, b); }
+    static __device__ float row_result(const cuda_rows *r, float x)
+    {
+        return row_result_bf16(r, x);
     }
     static __device__ void conv(const cuda_window *w, const __nv_bfloat16 *i,
                                 const __nv_bfloat16 *f, __nv_bfloat16 *o, uint64_t n)
@@ -356,27 +407,80 @@ static __global__ void __launch_bounds__(THREADS)
         cuda_walk_at(&rows.kept, r, 2, row);
         float x = part_of_row<T>(&rows, (const T *)data.in[0], row[1], threadIdx.x, THREADS);
         x = over_block(x, seeks_largest(rows.mode), held);
-        x = rows.mode == CUDA_ROW_MEAN || rows.mode == CUDA_ROW_LAYER_NORM
-                ? x / (float)rows.row.count
-                : x;
-        if (rows.mode >= CUDA_ROW_SOFTMAX) {
-            write_row<T>(&rows, &data, row, x, held);
-        } else if (threadIdx.x == 0) {
-            real<T>::store((T *)data.out[0] + row[0], x);
+        x = rows.mode == CUDA_ROW_LAYER_NORM ? x / (float)rows.row.count : x;
+        write_row<T>(&rows, &data, row, x, held);
+    }
+}
+
+/* Reductions along the row: `LANES` threads, a warp or the block, have a row. W: its width. */
+template <typename T, uint32_t W, uint32_t LANES>
+static __global__ void __launch_bounds__(THREADS)
+    reduce_rows(const __grid_constant__ cuda_rows rows, const T *in, T *out)
+{
+    const uint64_t rows_at_once = (uint64_t)gridDim.x * (THREADS / LANES);
+    const uint32_t lane = threadIdx.x % LANES;
+    __shared__ float held[THREADS / WARP];
+    for (uint64_t r = (uint64_t)blockIdx.x * (THREADS / LANES) + threadIdx.x / LANES;
+         r < rows.kept.count; r += rows_at_once) {
+        int64_t at[2];
+        float parts[CUDA_WIDTH_MOST];
+        cuda_walk_at(&rows.kept, r, 2, at);
+        real<T>::row_parts(&rows, W, in + at[1], lane, LANES, parts);
+#pragma unroll
+        for (uint32_t k = 1; k < W; k++) {
+            parts[0] = real<T>::join(rows.mode, parts[0], parts[k]);
+        }
+        float x = parts[0];
+        if (LANES == WARP) {
+            for (uint32_t step = WARP / 2; step > 0; step /= 2) {
+                /* Lanes of one warp have the same row, so that all are here. */
+                x = real<T>::join(rows.mode, x, __shfl_xor_sync(0xffffffffU, x, (int)step));
+            }
+        } else {
+            x = over_block(x, rows.mode == CUDA_ROW_MAX, held);
+        }
+        if (lane == 0) {
+            real<T>::store(out + at[0], real<T>::row_result(&rows, x));
         }
     }
 }
 
-template <typename T>
+enum { COLUMN_LANES = THREADS / WARP };
+
+/* Reductions of rows that lie side by side: threads side by side have W rows each, and the lanes of
+ * a block share the elements of these. */
+template <typename T, uint32_t W>
 static __global__ void __launch_bounds__(THREADS)
-    thread_rows(const __grid_constant__ cuda_rows rows, const __grid_constant__ operands data)
+    reduce_columns(const __grid_constant__ cuda_rows rows, uint64_t groups, const T *in, T *out)
 {
-    for (uint64_t r = first_thread(); r < rows.kept.count; r += all_threads()) {
-        int64_t row[2];
-        cuda_walk_at(&rows.kept, r, 2, row);
-        float x = part_of_row<T>(&rows, (const T *)data.in[0], row[1], 0, 1);
-        x = rows.mode == CUDA_ROW_MEAN ? x / (float)rows.row.count : x;
-        real<T>::store((T *)data.out[0] + row[0], x);
+    __shared__ float held[COLUMN_LANES][WARP][W];
+    const uint32_t column = threadIdx.x % WARP;
+    const uint32_t lane = threadIdx.x / WARP;
+    for (uint64_t first = (uint64_t)blockIdx.x * WARP; first < groups;
+         first += (uint64_t)gridDim.x * WARP) {
+        const uint64_t group = first + column;
+        int64_t at[2];
+        float parts[CUDA_WIDTH_MOST];
+        if (group < groups) {
+            cuda_walk_at(&rows.kept, cuda_group_row(&rows, group), 2, at);
+            real<T>::row_parts(&rows, W, in + at[1], lane, COLUMN_LANES, parts);
+#pragma unroll
+            for (uint32_t k = 0; k < W; k++) {
+                held[lane][column][k] = parts[k];
+            }
+        }
+        __syncthreads();
+        if (group < groups && lane == 0) {
+            for (uint32_t k = 0; k < W; k++) {
+                float x = held[0][column][k];
+                for (uint32_t i = 1; i < COLUMN_LANES; i++) {
+                    x = real<T>::join(rows.mode, x, held[i][column][k]);
+                }
+                cuda_walk_at(&rows.kept, cuda_group_row(&rows, group) + k, 2, at);
+                real<T>::store(out + at[0], real<T>::row_result(&rows, x));
+            }
+        }
+        __syncthreads(); /* Before the next groups overwrite what is held. */
     }
 }
 
@@ -420,6 +524,23 @@ static void launch_turn(const cuda_turn *turn, const operands *data, cudaStream_
     }
 }
 
+/* Rows that one warp reads in a few steps have a warp each. */
+template <typename T, uint32_t W>
+static void launch_reduction(const cuda_job *job, const T *in, T *out, cudaStream_t stream)
+{
+    const cuda_rows *rows = &job->as.rows;
+    if (rows->is_column) {
+        reduce_columns<T, W><<<blocks_for(job->threads, WARP), THREADS, 0, stream>>>(
+            *rows, job->threads, in, out);
+    } else if (cuda_row_reads(rows) <= 16 * WARP) {
+        reduce_rows<T, W, WARP>
+            <<<blocks_for(job->threads, THREADS / WARP), THREADS, 0, stream>>>(*rows, in, out);
+    } else {
+        reduce_rows<T, W, THREADS>
+            <<<blocks_for(job->threads, 1), THREADS, 0, stream>>>(*rows, in, out);
+    }
+}
+
 template <typename T>
 static void launch_typed(const cuda_job *job, const operands *data, cudaStream_t stream)
 {
@@ -445,10 +566,12 @@ static void launch_typed(const cuda_job *job, const operands *data, cudaStream_t
         multiply<T><<<blocks, THREADS, 0, stream>>>(job->as.product, job->threads, a, b, out);
         break;
     case CUDA_JOB_ROWS:
-        if (job->as.rows.is_column) {
-            thread_rows<T><<<blocks, THREADS, 0, stream>>>(job->as.rows, *data);
-        } else {
+        if (job->as.rows.mode >= CUDA_ROW_SOFTMAX) {
             block_rows<T><<<blocks_for(job->threads, 1), THREADS, 0, stream>>>(job->as.rows, *data);
+        } else if (job->as.rows.width > 1) {
+            launch_reduction<T, 16 / sizeof(T)>(job, a, out, stream);
+        } else {
+            launch_reduction<T, 1>(job, a, out, stream);
         }
         break;
     default: /* Movement does not depend on the type. */

@@ -13,13 +13,7 @@
 
 #include <string.h>
 
-enum {
-    ALIGNMENT = 256,
-    FIRST_VIRTUAL = 100,
-    ENGINES_FUSED = 6,
-    ENGINES_SPLIT = 2,
-    ENGINES_ONE = 1
-};
+enum { ALIGNMENT = 256, FIRST_VIRTUAL = 100, ENGINES_FUSED = 6, ENGINES_SPLIT = 2 };
 
 static size_t round_up(size_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
 
@@ -108,7 +102,7 @@ static cudnn_graph *begin_plan(graft_env *env, graft_kernel *k)
 
 static graft_status finish_plan(graft_kernel *k)
 {
-    return cudnn_graph_finish(&k->graph, &k->device->target);
+    return cudnn_graph_finish(&k->graph, k->target);
 }
 
 /* Marks operands that the graph reads or writes: all that were described to it. */
@@ -438,59 +432,83 @@ done:
 
 /* ------------------------------------------------------------------ products */
 
-/* One matrix for all: the rows of all left factors are one factor. */
-static bool is_collapsible(const graft_shape *b)
+/* Products as cuDNN takes them: (boxes, rows, columns), of rank 3 exactly. */
+typedef struct {
+    graft_shape shapes[3]; /* Left and right factor, product. */
+    uint32_t operands[3];
+} product;
+
+static int32_t count_boxes(const graft_shape *shape)
 {
-    bool single = true;
-    for (uint32_t i = 0; i + 2 < b->rank; i++) {
-        single = single && b->dims[i] == 1;
+    int32_t boxes = 1;
+    for (uint32_t i = 0; i + 2 < shape->rank; i++) {
+        boxes *= shape->dims[i];
     }
-    return single;
+    return boxes;
 }
 
-static graft_shape collapse(const graft_shape *shape)
+/* The same numbers as `boxes` matrices. */
+static graft_shape fold(const graft_shape *shape, int32_t boxes)
 {
     graft_shape flat = {.rank = 3, .dtype = shape->dtype};
-    flat.dims[0] = 1;
+    flat.dims[0] = boxes;
     flat.dims[2] = shape->dims[shape->rank - 1];
-    flat.dims[1] = (int32_t)(graft_shape_elements(shape) / (uint64_t)flat.dims[2]);
+    flat.dims[1] =
+        (int32_t)(graft_shape_elements(shape) / ((uint64_t)flat.dims[2] * (uint64_t)boxes));
     return flat;
 }
 
-static graft_status plan_matmul(graft_env *env, graft_kernel *k, const epilogue *e,
-                                const uint32_t operands[3])
+/* A factor whose matrices are repeated over some of the product's boxes is copied, so that there is
+ * one for each. */
+static void repeat_factor(graft_kernel *k, uint32_t i, product *p)
+{
+    const graft_shape *shape = &k->signature.inputs[i];
+    graft_shape whole = k->outputs[0];
+    cuda_job job;
+    whole.dims[whole.rank - 2] = shape->dims[shape->rank - 2];
+    whole.dims[whole.rank - 1] = shape->dims[shape->rank - 1];
+    uint32_t copy = add_operand(k, ROLE_WORKSPACE, 0, bytes_of(k, &whole));
+    cuda_job_of_repeat(shape, &whole, k->device->target.type, &job);
+    add_simple_job(k, &job, p->operands[i], copy);
+    p->operands[i] = copy;
+    p->shapes[i] = fold(&whole, count_boxes(&whole));
+}
+
+/* One right factor for all: the rows of all left factors are one factor. Otherwise boxes are
+ * counted through; one single matrix for all boxes is repeated by cuDNN itself where `repeats`. */
+static void fold_product(graft_kernel *k, bool repeats, product *p)
 {
     const graft_signature *s = &k->signature;
-    bool flat = is_collapsible(&s->inputs[1]);
-    const graft_shape a = flat ? collapse(&s->inputs[0]) : s->inputs[0];
-    const graft_shape b = flat ? collapse(&s->inputs[1]) : s->inputs[1];
-    const graft_shape out = flat ? collapse(&k->outputs[0]) : k->outputs[0];
-    uint32_t rank = out.rank > 3 ? out.rank : 3;
-    const cudnn_tensor result = describe(&out, GRAFT_LAYOUT_ROW, rank);
+    bool single = count_boxes(&s->inputs[1]) == 1;
+    int32_t boxes = single ? 1 : count_boxes(&k->outputs[0]);
+    p->shapes[2] = fold(&k->outputs[0], boxes);
+    for (uint32_t i = 0; i < 2; i++) {
+        int32_t own = single ? 1 : count_boxes(&s->inputs[i]);
+        p->shapes[i] = fold(&s->inputs[i], own);
+        if (own != boxes && !(own == 1 && repeats)) {
+            repeat_factor(k, i, p);
+        }
+    }
+}
+
+static graft_status plan_matmul(graft_env *env, graft_kernel *k, const epilogue *e,
+                                const product *p)
+{
+    const cudnn_tensor result = describe(&p->shapes[2], GRAFT_LAYOUT_ROW, 3);
     cudnn_graph *g = begin_plan(env, k);
-    cudnnBackendDescriptor_t x = real_tensor(k, describe(&a, GRAFT_LAYOUT_ROW, rank), operands[0]);
-    cudnnBackendDescriptor_t w = real_tensor(k, describe(&b, GRAFT_LAYOUT_ROW, rank), operands[1]);
-    cudnnBackendDescriptor_t y = product_result(k, e, &result, operands[2]);
+    cudnnBackendDescriptor_t x =
+        real_tensor(k, describe(&p->shapes[0], GRAFT_LAYOUT_ROW, 3), p->operands[0]);
+    cudnnBackendDescriptor_t w =
+        real_tensor(k, describe(&p->shapes[1], GRAFT_LAYOUT_ROW, 3), p->operands[1]);
+    cudnnBackendDescriptor_t y = product_result(k, e, &result, p->operands[2]);
     cudnn_graph_matmul(g, x, w, y);
-    add_epilogue(k, e, &result, y, operands[2]);
+    add_epilogue(k, e, &result, y, p->operands[2]);
     return finish_plan(k);
 }
 
 static bool is_row(const graft_shape *shape, uint32_t layout)
 {
     return graft_layout_same(shape, layout, GRAFT_LAYOUT_ROW);
-}
-
-/* How many pairs of matrices there are; 0 when one of the factors is repeated. */
-static int32_t count_boxes(const graft_shape *a, const graft_shape *b)
-{
-    bool same = a->rank == b->rank;
-    int32_t boxes = 1;
-    for (uint32_t i = 0; i + 2 < b->rank; i++) {
-        same = same && a->dims[i] == b->dims[i];
-        boxes *= b->dims[i];
-    }
-    return boxes == 1 || same ? boxes : 0;
 }
 
 static cudnn_tensor describe_box(int32_t n, int32_t c, int32_t w)
@@ -504,22 +522,21 @@ static cudnn_tensor describe_box(int32_t n, int32_t c, int32_t w)
 /* cuDNN's products round factors for tensor cores, its convolutions need not: the right factor is
  * an image of n channels and p pixels, the left one the filter of m outputs, and the result has m
  * channels of p pixels, all three row-major as they are. Pairs of matrices are groups. */
-static graft_status plan_matmul_conv(graft_env *env, graft_kernel *k, const uint32_t operands[3])
+static graft_status plan_matmul_conv(graft_env *env, graft_kernel *k, const product *p)
 {
-    const graft_shape *a = &k->signature.inputs[0];
-    const graft_shape *b = &k->signature.inputs[1];
+    const graft_shape *a = &p->shapes[0];
+    const graft_shape *b = &p->shapes[1];
     const cudnn_window window = {
         .stride = {1, 1},
           .dilation = {1, 1}
     };
-    int32_t n = a->dims[a->rank - 1];
-    int32_t p = b->dims[b->rank - 1];
-    int32_t rows = (int32_t)(graft_shape_elements(a) / (uint64_t)n);
-    int32_t channels = (int32_t)(graft_shape_elements(b) / (uint64_t)p);
+    int32_t rows = a->dims[0] * a->dims[1];
     cudnn_graph *g = begin_plan(env, k);
-    cudnnBackendDescriptor_t x = real_tensor(k, describe_box(1, channels, p), operands[1]);
-    cudnnBackendDescriptor_t w = real_tensor(k, describe_box(rows, n, 1), operands[0]);
-    cudnn_graph_conv(g, &window, x, w, real_tensor(k, describe_box(1, rows, p), operands[2]));
+    cudnnBackendDescriptor_t x =
+        real_tensor(k, describe_box(1, b->dims[0] * b->dims[1], b->dims[2]), p->operands[1]);
+    cudnnBackendDescriptor_t w = real_tensor(k, describe_box(rows, a->dims[2], 1), p->operands[0]);
+    cudnn_graph_conv(g, &window, x, w,
+                     real_tensor(k, describe_box(1, rows, b->dims[2]), p->operands[2]));
     return finish_plan(k);
 }
 
@@ -532,28 +549,28 @@ static bool can_multiply(const graft_kernel *k, product_way way)
                 is_row(&s->inputs[1], s->in_layouts[1]) &&
                 is_row(&k->outputs[0], s->out_layouts[0]);
     return rows && (way != PRODUCT_SPLIT || is_fused(s)) &&
-           (way != PRODUCT_CONV ||
-            (k->device->target.type == CUDA_F32 && count_boxes(&s->inputs[0], &s->inputs[1]) > 0));
+           (way != PRODUCT_CONV || k->device->target.type == CUDA_F32);
 }
 
 static graft_status lower_product(graft_env *env, graft_kernel *k, product_way way)
 {
     graft_status status = GRAFT_UNSUPPORTED;
     epilogue e;
-    uint32_t operands[3];
+    product p;
     if (!can_multiply(k, way)) {
         return GRAFT_UNSUPPORTED;
     }
-    GRAFT_CHECK(add_input(env, k, 0, &operands[0]));
-    GRAFT_CHECK(add_input(env, k, 1, &operands[1]));
+    GRAFT_CHECK(add_input(env, k, 0, &p.operands[0]));
+    GRAFT_CHECK(add_input(env, k, 1, &p.operands[1]));
     GRAFT_CHECK(find_epilogue(env, k, &e));
     e.layout = GRAFT_LAYOUT_ROW;
-    operands[2] = add_output(k, 0);
+    p.operands[2] = add_output(k, 0);
+    fold_product(k, way != PRODUCT_CONV, &p);
     GRAFT_CHECK(way == PRODUCT_CONV
-                    ? plan_matmul_conv(env, k, operands)
-                    : plan_matmul(env, k, way == PRODUCT_SPLIT ? &no_epilogue : &e, operands));
+                    ? plan_matmul_conv(env, k, &p)
+                    : plan_matmul(env, k, way == PRODUCT_SPLIT ? &no_epilogue : &e, &p));
     if (way != PRODUCT_FUSED && is_fused(&k->signature)) {
-        add_finish(k, &e, operands[2], operands[2]);
+        add_finish(k, &e, p.operands[2], p.operands[2]);
     }
 done:
     return status;
@@ -574,38 +591,7 @@ static graft_status lower_matmul_conv(graft_env *env, graft_kernel *k)
     return lower_product(env, k, PRODUCT_CONV);
 }
 
-/* --------------------------------------------------------------- elementwise */
-
-/* cuDNN's function for an operator with one or two inputs. */
-static const struct {
-    uint32_t op;
-    cudnnPointwiseMode_t mode;
-} functions[] = {
-    {GRAFT_OP_relu,    CUDNN_POINTWISE_RELU_FWD   },
-    {GRAFT_OP_sigmoid, CUDNN_POINTWISE_SIGMOID_FWD},
-    {GRAFT_OP_tanh,    CUDNN_POINTWISE_TANH_FWD   },
-    {GRAFT_OP_exp,     CUDNN_POINTWISE_EXP        },
-    {GRAFT_OP_sqrt,    CUDNN_POINTWISE_SQRT       },
-    {GRAFT_OP_erf,     CUDNN_POINTWISE_ERF        },
-    {GRAFT_OP_gelu,    CUDNN_POINTWISE_GELU_FWD   },
-    {GRAFT_OP_add,     CUDNN_POINTWISE_ADD        },
-    {GRAFT_OP_sub,     CUDNN_POINTWISE_SUB        },
-    {GRAFT_OP_mul,     CUDNN_POINTWISE_MUL        },
-    {GRAFT_OP_div,     CUDNN_POINTWISE_DIV        },
-    {GRAFT_OP_max,     CUDNN_POINTWISE_MAX        },
-    {GRAFT_OP_min,     CUDNN_POINTWISE_MIN        },
-};
-
-enum { FUNCTION_COUNT = sizeof(functions) / sizeof(functions[0]) };
-
-static uint32_t find_function(uint32_t op)
-{
-    uint32_t i = 0;
-    while (i < FUNCTION_COUNT && functions[i].op != op) {
-        i++;
-    }
-    return i;
-}
+/* ---------------------------------------------------- pools, rows, softmax */
 
 static bool has_blocked(const graft_kernel *k)
 {
@@ -613,64 +599,6 @@ static bool has_blocked(const graft_kernel *k)
     return memchr(s->in_layouts, GRAFT_LAYOUT_BLOCKED, s->input_count) != NULL ||
            memchr(s->out_layouts, GRAFT_LAYOUT_BLOCKED, s->output_count) != NULL;
 }
-
-/* All inputs as tensors of the output's rank, at least 4. */
-static graft_status lower_pointwise(graft_env *env, graft_kernel *k)
-{
-    graft_status status = GRAFT_UNSUPPORTED;
-    const graft_signature *s = &k->signature;
-    uint32_t function = find_function(s->op);
-    uint32_t operands[3] = {0};
-    cudnnBackendDescriptor_t in[2] = {NULL, NULL};
-    uint32_t rank = k->outputs[0].rank > 4 ? k->outputs[0].rank : 4;
-    if (function == FUNCTION_COUNT || has_blocked(k)) {
-        return GRAFT_UNSUPPORTED;
-    }
-    for (uint32_t i = 0; i < s->input_count; i++) {
-        GRAFT_CHECK(add_input(env, k, i, &operands[i]));
-    }
-    operands[2] = add_output(k, 0);
-    cudnn_graph *g = begin_plan(env, k);
-    for (uint32_t i = 0; i < s->input_count; i++) {
-        in[i] = real_tensor(k, describe(&s->inputs[i], s->in_layouts[i], rank), operands[i]);
-    }
-    cudnn_graph_pointwise(
-        g, functions[function].mode, in[0], in[1],
-        real_tensor(k, describe(&k->outputs[0], s->out_layouts[0], rank), operands[2]), NULL);
-    status = finish_plan(k);
-done:
-    return status;
-}
-
-static graft_status lower_scale_shift(graft_env *env, graft_kernel *k)
-{
-    graft_status status = GRAFT_UNSUPPORTED;
-    const graft_signature *s = &k->signature;
-    uint32_t operands[4] = {0};
-    uint32_t rank = k->outputs[0].rank;
-    if (s->op != GRAFT_OP_scale_shift || rank < 3 || has_blocked(k)) {
-        return GRAFT_UNSUPPORTED;
-    }
-    for (uint32_t i = 0; i < 3; i++) {
-        GRAFT_CHECK(add_input(env, k, i, &operands[i]));
-    }
-    operands[3] = add_output(k, 0);
-    const graft_shape vector = vector_shape(rank, 1, k->outputs[0].dims[1]);
-    const cudnn_tensor image = describe(&k->outputs[0], s->out_layouts[0], rank);
-    const cudnn_tensor channels = describe(&vector, s->out_layouts[0], rank);
-    cudnn_graph *g = begin_plan(env, k);
-    cudnnBackendDescriptor_t x = real_tensor(k, image, operands[0]);
-    cudnnBackendDescriptor_t scaled = virtual_tensor(k, image, 0);
-    cudnn_graph_pointwise(g, CUDNN_POINTWISE_MUL, x, real_tensor(k, channels, operands[1]), scaled,
-                          NULL);
-    cudnn_graph_pointwise(g, CUDNN_POINTWISE_ADD, scaled, real_tensor(k, channels, operands[2]),
-                          real_tensor(k, image, operands[3]), NULL);
-    status = finish_plan(k);
-done:
-    return status;
-}
-
-/* ---------------------------------------------------- pools, rows, softmax */
 
 static graft_status lower_pool(graft_env *env, graft_kernel *k)
 {
@@ -710,15 +638,6 @@ done:
     return status;
 }
 
-static bool find_reduction(const graft_signature *s, cudnnReduceTensorOp_t *mode, uint32_t *axes)
-{
-    *axes = s->op == GRAFT_OP_global_avg_pool ? 1U << 2 | 1U << 3
-                                              : (uint32_t)s->attrs[GRAFT_ATTR_reduce_mean_axes];
-    *mode = s->op == GRAFT_OP_reduce_max ? CUDNN_REDUCE_TENSOR_MAX : CUDNN_REDUCE_TENSOR_ADD;
-    return s->op == GRAFT_OP_reduce_sum || s->op == GRAFT_OP_reduce_max ||
-           s->op == GRAFT_OP_reduce_mean || s->op == GRAFT_OP_global_avg_pool;
-}
-
 /* A number of the host's in binary32. */
 static cudnnBackendDescriptor_t number_tensor(graft_kernel *k, float value, uint32_t rank)
 {
@@ -732,46 +651,6 @@ static cudnnBackendDescriptor_t number_tensor(graft_kernel *k, float value, uint
     k->scalars[0] = value;
     use_operand(k, operand);
     return cudnn_graph_tensor(&k->graph, &number);
-}
-
-/* cuDNN's operation graphs have no mean: a sum, and a product with one over the count. Reductions
- * give binary32 only, and take channels last or matrices, (boxes, rows, columns). */
-static graft_status lower_reduction(graft_env *env, graft_kernel *k)
-{
-    graft_status status = GRAFT_UNSUPPORTED;
-    const graft_signature *s = &k->signature;
-    cudnnReduceTensorOp_t mode = CUDNN_REDUCE_TENSOR_ADD;
-    uint32_t axes = 0;
-    uint32_t operands[2] = {0};
-    bool mean = s->op == GRAFT_OP_reduce_mean || s->op == GRAFT_OP_global_avg_pool;
-    bool scales = mean || data_type(k) != CUDNN_DATA_FLOAT;
-    uint32_t rank = s->inputs[0].rank < 4 ? 3 : 4;
-    if (!find_reduction(s, &mode, &axes) || has_blocked(k) || s->inputs[0].rank > 4) {
-        return GRAFT_UNSUPPORTED;
-    }
-    graft_shape kept = s->inputs[0]; /* The output with all axes there. */
-    for (uint32_t i = 0; i < kept.rank; i++) {
-        kept.dims[i] = (axes >> i & 1U) != 0 ? 1 : kept.dims[i];
-    }
-    GRAFT_CHECK(add_input(env, k, 0, &operands[0]));
-    operands[1] = add_output(k, 0);
-    uint32_t layout = k->outputs[0].rank == kept.rank ? s->out_layouts[0] : GRAFT_LAYOUT_ROW;
-    const cudnn_tensor result = describe(&kept, layout, rank);
-    uint64_t count = mean ? graft_shape_elements(&s->inputs[0]) / graft_shape_elements(&kept) : 1;
-    cudnn_graph *g = begin_plan(env, k);
-    cudnnBackendDescriptor_t x =
-        real_tensor(k, describe(&s->inputs[0], s->in_layouts[0], rank), operands[0]);
-    cudnnBackendDescriptor_t y =
-        scales ? virtual_tensor(k, result, 0) : real_tensor(k, result, operands[1]);
-    cudnn_graph_reduction(g, mode, x, y);
-    if (scales) {
-        cudnn_graph_pointwise(g, CUDNN_POINTWISE_MUL, y,
-                              number_tensor(k, 1.0F / (float)count, rank),
-                              real_tensor(k, result, operands[1]), NULL);
-    }
-    status = finish_plan(k);
-done:
-    return status;
 }
 
 /* Rows as images of one pixel: (rows, columns, 1, 1), the columns side by side. */
@@ -880,9 +759,6 @@ static const cuda_family families[] = {
     {"conv",    ENGINES_FUSED, lower_matmul_conv },
     {"graft",   0,             lower_own         },
     {"cudnn",   ENGINES_SPLIT, lower_pool        },
-    {"cudnn",   ENGINES_ONE,   lower_pointwise   },
-    {"cudnn",   ENGINES_ONE,   lower_scale_shift },
-    {"cudnn",   ENGINES_SPLIT, lower_reduction   },
     {"cudnn",   ENGINES_SPLIT, lower_layer_norm  },
     {"softmax", 0,             lower_softmax     },
 };

@@ -1,11 +1,13 @@
 /* measure_cuda.c - how long operators take on a GPU (see measure.h for what is asked).
  *
  * Each signature by itself: a GPU that runs nothing else is quiet. Its implementations are run once
- * on outputs full of NaN and compared; those that fail, give other results than the first, or are
- * clearly slower at first sight drop out. The rest take turns in rounds, each a batch between two
- * events, after a warm-up, replayed as a CUDA graph so that gaps between launches do not count
- * (device_cuda.c). Weights alternate between copies that together exceed the second-level cache, as
- * long as there are not too many. The fastest median stands for the signature. */
+ * on outputs full of NaN and compared with the float reference (arbiter.h) and with each other;
+ * those that fail, are wrong, or are clearly slower at first sight drop out. The rest take turns in
+ * rounds, each a batch between two events, after a warm-up, replayed as a CUDA graph so that gaps
+ * between launches do not count (device_cuda.c). Weights are cold: a replay reads one copy after
+ * the other, as many as exceed twice the second-level cache, up to TURNS_MOST; with the device's
+ * option "warm" there is one copy. The fastest median stands for the signature. */
+#include "cost/cuda/arbiter.h"
 #include "cost/cuda/device_cuda.h"
 
 #include "cost/clock.h"
@@ -22,9 +24,6 @@ static const double slow_factor = 1.25;
 /* A GPU lowers its clocks while the processor plans; they rise within a few milliseconds of work.
  */
 static const double warm_ns = 3e6;
-/* Results further apart than this, relative to the largest, are not roundings: bfloat16 has 8 bits,
- * and two implementations may round every sum. */
-static const float wrong_difference = 0.03F;
 
 typedef struct {
     graft_kernel *kernel;
@@ -42,7 +41,8 @@ typedef struct {
     void *in[GRAFT_MAX_INPUTS];
     void *out[GRAFT_MAX_OUTPUTS];
     void *workspace;
-    float *expected[GRAFT_MAX_OUTPUTS]; /* Of the first contestant, in scratch. */
+    cuda_arbiter arbiter;
+    float *expected[GRAFT_MAX_OUTPUTS]; /* Of the first that the arbiter agrees with; in scratch. */
     contestant contestants[GRAFT_KERNEL_MOST];
     uint32_t count;
 } trial;
@@ -94,8 +94,7 @@ static uint32_t count_copies(const trial *t)
                                 cuda_type_bytes(t->device->target.type)
                           : 0;
     }
-    size_t wanted = bytes == 0 ? 1 : 2 * t->device->cache_bytes / bytes + 1;
-    return (uint32_t)(wanted < TURNS_MOST ? wanted : TURNS_MOST);
+    return t->device->is_warm ? 1 : cuda_kernel_turns(bytes, t->device->cache_bytes);
 }
 
 /* A failure that leaves the others their chance: the engine's, or of what it needs besides the
@@ -248,35 +247,24 @@ done:
     return status;
 }
 
-static bool agrees(const float *got, const float *want, size_t count)
-{
-    float largest = 0.0F;
-    float furthest = 0.0F;
-    for (size_t i = 0; i < count; i++) {
-        float difference = fabsf(got[i] - want[i]);
-        largest = fmaxf(largest, fabsf(want[i]));
-        furthest = !(difference <= furthest) ? difference : furthest; /* A NaN stays. */
-    }
-    return furthest <= wrong_difference * largest;
-}
-
+/* Against the float reference as far as that goes, and whole against the first that passed it. */
 static graft_status check_result(trial *t, contestant *c, bool *wrong)
 {
     graft_status status = GRAFT_OK;
-    bool is_first = t->expected[0] == NULL;
+    float *got[GRAFT_MAX_OUTPUTS] = {NULL};
     *wrong = false;
     GRAFT_CHECK(poison(t));
     GRAFT_CHECK(cuda_kernel_run(t->env, c->kernel));
     GRAFT_CHECK(cuda_device_wait(t->env, t->device, cuda_kernel_name_of(c->kernel)));
     for (uint32_t k = 0; k < t->signature->output_count; k++) {
         size_t count = (size_t)graft_shape_elements(&t->outputs[k]);
-        float *got = GRAFT_NEW(t->env->scratch, float, count);
-        GRAFT_CHECK(cuda_device_read(t->env, t->device, got, t->out[k], count));
-        t->expected[k] = is_first ? got : t->expected[k];
-        *wrong = *wrong || !agrees(got, t->expected[k], count);
+        got[k] = GRAFT_NEW(t->env->scratch, float, count);
+        GRAFT_CHECK(cuda_device_read(t->env, t->device, got[k], t->out[k], count));
+        *wrong = *wrong || !cuda_arbiter_agrees(&t->arbiter, k, got[k]) ||
+                 (t->expected[k] != NULL && !cuda_results_agree(got[k], t->expected[k], count));
     }
-    if (is_first && *wrong) { /* Not a number: nothing to hold the others against. */
-        memset(t->expected, 0, sizeof(t->expected));
+    if (!*wrong && t->expected[0] == NULL) {
+        memcpy(t->expected, got, sizeof(t->expected));
     }
 done:
     return status;
@@ -298,6 +286,8 @@ static uint32_t count_runs(double batch_ns, double run_ns)
 static graft_status time_contestant(const trial *t, contestant *c, double batch_ns, double *ns)
 {
     uint32_t runs = c->run_ns > 0.0 ? count_runs(batch_ns, c->run_ns) : 4;
+    uint32_t turns = cuda_kernel_turn_count(c->kernel);
+    runs = c->run_ns > 0.0 && runs < turns ? turns : runs; /* Each copy once in a replay. */
     return cuda_device_time(t->env, t->device, run_contestant, c->kernel, runs, ns);
 }
 
@@ -308,7 +298,7 @@ static graft_status qualify(trial *t, contestant *c)
     bool wrong = false;
     GRAFT_CHECK(check_result(t, c, &wrong));
     if (wrong) {
-        return GRAFT_FAIL(t->env, GRAFT_UNSUPPORTED, "%s gives other results than the first",
+        return GRAFT_FAIL(t->env, GRAFT_UNSUPPORTED, "%s gives wrong results",
                           cuda_kernel_name_of(c->kernel));
     }
     GRAFT_CHECK(time_contestant(t, c, 0.0, &c->run_ns));
@@ -410,6 +400,7 @@ static graft_status measure_one(graft_env *env, graft_device *device,
         goto done;
     }
     GRAFT_TRY(env, allocate_operands(&t), "while measuring %s", text.data);
+    GRAFT_CHECK(cuda_arbiter_open(env, signature, device->target.type, t.host, &t.arbiter));
     GRAFT_TRY(env, open_contestants(&t), "while measuring %s", text.data);
     GRAFT_TRY(env, bind_contestants(&t), "while measuring %s", text.data);
     GRAFT_TRY(env, qualify_all(&t), "while measuring %s", text.data);
@@ -435,10 +426,15 @@ graft_status cuda_measure(graft_env *env, graft_device *device, const graft_sign
     graft_env quiet = *env;
     graft_progress progress;
     graft_measure_options own = *options;
+    uint32_t ahead = 2 * cuda_planner_count(); /* Fewer than the cache keeps. */
     own.rounds = own.rounds < LEAST_ROUNDS ? LEAST_ROUNDS : own.rounds;
     quiet.verbosity = options->quiet ? 0 : env->verbosity;
     graft_progress_start(&progress, &quiet, "measuring", "operators", count);
     for (uint32_t i = 0; i < count; i++) {
+        if (i % ahead == 0) {
+            (void)cuda_plan_ahead(env, device, &signatures[i],
+                                  count - i < ahead ? count - i : ahead);
+        }
         GRAFT_CHECK(measure_one(env, device, &signatures[i], &own, &entries[i]));
         graft_progress_update(&progress, i + 1, NULL);
     }

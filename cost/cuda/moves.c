@@ -4,7 +4,10 @@
 #include <assert.h>
 #include <string.h>
 
-enum { VECTOR_BYTES = 16, LEAST_TURN = 8, COLUMN_ROWS = 4096 };
+enum { VECTOR_BYTES = 16, LEAST_TURN = 8 };
+/* Rows side by side from which on each has a thread of its own, and groups of them from which on a
+ * thread has several: fewer would leave multiprocessors without work. */
+enum { COLUMN_ROWS = 256, WIDE_GROUPS = 4096 };
 
 /* ------------------------------------------------------------------- walks */
 
@@ -294,6 +297,18 @@ void cuda_job_of_filter(const graft_shape *filter, cuda_type type, cuda_job *job
     make_copy(filter, 0, &st, job, type);
 }
 
+void cuda_job_of_repeat(const graft_shape *from, const graft_shape *to, cuda_type type,
+                        cuda_job *job)
+{
+    strides_of st;
+    int64_t strides[GRAFT_MAX_RANK];
+    memset(job, 0, sizeof(*job));
+    graft_layout_strides(from, GRAFT_LAYOUT_ROW, strides);
+    graft_layout_strides(to, GRAFT_LAYOUT_ROW, st.out[0]);
+    broadcast_strides(from, strides, to, st.in[0]);
+    make_copy(to, 0, &st, job, type);
+}
+
 /* ----------------------------------------------------------- elementwise */
 
 /* Several elements at once where all operands that are not repeated lie side by side. */
@@ -499,8 +514,42 @@ static uint32_t row_axes(const graft_signature *s, uint32_t *mode)
     return (uint32_t)s->attrs[GRAFT_ATTR_reduce_mean_axes]; /* The same place for all three. */
 }
 
+static bool are_multiples(const cuda_walk *walk, uint32_t count, uint32_t width)
+{
+    bool are = true;
+    for (uint32_t i = 0; i < count; i++) {
+        are = are && walk->steps[1][i] % width == 0;
+    }
+    return are;
+}
+
+/* Reductions read 16 bytes at once where these lie side by side, aligned: along a row, or of rows
+ * whose elements lie side by side. */
+static void widen_rows(cuda_rows *rows, cuda_type type)
+{
+    const cuda_walk *kept = &rows->kept;
+    const cuda_walk *row = &rows->row;
+    uint32_t last = kept->rank - 1;
+    uint32_t width = VECTOR_BYTES / cuda_type_bytes(type);
+    bool fits = false;
+    rows->width = 1;
+    if (rows->mode > CUDA_ROW_MAX) {
+        return;
+    }
+    rows->is_column = kept->count >= COLUMN_ROWS && kept->steps[1][last] == 1 &&
+                      row->steps[1][row->rank - 1] != 1;
+    if (rows->is_column != 0) {
+        fits = kept->sizes[last] % width == 0 && kept->count / width >= WIDE_GROUPS &&
+               are_multiples(kept, last, width) && are_multiples(row, row->rank, width);
+    } else {
+        fits = row->rank == 1 && row->steps[1][0] == 1 && row->count % width == 0 &&
+               are_multiples(kept, kept->rank, width);
+    }
+    rows->width = fits ? width : 1;
+}
+
 static void make_rows(const graft_signature *s, const graft_shape *output, const strides_of *st,
-                      cuda_job *job)
+                      cuda_job *job, cuda_type type)
 {
     cuda_rows *rows = &job->as.rows;
     uint32_t axes = row_axes(s, &rows->mode);
@@ -523,11 +572,9 @@ static void make_rows(const graft_signature *s, const graft_shape *output, const
     if (s->op == GRAFT_OP_layer_norm) {
         rows->epsilon = cuda_bits_float((uint32_t)s->attrs[GRAFT_ATTR_layer_norm_epsilon]);
     }
-    rows->is_column = rows->mode <= CUDA_ROW_MAX && rows->kept.count >= COLUMN_ROWS &&
-                      rows->kept.steps[1][rows->kept.rank - 1] == 1 &&
-                      rows->row.steps[1][rows->row.rank - 1] != 1;
+    widen_rows(rows, type);
     job->kind = CUDA_JOB_ROWS;
-    job->threads = rows->kept.count;
+    job->threads = rows->is_column != 0 ? rows->kept.count / rows->width : rows->kept.count;
 }
 
 /* ------------------------------------------------------------- operators */
@@ -599,7 +646,7 @@ static bool make_job(const graft_signature *s, const graft_shape *outputs, const
     case GRAFT_OP_reduce_mean:
     case GRAFT_OP_reduce_sum:
     case GRAFT_OP_reduce_max:
-        make_rows(s, outputs, st, job);
+        make_rows(s, outputs, st, job, type);
         return true;
     default:
         return false;

@@ -21,7 +21,7 @@ typedef enum cuda_job_kind {
 
 typedef struct cuda_job {
     cuda_job_kind kind;
-    uint64_t threads; /* That have something to do; for rows: rows. */
+    uint64_t threads; /* That have something to do; for rows: rows, or groups of them. */
     union {
         cuda_move move;
         cuda_turn turn;
@@ -45,6 +45,10 @@ void cuda_job_of_finish(const graft_signature *signature, const graft_shape *out
 
 /* A filter (O, I, h, w), computed at run time, from row-major to channels last. */
 void cuda_job_of_filter(const graft_shape *filter, cuda_type type, cuda_job *job);
+
+/* A tensor repeated along axes in which it has size 1 or that it lacks, both row-major. */
+void cuda_job_of_repeat(const graft_shape *from, const graft_shape *to, cuda_type type,
+                        cuda_job *job);
 
 /* Elements from one index of each axis to the next; false for blocked layouts. */
 bool cuda_strides(const graft_shape *shape, uint32_t layout, int64_t strides[GRAFT_MAX_RANK]);

@@ -1,0 +1,191 @@
+/* arbiter.c - results against the float reference (see arbiter.h). */
+#include "cost/cuda/arbiter.h"
+
+#include "graph/algebra_float.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Plain loops do about a billion products a second. */
+static const uint64_t flops_most = 60000000;
+static const uint64_t elements_most = 1 << 24;
+
+/* Results further apart than this, relative to the largest, are not roundings: bfloat16 has 8 bits,
+ * and two implementations may round every sum. */
+static const float wrong_difference = 0.03F;
+
+bool cuda_results_agree(const float *got, const float *want, size_t count)
+{
+    float largest = 0.0F;
+    float furthest = 0.0F;
+    for (size_t i = 0; i < count; i++) {
+        float difference = fabsf(got[i] - want[i]);
+        if (isnan(difference)) {
+            return false;
+        }
+        largest = fmaxf(largest, fabsf(want[i]));
+        furthest = fmaxf(furthest, difference);
+    }
+    return furthest <= wrong_difference * largest;
+}
+
+/* Where row-major element `i` of a tensor lies. */
+static size_t place_of(const graft_shape *shape, uint32_t layout, size_t i)
+{
+    if (layout != GRAFT_LAYOUT_NHWC || shape->rank != 4) {
+        return i;
+    }
+    size_t channels = (size_t)shape->dims[1];
+    size_t pixels = (size_t)shape->dims[2] * (size_t)shape->dims[3];
+    return (i / (channels * pixels) * pixels + i % pixels) * channels + i / pixels % channels;
+}
+
+/* --------------------------------------------------------------------- part */
+
+/* Positions spread from the first to the last. */
+static void pick(cuda_arbiter *a, uint32_t axis, int32_t size, uint64_t flops)
+{
+    uint64_t most = flops == 0 ? 1 : flops_most * (uint64_t)size / flops;
+    most = most < 2 ? 2 : most > CUDA_PICKS ? CUDA_PICKS : most;
+    if (flops <= flops_most || (uint64_t)size <= most) {
+        return;
+    }
+    a->axis = axis;
+    a->pick_count = (uint32_t)most;
+    for (uint32_t i = 0; i < a->pick_count; i++) {
+        a->picks[i] = (int32_t)((int64_t)i * (size - 1) / (int64_t)(a->pick_count - 1));
+    }
+}
+
+static bool is_conv(uint32_t op)
+{
+    return op == GRAFT_OP_conv || op == GRAFT_OP_conv_bias || op == GRAFT_OP_conv_bias_add;
+}
+
+/* Which axis of input `k` is cut as the output is; the rank: none. */
+static uint32_t cut_axis(const graft_signature *s, uint32_t k)
+{
+    uint32_t rank = s->inputs[k].rank;
+    if (is_conv(s->op)) {
+        return k == 0 ? rank : k == 3 ? 1 : 0; /* Filters, bias; residual. */
+    }
+    return k == 0 ? rank - 2 : rank; /* Rows of the left factor. */
+}
+
+static void choose_part(cuda_arbiter *a, const graft_signature *s)
+{
+    uint64_t flops = graft_signature_flops(s);
+    a->part = *s;
+    if (is_conv(s->op) && s->attrs[GRAFT_ATTR_conv_groups] == 1) {
+        pick(a, 1, a->outputs[0].dims[1], flops);
+    } else if (s->op == GRAFT_OP_matmul || s->op == GRAFT_OP_matmul_bias) {
+        pick(a, a->outputs[0].rank - 2U, a->outputs[0].dims[a->outputs[0].rank - 2], flops);
+    }
+    for (uint32_t k = 0; k < s->input_count && a->pick_count > 0; k++) {
+        uint32_t axis = cut_axis(s, k);
+        if (axis < s->inputs[k].rank) {
+            a->part.inputs[k].dims[axis] = (int32_t)a->pick_count;
+        }
+    }
+}
+
+/* The row-major element of the whole that element `i` of the part is, `axis` being cut. */
+static size_t whole_element(const cuda_arbiter *a, const graft_shape *whole, uint32_t axis,
+                            size_t i)
+{
+    size_t inner = 1;
+    if (a->pick_count == 0 || axis >= whole->rank) {
+        return i;
+    }
+    for (uint32_t k = axis + 1; k < whole->rank; k++) {
+        inner *= (size_t)whole->dims[k];
+    }
+    size_t at = i / inner % a->pick_count;
+    return (i / inner / a->pick_count * (size_t)whole->dims[axis] + (size_t)a->picks[at]) * inner +
+           i % inner;
+}
+
+/* ---------------------------------------------------------------- reference */
+
+static float *take_input(graft_env *env, const cuda_arbiter *a, const graft_signature *s,
+                         uint32_t k, cuda_type type, const float *host)
+{
+    size_t count = (size_t)graft_shape_elements(&a->part.inputs[k]);
+    bool is_const = (s->const_mask >> k & 1U) != 0;
+    uint32_t layout = is_const ? (uint32_t)GRAFT_LAYOUT_ROW : s->in_layouts[k];
+    float *row = GRAFT_NEW(env->scratch, float, count);
+    for (size_t i = 0; i < count; i++) {
+        size_t at = whole_element(a, &s->inputs[k], cut_axis(s, k), i);
+        float x = host[place_of(&s->inputs[k], layout, at)];
+        row[i] = cuda_from_bits(type, cuda_to_bits(type, x));
+    }
+    return row;
+}
+
+static bool is_small_enough(const cuda_arbiter *a)
+{
+    uint64_t elements = 0;
+    for (uint32_t k = 0; k < a->part.input_count; k++) {
+        elements += graft_shape_elements(&a->part.inputs[k]);
+    }
+    for (uint32_t k = 0; k < a->part.output_count; k++) {
+        elements += graft_shape_elements(&a->parts[k]);
+    }
+    return elements <= elements_most && graft_signature_flops(&a->part) <= 4 * flops_most;
+}
+
+graft_status cuda_arbiter_open(graft_env *env, const graft_signature *signature, cuda_type type,
+                               float *const *host, cuda_arbiter *arbiter)
+{
+    graft_status status = GRAFT_OK;
+    float *in[GRAFT_MAX_INPUTS] = {NULL};
+    memset(arbiter, 0, sizeof(*arbiter));
+    memcpy(arbiter->out_layouts, signature->out_layouts, sizeof(arbiter->out_layouts));
+    GRAFT_CHECK(graft_signature_outputs(signature, arbiter->outputs));
+    choose_part(arbiter, signature);
+    GRAFT_CHECK(graft_signature_outputs(&arbiter->part, arbiter->parts));
+    if (signature->op != GRAFT_COST_REORDER && signature->op >= GRAFT_OP_COUNT) {
+        goto done;
+    }
+    if (!is_small_enough(arbiter)) {
+        goto done;
+    }
+    for (uint32_t k = 0; k < signature->input_count; k++) {
+        in[k] = take_input(env, arbiter, signature, k, type, host[k]);
+    }
+    for (uint32_t k = 0; k < signature->output_count; k++) {
+        arbiter->wants[k] =
+            GRAFT_NEW(env->scratch, float, (size_t)graft_shape_elements(&arbiter->parts[k]));
+    }
+    if (signature->op == GRAFT_COST_REORDER) {
+        arbiter->wants[0] = in[0];
+    } else {
+        const graft_call call = {arbiter->part.attrs, arbiter->part.inputs, arbiter->parts};
+        const float *inputs[GRAFT_MAX_INPUTS] = {in[0], in[1], in[2], in[3]};
+        graft_float_run(signature->op, &call, inputs, arbiter->wants);
+    }
+    arbiter->is_there = true;
+done:
+    return status;
+}
+
+bool cuda_arbiter_agrees(const cuda_arbiter *arbiter, uint32_t k, const float *got)
+{
+    const graft_shape *whole = &arbiter->outputs[k];
+    size_t all = (size_t)graft_shape_elements(whole);
+    size_t count = (size_t)graft_shape_elements(&arbiter->parts[k]);
+    float largest = 0.0F;
+    float furthest = 0.0F;
+    for (size_t i = 0; i < all; i++) {
+        if (isnan(got[i])) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < count && arbiter->is_there; i++) {
+        size_t at = whole_element(arbiter, whole, arbiter->axis, i);
+        float x = got[place_of(whole, arbiter->out_layouts[k], at)];
+        largest = fmaxf(largest, fabsf(arbiter->wants[k][i]));
+        furthest = fmaxf(furthest, fabsf(x - arbiter->wants[k][i]));
+    }
+    return furthest <= wrong_difference * largest || !arbiter->is_there;
+}
