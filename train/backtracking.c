@@ -82,11 +82,8 @@ graft_status graft_search_backtracking(graft_env *env, graft_arena *arena,
     queue q = {.alpha = options->alpha, .found = found, .arena = graft_explored_arena(explored)};
     graft_progress_start(&progress, env, "backtracking", "graphs", options->dequeue_limit);
     GRAFT_CHECK(graft_explored_expand(env, explored, NULL, visit, &q));
-    while (q.count > 0 && found->dequeues < options->dequeue_limit) {
-        double seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
-        if (options->seconds_limit > 0 && seconds > options->seconds_limit) {
-            break;
-        }
+    while (q.count > 0 && found->dequeues < options->dequeue_limit &&
+           !graft_search_is_over(environment, found)) {
         const graft_successor item = pop(&q);
         GRAFT_CHECK(graft_explored_expand(env, explored, &item, visit, &q));
         graft_progress_update(&progress, found->dequeues, NULL);

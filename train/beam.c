@@ -46,7 +46,8 @@ graft_status graft_search_beam(graft_env *env, graft_arena *arena, graft_environ
     };
     graft_progress_start(&progress, env, "beam search", "levels", environment->options.step_limit);
     GRAFT_CHECK(graft_explored_expand(env, explored, NULL, visit, &levels[0]));
-    for (uint32_t depth = 1; depth < environment->options.step_limit && idle < options->patience;
+    for (uint32_t depth = 1; depth < environment->options.step_limit && idle < options->patience &&
+                             !graft_search_is_over(environment, found);
          depth++) {
         const level *from = &levels[(depth + 1) % 2];
         level *to = &levels[depth % 2];

@@ -16,6 +16,12 @@ typedef struct graft_price {
     graft_status (*cost_ns)(graft_env *env, void *context, const graft_graph *graph,
                             const graft_order *order, double *ns);
     void *context;
+    /* Both may be NULL. By how much the costs of two graphs, of which one comes from the other, can
+     * differ by chance: what is less is no gain. */
+    graft_status (*noise_ns)(graft_env *env, void *context, const graft_state *before,
+                             const graft_state *after, double *ns);
+    /* Of graphs that cost the same the one with the least of this is wanted. */
+    graft_status (*form)(graft_env *env, void *context, const graft_graph *graph, uint64_t *form);
 } graft_price;
 
 /* A rule and one of its locations; rule number `count` is NO-OP, at location 0. */
@@ -30,6 +36,8 @@ typedef struct graft_environment_options {
     uint32_t step_limit;     /* An episode ends after so many applications. */
     double cost_limit;       /* ...and at a graph dearer than this many first graphs; 0: none. */
     graft_apply_options apply;
+    uint64_t deadline_ns; /* By graft_clock_ns: when searches end with what they have; 0: none. */
+    double least_gain; /* Part of the first graph's cost that a rewrite must bring to a search. */
 } graft_environment_options;
 
 typedef struct graft_environment {

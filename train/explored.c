@@ -8,6 +8,7 @@ enum { FIRST_EXPANDED = 256, FIRST_SEEN = 4096 };
 typedef struct expanded {
     graft_graph graph;
     uint32_t parent;
+    uint32_t depth; /* Rewrites since the first graph. */
     graft_action action;
 } expanded;
 
@@ -111,6 +112,7 @@ static graft_status store(graft_env *env, graft_explored *e, const graft_success
     size_t bytes = graft_graph_bytes(&limits);
     stored->parent = successor == NULL ? GRAFT_EXPLORED_NONE : successor->parent;
     stored->action = successor == NULL ? (graft_action){0, 0} : successor->action;
+    stored->depth = successor == NULL ? 0 : e->expanded[successor->parent].depth + 1;
     if (graft_graph_init(&stored->graph, &limits, graft_arena_alloc(e->arena, bytes), bytes) !=
             GRAFT_OK ||
         graft_graph_copy(&stored->graph, graph) != GRAFT_OK) {
@@ -147,6 +149,13 @@ done:
     return status;
 }
 
+/* What the rewrites up to a successor of the graph expanded last have to bring. */
+static double charge_ns(const graft_explored *e)
+{
+    return e->environment->options.least_gain * e->environment->first_ns *
+           (e->expanded[e->expanded_count - 1].depth + 1.0);
+}
+
 /* Tries one action on e->state. */
 static graft_status try_action(graft_env *env, graft_explored *e, graft_action action,
                                graft_successor *successor, bool *is_new)
@@ -160,6 +169,7 @@ static graft_status try_action(graft_env *env, graft_explored *e, graft_action a
     if (*is_new) {
         GRAFT_CHECK(price->cost_ns(env, price->context, &e->trial.graph, &e->trial.order, &ns));
         e->found->evaluations++;
+        ns += charge_ns(e);
         *successor = (graft_successor){ns, e->serial++, e->expanded_count - 1, action};
         if (ns < e->found->cost_ns) {
             e->found->cost_ns = ns;
@@ -181,6 +191,9 @@ graft_status graft_explored_expand(graft_env *env, graft_explored *explored,
     explored->found->dequeues++;
     for (uint32_t x = 0; x < matches->xfers->count; x++) {
         for (uint32_t l = 0; l < graft_matches_count(matches, x); l++) {
+            if (graft_search_is_over(explored->environment, explored->found)) {
+                goto done;
+            }
             graft_successor next;
             bool is_new = false;
             const graft_action action = {.xfer = (uint16_t)x, .location = (uint16_t)l};
@@ -204,6 +217,8 @@ void graft_explored_trace(graft_arena *arena, const graft_explored *explored)
     }
     found->steps = GRAFT_NEW(arena, graft_action, count);
     found->step_count = count;
+    found->cost_ns -=
+        explored->environment->options.least_gain * explored->environment->first_ns * (double)count;
     uint32_t parent = best->parent;
     graft_action action = best->action;
     while (count > 0) {

@@ -5,7 +5,8 @@
 
 #include <math.h>
 
-double graft_gradient_norm(graft_parameters *const sets[], uint32_t set_count)
+/* The Euclidean norm of the gradients of several sets together. */
+static double gradient_norm(graft_parameters *const sets[], uint32_t set_count)
 {
     double sum = 0.0;
     for (uint32_t k = 0; k < set_count; k++) {
@@ -43,7 +44,7 @@ static void update_set(graft_parameters *set, double learning_rate, float clip)
 bool graft_adam_step(graft_parameters *const sets[], uint32_t set_count, double learning_rate,
                      double norm_most)
 {
-    double norm = graft_gradient_norm(sets, set_count);
+    double norm = gradient_norm(sets, set_count);
     if (!isfinite(norm)) {
         return false;
     }

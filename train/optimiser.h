@@ -6,9 +6,6 @@
 
 #include <stdbool.h>
 
-/* The Euclidean norm of the gradients of several sets together. */
-double graft_gradient_norm(graft_parameters *const sets[], uint32_t set_count);
-
 /* One Adam step on the sets' `gradient`, first scaled so that their joint norm is at most
  * `norm_most`. Moments decay by 0.9 and 0.999, epsilon 1e-8, bias corrected. False, with nothing
  * changed, when the gradient holds a NaN or an infinity. */

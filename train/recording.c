@@ -125,8 +125,10 @@ static void take_histogram(graft_arena *arena, const graft_graph *graph, graft_s
     }
 }
 
-void graft_snapshot_take(graft_arena *arena, const graft_environment *environment,
-                         graft_snapshot *snapshot)
+/* Takes a snapshot of the environment's state into `arena`. A graph without an active node gets one
+ * node of zeros. */
+static void take_snapshot(graft_arena *arena, const graft_environment *environment,
+                          graft_snapshot *snapshot)
 {
     const graft_graph *graph = &environment->state.graph;
     const graft_order *order = &environment->state.order;
@@ -151,7 +153,7 @@ graft_status graft_episode_record(graft_env *env, graft_arena *arena,
     episode->rewards = GRAFT_NEW(arena, float, most);
     episode->ends = GRAFT_NEW(arena, uint8_t, most);
     GRAFT_CHECK(graft_environment_reset(env, environment));
-    graft_snapshot_take(arena, environment, &episode->snapshots[0]);
+    take_snapshot(arena, environment, &episode->snapshots[0]);
     while (!environment->terminal) {
         uint32_t i = episode->step_count;
         graft_action action = {0, 0};
@@ -165,7 +167,7 @@ graft_status graft_episode_record(graft_env *env, graft_arena *arena,
         episode->ends[i] = step.terminal && !step.truncated ? 1 : 0;
         episode->total_reward += step.reward;
         episode->step_count++;
-        graft_snapshot_take(arena, environment, &episode->snapshots[i + 1]);
+        take_snapshot(arena, environment, &episode->snapshots[i + 1]);
     }
     episode->cost_ns = environment->cost_ns;
 done:

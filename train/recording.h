@@ -20,10 +20,6 @@ typedef struct graft_snapshot {
 /* The policy's graph of `graph`, with `counts` locations of `xfers` rules, into `arena`. */
 void graft_arrays_take(graft_arena *arena, const graft_graph *graph, const graft_order *order,
                        const uint16_t *counts, uint32_t xfers, graft_graph_arrays *arrays);
-/* Takes a snapshot of the environment's state into `arena`. A graph without an active node gets one
- * node of zeros. */
-void graft_snapshot_take(graft_arena *arena, const graft_environment *environment,
-                         graft_snapshot *snapshot);
 
 /* Chooses an action for the environment's present state, whose snapshot is given. */
 typedef struct graft_chooser {

@@ -1,5 +1,4 @@
-/* search.c - see search.h: random and greedy. Backtracking and beam search are in files of
- * their own. */
+/* search.c - see search.h: random search and plans. The others are in files of their own. */
 #include "train/search.h"
 
 #include "graph/log.h"
@@ -10,6 +9,14 @@ graft_status graft_search_go_on(graft_env *env)
 {
     return graft_interrupted() ? GRAFT_FAIL(env, GRAFT_INTERRUPTED, "interrupted while searching")
                                : GRAFT_OK;
+}
+
+bool graft_search_is_over(const graft_environment *environment, graft_plan_found *found)
+{
+    uint64_t deadline_ns = environment->options.deadline_ns;
+    bool over = deadline_ns > 0 && graft_clock_ns() >= deadline_ns;
+    found->cut = found->cut || over;
+    return over;
 }
 
 /* Keeps the first `count` steps of a walk as the best plan so far. */
@@ -32,7 +39,7 @@ graft_status graft_search_random(graft_env *env, graft_arena *arena, graft_envir
     *found = (graft_plan_found){.cost_ns = environment->first_ns};
     found->steps = GRAFT_NEW(arena, graft_action, environment->options.step_limit);
     graft_action *walk = GRAFT_NEW(env->scratch, graft_action, environment->options.step_limit);
-    for (uint32_t e = 0; e < episodes; e++) {
+    for (uint32_t e = 0; e < episodes && !graft_search_is_over(environment, found); e++) {
         GRAFT_CHECK(graft_search_go_on(env));
         GRAFT_CHECK(graft_environment_reset(env, environment));
         for (uint32_t n = 0; !environment->terminal; n++) {
@@ -48,64 +55,6 @@ graft_status graft_search_random(graft_env *env, graft_arena *arena, graft_envir
                 keep_plan(found, walk, n + 1, environment->cost_ns);
             }
         }
-    }
-    found->seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
-}
-
-/* The cheapest successor of the environment's state; *best_ns is its cost, infinite when there is
- * none. Tries each action on `trial`. */
-static graft_status find_cheapest(graft_env *env, const graft_environment *environment,
-                                  graft_state *trial, graft_plan_found *found, graft_action *best,
-                                  double *best_ns)
-{
-    graft_status status = GRAFT_OK;
-    const graft_matches *matches = &environment->matches;
-    for (uint32_t x = 0; x < matches->xfers->count; x++) {
-        for (uint32_t l = 0; l < graft_matches_count(matches, x); l++) {
-            double ns = 0;
-            GRAFT_CHECK(graft_state_set(env, trial, &environment->state.graph));
-            GRAFT_CHECK(graft_state_apply(env, trial, &matches->xfers->rules[x],
-                                          graft_matches_get(matches, x, l),
-                                          &environment->options.apply));
-            GRAFT_CHECK(environment->options.price.cost_ns(env, environment->options.price.context,
-                                                           &trial->graph, &trial->order, &ns));
-            found->evaluations++;
-            if (ns < *best_ns) {
-                *best_ns = ns;
-                *best = (graft_action){.xfer = (uint16_t)x, .location = (uint16_t)l};
-            }
-        }
-    }
-done:
-    return status;
-}
-
-graft_status graft_search_greedy(graft_env *env, graft_arena *arena, graft_environment *environment,
-                                 graft_plan_found *found)
-{
-    graft_status status = GRAFT_OK;
-    uint64_t start_ns = graft_clock_ns();
-    graft_mark mark = graft_arena_mark(env->scratch);
-    graft_state trial;
-    graft_state_open(env->scratch, &environment->state.graph.limits, &trial);
-    *found = (graft_plan_found){.cost_ns = environment->first_ns};
-    found->steps = GRAFT_NEW(arena, graft_action, environment->options.step_limit);
-    GRAFT_CHECK(graft_environment_reset(env, environment));
-    while (!environment->terminal) {
-        GRAFT_CHECK(graft_search_go_on(env));
-        graft_action best = {0, 0};
-        double best_ns = environment->cost_ns;
-        graft_outcome step;
-        GRAFT_CHECK(find_cheapest(env, environment, &trial, found, &best, &best_ns));
-        if (best_ns >= environment->cost_ns) {
-            break;
-        }
-        GRAFT_CHECK(graft_environment_step(env, environment, best.xfer, best.location, &step));
-        found->steps[found->step_count++] = best;
-        found->cost_ns = environment->cost_ns;
     }
     found->seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
 done:

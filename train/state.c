@@ -27,7 +27,7 @@ graft_limits graft_state_limits(const graft_graph *graph)
     return limits;
 }
 
-static graft_status rebuild_order(graft_env *env, graft_state *state)
+graft_status graft_state_refresh(graft_env *env, graft_state *state)
 {
     graft_status status =
         graft_order_build(&state->order, &state->graph, state->order_memory, state->order_bytes);
@@ -40,7 +40,7 @@ graft_status graft_state_set(graft_env *env, graft_state *state, const graft_gra
         return GRAFT_FAIL(env, GRAFT_CAPACITY, "a graph of %u nodes does not fit into %u",
                           graph->node_end, state->graph.limits.nodes);
     }
-    return rebuild_order(env, state);
+    return graft_state_refresh(env, state);
 }
 
 graft_status graft_state_apply(graft_env *env, graft_state *state, const graft_rule *rule,
@@ -48,7 +48,7 @@ graft_status graft_state_apply(graft_env *env, graft_state *state, const graft_r
 {
     graft_status status =
         graft_apply(&state->graph, rule, match, &state->order, options, state->scratch, NULL);
-    return status == GRAFT_OK ? rebuild_order(env, state) : status;
+    return status == GRAFT_OK ? graft_state_refresh(env, state) : status;
 }
 
 uint64_t graft_state_hash(graft_state *state)

@@ -26,6 +26,8 @@ GRAFT_MUST_USE graft_status graft_state_set(graft_env *env, graft_state *state,
 GRAFT_MUST_USE graft_status graft_state_apply(graft_env *env, graft_state *state,
                                               const graft_rule *rule, const graft_match *match,
                                               const graft_apply_options *options);
+/* After the engine changed `state->graph` itself. Fails as graft_state_set does. */
+GRAFT_MUST_USE graft_status graft_state_refresh(graft_env *env, graft_state *state);
 uint64_t graft_state_hash(graft_state *state);
 
 #endif

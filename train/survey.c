@@ -64,7 +64,7 @@ graft_status graft_survey_run(graft_env *env, const graft_graph *graph, const gr
     walker w = {.met = result->met, .counts = GRAFT_NEW(env->unit, uint16_t, xfers->count)};
     graft_environment_options free_of_cost = *options;
     free_of_cost.cost_limit = 0;
-    free_of_cost.price = (graft_price){price_nothing, NULL};
+    free_of_cost.price = (graft_price){.cost_ns = price_nothing};
     GRAFT_CHECK(
         graft_environment_open(env, env->unit, graph, xfers, &free_of_cost, &w.environment));
     graft_data_agent_open(env->unit, xfers->count, 0, 0, &w.agent);

@@ -1,0 +1,52 @@
+/* dreamer.h - the candidate-scoring agent trained in dreams: stories by the policy, a world model from
+ * them, and the policy in its dreams, phase after phase. What encodes graphs and places stays as it is
+ * meanwhile, since a story's latents are its own; what decides between candidates learns. */
+#ifndef GRAFT_TRAIN_DREAMER_H
+#define GRAFT_TRAIN_DREAMER_H
+
+#include "train/foresight_check.h"
+
+typedef struct graft_dreamer {
+    graft_env *env;
+    graft_candidates *agent;
+    graft_observer *const *observers;
+    uint32_t count; /* Of observers. */
+    graft_foresight model;
+    graft_shards shards;
+    graft_repertoire repertoire;
+    graft_story *learnt; /* Of each observer in turn. */
+    graft_story *held;
+    graft_stories learnt_stories;
+    graft_stories held_stories;
+    graft_foresight_loss loss; /* Of the last update. */
+    graft_foresight_report report;
+    double dreamed; /* Percent saved in the dreams of the last update. */
+    double world_seconds;
+    double dream_seconds;
+    uint64_t dream_steps;
+} graft_dreamer;
+
+/* For an agent and the environments that it plays in, which are kept; in env->life. */
+void graft_dreamer_open(graft_env *env, graft_candidates *agent, graft_observer *const observers[],
+                        uint32_t count, graft_dreamer *dreamer);
+void graft_dreamer_close(graft_dreamer *dreamer);
+
+typedef graft_status graft_dreamer_phase(graft_dreamer *dreamer);
+/* Plays the stories: the only phase that takes steps in the environments. */
+GRAFT_MUST_USE graft_dreamer_phase graft_dreamer_record;
+/* Trains the world model on some of them. */
+GRAFT_MUST_USE graft_dreamer_phase graft_dreamer_learn;
+/* Holds it against the others. */
+GRAFT_MUST_USE graft_dreamer_phase graft_dreamer_check;
+/* Trains the policy in dreams that begin where stories began; environments are sealed. */
+GRAFT_MUST_USE graft_dreamer_phase graft_dreamer_dream;
+
+/* All of them, in order. */
+typedef struct graft_dreamer_step {
+    const char *name;
+    graft_dreamer_phase *run;
+} graft_dreamer_step;
+enum { GRAFT_DREAMER_PHASES = 4 };
+extern const graft_dreamer_step graft_dreamer_phases[GRAFT_DREAMER_PHASES];
+
+#endif
