@@ -167,10 +167,12 @@ done:
 
 static graft_status search_once(graft_env *env, void *context, graft_plan_found *found)
 {
-    bench_run *run = context;
-    const graft_backtracking_options options = {
-        .alpha = 1.05, .dequeue_limit = DEQUEUES, .seconds_limit = SECONDS};
-    return graft_search_backtracking(env, env->life, &run->session.environment, &options, found);
+    graft_environment *environment = &((bench_run *)context)->session.environment;
+    const graft_backtracking_options options = {.alpha = 1.05, .dequeue_limit = DEQUEUES};
+    environment->options.deadline_ns = graft_clock_ns() + (uint64_t)(SECONDS * 1e9);
+    graft_status status = graft_search_backtracking(env, env->life, environment, &options, found);
+    environment->options.deadline_ns = 0;
+    return status;
 }
 
 /* Leaves the best graph as the environment's state. */
@@ -372,26 +374,14 @@ done:
     return status;
 }
 
-graft_status graft_search_bench_model(graft_env *env, const char *database, const char *model,
-                                      FILE *out)
-{
-    return bench_model(env, out, database, "search", model);
-}
-
-graft_status graft_order_bench_model(graft_env *env, const char *database, const char *model,
-                                     FILE *out)
-{
-    return bench_model(env, out, database, "order", model);
-}
-
 static graft_status search_body(graft_env *env, FILE *out, const char *model)
 {
-    return graft_search_bench_model(env, database_path, model, out);
+    return bench_model(env, out, database_path, "search", model);
 }
 
 static graft_status order_body(graft_env *env, FILE *out, const char *model)
 {
-    return graft_order_bench_model(env, database_path, model, out);
+    return bench_model(env, out, database_path, "order", model);
 }
 
 graft_status graft_search_bench(graft_env *env, const graft_bench *bench)

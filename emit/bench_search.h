@@ -23,10 +23,6 @@
  * GRAFT_INTERRUPTED when the user asked to stop. */
 GRAFT_MUST_USE graft_status graft_search_bench(graft_env *env, const graft_bench *bench);
 
-/* The same for one model of the zoo. */
-GRAFT_MUST_USE graft_status graft_search_bench_model(graft_env *env, const char *database,
-                                                     const char *model, FILE *out);
-
 /* For each model 100 graphs along random walks of up to ten rewrites, priced, and measured whole in
  * turns with the graph as given; both as parts of what that one costs and takes:
  *   order.MODEL.right     of the pairs whose measured parts differ by more than three spreads, the
@@ -36,7 +32,5 @@ GRAFT_MUST_USE graft_status graft_search_bench_model(graft_env *env, const char 
  *   order.MODEL.graphs    graphs that were met
  *   order.MODEL.ratio     cost / measured over all of them; spread: between the quartiles */
 GRAFT_MUST_USE graft_status graft_order_bench(graft_env *env, const graft_bench *bench);
-GRAFT_MUST_USE graft_status graft_order_bench_model(graft_env *env, const char *database,
-                                                    const char *model, FILE *out);
 
 #endif

@@ -1,95 +1,91 @@
 /* command_optimize.c - `graft optimize`: a model in, a rewritten model out. */
 #include "emit/command.h"
+#include "emit/known_policy.h"
 #include "emit/refine.h"
+#include "emit/searches.h"
 #include "emit/session_options.h"
-#include "graph/equal.h"
+#include "emit/simplify.h"
+#include "emit/written.h"
+#include "graph/file.h"
 #include "graph/json.h"
 #include "graph/log.h"
 #include "graph/policyfile.h"
-#include "train/search.h"
+#include "train/tariff_search.h"
 
 #include <string.h>
+
+enum { LIMIT_MOST = 10000000, CHECKS_MOST = 1000, SECONDS_MOST = 1000000 };
 
 typedef struct optimize_run {
     graft_session_options options;
     const char *out;
     const char *search;
-    const char *dequeues;
-    const char *width;
-    const char *passes; /* Searches, each with costs that the one before has corrected. */
-    const char *policy; /* Instead of a search. */
-    bool steps;         /* Print each rewrite. */
+    const char *table;        /* Of node costs, for the search that knows nothing else. */
+    const char *policy;       /* Instead of a search. */
+    graft_option_list sizes;  /* NAME=N,NAME=N... for sizes that the model leaves open. */
+    graft_option_list frozen; /* Likewise, for those of them that the file is to have fixed. */
+    bool steps;               /* Print each rewrite. */
+    bool simplify;            /* Nothing that needs costs. */
+    const char *guide;        /* Where guided search takes a table from; NULL: rules/policies. */
+    uint64_t graph_count;     /* Of guided, annealing and iterated search; 0: their own. */
+    uint64_t seed;            /* Of these; 0: as the settings say. */
+    uint32_t dequeue_limit;   /* 0: as the settings say. */
+    uint32_t beam_width;      /* 0: as the settings say. */
+    uint32_t pass_count;      /* Searches, each with costs that the one before has corrected. */
+    uint32_t second_count;    /* For measuring and searching; 0: no end. */
+    uint32_t check_count;     /* Runs of the model and the file on the same inputs. */
     graft_session session;
     graft_plan_found found;
+    graft_written written;
+    double difference; /* That the check found. */
 } optimize_run;
 
-/* A number that the command line may give instead of the settings. */
-static graft_status read_limit(graft_env *env, const char *option, const char *text, double setting,
-                               uint32_t *limit)
+static graft_status search_table(graft_env *env, optimize_run *run)
 {
-    enum { LIMIT_MOST = 10000000 };
-    uint64_t number = (uint64_t)setting;
     graft_status status = GRAFT_OK;
-    if (text != NULL) {
-        status = graft_options_number(env, option, text, 1, LIMIT_MOST, &number);
-    }
-    *limit = (uint32_t)number;
+    const char *provenance = NULL;
+    graft_tariff tariff;
+    graft_tariff_plan plan;
+    GRAFT_CHECK(graft_tarifffile_read(env, env->life, run->table, &tariff, &provenance));
+    GRAFT_CHECK(
+        graft_search_tariff(env, env->life, &run->session.environment, &tariff, false, &plan));
+    run->found = plan.found;
+    graft_log(
+        env, 1, "table %s: %.1f us before, %.1f us after; %u of %u steps rest on its fallback",
+        provenance, (double)plan.first.cost / GRAFT_COST_UNITS / 1e3,
+        (double)plan.last.cost / GRAFT_COST_UNITS / 1e3, plan.guessed_steps, plan.found.step_count);
+done:
     return status;
 }
 
-static graft_status search_random(graft_env *env, optimize_run *run)
-{
-    const graft_agent_settings *settings = &run->session.settings;
-    return graft_search_random(env, env->life, &run->session.environment,
-                               (uint32_t)settings->search_random_episodes,
-                               (uint64_t)settings->environment_seed, &run->found);
-}
+static bool by_table(const optimize_run *run) { return strcmp(run->search, "table") == 0; }
 
-static graft_status search_greedy(graft_env *env, optimize_run *run)
-{
-    return graft_search_greedy(env, env->life, &run->session.environment, &run->found);
-}
-
-static graft_status search_backtracking(graft_env *env, optimize_run *run)
-{
-    const graft_agent_settings *settings = &run->session.settings;
-    graft_backtracking_options options = {.alpha = settings->search_alpha};
-    graft_status status = read_limit(env, "--dequeues", run->dequeues,
-                                     (double)settings->search_dequeues, &options.dequeue_limit);
-    return status != GRAFT_OK ? status
-                              : graft_search_backtracking(env, env->life, &run->session.environment,
-                                                          &options, &run->found);
-}
-
-static graft_status search_beam(graft_env *env, optimize_run *run)
-{
-    const graft_agent_settings *settings = &run->session.settings;
-    graft_beam_options options = {.patience = (uint32_t)settings->search_beam_patience};
-    graft_status status =
-        read_limit(env, "--width", run->width, (double)settings->search_beam_width, &options.width);
-    return status != GRAFT_OK ? status
-                              : graft_search_beam(env, env->life, &run->session.environment,
-                                                  &options, &run->found);
-}
+static bool by_guide(const optimize_run *run) { return strcmp(run->search, "guided") == 0; }
 
 static graft_status search(graft_env *env, optimize_run *run)
 {
-    static const struct {
-        const char *name;
-        graft_status (*search)(graft_env *env, optimize_run *run);
-    } searches[] = {
-        {"greedy",       search_greedy      },
-        {"backtracking", search_backtracking},
-        {"beam",         search_beam        },
-        {"random",       search_random      },
-    };
-    for (size_t i = 0; i < sizeof(searches) / sizeof(searches[0]); i++) {
-        if (strcmp(run->search, searches[i].name) == 0) {
-            return searches[i].search(env, run);
-        }
+    graft_status status = GRAFT_OK;
+    graft_tariff tariff;
+    const graft_search_choice choice = {.name = run->search,
+                                        .dequeues = run->dequeue_limit,
+                                        .width = run->beam_width,
+                                        .graphs = run->graph_count,
+                                        .seed = run->seed,
+                                        .tariff = &tariff,
+                                        .cost = run->session.cost};
+    if (by_table(run)) {
+        return search_table(env, run);
     }
-    return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                      "--search is greedy, backtracking, beam or random, not '%s'", run->search);
+    if (by_guide(run)) {
+        const char *path = run->guide;
+        GRAFT_CHECK(
+            graft_known_policy_tariff(env, graft_device_name(run->session.device), &path, &tariff));
+    }
+    GRAFT_CHECK(graft_search_run(env, env->life, &run->session.environment, &run->session.settings,
+                                 &choice, &run->found));
+    GRAFT_CHECK(graft_search_finish(env, env->life, &run->session.environment, &run->found));
+done:
+    return status;
 }
 
 static graft_status search_once(graft_env *env, void *context, graft_plan_found *found)
@@ -106,19 +102,11 @@ static graft_status search_once(graft_env *env, void *context, graft_plan_found 
 static graft_status search_passes(graft_env *env, optimize_run *run)
 {
     enum { ROUNDS = 21 };
-    graft_status status = GRAFT_OK;
-    uint64_t passes = 1;
     graft_refine_report report;
-    if (run->passes == NULL) {
-        return search(env, run);
-    }
-    GRAFT_CHECK(
-        graft_options_number(env, "--passes", run->passes, 1, GRAFT_REFINE_PASSES_MOST, &passes));
     const graft_refine_options options = {
-        .search = search_once, .context = run, .passes = (uint32_t)passes, .rounds = ROUNDS};
-    GRAFT_CHECK(graft_refine(env, &run->session, &options, &run->found, &report));
-done:
-    return status;
+        .search = search_once, .context = run, .passes = run->pass_count, .rounds = ROUNDS};
+    return run->pass_count == 0 ? search(env, run)
+                                : graft_refine(env, &run->session, &options, &run->found, &report);
 }
 
 /* Lets a trained policy rewrite the model: guarded, simplified first, without a plan. */
@@ -137,10 +125,10 @@ static graft_status follow_policy(graft_env *env, optimize_run *run)
     graft_state state;
     graft_report report = {.decisions = GRAFT_NEW(env->life, graft_decision, step_limit),
                            .decision_limit = step_limit};
-    GRAFT_CHECK(graft_policyfile_read(env, env->life, run->policy, &policy));
+    GRAFT_CHECK(graft_policyfile_read(env, env->life, run->policy, &policy, NULL));
     graft_state_open(env->life, &first->limits, &state);
     GRAFT_CHECK(graft_state_set(env, &state, first));
-    size_t bytes = graft_optimize_workspace_bytes(&policy, &first->limits, step_limit);
+    size_t bytes = graft_optimize_workspace_most_bytes(&policy, &first->limits, step_limit);
     uint64_t start_ns = graft_clock_ns();
     status = graft_optimize(&state.graph, &policy, &options, graft_arena_alloc(env->life, bytes),
                             bytes, &report);
@@ -185,12 +173,6 @@ static void print_steps(graft_env *env, const optimize_run *run, const double *c
 static graft_status rewrite(graft_env *env, optimize_run *run)
 {
     graft_status status = GRAFT_OK;
-    if (run->policy != NULL && run->steps) {
-        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "--steps needs a search, not a policy");
-    }
-    if (run->policy != NULL && run->passes != NULL) {
-        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "--passes needs a search, not a policy");
-    }
     if (run->policy != NULL) {
         return follow_policy(env, run);
     }
@@ -205,10 +187,69 @@ done:
     return status;
 }
 
-static void print_outcome(graft_env *env, const optimize_run *run, graft_index before,
-                          graft_index after)
+/* ----------------------------------------------------------------- the file */
+
+/* Writes what was found and reads it back. What should cost more than the model did in the end is
+ * not taken: the model itself is written. */
+static graft_status write_file(graft_env *env, optimize_run *run)
 {
-    const graft_environment *environment = &run->session.environment;
+    graft_status status = GRAFT_OK;
+    graft_session *session = &run->session;
+    const graft_environment *environment = &session->environment;
+    const graft_model_write_options options = {.simplify = true};
+    const double noise = 1e-3; /* Nodes stand in another order, so their data lie elsewhere. */
+    status = graft_model_write(env, session->model, &environment->state.graph, run->out, &options);
+    if (status == GRAFT_UNSUPPORTED) { /* Its opset is too old for a graph that is not its own. */
+        graft_log(env, 1, "%s: the model is written as it was", env->message);
+        graft_env_clear(env);
+        run->found.step_count = 0;
+        status = graft_model_write(env, session->model, &session->model->graph, run->out, NULL);
+    }
+    GRAFT_CHECK(status);
+    GRAFT_CHECK(graft_written_open(env, session, run->out, &run->written));
+    if (run->written.total.ns > (1.0 + noise) * session->given.ns) {
+        graft_log(env, 1, "what was found costs %.3f of the model: the model is written as it was",
+                  run->written.total.ns / session->given.ns);
+        GRAFT_CHECK(graft_model_write(env, session->model, &session->model->graph, run->out, NULL));
+        GRAFT_CHECK(graft_written_open(env, session, run->out, &run->written));
+        run->found.step_count = 0;
+    }
+done:
+    return status;
+}
+
+static graft_status print_sizes(graft_env *env, const optimize_run *run)
+{
+    static const char *const names[GRAFT_WRITTEN_SIZES] = {"parameters", "flops", "bytes"};
+    graft_status status = GRAFT_OK;
+    uint64_t before[GRAFT_WRITTEN_SIZES];
+    uint64_t after[GRAFT_WRITTEN_SIZES];
+    GRAFT_CHECK(graft_written_measure(env, run->session.model, before));
+    GRAFT_CHECK(graft_written_measure(env, run->written.model, after));
+    for (size_t i = 0; i < GRAFT_WRITTEN_SIZES; i++) {
+        if (env->json) {
+            graft_json json;
+            graft_json_begin(&json, env->scratch);
+            graft_json_string(&json, "size", names[i]);
+            graft_json_integer(&json, "before", (int64_t)before[i]);
+            graft_json_integer(&json, "after", (int64_t)after[i]);
+            graft_json_end(&json, stdout);
+        } else {
+            (void)printf("  %-12s %14.3f M -> %14.3f M\n", names[i], (double)before[i] / 1e6,
+                         (double)after[i] / 1e6);
+        }
+    }
+done:
+    return status;
+}
+
+static void print_outcome(graft_env *env, const optimize_run *run)
+{
+    const char *device = graft_device_name(run->session.device);
+    const graft_cost_total *given = &run->session.given;
+    const graft_cost_total *written = &run->written.total;
+    const uint32_t before = graft_written_operators(env, run->session.model);
+    const uint32_t after = graft_written_operators(env, run->written.model);
     if (env->json) {
         graft_json json;
         graft_json_begin(&json, env->scratch);
@@ -217,44 +258,157 @@ static void print_outcome(graft_env *env, const optimize_run *run, graft_index b
                           run->policy != NULL ? run->policy : run->search);
         graft_json_integer(&json, "operators_before", before);
         graft_json_integer(&json, "operators_after", after);
-        graft_json_number(&json, "cost_ns_before", environment->first_ns);
-        graft_json_number(&json, "cost_ns_after", run->found.cost_ns);
+        graft_json_number(&json, "cost_ns_before", given->ns);
+        graft_json_number(&json, "cost_ns_after", written->ns);
+        graft_json_string(&json, "device", device);
+        graft_json_integer(&json, "estimates_before", given->estimated_count);
+        graft_json_integer(&json, "estimates_after", written->estimated_count);
+        graft_json_integer(&json, "simplified", run->session.simplified);
         graft_json_integer(&json, "rules_applied", run->found.step_count);
         graft_json_integer(&json, "graphs", (int64_t)run->found.evaluations);
         graft_json_number(&json, "seconds", run->found.seconds);
+        graft_json_bool(&json, "out_of_time", run->found.cut);
+        if (run->check_count > 0) {
+            graft_json_integer(&json, "checks", run->check_count);
+            graft_json_number(&json, "difference", run->difference);
+        }
         graft_json_end(&json, stdout);
         return;
     }
-    (void)printf("%s: %u operators, %.3f ms -> %u operators, %.3f ms (%.1f %%) by %u rewrites\n",
-                 run->options.model, before, environment->first_ns / 1e6, after,
-                 run->found.cost_ns / 1e6, 100.0 * run->found.cost_ns / environment->first_ns,
-                 run->found.step_count);
+    (void)printf("%s: %u operators, %.3f ms -> %u operators, %.3f ms by %u rewrites: "
+                 "predicted time 100 -> %.1f\n",
+                 run->options.model, before, given->ns / 1e6, after, written->ns / 1e6,
+                 run->found.step_count, 100.0 * written->ns / given->ns);
+    (void)printf("by the costs of %s, of which %u of %u and %u of %u are estimates\n", device,
+                 given->estimated_count, given->launches, written->estimated_count,
+                 written->launches);
+    if (run->found.cut) {
+        (void)printf("stopped after %u s: how far it got depends on how fast this machine is\n",
+                     (unsigned)run->second_count);
+    }
+    if (run->check_count > 0) {
+        (void)printf("checked on %u random inputs: outputs agree, largest difference %.2g of the "
+                     "largest magnitude\n",
+                     run->check_count, run->difference);
+    }
 }
 
-graft_status graft_command_optimize(graft_env *env, int argc, char **argv)
+/* ------------------------------------------------------------- the arguments */
+
+/* Judges all that can be judged before anything is read or measured. */
+static graft_status judge_arguments(graft_env *env, optimize_run *run)
 {
     graft_status status = GRAFT_OK;
-    optimize_run *run = GRAFT_NEW(env->life, optimize_run, 1);
-    *run = (optimize_run){.options = graft_session_defaults(env), .search = "greedy"};
-    const graft_option own[] = {
-        {.name = "OUT.onnx", .value = &run->out, .required = true},
-        {.name = "--search",                  .value = &run->search                  },
-        {.name = "--dequeues",                  .value = &run->dequeues},
-        {.name = "--width",                  .value = &run->width                     },
-        {.name = "--policy",                  .value = &run->policy},
-        {.name = "--passes",                  .value = &run->passes                     },
-        {.name = "--steps",                  .flag = &run->steps},
-    };
-    GRAFT_CHECK(graft_session_parse(env, argc, argv, &run->options, own, 7));
+    if (run->simplify && (run->policy != NULL || run->pass_count > 0 || run->check_count > 0 ||
+                          run->steps || strcmp(run->search, "greedy") != 0)) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                          "--simplify asks no costs: it goes with no search, policy or check");
+    }
+    if (run->policy != NULL && (run->steps || run->pass_count > 0)) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s needs a search, not a policy",
+                          run->steps ? "--steps" : "--passes");
+    }
+    if (by_table(run) && run->table == NULL) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                          "--search table needs --table FILE, as `graft cost table` writes it");
+    }
+    if (run->policy != NULL && !graft_file_exists(run->policy)) {
+        return GRAFT_FAIL(env, GRAFT_IO, "%s: there is no such policy", run->policy);
+    }
+    GRAFT_CHECK(graft_options_sizes(env, "--size", &run->sizes, &run->options.sizes,
+                                    &run->options.size_count));
+    GRAFT_CHECK(graft_options_sizes(env, "--freeze", &run->frozen, &run->options.frozen,
+                                    &run->options.frozen_count));
+    GRAFT_CHECK(graft_file_check(env, run->out));
+done:
+    return status;
+}
+
+/* Says before the search that a check would not be possible after it. */
+static graft_status prepare_check(graft_env *env, optimize_run *run)
+{
+    graft_status status = GRAFT_OK;
+    if (run->check_count > 0) {
+        GRAFT_TRY(env, graft_written_check_able(env, &run->session), "so --check cannot be done");
+    }
+done:
+    return status;
+}
+
+static graft_status check(graft_env *env, optimize_run *run)
+{
+    graft_status status = GRAFT_OK;
+    if (run->check_count > 0) {
+        status = graft_written_check(env, &run->session, &run->written, run->check_count,
+                                     &run->difference);
+        if (status != GRAFT_OK) {
+            (void)remove(run->out); /* Nothing comes out that is not what was asked for. */
+        }
+    }
+    return status;
+}
+
+static graft_status run_optimize(graft_env *env, void *choices)
+{
+    graft_status status = GRAFT_OK;
+    optimize_run *run = choices;
+    graft_session_complete(env, &run->options);
+    GRAFT_CHECK(judge_arguments(env, run));
+    if (run->simplify) {
+        return graft_simplify_file(env, &run->options, run->out);
+    }
+    run->options.file = true;
+    run->options.fixed = run->policy != NULL;
+    run->options.deadline_ns =
+        run->second_count == 0 ? 0 : graft_clock_ns() + run->second_count * UINT64_C(1000000000);
     GRAFT_CHECK(graft_session_open(env, &run->options, &run->session));
+    GRAFT_CHECK(prepare_check(env, run));
     GRAFT_CHECK(rewrite(env, run));
-    const graft_environment *environment = &run->session.environment;
-    const graft_graph *found = &environment->state.graph;
-    const graft_order *order = &environment->state.order;
-    graft_equal_merge(env->life, &found, &order);
-    GRAFT_CHECK(graft_model_write(env, run->session.model, found, run->out, NULL));
-    print_outcome(env, run, graft_graph_active_count(&environment->first.graph),
-                  graft_graph_active_count(found));
+    GRAFT_CHECK(write_file(env, run));
+    GRAFT_CHECK(check(env, run));
+    graft_written_print_kinds(env, &run->session, &run->written);
+    GRAFT_CHECK(print_sizes(env, run));
+    print_outcome(env, run);
 done:
     return graft_session_finish(env, &run->session, status);
 }
+
+static const graft_option options[] = {
+    GRAFT_SESSION_OPTIONS(optimize_run, options.),
+    GRAFT_WORD(optimize_run, out, "OUT.onnx", "the file to write"),
+    GRAFT_FLAG(optimize_run, simplify, "--simplify",
+               "only leave out what does nothing or is known: no costs are asked"),
+    GRAFT_CHOICE(optimize_run, search, "--search", "NAME", GRAFT_SEARCH_NAMES "|table", "greedy",
+                 "how to search"),
+    GRAFT_TEXT(optimize_run, table, "--table", "FILE", NULL,
+               "for --search table: what nodes cost, by graft cost table --out"),
+    GRAFT_TEXT(optimize_run, guide, "--guide", "FILE", NULL,
+               "for --search guided: the policy.graft whose costs guide it (default: the device's "
+               "in rules/policies)"),
+    GRAFT_NUMBER(optimize_run, graph_count, "--graphs", "N", NULL, 1, LIMIT_MOST,
+                 "that guided (2000 if not said), annealing or iterated search may price"),
+    GRAFT_NUMBER(optimize_run, seed, "--seed", "N", NULL, 1, LIMIT_MOST, "of these searches"),
+    GRAFT_NUMBER(optimize_run, dequeue_limit, "--dequeues", "N", NULL, 1, LIMIT_MOST,
+                 "graphs that backtracking looks at"),
+    GRAFT_NUMBER(optimize_run, beam_width, "--width", "N", NULL, 1, LIMIT_MOST, "of the beam"),
+    GRAFT_NUMBER(optimize_run, pass_count, "--passes", "N", NULL, 1, GRAFT_REFINE_PASSES_MOST,
+                 "searches, each with costs that the one before has corrected"),
+    GRAFT_TEXT(optimize_run, policy, "--policy", "FILE", NULL,
+               "rewrite as this policy.graft says instead"),
+    GRAFT_LIST(optimize_run, sizes, "--size", "NAME=N,...",
+               "values for sizes that the model leaves open"),
+    GRAFT_LIST(optimize_run, frozen, "--freeze", "NAME=N,...", "fix these sizes, in the file too"),
+    GRAFT_NUMBER(optimize_run, second_count, "--seconds", "N", NULL, 1, SECONDS_MOST,
+                 "for measuring and searching; speed then decides"),
+    GRAFT_NUMBER(optimize_run, check_count, "--check", "N", NULL, 1, CHECKS_MOST,
+                 "run the model and the file on N random inputs and compare"),
+    GRAFT_FLAG(optimize_run, steps, "--steps", "print each rewrite"),
+};
+
+const graft_command graft_command_optimize = {
+    .name = "optimize",
+    .summary = "rewrite a model by search",
+    .failed = "with --check: the outputs differ, and no file is left",
+    GRAFT_TAKES(optimize_run, options),
+    .run = run_optimize,
+};

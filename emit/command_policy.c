@@ -3,8 +3,11 @@
 #include "emit/command.h"
 #include "emit/compile.h"
 #include "emit/contents.h"
+#include "emit/generalist.h"
 #include "emit/graphtable.h"
 #include "emit/header.h"
+#include "emit/known_policy.h"
+#include "emit/refined.h"
 #include "emit/session_options.h"
 #include "graph/file.h"
 #include "graph/log.h"
@@ -16,12 +19,19 @@
 #include <string.h>
 #include <xxhash.h>
 
+/* Of --max-flash: what a few rules and costs take, and what no firmware has. */
+enum { FLASH_LEAST = 4 << 10, FLASH_MOST = 16 << 20 };
+
 /* One run of the command. */
 typedef struct policy_run {
     graft_env *env;
     graft_session_options options;
     const char *out;
     bool amalgamate;
+    uint32_t flash;         /* 0: not given. */
+    const char *held_out;   /* A family of models, or NULL. */
+    const char *measured;   /* A database, or NULL. */
+    const char *agent_name; /* What one model's policy is made by. */
     graft_session session;
     graft_agent *agent;
     graft_policy policy;
@@ -154,31 +164,49 @@ done:
     return status;
 }
 
-/* The integer policies, first with everything else switched off, then with each aid. */
-static graft_status evaluate(policy_run *run)
+/* The policy that ships with every aid, its plan recorded. */
+static graft_status evaluate_shipped(policy_run *run)
 {
     graft_status status = GRAFT_OK;
-    const graft_policy_run random = {.method = "random weights", .how = "alone", .guard = true};
-    const graft_policy_run alone[] = {
-        {.method = "policy",      .how = "alone"  },
-        { .method = "policy",    .how = "with guard",    .guard = true},
-        { .method = "policy", .how = "with simplify", .simplify = true},
-    };
     const graft_policy_run shipped = {.method = "policy",
                                       .how = "all, recorded plan",
                                       .use_plans = true,
                                       .simplify = true,
                                       .guard = true};
-    GRAFT_CHECK(
-        graft_policy_evaluate(run->env, &run->session, &run->random, &random, &run->results));
-    for (size_t i = 0; i < sizeof alone / sizeof alone[0]; i++) {
-        GRAFT_CHECK(
-            graft_policy_evaluate(run->env, &run->session, &run->policy, &alone[i], &run->results));
-        run->results.rows[run->results.count - 1].interactions = run->agent->progress.interactions;
-    }
     GRAFT_CHECK(record_plan(run));
     GRAFT_CHECK(
         graft_policy_evaluate(run->env, &run->session, &run->policy, &shipped, &run->results));
+done:
+    return status;
+}
+
+/* The policy with everything else switched off, then with each aid. */
+static graft_status evaluate_alone(policy_run *run, uint64_t interactions)
+{
+    graft_status status = GRAFT_OK;
+    const graft_policy_run alone[] = {
+        {.method = "policy",      .how = "alone"  },
+        { .method = "policy",    .how = "with guard",    .guard = true},
+        { .method = "policy", .how = "with simplify", .simplify = true},
+    };
+    for (size_t i = 0; i < sizeof alone / sizeof alone[0]; i++) {
+        GRAFT_CHECK(
+            graft_policy_evaluate(run->env, &run->session, &run->policy, &alone[i], &run->results));
+        run->results.rows[run->results.count - 1].interactions = interactions;
+    }
+done:
+    return status;
+}
+
+/* The integer policies of the agent, beside one of random weights. */
+static graft_status evaluate(policy_run *run)
+{
+    graft_status status = GRAFT_OK;
+    const graft_policy_run random = {.method = "random weights", .how = "alone", .guard = true};
+    GRAFT_CHECK(
+        graft_policy_evaluate(run->env, &run->session, &run->random, &random, &run->results));
+    GRAFT_CHECK(evaluate_alone(run, run->agent->progress.interactions));
+    GRAFT_CHECK(evaluate_shipped(run));
 done:
     return status;
 }
@@ -256,18 +284,10 @@ done:
     return status;
 }
 
-graft_status graft_command_policy(graft_env *env, int argc, char **argv)
+/* One model's policy, by the agent that dreams. */
+static graft_status dream_one(policy_run *run)
 {
     graft_status status = GRAFT_OK;
-    policy_run *run = GRAFT_NEW(env->life, policy_run, 1);
-    *run = (policy_run){.env = env, .options = graft_session_defaults(env)};
-    const graft_option own[] = {
-        {.name = "--out", .value = &run->out, .required = true},
-        {.name = "--amalgamate",               .flag = &run->amalgamate           },
-    };
-    GRAFT_CHECK(graft_session_parse(env, argc, argv, &run->options, own, 2));
-    run->options.survey = true;
-    GRAFT_CHECK(graft_session_open(env, &run->options, &run->session));
     GRAFT_CHECK(train(run));
     GRAFT_CHECK(run_baselines(run));
     GRAFT_CHECK(compile_policies(run));
@@ -275,5 +295,121 @@ graft_status graft_command_policy(graft_env *env, int argc, char **argv)
     GRAFT_CHECK(write_files(run));
     GRAFT_CHECK(write_diagnosis(run));
 done:
-    return graft_session_finish(env, &run->session, status);
+    return status;
 }
+
+/* The table that refining starts with: of the device's policy for many models, else of one that is
+ * made of this model alone. */
+static graft_status find_start(policy_run *run, graft_tariff *start, const char **from,
+                               uint64_t *priced)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = run->env;
+    const char *device = graft_device_name(run->session.device);
+    *priced = 0;
+    *from = graft_known_policy_path(env, device);
+    if (*from == NULL) {
+        graft_session_options of_all = run->options;
+        of_all.survey = false;
+        const graft_generalist_options options = {.session = of_all,
+                                                  .out = path_in(run, "start"),
+                                                  .flash = GRAFT_GENERALIST_FLASH,
+                                                  .priced = priced};
+        graft_log(env, 1, "rules/policies has none of '%s': one is made of the model itself",
+                  device);
+        GRAFT_CHECK(graft_cost_save(env, run->session.cost));
+        GRAFT_CHECK(graft_generalist_make(env, &options));
+        *from = path_in(run, "start/policy.graft");
+    }
+    GRAFT_CHECK(graft_known_policy_tariff(env, device, from, start));
+done:
+    return status;
+}
+
+/* One model's policy, by a table of costs. */
+static graft_status refine_one(policy_run *run)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = run->env;
+    graft_tariff start;
+    graft_refined refined;
+    const char *from = NULL;
+    uint64_t priced = 0;
+    GRAFT_CHECK(run_baselines(run));
+    GRAFT_CHECK(find_start(run, &start, &from, &priced));
+    const graft_refined_start begin = {&start, priced,
+                                       (uint64_t)run->session.settings.environment_seed};
+    GRAFT_CHECK(graft_refined_make(env, &run->session, &begin, &refined, &run->results));
+    run->policy = *refined.best;
+    run->policy.metadata = graft_arena_printf(
+        env->life,
+        "{\"model\": \"%s\", \"device\": \"%s\", \"from\": \"%s\", \"graphs\": %llu, "
+        "\"refined\": %s, \"rules\": %u}",
+        run->options.model, graft_device_name(run->session.device), from,
+        (unsigned long long)refined.graphs, refined.best == &refined.refined ? "true" : "false",
+        run->session.xfers.count);
+    graft_log(env, 1, "what ships is the %s one",
+              refined.best == &refined.refined ? "refined" : "general");
+    GRAFT_CHECK(evaluate_alone(run, refined.graphs));
+    GRAFT_CHECK(evaluate_shipped(run));
+    GRAFT_CHECK(write_files(run));
+done:
+    return status;
+}
+
+static graft_status make_one(policy_run *run)
+{
+    graft_status status = GRAFT_OK;
+    run->options.survey = true;
+    GRAFT_CHECK(graft_session_open(run->env, &run->options, &run->session));
+    GRAFT_CHECK(strcmp(run->agent_name, "dream") == 0 ? dream_one(run) : refine_one(run));
+done:
+    return graft_session_finish(run->env, &run->session, status);
+}
+
+static graft_status run_policy(graft_env *env, void *choices)
+{
+    policy_run *run = choices;
+    run->env = env;
+    graft_session_complete(env, &run->options);
+    if (graft_generalist_means(run->options.model)) {
+        const graft_generalist_options options = {.session = run->options,
+                                                  .out = run->out,
+                                                  .held_out = run->held_out,
+                                                  .measured = run->measured,
+                                                  .flash = run->flash > 0 ? run->flash
+                                                                          : GRAFT_GENERALIST_FLASH,
+                                                  .amalgamate = run->amalgamate};
+        return graft_generalist_make(env, &options);
+    }
+    if (run->flash > 0 || run->held_out != NULL || run->measured != NULL) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                          "--max-flash, --hold-out and --measured are for a policy of several "
+                          "models");
+    }
+    return make_one(run);
+}
+
+static const graft_option options[] = {
+    GRAFT_SESSION_OPTIONS(policy_run, options.),
+    GRAFT_NEEDED(policy_run, out, "--out", "FOLDER", "for the header and all that belongs to it"),
+    GRAFT_FLAG(policy_run, amalgamate, "--amalgamate", "one header that holds the engine too"),
+    GRAFT_NUMBER(policy_run, flash, "--max-flash", "BYTES", NULL, FLASH_LEAST, FLASH_MOST,
+                 "of rules and costs, of several models"),
+    GRAFT_CHOICE(policy_run, agent_name, "--agent", "NAME", "table|dream", "table",
+                 "of one model: a table of costs that is refined, or the agent that dreams"),
+    GRAFT_TEXT(policy_run, held_out, "--hold-out", "FAMILY", NULL,
+               "learn nothing from these of several models: recurrent, transformer..."),
+    GRAFT_TEXT(
+        policy_run, measured, "--measured", "FILE", NULL,
+        "of several models: operators at random sizes, from which what has no row is guessed "
+        "(default: the device's in rules/samples)"),
+};
+
+const graft_command graft_command_policy = {
+    .name = "policy",
+    .summary = "train a policy for a model, or one for many, and write its header",
+    .forms = "graft policy MODEL --out FOLDER\ngraft policy zoo|MODEL,MODEL... --out FOLDER",
+    GRAFT_TAKES(policy_run, options),
+    .run = run_policy,
+};

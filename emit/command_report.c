@@ -4,25 +4,19 @@
 #include "cost/executor.h"
 #include "emit/command.h"
 #include "emit/decisions.h"
+#include "emit/outputs.h"
 #include "emit/results.h"
 #include "emit/session_options.h"
-#include "graph/equal.h"
 #include "graph/log.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Largest difference of an output, relative to the output's largest magnitude. Rules reassociate
- * sums and fold factors into weights: over the 50 layers of a network rounding grows to about 1e-5.
- */
-static const double difference_most = 1e-3;
-
 typedef struct report_run {
     graft_env *env;
     graft_session_options options;
     const char *out;
-    const char *rounds_text;
     uint64_t rounds;
     graft_session session;
     graft_results results;
@@ -77,72 +71,13 @@ done:
     return status;
 }
 
-/* Normal numbers; places and masks are 0 and 1, which lie in every table. */
-static float *draw_input(graft_arena *arena, const graft_shape *shape, graft_rng *rng)
-{
-    size_t count = (size_t)graft_shape_elements(shape);
-    float *data = graft_arena_alloc(arena, (size_t)graft_shape_bytes(shape));
-    for (size_t i = 0; i < count; i++) {
-        if (shape->dtype == GRAFT_DTYPE_I64) {
-            ((int64_t *)(void *)data)[i] = (int64_t)(i & 1);
-        } else if (shape->dtype == GRAFT_DTYPE_I32) {
-            ((int32_t *)(void *)data)[i] = (int32_t)(i & 1);
-        } else if (shape->dtype == GRAFT_DTYPE_F32) {
-            data[i] = (float)graft_rng_normal(rng);
-        }
-    }
-    return data;
-}
-
 /* Inputs, and room for the outputs of both graphs. */
 static void make_tensors(report_run *run)
 {
-    graft_arena *arena = run->env->life;
     const graft_graph *graph = &run->session.environment.first.graph;
-    uint32_t inputs = graft_executor_input_count(run->before);
-    uint32_t outputs = graft_executor_output_count(run->before);
-    graft_rng rng;
-    graft_rng_seed(&rng, 1);
-    run->inputs = GRAFT_NEW(arena, const float *, inputs);
-    for (uint32_t k = 0; k < inputs; k++) {
-        graft_index value = graft_executor_input(run->before, k);
-        run->inputs[k] = draw_input(arena, &graph->values[value].shape, &rng);
-    }
-    run->outputs_before = GRAFT_NEW(arena, float *, outputs);
-    run->outputs_after = GRAFT_NEW(arena, float *, outputs);
-    for (uint32_t k = 0; k < outputs; k++) {
-        const graft_shape *shape = &graph->values[graft_executor_output(run->before, k)].shape;
-        run->outputs_before[k] = graft_arena_alloc(arena, (size_t)graft_shape_bytes(shape));
-        run->outputs_after[k] = graft_arena_alloc(arena, (size_t)graft_shape_bytes(shape));
-    }
-}
-
-/* Largest difference of the outputs, relative to each output's largest magnitude. NaN on either
- * side alone counts as infinite. */
-static double compare_outputs(const report_run *run)
-{
-    const graft_graph *graph = &run->session.environment.first.graph;
-    double worst = 0;
-    for (uint32_t k = 0; k < graft_executor_output_count(run->before); k++) {
-        const graft_shape *shape = &graph->values[graft_executor_output(run->before, k)].shape;
-        double largest = 1e-30;
-        double difference = 0;
-        if (shape->dtype != GRAFT_DTYPE_F32) { /* Whole numbers, which rules leave alone. */
-            size_t bytes = (size_t)graft_shape_bytes(shape);
-            bool same = memcmp(run->outputs_before[k], run->outputs_after[k], bytes) == 0;
-            worst = same ? worst : (double)INFINITY;
-            continue;
-        }
-        for (size_t i = 0; i < graft_shape_elements(shape); i++) {
-            double a = (double)run->outputs_before[k][i];
-            double b = (double)run->outputs_after[k][i];
-            double apart = isnan(a) && isnan(b) ? 0 : fabs(a - b);
-            difference = isnan(apart) ? (double)INFINITY : fmax(difference, apart);
-            largest = fmax(largest, fabs(a));
-        }
-        worst = fmax(worst, difference / largest);
-    }
-    return worst;
+    run->inputs = graft_outputs_draw(run->env->life, run->before, graph, 1);
+    run->outputs_before = graft_outputs_new(run->env->life, run->before, graph);
+    run->outputs_after = graft_outputs_new(run->env->life, run->before, graph);
 }
 
 /* Replays a row, checks its outputs and times it against the model as it was given. */
@@ -158,9 +93,10 @@ static graft_status measure_row(report_run *run, graft_result *row)
               "while replaying the plan of %s", row->method);
     GRAFT_CHECK(open_executor(run, env->unit, &environment->state.graph, &after));
     GRAFT_CHECK(graft_executor_run(env, after, run->inputs, run->outputs_after));
-    double difference = compare_outputs(run);
+    double difference = graft_outputs_difference(run->before, &environment->first.graph,
+                                                 run->outputs_before, run->outputs_after);
     run->difference = fmax(run->difference, difference);
-    if (difference > difference_most) {
+    if (difference > GRAFT_OUTPUTS_DIFFERENCE_MOST) {
         status = GRAFT_FAIL(env, GRAFT_INTERNAL,
                             "%s: the outputs differ by %.3g of their largest magnitude",
                             row->method, difference);
@@ -257,9 +193,8 @@ static graft_status write_model(report_run *run)
         graft_arena_printf(env->life, "%s.opt.onnx", base_name(env->life, run->options.model));
     const char *path = path_in(run, name);
     const graft_graph *found = &run->session.environment.state.graph;
-    const graft_order *order = &run->session.environment.state.order;
-    graft_equal_merge(env->life, &found, &order);
-    graft_status status = graft_model_write(env, run->session.model, found, path, NULL);
+    const graft_model_write_options options = {.simplify = true};
+    graft_status status = graft_model_write(env, run->session.model, found, path, &options);
     if (status == GRAFT_OK) {
         graft_log(env, 1, "wrote %s", path);
     }
@@ -277,21 +212,13 @@ static void print_verdict(const report_run *run)
     }
 }
 
-graft_status graft_command_report(graft_env *env, int argc, char **argv)
+static graft_status run_report(graft_env *env, void *choices)
 {
     graft_status status = GRAFT_OK;
-    report_run *run = GRAFT_NEW(env->life, report_run, 1);
-    *run = (report_run){.env = env, .options = graft_session_defaults(env), .rounds = 21};
-    const graft_option own[] = {
-        {.name = "--out", .value = &run->out, .required = true},
-        {.name = "--rounds",               .value = &run->rounds_text               },
-    };
-    GRAFT_CHECK(graft_session_parse(env, argc, argv, &run->options, own, 2));
-    if (run->rounds_text != NULL) {
-        GRAFT_CHECK(
-            graft_options_number(env, "--rounds", run->rounds_text, 3, 10000, &run->rounds));
-    }
+    report_run *run = choices;
+    run->env = env;
     run->options.survey = true; /* As `graft policy` did: plans name rules by their places. */
+    graft_session_complete(env, &run->options);
     GRAFT_CHECK(graft_session_open(env, &run->options, &run->session));
     GRAFT_CHECK(graft_results_read(env, env->life, path_in(run, "results.json"), &run->results));
     GRAFT_CHECK(replay_decisions(run));
@@ -302,8 +229,24 @@ graft_status graft_command_report(graft_env *env, int argc, char **argv)
     }
     GRAFT_CHECK(graft_results_write(env, &run->results, path_in(run, "report.json")));
     graft_results_print(&run->results, stdout);
+    (void)printf("costs of %s; est.: how many of a row's costs its database lacks\n",
+                 graft_device_name(run->session.device));
     print_verdict(run);
 done:
     graft_executor_close(run->before);
     return graft_session_finish(env, &run->session, status);
 }
+
+static const graft_option options[] = {
+    GRAFT_SESSION_OPTIONS(report_run, options.),
+    GRAFT_NEEDED(report_run, out, "--out", "FOLDER", "what `graft policy` wrote"),
+    GRAFT_NUMBER(report_run, rounds, "--rounds", "N", "21", 3, 10000, "of end-to-end measurements"),
+};
+
+const graft_command graft_command_report = {
+    .name = "report",
+    .summary = "check and measure what a policy found",
+    .failed = "the compiled policy and the host disagree, or the outputs differ",
+    GRAFT_TAKES(report_run, options),
+    .run = run_report,
+};

@@ -1,4 +1,4 @@
-/* decisions.h - what a compiled policy printed (tests/firmware/rewrite.c): its rewrites, and the
+/* decisions.h - what a compiled policy printed (emit/firmware/rewrite.c): its rewrites, and the
  * hash of the graph that came out. */
 #ifndef GRAFT_EMIT_DECISIONS_H
 #define GRAFT_EMIT_DECISIONS_H

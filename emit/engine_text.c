@@ -19,7 +19,10 @@
     FILE(graft, "graft.h")                                                                         \
     FILE(policy, "policy.h")                                                                       \
     FILE(operators_def, "operators.def")                                                           \
+    FILE(shapes_def, "shapes.def")                                                                 \
     FILE(features_def, "features.def")                                                             \
+    FILE(engine_names, "engine/names.h")                                                           \
+    FILE(engine_unname, "engine/names_end.h")                                                      \
     FILE(engine_operators, "engine/operators.h")                                                   \
     FILE(engine_shapes, "engine/shapes.h")                                                         \
     FILE(engine_graph, "engine/graph.h")                                                           \
@@ -31,7 +34,12 @@
     FILE(engine_table, "engine/table.h")                                                           \
     FILE(engine_features, "engine/features.h")                                                     \
     FILE(engine_network, "engine/network.h")                                                       \
-    FILE(engine_policy, "engine/policy.h")
+    FILE(engine_tariff, "engine/tariff.h")                                                         \
+    FILE(engine_estimate, "engine/estimate.h")                                                     \
+    FILE(engine_change, "engine/change.h")                                                         \
+    FILE(engine_keep, "engine/keep.h")                                                             \
+    FILE(engine_policy, "engine/policy.h")                                                         \
+    FILE(engine_optimize, "engine/optimize.h")
 
 ENGINE_FILES(EMBED)
 

@@ -103,18 +103,27 @@ static void add_node(table_builder *builder, graft_index n)
     }
 }
 
-static graft_status check_operands(graft_env *env, const graft_graph *graph)
+/* A node with too many inputs or outputs; GRAFT_NONE when a table can hold the graph. */
+static graft_index find_too_wide(const graft_graph *graph)
 {
     for (graft_index n = 0; n < graph->node_end; n++) {
         const graft_node *node = &graph->nodes[n];
         if (node->op == GRAFT_OP_OPAQUE && (node->input_count > GRAFT_TABLE_MAX_OPERANDS ||
                                             node->output_count > GRAFT_TABLE_MAX_OPERANDS)) {
-            return GRAFT_FAIL(env, GRAFT_UNSUPPORTED,
-                              "node %u has more than %d inputs or outputs: no table for it", n,
-                              GRAFT_TABLE_MAX_OPERANDS);
+            return n;
         }
     }
-    return GRAFT_OK;
+    return GRAFT_NONE;
+}
+
+static graft_status check_operands(graft_env *env, const graft_graph *graph)
+{
+    graft_index n = find_too_wide(graph);
+    return n == GRAFT_NONE
+               ? GRAFT_OK
+               : GRAFT_FAIL(env, GRAFT_UNSUPPORTED,
+                            "node %u has more than %d inputs or outputs: no table for it", n,
+                            GRAFT_TABLE_MAX_OPERANDS);
 }
 
 /* Fills the builder; everything lies in `arena`. */
@@ -181,8 +190,9 @@ static void print_limits(const table_builder *builder, const graft_identifier *n
                         graph->output_count > 0 ? graph->output_count : 1);
 }
 
-graft_status graft_graphtable_print(graft_env *env, const graft_graph *graph, const char *name,
-                                    graft_buffer *text)
+/* The text, in `text`, whose arena is not env->scratch. */
+static graft_status print_header(graft_env *env, const graft_graph *graph, const char *name,
+                                 graft_buffer *text)
 {
     graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(env->scratch);
@@ -221,7 +231,7 @@ graft_status graft_graphtable_write(graft_env *env, const graft_graph *graph, co
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for %s", path);
     }
     graft_buffer text = {.arena = arena};
-    GRAFT_TRY(env, graft_graphtable_print(env, graph, name, &text), "while writing %s", path);
+    GRAFT_TRY(env, print_header(env, graph, name, &text), "while writing %s", path);
     GRAFT_CHECK(graft_file_write(env, path, text.data, text.size));
 done:
     graft_arena_free(arena);
@@ -237,9 +247,11 @@ graft_status graft_graph_renumber(graft_env *env, graft_arena *arena, const graf
     size_t bytes = graft_graph_bytes(&graph->limits);
     void *memory = graft_arena_alloc(arena, bytes);
     graft_mark mark = graft_arena_mark(env->scratch);
-    GRAFT_CHECK(build_table(env, env->scratch, graph, &builder));
     status = graft_graph_init(copy, &graph->limits, memory, bytes);
-    if (status == GRAFT_OK) {
+    if (status == GRAFT_OK && find_too_wide(graph) != GRAFT_NONE) {
+        status = graft_graph_copy(copy, graph);
+    } else if (status == GRAFT_OK) {
+        GRAFT_CHECK(build_table(env, env->scratch, graph, &builder));
         status = graft_graph_load(copy, (const int32_t *)(const void *)builder.table.data,
                                   table_count(&builder));
     }

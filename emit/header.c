@@ -9,6 +9,8 @@
 
 enum { METADATA_BYTES_MOST = 4000, NUMBERS_PER_LINE = 24 };
 
+#define NO_LAYER "{NULL, NULL, NULL, 0, 0}"
+
 /* What the printing functions share. */
 typedef struct {
     graft_env *env;
@@ -71,6 +73,15 @@ static void print_int8(header_printer *printer, const char *table, const int8_t 
     }
     close_table(printer);
     printer->sizes.network += count;
+}
+
+static void print_int16(header_printer *printer, const char *table, const int16_t *x, size_t count)
+{
+    open_table(printer, "int16_t", table, count);
+    for (size_t i = 0; i < count; i++) {
+        append_number(printer, i, x[i]);
+    }
+    close_table(printer);
 }
 
 static void print_int32(header_printer *printer, const char *table, const int32_t *x, size_t count)
@@ -151,6 +162,9 @@ static void print_rounds(header_printer *printer)
 static void print_network(header_printer *printer)
 {
     const graft_policy *policy = printer->policy;
+    if (policy->hidden == 0) {
+        return;
+    }
     print_layer(printer, "input", &policy->input);
     if (policy->round_count > 0) {
         print_rounds(printer);
@@ -168,6 +182,73 @@ static void print_network(header_printer *printer)
                (size_t)policy->rule_count * policy->embedding_width);
     print_layer(printer, "place", &policy->location_trunk);
     print_layer(printer, "location", &policy->location);
+}
+
+/* -------------------------------------------------------------------- costs */
+
+static void print_rows(header_printer *printer, const graft_tariff *tariff)
+{
+    graft_buffer_printf(printer->text, "\n/* Costs of nodes: %u rows. */\n", tariff->row_count);
+    open_table(printer, "uint32_t", "tariff_keys", tariff->row_count);
+    for (uint32_t i = 0; i < tariff->row_count; i++) {
+        append_number(printer, i, tariff->keys[i]);
+    }
+    close_table(printer);
+    open_table(printer, "uint16_t", "tariff_values", tariff->row_count);
+    for (uint32_t i = 0; i < tariff->row_count; i++) {
+        append_number(printer, i, tariff->values[i]);
+    }
+    close_table(printer);
+}
+
+static void print_trees(header_printer *printer, const graft_tariff *tariff)
+{
+    const size_t tests = (size_t)tariff->tree_count * GRAFT_TREE_TESTS;
+    const size_t leaves = (size_t)tariff->tree_count * GRAFT_TREE_LEAVES;
+    graft_buffer_printf(printer->text, "\n/* Costs of other nodes: %u trees. */\n",
+                        tariff->tree_count);
+    open_table(printer, "uint8_t", "tariff_tests", tests);
+    for (size_t i = 0; i < tests; i++) {
+        append_number(printer, i, tariff->tests[i]);
+    }
+    close_table(printer);
+    print_int16(printer, "tariff_bounds", tariff->bounds, tests);
+    print_int16(printer, "tariff_leaves", tariff->leaves, leaves);
+}
+
+static void print_tariff(header_printer *printer)
+{
+    const graft_tariff *tariff = printer->policy->tariff;
+    const char *name = printer->name;
+    if (tariff == NULL) {
+        return;
+    }
+    if (tariff->row_count > 0) {
+        print_rows(printer, tariff);
+    }
+    if (tariff->tree_count > 0) {
+        print_trees(printer, tariff);
+    }
+    /* Without designators, which C++ before 2020 lacks. */
+    graft_buffer_printf(printer->text, "\nstatic const graft_tariff graft_%s_tariff = {\n", name);
+    if (tariff->row_count > 0) {
+        graft_buffer_printf(printer->text,
+                            "    graft_%s_tariff_keys, graft_%s_tariff_values, %u, %uu,\n", name,
+                            name, tariff->row_count, tariff->seed);
+    } else {
+        graft_buffer_printf(printer->text, "    NULL, NULL, 0, %uu,\n", tariff->seed);
+    }
+    if (tariff->tree_count > 0) {
+        graft_buffer_printf(printer->text,
+                            "    graft_%s_tariff_tests, graft_%s_tariff_bounds, "
+                            "graft_%s_tariff_leaves, %u, %u,\n};\n",
+                            name, name, name, tariff->tree_count, tariff->still);
+    } else {
+        graft_buffer_printf(printer->text, "    NULL, NULL, NULL, 0, %u,\n};\n", tariff->still);
+    }
+    printer->sizes.costs =
+        (size_t)6 * tariff->row_count +
+        (size_t)tariff->tree_count * (3 * GRAFT_TREE_TESTS + 2 * GRAFT_TREE_LEAVES);
 }
 
 /* ---------------------------------------------------------- rules and plans */
@@ -250,6 +331,33 @@ static void print_plans(header_printer *printer)
 
 /* --------------------------------------------------------------- the object */
 
+static void refer_network(header_printer *printer)
+{
+    const graft_policy *policy = printer->policy;
+    const char *name = printer->name;
+    graft_buffer *text = printer->text;
+    refer_layer(printer, "input", &policy->input);
+    if (policy->round_count > 0) {
+        graft_buffer_printf(text, "    graft_%s_rounds,\n", name);
+    } else {
+        graft_buffer_printf(text, "    NULL,\n");
+    }
+    refer_layer(printer, "global", &policy->global);
+    graft_buffer_printf(text, "    graft_%s_latent_centres, graft_%s_latent_scales,\n", name, name);
+    graft_buffer_printf(text, "    {\n");
+    refer_layer(printer, "trunk0", &policy->trunk[0]);
+    if (policy->trunk_count > 1) {
+        refer_layer(printer, "trunk1", &policy->trunk[1]);
+    } else {
+        graft_buffer_printf(text, "    " NO_LAYER ",\n");
+    }
+    graft_buffer_printf(text, "    },\n");
+    refer_layer(printer, "xfer", &policy->xfer);
+    graft_buffer_printf(text, "    graft_%s_embeddings,\n", name);
+    refer_layer(printer, "place", &policy->location_trunk);
+    refer_layer(printer, "location", &policy->location);
+}
+
 /* The members in the order of graft_policy: neither C99 in C++ nor older C++ know designators. */
 static void print_policy(header_printer *printer)
 {
@@ -270,30 +378,22 @@ static void print_policy(header_printer *printer)
                         policy->hidden, policy->latent, policy->trunk_width,
                         policy->embedding_width, policy->global_features, policy->count_features,
                         policy->round_count, policy->trunk_count);
-    refer_layer(printer, "input", &policy->input);
-    if (policy->round_count > 0) {
-        graft_buffer_printf(text, "    graft_%s_rounds,\n", name);
+    if (policy->hidden > 0) {
+        refer_network(printer);
     } else {
-        graft_buffer_printf(text, "    NULL,\n");
+        graft_buffer_printf(text, "    " NO_LAYER ", NULL, " NO_LAYER ", NULL, NULL,\n"
+                                  "    {" NO_LAYER ", " NO_LAYER "}, " NO_LAYER ", NULL,\n"
+                                  "    " NO_LAYER ", " NO_LAYER ",\n");
     }
-    refer_layer(printer, "global", &policy->global);
-    graft_buffer_printf(text, "    graft_%s_latent_centres, graft_%s_latent_scales,\n", name, name);
-    graft_buffer_printf(text, "    {\n");
-    refer_layer(printer, "trunk0", &policy->trunk[0]);
-    if (policy->trunk_count > 1) {
-        refer_layer(printer, "trunk1", &policy->trunk[1]);
-    } else {
-        graft_buffer_printf(text, "    {NULL, NULL, NULL, 0, 0},\n");
-    }
-    graft_buffer_printf(text, "    },\n");
-    refer_layer(printer, "xfer", &policy->xfer);
-    graft_buffer_printf(text, "    graft_%s_embeddings,\n", name);
-    refer_layer(printer, "place", &policy->location_trunk);
-    refer_layer(printer, "location", &policy->location);
     if (policy->plan_count > 0) {
-        graft_buffer_printf(text, "    graft_%s_plans, %u\n};\n", name, policy->plan_count);
+        graft_buffer_printf(text, "    graft_%s_plans, %u,\n", name, policy->plan_count);
     } else {
-        graft_buffer_printf(text, "    NULL, 0\n};\n");
+        graft_buffer_printf(text, "    NULL, 0,\n");
+    }
+    if (policy->tariff != NULL) {
+        graft_buffer_printf(text, "    &graft_%s_tariff, %u\n};\n", name, policy->decider);
+    } else {
+        graft_buffer_printf(text, "    NULL, %u\n};\n", policy->decider);
     }
 }
 
@@ -305,7 +405,7 @@ static void print_opening(header_printer *printer)
     const char *name = printer->name;
     graft_buffer_printf(text,
                         "/* SPDX-License-Identifier: MIT */\n"
-                        "/* A policy for rewriting tensor graphs: rules, int8 network, plans.\n"
+                        "/* A policy for rewriting tensor graphs: rules, what decides, plans.\n"
                         " * Generated by ");
     append_comment(text, printer->options->generator);
     graft_buffer_printf(text,
@@ -357,13 +457,15 @@ static void print_declaration(header_printer *printer)
 static void print_sizes(header_printer *printer)
 {
     graft_header_sizes *sizes = &printer->sizes;
-    sizes->total = sizes->rules + sizes->network + sizes->plans + sizeof(graft_policy) +
+    sizes->total = sizes->rules + sizes->network + sizes->costs + sizes->plans +
+                   sizeof(graft_policy) +
                    printer->policy->round_count * sizeof(graft_policy_round) +
                    strlen(printer->policy->metadata) + 1;
-    graft_buffer_printf(printer->text,
-                        "\n/* Bytes of const data: rules %zu, network %zu, plans %zu; with 64-bit "
-                        "pointers %zu in all. */\n",
-                        sizes->rules, sizes->network, sizes->plans, sizes->total);
+    graft_buffer_printf(
+        printer->text,
+        "\n/* Bytes of const data: rules %zu, network %zu, costs %zu, plans %zu; with "
+        "64-bit pointers %zu in all. */\n",
+        sizes->rules, sizes->network, sizes->costs, sizes->plans, sizes->total);
 }
 
 graft_status graft_header_print(graft_env *env, const graft_policy *policy,
@@ -386,6 +488,7 @@ graft_status graft_header_print(graft_env *env, const graft_policy *policy,
     graft_buffer_printf(text, "#ifdef GRAFT_IMPLEMENTATION\n");
     print_rules(&printer);
     print_network(&printer);
+    print_tariff(&printer);
     print_plans(&printer);
     print_policy(&printer);
     print_sizes(&printer);

@@ -20,6 +20,7 @@ typedef struct graft_header_options {
 typedef struct graft_header_sizes {
     size_t rules;   /* Packed rules, their offsets and flags. */
     size_t network; /* Weights, biases, scales, embeddings. */
+    size_t costs;   /* The tariff: rows and fallback. */
     size_t plans;
     size_t total;  /* With the policy's own struct, as on the host. */
     size_t header; /* Of the text. */

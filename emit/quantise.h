@@ -9,6 +9,7 @@
 #define GRAFT_QUANTISE_H
 
 #include "emit/reference.h"
+#include "emit/scale.h"
 #include "graph/env.h"
 
 /* Fills the network of `policy`; its tables lie in `arena`. Rules, plans and metadata are
@@ -31,9 +32,5 @@ typedef struct graft_latent_line {
 GRAFT_MUST_USE graft_status graft_latent_quantise(graft_env *env, const graft_ranges *ranges,
                                                   graft_latent_line line, int32_t *centre,
                                                   graft_scale *scale);
-
-/* The nearest factor that a graft_scale can express; 0 when below 2^-47. False when `factor` is
- * negative, not finite or 2^16 and more. */
-bool graft_scale_make(double factor, graft_scale *scale);
 
 #endif

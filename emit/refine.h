@@ -6,7 +6,7 @@
  * alternatives (graft_cost_confirm); the next pass searches with these. In the end the graphs of
  * all passes are timed as wholes, in turns, and the fastest is the result, where a gain within
  * noise is none: a pass that was misled costs time and nothing else. The graph as given takes part.
- */
+ * Where the model has operators that Graft cannot run, predicted costs decide. */
 #ifndef GRAFT_EMIT_REFINE_H
 #define GRAFT_EMIT_REFINE_H
 

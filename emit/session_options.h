@@ -5,12 +5,28 @@
 #include "emit/session.h"
 #include "graph/options.h"
 
-/* The committed rules, this CPU, that device's database, train/settings.yaml. */
+/* The rows of what these commands share; `prefix` leads to a graft_session_options in `type`
+ * ("options."), or is empty. */
+#define GRAFT_SESSION_OPTIONS(type, prefix)                                                        \
+    GRAFT_WORD(type, prefix model, "MODEL", "a name of the zoo or an ONNX file"),                  \
+        GRAFT_SESSION_REST(type, prefix)
+/* The same without the model. */
+#define GRAFT_SESSION_REST(type, prefix)                                                           \
+    GRAFT_TEXT(type, prefix device, "--device", "NAME", "cpu", "whose costs count"),               \
+        GRAFT_SHIPPED(type, prefix rules, "--rules", "FILE", "rules/graft.rules", "the rule set"), \
+        GRAFT_SHIPPED(type, prefix settings, "--settings", "FILE", "train/settings.yaml",          \
+                      "of searches and training"),                                                 \
+        GRAFT_TEXT(type, prefix database, "--database", "FILE", NULL,                              \
+                   "where costs are kept (default: the device's, in out/ or ~/.cache/graft)"),     \
+        GRAFT_FLAG(type, prefix exact, "--exact",                                                  \
+                   "only rules that give the same bits for every input"),                          \
+        GRAFT_FLAG(type, prefix within_bounds, "--accept-within-bounds",                           \
+                   "also rules that hold within bounds only (graft rules --proof)")
+
+/* The defaults of all of them: the committed rules, this CPU, train/settings.yaml. */
 graft_session_options graft_session_defaults(graft_env *env);
-/* Parses MODEL, --device, --rules, --settings, --database, --exact and a command's own options. */
-GRAFT_MUST_USE graft_status graft_session_parse(graft_env *env, int argc, char **argv,
-                                                graft_session_options *options,
-                                                const graft_option *own, uint32_t own_count);
+/* Sets what depends on others: the device's database, where none is named. */
+void graft_session_complete(graft_env *env, graft_session_options *options);
 /* Closes the session and returns the first failure: `status`, or closing's own. */
 GRAFT_MUST_USE graft_status graft_session_finish(graft_env *env, graft_session *session,
                                                  graft_status status);

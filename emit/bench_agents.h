@@ -1,0 +1,15 @@
+/* bench_agents.h - agents side by side: what each makes of some models, and what it asked for. */
+#ifndef GRAFT_EMIT_BENCH_AGENTS_H
+#define GRAFT_EMIT_BENCH_AGENTS_H
+
+#include "graph/options.h"
+
+/* `graft bench agents MODEL,...`: makes the table of node costs of the models, trains the agent that
+ * scores candidates (train/candidates.h) on all of them together, and prints what part of the cost
+ * each method leaves, by prices, with the steps taken in the environment and the seconds. Training
+ * asks for prices, or for the tariff's estimates alone. `--metrics FILE` gets a JSON line for each
+ * update. With `--dreams` one more is trained in the dreams of a world model (train/dreamer.h), which
+ * is held against episodes that it has not seen; GRAFT_REFUTED when that fails. */
+extern const graft_command graft_command_bench_agents;
+
+#endif
