@@ -1,0 +1,83 @@
+/* check.h - what `make gpu-check` runs on a machine with a GPU: see docs/gpu.md.
+ *
+ * One program without the libraries that such a machine may lack (oneDNN, Z3, OpenBLAS, libyaml,
+ * cmocka). Every stage writes a file of JSON Lines, as it goes; what fails is counted and named,
+ * and the program's exit status tells. */
+#ifndef GRAFT_GPU_CHECK_H
+#define GRAFT_GPU_CHECK_H
+
+#include "cost/cost.h"
+#include "cost/cuda/real.h"
+#include "graph/json.h"
+
+/* How far a stage has come: shared by the process that runs it and the one that waits for it. */
+typedef struct check_progress {
+    uint32_t next; /* The first item that nobody has begun. */
+    uint32_t failures;
+    uint32_t unfinished; /* Items done by halves, for want of time. */
+    bool is_cut;         /* Time ran out before the last item. */
+    bool is_lost;        /* The GPU does not answer this process any more. */
+    uint64_t beat_ns;    /* When the process last said that it goes on. */
+} check_progress;
+
+typedef struct check_run {
+    graft_env *env;
+    check_progress *progress;
+    const char *folder; /* Where results go. */
+    bool is_short;      /* A short selection, for the memory checker. */
+    const char *types;  /* With commas between them; NULL: all. So is the next. */
+    const char *models;
+    const char
+        *described;       /* A GPU that is not here: all is planned, nothing is run. NULL: it is. */
+    const char *sources;  /* What the program was made of; "": unknown, nothing is gone on with. */
+    uint64_t deadline_ns; /* Of the stage, by the clock of clock.h. */
+    uint64_t hang_ns;     /* How long a process may say nothing. */
+} check_run;
+
+enum { CHECK_TYPES = 4 };
+
+/* In the order in which they are looked at: those that users of GPUs want first. */
+typedef struct check_type {
+    const char *name;
+    cuda_type type;
+} check_type;
+extern const check_type check_types[CHECK_TYPES];
+
+/* Whether `name` is among the words of a list with commas; a NULL list has all. */
+bool check_is_chosen(const char *list, const char *name);
+
+/* Opens "cuda:<type>" and options behind it. */
+GRAFT_MUST_USE graft_status check_open(check_run *run, const char *type, const char *options,
+                                       graft_device **device);
+/* Whether item `item` of `count` has to wait for the next run: time is up, or somebody interrupts.
+ */
+bool check_cut(check_run *run, uint32_t item, uint32_t count);
+/* Whether the time of the stage is up, or somebody interrupts. Asked in every loop: it is also what
+ * tells the process that waits that this one does not hang. */
+bool check_late(check_run *run);
+/* Memory full of 0 that processes started from this one share; NULL when there is none left. */
+void *check_share(size_t bytes);
+/* Whether item `item` of a stage, counted from 0, is to be done now: not when an earlier process or
+ * run began it, nor without a GPU. */
+bool check_begin(check_run *run, uint32_t item);
+/* After a failure: whether the GPU still answers. A fault in a kernel leaves a process without one;
+ * the stage ends then, and goes on in another process. */
+void check_probe(check_run *run, graft_device *device);
+/* Opens `folder`/NAME for the lines of a stage, behind those of what was done before. */
+GRAFT_MUST_USE graft_status check_file(check_run *run, const char *name, FILE **file);
+/* Counts a failure, says it on stderr and forgets the message of the environment. */
+void check_fail(check_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* One line of a file and of the terminal: ends `json`. */
+void check_line(check_run *run, graft_json *json, FILE *file);
+
+/* A stage in processes of its own, which goes on behind an item that took one with it. */
+void check_supervise(check_run *run, const char *name, graft_status (*stage)(check_run *run));
+
+/* Every implementation of some 70 signatures of every operator against the float reference. */
+GRAFT_MUST_USE graft_status check_primitives(check_run *run);
+/* Copy bandwidth, rates of products, and how near to them movement and elementwise kernels come. */
+GRAFT_MUST_USE graft_status check_ceilings(check_run *run);
+/* The zoo: costs of all that the rules make of it, and whole models before and after. */
+GRAFT_MUST_USE graft_status check_models(check_run *run);
+
+#endif

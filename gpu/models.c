@@ -1,0 +1,570 @@
+/* models.c - the zoo on a GPU: costs of everything that the rules make of a model, and the model
+ * itself before and after a greedy search, end to end.
+ *
+ * The search asks for the cost of every graph that one rewrite leads to, along its whole path, and
+ * random walks ask for more: what is asked for is measured and kept in the database, which is what
+ * a policy can later be trained with on another machine. When a model's time is up, what is still
+ * missing is estimated and counted, never left out silently. */
+#include "gpu/check.h"
+
+#include "cost/backend.h"
+#include "cost/clock.h"
+#include "cost/executor.h"
+#include "cost/layout.h"
+#include "graph/algebra_float.h"
+#include "graph/log.h"
+#include "graph/rng.h"
+#include "graph/rulefile.h"
+#include "models/zoo.h"
+#include "train/search.h"
+#include "train/survey.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <string.h>
+
+enum { ROUNDS = 5, TIMING_ROUNDS = 9, LOCATIONS = 200, STEPS = 250, WALKS = 4, SURVEYS = 8 };
+enum { INPUT_SEED = 51, WALL_CLOCK = 2, SIGNATURES_MOST = 512 };
+
+static const uint64_t batch_ns = 200000;
+static const uint64_t weight_bytes_limit = (uint64_t)1 << 30;
+/* The plain loops of the reference do about a billion products a second. */
+static const uint64_t reference_flops_most = 6000000000U;
+/* Of whole models against the reference or against themselves; the roundings of a hundred layers.
+ */
+static const double tolerances[CUDA_TYPE_COUNT] = {1e-3, 2e-2, 6e-2, 3e-1};
+
+typedef struct {
+    check_run *run;
+    const char *name;
+    const check_type *type;
+    uint64_t deadline_ns; /* By graft_clock_ns. */
+    graft_device *device;
+    graft_cost *cost;
+    graft_model *model;
+    graft_environment environment;
+    graft_xfers xfers;
+    bool late;
+} subject;
+
+/* The figures of a graph. */
+typedef struct {
+    graft_cost_total total;
+    graft_timing timing;
+    float **outputs;
+} figures;
+
+/* --------------------------------------------------------------- search */
+
+static graft_status price(graft_env *env, void *context, const graft_graph *graph,
+                          const graft_order *order, double *ns)
+{
+    graft_status status = GRAFT_OK;
+    subject *t = context;
+    graft_cost_total total;
+    if (!t->late && (check_late(t->run) || graft_clock_ns() > t->deadline_ns)) {
+        t->late = true;
+        graft_cost_set_estimating(t->cost, true);
+    }
+    GRAFT_CHECK(graft_cost_graph(env, t->cost, graph, order, &total));
+    *ns = total.ns;
+done:
+    return status;
+}
+
+/* Of a GPU that is not here: what moves, and a tenth of a thousandth of what is computed. No time. */
+static graft_status price_dry(graft_env *env, void *context, const graft_graph *graph,
+                              const graft_order *order, double *ns)
+{
+    subject *t = context;
+    double sum = 0.0;
+    (void)env;
+    (void)order;
+    (void)check_late(t->run);
+    for (graft_index node = 0; node < graph->node_end; node++) {
+        const graft_layout_choice rows = {.inputs = {0}};
+        graft_signature s;
+        uint32_t op = graph->nodes[node].op;
+        if (op != GRAFT_OP_NONE && op != GRAFT_OP_OPAQUE && !graph->nodes[node].is_const) {
+            graft_signature_of_node(graph, node, &rows, false, &s);
+            sum += (double)graft_signature_bytes(&s) + 1e-4 * (double)graft_signature_flops(&s);
+        }
+    }
+    *ns = sum;
+    return GRAFT_OK;
+}
+
+/* Rules that the device can use and that find a place in some rewrite of the model. */
+static graft_status choose_rules(subject *t, const graft_graph *graph,
+                                 const graft_environment_options *options)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = t->run->env;
+    graft_ruleset set;
+    graft_xfers all;
+    uint32_t count = 0;
+    const graft_survey survey = {.episodes = SURVEYS, .preference = 2.0, .seed = INPUT_SEED};
+    GRAFT_CHECK(graft_rulefile_read(env, env->unit, "rules/graft.rules", &set));
+    graft_rule *rules = GRAFT_NEW(env->unit, graft_rule, set.count);
+    const char **names = GRAFT_NEW(env->unit, const char *, set.count);
+    for (uint32_t i = 0; i < set.count; i++) {
+        if (graft_survey_suits(t->device, &set.entries[i].rule)) {
+            rules[count] = set.entries[i].rule;
+            names[count++] = set.entries[i].name;
+        }
+    }
+    graft_xfers_index(env->unit, rules, names, count, &all);
+    graft_survey_result met = {.met = GRAFT_NEW(env->unit, bool, count)};
+    const int verbosity = env->verbosity;
+    env->verbosity = 0; /* No progress in the log. */
+    status = graft_survey_run(env, graph, &all, options, &survey, &met);
+    env->verbosity = verbosity;
+    GRAFT_CHECK(status);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (met.met[i]) {
+            rules[kept] = rules[i];
+            names[kept++] = names[i];
+        }
+    }
+    graft_xfers_index(env->unit, rules, names, kept, &t->xfers);
+done:
+    return status;
+}
+
+/* Leaves the environment at the best graph that was found. */
+static graft_status optimise(subject *t)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = t->run->env;
+    graft_plan_found found;
+    graft_plan_found walked;
+    const graft_environment_options options = {
+        .price = {.cost_ns = t->cost == NULL ? price_dry : price, .context = t},
+        .location_limit = LOCATIONS,
+        .step_limit = STEPS,
+        .cost_limit = 1.3,
+        .apply.weight_bytes_limit = weight_bytes_limit,
+        .deadline_ns = t->deadline_ns,
+    };
+    graft_graph *graph = graft_model_graph_copy(env->unit, &t->model->graph);
+    GRAFT_CHECK(choose_rules(t, graph, &options));
+    GRAFT_CHECK(
+        graft_environment_open(env, env->unit, graph, &t->xfers, &options, &t->environment));
+    GRAFT_CHECK(graft_search_greedy(env, env->unit, &t->environment, &found));
+    if (!t->late) { /* For more of what an agent may meet; greedy's plan stays the result. */
+        GRAFT_CHECK(
+            graft_search_random(env, env->unit, &t->environment, WALKS, INPUT_SEED, &walked));
+    }
+    GRAFT_CHECK(graft_plan_replay(env, &t->environment, found.steps, found.step_count, NULL));
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------ whole models */
+
+static void draw_input(const graft_shape *shape, uint32_t k, void *data)
+{
+    graft_rng rng;
+    graft_rng_derive(&rng, INPUT_SEED, k);
+    uint64_t count = graft_shape_elements(shape);
+    for (uint64_t i = 0; i < count; i++) {
+        if (shape->dtype == GRAFT_DTYPE_I64) { /* 0 and 1 lie in every table. */
+            ((int64_t *)data)[i] = (int64_t)(i & 1);
+        } else if (shape->dtype == GRAFT_DTYPE_I32) {
+            ((int32_t *)data)[i] = (int32_t)(i & 1);
+        } else {
+            ((float *)data)[i] = (float)graft_rng_normal(&rng);
+        }
+    }
+}
+
+static float **allocate_outputs(graft_arena *arena, const graft_graph *graph)
+{
+    float **outputs = GRAFT_NEW(arena, float *, graph->output_count);
+    for (uint32_t i = 0; i < graph->output_count; i++) {
+        const graft_shape *shape = &graph->values[graph->outputs[i]].shape;
+        outputs[i] = GRAFT_NEW(arena, float, (size_t)graft_shape_bytes(shape) / 4 + 1);
+    }
+    return outputs;
+}
+
+static graft_status run_executor(subject *t, graft_executor *executor, const graft_graph *graph,
+                                 figures *f)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = t->run->env;
+    uint32_t count = graft_executor_input_count(executor);
+    float **inputs = GRAFT_NEW(env->unit, float *, count);
+    for (uint32_t k = 0; k < count; k++) {
+        const graft_shape *shape = &graph->values[graft_executor_input(executor, k)].shape;
+        inputs[k] = GRAFT_NEW(env->unit, float, (size_t)graft_shape_bytes(shape) / 4 + 1);
+        draw_input(shape, k, inputs[k]);
+    }
+    f->outputs = allocate_outputs(env->unit, graph);
+    const float **given = GRAFT_NEW(env->unit, const float *, count);
+    memcpy(given, inputs, count * sizeof(inputs[0]));
+    GRAFT_CHECK(graft_executor_run(env, executor, given, f->outputs));
+    GRAFT_CHECK(graft_executor_time(env, executor, TIMING_ROUNDS, &f->timing));
+done:
+    return status;
+}
+
+/* Cost, time and outputs of a graph of the model. */
+static graft_status run_graph(subject *t, const graft_graph *graph, figures *f)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = t->run->env;
+    graft_weights weights;
+    graft_order order;
+    graft_executor *executor = NULL;
+    size_t bytes = graft_order_bytes(&graph->limits);
+    GRAFT_CHECK(graft_order_build(&order, graph, graft_arena_alloc(env->unit, bytes), bytes));
+    GRAFT_CHECK(graft_cost_graph(env, t->cost, graph, &order, &f->total));
+    GRAFT_CHECK(graft_model_fold_weights(env, env->unit, t->model, graph, &weights));
+    GRAFT_CHECK(graft_executor_open_model(env, t->cost, t->model, graph, &weights, &executor));
+    GRAFT_CHECK(run_executor(t, executor, graph, f));
+done:
+    graft_executor_close(executor);
+    return status;
+}
+
+/* Largest difference relative to the largest output; infinite where one is not a number. */
+static double distance(const graft_graph *graph, float *const *got, float *const *want)
+{
+    double largest = 0.0;
+    double furthest = 0.0;
+    for (uint32_t i = 0; i < graph->output_count; i++) {
+        const graft_shape *shape = &graph->values[graph->outputs[i]].shape;
+        uint64_t count = shape->dtype == GRAFT_DTYPE_F32 ? graft_shape_elements(shape) : 0;
+        for (uint64_t k = 0; k < count; k++) {
+            double d = fabs((double)got[i][k] - (double)want[i][k]);
+            largest = fmax(largest, fabs((double)want[i][k]));
+            furthest = isnan(d) ? (double)INFINITY : fmax(furthest, d);
+        }
+    }
+    return largest > 0.0 ? furthest / largest : furthest;
+}
+
+/* The model's outputs by the float reference; NULL: too large for its plain loops. */
+static graft_status run_reference(subject *t, uint64_t flops, float ***outputs)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = t->run->env;
+    const graft_graph *graph = &t->model->graph;
+    graft_order order;
+    graft_weights weights;
+    *outputs = NULL;
+    if (flops > reference_flops_most) {
+        return GRAFT_OK;
+    }
+    size_t bytes = graft_order_bytes(&graph->limits);
+    GRAFT_CHECK(graft_order_build(&order, graph, graft_arena_alloc(env->unit, bytes), bytes));
+    GRAFT_CHECK(graft_model_fold_weights(env, env->unit, t->model, graph, &weights));
+    const float **values = GRAFT_NEW(env->unit, const float *, graph->value_end);
+    uint32_t k = 0;
+    for (graft_index v = 0; v < graph->value_end; v++) {
+        const graft_shape *shape = &graph->values[v].shape;
+        if (graph->values[v].kind == GRAFT_VALUE_WEIGHT) {
+            values[v] = graft_weights_data(&weights, v);
+        } else if (graph->values[v].kind == GRAFT_VALUE_INPUT) {
+            float *data = GRAFT_NEW(env->unit, float, (size_t)graft_shape_bytes(shape) / 4 + 1);
+            draw_input(shape, k++, data);
+            values[v] = data;
+        }
+    }
+    GRAFT_CHECK(graft_float_model(env, env->unit, t->model, graph, &order, values));
+    *outputs = allocate_outputs(env->unit, graph);
+    for (uint32_t i = 0; i < graph->output_count; i++) {
+        memcpy((*outputs)[i], values[graph->outputs[i]],
+               (size_t)graft_shape_bytes(&graph->values[graph->outputs[i]].shape));
+    }
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------ report */
+
+/* What the memory and the processors of the GPU need at least: bytes of all steps over the copy
+ * bandwidth, operations over the rate of a large product. */
+typedef struct {
+    double ns_per_byte;
+    double ns_per_flop;
+} ceilings;
+
+typedef struct {
+    double rewritten; /* Outputs after against before. */
+    double reference; /* Outputs before against the float reference; below 0: not compared. */
+} differences;
+
+/* The first two items of the stage before, measured here again for as long as a blink. */
+static graft_status measure_ceilings(subject *t, ceilings *c)
+{
+    graft_status status = GRAFT_OK;
+    static const char *const texts[2] = {"identity() f32[134217728]@row -> row",
+                                         "matmul() f32[4096,4096]@row f32[4096,4096]@const -> row"};
+    const graft_measure_options options = {.rounds = 3, .batch_ns = 500000, .quiet = true};
+    graft_signature both[2];
+    graft_cost_entry entries[2] = {{.rounds = 0}};
+    for (uint32_t i = 0; i < 2; i++) {
+        GRAFT_CHECK(graft_signature_parse(t->run->env, texts[i], &both[i]));
+    }
+    GRAFT_CHECK(graft_measure(t->run->env, t->device, both, 2, &options, entries));
+    c->ns_per_byte = entries[0].median_ns / (double)entries[0].bytes;
+    c->ns_per_flop = entries[1].median_ns / (double)entries[1].flops;
+done:
+    return status;
+}
+
+static void report_limits(graft_json *json, const char *when, graft_arena *arena,
+                          const graft_cost_total *total, const ceilings *c)
+{
+    graft_json_number(json, graft_arena_printf(arena, "%s_bytes_ns", when),
+                      (double)total->bytes * c->ns_per_byte);
+    graft_json_number(json, graft_arena_printf(arena, "%s_flops_ns", when),
+                      (double)total->flops * c->ns_per_flop);
+}
+
+static void report(subject *t, FILE *file, const figures *before, const figures *after,
+                   const differences *d, const ceilings *c)
+{
+    graft_json json;
+    graft_json_begin(&json, t->run->env->scratch);
+    graft_json_string(&json, "model", t->name);
+    graft_json_string(&json, "type", t->type->name);
+    graft_json_number(&json, "before_ns", before->timing.median_ns);
+    graft_json_number(&json, "before_spread_ns", before->timing.spread_ns);
+    graft_json_number(&json, "after_ns", after->timing.median_ns);
+    graft_json_number(&json, "after_spread_ns", after->timing.spread_ns);
+    graft_json_number(&json, "before_sum_ns", before->total.ns);
+    graft_json_number(&json, "after_sum_ns", after->total.ns);
+    report_limits(&json, "before", t->run->env->scratch, &before->total, c);
+    report_limits(&json, "after", t->run->env->scratch, &after->total, c);
+    graft_json_integer(&json, "before_launches", before->total.launches);
+    graft_json_integer(&json, "after_launches", after->total.launches);
+    graft_json_integer(&json, "estimated", after->total.estimated_count);
+    graft_json_bool(&json, "search_out_of_time", t->late);
+    graft_json_number(&json, "difference_rewritten", d->rewritten);
+    graft_json_number(&json, "difference_reference", d->reference);
+    check_line(t->run, &json, file);
+    (void)fprintf(stderr, "gpu-check: %-12s %s  %9.1f us -> %9.1f us (%.2fx), sum / whole %.2f%s\n",
+                  t->name, t->type->name, before->timing.median_ns / 1e3,
+                  after->timing.median_ns / 1e3, before->timing.median_ns / after->timing.median_ns,
+                  before->total.ns / before->timing.median_ns,
+                  t->late ? ", search out of time" : "");
+}
+
+static graft_status check_subject(subject *t, FILE *file)
+{
+    graft_status status = GRAFT_OK;
+    figures before = {.outputs = NULL};
+    figures after = {.outputs = NULL};
+    differences d = {.reference = -1.0};
+    ceilings c = {.ns_per_byte = 0.0};
+    float **reference = NULL;
+    double tolerance = tolerances[t->type->type];
+    GRAFT_CHECK(graft_model_open(t->run->env, t->run->env->unit, t->name, NULL, &t->model));
+    GRAFT_CHECK(measure_ceilings(t, &c));
+    (void)check_late(t->run);
+    GRAFT_CHECK(run_graph(t, &t->model->graph, &before));
+    (void)check_late(t->run);
+    GRAFT_CHECK(optimise(t));
+    graft_cost_set_estimating(t->cost, false); /* What is run is measured. */
+    graft_cost_set_deadline(t->cost, 0);
+    GRAFT_CHECK(run_graph(t, &t->environment.state.graph, &after));
+    d.rewritten = distance(&t->model->graph, after.outputs, before.outputs);
+    (void)check_late(t->run);
+    GRAFT_CHECK(run_reference(t, before.total.flops, &reference));
+    if (reference != NULL) {
+        d.reference = distance(&t->model->graph, before.outputs, reference);
+    }
+    report(t, file, &before, &after, &d, &c);
+    if (!(d.rewritten <= tolerance) || !(d.reference <= tolerance)) {
+        check_fail(t->run, "%s in %s: outputs differ: %g from before, %g from the reference",
+                   t->name, t->type->name, d.rewritten, d.reference);
+    }
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------ dry runs */
+
+/* The operators of a graph, channels last, each once. */
+static uint32_t list_signatures(graft_env *env, const graft_graph *graph, graft_signature *all)
+{
+    graft_order order;
+    uint32_t count = 0;
+    size_t bytes = graft_order_bytes(&graph->limits);
+    if (graft_order_build(&order, graph, graft_arena_alloc(env->unit, bytes), bytes) != GRAFT_OK) {
+        return 0;
+    }
+    uint8_t *layouts = GRAFT_NEW(env->unit, uint8_t, graph->value_end);
+    graft_layout_choice *choices = GRAFT_NEW(env->unit, graft_layout_choice, graph->limits.nodes);
+    graft_layout_assign(graph, &order, GRAFT_LAYOUT_NHWC, layouts, choices);
+    for (graft_index node = 0; node < graph->node_end && count < SIGNATURES_MOST; node++) {
+        uint32_t op = graph->nodes[node].op;
+        uint32_t i = 0;
+        if (op == GRAFT_OP_NONE || op == GRAFT_OP_OPAQUE || op == GRAFT_OP_reshape ||
+            op == GRAFT_OP_fill || graph->nodes[node].is_const) {
+            continue;
+        }
+        graft_signature_of_node(graph, node, &choices[node], false, &all[count]);
+        while (i < count && !graft_signature_equal(&all[i], &all[count])) {
+            i++;
+        }
+        count += i == count;
+    }
+    return count;
+}
+
+/* How many signatures of a graph can be planned. */
+static uint32_t plan_graph(subject *t, const graft_graph *graph, uint32_t *count)
+{
+    static const float *const constants[GRAFT_MAX_INPUTS];
+    graft_env *env = t->run->env;
+    graft_signature *all = GRAFT_NEW(env->unit, graft_signature, SIGNATURES_MOST);
+    uint32_t planned = 0;
+    *count = list_signatures(env, graph, all);
+    for (uint32_t i = 0; i < *count && !check_late(t->run); i++) {
+        graft_kernel *kernel = NULL;
+        if (graft_kernel_open(env, t->device, &all[i], NULL, constants, &kernel) == GRAFT_OK) {
+            planned++;
+            graft_kernel_close(kernel);
+        } else {
+            check_fail(t->run, "%s in %s", t->name, t->type->name);
+        }
+    }
+    return planned;
+}
+
+static graft_status check_dry(subject *t, FILE *file)
+{
+    graft_status status = GRAFT_OK;
+    graft_json json;
+    uint32_t counts[2];
+    uint32_t planned[2];
+    GRAFT_CHECK(graft_model_open(t->run->env, t->run->env->unit, t->name, NULL, &t->model));
+    planned[0] = plan_graph(t, &t->model->graph, &counts[0]);
+    GRAFT_CHECK(optimise(t));
+    planned[1] = plan_graph(t, &t->environment.state.graph, &counts[1]);
+    graft_json_begin(&json, t->run->env->scratch);
+    graft_json_string(&json, "model", t->name);
+    graft_json_string(&json, "type", t->type->name);
+    graft_json_integer(&json, "dry_before_signatures", counts[0]);
+    graft_json_integer(&json, "dry_before_planned", planned[0]);
+    graft_json_integer(&json, "dry_after_signatures", counts[1]);
+    graft_json_integer(&json, "dry_after_planned", planned[1]);
+    check_line(t->run, &json, file);
+done:
+    return status;
+}
+
+/* "NVIDIA H200 (sm_90, ...), fp16" gives "h200". */
+static const char *short_name(graft_arena *arena, const char *name)
+{
+    const char *word = strncmp(name, "NVIDIA ", 7) == 0 ? name + 7 : name;
+    size_t size = strcspn(word, "(");
+    while (size > 0 && word[size - 1] == ' ') {
+        size--;
+    }
+    char *text = graft_arena_printf(arena, "%.*s", (int)size, word);
+    for (char *c = text; *c != '\0'; c++) {
+        *c = (char)(isalnum((unsigned char)*c) ? tolower((unsigned char)*c) : '-');
+    }
+    return text;
+}
+
+static graft_status open_costs(subject *t)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = t->run->env;
+    const graft_measure_options options = {.rounds = ROUNDS, .batch_ns = batch_ns, .quiet = true};
+    const char *device = short_name(env->unit, graft_device_name(t->device));
+    const char *path = t->type->type == CUDA_TF32
+                           ? graft_arena_printf(env->unit, "%s/%s.costs", t->run->folder, device)
+                           : graft_arena_printf(env->unit, "%s/%s-%s.costs", t->run->folder, device,
+                                                t->type->name);
+    GRAFT_CHECK(graft_cost_open(env, t->device, path, &t->cost));
+    graft_cost_set_measuring(t->cost, &options);
+    graft_cost_set_deadline(t->cost, t->deadline_ns);
+done:
+    return status;
+}
+
+static graft_status check_model(check_run *run, const char *name, const check_type *type,
+                                uint64_t share_ns, FILE *file)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = run->env;
+    graft_mark mark = graft_arena_mark(env->unit);
+    subject t = {
+        .run = run, .name = name, .type = type, .deadline_ns = graft_clock_ns() + share_ns};
+    GRAFT_CHECK(check_open(run, type->name, "", &t.device));
+    if (graft_device_present(t.device)) {
+        GRAFT_CHECK(open_costs(&t));
+        status = check_subject(&t, file);
+    } else {
+        status = check_dry(&t, file);
+    }
+done:
+    if (t.device != NULL &&
+        status != GRAFT_OK) { /* Saved all the same; the first failure counts. */
+        check_fail(run, "%s in %s", name, type->name);
+        check_probe(run, t.device);
+        status = GRAFT_OK;
+    }
+    run->progress->unfinished += t.late;
+    if (t.cost != NULL && graft_cost_close(env, t.cost) != GRAFT_OK) {
+        check_fail(run, "the costs of %s", name);
+    }
+    graft_device_close(t.device);
+    graft_arena_release(env->unit, mark);
+    return status;
+}
+
+static bool is_chosen(const check_run *run, const graft_zoo_entry *entry, const check_type *type)
+{
+    return !entry->is_quantised && /* Made of operators that only the processor runs. */
+           check_is_chosen(run->models, entry->name) && check_is_chosen(run->types, type->name);
+}
+
+/* Models that are chosen from `item` on. */
+static uint32_t count_left(const check_run *run, const graft_zoo_entry *zoo, uint32_t count,
+                           uint32_t item)
+{
+    uint32_t left = 0;
+    for (; item < count * CHECK_TYPES; item++) {
+        left += is_chosen(run, &zoo[item % count], &check_types[item / count]);
+    }
+    return left;
+}
+
+graft_status check_models(check_run *run)
+{
+    graft_status status = GRAFT_OK;
+    FILE *file = NULL;
+    uint32_t count = 0;
+    const graft_zoo_entry *zoo = graft_zoo(&count);
+    uint32_t items = count * CHECK_TYPES;
+    GRAFT_CHECK(check_file(run, "models.jsonl", &file));
+    for (uint32_t item = run->progress->next; item < items; item++) {
+        const graft_zoo_entry *entry = &zoo[item % count];
+        const check_type *type = &check_types[item / count];
+        if (!is_chosen(run, entry, type)) {
+            continue;
+        }
+        if (check_cut(run, item, items) || !check_begin(run, item)) {
+            break;
+        }
+        /* Small models leave time for the large ones. */
+        uint64_t left_ns = run->deadline_ns - graft_cost_clock_ns(WALL_CLOCK);
+        uint32_t left = count_left(run, zoo, count, item);
+        uint64_t share_ns = left < 3 ? left_ns : left_ns / left * 2;
+        GRAFT_CHECK(check_model(run, entry->name, type, share_ns, file));
+    }
+done:
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return status;
+}

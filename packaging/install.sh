@@ -1,0 +1,77 @@
+#!/bin/sh
+# Installs Graft below $DESTDIR$PREFIX, or removes what this version installs there.
+#
+#   GRAFT=out/release/graft VERSION=0.1.0 PREFIX=/usr/local DESTDIR= sh packaging/install.sh install
+#   VERSION=0.1.0 PREFIX=/usr/local DESTDIR= sh packaging/install.sh uninstall
+#
+# CUDA_LIBRARY is the back end for NVIDIA GPUs, where there is one. The program finds its data in
+# ../share/graft from where it lies, so that the tree may be moved as a whole. What is removed is what
+# would be installed; folders go when they are Graft's own and empty.
+set -eu
+
+: "${PREFIX:?}" "${VERSION:?}" "${DESTDIR:=}" "${GRAFT:=}" "${CUDA_LIBRARY:=}"
+ROOT=$DESTDIR$PREFIX
+OWN="include/graft share/graft share/doc/graft lib/graft"
+
+# Data: where it is found in share/graft is where it is in the checkout.
+data_files() {
+    ls rules/graft.rules rules/simplify.rules rules/derivations.txt rules/families/*.yaml rules/deep/*.yaml \
+        rules/costs/*.costs train/settings.yaml emit/firmware/rewrite.c
+    find rules/taso rules/policies rules/samples -type f 2> /dev/null || true
+}
+
+# Lines "MODE SOURCE TARGET"; sources that are made here begin with a +.
+files() {
+    echo "755 $GRAFT bin/graft"
+    echo "644 $CUDA_LIBRARY lib/graft/graft-cuda.so"
+    find include/graft -type f | while read -r file; do echo "644 $file $file"; done
+    data_files | while read -r file; do echo "644 $file share/graft/$file"; done
+    for file in LICENSE README.md CHANGELOG.md; do echo "644 $file share/doc/graft/$file"; done
+    echo "644 +pc share/pkgconfig/graft.pc"
+    echo "644 +man share/man/man1/graft.1"
+    echo "644 +completion share/bash-completion/completions/graft"
+}
+
+make_file() {
+    case $1 in
+    +pc) sed "s|@PREFIX@|$PREFIX|; s|@VERSION@|$VERSION|" packaging/graft.pc.in ;;
+    +man) "$GRAFT" help --man ;;
+    +completion) "$GRAFT" help --completion ;;
+    esac
+}
+
+install_files() {
+    made=$(mktemp)
+    trap 'rm -f "$made"' EXIT
+    files | while read -r mode source target; do
+        [ -n "$target" ] || continue # No CUDA library: the line has two words.
+        case $source in
+        +*)
+            make_file "$source" > "$made"
+            source=$made
+            ;;
+        esac
+        install -D -m "$mode" "$source" "$ROOT/$target"
+    done
+    echo "installed in $ROOT"
+}
+
+uninstall_files() {
+    GRAFT=graft CUDA_LIBRARY=graft-cuda.so
+    files | while read -r _ _ target; do
+        rm -f "$ROOT/$target"
+    done
+    for folder in $OWN; do
+        [ ! -d "$ROOT/$folder" ] || find "$ROOT/$folder" -depth -type d -empty -delete
+    done
+    echo "removed from $ROOT"
+}
+
+case ${1:-} in
+install) install_files ;;
+uninstall) uninstall_files ;;
+*)
+    echo "usage: sh packaging/install.sh install|uninstall" >&2
+    exit 2
+    ;;
+esac
