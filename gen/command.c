@@ -3,7 +3,6 @@
 
 #include "gen/gen.h"
 #include "graph/json.h"
-#include "graph/options.h"
 #include "graph/ruleprint.h"
 
 #include <string.h>
@@ -11,47 +10,32 @@
 typedef struct {
     const char *folder;
     const char *family; /* NULL: all. */
+    uint64_t memory_mib;
     graft_gen_options run;
     bool counts_only;
 } options;
 
-graft_status graft_gen_room_bound(graft_env *env, const char *memory, graft_gen_room *room)
+static const graft_option rows[] = {
+    GRAFT_SHIPPED(options, folder, "--families", "FOLDER", "rules/families", "the families"),
+    GRAFT_TEXT(options, family, "--family", "NAME", NULL, "one of them alone"),
+    GRAFT_NUMBER(options, run.depth, "--depth", "N", NULL, 0, GRAFT_GEN_MAX_DEPTH,
+                 "operators of the largest graphs; 0: what each set says"),
+    GRAFT_FLAG(options, counts_only, "--counts",
+               "how many graphs, keys and candidates, not the candidates"),
+    GRAFT_NUMBER(options, run.seed, "--seed", "N", "1", 0, UINT64_MAX, "of the random tensors"),
+    GRAFT_TEXT(options, run.room.folder, "--work", "FOLDER", NULL,
+               "where an interrupted run goes on, and what memory does not hold goes"),
+    GRAFT_NUMBER(options, memory_mib, "--memory", "MIB", NULL, 0, UINT32_MAX,
+                 "what all of it may take"),
+};
+
+graft_status graft_gen_room_bound(graft_env *env, uint64_t mebibytes, graft_gen_room *room)
 {
-    graft_status status = GRAFT_OK;
-    uint64_t mebibytes = 0;
-    GRAFT_CHECK(graft_options_number(env, "--memory", memory, 0, UINT32_MAX, &mebibytes));
     if (mebibytes > 0 && room->folder == NULL) {
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "--memory MIB needs --work FOLDER");
     }
     room->memory_bytes = mebibytes << 20;
-done:
-    return status;
-}
-
-static graft_status read_options(graft_env *env, int argc, char **argv, options *opts)
-{
-    graft_status status = GRAFT_OK;
-    const char *depth = "0";
-    const char *seed = "1";
-    const char *memory = "0";
-    uint64_t number = 0;
-    *opts = (options){.folder = graft_file_shipped(env, "rules/families")};
-    const graft_option table[] = {
-        {.name = "--families", .value = &opts->folder         },
-        {.name = "--family",   .value = &opts->family         },
-        {.name = "--depth",    .value = &depth                },
-        {.name = "--seed",     .value = &seed                 },
-        {.name = "--work",     .value = &opts->run.room.folder},
-        {.name = "--memory",   .value = &memory               },
-        {.name = "--counts",   .flag = &opts->counts_only     },
-    };
-    GRAFT_CHECK(graft_options_parse(env, argc, argv, table, sizeof table / sizeof table[0]));
-    GRAFT_CHECK(graft_options_number(env, "--depth", depth, 0, GRAFT_GEN_MAX_DEPTH, &number));
-    opts->run.depth = (uint32_t)number;
-    GRAFT_CHECK(graft_gen_room_bound(env, memory, &opts->run.room));
-    GRAFT_CHECK(graft_options_number(env, "--seed", seed, 0, UINT64_MAX, &opts->run.seed));
-done:
-    return status;
+    return GRAFT_OK;
 }
 
 /* Leaves the families that the options ask for. */
@@ -157,18 +141,18 @@ static void print_report(graft_env *env, const graft_gen_report *report)
     graft_arena_release(env->scratch, mark);
 }
 
-graft_status graft_command_gen(graft_env *env, int argc, char **argv)
+static graft_status run(graft_env *env, void *choices)
 {
     graft_status status = GRAFT_OK;
-    options opts;
+    options *opts = choices;
     const graft_gen_family *families = NULL;
     uint32_t family_count = 0;
     graft_candidates candidates;
-    GRAFT_CHECK(read_options(env, argc, argv, &opts));
-    GRAFT_CHECK(graft_gen_families_read(env, env->life, opts.folder, &families, &family_count));
-    GRAFT_CHECK(choose_families(env, &opts, &families, &family_count));
-    GRAFT_CHECK(graft_gen_run(env, env->life, families, family_count, &opts.run, &candidates));
-    for (uint32_t i = 0; i < candidates.count && !opts.counts_only; i++) {
+    GRAFT_CHECK(graft_gen_room_bound(env, opts->memory_mib, &opts->run.room));
+    GRAFT_CHECK(graft_gen_families_read(env, env->life, opts->folder, &families, &family_count));
+    GRAFT_CHECK(choose_families(env, opts, &families, &family_count));
+    GRAFT_CHECK(graft_gen_run(env, env->life, families, family_count, &opts->run, &candidates));
+    for (uint32_t i = 0; i < candidates.count && !opts->counts_only; i++) {
         print_candidate(env, &candidates.items[i]);
     }
     for (uint32_t i = 0; i < candidates.report_count; i++) {
@@ -177,3 +161,10 @@ graft_status graft_command_gen(graft_env *env, int argc, char **argv)
 done:
     return status;
 }
+
+const graft_command graft_command_gen = {
+    .name = "gen",
+    .summary = "list the substitutions that the families propose",
+    GRAFT_TAKES(options, rows),
+    .run = run,
+};

@@ -389,8 +389,8 @@ done:
     return status;
 }
 
-graft_status graft_gen_family_read(graft_env *env, graft_arena *arena, const char *path,
-                                   graft_gen_family *family)
+static graft_status read_file(graft_env *env, graft_arena *arena, const char *path,
+                              graft_gen_family *family)
 {
     graft_status status = GRAFT_OK;
     const graft_yaml *root = NULL;
@@ -455,7 +455,7 @@ graft_status graft_gen_families_read(graft_env *env, graft_arena *arena, const c
     }
     graft_gen_family *list = GRAFT_NEW(arena, graft_gen_family, count);
     for (uint32_t i = 0; i < count; i++) {
-        GRAFT_CHECK(graft_gen_family_read(env, arena, files[i], &list[i]));
+        GRAFT_CHECK(read_file(env, arena, files[i], &list[i]));
     }
     qsort(list, count, sizeof *list, compare_families);
     *families = list;

@@ -76,13 +76,10 @@ void graft_gen_config_of_op(uint32_t op, graft_gen_config *config);
 /* Stands for what a configuration computes and where it may be applied; not for its name. */
 uint64_t graft_gen_config_hash(const graft_gen_config *config);
 
-/* Reads one file into `arena`. GRAFT_BAD_INPUT with "file:line: " for anything that is not as
- * docs/families.md says (unknown operators, attributes or sizes, values outside their domain,
- * shapes that no operator accepts are allowed: those operators are merely never applied); GRAFT_IO
- * when the file cannot be read. */
-GRAFT_MUST_USE graft_status graft_gen_family_read(graft_env *env, graft_arena *arena,
-                                                  const char *path, graft_gen_family *family);
-/* Same, from memory; `name` stands for the path in messages. */
+/* Reads a family into `arena`; `name` stands for the file in messages. GRAFT_BAD_INPUT with
+ * "file:line: " for anything that is not as docs/families.md says (unknown operators, attributes or
+ * sizes, values outside their domain, shapes that no operator accepts are allowed: those operators
+ * are merely never applied). */
 GRAFT_MUST_USE graft_status graft_gen_family_parse(graft_env *env, graft_arena *arena,
                                                    const char *name, const char *text, size_t size,
                                                    graft_gen_family *family);

@@ -34,7 +34,8 @@ uint32_t graft_gen_search_first_join(const graft_gen_search *find, uint32_t grap
     return low;
 }
 
-void graft_gen_search_sort_joins(graft_gen_search *find)
+/* Sorts all joins by graph. */
+static void sort_joins(graft_gen_search *find)
 {
     if (find->joins.count > 0) {
         qsort(find->joins.items, find->joins.count, sizeof *find->joins.items, compare_joins);
@@ -110,7 +111,7 @@ static void drop_superfluous(graft_gen_search *find)
     if (find->law_count > 0) {
         qsort(ranks, find->law_count, sizeof *ranks, compare_ranks);
     }
-    graft_gen_search_sort_joins(find);
+    sort_joins(find);
     for (uint32_t i = 0; i < find->law_count; i++) {
         uint32_t number = (uint32_t)ranks[i];
         if (graft_gen_is_own(&find->laws[number])) {
@@ -222,7 +223,7 @@ static graft_status confirm_kept(graft_gen_search *find)
         }
     }
     if (taken_count > 0) {
-        graft_gen_search_sort_joins(find);
+        sort_joins(find);
         graft_log(find->space->env, 2, "%s: %u laws taken back", find->space->set->name,
                   taken_count);
     }

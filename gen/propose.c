@@ -116,7 +116,8 @@ uint8_t graft_gen_search_directions(const graft_gen_law *law)
     return (uint8_t)directions;
 }
 
-bool graft_gen_search_follows(const graft_gen_search *find, const graft_gen_pair *p)
+/* Whether a pair's graphs are joined. */
+static bool pair_follows(const graft_gen_search *find, const graft_gen_pair *p)
 {
     return graft_gen_root_of(find->parents, p->hub) == graft_gen_root_of(find->parents, p->other);
 }
@@ -152,7 +153,7 @@ graft_gen_task graft_gen_search_task(const graft_gen_search *find, uint32_t numb
     default:
         return GRAFT_GEN_NO_TASK;
     }
-    if (!graft_gen_search_follows(find, p)) {
+    if (!pair_follows(find, p)) {
         return p->fate == GRAFT_GEN_REFUTED ? GRAFT_GEN_NO_TASK : GRAFT_GEN_TRY_LAW;
     }
     bool is_step =
@@ -212,8 +213,8 @@ static bool draw_lemma(graft_gen_search *find, const graft_gen_pair *p)
     return is_drawn;
 }
 
-/* Lays a lemma wherever it fits. */
-graft_gen_fate graft_gen_search_lay(graft_gen_search *find, uint32_t number)
+/* Lays a pair that follows, as drawn, wherever it fits: GRAFT_GEN_LAID, ..._IDLE or ..._PASSED. */
+static graft_gen_fate lay_lemma(graft_gen_search *find, uint32_t number)
 {
     const graft_gen_pair *p = &find->pairs[number];
     const graft_gen_trial *trial = graft_gen_search_try(find, number, GRAFT_GEN_TRY_LEMMA, false);
@@ -242,12 +243,12 @@ static graft_gen_fate take_lemma(graft_gen_search *find, uint32_t number)
     if (cover == GRAFT_GEN_COVER_OWN_LAW) {
         return draw_lemma(find, p) ? GRAFT_GEN_DRAWN : GRAFT_GEN_PASSED;
     }
-    return graft_gen_search_lay(find, number);
+    return lay_lemma(find, number);
 }
 
 static graft_gen_fate take_pair(graft_gen_search *find, uint32_t number)
 {
-    if (graft_gen_search_follows(find, &find->pairs[number])) {
+    if (pair_follows(find, &find->pairs[number])) {
         return take_lemma(find, number);
     }
     const graft_gen_trial *trial = graft_gen_search_try(find, number, GRAFT_GEN_TRY_LAW, false);
@@ -267,7 +268,7 @@ static graft_gen_fate retake_pair(graft_gen_search *find, uint32_t number)
         (void)graft_gen_search_take(
             find, number, graft_gen_search_try(find, number, GRAFT_GEN_TRY_GIVEN, false), 0);
     } else if (fate == GRAFT_GEN_LAID) {
-        (void)graft_gen_search_lay(find, number);
+        (void)lay_lemma(find, number);
     } else if (fate == GRAFT_GEN_DRAWN || fate == GRAFT_GEN_IDLE) {
         (void)draw_lemma(find, &find->pairs[number]);
     } else if (fate == GRAFT_GEN_REFUTED) {

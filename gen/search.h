@@ -98,14 +98,10 @@ static inline bool graft_gen_is_own(const graft_gen_found *law)
 
 /* The first sorted join whose graph is at least `graph`. */
 uint32_t graft_gen_search_first_join(const graft_gen_search *find, uint32_t graph);
-/* Sorts all joins by graph. */
-void graft_gen_search_sort_joins(graft_gen_search *find);
 /* Joins two graphs, now or when the pair that the join rests on has had its turn. */
 void graft_gen_search_connect(graft_gen_search *find, const graft_gen_join *j);
 /* Lets the joins count that waited for the pair before this place. */
 void graft_gen_search_reach(graft_gen_search *find, uint32_t place);
-/* Whether a pair's graphs are joined. */
-bool graft_gen_search_follows(const graft_gen_search *find, const graft_gen_pair *p);
 /* Notes the pair that a whole join says all about. */
 void graft_gen_search_cover(graft_gen_search *find, const graft_gen_join *j, graft_gen_cover kind);
 /* What a pair would be tried for if its turn were now. What an earlier run has told has to be done
@@ -121,8 +117,6 @@ uint8_t graft_gen_search_directions(const graft_gen_law *law);
  * not taken when it has none of them. */
 bool graft_gen_search_take(graft_gen_search *find, uint32_t number, const graft_gen_trial *trial,
                            uint8_t macro_directions);
-/* Lays a pair that follows, as drawn, wherever it fits: GRAFT_GEN_LAID, ..._IDLE or ..._PASSED. */
-graft_gen_fate graft_gen_search_lay(graft_gen_search *find, uint32_t number);
 /* The progress of a walk over all pairs, and whether it may go on. GRAFT_INTERRUPTED,
  * GRAFT_NO_MEMORY when the space's room is used up. */
 GRAFT_MUST_USE graft_status graft_gen_search_tell(const graft_gen_search *find,

@@ -487,8 +487,7 @@ bool graft_gen_closure_add(graft_gen_closure *closure, uint32_t node)
     return true;
 }
 
-bool graft_gen_closure_of_value(const graft_gen_space *space, uint32_t value,
-                                graft_gen_closure *closure)
+static bool close_value(const graft_gen_space *space, uint32_t value, graft_gen_closure *closure)
 {
     uint32_t node = space->values[value].node;
     return node == GRAFT_GEN_NONE || graft_gen_closure_of_node(space, node, closure);
@@ -499,7 +498,7 @@ bool graft_gen_closure_of_node(const graft_gen_space *space, uint32_t number,
 {
     const graft_gen_node *node = &space->nodes[number];
     for (uint32_t i = 0; i < GRAFT_MAX_INPUTS && node->args[i] != GRAFT_GEN_NONE; i++) {
-        if (!graft_gen_closure_of_value(space, node->args[i], closure)) {
+        if (!close_value(space, node->args[i], closure)) {
             return false;
         }
     }

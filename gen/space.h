@@ -236,8 +236,6 @@ size_t graft_gen_config_workspace(const graft_gen_config *config, const graft_sh
 
 /* Closures. Adding keeps them sorted; all return false when GRAFT_GEN_MAX_CLOSURE is not enough. */
 bool graft_gen_closure_add(graft_gen_closure *closure, uint32_t node);
-bool graft_gen_closure_of_value(const graft_gen_space *space, uint32_t value,
-                                graft_gen_closure *closure);
 bool graft_gen_closure_of_node(const graft_gen_space *space, uint32_t node,
                                graft_gen_closure *closure);
 /* Lists the outputs of the closure's nodes that none of them reads; returns how many, which may be

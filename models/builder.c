@@ -181,11 +181,6 @@ void graft_build_set_ints(graft_builder *builder, const char *name, const int64_
     graft_onnx_set_ints(builder->arena, last_node(builder), name, values, count);
 }
 
-void graft_build_set_float(graft_builder *builder, const char *name, float value)
-{
-    graft_onnx_set_float(builder->arena, last_node(builder), name, value);
-}
-
 void graft_build_output(graft_builder *builder, graft_build_value tensor, const char *name)
 {
     Onnx__GraphProto *graph = builder->model->graph;
@@ -367,8 +362,7 @@ static void set_window(graft_builder *builder, Onnx__NodeProto *node,
 
 /* Filter and bias of a layer, as inputs 1 and 2 of its node; filters have variance `gain` / fan-in.
  * A quantised model has no normalisations: they are folded into its filters, which then give their
- * outputs a mean square of 1. The result is the mean square of the
- * layer's output. */
+ * outputs a mean square of 1. The result is the mean square of the layer's output. */
 static double add_filter(graft_builder *builder, const graft_build_value *x,
                          graft_build_filter *filter, double gain, const char *inputs[3])
 {

@@ -101,7 +101,6 @@ graft_build_value graft_build_node(graft_builder *builder, const char *op_type, 
 void graft_build_set_int(graft_builder *builder, const char *name, int64_t value);
 void graft_build_set_ints(graft_builder *builder, const char *name, const int64_t *values,
                           uint32_t count);
-void graft_build_set_float(graft_builder *builder, const char *name, float value);
 
 /* A tensor as 8-bit numbers and back (builder_quantise.c); the same nodes when it is asked for
  * again. The tensor itself when the model is not quantised. */

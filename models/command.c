@@ -1,31 +1,22 @@
 /* command.c - `graft model` and `graft convert` (see command.h). */
 #include "models/command.h"
 #include "graph/json.h"
+#include "graph/onnx.h"
 #include "models/zoo.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
-enum { SIZES_MOST = 32 };
-
-static graft_status parse_number(graft_env *env, const char *option, const char *text,
-                                 uint64_t most, uint64_t *number)
-{
-    char *end = NULL;
-    errno = 0;
-    unsigned long long value = text == NULL ? 0 : strtoull(text, &end, 10);
-    if (text == NULL || text[0] < '0' || text[0] > '9' || errno != 0 || *end != '\0' ||
-        value > most) {
-        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s needs a number up to %" PRIu64 ", has '%s'",
-                          option, most, text == NULL ? "" : text);
-    }
-    *number = value;
-    return GRAFT_OK;
-}
-
 /* ------------------------------------------------------------------------------ graft model */
+
+typedef struct {
+    const char *name;
+    const char *out;
+    uint64_t seed;
+} model_choices;
+
+static const graft_option model_options[] = {
+    GRAFT_WORD(model_choices, name, "[MODEL]", "one of the zoo; without it they are listed"),
+    GRAFT_WORD(model_choices, out, "[OUT.onnx]", "the file to write"),
+    GRAFT_NUMBER(model_choices, seed, "--seed", "N", "1", 0, UINT64_MAX, "of the weights"),
+};
 
 static void list_models(graft_env *env)
 {
@@ -46,89 +37,51 @@ static void list_models(graft_env *env)
     }
 }
 
-graft_status graft_command_model(graft_env *env, int argc, char **argv)
+static graft_status run_model(graft_env *env, void *choices)
 {
     graft_status status = GRAFT_OK;
-    uint64_t seed = GRAFT_ZOO_SEED;
-    const char *words[2] = {NULL, NULL};
-    int count = 0;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--seed") == 0) {
-            GRAFT_CHECK(
-                parse_number(env, "--seed", i + 1 < argc ? argv[i + 1] : NULL, UINT64_MAX, &seed));
-            i++;
-        } else if (argv[i][0] == '-' || count == 2) {
-            status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "model does not understand '%s'", argv[i]);
-            goto done;
-        } else {
-            words[count++] = argv[i];
-        }
-    }
-    if (count == 0) {
+    const model_choices *c = choices;
+    if (c->name == NULL) {
         list_models(env);
-    } else if (count == 1) {
+    } else if (c->out == NULL) {
         const graft_zoo_entry *entry = NULL;
-        GRAFT_CHECK(graft_zoo_find(env, words[0], &entry));
-        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "usage: graft model NAME OUT.onnx [--seed N]");
+        GRAFT_CHECK(graft_zoo_find(env, c->name, &entry));
+        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                            "model: OUT.onnx is missing; usage: graft model "
+                            "NAME OUT.onnx [--seed N]");
     } else {
-        status = graft_zoo_build(env, words[0], seed, words[1]);
+        status = graft_zoo_build(env, c->name, c->seed, c->out);
     }
 done:
     return status;
 }
+
+const graft_command graft_command_model = {
+    .name = "model",
+    .summary = "write a model of the zoo, or list them",
+    .forms = "graft model                     list the zoo\n"
+             "graft model NAME OUT.onnx       write one of its models",
+    GRAFT_TAKES(model_choices, model_options),
+    .run = run_model,
+};
 
 /* ---------------------------------------------------------------------------- graft convert */
 
 typedef struct {
-    const char *words[2]; /* Input and output. */
-    int word_count;
-    graft_model_size sizes[SIZES_MOST];
-    graft_model_options read;
-    graft_model_write_options write;
-} convert_options;
+    const char *in;
+    const char *out;
+    graft_option_list sizes;
+    bool external_data;
+} convert_choices;
 
-/* NAME=N; the text is cut at the last '='. */
-static graft_status parse_size(graft_env *env, char *text, convert_options *options)
-{
-    char *equals = text == NULL ? NULL : strrchr(text, '=');
-    uint64_t value = 0;
-    if (equals == NULL || equals == text || options->read.size_count == SIZES_MOST) {
-        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "--size needs NAME=N, at most %d times, has '%s'",
-                          SIZES_MOST, text == NULL ? "" : text);
-    }
-    graft_status status = parse_number(env, "--size", equals + 1, INT32_MAX, &value);
-    if (status == GRAFT_OK) {
-        *equals = '\0';
-        options->sizes[options->read.size_count++] =
-            (graft_model_size){.name = text, .value = (int32_t)value};
-    }
-    return status;
-}
-
-static graft_status parse_convert(graft_env *env, int argc, char **argv, convert_options *options)
-{
-    graft_status status = GRAFT_OK;
-    options->read.sizes = options->sizes;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--size") == 0) {
-            GRAFT_CHECK(parse_size(env, i + 1 < argc ? argv[i + 1] : NULL, options));
-            i++;
-        } else if (strcmp(argv[i], "--external-data") == 0) {
-            options->write.external_data = true;
-        } else if (argv[i][0] == '-' || options->word_count == 2) {
-            status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "convert does not understand '%s'", argv[i]);
-            goto done;
-        } else {
-            options->words[options->word_count++] = argv[i];
-        }
-    }
-    if (options->word_count != 2) {
-        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                            "usage: graft convert IN OUT.onnx [--size NAME=N] [--external-data]");
-    }
-done:
-    return status;
-}
+static const graft_option convert_options[] = {
+    GRAFT_WORD(convert_choices, in, "MODEL", "a name of the zoo or an ONNX file"),
+    GRAFT_WORD(convert_choices, out, "OUT.onnx", "the file to write"),
+    GRAFT_LIST(convert_choices, sizes, "--size", "NAME=N,...",
+               "a value for a size that the model leaves open"),
+    GRAFT_FLAG(convert_choices, external_data, "--external-data",
+               "large weights into a file beside it"),
+};
 
 /* One line: what was read. */
 static void report_model(graft_env *env, const graft_model *model, const char *out)
@@ -136,8 +89,9 @@ static void report_model(graft_env *env, const graft_model *model, const char *o
     graft_index nodes = graft_graph_node_count(&model->graph);
     graft_index active = graft_graph_active_count(&model->graph);
     if (!env->json) {
-        (void)printf("%s: %u nodes, %u of them opaque, written to %s\n", model->file, active,
-                     model->opaque_count, out);
+        (void)printf(
+            "%s: %u nodes in the file, %u of them opaque; %u operators run; written to %s\n",
+            model->file, model->onnx->node_count, model->opaque_count, active, out);
         return;
     }
     graft_json json;
@@ -150,15 +104,24 @@ static void report_model(graft_env *env, const graft_model *model, const char *o
     graft_json_end(&json, stdout);
 }
 
-graft_status graft_command_convert(graft_env *env, int argc, char **argv)
+static graft_status run_convert(graft_env *env, void *choices)
 {
     graft_status status = GRAFT_OK;
-    convert_options options = {.word_count = 0};
+    const convert_choices *c = choices;
+    graft_model_options read = {.size_count = 0};
+    const graft_model_write_options write = {.external_data = c->external_data};
     graft_model *model = NULL;
-    GRAFT_CHECK(parse_convert(env, argc, argv, &options));
-    GRAFT_CHECK(graft_model_open(env, env->unit, options.words[0], &options.read, &model));
-    GRAFT_CHECK(graft_model_write(env, model, &model->graph, options.words[1], &options.write));
-    report_model(env, model, options.words[1]);
+    GRAFT_CHECK(graft_options_sizes(env, "--size", &c->sizes, &read.sizes, &read.size_count));
+    GRAFT_CHECK(graft_model_open(env, env->unit, c->in, &read, &model));
+    GRAFT_CHECK(graft_model_write(env, model, &model->graph, c->out, &write));
+    report_model(env, model, c->out);
 done:
     return status;
 }
+
+const graft_command graft_command_convert = {
+    .name = "convert",
+    .summary = "read an ONNX model and write it again",
+    GRAFT_TAKES(convert_choices, convert_options),
+    .run = run_convert,
+};

@@ -9,10 +9,12 @@ set -eu
 # Needed to build and to run the tests.
 REQUIRED="gcc libc6-dev libz3-dev libprotobuf-c-dev protobuf-c-compiler libxxhash-dev libyaml-dev
     libdnnl-dev libopenblas-dev libcmocka-dev"
-# Needed by single tests, which are skipped with a reason otherwise: the ONNX conformance cases, headers
-# in C++, and the firmware in an emulated microcontroller.
-OPTIONAL="g++ libonnx-testdata python3-onnx gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm"
-DEVELOPMENT="clang clang-format clang-tidy cppcheck shellcheck cvc5 python3-venv"
+# The build does without libonnx-dev and what it needs, and single tests without the rest, each with a
+# reason: shapes by ONNX' own library, the ONNX conformance cases, headers in C++, the firmware in an
+# emulated microcontroller, and the example on XNNPACK.
+OPTIONAL="g++ libonnx-dev libprotobuf-dev libonnx-testdata python3-onnx gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm
+    libxnnpack-dev libpthreadpool-dev pkg-config"
+DEVELOPMENT="clang clang-format clang-tidy cppcheck shellcheck cvc5 python3-venv dpkg-dev lintian qemu-user gnuplot-nox"
 
 missing_of() {
     for package in "$@"; do

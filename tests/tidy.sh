@@ -3,7 +3,7 @@
 # clang-tidy, cppcheck, and gcc's -fanalyzer.
 #
 #   ONLY=text JOBS=2 CPPFLAGS=... sh tests/tidy.sh           checks the files whose path has the text
-#   sh tests/tidy.sh format                                  reformats instead
+#   sh tests/tidy.sh format                                  reformats instead, pages too
 #
 # Prints what breaks a law and ends with the number of laws broken; exit status 0 when none is.
 set -u
@@ -15,14 +15,18 @@ broken=0
 
 # Our C files: everything but what a generator wrote.
 c_files() {
-    find main.c graph gen verify cost train emit models include tests \
-        \( -name '*.c' -o -name '*.h' -o -name '*.inc' \) -print 2> /dev/null |
+    find main.c graph gen verify cost train emit models gpu include tests examples \
+        \( -name '*.c' -o -name '*.h' -o -name '*.inc' \) ! -path '*/engine/names*' -print 2> /dev/null |
         grep -F -- "$ONLY" | sort
 }
+
+# What people read.
+pages() { find README.md CHANGELOG.md CONTRIBUTING.md docs rules -name '*.md' | sort; }
 
 if [ "${1:-}" = format ]; then
     ONLY=
     c_files | xargs clang-format -i
+    pages | xargs python3 tests/docs/wrap.py
     exit
 fi
 
@@ -83,11 +87,34 @@ files_have_heads() {
         END { exit bad }'
 }
 
+# What a proof rests on. Its bounds stand in verify/limits.def, each with what happens past it. Found
+# here are constants that are called a bound, and arrays whose size is a number above 4: operands, the
+# two sides of a rule and the axes of an image are fewer.
+proof_files() {
+    find verify graph \( -path 'verify/sym*' -o -path 'verify/term*' -o -path 'verify/obligation.*' \
+        -o -path 'verify/growth.*' -o -path 'verify/guarded.*' -o -path 'verify/cancel.*' \
+        -o -path 'verify/largest.*' -o -path 'verify/prove.*' -o -path 'verify/pointwise.*' \
+        -o -path 'verify/instance.*' -o -path 'verify/idle.*' -o -path 'verify/sides.inc' \
+        -o -path 'graph/pattern.*' \) -name '*.[chi]*' \
+        ! -path 'verify/symmodel.*' ! -path 'verify/symplain.*' -print | # Neither proves anything.
+        grep -F -- "$ONLY" | sort
+}
+limits_are_in_the_table() {
+    # shellcheck disable=SC2016 # awk expands its own.
+    proof_files | xargs -r awk '
+        /(MOST|MAX_|LIMIT|DEPTH|DEEP)[A-Z0-9_]* *=[^=]/ || /^ *# *define +[A-Z0-9_]+ +[(]?[0-9]/ ||
+            /[a-z_0-9]\[([5-9]|[1-9][0-9]+|[0-9]+ *[*<+]+ *[0-9]+)\]( *=[^=]|[;,)[])/ {
+            printf "%s:%d: a bound that is not in verify/limits.def: %s\n", FILENAME, FNR, $0
+            bad = 1
+        }
+        END { exit bad }'
+}
+
 # One file per run: clang-tidy 14 carries state of va_list from one file to the next. Here and below
-# without the firmware: it includes headers that only its test generates, and a linker's symbols.
+# without the firmware and the examples: they include headers that only tests generate, and a linker's symbols.
 clang_tidy_is_silent() {
     # shellcheck disable=SC2016 # Expanded by the inner shell.
-    c_files | grep '\.c$' | grep -v '^tests/firmware/' | xargs -r -n 1 -P "$JOBS" sh -c '
+    c_files | grep '\.c$' | grep -v '^tests/firmware/\|^emit/firmware/\|^examples/' | xargs -r -n 1 -P "$JOBS" sh -c '
         text=$(clang-tidy --quiet "$1" -- -std=gnu11 $0 2> /dev/null) && exit 0
         printf "%s\n" "$text"
         exit 1' "$CPPFLAGS"
@@ -99,7 +126,7 @@ clang_tidy_is_silent() {
 # them: whether they are is clang-tidy's matter. Unused values are gcc's.
 cppcheck_is_silent() {
     # shellcheck disable=SC2086 # The flags are split into words on purpose.
-    c_files | grep '\.c$' | grep -v '^tests/firmware/' | xargs -r cppcheck -q -j "$JOBS" --std=c11 --error-exitcode=1 \
+    c_files | grep '\.c$' | grep -v '^tests/firmware/\|^emit/firmware/\|^examples/' | xargs -r cppcheck -q -j "$JOBS" --std=c11 --error-exitcode=1 \
         --enable=warning,performance,portability --inline-suppr --suppress=missingIncludeSystem \
         --suppress=unknownMacro --suppress=preprocessorErrorDirective --suppress=readdirCalled \
         --suppress=uninitvar --suppress=ctuuninitvar --suppress=constStatement --library=posix $CPPFLAGS
@@ -109,17 +136,28 @@ cppcheck_is_silent() {
 # filled in a loop look uninitialised to gcc 12; clang-tidy sees them better.
 analyzer_is_silent() {
     # shellcheck disable=SC2016 # Expanded by the inner shell.
-    c_files | grep '\.c$' | grep -v '^tests/' | xargs -r -n 1 -P "$JOBS" sh -c '
+    c_files | grep '\.c$' | grep -v '^tests/\|^gpu/\|^emit/firmware/\|^examples/' | xargs -r -n 1 -P "$JOBS" sh -c '
         gcc -std=gnu11 -O1 -fanalyzer -Wno-analyzer-use-of-uninitialized-value \
             -fanalyzer-verbosity=0 -fdiagnostics-plain-output -Werror $0 -c "$1" -o /dev/null' "$CPPFLAGS"
 }
 
-scripts_are_sound() { find .ci tests -type f \( -name '*.sh' -o -path .ci/run \) -exec shellcheck -x {} +; }
+scripts_are_sound() { find .ci tests cost gpu packaging verify examples -type f \( -name '*.sh' -o -path .ci/run \) -exec shellcheck -x {} +; }
+
+# Tables and what stands in fences (programs print long lines) are as wide as they must be.
+pages_are_narrow() {
+    # shellcheck disable=SC2016 # awk expands its own.
+    pages | grep -F -- "$ONLY" | xargs -r env LC_ALL=C.UTF-8 grep -nHE '^ *```|^[^|].{100,}' | awk -F: '
+        $3 ~ /^ *```/ { if (file == $1) inside = !inside; else { file = $1; inside = 1 } next }
+        !(file == $1 && inside) { print $1 ":" $2 ": more than 100 characters; make format"; bad = 1 }
+        END { exit bad }'
+}
 
 law_with clang-format "clang-format" format_is_right
 law "functions of at most $FUNCTION_LINES lines" functions_are_short
 law "files of at most $FILE_LINES lines" files_are_short
 law "a comment at the head of every file" files_have_heads
+law "lines of pages of at most 100 characters" pages_are_narrow
+law "limits of proofs in verify/limits.def" limits_are_in_the_table
 law_with clang-tidy "clang-tidy" clang_tidy_is_silent
 law_with cppcheck "cppcheck" cppcheck_is_silent
 law_with gcc "gcc -fanalyzer" analyzer_is_silent

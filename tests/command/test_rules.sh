@@ -18,7 +18,7 @@ has_members() {
 parts_are_whole() {
     all=$(count_of)
     sum=0
-    for part in bounded bounded-axioms unbounded; do
+    for part in within-bounds proved; do
         sum=$((sum + $(count_of --proof $part)))
     done
     [ "$all" -gt 0 ] && [ "$sum" = "$all" ]
@@ -48,6 +48,9 @@ page_repeats() {
         cmp "$FOLDER/one.md" "$FOLDER/two.md" &&
         [ "$(grep -c '^\* `' "$FOLDER/one.md")" = "$(count_of)" ]
 }
+
+# What ships is proved, all of it.
+all_proved() { [ "$(count_of --proof proved)" = "$(count_of)" ] && [ "$(count_of --proof within-bounds)" = 0 ]; }
 
 # A set of three rules of our own: one saves an operator either way, one cannot be turned round.
 printf '\010\001\022\002z3' > "$FOLDER/own.rules"
@@ -100,12 +103,13 @@ check "the other direction" turns_round
 check "a wrong rule of TASO's" judges_taso wrong refuted
 check "a merge that forgets groups" judges_taso merge refuted
 check "what is exported is implied" implies_taso
-check "a file of TASO's that is cut off" error_is 1 "cut.pb: byte " "$GRAFT" rules --taso tests/fuzz/corpus/taso/cut.pb
-check "an operator that does not exist" error_is 1 "--uses: no operator 'cnov'" "$GRAFT" rules --uses cnov
-check "a level that does not exist" error_is 1 "--proof: expected bounded" "$GRAFT" rules --proof none
-check "a class that does not exist" error_is 1 "--numeric: expected exact" "$GRAFT" rules --numeric fast
-check "a family that is not there" error_is 1 "no family 'x'" "$GRAFT" rules --family x
-check "a rule that is not there" error_is 1 "no rule with the name or id 'ffff'" "$GRAFT" rules --explain ffff
-check "a picture of nothing" error_is 1 "--dot needs --explain" "$GRAFT" rules --dot "$FOLDER/x"
-check "a file that is not there" error_is 1 "no/such" "$GRAFT" rules no/such
+check "a file of TASO's that is cut off" error_is 2 "cut.pb: byte " "$GRAFT" rules --taso tests/fuzz/corpus/taso/cut.pb
+check "an operator that does not exist" error_is 2 "--uses: no operator 'cnov'" "$GRAFT" rules --uses cnov
+check "the committed rules are proved for all sizes" all_proved
+check "a level that does not exist" error_is 2 "--proof is proved or within-bounds, not 'none'" "$GRAFT" rules --proof none
+check "a class that does not exist" error_is 2 "--numeric is exact, reassociating or exact-integer" "$GRAFT" rules --numeric fast
+check "a family that is not there" error_is 2 "no family 'x'" "$GRAFT" rules --family x
+check "a rule that is not there" error_is 2 "no rule with the name or id 'ffff'" "$GRAFT" rules --explain ffff
+check "a picture of nothing" error_is 2 "--dot needs --explain" "$GRAFT" rules --dot "$FOLDER/x"
+check "a file that is not there" error_is 2 "no/such" "$GRAFT" rules no/such
 finish

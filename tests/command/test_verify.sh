@@ -21,8 +21,29 @@ rules:
     source: tanh(identity(a))
     target: tanh(a)
 END
-printf 'rules:\n  - name: x\n    source: relu(a\n    target: a\n' > "$FOLDER/broken.yaml"
-printf 'rules:\n  - name: x\n    source: transpose(a, axis=[1, 0])\n    target: a\n    where: dim(a,0) = 2 and dim(a,1) = 3\n' > "$FOLDER/misfit.yaml"
+# Faults, one after the other, between rules that have none; the last holds within bounds only.
+cat > "$FOLDER/faulty.yaml" << 'END'
+rules:
+  - name: broken
+    source: relu(a
+    target: a
+  - name: twice
+    source: relu(relu(a))
+    target: relu(a)
+  - name: misfit
+    source: transpose(a, axis=[1, 0])
+    target: a
+    where: dim(a,0) = 2 and dim(a,1) = 3
+  - name: wrong
+    source: add(split#2(a).0, split#1(b).1)
+    target: add(split#2(a).0, split#1(b).0)
+  - source: relu(a)
+    target: a
+  - name: limited
+    source: reshape#1(reshape#2(a))
+    target: reshape#1(reshape(a, dim=[#1.dim_0, dim(a,1) * dim(a,2)]))
+END
+printf 'rules:\n  - name: x\n    source: [relu(a)\n' > "$FOLDER/broken.yaml"
 
 proves() { gives 0 "$GRAFT" --quiet verify "$FOLDER/true.yaml" --json; }
 has_verdict() { grep -q "^{\"name\": \"$1\", \"verdict\": \"$2\", " "$FOLDER/out"; }
@@ -34,7 +55,82 @@ refutes_one() {
     gives 1 "$GRAFT" --quiet verify "$FOLDER/mixed.yaml" --json && has_verdict wrong refuted &&
         has_verdict right proved && grep -q '"replayed": true}' "$FOLDER/out" &&
         grep -q '"suggestion": "#1.groups = 1"' "$FOLDER/out" &&
-        grep -q '1 of 2 rules are not proved' "$FOLDER/err"
+        grep -q '1 of 2 rules are not proved: 1 refuted' "$FOLDER/err"
+}
+# Each rule has its verdict whatever the others are, in the order of the file; what cannot be tried
+# says where and why, with the numbers that its author gave to operators.
+goes_on() {
+    gives 2 "$GRAFT" --quiet verify "$FOLDER/faulty.yaml" --json && [ "$(wc -l < "$FOLDER/out")" = 6 ] || return 1
+    sed 's/^{"name": \([^,]*\), "verdict": "\([a-z-]*\)", .*/\1 \2/' "$FOLDER/out" | tr -d '"' > "$FOLDER/verdicts"
+    printf '%s\n' "broken error" "twice proved" "misfit error" "wrong refuted" "null error" "limited within-bounds" |
+        cmp - "$FOLDER/verdicts" || return 1
+    grep -q 'faulty.yaml:3: source: column 7: expected' "$FOLDER/out" &&
+        grep -q "faulty.yaml:10: rule 'misfit': the target does not fit" "$FOLDER/out" &&
+        grep -q 'faulty.yaml:15: ' "$FOLDER/out" && grep -q '"attributes": {"#2.axis": ' "$FOLDER/out" &&
+        grep -q '"proof": "within-bounds".*"bounds": {"instances": 2000, .*"proved": 64, "size": 4, ' "$FOLDER/out"
+}
+# The exit status of each kind of verdict alone, in the order in which they win.
+only() {
+    gives "$2" "$GRAFT" --quiet verify "$FOLDER/faulty.yaml" --only "$1" && [ "$(grep -c "^$1: " "$FOLDER/out")" = 1 ]
+}
+exit_statuses() { only twice 0 && only wrong 1 && only broken 2 && only misfit 2 && only limited 3; }
+says_bounds() {
+    only limited 3 && grep -q '^limited: holds within bounds (reassociating; 2000 instances swept with sizes to 4 ' "$FOLDER/out" &&
+        ! grep -q 'limited: proved' "$FOLDER/out"
+}
+# What stood before an interrupt is there: the first rule's verdict comes long before the last's.
+keeps_what_it_said() {
+    {
+        sed -n '1p;5,7p' "$FOLDER/faulty.yaml"
+        for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
+            sed -n '/name: limited/,$p' "$FOLDER/faulty.yaml" | sed "s/limited/limited-$i/"
+        done
+    } > "$FOLDER/long.yaml"
+    : > "$FOLDER/out" # Else what the test before left there is taken for this run's.
+    "$GRAFT" --quiet verify "$FOLDER/long.yaml" > "$FOLDER/out" 2> "$FOLDER/err" &
+    pid=$!
+    tries=0
+    until grep -q '^twice: proved' "$FOLDER/out" || [ $tries = 600 ]; do
+        sleep 0.05
+        tries=$((tries + 1))
+    done
+    kill -"$1" $pid
+    status=0
+    wait $pid || status=$?
+    [ $status = 130 ] && grep -q 'interrupted' "$FOLDER/err" && grep -q '^twice: proved' "$FOLDER/out" &&
+        ! grep -q '^limited-16' "$FOLDER/out"
+}
+merges_within_bounds() {
+    printf '\010\001\022\002z3' > "$FOLDER/bounds.rules"
+    gives 3 "$GRAFT" verify "$FOLDER/faulty.yaml" --only limited --merge --rules "$FOLDER/bounds.rules" &&
+        grep -q '1 rules that hold within bounds are not merged' "$FOLDER/err" &&
+        [ "$("$GRAFT" rules "$FOLDER/bounds.rules" --json | wc -l)" = 0 ] &&
+        gives 3 "$GRAFT" --quiet verify "$FOLDER/faulty.yaml" --only limited --merge --accept-within-bounds \
+            --rules "$FOLDER/bounds.rules" &&
+        "$GRAFT" rules "$FOLDER/bounds.rules" --json | grep -q '"proof": "within-bounds"'
+}
+# Obligations of one rule of a set.
+emits_one() {
+    gives 0 "$GRAFT" --quiet verify --emit-smt "$FOLDER/smt" --only limited --rules "$FOLDER/bounds.rules" &&
+        [ "$(wc -l < "$FOLDER/smt/index.tsv")" = 2 ] && grep -q 'within-bounds' "$FOLDER/smt/index.tsv"
+}
+# With little memory the program ends, and says for want of what; it never hangs.
+has_little() { # KIBIBYTES
+    status=0
+    # shellcheck disable=SC2016 # Expanded by the inner shell.
+    timeout -s KILL 60 sh -c 'ulimit -v "$1" && shift && exec "$@"' sh "$1" "$GRAFT" --quiet verify \
+        "$FOLDER/true.yaml" > "$FOLDER/out" 2> "$FOLDER/err" || status=$?
+    case $status in
+    0) [ "$(grep -c ': proved' "$FOLDER/out")" = 2 ] ;;
+    3) grep -q 'unknown.*: the solver \(ran out of memory\|crashed\)' "$FOLDER/out" ;;
+    70 | 127) grep -q 'memory\|cannot allocate\|failed to map' "$FOLDER/err" ;;
+    *) cat "$FOLDER/out" "$FOLDER/err" && echo "exit status $status" && false ;;
+    esac
+}
+ends_with_little() {
+    for kibibytes in 100000 125000 150000 200000 400000; do
+        has_little $kibibytes || { echo "with $kibibytes KiB"; return 1; }
+    done
 }
 refutes_in_text() {
     gives 1 "$GRAFT" --quiet verify "$FOLDER/mixed.yaml" &&
@@ -72,8 +168,20 @@ check "the same in text" refutes_in_text
 check "the number of children does not matter" same_with_one_child
 check "merging, and merging again" merges
 check "merging into an empty set" merges_into_another
-check "a fault of syntax" error_is 1 "broken.yaml:3: source: column 7: expected ','" "$GRAFT" verify "$FOLDER/broken.yaml"
-check "a fault of shapes" error_is 1 "misfit.yaml:4: rule 'x': the target does not fit" "$GRAFT" verify "$FOLDER/misfit.yaml"
-check "a file that is not there" error_is 1 "no/such.yaml" "$GRAFT" verify no/such.yaml
-check "no file" error_is 1 "FILE is missing" "$GRAFT" verify
+check "a fault of one rule leaves the others" goes_on
+check "exit statuses" exit_statuses
+check "within bounds is not proved, and the bounds are printed" says_bounds
+check "interrupted, it keeps what it said" keeps_what_it_said INT
+check "and when it is terminated" keeps_what_it_said TERM
+check "merging what holds within bounds" merges_within_bounds
+check "obligations of one rule" emits_one
+case $(realpath "$GRAFT") in # A sanitiser takes terabytes of address space.
+*/asan/* | */ubsan/*) skip "little memory ends with a message" "sanitisers" ;;
+*) check "little memory ends with a message" ends_with_little ;;
+esac
+check "a file that is no YAML" error_is 2 "broken.yaml:" "$GRAFT" verify "$FOLDER/broken.yaml"
+check "a rule that is not there" error_is 2 "no rule with the name or id 'nix'" "$GRAFT" verify "$FOLDER/true.yaml" --only nix
+check "accepting what is not merged" error_is 2 "needs --merge" "$GRAFT" verify "$FOLDER/true.yaml" --accept-within-bounds
+check "a file that is not there" error_is 2 "no/such.yaml" "$GRAFT" verify no/such.yaml
+check "no file" error_is 2 "FILE is missing" "$GRAFT" verify
 finish

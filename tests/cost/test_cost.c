@@ -361,7 +361,7 @@ static void test_measured_on_demand(void **state)
     graft_cost_statistics statistics;
     graft_graph *graph = relu_chain(env, 4);
     graft_order order = build_order(env->life, graph);
-    double by_node[64];
+    graft_cost_node by_node[64];
     assert_int_equal(graft_cost_open(env, device, NULL, &cost), GRAFT_OK);
     graft_cost_set_measuring(cost, &quick);
     assert_int_equal(graft_cost_nodes(env, cost, graph, &order, by_node, &total), GRAFT_OK);
@@ -371,7 +371,7 @@ static void test_measured_on_demand(void **state)
     assert_int_equal(total.estimated_count, 0);
     assert_int_equal(total.launches, 4);
     assert_true(total.ns > 0.0);
-    assert_true(by_node[0] + by_node[1] + by_node[2] + by_node[3] == total.ns);
+    assert_true(by_node[0].ns + by_node[1].ns + by_node[2].ns + by_node[3].ns == total.ns);
     assert_int_equal(graft_cost_graph(env, cost, graph, &order, &total), GRAFT_OK);
     graft_cost_statistics_of(cost, &statistics);
     assert_int_equal(statistics.measured, 1); /* Looked up this time. */
@@ -553,7 +553,7 @@ static void test_equal_nodes(void **state)
     graft_cost *cost = NULL;
     graft_schedule schedule;
     graft_cost_total total;
-    double by_node[64];
+    graft_cost_node by_node[64];
     double ns = 0.0;
     graft_graph *graph = build_graph(env->life);
     graft_index x = build_input(graph, build_shape(2, 10, 10, 0, 0), 0);
@@ -574,8 +574,8 @@ static void test_equal_nodes(void **state)
     assert_true(schedule.outputs[0] != schedule.outputs[2]);
     assert_int_equal(graft_cost_nodes(env, cost, graph, &order, by_node, &total), GRAFT_OK);
     assert_int_equal(total.launches, 4);
-    assert_true(by_node[0] > 0.0 && by_node[1] > 0.0);
-    assert_true(by_node[2] == 0.0 && by_node[3] == 0.0);
+    assert_true(by_node[0].ns > 0.0 && by_node[1].ns > 0.0);
+    assert_true(by_node[2].ns == 0.0 && by_node[3].ns == 0.0);
     assert_int_equal(graft_cost_price(env, cost, graph, &order, &ns), GRAFT_OK);
     assert_true(ns == total.ns);
     assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);

@@ -5,10 +5,11 @@
 #include <math.h>
 #include <string.h>
 
-#define REAL        float
-#define THREAD(f)   host_##f
-#define LOAD(p)     (*(p))
-#define STORE(p, x) (*(p) = (x))
+#define REAL               float
+#define THREAD(f)          host_##f
+#define LOAD(p)            (*(p))
+#define STORE(p, x)        (*(p) = (x))
+#define LOADS(p, width, x) memcpy(x, p, (width) * sizeof(float))
 #include "cost/cuda/threads.inc"
 
 /* Copies one unit, or fills it. */
@@ -48,23 +49,46 @@ static void copy_tile(const cuda_turn *turn, uint64_t index, const void *in, voi
     }
 }
 
-static float reduce(const cuda_rows *rows, const float *in, int64_t from)
+/* A group of rows by as many threads as a warp has, one after another. */
+static void reduce(const cuda_rows *rows, uint64_t group, const float *in, float *out)
+{
+    enum { LANES = 32 };
+    float found[CUDA_WIDTH_MOST] = {0.0F};
+    int64_t at[2];
+    cuda_walk_at(&rows->kept, cuda_group_row(rows, group), 2, at);
+    for (uint32_t lane = 0; lane < LANES; lane++) {
+        float parts[CUDA_WIDTH_MOST];
+        host_row_parts(rows, rows->width, in + at[1], lane, LANES, parts);
+        for (uint32_t k = 0; k < rows->width; k++) {
+            found[k] = lane == 0 ? parts[k] : host_join(rows->mode, found[k], parts[k]);
+        }
+    }
+    for (uint32_t k = 1; k < rows->width && rows->is_column == 0; k++) {
+        found[0] = host_join(rows->mode, found[0], found[k]);
+    }
+    for (uint32_t k = 0; k < (rows->is_column != 0 ? rows->width : 1U); k++) {
+        cuda_walk_at(&rows->kept, cuda_group_row(rows, group) + k, 2, at);
+        out[at[0]] = host_row_result(rows, found[k]);
+    }
+}
+
+/* The largest element of a row, or its mean. */
+static float find_centre(const cuda_rows *rows, const float *in)
 {
     float result = 0.0F;
     for (uint64_t i = 0; i < rows->row.count; i++) {
         int64_t at[2];
         cuda_walk_at(&rows->row, i, 2, at);
-        float x = in[from + at[1]];
-        bool largest = rows->mode == CUDA_ROW_MAX || rows->mode == CUDA_ROW_SOFTMAX;
-        result = !largest ? result + x : (i == 0 ? x : host_largest(result, x));
+        result = rows->mode != CUDA_ROW_SOFTMAX ? result + in[at[1]]
+                 : i == 0                       ? in[at[1]]
+                                                : host_largest(result, in[at[1]]);
     }
-    bool mean = rows->mode == CUDA_ROW_MEAN || rows->mode == CUDA_ROW_LAYER_NORM;
-    return mean ? result / (float)rows->row.count : result;
+    return rows->mode == CUDA_ROW_SOFTMAX ? result : result / (float)rows->row.count;
 }
 
 static void normalise(const cuda_rows *rows, const float *const *in, float *out, const int64_t *at)
 {
-    float centre = reduce(rows, in[0], at[1]);
+    float centre = find_centre(rows, in[0] + at[1]);
     float total = 0.0F;
     bool softmax = rows->mode == CUDA_ROW_SOFTMAX;
     int64_t place[2];
@@ -85,11 +109,11 @@ static void normalise(const cuda_rows *rows, const float *const *in, float *out,
 static void run_rows(const cuda_rows *rows, uint64_t index, const float *const *in, float *out)
 {
     int64_t at[2];
-    cuda_walk_at(&rows->kept, index, 2, at);
     if (rows->mode >= CUDA_ROW_SOFTMAX) {
+        cuda_walk_at(&rows->kept, index, 2, at);
         normalise(rows, in, out, at);
     } else {
-        out[at[0]] = reduce(rows, in[0], at[1]);
+        reduce(rows, index, in[0], out);
     }
 }
 

@@ -1,6 +1,7 @@
 #!/bin/sh
 # The program of `make gpu-check` where there is no GPU: it builds with what out/gpu-bundle holds and
-# little else, stops with a clear message, and lists what cuDNN has for a GPU that is only described.
+# little else, stops with a clear message, and goes through all of its stages for a GPU that is only
+# described, on the stand-in for the driver.
 # shellcheck source=tests/support/tap.sh
 . tests/support/tap.sh
 
@@ -29,10 +30,13 @@ no_gpu_is_said() {
     grep -q 'gpu-check: no GPU' "$FOLDER/text"
 }
 
-described_is_listed() {
-    out/gpu/graft-gpu --out "$FOLDER" --stage primitives --described tests/cuda/h200.json \
-        > "$FOLDER/text" 2>&1 || return 1
-    grep -q 'gpu-check: 0 failures' "$FOLDER/text"
+dry_run_is_complete() {
+    rm -rf out/gpu-dry out/gpu-dry.tar.gz
+    make -s gpu-dry TYPES=fp16 MODELS=squeezenet,bert SECONDS_MOST=1200 || return 1
+    grep -q '"planned": [1-9]' out/gpu-dry/primitives.jsonl &&
+        grep -q '"planned": "' out/gpu-dry/ceilings.jsonl &&
+        grep -q '"model": "bert", "type": "fp16", "dry_before_signatures": [1-9]' out/gpu-dry/models.jsonl &&
+        ! grep -q '_ns"' out/gpu-dry/*.jsonl && tar -tzf out/gpu-dry.tar.gz > /dev/null
 }
 
 if ! [ -f "$(dirname "$GRAFT")/graft-cuda.so" ]; then
@@ -44,6 +48,6 @@ else
     rm -rf out/gpu
     check "the bundle is complete" make -s gpu-bundle
     check "builds with little, and says that there is no GPU" no_gpu_is_said
-    check "lists implementations for a described GPU" described_is_listed
+    check "a dry run goes through every stage, and nothing in it is a time" dry_run_is_complete
 fi
 finish

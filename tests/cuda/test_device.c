@@ -126,8 +126,8 @@ static void test_names(void **state)
         graft_device_close(device);
     }
     check_folder_remove(folder);
-    assert_string_equal(graft_device_database("cuda:fp16"), "out/costs/cuda.costs");
-    assert_string_equal(graft_device_database("h200"), "out/costs/cpu.costs");
+    assert_string_equal(graft_device_database(env, "cuda:fp16"), "out/costs/cuda.costs");
+    assert_string_equal(graft_device_database(env, "h200"), "out/costs/cpu.costs");
 }
 
 /* The memory of the processor behind the same calls. */

@@ -229,6 +229,49 @@ static void test_reorders(void **state)
     }
 }
 
+/* Reductions that read 16 bytes at once, along the row or of rows side by side, and that cannot. */
+static void test_reductions(void **state)
+{
+    static const struct {
+        row what;
+        uint32_t layout;
+        bool is_column;
+        bool is_wide;
+    } reductions[] = {
+        {{GRAFT_OP_reduce_mean, 3, {3, 5, 64}, {0}, {4, 1}},        GRAFT_LAYOUT_ROW,  false, true },
+        {{GRAFT_OP_reduce_max, 3, {3, 5, 4200}, {0}, {4, 0}},       GRAFT_LAYOUT_ROW,  false, true },
+        {{GRAFT_OP_reduce_sum, 3, {3, 5, 63}, {0}, {4, 1}},         GRAFT_LAYOUT_ROW,  false, false},
+        {{GRAFT_OP_reduce_mean, 4, {2, 3, 4, 8}, {0}, {12, 0}},     GRAFT_LAYOUT_ROW,  false, true },
+        {{GRAFT_OP_reduce_sum, 4, {2, 3, 4, 8}, {0}, {10, 1}},      GRAFT_LAYOUT_ROW,  false, false},
+        {{GRAFT_OP_reduce_sum, 3, {64, 6, 1024}, {0}, {2, 1}},      GRAFT_LAYOUT_ROW,  true,  true },
+        {{GRAFT_OP_reduce_max, 3, {64, 6, 1022}, {0}, {2, 0}},      GRAFT_LAYOUT_ROW,  true,  false},
+        {{GRAFT_OP_global_avg_pool, 4, {4, 128, 7, 7}, {0}, {0}},   GRAFT_LAYOUT_NHWC, true,  false},
+        {{GRAFT_OP_global_avg_pool, 4, {16, 2048, 3, 3}, {0}, {0}}, GRAFT_LAYOUT_NHWC, true,  true },
+    };
+    trial t = {.env = *state};
+    graft_rng_seed(&t.rng, 35);
+    for (size_t i = 0; i < 2 * sizeof(reductions) / sizeof(reductions[0]); i++) {
+        const row *r = &reductions[i / 2].what;
+        const graft_shape in[GRAFT_MAX_INPUTS] = {shape_of(r->a, r->rank)};
+        int32_t attrs[GRAFT_MAX_ATTRS] = {0};
+        graft_mark mark = graft_arena_mark(t.env->scratch);
+        cuda_type type = i % 2 == 0 ? CUDA_F32 : CUDA_F16;
+        cuda_job job;
+        memcpy(attrs, r->attrs, sizeof(r->attrs));
+        t.s = check_signature(t.env, r->op, attrs, in, 0, reductions[i / 2].layout);
+        assert_int_equal(graft_signature_outputs(&t.s, t.outputs), GRAFT_OK);
+        assert_true(cuda_job_of(&t.s, t.outputs, type, &job));
+        assert_int_equal(job.as.rows.is_column, reductions[i / 2].is_column);
+        assert_int_equal(job.as.rows.width,
+                         reductions[i / 2].is_wide ? 16 / cuda_type_bytes(type) : 1);
+        prepare(&t); /* In binary32: where elements lie is the same, counted in elements. */
+        compute_wants(&t);
+        host_threads_run(&job, t.in, t.out, t.written);
+        compare(&t, false);
+        graft_arena_release(t.env->scratch, mark);
+    }
+}
+
 /* Whether a move of this size is made of units of 16 bytes, and a reorder of tiles. */
 static void test_widths(void **state)
 {
@@ -250,6 +293,17 @@ static void test_widths(void **state)
     assert_true(cuda_job_of(&s, in, CUDA_F32, &job));
     assert_int_equal(job.as.point.width, 4);
     assert_int_equal(job.as.point.walk.rank, 1);
+    for (uint32_t layout = 0; layout < 2; layout++) { /* Channel scale-and-shift. */
+        const graft_shape image[GRAFT_MAX_INPUTS] = {
+            {.rank = 4, .dtype = GRAFT_DTYPE_F32, .dims = {2, 64, 14, 14}},
+            {.rank = 1, .dtype = GRAFT_DTYPE_F32, .dims = {64}           },
+            {.rank = 1, .dtype = GRAFT_DTYPE_F32, .dims = {64}           },
+        };
+        s = check_signature(env, GRAFT_OP_scale_shift, attrs, image, 6,
+                            layout == 0 ? GRAFT_LAYOUT_ROW : GRAFT_LAYOUT_NHWC);
+        assert_true(cuda_job_of(&s, image, CUDA_F32, &job));
+        assert_int_equal(job.as.point.width, 4);
+    }
 }
 
 /* Every binary16 and bfloat16 number survives, and rounding is to nearest even. */
@@ -284,7 +338,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(test_operators), CHECK_TEST(test_larger), CHECK_TEST(test_reorders),
-        CHECK_TEST(test_widths),    CHECK_TEST(test_halves),
+        CHECK_TEST(test_widths),    CHECK_TEST(test_halves), CHECK_TEST(test_reductions),
     };
     return cmocka_run_group_tests_name("moves", tests, NULL, NULL);
 }

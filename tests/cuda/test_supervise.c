@@ -1,18 +1,20 @@
 /* Stages of `make gpu-check` that crash, lose the GPU or run out of time: what is left is done. */
 #include "cost/clock.h"
-#include "tests/cuda/check/check.h"
+#include "gpu/check.h"
 #include "tests/support/check.h"
 
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { ITEMS = 10, CRASHES = 3, LOSES = 5, WALL_CLOCK = 2 };
+enum { ITEMS = 10, CRASHES = 3, LOSES = 5, HANGS = 7, WALL_CLOCK = 2 };
 
 /* Shared with the processes of the stages: how often each item was begun. */
 typedef struct {
     check_progress progress;
     uint32_t begun[ITEMS];
     bool is_faulty;
+    bool is_hanging;
     uint32_t slow; /* The item during which time runs out. */
 } shared_page;
 
@@ -35,6 +37,9 @@ static graft_status stage(check_run *run)
         if (page->is_faulty && i == CRASHES) {
             (void)raise(SIGKILL);
         }
+        if (page->is_hanging && i == HANGS) {
+            (void)pause();
+        }
         if (page->is_faulty && i == LOSES) {
             run->progress->is_lost = true;
             check_fail(run, "lost");
@@ -55,6 +60,8 @@ static check_run begin(graft_env *env, const char *folder, bool is_faulty, uint3
     return (check_run){.env = env,
                        .progress = &page->progress,
                        .folder = folder,
+                       .sources = "one",
+                       .hang_ns = 60000000000U,
                        .deadline_ns = graft_cost_clock_ns(WALL_CLOCK) + 60000000000U};
 }
 
@@ -103,8 +110,56 @@ static void test_time(void **state)
     check_folder_remove(folder);
 }
 
+/* A kernel that never ends: its process is ended, and the next one goes on behind it. */
+static void test_hang(void **state)
+{
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    check_run run = begin(env, folder, false, ITEMS);
+    page->is_hanging = true;
+    run.hang_ns = 300000000U;
+    check_supervise(&run, "hang", stage);
+    check_begun_once();
+    assert_true(page->progress.failures >= 1);
+    assert_false(page->progress.is_cut);
+    check_folder_remove(folder);
+}
+
+/* What a program of other sources did does not count, what one of the same did does, however often
+ * it was built; every choice of types has a file of its own. */
+static void test_sources(void **state)
+{
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    check_run run = begin(env, folder, false, ITEMS);
+    check_supervise(&run, "sources", stage);
+    check_supervise(&run, "sources", stage);
+    check_begun_once();
+    run.types = "fp16,bf16";
+    check_supervise(&run, "sources", stage);
+    assert_int_equal(page->begun[0], 2);
+    run.sources = "two";
+    check_supervise(&run, "sources", stage);
+    assert_int_equal(page->begun[0], 3);
+    check_folder_remove(folder);
+}
+
+static void test_choices(void **state)
+{
+    (void)state;
+    assert_true(check_is_chosen(NULL, "fp16"));
+    assert_true(check_is_chosen("fp16,bf16", "bf16"));
+    assert_true(check_is_chosen("fp16", "fp16"));
+    assert_false(check_is_chosen("fp16,bf16", "fp1"));
+    assert_false(check_is_chosen("bert,resnet50", "resnet"));
+    assert_false(check_is_chosen("", "fp16"));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_faults), CHECK_TEST(test_time)};
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_faults),  CHECK_TEST(test_time),    CHECK_TEST(test_hang),
+        CHECK_TEST(test_sources), CHECK_TEST(test_choices),
+    };
     return cmocka_run_group_tests_name("supervise", tests, NULL, NULL);
 }

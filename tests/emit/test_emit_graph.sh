@@ -42,9 +42,9 @@ check "dscnn loads" loads dscnn 32
 check "resnet50 loads" loads resnet50 176
 check "the same bytes again, named after the model" repeats
 check "says what it wrote" tells
-check "no model" error_is 1 "emit-graph needs a model and the header to write" "$GRAFT" emit-graph
-check "one word too many" error_is 1 "does not understand 'c'" "$GRAFT" emit-graph a b c
-check "an unknown model" error_is 1 "no model 'nonsense'" "$GRAFT" emit-graph nonsense "$FOLDER/x.h"
-check "a bad name" error_is 1 "a name has 1 to 63 characters" "$GRAFT" emit-graph dscnn "$FOLDER/x.h" --name ''
-check "a folder that cannot be" error_is 1 "/dev/null/x.h" "$GRAFT" emit-graph dscnn /dev/null/x.h
+check "no model" error_is 2 "emit-graph: MODEL is missing; usage: graft emit-graph MODEL OUT.h" "$GRAFT" emit-graph
+check "one word too many" error_is 2 "does not understand 'c'" "$GRAFT" emit-graph a b c
+check "an unknown model" error_is 2 "no model 'nonsense'" "$GRAFT" emit-graph nonsense "$FOLDER/x.h"
+check "a bad name" error_is 2 "a name has 1 to 63 characters" "$GRAFT" emit-graph dscnn "$FOLDER/x.h" --name ''
+check "a folder that cannot be" error_is 2 "/dev/null/x.h" "$GRAFT" emit-graph dscnn /dev/null/x.h
 finish

@@ -134,6 +134,26 @@ static void test_amalgamated(void **state)
     check_folder_remove(b.folder);
 }
 
+/* Costs in place of a network. */
+static void test_by_tariff(void **state)
+{
+    bench b = open_bench(*state);
+    b.kit->policy = policy_kit_by_tariff(b.env, b.kit);
+    write_header(&b, "graft_policy.h", "kit", false);
+    write_text(&b, "one.c",
+               graft_arena_printf(
+                   b.env->life,
+                   "#define GRAFT_IMPLEMENTATION\n#include \"graft_policy.h\"\n"
+                   "int main(void) { const graft_tariff *t = GRAFT_POLICY.tariff;\n"
+                   "  return t->row_count == %u && t->keys[3] == %uu && t->values[3] == %u &&\n"
+                   "    t->tree_count == 0 && GRAFT_POLICY.hidden == 0 &&\n"
+                   "    GRAFT_POLICY.decider == GRAFT_DECIDER_TARIFF ? 0 : 1; }\n",
+                   b.kit->policy.tariff->row_count, b.kit->policy.tariff->keys[3],
+                   b.kit->policy.tariff->values[3]));
+    assert_runs(&b, CC_STRICT "-I \"$GRAFT_ROOT/include\" one.c -o one && ./one");
+    check_folder_remove(b.folder);
+}
+
 static void test_two_policies(void **state)
 {
     bench b = open_bench(*state);
@@ -272,10 +292,11 @@ static void test_graph_table(void **state)
 int main(void)
 {
     const struct CMUnitTest cases[] = {
-        CHECK_TEST(test_same_bytes),  CHECK_TEST(test_freestanding),
-        CHECK_TEST(test_amalgamated), CHECK_TEST(test_two_policies),
-        CHECK_TEST(test_mismatch),    CHECK_TEST(test_plans_and_metadata),
-        CHECK_TEST(test_faults),      CHECK_TEST(test_graph_table),
+        CHECK_TEST(test_same_bytes),         CHECK_TEST(test_freestanding),
+        CHECK_TEST(test_amalgamated),        CHECK_TEST(test_by_tariff),
+        CHECK_TEST(test_two_policies),       CHECK_TEST(test_mismatch),
+        CHECK_TEST(test_plans_and_metadata), CHECK_TEST(test_faults),
+        CHECK_TEST(test_graph_table),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# `graft policy` and `graft report` on DS-CNN with small networks: the same bytes whatever the number
+# The agent that dreams: `graft policy --agent dream` and `graft report` on DS-CNN with small networks: the same bytes whatever the number
 # of threads and however often training is interrupted; a trained run is not trained again; the header
 # compiles, decides as the tools do, also on a microcontroller; bad input leaves nothing behind.
 . tests/support/tap.sh
@@ -12,8 +12,10 @@ data: {survey_episodes: 2, random_episodes: 6, policy_episodes: 2, noop: 0.01, p
 encoder: {hidden: 16, latent: 16, rounds: 2, updates: 120, batch: 16, learning_rate: 0.002}
 world: {hidden: 32, components: 3, updates: 100, batch: 8, window: 16, learning_rate: 0.002}
 controller: {trunk: 32, embedding: 8, updates: 60, dreams: 16, horizon: 12, temperature: 1.0, learning_rate: 0.001, discount: 0.98, lambda: 0.9, entropy: 0.01, step_cost: 0.04, evaluate_every: 20}
-search: {random_episodes: 2, alpha: 1.05, dequeues: 300, beam_width: 2, beam_patience: 2}
+search: {random_episodes: 2, alpha: 1.05, dequeues: 300, beam_width: 2, beam_patience: 2,
+  annealing_graphs: 100, annealing_temperature: 0.0003, iterated_graphs: 100}
 END
+sed -n '/^candidates:/,/^search:/{/^search:/!p;}' train/settings.yaml >> "$SETTINGS"
 
 # Rules for this model: folding, fusing, and a pair that leads nowhere.
 RULES=$FOLDER/test.rules
@@ -37,7 +39,7 @@ cp rules/graft.rules "$RULES"
 policy() {
     folder=$1
     shift
-    "$GRAFT" policy dscnn --out "$FOLDER/$folder" --settings "$SETTINGS" --database "$COSTS" --rules "$RULES" "$@" \
+    "$GRAFT" policy dscnn --agent dream --out "$FOLDER/$folder" --settings "$SETTINGS" --database "$COSTS" --rules "$RULES" "$@" \
         > "$FOLDER/printed" 2> "$FOLDER/messages"
 }
 trained() { policy "$@" || { cat "$FOLDER/messages"; return 1; }; }
@@ -56,7 +58,7 @@ mkfifo "$FOLDER/fifo"
 # stopped PHASE: the run "resumed" is interrupted in that phase, which its messages name.
 stopped() {
     : > "$FOLDER/messages"
-    "$GRAFT" policy dscnn --out "$FOLDER/resumed" --settings "$SETTINGS" --database "$COSTS" \
+    "$GRAFT" policy dscnn --agent dream --out "$FOLDER/resumed" --settings "$SETTINGS" --database "$COSTS" \
         --rules "$RULES" > "$FOLDER/printed" 2> "$FOLDER/fifo" &
     job=$!
     sent=no
@@ -97,7 +99,7 @@ report() {
 }
 reports() {
     gcc -std=c99 -Wall -Wextra -Werror -pedantic -O1 -Iinclude -I"$FOLDER/one" \
-        tests/firmware/rewrite.c -o "$FOLDER/one/rewrite" &&
+        emit/firmware/rewrite.c -o "$FOLDER/one/rewrite" &&
         "$FOLDER/one/rewrite" > "$FOLDER/one/decisions.txt" && report one &&
         grep -q "outputs agree" "$FOLDER/printed" && [ -s "$FOLDER/one/dscnn.opt.onnx" ] &&
         [ -s "$FOLDER/one/report.json" ]
@@ -112,8 +114,8 @@ goes_through() {
     own="--out $FOLDER/foreign --settings $SETTINGS --database $COSTS --rules $RULES"
     # shellcheck disable=SC2086 # The options are split into words on purpose.
     gives 0 "$PYTHON" tests/emit/foreign.py write "$FOLDER/foreign.onnx" &&
-        gives 0 "$GRAFT" policy "$FOLDER/foreign.onnx" $own &&
-        gcc -std=c99 -O1 -Iinclude -I"$FOLDER/foreign" tests/firmware/rewrite.c -o "$FOLDER/rewrite" &&
+        gives 0 "$GRAFT" policy "$FOLDER/foreign.onnx" --agent dream $own &&
+        gcc -std=c99 -O1 -Iinclude -I"$FOLDER/foreign" emit/firmware/rewrite.c -o "$FOLDER/rewrite" &&
         "$FOLDER/rewrite" > "$FOLDER/foreign/decisions.txt" &&
         gives 0 "$GRAFT" report "$FOLDER/foreign.onnx" $own &&
         grep -q "not run, so outputs were not compared .* that Graft does not know" "$FOLDER/out" &&
@@ -135,7 +137,7 @@ refuses_without_place() {
     printf 'rules:\n  - name: lonely\n    source: tanh(identity(a))\n    target: tanh(a)\n' > "$FOLDER/lonely.yaml"
     printf '\010\001' > "$FOLDER/lonely.rules" # A set of version 1 without a rule.
     gives 0 "$GRAFT" --quiet verify "$FOLDER/lonely.yaml" --merge --rules "$FOLDER/lonely.rules" &&
-        refuses 1 "none of the 1 rules finds a place" dscnn --rules "$FOLDER/lonely.rules"
+        refuses 2 "none of the 1 rules finds a place" dscnn --rules "$FOLDER/lonely.rules"
 }
 # What was learnt on DS-CNN, on ResNet-8.
 rewrites_another() {
@@ -146,16 +148,16 @@ rewrites_another() {
 }
 refuses_damaged() {
     head -c 2000 "$FOLDER/two/policy.graft" > "$FOLDER/half.graft"
-    error_is 1 "half.graft: byte" "$GRAFT" --quiet optimize resnet8 "$FOLDER/none.onnx" --policy "$FOLDER/half.graft" \
+    error_is 2 "half.graft: byte" "$GRAFT" --quiet optimize resnet8 "$FOLDER/none.onnx" --policy "$FOLDER/half.graft" \
         --settings "$SETTINGS" --database "$COSTS" --rules "$RULES" && [ ! -e "$FOLDER/none.onnx" ]
 }
 refuses_truncated() {
     gives 0 "$GRAFT" model dscnn "$FOLDER/whole.onnx" &&
         head -c 20000 "$FOLDER/whole.onnx" > "$FOLDER/half.onnx" &&
-        refuses 1 "$FOLDER/half.onnx" "$FOLDER/half.onnx"
+        refuses 2 "$FOLDER/half.onnx" "$FOLDER/half.onnx"
 }
 refuses_settings() { # TEXT SED
-    sed "$2" "$SETTINGS" > "$FOLDER/bad.yaml" && refuses 1 "$1" dscnn --settings "$FOLDER/bad.yaml"
+    sed "$2" "$SETTINGS" > "$FOLDER/bad.yaml" && refuses 2 "$1" dscnn --settings "$FOLDER/bad.yaml"
 }
 
 check "trains, compares and looks into the dream" first_run
@@ -178,18 +180,18 @@ if [ "${status:-0}" = 77 ]; then
 else
     check "the same decisions on a microcontroller" grep "decisions are the same" "$FOLDER/firmware"
 fi
-if PYTHON=$(sh tests/interop/python.sh out/venv) && "$PYTHON" -c 'import onnxruntime' 2> /dev/null; then
+if PYTHON=$(sh cost/rival/python.sh out/venv) && "$PYTHON" -c 'import onnxruntime' 2> /dev/null; then
     check "a model from elsewhere" goes_through
 else
     skip "a model from elsewhere" "$PYTHON"
 fi
-check "an unknown model" refuses 1 "no model 'nonsense'" nonsense
+check "an unknown model" refuses 2 "no model 'nonsense'" nonsense
 check "a truncated model" refuses_truncated
-check "a missing model" refuses 1 "missing.onnx" "$FOLDER/missing.onnx"
+check "a missing model" refuses 2 "missing.onnx" "$FOLDER/missing.onnx"
 check "settings that are no YAML" refuses_settings "bad.yaml" 's/^search: {/search: [/'
 check "settings without a number" refuses_settings "hidden" 's/hidden: 16, //'
 check "settings out of range" refuses_settings "discount" 's/discount: 0.98/discount: 1.5/'
 check "settings nobody knows" refuses_settings "bogus" 's/^search: {/search: {bogus: 1, /'
 check "a model without a place for any rule" refuses_without_place
-check "a missing rule set" refuses 1 "missing.rules" dscnn --rules "$FOLDER/missing.rules"
+check "a missing rule set" refuses 2 "missing.rules" dscnn --rules "$FOLDER/missing.rules"
 finish

@@ -88,7 +88,8 @@ static void test_refusals(void **state)
                  "p.graft: features: the policy was made for another version of the engine");
     policy = kit->policy;
     policy.hidden = 0;
-    check_failed(env, decode(env, encode(env, &policy), &read), GRAFT_BAD_INPUT, "p.graft: sizes");
+    check_failed(env, decode(env, encode(env, &policy), &read), GRAFT_BAD_INPUT,
+                 "p.graft: decider");
     policy = kit->policy;
     int32_t *bias = GRAFT_NEW(env->life, int32_t, policy.xfer.outputs);
     bias[1] = GRAFT_DENSE_MAX_BIAS + 1;

@@ -76,7 +76,7 @@ goes_on() {
 }
 # The limit is one of the whole: graphs, and then laws, do not fit.
 too_little() {
-    error_is 1 "--memory $1 is too little" "$GRAFT" --json --threads 1 --quiet gen \
+    error_is 70 "--memory $1 is too little" "$GRAFT" --json --threads 1 --quiet gen \
         --families "$FOLDER/families" --work "$FOLDER/small" --memory "$1"
 }
 graphs_do_not_fit() { too_little 8 && [ ! -e "$FOLDER/small/images-kernels/mark" ]; }

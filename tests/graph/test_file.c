@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -338,6 +339,43 @@ static void check_whole(graft_env *env, const char *path)
     }
 }
 
+/* What was left behind is replaced, whatever it holds and whoever may read it; one that is being
+ * written is waited for. */
+static void test_left_behind(void **state)
+{
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    const char *path = path_in(env, folder, "file");
+    const char *partial = path_in(env, folder, "file.partial");
+    write_text(env, partial, "half of a longer text");
+    assert_int_equal(chmod(partial, 0400), 0);
+    write_text(env, path, "whole");
+    check_text(env, path, "whole");
+    struct stat info;
+    assert_int_equal(stat(path, &info), 0);
+    assert_true((info.st_mode & 0200) != 0);
+    assert_int_equal(count_entries(folder), 1);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        int file = open(partial, O_WRONLY | O_CREAT, 0666);
+        bool is_held = file >= 0 && flock(file, LOCK_EX) == 0 && write(file, "x", 1) == 1;
+        (void)usleep(100000);
+        _exit(is_held && graft_file_exists(partial) ? 0 : 1);
+    }
+    while (!graft_file_exists(partial)) {
+        (void)usleep(100);
+    }
+    (void)usleep(10000);
+    write_text(env, path, "later");
+    int how = 0;
+    assert_int_equal(waitpid(child, &how, WNOHANG), child); /* It had ended before. */
+    assert_int_equal(how, 0);
+    check_text(env, path, "later");
+    assert_int_equal(count_entries(folder), 1);
+    check_folder_remove(folder);
+}
+
 /* Killed at any moment: the file is one of the versions, whole. */
 static void test_kill_leaves_a_whole_file(void **state)
 {
@@ -361,6 +399,8 @@ static void test_kill_leaves_a_whole_file(void **state)
         check_whole(env, path);
         graft_arena_reset(env->scratch);
     }
+    write_text(env, path, "new");
+    assert_int_equal(count_entries(folder), 1); /* What the killed have left is gone. */
     check_folder_remove(folder);
 }
 
@@ -406,13 +446,21 @@ static void test_buffer_boundaries(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_write_then_read),        CHECK_TEST(test_relative_path_without_folder),
-        CHECK_TEST(test_bytes_of_any_value),     CHECK_TEST(test_read_failures),
-        CHECK_TEST(test_read_streams),           CHECK_TEST(test_things_in_the_way),
-        CHECK_TEST(test_links_and_modes_stay),   CHECK_TEST(test_pipe_is_not_replaced),
-        CHECK_TEST(test_device_errors),          CHECK_TEST(test_failed_write_leaves_the_old_file),
-        CHECK_TEST(test_sync_order_and_failure), CHECK_TEST(test_kill_leaves_a_whole_file),
-        CHECK_TEST(test_buffer_grows),           CHECK_TEST(test_buffer_boundaries),
+        CHECK_TEST(test_write_then_read),
+        CHECK_TEST(test_relative_path_without_folder),
+        CHECK_TEST(test_bytes_of_any_value),
+        CHECK_TEST(test_read_failures),
+        CHECK_TEST(test_read_streams),
+        CHECK_TEST(test_things_in_the_way),
+        CHECK_TEST(test_links_and_modes_stay),
+        CHECK_TEST(test_pipe_is_not_replaced),
+        CHECK_TEST(test_device_errors),
+        CHECK_TEST(test_failed_write_leaves_the_old_file),
+        CHECK_TEST(test_sync_order_and_failure),
+        CHECK_TEST(test_left_behind),
+        CHECK_TEST(test_kill_leaves_a_whole_file),
+        CHECK_TEST(test_buffer_grows),
+        CHECK_TEST(test_buffer_boundaries),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,11 +2,11 @@
  * conformance cases (numpy and PyTorch results), read by the ONNX reader, run by the float algebra.
  *
  * Every installed case is tried, as it is and frozen (onnx_data.h). A case counts for each operator
- * that it became. Cases with an opaque node are skipped, with the reason; docs/operator-coverage.md
- * holds the whole account, and is written by
+ * that it became. Cases with an opaque node are skipped, with the reason. The whole account is in
+ * operator_coverage.md beside this file, and is written by
  *
- *      GRAFT_WRITE_COVERAGE=docs/operator-coverage.md out/release/tests/graph/test_onnx_conformance
- */
+ *      GRAFT_WRITE_COVERAGE=tests/graph/operator_coverage.md \
+ *          out/release/tests/graph/test_onnx_conformance */
 #include "graph/algebra_float.h"
 #include "graph/file.h"
 #include "tests/support/build.h"
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char coverage_path[] = "docs/operator-coverage.md";
+static const char coverage_path[] = "tests/graph/operator_coverage.md";
 
 /* ------------------------------------------------------------- tolerances */
 

@@ -127,8 +127,8 @@ static void test_options(void **state)
 {
     graft_env *env = *state;
     const graft_model_size sizes[] = {
-        {"N", 0},
-        {"M", 4}
+        {.name = "N", .value = 0},
+        {.name = "M", .value = 4}
     };
     static const char *const messages[] = {"test.onnx: size 'N' cannot be 0",
                                            "test.onnx: has no open size 'M'"};

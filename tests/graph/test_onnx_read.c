@@ -245,6 +245,9 @@ static const read_row rows[] = {
     {"constant of shape",
      "input x 2 3; ints s = 2 1; node ConstantOfShape s -> c;"
      "node Add x c -> y; output y",                                                                                                                         "c = fill() 0 2 1\ny = add(x, c)\nout y"                                   },
+    {"batch normalisation by a constant of shape",
+     "input x 2 1 3 3; ints d = 1; weight v 1; node ConstantOfShape d -> c;"
+     "node BatchNormalization x c c c v -> y; output y",                                                                                                    "c = fill() 0 1\ny = scale_shift(x, %2, %3)\nout y"                        },
  /* ------------------------------------------------------------------- what is not known */
     {"an operator nobody knows",
      "input x 2; node Relu x -> a; node Magic a x -> b; node Relu b -> y; info b 2; output y",                                                              "a = relu(x)\nb = Magic(a, x) opaque\ny = relu(b)\nout y"                  },

@@ -347,8 +347,8 @@ static void test_bound_sizes(void **state)
     graft_env *env = *state;
     uint32_t applied = 0;
     const graft_model_size sizes[] = {
-        {"N",   4},
-        {"x.2", 5}
+        {.name = "N",   .value = 4},
+        {.name = "x.2", .value = 5}
     };
     const graft_model_options options = {.sizes = sizes, .size_count = 2};
     graft_model *model = NULL;
@@ -387,6 +387,82 @@ static void test_old_initializers(void **state)
     assert_string_equal(out->graph->initializer[0]->name, "graft_exp_0");
 }
 
+/* What makes much of little is not stored; what a rule makes of it is. */
+static void test_large_constants_stay_nodes(void **state)
+{
+    graft_env *env = *state;
+    uint32_t applied = 0;
+    graft_model *model = onnx_text_model(
+        env,
+        "opset 9; input x 1 8 4 4; weight s 8; weight v 8; ints d = 8 8 3 3; ints e = 2 2;"
+        "node ConstantOfShape d -> w; node ConstantOfShape d -> u; node ConstantOfShape e -> c;"
+        "node Identity x -> i; node Conv i w -> a; node Conv x u -> b;"
+        "node BatchNormalization b s s s v -> n; node Add a n -> t; node Add t c -> y;"
+        "output y");
+    graft_graph *graph = variant_fused(env, env->life, model, &applied);
+    assert_int_equal(applied, 3);
+    graft_model_form form;
+    assert_int_equal(graft_model_form_of(env, model, graph, &form), GRAFT_OK);
+    assert_int_equal(form.nodes, 4); /* The constants are none. */
+    assert_int_equal(form.made, 2);
+    assert_string_equal(
+        written_text(env, model, graph),
+        "d: 4\ngraft_weight_3: 8\ngraft_mul_2: 8 8 3 3\nc: 2 2\nConstantOfShape d -> w\n"
+        "Conv x w -> a\nConv x graft_mul_2 graft_weight_3 -> graft_conv_bias_add_0_1 :"
+        " dilations=1,1 group=1 kernel_shape=3,3 pads=0,0,0,0 strides=1,1\n"
+        "Add graft_conv_bias_add_0_1 a -> graft_conv_bias_add_0\n"
+        "Add graft_conv_bias_add_0 c -> y\nout y");
+}
+
+/* A node that is not touched finds what a ConstantOfShape gave it as a weight. */
+static void test_fills_of_settings_are_stored(void **state)
+{
+    graft_env *env = *state;
+    uint32_t applied = 0;
+    graft_model *model = onnx_text_model(
+        env, "opset 9; input x 1 2 4 4; weight w 2 2 3 3; weight p 2; weight v 2; ints d = 2;"
+             "node ConstantOfShape d -> s; node BatchNormalization x s s s v -> n;"
+             "node Conv n w -> a; node BatchNormalization a p p p v -> y; output y");
+    graft_graph *graph = variant_fused(env, env->life, model, &applied);
+    assert_true(applied > 0);
+    assert_string_equal(
+        written_text(env, model, graph),
+        "v: 2\ns: 2\ngraft_weight_1: 2\ngraft_mul_0: 2 2 3 3\nBatchNormalization x s s s v -> n\n"
+        "Conv n graft_mul_0 graft_weight_1 -> y :"
+        " dilations=1,1 group=1 kernel_shape=3,3 pads=0,0,0,0 strides=1,1\nout y");
+}
+
+/* Weights are no inputs of a changed graph, whatever the version: a caller could set them, and
+ * runtimes would not count on them. Version 3 alone has them there as a matter of form, and stays
+ * when there are no new weights. */
+static void test_weights_among_inputs(void **state)
+{
+    enum { IR_NEWEST = 13 };
+    graft_env *env = *state;
+    for (uint32_t ir = 3; ir <= IR_NEWEST; ir++) {
+        for (uint32_t folds = 0; folds < 2; folds++) {
+            graft_model *model = onnx_text_model(
+                env, graft_arena_printf(
+                         env->unit,
+                         "opset 8; ir %u; input x 1 2 3 3; input w 2 2 1 1; weight w 2 2 1 1;"
+                         "input s 2; weight s 2; input t 2; weight t 2; node Identity x -> a;"
+                         "node Constant -> c : value_float=2.0; node Conv a w -> b;"
+                         "node %s -> d; node Mul d c -> y; output y",
+                         ir, folds == 1 ? "BatchNormalization b s s t t" : "Sum b w"));
+            uint32_t applied = 0;
+            Onnx__ModelProto *same = written(env, model, &model->graph);
+            assert_int_equal(same->ir_version, ir);
+            assert_int_equal(same->graph->n_input, folds == 1 ? 4 : 2);
+            graft_graph *graph = variant_fused(env, env->unit, model, &applied);
+            assert_true(applied > 0);
+            Onnx__ModelProto *out = written(env, model, graph);
+            assert_int_equal(out->ir_version, ir == 3 && folds == 1 ? 4 : ir);
+            assert_int_equal(out->graph->n_input, ir == 3 && folds == 0 ? 2 : 1);
+            assert_string_equal(out->graph->input[0]->name, "x");
+        }
+    }
+}
+
 static void test_old_opsets(void **state)
 {
     graft_env *env = *state;
@@ -407,6 +483,28 @@ static void test_old_opsets(void **state)
                                       &data, &size),
                      GRAFT_UNSUPPORTED, messages[i]);
         assert_null(data);
+    }
+}
+
+static void test_forms_of_old_opsets(void **state)
+{
+    static const struct {
+        uint32_t op;
+        int opset; /* The first that has it. */
+    } firsts[] = {
+        {GRAFT_OP_erf,  9},
+        {GRAFT_OP_gelu, 9},
+        {GRAFT_OP_max,  8},
+        {GRAFT_OP_conv, 7}
+    };
+    graft_env *env = *state;
+    for (size_t i = 0; i < sizeof(firsts) / sizeof(firsts[0]); i++) {
+        for (int opset = 7; opset < 13; opset++) {
+            const graft_model *model = onnx_text_model(
+                env, graft_arena_printf(env->unit,
+                                        "opset %d; input x 2; node Relu x -> y; output y", opset));
+            assert_int_equal(graft_model_has_form(model, firsts[i].op), opset >= firsts[i].opset);
+        }
     }
 }
 
@@ -511,7 +609,11 @@ int main(void)
         CHECK_TEST(test_inner_value_is_read),
         CHECK_TEST(test_bound_sizes),
         CHECK_TEST(test_old_initializers),
+        CHECK_TEST(test_weights_among_inputs),
+        CHECK_TEST(test_large_constants_stay_nodes),
+        CHECK_TEST(test_fills_of_settings_are_stored),
         CHECK_TEST(test_old_opsets),
+        CHECK_TEST(test_forms_of_old_opsets),
         CHECK_TEST(test_external_data),
         CHECK_TEST(test_weights_of_a_graph),
         CHECK_TEST(test_equal_weights_are_shared),

@@ -15,22 +15,23 @@ typedef struct {
 
 static const opaque_row rows[] = {
     {"rows in another order",
-     "input x 4 2; ints i = 3 0 3; node Gather x i -> y; output y",                          6,
-     {6, 7, 0, 1, 6, 7}                                                                                },
+     "input x 4 2; ints i = 3 0 3; node Gather x i -> y; output y",                  6,
+     {6, 7, 0, 1, 6, 7}                                                                        },
     {"places from the end",
-     "input x 4 2; ints i = -1 -4; node Gather x i -> y; output y",                          4,
-     {6, 7, 0, 1}                                                                                      },
+     "input x 4 2; ints i = -1 -4; node Gather x i -> y; output y",                  4,
+     {6, 7, 0, 1}                                                                              },
     {"columns",
-     "input x 2 3; ints i = 2 0; node Gather x i -> y : axis=-1; output y",                  4,
-     {2, 0, 5, 3}                                                                                      },
-    {"cast of whole numbers",    "ints c = -3 7; node Cast c -> y : to=1; output y",         2, {-3, 7}},
-    {"cast of truth values",     "bools c = 1; node Cast c -> y : to=1; output y",           1, {1}    },
+     "input x 2 3; ints i = 2 0; node Gather x i -> y : axis=-1; output y",          4,
+     {2, 0, 5, 3}                                                                              },
+    {"cast of whole numbers",    "ints c = -3 7; node Cast c -> y : to=1; output y", 2, {-3, 7}},
+    {"cast of truth values",     "bools c = 1; node Cast c -> y : to=1; output y",   1, {1}    },
     {"there and back",
-     "input x 3; node Cast x -> i : to=7; node Cast i -> y : to=1; output y",                3,
-     {0, 1, 2}                                                                                         },
+     "input x 3; node Cast x -> i : to=7; node Cast i -> y : to=1; output y",        3,
+     {0, 1, 2}                                                                                 },
     {"an axis of whole numbers",
-     "ints c = 4 5; ints a = 0; node Unsqueeze c a -> d; node Cast d -> y : to=1; output y", 2,
-     {4, 5}                                                                                            },
+     "input x 2; ints a = 0; node Cast x -> c : to=7; node Unsqueeze c a -> d;"
+     "node Cast d -> y : to=1; output y",                                            2,
+     {0, 1}                                                                                    },
 };
 
 static const float **place_values(graft_env *env, const graft_model *model)
@@ -62,7 +63,8 @@ static void test_outputs(void **state)
         const graft_graph *graph = &model->graph;
         graft_order order = build_order(env->unit, graph);
         const float **values = place_values(env, model);
-        assert_true(model->opaque_count > 0);
+        /* Constants were cast while the model was read. */
+        assert_true(model->opaque_count > 0 || model->onnx->proto->graph->n_input == 0);
         assert_int_equal(graft_float_model(env, env->unit, model, graph, &order, values), GRAFT_OK);
         graft_index y = graph->outputs[0];
         assert_int_equal(graft_shape_elements(&graph->values[y].shape), rows[r].count);

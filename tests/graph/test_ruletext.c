@@ -72,18 +72,23 @@ static void test_repeated_terms(void **state)
 static void test_parts(void **state)
 {
     graft_env *env = *state;
-    const graft_rule_part source = {"source", "matmul(add(a, b), c)"};
-    const graft_rule_part target = {"target", "add(matmul(a, c), matmul(b, c))"};
     const graft_rule_part where[2] = {
         {"where 1", "same_shape(a, b)"},
         {"where 2", "rank(c) = 2"     }
     };
+    graft_rule_parts parts = {
+        .source = {"source", "matmul(add(a, b), c)"           },
+        .target = {"target", "add(matmul(a, c), matmul(b, c))"},
+        .where = where,
+        .where_count = 2
+    };
     graft_rule rule;
-    assert_int_equal(graft_rule_parse_parts(env, &source, &target, where, 2, &rule), GRAFT_OK);
+    assert_int_equal(graft_rule_parse_parts(env, &parts, &rule, NULL), GRAFT_OK);
     graft_rule whole = parse(env, "matmul(add(a, b), c) = add(matmul(a, c), matmul(b, c)) where "
                                   "same_shape(a, b) and rank(c) = 2");
     assert_true(graft_rule_id(&rule) == graft_rule_id(&whole));
-    assert_int_equal(graft_rule_parse_parts(env, &source, &target, NULL, 0, &rule), GRAFT_OK);
+    parts.where_count = 0;
+    assert_int_equal(graft_rule_parse_parts(env, &parts, &rule, NULL), GRAFT_OK);
     assert_int_equal(rule.condition, 255);
 }
 
@@ -96,27 +101,36 @@ static void test_faults_of_parts(void **state)
         const char *where;
         const char *message;
     } rows[] = {
-        {"relu(a",     "a",          "rank(a) = 1",  "source: column 7: expected ','"                       },
-        {"relu(a) x",  "a",          "rank(a) = 1",  "source: column 9: expected the end of the source"     },
-        {"rleu(a)",    "a",          "rank(a) = 1",  "source: column 1: expected a variable or an operator" },
-        {"relu(a, b)", "a",          "rank(a) = 1",  "source: column 9: expected an operand or an attribute"},
-        {"add(a)",     "a",          "rank(a) = 1",
-         "source: column 7: the operator before has too few operands"                                       },
-        {"add(a, c)",  "a",          "rank(a) = 1",  "source: column 10: variables must be a, b, c"         },
-        {"relu(a)",    "conv(a, a)", "rank(a) = 1",  "target: column 11: an attribute of the operator"      },
-        {"relu(a)",    "b",          "rank(a) = 1",  "target: column 2: variables must be"                  },
-        {"relu(a)",    "[a, a]",     "rank(a) = 1",  "target: column 1: the sides have different numbers"   },
-        {"relu(a)",    "a",          "rank(a)) = 1", "where: column 8: expected the end of the precondition"},
-        {"relu(a)",    "a",          "#1.axis = 1",  "where: column 4: no source operator of this number"   },
-        {"relu(a)",    "a",          "rank(b) = 1",  "where: column 12: variables must be"                  },
+        {"relu(a",                       "a",          "rank(a) = 1",  "source: column 7: expected ','"                       },
+        {"relu(a) x",                    "a",          "rank(a) = 1",  "source: column 9: expected the end of the source"     },
+        {"rleu(a)",                      "a",          "rank(a) = 1",  "source: column 1: expected a variable or an operator" },
+        {"relu(a, b)",                   "a",          "rank(a) = 1",  "source: column 9: expected an operand or an attribute"},
+        {"add(a)",                       "a",          "rank(a) = 1",
+         "source: column 7: the operator before has too few operands"                                                         },
+        {"add(a, c)",                    "a",          "rank(a) = 1",  "source: column 10: variables must be a, b, c"         },
+        {"relu(a)",                      "conv(a, a)", "rank(a) = 1",  "target: column 11: an attribute of the operator"      },
+        {"relu(a)",                      "b",          "rank(a) = 1",  "target: column 2: variables must be"                  },
+        {"relu(a)",                      "[a, a]",     "rank(a) = 1",  "target: column 1: the sides have different numbers"   },
+        {"relu(a)",                      "a",          "rank(a)) = 1", "where: column 8: expected the end of the precondition"},
+        {"relu(a)",                      "a",          "#1.axis = 1",  "where: column 4: no source operator of this number"   },
+        {"relu(a)",                      "a",          "rank(b) = 1",  "where: column 12: variables must be"                  },
+        {"a",                            "relu(a)",    "rank(a) = 1",  "source: a rule has too many variables or slots, or "  },
+        {"[relu(a), relu(a)]",           "[a, a]",     "rank(a) = 1",  "source: a source output is named twice"               },
+        {"slice#1(a, start=#1.end + 1)", "a",          "rank(a) = 1",
+         "source: column 28: an attribute of the source must be a number or one attribute "
+         "variable"                                                                                                           },
     };
     graft_env *env = *state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const graft_rule_part source = {"source", rows[i].source};
-        const graft_rule_part target = {"target", rows[i].target};
         const graft_rule_part where = {"where", rows[i].where};
+        const graft_rule_parts parts = {
+            .source = {"source", rows[i].source},
+            .target = {"target", rows[i].target},
+            .where = &where,
+            .where_count = 1
+        };
         graft_rule rule;
-        graft_status status = graft_rule_parse_parts(env, &source, &target, &where, 1, &rule);
+        graft_status status = graft_rule_parse_parts(env, &parts, &rule, NULL);
         check_failed(env, status, GRAFT_BAD_INPUT, rows[i].message);
     }
 }

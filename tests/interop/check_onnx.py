@@ -10,6 +10,7 @@ can run the original on this machine, give the same outputs for random inputs up
 """
 
 import sys
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -19,12 +20,8 @@ try:
 except ImportError:  # the checker alone
     onnxruntime = None
 
-TYPES = {
-    "tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16,
-    "tensor(int64)": np.int64, "tensor(int32)": np.int32, "tensor(uint8)": np.uint8,
-    "tensor(int8)": np.int8, "tensor(bool)": np.bool_,
-}
-
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "cost" / "rival"))
+from inputs import TYPES, make_inputs  # noqa: E402
 
 def open_session(path):
     options = onnxruntime.SessionOptions()
@@ -32,22 +29,6 @@ def open_session(path):
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-
-
-def make_inputs(session, seed):
-    random = np.random.default_rng(seed)
-    inputs = {}
-    for port in session.get_inputs():
-        shape = [size if isinstance(size, int) and size > 0 else 1 for size in port.shape]
-        kind = TYPES[port.type]
-        if kind is np.bool_:
-            value = random.integers(0, 2, shape)
-        elif np.issubdtype(kind, np.integer):
-            value = random.integers(0, 2, shape)
-        else:
-            value = random.standard_normal(shape)
-        inputs[port.name] = np.asarray(value).astype(kind)
-    return inputs
 
 
 def run_original(path):

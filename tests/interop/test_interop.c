@@ -63,7 +63,7 @@ static bool run_program(graft_env *env, char *const *arguments, const char **tex
 /* The Python to use, in env->life; skips the case when there is none. */
 static char *find_python(graft_env *env)
 {
-    char script[] = "tests/interop/python.sh";
+    char script[] = "cost/rival/python.sh";
     char shell[] = "sh";
     char *arguments[] = {shell, script, graft_arena_printf(env->life, "%s/../venv", out_folder()),
                          NULL};
@@ -198,6 +198,52 @@ static void test_conformance_cases(void **state)
     check_folder_remove(pairs.folder);
 }
 
+/* Files of IR version 3 from the onnx package, their weights made by ConstantOfShape and listed
+ * among the inputs: they come back with the same inputs, as large as before, and compute the same.
+ */
+static void test_old_files(void **state)
+{
+    static const char *const names[] = {"squeezenet", "shufflenet", "inception_v2"};
+    graft_env *env = *state;
+    char *python = find_python(env);
+    char option[] = "-c";
+    char script[] = "import onnx.backend.test.data.light as l; print(list(l.__path__)[0])";
+    char *arguments[] = {python, option, script, NULL};
+    const char *text = NULL;
+    if (!run_program(env, arguments, &text)) {
+        CHECK_SKIP("this onnx package has no light models");
+    }
+    const char *folder = graft_arena_printf(env->life, "%.*s", (int)strcspn(text, "\n"), text);
+    pair_list pairs = {.env = env, .folder = check_folder_make(), .list = {.arena = env->life}};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const char *path = graft_arena_printf(env->life, "%s/light_%s.onnx", folder, names[i]);
+        graft_model *model = NULL;
+        graft_model *again = NULL;
+        uint32_t applied = 0;
+        uint8_t *data = NULL;
+        size_t before = 0;
+        size_t after = 0;
+        assert_int_equal(graft_model_read(env, env->unit, path, NULL, &model), GRAFT_OK);
+        const char *out =
+            write_graph(&pairs, model, variant_fused(env, env->unit, model, &applied), names[i]);
+        assert_true(out != NULL && applied > 0);
+        assert_int_equal(graft_model_read(env, env->unit, out, NULL, &again), GRAFT_OK);
+        assert_int_equal(again->onnx->proto->graph->n_input,
+                         again->onnx->proto->ir_version == 3
+                             ? again->input_count + again->onnx->proto->graph->n_initializer
+                             : again->input_count);
+        assert_int_equal(graft_file_read(env, env->unit, path, &data, &before), GRAFT_OK);
+        assert_int_equal(graft_file_read(env, env->unit, out, &data, &after), GRAFT_OK);
+        print_message("# %s: IR %d -> %d, %zu -> %zu bytes, %u rewrites\n", names[i],
+                      (int)model->onnx->proto->ir_version, (int)again->onnx->proto->ir_version,
+                      before, after, applied);
+        add_pair(&pairs, path, out, reassociated);
+        graft_arena_reset(env->unit);
+    }
+    assert_int_equal(check_pairs(&pairs, python), has_runtime(env, python) ? pairs.pair_count : 0);
+    check_folder_remove(pairs.folder);
+}
+
 /* A check that finds nothing is worth nothing: a changed weight must be seen. */
 static void test_differences_are_found(void **state)
 {
@@ -322,6 +368,7 @@ int main(void)
         CHECK_TEST(test_zoo),
         CHECK_TEST(test_outputs),
         CHECK_TEST(test_conformance_cases),
+        CHECK_TEST(test_old_files),
         CHECK_TEST(test_differences_are_found),
     };
     return cmocka_run_group_tests_name("interop", tests, NULL, NULL);

@@ -8,7 +8,7 @@
 
 const corpus_file corpus_files[CORPUS_FILES] = {
     {"tests/verify/corpus/false.yaml",    CORPUS_FALSE },
-    {"tests/verify/corpus/mutants.yaml",  CORPUS_FALSE },
+    {"verify/mutants.yaml",               CORPUS_FALSE },
     {"tests/verify/corpus/beyond.yaml",   CORPUS_BEYOND},
     {"tests/verify/corpus/true.yaml",     CORPUS_TRUE  },
     {"tests/verify/corpus/variants.yaml", CORPUS_TRUE  },
@@ -19,7 +19,8 @@ corpus_rules corpus_read(graft_env *env, const char *path, uint32_t first, uint3
     corpus_rules rules = {0};
     graft_user_rule *all = NULL;
     uint32_t count = 0;
-    if (graft_user_rules_read(env, env->life, path, &all, &count) != GRAFT_OK) {
+    if (graft_user_rules_read(env, env->life, path, &all, &count) != GRAFT_OK ||
+        graft_user_rules_faultless(env, all, count) != GRAFT_OK) {
         fail_msg("%s", env->message);
     }
     rules.named = GRAFT_NEW(env->life, graft_user_rule, count);
@@ -34,15 +35,16 @@ corpus_rules corpus_read(graft_env *env, const char *path, uint32_t first, uint3
 static bool is_wrong(corpus_kind kind, const graft_trial *trial)
 {
     bool proved = trial->verdict == GRAFT_VERDICT_PROVED;
+    bool accepted = proved || trial->verdict == GRAFT_VERDICT_WITHIN_BOUNDS;
     switch (kind) {
     case CORPUS_TRUE:
         return trial->verdict == GRAFT_VERDICT_REFUTED;
     case CORPUS_FALSE:
-        return proved;
+        return accepted;
     case CORPUS_BEYOND:
         break;
     }
-    return proved && trial->check.proof == GRAFT_PROOF_UNBOUNDED;
+    return proved;
 }
 
 corpus_tally corpus_try(graft_env *env, const corpus_rules *rules, corpus_kind kind,
@@ -58,16 +60,15 @@ corpus_tally corpus_try(graft_env *env, const corpus_rules *rules, corpus_kind k
     for (uint32_t i = 0; i < rules->count; i++) {
         const graft_trial *t = &trials[i];
         bool wrong = is_wrong(kind, t);
-        tally.proved += t->verdict == GRAFT_VERDICT_PROVED ? 1 : 0;
-        tally.unbounded +=
-            t->verdict == GRAFT_VERDICT_PROVED && t->check.proof == GRAFT_PROOF_UNBOUNDED ? 1 : 0;
+        bool proved = t->verdict == GRAFT_VERDICT_PROVED;
+        tally.proved += proved || t->verdict == GRAFT_VERDICT_WITHIN_BOUNDS ? 1 : 0;
+        tally.unbounded += proved ? 1 : 0;
         tally.refuted += t->verdict == GRAFT_VERDICT_REFUTED ? 1 : 0;
         tally.unknown += t->verdict == GRAFT_VERDICT_UNKNOWN ? 1 : 0;
         tally.wrong += wrong ? 1 : 0;
-        if (wrong || (kind == CORPUS_TRUE && t->verdict != GRAFT_VERDICT_PROVED)) {
-            print_message("# %s %s (%s, %s): %s: %s\n", wrong ? "WRONG" : "undecided",
+        if (wrong || (kind == CORPUS_TRUE && !proved)) {
+            print_message("# %s %s (%s): %s: %s\n", wrong ? "WRONG" : "undecided",
                           rules->named[i].name, graft_verdict_name(t->verdict),
-                          graft_proof_name(t->check.proof),
                           graft_rule_print_line(env->unit, &rules->rules[i]), t->reason);
         }
     }

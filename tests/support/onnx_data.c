@@ -128,7 +128,8 @@ static bool has_initializer(const Onnx__GraphProto *graph, const char *name)
 }
 
 /* Appends the case's inputs to the model's initializers, under the names of the graph's inputs. */
-static void freeze_inputs(graft_arena *arena, Onnx__GraphProto *graph, const tensor_list *list)
+static void freeze_inputs(graft_arena *arena, Onnx__GraphProto *graph, const tensor_list *list,
+                          onnx_data_form form)
 {
     Onnx__TensorProto **all =
         GRAFT_NEW(arena, Onnx__TensorProto *, graph->n_initializer + graph->n_input);
@@ -142,7 +143,8 @@ static void freeze_inputs(graft_arena *arena, Onnx__GraphProto *graph, const ten
             continue;
         }
         Onnx__TensorProto *tensor = list->items[next++];
-        if (tensor != NULL && (next > 1 || tensor->data_type != GRAFT_DTYPE_F32)) {
+        if (tensor != NULL &&
+            (form == ONNX_DATA_CONSTANT || next > 1 || tensor->data_type != GRAFT_DTYPE_F32)) {
             tensor->name = graft_arena_strdup(arena, graph->input[i]->name);
             all[total++] = tensor;
         }
@@ -163,20 +165,23 @@ static void raise_opset(const Onnx__ModelProto *proto)
 }
 
 static graft_status read_model(graft_env *env, graft_arena *arena, const char *path,
-                               const tensor_list *frozen, graft_model **model)
+                               onnx_data_form form, const tensor_list *inputs, graft_model **model)
 {
     graft_status status = GRAFT_OK;
     ProtobufCAllocator allocator = {allocate_in, leave_in, arena};
     uint8_t *data = NULL;
     size_t size = 0;
     GRAFT_CHECK(graft_file_read(env, arena, path, &data, &size));
-    if (frozen != NULL) {
+    if (form != ONNX_DATA_AS_IS) {
         Onnx__ModelProto *proto = onnx__model_proto__unpack(&allocator, size, data);
         if (proto == NULL || proto->graph == NULL) {
             status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: not a model", path);
             goto done;
         }
-        freeze_inputs(arena, proto->graph, frozen);
+        freeze_inputs(arena, proto->graph, inputs, form);
+        for (size_t i = 0; form == ONNX_DATA_UNDECLARED && i < proto->graph->n_output; i++) {
+            proto->graph->output[i]->type = NULL;
+        }
         raise_opset(proto);
         size = onnx__model_proto__get_packed_size(proto);
         data = graft_arena_alloc(arena, size);
@@ -190,6 +195,12 @@ done:
 graft_status onnx_data_load(graft_env *env, graft_arena *arena, const char *name, bool frozen,
                             onnx_case *loaded)
 {
+    return onnx_data_load_as(env, arena, name, frozen ? ONNX_DATA_FROZEN : ONNX_DATA_AS_IS, loaded);
+}
+
+graft_status onnx_data_load_as(graft_env *env, graft_arena *arena, const char *name,
+                               onnx_data_form form, onnx_case *loaded)
+{
     graft_status status = GRAFT_OK;
     tensor_list inputs = {{NULL}};
     tensor_list outputs = {{NULL}};
@@ -198,8 +209,8 @@ graft_status onnx_data_load(graft_env *env, graft_arena *arena, const char *name
     const char *data = graft_arena_printf(arena, "%s/test_data_set_0", folder);
     GRAFT_CHECK(read_tensors(env, arena, graft_arena_printf(arena, "%s/input", data), &inputs));
     GRAFT_CHECK(read_tensors(env, arena, graft_arena_printf(arena, "%s/output", data), &outputs));
-    GRAFT_CHECK(read_model(env, arena, graft_arena_printf(arena, "%s/model.onnx", folder),
-                           frozen ? &inputs : NULL, &result.model));
+    GRAFT_CHECK(read_model(env, arena, graft_arena_printf(arena, "%s/model.onnx", folder), form,
+                           &inputs, &result.model));
     result.inputs = view_tensors(arena, &inputs, &result.input_count);
     result.outputs = view_tensors(arena, &outputs, &result.output_count);
     *loaded = result;

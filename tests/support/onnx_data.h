@@ -33,4 +33,14 @@ const char *const *onnx_data_list(graft_arena *arena, uint32_t *count);
 GRAFT_MUST_USE graft_status onnx_data_load(graft_env *env, graft_arena *arena, const char *name,
                                            bool frozen, onnx_case *loaded);
 
+typedef enum onnx_data_form {
+    ONNX_DATA_AS_IS,
+    ONNX_DATA_FROZEN,
+    ONNX_DATA_UNDECLARED, /* Frozen, and the types of outputs are left out. */
+    ONNX_DATA_CONSTANT    /* Every input is an initializer. */
+} onnx_data_form;
+/* The same in any form. */
+GRAFT_MUST_USE graft_status onnx_data_load_as(graft_env *env, graft_arena *arena, const char *name,
+                                              onnx_data_form form, onnx_case *loaded);
+
 #endif

@@ -1,6 +1,11 @@
 /* policy.c - see policy.h. */
 #include "tests/support/policy.h"
 
+#include "train/tariff.h"
+
+#include <stdlib.h>
+#include <string.h>
+
 enum {
     CHANNELS = 64,
     BLOCKS = 4,
@@ -119,12 +124,10 @@ static graft_status price_nodes(graft_env *env, void *context, const graft_graph
 
 static void open_environment(graft_env *env, policy_kit *kit)
 {
-    const graft_environment_options options = {
-        .price = {price_nodes, NULL},
-        .location_limit = KIT_LOCATIONS,
-        .step_limit = KIT_STEPS,
-        .apply.weight_bytes_limit = UINT64_MAX
-    };
+    const graft_environment_options options = {.price = {.cost_ns = price_nodes},
+                                               .location_limit = KIT_LOCATIONS,
+                                               .step_limit = KIT_STEPS,
+                                               .apply.weight_bytes_limit = UINT64_MAX};
     graft_xfers_index(env->life, kit->rules, policy_kit_names, KIT_RULES, &kit->xfers);
     assert_int_equal(graft_environment_open(env, env->life, kit->graph, &kit->xfers, &options,
                                             &kit->environment),
@@ -231,4 +234,93 @@ policy_kit *policy_kit_open(graft_env *env, const policy_kit_options *options)
         graft_policy_calibrate(env, env->life, &kit->network, &kit->states, &kit->policy),
         GRAFT_OK);
     return kit;
+}
+
+/* ------------------------------------------------------------------ tariff */
+
+enum { TARIFF_ROWS = 512, TARIFF_WALKS = 6, TARIFF_STEPS = 40 };
+
+typedef struct {
+    uint32_t key;
+    uint16_t value;
+} priced_form;
+
+static int compare_keys(const void *a, const void *b)
+{
+    const priced_form *x = a;
+    const priced_form *y = b;
+    return (x->key > y->key) - (x->key < y->key);
+}
+
+/* Adds the nodes of a graph that are not there yet. */
+static uint32_t price_forms(const graft_graph *graph, priced_form *forms, uint32_t count)
+{
+    for (graft_index n = 0; n < graph->node_end; n++) {
+        graft_form form;
+        if (graph->nodes[n].op == GRAFT_OP_NONE || graph->nodes[n].is_const) {
+            continue;
+        }
+        graft_form_of_node(graph, n, &form);
+        const priced_form priced = {
+            .key = graft_tariff_key(0, graft_form_hash(&form)),
+            .value = graft_tariff_encode(500.0 + (double)form.bytes / 16.0 +
+                                         (double)form.weight_elements),
+        };
+        uint32_t i = 0;
+        while (i < count && forms[i].key != priced.key) {
+            i++;
+        }
+        if (i == count) {
+            assert_true(count < TARIFF_ROWS);
+            forms[count++] = priced;
+        }
+    }
+    return count;
+}
+
+graft_policy policy_kit_by_tariff(graft_env *env, const policy_kit *kit)
+{
+    const graft_apply_options apply = {UINT64_MAX};
+    priced_form *forms = GRAFT_NEW(env->life, priced_form, TARIFF_ROWS);
+    uint32_t *keys = GRAFT_NEW(env->life, uint32_t, TARIFF_ROWS);
+    uint16_t *values = GRAFT_NEW(env->life, uint16_t, TARIFF_ROWS);
+    graft_tariff *tariff = GRAFT_NEW(env->life, graft_tariff, 1);
+    graft_policy policy = kit->policy;
+    graft_state state;
+    graft_matches matches;
+    graft_rng rng;
+    uint32_t count = 0;
+    graft_state_open(env->life, &kit->graph->limits, &state);
+    graft_matches_open(env->life, &kit->xfers, KIT_LOCATIONS, &matches);
+    graft_rng_seed(&rng, 7);
+    for (uint32_t walk = 0; walk < TARIFF_WALKS; walk++) {
+        assert_int_equal(graft_state_set(env, &state, kit->graph), GRAFT_OK);
+        for (uint32_t step = 0; step < TARIFF_STEPS; step++) {
+            uint32_t rule = 0;
+            uint32_t location = 0;
+            count = price_forms(&state.graph, forms, count);
+            graft_matches_find(&matches, &state, &apply);
+            graft_matches_draw(&matches, &rng, &rule, &location);
+            assert_int_equal(graft_state_apply(env, &state, &kit->rules[rule],
+                                               graft_matches_get(&matches, rule, location), &apply),
+                             GRAFT_OK);
+        }
+    }
+    qsort(forms, count, sizeof forms[0], compare_keys);
+    for (uint32_t i = 0; i < count; i++) {
+        keys[i] = forms[i].key;
+        values[i] = forms[i].value;
+    }
+    *tariff = (graft_tariff){.keys = keys, .values = values, .row_count = count};
+    policy = (graft_policy){.abi = GRAFT_ABI,
+                            .feature_hash = GRAFT_FEATURE_HASH,
+                            .metadata = "",
+                            .rules = policy.rules,
+                            .rule_offsets = policy.rule_offsets,
+                            .rule_flags = policy.rule_flags,
+                            .rule_count = policy.rule_count,
+                            .location_limit = policy.location_limit,
+                            .tariff = tariff,
+                            .decider = GRAFT_DECIDER_TARIFF};
+    return policy;
 }

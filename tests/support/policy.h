@@ -56,6 +56,9 @@ policy_kit *policy_kit_open(graft_env *env, const policy_kit_options *options);
 /* Keyword spotting after DS-CNN: a convolution, depthwise separable blocks with a residual sum, two
  * classifiers on one vector; identities in between. */
 graft_graph *policy_kit_graph(graft_arena *arena);
+/* A policy over the kit's rules that decides by a tariff and has no network; the tariff has a row
+ * for every form that rewriting meets, priced by its work, and no fallback. In env->life. */
+graft_policy policy_kit_by_tariff(graft_env *env, const policy_kit *kit);
 /* A copy of the kit's graph with room for rewriting. */
 graft_graph *policy_kit_copy(graft_env *env, const policy_kit *kit);
 

@@ -70,7 +70,7 @@ static fixture *open_fixture(graft_env *env)
     f->rules[2] = build_rule_drop_identity();
     graft_xfers_index(env->life, f->rules, xfer_names, XFERS, &f->xfers);
     const graft_environment_options options = {
-        .price = {price_graph, &f->priced},
+        .price = {.cost_ns = price_graph, .context = &f->priced},
         .location_limit = 200,
         .step_limit = 40,
         .apply.weight_bytes_limit = 1 << 20
@@ -103,6 +103,115 @@ static void test_masks_and_rewards(void **state)
     assert_int_equal(graft_environment_step(env, &f->environment, 1, 0, &step), GRAFT_OK);
     assert_true(step.reward > 4.54 && step.reward < 4.55); /* 20 of 440. */
     assert_int_equal(count(f, 1), 0);
+}
+
+/* Noise of the price, and a form that counts the nodes which a rule made. */
+static graft_status noise_of_15(graft_env *env, void *context, const graft_state *before,
+                                const graft_state *after, double *ns)
+{
+    (void)env;
+    (void)context;
+    (void)before;
+    (void)after;
+    *ns = 15;
+    return GRAFT_OK;
+}
+
+static graft_status count_nodes(graft_env *env, void *context, const graft_graph *graph,
+                                uint64_t *form)
+{
+    (void)env;
+    (void)context;
+    *form = graft_graph_node_count(graph);
+    return GRAFT_OK;
+}
+
+/* Identities cost nothing: only the form asks for their removal. */
+static graft_status price_but_identities(graft_env *env, void *context, const graft_graph *graph,
+                                         const graft_order *order, double *ns)
+{
+    graft_status status = price_graph(env, context, graph, order, ns);
+    for (graft_index i = 0; i < order->count; i++) {
+        *ns -= graph->nodes[order->order[i]].op == GRAFT_OP_identity ? 20 : 0;
+    }
+    return status;
+}
+
+static double greedy(graft_env *env, fixture *f, uint32_t *steps)
+{
+    graft_plan_found found;
+    assert_int_equal(graft_environment_reprice(env, &f->environment), GRAFT_OK);
+    assert_int_equal(graft_search_greedy(env, env->unit, &f->environment, &found), GRAFT_OK);
+    *steps = found.step_count;
+    return found.cost_ns;
+}
+
+/* Folding brings 10 of 440, fusing and dropping 20. */
+static void test_small_gains_are_none(void **state)
+{
+    graft_env *env = *state;
+    fixture *f = open_fixture(env);
+    uint32_t steps = 0;
+    f->environment.options.least_gain = 0.03;
+    assert_true(greedy(env, f, &steps) == BLOCKS * 90.0 && steps == BLOCKS);
+    f->environment.options.least_gain = 10.0 / 440;
+    assert_true(greedy(env, f, &steps) == BLOCKS * 60.0 && steps == 3 * BLOCKS);
+    f->environment.options.least_gain = 0.1;
+    assert_true(greedy(env, f, &steps) == BLOCKS * 110.0 && steps == 0);
+    f->environment.options.least_gain = 0;
+    f->environment.options.price.noise_ns = noise_of_15;
+    assert_true(greedy(env, f, &steps) == BLOCKS * 90.0 && steps == BLOCKS);
+}
+
+static void test_better_forms_at_no_cost(void **state)
+{
+    graft_env *env = *state;
+    fixture *f = open_fixture(env);
+    uint32_t steps = 0;
+    f->environment.options.price.cost_ns = price_but_identities;
+    f->environment.options.least_gain = 0.1;
+    assert_true(greedy(env, f, &steps) == BLOCKS * 90.0 && steps == 0);
+    f->environment.options.price.form = count_nodes;
+    /* Folding makes more nodes, const ones: its 10 are too little and its form is no better. */
+    assert_true(greedy(env, f, &steps) == BLOCKS * 90.0 && steps == BLOCKS);
+    f->environment.options.least_gain = 0;
+    assert_true(greedy(env, f, &steps) == BLOCKS * 60.0 && steps == 3 * BLOCKS);
+    /* Tidying takes no gains, only forms. */
+    graft_plan_found found = {.steps = NULL};
+    assert_int_equal(graft_environment_reset(env, &f->environment), GRAFT_OK);
+    assert_int_equal(graft_search_tidy(env, env->unit, &f->environment, &found), GRAFT_OK);
+    assert_int_equal(found.step_count, BLOCKS);
+    assert_true(found.cost_ns == BLOCKS * 90.0 && f->environment.options.least_gain == 0);
+}
+
+/* Other searches are held to the same, rewrite for rewrite. */
+static void test_small_gains_of_other_searches(void **state)
+{
+    graft_env *env = *state;
+    const graft_backtracking_options options = {.alpha = 1.05, .dequeue_limit = 400};
+    const graft_beam_options beam = {.width = 8, .patience = 4};
+    for (uint32_t which = 0; which < 2; which++) {
+        graft_environment *environment = &open_fixture(env)->environment;
+        graft_plan_found found;
+        environment->options.least_gain = 0.03;
+        assert_int_equal(
+            which == 0 ? graft_search_backtracking(env, env->unit, environment, &options, &found)
+                       : graft_search_beam(env, env->unit, environment, &beam, &found),
+            GRAFT_OK);
+        /* Folding and then fusing brings 30 for two, dropping 20 for one. */
+        assert_true(found.cost_ns == BLOCKS * 60.0 && found.step_count == 3 * BLOCKS);
+        assert_int_equal(graft_search_finish(env, env->unit, environment, &found), GRAFT_OK);
+        assert_true(found.cost_ns == BLOCKS * 60.0 && found.step_count == 3 * BLOCKS);
+        environment->options.least_gain = 0.9; /* More than all of it brings. */
+        assert_int_equal(graft_search_finish(env, env->unit, environment, &found), GRAFT_OK);
+        assert_true(found.step_count == 0 && found.cost_ns == BLOCKS * 110.0);
+        environment->options.least_gain = 0.04; /* 17.6: only dropping is worth it. */
+        assert_int_equal(
+            which == 0 ? graft_search_backtracking(env, env->unit, environment, &options, &found)
+                       : graft_search_beam(env, env->unit, environment, &beam, &found),
+            GRAFT_OK);
+        assert_true(found.cost_ns == BLOCKS * 90.0 && found.step_count == BLOCKS);
+    }
 }
 
 static void test_illegal_actions(void **state)
@@ -261,6 +370,78 @@ static void test_beam_goes_over_a_hill(void **state)
     check_plan(env, f, &found);
 }
 
+/* Two rewrites in one place, of which the first costs 30. */
+static void test_escape_goes_over_a_hill(void **state)
+{
+    graft_env *env = *state;
+    fixture *f = open_fixture(env);
+    graft_plan_found found;
+    f->environment.options.price.cost_ns = price_over_a_hill;
+    assert_int_equal(graft_search_escape(env, env->life, &f->environment, &found), GRAFT_OK);
+    assert_true(found.cost_ns == BLOCKS * 60.0);
+    assert_int_equal(found.step_count, 3 * BLOCKS);
+    check_plan(env, f, &found);
+    f->environment.options.least_gain = 0.2; /* All of a block, 50 of 440, is less. */
+    assert_int_equal(graft_search_escape(env, env->life, &f->environment, &found), GRAFT_OK);
+    assert_true(found.cost_ns == f->environment.first_ns);
+}
+
+static void test_random_searches_go_over_a_hill(void **state)
+{
+    graft_env *env = *state;
+    fixture *f = open_fixture(env);
+    graft_plan_found found;
+    graft_plan_found again;
+    const graft_annealing_options warm = {.graphs = 2000, .temperature = 0.05, .seed = 3};
+    const graft_annealing_options cold = {.graphs = 2000, .temperature = 1e-6, .seed = 3};
+    const graft_iterated_options kicks = {.graphs = 2000, .seed = 3};
+    f->environment.options.price.cost_ns = price_over_a_hill;
+    assert_int_equal(graft_search_annealing(env, env->life, &f->environment, &warm, &found),
+                     GRAFT_OK);
+    assert_true(found.cost_ns == BLOCKS * 60.0);
+    check_plan(env, f, &found);
+    assert_int_equal(graft_search_annealing(env, env->life, &f->environment, &warm, &again),
+                     GRAFT_OK);
+    assert_int_equal(again.step_count, found.step_count);
+    assert_int_equal(again.evaluations, found.evaluations);
+    assert_int_equal(graft_search_annealing(env, env->life, &f->environment, &cold, &found),
+                     GRAFT_OK);
+    assert_true(found.cost_ns == BLOCKS * 90.0);
+    assert_int_equal(graft_search_iterated(env, env->life, &f->environment, &kicks, &found),
+                     GRAFT_OK);
+    assert_true(found.cost_ns == BLOCKS * 60.0);
+    check_plan(env, f, &found);
+}
+
+/* The deadline has passed: each search has nothing, and says so. */
+static void test_searches_end_in_time(void **state)
+{
+    graft_env *env = *state;
+    fixture *f = open_fixture(env);
+    graft_plan_found found[6];
+    const graft_backtracking_options backtracking = {.alpha = 1.05, .dequeue_limit = 100};
+    const graft_beam_options beam = {.width = 2, .patience = 2};
+    const graft_annealing_options annealing = {.graphs = 100, .temperature = 0.05, .seed = 3};
+    const graft_iterated_options iterated = {.graphs = 100, .seed = 3};
+    graft_environment *e = &f->environment;
+    e->options.deadline_ns = 1;
+    assert_int_equal(graft_search_greedy(env, env->life, e, &found[0]), GRAFT_OK);
+    assert_int_equal(graft_search_escape(env, env->life, e, &found[1]), GRAFT_OK);
+    assert_int_equal(graft_search_annealing(env, env->life, e, &annealing, &found[2]), GRAFT_OK);
+    assert_int_equal(graft_search_iterated(env, env->life, e, &iterated, &found[3]), GRAFT_OK);
+    assert_int_equal(graft_search_beam(env, env->life, e, &beam, &found[4]), GRAFT_OK);
+    assert_int_equal(graft_search_backtracking(env, env->life, e, &backtracking, &found[5]),
+                     GRAFT_OK);
+    for (uint32_t i = 0; i < 6; i++) {
+        assert_true(found[i].cut);
+        assert_int_equal(found[i].step_count, 0);
+        assert_true(found[i].cost_ns == e->first_ns);
+    }
+    e->options.deadline_ns = 0;
+    assert_int_equal(graft_search_greedy(env, env->life, e, &found[0]), GRAFT_OK);
+    assert_false(found[0].cut);
+}
+
 static void test_random_is_reproducible(void **state)
 {
     graft_env *env = *state;
@@ -302,6 +483,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(test_masks_and_rewards),
+        CHECK_TEST(test_small_gains_are_none),
+        CHECK_TEST(test_better_forms_at_no_cost),
+        CHECK_TEST(test_small_gains_of_other_searches),
         CHECK_TEST(test_illegal_actions),
         CHECK_TEST(test_cost_limit_ends_episodes),
         CHECK_TEST(test_survey_tells_who_fits),
@@ -310,6 +494,9 @@ int main(void)
         CHECK_TEST(test_backtracking_finds_each_graph_once),
         CHECK_TEST(test_backtracking_respects_its_budget),
         CHECK_TEST(test_beam_goes_over_a_hill),
+        CHECK_TEST(test_escape_goes_over_a_hill),
+        CHECK_TEST(test_random_searches_go_over_a_hill),
+        CHECK_TEST(test_searches_end_in_time),
         CHECK_TEST(test_random_is_reproducible),
         CHECK_TEST(test_interrupted_searches_fail),
     };

@@ -51,6 +51,31 @@ static void test_true_rules(void **state)
     assert_true(proved + 4 >= known.count);
 }
 
+/* Rules with few instances within the bounds, or none: past them the filter tells the false one,
+ * and the proof for all sizes has instances beside it. */
+static void test_past_bounds(void **state)
+{
+    static const struct {
+        const char *text;
+        graft_check_outcome outcome;
+    } rows[] = {
+        {"relu(transpose(a, axis=[4, 3, 2, 1, 0])) = transpose(relu(a), axis=[4, 3, 2, 1, 0])",
+         GRAFT_CHECK_PROVED                                                                                       },
+        {"relu(transpose(a, axis=[4, 3, 2, 1, 0])) = transpose(relu(a), axis=[4, 2, 3, 1, 0])",
+         GRAFT_CHECK_REFUTED                                                                                      },
+        {"matmul(a, b) = mul(a, reshape(b, dim=[1, dim(b,0)])) "
+         "where rank(a) = 2 and dim(b,1) = 1 and dim(a,1) <= 2",                       GRAFT_CHECK_PROVED},
+    };
+    graft_env *env = *state;
+    const graft_check_options options = quick_options();
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        graft_rule rule;
+        assert_int_equal(graft_rule_parse(env, "rule", rows[i].text, &rule), GRAFT_OK);
+        assert_int_equal(check_rule(env, &rule, &options).outcome, rows[i].outcome);
+        graft_arena_reset(env->unit);
+    }
+}
+
 /* Beside the engine's false rules: laws of squares, of integers, of one group, of small sizes. */
 static const char *const false_rules[] = {
     "matmul(a, b) = matmul(b, a)",
@@ -141,10 +166,8 @@ static void test_no_answer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_true_rules),
-        CHECK_TEST(test_false_rules),
-        CHECK_TEST(test_solver_refutes),
-        CHECK_TEST(test_no_answer),
+        CHECK_TEST(test_true_rules),     CHECK_TEST(test_past_bounds), CHECK_TEST(test_false_rules),
+        CHECK_TEST(test_solver_refutes), CHECK_TEST(test_no_answer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

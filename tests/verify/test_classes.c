@@ -265,8 +265,32 @@ static void test_classes(void **state)
     }
 }
 
+/* An axis of 1 where the source's is 1, and one of more than 32 bits elsewhere. */
+static const char wide_attribute[] =
+    "softmax#1(a) = softmax(a, axis=(1 - #1.axis) * 65536 * 65536 + #1.axis)";
+
+static bool visit_wide_attribute(void *context, const graft_sym_case *c)
+{
+    workspace *w = context;
+    graft_sym_class class;
+    bool known = graft_sym_class_of(&w->rule, c, &class);
+    assert_true(!known || c->slots[0] == 1);
+    w->cases += known ? 1 : 0;
+    return true;
+}
+
+/* The engine refuses such an attribute, and its lower bits say nothing of the case. */
+static void test_wide_attribute(void **state)
+{
+    graft_env *env = *state;
+    workspace w = {.env = env};
+    assert_int_equal(graft_rule_parse(env, "rule", wide_attribute, &w.rule), GRAFT_OK);
+    assert_true(graft_sym_cases(&w.rule, visit_wide_attribute, &w));
+    assert_true(w.cases > 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {CHECK_TEST(test_classes)};
+    const struct CMUnitTest tests[] = {CHECK_TEST(test_classes), CHECK_TEST(test_wide_attribute)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,7 +21,7 @@ cp "$FOLDER/families/small.yaml" "$FOLDER/own/families"
 
 writes_rules() {
     gives 0 "$GRAFT" rules --generate "$FOLDER/rules" --families "$FOLDER/families" || return 1
-    [ -s "$FOLDER/rules/README.md" ] && [ -e "$FOLDER/rules/derivations.txt" ] &&
+    [ -e "$FOLDER/rules/derivations.txt" ] &&
         "$GRAFT" rules "$FOLDER/rules/graft.rules" | grep -qF 'relu(relu(a))'
 }
 tells_time() { grep -q 'processor time: propose .* lift .* sweep .* select .* prove' "$FOLDER/err"; }
@@ -30,10 +30,10 @@ reads_own_families() {
         cmp "$FOLDER/own/graft.rules" "$FOLDER/rules/graft.rules"
 }
 no_families() {
-    error_is 1 "$FOLDER/none" "$GRAFT" --quiet rules --generate "$FOLDER" --families "$FOLDER/none" &&
+    error_is 2 "$FOLDER/none" "$GRAFT" --quiet rules --generate "$FOLDER" --families "$FOLDER/none" &&
         [ ! -e "$FOLDER/graft.rules" ]
 }
-not_generating() { error_is 1 '--generate' "$GRAFT" rules --families "$FOLDER/families"; }
+not_generating() { error_is 2 '--generate' "$GRAFT" rules --families "$FOLDER/families"; }
 
 check "proves a folder's families into another folder" writes_rules
 check "tells the processor time of each stage" tells_time

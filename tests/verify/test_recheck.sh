@@ -6,9 +6,14 @@ export SAMPLE=20
 SMT=$FOLDER/smt
 emit() { "$GRAFT" --quiet --threads "$1" verify --emit-smt "$2" --sample "$SAMPLE"; }
 checks_in() { awk -F '\t' 'NR > 1 { n += $5 } END { print n + 0 }' "$1/index.tsv"; }
+obligations_in() {
+    awk -F '\t' '$6 == "instances" || $6 == "questions" { n += $5 } END { print n + 0 }' "$1/index.tsv"
+}
+# line_of KIND: the first of its files, in the index.
+line_of() { awk -F '\t' -v kind="$1" '$6 == kind' "$SMT/index.tsv" | head -n 1; }
 
 writes_a_sample() {
-    emit 2 "$SMT" && [ "$(sed 1d "$SMT/index.tsv" | cut -f 1 | sort -u | wc -l)" = "$SAMPLE" ] &&
+    emit 2 "$SMT" && [ "$(sed 1d "$SMT/index.tsv" | cut -f 1 | grep -v '^-$' | sort -u | wc -l)" = "$SAMPLE" ] &&
         [ "$(cat "$SMT"/*.smt2 | grep -c '^(check-sat)$')" = "$(checks_in "$SMT")" ]
 }
 writes_the_same() { emit 1 "$FOLDER/again" && diff -r "$SMT" "$FOLDER/again"; }
@@ -21,7 +26,10 @@ agrees() {
     gives 0 recheck "$SMT" --solver "$1" --jobs 2 || return 1
     cat "$FOLDER/out"
     unsat=$(sed -n 's/^.* rules: \([0-9]*\) unsat, 0 sat, .*/\1/p' "$FOLDER/out")
-    [ "$unsat" -gt $(($(checks_in "$SMT") * 8 / 10)) ]
+    [ "$unsat" -gt $(($(obligations_in "$SMT") * 8 / 10)) ] || return 1
+    grep -q ' theorems (.* 0 of ' "$FOLDER/out" && return 1
+    open=$(sed -n 's/^.* theorems .* lemmas, \([0-9]*\) open; .*/\1/p' "$FOLDER/out")
+    [ "$open" -lt $((SAMPLE / 2)) ] && ! grep -q '^  unproved lemma' "$FOLDER/out"
 }
 # What was found is not asked again: the solver is gone, its name and version stay.
 remembers() {
@@ -33,12 +41,36 @@ remembers() {
 }
 # A claim that is false is named, and the exit status says so; so does one that got lost.
 finds_a_lie() {
-    mkdir "$FOLDER/lie" && (head -n 2 "$SMT/index.tsv") > "$FOLDER/lie/index.tsv" || return 1
-    file=$(sed -n 2p "$SMT/index.tsv" | cut -f 4)
+    line=$(line_of instances)
+    mkdir "$FOLDER/lie" && { sed -n 1p "$SMT/index.tsv" && echo "$line"; } > "$FOLDER/lie/index.tsv" || return 1
+    file=$(echo "$line" | cut -f 4)
     awk '/^\(assert \(or false$/ && !done { print; print "  (not (= x0_0 (+ x0_0 1.0)))"; done = 1; next }
         { print }' "$SMT/$file" > "$FOLDER/lie/$file"
     gives 1 recheck "$FOLDER/lie" --solver "$1" && grep -q '1 sat' "$FOLDER/out" &&
-        grep -q "^  SAT  *$(sed -n 2p "$SMT/index.tsv" | cut -f 2) " "$FOLDER/out"
+        grep -q "^  SAT  *$(echo "$line" | cut -f 2) " "$FOLDER/out"
+}
+# A theorem that says nothing of sums, functions and all indices, its goal made true, has a model.
+finds_a_lie_about_a_theorem() {
+    for file in "$SMT"/*.theorem*.smt2; do
+        grep -q 'define-fun-rec\|declare-fun fn_\|(forall ' "$file" || break
+    done
+    file=$(basename "$file")
+    mkdir "$FOLDER/lie3" &&
+        awk -F '\t' -v file="$file" 'NR == 1 || $4 == file' "$SMT/index.tsv" > "$FOLDER/lie3/index.tsv" &&
+        sed 's/(assert (or false ; the goal/(assert (or true/' "$SMT/$file" > "$FOLDER/lie3/$file" || return 1
+    gives 1 recheck "$FOLDER/lie3" --solver "$1" && grep -q '^  SAT ' "$FOLDER/out" &&
+        grep -q ' 1 open; ' "$FOLDER/out"
+}
+# Lemmas that are not proved do not count: a theorem that names one is open.
+needs_its_lemmas() {
+    line=$(awk -F '\t' '$6 == "theorem" && $7 ~ /linear1/' "$SMT/index.tsv" | head -n 1)
+    mkdir "$FOLDER/lie4" && { sed -n 1p "$SMT/index.tsv" && echo "$line" &&
+        grep '	lemma.linear1.smt2	' "$SMT/index.tsv"; } > "$FOLDER/lie4/index.tsv" &&
+        cp "$SMT/$(echo "$line" | cut -f 4)" "$FOLDER/lie4" &&
+        sed 's/(check-sat)/(pop 1)(push 1)(check-sat)/' "$SMT/lemma.linear1.smt2" > "$FOLDER/lie4/lemma.linear1.smt2" ||
+        return 1
+    gives 1 recheck "$FOLDER/lie4" --solver "$1" && grep -q '^  unproved lemma linear1$' "$FOLDER/out" &&
+        grep -q ' 0 given the lemmas, ' "$FOLDER/out"
 }
 # So is a question of a proof for all sizes. The sample has some with questions.
 finds_a_lie_about_sizes() {
@@ -50,7 +82,8 @@ finds_a_lie_about_sizes() {
         grep -q '^  SAT .*: question 0$' "$FOLDER/out"
 }
 notices_a_loss() {
-    mkdir "$FOLDER/loss" && sed '2s/[0-9]*$/1/' "$SMT/index.tsv" > "$FOLDER/loss/index.tsv" &&
+    mkdir "$FOLDER/loss" && awk -F '\t' -v OFS='\t' '$6 == "instances" && !done { $5 = 1; done = 1 } { print }' \
+        "$SMT/index.tsv" > "$FOLDER/loss/index.tsv" &&
         cp "$SMT"/*.smt2 "$FOLDER/loss" &&
         error_is 2 "not as many obligations" recheck "$FOLDER/loss" --solver "$1"
 }
@@ -71,9 +104,11 @@ for name in cvc5 z3; do
     else
         skip "a false claim about sizes is found by $name" "the sample has no questions about sizes"
     fi
+    check "a false theorem is found by $name" finds_a_lie_about_a_theorem "$solver"
+    check "lemmas that are not proved do not count for $name" needs_its_lemmas "$solver"
     check "a lost claim is noticed" notices_a_loss "$solver"
-    rm -rf "$FOLDER/lie" "$FOLDER/lie2" "$FOLDER/loss"
+    rm -rf "$FOLDER"/lie* "$FOLDER/loss"
 done
-check "no folder" error_is 1 "--emit-smt needs a value" "$GRAFT" verify --emit-smt
-check "users' rules are not written" error_is 1 "takes no file" "$GRAFT" verify x.yaml --emit-smt "$SMT"
+check "no folder" error_is 2 "--emit-smt needs a value" "$GRAFT" verify --emit-smt
+check "users' rules are not written" error_is 2 "takes no file" "$GRAFT" verify x.yaml --emit-smt "$SMT"
 finish

@@ -64,6 +64,32 @@ static const char *const true_rules[] = {
     "conv#1(concat#2(a, b), concat#3(c, d), groups=2) = "
     "concat#2(conv#1(a, c, groups=1), conv#1(b, d, groups=1)) "
     "where same_shape(c, d) and #2.axis = 1 and #3.axis = 0",
+    /* Places in row-major order, summed over: as many binders as axes. */
+    "reduce_sum(mul(a, b), axes=3, keep=0) = reshape(matmul(reshape(a, dim=[1, dim(a,0) * "
+    "dim(a,1)]), reshape(b, dim=[dim(b,0) * dim(b,1), 1])), dim=[]) "
+    "where rank(a) = 2 and same_shape(a, b)",
+    "reduce_max(a, axes=12, keep=0) = reduce_max(reshape(a, dim=[dim(a,0), dim(a,1), dim(a,2) * "
+    "dim(a,3)]), axes=4, keep=0) where rank(a) = 4",
+    "reduce_mean(a, axes=7, keep=0) = reduce_mean(reshape(a, dim=[dim(a,0) * dim(a,1) * "
+    "dim(a,2)]), axes=1, keep=0) where rank(a) = 3",
+    /* A place in axes whose sizes are numbers. */
+    "reshape(concat(a, b, axis=0), dim=[2, 3]) = concat(reshape(a, dim=[1, 3]), "
+    "reshape(b, dim=[1, 3]), axis=0) where rank(a) = 1 and same_shape(a, b)",
+    /* A mask that is the same along a row, which may also broadcast rows. */
+    "softmax(add(matmul(a, transpose(b, axis=[1, 0])), c), axis=1) = "
+    "softmax(matmul(a, transpose(b, axis=[1, 0])), axis=1) "
+    "where rank(a) = 2 and rank(c) = 2 and dim(c,1) = 1",
+    /* Halves of a maximum. */
+    "reduce_max(concat(a, b, axis=0), axes=1, keep=1) = "
+    "max(reduce_max(a, axes=1, keep=1), reduce_max(b, axes=1, keep=1))",
+    "reduce_max(pad(a, axis=0, before=0, after=1, value=0), axes=1, keep=1) = "
+    "relu(reduce_max(a, axes=1, keep=1))",
+    /* Pools of pools with the same padding. */
+    "max_pool(max_pool(a, kernel_h=3, kernel_w=3, stride_h=2, stride_w=2, pad_top=1, pad_left=1, "
+    "pad_bottom=1, pad_right=1, dilation_h=1, dilation_w=1), kernel_h=3, kernel_w=3, stride_h=2, "
+    "stride_w=2, pad_top=1, pad_left=1, pad_bottom=1, pad_right=1, dilation_h=1, dilation_w=1) = "
+    "max_pool(a, kernel_h=7, kernel_w=7, stride_h=4, stride_w=4, pad_top=3, pad_left=3, "
+    "pad_bottom=3, pad_right=3, dilation_h=1, dilation_w=1)",
     /* Maxima. */
     "max(reduce_max#1(a), reduce_max#1(b)) = reduce_max#1(max(a, b)) where same_shape(a, b)",
     "max(max(a, b), reduce_max#1(a, keep=1)) = max(b, reduce_max#1(a, keep=1))",
@@ -140,6 +166,57 @@ static const char *const false_folds[] = {
 };
 
 static const char *const false_rules[] = {
+    /* Neighbours of what was lost once: places in another order, */
+    "reduce_sum(mul(a, b), axes=3, keep=0) = reshape(matmul(reshape(a, dim=[1, dim(a,0) * "
+    "dim(a,1)]), reshape(transpose(b, axis=[1, 0]), dim=[dim(b,0) * dim(b,1), 1])), dim=[]) "
+    "where rank(a) = 2 and same_shape(a, b)",
+    "reduce_max(a, axes=4, keep=0) = reduce_max(reshape(a, dim=[dim(a,0), dim(a,2), dim(a,1)]), "
+    "axes=2, keep=0) where rank(a) = 3",
+    "reduce_mean(a, axes=4, keep=0) = reduce_mean(reshape(a, dim=[dim(a,0), dim(a,1), dim(a,3), "
+    "dim(a,2)]), axes=8, keep=0) where rank(a) = 4",
+    "reduce_sum(a, axes=5, keep=0) = reduce_sum(reshape(a, dim=[dim(a,0) * dim(a,1), dim(a,2)]), "
+    "axes=1, keep=0) where rank(a) = 3 and dim(a,1) = dim(a,2)",
+    "reduce_sum(a, axes=3, keep=0) = reduce_sum(slice(reshape(a, dim=[dim(a,0) * dim(a,1)]), "
+    "axis=0, start=0, end=dim(a,0)), axes=1, keep=0) where rank(a) = 2",
+    "reshape(concat(a, b, axis=0), dim=[2, 3]) = concat(reshape(b, dim=[1, 3]), "
+    "reshape(a, dim=[1, 3]), axis=0) where rank(a) = 1 and same_shape(a, b)",
+    "reshape(concat(a, b, axis=0), dim=[3, 2]) = concat(reshape(a, dim=[3, 1]), "
+    "reshape(b, dim=[3, 1]), axis=1) where rank(a) = 1 and same_shape(a, b)",
+    /* a mask along the row, a factor, */
+    "softmax(add(matmul(a, b), c), axis=1) = softmax(matmul(a, b), axis=1) "
+    "where rank(a) = 2 and rank(b) = 2 and rank(c) = 2 and dim(c,0) = 1",
+    "softmax(mul(matmul(a, b), c), axis=1) = softmax(matmul(a, b), axis=1) "
+    "where rank(a) = 2 and rank(b) = 2 and rank(c) = 2 and dim(c,1) = 1",
+    /* elements in sums in a sum that differ by their own binder alone, */
+    "softmax(matmul(a, b), axis=1) = softmax(matmul(b, a), axis=1) "
+    "where rank(a) = 2 and same_shape(a, b)",
+    "softmax(matmul(a, a), axis=1) = softmax(matmul(a, transpose(a, axis=[1, 0])), axis=1) "
+    "where rank(a) = 2",
+    /* halves of a maximum, one of which may be empty or left out, */
+    "reduce_max(pad#1(a, axis=0, value=0), axes=1, keep=1) = relu(reduce_max(a, axes=1, keep=1))",
+    "reduce_max(pad#1(a, axis=0, before=0, value=0), axes=1, keep=1) = "
+    "relu(reduce_max(a, axes=1, keep=1))",
+    "reduce_max(pad#1(a, axis=0, after=0, value=0), axes=1, keep=1) = "
+    "relu(reduce_max(a, axes=1, keep=1))",
+    "reduce_max(concat(a, b, axis=0), axes=1, keep=1) = reduce_max(a, axes=1, keep=1)",
+    "reduce_max(slice#1(concat(a, b, axis=0), axis=0, start=0), axes=1, keep=1) = "
+    "max(reduce_max(a, axes=1, keep=1), reduce_max(b, axes=1, keep=1)) where dim(a,0) <= #1.end",
+    /* and windows that are a little off. */
+    "max_pool(max_pool(a, kernel_h=3, kernel_w=3, stride_h=2, stride_w=2, pad_top=1, pad_left=1, "
+    "pad_bottom=1, pad_right=1, dilation_h=1, dilation_w=1), kernel_h=3, kernel_w=3, stride_h=2, "
+    "stride_w=2, pad_top=1, pad_left=1, pad_bottom=1, pad_right=1, dilation_h=1, dilation_w=1) = "
+    "max_pool(a, kernel_h=5, kernel_w=7, stride_h=4, stride_w=4, pad_top=2, pad_left=3, "
+    "pad_bottom=2, pad_right=3, dilation_h=1, dilation_w=1)",
+    "max_pool(max_pool(a, kernel_h=3, kernel_w=3, stride_h=2, stride_w=2, pad_top=1, pad_left=1, "
+    "pad_bottom=1, pad_right=1, dilation_h=1, dilation_w=1), kernel_h=3, kernel_w=3, stride_h=2, "
+    "stride_w=2, pad_top=1, pad_left=1, pad_bottom=1, pad_right=1, dilation_h=1, dilation_w=1) = "
+    "max_pool(a, kernel_h=7, kernel_w=7, stride_h=4, stride_w=4, pad_top=4, pad_left=3, "
+    "pad_bottom=2, pad_right=3, dilation_h=1, dilation_w=1)",
+    "max_pool(max_pool(a, kernel_h=3, kernel_w=3, stride_h=2, stride_w=2, pad_top=1, pad_left=1, "
+    "pad_bottom=1, pad_right=1, dilation_h=1, dilation_w=1), kernel_h=2, kernel_w=2, stride_h=2, "
+    "stride_w=2, pad_top=1, pad_left=1, pad_bottom=1, pad_right=1, dilation_h=1, dilation_w=1) = "
+    "max_pool(a, kernel_h=7, kernel_w=7, stride_h=4, stride_w=4, pad_top=3, pad_left=3, "
+    "pad_bottom=3, pad_right=3, dilation_h=1, dilation_w=1)",
     /* Elementwise, at numbers that a slot may be. */
     "clip#1(max(a, b)) = max(clip#1(a), b)",
     "leaky_relu#1(leaky_relu#1(a)) = leaky_relu#1(a)",

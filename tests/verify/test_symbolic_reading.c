@@ -1,12 +1,16 @@
 /* The symbolic reading of every operator against its body: what symshape.c assumes of an operator's
  * application and infers for its output, and what symread.c says an element is, instantiated at
- * random shapes and attributes and computed in the field algebra, as the body is. */
+ * random shapes and attributes and computed in the field algebra, as the body is; what it says an
+ * element's bits are (symbits.h) in binary32. And each is of one of the cases of symcase.c. */
 #include "verify/symread.h"
 
 #include "graph/algebra_field.h"
+#include "graph/algebra_float.h"
 #include "tests/support/cases.h"
 #include "tests/support/check.h"
+#include "tests/support/exact.h"
 #include "verify/symassume.h"
+#include "verify/symbits.h"
 #include "verify/symfold.h"
 
 #include <stdlib.h>
@@ -28,6 +32,9 @@ typedef struct {
     graft_field in[GRAFT_MAX_INPUTS][CHECK_CASE_ELEMENTS];
     graft_field out[GRAFT_MAX_OUTPUTS][CHECK_CASE_ELEMENTS];
     graft_field_state field;
+    graft_sym_bits bits;
+    float bits_in[GRAFT_MAX_INPUTS][CHECK_CASE_ELEMENTS];
+    float bits_out[GRAFT_MAX_OUTPUTS][CHECK_CASE_ELEMENTS];
     int64_t index[GRAFT_MAX_RANK];    /* Of the element asked for. */
     Z3_ast bound[BOUND_MOST];         /* Binders of the folds around, */
     int64_t bound_values[BOUND_MOST]; /* and where they stand. */
@@ -211,19 +218,27 @@ static bool truth_at(workspace *w, Z3_ast term)
     }
 }
 
-static graft_field element_at(workspace *w, Z3_ast term)
+/* The place of an element in its variable; false outside of it: what is guarded plays no role. */
+static bool find_element(workspace *w, Z3_ast term, uint32_t *v, size_t *place)
 {
-    uint32_t v = (uint32_t)strtol(name_of(w, term) + 1, NULL, 10);
-    const graft_shape *shape = &w->drawn.in[v];
-    size_t place = 0;
+    *v = (uint32_t)strtol(name_of(w, term) + 1, NULL, 10);
+    *place = 0;
+    const graft_shape *shape = &w->drawn.in[*v];
     for (uint32_t i = 0; i < shape->rank; i++) {
         int64_t at = integer_at(w, graft_sym_arg(&w->s, term, i));
         if (at < 0 || at >= shape->dims[i]) {
-            return graft_field_integer(0); /* Outside; what is guarded plays no role. */
+            return false;
         }
-        place = place * (size_t)shape->dims[i] + (size_t)at;
+        *place = *place * (size_t)shape->dims[i] + (size_t)at;
     }
-    return w->in[v][place];
+    return true;
+}
+
+static graft_field element_at(workspace *w, Z3_ast term)
+{
+    uint32_t v = 0;
+    size_t place = 0;
+    return find_element(w, term, &v, &place) ? w->in[v][place] : graft_field_integer(0);
 }
 
 /* Steps the innermost binders through their ranges; false after the last. */
@@ -238,14 +253,12 @@ static bool step_binders(workspace *w, uint32_t first, const int64_t *sizes)
     return false;
 }
 
-static graft_field fold_at(workspace *w, Z3_ast term, bool is_sum)
+/* Binds a fold's binders to the beginning of their ranges. How many there are. */
+static uint32_t enter_fold(workspace *w, Z3_ast term, int64_t *sizes)
 {
     const graft_sym *s = &w->s;
     uint32_t count = (graft_sym_arity(s, term) - 2) / 2;
     uint32_t first = w->bound_count;
-    int64_t sizes[GRAFT_SYM_BINDERS];
-    graft_field result = graft_field_integer(0);
-    bool empty = true;
     for (uint32_t i = 0; i < count; i++) {
         sizes[i] = integer_at(w, graft_sym_arg(s, term, count + i));
     }
@@ -254,6 +267,17 @@ static graft_field fold_at(workspace *w, Z3_ast term, bool is_sum)
         w->bound_values[first + i] = 0;
     }
     w->bound_count += count;
+    return count;
+}
+
+static graft_field fold_at(workspace *w, Z3_ast term, bool is_sum)
+{
+    const graft_sym *s = &w->s;
+    uint32_t first = w->bound_count;
+    int64_t sizes[GRAFT_SYM_BINDERS];
+    graft_field result = graft_field_integer(0);
+    bool empty = true;
+    uint32_t count = enter_fold(w, term, sizes);
     do {
         if (truth_at(w, graft_sym_arg(s, term, 2 * count))) {
             graft_field x = number_at(w, graft_sym_arg(s, term, 2 * count + 1));
@@ -337,6 +361,104 @@ static graft_field number_at(workspace *w, Z3_ast term)
         fail_msg("%s", Z3_ast_to_string(s->z3, term));
         return graft_field_integer(0);
     }
+}
+
+/* --------------------------------------------------------------- evaluating bits */
+
+static float run_bits(uint32_t op, const int32_t *attrs, float a, float b)
+{
+    const graft_shape scalars[3] = {
+        {.dtype = GRAFT_DTYPE_F32}, {.dtype = GRAFT_DTYPE_F32}, {.dtype = GRAFT_DTYPE_F32}};
+    const graft_call call = {attrs, scalars, &scalars[2]};
+    const float *in[2] = {&a, &b};
+    float result = 0.0F;
+    float *out[1] = {&result};
+    graft_float_run(op, &call, in, out);
+    return result;
+}
+
+static float bits_at(workspace *w, Z3_ast term);
+
+static float bits_fold_at(workspace *w, Z3_ast term, graft_sym_fold kind)
+{
+    static const int32_t none[GRAFT_MAX_ATTRS] = {0};
+    bool is_max = kind == GRAFT_SYM_ORDERED_MAX;
+    uint32_t first = w->bound_count;
+    int64_t sizes[GRAFT_SYM_BINDERS];
+    float result = 0.0F;
+    int32_t met = 0;
+    uint32_t count = enter_fold(w, term, sizes);
+    do {
+        if (truth_at(w, graft_sym_arg(&w->s, term, 2 * count))) {
+            float x = bits_at(w, graft_sym_arg(&w->s, term, 2 * count + 1));
+            result = is_max && met == 0
+                         ? x
+                         : run_bits(is_max ? GRAFT_OP_max : GRAFT_OP_add, none, result, x);
+            met++;
+        }
+    } while (step_binders(w, first, sizes));
+    w->bound_count = first;
+    assert_true(met > 0 || kind == GRAFT_SYM_ORDERED_SUM);
+    return kind == GRAFT_SYM_ORDERED_MEAN ? result / (float)met : result;
+}
+
+static float bits_operation_at(workspace *w, Z3_ast term)
+{
+    static const uint8_t ops[GRAFT_SYM_BITS_COUNT] = {[GRAFT_SYM_BITS_SUM] = GRAFT_OP_add,
+                                                      [GRAFT_SYM_BITS_PRODUCT] = GRAFT_OP_mul,
+                                                      [GRAFT_SYM_BITS_DIFFERENCE] = GRAFT_OP_sub,
+                                                      [GRAFT_SYM_BITS_QUOTIENT] = GRAFT_OP_div,
+                                                      [GRAFT_SYM_BITS_MAX] = GRAFT_OP_max,
+                                                      [GRAFT_SYM_BITS_MIN] = GRAFT_OP_min,
+                                                      [GRAFT_SYM_BITS_LEAKY_RELU] =
+                                                          GRAFT_OP_leaky_relu,
+                                                      [GRAFT_SYM_BITS_EXP] = GRAFT_OP_exp,
+                                                      [GRAFT_SYM_BITS_SQRT] = GRAFT_OP_sqrt,
+                                                      [GRAFT_SYM_BITS_ERF] = GRAFT_OP_erf,
+                                                      [GRAFT_SYM_BITS_SIGMOID] = GRAFT_OP_sigmoid,
+                                                      [GRAFT_SYM_BITS_TANH] = GRAFT_OP_tanh,
+                                                      [GRAFT_SYM_BITS_SHIFT] = GRAFT_OP_identity};
+    int32_t attrs[GRAFT_MAX_ATTRS] = {0};
+    uint32_t i = 0;
+    while (!graft_sym_is_app(&w->s, term, w->bits.operations[i])) {
+        i++;
+        assert_true(i < GRAFT_SYM_BITS_COUNT);
+    }
+    if (i == GRAFT_SYM_BITS_SIZE) {
+        return (float)integer_at(w, graft_sym_arg(&w->s, term, 0));
+    }
+    float x = bits_at(w, graft_sym_arg(&w->s, term, 0));
+    float y = i < GRAFT_SYM_BITS_EXP ? bits_at(w, graft_sym_arg(&w->s, term, 1)) : 0.0F;
+    if (i == GRAFT_SYM_BITS_LEAKY_RELU) {
+        memcpy(&attrs[GRAFT_ATTR_leaky_relu_slope], &y, sizeof y);
+    }
+    return run_bits(ops[i], attrs, x, y);
+}
+
+static float bits_at(workspace *w, Z3_ast term)
+{
+    graft_sym_fold kind = graft_sym_fold_kind(&w->s, term);
+    float value = 0.0F;
+    uint32_t v = 0;
+    size_t place = 0;
+    if (graft_sym_kind(&w->s, term) == Z3_OP_ITE) {
+        bool holds = truth_at(w, graft_sym_arg(&w->s, term, 0));
+        return bits_at(w, graft_sym_arg(&w->s, term, holds ? 1 : 2));
+    }
+    if (graft_sym_is_element(&w->s, term)) {
+        return find_element(w, term, &v, &place) ? w->bits_in[v][place] : 0.0F;
+    }
+    if (kind != GRAFT_SYM_FOLD_COUNT) {
+        return bits_fold_at(w, term, kind);
+    }
+    if (graft_sym_bits_is_constant(&w->s, term, &value)) {
+        return value;
+    }
+    if (graft_sym_arity(&w->s, term) == 0) {
+        memcpy(&value, &w->drawn.attrs[strtol(name_of(w, term) + 1, NULL, 10)], sizeof value);
+        return value;
+    }
+    return bits_operation_at(w, term);
 }
 
 /* -------------------------------------------------------------------- cases */
@@ -424,6 +546,26 @@ static void run_body(workspace *w)
     graft_field_run(&w->field, w->drawn.op, &call, in, out);
 }
 
+/* On ordinary numbers, and some zeros of both signs. */
+static void run_bits_body(workspace *w)
+{
+    const float *in[GRAFT_MAX_INPUTS];
+    float *out[GRAFT_MAX_OUTPUTS];
+    for (uint32_t i = 0; i < GRAFT_MAX_INPUTS; i++) {
+        in[i] = w->bits_in[i];
+        for (size_t k = 0; k < CHECK_CASE_ELEMENTS; k++) {
+            uint32_t zero = graft_rng_below(&w->rng, 8);
+            float x = (float)graft_rng_normal(&w->rng);
+            w->bits_in[i][k] = zero == 0 ? 0.0F : zero == 1 ? -0.0F : x;
+        }
+    }
+    for (uint32_t i = 0; i < GRAFT_MAX_OUTPUTS; i++) {
+        out[i] = w->bits_out[i];
+    }
+    graft_call call = check_case_call(&w->drawn);
+    graft_float_run(w->drawn.op, &call, in, out);
+}
+
 /* Symbolic sizes are what they are, and everything assumed of the application is true of it. */
 static void check_shapes(workspace *w)
 {
@@ -448,15 +590,35 @@ static void check_shapes(workspace *w)
     }
 }
 
+/* Draws the index of an element. Its place. */
+static size_t draw_index(workspace *w, const graft_shape *shape)
+{
+    size_t place = 0;
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        w->index[i] = graft_rng_below(&w->rng, (uint32_t)shape->dims[i]);
+        place = place * (size_t)shape->dims[i] + (size_t)w->index[i];
+    }
+    return place;
+}
+
+static void compare_bits(workspace *w, uint32_t output)
+{
+    for (uint32_t k = 0; k < INDICES_EACH; k++) {
+        size_t place = draw_index(w, &w->drawn.out[output]);
+        float x = bits_at(w, w->side.values[0][output]);
+        float y = w->bits_out[output][place];
+        if (!exact_same_bits(x, y)) {
+            check_case_print(&w->drawn);
+            fail_msg("bits of element %zu of output %u: %a, the body says %a: %s", place, output,
+                     (double)x, (double)y, Z3_ast_to_string(w->s.z3, w->side.values[0][output]));
+        }
+    }
+}
+
 static void check_elements(workspace *w, uint32_t output)
 {
-    const graft_shape *shape = &w->drawn.out[output];
     for (uint32_t k = 0; k < INDICES_EACH; k++) {
-        size_t place = 0;
-        for (uint32_t i = 0; i < shape->rank; i++) {
-            w->index[i] = graft_rng_below(&w->rng, (uint32_t)shape->dims[i]);
-            place = place * (size_t)shape->dims[i] + (size_t)w->index[i];
-        }
+        size_t place = draw_index(w, &w->drawn.out[output]);
         graft_field x = number_at(w, w->side.values[0][output]);
         if (w->field.ambiguous_count + w->field.invalid_count == 0 &&
             x.residue != w->out[output][place].residue) {
@@ -464,6 +626,31 @@ static void check_elements(workspace *w, uint32_t output)
             fail_msg("element %zu of output %u: %s", place, output,
                      Z3_ast_to_string(w->s.z3, w->side.values[0][output]));
         }
+    }
+}
+
+/* Whether a case is the one that was drawn. */
+static bool seek_case(void *context, const graft_sym_case *c)
+{
+    const workspace *w = context;
+    bool same = memcmp(c->ranks, w->c.ranks, sizeof c->ranks) == 0 &&
+                memcmp(c->chosen, w->c.chosen, sizeof c->chosen) == 0 &&
+                memcmp(c->infinite, w->c.infinite, sizeof c->infinite) == 0;
+    for (uint32_t i = 0; i < w->rule.slot_count; i++) {
+        same = same && (!c->chosen[i] || c->slots[i] == w->c.slots[i]);
+    }
+    bool made = w->drawn.op == GRAFT_OP_reshape || w->drawn.op == GRAFT_OP_fill;
+    return !(same && (!made || c->made[0][0] == w->c.made[0][0]));
+}
+
+/* What the engine lets through is of one of the cases that a proof goes through. */
+static void check_cases(workspace *w)
+{
+    bool scalar = (graft_op(w->drawn.op)->flags & GRAFT_FLAG_ELEMENTWISE) != 0 ||
+                  w->drawn.op == GRAFT_OP_fill; /* Whose case stands for all. */
+    if (!scalar && graft_sym_cases(&w->rule, seek_case, w)) {
+        check_case_print(&w->drawn);
+        fail_msg("is of no case");
     }
 }
 
@@ -482,10 +669,18 @@ static void check_operator(workspace *w, uint32_t op)
             fail_msg("has no symbolic shape: %s", why == NULL ? "never" : why);
         }
         check_shapes(w);
+        check_cases(w);
         assert_true(graft_sym_read_side(&w->s, &w->instance, GRAFT_SYM_SOURCE, &w->side));
         for (uint32_t o = 0; o < graft_op(op)->output_count; o++) {
             check_elements(w, o);
         }
+        w->s.bits = &w->bits;
+        run_bits_body(w);
+        assert_true(graft_sym_read_side(&w->s, &w->instance, GRAFT_SYM_SOURCE, &w->side));
+        for (uint32_t o = 0; o < graft_op(op)->output_count; o++) {
+            compare_bits(w, o);
+        }
+        w->s.bits = NULL;
         compared += w->field.ambiguous_count + w->field.invalid_count == 0 ? 1 : 0;
     }
     assert_true(compared > CASES_EACH / 3);
@@ -503,6 +698,7 @@ static void test_operators(void **state)
     graft_prover_open(&prover, &w->options, &result);
     graft_sym_open(&w->s, w->env, &prover);
     graft_sym_assumed_open(&w->s, &w->assumed);
+    graft_sym_bits_open(&w->s, &w->bits);
     for (uint32_t op = 1; op < GRAFT_OP_COUNT; op++) {
         if (graft_op(op) != NULL) {
             check_operator(w, op);

@@ -111,7 +111,7 @@ static void draw(workspace *w)
 
 static void check_case(workspace *w, const case_of *c)
 {
-    Z3_ast lemmas[GRAFT_SYM_LEMMAS_MOST];
+    Z3_ast lemmas[GRAFT_ROOM_LEMMAS];
     Z3_ast known[4];
     graft_facts facts[4];
     uint32_t count = 0;

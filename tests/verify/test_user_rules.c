@@ -15,9 +15,10 @@
 static graft_status parse_file(graft_env *env, const char *text, graft_user_rule **rules,
                                uint32_t *count)
 {
-    return graft_user_rules_parse(env, env->unit,
-                                  (graft_bytes){"my.yaml", (const uint8_t *)text, strlen(text)},
-                                  rules, count);
+    graft_status status = graft_user_rules_parse(
+        env, env->unit, (graft_bytes){"my.yaml", (const uint8_t *)text, strlen(text)}, rules,
+        count);
+    return status != GRAFT_OK ? status : graft_user_rules_faultless(env, *rules, *count);
 }
 
 static graft_rule parse(graft_env *env, const char *text)
@@ -84,6 +85,8 @@ static void test_faults_of_files(void **state)
          "my.yaml:5: 'where' is empty: a '#' behind a blank"                                                                                                      },
         {"rules:\n - name: x\n   source: clip#1(a)\n   target: clip(a, low=fmin(0, #1.low))\n",
          "begins a comment unless the text is in quotes"                                                                                                          },
+        {"rules:\n - name: x\n   source: a\n   target: relu(a)\n",
+         "my.yaml:3: source: a rule has too many"                                                                                                                 },
         {"rules:\n - name: x\n   source: add(a)\n   target: a\n",
          "my.yaml:3: source: column 7: the operator before has too few operands"                                                                                  },
     };
@@ -96,6 +99,62 @@ static void test_faults_of_files(void **state)
     }
 }
 
+/* The hint about comments stands where a comment cuts a text off, and nowhere else. */
+static void test_hint(void **state)
+{
+    static const struct {
+        const char *source;
+        bool is_cut;
+    } rows[] = {
+        {"relu(a",                   false},
+        {"relu(b)",                  false},
+        {"slice#1(a, end=#1.start",  false},
+        {"relu(a #1)",               true },
+        {"add(a, relu(a) # twice",   true },
+        {"\"relu(a\" # in quotes",   false},
+        {"clip(a, low=0, high= #1)", true },
+    };
+    graft_env *env = *state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        graft_user_rule *rules = NULL;
+        uint32_t count = 0;
+        const char *text = graft_arena_printf(
+            env->life, "rules:\n - name: x\n   source: %s\n   target: a\n", rows[i].source);
+        assert_int_equal(parse_file(env, text, &rules, &count), GRAFT_BAD_INPUT);
+        bool hinted = strstr(env->message, "begins a comment") != NULL;
+        if (hinted != rows[i].is_cut) {
+            fail_msg("%s: %s", rows[i].source, env->message);
+        }
+        graft_env_clear(env);
+    }
+}
+
+/* A rule that cannot be read leaves the others alone. */
+static void test_faults_of_single_rules(void **state)
+{
+    graft_env *env = *state;
+    graft_user_rule *rules = NULL;
+    uint32_t count = 0;
+    const char *text = "rules:\n"
+                       " - name: bad\n   source: rleu(a)\n   target: a\n"
+                       " - name: good\n   source: add(split#2(a).0, split#1(b).1)\n   target: a\n"
+                       " - source: relu(a)\n   target: a\n"
+                       " - name: good\n   source: relu(a)\n   target: a\n";
+    const graft_bytes bytes = {"my.yaml", (const uint8_t *)text, strlen(text)};
+    assert_int_equal(graft_user_rules_parse(env, env->unit, bytes, &rules, &count), GRAFT_OK);
+    assert_int_equal(count, 4);
+    assert_string_equal(rules[0].fault, "my.yaml:3: source: column 1: expected a variable or an "
+                                        "operator, found 'rleu(a)'");
+    assert_null(rules[1].fault);
+    assert_string_equal(rules[2].name, "");
+    assert_non_null(strstr(rules[2].fault, "my.yaml:8: "));
+    assert_non_null(strstr(rules[3].fault, "my.yaml:10: the name 'good' is taken"));
+    /* Printed texts number operators as they come; the author's numbers are another way round. */
+    assert_string_equal(graft_user_rule_retell(env->unit, &rules[1], "#1.at = 3 and #2.axis = 0"),
+                        "#2.at = 3 and #1.axis = 0");
+    assert_string_equal(env->message, "");
+}
+
 /* What does not type-check is said, with line, operator and shapes. */
 static void test_faults_of_shapes(void **state)
 {
@@ -105,15 +164,15 @@ static void test_faults_of_shapes(void **state)
         const char *where;
         const char *message; /* NULL: none. */
     } rows[] = {
-        {"relu(relu(a))",                                   "relu(a)",      "rank(a) = 2",                   NULL                                                                           },
-        {"matmul(a, b)",                                    "matmul(b, a)",
-         "rank(a) = 2 and rank(b) = 2 and dim(a,0) = 2 and dim(b,1) = 3",                                    "my.yaml:4: rule 'x': the target does not fit where the source does, as at a: "},
-        {"global_avg_pool(reduce_mean(a, axes=1, keep=0))", "a",            "rank(a) = 1",
-         "my.yaml:3: rule 'x': no shapes fit the source"                                                                                                                                    },
-        {"relu(a)",                                         "a",            "rank(a) = 9",
-         "my.yaml:5: rule 'x': the precondition holds at none of the places"                                                                                                                },
-        {"transpose(a, axis=[1, 0])",                       "a",            "dim(a,0) = 2 and dim(a,1) = 3",
-         "target: output 0 is 2x3, in the source 3x2"                                                                                                                                       },
+        {"relu(relu(a))",             "relu(a)",      "rank(a) = 2",                   NULL                                                                           },
+        {"matmul(a, b)",              "matmul(b, a)",
+         "rank(a) = 2 and rank(b) = 2 and dim(a,0) = 2 and dim(b,1) = 3",              "my.yaml:4: rule 'x': the target does not fit where the source does, as at a: "},
+        {"scale_shift(a, a, b)",      "a",            "rank(a) = 1",
+         "my.yaml:3: rule 'x': no shapes fit the source"                                                                                                              },
+        {"relu(a)",                   "a",            "rank(a) = 9",
+         "my.yaml:5: rule 'x': the precondition holds at none of the places"                                                                                          },
+        {"transpose(a, axis=[1, 0])", "a",            "dim(a,0) = 2 and dim(a,1) = 3",
+         "target: output 0 is 2x3, in the source 3x2"                                                                                                                 },
     };
     graft_env *env = *state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -331,6 +390,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CHECK_TEST(test_file),
         CHECK_TEST(test_faults_of_files),
+        CHECK_TEST(test_hint),
+        CHECK_TEST(test_faults_of_single_rules),
         CHECK_TEST(test_faults_of_shapes),
         CHECK_TEST(test_refutations_replay),
         CHECK_TEST(test_refutations_are_small),

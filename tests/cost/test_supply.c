@@ -1,0 +1,109 @@
+/* Operators at sizes drawn at random: they infer, are what they were but for sizes, and are the
+ * same whenever they are drawn. */
+#include "cost/supply.h"
+#include "tests/support/check.h"
+
+#include <string.h>
+
+enum { DRAWS = 4000 };
+
+static void check_varied(const graft_signature *from, const graft_signature *to)
+{
+    graft_shape outputs[GRAFT_MAX_OUTPUTS];
+    assert_int_equal(graft_signature_outputs(to, outputs), GRAFT_OK);
+    assert_int_equal(to->op, from->op);
+    assert_int_equal(to->const_mask, from->const_mask);
+    assert_int_equal(to->distance, from->distance);
+    assert_memory_equal(to->in_layouts, from->in_layouts, sizeof to->in_layouts);
+    assert_false(graft_signature_equal(from, to));
+    assert_true(graft_signature_bytes(to) <= UINT64_C(1) << 26);
+    for (uint32_t i = 0; i < from->input_count; i++) {
+        assert_int_equal(to->inputs[i].rank, from->inputs[i].rank);
+        for (uint32_t k = 0; k < from->inputs[i].rank; k++) {
+            int32_t was = from->inputs[i].dims[k];
+            assert_true(to->inputs[i].dims[k] >= 1);
+            assert_true(was % 16 != 0 || to->inputs[i].dims[k] % 16 == 0);
+            assert_true(was != 1 || to->inputs[i].dims[k] == 1);
+        }
+    }
+}
+
+static void test_variety(void **state)
+{
+    graft_env *env = *state;
+    graft_database *database = NULL;
+    graft_rng rng;
+    uint32_t drawn = 0;
+    uint32_t operators = 0;
+    bool met[GRAFT_OP_COUNT] = {false};
+    assert_int_equal(graft_database_open(env, NULL, &database), GRAFT_OK);
+    assert_int_equal(
+        graft_database_merge(env, database, "rules/costs/intel-xeon-6-207-avx512.costs"), GRAFT_OK);
+    graft_rng_seed(&rng, 4);
+    for (uint32_t i = 0; i < DRAWS; i++) {
+        graft_signature varied;
+        const graft_signature *from =
+            &graft_database_at(database, graft_rng_below(&rng, graft_database_count(database)))
+                 ->signature;
+        graft_rng once = rng;
+        graft_rng again = rng;
+        if (graft_signature_vary(from, &rng, &varied)) {
+            graft_signature same;
+            check_varied(from, &varied);
+            assert_true(graft_signature_vary(from, &once, &same));
+            assert_true(graft_signature_equal(&same, &varied));
+            operators += !met[varied.op];
+            met[varied.op] = true;
+            drawn++;
+        } else {
+            assert_false(graft_signature_vary(from, &again, &varied));
+        }
+    }
+    print_message("%u of %d drawn, of %u operators\n", drawn, DRAWS, operators);
+    assert_true(drawn > DRAWS / 3 && operators >= 15);
+    graft_database_close(database);
+}
+
+/* What has no sizes, or is no operator, is left alone. */
+static void test_nothing_to_vary(void **state)
+{
+    (void)state;
+    graft_signature factor;
+    graft_signature varied;
+    graft_rng rng;
+    graft_rng_seed(&rng, 1);
+    memset(&factor, 0, sizeof factor);
+    factor.op = GRAFT_COST_FACTOR;
+    assert_false(graft_signature_vary(&factor, &rng, &varied));
+}
+
+/* Of ninety-nine records of one operator and one of another the latter is drawn on half of the odd
+ * turns, wherever it stands. */
+static void test_draw(void **state)
+{
+    (void)state;
+    enum { RECORDS = 100, TURNS = 2000, LONELY = 37 };
+    graft_signature list[RECORDS];
+    uint32_t met[2] = {0};
+    graft_rng rng;
+    graft_rng_seed(&rng, 5);
+    memset(list, 0, sizeof list);
+    for (uint32_t i = 0; i < RECORDS; i++) {
+        list[i].op = i == LONELY ? GRAFT_OP_RELU : GRAFT_OP_CONV;
+    }
+    for (uint64_t turn = 0; turn < 2 * TURNS; turn++) {
+        met[turn % 2] += graft_supply_draw(list, RECORDS, turn, &rng) == &list[LONELY];
+    }
+    assert_in_range(met[0], 1, TURNS / 40);
+    assert_in_range(met[1], TURNS * 45 / 100, TURNS * 55 / 100);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_variety),
+        CHECK_TEST(test_nothing_to_vary),
+        CHECK_TEST(test_draw),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

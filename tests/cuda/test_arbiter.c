@@ -1,0 +1,149 @@
+/* Results of implementations on a GPU against the float reference on a part of the operator: right
+ * ones pass, in every layout; a NaN anywhere, a result that was written in part, and a wrong one,
+ * be it the first, do not. */
+#include "cost/cuda/arbiter.h"
+#include "graph/algebra_float.h"
+#include "graph/rng.h"
+#include "tests/support/check.h"
+
+#include <math.h>
+
+#define CONV                                                                                       \
+    "stride_h=1, stride_w=1, pad_top=1, pad_left=1, pad_bottom=1, pad_right=1, dilation_h=1, "     \
+    "dilation_w=1, groups="
+
+static const struct {
+    const char *signature;
+    bool is_part;
+} rows[] = {
+    {"conv(" CONV "1) f32[1,96,28,28]@nhwc f32[96,96,3,3]@const -> nhwc",                   true },
+    {"conv_bias_add(" CONV "1, activation=1) f32[1,96,28,28]@row f32[96,96,3,3]@const "
+     "f32[96]@const f32[1,96,28,28]@row -> row",                                       true },
+    {"conv(" CONV "4) f32[2,16,9,9]@nhwc f32[24,4,3,3]@const -> nhwc",                      false},
+    {"matmul() f32[2,160,512]@row f32[512,256]@const -> row",                               true },
+    {"matmul_bias(activation=4) f32[300,512]@row f32[512,256]@const f32[256]@const -> row", true },
+    {"matmul() f32[2,1,9,7]@row f32[3,7,5]@row -> row",                                     false},
+    {"softmax(axis=1) f32[1,19,8,8]@row -> row",                                            false},
+    {"global_avg_pool() f32[2,100,7,7]@nhwc -> nhwc",                                       false},
+    {"split(axis=1, at=24) f32[2,40,6,6]@nhwc -> nhwc nhwc",                                false},
+    {"reorder() f32[2,17,9,8]@nhwc -> row",                                                 false},
+};
+
+/* Where row-major element i of a tensor lies; written without the code under test. */
+static size_t place_of(const graft_shape *shape, uint32_t layout, size_t i)
+{
+    if (layout == GRAFT_LAYOUT_ROW) {
+        return i;
+    }
+    size_t pixels = (size_t)shape->dims[2] * (size_t)shape->dims[3];
+    size_t channels = (size_t)shape->dims[1];
+    size_t image = i / pixels / channels;
+    return (image * pixels + i % pixels) * channels + i / pixels % channels;
+}
+
+typedef struct {
+    graft_signature s;
+    graft_shape outputs[GRAFT_MAX_OUTPUTS];
+    float *host[GRAFT_MAX_INPUTS];
+    float *results[GRAFT_MAX_OUTPUTS]; /* Right ones, in the layouts. */
+} subject;
+
+static void fill(graft_env *env, const char *text, subject *t)
+{
+    graft_rng rng;
+    float *in[GRAFT_MAX_INPUTS] = {NULL};
+    float *out[GRAFT_MAX_OUTPUTS] = {NULL};
+    assert_int_equal(graft_signature_parse(env, text, &t->s), GRAFT_OK);
+    assert_int_equal(graft_signature_outputs(&t->s, t->outputs), GRAFT_OK);
+    for (uint32_t k = 0; k < t->s.input_count; k++) {
+        size_t count = (size_t)graft_shape_elements(&t->s.inputs[k]);
+        bool is_const = (t->s.const_mask >> k & 1U) != 0;
+        graft_rng_derive(&rng, 77, k);
+        in[k] = GRAFT_NEW(env->scratch, float, count);
+        t->host[k] = GRAFT_NEW(env->scratch, float, count);
+        for (size_t i = 0; i < count; i++) {
+            in[k][i] = (float)graft_rng_normal(&rng);
+            t->host[k][place_of(&t->s.inputs[k], is_const ? 0U : t->s.in_layouts[k], i)] = in[k][i];
+        }
+    }
+    for (uint32_t k = 0; k < t->s.output_count; k++) {
+        size_t count = (size_t)graft_shape_elements(&t->outputs[k]);
+        out[k] = GRAFT_NEW(env->scratch, float, count);
+        t->results[k] = GRAFT_NEW(env->scratch, float, count);
+    }
+    const graft_call call = {t->s.attrs, t->s.inputs, t->outputs};
+    const float *given[GRAFT_MAX_INPUTS] = {in[0], in[1], in[2], in[3]};
+    if (t->s.op == GRAFT_COST_REORDER) {
+        out[0] = in[0];
+    } else {
+        graft_float_run(t->s.op, &call, given, out);
+    }
+    for (uint32_t k = 0; k < t->s.output_count; k++) {
+        for (size_t i = 0; i < (size_t)graft_shape_elements(&t->outputs[k]); i++) {
+            t->results[k][place_of(&t->outputs[k], t->s.out_layouts[k], i)] = out[k][i];
+        }
+    }
+}
+
+static void check_row(graft_env *env, size_t row)
+{
+    subject t;
+    cuda_arbiter arbiter;
+    fill(env, rows[row].signature, &t);
+    assert_int_equal(cuda_arbiter_open(env, &t.s, CUDA_F32, t.host, &arbiter), GRAFT_OK);
+    assert_true(arbiter.is_there);
+    assert_int_equal(arbiter.pick_count > 0, rows[row].is_part);
+    for (uint32_t k = 0; k < t.s.output_count; k++) {
+        size_t count = (size_t)graft_shape_elements(&t.outputs[k]);
+        float *got = t.results[k];
+        assert_true(cuda_arbiter_agrees(&arbiter, k, got));
+        float kept = got[count / 2];
+        got[count / 2] = NAN; /* One in the middle. */
+        assert_false(cuda_arbiter_agrees(&arbiter, k, got));
+        assert_false(cuda_results_agree(got, got, count));
+        got[count / 2] = kept;
+        float last = got[count - 1];
+        got[count - 1] += 100.0F; /* Of the last channel or row. */
+        assert_false(cuda_arbiter_agrees(&arbiter, k, got));
+        got[count - 1] = last;
+        for (size_t i = 0; i < count; i++) { /* Wrong throughout, and agreeing with itself. */
+            got[i] = 1.1F * got[i];
+        }
+        assert_true(cuda_results_agree(got, got, count));
+        assert_false(cuda_arbiter_agrees(&arbiter, k, got));
+        for (size_t i = count / 2; i < count; i++) { /* Written in part. */
+            got[i] = NAN;
+        }
+        assert_false(cuda_arbiter_agrees(&arbiter, k, got));
+    }
+}
+
+static void test_results(void **state)
+{
+    graft_env *env = *state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        graft_mark mark = graft_arena_mark(env->scratch);
+        check_row(env, i);
+        graft_arena_release(env->scratch, mark);
+    }
+}
+
+/* What is too large even in part is only looked through for NaN. */
+static void test_large(void **state)
+{
+    graft_env *env = *state;
+    graft_signature s;
+    cuda_arbiter arbiter;
+    float *host[GRAFT_MAX_INPUTS] = {NULL};
+    assert_int_equal(
+        graft_signature_parse(env, "matmul() f32[8192,8192]@row f32[8192,8192]@const -> row", &s),
+        GRAFT_OK);
+    assert_int_equal(cuda_arbiter_open(env, &s, CUDA_F16, host, &arbiter), GRAFT_OK);
+    assert_false(arbiter.is_there);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {CHECK_TEST(test_results), CHECK_TEST(test_large)};
+    return cmocka_run_group_tests_name("arbiter", tests, NULL, NULL);
+}

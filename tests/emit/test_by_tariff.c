@@ -1,0 +1,301 @@
+/* A policy that decides by its tariff: every choice is the best that the host finds, every graph is
+ * cheaper than the one before, and it ends where nothing is to be had. */
+#include "graph/policyfile.h"
+#include "tests/support/policy.h"
+
+#include <string.h>
+
+enum { STEPS = 60 };
+
+/* A run, and the graph that came of it. */
+typedef struct {
+    graft_graph *graph;
+    graft_status status;
+    graft_report report;
+    graft_decision decisions[STEPS];
+} run;
+
+static const graft_optimize_options bare = {.weight_bytes_limit = UINT64_MAX, .step_limit = STEPS};
+
+static run *optimize(graft_env *env, const policy_kit *kit, const graft_policy *policy)
+{
+    run *r = GRAFT_NEW(env->life, run, 1);
+    r->graph = policy_kit_copy(env, kit);
+    r->report = (graft_report){.decisions = r->decisions, .decision_limit = STEPS};
+    size_t bytes = graft_optimize_workspace_bytes(policy, &r->graph->limits, STEPS);
+    r->status = graft_optimize(r->graph, policy, &bare, graft_arena_alloc(env->life, bytes), bytes,
+                               &r->report);
+    return r;
+}
+
+/* The host's view of one graph: all matches, and what each would change. */
+typedef struct {
+    graft_state state;
+    graft_matches matches;
+    graft_estimator estimator;
+    graft_estimated estimated;
+} host;
+
+static host *open_host(graft_env *env, const policy_kit *kit, const graft_policy *policy)
+{
+    host *h = GRAFT_NEW(env->life, host, 1);
+    const graft_limits *limits = &kit->graph->limits;
+    size_t bytes = graft_estimator_bytes(limits);
+    graft_state_open(env->life, limits, &h->state);
+    graft_matches_open(env->life, &kit->xfers, policy->location_limit, &h->matches);
+    assert_int_equal(graft_state_set(env, &h->state, kit->graph), GRAFT_OK);
+    assert_int_equal(graft_estimator_open(&h->estimator, policy->tariff, limits,
+                                          graft_arena_alloc(env->life, bytes), bytes),
+                     GRAFT_OK);
+    return h;
+}
+
+/* The change that lowers the estimate most, the first of equals; false when none does by enough. */
+static bool find_best(const policy_kit *kit, host *h, graft_action *best, int64_t *change)
+{
+    const graft_apply_options apply = {UINT64_MAX};
+    bool found = false;
+    graft_matches_find(&h->matches, &h->state, &apply);
+    assert_int_equal(graft_estimate(&h->estimator, &h->state.graph, &h->state.order, &h->estimated),
+                     GRAFT_OK);
+    *change = -(int64_t)(h->estimated.cost >> GRAFT_GAIN_SHIFT);
+    for (uint32_t r = 0; r < KIT_RULES; r++) {
+        for (uint32_t l = 0; l < graft_matches_count(&h->matches, r); l++) {
+            const graft_match *match = graft_matches_get(&h->matches, r, l);
+            graft_made made;
+            graft_change c;
+            assert_int_equal(graft_match_plan(&h->state.graph, &kit->rules[r], match,
+                                              &h->state.order, &apply, h->state.scratch, &made),
+                             GRAFT_OK);
+            graft_estimate_match(&h->estimator, &kit->rules[r], match, &made, &c);
+            if (c.cost < *change) {
+                *change = c.cost;
+                *best = (graft_action){.xfer = (uint16_t)r, .location = (uint16_t)l};
+                found = true;
+            }
+        }
+    }
+    return found;
+}
+
+static void test_takes_the_best(void **state)
+{
+    graft_env *env = *state;
+    const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
+    const graft_policy policy = policy_kit_by_tariff(env, kit);
+    const graft_apply_options apply = {UINT64_MAX};
+    const run *r = optimize(env, kit, &policy);
+    host *h = open_host(env, kit, &policy);
+    graft_action best;
+    int64_t change = 0;
+    int64_t sum = 0;
+    assert_int_equal(r->status, GRAFT_OK);
+    assert_true(r->report.step_count > 10 && r->report.step_count < STEPS);
+    assert_int_equal(r->report.stop, GRAFT_STOP_NO_OP);
+    for (uint32_t i = 0; i < r->report.step_count; i++) {
+        const graft_decision *d = &r->decisions[i];
+        assert_true(find_best(kit, h, &best, &change));
+        assert_int_equal(d->rule, best.xfer);
+        assert_int_equal(d->location, best.location);
+        assert_true(d->cost_change == change);
+        sum += change;
+        assert_int_equal(graft_state_apply(env, &h->state, &kit->rules[best.xfer],
+                                           graft_matches_get(&h->matches, best.xfer, best.location),
+                                           &apply),
+                         GRAFT_OK);
+    }
+    assert_false(find_best(kit, h, &best, &change));
+    assert_true(graft_state_hash(&h->state) == r->report.hash_after);
+    assert_true(r->report.estimated_after.cost == h->estimated.cost);
+    assert_true((int64_t)r->report.estimated_before.cost + sum ==
+                (int64_t)r->report.estimated_after.cost);
+    assert_int_equal(r->report.estimated_before.fallback_nodes, 0);
+}
+
+static void test_steps_and_scores(void **state)
+{
+    graft_env *env = *state;
+    const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
+    const graft_policy policy = policy_kit_by_tariff(env, kit);
+    const run *r = optimize(env, kit, &policy);
+    graft_graph *graph = policy_kit_copy(env, kit);
+    size_t bytes = graft_optimize_workspace_bytes(&policy, &graph->limits, 0);
+    void *workspace = graft_arena_alloc(env->life, bytes);
+    for (uint32_t i = 0; i <= r->report.step_count; i++) {
+        const bool last = i == r->report.step_count;
+        graft_scores scores;
+        graft_decision decision;
+        assert_int_equal(graft_policy_scores(graph, &policy, &bare, workspace, bytes, &scores),
+                         GRAFT_OK);
+        assert_null(scores.xfer_logits);
+        assert_int_equal(scores.rule, last ? KIT_RULES : r->decisions[i].rule);
+        assert_true(scores.change.cost == (last ? 0 : r->decisions[i].cost_change));
+        assert_int_equal(graft_policy_step(graph, &policy, &bare, workspace, bytes, &decision),
+                         GRAFT_OK);
+        if (!last) {
+            assert_memory_equal(&decision, &r->decisions[i], sizeof decision);
+        }
+    }
+}
+
+/* Where new weights are not allowed, merging products is no choice. */
+static void test_limits_hold(void **state)
+{
+    graft_env *env = *state;
+    const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
+    const graft_policy policy = policy_kit_by_tariff(env, kit);
+    graft_optimize_options options = bare;
+    graft_graph *graph = policy_kit_copy(env, kit);
+    size_t bytes = graft_optimize_workspace_bytes(&policy, &graph->limits, STEPS);
+    void *workspace = graft_arena_alloc(env->life, bytes);
+    graft_decision decisions[STEPS];
+    graft_report report = {.decisions = decisions, .decision_limit = STEPS};
+    options.weight_bytes_limit = 0;
+    assert_int_equal(graft_optimize(graph, &policy, &options, workspace, bytes, &report), GRAFT_OK);
+    assert_true(report.weight_bytes == 0 && report.step_count > 0);
+    assert_int_equal(graft_optimize(graph, &policy, &options, workspace, bytes - 8, &report),
+                     GRAFT_NO_MEMORY);
+}
+
+static graft_status status_of(graft_env *env, const policy_kit *kit, const graft_policy *policy)
+{
+    return optimize(env, kit, policy)->status;
+}
+
+static void test_damaged(void **state)
+{
+    graft_env *env = *state;
+    const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
+    const graft_policy good = policy_kit_by_tariff(env, kit);
+    graft_policy bad = good;
+    bad.decider = GRAFT_DECIDER_NETWORK; /* It has none. */
+    assert_int_equal(status_of(env, kit, &bad), GRAFT_BAD_INPUT);
+    bad.decider = 2;
+    assert_int_equal(status_of(env, kit, &bad), GRAFT_BAD_INPUT);
+    bad = good;
+    bad.tariff = NULL;
+    assert_int_equal(status_of(env, kit, &bad), GRAFT_BAD_INPUT);
+    graft_tariff tariff = *good.tariff;
+    uint32_t *keys = GRAFT_NEW(env->life, uint32_t, tariff.row_count);
+    memcpy(keys, tariff.keys, tariff.row_count * sizeof keys[0]);
+    keys[1] = keys[0];
+    tariff.keys = keys;
+    bad = good;
+    bad.tariff = &tariff;
+    assert_int_equal(status_of(env, kit, &bad), GRAFT_BAD_INPUT);
+}
+
+/* A tree of one leaf in all places that brings a form's guess to `guess`. */
+static void guess_form(graft_env *env, const graft_form *form, uint16_t guess, graft_tariff *tariff)
+{
+    int16_t inputs[GRAFT_TARIFF_INPUTS];
+    int16_t *leaves = GRAFT_NEW(env->life, int16_t, GRAFT_TREE_LEAVES);
+    uint8_t *tests = GRAFT_NEW(env->life, uint8_t, GRAFT_TREE_TESTS);
+    int16_t *bounds = GRAFT_NEW(env->life, int16_t, GRAFT_TREE_TESTS);
+    graft_tariff_inputs(form, inputs);
+    memset(tests, 0, GRAFT_TREE_TESTS);
+    memset(bounds, 0, GRAFT_TREE_TESTS * sizeof bounds[0]);
+    for (uint32_t i = 0; i < GRAFT_TREE_LEAVES; i++) {
+        leaves[i] = (int16_t)(guess - graft_tariff_base(inputs));
+    }
+    tariff->tests = tests;
+    tariff->bounds = bounds;
+    tariff->leaves = leaves;
+    tariff->tree_count = 1;
+    assert_int_equal(graft_tariff_guess(tariff, inputs), guess);
+}
+
+/* A tariff that knows what a relu costs, and guesses what costs what a relu reads. */
+static graft_policy guessing(graft_env *env, const graft_policy *from, const policy_kit *kit,
+                             uint16_t guess, uint16_t relu)
+{
+    graft_tariff *tariff = GRAFT_NEW(env->life, graft_tariff, 1);
+    uint32_t *keys = GRAFT_NEW(env->life, uint32_t, 16);
+    uint16_t *values = GRAFT_NEW(env->life, uint16_t, 16);
+    graft_policy policy = *from;
+    *tariff = (graft_tariff){.keys = keys, .values = values};
+    for (graft_index n = 0; n < kit->graph->node_end; n++) {
+        graft_form form;
+        if (kit->graph->nodes[n].op != GRAFT_OP_relu) {
+            continue;
+        }
+        graft_index read = graft_node_input(kit->graph, n, 0);
+        graft_form_of_node(kit->graph, kit->graph->values[read].node, &form);
+        guess_form(env, &form, guess, tariff);
+        graft_form_of_node(kit->graph, n, &form);
+        uint32_t key = graft_tariff_key(0, graft_form_hash(&form));
+        uint32_t at = tariff->row_count;
+        for (; at > 0 && keys[at - 1] > key; at--) {
+            keys[at] = keys[at - 1];
+        }
+        if (at == 0 || keys[at - 1] != key) {
+            keys[at] = key;
+            tariff->row_count++;
+        } else {
+            memmove(&keys[at], &keys[at + 1], (tariff->row_count - at) * sizeof keys[0]);
+        }
+    }
+    for (uint32_t i = 0; i < tariff->row_count; i++) {
+        values[i] = relu;
+    }
+    assert_null(graft_tariff_check(tariff));
+    policy.tariff = tariff;
+    return policy;
+}
+
+/* How often a relu is fused into a normalisation when what it reads is guessed to cost 2^10 units.
+ */
+static uint32_t count_fused(graft_env *env, const policy_kit *kit, uint16_t relu)
+{
+    const graft_policy by_tariff = policy_kit_by_tariff(env, kit);
+    const graft_policy policy = guessing(env, &by_tariff, kit, 1 + (10 << 10), relu);
+    const run *r = optimize(env, kit, &policy);
+    uint32_t count = 0;
+    assert_int_equal(r->status, GRAFT_OK);
+    assert_true(r->report.estimated_before.fallback_nodes > 0);
+    for (uint32_t i = 0; i < r->report.step_count; i++) {
+        count += r->decisions[i].rule == KIT_FUSE_RELU;
+    }
+    return count;
+}
+
+/* A gain of a 32nd of what is guessed is taken, one of a 512th is not. */
+static void test_doubt(void **state)
+{
+    graft_env *env = *state;
+    const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
+    assert_true(count_fused(env, kit, 1 + (6 << 10)) > 0);
+    assert_int_equal(count_fused(env, kit, 1 + (2 << 10)), 0);
+}
+
+static void test_file(void **state)
+{
+    graft_env *env = *state;
+    const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
+    graft_policy policy = policy_kit_by_tariff(env, kit);
+    graft_policy read;
+    uint8_t *data = NULL;
+    size_t size = 0;
+    graft_policyfile_encode(env->life, &policy, policy_kit_names, &data, &size);
+    assert_int_equal(
+        graft_policyfile_decode(env, env->life, (graft_bytes){"p.graft", data, size}, &read),
+        GRAFT_OK);
+    assert_int_equal(read.hidden, 0);
+    assert_true(optimize(env, kit, &read)->report.hash_after ==
+                optimize(env, kit, &policy)->report.hash_after);
+    policy.tariff = NULL;
+    graft_policyfile_encode(env->life, &policy, policy_kit_names, &data, &size);
+    check_failed(
+        env, graft_policyfile_decode(env, env->life, (graft_bytes){"p.graft", data, size}, &read),
+        GRAFT_BAD_INPUT, "p.graft: decider: what it needs is not there");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_takes_the_best), CHECK_TEST(test_steps_and_scores),
+        CHECK_TEST(test_limits_hold),    CHECK_TEST(test_damaged),
+        CHECK_TEST(test_doubt),          CHECK_TEST(test_file),
+    };
+    return cmocka_run_group_tests_name("by_tariff", tests, NULL, NULL);
+}

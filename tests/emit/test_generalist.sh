@@ -1,0 +1,81 @@
+#!/bin/sh
+# One policy for many models, from outside: what it holds, what it makes of models that it never saw.
+set -u
+
+. tests/support/tap.sh
+DEVICE=intel-xeon-6-207-avx512
+OUT="$FOLDER/two"
+
+# The number behind "KEY": in the line of a model.
+value_of() { # MODEL KEY FILE
+    sed -n "/\"model\": *\"$1\"/s/.*\"$2\": *\([^,}]*\).*/\1/p" "$3"
+}
+at_most() { awk "BEGIN { exit !($1 <= $2) }"; }
+
+# As good as greedy over prices, without asking for one.
+makes_one() {
+    gives 0 "$GRAFT" --quiet policy dscnn,resnet8 --out "$OUT" --device $DEVICE &&
+        [ -s "$OUT/graft_policy.h" ] && [ -s "$OUT/policy.graft" ] && grep -q '^dscnn .*ms' "$FOLDER/out" || return 1
+    for model in dscnn resnet8; do
+        at_most "$(value_of $model policy_ns "$OUT/results.json")" \
+            "1.0001 * $(value_of $model greedy_ns "$OUT/results.json")" &&
+            [ "$(value_of $model guessed "$OUT/results.json")" = 0 ] &&
+            [ "$(value_of $model unseen "$OUT/results.json")" = false ] || return 1
+    done
+}
+makes_the_same_again() {
+    gives 0 "$GRAFT" --quiet --threads 1 policy dscnn,resnet8 --out "$FOLDER/again" --device $DEVICE &&
+        cmp "$OUT/graft_policy.h" "$FOLDER/again/graft_policy.h" && cmp "$OUT/policy.graft" "$FOLDER/again/policy.graft"
+}
+# Nothing beside the header and the engine; all rules take part.
+compiles() {
+    printf '#define GRAFT_IMPLEMENTATION\n#include "graft_policy.h"\nint main(void) { return GRAFT_POLICY.rule_count < 1000; }\n' \
+        > "$FOLDER/one.c" &&
+        gcc -std=c99 -pedantic -Wall -Wextra -Werror -O1 -Iinclude "-I$OUT" "$FOLDER/one.c" -o "$FOLDER/one" &&
+        "$FOLDER/one"
+}
+rewrites_another() {
+    gives 0 "$GRAFT" --quiet optimize mobilenetv1 "$FOLDER/x.onnx" --device $DEVICE --policy "$OUT/policy.graft" &&
+        grep -q '^mobilenetv1: 85 operators' "$FOLDER/out" && "$GRAFT" --quiet convert "$FOLDER/x.onnx" "$FOLDER/y.onnx"
+}
+# What is held out is judged, and nothing is learnt from it.
+holds_out() {
+    gives 0 "$GRAFT" --quiet policy dscnn,squeezenet --out "$FOLDER/held" --device $DEVICE --hold-out branching &&
+        [ "$(value_of squeezenet unseen "$FOLDER/held/results.json")" = true ] &&
+        [ "$(value_of dscnn unseen "$FOLDER/held/results.json")" = false ] &&
+        at_most 0.9 "$(value_of squeezenet guessed "$FOLDER/held/results.json")" &&
+        grep -q '^squeezenet *unseen ' "$FOLDER/out"
+}
+keeps_to_flash() {
+    gives 0 "$GRAFT" --quiet policy dscnn,resnet8 --out "$FOLDER/small" --device $DEVICE --max-flash 12000 &&
+        [ "$(sed -n 's/.* rules in \([0-9]*\) bytes.* fallback in \([0-9]*\)$/\1 \2/p' "$FOLDER/out" |
+            awk '{ print ($1 + $2 <= 12000 && $1 + $2 > 11000) }')" = 1 ] &&
+        at_most "$(value_of dscnn policy_ns "$FOLDER/small/results.json")" \
+            "1.05 * $(value_of dscnn greedy_ns "$FOLDER/small/results.json")"
+}
+
+# The one that comes with Graft: of these rules, features and engine.
+uses_the_committed_one() {
+    for policy in rules/policies/*.graft; do
+        name=$(basename "$policy" .graft)
+        gives 0 "$GRAFT" --quiet optimize dscnn "$FOLDER/c.onnx" --device "${name%-avx512}" --policy "$policy" || return 1
+    done
+}
+
+check "as good as greedy over prices" makes_one
+check "the same bytes again" makes_the_same_again
+check "the header compiles by itself" compiles
+check "another model" rewrites_another
+check "a family held out" holds_out
+check "little flash" keeps_to_flash
+check "the committed policies" uses_the_committed_one
+check "a family that there is not" error_is 2 "--hold-out: nonesuch is the family of no model" \
+    "$GRAFT" --quiet policy dscnn,resnet8 --out "$FOLDER/none" --device $DEVICE --hold-out nonesuch
+check "every family" error_is 2 "is the family of every model" \
+    "$GRAFT" --quiet policy dscnn,resnet8 --out "$FOLDER/none" --device $DEVICE --hold-out microcontroller
+check "one model has no families" error_is 2 "--max-flash, --hold-out and --measured are for a policy of several models" \
+    "$GRAFT" --quiet policy dscnn --out "$FOLDER/none" --device $DEVICE --hold-out recurrent
+check "no model" error_is 2 "',' names no model" "$GRAFT" --quiet policy , --out "$FOLDER/none" --device $DEVICE
+check "a model that is not there" error_is 2 "nonesuch" \
+    "$GRAFT" --quiet policy dscnn,nonesuch --out "$FOLDER/none" --device $DEVICE
+finish

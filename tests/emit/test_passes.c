@@ -1,0 +1,229 @@
+/* test_passes.c - several passes over a model of which Graft cannot run every operator: predicted
+ * costs decide, and what is tidied at no cost is taken all the same. */
+#include "emit/refine.h"
+#include "emit/runtime.h"
+#include "emit/written.h"
+#include "graph/file.h"
+#include "tests/support/onnx_text.h"
+#include "train/search.h"
+
+#include <string.h>
+
+static const char model_text[] =
+    "opset 14; ir 8; input x 1 4 8 8; weight w 4 4 3 3; weight s 4; weight v 4;"
+    "node Magic x -> m; info m 1 4 8 8; node Identity m -> i;"
+    "node Conv i w -> a : pads=1,1,1,1; node BatchNormalization a s s s v -> b;"
+    "node HardSwish b -> c; node Conv c w -> d : pads=1,1,1,1; node HardSwish d -> y;"
+    "output y 1 4 8 8";
+
+static graft_status search(graft_env *env, void *context, graft_plan_found *found)
+{
+    graft_session *session = context;
+    const graft_backtracking_options options = {.alpha = 1.05, .dequeue_limit = 3};
+    graft_status status = GRAFT_OK;
+    GRAFT_CHECK(graft_search_backtracking(env, env->life, &session->environment, &options, found));
+    GRAFT_CHECK(graft_search_finish(env, env->life, &session->environment, found));
+done:
+    return status;
+}
+
+static void test_opaque_nodes(void **state)
+{
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    const char *path = graft_arena_printf(env->life, "%s/magic.onnx", folder);
+    uint8_t *data = NULL;
+    size_t size = 0;
+    onnx_text_bytes(env->unit, model_text, &data, &size);
+    assert_int_equal(graft_file_write(env, path, data, size), GRAFT_OK);
+    graft_session session;
+    graft_refine_report report;
+    graft_plan_found best;
+    const graft_session_options options = {.model = path,
+                                           .rules = "rules/graft.rules",
+                                           .device = "cpu",
+                                           .settings = "train/settings.yaml",
+                                           .file = true};
+    graft_status status = graft_session_open(env, &options, &session);
+    assert_string_equal(env->message, "");
+    assert_int_equal(status, GRAFT_OK);
+    check_failed(env, graft_written_check_able(env, &session), GRAFT_UNSUPPORTED, "does not know");
+    const graft_refine_options refine = {
+        .search = search, .context = &session, .passes = 2, .rounds = 3};
+    status = graft_refine(env, &session, &refine, &best, &report);
+    assert_string_equal(env->message, "");
+    assert_int_equal(status, GRAFT_OK);
+    assert_true(report.count >= 1 && report.passes[0].measured == 0.0);
+    assert_true(best.cost_ns == session.environment.cost_ns);
+    assert_true(best.cost_ns <= session.environment.first_ns);
+    /* The Identity is gone and the normalisation is in the convolution's weights. */
+    graft_model_form form;
+    assert_int_equal(
+        graft_model_form_of(env, session.model, &session.environment.state.graph, &form), GRAFT_OK);
+    assert_true(form.nodes <= 5);
+    assert_int_equal(graft_session_close(env, &session), GRAFT_OK);
+    check_folder_remove(folder);
+}
+
+/* A file that computes something else, and a model that cannot be run, are told apart from one that
+ * is right. */
+static void test_check(void **state)
+{
+    static const char text[] = "input x 1 4; weight w 4 4%s; node Identity x -> i;"
+                               "node MatMul i w -> a; node Relu a -> y; output y 1 4";
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    graft_session session;
+    for (uint32_t i = 0; i < 2; i++) {
+        const char *path = graft_arena_printf(env->life, "%s/%u.onnx", folder, i);
+        const char *weights = i == 0 ? "" : " = 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1";
+        uint8_t *data = NULL;
+        size_t size = 0;
+        onnx_text_bytes(env->unit, graft_arena_printf(env->unit, text, weights), &data, &size);
+        assert_int_equal(graft_file_write(env, path, data, size), GRAFT_OK);
+    }
+    const graft_session_options options = {.model =
+                                               graft_arena_printf(env->life, "%s/0.onnx", folder),
+                                           .rules = "rules/graft.rules",
+                                           .device = "cpu",
+                                           .settings = "train/settings.yaml",
+                                           .file = true};
+    assert_int_equal(graft_session_open(env, &options, &session), GRAFT_OK);
+    assert_int_equal(graft_written_check_able(env, &session), GRAFT_OK);
+    for (uint32_t i = 0; i < 2; i++) {
+        graft_written written;
+        double difference = -1.0;
+        const char *path = graft_arena_printf(env->life, "%s/%u.onnx", folder, i);
+        assert_int_equal(graft_written_open(env, &session, path, &written), GRAFT_OK);
+        assert_true(written.total.ns == session.environment.first_ns);
+        assert_int_equal(graft_written_operators(env, written.model), 3);
+        graft_status status = graft_written_check(env, &session, &written, 2, &difference);
+        if (i == 0) {
+            assert_int_equal(status, GRAFT_OK);
+            assert_true(difference == 0.0);
+        } else {
+            check_failed(env, status, GRAFT_INTERNAL, "1.onnx: the outputs differ from those of");
+        }
+    }
+    assert_int_equal(graft_session_close(env, &session), GRAFT_OK);
+    check_folder_remove(folder);
+}
+
+static void open_text(graft_env *env, const char *folder, const char *text, bool file,
+                      graft_session *session)
+{
+    const graft_session_options options = {.model =
+                                               graft_arena_printf(env->life, "%s/m.onnx", folder),
+                                           .rules = "rules/graft.rules",
+                                           .device = "cpu",
+                                           .settings = "train/settings.yaml",
+                                           .file = file};
+    uint8_t *data = NULL;
+    size_t size = 0;
+    onnx_text_bytes(env->unit, text, &data, &size);
+    assert_int_equal(graft_file_write(env, options.model, data, size), GRAFT_OK);
+    assert_int_equal(graft_session_open(env, &options, session), GRAFT_OK);
+}
+
+/* What merges convolutions has to cut their result apart again: a runtime copies the parts. */
+static void test_files_have_no_views(void **state)
+{
+    static const char text[] = "input x 1 8 4 4; node Exp x -> a; node Sqrt x -> b;"
+                               "node Concat a b -> y : axis=1; output y";
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    for (uint32_t file = 0; file < 2; file++) {
+        graft_session session;
+        graft_schedule schedule;
+        open_text(env, folder, text, file == 1, &session);
+        const graft_state *first = &session.environment.first;
+        assert_int_equal(
+            graft_session_plan(env, &session, env->unit, &first->graph, &first->order, &schedule),
+            GRAFT_OK);
+        assert_int_equal(schedule.step_count, 2 + file);
+        assert_int_equal(graft_session_close(env, &session), GRAFT_OK);
+    }
+    check_folder_remove(folder);
+}
+
+/* A gain has to be more than what kernels of runtimes differ by. */
+static void test_kernels_differ(void **state)
+{
+    static const char text[] = "input x 16 64 64; node Transpose x -> t : perm=0,2,1;"
+                               "node Exp t -> y; output y";
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    graft_session session;
+    graft_state bare;
+    double ns[2] = {0.0, 0.0};
+    double noise_ns[2] = {0.0, 0.0};
+    open_text(env, folder, text, true, &session);
+    const graft_state *first = &session.environment.first;
+    const graft_model *model = onnx_text_model(env, "input x 16 64 64; node Exp x -> y; output y");
+    graft_state_open(env->unit, &model->graph.limits, &bare);
+    assert_int_equal(graft_state_set(env, &bare, &model->graph), GRAFT_OK);
+    assert_int_equal(graft_session_price(env, &session, &first->graph, &first->order, &ns[0]),
+                     GRAFT_OK);
+    assert_int_equal(graft_session_price(env, &session, &bare.graph, &bare.order, &ns[1]),
+                     GRAFT_OK);
+    assert_int_equal(graft_session_noise(env, &session, first, &bare, &noise_ns[0]), GRAFT_OK);
+    session.runtime = NULL;
+    assert_int_equal(graft_session_noise(env, &session, first, &bare, &noise_ns[1]), GRAFT_OK);
+    assert_true(noise_ns[0] > noise_ns[1]);
+    assert_true(noise_ns[0] > 0.09 * (ns[0] - ns[1])); /* The transpose alone tells them apart. */
+    assert_int_equal(graft_session_close(env, &session), GRAFT_OK);
+    check_folder_remove(folder);
+}
+
+/* Two layers as exporters write them and simplifiers leave them: with shared constants. */
+#define LAYER(x, y, p)                                                                             \
+    "node MatMul " x " w -> " p "m; node Add " p "m b -> " p "h; node Div " p "h r -> " p "d;"     \
+    "node Erf " p "d -> " p "e; node Add " p "e one -> " p "f; node Mul " p "h " p "f -> " p "g;"  \
+    "node Mul " p "g half -> " p "u; node MatMul " p "u w -> " p "v; node Add " p "v b -> " p "o;" \
+    "node Add " p "o " x " -> " p "s; node ReduceMean " p "s -> " p "a : axes=-1,;"                \
+    "node Sub " p "s " p "a -> " p "c; node Pow " p "c two -> " p "q;"                             \
+    "node ReduceMean " p "q -> " p "i : axes=-1,; node Add " p "i eps -> " p "j;"                  \
+    "node Sqrt " p "j -> " p "k; node Div " p "c " p "k -> " p "l; node Mul " p "l n -> " p "t;"   \
+    "node Add " p "t b -> " y ";"
+
+static uint32_t count_kernels(graft_env *env, const graft_session *session,
+                              const graft_state *state, uint32_t op)
+{
+    const graft_graph *graph = &state->graph;
+    const graft_order *order = &state->order;
+    uint32_t count = 0;
+    assert_int_equal(graft_runtime_fuse(env, env->unit, session->runtime, true, &graph, &order),
+                     GRAFT_OK);
+    for (graft_index i = 0; i < order->count; i++) {
+        count += graph->nodes[order->order[i]].op == op;
+    }
+    return count;
+}
+
+static void test_layers_keep_their_kernels(void **state)
+{
+    static const char text[] =
+        "opset 14; input x 1 16 32; weight w 32 32; weight b 32; weight n 32; weight r = 1.4142135;"
+        "weight one = 1; weight half = 0.5; weight two = 2; weight eps = 0.00001;" LAYER(
+            "x", "z", "p") LAYER("z", "y", "q") "output y";
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    graft_session session;
+    graft_plan_found found;
+    open_text(env, folder, text, true, &session);
+    assert_int_equal(graft_search_greedy(env, env->life, &session.environment, &found), GRAFT_OK);
+    assert_int_equal(graft_search_finish(env, env->life, &session.environment, &found), GRAFT_OK);
+    const graft_state *last = &session.environment.state;
+    assert_int_equal(count_kernels(env, &session, last, GRAFT_OP_gelu), 2);
+    assert_int_equal(count_kernels(env, &session, last, GRAFT_OP_layer_norm), 2);
+    assert_int_equal(graft_session_close(env, &session), GRAFT_OK);
+    check_folder_remove(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_opaque_nodes), CHECK_TEST(test_check), CHECK_TEST(test_files_have_no_views),
+        CHECK_TEST(test_kernels_differ), CHECK_TEST(test_layers_keep_their_kernels)};
+    return cmocka_run_group_tests_name("passes", tests, NULL, NULL);
+}

@@ -1,0 +1,225 @@
+/* What products ask of the loop beside decisions: the same in slices and with more memory, rules that
+ * are not used, tags that survive, every step told. By the committed policy, on models of the zoo. */
+#include "graph/policyfile.h"
+#include "models/zoo.h"
+#include "tests/support/check.h"
+
+#include <string.h>
+
+enum { STEPS = 200 };
+
+typedef struct {
+    graft_graph *graph;
+    graft_report report;
+    graft_decision decisions[STEPS];
+    size_t bytes;
+    void *workspace;
+} run;
+
+static const graft_optimize_options bare = {.weight_bytes_limit = UINT64_MAX, .step_limit = STEPS};
+
+static graft_policy read_policy(graft_env *env, const char *const **names)
+{
+    graft_policy policy;
+    assert_int_equal(graft_policyfile_read(env, env->life,
+                                           "rules/policies/intel-xeon-6-167-avx512.graft", &policy,
+                                           names),
+                     GRAFT_OK);
+    return policy;
+}
+
+static run *prepare(graft_env *env, const graft_policy *policy, const char *name, bool most)
+{
+    run *r = GRAFT_NEW(env->life, run, 1);
+    graft_model *model = NULL;
+    assert_int_equal(graft_model_open(env, env->life, name, NULL, &model), GRAFT_OK);
+    r->graph = graft_model_graph_copy(env->life, &model->graph);
+    r->report = (graft_report){.decisions = r->decisions, .decision_limit = STEPS};
+    r->bytes = most ? graft_optimize_workspace_most_bytes(policy, &r->graph->limits, STEPS)
+                    : graft_optimize_workspace_bytes(policy, &r->graph->limits, STEPS);
+    r->workspace = graft_arena_alloc(env->life, r->bytes);
+    memset(r->workspace, 0xa5, r->bytes); /* Nothing may rest on zeros. */
+    return r;
+}
+
+static run *optimize(graft_env *env, const graft_policy *policy, const char *name,
+                     const graft_optimize_options *options, bool most)
+{
+    run *r = prepare(env, policy, name, most);
+    assert_int_equal(graft_optimize(r->graph, policy, options, r->workspace, r->bytes, &r->report),
+                     GRAFT_OK);
+    return r;
+}
+
+static void assert_same(const run *a, const run *b)
+{
+    assert_int_equal(a->report.step_count, b->report.step_count);
+    assert_int_equal(a->report.stop, b->report.stop);
+    assert_true(a->report.hash_after == b->report.hash_after);
+    assert_true(a->report.estimated_after.cost == b->report.estimated_after.cost);
+    assert_memory_equal(a->decisions, b->decisions, a->report.step_count * sizeof(a->decisions[0]));
+}
+
+/* Recurrent nets too, where rules have several roots. */
+static void test_keeps_and_decides_alike(void **state)
+{
+    static const char *const names[] = {"dscnn", "resnet8", "squeezenet", "nasrnn"};
+    graft_env *env = *state;
+    const graft_policy policy = read_policy(env, NULL);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const run *all = optimize(env, &policy, names[i], &bare, false);
+        assert_true(all->report.step_count > 10);
+        assert_same(optimize(env, &policy, names[i], &bare, true), all);
+    }
+}
+
+/* A limit on locations ends scans early: what was not looked at is not kept. */
+static void test_keeps_under_a_limit(void **state)
+{
+    graft_env *env = *state;
+    graft_policy policy = read_policy(env, NULL);
+    for (uint16_t limit = 1; limit < 4; limit++) {
+        policy.location_limit = limit;
+        assert_same(optimize(env, &policy, "resnet8", &bare, true),
+                    optimize(env, &policy, "resnet8", &bare, false));
+    }
+}
+
+static void test_slices(void **state)
+{
+    graft_env *env = *state;
+    const graft_policy policy = read_policy(env, NULL);
+    graft_optimize_options guarded = bare;
+    guarded.simplify = true;
+    guarded.guard = true;
+    const run *whole = optimize(env, &policy, "dscnn", &guarded, false);
+    static const uint32_t limits[] = {1, 100, 5000};
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        run *r = prepare(env, &policy, "dscnn", i == 1);
+        uint32_t calls = 0;
+        bool finished = false;
+        assert_int_equal(
+            graft_optimize_begin(r->graph, &policy, &guarded, r->workspace, r->bytes, &r->report),
+            GRAFT_OK);
+        for (; !finished; calls++) {
+            assert_int_equal(graft_optimize_some(r->workspace, limits[i], &finished), GRAFT_OK);
+        }
+        print_message("# at most %u candidates: %u calls\n", limits[i], calls);
+        assert_true(calls > 1 && (i > 0 || calls > 10000));
+        assert_same(r, whole);
+        assert_int_equal(graft_optimize_some(r->workspace, 1, &finished), GRAFT_OK);
+        assert_true(finished);
+        assert_same(r, whole);
+    }
+}
+
+static void test_skipped_rules(void **state)
+{
+    graft_env *env = *state;
+    const graft_policy policy = read_policy(env, NULL);
+    const run *all = optimize(env, &policy, "dscnn", &bare, false);
+    uint8_t *skipped = GRAFT_NEW(env->life, uint8_t, (policy.rule_count + 7U) / 8);
+    uint8_t operators[32];
+    graft_optimize_options options = bare;
+    graft_rule rule;
+    options.skipped_rules = skipped;
+    const uint32_t first = all->decisions[0].rule;
+    skipped[first / 8] = (uint8_t)(1U << first % 8);
+    const run *without = optimize(env, &policy, "dscnn", &options, true);
+    assert_true(without->report.step_count > 0);
+    for (uint32_t i = 0; i < without->report.step_count; i++) {
+        assert_int_not_equal(without->decisions[i].rule, first);
+    }
+    memset(operators, 0xff, sizeof operators);
+    operators[GRAFT_OP_conv_bias / 8] &= (uint8_t) ~(1U << GRAFT_OP_conv_bias % 8);
+    assert_int_equal(graft_policy_skip_unrunnable(&policy, operators, skipped), GRAFT_OK);
+    const run *unfused = optimize(env, &policy, "dscnn", &options, true);
+    for (uint32_t i = 0; i < unfused->report.step_count; i++) {
+        assert_int_equal(graft_policy_rule(&policy, unfused->decisions[i].rule, &rule), GRAFT_OK);
+        for (uint32_t n = 0; n < rule.target.node_count; n++) {
+            assert_int_not_equal(rule.target.nodes[n].op, GRAFT_OP_conv_bias);
+        }
+    }
+    assert_int_equal(graft_policy_rule(&policy, policy.rule_count, &rule), GRAFT_BAD_INPUT);
+}
+
+static void test_exact_only(void **state)
+{
+    graft_env *env = *state;
+    graft_policy policy = read_policy(env, NULL);
+    graft_optimize_options options = bare;
+    uint8_t *flags = GRAFT_NEW(env->life, uint8_t, policy.rule_count);
+    options.exact = true;
+    assert_int_equal(optimize(env, &policy, "dscnn", &options, false)->report.step_count, 0);
+    const run *all = optimize(env, &policy, "dscnn", &bare, false);
+    policy.rule_flags = flags;
+    flags[all->decisions[0].rule] = GRAFT_RULE_EXACT;
+    const run *one = optimize(env, &policy, "dscnn", &options, false);
+    assert_true(one->report.step_count > 0);
+    for (uint32_t i = 0; i < one->report.step_count; i++) {
+        assert_int_equal(one->decisions[i].rule, all->decisions[0].rule);
+    }
+}
+
+/* What the observer was told. */
+typedef struct {
+    uint32_t count;
+    graft_decision decisions[STEPS];
+} told;
+
+static void note(void *context, const graft_graph *graph, const graft_decision *decision)
+{
+    told *t = context;
+    assert_non_null(graph);
+    t->decisions[t->count++] = *decision;
+}
+
+static void test_observed_and_tagged(void **state)
+{
+    graft_env *env = *state;
+    const graft_policy policy = read_policy(env, NULL);
+    graft_optimize_options options = bare;
+    told *t = GRAFT_NEW(env->life, told, 1);
+    run *r = prepare(env, &policy, "dscnn", true);
+    uint32_t *tags = GRAFT_NEW(env->life, uint32_t, r->graph->limits.nodes);
+    /* One number for each of the nine convolutions and what follows it. */
+    uint32_t layer = 0;
+    for (graft_index n = 0; n < r->graph->node_end; n++) {
+        layer += r->graph->nodes[n].op == GRAFT_OP_conv_bias;
+        tags[n] = layer;
+    }
+    options.node_tags = tags;
+    options.observe = note;
+    options.observe_context = t;
+    assert_int_equal(layer, 9);
+    assert_int_equal(
+        graft_optimize(r->graph, &policy, &options, r->workspace, r->bytes, &r->report), GRAFT_OK);
+    assert_int_equal(t->count, r->report.step_count);
+    assert_memory_equal(t->decisions, r->decisions, t->count * sizeof(t->decisions[0]));
+    assert_true(t->decisions[0].cost_change < 0);
+    layer = 0;
+    for (graft_index v = r->graph->outputs[0], n = r->graph->values[v].node; n != GRAFT_NONE;) {
+        const graft_index from = graft_node_input(r->graph, n, 0);
+        if (r->graph->nodes[n].op == GRAFT_OP_conv_bias) {
+            assert_int_equal(tags[n], 9 - layer++);
+        }
+        assert_true(tags[n] >= 1 && tags[n] <= 9);
+        n = r->graph->values[from].is_const
+                ? r->graph->values[graft_node_input(r->graph, n, 1)].node
+                : r->graph->values[from].node;
+    }
+    assert_int_equal(layer, 9);
+}
+
+int main(void)
+{
+    const struct CMUnitTest cases[] = {
+        CHECK_TEST(test_keeps_and_decides_alike),
+        CHECK_TEST(test_keeps_under_a_limit),
+        CHECK_TEST(test_slices),
+        CHECK_TEST(test_skipped_rules),
+        CHECK_TEST(test_exact_only),
+        CHECK_TEST(test_observed_and_tagged),
+    };
+    return cmocka_run_group_tests(cases, NULL, NULL);
+}

@@ -1,0 +1,93 @@
+#!/bin/sh
+# `graft policy MODEL`, and `graft report` after it: a policy for one model that begins with the one for
+# many, or with one of the model alone; `graft optimize --search guided`; `graft eval`.
+set -u
+
+. tests/support/tap.sh
+KNOWN=intel-xeon-6-167 # rules/policies has one of this device,
+OTHER=intel-xeon-6-207 # and none of this.
+COSTS=$FOLDER/own.costs # What was measured here is not to be mixed with what was recorded.
+
+# Of a row of results.json, by method and how: what is behind a key.
+value_of() { # FOLDER METHOD HOW KEY
+    sed -n "/\"method\": \"$2\", \"how\": \"$3\"/s/.*\"$4\": *\([^,}]*\).*/\1/p" "$FOLDER/$1/results.json" | head -1
+}
+at_most() { awk "BEGIN { exit !($1 <= $2) }"; }
+make_one() { gives 0 "$GRAFT" --quiet policy resnet8 --out "$FOLDER/$1" --device "$2" --database "$COSTS"; }
+
+# At most 64 graphs priced, and not behind greedy search, which prices more.
+refines() {
+    make_one known $KNOWN && [ ! -e "$FOLDER/known/start" ] &&
+        [ "$(value_of known generalist alone interactions)" = 0 ] &&
+        at_most "$(value_of known policy alone interactions)" 64 &&
+        at_most "$(value_of known policy alone cost_ns)" "$(value_of known greedy search cost_ns)" &&
+        at_most "$(value_of known policy alone cost_ns)" "$(value_of known generalist alone cost_ns)" &&
+        grep -q '"method": "random table", "how": "alone"' "$FOLDER/known/results.json"
+}
+repeats() { make_one again $KNOWN && cmp "$FOLDER/known/graft_policy.h" "$FOLDER/again/graft_policy.h"; }
+# What walks asked for is counted, too.
+starts_from_itself() {
+    make_one other $OTHER && [ -s "$FOLDER/other/start/policy.graft" ] &&
+        at_most 200 "$(value_of other generalist alone interactions)" &&
+        at_most "$(value_of other policy alone cost_ns)" "1.0001 * $(value_of other greedy search cost_ns)"
+}
+# The compiled header alone does what its row says.
+reports() {
+    gcc -std=c99 -Wall -Wextra -Werror -pedantic -O1 -Iinclude "-I$FOLDER/known" emit/firmware/rewrite.c \
+        -o "$FOLDER/rewrite" && "$FOLDER/rewrite" > "$FOLDER/known/decisions.txt" &&
+        gives 0 "$GRAFT" report resnet8 --out "$FOLDER/known" --device $KNOWN --database "$COSTS" --rounds 3 &&
+        grep -q "outputs agree\|not run" "$FOLDER/out" && [ -s "$FOLDER/known/resnet8.opt.onnx" ]
+}
+
+# guided OPTION...: the number of graphs that were priced, and the cost afterwards.
+guided() {
+    gives 0 "$GRAFT" --quiet --json optimize resnet8 "$FOLDER/g.onnx" --device $KNOWN --database "$COSTS" --search guided "$@" &&
+        sed -n 's/.*"cost_ns_after": *\([0-9.]*\).*"graphs": *\([0-9]*\).*/\1 \2/p' "$FOLDER/out" > "$FOLDER/guided"
+}
+searches() {
+    guided --graphs 300 && read -r cost graphs < "$FOLDER/guided" &&
+        gives 0 "$GRAFT" --quiet --json optimize resnet8 "$FOLDER/g.onnx" --device $KNOWN --database "$COSTS" &&
+        greedy=$(sed -n 's/.*"cost_ns_after": *\([0-9.]*\).*"graphs".*/\1/p' "$FOLDER/out") &&
+        at_most "$cost" "1.002 * $greedy" && at_most 250 "$graphs"
+}
+searches_without() {
+    guided --graphs 50 --device $OTHER && read -r _ graphs < "$FOLDER/guided" && at_most 50 "$graphs"
+}
+
+evaluate() {
+    gives 0 "$GRAFT" eval --models dscnn --device $KNOWN --database "$COSTS" --out "$FOLDER/eval" --seeds 2 --page "$FOLDER/page.md" "$@"
+}
+evaluates() {
+    evaluate --methods 'as given,policy,refined,greedy,sampled 1' &&
+        [ "$(wc -l < "$FOLDER/eval/cells.jsonl")" = 7 ] && grep -q '^| refined | 7[0-9.]* |' "$FOLDER/page.md" &&
+        [ -s "$FOLDER/eval/costs.gp" ] && [ "$(grep -c 'dscnn, ' "$FOLDER/err")" = 7 ]
+}
+# Only what is missing is done; what rests on other costs is done anew.
+goes_on() {
+    sed -i '/"method": "policy"/d; /"method": "greedy"/s/"inputs": "./"inputs": "x/; s/"inputs": "x/"inputs": "0/' \
+        "$FOLDER/eval/cells.jsonl" &&
+        evaluate --methods 'as given,policy,refined,greedy,sampled 1' &&
+        at_most "$(grep -c 'dscnn, ' "$FOLDER/err")" 2 && grep -q 'dscnn, policy' "$FOLDER/err" &&
+        [ "$(wc -l < "$FOLDER/eval/cells.jsonl")" = 7 ] &&
+        gives 0 "$GRAFT" --quiet --json eval --models dscnn --device $KNOWN --database "$COSTS" --out "$FOLDER/eval" --methods greedy &&
+        [ "$(cat "$FOLDER/out")" = "$(grep '"greedy"' "$FOLDER/eval/cells.jsonl")" ] &&
+        gives 0 "$GRAFT" --quiet bench headroom zoo --device $KNOWN --database "$COSTS" --check "$FOLDER/eval/best.plans" &&
+        grep -q '^dscnn  *7[0-9.]*% in ' "$FOLDER/out"
+}
+refuses_broken() {
+    printf '{"model": "dscnn"}\n' > "$FOLDER/eval/cells.jsonl"
+    error_is 2 "cells.jsonl" "$GRAFT" --quiet eval --models dscnn --device $KNOWN --database "$COSTS" --out "$FOLDER/eval" --methods policy
+}
+
+check "a policy refined on its model" refines
+check "the same bytes again" repeats
+check "without a policy for many models" starts_from_itself
+check "the header does what is reported" reports
+check "guided search" searches
+check "guided search that learns its costs" searches_without
+check "an evaluation" evaluates
+check "an evaluation goes on" goes_on
+check "a broken file of results" refuses_broken
+check "no policy to evaluate" error_is 2 "has no policy of 'amd'" \
+    "$GRAFT" --quiet eval --models dscnn --device amd --out "$FOLDER/none" --methods policy
+finish

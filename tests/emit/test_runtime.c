@@ -1,0 +1,168 @@
+/* test_runtime.c - what a runtime makes of a file (emit/runtime.h): what is timed computes the
+ * same; what is priced has one kernel where runtimes have one; and that nothing that parts such
+ * kernels is ever a gain. */
+#include "emit/runtime.h"
+#include "graph/file.h"
+#include "tests/support/build.h"
+#include "tests/support/evaluate.h"
+#include "tests/support/onnx_text.h"
+
+#include <string.h>
+
+typedef struct {
+    const char *name;
+    const char *model;
+    const char *run;    /* The operators that run, in order. */
+    const char *priced; /* Those that are priced; NULL: the same. */
+} runtime_row;
+
+#define IMAGE  "opset 13; input x 1 4 6 6; weight w 4 4 3 3; weight b 4; output y;"
+#define MATRIX "opset 13; input x 2 3 8; weight w 8 8; weight b 8; output y;"
+#define BELL   "node Div x r -> t; node Erf t -> e; node Add e one -> f;"
+#define SCALARS                                                                                    \
+    "weight r = 1.4142135; weight one = 1; weight half = 0.5; weight k = 0.044715;"                \
+    "weight q = 0.7978846; weight three = 3; weight eight = 8; weight eps = 0.00001;"
+
+/* clang-format off */
+static const runtime_row rows[] = {
+    {"conv, relu", IMAGE "node Conv x w -> a; node Relu a -> y", "conv_bias", "conv"},
+    {"conv, bias, relu", IMAGE "node Conv x w b -> a; node Relu a -> y", "conv_bias", NULL},
+    {"conv, clip to 6", IMAGE "weight l = 0; weight h = 6; node Conv x w b -> a; node Clip a l h -> y", "conv_bias", NULL},
+    {"conv, clip elsewhere", IMAGE "weight l = -1; weight h = 6; node Conv x w b -> a; node Clip a l h -> y", "conv_bias clip", "conv_bias"},
+    {"conv, sigmoid", IMAGE "node Conv x w b -> a; node Sigmoid a -> y", "conv_bias", NULL},
+    {"conv, tanh", IMAGE "node Conv x w -> a; node Tanh a -> y", "conv_bias", "conv"},
+    {"conv, leaky relu", IMAGE "node Conv x w -> a; node LeakyRelu a -> y", "conv leaky_relu", "conv"},
+    {"conv, normalisation, relu", IMAGE "weight v 4; node Conv x w -> a; node BatchNormalization a b b b v -> n; node Relu n -> y", "conv_bias", NULL},
+    {"conv with bias, normalisation", IMAGE "weight v 4; node Conv x w b -> a; node BatchNormalization a b b b v -> y", "conv_bias", NULL},
+    {"conv, bias as a sum", IMAGE "weight c 4 1 1; node Conv x w -> a; node Add a c -> y", "conv_bias", NULL},
+    {"conv, bias as a sum of four axes", IMAGE "weight c 1 4 1 1; node Conv x w -> a; node Add a c -> y", "conv_bias", NULL},
+    {"conv, factor", IMAGE "weight c 4 1 1; node Conv x w -> a; node Mul a c -> y", "conv", NULL},
+    {"conv with bias, factor, sum", IMAGE "weight c 4 1 1; weight d 1 4 1 1; node Conv x w b -> a; node Mul a c -> m; node Add m d -> y", "conv_bias", NULL},
+    {"conv, residual, relu", IMAGE "input z 1 4 4 4; node Conv x w b -> a; node Add a z -> s; node Relu s -> y", "conv_bias_add", NULL},
+    {"conv without bias, residual", IMAGE "input z 1 4 4 4; node Conv x w -> a; node Add a z -> y", "conv_bias_add", NULL},
+    {"pad, conv", IMAGE "ints p = 0 0 1 2 0 0 0 1; node Pad x p -> q; node Conv q w b -> a; node Relu a -> y", "conv_bias", NULL},
+    {"a pad of other than zeros", IMAGE "ints p = 0 0 1 2 0 0 0 1; weight o = 1; node Pad x p o -> q; node Conv q w b -> y", "pad pad conv_bias", NULL},
+    {"a conv that is read twice", IMAGE "node Conv x w b -> a; node Relu a -> c; node Add a c -> y", "conv_bias relu add", NULL},
+    {"product, bias, relu", MATRIX "node MatMul x w -> a; node Add a b -> s; node Relu s -> y", "matmul_bias", NULL},
+    {"product of tensors, sum", MATRIX "input z 2 3 8; node MatMul x w -> a; node Add a z -> y", "matmul add", NULL},
+    {"equal nodes are one", MATRIX "node Exp x -> a; node Exp x -> c; node Add a c -> y", "exp add", NULL},
+    {"gelu", MATRIX SCALARS BELL "node Mul x f -> g; node Mul g half -> y", "div erf add mul mul", "gelu"},
+    {"gelu, half first", MATRIX SCALARS BELL "node Mul x half -> g; node Mul g f -> y", "div erf add mul mul", "gelu"},
+    {"gelu, half last of all", MATRIX SCALARS BELL "node Mul f half -> g; node Mul x g -> y", "div erf add mul mul", "gelu"},
+    {"gelu with a factor", MATRIX SCALARS "node Mul x half -> t; node Erf t -> e; node Add e one -> f; node Mul x f -> g; node Mul g half -> y", "mul erf add mul mul", "gelu"},
+    {"gelu by tanh", MATRIX SCALARS "node Pow x three -> p; node Mul p k -> c; node Add x c -> d; node Mul d q -> e; node Tanh e -> f;"
+     "node Add f one -> g; node Mul x g -> h; node Mul h half -> y", "mul mul mul add mul tanh add mul mul", "gelu"},
+    {"gelu by tanh, half first", MATRIX SCALARS "node Pow x three -> p; node Mul p k -> c; node Add x c -> d; node Mul d q -> e; node Tanh e -> f;"
+     "node Add f one -> g; node Mul x half -> h; node Mul h g -> y", "mul mul mul add mul tanh add mul mul", "gelu"},
+    {"a gelu whose inside is read", MATRIX SCALARS BELL "node Mul x f -> g; node Mul g half -> y; output e", "div erf add mul mul", NULL},
+    {"layer normalisation", MATRIX SCALARS "node ReduceMean x -> m : axes=-1,; node Sub x m -> d; node Mul d d -> s; node ReduceMean s -> v : axes=-1,;"
+     "node Add v eps -> u; node Sqrt u -> t; node Div d t -> n; node Mul n b -> g; node Add g b -> y",
+     "reduce_mean sub mul reduce_mean add sqrt div mul add", "layer_norm"},
+    {"layer normalisation behind a transpose", MATRIX SCALARS "node Transpose x -> p : perm=0,2,1; node ReduceMean p -> m : axes=-1,; node Sub p m -> d;"
+     "node Mul d d -> s; node ReduceMean s -> v : axes=-1,; node Add v eps -> u; node Sqrt u -> t; node Div d t -> n; node Add n p -> y",
+     "transpose reduce_mean sub mul reduce_mean add sqrt div add", "transpose reduce_mean sub layer_norm add"},
+    {"normalisation by the root of the mean square", MATRIX SCALARS "node Mul x x -> s; node ReduceMean s -> v : axes=-1,; node Add v eps -> u; node Sqrt u -> t;"
+     "node Div x t -> n; node Mul n b -> y", "mul reduce_mean add sqrt div mul", "layer_norm mul"},
+    {"hard swish", "opset 14; input x 2 3; node HardSwish x -> y; output y", "mul add clip mul", "clip"},
+    {"hard sigmoid", "opset 14; input x 2 3; node HardSigmoid x -> y; output y", "mul add clip", "clip"},
+    {"scores of attention", SCALARS "opset 13; input a 2 3 8; input c 2 8 3; input m 2 1 3; node MatMul a c -> s; node Div s eight -> t;"
+     "node Add t m -> u; node Softmax u -> y; output y", "matmul div add softmax", "matmul softmax"},
+    {"attention", "opset 13; input q 1 3 2 4; input k 1 3 2 4; input v 1 3 2 4; weight h = 8; input m 1 1 1 3;"
+     "node Transpose q -> a : perm=0,2,1,3; node Transpose k -> b : perm=0,2,3,1; node Transpose v -> c : perm=0,2,1,3;"
+     "node MatMul a b -> s; node Div s h -> t; node Add t m -> u; node Softmax u -> w; node MatMul w c -> o;"
+     "node Transpose o -> y : perm=0,2,1,3; output y",
+     "transpose transpose transpose matmul div add softmax matmul transpose", "reshape reshape matmul softmax reshape matmul reshape"},
+    {"products of heads without scores", "opset 13; input q 1 3 2 4; input k 1 3 2 4;"
+     "node Transpose q -> a : perm=0,2,1,3; node Transpose k -> b : perm=0,2,3,1; node MatMul a b -> y; output y",
+     "transpose transpose matmul", NULL},
+    {"a classifier's product is no score",
+     "opset 13; input x 2 8; weight w 8 8; weight b 8; node MatMul x w -> a; node Add a b -> s; node Softmax s -> y; output y",
+     "matmul_bias softmax", NULL},
+    {"nothing to fuse", "input x 2 3; node Exp x -> a; node Sqrt a -> y; output y", "exp sqrt", NULL},
+};
+/* clang-format on */
+
+static const char *operators_of(graft_arena *arena, const graft_graph *graph)
+{
+    const graft_order order = build_order(arena, graph);
+    graft_buffer text = {.arena = arena};
+    for (graft_index i = 0; i < order.count; i++) {
+        const graft_node *node = &graph->nodes[order.order[i]];
+        if (!node->is_const) {
+            graft_buffer_printf(&text, "%s%s", text.size > 0 ? " " : "", graft_op(node->op)->name);
+        }
+    }
+    graft_buffer_printf(&text, "%c", '\0');
+    return (const char *)text.data;
+}
+
+static const graft_graph *fuse(graft_env *env, const graft_graph *graph, bool to_price)
+{
+    graft_runtime runtime;
+    const graft_order first = build_order(env->unit, graph);
+    const graft_order *order = &first;
+    assert_int_equal(graft_runtime_open(env, env->unit, &runtime), GRAFT_OK);
+    assert_int_equal(graft_runtime_fuse(env, env->unit, &runtime, to_price, &graph, &order),
+                     GRAFT_OK);
+    size_t bytes = graft_order_bytes(&graph->limits);
+    assert_null(graft_graph_check(graph, graft_arena_alloc(env->unit, bytes), bytes));
+    return graph;
+}
+
+static void test_row(void **state)
+{
+    const runtime_row *row = *state;
+    void *opened = NULL;
+    assert_int_equal(check_open_env(&opened), 0);
+    graft_env *env = opened;
+    const graft_model *model = onnx_text_model(env, row->model);
+    const char *before = onnx_text_print(env->unit, model, &model->graph);
+    const graft_graph *run = fuse(env, &model->graph, false);
+    assert_string_equal(operators_of(env->unit, run), row->run);
+    const graft_graph *priced = fuse(env, &model->graph, true);
+    assert_string_equal(operators_of(env->unit, priced),
+                        row->priced == NULL ? row->run : row->priced);
+    assert_string_equal(onnx_text_print(env->unit, model, &model->graph), before);
+    const graft_order orders[2] = {build_order(env->unit, &model->graph),
+                                   build_order(env->unit, run)};
+    uint32_t samples = 0;
+    for (uint64_t sample = 0; sample < 20; sample++) {
+        evaluate_tensors a = evaluate_graph(env->unit, &model->graph, &orders[0], sample);
+        evaluate_tensors b = evaluate_graph(env->unit, run, &orders[1], sample);
+        if (a != NULL && b != NULL) {
+            assert_true(evaluate_outputs_equal(&model->graph, a, run, b));
+            samples++;
+        }
+    }
+    assert_true(samples > 0);
+    assert_int_equal(check_close_env(&opened), 0);
+}
+
+/* Graph and what a rule would make of it cost the same to the price: it is one graph. */
+static void test_pairs_of_one_price(void **state)
+{
+    static const char *const pairs[][2] = {
+  /* Taken apart and put together. */
+        {IMAGE "node Conv x w b -> a; node Relu a -> y",                                 IMAGE "node Conv x w b -> y"},
+        {IMAGE "weight v 4; node Conv x w -> a; node BatchNormalization a b b b v -> y",
+         IMAGE "node Conv x w b -> y"                                                                                },
+    };
+    graft_env *env = *state;
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+        const graft_model *a = onnx_text_model(env, pairs[i][0]);
+        const graft_model *b = onnx_text_model(env, pairs[i][1]);
+        assert_string_equal(operators_of(env->unit, fuse(env, &a->graph, true)),
+                            operators_of(env->unit, fuse(env, &b->graph, true)));
+    }
+}
+
+int main(void)
+{
+    enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
+    struct CMUnitTest tests[ROWS + 1] = {[ROWS] = CHECK_TEST(test_pairs_of_one_price)};
+    for (size_t i = 0; i < ROWS; i++) {
+        tests[i] = (struct CMUnitTest){.name = rows[i].name, .test_func = test_row};
+        memcpy(&tests[i].initial_state, &(const void *){&rows[i]}, sizeof(void *));
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,92 @@
+/* test_simplify.c - what simplifying leaves of a model: written nodes against expected text. */
+#include "emit/simplify.h"
+#include "graph/file.h"
+#include "tests/support/check.h"
+#include "tests/support/onnx_text.h"
+
+#include <string.h>
+
+typedef struct {
+    const char *name;
+    const char *model;
+    const char *graph;
+} simplify_row;
+
+/* clang-format off */
+static const simplify_row rows[] = {
+    {"identities and dropout", "opset 10; input x 2 3; node Identity x -> a; node Dropout a -> b; node Relu b -> c; node Identity c -> y; output y",
+     "Relu x -> y\nout y"},
+    {"arithmetic on fixed sizes", "input x 2 3 4; node Shape x -> s; scalar i = 1; node Gather s i -> n; ints z = 0; node Unsqueeze n z -> u; ints m = -1;"
+     "node Concat m u -> t : axis=0; node Reshape x t -> a; node Relu a -> y; output y",
+     "graft_t_0: 2\nReshape x graft_t_0 -> a\nRelu a -> y\nout y"},
+    {"the same on open sizes", "input x N 3 4; node Shape x -> s; scalar i = 0; node Gather s i -> n; ints z = 0; node Unsqueeze n z -> u; ints m = -1;"
+     "node Concat u m -> t : axis=0; node Reshape x t -> a; node Relu a -> y; output y",
+     "i:\nz: 1\nm: 1\nShape x -> s\nGather s i -> n\nUnsqueeze n z -> u\nConcat u m -> t : axis=0\nReshape x t -> a\nRelu a -> y\nout y"},
+    {"constants", "input x 3; weight a 3; weight b 3; node Add a b -> c; node Sqrt c -> d; node Mul x d -> y; output y", "d: 3\nMul x d -> y\nout y"},
+    {"a constant that is an output", "input x 2; weight a 2; weight b 2; node Add a b -> c; node Relu x -> y; output y; output c",
+     "graft_c_0: 2\nRelu x -> y\nIdentity graft_c_0 -> c\nout y c"},
+    {"numbers that are an output", "input x 2 5; node Shape x -> s; node Relu x -> y; output s; output y", "s: 2\nRelu x -> y\nout s y"},
+    {"an input that is an output", "input x 2; node Identity x -> a; node Identity a -> y; output y", "Identity x -> y\nout y"},
+    {"moves that do nothing", "input x 2 3 4; ints z = 0; ints e = 99; ints one = 1; node Slice x z e one -> a; ints p = 0 0 0 0 0 0; node Pad a p -> b;"
+     "node Cast b -> c : to=1; ints t = 0 3 -1; node Reshape c t -> d; node Transpose d -> f : perm=0,1,2; node Relu f -> y; output y",
+     "Relu x -> y\nout y"},
+    {"moves that undo one another", "input x 2 3 4; node Transpose x -> a : perm=1,0,2; node Transpose a -> b : perm=1,0,2; ints t = 6 4; node Reshape b t -> c;"
+     "ints u = 8 3; node Reshape c u -> d; node Relu d -> y; output y",
+     "graft_shape_1: 2\nReshape x graft_shape_1 -> graft_reshape_0\nRelu graft_reshape_0 -> y\nout y"},
+    {"equal and dead nodes", "input x 2; node Relu x -> a; node Relu x -> b; node Sqrt x -> c; node Add a b -> y; output y", "Relu x -> a\nAdd a a -> y\nout y"},
+    {"nothing to do", "input x 2; weight w 2; node Mul x w -> a; node HardSwish a -> y; output y", "w: 2\nMul x w -> a\nHardSwish a -> y\nout y"},
+};
+/* clang-format on */
+
+static const char *simplified(graft_env *env, const char *folder, const char *text)
+{
+    const graft_model_options reading = {.keep_open = true};
+    const graft_model_write_options writing = {.simplify = true};
+    const char *path = graft_arena_printf(env->life, "%s/x.onnx", folder);
+    graft_session session = {.device = NULL};
+    graft_graph *graph = NULL;
+    uint32_t step_count = 0;
+    uint8_t *data = NULL;
+    size_t size = 0;
+    ProtobufCMessage *message = NULL;
+    assert_int_equal(
+        onnx_text_read(env, onnx_text_message(env->life, text), &reading, &session.model),
+        GRAFT_OK);
+    graft_session_open_sizes(env, &session);
+    assert_int_equal(graft_rulefile_read(env, env->life, "rules/graft.rules", &session.rules),
+                     GRAFT_OK);
+    assert_int_equal(graft_simplify_rewrite(env, env->life, &session.rules, session.judge,
+                                            &session.model->graph, &graph, &step_count),
+                     GRAFT_OK);
+    if (session.open != NULL) {
+        graft_open_sizes_close(session.open);
+    }
+    assert_int_equal(graft_model_write(env, session.model, graph, path, &writing), GRAFT_OK);
+    assert_int_equal(graft_file_read(env, env->life, path, &data, &size), GRAFT_OK);
+    assert_int_equal(graft_wire_decode(env, env->life, (graft_bytes){"written", data, size},
+                                       &onnx__model_proto__descriptor, &message),
+                     GRAFT_OK);
+    return onnx_text_print_proto(env->life, ((Onnx__ModelProto *)message)->graph);
+}
+
+static void test_row(void **state)
+{
+    const simplify_row *row = *state;
+    void *opened = NULL;
+    char *folder = check_folder_make();
+    assert_int_equal(check_open_env(&opened), 0);
+    assert_string_equal(simplified(opened, folder, row->model), row->graph);
+    check_folder_remove(folder);
+    assert_int_equal(check_close_env(&opened), 0);
+}
+
+int main(void)
+{
+    enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
+    struct CMUnitTest tests[ROWS];
+    for (size_t i = 0; i < ROWS; i++) {
+        tests[i] = (struct CMUnitTest){.name = rows[i].name, .test_func = test_row};
+        memcpy(&tests[i].initial_state, &(const void *){&rows[i]}, sizeof(void *));
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

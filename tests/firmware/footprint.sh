@@ -1,0 +1,120 @@
+#!/bin/sh
+# What the engine takes on a Cortex-M4 with the committed policy, as a page, held against budgets.
+#
+#   GRAFT=out/release/graft sh tests/firmware/footprint.sh FOLDER > docs/footprint.md
+#
+# Runs in the root of the project; builds go to FOLDER. Exit status 1 when a budget is passed, each named
+# on stderr; 77 when a tool is missing.
+set -eu
+
+: "${GRAFT:=out/release/graft}"
+folder=$1
+here=tests/firmware
+policy=rules/policies/intel-xeon-6-167-avx512.graft
+passed=0
+# What may not be passed, and what is aimed at.
+TEXT_MOST=26624 TEXT_AIM=16384
+STACK_MOST=2048 STACK_AIM=2048
+DSCNN_MOST=36864 DSCNN_AIM=24576
+RESNET_MOST=139264 RESNET_AIM=65536
+DECISION_MOST=3000000
+
+for tool in arm-none-eabi-gcc qemu-system-arm; do
+    if ! command -v $tool > /dev/null; then
+        echo "the footprint needs $tool (packages gcc-arm-none-eabi qemu-system-arm)" >&2
+        exit 77
+    fi
+done
+
+# build NAME MODEL SOURCE: the program SOURCE with the graph of MODEL.
+build() {
+    mkdir -p "$folder/$1"
+    "$GRAFT" --quiet emit-policy $policy "$folder/$1/graft_policy.h" --name zoo
+    "$GRAFT" --quiet emit-graph "$2" "$folder/$1/graft_graph.h" --name net
+    for source in "$3" mps2_an386.c; do
+        arm-none-eabi-gcc -std=c99 -mcpu=cortex-m4 -mthumb -Os -DGRAFT_WITHOUT_NETWORK -ffreestanding -fno-builtin \
+            -fno-tree-loop-distribute-patterns -ffunction-sections -fdata-sections -fcallgraph-info=su \
+            -I"$folder/$1" -Iinclude -c "$here/$source" -o "$folder/$1/${source%.c}.o"
+    done
+    arm-none-eabi-gcc -mcpu=cortex-m4 -mthumb -nostdlib -Wl,--gc-sections -T $here/mps2_an386.ld \
+        "$folder/$1/${3%.c}.o" "$folder/$1/mps2_an386.o" -lgcc -o "$folder/$1/image.elf"
+    timeout 300 qemu-system-arm -M mps2-an386 -display none -monitor none -serial none -icount shift=0 \
+        -chardev "file,id=output,path=$folder/$1/output.txt" \
+        -semihosting-config enable=on,target=native,chardev=output -kernel "$folder/$1/image.elf" < /dev/null
+}
+
+# Bytes of the symbols of graft's own of these types.
+symbols() { # TYPES PATTERN
+    arm-none-eabi-nm -S "$folder/run/image.elf" | awk -v types="$1" -v pattern="$2" '
+        function decimal(hex,    i, sum) {
+            for (i = 1; i <= length(hex); i++) sum = sum * 16 + index("0123456789abcdef", substr(hex, i, 1)) - 1
+            return sum
+        }
+        NF == 4 && index(types, $3) && $4 ~ pattern { sum += decimal($2) }
+        END { print sum + 0 }'
+}
+
+# The deepest path from graft_optimize by the compiler's frames. An indirect call goes to a row of a
+# table: any function that nothing calls by name.
+stack() {
+    awk -F '"' '
+        /^node:/ { if (match($0, /[0-9]+ bytes/)) frame[$2] = substr($0, RSTART, RLENGTH) + 0 }
+        /^edge:/ { calls[$2] = calls[$2] " " $4; called[$4] = 1 }
+        function deepest(f,    list, count, i, below, most) {
+            if (f in known) return known[f]
+            known[f] = 0 # There is no recursion; a cycle would show as too little.
+            count = split(calls[f], list, " ")
+            for (i = 1; i <= count; i++) {
+                below = list[i] == "__indirect_call" ? indirect : deepest(list[i])
+                if (below > most) most = below
+            }
+            return known[f] = most + frame[f]
+        }
+        END {
+            for (f in frame) if (!(f in called) && f ~ /:graft_own_/ && frame[f] > indirect) indirect = deepest(f)
+            for (f in frame) if (f ~ /(^|:)graft_optimize$/) print deepest(f)
+        }' "$folder/run/main.ci"
+}
+
+value() { sed -n "s/^$1 //p" "$folder/$2/output.txt"; }
+row() { # WHAT NUMBER MOST AIM
+    printf '| %s | %s | %s | %s |\n' "$1" "$2" "$3" "$4"
+    if [ "$2" -gt "$3" ]; then
+        echo "footprint: $1: $2, the budget is $3" >&2
+        passed=1
+    fi
+}
+
+build run dscnn main.c
+build dscnn dscnn sizes.c
+build resnet50 resnet50 sizes.c
+first=$(grep -a '^# instructions' "$folder/run/output.txt" | tail -1)
+asked=${first##* }
+instructions=${first#*: }
+instructions=${instructions%%,*}
+cat << 'END'
+# Footprint
+
+What the header takes on a Cortex-M4, built with -Os and GRAFT_WITHOUT_NETWORK by Debian's arm-none-eabi-gcc, run in
+QEMU. `make footprint` writes this page and fails when a budget is passed; so does `make test`. The budget is what has
+been reached, with some room; the aim is where it should be. Where the budget is above the aim, the gap is open.
+
+| | now | budget | aim |
+|---|---|---|---|
+END
+row "engine text, bytes" "$(symbols tT '^graft_')" $TEXT_MOST $TEXT_AIM
+row "worst stack below graft_optimize, bytes" "$(stack)" $STACK_MOST $STACK_AIM
+row "memory of DS-CNN's graph and workspace, bytes" $(($(value graph dscnn) + $(value workspace dscnn))) $DSCNN_MOST $DSCNN_AIM
+row "memory of ResNet-50's graph and workspace, bytes" $(($(value graph resnet50) + $(value workspace resnet50))) $RESNET_MOST $RESNET_AIM
+row "instructions of a decision on DS-CNN" $((instructions / asked)) $DECISION_MOST none
+printf '\nThe policy (rules, costs and its struct) takes %s bytes of flash, tables of the engine %s.\n' \
+    "$(symbols rR '^graft_(zoo|policy)')" "$(symbols rR '^graft_own')"
+printf 'With %s bytes of workspace more, DS-CNN keeps from one decision to the next where rules do not fit; ResNet-50 with %s.\n' \
+    $(($(value most dscnn) - $(value workspace dscnn))) $(($(value most resnet50) - $(value workspace resnet50)))
+cat << 'END'
+
+The stack is the sum of the compiler's frames along the deepest path of the call graph. Instructions are those of
+the emulator: flash wait states and caches are not in them. Memory is for the limits that `graft emit-graph` writes,
+half as many nodes again as the model has, and 64 steps.
+END
+exit $passed

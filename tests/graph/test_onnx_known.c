@@ -1,0 +1,179 @@
+/* test_onnx_known.c - what reading finds out about nodes that no row of the table covers, held
+ * against the results of the ONNX project's conformance cases: what nodes of constants compute, and
+ * the shapes that libonnx tells. */
+#include "graph/file.h"
+#include "tests/support/check.h"
+#include "tests/support/onnx_data.h"
+#include "tests/support/onnx_text.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct {
+    const char *op_type;
+    uint32_t least; /* Cases that have to be covered. */
+    uint32_t count;
+} covered_row;
+
+static bool is_single(const graft_model *model) { return model->onnx->proto->graph->n_node == 1; }
+
+static void count_case(covered_row *rows, size_t row_count, const char *op_type)
+{
+    for (size_t i = 0; i < row_count; i++) {
+        rows[i].count += strcmp(rows[i].op_type, op_type) == 0;
+    }
+}
+
+static void check_counts(const covered_row *rows, size_t row_count)
+{
+    for (size_t i = 0; i < row_count; i++) {
+        if (rows[i].count < rows[i].least) {
+            fail_msg("%s: %u cases, at least %u are wanted", rows[i].op_type, rows[i].count,
+                     rows[i].least);
+        }
+    }
+}
+
+/* -------------------------------------------------------------------- constants */
+
+/* Whole numbers, truth values and what is only moved are equal to the last bit. */
+static void check_elements(const char *name, const graft_model_weight *have,
+                           const onnx_tensor *want)
+{
+    const float *numbers = have->data;
+    if (!graft_shape_equal(&have->shape, &want->shape)) {
+        fail_msg("%s: another shape or type", name);
+    }
+    if (have->shape.dtype != GRAFT_DTYPE_F32) {
+        assert_memory_equal(have->data, want->raw, have->data_bytes);
+        return;
+    }
+    for (size_t i = 0; i < have->data_bytes / sizeof(float); i++) {
+        float difference = fabsf(numbers[i] - want->data[i]);
+        bool same = numbers[i] == want->data[i] || (isnan(numbers[i]) && isnan(want->data[i]));
+        if (!same && !(difference <= 1e-5F * fmaxf(1.0F, fabsf(want->data[i])))) {
+            fail_msg("%s: element %zu is %g, not %g", name, i, (double)numbers[i],
+                     (double)want->data[i]);
+        }
+    }
+}
+
+static void test_constants(void **state)
+{
+    static const covered_row wanted[] = {
+        {"Add",             1, 0},
+        {"Mod",             1, 0},
+        {"Equal",           2, 0},
+        {"Less",            2, 0},
+        {"Greater",         2, 0},
+        {"LessOrEqual",     1, 0},
+        {"GreaterOrEqual",  1, 0},
+        {"And",             5, 0},
+        {"Or",              5, 0},
+        {"Xor",             5, 0},
+        {"Where",           2, 0},
+        {"ConstantOfShape", 2, 0},
+        {"Range",           1, 0},
+        {"Gather",          4, 0},
+        {"ScatterND",       1, 0},
+        {"Slice",           7, 0},
+        {"Transpose",       7, 0},
+        {"Reshape",         5, 0},
+        {"Concat",          8, 0},
+        {"Expand",          2, 0},
+        {"Squeeze",         2, 0},
+        {"Unsqueeze",       5, 0},
+        {"Relu",            1, 0},
+        {"Sub",             3, 0},
+    };
+    enum { ROWS = sizeof(wanted) / sizeof(wanted[0]) };
+    graft_env *env = *state;
+    covered_row rows[ROWS];
+    uint32_t count = 0;
+    const char *const *names = onnx_data_list(env->life, &count);
+    memcpy(rows, wanted, sizeof rows);
+    if (count == 0) {
+        CHECK_SKIP("no conformance cases; install libonnx-testdata or set GRAFT_ONNX_TESTDATA");
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        onnx_case c;
+        graft_arena_reset(env->unit);
+        if (onnx_data_load_as(env, env->unit, names[i], ONNX_DATA_CONSTANT, &c) != GRAFT_OK ||
+            !is_single(c.model)) {
+            graft_env_clear(env);
+            continue;
+        }
+        const Onnx__NodeProto *node = c.model->onnx->proto->graph->node[0];
+        uint32_t entry = graft_names_find(c.model->onnx->names, node->output[0]);
+        const graft_model_weight *known =
+            entry == GRAFT_NONE ? NULL : c.model->onnx->entries[entry].known;
+        if (known != NULL && (c.outputs[0].raw != NULL || c.outputs[0].data != NULL)) {
+            check_elements(names[i], known, &c.outputs[0]);
+            count_case(rows, ROWS, node->op_type);
+        }
+    }
+    check_counts(rows, ROWS);
+}
+
+/* ----------------------------------------------------------------------- shapes */
+
+static void test_shapes(void **state)
+{
+#ifdef GRAFT_WITH_LIBONNX
+    static const covered_row wanted[] = {
+        {"ArgMax",          4,  0},
+        {"ConvTranspose",   4,  0},
+        {"CumSum",          3,  0},
+        {"DepthToSpace",    2,  0},
+        {"Einsum",          1,  0},
+        {"GatherElements",  2,  0},
+        {"GatherND",        1,  0},
+        {"LSTM",            1,  0},
+        {"Resize",          10, 0},
+        {"ScatterElements", 2,  0},
+        {"Tile",            1,  0},
+        {"TopK",            2,  0},
+        {"Trilu",           2,  0},
+        {"MaxPool",         3,  0},
+        {"Pad",             2,  0},
+    };
+    enum { ROWS = sizeof(wanted) / sizeof(wanted[0]) };
+    graft_env *env = *state;
+    covered_row rows[ROWS];
+    uint32_t count = 0;
+    const char *const *names = onnx_data_list(env->life, &count);
+    memcpy(rows, wanted, sizeof rows);
+    if (count == 0) {
+        CHECK_SKIP("no conformance cases; install libonnx-testdata or set GRAFT_ONNX_TESTDATA");
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        onnx_case c;
+        graft_arena_reset(env->unit);
+        if (onnx_data_load_as(env, env->unit, names[i], ONNX_DATA_UNDECLARED, &c) != GRAFT_OK) {
+            graft_env_clear(env);
+            continue;
+        }
+        for (uint32_t k = 0; k < c.model->output_count && k < c.output_count; k++) {
+            const graft_shape *shape = &c.model->outputs[k].shape;
+            if (shape->rank != GRAFT_RANK_UNKNOWN && c.outputs[k].shape.rank <= GRAFT_MAX_RANK &&
+                strstr(names[i], "BFLOAT16") == NULL && /* Stored as another type. */
+                !graft_shape_equal(shape, &c.outputs[k].shape)) {
+                fail_msg("%s: output %u has another shape or type", names[i], k);
+            }
+            if (shape->rank != GRAFT_RANK_UNKNOWN && k == 0 && c.model->opaque_count > 0) {
+                count_case(rows, ROWS, c.model->onnx->proto->graph->node[0]->op_type);
+            }
+        }
+    }
+    check_counts(rows, ROWS);
+#else
+    (void)state;
+    CHECK_SKIP("built without libonnx-dev");
+#endif
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {CHECK_TEST(test_constants), CHECK_TEST(test_shapes)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,216 @@
+/* exact.c - see exact.h. */
+#include "tests/support/exact.h"
+
+#include "graph/algebra_float.h"
+#include "graph/rng.h"
+#include "tests/support/check.h"
+#include "verify/beyond.h"
+#include "verify/cover.h"
+#include "verify/symbolic.h"
+
+#include <string.h>
+
+#define NUM                       float
+#define ALG(f)                    f##_f32
+#define RUN(k, op, call, in, out) ((void)(k), graft_float_run((op), (call), (in), (out)))
+#include "verify/sides.inc"
+
+static const uint32_t specials[] = {
+    0x00000000u, 0x80000000u, 0x7f800000u, 0xff800000u, 0x7fc00000u, 0x00000001u, 0x80000001u,
+    0x007fffffu, 0x00800000u, 0x7f7fffffu, 0xff7fffffu, 0x3f800000u, 0xbf800000u, 0x3dcccccdu,
+};
+enum { SPECIALS = sizeof specials / sizeof specials[0] };
+
+/* ---------------------------------------------------------------- comparing */
+
+static float draw_input(graft_rng *rng, exact_inputs kind, uint32_t first)
+{
+    float value = 0.0F;
+    if (kind == EXACT_NORMAL) {
+        return (float)graft_rng_normal(rng);
+    }
+    uint32_t choices = kind == EXACT_PAIRS ? 2 : SPECIALS;
+    memcpy(&value, &specials[(first + graft_rng_below(rng, choices)) % SPECIALS], sizeof value);
+    return value;
+}
+
+bool exact_same_bits(float a, float b)
+{
+    uint32_t bits_a = 0;
+    uint32_t bits_b = 0;
+    memcpy(&bits_a, &a, sizeof bits_a);
+    memcpy(&bits_b, &b, sizeof bits_b);
+    return bits_a == bits_b || (a != a && b != b);
+}
+
+static const float *const *draw_inputs(graft_env *env, const graft_instance *instance,
+                                       exact_inputs kind, uint64_t seed)
+{
+    const float **vars = GRAFT_NEW(env->scratch, const float *, GRAFT_RULE_MAX_VARS);
+    graft_rng rng;
+    graft_rng_seed(&rng, seed);
+    uint32_t first = graft_rng_below(&rng, SPECIALS);
+    for (uint32_t v = 0; v < instance->rule->var_count; v++) {
+        size_t count = (size_t)graft_shape_elements(&instance->point->vars[v]);
+        float *tensor = GRAFT_NEW(env->scratch, float, count);
+        for (size_t i = 0; i < count; i++) {
+            tensor[i] = draw_input(&rng, kind, first);
+        }
+        vars[v] = tensor;
+    }
+    return vars;
+}
+
+int exact_compare(graft_env *env, const graft_instance *instance, exact_inputs kind, uint64_t seed)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    const float *left[GRAFT_RULE_MAX_OUTPUTS] = {0};
+    const float *right[GRAFT_RULE_MAX_OUTPUTS] = {0};
+    const float *const *vars = draw_inputs(env, instance, kind, seed);
+    int differs = -1;
+    evaluate_side_f32(NULL, env->scratch, instance, &instance->source, vars, left);
+    evaluate_side_f32(NULL, env->scratch, instance, &instance->target, vars, right);
+    for (uint32_t o = 0; o < instance->rule->output_count && differs < 0; o++) {
+        size_t count = (size_t)graft_shape_elements(graft_instance_shape(
+            instance, &instance->source, instance->source.pattern->outputs[o]));
+        if (left[o] == NULL || right[o] == NULL) {
+            return (int)o;
+        }
+        for (size_t i = 0; i < count && differs < 0; i++) {
+            differs = exact_same_bits(left[o][i], right[o][i]) ? -1 : (int)o;
+        }
+    }
+    graft_arena_release(env->scratch, mark);
+    return differs;
+}
+
+/* ------------------------------------------------------------------- beyond */
+
+enum { SIZE_MOST = 17, ATTEMPTS = 200, WORK_MOST = 200000, VALUES = 4 };
+
+/* The slots that stand for real numbers. */
+static uint64_t real_slots(const graft_rule *rule)
+{
+    uint64_t slots = 0;
+    for (uint32_t n = 0; n < rule->source.node_count; n++) {
+        const graft_pattern_node *node = &rule->source.nodes[n];
+        for (uint32_t i = 0; i < graft_op(node->op)->attr_count; i++) {
+            if (node->attrs[i].kind == GRAFT_TERM_SLOT &&
+                graft_op_attr(node->op, i)->kind == GRAFT_ATTR_FLOAT) {
+                slots |= UINT64_C(1) << node->attrs[i].value;
+            }
+        }
+    }
+    return slots;
+}
+
+/* Gives real attributes other values, if the rule takes those. */
+static void change_reals(graft_rng *rng, const graft_rule *rule, graft_point *point)
+{
+    uint64_t slots = real_slots(rule);
+    for (uint32_t attempt = 0; attempt < VALUES && slots != 0; attempt++) {
+        graft_point changed = *point;
+        graft_instance instance;
+        for (uint32_t s = 0; s < rule->slot_count; s++) {
+            float value = 1.5F * (float)graft_rng_normal(rng);
+            if ((slots >> s & 1u) != 0) {
+                memcpy(&changed.slots[s], &value, sizeof value);
+            }
+        }
+        if (graft_instance_build(&instance, rule, &changed) == GRAFT_FIT_OK) {
+            *point = changed;
+            return;
+        }
+    }
+}
+
+typedef struct {
+    const char *name;
+    const graft_rule *rule;
+    const graft_point *known; /* Instances. */
+    uint32_t known_count;
+} tried_rule;
+
+static uint32_t try_points(graft_env *env, const tried_rule *r, graft_domain *domain)
+{
+    graft_rng rng;
+    uint32_t samples = 0;
+    graft_rng_seed(&rng, graft_rule_id(r->rule));
+    for (uint32_t i = 0; i < domain->count; i++) {
+        graft_instance instance;
+        change_reals(&rng, r->rule, &domain->points[i]);
+        assert_int_equal(graft_instance_build(&instance, r->rule, &domain->points[i]),
+                         GRAFT_FIT_OK);
+        for (uint32_t kind = 0; kind < EXACT_KINDS; kind++) {
+            samples++;
+            if (exact_compare(env, &instance, (exact_inputs)kind, graft_rng_next(&rng)) >= 0) {
+                fail_msg("%s is not exact: %s", r->name,
+                         graft_point_print(env->unit, r->rule, &domain->points[i]));
+            }
+        }
+    }
+    return samples;
+}
+
+static uint32_t try_rule(graft_env *env, const tried_rule *r, uint32_t count)
+{
+    graft_domain drawn;
+    graft_domain beyond;
+    const graft_domain_options options = {.points = count / 2,
+                                          .attempts = count / 2 * ATTEMPTS,
+                                          .seed = 11,
+                                          .size_most = SIZE_MOST,
+                                          .work = WORK_MOST,
+                                          .origin = r->known};
+    graft_domain_find(env, env->unit, r->rule, &options, &drawn);
+    const graft_point *from = r->known_count > 0 ? r->known : drawn.points;
+    uint32_t from_count = r->known_count > 0 ? r->known_count : drawn.count;
+    graft_beyond_find(env->unit, r->rule, from, from_count, count - drawn.count, &beyond);
+    return try_points(env, r, &drawn) + try_points(env, r, &beyond);
+}
+
+uint32_t exact_try_beyond(graft_env *env, const graft_rule_entry *entry, uint32_t count)
+{
+    graft_point *known = NULL;
+    assert_true(graft_cover_unpack(env->unit, &entry->rule, entry->cover_points, entry->cover_bytes,
+                                   entry->cover, &known));
+    return try_rule(env, &(tried_rule){entry->name, &entry->rule, known, entry->cover}, count);
+}
+
+/* ------------------------------------------------------------------- corpus */
+
+enum { CORPUS_POINTS = 12 };
+
+static bool is_proved_exact(graft_env *env, const graft_rule *rule)
+{
+    const graft_prove_options options = graft_prove_defaults();
+    graft_prover prover;
+    graft_prove_result counts;
+    graft_symbolic_result result;
+    graft_prover_open(&prover, &options, &counts);
+    graft_symbolic *symbolic = graft_symbolic_open(env, &prover);
+    graft_symbolic_try_exact(symbolic, rule, NULL, 0, &options, &result);
+    graft_symbolic_close(symbolic);
+    graft_prover_close(&prover);
+    return result.proved;
+}
+
+void exact_try_corpus(graft_env *env, const corpus_file *file, uint32_t first, uint32_t every)
+{
+    corpus_rules rules = corpus_read(env, file->path, first, every);
+    uint32_t exact = 0;
+    uint32_t samples = 0;
+    for (uint32_t i = 0; i < rules.count; i++) {
+        graft_mark mark = graft_arena_mark(env->unit);
+        if (is_proved_exact(env, &rules.rules[i])) {
+            if (file->kind != CORPUS_TRUE) {
+                fail_msg("%s: false, and proved exact", rules.named[i].name);
+            }
+            const tried_rule r = {rules.named[i].name, &rules.rules[i], NULL, 0};
+            samples += try_rule(env, &r, CORPUS_POINTS);
+            exact++;
+        }
+        graft_arena_release(env->unit, mark);
+    }
+    print_message("# %s: %u of %u exact, %u samples\n", file->path, exact, rules.count, samples);
+}

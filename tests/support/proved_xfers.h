@@ -1,0 +1,10 @@
+/* proved_xfers.h - the committed rules, as environments and searches take them. */
+#ifndef TESTS_PROVED_XFERS_H
+#define TESTS_PROVED_XFERS_H
+
+#include "train/matches.h"
+
+/* All rules of rules/graft.rules with their names, in env->life; asserts that they can be read. */
+graft_xfers proved_xfers(graft_env *env);
+
+#endif

@@ -1,0 +1,145 @@
+/* scenes.h - a small model with recorded costs, a tariff of its walks, and what an agent that scores
+ * candidates sees of it. */
+#ifndef TESTS_TRAIN_SCENES_H
+#define TESTS_TRAIN_SCENES_H
+
+#include "models/zoo.h"
+#include "tests/support/build.h"
+#include "tests/support/proved_xfers.h"
+#include "train/candidates.h"
+#include "train/tariff_search.h"
+
+static const char device_name[] = "intel-xeon-6-207-avx512";
+
+/* Small, and quick to learn. */
+static const graft_agent_settings small = {
+    .candidates_hidden = 8,
+    .candidates_latent = 8,
+    .candidates_rounds = 2,
+    .candidates_width = 8,
+    .candidates_limit = 40,
+    .candidates_alike = 3,
+    .candidates_sharpness = 1.0,
+    .candidates_reserve = 3.0,
+    .candidates_hide = 0.25,
+    .candidates_episodes = 4,
+    .candidates_imitate = 1,
+    .candidates_transitions = 64,
+    .candidates_minibatch = 16,
+    .candidates_epochs = 3,
+    .candidates_learning_rate = 0.01,
+    .candidates_discount = 0.99,
+    .candidates_lambda = 0.95,
+    .candidates_clip = 0.2,
+    .candidates_kl = 0.2,
+    .candidates_entropy = 0.003,
+    .candidates_reward_scale = 0.1,
+    .foresight_hidden = 12,
+    .foresight_pair = 8,
+    .foresight_components = 2,
+    .foresight_episodes = 6,
+    .foresight_held_out = 2,
+    .foresight_updates = 150,
+    .foresight_learning_rate = 0.01,
+    .foresight_temperature = 1.0,
+    .foresight_horizon = 30,
+    .foresight_dreams = 4,
+    .foresight_dream_updates = 2,
+};
+
+typedef struct {
+    graft_env *env;
+    graft_device *device;
+    graft_cost *cost;
+    graft_model *model;
+    graft_xfers xfers;
+    graft_environment environment; /* By prices... */
+    graft_environment engine;      /* ...and by estimates. */
+    graft_estimating estimating;
+    graft_observer observer;
+    graft_tariff tariff;
+} fixture;
+
+static inline graft_status price_graph(graft_env *env, void *context, const graft_graph *graph,
+                                       const graft_order *order, double *ns)
+{
+    const fixture *f = context;
+    return graft_cost_price(env, f->cost, graph, order, ns);
+}
+
+/* A tariff of what random walks meet. */
+static inline void make_tariff(fixture *f)
+{
+    graft_book book;
+    const graft_tariff_options options = {.models = 1, .rows = true};
+    const graft_walk walk = {
+        .kind = GRAFT_WALK_RANDOM, .steps_most = 60, .contexts_most = 100, .beside_most = 6};
+    graft_book_open(f->env->life, &book);
+    assert_int_equal(graft_tariff_walk(f->env, &f->environment, f->cost, &book, &walk), GRAFT_OK);
+    assert_int_equal(graft_tariff_make(f->env, f->env->life, &book, &options, &f->tariff, NULL),
+                     GRAFT_OK);
+}
+
+static inline void open_engine(fixture *f, const graft_xfers *xfers, graft_price price,
+                               graft_environment *engine, graft_observer *observer)
+{
+    const graft_scene_options scenes = graft_candidates_scenes(&small);
+    graft_environment_options options = f->environment.options;
+    options.price = price;
+    assert_int_equal(
+        graft_environment_open(f->env, f->env->life, &f->model->graph, xfers, &options, engine),
+        GRAFT_OK);
+    assert_int_equal(
+        graft_observer_open(f->env, f->env->life, engine, &f->tariff, &scenes, observer), GRAFT_OK);
+}
+
+static inline fixture *open_fixture(graft_env *env, const char *name)
+{
+    fixture *f = GRAFT_NEW(env->life, fixture, 1);
+    const graft_environment_options options = {
+        .price = {.cost_ns = price_graph, .context = f},
+        .location_limit = 200,
+        .step_limit = 60,
+        .apply.weight_bytes_limit = UINT64_C(1) << 30,
+    };
+    f->env = env;
+    env->verbosity = 0;
+    assert_int_equal(graft_device_open(env, device_name, 1, &f->device), GRAFT_OK);
+    assert_int_equal(graft_cost_open(env, f->device, NULL, &f->cost), GRAFT_OK);
+    assert_int_equal(graft_model_open(env, env->life, name, NULL, &f->model), GRAFT_OK);
+    f->xfers = proved_xfers(env);
+    assert_int_equal(graft_environment_open(env, env->life, &f->model->graph, &f->xfers, &options,
+                                            &f->environment),
+                     GRAFT_OK);
+    make_tariff(f);
+    assert_int_equal(graft_estimating_open(env, env->life, &f->tariff,
+                                           &f->environment.state.graph.limits, &f->estimating),
+                     GRAFT_OK);
+    open_engine(f, &f->xfers, graft_estimating_price(&f->estimating), &f->engine, &f->observer);
+    return f;
+}
+
+static inline void close_fixture(fixture *f)
+{
+    assert_int_equal(graft_cost_close(f->env, f->cost), GRAFT_OK);
+    graft_device_close(f->device);
+}
+
+static inline graft_candidates *open_agent(graft_env *env, uint64_t seed, uint32_t threads)
+{
+    graft_candidates *agent = GRAFT_NEW(env->life, graft_candidates, 1);
+    graft_candidates_open(env->life, &small, seed, threads, agent);
+    return agent;
+}
+
+/* The weights of the score start at zero; a test of what lies behind needs others. */
+static inline void stir(graft_candidates *agent)
+{
+    const graft_parameters *set = &agent->scorer.parameters;
+    float *weights = graft_parameters_value(set, agent->scorer.score.weight);
+    for (uint32_t i = 0; i < agent->scorer.size.width; i++) {
+        weights[i] = 0.5F - 0.3F * (float)(i % 4);
+    }
+}
+
+#endif

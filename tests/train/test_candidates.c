@@ -1,0 +1,271 @@
+/* The agent that scores candidates: kernels and networks against differences, a fresh agent against
+ * greedy over the tariff, numbering of nodes and rules, threads and seeds, and that it learns. */
+#include "tests/support/gradient.h"
+#include "tests/train/scenes.h"
+#include "train/ragged.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------- gradients */
+
+static const uint32_t choosers[6] = {1, 0, 1, 1, 0, 2};
+
+typedef const graft_matrix *const *leaf_list;
+static const graft_matrix *apply_choices(graft_tape *t, leaf_list x)
+{
+    return graft_ragged_log_softmax(t, x[0], choosers, 3);
+}
+static const graft_matrix *apply_entropy(graft_tape *t, leaf_list x)
+{
+    return graft_ragged_entropy(t, graft_ragged_log_softmax(t, x[0], choosers, 3), choosers, 3);
+}
+
+static void test_ragged_gradients(void **state)
+{
+    (void)state;
+    static const gradient_case cases[] = {
+        {"log-softmax", 1, {6}, {1}, apply_choices},
+        {"entropy",     1, {6}, {1}, apply_entropy},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        double worst = gradient_worst(&cases[i]);
+        if (!(worst < 1e-4)) {
+            fail_msg("%s: %g", cases[i].name, worst);
+        }
+    }
+}
+
+typedef struct {
+    graft_candidates *agent;
+    const graft_transition *steps[3];
+} losing;
+
+static double lose(void *context)
+{
+    losing *l = context;
+    graft_candidates_report report = {.episodes = 0};
+    return graft_candidates_differentiate(l->agent, l->steps, 3, &report);
+}
+
+/* Of all that an update minimises, in the parameters of both networks. */
+static void test_network_gradients(void **state)
+{
+    graft_env *env = *state;
+    fixture *f = open_fixture(env, "dscnn");
+    graft_candidates *agent = open_agent(env, 3, 1);
+    graft_transition steps[3];
+    losing l = {.agent = agent};
+    stir(agent);
+    for (uint32_t i = 0; i < 3; i++) {
+        graft_outcome outcome;
+        graft_transition *t = &steps[i];
+        *t = (graft_transition){.choice = i, .advantage = 1.0F - (float)i, .gain = 0.5F};
+        assert_int_equal(graft_scene_take(env, env->life, &f->observer, i == 2, &t->scene),
+                         GRAFT_OK);
+        t->log_p = -1.5F;
+        l.steps[i] = t;
+        assert_int_equal(graft_environment_step(env, &f->engine, t->scene.actions[0].xfer,
+                                                t->scene.actions[0].location, &outcome),
+                         GRAFT_OK);
+    }
+    graft_parameters *sets[] = {&agent->scorer.encoder.parameters, &agent->scorer.parameters};
+    for (uint32_t k = 0; k < 2; k++) {
+        (void)lose(&l);
+        assert_true(gradient_worst_slope(sets[k], lose, &l) < 1.0);
+    }
+    graft_candidates_close(agent);
+    close_fixture(f);
+}
+
+/* ------------------------------------------------------------------- what it does */
+
+/* Untrained it is greedy over the tariff. */
+static void test_fresh_agent(void **state)
+{
+    graft_env *env = *state;
+    fixture *f = open_fixture(env, "dscnn");
+    graft_candidates *agent = open_agent(env, 1, 1);
+    graft_tariff_plan plan;
+    graft_plan_found found;
+    assert_int_equal(graft_search_tariff(env, env->life, &f->engine, &f->tariff, false, &plan),
+                     GRAFT_OK);
+    assert_int_equal(graft_candidates_play(env, env->life, agent, &f->observer, NULL, &found),
+                     GRAFT_OK);
+    assert_true(plan.found.step_count > 10);
+    assert_true(fabs(found.cost_ns / plan.found.cost_ns - 1.0) < 1e-9);
+    graft_candidates_close(agent);
+    close_fixture(f);
+}
+
+static graft_xfers reverse_rules(graft_env *env, const graft_xfers *xfers)
+{
+    graft_xfers reversed;
+    graft_rule *rules = GRAFT_NEW(env->life, graft_rule, xfers->count);
+    const char **names = GRAFT_NEW(env->life, const char *, xfers->count);
+    for (uint32_t r = 0; r < xfers->count; r++) {
+        rules[r] = xfers->rules[xfers->count - 1 - r];
+        names[r] = xfers->names[xfers->count - 1 - r];
+    }
+    graft_xfers_index(env->life, rules, names, xfers->count, &reversed);
+    return reversed;
+}
+
+/* Log-probabilities of a scene's candidates. */
+static const float *score(graft_env *env, const graft_candidates *agent, const graft_scene *scene)
+{
+    graft_tape tape;
+    graft_tape_init(&tape, env->unit, false);
+    graft_tape_bind(&tape, &agent->scorer.encoder.parameters, NULL);
+    graft_tape_bind(&tape, &agent->scorer.parameters, NULL);
+    const graft_scene_batch batch = graft_scene_batch_join(env->unit, &scene, 1);
+    return graft_scorer_apply(&agent->scorer, &tape, &batch).log_p->value;
+}
+
+/* The same rule at the same location has the same probability whatever the rules' order. */
+static void test_order_of_rules(void **state)
+{
+    graft_env *env = *state;
+    fixture *f = open_fixture(env, "resnet8");
+    graft_candidates *agent = open_agent(env, 1, 1);
+    const graft_xfers reversed = reverse_rules(env, &f->xfers);
+    graft_environment engine;
+    graft_observer observer;
+    graft_scene scenes[2];
+    uint32_t compared = 0;
+    stir(agent);
+    open_engine(f, &reversed, graft_estimating_price(&f->estimating), &engine, &observer);
+    assert_int_equal(graft_scene_take(env, env->life, &f->observer, false, &scenes[0]), GRAFT_OK);
+    assert_int_equal(graft_scene_take(env, env->life, &observer, false, &scenes[1]), GRAFT_OK);
+    assert_int_equal(scenes[0].count, scenes[1].count);
+    const float *left = score(env, agent, &scenes[0]);
+    const float *right = score(env, agent, &scenes[1]);
+    for (uint32_t i = 0; i + 1 < scenes[0].count; i++) {
+        for (uint32_t j = 0; j + 1 < scenes[1].count; j++) {
+            const graft_action x = scenes[0].actions[i];
+            const graft_action y = scenes[1].actions[j];
+            if (x.xfer == f->xfers.count - 1 - y.xfer && x.location == y.location) {
+                assert_true(fabsf(left[i] - right[j]) < 1e-4F);
+                compared++;
+            }
+        }
+    }
+    assert_int_equal(compared, scenes[0].count - 1);
+    graft_candidates_close(agent);
+    close_fixture(f);
+}
+
+/* Nor does it matter how nodes are numbered. */
+static void test_order_of_nodes(void **state)
+{
+    graft_env *env = *state;
+    fixture *f = open_fixture(env, "resnet8");
+    graft_candidates *agent = open_agent(env, 1, 1);
+    graft_scene scene;
+    stir(agent);
+    assert_int_equal(graft_scene_take(env, env->life, &f->observer, false, &scene), GRAFT_OK);
+    graft_scene turned = scene;
+    graft_sketch *graph = &turned.graph;
+    const uint32_t last = graph->node_count - 1;
+    graph->nodes = GRAFT_NEW(env->life, int8_t, (size_t)(last + 1) * GRAFT_SCENE_NODE_FEATURES);
+    graph->senders = GRAFT_NEW(env->life, uint32_t, graph->edge_count);
+    graph->receivers = GRAFT_NEW(env->life, uint32_t, graph->edge_count);
+    turned.member_nodes = GRAFT_NEW(env->life, uint32_t, scene.member_count);
+    for (uint32_t n = 0; n <= last; n++) {
+        memcpy(&graph->nodes[(size_t)(last - n) * GRAFT_SCENE_NODE_FEATURES],
+               &scene.graph.nodes[(size_t)n * GRAFT_SCENE_NODE_FEATURES],
+               GRAFT_SCENE_NODE_FEATURES);
+    }
+    for (uint32_t k = 0; k < graph->edge_count; k++) {
+        graph->senders[k] = last - scene.graph.senders[k];
+        graph->receivers[k] = last - scene.graph.receivers[k];
+    }
+    for (uint32_t m = 0; m < scene.member_count; m++) {
+        turned.member_nodes[m] = last - scene.member_nodes[m];
+    }
+    const float *left = score(env, agent, &scene);
+    const float *right = score(env, agent, &turned);
+    for (uint32_t i = 0; i < scene.count; i++) {
+        assert_true(fabsf(left[i] - right[i]) < 1e-4F);
+    }
+    graft_candidates_close(agent);
+    close_fixture(f);
+}
+
+/* Equal seeds give equal networks for any number of threads. */
+static void test_same_seed(void **state)
+{
+    graft_env *env = *state;
+    fixture *f = open_fixture(env, "dscnn");
+    graft_observer *observers[] = {&f->observer};
+    graft_candidates *agents[2] = {open_agent(env, 5, 1), open_agent(env, 5, 2)};
+    for (uint32_t i = 0; i < 2; i++) {
+        graft_candidates_report report;
+        assert_int_equal(graft_candidates_update(env, agents[i], observers, 1, &report), GRAFT_OK);
+        assert_true(report.transitions > 0);
+    }
+    const graft_parameters *left = &agents[0]->scorer.parameters;
+    assert_memory_equal(left->value, agents[1]->scorer.parameters.value,
+                        left->size * sizeof(float));
+    assert_int_equal(agents[0]->interactions, agents[1]->interactions);
+    graft_candidates_close(agents[0]);
+    graft_candidates_close(agents[1]);
+    close_fixture(f);
+}
+
+/* Estimates, but a graph is dearer by a tenth for each convolution with an activation. */
+static graft_status price_otherwise(graft_env *env, void *context, const graft_graph *graph,
+                                    const graft_order *order, double *ns)
+{
+    const graft_price estimates = graft_estimating_price(context);
+    graft_status status = estimates.cost_ns(env, estimates.context, graph, order, ns);
+    const double once = *ns;
+    for (graft_index i = 0; i < order->count; i++) {
+        const graft_node *node = &graph->nodes[order->order[i]];
+        if (node->op == GRAFT_OP_conv_bias && node->attrs[GRAFT_ATTR_conv_bias_activation] != 0) {
+            *ns += 0.1 * once;
+        }
+    }
+    return status;
+}
+
+/* Where the tariff is wrong the agent learns to deviate from it. */
+static void test_it_learns(void **state)
+{
+    graft_env *env = *state;
+    fixture *f = open_fixture(env, "dscnn");
+    const graft_price price = {.cost_ns = price_otherwise, .context = &f->estimating};
+    graft_candidates *agent = open_agent(env, 1, 1);
+    graft_environment engine;
+    graft_observer observer;
+    graft_observer *observers[] = {&observer};
+    graft_plan_found before;
+    graft_plan_found after;
+    open_engine(f, &f->xfers, price, &engine, &observer);
+    observer.options.sharpness = 0.3; /* What the tariff is sure of is to be tried otherwise too. */
+    assert_int_equal(graft_candidates_play(env, env->life, agent, &observer, NULL, &before),
+                     GRAFT_OK);
+    for (uint32_t u = 0; u < 40; u++) {
+        graft_candidates_report report;
+        assert_int_equal(graft_candidates_update(env, agent, observers, 1, &report), GRAFT_OK);
+    }
+    assert_int_equal(graft_candidates_play(env, env->life, agent, &observer, NULL, &after),
+                     GRAFT_OK);
+    print_message("by the tariff %.3f of the cost, learnt %.3f\n", before.cost_ns / engine.first_ns,
+                  after.cost_ns / engine.first_ns);
+    assert_true(before.cost_ns > 1.3 * engine.first_ns);
+    assert_true(after.cost_ns < engine.first_ns);
+    graft_candidates_close(agent);
+    close_fixture(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_ragged_gradients), CHECK_TEST(test_network_gradients),
+        CHECK_TEST(test_fresh_agent),      CHECK_TEST(test_order_of_rules),
+        CHECK_TEST(test_order_of_nodes),   CHECK_TEST(test_same_seed),
+        CHECK_TEST(test_it_learns),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

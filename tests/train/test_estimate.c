@@ -1,0 +1,272 @@
+/* What the engine estimates of rewrites, against the estimates of the graphs before and after. */
+#include "graph/equal.h"
+#include "models/zoo.h"
+#include "tests/support/build.h"
+#include "tests/support/proved_xfers.h"
+#include "tests/support/random_graph.h"
+#include "train/matches.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { GRAPHS = 150, COPIES = 12, SAMPLE = 1 };
+enum { ROWS_MOST = 4096, TREES = 8, STEPS = 8, MATCHES_MOST = 300, LOCATIONS = 30 };
+
+/* A tariff without sense: every other form that was met has a row, the trees are random. */
+typedef struct {
+    graft_tariff tariff;
+    uint32_t keys[ROWS_MOST];
+    uint16_t values[ROWS_MOST];
+    uint8_t tests[TREES * GRAFT_TREE_TESTS];
+    int16_t bounds[TREES * GRAFT_TREE_TESTS];
+    int16_t leaves[TREES * GRAFT_TREE_LEAVES];
+} nonsense;
+
+static int compare_keys(const void *a, const void *b)
+{
+    const uint32_t *x = a;
+    const uint32_t *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+static void make_trees(nonsense *t)
+{
+    graft_rng rng;
+    graft_rng_seed(&rng, 5);
+    for (uint32_t i = 0; i < sizeof t->tests; i++) {
+        t->tests[i] = (uint8_t)graft_rng_below(&rng, GRAFT_TARIFF_INPUTS);
+        t->bounds[i] = (int16_t)graft_rng_below(&rng, 1000);
+    }
+    for (uint32_t i = 0; i < sizeof t->leaves / sizeof t->leaves[0]; i++) {
+        t->leaves[i] = (int16_t)((int32_t)graft_rng_below(&rng, 1000) - 300);
+    }
+    t->tariff.tests = t->tests;
+    t->tariff.bounds = t->bounds;
+    t->tariff.leaves = t->leaves;
+    t->tariff.tree_count = TREES;
+}
+
+/* Adds rows for half of the graph's forms. */
+static void add_rows(nonsense *t, const graft_graph *graph)
+{
+    for (graft_index n = 0; n < graph->node_end && t->tariff.row_count < ROWS_MOST; n++) {
+        graft_form form;
+        if (graph->nodes[n].op == GRAFT_OP_NONE) {
+            continue;
+        }
+        graft_form_of_node(graph, n, &form);
+        uint32_t key = graft_tariff_key(t->tariff.seed, graft_form_hash(&form));
+        if (key % 2 == 0) {
+            t->keys[t->tariff.row_count++] = key;
+        }
+    }
+    qsort(t->keys, t->tariff.row_count, sizeof t->keys[0], compare_keys);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < t->tariff.row_count; i++) {
+        if (kept == 0 || t->keys[kept - 1] != t->keys[i]) {
+            t->keys[kept++] = t->keys[i];
+        }
+    }
+    t->tariff.row_count = kept;
+    for (uint32_t i = 0; i < kept; i++) {
+        t->values[i] = (uint16_t)(t->keys[i] % 7 == 0 ? 0 : 10000 + t->keys[i] % 20000);
+    }
+}
+
+static nonsense *open_nonsense(graft_arena *arena)
+{
+    nonsense *t = GRAFT_NEW(arena, nonsense, 1);
+    memset(t, 0, sizeof *t);
+    t->tariff.keys = t->keys;
+    t->tariff.values = t->values;
+    t->tariff.seed = 3;
+    make_trees(t);
+    return t;
+}
+
+static graft_estimator open_estimator(graft_arena *arena, const graft_tariff *tariff,
+                                      const graft_limits *limits)
+{
+    graft_estimator e;
+    size_t bytes = graft_estimator_bytes(limits);
+    assert_int_equal(
+        graft_estimator_open(&e, tariff, limits, graft_arena_alloc(arena, bytes), bytes), GRAFT_OK);
+    return e;
+}
+
+typedef struct {
+    graft_env *env;
+    const char *model;
+    const graft_xfers *xfers;
+    graft_apply_options apply;
+    graft_state state;
+    graft_state after;
+    graft_matches matches;
+    graft_estimator estimator;
+    graft_estimator other;
+    graft_estimated now;
+    uint64_t compared;
+} walker;
+
+static void check_count(walker *w)
+{
+    const graft_graph *graph = &w->state.graph;
+    const graft_order *order = &w->state.order;
+    graft_mark mark = graft_arena_mark(w->env->scratch);
+    graft_equal_merge(w->env->scratch, &graph, &order);
+    if (w->now.nodes != graft_graph_active_count(graph)) {
+        fail_msg("%s: %u different nodes, merged %u", w->model, w->now.nodes,
+                 graft_graph_active_count(graph));
+    }
+    graft_arena_release(w->env->scratch, mark);
+}
+
+static void check_change(walker *w, uint32_t xfer, uint32_t location)
+{
+    const graft_rule *rule = &w->xfers->rules[xfer];
+    const graft_match *match = graft_matches_get(&w->matches, xfer, location);
+    graft_made made;
+    graft_change change;
+    graft_estimated then;
+    assert_int_equal(graft_match_plan(&w->state.graph, rule, match, &w->state.order, &w->apply,
+                                      w->state.scratch, &made),
+                     GRAFT_OK);
+    graft_estimate_match(&w->estimator, rule, match, &made, &change);
+    assert_int_equal(graft_state_set(w->env, &w->after, &w->state.graph), GRAFT_OK);
+    assert_int_equal(graft_state_apply(w->env, &w->after, rule, match, &w->apply), GRAFT_OK);
+    assert_int_equal(graft_estimate(&w->other, &w->after.graph, &w->after.order, &then), GRAFT_OK);
+    if (change.cost != (int64_t)(then.cost - w->now.cost) ||
+        change.fallback_cost != (int64_t)(then.fallback_cost - w->now.fallback_cost) ||
+        change.flops != (int64_t)(then.flops - w->now.flops) ||
+        change.bytes != (int64_t)(then.bytes - w->now.bytes) ||
+        change.nodes != (int32_t)(then.nodes - w->now.nodes) ||
+        change.fallback_nodes != (int32_t)(then.fallback_nodes - w->now.fallback_nodes)) {
+        fail_msg("%s, %s, location %u: %lld estimated, %lld is right; nodes %d, %d", w->model,
+                 w->xfers->names[xfer], location, (long long)change.cost,
+                 (long long)(then.cost - w->now.cost), change.nodes,
+                 (int)(then.nodes - w->now.nodes));
+    }
+    assert_true((int64_t)(change.added_cost - change.removed_cost) == change.cost);
+    w->compared++;
+}
+
+/* Compares all matches, as many as a test may take, and goes on by one of them. */
+static bool step(walker *w, graft_rng *rng)
+{
+    uint32_t xfer = 0;
+    uint32_t location = 0;
+    uint32_t left = MATCHES_MOST;
+    graft_matches_find(&w->matches, &w->state, &w->apply);
+    if (w->matches.count == 0) {
+        return false;
+    }
+    assert_int_equal(graft_estimate(&w->estimator, &w->state.graph, &w->state.order, &w->now),
+                     GRAFT_OK);
+    check_count(w);
+    uint32_t start = graft_rng_below(rng, w->xfers->count);
+    for (uint32_t i = 0; i < w->xfers->count && left > 0; i++) {
+        uint32_t x = (start + i) % w->xfers->count;
+        for (uint32_t l = 0; l < graft_matches_count(&w->matches, x) && left > 0; l++, left--) {
+            check_change(w, x, l);
+        }
+    }
+    graft_matches_draw(&w->matches, rng, &xfer, &location);
+    return graft_state_apply(w->env, &w->state, &w->xfers->rules[xfer],
+                             graft_matches_get(&w->matches, xfer, location), &w->apply) == GRAFT_OK;
+}
+
+/* Compares all rewrites along a random walk from `graph`; returns their number. */
+static uint64_t walk(graft_env *env, const char *name, const graft_graph *graph,
+                     const graft_xfers *xfers, uint64_t seed)
+{
+    graft_rng rng;
+    graft_limits limits = graft_state_limits(graph);
+    nonsense *t = open_nonsense(env->unit);
+    walker w = {.env = env, .model = name, .xfers = xfers, .apply.weight_bytes_limit = 1 << 28};
+    graft_rng_derive(&rng, 11, seed);
+    add_rows(t, graph);
+    graft_state_open(env->unit, &limits, &w.state);
+    graft_state_open(env->unit, &limits, &w.after);
+    graft_matches_open(env->unit, xfers, LOCATIONS, &w.matches);
+    w.estimator = open_estimator(env->unit, &t->tariff, &limits);
+    w.other = open_estimator(env->unit, &t->tariff, &limits);
+    assert_int_equal(graft_state_set(env, &w.state, graph), GRAFT_OK);
+    for (uint32_t i = 0; i < STEPS && step(&w, &rng); i++) {
+    }
+    return w.compared;
+}
+
+/* Gives some nodes an equal one, which takes over some of their readers. */
+static void copy_nodes(graft_graph *graph, graft_rng *rng)
+{
+    for (uint32_t i = 0; i < COPIES; i++) {
+        graft_index copy = GRAFT_NONE;
+        graft_index n = graft_rng_below(rng, graph->node_end);
+        const graft_node *node = &graph->nodes[n];
+        if (graft_op(node->op) == NULL ||
+            graft_graph_add_node(graph, node->op, node->attrs, &graph->edges[node->first_edge],
+                                 GRAFT_NONE, &copy) != GRAFT_OK) {
+            continue;
+        }
+        for (graft_index r = 0; r < graph->node_end; r++) {
+            const graft_node *reader = &graph->nodes[r];
+            for (uint32_t k = 0; reader->op != GRAFT_OP_NONE && k < reader->input_count; k++) {
+                graft_index *read = &graph->edges[reader->first_edge + k];
+                if (*read == graft_node_output(graph, n, 0) && graft_rng_below(rng, 2) == 0) {
+                    *read = graft_node_output(graph, copy, 0);
+                }
+            }
+        }
+    }
+}
+
+static void test_changes_are_differences(void **state)
+{
+    graft_env *env = *state;
+    uint32_t count = 0;
+    const graft_zoo_entry *zoo = graft_zoo(&count);
+    graft_xfers xfers = proved_xfers(env);
+    for (uint32_t i = 0; i < count; i++) {
+        graft_model *model = NULL;
+        assert_int_equal(graft_zoo_open(env, env->unit, &zoo[i], true, &model), GRAFT_OK);
+        uint64_t compared = walk(env, zoo[i].name, &model->graph, &xfers, i);
+        assert_true(compared > 100);
+        graft_arena_reset(env->unit);
+    }
+}
+
+/* Models have few equal nodes, and no rewrite there makes anything const: random graphs do. */
+static void test_random_graphs(void **state)
+{
+    graft_env *env = *state;
+    graft_xfers xfers = proved_xfers(env);
+    const graft_rule **rules = GRAFT_NEW(env->life, const graft_rule *, xfers.count);
+    uint64_t compared = 0;
+    for (uint32_t i = 0; i < xfers.count; i++) {
+        rules[i] = &xfers.rules[i];
+    }
+    for (uint32_t g = 0; g < GRAPHS; g++) {
+        const random_graph_options options = {
+            .rules = rules, .rule_count = xfers.count, .node_count = 30, .sample = SAMPLE};
+        graft_rng rng;
+        graft_rng_derive(&rng, 12, g);
+        graft_graph *graph = random_graph_draw(env->unit, &rng, &options);
+        graft_limits limits = graft_state_limits(graph);
+        graft_state room;
+        graft_state_open(env->unit, &limits, &room);
+        assert_int_equal(graft_state_set(env, &room, graph), GRAFT_OK);
+        copy_nodes(&room.graph, &rng);
+        compared += walk(env, "a random graph", &room.graph, &xfers, g);
+        graft_arena_reset(env->unit);
+    }
+    assert_true(compared > (uint64_t)10 * GRAPHS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_changes_are_differences),
+        CHECK_TEST(test_random_graphs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

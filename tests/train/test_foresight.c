@@ -1,0 +1,152 @@
+/* The world model over candidates: its gradients, its dreams by seed, that they touch no environment,
+ * and that it learns what closes. */
+#include "tests/support/gradient.h"
+#include "tests/train/scenes.h"
+#include "train/dreamer.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A dreamer with its stories, of one model. */
+typedef struct {
+    fixture *f;
+    graft_observer *observers[1];
+    graft_candidates *agent;
+    graft_dreamer dreamer;
+} dreaming;
+
+static dreaming *open_dreaming(graft_env *env, uint64_t seed, uint32_t threads)
+{
+    dreaming *d = GRAFT_NEW(env->life, dreaming, 1);
+    env->thread_count = threads;
+    d->f = open_fixture(env, "dscnn");
+    d->observers[0] = &d->f->observer;
+    d->agent = open_agent(env, seed, threads);
+    stir(d->agent);
+    graft_dreamer_open(env, d->agent, d->observers, 1, &d->dreamer);
+    assert_int_equal(graft_dreamer_record(&d->dreamer), GRAFT_OK);
+    return d;
+}
+
+static void close_dreaming(dreaming *d)
+{
+    graft_dreamer_close(&d->dreamer);
+    graft_candidates_close(d->agent);
+    close_fixture(d->f);
+}
+
+static double lose(void *context)
+{
+    graft_dreamer *d = context;
+    const uint32_t index[GRAFT_SHARD_COUNT] = {0, 1, 2, 3};
+    return graft_foresight_differentiate(&d->model, &d->shards, &d->repertoire, d->learnt, index)
+        .total;
+}
+
+static void test_gradients(void **state)
+{
+    dreaming *d = open_dreaming(*state, 3, 1);
+    (void)lose(&d->dreamer);
+    assert_true(gradient_worst_slope(&d->dreamer.model.parameters, lose, &d->dreamer) < 1.0);
+    close_dreaming(d);
+}
+
+/* What is on offer in two scenes has neither closed nor opened between them; what was chosen has
+ * closed, and something opens now and then. */
+static void test_stories(void **state)
+{
+    dreaming *d = open_dreaming(*state, 1, 1);
+    uint32_t opened = 0;
+    for (uint32_t s = 0; s < d->dreamer.learnt_stories.count; s++) {
+        const graft_story *story = &d->dreamer.learnt[s];
+        assert_true(story->steps > 1);
+        for (uint32_t t = 0; t + 1 < story->steps; t++) {
+            const uint32_t end = story->first[t + 2] - 1; /* NO-OP is always there. */
+            for (uint32_t j = story->first[t + 1]; j < end; j++) {
+                opened += story->opened[j] > 0.5F ? 1 : 0;
+                for (uint32_t i = story->first[t]; i + 1 < story->first[t + 1]; i++) {
+                    const bool both = story->keys[i] == story->keys[j];
+                    assert_false(both && (story->closed[i] > 0.5F || story->opened[j] > 0.5F));
+                    assert_true(!both || story->gain_known[i] > 0.5F);
+                }
+            }
+            assert_true(story->closed[story->chosen[t]] > 0.5F);
+            assert_true(story->shared[2 * (size_t)story->chosen[t]] > 0.99F);
+        }
+    }
+    assert_true(opened > 0);
+    close_dreaming(d);
+}
+
+/* Equal seeds dream the same for any number of threads, and learn the same from it. */
+static void test_same_seed(void **state)
+{
+    float *kept = NULL;
+    size_t bytes = 0;
+    for (uint32_t threads = 1; threads <= 2; threads++) {
+        dreaming *d = open_dreaming(*state, 5, threads);
+        const graft_parameters *set = &d->agent->scorer.parameters;
+        assert_int_equal(graft_dreamer_learn(&d->dreamer), GRAFT_OK);
+        assert_int_equal(graft_dreamer_dream(&d->dreamer), GRAFT_OK);
+        assert_true(d->dreamer.dream_steps > 0);
+        if (kept == NULL) {
+            bytes = set->size * sizeof(float);
+            kept = GRAFT_NEW(d->f->env->life, float, set->size);
+            memcpy(kept, set->value, bytes);
+        }
+        assert_memory_equal(kept, set->value, bytes);
+        close_dreaming(d);
+    }
+}
+
+static graft_status refuse_price(graft_env *env, void *context, const graft_graph *graph,
+                                 const graft_order *order, double *ns)
+{
+    (void)context;
+    (void)graph;
+    (void)order;
+    (void)ns;
+    return GRAFT_FAIL(env, GRAFT_INTERNAL, "a dream asked for a price");
+}
+
+/* Nothing of the environment is touched in dreams, and it can be used again afterwards. */
+static void test_sealed(void **state)
+{
+    dreaming *d = open_dreaming(*state, 1, 1);
+    graft_environment *e = &d->f->engine;
+    const graft_price price = e->options.price;
+    const uint64_t before = e->interactions;
+    const uint64_t hash = graft_state_hash(&e->state);
+    assert_int_equal(graft_dreamer_learn(&d->dreamer), GRAFT_OK);
+    e->options.price = (graft_price){.cost_ns = refuse_price};
+    assert_int_equal(graft_dreamer_dream(&d->dreamer), GRAFT_OK);
+    e->options.price = price;
+    assert_int_equal(e->interactions, before);
+    assert_true(graft_state_hash(&e->state) == hash);
+    assert_false(e->sealed);
+    assert_int_equal(graft_environment_reset(d->f->env, e), GRAFT_OK);
+    close_dreaming(d);
+}
+
+/* What closes is learnt from few episodes: whatever shares nodes with the rewrite. */
+static void test_it_learns(void **state)
+{
+    dreaming *d = open_dreaming(*state, 1, 1);
+    assert_int_equal(graft_dreamer_check(&d->dreamer), GRAFT_OK);
+    const double before = d->dreamer.report.ahead[0].closed;
+    assert_int_equal(graft_dreamer_learn(&d->dreamer), GRAFT_OK);
+    assert_int_equal(graft_dreamer_check(&d->dreamer), GRAFT_OK);
+    const double after = d->dreamer.report.ahead[0].closed;
+    print_message("F1 of what closes: untrained %.3f, trained %.3f\n", before, after);
+    assert_true(after > 0.85 && after > before + 0.3);
+    close_dreaming(d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_gradients), CHECK_TEST(test_stories),   CHECK_TEST(test_same_seed),
+        CHECK_TEST(test_sealed),    CHECK_TEST(test_it_learns),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

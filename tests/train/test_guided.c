@@ -1,0 +1,188 @@
+/* Guided search and its ledger, by recorded costs. */
+#include "models/zoo.h"
+#include "tests/support/build.h"
+#include "tests/support/proved_xfers.h"
+#include "train/guided.h"
+#include "train/ledger.h"
+#include "train/tariff.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { STEPS = 200, GRAPHS = 400 };
+
+typedef struct {
+    graft_device *device;
+    graft_cost *cost;
+    graft_model *model;
+    graft_xfers xfers;
+    graft_environment environment;
+    uint64_t priced;
+} fixture;
+
+static graft_status price_graph(graft_env *env, void *context, const graft_graph *graph,
+                                const graft_order *order, double *ns)
+{
+    fixture *f = context;
+    f->priced++;
+    return graft_cost_price(env, f->cost, graph, order, ns);
+}
+
+static fixture *open_fixture(graft_env *env, const char *name)
+{
+    fixture *f = GRAFT_NEW(env->life, fixture, 1);
+    const graft_environment_options options = {
+        .price = {.cost_ns = price_graph, .context = f},
+        .location_limit = 200,
+        .step_limit = STEPS,
+        .apply.weight_bytes_limit = UINT64_C(1) << 30,
+    };
+    memset(f, 0, sizeof *f);
+    env->verbosity = 0;
+    assert_int_equal(graft_device_open(env, "intel-xeon-6-207-avx512", 1, &f->device), GRAFT_OK);
+    assert_int_equal(graft_cost_open(env, f->device, NULL, &f->cost), GRAFT_OK);
+    assert_int_equal(graft_model_open(env, env->life, name, NULL, &f->model), GRAFT_OK);
+    f->xfers = proved_xfers(env);
+    assert_int_equal(graft_environment_open(env, env->life, &f->model->graph, &f->xfers, &options,
+                                            &f->environment),
+                     GRAFT_OK);
+    return f;
+}
+
+static void close_fixture(graft_env *env, fixture *f)
+{
+    assert_int_equal(graft_cost_close(env, f->cost), GRAFT_OK);
+    graft_device_close(f->device);
+}
+
+static graft_plan_found search(graft_env *env, fixture *f, const graft_tariff *tariff,
+                               uint64_t graphs, uint64_t seed)
+{
+    graft_plan_found found;
+    const graft_guided_options options = {
+        .tariff = tariff, .cost = f->cost, .graphs = graphs, .temperature = 1.0, .seed = seed};
+    f->priced = 0;
+    assert_int_equal(graft_search_guided(env, env->unit, &f->environment, &options, &found),
+                     GRAFT_OK);
+    return found;
+}
+
+/* From nothing: the table is learnt from the graphs that are priced. As good as greedy search, and
+ * what is counted is what was asked. */
+static void test_from_nothing(void **state)
+{
+    graft_env *env = *state;
+    fixture *f = open_fixture(env, "dscnn");
+    const graft_tariff nothing = {.row_count = 0};
+    graft_plan_found greedy;
+    assert_int_equal(graft_search_greedy(env, env->unit, &f->environment, &greedy), GRAFT_OK);
+    graft_plan_found found = search(env, f, &nothing, GRAPHS, 1);
+    assert_true(greedy.evaluations > GRAPHS);
+    assert_true(found.evaluations <= GRAPHS);
+    assert_true(found.evaluations == f->priced);
+    assert_true(found.cost_ns <= greedy.cost_ns * 1.0001);
+    assert_int_equal(graft_plan_replay(env, &f->environment, found.steps, found.step_count, NULL),
+                     GRAFT_OK);
+    assert_true(fabs(f->environment.cost_ns - found.cost_ns) < 1e-6);
+    close_fixture(env, f);
+}
+
+/* The same seed, the same plan; few graphs, and none but the first. */
+static void test_budget(void **state)
+{
+    graft_env *env = *state;
+    fixture *f = open_fixture(env, "resnet8");
+    const graft_tariff nothing = {.row_count = 0};
+    graft_plan_found one = search(env, f, &nothing, 60, 3);
+    graft_plan_found two = search(env, f, &nothing, 60, 3);
+    assert_true(one.evaluations == 60);
+    assert_int_equal(one.step_count, two.step_count);
+    assert_memory_equal(one.steps, two.steps, one.step_count * sizeof one.steps[0]);
+    graft_plan_found none = search(env, f, &nothing, 1, 3);
+    assert_true(none.evaluations == 1);
+    assert_int_equal(none.step_count, 0);
+    assert_true(none.cost_ns == f->environment.first_ns);
+    close_fixture(env, f);
+}
+
+/* What the ledger says of a graph is what it was told, also where the tariff said another thing. */
+static void test_ledger(void **state)
+{
+    graft_env *env = *state;
+    fixture *f = open_fixture(env, "resnet8");
+    const graft_state *first = &f->environment.first;
+    const graft_tariff nothing = {.row_count = 0};
+    graft_ledger ledger;
+    graft_estimator estimator;
+    graft_estimated estimated;
+    const size_t bytes = graft_estimator_bytes(&first->graph.limits);
+    void *memory = graft_arena_alloc(env->unit, bytes);
+    graft_ledger_open(env->unit, &nothing, &ledger);
+    assert_int_equal(graft_ledger_note(env, &ledger, f->cost, first), GRAFT_OK);
+    assert_null(graft_tariff_check(&ledger.tariff));
+    assert_int_equal(
+        graft_estimator_open(&estimator, &ledger.tariff, &first->graph.limits, memory, bytes),
+        GRAFT_OK);
+    assert_int_equal(graft_estimate(&estimator, &first->graph, &first->order, &estimated),
+                     GRAFT_OK);
+    assert_int_equal(estimated.fallback_nodes, 0);
+    assert_true(fabs((double)estimated.cost / GRAFT_COST_UNITS / f->environment.first_ns - 1.0) <
+                0.01);
+
+    /* A row that was given ten times the cost comes nearer with every graph. */
+    uint16_t *given = GRAFT_NEW(env->unit, uint16_t, ledger.row_count);
+    graft_tariff dear = ledger.tariff;
+    uint32_t row = 0;
+    while (ledger.values[row] == 0) {
+        row++;
+    }
+    memcpy(given, ledger.values, ledger.row_count * sizeof given[0]);
+    given[row] =
+        graft_tariff_encode(10.0 * (double)graft_tariff_value(given[row]) / GRAFT_COST_UNITS);
+    dear.values = given;
+    graft_ledger second;
+    graft_ledger_open(env->unit, &dear, &second);
+    uint16_t before = second.values[row];
+    for (uint32_t i = 0; i < 20; i++) {
+        assert_int_equal(graft_ledger_note(env, &second, f->cost, first), GRAFT_OK);
+        assert_true(second.values[row] < before);
+        before = second.values[row];
+    }
+    assert_true(graft_tariff_value(before) < 4 * graft_tariff_value(ledger.values[row]));
+    close_fixture(env, f);
+}
+
+static void test_blur(void **state)
+{
+    graft_env *env = *state;
+    const uint32_t keys[] = {5, 9, 70};
+    const uint16_t values[] = {8000, 0, 9000};
+    const graft_tariff given = {.keys = keys, .values = values, .row_count = 3};
+    const graft_blur blurs[] = {
+        {1, 0.1, false},
+        {2, 0.1, true }
+    };
+    graft_ledger ledger;
+    graft_ledger_open(env->unit, &given, &ledger);
+    graft_ledger_blur(&ledger, blurs, 2);
+    uint16_t first = ledger.values[0];
+    assert_true(first != 8000 && first > 7000 && first < 9000);
+    assert_int_equal(ledger.values[1], 0); /* What costs nothing goes on so. */
+    graft_ledger_blur(&ledger, blurs, 1);
+    assert_true(ledger.values[0] != first);
+    graft_ledger_blur(&ledger, blurs, 2);
+    assert_int_equal(ledger.values[0], first);
+    graft_ledger_blur(&ledger, NULL, 0);
+    assert_memory_equal(ledger.values, values, sizeof values);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_from_nothing),
+        CHECK_TEST(test_budget),
+        CHECK_TEST(test_ledger),
+        CHECK_TEST(test_blur),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,219 @@
+/* Matches that are kept from graph to graph are those that finding all of them gives. */
+#include "models/zoo.h"
+#include "tests/support/build.h"
+#include "tests/support/proved_xfers.h"
+#include "train/matches.h"
+
+#include <string.h>
+
+enum { GIGABYTE = 1 << 30 };
+static const graft_apply_options any_weights = {.weight_bytes_limit = GIGABYTE};
+
+typedef struct {
+    graft_xfers xfers;
+    graft_matches matches;
+    graft_state first;
+    graft_state state;
+} fixture;
+
+static void open_all(graft_env *env, const graft_graph *graph, graft_limits limits,
+                     uint32_t location_limit, fixture *f)
+{
+    graft_state_open(env->unit, &limits, &f->first);
+    graft_state_open(env->unit, &limits, &f->state);
+    assert_int_equal(graft_state_set(env, &f->first, graph), GRAFT_OK);
+    assert_int_equal(graft_state_set(env, &f->state, graph), GRAFT_OK);
+    graft_matches_open(env->unit, &f->xfers, location_limit, &f->matches);
+    f->matches.check = true;
+}
+
+/* Random rewrites from the first graph on, and back to it now and then. */
+static uint32_t walk(graft_env *env, fixture *f, graft_rng *rng, uint32_t steps, uint32_t episode)
+{
+    uint32_t taken = 0;
+    for (uint32_t i = 0; i < steps; i++) {
+        uint32_t xfer = 0;
+        uint32_t location = 0;
+        if (i % episode == 0) {
+            assert_int_equal(graft_state_set(env, &f->state, &f->first.graph), GRAFT_OK);
+        }
+        graft_matches_find(&f->matches, &f->state, &any_weights);
+        if (f->matches.count == 0) {
+            continue;
+        }
+        graft_matches_draw(&f->matches, rng, &xfer, &location);
+        assert_int_equal(graft_state_apply(env, &f->state, &f->xfers.rules[xfer],
+                                           graft_matches_get(&f->matches, xfer, location),
+                                           &any_weights),
+                         GRAFT_OK);
+        taken++;
+    }
+    return taken;
+}
+
+/* With all proved rules; a limit that cuts off most locations, and one that cuts off few. */
+static void test_models(void **state)
+{
+    static const struct {
+        const char *model;
+        uint32_t steps;
+        uint32_t location_limit;
+    } rows[] = {
+        {"resnet8",     80, 200},
+        {"resnet8",     80, 2  },
+        {"dscnn",       80, 200},
+        {"squeezenet",  40, 200},
+        {"mobilenetv1", 40, 3  },
+        {"nasrnn",      60, 200},
+        {"nasrnn",      40, 5  },
+        {"lstm",        20, 200},
+        {"bert",        30, 200},
+        {"vit",         30, 20 },
+        {"inceptionv3", 12, 200},
+        {"resnet50",    12, 200},
+    };
+    graft_env *env = *state;
+    graft_xfers xfers;
+    graft_rng rng;
+    xfers = proved_xfers(env);
+    graft_rng_seed(&rng, 1);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const graft_zoo_entry *entry = NULL;
+        graft_model *model = NULL;
+        fixture f = {.xfers = xfers};
+        assert_int_equal(graft_zoo_find(env, rows[i].model, &entry), GRAFT_OK);
+        assert_int_equal(graft_zoo_open(env, env->unit, entry, true, &model), GRAFT_OK);
+        open_all(env, &model->graph, graft_state_limits(&model->graph), rows[i].location_limit, &f);
+        assert_true(walk(env, &f, &rng, rows[i].steps, 25) > 0);
+        graft_arena_reset(env->unit);
+    }
+}
+
+/* Sets the state to a graph; the number of matches there, compared with all of them. */
+static uint32_t count_in(graft_env *env, fixture *f, const graft_graph *graph)
+{
+    assert_int_equal(graft_state_set(env, &f->state, graph), GRAFT_OK);
+    graft_matches_find(&f->matches, &f->state, &any_weights);
+    return f->matches.count;
+}
+
+static void open_for(graft_env *env, graft_rule rule, const graft_graph *graph, graft_limits limits,
+                     fixture *f)
+{
+    static const char *const name = "rule";
+    graft_rule *rules = GRAFT_NEW(env->unit, graft_rule, 1);
+    rules[0] = rule;
+    graft_xfers_index(env->unit, rules, &name, 1, &f->xfers);
+    open_all(env, graph, limits, 200, f);
+}
+
+/* x u and x v, where v depends on one or the other of two values. */
+static graft_graph *build_products(graft_env *env, bool cycle)
+{
+    graft_graph *graph = build_graph(env->unit);
+    const graft_shape square = build_shape(2, 3, 3, 0, 0);
+    graft_index x = build_input(graph, square, 0);
+    graft_index y = build_input(graph, square, 1);
+    graft_index u = build_weight(graph, square, 0);
+    graft_index a = build_node(graph, GRAFT_OP_matmul, NULL, x, u, 0);
+    graft_index from_a = build_node(graph, GRAFT_OP_relu, NULL, a, 0, 0);
+    graft_index from_y = build_node(graph, GRAFT_OP_relu, NULL, y, 0, 0);
+    graft_index v = build_node(graph, GRAFT_OP_add, NULL, y, cycle ? from_a : from_y, 0);
+    graft_index b = build_node(graph, GRAFT_OP_matmul, NULL, x, v, 0);
+    graft_index outputs[] = {b, from_a, from_y};
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(graft_graph_add_output(graph, outputs[i]), GRAFT_OK);
+    }
+    return graph;
+}
+
+/* Neither product changes, but a path between them comes and goes. */
+static void test_paths(void **state)
+{
+    graft_env *env = *state;
+    fixture f;
+    const graft_graph *apart = build_products(env, false);
+    const graft_graph *joined = build_products(env, true);
+    open_for(env, build_rule_merge_matmul(), apart, apart->limits, &f);
+    assert_int_equal(count_in(env, &f, apart), 2);
+    assert_int_equal(count_in(env, &f, joined), 0);
+    assert_int_equal(count_in(env, &f, apart), 2);
+}
+
+/* relu(a), tanh(b) = relu(a), tanh(b): nothing leads from the one to the other. */
+static graft_rule build_rule_unlinked(void)
+{
+    graft_rule rule = {.var_count = 2, .output_count = 2, .condition = 255};
+    build_pattern_node(&rule.source, GRAFT_OP_relu, VAR(0), 0, 0, -1);
+    build_pattern_node(&rule.source, GRAFT_OP_tanh, VAR(1), 0, 0, -1);
+    rule.source.outputs[0] = NODE(0, 0);
+    rule.source.outputs[1] = NODE(1, 0);
+    rule.target = rule.source;
+    return rule;
+}
+
+static graft_graph *build_pair(graft_env *env, uint32_t op)
+{
+    graft_graph *graph = build_graph(env->unit);
+    for (graft_index i = 0; i < 2; i++) {
+        graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), i);
+        graft_index y = build_node(graph, i == 0 ? GRAFT_OP_relu : op, NULL, x, 0, 0);
+        assert_int_equal(graft_graph_add_output(graph, y), GRAFT_OK);
+    }
+    return graph;
+}
+
+static void test_no_link(void **state)
+{
+    graft_env *env = *state;
+    fixture f;
+    const graft_graph *without = build_pair(env, GRAFT_OP_exp);
+    const graft_graph *with = build_pair(env, GRAFT_OP_tanh);
+    open_for(env, build_rule_unlinked(), without, without->limits, &f);
+    assert_int_equal(count_in(env, &f, without), 0);
+    assert_int_equal(count_in(env, &f, with), 1);
+    assert_int_equal(count_in(env, &f, without), 0);
+}
+
+/* relu(a) = relu(relu(a)) */
+static graft_rule build_rule_longer(void)
+{
+    graft_rule rule = {.var_count = 1, .output_count = 1, .condition = 255};
+    build_pattern_node(&rule.source, GRAFT_OP_relu, VAR(0), 0, 0, -1);
+    build_pattern_node(&rule.target, GRAFT_OP_relu, VAR(0), 0, 0, -1);
+    build_pattern_node(&rule.target, GRAFT_OP_relu, NODE(0, 0), 0, 0, -1);
+    rule.source.outputs[0] = NODE(0, 0);
+    rule.target.outputs[0] = NODE(1, 0);
+    return rule;
+}
+
+/* Room comes and goes at the other end of the graph. */
+static void test_room(void **state)
+{
+    graft_env *env = *state;
+    fixture f;
+    const graft_limits limits = {12, 30, 60, 8};
+    graft_graph *graphs[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        graphs[i] = build_graph_within(env->unit, limits);
+        graft_index x = build_input(graphs[i], build_shape(1, 4, 0, 0, 0), 0);
+        assert_int_equal(
+            graft_graph_add_output(graphs[i], build_node(graphs[i], GRAFT_OP_relu, NULL, x, 0, 0)),
+            GRAFT_OK);
+        for (uint32_t n = 0; n < (i == 0 ? 4 : 10); n++) {
+            x = build_node(graphs[i], GRAFT_OP_tanh, NULL, x, 0, 0);
+        }
+        assert_int_equal(graft_graph_add_output(graphs[i], x), GRAFT_OK);
+    }
+    open_for(env, build_rule_longer(), graphs[0], limits, &f);
+    assert_int_equal(count_in(env, &f, graphs[0]), 1);
+    assert_int_equal(count_in(env, &f, graphs[1]), 0);
+    assert_int_equal(count_in(env, &f, graphs[0]), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {CHECK_TEST(test_paths), CHECK_TEST(test_no_link),
+                                       CHECK_TEST(test_room), CHECK_TEST(test_models)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

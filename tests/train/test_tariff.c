@@ -1,0 +1,403 @@
+/* Tables of node costs: numbers, keys, limits of bytes, what greedy over a table finds, by recorded
+ * costs. */
+#include "models/zoo.h"
+#include "tests/support/build.h"
+#include "tests/support/proved_xfers.h"
+#include "train/tariff_search.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char device_name[] = "intel-xeon-6-207-avx512";
+
+enum { TREES = 160, STEPS = 200 };
+
+typedef struct {
+    graft_env *env;
+    graft_device *device;
+    graft_cost *cost;
+    graft_model *model;
+    graft_xfers xfers;
+    graft_environment environment;
+    graft_book book;
+} fixture;
+
+static graft_status price_graph(graft_env *env, void *context, const graft_graph *graph,
+                                const graft_order *order, double *ns)
+{
+    const fixture *f = context;
+    return graft_cost_price(env, f->cost, graph, order, ns);
+}
+
+static void walk(fixture *f, graft_walk_kind kind, const graft_tariff *tariff,
+                 const graft_plan_found *actions)
+{
+    const graft_walk walk = {.kind = kind,
+                             .tariff = tariff,
+                             .actions = actions,
+                             .steps_most = 60,
+                             .contexts_most = 1000,
+                             .beside_most = 6};
+    assert_int_equal(graft_tariff_walk(f->env, &f->environment, f->cost, &f->book, &walk),
+                     GRAFT_OK);
+}
+
+static graft_tariff make(fixture *f, const graft_tariff_options *options)
+{
+    graft_tariff tariff;
+    assert_int_equal(graft_tariff_make(f->env, f->env->unit, &f->book, options, &tariff, NULL),
+                     GRAFT_OK);
+    assert_null(graft_tariff_check(&tariff));
+    return tariff;
+}
+
+/* A model of the zoo by recorded costs, and a book of walks through its rewrites. */
+static fixture *open_fixture(graft_env *env, const char *name)
+{
+    fixture *f = GRAFT_NEW(env->life, fixture, 1);
+    const graft_environment_options options = {
+        .price = {.cost_ns = price_graph, .context = f},
+        .location_limit = 200,
+        .step_limit = STEPS,
+        .apply.weight_bytes_limit = UINT64_C(1) << 30,
+    };
+    f->env = env;
+    env->verbosity = 0;
+    assert_int_equal(graft_device_open(env, device_name, 1, &f->device), GRAFT_OK);
+    assert_int_equal(graft_cost_open(env, f->device, NULL, &f->cost), GRAFT_OK);
+    assert_int_equal(graft_model_open(env, env->life, name, NULL, &f->model), GRAFT_OK);
+    f->xfers = proved_xfers(env);
+    assert_int_equal(graft_environment_open(env, env->life, &f->model->graph, &f->xfers, &options,
+                                            &f->environment),
+                     GRAFT_OK);
+    graft_book_open(env->life, &f->book);
+    walk(f, GRAFT_WALK_RANDOM, NULL, NULL);
+    return f;
+}
+
+static void close_fixture(fixture *f)
+{
+    assert_int_equal(graft_cost_close(f->env, f->cost), GRAFT_OK);
+    graft_device_close(f->device);
+}
+
+static void test_values(void **state)
+{
+    (void)state;
+    assert_int_equal(graft_tariff_value(0), 0);
+    assert_int_equal(graft_tariff_encode(0.0), 0);
+    assert_int_equal(graft_tariff_value(1), 1);
+    assert_int_equal(graft_tariff_value(1 + 1024 * 46), INT64_C(1) << 46);
+    assert_true(graft_tariff_value(UINT16_MAX) < UINT64_C(1) << 47);
+    for (uint32_t v = 1; v <= 47 * 1024; v++) {
+        double exact = exp2((v - 1) / 1024.0);
+        double units = (double)graft_tariff_value(v);
+        assert_true(fabs(units - exact) <= 0.5 + 1e-8 * exact);
+    }
+    for (uint32_t i = 0; i < 70; i++) {
+        double ns = 0.5 * pow(1.37, i);
+        double back = (double)graft_tariff_value(graft_tariff_encode(ns)) / GRAFT_COST_UNITS;
+        assert_true(fabs(back / ns - 1.0) < 0.002);
+        assert_true(ns < 100.0 || fabs(back / ns - 1.0) < 0.00035);
+    }
+}
+
+/* Greedy over the table finds what greedy over prices finds, and asks for none. */
+static void test_greedy_over_the_table(void **state)
+{
+    static const char *const models[] = {"dscnn", "mobilenetv1"};
+    graft_env *env = *state;
+    for (size_t m = 0; m < sizeof(models) / sizeof(models[0]); m++) {
+        fixture *f = open_fixture(env, models[m]);
+        const graft_tariff_options options = {.models = 1, .rows = true};
+        graft_plan_found greedy;
+        graft_tariff_plan plan;
+        graft_estimated again;
+        assert_int_equal(graft_search_greedy(env, env->unit, &f->environment, &greedy), GRAFT_OK);
+        walk(f, GRAFT_WALK_PLAN, NULL, &greedy);
+        for (uint32_t pass = 0; pass < 2; pass++) {
+            graft_tariff tariff = make(f, &options);
+            walk(f, GRAFT_WALK_TARIFF, &tariff, NULL);
+        }
+        graft_tariff tariff = make(f, &options);
+        assert_int_equal(
+            graft_search_tariff(env, env->unit, &f->environment, &tariff, false, &plan), GRAFT_OK);
+        if (plan.found.cost_ns > greedy.cost_ns * 1.0005) {
+            fail_msg("%s: %f ns over the table, %f by prices", models[m], plan.found.cost_ns,
+                     greedy.cost_ns);
+        }
+        assert_int_equal(plan.found.evaluations, 0);
+        assert_int_equal(plan.guessed_steps, 0);
+        assert_true(plan.last.cost < plan.first.cost);
+        size_t bytes = graft_estimator_bytes(&f->environment.state.graph.limits);
+        graft_estimator e;
+        assert_int_equal(graft_estimator_open(&e, &tariff, &f->environment.state.graph.limits,
+                                              graft_arena_alloc(env->unit, bytes), bytes),
+                         GRAFT_OK);
+        assert_int_equal(
+            graft_estimate(&e, &f->environment.state.graph, &f->environment.state.order, &again),
+            GRAFT_OK);
+        assert_memory_equal(&again, &plan.last, sizeof again);
+        close_fixture(f);
+    }
+}
+
+/* A row is the mean over all contexts. */
+static void test_rows_are_means(void **state)
+{
+    graft_env *env = *state;
+    fixture *f = open_fixture(env, "dscnn");
+    const graft_tariff_options options = {.models = 1, .rows = true};
+    graft_tariff tariff = make(f, &options);
+    assert_int_equal(tariff.row_count, f->book.row_count); /* One model: no two of one form. */
+    for (uint32_t i = 0; i < f->book.row_count; i++) {
+        const graft_book_row *row = &f->book.rows[i];
+        uint32_t key = graft_tariff_key(tariff.seed, row->hash);
+        uint32_t at = 0;
+        while (at < tariff.row_count && tariff.keys[at] != key) {
+            at++;
+        }
+        assert_true(at < tariff.row_count);
+        assert_int_equal(tariff.values[at], graft_tariff_encode(row->sum_ns / row->count));
+    }
+    close_fixture(f);
+}
+
+/* What was estimated in all of its contexts has no row, and no step is taken that needs one. */
+static void test_measured_rows(void **state)
+{
+    graft_env *env = *state;
+    fixture *f = open_fixture(env, "dscnn");
+    graft_tariff_options options = {.models = 1, .rows = true};
+    graft_tariff_plan plan;
+    graft_tariff all = make(f, &options);
+    options.measured = true;
+    graft_tariff tariff = make(f, &options);
+    uint32_t measured = 0;
+    for (uint32_t i = 0; i < f->book.row_count; i++) {
+        measured += f->book.rows[i].measured_count > 0;
+    }
+    assert_int_equal(tariff.row_count, measured);
+    assert_true(measured > 0 && measured < all.row_count);
+    assert_int_equal(graft_search_tariff(env, env->unit, &f->environment, &tariff, true, &plan),
+                     GRAFT_OK);
+    assert_int_equal(plan.guessed_steps, 0);
+    assert_true(plan.found.step_count > 0);
+    assert_int_equal(graft_search_tariff(env, env->unit, &f->environment, &tariff, false, &plan),
+                     GRAFT_OK);
+    assert_true(plan.guessed_steps > 0); /* What has no row seems to cost nothing. */
+    close_fixture(f);
+}
+
+static graft_estimated estimate_first(fixture *f, const graft_tariff *tariff)
+{
+    graft_estimated estimated;
+    graft_estimator e;
+    const graft_state *first = &f->environment.first;
+    size_t bytes = graft_estimator_bytes(&first->graph.limits);
+    assert_int_equal(graft_estimator_open(&e, tariff, &first->graph.limits,
+                                          graft_arena_alloc(f->env->unit, bytes), bytes),
+                     GRAFT_OK);
+    assert_int_equal(graft_estimate(&e, &first->graph, &first->order, &estimated), GRAFT_OK);
+    return estimated;
+}
+
+/* The table of a single graph estimates just what that graph costs. */
+static void test_one_graph(void **state)
+{
+    graft_env *env = *state;
+    fixture *f = open_fixture(env, "resnet8");
+    const graft_tariff_options options = {.models = 1, .rows = true};
+    graft_book_open(env->life, &f->book);
+    assert_int_equal(graft_book_note(env, &f->book, f->cost, &f->environment.first, 0, 1000),
+                     GRAFT_OK);
+    graft_tariff tariff = make(f, &options);
+    graft_estimated estimated = estimate_first(f, &tariff);
+    double ns = (double)estimated.cost / GRAFT_COST_UNITS;
+    assert_int_equal(estimated.fallback_nodes, 0);
+    assert_int_equal(f->book.priced, 1);
+    assert_true(fabs(ns / f->environment.first_ns - 1.0) < 0.0005);
+    close_fixture(f);
+}
+
+/* The worth of a row when there is no fallback. */
+static double worth_of(const graft_book_row *row) { return row->share * row->sum_ns / row->count; }
+
+static bool has_key(const graft_tariff *tariff, uint64_t hash)
+{
+    uint32_t key = graft_tariff_key(tariff->seed, hash);
+    uint32_t at = 0;
+    while (at < tariff->row_count && tariff->keys[at] != key) {
+        at++;
+    }
+    return at < tariff->row_count;
+}
+
+static void check_worth(const fixture *f, const graft_tariff *tariff)
+{
+    double least_kept = INFINITY;
+    double most_left = 0.0;
+    for (uint32_t i = 0; i < f->book.row_count; i++) {
+        const graft_book_row *row = &f->book.rows[i];
+        if (has_key(tariff, row->hash)) {
+            least_kept = fmin(least_kept, worth_of(row));
+        } else {
+            most_left = fmax(most_left, worth_of(row));
+        }
+    }
+    assert_true(least_kept >= most_left * (1.0 - 1e-12));
+}
+
+/* The rows that are left out are those worth least; bytes are kept to. */
+static void test_byte_limit(void **state)
+{
+    graft_env *env = *state;
+    fixture *f = open_fixture(env, "dscnn");
+    graft_tariff_options options = {.models = 1, .rows = true};
+    uint32_t all = make(f, &options).row_count;
+    options.bytes_most = 6 * 20 + 5;
+    graft_tariff tariff = make(f, &options);
+    assert_true(all > 20);
+    assert_int_equal(tariff.row_count, 20);
+    assert_int_equal(graft_tariff_bytes(&tariff), 120);
+    check_worth(f, &tariff);
+    options.rows = false;
+    assert_int_equal(make(f, &options).row_count, 0);
+    close_fixture(f);
+}
+
+static bool tariffs_equal(const graft_tariff *a, const graft_tariff *b)
+{
+    return memcmp(a->keys, b->keys, a->row_count * sizeof *a->keys) == 0 &&
+           a->tree_count == b->tree_count && a->still == b->still &&
+           memcmp(a->tests, b->tests, (size_t)a->tree_count * GRAFT_TREE_TESTS) == 0 &&
+           memcmp(a->bounds, b->bounds, sizeof(int16_t) * a->tree_count * GRAFT_TREE_TESTS) == 0 &&
+           memcmp(a->leaves, b->leaves, sizeof(int16_t) * a->tree_count * GRAFT_TREE_LEAVES) == 0;
+}
+
+/* The fallback learns what it is shown, and the number of threads changes nothing. */
+static void test_fallback(void **state)
+{
+    graft_env *env = *state;
+    fixture *f = open_fixture(env, "dscnn");
+    const graft_tariff_options options = {.models = 1, .rows = true, .trees = TREES};
+    double off = 0.0;
+    env->thread_count = 1;
+    graft_tariff tariff = make(f, &options);
+    env->thread_count = 2;
+    graft_tariff other = make(f, &options);
+    assert_true(tariffs_equal(&tariff, &other));
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < f->book.row_count; i++) {
+        const graft_book_row *row = &f->book.rows[i];
+        double wanted = (double)graft_tariff_encode(fmax(row->sum_ns / row->count, 10.0));
+        double given = (double)graft_tariff_guess(&tariff, row->inputs);
+        if (row->inputs[GRAFT_TARIFF_INPUTS - 1] == 0) {
+            off += fabs(given - wanted) / 1024.0;
+            count++;
+        }
+    }
+    off /= count;
+    print_message("fallback: mean error %.3f octaves\n", off);
+    assert_true(off < 0.25);
+    close_fixture(f);
+}
+
+/* A fallback of fewer bytes is the beginning of a larger one. */
+static void test_first_trees(void **state)
+{
+    graft_env *env = *state;
+    fixture *f = open_fixture(env, "dscnn");
+    graft_tariff_options options = {.models = 1, .trees = TREES};
+    graft_tariff all = make(f, &options);
+    options.bytes_most = 2 * 9 * 77 + 1;
+    graft_tariff few = make(f, &options);
+    assert_int_equal(graft_tariff_bytes(&few), 9 * 77);
+    all.tree_count = 9;
+    few.tree_count = 9;
+    assert_true(tariffs_equal(&all, &few));
+    close_fixture(f);
+}
+
+static int16_t is_still(uint32_t op, int32_t axis, int32_t rows)
+{
+    const int32_t attrs[GRAFT_MAX_ATTRS] = {axis, 1};
+    const graft_shape shape = {
+        .dims = {1, rows, 6},
+          .rank = 3, .dtype = GRAFT_DTYPE_F32
+    };
+    const graft_form form = {
+        .op = (uint8_t)op,
+        .attrs = attrs,
+        .inputs = {&shape, &shape},
+        .outputs = {&shape     },
+        .input_count = 2,
+        .output_count = 1
+    };
+    int16_t inputs[GRAFT_TARIFF_INPUTS];
+    graft_tariff_inputs(&form, inputs);
+    const uint8_t tests[GRAFT_TREE_TESTS] = {0};
+    const int16_t bounds[GRAFT_TREE_TESTS] = {0};
+    const int16_t leaves[GRAFT_TREE_LEAVES] = {0};
+    const graft_tariff tariff = {
+        .tests = tests, .bounds = bounds, .leaves = leaves, .tree_count = 1, .still = 7};
+    uint32_t guess = graft_tariff_guess(&tariff, inputs);
+    assert_int_equal(guess, inputs[GRAFT_TARIFF_INPUTS - 1] != 0 ? 7 : graft_tariff_base(inputs));
+    return inputs[GRAFT_TARIFF_INPUTS - 1];
+}
+
+/* What need not move a number. */
+static void test_still(void **state)
+{
+    (void)state;
+    assert_int_equal(is_still(GRAFT_OP_concat, 1, 4), 1);
+    assert_int_equal(is_still(GRAFT_OP_concat, 2, 4), 0);
+    assert_int_equal(is_still(GRAFT_OP_concat, 2, 1), 1);
+    assert_int_equal(is_still(GRAFT_OP_split, 2, 4), 0);
+    assert_int_equal(is_still(GRAFT_OP_slice, 0, 4), 1);
+    assert_int_equal(is_still(GRAFT_OP_identity, 2, 4), 1);
+    assert_int_equal(is_still(GRAFT_OP_add, 0, 4), 0);
+}
+
+/* A model that is left out teaches nothing. */
+static void test_held_out(void **state)
+{
+    graft_env *env = *state;
+    fixture *f = open_fixture(env, "dscnn");
+    const graft_tariff_options none = {.models = 2, .rows = true};
+    graft_fallback_error held;
+    graft_tariff tariff;
+    assert_int_equal(graft_tariff_make(env, env->unit, &f->book, &none, &tariff, &held), GRAFT_OK);
+    assert_int_equal(tariff.row_count, 0);
+    assert_int_equal(held.rows, f->book.row_count);
+    close_fixture(f);
+}
+
+static void test_broken_tables(void **state)
+{
+    (void)state;
+    const uint32_t keys[3] = {1, 2, 2};
+    const uint16_t values[3] = {1, 1, 1};
+    graft_tariff tariff = {.keys = keys, .values = values, .row_count = 2};
+    assert_null(graft_tariff_check(&tariff));
+    tariff.row_count = 3;
+    assert_non_null(graft_tariff_check(&tariff));
+    tariff.row_count = 2;
+    const uint8_t tests[GRAFT_TREE_TESTS] = {[14] = GRAFT_TARIFF_INPUTS};
+    tariff.tests = tests;
+    tariff.tree_count = 1;
+    assert_non_null(graft_tariff_check(&tariff));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_values),         CHECK_TEST(test_greedy_over_the_table),
+        CHECK_TEST(test_rows_are_means), CHECK_TEST(test_byte_limit),
+        CHECK_TEST(test_fallback),       CHECK_TEST(test_held_out),
+        CHECK_TEST(test_broken_tables),  CHECK_TEST(test_measured_rows),
+        CHECK_TEST(test_one_graph),      CHECK_TEST(test_first_trees),
+        CHECK_TEST(test_still),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

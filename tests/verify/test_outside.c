@@ -1,0 +1,207 @@
+/* Rules that are false only past what is listed and swept (tests/verify/corpus/outside.yaml) are
+ * refuted, with counterexamples that a person can look at and that the float executor gives again;
+ * true ones that name the same numbers are not. And the parts: which numbers a rule names, which
+ * instances are made of them, and what Z3 finds. */
+#include "verify/boundary.h"
+#include "verify/named.h"
+#include "verify/symmodel.h"
+#include "verify/trial.h"
+#include "verify/userrules.h"
+
+#include "graph/ruleparse.h"
+#include "tests/support/check.h"
+
+#include <string.h>
+
+enum { EFFORT = 600000, ELEMENTS_MOST = 1000, UNDECIDED_SHARE = 20, MODELS = 48 };
+
+static const uint64_t resources = 500000;
+
+/* ------------------------------------------------------------------- corpus */
+
+typedef struct {
+    graft_user_rule *named;
+    graft_rule *rules;
+    graft_trial *trials;
+    uint32_t count;
+} docket;
+
+static docket try_file(graft_env *env, const char *path)
+{
+    docket d = {0};
+    graft_trial_options options = graft_trial_defaults();
+    options.suggest = false;
+    if (graft_user_rules_read(env, env->life, path, &d.named, &d.count) != GRAFT_OK) {
+        fail_msg("%s", env->message);
+    }
+    d.rules = GRAFT_NEW(env->life, graft_rule, d.count);
+    d.trials = GRAFT_NEW(env->life, graft_trial, d.count);
+    for (uint32_t i = 0; i < d.count; i++) {
+        d.rules[i] = d.named[i].rule;
+    }
+    assert_int_equal(graft_trial_run(env, env->life, d.rules, d.count, &options, d.trials),
+                     GRAFT_OK);
+    return d;
+}
+
+/* Whether there are inputs of few elements on which binary32 shows a difference, and does so again.
+ */
+static bool is_shown(graft_env *env, const graft_rule *rule, const graft_trial *trial)
+{
+    uint32_t output = 0;
+    uint64_t element = 0;
+    uint64_t elements = 0;
+    float values[2];
+    for (uint32_t v = 0; v < rule->var_count; v++) {
+        elements += graft_shape_elements(&trial->refutation.point.vars[v]);
+    }
+    return trial->has_refutation && trial->refutation.replayed && elements <= ELEMENTS_MOST &&
+           graft_refutation_replay(env, rule, &trial->refutation, &output, &element, values);
+}
+
+static void test_false_rules(void **state)
+{
+    graft_env *env = *state;
+    docket d = try_file(env, "tests/verify/corpus/outside.yaml");
+    uint32_t undecided = 0;
+    for (uint32_t i = 0; i < d.count; i++) {
+        const graft_trial *t = &d.trials[i];
+        if (t->verdict == GRAFT_VERDICT_PROVED && t->check.proof == GRAFT_PROOF_UNBOUNDED) {
+            fail_msg("%s is proved for all sizes", d.named[i].name);
+        }
+        if (t->verdict == GRAFT_VERDICT_REFUTED && !is_shown(env, &d.rules[i], t)) {
+            fail_msg("%s is refuted without a counterexample to look at", d.named[i].name);
+        }
+        if (t->verdict != GRAFT_VERDICT_REFUTED) {
+            print_message("# undecided %s: %s\n", d.named[i].name, t->reason);
+            undecided++;
+        }
+    }
+    assert_true(d.count >= 100);
+    assert_true(undecided * UNDECIDED_SHARE <= d.count);
+}
+
+static void test_true_rules(void **state)
+{
+    graft_env *env = *state;
+    docket d = try_file(env, "tests/verify/corpus/true-outside.yaml");
+    uint32_t proved = 0;
+    for (uint32_t i = 0; i < d.count; i++) {
+        if (d.trials[i].verdict == GRAFT_VERDICT_REFUTED) {
+            fail_msg("%s is refuted: %s", d.named[i].name,
+                     graft_point_print(env->unit, &d.rules[i], &d.trials[i].refutation.point));
+        }
+        proved += d.trials[i].verdict == GRAFT_VERDICT_PROVED &&
+                          d.trials[i].check.proof == GRAFT_PROOF_UNBOUNDED
+                      ? 1
+                      : 0;
+    }
+    assert_true(2 * proved > d.count);
+}
+
+/* --------------------------------------------------------------------- parts */
+
+static graft_rule read_rule(graft_env *env, const char *text)
+{
+    graft_rule rule;
+    if (graft_rule_parse(env, "rule", text, &rule) != GRAFT_OK) {
+        fail_msg("%s", env->message);
+    }
+    return rule;
+}
+
+static bool names(const graft_named *named, int32_t number)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < named->whole_count; i++) {
+        found = found || named->whole[i] == number;
+    }
+    return found;
+}
+
+static bool names_real(const graft_named *named, float number)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < named->real_count; i++) {
+        float real = 0.0F;
+        memcpy(&real, &named->reals[i], sizeof real);
+        found = found || real == number;
+    }
+    return found;
+}
+
+static void test_named(void **state)
+{
+    static const int32_t expected[] = {
+        17, 16, 18,          /* As it is written, */
+        35, 34, 36,  7,   5, /* twice, and a divisor, */
+        52, 53, 595, 594, 2, /* two of them added, multiplied, divided, */
+        5,  6                /* and a root. */
+    };
+    graft_env *env = *state;
+    graft_named named;
+    graft_rule rule = read_rule(env, "clip#1(pad(a, axis=0, before=17, after=35, value=0.25)) = "
+                                     "clip(pad(a, axis=0, before=17, after=35, value=0.25), "
+                                     "low=fmin(#1.low, 40.0), high=#1.high)");
+    graft_named_read(&rule, &named);
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        if (!names(&named, expected[i])) {
+            fail_msg("%d is not named", expected[i]);
+        }
+    }
+    assert_true(names_real(&named, 0.25F));
+    assert_true(names_real(&named, 40.0F));
+    assert_true(names_real(&named, 41.0F));
+    assert_true(names_real(&named, 0.5F * (0.25F + 40.0F)));
+}
+
+/* Points are instances, small, and the same every time; some lie where the guard turns. */
+static void test_boundary(void **state)
+{
+    graft_env *env = *state;
+    graft_rule rule =
+        read_rule(env, "softmax(a, axis=0) = "
+                       "softmax(a, axis=min(1, max(0, 3 * dim(a,0) + 7 - 100))) where rank(a) = 2");
+    graft_domain domain;
+    graft_domain again;
+    bool before = false;
+    bool behind = false;
+    const graft_boundary_options options = {NULL, 0, EFFORT};
+    graft_boundary_find(env, env->unit, &rule, &options, &domain);
+    graft_boundary_find(env, env->unit, &rule, &options, &again);
+    assert_true(domain.count > 0);
+    assert_int_equal(domain.count, again.count);
+    assert_memory_equal(domain.points, again.points, domain.count * sizeof *domain.points);
+    for (uint32_t i = 0; i < domain.count; i++) {
+        graft_instance instance;
+        assert_int_equal(graft_instance_build(&instance, &rule, &domain.points[i]), GRAFT_FIT_OK);
+        before = before || domain.points[i].vars[0].dims[0] == 31;
+        behind = behind || domain.points[i].vars[0].dims[0] == 32;
+    }
+    assert_true(before);
+    assert_true(behind);
+}
+
+/* Related sizes that no draw meets. */
+static void test_models(void **state)
+{
+    graft_env *env = *state;
+    graft_rule rule = read_rule(env, "relu(a) = leaky_relu(a, slope=0.5) where rank(a) = 2 and "
+                                     "dim(a,0) * dim(a,0) + dim(a,1) * dim(a,1) = 337");
+    graft_point points[MODELS];
+    uint32_t count = graft_symbolic_models(env, &rule, resources, points, MODELS);
+    assert_true(count > 0);
+    for (uint32_t i = 0; i < count; i++) {
+        const int32_t *dims = points[i].vars[0].dims;
+        assert_int_equal(dims[0] * dims[0] + dims[1] * dims[1], 337);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_named),       CHECK_TEST(test_boundary),   CHECK_TEST(test_models),
+        CHECK_TEST(test_false_rules), CHECK_TEST(test_true_rules),
+    };
+    return cmocka_run_group_tests_name("outside", tests, NULL, NULL);
+}
