@@ -89,7 +89,7 @@ static void test_draw(void **state)
     graft_rng_seed(&rng, 5);
     memset(list, 0, sizeof list);
     for (uint32_t i = 0; i < RECORDS; i++) {
-        list[i].op = i == LONELY ? GRAFT_OP_RELU : GRAFT_OP_CONV;
+        list[i].op = i == LONELY ? GRAFT_OP_relu : GRAFT_OP_conv;
     }
     for (uint64_t turn = 0; turn < 2 * TURNS; turn++) {
         met[turn % 2] += graft_supply_draw(list, RECORDS, turn, &rng) == &list[LONELY];
