@@ -21,7 +21,6 @@
 #include "graph/processor.h"
 #include "graph/usage.h"
 #include "models/command.h"
-#include "train/bench.h"
 #include "verify/bench.h"
 #include "verify/command.h"
 
@@ -231,12 +230,6 @@ static graft_status bench_cost(graft_env *env, const graft_bench *bench)
     return status == GRAFT_OK ? graft_cost_bench(env, bench) : status;
 }
 
-static graft_status bench_numerics(graft_env *env, const graft_bench *bench)
-{
-    graft_numerics_bench(env, bench->out);
-    return GRAFT_OK;
-}
-
 static graft_status bench_verify(graft_env *env, const graft_bench *bench)
 {
     return graft_verify_bench(env, graft_file_shipped(env, "rules/graft.rules"),
@@ -254,7 +247,6 @@ static const struct {
     {"cost",     bench_cost,         true },
     {"search",   graft_search_bench, true },
     {"order",    graft_order_bench,  true },
-    {"numerics", bench_numerics,     false},
     {"speed",    graft_speed_bench,  true },
     {"verify",   bench_verify,       false},
     {"views",    graft_views_bench,  true },

@@ -2,6 +2,7 @@
 #include "emit/bench_agents.h"
 
 #include "emit/command_table.h"
+#include "emit/ground.h"
 #include "emit/session_options.h"
 #include "graph/json.h"
 #include "graph/log.h"
@@ -11,15 +12,11 @@
 
 enum { SAMPLES = 8, SEEDS_MOST = 1000000, NAME_BYTES = 40 };
 
-/* A model, its recorded costs, and the same with the tariff's estimates for prices. */
 typedef struct {
     graft_session session;
-    graft_environment engine;
-    graft_estimating estimating;
-    graft_observer by_price;
-    graft_observer by_estimate;
+    graft_ground ground;
     graft_plan_found greedy;
-} ground;
+} played;
 
 typedef struct {
     graft_env *env;
@@ -30,7 +27,7 @@ typedef struct {
     uint64_t seed;
     graft_table_model *models;
     uint32_t count;
-    ground *grounds;
+    played *grounds;
     graft_book book;
     graft_tariff tariff;
     graft_candidates agent;
@@ -45,30 +42,11 @@ static graft_status open_ground(bench *b, uint32_t m)
 {
     graft_status status = GRAFT_OK;
     graft_env *env = b->env;
-    ground *g = &b->grounds[m];
+    played *g = &b->grounds[m];
     b->options.model = b->models[m].name;
     GRAFT_CHECK(graft_session_open(env, &b->options, &g->session));
     GRAFT_CHECK(graft_search_greedy(env, env->life, &g->session.environment, &g->greedy));
     GRAFT_CHECK(graft_table_teach(env, &g->session, &b->book, m, &g->greedy));
-done:
-    return status;
-}
-
-static graft_status open_observers(bench *b, ground *g)
-{
-    graft_status status = GRAFT_OK;
-    graft_env *env = b->env;
-    graft_environment *real = &g->session.environment;
-    const graft_scene_options scenes = graft_candidates_scenes(&g->session.settings);
-    graft_environment_options options = real->options;
-    GRAFT_CHECK(graft_estimating_open(env, env->life, &b->tariff, &real->state.graph.limits,
-                                      &g->estimating));
-    options.price = graft_estimating_price(&g->estimating);
-    GRAFT_CHECK(graft_environment_open(env, env->life, &real->first.graph, real->xfers, &options,
-                                       &g->engine));
-    GRAFT_CHECK(graft_observer_open(env, env->life, real, &b->tariff, &scenes, &g->by_price));
-    GRAFT_CHECK(
-        graft_observer_open(env, env->life, &g->engine, &b->tariff, &scenes, &g->by_estimate));
 done:
     return status;
 }
@@ -79,7 +57,7 @@ static graft_status open_models(bench *b)
     const graft_tariff_options options = {
         .models = UINT64_MAX, .rows = true, .trees = GRAFT_TARIFF_TREES};
     GRAFT_CHECK(graft_table_models(b->env, b->options.model, &b->models, &b->count));
-    b->grounds = GRAFT_NEW(b->env->life, ground, b->count);
+    b->grounds = GRAFT_NEW(b->env->life, played, b->count);
     graft_book_open(b->env->life, &b->book);
     for (uint32_t m = 0; m < b->count; m++) {
         GRAFT_CHECK(open_ground(b, m));
@@ -88,7 +66,8 @@ static graft_status open_models(bench *b)
     }
     GRAFT_CHECK(graft_tariff_make(b->env, b->env->life, &b->book, &options, &b->tariff, NULL));
     for (uint32_t m = 0; m < b->count; m++) {
-        GRAFT_CHECK(open_observers(b, &b->grounds[m]));
+        GRAFT_CHECK(graft_ground_open(b->env, &b->grounds[m].session, &b->tariff,
+                                      &b->grounds[m].ground));
     }
 done:
     return status;
@@ -132,10 +111,10 @@ static graft_status try_baselines(bench *b)
     graft_status status = GRAFT_OK;
     for (uint32_t m = 0; m < b->count; m++) {
         graft_tariff_plan plan;
-        ground *g = &b->grounds[m];
+        played *g = &b->grounds[m];
         GRAFT_CHECK(print_result(b, "greedy over prices", m, &g->greedy, g->greedy.evaluations));
         GRAFT_CHECK(
-            graft_search_tariff(b->env, b->env->life, &g->engine, &b->tariff, false, &plan));
+            graft_search_tariff(b->env, b->env->life, &g->ground.engine, &b->tariff, false, &plan));
         GRAFT_CHECK(print_result(b, "greedy over the tariff", m, &plan.found, 0));
     }
 done:
@@ -153,13 +132,13 @@ static graft_status try_agent(bench *b, const char *method)
         graft_plan_found found;
         graft_plan_found best = {.cost_ns = b->grounds[m].session.environment.first_ns};
         double seconds = 0.0;
-        GRAFT_CHECK(graft_candidates_play(env, env->life, &b->agent, &b->grounds[m].by_estimate,
+        GRAFT_CHECK(graft_candidates_play(env, env->life, &b->agent, &b->grounds[m].ground.by_estimate,
                                           NULL, &found));
         GRAFT_CHECK(print_result(b, method, m, &found, interactions));
         for (uint32_t i = 0; i < SAMPLES; i++) {
             graft_rng rng;
             graft_rng_derive(&rng, b->seed, UINT32_MAX + (uint64_t)i);
-            GRAFT_CHECK(graft_candidates_play(env, env->life, &b->agent, &b->grounds[m].by_price,
+            GRAFT_CHECK(graft_candidates_play(env, env->life, &b->agent, &b->grounds[m].ground.by_price,
                                               &rng, &found));
             seconds += found.seconds;
             best = found.cost_ns < best.cost_ns ? found : best;
@@ -204,7 +183,7 @@ static graft_observer **list_observers(const bench *b)
 {
     graft_observer **observers = GRAFT_NEW(b->env->life, graft_observer *, b->count);
     for (uint32_t m = 0; m < b->count; m++) {
-        observers[m] = b->by_price ? &b->grounds[m].by_price : &b->grounds[m].by_estimate;
+        observers[m] = b->by_price ? &b->grounds[m].ground.by_price : &b->grounds[m].ground.by_estimate;
     }
     return observers;
 }
@@ -239,16 +218,7 @@ static bool print_gates(graft_env *env, const graft_foresight_report *r)
         return graft_foresight_print(r, stdout);
     }
     graft_json_begin(&json, env->scratch);
-    graft_json_number(&json, "reward_explained", r->explained);
-    graft_json_number(&json, "by_computed_gain", r->computed);
-    graft_json_number(&json, "by_mean_of_rule", r->of_rules);
-    for (uint32_t n = 0; n < GRAFT_FORESIGHT_HORIZONS; n++) {
-        graft_json_number(
-            &json, graft_arena_printf(env->scratch, "changed_f1_%u", graft_foresight_horizons[n]),
-            r->ahead[n].changed);
-    }
-    graft_json_number(&json, "dreamed", r->dreamed);
-    graft_json_number(&json, "real", r->real);
+    graft_foresight_write(r, env->scratch, &json);
     graft_json_end(&json, stdout);
     return graft_foresight_holds(r);
 }
@@ -264,12 +234,7 @@ static graft_status train_in_dreams(bench *b)
     graft_candidates_open(env->life, &b->grounds[0].session.settings, b->seed, env->thread_count,
                           &b->agent);
     graft_dreamer_open(env, &b->agent, observers, b->count, &dreamer);
-    for (uint32_t p = 0; p < GRAFT_DREAMER_PHASES; p++) {
-        const uint64_t start_ns = graft_clock_ns();
-        GRAFT_CHECK(graft_dreamer_phases[p].run(&dreamer));
-        graft_log(env, 1, "%s: %.1f s", graft_dreamer_phases[p].name,
-                  (double)(graft_clock_ns() - start_ns) / 1e9);
-    }
+    GRAFT_CHECK(graft_dreamer_run(&dreamer, NULL, 0));
     b->faithful = print_gates(env, &dreamer.report);
     GRAFT_CHECK(try_agent(b, "candidates, dreams"));
 done:

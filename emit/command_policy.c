@@ -3,6 +3,7 @@
 #include "emit/command.h"
 #include "emit/compile.h"
 #include "emit/contents.h"
+#include "emit/dreamt.h"
 #include "emit/generalist.h"
 #include "emit/graphtable.h"
 #include "emit/header.h"
@@ -12,12 +13,10 @@
 #include "graph/file.h"
 #include "graph/log.h"
 #include "graph/policyfile.h"
-#include "train/diagnosis.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 /* Of --max-flash: what a few rules and costs take, and what no firmware has. */
 enum { FLASH_LEAST = 4 << 10, FLASH_MOST = 16 << 20 };
@@ -33,9 +32,7 @@ typedef struct policy_run {
     const char *measured;   /* A database, or NULL. */
     const char *agent_name; /* What one model's policy is made by. */
     graft_session session;
-    graft_agent *agent;
     graft_policy policy;
-    graft_policy random;
     graft_results results;
 } policy_run;
 
@@ -44,36 +41,7 @@ static const char *path_in(const policy_run *run, const char *name)
     return graft_arena_printf(run->env->life, "%s/%s", run->out, name);
 }
 
-/* What a checkpoint belongs to: settings, rules, model and device. */
-static uint64_t identify_run(policy_run *run)
-{
-    graft_session *session = &run->session;
-    uint64_t hash = XXH3_64bits(&session->settings, sizeof session->settings);
-    uint64_t graph = graft_state_hash(&session->environment.first);
-    const char *device = graft_device_name(session->device);
-    for (uint32_t i = 0; i < session->xfers.count; i++) {
-        uint64_t id = graft_rule_id(&session->xfers.rules[i]);
-        hash = XXH3_64bits_withSeed(&id, sizeof id, hash);
-    }
-    hash = XXH3_64bits_withSeed(&graph, sizeof graph, hash);
-    return XXH3_64bits_withSeed(device, strlen(device), hash);
-}
-
 /* ---------------------------------------------------------------- stages */
-
-static graft_status train(policy_run *run)
-{
-    graft_status status = GRAFT_OK;
-    graft_env *env = run->env;
-    graft_session *session = &run->session;
-    run->agent = GRAFT_NEW(env->life, graft_agent, 1);
-    graft_agent_open(env->life, &session->settings, session->xfers.count, env->thread_count,
-                     identify_run(run), run->agent);
-    GRAFT_CHECK(graft_agent_train(env, env->life, run->agent, &session->environment,
-                                  path_in(run, "checkpoint.bin")));
-done:
-    return status;
-}
 
 /* Adds a row, and counts the estimates that its graph's cost rests on. */
 static graft_status add_search(policy_run *run, const char *method, const graft_plan_found *found)
@@ -198,69 +166,6 @@ done:
     return status;
 }
 
-/* The integer policies of the agent, beside one of random weights. */
-static graft_status evaluate(policy_run *run)
-{
-    graft_status status = GRAFT_OK;
-    const graft_policy_run random = {.method = "random weights", .how = "alone", .guard = true};
-    GRAFT_CHECK(
-        graft_policy_evaluate(run->env, &run->session, &run->random, &random, &run->results));
-    GRAFT_CHECK(evaluate_alone(run, run->agent->progress.interactions));
-    GRAFT_CHECK(evaluate_shipped(run));
-done:
-    return status;
-}
-
-static graft_status compile_policies(policy_run *run)
-{
-    graft_status status = GRAFT_OK;
-    const graft_session *session = &run->session;
-    uint64_t seed = (uint64_t)session->settings.environment_seed + 1000;
-    GRAFT_CHECK(graft_policy_compile(run->env, session, run->agent, &run->policy));
-    GRAFT_CHECK(graft_policy_random(run->env, session, run->agent, seed, &run->random));
-    run->policy.metadata = graft_arena_printf(
-        run->env->life, "{\"model\": \"%s\", \"device\": \"%s\", \"seed\": %lld, \"rules\": %u}",
-        run->options.model, graft_device_name(session->device),
-        (long long)session->settings.environment_seed, session->xfers.count);
-done:
-    return status;
-}
-
-/* Writes agent.json: how the agent was trained, and how faithful its dreams are. */
-static graft_status write_diagnosis(policy_run *run)
-{
-    graft_status status = GRAFT_OK;
-    graft_diagnosis diagnosis;
-    const graft_agent_progress *p = &run->agent->progress;
-    char *text = NULL;
-    size_t size = 0;
-    GRAFT_CHECK(graft_agent_diagnose(run->env, run->agent, &run->session.environment, &diagnosis));
-    graft_diagnosis_print(&diagnosis, stdout);
-    FILE *out = open_memstream(&text, &size);
-    if (out == NULL) {
-        return GRAFT_FAIL(run->env, GRAFT_NO_MEMORY, "no memory for the diagnosis");
-    }
-    (void)fprintf(
-        out,
-        "{\"rules\": %u, \"interactions\": %llu, \"dream_steps\": %llu, \"trials\": %llu, "
-        "\"encoder_ms\": %llu, \"world_ms\": %llu, \"controller_ms\": %llu, "
-        "\"record_ms\": %llu, \"diagnosis\": ",
-        run->session.xfers.count, (unsigned long long)p->interactions,
-        (unsigned long long)p->dream_steps, (unsigned long long)p->trial_count,
-        (unsigned long long)p->encoder_ms, (unsigned long long)p->world_ms,
-        (unsigned long long)p->controller_ms, (unsigned long long)p->record_ms);
-    graft_diagnosis_write(&diagnosis, out);
-    (void)fprintf(out, "}\n");
-    if (fclose(out) != 0) {
-        status = GRAFT_FAIL(run->env, GRAFT_NO_MEMORY, "no memory for the diagnosis");
-        goto done;
-    }
-    GRAFT_CHECK(graft_file_write(run->env, path_in(run, "agent.json"), text, size));
-done:
-    free(text);
-    return status;
-}
-
 static graft_status write_files(policy_run *run)
 {
     graft_status status = GRAFT_OK;
@@ -280,20 +185,6 @@ static graft_status write_files(policy_run *run)
     (void)printf("%s: %zu bytes of rules, %zu of network, %zu of plans\n",
                  path_in(run, "graft_policy.h"), sizes.rules, sizes.network, sizes.plans);
     graft_results_print(&run->results, stdout);
-done:
-    return status;
-}
-
-/* One model's policy, by the agent that dreams. */
-static graft_status dream_one(policy_run *run)
-{
-    graft_status status = GRAFT_OK;
-    GRAFT_CHECK(train(run));
-    GRAFT_CHECK(run_baselines(run));
-    GRAFT_CHECK(compile_policies(run));
-    GRAFT_CHECK(evaluate(run));
-    GRAFT_CHECK(write_files(run));
-    GRAFT_CHECK(write_diagnosis(run));
 done:
     return status;
 }
@@ -326,14 +217,67 @@ done:
     return status;
 }
 
-/* One model's policy, by a table of costs. */
-static graft_status refine_one(policy_run *run)
+static double last_ns(const policy_run *run)
+{
+    return run->results.rows[run->results.count - 1].cost_ns;
+}
+
+/* Writes agent.json: how the agent was trained, and how faithful its dreams are. */
+static graft_status write_diagnosis(policy_run *run, const graft_dreamt_policy *dreamt)
+{
+    graft_status status = GRAFT_OK;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL) {
+        return GRAFT_FAIL(run->env, GRAFT_NO_MEMORY, "no memory for the diagnosis");
+    }
+    graft_dreamt_write(run->env, dreamt, out);
+    if (fclose(out) != 0) {
+        status = GRAFT_FAIL(run->env, GRAFT_NO_MEMORY, "no memory for the diagnosis");
+        goto done;
+    }
+    GRAFT_CHECK(graft_file_write(run->env, path_in(run, "agent.json"), text, size));
+done:
+    free(text);
+    return status;
+}
+
+/* Trains the agent that dreams on top of the table; what is cheaper on the model ships. */
+static graft_status dream(policy_run *run, const char **shipped)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = run->env;
+    graft_dreamt_policy dreamt;
+    const graft_policy_run alone = {.method = "dreamt", .how = "alone", .guard = true};
+    GRAFT_CHECK(graft_dreamt_make(env, &run->session, run->policy.tariff,
+                                  path_in(run, "checkpoint.bin"), &dreamt));
+    (void)graft_foresight_print(&dreamt.report, stdout);
+    GRAFT_CHECK(write_diagnosis(run, &dreamt));
+    GRAFT_CHECK(graft_policy_evaluate(env, &run->session, &run->policy, &alone, &run->results));
+    run->results.rows[run->results.count - 1].method = "table";
+    const double table_ns = last_ns(run);
+    GRAFT_CHECK(graft_policy_evaluate(env, &run->session, &dreamt.policy, &alone, &run->results));
+    run->results.rows[run->results.count - 1].interactions = dreamt.interactions;
+    if (last_ns(run) < table_ns) {
+        const char *metadata = run->policy.metadata;
+        run->policy = dreamt.policy;
+        run->policy.metadata = metadata;
+        *shipped = "dreamt";
+    }
+done:
+    return status;
+}
+
+/* One model's policy: a table of costs that is refined, and, if asked for, an agent on top of it. */
+static graft_status make_policy(policy_run *run)
 {
     graft_status status = GRAFT_OK;
     graft_env *env = run->env;
     graft_tariff start;
     graft_refined refined;
     const char *from = NULL;
+    const char *shipped = NULL;
     uint64_t priced = 0;
     GRAFT_CHECK(run_baselines(run));
     GRAFT_CHECK(find_start(run, &start, &from, &priced));
@@ -341,15 +285,17 @@ static graft_status refine_one(policy_run *run)
                                        (uint64_t)run->session.settings.environment_seed};
     GRAFT_CHECK(graft_refined_make(env, &run->session, &begin, &refined, &run->results));
     run->policy = *refined.best;
+    shipped = refined.best == &refined.refined ? "refined" : "general";
+    if (strcmp(run->agent_name, "dream") == 0) {
+        GRAFT_CHECK(dream(run, &shipped));
+    }
     run->policy.metadata = graft_arena_printf(
         env->life,
         "{\"model\": \"%s\", \"device\": \"%s\", \"from\": \"%s\", \"graphs\": %llu, "
-        "\"refined\": %s, \"rules\": %u}",
+        "\"policy\": \"%s\", \"rules\": %u}",
         run->options.model, graft_device_name(run->session.device), from,
-        (unsigned long long)refined.graphs, refined.best == &refined.refined ? "true" : "false",
-        run->session.xfers.count);
-    graft_log(env, 1, "what ships is the %s one",
-              refined.best == &refined.refined ? "refined" : "general");
+        (unsigned long long)refined.graphs, shipped, run->session.xfers.count);
+    graft_log(env, 1, "what ships is the %s one", shipped);
     GRAFT_CHECK(evaluate_alone(run, refined.graphs));
     GRAFT_CHECK(evaluate_shipped(run));
     GRAFT_CHECK(write_files(run));
@@ -362,7 +308,7 @@ static graft_status make_one(policy_run *run)
     graft_status status = GRAFT_OK;
     run->options.survey = true;
     GRAFT_CHECK(graft_session_open(run->env, &run->options, &run->session));
-    GRAFT_CHECK(strcmp(run->agent_name, "dream") == 0 ? dream_one(run) : refine_one(run));
+    GRAFT_CHECK(make_policy(run));
 done:
     return graft_session_finish(run->env, &run->session, status);
 }
@@ -397,7 +343,7 @@ static const graft_option options[] = {
     GRAFT_NUMBER(policy_run, flash, "--max-flash", "BYTES", NULL, FLASH_LEAST, FLASH_MOST,
                  "of rules and costs, of several models"),
     GRAFT_CHOICE(policy_run, agent_name, "--agent", "NAME", "table|dream", "table",
-                 "of one model: a table of costs that is refined, or the agent that dreams"),
+                 "of one model: a refined table of costs, or an agent that dreams on top of it"),
     GRAFT_TEXT(policy_run, held_out, "--hold-out", "FAMILY", NULL,
                "learn nothing from these of several models: recurrent, transformer..."),
     GRAFT_TEXT(

@@ -1,78 +1,174 @@
 /* compile.c - see compile.h. */
 #include "emit/compile.h"
 
-#include "emit/calibrate.h"
 #include "emit/contents.h"
-#include "emit/states.h"
-#include "emit/trained.h"
+#include "emit/quantise.h"
 #include "graph/log.h"
+#include "train/candidates_internal.h"
 
-/* States that the integer network is calibrated on. */
-enum { CALIBRATION_STATES = 256 };
+#include <math.h>
+#include <string.h>
 
-static graft_status collect_states(graft_env *env, const graft_session *session,
-                                   const graft_agent *agent, graft_states *states)
+/* Played with each observer to see how large activations become, and most scenes looked at of all. */
+enum { CALIBRATION_EPISODES = 3, CALIBRATION_SCENES = 256, LOCATIONS_MOST = UINT16_MAX };
+
+/* Looks at a scene; what it found lies in `tape`, which is opened in `arena`. */
+static graft_scored look(const graft_scorer *scorer, graft_arena *arena, const graft_scene *scene,
+                         graft_tape *tape)
 {
-    const graft_environment *environment = &session->environment;
-    const graft_states_source source = {
-        .graph = &environment->first.graph,
-        .xfers = &session->xfers,
-        .location_limit = environment->options.location_limit,
-        .apply = environment->options.apply,
-        .most = CALIBRATION_STATES,
-    };
-    return graft_states_collect(env, env->life, &source, agent->episodes, agent->episode_count,
-                                states);
+    const uint32_t *first = NULL;
+    const uint32_t *row_scene = NULL;
+    graft_tape_init(tape, arena, false);
+    graft_tape_bind(tape, &scorer->encoder.parameters, NULL);
+    graft_tape_bind(tape, &scorer->parameters, NULL);
+    return graft_scorer_look(scorer, tape, &scene, 1, &first, &row_scene);
 }
 
-static graft_status compile(graft_env *env, const graft_session *session,
-                            const graft_float_policy *network, const graft_states *states,
-                            graft_policy *policy)
+static void widen_by_scene(graft_env *env, const graft_scorer *scorer, const graft_scene *scene,
+                           graft_ranges *ranges)
 {
-    graft_status status = GRAFT_OK;
-    *policy = (graft_policy){.abi = GRAFT_ABI};
-    policy->location_limit = (uint16_t)session->settings.environment_location_limit;
-    GRAFT_CHECK(graft_policy_pack_rules(env, env->life, session->xfers.rules, session->xfers.count,
-                                        policy));
-    GRAFT_CHECK(graft_policy_calibrate(env, env->life, network, states, policy));
-done:
-    return status;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_tape tape;
+    const graft_scored scored = look(scorer, env->scratch, scene, &tape);
+    graft_ranges_widen(ranges, scorer, &scored);
+    graft_arena_release(env->scratch, mark);
 }
 
-graft_status graft_policy_compile(graft_env *env, const graft_session *session,
-                                  const graft_agent *agent, graft_policy *policy)
+static graft_status find_ranges(graft_env *env, graft_candidates *agent,
+                                graft_observer *const observers[], uint32_t count,
+                                graft_ranges *ranges)
 {
     graft_status status = GRAFT_OK;
-    graft_states states;
-    graft_float_policy network =
-        graft_float_policy_of(&agent->encoder, &agent->standardiser, &agent->best);
-    GRAFT_CHECK(collect_states(env, session, agent, &states));
-    GRAFT_CHECK(compile(env, session, &network, &states, policy));
-done:
-    return status;
-}
-
-graft_status graft_policy_random(graft_env *env, const graft_session *session,
-                                 const graft_agent *agent, uint64_t seed, graft_policy *policy)
-{
-    graft_status status = GRAFT_OK;
-    graft_states states;
-    graft_agent_settings *settings = GRAFT_NEW(env->life, graft_agent_settings, 1);
-    graft_agent *blank = GRAFT_NEW(env->life, graft_agent, 1);
-    *settings = session->settings;
-    settings->environment_seed = (int64_t)(seed & INT32_MAX);
-    graft_agent_open(env->life, settings, agent->xfers, 1, 0, blank);
-    GRAFT_CHECK(collect_states(env, session, agent, &states));
-    uint32_t latent = blank->encoder.size.latent;
-    float *z = GRAFT_NEW(env->life, float, (size_t)states.count *latent);
-    for (uint32_t i = 0; i < states.count; i++) {
-        graft_encoder_run(&blank->encoder, env->scratch, &states.items[i].arrays, 1,
-                          &z[(size_t)i * latent]);
+    const uint64_t interactions = agent->interactions;
+    const uint32_t most = CALIBRATION_SCENES / count + 1;
+    graft_mark mark = graft_arena_mark(env->unit);
+    *ranges = (graft_ranges){.first = 0.0F};
+    for (uint32_t e = 0; e < CALIBRATION_EPISODES * count; e++) {
+        graft_episode_kept kept;
+        GRAFT_CHECK(graft_candidates_episode(env, env->unit, agent, observers[e % count], NULL,
+                                             &kept));
+        for (uint32_t t = 0; t <= kept.count && t < most / CALIBRATION_EPISODES + 1; t++) {
+            widen_by_scene(env, &agent->scorer, &kept.steps[t].scene, ranges);
+        }
+        graft_arena_release(env->unit, mark);
     }
-    blank->standardiser = graft_standardiser_fit(env->life, z, states.count, latent);
-    graft_float_policy network =
-        graft_float_policy_of(&blank->encoder, &blank->standardiser, &blank->best);
-    GRAFT_CHECK(compile(env, session, &network, &states, policy));
+    agent->interactions = interactions; /* Nothing is learnt of them. */
+done:
+    graft_arena_release(env->unit, mark);
+    return status;
+}
+
+/* What each rule, and NO-OP, adds to a place: a scene of nothing that offers all of them. */
+static float *find_rows(graft_env *env, const graft_scorer *scorer, const graft_observer *observer)
+{
+    const uint32_t count = observer->environment->xfers->count + 1;
+    float *rows = GRAFT_NEW(env->life, float, (size_t)count *scorer->size.width);
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_arena *arena = env->scratch;
+    graft_scene scene = {.graph = observer->sheets[count - 1].source, .count = count};
+    graft_tape tape;
+    const graft_sheet **sheets = GRAFT_NEW(arena, const graft_sheet *, count);
+    for (uint32_t r = 0; r < count; r++) {
+        sheets[r] = &observer->sheets[r];
+    }
+    scene.sheets = sheets;
+    scene.facts = GRAFT_NEW(arena, float, (size_t)count *GRAFT_FACT_COUNT);
+    scene.priors = GRAFT_NEW(arena, float, count);
+    const graft_scored scored = look(scorer, arena, &scene, &tape);
+    memcpy(rows, scored.added->value, graft_matrix_size(scored.added) * sizeof *rows);
+    graft_arena_release(env->scratch, mark);
+    return rows;
+}
+
+graft_status graft_policy_compile(graft_env *env, graft_candidates *agent,
+                                  graft_observer *const observers[], uint32_t count,
+                                  graft_policy *policy)
+{
+    graft_status status = GRAFT_OK;
+    const graft_xfers *xfers = observers[0]->environment->xfers;
+    const graft_scene_options *scenes = &observers[0]->options;
+    graft_ranges ranges;
+    *policy = (graft_policy){.abi = GRAFT_ABI,
+                             .feature_hash = GRAFT_FEATURE_HASH,
+                             .metadata = "",
+                             .location_limit = LOCATIONS_MOST,
+                             .tariff = observers[0]->estimator.tariff,
+                             .decider = GRAFT_DECIDER_NETWORK,
+                             .prior_slope = graft_prior_slope(scenes),
+                             .prior_reserve = graft_prior_reserve(scenes)};
+    GRAFT_CHECK(graft_policy_pack_rules(env, env->life, xfers->rules, xfers->count, policy));
+    GRAFT_CHECK(find_ranges(env, agent, observers, count, &ranges));
+    GRAFT_CHECK(graft_quantise(env, env->life, &agent->scorer, &ranges,
+                               find_rows(env, &agent->scorer, observers[0]), policy));
+done:
+    return status;
+}
+
+/* --------------------------------------------------------------- agreement */
+
+/* The candidate of a scene that is this action; UINT32_MAX: not on offer. */
+static uint32_t find_action(const graft_scene *scene, graft_action action)
+{
+    for (uint32_t i = 0; i < scene->count; i++) {
+        if (scene->actions[i].xfer == action.xfer && scene->actions[i].location == action.location) {
+            return i;
+        }
+    }
+    return UINT32_MAX;
+}
+
+/* Both choices in the environment's state: *choice is the float network's. */
+static graft_status compare_choices(graft_env *env, const graft_candidates *agent,
+                                    graft_observer *o, const graft_policy *policy,
+                                    graft_agreement *agreement, graft_action *choice)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    const graft_environment *e = o->environment;
+    const graft_optimize_options options = {
+        .weight_bytes_limit = e->options.apply.weight_bytes_limit, .first_cost = o->first.cost};
+    const size_t bytes = graft_optimize_workspace_bytes(policy, &e->state.graph.limits, 0);
+    graft_scores scores;
+    graft_scene scene;
+    graft_tape tape;
+    GRAFT_CHECK(graft_scene_take(env, env->scratch, o, false, &scene));
+    status = graft_policy_scores(&e->state.graph, policy, &options,
+                                 graft_arena_alloc(env->scratch, bytes), bytes, &scores);
+    if (status != GRAFT_OK) {
+        status = GRAFT_FAIL(env, status, "the policy does not decide");
+        goto done;
+    }
+    const graft_action shipped = {scores.rule, scores.location};
+    const uint32_t own = find_action(&scene, shipped);
+    const float *logits = look(&agent->scorer, env->scratch, &scene, &tape).logits->value;
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < scene.count; i++) {
+        best = logits[i] > logits[best] ? i : best;
+    }
+    const double margin = own < scene.count ? (double)(logits[best] - logits[own]) : 0.0;
+    *choice = scene.actions[best];
+    agreement->decisions++;
+    agreement->same += own == best;
+    agreement->margin_lost = fmax(agreement->margin_lost, margin);
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+graft_status graft_agreement_measure(graft_env *env, graft_candidates *agent,
+                                     graft_observer *observer, const graft_policy *policy,
+                                     graft_agreement *agreement)
+{
+    graft_status status = GRAFT_OK;
+    graft_environment *e = observer->environment;
+    graft_outcome outcome = {.terminal = false};
+    GRAFT_CHECK(graft_environment_reset(env, e));
+    outcome.terminal = e->terminal;
+    while (!outcome.terminal) {
+        graft_action choice;
+        GRAFT_CHECK(compare_choices(env, agent, observer, policy, agreement, &choice));
+        GRAFT_CHECK(graft_environment_step(env, e, choice.xfer, choice.location, &outcome));
+    }
 done:
     return status;
 }

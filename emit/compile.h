@@ -1,20 +1,32 @@
-/* compile.h - from a trained agent to the policy that ships: replay recorded episodes, quantise on
- * their states, pack the rules. And: what that policy does to a graph. */
+/* compile.h - from a trained agent to the policy that ships: play, quantise on the scenes met, pack
+ * the rules. And: what a policy does to a graph. */
 #ifndef GRAFT_EMIT_COMPILE_H
 #define GRAFT_EMIT_COMPILE_H
 
 #include "emit/results.h"
 #include "emit/session.h"
-#include "train/agent.h"
+#include "train/candidates.h"
 
-/* The integer policy of a trained agent's best controller, in env->life, without plans. */
-GRAFT_MUST_USE graft_status graft_policy_compile(graft_env *env, const graft_session *session,
-                                                 const graft_agent *agent, graft_policy *policy);
-/* The same with random weights from `seed` in encoder and controller: the control of every table.
- * `agent` lends the recorded states. */
-GRAFT_MUST_USE graft_status graft_policy_random(graft_env *env, const graft_session *session,
-                                                const graft_agent *agent, uint64_t seed,
-                                                graft_policy *policy);
+/* The integer policy of an agent over the rules of its observers, which are the same for all, and
+ * their tariff; in env->life, without plans and metadata. The networks' ranges are those of a few
+ * episodes with each observer: give those that ask for no price. Fails as playing does, and as
+ * graft_quantise and graft_policy_pack_rules. */
+GRAFT_MUST_USE graft_status graft_policy_compile(graft_env *env, graft_candidates *agent,
+                                                 graft_observer *const observers[], uint32_t count,
+                                                 graft_policy *policy);
+
+/* Integer beside float decisions, over the graphs of an episode of the float network's. */
+typedef struct graft_agreement {
+    uint32_t decisions;
+    uint32_t same;      /* The same rule and location. */
+    double margin_lost; /* Largest float logit given up by another choice. */
+} graft_agreement;
+
+/* Adds an episode with `observer` to `agreement`. Fails as playing does, and as graft_policy_scores. */
+GRAFT_MUST_USE graft_status graft_agreement_measure(graft_env *env, graft_candidates *agent,
+                                                    graft_observer *observer,
+                                                    const graft_policy *policy,
+                                                    graft_agreement *agreement);
 
 /* What of the engine's loop is switched on. */
 typedef struct graft_policy_run {

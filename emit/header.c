@@ -170,18 +170,11 @@ static void print_network(header_printer *printer)
         print_rounds(printer);
     }
     print_layer(printer, "global", &policy->global);
-    print_int32(printer, "latent_centres", policy->latent_centres, policy->latent);
-    print_scales(printer, "latent_scales", policy->latent_scales, policy->latent);
-    print_layer(printer, "trunk0", &policy->trunk[0]);
-    if (policy->trunk_count > 1) {
-        print_layer(printer, "trunk1", &policy->trunk[1]);
-    }
-    print_layer(printer, "xfer", &policy->xfer);
-    graft_buffer_printf(printer->text, "\n");
-    print_int8(printer, "embeddings", policy->embeddings,
-               (size_t)policy->rule_count * policy->embedding_width);
-    print_layer(printer, "place", &policy->location_trunk);
-    print_layer(printer, "location", &policy->location);
+    print_layer(printer, "place", &policy->place);
+    graft_buffer_printf(printer->text, "\n/* What each rule adds to it, and NO-OP. */\n");
+    print_int8(printer, "rule_rows", policy->rule_rows, graft_policy_rows_bytes(policy));
+    print_layer(printer, "second", &policy->second);
+    print_layer(printer, "score", &policy->score);
 }
 
 /* -------------------------------------------------------------------- costs */
@@ -220,9 +213,6 @@ static void print_tariff(header_printer *printer)
 {
     const graft_tariff *tariff = printer->policy->tariff;
     const char *name = printer->name;
-    if (tariff == NULL) {
-        return;
-    }
     if (tariff->row_count > 0) {
         print_rows(printer, tariff);
     }
@@ -343,19 +333,10 @@ static void refer_network(header_printer *printer)
         graft_buffer_printf(text, "    NULL,\n");
     }
     refer_layer(printer, "global", &policy->global);
-    graft_buffer_printf(text, "    graft_%s_latent_centres, graft_%s_latent_scales,\n", name, name);
-    graft_buffer_printf(text, "    {\n");
-    refer_layer(printer, "trunk0", &policy->trunk[0]);
-    if (policy->trunk_count > 1) {
-        refer_layer(printer, "trunk1", &policy->trunk[1]);
-    } else {
-        graft_buffer_printf(text, "    " NO_LAYER ",\n");
-    }
-    graft_buffer_printf(text, "    },\n");
-    refer_layer(printer, "xfer", &policy->xfer);
-    graft_buffer_printf(text, "    graft_%s_embeddings,\n", name);
-    refer_layer(printer, "place", &policy->location_trunk);
-    refer_layer(printer, "location", &policy->location);
+    refer_layer(printer, "place", &policy->place);
+    graft_buffer_printf(text, "    graft_%s_rule_rows,\n", name);
+    refer_layer(printer, "second", &policy->second);
+    refer_layer(printer, "score", &policy->score);
 }
 
 /* The members in the order of graft_policy: neither C99 in C++ nor older C++ know designators. */
@@ -372,29 +353,22 @@ static void print_policy(header_printer *printer)
     graft_buffer_printf(text,
                         "\",\n    graft_%s_rules, graft_%s_rule_offsets, graft_%s_rule_flags,\n"
                         "    %u, %u, /* rules, locations */\n"
-                        "    %u, %u, %u, %u, /* hidden, latent, trunk, embedding */\n"
-                        "    %u, %u, %u, %u, /* globals, counts, rounds, trunk layers */\n",
+                        "    %u, %u, %u, %u, /* hidden, latent, width, rounds */\n",
                         name, name, name, policy->rule_count, policy->location_limit,
-                        policy->hidden, policy->latent, policy->trunk_width,
-                        policy->embedding_width, policy->global_features, policy->count_features,
-                        policy->round_count, policy->trunk_count);
+                        policy->hidden, policy->latent, policy->width, policy->round_count);
     if (policy->hidden > 0) {
         refer_network(printer);
     } else {
-        graft_buffer_printf(text, "    " NO_LAYER ", NULL, " NO_LAYER ", NULL, NULL,\n"
-                                  "    {" NO_LAYER ", " NO_LAYER "}, " NO_LAYER ", NULL,\n"
-                                  "    " NO_LAYER ", " NO_LAYER ",\n");
+        graft_buffer_printf(text, "    " NO_LAYER ", NULL, " NO_LAYER ",\n    " NO_LAYER ", NULL, "
+                                  NO_LAYER ", " NO_LAYER ",\n");
     }
+    graft_buffer_printf(text, "    %u, %u,\n", policy->prior_slope, policy->prior_reserve);
     if (policy->plan_count > 0) {
         graft_buffer_printf(text, "    graft_%s_plans, %u,\n", name, policy->plan_count);
     } else {
         graft_buffer_printf(text, "    NULL, 0,\n");
     }
-    if (policy->tariff != NULL) {
-        graft_buffer_printf(text, "    &graft_%s_tariff, %u\n};\n", name, policy->decider);
-    } else {
-        graft_buffer_printf(text, "    NULL, %u\n};\n", policy->decider);
-    }
+    graft_buffer_printf(text, "    &graft_%s_tariff, %u\n};\n", name, policy->decider);
 }
 
 /* ----------------------------------------------------------------- the file */

@@ -1,14 +1,33 @@
 /* quantise.c - see quantise.h. */
 #include "emit/quantise.h"
 
-#include <math.h>
-#include <string.h>
+#include "emit/scale.h"
 
-/* The engine reads bytes in units of 1/32. */
-static const double byte_unit = 1.0 / 32.0;
-static const double feature_unit = 1.0 / GRAFT_FEATURE_SCALE / 32.0;
+#include <math.h>
+
+/* Units of what the engine is given: features and rows of rules as bytes times 32, facts, the latent;
+ * and of what it wants: the input of its tanh, logits. */
+static const double feature_unit = 1.0 / (32.0 * GRAFT_FEATURE_SCALE);
+static const double fact_unit = 1.0 / GRAFT_FACT_ONE;
+static const double latent_unit = 1.0 / 4096.0;
+static const double byte_unit = 32.0;
 static const double tanh_input_unit = 1.0 / 65536.0;
 static const double logit_unit = 1.0 / GRAFT_LOGIT_ONE;
+
+/* A layer's weights as they are trained: (inputs, outputs) row-major; bias (outputs) or NULL. */
+typedef struct {
+    const float *weight;
+    const float *bias;
+    uint32_t inputs;
+    uint32_t outputs;
+} float_layer;
+
+static float_layer layer_of(const graft_parameters *set, graft_layer layer)
+{
+    const graft_parameter *weight = &set->items[layer.weight];
+    return (float_layer){graft_parameters_value(set, layer.weight),
+                         graft_parameters_value(set, layer.bias), weight->rows, weight->cols};
+}
 
 /* Consecutive columns of a layer's input, and where their weights are. */
 typedef struct {
@@ -17,7 +36,7 @@ typedef struct {
     double unit;
 } input_part;
 
-enum { PARTS_MOST = 3 };
+enum { PARTS_MOST = 4 };
 
 typedef struct {
     const char *name;
@@ -121,7 +140,7 @@ static graft_status quantise_layer(graft_env *env, graft_arena *arena, const lay
 }
 
 /* A layer whose input has one unit. */
-static layer_plan plan_plain(const char *name, const graft_float_layer *layer, double input_unit,
+static layer_plan plan_plain(const char *name, const float_layer *layer, double input_unit,
                              double output_unit)
 {
     return (layer_plan){
@@ -135,7 +154,7 @@ static layer_plan plan_plain(const char *name, const graft_float_layer *layer, d
 }
 
 /* The part of `layer` from input `first` on. */
-static input_part part_of(const graft_float_layer *layer, uint32_t first, uint32_t inputs,
+static input_part part_of(const float_layer *layer, uint32_t first, uint32_t inputs,
                           double unit)
 {
     return (input_part){layer->weight + (size_t)first * layer->outputs, inputs, unit};
@@ -151,24 +170,28 @@ typedef struct {
     double next; /* h afterwards */
 } round_units;
 
+/* `units` of the far node and of the mean of messages. */
 static graft_status quantise_message(graft_env *env, graft_arena *arena,
-                                     const graft_float_layer *node, const graft_float_layer *edge,
-                                     const double units[2], graft_dense *dense)
+                                     const graft_encoder *encoder,
+                                     const graft_encoder_message *message, const double units[2],
+                                     graft_dense *dense)
 {
+    const graft_parameters *set = &encoder->parameters;
     const layer_plan plan = {
         .name = "edge block",
-        .parts = {part_of(node, 0, node->inputs, units[0]),
-                  part_of(edge, 0, edge->inputs, feature_unit)},
+        .parts = {{graft_parameters_value(set, message->node), encoder->size.hidden, units[0]},
+                  {graft_parameters_value(set, message->edge), encoder->size.edge_features,
+                   feature_unit}},
         .part_count = 2,
-        .bias = node->bias,
-        .outputs = node->outputs,
+        .bias = graft_parameters_value(set, message->bias),
+        .outputs = encoder->size.hidden,
         .output_unit = units[1] / 16.0,
     };
     return quantise_layer(env, arena, &plan, dense);
 }
 
 static graft_status quantise_node(graft_env *env, graft_arena *arena,
-                                  const graft_float_layer *layer, const round_units *units,
+                                  const float_layer *layer, const round_units *units,
                                   graft_policy_round *out)
 {
     uint32_t hidden = layer->outputs;
@@ -189,50 +212,55 @@ static graft_status quantise_node(graft_env *env, graft_arena *arena,
 }
 
 static graft_status quantise_round(graft_env *env, graft_arena *arena,
-                                   const graft_float_policy *network, const graft_ranges *ranges,
+                                   const graft_encoder *encoder, const graft_ranges *ranges,
                                    uint32_t r, graft_policy_round *out)
 {
     graft_status status = GRAFT_OK;
-    const graft_float_round *round = &network->rounds[r];
+    const float_layer node = layer_of(&encoder->parameters, encoder->node[r]);
     const round_units units = {
-        .h = unit_of(r == 0 ? ranges->input : ranges->h[r - 1]),
+        .h = unit_of(ranges->h[r]),
         .incoming = unit_of(ranges->incoming[r]),
         .outgoing = unit_of(ranges->outgoing[r]),
-        .next = unit_of(ranges->h[r]),
+        .next = unit_of(ranges->h[r + 1]),
     };
-    GRAFT_CHECK(quantise_message(env, arena, &round->incoming, &round->incoming_edge,
+    GRAFT_CHECK(quantise_message(env, arena, encoder, &encoder->incoming[r],
                                  (const double[2]){units.h, units.incoming}, &out->incoming));
-    GRAFT_CHECK(quantise_message(env, arena, &round->outgoing, &round->outgoing_edge,
+    GRAFT_CHECK(quantise_message(env, arena, encoder, &encoder->outgoing[r],
                                  (const double[2]){units.h, units.outgoing}, &out->outgoing));
-    GRAFT_CHECK(quantise_node(env, arena, &round->node, &units, out));
+    GRAFT_CHECK(quantise_node(env, arena, &node, &units, out));
 done:
     return status;
 }
 
 static graft_status quantise_encoder(graft_env *env, graft_arena *arena,
-                                     const graft_float_policy *network, const graft_ranges *ranges,
+                                     const graft_encoder *encoder, const graft_ranges *ranges,
                                      graft_policy *policy)
 {
     graft_status status = GRAFT_OK;
-    uint32_t hidden = network->hidden;
-    graft_policy_round *rounds = GRAFT_NEW(arena, graft_policy_round, network->round_count);
-    uint32_t rounds_done = network->round_count;
-    double pooled = unit_of(rounds_done > 0 ? ranges->h[rounds_done - 1] : ranges->input) / 8.0;
+    const graft_encoder_size *size = &encoder->size;
+    const float_layer first = layer_of(&encoder->parameters, encoder->input);
+    const float_layer last = layer_of(&encoder->parameters, encoder->global);
+    const double pooled = unit_of(ranges->h[size->rounds]) / 8.0;
+    graft_policy_round *rounds = GRAFT_NEW(arena, graft_policy_round, size->rounds);
+    /* What tells patterns from graphs is 0 in graphs. */
+    const layer_plan input = {.name = "node encoder",
+                              .parts = {part_of(&first, 0, GRAFT_SCENE_FEATURES, feature_unit)},
+                              .part_count = 1,
+                              .bias = first.bias,
+                              .outputs = first.outputs,
+                              .output_unit = unit_of(ranges->h[0])};
     const layer_plan global = {
         .name = "global block",
-        .parts = {part_of(&network->global, 0, 2 * hidden, pooled),
-                  part_of(&network->global, 2 * hidden, network->global_features,
-                  feature_unit / 8.0)},
+        .parts = {part_of(&last, 0, 2 * size->hidden, pooled),
+                  part_of(&last, 2 * size->hidden, GRAFT_SCENE_GLOBALS, feature_unit / 8.0)},
         .part_count = 2,
-        .bias = network->global.bias,
-        .outputs = network->latent,
+        .bias = last.bias,
+        .outputs = size->latent,
         .output_unit = tanh_input_unit,
     };
-    const layer_plan input =
-        plan_plain("node encoder", &network->input, feature_unit, unit_of(ranges->input));
     GRAFT_CHECK(quantise_layer(env, arena, &input, &policy->input));
-    for (uint32_t r = 0; r < network->round_count; r++) {
-        GRAFT_CHECK(quantise_round(env, arena, network, ranges, r, &rounds[r]));
+    for (uint32_t r = 0; r < size->rounds; r++) {
+        GRAFT_CHECK(quantise_round(env, arena, encoder, ranges, r, &rounds[r]));
     }
     GRAFT_CHECK(quantise_layer(env, arena, &global, &policy->global));
     policy->rounds = rounds;
@@ -240,138 +268,88 @@ done:
     return status;
 }
 
-/* ------------------------------------------------------------------- heads */
+/* -------------------------------------------------------------- candidates */
 
-static graft_status quantise_trunk(graft_env *env, graft_arena *arena,
-                                   const graft_float_policy *network, const graft_ranges *ranges,
-                                   graft_policy *policy)
+/* The first layer of candidates, of whose parts each has a bias. */
+static graft_status quantise_place(graft_env *env, graft_arena *arena, const graft_scorer *scorer,
+                                   double nodes, double unit, graft_policy *policy)
 {
-    graft_status status = GRAFT_OK;
-    uint32_t width = network->xfer.inputs;
-    double unit = unit_of(ranges->trunk[0]);
-    const layer_plan first = {
-        .name = "trunk",
-        .parts = {part_of(&network->trunk[0], 0, network->latent, unit_of(ranges->latent)),
-                  part_of(&network->trunk[0], network->latent, network->count_features,
-                  log(256.0) / GRAFT_ACTIVATION_MOST)},
-        .part_count = 2,
-        .bias = network->trunk[0].bias,
-        .outputs = width,
-        .output_unit = unit,
-    };
-    GRAFT_CHECK(quantise_layer(env, arena, &first, &policy->trunk[0]));
-    if (network->trunk_count > 1) {
-        const layer_plan second = plan_plain("second layer of the trunk", &network->trunk[1], unit,
-                                             unit_of(ranges->trunk[1]));
-        GRAFT_CHECK(quantise_layer(env, arena, &second, &policy->trunk[1]));
-    }
-done:
-    return status;
-}
-
-/* The embeddings as int8, one unit for all; returns the unit. */
-static double quantise_embeddings(graft_arena *arena, const graft_float_policy *network,
-                                  graft_policy *policy)
-{
-    size_t count = (size_t)network->rule_count * network->embedding_width;
-    double most = 1e-6;
-    for (size_t i = 0; i < count; i++) {
-        most = fmax(most, fabs((double)network->embeddings[i]));
-    }
-    int8_t *embeddings = GRAFT_NEW(arena, int8_t, count);
-    for (size_t i = 0; i < count; i++) {
-        embeddings[i] = (int8_t)round_number((double)network->embeddings[i] / most * 127.0);
-    }
-    policy->embeddings = embeddings;
-    return most / 127.0 * byte_unit;
-}
-
-static graft_status quantise_heads(graft_env *env, graft_arena *arena,
-                                   const graft_float_policy *network, const graft_ranges *ranges,
-                                   graft_policy *policy)
-{
-    graft_status status = GRAFT_OK;
-    uint32_t width = network->xfer.inputs;
-    double trunk = unit_of(ranges->trunk[network->trunk_count - 1]);
-    double place = unit_of(ranges->place);
-    const layer_plan location_trunk = {
-        .name = "location trunk",
-        .parts = {part_of(&network->location_trunk, 0, width, trunk),
-                  part_of(&network->location_trunk, width, network->embedding_width,
-                  quantise_embeddings(arena, network, policy))},
-        .part_count = 2,
-        .bias = network->location_trunk.bias,
-        .outputs = width,
-        .output_unit = place,
-    };
-    const layer_plan xfer = plan_plain("rule head", &network->xfer, trunk, logit_unit);
-    const layer_plan location = plan_plain("location head", &network->location, place, logit_unit);
-    GRAFT_CHECK(quantise_trunk(env, arena, network, ranges, policy));
-    GRAFT_CHECK(quantise_layer(env, arena, &xfer, &policy->xfer));
-    GRAFT_CHECK(quantise_layer(env, arena, &location_trunk, &policy->location_trunk));
-    GRAFT_CHECK(quantise_layer(env, arena, &location, &policy->location));
-done:
-    return status;
-}
-
-static void set_sizes(const graft_float_policy *network, graft_policy *policy)
-{
-    policy->abi = GRAFT_ABI;
-    policy->feature_hash = GRAFT_FEATURE_HASH;
-    policy->hidden = (uint16_t)network->hidden;
-    policy->latent = (uint16_t)network->latent;
-    policy->trunk_width = (uint16_t)network->xfer.inputs;
-    policy->embedding_width = (uint16_t)network->embedding_width;
-    policy->global_features = (uint16_t)network->global_features;
-    policy->count_features = (uint16_t)network->count_features;
-    policy->round_count = (uint16_t)network->round_count;
-    policy->trunk_count = (uint16_t)network->trunk_count;
-    policy->location_limit = (uint16_t)network->location.outputs;
-}
-
-/* The latent as the float network standardises it. */
-static graft_status quantise_latent(graft_env *env, graft_arena *arena,
-                                    const graft_float_policy *network, const graft_ranges *ranges,
-                                    graft_policy *policy)
-{
-    graft_status status = GRAFT_OK;
-    int32_t *centres = GRAFT_NEW(arena, int32_t, network->latent);
-    graft_scale *scales = GRAFT_NEW(arena, graft_scale, network->latent);
-    for (uint32_t i = 0; i < network->latent; i++) {
-        graft_latent_line line = {1.0, 0.0};
-        if (network->latent_mean != NULL) {
-            line.slope = (double)network->latent_scale[i];
-            line.shift = -line.slope * (double)network->latent_mean[i];
+    const graft_parameters *set = &scorer->parameters;
+    const float_layer parts[PARTS_MOST] = {layer_of(set, scorer->of_scene), layer_of(set, scorer->mean),
+                                           layer_of(set, scorer->most), layer_of(set, scorer->facts)};
+    const double units[PARTS_MOST] = {latent_unit, nodes, nodes, fact_unit};
+    float *bias = GRAFT_NEW(arena, float, scorer->size.width);
+    layer_plan plan = {.name = "first layer of candidates",
+                       .part_count = PARTS_MOST,
+                       .bias = bias,
+                       .outputs = scorer->size.width,
+                       .output_unit = unit};
+    for (uint32_t p = 0; p < PARTS_MOST; p++) {
+        plan.parts[p] = part_of(&parts[p], 0, parts[p].inputs, units[p]);
+        for (uint32_t j = 0; j < plan.outputs; j++) {
+            bias[j] += parts[p].bias[j];
         }
-        GRAFT_CHECK(graft_latent_quantise(env, ranges, line, &centres[i], &scales[i]));
     }
-    policy->latent_centres = centres;
-    policy->latent_scales = scales;
-done:
-    return status;
+    return quantise_layer(env, arena, &plan, &policy->place);
 }
 
-graft_status graft_latent_quantise(graft_env *env, const graft_ranges *ranges,
-                                   graft_latent_line line, int32_t *centre, graft_scale *scale)
+static const int8_t *quantise_rows(graft_arena *arena, const float *rows, size_t count, double unit)
 {
-    double unit = unit_of(ranges->latent);
-    double at = line.slope > 0.0 ? -line.shift / line.slope : 0.0; /* Where it is 0. */
-    at = fmin(fmax(at, -8.0), 8.0);
-    *centre = round_number(at / GRAFT_TANH_UNIT);
-    if (!graft_scale_make(line.slope * GRAFT_TANH_UNIT / unit, scale)) {
-        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "an entry of the policy's latent has no scale");
+    int8_t *bytes = GRAFT_NEW(arena, int8_t, count);
+    for (size_t i = 0; i < count; i++) {
+        bytes[i] = (int8_t)round_number(fmin(fmax((double)rows[i] / unit, -127.0), 127.0));
     }
-    return GRAFT_OK;
+    return bytes;
 }
 
-graft_status graft_quantise(graft_env *env, graft_arena *arena, const graft_float_policy *network,
-                            const graft_ranges *ranges, graft_policy *policy)
+graft_status graft_quantise(graft_env *env, graft_arena *arena, const graft_scorer *scorer,
+                            const graft_ranges *ranges, const float *rows, graft_policy *policy)
 {
     graft_status status = GRAFT_OK;
-    set_sizes(network, policy);
-    GRAFT_CHECK(quantise_encoder(env, arena, network, ranges, policy));
-    GRAFT_CHECK(quantise_latent(env, arena, network, ranges, policy));
-    GRAFT_CHECK(quantise_heads(env, arena, network, ranges, policy));
+    const graft_parameters *set = &scorer->parameters;
+    const size_t row_count = ((size_t)policy->rule_count + 1) * scorer->size.width;
+    float most = ranges->first;
+    for (size_t i = 0; i < row_count; i++) {
+        most = fmaxf(most, fabsf(rows[i]));
+    }
+    const double nodes = unit_of(ranges->h[scorer->size.rounds]);
+    const double first = unit_of(most);
+    const double second = unit_of(ranges->second);
+    const float_layer layers[2] = {layer_of(set, scorer->second), layer_of(set, scorer->score)};
+    const layer_plan middle = plan_plain("second layer of candidates", &layers[0], first, second);
+    const layer_plan last = plan_plain("score of candidates", &layers[1], second, logit_unit);
+    policy->hidden = (uint16_t)scorer->size.hidden;
+    policy->latent = (uint16_t)scorer->size.latent;
+    policy->width = (uint16_t)scorer->size.width;
+    policy->round_count = (uint16_t)scorer->size.rounds;
+    GRAFT_CHECK(quantise_encoder(env, arena, &scorer->encoder, ranges, policy));
+    GRAFT_CHECK(quantise_place(env, arena, scorer, nodes, first, policy));
+    policy->rule_rows = quantise_rows(arena, rows, row_count, first * byte_unit);
+    GRAFT_CHECK(quantise_layer(env, arena, &middle, &policy->second));
+    GRAFT_CHECK(quantise_layer(env, arena, &last, &policy->score));
 done:
     return status;
+}
+
+/* ------------------------------------------------------------------ ranges */
+
+static void widen(float *range, const graft_matrix *x)
+{
+    for (size_t i = 0; i < graft_matrix_size(x); i++) {
+        *range = fmaxf(*range, fabsf(x->value[i]));
+    }
+}
+
+void graft_ranges_widen(graft_ranges *ranges, const graft_scorer *scorer,
+                        const graft_scored *scored)
+{
+    const uint32_t rounds = scorer->size.rounds;
+    for (uint32_t r = 0; r < rounds; r++) {
+        widen(&ranges->h[r], scored->encoding.h[r]);
+        widen(&ranges->incoming[r], scored->encoding.incoming[r]);
+        widen(&ranges->outgoing[r], scored->encoding.outgoing[r]);
+    }
+    widen(&ranges->h[rounds], scored->encoding.nodes);
+    widen(&ranges->first, scored->first);
+    widen(&ranges->second, scored->second);
 }

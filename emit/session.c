@@ -217,8 +217,8 @@ static graft_status survey_rules(graft_env *env, graft_session *session, const g
                                  const graft_environment_options *options)
 {
     graft_status status = GRAFT_OK;
-    const graft_survey survey = {.episodes = (uint32_t)session->settings.data_survey_episodes,
-                                 .preference = session->settings.data_preference,
+    const graft_survey survey = {.episodes = (uint32_t)session->settings.survey_episodes,
+                                 .preference = session->settings.survey_preference,
                                  .seed = (uint64_t)session->settings.environment_seed};
     const graft_xfers all = session->xfers;
     graft_survey_result found = {.met = GRAFT_NEW(env->life, bool, all.count)};

@@ -11,8 +11,7 @@ enum {
     VERSION = 1,
     ABI_LEAST = 1,
     SHIFT_MOST = 62,
-    MULTIPLIER_LEAST = 1 << 15,
-    CENTRE_MOST = 1 << 26
+    MULTIPLIER_LEAST = 1 << 15
 };
 enum { TARIFF_VERSION = 2 };
 
@@ -107,20 +106,13 @@ static void encode_network(graft_arena *arena, const graft_policy *policy, polic
         to->rounds[r]->keep = pack_scale(policy->rounds[r].keep);
     }
     to->global = encode_dense(arena, &policy->global);
-    to->n_latent_centres = policy->latent;
-    to->latent_centres = copy_ints(arena, policy->latent_centres, policy->latent);
-    to->n_latent_scales = policy->latent;
-    to->latent_scales = pack_scales(arena, policy->latent_scales, policy->latent);
-    to->n_trunk = policy->trunk_count;
-    to->trunk = GRAFT_NEW(arena, dense_message *, policy->trunk_count);
-    for (uint32_t k = 0; k < policy->trunk_count; k++) {
-        to->trunk[k] = encode_dense(arena, &policy->trunk[k]);
-    }
-    to->xfer = encode_dense(arena, &policy->xfer);
-    to->embeddings =
-        bytes_of(arena, policy->embeddings, (size_t)policy->rule_count * policy->embedding_width);
-    to->location_trunk = encode_dense(arena, &policy->location_trunk);
-    to->location = encode_dense(arena, &policy->location);
+    to->width = policy->width;
+    to->place = encode_dense(arena, &policy->place);
+    to->rule_rows = bytes_of(arena, policy->rule_rows, graft_policy_rows_bytes(policy));
+    to->second = encode_dense(arena, &policy->second);
+    to->score = encode_dense(arena, &policy->score);
+    to->prior_slope = policy->prior_slope;
+    to->prior_reserve = policy->prior_reserve;
 }
 
 static tariff_message *encode_tariff(graft_arena *arena, const graft_tariff *tariff,
@@ -160,10 +152,6 @@ void graft_policyfile_encode(graft_arena *arena, const graft_policy *policy,
     to->location_limit = policy->location_limit;
     to->hidden = policy->hidden;
     to->latent = policy->latent;
-    to->trunk_width = policy->trunk_width;
-    to->embedding_width = policy->embedding_width;
-    to->global_features = policy->global_features;
-    to->count_features = policy->count_features;
     encode_rules(arena, policy, rule_names, to);
     to->decider = policy->decider;
     if (policy->hidden > 0) {
@@ -313,41 +301,19 @@ done:
     return status;
 }
 
-static graft_status read_latent(const reader *in, const policy_message *from, graft_policy *policy)
-{
-    if (from->n_latent_centres != policy->latent || from->n_latent_scales != policy->latent) {
-        return refuse(in, "latent", "the number of centres or scales is another");
-    }
-    for (size_t i = 0; i < from->n_latent_centres; i++) {
-        if (from->latent_centres[i] > CENTRE_MOST || from->latent_centres[i] < -CENTRE_MOST) {
-            return refuse(in, "latent", "a centre is out of range");
-        }
-    }
-    policy->latent_centres = from->latent_centres;
-    return read_scales(in, "latent", from->latent_scales, from->n_latent_scales,
-                       &policy->latent_scales);
-}
-
 static graft_status read_network(const reader *in, const policy_message *from, graft_policy *policy)
 {
     graft_status status = GRAFT_OK;
     GRAFT_CHECK(read_dense(in, "input", from->input, &policy->input));
     GRAFT_CHECK(read_rounds(in, from, policy));
     GRAFT_CHECK(read_dense(in, "global", from->global, &policy->global));
-    GRAFT_CHECK(read_latent(in, from, policy));
-    if (from->n_trunk < 1 || from->n_trunk > 2) {
-        return refuse(in, "trunk", "it has one layer or two");
-    }
-    policy->trunk_count = (uint16_t)from->n_trunk;
-    for (uint32_t k = 0; k < policy->trunk_count; k++) {
-        GRAFT_CHECK(read_dense(in, "trunk", from->trunk[k], &policy->trunk[k]));
-    }
-    GRAFT_CHECK(read_dense(in, "xfer", from->xfer, &policy->xfer));
-    GRAFT_CHECK(read_weights(in, "embeddings", &from->embeddings,
-                             (size_t)policy->rule_count * policy->embedding_width,
-                             &policy->embeddings));
-    GRAFT_CHECK(read_dense(in, "location trunk", from->location_trunk, &policy->location_trunk));
-    GRAFT_CHECK(read_dense(in, "location", from->location, &policy->location));
+    GRAFT_CHECK(read_dense(in, "place", from->place, &policy->place));
+    GRAFT_CHECK(read_weights(in, "rule rows", &from->rule_rows, graft_policy_rows_bytes(policy),
+                             &policy->rule_rows));
+    GRAFT_CHECK(read_dense(in, "second", from->second, &policy->second));
+    GRAFT_CHECK(read_dense(in, "score", from->score, &policy->score));
+    policy->prior_slope = from->prior_slope;
+    policy->prior_reserve = from->prior_reserve;
 done:
     return status;
 }
@@ -358,17 +324,14 @@ static graft_status read_sizes(const reader *in, const policy_message *from, gra
         uint32_t from;
         uint16_t *to;
     } sizes[] = {
-        {from->location_limit,  &policy->location_limit },
-        {from->hidden,          &policy->hidden         },
-        {from->latent,          &policy->latent         },
-        {from->trunk_width,     &policy->trunk_width    },
-        {from->embedding_width, &policy->embedding_width},
-        {from->global_features, &policy->global_features},
-        {from->count_features,  &policy->count_features },
+        {from->location_limit, &policy->location_limit},
+        {from->hidden,         &policy->hidden        },
+        {from->latent,         &policy->latent        },
+        {from->width,          &policy->width         },
     };
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         if (sizes[i].from > UINT16_MAX ||
-            (i < 4 && sizes[i].from == 0 && (i == 0 || from->hidden > 0))) {
+            (sizes[i].from == 0 && (i == 0 || from->hidden > 0))) {
             return refuse(in, "sizes", "one of them is out of range");
         }
         *sizes[i].to = (uint16_t)sizes[i].from;
@@ -438,12 +401,12 @@ done:
     return status;
 }
 
-/* Who decides has what it needs. */
+/* Who decides has what it needs: a tariff, and the network if it is that. */
 static graft_status read_decider(const reader *in, const policy_message *from, graft_policy *policy)
 {
-    bool fits = from->decider == GRAFT_DECIDER_NETWORK  ? policy->hidden > 0
-                : from->decider == GRAFT_DECIDER_TARIFF ? policy->tariff != NULL
-                                                        : false;
+    bool fits = policy->tariff != NULL &&
+                ((from->decider == GRAFT_DECIDER_NETWORK && policy->hidden > 0) ||
+                 from->decider == GRAFT_DECIDER_TARIFF);
     policy->decider = (uint8_t)from->decider;
     return fits ? GRAFT_OK : refuse(in, "decider", "what it needs is not there");
 }

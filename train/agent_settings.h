@@ -13,37 +13,8 @@
     SETTING(environment, step_limit, integer, 1, 10000)                                            \
     SETTING(environment, weight_megabytes, integer, 0, 1 << 20)                                    \
     SETTING(environment, cost_limit, real, 0, 1000)                                                \
-    SETTING(data, survey_episodes, integer, 1, 100000)                                             \
-    SETTING(data, random_episodes, integer, 1, 100000)                                             \
-    SETTING(data, policy_episodes, integer, 0, 100000)                                             \
-    SETTING(data, noop, real, 0, 1)                                                                \
-    SETTING(data, preference, real, 0, 10)                                                         \
-    SETTING(data, eagerness, real, 0, 10)                                                          \
-    SETTING(data, rounds, integer, 1, 100)                                                         \
-    SETTING(encoder, hidden, integer, 1, 512)                                                      \
-    SETTING(encoder, latent, integer, 1, 512)                                                      \
-    SETTING(encoder, rounds, integer, 1, 6)                                                        \
-    SETTING(encoder, updates, integer, 0, 1e7)                                                     \
-    SETTING(encoder, batch, integer, 1, 4096)                                                      \
-    SETTING(encoder, learning_rate, real, 0, 1)                                                    \
-    SETTING(world, hidden, integer, 1, 2048)                                                       \
-    SETTING(world, components, integer, 1, 32)                                                     \
-    SETTING(world, updates, integer, 0, 1e7)                                                       \
-    SETTING(world, batch, integer, 1, 4096)                                                        \
-    SETTING(world, window, integer, 1, 10000)                                                      \
-    SETTING(world, learning_rate, real, 0, 1)                                                      \
-    SETTING(controller, trunk, integer, 1, 1024)                                                   \
-    SETTING(controller, embedding, integer, 1, 256)                                                \
-    SETTING(controller, updates, integer, 0, 1e7)                                                  \
-    SETTING(controller, dreams, integer, 1, 4096)                                                  \
-    SETTING(controller, horizon, integer, 1, 10000)                                                \
-    SETTING(controller, temperature, real, 0.01, 10)                                               \
-    SETTING(controller, learning_rate, real, 0, 1)                                                 \
-    SETTING(controller, discount, real, 0, 1)                                                      \
-    SETTING(controller, lambda, real, 0, 1)                                                        \
-    SETTING(controller, entropy, real, 0, 10)                                                      \
-    SETTING(controller, step_cost, real, 0, 10)                                                    \
-    SETTING(controller, evaluate_every, integer, 1, 1e7)                                           \
+    SETTING(survey, episodes, integer, 1, 100000)                                                  \
+    SETTING(survey, preference, real, 0, 10)                                                       \
     SETTING(candidates, hidden, integer, 1, 512)                                                   \
     SETTING(candidates, latent, integer, 1, 512)                                                   \
     SETTING(candidates, rounds, integer, 0, 6)                                                     \

@@ -1,10 +1,14 @@
 /* dreamer.c - see dreamer.h. */
 #include "train/dreamer.h"
 
+#include "graph/file.h"
 #include "graph/log.h"
+#include "train/checkpoint.h"
 #include "train/optimiser.h"
 
 static const double gradient_norm_most = 1.0;
+static const uint64_t save_every_ns = UINT64_C(10000000000);
+enum { SET_COUNT = 3 };
 #define STREAM_WORLD  (UINT64_C(1) << 42)
 #define STREAM_DREAMS (UINT64_C(1) << 36)
 
@@ -27,6 +31,67 @@ void graft_dreamer_open(graft_env *env, graft_candidates *agent, graft_observer 
 }
 
 void graft_dreamer_close(graft_dreamer *dreamer) { graft_shards_close(&dreamer->shards); }
+
+/* ------------------------------------------------------------------- checkpoints */
+
+typedef struct {
+    graft_parameters *sets[SET_COUNT];
+    graft_counters counters;
+} kept_parts;
+
+static graft_checkpoint describe(graft_dreamer *d, kept_parts *parts)
+{
+    graft_scorer *scorer = &d->agent->scorer;
+    *parts = (kept_parts){
+        .sets = {&scorer->encoder.parameters, &scorer->parameters,                &d->model.parameters                                           },
+        .counters = {d->run, (uint64_t *)(void *)&d->progress, sizeof d->progress / sizeof(uint64_t)},
+    };
+    return (graft_checkpoint){.sets = parts->sets,
+                              .counters = &parts->counters,
+                              .set_count = SET_COUNT,
+                              .counters_count = 1};
+}
+
+static graft_status save(graft_dreamer *d)
+{
+    kept_parts parts;
+    const graft_checkpoint checkpoint = describe(d, &parts);
+    d->progress.agent_updates = d->agent->updates;
+    d->saved_ns = graft_clock_ns();
+    return graft_checkpoint_save(d->env, d->path, &checkpoint);
+}
+
+/* Goes on from the checkpoint when there is one of this run. */
+static void load(graft_dreamer *d)
+{
+    kept_parts parts;
+    const graft_checkpoint checkpoint = describe(d, &parts);
+    if (d->path == NULL || !graft_file_exists(d->path)) {
+        return;
+    }
+    if (graft_checkpoint_load(d->env, d->path, &checkpoint) != GRAFT_OK) {
+        graft_log(d->env, 1, "the checkpoint is of another run and is replaced (%s)",
+                  d->env->message);
+        graft_env_clear(d->env);
+        return;
+    }
+    d->agent->updates = d->progress.agent_updates;
+    graft_log(d->env, 1, "going on from %s", d->path);
+}
+
+/* After each update: whether to go on, and a checkpoint every now and then. */
+static graft_status after_update(graft_dreamer *d)
+{
+    graft_status status = graft_search_go_on(d->env);
+    if (d->path != NULL &&
+        (status == GRAFT_INTERRUPTED || graft_clock_ns() - d->saved_ns > save_every_ns)) {
+        graft_status saved = save(d);
+        status = status == GRAFT_OK ? saved : status;
+    }
+    return status;
+}
+
+/* ------------------------------------------------------------------- phases */
 
 static graft_status record(graft_dreamer *d, uint32_t per_model, graft_story **stories,
                            graft_stories *list)
@@ -62,7 +127,10 @@ graft_status graft_dreamer_learn(graft_dreamer *dreamer)
     graft_status status = GRAFT_OK;
     const graft_agent_settings *s = dreamer->agent->settings;
     const uint64_t start_ns = graft_clock_ns();
-    for (int64_t u = 0; u < s->foresight_updates; u++) {
+    graft_progress progress;
+    graft_progress_start(&progress, dreamer->env, "world model", "updates",
+                         (uint64_t)s->foresight_updates);
+    for (int64_t u = (int64_t)dreamer->progress.world_updates; u < s->foresight_updates; u++) {
         uint32_t index[GRAFT_SHARD_COUNT];
         graft_rng rng;
         graft_rng_derive(&rng, dreamer->agent->seed, STREAM_WORLD + (uint64_t)u);
@@ -75,8 +143,11 @@ graft_status graft_dreamer_learn(graft_dreamer *dreamer)
         const double rate =
             s->foresight_learning_rate * (1.0 - 0.9 * (double)u / (double)s->foresight_updates);
         (void)graft_adam_step(dreamer->shards.sets, 1, rate, gradient_norm_most);
-        GRAFT_CHECK(graft_search_go_on(dreamer->env));
+        dreamer->progress.world_updates++;
+        graft_progress_update(&progress, (uint64_t)u + 1, NULL);
+        GRAFT_CHECK(after_update(dreamer));
     }
+    graft_progress_finish(&progress);
 done:
     dreamer->world_seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
     return status;
@@ -126,13 +197,42 @@ graft_status graft_dreamer_dream(graft_dreamer *dreamer)
     graft_dreamt dream;
     graft_dreamt_open(dreamer->env->unit, &dreamer->model, &dreamer->repertoire, &scenes, &dream);
     seal(dreamer, true);
-    for (int64_t u = 0; u < s->foresight_dream_updates; u++) {
+    graft_progress progress;
+    graft_progress_start(&progress, dreamer->env, "dreams", "updates",
+                         (uint64_t)s->foresight_dream_updates);
+    for (int64_t u = (int64_t)dreamer->progress.dream_updates; u < s->foresight_dream_updates;
+         u++) {
         dream_once(dreamer, &dream, (uint64_t)u);
-        GRAFT_CHECK(graft_search_go_on(dreamer->env));
+        dreamer->progress.dream_updates++;
+        graft_progress_update(&progress, (uint64_t)u + 1, NULL);
+        GRAFT_CHECK(after_update(dreamer));
     }
+    graft_progress_finish(&progress);
 done:
     seal(dreamer, false);
     graft_arena_release(dreamer->env->unit, mark);
     dreamer->dream_seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
+    return status;
+}
+
+graft_status graft_dreamer_run(graft_dreamer *dreamer, const char *path, uint64_t identity)
+{
+    graft_status status = GRAFT_OK;
+    dreamer->path = path;
+    dreamer->run = graft_arena_printf(dreamer->env->life, "run %016llx", (unsigned long long)identity);
+    dreamer->saved_ns = graft_clock_ns();
+    for (uint32_t p = 0; p < GRAFT_DREAMER_PHASES; p++) {
+        const uint64_t start_ns = graft_clock_ns();
+        GRAFT_CHECK(graft_dreamer_phases[p].run(dreamer));
+        graft_log(dreamer->env, 1, "%s: %.1f s", graft_dreamer_phases[p].name,
+                  (double)(graft_clock_ns() - start_ns) / 1e9);
+        if (p == 0) {
+            load(dreamer);
+        }
+    }
+    if (path != NULL) {
+        GRAFT_CHECK(save(dreamer));
+    }
+done:
     return status;
 }

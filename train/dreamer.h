@@ -6,6 +6,13 @@
 
 #include "train/foresight_check.h"
 
+/* How far training is: as counters of a checkpoint. */
+typedef struct graft_dreamer_progress {
+    uint64_t world_updates;
+    uint64_t dream_updates;
+    uint64_t agent_updates;
+} graft_dreamer_progress;
+
 typedef struct graft_dreamer {
     graft_env *env;
     graft_candidates *agent;
@@ -20,13 +27,17 @@ typedef struct graft_dreamer {
     graft_stories held_stories;
     graft_foresight_loss loss; /* Of the last update. */
     graft_foresight_report report;
+    graft_dreamer_progress progress;
+    const char *path; /* Of the checkpoint; NULL: none is kept. */
+    const char *run;  /* Whose it is: a file of another's has another name here, and is refused. */
+    uint64_t saved_ns;
     double dreamed; /* Percent saved in the dreams of the last update. */
     double world_seconds;
     double dream_seconds;
     uint64_t dream_steps;
 } graft_dreamer;
 
-/* For an agent and the environments that it plays in, which are kept; in env->life. */
+/* For an untrained agent and the environments that it plays in, which are kept; in env->life. */
 void graft_dreamer_open(graft_env *env, graft_candidates *agent, graft_observer *const observers[],
                         uint32_t count, graft_dreamer *dreamer);
 void graft_dreamer_close(graft_dreamer *dreamer);
@@ -41,7 +52,13 @@ GRAFT_MUST_USE graft_dreamer_phase graft_dreamer_check;
 /* Trains the policy in dreams that begin where stories began; environments are sealed. */
 GRAFT_MUST_USE graft_dreamer_phase graft_dreamer_dream;
 
-/* All of them, in order. */
+/* All of them, or until interrupted (GRAFT_INTERRUPTED, checkpoint saved). `identity` is a hash of
+ * settings, models, rules and tariff. A checkpoint at `path` of the same identity is resumed: stories are played again, and training goes on where it was. One of
+ * another is replaced; NULL keeps none. Equal inputs give equal networks, interrupted or not. */
+GRAFT_MUST_USE graft_status graft_dreamer_run(graft_dreamer *dreamer, const char *path,
+                                              uint64_t identity);
+
+/* The phases in order. */
 typedef struct graft_dreamer_step {
     const char *name;
     graft_dreamer_phase *run;

@@ -20,14 +20,6 @@ static const char *const round_names[GRAFT_ENCODER_ROUNDS_MOST][8] = {
     ROUND_NAMES(0), ROUND_NAMES(1), ROUND_NAMES(2), ROUND_NAMES(3), ROUND_NAMES(4), ROUND_NAMES(5),
 };
 
-graft_encoder_size graft_encoder_defaults(graft_encoder_size size)
-{
-    size.hidden = size.hidden == 0 ? 32 : size.hidden;
-    size.latent = size.latent == 0 ? 64 : size.latent;
-    size.rounds = size.rounds == 0 ? 3 : size.rounds;
-    return size;
-}
-
 static graft_encoder_message add_message(graft_encoder *encoder, const char *const names[3])
 {
     const graft_encoder_size *size = &encoder->size;
@@ -151,17 +143,17 @@ static const graft_matrix *send_messages(const graft_encoder *encoder, graft_tap
 
 /* One round: (nodes, hidden) -> (nodes, hidden). */
 static const graft_matrix *pass_round(const graft_encoder *encoder, graft_tape *tape, uint32_t r,
-                                      const graft_graph_batch *batch, const graft_matrix *h)
+                                      const graft_graph_batch *batch, const graft_matrix *h,
+                                      graft_encoding *way)
 {
     const graft_matrix *in =
         send_messages(encoder, tape, &encoder->incoming[r], batch, h, batch->senders);
     const graft_matrix *out =
         send_messages(encoder, tape, &encoder->outgoing[r], batch, h, batch->receivers);
-    const graft_matrix *parts[3] = {
-        h,
-        graft_segment_mean(tape, in, batch->receivers, batch->node_count),
-        graft_segment_mean(tape, out, batch->senders, batch->node_count),
-    };
+    way->h[r] = h;
+    way->incoming[r] = graft_segment_mean(tape, in, batch->receivers, batch->node_count);
+    way->outgoing[r] = graft_segment_mean(tape, out, batch->senders, batch->node_count);
+    const graft_matrix *parts[3] = {h, way->incoming[r], way->outgoing[r]};
     const graft_matrix *update = graft_layer_apply(tape, &encoder->parameters, encoder->node[r],
                                                    graft_concat(tape, parts, 3));
     return graft_relu(tape, graft_add(tape, h, update));
@@ -175,8 +167,9 @@ graft_encoding graft_encoder_apply(const graft_encoder *encoder, graft_tape *tap
     const graft_matrix *x =
         graft_tape_constant(tape, batch->nodes, batch->node_count, size->node_features);
     const graft_matrix *h = graft_relu(tape, graft_layer_apply(tape, set, encoder->input, x));
+    graft_encoding encoding = {.latent = NULL};
     for (uint32_t r = 0; r < size->rounds; r++) {
-        h = pass_round(encoder, tape, r, batch, h);
+        h = pass_round(encoder, tape, r, batch, h, &encoding);
     }
     const graft_matrix *parts[3] = {
         graft_segment_mean(tape, h, batch->node_graph, batch->graph_count),
@@ -184,9 +177,9 @@ graft_encoding graft_encoder_apply(const graft_encoder *encoder, graft_tape *tap
         graft_tape_constant(tape, batch->globals, batch->graph_count, size->global_features),
     };
     const graft_matrix *pooled = graft_concat(tape, parts, 3);
-    graft_matrix *latent =
-        graft_tanh_of(tape, graft_layer_apply(tape, set, encoder->global, pooled));
-    return (graft_encoding){latent, h};
+    encoding.latent = graft_tanh_of(tape, graft_layer_apply(tape, set, encoder->global, pooled));
+    encoding.nodes = h;
+    return encoding;
 }
 
 void graft_encoder_run(const graft_encoder *encoder, graft_arena *scratch,

@@ -24,13 +24,10 @@ typedef struct {
     uint32_t node_features;
     uint32_t edge_features;   /* May be 0. */
     uint32_t global_features; /* Columns of u; may be 0. */
-    uint32_t hidden;          /* Default 32. */
-    uint32_t latent;          /* Default 64. */
-    uint32_t rounds;          /* Default 3; at most GRAFT_ENCODER_ROUNDS_MOST. */
+    uint32_t hidden;
+    uint32_t latent;
+    uint32_t rounds; /* At most GRAFT_ENCODER_ROUNDS_MOST. */
 } graft_encoder_size;
-
-/* `size` with every zero among hidden, latent and rounds replaced by its default. */
-graft_encoder_size graft_encoder_defaults(graft_encoder_size size);
 
 /* Weights of one direction of a round: (hidden, hidden), (edge_features, hidden), (1, hidden). */
 typedef struct {
@@ -86,6 +83,10 @@ graft_graph_batch graft_graph_batch_join(graft_arena *arena, const graft_encoder
 typedef struct {
     const graft_matrix *latent; /* (graph_count, latent), each in (-1, 1) */
     const graft_matrix *nodes;  /* (node_count, hidden), h after the last round */
+    /* On the way there: h before each round, and the means of its messages. */
+    const graft_matrix *h[GRAFT_ENCODER_ROUNDS_MOST];
+    const graft_matrix *incoming[GRAFT_ENCODER_ROUNDS_MOST];
+    const graft_matrix *outgoing[GRAFT_ENCODER_ROUNDS_MOST];
 } graft_encoding;
 
 /* The encoder's set is bound to `tape`; `batch` outlives the tape's use. */

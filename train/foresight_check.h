@@ -9,6 +9,7 @@
 #ifndef GRAFT_TRAIN_FORESIGHT_CHECK_H
 #define GRAFT_TRAIN_FORESIGHT_CHECK_H
 
+#include "graph/json.h"
 #include "train/foresight_dream.h"
 
 enum { GRAFT_FORESIGHT_HORIZONS = 4 };
@@ -39,6 +40,9 @@ graft_foresight_report graft_foresight_check(graft_env *env, const graft_foresig
                                              const graft_candidates *agent, graft_stories learnt,
                                              graft_stories held);
 bool graft_foresight_holds(const graft_foresight_report *report);
+/* Adds its figures to an object; names are made in `arena`. */
+void graft_foresight_write(const graft_foresight_report *report, graft_arena *arena,
+                           graft_json *json);
 /* Prints it; true when all gates hold. */
 bool graft_foresight_print(const graft_foresight_report *report, FILE *out);
 

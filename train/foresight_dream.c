@@ -74,8 +74,8 @@ static void settle_gain(graft_dreamt *d, uint32_t i)
     }
     const double part = graft_fact_part(facts[GRAFT_FACT_GAIN]);
     facts[GRAFT_FACT_GAIN_PLAIN] = (float)fmax(-1.0, fmin(1.0, 20.0 * part));
-    d->priors[i] = graft_fact_prior(&d->scenes, facts);
     facts[GRAFT_FACT_GAINS] = graft_fact_gains(facts) ? 1.0F : 0.0F;
+    d->priors[i] = graft_fact_prior(&d->scenes, facts);
 }
 
 /* Percent that a rewrite is expected to bring at once, by its facts. */

@@ -24,7 +24,7 @@ static void normalise_row(const graft_matrix *logits, const uint8_t *mask, size_
     for (uint32_t j = 0; j < cols; j++) {
         sum += is_legal(mask, first + j) ? graft_exp(logits->value[first + j] - most) : 0.0F;
     }
-    float log_sum = most + graft_log(sum);
+    float log_sum = most + graft_ln(sum);
     for (uint32_t j = 0; j < cols; j++) {
         out[first + j] =
             is_legal(mask, first + j) ? logits->value[first + j] - log_sum : GRAFT_LOG_ZERO;

@@ -47,7 +47,7 @@ static void weigh_row(const graft_mixture *mixture, const float *restrict raw,
             float sigma = mixture->sigma_floor + graft_exp(s[d]);
             inverse[d] = 1.0F / sigma;
             z[d] = (target[d] - mean[d]) * inverse[d];
-            joint[d] = logit[d] - graft_log(sigma) - 0.5F * z[d] * z[d];
+            joint[d] = logit[d] - graft_ln(sigma) - 0.5F * z[d] * z[d];
         }
         for (size_t d = 0; d < dims; d++) {
             float a = row->joint_most[d];
@@ -104,8 +104,8 @@ static double lose_row(const graft_mixture *mixture, const float *raw, const flo
     exponentiate(mixture, raw, row->prior_most, row->prior, row->prior_sum);
     double sum = 0.0;
     for (uint32_t d = 0; d < mixture->dims; d++) {
-        float log_prior = row->prior_most[d] + graft_log(row->prior_sum[d]);
-        float log_joint = row->joint_most[d] + graft_log(row->joint_sum[d]);
+        float log_prior = row->prior_most[d] + graft_ln(row->prior_sum[d]);
+        float log_joint = row->joint_most[d] + graft_ln(row->joint_sum[d]);
         per_dimension[d] = (double)(log_prior - log_joint + half_log_two_pi);
         sum += per_dimension[d];
     }

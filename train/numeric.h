@@ -45,7 +45,7 @@ static inline float graft_exp(float x)
 }
 
 /* Natural logarithm of a positive, normal x; anything else gives a number without meaning. */
-static inline float graft_log(float x)
+static inline float graft_ln(float x)
 {
     uint32_t bits = graft_bits_of_float(x);
     /* x = m 2^e with m in [sqrt(1/2), sqrt(2)): 0x3F3504F3 is sqrt(1/2). */
@@ -74,7 +74,7 @@ static inline float graft_tanh(float x) { return 1.0F - 2.0F / (graft_exp(2.0F *
 static inline float graft_softplus(float x)
 {
     float magnitude = x < 0.0F ? -x : x;
-    return (x > 0.0F ? x : 0.0F) + graft_log(1.0F + graft_exp(-magnitude));
+    return (x > 0.0F ? x : 0.0F) + graft_ln(1.0F + graft_exp(-magnitude));
 }
 
 #endif

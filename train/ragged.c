@@ -25,7 +25,7 @@ graft_matrix *graft_ragged_log_softmax(graft_tape *tape, const graft_matrix *log
         sum[chooser[i]] += graft_exp(logits->value[i] - most[chooser[i]]);
     }
     for (uint32_t i = 0; i < logits->rows; i++) {
-        out->value[i] = logits->value[i] - most[chooser[i]] - graft_log(sum[chooser[i]]);
+        out->value[i] = logits->value[i] - most[chooser[i]] - graft_ln(sum[chooser[i]]);
     }
     graft_tape_record(tape, (graft_entry){.backward = back_log_softmax,
                                           .out = out,

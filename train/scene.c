@@ -8,9 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Parts of the graph's cost: what counts as a small gain, and what counts as none. */
-static const double small_part = 2e-4;
-static const double no_part = 1.0 / (1 << GRAFT_GAIN_SHIFT);
+enum { OCTAVE = 64 }; /* Units of graft_part_log. */
 
 /* A candidate before it is chosen for a scene. */
 typedef struct {
@@ -125,20 +123,24 @@ static void count_kinds(offer *offers, uint32_t count)
     }
 }
 
-/* All candidates, those to keep first; returns how many these are. */
-static graft_status list_offers(graft_env *env, graft_observer *o, offer *offers, uint32_t *kept)
+/* The candidates in a graph estimated at `now`, those to keep first; returns how many these are. */
+static graft_status list_offers(graft_env *env, graft_observer *o, const graft_estimated *now,
+                                offer *offers, uint32_t *kept)
 {
     graft_status status = GRAFT_OK;
     const graft_environment *e = o->environment;
     uint32_t count = 0;
+    uint32_t items = 0;
     for (uint32_t x = 0; x < e->xfers->count; x++) {
         for (uint32_t l = 0; l < graft_matches_count(&e->matches, x); l++) {
-            offers[count] = (offer){
+            offer *found = &offers[count];
+            *found = (offer){
                 .action = {(uint16_t)x, (uint16_t)l},
-                  .item = count
+                  .item = items++
             };
-            offers[count].recent = is_recent(e, offers[count].action);
-            GRAFT_CHECK(look_at(env, o, &offers[count++]));
+            found->recent = is_recent(e, found->action);
+            GRAFT_CHECK(look_at(env, o, found));
+            count += (int64_t)now->cost + found->change.cost <= (int64_t)o->first.cost ? 1 : 0;
         }
     }
     qsort(offers, count, sizeof *offers, compare_offers);
@@ -154,73 +156,55 @@ done:
 
 /* ------------------------------------------------------------------- facts */
 
-static float squeeze(double part) { return (float)(asinh(part / small_part) / 8.0); }
-
-double graft_fact_part(float squeezed) { return small_part * sinh(8.0 * (double)squeezed); }
+double graft_fact_part(float logarithm)
+{
+    const double octaves = fabs((double)logarithm) * GRAFT_FACT_ONE / OCTAVE;
+    return octaves > 0.0 ? copysign(exp2(octaves - GRAFT_GAIN_SHIFT), (double)logarithm) : 0.0;
+}
 
 bool graft_fact_gains(const float *facts)
 {
-    return graft_fact_part(facts[GRAFT_FACT_GAIN]) > no_part;
+    return graft_fact_part(facts[GRAFT_FACT_GAIN]) > 1.0 / (1 << GRAFT_GAIN_SHIFT);
 }
 
-static double part_of(double amount, uint64_t whole)
+uint32_t graft_prior_slope(const graft_scene_options *options)
 {
-    return whole > 0 ? amount / (double)whole : 0.0;
+    return (uint32_t)lround(options->sharpness * log(2.0) / OCTAVE * GRAFT_LOGIT_ONE);
 }
 
-static double prior_of(const graft_scene_options *options, double gain)
+uint32_t graft_prior_reserve(const graft_scene_options *options)
 {
-    double logit = options->sharpness * asinh((gain - no_part) / small_part);
-    return gain > no_part ? logit : logit - options->reserve;
+    return (uint32_t)lround(options->reserve * GRAFT_LOGIT_ONE);
 }
 
 float graft_fact_prior(const graft_scene_options *options, const float *facts)
 {
-    const bool noop = facts[GRAFT_FACT_NOOP] > 0.5F;
-    return noop ? 0.0F : (float)prior_of(options, graft_fact_part(facts[GRAFT_FACT_GAIN]));
+    const bool spared = facts[GRAFT_FACT_NOOP] > 0.5F || facts[GRAFT_FACT_GAINS] > 0.5F;
+    const double slope = graft_prior_slope(options) / (double)GRAFT_LOGIT_ONE;
+    const double prior = slope * (double)facts[GRAFT_FACT_GAIN] * GRAFT_FACT_ONE;
+    return (float)(spared ? prior : prior - options->reserve);
 }
 
 static void set_facts(const graft_observer *o, const graft_scene *scene, const offer *c,
                       float *facts, float *prior)
 {
-    const graft_change *change = &c->change;
-    double gain = -part_of((double)change->cost, scene->estimated.cost);
-    double both = (double)change->removed_cost + (double)change->added_cost;
-    facts[GRAFT_FACT_GAIN] = squeeze(gain);
-    facts[GRAFT_FACT_GAIN_PLAIN] = (float)fmax(-1.0, fmin(1.0, 20.0 * gain));
-    facts[GRAFT_FACT_REMOVED] =
-        squeeze(part_of((double)change->removed_cost, scene->estimated.cost));
-    facts[GRAFT_FACT_ADDED] = squeeze(part_of((double)change->added_cost, scene->estimated.cost));
-    facts[GRAFT_FACT_NODES] = (float)fmax(-2.0, fmin(2.0, change->nodes / 4.0));
-    facts[GRAFT_FACT_FLOPS] = squeeze(part_of((double)change->flops, scene->estimated.flops));
-    facts[GRAFT_FACT_BYTES] = squeeze(part_of((double)change->bytes, scene->estimated.bytes));
-    facts[GRAFT_FACT_WEIGHTS] = (float)(log2(1.0 + (double)change->weight_bytes) / 32.0);
-    facts[GRAFT_FACT_GUESSED] =
-        both > 0 ? (float)fmin(1.0, (double)change->guessed_cost / both) : 0.0F;
-    facts[GRAFT_FACT_GAINS] = gain > no_part ? 1.0F : 0.0F;
+    int16_t seen[GRAFT_FACT_SEEN];
+    graft_candidate_facts(&c->change, &scene->estimated, seen);
+    for (uint32_t f = 0; f < GRAFT_FACT_SEEN; f++) {
+        facts[f] = (float)seen[f] / GRAFT_FACT_ONE;
+    }
     facts[GRAFT_FACT_ALIKE] = (float)(log1p(c->alike) / 4.0);
     facts[GRAFT_FACT_RECENT] = c->recent ? 1.0F : 0.0F;
-    *prior = (float)prior_of(&o->options, gain);
+    *prior = graft_fact_prior(&o->options, facts);
 }
 
-/* What is known of the scene as a whole. */
-static void set_globals(const graft_observer *o, const offer *offers, uint32_t count,
-                        graft_scene *scene)
+static void set_globals(const graft_observer *o, graft_scene *scene)
 {
-    const graft_estimated *now = &scene->estimated;
-    double best = 0.0;
-    double sum = 0.0;
-    for (uint32_t i = 0; i < count; i++) {
-        double gain = fmax(0.0, -part_of((double)offers[i].change.cost, now->cost));
-        best = fmax(best, gain);
-        sum += gain;
+    int8_t globals[GRAFT_SCENE_GLOBALS];
+    graft_scene_globals(&scene->estimated, o->first.cost, globals);
+    for (uint32_t i = 0; i < GRAFT_SCENE_GLOBALS; i++) {
+        scene->globals[i] = (float)globals[i] / GRAFT_FEATURE_SCALE;
     }
-    scene->globals[0] = (float)(log1p(count) / 8.0);
-    scene->globals[1] = squeeze(best);
-    scene->globals[2] = squeeze(sum);
-    scene->globals[3] = (float)part_of((double)now->cost, o->first.cost);
-    scene->globals[4] = (float)(log1p(now->nodes) / 8.0);
-    scene->globals[5] = (float)part_of((double)now->fallback_cost, now->cost);
 }
 
 /* ------------------------------------------------------------------- scenes */
@@ -302,9 +286,9 @@ graft_status graft_scene_take(graft_env *env, graft_arena *arena, graft_observer
         status = GRAFT_FAIL(env, GRAFT_CAPACITY, "the graph is too large to estimate");
         goto done;
     }
-    GRAFT_CHECK(list_offers(env, observer, offers, &kept));
+    GRAFT_CHECK(list_offers(env, observer, &scene->estimated, offers, &kept));
     scene->count = kept + 1;
-    set_globals(observer, offers, e->matches.count, scene);
+    set_globals(observer, scene);
     graft_sketch_graph(arena, &observer->estimator, scene->estimated.cost, observer->row_of,
                        &scene->graph);
     fill_candidates(arena, observer, offers, scene);

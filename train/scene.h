@@ -7,7 +7,8 @@
  *
  * A candidate's prior is the logit that the tariff alone would give it: it rises with the estimated
  * gain, is 0 for NO-OP, the last candidate of every scene, and lower for what gains nothing. A policy
- * of these logits alone does what greedy over the tariff does.
+ * of these logits alone does what greedy over the tariff does. What the tariff calls dearer than the
+ * first graph is not on offer. All of it is computed by the engine, as where the policy ships.
  *
  * Nothing here depends on how many rules there are: a rule is its sheet, the graphs of its two
  * patterns. Nodes and rules may be numbered in any way; candidates that the engine cannot tell apart
@@ -18,35 +19,17 @@
 #include "train/encoder.h"
 #include "train/environment.h"
 
-/* Of nodes: the engine's features, then the operator's flags, the share of the graph's cost, whether
- * that is guessed, and whether it is a node of a pattern. */
+/* Of nodes: what the engine tells the network (graft_scene_node), and whether it is a node of a
+ * pattern. */
+enum { GRAFT_SCENE_PATTERN = GRAFT_SCENE_FEATURES, GRAFT_SCENE_NODE_FEATURES };
+
+/* Of candidates: the engine's facts (graft_candidate_facts), which the scorer sees, and what only the
+ * world model does. */
 enum {
-    GRAFT_SCENE_FLAGS = GRAFT_FEATURE_COUNT,
-    GRAFT_SCENE_COST = GRAFT_SCENE_FLAGS + 6,
-    GRAFT_SCENE_GUESSED,
-    GRAFT_SCENE_PATTERN,
-    GRAFT_SCENE_NODE_FEATURES
-};
-
-/* Of candidates. Amounts are parts of the graph as it is, squeezed by asinh; see scene.c. */
-typedef enum graft_fact {
-    GRAFT_FACT_GAIN = 0,   /* Estimated. */
-    GRAFT_FACT_GAIN_PLAIN, /* The same, not squeezed. */
-    GRAFT_FACT_REMOVED,    /* Cost of the nodes that go... */
-    GRAFT_FACT_ADDED,      /* ...and of those that come. */
-    GRAFT_FACT_NODES,      /* Change of their number. */
-    GRAFT_FACT_FLOPS,
-    GRAFT_FACT_BYTES,
-    GRAFT_FACT_WEIGHTS, /* New bytes of weights, as a logarithm. */
-    GRAFT_FACT_GUESSED, /* Part of both costs that rests on the fallback. */
-    GRAFT_FACT_GAINS,   /* 1 when the tariff would take it. */
-    GRAFT_FACT_ALIKE,   /* How many there are like it, as a logarithm. */
-    GRAFT_FACT_RECENT,  /* 1 when it, or what is beside it, changed with the last rewrite. */
-    GRAFT_FACT_NOOP,    /* 1 for NO-OP. */
+    GRAFT_FACT_ALIKE = GRAFT_FACT_SEEN, /* How many there are like it, as a logarithm. */
+    GRAFT_FACT_RECENT, /* 1 when it, or what is beside it, changed with the last rewrite. */
     GRAFT_FACT_COUNT
-} graft_fact;
-
-enum { GRAFT_SCENE_GLOBALS = 6 };
+};
 
 /* A graph of a scene or a pattern in bytes, scaled by GRAFT_FEATURE_SCALE. */
 typedef struct graft_sketch {
@@ -93,10 +76,13 @@ typedef struct graft_scene_options {
     double reserve;   /* What the prior of a candidate that gains nothing is lower by. */
 } graft_scene_options;
 
-/* What a squeezed amount is a part of the whole. */
-double graft_fact_part(float squeezed);
+/* The part of the whole that a fact's logarithm stands for. */
+double graft_fact_part(float logarithm);
 /* The prior of a candidate by its facts. */
 float graft_fact_prior(const graft_scene_options *options, const float *facts);
+/* The same as numbers for a policy: logit units for each unit of graft_part_log, and the reserve. */
+uint32_t graft_prior_slope(const graft_scene_options *options);
+uint32_t graft_prior_reserve(const graft_scene_options *options);
 
 /* Whether the tariff would take it. */
 bool graft_fact_gains(const float *facts);

@@ -35,7 +35,7 @@ void graft_scorer_init(graft_scorer *scorer, graft_arena *arena, const graft_sco
     scorer->most = LAYER(scorer, "most", size->hidden, width, part);
     scorer->of_rule = LAYER(scorer, "of_rule", width, width, part);
     scorer->of_scene = LAYER(scorer, "of_scene", size->latent, width, part);
-    scorer->facts = LAYER(scorer, "facts", GRAFT_FACT_COUNT, width, part);
+    scorer->facts = LAYER(scorer, "facts", GRAFT_FACT_SEEN, width, part);
     scorer->second = LAYER(scorer, "second", width, width, relu_gain);
     scorer->score = LAYER(scorer, "score", width, 1, 0.0F);
     scorer->value[0] = LAYER(scorer, "value0", size->latent, width, relu_gain);
@@ -62,7 +62,7 @@ static const graft_matrix *apply_rules(const graft_scorer *scorer, graft_tape *t
 /* What a candidate's place and rule say: the first layer's part of it. */
 static const graft_matrix *apply_places(const graft_scorer *scorer, graft_tape *tape,
                                         const graft_scene_batch *batch, const graft_matrix *nodes,
-                                        const graft_matrix *rules)
+                                        const graft_matrix *of_rules)
 {
     const graft_parameters *set = &scorer->parameters;
     const graft_matrix *members =
@@ -71,11 +71,21 @@ static const graft_matrix *apply_places(const graft_scorer *scorer, graft_tape *
         graft_segment_mean(tape, members, batch->member_rows, batch->row_count);
     const graft_matrix *most =
         graft_segment_max(tape, members, batch->member_rows, batch->row_count);
-    const graft_matrix *of_rules = graft_layer_apply(tape, set, scorer->of_rule, rules);
     const graft_matrix *sum = graft_add(tape, graft_layer_apply(tape, set, scorer->mean, mean),
                                         graft_layer_apply(tape, set, scorer->most, most));
     return graft_add(tape, sum,
                      graft_gather_rows(tape, of_rules, batch->row_rule, batch->row_count));
+}
+
+/* Of each row's facts those that the engine computes. */
+static const float *see_facts(graft_tape *tape, const float *facts, uint32_t rows)
+{
+    float *seen = GRAFT_NEW(tape->arena, float, (size_t)rows * GRAFT_FACT_SEEN);
+    for (size_t i = 0; i < rows; i++) {
+        memcpy(&seen[i * GRAFT_FACT_SEEN], &facts[i * GRAFT_FACT_COUNT],
+               GRAFT_FACT_SEEN * sizeof(float));
+    }
+    return seen;
 }
 
 /* What follows encoding: from (rows, width) places and (scenes, latent) latents. */
@@ -85,18 +95,18 @@ static graft_scored score_rows(const graft_scorer *scorer, graft_tape *tape,
 {
     const graft_parameters *set = &scorer->parameters;
     graft_scored scored = {.latent = latent, .places = places};
-    const graft_matrix *facts =
-        graft_tape_constant(tape, rows->facts, places->rows, GRAFT_FACT_COUNT);
+    const graft_matrix *facts = graft_tape_constant(tape, see_facts(tape, rows->facts, places->rows),
+                                                    places->rows, GRAFT_FACT_SEEN);
     const graft_matrix *of_scenes = graft_layer_apply(tape, set, scorer->of_scene, latent);
     const graft_matrix *sum =
         graft_add(tape, places, graft_layer_apply(tape, set, scorer->facts, facts));
     sum = graft_add(tape, sum, graft_gather_rows(tape, of_scenes, rows->scene, places->rows));
-    const graft_matrix *candidates =
-        graft_relu(tape, graft_layer_apply(tape, set, scorer->second, graft_relu(tape, sum)));
+    scored.first = graft_relu(tape, sum);
+    scored.second = graft_relu(tape, graft_layer_apply(tape, set, scorer->second, scored.first));
     const graft_matrix *priors = graft_tape_constant(tape, rows->priors, places->rows, 1);
-    const graft_matrix *logits =
-        graft_add(tape, priors, graft_layer_apply(tape, set, scorer->score, candidates));
-    scored.log_p = graft_ragged_log_softmax(tape, logits, rows->scene, latent->rows);
+    scored.logits =
+        graft_add(tape, priors, graft_layer_apply(tape, set, scorer->score, scored.second));
+    scored.log_p = graft_ragged_log_softmax(tape, scored.logits, rows->scene, latent->rows);
     const graft_matrix *valued =
         graft_relu(tape, graft_layer_apply(tape, set, scorer->value[0], latent));
     scored.value = graft_layer_apply(tape, set, scorer->value[1], valued);
@@ -109,11 +119,14 @@ graft_scored graft_scorer_apply(const graft_scorer *scorer, graft_tape *tape,
     const graft_latent_rows rows = {batch->row_scene, batch->facts, batch->priors};
     graft_encoding encoding = graft_encoder_apply(&scorer->encoder, tape, &batch->graphs);
     const graft_matrix *rules = apply_rules(scorer, tape, batch, encoding.latent);
+    const graft_matrix *added = graft_layer_apply(tape, &scorer->parameters, scorer->of_rule, rules);
     const graft_matrix *latent =
         graft_gather_rows(tape, encoding.latent, batch->scene_rows, batch->scene_count);
     graft_scored scored = score_rows(
-        scorer, tape, apply_places(scorer, tape, batch, encoding.nodes, rules), latent, &rows);
+        scorer, tape, apply_places(scorer, tape, batch, encoding.nodes, added), latent, &rows);
+    scored.encoding = encoding;
     scored.rules = rules;
+    scored.added = added;
     return scored;
 }
 

@@ -42,9 +42,14 @@ void graft_scorer_init(graft_scorer *scorer, graft_arena *arena, const graft_sco
                        uint64_t seed);
 
 typedef struct graft_scored {
+    graft_encoding encoding;    /* Of all graphs of the batch; not of dreams. */
     const graft_matrix *latent; /* (scenes, latent) */
-    const graft_matrix *rules;  /* (rules of the batch, width): e */
+    const graft_matrix *rules;  /* (rules of the batch, width): e... */
+    const graft_matrix *added;  /* ...and what it adds to a place: e W + b */
     const graft_matrix *places; /* (rows, width): what place and rule add to the first layer */
+    const graft_matrix *first;  /* (rows, width): the hidden layers of candidates... */
+    const graft_matrix *second; /* (rows, width) */
+    const graft_matrix *logits; /* (rows, 1) */
     const graft_matrix *log_p;  /* (rows, 1) */
     const graft_matrix *value;  /* (scenes, 1) */
 } graft_scored;

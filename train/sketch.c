@@ -2,7 +2,6 @@
 #include "train/sketch.h"
 
 #include <assert.h>
-#include <math.h>
 #include <string.h>
 
 static int8_t *node_row(const graft_sketch *sketch, uint32_t row)
@@ -30,13 +29,6 @@ static int8_t *add_edge(graft_sketch *sketch, uint32_t sender, uint32_t receiver
     sketch->senders[sketch->edge_count] = sender;
     sketch->receivers[sketch->edge_count] = receiver;
     return &sketch->edges[(size_t)sketch->edge_count++ * GRAFT_EDGE_FEATURE_COUNT];
-}
-
-/* 16 log2 of a 65536th, 0 to 1 in sixteen octaves. */
-static int8_t scale_share(uint64_t cost, uint64_t whole)
-{
-    double share = whole > 0 ? (double)cost / (double)whole : 0.0;
-    return (int8_t)lround(GRAFT_FEATURE_SCALE / 16.0 * log2(1.0 + 65535.0 * share));
 }
 
 void graft_sketch_graph(graft_arena *arena, const graft_estimator *estimator, uint64_t cost,
@@ -67,10 +59,7 @@ void graft_sketch_graph(graft_arena *arena, const graft_estimator *estimator, ui
             continue;
         }
         int8_t *out = node_row(sketch, row_of[n]);
-        graft_node_features(graph, order, n, out);
-        set_flags(node->op, out);
-        out[GRAFT_SCENE_COST] = scale_share(estimator->prices[n].cost, cost);
-        out[GRAFT_SCENE_GUESSED] = estimator->prices[n].fallback ? GRAFT_FEATURE_SCALE : 0;
+        graft_scene_node(estimator, cost, n, out);
         for (uint32_t k = 0; k < node->input_count; k++) {
             if (graft_edge_exists(graph, n, k)) {
                 uint32_t sender = row_of[graph->values[graft_node_input(graph, n, k)].node];

@@ -2,7 +2,8 @@
 #include "train/survey.h"
 
 #include "graph/log.h"
-#include "train/recording.h"
+#include "graph/rng.h"
+#include "train/numeric.h"
 
 /* Walks are told apart from every other use of the seed. */
 #define STREAM_SURVEY (UINT64_C(9) << 32)
@@ -21,34 +22,62 @@ static graft_status price_nothing(graft_env *env, void *context, const graft_gra
 
 typedef struct walker {
     graft_environment environment;
-    graft_data_agent agent;
-    uint16_t *counts; /* (xfers): of the present state */
-    bool *met;
+    double *weights; /* (xfers): of rules, for one walk */
+    bool *met;       /* (xfers) */
 } walker;
 
-static void note_counts(walker *w)
+/* Draws the taste of a walk: weights of rules, exp(preference n) with standard normal n. Without taste
+ * all are alike; but then a rule and its reverse undo one another, and what lies behind a hundred
+ * rewrites is never seen. */
+static void draw_taste(walker *w, double preference, graft_rng *rng)
 {
     for (uint32_t x = 0; x < w->environment.xfers->count; x++) {
-        w->counts[x] = (uint16_t)graft_matches_count(&w->environment.matches, x);
-        w->met[x] = w->met[x] || w->counts[x] > 0;
+        w->weights[x] = (double)graft_exp((float)(preference * graft_rng_normal(rng)));
     }
 }
 
-static graft_status walk(graft_env *env, walker *w, graft_rng *rng)
+static uint32_t count_at(const walker *w, uint32_t x)
+{
+    return graft_matches_count(&w->environment.matches, x);
+}
+
+static void note_rules(walker *w)
+{
+    for (uint32_t x = 0; x < w->environment.xfers->count; x++) {
+        w->met[x] = w->met[x] || count_at(w, x) > 0;
+    }
+}
+
+/* A rule that has a location, by the weights. */
+static uint32_t choose_rule(const walker *w, graft_rng *rng)
+{
+    double total = 0;
+    uint32_t chosen = 0;
+    for (uint32_t x = 0; x < w->environment.xfers->count; x++) {
+        total += count_at(w, x) > 0 ? w->weights[x] : 0;
+    }
+    double pick = graft_rng_uniform(rng) * total;
+    for (uint32_t x = 0; x < w->environment.xfers->count && pick >= 0; x++) {
+        if (count_at(w, x) > 0) {
+            chosen = x; /* The last one takes what rounding leaves over. */
+            pick -= w->weights[x];
+        }
+    }
+    return chosen;
+}
+
+static graft_status walk(graft_env *env, walker *w, double preference, graft_rng *rng)
 {
     graft_status status = GRAFT_OK;
-    const graft_chooser chooser = graft_data_agent_chooser(&w->agent);
-    const graft_snapshot snapshot = {.location_counts = w->counts};
-    graft_data_agent_draw(&w->agent, rng);
+    draw_taste(w, preference, rng);
     GRAFT_CHECK(graft_environment_reset(env, &w->environment));
-    note_counts(w);
+    note_rules(w);
     while (!w->environment.terminal) {
-        graft_action action = {0, 0};
         graft_outcome outcome;
-        GRAFT_CHECK(chooser.choose(env, chooser.context, &w->environment, &snapshot, rng, &action));
-        GRAFT_CHECK(
-            graft_environment_step(env, &w->environment, action.xfer, action.location, &outcome));
-        note_counts(w);
+        const uint32_t rule = choose_rule(w, rng);
+        const uint32_t location = graft_rng_below(rng, count_at(w, rule));
+        GRAFT_CHECK(graft_environment_step(env, &w->environment, rule, location, &outcome));
+        note_rules(w);
     }
 done:
     return status;
@@ -61,19 +90,17 @@ graft_status graft_survey_run(graft_env *env, const graft_graph *graph, const gr
     graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(env->unit);
     graft_progress progress;
-    walker w = {.met = result->met, .counts = GRAFT_NEW(env->unit, uint16_t, xfers->count)};
+    walker w = {.met = result->met, .weights = GRAFT_NEW(env->unit, double, xfers->count)};
     graft_environment_options free_of_cost = *options;
     free_of_cost.cost_limit = 0;
     free_of_cost.price = (graft_price){.cost_ns = price_nothing};
     GRAFT_CHECK(
         graft_environment_open(env, env->unit, graph, xfers, &free_of_cost, &w.environment));
-    graft_data_agent_open(env->unit, xfers->count, 0, 0, &w.agent);
     graft_progress_start(&progress, env, "survey the rules", "walks", survey->episodes);
     for (uint32_t e = 0; e < survey->episodes; e++) {
         graft_rng rng;
         graft_rng_derive(&rng, survey->seed, STREAM_SURVEY + e);
-        w.agent.preference = e % 2 == 0 ? 0 : survey->preference;
-        GRAFT_CHECK(walk(env, &w, &rng));
+        GRAFT_CHECK(walk(env, &w, e % 2 == 0 ? 0 : survey->preference, &rng));
         graft_progress_update(&progress, e + 1, NULL);
         if (graft_interrupted()) {
             status = GRAFT_FAIL(env, GRAFT_INTERRUPTED, "interrupted while surveying the rules");

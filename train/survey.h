@@ -12,7 +12,7 @@
 #include "train/environment.h"
 
 typedef struct graft_survey {
-    uint32_t episodes; /* Half of them uniform over rules, half with a taste (recording.h). */
+    uint32_t episodes; /* Half of them uniform over rules, half with a taste of their own. */
     double preference; /* Spread of that taste. */
     uint64_t seed;
 } graft_survey;

@@ -540,6 +540,7 @@ GRAFT_MUST_USE graft_status graft_apply(graft_graph *graph, const graft_rule *ru
 #include "engine/tariff.h"
 #include "engine/estimate.h"
 #include "engine/change.h"
+#include "engine/scene.h"
 #include "engine/keep.h"
 #include "engine/policy.h"
 #include "engine/optimize.h"

@@ -1,18 +1,18 @@
 /* policy.h - the learned policy: what it sees, what it holds, how it decides; and the loop that
  * optimises a graph with it. Included by graft.h; declarations only.
  *
- * The network is the float network of train/encoder.h and train/controller.h in int8 weights:
- * integers in, integers out, every rounding spelled out. Equal graphs give equal decisions on every
- * processor.
+ * The network is the float network of train/scorer.h in int8 weights: integers in, integers out,
+ * every rounding spelled out. Equal graphs give equal decisions on every processor.
  *
- *      nodes, edges ──► encoder (graph network) ──► latent ──► trunk ──┬──► logits of rules, NO-OP
- *                                     locations per rule ────────┘     └──► logits of the locations
- *                                                                           of the chosen rule
+ *      nodes, edges ──► encoder (graph network) ──┬──► mean, max of a match's nodes ──┐
+ *                                                 └──► latent of the graph ───────────┤
+ *      tariff ──► facts: what a match would take away and add, and what that costs ───┼──► score
+ *      rule ──► a row of the header, made of its patterns by the same encoder ────────┘
  *
- * Which rules and locations exist is not the network's to say: a rule is open when it has a
- * location in the graph, and the locations of a rule are numbered 0, 1, ... in canonical order: by
- * the anchor's place in topological order, then in the matcher's order, only those where
- * graft_match_try succeeds, at most `location_limit`. */
+ * Which rules and places exist is not the network's to say: it scores what the matcher finds and
+ * graft_match_try accepts. The locations of a rule are numbered 0, 1, ... in canonical order: by the
+ * anchor's place in topological order, then in the matcher's order, only those where graft_match_try
+ * succeeds, at most `location_limit`. */
 #ifndef GRAFT_POLICY_H
 #define GRAFT_POLICY_H
 
@@ -49,14 +49,6 @@ void graft_node_features(const graft_graph *graph, const graft_order *order, gra
 bool graft_edge_exists(const graft_graph *graph, graft_index node, uint32_t operand);
 /* Features of that edge; `out` has GRAFT_EDGE_FEATURE_COUNT entries. */
 void graft_edge_features(const graft_graph *graph, graft_index node, uint32_t operand, int8_t *out);
-/* Features of the whole graph, from the number of locations of each rule: log of 1 + count, b = 4
- * (see features.def). `counts` and `out` have `rule_count` entries. */
-void graft_global_features(const uint16_t *counts, uint32_t rule_count, int8_t *out);
-
-/* log(1 + count) in units of log 256 / GRAFT_ACTIVATION_MOST; counts over 255 count as 255. What
- * the trunk sees of each rule. */
-int16_t graft_log_count(uint32_t count);
-
 /* ----------------------------------------------------------------- network */
 
 /* Weights are int8; activations are int16 within GRAFT_ACTIVATION_MOST: a latent moves so little
@@ -262,6 +254,56 @@ GRAFT_MUST_USE graft_status graft_estimate(graft_estimator *estimator, const gra
 void graft_estimate_match(graft_estimator *estimator, const graft_rule *rule,
                           const graft_match *match, const graft_made *made, graft_change *change);
 
+/* ------------------------------------------------------------------ scenes */
+
+/* What a rewrite has to gain, as a part of the cost, and what part of a guess is doubted. */
+#define GRAFT_GAIN_SHIFT  15
+#define GRAFT_DOUBT_SHIFT 7
+
+/* What the network is told of a node: its features (features.def), the flags of its operator, its
+ * share of the graph's cost (4 log2 of 65536 times the share) and whether that is guessed. */
+enum {
+    GRAFT_SCENE_FLAGS = GRAFT_FEATURE_COUNT,
+    GRAFT_SCENE_COST = GRAFT_SCENE_FLAGS + 6,
+    GRAFT_SCENE_GUESSED,
+    GRAFT_SCENE_FEATURES
+};
+/* Of the graph: its cost as a part of what it was at first, the number of its nodes (8 log2), and the
+ * part of its cost that is guessed. */
+enum { GRAFT_SCENE_SAVED, GRAFT_SCENE_NODES, GRAFT_SCENE_FALLBACK, GRAFT_SCENE_GLOBALS };
+
+/* Of a candidate, in units of 1 / GRAFT_FACT_ONE. An amount is a part of the graph's as
+ * graft_part_log has it. */
+#define GRAFT_FACT_ONE 512
+typedef enum graft_fact {
+    GRAFT_FACT_GAIN = 0,   /* Part of the cost that it takes away, doubts taken off. */
+    GRAFT_FACT_GAIN_PLAIN, /* 20 times that part, at most 1; not a logarithm. */
+    GRAFT_FACT_REMOVED,    /* Cost of the nodes that go... */
+    GRAFT_FACT_ADDED,      /* ...and of those that come. */
+    GRAFT_FACT_NODES,      /* Change of their number; 4 are 1, 8 the most. */
+    GRAFT_FACT_FLOPS,
+    GRAFT_FACT_BYTES,
+    GRAFT_FACT_WEIGHTS, /* Bytes of new weights: log2 / 32. */
+    GRAFT_FACT_GUESSED, /* Part of both costs that rests on the fallback. */
+    GRAFT_FACT_GAINS,   /* 1 when the tariff alone would take it. */
+    GRAFT_FACT_NOOP,    /* 1 for NO-OP, of which all else is 0. */
+    GRAFT_FACT_SEEN
+} graft_fact;
+
+/* A part of a whole with its sign, in 64ths of an octave above the 2^-GRAFT_GAIN_SHIFT-th part, 0 when
+ * it is no more than that: 960 for the whole itself. */
+int16_t graft_part_log(int64_t amount, uint64_t whole);
+/* Of a node of a graph that was just estimated at `whole`; `out` has GRAFT_SCENE_FEATURES entries. */
+void graft_scene_node(const graft_estimator *estimator, uint64_t whole, graft_index node,
+                      int8_t *out);
+/* `first` is the cost of the graph that rewriting began with; `out` has GRAFT_SCENE_GLOBALS entries. */
+void graft_scene_globals(const graft_estimated *now, uint64_t first, int8_t *out);
+/* Of a rewrite of a graph that was estimated at `now`; `out` has GRAFT_FACT_SEEN entries. */
+void graft_candidate_facts(const graft_change *change, const graft_estimated *now, int16_t *out);
+/* The cost of a change with what is doubted of it: the 2^-GRAFT_DOUBT_SHIFT-th part of what is guessed
+ * counts against it. */
+int64_t graft_change_doubted(const graft_change *change);
+
 /* Rewrites known to be good for one graph. A location is the place among all matches of the rule,
  * whatever the limit on new weights; each step is matched anew and the plan dropped when one fails.
  */
@@ -279,7 +321,11 @@ typedef struct graft_recorded_plan {
 
 /* What chooses the next rewrite. */
 typedef enum graft_decider {
-    GRAFT_DECIDER_NETWORK = 0, /* The network's logits. */
+    /* The network: the candidate with the largest logit, NO-OP among them, which it is the tariff's
+     * to begin with: a logit is a prior, which rises with the estimated gain, and what the network adds.
+     * What the tariff calls dearer than the graph that rewriting began with is no candidate. It needs a
+     * tariff. On ties the larger gain, then the lowest (rule, location); NO-OP before what is equal. */
+    GRAFT_DECIDER_NETWORK = 0,
     /* The tariff: of all rewrites the one that lowers the estimate most, as long as one lowers it
      * by more than the 2^-GRAFT_GAIN_SHIFT-th part; the lowest (rule, location) on ties. Where costs
      * are guessed, the 2^-GRAFT_DOUBT_SHIFT-th part of what is guessed counts against it. Such a
@@ -288,8 +334,6 @@ typedef enum graft_decider {
      * then, and so are all members that describe one. */
     GRAFT_DECIDER_TARIFF = 1
 } graft_decider;
-#define GRAFT_GAIN_SHIFT  15
-#define GRAFT_DOUBT_SHIFT 7
 
 /* The rule never makes a graph worse and removes at least one node: graft_simplify applies it. */
 #define GRAFT_RULE_ALWAYS 1u
@@ -309,35 +353,34 @@ typedef struct graft_policy {
     uint16_t rule_count;
     uint16_t location_limit;
 
-    uint16_t hidden;
+    uint16_t hidden; /* 0: no network, and none of what follows. */
     uint16_t latent;
-    uint16_t trunk_width;
-    uint16_t embedding_width;
-    uint16_t global_features; /* 0 or rule_count: those of the encoder. */
-    uint16_t count_features;  /* 0 or rule_count: those of the trunk. */
+    uint16_t width;
     uint16_t round_count;
-    uint16_t trunk_count; /* 1 or 2 */
-    graft_dense input;    /* (hidden, GRAFT_FEATURE_COUNT), relu */
+    graft_dense input; /* (hidden, GRAFT_SCENE_FEATURES), relu */
     const graft_policy_round *rounds;
-    graft_dense global; /* (latent, 2 hidden + global features): [mean h, max h, u] in units
-                           of 1/256, then tanh */
-    const int32_t *latent_centres;    /* (latent), in units of 2^-26: taken off the tanh... */
-    const graft_scale *latent_scales; /* (latent): ...which then gets the unit of the trunk */
-    graft_dense trunk[2];       /* (trunk_width, latent + count features or trunk_width), relu */
-    graft_dense xfer;           /* (rule_count + 1, trunk_width), logits */
-    const int8_t *embeddings;   /* (rule_count, embedding_width) */
-    graft_dense location_trunk; /* (trunk_width, trunk_width + embedding_width), relu */
-    graft_dense location;       /* (location_limit, trunk_width), logits */
+    graft_dense global; /* (latent, 2 hidden + GRAFT_SCENE_GLOBALS): [mean h, max h, u] in units of
+                           1/256, then tanh, in units of 1/4096 */
+    graft_dense place;      /* (width, latent + 2 hidden + GRAFT_FACT_SEEN): [latent, mean, max, facts];
+                               the rule's row is added, then relu */
+    const int8_t *rule_rows; /* (rule_count + 1, width), in units of 1/32 of place's; NO-OP's last */
+    graft_dense second;      /* (width, width), relu */
+    graft_dense score;       /* (1, width): what is added to the prior */
+    uint32_t prior_slope;    /* A gain's part of the prior: logit units for each of graft_part_log... */
+    uint32_t prior_reserve;  /* ...less this where it does not gain. */
 
     const graft_recorded_plan *plans; /* By graph hash, ascending. */
     uint16_t plan_count;
 
-    const graft_tariff *tariff; /* NULL: none. */
+    const graft_tariff *tariff;
     uint8_t decider;            /* graft_decider */
 } graft_policy;
 
 /* Logits are in units of 1 / 65536. */
 #define GRAFT_LOGIT_ONE 65536
+
+/* Bytes of `rule_rows`. */
+size_t graft_policy_rows_bytes(const graft_policy *policy);
 
 /* --------------------------------------------------------------- deciding */
 
@@ -347,6 +390,8 @@ typedef struct graft_optimize_options {
     uint64_t weight_bytes_limit; /* As in graft_apply_options; 0 unless the product can run a weight
                                     program. */
     uint32_t step_limit;         /* Most rewrites of one call, simplifications included. */
+    uint64_t first_cost; /* For decisions one by one: what the tariff estimated of the graph that
+                            rewriting began with. 0: it begins with this one. */
     bool use_plans;              /* Replay a recorded plan when the graph has one. */
     bool simplify;               /* Apply the rules marked "always" first and after each step. */
     bool guard;                  /* Stop when a graph comes back. */
@@ -416,20 +461,19 @@ typedef struct graft_report {
     uint64_t hash_after;
     graft_index active_before; /* Nodes that run at each inference. */
     graft_index active_after;
-    graft_estimated estimated_before; /* By the policy's tariff; 0 without one. */
+    graft_estimated estimated_before; /* By the policy's tariff. */
     graft_estimated estimated_after;
 } graft_report;
 
 /* What the policy thinks of a graph; arrays lie in the workspace until its next use. What its
  * decider does not compute is NULL or 0. */
 typedef struct graft_scores {
-    const uint16_t *counts;         /* (rule_count): locations of each rule */
-    const int32_t *tanhs;           /* (latent), in units of 2^-26 */
-    const int16_t *latent;          /* (latent), standardised, in the unit of the trunk's input */
-    const int32_t *xfer_logits;     /* (rule_count + 1), the last one NO-OP; not masked */
-    const int32_t *location_logits; /* (location_limit), of the chosen rule; NULL for NO-OP */
-    graft_change change;            /* By the tariff: what the choice would change. */
-    uint16_t rule;                  /* The choice; rule_count: NO-OP. */
+    const uint16_t *counts; /* (rule_count): locations of each rule */
+    const int16_t *latent;  /* (latent), in units of 1/4096 */
+    int64_t logit;          /* The choice's, and that of NO-OP; 0 where the tariff decides. */
+    int64_t noop_logit;
+    graft_change change; /* By the tariff: what the choice would change. */
+    uint16_t rule;       /* The choice; rule_count: NO-OP. */
     uint16_t location;
 } graft_scores;
 
@@ -441,8 +485,7 @@ size_t graft_optimize_workspace_bytes(const graft_policy *policy, const graft_li
 size_t graft_optimize_workspace_most_bytes(const graft_policy *policy, const graft_limits *limits,
                                            uint32_t step_limit);
 
-/* Decides without applying: the open rule of the largest logit, the location of the largest logit
- * among those it has; the lowest index on ties. GRAFT_BAD_INPUT when the policy was made for
+/* Decides without applying; rewriting begins with this graph. GRAFT_BAD_INPUT when the policy was made for
  * another build of Graft or is damaged, or the graph has a cycle; GRAFT_NO_MEMORY when the
  * workspace is too small; GRAFT_CAPACITY beyond 65535 nodes. */
 GRAFT_MUST_USE graft_status graft_policy_scores(const graft_graph *graph,
@@ -467,8 +510,8 @@ GRAFT_MUST_USE graft_status graft_optimize(graft_graph *graph, const graft_polic
                                            size_t workspace_bytes, graft_report *report);
 
 /* The same in slices, for programs that cannot wait: begin, then some candidates at a time until
- * *finished. A candidate is a node where a rule could begin; a call that decides by a network decides
- * whole, and simplifying, replaying a plan and one rewrite are not divided either. Decisions and report
+ * *finished. A candidate is a node where a rule could begin; a network sees the graph in one go at the
+ * beginning of a decision, and simplifying, replaying a plan and one rewrite are not divided either. Decisions and report
  * are those of graft_optimize, however it is cut. Between the calls graph, policy, workspace and report
  * stay as they are; what options point to does so until the end. */
 GRAFT_MUST_USE graft_status graft_optimize_begin(graft_graph *graph, const graft_policy *policy,

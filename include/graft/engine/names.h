@@ -192,12 +192,9 @@
 #pragma push_macro("check_wiring")
 #undef check_wiring
 #define check_wiring graft_own_check_wiring
-#pragma push_macro("choose_location")
-#undef choose_location
-#define choose_location graft_own_choose_location
-#pragma push_macro("choose_rule")
-#undef choose_rule
-#define choose_rule graft_own_choose_rule
+#pragma push_macro("clamp_activation")
+#undef clamp_activation
+#define clamp_activation graft_own_clamp_activation
 #pragma push_macro("class_replaced")
 #undef class_replaced
 #define class_replaced graft_own_class_replaced
@@ -237,9 +234,6 @@
 #pragma push_macro("count_inner_uses")
 #undef count_inner_uses
 #define count_inner_uses graft_own_count_inner_uses
-#pragma push_macro("count_locations")
-#undef count_locations
-#define count_locations graft_own_count_locations
 #pragma push_macro("count_price")
 #undef count_price
 #define count_price graft_own_count_price
@@ -258,24 +252,15 @@
 #pragma push_macro("decide")
 #undef decide
 #define decide graft_own_decide
-#pragma push_macro("decide_by_network")
-#undef decide_by_network
-#define decide_by_network graft_own_decide_by_network
 #pragma push_macro("decide_next")
 #undef decide_next
 #define decide_next graft_own_decide_next
 #pragma push_macro("dense_fits")
 #undef dense_fits
 #define dense_fits graft_own_dense_fits
-#pragma push_macro("dense_logits")
-#undef dense_logits
-#define dense_logits graft_own_dense_logits
 #pragma push_macro("dense_output")
 #undef dense_output
 #define dense_output graft_own_dense_output
-#pragma push_macro("dense_relu")
-#undef dense_relu
-#define dense_relu graft_own_dense_relu
 #pragma push_macro("dense_row")
 #undef dense_row
 #define dense_row graft_own_dense_row
@@ -303,6 +288,9 @@
 #pragma push_macro("empty_shape")
 #undef empty_shape
 #define empty_shape graft_own_empty_shape
+#pragma push_macro("encode_node")
+#undef encode_node
+#define encode_node graft_own_encode_node
 #pragma push_macro("encode_nodes")
 #undef encode_nodes
 #define encode_nodes graft_own_encode_nodes
@@ -444,9 +432,6 @@
 #pragma push_macro("hash_shape")
 #undef hash_shape
 #define hash_shape graft_own_hash_shape
-#pragma push_macro("heads_fit")
-#undef heads_fit
-#define heads_fit graft_own_heads_fit
 #pragma push_macro("heap_pop")
 #undef heap_pop
 #define heap_pop graft_own_heap_pop
@@ -465,6 +450,9 @@
 #pragma push_macro("is_finite_float")
 #undef is_finite_float
 #define is_finite_float graft_own_is_finite_float
+#pragma push_macro("is_preferred")
+#undef is_preferred
+#define is_preferred graft_own_is_preferred
 #pragma push_macro("is_rule_output")
 #undef is_rule_output
 #define is_rule_output graft_own_is_rule_output
@@ -492,6 +480,12 @@
 #pragma push_macro("larger_attr")
 #undef larger_attr
 #define larger_attr graft_own_larger_attr
+#pragma push_macro("least_cost")
+#undef least_cost
+#define least_cost graft_own_least_cost
+#pragma push_macro("least_of")
+#undef least_of
+#define least_of graft_own_least_of
 #pragma push_macro("leave_class")
 #undef leave_class
 #define leave_class graft_own_leave_class
@@ -501,6 +495,9 @@
 #pragma push_macro("list_anchors")
 #undef list_anchors
 #define list_anchors graft_own_list_anchors
+#pragma push_macro("list_features")
+#undef list_features
+#define list_features graft_own_list_features
 #pragma push_macro("list_uses")
 #undef list_uses
 #define list_uses graft_own_list_uses
@@ -516,9 +513,6 @@
 #pragma push_macro("log_attr")
 #undef log_attr
 #define log_attr graft_own_log_attr
-#pragma push_macro("log_count_table")
-#undef log_count_table
-#define log_count_table graft_own_log_count_table
 #pragma push_macro("log_feature")
 #undef log_feature
 #define log_feature graft_own_log_feature
@@ -528,6 +522,9 @@
 #pragma push_macro("look_at_anchor")
 #undef look_at_anchor
 #define look_at_anchor graft_own_look_at_anchor
+#pragma push_macro("look_at_scene")
+#undef look_at_scene
+#define look_at_scene graft_own_look_at_scene
 #pragma push_macro("look_for_changes")
 #undef look_for_changes
 #define look_for_changes graft_own_look_for_changes
@@ -576,6 +573,9 @@
 #pragma push_macro("network_fits")
 #undef network_fits
 #define network_fits graft_own_network_fits
+#pragma push_macro("network_prefers")
+#undef network_prefers
+#define network_prefers graft_own_network_prefers
 #pragma push_macro("next_anchor")
 #undef next_anchor
 #define next_anchor graft_own_next_anchor
@@ -678,6 +678,9 @@
 #pragma push_macro("packed_source_nodes")
 #undef packed_source_nodes
 #define packed_source_nodes graft_own_packed_source_nodes
+#pragma push_macro("part_of_whole")
+#undef part_of_whole
+#define part_of_whole graft_own_part_of_whole
 #pragma push_macro("pending_name")
 #undef pending_name
 #define pending_name graft_own_pending_name
@@ -702,6 +705,9 @@
 #pragma push_macro("policy_fits")
 #undef policy_fits
 #define policy_fits graft_own_policy_fits
+#pragma push_macro("pool_members")
+#undef pool_members
+#define pool_members graft_own_pool_members
 #pragma push_macro("pool_nodes")
 #undef pool_nodes
 #define pool_nodes graft_own_pool_nodes
@@ -720,6 +726,9 @@
 #pragma push_macro("print_of_node")
 #undef print_of_node
 #define print_of_node graft_own_print_of_node
+#pragma push_macro("prior_of")
+#undef prior_of
+#define prior_of graft_own_prior_of
 #pragma push_macro("push_dim")
 #undef push_dim
 #define push_dim graft_own_push_dim
@@ -819,24 +828,18 @@
 #pragma push_macro("run_global")
 #undef run_global
 #define run_global graft_own_run_global
-#pragma push_macro("run_location_head")
-#undef run_location_head
-#define run_location_head graft_own_run_location_head
-#pragma push_macro("run_network")
-#undef run_network
-#define run_network graft_own_run_network
 #pragma push_macro("run_operator")
 #undef run_operator
 #define run_operator graft_own_run_operator
-#pragma push_macro("run_trunk")
-#undef run_trunk
-#define run_trunk graft_own_run_trunk
-#pragma push_macro("scan_by_tariff")
-#undef scan_by_tariff
-#define scan_by_tariff graft_own_scan_by_tariff
 #pragma push_macro("scan_rule")
 #undef scan_rule
 #define scan_rule graft_own_scan_rule
+#pragma push_macro("score_candidate")
+#undef score_candidate
+#define score_candidate graft_own_score_candidate
+#pragma push_macro("scorer_fits")
+#undef scorer_fits
+#define scorer_fits graft_own_scorer_fits
 #pragma push_macro("set_attr_features")
 #undef set_attr_features
 #define set_attr_features graft_own_set_attr_features
@@ -966,6 +969,9 @@
 #pragma push_macro("start_decision")
 #undef start_decision
 #define start_decision graft_own_start_decision
+#pragma push_macro("start_network")
+#undef start_network
+#define start_network graft_own_start_network
 #pragma push_macro("start_scan")
 #undef start_scan
 #define start_scan graft_own_start_scan
@@ -1047,9 +1053,6 @@
 #pragma push_macro("widen_edge")
 #undef widen_edge
 #define widen_edge graft_own_widen_edge
-#pragma push_macro("widen_node")
-#undef widen_node
-#define widen_node graft_own_widen_node
 #pragma push_macro("wider_shape")
 #undef wider_shape
 #define wider_shape graft_own_wider_shape

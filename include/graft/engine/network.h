@@ -17,19 +17,17 @@ typedef char dense_sums_overflow[(int64_t)GRAFT_DENSE_MAX_INPUTS * 127 * GRAFT_A
 
 /* Where the network works; all arrays lie in the caller's workspace. */
 typedef struct graft_network_memory {
-    graft_index *rows;        /* By node id: row in `h`; GRAFT_NONE for nodes that are const. */
-    int16_t *h;               /* (rows, hidden) */
-    int16_t *means;           /* (rows, 2 hidden): of messages in, of messages out */
-    int32_t *far_sums;        /* (rows, hidden): what a node adds to the messages it sends */
-    uint32_t *message_sum;    /* (hidden) */
-    int16_t *vector;          /* (widest layer input) */
-    int16_t *pooled;          /* (inputs of the global block) */
-    int32_t *tanhs;           /* (latent) */
-    int16_t *latent;          /* (latent) */
-    int16_t *place;           /* (trunk width): the hidden layer of the location head */
-    int16_t *trunk;           /* (trunk width) */
-    int32_t *xfer_logits;     /* (rules + 1) */
-    int32_t *location_logits; /* (location limit) */
+    graft_index *rows;     /* By node id: row in `h`; GRAFT_NONE for nodes that are const. */
+    int16_t *h;            /* (rows, hidden) */
+    int16_t *means;        /* (rows, 2 hidden): of messages in, of messages out */
+    int32_t *far_sums;     /* (rows, hidden): what a node adds to the messages it sends */
+    uint32_t *message_sum; /* (hidden) */
+    int16_t *vector;       /* (widest layer input) */
+    int16_t *pooled;       /* (inputs of the global block) */
+    int16_t *latent;       /* (latent) */
+    int32_t *scene_sums;   /* (width): what the latent adds to the sums of `place` */
+    int16_t *place;        /* (width) */
+    int16_t *second;       /* (width) */
     uint32_t row_count;
 } graft_network_memory;
 
@@ -39,6 +37,9 @@ typedef struct graft_network_input {
     const graft_graph *graph;
     const graft_order *order;
     graft_network_memory *memory;
+    const graft_estimator *estimator; /* Of this graph, which costs this... */
+    const graft_estimated *now;
+    uint64_t first; /* ...and cost this when rewriting began. */
 } graft_network_input;
 
 /* ---------------------------------------------------------------- numbers */
@@ -80,44 +81,11 @@ static int32_t dense_output(const graft_dense *dense, uint32_t output, const int
     return apply_scale(dense->scales[output], sum, limit);
 }
 
-static void dense_relu(const graft_dense *dense, const int16_t *x, int16_t *out)
+/* relu, and no more than an activation holds. */
+static int16_t clamp_activation(int32_t y)
 {
-    for (uint32_t i = 0; i < dense->outputs; i++) {
-        int32_t y = dense_output(dense, i, x, GRAFT_ACTIVATION_MOST);
-        out[i] = (int16_t)(y > 0 ? y : 0);
-    }
+    return (int16_t)(y < 0 ? 0 : y < GRAFT_ACTIVATION_MOST ? y : GRAFT_ACTIVATION_MOST);
 }
-
-#ifndef GRAFT_WITHOUT_NETWORK
-static void dense_logits(const graft_dense *dense, const int16_t *x, int32_t *out)
-{
-    for (uint32_t i = 0; i < dense->outputs; i++) {
-        out[i] = dense_output(dense, i, x, INT32_MAX);
-    }
-}
-#endif
-
-/* round(GRAFT_ACTIVATION_MOST log(1 + i) / log 256) */
-static const int16_t log_count_table[256] = {
-    0,    512,  811,  1024, 1189, 1323, 1437, 1536, 1623, 1700, 1771, 1835, 1894, 1949, 2000, 2047,
-    2092, 2134, 2174, 2212, 2248, 2283, 2315, 2347, 2377, 2406, 2434, 2461, 2487, 2512, 2536, 2559,
-    2582, 2604, 2626, 2646, 2667, 2686, 2705, 2724, 2742, 2760, 2778, 2795, 2811, 2827, 2843, 2859,
-    2874, 2889, 2904, 2918, 2932, 2946, 2959, 2973, 2986, 2999, 3011, 3024, 3036, 3048, 3060, 3071,
-    3083, 3094, 3105, 3116, 3127, 3137, 3148, 3158, 3168, 3178, 3188, 3198, 3208, 3217, 3227, 3236,
-    3245, 3254, 3263, 3272, 3281, 3289, 3298, 3306, 3315, 3323, 3331, 3339, 3347, 3355, 3363, 3371,
-    3378, 3386, 3393, 3401, 3408, 3415, 3423, 3430, 3437, 3444, 3451, 3458, 3464, 3471, 3478, 3485,
-    3491, 3498, 3504, 3510, 3517, 3523, 3529, 3535, 3542, 3548, 3554, 3560, 3566, 3571, 3577, 3583,
-    3589, 3595, 3600, 3606, 3611, 3617, 3622, 3628, 3633, 3639, 3644, 3649, 3655, 3660, 3665, 3670,
-    3675, 3680, 3685, 3690, 3695, 3700, 3705, 3710, 3715, 3720, 3724, 3729, 3734, 3739, 3743, 3748,
-    3753, 3757, 3762, 3766, 3771, 3775, 3780, 3784, 3788, 3793, 3797, 3801, 3806, 3810, 3814, 3818,
-    3822, 3827, 3831, 3835, 3839, 3843, 3847, 3851, 3855, 3859, 3863, 3867, 3871, 3875, 3879, 3883,
-    3886, 3890, 3894, 3898, 3902, 3905, 3909, 3913, 3916, 3920, 3924, 3927, 3931, 3935, 3938, 3942,
-    3945, 3949, 3952, 3956, 3959, 3963, 3966, 3970, 3973, 3976, 3980, 3983, 3986, 3990, 3993, 3996,
-    4000, 4003, 4006, 4009, 4013, 4016, 4019, 4022, 4025, 4029, 4032, 4035, 4038, 4041, 4044, 4047,
-    4050, 4053, 4057, 4060, 4063, 4066, 4069, 4072, 4075, 4077, 4080, 4083, 4086, 4089, 4092, 4095,
-};
-
-int16_t graft_log_count(uint32_t count) { return log_count_table[count < 255 ? count : 255]; }
 
 #ifndef GRAFT_WITHOUT_NETWORK
 
@@ -160,19 +128,41 @@ static int32_t tanh_number(int32_t x)
 
 /* ------------------------------------------------------------ graph network */
 
-static void widen_node(const graft_network_input *in, graft_index node)
+/* The features of a node that are not 0, and where they stand; returns how many there are. */
+static uint32_t list_features(const graft_network_input *in, graft_index node, int8_t *features,
+                              uint8_t *places)
 {
-    int8_t features[GRAFT_FEATURE_COUNT];
-    graft_node_features(in->graph, in->order, node, features);
-    for (uint32_t i = 0; i < GRAFT_FEATURE_COUNT; i++) {
-        in->memory->vector[i] = widen_byte(features[i]);
+    uint32_t count = 0;
+    graft_scene_node(in->estimator, in->now->cost, node, features);
+    for (uint32_t i = 0; i < GRAFT_SCENE_FEATURES; i++) {
+        if (features[i] != 0) {
+            features[count] = features[i];
+            places[count++] = (uint8_t)i;
+        }
+    }
+    return count;
+}
+
+/* The first layer, of which most inputs are 0. */
+static void encode_node(const graft_network_input *in, graft_index node, int16_t *h)
+{
+    const graft_dense *dense = &in->policy->input;
+    int8_t features[GRAFT_SCENE_FEATURES];
+    uint8_t places[GRAFT_SCENE_FEATURES];
+    const uint32_t count = list_features(in, node, features, places);
+    for (uint32_t j = 0; j < dense->outputs; j++) {
+        const int8_t *row = dense_row(dense, j);
+        int32_t sum = dense->bias[j];
+        for (uint32_t i = 0; i < count; i++) {
+            sum += (int32_t)row[places[i]] * widen_byte(features[i]);
+        }
+        h[j] = clamp_activation(apply_scale(dense->scales[j], sum, GRAFT_ACTIVATION_MOST));
     }
 }
 
 /* Numbers the nodes that run at each inference and encodes their features. */
 static void encode_nodes(const graft_network_input *in)
 {
-    const graft_policy *policy = in->policy;
     graft_network_memory *memory = in->memory;
     memory->row_count = 0;
     for (graft_index i = 0; i < in->order->count; i++) {
@@ -181,8 +171,7 @@ static void encode_nodes(const graft_network_input *in)
         if (!in->graph->nodes[n].is_const) {
             uint32_t row = memory->row_count++;
             memory->rows[n] = row;
-            widen_node(in, n);
-            dense_relu(&policy->input, memory->vector, memory->h + (size_t)row * policy->hidden);
+            encode_node(in, n, memory->h + (size_t)row * in->policy->hidden);
         }
     }
 }
@@ -312,18 +301,17 @@ static void update_nodes(const graft_network_input *in, const graft_policy_round
         for (uint32_t j = 0; j < hidden; j++) {
             int32_t y =
                 dense_output(&round->node, j, x, limit) + apply_scale(round->keep, x[j], limit);
-            int32_t rounded = y > 0 ? (y + 8) >> 4 : 0;
-            h[j] = (int16_t)(rounded < GRAFT_ACTIVATION_MOST ? rounded : GRAFT_ACTIVATION_MOST);
+            h[j] = clamp_activation(y > 0 ? (y + 8) >> 4 : 0);
         }
     }
 }
 
 /* [mean h, max h, globals] into `pooled`, in units of 1/8. */
-static void pool_nodes(const graft_network_input *in, const uint16_t *counts)
+static void pool_nodes(const graft_network_input *in)
 {
-    const graft_policy *policy = in->policy;
     graft_network_memory *memory = in->memory;
-    uint32_t hidden = policy->hidden;
+    int8_t globals[GRAFT_SCENE_GLOBALS];
+    uint32_t hidden = in->policy->hidden;
     uint32_t count = memory->row_count;
     for (uint32_t j = 0; j < hidden; j++) {
         uint32_t sum = 0; /* At most 65535 * 4095, times 8 below 2^31. */
@@ -336,72 +324,102 @@ static void pool_nodes(const graft_network_input *in, const uint16_t *counts)
         memory->pooled[j] = (int16_t)(count > 0 ? (sum * 8u + count / 2) / count : 0);
         memory->pooled[hidden + j] = (int16_t)(most * 8);
     }
-    for (uint32_t i = 0; i < policy->global_features; i++) {
-        int8_t feature = 0;
-        graft_global_features(&counts[i], 1, &feature);
-        memory->pooled[2 * hidden + i] = (int16_t)(widen_byte(feature) * 8);
+    graft_scene_globals(in->now, in->first, globals);
+    for (uint32_t i = 0; i < GRAFT_SCENE_GLOBALS; i++) {
+        memory->pooled[2 * hidden + i] = (int16_t)(widen_byte(globals[i]) * 8);
     }
 }
 
-/* The global block: tanh, then standardised. */
-static void run_global(const graft_policy *policy, graft_network_memory *memory)
+/* The global block: tanh, in units of 1/4096. */
+static void run_global(const graft_network_input *in)
 {
-    const graft_dense *global = &policy->global;
-    for (uint32_t i = 0; i < policy->latent; i++) {
+    const graft_scale narrow = {1u << 15, 29}; /* 2^-14 */
+    const graft_dense *global = &in->policy->global;
+    for (uint32_t i = 0; i < global->outputs; i++) {
         const int8_t *row = dense_row(global, i);
         int64_t sum = global->bias[i];
         for (uint32_t k = 0; k < global->inputs; k++) {
-            sum += (int32_t)row[k] * memory->pooled[k];
+            sum += (int32_t)row[k] * in->memory->pooled[k];
         }
-        memory->tanhs[i] = tanh_number(apply_scale(global->scales[i], sum, TANH_LIMIT));
-        int64_t moved = (int64_t)memory->tanhs[i] - policy->latent_centres[i];
-        memory->latent[i] =
-            (int16_t)apply_scale(policy->latent_scales[i], moved, GRAFT_ACTIVATION_MOST);
+        int32_t tanh = tanh_number(apply_scale(global->scales[i], sum, TANH_LIMIT));
+        in->memory->latent[i] = (int16_t)apply_scale(narrow, tanh, GRAFT_ACTIVATION_MOST);
     }
 }
 
-/* The trunk on [latent, counts], into `trunk`. */
-static void run_trunk(const graft_policy *policy, graft_network_memory *memory,
-                      const uint16_t *counts)
-{
-    copy_bytes(memory->vector, memory->latent, policy->latent * sizeof(int16_t));
-    for (uint32_t r = 0; r < policy->count_features; r++) {
-        memory->vector[policy->latent + r] = graft_log_count(counts[r]);
-    }
-    for (uint32_t k = 0; k < policy->trunk_count; k++) {
-        dense_relu(&policy->trunk[k], memory->vector, memory->trunk);
-        copy_bytes(memory->vector, memory->trunk, policy->trunk_width * sizeof(int16_t));
-    }
-}
-
-/* Latent, trunk and the logits of rules and NO-OP. `counts` are the locations of each rule. */
-static void run_network(const graft_network_input *in, const uint16_t *counts)
+/* Encodes the graph, and what all of its candidates share. */
+static void look_at_scene(const graft_network_input *in)
 {
     const graft_policy *policy = in->policy;
-    graft_network_memory *memory = in->memory;
+    const graft_dense *place = &policy->place;
     encode_nodes(in);
     for (uint32_t r = 0; r < policy->round_count; r++) {
         mean_messages(in, &policy->rounds[r].incoming, true);
         mean_messages(in, &policy->rounds[r].outgoing, false);
         update_nodes(in, &policy->rounds[r]);
     }
-    pool_nodes(in, counts);
-    run_global(policy, memory);
-    run_trunk(policy, memory, counts);
-    dense_logits(&policy->xfer, memory->trunk, memory->xfer_logits);
+    pool_nodes(in);
+    run_global(in);
+    for (uint32_t j = 0; j < policy->width; j++) {
+        in->memory->scene_sums[j] =
+            dot_row(dense_row(place, j), in->memory->latent, policy->latent) + place->bias[j];
+    }
 }
 
-/* The logits of the locations of `rule`, after run_network. */
-static void run_location_head(const graft_policy *policy, graft_network_memory *memory,
-                              uint32_t rule)
+/* ------------------------------------------------------------ candidates */
+
+/* [mean h, max h] of the nodes of a match into `vector`. */
+static void pool_members(const graft_policy *policy, graft_network_memory *memory,
+                         const graft_index *nodes, uint32_t count)
 {
-    copy_bytes(memory->vector, memory->trunk, policy->trunk_width * sizeof(int16_t));
-    for (uint32_t i = 0; i < policy->embedding_width; i++) {
-        memory->vector[policy->trunk_width + i] =
-            widen_byte(policy->embeddings[(size_t)rule * policy->embedding_width + i]);
+    for (uint32_t j = 0; j < policy->hidden; j++) {
+        uint32_t sum = 0;
+        uint32_t members = 0;
+        int16_t most = 0;
+        for (uint32_t i = 0; i < count; i++) {
+            uint32_t row = memory->rows[nodes[i]];
+            int16_t h = 0;
+            if (row != GRAFT_NONE) {
+                h = memory->h[(size_t)row * policy->hidden + j];
+                members++;
+            }
+            sum += (uint16_t)h;
+            most = h > most ? h : most;
+        }
+        memory->vector[j] = (int16_t)(members > 0 ? (sum + members / 2) / members : 0);
+        memory->vector[policy->hidden + j] = most;
     }
-    dense_relu(&policy->location_trunk, memory->vector, memory->place);
-    dense_logits(&policy->location, memory->place, memory->location_logits);
+}
+
+/* What the network adds to the prior of a rewrite by rule `r`, NO-OP being the last, of which
+ * `count` matched nodes are given. In logit units. */
+static int32_t score_candidate(const graft_policy *policy, graft_network_memory *memory, uint32_t r,
+                               const graft_index *nodes, uint32_t count, const int16_t *facts)
+{
+    const graft_dense *place = &policy->place;
+    const uint32_t hidden = policy->hidden;
+    const uint32_t inputs = 2 * hidden + GRAFT_FACT_SEEN;
+    const int8_t *row = policy->rule_rows + (size_t)r * policy->width;
+    pool_members(policy, memory, nodes, count);
+    copy_bytes(memory->vector + (size_t)2 * hidden, facts, GRAFT_FACT_SEEN * sizeof *facts);
+    for (uint32_t j = 0; j < policy->width; j++) {
+        int32_t sum = memory->scene_sums[j] +
+                      dot_row(dense_row(place, j) + policy->latent, memory->vector, inputs);
+        int32_t y = apply_scale(place->scales[j], sum, INT32_C(1) << 20);
+        memory->place[j] = clamp_activation(y + widen_byte(row[j]));
+    }
+    for (uint32_t j = 0; j < policy->width; j++) {
+        int32_t y = dense_output(&policy->second, j, memory->place, GRAFT_ACTIVATION_MOST);
+        memory->second[j] = clamp_activation(y);
+    }
+    return dense_output(&policy->score, 0, memory->second, INT32_MAX);
+}
+
+/* The logit that the tariff alone gives. */
+static int64_t prior_of(const graft_policy *policy, const int16_t *facts)
+{
+    int64_t prior = (int64_t)policy->prior_slope * facts[GRAFT_FACT_GAIN];
+    bool spared = facts[GRAFT_FACT_NOOP] != 0 || facts[GRAFT_FACT_GAINS] != 0;
+    return spared ? prior : prior - (int64_t)policy->prior_reserve;
 }
 
 #endif

@@ -106,9 +106,7 @@ static uint64_t hash_now(graft_optimize_run *run)
 /* What the graph costs by the policy's tariff. */
 static graft_status estimate_now(graft_optimize_run *run, graft_estimated *estimated)
 {
-    return run->policy->tariff != NULL
-               ? graft_estimate(&run->memory.estimator, run->graph, &run->memory.order, estimated)
-               : GRAFT_OK;
+    return graft_estimate(&run->memory.estimator, run->graph, &run->memory.order, estimated);
 }
 
 /* Prepares a call: checks, hashes, and an empty report. */
@@ -133,6 +131,8 @@ static graft_status open_report(graft_graph *graph, const graft_policy *policy,
         run->report->hash_before = hash_now(run);
         run->report->active_before = graft_graph_active_count(run->graph);
         status = estimate_now(run, &run->report->estimated_before);
+        run->first_cost = run->first_known ? run->first_cost : run->report->estimated_before.cost;
+        run->first_known = true;
     }
     *opened = run;
     return status;

@@ -70,12 +70,15 @@ typedef struct graft_optimize_run {
     uint32_t seen_count;
     uint32_t budget;   /* Candidates that this call may still look at. */
     uint32_t unpacked; /* The rule in memory.rule; rule_count: none. */
+    uint64_t first_cost; /* Of the graph that the first decision was about... */
+    bool first_known;    /* ...once there was one. */
     graft_phase phase;
 } graft_optimize_run;
 
 graft_optimize_options graft_optimize_options_default(void)
 {
     graft_optimize_options options;
+    options.first_cost = 0;
     options.weight_bytes_limit = 0;
     options.step_limit = 256;
     options.use_plans = true;
@@ -87,6 +90,11 @@ graft_optimize_options graft_optimize_options_default(void)
     options.observe = NULL;
     options.observe_context = NULL;
     return options;
+}
+
+size_t graft_policy_rows_bytes(const graft_policy *policy)
+{
+    return ((size_t)policy->rule_count + 1) * policy->width;
 }
 
 /* ------------------------------------------------------------------- rules */
@@ -127,28 +135,15 @@ static bool rule_is_allowed(const graft_optimize_run *run, uint32_t r)
            (!options->exact || (run->policy->rule_flags[r] & GRAFT_RULE_EXACT) != 0);
 }
 
-void graft_global_features(const uint16_t *counts, uint32_t rule_count, int8_t *out)
-{
-    for (uint32_t r = 0; r < rule_count; r++) {
-        out[r] = log_feature((uint64_t)counts[r] + 1u, 4);
-    }
-}
-
 /* ---------------------------------------------------------------- workspace */
 
 #ifndef GRAFT_WITHOUT_NETWORK
-/* The widest input of a layer, or output of the trunk: what `vector` holds. */
+/* The widest input of a layer but the first and those of `pooled` and `latent`. */
 static size_t widest_input(const graft_policy *policy)
 {
-    size_t widest = GRAFT_FEATURE_COUNT;
-    size_t candidates[3];
-    candidates[0] = (size_t)3 * policy->hidden;
-    candidates[1] = (size_t)policy->latent + policy->count_features;
-    candidates[2] = (size_t)policy->trunk_width + policy->embedding_width;
-    for (uint32_t i = 0; i < 3; i++) {
-        widest = candidates[i] > widest ? candidates[i] : widest;
-    }
-    return widest;
+    size_t round = (size_t)3 * policy->hidden;
+    size_t place = (size_t)2 * policy->hidden + GRAFT_FACT_SEEN;
+    return round > place ? round : place;
 }
 
 static void carve_network(graft_carver *carver, const graft_policy *policy,
@@ -162,12 +157,10 @@ static void carve_network(graft_carver *carver, const graft_policy *policy,
     memory->message_sum = (uint32_t *)carve(carver, hidden, sizeof(uint32_t));
     memory->vector = (int16_t *)carve(carver, widest_input(policy), sizeof(int16_t));
     memory->pooled = (int16_t *)carve(carver, policy->global.inputs, sizeof(int16_t));
-    memory->tanhs = (int32_t *)carve(carver, policy->latent, sizeof(int32_t));
     memory->latent = (int16_t *)carve(carver, policy->latent, sizeof(int16_t));
-    memory->place = (int16_t *)carve(carver, policy->trunk_width, sizeof(int16_t));
-    memory->trunk = (int16_t *)carve(carver, policy->trunk_width, sizeof(int16_t));
-    memory->xfer_logits = (int32_t *)carve(carver, (size_t)policy->rule_count + 1, sizeof(int32_t));
-    memory->location_logits = (int32_t *)carve(carver, policy->location_limit, sizeof(int32_t));
+    memory->scene_sums = (int32_t *)carve(carver, policy->width, sizeof(int32_t));
+    memory->place = (int16_t *)carve(carver, policy->width, sizeof(int16_t));
+    memory->second = (int16_t *)carve(carver, policy->width, sizeof(int16_t));
     memory->row_count = 0;
 }
 #endif
@@ -188,7 +181,7 @@ static graft_optimize_run *carve_policy(graft_carver *carver, const graft_policy
     memory->rule = (graft_rule *)carve(carver, 1, sizeof(graft_rule));
     memory->counts = (uint16_t *)carve(carver, policy->rule_count, sizeof(uint16_t));
     memory->made = (graft_made *)carve(carver, 1, sizeof(graft_made));
-    memory->estimator_bytes = policy->tariff != NULL ? graft_estimator_bytes(limits) : 0;
+    memory->estimator_bytes = graft_estimator_bytes(limits);
     memory->estimator_memory = carve(carver, memory->estimator_bytes, 1);
 #ifndef GRAFT_WITHOUT_NETWORK
     if (policy->hidden > 0) {
@@ -228,9 +221,8 @@ static bool dense_fits(const graft_dense *dense, size_t inputs, size_t outputs)
 static bool encoder_fits(const graft_policy *policy)
 {
     size_t hidden = policy->hidden;
-    bool fits = dense_fits(&policy->input, GRAFT_FEATURE_COUNT, hidden) &&
-                dense_fits(&policy->global, 2 * hidden + policy->global_features, policy->latent) &&
-                (policy->global_features == 0 || policy->global_features == policy->rule_count);
+    bool fits = dense_fits(&policy->input, GRAFT_SCENE_FEATURES, hidden) &&
+                dense_fits(&policy->global, 2 * hidden + GRAFT_SCENE_GLOBALS, policy->latent);
     for (uint32_t r = 0; r < policy->round_count; r++) {
         const graft_policy_round *round = &policy->rounds[r];
         fits = fits && dense_fits(&round->incoming, hidden + GRAFT_EDGE_FEATURE_COUNT, hidden) &&
@@ -240,19 +232,13 @@ static bool encoder_fits(const graft_policy *policy)
     return fits;
 }
 
-static bool heads_fit(const graft_policy *policy)
+static bool scorer_fits(const graft_policy *policy)
 {
-    size_t width = policy->trunk_width;
-    bool fits = (policy->count_features == 0 || policy->count_features == policy->rule_count) &&
-                (policy->trunk_count == 1 || policy->trunk_count == 2) &&
-                dense_fits(&policy->xfer, width, (size_t)policy->rule_count + 1) &&
-                dense_fits(&policy->location_trunk, width + policy->embedding_width, width) &&
-                dense_fits(&policy->location, width, policy->location_limit);
-    for (uint32_t k = 0; k < policy->trunk_count; k++) {
-        size_t inputs = k == 0 ? (size_t)policy->latent + policy->count_features : width;
-        fits = fits && dense_fits(&policy->trunk[k], inputs, width);
-    }
-    return fits;
+    const size_t inputs = (size_t)policy->latent + 2 * policy->hidden + GRAFT_FACT_SEEN;
+    return policy->width > 0 && policy->rule_rows != NULL && policy->tariff != NULL &&
+           dense_fits(&policy->place, inputs, policy->width) &&
+           dense_fits(&policy->second, policy->width, policy->width) &&
+           dense_fits(&policy->score, policy->width, 1);
 }
 #endif
 
@@ -262,7 +248,7 @@ static bool network_fits(const graft_policy *policy)
     (void)policy;
     return false;
 #else
-    return encoder_fits(policy) && heads_fit(policy);
+    return encoder_fits(policy) && scorer_fits(policy);
 #endif
 }
 
@@ -271,7 +257,7 @@ static bool policy_fits(const graft_policy *policy)
     bool by_tariff = policy->decider == GRAFT_DECIDER_TARIFF;
     bool by_network = policy->decider == GRAFT_DECIDER_NETWORK;
     return policy->abi == GRAFT_ABI && policy->feature_hash == GRAFT_FEATURE_HASH &&
-           ((by_tariff && policy->tariff != NULL) || (by_network && policy->hidden > 0)) &&
+           policy->tariff != NULL && (by_tariff || (by_network && policy->hidden > 0)) &&
            (policy->hidden == 0 || network_fits(policy));
 }
 
@@ -365,17 +351,16 @@ static graft_status open_run(graft_graph *graph, const graft_policy *policy,
     run->memory = memory;
     run->report = &run->own_report;
     run->unpacked = policy->rule_count;
+    run->first_cost = options->first_cost;
+    run->first_known = options->first_cost > 0;
     open_kept(&run->memory.kept);
     for (uint32_t r = 0; r < policy->rule_count; r++) {
         if (graft_policy_rule(policy, r, run->memory.rule) != GRAFT_OK) {
             return GRAFT_BAD_INPUT;
         }
     }
-    graft_status status = GRAFT_OK;
-    if (policy->tariff != NULL) {
-        status = graft_estimator_open(&run->memory.estimator, policy->tariff, &graph->limits,
-                                      memory.estimator_memory, memory.estimator_bytes);
-    }
+    graft_status status = graft_estimator_open(&run->memory.estimator, policy->tariff, &graph->limits,
+                                  memory.estimator_memory, memory.estimator_bytes);
     *opened = run;
     return status == GRAFT_OK ? order_graph(run) : status;
 }
@@ -432,20 +417,6 @@ static bool next_location(graft_optimize_run *run, uint32_t r)
     return true;
 }
 
-#ifndef GRAFT_WITHOUT_NETWORK
-/* Number of locations of rule `r`, at most location_limit. */
-static uint16_t count_locations(graft_optimize_run *run, uint32_t r)
-{
-    uint16_t count = 0;
-    if (enter_rule(run, r, run->options.weight_bytes_limit)) {
-        while (count < run->policy->location_limit && next_location(run, r)) {
-            count++;
-        }
-    }
-    return count;
-}
-#endif
-
 /* Location number `location` of rule `r`, counted under `limit`, into run->match; GRAFT_NO_MATCH when
  * it has fewer. */
 static graft_status find_location(graft_optimize_run *run, uint32_t r, uint32_t location,
@@ -461,33 +432,46 @@ static graft_status find_location(graft_optimize_run *run, uint32_t r, uint32_t 
 /* ----------------------------------------------------------------- deciding */
 
 #ifndef GRAFT_WITHOUT_NETWORK
-/* The index of the largest logit with a location, NO-OP (the last) included; the lowest on ties. */
-static uint32_t choose_rule(const graft_policy *policy, const uint16_t *counts,
-                            const int32_t *logits)
-{
-    uint32_t best = policy->rule_count;
-    for (uint32_t r = policy->rule_count; r-- > 0;) {
-        if (counts[r] > 0 && logits[r] >= logits[best]) {
-            best = r;
-        }
-    }
-    return best;
-}
+static uint64_t least_cost(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-static uint32_t choose_location(const int32_t *logits, uint32_t count)
+/* Whether the location is better than the best so far by the network; if so, its logit is. */
+static bool network_prefers(graft_optimize_run *run, const graft_change *change)
 {
-    uint32_t best = 0;
-    for (uint32_t i = 1; i < count; i++) {
-        if (logits[i] > logits[best]) {
-            best = i;
-        }
+    int16_t facts[GRAFT_FACT_SEEN];
+    graft_scan *scan = &run->scan;
+    const graft_policy *policy = run->policy;
+    const uint64_t room = run->first_cost - least_cost(run->first_cost, scan->now.cost);
+    if (change->cost > 0 && (uint64_t)change->cost > room) {
+        return false;
     }
-    return best;
+    graft_candidate_facts(change, &scan->now, facts);
+    int64_t logit = prior_of(policy, facts) +
+                    score_candidate(policy, &run->memory.network, scan->rule, run->match.nodes,
+                                    run->memory.rule->source.node_count, facts);
+    bool equal = logit == scan->scores.logit && scan->scores.rule < policy->rule_count;
+    bool better = logit > scan->scores.logit ||
+                  (equal && graft_change_doubted(change) < graft_change_doubted(&scan->scores.change));
+    scan->scores.logit = better ? logit : scan->scores.logit;
+    return better;
 }
 #endif
 
-/* Looks at the locations at one anchor; where one changes the estimate, with what is doubted of it,
- * by less than the least so far, it becomes the choice. */
+/* Whether the location is better than the best so far. */
+static bool is_preferred(graft_optimize_run *run, const graft_change *change)
+{
+    graft_scan *scan = &run->scan;
+#ifndef GRAFT_WITHOUT_NETWORK
+    if (run->policy->decider == GRAFT_DECIDER_NETWORK) {
+        return network_prefers(run, change);
+    }
+#endif
+    int64_t doubted = graft_change_doubted(change);
+    bool better = doubted < scan->least;
+    scan->least = better ? doubted : scan->least;
+    return better;
+}
+
+/* Looks at the locations at one anchor; the one that is preferred becomes the choice. */
 static void look_at_anchor(graft_optimize_run *run)
 {
     graft_policy_memory *memory = &run->memory;
@@ -495,9 +479,7 @@ static void look_at_anchor(graft_optimize_run *run)
     graft_change change;
     while (scan->count < run->policy->location_limit && next_at_anchor(run)) {
         graft_estimate_match(&memory->estimator, memory->rule, &run->match, memory->made, &change);
-        int64_t doubted = change.cost + (int64_t)(change.guessed_cost >> GRAFT_DOUBT_SHIFT);
-        if (doubted < scan->least) {
-            scan->least = doubted;
+        if (is_preferred(run, &change)) {
             scan->scores.change = change;
             scan->scores.rule = (uint16_t)scan->rule;
             scan->scores.location = scan->count;
@@ -537,6 +519,26 @@ static bool scan_rule(graft_optimize_run *run)
     return true;
 }
 
+#ifndef GRAFT_WITHOUT_NETWORK
+/* Encodes the graph and scores NO-OP. */
+static void start_network(graft_optimize_run *run)
+{
+    int16_t facts[GRAFT_FACT_SEEN];
+    graft_scan *scan = &run->scan;
+    const graft_policy *policy = run->policy;
+    const graft_network_input input = {
+        policy,     run->graph,           &run->memory.order, &run->memory.network,
+        &run->memory.estimator, &scan->now, run->first_cost};
+    zero_bytes(facts, sizeof facts);
+    facts[GRAFT_FACT_NOOP] = GRAFT_FACT_ONE;
+    look_at_scene(&input);
+    scan->scores.noop_logit = score_candidate(policy, &run->memory.network, policy->rule_count,
+                                              NULL, 0, facts);
+    scan->scores.logit = scan->scores.noop_logit;
+    scan->scores.latent = run->memory.network.latent;
+}
+#endif
+
 static graft_status start_scan(graft_optimize_run *run)
 {
     graft_scan *scan = &run->scan;
@@ -544,18 +546,25 @@ static graft_status start_scan(graft_optimize_run *run)
     scan->scores.counts = run->memory.counts;
     scan->scores.rule = run->policy->rule_count;
     look_for_changes(&run->memory.kept, run->graph, &run->memory.order);
-    return run->policy->decider == GRAFT_DECIDER_TARIFF
-               ? graft_estimate(&run->memory.estimator, run->graph, &run->memory.order, &scan->now)
-               : GRAFT_OK;
+    graft_status status =
+        graft_estimate(&run->memory.estimator, run->graph, &run->memory.order, &scan->now);
+    if (status == GRAFT_OK) {
+        run->first_cost = run->first_known ? run->first_cost : scan->now.cost;
+        run->first_known = true;
+        scan->least = -(int64_t)(scan->now.cost >> GRAFT_GAIN_SHIFT);
+#ifndef GRAFT_WITHOUT_NETWORK
+        if (run->policy->decider == GRAFT_DECIDER_NETWORK) {
+            start_network(run);
+        }
+#endif
+    }
+    return status;
 }
 
-/* Goes on with the decision by tariff; false when the budget ran out before its end. */
-static bool scan_by_tariff(graft_optimize_run *run)
+/* Goes on with the decision; false when the budget ran out before its end. */
+static bool decide_next(graft_optimize_run *run)
 {
     graft_scan *scan = &run->scan;
-    if (scan->rule == 0 && !scan->in_rule) {
-        scan->least = -(int64_t)(scan->now.cost >> GRAFT_GAIN_SHIFT);
-    }
     for (; scan->rule < run->policy->rule_count; scan->rule++) {
         if (!scan->in_rule) {
             scan->count = 0;
@@ -568,45 +577,6 @@ static bool scan_by_tariff(graft_optimize_run *run)
         run->memory.counts[scan->rule] = scan->count;
         scan->open = scan->open || scan->count > 0;
     }
-    return true;
-}
-
-#ifndef GRAFT_WITHOUT_NETWORK
-/* Scores the ordered graph, whole. */
-static void decide_by_network(graft_optimize_run *run)
-{
-    const graft_policy *policy = run->policy;
-    graft_scan *scan = &run->scan;
-    graft_network_memory *network = &run->memory.network;
-    const graft_network_input input = {policy, run->graph, &run->memory.order, network};
-    for (uint32_t r = 0; r < policy->rule_count; r++) {
-        run->memory.counts[r] = count_locations(run, r);
-        scan->open = scan->open || run->memory.counts[r] > 0;
-    }
-    run_network(&input, run->memory.counts);
-    uint32_t rule = choose_rule(policy, run->memory.counts, network->xfer_logits);
-    scan->scores.tanhs = network->tanhs;
-    scan->scores.latent = network->latent;
-    scan->scores.xfer_logits = network->xfer_logits;
-    scan->scores.rule = (uint16_t)rule;
-    if (rule < policy->rule_count) {
-        run_location_head(policy, network, rule);
-        scan->scores.location_logits = network->location_logits;
-        scan->scores.location =
-            (uint16_t)choose_location(network->location_logits, run->memory.counts[rule]);
-    }
-}
-#endif
-
-/* Goes on with the decision; false when it is not made yet. */
-static bool decide_next(graft_optimize_run *run)
-{
-    if (run->policy->decider == GRAFT_DECIDER_TARIFF) {
-        return scan_by_tariff(run);
-    }
-#ifndef GRAFT_WITHOUT_NETWORK
-    decide_by_network(run);
-#endif
     return true;
 }
 
