@@ -6,11 +6,15 @@
 #include "graph/log.h"
 #include "train/candidates_internal.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
 /* Played with each observer to see how large activations become, and most scenes looked at of all. */
 enum { CALIBRATION_EPISODES = 3, CALIBRATION_SCENES = 256, LOCATIONS_MOST = UINT16_MAX };
+
+/* Logits that are as good as equal. */
+static const float same_logit = 1e-3F;
 
 /* Looks at a scene; what it found lies in `tape`, which is opened in `arena`. */
 static graft_scored look(const graft_scorer *scorer, graft_arena *arena, const graft_scene *scene,
@@ -123,7 +127,7 @@ static graft_status compare_choices(graft_env *env, const graft_candidates *agen
                                     graft_agreement *agreement, graft_action *choice)
 {
     graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_mark mark = graft_arena_mark(env->unit);
     const graft_environment *e = o->environment;
     const graft_optimize_options options = {
         .weight_bytes_limit = e->options.apply.weight_bytes_limit, .first_cost = o->first.cost};
@@ -131,27 +135,27 @@ static graft_status compare_choices(graft_env *env, const graft_candidates *agen
     graft_scores scores;
     graft_scene scene;
     graft_tape tape;
-    GRAFT_CHECK(graft_scene_take(env, env->scratch, o, false, &scene));
+    GRAFT_CHECK(graft_scene_take(env, env->unit, o, false, &scene));
     status = graft_policy_scores(&e->state.graph, policy, &options,
-                                 graft_arena_alloc(env->scratch, bytes), bytes, &scores);
+                                 graft_arena_alloc(env->unit, bytes), bytes, &scores);
     if (status != GRAFT_OK) {
         status = GRAFT_FAIL(env, status, "the policy does not decide");
         goto done;
     }
     const graft_action shipped = {scores.rule, scores.location};
     const uint32_t own = find_action(&scene, shipped);
-    const float *logits = look(&agent->scorer, env->scratch, &scene, &tape).logits->value;
+    const float *logits = look(&agent->scorer, env->unit, &scene, &tape).logits->value;
     uint32_t best = 0;
     for (uint32_t i = 1; i < scene.count; i++) {
         best = logits[i] > logits[best] ? i : best;
     }
-    const double margin = own < scene.count ? (double)(logits[best] - logits[own]) : 0.0;
+    assert(own < scene.count); /* All are on offer. */
     *choice = scene.actions[best];
     agreement->decisions++;
-    agreement->same += own == best;
-    agreement->margin_lost = fmax(agreement->margin_lost, margin);
+    agreement->same += logits[own] >= logits[best] - same_logit;
+    agreement->margin_lost = fmax(agreement->margin_lost, (double)(logits[best] - logits[own]));
 done:
-    graft_arena_release(env->scratch, mark);
+    graft_arena_release(env->unit, mark);
     return status;
 }
 
@@ -161,12 +165,15 @@ graft_status graft_agreement_measure(graft_env *env, graft_candidates *agent,
 {
     graft_status status = GRAFT_OK;
     graft_environment *e = observer->environment;
+    graft_observer wide = *observer; /* That offers everything. */
     graft_outcome outcome = {.terminal = false};
+    wide.options.limit = UINT32_MAX;
+    wide.options.alike = UINT32_MAX;
     GRAFT_CHECK(graft_environment_reset(env, e));
     outcome.terminal = e->terminal;
     while (!outcome.terminal) {
         graft_action choice;
-        GRAFT_CHECK(compare_choices(env, agent, observer, policy, agreement, &choice));
+        GRAFT_CHECK(compare_choices(env, agent, &wide, policy, agreement, &choice));
         GRAFT_CHECK(graft_environment_step(env, e, choice.xfer, choice.location, &outcome));
     }
 done:

@@ -15,7 +15,7 @@ GPU_SOURCES := $(filter-out graph/settings.c graph/tasofile.c,$(wildcard graph/*
     $(filter-out $(wildcard cost/device*.c cost/command*.c cost/bench.c) cost/kernel.c cost/program.c \
     cost/plain.c cost/nest.c cost/rival.c,$(wildcard cost/*.c)) \
     $(addprefix train/,search.c descent.c environment.c matches.c changes.c routes.c state.c \
-    survey.c recording.c) \
+    survey.c) \
     $(wildcard gpu/*.c)
 GPU_OBJECTS := $(GPU_SOURCES:%.c=$(GPU_OUT)/%.o) \
     $(PROTOS:%.proto=$(GPU_OUT)/generated/%.pb-c.o)

@@ -37,9 +37,9 @@ static const char *expect_end(graft_env *env, const policy_kit *kit)
                                     graft_arena_alloc(env->life, bytes), bytes, &report),
                      GRAFT_OK);
     return graft_arena_printf(env->life,
-                              "steps 24 stop 2 nodes %u to %u weight bytes %" PRIu64
+                              "steps %u stop %u nodes %u to %u weight bytes %" PRIu64
                               " hash %016" PRIx64 " to %016" PRIx64 "\n",
-                              report.active_before, report.active_after, report.weight_bytes,
+                              report.step_count, (unsigned)report.stop, report.active_before, report.active_after, report.weight_bytes,
                               report.hash_before, report.hash_after);
 }
 

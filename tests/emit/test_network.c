@@ -1,5 +1,6 @@
-/* The integer network: against a recomputation in wide integers, against the float network it came
- * from, and that one against the code that trains it. */
+/* The integer network: against a recomputation in wide integers that sees what training sees, and
+ * against the float network it came from. */
+#include "emit/scale.h"
 #include "tests/support/policy.h"
 
 #include <math.h>
@@ -9,10 +10,10 @@
 enum { LATENT_MOST = 128, WIDTH_MOST = 256 };
 
 static const policy_kit_options variants[] = {
-    {1, 2, false, -1000.0F, 30.0F, KIT_RULES},
-    {2, 1, true,  -1000.0F, 30.0F, KIT_RULES},
-    {3, 2, true,  0.0F,     30.0F, KIT_RULES},
-    {4, 1, false, -2.0F,    10.0F, KIT_RULES},
+    {1, 2, KIT_FREE},
+    {2, 1, KIT_FREE},
+    {3, 0, KIT_GOES_ON},
+    {4, 3, KIT_FREE},
 };
 
 enum { VARIANTS = sizeof variants / sizeof variants[0] };
@@ -58,27 +59,33 @@ static void plain_layer(const graft_dense *dense, const int64_t *x, int64_t limi
     }
 }
 
-/* The integers behind the floats of a state. */
-static int64_t *features_of(graft_arena *arena, const float *x, size_t count)
+/* Bytes as the network reads them. */
+static int64_t *widen(graft_arena *arena, const int8_t *x, size_t count)
 {
     int64_t *out = GRAFT_NEW(arena, int64_t, count);
     for (size_t i = 0; i < count; i++) {
-        float scaled = x[i] * GRAFT_FEATURE_SCALE;
-        assert_true(scaled == truncf(scaled) && fabsf(scaled) <= 127.0F);
-        out[i] = (int64_t)scaled * 32;
+        out[i] = (int64_t)x[i] * 32;
     }
     return out;
 }
 
+/* The integer behind a float of training's. */
+static int64_t number_of(float x, double unit)
+{
+    const double scaled = (double)x * unit;
+    assert_true(scaled == floor(scaled));
+    return (int64_t)scaled;
+}
+
 /* Means of messages over the edges at each node, from edge lists instead of the graph. */
 static int64_t *plain_means(graft_arena *arena, const graft_dense *message,
-                            const graft_graph_arrays *state, const int64_t *h, bool incoming)
+                            const graft_sketch *state, const int64_t *h, bool incoming)
 {
     uint32_t hidden = message->outputs;
     const uint32_t *near = incoming ? state->receivers : state->senders;
     const uint32_t *far = incoming ? state->senders : state->receivers;
     int64_t *edges =
-        features_of(arena, state->edges, (size_t)state->edge_count * GRAFT_EDGE_FEATURE_COUNT);
+        widen(arena, state->edges, (size_t)state->edge_count * GRAFT_EDGE_FEATURE_COUNT);
     int64_t *mean = GRAFT_NEW(arena, int64_t, (size_t)state->node_count * hidden);
     int64_t *count = GRAFT_NEW(arena, int64_t, state->node_count);
     for (uint32_t e = 0; e < state->edge_count; e++) {
@@ -101,7 +108,7 @@ static int64_t *plain_means(graft_arena *arena, const graft_dense *message,
 }
 
 static void plain_round(graft_arena *arena, const graft_policy_round *round,
-                        const graft_graph_arrays *state, int64_t *h)
+                        const graft_sketch *state, int64_t *h)
 {
     uint32_t hidden = round->node.outputs;
     const int64_t *in = plain_means(arena, &round->incoming, state, h, true);
@@ -131,64 +138,97 @@ static int64_t plain_tanh(int64_t x)
     return x < 0 ? -value : value;
 }
 
-static void plain_latent(graft_arena *arena, const graft_policy *policy,
-                         const graft_graph_arrays *state, int64_t *tanhs, int64_t *latent)
+/* h of each node after the last round. */
+static int64_t *plain_nodes(graft_arena *arena, const graft_policy *policy,
+                            const graft_sketch *state)
 {
-    uint32_t hidden = policy->hidden;
-    int64_t *pooled = GRAFT_NEW(arena, int64_t, policy->global.inputs);
+    const uint32_t hidden = policy->hidden;
     int64_t *nodes =
-        features_of(arena, state->nodes, (size_t)state->node_count * GRAFT_FEATURE_COUNT);
-    int64_t *globals = features_of(arena, state->globals, policy->global_features);
+        widen(arena, state->nodes, (size_t)state->node_count * GRAFT_SCENE_NODE_FEATURES);
     int64_t *h = GRAFT_NEW(arena, int64_t, (size_t)state->node_count * hidden);
     for (uint32_t n = 0; n < state->node_count; n++) {
-        plain_layer(&policy->input, nodes + (size_t)n * GRAFT_FEATURE_COUNT, GRAFT_ACTIVATION_MOST,
-                    true, h + (size_t)n * hidden);
+        plain_layer(&policy->input, nodes + (size_t)n * GRAFT_SCENE_NODE_FEATURES,
+                    GRAFT_ACTIVATION_MOST, true, h + (size_t)n * hidden);
     }
     for (uint32_t r = 0; r < policy->round_count; r++) {
         plain_round(arena, &policy->rounds[r], state, h);
     }
+    return h;
+}
+
+static void plain_latent(graft_arena *arena, const graft_policy *policy, const graft_scene *scene,
+                         const int64_t *h, int64_t *latent)
+{
+    const uint32_t hidden = policy->hidden;
+    const uint32_t nodes = scene->graph.node_count;
+    int64_t *pooled = GRAFT_NEW(arena, int64_t, policy->global.inputs);
     for (uint32_t j = 0; j < hidden; j++) {
         int64_t sum = 0;
-        for (uint32_t n = 0; n < state->node_count; n++) {
+        for (uint32_t n = 0; n < nodes; n++) {
             int64_t value = h[(size_t)n * hidden + j];
             sum += value;
             pooled[hidden + j] = value * 8 > pooled[hidden + j] ? value * 8 : pooled[hidden + j];
         }
-        pooled[j] = divide_rounded(sum * 8, state->node_count);
+        pooled[j] = divide_rounded(sum * 8, nodes);
     }
-    for (uint32_t i = 0; i < policy->global_features; i++) {
-        pooled[2 * hidden + i] = globals[i] * 8;
+    for (uint32_t i = 0; i < GRAFT_SCENE_GLOBALS; i++) {
+        pooled[2 * hidden + i] = number_of(scene->globals[i], GRAFT_FEATURE_SCALE) * 256;
     }
     for (uint32_t i = 0; i < policy->latent; i++) {
         int64_t sum = plain_sum(&policy->global, i, pooled);
-        tanhs[i] = plain_tanh(plain_scale(policy->global.scales[i], sum, (8 << 16) - 1));
-        latent[i] = plain_scale(policy->latent_scales[i], tanhs[i] - policy->latent_centres[i],
-                                GRAFT_ACTIVATION_MOST);
+        int64_t wide = plain_tanh(plain_scale(policy->global.scales[i], sum, (8 << 16) - 1));
+        int64_t size = divide_rounded(llabs(wide), 1 << 14);
+        size = size < GRAFT_ACTIVATION_MOST ? size : GRAFT_ACTIVATION_MOST;
+        latent[i] = wide < 0 ? -size : size;
     }
 }
 
-static void plain_heads(const graft_policy *policy, const uint16_t *counts, const int64_t *latent,
-                        uint32_t rule, int64_t *xfers, int64_t *locations)
+/* Mean and maximum of the nodes that candidate `i` matches, behind the latent. */
+static void plain_members(const graft_policy *policy, const graft_scene *scene, const int64_t *h,
+                          uint32_t i, int64_t *x)
+{
+    for (uint32_t j = 0; j < policy->hidden; j++) {
+        int64_t sum = 0;
+        int64_t most = 0;
+        int64_t count = 0;
+        for (uint32_t m = 0; m < scene->member_count; m++) {
+            if (scene->member_candidates[m] == i) {
+                int64_t value = h[(size_t)scene->member_nodes[m] * policy->hidden + j];
+                sum += value;
+                most = value > most ? value : most;
+                count++;
+            }
+        }
+        x[j] = count > 0 ? divide_rounded(sum, count) : 0;
+        x[policy->hidden + j] = most;
+    }
+}
+
+/* The logit of candidate `i`. */
+static int64_t plain_logit(const graft_policy *policy, const graft_scene *scene,
+                           const int64_t *latent, const int64_t *h, uint32_t i)
 {
     int64_t x[WIDTH_MOST] = {0};
-    int64_t trunk[WIDTH_MOST] = {0};
+    int64_t first[WIDTH_MOST] = {0};
+    int64_t second[WIDTH_MOST] = {0};
+    int64_t logit = 0;
+    const float *facts = &scene->facts[(size_t)i * GRAFT_FACT_COUNT];
+    int64_t *seen = x + policy->latent + (size_t)2 * policy->hidden;
     memcpy(x, latent, policy->latent * sizeof *x);
-    for (uint32_t r = 0; r < policy->count_features; r++) {
-        uint32_t count = counts[r] < 255 ? counts[r] : 255;
-        x[policy->latent + r] =
-            (int64_t)floor(GRAFT_ACTIVATION_MOST * log(1.0 + count) / log(256.0) + 0.5);
+    plain_members(policy, scene, h, i, x + policy->latent);
+    for (uint32_t f = 0; f < GRAFT_FACT_SEEN; f++) {
+        seen[f] = number_of(facts[f], GRAFT_FACT_ONE);
     }
-    for (uint32_t k = 0; k < policy->trunk_count; k++) {
-        plain_layer(&policy->trunk[k], x, GRAFT_ACTIVATION_MOST, true, trunk);
-        memcpy(x, trunk, policy->trunk_width * sizeof *x);
+    for (uint32_t j = 0; j < policy->width; j++) {
+        int64_t y = plain_scale(policy->place.scales[j], plain_sum(&policy->place, j, x), 1 << 20);
+        y += policy->rule_rows[(size_t)scene->actions[i].xfer * policy->width + j] * 32;
+        first[j] = y < 0 ? 0 : y < GRAFT_ACTIVATION_MOST ? y : GRAFT_ACTIVATION_MOST;
     }
-    plain_layer(&policy->xfer, x, INT32_MAX, false, xfers);
-    for (uint32_t i = 0; rule < policy->rule_count && i < policy->embedding_width; i++) {
-        x[policy->trunk_width + i] =
-            policy->embeddings[(size_t)rule * policy->embedding_width + i] * 32;
-    }
-    plain_layer(&policy->location_trunk, x, GRAFT_ACTIVATION_MOST, true, trunk);
-    plain_layer(&policy->location, trunk, INT32_MAX, false, locations);
+    plain_layer(&policy->second, first, GRAFT_ACTIVATION_MOST, true, second);
+    plain_layer(&policy->score, second, INT32_MAX, false, &logit);
+    logit += (int64_t)policy->prior_slope * seen[GRAFT_FACT_GAIN];
+    bool spared = seen[GRAFT_FACT_NOOP] > 0 || seen[GRAFT_FACT_GAINS] > 0;
+    return spared ? logit : logit - (int64_t)policy->prior_reserve;
 }
 
 /* ------------------------------------------------------------------- cases */
@@ -198,6 +238,7 @@ static graft_scores score(graft_env *env, const policy_kit *kit, const graft_gra
     graft_scores scores;
     graft_optimize_options options = graft_optimize_options_default();
     options.weight_bytes_limit = UINT64_MAX;
+    options.first_cost = kit->observer.first.cost;
     size_t bytes = graft_optimize_workspace_bytes(&kit->policy, &graph->limits, 0);
     assert_int_equal(graft_policy_scores(graph, &kit->policy, &options,
                                          graft_arena_alloc(env->scratch, bytes), bytes, &scores),
@@ -205,34 +246,33 @@ static graft_scores score(graft_env *env, const policy_kit *kit, const graft_gra
     return scores;
 }
 
-static void compare_plain(graft_env *env, const policy_kit *kit, const graft_policy_state *state)
+/* The latent, every logit, and the choice: the largest one, NO-OP before what is equal. */
+static void compare_plain(graft_env *env, const policy_kit *kit, const policy_kit_state *state)
 {
-    int64_t tanhs[LATENT_MOST] = {0};
     int64_t latent[LATENT_MOST] = {0};
-    int64_t xfers[WIDTH_MOST] = {0};
-    int64_t locations[WIDTH_MOST] = {0};
     const graft_policy *policy = &kit->policy;
-    graft_scores scores = score(env, kit, state->graph);
-    plain_latent(env->scratch, policy, &state->arrays, tanhs, latent);
-    plain_heads(policy, state->counts, latent, scores.rule, xfers, locations);
+    const graft_scene *scene = &state->scene;
+    const graft_scores scores = score(env, kit, state->graph);
+    const int64_t *h = plain_nodes(env->scratch, policy, &scene->graph);
+    plain_latent(env->scratch, policy, scene, h, latent);
     for (uint32_t i = 0; i < policy->latent; i++) {
-        assert_int_equal(scores.tanhs[i], tanhs[i]);
         assert_int_equal(scores.latent[i], latent[i]);
     }
-    uint32_t best = policy->rule_count;
-    for (uint32_t r = 0; r <= policy->rule_count; r++) {
-        assert_int_equal(scores.xfer_logits[r], xfers[r]);
-        bool open = r == policy->rule_count || state->counts[r] > 0;
-        best = open && (xfers[r] > xfers[best] || (r < best && xfers[r] == xfers[best])) ? r : best;
+    bool found = false;
+    for (uint32_t i = 0; i < scene->count; i++) {
+        const int64_t logit = plain_logit(policy, scene, latent, h, i);
+        const graft_action *action = &scene->actions[i];
+        assert_true(logit <= scores.logit);
+        if (action->xfer == KIT_RULES) {
+            assert_true(logit == scores.noop_logit);
+            assert_true(logit < scores.logit || scores.rule == KIT_RULES);
+        }
+        if (action->xfer == scores.rule && action->location == scores.location) {
+            assert_true(logit == scores.logit);
+            found = true;
+        }
     }
-    assert_int_equal(scores.rule, best);
-    for (uint32_t i = 0; scores.location_logits != NULL && i < policy->location_limit; i++) {
-        assert_int_equal(scores.location_logits[i], locations[i]);
-    }
-    for (uint32_t i = 0; best < policy->rule_count && i < state->counts[best]; i++) {
-        assert_true(i < scores.location ? locations[i] < locations[scores.location]
-                                        : locations[i] <= locations[scores.location]);
-    }
+    assert_true(found);
 }
 
 static void test_integers_equal_recomputation(void **state)
@@ -240,74 +280,82 @@ static void test_integers_equal_recomputation(void **state)
     graft_env *env = *state;
     for (uint32_t v = 0; v < VARIANTS; v++) {
         const policy_kit *kit = policy_kit_open(env, &variants[v]);
-        for (uint32_t s = 0; s < kit->others.count; s++) {
+        for (uint32_t s = 0; s < kit->state_count; s++) {
             graft_mark mark = graft_arena_mark(env->scratch);
-            compare_plain(env, kit, &kit->others.items[s]);
+            compare_plain(env, kit, &kit->states[s]);
             graft_arena_release(env->scratch, mark);
         }
     }
+}
+
+/* What the network's ranges are when only some of what it meets was looked at. */
+static graft_ranges find_ranges(graft_env *env, const policy_kit *kit, float part)
+{
+    graft_ranges ranges = {.first = 0.0F};
+    const graft_scorer *scorer = &kit->agent.scorer;
+    for (uint32_t s = 0; s < kit->state_count; s++) {
+        graft_mark mark = graft_arena_mark(env->scratch);
+        const graft_scene *scene = &kit->states[s].scene;
+        const uint32_t *first = NULL;
+        const uint32_t *rows = NULL;
+        graft_tape tape;
+        graft_tape_init(&tape, env->scratch, false);
+        graft_tape_bind(&tape, &scorer->encoder.parameters, NULL);
+        graft_tape_bind(&tape, &scorer->parameters, NULL);
+        const graft_scored scored = graft_scorer_look(scorer, &tape, &scene, 1, &first, &rows);
+        graft_ranges_widen(&ranges, scorer, &scored);
+        graft_arena_release(env->scratch, mark);
+    }
+    float *numbers = (float *)&ranges;
+    for (size_t i = 0; i < sizeof ranges / sizeof *numbers; i++) {
+        numbers[i] *= part;
+    }
+    return ranges;
 }
 
 /* Activations beyond their range are clipped, everywhere. */
 static void test_clipping(void **state)
 {
     graft_env *env = *state;
-    policy_kit *kit = policy_kit_open(env, &variants[1]);
-    graft_ranges ranges = {0};
-    for (uint32_t s = 0; s < kit->states.count; s++) {
-        graft_ranges_add(&ranges, &kit->network, env->scratch, &kit->states.items[s].arrays,
-                         kit->states.items[s].counts);
-    }
-    ranges.input /= 8.0F;
-    for (uint32_t r = 0; r < kit->network.round_count; r++) {
-        ranges.h[r] /= 8.0F;
-        ranges.incoming[r] /= 8.0F;
-        ranges.outgoing[r] /= 8.0F;
-    }
-    ranges.latent /= 8.0F;
-    ranges.trunk[0] /= 8.0F;
-    ranges.place /= 8.0F;
-    assert_int_equal(graft_quantise(env, env->life, &kit->network, &ranges, &kit->policy),
-                     GRAFT_OK);
-    uint32_t clipped = 0;
-    for (uint32_t s = 0; s < kit->others.count; s++) {
+    policy_kit *kit = policy_kit_open(env, &variants[0]);
+    const graft_ranges ranges = find_ranges(env, kit, 0.125F);
+    const graft_policy whole = kit->policy;
+    float *rows = GRAFT_NEW(env->life, float, graft_policy_rows_bytes(&whole));
+    assert_int_equal(
+        graft_quantise(env, env->life, &kit->agent.scorer, &ranges, rows, &kit->policy), GRAFT_OK);
+    uint32_t changed = 0;
+    for (uint32_t s = 0; s < kit->state_count; s++) {
         graft_mark mark = graft_arena_mark(env->scratch);
-        graft_scores scores = score(env, kit, kit->others.items[s].graph);
-        for (uint32_t i = 0; i < kit->policy.latent; i++) {
-            clipped += abs(scores.latent[i]) == GRAFT_ACTIVATION_MOST;
-        }
-        compare_plain(env, kit, &kit->others.items[s]);
+        compare_plain(env, kit, &kit->states[s]);
+        changed += score(env, kit, kit->states[s].graph).logit % 2 != 0;
         graft_arena_release(env->scratch, mark);
     }
-    assert_true(clipped > 0);
+    assert_true(changed > 0);
 }
 
-/* Of equal logits the lowest index wins, and NO-OP never. */
-static void test_ties(void **state)
+/* A network that adds nothing decides as the tariff does. */
+static void test_prior(void **state)
 {
     graft_env *env = *state;
     policy_kit *kit = policy_kit_open(env, &variants[0]);
-    const graft_controller *controller = &kit->controller;
-    const graft_layer heads[2] = {controller->xfer_head, controller->location_head};
-    for (uint32_t i = 0; i < 2; i++) {
-        const graft_parameters *set = &controller->parameters;
-        const graft_parameter *weight = &set->items[heads[i].weight];
-        memset(graft_parameters_value(set, heads[i].weight), 0,
-               (size_t)weight->rows * weight->cols * sizeof(float));
-        memset(graft_parameters_value(set, heads[i].bias), 0, weight->cols * sizeof(float));
+    const int8_t *weights = GRAFT_NEW(env->life, int8_t, kit->policy.width);
+    const int32_t bias = 0;
+    uint32_t taken = 0;
+    kit->policy.score.weights = weights;
+    kit->policy.score.bias = &bias;
+    for (uint32_t s = 0; s < kit->state_count; s++) {
+        graft_mark mark = graft_arena_mark(env->scratch);
+        const graft_scores by_network = score(env, kit, kit->states[s].graph);
+        const graft_policy network = kit->policy;
+        kit->policy = kit->table;
+        const graft_scores by_tariff = score(env, kit, kit->states[s].graph);
+        kit->policy = network;
+        assert_int_equal(by_network.rule, by_tariff.rule);
+        assert_int_equal(by_network.location, by_tariff.location);
+        taken += by_tariff.rule < KIT_RULES;
+        graft_arena_release(env->scratch, mark);
     }
-    assert_int_equal(
-        graft_policy_calibrate(env, env->life, &kit->network, &kit->states, &kit->policy),
-        GRAFT_OK);
-    for (uint32_t s = 0; s < kit->states.count; s++) {
-        graft_scores scores = score(env, kit, kit->states.items[s].graph);
-        uint32_t first = 0;
-        while (first < KIT_RULES && scores.counts[first] == 0) {
-            first++;
-        }
-        assert_int_equal(scores.rule, first);
-        assert_int_equal(scores.location, 0);
-    }
+    assert_true(taken > kit->state_count / 2);
 }
 
 /* Integer weights are the nearest ones in their row's unit. */
@@ -315,76 +363,40 @@ static void test_nearest_weights(void **state)
 {
     graft_env *env = *state;
     const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
-    const graft_float_layer *layer = &kit->network.location;
-    for (uint32_t o = 0; o < layer->outputs; o++) {
+    const graft_parameters *set = &kit->agent.scorer.parameters;
+    const graft_parameter *item = &set->items[kit->agent.scorer.second.weight];
+    const float *weight = graft_parameters_value(set, kit->agent.scorer.second.weight);
+    for (uint32_t o = 0; o < item->cols; o++) {
         float most = 0.0F;
-        for (uint32_t i = 0; i < layer->inputs; i++) {
-            most = fmaxf(most, fabsf(layer->weight[i * layer->outputs + o]));
+        for (uint32_t i = 0; i < item->rows; i++) {
+            most = fmaxf(most, fabsf(weight[i * item->cols + o]));
         }
-        for (uint32_t i = 0; i < layer->inputs; i++) {
-            float want = layer->weight[i * layer->outputs + o] / most * 127.0F;
-            int8_t have = kit->policy.location.weights[o * layer->inputs + i];
+        for (uint32_t i = 0; i < item->rows; i++) {
+            float want = weight[i * item->cols + o] / most * 127.0F;
+            int8_t have = kit->policy.second.weights[o * item->rows + i];
             assert_true(fabsf(want - (float)have) < 0.501F);
         }
     }
 }
 
-static void test_reference_equals_training(void **state)
-{
-    graft_env *env = *state;
-    for (uint32_t v = 0; v < VARIANTS; v++) {
-        const policy_kit *kit = policy_kit_open(env, &variants[v]);
-        for (uint32_t s = 0; s < kit->others.count; s++) {
-            const graft_policy_state *item = &kit->others.items[s];
-            float z[LATENT_MOST];
-            uint16_t xfer = 0;
-            uint16_t location = 0;
-            float log_p = 0;
-            float value = 0;
-            graft_encoder_run(&kit->encoder, env->scratch, &item->arrays, 1, z);
-            graft_standardiser_apply(&kit->standardiser, z, 1);
-            const graft_controller_states rows = {1, z, item->counts};
-            const graft_controller_choice choice = {&xfer, &location, &log_p, &value};
-            graft_controller_act(&kit->controller, env->scratch, &rows, NULL, &choice);
-            graft_float_scores scores =
-                graft_reference_run(&kit->network, env->scratch, &item->arrays, item->counts, NULL);
-            for (uint32_t i = 0; i < kit->network.latent; i++) {
-                assert_true(fabsf(z[i] - scores.latent[i]) < 2e-3F); /* In deviations. */
-            }
-            assert_int_equal(graft_reference_rule(&kit->network, scores.xfers, item->counts), xfer);
-            if (xfer < KIT_RULES) {
-                const float *where = graft_reference_locations(&kit->network, env->scratch,
-                                                               scores.trunk, xfer, NULL);
-                assert_int_equal(graft_reference_location(where, item->counts[xfer]), location);
-            }
-        }
-    }
-}
-
-/* Untrained networks have many near ties, so this is a lower bound for trained ones. */
+/* An untrained network has many near ties, so this is a lower bound for trained ones. */
 static void test_integers_agree_with_floats(void **state)
 {
     graft_env *env = *state;
-    uint32_t states = 0;
-    uint32_t rules = 0;
-    uint32_t locations = 0;
+    graft_agreement agreement = {.decisions = 0};
     for (uint32_t v = 0; v < VARIANTS; v++) {
-        const policy_kit *kit = policy_kit_open(env, &variants[v]);
-        graft_agreement agreement;
-        assert_int_equal(
-            graft_agreement_measure(env, &kit->network, &kit->policy, &kit->others, &agreement),
-            GRAFT_OK);
-        print_message("# %u unseen states: same rule %u, same location %u, latent error %.3f "
-                      "deviations, largest margin lost %.3f\n",
-                      agreement.state_count, agreement.rule_count, agreement.location_count,
-                      agreement.latent_error, agreement.margin_lost);
-        states += agreement.state_count;
-        rules += agreement.rule_count;
-        locations += agreement.location_count;
-        assert_true(agreement.latent_error < 0.25);
+        policy_kit *kit = policy_kit_open(env, &variants[v]);
+        if (variants[v].favourite == KIT_FREE) {
+            assert_int_equal(graft_agreement_measure(env, &kit->agent, &kit->observer,
+                                                     &kit->policy, &agreement),
+                             GRAFT_OK);
+        }
     }
-    assert_true(rules * 100 >= states * 95);
-    assert_true(locations * 100 >= states * 90);
+    print_message("# %u of %u decisions alike, largest margin lost %.3f\n", agreement.same,
+                  agreement.decisions, agreement.margin_lost);
+    assert_true(agreement.decisions > 30);
+    assert_true(agreement.same * 100 >= agreement.decisions * 90);
+    assert_true(agreement.margin_lost < 1.0);
 }
 
 static void test_scales(void **state)
@@ -505,23 +517,35 @@ static void test_quantise_faults(void **state)
 {
     graft_env *env = *state;
     policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
-    const graft_states none = {.count = 0};
-    check_failed(env, graft_policy_calibrate(env, env->life, &kit->network, &none, &kit->policy),
-                 GRAFT_BAD_INPUT, "without states");
-    const graft_parameters *set = &kit->controller.parameters;
-    float *weight = graft_parameters_value(set, kit->controller.location_head.weight);
-    weight[3] = NAN;
-    check_failed(env,
-                 graft_policy_calibrate(env, env->life, &kit->network, &kit->states, &kit->policy),
-                 GRAFT_BAD_INPUT, "location head has a weight that is not finite");
-    weight[3] = 0.0F;
-    graft_states wrong = kit->states;
-    uint16_t counts[KIT_RULES];
-    memcpy(counts, wrong.items[0].counts, sizeof counts);
-    counts[0]++;
-    wrong.items[0].counts = counts;
-    check_failed(env, graft_policy_calibrate(env, env->life, &kit->network, &wrong, &kit->policy),
-                 GRAFT_INTERNAL, "rule 0 has");
+    const graft_scorer *scorer = &kit->agent.scorer;
+    const graft_ranges ranges = find_ranges(env, kit, 1.0F);
+    float *rows = GRAFT_NEW(env->life, float, graft_policy_rows_bytes(&kit->policy));
+    graft_parameters_value(&scorer->parameters, scorer->score.weight)[3] = NAN;
+    check_failed(env, graft_quantise(env, env->life, scorer, &ranges, rows, &kit->policy),
+                 GRAFT_BAD_INPUT, "score of candidates has a weight that is not finite");
+    graft_parameters_value(&scorer->parameters, scorer->score.weight)[3] = 1.0F;
+    graft_parameters_value(&scorer->parameters, scorer->facts.bias)[1] = INFINITY;
+    check_failed(env, graft_quantise(env, env->life, scorer, &ranges, rows, &kit->policy),
+                 GRAFT_BAD_INPUT, "first layer of candidates has a weight that is not finite");
+}
+
+/* What amounts are of a whole: signed, monotone, and 0 up to what counts as no gain. */
+static void test_parts(void **state)
+{
+    (void)state;
+    const uint64_t whole = UINT64_C(1) << 40;
+    int16_t last = 0;
+    assert_int_equal(graft_part_log(0, whole), 0);
+    assert_int_equal(graft_part_log(1, 0), 0);
+    assert_int_equal(graft_part_log((int64_t)(whole >> GRAFT_GAIN_SHIFT), whole), 0);
+    assert_int_equal(graft_part_log((int64_t)whole, whole), 64 * GRAFT_GAIN_SHIFT);
+    assert_int_equal(graft_part_log(-(int64_t)whole / 2, whole), -64 * (GRAFT_GAIN_SHIFT - 1));
+    for (int64_t amount = 1; amount < (int64_t)whole; amount += 1 + amount / 50) {
+        const int16_t part = graft_part_log(amount, whole);
+        assert_true(part >= last);
+        assert_int_equal(graft_part_log(-amount, whole), -part);
+        last = part;
+    }
 }
 
 int main(void)
@@ -529,9 +553,9 @@ int main(void)
     const struct CMUnitTest cases[] = {
         CHECK_TEST(test_integers_equal_recomputation),
         CHECK_TEST(test_clipping),
-        CHECK_TEST(test_ties),
+        CHECK_TEST(test_prior),
         CHECK_TEST(test_nearest_weights),
-        CHECK_TEST(test_reference_equals_training),
+        CHECK_TEST(test_parts),
         CHECK_TEST(test_integers_agree_with_floats),
         CHECK_TEST(test_scales),
         CHECK_TEST(test_feature_hash),

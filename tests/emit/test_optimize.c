@@ -14,9 +14,12 @@ typedef struct {
     graft_decision decisions[DECISIONS_MOST];
 } run;
 
+/* Whatever it costs. */
 static graft_optimize_options bare(uint32_t step_limit)
 {
-    return (graft_optimize_options){.weight_bytes_limit = UINT64_MAX, .step_limit = step_limit};
+    return (graft_optimize_options){.weight_bytes_limit = UINT64_MAX,
+                                    .step_limit = step_limit,
+                                    .first_cost = UINT64_MAX};
 }
 
 static run *optimize(graft_env *env, graft_graph *graph, const graft_policy *policy,
@@ -145,6 +148,25 @@ static void test_step_limit(void **state)
     }
 }
 
+/* What the tariff calls dearer than the graph that rewriting began with is no candidate, however much
+ * the network wants it; a program that decides step by step says what that graph cost. */
+static void test_never_dearer(void **state)
+{
+    graft_env *env = *state;
+    const policy_kit *kit = open_favourite(env, KIT_DOUBLE_RELU);
+    graft_optimize_options options = bare(60);
+    options.first_cost = 0;
+    const run *r = optimize(env, policy_kit_copy(env, kit), &kit->policy, options);
+    assert_int_equal(r->status, GRAFT_OK);
+    assert_true(r->report.estimated_after.cost <= r->report.estimated_before.cost);
+    const run *unbound = optimize(env, policy_kit_copy(env, kit), &kit->policy, bare(60));
+    assert_true(unbound->report.estimated_after.cost > unbound->report.estimated_before.cost);
+    options.first_cost = r->report.estimated_before.cost + r->report.estimated_before.cost / 10;
+    const run *more = optimize(env, policy_kit_copy(env, kit), &kit->policy, options);
+    assert_true(more->report.estimated_after.cost > r->report.estimated_before.cost);
+    assert_true(more->report.estimated_after.cost <= options.first_cost);
+}
+
 /* Rewriting until the graph is full is no error: what does not fit is no location. */
 static void test_full_graph(void **state)
 {
@@ -177,9 +199,7 @@ static void test_guard(void **state)
 static void test_no_op(void **state)
 {
     graft_env *env = *state;
-    policy_kit_options kit_options = policy_kit_plain;
-    kit_options.noop_bias = 1000.0F;
-    const policy_kit *kit = policy_kit_open(env, &kit_options);
+    const policy_kit *kit = open_favourite(env, KIT_RULES);
     const run *r = optimize(env, policy_kit_copy(env, kit), &kit->policy, bare(50));
     assert_int_equal(r->status, GRAFT_OK);
     assert_int_equal(r->report.stop, GRAFT_STOP_NO_OP);
@@ -380,13 +400,16 @@ static void test_bad_policies(void **state)
     policy.feature_hash ^= 1;
     assert_refused(env, kit, &policy);
     policy = kit->policy;
-    policy.trunk_width--;
+    policy.width--;
     assert_refused(env, kit, &policy);
     policy = kit->policy;
     policy.input.inputs--;
     assert_refused(env, kit, &policy);
     policy = kit->policy;
-    policy.location_limit--;
+    policy.rule_rows = NULL;
+    assert_refused(env, kit, &policy);
+    policy = kit->policy;
+    policy.tariff = NULL;
     assert_refused(env, kit, &policy);
     uint8_t rules[4096];
     memcpy(rules, kit->policy.rules, kit->policy.rule_offsets[KIT_RULES]);
@@ -490,6 +513,7 @@ int main(void)
         CHECK_TEST(test_same_decisions_everywhere),
         CHECK_TEST(test_steps_add_up),
         CHECK_TEST(test_step_limit),
+        CHECK_TEST(test_never_dearer),
         CHECK_TEST(test_full_graph),
         CHECK_TEST(test_guard),
         CHECK_TEST(test_no_op),

@@ -43,10 +43,9 @@ static uint64_t run_policy(graft_env *env, const policy_kit *kit, const graft_po
 static void test_round_trip(void **state)
 {
     graft_env *env = *state;
-    for (uint32_t layers = 1; layers <= 2; layers++) {
+    for (uint32_t rounds = 0; rounds <= 2; rounds++) {
         policy_kit_options options = policy_kit_plain;
-        options.trunk_layers = layers;
-        options.counts_input = layers == 2;
+        options.rounds = rounds;
         const policy_kit *kit = policy_kit_open(env, &options);
         graft_policy again;
         encoded e = encode(env, &kit->policy);
@@ -91,18 +90,18 @@ static void test_refusals(void **state)
     check_failed(env, decode(env, encode(env, &policy), &read), GRAFT_BAD_INPUT,
                  "p.graft: decider");
     policy = kit->policy;
-    int32_t *bias = GRAFT_NEW(env->life, int32_t, policy.xfer.outputs);
+    int32_t *bias = GRAFT_NEW(env->life, int32_t, policy.second.outputs);
     bias[1] = GRAFT_DENSE_MAX_BIAS + 1;
-    policy.xfer.bias = bias;
+    policy.second.bias = bias;
     check_failed(env, decode(env, encode(env, &policy), &read), GRAFT_BAD_INPUT,
-                 "p.graft: xfer: a bias is out of range");
+                 "p.graft: second: a bias is out of range");
     policy = kit->policy;
     int8_t *weights =
-        GRAFT_NEW(env->life, int8_t, (size_t)policy.location.inputs * policy.location.outputs);
+        GRAFT_NEW(env->life, int8_t, (size_t)policy.place.inputs * policy.place.outputs);
     weights[3] = INT8_MIN;
-    policy.location.weights = weights;
+    policy.place.weights = weights;
     check_failed(env, decode(env, encode(env, &policy), &read), GRAFT_BAD_INPUT,
-                 "p.graft: location: a weight is out of range");
+                 "p.graft: place: a weight is out of range");
     policy = kit->policy;
     uint8_t *rules = GRAFT_NEW(env->life, uint8_t, policy.rule_offsets[KIT_RULES]);
     memcpy(rules, policy.rules, policy.rule_offsets[KIT_RULES]);

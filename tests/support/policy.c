@@ -10,16 +10,15 @@ enum {
     CHANNELS = 64,
     BLOCKS = 4,
     CLASSES = 12,
-    EPISODES = 4,
-    KIT_STEPS = 30,
-    KIT_LOCATIONS = 40,
+    EPISODES = 3,
+    KIT_STEPS = 24,
     KIT_STATES = 64
 };
 
 const char *const policy_kit_names[KIT_RULES] = {"fold-scale",   "fuse-relu", "drop-identity",
                                                  "merge-matmul", "swap-add",  "double-relu",
                                                  "single-relu"};
-const policy_kit_options policy_kit_plain = {1, 2, false, -1000.0F, 30.0F, KIT_RULES};
+const policy_kit_options policy_kit_plain = {1, 2, KIT_GOES_ON};
 
 /* ------------------------------------------------------------------- graph */
 
@@ -110,132 +109,6 @@ static void build_rules(policy_kit *kit)
     kit->rules[KIT_SINGLE_RELU] = build_relu_chain(2, 1);
 }
 
-/* ---------------------------------------------------------------- networks */
-
-static graft_status price_nodes(graft_env *env, void *context, const graft_graph *graph,
-                                const graft_order *order, double *ns)
-{
-    (void)env;
-    (void)context;
-    (void)order;
-    *ns = (double)graft_graph_active_count(graph);
-    return GRAFT_OK;
-}
-
-static void open_environment(graft_env *env, policy_kit *kit)
-{
-    const graft_environment_options options = {.price = {.cost_ns = price_nodes},
-                                               .location_limit = KIT_LOCATIONS,
-                                               .step_limit = KIT_STEPS,
-                                               .apply.weight_bytes_limit = UINT64_MAX};
-    graft_xfers_index(env->life, kit->rules, policy_kit_names, KIT_RULES, &kit->xfers);
-    assert_int_equal(graft_environment_open(env, env->life, kit->graph, &kit->xfers, &options,
-                                            &kit->environment),
-                     GRAFT_OK);
-}
-
-static void scale_head(policy_kit *kit, uint32_t weight, float gain)
-{
-    const graft_parameters *set = &kit->controller.parameters;
-    float *value = graft_parameters_value(set, weight);
-    for (uint32_t i = 0; i < set->items[weight].rows * set->items[weight].cols; i++) {
-        value[i] *= gain;
-    }
-}
-
-static void open_networks(graft_env *env, policy_kit *kit, const policy_kit_options *options)
-{
-    const graft_encoder_size encoder = graft_encoder_defaults((graft_encoder_size){
-        .node_features = GRAFT_FEATURE_COUNT,
-        .edge_features = GRAFT_EDGE_FEATURE_COUNT,
-        .global_features = KIT_RULES,
-    });
-    const graft_controller_size controller = graft_controller_defaults((graft_controller_size){
-        .latent = encoder.latent,
-        .xfers = KIT_RULES,
-        .locations = KIT_LOCATIONS,
-        .layers = options->trunk_layers,
-        .counts_input = options->counts_input,
-    });
-    graft_encoder_init(&kit->encoder, env->life, &encoder, options->seed);
-    graft_controller_init(&kit->controller, env->life, &controller, options->seed + 1);
-    scale_head(kit, kit->controller.xfer_head.weight, options->head_gain);
-    scale_head(kit, kit->controller.location_head.weight, options->head_gain);
-    float *bias =
-        graft_parameters_value(&kit->controller.parameters, kit->controller.xfer_head.bias);
-    bias[KIT_RULES] = options->noop_bias;
-    if (options->favourite < KIT_RULES) {
-        bias[options->favourite] += 1000.0F;
-    }
-}
-
-/* Anything that is legal, for as long as the episode lasts. */
-static graft_status choose_any(graft_env *env, void *context, const graft_environment *environment,
-                               const graft_snapshot *snapshot, graft_rng *rng, graft_action *action)
-{
-    (void)env;
-    (void)context;
-    (void)snapshot;
-    uint32_t xfer = 0;
-    uint32_t location = 0;
-    graft_matches_draw(&environment->matches, rng, &xfer, &location);
-    *action = (graft_action){.xfer = (uint16_t)xfer, .location = (uint16_t)location};
-    return GRAFT_OK;
-}
-
-const graft_chooser policy_kit_chooser = {choose_any, NULL};
-
-/* Graphs of random episodes. */
-static void collect_states(graft_env *env, policy_kit *kit, uint64_t seed, graft_states *states)
-{
-    graft_episode episodes[EPISODES];
-    graft_rng rng;
-    const graft_states_source source = {kit->graph, &kit->xfers, KIT_LOCATIONS,
-                                        kit->environment.options.apply, KIT_STATES};
-    graft_rng_seed(&rng, seed);
-    for (uint32_t i = 0; i < EPISODES; i++) {
-        assert_int_equal(graft_episode_record(env, env->life, &kit->environment,
-                                              &policy_kit_chooser, &rng, &episodes[i]),
-                         GRAFT_OK);
-    }
-    assert_int_equal(graft_states_collect(env, env->life, &source, episodes, EPISODES, states),
-                     GRAFT_OK);
-    assert_true(states->count > KIT_STATES / 4);
-}
-
-/* Standardises the latents over the states, as training does. */
-static void standardise(graft_env *env, policy_kit *kit)
-{
-    uint32_t latent = kit->encoder.size.latent;
-    graft_graph_arrays *arrays = GRAFT_NEW(env->life, graft_graph_arrays, kit->states.count);
-    float *z = GRAFT_NEW(env->life, float, (size_t)kit->states.count *latent);
-    for (uint32_t s = 0; s < kit->states.count; s++) {
-        arrays[s] = kit->states.items[s].arrays;
-    }
-    graft_encoder_run(&kit->encoder, env->scratch, arrays, kit->states.count, z);
-    kit->standardiser = graft_standardiser_fit(env->life, z, kit->states.count, latent);
-}
-
-policy_kit *policy_kit_open(graft_env *env, const policy_kit_options *options)
-{
-    policy_kit *kit = GRAFT_NEW(env->life, policy_kit, 1);
-    kit->graph = policy_kit_graph(env->life);
-    build_rules(kit);
-    open_environment(env, kit);
-    open_networks(env, kit, options);
-    collect_states(env, kit, options->seed + 2, &kit->states);
-    collect_states(env, kit, options->seed + 3, &kit->others);
-    standardise(env, kit);
-    kit->network = graft_float_policy_of(&kit->encoder, &kit->standardiser, &kit->controller);
-    kit->policy.metadata = "{\"model\":\"kit\"}";
-    assert_int_equal(graft_policy_pack_rules(env, env->life, kit->rules, KIT_RULES, &kit->policy),
-                     GRAFT_OK);
-    assert_int_equal(
-        graft_policy_calibrate(env, env->life, &kit->network, &kit->states, &kit->policy),
-        GRAFT_OK);
-    return kit;
-}
-
 /* ------------------------------------------------------------------ tariff */
 
 enum { TARIFF_ROWS = 512, TARIFF_WALKS = 6, TARIFF_STEPS = 40 };
@@ -278,20 +151,19 @@ static uint32_t price_forms(const graft_graph *graph, priced_form *forms, uint32
     return count;
 }
 
-graft_policy policy_kit_by_tariff(graft_env *env, const policy_kit *kit)
+static void make_table(graft_env *env, policy_kit *kit)
 {
     const graft_apply_options apply = {UINT64_MAX};
     priced_form *forms = GRAFT_NEW(env->life, priced_form, TARIFF_ROWS);
     uint32_t *keys = GRAFT_NEW(env->life, uint32_t, TARIFF_ROWS);
     uint16_t *values = GRAFT_NEW(env->life, uint16_t, TARIFF_ROWS);
     graft_tariff *tariff = GRAFT_NEW(env->life, graft_tariff, 1);
-    graft_policy policy = kit->policy;
     graft_state state;
     graft_matches matches;
     graft_rng rng;
     uint32_t count = 0;
     graft_state_open(env->life, &kit->graph->limits, &state);
-    graft_matches_open(env->life, &kit->xfers, KIT_LOCATIONS, &matches);
+    graft_matches_open(env->life, &kit->xfers, UINT16_MAX, &matches);
     graft_rng_seed(&rng, 7);
     for (uint32_t walk = 0; walk < TARIFF_WALKS; walk++) {
         assert_int_equal(graft_state_set(env, &state, kit->graph), GRAFT_OK);
@@ -312,15 +184,142 @@ graft_policy policy_kit_by_tariff(graft_env *env, const policy_kit *kit)
         values[i] = forms[i].value;
     }
     *tariff = (graft_tariff){.keys = keys, .values = values, .row_count = count};
-    policy = (graft_policy){.abi = GRAFT_ABI,
-                            .feature_hash = GRAFT_FEATURE_HASH,
-                            .metadata = "",
-                            .rules = policy.rules,
-                            .rule_offsets = policy.rule_offsets,
-                            .rule_flags = policy.rule_flags,
-                            .rule_count = policy.rule_count,
-                            .location_limit = policy.location_limit,
-                            .tariff = tariff,
-                            .decider = GRAFT_DECIDER_TARIFF};
-    return policy;
+    kit->table = (graft_policy){.abi = GRAFT_ABI,
+                                .feature_hash = GRAFT_FEATURE_HASH,
+                                .metadata = "",
+                                .location_limit = UINT16_MAX,
+                                .tariff = tariff,
+                                .decider = GRAFT_DECIDER_TARIFF};
+    assert_int_equal(graft_policy_pack_rules(env, env->life, kit->rules, KIT_RULES, &kit->table),
+                     GRAFT_OK);
+}
+
+graft_policy policy_kit_by_tariff(graft_env *env, const policy_kit *kit)
+{
+    (void)env;
+    return kit->table;
+}
+
+/* ---------------------------------------------------------------- network */
+
+static void open_environment(graft_env *env, policy_kit *kit)
+{
+    const graft_scene_options scenes = {
+        .limit = UINT32_MAX, .alike = UINT32_MAX, .sharpness = 1.0, .reserve = 3.0};
+    graft_environment_options options = {.location_limit = UINT16_MAX,
+                                         .step_limit = KIT_STEPS,
+                                         .apply.weight_bytes_limit = UINT64_MAX};
+    assert_int_equal(graft_estimating_open(env, env->life, kit->table.tariff, &kit->graph->limits,
+                                           &kit->estimating),
+                     GRAFT_OK);
+    options.price = graft_estimating_price(&kit->estimating);
+    assert_int_equal(graft_environment_open(env, env->life, kit->graph, &kit->xfers, &options,
+                                            &kit->environment),
+                     GRAFT_OK);
+    assert_int_equal(graft_observer_open(env, env->life, &kit->environment, kit->table.tariff,
+                                         &scenes, &kit->observer),
+                     GRAFT_OK);
+}
+
+/* Column 0 of a matrix of the scorer's. */
+static void clear_column(const graft_candidates *agent, uint32_t parameter)
+{
+    const graft_parameters *set = &agent->scorer.parameters;
+    const graft_parameter *item = &set->items[parameter];
+    for (uint32_t i = 0; i < item->rows; i++) {
+        graft_parameters_value(set, parameter)[(size_t)i * item->cols] = 0.0F;
+    }
+}
+
+/* Hidden unit 0 of candidates is left to the favourite: it reads nothing, and counts for much. */
+static void reserve_unit(const graft_candidates *agent)
+{
+    const graft_scorer *scorer = &agent->scorer;
+    const graft_layer parts[] = {scorer->mean,     scorer->most,  scorer->of_rule,
+                                 scorer->of_scene, scorer->facts, scorer->second};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        clear_column(agent, parts[i].weight);
+        clear_column(agent, parts[i].bias);
+    }
+    float *second = graft_parameters_value(&scorer->parameters, scorer->second.weight);
+    float *score = graft_parameters_value(&scorer->parameters, scorer->score.weight);
+    memset(second, 0, scorer->size.width * sizeof *second);
+    second[0] = 1.0F;
+    for (uint32_t i = 0; i < scorer->size.width; i++) {
+        score[i] = i == 0 ? 30.0F : 0.9F - 0.5F * (float)(i % 5);
+    }
+}
+
+static void open_agent(graft_env *env, policy_kit *kit, const policy_kit_options *options)
+{
+    kit->settings = (graft_agent_settings){.candidates_hidden = 12,
+                                           .candidates_latent = 10,
+                                           .candidates_rounds = options->rounds,
+                                           .candidates_width = 8,
+                                           .candidates_discount = 1.0,
+                                           .candidates_lambda = 1.0};
+    graft_candidates_open(env->life, &kit->settings, options->seed, 1, &kit->agent);
+    reserve_unit(&kit->agent);
+}
+
+/* Writes what the policy wants into the reserved unit's rows. */
+static void set_favourite(graft_env *env, policy_kit *kit, uint32_t favourite)
+{
+    const size_t count = graft_policy_rows_bytes(&kit->policy);
+    int8_t *rows = GRAFT_NEW(env->life, int8_t, count);
+    memcpy(rows, kit->policy.rule_rows, count);
+    for (uint32_t r = 0; r <= KIT_RULES; r++) {
+        bool wanted = r == favourite || (favourite == KIT_GOES_ON && r < KIT_RULES);
+        rows[(size_t)r * kit->policy.width] = wanted ? 127 : 0;
+    }
+    kit->policy.rule_rows = rows;
+}
+
+/* States of random episodes. */
+static void collect_states(graft_env *env, policy_kit *kit, uint64_t seed)
+{
+    graft_rng rng;
+    graft_rng_seed(&rng, seed);
+    kit->states = GRAFT_NEW(env->life, policy_kit_state, KIT_STATES);
+    for (uint32_t e = 0; e < EPISODES; e++) {
+        assert_int_equal(graft_environment_reset(env, &kit->environment), GRAFT_OK);
+        while (!kit->environment.terminal && kit->state_count < KIT_STATES) {
+            policy_kit_state *state = &kit->states[kit->state_count++];
+            graft_outcome outcome;
+            state->graph = build_graph_within(env->life, kit->graph->limits);
+            assert_int_equal(graft_graph_copy(state->graph, &kit->environment.state.graph),
+                             GRAFT_OK);
+            assert_int_equal(
+                graft_scene_take(env, env->life, &kit->observer, false, &state->scene), GRAFT_OK);
+            if (state->scene.count == 1) {
+                break; /* Nothing but NO-OP. */
+            }
+            const graft_action action =
+                state->scene.actions[graft_rng_below(&rng, state->scene.count - 1)];
+            assert_int_equal(graft_environment_step(env, &kit->environment, action.xfer,
+                                                    action.location, &outcome),
+                             GRAFT_OK);
+        }
+    }
+    assert_true(kit->state_count > KIT_STATES / 4);
+}
+
+policy_kit *policy_kit_open(graft_env *env, const policy_kit_options *options)
+{
+    policy_kit *kit = GRAFT_NEW(env->life, policy_kit, 1);
+    graft_observer *const observers[] = {&kit->observer};
+    env->verbosity = 0;
+    kit->graph = policy_kit_graph(env->life);
+    build_rules(kit);
+    graft_xfers_index(env->life, kit->rules, policy_kit_names, KIT_RULES, &kit->xfers);
+    make_table(env, kit);
+    open_environment(env, kit);
+    open_agent(env, kit, options);
+    assert_int_equal(graft_policy_compile(env, &kit->agent, observers, 1, &kit->policy), GRAFT_OK);
+    kit->policy.metadata = "{\"model\":\"kit\"}";
+    if (options->favourite != KIT_FREE) {
+        set_favourite(env, kit, options->favourite);
+    }
+    collect_states(env, kit, options->seed + 2);
+    return kit;
 }

@@ -1,13 +1,12 @@
-/* policy.h - a policy without training: random networks, a handful of rules, a small
- * keyword-spotting graph, and states recorded from it. */
+/* policy.h - a policy without training: a random network, a handful of rules, a small
+ * keyword-spotting graph, and states met in rewriting it. */
 #ifndef TESTS_POLICY_H
 #define TESTS_POLICY_H
 
-#include "emit/calibrate.h"
+#include "emit/compile.h"
 #include "emit/contents.h"
-#include "emit/trained.h"
+#include "emit/quantise.h"
 #include "tests/support/build.h"
-#include "train/recording.h"
 
 enum {
     KIT_FOLD_SCALE,
@@ -20,44 +19,47 @@ enum {
     KIT_RULES
 };
 
+/* What a kit's policy wants whatever it sees: some rule, to stop (KIT_RULES), any rule rather than to
+ * stop, or what its network says. */
+enum { KIT_GOES_ON = KIT_RULES + 1, KIT_FREE };
+
 typedef struct policy_kit_options {
     uint64_t seed;
-    uint32_t trunk_layers; /* 1 or 2 */
-    bool counts_input;
-    float noop_bias;    /* Of the logit of NO-OP. */
-    float head_gain;    /* The heads' weights are multiplied by this: untrained ones are nearly
-                           equal. */
-    uint32_t favourite; /* This rule's logit is raised by 1000; KIT_RULES: none. */
+    uint32_t rounds; /* Of message passing. */
+    uint32_t favourite;
 } policy_kit_options;
+
+/* A graph that occurred in an episode, and all that is on offer there. */
+typedef struct policy_kit_state {
+    graft_graph *graph;
+    graft_scene scene;
+} policy_kit_state;
 
 typedef struct policy_kit {
     graft_rule rules[KIT_RULES];
     graft_xfers xfers;
     graft_graph *graph;
-    graft_environment environment;
-    graft_encoder encoder;
-    graft_controller controller;
-    graft_standardiser standardiser;
-    graft_float_policy network;
-    graft_states states; /* Calibrated on. */
-    graft_states others; /* Not calibrated on. */
-    graft_policy policy; /* Quantised, with rules, without plans. */
+    graft_policy table; /* By costs, without a network. */
+    graft_agent_settings settings;
+    graft_environment environment; /* By the table's estimates. */
+    graft_estimating estimating;
+    graft_observer observer; /* That offers everything. */
+    graft_candidates agent;  /* Of random weights. */
+    graft_policy policy;     /* Its own, quantised, without plans, but for the favourite. */
+    uint32_t state_count;
+    policy_kit_state *states;
 } policy_kit;
 
 extern const char *const policy_kit_names[KIT_RULES];
-extern const policy_kit_options
-    policy_kit_plain; /* Seed 1, two layers, no counts, no stopping, no favourite. */
+extern const policy_kit_options policy_kit_plain; /* Seed 1, two rounds, goes on. */
 
-/* Draws any legal action. */
-extern const graft_chooser policy_kit_chooser;
-
-/* In env->life. The networks are standardised and calibrated on random episodes. */
+/* In env->life. */
 policy_kit *policy_kit_open(graft_env *env, const policy_kit_options *options);
 /* Keyword spotting after DS-CNN: a convolution, depthwise separable blocks with a residual sum, two
  * classifiers on one vector; identities in between. */
 graft_graph *policy_kit_graph(graft_arena *arena);
-/* A policy over the kit's rules that decides by a tariff and has no network; the tariff has a row
- * for every form that rewriting meets, priced by its work, and no fallback. In env->life. */
+/* kit->table: the tariff has a row for every form that rewriting meets, priced by its work, and no
+ * fallback. */
 graft_policy policy_kit_by_tariff(graft_env *env, const policy_kit *kit);
 /* A copy of the kit's graph with room for rewriting. */
 graft_graph *policy_kit_copy(graft_env *env, const policy_kit *kit);
