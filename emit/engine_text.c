@@ -37,6 +37,7 @@
     FILE(engine_tariff, "engine/tariff.h")                                                         \
     FILE(engine_estimate, "engine/estimate.h")                                                     \
     FILE(engine_change, "engine/change.h")                                                         \
+    FILE(engine_scene, "engine/scene.h")                                                           \
     FILE(engine_keep, "engine/keep.h")                                                             \
     FILE(engine_policy, "engine/policy.h")                                                         \
     FILE(engine_optimize, "engine/optimize.h")

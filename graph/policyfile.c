@@ -442,6 +442,9 @@ static graft_status decode(graft_env *env, graft_arena *arena, graft_bytes bytes
         return refuse(&in, "features", "the policy was made for another version of the engine");
     }
     read.metadata = from->metadata;
+    if (from->hidden > 0 && from->place == NULL) {
+        return refuse(&in, "network", "it scores fixed places, which no program does any more");
+    }
     GRAFT_CHECK(read_sizes(&in, from, &read));
     GRAFT_CHECK(read_rules(&in, from, &read));
     if (read.hidden > 0) {

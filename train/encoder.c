@@ -5,7 +5,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <string.h>
 
 static const float relu_gain = 1.41421356F;
 
@@ -54,71 +53,6 @@ void graft_encoder_init(graft_encoder *encoder, graft_arena *arena, const graft_
         graft_parameters_layer(set, (const char *const[]){"global.weight", "global.bias"},
                                2 * size->hidden + size->global_features, size->latent, 1.0F);
     graft_parameters_seal(set, arena, seed);
-}
-
-/* ---------------------------------------------------------------------------------------- batch */
-
-static void count_batch(graft_graph_batch *batch, const graft_graph_arrays *graphs,
-                        const uint32_t *index)
-{
-    for (uint32_t g = 0; g < batch->graph_count; g++) {
-        const graft_graph_arrays *graph = &graphs[index == NULL ? g : index[g]];
-        assert(graph->node_count > 0);
-        batch->node_count += graph->node_count;
-        batch->edge_count += graph->edge_count;
-    }
-}
-
-/* Copies `count` floats if there are any: an absent array may be NULL. */
-static void copy_floats(float *to, const float *from, size_t count)
-{
-    if (count > 0) {
-        memcpy(to, from, count * sizeof(float));
-    }
-}
-
-/* Graph `g` of the batch, whose first node and edge are `node` and `edge`. */
-static void join_graph(const graft_graph_batch *batch, const graft_encoder_size *size,
-                       const graft_graph_arrays *graph, uint32_t g, const uint32_t first[2])
-{
-    size_t node = first[0];
-    size_t edge = first[1];
-    copy_floats(batch->nodes + node * size->node_features, graph->nodes,
-                (size_t)graph->node_count * size->node_features);
-    copy_floats(batch->edges + edge * size->edge_features, graph->edges,
-                (size_t)graph->edge_count * size->edge_features);
-    copy_floats(batch->globals + (size_t)g * size->global_features, graph->globals,
-                size->global_features);
-    for (uint32_t k = 0; k < graph->edge_count; k++) {
-        assert(graph->senders[k] < graph->node_count && graph->receivers[k] < graph->node_count);
-        batch->senders[edge + k] = first[0] + graph->senders[k];
-        batch->receivers[edge + k] = first[0] + graph->receivers[k];
-    }
-    for (uint32_t k = 0; k < graph->node_count; k++) {
-        batch->node_graph[node + k] = g;
-    }
-}
-
-graft_graph_batch graft_graph_batch_join(graft_arena *arena, const graft_encoder_size *size,
-                                         const graft_graph_arrays *graphs, const uint32_t *index,
-                                         uint32_t count)
-{
-    graft_graph_batch batch = {.graph_count = count};
-    count_batch(&batch, graphs, index);
-    batch.nodes = GRAFT_NEW(arena, float, (size_t)batch.node_count * size->node_features);
-    batch.edges = GRAFT_NEW(arena, float, (size_t)batch.edge_count * size->edge_features);
-    batch.globals = GRAFT_NEW(arena, float, (size_t)count * size->global_features);
-    batch.senders = GRAFT_NEW(arena, uint32_t, batch.edge_count);
-    batch.receivers = GRAFT_NEW(arena, uint32_t, batch.edge_count);
-    batch.node_graph = GRAFT_NEW(arena, uint32_t, batch.node_count);
-    uint32_t first[2] = {0, 0};
-    for (uint32_t g = 0; g < count; g++) {
-        const graft_graph_arrays *graph = &graphs[index == NULL ? g : index[g]];
-        join_graph(&batch, size, graph, g, first);
-        first[0] += graph->node_count;
-        first[1] += graph->edge_count;
-    }
-    return batch;
 }
 
 /* -------------------------------------------------------------------------------------- forward */
@@ -180,17 +114,4 @@ graft_encoding graft_encoder_apply(const graft_encoder *encoder, graft_tape *tap
     encoding.latent = graft_tanh_of(tape, graft_layer_apply(tape, set, encoder->global, pooled));
     encoding.nodes = h;
     return encoding;
-}
-
-void graft_encoder_run(const graft_encoder *encoder, graft_arena *scratch,
-                       const graft_graph_arrays *graphs, uint32_t count, float *latent)
-{
-    graft_mark mark = graft_arena_mark(scratch);
-    graft_tape tape;
-    graft_tape_init(&tape, scratch, false);
-    graft_tape_bind(&tape, &encoder->parameters, NULL);
-    graft_graph_batch batch = graft_graph_batch_join(scratch, &encoder->size, graphs, NULL, count);
-    graft_encoding encoding = graft_encoder_apply(encoder, &tape, &batch);
-    memcpy(latent, encoding.latent->value, graft_matrix_size(encoding.latent) * sizeof(float));
-    graft_arena_release(scratch, mark);
 }

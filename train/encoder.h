@@ -50,17 +50,6 @@ typedef struct {
 void graft_encoder_init(graft_encoder *encoder, graft_arena *arena, const graft_encoder_size *size,
                         uint64_t seed);
 
-/* One graph as arrays. Edge k runs from node senders[k] to node receivers[k]. At least one node. */
-typedef struct {
-    uint32_t node_count;
-    uint32_t edge_count;
-    const float *nodes;        /* (node_count, node_features) */
-    const float *edges;        /* (edge_count, edge_features) */
-    const float *globals;      /* (global_features) */
-    const uint32_t *senders;   /* (edge_count) */
-    const uint32_t *receivers; /* (edge_count) */
-} graft_graph_arrays;
-
 /* Several graphs side by side, indices into the batch. */
 typedef struct {
     uint32_t graph_count;
@@ -74,12 +63,6 @@ typedef struct {
     uint32_t *node_graph; /* (node_count), non-decreasing */
 } graft_graph_batch;
 
-/* Copies graphs[index[0]], graphs[index[1]], ... into one batch in `arena`; `index` NULL: in order.
- */
-graft_graph_batch graft_graph_batch_join(graft_arena *arena, const graft_encoder_size *size,
-                                         const graft_graph_arrays *graphs, const uint32_t *index,
-                                         uint32_t count);
-
 typedef struct {
     const graft_matrix *latent; /* (graph_count, latent), each in (-1, 1) */
     const graft_matrix *nodes;  /* (node_count, hidden), h after the last round */
@@ -92,9 +75,5 @@ typedef struct {
 /* The encoder's set is bound to `tape`; `batch` outlives the tape's use. */
 graft_encoding graft_encoder_apply(const graft_encoder *encoder, graft_tape *tape,
                                    const graft_graph_batch *batch);
-
-/* Latents of `count` graphs into `latent` (count, latent), without recording. */
-void graft_encoder_run(const graft_encoder *encoder, graft_arena *scratch,
-                       const graft_graph_arrays *graphs, uint32_t count, float *latent);
 
 #endif

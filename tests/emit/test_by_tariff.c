@@ -127,7 +127,7 @@ static void test_steps_and_scores(void **state)
         graft_decision decision;
         assert_int_equal(graft_policy_scores(graph, &policy, &bare, workspace, bytes, &scores),
                          GRAFT_OK);
-        assert_null(scores.xfer_logits);
+        assert_null(scores.latent);
         assert_int_equal(scores.rule, last ? KIT_RULES : r->decisions[i].rule);
         assert_true(scores.change.cost == (last ? 0 : r->decisions[i].cost_change));
         assert_int_equal(graft_policy_step(graph, &policy, &bare, workspace, bytes, &decision),

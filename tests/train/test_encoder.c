@@ -1,19 +1,107 @@
-/* The graph network: gradients, what it may and may not depend on, and that its heads can be
- * learnt. */
+/* The graph network: gradients, what it may and may not depend on, and that it can be learnt. */
 #include "tests/support/check.h"
 #include "tests/support/gradient.h"
 #include "train/blas.h"
-#include "train/grounding.h"
+#include "train/encoder.h"
+#include "train/losses.h"
 #include "train/optimiser.h"
+#include "train/shards.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
-enum { NODE_FEATURES = 5, EDGE_FEATURES = 2, GLOBALS = 1, XFERS = 3, OPERATORS = 5, GRAPHS = 48 };
+enum { NODE_FEATURES = 5, EDGE_FEATURES = 2, GLOBALS = 1, GRAPHS = 48, LATENT = 12 };
 
-/* A random graph whose facts follow from it: nodes are one of five operators (one-hot); xfer x has
- * a location wherever an edge runs from operator x to operator x + 1. */
-static graft_grounding_sample make_sample(graft_arena *arena, graft_rng *rng)
+/* One graph as arrays. Edge k runs from node senders[k] to node receivers[k]. At least one node. */
+typedef struct {
+    uint32_t node_count;
+    uint32_t edge_count;
+    const float *nodes;        /* (node_count, node_features) */
+    const float *edges;        /* (edge_count, edge_features) */
+    const float *globals;      /* (global_features) */
+    const uint32_t *senders;   /* (edge_count) */
+    const uint32_t *receivers; /* (edge_count) */
+} graph_arrays;
+
+static void count_batch(graft_graph_batch *batch, const graph_arrays *graphs)
+{
+    for (uint32_t g = 0; g < batch->graph_count; g++) {
+        const graph_arrays *graph = &graphs[g];
+        assert(graph->node_count > 0);
+        batch->node_count += graph->node_count;
+        batch->edge_count += graph->edge_count;
+    }
+}
+
+/* Copies `count` floats if there are any: an absent array may be NULL. */
+static void copy_floats(float *to, const float *from, size_t count)
+{
+    if (count > 0) {
+        memcpy(to, from, count * sizeof(float));
+    }
+}
+
+/* Graph `g` of the batch, whose first node and edge are `node` and `edge`. */
+static void join_graph(const graft_graph_batch *batch, const graft_encoder_size *size,
+                       const graph_arrays *graph, uint32_t g, const uint32_t first[2])
+{
+    size_t node = first[0];
+    size_t edge = first[1];
+    copy_floats(batch->nodes + node * size->node_features, graph->nodes,
+                (size_t)graph->node_count * size->node_features);
+    copy_floats(batch->edges + edge * size->edge_features, graph->edges,
+                (size_t)graph->edge_count * size->edge_features);
+    copy_floats(batch->globals + (size_t)g * size->global_features, graph->globals,
+                size->global_features);
+    for (uint32_t k = 0; k < graph->edge_count; k++) {
+        assert(graph->senders[k] < graph->node_count && graph->receivers[k] < graph->node_count);
+        batch->senders[edge + k] = first[0] + graph->senders[k];
+        batch->receivers[edge + k] = first[0] + graph->receivers[k];
+    }
+    for (uint32_t k = 0; k < graph->node_count; k++) {
+        batch->node_graph[node + k] = g;
+    }
+}
+
+static graft_graph_batch join_graphs(graft_arena *arena, const graft_encoder_size *size,
+                                         const graph_arrays *graphs, uint32_t count)
+{
+    graft_graph_batch batch = {.graph_count = count};
+    count_batch(&batch, graphs);
+    batch.nodes = GRAFT_NEW(arena, float, (size_t)batch.node_count * size->node_features);
+    batch.edges = GRAFT_NEW(arena, float, (size_t)batch.edge_count * size->edge_features);
+    batch.globals = GRAFT_NEW(arena, float, (size_t)count * size->global_features);
+    batch.senders = GRAFT_NEW(arena, uint32_t, batch.edge_count);
+    batch.receivers = GRAFT_NEW(arena, uint32_t, batch.edge_count);
+    batch.node_graph = GRAFT_NEW(arena, uint32_t, batch.node_count);
+    uint32_t first[2] = {0, 0};
+    for (uint32_t g = 0; g < count; g++) {
+        const graph_arrays *graph = &graphs[g];
+        join_graph(&batch, size, graph, g, first);
+        first[0] += graph->node_count;
+        first[1] += graph->edge_count;
+    }
+    return batch;
+}
+
+/* Latents of `count` graphs into `latent` (count, latent). */
+static void run_encoder(const graft_encoder *encoder, graft_arena *scratch,
+                       const graph_arrays *graphs, uint32_t count, float *latent)
+{
+    graft_mark mark = graft_arena_mark(scratch);
+    graft_tape tape;
+    graft_tape_init(&tape, scratch, false);
+    graft_tape_bind(&tape, &encoder->parameters, NULL);
+    graft_graph_batch batch = join_graphs(scratch, &encoder->size, graphs, count);
+    graft_encoding encoding = graft_encoder_apply(encoder, &tape, &batch);
+    memcpy(latent, encoding.latent->value, graft_matrix_size(encoding.latent) * sizeof(float));
+    graft_arena_release(scratch, mark);
+}
+
+/* A random graph: nodes are one of five operators (one-hot). `facts` receives, for its latent to tell,
+ * how many nodes are of each, and how many edges run from an operator to the one after it. */
+static graph_arrays make_graph(graft_arena *arena, graft_rng *rng, float *facts)
 {
     uint32_t nodes = 2 + graft_rng_below(rng, 9);
     uint32_t edges = graft_rng_below(rng, 2 * nodes);
@@ -23,13 +111,10 @@ static graft_grounding_sample make_sample(graft_arena *arena, graft_rng *rng)
     uint32_t *senders = GRAFT_NEW(arena, uint32_t, edges);
     uint32_t *receivers = GRAFT_NEW(arena, uint32_t, edges);
     uint32_t *operators = GRAFT_NEW(arena, uint32_t, nodes);
-    uint16_t *counts = GRAFT_NEW(arena, uint16_t, XFERS);
-    float *gain = GRAFT_NEW(arena, float, XFERS);
-    float *histogram = GRAFT_NEW(arena, float, OPERATORS);
     for (uint32_t i = 0; i < nodes; i++) {
-        operators[i] = graft_rng_below(rng, OPERATORS);
+        operators[i] = graft_rng_below(rng, NODE_FEATURES);
         features[i * NODE_FEATURES + operators[i]] = 1.0F;
-        histogram[operators[i]] += 0.2F;
+        facts[operators[i]] += 0.1F;
     }
     for (uint32_t k = 0; k < edges; k++) {
         senders[k] = graft_rng_below(rng, nodes);
@@ -37,29 +122,20 @@ static graft_grounding_sample make_sample(graft_arena *arena, graft_rng *rng)
         edge_features[k * EDGE_FEATURES] = (float)graft_rng_normal(rng);
         edge_features[k * EDGE_FEATURES + 1] = 1.0F;
         uint32_t from = operators[senders[k]];
-        if (from < XFERS && operators[receivers[k]] == from + 1) {
-            counts[from]++;
-            gain[from] = 1.0F - (float)from;
-        }
+        facts[NODE_FEATURES + from] += operators[receivers[k]] == from + 1 ? 0.2F : 0.0F;
     }
     globals[0] = 0.1F * (float)nodes;
-    return (graft_grounding_sample){
-        .graph = {nodes, edges, features, edge_features, globals, senders, receivers},
-        .location_counts = counts,
-        .gain = gain,
-        .cost = 0.1F * (float)nodes,
-        .histogram = histogram
-    };
+    return (graph_arrays){nodes,   edges,   features, edge_features,
+                                globals, senders, receivers};
 }
 
 typedef struct {
     graft_encoder encoder;
-    graft_grounding grounding;
-    graft_parameters *sets[2];
+    graft_parameters *sets[1];
     graft_shards shards;
-    graft_grounding_sample samples[GRAPHS];
-    uint32_t index[GRAPHS];
-    graft_grounding_batch batch;
+    graph_arrays graphs[GRAPHS];
+    float facts[GRAPHS * LATENT];
+    double losses[GRAFT_SHARD_COUNT];
 } fixture;
 
 static fixture *open_fixture(graft_env *env, uint32_t thread_count)
@@ -68,47 +144,51 @@ static fixture *open_fixture(graft_env *env, uint32_t thread_count)
     graft_rng rng;
     graft_rng_seed(&rng, 4);
     for (uint32_t i = 0; i < GRAPHS; i++) {
-        f->samples[i] = make_sample(env->life, &rng);
-        f->index[i] = i;
+        f->graphs[i] = make_graph(env->life, &rng, &f->facts[(size_t)i * LATENT]);
     }
-    graft_encoder_size size = graft_encoder_defaults((graft_encoder_size){
-        NODE_FEATURES, EDGE_FEATURES, GLOBALS, .hidden = 16, .latent = 12, .rounds = 2});
+    const graft_encoder_size size = {
+        NODE_FEATURES, EDGE_FEATURES, GLOBALS, .hidden = 16, .latent = LATENT, .rounds = 2};
     graft_encoder_init(&f->encoder, env->life, &size, 1);
-    graft_grounding_init(&f->grounding, env->life, size.latent, XFERS, OPERATORS, 2);
     f->sets[0] = &f->encoder.parameters;
-    f->sets[1] = &f->grounding.parameters;
-    graft_shards_open(&f->shards, env->life, thread_count, f->sets, 2);
-    f->batch = (graft_grounding_batch){f->samples, f->index, GRAPHS};
+    graft_shards_open(&f->shards, env->life, thread_count, f->sets, 1);
     return f;
 }
 
-static void test_defaults(void **state)
-{
-    (void)state;
-    graft_encoder_size size = graft_encoder_defaults((graft_encoder_size){.node_features = 7});
-    assert_int_equal(size.hidden, 32);
-    assert_int_equal(size.latent, 64);
-    assert_int_equal(size.rounds, 3);
-    size = graft_encoder_defaults((graft_encoder_size){7, 0, 0, 8, 9, 1});
-    assert_true(size.hidden == 8 && size.latent == 9 && size.rounds == 1);
-}
-
-/* The sum of all five losses. */
-static double lose_all(void *context)
+static void work_on_shard(void *context, uint32_t shard, graft_tape *tape)
 {
     fixture *f = context;
-    graft_grounding_loss loss =
-        graft_grounding_evaluate(&f->encoder, &f->grounding, &f->shards, &f->batch);
-    return loss.legality + loss.counts + loss.gain + loss.cost + loss.histogram;
+    const graft_span span = graft_shards_span(GRAPHS, shard);
+    const graft_graph_batch batch = join_graphs(
+        tape->arena, &f->encoder.size, &f->graphs[span.first], span.count);
+    const graft_target target = {&f->facts[(size_t)span.first * LATENT], NULL, 1.0F / GRAPHS};
+    const graft_matrix *latent = graft_encoder_apply(&f->encoder, tape, &batch).latent;
+    f->losses[shard] = graft_loss_use(tape, graft_loss_squared(tape, latent, &target), 1.0F);
+    if (tape->recording) {
+        graft_tape_backward(tape);
+    }
+}
+
+static double sum_losses(const fixture *f)
+{
+    double sum = 0.0;
+    for (uint32_t s = 0; s < GRAFT_SHARD_COUNT; s++) {
+        sum += f->losses[s];
+    }
+    return sum;
+}
+
+static double lose(void *context)
+{
+    fixture *f = context;
+    graft_shards_run(&f->shards, work_on_shard, f);
+    return sum_losses(f);
 }
 
 static void test_gradients(void **state)
 {
     fixture *f = open_fixture(*state, 1);
-    for (uint32_t k = 0; k < 2; k++) {
-        (void)graft_grounding_differentiate(&f->encoder, &f->grounding, &f->shards, &f->batch);
-        assert_true(gradient_worst_slope(f->sets[k], lose_all, f) < 1.0);
-    }
+    graft_shards_differentiate(&f->shards, work_on_shard, f);
+    assert_true(gradient_worst_slope(f->sets[0], lose, f) < 1.0);
     graft_shards_close(&f->shards);
 }
 
@@ -126,16 +206,15 @@ static void test_graphs_do_not_mix(void **state)
 {
     graft_env *env = *state;
     fixture *f = open_fixture(env, 1);
-    enum { LATENT = 12 };
-    graft_graph_arrays graphs[GRAPHS];
+    graph_arrays graphs[GRAPHS];
     float together[GRAPHS * LATENT];
     for (uint32_t i = 0; i < GRAPHS; i++) {
-        graphs[i] = f->samples[i].graph;
+        graphs[i] = f->graphs[i];
     }
-    graft_encoder_run(&f->encoder, env->scratch, graphs, GRAPHS, together);
+    run_encoder(&f->encoder, env->scratch, graphs, GRAPHS, together);
     for (uint32_t i = 0; i < GRAPHS; i++) {
         float alone[LATENT];
-        graft_encoder_run(&f->encoder, env->scratch, &graphs[i], 1, alone);
+        run_encoder(&f->encoder, env->scratch, &graphs[i], 1, alone);
         assert_true(largest_difference(alone, together + i * LATENT, LATENT) < 1e-5F);
         for (uint32_t d = 0; d < LATENT; d++) {
             assert_true(fabsf(alone[d]) < 1.0F);
@@ -150,12 +229,11 @@ static void test_order_of_nodes_does_not_matter(void **state)
 {
     graft_env *env = *state;
     fixture *f = open_fixture(env, 1);
-    enum { LATENT = 12 };
-    graft_graph_arrays graph = f->samples[0].graph;
+    graph_arrays graph = f->graphs[0];
     for (uint32_t i = 0; i < GRAPHS && graph.edge_count < 5; i++) {
-        graph = f->samples[i].graph;
+        graph = f->graphs[i];
     }
-    graft_graph_arrays turned = graph;
+    graph_arrays turned = graph;
     float *nodes = GRAFT_NEW(env->life, float, graph.node_count *NODE_FEATURES);
     float *edges = GRAFT_NEW(env->life, float, graph.edge_count *EDGE_FEATURES);
     uint32_t *senders = GRAFT_NEW(env->life, uint32_t, graph.edge_count);
@@ -178,12 +256,12 @@ static void test_order_of_nodes_does_not_matter(void **state)
     turned.receivers = receivers;
     float a[LATENT];
     float b[LATENT];
-    graft_encoder_run(&f->encoder, env->scratch, &graph, 1, a);
-    graft_encoder_run(&f->encoder, env->scratch, &turned, 1, b);
+    run_encoder(&f->encoder, env->scratch, &graph, 1, a);
+    run_encoder(&f->encoder, env->scratch, &turned, 1, b);
     assert_true(largest_difference(a, b, LATENT) < 1e-5F);
     turned.senders = receivers;
     turned.receivers = senders;
-    graft_encoder_run(&f->encoder, env->scratch, &turned, 1, b);
+    run_encoder(&f->encoder, env->scratch, &turned, 1, b);
     assert_true(largest_difference(a, b, LATENT) > 1e-3F);
     graft_shards_close(&f->shards);
 }
@@ -201,7 +279,7 @@ static void test_messages_run_both_ways(void **state)
     float h[NODES + 1][NODES * HIDDEN];
     const uint32_t sender = 0;
     const uint32_t receiver = 1;
-    graft_graph_arrays graph = {NODES, 1, nodes, NULL, NULL, &sender, &receiver};
+    graph_arrays graph = {NODES, 1, nodes, NULL, NULL, &sender, &receiver};
     for (uint32_t changed = 0; changed <= NODES; changed++) { /* The last run changes none. */
         for (uint32_t i = 0; i < NODES * NODE_FEATURES; i++) {
             nodes[i] = i / NODE_FEATURES == changed ? 1.0F : 0.5F;
@@ -209,7 +287,7 @@ static void test_messages_run_both_ways(void **state)
         graft_tape tape;
         graft_tape_init(&tape, env->unit, false);
         graft_tape_bind(&tape, &encoder.parameters, NULL);
-        graft_graph_batch batch = graft_graph_batch_join(env->unit, &size, &graph, NULL, 1);
+        graft_graph_batch batch = join_graphs(env->unit, &size, &graph, 1);
         const graft_matrix *out = graft_encoder_apply(&encoder, &tape, &batch).nodes;
         memcpy(h[changed], out->value, sizeof h[changed]);
     }
@@ -230,64 +308,31 @@ static void test_messages_run_both_ways(void **state)
 static void train(fixture *f, uint32_t updates)
 {
     for (uint32_t i = 0; i < updates; i++) {
-        (void)graft_grounding_differentiate(&f->encoder, &f->grounding, &f->shards, &f->batch);
-        assert_true(graft_adam_step(f->sets, 2, 5e-3, 1.0));
+        graft_shards_differentiate(&f->shards, work_on_shard, f);
+        assert_true(graft_adam_step(f->sets, 1, 5e-3, 1.0));
     }
 }
 
-static void test_heads_are_learnt(void **state)
+static void test_facts_are_learnt(void **state)
 {
     fixture *f = open_fixture(*state, 2);
-    graft_grounding_loss before =
-        graft_grounding_evaluate(&f->encoder, &f->grounding, &f->shards, &f->batch);
-    train(f, 400);
-    graft_grounding_loss after =
-        graft_grounding_evaluate(&f->encoder, &f->grounding, &f->shards, &f->batch);
-    assert_true(after.legal_right > 0.97 && after.legality < 0.3 * before.legality);
-    assert_true(after.counts < 0.3 * before.counts);
-    assert_true(after.gain < 0.3 * before.gain);
-    assert_true(after.cost < 0.1 * before.cost);
-    assert_true(after.histogram < 0.3 * before.histogram);
+    const double before = lose(f);
+    train(f, 300);
+    assert_true(lose(f) < 0.1 * before);
     graft_shards_close(&f->shards);
 }
 
-/* Gains that are not known contribute neither loss nor gradient. */
-static void test_unknown_gain_is_left_out(void **state)
-{
-    fixture *f = open_fixture(*state, 1);
-    for (uint32_t i = 0; i < GRAPHS; i++) {
-        f->samples[i].gain = NULL;
-    }
-    graft_grounding_loss loss =
-        graft_grounding_differentiate(&f->encoder, &f->grounding, &f->shards, &f->batch);
-    assert_true(loss.gain == 0.0 && loss.counts > 0.0);
-    const graft_parameter *item = &f->sets[1]->items[f->grounding.gain.weight];
-    for (size_t k = 0; k < (size_t)item->rows * item->cols; k++) {
-        assert_true(f->sets[1]->gradient[item->offset + k] == 0.0F);
-    }
-    graft_shards_close(&f->shards);
-}
-
-/* Recorded losses: they move when seeds, initial values or architecture do, which is to be noticed.
+/* A recorded loss: it moves when seeds, initial values or architecture do, which is to be noticed.
  * One part in 10,000 is left to the order in which a processor's products add up. */
-static void check_golden(const char *what, double is, double want)
-{
-    if (!(fabs(is - want) <= 1e-4 * (0.01 + fabs(want)))) {
-        fail_msg("%s is %a (%g), not %a", what, is, is, want);
-    }
-}
-
 static void test_golden(void **state)
 {
     fixture *f = open_fixture(*state, 1);
+    const double want = 0x1.899bcap-2;
     train(f, 3);
-    graft_grounding_loss loss =
-        graft_grounding_evaluate(&f->encoder, &f->grounding, &f->shards, &f->batch);
-    check_golden("legality", loss.legality, 0x1.3da7e68p-1);
-    check_golden("counts", loss.counts, 0x1.8a73d68p-4);
-    check_golden("gain", loss.gain, 0x1.aa3a814p-4);
-    check_golden("cost", loss.cost, 0x1.a812ec8p-6);
-    check_golden("histogram", loss.histogram, 0x1.322665cp-5);
+    const double is = lose(f);
+    if (!(fabs(is - want) <= 1e-4 * want)) {
+        fail_msg("the loss is %a (%g), not %a", is, is, want);
+    }
     graft_shards_close(&f->shards);
 }
 
@@ -297,10 +342,8 @@ static void test_threads_change_nothing(void **state)
     fixture *two = open_fixture(*state, 2);
     train(one, 5);
     train(two, 5);
-    for (uint32_t k = 0; k < 2; k++) {
-        assert_memory_equal(one->sets[k]->value, two->sets[k]->value,
-                            one->sets[k]->size * sizeof(float));
-    }
+    assert_memory_equal(one->sets[0]->value, two->sets[0]->value,
+                        one->sets[0]->size * sizeof(float));
     graft_shards_close(&one->shards);
     graft_shards_close(&two->shards);
 }
@@ -309,10 +352,12 @@ int main(void)
 {
     graft_blas_open();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),           CHECK_TEST(test_gradients),
-        CHECK_TEST(test_graphs_do_not_mix),        CHECK_TEST(test_order_of_nodes_does_not_matter),
-        CHECK_TEST(test_messages_run_both_ways),   CHECK_TEST(test_heads_are_learnt),
-        CHECK_TEST(test_unknown_gain_is_left_out), CHECK_TEST(test_golden),
+        CHECK_TEST(test_gradients),
+        CHECK_TEST(test_graphs_do_not_mix),
+        CHECK_TEST(test_order_of_nodes_does_not_matter),
+        CHECK_TEST(test_messages_run_both_ways),
+        CHECK_TEST(test_facts_are_learnt),
+        CHECK_TEST(test_golden),
         CHECK_TEST(test_threads_change_nothing),
     };
     return cmocka_run_group_tests_name("encoder", tests, NULL, NULL);

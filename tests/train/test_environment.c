@@ -1,7 +1,6 @@
 /* The environment and the search baselines, over a price that is easy to compute by hand. */
 #include "graph/log.h"
 #include "tests/support/build.h"
-#include "train/recording.h"
 #include "train/search.h"
 #include "train/survey.h"
 
@@ -281,26 +280,6 @@ static void test_survey_tells_who_fits(void **state)
     assert_true(priced == f->priced); /* Without prices. */
 }
 
-/* The data agent takes to what has paid: after learning that xfer 2 pays and 0 costs, an eager one
- * prefers 2; without eagerness nothing changes. */
-static void test_data_agent_learns(void **state)
-{
-    graft_env *env = *state;
-    uint16_t xfers[2] = {2, 0};
-    float rewards[2] = {1.0F, -1.0F};
-    const graft_episode episode = {.step_count = 2, .xfers = xfers, .rewards = rewards};
-    graft_data_agent agent;
-    graft_rng rng;
-    graft_data_agent_open(env->life, 3, 0, 0, &agent);
-    graft_data_agent_learn(&agent, &episode);
-    graft_rng_seed(&rng, 1);
-    graft_data_agent_draw(&agent, &rng);
-    assert_true(agent.weights[0] == agent.weights[2]);
-    agent.eagerness = 4;
-    graft_data_agent_draw(&agent, &rng);
-    assert_true(agent.weights[2] > agent.weights[1] && agent.weights[1] > agent.weights[0]);
-}
-
 /* Replays a plan and checks that it leads to the cost it promises. */
 static void check_plan(graft_env *env, fixture *f, const graft_plan_found *found)
 {
@@ -489,7 +468,6 @@ int main(void)
         CHECK_TEST(test_illegal_actions),
         CHECK_TEST(test_cost_limit_ends_episodes),
         CHECK_TEST(test_survey_tells_who_fits),
-        CHECK_TEST(test_data_agent_learns),
         CHECK_TEST(test_greedy_reaches_the_best),
         CHECK_TEST(test_backtracking_finds_each_graph_once),
         CHECK_TEST(test_backtracking_respects_its_budget),

@@ -4,10 +4,10 @@
 #include "tests/support/gradient.h"
 #include "tests/train/reference.inc"
 #include "train/blas.h"
+#include "train/candidates_internal.h"
 #include "train/losses.h"
 #include "train/lstm.h"
 #include "train/mixture.h"
-#include "train/rollout.h"
 
 #include <math.h>
 #include <string.h>
@@ -154,27 +154,22 @@ static void test_log_softmax_reference(void **state)
 
 static void test_advantage_reference(void **state)
 {
-    graft_env *env = *state;
+    (void)state;
     enum { STEPS = 5 };
-    graft_rollout rollout = graft_rollout_new(env->life, 2, STEPS + 2, 1, 1);
-    rollout.length[1] = STEPS; /* Episode 0 has no step. */
-    rollout.bootstrap[1] = 0.75F;
+    const graft_agent_settings settings = {.candidates_discount = 0.99, .candidates_lambda = 0.95};
+    const graft_candidates agent = {.settings = &settings};
+    graft_transition steps[STEPS];
+    memset(steps, 0, sizeof steps);
     for (uint32_t t = 0; t < STEPS; t++) {
-        rollout.reward[STEPS + 2 + t] = (float)reference_gae_reward[t];
-        rollout.value[STEPS + 2 + t] = (float)reference_gae_value[t];
+        steps[t].reward = (float)reference_gae_reward[t];
+        steps[t].value = (float)reference_gae_value[t];
     }
-    graft_rollout_estimate(&rollout, 0.99, 0.95);
-    check_close("advantage", rollout.advantage + STEPS + 2, reference_gae_advantage, STEPS);
+    graft_candidates_credit(&agent, steps, STEPS, 0.75);
     for (uint32_t t = 0; t < STEPS; t++) {
-        double want = reference_gae_advantage[t] + reference_gae_value[t];
-        check_close("return", rollout.gain + STEPS + 2 + t, &want, 1);
+        double gain = reference_gae_advantage[t] + reference_gae_value[t];
+        check_close("advantage", &steps[t].advantage, &reference_gae_advantage[t], 1);
+        check_close("return", &steps[t].gain, &gain, 1);
     }
-    double total = 0.0;
-    for (uint32_t t = 0; t < STEPS; t++) {
-        total += reference_gae_reward[t];
-    }
-    assert_true(fabs(graft_rollout_mean_return(&rollout) - total / 2.0) < 1e-6);
-    assert_true(graft_rollout_mean_length(&rollout) == 2.5);
 }
 
 /* --------------------------------------------------------------------------------------- extremes
