@@ -125,29 +125,6 @@ static void back_tanh(const graft_entry *entry)
     }
 }
 
-static graft_backward back_logistic;
-graft_matrix *graft_logistic_of(graft_tape *tape, const graft_matrix *x)
-{
-    graft_matrix *out = graft_tape_matrix(tape, x->rows, x->cols);
-    size_t size = graft_matrix_size(x);
-    for (size_t i = 0; i < size; i++) {
-        out->value[i] = graft_logistic(x->value[i]);
-    }
-    graft_tape_record(tape, (graft_entry){.backward = back_logistic, .out = out, .in = {x}});
-    return out;
-}
-
-/* d s = s (1 - s). */
-static void back_logistic(const graft_entry *entry)
-{
-    const graft_matrix *x = entry->in[0];
-    const graft_matrix *out = entry->out;
-    size_t size = graft_matrix_size(x);
-    for (size_t i = 0; i < size && x->gradient != NULL; i++) {
-        x->gradient[i] += out->gradient[i] * out->value[i] * (1.0F - out->value[i]);
-    }
-}
-
 static graft_backward back_add;
 graft_matrix *graft_add(graft_tape *tape, const graft_matrix *a, const graft_matrix *b)
 {
@@ -170,95 +147,6 @@ static void back_add(const graft_entry *entry)
         float *gradient = entry->in[k]->gradient;
         for (size_t i = 0; i < size && gradient != NULL; i++) {
             gradient[i] += entry->out->gradient[i];
-        }
-    }
-}
-
-static graft_backward back_multiply;
-graft_matrix *graft_multiply(graft_tape *tape, const graft_matrix *a, const graft_matrix *b)
-{
-    assert(a->rows == b->rows && a->cols == b->cols);
-    graft_matrix *out = graft_tape_matrix(tape, a->rows, a->cols);
-    size_t size = graft_matrix_size(a);
-    for (size_t i = 0; i < size; i++) {
-        out->value[i] = a->value[i] * b->value[i];
-    }
-    graft_tape_record(tape, (graft_entry){
-                                .backward = back_multiply, .out = out, .in = {a, b}
-    });
-    return out;
-}
-
-static void back_multiply(const graft_entry *entry)
-{
-    size_t size = graft_matrix_size(entry->out);
-    for (uint32_t k = 0; k < 2; k++) {
-        float *gradient = entry->in[k]->gradient;
-        const float *other = entry->in[1 - k]->value;
-        for (size_t i = 0; i < size && gradient != NULL; i++) {
-            gradient[i] += entry->out->gradient[i] * other[i];
-        }
-    }
-}
-
-static graft_backward back_scale_columns;
-graft_matrix *graft_scale_columns(graft_tape *tape, const graft_matrix *x,
-                                  const graft_matrix *factor)
-{
-    assert(factor->rows == 1 && factor->cols == x->cols);
-    graft_matrix *out = graft_tape_matrix(tape, x->rows, x->cols);
-    for (uint32_t i = 0; i < x->rows; i++) {
-        size_t row = (size_t)i * x->cols;
-        for (uint32_t j = 0; j < x->cols; j++) {
-            out->value[row + j] = x->value[row + j] * factor->value[j];
-        }
-    }
-    graft_tape_record(tape, (graft_entry){
-                                .backward = back_scale_columns, .out = out, .in = {x, factor}
-    });
-    return out;
-}
-
-static void back_scale_columns(const graft_entry *entry)
-{
-    const graft_matrix *x = entry->in[0];
-    const graft_matrix *factor = entry->in[1];
-    for (uint32_t i = 0; i < x->rows; i++) {
-        size_t row = (size_t)i * x->cols;
-        const float *dy = entry->out->gradient + row;
-        for (uint32_t j = 0; j < x->cols && x->gradient != NULL; j++) {
-            x->gradient[row + j] += dy[j] * factor->value[j];
-        }
-        for (uint32_t j = 0; j < x->cols && factor->gradient != NULL; j++) {
-            factor->gradient[j] += dy[j] * x->value[row + j];
-        }
-    }
-}
-
-static graft_backward back_standardise;
-graft_matrix *graft_standardise(graft_tape *tape, const graft_matrix *x, const float *mean,
-                                const float *scale)
-{
-    graft_matrix *out = graft_tape_matrix(tape, x->rows, x->cols);
-    for (uint32_t i = 0; i < x->rows; i++) {
-        size_t row = (size_t)i * x->cols;
-        for (uint32_t j = 0; j < x->cols; j++) {
-            out->value[row + j] = (x->value[row + j] - mean[j]) * scale[j];
-        }
-    }
-    graft_tape_record(
-        tape, (graft_entry){.backward = back_standardise, .out = out, .in = {x}, .data = scale});
-    return out;
-}
-
-static void back_standardise(const graft_entry *entry)
-{
-    const graft_matrix *x = entry->in[0];
-    const float *scale = entry->data;
-    for (uint32_t i = 0; i < x->rows && x->gradient != NULL; i++) {
-        size_t row = (size_t)i * x->cols;
-        for (uint32_t j = 0; j < x->cols; j++) {
-            x->gradient[row + j] += entry->out->gradient[row + j] * scale[j];
         }
     }
 }
@@ -338,31 +226,6 @@ static void back_gather_rows(const graft_entry *entry)
 }
 
 /* ------------------------------------------------------------------------------------ segments */
-
-static graft_backward back_segment_sum;
-graft_matrix *graft_segment_sum(graft_tape *tape, const graft_matrix *x, const uint32_t *segment,
-                                uint32_t segment_count)
-{
-    graft_matrix *out = graft_tape_matrix(tape, segment_count, x->cols);
-    size_t cols = x->cols;
-    for (uint32_t i = 0; i < x->rows; i++) {
-        assert(segment[i] < segment_count);
-        add_row(out->value + segment[i] * cols, x->value + i * cols, x->cols, 1.0F);
-    }
-    graft_tape_record(
-        tape, (graft_entry){.backward = back_segment_sum, .out = out, .in = {x}, .data = segment});
-    return out;
-}
-
-static void back_segment_sum(const graft_entry *entry)
-{
-    const graft_matrix *x = entry->in[0];
-    const uint32_t *segment = entry->data;
-    size_t cols = x->cols;
-    for (uint32_t i = 0; i < x->rows && x->gradient != NULL; i++) {
-        add_row(x->gradient + i * cols, entry->out->gradient + segment[i] * cols, x->cols, 1.0F);
-    }
-}
 
 /* 1 / rows of each segment; 0 for empty ones. */
 static float *invert_counts(graft_tape *tape, const uint32_t *segment, uint32_t rows,

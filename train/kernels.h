@@ -18,16 +18,8 @@ graft_matrix *graft_layer_apply(graft_tape *tape, const graft_parameters *set, g
 /* Elementwise, any shape. The gradient of relu at 0 is 0. */
 graft_matrix *graft_relu(graft_tape *tape, const graft_matrix *x);
 graft_matrix *graft_tanh_of(graft_tape *tape, const graft_matrix *x);
-graft_matrix *graft_logistic_of(graft_tape *tape, const graft_matrix *x);
 /* Equal shapes. */
 graft_matrix *graft_add(graft_tape *tape, const graft_matrix *a, const graft_matrix *b);
-graft_matrix *graft_multiply(graft_tape *tape, const graft_matrix *a, const graft_matrix *b);
-/* (n, c) * (1, c): column j scaled by factor j. */
-graft_matrix *graft_scale_columns(graft_tape *tape, const graft_matrix *x,
-                                  const graft_matrix *factor);
-/* (x - mean) * scale per column; `mean` and `scale` are fixed arrays of x->cols floats. */
-graft_matrix *graft_standardise(graft_tape *tape, const graft_matrix *x, const float *mean,
-                                const float *scale);
 
 /* Columns of up to GRAFT_TAPE_INPUTS matrices of equal row count, side by side. */
 graft_matrix *graft_concat(graft_tape *tape, const graft_matrix *const parts[], uint32_t count);
@@ -39,8 +31,6 @@ graft_matrix *graft_gather_rows(graft_tape *tape, const graft_matrix *x, const u
 /* Rows of x grouped by segment[i] < segment_count, in any order: (n, c) -> (segment_count, c). An
  * empty segment gives zeros. Rows are taken in index order; the maximum goes to the first of
  * equals, which alone gets the gradient. */
-graft_matrix *graft_segment_sum(graft_tape *tape, const graft_matrix *x, const uint32_t *segment,
-                                uint32_t segment_count);
 graft_matrix *graft_segment_mean(graft_tape *tape, const graft_matrix *x, const uint32_t *segment,
                                  uint32_t segment_count);
 graft_matrix *graft_segment_max(graft_tape *tape, const graft_matrix *x, const uint32_t *segment,

@@ -6,119 +6,6 @@
 #include <assert.h>
 #include <math.h>
 
-/* ------------------------------------------------------------------------------------- choices */
-
-static bool is_legal(const uint8_t *mask, size_t k) { return mask == NULL || mask[k] != 0; }
-
-/* One row of `cols` elements starting at element `first`. */
-static void normalise_row(const graft_matrix *logits, const uint8_t *mask, size_t first, float *out)
-{
-    float most = -INFINITY;
-    uint32_t cols = logits->cols;
-    for (uint32_t j = 0; j < cols; j++) {
-        float x = logits->value[first + j];
-        most = is_legal(mask, first + j) && !(x <= most) ? x : most;
-    }
-    assert(most != -INFINITY);
-    float sum = 0.0F;
-    for (uint32_t j = 0; j < cols; j++) {
-        sum += is_legal(mask, first + j) ? graft_exp(logits->value[first + j] - most) : 0.0F;
-    }
-    float log_sum = most + graft_ln(sum);
-    for (uint32_t j = 0; j < cols; j++) {
-        out[first + j] =
-            is_legal(mask, first + j) ? logits->value[first + j] - log_sum : GRAFT_LOG_ZERO;
-    }
-}
-
-static graft_backward back_log_softmax;
-graft_matrix *graft_log_softmax(graft_tape *tape, const graft_matrix *logits, const uint8_t *mask)
-{
-    graft_matrix *out = graft_tape_matrix(tape, logits->rows, logits->cols);
-    for (uint32_t i = 0; i < logits->rows; i++) {
-        normalise_row(logits, mask, (size_t)i * logits->cols, out->value);
-    }
-    graft_tape_record(
-        tape,
-        (graft_entry){.backward = back_log_softmax, .out = out, .in = {logits}, .data = mask});
-    return out;
-}
-
-/* dx_j = dy_j - p_j sum_k dy_k over legal k. */
-static void back_log_softmax(const graft_entry *entry)
-{
-    const graft_matrix *logits = entry->in[0];
-    const graft_matrix *out = entry->out;
-    const uint8_t *mask = entry->data;
-    for (uint32_t i = 0; i < logits->rows && logits->gradient != NULL; i++) {
-        size_t first = (size_t)i * logits->cols;
-        float sum = 0.0F;
-        for (size_t k = first; k < first + logits->cols; k++) {
-            sum += is_legal(mask, k) ? out->gradient[k] : 0.0F;
-        }
-        for (size_t k = first; k < first + logits->cols; k++) {
-            if (is_legal(mask, k)) {
-                logits->gradient[k] += out->gradient[k] - graft_exp(out->value[k]) * sum;
-            }
-        }
-    }
-}
-
-static graft_backward back_pick;
-graft_matrix *graft_pick(graft_tape *tape, const graft_matrix *x, const uint32_t *index)
-{
-    graft_matrix *out = graft_tape_matrix(tape, x->rows, 1);
-    for (uint32_t i = 0; i < x->rows; i++) {
-        assert(index[i] < x->cols);
-        out->value[i] = x->value[(size_t)i * x->cols + index[i]];
-    }
-    graft_tape_record(tape,
-                      (graft_entry){.backward = back_pick, .out = out, .in = {x}, .data = index});
-    return out;
-}
-
-static void back_pick(const graft_entry *entry)
-{
-    const graft_matrix *x = entry->in[0];
-    const uint32_t *index = entry->data;
-    for (uint32_t i = 0; i < x->rows && x->gradient != NULL; i++) {
-        x->gradient[(size_t)i * x->cols + index[i]] += entry->out->gradient[i];
-    }
-}
-
-static graft_backward back_entropy;
-graft_matrix *graft_entropy(graft_tape *tape, const graft_matrix *log_p, const uint8_t *mask)
-{
-    graft_matrix *out = graft_tape_matrix(tape, log_p->rows, 1);
-    for (uint32_t i = 0; i < log_p->rows; i++) {
-        size_t first = (size_t)i * log_p->cols;
-        for (size_t k = first; k < first + log_p->cols; k++) {
-            if (is_legal(mask, k)) {
-                out->value[i] -= graft_exp(log_p->value[k]) * log_p->value[k];
-            }
-        }
-    }
-    graft_tape_record(
-        tape, (graft_entry){.backward = back_entropy, .out = out, .in = {log_p}, .data = mask});
-    return out;
-}
-
-/* d(- e^l l)/dl = - e^l (1 + l). */
-static void back_entropy(const graft_entry *entry)
-{
-    const graft_matrix *log_p = entry->in[0];
-    const uint8_t *mask = entry->data;
-    for (uint32_t i = 0; i < log_p->rows && log_p->gradient != NULL; i++) {
-        size_t first = (size_t)i * log_p->cols;
-        for (size_t k = first; k < first + log_p->cols; k++) {
-            if (is_legal(mask, k)) {
-                float l = log_p->value[k];
-                log_p->gradient[k] -= entry->out->gradient[i] * graft_exp(l) * (1.0F + l);
-            }
-        }
-    }
-}
-
 /* ---------------------------------------------------------------------------------------- sums */
 
 static float weight_of(const float *weight, size_t k) { return weight == NULL ? 1.0F : weight[k]; }
@@ -165,13 +52,6 @@ double graft_loss_use(graft_tape *tape, const graft_matrix *loss, float weight)
         graft_tape_seed(tape, loss, weight);
     }
     return (double)loss->value[0];
-}
-
-graft_matrix *graft_loss_choice(graft_tape *tape, const graft_matrix *logits, const uint8_t *mask,
-                                const uint32_t *index, const float *weight, float scale)
-{
-    const graft_matrix *log_p = graft_log_softmax(tape, logits, mask);
-    return graft_weighted_sum(tape, graft_pick(tape, log_p, index), weight, -scale);
 }
 
 /* --------------------------------------------------------------------- losses with local slopes */

@@ -1,4 +1,4 @@
-/* losses.h - distributions over choices, and losses as (1, 1) matrices on the tape.
+/* losses.h - losses as (1, 1) matrices on the tape.
  *
  * A loss is `scale` times a sum over elements, so that shards add up: with the same scale 1 / (all
  * valid elements of the batch) in each shard, the sum of the shards' losses is the batch's mean. */
@@ -7,17 +7,6 @@
 
 #include "train/tape.h"
 
-/* The value of a masked element's log-probability. */
-#define GRAFT_LOG_ZERO (-1.0e30F)
-
-/* Row-wise log of softmax over the elements whose mask byte is not 0: (n, c) -> (n, c). Masked
- * elements give GRAFT_LOG_ZERO and get no gradient. `mask` (n, c) may be NULL: all legal; a row has
- * at least one legal element. */
-graft_matrix *graft_log_softmax(graft_tape *tape, const graft_matrix *logits, const uint8_t *mask);
-/* Column index[i] of row i: (n, c) -> (n, 1). */
-graft_matrix *graft_pick(graft_tape *tape, const graft_matrix *x, const uint32_t *index);
-/* Entropy in nats of each row of log-probabilities, masked elements skipped: (n, c) -> (n, 1). */
-graft_matrix *graft_entropy(graft_tape *tape, const graft_matrix *log_p, const uint8_t *mask);
 /* scale * sum of weight[i] x[i]; `weight`, of x's shape, may be NULL: ones. */
 graft_matrix *graft_weighted_sum(graft_tape *tape, const graft_matrix *x, const float *weight,
                                  float scale);
@@ -33,9 +22,6 @@ typedef struct {
     float scale;
 } graft_target;
 
-/* - log p(index[i]) summed over rows with weight[i] (NULL: ones). */
-graft_matrix *graft_loss_choice(graft_tape *tape, const graft_matrix *logits, const uint8_t *mask,
-                                const uint32_t *index, const float *weight, float scale);
 /* Cross entropy of Bernoulli variables given logits; targets in [0, 1]. */
 graft_matrix *graft_loss_binary(graft_tape *tape, const graft_matrix *logits,
                                 const graft_target *target);

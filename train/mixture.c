@@ -145,21 +145,6 @@ static void back_mixture(const graft_entry *entry)
     }
 }
 
-void graft_mixture_measure(const graft_mixture *mixture, graft_arena *scratch,
-                           const graft_matrix *raw, const float *target, double *per_dimension)
-{
-    graft_mark mark = graft_arena_mark(scratch);
-    mixture_row row = new_row(scratch, mixture->dims, mixture->components);
-    double *each = GRAFT_NEW(scratch, double, mixture->dims);
-    for (size_t i = 0; i < raw->rows; i++) {
-        (void)lose_row(mixture, raw->value + i * raw->cols, target + i * mixture->dims, &row, each);
-        for (uint32_t d = 0; d < mixture->dims; d++) {
-            per_dimension[d] += each[d];
-        }
-    }
-    graft_arena_release(scratch, mark);
-}
-
 /* ------------------------------------------------------------------------------------- sampling */
 
 /* Largest logit of dimension d; the first of equals. */

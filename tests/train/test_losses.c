@@ -6,8 +6,10 @@
 #include "train/blas.h"
 #include "train/candidates_internal.h"
 #include "train/losses.h"
+#include "train/kernels.h"
 #include "train/lstm.h"
 #include "train/mixture.h"
+#include "train/ragged.h"
 
 #include <math.h>
 #include <string.h>
@@ -15,8 +17,6 @@
 /* As in test_kernels.c. */
 static const double tolerance = 1e-4;
 
-static const uint8_t mask3x4[12] = {1, 1, 0, 1, 0, 0, 1, 0, 1, 1, 1, 1};
-static const uint32_t pick3[3] = {3, 2, 0};
 static const float targets12[12] = {0, 1, 0.25F, 1, 0, 1, 0.5F, 0, 1, 0, 1, 1};
 static const float weights12[12] = {1, 2, 0, 1, 0.5F, 1, 1, 0, 3, 1, 1, 0.25F};
 /* The leaf's values lie within 0.35 of 0: the first three rows are inside the clip range or on its
@@ -28,13 +28,7 @@ static const float mixture_target[6] = {0.3F, -0.8F, 1.1F, 0.1F, -0.4F, 2.0F};
 
 typedef const graft_matrix *const *leaf_list;
 #define CASE(function) static const graft_matrix *function(graft_tape *t, leaf_list x)
-CASE(apply_log_softmax) { return graft_log_softmax(t, x[0], NULL); }
-CASE(apply_log_softmax_masked) { return graft_log_softmax(t, x[0], mask3x4); }
-CASE(apply_pick) { return graft_pick(t, x[0], pick3); }
-CASE(apply_entropy) { return graft_entropy(t, graft_log_softmax(t, x[0], mask3x4), mask3x4); }
-CASE(apply_entropy_alone) { return graft_entropy(t, x[0], mask3x4); }
 CASE(apply_weighted_sum) { return graft_weighted_sum(t, x[0], weights12, 0.3F); }
-CASE(apply_choice) { return graft_loss_choice(t, x[0], mask3x4, pick3, weights12, 0.5F); }
 CASE(apply_binary)
 {
     return graft_loss_binary(t, x[0], &(graft_target){targets12, weights12, 0.5F});
@@ -55,13 +49,7 @@ CASE(apply_policy)
 }
 
 static const gradient_case cases[] = {
-    {"log softmax",         1, {3}, {4},  apply_log_softmax       },
-    {"masked log softmax",  1, {3}, {4},  apply_log_softmax_masked},
-    {"pick",                1, {3}, {4},  apply_pick              },
-    {"entropy",             1, {3}, {4},  apply_entropy           },
-    {"entropy of anything", 1, {3}, {4},  apply_entropy_alone     },
     {"weighted sum",        1, {3}, {4},  apply_weighted_sum      },
-    {"choice",              1, {3}, {4},  apply_choice            },
     {"binary",              1, {3}, {4},  apply_binary            },
     {"squared",             1, {3}, {4},  apply_squared           },
     {"huber",               1, {3}, {4},  apply_huber             },
@@ -132,24 +120,21 @@ static void test_mixture_reference(void **state)
     const float *target = FLOATS(env->life, reference_mixture_target);
     const graft_matrix *loss = graft_loss_mixture(&tape, raw, target, &mixture, 1.0F);
     check_close("nll", loss->value, reference_mixture_nll, 1);
-    double each[4] = {0};
-    graft_mixture_measure(&mixture, env->scratch, raw, target, each);
-    float sum = (float)(each[0] + each[1] + each[2] + each[3]);
-    check_close("sum of dimensions", &sum, reference_mixture_nll, 1);
 }
 
+/* Of six options two are not there. */
 static void test_log_softmax_reference(void **state)
 {
     graft_env *env = *state;
     graft_tape tape = open_tape(env, false);
-    static const uint8_t mask[6] = {1, 1, 0, 1, 0, 1};
-    const graft_matrix *x = graft_tape_constant(&tape, FLOATS(env->life, reference_logits), 1, 6);
-    const graft_matrix *y = graft_log_softmax(&tape, x, mask);
-    check_close("log p", y->value, reference_log_p, 6);
-    static const uint32_t chosen = 3;
-    const graft_matrix *loss = graft_loss_choice(&tape, x, mask, &chosen, NULL, 2.0F);
-    double want = -2.0 * reference_log_p[3];
-    check_close("loss", loss->value, &want, 1);
+    static const uint32_t there[4] = {0, 1, 3, 5};
+    static const uint32_t chooser[4] = {0};
+    const graft_matrix *all = graft_tape_constant(&tape, FLOATS(env->life, reference_logits), 6, 1);
+    const graft_matrix *x = graft_gather_rows(&tape, all, there, 4);
+    const graft_matrix *y = graft_ragged_log_softmax(&tape, x, chooser, 1);
+    for (uint32_t i = 0; i < 4; i++) {
+        check_close("log p", &y->value[i], &reference_log_p[there[i]], 1);
+    }
 }
 
 static void test_advantage_reference(void **state)
@@ -175,24 +160,22 @@ static void test_advantage_reference(void **state)
 /* --------------------------------------------------------------------------------------- extremes
  */
 
-/* Logits of any size, masks that leave one choice: finite, and exactly certain. */
+/* Logits of any size, one option alone: finite, and exactly certain. */
 static void test_extreme_logits(void **state)
 {
     graft_tape tape = open_tape(*state, true);
-    graft_matrix *x = graft_tape_matrix(&tape, 2, 3);
-    memcpy(x->value, (float[]){1e4F, -1e4F, 9e3F, -3e4F, 1e30F, 5}, 6 * sizeof(float));
-    static const uint8_t mask[6] = {1, 1, 1, 1, 0, 0};
-    const graft_matrix *y = graft_log_softmax(&tape, x, mask);
-    assert_true(y->value[0] == 0.0F && y->value[1] == -2e4F);
-    assert_true(y->value[3] == 0.0F && y->value[4] == GRAFT_LOG_ZERO);
-    const graft_matrix *entropy = graft_entropy(&tape, y, mask);
+    graft_matrix *x = graft_tape_matrix(&tape, 4, 1);
+    memcpy(x->value, (float[]){1e4F, -1e4F, 9e3F, -3e4F}, 4 * sizeof(float));
+    static const uint32_t chooser[4] = {0, 0, 0, 1};
+    const graft_matrix *y = graft_ragged_log_softmax(&tape, x, chooser, 2);
+    assert_true(y->value[0] == 0.0F && y->value[1] == -2e4F && y->value[3] == 0.0F);
+    const graft_matrix *entropy = graft_ragged_entropy(&tape, y, chooser, 2);
     assert_true(fabsf(entropy->value[0]) < 1e-20F && entropy->value[1] == 0.0F);
-    graft_tape_seed(&tape, entropy, 1.0F);
+    graft_tape_seed(&tape, graft_weighted_sum(&tape, entropy, NULL, 1.0F), 1.0F);
     graft_tape_backward(&tape);
-    for (uint32_t k = 0; k < 6; k++) {
+    for (uint32_t k = 0; k < 4; k++) {
         assert_true(isfinite(x->gradient[k]));
     }
-    assert_true(x->gradient[4] == 0.0F && x->gradient[5] == 0.0F);
 }
 
 /* The ratio of a runaway policy is clamped: a large gradient, not infinity. */
