@@ -243,13 +243,13 @@ static const struct {
     graft_status (*run)(graft_env *env, const graft_bench *bench);
     bool models; /* Those that it runs over can be chosen. */
 } benches[] = {
-    {"gen",      bench_gen,          false},
-    {"cost",     bench_cost,         true },
-    {"search",   graft_search_bench, true },
-    {"order",    graft_order_bench,  true },
-    {"speed",    graft_speed_bench,  true },
-    {"verify",   bench_verify,       false},
-    {"views",    graft_views_bench,  true },
+    {"gen",    bench_gen,          false},
+    {"cost",   bench_cost,         true },
+    {"search", graft_search_bench, true },
+    {"order",  graft_order_bench,  true },
+    {"speed",  graft_speed_bench,  true },
+    {"verify", bench_verify,       false},
+    {"views",  graft_views_bench,  true },
 };
 
 enum { BENCH_COUNT = sizeof(benches) / sizeof(benches[0]) };

@@ -66,8 +66,8 @@ static graft_status open_models(bench *b)
     }
     GRAFT_CHECK(graft_tariff_make(b->env, b->env->life, &b->book, &options, &b->tariff, NULL));
     for (uint32_t m = 0; m < b->count; m++) {
-        GRAFT_CHECK(graft_ground_open(b->env, &b->grounds[m].session, &b->tariff,
-                                      &b->grounds[m].ground));
+        GRAFT_CHECK(
+            graft_ground_open(b->env, &b->grounds[m].session, &b->tariff, &b->grounds[m].ground));
     }
 done:
     return status;
@@ -132,14 +132,14 @@ static graft_status try_agent(bench *b, const char *method)
         graft_plan_found found;
         graft_plan_found best = {.cost_ns = b->grounds[m].session.environment.first_ns};
         double seconds = 0.0;
-        GRAFT_CHECK(graft_candidates_play(env, env->life, &b->agent, &b->grounds[m].ground.by_estimate,
-                                          NULL, &found));
+        GRAFT_CHECK(graft_candidates_play(env, env->life, &b->agent,
+                                          &b->grounds[m].ground.by_estimate, NULL, &found));
         GRAFT_CHECK(print_result(b, method, m, &found, interactions));
         for (uint32_t i = 0; i < SAMPLES; i++) {
             graft_rng rng;
             graft_rng_derive(&rng, b->seed, UINT32_MAX + (uint64_t)i);
-            GRAFT_CHECK(graft_candidates_play(env, env->life, &b->agent, &b->grounds[m].ground.by_price,
-                                              &rng, &found));
+            GRAFT_CHECK(graft_candidates_play(env, env->life, &b->agent,
+                                              &b->grounds[m].ground.by_price, &rng, &found));
             seconds += found.seconds;
             best = found.cost_ns < best.cost_ns ? found : best;
         }
@@ -183,7 +183,8 @@ static graft_observer **list_observers(const bench *b)
 {
     graft_observer **observers = GRAFT_NEW(b->env->life, graft_observer *, b->count);
     for (uint32_t m = 0; m < b->count; m++) {
-        observers[m] = b->by_price ? &b->grounds[m].ground.by_price : &b->grounds[m].ground.by_estimate;
+        observers[m] =
+            b->by_price ? &b->grounds[m].ground.by_price : &b->grounds[m].ground.by_estimate;
     }
     return observers;
 }

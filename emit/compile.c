@@ -49,8 +49,8 @@ static graft_status find_ranges(graft_env *env, graft_candidates *agent,
     *ranges = (graft_ranges){.first = 0.0F};
     for (uint32_t e = 0; e < CALIBRATION_EPISODES * count; e++) {
         graft_episode_kept kept;
-        GRAFT_CHECK(graft_candidates_episode(env, env->unit, agent, observers[e % count], NULL,
-                                             &kept));
+        GRAFT_CHECK(
+            graft_candidates_episode(env, env->unit, agent, observers[e % count], NULL, &kept));
         for (uint32_t t = 0; t <= kept.count && t < most / CALIBRATION_EPISODES + 1; t++) {
             widen_by_scene(env, &agent->scorer, &kept.steps[t].scene, ranges);
         }
@@ -66,7 +66,7 @@ done:
 static float *find_rows(graft_env *env, const graft_scorer *scorer, const graft_observer *observer)
 {
     const uint32_t count = observer->environment->xfers->count + 1;
-    float *rows = GRAFT_NEW(env->life, float, (size_t)count *scorer->size.width);
+    float *rows = GRAFT_NEW(env->life, float, (size_t)count * scorer->size.width);
     graft_mark mark = graft_arena_mark(env->scratch);
     graft_arena *arena = env->scratch;
     graft_scene scene = {.graph = observer->sheets[count - 1].source, .count = count};
@@ -114,7 +114,8 @@ done:
 static uint32_t find_action(const graft_scene *scene, graft_action action)
 {
     for (uint32_t i = 0; i < scene->count; i++) {
-        if (scene->actions[i].xfer == action.xfer && scene->actions[i].location == action.location) {
+        if (scene->actions[i].xfer == action.xfer &&
+            scene->actions[i].location == action.location) {
             return i;
         }
     }

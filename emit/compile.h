@@ -18,7 +18,7 @@ GRAFT_MUST_USE graft_status graft_policy_compile(graft_env *env, graft_candidate
 /* Integer beside float decisions, over the graphs of an episode of the float network's. */
 typedef struct graft_agreement {
     uint32_t decisions;
-    uint32_t same;      /* Of those: the same choice, or one that the float network finds as good. */
+    uint32_t same; /* Of those: the same choice, or one that the float network finds as good. */
     double margin_lost; /* Largest float logit given up by another choice. */
 } graft_agreement;
 

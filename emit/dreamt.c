@@ -15,8 +15,8 @@ static uint64_t hash_tariff(const graft_tariff *tariff, uint64_t seed)
     uint64_t hash = XXH3_64bits_withSeed(numbers, sizeof numbers, seed);
     hash = XXH3_64bits_withSeed(tariff->keys, tariff->row_count * sizeof tariff->keys[0], hash);
     hash = XXH3_64bits_withSeed(tariff->values, tariff->row_count * sizeof tariff->values[0], hash);
-    hash = XXH3_64bits_withSeed(tariff->bounds,
-                                trees * GRAFT_TREE_TESTS * sizeof tariff->bounds[0], hash);
+    hash = XXH3_64bits_withSeed(tariff->bounds, trees * GRAFT_TREE_TESTS * sizeof tariff->bounds[0],
+                                hash);
     return XXH3_64bits_withSeed(tariff->leaves,
                                 trees * GRAFT_TREE_LEAVES * sizeof tariff->leaves[0], hash);
 }

@@ -15,8 +15,8 @@ graft_status graft_ground_open(graft_env *env, graft_session *session, const gra
     GRAFT_CHECK(graft_environment_open(env, env->life, &real->first.graph, real->xfers, &options,
                                        &ground->engine));
     GRAFT_CHECK(graft_observer_open(env, env->life, real, tariff, &scenes, &ground->by_price));
-    GRAFT_CHECK(
-        graft_observer_open(env, env->life, &ground->engine, tariff, &scenes, &ground->by_estimate));
+    GRAFT_CHECK(graft_observer_open(env, env->life, &ground->engine, tariff, &scenes,
+                                    &ground->by_estimate));
 done:
     return status;
 }

@@ -359,8 +359,8 @@ static void print_policy(header_printer *printer)
     if (policy->hidden > 0) {
         refer_network(printer);
     } else {
-        graft_buffer_printf(text, "    " NO_LAYER ", NULL, " NO_LAYER ",\n    " NO_LAYER ", NULL, "
-                                  NO_LAYER ", " NO_LAYER ",\n");
+        graft_buffer_printf(text, "    " NO_LAYER ", NULL, " NO_LAYER ",\n    " NO_LAYER
+                                  ", NULL, " NO_LAYER ", " NO_LAYER ",\n");
     }
     graft_buffer_printf(text, "    %u, %u,\n", policy->prior_slope, policy->prior_reserve);
     if (policy->plan_count > 0) {

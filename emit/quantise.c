@@ -154,8 +154,7 @@ static layer_plan plan_plain(const char *name, const float_layer *layer, double 
 }
 
 /* The part of `layer` from input `first` on. */
-static input_part part_of(const float_layer *layer, uint32_t first, uint32_t inputs,
-                          double unit)
+static input_part part_of(const float_layer *layer, uint32_t first, uint32_t inputs, double unit)
 {
     return (input_part){layer->weight + (size_t)first * layer->outputs, inputs, unit};
 }
@@ -190,9 +189,8 @@ static graft_status quantise_message(graft_env *env, graft_arena *arena,
     return quantise_layer(env, arena, &plan, dense);
 }
 
-static graft_status quantise_node(graft_env *env, graft_arena *arena,
-                                  const float_layer *layer, const round_units *units,
-                                  graft_policy_round *out)
+static graft_status quantise_node(graft_env *env, graft_arena *arena, const float_layer *layer,
+                                  const round_units *units, graft_policy_round *out)
 {
     uint32_t hidden = layer->outputs;
     const layer_plan plan = {
@@ -211,9 +209,8 @@ static graft_status quantise_node(graft_env *env, graft_arena *arena,
     return quantise_layer(env, arena, &plan, &out->node);
 }
 
-static graft_status quantise_round(graft_env *env, graft_arena *arena,
-                                   const graft_encoder *encoder, const graft_ranges *ranges,
-                                   uint32_t r, graft_policy_round *out)
+static graft_status quantise_round(graft_env *env, graft_arena *arena, const graft_encoder *encoder,
+                                   const graft_ranges *ranges, uint32_t r, graft_policy_round *out)
 {
     graft_status status = GRAFT_OK;
     const float_layer node = layer_of(&encoder->parameters, encoder->node[r]);
@@ -275,8 +272,9 @@ static graft_status quantise_place(graft_env *env, graft_arena *arena, const gra
                                    double nodes, double unit, graft_policy *policy)
 {
     const graft_parameters *set = &scorer->parameters;
-    const float_layer parts[PARTS_MOST] = {layer_of(set, scorer->of_scene), layer_of(set, scorer->mean),
-                                           layer_of(set, scorer->most), layer_of(set, scorer->facts)};
+    const float_layer parts[PARTS_MOST] = {layer_of(set, scorer->of_scene),
+                                           layer_of(set, scorer->mean), layer_of(set, scorer->most),
+                                           layer_of(set, scorer->facts)};
     const double units[PARTS_MOST] = {latent_unit, nodes, nodes, fact_unit};
     float *bias = GRAFT_NEW(arena, float, scorer->size.width);
     layer_plan plan = {.name = "first layer of candidates",

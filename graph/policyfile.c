@@ -7,12 +7,7 @@
 
 #include <string.h>
 
-enum {
-    VERSION = 1,
-    ABI_LEAST = 1,
-    SHIFT_MOST = 62,
-    MULTIPLIER_LEAST = 1 << 15
-};
+enum { VERSION = 1, ABI_LEAST = 1, SHIFT_MOST = 62, MULTIPLIER_LEAST = 1 << 15 };
 enum { TARIFF_VERSION = 2 };
 
 typedef Graft__Policies__Policy policy_message;
@@ -330,8 +325,7 @@ static graft_status read_sizes(const reader *in, const policy_message *from, gra
         {from->width,          &policy->width         },
     };
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        if (sizes[i].from > UINT16_MAX ||
-            (sizes[i].from == 0 && (i == 0 || from->hidden > 0))) {
+        if (sizes[i].from > UINT16_MAX || (sizes[i].from == 0 && (i == 0 || from->hidden > 0))) {
             return refuse(in, "sizes", "one of them is out of range");
         }
         *sizes[i].to = (uint16_t)sizes[i].from;
@@ -404,9 +398,9 @@ done:
 /* Who decides has what it needs: a tariff, and the network if it is that. */
 static graft_status read_decider(const reader *in, const policy_message *from, graft_policy *policy)
 {
-    bool fits = policy->tariff != NULL &&
-                ((from->decider == GRAFT_DECIDER_NETWORK && policy->hidden > 0) ||
-                 from->decider == GRAFT_DECIDER_TARIFF);
+    bool fits =
+        policy->tariff != NULL && ((from->decider == GRAFT_DECIDER_NETWORK && policy->hidden > 0) ||
+                                   from->decider == GRAFT_DECIDER_TARIFF);
     policy->decider = (uint8_t)from->decider;
     return fits ? GRAFT_OK : refuse(in, "decider", "what it needs is not there");
 }

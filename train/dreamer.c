@@ -43,8 +43,9 @@ static graft_checkpoint describe(graft_dreamer *d, kept_parts *parts)
 {
     graft_scorer *scorer = &d->agent->scorer;
     *parts = (kept_parts){
-        .sets = {&scorer->encoder.parameters, &scorer->parameters,                &d->model.parameters                                           },
-        .counters = {d->run, (uint64_t *)(void *)&d->progress, sizeof d->progress / sizeof(uint64_t)},
+        .sets = {&scorer->encoder.parameters, &scorer->parameters,              &d->model.parameters},
+        .counters = {d->run,                      (uint64_t *)(void *)&d->progress,
+                 sizeof d->progress / sizeof(uint64_t)                                              },
     };
     return (graft_checkpoint){.sets = parts->sets,
                               .counters = &parts->counters,
@@ -219,7 +220,8 @@ graft_status graft_dreamer_run(graft_dreamer *dreamer, const char *path, uint64_
 {
     graft_status status = GRAFT_OK;
     dreamer->path = path;
-    dreamer->run = graft_arena_printf(dreamer->env->life, "run %016llx", (unsigned long long)identity);
+    dreamer->run =
+        graft_arena_printf(dreamer->env->life, "run %016llx", (unsigned long long)identity);
     dreamer->saved_ns = graft_clock_ns();
     for (uint32_t p = 0; p < GRAFT_DREAMER_PHASES; p++) {
         const uint64_t start_ns = graft_clock_ns();

@@ -289,9 +289,9 @@ void graft_foresight_write(const graft_foresight_report *report, graft_arena *ar
     graft_json_number(json, "by_computed_gain", report->computed);
     graft_json_number(json, "by_mean_of_rule", report->of_rules);
     for (uint32_t n = 0; n < GRAFT_FORESIGHT_HORIZONS; n++) {
-        graft_json_number(
-            json, graft_arena_printf(arena, "changed_f1_%u", graft_foresight_horizons[n]),
-            report->ahead[n].changed);
+        graft_json_number(json,
+                          graft_arena_printf(arena, "changed_f1_%u", graft_foresight_horizons[n]),
+                          report->ahead[n].changed);
     }
     graft_json_number(json, "dreamed", report->dreamed);
     graft_json_number(json, "real", report->real);

@@ -30,7 +30,6 @@ static inline uint32_t graft_mixture_width(const graft_mixture *mixture)
 graft_matrix *graft_loss_mixture(graft_tape *tape, const graft_matrix *raw, const float *target,
                                  const graft_mixture *mixture, float scale);
 
-
 /* Draws `out` (dims) from one row. Temperature t divides the weights' logits and multiplies sigma
  * by sqrt(t) (Ha & Schmidhuber 2018, A.1); 0 gives the mean of the heaviest component. */
 void graft_mixture_sample(const graft_mixture *mixture, const float *raw, float temperature,

@@ -80,7 +80,7 @@ static const graft_matrix *apply_places(const graft_scorer *scorer, graft_tape *
 /* Of each row's facts those that the engine computes. */
 static const float *see_facts(graft_tape *tape, const float *facts, uint32_t rows)
 {
-    float *seen = GRAFT_NEW(tape->arena, float, (size_t)rows * GRAFT_FACT_SEEN);
+    float *seen = GRAFT_NEW(tape->arena, float, (size_t)rows *GRAFT_FACT_SEEN);
     for (size_t i = 0; i < rows; i++) {
         memcpy(&seen[i * GRAFT_FACT_SEEN], &facts[i * GRAFT_FACT_COUNT],
                GRAFT_FACT_SEEN * sizeof(float));
@@ -95,8 +95,8 @@ static graft_scored score_rows(const graft_scorer *scorer, graft_tape *tape,
 {
     const graft_parameters *set = &scorer->parameters;
     graft_scored scored = {.latent = latent, .places = places};
-    const graft_matrix *facts = graft_tape_constant(tape, see_facts(tape, rows->facts, places->rows),
-                                                    places->rows, GRAFT_FACT_SEEN);
+    const graft_matrix *facts = graft_tape_constant(
+        tape, see_facts(tape, rows->facts, places->rows), places->rows, GRAFT_FACT_SEEN);
     const graft_matrix *of_scenes = graft_layer_apply(tape, set, scorer->of_scene, latent);
     const graft_matrix *sum =
         graft_add(tape, places, graft_layer_apply(tape, set, scorer->facts, facts));
@@ -119,7 +119,8 @@ graft_scored graft_scorer_apply(const graft_scorer *scorer, graft_tape *tape,
     const graft_latent_rows rows = {batch->row_scene, batch->facts, batch->priors};
     graft_encoding encoding = graft_encoder_apply(&scorer->encoder, tape, &batch->graphs);
     const graft_matrix *rules = apply_rules(scorer, tape, batch, encoding.latent);
-    const graft_matrix *added = graft_layer_apply(tape, &scorer->parameters, scorer->of_rule, rules);
+    const graft_matrix *added =
+        graft_layer_apply(tape, &scorer->parameters, scorer->of_rule, rules);
     const graft_matrix *latent =
         graft_gather_rows(tape, encoding.latent, batch->scene_rows, batch->scene_count);
     graft_scored scored = score_rows(

@@ -291,7 +291,7 @@ typedef enum graft_fact {
 } graft_fact;
 
 /* A part of a whole with its sign, in 64ths of an octave above the 2^-GRAFT_GAIN_SHIFT-th part, 0 when
- * it is no more than that: 960 for the whole itself. */
+ * it is no more than that: 960 for the whole itself, at most GRAFT_ACTIVATION_MOST. */
 int16_t graft_part_log(int64_t amount, uint64_t whole);
 /* Of a node of a graph that was just estimated at `whole`; `out` has GRAFT_SCENE_FEATURES entries. */
 void graft_scene_node(const graft_estimator *estimator, uint64_t whole, graft_index node,
@@ -361,19 +361,21 @@ typedef struct graft_policy {
     const graft_policy_round *rounds;
     graft_dense global; /* (latent, 2 hidden + GRAFT_SCENE_GLOBALS): [mean h, max h, u] in units of
                            1/256, then tanh, in units of 1/4096 */
-    graft_dense place;      /* (width, latent + 2 hidden + GRAFT_FACT_SEEN): [latent, mean, max, facts];
+    graft_dense place;  /* (width, latent + 2 hidden + GRAFT_FACT_SEEN): [latent, mean, max, facts];
                                the rule's row is added, then relu */
-    const int8_t *rule_rows; /* (rule_count + 1, width), in units of 1/32 of place's; NO-OP's last */
-    graft_dense second;      /* (width, width), relu */
-    graft_dense score;       /* (1, width): what is added to the prior */
-    uint32_t prior_slope;    /* A gain's part of the prior: logit units for each of graft_part_log... */
-    uint32_t prior_reserve;  /* ...less this where it does not gain. */
+    const int8_t
+        *rule_rows;     /* (rule_count + 1, width), in units of 1/32 of place's; NO-OP's last */
+    graft_dense second; /* (width, width), relu */
+    graft_dense score;  /* (1, width): what is added to the prior */
+    uint32_t
+        prior_slope; /* A gain's part of the prior: logit units for each of graft_part_log... */
+    uint32_t prior_reserve; /* ...less this where it does not gain. */
 
     const graft_recorded_plan *plans; /* By graph hash, ascending. */
     uint16_t plan_count;
 
     const graft_tariff *tariff;
-    uint8_t decider;            /* graft_decider */
+    uint8_t decider; /* graft_decider */
 } graft_policy;
 
 /* Logits are in units of 1 / 65536. */
@@ -392,10 +394,10 @@ typedef struct graft_optimize_options {
     uint32_t step_limit;         /* Most rewrites of one call, simplifications included. */
     uint64_t first_cost; /* For decisions one by one: what the tariff estimated of the graph that
                             rewriting began with. 0: it begins with this one. */
-    bool use_plans;              /* Replay a recorded plan when the graph has one. */
-    bool simplify;               /* Apply the rules marked "always" first and after each step. */
-    bool guard;                  /* Stop when a graph comes back. */
-    bool exact;                  /* Use only rules marked GRAFT_RULE_EXACT. */
+    bool use_plans;      /* Replay a recorded plan when the graph has one. */
+    bool simplify;       /* Apply the rules marked "always" first and after each step. */
+    bool guard;          /* Stop when a graph comes back. */
+    bool exact;          /* Use only rules marked GRAFT_RULE_EXACT. */
     /* Rules that are not used: bit r % 8 of byte r / 8 for rule r, (rule_count + 7) / 8 bytes. NULL:
      * all are. A plan with such a step, or one that is not exact, is dropped there. */
     const uint8_t *skipped_rules;

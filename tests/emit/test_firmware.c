@@ -39,8 +39,9 @@ static const char *expect_end(graft_env *env, const policy_kit *kit)
     return graft_arena_printf(env->life,
                               "steps %u stop %u nodes %u to %u weight bytes %" PRIu64
                               " hash %016" PRIx64 " to %016" PRIx64 "\n",
-                              report.step_count, (unsigned)report.stop, report.active_before, report.active_after, report.weight_bytes,
-                              report.hash_before, report.hash_after);
+                              report.step_count, (unsigned)report.stop, report.active_before,
+                              report.active_after, report.weight_bytes, report.hash_before,
+                              report.hash_after);
 }
 
 static void test_same_decisions(void **state)

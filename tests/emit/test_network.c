@@ -10,10 +10,10 @@
 enum { LATENT_MOST = 128, WIDTH_MOST = 256 };
 
 static const policy_kit_options variants[] = {
-    {1, 2, KIT_FREE},
-    {2, 1, KIT_FREE},
+    {1, 2, KIT_FREE   },
+    {2, 1, KIT_FREE   },
     {3, 0, KIT_GOES_ON},
-    {4, 3, KIT_FREE},
+    {4, 3, KIT_FREE   },
 };
 
 enum { VARIANTS = sizeof variants / sizeof variants[0] };
@@ -387,9 +387,9 @@ static void test_integers_agree_with_floats(void **state)
     for (uint32_t v = 0; v < VARIANTS; v++) {
         policy_kit *kit = policy_kit_open(env, &variants[v]);
         if (variants[v].favourite == KIT_FREE) {
-            assert_int_equal(graft_agreement_measure(env, &kit->agent, &kit->observer,
-                                                     &kit->policy, &agreement),
-                             GRAFT_OK);
+            assert_int_equal(
+                graft_agreement_measure(env, &kit->agent, &kit->observer, &kit->policy, &agreement),
+                GRAFT_OK);
         }
     }
     print_message("# %u of %u decisions alike, largest margin lost %.3f\n", agreement.same,
@@ -537,6 +537,8 @@ static void test_parts(void **state)
     int16_t last = 0;
     assert_int_equal(graft_part_log(0, whole), 0);
     assert_int_equal(graft_part_log(1, 0), 0);
+    assert_int_equal(graft_part_log(INT64_MAX, 1), GRAFT_ACTIVATION_MOST);
+    assert_int_equal(graft_part_log(INT64_MIN, 1), -GRAFT_ACTIVATION_MOST);
     assert_int_equal(graft_part_log((int64_t)(whole >> GRAFT_GAIN_SHIFT), whole), 0);
     assert_int_equal(graft_part_log((int64_t)whole, whole), 64 * GRAFT_GAIN_SHIFT);
     assert_int_equal(graft_part_log(-(int64_t)whole / 2, whole), -64 * (GRAFT_GAIN_SHIFT - 1));

@@ -17,9 +17,8 @@ typedef struct {
 /* Whatever it costs. */
 static graft_optimize_options bare(uint32_t step_limit)
 {
-    return (graft_optimize_options){.weight_bytes_limit = UINT64_MAX,
-                                    .step_limit = step_limit,
-                                    .first_cost = UINT64_MAX};
+    return (graft_optimize_options){
+        .weight_bytes_limit = UINT64_MAX, .step_limit = step_limit, .first_cost = UINT64_MAX};
 }
 
 static run *optimize(graft_env *env, graft_graph *graph, const graft_policy *policy,

@@ -6,14 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    CHANNELS = 64,
-    BLOCKS = 4,
-    CLASSES = 12,
-    EPISODES = 3,
-    KIT_STEPS = 24,
-    KIT_STATES = 64
-};
+enum { CHANNELS = 64, BLOCKS = 4, CLASSES = 12, EPISODES = 3, KIT_STEPS = 24, KIT_STATES = 64 };
 
 const char *const policy_kit_names[KIT_RULES] = {"fold-scale",   "fuse-relu", "drop-identity",
                                                  "merge-matmul", "swap-add",  "double-relu",
@@ -289,8 +282,8 @@ static void collect_states(graft_env *env, policy_kit *kit, uint64_t seed)
             state->graph = build_graph_within(env->life, kit->graph->limits);
             assert_int_equal(graft_graph_copy(state->graph, &kit->environment.state.graph),
                              GRAFT_OK);
-            assert_int_equal(
-                graft_scene_take(env, env->life, &kit->observer, false, &state->scene), GRAFT_OK);
+            assert_int_equal(graft_scene_take(env, env->life, &kit->observer, false, &state->scene),
+                             GRAFT_OK);
             if (state->scene.count == 1) {
                 break; /* Nothing but NO-OP. */
             }

@@ -65,7 +65,7 @@ static void join_graph(const graft_graph_batch *batch, const graft_encoder_size 
 }
 
 static graft_graph_batch join_graphs(graft_arena *arena, const graft_encoder_size *size,
-                                         const graph_arrays *graphs, uint32_t count)
+                                     const graph_arrays *graphs, uint32_t count)
 {
     graft_graph_batch batch = {.graph_count = count};
     count_batch(&batch, graphs);
@@ -87,7 +87,7 @@ static graft_graph_batch join_graphs(graft_arena *arena, const graft_encoder_siz
 
 /* Latents of `count` graphs into `latent` (count, latent). */
 static void run_encoder(const graft_encoder *encoder, graft_arena *scratch,
-                       const graph_arrays *graphs, uint32_t count, float *latent)
+                        const graph_arrays *graphs, uint32_t count, float *latent)
 {
     graft_mark mark = graft_arena_mark(scratch);
     graft_tape tape;
@@ -125,8 +125,7 @@ static graph_arrays make_graph(graft_arena *arena, graft_rng *rng, float *facts)
         facts[NODE_FEATURES + from] += operators[receivers[k]] == from + 1 ? 0.2F : 0.0F;
     }
     globals[0] = 0.1F * (float)nodes;
-    return (graph_arrays){nodes,   edges,   features, edge_features,
-                                globals, senders, receivers};
+    return (graph_arrays){nodes, edges, features, edge_features, globals, senders, receivers};
 }
 
 typedef struct {
@@ -146,8 +145,8 @@ static fixture *open_fixture(graft_env *env, uint32_t thread_count)
     for (uint32_t i = 0; i < GRAPHS; i++) {
         f->graphs[i] = make_graph(env->life, &rng, &f->facts[(size_t)i * LATENT]);
     }
-    const graft_encoder_size size = {
-        NODE_FEATURES, EDGE_FEATURES, GLOBALS, .hidden = 16, .latent = LATENT, .rounds = 2};
+    const graft_encoder_size size = {NODE_FEATURES, EDGE_FEATURES,    GLOBALS,
+                                     .hidden = 16,  .latent = LATENT, .rounds = 2};
     graft_encoder_init(&f->encoder, env->life, &size, 1);
     f->sets[0] = &f->encoder.parameters;
     graft_shards_open(&f->shards, env->life, thread_count, f->sets, 1);
@@ -158,8 +157,8 @@ static void work_on_shard(void *context, uint32_t shard, graft_tape *tape)
 {
     fixture *f = context;
     const graft_span span = graft_shards_span(GRAPHS, shard);
-    const graft_graph_batch batch = join_graphs(
-        tape->arena, &f->encoder.size, &f->graphs[span.first], span.count);
+    const graft_graph_batch batch =
+        join_graphs(tape->arena, &f->encoder.size, &f->graphs[span.first], span.count);
     const graft_target target = {&f->facts[(size_t)span.first * LATENT], NULL, 1.0F / GRAPHS};
     const graft_matrix *latent = graft_encoder_apply(&f->encoder, tape, &batch).latent;
     f->losses[shard] = graft_loss_use(tape, graft_loss_squared(tape, latent, &target), 1.0F);

@@ -5,8 +5,8 @@
 #include "tests/train/reference.inc"
 #include "train/blas.h"
 #include "train/candidates_internal.h"
-#include "train/losses.h"
 #include "train/kernels.h"
+#include "train/losses.h"
 #include "train/lstm.h"
 #include "train/mixture.h"
 #include "train/ragged.h"
@@ -49,12 +49,12 @@ CASE(apply_policy)
 }
 
 static const gradient_case cases[] = {
-    {"weighted sum",        1, {3}, {4},  apply_weighted_sum      },
-    {"binary",              1, {3}, {4},  apply_binary            },
-    {"squared",             1, {3}, {4},  apply_squared           },
-    {"huber",               1, {3}, {4},  apply_huber             },
-    {"mixture",             1, {3}, {18}, apply_mixture           },
-    {"policy",              1, {5}, {1},  apply_policy            },
+    {"weighted sum", 1, {3}, {4},  apply_weighted_sum},
+    {"binary",       1, {3}, {4},  apply_binary      },
+    {"squared",      1, {3}, {4},  apply_squared     },
+    {"huber",        1, {3}, {4},  apply_huber       },
+    {"mixture",      1, {3}, {18}, apply_mixture     },
+    {"policy",       1, {5}, {1},  apply_policy      },
 };
 
 static void test_gradients(void **state)

@@ -68,8 +68,8 @@ typedef struct graft_optimize_run {
     graft_decision decision; /* That is being made. */
     graft_report own_report; /* Where the caller wants none. */
     uint32_t seen_count;
-    uint32_t budget;   /* Candidates that this call may still look at. */
-    uint32_t unpacked; /* The rule in memory.rule; rule_count: none. */
+    uint32_t budget;     /* Candidates that this call may still look at. */
+    uint32_t unpacked;   /* The rule in memory.rule; rule_count: none. */
     uint64_t first_cost; /* Of the graph that the first decision was about... */
     bool first_known;    /* ...once there was one. */
     graft_phase phase;
@@ -359,8 +359,9 @@ static graft_status open_run(graft_graph *graph, const graft_policy *policy,
             return GRAFT_BAD_INPUT;
         }
     }
-    graft_status status = graft_estimator_open(&run->memory.estimator, policy->tariff, &graph->limits,
-                                  memory.estimator_memory, memory.estimator_bytes);
+    graft_status status =
+        graft_estimator_open(&run->memory.estimator, policy->tariff, &graph->limits,
+                             memory.estimator_memory, memory.estimator_bytes);
     *opened = run;
     return status == GRAFT_OK ? order_graph(run) : status;
 }
@@ -449,8 +450,9 @@ static bool network_prefers(graft_optimize_run *run, const graft_change *change)
                     score_candidate(policy, &run->memory.network, scan->rule, run->match.nodes,
                                     run->memory.rule->source.node_count, facts);
     bool equal = logit == scan->scores.logit && scan->scores.rule < policy->rule_count;
-    bool better = logit > scan->scores.logit ||
-                  (equal && graft_change_doubted(change) < graft_change_doubted(&scan->scores.change));
+    bool better =
+        logit > scan->scores.logit ||
+        (equal && graft_change_doubted(change) < graft_change_doubted(&scan->scores.change));
     scan->scores.logit = better ? logit : scan->scores.logit;
     return better;
 }
@@ -526,14 +528,18 @@ static void start_network(graft_optimize_run *run)
     int16_t facts[GRAFT_FACT_SEEN];
     graft_scan *scan = &run->scan;
     const graft_policy *policy = run->policy;
-    const graft_network_input input = {
-        policy,     run->graph,           &run->memory.order, &run->memory.network,
-        &run->memory.estimator, &scan->now, run->first_cost};
+    const graft_network_input input = {policy,
+                                       run->graph,
+                                       &run->memory.order,
+                                       &run->memory.network,
+                                       &run->memory.estimator,
+                                       &scan->now,
+                                       run->first_cost};
     zero_bytes(facts, sizeof facts);
     facts[GRAFT_FACT_NOOP] = GRAFT_FACT_ONE;
     look_at_scene(&input);
-    scan->scores.noop_logit = score_candidate(policy, &run->memory.network, policy->rule_count,
-                                              NULL, 0, facts);
+    scan->scores.noop_logit =
+        score_candidate(policy, &run->memory.network, policy->rule_count, NULL, 0, facts);
     scan->scores.logit = scan->scores.noop_logit;
     scan->scores.latent = run->memory.network.latent;
 }

@@ -15,7 +15,7 @@ int16_t graft_part_log(int64_t amount, uint64_t whole)
 {
     const uint64_t size = amount < 0 ? 0u - (uint64_t)amount : (uint64_t)amount;
     int32_t value = (int32_t)log_size(size) - (int32_t)log_size(whole) + 64 * GRAFT_GAIN_SHIFT;
-    value = size == 0 || whole == 0 || value < 0 ? 0 : value;
+    value = size == 0 || whole == 0 || value < 0 ? 0 : least_of(value, GRAFT_ACTIVATION_MOST);
     return (int16_t)(amount < 0 ? -value : value);
 }
 
