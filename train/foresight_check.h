@@ -2,7 +2,8 @@
  * that no training has seen.
  *
  * Three gates, which are printed with what they ask for:
- *   reward     variance of rewards explained, at least 0.3 above what the mean of each rule explains
+ *   reward     variance of rewards explained, at least 0.3 above what the mean of each rule explains,
+ *              or 0.99 of it
  *   changes    F1 of the candidates that close and open one step ahead, at least 0.9; stated for 2, 4
  *              and 8 steps of the recorded actions in a dream without a look at what happened
  *   return     of dreams and of episodes by the same policy, within 10 % */

@@ -29,6 +29,7 @@ void graft_dreamt_open(graft_arena *arena, const graft_foresight *model,
     dream->members = GRAFT_NEW(arena, uint32_t, most * GRAFT_RULE_MAX_NODES);
     dream->rows = GRAFT_NEW(arena, uint32_t, most);
     dream->kinds = GRAFT_NEW(arena, uint32_t, most);
+    dream->waiting = GRAFT_NEW(arena, uint32_t, most);
     dream->memory.hidden = GRAFT_NEW(arena, float, model->hidden);
     dream->memory.cell = GRAFT_NEW(arena, float, model->hidden);
 }
@@ -87,13 +88,17 @@ static float computed_gain(const graft_dreamt *dream, uint32_t choice)
                : (float)(100.0 * graft_fact_part(facts[GRAFT_FACT_GAIN]) * dream->cost);
 }
 
-/* The kind of a candidate of the first scene: that of an earlier one of its rule with the same facts. */
+/* The kind of a candidate of the first scene: that of an earlier one of its rule which changes the same,
+ * as scene.c has it. */
 static uint32_t find_kind(graft_dreamt *d, uint32_t i)
 {
+    static const uint32_t same_facts[] = {GRAFT_FACT_GAIN,  GRAFT_FACT_GAIN_PLAIN, GRAFT_FACT_NODES,
+                                          GRAFT_FACT_FLOPS, GRAFT_FACT_BYTES,      GRAFT_FACT_ALIKE,
+                                          GRAFT_FACT_RECENT};
     for (uint32_t k = 0; k < i; k++) {
         bool same = d->rules[k] == d->rules[i];
-        for (uint32_t f = 0; f < GRAFT_FACT_COUNT && same; f++) {
-            const float difference = facts_of(d, k)[f] - facts_of(d, i)[f];
+        for (size_t f = 0; f < sizeof same_facts / sizeof same_facts[0] && same; f++) {
+            const float difference = facts_of(d, k)[same_facts[f]] - facts_of(d, i)[same_facts[f]];
             same = fabsf(difference) < 1e-6F;
         }
         if (same) {
@@ -101,6 +106,12 @@ static uint32_t find_kind(graft_dreamt *d, uint32_t i)
         }
     }
     return d->kind_count++;
+}
+
+/* How many there are like a candidate, on offer or not. */
+static uint32_t count_alike(const graft_dreamt *d, uint32_t i)
+{
+    return (uint32_t)lround(expm1(4.0 * (double)facts_of(d, i)[GRAFT_FACT_ALIKE]));
 }
 
 /* ------------------------------------------------------------------- beginning */
@@ -149,9 +160,15 @@ void graft_dreamt_begin(graft_dreamt *dream, graft_arena *scratch, const graft_s
     memcpy(dream->members, &story->members[(size_t)first * GRAFT_RULE_MAX_NODES],
            (size_t)dream->count * GRAFT_RULE_MAX_NODES * sizeof(uint32_t));
     dream->kind_count = 0;
+    memset(dream->waiting, 0, GRAFT_DREAM_CANDIDATES * sizeof(uint32_t));
     for (uint32_t i = 0; i < dream->count; i++) {
         dream->rows[i] = first + i;
         dream->kinds[i] = find_kind(dream, i);
+        dream->waiting[dream->kinds[i]] = count_alike(dream, i);
+    }
+    for (uint32_t i = 0; i < dream->count; i++) {
+        uint32_t *waiting = &dream->waiting[dream->kinds[i]];
+        *waiting -= *waiting > 0 ? 1 : 0; /* It is on offer. */
     }
 }
 
@@ -175,14 +192,8 @@ static void change_facts(graft_dreamt *d, uint32_t i, const float *said)
     settle_gain(d, i);
 }
 
-/* How many there are like a candidate, on offer or not. */
-static uint32_t count_alike(const graft_dreamt *d, uint32_t i)
-{
-    return (uint32_t)lround(expm1(4.0 * (double)facts_of(d, i)[GRAFT_FACT_ALIKE]));
-}
-
-/* After a candidate has closed another of its kind takes its turn, if one is left to copy and there are
- * more than are on offer. */
+/* After a candidate has closed another of its kind takes its turn, if one is left to copy and some are
+ * waiting; how many there are like it is predicted, too, and the lower counts. */
 static void take_turns(graft_dreamt *d, const uint32_t *closed_kinds, uint32_t closed_count)
 {
     for (uint32_t c = 0; c < closed_count && d->count < GRAFT_DREAM_CANDIDATES; c++) {
@@ -192,8 +203,10 @@ static void take_turns(graft_dreamt *d, const uint32_t *closed_kinds, uint32_t c
             offered += d->kinds[i] == closed_kinds[c] ? 1 : 0;
             like = d->kinds[i] == closed_kinds[c] ? i : like;
         }
-        if (like != UINT32_MAX && offered < d->scenes.alike && offered < count_alike(d, like)) {
+        if (like != UINT32_MAX && offered < d->scenes.alike && offered < count_alike(d, like) &&
+            closed_kinds[c] < GRAFT_DREAM_CANDIDATES && d->waiting[closed_kinds[c]] > 0) {
             const uint32_t i = d->count++;
+            d->waiting[closed_kinds[c]]--;
             move_candidate(d, i, like);
             memset(members_of(d, i), 0xff, GRAFT_RULE_MAX_NODES * sizeof(uint32_t));
             facts_of(d, i)[GRAFT_FACT_RECENT] = 0.0F;
@@ -202,7 +215,7 @@ static void take_turns(graft_dreamt *d, const uint32_t *closed_kinds, uint32_t c
     }
 }
 
-/* Closes candidates and changes the facts of the others. */
+/* Closes candidates, the chosen one among them, and changes the facts of the others. */
 static void change_candidates(graft_dreamt *d, graft_tape *tape, const graft_matrix *feature,
                               uint32_t choice, float temperature, graft_rng *rng)
 {
@@ -222,7 +235,7 @@ static void change_candidates(graft_dreamt *d, graft_tape *tape, const graft_mat
     for (uint32_t i = 0; i < d->count; i++) {
         const bool noop = facts_of(d, i)[GRAFT_FACT_NOOP] > 0.5F;
         const float *of = &said->value[(size_t)i * GRAFT_SAYS_COUNT];
-        if (!noop && happens(of[GRAFT_SAYS_CLOSES], temperature, rng)) {
+        if (i == choice || (!noop && happens(of[GRAFT_SAYS_CLOSES], temperature, rng))) {
             closed_kinds[closed_count++] = d->kinds[i];
             continue;
         }

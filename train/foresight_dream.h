@@ -4,8 +4,8 @@
  *
  * Candidates close and open as foresight.h predicts. Those that open are at the place of the one that
  * was chosen: they have its nodes, as far as it goes which candidates share nodes. Of those that are
- * alike only some are on offer, as in scene.h: when one closes, another takes its turn as long as there
- * are more, and shares nodes with none. */
+ * alike only some are on offer, as in scene.h: when one closes, another takes its turn as long as some
+ * of the first scene's are waiting, and shares nodes with none. */
 #ifndef GRAFT_TRAIN_FORESIGHT_DREAM_H
 #define GRAFT_TRAIN_FORESIGHT_DREAM_H
 
@@ -31,6 +31,7 @@ typedef struct graft_dreamt {
     uint32_t *rows;    /* (GRAFT_DREAM_CANDIDATES): of the story, or one of the two above */
     uint32_t *kinds;   /* (GRAFT_DREAM_CANDIDATES): equal for those that are alike */
     uint32_t kind_count;
+    uint32_t *waiting; /* (GRAFT_DREAM_CANDIDATES): of the first scene's kinds, not on offer yet */
     double cost; /* Estimated, as a part of the first graph's. */
     graft_lstm_state memory;
 } graft_dreamt;

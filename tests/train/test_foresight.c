@@ -142,11 +142,46 @@ static void test_it_learns(void **state)
     close_dreaming(d);
 }
 
+/* Of candidates that are alike only some are on offer; the others take their turns in a dream, and when
+ * all have been taken there are no more. */
+static void test_turns(void **state)
+{
+    dreaming *d = open_dreaming(*state, 1, 1);
+    graft_env *env = d->f->env;
+    const graft_scene_options scenes = graft_candidates_scenes(d->agent->settings);
+    graft_dreamt dream;
+    assert_int_equal(graft_dreamer_learn(&d->dreamer), GRAFT_OK);
+    graft_dreamt_open(env->unit, &d->dreamer.model, &d->dreamer.repertoire, &scenes, &dream);
+    graft_dreamt_begin(&dream, env->scratch, &d->dreamer.learnt[0], 0);
+    uint32_t kind = 0;
+    for (uint32_t i = 0; i < dream.count; i++) {
+        kind = dream.waiting[dream.kinds[i]] > dream.waiting[kind] ? dream.kinds[i] : kind;
+    }
+    uint32_t offered = 0;
+    for (uint32_t i = 0; i < dream.count; i++) {
+        offered += dream.kinds[i] == kind;
+    }
+    const uint32_t all = offered + dream.waiting[kind];
+    uint32_t taken = 0;
+    for (uint32_t choice = 0; choice < dream.count;) {
+        if (dream.kinds[choice] == kind) {
+            (void)graft_dreamt_take(&dream, env->scratch, choice, 1.0F, NULL);
+            assert_true(++taken <= all);
+            choice = 0;
+        } else {
+            choice++;
+        }
+    }
+    print_message("%u alike, %u on offer, %u taken\n", all, offered, taken);
+    assert_true(offered == scenes.alike && taken > offered);
+    close_dreaming(d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(test_gradients), CHECK_TEST(test_stories),   CHECK_TEST(test_same_seed),
-        CHECK_TEST(test_sealed),    CHECK_TEST(test_it_learns),
+        CHECK_TEST(test_sealed),    CHECK_TEST(test_it_learns), CHECK_TEST(test_turns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
