@@ -184,6 +184,8 @@ endif
 
 # The assembler copies the engine's source into this object: no compiler lists that as a dependency.
 $(OUT)/emit/engine_text.o: $(wildcard include/graft/*.h include/graft/*.def include/graft/engine/*.h)
+# Likewise the pages.
+$(OUT)/graph/page.o: $(wildcard graph/page/*)
 
 $(OUT)/generated/%.pb-c.c: %.proto | $(DEPS_FIRST)
 	$(if $(V),,$(call say,protoc-c,$<))

@@ -1,0 +1,1 @@
+{{style}}{{data}}{{shared}}{{script}}
