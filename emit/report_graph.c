@@ -131,7 +131,8 @@ graft_status graft_report_graph(graft_env *env, const graft_model *model, const 
     graft_state_open(env->unit, &limits, &state);
     GRAFT_CHECK(graft_state_set(env, &state, graph));
     graft_buffer_printf(dot, "strict digraph{nodesep=0.18;ranksep=0.3;node[shape=box,"
-                             "fixedsize=true,height=0.5]\n");
+                             "fixedsize=true,height=0.5]"
+                             "edge[arrowsize=0.5]\n");
     for (graft_index v = 0; v < graph->value_end; v++) {
         if (graph->values[v].kind == GRAFT_VALUE_INPUT) {
             add_input(&l, v);

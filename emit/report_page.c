@@ -317,6 +317,7 @@ graft_status graft_report_page_write(graft_env *env, const graft_report_page *pa
     graft_json_string(&json, "model", page->options->model);
     graft_json_string(&json, "device", graft_device_name(session->device));
     graft_json_string(&json, "method", page->method);
+    graft_json_bool(&json, "policy", page->policy != NULL);
     graft_json_bool(&json, "unchanged", page->unchanged);
     graft_json_bool(&json, "cut", page->cut);
     graft_json_integer(&json, "checks", page->check_count);
