@@ -132,8 +132,8 @@ static void observe(void *context, const graft_graph *graph, const graft_decisio
         o->status = graft_state_set(env, &o->state, graph);
     }
     if (o->status == GRAFT_OK) {
-        o->status = graft_session_price(env, &o->run->session, &o->state.graph, &o->state.order,
-                                        &step.ns);
+        o->status =
+            graft_session_price(env, &o->run->session, &o->state.graph, &o->state.order, &step.ns);
     }
     if (o->status == GRAFT_OK) {
         graft_trace_add(&o->run->trace, graph, &step, decision->nodes, decision->node_count);
@@ -374,10 +374,12 @@ static void print_outcome(graft_env *env, const optimize_run *run)
 static graft_status judge_arguments(graft_env *env, optimize_run *run)
 {
     graft_status status = GRAFT_OK;
-    if (run->simplify && (run->policy != NULL || run->pass_count > 0 || run->check_count > 0 ||
-                          run->steps || run->report != NULL || strcmp(run->search, "greedy") != 0)) {
-        return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                          "--simplify asks no costs: it goes with no search, policy, check or report");
+    if (run->simplify &&
+        (run->policy != NULL || run->pass_count > 0 || run->check_count > 0 || run->steps ||
+         run->report != NULL || strcmp(run->search, "greedy") != 0)) {
+        return GRAFT_FAIL(
+            env, GRAFT_BAD_INPUT,
+            "--simplify asks no costs: it goes with no search, policy, check or report");
     }
     if (run->policy != NULL && (run->steps || run->pass_count > 0)) {
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s needs a search, not a policy",

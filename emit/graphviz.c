@@ -7,8 +7,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 static graft_status fail_file(graft_env *env)
 {
     return GRAFT_FAIL(env, GRAFT_IO, "no temporary file for Graphviz: %s", strerror(errno));

@@ -67,7 +67,7 @@ static void add_listed(lister *l, const listed *item, const graft_index *values,
     graft_json_string(&json, "name", item->name);
     graft_json_string(&json, "shape", shape);
     graft_json_list(&json, "in", &in);
-    graft_json_integer(&json, "step", 
+    graft_json_integer(&json, "step",
                        item->step == GRAFT_TRACE_SIMPLIFIED ? -1 : (int64_t)item->step);
     graft_json_append(&json, &l->nodes);
     graft_arena_release(l->env->scratch, mark);
@@ -90,13 +90,14 @@ static void add_node(lister *l, graft_index id, uint32_t step)
 {
     const graft_node *node = &l->graph->nodes[id];
     const graft_index *values = &l->graph->edges[node->first_edge];
-    const listed item = {
-        .kind = "node",
-        .op = node->op == GRAFT_OP_OPAQUE ? graft_model_node_type(l->model, node)
-                                          : graft_op(node->op)->name,
-        .name = graft_model_node_name(l->model, node),
-        .shape = node->output_count == 0 ? NULL : &l->graph->values[values[node->input_count]].shape,
-        .step = step};
+    const listed item = {.kind = "node",
+                         .op = node->op == GRAFT_OP_OPAQUE ? graft_model_node_type(l->model, node)
+                                                           : graft_op(node->op)->name,
+                         .name = graft_model_node_name(l->model, node),
+                         .shape = node->output_count == 0
+                                      ? NULL
+                                      : &l->graph->values[values[node->input_count]].shape,
+                         .step = step};
     for (uint32_t o = 0; o < node->output_count; o++) {
         l->place[values[node->input_count + o]] = l->count;
     }
@@ -114,16 +115,16 @@ static void add_output(lister *l, uint32_t number)
     add_listed(l, &item, &value, 1);
 }
 
-graft_status graft_report_graph(graft_env *env, const graft_model *model, const graft_graph *graph,
-                                const uint32_t *steps, const char *key, graft_json *json,
-                                graft_buffer *dot)
+graft_status graft_report_graph_add(graft_env *env, const graft_report_graph *report,
+                                    const char *key, graft_json *json, graft_buffer *dot)
 {
     graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(env->unit);
+    const graft_graph *graph = report->graph;
     const graft_limits limits = graft_state_limits(graph);
     graft_state state;
     lister l = {.env = env,
-                .model = model,
+                .model = report->model,
                 .graph = graph,
                 .nodes = {.arena = env->unit},
                 .dot = dot,
@@ -141,7 +142,7 @@ graft_status graft_report_graph(graft_env *env, const graft_model *model, const 
     for (graft_index i = 0; i < state.order.count; i++) {
         const graft_index node = state.order.order[i];
         if (!graph->nodes[node].is_const) {
-            add_node(&l, node, steps[node]);
+            add_node(&l, node, report->steps[node]);
         }
     }
     for (uint32_t i = 0; i < graph->output_count; i++) {

@@ -4,6 +4,7 @@
 #include "cost/report.h"
 #include "emit/graphviz.h"
 #include "emit/report_graph.h"
+#include "graph/log.h"
 #include "graph/page.h"
 #include "graph/ruleprint.h"
 #include "graph/rulewords.h"
@@ -41,8 +42,9 @@ static graft_status add_layout(graft_env *env, const graft_graph *const graphs[2
     for (uint32_t i = 0; i < 2; i++) {
         const graft_index nodes = graft_graph_active_count(graphs[i]);
         if (nodes > DRAWN_MOST) {
-            reason = graft_arena_printf(env->life, "a graph of %u operators is not drawn, %d are "
-                                                   "the most",
+            reason = graft_arena_printf(env->life,
+                                        "a graph of %u operators is not drawn, %d are "
+                                        "the most",
                                         nodes, DRAWN_MOST);
         }
     }
@@ -59,15 +61,17 @@ static graft_status add_graphs(graft_env *env, const graft_report_page *page, gr
 {
     graft_status status = GRAFT_OK;
     const graft_model *model = page->session->model;
-    const graft_graph *after =
-        page->unchanged ? &model->graph : &page->session->environment.state.graph;
-    const uint32_t *before_steps = steps_before(env, page);
-    const uint32_t *after_steps = page->unchanged ? before_steps : page->trace->born;
+    const graft_report_graph before = {
+        .model = model, .graph = &model->graph, .steps = steps_before(env, page)};
+    const graft_report_graph rewritten = {.model = model,
+                                          .graph = &page->session->environment.state.graph,
+                                          .steps = page->trace->born};
+    const graft_report_graph *after = page->unchanged ? &before : &rewritten;
     graft_buffer dot = {.arena = env->life};
+    GRAFT_CHECK(graft_report_graph_add(env, &before, "before", json, &dot));
+    GRAFT_CHECK(graft_report_graph_add(env, after, "after", json, &dot));
     GRAFT_CHECK(
-        graft_report_graph(env, model, &model->graph, before_steps, "before", json, &dot));
-    GRAFT_CHECK(graft_report_graph(env, model, after, after_steps, "after", json, &dot));
-    GRAFT_CHECK(add_layout(env, (const graft_graph *const[2]){&model->graph, after}, &dot, json));
+        add_layout(env, (const graft_graph *const[2]){before.graph, after->graph}, &dot, json));
 done:
     return status;
 }
@@ -95,38 +99,49 @@ static void append_stranger(graft_env *env, const graft_trace_step *step, graft_
     graft_json_append(&json, list);
 }
 
-/* Adds the steps, and each rule of theirs once. */
+/* The rules of the steps so far. */
+typedef struct {
+    uint64_t *ids;
+    uint32_t count;
+    graft_buffer list;
+} rules_used;
+
+/* The place in the list of a step's rule, which is appended when it is not there. */
+static uint32_t place_rule(graft_env *env, const graft_ruleset *set, const graft_trace_step *step,
+                           rules_used *used)
+{
+    const uint64_t id = graft_rule_id(step->rule);
+    uint32_t r = 0;
+    while (r < used->count && used->ids[r] != id) {
+        r++;
+    }
+    if (r == used->count) {
+        const graft_rule_entry *entry = find_entry(set, id);
+        used->ids[used->count++] = id;
+        if (entry != NULL) {
+            graft_rulepage_append(env, set, entry, &used->list);
+        } else {
+            append_stranger(env, step, &used->list);
+        }
+    }
+    return r;
+}
+
 static void add_steps(graft_env *env, const graft_report_page *page, graft_json *json)
 {
     const graft_trace *trace = page->trace;
     const uint32_t count = page->unchanged ? 0 : trace->step_count;
-    uint64_t *ids = GRAFT_NEW(env->life, uint64_t, count);
-    uint32_t id_count = 0;
+    rules_used used = {.ids = GRAFT_NEW(env->life, uint64_t, count), .list = {.arena = env->life}};
     graft_buffer steps = {.arena = env->life};
-    graft_buffer rules = {.arena = env->life};
     for (uint32_t i = 0; i < count; i++) {
         const graft_trace_step *step = &trace->steps[i];
-        const uint64_t id = graft_rule_id(step->rule);
         graft_buffer roots = {.arena = env->life};
         graft_json one;
-        uint32_t r = 0;
-        while (r < id_count && ids[r] != id) {
-            r++;
-        }
-        if (r == id_count) {
-            const graft_rule_entry *entry = find_entry(&page->session->rules, id);
-            ids[id_count++] = id;
-            if (entry != NULL) {
-                graft_rulepage_append(env, &page->session->rules, entry, &rules);
-            } else {
-                append_stranger(env, step, &rules);
-            }
-        }
         for (uint32_t k = 0; k < step->root_count; k++) {
             graft_buffer_printf(&roots, "%s%u", k > 0 ? "," : "", step->roots[k]);
         }
         graft_json_begin(&one, env->life);
-        graft_json_integer(&one, "rule", r);
+        graft_json_integer(&one, "rule", place_rule(env, &page->session->rules, step, &used));
         graft_json_string(&one, "place", step->place);
         graft_json_number(&one, "ns", step->ns);
         graft_json_list(&one, "roots", &roots);
@@ -135,7 +150,7 @@ static void add_steps(graft_env *env, const graft_report_page *page, graft_json 
     graft_json_integer(json, "simplified", page->unchanged ? 0 : page->session->simplified);
     graft_json_number(json, "first_ns", page->session->environment.first_ns);
     graft_json_list(json, "steps", &steps);
-    graft_json_list(json, "rules", &rules);
+    graft_json_list(json, "rules", &used.list);
 }
 
 /* --------------------------------------------------------------------- costs */
@@ -198,9 +213,9 @@ done:
 
 static void add_ceiling(const graft_session *session, graft_json *json)
 {
-    const graft_ceiling ceiling = graft_ceiling_of(graft_cost_database(session->cost),
-                                                   graft_device_name(session->device),
-                                                   graft_device_library(session->device));
+    const graft_ceiling ceiling =
+        graft_ceiling_of(graft_cost_database(session->cost), graft_device_name(session->device),
+                         graft_device_library(session->device));
     graft_json_number(json, "peak_flops_per_ns", ceiling.flops_per_ns);
     graft_json_number(json, "peak_bytes_per_ns", ceiling.bytes_per_ns);
 }
@@ -331,6 +346,7 @@ graft_status graft_report_page_write(graft_env *env, const graft_report_page *pa
     add_ceiling(session, &json);
     GRAFT_CHECK(add_origin(env, page, &costs, &json));
     GRAFT_CHECK(graft_page_write(env, GRAFT_PAGE_REPORT, graft_json_close(&json), path));
+    graft_log(env, 1, "wrote %s", path);
 done:
     return status;
 }

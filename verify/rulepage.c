@@ -2,6 +2,7 @@
 #include "verify/rulepage.h"
 
 #include "graph/json.h"
+#include "graph/log.h"
 #include "graph/page.h"
 #include "graph/ruleprint.h"
 #include "graph/rulewords.h"
@@ -47,5 +48,9 @@ graft_status graft_rulepage_write(graft_env *env, const graft_ruleset *set, cons
     graft_json_string(&json, "file", file);
     graft_json_string(&json, "solver", set->solver);
     graft_json_list(&json, "rules", &rules);
-    return graft_page_write(env, GRAFT_PAGE_RULES, graft_json_close(&json), path);
+    graft_status status = graft_page_write(env, GRAFT_PAGE_RULES, graft_json_close(&json), path);
+    if (status == GRAFT_OK) {
+        graft_log(env, 1, "wrote %s", path);
+    }
+    return status;
 }

@@ -203,7 +203,7 @@ function certificateOf(rule, solver) {
     ["identity", rule.id],
     ["evaluated at", `${rule.swept} instances${rule.complete ? ", all within the bounds" : ""}`],
     ["proved element by element", `${rule.solved} instances, by ${solver}`],
-    ["for all sizes", rule.proof === "proved" ? (rule.cases > 0 ? `${rule.cases} cases of ranks and axes, sizes symbolic` : "over scalars") : "no"],
+    ["for all sizes", rule.proof === "proved" ? (rule.cases > 0 ? `${rule.cases} case${rule.cases > 1 ? "s" : ""} of ranks and axes, sizes symbolic` : "over scalars") : "no"],
   ];
   const body = element("tbody", {});
   for (const [what, value] of rows) body.append(element("tr", {}, element("td", { class: "soft" }, what), element("td", {}, value)));

@@ -148,7 +148,7 @@ function makeView(side, layout) {
   });
   box.append(svg);
   const view = { box, svg, nodes, groups, layout, zoom: 1, side };
-  fit(view, 0.55);
+  fit(view, 0.75);
   return view;
 }
 
