@@ -241,6 +241,20 @@ done:
     return status;
 }
 
+/* What the model leaves open, and what the figures are at. */
+static void add_sizes(graft_env *env, const graft_model *model, graft_json *json)
+{
+    graft_buffer list = {.arena = env->life};
+    for (uint32_t i = 0; i < model->size_count; i++) {
+        graft_json one;
+        graft_json_begin(&one, env->life);
+        graft_json_string(&one, "name", model->sizes[i].name);
+        graft_json_integer(&one, "value", model->sizes[i].value);
+        graft_json_append(&one, &list);
+    }
+    graft_json_list(json, "sizes", &list);
+}
+
 /* --------------------------------------------------------------- reproducing */
 
 static void append_file(graft_env *env, const char *what, const char *name, const char *hash,
@@ -331,6 +345,7 @@ graft_status graft_report_page_write(graft_env *env, const graft_report_page *pa
     graft_json_begin(&json, env->life);
     graft_json_string(&json, "model", page->options->model);
     graft_json_string(&json, "device", graft_device_name(session->device));
+    add_sizes(env, session->model, &json);
     graft_json_string(&json, "method", page->method);
     graft_json_bool(&json, "policy", page->policy != NULL);
     graft_json_bool(&json, "unchanged", page->unchanged);

@@ -82,6 +82,7 @@ function showHeadline() {
     (data.checks > 0
       ? `Both files were run on ${data.checks} random input${data.checks > 1 ? "s" : ""}: outputs agree, the largest difference is ${data.difference.toPrecision(2)} of the largest magnitude.`
       : "Outputs were not compared: --check N does that.") +
+    (data.sizes.length > 0 ? ` The model leaves sizes open; shapes and times are those at ${data.sizes.map((size) => `${size.name} = ${size.value}`).join(", ")}.` : "") +
     (data.cut ? " A limit on time ended the search: another run may find something else." : "");
 }
 

@@ -77,10 +77,10 @@ def look_at_names(browser, pages):
     browser.run("(at('lists').open = true, goTo(1))")
     browser.run("new Promise((f) => requestAnimationFrame(() => requestAnimationFrame(f)))")
     expect("elements from names",
-           browser.run("document.querySelectorAll('img, i, u, b').length"), 0)
+           browser.run("document.querySelectorAll('img, i, s, u, b').length"), 0)
     expect("scripts", browser.run("document.scripts.length"), 2)
     for text in ("</script><script>alert(1)</script><img src=x onerror=alert(2)> 0", "<i>input</i>",
-                 "<u>output</u>", "<b>Own</b>"):
+                 "<u>output</u>", "<b>Own</b>", "<s>size</s> = 1"):
         script = f"document.body.textContent.includes({text!r})"
         expect(f"the name {text} is there", browser.run(script), True)
     expect("complaints", browser.complaints(), [])

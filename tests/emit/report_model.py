@@ -22,8 +22,8 @@ def part(field, content):
     return number(field << 3 | 2) + number(len(content)) + content
 
 
-def tensor(name):  # A ValueInfoProto: float, 1 x 8.
-    shape = b"".join(part(1, whole(1, size)) for size in (1, 8))
+def tensor(name):  # A ValueInfoProto: float, of one size that is open and one of 8.
+    shape = part(1, part(2, "<s>size</s>")) + part(1, whole(1, 8))
     return part(1, name) + part(2, part(1, whole(1, 1) + part(2, shape)))
 
 
