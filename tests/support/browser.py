@@ -50,19 +50,28 @@ class Browser:
         line, self.rest = self.rest.split(b"\0", 1)
         return json.loads(line)
 
-    def ask(self, method, **parameters):
+    def send(self, method, **parameters):
         self.number += 1
         message = {"id": self.number, "method": method, "params": parameters}
         if self.session:
             message["sessionId"] = self.session
         os.write(self.to, json.dumps(message).encode() + b"\0")
+        return self.number
+
+    def note(self, event):
+        self.events.append(event)
+        if event.get("method") == "Page.javascriptDialogOpening":  # Nothing goes on before it ends.
+            self.send("Page.handleJavaScriptDialog", accept=False)
+
+    def ask(self, method, **parameters):
+        number = self.send(method, **parameters)
         while True:
             answer = self.receive(ANSWER_SECONDS)
-            if answer.get("id") == self.number:
+            if answer.get("id") == number:
                 if "error" in answer:
                     raise RuntimeError(method + ": " + answer["error"]["message"])
                 return answer["result"]
-            self.events.append(answer)
+            self.note(answer)
 
     def open(self, path, width, height=900, scheme="light"):
         """Shows a file in a window of this size."""
@@ -73,7 +82,7 @@ class Browser:
         self.events.clear()
         self.ask("Page.navigate", url="file://" + os.path.abspath(path))
         while not any(e.get("method") == "Page.loadEventFired" for e in self.events):
-            self.events.append(self.receive(ANSWER_SECONDS))
+            self.note(self.receive(ANSWER_SECONDS))
         # Two frames: what waits for the page to be laid out has then run.
         self.run("new Promise(f => requestAnimationFrame(() => requestAnimationFrame(f)))")
 
