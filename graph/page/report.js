@@ -56,7 +56,7 @@ const estimated = (side) => sumOf((kernel) => (kernel.measured ? 0 : kernel[side
 function figure(label, from, to, note) {
   at("figures").append(element("div", { class: "figure" },
     element("div", { class: "label" }, label),
-    element("div", { class: "value" }, element("span", { class: "from" }, `${from} \u2192 `), to),
+    element("div", { class: "value" }, element("span", { class: "from" }, `${from} `), `\u2192\u00a0${to}`),
     element("div", { class: "note" }, note)));
 }
 const ratio = (key) => (data.given[key] > 0 ? data.made[key] / data.given[key] - 1 : 0);
@@ -69,7 +69,7 @@ function showHeadline() {
   at("title").textContent = data.model;
   at("lead").textContent = data.unchanged
     ? "Nothing that was found is better: the model was written as it was."
-    : `${steps} rewrite${steps === 1 ? "" : "s"}, ${data.simplified > 0 ? `after ${data.simplified} that only simplified, ` : ""}found by ${data.policy ? "the policy" : "the search"} ${data.method}.`;
+    : `${steps} rewrite${steps === 1 ? "" : "s"}, ${data.simplified > 0 ? `after ${data.simplified} that only simplified, ` : ""}${data.policy ? `decided by the policy ${data.method}` : `found by ${data.method} search`}.`;
   figure("Predicted time", time(data.given.ns), time(data.made.ns),
     `${percent(ratio("ns"))}, ${saved >= 0 ? "saves" : "adds"} ${time(Math.abs(saved))} \u00b1 ${time(spread)}${Math.abs(saved) <= spread && spread > 0 ? ": within its spread" : ""}`);
   figure("Operators", data.given.operators, data.made.operators, "nodes of the ONNX file");
@@ -347,15 +347,19 @@ function showTimes() {
 /* ------------------------------------------------------------------ roofline */
 
 function drawRoof() {
-  const points = kernels.filter((kernel) => kernel.flops > 0 && kernel.bytes > 0 && kernel.ns > 0)
+  const computing = kernels.filter((kernel) => kernel.flops > 0 && kernel.bytes > 0 && kernel.ns > 0);
+  const left = computing.filter((kernel) => !kernel.measured).length;
+  const points = computing.filter((kernel) => kernel.measured)
     .map((kernel) => ({ ...kernel, x: kernel.flops / kernel.bytes, y: kernel.flops / kernel.ns, share: (Math.max(kernel.before, kernel.after) * kernel.ns) / data.given.ns }));
   if (points.length === 0) {
-    at("roof-section").hidden = true;
+    at("roof-lead").textContent = "No kernel that computes was measured: all times are estimates.";
+    at("roof").hidden = true;
     return;
   }
   const peak = data.peak_flops_per_ns, band = data.peak_bytes_per_ns;
   at("roof-lead").textContent = `Each kernel that computes: operations a byte against speed, larger where it takes more of the time; filled where it runs after, as a ring where it ran only before. ` +
-    (peak > 0 && band > 0 ? `The roof is the best that was measured on this device: ${digits(peak, 0)} GFLOP/s and ${digits(band, 0)} GB/s. Above it lies what comes from nearer caches, and what saves operations (Winograd's algorithm).` : "The device's roof is not known.");
+    (peak > 0 && band > 0 ? `The roof is the best that was measured on this device: ${digits(peak, 0)} GFLOP/s and ${digits(band, 0)} GB/s. Above it lies what comes from nearer caches, and what saves operations (Winograd's algorithm).` : "The device's roof is not known.") +
+    (left > 0 ? ` Left out: ${left} kernel${left > 1 ? "s" : ""} whose times are estimates.` : "");
   const width = Math.max(260, at("roof").clientWidth - 2), height = Math.min(420, Math.max(260, width * 0.5));
   const edge = { left: 52, right: 14, top: 16, bottom: 40 };
   const xs = points.map((p) => p.x), ys = points.map((p) => p.y).concat(peak > 0 ? [peak] : []);
