@@ -4,8 +4,8 @@
 #   ARCH=native                   passed as -march; name a processor to build for another machine
 #   LIBONNX=0                     do without ONNX' own shape inference
 #   CUDA=auto|0|1                 look for CUDA and cuDNN, do not look, or insist on the toolkit
-#   MODEL=resnet50                a zoo name or a path to an .onnx file, for `make policy`
-#   DEVICE=cpu                    whose costs `make policy` trains against
+#   MODEL=resnet50                a zoo name or a path to an .onnx file, for `make policy` and `make report`
+#   DEVICE=cpu                    whose costs they go by
 #   EXACT=1                       `make policy` uses only rules that give the same bits for every input
 #   PREFIX=/usr/local             where `make install` puts things, below DESTDIR
 #   ONLY=text                     build and run only the tests whose path contains the text
@@ -80,6 +80,13 @@ ifeq ($(SEVERAL),)
 	$(POLICY_OUT)/rewrite > $(POLICY_OUT)/decisions.txt
 	$(GRAFT) report $(MODEL) --out $(POLICY_OUT) --device $(DEVICE) $(if $(EXACT),--exact)
 endif
+
+# Both pages are one file each, to open in a browser (docs/report.md).
+.PHONY: report
+report: $(GRAFT) | rules/graft.rules ## Rewrite MODEL by search, show it in out/MODEL/report.html and the rules in out/rules.html
+	@mkdir -p $(POLICY_OUT)
+	$(GRAFT) optimize $(MODEL) $(POLICY_OUT)/report.onnx --device $(DEVICE) --report $(POLICY_OUT)/report.html
+	$(GRAFT) rules --html out/rules.html
 
 # --- Flags -----------------------------------------------------------------------------------------
 WARNINGS := -Wall -Wextra -Werror -Wconversion -Wsign-conversion -Wshadow -Wstrict-prototypes \
@@ -184,6 +191,8 @@ endif
 
 # The assembler copies the engine's source into this object: no compiler lists that as a dependency.
 $(OUT)/emit/engine_text.o: $(wildcard include/graft/*.h include/graft/*.def include/graft/engine/*.h)
+# Likewise the pages.
+$(OUT)/graph/page.o: $(wildcard graph/page/*)
 
 $(OUT)/generated/%.pb-c.c: %.proto | $(DEPS_FIRST)
 	$(if $(V),,$(call say,protoc-c,$<))

@@ -2,6 +2,7 @@
 #include "emit/command.h"
 #include "emit/known_policy.h"
 #include "emit/refine.h"
+#include "emit/report_page.h"
 #include "emit/searches.h"
 #include "emit/session_options.h"
 #include "emit/simplify.h"
@@ -26,6 +27,7 @@ typedef struct optimize_run {
     graft_option_list frozen; /* Likewise, for those of them that the file is to have fixed. */
     bool steps;               /* Print each rewrite. */
     bool simplify;            /* Nothing that needs costs. */
+    const char *report;       /* A page to write; NULL: none. */
     const char *guide;        /* Where guided search takes a table from; NULL: rules/policies. */
     uint64_t graph_count;     /* Of guided, annealing and iterated search; 0: their own. */
     uint64_t seed;            /* Of these; 0: as the settings say. */
@@ -37,6 +39,8 @@ typedef struct optimize_run {
     graft_session session;
     graft_plan_found found;
     graft_written written;
+    graft_trace trace; /* For the report. */
+    bool unchanged;    /* The model is written as it was. */
     double difference; /* That the check found. */
 } optimize_run;
 
@@ -109,6 +113,52 @@ static graft_status search_passes(graft_env *env, optimize_run *run)
                                 : graft_refine(env, &run->session, &options, &run->found, &report);
 }
 
+/* What the page needs of a policy's rewrites. */
+typedef struct {
+    graft_env *env;
+    optimize_run *run;
+    const graft_rule *rules;
+    const char *const *names;
+    graft_state state;   /* To price each graph in. */
+    graft_status status; /* The first failure. */
+} observation;
+
+static void observe(void *context, const graft_graph *graph, const graft_decision *decision)
+{
+    observation *o = context;
+    graft_env *env = o->env;
+    graft_trace_step step = {.rule = &o->rules[decision->rule], .name = o->names[decision->rule]};
+    if (o->status == GRAFT_OK) {
+        o->status = graft_state_set(env, &o->state, graph);
+    }
+    if (o->status == GRAFT_OK) {
+        o->status =
+            graft_session_price(env, &o->run->session, &o->state.graph, &o->state.order, &step.ns);
+    }
+    if (o->status == GRAFT_OK) {
+        graft_trace_add(&o->run->trace, graph, &step, decision->nodes, decision->node_count);
+    }
+}
+
+/* Has the policy's rewrites noted. */
+static graft_status start_observing(graft_env *env, optimize_run *run, const graft_policy *policy,
+                                    const char *const *names, observation *o,
+                                    graft_optimize_options *options)
+{
+    graft_rule *rules = GRAFT_NEW(env->life, graft_rule, policy->rule_count);
+    for (uint32_t r = 0; r < policy->rule_count; r++) {
+        graft_status status = graft_policy_rule(policy, r, &rules[r]);
+        if (status != GRAFT_OK) {
+            return GRAFT_FAIL(env, status, "%s: rule %u is malformed", run->policy, r);
+        }
+    }
+    *o = (observation){.env = env, .run = run, .rules = rules, .names = names};
+    graft_state_open(env->life, &run->session.environment.first.graph.limits, &o->state);
+    options->observe = observe;
+    options->observe_context = o;
+    return GRAFT_OK;
+}
+
 /* Lets a trained policy rewrite the model: guarded, simplified first, without a plan. */
 static graft_status follow_policy(graft_env *env, optimize_run *run)
 {
@@ -116,16 +166,21 @@ static graft_status follow_policy(graft_env *env, optimize_run *run)
     graft_environment *environment = &run->session.environment;
     const graft_graph *first = &environment->first.graph;
     uint32_t step_limit = environment->options.step_limit;
-    const graft_optimize_options options = {.weight_bytes_limit =
-                                                environment->options.apply.weight_bytes_limit,
-                                            .step_limit = step_limit,
-                                            .simplify = true,
-                                            .guard = true};
+    graft_optimize_options options = {.weight_bytes_limit =
+                                          environment->options.apply.weight_bytes_limit,
+                                      .step_limit = step_limit,
+                                      .simplify = true,
+                                      .guard = true};
+    observation noted = {.status = GRAFT_OK};
+    const char *const *names = NULL;
     graft_policy policy;
     graft_state state;
     graft_report report = {.decisions = GRAFT_NEW(env->life, graft_decision, step_limit),
                            .decision_limit = step_limit};
-    GRAFT_CHECK(graft_policyfile_read(env, env->life, run->policy, &policy, NULL));
+    GRAFT_CHECK(graft_policyfile_read(env, env->life, run->policy, &policy, &names));
+    if (run->report != NULL) {
+        GRAFT_CHECK(start_observing(env, run, &policy, names, &noted, &options));
+    }
     graft_state_open(env->life, &first->limits, &state);
     GRAFT_CHECK(graft_state_set(env, &state, first));
     size_t bytes = graft_optimize_workspace_most_bytes(&policy, &first->limits, step_limit);
@@ -137,6 +192,7 @@ static graft_status follow_policy(graft_env *env, optimize_run *run)
                             graft_status_name(status));
         goto done;
     }
+    GRAFT_CHECK(noted.status);
     run->found.seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
     run->found.step_count = report.step_count;
     GRAFT_CHECK(graft_state_set(env, &environment->state, &state.graph));
@@ -173,13 +229,15 @@ static void print_steps(graft_env *env, const optimize_run *run, const double *c
 static graft_status rewrite(graft_env *env, optimize_run *run)
 {
     graft_status status = GRAFT_OK;
+    graft_environment *environment = &run->session.environment;
+    graft_trace_open(env->life, run->session.model, &environment->first.graph, &run->trace);
     if (run->policy != NULL) {
         return follow_policy(env, run);
     }
     GRAFT_CHECK(search_passes(env, run));
     double *costs_ns = GRAFT_NEW(env->life, double, run->found.step_count + 1);
-    GRAFT_CHECK(graft_plan_replay(env, &run->session.environment, run->found.steps,
-                                  run->found.step_count, costs_ns));
+    GRAFT_CHECK(graft_trace_replay(env, &run->trace, environment, run->found.steps,
+                                   run->found.step_count, costs_ns));
     if (run->steps) {
         print_steps(env, run, costs_ns);
     }
@@ -203,6 +261,7 @@ static graft_status write_file(graft_env *env, optimize_run *run)
         graft_log(env, 1, "%s: the model is written as it was", env->message);
         graft_env_clear(env);
         run->found.step_count = 0;
+        run->unchanged = true;
         status = graft_model_write(env, session->model, &session->model->graph, run->out, NULL);
     }
     GRAFT_CHECK(status);
@@ -213,9 +272,25 @@ static graft_status write_file(graft_env *env, optimize_run *run)
         GRAFT_CHECK(graft_model_write(env, session->model, &session->model->graph, run->out, NULL));
         GRAFT_CHECK(graft_written_open(env, session, run->out, &run->written));
         run->found.step_count = 0;
+        run->unchanged = true;
     }
 done:
     return status;
+}
+
+static graft_status write_report(graft_env *env, optimize_run *run)
+{
+    const graft_report_page page = {.session = &run->session,
+                                    .options = &run->options,
+                                    .written = &run->written,
+                                    .trace = &run->trace,
+                                    .method = run->policy != NULL ? run->policy : run->search,
+                                    .policy = run->policy,
+                                    .unchanged = run->unchanged,
+                                    .cut = run->found.cut,
+                                    .check_count = run->check_count,
+                                    .difference = run->difference};
+    return run->report == NULL ? GRAFT_OK : graft_report_page_write(env, &page, run->report);
 }
 
 static graft_status print_sizes(graft_env *env, const optimize_run *run)
@@ -299,10 +374,12 @@ static void print_outcome(graft_env *env, const optimize_run *run)
 static graft_status judge_arguments(graft_env *env, optimize_run *run)
 {
     graft_status status = GRAFT_OK;
-    if (run->simplify && (run->policy != NULL || run->pass_count > 0 || run->check_count > 0 ||
-                          run->steps || strcmp(run->search, "greedy") != 0)) {
-        return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                          "--simplify asks no costs: it goes with no search, policy or check");
+    if (run->simplify &&
+        (run->policy != NULL || run->pass_count > 0 || run->check_count > 0 || run->steps ||
+         run->report != NULL || strcmp(run->search, "greedy") != 0)) {
+        return GRAFT_FAIL(
+            env, GRAFT_BAD_INPUT,
+            "--simplify asks no costs: it goes with no search, policy, check or report");
     }
     if (run->policy != NULL && (run->steps || run->pass_count > 0)) {
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s needs a search, not a policy",
@@ -320,6 +397,9 @@ static graft_status judge_arguments(graft_env *env, optimize_run *run)
     GRAFT_CHECK(graft_options_sizes(env, "--freeze", &run->frozen, &run->options.frozen,
                                     &run->options.frozen_count));
     GRAFT_CHECK(graft_file_check(env, run->out));
+    if (run->report != NULL) {
+        GRAFT_CHECK(graft_file_check(env, run->report));
+    }
 done:
     return status;
 }
@@ -366,6 +446,7 @@ static graft_status run_optimize(graft_env *env, void *choices)
     GRAFT_CHECK(rewrite(env, run));
     GRAFT_CHECK(write_file(env, run));
     GRAFT_CHECK(check(env, run));
+    GRAFT_CHECK(write_report(env, run));
     graft_written_print_kinds(env, &run->session, &run->written);
     GRAFT_CHECK(print_sizes(env, run));
     print_outcome(env, run);
@@ -403,6 +484,8 @@ static const graft_option options[] = {
     GRAFT_NUMBER(optimize_run, check_count, "--check", "N", NULL, 1, CHECKS_MOST,
                  "run the model and the file on N random inputs and compare"),
     GRAFT_FLAG(optimize_run, steps, "--steps", "print each rewrite"),
+    GRAFT_TEXT(optimize_run, report, "--report", "FILE.html", NULL,
+               "write a page that shows what was done"),
 };
 
 const graft_command graft_command_optimize = {

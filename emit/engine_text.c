@@ -1,18 +1,11 @@
-/* engine_text.c - see engine_text.h. The assembler copies the files in; the compiler runs in the
- * root of the project. */
+/* engine_text.c - see engine_text.h. */
 #include "emit/engine_text.h"
+
+#include "graph/embed.h"
 
 #include <string.h>
 
-#define EMBED(symbol, path)                                                                        \
-    __asm__(".section .rodata\n"                                                                   \
-            "graft_text_" #symbol ":\n"                                                            \
-            ".incbin \"include/graft/" path "\"\n"                                                 \
-            "graft_text_" #symbol "_end:\n"                                                        \
-            ".byte 0\n"                                                                            \
-            ".previous\n");                                                                        \
-    extern const char graft_text_##symbol[] __asm__("graft_text_" #symbol);                        \
-    extern const char graft_text_##symbol##_end[] __asm__("graft_text_" #symbol "_end");
+#define EMBED(symbol, path) GRAFT_EMBED(symbol, "include/graft/" path)
 
 /* FILE(symbol, path under include/graft). */
 #define ENGINE_FILES(FILE)                                                                         \

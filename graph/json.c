@@ -1,4 +1,4 @@
-/* json.c - JSON Lines (RFC 8259, one object a line). */
+/* json.c - JSON (RFC 8259). */
 #include "graph/json.h"
 
 #include <inttypes.h>
@@ -139,4 +139,24 @@ void graft_json_end(graft_json *json, FILE *out)
     graft_buffer_append(&json->text, "}\n", 2);
     (void)fwrite(json->text.data, 1, json->text.size, out);
     (void)fflush(out);
+}
+
+const char *graft_json_close(graft_json *json)
+{
+    graft_buffer_append(&json->text, "}", 1);
+    return json->text.data;
+}
+
+void graft_json_append(graft_json *json, graft_buffer *list)
+{
+    const char *text = graft_json_close(json);
+    graft_buffer_printf(list, "%s%s", list->size > 0 ? ",\n" : "", text);
+}
+
+void graft_json_list(graft_json *json, const char *key, const graft_buffer *list)
+{
+    append_key(json, key);
+    graft_buffer_append(&json->text, "[", 1);
+    graft_buffer_append(&json->text, list->data, list->size);
+    graft_buffer_append(&json->text, "]", 1);
 }

@@ -1,5 +1,6 @@
-/* json.h - JSON Lines on stdout: one object a line, keys in the order they are added. Numbers are
- * printed with the fewest digits that read back to the same double; NaN and infinities as null. */
+/* json.h - JSON: lines on stdout, one object a line, and the data of pages; keys in the order they
+ * are added. Numbers are printed with the fewest digits that read back to the same double; NaN and
+ * infinities as null. */
 #ifndef GRAFT_JSON_H
 #define GRAFT_JSON_H
 
@@ -17,5 +18,12 @@ void graft_json_number(graft_json *json, const char *key, double value);
 void graft_json_bool(graft_json *json, const char *key, bool value);
 void graft_json_raw(graft_json *json, const char *key, const char *value); /* Already JSON. */
 void graft_json_end(graft_json *json, FILE *out); /* Closes it and prints the line. */
+
+/* Objects in objects. */
+const char *graft_json_close(graft_json *json); /* Closes it; its text, in the arena. */
+/* Closes it and appends it to a list of such, which begins as an empty buffer. */
+void graft_json_append(graft_json *json, graft_buffer *list);
+/* Adds such a list as an array. */
+void graft_json_list(graft_json *json, const char *key, const graft_buffer *list);
 
 #endif

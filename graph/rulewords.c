@@ -205,13 +205,15 @@ static bool is_free(graft_arena *arena, const graft_rule *rule, uint32_t node, u
     return strcmp(own, graft_rule_print_slot(arena, rule, (uint32_t)term->value)) == 0;
 }
 
-/* Axes and sizes past the rank are constant zeros at the end of the list: they say nothing. */
+/* Axes and sizes past the rank are constant zeros at the end of the list: they say nothing. The value
+ * that a fill begins with does. */
 static uint32_t told_attrs(const graft_pattern_node *node)
 {
+    const uint32_t least = node->op == GRAFT_OP_fill ? 1 : 0;
     uint32_t count = graft_op(node->op)->attr_count;
     bool listed =
         node->op == GRAFT_OP_reshape || node->op == GRAFT_OP_fill || node->op == GRAFT_OP_transpose;
-    while (listed && count > 0 && node->attrs[count - 1].kind == GRAFT_TERM_CONST &&
+    while (listed && count > least && node->attrs[count - 1].kind == GRAFT_TERM_CONST &&
            node->attrs[count - 1].value == 0) {
         count--;
     }
@@ -282,6 +284,23 @@ void graft_rule_words_steps(graft_buffer *out, const graft_rule *rule, bool is_s
 
 /* ----------------------------------------------------------------- picture */
 
+/* Names and values of the attributes that are fixed or computed, each behind `before`. */
+static const char *list_told(graft_arena *arena, const graft_rule *rule, bool is_source, uint32_t n,
+                             const char *before)
+{
+    const graft_pattern_node *node = (is_source ? &rule->source : &rule->target)->nodes + n;
+    graft_buffer out = {.arena = arena};
+    graft_buffer_append(&out, "", 0);
+    for (uint32_t i = 0; i < told_attrs(node); i++) {
+        const graft_attr_info *info = graft_op_attr(node->op, i);
+        if (!is_source || !is_free(arena, rule, n, i)) {
+            graft_buffer_printf(&out, "%s%s = %s", before, info->name,
+                                graft_rule_print_term(arena, rule, &node->attrs[i], info->kind));
+        }
+    }
+    return out.data;
+}
+
 /* The text between quotes of a Graphviz string. */
 static const char *quote(graft_arena *arena, const char *text)
 {
@@ -327,16 +346,7 @@ static void draw_node(graft_buffer *out, const graft_rule *rule, bool is_source,
     if (number != 0) {
         graft_buffer_printf(out, "#%u", number);
     }
-    for (uint32_t i = 0; i < told_attrs(node); i++) {
-        const graft_attr_info *info = graft_op_attr(node->op, i);
-        if (!is_source || !is_free(out->arena, rule, n, i)) {
-            graft_buffer_printf(
-                out, "\\n%s = %s", info->name,
-                quote(out->arena,
-                      graft_rule_print_term(out->arena, rule, &node->attrs[i], info->kind)));
-        }
-    }
-    graft_buffer_printf(out, "\"];\n");
+    graft_buffer_printf(out, "%s\"];\n", list_told(out->arena, rule, is_source, n, "\\n"));
     const char *name = graft_arena_printf(out->arena, "%c_n%u", stem, n);
     for (uint32_t i = 0; i < graft_op(node->op)->input_count; i++) {
         draw_edge(out, pattern, stem, node->inputs[i], name, i);
@@ -377,4 +387,61 @@ void graft_rule_picture(graft_buffer *out, const graft_rule *rule, const char *n
     draw_side(out, rule, true);
     draw_side(out, rule, false);
     graft_buffer_printf(out, "}\n");
+}
+
+/* ------------------------------------------------------------------ sketch */
+
+/* Appends an operand to a list of JSON strings. */
+static void sketch_operand(graft_buffer *list, graft_operand x, const uint8_t *places)
+{
+    const char *comma = list->size > 0 ? "," : "";
+    if (!GRAFT_OPERAND_IS_NODE(x)) {
+        graft_buffer_printf(list, "%s\"%c\"", comma, 'a' + x);
+        return;
+    }
+    graft_buffer_printf(list, "%s\"%u%s\"", comma, places[GRAFT_OPERAND_NODE_OF(x)],
+                        GRAFT_OPERAND_SLOT_OF(x) == 1 ? ".1" : "");
+}
+
+static const char *sketch_side(graft_arena *arena, const graft_rule *rule, bool is_source)
+{
+    const graft_pattern *pattern = is_source ? &rule->source : &rule->target;
+    uint8_t order[GRAFT_RULE_MAX_NODES] = {0};
+    uint8_t places[GRAFT_RULE_MAX_NODES] = {0};
+    graft_buffer nodes = {.arena = arena};
+    graft_buffer outputs = {.arena = arena};
+    graft_json side;
+    graft_pattern_order(pattern, order);
+    for (uint32_t k = 0; k < pattern->node_count; k++) {
+        places[order[k]] = (uint8_t)k;
+    }
+    for (uint32_t k = 0; k < pattern->node_count; k++) {
+        const graft_pattern_node *node = &pattern->nodes[order[k]];
+        const uint32_t number = is_source ? graft_rule_print_number(rule, order[k]) : 0;
+        const char *name = graft_op(node->op)->name;
+        graft_buffer inputs = {.arena = arena};
+        graft_json json;
+        for (uint32_t i = 0; i < graft_op(node->op)->input_count; i++) {
+            sketch_operand(&inputs, node->inputs[i], places);
+        }
+        graft_json_begin(&json, arena);
+        graft_json_string(&json, "op",
+                          number == 0 ? name : graft_arena_printf(arena, "%s#%u", name, number));
+        graft_json_string(&json, "with", list_told(arena, rule, is_source, order[k], "\n"));
+        graft_json_list(&json, "in", &inputs);
+        graft_json_append(&json, &nodes);
+    }
+    for (uint32_t i = 0; i < rule->output_count; i++) {
+        sketch_operand(&outputs, pattern->outputs[i], places);
+    }
+    graft_json_begin(&side, arena);
+    graft_json_list(&side, "nodes", &nodes);
+    graft_json_list(&side, "out", &outputs);
+    return graft_json_close(&side);
+}
+
+void graft_rule_sketch(graft_json *json, graft_arena *arena, const graft_rule *rule)
+{
+    graft_json_raw(json, "source", sketch_side(arena, rule, true));
+    graft_json_raw(json, "target", sketch_side(arena, rule, false));
 }

@@ -7,7 +7,7 @@
 #ifndef GRAFT_RULEWORDS_H
 #define GRAFT_RULEWORDS_H
 
-#include "file.h"
+#include "json.h"
 
 /* The parts of a valid rule's precondition that must all hold, each as a phrase; `count` of them, 0
  * when there is none. */
@@ -19,5 +19,10 @@ void graft_rule_words_steps(graft_buffer *out, const graft_rule *rule, bool is_s
 /* A Graphviz digraph: source and target as clusters side by side, operators as boxes with the
  * attributes that are fixed or computed, variables and outputs as ellipses. `name` is the label. */
 void graft_rule_picture(graft_buffer *out, const graft_rule *rule, const char *name);
+
+/* The same for a page: adds "source" and "target" to `json`, each {"nodes": [{"op", "with", "in"}],
+ * "out"}, in the order in which data meets the operators. An operand is a variable's letter, or a
+ * place in the list, ".1" behind it for the second output. */
+void graft_rule_sketch(graft_json *json, graft_arena *arena, const graft_rule *rule);
 
 #endif

@@ -11,10 +11,10 @@ REQUIRED="gcc libc6-dev libz3-dev libprotobuf-c-dev protobuf-c-compiler libxxhas
     libdnnl-dev libopenblas-dev libcmocka-dev"
 # The build does without libonnx-dev and what it needs, and single tests without the rest, each with a
 # reason: shapes by ONNX' own library, the ONNX conformance cases, headers in C++, the firmware in an
-# emulated microcontroller, and the example on XNNPACK.
+# emulated microcontroller, the example on XNNPACK, and the drawings of reports.
 OPTIONAL="g++ libonnx-dev libprotobuf-dev libonnx-testdata python3-onnx gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm
-    libxnnpack-dev libpthreadpool-dev pkg-config"
-DEVELOPMENT="clang clang-format clang-tidy cppcheck shellcheck cvc5 python3-venv dpkg-dev lintian qemu-user gnuplot-nox"
+    libxnnpack-dev libpthreadpool-dev pkg-config graphviz"
+DEVELOPMENT="clang clang-format clang-tidy cppcheck shellcheck cvc5 python3-venv dpkg-dev lintian qemu-user gnuplot-nox chromium xxhash"
 
 missing_of() {
     for package in "$@"; do

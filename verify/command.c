@@ -10,6 +10,7 @@
 #include "verify/derivations.h"
 #include "verify/generate.h"
 #include "verify/listing.h"
+#include "verify/rulepage.h"
 
 /* ------------------------------------------------------------- generating */
 
@@ -129,6 +130,7 @@ typedef struct {
     const char *explain;
     const char *picture;
     const char *page;
+    const char *html;
     const char *taso;
     const char *export_taso;
     const char *both;
@@ -151,6 +153,7 @@ static const graft_option options[] = {
                "one rule, by name or identity, in words"),
     GRAFT_TEXT(choices, picture, "--dot", "FILE", NULL, "and as a Graphviz picture"),
     GRAFT_TEXT(choices, page, "--page", "FILE", NULL, "the list as Markdown"),
+    GRAFT_TEXT(choices, html, "--html", "FILE", NULL, "as a page to search in, with pictures"),
     GRAFT_TEXT(choices, both, "--both", "FILE", NULL,
                "the set with the other direction of its rules, where that is proved"),
     GRAFT_TEXT(choices, taso, "--taso", "FILE", NULL,
@@ -193,6 +196,8 @@ static graft_status run(graft_env *env, void *given)
     GRAFT_CHECK(graft_listing_check(env, &set, &c->filter));
     if (c->page != NULL) {
         GRAFT_CHECK(write_page(env, &set, c->page));
+    } else if (c->html != NULL) {
+        GRAFT_CHECK(graft_rulepage_write(env, &set, c->file, c->html));
     } else if (c->taso != NULL) {
         GRAFT_CHECK(graft_taso_report(env, &set, c->taso));
     } else if (c->derivations != NULL) {

@@ -39,6 +39,8 @@ explains() {
     grep -q 'subgraph cluster_source' "$FOLDER/rule.dot" &&
         grep -q 'subgraph cluster_target' "$FOLDER/rule.dot"
 }
+# Zeros at the end of a list of sizes say nothing; the value of a fill, which stands before them, does.
+tells_zero() { "$GRAFT" rules --explain 'add-min=>fill-min-add' | grep -qx '    t1 = fill() with value = 0'; }
 explains_in_json() {
     "$GRAFT" rules --explain "$(name_of 1)" --json > "$FOLDER/words" &&
         grep -q '"before": {"operators": ' "$FOLDER/words" && grep -q '"flops_law": "' "$FOLDER/words"
@@ -95,6 +97,7 @@ check "counts add up" counts_all
 check "a rule by name" explains "$(name_of 1)"
 check "a rule by id" explains "$(id_of 2)"
 check "a rule by the beginning of its id" explains "$(id_of 2 | cut -c1-10)"
+check "a fill with 0" tells_zero
 check "words in JSON" explains_in_json
 check "the page is the same every time" page_repeats
 check "what was left out follows" "$GRAFT" rules --check-derivations rules/derivations.txt

@@ -45,6 +45,25 @@ static void test_members_in_order(void **state)
                       "\"no\": false, \"none\": null, \"list\": [1, 2]}\n");
 }
 
+static void test_lists_of_objects(void **state)
+{
+    graft_env *env = *state;
+    graft_json json;
+    graft_json one;
+    graft_buffer list = {.arena = env->scratch};
+    graft_json_begin(&json, env->scratch);
+    graft_json_list(&json, "none", &list);
+    for (int64_t i = 1; i <= 2; i++) {
+        graft_json_begin(&one, env->scratch);
+        graft_json_integer(&one, "i", i);
+        graft_json_append(&one, &list);
+    }
+    graft_json_list(&json, "two", &list);
+    graft_json_begin(&one, env->scratch);
+    graft_json_raw(&json, "object", graft_json_close(&one));
+    check_line(&json, "{\"none\": [], \"two\": [{\"i\": 1},\n{\"i\": 2}], \"object\": {}}\n");
+}
+
 static void test_empty_object(void **state)
 {
     graft_env *env = *state;
@@ -155,9 +174,13 @@ static void test_write_errors_stay_in_the_stream(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_members_in_order),  CHECK_TEST(test_empty_object),
-        CHECK_TEST(test_texts_are_escaped), CHECK_TEST(test_numbers_are_short),
-        CHECK_TEST(test_numbers_read_back), CHECK_TEST(test_write_errors_stay_in_the_stream),
+        CHECK_TEST(test_members_in_order),
+        CHECK_TEST(test_empty_object),
+        CHECK_TEST(test_lists_of_objects),
+        CHECK_TEST(test_texts_are_escaped),
+        CHECK_TEST(test_numbers_are_short),
+        CHECK_TEST(test_numbers_read_back),
+        CHECK_TEST(test_write_errors_stay_in_the_stream),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
