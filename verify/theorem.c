@@ -325,7 +325,9 @@ static void declare_index(theorem *t, const char *prefix, const graft_sym_shape 
 {
     for (uint32_t i = 0; i < shape->rank; i++) {
         char name[32];
-        (void)snprintf(name, sizeof name, "%s%" PRIu32, prefix, i);
+        const int length = snprintf(name, sizeof name, "%s%" PRIu32, prefix, i);
+        assert(length > 0 && (size_t)length < sizeof name);
+        (void)length;
         index[i] = graft_sym_symbol(&t->s, name);
         declare_symbol(t, index[i]);
         if (t->index_count == GROUND_MOST) {
