@@ -314,5 +314,6 @@ policy_kit *policy_kit_open(graft_env *env, const policy_kit_options *options)
         set_favourite(env, kit, options->favourite);
     }
     collect_states(env, kit, options->seed + 2);
+    graft_candidates_close(&kit->agent); /* It learns no more. */
     return kit;
 }
