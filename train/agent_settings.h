@@ -53,6 +53,7 @@
     SETTING(foresight, horizon, integer, 1, 10000)                                                 \
     SETTING(foresight, dreams, integer, 1, 4096)                                                   \
     SETTING(foresight, dream_updates, integer, 0, 1e7)                                             \
+    SETTING(foresight, trial_every, integer, 1, 1e7)                                               \
     SETTING(search, random_episodes, integer, 0, 100000)                                           \
     SETTING(search, alpha, real, 1, 10)                                                            \
     SETTING(search, dequeues, integer, 0, 1e7)                                                     \

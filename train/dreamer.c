@@ -6,9 +6,13 @@
 #include "train/checkpoint.h"
 #include "train/optimiser.h"
 
+#include <math.h>
+#include <string.h>
+
 static const double gradient_norm_most = 1.0;
+static const double saved_units = 1e9;
 static const uint64_t save_every_ns = UINT64_C(10000000000);
-enum { SET_COUNT = 3 };
+enum { SET_COUNT = 4 };
 #define STREAM_WORLD  (UINT64_C(1) << 42)
 #define STREAM_DREAMS (UINT64_C(1) << 36)
 
@@ -28,6 +32,12 @@ void graft_dreamer_open(graft_env *env, graft_candidates *agent, graft_observer 
     graft_parameters *sets[] = {&dreamer->model.parameters};
     graft_shards_open(&dreamer->shards, env->life, env->thread_count, sets, 1);
     graft_repertoire_open(env->life, &agent->scorer, &dreamer->repertoire);
+    dreamer->best = agent->scorer.parameters;
+    dreamer->best.name = "best";
+    dreamer->best.gradient = GRAFT_NEW(env->life, float, dreamer->best.size);
+    dreamer->best.moment = GRAFT_NEW(env->life, float, dreamer->best.size);
+    dreamer->best.variance = GRAFT_NEW(env->life, float, dreamer->best.size);
+    dreamer->best.value = GRAFT_NEW(env->life, float, dreamer->best.size);
 }
 
 void graft_dreamer_close(graft_dreamer *dreamer) { graft_shards_close(&dreamer->shards); }
@@ -43,9 +53,9 @@ static graft_checkpoint describe(graft_dreamer *d, kept_parts *parts)
 {
     graft_scorer *scorer = &d->agent->scorer;
     *parts = (kept_parts){
-        .sets = {&scorer->encoder.parameters, &scorer->parameters,              &d->model.parameters},
-        .counters = {d->run,                      (uint64_t *)(void *)&d->progress,
-                 sizeof d->progress / sizeof(uint64_t)                                              },
+        .sets = {&scorer->encoder.parameters, &scorer->parameters, &d->model.parameters, &d->best},
+        .counters = {d->run,                           (uint64_t *)(void *)&d->progress,
+                 sizeof d->progress / sizeof(uint64_t)  },
     };
     return (graft_checkpoint){.sets = parts->sets,
                               .counters = &parts->counters,
@@ -188,6 +198,34 @@ static void dream_once(graft_dreamer *d, graft_dreamt *dream, uint64_t update)
     graft_arena_release(unit, mark);
 }
 
+static void copy_values(const graft_parameters *from, graft_parameters *to)
+{
+    memcpy(to->value, from->value, from->size * sizeof from->value[0]);
+}
+
+/* Tries the policy in the environments, and keeps it if it is the best so far. */
+static graft_status try_policy(graft_dreamer *d)
+{
+    graft_status status = GRAFT_OK;
+    double saved = 0.0;
+    seal(d, false);
+    for (uint32_t m = 0; m < d->count; m++) {
+        graft_plan_found found;
+        GRAFT_CHECK(
+            graft_candidates_play(d->env, d->env->life, d->agent, d->observers[m], NULL, &found));
+        const double first_ns = d->observers[m]->environment->first_ns;
+        saved += 100.0 * (first_ns - found.cost_ns) / first_ns / d->count;
+    }
+    const uint64_t units = (uint64_t)(fmax(saved, 0.0) * saved_units);
+    if (d->progress.dream_updates == 0 || units > d->progress.saved) {
+        d->progress.saved = units;
+        copy_values(&d->agent->scorer.parameters, &d->best);
+    }
+done:
+    seal(d, true);
+    return status;
+}
+
 graft_status graft_dreamer_dream(graft_dreamer *dreamer)
 {
     graft_status status = GRAFT_OK;
@@ -203,13 +241,21 @@ graft_status graft_dreamer_dream(graft_dreamer *dreamer)
                          (uint64_t)s->foresight_dream_updates);
     for (int64_t u = (int64_t)dreamer->progress.dream_updates; u < s->foresight_dream_updates;
          u++) {
+        if (u % s->foresight_trial_every == 0) {
+            GRAFT_CHECK(try_policy(dreamer));
+        }
         dream_once(dreamer, &dream, (uint64_t)u);
         dreamer->progress.dream_updates++;
         graft_progress_update(&progress, (uint64_t)u + 1, NULL);
         GRAFT_CHECK(after_update(dreamer));
     }
     graft_progress_finish(&progress);
+    GRAFT_CHECK(try_policy(dreamer));
+    copy_values(&dreamer->best, &dreamer->agent->scorer.parameters);
 done:
+    if (status == GRAFT_INTERRUPTED && dreamer->path != NULL) {
+        status = save(dreamer) == GRAFT_OK ? GRAFT_INTERRUPTED : status; /* In a trial. */
+    }
     seal(dreamer, false);
     graft_arena_release(dreamer->env->unit, mark);
     dreamer->dream_seconds = (double)(graft_clock_ns() - start_ns) / 1e9;

@@ -1,5 +1,7 @@
 /* dreamer.h - the candidate-scoring agent trained in dreams: stories by the policy, a world model from
- * them, and the policy in its dreams, phase after phase. What encodes graphs and places stays as it is
+ * them, and the policy in its dreams, phase after phase. Every few updates the policy is tried in the
+ * environments, once each with its most likely actions, and the best one is kept, the one before the
+ * dreams among them. What encodes graphs and places stays as it is
  * meanwhile, since a story's latents are its own; what decides between candidates learns. */
 #ifndef GRAFT_TRAIN_DREAMER_H
 #define GRAFT_TRAIN_DREAMER_H
@@ -11,6 +13,8 @@ typedef struct graft_dreamer_progress {
     uint64_t world_updates;
     uint64_t dream_updates;
     uint64_t agent_updates;
+    uint64_t
+        saved; /* By the best policy so far: 10^-9 percent of the cost, mean over the models. */
 } graft_dreamer_progress;
 
 typedef struct graft_dreamer {
@@ -28,8 +32,9 @@ typedef struct graft_dreamer {
     graft_foresight_loss loss; /* Of the last update. */
     graft_foresight_report report;
     graft_dreamer_progress progress;
-    const char *path; /* Of the checkpoint; NULL: none is kept. */
-    const char *run;  /* Whose it is: a file of another's has another name here, and is refused. */
+    graft_parameters best; /* The scorer's of the best policy so far. */
+    const char *path;      /* Of the checkpoint; NULL: none is kept. */
+    const char *run; /* Whose it is: a file of another's has another name here, and is refused. */
     uint64_t saved_ns;
     double dreamed; /* Percent saved in the dreams of the last update. */
     double world_seconds;
@@ -43,13 +48,13 @@ void graft_dreamer_open(graft_env *env, graft_candidates *agent, graft_observer 
 void graft_dreamer_close(graft_dreamer *dreamer);
 
 typedef graft_status graft_dreamer_phase(graft_dreamer *dreamer);
-/* Plays the stories: the only phase that takes steps in the environments. */
+/* Plays the stories. */
 GRAFT_MUST_USE graft_dreamer_phase graft_dreamer_record;
 /* Trains the world model on some of them. */
 GRAFT_MUST_USE graft_dreamer_phase graft_dreamer_learn;
 /* Holds it against the others. */
 GRAFT_MUST_USE graft_dreamer_phase graft_dreamer_check;
-/* Trains the policy in dreams that begin where stories began; environments are sealed. */
+/* Trains the policy in dreams that begin where stories began; environments are sealed but for trials. */
 GRAFT_MUST_USE graft_dreamer_phase graft_dreamer_dream;
 
 /* All of them, or until interrupted (GRAFT_INTERRUPTED, checkpoint saved). `identity` is a hash of

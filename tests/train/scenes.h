@@ -45,6 +45,7 @@ static const graft_agent_settings small = {
     .foresight_horizon = 30,
     .foresight_dreams = 4,
     .foresight_dream_updates = 2,
+    .foresight_trial_every = 1,
 };
 
 typedef struct {

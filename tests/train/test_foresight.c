@@ -99,30 +99,36 @@ static void test_same_seed(void **state)
     }
 }
 
-static graft_status refuse_price(graft_env *env, void *context, const graft_graph *graph,
-                                 const graft_order *order, double *ns)
+typedef struct {
+    graft_environment *environment;
+    graft_price price;
+    uint32_t asked;
+} watched_price;
+
+static graft_status watch_price(graft_env *env, void *context, const graft_graph *graph,
+                                const graft_order *order, double *ns)
 {
-    (void)context;
-    (void)graph;
-    (void)order;
-    (void)ns;
-    return GRAFT_FAIL(env, GRAFT_INTERNAL, "a dream asked for a price");
+    watched_price *w = context;
+    assert_false(w->environment->sealed);
+    w->asked++;
+    return w->price.cost_ns(env, w->price.context, graph, order, ns);
 }
 
-/* Nothing of the environment is touched in dreams, and it can be used again afterwards. */
+/* A price is asked for in trials alone, and the environment can be used again afterwards. */
 static void test_sealed(void **state)
 {
     dreaming *d = open_dreaming(*state, 1, 1);
     graft_environment *e = &d->f->engine;
-    const graft_price price = e->options.price;
+    watched_price watched = {.environment = e, .price = e->options.price};
     const uint64_t before = e->interactions;
-    const uint64_t hash = graft_state_hash(&e->state);
     assert_int_equal(graft_dreamer_learn(&d->dreamer), GRAFT_OK);
-    e->options.price = (graft_price){.cost_ns = refuse_price};
-    assert_int_equal(graft_dreamer_dream(&d->dreamer), GRAFT_OK);
-    e->options.price = price;
     assert_int_equal(e->interactions, before);
-    assert_true(graft_state_hash(&e->state) == hash);
+    e->options.price = (graft_price){.cost_ns = watch_price, .context = &watched};
+    assert_int_equal(graft_dreamer_dream(&d->dreamer), GRAFT_OK);
+    e->options.price = watched.price;
+    /* Three trials, of at most as many rewrites as there are steps, and each first graph. */
+    assert_in_range(watched.asked, 3, 3 * (e->options.step_limit + 1));
+    assert_true(d->dreamer.dream_steps > watched.asked);
     assert_false(e->sealed);
     assert_int_equal(graft_environment_reset(d->f->env, e), GRAFT_OK);
     close_dreaming(d);
@@ -139,6 +145,31 @@ static void test_it_learns(void **state)
     const double after = d->dreamer.report.ahead[0].closed;
     print_message("F1 of what closes: untrained %.3f, trained %.3f\n", before, after);
     assert_true(after > 0.85 && after > before + 0.3);
+    close_dreaming(d);
+}
+
+/* What comes out of the dreams is no worse, where it was tried, than what went in, and trials count as
+ * steps in the environment. */
+static void test_best_is_kept(void **state)
+{
+    graft_agent_settings wild = small;
+    dreaming *d = open_dreaming(*state, 1, 1);
+    graft_env *env = d->f->env;
+    graft_plan_found before;
+    graft_plan_found after;
+    wild.candidates_learning_rate = 0.2; /* It is unlearnt at once. */
+    wild.candidates_kl = 10;
+    wild.foresight_dream_updates = 4;
+    assert_int_equal(graft_dreamer_learn(&d->dreamer), GRAFT_OK);
+    d->agent->settings = &wild;
+    assert_int_equal(
+        graft_candidates_play(env, env->life, d->agent, &d->f->observer, NULL, &before), GRAFT_OK);
+    const uint64_t steps = d->agent->interactions;
+    assert_int_equal(graft_dreamer_dream(&d->dreamer), GRAFT_OK);
+    assert_true(d->agent->interactions > steps);
+    assert_int_equal(graft_candidates_play(env, env->life, d->agent, &d->f->observer, NULL, &after),
+                     GRAFT_OK);
+    assert_true(after.cost_ns <= before.cost_ns);
     close_dreaming(d);
 }
 
@@ -180,8 +211,9 @@ static void test_turns(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_gradients), CHECK_TEST(test_stories),   CHECK_TEST(test_same_seed),
-        CHECK_TEST(test_sealed),    CHECK_TEST(test_it_learns), CHECK_TEST(test_turns),
+        CHECK_TEST(test_gradients),    CHECK_TEST(test_stories),   CHECK_TEST(test_same_seed),
+        CHECK_TEST(test_sealed),       CHECK_TEST(test_it_learns), CHECK_TEST(test_turns),
+        CHECK_TEST(test_best_is_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
