@@ -81,6 +81,18 @@ static bool is_gpu(const char *name)
     return strcmp(name, "cuda") == 0 || strncmp(name, "cuda:", 5) == 0;
 }
 
+/* Builds for GPUs leave programs out. */
+static const graft_backend *find_program(graft_env *env, const char *name)
+{
+#ifdef GRAFT_WITHOUT_ONEDNN
+    (void)env;
+    (void)name;
+    return NULL;
+#else
+    return graft_device_program_path(env, name) != NULL ? &graft_backend_program : NULL;
+#endif
+}
+
 static graft_status find_backend(graft_env *env, const char *name, const graft_backend **backend)
 {
     if (name[0] == '\0') {
@@ -98,15 +110,16 @@ static graft_status find_backend(graft_env *env, const char *name, const graft_b
     if (is_gpu(name)) {
         return load_library(env, backend);
     }
-    *backend = graft_device_program_path(env, name) != NULL ? &graft_backend_program : NULL;
+    *backend = find_program(env, name);
     return GRAFT_OK;
 }
 
 const char *graft_device_database(graft_env *env, const char *name)
 {
-    return graft_file_cached(env, is_gpu(name)                                   ? "costs/cuda.costs"
-                                  : graft_device_program_path(env, name) != NULL ? "costs/programs.costs"
-                                                                                 : "costs/cpu.costs");
+    const char *file = is_gpu(name)                      ? "costs/cuda.costs"
+                       : find_program(env, name) != NULL ? "costs/programs.costs"
+                                                         : "costs/cpu.costs";
+    return graft_file_cached(env, file);
 }
 
 /* -------------------------------------------------------------- devices */

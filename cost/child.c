@@ -53,8 +53,7 @@ static int spawn(char *const *arguments, int orders, int answers, pid_t *process
     (void)posix_spawnattr_setsigmask(&attributes, &signals);
     (void)sigaddset(&signals, SIGPIPE);
     (void)posix_spawnattr_setsigdefault(&attributes, &signals);
-    int failed =
-        posix_spawnp(process, arguments[0], &actions, &attributes, arguments, environ);
+    int failed = posix_spawnp(process, arguments[0], &actions, &attributes, arguments, environ);
     (void)posix_spawnattr_destroy(&attributes);
     (void)posix_spawn_file_actions_destroy(&actions);
     return failed;
@@ -158,8 +157,8 @@ graft_status graft_child_read_line(graft_env *env, const graft_child *child, cha
             continue;
         }
         if (got <= 0) {
-            return GRAFT_FAIL(env, GRAFT_IO, have == 0 ? "it has ended"
-                                                       : "it has ended within its answer");
+            return GRAFT_FAIL(env, GRAFT_IO,
+                              have == 0 ? "it has ended" : "it has ended within its answer");
         }
         newline = memchr(line + have, '\n', (size_t)got);
         have += (size_t)got;

@@ -154,7 +154,7 @@ graft_status graft_answer_read_rounds(graft_env *env, graft_arena *arena, const 
 {
     graft_status status = GRAFT_OK;
     const graft_yaml *root = NULL;
-    double *read = GRAFT_NEW(arena, double, (size_t)count * rounds);
+    double *read = GRAFT_NEW(arena, double, (size_t)count *rounds);
     GRAFT_CHECK(parse_answer(env, arena, line, size, id, refusal, &root));
     if (*refusal != NULL) {
         return GRAFT_OK;

@@ -29,12 +29,12 @@ typedef struct {
     graft_child child;
     graft_answer_hello hello;
     char *path;
-    char *options;      /* NULL: none. */
-    char *folder;       /* Of files that it is to read; NULL: not made yet. */
-    char *line;         /* Of LINE_BYTES: its answers. */
+    char *options;         /* NULL: none. */
+    char *folder;          /* Of files that it is to read; NULL: not made yet. */
+    char *line;            /* Of LINE_BYTES: its answers. */
     uint64_t second_count; /* Instead of the limits above; 0: none. */
-    uint32_t question;  /* The last one's number. */
-    uint32_t faults;    /* In a row. */
+    uint32_t question;     /* The last one's number. */
+    uint32_t faults;       /* In a row. */
 } program_device;
 
 static program_device *program_of(graft_device *device) { return (program_device *)(void *)device; }
@@ -87,8 +87,7 @@ static graft_status ask(graft_env *env, program_device *d, graft_json *json, uin
     const uint64_t deadline_ns = graft_clock_ns() + seconds * UINT64_C(1000000000);
     graft_json_close(json);
     GRAFT_CHECK(graft_child_write(env, &d->child, json->text.data, json->text.size, deadline_ns));
-    GRAFT_CHECK(
-        graft_child_read_line(env, &d->child, d->line, LINE_BYTES, deadline_ns, size));
+    GRAFT_CHECK(graft_child_read_line(env, &d->child, d->line, LINE_BYTES, deadline_ns, size));
 done:
     if (status == GRAFT_UNDECIDED) {
         graft_env_clear(env);
@@ -107,8 +106,8 @@ static graft_status ask_hello(graft_env *env, program_device *d, graft_answer_he
     begin_question(env, d, "hello", &json);
     graft_json_integer(&json, "protocol", GRAFT_ANSWER_PROTOCOL);
     GRAFT_CHECK(ask(env, d, &json, HELLO_SECONDS, &size));
-    GRAFT_CHECK(graft_answer_read_hello(env, env->scratch, d->line, size, d->question, &refusal,
-                                        hello));
+    GRAFT_CHECK(
+        graft_answer_read_hello(env, env->scratch, d->line, size, d->question, &refusal, hello));
     if (refusal != NULL) {
         status = GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "it says: %s", refusal);
     }
@@ -270,19 +269,21 @@ static bool is_present(const graft_device *device)
 
 /* --------------------------------------------------------------- operators */
 
-/* Writes the operator into a file; the path and the names of its weights in scratch. */
+/* Writes the operator into a file, whose path is in scratch. */
 static graft_status write_operator(graft_env *env, const program_device *d,
                                    const graft_signature *s, const char **path)
 {
     graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->unit);
     uint8_t *data = NULL;
     size_t size = 0;
     const graft_operator of = {
         .op = s->op, .attrs = s->attrs, .inputs = s->inputs, .const_mask = s->const_mask};
     *path = graft_arena_printf(env->scratch, "%s/operator.onnx", d->folder);
-    GRAFT_CHECK(graft_operator_pack(env, env->scratch, &of, &data, &size));
+    GRAFT_CHECK(graft_operator_pack(env, env->unit, &of, &data, &size));
     GRAFT_CHECK(graft_file_write(env, *path, data, size));
 done:
+    graft_arena_release(env->unit, mark);
     return status;
 }
 
@@ -307,8 +308,8 @@ static graft_status ask_time(graft_env *env, program_device *d, const graft_sign
     graft_json_string(&json, "model", path);
     graft_json_strings(&json, "weights", weights, weight_count);
     GRAFT_CHECK(ask(env, d, &json, TIME_SECONDS, &size));
-    GRAFT_CHECK(graft_answer_read_time(env, env->scratch, d->line, size, d->question, refusal,
-                                       &time));
+    GRAFT_CHECK(
+        graft_answer_read_time(env, env->scratch, d->line, size, d->question, refusal, &time));
     if (*refusal != NULL) {
         goto done;
     }
@@ -345,8 +346,8 @@ static graft_status measure_one(graft_env *env, program_device *d, const graft_s
         status = GRAFT_OK;
     } else if (status == GRAFT_OK) {
         status = ask_time(env, d, s, path, &refusal, entry);
-        status = settle(env, d, graft_arena_printf(env->scratch, "time of %s", name.data), status,
-                        NULL);
+        status =
+            settle(env, d, graft_arena_printf(env->scratch, "time of %s", name.data), status, NULL);
     }
     if (refusal != NULL) {
         graft_log(env, 2, "device '%s' does not have %s: %s", d->hello.name, name.data, refusal);
@@ -387,6 +388,12 @@ bool graft_device_times_models(const graft_device *device)
            ((const program_device *)(const void *)device)->hello.times_models;
 }
 
+const char *graft_device_file(graft_env *env, const graft_device *device, const char *name)
+{
+    const program_device *d = (const program_device *)(const void *)device;
+    return graft_arena_printf(env->life, "%s/%s", d->folder, name);
+}
+
 /* {"x": [1, 3, 224, 224], ...}: inputs whose shapes are known. */
 static const char *list_inputs(graft_env *env, const graft_model *model)
 {
@@ -421,29 +428,48 @@ done:
     return status;
 }
 
+/* Absolute paths, in scratch; the model itself is written. */
+static graft_status find_files(graft_env *env, const program_device *d, const graft_model *model,
+                               const char *const *paths, uint32_t count, const char **whole)
+{
+    graft_status status = GRAFT_OK;
+    const char *own = graft_arena_printf(env->scratch, "%s/model.onnx", d->folder);
+    bool written = false;
+    for (uint32_t k = 0; k < count; k++) {
+        if (paths[k] == NULL && !written) {
+            GRAFT_CHECK(graft_model_write(env, model, &model->graph, own, NULL));
+            written = true;
+        }
+        char *absolute = paths[k] == NULL ? NULL : realpath(paths[k], NULL);
+        whole[k] = absolute == NULL ? own : graft_arena_strdup(env->scratch, absolute);
+        free(absolute);
+    }
+done:
+    return status;
+}
+
 graft_status graft_device_time_models(graft_env *env, graft_device *device,
                                       const graft_model *model, const char *const *paths,
                                       uint32_t count, uint32_t rounds, double *const *times,
                                       const char **refusal)
 {
+    graft_status status = GRAFT_OK;
     program_device *d = program_of(device);
     const char **whole = GRAFT_NEW(env->scratch, const char *, count);
     graft_json json;
     *refusal = NULL;
-    graft_status status = ensure_started(env, d);
+    GRAFT_CHECK(find_files(env, d, model, paths, count, whole));
+    status = ensure_started(env, d);
     if (status == GRAFT_OK) {
-        for (uint32_t k = 0; k < count; k++) {
-            char *absolute = realpath(paths[k], NULL);
-            whole[k] = graft_arena_strdup(env->scratch, absolute == NULL ? paths[k] : absolute);
-            free(absolute);
-        }
         begin_question(env, d, "time_models", &json);
         graft_json_strings(&json, "models", whole, count);
         graft_json_raw(&json, "inputs", list_inputs(env, model));
         graft_json_integer(&json, "rounds", rounds);
         status = ask_models(env, d, &json, count, rounds, times, refusal);
     }
-    return settle(env, d, "time of whole models", status, refusal);
+    status = settle(env, d, "time of whole models", status, refusal);
+done:
+    return status;
 }
 
 /* ----------------------------------------------------------------- kernels */

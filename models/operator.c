@@ -69,8 +69,9 @@ static Onnx__ModelProto *declare(graft_arena *arena, const graft_operator *of, u
         widen(shape, dims);
         names[k] = graft_arena_printf(arena, "%c%u", is_const ? 'w' : 'x', k);
         if (is_const) {
-            graph->initializer[graph->n_initializer++] = graft_onnx_make_tensor(
-                arena, names[k], GRAFT_DTYPE_F32, dims, shape->rank, draw_weight(arena, shape, &rng));
+            graph->initializer[graph->n_initializer++] =
+                graft_onnx_make_tensor(arena, names[k], GRAFT_DTYPE_F32, dims, shape->rank,
+                                       draw_weight(arena, shape, &rng));
         } else {
             graph->input[graph->n_input++] =
                 graft_onnx_make_port(arena, names[k], GRAFT_DTYPE_F32, dims, shape->rank);

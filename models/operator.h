@@ -12,7 +12,7 @@ typedef struct graft_operator {
     uint32_t const_mask;
 } graft_operator;
 
-/* The bytes of an ONNX model, in `arena`, whose nodes compute the operator: several where ONNX has no
+/* The bytes of an ONNX model, in `arena` (not env->scratch), whose nodes compute the operator: several where ONNX has no
  * single one, such as a convolution with its activation. Input k of the operator is the model's input
  * "x<k>" or the initializer "w<k>", of numbers that keep results of about the size of the inputs; output
  * k is "y<k>". Equal operators give equal bytes. GRAFT_UNSUPPORTED for other element types and what
