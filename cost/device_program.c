@@ -22,7 +22,7 @@ enum { HELLO_SECONDS = 60, TIME_SECONDS = 120, MODELS_SECONDS = 1800 };
 static const char seconds_variable[] = "GRAFT_DEVICE_SECONDS";
 
 /* Operations a nanosecond that no machine does. */
-static const double most_rate = 1e8;
+static const double most_rate = 1e7;
 
 typedef struct {
     graft_device_head head;
