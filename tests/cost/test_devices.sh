@@ -172,6 +172,13 @@ leaves_out_what_is_not_confirmed() {
             grep -q 'whole models could not be timed (.*): the model is written as it was' "$FOLDER/err" || return 1
     done
 }
+# Outputs are compared on this processor, whatever the device is.
+checks() {
+    optimize good && gives 0 "$GRAFT" --quiet optimize "$FOLDER/in.onnx" "$FOLDER/out.onnx" --device "$FAKE:good" \
+        --database "$DB" --check 1 && grep -q '^checked on 1 random inputs: outputs agree' "$FOLDER/out" &&
+        error_is 2 'times models and runs none for Graft' "$GRAFT" --quiet optimize "$FOLDER/in.onnx" "$FOLDER/none.onnx" \
+            --device "$FAKE:good" --database "$DB" --passes 2 && [ ! -e "$FOLDER/none.onnx" ]
+}
 # Killed while it asks: nothing is half written, and the device ends with its input.
 survives_kills() {
     for wait in 0.05 0.3 0.6 1; do
@@ -255,6 +262,7 @@ check "starts it alone" starts_it_alone
 check "confirms" confirms
 check "leaves out what is slower" leaves_out_what_is_slower
 check "leaves out what is not confirmed" leaves_out_what_is_not_confirmed
+check "checks" checks
 check "survives kills" survives_kills
 check "is interrupted" is_interrupted
 if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") && "$python" -c 'import onnxruntime' 2> "$FOLDER/log"; then
