@@ -5,6 +5,7 @@
 #include "cost/prepare.h"
 #include "cost/recorded.h"
 #include "cost/shipped.h"
+#include "graph/equal.h"
 #include "graph/file.h"
 #include "graph/log.h"
 
@@ -239,7 +240,9 @@ static graft_signature without_place(const graft_cost *cost, const graft_signatu
 {
     graft_signature copy;
     memcpy(&copy, signature, sizeof(copy));
-    copy.distance = 0;
+    if (!cost->program || copy.const_mask == 0) {
+        copy.distance = 0;
+    }
     if (cost->program) {
         copy.in_place = 0;
         memset(copy.in_layouts, GRAFT_LAYOUT_ROW, sizeof(copy.in_layouts));
@@ -695,7 +698,9 @@ done:
 static void prepare_graph(graft_env *env, const graft_cost *cost, const graft_graph **graph,
                           const graft_order **order)
 {
-    if (!cost->direct) { /* Elsewhere than on processors opaque nodes do not run with the others. */
+    if (cost->program) { /* It has an order of its own. */
+        graft_equal_merge(env->scratch, graph, order);
+    } else if (!cost->direct) { /* Elsewhere than on processors opaque nodes run by themselves. */
         graft_prepare_graph(env->scratch, cost->distant ? cost->model : NULL, graph, order);
     }
 }

@@ -307,6 +307,8 @@ static graft_status ask_time(graft_env *env, program_device *d, const graft_sign
     graft_json_string(&json, "operator", graft_signature_operator(s));
     graft_json_string(&json, "model", path);
     graft_json_strings(&json, "weights", weights, weight_count);
+    graft_json_integer(&json, "apart_bytes",
+                       weight_count == 0 ? 0 : (int64_t)graft_distance_copies_bytes(s->distance));
     GRAFT_CHECK(ask(env, d, &json, TIME_SECONDS, &size));
     GRAFT_CHECK(
         graft_answer_read_time(env, env->scratch, d->line, size, d->question, refusal, &time));
