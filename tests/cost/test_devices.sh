@@ -48,7 +48,7 @@ while read -r line; do
         deaf) exec < /dev/null; say "$answer"; sleep 600 ;;
         cut) printf '{"id": %s, "median' "$id"; exit 0 ;;
         garbage) echo 'segmentation fault' ;;
-        two) say "$answer"; say "$answer" ;;
+        two) printf '{"id": %s, %s}\n{"id": %s, %s}\n' "$id" "$answer" "$id" "$answer" ;; # At once.
         huge) head -c 1000000 /dev/zero | tr '\0' x; echo ;;
         wrong) id=999; say "$answer" ;;
         unsupported) say '"unsupported": "there is no such thing"' ;;
