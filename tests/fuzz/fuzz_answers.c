@@ -3,7 +3,6 @@
 #include "cost/device_answers.h"
 
 #include <assert.h>
-#include <math.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -59,7 +58,7 @@ static void read_hello(graft_env *env, const char *line, size_t size)
 static void read_times(graft_env *env, const char *line, size_t size)
 {
     const char *refusal = NULL;
-    graft_answer_time time = {.median_ns = NAN, .spread_ns = NAN};
+    graft_answer_time time = {.median_ns = -1.0, .spread_ns = -1.0};
     double numbers[MODELS][ROUNDS];
     double *times[MODELS] = {numbers[0], numbers[1]};
     graft_status status = graft_answer_read_time(env, env->unit, line, size, 1, &refusal, &time);
