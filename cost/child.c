@@ -28,12 +28,15 @@ static bool open_pipe(int ends[2])
         ends[i] = fcntl(low[i], F_DUPFD_CLOEXEC, FIRST_FREE);
         (void)close(low[i]);
     }
-    if (ends[0] < 0 || ends[1] < 0) {
-        (void)close(ends[0]);
-        (void)close(ends[1]);
-        return false;
+    if (ends[0] >= 0 && ends[1] >= 0) {
+        return true;
     }
-    return true;
+    for (int i = 0; i < 2; i++) {
+        if (ends[i] >= 0) {
+            (void)close(ends[i]);
+        }
+    }
+    return false;
 }
 
 /* The system's error number, or 0. */

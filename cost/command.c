@@ -91,8 +91,8 @@ static graft_status ask_whole(graft_env *env, measure_run *run, graft_cost_summa
     const char *refusal = "the device does not time whole models";
     double *times = GRAFT_NEW(env->scratch, double, rounds);
     if (graft_device_times_models(run->device)) {
-        GRAFT_CHECK(graft_device_time_models(env, run->device, run->model, &path, 1, rounds, &times,
-                                             &refusal));
+        const graft_device_turns turns = {run->model, &path, 1, rounds, &times};
+        GRAFT_CHECK(graft_device_time_models(env, run->device, &turns, &refusal));
     }
     if (refusal == NULL) {
         graft_cost_median(times, rounds, &summary->timing.median_ns, &summary->timing.spread_ns);

@@ -34,19 +34,19 @@ static const char *copy_refusal(graft_arena *arena, const char *text)
     return copy[0] == '\0' ? "it does not say why" : copy;
 }
 
-/* The object, if it answers question `id`; *refusal is set. */
-static graft_status parse_answer(graft_env *env, graft_arena *arena, const char *line, size_t size,
-                                 uint32_t id, const char **refusal, const graft_yaml **root)
+/* The object, if it answers the question; *refusal is set. */
+static graft_status parse_answer(graft_env *env, graft_arena *arena, const graft_answer_line *line,
+                                 const char **refusal, const graft_yaml **root)
 {
     graft_status status = GRAFT_OK;
     int64_t given = 0;
     const char *words = NULL;
-    if (size < 2 || line[0] != '{' || line[size - 1] != '}') {
+    if (line->size < 2 || line->text[0] != '{' || line->text[line->size - 1] != '}') {
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s is no JSON object", answer_name);
     }
-    GRAFT_CHECK(graft_yaml_parse(env, arena, answer_name, line, size, root));
+    GRAFT_CHECK(graft_yaml_parse(env, arena, answer_name, line->text, line->size, root));
     GRAFT_CHECK(graft_yaml_integer(env, *root, "id", 0, UINT32_MAX, &given));
-    if (given != id) {
+    if (given != line->id) {
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s is to question %u", answer_name,
                           (unsigned)given);
     }
@@ -78,8 +78,8 @@ done:
     return status;
 }
 
-graft_status graft_answer_read_hello(graft_env *env, graft_arena *arena, const char *line,
-                                     size_t size, uint32_t id, const char **refusal,
+graft_status graft_answer_read_hello(graft_env *env, graft_arena *arena,
+                                     const graft_answer_line *line, const char **refusal,
                                      graft_answer_hello *hello)
 {
     graft_status status = GRAFT_OK;
@@ -87,7 +87,7 @@ graft_status graft_answer_read_hello(graft_env *env, graft_arena *arena, const c
     graft_answer_hello said = {.options = ""};
     int64_t protocol = 0;
     int64_t threads = 0;
-    GRAFT_CHECK(parse_answer(env, arena, line, size, id, refusal, &root));
+    GRAFT_CHECK(parse_answer(env, arena, line, refusal, &root));
     if (*refusal != NULL) {
         return GRAFT_OK;
     }
@@ -109,15 +109,15 @@ done:
 
 /* ------------------------------------------------------------------- times */
 
-graft_status graft_answer_read_time(graft_env *env, graft_arena *arena, const char *line,
-                                    size_t size, uint32_t id, const char **refusal,
+graft_status graft_answer_read_time(graft_env *env, graft_arena *arena,
+                                    const graft_answer_line *line, const char **refusal,
                                     graft_answer_time *time)
 {
     graft_status status = GRAFT_OK;
     const graft_yaml *root = NULL;
     graft_answer_time said = {.rounds = 1};
     int64_t rounds = 1;
-    GRAFT_CHECK(parse_answer(env, arena, line, size, id, refusal, &root));
+    GRAFT_CHECK(parse_answer(env, arena, line, refusal, &root));
     if (*refusal != NULL) {
         return GRAFT_OK;
     }
@@ -148,17 +148,10 @@ static graft_status read_item(graft_env *env, const graft_yaml *item, double *va
 }
 
 /* The member "rounds_ns": a list of `count` lists of `rounds` numbers. */
-graft_status graft_answer_read_rounds(graft_env *env, graft_arena *arena, const char *line,
-                                      size_t size, uint32_t id, const char **refusal,
-                                      uint32_t count, uint32_t rounds, double *const *times)
+static graft_status read_lists(graft_env *env, const graft_yaml *root, uint32_t count,
+                               uint32_t rounds, double *read)
 {
     graft_status status = GRAFT_OK;
-    const graft_yaml *root = NULL;
-    double *read = GRAFT_NEW(arena, double, (size_t)count *rounds);
-    GRAFT_CHECK(parse_answer(env, arena, line, size, id, refusal, &root));
-    if (*refusal != NULL) {
-        return GRAFT_OK;
-    }
     const graft_yaml *lists = graft_yaml_find(root, "rounds_ns");
     bool fits = lists != NULL && lists->kind == GRAFT_YAML_SEQUENCE && lists->count == count;
     for (uint32_t k = 0; k < count && fits; k++) {
@@ -169,11 +162,28 @@ graft_status graft_answer_read_rounds(graft_env *env, graft_arena *arena, const 
         }
     }
     if (!fits) {
-        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: 'rounds_ns' is not %u lists of %u times",
-                          answer_name, count, rounds);
+        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: 'rounds_ns' is not %u lists of %u times",
+                            answer_name, count, rounds);
     }
-    for (uint32_t k = 0; k < count; k++) {
-        memcpy(times[k], read + (size_t)k * rounds, rounds * sizeof(times[k][0]));
+done:
+    return status;
+}
+
+graft_status graft_answer_read_turns(graft_env *env, graft_arena *arena,
+                                     const graft_answer_line *line, const char **refusal,
+                                     const graft_answer_turns *turns)
+{
+    graft_status status = GRAFT_OK;
+    const graft_yaml *root = NULL;
+    const uint32_t rounds = turns->rounds;
+    double *read = GRAFT_NEW(arena, double, (size_t)turns->count *rounds);
+    GRAFT_CHECK(parse_answer(env, arena, line, refusal, &root));
+    if (*refusal != NULL) {
+        return GRAFT_OK;
+    }
+    GRAFT_CHECK(read_lists(env, root, turns->count, rounds, read));
+    for (uint32_t k = 0; k < turns->count; k++) {
+        memcpy(turns->times[k], read + (size_t)k * rounds, rounds * sizeof(read[0]));
     }
 done:
     return status;

@@ -28,21 +28,31 @@ typedef struct graft_answer_time {
     uint32_t rounds;  /* That they are of; 1 when it does not say. */
 } graft_answer_time;
 
-/* `line` is the answer without its newline, `id` the number of the question. Sets *refusal, in
- * `arena`, to the device's own words where it says that it cannot do what it is asked (a member
- * "unsupported"), and then nothing else; NULL otherwise. */
+/* Of each of `count` models as many times as there are rounds. */
+typedef struct graft_answer_turns {
+    uint32_t count;
+    uint32_t rounds;
+    double *const *times; /* times[k][round], each as in graft_answer_time. */
+} graft_answer_turns;
+
+typedef struct graft_answer_line {
+    const char *text; /* Without its newline. */
+    size_t size;
+    uint32_t id; /* Of the question that it is to answer. */
+} graft_answer_line;
+
+/* Each sets *refusal, in `arena`, to the device's own words where it says that it cannot do what it
+ * is asked (a member "unsupported"), and then nothing else; to NULL otherwise. */
 GRAFT_MUST_USE graft_status graft_answer_read_hello(graft_env *env, graft_arena *arena,
-                                                    const char *line, size_t size, uint32_t id,
+                                                    const graft_answer_line *line,
                                                     const char **refusal,
                                                     graft_answer_hello *hello);
 GRAFT_MUST_USE graft_status graft_answer_read_time(graft_env *env, graft_arena *arena,
-                                                   const char *line, size_t size, uint32_t id,
+                                                   const graft_answer_line *line,
                                                    const char **refusal, graft_answer_time *time);
-/* Of each of `count` models as many times as there are rounds: `times[k][round]`, each as in
- * graft_answer_time. */
-GRAFT_MUST_USE graft_status graft_answer_read_rounds(graft_env *env, graft_arena *arena,
-                                                     const char *line, size_t size, uint32_t id,
-                                                     const char **refusal, uint32_t count,
-                                                     uint32_t rounds, double *const *times);
+GRAFT_MUST_USE graft_status graft_answer_read_turns(graft_env *env, graft_arena *arena,
+                                                    const graft_answer_line *line,
+                                                    const char **refusal,
+                                                    const graft_answer_turns *turns);
 
 #endif

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 enum { LINE_BYTES = 1 << 18, FAULTS_MOST = 3, PATIENCE_MS = 2000, SECONDS_MOST = 86400 };
+enum { FOLDER_BYTES = 4096 };
 
 /* For an answer: starting and loading a runtime; measuring; and whole models, round after round. */
 enum { HELLO_SECONDS = 60, TIME_SECONDS = 120, MODELS_SECONDS = 1800 };
@@ -29,12 +30,12 @@ typedef struct {
     graft_child child;
     graft_answer_hello hello;
     char *path;
-    char *options;         /* NULL: none. */
-    char *folder;          /* Of files that it is to read; NULL: not made yet. */
-    char *line;            /* Of LINE_BYTES: its answers. */
-    uint64_t second_count; /* Instead of the limits above; 0: none. */
-    uint32_t question;     /* The last one's number. */
-    uint32_t faults;       /* In a row. */
+    char *options;             /* NULL: none. */
+    char folder[FOLDER_BYTES]; /* Of files that it is to read; "": not made yet. */
+    char *line;                /* Of LINE_BYTES: its answers. */
+    uint64_t second_count;     /* Instead of the limits above; 0: none. */
+    uint32_t question;         /* The last one's number. */
+    uint32_t faults;           /* In a row. */
 } program_device;
 
 static program_device *program_of(graft_device *device) { return (program_device *)(void *)device; }
@@ -106,8 +107,8 @@ static graft_status ask_hello(graft_env *env, program_device *d, graft_answer_he
     begin_question(env, d, "hello", &json);
     graft_json_integer(&json, "protocol", GRAFT_ANSWER_PROTOCOL);
     GRAFT_CHECK(ask(env, d, &json, HELLO_SECONDS, &size));
-    GRAFT_CHECK(
-        graft_answer_read_hello(env, env->scratch, d->line, size, d->question, &refusal, hello));
+    const graft_answer_line line = {d->line, size, d->question};
+    GRAFT_CHECK(graft_answer_read_hello(env, env->scratch, &line, &refusal, hello));
     if (refusal != NULL) {
         status = GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "it says: %s", refusal);
     }
@@ -182,10 +183,9 @@ static void close_device(graft_device *device)
 {
     program_device *d = program_of(device);
     (void)graft_child_end(&d->child, PATIENCE_MS);
-    if (d->folder != NULL) {
+    if (d->folder[0] != '\0') {
         graft_file_remove_folder(d->folder);
     }
-    free(d->folder);
     free(d->line);
     free(d->path);
     free(d->options);
@@ -209,14 +209,14 @@ static graft_status read_limit(graft_env *env, program_device *d)
 static graft_status make_folder(graft_env *env, program_device *d)
 {
     const char *parent = getenv("TMPDIR");
-    char text[4096];
+    char text[FOLDER_BYTES];
     (void)snprintf(text, sizeof(text), "%s/graft-device-XXXXXX",
                    parent == NULL || parent[0] == '\0' ? "/tmp" : parent);
     if (mkdtemp(text) == NULL) {
         return GRAFT_FAIL(env, GRAFT_IO, "%s: cannot create the folder: %s", text, strerror(errno));
     }
-    d->folder = strdup(text);
-    return d->folder != NULL ? GRAFT_OK : GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left");
+    memcpy(d->folder, text, sizeof(text));
+    return GRAFT_OK;
 }
 
 static void name_device(program_device *d)
@@ -310,8 +310,8 @@ static graft_status ask_time(graft_env *env, program_device *d, const graft_sign
     graft_json_integer(&json, "apart_bytes",
                        weight_count == 0 ? 0 : (int64_t)graft_distance_copies_bytes(s->distance));
     GRAFT_CHECK(ask(env, d, &json, TIME_SECONDS, &size));
-    GRAFT_CHECK(
-        graft_answer_read_time(env, env->scratch, d->line, size, d->question, refusal, &time));
+    const graft_answer_line line = {d->line, size, d->question};
+    GRAFT_CHECK(graft_answer_read_time(env, env->scratch, &line, refusal, &time));
     if (*refusal != NULL) {
         goto done;
     }
@@ -418,31 +418,39 @@ static const char *list_inputs(graft_env *env, const graft_model *model)
     return json.text.data;
 }
 
-static graft_status ask_models(graft_env *env, program_device *d, graft_json *json, uint32_t count,
-                               uint32_t rounds, double *const *times, const char **refusal)
+static graft_status ask_models(graft_env *env, program_device *d, const graft_device_turns *turns,
+                               const char *const *paths, const char **refusal)
 {
     graft_status status = GRAFT_OK;
+    const graft_answer_turns wanted = {turns->count, turns->rounds, turns->times};
+    graft_json json;
     size_t size = 0;
-    GRAFT_CHECK(ask(env, d, json, MODELS_SECONDS, &size));
-    GRAFT_CHECK(graft_answer_read_rounds(env, env->scratch, d->line, size, d->question, refusal,
-                                         count, rounds, times));
+    GRAFT_CHECK(ensure_started(env, d));
+    begin_question(env, d, "time_models", &json);
+    graft_json_strings(&json, "models", paths, turns->count);
+    graft_json_raw(&json, "inputs", list_inputs(env, turns->model));
+    graft_json_integer(&json, "rounds", turns->rounds);
+    GRAFT_CHECK(ask(env, d, &json, MODELS_SECONDS, &size));
+    const graft_answer_line line = {d->line, size, d->question};
+    GRAFT_CHECK(graft_answer_read_turns(env, env->scratch, &line, refusal, &wanted));
 done:
     return status;
 }
 
 /* Absolute paths, in scratch; the model itself is written. */
-static graft_status find_files(graft_env *env, const program_device *d, const graft_model *model,
-                               const char *const *paths, uint32_t count, const char **whole)
+static graft_status find_files(graft_env *env, const program_device *d,
+                               const graft_device_turns *turns, const char **whole)
 {
     graft_status status = GRAFT_OK;
     const char *own = graft_arena_printf(env->scratch, "%s/model.onnx", d->folder);
     bool written = false;
-    for (uint32_t k = 0; k < count; k++) {
-        if (paths[k] == NULL && !written) {
-            GRAFT_CHECK(graft_model_write(env, model, &model->graph, own, NULL));
+    for (uint32_t k = 0; k < turns->count; k++) {
+        const char *path = turns->paths[k];
+        if (path == NULL && !written) {
+            GRAFT_CHECK(graft_model_write(env, turns->model, &turns->model->graph, own, NULL));
             written = true;
         }
-        char *absolute = paths[k] == NULL ? NULL : realpath(paths[k], NULL);
+        char *absolute = path == NULL ? NULL : realpath(path, NULL);
         whole[k] = absolute == NULL ? own : graft_arena_strdup(env->scratch, absolute);
         free(absolute);
     }
@@ -451,24 +459,14 @@ done:
 }
 
 graft_status graft_device_time_models(graft_env *env, graft_device *device,
-                                      const graft_model *model, const char *const *paths,
-                                      uint32_t count, uint32_t rounds, double *const *times,
-                                      const char **refusal)
+                                      const graft_device_turns *turns, const char **refusal)
 {
     graft_status status = GRAFT_OK;
     program_device *d = program_of(device);
-    const char **whole = GRAFT_NEW(env->scratch, const char *, count);
-    graft_json json;
+    const char **whole = GRAFT_NEW(env->scratch, const char *, turns->count);
     *refusal = NULL;
-    GRAFT_CHECK(find_files(env, d, model, paths, count, whole));
-    status = ensure_started(env, d);
-    if (status == GRAFT_OK) {
-        begin_question(env, d, "time_models", &json);
-        graft_json_strings(&json, "models", whole, count);
-        graft_json_raw(&json, "inputs", list_inputs(env, model));
-        graft_json_integer(&json, "rounds", rounds);
-        status = ask_models(env, d, &json, count, rounds, times, refusal);
-    }
+    GRAFT_CHECK(find_files(env, d, turns, whole));
+    status = ask_models(env, d, turns, whole, refusal);
     status = settle(env, d, "time of whole models", status, refusal);
 done:
     return status;

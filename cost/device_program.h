@@ -24,15 +24,21 @@ bool graft_device_times_models(const graft_device *device);
  * device. */
 const char *graft_device_file(graft_env *env, const graft_device *device, const char *name);
 
-/* Has the device, for which the above is true, time `count` whole files in turns, `rounds` (at least
- * 1) times each: `times[k][round]`, ns of one run. The files have the inputs of `model`, which says
- * their sizes; NULL in place of a path is the model itself, as it was read. *refusal, in env->scratch, is NULL, or why there are no times: in the device's own
- * words, or a fault's, which is logged too. GRAFT_INTERRUPTED when the user asked to stop; GRAFT_IO
- * when the model cannot be written. */
+typedef struct graft_device_turns {
+    const graft_model *model; /* The files have its inputs, of its sizes. */
+    const char *const
+        *paths; /* Of files; NULL in place of one is the model itself, as it was read. */
+    uint32_t count;
+    uint32_t rounds;      /* At least 1. */
+    double *const *times; /* times[k][round]: ns of one run. */
+} graft_device_turns;
+
+/* Has the device, for which graft_device_times_models is true, time whole files in turns. *refusal,
+ * in env->scratch, is NULL, or why there are no times: in the device's own words, or a fault's, which
+ * is logged too. GRAFT_INTERRUPTED when the user asked to stop; GRAFT_IO when the model cannot be
+ * written. */
 GRAFT_MUST_USE graft_status graft_device_time_models(graft_env *env, graft_device *device,
-                                                     const graft_model *model,
-                                                     const char *const *paths, uint32_t count,
-                                                     uint32_t rounds, double *const *times,
+                                                     const graft_device_turns *turns,
                                                      const char **refusal);
 
 #endif

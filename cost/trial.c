@@ -385,7 +385,7 @@ graft_status graft_trial_qualify(graft_env *env, graft_trial *trial)
     graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(env->scratch);
     float *expected[GRAFT_MAX_OUTPUTS] = {NULL};
-    double best_ns = INFINITY;
+    double best_ns = (double)INFINITY;
     for (uint32_t i = 0; i < trial->contestant_count; i++) {
         graft_contestant *c = &trial->contestants[i];
         if (!c->dropped) {
@@ -525,7 +525,7 @@ void graft_trial_prune(graft_arena *scratch, graft_trial *trial)
 void graft_trial_finish(graft_arena *scratch, const graft_trial *trial, uint32_t least_rounds,
                         graft_cost_entry *entry)
 {
-    double best_ns = INFINITY;
+    double best_ns = (double)INFINITY;
     memset(entry, 0, sizeof(*entry));
     for (uint32_t i = 0; i < trial->contestant_count; i++) {
         const graft_contestant *c = &trial->contestants[i];

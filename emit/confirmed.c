@@ -31,8 +31,8 @@ graft_status graft_confirm(graft_env *env, graft_session *session, const char *p
     for (uint32_t k = 0; k < GRAFT_CONTENDERS; k++) {
         times[k] = GRAFT_NEW(env->scratch, double, ROUNDS);
     }
-    GRAFT_CHECK(graft_device_time_models(env, session->device, session->model, paths,
-                                         GRAFT_CONTENDERS, ROUNDS, times, &refusal));
+    const graft_device_turns turns = {session->model, paths, GRAFT_CONTENDERS, ROUNDS, times};
+    GRAFT_CHECK(graft_device_time_models(env, session->device, &turns, &refusal));
     if (refusal != NULL) {
         graft_log(env, 1, "whole models could not be timed (%s): the model is written as it was",
                   refusal);

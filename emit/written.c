@@ -44,13 +44,14 @@ done:
 typedef struct {
     graft_device *device; /* NULL: the session's. */
     graft_cost *cost;
+    const graft_model *model; /* The session's, to be compared with. */
 } runner;
 
 static graft_status open_runner(graft_env *env, graft_session *session, runner *r)
 {
     static const graft_measure_options hurried = {.rounds = 3, .batch_ns = 50000, .quiet = true};
     graft_status status = GRAFT_OK;
-    *r = (runner){.cost = session->cost};
+    *r = (runner){.cost = session->cost, .model = session->model};
     if (graft_device_is_program(session->device)) {
         r->cost = NULL;
         GRAFT_CHECK(graft_device_open(env, "cpu", 1, &r->device));
@@ -62,13 +63,13 @@ done:
     return status;
 }
 
-static void close_runner(graft_env *env, const graft_session *session, runner *r)
+static void close_runner(graft_env *env, runner *r)
 {
     if (r->device != NULL) {
         (void)!graft_cost_close(env, r->cost); /* In memory only: there is nothing to save. */
         graft_device_close(r->device);
     } else if (r->cost != NULL) {
-        graft_cost_set_model(r->cost, session->model);
+        graft_cost_set_model(r->cost, r->model);
     }
 }
 
@@ -78,10 +79,11 @@ typedef struct {
     graft_executor *executor;
 } runnable;
 
-static graft_status open_runnable(graft_env *env, const graft_model *model, const runner *on,
-                                  const char *file, bool other_sizes, runnable *r)
+static graft_status open_runnable(graft_env *env, const runner *on, const char *file,
+                                  bool other_sizes, runnable *r)
 {
     graft_status status = GRAFT_OK;
+    const graft_model *model = on->model;
     const int verbosity = env->verbosity;
     graft_model_size *sizes = GRAFT_NEW(env->unit, graft_model_size, model->size_count);
     graft_weights *weights = GRAFT_NEW(env->unit, graft_weights, 1);
@@ -115,24 +117,24 @@ graft_status graft_written_check_able(graft_env *env, graft_session *session)
     runnable r = {.executor = NULL};
     runner on;
     GRAFT_CHECK(open_runner(env, session, &on));
-    GRAFT_CHECK(open_runnable(env, session->model, &on, session->model->file, false, &r));
+    GRAFT_CHECK(open_runnable(env, &on, session->model->file, false, &r));
 done:
     graft_executor_close(r.executor);
-    close_runner(env, session, &on);
+    close_runner(env, &on);
     graft_arena_release(env->unit, mark);
     return status;
 }
 
 /* The largest difference over `rounds` runs at one set of sizes. */
-static graft_status compare_runs(graft_env *env, const graft_model *model, const runner *on,
-                                 const char *file, bool other_sizes, uint32_t rounds, double *worst)
+static graft_status compare_runs(graft_env *env, const runner *on, const char *file,
+                                 bool other_sizes, uint32_t rounds, double *worst)
 {
     graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(env->unit);
     runnable before = {.executor = NULL};
     runnable after = {.executor = NULL};
-    GRAFT_CHECK(open_runnable(env, model, on, model->file, other_sizes, &before));
-    GRAFT_CHECK(open_runnable(env, model, on, file, other_sizes, &after));
+    GRAFT_CHECK(open_runnable(env, on, on->model->file, other_sizes, &before));
+    GRAFT_CHECK(open_runnable(env, on, file, other_sizes, &after));
     const graft_graph *graph = &before.model->graph;
     float **want = graft_outputs_new(env->unit, before.executor, graph);
     float **have = graft_outputs_new(env->unit, before.executor, graph);
@@ -153,13 +155,11 @@ graft_status graft_written_check(graft_env *env, graft_session *session,
                                  const graft_written *written, uint32_t rounds, double *difference)
 {
     graft_status status = GRAFT_OK;
-    const graft_model *model = session->model;
     double worst = 0.0;
     runner on;
     GRAFT_CHECK(open_runner(env, session, &on));
-    for (uint32_t other = 0; other <= (model->is_open ? 1U : 0U); other++) {
-        GRAFT_CHECK(
-            compare_runs(env, model, &on, written->model->file, other == 1, rounds, &worst));
+    for (uint32_t other = 0; other <= (session->model->is_open ? 1U : 0U); other++) {
+        GRAFT_CHECK(compare_runs(env, &on, written->model->file, other == 1, rounds, &worst));
     }
     *difference = worst;
     if (!(worst <= GRAFT_OUTPUTS_DIFFERENCE_MOST)) {
@@ -169,7 +169,7 @@ graft_status graft_written_check(graft_env *env, graft_session *session,
                             written->model->file, session->model->file, worst);
     }
 done:
-    close_runner(env, session, &on);
+    close_runner(env, &on);
     return status;
 }
 

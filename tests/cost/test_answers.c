@@ -50,15 +50,20 @@ static const struct {
     {"{\"id\": 7, \"median_ns\": 5, \"spread_ns\": 0, \"rounds\": 0}",                 "'rounds' is '0'"                   },
 };
 
+static graft_answer_line line_of(const char *text)
+{
+    return (graft_answer_line){text, strlen(text), 7};
+}
+
 static void test_hello(void **state)
 {
     graft_env *env = *state;
     for (size_t i = 0; i < sizeof hellos / sizeof hellos[0]; i++) {
         const char *refusal = "?";
         graft_answer_hello hello = {.threads = 99};
-        print_message("# %s\n", hellos[i].line);
-        graft_status status = graft_answer_read_hello(env, env->unit, hellos[i].line,
-                                                      strlen(hellos[i].line), 7, &refusal, &hello);
+        const graft_answer_line line = line_of(hellos[i].line);
+        print_message("# %s\n", line.text);
+        graft_status status = graft_answer_read_hello(env, env->unit, &line, &refusal, &hello);
         if (hellos[i].why == NULL) {
             assert_int_equal(status, GRAFT_OK);
             assert_null(refusal);
@@ -78,9 +83,9 @@ static void test_time(void **state)
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
         const char *refusal = "?";
         graft_answer_time time = {.median_ns = -1.0};
-        print_message("# %s\n", times[i].line);
-        graft_status status = graft_answer_read_time(env, env->unit, times[i].line,
-                                                     strlen(times[i].line), 7, &refusal, &time);
+        const graft_answer_line line = line_of(times[i].line);
+        print_message("# %s\n", line.text);
+        graft_status status = graft_answer_read_time(env, env->unit, &line, &refusal, &time);
         if (times[i].why == NULL) {
             assert_int_equal(status, GRAFT_OK);
             assert_true(time.median_ns >= 1.0 && time.rounds == 1);
@@ -107,27 +112,26 @@ static void test_rounds(void **state)
     double numbers[4] = {0};
     double *const lists[2] = {numbers, numbers + 2};
     const char *refusal = "?";
+    const graft_answer_turns turns = {2, 2, lists};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        check_failed(env,
-                     graft_answer_read_rounds(env, env->unit, bad[i], strlen(bad[i]), 7, &refusal,
-                                              2, 2, lists),
+        const graft_answer_line line = line_of(bad[i]);
+        check_failed(env, graft_answer_read_turns(env, env->unit, &line, &refusal, &turns),
                      GRAFT_BAD_INPUT, "its answer");
         assert_true(numbers[0] == 0.0);
     }
-    assert_int_equal(
-        graft_answer_read_rounds(env, env->unit, good, strlen(good), 7, &refusal, 2, 2, lists),
-        GRAFT_OK);
+    const graft_answer_line line = line_of(good);
+    assert_int_equal(graft_answer_read_turns(env, env->unit, &line, &refusal, &turns), GRAFT_OK);
     assert_true(numbers[0] == 1.0 && numbers[1] == 2.0 && numbers[2] == 3.0 && numbers[3] == 4.0);
 }
 
 static void test_refusal(void **state)
 {
-    static const char line[] = "{\"id\": 7, \"unsupported\": \"no such\\nthing\"}";
+    static const char text[] = "{\"id\": 7, \"unsupported\": \"no such\\nthing\"}";
     graft_env *env = *state;
     const char *refusal = NULL;
     graft_answer_time time = {.rounds = 0};
-    assert_int_equal(graft_answer_read_time(env, env->unit, line, strlen(line), 7, &refusal, &time),
-                     GRAFT_OK);
+    const graft_answer_line line = line_of(text);
+    assert_int_equal(graft_answer_read_time(env, env->unit, &line, &refusal, &time), GRAFT_OK);
     assert_string_equal(refusal, "no such?thing");
     assert_int_equal(time.rounds, 0);
 }

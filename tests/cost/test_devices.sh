@@ -41,6 +41,7 @@ while read -r line; do
         ;;
     esac
     [ -z "${FAKE_LOG:-}" ] || echo "$asked" >> "$FAKE_LOG"
+    [ "$when" = all ] && [ "$asked" != hello ] && when=$asked
     if [ "$asked" = "$when" ]; then
         case $what in
         hang) sleep 600 ;;
@@ -84,8 +85,10 @@ asks_once() {
 }
 # Its costs are there when it is not.
 is_recorded() {
-    sum=$(sed -n 's/.*"sum_ns": \([0-9.]*\).*/\1/p' "$FOLDER/out")
+    measure good
+    sum=$(sed -n 's/.*\("sum_ns": [0-9.]*\),.*/\1/p' "$FOLDER/out")
     gives 0 "$GRAFT" measure resnet8 --device 'fake on a board' --database "$DB" --rounds 3 --json &&
+        grep -qF "$sum," "$FOLDER/out" &&
         grep -q '"estimated": 0,' "$FOLDER/out" && grep -q '"whole_ns": null' "$FOLDER/out"
 }
 # Whatever it does wrong for one operator: a message with the device and the question, no entry, and an
@@ -116,10 +119,8 @@ takes_a_refusal() {
 }
 # All questions are answered so: nothing can be estimated either.
 gives_up() {
-    sed 's/^    if \[ "$asked" = "$when" \]/    if [ "$asked" != hello ]/' "$FAKE" > "$FAKE.all" && chmod +x "$FAKE.all"
     rm -f "$DB"
-    gives 1 "$GRAFT" optimize resnet8 "$FOLDER/none.onnx" --device "$FAKE.all:x=die" --database "$DB" ||
-        gives 2 "$GRAFT" optimize resnet8 "$FOLDER/none.onnx" --device "$FAKE.all:x=die" --database "$DB" || return 1
+    gives 2 "$GRAFT" optimize resnet8 "$FOLDER/none.onnx" --device "$FAKE:all=die" --database "$DB" || return 1
     grep -q "is given up after 3 faults in a row" "$FOLDER/err" && [ ! -e "$FOLDER/none.onnx" ] &&
         grep -q "error: .*too few measured costs" "$FOLDER/err" && [ "$(grep -c 'it has ended' "$FOLDER/err")" = 3 ]
 }

@@ -39,12 +39,12 @@ static bool check_outcome(graft_env *env, graft_status status, const char *refus
     return true;
 }
 
-static void read_hello(graft_env *env, const char *line, size_t size)
+static void read_hello(graft_env *env, const graft_answer_line *line)
 {
     const char *refusal = NULL;
     graft_answer_hello hello;
     memset(&hello, 0xff, sizeof hello);
-    graft_status status = graft_answer_read_hello(env, env->unit, line, size, 1, &refusal, &hello);
+    graft_status status = graft_answer_read_hello(env, env->unit, line, &refusal, &hello);
     if (check_outcome(env, status, refusal)) {
         check_text(hello.name, sizeof hello.name);
         check_text(hello.version, sizeof hello.version);
@@ -55,19 +55,19 @@ static void read_hello(graft_env *env, const char *line, size_t size)
     }
 }
 
-static void read_times(graft_env *env, const char *line, size_t size)
+static void read_times(graft_env *env, const graft_answer_line *line)
 {
     const char *refusal = NULL;
     graft_answer_time time = {.median_ns = -1.0, .spread_ns = -1.0};
     double numbers[MODELS][ROUNDS];
     double *times[MODELS] = {numbers[0], numbers[1]};
-    graft_status status = graft_answer_read_time(env, env->unit, line, size, 1, &refusal, &time);
+    const graft_answer_turns turns = {MODELS, ROUNDS, times};
+    graft_status status = graft_answer_read_time(env, env->unit, line, &refusal, &time);
     if (check_outcome(env, status, refusal)) {
         assert(is_time(time.median_ns) && time.rounds >= 1);
         assert(time.spread_ns >= 0.0 && time.spread_ns <= 3600e9);
     }
-    status =
-        graft_answer_read_rounds(env, env->unit, line, size, 1, &refusal, MODELS, ROUNDS, times);
+    status = graft_answer_read_turns(env, env->unit, line, &refusal, &turns);
     if (check_outcome(env, status, refusal)) {
         for (uint32_t i = 0; i < MODELS * ROUNDS; i++) {
             assert(is_time(numbers[i / ROUNDS][i % ROUNDS]));
@@ -81,8 +81,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size > 4096 || graft_env_open(&env) != GRAFT_OK) {
         return 0;
     }
-    read_hello(&env, (const char *)data, size);
-    read_times(&env, (const char *)data, size);
+    const graft_answer_line line = {(const char *)data, size, 1};
+    read_hello(&env, &line);
+    read_times(&env, &line);
     graft_env_close(&env);
     return 0;
 }
