@@ -386,7 +386,7 @@ done:
 bool graft_device_times_models(const graft_device *device)
 {
     const graft_device_head *head = graft_device_head_at(device);
-    return head->backend == &graft_backend_program && is_present(device) &&
+    return head->backend == &graft_backend_program &&
            ((const program_device *)(const void *)device)->hello.times_models;
 }
 

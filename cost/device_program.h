@@ -17,7 +17,8 @@
  * wherever what comes with Graft lies. NULL when there is none. */
 const char *graft_device_program_path(graft_env *env, const char *name);
 
-/* Whether it is a program that is here and says that it times whole models. */
+/* Whether it is a program that says that it times whole models; one that was given up is asked once
+ * more. */
 bool graft_device_times_models(const graft_device *device);
 
 /* The path of a file of this name in the folder of such a device, in env->life: it goes with the

@@ -88,8 +88,7 @@ void graft_recorded_announce(graft_env *env, const graft_database *database,
         count_records(database, name, graft_device_library(device)) > 0) {
         return;
     }
-    const char *nearest =
-        graft_device_is_program(device) ? NULL : graft_shipped_nearest(env, name);
+    const char *nearest = graft_device_is_program(device) ? NULL : graft_shipped_nearest(env, name);
     graft_log(env, 1,
               "%s has no costs of this machine ('%s') with the library and kernels of now: they "
               "are measured here, and kept there",

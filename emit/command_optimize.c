@@ -242,6 +242,10 @@ static graft_status write_confirmed(graft_env *env, optimize_run *run)
     graft_status status = GRAFT_OK;
     graft_session *session = &run->session;
     if (!graft_device_times_models(session->device)) {
+        if (graft_device_is_program(session->device)) {
+            graft_log(env, 1, "device '%s' does not time whole models here: nothing is confirmed",
+                      graft_device_name(session->device));
+        }
         return write_file(env, run, run->out);
     }
     const char *candidate = graft_device_file(env, session->device, "candidate.onnx");

@@ -20,7 +20,8 @@ while read -r line; do
     case $line in
     *'"ask": "hello"'*)
         asked=hello
-        answer='"protocol": 1, "name": "fake", "version": "1.0", "hardware": "a board", "threads": 3, "times_models": true'
+        answer='"protocol": 1, "name": "fake", "version": "1.0", "hardware": "a board", "threads": 3, "times_models": '
+        [ "$when" = modest ] && answer="${answer}false" || answer="${answer}true"
         ;;
     *'"ask": "time_models"'*)
         asked=models
@@ -173,6 +174,13 @@ leaves_out_what_is_not_confirmed() {
             grep -q 'whole models could not be timed (.*): the model is written as it was' "$FOLDER/err" || return 1
     done
 }
+# One that does not time whole models confirms nothing, and that is said.
+says_what_is_not_confirmed() {
+    optimize modest=x && ! cmp -s "$FOLDER/in.onnx" "$FOLDER/out.onnx" && ! grep -q '"confirmed"' "$FOLDER/out" &&
+        grep -q "device 'fake on a board, 3 threads' does not time whole models here: nothing is confirmed" "$FOLDER/err" &&
+        gives 0 "$GRAFT" measure resnet8 --device "$FAKE:modest=x" --database "$DB" --rounds 3 &&
+        grep -q 'whole graph: not run: the device does not time whole models' "$FOLDER/out"
+}
 # Outputs are compared on this processor, whatever the device is.
 checks() {
     optimize good && gives 0 "$GRAFT" --quiet optimize "$FOLDER/in.onnx" "$FOLDER/out.onnx" --device "$FAKE:good" \
@@ -261,6 +269,7 @@ check "starts it alone" starts_it_alone
 check "confirms" confirms
 check "leaves out what is slower" leaves_out_what_is_slower
 check "leaves out what is not confirmed" leaves_out_what_is_not_confirmed
+check "says what is not confirmed" says_what_is_not_confirmed
 check "checks" checks
 check "survives kills" survives_kills
 check "is interrupted" is_interrupted
