@@ -2,6 +2,7 @@
 #include "cost/backend.h"
 
 #include "cost/clock.h"
+#include "cost/device_program.h"
 
 #include <assert.h>
 #include <dlfcn.h>
@@ -80,6 +81,18 @@ static bool is_gpu(const char *name)
     return strcmp(name, "cuda") == 0 || strncmp(name, "cuda:", 5) == 0;
 }
 
+/* Builds for GPUs leave programs out. */
+static const graft_backend *find_program(graft_env *env, const char *name)
+{
+#ifdef GRAFT_WITHOUT_ONEDNN
+    (void)env;
+    (void)name;
+    return NULL;
+#else
+    return graft_device_program_path(env, name) != NULL ? &graft_backend_program : NULL;
+#endif
+}
+
 static graft_status find_backend(graft_env *env, const char *name, const graft_backend **backend)
 {
     if (name[0] == '\0') {
@@ -97,13 +110,16 @@ static graft_status find_backend(graft_env *env, const char *name, const graft_b
     if (is_gpu(name)) {
         return load_library(env, backend);
     }
-    *backend = NULL;
+    *backend = find_program(env, name);
     return GRAFT_OK;
 }
 
 const char *graft_device_database(graft_env *env, const char *name)
 {
-    return graft_file_cached(env, is_gpu(name) ? "costs/cuda.costs" : "costs/cpu.costs");
+    const char *file = is_gpu(name)                      ? "costs/cuda.costs"
+                       : find_program(env, name) != NULL ? "costs/programs.costs"
+                                                         : "costs/cpu.costs";
+    return graft_file_cached(env, file);
 }
 
 /* -------------------------------------------------------------- devices */
@@ -172,6 +188,13 @@ bool graft_device_present(const graft_device *device)
 {
     const graft_backend *backend = graft_device_head_at(device)->backend;
     return backend != NULL && (backend->present == NULL || backend->present(device));
+}
+
+bool graft_device_is_program(const graft_device *device)
+{
+    const char *library = graft_device_library(device);
+    const char *mark = strrchr(library, ',');
+    return mark != NULL && strcmp(mark, GRAFT_DEVICE_PROGRAM_MARK) == 0;
 }
 
 uint32_t graft_device_threads(const graft_device *device)

@@ -91,6 +91,9 @@ static inline const graft_device_head *graft_device_head_at(const graft_device *
 /* The back end for oneDNN: device.c, kernel.c. Not in builds without oneDNN. */
 extern const graft_backend graft_backend_cpu;
 
+/* The one for programs that answer questions: device_program.c. Likewise. */
+extern const graft_backend graft_backend_program;
+
 /* What graft-cuda.so exports under the name GRAFT_BACKEND_SYMBOL. */
 typedef const graft_backend *(*graft_backend_find)(void);
 #define GRAFT_BACKEND_SYMBOL "graft_backend_cuda"

@@ -2,6 +2,8 @@
 #include "cost/command.h"
 
 #include "cost/calibrate.h"
+#include "cost/clock.h"
+#include "cost/device_program.h"
 #include "cost/plot.h"
 #include "models/zoo.h"
 
@@ -79,6 +81,30 @@ done:
     return status;
 }
 
+/* Has a program time the model; `reason` says why it did not. */
+static graft_status ask_whole(graft_env *env, measure_run *run, graft_cost_summary *summary)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    const uint32_t rounds = run->options->rounds;
+    const char *path = NULL; /* The model as it was read. */
+    const char *refusal = "the device does not time whole models";
+    double *times = GRAFT_NEW(env->scratch, double, rounds);
+    if (graft_device_times_models(run->device)) {
+        const graft_device_turns turns = {run->model, &path, 1, rounds, &times};
+        GRAFT_CHECK(graft_device_time_models(env, run->device, &turns, &refusal));
+    }
+    if (refusal == NULL) {
+        graft_cost_median(times, rounds, &summary->timing.median_ns, &summary->timing.spread_ns);
+        summary->timing.rounds = rounds;
+    } else {
+        summary->reason = graft_arena_strdup(env->life, refusal);
+    }
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
 /* Runs the whole graph, where it can be run. */
 static graft_status time_whole(graft_env *env, measure_run *run, graft_cost_summary *summary)
 {
@@ -88,6 +114,9 @@ static graft_status time_whole(graft_env *env, measure_run *run, graft_cost_summ
     if (!graft_device_present(run->device)) {
         summary->reason = "the device is not here";
         return GRAFT_OK;
+    }
+    if (graft_device_is_program(run->device)) {
+        return ask_whole(env, run, summary);
     }
     GRAFT_CHECK(graft_model_fold_weights(env, env->life, run->model, graph, &run->weights));
     GRAFT_CHECK(

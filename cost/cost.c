@@ -5,6 +5,7 @@
 #include "cost/prepare.h"
 #include "cost/recorded.h"
 #include "cost/shipped.h"
+#include "graph/equal.h"
 #include "graph/file.h"
 #include "graph/log.h"
 
@@ -29,6 +30,7 @@ struct graft_cost {
     bool direct;    /* Only direct implementations are measured. */
     bool copies;    /* No views but aliases. */
     bool distant;   /* Entries of this device distinguish how far away data lie. */
+    bool program;   /* Its entries are answers of a program, which lays tensors out itself. */
     bool fitted;
     const graft_model *model; /* Of graphs; NULL: not known. */
     graft_cost_statistics statistics;
@@ -84,8 +86,11 @@ graft_status graft_cost_open(graft_env *env, graft_device *device, const char *p
     (void)pthread_mutex_init(&c->memo_lock, NULL);
     c->memo = graft_plan_memo_new(); /* Without memory for it plans are slower, not wrong. */
     GRAFT_CHECK(open_databases(env, c, path));
-    c->distant = strstr(graft_device_library(device), protocol_mark) != NULL;
+    c->program = graft_device_is_program(device);
+    c->distant = !c->program && strstr(graft_device_library(device), protocol_mark) != NULL;
     c->copies = !c->distant; /* Only processors are known to take pieces where they lie. */
+    c->convention = c->program;
+    c->layout = c->program ? GRAFT_LAYOUT_PLAIN : c->layout;
     graft_database_select(c->database, graft_device_name(device), graft_device_library(device));
     graft_database_select(c->estimates, graft_device_name(device), graft_device_library(device));
     const graft_calibration calibration = graft_calibration_read(c->database);
@@ -152,7 +157,10 @@ void graft_cost_set_deadline(graft_cost *cost, uint64_t deadline_ns)
     cost->deadline_ns = deadline_ns;
 }
 
-void graft_cost_set_convention(graft_cost *cost, bool convention) { cost->convention = convention; }
+void graft_cost_set_convention(graft_cost *cost, bool convention)
+{
+    cost->convention = convention || cost->program;
+}
 
 void graft_cost_set_base(graft_cost *cost, uint32_t layout)
 {
@@ -227,12 +235,27 @@ static int compare_signatures(const void *a, const void *b)
     return graft_signature_compare(*left, *right);
 }
 
-static graft_signature without_distance(const graft_signature *signature)
+/* Without what entries of this device do not distinguish. */
+static graft_signature without_place(const graft_cost *cost, const graft_signature *signature)
 {
     graft_signature copy;
     memcpy(&copy, signature, sizeof(copy));
-    copy.distance = 0;
+    if (!cost->program || copy.const_mask == 0) {
+        copy.distance = 0;
+    }
+    if (cost->program) {
+        copy.in_place = 0;
+        memset(copy.in_layouts, GRAFT_LAYOUT_ROW, sizeof(copy.in_layouts));
+        memset(copy.out_layouts, GRAFT_LAYOUT_ROW, sizeof(copy.out_layouts));
+    }
     return copy;
+}
+
+/* A device that is a program may have said, or shown, that it cannot time an operator: that one is
+ * estimated, and not asked for again in this run. */
+static bool is_refused(const graft_cost *cost, const graft_signature *signature)
+{
+    return cost->program && graft_database_find(cost->estimates, signature) != NULL;
 }
 
 /* Each once: all, or what the database lacks. */
@@ -246,14 +269,15 @@ static graft_signature *list_once(graft_arena *arena, const graft_cost *cost, bo
     graft_signature *plain = GRAFT_NEW(arena, graft_signature, cost->distant ? 0 : count);
     for (uint32_t i = 0; i < count; i++) {
         if (!cost->distant) {
-            plain[i] = without_distance(&signatures[i]);
+            plain[i] = without_place(cost, &signatures[i]);
         }
         sorted[i] = cost->distant ? &signatures[i] : &plain[i];
     }
     qsort(sorted, count, sizeof(sorted[0]), compare_signatures);
     for (uint32_t i = 0; i < count; i++) {
         bool repeated = i > 0 && graft_signature_equal(sorted[i - 1], sorted[i]);
-        if (!repeated && !(missing && graft_database_find(cost->database, sorted[i]) != NULL)) {
+        if (!repeated && !(missing && (graft_database_find(cost->database, sorted[i]) != NULL ||
+                                       is_refused(cost, sorted[i])))) {
             listed[(*listed_count)++] = *sorted[i];
         }
     }
@@ -293,19 +317,15 @@ graft_status graft_cost_anchor(graft_env *env, graft_cost *cost, graft_anchor **
     return status;
 }
 
-/* The lock is held. Measures all signatures, or what the database lacks; of two measurements of one
- * the faster is kept. */
-static graft_status measure_signatures(graft_env *env, graft_cost *cost, bool missing,
-                                       const graft_signature *signatures, uint32_t given,
-                                       const graft_measure_options *options)
+/* The lock is held. Measures `count` signatures, each listed once; of two measurements of one the
+ * faster is kept. */
+static graft_status measure_listed(graft_env *env, graft_cost *cost, const graft_signature *listed,
+                                   uint32_t count, const graft_measure_options *options)
 {
+    graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(env->scratch);
-    uint32_t count = 0;
-    const graft_signature *listed =
-        list_once(env->scratch, cost, missing, signatures, given, &count);
     graft_cost_entry *entries = GRAFT_NEW(env->scratch, graft_cost_entry, count);
     uint64_t start_ns = graft_clock_ns();
-    graft_status status = GRAFT_OK;
     if (count > 0) {
         graft_measure_options anchored = *options;
         GRAFT_CHECK(obtain_anchor(env, cost));
@@ -321,6 +341,80 @@ static graft_status measure_signatures(graft_env *env, graft_cost *cost, bool mi
         cost->statistics.measured += entries[i].rounds > 0;
     }
     cost->statistics.measuring_ns += graft_clock_ns() - start_ns;
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+/* The lock is held. Where there is too little to fit a line to and the device is here, probes are
+ * measured first. */
+static graft_status fit_roofline(graft_env *env, graft_cost *cost)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    const char *name = graft_device_name(cost->device);
+    const char *library = graft_device_library(cost->device);
+    uint32_t count = 0;
+    graft_roofline_fit(env, cost->database, name, library, &cost->roofline);
+    if (cost->roofline.products.points == 0 && graft_device_present(cost->device)) {
+        const graft_signature *probes = graft_roofline_probes(env->scratch, &count);
+        probes = list_once(env->scratch, cost, true, probes, count, &count);
+        GRAFT_CHECK(measure_listed(env, cost, probes, count, &cost->options));
+        graft_roofline_fit(env, cost->database, name, library, &cost->roofline);
+    }
+    cost->fitted = true;
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+static graft_status estimate(graft_env *env, graft_cost *cost, uint32_t op, uint64_t flops,
+                             uint64_t bytes, graft_cost_entry *entry)
+{
+    graft_status status = GRAFT_OK;
+    if (!cost->fitted) {
+        GRAFT_CHECK(fit_roofline(env, cost));
+    }
+    if (!graft_roofline_estimate(&cost->roofline, op, flops, bytes, entry)) {
+        status = GRAFT_FAIL(env, GRAFT_UNSUPPORTED,
+                            "device '%s' has too few measured costs to estimate others",
+                            graft_device_name(cost->device));
+    }
+done:
+    return status;
+}
+
+/* The lock is held. Of what a program was asked and did not answer. */
+static graft_status estimate_refused(graft_env *env, graft_cost *cost,
+                                     const graft_signature *listed, uint32_t count)
+{
+    graft_status status = GRAFT_OK;
+    graft_cost_entry entry;
+    for (uint32_t i = 0; i < count && cost->program; i++) {
+        if (graft_database_find(cost->database, &listed[i]) == NULL &&
+            !is_refused(cost, &listed[i])) {
+            GRAFT_CHECK(estimate(env, cost, listed[i].op, graft_signature_flops(&listed[i]),
+                                 graft_signature_bytes(&listed[i]), &entry));
+            graft_database_add(cost->estimates, &listed[i], &entry);
+            cost->statistics.estimated++;
+        }
+    }
+done:
+    return status;
+}
+
+/* The lock is held. Measures all signatures, or what the database lacks. */
+static graft_status measure_signatures(graft_env *env, graft_cost *cost, bool missing,
+                                       const graft_signature *signatures, uint32_t given,
+                                       const graft_measure_options *options)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    uint32_t count = 0;
+    const graft_signature *listed =
+        list_once(env->scratch, cost, missing, signatures, given, &count);
+    GRAFT_CHECK(measure_listed(env, cost, listed, count, options));
+    GRAFT_CHECK(estimate_refused(env, cost, listed, count));
 done:
     graft_arena_release(env->scratch, mark);
     return status;
@@ -371,43 +465,6 @@ void graft_cost_store(graft_cost *cost, const graft_signature *signature,
 
 /* -------------------------------------------------------------- estimating */
 
-/* The lock is held. Where there is too little to fit a line to and the device is here, probes are
- * measured first. */
-static graft_status fit_roofline(graft_env *env, graft_cost *cost)
-{
-    graft_status status = GRAFT_OK;
-    graft_mark mark = graft_arena_mark(env->scratch);
-    const char *name = graft_device_name(cost->device);
-    const char *library = graft_device_library(cost->device);
-    uint32_t count = 0;
-    graft_roofline_fit(env, cost->database, name, library, &cost->roofline);
-    if (cost->roofline.products.points == 0 && graft_device_present(cost->device)) {
-        const graft_signature *probes = graft_roofline_probes(env->scratch, &count);
-        GRAFT_CHECK(measure_signatures(env, cost, true, probes, count, &cost->options));
-        graft_roofline_fit(env, cost->database, name, library, &cost->roofline);
-    }
-    cost->fitted = true;
-done:
-    graft_arena_release(env->scratch, mark);
-    return status;
-}
-
-static graft_status estimate(graft_env *env, graft_cost *cost, uint32_t op, uint64_t flops,
-                             uint64_t bytes, graft_cost_entry *entry)
-{
-    graft_status status = GRAFT_OK;
-    if (!cost->fitted) {
-        GRAFT_CHECK(fit_roofline(env, cost));
-    }
-    if (!graft_roofline_estimate(&cost->roofline, op, flops, bytes, entry)) {
-        status = GRAFT_FAIL(env, GRAFT_UNSUPPORTED,
-                            "device '%s' has too few measured costs to estimate others",
-                            graft_device_name(cost->device));
-    }
-done:
-    return status;
-}
-
 /* The same operator at another distance of its weights is a better estimate than a line: the next
  * one that was measured, the further of two. */
 static bool estimate_from_elsewhere(const graft_cost *cost, const graft_signature *signature,
@@ -445,7 +502,8 @@ static bool estimate_from_elsewhere(const graft_cost *cost, const graft_signatur
 static const graft_cost_entry *find_plain(const graft_cost *cost, const graft_signature *signature)
 {
     const graft_cost_entry *entry = graft_database_find(cost->database, signature);
-    return entry != NULL || (!cost->estimating && graft_device_present(cost->device))
+    return entry != NULL ||
+                   (!cost->program && !cost->estimating && graft_device_present(cost->device))
                ? entry
                : graft_database_find(cost->estimates, signature);
 }
@@ -455,7 +513,7 @@ static const graft_cost_entry *find_entry(const graft_cost *cost, const graft_si
 {
     graft_signature plain;
     if (!cost->distant) {
-        plain = without_distance(signature);
+        plain = without_place(cost, signature);
         signature = &plain;
     }
     if (cost->corrected == NULL) {
@@ -484,7 +542,7 @@ static graft_status add_entry(graft_env *env, graft_cost *cost, const graft_sign
         GRAFT_CHECK(estimate(env, cost, signature->op, graft_signature_flops(signature),
                              graft_signature_bytes(signature), &entry));
     }
-    const graft_signature plain = without_distance(signature);
+    const graft_signature plain = without_place(cost, signature);
     graft_database_add(cost->estimates, cost->distant ? signature : &plain, &entry);
     cost->statistics.estimated++;
 done:
@@ -640,7 +698,9 @@ done:
 static void prepare_graph(graft_env *env, const graft_cost *cost, const graft_graph **graph,
                           const graft_order **order)
 {
-    if (!cost->direct) { /* Elsewhere than on processors opaque nodes do not run with the others. */
+    if (cost->program) { /* It has an order of its own. */
+        graft_equal_merge(env->scratch, graph, order);
+    } else if (!cost->direct) { /* Elsewhere than on processors opaque nodes run by themselves. */
         graft_prepare_graph(env->scratch, cost->distant ? cost->model : NULL, graph, order);
     }
 }

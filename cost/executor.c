@@ -655,27 +655,32 @@ graft_status graft_executor_time_steps(graft_env *env, graft_executor *executor,
 
 /* ---------------------------------------------------------------- comparing */
 
-enum { CONTENDERS = 3 }; /* a, b, and a once more: the control. */
-
-typedef struct {
-    double *times[CONTENDERS];
-    double *ratio;   /* b / a */
-    double *control; /* a / a */
-} comparison_samples;
-
-static void summarise(const comparison_samples *samples, uint32_t rounds, graft_comparison *c)
+void graft_comparison_of(graft_env *env, const double *const times[GRAFT_CONTENDERS],
+                         uint32_t rounds, graft_comparison *c)
 {
-    for (uint32_t i = 0; i < rounds; i++) {
-        samples->ratio[i] = samples->times[1][i] / samples->times[0][i];
-        samples->control[i] = samples->times[2][i] / samples->times[0][i];
+    graft_mark mark = graft_arena_mark(env->scratch);
+    double *samples = GRAFT_NEW(env->scratch, double, rounds); /* The median sorts them. */
+    const struct {
+        const double *of;
+        const double *by; /* NULL: nothing. */
+        double *median;
+        double *spread;
+    } wanted[] = {
+        {times[0], NULL,     &c->a.median_ns, &c->a.spread_ns   },
+        {times[1], NULL,     &c->b.median_ns, &c->b.spread_ns   },
+        {times[1], times[0], &c->ratio,       &c->ratio_spread  },
+        {times[2], times[0], &c->control,     &c->control_spread},
+    };
+    for (size_t w = 0; w < sizeof(wanted) / sizeof(wanted[0]); w++) {
+        for (uint32_t i = 0; i < rounds; i++) {
+            samples[i] = wanted[w].of[i] / (wanted[w].by == NULL ? 1.0 : wanted[w].by[i]);
+        }
+        graft_cost_median(samples, rounds, wanted[w].median, wanted[w].spread);
     }
     c->rounds = rounds;
     c->a.rounds = rounds;
     c->b.rounds = rounds;
-    graft_cost_median(samples->times[0], rounds, &c->a.median_ns, &c->a.spread_ns);
-    graft_cost_median(samples->times[1], rounds, &c->b.median_ns, &c->b.spread_ns);
-    graft_cost_median(samples->ratio, rounds, &c->ratio, &c->ratio_spread);
-    graft_cost_median(samples->control, rounds, &c->control, &c->control_spread);
+    graft_arena_release(env->scratch, mark);
 }
 
 graft_status graft_executor_compare(graft_env *env, graft_executor *a, graft_executor *b,
@@ -683,24 +688,22 @@ graft_status graft_executor_compare(graft_env *env, graft_executor *a, graft_exe
 {
     graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(env->scratch);
-    const graft_executor *contenders[CONTENDERS] = {a, b, a};
-    comparison_samples samples;
-    uint32_t runs[CONTENDERS] = {1, 1, 1};
-    for (uint32_t k = 0; k < CONTENDERS; k++) {
-        samples.times[k] = GRAFT_NEW(env->scratch, double, rounds);
+    const graft_executor *contenders[GRAFT_CONTENDERS] = {a, b, a};
+    double *times[GRAFT_CONTENDERS];
+    uint32_t runs[GRAFT_CONTENDERS] = {1, 1, 1};
+    for (uint32_t k = 0; k < GRAFT_CONTENDERS; k++) {
+        times[k] = GRAFT_NEW(env->scratch, double, rounds);
     }
-    samples.ratio = GRAFT_NEW(env->scratch, double, rounds);
-    samples.control = GRAFT_NEW(env->scratch, double, rounds);
     GRAFT_CHECK(warm_up(env, a, &runs[0]));
     GRAFT_CHECK(warm_up(env, b, &runs[1]));
     runs[2] = runs[0];
     for (uint32_t round = 0; round < rounds; round++) {
-        for (uint32_t i = 0; i < CONTENDERS; i++) {
-            uint32_t k = (i + round) % CONTENDERS;
-            GRAFT_CHECK(time_after_switch(env, contenders[k], runs[k], &samples.times[k][round]));
+        for (uint32_t i = 0; i < GRAFT_CONTENDERS; i++) {
+            uint32_t k = (i + round) % GRAFT_CONTENDERS;
+            GRAFT_CHECK(time_after_switch(env, contenders[k], runs[k], &times[k][round]));
         }
     }
-    summarise(&samples, rounds, comparison);
+    graft_comparison_of(env, (const double *const *)times, rounds, comparison);
 done:
     graft_arena_release(env->scratch, mark);
     return status;

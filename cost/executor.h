@@ -87,6 +87,11 @@ typedef struct graft_comparison {
     uint32_t rounds;
 } graft_comparison;
 
+enum { GRAFT_CONTENDERS = 3 }; /* a, b, and a once more: the control. */
+/* What the times of `rounds` (at least 1) rounds in turns say. */
+void graft_comparison_of(graft_env *env, const double *const times[GRAFT_CONTENDERS],
+                         uint32_t rounds, graft_comparison *comparison);
+
 /* Times two executors against each other, interleaved, in an order that rotates. */
 GRAFT_MUST_USE graft_status graft_executor_compare(graft_env *env, graft_executor *a,
                                                    graft_executor *b, uint32_t rounds,

@@ -333,8 +333,12 @@ void graft_layout_assign(const graft_graph *graph, const graft_order *order, uin
         if (n->is_const) {
             continue;
         }
-        uint32_t count = graft_layout_alternatives(graph, node, layouts, listed);
-        choices[node] = *prefer(listed, count, layout);
+        if (layout == GRAFT_LAYOUT_PLAIN) {
+            fill_choice(graph, node, GRAFT_LAYOUT_ROW, GRAFT_LAYOUT_ROW, &choices[node]);
+        } else {
+            uint32_t count = graft_layout_alternatives(graph, node, layouts, listed);
+            choices[node] = *prefer(listed, count, layout);
+        }
         for (uint32_t k = 0; k < n->output_count && k < GRAFT_MAX_OUTPUTS; k++) {
             layouts[graft_node_output(graph, node, k)] = (uint8_t)(1U << choices[node].outputs[k]);
         }

@@ -20,6 +20,9 @@ typedef enum graft_layout {
 } graft_layout;
 
 enum { GRAFT_LAYOUT_BLOCK = 16 };
+/* Of graft_layout_assign alone: row-major throughout, also where no implementation of ours works so.
+ * For devices that are given tensors and lay them out themselves. */
+enum { GRAFT_LAYOUT_PLAIN = GRAFT_LAYOUT_COUNT };
 
 /* "row", "nhwc", "nchw16c". */
 const char *graft_layout_name(uint32_t layout);

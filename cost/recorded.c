@@ -57,13 +57,14 @@ graft_status graft_recorded_find(graft_env *env, const graft_database *database,
     }
     if (found == NULL) {
         const char *nearest = graft_shipped_nearest(env, wanted);
-        return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
-                          "device '%s' is neither this machine's ('cpu'; 'cuda' for its GPU) nor "
-                          "recorded in %s or rules/costs%s%s%s; `make gpu-check` records a GPU "
-                          "(docs/gpu.md)",
-                          wanted, path == NULL ? "memory" : path,
-                          nearest == NULL ? "" : ", where the nearest is '",
-                          nearest == NULL ? "" : nearest, nearest == NULL ? "" : "'");
+        return GRAFT_FAIL(
+            env, GRAFT_BAD_INPUT,
+            "device '%s' is neither this machine's ('cpu'; 'cuda' for its GPU), nor a "
+            "program (docs/devices.md), nor recorded in %s or rules/costs%s%s%s; "
+            "`make gpu-check` records a GPU (docs/gpu.md)",
+            wanted, path == NULL ? "memory" : path,
+            nearest == NULL ? "" : ", where the nearest is '", nearest == NULL ? "" : nearest,
+            nearest == NULL ? "" : "'");
     }
     graft_device_identify(device, found->device, found->library);
     return GRAFT_OK;
@@ -87,7 +88,7 @@ void graft_recorded_announce(graft_env *env, const graft_database *database,
         count_records(database, name, graft_device_library(device)) > 0) {
         return;
     }
-    const char *nearest = graft_shipped_nearest(env, name);
+    const char *nearest = graft_device_is_program(device) ? NULL : graft_shipped_nearest(env, name);
     graft_log(env, 1,
               "%s has no costs of this machine ('%s') with the library and kernels of now: they "
               "are measured here, and kept there",

@@ -148,10 +148,13 @@ static void print_json_summary(graft_env *env, const graft_cost *cost, const gra
         graft_json_number(&json, "whole_ns", s->timing.median_ns);
         graft_json_number(&json, "whole_spread_ns", s->timing.spread_ns);
         graft_json_integer(&json, "rounds", s->timing.rounds);
+    }
+    if (s->memory.peak_bytes > 0) { /* Not known of a program. */
         graft_json_integer(&json, "peak_bytes", (int64_t)s->memory.peak_bytes);
         graft_json_integer(&json, "packed_bytes", (int64_t)s->memory.packed_bytes);
         graft_json_integer(&json, "pack_ns", (int64_t)s->memory.pack_ns);
-    } else {
+    }
+    if (s->timing.rounds == 0) {
         graft_json_raw(&json, "whole_ns", "null");
         graft_json_string(&json, "reason", s->reason);
     }
@@ -190,9 +193,11 @@ static void print_text_summary(const graft_cost *cost, const graft_cost_summary 
     (void)printf("whole graph: %.3f ms +- %.3f (%u rounds); sum / whole = %.3f\n",
                  s->timing.median_ns / 1e6, s->timing.spread_ns / 1e6, s->timing.rounds,
                  s->total.ns / s->timing.median_ns);
-    (void)printf("memory: %.2f MB for tensors; weights: %.1f MB packed in %.1f ms\n",
-                 (double)s->memory.peak_bytes / 1e6, (double)s->memory.packed_bytes / 1e6,
-                 (double)s->memory.pack_ns / 1e6);
+    if (s->memory.peak_bytes > 0) {
+        (void)printf("memory: %.2f MB for tensors; weights: %.1f MB packed in %.1f ms\n",
+                     (double)s->memory.peak_bytes / 1e6, (double)s->memory.packed_bytes / 1e6,
+                     (double)s->memory.pack_ns / 1e6);
+    }
 }
 
 void graft_cost_print_summary(graft_env *env, const graft_cost *cost,

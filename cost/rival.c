@@ -1,100 +1,20 @@
 /* rival.c - another runtime as a child process (see rival.h). */
 #include "cost/rival.h"
 
-#include <fcntl.h>
-#include <spawn.h>
+#include "cost/child.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-enum { LINE_BYTES = 256 };
+enum { LINE_BYTES = 256, PATIENCE_MS = 10000 };
+
+/* What is waited for may be an installation. */
+static const uint64_t no_deadline = UINT64_MAX;
 
 struct graft_rival {
-    pid_t child;
-    FILE *orders; /* To the child. */
-    FILE *answers;
+    graft_child child;
 };
-
-typedef struct {
-    int orders[2]; /* Ends of pipes: for reading, for writing. */
-    int answers[2];
-} rival_pipes;
-
-static void close_pipes(const rival_pipes *pipes)
-{
-    for (int i = 0; i < 2; i++) {
-        (void)close(pipes->orders[i]);
-        (void)close(pipes->answers[i]);
-    }
-}
-
-static graft_status open_pipes(graft_env *env, rival_pipes *pipes)
-{
-    if (pipe2(pipes->orders, O_CLOEXEC) != 0) {
-        return GRAFT_FAIL(env, GRAFT_IO, "no pipe can be opened");
-    }
-    if (pipe2(pipes->answers, O_CLOEXEC) != 0) {
-        (void)close(pipes->orders[0]);
-        (void)close(pipes->orders[1]);
-        return GRAFT_FAIL(env, GRAFT_IO, "no pipe can be opened");
-    }
-    return GRAFT_OK;
-}
-
-static graft_status start_child(graft_env *env, const rival_pipes *pipes, char *const *arguments,
-                                pid_t *child)
-{
-    posix_spawn_file_actions_t actions;
-    (void)posix_spawn_file_actions_init(&actions);
-    (void)posix_spawn_file_actions_adddup2(&actions, pipes->orders[0], STDIN_FILENO);
-    (void)posix_spawn_file_actions_adddup2(&actions, pipes->answers[1], STDOUT_FILENO);
-    int failed = posix_spawnp(child, arguments[0], &actions, NULL, arguments, environ);
-    (void)posix_spawn_file_actions_destroy(&actions);
-    return failed == 0 ? GRAFT_OK
-                       : GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "cannot start %s", arguments[0]);
-}
-
-/* Keeps our ends of the pipes. */
-static graft_status keep_ends(graft_env *env, const rival_pipes *pipes, graft_rival *r)
-{
-    int orders = fcntl(pipes->orders[1], F_DUPFD_CLOEXEC, 0);
-    int answers = fcntl(pipes->answers[0], F_DUPFD_CLOEXEC, 0);
-    r->orders = orders < 0 ? NULL : fdopen(orders, "w");
-    r->answers = answers < 0 ? NULL : fdopen(answers, "r");
-    return r->orders != NULL && r->answers != NULL
-               ? GRAFT_OK
-               : GRAFT_FAIL(env, GRAFT_IO, "no stream can be opened");
-}
-
-/* A program that answers on a stream of ours; to be ended by end_process, also after a failure. */
-static graft_status start_process(graft_env *env, char *const *arguments, graft_rival *r)
-{
-    graft_status status = GRAFT_OK;
-    rival_pipes pipes;
-    GRAFT_CHECK(open_pipes(env, &pipes));
-    status = start_child(env, &pipes, arguments, &r->child);
-    if (status == GRAFT_OK) {
-        status = keep_ends(env, &pipes, r);
-    }
-    close_pipes(&pipes);
-done:
-    return status;
-}
-
-/* Without orders the child ends by itself. True when it did so in good order. */
-static bool end_process(const graft_rival *r)
-{
-    int status = -1;
-    if (r->orders != NULL) {
-        (void)fclose(r->orders);
-    }
-    if (r->answers != NULL) {
-        (void)fclose(r->answers);
-    }
-    return r->child > 0 && waitpid(r->child, &status, 0) == r->child && WIFEXITED(status) &&
-           WEXITSTATUS(status) == 0;
-}
 
 /* The Python that has the runtime, as cost/rival/python.sh finds or makes it. */
 static graft_status find_python(graft_env *env, char path[LINE_BYTES])
@@ -103,15 +23,17 @@ static graft_status find_python(graft_env *env, char path[LINE_BYTES])
     char script[] = "cost/rival/python.sh";
     char folder[] = "out/venv";
     char *arguments[] = {shell, script, folder, NULL};
-    graft_rival finder = {.child = 0};
-    graft_status status = start_process(env, arguments, &finder);
-    bool read = status == GRAFT_OK && fgets(path, LINE_BYTES, finder.answers) != NULL;
-    bool ended = end_process(&finder);
-    if (status == GRAFT_OK && !(read && ended)) {
+    graft_child finder;
+    size_t size = 0;
+    graft_status status = graft_child_start(env, arguments, &finder);
+    bool read = status == GRAFT_OK && graft_child_read_line(env, &finder, path, LINE_BYTES,
+                                                            no_deadline, &size) == GRAFT_OK;
+    int ended = graft_child_end(&finder, PATIENCE_MS);
+    if (!read || !WIFEXITED(ended) || WEXITSTATUS(ended) != 0) {
+        graft_env_clear(env);
         status = GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "onnxruntime cannot be found or installed: %s",
                             read ? path : "cost/rival/python.sh says nothing");
     }
-    path[strcspn(path, "\n")] = '\0';
     return status;
 }
 
@@ -119,8 +41,11 @@ static graft_status start_rival(graft_env *env, char *const *arguments, graft_ri
 {
     graft_status status = GRAFT_OK;
     char line[LINE_BYTES];
-    GRAFT_CHECK(start_process(env, arguments, r));
-    if (fgets(line, sizeof(line), r->answers) == NULL || strcmp(line, "ready\n") != 0) {
+    size_t size = 0;
+    GRAFT_CHECK(graft_child_start(env, arguments, &r->child));
+    status = graft_child_read_line(env, &r->child, line, sizeof(line), no_deadline, &size);
+    if (status != GRAFT_OK || strcmp(line, "ready") != 0) {
+        graft_env_clear(env);
         status = GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "onnxruntime does not take %s", arguments[2]);
     }
 done:
@@ -158,21 +83,25 @@ done:
 void graft_rival_close(graft_rival *rival)
 {
     if (rival != NULL) {
-        (void)end_process(rival);
+        (void)graft_child_end(&rival->child, PATIENCE_MS);
         free(rival);
     }
 }
 
 graft_status graft_rival_time(graft_env *env, graft_rival *rival, uint32_t runs, double *run_ns)
 {
+    graft_status status = GRAFT_OK;
     char line[LINE_BYTES];
     char *end = NULL;
-    if (fprintf(rival->orders, "%u\n", runs) < 0 || fflush(rival->orders) != 0 ||
-        fgets(line, sizeof(line), rival->answers) == NULL) {
-        return GRAFT_FAIL(env, GRAFT_IO, "onnxruntime has ended");
-    }
+    size_t size = (size_t)snprintf(line, sizeof(line), "%u\n", runs);
+    GRAFT_TRY(env, graft_child_write(env, &rival->child, line, size, no_deadline), "onnxruntime");
+    GRAFT_TRY(env,
+              graft_child_read_line(env, &rival->child, line, sizeof(line), no_deadline, &size),
+              "onnxruntime");
     *run_ns = strtod(line, &end);
-    return end != line && *run_ns > 0.0
-               ? GRAFT_OK
-               : GRAFT_FAIL(env, GRAFT_IO, "onnxruntime answers '%s'", line);
+    if (end == line || !(*run_ns > 0.0)) {
+        status = GRAFT_FAIL(env, GRAFT_IO, "onnxruntime answers '%s'", line);
+    }
+done:
+    return status;
 }

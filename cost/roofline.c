@@ -114,7 +114,7 @@ graft_roofline_line graft_roofline_fit_line(graft_env *env, const graft_cost_ent
     double a[TERMS][TERMS];
     double b[TERMS];
     double best[TERMS] = {0.0};
-    double best_error = INFINITY;
+    double best_error = (double)INFINITY;
     if (count < GRAFT_ROOFLINE_LEAST_POINTS) {
         return line;
     }

@@ -31,6 +31,19 @@ static graft_distance distance_of_bytes(double bytes)
                                                   : GRAFT_DISTANCE_MEMORY;
 }
 
+size_t graft_distance_copies_bytes(uint32_t distance)
+{
+    static const size_t bytes[GRAFT_DISTANCE_COUNT] = {
+        [GRAFT_DISTANCE_OWN] = 0,
+        [GRAFT_DISTANCE_NEAR] = (size_t)5 << 18,
+        [GRAFT_DISTANCE_EDGE] = (size_t)9 << 18,
+        [GRAFT_DISTANCE_SHARED] = (size_t)6 << 20,
+        [GRAFT_DISTANCE_FAR] = (size_t)18 << 20,
+        [GRAFT_DISTANCE_MEMORY] = (size_t)96 << 20,
+    };
+    return bytes[distance];
+}
+
 typedef struct {
     const graft_graph *graph;
     const graft_order *order;

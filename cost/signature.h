@@ -37,6 +37,12 @@ enum {
     GRAFT_DISTANCE_FAR_BYTES = 20 << 20
 };
 
+/* What copies of weights are to take while an operator is measured: what the networks of that distance
+ * read between two reads of the same weight, and a quarter of a megabyte where activations and code
+ * want room beside them. 0: one copy. From memory: so much that the shared cache holds none of what was
+ * read before; on a processor with 260 MB of it, that many others used, the knee was at 30 MB. */
+size_t graft_distance_copies_bytes(uint32_t distance);
+
 /* By the bytes of different const values that are read, by nodes which run, since the same one was
  * read before, in the order of the nodes and in runs that follow one another: all of them in a
  * network that reads each once; in a cell unrolled over time at most what one step reads. What has

@@ -22,18 +22,6 @@ static const double slow_factor = 1.25;
 /* Weights are near at first sight: where they will come from memory, the order may change. */
 static const double far_slow_factor = 1.6;
 static const double behind_factor = 1.06;
-/* Copies of weights by distance: what the networks of that distance read between two reads of the
- * same weight, and a quarter of a megabyte where activations and code want room beside them. 0: one
- * copy. From memory: so much that the shared cache holds none of what was read before; on a
- * processor with 260 MB of it, that many others used, the knee was at 30 MB. */
-static const size_t copied_bytes[GRAFT_DISTANCE_COUNT] = {
-    [GRAFT_DISTANCE_OWN] = 0,
-    [GRAFT_DISTANCE_NEAR] = (size_t)5 << 18,
-    [GRAFT_DISTANCE_EDGE] = (size_t)9 << 18,
-    [GRAFT_DISTANCE_SHARED] = (size_t)6 << 20,
-    [GRAFT_DISTANCE_FAR] = (size_t)18 << 20,
-    [GRAFT_DISTANCE_MEMORY] = (size_t)96 << 20,
-};
 static const uint64_t qualify_ns = 200000;
 /* Part of a batch that is run beforehand and thrown away. */
 static const double discarded_part = 0.25;
@@ -177,7 +165,7 @@ static copy_plan plan_copies(const graft_signature *s, const graft_kernel *kerne
         size_t packed = graft_kernel_packed_bytes(kernel);
         bytes = packed > bytes ? packed : bytes;
     }
-    size_t wanted = copied_bytes[s->distance];
+    size_t wanted = graft_distance_copies_bytes(s->distance);
     copy_plan plan = {.count = 1, .part = 1.0, .bytes = bytes};
     if (bytes == 0 || wanted <= bytes) {
         return plan;
@@ -397,7 +385,7 @@ graft_status graft_trial_qualify(graft_env *env, graft_trial *trial)
     graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(env->scratch);
     float *expected[GRAFT_MAX_OUTPUTS] = {NULL};
-    double best_ns = INFINITY;
+    double best_ns = (double)INFINITY;
     for (uint32_t i = 0; i < trial->contestant_count; i++) {
         graft_contestant *c = &trial->contestants[i];
         if (!c->dropped) {
@@ -537,7 +525,7 @@ void graft_trial_prune(graft_arena *scratch, graft_trial *trial)
 void graft_trial_finish(graft_arena *scratch, const graft_trial *trial, uint32_t least_rounds,
                         graft_cost_entry *entry)
 {
-    double best_ns = INFINITY;
+    double best_ns = (double)INFINITY;
     memset(entry, 0, sizeof(*entry));
     for (uint32_t i = 0; i < trial->contestant_count; i++) {
         const graft_contestant *c = &trial->contestants[i];

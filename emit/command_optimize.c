@@ -1,5 +1,7 @@
 /* command_optimize.c - `graft optimize`: a model in, a rewritten model out. */
+#include "cost/device_program.h"
 #include "emit/command.h"
+#include "emit/confirmed.h"
 #include "emit/known_policy.h"
 #include "emit/refine.h"
 #include "emit/report_page.h"
@@ -40,7 +42,8 @@ typedef struct optimize_run {
     graft_plan_found found;
     graft_written written;
     graft_trace trace; /* For the report. */
-    bool unchanged;    /* The model is written as it was. */
+    bool as_it_was;    /* What came is written. */
+    graft_confirmation confirmation;
     double difference; /* That the check found. */
 } optimize_run;
 
@@ -247,32 +250,43 @@ done:
 
 /* ----------------------------------------------------------------- the file */
 
+/* The file that came is what comes out. */
+static graft_status write_as_it_was(graft_env *env, optimize_run *run, const char *path)
+{
+    run->found.step_count = 0;
+    run->as_it_was = true;
+    return graft_model_write(env, run->session.model, &run->session.model->graph, path, NULL);
+}
+
+static graft_status write_result(graft_env *env, optimize_run *run, const char *path)
+{
+    const graft_model_write_options options = {.simplify = true};
+    return run->as_it_was
+               ? write_as_it_was(env, run, path)
+               : graft_model_write(env, run->session.model, &run->session.environment.state.graph,
+                                   path, &options);
+}
+
 /* Writes what was found and reads it back. What should cost more than the model did in the end is
  * not taken: the model itself is written. */
-static graft_status write_file(graft_env *env, optimize_run *run)
+static graft_status write_file(graft_env *env, optimize_run *run, const char *path)
 {
     graft_status status = GRAFT_OK;
     graft_session *session = &run->session;
-    const graft_environment *environment = &session->environment;
-    const graft_model_write_options options = {.simplify = true};
     const double noise = 1e-3; /* Nodes stand in another order, so their data lie elsewhere. */
-    status = graft_model_write(env, session->model, &environment->state.graph, run->out, &options);
+    status = write_result(env, run, path);
     if (status == GRAFT_UNSUPPORTED) { /* Its opset is too old for a graph that is not its own. */
         graft_log(env, 1, "%s: the model is written as it was", env->message);
         graft_env_clear(env);
-        run->found.step_count = 0;
-        run->unchanged = true;
-        status = graft_model_write(env, session->model, &session->model->graph, run->out, NULL);
+        status = write_as_it_was(env, run, path);
     }
     GRAFT_CHECK(status);
-    GRAFT_CHECK(graft_written_open(env, session, run->out, &run->written));
+    GRAFT_CHECK(graft_written_open(env, session, path, &run->written));
     if (run->written.total.ns > (1.0 + noise) * session->given.ns) {
         graft_log(env, 1, "what was found costs %.3f of the model: the model is written as it was",
                   run->written.total.ns / session->given.ns);
-        GRAFT_CHECK(graft_model_write(env, session->model, &session->model->graph, run->out, NULL));
-        GRAFT_CHECK(graft_written_open(env, session, run->out, &run->written));
-        run->found.step_count = 0;
-        run->unchanged = true;
+        GRAFT_CHECK(write_as_it_was(env, run, path));
+        GRAFT_CHECK(graft_written_open(env, session, path, &run->written));
     }
 done:
     return status;
@@ -286,11 +300,39 @@ static graft_status write_report(graft_env *env, optimize_run *run)
                                     .trace = &run->trace,
                                     .method = run->policy != NULL ? run->policy : run->search,
                                     .policy = run->policy,
-                                    .unchanged = run->unchanged,
+                                    .unchanged = run->as_it_was,
                                     .cut = run->found.cut,
                                     .check_count = run->check_count,
                                     .difference = run->difference};
     return run->report == NULL ? GRAFT_OK : graft_report_page_write(env, &page, run->report);
+}
+
+/* Where the device times whole models, nothing comes out that it has not confirmed: the file is
+ * written when that is known. */
+static graft_status write_confirmed(graft_env *env, optimize_run *run)
+{
+    graft_status status = GRAFT_OK;
+    graft_session *session = &run->session;
+    if (!graft_device_times_models(session->device)) {
+        if (graft_device_is_program(session->device)) {
+            graft_log(env, 1, "device '%s' does not time whole models here: nothing is confirmed",
+                      graft_device_name(session->device));
+        }
+        return write_file(env, run, run->out);
+    }
+    const char *candidate = graft_device_file(env, session->device, "candidate.onnx");
+    GRAFT_CHECK(write_file(env, run, candidate));
+    bool changed = run->found.step_count > 0 || session->simplified > 0 ||
+                   graft_written_operators(env, session->model) !=
+                       graft_written_operators(env, run->written.model);
+    if (changed && !run->as_it_was) {
+        GRAFT_CHECK(graft_confirm(env, session, candidate, &run->confirmation));
+        run->as_it_was = !run->confirmation.kept;
+    }
+    GRAFT_CHECK(write_result(env, run, run->out));
+    GRAFT_CHECK(graft_written_open(env, session, run->out, &run->written));
+done:
+    return status;
 }
 
 static graft_status print_sizes(graft_env *env, const optimize_run *run)
@@ -343,6 +385,7 @@ static void print_outcome(graft_env *env, const optimize_run *run)
         graft_json_integer(&json, "graphs", (int64_t)run->found.evaluations);
         graft_json_number(&json, "seconds", run->found.seconds);
         graft_json_bool(&json, "out_of_time", run->found.cut);
+        graft_confirmation_add(&run->confirmation, &json);
         if (run->check_count > 0) {
             graft_json_integer(&json, "checks", run->check_count);
             graft_json_number(&json, "difference", run->difference);
@@ -357,6 +400,7 @@ static void print_outcome(graft_env *env, const optimize_run *run)
     (void)printf("by the costs of %s, of which %u of %u and %u of %u are estimates\n", device,
                  given->estimated_count, given->launches, written->estimated_count,
                  written->launches);
+    graft_confirmation_print(&run->confirmation);
     if (run->found.cut) {
         (void)printf("stopped after %u s: how far it got depends on how fast this machine is\n",
                      (unsigned)run->second_count);
@@ -444,7 +488,7 @@ static graft_status run_optimize(graft_env *env, void *choices)
     GRAFT_CHECK(graft_session_open(env, &run->options, &run->session));
     GRAFT_CHECK(prepare_check(env, run));
     GRAFT_CHECK(rewrite(env, run));
-    GRAFT_CHECK(write_file(env, run));
+    GRAFT_CHECK(write_confirmed(env, run));
     GRAFT_CHECK(check(env, run));
     GRAFT_CHECK(write_report(env, run));
     graft_written_print_kinds(env, &run->session, &run->written);

@@ -115,8 +115,9 @@ graft_status graft_session_noise(graft_env *env, graft_session *session, const g
         if (order != 0) {
             uint32_t s = order > 0;
             GRAFT_CHECK(graft_cost_signature(env, session->cost, &lists[s][at[s]], &entry));
+            const bool own = graft_device_is_program(session->device); /* Its own costs. */
             const double elsewhere =
-                session->runtime != NULL ? kernels_differ * entry.median_ns : 0.0;
+                session->runtime != NULL && !own ? kernels_differ * entry.median_ns : 0.0;
             squares += entry.spread_ns * entry.spread_ns + elsewhere * elsewhere;
         }
         at[0] += order <= 0;

@@ -39,17 +39,51 @@ done:
 
 /* ------------------------------------------------------------------ checking */
 
+/* Where models are run to be compared: the session's device; for one that is a program, which runs
+ * nothing for Graft, this processor, with kernels that are chosen in a hurry. */
+typedef struct {
+    graft_device *device; /* NULL: the session's. */
+    graft_cost *cost;
+    const graft_model *model; /* The session's, to be compared with. */
+} runner;
+
+static graft_status open_runner(graft_env *env, graft_session *session, runner *r)
+{
+    static const graft_measure_options hurried = {.rounds = 3, .batch_ns = 50000, .quiet = true};
+    graft_status status = GRAFT_OK;
+    *r = (runner){.cost = session->cost, .model = session->model};
+    if (graft_device_is_program(session->device)) {
+        r->cost = NULL;
+        GRAFT_CHECK(graft_device_open(env, "cpu", 1, &r->device));
+        GRAFT_CHECK(graft_cost_open(env, r->device, NULL, &r->cost));
+        graft_cost_set_measuring(r->cost, &hurried);
+        graft_cost_set_convention(r->cost, true);
+    }
+done:
+    return status;
+}
+
+static void close_runner(graft_env *env, runner *r)
+{
+    if (r->device != NULL) {
+        (void)!graft_cost_close(env, r->cost); /* In memory only: there is nothing to save. */
+        graft_device_close(r->device);
+    } else if (r->cost != NULL) {
+        graft_cost_set_model(r->cost, r->model);
+    }
+}
+
 /* A model at sizes that are bound, so that all of it can run, in env->unit. */
 typedef struct {
     graft_model *model;
     graft_executor *executor;
 } runnable;
 
-static graft_status open_runnable(graft_env *env, graft_session *session, const char *file,
+static graft_status open_runnable(graft_env *env, const runner *on, const char *file,
                                   bool other_sizes, runnable *r)
 {
     graft_status status = GRAFT_OK;
-    const graft_model *model = session->model;
+    const graft_model *model = on->model;
     const int verbosity = env->verbosity;
     graft_model_size *sizes = GRAFT_NEW(env->unit, graft_model_size, model->size_count);
     graft_weights *weights = GRAFT_NEW(env->unit, graft_weights, 1);
@@ -68,35 +102,39 @@ static graft_status open_runnable(graft_env *env, graft_session *session, const 
     if (status != GRAFT_OK) {
         goto done;
     }
-    graft_cost_set_model(session->cost, r->model);
+    graft_cost_set_model(on->cost, r->model);
     GRAFT_CHECK(graft_model_fold_weights(env, env->unit, r->model, &r->model->graph, weights));
-    GRAFT_CHECK(graft_executor_open_model(env, session->cost, r->model, &r->model->graph, weights,
+    GRAFT_CHECK(graft_executor_open_model(env, on->cost, r->model, &r->model->graph, weights,
                                           &r->executor));
 done:
-    graft_cost_set_model(session->cost, model);
     return status;
 }
 
 graft_status graft_written_check_able(graft_env *env, graft_session *session)
 {
+    graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(env->unit);
     runnable r = {.executor = NULL};
-    graft_status status = open_runnable(env, session, session->model->file, false, &r);
+    runner on;
+    GRAFT_CHECK(open_runner(env, session, &on));
+    GRAFT_CHECK(open_runnable(env, &on, session->model->file, false, &r));
+done:
     graft_executor_close(r.executor);
+    close_runner(env, &on);
     graft_arena_release(env->unit, mark);
     return status;
 }
 
 /* The largest difference over `rounds` runs at one set of sizes. */
-static graft_status compare_runs(graft_env *env, graft_session *session, const char *file,
+static graft_status compare_runs(graft_env *env, const runner *on, const char *file,
                                  bool other_sizes, uint32_t rounds, double *worst)
 {
     graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(env->unit);
     runnable before = {.executor = NULL};
     runnable after = {.executor = NULL};
-    GRAFT_CHECK(open_runnable(env, session, session->model->file, other_sizes, &before));
-    GRAFT_CHECK(open_runnable(env, session, file, other_sizes, &after));
+    GRAFT_CHECK(open_runnable(env, on, on->model->file, other_sizes, &before));
+    GRAFT_CHECK(open_runnable(env, on, file, other_sizes, &after));
     const graft_graph *graph = &before.model->graph;
     float **want = graft_outputs_new(env->unit, before.executor, graph);
     float **have = graft_outputs_new(env->unit, before.executor, graph);
@@ -118,8 +156,10 @@ graft_status graft_written_check(graft_env *env, graft_session *session,
 {
     graft_status status = GRAFT_OK;
     double worst = 0.0;
+    runner on;
+    GRAFT_CHECK(open_runner(env, session, &on));
     for (uint32_t other = 0; other <= (session->model->is_open ? 1U : 0U); other++) {
-        GRAFT_CHECK(compare_runs(env, session, written->model->file, other == 1, rounds, &worst));
+        GRAFT_CHECK(compare_runs(env, &on, written->model->file, other == 1, rounds, &worst));
     }
     *difference = worst;
     if (!(worst <= GRAFT_OUTPUTS_DIFFERENCE_MOST)) {
@@ -129,6 +169,7 @@ graft_status graft_written_check(graft_env *env, graft_session *session,
                             written->model->file, session->model->file, worst);
     }
 done:
+    close_runner(env, &on);
     return status;
 }
 

@@ -47,7 +47,7 @@ $(GPU_OUT)/graft-gpu: $(GPU_OBJECTS)
 $(OUT)/tests/cuda/gpu_links: $(GPU_SOURCES:%.c=$(OUT)/%.o) $(GENERATED:.c=.o)
 	$(if $(V),,$(call say,link,$@))
 	@mkdir -p $(@D)
-	$(Q)$(LINK) $(EXPORTS) -Wl,--defsym=graft_backend_cpu=0 -Wl,--defsym=graft_onnx_infer=0 $^ -lprotobuf-c -lxxhash -ldl -lm -o $@
+	$(Q)$(LINK) $(EXPORTS) -Wl,--defsym=graft_backend_cpu=0 -Wl,--defsym=graft_backend_program=0 -Wl,--defsym=graft_device_program_path=0 -Wl,--defsym=graft_onnx_infer=0 $^ -lprotobuf-c -lxxhash -ldl -lm -o $@
 test test-cuda: $(OUT)/tests/cuda/gpu_links
 
 .PHONY: gpu-bundle gpu-build gpu-check gpu-dry

@@ -126,17 +126,35 @@ void graft_json_bool(graft_json *json, const char *key, bool value)
     graft_json_raw(json, key, value ? "true" : "false");
 }
 
+void graft_json_strings(graft_json *json, const char *key, const char *const *values,
+                        uint32_t count)
+{
+    append_key(json, key);
+    graft_buffer_append(&json->text, "[", 1);
+    for (uint32_t i = 0; i < count; i++) {
+        graft_buffer_append(&json->text, ", ", i == 0 ? 0 : 2);
+        append_quoted(&json->text, values[i]);
+    }
+    graft_buffer_append(&json->text, "]", 1);
+}
+
 void graft_json_raw(graft_json *json, const char *key, const char *value)
 {
     append_key(json, key);
     graft_buffer_append(&json->text, value, strlen(value));
 }
 
+const char *graft_json_line(graft_json *json)
+{
+    graft_buffer_append(&json->text, "}\n", 2);
+    return json->text.data;
+}
+
 /* Flushed at once: whoever reads the lines sees each when it is made. Write errors stay in the
  * stream, where the program's end finds them. */
 void graft_json_end(graft_json *json, FILE *out)
 {
-    graft_buffer_append(&json->text, "}\n", 2);
+    (void)graft_json_line(json);
     (void)fwrite(json->text.data, 1, json->text.size, out);
     (void)fflush(out);
 }

@@ -16,7 +16,10 @@ void graft_json_string(graft_json *json, const char *key, const char *value); /*
 void graft_json_integer(graft_json *json, const char *key, int64_t value);
 void graft_json_number(graft_json *json, const char *key, double value);
 void graft_json_bool(graft_json *json, const char *key, bool value);
+void graft_json_strings(graft_json *json, const char *key, const char *const *values,
+                        uint32_t count);                                   /* A list. */
 void graft_json_raw(graft_json *json, const char *key, const char *value); /* Already JSON. */
+const char *graft_json_line(graft_json *json);    /* Closes it; the line, in the arena. */
 void graft_json_end(graft_json *json, FILE *out); /* Closes it and prints the line. */
 
 /* Objects in objects. */

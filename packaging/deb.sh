@@ -43,6 +43,11 @@ gzip -d "$folder/debian/changelog.gz"
     sed '1,/^Copyright/d' LICENSE | sed '1{/^$/d}; s/^$/./; s/^/ /'
 } > "$doc/copyright"
 
+# A device is for those who have its runtime: the package does without Python.
+install -d "$root/usr/share/lintian/overrides"
+echo 'graft: python3-script-but-no-python3-dep' > "$root/usr/share/lintian/overrides/graft"
+chmod 644 "$root/usr/share/lintian/overrides/graft"
+
 # What the program links with.
 printf 'Source: graft\n\nPackage: graft\nArchitecture: any\n' > "$folder/debian/control"
 depends=$(cd "$folder" && dpkg-shlibdeps -O graft/usr/bin/graft 2> debian/warnings | sed 's/^shlibs:Depends=//') ||
@@ -56,6 +61,7 @@ Architecture: $architecture
 Maintainer: $MAINTAINER
 Installed-Size: $(du -sk --exclude=DEBIAN "$root" | cut -f1)
 Depends: $depends
+Suggests: python3
 Section: science
 Priority: optional
 Description: proved graph substitutions for neural networks

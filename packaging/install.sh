@@ -26,6 +26,7 @@ files() {
     echo "644 $CUDA_LIBRARY lib/graft/graft-cuda.so"
     find include/graft -type f | while read -r file; do echo "644 $file $file"; done
     data_files | while read -r file; do echo "644 $file share/graft/$file"; done
+    for file in devices/*; do echo "755 $file share/graft/$file"; done
     for file in LICENSE README.md CHANGELOG.md; do echo "644 $file share/doc/graft/$file"; done
     echo "644 +pc share/pkgconfig/graft.pc"
     echo "644 +man share/man/man1/graft.1"

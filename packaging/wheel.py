@@ -81,7 +81,8 @@ def gather(program: Path, installed: Path, version: str) -> "list[tuple[str, byt
     for folder in ("include", "share/graft"):
         for path in sorted((installed / folder).rglob("*")):
             if path.is_file():
-                files.append((f"graft/{path.relative_to(installed)}", path.read_bytes(), 0o644))
+                mode = 0o755 if os.access(path, os.X_OK) else 0o644  # Devices are programs.
+                files.append((f"graft/{path.relative_to(installed)}", path.read_bytes(), mode))
     copyrights: "dict[bytes, set[str]]" = {}
     for name, path in sorted(libraries(program).items()):
         files.append((f"graft/lib/{name}", path.read_bytes(), 0o755))

@@ -16,6 +16,7 @@ LIMITED_OBJECTS := $(LIMITED:%.c=$(OUT)/limited/%.o)
 $(OUT)/tests/verify/test_limits $(OUT)/tests/verify/long_limits: $(LIMITED_OBJECTS)
 # Every other folder of tests links everything. A fuzz target links LINKS_fuzz_<name> or just graph.
 LINKS_fuzz_default := graph
+LINKS_fuzz_answers := cost graph
 LINKS_fuzz_costs := cost graph
 LINKS_fuzz_rule := support graph
 LINKS_fuzz_policy := support graph

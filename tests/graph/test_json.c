@@ -171,6 +171,20 @@ static void test_write_errors_stay_in_the_stream(void **state)
     (void)fclose(full);
 }
 
+/* A list, and an object that is wanted as text. */
+static void test_lists(void **state)
+{
+    graft_env *env = *state;
+    const char *const texts[] = {"a \"b\"", "", "c"};
+    graft_json json;
+    graft_json_begin(&json, env->scratch);
+    graft_json_strings(&json, "some", texts, 3);
+    graft_json_strings(&json, "none", NULL, 0);
+    (void)graft_json_line(&json);
+    assert_string_equal(json.text.data,
+                        "{\"some\": [\"a \\\"b\\\"\", \"\", \"c\"], \"none\": []}\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -180,6 +194,7 @@ int main(void)
         CHECK_TEST(test_texts_are_escaped),
         CHECK_TEST(test_numbers_are_short),
         CHECK_TEST(test_numbers_read_back),
+        CHECK_TEST(test_lists),
         CHECK_TEST(test_write_errors_stay_in_the_stream),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,6 +31,7 @@ installs() {
         share/man/man1/graft.1 share/bash-completion/completions/graft share/doc/graft/LICENSE; do
         [ -s "$ROOT/opt/graft/$file" ] || { echo "no $file"; return 1; }
     done
+    [ -x "$ROOT/opt/graft/share/graft/devices/onnxruntime" ]
 }
 lists() { away gives 0 "$PROGRAM" rules --count && grep -q '^all ' "$FOLDER/out"; }
 optimizes() {

@@ -1,0 +1,284 @@
+#!/bin/sh
+# Devices that are programs, in good order and with every fault that they may have.
+set -u
+
+. tests/support/tap.sh
+DB="$FOLDER/fake.costs"
+FAKE="$FOLDER/fake"
+export GRAFT_DEVICE_SECONDS=20
+
+# It answers by the operator that it is asked for. Its option is WHEN=WHAT: WHAT instead of the answer
+# when it is asked hello, models or for the operator WHEN.
+cat > "$FAKE" << 'END'
+#!/bin/sh
+when=${1%%=*}
+what=${1#*=}
+id_of() { echo "$1" | sed 's/.*"id": \([0-9]*\).*/\1/'; }
+say() { echo "{\"id\": $id, $1}"; }
+while read -r line; do
+    id=$(id_of "$line")
+    case $line in
+    *'"ask": "hello"'*)
+        asked=hello
+        answer='"protocol": 1, "name": "fake", "version": "1.0", "hardware": "a board", "threads": 3, "times_models": '
+        [ "$when" = modest ] && answer="${answer}false" || answer="${answer}true"
+        ;;
+    *'"ask": "time_models"'*)
+        asked=models
+        answer='"rounds_ns": [[1000, 1001, 1002]]'
+        case $line in *'"rounds": 21'*)
+            list() { echo "[$1$(for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do printf ', %s' "$1"; done)]"; }
+            after=900
+            [ "$when" = slower ] && after=1100
+            answer="\"rounds_ns\": [$(list 1000), $(list $after), $(list 1000)]"
+            ;;
+        esac
+        ;;
+    *)
+        asked=$(echo "$line" | sed 's/.*"operator": "\([a-z_0-9]*\)".*/\1/')
+        file=$(echo "$line" | sed 's/.*"model": "\([^"]*\)".*/\1/')
+        size=$(wc -c < "$file")
+        answer="\"median_ns\": $((1000 + size)).5, \"spread_ns\": 10, \"rounds\": 7"
+        ;;
+    esac
+    [ -z "${FAKE_LOG:-}" ] || echo "$asked" >> "$FAKE_LOG"
+    [ "$when" = all ] && [ "$asked" != hello ] && when=$asked
+    if [ "$asked" = "$when" ]; then
+        case $what in
+        hang) sleep 600 ;;
+        die) exit 3 ;;
+        deaf) exec < /dev/null; say "$answer"; sleep 600 ;;
+        cut) printf '{"id": %s, "median' "$id"; exit 0 ;;
+        garbage) echo 'segmentation fault' ;;
+        two) printf '{"id": %s, %s}\n{"id": %s, %s}\n' "$id" "$answer" "$id" "$answer" ;; # At once.
+        huge) head -c 1000000 /dev/zero | tr '\0' x; echo ;;
+        wrong) id=999; say "$answer" ;;
+        unsupported) say '"unsupported": "there is no such thing"' ;;
+        leak) ls -l "/proc/$$/fd" > "$FAKE_LOG"; say "$answer" ;;
+        *) say "\"median_ns\": $what, \"spread_ns\": 1, \"rounds_ns\": [[$what], [$what], [$what]]" ;;
+        esac
+    else
+        say "$answer"
+    fi
+done
+END
+chmod +x "$FAKE"
+
+measure() { # OPTION: of a new database.
+    rm -f "$DB"
+    gives 0 "$GRAFT" measure resnet8 --device "$FAKE:$1" --database "$DB" --rounds 3 --json
+}
+entries_of() { "$GRAFT" cost show "$DB" | grep -c " $1("; }
+
+measures() {
+    measure good && grep -q '"whole_ns": 1001,' "$FOLDER/out" && [ "$(entries_of relu)" -gt 0 ] &&
+        grep -q '"device": "fake on a board, 3 threads"' "$FOLDER/out" &&
+        "$GRAFT" cost show "$DB" > "$FOLDER/entries" && ! grep -q '@nhwc\|estimated\|reorder' "$FOLDER/entries" &&
+        grep -q '  7 measured  fake .*, fake 1.0, device program 1\]' "$FOLDER/entries"
+}
+# Once: what is known is not asked for again.
+asks_once() {
+    export FAKE_LOG="$FOLDER/asked"
+    rm -f "$FAKE_LOG"
+    gives 0 "$GRAFT" --quiet measure resnet8 --device "$FAKE:good" --database "$DB" --rounds 3 || return 1
+    unset FAKE_LOG
+    [ "$(tr '\n' ' ' < "$FOLDER/asked")" = 'hello models ' ]
+}
+# Its costs are there when it is not.
+is_recorded() {
+    measure good
+    sum=$(sed -n 's/.*\("sum_ns": [0-9.]*\),.*/\1/p' "$FOLDER/out")
+    gives 0 "$GRAFT" measure resnet8 --device 'fake on a board' --database "$DB" --rounds 3 --json &&
+        grep -qF "$sum," "$FOLDER/out" &&
+        grep -q '"estimated": 0,' "$FOLDER/out" && grep -q '"whole_ns": null' "$FOLDER/out"
+}
+# Whatever it does wrong for one operator: a message with the device and the question, no entry, and an
+# estimate that is marked.
+survives() { # WHAT MESSAGE
+    measure "relu=$1" && [ "$(entries_of relu)" = 0 ] && [ "$(entries_of conv_bias)" -gt 0 ] &&
+        grep -q "device 'fake': time of relu(.*: .*$2" "$FOLDER/err" &&
+        ! grep -q '"estimated": 0,' "$FOLDER/out" && return 0
+    cat "$FOLDER/err"
+    return 1
+}
+survives_hanging() { GRAFT_DEVICE_SECONDS=1 survives hang 'no answer in 1 s'; }
+# It closes its input and answers; the next question breaks the pipe.
+survives_deafness() {
+    GRAFT_DEVICE_SECONDS=2 measure relu=deaf && grep -q "device 'fake': time of .*: \(it has ended\|no answer in 2 s\)" "$FOLDER/err"
+}
+# Too fast for any machine.
+survives_wonders() {
+    rm -f "$DB"
+    gives 0 "$GRAFT" measure resnet18 --device "$FAKE:conv=1" --database "$DB" --rounds 3 --json &&
+        grep -q "device 'fake': time of conv(.*: its answer: 1 ns for [0-9]* operations cannot be" "$FOLDER/err"
+}
+takes_a_refusal() {
+    measure relu=unsupported && [ "$(entries_of relu)" = 0 ] && ! grep -q "device 'fake': time" "$FOLDER/err" &&
+        ! grep -q '"estimated": 0,' "$FOLDER/out" || return 1
+    gives 0 "$GRAFT" --verbose measure resnet8 --device "$FAKE:relu=unsupported" --database "$DB" --rounds 3 &&
+        grep -q "device 'fake' does not have relu(.*: there is no such thing" "$FOLDER/err"
+}
+# All questions are answered so: nothing can be estimated either.
+gives_up() {
+    rm -f "$DB"
+    gives 2 "$GRAFT" optimize resnet8 "$FOLDER/none.onnx" --device "$FAKE:all=die" --database "$DB" || return 1
+    grep -q "is given up after 3 faults in a row" "$FOLDER/err" && [ ! -e "$FOLDER/none.onnx" ] &&
+        grep -q "error: .*too few measured costs" "$FOLDER/err" && [ "$(grep -c 'it has ended' "$FOLDER/err")" = 3 ]
+}
+refuses_hello() { # WHAT MESSAGE
+    GRAFT_DEVICE_SECONDS=1 error_is 2 "$2" "$GRAFT" --quiet optimize resnet8 "$FOLDER/none.onnx" \
+        --device "$FAKE:hello=$1" --database "$FOLDER/none.costs" &&
+        grep -q "device '$FAKE:hello=$1': hello: " "$FOLDER/err" &&
+        [ ! -e "$FOLDER/none.onnx" ] && [ ! -e "$FOLDER/none.costs" ]
+}
+refuses_what_is_no_program() {
+    echo 'no program' > "$FOLDER/text" && chmod +x "$FOLDER/text" &&
+        error_is 2 "cannot be started" "$GRAFT" measure resnet8 --device "$FOLDER/text" --database "$DB" || return 1
+    chmod -x "$FOLDER/text"
+    error_is 2 "device '$FOLDER/text' is neither" "$GRAFT" measure resnet8 --device "$FOLDER/text" --database "$DB" &&
+        error_is 2 "device '../tests' is neither" "$GRAFT" measure resnet8 --device ../tests --database "$DB" &&
+        GRAFT_DEVICE_SECONDS=0 error_is 2 "GRAFT_DEVICE_SECONDS is '0'" "$GRAFT" measure resnet8 --device "$FAKE" --database "$DB"
+}
+# No shell between: a name is a name. Of what Graft has open the program gets nothing.
+starts_it_alone() {
+    cp "$FAKE" "$FOLDER/a b;touch $(basename "$FOLDER")" &&
+        gives 0 "$GRAFT" --quiet measure resnet8 --device "$FOLDER/a b;touch $(basename "$FOLDER")" --database "$DB" --rounds 3 &&
+        [ ! -e "$(basename "$FOLDER")" ] || return 1
+    export FAKE_LOG="$FOLDER/open"
+    gives 0 "$GRAFT" --quiet measure resnet8 --device "$FAKE:hello=leak" --database "$DB" --rounds 3 7< "$FAKE" 8< "$FAKE" || return 1
+    unset FAKE_LOG
+    ! grep -q ' [78] ->\|\.costs\|socket' "$FOLDER/open" && grep -q ' 0 -> pipe' "$FOLDER/open"
+}
+
+# ---------------------------------------------------------------- optimising
+
+optimize() { # OPTION
+    rm -f "$DB" "$FOLDER/out.onnx"
+    [ -e "$FOLDER/in.onnx" ] || "$GRAFT" --quiet model resnet8 "$FOLDER/in.onnx" || return 1
+    gives 0 "$GRAFT" optimize "$FOLDER/in.onnx" "$FOLDER/out.onnx" --device "$FAKE:$1" --database "$DB" --json
+}
+confirms() {
+    optimize good && ! cmp -s "$FOLDER/in.onnx" "$FOLDER/out.onnx" &&
+        grep -q '"confirmed": "faster", .*"whole_ratio": 0.9,' "$FOLDER/out" &&
+        grep -q 'whole models in turns: 0.9000' "$FOLDER/err"
+}
+leaves_out_what_is_slower() {
+    optimize slower=x && cmp "$FOLDER/in.onnx" "$FOLDER/out.onnx" &&
+        grep -q '"confirmed": "slower", .*"whole_ratio": 1.1,' "$FOLDER/out" && grep -q '"rules_applied": 0,' "$FOLDER/out" &&
+        grep -q 'whole models in turns: 1.1000 .*: the model is written as it was' "$FOLDER/err"
+}
+leaves_out_what_is_not_confirmed() {
+    for what in die garbage 0 -1 unsupported; do
+        optimize "models=$what" && cmp "$FOLDER/in.onnx" "$FOLDER/out.onnx" &&
+            grep -q '"confirmed": "failed"' "$FOLDER/out" &&
+            grep -q 'whole models could not be timed (.*): the model is written as it was' "$FOLDER/err" || return 1
+    done
+}
+# One that does not time whole models confirms nothing, and that is said.
+says_what_is_not_confirmed() {
+    optimize modest=x && ! cmp -s "$FOLDER/in.onnx" "$FOLDER/out.onnx" && ! grep -q '"confirmed"' "$FOLDER/out" &&
+        grep -q "device 'fake on a board, 3 threads' does not time whole models here: nothing is confirmed" "$FOLDER/err" &&
+        gives 0 "$GRAFT" measure resnet8 --device "$FAKE:modest=x" --database "$DB" --rounds 3 &&
+        grep -q 'whole graph: not run: the device does not time whole models' "$FOLDER/out"
+}
+# Outputs are compared on this processor, whatever the device is.
+checks() {
+    optimize good && gives 0 "$GRAFT" --quiet optimize "$FOLDER/in.onnx" "$FOLDER/out.onnx" --device "$FAKE:good" \
+        --database "$DB" --check 1 && grep -q '^checked on 1 random inputs: outputs agree' "$FOLDER/out"
+}
+# Killed while it asks: nothing is half written, and the device ends with its input.
+survives_kills() {
+    for wait in 0.05 0.3 0.6 1; do
+        rm -f "$DB" "$FOLDER/out.onnx"
+        "$GRAFT" --quiet optimize "$FOLDER/in.onnx" "$FOLDER/out.onnx" --device "$FAKE:models=hang" --database "$DB" \
+            > "$FOLDER/text" 2>&1 &
+        pid=$!
+        sleep $wait
+        kill -9 $pid
+        wait $pid 2> "$FOLDER/log"
+        [ ! -e "$FOLDER/out.onnx" ] || return 1
+        [ ! -e "$DB" ] || "$GRAFT" cost show "$DB" > "$FOLDER/text" || return 1
+    done
+    rm -rf "$FOLDER"/graft-device-*
+}
+# An interruption ends the run and its device, and leaves no files.
+is_interrupted() {
+    rm -f "$DB" "$FOLDER/out.onnx"
+    "$GRAFT" --quiet optimize "$FOLDER/in.onnx" "$FOLDER/out.onnx" --device "$FAKE:models=hang" --database "$DB" \
+        > "$FOLDER/text" 2>&1 &
+    pid=$!
+    sleep 1
+    kill -TERM $pid
+    status=0
+    wait $pid || status=$?
+    [ "$status" = 130 ] && [ ! -e "$FOLDER/out.onnx" ] && [ -z "$(find "$FOLDER" -name 'graft-device-*')" ]
+}
+
+# ---------------------------------------------------------------- the one that is shipped
+
+times_with_onnxruntime() {
+    rm -f "$DB"
+    gives 0 "$GRAFT" measure dscnn --device onnxruntime --database "$DB" --rounds 3 --json &&
+        grep -q '"estimated": 0,' "$FOLDER/out" && ! grep -q '"whole_ns": null' "$FOLDER/out" &&
+        grep -q '"device": "onnxruntime on .*, 1 thread", "library": "onnxruntime [0-9.]*, level all, device program 1"' "$FOLDER/out" &&
+        gives 0 "$GRAFT" measure dscnn --device onnxruntime:threads=2,level=basic --database "$DB" --rounds 3 --json &&
+        grep -q '"device": "onnxruntime on .*, 2 threads", "library": "onnxruntime [0-9.]*, level basic, device' "$FOLDER/out"
+}
+# Whichever is faster here: what is said is what comes out.
+optimizes_for_onnxruntime() {
+    "$GRAFT" --quiet model dscnn "$FOLDER/dscnn.onnx" &&
+        gives 0 "$GRAFT" optimize "$FOLDER/dscnn.onnx" "$FOLDER/out.onnx" --device onnxruntime --database "$DB" --json &&
+        grep -q '"confirmed": "\(faster\|same\|slower\)"' "$FOLDER/out" || return 1
+    if grep -q '"confirmed": "slower"' "$FOLDER/out"; then
+        cmp "$FOLDER/dscnn.onnx" "$FOLDER/out.onnx"
+    else
+        ! cmp -s "$FOLDER/dscnn.onnx" "$FOLDER/out.onnx"
+    fi
+}
+refuses_options() {
+    error_is 2 'it says: options are level=disabled|basic|extended|all and threads=N' "$GRAFT" --quiet measure dscnn \
+        --device onnxruntime:level=high --database "$DB"
+}
+
+export TMPDIR="$FOLDER"
+check "measures" measures
+check "asks once" asks_once
+check "is recorded" is_recorded
+check "takes a refusal" takes_a_refusal
+check "survives a hanging device" survives_hanging
+check "survives a deaf one" survives_deafness
+check "survives one that dies" survives die 'it has ended'
+check "survives an answer cut off" survives cut 'it has ended within its answer'
+check "survives garbage" survives garbage 'its answer is no JSON object'
+check "survives two answers" survives two 'it answers more than one line'
+check "survives a huge line" survives huge 'longer than 262144 bytes'
+check "survives a wrong number" survives wrong 'its answer is to question 999'
+check "survives a time of zero" survives 0 "'median_ns' is '0'"
+check "survives a negative time" survives -5 "'median_ns' is '-5'"
+check "survives no number" survives NaN "'median_ns' is 'NaN'"
+check "survives an infinite time" survives 1e999 "'median_ns' is '1e999'"
+check "survives an absurd time" survives 1e30 "'median_ns' is '1e30'"
+check "survives wonders" survives_wonders
+check "gives up" gives_up
+check "refuses a dead device" refuses_hello die 'it has ended'
+check "refuses one that hangs" refuses_hello hang 'no answer in 1 s'
+check "refuses one that says garbage" refuses_hello garbage 'no JSON object'
+check "refuses one that cannot" refuses_hello unsupported 'it says: there is no such thing'
+check "refuses what is no program" refuses_what_is_no_program
+check "starts it alone" starts_it_alone
+check "confirms" confirms
+check "leaves out what is slower" leaves_out_what_is_slower
+check "leaves out what is not confirmed" leaves_out_what_is_not_confirmed
+check "says what is not confirmed" says_what_is_not_confirmed
+check "checks" checks
+check "survives kills" survives_kills
+check "is interrupted" is_interrupted
+if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") && "$python" -c 'import onnxruntime' 2> "$FOLDER/log"; then
+    PATH=$(cd "$(dirname "$python")" && pwd):$PATH
+    check "times with onnxruntime" times_with_onnxruntime
+    check "optimizes for onnxruntime" optimizes_for_onnxruntime
+    check "refuses options that there are not" refuses_options
+else
+    skip "times with onnxruntime" "no onnxruntime here"
+fi
+finish
