@@ -69,8 +69,9 @@ void graft_sketch_graph(graft_arena *arena, const graft_estimator *estimator, ui
         int8_t *out = node_row(sketch, row_of[n]);
         graft_node_features(graph, order, n, out);
         set_flags(node->op, out);
-        out[GRAFT_SCENE_COST] = scale_share(estimator->prices[n].cost, cost);
-        out[GRAFT_SCENE_GUESSED] = estimator->prices[n].fallback ? GRAFT_FEATURE_SCALE : 0;
+        bool guessed = false;
+        out[GRAFT_SCENE_COST] = scale_share(graft_estimator_cost(estimator, n, &guessed), cost);
+        out[GRAFT_SCENE_GUESSED] = guessed ? GRAFT_FEATURE_SCALE : 0;
         for (uint32_t k = 0; k < node->input_count; k++) {
             if (graft_edge_exists(graph, n, k)) {
                 uint32_t sender = row_of[graph->values[graft_node_input(graph, n, k)].node];

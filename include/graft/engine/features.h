@@ -51,7 +51,8 @@ static void add_operand(graft_form *form, uint32_t i, const graft_shape *shape, 
     uint64_t elements = graft_shape_elements(shape);
     uint64_t *sum = is_const ? &form->weight_elements : &form->input_elements;
     *sum = add_saturating(*sum, elements);
-    form->bytes = add_saturating(form->bytes, graft_shape_bytes(shape));
+    form->bytes =
+        add_saturating(form->bytes, multiply_saturating(elements, dtype_bytes(shape->dtype)));
     form->weight = is_const && form->weight == NULL ? shape : form->weight;
     if (i < GRAFT_MAX_INPUTS) {
         form->inputs[i] = shape;

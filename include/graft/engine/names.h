@@ -30,10 +30,12 @@
 #undef PACK_CONST
 #pragma push_macro("PACK_SLOT")
 #undef PACK_SLOT
-#pragma push_macro("POLICY_NODES_MOST")
-#undef POLICY_NODES_MOST
+#pragma push_macro("PRICE_BITS")
+#undef PRICE_BITS
 #pragma push_macro("PRICE_EXPONENT_MOST")
 #undef PRICE_EXPONENT_MOST
+#pragma push_macro("PRICE_GUESSED")
+#undef PRICE_GUESSED
 #pragma push_macro("TANH_LIMIT")
 #undef TANH_LIMIT
 #pragma push_macro("activation_work")
@@ -225,6 +227,9 @@
 #pragma push_macro("copy_bytes")
 #undef copy_bytes
 #define copy_bytes graft_own_copy_bytes
+#pragma push_macro("cost_of")
+#undef cost_of
+#define cost_of graft_own_cost_of
 #pragma push_macro("count_free_edges")
 #undef count_free_edges
 #define count_free_edges graft_own_count_free_edges
@@ -240,6 +245,9 @@
 #pragma push_macro("count_locations")
 #undef count_locations
 #define count_locations graft_own_count_locations
+#pragma push_macro("count_moved")
+#undef count_moved
+#define count_moved graft_own_count_moved
 #pragma push_macro("count_price")
 #undef count_price
 #define count_price graft_own_count_price
@@ -444,6 +452,9 @@
 #pragma push_macro("hash_shape")
 #undef hash_shape
 #define hash_shape graft_own_hash_shape
+#pragma push_macro("hash_source")
+#undef hash_source
+#define hash_source graft_own_hash_source
 #pragma push_macro("heads_fit")
 #undef heads_fit
 #define heads_fit graft_own_heads_fit
@@ -714,9 +725,6 @@
 #pragma push_macro("price_hashed")
 #undef price_hashed
 #define price_hashed graft_own_price_hashed
-#pragma push_macro("price_moved")
-#undef price_moved
-#define price_moved graft_own_price_moved
 #pragma push_macro("print_of_node")
 #undef print_of_node
 #define print_of_node graft_own_print_of_node
@@ -945,6 +953,9 @@
 #pragma push_macro("shape_transpose")
 #undef shape_transpose
 #define shape_transpose graft_own_shape_transpose
+#pragma push_macro("shared_bytes")
+#undef shared_bytes
+#define shared_bytes graft_own_shared_bytes
 #pragma push_macro("simplify_all")
 #undef simplify_all
 #define simplify_all graft_own_simplify_all
@@ -1014,6 +1025,9 @@
 #pragma push_macro("text_large")
 #undef text_large
 #define text_large graft_own_text_large
+#pragma push_macro("total_uses")
+#undef total_uses
+#define total_uses graft_own_total_uses
 #pragma push_macro("trim_tables")
 #undef trim_tables
 #define trim_tables graft_own_trim_tables

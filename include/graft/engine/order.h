@@ -41,23 +41,22 @@ static graft_index heap_pop(graft_heap *heap)
     return top;
 }
 
-static graft_index *carve_order(graft_carver *carver, const graft_limits *limits,
-                                graft_order *order)
+static void carve_order(graft_carver *carver, const graft_limits *limits, graft_order *order)
 {
+    size_t heap = limits->values > limits->nodes ? limits->values : limits->nodes;
     order->order = (graft_index *)carve(carver, limits->nodes, sizeof(graft_index));
     order->position = (graft_index *)carve(carver, limits->nodes, sizeof(graft_index));
     order->use_first =
         (graft_index *)carve(carver, (size_t)limits->values + 1, sizeof(graft_index));
     order->uses = (graft_index *)carve(carver, limits->edges, sizeof(graft_index));
-    order->use_count = (graft_index *)carve(carver, limits->values, sizeof(graft_index));
-    return (graft_index *)carve(carver, limits->nodes, sizeof(graft_index));
+    order->use_count = (graft_index *)carve(carver, heap, sizeof(graft_index));
 }
 
 size_t graft_order_bytes(const graft_limits *limits)
 {
     graft_carver carver = {NULL, 0};
     graft_order order;
-    (void)carve_order(&carver, limits, &order);
+    carve_order(&carver, limits, &order);
     return carver.used + 7u;
 }
 
@@ -98,6 +97,14 @@ static void list_uses(graft_order *order, const graft_graph *graph)
     }
     for (graft_index v = 0; v < graph->value_end; v++) {
         order->use_first[v] -= order->use_count[v];
+    }
+}
+
+/* Adds what the graph gives out to the readings by nodes. */
+static void total_uses(graft_order *order, const graft_graph *graph)
+{
+    for (graft_index v = 0; v < graph->value_end; v++) {
+        order->use_count[v] = order->use_first[v + 1] - order->use_first[v];
     }
     for (graft_index i = 0; i < graph->output_count; i++) {
         order->use_count[graph->outputs[i]]++;
@@ -150,10 +157,12 @@ graft_status graft_order_build(graft_order *order, const graft_graph *graph, voi
         return GRAFT_NO_MEMORY;
     }
     graft_carver carver = {align_buffer(memory), 0};
-    graft_heap ready = {carve_order(&carver, &graph->limits, order), 0};
+    carve_order(&carver, &graph->limits, order);
+    graft_heap ready = {order->use_count, 0}; /* Its place until the readings are counted again. */
     count_uses(order, graph);
     list_uses(order, graph);
     place_nodes(order, graph, &ready);
+    total_uses(order, graph);
     return order->count == graft_graph_node_count(graph) ? GRAFT_OK : GRAFT_BAD_INPUT;
 }
 
@@ -180,12 +189,18 @@ static uint64_t hash_shape(uint64_t hash, const graft_shape *shape)
 /* What a hash begins with: a node, or else the kind of a source. */
 #define HASH_NODE ((uint64_t)GRAFT_VALUE_COMPUTED)
 
+/* A caller's number, whatever the width of ids. */
+static uint64_t hash_source(uint64_t hash, graft_index source)
+{
+    return mix_hash(hash, source != GRAFT_NONE ? source : UINT32_MAX);
+}
+
 static uint64_t hash_node(const graft_graph *graph, graft_index n, const uint64_t *value_hash)
 {
     const graft_node *node = &graph->nodes[n];
     uint64_t hash = mix_hash(mix_hash(0, HASH_NODE), node->op);
     if (node->op == GRAFT_OP_OPAQUE) {
-        hash = mix_hash(hash, node->source);
+        hash = hash_source(hash, node->source);
     }
     for (uint32_t i = 0; i < GRAFT_MAX_ATTRS; i++) {
         hash = mix_hash(hash, (uint64_t)(uint32_t)node->attrs[i]);
@@ -202,7 +217,7 @@ uint64_t graft_graph_hash(const graft_graph *graph, const graft_order *order, ui
     for (graft_index v = 0; v < graph->value_end; v++) {
         const graft_value *value = &graph->values[v];
         if (value->kind == GRAFT_VALUE_INPUT || value->kind == GRAFT_VALUE_WEIGHT) {
-            uint64_t hash = mix_hash(mix_hash(0, value->kind), value->source);
+            uint64_t hash = hash_source(mix_hash(0, value->kind), value->source);
             scratch[v] = hash_shape(hash, &value->shape);
         }
     }

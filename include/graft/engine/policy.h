@@ -5,8 +5,6 @@
 #ifndef GRAFT_ENGINE_POLICY_H
 #define GRAFT_ENGINE_POLICY_H
 
-#define POLICY_NODES_MOST 65535u
-
 typedef struct graft_policy_memory {
     graft_network_memory network;
     graft_order order;
@@ -172,6 +170,15 @@ static void carve_network(graft_carver *carver, const graft_policy *policy,
 }
 #endif
 
+/* Of what is never in use together (carve_estimator). */
+static size_t shared_bytes(const graft_policy_memory *memory, const graft_limits *limits)
+{
+    size_t bytes = limits->values * sizeof(uint64_t);
+    size_t scratch_bytes = graft_match_scratch_bytes(limits);
+    bytes = bytes > scratch_bytes ? bytes : scratch_bytes;
+    return bytes > memory->estimator_bytes ? bytes : memory->estimator_bytes;
+}
+
 /* The run comes first: graft_optimize_some finds it there. */
 static graft_optimize_run *carve_policy(graft_carver *carver, const graft_policy *policy,
                                         const graft_limits *limits, uint32_t step_limit,
@@ -180,16 +187,16 @@ static graft_optimize_run *carve_policy(graft_carver *carver, const graft_policy
     graft_optimize_run *run = (graft_optimize_run *)carve(carver, 1, sizeof(graft_optimize_run));
     memory->order_bytes = graft_order_bytes(limits);
     memory->order_memory = carve(carver, memory->order_bytes, 1);
-    memory->scratch = carve(carver, graft_match_scratch_bytes(limits), 1);
     memory->seen = (uint64_t *)carve(carver, (size_t)step_limit + 1, sizeof(uint64_t));
-    memory->hashes = (uint64_t *)carve(carver, limits->values, sizeof(uint64_t));
     memory->anchors = (graft_index *)carve(carver, limits->nodes, sizeof(graft_index));
     memory->anchor_end = (graft_index *)carve(carver, GRAFT_OP_COUNT, sizeof(graft_index));
     memory->rule = (graft_rule *)carve(carver, 1, sizeof(graft_rule));
     memory->counts = (uint16_t *)carve(carver, policy->rule_count, sizeof(uint16_t));
     memory->made = (graft_made *)carve(carver, 1, sizeof(graft_made));
     memory->estimator_bytes = policy->tariff != NULL ? graft_estimator_bytes(limits) : 0;
-    memory->estimator_memory = carve(carver, memory->estimator_bytes, 1);
+    memory->estimator_memory = carve(carver, shared_bytes(memory, limits), 1);
+    memory->scratch = memory->estimator_memory;
+    memory->hashes = (uint64_t *)memory->estimator_memory;
 #ifndef GRAFT_WITHOUT_NETWORK
     if (policy->hidden > 0) {
         carve_network(carver, policy, limits, &memory->network);
@@ -343,7 +350,7 @@ static graft_status open_run(graft_graph *graph, const graft_policy *policy,
     if (!policy_fits(policy)) {
         return GRAFT_BAD_INPUT;
     }
-    if (graph->node_end > POLICY_NODES_MOST) {
+    if (graph->node_end > GRAFT_ESTIMATE_NODES) {
         return GRAFT_CAPACITY;
     }
     if (workspace == NULL ||
