@@ -118,10 +118,10 @@ static uint64_t count_weight_bytes(const graft_rule *rule, const graft_made *mad
 static bool plan_target(const graft_graph *graph, const graft_rule *rule, const graft_match *match,
                         graft_made *made)
 {
-    zero_bytes(made, sizeof *made);
     for (uint32_t n = 0; n < rule->target.node_count; n++) {
         const graft_pattern_node *node = &rule->target.nodes[n];
         graft_shape in[GRAFT_MAX_INPUTS];
+        zero_bytes(made->attrs[n], sizeof made->attrs[n]);
         made->is_const[n] = true;
         for (uint32_t i = 0; i < graft_op(node->op)->input_count; i++) {
             graft_operand operand = node->inputs[i];

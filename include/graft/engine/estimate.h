@@ -119,10 +119,9 @@ typedef struct graft_class_key {
 
 static uint32_t hash_key(const graft_class_key *key)
 {
-    uint64_t hash = mix_hash(key->op, key->count);
-    for (uint32_t i = 0; i < GRAFT_MAX_ATTRS; i += 2) {
-        hash =
-            mix_hash(hash, (uint64_t)(uint32_t)key->attrs[i] << 32 | (uint32_t)key->attrs[i + 1]);
+    uint64_t hash = key->op;
+    for (uint32_t i = 0; i < op_table[key->op].attr_count; i++) {
+        hash = mix_hash(hash, (uint32_t)key->attrs[i]);
     }
     for (uint32_t i = 0; i < key->count; i++) {
         hash = mix_hash(hash, key->operands[i]);
@@ -132,8 +131,8 @@ static uint32_t hash_key(const graft_class_key *key)
 
 static bool keys_equal(const graft_class_key *a, const graft_class_key *b)
 {
-    bool equal = a->op == b->op && a->count == b->count;
-    for (uint32_t i = 0; equal && i < GRAFT_MAX_ATTRS; i++) {
+    bool equal = a->op == b->op;
+    for (uint32_t i = 0; equal && i < op_table[a->op].attr_count; i++) {
         equal = a->attrs[i] == b->attrs[i];
     }
     for (uint32_t i = 0; equal && i < a->count; i++) {

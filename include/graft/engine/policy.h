@@ -10,6 +10,7 @@ typedef struct graft_policy_memory {
     graft_order order;
     graft_index *anchors;    /* Nodes that run at inference, by operator, then in order... */
     graft_index *anchor_end; /* (GRAFT_OP_COUNT) ...and by operator one past its last. */
+    uint64_t operators;      /* Those of the graph, const nodes' too: bit op. */
     graft_rule *rule;        /* The one that is unpacked. */
     uint16_t *counts;        /* (rules) */
     uint64_t *seen;          /* (steps + 1): hashes of the graphs so far */
@@ -68,6 +69,7 @@ typedef struct graft_optimize_run {
     uint32_t seen_count;
     uint32_t budget;   /* Candidates that this call may still look at. */
     uint32_t unpacked; /* The rule in memory.rule; rule_count: none. */
+    uint64_t operators; /* Those of its source. */
     graft_phase phase;
 } graft_optimize_run;
 
@@ -297,9 +299,15 @@ static void unpack_rule(graft_optimize_run *run, uint32_t r)
     }
     run->unpacked = r;
     (void)read_rule(run->memory.rule, packed_rule(run, r), offsets[r + 1] - offsets[r], &size);
+    run->operators = 0;
+    for (uint32_t n = 0; n < run->memory.rule->source.node_count; n++) {
+        run->operators |= UINT64_C(1) << run->memory.rule->source.nodes[n].op;
+    }
     graft_matcher_start(&run->finder.matcher, run->memory.rule, run->graph, &run->memory.order,
                         GRAFT_NONE);
 }
+
+typedef char graft_operators_need_more_bits[GRAFT_OP_COUNT <= 64 ? 1 : -1];
 
 static bool can_be_anchor(const graft_node *node)
 {
@@ -313,8 +321,10 @@ static void list_anchors(graft_optimize_run *run)
     const graft_node *nodes = run->graph->nodes;
     graft_index *end = run->memory.anchor_end;
     zero_bytes(end, GRAFT_OP_COUNT * sizeof(graft_index));
+    run->memory.operators = 0;
     for (graft_index i = 0; i < order->count; i++) {
         const graft_node *node = &nodes[order->order[i]];
+        run->memory.operators |= node->op < GRAFT_OP_COUNT ? UINT64_C(1) << node->op : 0;
         if (can_be_anchor(node) && node->op + 1u < GRAFT_OP_COUNT) {
             end[node->op + 1u]++;
         }
@@ -401,12 +411,16 @@ static bool enter_rule(graft_optimize_run *run, uint32_t r, uint64_t limit)
     return rule_is_allowed(run, r) && finder->position < finder->end;
 }
 
-/* Goes to the next node that can be the anchor of rule `r`. There is one. */
+/* Goes to the next node that can be the anchor of rule `r`. There is one; it is the last when the graph
+ * lacks an operator of the source. */
 static void next_anchor(graft_optimize_run *run, uint32_t r)
 {
     graft_finder *finder = &run->finder;
     unpack_rule(run, r);
     restart_matcher(&finder->matcher, run->memory.anchors[finder->position++]);
+    if ((run->operators & ~run->memory.operators) != 0) {
+        finder->position = finder->end;
+    }
     finder->at_anchor = true;
     finder->matched = false;
 }
