@@ -230,19 +230,19 @@ typedef struct graft_estimator {
     const graft_graph *graph; /* Of the last graft_estimate. */
     const graft_order *order;
     graft_limits limits;
-    uint32_t *prices;   /* By node id, see graft_estimator_cost. */
+    uint32_t *prices;       /* By node id, see graft_estimator_cost. */
     graft_index *first;     /* By node id: its class, the first node that it is equal to... */
     graft_index *label;     /* ...and after the rewrite that is looked at. */
     graft_index *members;   /* By class: how many nodes it has. */
     graft_index *use_count; /* By value id. */
     graft_index *pending;   /* A stack of values. */
-    graft_index *touched;   /* Node ids that die, a heap of places in the order; from the end on, node
+    graft_index *touched; /* Node ids that die, a heap of places in the order; from the end on, node
                                ids that have a new class. */
-    graft_index *entries;   /* Nodes with a new key... */
-    graft_index *slots;     /* Hash table of keys. */
-    graft_index *filled;    /* ...and the slots that they take. */
-    uint64_t *cache;        /* Hashes of forms, in their lowest bits prices: they outlast a graph. */
-    uint8_t *flags; /* By node id. */
+    graft_index *entries; /* Nodes with a new key... */
+    graft_index *slots;   /* Hash table of keys. */
+    graft_index *filled;  /* ...and the slots that they take. */
+    uint64_t *cache;      /* Hashes of forms, in their lowest bits prices: they outlast a graph. */
+    uint8_t *flags;       /* By node id. */
     uint32_t slot_mask;
     uint32_t cache_mask;
 } graft_estimator;

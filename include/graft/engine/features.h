@@ -118,22 +118,6 @@ void graft_form_of_made(const graft_graph *graph, const graft_rule *rule, const 
     }
 }
 
-static uint64_t form_flops(const graft_form *form)
-{
-    graft_shape in[GRAFT_MAX_INPUTS];
-    graft_shape out[GRAFT_MAX_OUTPUTS];
-    if (graft_op(form->op) == NULL) {
-        return 0;
-    }
-    for (uint32_t i = 0; i < form->input_count; i++) {
-        in[i] = *form->inputs[i];
-    }
-    for (uint32_t i = 0; i < form->output_count; i++) {
-        out[i] = *form->outputs[i];
-    }
-    return graft_op_flops(form->op, form->attrs, in, out);
-}
-
 /* ---------------------------------------------------------------- features */
 
 /* The attributes that conv, conv_bias and conv_bias_add share; kernel sizes are those of the

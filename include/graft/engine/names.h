@@ -14,6 +14,8 @@
 #pragma push_macro("ESTIMATE_RENAMED")
 #undef ESTIMATE_RENAMED
 #define ESTIMATE_RENAMED graft_own_ESTIMATE_RENAMED
+#pragma push_macro("FAULT")
+#undef FAULT
 #pragma push_macro("HASH_NODE")
 #undef HASH_NODE
 #pragma push_macro("KEEP_FAR")

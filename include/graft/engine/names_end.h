@@ -9,6 +9,8 @@
 #pragma pop_macro("ESTIMATE_QUEUED")
 #undef ESTIMATE_RENAMED
 #pragma pop_macro("ESTIMATE_RENAMED")
+#undef FAULT
+#pragma pop_macro("FAULT")
 #undef HASH_NODE
 #pragma pop_macro("HASH_NODE")
 #undef KEEP_FAR

@@ -243,22 +243,23 @@ static const char *check_wiring(const graft_graph *graph, graft_index n)
     graft_index size = (graft_index)node->input_count + node->output_count;
     bool is_const = node->op != GRAFT_OP_OPAQUE || node->is_const; /* Else nobody knows. */
     if (node->first_edge > graph->edge_end || size > graph->edge_end - node->first_edge) {
-        return "a node's edges lie outside the table";
+        return FAULT("a node's edges lie outside the table");
     }
     for (uint32_t i = 0; i < node->input_count; i++) {
         graft_index v = graft_node_input(graph, n, i);
         if (v == GRAFT_NONE ? node->op != GRAFT_OP_OPAQUE : !value_exists(graph, v)) {
-            return "a node reads a value that does not exist";
+            return FAULT("a node reads a value that does not exist");
         }
         is_const = is_const && (v == GRAFT_NONE || graph->values[v].is_const);
     }
     for (uint32_t i = 0; i < node->output_count; i++) {
         graft_index v = graft_node_output(graph, n, i);
         if (!value_exists(graph, v) || graph->values[v].node != n || graph->values[v].slot != i) {
-            return "a node and its output value disagree";
+            return FAULT("a node and its output value disagree");
         }
     }
-    return node->is_const == is_const ? NULL : "a node's const flag is not that of its inputs";
+    return node->is_const == is_const ? NULL
+                                      : FAULT("a node's const flag is not that of its inputs");
 }
 
 static const char *check_node(const graft_graph *graph, graft_index n)
@@ -272,20 +273,20 @@ static const char *check_node(const graft_graph *graph, graft_index n)
         return fault;
     }
     if (info == NULL) {
-        return "unknown operator";
+        return FAULT("unknown operator");
     }
     if (node->input_count != info->input_count || node->output_count != info->output_count) {
-        return "a node has another number of inputs or outputs than its operator";
+        return FAULT("a node has another number of inputs or outputs than its operator");
     }
     for (uint32_t i = 0; i < info->input_count; i++) {
         in[i] = graph->values[graft_node_input(graph, n, i)].shape;
     }
     if (graft_infer_shapes(node->op, node->attrs, in, out) != GRAFT_OK) {
-        return "a node's shapes do not infer";
+        return FAULT("a node's shapes do not infer");
     }
     for (uint32_t i = 0; i < info->output_count; i++) {
         if (!graft_shape_equal(&out[i], &graph->values[graft_node_output(graph, n, i)].shape)) {
-            return "a value's shape is not the one inferred";
+            return FAULT("a value's shape is not the one inferred");
         }
     }
     return NULL;
@@ -299,11 +300,12 @@ static const char *check_value(const graft_graph *graph, graft_index v)
         if (value->node >= graph->node_end || graph->nodes[value->node].op == GRAFT_OP_NONE ||
             value->slot >= graph->nodes[value->node].output_count ||
             graft_node_output(graph, value->node, value->slot) != v) {
-            return "a value and its producer disagree";
+            return FAULT("a value and its producer disagree");
         }
         is_const = graph->nodes[value->node].is_const;
     }
-    return value->is_const == is_const ? NULL : "a value's const flag is not that of its producer";
+    return value->is_const == is_const ? NULL
+                                       : FAULT("a value's const flag is not that of its producer");
 }
 
 const char *graft_graph_check(const graft_graph *graph, void *workspace, size_t workspace_bytes)
@@ -324,7 +326,7 @@ const char *graft_graph_check(const graft_graph *graph, void *workspace, size_t 
     }
     for (graft_index i = 0; i < graph->output_count; i++) {
         if (!value_exists(graph, graph->outputs[i])) {
-            return "an output names a value that does not exist";
+            return FAULT("an output names a value that does not exist");
         }
     }
     graft_status status = graft_order_build(&order, graph, workspace, workspace_bytes);

@@ -67,8 +67,8 @@ typedef struct graft_optimize_run {
     graft_decision decision; /* That is being made. */
     graft_report own_report; /* Where the caller wants none. */
     uint32_t seen_count;
-    uint32_t budget;   /* Candidates that this call may still look at. */
-    uint32_t unpacked; /* The rule in memory.rule; rule_count: none. */
+    uint32_t budget;    /* Candidates that this call may still look at. */
+    uint32_t unpacked;  /* The rule in memory.rule; rule_count: none. */
     uint64_t operators; /* Those of its source. */
     graft_phase phase;
 } graft_optimize_run;
