@@ -18,6 +18,7 @@ $(OUT)/tests/verify/test_limits $(OUT)/tests/verify/long_limits: $(LIMITED_OBJEC
 LINKS_fuzz_default := graph
 LINKS_fuzz_costs := cost graph
 LINKS_fuzz_rule := support graph
+LINKS_fuzz_engine := support graph
 LINKS_fuzz_policy := support graph
 LINKS_fuzz_taso := verify gen graph
 LINKS_fuzz_user_rules := verify gen graph

@@ -308,7 +308,7 @@ typedef struct graft_policy {
     const char *metadata;  /* JSON: model, versions, seed, device. */
 
     const uint8_t *rules;         /* Packed, one behind the other. */
-    const uint32_t *rule_offsets; /* (rule_count + 1) into `rules` */
+    const uint32_t *rule_offsets; /* (rule_count + 1) into `rules`; the last is its size. */
     const uint8_t *rule_flags;    /* (rule_count), GRAFT_RULE_... */
     uint16_t rule_count;
     uint16_t location_limit;

@@ -311,6 +311,10 @@ static const char *check_value(const graft_graph *graph, graft_index v)
 const char *graft_graph_check(const graft_graph *graph, void *workspace, size_t workspace_bytes)
 {
     graft_order order;
+    if (graph->node_end > graph->limits.nodes || graph->value_end > graph->limits.values ||
+        graph->edge_end > graph->limits.edges || graph->output_count > graph->limits.outputs) {
+        return FAULT("a table ends behind its limit");
+    }
     for (graft_index n = 0; n < graph->node_end; n++) {
         const char *fault = graph->nodes[n].op != GRAFT_OP_NONE ? check_node(graph, n) : NULL;
         if (fault != NULL) {

@@ -97,9 +97,11 @@ graft_status graft_policy_rule(const graft_policy *policy, uint32_t r, graft_rul
 {
     size_t size = 0;
     const uint32_t *offsets = policy->rule_offsets;
-    return r < policy->rule_count ? graft_rule_unpack(rule, policy->rules + offsets[r],
-                                                      offsets[r + 1] - offsets[r], &size)
-                                  : GRAFT_BAD_INPUT;
+    if (r >= policy->rule_count || offsets[r] > offsets[r + 1] ||
+        offsets[r + 1] > offsets[policy->rule_count]) {
+        return GRAFT_BAD_INPUT;
+    }
+    return graft_rule_unpack(rule, policy->rules + offsets[r], offsets[r + 1] - offsets[r], &size);
 }
 
 graft_status graft_policy_skip_unrunnable(const graft_policy *policy, const uint8_t *operators,
