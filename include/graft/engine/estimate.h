@@ -32,7 +32,7 @@ enum { ESTIMATE_CONST = 1, ESTIMATE_DEAD = 2, ESTIMATE_QUEUED = 4, ESTIMATE_RENA
 static uint32_t mask_for(size_t n)
 {
     uint32_t mask = 0;
-    while (mask < n - 1) {
+    while (mask < n - 1 && mask < UINT32_MAX) {
         mask = mask * 2 + 1;
     }
     return mask;
