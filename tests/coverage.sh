@@ -30,11 +30,11 @@ awk -F "[:%' ]+" '
         reached_lines += lines * line / 100
         reached_branches += branches * branch / 100
     }
-    /^File/ { tell(); mine = $2 ~ /^include\/graft/; name = $2; sub(/.*\//, "", name); branches = 0 }
+    /^File/ { mine = $2 ~ /^include\/graft/; name = $2; sub(/.*\//, "", name); branches = 0 }
     /^Lines executed/ { line = $3; lines = $5 }
     /^Taken at least once/ { branch = $5; branches = $7 }
+    /^Creating/ { tell(); mine = 0 }
     END {
-        tell()
         row("all", all_lines, 100 * reached_lines / all_lines, all_branches, 100 * reached_branches / all_branches)
     }' "$OUT/coverage/summary.txt"
 for file in "$OUT"/coverage/*.gcov; do

@@ -103,6 +103,48 @@ static void test_costs(void **state)
     assert_false(guessed);
 }
 
+/* relu(x) = relu(x), and an exponential and what reads it that nobody reads: they die as they are made. */
+static void test_idle_target(void **state)
+{
+    graft_env *env = *state;
+    static const graft_tariff tariff = {.row_count = 0};
+    static const graft_apply_options options = {0};
+    graft_rule rule;
+    memset(&rule, 0, sizeof rule);
+    rule.var_count = rule.output_count = 1;
+    rule.condition = 255;
+    (void)build_pattern_node(&rule.source, GRAFT_OP_relu, VAR(0), 0, 0, -1);
+    (void)build_pattern_node(&rule.target, GRAFT_OP_exp, VAR(0), 0, 0, -1);
+    (void)build_pattern_node(&rule.target, GRAFT_OP_sqrt, NODE(0, 0), 0, 0, -1);
+    (void)build_pattern_node(&rule.target, GRAFT_OP_relu, VAR(0), 0, 0, -1);
+    rule.source.outputs[0] = NODE(0, 0);
+    rule.target.outputs[0] = NODE(2, 0);
+    assert_null(graft_rule_check(&rule));
+    graft_graph *graph = build_graph(env->life);
+    const graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+    assert_int_equal(graft_graph_add_output(graph, build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0)),
+                     GRAFT_OK);
+    graft_order order = build_order(env->life, graph);
+    const size_t bytes = graft_estimator_bytes(&graph->limits);
+    void *scratch = graft_arena_alloc(env->life, graft_match_scratch_bytes(&graph->limits));
+    graft_estimator estimator;
+    graft_estimated estimated;
+    graft_matcher matcher;
+    graft_match match;
+    graft_made made;
+    graft_change change;
+    assert_int_equal(graft_estimator_open(&estimator, &tariff, &graph->limits,
+                                          graft_arena_alloc(env->life, bytes), bytes),
+                     GRAFT_OK);
+    assert_int_equal(graft_estimate(&estimator, graph, &order, &estimated), GRAFT_OK);
+    graft_matcher_start(&matcher, &rule, graph, &order, 0);
+    assert_true(graft_matcher_next(&matcher, &match));
+    assert_int_equal(graft_match_plan(graph, &rule, &match, &order, &options, scratch, &made),
+                     GRAFT_OK);
+    graft_estimate_match(&estimator, &rule, &match, &made, &change);
+    assert_true(change.nodes == 0 && change.flops == 0 && change.bytes == 0);
+}
+
 /* ------------------------------------------------------------------ graphs */
 
 typedef struct {
@@ -275,10 +317,11 @@ static void test_bytes_of_elements(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_endless_limits),   CHECK_TEST(test_small_buffers),
-        CHECK_TEST(test_estimator_limits), CHECK_TEST(test_costs),
-        CHECK_TEST(test_damaged_graphs),   CHECK_TEST(test_damaged_rules),
-        CHECK_TEST(test_failing_code),     CHECK_TEST(test_bytes_of_elements),
+        CHECK_TEST(test_endless_limits),    CHECK_TEST(test_small_buffers),
+        CHECK_TEST(test_estimator_limits),  CHECK_TEST(test_costs),
+        CHECK_TEST(test_idle_target),       CHECK_TEST(test_damaged_graphs),
+        CHECK_TEST(test_damaged_rules),     CHECK_TEST(test_failing_code),
+        CHECK_TEST(test_bytes_of_elements),
     };
     return cmocka_run_group_tests_name("refusals", tests, NULL, NULL);
 }
