@@ -28,6 +28,7 @@ for tool in arm-none-eabi-gcc qemu-system-arm; do
 done
 
 # build NAME MODEL SOURCE: the program SOURCE with the graph of MODEL.
+# shellcheck disable=SC2086 # The options are split into words on purpose.
 build() {
     mkdir -p "$folder/$1"
     "$GRAFT" --quiet emit-policy $policy "$folder/$1/graft_policy.h" --name zoo
