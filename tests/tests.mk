@@ -19,6 +19,7 @@ LINKS_fuzz_default := graph
 LINKS_fuzz_answers := cost graph
 LINKS_fuzz_costs := cost graph
 LINKS_fuzz_rule := support graph
+LINKS_fuzz_engine := support graph
 LINKS_fuzz_policy := support graph
 LINKS_fuzz_taso := verify gen graph
 LINKS_fuzz_user_rules := verify gen graph
@@ -91,3 +92,13 @@ fuzz: ## Look for new inputs that break a reader (FUZZ_SECONDS=60 each, ONLY=nam
 	@$(MAKE) --no-print-directory MODE=fuzz fuzz-run
 fuzz-run: $(FUZZ_PROGRAMS)
 	@OUT=$(OUT) SECONDS_EACH=$(FUZZ_SECONDS) sh tests/fuzz/run.sh run $(FUZZ_NAMES)
+
+# Of the tests that call the engine those that take minutes at most, and the fuzz targets' corpora.
+COVERAGE := $(patsubst %,$(OUT)/tests/%, $(addprefix emit/test_,by_tariff network optimize policyfile products runtime simplify) \
+    $(addprefix graph/test_,engine matching opaque operators refusals rulecode) $(addprefix fuzz/fuzz_,engine policy rule) \
+    train/test_estimate)
+.PHONY: coverage coverage-run
+coverage: ## Say which lines and branches of include/graft tests reach, and which lines none does
+	@$(MAKE) --no-print-directory MODE=cov coverage-run
+coverage-run: $(COVERAGE)
+	@OUT=$(OUT) sh tests/coverage.sh $^

@@ -9,7 +9,10 @@
  *
  * Use: define GRAFT_IMPLEMENTATION in exactly one C file before including this header (or the
  * generated graft_policy.h, which includes it); elsewhere include it plainly. With GRAFT_WITHOUT_NETWORK
- * defined there too, policies that decide by a network are refused, and their code is left out.
+ * defined there too, policies that decide by a network are refused, and their code is left out. With
+ * GRAFT_SMALL_GRAPHS defined wherever it is included, ids have 16 bits instead of 32: policies take graphs
+ * of at most 32,000 nodes and 65,000 values and edges, and much less memory. Decisions and hashes are the
+ * same. With GRAFT_WITHOUT_TEXTS what checks find is all called "invalid".
  *
  *      graft_graph graph;                         // 1. describe the model
  *      graft_graph_init(&graph, &limits, memory, sizeof memory);
@@ -197,8 +200,15 @@ uint64_t graft_op_flops(uint32_t op, const int32_t *attrs, const graft_shape *in
 
 /* ------------------------------------------------------------------- graph */
 
+#ifdef GRAFT_SMALL_GRAPHS
+typedef uint16_t graft_index;
+#define GRAFT_NONE UINT16_MAX
+/* Files that disagree about it do not link. */
+#define graft_graph_init graft_graph_init_small
+#else
 typedef uint32_t graft_index;
 #define GRAFT_NONE UINT32_MAX
+#endif
 
 typedef enum graft_value_kind {
     GRAFT_VALUE_FREE = 0,

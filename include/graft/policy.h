@@ -103,8 +103,12 @@ typedef struct graft_policy_round {
 
 /* Costs are in units of 1 / GRAFT_COST_UNITS nanoseconds. A node's cost is below 2^47 units, so the
  * sum over GRAFT_ESTIMATE_NODES nodes is below 2^63. */
-#define GRAFT_COST_UNITS     1024
+#define GRAFT_COST_UNITS 1024
+#ifdef GRAFT_SMALL_GRAPHS
+#define GRAFT_ESTIMATE_NODES 32000
+#else
 #define GRAFT_ESTIMATE_NODES 65535
+#endif
 
 /* What the cost of a node depends on. A node of a graph has one, and so has a node that a rewrite
  * would make. Borrows what it points to. */
@@ -218,21 +222,19 @@ typedef struct graft_estimator {
     const graft_graph *graph; /* Of the last graft_estimate. */
     const graft_order *order;
     graft_limits limits;
-    graft_node_price *prices; /* By node id. */
-    graft_index *first;       /* By node id: its class, the first node that it is equal to... */
-    graft_index *label;       /* ...and after the rewrite that is looked at. */
-    graft_index *members;     /* By class: how many nodes it has. */
-    graft_index *use_count;   /* By value id. */
-    graft_index *pending;     /* A stack of values. */
-    graft_index *dead;        /* Node ids. */
-    graft_index *moved;       /* Node ids. */
-    graft_index *queue;       /* A heap of places in the order. */
-    graft_index *entries;     /* Nodes with a new key... */
-    graft_index *slots;       /* Hash table of keys. */
-    graft_index *filled;      /* ...and the slots that they take. */
-    uint64_t *cache_keys;     /* Prices by hash of the form: they outlast a graph. */
-    graft_node_price *cache;
-    uint8_t *flags; /* By node id. */
+    uint32_t *prices;       /* By node id, see graft_estimator_cost. */
+    graft_index *first;     /* By node id: its class, the first node that it is equal to... */
+    graft_index *label;     /* ...and after the rewrite that is looked at. */
+    graft_index *members;   /* By class: how many nodes it has. */
+    graft_index *use_count; /* By value id. */
+    graft_index *pending;   /* A stack of values. */
+    graft_index *touched; /* Node ids that die, a heap of places in the order; from the end on, node
+                               ids that have a new class. */
+    graft_index *entries; /* Nodes with a new key... */
+    graft_index *slots;   /* Hash table of keys. */
+    graft_index *filled;  /* ...and the slots that they take. */
+    uint64_t *cache;      /* Hashes of forms, in their lowest bits prices: they outlast a graph. */
+    uint8_t *flags;       /* By node id. */
     uint32_t slot_mask;
     uint32_t cache_mask;
 } graft_estimator;
@@ -249,6 +251,8 @@ GRAFT_MUST_USE graft_status graft_estimator_open(graft_estimator *estimator,
  * GRAFT_CAPACITY beyond the limits or GRAFT_ESTIMATE_NODES. */
 GRAFT_MUST_USE graft_status graft_estimate(graft_estimator *estimator, const graft_graph *graph,
                                            const graft_order *order, graft_estimated *estimated);
+/* The cost of a node of that graph that is not const, and whether it rests on the fallback. */
+uint64_t graft_estimator_cost(const graft_estimator *estimator, graft_index node, bool *fallback);
 /* What the rule would change at a match of that graph for which graft_match_plan has made `made`.
  * Looks at what the rewrite touches: about a microsecond. */
 void graft_estimate_match(graft_estimator *estimator, const graft_rule *rule,
@@ -348,7 +352,7 @@ typedef struct graft_policy {
     const char *metadata;  /* JSON: model, versions, seed, device. */
 
     const uint8_t *rules;         /* Packed, one behind the other. */
-    const uint32_t *rule_offsets; /* (rule_count + 1) into `rules` */
+    const uint32_t *rule_offsets; /* (rule_count + 1) into `rules`; the last is its size. */
     const uint8_t *rule_flags;    /* (rule_count), GRAFT_RULE_... */
     uint16_t rule_count;
     uint16_t location_limit;
@@ -489,7 +493,7 @@ size_t graft_optimize_workspace_most_bytes(const graft_policy *policy, const gra
 
 /* Decides without applying; rewriting begins with this graph. GRAFT_BAD_INPUT when the policy was made for
  * another build of Graft or is damaged, or the graph has a cycle; GRAFT_NO_MEMORY when the
- * workspace is too small; GRAFT_CAPACITY beyond 65535 nodes. */
+ * workspace is too small; GRAFT_CAPACITY beyond GRAFT_ESTIMATE_NODES. */
 GRAFT_MUST_USE graft_status graft_policy_scores(const graft_graph *graph,
                                                 const graft_policy *policy,
                                                 const graft_optimize_options *options,

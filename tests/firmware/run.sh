@@ -4,8 +4,8 @@
 #   sh tests/firmware/run.sh FOLDER
 #
 # FOLDER holds graft_policy.h and graft_graph.h, as `graft policy` writes them. The same program
-# (main.c) is built with the host's C compiler as C99 and for a Cortex-M4 that QEMU emulates; where the
-# tools are there, also with the host's C++ compiler (package g++) and for a big-endian processor
+# (main.c) is built with the host's C compiler as C99 and, with ids of 16 bits, for a Cortex-M4 that QEMU
+# emulates; where the tools are there, also with the host's C++ compiler (package g++) and for a big-endian processor
 # (gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user). What they print must be equal. Builds go to
 # FOLDER. Prints sizes; exit status 77 when a tool is missing, 1 when something differs or fails.
 set -eu
@@ -42,7 +42,7 @@ build_big_endian() {
 
 # shellcheck disable=SC2086
 build_firmware() {
-    flags="-std=c99 $warnings -mcpu=cortex-m4 -mthumb -Os -ffreestanding -fno-builtin
+    flags="-std=c99 $warnings -DGRAFT_SMALL_GRAPHS -DGRAFT_WITHOUT_TEXTS -mcpu=cortex-m4 -mthumb -Os -ffreestanding -fno-builtin
         -fno-tree-loop-distribute-patterns -ffunction-sections -fdata-sections -fstack-usage"
     arm-none-eabi-gcc $flags -I"$folder" -I"$include" -c "$here/main.c" -o "$folder/firmware.o"
     arm-none-eabi-gcc $flags -c "$here/mps2_an386.c" -o "$folder/startup.o"

@@ -394,7 +394,7 @@ static bool compare(graft_arena *arena, const graft_graph *before, const graft_g
     if (result != RUN_FINE) {
         w->found = result == RUN_UNDEFINED;
         w->source = left[before->outputs[0]][0];
-        w->target = NAN;
+        w->target = (double)NAN;
         return w->found;
     }
     for (graft_index o = 0; o < before->output_count && !w->found; o++) {

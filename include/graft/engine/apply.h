@@ -9,7 +9,8 @@
 /* Room inside the caller's scratch. */
 typedef struct graft_apply_scratch {
     graft_index *use_count; /* By value id. */
-    graft_index *pending;   /* A stack; a value or a node is on it at most once. */
+    graft_index *pending;   /* A stack; a value or a node is on it at most once. The estimator also
+                               stacks outputs of the target. */
     uint8_t *seen;          /* By node id. */
 } graft_apply_scratch;
 
@@ -28,7 +29,8 @@ typedef struct graft_application {
 static void carve_scratch(graft_carver *carver, const graft_limits *limits,
                           graft_apply_scratch *scratch)
 {
-    size_t depth = limits->values > limits->nodes ? limits->values : limits->nodes;
+    size_t made = (size_t)GRAFT_RULE_MAX_NODES * GRAFT_MAX_OUTPUTS;
+    size_t depth = made + (limits->values > limits->nodes ? limits->values : limits->nodes);
     scratch->use_count = (graft_index *)carve(carver, limits->values, sizeof(graft_index));
     scratch->pending = (graft_index *)carve(carver, depth, sizeof(graft_index));
     scratch->seen = (uint8_t *)carve(carver, limits->nodes, 1);
@@ -116,10 +118,10 @@ static uint64_t count_weight_bytes(const graft_rule *rule, const graft_made *mad
 static bool plan_target(const graft_graph *graph, const graft_rule *rule, const graft_match *match,
                         graft_made *made)
 {
-    zero_bytes(made, sizeof *made);
     for (uint32_t n = 0; n < rule->target.node_count; n++) {
         const graft_pattern_node *node = &rule->target.nodes[n];
         graft_shape in[GRAFT_MAX_INPUTS];
+        zero_bytes(made->attrs[n], sizeof made->attrs[n]);
         made->is_const[n] = true;
         for (uint32_t i = 0; i < graft_op(node->op)->input_count; i++) {
             graft_operand operand = node->inputs[i];

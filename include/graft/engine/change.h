@@ -121,7 +121,7 @@ static graft_index kill_node(graft_estimate_run *r, graft_index n, graft_index d
         return depth;
     }
     e->flags[n] |= ESTIMATE_DEAD;
-    e->dead[r->dead_count++] = n;
+    e->touched[r->dead_count++] = n;
     for (uint32_t i = 0; i < node->input_count; i++) {
         graft_index v = graft_node_input(e->graph, n, i);
         graft_operand x = v == GRAFT_NONE ? NOT_REPLACED : replacement_of(r, v);
@@ -151,19 +151,22 @@ static void find_dead(graft_estimate_run *r)
 
 /* ------------------------------------------------------- classes, changing */
 
-static void count_price(graft_change *change, const graft_node_price *price, bool added)
+static void count_price(graft_change *change, const graft_form *form, uint32_t price, bool added)
 {
-    int64_t sign = added ? 1 : -1;
-    change->cost += sign * (int64_t)price->cost;
-    change->fallback_cost += price->fallback ? sign * (int64_t)price->cost : 0;
-    change->guessed_cost += price->fallback ? price->cost : 0;
-    change->guessed_nodes += price->fallback ? 1u : 0u;
-    *(added ? &change->added_cost : &change->removed_cost) += price->cost;
+    const int32_t sign = added ? 1 : -1;
+    const int64_t cost = (int64_t)cost_of(price);
+    if ((price & PRICE_GUESSED) != 0) {
+        change->fallback_cost += sign * cost;
+        change->guessed_cost += (uint64_t)cost;
+        change->fallback_nodes += sign;
+        change->guessed_nodes++;
+    }
+    *(added ? &change->added_cost : &change->removed_cost) += (uint64_t)cost;
+    change->cost += sign * cost;
+    change->nodes += sign;
     /* Sizes saturate, their sums wrap: so does their difference. */
-    change->flops = (int64_t)((uint64_t)change->flops + (added ? price->flops : 0 - price->flops));
-    change->bytes = (int64_t)((uint64_t)change->bytes + (added ? price->bytes : 0 - price->bytes));
-    change->nodes += added ? 1 : -1;
-    change->fallback_nodes += price->fallback ? (added ? 1 : -1) : 0;
+    change->flops = (int64_t)((uint64_t)change->flops + (uint64_t)sign * form_flops(form));
+    change->bytes = (int64_t)((uint64_t)change->bytes + (uint64_t)sign * form->bytes);
 }
 
 /* A node of the graph leaves its class; the last one takes its price along. */
@@ -172,7 +175,9 @@ static void leave_class(graft_estimate_run *r, graft_index n)
     graft_estimator *e = r->e;
     graft_index label = e->first[n];
     if (--e->members[label] == 0 && !e->graph->nodes[n].is_const) {
-        count_price(r->change, &e->prices[n], false);
+        graft_form form;
+        graft_form_of_node(e->graph, n, &form);
+        count_price(r->change, &form, e->prices[n], false);
     }
 }
 
@@ -318,8 +323,7 @@ static void place_made(graft_estimate_run *r, uint32_t n)
         label = make_class(r, e->limits.nodes + n, class_replaced(r, n), free_slot);
         if (!r->made->is_const[n]) {
             graft_form_of_made(e->graph, r->rule, r->match, r->made, n, &form);
-            graft_node_price price = price_cached(e, &form);
-            count_price(r->change, &price, true);
+            count_price(r->change, &form, price_cached(e, &form), true);
         }
     }
     r->made_label[n] = label;
@@ -350,14 +354,11 @@ static bool operands_harden(const graft_estimate_run *r, graft_index n)
     return harden;
 }
 
-/* The price of a node whose operands may have become const. */
-static graft_node_price price_moved(const graft_estimate_run *r, graft_index n)
+/* Counts a node whose operands may have become const. */
+static void count_moved(const graft_estimate_run *r, graft_index n)
 {
     const graft_graph *graph = r->e->graph;
     graft_form form;
-    if (!operands_harden(r, n)) {
-        return r->e->prices[n];
-    }
     begin_form(&graph->nodes[n], &form);
     for (uint32_t i = 0; i < form.input_count; i++) {
         graft_index v = graft_node_input(graph, n, i);
@@ -368,7 +369,8 @@ static graft_node_price price_moved(const graft_estimate_run *r, graft_index n)
     for (uint32_t i = 0; i < form.output_count; i++) {
         add_result(&form, i, &graph->values[graft_node_output(graph, n, i)].shape);
     }
-    return price_cached(r->e, &form);
+    count_price(r->change, &form,
+                operands_harden(r, n) ? price_cached(r->e, &form) : r->e->prices[n], true);
 }
 
 static bool becomes_const(const graft_estimate_run *r, graft_index n)
@@ -392,7 +394,7 @@ static void move_node(graft_estimate_run *r, graft_index n)
     bool is_const = becomes_const(r, n);
     bool hardens = is_const && !node->is_const;
     leave_class(r, n);
-    e->moved[r->moved_count++] = n;
+    e->touched[e->limits.nodes - ++r->moved_count] = n;
     e->flags[n] |= hardens ? ESTIMATE_CONST : 0;
     if (node->op != GRAFT_OP_OPAQUE) {
         key_of_moved(r, n, &key);
@@ -401,8 +403,7 @@ static void move_node(graft_estimate_run *r, graft_index n)
     if (label == GRAFT_NONE) {
         label = make_class(r, n, hardens ? GRAFT_NONE : e->first[n], free_slot);
         if (!is_const) {
-            graft_node_price price = price_moved(r, n);
-            count_price(r->change, &price, true);
+            count_moved(r, n);
         }
     }
     e->label[n] = label;
@@ -416,7 +417,7 @@ static void change_classes(graft_estimate_run *r)
 {
     graft_estimator *e = r->e;
     for (graft_index i = 0; i < r->dead_count; i++) {
-        leave_class(r, e->dead[i]);
+        leave_class(r, e->touched[i]);
     }
     for (uint32_t n = 0; n < r->rule->target.node_count; n++) {
         if ((r->made_dead >> n & 1u) == 0) {
@@ -449,7 +450,7 @@ static void restore_uses(graft_estimate_run *r)
         e->use_count[r->old[i]] = e->order->use_count[r->old[i]];
     }
     for (graft_index i = 0; i < r->dead_count; i++) {
-        graft_index n = e->dead[i];
+        graft_index n = e->touched[i];
         for (uint32_t k = 0; k < e->graph->nodes[n].input_count; k++) {
             graft_index v = graft_node_input(e->graph, n, k);
             if (v != GRAFT_NONE) {
@@ -477,14 +478,14 @@ static void restore_classes(graft_estimate_run *r)
             e->members[r->made_label[n]]--;
         }
     }
-    for (graft_index i = 0; i < r->moved_count; i++) {
-        e->members[e->label[e->moved[i]]]--;
+    for (graft_index i = 1; i <= r->moved_count; i++) {
+        e->members[e->label[e->touched[e->limits.nodes - i]]]--;
     }
-    for (graft_index i = 0; i < r->moved_count; i++) {
-        restore_node(e, e->moved[i]);
+    for (graft_index i = 1; i <= r->moved_count; i++) {
+        restore_node(e, e->touched[e->limits.nodes - i]);
     }
     for (graft_index i = 0; i < r->dead_count; i++) {
-        restore_node(e, e->dead[i]);
+        restore_node(e, e->touched[i]);
     }
 }
 
@@ -500,11 +501,11 @@ void graft_estimate_match(graft_estimator *estimator, const graft_rule *rule,
     run.match = match;
     run.made = made;
     run.change = change;
-    run.queue.items = estimator->queue;
     for (uint32_t i = 0; i < rule->output_count; i++) {
         run.old[i] = matched_output(estimator->graph, rule, match, i);
     }
     find_dead(&run);
+    run.queue.items = estimator->touched + run.dead_count;
     change_classes(&run);
     restore_classes(&run);
     restore_uses(&run);

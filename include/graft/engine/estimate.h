@@ -7,15 +7,20 @@
 #define GRAFT_ENGINE_ESTIMATE_H
 
 /* A form's price, remembered from one graph to the next. */
-static graft_node_price price_cached(const graft_estimator *e, const graft_form *form)
+static uint32_t price_cached(const graft_estimator *e, const graft_form *form)
 {
     uint64_t hash = graft_form_hash(form);
-    uint32_t at = (uint32_t)hash & e->cache_mask;
-    if (e->cache_keys[at] != hash) {
-        e->cache[at] = price_hashed(e->tariff, form, hash);
-        e->cache_keys[at] = hash;
+    uint64_t *entry = &e->cache[(uint32_t)hash & e->cache_mask];
+    if ((*entry ^ hash) >> PRICE_BITS != 0) {
+        *entry = hash >> PRICE_BITS << PRICE_BITS | price_hashed(e->tariff, form, hash);
     }
-    return e->cache[at];
+    return (uint32_t)*entry & ((1u << PRICE_BITS) - 1u);
+}
+
+uint64_t graft_estimator_cost(const graft_estimator *estimator, graft_index node, bool *fallback)
+{
+    *fallback = (estimator->prices[node] & PRICE_GUESSED) != 0;
+    return cost_of(estimator->prices[node]);
 }
 
 /* -------------------------------------------------------------- estimator */
@@ -27,35 +32,38 @@ enum { ESTIMATE_CONST = 1, ESTIMATE_DEAD = 2, ESTIMATE_QUEUED = 4, ESTIMATE_RENA
 static uint32_t mask_for(size_t n)
 {
     uint32_t mask = 0;
-    while (mask < n - 1) {
+    while (mask < n - 1 && mask < UINT32_MAX) {
         mask = mask * 2 + 1;
     }
     return mask;
 }
 
+/* Prices outlast the graph. What comes before them is made anew by graft_estimate, so between a rewrite
+ * and that others may use it: as the scratch of an application, which it begins with, or for hashes of
+ * values. */
 static void carve_estimator(graft_carver *carver, const graft_limits *limits, graft_estimator *e)
 {
-    size_t nodes = limits->nodes;
-    size_t made = (size_t)GRAFT_RULE_MAX_NODES * GRAFT_MAX_OUTPUTS;
-    e->slot_mask = mask_for(2 * (2 * nodes + GRAFT_RULE_MAX_NODES));
+    const size_t nodes = limits->nodes;
+    const size_t hash_bytes = limits->values * sizeof(uint64_t);
+    graft_apply_scratch scratch;
+    carve_scratch(carver, limits, &scratch);
+    e->use_count = scratch.use_count;
+    e->pending = scratch.pending;
+    /* One key for each node, and one for each that moves or is made; never full. */
+    e->slot_mask = mask_for(2 * nodes + GRAFT_RULE_MAX_NODES + 1);
     e->cache_mask = mask_for(nodes + GRAFT_RULE_MAX_NODES);
-    e->prices = (graft_node_price *)carve(carver, nodes, sizeof(graft_node_price));
-    e->cache =
-        (graft_node_price *)carve(carver, (size_t)e->cache_mask + 1, sizeof(graft_node_price));
-    e->cache_keys = (uint64_t *)carve(carver, (size_t)e->cache_mask + 1, sizeof(uint64_t));
+    e->prices = (uint32_t *)carve(carver, nodes, sizeof(uint32_t));
     e->first = (graft_index *)carve(carver, nodes, sizeof(graft_index));
     e->label = (graft_index *)carve(carver, nodes, sizeof(graft_index));
     e->members =
         (graft_index *)carve(carver, 2 * nodes + GRAFT_RULE_MAX_NODES, sizeof(graft_index));
-    e->use_count = (graft_index *)carve(carver, limits->values, sizeof(graft_index));
-    e->pending = (graft_index *)carve(carver, limits->values + made, sizeof(graft_index));
-    e->dead = (graft_index *)carve(carver, nodes, sizeof(graft_index));
-    e->moved = (graft_index *)carve(carver, nodes, sizeof(graft_index));
-    e->queue = (graft_index *)carve(carver, nodes, sizeof(graft_index));
+    e->touched = (graft_index *)carve(carver, nodes, sizeof(graft_index));
     e->entries = (graft_index *)carve(carver, nodes + GRAFT_RULE_MAX_NODES, sizeof(graft_index));
     e->filled = (graft_index *)carve(carver, nodes + GRAFT_RULE_MAX_NODES, sizeof(graft_index));
     e->slots = (graft_index *)carve(carver, (size_t)e->slot_mask + 1, sizeof(graft_index));
     e->flags = (uint8_t *)carve(carver, nodes, 1);
+    carver->used = carver->used > hash_bytes ? carver->used : hash_bytes;
+    e->cache = (uint64_t *)carve(carver, (size_t)e->cache_mask + 1, sizeof(uint64_t));
 }
 
 size_t graft_estimator_bytes(const graft_limits *limits)
@@ -76,14 +84,17 @@ graft_status graft_estimator_open(graft_estimator *estimator, const graft_tariff
     if (graft_tariff_check(tariff) != NULL) {
         return GRAFT_BAD_INPUT;
     }
+    if ((uint64_t)2 * limits->nodes + GRAFT_RULE_MAX_NODES >= GRAFT_NONE ||
+        (uint64_t)limits->values + GRAFT_RULE_MAX_NODES * GRAFT_MAX_OUTPUTS >= GRAFT_NONE) {
+        return GRAFT_CAPACITY; /* There would not be names for all classes, or for what is made. */
+    }
     graft_carver carver = {align_buffer(workspace), 0};
     zero_bytes(estimator, sizeof *estimator);
     carve_estimator(&carver, limits, estimator);
     estimator->tariff = tariff;
     estimator->limits = *limits;
-    /* A hash that is 0 would be taken for one with a price: one of 2^64. */
-    zero_bytes(estimator->cache_keys, ((size_t)estimator->cache_mask + 1) * sizeof(uint64_t));
-    zero_bytes(estimator->cache, ((size_t)estimator->cache_mask + 1) * sizeof(graft_node_price));
+    /* A hash that begins with zeros would be taken for one with a price: one of 2^47. */
+    zero_bytes(estimator->cache, ((size_t)estimator->cache_mask + 1) * sizeof(uint64_t));
     return GRAFT_OK;
 }
 
@@ -108,10 +119,9 @@ typedef struct graft_class_key {
 
 static uint32_t hash_key(const graft_class_key *key)
 {
-    uint64_t hash = mix_hash(key->op, key->count);
-    for (uint32_t i = 0; i < GRAFT_MAX_ATTRS; i += 2) {
-        hash =
-            mix_hash(hash, (uint64_t)(uint32_t)key->attrs[i] << 32 | (uint32_t)key->attrs[i + 1]);
+    uint64_t hash = key->op;
+    for (uint32_t i = 0; i < op_table[key->op].attr_count; i++) {
+        hash = mix_hash(hash, (uint32_t)key->attrs[i]);
     }
     for (uint32_t i = 0; i < key->count; i++) {
         hash = mix_hash(hash, key->operands[i]);
@@ -121,8 +131,8 @@ static uint32_t hash_key(const graft_class_key *key)
 
 static bool keys_equal(const graft_class_key *a, const graft_class_key *b)
 {
-    bool equal = a->op == b->op && a->count == b->count;
-    for (uint32_t i = 0; equal && i < GRAFT_MAX_ATTRS; i++) {
+    bool equal = a->op == b->op;
+    for (uint32_t i = 0; equal && i < op_table[a->op].attr_count; i++) {
         equal = a->attrs[i] == b->attrs[i];
     }
     for (uint32_t i = 0; equal && i < a->count; i++) {
@@ -171,14 +181,16 @@ static graft_index find_first(graft_estimator *e, graft_index node)
     return node;
 }
 
-static void add_price(graft_estimated *sum, const graft_node_price *price)
+static void add_price(graft_estimated *sum, const graft_form *form, uint32_t price)
 {
-    sum->cost += price->cost;
-    sum->fallback_cost += price->fallback ? price->cost : 0;
-    sum->flops += price->flops;
-    sum->bytes += price->bytes;
+    const uint64_t cost = cost_of(price);
+    const bool guessed = (price & PRICE_GUESSED) != 0;
+    sum->cost += cost;
+    sum->fallback_cost += guessed ? cost : 0;
+    sum->flops += form_flops(form);
+    sum->bytes += form->bytes;
     sum->nodes++;
-    sum->fallback_nodes += price->fallback ? 1u : 0u;
+    sum->fallback_nodes += guessed ? 1u : 0u;
 }
 
 graft_status graft_estimate(graft_estimator *estimator, const graft_graph *graph,
@@ -207,7 +219,7 @@ graft_status graft_estimate(graft_estimator *estimator, const graft_graph *graph
             graft_form form;
             graft_form_of_node(graph, n, &form);
             e->prices[n] = price_cached(e, &form);
-            add_price(estimated, &e->prices[n]);
+            add_price(estimated, &form, e->prices[n]);
         }
         e->members[e->first[n]]++;
     }

@@ -51,7 +51,8 @@ static void add_operand(graft_form *form, uint32_t i, const graft_shape *shape, 
     uint64_t elements = graft_shape_elements(shape);
     uint64_t *sum = is_const ? &form->weight_elements : &form->input_elements;
     *sum = add_saturating(*sum, elements);
-    form->bytes = add_saturating(form->bytes, graft_shape_bytes(shape));
+    form->bytes =
+        add_saturating(form->bytes, multiply_saturating(elements, dtype_bytes(shape->dtype)));
     form->weight = is_const && form->weight == NULL ? shape : form->weight;
     if (i < GRAFT_MAX_INPUTS) {
         form->inputs[i] = shape;
@@ -115,22 +116,6 @@ void graft_form_of_made(const graft_graph *graph, const graft_rule *rule, const 
     for (uint32_t i = 0; i < info->output_count; i++) {
         add_result(form, i, &made->shapes[n][i]);
     }
-}
-
-static uint64_t form_flops(const graft_form *form)
-{
-    graft_shape in[GRAFT_MAX_INPUTS];
-    graft_shape out[GRAFT_MAX_OUTPUTS];
-    if (graft_op(form->op) == NULL) {
-        return 0;
-    }
-    for (uint32_t i = 0; i < form->input_count; i++) {
-        in[i] = *form->inputs[i];
-    }
-    for (uint32_t i = 0; i < form->output_count; i++) {
-        out[i] = *form->outputs[i];
-    }
-    return graft_op_flops(form->op, form->attrs, in, out);
 }
 
 /* ---------------------------------------------------------------- features */

@@ -15,7 +15,9 @@ typedef struct graft_carver {
 static void *carve(graft_carver *carver, size_t count, size_t element_bytes)
 {
     size_t start = (carver->used + 7u) & ~(size_t)7u;
-    carver->used = start + count * element_bytes;
+    uint64_t end =
+        start + (uint64_t)count * element_bytes; /* More than half is more than there is. */
+    carver->used = end < SIZE_MAX / 2 ? (size_t)end : SIZE_MAX / 2;
     return carver->base != NULL ? carver->base + start : NULL;
 }
 

@@ -32,7 +32,7 @@ static void carve_kept(graft_carver *carver, const graft_policy *policy, const g
     kept->nothing_bytes = policy->rule_count * kept->row_bytes;
     kept->prints = (uint64_t *)carve(carver, limits->nodes, sizeof(uint64_t));
     kept->distance = (uint8_t *)carve(carver, limits->nodes, 1);
-    kept->nothing = (uint8_t *)carve(carver, kept->nothing_bytes, 1);
+    kept->nothing = (uint8_t *)carve(carver, policy->rule_count, kept->row_bytes);
 }
 
 static void open_kept(graft_kept *kept)

@@ -12,7 +12,7 @@
 typedef enum graft_attempt {
     GRAFT_ATTEMPT_BOUND,
     GRAFT_ATTEMPT_FAILED,   /* This alternative does not fit. */
-    GRAFT_ATTEMPT_EXHAUSTED /* There are no further alternatives. */
+    GRAFT_ATTEMPT_EXHAUSTED /* Neither this one does nor are there further ones. */
 } graft_attempt;
 
 void graft_matcher_start(graft_matcher *matcher, const graft_rule *rule, const graft_graph *graph,
@@ -146,11 +146,10 @@ static graft_attempt try_alternative(graft_matcher *matcher, uint32_t level, uin
     bool commutes = (graft_op(pattern->op)->flags & GRAFT_FLAG_COMMUTES) != 0;
     bool swap = commutes && (alternative & 1u) != 0;
     uint32_t k = commutes ? alternative >> 1 : alternative;
+    bool single = level == 0 || (matcher->bound[level].nodes >> level & 1u) != 0;
     graft_index n = GRAFT_NONE;
-    if (level == 0) {
-        n = k == 0 ? matcher->anchor : GRAFT_NONE;
-    } else if ((matcher->bound[level].nodes >> level & 1u) != 0) {
-        n = k == 0 ? matcher->match.nodes[level] : GRAFT_NONE;
+    if (single) {
+        n = k > 0 ? GRAFT_NONE : level == 0 ? matcher->anchor : matcher->match.nodes[level];
     } else {
         n = find_root(matcher, level, k);
         graft_index before = k > 0 ? find_root(matcher, level, k - 1) : GRAFT_NONE;
@@ -161,7 +160,10 @@ static graft_attempt try_alternative(graft_matcher *matcher, uint32_t level, uin
     if (n == GRAFT_NONE) {
         return GRAFT_ATTEMPT_EXHAUSTED;
     }
-    return bind_node(matcher, level, n, swap) ? GRAFT_ATTEMPT_BOUND : GRAFT_ATTEMPT_FAILED;
+    if (bind_node(matcher, level, n, swap)) {
+        return GRAFT_ATTEMPT_BOUND;
+    }
+    return single && swap == commutes ? GRAFT_ATTEMPT_EXHAUSTED : GRAFT_ATTEMPT_FAILED;
 }
 
 /* Readings of an output of source node `node` inside the pattern. */

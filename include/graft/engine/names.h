@@ -14,6 +14,8 @@
 #pragma push_macro("ESTIMATE_RENAMED")
 #undef ESTIMATE_RENAMED
 #define ESTIMATE_RENAMED graft_own_ESTIMATE_RENAMED
+#pragma push_macro("FAULT")
+#undef FAULT
 #pragma push_macro("HASH_NODE")
 #undef HASH_NODE
 #pragma push_macro("KEEP_FAR")
@@ -30,10 +32,12 @@
 #undef PACK_CONST
 #pragma push_macro("PACK_SLOT")
 #undef PACK_SLOT
-#pragma push_macro("POLICY_NODES_MOST")
-#undef POLICY_NODES_MOST
+#pragma push_macro("PRICE_BITS")
+#undef PRICE_BITS
 #pragma push_macro("PRICE_EXPONENT_MOST")
 #undef PRICE_EXPONENT_MOST
+#pragma push_macro("PRICE_GUESSED")
+#undef PRICE_GUESSED
 #pragma push_macro("TANH_LIMIT")
 #undef TANH_LIMIT
 #pragma push_macro("activation_work")
@@ -222,6 +226,9 @@
 #pragma push_macro("copy_bytes")
 #undef copy_bytes
 #define copy_bytes graft_own_copy_bytes
+#pragma push_macro("cost_of")
+#undef cost_of
+#define cost_of graft_own_cost_of
 #pragma push_macro("count_free_edges")
 #undef count_free_edges
 #define count_free_edges graft_own_count_free_edges
@@ -234,6 +241,9 @@
 #pragma push_macro("count_inner_uses")
 #undef count_inner_uses
 #define count_inner_uses graft_own_count_inner_uses
+#pragma push_macro("count_moved")
+#undef count_moved
+#define count_moved graft_own_count_moved
 #pragma push_macro("count_price")
 #undef count_price
 #define count_price graft_own_count_price
@@ -432,6 +442,9 @@
 #pragma push_macro("hash_shape")
 #undef hash_shape
 #define hash_shape graft_own_hash_shape
+#pragma push_macro("hash_source")
+#undef hash_source
+#define hash_source graft_own_hash_source
 #pragma push_macro("heap_pop")
 #undef heap_pop
 #define heap_pop graft_own_heap_pop
@@ -720,9 +733,6 @@
 #pragma push_macro("price_hashed")
 #undef price_hashed
 #define price_hashed graft_own_price_hashed
-#pragma push_macro("price_moved")
-#undef price_moved
-#define price_moved graft_own_price_moved
 #pragma push_macro("print_of_node")
 #undef print_of_node
 #define print_of_node graft_own_print_of_node
@@ -948,6 +958,9 @@
 #pragma push_macro("shape_transpose")
 #undef shape_transpose
 #define shape_transpose graft_own_shape_transpose
+#pragma push_macro("shared_bytes")
+#undef shared_bytes
+#define shared_bytes graft_own_shared_bytes
 #pragma push_macro("simplify_all")
 #undef simplify_all
 #define simplify_all graft_own_simplify_all
@@ -1020,6 +1033,9 @@
 #pragma push_macro("text_large")
 #undef text_large
 #define text_large graft_own_text_large
+#pragma push_macro("total_uses")
+#undef total_uses
+#define total_uses graft_own_total_uses
 #pragma push_macro("trim_tables")
 #undef trim_tables
 #define trim_tables graft_own_trim_tables

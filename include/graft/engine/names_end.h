@@ -9,6 +9,8 @@
 #pragma pop_macro("ESTIMATE_QUEUED")
 #undef ESTIMATE_RENAMED
 #pragma pop_macro("ESTIMATE_RENAMED")
+#undef FAULT
+#pragma pop_macro("FAULT")
 #undef HASH_NODE
 #pragma pop_macro("HASH_NODE")
 #undef KEEP_FAR
@@ -25,10 +27,12 @@
 #pragma pop_macro("PACK_CONST")
 #undef PACK_SLOT
 #pragma pop_macro("PACK_SLOT")
-#undef POLICY_NODES_MOST
-#pragma pop_macro("POLICY_NODES_MOST")
+#undef PRICE_BITS
+#pragma pop_macro("PRICE_BITS")
 #undef PRICE_EXPONENT_MOST
 #pragma pop_macro("PRICE_EXPONENT_MOST")
+#undef PRICE_GUESSED
+#pragma pop_macro("PRICE_GUESSED")
 #undef TANH_LIMIT
 #pragma pop_macro("TANH_LIMIT")
 #undef activation_work
@@ -155,6 +159,8 @@
 #pragma pop_macro("condition_holds")
 #undef copy_bytes
 #pragma pop_macro("copy_bytes")
+#undef cost_of
+#pragma pop_macro("cost_of")
 #undef count_free_edges
 #pragma pop_macro("count_free_edges")
 #undef count_free_nodes
@@ -163,6 +169,8 @@
 #pragma pop_macro("count_free_values")
 #undef count_inner_uses
 #pragma pop_macro("count_inner_uses")
+#undef count_moved
+#pragma pop_macro("count_moved")
 #undef count_price
 #pragma pop_macro("count_price")
 #undef count_uses
@@ -295,6 +303,8 @@
 #pragma pop_macro("hash_now")
 #undef hash_shape
 #pragma pop_macro("hash_shape")
+#undef hash_source
+#pragma pop_macro("hash_source")
 #undef heap_pop
 #pragma pop_macro("heap_pop")
 #undef heap_push
@@ -487,8 +497,6 @@
 #pragma pop_macro("price_cached")
 #undef price_hashed
 #pragma pop_macro("price_hashed")
-#undef price_moved
-#pragma pop_macro("price_moved")
 #undef print_of_node
 #pragma pop_macro("print_of_node")
 #undef prior_of
@@ -639,6 +647,8 @@
 #pragma pop_macro("shape_table")
 #undef shape_transpose
 #pragma pop_macro("shape_transpose")
+#undef shared_bytes
+#pragma pop_macro("shared_bytes")
 #undef simplify_all
 #pragma pop_macro("simplify_all")
 #undef simplify_once
@@ -687,6 +697,8 @@
 #pragma pop_macro("text_image")
 #undef text_large
 #pragma pop_macro("text_large")
+#undef total_uses
+#pragma pop_macro("total_uses")
 #undef trim_tables
 #pragma pop_macro("trim_tables")
 #undef try_alternative

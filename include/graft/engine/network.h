@@ -44,6 +44,12 @@ typedef struct graft_network_input {
 
 /* ---------------------------------------------------------------- numbers */
 
+/* Bytes among a layer's inputs come in units of 1/32, so that their weights are as large as those
+ * of activations. */
+static int16_t widen_byte(int8_t x) { return (int16_t)(x * 32); }
+
+#ifndef GRAFT_WITHOUT_NETWORK
+
 /* x multiplier / 2^shift to nearest, halves away from zero, clamped to [-limit, limit]. */
 static int32_t apply_scale(graft_scale scale, int64_t x, int32_t limit)
 {
@@ -54,10 +60,6 @@ static int32_t apply_scale(graft_scale scale, int64_t x, int32_t limit)
     int32_t result = size < (uint64_t)limit ? (int32_t)size : limit;
     return product < 0 ? -result : result;
 }
-
-/* Bytes among a layer's inputs come in units of 1/32, so that their weights are as large as those
- * of activations. */
-static int16_t widen_byte(int8_t x) { return (int16_t)(x * 32); }
 
 static int32_t dot_row(const int8_t *row, const int16_t *x, uint32_t count)
 {
@@ -86,8 +88,6 @@ static int16_t clamp_activation(int32_t y)
 {
     return (int16_t)(y < 0 ? 0 : y < GRAFT_ACTIVATION_MOST ? y : GRAFT_ACTIVATION_MOST);
 }
-
-#ifndef GRAFT_WITHOUT_NETWORK
 
 /* round(32768 tanh(i / 32)) */
 static const uint16_t tanh_table[257] = {

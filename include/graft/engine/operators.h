@@ -6,6 +6,13 @@
 #ifndef GRAFT_ENGINE_OPERATORS_H
 #define GRAFT_ENGINE_OPERATORS_H
 
+/* What is wrong with a graph, a rule or an operator's inputs. */
+#ifdef GRAFT_WITHOUT_TEXTS
+#define FAULT(text) "invalid"
+#else
+#define FAULT(text) text
+#endif
+
 /* Counts rows: an OP row takes a place among the operators, an ATTR row one among the attributes.
  * GRAFT_ATTR_FIRST_x is where the attributes of x begin; the enumerator after it steps back by one so
  * that the row that follows gets that place. */

@@ -41,23 +41,22 @@ static graft_index heap_pop(graft_heap *heap)
     return top;
 }
 
-static graft_index *carve_order(graft_carver *carver, const graft_limits *limits,
-                                graft_order *order)
+static void carve_order(graft_carver *carver, const graft_limits *limits, graft_order *order)
 {
+    size_t heap = limits->values > limits->nodes ? limits->values : limits->nodes;
     order->order = (graft_index *)carve(carver, limits->nodes, sizeof(graft_index));
     order->position = (graft_index *)carve(carver, limits->nodes, sizeof(graft_index));
     order->use_first =
         (graft_index *)carve(carver, (size_t)limits->values + 1, sizeof(graft_index));
     order->uses = (graft_index *)carve(carver, limits->edges, sizeof(graft_index));
-    order->use_count = (graft_index *)carve(carver, limits->values, sizeof(graft_index));
-    return (graft_index *)carve(carver, limits->nodes, sizeof(graft_index));
+    order->use_count = (graft_index *)carve(carver, heap, sizeof(graft_index));
 }
 
 size_t graft_order_bytes(const graft_limits *limits)
 {
     graft_carver carver = {NULL, 0};
     graft_order order;
-    (void)carve_order(&carver, limits, &order);
+    carve_order(&carver, limits, &order);
     return carver.used + 7u;
 }
 
@@ -98,6 +97,14 @@ static void list_uses(graft_order *order, const graft_graph *graph)
     }
     for (graft_index v = 0; v < graph->value_end; v++) {
         order->use_first[v] -= order->use_count[v];
+    }
+}
+
+/* Adds what the graph gives out to the readings by nodes. */
+static void total_uses(graft_order *order, const graft_graph *graph)
+{
+    for (graft_index v = 0; v < graph->value_end; v++) {
+        order->use_count[v] = order->use_first[v + 1] - order->use_first[v];
     }
     for (graft_index i = 0; i < graph->output_count; i++) {
         order->use_count[graph->outputs[i]]++;
@@ -150,10 +157,12 @@ graft_status graft_order_build(graft_order *order, const graft_graph *graph, voi
         return GRAFT_NO_MEMORY;
     }
     graft_carver carver = {align_buffer(memory), 0};
-    graft_heap ready = {carve_order(&carver, &graph->limits, order), 0};
+    carve_order(&carver, &graph->limits, order);
+    graft_heap ready = {order->use_count, 0}; /* Its place until the readings are counted again. */
     count_uses(order, graph);
     list_uses(order, graph);
     place_nodes(order, graph, &ready);
+    total_uses(order, graph);
     return order->count == graft_graph_node_count(graph) ? GRAFT_OK : GRAFT_BAD_INPUT;
 }
 
@@ -180,12 +189,18 @@ static uint64_t hash_shape(uint64_t hash, const graft_shape *shape)
 /* What a hash begins with: a node, or else the kind of a source. */
 #define HASH_NODE ((uint64_t)GRAFT_VALUE_COMPUTED)
 
+/* A caller's number, whatever the width of ids. */
+static uint64_t hash_source(uint64_t hash, graft_index source)
+{
+    return mix_hash(hash, source != GRAFT_NONE ? source : UINT32_MAX);
+}
+
 static uint64_t hash_node(const graft_graph *graph, graft_index n, const uint64_t *value_hash)
 {
     const graft_node *node = &graph->nodes[n];
     uint64_t hash = mix_hash(mix_hash(0, HASH_NODE), node->op);
     if (node->op == GRAFT_OP_OPAQUE) {
-        hash = mix_hash(hash, node->source);
+        hash = hash_source(hash, node->source);
     }
     for (uint32_t i = 0; i < GRAFT_MAX_ATTRS; i++) {
         hash = mix_hash(hash, (uint64_t)(uint32_t)node->attrs[i]);
@@ -202,7 +217,7 @@ uint64_t graft_graph_hash(const graft_graph *graph, const graft_order *order, ui
     for (graft_index v = 0; v < graph->value_end; v++) {
         const graft_value *value = &graph->values[v];
         if (value->kind == GRAFT_VALUE_INPUT || value->kind == GRAFT_VALUE_WEIGHT) {
-            uint64_t hash = mix_hash(mix_hash(0, value->kind), value->source);
+            uint64_t hash = hash_source(mix_hash(0, value->kind), value->source);
             scratch[v] = hash_shape(hash, &value->shape);
         }
     }
@@ -228,22 +243,23 @@ static const char *check_wiring(const graft_graph *graph, graft_index n)
     graft_index size = (graft_index)node->input_count + node->output_count;
     bool is_const = node->op != GRAFT_OP_OPAQUE || node->is_const; /* Else nobody knows. */
     if (node->first_edge > graph->edge_end || size > graph->edge_end - node->first_edge) {
-        return "a node's edges lie outside the table";
+        return FAULT("a node's edges lie outside the table");
     }
     for (uint32_t i = 0; i < node->input_count; i++) {
         graft_index v = graft_node_input(graph, n, i);
         if (v == GRAFT_NONE ? node->op != GRAFT_OP_OPAQUE : !value_exists(graph, v)) {
-            return "a node reads a value that does not exist";
+            return FAULT("a node reads a value that does not exist");
         }
         is_const = is_const && (v == GRAFT_NONE || graph->values[v].is_const);
     }
     for (uint32_t i = 0; i < node->output_count; i++) {
         graft_index v = graft_node_output(graph, n, i);
         if (!value_exists(graph, v) || graph->values[v].node != n || graph->values[v].slot != i) {
-            return "a node and its output value disagree";
+            return FAULT("a node and its output value disagree");
         }
     }
-    return node->is_const == is_const ? NULL : "a node's const flag is not that of its inputs";
+    return node->is_const == is_const ? NULL
+                                      : FAULT("a node's const flag is not that of its inputs");
 }
 
 static const char *check_node(const graft_graph *graph, graft_index n)
@@ -257,20 +273,20 @@ static const char *check_node(const graft_graph *graph, graft_index n)
         return fault;
     }
     if (info == NULL) {
-        return "unknown operator";
+        return FAULT("unknown operator");
     }
     if (node->input_count != info->input_count || node->output_count != info->output_count) {
-        return "a node has another number of inputs or outputs than its operator";
+        return FAULT("a node has another number of inputs or outputs than its operator");
     }
     for (uint32_t i = 0; i < info->input_count; i++) {
         in[i] = graph->values[graft_node_input(graph, n, i)].shape;
     }
     if (graft_infer_shapes(node->op, node->attrs, in, out) != GRAFT_OK) {
-        return "a node's shapes do not infer";
+        return FAULT("a node's shapes do not infer");
     }
     for (uint32_t i = 0; i < info->output_count; i++) {
         if (!graft_shape_equal(&out[i], &graph->values[graft_node_output(graph, n, i)].shape)) {
-            return "a value's shape is not the one inferred";
+            return FAULT("a value's shape is not the one inferred");
         }
     }
     return NULL;
@@ -284,16 +300,21 @@ static const char *check_value(const graft_graph *graph, graft_index v)
         if (value->node >= graph->node_end || graph->nodes[value->node].op == GRAFT_OP_NONE ||
             value->slot >= graph->nodes[value->node].output_count ||
             graft_node_output(graph, value->node, value->slot) != v) {
-            return "a value and its producer disagree";
+            return FAULT("a value and its producer disagree");
         }
         is_const = graph->nodes[value->node].is_const;
     }
-    return value->is_const == is_const ? NULL : "a value's const flag is not that of its producer";
+    return value->is_const == is_const ? NULL
+                                       : FAULT("a value's const flag is not that of its producer");
 }
 
 const char *graft_graph_check(const graft_graph *graph, void *workspace, size_t workspace_bytes)
 {
     graft_order order;
+    if (graph->node_end > graph->limits.nodes || graph->value_end > graph->limits.values ||
+        graph->edge_end > graph->limits.edges || graph->output_count > graph->limits.outputs) {
+        return FAULT("a table ends behind its limit");
+    }
     for (graft_index n = 0; n < graph->node_end; n++) {
         const char *fault = graph->nodes[n].op != GRAFT_OP_NONE ? check_node(graph, n) : NULL;
         if (fault != NULL) {
@@ -309,7 +330,7 @@ const char *graft_graph_check(const graft_graph *graph, void *workspace, size_t 
     }
     for (graft_index i = 0; i < graph->output_count; i++) {
         if (!value_exists(graph, graph->outputs[i])) {
-            return "an output names a value that does not exist";
+            return FAULT("an output names a value that does not exist");
         }
     }
     graft_status status = graft_order_build(&order, graph, workspace, workspace_bytes);

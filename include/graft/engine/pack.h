@@ -19,19 +19,20 @@ static const char *check_operand(const graft_rule *rule, const graft_pattern *pa
                                  graft_operand operand)
 {
     if ((operand & 0x80u) != 0) {
-        return "an operand has an unknown form";
+        return FAULT("an operand has an unknown form");
     }
     if (!GRAFT_OPERAND_IS_NODE(operand)) {
-        return operand < rule->var_count ? NULL : "an operand names a variable that does not exist";
+        return operand < rule->var_count ? NULL
+                                         : FAULT("an operand names a variable that does not exist");
     }
     uint32_t node = GRAFT_OPERAND_NODE_OF(operand);
     if (node >= pattern->node_count) {
-        return "an operand names a pattern node that does not exist";
+        return FAULT("an operand names a pattern node that does not exist");
     }
     const graft_op_info *info = graft_op(pattern->nodes[node].op);
     return info != NULL && GRAFT_OPERAND_SLOT_OF(operand) < info->output_count
                ? NULL
-               : "an operand names an output that its node does not have";
+               : FAULT("an operand names an output that its node does not have");
 }
 
 /* Whether `offset` is the start of a program: 0, or just behind an END. */
@@ -57,13 +58,13 @@ static const char *check_term(const graft_rule *rule, const graft_term *term, bo
     case GRAFT_TERM_SLOT:
         return term->value >= 0 && term->value < rule->slot_count
                    ? NULL
-                   : "an attribute names a slot that does not exist";
+                   : FAULT("an attribute names a slot that does not exist");
     case GRAFT_TERM_CODE:
         return !is_source && starts_program(rule, term->value)
                    ? NULL
-                   : "an attribute names byte code that is not there";
+                   : FAULT("an attribute names byte code that is not there");
     default:
-        return "an attribute has an unknown kind";
+        return FAULT("an attribute has an unknown kind");
     }
 }
 
@@ -73,7 +74,7 @@ static const char *check_pattern_node(const graft_rule *rule, const graft_patter
     const graft_pattern_node *node = &pattern->nodes[n];
     const graft_op_info *info = graft_op(node->op);
     if (info == NULL) {
-        return "a pattern node has an unknown operator";
+        return FAULT("a pattern node has an unknown operator");
     }
     for (uint32_t i = 0; i < info->attr_count; i++) {
         const char *fault = check_term(rule, &node->attrs[i], is_source);
@@ -88,7 +89,7 @@ static const char *check_pattern_node(const graft_rule *rule, const graft_patter
         }
         if (!is_source && GRAFT_OPERAND_IS_NODE(node->inputs[i]) &&
             GRAFT_OPERAND_NODE_OF(node->inputs[i]) >= n) {
-            return "a target node reads a later one";
+            return FAULT("a target node reads a later one");
         }
     }
     return NULL;
@@ -98,7 +99,7 @@ static const char *check_pattern(const graft_rule *rule, const graft_pattern *pa
                                  bool is_source)
 {
     if (pattern->node_count > GRAFT_RULE_MAX_NODES) {
-        return "a pattern has too many nodes";
+        return FAULT("a pattern has too many nodes");
     }
     for (uint32_t n = 0; n < pattern->node_count; n++) {
         const char *fault = check_pattern_node(rule, pattern, n, is_source);
@@ -161,7 +162,7 @@ static const char *check_source(const graft_rule *rule)
         const graft_pattern_node *node = &rule->source.nodes[n];
         const graft_op_info *info = graft_op(node->op);
         if (!source_node_reached(rule, n)) {
-            return "a source node is not reached from the outputs in order";
+            return FAULT("a source node is not reached from the outputs in order");
         }
         for (uint32_t i = 0; i < info->input_count; i++) {
             vars |= GRAFT_OPERAND_IS_NODE(node->inputs[i]) ? 0u : 1u << node->inputs[i];
@@ -172,32 +173,32 @@ static const char *check_source(const graft_rule *rule)
         }
     }
     if (vars != (1u << rule->var_count) - 1u) {
-        return "a variable does not occur in the source";
+        return FAULT("a variable does not occur in the source");
     }
     if (slots != (UINT64_C(1) << rule->slot_count) - 1u) {
-        return "a slot does not occur in the source";
+        return FAULT("a slot does not occur in the source");
     }
-    return source_is_acyclic(rule) ? NULL : "the source has a cycle";
+    return source_is_acyclic(rule) ? NULL : FAULT("the source has a cycle");
 }
 
 static const char *check_outputs(const graft_rule *rule)
 {
     if (rule->output_count == 0 || rule->output_count > GRAFT_RULE_MAX_OUTPUTS) {
-        return "a rule has no outputs, or too many";
+        return FAULT("a rule has no outputs, or too many");
     }
     for (uint32_t i = 0; i < rule->output_count; i++) {
         if (!GRAFT_OPERAND_IS_NODE(rule->source.outputs[i])) {
-            return "a source output is not produced by a node";
+            return FAULT("a source output is not produced by a node");
         }
         for (uint32_t j = 0; j < i; j++) {
             if (rule->source.outputs[i] == rule->source.outputs[j]) {
-                return "a source output is named twice";
+                return FAULT("a source output is named twice");
             }
         }
     }
     return GRAFT_OPERAND_NODE_OF(rule->source.outputs[0]) == 0
                ? NULL
-               : "output 0 is not produced by source node 0";
+               : FAULT("output 0 is not produced by source node 0");
 }
 
 static const char *check_code(const graft_rule *rule)
@@ -208,7 +209,7 @@ static const char *check_code(const graft_rule *rule)
         last = rule->code[at];
         if (last >= GRAFT_CODE_COUNT ||
             at + 1u + graft_code_operand_bytes(last) > rule->code_bytes) {
-            return "byte code is unknown or cut off";
+            return FAULT("byte code is unknown or cut off");
         }
         const uint8_t *operand = &rule->code[at + 1u];
         bool bad = false;
@@ -228,23 +229,23 @@ static const char *check_code(const graft_rule *rule)
             break;
         }
         if (bad) {
-            return "byte code names a slot or variable that does not exist";
+            return FAULT("byte code names a slot or variable that does not exist");
         }
         at += 1u + graft_code_operand_bytes(last);
     }
     if (last != GRAFT_CODE_END) {
-        return "byte code runs off its end";
+        return FAULT("byte code runs off its end");
     }
     return rule->condition == 255 || starts_program(rule, rule->condition)
                ? NULL
-               : "the precondition names byte code that is not there";
+               : FAULT("the precondition names byte code that is not there");
 }
 
 const char *graft_rule_check(const graft_rule *rule)
 {
     if (rule->var_count > GRAFT_RULE_MAX_VARS || rule->slot_count > GRAFT_RULE_MAX_SLOTS ||
         rule->source.node_count == 0) {
-        return "a rule has too many variables or slots, or an empty source";
+        return FAULT("a rule has too many variables or slots, or an empty source");
     }
     const char *fault = check_code(rule);
     if (fault == NULL) {

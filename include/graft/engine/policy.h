@@ -5,13 +5,12 @@
 #ifndef GRAFT_ENGINE_POLICY_H
 #define GRAFT_ENGINE_POLICY_H
 
-#define POLICY_NODES_MOST 65535u
-
 typedef struct graft_policy_memory {
     graft_network_memory network;
     graft_order order;
     graft_index *anchors;    /* Nodes that run at inference, by operator, then in order... */
     graft_index *anchor_end; /* (GRAFT_OP_COUNT) ...and by operator one past its last. */
+    uint64_t operators;      /* Those of the graph, const nodes' too: bit op. */
     graft_rule *rule;        /* The one that is unpacked. */
     uint16_t *counts;        /* (rules) */
     uint64_t *seen;          /* (steps + 1): hashes of the graphs so far */
@@ -70,6 +69,7 @@ typedef struct graft_optimize_run {
     uint32_t seen_count;
     uint32_t budget;     /* Candidates that this call may still look at. */
     uint32_t unpacked;   /* The rule in memory.rule; rule_count: none. */
+    uint64_t operators;  /* Those of its source. */
     uint64_t first_cost; /* Of the graph that the first decision was about... */
     bool first_known;    /* ...once there was one. */
     graft_phase phase;
@@ -105,9 +105,11 @@ graft_status graft_policy_rule(const graft_policy *policy, uint32_t r, graft_rul
 {
     size_t size = 0;
     const uint32_t *offsets = policy->rule_offsets;
-    return r < policy->rule_count ? graft_rule_unpack(rule, policy->rules + offsets[r],
-                                                      offsets[r + 1] - offsets[r], &size)
-                                  : GRAFT_BAD_INPUT;
+    if (r >= policy->rule_count || offsets[r] > offsets[r + 1] ||
+        offsets[r + 1] > offsets[policy->rule_count]) {
+        return GRAFT_BAD_INPUT;
+    }
+    return graft_rule_unpack(rule, policy->rules + offsets[r], offsets[r + 1] - offsets[r], &size);
 }
 
 graft_status graft_policy_skip_unrunnable(const graft_policy *policy, const uint8_t *operators,
@@ -165,6 +167,15 @@ static void carve_network(graft_carver *carver, const graft_policy *policy,
 }
 #endif
 
+/* Of what is never in use together (carve_estimator). */
+static size_t shared_bytes(const graft_policy_memory *memory, const graft_limits *limits)
+{
+    size_t bytes = limits->values * sizeof(uint64_t);
+    size_t scratch_bytes = graft_match_scratch_bytes(limits);
+    bytes = bytes > scratch_bytes ? bytes : scratch_bytes;
+    return bytes > memory->estimator_bytes ? bytes : memory->estimator_bytes;
+}
+
 /* The run comes first: graft_optimize_some finds it there. */
 static graft_optimize_run *carve_policy(graft_carver *carver, const graft_policy *policy,
                                         const graft_limits *limits, uint32_t step_limit,
@@ -173,16 +184,16 @@ static graft_optimize_run *carve_policy(graft_carver *carver, const graft_policy
     graft_optimize_run *run = (graft_optimize_run *)carve(carver, 1, sizeof(graft_optimize_run));
     memory->order_bytes = graft_order_bytes(limits);
     memory->order_memory = carve(carver, memory->order_bytes, 1);
-    memory->scratch = carve(carver, graft_match_scratch_bytes(limits), 1);
     memory->seen = (uint64_t *)carve(carver, (size_t)step_limit + 1, sizeof(uint64_t));
-    memory->hashes = (uint64_t *)carve(carver, limits->values, sizeof(uint64_t));
     memory->anchors = (graft_index *)carve(carver, limits->nodes, sizeof(graft_index));
     memory->anchor_end = (graft_index *)carve(carver, GRAFT_OP_COUNT, sizeof(graft_index));
     memory->rule = (graft_rule *)carve(carver, 1, sizeof(graft_rule));
     memory->counts = (uint16_t *)carve(carver, policy->rule_count, sizeof(uint16_t));
     memory->made = (graft_made *)carve(carver, 1, sizeof(graft_made));
     memory->estimator_bytes = graft_estimator_bytes(limits);
-    memory->estimator_memory = carve(carver, memory->estimator_bytes, 1);
+    memory->estimator_memory = carve(carver, shared_bytes(memory, limits), 1);
+    memory->scratch = memory->estimator_memory;
+    memory->hashes = (uint64_t *)memory->estimator_memory;
 #ifndef GRAFT_WITHOUT_NETWORK
     if (policy->hidden > 0) {
         carve_network(carver, policy, limits, &memory->network);
@@ -276,9 +287,15 @@ static void unpack_rule(graft_optimize_run *run, uint32_t r)
     }
     run->unpacked = r;
     (void)read_rule(run->memory.rule, packed_rule(run, r), offsets[r + 1] - offsets[r], &size);
+    run->operators = 0;
+    for (uint32_t n = 0; n < run->memory.rule->source.node_count; n++) {
+        run->operators |= UINT64_C(1) << run->memory.rule->source.nodes[n].op;
+    }
     graft_matcher_start(&run->finder.matcher, run->memory.rule, run->graph, &run->memory.order,
                         GRAFT_NONE);
 }
+
+typedef char graft_operators_need_more_bits[GRAFT_OP_COUNT <= 64 ? 1 : -1];
 
 static bool can_be_anchor(const graft_node *node)
 {
@@ -292,8 +309,10 @@ static void list_anchors(graft_optimize_run *run)
     const graft_node *nodes = run->graph->nodes;
     graft_index *end = run->memory.anchor_end;
     zero_bytes(end, GRAFT_OP_COUNT * sizeof(graft_index));
+    run->memory.operators = 0;
     for (graft_index i = 0; i < order->count; i++) {
         const graft_node *node = &nodes[order->order[i]];
+        run->memory.operators |= node->op < GRAFT_OP_COUNT ? UINT64_C(1) << node->op : 0;
         if (can_be_anchor(node) && node->op + 1u < GRAFT_OP_COUNT) {
             end[node->op + 1u]++;
         }
@@ -329,7 +348,7 @@ static graft_status open_run(graft_graph *graph, const graft_policy *policy,
     if (!policy_fits(policy)) {
         return GRAFT_BAD_INPUT;
     }
-    if (graph->node_end > POLICY_NODES_MOST) {
+    if (graph->node_end > GRAFT_ESTIMATE_NODES) {
         return GRAFT_CAPACITY;
     }
     if (workspace == NULL ||
@@ -380,12 +399,16 @@ static bool enter_rule(graft_optimize_run *run, uint32_t r, uint64_t limit)
     return rule_is_allowed(run, r) && finder->position < finder->end;
 }
 
-/* Goes to the next node that can be the anchor of rule `r`. There is one. */
+/* Goes to the next node that can be the anchor of rule `r`. There is one; it is the last when the graph
+ * lacks an operator of the source. */
 static void next_anchor(graft_optimize_run *run, uint32_t r)
 {
     graft_finder *finder = &run->finder;
     unpack_rule(run, r);
     restart_matcher(&finder->matcher, run->memory.anchors[finder->position++]);
+    if ((run->operators & ~run->memory.operators) != 0) {
+        finder->position = finder->end;
+    }
     finder->at_anchor = true;
     finder->matched = false;
 }

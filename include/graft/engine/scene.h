@@ -37,16 +37,17 @@ static int32_t part_of_whole(uint64_t amount, uint64_t whole, uint32_t scale, ui
 void graft_scene_node(const graft_estimator *estimator, uint64_t whole, graft_index node,
                       int8_t *out)
 {
-    const graft_node_price *price = &estimator->prices[node];
+    bool guessed = false;
+    const uint64_t cost = graft_estimator_cost(estimator, node, &guessed);
     const graft_op_info *info = graft_op(estimator->graph->nodes[node].op);
     graft_node_features(estimator->graph, estimator->order, node, out);
     for (uint32_t i = 0; i < GRAFT_SCENE_COST - GRAFT_SCENE_FLAGS; i++) {
         out[GRAFT_SCENE_FLAGS + i] =
             info != NULL && (info->flags >> i & 1u) != 0 ? GRAFT_FEATURE_SCALE : 0;
     }
-    int32_t share = (log_size(price->cost) - log_size(whole)) / 16 + GRAFT_FEATURE_SCALE;
-    out[GRAFT_SCENE_COST] = (int8_t)(price->cost == 0 || share < 0 ? 0 : share);
-    out[GRAFT_SCENE_GUESSED] = price->fallback ? GRAFT_FEATURE_SCALE : 0;
+    const int32_t share = (log_size(cost) - log_size(whole)) / 16 + GRAFT_FEATURE_SCALE;
+    out[GRAFT_SCENE_COST] = (int8_t)(cost == 0 || share < 0 ? 0 : share);
+    out[GRAFT_SCENE_GUESSED] = guessed ? GRAFT_FEATURE_SCALE : 0;
 }
 
 void graft_scene_globals(const graft_estimated *now, uint64_t first, int8_t *out)

@@ -9,6 +9,9 @@ static const char *const text_large = "a tensor has more than INT32_MAX elements
 
 static uint64_t multiply_saturating(uint64_t a, uint64_t b)
 {
+    if ((a | b) >> 32 == 0) { /* Nearly always, and dividing is slow. */
+        return a * b;
+    }
     return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
 }
 
@@ -95,7 +98,11 @@ static bool is_any_rank(const op_shape *shape)
     return false;
 }
 
-static const char *expect(bool so, const char *why) { return so ? NULL : why; }
+static const char *expect(bool so, const char *why)
+{
+    (void)why; /* As it may be without texts. */
+    return so ? NULL : FAULT(why);
+}
 
 static op_size op_number(const op_site *p, int32_t number)
 {
@@ -137,7 +144,7 @@ static const char *put_dim(const op_site *p, graft_shape *shape, uint32_t axis, 
 {
     (void)p;
     if (size > INT32_MAX) {
-        return text_large;
+        return FAULT(text_large);
     }
     shape->dims[axis] = (int32_t)size;
     return NULL;
@@ -275,12 +282,12 @@ static const char *check_attrs(uint32_t op, const int32_t *attrs)
     for (uint32_t i = 0; i < count; i++) {
         if (info[i].kind != GRAFT_ATTR_FLOAT &&
             (attrs[i] < info[i].least || attrs[i] > info[i].most)) {
-            return "an attribute is outside its domain";
+            return FAULT("an attribute is outside its domain");
         }
     }
     for (uint32_t i = count; i < GRAFT_MAX_ATTRS; i++) {
         if (attrs[i] != 0) {
-            return "an unused attribute is not 0";
+            return FAULT("an unused attribute is not 0");
         }
     }
     return NULL;
@@ -289,17 +296,17 @@ static const char *check_attrs(uint32_t op, const int32_t *attrs)
 static const char *check_shape(const graft_shape *shape)
 {
     if (shape->rank > GRAFT_MAX_RANK) {
-        return "an input's shape is unknown";
+        return FAULT("an input's shape is unknown");
     }
     if (shape->dtype != GRAFT_DTYPE_F32) {
-        return "an input is not binary32";
+        return FAULT("an input is not binary32");
     }
     for (uint32_t i = 0; i < GRAFT_MAX_RANK; i++) {
         if (i < shape->rank ? shape->dims[i] < 1 : shape->dims[i] != 0) {
-            return "an input's shape is malformed";
+            return FAULT("an input's shape is malformed");
         }
     }
-    return graft_shape_elements(shape) > INT32_MAX ? text_large : NULL;
+    return graft_shape_elements(shape) > INT32_MAX ? FAULT(text_large) : NULL;
 }
 
 static const char *infer_outputs(uint32_t op, const int32_t *attrs, const graft_shape *in,
@@ -307,7 +314,7 @@ static const char *infer_outputs(uint32_t op, const int32_t *attrs, const graft_
 {
     const graft_op_info *info = graft_op(op);
     if (info == NULL) {
-        return "there is no such operator";
+        return FAULT("there is no such operator");
     }
     const op_site site = {attrs, in, out};
     const char *why = check_attrs(op, attrs);
@@ -318,7 +325,7 @@ static const char *infer_outputs(uint32_t op, const int32_t *attrs, const graft_
         why = shape_table[op](&site);
     }
     for (uint32_t i = 0; why == NULL && i < info->output_count; i++) {
-        why = graft_shape_elements(&out[i]) > INT32_MAX ? text_large : NULL;
+        why = graft_shape_elements(&out[i]) > INT32_MAX ? FAULT(text_large) : NULL;
     }
     return why;
 }
@@ -345,114 +352,100 @@ const char *graft_infer_explain(uint32_t op, const int32_t *attrs, const graft_s
 /* -------------------------------------------------------------- operations */
 
 /* Operations per element of the first output, apart from those of an activation. */
-static uint64_t work_none(const int32_t *attrs, const graft_shape *in, const graft_shape *out)
+static uint64_t work_none(const graft_form *form)
 {
-    (void)attrs, (void)in, (void)out;
+    (void)form;
     return 0;
 }
 
-static uint64_t work_one(const int32_t *attrs, const graft_shape *in, const graft_shape *out)
+static uint64_t work_one(const graft_form *form)
 {
-    (void)attrs, (void)in, (void)out;
+    (void)form;
     return 1;
 }
 
-static uint64_t work_two(const int32_t *attrs, const graft_shape *in, const graft_shape *out)
+static uint64_t work_two(const graft_form *form)
 {
-    (void)attrs, (void)in, (void)out;
+    (void)form;
     return 2;
 }
 
 /* Taps that fall into the padding count as the others do. */
-static uint64_t work_conv(const int32_t *attrs, const graft_shape *in, const graft_shape *out)
+static uint64_t work_conv(const graft_form *form)
 {
-    (void)attrs, (void)out;
-    uint64_t taps = multiply_saturating((uint64_t)in[1].dims[1], (uint64_t)in[1].dims[2]);
-    return multiply_saturating(2, multiply_saturating(taps, (uint64_t)in[1].dims[3]));
+    uint64_t taps =
+        multiply_saturating((uint64_t)form->inputs[1]->dims[1], (uint64_t)form->inputs[1]->dims[2]);
+    return multiply_saturating(2, multiply_saturating(taps, (uint64_t)form->inputs[1]->dims[3]));
 }
 
-static uint64_t work_conv_bias(const int32_t *attrs, const graft_shape *in, const graft_shape *out)
+static uint64_t work_conv_bias(const graft_form *form)
 {
-    return add_saturating(work_conv(attrs, in, out), 1);
+    return add_saturating(work_conv(form), 1);
 }
 
-static uint64_t work_conv_bias_add(const int32_t *attrs, const graft_shape *in,
-                                   const graft_shape *out)
+static uint64_t work_conv_bias_add(const graft_form *form)
 {
-    return add_saturating(work_conv(attrs, in, out), 2);
+    return add_saturating(work_conv(form), 2);
 }
 
-static uint64_t work_matmul(const int32_t *attrs, const graft_shape *in, const graft_shape *out)
+static uint64_t work_matmul(const graft_form *form)
 {
-    (void)attrs, (void)out;
-    return 2 * (uint64_t)in[0].dims[in[0].rank - 1u];
+    return 2 * (uint64_t)form->inputs[0]->dims[form->inputs[0]->rank - 1u];
 }
 
-static uint64_t work_matmul_bias(const int32_t *attrs, const graft_shape *in,
-                                 const graft_shape *out)
+static uint64_t work_matmul_bias(const graft_form *form) { return work_matmul(form) + 1; }
+
+static uint64_t work_clip(const graft_form *form)
 {
-    return work_matmul(attrs, in, out) + 1;
+    return (uint64_t)is_finite_float(form->attrs[GRAFT_ATTR_clip_low]) +
+           (uint64_t)is_finite_float(form->attrs[GRAFT_ATTR_clip_high]);
 }
 
-static uint64_t work_clip(const int32_t *attrs, const graft_shape *in, const graft_shape *out)
+static uint64_t work_max_pool(const graft_form *form)
 {
-    (void)in, (void)out;
-    return (uint64_t)is_finite_float(attrs[GRAFT_ATTR_clip_low]) +
-           (uint64_t)is_finite_float(attrs[GRAFT_ATTR_clip_high]);
-}
-
-static uint64_t work_max_pool(const int32_t *attrs, const graft_shape *in, const graft_shape *out)
-{
-    (void)in, (void)out;
-    return (uint64_t)attrs[GRAFT_ATTR_max_pool_kernel_h] *
-           (uint64_t)attrs[GRAFT_ATTR_max_pool_kernel_w];
+    return (uint64_t)form->attrs[GRAFT_ATTR_max_pool_kernel_h] *
+           (uint64_t)form->attrs[GRAFT_ATTR_max_pool_kernel_w];
 }
 
 /* The sum, then one division. */
-static uint64_t work_avg_pool(const int32_t *attrs, const graft_shape *in, const graft_shape *out)
+static uint64_t work_avg_pool(const graft_form *form)
 {
-    (void)in, (void)out;
-    return (uint64_t)attrs[GRAFT_ATTR_avg_pool_kernel_h] *
-               (uint64_t)attrs[GRAFT_ATTR_avg_pool_kernel_w] +
+    return (uint64_t)form->attrs[GRAFT_ATTR_avg_pool_kernel_h] *
+               (uint64_t)form->attrs[GRAFT_ATTR_avg_pool_kernel_w] +
            1;
 }
 
-static uint64_t work_total(const int32_t *attrs, const graft_shape *in, const graft_shape *out)
+static uint64_t work_total(const graft_form *form)
 {
-    (void)attrs;
-    return graft_shape_elements(&in[0]) / graft_shape_elements(&out[0]);
+    return graft_shape_elements(form->inputs[0]) / graft_shape_elements(form->outputs[0]);
 }
 
-static uint64_t work_largest(const int32_t *attrs, const graft_shape *in, const graft_shape *out)
-{
-    return work_total(attrs, in, out) - 1;
-}
+static uint64_t work_largest(const graft_form *form) { return work_total(form) - 1; }
 
-static uint64_t work_mean(const int32_t *attrs, const graft_shape *in, const graft_shape *out)
+static uint64_t work_mean(const graft_form *form)
 {
-    (void)attrs;
-    return graft_shape_elements(&in[0]) / graft_shape_elements(&out[0]) + 1;
+    return graft_shape_elements(form->inputs[0]) / graft_shape_elements(form->outputs[0]) + 1;
 }
 
 /* Maximum, difference, exponential, sum and quotient, as it is computed in floating point. */
-static uint64_t work_softmax(const int32_t *attrs, const graft_shape *in, const graft_shape *out)
+static uint64_t work_softmax(const graft_form *form)
 {
-    (void)attrs, (void)in, (void)out;
+    (void)form;
     return 5;
 }
 
 /* Quotient, function, sum and two products. */
-static uint64_t work_gelu(const int32_t *attrs, const graft_shape *in, const graft_shape *out)
+static uint64_t work_gelu(const graft_form *form)
 {
-    (void)attrs, (void)in, (void)out;
+    (void)form;
     return 5;
 }
 
 /* The sum, a difference, a square and their sum, the quotient, scale and shift; the rest is done
  * once per row. */
-static uint64_t work_layer_norm(const int32_t *attrs, const graft_shape *in, const graft_shape *out)
+static uint64_t work_layer_norm(const graft_form *form)
 {
-    (void)attrs, (void)in, (void)out;
+    (void)form;
     return 7;
 }
 
@@ -483,8 +476,7 @@ static uint64_t work_layer_norm(const int32_t *attrs, const graft_shape *in, con
 #define work_reduce_sum      work_total
 #define work_reduce_max      work_largest
 
-typedef uint64_t (*work_function)(const int32_t *attrs, const graft_shape *in,
-                                  const graft_shape *out);
+typedef uint64_t (*work_function)(const graft_form *form);
 
 static const work_function work_table[GRAFT_OP_COUNT] = {
     NULL,
@@ -514,15 +506,33 @@ static uint64_t row_work(uint32_t op, const graft_shape *out)
     return op == GRAFT_OP_layer_norm ? 4 * rows : 0;
 }
 
+static uint64_t form_flops(const graft_form *form)
+{
+    const graft_shape *out = form->outputs[0];
+    if (graft_op(form->op) == NULL) {
+        return 0;
+    }
+    uint64_t work =
+        add_saturating(work_table[form->op](form), activation_work(form->op, form->attrs));
+    return add_saturating(multiply_saturating(graft_shape_elements(out), work),
+                          row_work(form->op, out));
+}
+
 uint64_t graft_op_flops(uint32_t op, const int32_t *attrs, const graft_shape *in,
                         const graft_shape *out)
 {
-    if (graft_op(op) == NULL) {
+    const graft_op_info *info = graft_op(op);
+    graft_form form;
+    if (info == NULL) {
         return 0;
     }
-    uint64_t work = add_saturating(work_table[op](attrs, in, out), activation_work(op, attrs));
-    return add_saturating(multiply_saturating(graft_shape_elements(&out[0]), work),
-                          row_work(op, &out[0]));
+    form.op = (uint8_t)op;
+    form.attrs = attrs;
+    for (uint32_t i = 0; i < info->input_count; i++) {
+        form.inputs[i] = &in[i];
+    }
+    form.outputs[0] = out;
+    return form_flops(&form);
 }
 
 #endif

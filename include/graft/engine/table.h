@@ -2,7 +2,8 @@
 #ifndef GRAFT_ENGINE_TABLE_H
 #define GRAFT_ENGINE_TABLE_H
 
-/* What is left of a table. A reading past its end gives 0 and sets `cut_off`. */
+/* What is left of a table. A reading past its end gives 0 and sets `cut_off`; so does an id that is
+ * too large for this build. */
 typedef struct graft_table_reader {
     const int32_t *at;
     const int32_t *end;
@@ -21,6 +22,7 @@ static int32_t read_number(graft_table_reader *reader)
 static graft_index read_index(graft_table_reader *reader)
 {
     int32_t number = read_number(reader);
+    reader->cut_off = reader->cut_off || (number >= 0 && (uint32_t)number >= GRAFT_NONE);
     return number < 0 ? GRAFT_NONE : (graft_index)number;
 }
 

@@ -139,12 +139,12 @@ const char *graft_tariff_check(const graft_tariff *tariff)
 {
     for (uint32_t i = 1; i < tariff->row_count; i++) {
         if (tariff->keys[i - 1] >= tariff->keys[i]) {
-            return "keys are not ascending";
+            return FAULT("keys are not ascending");
         }
     }
     for (uint32_t i = 0; i < (uint32_t)tariff->tree_count * GRAFT_TREE_TESTS; i++) {
         if (tariff->tests[i] >= GRAFT_TARIFF_INPUTS) {
-            return "a tree tests an input that there is not";
+            return FAULT("a tree tests an input that there is not");
         }
     }
     return NULL;
@@ -205,22 +205,27 @@ uint32_t graft_tariff_row(const graft_tariff *tariff, uint32_t key)
     return low < tariff->row_count && tariff->keys[low] == key ? low : tariff->row_count;
 }
 
-static graft_node_price price_hashed(const graft_tariff *tariff, const graft_form *form,
-                                     uint64_t hash)
+/* A cost as it is kept: a row's value, with this bit when the fallback gave it. */
+#define PRICE_GUESSED 0x10000u
+#define PRICE_BITS    17
+
+static uint64_t cost_of(uint32_t price) { return graft_tariff_value(price & UINT16_MAX); }
+
+static uint32_t price_hashed(const graft_tariff *tariff, const graft_form *form, uint64_t hash)
 {
-    graft_node_price price;
     uint32_t row = graft_tariff_row(tariff, graft_tariff_key(tariff->seed, hash));
-    price.fallback = row == tariff->row_count;
-    price.cost =
-        graft_tariff_value(price.fallback ? guess_form(tariff, form) : tariff->values[row]);
-    price.flops = form_flops(form);
-    price.bytes = form->bytes;
-    return price;
+    return row < tariff->row_count ? tariff->values[row] : guess_form(tariff, form) | PRICE_GUESSED;
 }
 
 graft_node_price graft_tariff_price(const graft_tariff *tariff, const graft_form *form)
 {
-    return price_hashed(tariff, form, graft_form_hash(form));
+    uint32_t kept = price_hashed(tariff, form, graft_form_hash(form));
+    graft_node_price price;
+    price.cost = cost_of(kept);
+    price.flops = form_flops(form);
+    price.bytes = form->bytes;
+    price.fallback = (kept & PRICE_GUESSED) != 0;
+    return price;
 }
 
 #endif

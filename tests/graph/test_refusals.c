@@ -1,0 +1,327 @@
+/* What the engine refuses, each with the promise that is broken: graphs that are not sound, rules that are
+ * not valid, byte code that fails, limits that no memory has. */
+#include "tests/support/build.h"
+
+#include <string.h>
+
+/* ------------------------------------------------------------------ memory */
+
+static void test_endless_limits(void **state)
+{
+    (void)state;
+    static const graft_tariff tariff = {.row_count = 0};
+    const graft_limits limits = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
+    graft_policy policy = {.decider = GRAFT_DECIDER_TARIFF, .tariff = &tariff};
+    graft_graph graph = {.limits = limits};
+    graft_estimator estimator;
+    uint64_t memory[8];
+    policy.rule_count = UINT16_MAX;
+    assert_true(graft_graph_bytes(&limits) > UINT32_MAX);
+    assert_true(graft_order_bytes(&limits) > UINT32_MAX);
+    assert_true(graft_optimize_workspace_most_bytes(&policy, &limits, UINT32_MAX) > UINT32_MAX);
+    assert_int_equal(graft_graph_init(&graph, &limits, memory, sizeof memory), GRAFT_NO_MEMORY);
+    assert_int_equal(graft_estimator_open(&estimator, &tariff, &limits, memory, sizeof memory),
+                     GRAFT_NO_MEMORY);
+    assert_int_equal(graft_estimator_open(&estimator, &tariff, &limits, memory, SIZE_MAX),
+                     GRAFT_CAPACITY);
+}
+
+static void test_small_buffers(void **state)
+{
+    graft_env *env = *state;
+    graft_graph *graph = build_graph(env->life);
+    const graft_limits less = {64, 1, 64, 1};
+    graft_graph *narrow = build_graph_within(env->life, less);
+    const size_t bytes = graft_order_bytes(&graph->limits);
+    void *memory = graft_arena_alloc(env->life, bytes);
+    graft_order order;
+    (void)build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+    (void)build_input(graph, build_shape(1, 4, 0, 0, 0), 1);
+    assert_int_equal(graft_order_build(&order, graph, memory, bytes - 1), GRAFT_NO_MEMORY);
+    assert_int_equal(graft_order_build(&order, graph, NULL, bytes), GRAFT_NO_MEMORY);
+    assert_string_equal(graft_graph_check(graph, memory, 0), "the workspace is too small");
+    assert_null(graft_graph_check(graph, memory, bytes));
+    assert_int_equal(graft_graph_copy(narrow, graph), GRAFT_CAPACITY);
+    assert_int_equal(narrow->value_end, 0);
+}
+
+/* A graph beyond what an estimator was opened for, and beyond what costs can be added up for. */
+static void test_estimator_limits(void **state)
+{
+    graft_env *env = *state;
+    static const graft_tariff tariff = {.row_count = 0};
+    const graft_limits small = {2, 2, 2, 1};
+    graft_graph *graph = build_graph(env->life);
+    graft_estimator estimator;
+    graft_estimated estimated;
+    const size_t bytes = graft_estimator_bytes(&small);
+    graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+    for (uint32_t i = 0; i < 4; i++) {
+        x = build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
+    }
+    graft_order order = build_order(env->life, graph);
+    assert_int_equal(graft_estimator_open(&estimator, &tariff, &small,
+                                          graft_arena_alloc(env->life, bytes), bytes),
+                     GRAFT_OK);
+    assert_int_equal(graft_estimate(&estimator, graph, &order, &estimated), GRAFT_CAPACITY);
+    static const graft_policy policy = {.abi = GRAFT_ABI,
+                                        .feature_hash = GRAFT_FEATURE_HASH,
+                                        .tariff = &tariff,
+                                        .decider = GRAFT_DECIDER_TARIFF};
+    const graft_optimize_options options = graft_optimize_options_default();
+    graft_graph long_graph = *graph;
+    long_graph.node_end = GRAFT_ESTIMATE_NODES + 1;
+    assert_int_equal(graft_optimize(&long_graph, &policy, &options, NULL, 0, NULL), GRAFT_CAPACITY);
+}
+
+static void test_costs(void **state)
+{
+    graft_env *env = *state;
+    graft_graph *graph = build_graph(env->life);
+    const graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+    (void)build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
+    graft_form form;
+    graft_form_of_node(graph, 0, &form);
+    const uint32_t key = graft_tariff_key(7, graft_form_hash(&form));
+    const uint16_t value = 1 + 3 * 1024; /* 2^3 units. */
+    const graft_tariff tariff = {.keys = &key, .values = &value, .row_count = 1, .seed = 7};
+    const graft_node_price price = graft_tariff_price(&tariff, &form);
+    assert_true(price.cost == 8 && price.flops == 4 && price.bytes == 32 && !price.fallback);
+    const graft_tariff empty = {.seed = 7};
+    assert_true(graft_tariff_price(&empty, &form).fallback);
+
+    const size_t bytes = graft_estimator_bytes(&graph->limits);
+    graft_order order = build_order(env->life, graph);
+    graft_estimator estimator;
+    graft_estimated estimated;
+    bool guessed = true;
+    assert_int_equal(graft_estimator_open(&estimator, &tariff, &graph->limits,
+                                          graft_arena_alloc(env->life, bytes), bytes),
+                     GRAFT_OK);
+    assert_int_equal(graft_estimate(&estimator, graph, &order, &estimated), GRAFT_OK);
+    assert_true(estimated.cost == 8 && graft_estimator_cost(&estimator, 0, &guessed) == 8);
+    assert_false(guessed);
+}
+
+/* relu(x) = relu(x), and an exponential and what reads it that nobody reads: they die as they are made. */
+static void test_idle_target(void **state)
+{
+    graft_env *env = *state;
+    static const graft_tariff tariff = {.row_count = 0};
+    static const graft_apply_options options = {0};
+    graft_rule rule;
+    memset(&rule, 0, sizeof rule);
+    rule.var_count = rule.output_count = 1;
+    rule.condition = 255;
+    (void)build_pattern_node(&rule.source, GRAFT_OP_relu, VAR(0), 0, 0, -1);
+    (void)build_pattern_node(&rule.target, GRAFT_OP_exp, VAR(0), 0, 0, -1);
+    (void)build_pattern_node(&rule.target, GRAFT_OP_sqrt, NODE(0, 0), 0, 0, -1);
+    (void)build_pattern_node(&rule.target, GRAFT_OP_relu, VAR(0), 0, 0, -1);
+    rule.source.outputs[0] = NODE(0, 0);
+    rule.target.outputs[0] = NODE(2, 0);
+    assert_null(graft_rule_check(&rule));
+    graft_graph *graph = build_graph(env->life);
+    const graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+    assert_int_equal(graft_graph_add_output(graph, build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0)),
+                     GRAFT_OK);
+    graft_order order = build_order(env->life, graph);
+    const size_t bytes = graft_estimator_bytes(&graph->limits);
+    void *scratch = graft_arena_alloc(env->life, graft_match_scratch_bytes(&graph->limits));
+    graft_estimator estimator;
+    graft_estimated estimated;
+    graft_matcher matcher;
+    graft_match match;
+    graft_made made;
+    graft_change change;
+    assert_int_equal(graft_estimator_open(&estimator, &tariff, &graph->limits,
+                                          graft_arena_alloc(env->life, bytes), bytes),
+                     GRAFT_OK);
+    assert_int_equal(graft_estimate(&estimator, graph, &order, &estimated), GRAFT_OK);
+    graft_matcher_start(&matcher, &rule, graph, &order, 0);
+    assert_true(graft_matcher_next(&matcher, &match));
+    assert_int_equal(graft_match_plan(graph, &rule, &match, &order, &options, scratch, &made),
+                     GRAFT_OK);
+    graft_estimate_match(&estimator, &rule, &match, &made, &change);
+    assert_true(change.nodes == 0 && change.flops == 0 && change.bytes == 0);
+}
+
+/* ------------------------------------------------------------------ graphs */
+
+typedef struct {
+    const char *fault;
+    void (*damage)(graft_graph *graph);
+} damaged_graph;
+
+static void unknown_operator(graft_graph *graph) { graph->nodes[0].op = 200; }
+static void other_arity(graft_graph *graph) { graph->nodes[0].op = GRAFT_OP_relu; }
+static void far_nodes(graft_graph *graph) { graph->node_end = graph->limits.nodes + 1; }
+static void far_edges(graft_graph *graph) { graph->nodes[0].first_edge = graph->edge_end; }
+static void far_operand(graft_graph *graph) { graph->edges[0] = 60; }
+static void far_output(graft_graph *graph) { graph->outputs[0] = 60; }
+static void wrong_slot(graft_graph *graph) { graph->values[2].slot = 1; }
+static void wrong_const(graft_graph *graph) { graph->nodes[0].is_const = true; }
+static void const_input(graft_graph *graph) { graph->values[0].is_const = true; }
+static void wrong_shape(graft_graph *graph) { graph->values[2].shape.dims[0]++; }
+static void no_shape(graft_graph *graph) { graph->values[0].shape.dims[0] = 3; }
+
+/* A computed value that no node lists among its outputs. */
+static void orphan(graft_graph *graph)
+{
+    graph->values[0].kind = GRAFT_VALUE_COMPUTED;
+    graph->values[0].node = 0;
+}
+
+static void cycle(graft_graph *graph) { graph->edges[0] = 2; }
+
+static void test_damaged_graphs(void **state)
+{
+    static const damaged_graph cases[] = {
+        {"unknown operator",                                                 unknown_operator},
+        {"a node has another number of inputs or outputs than its operator", other_arity     },
+        {"a table ends behind its limit",                                    far_nodes       },
+        {"a node's edges lie outside the table",                             far_edges       },
+        {"a node reads a value that does not exist",                         far_operand     },
+        {"an output names a value that does not exist",                      far_output      },
+        {"a node and its output value disagree",                             wrong_slot      },
+        {"a node's const flag is not that of its inputs",                    wrong_const     },
+        {"a value's const flag is not that of its producer",                 const_input     },
+        {"a value's shape is not the one inferred",                          wrong_shape     },
+        {"a node's shapes do not infer",                                     no_shape        },
+        {"a value and its producer disagree",                                orphan          },
+        {"the graph has a cycle",                                            cycle           },
+    };
+    graft_env *env = *state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        graft_graph *graph = build_graph(env->life);
+        const graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+        const graft_index y = build_input(graph, build_shape(1, 4, 0, 0, 0), 1);
+        const size_t bytes = graft_order_bytes(&graph->limits);
+        assert_int_equal(
+            graft_graph_add_output(graph, build_node(graph, GRAFT_OP_add, NULL, x, y, 0)),
+            GRAFT_OK);
+        void *memory = graft_arena_alloc(env->life, bytes);
+        assert_null(graft_graph_check(graph, memory, bytes));
+        cases[i].damage(graph);
+        assert_string_equal(graft_graph_check(graph, memory, bytes), cases[i].fault);
+    }
+}
+
+/* ------------------------------------------------------------------- rules */
+
+typedef struct {
+    const char *fault;
+    void (*damage)(graft_rule *rule);
+} damaged_rule;
+
+static void unknown_term(graft_rule *rule) { rule->source.nodes[1].attrs[0].kind = 9; }
+static void unknown_node(graft_rule *rule) { rule->target.nodes[0].op = 0; }
+static void many_nodes(graft_rule *rule) { rule->target.node_count = GRAFT_RULE_MAX_NODES + 1; }
+static void no_outputs(graft_rule *rule) { rule->output_count = 0; }
+static void many_vars(graft_rule *rule) { rule->var_count = GRAFT_RULE_MAX_VARS + 1; }
+static void odd_operand(graft_rule *rule) { rule->target.nodes[0].inputs[0] = 0x80; }
+static void far_condition(graft_rule *rule) { rule->condition = 1; }
+
+static void test_damaged_rules(void **state)
+{
+    static const damaged_rule cases[] = {
+        {"an attribute has an unknown kind",                           unknown_term },
+        {"a pattern node has an unknown operator",                     unknown_node },
+        {"a pattern has too many nodes",                               many_nodes   },
+        {"a rule has no outputs, or too many",                         no_outputs   },
+        {"a rule has too many variables or slots, or an empty source", many_vars    },
+        {"an operand has an unknown form",                             odd_operand  },
+        {"the precondition names byte code that is not there",         far_condition},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        graft_rule rule = build_rule_fuse_relu();
+        uint8_t bytes[8];
+        assert_null(graft_rule_check(&rule));
+        cases[i].damage(&rule);
+        assert_string_equal(graft_rule_check(&rule), cases[i].fault);
+        assert_int_equal(graft_rule_pack(&rule, bytes, sizeof bytes), 0);
+    }
+}
+
+static bool run_code(const uint8_t *code, uint32_t bytes)
+{
+    static const graft_shape scalar = {.rank = 0, .dtype = GRAFT_DTYPE_F32};
+    const graft_shape *vars[1] = {&scalar};
+    const bool is_const[1] = {false};
+    const int32_t slots[1] = {INT32_MAX};
+    graft_rule rule;
+    int64_t result = 0;
+    memset(&rule, 0, sizeof rule);
+    memcpy(rule.code, code, bytes);
+    rule.code_bytes = (uint8_t)bytes;
+    return graft_code_run(&rule, 0, vars, is_const, slots, &result);
+}
+
+/* A stack that is too deep or empty, products that are too large, divisions that are not exact, numbers that
+ * are none. */
+static void test_failing_code(void **state)
+{
+    enum { S = GRAFT_CODE_SLOT, C = GRAFT_CODE_CONST8, W = GRAFT_CODE_CONST32, DEPTH = 16 };
+    static const uint8_t nan[] = {W, 0xff, 0xff, 0xff, 0x7f, C, 0, GRAFT_CODE_FLE, GRAFT_CODE_END};
+    static const uint8_t far[] = {GRAFT_CODE_DIM, 0, 3, GRAFT_CODE_END};
+    static const uint8_t product[] = {
+        S, 0, S, 0, GRAFT_CODE_MUL, S, 0, GRAFT_CODE_MUL, GRAFT_CODE_END};
+    static const uint8_t modulus[] = {C, 0xff, C, 3, GRAFT_CODE_MOD, GRAFT_CODE_END};
+    static const uint8_t quotient[] = {C, 7, C, 2, GRAFT_CODE_DIV, GRAFT_CODE_END};
+    static const uint8_t by_zero[] = {C, 7, C, 0, GRAFT_CODE_DIV, GRAFT_CODE_END};
+    static const uint8_t nothing[] = {GRAFT_CODE_NOT, GRAFT_CODE_END};
+    static const uint8_t one[] = {C, 1, GRAFT_CODE_ADD, GRAFT_CODE_END};
+    static const uint8_t two[] = {C, 1, C, 1, GRAFT_CODE_END};
+    static const uint8_t no_end[] = {C, 1};
+    uint8_t deep[2 * DEPTH + 3];
+    (void)state;
+    for (uint32_t i = 0; i + 1 < sizeof deep; i += 2) {
+        deep[i] = C;
+        deep[i + 1] = 1;
+    }
+    deep[sizeof deep - 1] = GRAFT_CODE_END;
+    assert_false(run_code(deep, sizeof deep));
+    assert_false(run_code(nan, sizeof nan));
+    assert_false(run_code(far, sizeof far));
+    assert_false(run_code(product, sizeof product));
+    assert_false(run_code(modulus, sizeof modulus));
+    assert_false(run_code(quotient, sizeof quotient));
+    assert_false(run_code(by_zero, sizeof by_zero));
+    assert_false(run_code(nothing, sizeof nothing));
+    assert_false(run_code(one, sizeof one));
+    assert_false(run_code(two, sizeof two));
+    assert_false(run_code(no_end, sizeof no_end));
+    assert_true(run_code(one, 0) == false && run_code(&two[2], 3));
+}
+
+static void test_bytes_of_elements(void **state)
+{
+    (void)state;
+    static const struct {
+        uint8_t dtype;
+        uint64_t bytes;
+    } cases[] = {
+        {GRAFT_DTYPE_I8,      3 },
+        {GRAFT_DTYPE_F16,     6 },
+        {GRAFT_DTYPE_BF16,    6 },
+        {GRAFT_DTYPE_I32,     12},
+        {GRAFT_DTYPE_F64,     24},
+        {GRAFT_DTYPE_UNKNOWN, 0 }
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const graft_shape shape = {.dims = {3}, .rank = 1, .dtype = cases[i].dtype};
+        assert_true(graft_shape_bytes(&shape) == cases[i].bytes);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_endless_limits),    CHECK_TEST(test_small_buffers),
+        CHECK_TEST(test_estimator_limits),  CHECK_TEST(test_costs),
+        CHECK_TEST(test_idle_target),       CHECK_TEST(test_damaged_graphs),
+        CHECK_TEST(test_damaged_rules),     CHECK_TEST(test_failing_code),
+        CHECK_TEST(test_bytes_of_elements),
+    };
+    return cmocka_run_group_tests_name("refusals", tests, NULL, NULL);
+}
