@@ -219,7 +219,7 @@ include packaging/packaging.mk
 # --- Checks ----------------------------------------------------------------------------------------
 .PHONY: tidy format
 tidy: $(GENERATED) ## Check the house style: format, lengths, clang-tidy, cppcheck (ONLY=graph/)
-	@CPPFLAGS='$(CPPFLAGS)$(if $(CUDA_LIBRARY), $(CUDA_INCLUDES))' JOBS=$(JOBS) ONLY='$(ONLY)' sh tests/tidy.sh
+	@CPPFLAGS='$(CPPFLAGS)$(if $(CUDA_LIBRARY), -DGRAFT_WITH_CUDA $(CUDA_INCLUDES))' JOBS=$(JOBS) ONLY='$(ONLY)' sh tests/tidy.sh
 
 format: ## Reformat every C file and wrap every page in place
 	@sh tests/tidy.sh format

@@ -5,6 +5,7 @@
 #include "graph/log.h"
 
 #include <string.h>
+#include <strings.h>
 
 /* How many records a device and library have. */
 static uint32_t count_records(const graft_database *database, const char *device,
@@ -18,14 +19,20 @@ static uint32_t count_records(const graft_database *database, const char *device
     return count;
 }
 
+static bool contains(const char *name, const char *word, size_t size)
+{
+    while (strncasecmp(name, word, size) != 0 && *name != '\0') {
+        name++;
+    }
+    return strncasecmp(name, word, size) == 0;
+}
+
 bool graft_recorded_means(const char *name, const char *wanted)
 {
     bool found = true;
     while (*wanted != '\0' && found) {
-        char word[64];
         size_t size = strcspn(wanted, "-");
-        (void)snprintf(word, sizeof(word), "%.*s", (int)size, wanted);
-        found = strcasestr(name, word) != NULL;
+        found = contains(name, wanted, size);
         wanted += size + (wanted[size] == '-');
     }
     return found;

@@ -144,18 +144,25 @@ graft_status graft_cost_supply_random(graft_env *env, graft_cost *cost, const gr
     uint32_t known = 0;
     const graft_signature *list = list_records(env, cost, from, &known);
     graft_signature *drawn = GRAFT_NEW(env->scratch, graft_signature, wanted);
+    const graft_cost_entry entry = {.median_ns = 1.0, .rounds = 1};
+    graft_database *met = NULL; /* What has been drawn. */
     graft_rng rng;
     graft_rng_seed(&rng, seed);
     *count = 0;
+    GRAFT_CHECK(graft_database_open(env, NULL, &met));
+    graft_database_select(met, "drawn", "drawn");
     for (uint64_t i = 0; known > 0 && *count < wanted && i < (uint64_t)TRIES * wanted; i++) {
         graft_signature varied;
         if (graft_signature_vary(graft_supply_draw(list, known, i, &rng), &rng, &varied) &&
-            bsearch(&varied, list, known, sizeof *list, compare_signatures) == NULL) {
+            bsearch(&varied, list, known, sizeof *list, compare_signatures) == NULL &&
+            graft_database_find(met, &varied) == NULL) {
+            graft_database_add(met, &varied, &entry);
             drawn[(*count)++] = varied;
         }
     }
     GRAFT_CHECK(graft_cost_supply(env, cost, drawn, *count));
 done:
+    graft_database_close(met);
     graft_arena_release(env->scratch, mark);
     return status;
 }

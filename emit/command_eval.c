@@ -121,34 +121,24 @@ static const char *list_rules(const cell_run *c, const graft_plan_found *found)
     return text.data;
 }
 
-/* Keeps the plan when none is known that is as good by the same rules and costs: only of those that
- * rest on no more estimates than the graph as given. */
+/* Keeps the plan when none is known that is as good. */
 static graft_status keep_plan(cell_run *c, const graft_plan_found *found)
 {
     eval_run *run = c->run;
-    graft_arena *arena = run->env->life;
-    const char *device = graft_arena_strdup(arena, graft_device_name(c->session->device));
-    const graft_known_plan *known = graft_plans_find(&run->plans, c->cell.model, device);
-    graft_known_plan plan = {.model = c->cell.model,
-                             .device = device,
-                             .rules = graft_plans_rules(c->session),
-                             .costs = graft_plans_costs(c->session),
-                             .search = c->method->name,
-                             .first_ns = c->cell.first_ns,
-                             .cost_ns = c->cell.cost_ns,
-                             .first_estimates = c->cell.first_estimates,
-                             .estimates = c->cell.estimates,
-                             .graphs = found->evaluations,
-                             .seconds = found->seconds,
-                             .step_count = found->step_count};
-    const bool same = known != NULL && known->rules == plan.rules && known->costs == plan.costs;
-    if (plan.estimates > plan.first_estimates || (same && known->cost_ns <= plan.cost_ns)) {
-        return GRAFT_OK;
-    }
-    plan.steps = GRAFT_NEW(arena, graft_action, plan.step_count + 1);
-    memcpy(plan.steps, found->steps, plan.step_count * sizeof plan.steps[0]);
-    graft_plans_put(arena, &run->plans, &plan);
-    return graft_plans_write(run->env, &run->plans, run->plans_path);
+    const graft_known_plan plan = {.model = c->cell.model,
+                                   .device = graft_device_name(c->session->device),
+                                   .rules = graft_plans_rules(c->session),
+                                   .costs = graft_plans_costs(c->session),
+                                   .search = c->method->name,
+                                   .first_ns = c->cell.first_ns,
+                                   .cost_ns = c->cell.cost_ns,
+                                   .first_estimates = c->cell.first_estimates,
+                                   .estimates = c->cell.estimates,
+                                   .graphs = found->evaluations,
+                                   .seconds = found->seconds,
+                                   .step_count = found->step_count,
+                                   .steps = found->steps};
+    return graft_plans_keep(run->env, run->env->life, &run->plans, &plan, run->plans_path);
 }
 
 static graft_status take_plan(cell_run *c, const graft_plan_found *found)

@@ -122,31 +122,26 @@ done:
     return status;
 }
 
+typedef struct {
+    graft_arena *arena;
+    graft_cells *cells;
+} cell_reading;
+
+static graft_status take_cell(graft_env *env, void *context, const graft_yaml *root)
+{
+    cell_reading *reading = context;
+    graft_cell cell;
+    graft_status status = read_cell(env, reading->arena, root, &cell);
+    if (status == GRAFT_OK) {
+        graft_cells_put(reading->arena, reading->cells, &cell);
+    }
+    return status;
+}
+
 graft_status graft_cells_read(graft_env *env, graft_arena *arena, const char *path,
                               graft_cells *cells)
 {
-    graft_status status = GRAFT_OK;
-    uint8_t *data = NULL;
-    size_t size = 0;
+    cell_reading reading = {arena, cells};
     *cells = (graft_cells){.count = 0};
-    if (!graft_file_exists(path)) {
-        return GRAFT_OK;
-    }
-    GRAFT_CHECK(graft_file_read(env, arena, path, &data, &size));
-    char *line = (char *)data;
-    for (uint32_t number = 1; line != NULL && *line != '\0'; number++) {
-        const graft_yaml *root = NULL;
-        graft_cell cell;
-        char *end = strchr(line, '\n');
-        if (end != NULL) {
-            *end++ = '\0';
-        }
-        GRAFT_TRY(env, graft_yaml_parse(env, arena, path, line, strlen(line), &root), "at line %u",
-                  number);
-        GRAFT_TRY(env, read_cell(env, arena, root, &cell), "at line %u", number);
-        graft_cells_put(arena, cells, &cell);
-        line = end;
-    }
-done:
-    return status;
+    return graft_yaml_read_lines(env, arena, path, take_cell, &reading);
 }

@@ -143,6 +143,36 @@ done:
     return status;
 }
 
+static uint32_t count_of_device(const graft_database *database)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < graft_database_count(database); i++) {
+        const graft_database_record *record = graft_database_at(database, i);
+        count += graft_database_find(database, &record->signature) == &record->entry;
+    }
+    return count;
+}
+
+/* What the fallback learns from besides the models: the file that is named, or the device's own. */
+static graft_status open_measured(generalist *g)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = g->env;
+    const char *path = g->options->measured != NULL ? g->options->measured
+                                                    : graft_known_samples_path(env, g->device);
+    if (path == NULL) {
+        graft_log(env, 1,
+                  "rules/samples has no file of '%s': the fallback learns from models alone",
+                  g->device);
+        return GRAFT_OK;
+    }
+    GRAFT_CHECK(graft_table_open_measured(env, &g->options->session, path, &g->database));
+    graft_log(env, 1, "the fallback learns from models and from %u operators of '%s' in %s",
+              count_of_device(g->database), g->device, path);
+done:
+    return status;
+}
+
 /* Costs get at most four sevenths of the flash, rules what remains: at least 48 of 112 KiB. */
 static graft_status make_tariff(generalist *g)
 {
@@ -540,11 +570,7 @@ graft_status graft_generalist_make(graft_env *env, const graft_generalist_option
             *options->priced += g->rows[m].greedy.priced;
         }
     }
-    const char *measured =
-        options->measured != NULL ? options->measured : graft_known_samples_path(env, g->device);
-    if (measured != NULL) {
-        GRAFT_CHECK(graft_table_open_measured(env, &options->session, measured, &g->database));
-    }
+    GRAFT_CHECK(open_measured(g));
     GRAFT_CHECK(make_tariff(g));
     GRAFT_CHECK(choose_leaning(g));
     GRAFT_CHECK(choose_rules(g));

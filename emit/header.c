@@ -3,6 +3,7 @@
 
 #include "emit/engine_text.h"
 #include "emit/identifier.h"
+#include "train/tariff.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -236,9 +237,7 @@ static void print_tariff(header_printer *printer)
     } else {
         graft_buffer_printf(printer->text, "    NULL, NULL, NULL, 0, %u,\n};\n", tariff->still);
     }
-    printer->sizes.costs =
-        (size_t)6 * tariff->row_count +
-        (size_t)tariff->tree_count * (3 * GRAFT_TREE_TESTS + 2 * GRAFT_TREE_LEAVES);
+    printer->sizes.costs = graft_tariff_bytes(tariff);
 }
 
 /* ---------------------------------------------------------- rules and plans */

@@ -143,22 +143,9 @@ static graft_status run_row(headroom_run *run, const graft_search_choice *choice
                                         &plan->estimates));
     plan->cost_ns = ns;
     plan->costs = graft_plans_costs(&run->session); /* Now all of them are there. */
-    plan->device = graft_arena_strdup(env->life, plan->device);
     print_plan(run, plan, found.cut);
 done:
     return status;
-}
-
-/* Keeps a plan, unless a better one is known by the same rules and costs. */
-static graft_status keep(headroom_run *run, const graft_known_plan *plan)
-{
-    const graft_known_plan *known = graft_plans_find(&run->plans, plan->model, plan->device);
-    bool same = known != NULL && known->rules == plan->rules && known->costs == plan->costs;
-    if (plan->estimates > plan->first_estimates || (same && known->cost_ns <= plan->cost_ns)) {
-        return GRAFT_OK;
-    }
-    graft_plans_put(run->env->life, &run->plans, plan);
-    return graft_plans_write(run->env, &run->plans, run->path);
 }
 
 static graft_status search_model(headroom_run *run, const char *model)
@@ -171,12 +158,12 @@ static graft_status search_model(headroom_run *run, const char *model)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         GRAFT_CHECK(
             run_row(run, &rows[i], (double)run->seconds, name_row(run->env, &rows[i]), &plan));
-        GRAFT_CHECK(keep(run, &plan));
+        GRAFT_CHECK(graft_plans_keep(run->env, run->env->life, &run->plans, &plan, run->path));
         bool other = strcmp(rows[i].name, "backtracking") != 0;
         longest = other ? fmax(longest, plan.seconds) : longest;
     }
     GRAFT_CHECK(run_row(run, &endless, longest, "backtracking, equal time", &plan));
-    GRAFT_CHECK(keep(run, &plan));
+    GRAFT_CHECK(graft_plans_keep(run->env, run->env->life, &run->plans, &plan, run->path));
     const graft_known_plan *best = graft_plans_find(&run->plans, plan.model, plan.device);
     if (best != NULL && !run->env->json) {
         (void)printf("%-12s best known: %.2f%% by %s\n", model,

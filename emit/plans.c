@@ -57,7 +57,8 @@ static int compare_plans(const void *a, const void *b)
     return order != 0 ? order : strcmp(left->model, right->model);
 }
 
-void graft_plans_put(graft_arena *arena, graft_plans *plans, const graft_known_plan *plan)
+/* Puts a plan in the place of that of the same model and device. Texts and steps are kept. */
+static void put_plan(graft_arena *arena, graft_plans *plans, const graft_known_plan *plan)
 {
     graft_known_plan *place = graft_plans_find(plans, plan->model, plan->device);
     if (place == NULL) {
@@ -100,6 +101,24 @@ graft_status graft_plans_write(graft_env *env, const graft_plans *plans, const c
     graft_status status = graft_file_write(env, path, text.data, text.size);
     graft_arena_release(env->scratch, mark);
     return status;
+}
+
+graft_status graft_plans_keep(graft_env *env, graft_arena *arena, graft_plans *plans,
+                              const graft_known_plan *plan, const char *path)
+{
+    const graft_known_plan *known = graft_plans_find(plans, plan->model, plan->device);
+    const bool same = known != NULL && known->rules == plan->rules && known->costs == plan->costs;
+    if (plan->estimates > plan->first_estimates || (same && known->cost_ns <= plan->cost_ns)) {
+        return GRAFT_OK;
+    }
+    graft_known_plan kept = *plan;
+    kept.device = graft_arena_strdup(arena, plan->device);
+    kept.steps = GRAFT_NEW(arena, graft_action, plan->step_count);
+    if (plan->step_count > 0) {
+        memcpy(kept.steps, plan->steps, plan->step_count * sizeof kept.steps[0]);
+    }
+    put_plan(arena, plans, &kept);
+    return graft_plans_write(env, plans, path);
 }
 
 /* -------------------------------------------------------------------- reading */
@@ -158,31 +177,26 @@ done:
     return status;
 }
 
+typedef struct {
+    graft_arena *arena;
+    graft_plans *plans;
+} plan_reading;
+
+static graft_status take_plan(graft_env *env, void *context, const graft_yaml *root)
+{
+    plan_reading *reading = context;
+    graft_known_plan plan;
+    graft_status status = read_plan(env, reading->arena, root, &plan);
+    if (status == GRAFT_OK) {
+        put_plan(reading->arena, reading->plans, &plan);
+    }
+    return status;
+}
+
 graft_status graft_plans_read(graft_env *env, graft_arena *arena, const char *path,
                               graft_plans *plans)
 {
-    graft_status status = GRAFT_OK;
-    uint8_t *data = NULL;
-    size_t size = 0;
+    plan_reading reading = {arena, plans};
     *plans = (graft_plans){.count = 0};
-    if (!graft_file_exists(path)) {
-        return GRAFT_OK;
-    }
-    GRAFT_CHECK(graft_file_read(env, arena, path, &data, &size));
-    char *line = (char *)data;
-    for (uint32_t number = 1; line != NULL && *line != '\0'; number++) {
-        const graft_yaml *root = NULL;
-        graft_known_plan plan;
-        char *end = strchr(line, '\n');
-        if (end != NULL) {
-            *end++ = '\0';
-        }
-        GRAFT_TRY(env, graft_yaml_parse(env, arena, path, line, strlen(line), &root), "at line %u",
-                  number);
-        GRAFT_TRY(env, read_plan(env, arena, root, &plan), "at line %u", number);
-        graft_plans_put(arena, plans, &plan);
-        line = end;
-    }
-done:
-    return status;
+    return graft_yaml_read_lines(env, arena, path, take_plan, &reading);
 }

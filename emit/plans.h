@@ -44,7 +44,10 @@ GRAFT_MUST_USE graft_status graft_plans_write(graft_env *env, const graft_plans 
                                               const char *path);
 /* The plan of a model on a device, or NULL. */
 graft_known_plan *graft_plans_find(const graft_plans *plans, const char *model, const char *device);
-/* Puts a plan in the place of that of the same model and device. Texts and steps are kept. */
-void graft_plans_put(graft_arena *arena, graft_plans *plans, const graft_known_plan *plan);
+/* Puts a copy of the plan and its steps, in `arena`, in the place of that of the same model and
+ * device, and writes the file: not when a plan by the same rules and costs is as good, and not when
+ * it rests on more estimates than the graph as given. Other texts are kept. Fails as writing does. */
+GRAFT_MUST_USE graft_status graft_plans_keep(graft_env *env, graft_arena *arena, graft_plans *plans,
+                                             const graft_known_plan *plan, const char *path);
 
 #endif

@@ -308,6 +308,31 @@ graft_status graft_yaml_read(graft_env *env, graft_arena *arena, const char *pat
     return status != GRAFT_OK ? status : graft_yaml_parse(env, arena, path, data, size, root);
 }
 
+graft_status graft_yaml_read_lines(graft_env *env, graft_arena *arena, const char *path,
+                                   graft_yaml_take *take, void *context)
+{
+    graft_status status = GRAFT_OK;
+    uint8_t *data = NULL;
+    size_t size = 0;
+    if (!graft_file_exists(path)) {
+        return GRAFT_OK;
+    }
+    GRAFT_CHECK(graft_file_read(env, arena, path, &data, &size));
+    const char *line = (const char *)data;
+    const char *end = line + size;
+    for (uint32_t number = 1; line < end; number++) {
+        const graft_yaml *root = NULL;
+        const char *stop = memchr(line, '\n', (size_t)(end - line));
+        stop = stop == NULL ? end : stop;
+        GRAFT_TRY(env, graft_yaml_parse(env, arena, path, line, (size_t)(stop - line), &root),
+                  "at line %u", number);
+        GRAFT_TRY(env, take(env, context, root), "at line %u", number);
+        line = stop + 1;
+    }
+done:
+    return status;
+}
+
 /* --- Reading values ----------------------------------------------------------------------------
  */
 

@@ -29,6 +29,13 @@ GRAFT_MUST_USE graft_status graft_yaml_read(graft_env *env, graft_arena *arena, 
 GRAFT_MUST_USE graft_status graft_yaml_parse(graft_env *env, graft_arena *arena, const char *name,
                                              const void *data, size_t size,
                                              const graft_yaml **root);
+/* What is done with a document of many. */
+typedef graft_status graft_yaml_take(graft_env *env, void *context, const graft_yaml *root);
+/* Reads a file that has a document a line, in `arena`, and gives them to `take` in their order; one
+ * that is not there has no lines. Fails as graft_yaml_parse and `take` do, naming the line. */
+GRAFT_MUST_USE graft_status graft_yaml_read_lines(graft_env *env, graft_arena *arena,
+                                                  const char *path, graft_yaml_take *take,
+                                                  void *context);
 /* Fails with GRAFT_BAD_INPUT and "file:line: " of `node` before the message. */
 graft_status graft_yaml_fail(graft_env *env, const graft_yaml *node, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

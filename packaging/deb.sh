@@ -7,6 +7,7 @@
 # The folder is made anew. Needs dpkg-deb and dpkg-shlibdeps (package dpkg-dev). The same program gives
 # the same bytes: times are those of CHANGELOG.md's last commit, or SOURCE_DATE_EPOCH.
 set -eu
+umask 022 # Whatever that of the user is: files of a package are for everybody.
 
 : "${GRAFT:?}" "${VERSION:?}"
 folder=$1

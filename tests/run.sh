@@ -12,7 +12,7 @@
 # "N passed, N failed" alone on a line (", N skipped" may follow). Exit status 0 when none failed.
 set -u
 
-: "${OUT:?}" "${JOBS:=1}" "${TEST_SECONDS:=600}"
+: "${OUT:?}" "${JOBS:=1}" "${TEST_SECONDS:=1800}"
 RESULTS=$OUT/tests/results.$$ # Of this run: another may be under way.
 export TEST_SECONDS OUT
 export CMOCKA_MESSAGE_OUTPUT=TAP

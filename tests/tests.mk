@@ -38,6 +38,9 @@ SHARES_cuda := $(OUT)/tests/cuda/host_threads.o $(OUT)/gpu/supervise.o \
 CUDA_DRIVER := $(if $(CUDA_LIBRARY),$(OUT)/tests/cuda/driver/libcuda.so.1)
 NEEDS_cuda  := $(CUDA_LIBRARY) $(CUDA_DRIVER)
 NEEDS_cuda_LIBS := $(if $(CUDA_LIBRARY),$(CUDA_LINKS))
+# A header of cuDNN alone is not enough: what is linked decides what is compiled.
+$(OUT)/tests/cuda/%.o: OWN_FLAGS := $(if $(CUDA_LIBRARY),-DGRAFT_WITH_CUDA $(CUDA_INCLUDES))
+$(patsubst %.c,$(OUT)/%.o,$(wildcard tests/cuda/*.c)): $(STAMP_CUDA)
 
 ifneq ($(CUDA_DRIVER),)
 $(CUDA_DRIVER): tests/cuda/driver.c tests/cuda/driver_names.sh $(STAMP_COMPILE)
@@ -47,7 +50,10 @@ $(CUDA_DRIVER): tests/cuda/driver.c tests/cuda/driver_names.sh $(STAMP_COMPILE)
 	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -O1 $(WARNINGS) $(CUDA_INCLUDES) -fPIC -shared -Wl,-soname,libcuda.so.1 $< $(@D)/names.c -ldl -o $@
 endif
 
-RUN_TESTS = OUT=$(OUT) GRAFT=$(GRAFT) MODE=$(MODE) JOBS=$(JOBS) sh tests/run.sh
+# Tests that call make find what was built as it was built: also when `deps` has just installed what was
+# not there when this make looked for it.
+RUN_TESTS = OUT=$(OUT) GRAFT=$(GRAFT) MODE=$(MODE) JOBS=$(JOBS) ARCH=$(ARCH) CUDA=$(if $(CUDA_LIBRARY),1,0) \
+    LIBONNX=$(if $(INFER_OBJECT),1,0) sh tests/run.sh
 
 # The folder of a program, of which the rules below know the path behind tests/.
 folder_of = $(firstword $(subst /, ,$(1)))
@@ -55,7 +61,7 @@ EVERY_PROGRAM := $(patsubst %.c,$(OUT)/%,$(wildcard $(foreach f,$(TEST_FOLDERS),
 
 $(EVERY_PROGRAM): $(OUT)/tests/%: $(OUT)/tests/%.o $$(SHARES_$$(call folder_of,$$*)) \
     $$(call archives,support $$(call test_links,$$(call folder_of,$$*))) | $$(NEEDS_$$(call folder_of,$$*))
-	$(Q)$(LINK) $(if $(strip $(NEEDS_$(call folder_of,$*))),$(EXPORTS)) $(filter %.o,$^) $(filter %.a,$^) -lcmocka $(LDLIBS) \
+	$(Q)$(LINK) $(EXPORTS) $(filter %.o,$^) $(filter %.a,$^) -lcmocka $(LDLIBS) \
 	    $(NEEDS_$(call folder_of,$*)_LIBS) -o $@
 
 .PHONY: $(TEST_FOLDERS:%=test-%)

@@ -28,7 +28,7 @@ typedef struct {
     uint8_t *bins;           /* (count, INPUTS) */
     int32_t *errors;         /* (count): what the trees so far lack. */
     uint8_t *places;         /* (count): the node of the tree at hand that a sample is at. */
-    bin *histogram;          /* (nodes of a level, INPUTS, BINS + 1) */
+    bin *histogram;          /* (nodes of a level, INPUTS, BINS) */
 } grower;
 
 typedef struct {

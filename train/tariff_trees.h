@@ -12,10 +12,10 @@ typedef struct graft_tariff_sample {
 /* Bytes of a tree in flash. */
 enum { GRAFT_TREE_BYTES = GRAFT_TREE_TESTS * 3 + GRAFT_TREE_LEAVES * 2 };
 
-/* Grows at most `tree_count` trees for `tariff`, in `arena`, on the samples; there is at least one
- * sample. The first trees of many are the trees of a smaller fallback. Gradient boosting with
- * squared errors: J. Friedman, Greedy function approximation: a gradient boosting machine, Annals of
- * Statistics 29 (2001), algorithm 2 and section 4.3. */
+/* Grows at most `tree_count` trees for `tariff`, in `arena`, on the samples: fewer where those before
+ * leave no error, none of no samples. The first trees of many are the trees of a smaller fallback.
+ * Gradient boosting with squared errors: J. Friedman, Greedy function approximation: a gradient
+ * boosting machine, Annals of Statistics 29 (2001), algorithm 2 and section 4.3. */
 void graft_tariff_grow(graft_env *env, graft_arena *arena, const graft_tariff_sample *samples,
                        uint32_t sample_count, uint32_t tree_count, graft_tariff *tariff);
 

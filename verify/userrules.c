@@ -244,8 +244,11 @@ graft_status graft_user_rules_parse(graft_env *env, graft_arena *arena, graft_by
 {
     graft_status status = GRAFT_OK;
     const graft_yaml *root = NULL;
-    const reader in = {env, arena,
-                       graft_arena_printf(env->unit, "%.*s", (int)bytes.size, bytes.data)};
+    char *raw = GRAFT_NEW(env->unit, char, bytes.size + 1); /* Ends in 0. */
+    const reader in = {env, arena, raw};
+    if (bytes.size > 0) {
+        memcpy(raw, bytes.data, bytes.size);
+    }
     GRAFT_CHECK(graft_yaml_parse(env, env->unit, bytes.file, bytes.data, bytes.size, &root));
     GRAFT_CHECK(read_rules(&in, root, rules, count));
 done:

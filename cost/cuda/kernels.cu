@@ -31,11 +31,15 @@ static __host__ __device__ inline void load_many(const T *from, uint32_t width, 
 
 #define LOADS(p, width, x) load_many(p, width, x)
 
+/* The instantiations of threads.inc under one name each (real.inc). */
+template <typename T> struct real;
+
 #define REAL        float
 #define THREAD(f)   f##_f32
 #define LOAD(p)     (*(p))
 #define STORE(p, x) (*(p) = (x))
 #include "cost/cuda/threads.inc"
+#include "cost/cuda/real.inc"
 #undef REAL
 #undef THREAD
 #undef LOAD
@@ -46,6 +50,7 @@ static __host__ __device__ inline void load_many(const T *from, uint32_t width, 
 #define LOAD(p)     __half2float(*(p))
 #define STORE(p, x) (*(p) = __float2half_rn(x))
 #include "cost/cuda/threads.inc"
+#include "cost/cuda/real.inc"
 #undef REAL
 #undef THREAD
 #undef LOAD
@@ -56,6 +61,7 @@ static __host__ __device__ inline void load_many(const T *from, uint32_t width, 
 #define LOAD(p)     __bfloat162float(*(p))
 #define STORE(p, x) (*(p) = __float2bfloat16_rn(x))
 #include "cost/cuda/threads.inc"
+#include "cost/cuda/real.inc"
 #undef REAL
 #undef THREAD
 #undef LOAD
@@ -64,106 +70,6 @@ static __host__ __device__ inline void load_many(const T *from, uint32_t width, 
 enum { THREADS = 256, TILE_ROWS = 8, WARP = 32 };
 
 static const uint64_t blocks_most = 1 << 20;
-
-/* The three instantiations of threads.inc under one name each. */
-template <typename T> struct real;
-template <> struct real<float> {
-    static __device__ float load(const float *p) { return *p; }
-    static __device__ void store(float *p, float x) { *p = x; }
-    static __device__ float point(const cuda_point *j, float a, float b, float c)
-    {
-        return point_f32(j, a, b, c);
-    }
-    static __device__ void pool(const cuda_window *w, const float *i, float *o, uint64_t n)
-    {
-        pool_f32(w, i, o, n);
-    }
-    static __device__ void row_parts(const cuda_rows *r, uint32_t width, const float *from,
-                                     uint32_t lane, uint32_t lanes, float *parts)
-    {
-        row_parts_f32(r, width, from, lane, lanes, parts);
-    }
-    static __device__ float join(uint32_t mode, float a, float b) { return join_f32(mode, a, b); }
-    static __device__ float row_result(const cuda_rows *r, float x)
-    {
-        return row_result_f32(r, x);
-    }
-    static __device__ void conv(const cuda_window *w, const float *i, const float *f, float *o,
-                                uint64_t n)
-    {
-        conv_f32(w, i, f, o, n);
-    }
-    static __device__ void product(const cuda_product *j, const float *a, const float *b, float *o,
-                                   uint64_t n)
-    {
-        product_f32(j, a, b, o, n);
-    }
-};
-template <> struct real<__half> {
-    static __device__ float load(const __half *p) { return __half2float(*p); }
-    static __device__ void store(__half *p, float x) { *p = __float2half_rn(x); }
-    static __device__ float point(const cuda_point *j, float a, float b, float c)
-    {
-        return point_f16(j, a, b, c);
-    }
-    static __device__ void pool(const cuda_window *w, const __half *i, __half *o, uint64_t n)
-    {
-        pool_f16(w, i, o, n);
-    }
-    static __device__ void row_parts(const cuda_rows *r, uint32_t width, const __half *from,
-                                     uint32_t lane, uint32_t lanes, float *parts)
-    {
-        row_parts_f16(r, width, from, lane, lanes, parts);
-    }
-    static __device__ float join(uint32_t mode, float a, float b) { return join_f16(mode, a, b); }
-    static __device__ float row_result(const cuda_rows *r, float x)
-    {
-        return row_result_f16(r, x);
-    }
-    static __device__ void conv(const cuda_window *w, const __half *i, const __half *f, __half *o,
-                                uint64_t n)
-    {
-        conv_f16(w, i, f, o, n);
-    }
-    static __device__ void product(const cuda_product *j, const __half *a, const __half *b,
-                                   __half *o, uint64_t n)
-    {
-        product_f16(j, a, b, o, n);
-    }
-};
-template <> struct real<__nv_bfloat16> {
-    static __device__ float load(const __nv_bfloat16 *p) { return __bfloat162float(*p); }
-    static __device__ void store(__nv_bfloat16 *p, float x) { *p = __float2bfloat16_rn(x); }
-    static __device__ float point(const cuda_point *j, float a, float b, float c)
-    {
-        return point_bf16(j, a, b, c);
-    }
-    static __device__ void pool(const cuda_window *w, const __nv_bfloat16 *i, __nv_bfloat16 *o,
-                                uint64_t n)
-    {
-        pool_bf16(w, i, o, n);
-    }
-    static __device__ void row_parts(const cuda_rows *r, uint32_t width, const __nv_bfloat16 *from,
-                                     uint32_t lane, uint32_t lanes, float *parts)
-    {
-        row_parts_bf16(r, width, from, lane, lanes, parts);
-    }
-    static __device__ float join(uint32_t mode, float a, float b) { return join_bf16(mode, a, b); }
-    static __device__ float row_result(const cuda_rows *r, float x)
-    {
-        return row_result_bf16(r, x);
-    }
-    static __device__ void conv(const cuda_window *w, const __nv_bfloat16 *i,
-                                const __nv_bfloat16 *f, __nv_bfloat16 *o, uint64_t n)
-    {
-        conv_bf16(w, i, f, o, n);
-    }
-    static __device__ void product(const cuda_product *j, const __nv_bfloat16 *a,
-                                   const __nv_bfloat16 *b, __nv_bfloat16 *o, uint64_t n)
-    {
-        product_bf16(j, a, b, o, n);
-    }
-};
 
 /* Operands of a launch. */
 struct operands {

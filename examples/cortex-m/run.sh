@@ -29,7 +29,7 @@ arm-none-eabi-gcc -mcpu=cortex-m4 -mthumb -mfpu=fpv4-sp-d16 -mfloat-abi=hard -no
     -T $firmware/mps2_an386.ld "$folder/main.o" "$folder/mps2_an386.o" -lgcc \
     -o "$folder/spotter.elf"
 arm-none-eabi-size "$folder/spotter.elf" | awk 'NR == 2 { print "flash " $1 + $2 " bytes" }'
-timeout 60 qemu-system-arm -M mps2-an386 -display none -monitor none -serial none -icount shift=0 \
+timeout 900 qemu-system-arm -M mps2-an386 -display none -monitor none -serial none -icount shift=0 \
     -chardev "file,id=output,path=$folder/output.txt" \
     -semihosting-config enable=on,target=native,chardev=output -kernel "$folder/spotter.elf" < /dev/null
 cat "$folder/output.txt"

@@ -130,7 +130,7 @@ has_all() { # FILE OPTIONS... with every option as it is written there
 }
 cut -d'|' -f1 "$FOLDER/rows" > "$FOLDER/names"
 prints_manual() { gives 0 "$GRAFT" help --man && cp "$FOLDER/out" "$FOLDER/graft.1" && has_all "$FOLDER/graft.1"; }
-formats_manual() { man --warnings -l "$FOLDER/graft.1" > "$FOLDER/page" 2> "$FOLDER/warnings" && [ ! -s "$FOLDER/warnings" ]; }
+formats_manual() { LC_ALL=C man --warnings -l "$FOLDER/graft.1" > "$FOLDER/page" 2> "$FOLDER/warnings" && [ ! -s "$FOLDER/warnings" ]; }
 prints_completion() { gives 0 "$GRAFT" help --completion && cp "$FOLDER/out" "$FOLDER/completion" && has_all "$FOLDER/completion"; }
 # completes LINE WORD...: the line is completed to exactly these words, as bash would do it.
 completes() {

@@ -19,7 +19,7 @@ counts() {
         programs="$programs $FOLDER/tests/x/$name"
     done
     # shellcheck disable=SC2086 # A list of words.
-    OUT=$FOLDER TEST_SECONDS=1 gives "$want" sh tests/run.sh $programs || return 1
+    OUT=$FOLDER TEST_SECONDS=${LIMIT:-60} gives "$want" sh tests/run.sh $programs || return 1
     [ "$(tail -n 1 "$FOLDER/out")" = "$line" ] && return 0
     echo "expected the last line '$line':"
     cat "$FOLDER/out"
@@ -30,7 +30,7 @@ shows_reason() { counts 0 "1 passed, 0 failed, 2 skipped" skips && shows "skippe
 shows_output() { counts 1 "1 passed, 1 failed" fails && shows "| # because of this"; }
 shows_silence() { counts 1 "0 passed, 1 failed" silent && shows "reported no test"; }
 shows_signal() { counts 1 "1 passed, 2 failed" dies && shows "killed by signal 11"; }
-shows_hang() { counts 1 "0 passed, 1 failed" hangs && shows "stopped after 1 s"; }
+shows_hang() { LIMIT=1 counts 1 "0 passed, 1 failed" hangs && shows "stopped after 1 s"; }
 
 program passes 'echo 1..2; echo "ok 1 - a"; echo "ok 2 - b"'
 program two_groups 'echo 1..1; echo "ok 1 - a"; echo 1..1; echo "ok 1 - b"'

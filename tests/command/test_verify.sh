@@ -118,7 +118,7 @@ emits_one() {
 has_little() { # KIBIBYTES
     status=0
     # shellcheck disable=SC2016 # Expanded by the inner shell.
-    timeout -s KILL 60 sh -c 'ulimit -v "$1" && shift && exec "$@"' sh "$1" "$GRAFT" --quiet verify \
+    timeout -s KILL 300 sh -c 'ulimit -v "$1" && shift && exec "$@"' sh "$1" "$GRAFT" --quiet verify \
         "$FOLDER/true.yaml" > "$FOLDER/out" 2> "$FOLDER/err" || status=$?
     case $status in
     0) [ "$(grep -c ': proved' "$FOLDER/out")" = 2 ] ;;

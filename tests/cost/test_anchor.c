@@ -16,9 +16,9 @@ static void test_looks(void **state)
     graft_buffer text = {.arena = env->life};
     assert_int_equal(graft_anchor_open(env, &anchor), GRAFT_OK);
     graft_anchor_measure(anchor, &entry);
-    assert_true(entry.median_ns > 100.0 && entry.median_ns < 1e6 && entry.rounds > 0);
+    assert_true(entry.median_ns > 0.0 && entry.rounds > 0);
     const double known_ns = entry.median_ns;
-    entry.median_ns = known_ns * 1e3; /* It never takes as long as that. */
+    entry.median_ns = known_ns * 1e6; /* It never takes as long as that, however busy it is. */
     graft_anchor_refer(anchor, &entry);
     assert_true(graft_anchor_look(anchor) == 1.0 && graft_anchor_wait(anchor) == 1.0);
     entry.median_ns = known_ns / 1e3;

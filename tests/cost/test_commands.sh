@@ -144,7 +144,7 @@ survives_kills() {
         wait "$pid" 2> "$FOLDER/log"
         "$GRAFT" cost show "$FOLDER/other.costs" > "$FOLDER/text" || return 1
     done
-    timeout 20 "$GRAFT" cost merge "$FOLDER/other.costs" "$OWN"
+    timeout 300 "$GRAFT" cost merge "$FOLDER/other.costs" "$OWN"
 }
 
 check "measures" measures

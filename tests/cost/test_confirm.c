@@ -122,8 +122,8 @@ static double cost_of(graft_env *env, graft_cost *cost, const graft_signature *s
     return entry.median_ns;
 }
 
-/* With and without an activation a convolution takes about as long; recorded is one three times as
- * slow as the other, both much slower than they are. */
+/* With and without an activation a convolution takes about as long; recorded is one three hundred
+ * times as slow as the other, which no busy machine makes of it, both much slower than they are. */
 static void test_kin(void **state)
 {
     enum { PLAIN, ACTIVE, OTHER, COUNT };
@@ -133,7 +133,7 @@ static void test_kin(void **state)
     const graft_signature s[COUNT] = {conv_signature(env, GRAFT_ACT_NONE, 14),
                                       conv_signature(env, GRAFT_ACT_RELU, 14),
                                       conv_signature(env, GRAFT_ACT_NONE, 12)};
-    const double ns[COUNT] = {1e8, 3e8, 5e8};
+    const double ns[COUNT] = {1e8, 3e10, 5e8};
     graft_device *device = check_device_open(env);
     graft_cost *cost = NULL;
     graft_cost_statistics statistics;
@@ -145,7 +145,7 @@ static void test_kin(void **state)
     assert_int_equal(count, 2);
     double plain_ns = cost_of(env, cost, &s[PLAIN]);
     double active_ns = cost_of(env, cost, &s[ACTIVE]);
-    assert_true(active_ns / plain_ns > 0.5 && active_ns / plain_ns < 2.0);
+    assert_true(active_ns / plain_ns > 1.0 / 30.0 && active_ns / plain_ns < 30.0);
     assert_true(plain_ns > ns[PLAIN] && active_ns < ns[ACTIVE]);
     assert_true(cost_of(env, cost, &s[OTHER]) == ns[OTHER]);
     graft_cost_statistics_of(cost, &statistics);
@@ -164,7 +164,7 @@ static void test_resumed(void **state)
     char *folder = check_folder_make();
     const char *path = graft_arena_printf(env->life, "%s/costs", folder);
     const char *journal = graft_arena_printf(env->life, "%s/journal", folder);
-    const double ns[COUNT] = {1e8, 3e8, 1e8, 3e8};
+    const double ns[COUNT] = {1e8, 3e10, 1e8, 3e10};
     const graft_signature s[COUNT] = {
         conv_signature(env, GRAFT_ACT_NONE, 14), conv_signature(env, GRAFT_ACT_RELU, 14),
         conv_signature(env, GRAFT_ACT_NONE, 12), conv_signature(env, GRAFT_ACT_RELU, 12)};

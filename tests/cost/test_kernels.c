@@ -7,6 +7,8 @@
 #include "tests/support/kernels.h"
 
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { DRAWS = 60 };
 
@@ -345,6 +347,32 @@ static void test_sharing(void **state)
     graft_device_close(device);
 }
 
+/* The library's code for processors without AVX2, in a process of its own, as the library keeps to what
+ * it was first used with: a depthwise convolution with a residual whose pixels are not aligned. */
+static void test_older_processor(void **state)
+{
+    graft_env *env = *state;
+    int exit_status = 1;
+    pid_t child = fork();
+    if (child == 0) {
+        const int32_t attrs[GRAFT_MAX_ATTRS] = {1, 1, 0, 0, 0, 0, 1, 1, 5};
+        const graft_shape in[4] = {shape_of((const int32_t[4]){2, 5, 5, 3}, 4),
+                                   shape_of((const int32_t[4]){5, 1, 1, 1}, 4),
+                                   shape_of((const int32_t[1]){5}, 1),
+                                   shape_of((const int32_t[4]){2, 5, 5, 3}, 4)};
+        graft_rng rng;
+        graft_rng_seed(&rng, 14);
+        bool sound = dnnl_set_max_cpu_isa(dnnl_cpu_isa_sse41) == dnnl_success;
+        graft_device *device = check_device_open(env);
+        graft_signature s =
+            check_signature(env, GRAFT_OP_conv_bias_add, attrs, in, 6, GRAFT_LAYOUT_NHWC);
+        sound = sound && check_kernels(env, device, &rng, &s) > 0;
+        _exit(sound ? 0 : 1);
+    }
+    assert_true(waitpid(child, &exit_status, 0) == child);
+    assert_int_equal(exit_status, 0);
+}
+
 /* Our own product is among the implementations where it is meant to be. */
 static void test_panels(void **state)
 {
@@ -481,6 +509,7 @@ static void test_reorders(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_older_processor), /* First: before the library is used here. */
         CHECK_TEST(test_random_cases),     CHECK_TEST(test_convolutions),
         CHECK_TEST(test_larger_cases),     CHECK_TEST(test_panels),
         CHECK_TEST(test_panels_of_pixels), CHECK_TEST(test_sharing),

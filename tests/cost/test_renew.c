@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { SIGNATURES = 3 };
+enum { SIGNATURES = 3, FACTOR = 1000000 };
 
 /* A convolution for Winograd's algorithm and its twin with a bias; a relu. */
 static void list_signatures(graft_env *env, graft_signature list[SIGNATURES])
@@ -81,7 +81,7 @@ static void test_levels(void **state)
         uint32_t measured = 0;
         uint32_t count = 0;
         graft_database *old =
-            record_old(env, device, other_version(env, device, i == 0), list, 100.0);
+            record_old(env, device, other_version(env, device, i == 0), list, FACTOR);
         assert_int_equal(graft_cost_open(env, device, NULL, &costs[i]), GRAFT_OK);
         assert_int_equal(graft_cost_renew(env, costs[i], old, &measured, &count), GRAFT_OK);
         assert_int_equal(measured, SIGNATURES);
@@ -92,8 +92,8 @@ static void test_levels(void **state)
     }
     for (uint32_t k = 0; k < SIGNATURES; k++) {
         double ratio = ratio_of(costs[0], costs[1], &list[k]);
-        if (ratio < 30.0 || ratio > 300.0) {
-            fail_msg("signature %u: %g times as dear, expected about 100 times", k, ratio);
+        if (ratio < FACTOR / 1e3 || ratio > FACTOR * 1e3) { /* However busy the machine is. */
+            fail_msg("signature %u: %g times as dear, expected about %d times", k, ratio, FACTOR);
         }
     }
     assert_int_equal(graft_cost_close(env, costs[0]), GRAFT_OK);

@@ -2,6 +2,7 @@
  * same whenever they are drawn. */
 #include "cost/supply.h"
 #include "tests/support/check.h"
+#include "tests/support/kernels.h"
 
 #include <string.h>
 
@@ -98,12 +99,40 @@ static void test_draw(void **state)
     assert_in_range(met[1], TURNS * 45 / 100, TURNS * 55 / 100);
 }
 
+/* Two numbers can become one, and three to eighteen: once each, however many are wanted. */
+static void test_different(void **state)
+{
+    graft_env *env = *state;
+    const int32_t attrs[GRAFT_MAX_ATTRS] = {0};
+    const graft_shape shape = {.dims = {2}, .rank = 1, .dtype = GRAFT_DTYPE_F32};
+    const graft_cost_entry entry = {.median_ns = 10.0, .rounds = 5};
+    graft_device *device = check_device_open(env);
+    graft_database *from = NULL;
+    graft_cost *cost = NULL;
+    graft_cost_statistics statistics;
+    uint32_t count = 0;
+    const graft_signature s =
+        check_signature(env, GRAFT_OP_relu, attrs, &shape, 0, GRAFT_LAYOUT_ROW);
+    assert_int_equal(graft_database_open(env, NULL, &from), GRAFT_OK);
+    graft_database_select(from, graft_device_name(device), graft_device_library(device));
+    graft_database_add(from, &s, &entry);
+    assert_int_equal(graft_cost_open(env, device, NULL, &cost), GRAFT_OK);
+    assert_int_equal(graft_cost_supply_random(env, cost, from, 40, 1, &count), GRAFT_OK);
+    assert_in_range(count, 2, 17);
+    graft_cost_statistics_of(cost, &statistics);
+    assert_int_equal(statistics.entries, count + 1); /* And the anchor. */
+    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    graft_database_close(from);
+    graft_device_close(device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(test_variety),
         CHECK_TEST(test_nothing_to_vary),
         CHECK_TEST(test_draw),
+        CHECK_TEST(test_different),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

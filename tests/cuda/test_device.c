@@ -1,6 +1,7 @@
 /* Opening a GPU where there is none, or no back end: what the user is told. */
 #include "cost/backend.h"
 #include "cost/cost.h"
+#include "cost/recorded.h"
 #include "tests/support/check.h"
 #include "tests/support/kernels.h"
 
@@ -126,6 +127,11 @@ static void test_names(void **state)
         graft_device_close(device);
     }
     check_folder_remove(folder);
+    /* Words of any length. */
+    assert_true(graft_recorded_means("NVIDIA H200", "h200-nvidia-"));
+    assert_false(
+        graft_recorded_means("0123456789012345678901234567890123456789012345678901234567890123",
+                             "01234567890123456789012345678901234567890123456789012345678901234"));
     assert_string_equal(graft_device_database(env, "cuda:fp16"), "out/costs/cuda.costs");
     assert_string_equal(graft_device_database(env, "h200"), "out/costs/cpu.costs");
 }

@@ -6,7 +6,7 @@
  * Here a sample of signatures; long_engines.c takes all that the zoo's models are made of. */
 #include "tests/support/check.h"
 
-#if defined(__has_include) && __has_include(<cudnn.h>)
+#ifdef GRAFT_WITH_CUDA
 
 #include "cost/cuda/device_cuda.h"
 #include "cost/layout.h"

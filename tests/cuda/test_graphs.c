@@ -4,7 +4,7 @@
 #include "tests/support/check.h"
 #include "tests/support/kernels.h"
 
-#if defined(__has_include) && __has_include(<cudnn.h>)
+#ifdef GRAFT_WITH_CUDA
 
 #include "cost/cuda/device_cuda.h"
 

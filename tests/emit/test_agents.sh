@@ -11,7 +11,7 @@ sed -e '/^candidates:/,/^foresight:/s/^  updates: .*/  updates: 2/' \
 agents() {
     wanted=$1
     shift
-    gives "$wanted" timeout 120 "$GRAFT" --quiet bench agents dscnn --device intel-xeon-6-207 \
+    gives "$wanted" timeout 900 "$GRAFT" --quiet bench agents dscnn --device intel-xeon-6-207 \
         --settings "$SETTINGS" --metrics "$FOLDER/metrics" "$@"
 }
 

@@ -46,6 +46,18 @@ holds_out() {
         at_most 0.9 "$(value_of squeezenet guessed "$FOLDER/held/results.json")" &&
         grep -q '^squeezenet *unseen ' "$FOLDER/out"
 }
+# What is learnt from without being named is said: of the one device there are samples, of the other none,
+# and in a file of another device none.
+tells() { # TEXT DEVICE [OPTION...]
+    said=$1
+    shift
+    gives 0 "$GRAFT" policy dscnn,autoencoder --out "$FOLDER/told" --device "$@" && grep -q "$said" "$FOLDER/err"
+}
+tells_what_it_learns_from() {
+    tells "models and from [1-9][0-9]* operators of .* in .*rules/samples/" intel-xeon-6-167 &&
+        tells "no file of '.*': the fallback learns from models alone" $DEVICE &&
+        tells "models and from 0 operators of" $DEVICE --measured rules/samples/intel-xeon-6-167-avx512.costs
+}
 keeps_to_flash() {
     gives 0 "$GRAFT" --quiet policy dscnn,resnet8 --out "$FOLDER/small" --device $DEVICE --max-flash 12000 &&
         [ "$(sed -n 's/.* rules in \([0-9]*\) bytes.* fallback in \([0-9]*\)$/\1 \2/p' "$FOLDER/out" |
@@ -67,6 +79,7 @@ check "the same bytes again" makes_the_same_again
 check "the header compiles by itself" compiles
 check "another model" rewrites_another
 check "a family held out" holds_out
+check "what it learns from is said" tells_what_it_learns_from
 check "little flash" keeps_to_flash
 check "the committed policies" uses_the_committed_one
 check "a family that there is not" error_is 2 "--hold-out: nonesuch is the family of no model" \

@@ -3,7 +3,7 @@
 . tests/support/tap.sh
 
 PLANS=$FOLDER/h.plans
-headroom() { gives "$1" timeout 120 "$GRAFT" --quiet bench headroom "$2" --device intel-xeon-6-207 --seconds 1 --plans "$PLANS"; }
+headroom() { gives "$1" timeout 900 "$GRAFT" --quiet bench headroom "$2" --device intel-xeon-6-207 --seconds 1 --plans "$PLANS"; }
 
 finds_plans() {
     headroom 0 dscnn && [ "$(grep -c '^dscnn .*%' "$FOLDER/out")" = 17 ] &&

@@ -40,7 +40,7 @@ build() {
     done
     arm-none-eabi-gcc -mcpu=cortex-m4 -mthumb -nostdlib -Wl,--gc-sections -T $here/mps2_an386.ld \
         "$folder/$1/${3%.c}.o" "$folder/$1/mps2_an386.o" -lgcc -o "$folder/$1/image.elf"
-    timeout 300 qemu-system-arm -M mps2-an386 -display none -monitor none -serial none -icount shift=0 \
+    timeout 900 qemu-system-arm -M mps2-an386 -display none -monitor none -serial none -icount shift=0 \
         -chardev "file,id=output,path=$folder/$1/output.txt" \
         -semihosting-config enable=on,target=native,chardev=output -kernel "$folder/$1/image.elf" < /dev/null
 }

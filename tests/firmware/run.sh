@@ -52,7 +52,7 @@ build_firmware() {
 }
 
 run_firmware() {
-    timeout 120 qemu-system-arm -M mps2-an386 -display none -monitor none -serial none \
+    timeout 900 qemu-system-arm -M mps2-an386 -display none -monitor none -serial none \
         -icount shift=0 -chardev "file,id=output,path=$folder/firmware.txt" \
         -semihosting-config enable=on,target=native,chardev=output \
         -kernel "$folder/firmware.elf" < /dev/null

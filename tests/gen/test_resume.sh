@@ -58,17 +58,20 @@ wait_for_mark() {
         sleep 0.01
         tries=$((tries + 1))
     done
-    [ -e "$mark" ]
 }
+# Until it was not done already.
 killed() {
-    "$GRAFT" --json --threads 1 --quiet gen --families "$FOLDER/families" --work "$FOLDER/killed" \
-        --memory 70 > "$FOLDER/unfinished" 2>&1 &
-    run=$!
-    wait_for_mark $run
-    found=$?
-    kill -9 $run
-    wait $run 2> /dev/null
-    return $found
+    for _ in 1 2 3 4 5; do
+        rm -rf "$FOLDER/killed"
+        "$GRAFT" --json --threads 1 --quiet gen --families "$FOLDER/families" --work "$FOLDER/killed" \
+            --memory 70 > "$FOLDER/unfinished" 2>&1 &
+        run=$!
+        wait_for_mark $run
+        kill -9 $run
+        wait $run 2> /dev/null
+        [ ! -e "$mark" ] || return 0
+    done
+    return 1
 }
 goes_on() {
     gen 2 --work "$FOLDER/killed" --memory 100 > "$FOLDER/resumed" &&
@@ -86,20 +89,24 @@ fits_then() {
     gen 1 --work "$FOLDER/small" --memory 100 > "$FOLDER/resumed" &&
         grep -q 'going on behind' "$FOLDER/log" && same "$FOLDER/reference" "$FOLDER/resumed"
 }
-# Interrupted in its search for laws, it has said how far it had come.
+# Interrupted in its search for laws, it has said how far it had come. Until it was not done already.
+trail=$FOLDER/interrupted/images-kernels/laws-1
 interrupted() {
-    "$GRAFT" --json --threads 2 --verbose gen --families "$FOLDER/families" \
-        --work "$FOLDER/interrupted" > "$FOLDER/unfinished" 2> "$FOLDER/log" &
-    run=$!
-    tries=0
-    while ! grep -q 'pairs of equal graphs' "$FOLDER/log" && [ $tries -lt 6000 ]; do
-        sleep 0.01
-        tries=$((tries + 1))
+    for _ in 1 2 3 4 5; do
+        rm -rf "$FOLDER/interrupted"
+        "$GRAFT" --json --threads 2 --quiet gen --families "$FOLDER/families" \
+            --work "$FOLDER/interrupted" > "$FOLDER/unfinished" 2> "$FOLDER/log" &
+        run=$!
+        tries=0
+        while ! [ "$(stat -c %s "$trail" 2> /dev/null)" -gt 10000 ] 2> /dev/null &&
+            [ $tries -lt 6000 ] && kill -0 $run 2> /dev/null; do
+            sleep 0.01
+            tries=$((tries + 1))
+        done
+        kill -TERM $run
+        ! wait $run && [ -s "$trail" ] && [ ! -s "$FOLDER/unfinished" ] && return 0
     done
-    sleep 0.1
-    kill -TERM $run
-    ! wait $run && [ -s "$FOLDER/interrupted/images-kernels/laws-1" ] &&
-        [ ! -s "$FOLDER/unfinished" ]
+    return 1
 }
 finds_the_other_laws() {
     gen 1 --work "$FOLDER/interrupted" > "$FOLDER/resumed" &&
@@ -109,9 +116,7 @@ finds_the_other_laws() {
 }
 # A trail that was cut short, or is of other graphs, is not followed.
 spoilt() {
-    rm "$FOLDER/interrupted/images-kernels.laws"
-    interrupted &&
-        truncate -s -1 "$FOLDER/interrupted/images-kernels/laws-1" &&
+    interrupted && truncate -s -1 "$trail" &&
         gen 1 --work "$FOLDER/interrupted" > "$FOLDER/resumed" &&
         ! grep -q 'going on behind [0-9]* pairs' "$FOLDER/log" &&
         same "$FOLDER/reference" "$FOLDER/resumed"

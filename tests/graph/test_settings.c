@@ -258,6 +258,47 @@ static void test_read_from_a_file(void **state)
     check_folder_remove(folder);
 }
 
+static graft_status add_up(graft_env *env, void *context, const graft_yaml *root)
+{
+    int64_t number = 0;
+    graft_status status = graft_yaml_integer(env, root, "a", 0, 9, &number);
+    *(int64_t *)context = 10 * *(int64_t *)context + number;
+    return status;
+}
+
+/* A document a line: all of them in their order, or the line that is broken; a zero byte ends none. */
+static void test_lines(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t size;
+        const char *refused; /* NULL: it is read. */
+    } rows[] = {
+        {"",                                   0,  NULL       },
+        {"{\"a\": 1}\n{\"a\": 2}\n{\"a\": 3}", 26, NULL       },
+        {"{\"a\": 1}\n{\"a\": x}\n",           18, "at line 2"},
+        {"{\"a\": 1}\n\n{\"a\": 2}\n",         19, "at line 2"},
+        {"{\"a\": 1}\n\0{\"a\": 2}\n",         19, "at line 2"},
+    };
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    const char *path = graft_arena_printf(env->life, "%s/lines.jsonl", folder);
+    int64_t sum = 0;
+    assert_int_equal(graft_yaml_read_lines(env, env->unit, path, add_up, &sum), GRAFT_OK);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        sum = 0;
+        assert_int_equal(graft_file_write(env, path, rows[i].text, rows[i].size), GRAFT_OK);
+        graft_status status = graft_yaml_read_lines(env, env->unit, path, add_up, &sum);
+        if (rows[i].refused != NULL) {
+            check_failed(env, status, GRAFT_BAD_INPUT, rows[i].refused);
+        } else {
+            assert_int_equal(status, GRAFT_OK);
+            assert_int_equal(sum, rows[i].size == 0 ? 0 : 123);
+        }
+    }
+    check_folder_remove(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -270,6 +311,7 @@ int main(void)
         CHECK_TEST(test_wrong_values),
         CHECK_TEST(test_only),
         CHECK_TEST(test_read_from_a_file),
+        CHECK_TEST(test_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

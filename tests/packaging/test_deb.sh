@@ -1,6 +1,6 @@
 #!/bin/sh
-# The Debian package: the same bytes twice, lintian has nothing against it, what is in it runs, and it
-# lacks no dependency.
+# The Debian package: the same bytes twice, whatever the umask; lintian has nothing against it, what is in
+# it runs, and it lacks no dependency.
 . tests/support/tap.sh
 
 if [ "$MODE" != release ] || ! command -v dpkg-shlibdeps > /dev/null || ! command -v strip > /dev/null; then
@@ -16,7 +16,7 @@ printf 'rules:\n  - name: twice\n    source: relu(relu(a))\n    target: relu(a)\
 
 # shellcheck disable=SC2086 # Words.
 builds() {
-    gives 0 $MAKE deb-pack PACKAGES="$FOLDER/a" && gives 0 $MAKE deb-pack PACKAGES="$FOLDER/b" &&
+    gives 0 $MAKE deb-pack PACKAGES="$FOLDER/a" && (umask 077 && gives 0 $MAKE deb-pack PACKAGES="$FOLDER/b") &&
         cmp "$FOLDER"/a/*.deb "$FOLDER"/b/*.deb && dpkg-deb -x "$FOLDER"/a/*.deb "$FOLDER/root"
 }
 is_content() { lintian --fail-on error,warning "$FOLDER"/a/*.deb > "$FOLDER/lintian" 2>&1 || { cat "$FOLDER/lintian"; return 1; }; }

@@ -68,19 +68,25 @@ static graft_status judge_distance(graft_env *env, void *context, const graft_ta
     return GRAFT_OK;
 }
 
+static graft_leaning search(graft_env *env, fixture *f, graft_leaning_judge judge, double least)
+{
+    graft_leaning leaning;
+    env->verbosity = 0;
+    assert_int_equal(graft_leaning_search(env, &f->rows, &judge, 3, least, &leaning), GRAFT_OK);
+    return leaning;
+}
+
 static void test_search(void **state)
 {
     graft_env *env = *state;
     fixture f;
-    graft_leaning leaning;
     const graft_leaning_judge judge = {judge_distance, &f};
-    env->verbosity = 0;
     open_fixture(&f);
-    assert_int_equal(graft_leaning_search(env, &f.rows, &judge, 3, 0.5, &leaning), GRAFT_OK);
+    graft_leaning leaning = search(env, &f, judge, 0.5);
     assert_int_equal(leaning.parts[GRAFT_OP_matmul], 60);
     assert_int_equal(leaning.parts[GRAFT_OP_add], 0);
     assert_int_equal(f.calls, 5 + 2 * 2 * 4); /* Starts; a round that changes, one that does not. */
-    assert_int_equal(graft_leaning_search(env, &f.rows, &judge, 3, 1000.0, &leaning), GRAFT_OK);
+    leaning = search(env, &f, judge, 1000.0);
     assert_int_equal(leaning.parts[GRAFT_OP_matmul], 0); /* Not worth it. */
 }
 
@@ -98,13 +104,10 @@ static graft_status judge_together(graft_env *env, void *context, const graft_ta
 
 static void test_start(void **state)
 {
-    graft_env *env = *state;
     fixture f;
-    graft_leaning leaning;
-    const graft_leaning_judge judge = {judge_together, &f};
-    env->verbosity = 0;
     open_fixture(&f);
-    assert_int_equal(graft_leaning_search(env, &f.rows, &judge, 3, 0.5, &leaning), GRAFT_OK);
+    const graft_leaning leaning =
+        search(*state, &f, (graft_leaning_judge){judge_together, &f}, 0.5);
     assert_int_equal(leaning.parts[GRAFT_OP_matmul], 15);
     assert_int_equal(leaning.parts[GRAFT_OP_add], 15);
 }
