@@ -6,7 +6,6 @@
 #include "graph/log.h"
 #include "train/candidates_internal.h"
 
-#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -150,11 +149,12 @@ static graft_status compare_choices(graft_env *env, const graft_candidates *agen
     for (uint32_t i = 1; i < scene.count; i++) {
         best = logits[i] > logits[best] ? i : best;
     }
-    assert(own < scene.count); /* All are on offer. */
     *choice = scene.actions[best];
     agreement->decisions++;
-    agreement->same += logits[own] >= logits[best] - same_logit;
-    agreement->margin_lost = fmax(agreement->margin_lost, (double)(logits[best] - logits[own]));
+    if (own < scene.count) {
+        agreement->same += logits[own] >= logits[best] - same_logit;
+        agreement->margin_lost = fmax(agreement->margin_lost, (double)(logits[best] - logits[own]));
+    }
 done:
     graft_arena_release(env->unit, mark);
     return status;

@@ -15,7 +15,8 @@ GRAFT_MUST_USE graft_status graft_policy_compile(graft_env *env, graft_candidate
                                                  graft_observer *const observers[], uint32_t count,
                                                  graft_policy *policy);
 
-/* Integer beside float decisions, over the graphs of an episode of the float network's. */
+/* Integer beside float decisions, over the graphs of an episode of the float network's. A choice beyond
+ * the environment's limit on locations, which a header does not have, counts as another. */
 typedef struct graft_agreement {
     uint32_t decisions;
     uint32_t same; /* Of those: the same choice, or one that the float network finds as good. */
