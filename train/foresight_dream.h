@@ -32,7 +32,7 @@ typedef struct graft_dreamt {
     uint32_t *kinds;   /* (GRAFT_DREAM_CANDIDATES): equal for those that are alike */
     uint32_t kind_count;
     uint32_t *waiting; /* (GRAFT_DREAM_CANDIDATES): of the first scene's kinds, not on offer yet */
-    double cost; /* Estimated, as a part of the first graph's. */
+    double cost;       /* Estimated, as a part of the first graph's. */
     graft_lstm_state memory;
 } graft_dreamt;
 
