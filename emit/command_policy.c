@@ -279,6 +279,7 @@ static graft_status make_policy(policy_run *run)
     const char *from = NULL;
     const char *shipped = NULL;
     uint64_t priced = 0;
+    uint32_t exact_count = 0;
     GRAFT_CHECK(run_baselines(run));
     GRAFT_CHECK(find_start(run, &start, &from, &priced));
     const graft_refined_start begin = {&start, priced,
@@ -295,6 +296,8 @@ static graft_status make_policy(policy_run *run)
         "\"policy\": \"%s\", \"rules\": %u}",
         run->options.model, graft_device_name(run->session.device), from,
         (unsigned long long)refined.graphs, shipped, run->session.xfers.count);
+    const uint64_t *exact = graft_ruleset_exact(&run->session.rules, env->life, &exact_count);
+    graft_policy_mark_exact(env->life, exact, exact_count, &run->policy);
     graft_log(env, 1, "what ships is the %s one", shipped);
     GRAFT_CHECK(evaluate_alone(run, refined.graphs));
     GRAFT_CHECK(evaluate_shipped(run));

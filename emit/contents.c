@@ -1,6 +1,7 @@
 /* contents.c - see contents.h. */
 #include "emit/contents.h"
 
+#include "graph/rulefile.h"
 #include "train/state.h"
 
 #include <stdlib.h>
@@ -55,6 +56,35 @@ graft_status graft_policy_pack_rules(graft_env *env, graft_arena *arena, const g
     policy->rule_flags = flags;
     policy->rule_count = (uint16_t)count;
     return GRAFT_OK;
+}
+
+static bool is_among(uint64_t id, const uint64_t *ids, uint32_t count)
+{
+    uint32_t low = 0;
+    while (low < count) {
+        const uint32_t middle = low + (count - low) / 2;
+        if (ids[middle] == id) {
+            return true;
+        }
+        count = ids[middle] > id ? middle : count;
+        low = ids[middle] > id ? low : middle + 1;
+    }
+    return false;
+}
+
+void graft_policy_mark_exact(graft_arena *arena, const uint64_t *ids, uint32_t count,
+                             graft_policy *policy)
+{
+    uint8_t *flags = GRAFT_NEW(arena, uint8_t, policy->rule_count);
+    for (uint32_t r = 0; r < policy->rule_count; r++) {
+        graft_rule rule;
+        flags[r] = policy->rule_flags[r];
+        if (graft_policy_rule(policy, r, &rule) == GRAFT_OK &&
+            is_among(graft_rule_id(&rule), ids, count)) {
+            flags[r] |= GRAFT_RULE_EXACT;
+        }
+    }
+    policy->rule_flags = flags;
 }
 
 /* ------------------------------------------------------------------- plans */

@@ -10,6 +10,10 @@
 GRAFT_MUST_USE graft_status graft_policy_pack_rules(graft_env *env, graft_arena *arena,
                                                     const graft_rule *rules, uint32_t count,
                                                     graft_policy *policy);
+/* Marks as GRAFT_RULE_EXACT the rules whose ids are among these (graft_ruleset_exact); the flags are
+ * then a copy in `arena`. */
+void graft_policy_mark_exact(graft_arena *arena, const uint64_t *ids, uint32_t count,
+                             graft_policy *policy);
 /* Whether graft_simplify may apply the rule wherever it fits: it only removes, or it replaces
  * operators that merely move elements by fewer of the same kinds. */
 bool graft_rule_is_always(const graft_rule *rule);

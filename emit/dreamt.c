@@ -11,8 +11,10 @@
 static uint64_t hash_tariff(const graft_tariff *tariff, uint64_t seed)
 {
     const size_t trees = tariff->tree_count;
-    const uint32_t numbers[] = {tariff->row_count, tariff->seed, tariff->tree_count, tariff->still};
+    const uint32_t numbers[] = {tariff->row_count, tariff->seed, tariff->tree_count, tariff->still,
+                                GRAFT_FEATURE_HASH};
     uint64_t hash = XXH3_64bits_withSeed(numbers, sizeof numbers, seed);
+    hash = XXH3_64bits_withSeed(tariff->tests, trees * GRAFT_TREE_TESTS, hash);
     hash = XXH3_64bits_withSeed(tariff->keys, tariff->row_count * sizeof tariff->keys[0], hash);
     hash = XXH3_64bits_withSeed(tariff->values, tariff->row_count * sizeof tariff->values[0], hash);
     hash = XXH3_64bits_withSeed(tariff->bounds, trees * GRAFT_TREE_TESTS * sizeof tariff->bounds[0],
@@ -21,7 +23,7 @@ static uint64_t hash_tariff(const graft_tariff *tariff, uint64_t seed)
                                 trees * GRAFT_TREE_LEAVES * sizeof tariff->leaves[0], hash);
 }
 
-/* What a checkpoint belongs to: settings, rules, model, device and tariff. */
+/* What a checkpoint belongs to: settings, rules, model, what it costs, device, tariff and program. */
 static uint64_t identify(graft_session *session, const graft_tariff *tariff)
 {
     uint64_t hash = XXH3_64bits(&session->settings, sizeof session->settings);
@@ -32,6 +34,9 @@ static uint64_t identify(graft_session *session, const graft_tariff *tariff)
         hash = XXH3_64bits_withSeed(&id, sizeof id, hash);
     }
     hash = XXH3_64bits_withSeed(&graph, sizeof graph, hash);
+    hash = XXH3_64bits_withSeed(&session->environment.first_ns,
+                                sizeof session->environment.first_ns, hash);
+    hash = XXH3_64bits_withSeed(GRAFT_VERSION, sizeof GRAFT_VERSION, hash);
     hash = XXH3_64bits_withSeed(device, strlen(device), hash);
     return hash_tariff(tariff, hash);
 }
@@ -47,7 +52,7 @@ static graft_status train(graft_env *env, graft_ground *ground, const char *path
     GRAFT_CHECK(graft_dreamer_run(dreamer, path, identity));
     dreamt->report = dreamer->report;
     dreamt->interactions = agent->interactions;
-    dreamt->dream_steps = dreamer->dream_steps;
+    dreamt->dream_steps = dreamer->progress.dream_steps;
     dreamt->world_seconds = dreamer->world_seconds;
     dreamt->dream_seconds = dreamer->dream_seconds;
 done:

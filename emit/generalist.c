@@ -67,6 +67,8 @@ typedef struct {
     uint32_t rule_count; /* Those that the device can use... */
     graft_rule *rules;
     const char **names;
+    const uint64_t *exact; /* Ids of those that give the same bits. */
+    uint32_t exact_count;
     used_rule *uses;
     const char **kept_names; /* ...and of those in `policy`. */
     graft_policy policy;
@@ -107,6 +109,7 @@ static graft_status take_session(generalist *g, const graft_session *session, ui
     const graft_environment *environment = &session->environment;
     if (model == 0) {
         take_rules(g, &session->xfers);
+        g->exact = graft_ruleset_exact(&session->rules, g->env->life, &g->exact_count);
         g->apply = environment->options.apply;
         g->step_limit = environment->options.step_limit;
         g->device = graft_arena_strdup(g->env->life, graft_device_name(session->device));
@@ -504,6 +507,7 @@ static graft_status write_files(generalist *g)
                                          .rule_names = g->kept_names,
                                          .amalgamate = g->options->amalgamate};
     const char *path = graft_arena_printf(env->life, "%s/graft_policy.h", out);
+    graft_policy_mark_exact(env->life, g->exact, g->exact_count, &g->policy);
     g->policy.metadata = graft_arena_printf(
         env->life, "{\"models\": \"%s\", \"held out\": \"%s\", \"device\": \"%s\", \"rules\": %u}",
         g->options->session.model, g->options->held_out != NULL ? g->options->held_out : "",

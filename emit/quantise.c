@@ -53,7 +53,7 @@ static int32_t round_number(double x) { return (int32_t)(x < 0.0 ? x - 0.5 : x +
  * go further and clipping costs more than half of the last bit. Never 0. */
 static double unit_of(float range)
 {
-    return fmax(2.0 * (double)range, 1e-6) / GRAFT_ACTIVATION_MOST;
+    return fmax(2.0 * (double)range, 1e-3) / GRAFT_ACTIVATION_MOST;
 }
 
 /* Weight times input unit, for one output: what the integer weights stand for. */

@@ -182,8 +182,7 @@ static void choose_rules(graft_env *env, const graft_session_options *options,
             session->unproved++;
             continue;
         }
-        if (options->exact && entry->numeric != GRAFT_NUMERIC_EXACT &&
-            entry->numeric != GRAFT_NUMERIC_EXACT_INTEGER) {
+        if (options->exact && !graft_numeric_is_exact(entry->numeric)) {
             continue;
         }
         if (session->model->is_open && entry->proof != GRAFT_PROOF_UNBOUNDED) {

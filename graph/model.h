@@ -72,6 +72,8 @@ typedef struct graft_model {
     const graft_model_record *records;
     const struct graft_onnx *onnx;
     const struct graft_model *other; /* Of a model whose sizes stay open: read at other sizes. */
+    const bool
+        *unsure; /* Likewise, by ONNX node: sizes of what it makes may be others elsewhere. */
 } graft_model;
 
 typedef struct graft_model_options {

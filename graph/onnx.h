@@ -168,10 +168,15 @@ const graft_onnx_ints *graft_onnx_ints_of_entry(graft_onnx_reader *reader, graft
 
 /* ----------------------------------------------------------- onnx_open.c */
 
-/* By ONNX node: whether it depends on the sizes at which a file was read: models `a` and `b` are
- * two readings of one message at different ones. In `arena`; `*count` receives how many. */
-const bool *graft_onnx_find_bound(graft_arena *arena, const graft_model *a, const graft_model *b,
-                                  uint32_t *count);
+/* What depends on the sizes at which a file was read, by ONNX node. */
+typedef struct graft_onnx_open {
+    const bool *bound;  /* The node does. */
+    const bool *unsure; /* The sizes of what it makes may, though they were the same. */
+    uint32_t count;     /* Of those bound. */
+} graft_onnx_open;
+/* Models `a` and `b` are two readings of one message at different sizes. In `arena`. */
+graft_onnx_open graft_onnx_find_open(graft_arena *arena, const graft_model *a,
+                                     const graft_model *b);
 
 /* --------------------------------------------------------- onnx_build.c */
 

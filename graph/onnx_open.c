@@ -9,7 +9,11 @@
  * Two samples do not see what repeats itself: a remainder of a size, or padding that makes up for
  * one. So what is calculated from sizes that differ counts as different whatever comes out, as do
  * windows that are padded according to the size and slices of an open axis. Numbers that are only
- * moved (Gather, Concat) are sizes themselves, and sizes that do not differ are not open. */
+ * moved (Gather, Concat) are sizes themselves, and sizes that do not differ are not open.
+ *
+ * Nor do they see what a node of which nothing is known makes of an open axis: a cut to the size, or
+ * strides, may come out alike at both. The sizes of what it makes, and of what follows from that, are
+ * not sure then, whatever they were; only what the file declares is. */
 #include "graph/onnx.h"
 
 #include <string.h>
@@ -100,6 +104,15 @@ static graft_shape shape_of_input(const graft_model *model, const Onnx__NodeProt
                                                        : model->graph.values[entry->value].shape;
 }
 
+static bool has_equal_dims(const graft_shape *x, const graft_shape *y, uint32_t first)
+{
+    bool equal = x->rank == y->rank && x->rank <= GRAFT_MAX_RANK;
+    for (uint32_t i = first; equal && i < x->rank; i++) {
+        equal = x->dims[i] == y->dims[i];
+    }
+    return equal;
+}
+
 /* A window whose padding makes up for the size of an image that is not the same. */
 static bool is_padded_by_size(const graft_model *a, const graft_model *b,
                               const Onnx__NodeProto *node)
@@ -155,15 +168,18 @@ static bool names_open_axis(const graft_model *model, const Onnx__NodeProto *nod
     return open;
 }
 
-/* A slice of an axis that is not the same: ONNX cuts its bounds to the size. */
+/* A slice of an axis that is not the same, or not sure: ONNX cuts its bounds to the size. */
 static bool is_cut_by_size(const graft_model *a, const graft_model *b, const Onnx__NodeProto *node,
-                           const graft_onnx_group *group)
+                           const graft_onnx_group *group, bool unsure)
 {
     graft_shape x = shape_of_input(a, node, 0);
     graft_shape y = shape_of_input(b, node, 0);
     bool cut = false;
     if (node->op_type == NULL || strcmp(node->op_type, "Slice") != 0) {
         return false;
+    }
+    if (unsure) {
+        return true;
     }
     for (uint32_t p = 0; p < group->part_count; p++) {
         const graft_onnx_part *part = &group->parts[p];
@@ -182,6 +198,7 @@ typedef struct {
     bool *bound;      /* By node. */
     bool *calculated; /* By node: from sizes that differ. */
     bool *derived;    /* By node: what is known of it rests on what depends on the sizes. */
+    bool *unsure;     /* By node: sizes of what it makes may be others at other sizes. */
 } search;
 
 /* Whether a part reads input `k` of the ONNX node; else it is a setting. */
@@ -204,6 +221,44 @@ static bool is_list(const graft_onnx *onnx, const Onnx__NodeProto *node)
     return entry != NULL && entry->ints != NULL;
 }
 
+/* Whether a tensor that a node reads has sizes that are not the same, or not sure. */
+static bool reads_open(const search *s, const Onnx__NodeProto *node, bool *unsure)
+{
+    bool open = false;
+    *unsure = false;
+    for (size_t k = 0; k < node->n_input; k++) {
+        const graft_onnx_entry *entry = graft_onnx_input(s->a->onnx, node, k);
+        if (entry != NULL && entry->ints == NULL) {
+            graft_shape x = shape_of_input(s->a, node, k);
+            graft_shape y = shape_of_input(s->b, node, k);
+            *unsure = *unsure || (entry->kind == GRAFT_ONNX_COMPUTED && s->unsure[entry->index]);
+            open = open || (entry->value != GRAFT_NONE && !has_equal_dims(&x, &y, 0));
+        }
+    }
+    return open;
+}
+
+/* Whether windows over an axis that is not the same come out at the same size. */
+static bool is_window_alike(const search *s, const Onnx__NodeProto *node)
+{
+    static const char *const windows[] = {"Conv", "MaxPool", "AveragePool"};
+    const graft_onnx_entry *p =
+        node->n_output == 0 ? NULL : entry_named(s->a->onnx, node->output[0]);
+    const graft_onnx_entry *q =
+        node->n_output == 0 ? NULL : entry_named(s->b->onnx, node->output[0]);
+    bool window = false;
+    for (size_t i = 0; i < sizeof(windows) / sizeof(windows[0]); i++) {
+        window = window || (node->op_type != NULL && strcmp(node->op_type, windows[i]) == 0);
+    }
+    if (!window || p == NULL || q == NULL || p->value == GRAFT_NONE || q->value == GRAFT_NONE) {
+        return window;
+    }
+    const graft_shape x = shape_of_input(s->a, node, 0);
+    const graft_shape y = shape_of_input(s->b, node, 0);
+    return !has_equal_dims(&x, &y, 2) && has_equal_dims(&s->a->graph.values[p->value].shape,
+                                                        &s->b->graph.values[q->value].shape, 2);
+}
+
 /* Looks at one node; those that it reads from have been looked at. */
 static void look_at(search *s, uint32_t index)
 {
@@ -215,6 +270,8 @@ static void look_at(search *s, uint32_t index)
     bool reads_calculated = false;
     bool reads_derived = false;    /* Of known tensors... */
     bool settings_derived = false; /* ...such as are read as something else. */
+    bool reads_unsure = false;
+    const bool open = reads_open(s, node, &reads_unsure);
     for (size_t k = 0; k < node->n_input; k++) {
         const graft_onnx_entry *entry = graft_onnx_input(onnx, node, k);
         if (entry != NULL && entry->kind == GRAFT_ONNX_COMPUTED && entry->ints != NULL) {
@@ -232,23 +289,26 @@ static void look_at(search *s, uint32_t index)
     s->bound[index] = differs || s->calculated[index] || settings_derived ||
                       (reads_bound && !(folded && is_list(onnx, node))) ||
                       is_padded_by_size(s->a, s->b, node) ||
-                      is_cut_by_size(s->a, s->b, node, &onnx->groups[index]);
+                      is_cut_by_size(s->a, s->b, node, &onnx->groups[index], reads_unsure);
+    s->unsure[index] =
+        reads_unsure ||
+        (open && (s->bound[index] || onnx->groups[index].is_opaque || is_window_alike(s, node)));
 }
 
-const bool *graft_onnx_find_bound(graft_arena *arena, const graft_model *a, const graft_model *b,
-                                  uint32_t *count)
+graft_onnx_open graft_onnx_find_open(graft_arena *arena, const graft_model *a, const graft_model *b)
 {
+    uint32_t count = 0;
     search s = {.a = a,
                 .b = b,
                 .bound = GRAFT_NEW(arena, bool, a->onnx->node_count),
                 .calculated = GRAFT_NEW(arena, bool, a->onnx->node_count),
-                .derived = GRAFT_NEW(arena, bool, a->onnx->node_count)};
-    *count = 0;
+                .derived = GRAFT_NEW(arena, bool, a->onnx->node_count),
+                .unsure = GRAFT_NEW(arena, bool, a->onnx->node_count)};
     for (uint32_t i = 0; i < a->onnx->node_count; i++) {
         look_at(&s, a->onnx->order[i]);
-        *count += s.bound[a->onnx->order[i]];
+        count += s.bound[a->onnx->order[i]];
     }
-    return s.bound;
+    return (graft_onnx_open){s.bound, s.unsure, count};
 }
 
 /* ---------------------------------------------------------------------------- single axes */
@@ -278,6 +338,8 @@ graft_model_axis graft_model_axis_of(const graft_model *model, const graft_graph
         return (graft_model_axis){.fixed = false};
     }
     const graft_shape *second = &model->other->graph.values[other->value].shape;
-    return (graft_model_axis){.fixed = second->rank == shape->rank &&
-                                       second->dims[axis] == shape->dims[axis]};
+    const bool same = second->rank == shape->rank && second->dims[axis] == shape->dims[axis];
+    const bool sure = entry->kind != GRAFT_ONNX_COMPUTED || !model->unsure[entry->index] ||
+                      (declared != NULL && declared->has_dim_value);
+    return (graft_model_axis){.fixed = same && sure};
 }

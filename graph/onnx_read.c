@@ -578,7 +578,6 @@ static graft_status keep_open(graft_env *env, graft_arena *arena, const reading 
     graft_status status = GRAFT_OK;
     const graft_model *a = *model;
     graft_model *b = NULL;
-    uint32_t bound = 0;
     reading how = *first;
     const int verbosity = env->verbosity;
     env->verbosity = 0; /* The last reading says what there is to say. */
@@ -589,8 +588,9 @@ static graft_status keep_open(graft_env *env, graft_arena *arena, const reading 
         goto done;
     }
     how.sample = 1;
-    how.bound = graft_onnx_find_bound(arena, a, b, &bound);
-    log_open_sizes(env, a, b, bound);
+    const graft_onnx_open found = graft_onnx_find_open(arena, a, b);
+    how.bound = found.bound;
+    log_open_sizes(env, a, b, found.count);
     GRAFT_CHECK(read_once(env, arena, &how, model));
     graft_model_size *sizes = GRAFT_NEW(arena, graft_model_size, a->size_count);
     for (uint32_t i = 0; i < a->size_count; i++) {
@@ -600,7 +600,8 @@ static graft_status keep_open(graft_env *env, graft_arena *arena, const reading 
     (*model)->sizes = sizes;
     (*model)->is_open = true;
     (*model)->other = b;
-    (*model)->bound_count = bound;
+    (*model)->unsure = found.unsure;
+    (*model)->bound_count = found.count;
 done:
     return status;
 }

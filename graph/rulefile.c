@@ -8,6 +8,7 @@
 #include "graph/rules.pb-c.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -30,6 +31,31 @@ const char *graft_numeric_name(uint32_t numeric)
 {
     static const char *const names[] = {"none", "exact", "reassociating", "exact-integer"};
     return numeric < sizeof names / sizeof names[0] ? names[numeric] : "unknown";
+}
+
+bool graft_numeric_is_exact(uint32_t numeric)
+{
+    return numeric == GRAFT_NUMERIC_EXACT || numeric == GRAFT_NUMERIC_EXACT_INTEGER;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a;
+    const uint64_t y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+const uint64_t *graft_ruleset_exact(const graft_ruleset *set, graft_arena *arena, uint32_t *count)
+{
+    uint64_t *ids = GRAFT_NEW(arena, uint64_t, set->count);
+    *count = 0;
+    for (uint32_t r = 0; r < set->count; r++) {
+        if (graft_numeric_is_exact(set->entries[r].numeric)) {
+            ids[(*count)++] = set->entries[r].id;
+        }
+    }
+    qsort(ids, *count, sizeof ids[0], compare_ids);
+    return ids;
 }
 
 uint64_t graft_rule_id(const graft_rule *rule)

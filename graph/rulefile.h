@@ -70,6 +70,11 @@ typedef struct graft_ruleset {
     graft_rule_entry *entries;
 } graft_ruleset;
 
+/* Whether a rule of this class gives the same result for every input. */
+bool graft_numeric_is_exact(uint32_t numeric);
+/* The ids of such rules, ascending, in `arena`. */
+const uint64_t *graft_ruleset_exact(const graft_ruleset *set, graft_arena *arena, uint32_t *count);
+
 /* A number that stands for the rule's content: XXH3 of its packed form. The rule must be valid. */
 uint64_t graft_rule_id(const graft_rule *rule);
 

@@ -19,7 +19,7 @@
     SETTING(candidates, latent, integer, 1, 512)                                                   \
     SETTING(candidates, rounds, integer, 0, 6)                                                     \
     SETTING(candidates, width, integer, 1, 512)                                                    \
-    SETTING(candidates, limit, integer, 1, 60000)                                                  \
+    SETTING(candidates, limit, integer, 1, 255)                                                    \
     SETTING(candidates, alike, integer, 1, 60000)                                                  \
     SETTING(candidates, sharpness, real, 0, 100)                                                   \
     SETTING(candidates, reserve, real, 0, 100)                                                     \
@@ -37,7 +37,7 @@
     SETTING(candidates, kl, real, 0, 10)                                                           \
     SETTING(candidates, entropy, real, 0, 10)                                                      \
     SETTING(candidates, step_cost, real, 0, 10)                                                    \
-    SETTING(candidates, reward_scale, real, 0, 100)                                                \
+    SETTING(candidates, reward_scale, real, 1e-6, 100)                                             \
     SETTING(candidates, reward_end, real, 0, 1)                                                    \
     SETTING(candidates, reward_bytes, real, 0, 1)                                                  \
     SETTING(candidates, reward_flops, real, 0, 1)                                                  \

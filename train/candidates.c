@@ -140,11 +140,10 @@ static void estimate_advantages(const graft_agent_settings *s, graft_transition 
     }
 }
 
-void graft_candidates_credit(const graft_candidates *agent, graft_transition *steps, uint32_t count,
-                             double next_value)
+void graft_candidates_credit(const graft_candidates *agent, const graft_episode_kept *kept)
 {
-    delay_rewards(agent->settings->candidates_reward_end, steps, count);
-    estimate_advantages(agent->settings, steps, count, next_value);
+    delay_rewards(agent->settings->candidates_reward_end, kept->steps, kept->count);
+    estimate_advantages(agent->settings, kept->steps, kept->count, kept->next_value);
 }
 
 /* Takes the scene's choice; *over says that the episode has ended, *cut that it could go on. */
@@ -204,7 +203,7 @@ graft_status graft_candidates_episode(graft_env *env, graft_arena *arena, graft_
         graft_scorer_choose(&agent->scorer, env->scratch, &scene, &rng, &choice, &last[0],
                             &last[1]);
     }
-    graft_candidates_credit(agent, kept->steps, kept->count, (double)last[1]);
+    kept->next_value = (double)last[1];
 done:
     return status;
 }

@@ -208,7 +208,7 @@ void graft_candidates_learn(graft_env *env, graft_candidates *agent, const graft
             steps[count++] = &kept[e].steps[t];
         }
     }
-    for (uint32_t m = 0; m < stride; m++) {
+    for (uint32_t m = 0; m < stride && m < episodes; m++) {
         normalise(&kept[m], episodes - m, stride, &left, &whole);
     }
     report->explained = whole > 1e-12 ? 1.0 - left / whole : 0.0;
@@ -245,6 +245,7 @@ static graft_status play(graft_env *env, graft_candidates *agent, graft_observer
     for (uint32_t e = 0; e < report->episodes; e++) {
         const uint32_t m = e % count;
         GRAFT_CHECK(graft_candidates_episode(env, env->unit, agent, observers[m], NULL, &kept[e]));
+        graft_candidates_credit(agent, &kept[e]);
         keep_best(agent, m, observers[m], &kept[e]);
         report->saved += kept[e].saved / report->episodes;
         report->saved_each[m] += kept[e].saved / drawn;
@@ -252,8 +253,10 @@ static graft_status play(graft_env *env, graft_candidates *agent, graft_observer
         GRAFT_CHECK(graft_search_go_on(env));
     }
     for (uint32_t m = 0; m < count && agent->settings->candidates_imitate > 0; m++) {
-        GRAFT_CHECK(graft_candidates_episode(env, env->unit, agent, observers[m], &agent->best[m],
-                                             &kept[report->episodes + m]));
+        graft_episode_kept *again = &kept[report->episodes + m];
+        GRAFT_CHECK(
+            graft_candidates_episode(env, env->unit, agent, observers[m], &agent->best[m], again));
+        graft_candidates_credit(agent, again);
     }
 done:
     return status;

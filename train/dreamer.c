@@ -38,6 +38,8 @@ void graft_dreamer_open(graft_env *env, graft_candidates *agent, graft_observer 
     dreamer->best.moment = GRAFT_NEW(env->life, float, dreamer->best.size);
     dreamer->best.variance = GRAFT_NEW(env->life, float, dreamer->best.size);
     dreamer->best.value = GRAFT_NEW(env->life, float, dreamer->best.size);
+    dreamer->first = GRAFT_NEW(env->life, float, dreamer->best.size);
+    memcpy(dreamer->first, agent->scorer.parameters.value, dreamer->best.size * sizeof(float));
 }
 
 void graft_dreamer_close(graft_dreamer *dreamer) { graft_shards_close(&dreamer->shards); }
@@ -87,6 +89,7 @@ static void load(graft_dreamer *d)
         return;
     }
     d->agent->updates = d->progress.agent_updates;
+    d->agent->interactions += d->progress.trial_steps;
     graft_log(d->env, 1, "going on from %s", d->path);
 }
 
@@ -164,11 +167,16 @@ done:
     return status;
 }
 
+/* By the policy that told the stories, whatever it has dreamt since. */
 graft_status graft_dreamer_check(graft_dreamer *dreamer)
 {
+    graft_parameters *set = &dreamer->agent->scorer.parameters;
+    float *now = set->value;
+    set->value = dreamer->first;
     dreamer->report =
         graft_foresight_check(dreamer->env, &dreamer->model, &dreamer->repertoire, dreamer->agent,
                               dreamer->learnt_stories, dreamer->held_stories);
+    set->value = now;
     return graft_search_go_on(dreamer->env);
 }
 
@@ -184,7 +192,8 @@ static void dream_once(graft_dreamer *d, graft_dreamt *dream, uint64_t update)
 {
     graft_arena *unit = d->env->unit;
     graft_mark mark = graft_arena_mark(unit);
-    const uint32_t count = (uint32_t)d->agent->settings->foresight_dreams;
+    const uint32_t most = (uint32_t)d->agent->settings->foresight_dreams;
+    const uint32_t count = most > d->count ? most : d->count; /* One of each model at least. */
     graft_episode_kept *kept = GRAFT_NEW(unit, graft_episode_kept, count);
     graft_candidates_report report = {.episodes = count};
     d->dreamed = 0.0;
@@ -192,7 +201,7 @@ static void dream_once(graft_dreamer *d, graft_dreamt *dream, uint64_t update)
         graft_dreamt_play(unit, d->env->scratch, d->agent, dream, &d->learnt[e % d->count],
                           STREAM_DREAMS + update * count + e, &kept[e]);
         d->dreamed += kept[e].saved / count;
-        d->dream_steps += kept[e].count;
+        d->progress.dream_steps += kept[e].count;
     }
     graft_candidates_learn(d->env, d->agent, kept, count, d->count, &report);
     graft_arena_release(unit, mark);
@@ -208,6 +217,10 @@ static graft_status try_policy(graft_dreamer *d)
 {
     graft_status status = GRAFT_OK;
     double saved = 0.0;
+    const uint64_t before = d->agent->interactions;
+    if (d->progress.tried == d->progress.dream_updates + 1) {
+        return GRAFT_OK; /* An earlier run did. */
+    }
     seal(d, false);
     for (uint32_t m = 0; m < d->count; m++) {
         graft_plan_found found;
@@ -221,6 +234,8 @@ static graft_status try_policy(graft_dreamer *d)
         d->progress.saved = units;
         copy_values(&d->agent->scorer.parameters, &d->best);
     }
+    d->progress.tried = d->progress.dream_updates + 1;
+    d->progress.trial_steps += d->agent->interactions - before;
 done:
     seal(d, true);
     return status;

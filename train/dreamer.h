@@ -13,8 +13,10 @@ typedef struct graft_dreamer_progress {
     uint64_t world_updates;
     uint64_t dream_updates;
     uint64_t agent_updates;
-    uint64_t
-        saved; /* By the best policy so far: 10^-9 percent of the cost, mean over the models. */
+    uint64_t saved;       /* By the best policy so far: 10^-9 percent of the cost, over models. */
+    uint64_t tried;       /* One more than dream_updates at the last trial. */
+    uint64_t trial_steps; /* In the environments. */
+    uint64_t dream_steps;
 } graft_dreamer_progress;
 
 typedef struct graft_dreamer {
@@ -32,14 +34,14 @@ typedef struct graft_dreamer {
     graft_foresight_loss loss; /* Of the last update. */
     graft_foresight_report report;
     graft_dreamer_progress progress;
-    graft_parameters best; /* The scorer's of the best policy so far. */
+    graft_parameters best; /* The scorer's of the best policy so far... */
+    float *first;          /* ...and its values when the stories were told. */
     const char *path;      /* Of the checkpoint; NULL: none is kept. */
     const char *run; /* Whose it is: a file of another's has another name here, and is refused. */
     uint64_t saved_ns;
-    double dreamed; /* Percent saved in the dreams of the last update. */
-    double world_seconds;
+    double dreamed;       /* Percent saved in the dreams of the last update. */
+    double world_seconds; /* Of this run, as is the next. */
     double dream_seconds;
-    uint64_t dream_steps;
 } graft_dreamer;
 
 /* For an untrained agent and the environments that it plays in, which are kept; in env->life. */
@@ -57,7 +59,7 @@ GRAFT_MUST_USE graft_dreamer_phase graft_dreamer_check;
 /* Trains the policy in dreams that begin where stories began; environments are sealed but for trials. */
 GRAFT_MUST_USE graft_dreamer_phase graft_dreamer_dream;
 
-/* All of them, or until interrupted (GRAFT_INTERRUPTED, checkpoint saved). `identity` is a hash of
+/* All of them, or until interrupted (GRAFT_INTERRUPTED; once stories are told, checkpoint saved). `identity` is a hash of
  * settings, models, rules and tariff. A checkpoint at `path` of the same identity is resumed: stories are played again, and training goes on where it was. One of
  * another is replaced; NULL keeps none. Equal inputs give equal networks, interrupted or not. */
 GRAFT_MUST_USE graft_status graft_dreamer_run(graft_dreamer *dreamer, const char *path,

@@ -3,6 +3,7 @@
 
 #include "train/numeric.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -149,6 +150,7 @@ void graft_dreamt_begin(graft_dreamt *dream, graft_arena *scratch, const graft_s
         graft_arena_release(scratch, mark);
     }
     dream->count = story->first[t + 1] - first;
+    assert(dream->count <= GRAFT_DREAM_CANDIDATES); /* candidates.limit, and NO-OP. */
     dream->cost = (double)story->costs[t];
     memcpy(dream->latent, &story->latents[(size_t)t * m->latent], m->latent * sizeof(float));
     memcpy(dream->places, &story->places[(size_t)first * m->width],
@@ -399,5 +401,6 @@ void graft_dreamt_play(graft_arena *arena, graft_arena *scratch, const graft_can
         graft_scorer_choose(&agent->scorer, scratch, &kept->steps[kept->count].scene, &rng, &choice,
                             &last[0], &last[1]);
     }
-    graft_candidates_credit(agent, kept->steps, kept->count, (double)last[1]);
+    kept->next_value = (double)last[1];
+    graft_candidates_credit(agent, kept);
 }

@@ -70,7 +70,7 @@ static graft_status look_at(graft_env *env, graft_observer *o, offer *found)
 
 static int compare_numbers(int64_t a, int64_t b) { return a < b ? -1 : a > b; }
 
-/* Those that the engine cannot tell apart stand together, in the matcher's order. */
+/* Those of one rule that change the same stand together, in the matcher's order. */
 static int compare_kinds(const offer *x, const offer *y)
 {
     int by_cost = compare_numbers(x->change.cost, y->change.cost);

@@ -71,8 +71,10 @@ static void encode_scene(graft_env *env, const graft_scorer *scorer, const graft
     for (uint32_t i = 0; i < scene->count; i++) {
         const uint32_t rule = find_rule(repertoire, scene->sheets[i]);
         story->rules[first + i] = rule;
-        memcpy(&repertoire->rules[rule * width], &scored.rules->value[batch.row_rule[i] * width],
-               width * sizeof(float));
+        if (rule < GRAFT_REPERTOIRE_MOST) { /* Else the story fails in the end. */
+            memcpy(&repertoire->rules[rule * width],
+                   &scored.rules->value[batch.row_rule[i] * width], width * sizeof(float));
+        }
     }
     graft_arena_release(env->scratch, mark);
 }

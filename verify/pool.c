@@ -140,9 +140,10 @@ static bool do_item(const child *c)
         return false;
     }
     const graft_pool_item item = {header.index, data, header.size};
+    /* Emptied before: what ends in the middle leaves no answer of another item's. */
+    bool is_written = ftruncate(c->answer, 0) == 0 && lseek(c->answer, 0, SEEK_SET) == 0;
     c->job->run(c->env, c->job->context, &item, &answer);
-    bool is_written = ftruncate(c->answer, 0) == 0 && lseek(c->answer, 0, SEEK_SET) == 0 &&
-                      write_all(c->answer, answer.data, answer.size);
+    is_written = is_written && write_all(c->answer, answer.data, answer.size);
     if (!is_written) { /* The file is memory. */
         _exit(GRAFT_EXIT_NO_MEMORY);
     }

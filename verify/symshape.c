@@ -596,6 +596,27 @@ static bool is_understood(const shaper *p)
     return !p->never && p->why == NULL && !p->e->impossible && p->s->refusal == NULL;
 }
 
+/* Whether the sizes that a file holds as numbers are numbers: of the pieces of a split, and of the
+ * channels of a scale_shift. */
+static bool has_written_sizes(const shaper *p)
+{
+    graft_sym *s = p->s;
+    const graft_pattern *target = &p->instance->rule->target;
+    bool are = true;
+    for (uint32_t n = 0; n < target->node_count && are; n++) {
+        const graft_sym_node *node = &p->instance->nodes[GRAFT_SYM_TARGET][n];
+        Z3_ast size = NULL;
+        if (target->nodes[n].op == GRAFT_OP_split) {
+            size = node->shapes[1].dims[node->attrs[GRAFT_ATTR_split_axis].value];
+        } else if (target->nodes[n].op == GRAFT_OP_scale_shift) {
+            size = node->shapes[0].dims[1];
+        }
+        are = size == NULL ||
+              Z3_is_numeral_ast(s->z3, Z3_simplify(s->z3, graft_sym_write_sizes(s, size)));
+    }
+    return are;
+}
+
 bool graft_sym_claims_of_match(graft_sym *s, const graft_rule *rule, const graft_sym_case *c,
                                const graft_sym_found *found, graft_sym_equations *claims,
                                uint32_t *given)
@@ -625,8 +646,9 @@ bool graft_sym_claims_of_match(graft_sym *s, const graft_rule *rule, const graft
     if (is_understood(&p)) {
         equate_outputs(&p);
     }
+    const bool holds = is_understood(&p) && has_written_sizes(&p);
     graft_arena_release(s->env->unit, mark);
-    return is_understood(&p);
+    return holds;
 }
 
 /* The count of a window's positions is a quotient by a number. */

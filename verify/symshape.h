@@ -67,7 +67,8 @@ typedef struct graft_sym_found {
  * `*given` hold where the source does; the others are the precondition's and the target's, that
  * outputs have one shape, and that attributes of the target are what they are at the sample. Of the
  * case only ranks and what reshape and fill make are read. False when some check always fails or
- * is not understood. */
+ * is not understood, or when the target has an operator that a file gives a size as a number (split,
+ * scale_shift) and that is none. */
 bool graft_sym_claims_of_match(graft_sym *s, const graft_rule *rule, const graft_sym_case *c,
                                const graft_sym_found *found, graft_sym_equations *claims,
                                uint32_t *given);

@@ -38,6 +38,8 @@ enum {
 
 /* FNV-1a over the rows of features.def and operators.def; a generated header compiles only with the
  * number it was made for. tests/emit computes it anew. */
+/* Not in it: the flags of operators, and the lists of scenes and facts below, which a network sees too.
+ * When these change GRAFT_ABI rises. */
 #define GRAFT_FEATURE_HASH 0x8a2fa704u
 
 /* The policy's graph: its nodes are the nodes that run at each inference (not is_const) in the
@@ -280,7 +282,9 @@ enum { GRAFT_SCENE_SAVED, GRAFT_SCENE_NODES, GRAFT_SCENE_FALLBACK, GRAFT_SCENE_G
  * graft_part_log has it. */
 #define GRAFT_FACT_ONE 512
 typedef enum graft_fact {
-    GRAFT_FACT_GAIN = 0,   /* Part of the cost that it takes away, doubts taken off. */
+    GRAFT_FACT_GAIN =
+        0, /* Part of the cost that it takes away, doubts taken off; 1 at least of what
+                              gains. */
     GRAFT_FACT_GAIN_PLAIN, /* 20 times that part, at most 1; not a logarithm. */
     GRAFT_FACT_REMOVED,    /* Cost of the nodes that go... */
     GRAFT_FACT_ADDED,      /* ...and of those that come. */
@@ -327,7 +331,8 @@ typedef struct graft_recorded_plan {
 typedef enum graft_decider {
     /* The network: the candidate with the largest logit, NO-OP among them, which it is the tariff's
      * to begin with: a logit is a prior, which rises with the estimated gain, and what the network adds.
-     * What the tariff calls dearer than the graph that rewriting began with is no candidate. It needs a
+     * What the tariff calls dearer than the graph that rewriting began with is no candidate, unless a
+     * recorded plan or `simplify` went there (nothing dearer than that is then). It needs a
      * tariff. On ties the larger gain, then the lowest (rule, location); NO-OP before what is equal. */
     GRAFT_DECIDER_NETWORK = 0,
     /* The tariff: of all rewrites the one that lowers the estimate most, as long as one lowers it
@@ -486,12 +491,13 @@ typedef struct graft_scores {
 /* Bytes for the calls below on graphs with these limits; a `step_limit` for graft_optimize. */
 size_t graft_optimize_workspace_bytes(const graft_policy *policy, const graft_limits *limits,
                                       uint32_t step_limit);
-/* With this many a policy that decides by its tariff keeps from one decision to the next where rules do
+/* With this many a policy keeps from one decision to the next where rules do
  * not fit, and takes half the time. The decisions are the same. More is of no use. */
 size_t graft_optimize_workspace_most_bytes(const graft_policy *policy, const graft_limits *limits,
                                            uint32_t step_limit);
 
-/* Decides without applying; rewriting begins with this graph. GRAFT_BAD_INPUT when the policy was made for
+/* Decides without applying; unless options->first_cost says otherwise, rewriting begins with this
+ * graph. GRAFT_BAD_INPUT when the policy was made for
  * another build of Graft or is damaged, or the graph has a cycle; GRAFT_NO_MEMORY when the
  * workspace is too small; GRAFT_CAPACITY beyond GRAFT_ESTIMATE_NODES. */
 GRAFT_MUST_USE graft_status graft_policy_scores(const graft_graph *graph,

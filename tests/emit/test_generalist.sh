@@ -34,6 +34,15 @@ compiles() {
         gcc -std=c99 -pedantic -Wall -Wextra -Werror -O1 -Iinclude "-I$OUT" "$FOLDER/one.c" -o "$FOLDER/one" &&
         "$FOLDER/one"
 }
+# Of the rules those that give the same bits are marked, as many as the set has.
+marks_exact() {
+    printf '%s\n' '#include <stdio.h>' '#define GRAFT_IMPLEMENTATION' '#include "graft_policy.h"' 'int main(void)' '{' \
+        '    unsigned count = 0;' '    for (unsigned r = 0; r < GRAFT_POLICY.rule_count; r++) {' \
+        '        count += (GRAFT_POLICY.rule_flags[r] & GRAFT_RULE_EXACT) != 0;' '    }' \
+        '    return printf("%u\n", count) < 0;' '}' > "$FOLDER/exact.c"
+    gcc -std=c99 -O1 -Iinclude "-I$OUT" "$FOLDER/exact.c" -o "$FOLDER/exact" && marked=$("$FOLDER/exact") &&
+        gives 0 "$GRAFT" rules --json && [ "$marked" = "$(grep -c '"numeric": "exact' "$FOLDER/out")" ] && [ "$marked" -gt 300 ]
+}
 rewrites_another() {
     gives 0 "$GRAFT" --quiet optimize mobilenetv1 "$FOLDER/x.onnx" --device $DEVICE --policy "$OUT/policy.graft" &&
         grep -q '^mobilenetv1: 85 operators' "$FOLDER/out" && "$GRAFT" --quiet convert "$FOLDER/x.onnx" "$FOLDER/y.onnx"
@@ -77,6 +86,7 @@ uses_the_committed_one() {
 check "as good as greedy over prices" makes_one
 check "the same bytes again" makes_the_same_again
 check "the header compiles by itself" compiles
+check "rules that give the same bits are marked" marks_exact
 check "another model" rewrites_another
 check "a family held out" holds_out
 check "what it learns from is said" tells_what_it_learns_from

@@ -41,8 +41,10 @@ static const open_row rows[] = {
      "add(relu(a),b) = add(b,relu(a)) where same_shape(a,b)", true},
     {"input x N 4 H W; node MaxPool x -> a : kernel_shape=2,2 strides=2,2; node Relu a -> b; node Concat b x -> y : axis=0; output y",
      "relu(a) = relu(relu(a)) where dim(a,2) = 160 or dim(a,2) = 224", false},
-    /* What opaque nodes make: no two of its sizes are known to be the same. */
-    {"input x N 8; node Flatten x -> a; node Relu a -> b; node Relu b -> y; output y", "relu(relu(a)) = relu(a) where dim(a,1) = 8", true},
+    /* What opaque nodes make: no two of its sizes are known to be the same, nor, where they read an open
+     * axis, is any, whatever it was. */
+    {"input x N 8; node Flatten x -> a; node Relu a -> b; node Relu b -> y; output y", "relu(relu(a)) = relu(a) where dim(a,1) = 8", false},
+    {"input x N 8; node Flatten x -> a; node Relu a -> b; node Relu b -> y; output y", "relu(relu(a)) = relu(a)", true},
     {"input x N 8; node Flatten x -> a; node Relu a -> b; node Relu x -> c; node Concat b c -> y : axis=0; output y",
      "concat(relu(a),relu(b),axis=0) = relu(concat(a,b,axis=0)) where same_shape(a,b)", false},
     {"input x N 8; node Flatten x -> a; node Relu a -> b; node Relu b -> y; output y", "relu(relu(a)) = relu(a) where dim(a,0) <= 100", false},
@@ -59,6 +61,11 @@ static const open_row rows[] = {
      "concat(relu(a),relu(b),axis=0) = add(concat(relu(a),relu(b),axis=0),reduce_sum(add(a,b),axes=3,keep=1))", true},
     {"input x N 8; node Softmax x -> a : axis=1; node Relu a -> y; output y", "softmax(a,axis=1) = softmax(a,axis=dim(a,0))", false},
     {"input x 1 N; node Softmax x -> a : axis=1; node Relu a -> y; output y", "softmax(a,axis=1) = softmax(a,axis=dim(a,0))", true},
+    /* A file holds both sizes of a split as numbers. */
+    {"input x 1 4; input z N 4; node Relu x -> a; node Relu z -> b; output a; output b",
+     "[relu(a), relu(b)] = [split(relu(concat(a,b,axis=0)),axis=0,at=dim(a,0)).0, split(relu(concat(a,b,axis=0)),axis=0,at=dim(a,0)).1]", false},
+    {"input x 1 N; input z 3 N; node Relu x -> a; node Relu z -> b; output a; output b",
+     "[relu(a), relu(b)] = [split(relu(concat(a,b,axis=0)),axis=0,at=dim(a,0)).0, split(relu(concat(a,b,axis=0)),axis=0,at=dim(a,0)).1]", true},
 };
 /* clang-format on */
 

@@ -10,7 +10,7 @@ COSTS=$FOLDER/own.costs
 DEVICE=intel-xeon-6-167
 sed -e 's/^  seed: 1 /  seed: 3 /; s/^  step_limit: .*/  step_limit: 40/; s/^  hidden: 32 .*/  hidden: 12/' \
     -e 's/^  latent: .*/  latent: 12/; s/^  width: .*/  width: 8/; s/^  hidden: 64 .*/  hidden: 24/' \
-    -e 's/^  pair: .*/  pair: 16/; s/^  episodes: 24 .*/  episodes: 6/; s/^  updates: 800 .*/  updates: 120/' \
+    -e 's/^  pair: .*/  pair: 16/; s/^  episodes: 72 .*/  episodes: 6/; s/^  updates: 2400 .*/  updates: 120/' \
     -e 's/^  dream_updates: .*/  dream_updates: 15/; s/^  dequeues: .*/  dequeues: 300/' train/settings.yaml > "$SETTINGS"
 
 # Rules for this model: folding, fusing, and a pair that leads nowhere.

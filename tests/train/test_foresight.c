@@ -88,7 +88,7 @@ static void test_same_seed(void **state)
         const graft_parameters *set = &d->agent->scorer.parameters;
         assert_int_equal(graft_dreamer_learn(&d->dreamer), GRAFT_OK);
         assert_int_equal(graft_dreamer_dream(&d->dreamer), GRAFT_OK);
-        assert_true(d->dreamer.dream_steps > 0);
+        assert_true(d->dreamer.progress.dream_steps > 0);
         if (kept == NULL) {
             bytes = set->size * sizeof(float);
             kept = GRAFT_NEW(d->f->env->life, float, set->size);
@@ -128,7 +128,7 @@ static void test_sealed(void **state)
     e->options.price = watched.price;
     /* Three trials, of at most as many rewrites as there are steps, and each first graph. */
     assert_in_range(watched.asked, 3, 3 * (e->options.step_limit + 1));
-    assert_true(d->dreamer.dream_steps > watched.asked);
+    assert_true(d->dreamer.progress.dream_steps > watched.asked);
     assert_false(e->sealed);
     assert_int_equal(graft_environment_reset(d->f->env, e), GRAFT_OK);
     close_dreaming(d);

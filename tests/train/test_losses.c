@@ -149,7 +149,8 @@ static void test_advantage_reference(void **state)
         steps[t].reward = (float)reference_gae_reward[t];
         steps[t].value = (float)reference_gae_value[t];
     }
-    graft_candidates_credit(&agent, steps, STEPS, 0.75);
+    const graft_episode_kept kept = {.count = STEPS, .steps = steps, .next_value = 0.75};
+    graft_candidates_credit(&agent, &kept);
     for (uint32_t t = 0; t < STEPS; t++) {
         double gain = reference_gae_advantage[t] + reference_gae_value[t];
         check_close("advantage", &steps[t].advantage, &reference_gae_advantage[t], 1);

@@ -72,6 +72,12 @@ static const open_row rows[] = {
      "s = Shape(x) opaque\ny = add(x, f)\nout y"},
     {"a slice of an open axis", "input x N L 4; ints z = 0; ints e = 2; ints i = 1; node Slice x z e i -> y; output y",
      "y = Slice(x, z, e, i) opaque\nout y"},
+    {"a slice behind one that is cut", "input x 1 L; input v 1 3; ints z = 0; ints e = 5; ints i = 1; node Slice x z e i -> s; node Concat s v -> c : axis=1;"
+     "ints f = 5; ints g = 8; node Slice c f g i -> y; output y",
+     "s = Slice(x, z, e, i) opaque\nc = concat(s, v) 1\ny = Slice(c, f, g, i) opaque\nout y"},
+    {"a slice behind strides that come out alike", "input x 1 4 L; weight w 4 4 64; input v 1 4 3; node Conv x w -> s : strides=64,; node Concat s v -> c : axis=2;"
+     "ints f = 1; ints g = 4; ints i = 2; node Slice c f g i -> y; output y",
+     "s = Conv(x, w) opaque\nc = concat(s, v) 2\ny = Slice(c, f, g, i) opaque\nout y"},
     {"a slice of another one", "input x N L 4; ints z = 0; ints e = 2; ints i = 2; node Slice x z e i -> y; output y",
      "y = slice(x) 2 0 2\nout y"},
     {"flatten", "input x N 2 3; node Flatten x -> a; node Relu a -> y; output y", "a = Flatten(x) opaque\ny = relu(a)\nout y"},

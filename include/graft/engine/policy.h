@@ -67,11 +67,12 @@ typedef struct graft_optimize_run {
     graft_decision decision; /* That is being made. */
     graft_report own_report; /* Where the caller wants none. */
     uint32_t seen_count;
-    uint32_t budget;     /* Candidates that this call may still look at. */
-    uint32_t unpacked;   /* The rule in memory.rule; rule_count: none. */
-    uint64_t operators;  /* Those of its source. */
-    uint64_t first_cost; /* Of the graph that the first decision was about... */
-    bool first_known;    /* ...once there was one. */
+    uint32_t budget;    /* Candidates that this call may still look at. */
+    uint32_t unpacked;  /* The rule in memory.rule; rule_count: none. */
+    uint64_t operators; /* Those of its source. */
+    uint64_t
+        first_cost;   /* What rewriting began with costs: as given, of the graph before plans... */
+    bool first_known; /* ...and simplification, or of the one that is decided about. */
     graft_phase phase;
 } graft_optimize_run;
 
@@ -153,9 +154,9 @@ static void carve_network(graft_carver *carver, const graft_policy *policy,
 {
     size_t hidden = policy->hidden;
     memory->rows = (graft_index *)carve(carver, limits->nodes, sizeof(graft_index));
-    memory->h = (int16_t *)carve(carver, limits->nodes * hidden, sizeof(int16_t));
-    memory->means = (int16_t *)carve(carver, limits->nodes * hidden * 2, sizeof(int16_t));
-    memory->far_sums = (int32_t *)carve(carver, limits->nodes * hidden, sizeof(int32_t));
+    memory->h = (int16_t *)carve(carver, limits->nodes, hidden * sizeof(int16_t));
+    memory->means = (int16_t *)carve(carver, limits->nodes, 2 * hidden * sizeof(int16_t));
+    memory->far_sums = (int32_t *)carve(carver, limits->nodes, hidden * sizeof(int32_t));
     memory->message_sum = (uint32_t *)carve(carver, hidden, sizeof(uint32_t));
     memory->vector = (int16_t *)carve(carver, widest_input(policy), sizeof(int16_t));
     memory->pooled = (int16_t *)carve(carver, policy->global.inputs, sizeof(int16_t));

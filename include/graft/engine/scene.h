@@ -27,9 +27,10 @@ static int32_t part_of_whole(uint64_t amount, uint64_t whole, uint32_t scale, ui
         whole >>= 1;
         amount >>= 1;
     }
-    if (whole == 0 || amount >= whole) {
-        amount = whole = 1;
+    if (whole == 0) {
+        return 0;
     }
+    amount = amount < whole ? amount : whole;
     uint32_t part = (uint32_t)amount * scale / (uint32_t)whole;
     return (int32_t)(part < most ? part : most);
 }
@@ -77,7 +78,10 @@ void graft_candidate_facts(const graft_change *change, const graft_estimated *no
     out[GRAFT_FACT_GUESSED] = (int16_t)part_of_whole(
         change->guessed_cost, add_saturating(change->removed_cost, change->added_cost),
         GRAFT_FACT_ONE, GRAFT_FACT_ONE);
-    out[GRAFT_FACT_GAINS] = cost < -(int64_t)(now->cost >> GRAFT_GAIN_SHIFT) ? GRAFT_FACT_ONE : 0;
+    if (cost < -(int64_t)(now->cost >> GRAFT_GAIN_SHIFT)) {
+        out[GRAFT_FACT_GAINS] = GRAFT_FACT_ONE;
+        out[GRAFT_FACT_GAIN] = (int16_t)(out[GRAFT_FACT_GAIN] > 0 ? out[GRAFT_FACT_GAIN] : 1);
+    }
 }
 
 #endif
