@@ -187,10 +187,10 @@ static void test_exact_only(void **state)
     graft_policy policy = read_policy(env, NULL);
     graft_optimize_options options = bare;
     uint8_t *flags = GRAFT_NEW(env->life, uint8_t, policy.rule_count);
-    options.exact = true;
-    assert_int_equal(optimize(env, &policy, "dscnn", &options, false)->report.step_count, 0);
     const run *all = optimize(env, &policy, "dscnn", &bare, false);
     policy.rule_flags = flags;
+    options.exact = true;
+    assert_int_equal(optimize(env, &policy, "dscnn", &options, false)->report.step_count, 0);
     flags[all->decisions[0].rule] = GRAFT_RULE_EXACT;
     const run *one = optimize(env, &policy, "dscnn", &options, false);
     assert_true(one->report.step_count > 0);
