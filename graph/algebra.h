@@ -26,6 +26,8 @@
 
 #include "graft/graft.h"
 
+#include <string.h>
+
 /* One application of an operator; the shapes fit (graft_infer_shapes). */
 typedef struct graft_call {
     const int32_t *attrs;   /* GRAFT_MAX_ATTRS entries */
@@ -225,48 +227,6 @@ static inline graft_window graft_window_of_conv(const graft_call *call, uint32_t
                           .stride = attrs[GRAFT_ATTR_conv_stride_h + i],
                           .before = attrs[GRAFT_ATTR_conv_pad_top + i],
                           .dilation = attrs[GRAFT_ATTR_conv_dilation_h + i]};
-}
-
-/* The same of a pool's; its attributes stand at the same places in both pools. */
-static inline graft_window graft_window_of_pool(const graft_call *call, uint32_t i,
-                                                int32_t dilation)
-{
-    const int32_t *attrs = call->attrs;
-    return (graft_window){.size = call->in[0].dims[2 + i],
-                          .count = call->out[0].dims[2 + i],
-                          .kernel = attrs[GRAFT_ATTR_max_pool_kernel_h + i],
-                          .stride = attrs[GRAFT_ATTR_max_pool_stride_h + i],
-                          .before = attrs[GRAFT_ATTR_max_pool_pad_top + i],
-                          .dilation = dilation};
-}
-
-/* The part of a two-dimensional window that lies inside its plane; never empty for a pool. */
-typedef struct graft_patch {
-    size_t first; /* Offset in the plane of its first element. */
-    size_t rows;
-    size_t columns;
-    size_t row_step;
-    size_t column_step;
-} graft_patch;
-
-/* The patch of row-major position `position`. */
-static inline graft_patch graft_patch_at(const graft_window windows[2], size_t position)
-{
-    const graft_window *h = &windows[0];
-    const graft_window *w = &windows[1];
-    int64_t y = (int64_t)position / w->count;
-    int64_t x = (int64_t)position % w->count;
-    int64_t rows[2];
-    int64_t columns[2];
-    graft_window_taps(h, y, rows);
-    graft_window_taps(w, x, columns);
-    int64_t top = graft_window_at(h, y, rows[0]);
-    int64_t left = graft_window_at(w, x, columns[0]);
-    return (graft_patch){.first = (size_t)(top * w->size + left),
-                         .rows = (size_t)(rows[1] - rows[0]),
-                         .columns = (size_t)(columns[1] - columns[0]),
-                         .row_step = (size_t)(h->dilation * w->size),
-                         .column_step = (size_t)w->dilation};
 }
 
 #endif

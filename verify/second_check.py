@@ -88,7 +88,7 @@ def read_operators(path):
         if row.group(1) == "OP":
             operators[cells[1]] = Operator(cells[1], int(cells[2]), int(cells[3]))
         else:
-            least, most = (eval(cell, {"__builtins__": {}}, known) for cell in cells[4:6])
+            least, most = (eval(cell, {"__builtins__": {}}, known) for cell in cells[5:7])
             operators[cells[0]].attributes.append(Attribute(cells[2], cells[3], least, most))
     return operators
 

@@ -42,22 +42,14 @@ typedef struct {
 
 bool graft_sym_is_choice(uint32_t op, uint32_t attr)
 {
-    switch (op) {
-    case GRAFT_OP_concat:
-    case GRAFT_OP_split:
-    case GRAFT_OP_slice:
-    case GRAFT_OP_pad:
-        return attr == GRAFT_ATTR_concat_axis;
-    case GRAFT_OP_transpose:
-    case GRAFT_OP_softmax:
-    case GRAFT_OP_reduce_mean:
-    case GRAFT_OP_reduce_sum:
-    case GRAFT_OP_reduce_max:
+    switch (graft_op_attr(op, attr)->role) {
+    case GRAFT_ROLE_AXIS:
+    case GRAFT_ROLE_AXES:
+    case GRAFT_ROLE_ORDER:
+    case GRAFT_ROLE_MODE:
         return true;
-    case GRAFT_OP_avg_pool:
-        return attr == GRAFT_ATTR_avg_pool_count_pad;
     default:
-        return graft_op_attr(op, attr)->kind == GRAFT_ATTR_ACTIVATION;
+        return false;
     }
 }
 
@@ -211,7 +203,16 @@ static const char *expect(bool so, const char *why) { return so ? NULL : why; }
 
 #include "graft/shapes.def"
 
-static bool makes_rank(uint32_t op) { return op == GRAFT_OP_reshape || op == GRAFT_OP_fill; }
+/* The first of the attributes that say which shape is made; GRAFT_MAX_ATTRS where there are none. */
+static uint32_t first_extent(uint32_t op)
+{
+    uint32_t first = 0;
+    while (first < graft_op(op)->attr_count &&
+           graft_op_attr(op, first)->role != GRAFT_ROLE_EXTENT) {
+        first++;
+    }
+    return first < graft_op(op)->attr_count ? first : GRAFT_MAX_ATTRS;
+}
 
 static int var_rank(const search *s, uint32_t v)
 {
@@ -432,7 +433,7 @@ static void add_slot_digit(search *s, uint32_t slot, digit_kind kind, int32_t le
 /* The ranks that a node's constant sizes leave open. */
 static void add_made_digit(search *s, uint32_t side, uint32_t n, const graft_pattern_node *node)
 {
-    uint32_t first = node->op == GRAFT_OP_fill ? (uint32_t)GRAFT_ATTR_fill_dim_0 : 0;
+    uint32_t first = first_extent(node->op);
     int32_t least = 0;
     int32_t most = GRAFT_MAX_RANK;
     for (int32_t i = GRAFT_MAX_RANK; i-- > 0;) {
@@ -464,12 +465,12 @@ static void add_node_digits(search *s, uint32_t side, uint32_t n)
         uint32_t slot = (uint32_t)node->attrs[i].value;
         if (graft_sym_is_choice(node->op, i)) {
             add_slot_digit(s, slot, DIGIT_SLOT, info->least, info->most);
-        } else if (node->op == GRAFT_OP_clip) {
-            bool low = i == GRAFT_ATTR_clip_low;
+        } else if (info->role == GRAFT_ROLE_LOW || info->role == GRAFT_ROLE_HIGH) {
+            bool low = info->role == GRAFT_ROLE_LOW;
             add_slot_digit(s, slot, DIGIT_INFINITE, low ? -1 : 0, low ? 0 : 1);
         }
     }
-    if (makes_rank(node->op)) {
+    if (first_extent(node->op) < GRAFT_MAX_ATTRS) {
         add_made_digit(s, side, n, node);
     }
 }

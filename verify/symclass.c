@@ -2,6 +2,7 @@
 #include "verify/symclass.h"
 
 #include "graph/rulecode.h"
+#include "verify/symaxes.h"
 
 #include <string.h>
 #include <xxhash.h>
@@ -116,133 +117,74 @@ static application open_node(const finder *f, uint32_t side, uint32_t n)
     return a;
 }
 
-/* The value of an attribute that the case fixes, if it lies in its domain and below `bound`. */
-static uint32_t choice(finder *f, const application *a, uint32_t attr, uint32_t bound)
+/* What attributes of a role that chooses among axes or modes lie below. */
+static uint32_t bound_of(const application *a, uint32_t attr)
+{
+    const graft_attr_info *info = graft_op_attr(a->node->op, attr);
+    switch (info->role) {
+    case GRAFT_ROLE_AXIS:
+        return a->in[0].rank;
+    case GRAFT_ROLE_AXES:
+        return 1u << a->in[0].rank;
+    case GRAFT_ROLE_ORDER: /* Places past the rank are 0. */
+        return attr < a->out[0].rank ? a->in[0].rank : 1;
+    default:
+        return UINT8_MAX;
+    }
+}
+
+/* The value of an attribute that the case fixes, if it lies in its domain and below its bound. */
+static uint32_t choice(finder *f, const application *a, uint32_t attr)
 {
     const graft_attr_info *info = graft_op_attr(a->node->op, attr);
     int32_t value = 0;
     bool fits = graft_sym_case_attr(f->rule, f->c, a->node, attr, &value) && value >= info->least &&
-                value <= info->most && value >= 0 && (uint32_t)value < bound;
+                value <= info->most && value >= 0 && (uint32_t)value < bound_of(a, attr);
     f->failed = f->failed || !fits;
     return fits ? (uint32_t)value : 0;
 }
 
-static void keep_everything(finder *f, const application *a)
+static graft_sym_axes axes_of(finder *f, const application *a, uint32_t output)
 {
+    uint32_t ranks[GRAFT_MAX_INPUTS];
+    int32_t choices[GRAFT_MAX_ATTRS] = {0};
     for (uint32_t i = 0; i < a->in_count; i++) {
-        keep_all(f, a->in[i]);
+        ranks[i] = a->in[i].rank;
     }
-    for (uint32_t o = 0; o < a->out_count; o++) {
-        keep_all(f, a->out[o]);
-    }
-}
-
-static void tie_matmul(finder *f, const application *a)
-{
-    for (uint32_t i = 0; i < 2 && a->in[i].rank >= 2; i++) {
-        tie_from_end(f, a->in[i], a->out[0], 2);
-        keep(f, a->in[i], a->in[i].rank - 1);
-        keep(f, a->in[i], a->in[i].rank - 2);
-        keep(f, a->out[0], a->out[0].rank - 1 - i);
-    }
-    if (a->node->op == GRAFT_OP_matmul_bias) {
-        keep_all(f, a->in[2]);
-    }
-}
-
-/* All axes of input and output are the same; something happens along one. */
-static void tie_but_one(finder *f, const application *a, uint32_t axis)
-{
-    for (uint32_t o = 0; o < a->out_count; o++) {
-        tie_from_end(f, a->in[0], a->out[o], 0);
-    }
-    if (a->in[0].rank != a->out[0].rank || axis >= a->in[0].rank) {
-        f->failed = true;
-    } else {
-        keep(f, a->in[0], axis);
-    }
-    for (uint32_t i = 1; i < a->in_count; i++) {
-        if (a->node->op == GRAFT_OP_concat) {
-            f->failed = f->failed || a->in[i].rank != a->out[0].rank;
-            tie_from_end(f, a->in[i], a->out[0], 0);
-        } else { /* A vector of scales, shifts. */
-            keep_all(f, a->in[i]);
+    for (uint32_t i = 0; i < graft_op(a->node->op)->attr_count; i++) {
+        if (graft_sym_is_choice(a->node->op, i)) {
+            choices[i] = (int32_t)choice(f, a, i);
         }
     }
+    return graft_sym_axes_of(a->node->op, output, ranks, a->out[output].rank, choices);
 }
 
-static void tie_transpose(finder *f, const application *a)
+static void tie_output(finder *f, const application *a, uint32_t output)
 {
-    uint32_t seen = 0;
-    for (uint32_t i = 0; i < a->out[0].rank; i++) {
-        uint32_t axis = choice(f, a, GRAFT_ATTR_transpose_axis_0 + i, a->in[0].rank);
-        f->failed = f->failed || (seen >> axis & 1u) != 0;
-        seen |= 1u << axis;
-        if (!f->failed) {
-            tie(f, a->out[0], i, a->in[0], axis);
+    const graft_sym_axes axes = axes_of(f, a, output);
+    for (uint32_t i = 0; i < a->in_count; i++) {
+        for (uint32_t k = 0; k < a->in[i].rank; k++) {
+            for (uint32_t to = 0; to < a->out[output].rank; to++) {
+                if ((axes.lined[i][k] >> to & 1u) != 0) {
+                    tie(f, a->out[output], to, a->in[i], k);
+                }
+            }
+            if ((axes.busy_in[i] >> k & 1u) != 0) {
+                keep(f, a->in[i], k);
+            }
         }
     }
-    for (uint32_t i = a->out[0].rank; i < GRAFT_MAX_RANK; i++) {
-        (void)choice(f, a, GRAFT_ATTR_transpose_axis_0 + i, 1);
-    }
-}
-
-static void tie_reduction(finder *f, const application *a)
-{
-    uint32_t axes = choice(f, a, GRAFT_ATTR_reduce_mean_axes, 1u << a->in[0].rank);
-    uint32_t kept = choice(f, a, GRAFT_ATTR_reduce_mean_keep, 2);
-    uint32_t to = 0;
-    for (uint32_t i = 0; i < a->in[0].rank && !f->failed; i++) {
-        bool reduced = (axes >> i & 1u) != 0;
-        if (reduced) {
-            keep(f, a->in[0], i);
-        }
-        if (reduced && kept == 1) {
-            keep(f, a->out[0], to++);
-        } else if (!reduced) {
-            tie(f, a->out[0], to++, a->in[0], i);
+    for (uint32_t to = 0; to < a->out[output].rank; to++) {
+        if ((axes.busy >> to & 1u) != 0) {
+            keep(f, a->out[output], to);
         }
     }
-    f->failed = f->failed || to != a->out[0].rank;
 }
 
 static void tie_node(finder *f, const application *a)
 {
-    uint32_t op = a->node->op;
-    switch (op) {
-    case GRAFT_OP_matmul:
-    case GRAFT_OP_matmul_bias:
-        tie_matmul(f, a);
-        break;
-    case GRAFT_OP_concat:
-    case GRAFT_OP_split:
-    case GRAFT_OP_slice:
-    case GRAFT_OP_pad:
-    case GRAFT_OP_softmax: /* All have the axis first. */
-        tie_but_one(f, a, choice(f, a, GRAFT_ATTR_concat_axis, a->in[0].rank));
-        break;
-    case GRAFT_OP_scale_shift:
-        tie_but_one(f, a, 1);
-        break;
-    case GRAFT_OP_layer_norm:
-        tie_but_one(f, a, a->in[0].rank - 1);
-        break;
-    case GRAFT_OP_transpose:
-        tie_transpose(f, a);
-        break;
-    case GRAFT_OP_reduce_mean:
-    case GRAFT_OP_reduce_sum:
-    case GRAFT_OP_reduce_max:
-        tie_reduction(f, a);
-        break;
-    default:
-        if ((graft_op(op)->flags & GRAFT_FLAG_ELEMENTWISE) == 0) {
-            keep_everything(f, a);
-        }
-        for (uint32_t i = 0; i < a->in_count; i++) {
-            tie_from_end(f, a->in[i], a->out[0], 0);
-        }
-        break;
+    for (uint32_t o = 0; o < a->out_count && !f->failed; o++) {
+        tie_output(f, a, o);
     }
 }
 
@@ -346,57 +288,53 @@ static void put_program(finder *f, uint32_t at)
     }
 }
 
-static void put_transpose(finder *f, const application *a)
+/* A set of axes, by what they are in the core. */
+static void put_axes(finder *f, tensor t, uint32_t axes)
 {
-    put_rank(f, a->out[0]);
-    for (uint32_t i = 0; i < a->out[0].rank; i++) {
-        if (!is_idle(f, a->out[0], i)) {
-            uint32_t axis = choice(f, a, GRAFT_ATTR_transpose_axis_0 + i, a->in[0].rank);
-            put(f, core_axis(f, a->in[0], axis));
-        }
-    }
-}
-
-static void put_axes(finder *f, const application *a)
-{
-    uint32_t axes = choice(f, a, GRAFT_ATTR_reduce_mean_axes, 1u << a->in[0].rank);
     uint32_t core = 0;
-    for (uint32_t i = 0; i < a->in[0].rank; i++) {
-        core |= (axes >> i & 1u) << core_axis(f, a->in[0], i); /* A reduced axis is in the core. */
+    for (uint32_t i = 0; i < t.rank; i++) {
+        core |= is_idle(f, t, i) ? 0 : (axes >> i & 1u) << core_axis(f, t, i);
     }
     put(f, core);
+}
+
+static void put_choice(finder *f, const application *a, uint32_t i)
+{
+    uint32_t value = choice(f, a, i);
+    switch (graft_op_attr(a->node->op, i)->role) {
+    case GRAFT_ROLE_AXIS:
+        put(f, core_axis(f, a->in[0], value));
+        break;
+    case GRAFT_ROLE_AXES:
+        put_axes(f, a->in[0], value);
+        break;
+    case GRAFT_ROLE_ORDER:
+        if (i < a->out[0].rank && !is_idle(f, a->out[0], i)) {
+            put(f, core_axis(f, a->in[0], value));
+        }
+        break;
+    default:
+        put(f, value);
+        break;
+    }
 }
 
 static void put_attr(finder *f, const application *a, uint32_t i)
 {
     const graft_term *term = &a->node->attrs[i];
-    bool reduces = a->node->op == GRAFT_OP_reduce_mean || a->node->op == GRAFT_OP_reduce_sum ||
-                   a->node->op == GRAFT_OP_reduce_max;
-    if (!graft_sym_is_choice(a->node->op, i)) {
-        if (term->kind == GRAFT_TERM_SLOT && f->c->chosen[term->value]) {
-            put(f, (uint32_t)f->c->slots[term->value]);
-        } else if (term->kind == GRAFT_TERM_CODE) {
-            put_program(f, (uint32_t)term->value);
-        }
-    } else if (graft_op_attr(a->node->op, i)->kind == GRAFT_ATTR_ACTIVATION ||
-               a->node->op == GRAFT_OP_avg_pool || (reduces && i == GRAFT_ATTR_reduce_mean_keep)) {
-        put(f, choice(f, a, i, UINT8_MAX));
-    } else if (reduces) {
-        put_axes(f, a);
-    } else if (a->node->op != GRAFT_OP_transpose) {
-        put(f, core_axis(f, a->in[0], choice(f, a, i, a->in[0].rank)));
+    if (graft_sym_is_choice(a->node->op, i)) {
+        put_choice(f, a, i);
+    } else if (term->kind == GRAFT_TERM_SLOT && f->c->chosen[term->value]) {
+        put(f, (uint32_t)f->c->slots[term->value]);
+    } else if (term->kind == GRAFT_TERM_CODE) {
+        put_program(f, (uint32_t)term->value);
     }
 }
 
 static void put_node(finder *f, const application *a)
 {
     put_rank(f, a->out[0]);
-    if (a->node->op == GRAFT_OP_transpose) {
-        put_transpose(f, a);
-    }
-    if (a->node->op == GRAFT_OP_scale_shift) {
-        put(f, core_axis(f, a->in[0], 1)); /* The channel. */
-    }
+    put_axes(f, a->out[0], axes_of(f, a, 0).fixed);
     for (uint32_t i = 0; i < graft_op(a->node->op)->attr_count; i++) {
         put_attr(f, a, i);
     }

@@ -1,9 +1,9 @@
 /* symclass.h - cases of a proof for all sizes that are the same but for axes along which a rule
  * does nothing.
  *
- * Axes of variables and nodes that an operator lines up are tied: those that broadcasting aligns,
- * that a transpose moves, that a concatenation along another axis makes equal; so are the axes of
- * the source's and the target's outputs. A set of tied axes is *idle* when no operator does
+ * Axes of variables and nodes that an operator lines up (symaxes.h) are tied: those that
+ * broadcasting aligns, that a transpose moves, that a concatenation along another axis makes equal;
+ * so are the axes of the source's and the target's outputs. A set of tied axes is *idle* when no operator does
  * anything along it (sums, reads at another index, joins, cuts, counts it as the channel), no
  * program of the rule reads its size, and no tensor has two axes in it. Leaving idle axes out of a
  * case gives its *core*: ranks, and attributes that name axes, are those of what is left.

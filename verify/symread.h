@@ -1,10 +1,9 @@
 /* symread.h - what each operator computes, over symbolic sizes: the value of a node as one term
  * over the index of its element.
  *
- * Scalar arithmetic is that of graph/operator_bodies.inc, run on scalars. Index maps, ranges of
- * sums and guards of padding are written here a second time, for the bodies' loops need numbers;
- * tests evaluate both at random shapes well beyond those of the bounded proofs and compare
- * (tests/verify/test_symbolic_reading.c).
+ * The text is graph/reading.inc, over Z3 terms; scalar arithmetic is that of
+ * graph/operator_bodies.inc, run on scalars. Tests evaluate the terms at random shapes well beyond
+ * those of the bounded proofs and compare with the bodies (tests/verify/test_symbolic_reading.c).
  *
  * A reshape keeps row-major places: place<n>(i..., d...) is the place of index i in sizes d, and
  * part<n>_<k>(p, d...) the k-th part of the index of place p. Sizes of 1 are left out, axes on

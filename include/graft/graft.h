@@ -110,7 +110,7 @@ enum {
 
 /* Indices of attributes, e.g. GRAFT_ATTR_conv_stride_h. */
 enum {
-#define ATTR(operator, index, name, kind, least, most) GRAFT_ATTR_##operator##_##name = index,
+#define ATTR(operator, index, name, kind, role, least, most) GRAFT_ATTR_##operator##_##name = index,
 #include "operators.def"
     GRAFT_ATTR_NONE_ = 0
 };
@@ -131,11 +131,25 @@ typedef enum graft_attr_kind {
     GRAFT_ATTR_ACTIVATION = 3
 } graft_attr_kind;
 
+typedef enum graft_attr_role {
+    GRAFT_ROLE_NUMBER, /* A size or number that is none of these. */
+    GRAFT_ROLE_AXIS,
+    GRAFT_ROLE_AXES,     /* A set of axes, a bit each. */
+    GRAFT_ROLE_ORDER,    /* One place of a permutation of axes. */
+    GRAFT_ROLE_MODE,     /* One of a few ways. */
+    GRAFT_ROLE_POSITION, /* A place along an axis. */
+    GRAFT_ROLE_EXTENT,   /* A size of the output, which ends at a 0. */
+    GRAFT_ROLE_GROUPS,
+    GRAFT_ROLE_LOW, /* A bound, which may be infinite. */
+    GRAFT_ROLE_HIGH
+} graft_attr_role;
+
 typedef struct graft_attr_info {
     const char *name; /* NULL past the operator's last attribute. */
     int32_t least;
     int32_t most;
     uint8_t kind; /* graft_attr_kind */
+    uint8_t role; /* graft_attr_role */
 } graft_attr_info;
 
 typedef struct graft_op_info {

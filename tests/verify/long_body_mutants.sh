@@ -10,7 +10,7 @@ set -u
 : "${JOBS:=2}"
 list=tests/verify/body_mutations.txt
 scratch=out/body-mutants
-programs="graph/test_bodies graph/test_algebras verify/test_term verify/test_check verify/test_symbolic \
+programs="graph/test_reading graph/test_bodies graph/test_algebras verify/test_term verify/test_check verify/test_symbolic \
     verify/test_numeric verify/test_corpus"
 count=$(grep -vc '^#' "$list")
 numbers=${MUTATIONS:-$(seq 1 "$count")}

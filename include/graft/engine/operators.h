@@ -26,7 +26,7 @@ enum {
 enum {
 #define OP(id, name, inputs, outputs, attributes, flags, onnx)                                     \
     GRAFT_ATTR_FIRST_##name, GRAFT_ATTR_BEFORE_##name = GRAFT_ATTR_FIRST_##name - 1,
-#define ATTR(operator_, index, name, kind, least, most) GRAFT_ATTR_PLACE_##operator_##_##name,
+#define ATTR(operator_, index, name, kind, role, least, most) GRAFT_ATTR_PLACE_##operator_##_##name,
 #include "../operators.def"
     GRAFT_ATTR_PLACE_end
 };
@@ -45,7 +45,7 @@ enum {
                  (outputs) <= GRAFT_MAX_OUTPUTS && (attributes) <= GRAFT_MAX_ATTRS                 \
              ? 1                                                                                   \
              : -1];
-#define ATTR(operator_, index, name, kind, least, most)                                            \
+#define ATTR(operator_, index, name, kind, role, least, most)                                      \
     typedef char graft_attr_row_##operator_##_##name##_is_out_of_place                             \
         [(int)GRAFT_ATTR_PLACE_##operator_##_##name ==                                             \
                      (int)GRAFT_ATTR_FIRST_##operator_ + (index) &&                                \
@@ -73,7 +73,8 @@ static const uint16_t attr_first[GRAFT_OP_COUNT] = {
 };
 
 static const graft_attr_info attr_table[GRAFT_ATTR_TOTAL] = {
-#define ATTR(operator_, index, name, kind, least, most) {#name, least, most, GRAFT_ATTR_##kind},
+#define ATTR(operator_, index, name, kind, role, least, most)                                      \
+    {#name, least, most, GRAFT_ATTR_##kind, GRAFT_ROLE_##role},
 #include "../operators.def"
 };
 /* clang-format on */
