@@ -144,8 +144,9 @@ FOLDERS := emit train cost models verify gen graph
 PROTOS    := $(wildcard graph/*.proto)
 GENERATED := $(PROTOS:%.proto=$(OUT)/generated/%.pb-c.c)
 
-# Of the archive `support`, which only tests link, the sources are in tests/support.
-sources  = $(wildcard $(if $(filter support,$(1)),tests/)$(1)/*.c)
+# Rooms of a folder are in its archive. Of `support`, which only tests link, the sources are in tests/support.
+ROOMS    := $(addprefix verify/,command export instances lift set sizes sweep)
+sources  = $(wildcard $(if $(filter support,$(1)),tests/)$(1)/*.c $(addsuffix /*.c,$(filter $(1)/%,$(ROOMS))))
 objects  = $(patsubst %.c,$(OUT)/%.o,$(call sources,$(1))) $(if $(filter graph,$(1)),$(GENERATED:.c=.o) $(INFER_OBJECT))
 archives = $(1:%=$(OUT)/lib%.a)
 
@@ -229,7 +230,7 @@ RECHECK := $(OUT)/recheck
 .PHONY: recheck second-check
 recheck: $(GRAFT) ## Ask cvc5 and a second Z3 about every proof of rules/graft.rules (SAMPLE=N: of N rules)
 	$(GRAFT) verify --emit-smt $(RECHECK) $(if $(SAMPLE),--sample $(SAMPLE))
-	@JOBS=$(JOBS) sh verify/recheck.sh $(RECHECK) out/venv-z3
+	@JOBS=$(JOBS) sh verify/export/recheck.sh $(RECHECK) out/venv-z3
 	@$(MAKE) --no-print-directory second-check
 
 # Without a word of the prover's: the rules as text, evaluated by the ONNX package.
@@ -237,14 +238,14 @@ COUNT ?= 5
 second-check: $(GRAFT) ## Evaluate the rules of rules/graft.rules with the ONNX reference implementation (COUNT=N times each)
 	$(GRAFT) rules --json > $(OUT)/rules.json
 	@python=$$(sh cost/rival/python.sh out/venv) || { echo "$$python" >&2; exit 2; }; \
-	    nice $$python verify/second_check.py $(OUT)/rules.json --count $(COUNT) --jobs $(JOBS) $(if $(SAMPLE),--sample $(SAMPLE))
+	    nice $$python verify/export/second_check.py $(OUT)/rules.json --count $(COUNT) --jobs $(JOBS) $(if $(SAMPLE),--sample $(SAMPLE))
 
 # A program that proves, linked with the solver alone: what it takes is what is trusted. The engine is
 # one object; here the functions that nothing calls are left out.
 TRUSTED := $(OUT)/trusted
 .PHONY: trusted
 trusted: $(TRUSTED) ## List the files that the verdict `proved` rests on, with their lines
-	@sh verify/trusted.sh $< $<.map $(OUT)
+	@sh verify/export/trusted.sh $< $<.map $(OUT)
 
 $(TRUSTED): OWN_FLAGS := -ffunction-sections -fdata-sections
 $(TRUSTED): $(OUT)/tests/verify/trusted.o $(OUT)/trusted_engine.o $(call archives,verify gen graph)

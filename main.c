@@ -21,8 +21,8 @@
 #include "graph/processor.h"
 #include "graph/usage.h"
 #include "models/command.h"
-#include "verify/bench.h"
-#include "verify/command.h"
+#include "verify/command/bench.h"
+#include "verify/command/command.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include "graph/page.h"
 #include "graph/ruleprint.h"
 #include "graph/rulewords.h"
-#include "verify/rulepage.h"
+#include "verify/command/rulepage.h"
 
 #include <inttypes.h>
 #include <string.h>

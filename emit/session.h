@@ -9,7 +9,7 @@
 #include "graph/rulefile.h"
 #include "train/agent_settings.h"
 #include "train/environment.h"
-#include "verify/opensizes.h"
+#include "verify/sizes/opensizes.h"
 
 typedef struct graft_session_options {
     const char *model;             /* A zoo name or a path to an .onnx file. */

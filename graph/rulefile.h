@@ -34,7 +34,7 @@ typedef struct graft_rounding_side {
 enum { GRAFT_ROUNDING_F32, GRAFT_ROUNDING_F16, GRAFT_ROUNDING_FORMATS };
 enum { GRAFT_ROUNDING_SOURCE, GRAFT_ROUNDING_TARGET, GRAFT_ROUNDING_SIDES };
 
-/* What rounding does to a reassociating rule (verify/rounding.h). */
+/* What rounding does to a reassociating rule (verify/sweep/rounding.h). */
 typedef struct graft_rounding {
     uint32_t elements; /* Measured, in each format; 0: nothing was. */
     graft_rounding_side sides[GRAFT_ROUNDING_FORMATS][GRAFT_ROUNDING_SIDES];

@@ -3,7 +3,7 @@
  * The numbers are those of TASO's public sources: the enumerations OpType, PMParameter, ActiMode
  * and PaddingMode of its ops.h, written by its generator. A rule has operators in order, each after
  * those it reads; inputs are tensors with negative operator numbers. What an operator means is the
- * business of verify/taso.h. */
+ * business of verify/command/taso.h. */
 #ifndef GRAFT_TASOFILE_H
 #define GRAFT_TASOFILE_H
 

@@ -17,7 +17,7 @@
 #include "train/routes.h"
 
 /* Who says whether a match that the engine accepts at the sizes at hand is one at all sizes that
- * they stand for (verify/opensizes.h). */
+ * they stand for (verify/sizes/opensizes.h). */
 typedef struct graft_size_judge {
     void (*look_at)(void *context, const graft_graph *graph, const graft_order *order);
     bool (*holds)(void *context, const graft_rule *rule, const graft_match *match);

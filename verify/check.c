@@ -1,12 +1,12 @@
 /* check.c - see check.h. */
 #include "verify/check.h"
 
-#include "verify/numeric.h"
-#include "verify/pointwise.h"
-#include "verify/polynomial.h"
-#include "verify/resweep.h"
-#include "verify/rounding.h"
-#include "verify/subsume.h"
+#include "verify/instances/pointwise.h"
+#include "verify/set/subsume.h"
+#include "verify/sweep/numeric.h"
+#include "verify/sweep/polynomial.h"
+#include "verify/sweep/resweep.h"
+#include "verify/sweep/rounding.h"
 
 #include <string.h>
 

@@ -15,10 +15,10 @@
 #define GRAFT_CHECK_H
 
 #include "graph/rulefile.h"
-#include "verify/narrow.h"
-#include "verify/prove.h"
-#include "verify/sweep.h"
-#include "verify/symbolic.h"
+#include "verify/instances/prove.h"
+#include "verify/lift/narrow.h"
+#include "verify/sizes/symbolic.h"
+#include "verify/sweep/sweep.h"
 
 typedef struct graft_check_options {
     uint32_t filter;   /* Most points of the filter, */

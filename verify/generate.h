@@ -9,7 +9,7 @@
 
 #include "gen/gen.h"
 #include "verify/check.h"
-#include "verify/derivations.h"
+#include "verify/set/derivations.h"
 
 typedef struct graft_generate_options {
     uint64_t seed;

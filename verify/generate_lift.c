@@ -4,9 +4,9 @@
 
 #include "graph/log.h"
 #include "graph/ruleprint.h"
-#include "verify/canon.h"
-#include "verify/lift.h"
-#include "verify/subsume.h"
+#include "verify/lift/lift.h"
+#include "verify/set/canon.h"
+#include "verify/set/subsume.h"
 
 #include <string.h>
 

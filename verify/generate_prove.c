@@ -5,8 +5,8 @@
 
 #include "graph/log.h"
 #include "graph/ruleprint.h"
-#include "verify/narrow.h"
-#include "verify/reverse.h"
+#include "verify/lift/narrow.h"
+#include "verify/set/reverse.h"
 
 #include <stdlib.h>
 #include <string.h>

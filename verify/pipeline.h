@@ -3,9 +3,9 @@
 #ifndef GRAFT_PIPELINE_H
 #define GRAFT_PIPELINE_H
 
-#include "verify/derivations.h"
 #include "verify/generate.h"
 #include "verify/pool.h"
+#include "verify/set/derivations.h"
 
 typedef enum graft_rule_state {
     GRAFT_RULE_OPEN,

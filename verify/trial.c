@@ -4,11 +4,11 @@
 
 #include "graph/log.h"
 #include "graph/ruleprint.h"
-#include "verify/choices.h"
+#include "verify/lift/suggest.h"
 #include "verify/pool.h"
-#include "verify/resweep.h"
-#include "verify/subsume.h"
-#include "verify/suggest.h"
+#include "verify/set/subsume.h"
+#include "verify/sweep/choices.h"
+#include "verify/sweep/resweep.h"
 
 #include <stdlib.h>
 #include <string.h>

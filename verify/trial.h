@@ -12,7 +12,7 @@
 
 #include "graph/rulefile.h"
 #include "verify/check.h"
-#include "verify/refute.h"
+#include "verify/sweep/refute.h"
 
 struct graft_trial;
 

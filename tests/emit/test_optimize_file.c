@@ -3,7 +3,7 @@
 #include "emit/command.h"
 #include "graph/file.h"
 #include "tests/support/onnx_text.h"
-#include "verify/command.h"
+#include "verify/command/command.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* TASO's files from hostile bytes: refused with a message, or rules that are sound: each is
  * expressible and valid, or not and says why; what is read is written and read again the same. */
 #include "graph/rulefile.h"
-#include "verify/instance.h"
-#include "verify/taso.h"
+#include "verify/command/taso.h"
+#include "verify/instances/instance.h"
 
 #include <assert.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "graph/ruleparse.h"
 #include "graph/ruleprint.h"
 #include "graph/rulewords.h"
-#include "verify/userrules.h"
+#include "verify/command/userrules.h"
 
 #include <assert.h>
 #include <string.h>

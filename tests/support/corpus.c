@@ -4,7 +4,7 @@
 #include "graph/ruleprint.h"
 #include "tests/support/check.h"
 #include "verify/pool.h"
-#include "verify/symbolic.h"
+#include "verify/sizes/symbolic.h"
 
 const corpus_file corpus_files[CORPUS_FILES] = {
     {"tests/verify/corpus/false.yaml",    CORPUS_FALSE },

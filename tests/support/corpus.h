@@ -3,8 +3,8 @@
 #ifndef TESTS_CORPUS_H
 #define TESTS_CORPUS_H
 
+#include "verify/command/userrules.h"
 #include "verify/trial.h"
-#include "verify/userrules.h"
 
 typedef enum corpus_kind {
     CORPUS_TRUE,
@@ -44,7 +44,7 @@ typedef struct corpus_tally {
 corpus_tally corpus_try(graft_env *env, const corpus_rules *rules, corpus_kind kind,
                         const graft_trial_options *options);
 
-/* How many rules the proof for all sizes (verify/symbolic.h) accepts; those of false rules are
+/* How many rules the proof for all sizes (verify/sizes/symbolic.h) accepts; those of false rules are
  * printed as WRONG. Each is tried in a child that may take `limit_ns`. */
 uint32_t corpus_try_symbolic(graft_env *env, const corpus_rules *rules, corpus_kind kind,
                              uint64_t limit_ns);

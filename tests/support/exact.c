@@ -4,16 +4,16 @@
 #include "graph/algebra_float.h"
 #include "graph/rng.h"
 #include "tests/support/check.h"
-#include "verify/beyond.h"
-#include "verify/cover.h"
-#include "verify/symbolic.h"
+#include "verify/sizes/symbolic.h"
+#include "verify/sweep/beyond.h"
+#include "verify/sweep/cover.h"
 
 #include <string.h>
 
 #define NUM                       float
 #define ALG(f)                    f##_f32
 #define RUN(k, op, call, in, out) ((void)(k), graft_float_run((op), (call), (in), (out)))
-#include "verify/sides.inc"
+#include "verify/instances/sides.inc"
 
 static const uint32_t specials[] = {
     0x00000000u, 0x80000000u, 0x7f800000u, 0xff800000u, 0x7fc00000u, 0x00000001u, 0x80000001u,

@@ -4,7 +4,7 @@
 
 #include "graph/rulefile.h"
 #include "tests/support/corpus.h"
-#include "verify/instance.h"
+#include "verify/instances/instance.h"
 
 typedef enum exact_inputs {
     EXACT_SPECIAL, /* Zeros of both signs, infinities, NaN, subnormal and huge numbers. */

@@ -7,7 +7,7 @@
 #include "tests/support/corpus.h"
 #include "verify/limits.h"
 #include "verify/pool.h"
-#include "verify/symbolic.h"
+#include "verify/sizes/symbolic.h"
 
 #include <string.h>
 

@@ -6,8 +6,8 @@
 #include "graph/ruleprint.h"
 #include "tests/support/build.h"
 #include "tests/support/proposal.h"
-#include "verify/choices.h"
-#include "verify/instance.h"
+#include "verify/instances/instance.h"
+#include "verify/sweep/choices.h"
 
 #include <math.h>
 #include <string.h>

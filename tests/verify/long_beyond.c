@@ -1,14 +1,14 @@
 /* The committed rules past the bounds of their sweeps: all at instances like those of their
- * certificates (verify/beyond.h), and those that are not proved for all sizes once more by the
+ * certificates (verify/sweep/beyond.h), and those that are not proved for all sizes once more by the
  * engine itself, which rewrites random graphs that both are run in binary64 (witness.h). A rule
  * that is false there may not ship, whatever its level says. */
 #include "graph/rulefile.h"
 #include "graph/ruleprint.h"
 #include "tests/support/check.h"
 #include "tests/support/witness.h"
-#include "verify/beyond.h"
-#include "verify/cover.h"
-#include "verify/sweep.h"
+#include "verify/sweep/beyond.h"
+#include "verify/sweep/cover.h"
+#include "verify/sweep/sweep.h"
 
 #include <stdlib.h>
 

@@ -4,8 +4,8 @@
 #include "graph/rulefile.h"
 #include "graph/ruleprint.h"
 #include "tests/support/check.h"
-#include "verify/neighbours.h"
-#include "verify/sweep.h"
+#include "verify/sweep/neighbours.h"
+#include "verify/sweep/sweep.h"
 
 enum { POINTS = 1500, AROUND = 100, NEIGHBOURS = 6000 };
 

@@ -1,11 +1,11 @@
-/* Classes of cases (verify/symclass.h): an instance of any case of a class, cut along its idle
+/* Classes of cases (verify/sizes/symclass.h): an instance of any case of a class, cut along its idle
  * axes, is an instance of the class's first case, and both sides compute the same there. */
-#include "verify/symclass.h"
+#include "verify/sizes/symclass.h"
 
 #include "graph/algebra_field.h"
 #include "graph/ruleparse.h"
 #include "tests/support/check.h"
-#include "verify/instance.h"
+#include "verify/instances/instance.h"
 
 #include <string.h>
 
@@ -60,7 +60,7 @@ typedef struct {
 #define NUM                       graft_field
 #define ALG(f)                    f##_field
 #define RUN(k, op, call, in, out) graft_field_run((k), (op), (call), (in), (out))
-#include "verify/sides.inc"
+#include "verify/instances/sides.inc"
 
 /* ---------------------------------------------------------------- instances */
 

@@ -1,7 +1,7 @@
 /* What divisions by 0 and roots of negative numbers make undefined: the elements that they reach,
- * no others (verify/guarded.h). Each rule is put before the proof for all sizes alone, and before
+ * no others (verify/instances/guarded.h). Each rule is put before the proof for all sizes alone, and before
  * Z3 at instances alone. */
-#include "verify/symbolic.h"
+#include "verify/sizes/symbolic.h"
 
 #include "graph/ruleparse.h"
 #include "tests/support/check.h"

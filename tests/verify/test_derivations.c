@@ -1,12 +1,12 @@
 /* Derivations of rules that were left out: written, read again, replayed; and what the replay must
  * not let through. */
-#include "verify/derivations.h"
+#include "verify/set/derivations.h"
 
 #include "graph/file.h"
 #include "graph/ruleparse.h"
 #include "graph/ruleprint.h"
 #include "tests/support/check.h"
-#include "verify/domain.h"
+#include "verify/sweep/domain.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* Derivations of rules from others. */
-#include "verify/derive.h"
+#include "verify/set/derive.h"
 
 #include "graph/ruleparse.h"
 #include "tests/support/check.h"
-#include "verify/domain.h"
+#include "verify/sweep/domain.h"
 
 static graft_rule *parse(graft_env *env, const char *text)
 {

@@ -1,10 +1,10 @@
 /* Instances: whether samples meet all values of an attribute, and enough instances of rules whose
  * target seldom fits. */
-#include "verify/domain.h"
+#include "verify/sweep/domain.h"
 
 #include "graph/ruleparse.h"
 #include "tests/support/check.h"
-#include "verify/choices.h"
+#include "verify/sweep/choices.h"
 
 #include <string.h>
 

@@ -1,11 +1,11 @@
 /* Samples that follow the precondition: what is read from it, and how many more instances are
  * found.
  */
-#include "verify/guide.h"
+#include "verify/sweep/guide.h"
 
 #include "graph/ruleparse.h"
 #include "tests/support/check.h"
-#include "verify/sweep.h"
+#include "verify/sweep/sweep.h"
 
 #include <string.h>
 

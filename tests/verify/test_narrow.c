@@ -1,12 +1,12 @@
 /* Second chances for rules that were lifted too far: attributes pinned to what they were, the
  * restriction that a proof for all sizes needs, and attributes that do nothing at an instance. */
-#include "verify/narrow.h"
+#include "verify/lift/narrow.h"
 
 #include "graph/ruleparse.h"
 #include "graph/ruleprint.h"
 #include "tests/support/check.h"
 #include "verify/check.h"
-#include "verify/idle.h"
+#include "verify/instances/idle.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * sizes, attributes or inputs are not `exact`, others are; those of the committed set give the same
  * bits on zeros of both signs, infinities, NaN, subnormals, huge and ordinary numbers; measured
  * errors of reassociating rules are what they can be worked out to be. */
-#include "verify/numeric.h"
+#include "verify/sweep/numeric.h"
 
 #include "graph/algebra_half.h"
 #include "graph/rng.h"
@@ -10,7 +10,7 @@
 #include "tests/support/check.h"
 #include "tests/support/exact.h"
 #include "verify/check.h"
-#include "verify/rounding.h"
+#include "verify/sweep/rounding.h"
 
 #include <math.h>
 #include <string.h>

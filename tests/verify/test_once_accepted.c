@@ -3,7 +3,7 @@
  */
 #include "graph/ruleparse.h"
 #include "tests/support/check.h"
-#include "verify/symbolic.h"
+#include "verify/sizes/symbolic.h"
 #include "verify/trial.h"
 
 static const char *const texts[] = {

@@ -2,11 +2,11 @@
  * refuted, with counterexamples that a person can look at and that the float executor gives again;
  * true ones that name the same numbers are not. And the parts: which numbers a rule names, which
  * instances are made of them, and what Z3 finds. */
-#include "verify/boundary.h"
-#include "verify/named.h"
-#include "verify/symmodel.h"
+#include "verify/command/userrules.h"
+#include "verify/sizes/symmodel.h"
+#include "verify/sweep/boundary.h"
+#include "verify/sweep/named.h"
 #include "verify/trial.h"
-#include "verify/userrules.h"
 
 #include "graph/ruleparse.h"
 #include "tests/support/check.h"

@@ -1,5 +1,5 @@
 /* Which rules are proved for all sizes by a proof for scalars. */
-#include "verify/pointwise.h"
+#include "verify/instances/pointwise.h"
 
 #include "graph/ruleparse.h"
 #include "tests/support/check.h"

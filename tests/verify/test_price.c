@@ -1,13 +1,13 @@
 /* Which way rules pay: counts at an instance, costs as functions of sizes, and reverses. */
-#include "verify/price.h"
+#include "verify/set/price.h"
 
 #include "graph/ruleparse.h"
 #include "graph/ruleprint.h"
 #include "tests/support/check.h"
 #include "tests/support/known_rules.h"
-#include "verify/cover.h"
-#include "verify/reverse.h"
-#include "verify/sweep.h"
+#include "verify/set/reverse.h"
+#include "verify/sweep/cover.h"
+#include "verify/sweep/sweep.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,9 +5,9 @@
 #include "graph/rulefile.h"
 #include "graph/ruleparse.h"
 #include "tests/support/check.h"
-#include "verify/derive.h"
-#include "verify/domain.h"
-#include "verify/reverse.h"
+#include "verify/set/derive.h"
+#include "verify/set/reverse.h"
+#include "verify/sweep/domain.h"
 
 enum { POINTS = 4, ATTEMPTS = 40000 };
 

@@ -18,8 +18,8 @@ writes_a_sample() {
 }
 writes_the_same() { emit 1 "$FOLDER/again" && diff -r "$SMT" "$FOLDER/again"; }
 
-solvers=$(sh verify/recheck.sh --which out/venv-z3 2> "$FOLDER/why")
-recheck() { python3 verify/recheck.py "$@"; }
+solvers=$(sh verify/export/recheck.sh --which out/venv-z3 2> "$FOLDER/why")
+recheck() { python3 verify/export/recheck.py "$@"; }
 
 # agrees NAME=PATH: nothing is sat, nearly everything is unsat.
 agrees() {

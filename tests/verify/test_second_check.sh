@@ -10,7 +10,7 @@ if ! "$python" -c 'import onnx.reference' > /dev/null 2>&1; then
     exit
 fi
 
-second() { "$python" verify/second_check.py "$@" --jobs 2; }
+second() { "$python" verify/export/second_check.py "$@" --jobs 2; }
 
 # one_rule SOURCE TARGET WHERE: a file with this rule.
 one_rule() {

@@ -1,10 +1,10 @@
 /* Obligations as SMT-LIB: read back from their text, true claims are unsat and false ones are not.
  */
-#include "verify/smtsizes.h"
+#include "verify/export/smtsizes.h"
 
 #include "graph/ruleparse.h"
 #include "tests/support/check.h"
-#include "verify/domain.h"
+#include "verify/sweep/domain.h"
 
 #include <string.h>
 #include <z3.h>

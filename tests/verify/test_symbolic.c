@@ -1,7 +1,7 @@
 /* The proof for all sizes: what it accepts, and above all what it does not. The false rules hold
  * for some shapes, many for all that a bounded proof looks at: small, square, divisible, or with
  * the values that one tries first. */
-#include "verify/symbolic.h"
+#include "verify/sizes/symbolic.h"
 
 #include "graph/ruleparse.h"
 #include "tests/support/check.h"

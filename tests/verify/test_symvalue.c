@@ -1,6 +1,6 @@
 /* test_symvalue.c - values of terms at a rule's instances are what Z3 says they are, our own
  * functions mean what symterm.h says, indices are where conditions put them. */
-#include "verify/symvalue.h"
+#include "verify/sizes/symvalue.h"
 
 #include "graph/rng.h"
 #include "graph/ruleparse.h"

@@ -1,10 +1,10 @@
 /* TASO's files: their bytes, what their operators mean, which of ours they can say. */
-#include "verify/taso.h"
+#include "verify/command/taso.h"
 
 #include "graph/ruleparse.h"
 #include "graph/ruleprint.h"
 #include "tests/support/check.h"
-#include "verify/domain.h"
+#include "verify/sweep/domain.h"
 #include "verify/trial.h"
 
 #include <string.h>

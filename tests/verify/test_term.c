@@ -1,12 +1,12 @@
 /* The term algebra: agreement with the field algebra on every operator that is exact, what is
  * simplified while terms are built, the laws of unknown functions, and how fast terms grow. */
-#include "verify/term.h"
+#include "verify/instances/term.h"
 
 #include "graph/algebra_field.h"
 #include "tests/support/cases.h"
 #include "tests/support/check.h"
-#include "verify/cancel.h"
-#include "verify/growth.h"
+#include "verify/instances/cancel.h"
+#include "verify/instances/growth.h"
 
 #include <math.h>
 #include <stdlib.h>

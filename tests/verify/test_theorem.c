@@ -1,14 +1,14 @@
 /* Theorems as SMT-LIB, read back from their text: true ones are unsat, false ones are not, what
  * they assume can be met, and their sides compute what operators do. Lemmas are unsat. */
-#include "verify/theorem.h"
+#include "verify/export/theorem.h"
 
 #include "graph/algebra_real.h"
 #include "graph/ruleparse.h"
 #include "graph/ruleprint.h"
 #include "tests/support/check.h"
 #include "tests/support/corpus.h"
-#include "verify/domain.h"
-#include "verify/theoremlemma.h"
+#include "verify/export/theoremlemma.h"
+#include "verify/sweep/domain.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@
 #define NUM                       double
 #define ALG(f)                    f##_real
 #define RUN(k, op, call, in, out) ((void)(k), graft_real_run((op), (call), (in), (out)))
-#include "verify/sides.inc"
+#include "verify/instances/sides.inc"
 
 enum { ANSWERS_MOST = 8, ELEMENTS_MOST = 4096, VALUES_EACH = 3, CASES_MOST = 6, SECONDS_MOST = 4 };
 

@@ -1,12 +1,12 @@
 /* Users' rules: faults are named with file, line and what was expected; verdicts; counterexamples
  * are small and replay; the missing precondition is found; nothing is proved without a solver. */
-#include "verify/userrules.h"
+#include "verify/command/userrules.h"
 
 #include "graph/ruleparse.h"
 #include "graph/ruleprint.h"
 #include "tests/support/check.h"
 #include "tests/support/known_rules.h"
-#include "verify/suggest.h"
+#include "verify/lift/suggest.h"
 #include "verify/trial.h"
 
 #include <math.h>

@@ -2,8 +2,8 @@
  * which files a proof needs. It takes both ways to a proof, of a true and of a false rule each.
  * Prints a line for each rule. */
 #include "graph/pattern.h"
-#include "verify/pointwise.h"
-#include "verify/symbolic.h"
+#include "verify/instances/pointwise.h"
+#include "verify/sizes/symbolic.h"
 
 #include <stdio.h>
 

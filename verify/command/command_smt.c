@@ -1,0 +1,215 @@
+/* command_smt.c - see command_smt.h. Rules are written by children, for building the terms is most
+ * of the work of proving them. */
+#include "verify/command/command_smt.h"
+
+#include "graph/log.h"
+#include "graph/ruleprint.h"
+#include "verify/export/smtsizes.h"
+#include "verify/export/theorem.h"
+#include "verify/export/theoremlemma.h"
+#include "verify/pool.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+typedef struct {
+    const graft_ruleset *set;
+    const char *folder;
+    uint32_t count; /* Rules to write. */
+} writing;
+
+static const graft_rule_entry *entry_of(const writing *w, uint32_t item)
+{
+    return &w->set->entries[(uint64_t)item * w->set->count / w->count];
+}
+
+enum { INSTANCES, SIZES, THEOREM, FILE_KINDS };
+
+/* What a child says of one rule. The message of a failure follows it, then the lines of the index.
+ */
+typedef struct {
+    graft_status status;
+    uint32_t checks[FILE_KINDS];
+    uint32_t lemmas; /* Bits, by graft_lemma. */
+    uint64_t bytes;
+} smt_answer;
+
+/* The files of one rule. */
+typedef struct {
+    const writing *w;
+    const graft_rule_entry *entry;
+    smt_answer answer;
+    graft_buffer lines; /* In env->life. */
+} rule_files;
+
+/* Writes a file, "ID<suffix>.smt2", and its line. */
+static graft_status write_text(graft_env *env, rule_files *f, uint32_t kind, const char *suffix,
+                               const graft_theorem_file *file)
+{
+    static const char *const kinds[FILE_KINDS] = {"instances", "questions", "theorem"};
+    graft_status status = GRAFT_OK;
+    const graft_rule_entry *e = f->entry;
+    const char *path =
+        graft_arena_printf(env->life, "%s/%016" PRIx64 "%s.smt2", f->w->folder, e->id, suffix);
+    GRAFT_CHECK(graft_file_write(env, path, file->text, file->size));
+    graft_buffer_printf(&f->lines,
+                        "%016" PRIx64 "\t%s\t%s\t%016" PRIx64 "%s.smt2\t%" PRIu32 "\t%s\t%s\n",
+                        e->id, e->name, graft_proof_name(e->proof), e->id, suffix, file->checks,
+                        kinds[kind], graft_lemma_names(env->life, file->lemmas));
+    f->answer.checks[kind] += kind == THEOREM ? 1 : file->checks;
+    f->answer.lemmas |= file->lemmas;
+    f->answer.bytes += file->size;
+done:
+    return status;
+}
+
+static graft_status write_theorem(graft_env *env, void *context, const graft_theorem_file *file)
+{
+    return write_text(env, context, THEOREM,
+                      graft_arena_printf(env->life, ".theorem%" PRIu32, file->number), file);
+}
+
+static graft_status write_file(graft_env *env, rule_files *f, const graft_smt_claim *claim,
+                               uint32_t kind)
+{
+    graft_status status = GRAFT_OK;
+    graft_buffer text = {.arena = env->life};
+    graft_theorem_file file = {.number = 0};
+    GRAFT_CHECK(kind == SIZES ? graft_smt_print_sizes(env, claim, &text, &file.checks)
+                              : graft_smt_print(env, claim, &text, &file.checks));
+    file.text = text.data;
+    file.size = text.size;
+    GRAFT_CHECK(write_text(env, f, kind, kind == SIZES ? ".sizes" : "", &file));
+done:
+    return status;
+}
+
+static graft_status write_rule(graft_env *env, rule_files *f)
+{
+    const graft_rule_entry *e = f->entry;
+    graft_status status = GRAFT_OK;
+    graft_point *points = NULL;
+    if (!graft_cover_unpack(env->unit, &e->rule, e->cover_points, e->cover_bytes, e->cover,
+                            &points)) {
+        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "the points of its certificate are damaged");
+        goto done;
+    }
+    const graft_smt_claim claim = {
+        .title = graft_arena_printf(env->unit, "%s\n%s\nid %016" PRIx64 ", %s", e->name,
+                                    graft_rule_print_line(env->unit, &e->rule), e->id,
+                                    graft_proof_name(e->proof)),
+        .solver = f->w->set->solver,
+        .rule = &e->rule,
+        .points = points,
+        .count = e->cover,
+        .unbounded = e->proof == GRAFT_PROOF_UNBOUNDED};
+    if (claim.unbounded) {
+        GRAFT_CHECK(graft_theorem_write(env, &e->rule, claim.title, write_theorem, f));
+    }
+    GRAFT_CHECK(write_file(env, f, &claim, INSTANCES));
+    if (graft_smt_has_sizes(&claim)) {
+        GRAFT_CHECK(write_file(env, f, &claim, SIZES));
+    }
+done:
+    return status;
+}
+
+static void write_item(graft_env *env, void *context, const graft_pool_item *item,
+                       graft_buffer *out)
+{
+    const writing *w = context;
+    rule_files f;
+    memset(&f, 0, sizeof f);
+    graft_env_clear(env);
+    graft_mark mark = graft_arena_mark(env->life);
+    f.w = w;
+    f.entry = entry_of(w, item->index);
+    f.lines = (graft_buffer){.arena = env->life};
+    f.answer.status = write_rule(env, &f);
+    graft_buffer_append(out, &f.answer, sizeof f.answer);
+    graft_buffer_append(out, env->message, strlen(env->message) + 1);
+    graft_buffer_append(out, f.lines.data, f.lines.size);
+    graft_buffer_append(out, "", 1);
+    graft_arena_release(env->life, mark);
+}
+
+/* The answer of one child as index lines. */
+static graft_status take_answer(graft_env *env, const graft_rule_entry *e,
+                                const graft_pool_result *result, graft_buffer *index,
+                                smt_answer *sum)
+{
+    smt_answer answer;
+    if (result->outcome != GRAFT_POOL_DONE || result->bytes <= sizeof answer) {
+        return GRAFT_FAIL(env, GRAFT_INTERNAL, "rule '%s': the process that wrote it died",
+                          e->name);
+    }
+    memcpy(&answer, result->answer, sizeof answer);
+    if (answer.status != GRAFT_OK) {
+        return GRAFT_FAIL(env, answer.status, "rule '%s': %s", e->name,
+                          (const char *)result->answer + sizeof answer);
+    }
+    const char *message = (const char *)result->answer + sizeof answer;
+    graft_buffer_printf(index, "%s", message + strlen(message) + 1);
+    for (uint32_t kind = 0; kind < FILE_KINDS; kind++) {
+        sum->checks[kind] += answer.checks[kind];
+    }
+    sum->lemmas |= answer.lemmas;
+    sum->bytes += answer.bytes;
+    return GRAFT_OK;
+}
+
+/* The lemmas that theorems name, and those that these need. */
+static graft_status write_lemmas(graft_env *env, const writing *w, uint32_t lemmas,
+                                 graft_buffer *index)
+{
+    graft_status status = GRAFT_OK;
+    if ((lemmas >> GRAFT_LEMMA_EXCHANGE & 1u) != 0) {
+        lemmas |= 1u << GRAFT_LEMMA_LINEAR | 1u << (GRAFT_LEMMA_LINEAR + 2);
+    }
+    for (uint32_t i = 0; i < GRAFT_LEMMA_KINDS; i++) {
+        const char *name = graft_lemma_name(env->life, i);
+        graft_buffer text = {.arena = env->life};
+        if ((lemmas >> i & 1u) != 0) {
+            uint32_t checks = graft_lemma_print(&text, i);
+            GRAFT_CHECK(graft_file_write(
+                env, graft_arena_printf(env->life, "%s/lemma.%s.smt2", w->folder, name), text.data,
+                text.size));
+            graft_buffer_printf(index, "-\t%s\t-\tlemma.%s.smt2\t%" PRIu32 "\tlemma\t-\n", name,
+                                name, checks);
+        }
+    }
+done:
+    return status;
+}
+
+graft_status graft_smt_save(graft_env *env, const graft_ruleset *set, uint32_t sample,
+                            const char *folder)
+{
+    graft_status status = GRAFT_OK;
+    bool all = sample == 0 || sample > set->count;
+    writing w = {.set = set, .folder = folder, .count = all ? set->count : sample};
+    const char *path = graft_arena_printf(env->life, "%s/index.tsv", folder);
+    graft_pool_result *results = GRAFT_NEW(env->life, graft_pool_result, w.count);
+    graft_buffer index = {.arena = env->life};
+    smt_answer sum = {.status = GRAFT_OK};
+    const graft_pool_job job = {.label = "write",
+                                .unit = "rules",
+                                .item_count = w.count,
+                                .is_fresh = true,
+                                .run = write_item,
+                                .context = &w};
+    GRAFT_CHECK(graft_pool_run(env, env->life, &job, results));
+    graft_buffer_printf(&index, "id\tname\tproof\tfile\tchecks\tkind\tlemmas\n");
+    for (uint32_t i = 0; i < w.count; i++) {
+        GRAFT_CHECK(take_answer(env, entry_of(&w, i), &results[i], &index, &sum));
+    }
+    GRAFT_CHECK(write_lemmas(env, &w, sum.lemmas, &index));
+    GRAFT_CHECK(graft_file_write(env, path, index.data, index.size));
+    graft_log(env, 1,
+              "%s: %u rules, %u cases of theorems, %u obligations, %u questions for all sizes, "
+              "%.1f MB",
+              path, w.count, sum.checks[THEOREM], sum.checks[INSTANCES], sum.checks[SIZES],
+              (double)sum.bytes / 1e6);
+done:
+    return status;
+}

@@ -1,0 +1,238 @@
+/* command_taso.c - see command_taso.h. */
+#include "verify/command/command_taso.h"
+
+#include "graph/file.h"
+#include "graph/json.h"
+#include "graph/log.h"
+#include "graph/ruleprint.h"
+#include "verify/command/taso.h"
+#include "verify/set/canon.h"
+#include "verify/sweep/cover.h"
+#include "verify/trial.h"
+
+#include <string.h>
+
+typedef enum {
+    FOUND_IMPLIED,
+    FOUND_SAME,
+    FOUND_NEW,
+    FOUND_WITHIN,
+    FOUND_REFUTED,
+    FOUND_UNKNOWN,
+    FOUND_FOREIGN
+} finding;
+
+enum { FINDINGS = FOUND_FOREIGN + 1, NO_TRIAL = UINT32_MAX };
+
+static const char *const finding_names[FINDINGS] = {
+    "implied", "same", "proved", "within-bounds", "refuted", "unknown", "not expressible"};
+
+/* One rule of the file. */
+typedef struct {
+    graft_rule rule;
+    const char *why; /* Not expressible: why. */
+    const char *by;  /* Implied: the rules of the set. */
+    uint32_t trial;  /* Place in `trials`. */
+    uint8_t found;   /* finding */
+} subject;
+
+typedef struct {
+    graft_env *env;
+    const graft_ruleset *set;
+    subject *subjects;
+    uint32_t count;
+    graft_rule *rules; /* Those on trial. */
+    graft_trial *trials;
+    uint32_t trial_count;
+    uint32_t tally[FINDINGS];
+} inquiry;
+
+/* ------------------------------------------------------------------ inquiry */
+
+static graft_status read_subjects(inquiry *q, const char *path)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = q->env;
+    graft_taso_rule *rules = NULL;
+    GRAFT_CHECK(graft_taso_read(env, env->life, path, &rules, &q->count));
+    q->subjects = GRAFT_NEW(env->life, subject, q->count);
+    q->rules = GRAFT_NEW(env->life, graft_rule, q->count);
+    q->trials = GRAFT_NEW(env->life, graft_trial, q->count);
+    for (uint32_t i = 0; i < q->count; i++) {
+        subject *s = &q->subjects[i];
+        s->trial = NO_TRIAL;
+        s->why = graft_taso_import(env, env->life, &rules[i], &s->rule);
+        s->found = s->why != NULL                    ? FOUND_FOREIGN
+                   : graft_rule_is_trivial(&s->rule) ? FOUND_SAME
+                                                     : FOUND_UNKNOWN;
+        if (s->found == FOUND_UNKNOWN) {
+            s->trial = q->trial_count;
+            q->rules[q->trial_count++] = s->rule;
+        }
+    }
+done:
+    return status;
+}
+
+static void judge_subject(inquiry *q, subject *s)
+{
+    if (s->trial == NO_TRIAL) {
+        return;
+    }
+    const graft_trial *trial = &q->trials[s->trial];
+    graft_mark mark = graft_arena_mark(q->env->unit);
+    if (trial->verdict == GRAFT_VERDICT_REFUTED) {
+        s->found = FOUND_REFUTED;
+    } else {
+        s->by = graft_taso_implied(q->env, q->env->life, q->set, &s->rule);
+        s->found = s->by != NULL                                   ? FOUND_IMPLIED
+                   : trial->verdict == GRAFT_VERDICT_PROVED        ? FOUND_NEW
+                   : trial->verdict == GRAFT_VERDICT_WITHIN_BOUNDS ? FOUND_WITHIN
+                                                                   : FOUND_UNKNOWN;
+    }
+    graft_arena_release(q->env->unit, mark);
+}
+
+/* ---------------------------------------------------------------- reporting */
+
+static const char *subject_reason(const inquiry *q, const subject *s)
+{
+    switch ((finding)s->found) {
+    case FOUND_IMPLIED:
+        return s->by;
+    case FOUND_SAME:
+        return "both sides are the same operators here";
+    case FOUND_NEW:
+        return "it was not derived from the set";
+    case FOUND_WITHIN:
+    case FOUND_REFUTED:
+    case FOUND_UNKNOWN:
+        return q->trials[s->trial].reason;
+    case FOUND_FOREIGN:
+        break;
+    }
+    return s->why;
+}
+
+static void print_json(const inquiry *q, uint32_t i)
+{
+    const subject *s = &q->subjects[i];
+    graft_env *env = q->env;
+    graft_json json;
+    bool has = s->found == FOUND_REFUTED && q->trials[s->trial].has_refutation;
+    graft_buffer refutation = {.arena = env->unit};
+    graft_json_begin(&json, env->unit);
+    graft_json_integer(&json, "rule", i);
+    graft_json_string(&json, "finding", finding_names[s->found]);
+    graft_json_string(&json, "reason", subject_reason(q, s));
+    graft_json_string(&json, "text",
+                      s->why == NULL ? graft_rule_print_line(env->unit, &s->rule) : NULL);
+    if (has) {
+        graft_refutation_json(&refutation, &s->rule, &q->trials[s->trial].refutation);
+        graft_json_raw(&json, "counterexample", refutation.data);
+    } else {
+        graft_json_string(&json, "counterexample", NULL);
+    }
+    graft_json_string(&json, "suggestion",
+                      s->found == FOUND_REFUTED ? q->trials[s->trial].suggestion : NULL);
+    graft_json_end(&json, stdout);
+}
+
+static void print_text(const inquiry *q, uint32_t i)
+{
+    const subject *s = &q->subjects[i];
+    (void)printf("rule %u: %s: %s\n", i, finding_names[s->found], subject_reason(q, s));
+    if (s->why == NULL) {
+        (void)printf("    %s\n", graft_rule_print_line(q->env->unit, &s->rule));
+    }
+    if (s->found == FOUND_REFUTED && q->trials[s->trial].has_refutation) {
+        graft_buffer text = {.arena = q->env->unit};
+        graft_refutation_print(&text, &s->rule, &q->trials[s->trial].refutation);
+        (void)fwrite(text.data, 1, text.size, stdout);
+    }
+    if (s->found == FOUND_REFUTED && q->trials[s->trial].suggestion != NULL) {
+        (void)printf("    it would be true where %s\n", q->trials[s->trial].suggestion);
+    }
+}
+
+static void print_summary(const inquiry *q)
+{
+    if (q->env->json) {
+        graft_json json;
+        graft_json_begin(&json, q->env->unit);
+        graft_json_integer(&json, "rules", q->count);
+        for (uint32_t f = 0; f < FINDINGS; f++) {
+            graft_json_integer(&json, finding_names[f], q->tally[f]);
+        }
+        graft_json_end(&json, stdout);
+        return;
+    }
+    (void)printf("%u rules: %u implied by the set, %u the same on both sides, %u proved but not "
+                 "implied, %u within bounds, %u refuted, %u unknown, %u not expressible\n",
+                 q->count, q->tally[FOUND_IMPLIED], q->tally[FOUND_SAME], q->tally[FOUND_NEW],
+                 q->tally[FOUND_WITHIN], q->tally[FOUND_REFUTED], q->tally[FOUND_UNKNOWN],
+                 q->tally[FOUND_FOREIGN]);
+}
+
+graft_status graft_taso_report(graft_env *env, const graft_ruleset *set, const char *path)
+{
+    graft_status status = GRAFT_OK;
+    graft_trial_options options = graft_trial_defaults();
+    inquiry q = {.env = env, .set = set};
+    uint32_t killed = 0;
+    GRAFT_CHECK(read_subjects(&q, path));
+    GRAFT_CHECK(graft_trial_run(env, env->life, q.rules, q.trial_count, &options, q.trials));
+    for (uint32_t i = 0; i < q.count; i++) {
+        judge_subject(&q, &q.subjects[i]);
+        q.tally[q.subjects[i].found]++;
+        graft_mark mark = graft_arena_mark(env->unit);
+        if (env->json) {
+            print_json(&q, i);
+        } else {
+            print_text(&q, i);
+        }
+        graft_arena_release(env->unit, mark);
+    }
+    print_summary(&q);
+    for (uint32_t i = 0; i < q.trial_count; i++) {
+        killed += q.trials[i].was_killed ? 1 : 0;
+    }
+    if (killed > 0) {
+        status = GRAFT_FAIL(env, GRAFT_UNDECIDED, "%s: %u rules were killed for their time", path,
+                            killed);
+    }
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------- saving */
+
+graft_status graft_taso_save(graft_env *env, const graft_ruleset *set, const char *path)
+{
+    graft_status status = GRAFT_OK;
+    graft_taso_rule *rules =
+        GRAFT_NEW(env->life, graft_taso_rule, (size_t)set->count * GRAFT_TASO_EXPORTS);
+    uint32_t count = 0;
+    uint32_t fitting = 0;
+    uint8_t *data = NULL;
+    size_t size = 0;
+    for (uint32_t i = 0; i < set->count; i++) {
+        const graft_rule_entry *e = &set->entries[i];
+        graft_mark mark = graft_arena_mark(env->unit);
+        graft_point *points = NULL;
+        uint32_t written = 0;
+        if (graft_cover_unpack(env->unit, &e->rule, e->cover_points, e->cover_bytes, e->cover,
+                               &points)) {
+            graft_taso_export(env, &e->rule, points, e->cover, &rules[count], &written);
+        }
+        count += written;
+        fitting += written > 0 ? 1 : 0;
+        graft_arena_release(env->unit, mark);
+    }
+    graft_taso_encode(env->life, rules, count, &data, &size);
+    GRAFT_CHECK(graft_file_write(env, path, data, size));
+    graft_log(env, 1, "%s: %u rules, instances of %u of the set's %u", path, count, fitting,
+              set->count);
+done:
+    return status;
+}

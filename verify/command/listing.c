@@ -1,0 +1,360 @@
+/* listing.c - see listing.h; explain.c says one rule in words. */
+#include "verify/command/listing.h"
+
+#include "graph/json.h"
+#include "graph/ruleprint.h"
+#include "verify/set/price.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum {
+    PROOF_LEVELS = GRAFT_PROOF_UNBOUNDED + 1,
+    NUMERIC_CLASSES = GRAFT_NUMERIC_EXACT_INTEGER + 1
+};
+
+/* Whether it says why it is not proved for all sizes. */
+static bool has_reason(const graft_rule_entry *entry)
+{
+    return entry->proof != GRAFT_PROOF_UNBOUNDED && entry->reason != NULL &&
+           entry->reason[0] != '\0';
+}
+
+/* ------------------------------------------------------------------ search */
+
+static bool pattern_uses(const graft_pattern *pattern, const char *name)
+{
+    for (uint32_t n = 0; n < pattern->node_count; n++) {
+        if (strcmp(graft_op(pattern->nodes[n].op)->name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_meant(const graft_listing_filter *filter, const graft_rule_entry *entry)
+{
+    return (filter->uses == NULL || pattern_uses(&entry->rule.source, filter->uses) ||
+            pattern_uses(&entry->rule.target, filter->uses)) &&
+           (filter->proof == NULL || strcmp(graft_proof_name(entry->proof), filter->proof) == 0) &&
+           (filter->numeric == NULL ||
+            strcmp(graft_numeric_name(entry->numeric), filter->numeric) == 0) &&
+           (filter->family == NULL || strcmp(entry->family, filter->family) == 0) &&
+           (!filter->shrinks || entry->gain > 0);
+}
+
+static bool operator_exists(const char *name)
+{
+    for (uint32_t op = 1; op < GRAFT_OP_COUNT; op++) {
+        if (graft_op(op) != NULL && strcmp(graft_op(op)->name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool family_exists(const graft_ruleset *set, const char *name)
+{
+    for (uint32_t i = 0; i < set->count; i++) {
+        if (strcmp(set->entries[i].family, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+graft_status graft_listing_check(graft_env *env, const graft_ruleset *set,
+                                 const graft_listing_filter *filter)
+{
+    if (filter->uses != NULL && !operator_exists(filter->uses)) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                          "--uses: no operator '%s'; their names are in graft/operators.def",
+                          filter->uses);
+    }
+    if (filter->family != NULL && !family_exists(set, filter->family)) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "--family: the set has no family '%s'",
+                          filter->family);
+    }
+    return GRAFT_OK;
+}
+
+/* ----------------------------------------------------------------- listing */
+
+/* The axioms of an entry as a JSON array. */
+static const char *list_axioms(graft_arena *arena, const graft_rule_entry *entry)
+{
+    graft_buffer text = {.arena = arena};
+    graft_buffer_printf(&text, "[");
+    for (uint32_t i = 0; i < entry->axiom_count; i++) {
+        graft_buffer_printf(&text, "%s\"%s\"", i > 0 ? ", " : "", entry->axioms[i]);
+    }
+    graft_buffer_printf(&text, "]");
+    return text.data;
+}
+
+static void print_json(graft_env *env, const graft_rule_entry *entry)
+{
+    graft_json json;
+    graft_rule_text text = graft_rule_print(env->unit, &entry->rule);
+    graft_json_begin(&json, env->unit);
+    graft_json_string(&json, "id", graft_arena_printf(env->unit, "%016" PRIx64, entry->id));
+    graft_json_string(&json, "name", entry->name);
+    graft_json_string(&json, "source", text.source);
+    graft_json_string(&json, "target", text.target);
+    graft_json_string(&json, "where", text.where);
+    graft_json_string(&json, "numeric", graft_numeric_name(entry->numeric));
+    graft_json_raw(&json, "rounding", graft_listing_rounding_json(env->unit, &entry->rounding));
+    graft_json_string(&json, "proof", graft_proof_name(entry->proof));
+    graft_json_raw(&json, "axioms", list_axioms(env->unit, entry));
+    graft_json_integer(&json, "points", entry->points);
+    graft_json_integer(&json, "cover", entry->cover);
+    graft_json_integer(&json, "cases", entry->cases);
+    graft_json_string(&json, "reason", has_reason(entry) ? entry->reason : NULL);
+    graft_json_string(&json, "family", entry->family);
+    graft_json_integer(&json, "gain", entry->gain);
+    graft_json_end(&json, stdout);
+}
+
+void graft_listing_print(graft_env *env, const graft_ruleset *set,
+                         const graft_listing_filter *filter)
+{
+    for (uint32_t i = 0; i < set->count; i++) {
+        const graft_rule_entry *entry = &set->entries[i];
+        graft_mark mark = graft_arena_mark(env->unit);
+        if (!is_meant(filter, entry)) {
+            continue;
+        }
+        if (env->json) {
+            print_json(env, entry);
+        } else {
+            (void)printf("%s (%s, %s, %s)\n    %s\n", entry->name, entry->family,
+                         graft_proof_name(entry->proof), graft_numeric_name(entry->numeric),
+                         graft_rule_print_line(env->unit, &entry->rule));
+            if (has_reason(entry)) {
+                (void)printf("    not for all sizes: %s\n", entry->reason);
+            }
+        }
+        graft_arena_release(env->unit, mark);
+    }
+}
+
+bool graft_listing_names(const char *text, const char *name, uint64_t id)
+{
+    enum { DIGITS_LEAST = 4, DIGITS = 16 };
+    char digits[DIGITS + 1];
+    size_t length = strlen(text);
+    (void)snprintf(digits, sizeof digits, "%016" PRIx64, id);
+    return strcmp(name, text) == 0 ||
+           (length >= DIGITS_LEAST && strncmp(digits, text, length) == 0);
+}
+
+graft_status graft_listing_find(graft_env *env, const graft_ruleset *set, const char *text,
+                                const graft_rule_entry **entry)
+{
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < set->count; i++) {
+        if (strcmp(set->entries[i].name, text) == 0) {
+            *entry = &set->entries[i];
+            return GRAFT_OK;
+        }
+        if (graft_listing_names(text, set->entries[i].name, set->entries[i].id)) {
+            *entry = &set->entries[i];
+            found++;
+        }
+    }
+    if (found != 1) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s rule with the name or id '%s'",
+                          found == 0 ? "no" : "more than one", text);
+    }
+    return GRAFT_OK;
+}
+
+/* ---------------------------------------------------------------- counting */
+
+typedef struct {
+    const char *family;
+    uint32_t rules;
+    uint32_t proofs[PROOF_LEVELS];
+    uint32_t numerics[NUMERIC_CLASSES];
+    uint32_t shrinking;
+} tally;
+
+static void add_entry(tally *t, const graft_rule_entry *entry)
+{
+    t->rules++;
+    t->proofs[entry->proof < PROOF_LEVELS ? entry->proof : 0]++;
+    t->numerics[entry->numeric < NUMERIC_CLASSES ? entry->numeric : 0]++;
+    t->shrinking += entry->gain > 0 ? 1 : 0;
+}
+
+/* Tallies of the families in the order of their first rule, then one of all; `count` in all. */
+static const tally *tally_set(graft_arena *arena, const graft_ruleset *set,
+                              const graft_listing_filter *filter, uint32_t *count)
+{
+    tally *tallies = GRAFT_NEW(arena, tally, (size_t)set->count + 1);
+    tally sum = {.family = "all"};
+    uint32_t families = 0;
+    for (uint32_t i = 0; i < set->count; i++) {
+        const graft_rule_entry *entry = &set->entries[i];
+        uint32_t f = 0;
+        if (!is_meant(filter, entry)) {
+            continue;
+        }
+        while (f < families && strcmp(tallies[f].family, entry->family) != 0) {
+            f++;
+        }
+        families += f == families ? 1 : 0;
+        tallies[f].family = entry->family;
+        add_entry(&tallies[f], entry);
+        add_entry(&sum, entry);
+    }
+    tallies[families] = sum;
+    *count = families + 1;
+    return tallies;
+}
+
+static void print_tally_json(graft_env *env, const tally *t)
+{
+    graft_json json;
+    graft_json_begin(&json, env->unit);
+    graft_json_string(&json, "family", t->family);
+    graft_json_integer(&json, "rules", t->rules);
+    graft_json_integer(&json, graft_proof_name(GRAFT_PROOF_UNBOUNDED),
+                       t->proofs[GRAFT_PROOF_UNBOUNDED]);
+    graft_json_integer(&json, graft_proof_name(GRAFT_PROOF_BOUNDED),
+                       t->proofs[GRAFT_PROOF_BOUNDED]);
+    for (uint32_t n = 1; n < NUMERIC_CLASSES; n++) {
+        graft_json_integer(&json, graft_numeric_name(n), t->numerics[n]);
+    }
+    graft_json_integer(&json, "shrinking", t->shrinking);
+    graft_json_end(&json, stdout);
+}
+
+void graft_listing_count(graft_env *env, const graft_ruleset *set,
+                         const graft_listing_filter *filter)
+{
+    graft_mark mark = graft_arena_mark(env->unit);
+    uint32_t count = 0;
+    const tally *tallies = tally_set(env->unit, set, filter, &count);
+    if (!env->json) {
+        (void)printf("%-16s %6s %8s %15s %6s %14s %14s %10s\n", "family", "rules", "proved",
+                     "within-bounds", "exact", "reassociating", "exact-integer", "shrinking");
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const tally *t = &tallies[i];
+        if (env->json) {
+            print_tally_json(env, t);
+            continue;
+        }
+        (void)printf("%-16s %6u %8u %15u %6u %14u %14u %10u\n", t->family, t->rules,
+                     t->proofs[GRAFT_PROOF_UNBOUNDED], t->proofs[GRAFT_PROOF_BOUNDED],
+                     t->numerics[GRAFT_NUMERIC_EXACT], t->numerics[GRAFT_NUMERIC_REASSOCIATING],
+                     t->numerics[GRAFT_NUMERIC_EXACT_INTEGER], t->shrinking);
+    }
+    graft_arena_release(env->unit, mark);
+}
+
+/* -------------------------------------------------------------------- page */
+
+static void append_counts(graft_buffer *out, const tally *tallies, uint32_t count)
+{
+    graft_buffer_printf(out,
+                        "\n| family | rules | proved | within bounds | exact | reassociating | "
+                        "save operators |\n|---|---|---|---|---|---|---|\n");
+    for (uint32_t i = 0; i < count; i++) {
+        const tally *t = &tallies[i];
+        graft_buffer_printf(out, "| %s | %u | %u | %u | %u | %u | %u |\n", t->family, t->rules,
+                            t->proofs[GRAFT_PROOF_UNBOUNDED], t->proofs[GRAFT_PROOF_BOUNDED],
+                            t->numerics[GRAFT_NUMERIC_EXACT],
+                            t->numerics[GRAFT_NUMERIC_REASSOCIATING], t->shrinking);
+    }
+}
+
+/* A reason without the case that it was met in, which stands behind it in parentheses. */
+static int length_of_cause(const char *reason)
+{
+    const char *end = strstr(reason, " (ranks ");
+    return end == NULL ? (int)strlen(reason) : (int)(end - reason);
+}
+
+/* Rules that are not proved for all sizes, by the cause of it. */
+static void append_causes(graft_arena *arena, const graft_ruleset *set, graft_buffer *out)
+{
+    const char **causes = GRAFT_NEW(arena, const char *, set->count);
+    uint32_t *counts = GRAFT_NEW(arena, uint32_t, set->count);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < set->count; i++) {
+        const char *reason = set->entries[i].reason;
+        uint32_t c = 0;
+        if (!has_reason(&set->entries[i])) {
+            continue;
+        }
+        while (c < count && (length_of_cause(causes[c]) != length_of_cause(reason) ||
+                             strncmp(causes[c], reason, (size_t)length_of_cause(reason)) != 0)) {
+            c++;
+        }
+        count += c == count ? 1 : 0;
+        causes[c] = reason;
+        counts[c]++;
+    }
+    graft_buffer_printf(out, count > 0 ? "\nWhy rules are not proved for all sizes (each says in "
+                                         "which case):\n\n"
+                                       : "");
+    for (uint32_t c = 0; c < count; c++) {
+        graft_buffer_printf(out, "* %u: %.*s\n", counts[c], length_of_cause(causes[c]), causes[c]);
+    }
+}
+
+/* What its level rests on beyond the instances. */
+static const char *describe_level(graft_arena *arena, const graft_rule_entry *entry)
+{
+    if (has_reason(entry)) {
+        return graft_arena_printf(arena, "; not for all sizes: %s", entry->reason);
+    }
+    if (entry->proof != GRAFT_PROOF_UNBOUNDED) {
+        return "";
+    }
+    return entry->cases == 0 ? ", over scalars"
+                             : graft_arena_printf(arena, ", in %u cases", entry->cases);
+}
+
+static void append_entry(graft_arena *arena, graft_buffer *out, const graft_rule_entry *entry)
+{
+    graft_mark mark = graft_arena_mark(arena);
+    graft_buffer_printf(
+        out,
+        "* `%s` (%016" PRIx64
+        "): %s%s; %s; %u instances swept%s, %u proved by Z3; saves %d of %u operators\n  `%s`\n",
+        entry->name, entry->id, graft_proof_name(entry->proof), describe_level(arena, entry),
+        graft_numeric_name(entry->numeric), entry->points, entry->complete ? " (all)" : "",
+        entry->cover, entry->gain, entry->rule.source.node_count,
+        graft_rule_print_line(arena, &entry->rule));
+    graft_arena_release(arena, mark);
+}
+
+void graft_listing_page(graft_arena *arena, const graft_ruleset *set, graft_buffer *out)
+{
+    const graft_listing_filter all = {0};
+    graft_mark mark = graft_arena_mark(arena);
+    uint32_t count = 0;
+    const tally *tallies = tally_set(arena, set, &all, &count);
+    graft_buffer_printf(
+        out,
+        "# The rule set\n\nWritten by `make rules`; do not edit. %u rules, proved with %s. What a "
+        "rule is and how to read one: `docs/rules.md`; what its proof rests on: "
+        "`docs/verification.md`. `graft rules --explain NAME` says one in words, `graft rules "
+        "--uses conv --shrinks` searches. The operators saved are those of one inference, where "
+        "what can be a weight is one.\n",
+        set->count, set->solver);
+    append_counts(out, tallies, count);
+    append_causes(arena, set, out);
+    for (uint32_t f = 0; f + 1 < count; f++) {
+        graft_buffer_printf(out, "\n## %s\n\n", tallies[f].family);
+        for (uint32_t i = 0; i < set->count; i++) {
+            if (strcmp(set->entries[i].family, tallies[f].family) == 0) {
+                append_entry(arena, out, &set->entries[i]);
+            }
+        }
+    }
+    graft_arena_release(arena, mark);
+}

@@ -1,0 +1,36 @@
+/* taso.h - TASO's substitutions as rules of ours, and ours as TASO's.
+ *
+ * What a TASO operator means is read off its public sources: convolutions take their groups from
+ * the shapes and pad to the same size or not at all, a split cuts where the concatenation behind it
+ * joined, an enlarged kernel is padded with zeros about its middle, element-wise operators want
+ * equal shapes. Sizes that an attribute depends on become byte code over the inputs' sizes;
+ * attributes of the source that TASO computes become slots with a precondition; ranks, kernel sizes
+ * and equal shapes become preconditions. Fused activations are separate operators here. The second
+ * factor of `mul` is the scalar, as the generator has it; average pooling leaves padding out, as
+ * the run time has it. */
+#ifndef GRAFT_TASO_H
+#define GRAFT_TASO_H
+
+#include "graph/rulefile.h"
+#include "graph/tasofile.h"
+#include "verify/instances/instance.h"
+
+/* Makes the rule. NULL, or why it cannot be expressed (in `arena`; `rule` is then untouched). */
+const char *graft_taso_import(graft_env *env, graft_arena *arena, const graft_taso_rule *from,
+                              graft_rule *rule);
+
+/* How `rule` follows from rules of the set, at each of some sample points: the names of those that
+ * are applied one after the other at the first point (derive.h), in `arena`; NULL when it does not.
+ */
+const char *graft_taso_implied(graft_env *env, graft_arena *arena, const graft_ruleset *set,
+                               const graft_rule *rule);
+
+/* Appends TASO's rules that a rule of ours contains: at each of `count` instances, with the
+ * attributes that it has there, provided that TASO can say them and that what was written, read
+ * back, follows from the rule at all sample points. `*written` (GRAFT_TASO_EXPORTS at most) counts
+ * them; each is different. */
+enum { GRAFT_TASO_EXPORTS = 8 };
+void graft_taso_export(graft_env *env, const graft_rule *rule, const graft_point *points,
+                       uint32_t count, graft_taso_rule *rules, uint32_t *written);
+
+#endif

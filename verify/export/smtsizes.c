@@ -1,0 +1,90 @@
+/* smtsizes.c - see smtsizes.h. */
+#include "verify/export/smtsizes.h"
+
+#include "verify/export/smtterm.h"
+#include "verify/instances/pointwise.h"
+#include "verify/sizes/symbolic.h"
+
+#include <inttypes.h>
+
+/* Listens to a proof, which uses the arenas for units and scratch. */
+typedef struct {
+    graft_env *env;
+    graft_buffer body;
+    graft_smt_printer printer;
+    uint32_t checks;
+} recording;
+
+static void record(void *context, Z3_context z3, Z3_ast formula)
+{
+    recording *r = context;
+    graft_smt_printer *p = &r->printer;
+    graft_mark mark = graft_arena_mark(r->env->scratch);
+    graft_buffer text = {.arena = r->env->scratch};
+    graft_buffer functions = {.arena = r->env->scratch};
+    p->z3 = z3;
+    p->out = &text;
+    p->functions = &functions;
+    graft_smt_begin(p);
+    graft_smt_count(p, formula);
+    graft_smt_declare(p, formula);
+    graft_smt_define(p, formula);
+    graft_buffer_printf(&text, "(assert (or false\n  ");
+    graft_smt_write(p, formula);
+    graft_buffer_printf(&r->body, "\n; question %" PRIu32 "\n(push 1)\n", r->checks++);
+    graft_buffer_append(&r->body, functions.data, functions.size);
+    graft_buffer_append(&r->body, text.data, text.size);
+    graft_buffer_printf(&r->body, "\n))\n(check-sat)\n(pop 1)\n");
+    graft_arena_release(r->env->scratch, mark);
+}
+
+bool graft_smt_has_sizes(const graft_smt_claim *claim)
+{
+    graft_rule scalar;
+    graft_point point;
+    return claim->unbounded && !graft_pointwise_rule(claim->rule, &scalar, &point);
+}
+
+/* Proves the rule once more, with some of its instances at hand. */
+static void prove_again(graft_env *env, const graft_smt_claim *claim, uint32_t points, recording *r,
+                        graft_symbolic_result *result)
+{
+    const graft_prove_listener listener = {.hear = record, .context = r};
+    graft_prove_options options = graft_prove_defaults();
+    options.listener = &listener;
+    *r = (recording){.env = env, .body = {.arena = env->life}, .printer = {.arena = env->life}};
+    graft_symbolic_prove(env, claim->rule, claim->points, points, &options, result);
+}
+
+/* Where Z3 gives up a question or just answers it depends on what it was asked before, and that on
+ * the instances at hand: a proof that fails without any is tried with the claim's. */
+graft_status graft_smt_print_sizes(graft_env *env, const graft_smt_claim *claim, graft_buffer *out,
+                                   uint32_t *checks)
+{
+    graft_symbolic_result result;
+    recording r;
+    prove_again(env, claim, 0, &r, &result);
+    for (uint32_t points = 1; points <= claim->count && !result.proved; points++) {
+        prove_again(env, claim, points, &r, &result);
+    }
+    if (!result.proved) {
+        return GRAFT_FAIL(env, GRAFT_UNDECIDED,
+                          "the proof for all sizes does not succeed again: %s", result.reason);
+    }
+    graft_buffer_printf(out, "(set-info :smt-lib-version 2.6)\n");
+    if (claim->title != NULL) {
+        graft_smt_print_title(out, claim->title);
+    }
+    graft_buffer_printf(out,
+                        "; What the proof for all sizes rests on, in %" PRIu32
+                        " cases. Each check-sat must be unsat, as %s said.\n"
+                        "(set-option :produce-models false)\n(set-logic QF_UFNIRA)\n",
+                        result.cases, claim->solver);
+    if (r.checks > 0) {
+        graft_buffer_append(out, r.body.data, r.body.size);
+    } else {
+        graft_buffer_printf(out, "; None: the sides have the same normal form.\n");
+    }
+    *checks = r.checks;
+    return GRAFT_OK;
+}

@@ -1,0 +1,149 @@
+/* guarded.c - see guarded.h. */
+#include "verify/instances/guarded.h"
+
+/* ------------------------------------------------------------------ formulas */
+
+static Z3_ast both(const graft_term_state *k, Z3_ast a, Z3_ast b)
+{
+    return a == NULL || a == b ? b : b == NULL ? a : Z3_mk_and(k->z3, 2, (Z3_ast[]){a, b});
+}
+
+/* What the last operation asks, of a division or a root. */
+static Z3_ast take_domain(const graft_term_state *k)
+{
+    Z3_ast all = NULL;
+    uint32_t count = Z3_ast_vector_size(k->z3, k->domain);
+    for (uint32_t i = 0; i < count; i++) {
+        all = both(k, all, Z3_ast_vector_get(k->z3, k->domain, i));
+    }
+    Z3_ast_vector_resize(k->z3, k->domain, 0);
+    return all;
+}
+
+/* --------------------------------------------------------------- primitives */
+
+static graft_guarded lift_guarded(void *state, int32_t value)
+{
+    const graft_term_state *k = state;
+    return (graft_guarded){.term = Z3_mk_int(k->z3, value, k->real)};
+}
+
+static graft_guarded lift_float_guarded(void *state, int32_t bits)
+{
+    return (graft_guarded){.term = graft_term_float(state, bits)};
+}
+
+/* f(a, b), of whose operands all is asked. */
+static graft_guarded join(graft_term_state *k, uint32_t op, const graft_guarded *a,
+                          const graft_guarded *b)
+{
+    return (graft_guarded){.term = graft_term_scalar(k, op, a->term, b->term),
+                           .roots = both(k, a->roots, b->roots),
+                           .divisors = both(k, a->divisors, b->divisors),
+                           .caught = both(k, a->caught, b->caught)};
+}
+
+/* The same where an infinite operand may give a number. */
+static graft_guarded catch_infinities(graft_term_state *k, uint32_t op, const graft_guarded *a,
+                                      const graft_guarded *b)
+{
+    graft_guarded x = join(k, op, a, b);
+    x.caught = both(k, x.caught, x.divisors);
+    x.divisors = NULL;
+    return x;
+}
+
+#define BINARY(name, op, how)                                                                      \
+    static graft_guarded name##_guarded(void *k, graft_guarded a, graft_guarded b)                 \
+    {                                                                                              \
+        return how(k, op, &a, &b);                                                                 \
+    }
+#define UNARY(name, op, how)                                                                       \
+    static graft_guarded name##_guarded(void *k, graft_guarded x)                                  \
+    {                                                                                              \
+        const graft_guarded none = {.term = NULL};                                                 \
+        return how(k, op, &x, &none);                                                              \
+    }
+BINARY(sum, GRAFT_OP_add, join)
+BINARY(difference, GRAFT_OP_sub, join)
+BINARY(product, GRAFT_OP_mul, join)
+BINARY(max, GRAFT_OP_max, catch_infinities)
+BINARY(min, GRAFT_OP_min, catch_infinities)
+UNARY(exp, GRAFT_OP_exp, catch_infinities)
+UNARY(erf, GRAFT_OP_erf, catch_infinities)
+UNARY(sigmoid, GRAFT_OP_sigmoid, catch_infinities)
+UNARY(tanh, GRAFT_OP_tanh, catch_infinities)
+
+static graft_guarded quotient_guarded(void *state, graft_guarded a, graft_guarded b)
+{
+    graft_term_state *k = state;
+    graft_guarded x = join(k, GRAFT_OP_div, &a, &b);
+    x.divisors = both(k, x.divisors, take_domain(k));
+    return x;
+}
+
+static graft_guarded sqrt_guarded(void *state, graft_guarded a)
+{
+    graft_term_state *k = state;
+    const graft_guarded none = {.term = NULL};
+    graft_guarded x = join(k, GRAFT_OP_sqrt, &a, &none);
+    x.roots = both(k, x.roots, take_domain(k));
+    return x;
+}
+
+static graft_guarded softmax_shift_guarded(void *k, const graft_guarded *row, size_t count,
+                                           size_t step)
+{
+    (void)row, (void)count, (void)step;
+    return lift_guarded(k, 0);
+}
+
+#define NUM    graft_guarded
+#define ALG(f) f##_guarded
+#include "graph/operator_bodies.inc"
+
+void graft_guarded_run(graft_term_state *k, uint32_t op, const graft_call *call,
+                       const graft_guarded *const in[], graft_guarded *const out[])
+{
+    Z3_ast_vector_resize(k->z3, k->domain, 0);
+    run_guarded[op](k, call, in, out);
+}
+
+graft_guarded graft_guarded_symbol(const graft_term_state *k, uint32_t variable, size_t index)
+{
+    return (graft_guarded){.term = graft_term_symbol(k, variable, index)};
+}
+
+bool graft_guarded_catches(uint32_t op, int32_t activation)
+{
+    switch (op) {
+    case GRAFT_OP_identity:
+    case GRAFT_OP_conv:
+    case GRAFT_OP_matmul:
+    case GRAFT_OP_scale_shift:
+    case GRAFT_OP_add:
+    case GRAFT_OP_sub:
+    case GRAFT_OP_mul:
+    case GRAFT_OP_div:
+    case GRAFT_OP_concat:
+    case GRAFT_OP_split:
+    case GRAFT_OP_slice:
+    case GRAFT_OP_pad:
+    case GRAFT_OP_transpose:
+    case GRAFT_OP_reshape:
+    case GRAFT_OP_avg_pool:
+    case GRAFT_OP_global_avg_pool:
+    case GRAFT_OP_reduce_mean:
+    case GRAFT_OP_reduce_sum:
+    case GRAFT_OP_sqrt:
+    case GRAFT_OP_gelu:
+    case GRAFT_OP_layer_norm:
+        return false;
+    case GRAFT_OP_conv_bias:
+    case GRAFT_OP_conv_bias_add:
+    case GRAFT_OP_matmul_bias:
+        return activation != GRAFT_ACT_NONE;
+    default:
+        return true; /* Of an operator that is not listed nothing is assumed. */
+    }
+}

@@ -1,0 +1,41 @@
+/* derive.h - whether a rule follows from a few others, applied one after the other.
+ *
+ * Breadth first from the rule's source at one of its instances: every application of every rule of
+ * the book by the engine itself, until the rule's target appears. A derivation is the list of rules
+ * that were applied. */
+#ifndef GRAFT_DERIVE_H
+#define GRAFT_DERIVE_H
+
+#include "verify/instances/instance.h"
+
+enum { GRAFT_DERIVATION_STEPS = 3 };
+
+/* Which rules a derivation may use. The rules themselves are borrowed. */
+typedef struct graft_rulebook {
+    graft_arena *arena;
+    struct graft_rulebook_page {
+        const graft_rule **rules;
+        uint32_t *numbers; /* The caller's. */
+        uint32_t count;
+        uint32_t capacity;
+    } by_anchor[GRAFT_OP_COUNT]; /* By the operator at which a rule is anchored. */
+} graft_rulebook;
+
+void graft_rulebook_open(graft_rulebook *book, graft_arena *arena);
+void graft_rulebook_add(graft_rulebook *book, const graft_rule *rule, uint32_t number);
+
+typedef struct graft_derivation {
+    uint32_t steps[GRAFT_DERIVATION_STEPS]; /* Numbers of rules. */
+    uint32_t count;
+} graft_derivation;
+
+/* Room to search in, for many searches. */
+typedef struct graft_deriver graft_deriver;
+graft_deriver *graft_deriver_new(graft_arena *arena);
+
+/* Looks for a derivation of `rule` at one of its points with at most `steps` applications. False
+ * when there is none within what the deriver looks at (a few hundred intermediate graphs). */
+bool graft_derive(graft_deriver *deriver, const graft_rule *rule, const graft_point *point,
+                  const graft_rulebook *book, uint32_t steps, graft_derivation *derivation);
+
+#endif

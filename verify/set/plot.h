@@ -1,0 +1,28 @@
+/* plot.h - one side of a rule at one point as a graph of the engine, for asking what rules make of
+ * it. Small: the two sides of a rule and a few rewrites fit. */
+#ifndef GRAFT_PLOT_H
+#define GRAFT_PLOT_H
+
+#include "verify/instances/instance.h"
+
+/* A graph and the room to work on it. */
+typedef struct graft_plot {
+    graft_graph graph;
+    graft_order order; /* Since the last graft_plot_sort or graft_plot_hash. */
+    void *order_memory;
+    void *scratch; /* For graft_apply. */
+    uint64_t *hashes;
+} graft_plot;
+
+/* An empty plot; memory lies in `arena`. */
+graft_plot graft_plot_new(graft_arena *arena);
+/* Makes it one side of an instance: variables are inputs, numbered as in the rule. False when it
+ * does not fit. */
+bool graft_plot_build(graft_plot *p, const graft_instance *instance, const graft_side *side);
+/* Brings the order up to date; false when there is none. */
+bool graft_plot_sort(graft_plot *p);
+/* Stands for what the outputs compute, whatever the order of commutative operands and however often
+ * a subterm is written; brings the order up to date. 0 when there is none. */
+uint64_t graft_plot_hash(graft_plot *p);
+
+#endif

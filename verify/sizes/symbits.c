@@ -1,0 +1,129 @@
+/* symbits.c - see symbits.h. */
+#include "verify/sizes/symbits.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+Z3_ast graft_sym_bits_apply(const graft_sym_bits *bits, graft_sym_operation operation, Z3_ast x,
+                            Z3_ast y)
+{
+    return Z3_mk_app(bits->z3, bits->operations[operation], y == NULL ? 1 : 2, (Z3_ast[]){x, y});
+}
+
+Z3_ast graft_sym_bits_constant(const graft_sym_bits *bits, uint32_t value)
+{
+    char name[GRAFT_ROOM_NAME];
+    (void)snprintf(name, sizeof name, "float%08" PRIx32, value);
+    return Z3_mk_const(bits->z3, Z3_mk_string_symbol(bits->z3, name), bits->real);
+}
+
+/* ------------------------------------------------------- the bodies' algebra */
+
+static Z3_ast lift_float_bits(void *k, int32_t value)
+{
+    return graft_sym_bits_constant(k, (uint32_t)value);
+}
+
+static Z3_ast lift_bits(void *k, int32_t value)
+{
+    float number = (float)value;
+    int32_t bits = 0;
+    memcpy(&bits, &number, sizeof bits);
+    return lift_float_bits(k, bits);
+}
+
+#define BINARY(name, OPERATION)                                                                    \
+    static Z3_ast name##_bits(void *k, Z3_ast a, Z3_ast b)                                         \
+    {                                                                                              \
+        return graft_sym_bits_apply(k, GRAFT_SYM_BITS_##OPERATION, a, b);                          \
+    }
+#define UNARY(name, OPERATION)                                                                     \
+    static Z3_ast name##_bits(void *k, Z3_ast x)                                                   \
+    {                                                                                              \
+        return graft_sym_bits_apply(k, GRAFT_SYM_BITS_##OPERATION, x, NULL);                       \
+    }
+BINARY(sum, SUM)
+BINARY(product, PRODUCT)
+BINARY(difference, DIFFERENCE)
+BINARY(quotient, QUOTIENT)
+BINARY(max, MAX)
+BINARY(min, MIN)
+UNARY(exp, EXP)
+UNARY(sqrt, SQRT)
+UNARY(erf, ERF)
+UNARY(sigmoid, SIGMOID)
+UNARY(tanh, TANH)
+
+/* Bodies are run on scalars: the row is its largest element. */
+static Z3_ast softmax_shift_bits(void *k, const Z3_ast *row, size_t count, size_t step)
+{
+    (void)step;
+    assert(count == 1);
+    return graft_sym_bits_apply(k, GRAFT_SYM_BITS_SHIFT, row[0], NULL);
+}
+
+#define NUM    Z3_ast
+#define ALG(f) f##_bits
+#include "graph/operator_bodies.inc"
+
+Z3_ast graft_sym_bits_scalar(graft_sym_bits *bits, uint32_t op, Z3_ast a, Z3_ast b)
+{
+    const graft_call call = graft_call_scalar();
+    const Z3_ast *in[2] = {&a, &b};
+    Z3_ast result = NULL;
+    Z3_ast *out[1] = {&result};
+    run_bits[op](bits, &call, in, out);
+    return result;
+}
+
+/* --------------------------------------------------------- what rules write */
+
+bool graft_sym_bits_is_constant(const graft_sym *s, Z3_ast term, float *value)
+{
+    const char *prefix = "float";
+    if (graft_sym_kind(s, term) != Z3_OP_UNINTERPRETED || graft_sym_arity(s, term) != 0) {
+        return false;
+    }
+    Z3_symbol name = Z3_get_decl_name(s->z3, Z3_get_app_decl(s->z3, Z3_to_app(s->z3, term)));
+    const char *text = Z3_get_symbol_string(s->z3, name);
+    if (strncmp(text, prefix, strlen(prefix)) != 0) {
+        return false;
+    }
+    uint32_t bits = (uint32_t)strtoul(text + strlen(prefix), NULL, 16);
+    memcpy(value, &bits, sizeof bits);
+    return true;
+}
+
+Z3_ast graft_sym_bits_attr(graft_sym *s, const graft_term *written, Z3_ast term)
+{
+    if (written->kind == GRAFT_TERM_CONST) {
+        return graft_sym_bits_constant(s->bits, (uint32_t)written->value);
+    }
+    bool slot = graft_sym_kind(s, term) == Z3_OP_UNINTERPRETED && graft_sym_arity(s, term) == 0;
+    return slot ? term : Z3_mk_fresh_const(s->z3, "computed", s->term.real);
+}
+
+Z3_ast graft_sym_bits_size(const graft_sym *s, Z3_ast size)
+{
+    int value = 0;
+    bool number = Z3_is_numeral_ast(s->z3, size) && Z3_get_numeral_int(s->z3, size, &value);
+    return number ? lift_bits(s->bits, value)
+                  : graft_sym_bits_apply(s->bits, GRAFT_SYM_BITS_SIZE, size, NULL);
+}
+
+void graft_sym_bits_open(const graft_sym *s, graft_sym_bits *bits)
+{
+    static const char *const names[GRAFT_SYM_BITS_COUNT] = {
+        "bits_sum",     "bits_product", "bits_difference", "bits_quotient", "bits_max",
+        "bits_min",     "bits_leaky",   "bits_exp",        "bits_sqrt",     "bits_erf",
+        "bits_sigmoid", "bits_tanh",    "bits_shift",      "bits_size"};
+    *bits = (graft_sym_bits){.z3 = s->z3, .real = s->term.real};
+    for (uint32_t i = 0; i < GRAFT_SYM_BITS_COUNT; i++) {
+        Z3_sort domain[2] = {i == GRAFT_SYM_BITS_SIZE ? s->integer : s->term.real, s->term.real};
+        bits->operations[i] = Z3_mk_func_decl(s->z3, Z3_mk_string_symbol(s->z3, names[i]),
+                                              i < GRAFT_SYM_BITS_EXP ? 2 : 1, domain, s->term.real);
+    }
+}

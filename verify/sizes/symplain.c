@@ -1,0 +1,262 @@
+/* symplain.c - see symplain.h. */
+#include "verify/sizes/symplain.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { DEFINITIONS_FIRST = 32 };
+
+void graft_sym_plain_open(graft_sym_plain *plain, graft_sym *s, graft_arena *arena)
+{
+    *plain = (graft_sym_plain){.arena = arena, .binder = graft_sym_symbol(s, "r")};
+    s->plain = plain;
+}
+
+Z3_ast graft_sym_plain_numeral(const graft_sym *s, Z3_ast term)
+{
+    Z3_ast simple = Z3_simplify(s->z3, term);
+    bool known = Z3_is_numeral_ast(s->z3, simple) || Z3_get_bool_value(s->z3, simple) != Z3_L_UNDEF;
+    return known ? simple : term;
+}
+
+/* --------------------------------------------------------------- definitions */
+
+static graft_sym_definition *add_definition(graft_sym_plain *p, graft_sym_definition_kind kind)
+{
+    p->definitions = graft_arena_grow(p->arena, p->definitions, p->count, &p->capacity,
+                                      DEFINITIONS_FIRST, sizeof *p->definitions);
+    graft_sym_definition *d = &p->definitions[p->count++];
+    *d = (graft_sym_definition){.kind = kind};
+    return d;
+}
+
+static Z3_func_decl declare(const graft_sym *s, const char *name, uint32_t arity, Z3_sort sort)
+{
+    Z3_sort domain[GRAFT_SYM_PARAMS_MOST + 1];
+    for (uint32_t i = 0; i < arity; i++) {
+        domain[i] = s->integer;
+    }
+    return Z3_mk_func_decl(s->z3, Z3_mk_string_symbol(s->z3, name), arity, domain, sort);
+}
+
+static const char *side_name(uint32_t side)
+{
+    return side == GRAFT_SYM_SOURCE ? "source" : "target";
+}
+
+void graft_sym_plain_sizes(const graft_sym *s, uint32_t side, uint32_t node, uint32_t outputs,
+                           graft_sym_shape *shapes)
+{
+    char name[48];
+    for (uint32_t o = 0; o < outputs; o++) {
+        for (uint32_t i = 0; i < shapes[o].rank; i++) {
+            Z3_ast *size = &shapes[o].dims[i];
+            if (graft_sym_arity(s, *size) == 0) {
+                continue; /* A number, or it has a name. */
+            }
+            (void)snprintf(name, sizeof name, "%s%" PRIu32 "_%" PRIu32 "_d%" PRIu32,
+                           side_name(side), node, o, i);
+            graft_sym_definition *d = add_definition(s->plain, GRAFT_SYM_DEFINES_SIZE);
+            d->side = side;
+            d->node = node;
+            d->decl = declare(s, name, 0, s->integer);
+            d->body = *size;
+            *size = Z3_mk_app(s->z3, d->decl, 0, NULL);
+        }
+    }
+}
+
+void graft_sym_plain_claims(const graft_sym *s, const Z3_ast *claims, uint32_t count)
+{
+    graft_sym_plain *p = s->plain;
+    p->claims = GRAFT_NEW(p->arena, Z3_ast, count + 1);
+    memcpy((void *)p->claims, (const void *)claims, count * sizeof *claims);
+    p->claim_count = count;
+}
+
+Z3_ast graft_sym_plain_value(const graft_sym *s, uint32_t side, uint32_t node, uint32_t output,
+                             uint32_t rank, Z3_ast value)
+{
+    char name[48];
+    graft_sym_definition *d = add_definition(s->plain, GRAFT_SYM_DEFINES_VALUE);
+    (void)snprintf(name, sizeof name, "%s%" PRIu32 "_%" PRIu32, side_name(side), node, output);
+    d->side = side;
+    d->node = node;
+    d->decl = declare(s, name, rank, s->term.real);
+    d->param_count = rank;
+    memcpy((void *)d->params, (const void *)s->formals, rank * sizeof(Z3_ast));
+    d->body = value;
+    return Z3_mk_app(s->z3, d->decl, rank, s->formals);
+}
+
+/* --------------------------------------------------------------------- folds */
+
+static graft_sym_definition *find_fold(graft_sym_plain *p, const graft_sym_definition *like)
+{
+    for (uint32_t i = 0; i < p->count; i++) {
+        graft_sym_definition *d = &p->definitions[i];
+        if (d->kind == like->kind && d->param_count == like->param_count && d->body == like->body &&
+            d->guard == like->guard) {
+            return d;
+        }
+    }
+    return NULL;
+}
+
+static void name_fold(const graft_sym *s, graft_sym_definition *d)
+{
+    char name[32];
+    bool sum = d->kind == GRAFT_SYM_DEFINES_SUM;
+    d->number = s->plain->folds++;
+    (void)snprintf(name, sizeof name, "%s%" PRIu32, sum ? "sum" : "max", d->number);
+    d->decl = declare(s, name, d->param_count + 1, s->term.real);
+    (void)snprintf(name, sizeof name, "%s%" PRIu32 "_body", sum ? "sum" : "max", d->number);
+    d->body_decl = declare(s, name, d->param_count + 1, s->term.real);
+    if (!sum) {
+        (void)snprintf(name, sizeof name, "max%" PRIu32 "_guard", d->number);
+        d->guard_decl = declare(s, name, d->param_count + 1, s->boolean);
+        (void)snprintf(name, sizeof name, "any%" PRIu32, d->number);
+        d->any = declare(s, name, d->param_count + 1, s->boolean);
+    }
+}
+
+/* Finds or makes the fold; `args` gets the symbols that its parameters stand for. */
+static graft_sym_definition *define_fold(const graft_sym *s, const graft_sym_level *level,
+                                         uint32_t count, const Z3_ast *symbols, Z3_ast *args)
+{
+    graft_sym_plain *p = s->plain;
+    bool sum = level->kind == GRAFT_SYM_SUM;
+    Z3_ast guard = sum ? NULL : level->guard;
+    graft_sym_definition made = {.kind = sum ? GRAFT_SYM_DEFINES_SUM : GRAFT_SYM_DEFINES_MAX};
+    Z3_ast from[GRAFT_SYM_PARAMS_MOST + 1] = {level->binder};
+    Z3_ast to[GRAFT_SYM_PARAMS_MOST + 1] = {p->binder};
+    for (uint32_t i = 0; i < count; i++) {
+        bool occurs = symbols[i] != level->binder &&
+                      (graft_sym_mentions(s, level->body, 1, &symbols[i]) ||
+                       (guard != NULL && graft_sym_mentions(s, guard, 1, &symbols[i])));
+        if (occurs && made.param_count == GRAFT_SYM_PARAMS_MOST) {
+            p->full = true;
+        } else if (occurs) {
+            char name[16];
+            (void)snprintf(name, sizeof name, "p%" PRIu32, made.param_count);
+            args[made.param_count] = symbols[i];
+            made.params[made.param_count++] = graft_sym_symbol(s, name);
+            from[made.param_count] = symbols[i];
+            to[made.param_count] = made.params[made.param_count - 1];
+        }
+    }
+    made.body = Z3_substitute(s->z3, level->body, made.param_count + 1, from, to);
+    made.guard = guard == NULL ? NULL : Z3_substitute(s->z3, guard, made.param_count + 1, from, to);
+    graft_sym_definition *d = find_fold(p, &made);
+    if (d == NULL) {
+        d = add_definition(p, made.kind);
+        *d = made;
+        name_fold(s, d);
+    }
+    return d;
+}
+
+Z3_ast graft_sym_plain_level(const graft_sym *s, const graft_sym_level *level, uint32_t count,
+                             const Z3_ast *symbols)
+{
+    Z3_ast args[GRAFT_SYM_PARAMS_MOST + 1] = {level->size};
+    const graft_sym_definition *d = define_fold(s, level, count, symbols, &args[1]);
+    return Z3_mk_app(s->z3, d->decl, d->param_count + 1, args);
+}
+
+static Z3_ast any_of(const graft_sym *s, Z3_ast fold)
+{
+    Z3_ast args[GRAFT_SYM_PARAMS_MOST + 1];
+    uint32_t count = graft_sym_arity(s, fold);
+    for (uint32_t i = 0; i < count; i++) {
+        args[i] = graft_sym_arg(s, fold, i);
+    }
+    const graft_sym_definition *d = graft_sym_plain_find(s, fold);
+    assert(d != NULL);
+    return Z3_mk_app(s->z3, d->any, count, args);
+}
+
+Z3_ast graft_sym_plain_fold(const graft_sym *s, graft_sym_fold kind, const graft_sym_range *range,
+                            Z3_ast body)
+{
+    Z3_ast symbols[GRAFT_MAX_RANK + GRAFT_SYM_BINDERS];
+    Z3_ast guard = range->guard;
+    bool always = Z3_get_bool_value(s->z3, guard) == Z3_L_TRUE;
+    memcpy((void *)symbols, (const void *)s->formals, GRAFT_MAX_RANK * sizeof(Z3_ast));
+    memcpy((void *)&symbols[GRAFT_MAX_RANK], (const void *)range->binders,
+           range->count * sizeof(Z3_ast));
+    if (kind == GRAFT_SYM_SUM && !always) {
+        body = Z3_mk_ite(s->z3, guard, body, s->term.zero);
+    }
+    for (uint32_t i = range->count; i-- > 0;) {
+        const graft_sym_level level = {.kind = kind,
+                                       .binder = range->binders[i],
+                                       .size = range->sizes[i],
+                                       .guard = guard,
+                                       .body = body};
+        body = graft_sym_plain_level(s, &level, GRAFT_MAX_RANK + i, symbols);
+        guard = kind == GRAFT_SYM_MAX ? any_of(s, body) : guard;
+    }
+    return body;
+}
+
+/* ------------------------------------------------------------------- reading */
+
+const graft_sym_definition *graft_sym_plain_find(const graft_sym *s, Z3_ast term)
+{
+    for (uint32_t i = 0; i < s->plain->count; i++) {
+        const graft_sym_definition *d = &s->plain->definitions[i];
+        if (graft_sym_is_app(s, term, d->decl) ||
+            (d->any != NULL && graft_sym_is_app(s, term, d->any))) {
+            return d;
+        }
+    }
+    return NULL;
+}
+
+/* Something over the parameters of a definition at the arguments of its application, of which the
+ * first `skipped` are no parameters. */
+static Z3_ast put_arguments(const graft_sym *s, const graft_sym_definition *d, Z3_ast term,
+                            uint32_t skipped, Z3_ast index, Z3_ast what)
+{
+    Z3_ast from[GRAFT_SYM_PARAMS_MOST + 1];
+    Z3_ast to[GRAFT_SYM_PARAMS_MOST + 1];
+    for (uint32_t i = 0; i < d->param_count; i++) {
+        from[i] = d->params[i];
+        to[i] = graft_sym_arg(s, term, i + skipped);
+    }
+    from[d->param_count] = s->plain->binder;
+    to[d->param_count] = index;
+    uint32_t count = d->param_count + (index != NULL ? 1 : 0);
+    return count == 0 ? what : Z3_substitute(s->z3, what, count, from, to);
+}
+
+typedef struct {
+    const graft_sym *s;
+} expansion;
+
+static Z3_ast change_value(void *context, Z3_ast term)
+{
+    const graft_sym *s = ((const expansion *)context)->s;
+    const graft_sym_definition *d = graft_sym_plain_find(s, term);
+    if (d == NULL || d->kind == GRAFT_SYM_DEFINES_SUM || d->kind == GRAFT_SYM_DEFINES_MAX) {
+        return term;
+    }
+    return graft_sym_plain_expand(s, put_arguments(s, d, term, 0, NULL, d->body));
+}
+
+Z3_ast graft_sym_plain_expand(const graft_sym *s, Z3_ast term)
+{
+    expansion e = {s};
+    return graft_sym_rebuild(s, term, change_value, &e);
+}
+
+Z3_ast graft_sym_plain_at(const graft_sym *s, Z3_ast fold, Z3_ast index, bool guard)
+{
+    const graft_sym_definition *d = graft_sym_plain_find(s, fold);
+    assert(d != NULL); /* The term is a fold. */
+    Z3_ast what = guard ? d->guard : d->body;
+    return put_arguments(s, d, fold, 1, index, what);
+}

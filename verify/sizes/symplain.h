@@ -1,0 +1,90 @@
+/* symplain.h - the plain reading of a rule at a case: what symshape.c and symread.c say of it
+ * before anything is known, solved or brought to a normal form.
+ *
+ * With `graft_sym.plain` set, terms stay as they were built (but for arithmetic on numerals),
+ * equations stay equations, no question is asked, and nothing that the shapes imply is used. Sizes
+ * of nodes, their values, sums and maxima become *definitions*, in the order in which they are
+ * made: source2_0_d1 = wide(d0_1, d1_1)     a size of an output of a node source2_0(q0, q1) = ...
+ * a value, by the index of the element sum3(n, p0, ...)                    sum over 0 <= r < n of
+ * its body, over r and p0, ... max3(n, p0, ...)                    maximum over the 0 <= r < n at
+ * which its guard holds any3(n, p0, ...)                    whether there are such r A fold over
+ * several ranges is a fold of folds, and the guard of a sum becomes a conditional. Folds whose
+ * bodies are the same term are one. */
+#ifndef GRAFT_SYMPLAIN_H
+#define GRAFT_SYMPLAIN_H
+
+#include "verify/sizes/symfold.h"
+#include "verify/sizes/symshape.h"
+
+typedef enum graft_sym_definition_kind {
+    GRAFT_SYM_DEFINES_SIZE,
+    GRAFT_SYM_DEFINES_VALUE,
+    GRAFT_SYM_DEFINES_SUM,
+    GRAFT_SYM_DEFINES_MAX
+} graft_sym_definition_kind;
+
+enum { GRAFT_SYM_PARAMS_MOST = 24 };
+
+typedef struct graft_sym_definition {
+    graft_sym_definition_kind kind;
+    uint32_t number; /* In the name of a fold. */
+    uint32_t side;   /* Of a size or value, */
+    uint32_t node;   /* and of which node. */
+    Z3_func_decl decl;
+    Z3_func_decl any;        /* Of a maximum. */
+    Z3_func_decl body_decl;  /* Of a fold: its body and, of a maximum, its guard as functions of */
+    Z3_func_decl guard_decl; /* the index and the parameters. */
+    uint32_t param_count;
+    Z3_ast params[GRAFT_SYM_PARAMS_MOST]; /* Symbols. */
+    Z3_ast body;                          /* Over the parameters and, of a fold, the binder. */
+    Z3_ast guard;                         /* Of a maximum, over the same. */
+} graft_sym_definition;
+
+typedef struct graft_sym_plain {
+    graft_arena *arena;
+    Z3_ast binder; /* Of every fold: r. */
+    graft_sym_definition *definitions;
+    uint32_t count;
+    uint32_t capacity;
+    uint32_t folds;
+    Z3_ast *claims; /* About sizes and attributes: what the engine lets through. */
+    uint32_t claim_count;
+    bool full; /* A fold has more parameters than there is room for: what was read is of no use. */
+} graft_sym_plain;
+
+/* Begins the plain reading of a case; `arena` holds what is found. Ends it: s->plain = NULL. */
+void graft_sym_plain_open(graft_sym_plain *plain, graft_sym *s, graft_arena *arena);
+
+/* A term that is a number without any symbols as that number; any other as it is. */
+Z3_ast graft_sym_plain_numeral(const graft_sym *s, Z3_ast term);
+/* Names the sizes of the outputs of a node: they become symbols. */
+void graft_sym_plain_sizes(const graft_sym *s, uint32_t side, uint32_t node, uint32_t outputs,
+                           graft_sym_shape *shapes);
+void graft_sym_plain_claims(const graft_sym *s, const Z3_ast *claims, uint32_t count);
+/* Defines the value of an output of a node; returns its application to the formals. */
+Z3_ast graft_sym_plain_value(const graft_sym *s, uint32_t side, uint32_t node, uint32_t output,
+                             uint32_t rank, Z3_ast value);
+/* Defines a fold; returns its application. */
+Z3_ast graft_sym_plain_fold(const graft_sym *s, graft_sym_fold kind, const graft_sym_range *range,
+                            Z3_ast body);
+/* A fold over one range. */
+typedef struct graft_sym_level {
+    graft_sym_fold kind;
+    Z3_ast binder; /* A symbol. */
+    Z3_ast size;
+    Z3_ast guard; /* Of a maximum. */
+    Z3_ast body;
+} graft_sym_level;
+
+/* Defines it; its parameters are those of the given symbols that occur. Returns its application. */
+Z3_ast graft_sym_plain_level(const graft_sym *s, const graft_sym_level *level, uint32_t count,
+                             const Z3_ast *symbols);
+
+/* The definition that a term is an application of, or NULL. */
+const graft_sym_definition *graft_sym_plain_find(const graft_sym *s, Z3_ast term);
+/* A term with values and sizes of nodes written out. */
+Z3_ast graft_sym_plain_expand(const graft_sym *s, Z3_ast term);
+/* The body, or the guard, of the fold that a term is an application of, at an index. */
+Z3_ast graft_sym_plain_at(const graft_sym *s, Z3_ast fold, Z3_ast index, bool guard);
+
+#endif

@@ -1,0 +1,35 @@
+/* cover.h - the covering set: the few instances of a rule that the solver proves one by one.
+ *
+ * A *place* is a slot, a variable's rank or one of its sizes (axes counted from the last one, as
+ * broadcasting does); a *triple* is three places with a value each. The set is picked greedily so
+ * that it contains as many as possible of the triples that occur in the domain: the boundaries of
+ * kernels and splits are pairs of a size and a slot, squares and equal halves are contained beside
+ * unequal ones. Instances that are little work are preferred: the solver's terms stay small. */
+#ifndef GRAFT_COVER_H
+#define GRAFT_COVER_H
+
+#include "verify/sweep/domain.h"
+
+typedef struct graft_cover {
+    uint32_t *points; /* Indices into the domain, in the order of picking. */
+    uint32_t count;
+    uint32_t triples;     /* Contained in the set. */
+    uint32_t all_triples; /* Contained in the domain's points. */
+} graft_cover;
+
+/* Picks at most `limit` points; fewer when further ones contain no new triple. `points` lie in
+ * `arena`. */
+void graft_cover_pick(graft_env *env, graft_arena *arena, const graft_rule *rule,
+                      const graft_domain *domain, uint32_t limit, graft_cover *cover);
+
+/* Points as bytes: for each the rank and sizes of each variable, then the slots, as variable-length
+ * integers (7 bits a byte, least significant first, zigzag). */
+uint8_t *graft_cover_pack(graft_arena *arena, const graft_rule *rule, const graft_point *points,
+                          uint32_t count, size_t *bytes);
+
+/* The points that graft_cover_pack wrote, in `arena`: `count` of them. False when the bytes are not
+ * that many points of the rule. */
+bool graft_cover_unpack(graft_arena *arena, const graft_rule *rule, const uint8_t *bytes,
+                        size_t size, uint32_t count, graft_point **points);
+
+#endif

@@ -1,0 +1,102 @@
+/* numeric.c - see numeric.h. */
+#include "verify/sweep/numeric.h"
+
+#include "graph/algebra_float.h"
+#include "graph/rng.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define NUM                       float
+#define ALG(f)                    f##_float
+#define RUN(k, op, call, in, out) ((void)(k), graft_float_run((op), (call), (in), (out)))
+#include "verify/instances/sides.inc"
+
+/* Binary32 bits of numbers that arithmetic treats differently. */
+static const uint32_t awkward[] = {
+    0x00000000u, 0x80000000u, 0x3f800000u, 0xbf800000u, 0x7f800000u, 0xff800000u, 0x7fc00000u,
+    0x00000001u, 0x80000001u, 0x7f7fffffu, 0xff7fffffu, 0x3dcccccdu, 0xc0490fdbu, 0x4b7fffffu,
+};
+
+static bool same_float(float a, float b)
+{
+    uint32_t bits_a = 0;
+    uint32_t bits_b = 0;
+    memcpy(&bits_a, &a, sizeof bits_a);
+    memcpy(&bits_b, &b, sizeof bits_b);
+    return bits_a == bits_b || (a != a && b != b);
+}
+
+/* Awkward numbers, or ordinary ones, which show a change of order. */
+static float draw_float(graft_rng *rng, bool is_awkward)
+{
+    float value = 0.0F;
+    if (!is_awkward) {
+        return (float)graft_rng_normal(rng);
+    }
+    memcpy(&value, &awkward[graft_rng_below(rng, sizeof awkward / sizeof awkward[0])],
+           sizeof value);
+    return value;
+}
+
+static bool floats_agree(graft_env *env, const graft_instance *instance, uint64_t seed)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    const float *vars[GRAFT_RULE_MAX_VARS] = {0};
+    const float *left[GRAFT_RULE_MAX_OUTPUTS] = {0};
+    const float *right[GRAFT_RULE_MAX_OUTPUTS] = {0};
+    graft_rng rng;
+    graft_rng_seed(&rng, seed);
+    for (uint32_t v = 0; v < instance->rule->var_count; v++) {
+        size_t count = (size_t)graft_shape_elements(&instance->point->vars[v]);
+        float *tensor = GRAFT_NEW(env->scratch, float, count);
+        for (size_t i = 0; i < count; i++) {
+            tensor[i] = draw_float(&rng, seed % 2 == 0);
+        }
+        vars[v] = tensor;
+    }
+    evaluate_side_float(NULL, env->scratch, instance, &instance->source, vars, left);
+    evaluate_side_float(NULL, env->scratch, instance, &instance->target, vars, right);
+    bool agree = true;
+    for (uint32_t o = 0; o < instance->rule->output_count; o++) {
+        assert(left[o] != NULL && right[o] != NULL);
+        graft_operand x = instance->source.pattern->outputs[o];
+        size_t count =
+            (size_t)graft_shape_elements(graft_instance_shape(instance, &instance->source, x));
+        for (size_t i = 0; i < count && agree; i++) {
+            agree = same_float(left[o][i], right[o][i]);
+        }
+    }
+    graft_arena_release(env->scratch, mark);
+    return agree;
+}
+
+enum { FLOAT_SAMPLES = 4 };
+
+/* Whether no sample of an instance tells the sides apart. */
+static bool samples_agree(graft_env *env, const graft_rule *rule, const graft_point *point,
+                          uint64_t seed)
+{
+    graft_instance instance;
+    bool agree = graft_instance_build(&instance, rule, point) == GRAFT_FIT_OK;
+    for (uint32_t s = 0; s < FLOAT_SAMPLES && agree; s++) {
+        agree = floats_agree(env, &instance, seed * FLOAT_SAMPLES + s);
+    }
+    return agree;
+}
+
+graft_numeric graft_numeric_classify(graft_env *env, graft_symbolic *symbolic,
+                                     const graft_rule *rule, const graft_point *points,
+                                     uint32_t count, const graft_prove_options *options)
+{
+    bool exact = true;
+    for (uint32_t i = 0; i < count && exact; i++) {
+        exact = samples_agree(env, rule, &points[i], i);
+    }
+    if (exact) {
+        graft_symbolic_result result;
+        graft_symbolic_try_exact(symbolic, rule, points, count, options, &result);
+        exact = result.proved;
+    }
+    return exact ? GRAFT_NUMERIC_EXACT : GRAFT_NUMERIC_REASSOCIATING;
+}

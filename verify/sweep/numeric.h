@@ -1,0 +1,25 @@
+/* numeric.h - whether a rule changes results in floating point.
+ *
+ * A rule is `exact` when it is proved, for all sizes and all values of its attributes, that both
+ * sides compute the same bits of every element whatever the inputs are, NaN's payload and sign
+ * aside: the same operations of IEEE 754 on the same operands in the same order, up to the few laws
+ * that leave no choice about a bit (symsame.h). Every other rule is `reassociating`: equal over the
+ * real numbers, and its rounding may differ, or was not proved not to.
+ *
+ * As a check of that proof both sides are first run in binary32 at every point of the rule's
+ * covering set: on zeros of both signs, infinities, NaN, subnormal and huge numbers, and on
+ * ordinary ones. A difference takes the word away; agreement alone never gives it. */
+#ifndef GRAFT_NUMERIC_H
+#define GRAFT_NUMERIC_H
+
+#include "graph/rulefile.h"
+#include "verify/sizes/symbolic.h"
+
+/* The class of a valid rule; `points` are instances of it, at which it is tried out. The proof is a
+ * task of its own for the prover of `symbolic`, and ends without one when it has taken
+ * options->most. */
+graft_numeric graft_numeric_classify(graft_env *env, graft_symbolic *symbolic,
+                                     const graft_rule *rule, const graft_point *points,
+                                     uint32_t count, const graft_prove_options *options);
+
+#endif

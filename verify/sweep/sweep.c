@@ -1,0 +1,280 @@
+/* sweep.c - see sweep.h. */
+#include "verify/sweep/sweep.h"
+
+#include "verify/sweep/sweepreal.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
+
+void graft_sweep_open(graft_sweeper *sweeper)
+{
+    static const double negative_shares[4] = {0.5, 0.9, 0.1, 0.0};
+    sweeper->rounded = false;
+    for (uint32_t p = 0; p < 4; p++) {
+        graft_rng rng;
+        graft_rng_derive(&rng, 0x73776565u, p < 3 ? p : 4);
+        for (uint32_t i = 0; i < GRAFT_SWEEP_POOL; i++) {
+            sweeper->pools[p][i] = graft_field_random(&rng, negative_shares[p]);
+        }
+    }
+    graft_rng rng;
+    graft_rng_derive(&rng, 0x73776565u, 3);
+    for (uint32_t i = 0; i < GRAFT_SWEEP_POOL; i++) {
+        static const int32_t units[] = {0, 0, 1, -1};
+        static const int32_t small[] = {1, -1, 2, -2, 3};
+        uint32_t draw = graft_rng_below(&rng, 2 * COUNT_OF(units));
+        sweeper->special[0][i] = draw < COUNT_OF(units) ? graft_field_integer(units[draw])
+                                                        : graft_field_random(&rng, 0.5);
+        int32_t wide = (int32_t)graft_rng_below(&rng, UINT32_C(16) << graft_rng_below(&rng, 12));
+        sweeper->wide[i] = graft_field_rational(graft_rng_below(&rng, 2) == 0 ? wide : -wide, 8);
+        sweeper->special[1][i] = graft_field_integer(small[graft_rng_below(&rng, COUNT_OF(small))]);
+    }
+}
+
+/* Samples of special, of positive and of wide numbers have these bits in their seeds. */
+static const uint64_t special_bit = UINT64_C(1) << 63;
+static const uint64_t positive_bit = UINT64_C(1) << 62;
+static const uint64_t wide_bit = UINT64_C(1) << 61;
+
+/* Consecutive elements come from consecutive entries: no two are the same number, but for special
+ * ones. */
+void graft_sweep_inputs(const graft_sweeper *sweeper, const graft_rule *rule,
+                        const graft_point *point, uint64_t seed, graft_field *const *values)
+{
+    graft_rng rng;
+    graft_rng_seed(&rng, seed);
+    const graft_field *pool = (seed & special_bit) != 0    ? sweeper->special[seed % 2]
+                              : (seed & positive_bit) != 0 ? sweeper->pools[3]
+                              : (seed & wide_bit) != 0     ? sweeper->wide
+                                                           : sweeper->pools[seed % 3];
+    uint32_t at = graft_rng_below(&rng, GRAFT_SWEEP_POOL);
+    for (uint32_t v = 0; v < rule->var_count; v++) {
+        uint64_t count = graft_shape_elements(&point->vars[v]);
+        for (uint64_t i = 0; i < count; i++) {
+            values[v][i] = pool[at];
+            at = at + 1 < GRAFT_SWEEP_POOL ? at + 1 : 0;
+        }
+    }
+}
+
+#define NUM                       graft_field
+#define ALG(f)                    f##_field
+#define RUN(k, op, call, in, out) graft_field_run((k), (op), (call), (in), (out))
+#include "verify/instances/sides.inc"
+
+/* Whether the elements of an output differ where the source is defined; `*defined` tells whether it
+ * is anywhere. (Without a division by 0 it is everywhere: shadows may overflow.) */
+static bool outputs_differ(uint64_t count, const graft_field *left, const graft_field *right,
+                           bool may_be_undefined, bool *defined, uint64_t *element)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        if (may_be_undefined && isnan(left[i].shadow)) {
+            continue;
+        }
+        *defined = true;
+        if (left[i].residue != right[i].residue ||
+            (isnan(right[i].shadow) && !isnan(left[i].shadow))) {
+            *element = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Undefined numbers are told by their shadows. One that went into a maximum counts as ambiguous. */
+static graft_sweep_verdict judge_sample(const graft_instance *instance, bool may_be_undefined,
+                                        const graft_field *const *left,
+                                        const graft_field *const *right,
+                                        graft_counterexample *found)
+{
+    bool defined = false;
+    for (uint32_t o = 0; o < instance->rule->output_count; o++) {
+        uint64_t i = 0;
+        assert(left[o] != NULL && right[o] != NULL);
+        const graft_shape *shape =
+            graft_instance_shape(instance, &instance->source, instance->source.pattern->outputs[o]);
+        if (!outputs_differ(graft_shape_elements(shape), left[o], right[o], may_be_undefined,
+                            &defined, &i)) {
+            continue;
+        }
+        if (found != NULL) {
+            found->point = *instance->point;
+            found->output = o;
+            found->element = i;
+            found->source = left[o][i].shadow;
+            found->target = right[o][i].shadow;
+        }
+        return GRAFT_SWEEP_DIFFERS;
+    }
+    return defined ? GRAFT_SWEEP_AGREES : GRAFT_SWEEP_UNDECIDED;
+}
+
+static graft_sweep_verdict compare_exactly(graft_env *env, const graft_instance *instance,
+                                           const graft_field *const *vars,
+                                           graft_counterexample *found)
+{
+    graft_field_state state = {0};
+    const graft_field *left[GRAFT_RULE_MAX_OUTPUTS] = {0};
+    const graft_field *right[GRAFT_RULE_MAX_OUTPUTS] = {0};
+    evaluate_side_field(&state, env->scratch, instance, &instance->source, vars, left);
+    if (state.ambiguous_count > 0) {
+        return GRAFT_SWEEP_UNDECIDED;
+    }
+    bool may_be_undefined = state.invalid_count > 0;
+    evaluate_side_field(&state, env->scratch, instance, &instance->target, vars, right);
+    return state.ambiguous_count > 0 ? GRAFT_SWEEP_UNDECIDED
+                                     : judge_sample(instance, may_be_undefined, left, right, found);
+}
+
+graft_sweep_verdict graft_sweep_given(graft_env *env, const graft_instance *instance,
+                                      const graft_field *const *values, bool rounded,
+                                      graft_counterexample *counterexample)
+{
+    return rounded ? graft_sweep_real(env, instance, values, counterexample)
+                   : compare_exactly(env, instance, values, counterexample);
+}
+
+/* One sample. */
+static graft_sweep_verdict compare_sides(graft_env *env, const graft_sweeper *sweeper,
+                                         const graft_instance *instance, uint64_t seed,
+                                         graft_counterexample *found)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_field *values[GRAFT_RULE_MAX_VARS] = {0};
+    const graft_field *vars[GRAFT_RULE_MAX_VARS] = {0};
+    for (uint32_t v = 0; v < instance->rule->var_count; v++) {
+        uint64_t count = graft_shape_elements(&instance->point->vars[v]);
+        values[v] = GRAFT_NEW(env->scratch, graft_field, count);
+        vars[v] = values[v];
+    }
+    graft_sweep_inputs(sweeper, instance->rule, instance->point, seed, values);
+    graft_sweep_verdict verdict = graft_sweep_given(env, instance, vars, sweeper->rounded, found);
+    if (verdict == GRAFT_SWEEP_DIFFERS && found != NULL) {
+        found->seed = seed;
+    }
+    graft_arena_release(env->scratch, mark);
+    return verdict;
+}
+
+enum { REDRAWS_MOST = 4 };
+
+/* Whether the target may be undefined somewhere. */
+static bool has_bounds(const graft_rule *rule)
+{
+    bool has = false;
+    for (uint32_t n = 0; n < rule->target.node_count; n++) {
+        uint32_t op = rule->target.nodes[n].op;
+        has = has || op == GRAFT_OP_div || op == GRAFT_OP_sqrt;
+    }
+    return has;
+}
+
+/* Whether a real attribute is larger than the numbers of the usual samples. */
+static bool is_wide(const graft_side *side)
+{
+    bool wide = false;
+    for (uint32_t n = 0; n < side->pattern->node_count; n++) {
+        uint32_t op = side->pattern->nodes[n].op;
+        for (uint32_t i = 0; i < graft_op(op)->attr_count; i++) {
+            float value = 0.0F;
+            memcpy(&value, &side->attrs[n][i], sizeof value);
+            wide = wide || (graft_op_attr(op, i)->kind == GRAFT_ATTR_FLOAT && isfinite(value) &&
+                            fabsf(value) > 7.0F);
+        }
+    }
+    return wide;
+}
+
+graft_sweep_verdict graft_sweep_instance(graft_env *env, const graft_sweeper *sweeper,
+                                         const graft_instance *instance, uint32_t samples,
+                                         uint64_t seed, graft_counterexample *counterexample)
+{
+    graft_sweep_verdict verdict = GRAFT_SWEEP_UNDECIDED;
+    for (uint32_t s = 0; s < samples; s++) {
+        graft_sweep_verdict one = GRAFT_SWEEP_UNDECIDED;
+        for (uint32_t t = 0; t < REDRAWS_MOST && one == GRAFT_SWEEP_UNDECIDED; t++) {
+            /* Of seed, sample and draw; samples differ modulo 3, so in their signs. */
+            uint64_t draw = (seed * REDRAWS_MOST + t) * 3 + (s + seed) % 3 + 3 * s * 0x100000000u;
+            draw |= t + 1 == REDRAWS_MOST ? positive_bit : 0;
+            one = compare_sides(env, sweeper, instance, draw, counterexample);
+        }
+        if (one == GRAFT_SWEEP_DIFFERS) {
+            return one;
+        }
+        verdict = one == GRAFT_SWEEP_AGREES ? one : verdict;
+    }
+    if (has_bounds(instance->rule) && compare_sides(env, sweeper, instance, seed | special_bit,
+                                                    counterexample) == GRAFT_SWEEP_DIFFERS) {
+        return GRAFT_SWEEP_DIFFERS;
+    }
+    if ((is_wide(&instance->source) || is_wide(&instance->target)) &&
+        compare_sides(env, sweeper, instance, seed | wide_bit, counterexample) ==
+            GRAFT_SWEEP_DIFFERS) {
+        return GRAFT_SWEEP_DIFFERS;
+    }
+    return verdict;
+}
+
+/* ------------------------------------------------------------------ domains */
+
+typedef struct {
+    uint64_t size;
+    uint32_t point;
+} ranked_point;
+
+static int compare_ranked(const void *a, const void *b)
+{
+    const ranked_point *x = a;
+    const ranked_point *y = b;
+    if (x->size != y->size) {
+        return x->size < y->size ? -1 : 1;
+    }
+    return x->point < y->point ? -1 : 1;
+}
+
+/* Points by the number of elements of their variables, then as they come. */
+static const ranked_point *rank_points(graft_env *env, const graft_rule *rule,
+                                       const graft_domain *domain)
+{
+    ranked_point *ranked = GRAFT_NEW(env->scratch, ranked_point, domain->count);
+    for (uint32_t i = 0; i < domain->count; i++) {
+        ranked[i].point = i;
+        for (uint32_t v = 0; v < rule->var_count; v++) {
+            ranked[i].size += graft_shape_elements(&domain->points[i].vars[v]);
+        }
+    }
+    qsort(ranked, domain->count, sizeof *ranked, compare_ranked);
+    return ranked;
+}
+
+void graft_sweep_domain(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
+                        const graft_domain *domain, uint32_t samples, graft_sweep_result *result)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    const ranked_point *ranked = rank_points(env, rule, domain);
+    memset(result, 0, sizeof *result);
+    for (uint32_t i = 0; i < domain->count && !result->refuted; i++) {
+        graft_instance instance;
+        const graft_point *point = &domain->points[ranked[i].point];
+        graft_fit fit = graft_instance_build(&instance, rule, point);
+        assert(fit == GRAFT_FIT_OK);
+        (void)fit;
+        switch (
+            graft_sweep_instance(env, sweeper, &instance, samples, i, &result->counterexample)) {
+        case GRAFT_SWEEP_AGREES:
+            result->agreed++;
+            break;
+        case GRAFT_SWEEP_UNDECIDED:
+            result->undecided++;
+            break;
+        case GRAFT_SWEEP_DIFFERS:
+            result->refuted = true;
+            break;
+        }
+    }
+    graft_arena_release(env->scratch, mark);
+}
