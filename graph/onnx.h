@@ -301,12 +301,15 @@ graft_onnx_planner graft_plan_unary, graft_plan_binary, graft_plan_chain, graft_
     graft_plan_global_pool, graft_plan_softmax, graft_plan_reduce, graft_plan_dropout,
     graft_plan_concat, graft_plan_split, graft_plan_slice, graft_plan_pad, graft_plan_transpose,
     graft_plan_to_shape, graft_plan_flatten, graft_plan_squeeze, graft_plan_unsqueeze,
-    graft_plan_fill, graft_plan_gather, graft_plan_expand, graft_plan_cast;
+    graft_plan_depth_to_space, graft_plan_space_to_depth, graft_plan_fill, graft_plan_gather,
+    graft_plan_expand, graft_plan_cast;
 /* Operators that are made of others, and layer normalisation. */
 graft_onnx_planner graft_plan_power, graft_plan_reciprocal, graft_plan_negation,
     graft_plan_absolute, graft_plan_hard_sigmoid, graft_plan_hard_swish, graft_plan_prelu,
-    graft_plan_mean, graft_plan_gelu, graft_plan_layer_norm, graft_plan_reduce_min,
-    graft_plan_reduce_squares, graft_plan_reduce_absolute, graft_plan_global_max_pool;
+    graft_plan_mean, graft_plan_swish, graft_plan_softsign, graft_plan_elu, graft_plan_celu,
+    graft_plan_selu, graft_plan_instance_norm, graft_plan_group_norm, graft_plan_rms_norm,
+    graft_plan_gelu, graft_plan_layer_norm, graft_plan_reduce_min, graft_plan_reduce_squares,
+    graft_plan_reduce_absolute, graft_plan_global_max_pool;
 
 /* ------------------------------------------------------------ onnx_fold.c */
 

@@ -156,8 +156,10 @@ void graft_plan_dropout(graft_onnx_plan *plan, uint32_t op)
 
 /* ---------------------------------------------------------------- windows: conv and pools */
 
-/* Attributes of a window that slides over two axes, (height, width). */
+/* Attributes of a window that slides over two axes, (height, width), or over one, which is the width
+ * of images of one row. */
 typedef struct {
+    uint32_t first; /* 1 over one axis. */
     int32_t kernel[2];
     int32_t stride[2];
     int32_t dilation[2];
@@ -165,15 +167,31 @@ typedef struct {
     int32_t after[2];
 } window;
 
-static void read_pair(graft_onnx_plan *plan, const char *name, int32_t pair[2])
+/* A sequence (N,C,L) as an image of one row. */
+static graft_onnx_operand as_image(graft_onnx_plan *plan, graft_onnx_operand x)
+{
+    graft_shape s = graft_plan_shape(plan, x);
+    const int32_t dims[4] = {s.dims[0], s.dims[1], 1, s.dims[2]};
+    return s.rank == 3 ? graft_plan_reshape(plan, x, dims, 4) : x;
+}
+
+static graft_onnx_operand from_image(graft_onnx_plan *plan, graft_onnx_operand y, const window *w)
+{
+    graft_shape s = graft_plan_shape(plan, y);
+    const int32_t dims[3] = {s.dims[0], s.dims[1], s.dims[3]};
+    return w->first == 1 ? graft_plan_reshape(plan, y, dims, 3) : y;
+}
+
+/* One number an axis. */
+static void read_pair(graft_onnx_plan *plan, const char *name, const window *w, int32_t pair[2])
 {
     uint32_t count = 0;
     const int64_t *items = graft_plan_ints(plan, name, &count);
-    if (items != NULL && count != 2) {
-        graft_plan_refuse(plan, "a window that has not two axes");
-    } else if (items != NULL) {
-        pair[0] = graft_plan_int32(plan, items[0]);
-        pair[1] = graft_plan_int32(plan, items[1]);
+    if (items != NULL && count != 2 - w->first) {
+        graft_plan_refuse(plan, "a window that has not an axis for each of the image's");
+    }
+    for (uint32_t i = w->first; items != NULL && plan->refusal == NULL && i < 2; i++) {
+        pair[i] = graft_plan_int32(plan, items[i - w->first]);
     }
 }
 
@@ -181,13 +199,13 @@ static void read_pads(graft_onnx_plan *plan, window *w)
 {
     uint32_t count = 0;
     const int64_t *pads = graft_plan_ints(plan, "pads", &count);
-    if (pads != NULL && count != 4) {
-        graft_plan_refuse(plan, "pads that are not four numbers");
-    } else if (pads != NULL) {
-        for (uint32_t i = 0; i < 2; i++) {
-            w->before[i] = graft_plan_int32(plan, pads[i]);
-            w->after[i] = graft_plan_int32(plan, pads[2 + i]);
-        }
+    uint32_t axes = 2 - w->first;
+    if (pads != NULL && count != 2 * axes) {
+        graft_plan_refuse(plan, "pads that are not two numbers an axis");
+    }
+    for (uint32_t i = 0; pads != NULL && plan->refusal == NULL && i < axes; i++) {
+        w->before[w->first + i] = graft_plan_int32(plan, pads[i]);
+        w->after[w->first + i] = graft_plan_int32(plan, pads[axes + i]);
     }
 }
 
@@ -225,10 +243,10 @@ static void read_window(graft_onnx_plan *plan, const graft_shape *x, window *w)
         w->before[i] = 0;
         w->after[i] = 0;
     }
-    read_pair(plan, "strides", w->stride);
-    read_pair(plan, "dilations", w->dilation);
+    read_pair(plan, "strides", w, w->stride);
+    read_pair(plan, "dilations", w, w->dilation);
     if (x->rank != 4 || w->stride[0] < 1 || w->stride[1] < 1) {
-        graft_plan_refuse(plan, "a window over other than two axes");
+        graft_plan_refuse(plan, "a window over more than two axes");
         return;
     }
     const Onnx__AttributeProto *mode = graft_plan_attribute(plan, "auto_pad");
@@ -241,18 +259,20 @@ static void read_window(graft_onnx_plan *plan, const graft_shape *x, window *w)
     }
 }
 
-/* Inputs x(N,C,H,W), w(O,C/group,kh,kw) and maybe b(O). */
+/* Inputs x(N,C,H,W), w(O,C/group,kh,kw) and maybe b(O); or x(N,C,L), w(O,C/group,k). */
 void graft_plan_conv(graft_onnx_plan *plan, uint32_t op)
 {
     graft_plan_outputs_at_most(plan, 1);
     bool has_bias = graft_plan_has_input(plan, 2);
-    graft_onnx_operand inputs[3] = {graft_plan_input(plan, 0), graft_plan_input(plan, 1)};
+    bool one = graft_plan_shape(plan, graft_plan_input(plan, 0)).rank == 3;
+    graft_onnx_operand inputs[3] = {as_image(plan, graft_plan_input(plan, 0)),
+                                    as_image(plan, graft_plan_input(plan, 1))};
     graft_shape x = graft_plan_shape(plan, inputs[0]);
     graft_shape filter = graft_plan_shape(plan, inputs[1]);
     window w = {
-        .kernel = {filter.dims[2], filter.dims[3]}
+        .first = one ? 1 : 0, .kernel = {filter.dims[2], filter.dims[3]}
     };
-    read_pair(plan, "kernel_shape", w.kernel);
+    read_pair(plan, "kernel_shape", &w, w.kernel);
     if (filter.rank != 4 || w.kernel[0] != filter.dims[2] || w.kernel[1] != filter.dims[3]) {
         graft_plan_refuse(plan, "a kernel_shape that is not that of the weights");
     }
@@ -272,7 +292,7 @@ void graft_plan_conv(graft_onnx_plan *plan, uint32_t op)
         op = GRAFT_OP_conv_bias; /* The same attributes and no activation. */
         inputs[2] = graft_plan_input(plan, 2);
     }
-    graft_plan_output(plan, 0, graft_plan_add(plan, op, attrs, inputs));
+    graft_plan_output(plan, 0, from_image(plan, graft_plan_add(plan, op, attrs, inputs), &w));
 }
 
 /* ceil_mode: the last window may stick out. Where it still begins inside the input or the padding
@@ -298,12 +318,13 @@ static void apply_ceil_mode(graft_onnx_plan *plan, const graft_shape *x, window 
 void graft_plan_pool(graft_onnx_plan *plan, uint32_t op)
 {
     graft_plan_outputs_at_most(plan, 1); /* The second of MaxPool is the indices. */
-    graft_onnx_operand input = graft_plan_input(plan, 0);
+    bool one = graft_plan_shape(plan, graft_plan_input(plan, 0)).rank == 3;
+    graft_onnx_operand input = as_image(plan, graft_plan_input(plan, 0));
     graft_shape x = graft_plan_shape(plan, input);
     window w = {
-        .kernel = {0, 0}
+        .first = one ? 1 : 0, .kernel = {one ? 1 : 0, 0}
     };
-    read_pair(plan, "kernel_shape", w.kernel);
+    read_pair(plan, "kernel_shape", &w, w.kernel);
     read_window(plan, &x, &w);
     bool counts = op == GRAFT_OP_avg_pool && graft_plan_int(plan, "count_include_pad", 0) != 0;
     if (plan->refusal == NULL && graft_plan_int(plan, "ceil_mode", 0) != 0) {
@@ -326,15 +347,17 @@ void graft_plan_pool(graft_onnx_plan *plan, uint32_t op)
         attrs[GRAFT_ATTR_max_pool_dilation_h] = w.dilation[0];
         attrs[GRAFT_ATTR_max_pool_dilation_w] = w.dilation[1];
     }
-    graft_plan_output(plan, 0, graft_plan_add1(plan, op, attrs, input));
+    graft_plan_output(plan, 0, from_image(plan, graft_plan_add1(plan, op, attrs, input), &w));
 }
 
 void graft_plan_global_pool(graft_onnx_plan *plan, uint32_t op)
 {
     (void)op;
     graft_plan_outputs_at_most(plan, 1);
-    graft_plan_output(
-        plan, 0, graft_plan_add1(plan, GRAFT_OP_global_avg_pool, NULL, graft_plan_input(plan, 0)));
+    graft_onnx_operand x = graft_plan_input(plan, 0);
+    const window w = {.first = graft_plan_shape(plan, x).rank == 3 ? 1 : 0};
+    x = graft_plan_add1(plan, GRAFT_OP_global_avg_pool, NULL, as_image(plan, x));
+    graft_plan_output(plan, 0, from_image(plan, x, &w));
 }
 
 /* ----------------------------------------------------------------------- normalisation */

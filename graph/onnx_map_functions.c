@@ -77,6 +77,83 @@ void graft_plan_hard_swish(graft_onnx_plan *plan, uint32_t op)
     graft_plan_output(plan, 0, graft_plan_add2(plan, GRAFT_OP_mul, NULL, x, gate));
 }
 
+/* x sigmoid(alpha x) */
+void graft_plan_swish(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    graft_onnx_operand x = graft_plan_input(plan, 0);
+    float alpha = graft_plan_float(plan, "alpha", 1.0F);
+    graft_onnx_operand inner = alpha == 1.0F ? x
+                                             : graft_plan_add2(plan, GRAFT_OP_mul, NULL, x,
+                                                               graft_plan_scalar(plan, alpha));
+    inner = graft_plan_add1(plan, GRAFT_OP_sigmoid, NULL, inner);
+    graft_plan_output(plan, 0, graft_plan_add2(plan, GRAFT_OP_mul, NULL, x, inner));
+}
+
+/* x / (1 + |x|) */
+void graft_plan_softsign(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    graft_onnx_operand x = graft_plan_input(plan, 0);
+    graft_onnx_operand divisor =
+        graft_plan_add2(plan, GRAFT_OP_add, NULL, absolute(plan, x), graft_plan_scalar(plan, 1.0F));
+    graft_plan_output(plan, 0, graft_plan_add2(plan, GRAFT_OP_div, NULL, x, divisor));
+}
+
+/* gamma (max(x, 0) + alpha (exp(min(x, 0) / width) - 1)): Elu, Selu and Celu. */
+static graft_onnx_operand exponential_unit(graft_onnx_plan *plan, float gamma, float alpha,
+                                           float width)
+{
+    graft_onnx_operand x = graft_plan_input(plan, 0);
+    graft_onnx_operand one = graft_plan_scalar(plan, 1.0F);
+    graft_onnx_operand y =
+        graft_plan_add2(plan, GRAFT_OP_min, NULL, x, graft_plan_scalar(plan, 0.0F));
+    if (width != 1.0F) {
+        y = graft_plan_add2(plan, GRAFT_OP_div, NULL, y, graft_plan_scalar(plan, width));
+    }
+    y = graft_plan_add1(plan, GRAFT_OP_exp, NULL, y);
+    y = graft_plan_add2(plan, GRAFT_OP_sub, NULL, y, one);
+    y = graft_plan_add2(plan, GRAFT_OP_mul, NULL, y, graft_plan_scalar(plan, alpha));
+    y = graft_plan_add2(plan, GRAFT_OP_add, NULL, graft_plan_add1(plan, GRAFT_OP_relu, NULL, x), y);
+    return gamma == 1.0F
+               ? y
+               : graft_plan_add2(plan, GRAFT_OP_mul, NULL, y, graft_plan_scalar(plan, gamma));
+}
+
+void graft_plan_elu(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    graft_plan_output(plan, 0,
+                      exponential_unit(plan, 1.0F, graft_plan_float(plan, "alpha", 1.0F), 1.0F));
+}
+
+void graft_plan_celu(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    float alpha = graft_plan_float(plan, "alpha", 1.0F);
+    if (!(alpha > 0.0F)) {
+        graft_plan_refuse(plan, "an alpha that is not positive");
+    }
+    graft_plan_output(plan, 0, exponential_unit(plan, 1.0F, alpha, alpha));
+}
+
+/* The defaults are those since opset 6. */
+void graft_plan_selu(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    float alpha = graft_plan_float(plan, "alpha", 1.67326319217681884765625F);
+    float gamma = graft_plan_float(plan, "gamma", 1.05070102214813232421875F);
+    if (plan->opset < 6) {
+        graft_plan_refuse(plan, "other defaults");
+    }
+    graft_plan_output(plan, 0, exponential_unit(plan, gamma, alpha, 1.0F));
+}
+
 /* The exact form only, not the one with tanh. */
 void graft_plan_gelu(graft_onnx_plan *plan, uint32_t op)
 {
@@ -235,15 +312,21 @@ static graft_onnx_operand join_axes(graft_onnx_plan *plan, graft_onnx_operand x,
     return axis + 1U == shape.rank ? x : graft_plan_reshape(plan, x, dims, axis + 1);
 }
 
+/* sqrt(mean of squares + epsilon) of x; `attrs` are those of the mean. */
+static graft_onnx_operand deviation(graft_onnx_plan *plan, graft_onnx_operand x,
+                                    const int32_t *attrs, float epsilon)
+{
+    graft_onnx_operand v = graft_plan_add1(plan, GRAFT_OP_reduce_mean, attrs, square(plan, x));
+    v = graft_plan_add2(plan, GRAFT_OP_add, NULL, v, graft_plan_scalar(plan, epsilon));
+    return graft_plan_add1(plan, GRAFT_OP_sqrt, NULL, v);
+}
+
 /* 1 / sqrt(variance + epsilon) of the rows of x, the axes as 1. */
 static graft_onnx_operand inverse_deviation(graft_onnx_plan *plan, graft_onnx_operand x,
                                             graft_onnx_operand mean, const int32_t *attrs)
 {
     graft_onnx_operand d = graft_plan_add2(plan, GRAFT_OP_sub, NULL, x, mean);
-    graft_onnx_operand v = graft_plan_add1(plan, GRAFT_OP_reduce_mean, attrs, square(plan, d));
-    float epsilon = graft_plan_float(plan, "epsilon", 1e-5F);
-    v = graft_plan_add2(plan, GRAFT_OP_add, NULL, v, graft_plan_scalar(plan, epsilon));
-    return reciprocal(plan, graft_plan_add1(plan, GRAFT_OP_sqrt, NULL, v));
+    return reciprocal(plan, deviation(plan, d, attrs, graft_plan_float(plan, "epsilon", 1e-5F)));
 }
 
 /* Outputs 1 and 2, where something reads them. */
@@ -297,4 +380,82 @@ void graft_plan_layer_norm(graft_onnx_plan *plan, uint32_t op)
     }
     graft_plan_output(plan, 0, y);
     plan_statistics(plan, x, axis);
+}
+
+/* --------------------------------------------------------------------- other normalisations */
+
+/* d / sqrt(mean of d d + epsilon) with d = x - mean, over the axes from the third on. */
+static graft_onnx_operand normalised(graft_onnx_plan *plan, graft_onnx_operand x)
+{
+    uint32_t rank = graft_plan_shape(plan, x).rank;
+    int32_t attrs[2];
+    attrs[GRAFT_ATTR_reduce_mean_axes] = (int32_t)((1U << rank) - 1U) & ~3;
+    attrs[GRAFT_ATTR_reduce_mean_keep] = 1;
+    if (rank < 3) {
+        graft_plan_refuse(plan, "an input without axes behind its channels");
+        return x;
+    }
+    graft_onnx_operand mean = graft_plan_add1(plan, GRAFT_OP_reduce_mean, attrs, x);
+    graft_onnx_operand d = graft_plan_add2(plan, GRAFT_OP_sub, NULL, x, mean);
+    graft_onnx_operand by = deviation(plan, d, attrs, graft_plan_float(plan, "epsilon", 1e-5F));
+    return graft_plan_add2(plan, GRAFT_OP_div, NULL, d, by);
+}
+
+static void put_scaled(graft_onnx_plan *plan, graft_onnx_operand x)
+{
+    const graft_onnx_operand inputs[3] = {x, graft_plan_input(plan, 1), graft_plan_input(plan, 2)};
+    graft_plan_output(plan, 0, graft_plan_add(plan, GRAFT_OP_scale_shift, NULL, inputs));
+}
+
+void graft_plan_instance_norm(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    put_scaled(plan, normalised(plan, graft_plan_input(plan, 0)));
+}
+
+/* Channels of a group are normalised together. Since opset 21 each channel has a scale of its own. */
+void graft_plan_group_norm(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    graft_onnx_operand x = graft_plan_input(plan, 0);
+    graft_shape shape = graft_plan_shape(plan, x);
+    int64_t groups = graft_plan_int(plan, "num_groups", 0);
+    if (plan->refusal != NULL || shape.rank < 3 || groups < 1 || groups > shape.dims[1] ||
+        shape.dims[1] % groups != 0 || graft_plan_int(plan, "stash_type", 1) != 1) {
+        graft_plan_refuse(plan, "groups that do not divide the channels");
+        return;
+    }
+    int64_t rest = (int64_t)graft_shape_elements(&shape) / shape.dims[0] / groups;
+    const int32_t dims[3] = {shape.dims[0], (int32_t)groups, graft_plan_int32(plan, rest)};
+    x = normalised(plan, graft_plan_reshape(plan, x, dims, 3));
+    put_scaled(plan, graft_plan_reshape(plan, x, shape.dims, shape.rank));
+}
+
+/* x / sqrt(mean of x x + epsilon) scale, over the axes from `axis` on, which the scale has. */
+void graft_plan_rms_norm(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    graft_onnx_operand x = graft_plan_input(plan, 0);
+    graft_onnx_operand scale = graft_plan_input(plan, 1);
+    graft_shape shape = graft_plan_shape(plan, x);
+    graft_shape scales = graft_plan_shape(plan, scale);
+    uint32_t axis = graft_plan_axis(plan, graft_plan_int(plan, "axis", -1), shape.rank);
+    bool fits = plan->refusal == NULL && scales.rank == shape.rank - axis &&
+                graft_plan_int(plan, "stash_type", 1) == 1;
+    for (uint32_t i = 0; fits && i < scales.rank; i++) {
+        fits = scales.dims[i] == shape.dims[axis + i];
+    }
+    if (!fits) {
+        graft_plan_refuse(plan, "scales that do not have the shape of what is normalised");
+        return;
+    }
+    int32_t attrs[2];
+    attrs[GRAFT_ATTR_reduce_mean_axes] = (int32_t)((1U << shape.rank) - (1U << axis));
+    attrs[GRAFT_ATTR_reduce_mean_keep] = 1;
+    graft_onnx_operand by = deviation(plan, x, attrs, graft_plan_float(plan, "epsilon", 1e-5F));
+    x = graft_plan_add2(plan, GRAFT_OP_div, NULL, x, by);
+    graft_plan_output(plan, 0, graft_plan_add2(plan, GRAFT_OP_mul, NULL, x, scale));
 }

@@ -249,6 +249,72 @@ void graft_plan_transpose(graft_onnx_plan *plan, uint32_t op)
     graft_plan_output(plan, 0, graft_plan_add1(plan, GRAFT_OP_transpose, attrs, x));
 }
 
+/* Reshaped to six axes, permuted, and reshaped. */
+static void plan_blocks(graft_onnx_plan *plan, graft_onnx_operand x, const int32_t split[6],
+                        const int32_t order[6], const int32_t joined[4])
+{
+    int32_t attrs[GRAFT_MAX_ATTRS] = {0};
+    memcpy(&attrs[GRAFT_ATTR_transpose_axis_0], order, 6 * sizeof(order[0]));
+    x = graft_plan_reshape(plan, x, split, 6);
+    x = graft_plan_add1(plan, GRAFT_OP_transpose, attrs, x);
+    graft_plan_output(plan, 0, graft_plan_reshape(plan, x, joined, 4));
+}
+
+/* The size of blocks, if `size` of each axis that is cut divides; 0 else. */
+static int32_t read_blocks(graft_onnx_plan *plan, const graft_shape *s)
+{
+    int64_t b = graft_plan_int(plan, "blocksize", 0);
+    graft_plan_outputs_at_most(plan, 1);
+    if (s->rank != 4 || b < 1 || b > 1024) {
+        graft_plan_refuse(plan, "blocks that are not of an image");
+    }
+    return plan->refusal == NULL ? (int32_t)b : 0;
+}
+
+/* (N, b b C, H, W) -> (N, C, b H, b W); the blocks' channels come first, or last in mode CRD. */
+void graft_plan_depth_to_space(graft_onnx_plan *plan, uint32_t op)
+{
+    static const int32_t orders[2][6] = {
+        {0, 3, 4, 1, 5, 2},
+        {0, 1, 4, 2, 5, 3}
+    };
+    (void)op;
+    graft_onnx_operand x = graft_plan_input(plan, 0);
+    graft_shape s = graft_plan_shape(plan, x);
+    int32_t b = read_blocks(plan, &s);
+    const Onnx__AttributeProto *mode = graft_plan_attribute(plan, "mode");
+    bool last = mode != NULL && mode->s.len == 3 && memcmp(mode->s.data, "CRD", 3) == 0;
+    if (b == 0 || s.dims[1] % (b * b) != 0 ||
+        (mode != NULL && !last && (mode->s.len != 3 || memcmp(mode->s.data, "DCR", 3) != 0))) {
+        graft_plan_refuse(plan, "blocks that do not divide the channels");
+        return;
+    }
+    int32_t c = s.dims[1] / (b * b);
+    const int32_t first[6] = {s.dims[0], b, b, c, s.dims[2], s.dims[3]};
+    const int32_t behind[6] = {s.dims[0], c, b, b, s.dims[2], s.dims[3]};
+    const int32_t joined[4] = {s.dims[0], c, graft_plan_int32(plan, (int64_t)b * s.dims[2]),
+                               graft_plan_int32(plan, (int64_t)b * s.dims[3])};
+    plan_blocks(plan, x, last ? behind : first, orders[last ? 1 : 0], joined);
+}
+
+/* (N, C, b H, b W) -> (N, b b C, H, W) */
+void graft_plan_space_to_depth(graft_onnx_plan *plan, uint32_t op)
+{
+    static const int32_t order[6] = {0, 3, 5, 1, 2, 4};
+    (void)op;
+    graft_onnx_operand x = graft_plan_input(plan, 0);
+    graft_shape s = graft_plan_shape(plan, x);
+    int32_t b = read_blocks(plan, &s);
+    if (b == 0 || s.dims[2] % b != 0 || s.dims[3] % b != 0) {
+        graft_plan_refuse(plan, "blocks that do not divide the image");
+        return;
+    }
+    const int32_t split[6] = {s.dims[0], s.dims[1], s.dims[2] / b, b, s.dims[3] / b, b};
+    const int32_t joined[4] = {s.dims[0], graft_plan_int32(plan, (int64_t)b * b * s.dims[1]),
+                               s.dims[2] / b, s.dims[3] / b};
+    plan_blocks(plan, x, split, order, joined);
+}
+
 /* A size of 0 is that of the input at the same place; one -1 is what remains. */
 static void resolve_target(graft_onnx_plan *plan, const graft_shape *x,
                            const graft_onnx_ints *target, int32_t *dims)

@@ -124,7 +124,6 @@ static void test_shapes(void **state)
         {"ArgMax",          4,  0},
         {"ConvTranspose",   4,  0},
         {"CumSum",          3,  0},
-        {"DepthToSpace",    2,  0},
         {"Einsum",          1,  0},
         {"GatherElements",  2,  0},
         {"GatherND",        1,  0},
