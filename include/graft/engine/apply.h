@@ -61,7 +61,7 @@ static bool plan_attrs(const graft_graph *graph, const graft_rule *rule, const g
     const graft_shape *shapes[GRAFT_RULE_MAX_VARS];
     bool is_const[GRAFT_RULE_MAX_VARS];
     describe_vars(rule, graph, match, shapes, is_const);
-    for (uint32_t i = 0; i < graft_op(node->op)->attr_count; i++) {
+    for (uint32_t i = 0; i < op_table[node->op].attr_count; i++) {
         const graft_term *term = &node->attrs[i];
         int64_t result = term->value;
         if (term->kind == GRAFT_TERM_SLOT) {
@@ -90,7 +90,7 @@ static bool leaves_weight_program(const graft_rule *rule, const graft_made *made
     }
     for (uint32_t n = 0; n < rule->target.node_count; n++) {
         const graft_pattern_node *node = &rule->target.nodes[n];
-        for (uint32_t i = 0; !made->is_const[n] && i < graft_op(node->op)->input_count; i++) {
+        for (uint32_t i = 0; !made->is_const[n] && i < op_table[node->op].input_count; i++) {
             if (node->inputs[i] == operand) {
                 return true;
             }
@@ -104,7 +104,7 @@ static uint64_t count_weight_bytes(const graft_rule *rule, const graft_made *mad
 {
     uint64_t bytes = 0;
     for (uint32_t n = 0; n < rule->target.node_count; n++) {
-        uint32_t outputs = made->is_const[n] ? graft_op(rule->target.nodes[n].op)->output_count : 0;
+        uint32_t outputs = made->is_const[n] ? op_table[rule->target.nodes[n].op].output_count : 0;
         for (uint32_t o = 0; o < outputs; o++) {
             if (leaves_weight_program(rule, made, GRAFT_OPERAND_NODE(n, o))) {
                 bytes += graft_shape_bytes(&made->shapes[n][o]);
@@ -123,7 +123,7 @@ static bool plan_target(const graft_graph *graph, const graft_rule *rule, const 
         graft_shape in[GRAFT_MAX_INPUTS];
         zero_bytes(made->attrs[n], sizeof made->attrs[n]);
         made->is_const[n] = true;
-        for (uint32_t i = 0; i < graft_op(node->op)->input_count; i++) {
+        for (uint32_t i = 0; i < op_table[node->op].input_count; i++) {
             graft_operand operand = node->inputs[i];
             in[i] = *operand_shape(graph, match, made, operand);
             made->is_const[n] =
@@ -221,7 +221,7 @@ static bool target_fits(const graft_graph *graph, const graft_rule *rule)
     graft_index values = 0;
     graft_index edges = 0;
     for (uint32_t n = 0; n < rule->target.node_count; n++) {
-        const graft_op_info *info = graft_op(rule->target.nodes[n].op);
+        const graft_op_info *info = &op_table[rule->target.nodes[n].op];
         values += info->output_count;
         edges += (graft_index)info->input_count + info->output_count;
     }
@@ -316,7 +316,7 @@ static graft_index target_value(const graft_application *a, graft_operand operan
 static graft_index create_node(graft_graph *graph, graft_application *a, uint32_t n)
 {
     const graft_pattern_node *pattern = &a->rule->target.nodes[n];
-    const graft_op_info *info = graft_op(pattern->op);
+    const graft_op_info *info = &op_table[pattern->op];
     graft_index inputs[GRAFT_MAX_INPUTS];
     for (uint32_t i = 0; i < info->input_count; i++) {
         inputs[i] = target_value(a, pattern->inputs[i]);
@@ -395,7 +395,7 @@ static graft_index push_idle(graft_application *a)
 {
     graft_index depth = 0;
     for (uint32_t n = 0; n < a->rule->target.node_count; n++) {
-        for (uint32_t o = 0; o < graft_op(a->rule->target.nodes[n].op)->output_count; o++) {
+        for (uint32_t o = 0; o < op_table[a->rule->target.nodes[n].op].output_count; o++) {
             if (a->scratch.use_count[a->produced[n][o]] == 0) {
                 a->scratch.pending[depth++] = a->produced[n][o];
             }

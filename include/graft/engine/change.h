@@ -66,7 +66,7 @@ static graft_index move_uses(graft_estimate_run *r)
     graft_index depth = 0;
     zero_bytes(r->made_uses, sizeof r->made_uses);
     for (uint32_t n = 0; n < rule->target.node_count; n++) {
-        for (uint32_t i = 0; i < graft_op(rule->target.nodes[n].op)->input_count; i++) {
+        for (uint32_t i = 0; i < op_table[rule->target.nodes[n].op].input_count; i++) {
             ++*uses_of(r, rule->target.nodes[n].inputs[i]);
         }
     }
@@ -76,7 +76,7 @@ static graft_index move_uses(graft_estimate_run *r)
         r->e->pending[depth++] = r->old[i];
     }
     for (uint32_t n = 0; n < rule->target.node_count; n++) {
-        for (uint32_t o = 0; o < graft_op(rule->target.nodes[n].op)->output_count; o++) {
+        for (uint32_t o = 0; o < op_table[rule->target.nodes[n].op].output_count; o++) {
             if (r->made_uses[n][o] == 0) {
                 r->e->pending[depth++] = pending_name(r, GRAFT_OPERAND_NODE(n, o));
             }
@@ -97,7 +97,7 @@ static graft_index drop_operand(graft_estimate_run *r, graft_operand x, graft_in
 static graft_index kill_made(graft_estimate_run *r, uint32_t n, graft_index depth)
 {
     const graft_pattern_node *node = &r->rule->target.nodes[n];
-    const graft_op_info *info = graft_op(node->op);
+    const graft_op_info *info = &op_table[node->op];
     bool used = (r->made_dead >> n & 1u) != 0;
     for (uint32_t o = 0; o < info->output_count; o++) {
         used = used || r->made_uses[n][o] != 0;
@@ -215,7 +215,7 @@ static void key_of_made(const graft_estimate_run *r, uint32_t n, graft_class_key
     const graft_pattern_node *node = &r->rule->target.nodes[n];
     key->op = node->op;
     key->attrs = r->made->attrs[n];
-    key->count = graft_op(node->op)->input_count;
+    key->count = op_table[node->op].input_count;
     for (uint32_t i = 0; i < key->count; i++) {
         key->operands[i] = name_operand(r, node->inputs[i]);
     }

@@ -81,9 +81,11 @@ graft_status graft_estimator_open(graft_estimator *estimator, const graft_tariff
     if (workspace == NULL || workspace_bytes < graft_estimator_bytes(limits)) {
         return GRAFT_NO_MEMORY;
     }
+#ifndef GRAFT_WITHOUT_CHECKS
     if (graft_tariff_check(tariff) != NULL) {
         return GRAFT_BAD_INPUT;
     }
+#endif
     if ((uint64_t)2 * limits->nodes + GRAFT_RULE_MAX_NODES >= GRAFT_NONE ||
         (uint64_t)limits->values + GRAFT_RULE_MAX_NODES * GRAFT_MAX_OUTPUTS >= GRAFT_NONE) {
         return GRAFT_CAPACITY; /* There would not be names for all classes, or for what is made. */

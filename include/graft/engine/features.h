@@ -2,22 +2,27 @@
 #ifndef GRAFT_ENGINE_FEATURES_H
 #define GRAFT_ENGINE_FEATURES_H
 
+/* The exponent of n's highest bit; the bits from there on become the uppermost of *mantissa. Both are
+ * 0 for n = 0. */
+static uint32_t split_number(uint64_t n, uint32_t *mantissa)
+{
+    uint32_t exponent = 63;
+    for (uint32_t step = 32; step > 0; step /= 2) {
+        if (n >> (64u - step) == 0) {
+            n <<= step;
+            exponent -= step;
+        }
+    }
+    *mantissa = (uint32_t)(n >> 32);
+    return exponent;
+}
+
 /* floor(2^bits log2 n) with straight lines between powers of two, at most 127; 0 for n = 0. */
 static int8_t log_feature(uint64_t n, uint32_t bits)
 {
-    uint32_t exponent = 0;
-    uint32_t fraction = 0;
-    if (n == 0) {
-        return 0;
-    }
-    while ((n >> exponent) > 1) {
-        exponent++;
-    }
-    for (uint32_t i = 1; i <= bits; i++) {
-        uint32_t bit = i <= exponent ? (uint32_t)(n >> (exponent - i)) & 1u : 0u;
-        fraction = fraction * 2u + bit;
-    }
-    uint32_t value = (exponent << bits) + fraction;
+    uint32_t mantissa = 0;
+    uint32_t value = split_number(n, &mantissa) << bits;
+    value += (mantissa & INT32_MAX) >> (31u - bits);
     return (int8_t)(value < 127u ? value : 127u);
 }
 
@@ -97,7 +102,7 @@ void graft_form_of_made(const graft_graph *graph, const graft_rule *rule, const 
                         const graft_made *made, uint32_t n, graft_form *form)
 {
     const graft_pattern_node *node = &rule->target.nodes[n];
-    const graft_op_info *info = graft_op(node->op);
+    const graft_op_info *info = &op_table[node->op];
     zero_bytes(form, sizeof *form);
     form->attrs = made->attrs[n];
     form->op = node->op;

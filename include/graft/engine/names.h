@@ -40,6 +40,27 @@
 #undef PRICE_GUESSED
 #pragma push_macro("TANH_LIMIT")
 #undef TANH_LIMIT
+#pragma push_macro("WORK_ALIKE")
+#undef WORK_ALIKE
+#define WORK_ALIKE graft_own_WORK_ALIKE
+#pragma push_macro("WORK_BOUNDS")
+#undef WORK_BOUNDS
+#define WORK_BOUNDS graft_own_WORK_BOUNDS
+#pragma push_macro("WORK_FOLDED")
+#undef WORK_FOLDED
+#define WORK_FOLDED graft_own_WORK_FOLDED
+#pragma push_macro("WORK_JOINED")
+#undef WORK_JOINED
+#define WORK_JOINED graft_own_WORK_JOINED
+#pragma push_macro("WORK_ROW")
+#undef WORK_ROW
+#define WORK_ROW graft_own_WORK_ROW
+#pragma push_macro("WORK_TAPS")
+#undef WORK_TAPS
+#define WORK_TAPS graft_own_WORK_TAPS
+#pragma push_macro("WORK_WINDOW")
+#undef WORK_WINDOW
+#define WORK_WINDOW graft_own_WORK_WINDOW
 #pragma push_macro("activation_work")
 #undef activation_work
 #define activation_work graft_own_activation_work
@@ -472,6 +493,9 @@
 #pragma push_macro("keep_finding")
 #undef keep_finding
 #define keep_finding graft_own_keep_finding
+#pragma push_macro("keeps")
+#undef keeps
+#define keeps graft_own_keeps
 #pragma push_macro("key_of_made")
 #undef key_of_made
 #define key_of_made graft_own_key_of_made
@@ -559,6 +583,9 @@
 #pragma push_macro("mean_messages")
 #undef mean_messages
 #define mean_messages graft_own_mean_messages
+#pragma push_macro("measure_work")
+#undef measure_work
+#define measure_work graft_own_measure_work
 #pragma push_macro("mix_hash")
 #undef mix_hash
 #define mix_hash graft_own_mix_hash
@@ -976,6 +1003,9 @@
 #pragma push_macro("source_node_reached")
 #undef source_node_reached
 #define source_node_reached graft_own_source_node_reached
+#pragma push_macro("split_number")
+#undef split_number
+#define split_number graft_own_split_number
 #pragma push_macro("start_application")
 #undef start_application
 #define start_application graft_own_start_application
@@ -1079,21 +1109,16 @@
 #undef work_add
 #pragma push_macro("work_avg_pool")
 #undef work_avg_pool
-#define work_avg_pool graft_own_work_avg_pool
 #pragma push_macro("work_clip")
 #undef work_clip
-#define work_clip graft_own_work_clip
 #pragma push_macro("work_concat")
 #undef work_concat
 #pragma push_macro("work_conv")
 #undef work_conv
-#define work_conv graft_own_work_conv
 #pragma push_macro("work_conv_bias")
 #undef work_conv_bias
-#define work_conv_bias graft_own_work_conv_bias
 #pragma push_macro("work_conv_bias_add")
 #undef work_conv_bias_add
-#define work_conv_bias_add graft_own_work_conv_bias_add
 #pragma push_macro("work_div")
 #undef work_div
 #pragma push_macro("work_erf")
@@ -1102,48 +1127,32 @@
 #undef work_exp
 #pragma push_macro("work_fill")
 #undef work_fill
-#pragma push_macro("work_function")
-#undef work_function
-#define work_function graft_own_work_function
 #pragma push_macro("work_gelu")
 #undef work_gelu
-#define work_gelu graft_own_work_gelu
 #pragma push_macro("work_global_avg_pool")
 #undef work_global_avg_pool
 #pragma push_macro("work_identity")
 #undef work_identity
-#pragma push_macro("work_largest")
-#undef work_largest
-#define work_largest graft_own_work_largest
 #pragma push_macro("work_layer_norm")
 #undef work_layer_norm
-#define work_layer_norm graft_own_work_layer_norm
 #pragma push_macro("work_leaky_relu")
 #undef work_leaky_relu
 #pragma push_macro("work_matmul")
 #undef work_matmul
-#define work_matmul graft_own_work_matmul
 #pragma push_macro("work_matmul_bias")
 #undef work_matmul_bias
-#define work_matmul_bias graft_own_work_matmul_bias
 #pragma push_macro("work_max")
 #undef work_max
 #pragma push_macro("work_max_pool")
 #undef work_max_pool
-#define work_max_pool graft_own_work_max_pool
-#pragma push_macro("work_mean")
-#undef work_mean
-#define work_mean graft_own_work_mean
 #pragma push_macro("work_min")
 #undef work_min
 #pragma push_macro("work_mul")
 #undef work_mul
 #pragma push_macro("work_none")
 #undef work_none
-#define work_none graft_own_work_none
 #pragma push_macro("work_one")
 #undef work_one
-#define work_one graft_own_work_one
 #pragma push_macro("work_pad")
 #undef work_pad
 #pragma push_macro("work_reduce_max")
@@ -1164,7 +1173,6 @@
 #undef work_slice
 #pragma push_macro("work_softmax")
 #undef work_softmax
-#define work_softmax graft_own_work_softmax
 #pragma push_macro("work_split")
 #undef work_split
 #pragma push_macro("work_sqrt")
@@ -1176,14 +1184,10 @@
 #define work_table graft_own_work_table
 #pragma push_macro("work_tanh")
 #undef work_tanh
-#pragma push_macro("work_total")
-#undef work_total
-#define work_total graft_own_work_total
 #pragma push_macro("work_transpose")
 #undef work_transpose
 #pragma push_macro("work_two")
 #undef work_two
-#define work_two graft_own_work_two
 #pragma push_macro("write_byte")
 #undef write_byte
 #define write_byte graft_own_write_byte

@@ -21,10 +21,10 @@ static const uint32_t exp2_fine[32] = {
 };
 
 /* 2^30 times 2^(fraction / 1024), for fraction < 1024. */
-static uint64_t exp2_fraction(uint32_t fraction)
+static uint32_t exp2_fraction(uint32_t fraction)
 {
     uint64_t product = (uint64_t)exp2_coarse[fraction >> 5] * exp2_fine[fraction & 31u];
-    return (product + (UINT64_C(1) << 29)) >> 30;
+    return (uint32_t)((product + (UINT64_C(1) << 29)) >> 30);
 }
 
 #define PRICE_EXPONENT_MOST 46u
@@ -38,26 +38,20 @@ uint64_t graft_tariff_value(uint32_t value)
     if (exponent > PRICE_EXPONENT_MOST) {
         return (UINT64_C(1) << (PRICE_EXPONENT_MOST + 1u)) - 1u;
     }
-    uint64_t mantissa = exp2_fraction((value - 1u) & 1023u);
-    return exponent >= 30 ? mantissa << (exponent - 30u)
-                          : (mantissa + (UINT64_C(1) << (29u - exponent))) >> (30u - exponent);
+    uint32_t mantissa = exp2_fraction((value - 1u) & 1023u); /* Below 2^31. */
+    return exponent >= 30 ? (uint64_t)mantissa << (exponent - 30u)
+                          : (mantissa + (1u << (29u - exponent))) >> (30u - exponent);
 }
 
 /* floor(64 log2 n) within the accuracy of the tables, at most GRAFT_ACTIVATION_MOST; 0 for n = 0.
  */
 static int16_t log_size(uint64_t n)
 {
-    uint32_t exponent = 0;
     uint32_t part = 0;
-    if (n == 0) {
-        return 0;
-    }
-    while ((n >> exponent) > 1) {
-        exponent++;
-    }
-    uint64_t mantissa = exponent > 30 ? n >> (exponent - 30u) : n << (30u - exponent);
+    uint32_t mantissa = 0;
+    uint32_t exponent = split_number(n, &mantissa);
     for (uint32_t step = 32; step > 0; step /= 2) {
-        part += exp2_fraction((part + step) * 16u) <= mantissa ? step : 0;
+        part += exp2_fraction((part + step) * 16u) <= mantissa / 2 ? step : 0;
     }
     uint32_t value = exponent * 64u + part;
     return (int16_t)(value < GRAFT_ACTIVATION_MOST ? value : GRAFT_ACTIVATION_MOST);
