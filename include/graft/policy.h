@@ -226,7 +226,7 @@ typedef struct graft_estimator {
     graft_limits limits;
     uint32_t *prices;       /* By node id, see graft_estimator_cost. */
     graft_index *first;     /* By node id: its class, the first node that it is equal to... */
-    graft_index *label;     /* ...and after the rewrite that is looked at. */
+    graft_index *label;     /* ...and after the rewrite that is looked at, which adds nodes. */
     graft_index *members;   /* By class: how many nodes it has. */
     graft_index *use_count; /* By value id. */
     graft_index *pending;   /* A stack of values. */

@@ -8,7 +8,7 @@
 
 /* Room inside the caller's scratch. */
 typedef struct graft_apply_scratch {
-    graft_index *use_count; /* By value id. */
+    graft_index *use_count; /* By value id; behind them the estimator has outputs of the target. */
     graft_index *pending;   /* A stack; a value or a node is on it at most once. The estimator also
                                stacks outputs of the target. */
     uint8_t *seen;          /* By node id. */
@@ -31,7 +31,7 @@ static void carve_scratch(graft_carver *carver, const graft_limits *limits,
 {
     size_t made = (size_t)GRAFT_RULE_MAX_NODES * GRAFT_MAX_OUTPUTS;
     size_t depth = made + (limits->values > limits->nodes ? limits->values : limits->nodes);
-    scratch->use_count = (graft_index *)carve(carver, limits->values, sizeof(graft_index));
+    scratch->use_count = (graft_index *)carve(carver, limits->values + made, sizeof(graft_index));
     scratch->pending = (graft_index *)carve(carver, depth, sizeof(graft_index));
     scratch->seen = (uint8_t *)carve(carver, limits->nodes, 1);
 }

@@ -22,8 +22,6 @@
 #undef KEEP_FAR
 #pragma push_macro("MESSAGES_MOST")
 #undef MESSAGES_MOST
-#pragma push_macro("NOT_REPLACED")
-#undef NOT_REPLACED
 #pragma push_macro("OP")
 #undef OP
 #pragma push_macro("PACK_CODE")
@@ -262,12 +260,6 @@
 #pragma push_macro("count_inner_uses")
 #undef count_inner_uses
 #define count_inner_uses graft_own_count_inner_uses
-#pragma push_macro("count_moved")
-#undef count_moved
-#define count_moved graft_own_count_moved
-#pragma push_macro("count_price")
-#undef count_price
-#define count_price graft_own_count_price
 #pragma push_macro("count_uses")
 #undef count_uses
 #define count_uses graft_own_count_uses
@@ -310,9 +302,6 @@
 #pragma push_macro("drop_inputs")
 #undef drop_inputs
 #define drop_inputs graft_own_drop_inputs
-#pragma push_macro("drop_operand")
-#undef drop_operand
-#define drop_operand graft_own_drop_operand
 #pragma push_macro("dtype_bytes")
 #undef dtype_bytes
 #define dtype_bytes graft_own_dtype_bytes
@@ -496,9 +485,6 @@
 #pragma push_macro("keeps")
 #undef keeps
 #define keeps graft_own_keeps
-#pragma push_macro("key_of_made")
-#undef key_of_made
-#define key_of_made graft_own_key_of_made
 #pragma push_macro("key_of_moved")
 #undef key_of_moved
 #define key_of_moved graft_own_key_of_moved
@@ -508,9 +494,6 @@
 #pragma push_macro("keys_equal")
 #undef keys_equal
 #define keys_equal graft_own_keys_equal
-#pragma push_macro("kill_made")
-#undef kill_made
-#define kill_made graft_own_kill_made
 #pragma push_macro("kill_node")
 #undef kill_node
 #define kill_node graft_own_kill_node
@@ -565,9 +548,18 @@
 #pragma push_macro("look_for_changes")
 #undef look_for_changes
 #define look_for_changes graft_own_look_for_changes
+#pragma push_macro("made_lives")
+#undef made_lives
+#define made_lives graft_own_made_lives
+#pragma push_macro("made_node")
+#undef made_node
+#define made_node graft_own_made_node
 #pragma push_macro("made_shape")
 #undef made_shape
 #define made_shape graft_own_made_shape
+#pragma push_macro("made_value")
+#undef made_value
+#define made_value graft_own_made_value
 #pragma push_macro("make_class")
 #undef make_class
 #define make_class graft_own_make_class
@@ -589,6 +581,9 @@
 #pragma push_macro("mix_hash")
 #undef mix_hash
 #define mix_hash graft_own_mix_hash
+#pragma push_macro("mix_name")
+#undef mix_name
+#define mix_name graft_own_mix_name
 #pragma push_macro("move_node")
 #undef move_node
 #define move_node graft_own_move_node
@@ -601,15 +596,12 @@
 #pragma push_macro("multiply_saturating")
 #undef multiply_saturating
 #define multiply_saturating graft_own_multiply_saturating
-#pragma push_macro("name_operand")
-#undef name_operand
-#define name_operand graft_own_name_operand
 #pragma push_macro("name_result")
 #undef name_result
 #define name_result graft_own_name_result
-#pragma push_macro("name_source")
-#undef name_source
-#define name_source graft_own_name_source
+#pragma push_macro("name_value")
+#undef name_value
+#define name_value graft_own_name_value
 #pragma push_macro("network_fits")
 #undef network_fits
 #define network_fits graft_own_network_fits
@@ -688,21 +680,27 @@
 #pragma push_macro("open_run")
 #undef open_run
 #define open_run graft_own_open_run
-#pragma push_macro("operand_is_const")
-#undef operand_is_const
-#define operand_is_const graft_own_operand_is_const
+#pragma push_macro("operand_of")
+#undef operand_of
+#define operand_of graft_own_operand_of
 #pragma push_macro("operand_shape")
 #undef operand_shape
 #define operand_shape graft_own_operand_shape
-#pragma push_macro("operands_harden")
-#undef operands_harden
-#define operands_harden graft_own_operands_harden
 #pragma push_macro("order_float")
 #undef order_float
 #define order_float graft_own_order_float
 #pragma push_macro("order_graph")
 #undef order_graph
 #define order_graph graft_own_order_graph
+#pragma push_macro("outline_made")
+#undef outline_made
+#define outline_made graft_own_outline_made
+#pragma push_macro("outline_node")
+#undef outline_node
+#define outline_node graft_own_outline_node
+#pragma push_macro("outline_of")
+#undef outline_of
+#define outline_of graft_own_outline_of
 #pragma push_macro("outputs_keep_shape")
 #undef outputs_keep_shape
 #define outputs_keep_shape graft_own_outputs_keep_shape
@@ -721,15 +719,12 @@
 #pragma push_macro("part_of_whole")
 #undef part_of_whole
 #define part_of_whole graft_own_part_of_whole
-#pragma push_macro("pending_name")
-#undef pending_name
-#define pending_name graft_own_pending_name
-#pragma push_macro("place_made")
-#undef place_made
-#define place_made graft_own_place_made
 #pragma push_macro("place_node")
 #undef place_node
 #define place_node graft_own_place_node
+#pragma push_macro("place_node_class")
+#undef place_node_class
+#define place_node_class graft_own_place_node_class
 #pragma push_macro("place_nodes")
 #undef place_nodes
 #define place_nodes graft_own_place_nodes
@@ -796,6 +791,9 @@
 #pragma push_macro("read_index")
 #undef read_index
 #define read_index graft_own_read_index
+#pragma push_macro("read_instead")
+#undef read_instead
+#define read_instead graft_own_read_instead
 #pragma push_macro("read_number")
 #undef read_number
 #define read_number graft_own_read_number
@@ -835,9 +833,6 @@
 #pragma push_macro("replace_match")
 #undef replace_match
 #define replace_match graft_own_replace_match
-#pragma push_macro("replacement_of")
-#undef replacement_of
-#define replacement_of graft_own_replacement_of
 #pragma push_macro("replay_plan")
 #undef replay_plan
 #define replay_plan graft_own_replay_plan
@@ -853,6 +848,9 @@
 #pragma push_macro("restore_uses")
 #undef restore_uses
 #define restore_uses graft_own_restore_uses
+#pragma push_macro("result_of")
+#undef result_of
+#define result_of graft_own_result_of
 #pragma push_macro("rewrite")
 #undef rewrite
 #define rewrite graft_own_rewrite
@@ -952,6 +950,9 @@
 #pragma push_macro("shape_max_pool")
 #undef shape_max_pool
 #define shape_max_pool graft_own_shape_max_pool
+#pragma push_macro("shape_of")
+#undef shape_of
+#define shape_of graft_own_shape_of
 #pragma push_macro("shape_pad")
 #undef shape_pad
 #define shape_pad graft_own_shape_pad
@@ -1081,15 +1082,15 @@
 #pragma push_macro("update_nodes")
 #undef update_nodes
 #define update_nodes graft_own_update_nodes
-#pragma push_macro("uses_of")
-#undef uses_of
-#define uses_of graft_own_uses_of
 #pragma push_macro("value_exists")
 #undef value_exists
 #define value_exists graft_own_value_exists
 #pragma push_macro("value_is_const")
 #undef value_is_const
 #define value_is_const graft_own_value_is_const
+#pragma push_macro("value_of")
+#undef value_of
+#define value_of graft_own_value_of
 #pragma push_macro("value_used")
 #undef value_used
 #define value_used graft_own_value_used
