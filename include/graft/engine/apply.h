@@ -79,34 +79,17 @@ static bool plan_attrs(const graft_graph *graph, const graft_rule *rule, const g
     return true;
 }
 
-/* Whether a target value is read by a target node that runs at inference or leaves the match. */
-static bool leaves_weight_program(const graft_rule *rule, const graft_made *made,
-                                  graft_operand operand)
-{
-    for (uint32_t i = 0; i < rule->output_count; i++) {
-        if (rule->target.outputs[i] == operand) {
-            return true;
-        }
-    }
-    for (uint32_t n = 0; n < rule->target.node_count; n++) {
-        const graft_pattern_node *node = &rule->target.nodes[n];
-        for (uint32_t i = 0; !made->is_const[n] && i < op_table[node->op].input_count; i++) {
-            if (node->inputs[i] == operand) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
-/* Bytes of the new const tensors that are needed at inference, each counted once. */
+/* Bytes of the new const tensors that are needed at inference, each counted once: a target node that
+ * runs then reads them, or they leave the match. */
 static uint64_t count_weight_bytes(const graft_rule *rule, const graft_made *made)
 {
     uint64_t bytes = 0;
     for (uint32_t n = 0; n < rule->target.node_count; n++) {
         uint32_t outputs = made->is_const[n] ? op_table[rule->target.nodes[n].op].output_count : 0;
         for (uint32_t o = 0; o < outputs; o++) {
-            if (leaves_weight_program(rule, made, GRAFT_OPERAND_NODE(n, o))) {
+            graft_operand x = GRAFT_OPERAND_NODE(n, o);
+            if (gives_out(rule, &rule->target, x) ||
+                count_readings(&rule->target, x, made->is_const) > 0) {
                 bytes += graft_shape_bytes(&made->shapes[n][o]);
             }
         }
@@ -372,19 +355,11 @@ static void refresh_const(graft_graph *graph)
     while (changed) {
         changed = false;
         for (graft_index n = 0; n < graph->node_end; n++) {
-            graft_node *node = &graph->nodes[n];
-            if (node->op == GRAFT_OP_NONE || node->op == GRAFT_OP_OPAQUE || node->is_const) {
-                continue;
+            const graft_node *node = &graph->nodes[n];
+            if (node->op != GRAFT_OP_NONE && node->op != GRAFT_OP_OPAQUE && !node->is_const) {
+                graft_graph_set_repeatable(graph, n);
+                changed = changed || node->is_const;
             }
-            bool is_const = true;
-            for (uint32_t i = 0; i < node->input_count; i++) {
-                is_const = is_const && graph->values[graft_node_input(graph, n, i)].is_const;
-            }
-            for (uint32_t i = 0; is_const && i < node->output_count; i++) {
-                graph->values[graft_node_output(graph, n, i)].is_const = true;
-            }
-            node->is_const = is_const;
-            changed = changed || is_const;
         }
     }
 }

@@ -257,12 +257,9 @@
 #pragma push_macro("count_free_values")
 #undef count_free_values
 #define count_free_values graft_own_count_free_values
-#pragma push_macro("count_inner_uses")
-#undef count_inner_uses
-#define count_inner_uses graft_own_count_inner_uses
-#pragma push_macro("count_uses")
-#undef count_uses
-#define count_uses graft_own_count_uses
+#pragma push_macro("count_readings")
+#undef count_readings
+#define count_readings graft_own_count_readings
 #pragma push_macro("count_waiting")
 #undef count_waiting
 #define count_waiting graft_own_count_waiting
@@ -428,6 +425,9 @@
 #pragma push_macro("free_node")
 #undef free_node
 #define free_node graft_own_free_node
+#pragma push_macro("gives_out")
+#undef gives_out
+#define gives_out graft_own_gives_out
 #pragma push_macro("go_on")
 #undef go_on
 #define go_on graft_own_go_on
@@ -476,9 +476,6 @@
 #pragma push_macro("is_preferred")
 #undef is_preferred
 #define is_preferred graft_own_is_preferred
-#pragma push_macro("is_rule_output")
-#undef is_rule_output
-#define is_rule_output graft_own_is_rule_output
 #pragma push_macro("keep_finding")
 #undef keep_finding
 #define keep_finding graft_own_keep_finding
@@ -509,9 +506,6 @@
 #pragma push_macro("leave_class")
 #undef leave_class
 #define leave_class graft_own_leave_class
-#pragma push_macro("leaves_weight_program")
-#undef leaves_weight_program
-#define leaves_weight_program graft_own_leaves_weight_program
 #pragma push_macro("list_anchors")
 #undef list_anchors
 #define list_anchors graft_own_list_anchors
@@ -533,6 +527,9 @@
 #pragma push_macro("log_attr")
 #undef log_attr
 #define log_attr graft_own_log_attr
+#pragma push_macro("log_dims")
+#undef log_dims
+#define log_dims graft_own_log_dims
 #pragma push_macro("log_feature")
 #undef log_feature
 #define log_feature graft_own_log_feature
@@ -1094,6 +1091,9 @@
 #pragma push_macro("value_used")
 #undef value_used
 #define value_used graft_own_value_used
+#pragma push_macro("visit_uses")
+#undef visit_uses
+#define visit_uses graft_own_visit_uses
 #pragma push_macro("widen_byte")
 #undef widen_byte
 #define widen_byte graft_own_widen_byte

@@ -179,10 +179,8 @@
 #pragma pop_macro("count_free_nodes")
 #undef count_free_values
 #pragma pop_macro("count_free_values")
-#undef count_inner_uses
-#pragma pop_macro("count_inner_uses")
-#undef count_uses
-#pragma pop_macro("count_uses")
+#undef count_readings
+#pragma pop_macro("count_readings")
 #undef count_waiting
 #pragma pop_macro("count_waiting")
 #undef count_weight_bytes
@@ -293,6 +291,8 @@
 #pragma pop_macro("form_flops")
 #undef free_node
 #pragma pop_macro("free_node")
+#undef gives_out
+#pragma pop_macro("gives_out")
 #undef go_on
 #pragma pop_macro("go_on")
 #undef guess_form
@@ -325,8 +325,6 @@
 #pragma pop_macro("is_finite_float")
 #undef is_preferred
 #pragma pop_macro("is_preferred")
-#undef is_rule_output
-#pragma pop_macro("is_rule_output")
 #undef keep_finding
 #pragma pop_macro("keep_finding")
 #undef keeps
@@ -347,8 +345,6 @@
 #pragma pop_macro("least_of")
 #undef leave_class
 #pragma pop_macro("leave_class")
-#undef leaves_weight_program
-#pragma pop_macro("leaves_weight_program")
 #undef list_anchors
 #pragma pop_macro("list_anchors")
 #undef list_features
@@ -363,6 +359,8 @@
 #pragma pop_macro("load_source")
 #undef log_attr
 #pragma pop_macro("log_attr")
+#undef log_dims
+#pragma pop_macro("log_dims")
 #undef log_feature
 #pragma pop_macro("log_feature")
 #undef log_size
@@ -737,6 +735,8 @@
 #pragma pop_macro("value_of")
 #undef value_used
 #pragma pop_macro("value_used")
+#undef visit_uses
+#pragma pop_macro("visit_uses")
 #undef widen_byte
 #pragma pop_macro("widen_byte")
 #undef widen_edge

@@ -102,31 +102,33 @@ static bool is_contiguous(const graft_form *form)
     return true;
 }
 
+/* Logarithms of the first `count` sizes of a shape; 0 for what it has not. */
+static int16_t *log_dims(const graft_shape *shape, uint32_t count, int16_t *out)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        bool exists = shape != NULL && shape->rank <= GRAFT_MAX_RANK && i < shape->rank;
+        *out++ = log_size(exists ? (uint64_t)shape->dims[i] : 0);
+    }
+    return out;
+}
+
 void graft_tariff_inputs(const graft_form *form, int16_t *out)
 {
     int8_t features[GRAFT_FEATURE_COUNT];
     const graft_shape *result = form->outputs[0];
-    uint32_t at = GRAFT_FEATURE_COUNT;
+    const uint64_t sizes[] = {form_flops(form), form->bytes, form->input_elements,
+                              form->weight_elements,
+                              result != NULL ? graft_shape_elements(result) : 0};
     form_features(form, features);
     for (uint32_t i = 0; i < GRAFT_FEATURE_COUNT; i++) {
-        out[i] = widen_byte(features[i]);
+        *out++ = widen_byte(features[i]);
     }
-    out[at++] = log_size(form_flops(form));
-    out[at++] = log_size(form->bytes);
-    out[at++] = log_size(form->input_elements);
-    out[at++] = log_size(form->weight_elements);
-    out[at++] = log_size(result != NULL ? graft_shape_elements(result) : 0);
-    for (uint32_t i = 0; i < GRAFT_MAX_RANK; i++) {
-        bool exists = result != NULL && result->rank <= GRAFT_MAX_RANK && i < result->rank;
-        out[at++] = log_size(exists ? (uint64_t)result->dims[i] : 0);
+    for (uint32_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        *out++ = log_size(sizes[i]);
     }
-    for (uint32_t i = 0; i < 4; i++) {
-        bool exists =
-            form->weight != NULL && form->weight->rank <= GRAFT_MAX_RANK && i < form->weight->rank;
-        out[at++] = log_size(exists ? (uint64_t)form->weight->dims[i] : 0);
-    }
-    out[at++] =
-        form->op == GRAFT_OP_identity || form->op == GRAFT_OP_reshape || is_contiguous(form);
+    out = log_dims(result, GRAFT_MAX_RANK, out);
+    out = log_dims(form->weight, 4, out);
+    *out = form->op == GRAFT_OP_identity || form->op == GRAFT_OP_reshape || is_contiguous(form);
 }
 
 const char *graft_tariff_check(const graft_tariff *tariff)
