@@ -12,7 +12,9 @@
  * defined there too, policies that decide by a network are refused, and their code is left out. With
  * GRAFT_SMALL_GRAPHS defined wherever it is included, ids have 16 bits instead of 32: policies take graphs
  * of at most 32,000 nodes and 65,000 values and edges, and much less memory. Decisions and hashes are the
- * same. With GRAFT_WITHOUT_TEXTS what checks find is all called "invalid".
+ * same. With GRAFT_WITHOUT_TEXTS what checks find is all called "invalid". GRAFT_WITHOUT_CHECKS,
+ * GRAFT_WITHOUT_KEEPING and GRAFT_WITHOUT_PLANS leave out what a product with a policy of its own does
+ * not use: docs/embedding.md.
  *
  *      graft_graph graph;                         // 1. describe the model
  *      graft_graph_init(&graph, &limits, memory, sizeof memory);

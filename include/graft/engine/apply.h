@@ -46,8 +46,9 @@ size_t graft_match_scratch_bytes(const graft_limits *limits)
 
 /* ------------------------------------------------------------------- plan */
 
-static const graft_shape *operand_shape(const graft_graph *graph, const graft_match *match,
-                                        const graft_made *made, graft_operand operand)
+static GRAFT_APART const graft_shape *operand_shape(const graft_graph *graph,
+                                                    const graft_match *match,
+                                                    const graft_made *made, graft_operand operand)
 {
     return GRAFT_OPERAND_IS_NODE(operand)
                ? &made->shapes[GRAFT_OPERAND_NODE_OF(operand)][GRAFT_OPERAND_SLOT_OF(operand)]
@@ -123,8 +124,8 @@ static bool plan_target(const graft_graph *graph, const graft_rule *rule, const 
     return true;
 }
 
-static graft_index matched_output(const graft_graph *graph, const graft_rule *rule,
-                                  const graft_match *match, uint32_t i)
+static GRAFT_APART graft_index matched_output(const graft_graph *graph, const graft_rule *rule,
+                                              const graft_match *match, uint32_t i)
 {
     graft_operand operand = rule->source.outputs[i];
     return graft_node_output(graph, match->nodes[GRAFT_OPERAND_NODE_OF(operand)],
@@ -155,8 +156,8 @@ static bool has_several_roots(const graft_rule *rule)
     return false;
 }
 
-static graft_index push_producer(const graft_graph *graph, graft_index value,
-                                 graft_apply_scratch *scratch, graft_index depth)
+static GRAFT_APART graft_index push_producer(const graft_graph *graph, graft_index value,
+                                             graft_apply_scratch *scratch, graft_index depth)
 {
     if (value != GRAFT_NONE && graph->values[value].kind == GRAFT_VALUE_COMPUTED &&
         scratch->seen[graph->values[value].node] == 0) {
@@ -199,7 +200,7 @@ static bool closes_cycle(const graft_graph *graph, const graft_rule *rule, const
 
 /* -------------------------------------------------------------- decisions */
 
-static bool target_fits(const graft_graph *graph, const graft_rule *rule)
+static GRAFT_APART bool target_fits(const graft_graph *graph, const graft_rule *rule)
 {
     graft_index values = 0;
     graft_index edges = 0;
@@ -274,7 +275,7 @@ graft_status graft_match_plan(const graft_graph *graph, const graft_rule *rule,
 /* -------------------------------------------------------------- replacing */
 
 /* Exchanges the producers of two values of equal shape. */
-static void swap_producers(graft_graph *graph, graft_index a, graft_index b)
+static GRAFT_APART void swap_producers(graft_graph *graph, graft_index a, graft_index b)
 {
     graft_value *va = &graph->values[a];
     graft_value *vb = &graph->values[b];

@@ -22,7 +22,7 @@ typedef struct graft_estimate_run {
     graft_index dead_count;
     graft_index moved_count;
     graft_index entry_count;
-    graft_index label_count; /* New names of classes. */
+    graft_index label_count;                   /* New names of classes. */
     graft_index old[GRAFT_RULE_MAX_OUTPUTS];   /* The values that the match gives to others... */
     graft_index given[GRAFT_RULE_MAX_OUTPUTS]; /* ...and what these read instead. */
     graft_heap queue;
@@ -82,7 +82,7 @@ static graft_outline outline_of(const graft_estimate_run *r, graft_index n)
                         : outline_node(&r->e->graph->nodes[n]);
 }
 
-static const graft_shape *shape_of(const graft_estimate_run *r, graft_index value)
+static GRAFT_APART const graft_shape *shape_of(const graft_estimate_run *r, graft_index value)
 {
     const graft_index first = r->e->limits.values;
     return value < first ? &r->e->graph->values[value].shape
@@ -366,9 +366,9 @@ static void change_classes(graft_estimate_run *r)
         }
     }
     for (uint32_t i = 0; i < r->rule->output_count; i++) {
-        if (e->use_count[r->given[i]] > 0 && (name_value(e, e->label, r->given[i]) !=
-                                                  name_value(e, e->first, r->old[i]) ||
-                                              value_is_const(r, r->given[i]))) {
+        if (e->use_count[r->given[i]] > 0 &&
+            (name_value(e, e->label, r->given[i]) != name_value(e, e->first, r->old[i]) ||
+             value_is_const(r, r->given[i]))) {
             queue_readers(r, r->old[i]);
         }
     }

@@ -183,7 +183,7 @@ static uint64_t hash_shape(uint64_t hash, const graft_shape *shape)
 #define HASH_NODE ((uint64_t)GRAFT_VALUE_COMPUTED)
 
 /* A caller's number, whatever the width of ids. */
-static uint64_t hash_source(uint64_t hash, graft_index source)
+static GRAFT_APART uint64_t hash_source(uint64_t hash, graft_index source)
 {
     return mix_hash(hash, source != GRAFT_NONE ? source : UINT32_MAX);
 }

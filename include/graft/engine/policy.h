@@ -63,7 +63,7 @@ typedef struct graft_optimize_run {
     uint32_t budget;   /* Candidates that this call may still look at. */
     uint32_t unpacked; /* The rule in memory.rule; rule_count: none. */
     graft_phase phase;
-    bool first_known;    /* What rewriting began with costs: as given, of the graph before plans... */
+    bool first_known; /* What rewriting began with costs: as given, of the graph before plans... */
     uint64_t first_cost; /* ...and simplification, or of the one that is decided about. */
     uint64_t operators;  /* Those of the unpacked rule's source. */
     graft_policy_memory memory;
@@ -438,7 +438,7 @@ static bool next_at_anchor(graft_optimize_run *run)
 }
 
 /* The next location of rule `r`, which has been entered. */
-static bool next_location(graft_optimize_run *run, uint32_t r)
+static GRAFT_APART bool next_location(graft_optimize_run *run, uint32_t r)
 {
     while (!next_at_anchor(run)) {
         if (run->finder.position == run->finder.end) {

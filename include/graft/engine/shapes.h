@@ -15,7 +15,7 @@ static uint64_t multiply_saturating(uint64_t a, uint64_t b)
     return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
 }
 
-static uint64_t add_saturating(uint64_t a, uint64_t b)
+static GRAFT_APART uint64_t add_saturating(uint64_t a, uint64_t b)
 {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
@@ -116,7 +116,7 @@ static op_size op_add(const op_site *p, op_size a, op_size b)
     return a + b;
 }
 
-static op_size op_subtract(const op_site *p, op_size a, op_size b)
+static GRAFT_APART op_size op_subtract(const op_site *p, op_size a, op_size b)
 {
     (void)p;
     return a - b;
@@ -161,7 +161,7 @@ static graft_shape empty_shape(uint32_t rank)
     return shape;
 }
 
-static graft_shape wider_shape(const graft_shape *a, const graft_shape *b)
+static GRAFT_APART graft_shape wider_shape(const graft_shape *a, const graft_shape *b)
 {
     return empty_shape(a->rank > b->rank ? a->rank : b->rank);
 }
@@ -236,7 +236,7 @@ static const char *expect_same_elements(const op_site *p, const graft_shape *a,
 }
 
 /* Binary32 bits as an integer that compares as the number does; both zeros are 0. */
-static int64_t order_float(int32_t bits)
+static GRAFT_APART int64_t order_float(int32_t bits)
 {
     int64_t magnitude = bits & INT32_MAX;
     return bits < 0 ? -magnitude : magnitude;
@@ -361,7 +361,7 @@ typedef struct graft_work {
 
 enum { WORK_ALIKE, WORK_TAPS, WORK_ROW, WORK_WINDOW, WORK_FOLDED, WORK_JOINED, WORK_BOUNDS };
 
-static uint64_t measure_work(const graft_form *form, uint32_t measure)
+static GRAFT_APART uint64_t measure_work(const graft_form *form, uint32_t measure)
 {
     const graft_shape *in = form->inputs[0];
     uint64_t taps = 1;

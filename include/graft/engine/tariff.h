@@ -21,7 +21,7 @@ static const uint32_t exp2_fine[32] = {
 };
 
 /* 2^30 times 2^(fraction / 1024), for fraction < 1024. */
-static uint32_t exp2_fraction(uint32_t fraction)
+static GRAFT_APART uint32_t exp2_fraction(uint32_t fraction)
 {
     uint64_t product = (uint64_t)exp2_coarse[fraction >> 5] * exp2_fine[fraction & 31u];
     return (uint32_t)((product + (UINT64_C(1) << 29)) >> 30);
