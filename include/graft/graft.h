@@ -235,8 +235,8 @@ typedef struct graft_node {
     uint16_t input_count;
     uint16_t output_count;
     graft_index first_edge; /* Value ids of the inputs, then of the outputs, in `edges`. */
-    graft_index source; /* The caller's number (e.g. the node of the file this came from);
-                           GRAFT_NONE for nodes that a rule created. */
+    graft_index source;     /* The caller's number (e.g. the node of the file this came from);
+                               GRAFT_NONE for nodes that a rule created. */
     int32_t attrs[GRAFT_MAX_ATTRS]; /* Unused ones are 0. */
 } graft_node;
 
