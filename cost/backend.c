@@ -3,6 +3,9 @@
 
 #include "cost/clock.h"
 #include "cost/device_program.h"
+#include "cost/recorded.h"
+#include "cost/shipped.h"
+#include "graph/log.h"
 
 #include <assert.h>
 #include <dlfcn.h>
@@ -137,6 +140,22 @@ static graft_status open_recorded(graft_env *env, const char *name, uint32_t thr
     return GRAFT_OK;
 }
 
+/* Whether costs come with Graft for a device in devices/ that cannot be here. */
+static bool is_shipped(graft_env *env, const char *name)
+{
+    graft_database *database = NULL;
+    bool found = false;
+    if (strchr(name, '/') == NULL && find_program(env, name) != NULL &&
+        graft_database_open(env, NULL, &database) == GRAFT_OK &&
+        graft_shipped_merge(env, database) == GRAFT_OK) {
+        for (uint32_t i = 0; !found && i < graft_database_count(database); i++) {
+            found = graft_recorded_means(graft_database_at(database, i)->device, name);
+        }
+    }
+    graft_database_close(database);
+    return found;
+}
+
 graft_status graft_device_open(graft_env *env, const char *name, uint32_t thread_count,
                                graft_device **device)
 {
@@ -145,8 +164,21 @@ graft_status graft_device_open(graft_env *env, const char *name, uint32_t thread
     graft_device *opened = NULL;
     uint32_t threads = thread_count > 0 ? thread_count : 1;
     GRAFT_CHECK(find_backend(env, name, &backend));
-    GRAFT_CHECK(backend == NULL ? open_recorded(env, name, threads, &opened)
-                                : backend->open(env, name, threads, &opened));
+    if (backend != NULL) {
+        status = backend->open(env, name, threads, &opened);
+    }
+    if (status == GRAFT_UNSUPPORTED && is_shipped(env, name)) {
+        graft_log(env, 1, "%s; its recorded costs are taken", env->message);
+        graft_env_clear(env);
+        graft_device_close(opened);
+        opened = NULL;
+        backend = NULL;
+        status = GRAFT_OK;
+    }
+    GRAFT_CHECK(status);
+    if (backend == NULL) {
+        GRAFT_CHECK(open_recorded(env, name, threads, &opened));
+    }
     *device = opened;
     return GRAFT_OK;
 done:

@@ -3,278 +3,22 @@
  * kernels of its own and places for tensors that it plans itself.
  *
  * Rules do not know quantised operators (docs/status.md): activations are in binary32. Where a rule
- * scales a filter by channel, the bytes stay in flash and get a number for each channel beside them.
- * Images are (channels, height, width), batches are of one. */
+ * scales a filter by channel, the bytes stay in flash and get a number for each channel beside them. */
 #define GRAFT_IMPLEMENTATION
 #include "graft_policy.h"
 
 #include "graft_graph.h"
 #include "graft_weights.h"
+#include "kernels.h"
 #include "tests/firmware/platform.h"
 
-enum {
-    VALUES_MOST = 256,
-    STEPS_MOST = 64,
-    MEMORY_BYTES = 1 << 18,
-    OUTPUTS_MOST = 16,
-    FILTER_MOST = 64
-};
-
-/* A tensor. What changes is `data`; a weight is bytes times scale, or floats; and times a number for
- * each of the first axis where there are factors. */
-typedef struct tensor {
-    float *data;
-    const int8_t *bytes;
-    const float *floats;
-    const float *factors;
-    float scale;
-} tensor;
-
-/* A graph that is ready to run, in `memory`. */
-typedef struct net {
-    const graft_graph *graph;
-    graft_order order;
-    tensor tensors[VALUES_MOST]; /* By value id. */
-    unsigned char *memory;
-    size_t memory_bytes;
-    size_t used_bytes; /* By the order and the weight program... */
-    size_t plan_bytes; /* ...and behind them by what lives during an inference. */
-} net;
-
-static const graft_shape *shape_of(const net *n, graft_index v)
-{
-    return &n->graph->values[v].shape;
-}
-
-static uint32_t count_of(const net *n, graft_index value)
-{
-    return (uint32_t)graft_shape_elements(shape_of(n, value));
-}
-
-static const tensor *operand(const net *n, graft_index node, uint32_t k)
-{
-    return &n->tensors[graft_node_input(n->graph, node, k)];
-}
-
-/* An element of any tensor; `row` elements belong to one of its first axis. */
-static float element(const tensor *t, uint32_t i, uint32_t row)
-{
-    float x = t->bytes != NULL    ? (float)t->bytes[i] * t->scale
-              : t->floats != NULL ? t->floats[i]
-                                  : t->data[i];
-    return t->factors != NULL ? x * t->factors[i / row] : x;
-}
-
-/* ----------------------------------------------------------------- kernels */
-
-static float activate(float x, int32_t activation)
-{
-    x = activation != GRAFT_ACT_NONE && x < 0.0f ? 0.0f : x;
-    return activation == GRAFT_ACT_RELU6 && x > 6.0f ? 6.0f : x;
-}
-
-/* Adds to the outputs (y, 0...) of one channel what one input channel gives. */
-static void convolve_row(const graft_shape *in, const graft_shape *w, const int32_t *a,
-                         const float *plane, const float *filter, int32_t y, float *out, int32_t n)
-{
-    for (int32_t i = 0; i < w->dims[2]; i++) {
-        const int32_t from = y * a[0] + i * a[6] - a[2];
-        for (int32_t j = 0; from >= 0 && from < in->dims[2] && j < w->dims[3]; j++) {
-            const float weight = filter[i * w->dims[3] + j];
-            const int32_t first = j * a[7] - a[3];
-            const float *row = plane + from * in->dims[3] + first;
-            int32_t x = first < 0 ? (-first + a[1] - 1) / a[1] : 0;
-            for (; x < n && first + x * a[1] < in->dims[3]; x++) {
-                out[x] += row[x * a[1]] * weight;
-            }
-        }
-    }
-}
-
-static void run_convolution(const net *n, graft_index node, const graft_node *g, float *out)
-{
-    graft_shape in = *shape_of(n, graft_node_input(n->graph, node, 0));
-    graft_shape to = *shape_of(n, graft_node_output(n->graph, node, 0));
-    const graft_shape *w = shape_of(n, graft_node_input(n->graph, node, 1));
-    const tensor *weights = operand(n, node, 1);
-    const int32_t *a = g->attrs;
-    const int32_t own = w->dims[2] * w->dims[3];
-    float filter[FILTER_MOST];
-    if (own == 1 && a[0] * a[1] == 1 && a[2] + a[3] + a[4] + a[5] == 0) {
-        to.dims[3] = in.dims[3] = in.dims[2] * in.dims[3]; /* An image is one long row. */
-        to.dims[2] = in.dims[2] = 1;
-    }
-    for (int32_t o = 0; o < to.dims[1]; o++) {
-        const float bias =
-            g->op != GRAFT_OP_conv ? element(operand(n, node, 2), (uint32_t)o, 1) : 0;
-        for (int32_t i = 0; i < to.dims[2] * to.dims[3]; i++) {
-            out[i] = bias;
-        }
-        for (int32_t c = 0; c < w->dims[1]; c++) {
-            const int32_t plane = o / (w->dims[0] / a[8]) * w->dims[1] + c; /* Of the group. */
-            for (int32_t k = 0; k < own; k++) {
-                filter[k] = element(weights, (uint32_t)((o * w->dims[1] + c) * own + k),
-                                    (uint32_t)(w->dims[1] * own));
-            }
-            for (int32_t y = 0; y < to.dims[2]; y++) {
-                convolve_row(&in, w, a, operand(n, node, 0)->data + plane * in.dims[2] * in.dims[3],
-                             filter, y, out + y * to.dims[3], to.dims[3]);
-            }
-        }
-        for (int32_t i = 0; g->op != GRAFT_OP_conv && i < to.dims[2] * to.dims[3]; i++) {
-            out[i] = activate(out[i], a[GRAFT_ATTR_conv_bias_activation]);
-        }
-        out += to.dims[2] * to.dims[3];
-    }
-}
-
-/* A vector times a matrix. */
-static void run_product(const net *n, graft_index node, const graft_node *g, float *out)
-{
-    const graft_shape *w = shape_of(n, graft_node_input(n->graph, node, 1));
-    const float *data = operand(n, node, 0)->data;
-    const uint32_t columns = (uint32_t)w->dims[1];
-    for (uint32_t o = 0; o < columns; o++) {
-        float sum = g->op == GRAFT_OP_matmul_bias ? element(operand(n, node, 2), o, 1) : 0.0f;
-        for (uint32_t i = 0; i < (uint32_t)w->dims[0]; i++) {
-            sum += data[i] * element(operand(n, node, 1), i * columns + o, columns);
-        }
-        out[o] = g->op == GRAFT_OP_matmul_bias ? activate(sum, g->attrs[0]) : sum;
-    }
-}
-
-/* Which element of an operand belongs to element i of the result, by numpy's rules. */
-static uint32_t broadcast(const graft_shape *from, const graft_shape *to, uint32_t i)
-{
-    uint32_t at = 0;
-    uint32_t step = 1;
-    for (uint32_t k = 1; k <= to->rank; k++) {
-        const uint32_t size = (uint32_t)to->dims[to->rank - k];
-        if (k <= from->rank) {
-            const uint32_t own = (uint32_t)from->dims[from->rank - k];
-            at += own > 1 ? i % size * step : 0;
-            step *= own;
-        }
-        i /= size;
-    }
-    return at;
-}
-
-static void run_binary(const net *n, graft_index node, const graft_node *g, float *out)
-{
-    const graft_index value = graft_node_output(n->graph, node, 0);
-    const uint32_t count = count_of(n, value);
-    for (uint32_t i = 0; i < count; i++) {
-        float x[2];
-        for (uint32_t k = 0; k < 2; k++) {
-            const graft_shape *from = shape_of(n, graft_node_input(n->graph, node, k));
-            x[k] = element(operand(n, node, k), broadcast(from, shape_of(n, value), i), count);
-        }
-        out[i] = g->op == GRAFT_OP_add ? x[0] + x[1] : x[0] * x[1];
-    }
-}
-
-/* The mean of each plane. */
-static void run_mean(const net *n, graft_index node, float *out)
-{
-    const graft_index value = graft_node_output(n->graph, node, 0);
-    const float *data = operand(n, node, 0)->data;
-    const uint32_t size = count_of(n, graft_node_input(n->graph, node, 0)) / count_of(n, value);
-    for (uint32_t c = 0; c < count_of(n, value); c++, out++) {
-        *out = 0.0f;
-        for (uint32_t i = 0; i < size; i++) {
-            *out += *data++;
-        }
-        *out /= (float)size;
-    }
-}
-
-/* 2^f for 0 <= f < 1 by a polynomial, then the whole part by squaring. */
-static float exponential(float x)
-{
-    const float t = x * 1.44269504f;
-    int32_t whole = (int32_t)t - (t < 0.0f ? 1 : 0);
-    const float f = t - (float)whole;
-    float y = 1.0f + f * (0.6931472f + f * (0.2402265f + f * (0.0555041f + f * 0.0096181f)));
-    for (; whole < 0 && y > 0.0f; whole++) {
-        y *= 0.5f;
-    }
-    return y;
-}
-
-static void run_softmax(const net *n, graft_index node, float *out)
-{
-    const float *data = operand(n, node, 0)->data;
-    const uint32_t count = count_of(n, graft_node_output(n->graph, node, 0));
-    float most = data[0];
-    float sum = 0.0f;
-    for (uint32_t i = 1; i < count; i++) {
-        most = data[i] > most ? data[i] : most;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        out[i] = exponential(data[i] - most);
-        sum += out[i];
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        out[i] /= sum;
-    }
-}
-
-static void run_elementwise(const net *n, graft_index node, const graft_node *g, float *out)
-{
-    const graft_index value = graft_node_output(n->graph, node, 0);
-    const uint32_t count = count_of(n, value);
-    const float *data = operand(n, node, 0)->data;
-    const bool scales = g->op == GRAFT_OP_scale_shift;
-    const uint32_t pixels = scales ? count / (uint32_t)shape_of(n, value)->dims[1] : 1;
-    for (uint32_t i = 0; i < count; i++) {
-        const uint32_t c = i / pixels;
-        out[i] = scales ? data[i] * element(operand(n, node, 1), c, 1) +
-                              element(operand(n, node, 2), c, 1)
-                 : g->op == GRAFT_OP_relu ? activate(data[i], GRAFT_ACT_RELU)
-                                          : data[i];
-    }
-}
-
-static void run_node(const net *n, graft_index node)
-{
-    const graft_node *g = &n->graph->nodes[node];
-    float *out = n->tensors[graft_node_output(n->graph, node, 0)].data;
-    if (g->op == GRAFT_OP_conv || g->op == GRAFT_OP_conv_bias) {
-        run_convolution(n, node, g, out);
-    } else if (g->op == GRAFT_OP_matmul || g->op == GRAFT_OP_matmul_bias) {
-        run_product(n, node, g, out);
-    } else if (g->op == GRAFT_OP_add || g->op == GRAFT_OP_mul) {
-        run_binary(n, node, g, out);
-    } else if (g->op == GRAFT_OP_avg_pool || g->op == GRAFT_OP_global_avg_pool) {
-        run_mean(n, node, out);
-    } else if (g->op == GRAFT_OP_softmax) {
-        run_softmax(n, node, out);
-    } else {
-        run_elementwise(n, node, g, out);
-    }
-}
+enum { STEPS_MOST = 64, MEMORY_BYTES = 1 << 18, OUTPUTS_MOST = 16 };
 
 /* Operators that rules may make. */
 static const uint8_t known[] = {
     GRAFT_OP_conv, GRAFT_OP_conv_bias, GRAFT_OP_matmul,     GRAFT_OP_matmul_bias,
     GRAFT_OP_add,  GRAFT_OP_mul,       GRAFT_OP_avg_pool,   GRAFT_OP_global_avg_pool,
     GRAFT_OP_relu, GRAFT_OP_reshape,   GRAFT_OP_scale_shift};
-
-/* What the kernels leave out: large filters, means of less than a plane, anything they do not know. */
-static bool can_run(const net *n, graft_index node)
-{
-    const graft_node *g = &n->graph->nodes[node];
-    const graft_shape *out = shape_of(n, graft_node_output(n->graph, node, 0));
-    const bool conv = g->op == GRAFT_OP_conv || g->op == GRAFT_OP_conv_bias;
-    const graft_shape *w = shape_of(n, graft_node_input(n->graph, node, conv ? 1 : 0));
-    bool runs = g->op == GRAFT_OP_softmax;
-    for (uint32_t i = 0; i < sizeof known; i++) {
-        runs = runs || known[i] == g->op;
-    }
-    return runs && (!conv || w->dims[2] * w->dims[3] <= FILTER_MOST) &&
-           (g->op != GRAFT_OP_avg_pool || out->dims[2] * out->dims[3] == 1);
-}
 
 static void run_net(net *n)
 {
@@ -397,7 +141,7 @@ static bool place_all(net *n)
             last_use(n, read) == i) {
             n->tensors[value].data = n->tensors[read].data;
         } else {
-            fits = can_run(n, node) && place_value(n, value, i);
+            fits = kernel_of(n, node) != KERNEL_NONE && place_value(n, value, i);
         }
     }
     return fits;

@@ -8,7 +8,7 @@
 
 /* Room inside the caller's scratch. */
 typedef struct graft_apply_scratch {
-    graft_index *use_count; /* By value id. */
+    graft_index *use_count; /* By value id; behind them the estimator has outputs of the target. */
     graft_index *pending;   /* A stack; a value or a node is on it at most once. The estimator also
                                stacks outputs of the target. */
     uint8_t *seen;          /* By node id. */
@@ -31,7 +31,7 @@ static void carve_scratch(graft_carver *carver, const graft_limits *limits,
 {
     size_t made = (size_t)GRAFT_RULE_MAX_NODES * GRAFT_MAX_OUTPUTS;
     size_t depth = made + (limits->values > limits->nodes ? limits->values : limits->nodes);
-    scratch->use_count = (graft_index *)carve(carver, limits->values, sizeof(graft_index));
+    scratch->use_count = (graft_index *)carve(carver, limits->values + made, sizeof(graft_index));
     scratch->pending = (graft_index *)carve(carver, depth, sizeof(graft_index));
     scratch->seen = (uint8_t *)carve(carver, limits->nodes, 1);
 }
@@ -46,8 +46,9 @@ size_t graft_match_scratch_bytes(const graft_limits *limits)
 
 /* ------------------------------------------------------------------- plan */
 
-static const graft_shape *operand_shape(const graft_graph *graph, const graft_match *match,
-                                        const graft_made *made, graft_operand operand)
+static GRAFT_APART const graft_shape *operand_shape(const graft_graph *graph,
+                                                    const graft_match *match,
+                                                    const graft_made *made, graft_operand operand)
 {
     return GRAFT_OPERAND_IS_NODE(operand)
                ? &made->shapes[GRAFT_OPERAND_NODE_OF(operand)][GRAFT_OPERAND_SLOT_OF(operand)]
@@ -61,7 +62,7 @@ static bool plan_attrs(const graft_graph *graph, const graft_rule *rule, const g
     const graft_shape *shapes[GRAFT_RULE_MAX_VARS];
     bool is_const[GRAFT_RULE_MAX_VARS];
     describe_vars(rule, graph, match, shapes, is_const);
-    for (uint32_t i = 0; i < graft_op(node->op)->attr_count; i++) {
+    for (uint32_t i = 0; i < op_table[node->op].attr_count; i++) {
         const graft_term *term = &node->attrs[i];
         int64_t result = term->value;
         if (term->kind == GRAFT_TERM_SLOT) {
@@ -79,34 +80,17 @@ static bool plan_attrs(const graft_graph *graph, const graft_rule *rule, const g
     return true;
 }
 
-/* Whether a target value is read by a target node that runs at inference or leaves the match. */
-static bool leaves_weight_program(const graft_rule *rule, const graft_made *made,
-                                  graft_operand operand)
-{
-    for (uint32_t i = 0; i < rule->output_count; i++) {
-        if (rule->target.outputs[i] == operand) {
-            return true;
-        }
-    }
-    for (uint32_t n = 0; n < rule->target.node_count; n++) {
-        const graft_pattern_node *node = &rule->target.nodes[n];
-        for (uint32_t i = 0; !made->is_const[n] && i < graft_op(node->op)->input_count; i++) {
-            if (node->inputs[i] == operand) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
-/* Bytes of the new const tensors that are needed at inference, each counted once. */
+/* Bytes of the new const tensors that are needed at inference, each counted once: a target node that
+ * runs then reads them, or they leave the match. */
 static uint64_t count_weight_bytes(const graft_rule *rule, const graft_made *made)
 {
     uint64_t bytes = 0;
     for (uint32_t n = 0; n < rule->target.node_count; n++) {
-        uint32_t outputs = made->is_const[n] ? graft_op(rule->target.nodes[n].op)->output_count : 0;
+        uint32_t outputs = made->is_const[n] ? op_table[rule->target.nodes[n].op].output_count : 0;
         for (uint32_t o = 0; o < outputs; o++) {
-            if (leaves_weight_program(rule, made, GRAFT_OPERAND_NODE(n, o))) {
+            graft_operand x = GRAFT_OPERAND_NODE(n, o);
+            if (gives_out(rule, &rule->target, x) ||
+                count_readings(&rule->target, x, made->is_const) > 0) {
                 bytes += graft_shape_bytes(&made->shapes[n][o]);
             }
         }
@@ -123,7 +107,7 @@ static bool plan_target(const graft_graph *graph, const graft_rule *rule, const 
         graft_shape in[GRAFT_MAX_INPUTS];
         zero_bytes(made->attrs[n], sizeof made->attrs[n]);
         made->is_const[n] = true;
-        for (uint32_t i = 0; i < graft_op(node->op)->input_count; i++) {
+        for (uint32_t i = 0; i < op_table[node->op].input_count; i++) {
             graft_operand operand = node->inputs[i];
             in[i] = *operand_shape(graph, match, made, operand);
             made->is_const[n] =
@@ -140,8 +124,8 @@ static bool plan_target(const graft_graph *graph, const graft_rule *rule, const 
     return true;
 }
 
-static graft_index matched_output(const graft_graph *graph, const graft_rule *rule,
-                                  const graft_match *match, uint32_t i)
+static GRAFT_APART graft_index matched_output(const graft_graph *graph, const graft_rule *rule,
+                                              const graft_match *match, uint32_t i)
 {
     graft_operand operand = rule->source.outputs[i];
     return graft_node_output(graph, match->nodes[GRAFT_OPERAND_NODE_OF(operand)],
@@ -172,8 +156,8 @@ static bool has_several_roots(const graft_rule *rule)
     return false;
 }
 
-static graft_index push_producer(const graft_graph *graph, graft_index value,
-                                 graft_apply_scratch *scratch, graft_index depth)
+static GRAFT_APART graft_index push_producer(const graft_graph *graph, graft_index value,
+                                             graft_apply_scratch *scratch, graft_index depth)
 {
     if (value != GRAFT_NONE && graph->values[value].kind == GRAFT_VALUE_COMPUTED &&
         scratch->seen[graph->values[value].node] == 0) {
@@ -216,12 +200,12 @@ static bool closes_cycle(const graft_graph *graph, const graft_rule *rule, const
 
 /* -------------------------------------------------------------- decisions */
 
-static bool target_fits(const graft_graph *graph, const graft_rule *rule)
+static GRAFT_APART bool target_fits(const graft_graph *graph, const graft_rule *rule)
 {
     graft_index values = 0;
     graft_index edges = 0;
     for (uint32_t n = 0; n < rule->target.node_count; n++) {
-        const graft_op_info *info = graft_op(rule->target.nodes[n].op);
+        const graft_op_info *info = &op_table[rule->target.nodes[n].op];
         values += info->output_count;
         edges += (graft_index)info->input_count + info->output_count;
     }
@@ -291,7 +275,7 @@ graft_status graft_match_plan(const graft_graph *graph, const graft_rule *rule,
 /* -------------------------------------------------------------- replacing */
 
 /* Exchanges the producers of two values of equal shape. */
-static void swap_producers(graft_graph *graph, graft_index a, graft_index b)
+static GRAFT_APART void swap_producers(graft_graph *graph, graft_index a, graft_index b)
 {
     graft_value *va = &graph->values[a];
     graft_value *vb = &graph->values[b];
@@ -316,7 +300,7 @@ static graft_index target_value(const graft_application *a, graft_operand operan
 static graft_index create_node(graft_graph *graph, graft_application *a, uint32_t n)
 {
     const graft_pattern_node *pattern = &a->rule->target.nodes[n];
-    const graft_op_info *info = graft_op(pattern->op);
+    const graft_op_info *info = &op_table[pattern->op];
     graft_index inputs[GRAFT_MAX_INPUTS];
     for (uint32_t i = 0; i < info->input_count; i++) {
         inputs[i] = target_value(a, pattern->inputs[i]);
@@ -372,19 +356,11 @@ static void refresh_const(graft_graph *graph)
     while (changed) {
         changed = false;
         for (graft_index n = 0; n < graph->node_end; n++) {
-            graft_node *node = &graph->nodes[n];
-            if (node->op == GRAFT_OP_NONE || node->op == GRAFT_OP_OPAQUE || node->is_const) {
-                continue;
+            const graft_node *node = &graph->nodes[n];
+            if (node->op != GRAFT_OP_NONE && node->op != GRAFT_OP_OPAQUE && !node->is_const) {
+                graft_graph_set_repeatable(graph, n);
+                changed = changed || node->is_const;
             }
-            bool is_const = true;
-            for (uint32_t i = 0; i < node->input_count; i++) {
-                is_const = is_const && graph->values[graft_node_input(graph, n, i)].is_const;
-            }
-            for (uint32_t i = 0; is_const && i < node->output_count; i++) {
-                graph->values[graft_node_output(graph, n, i)].is_const = true;
-            }
-            node->is_const = is_const;
-            changed = changed || is_const;
         }
     }
 }
@@ -395,7 +371,7 @@ static graft_index push_idle(graft_application *a)
 {
     graft_index depth = 0;
     for (uint32_t n = 0; n < a->rule->target.node_count; n++) {
-        for (uint32_t o = 0; o < graft_op(a->rule->target.nodes[n].op)->output_count; o++) {
+        for (uint32_t o = 0; o < op_table[a->rule->target.nodes[n].op].output_count; o++) {
             if (a->scratch.use_count[a->produced[n][o]] == 0) {
                 a->scratch.pending[depth++] = a->produced[n][o];
             }

@@ -4,7 +4,10 @@
  * right: dead nodes leave theirs, nodes of the target join the class of their key or make one, and
  * so does every node behind them as long as names of classes change. They change less than one
  * thinks: a node that was the last of its class takes the name along, so that its readers need no
- * second look. All of this is written down and taken back at the end. */
+ * second look. All of this is written down and taken back at the end.
+ *
+ * What the target makes is named as the graph's own is, so that one routine serves both: its nodes
+ * count on from limits.nodes, its values from limits.values. */
 #ifndef GRAFT_ENGINE_CHANGE_H
 #define GRAFT_ENGINE_CHANGE_H
 
@@ -16,118 +19,141 @@ typedef struct graft_estimate_run {
     const graft_rule *rule;
     const graft_match *match;
     const graft_made *made;
-    graft_change *change;
-    graft_index old[GRAFT_RULE_MAX_OUTPUTS]; /* The values that the match gives to others. */
-    graft_index made_uses[GRAFT_RULE_MAX_NODES][GRAFT_MAX_OUTPUTS];
-    graft_index made_label[GRAFT_RULE_MAX_NODES];
-    uint32_t made_dead; /* A mask. */
     graft_index dead_count;
     graft_index moved_count;
     graft_index entry_count;
-    graft_index label_count; /* New names of classes. */
+    graft_index label_count;                   /* New names of classes. */
+    graft_index old[GRAFT_RULE_MAX_OUTPUTS];   /* The values that the match gives to others... */
+    graft_index given[GRAFT_RULE_MAX_OUTPUTS]; /* ...and what these read instead. */
     graft_heap queue;
+    graft_estimated removed;
+    graft_estimated added;
 } graft_estimate_run;
 
-#define NOT_REPLACED 255u
+static graft_index made_value(const graft_estimate_run *r, uint32_t n, uint32_t slot)
+{
+    return (graft_index)(r->e->limits.values + n * GRAFT_MAX_OUTPUTS + slot);
+}
 
-/* What the readers of a value read instead: an operand of the target, or NOT_REPLACED. */
-static graft_operand replacement_of(const graft_estimate_run *r, graft_index value)
+/* The value that an operand of the target stands for. */
+static graft_index value_of(const graft_estimate_run *r, graft_operand x)
+{
+    return GRAFT_OPERAND_IS_NODE(x)
+               ? made_value(r, GRAFT_OPERAND_NODE_OF(x), GRAFT_OPERAND_SLOT_OF(x))
+               : r->match->vars[x];
+}
+
+/* What the readers of a value read once the target stands. */
+static graft_index read_instead(const graft_estimate_run *r, graft_index value)
 {
     for (uint32_t i = 0; i < r->rule->output_count; i++) {
         if (r->old[i] == value) {
-            return r->rule->target.outputs[i];
+            return r->given[i];
         }
     }
-    return NOT_REPLACED;
+    return value;
 }
 
-/* Where readings of an operand of the target are counted. */
-static graft_index *uses_of(graft_estimate_run *r, graft_operand x)
+/* The target's node of this name; NULL for one of the graph. */
+static const graft_pattern_node *made_node(const graft_estimate_run *r, graft_index n)
 {
-    return GRAFT_OPERAND_IS_NODE(x)
-               ? &r->made_uses[GRAFT_OPERAND_NODE_OF(x)][GRAFT_OPERAND_SLOT_OF(x)]
-               : &r->e->use_count[r->match->vars[x]];
+    const graft_index first = r->e->limits.nodes;
+    return n < first ? NULL : &r->rule->target.nodes[n - first];
 }
 
-/* On the stack, outputs of the target come after the graph's values. */
-static graft_index pending_name(const graft_estimate_run *r, graft_operand x)
+/* Operand k of a node once the target stands. */
+static graft_index operand_of(const graft_estimate_run *r, graft_index n, uint32_t k)
 {
-    return GRAFT_OPERAND_IS_NODE(x)
-               ? r->e->limits.values + GRAFT_OPERAND_NODE_OF(x) * GRAFT_MAX_OUTPUTS +
-                     GRAFT_OPERAND_SLOT_OF(x)
-               : r->match->vars[x];
+    const graft_pattern_node *made = made_node(r, n);
+    return made != NULL ? value_of(r, made->inputs[k])
+                        : read_instead(r, graft_node_input(r->e->graph, n, k));
 }
+
+static graft_index result_of(const graft_estimate_run *r, graft_index n, uint32_t k)
+{
+    return made_node(r, n) != NULL ? made_value(r, n - r->e->limits.nodes, k)
+                                   : graft_node_output(r->e->graph, n, k);
+}
+
+static graft_outline outline_of(const graft_estimate_run *r, graft_index n)
+{
+    const graft_pattern_node *made = made_node(r, n);
+    return made != NULL ? outline_made(made, r->made->attrs[n - r->e->limits.nodes])
+                        : outline_node(&r->e->graph->nodes[n]);
+}
+
+static GRAFT_APART const graft_shape *shape_of(const graft_estimate_run *r, graft_index value)
+{
+    const graft_index first = r->e->limits.values;
+    return value < first ? &r->e->graph->values[value].shape
+                         : &r->made->shapes[0][value - first]; /* As they lie. */
+}
+
+/* Whether the value is const once the target stands. */
+static bool value_is_const(const graft_estimate_run *r, graft_index v)
+{
+    const graft_estimator *e = r->e;
+    if (v >= e->limits.values) {
+        return r->made->is_const[(v - e->limits.values) / GRAFT_MAX_OUTPUTS];
+    }
+    const graft_value *value = &e->graph->values[v];
+    return value->kind == GRAFT_VALUE_COMPUTED ? (e->flags[value->node] & ESTIMATE_CONST) != 0
+                                               : value->is_const;
+}
+
+/* ------------------------------------------------------------------ what dies */
 
 /* Counts readings as they would be once the target stands; returns how many values are on the
  * stack. */
 static graft_index move_uses(graft_estimate_run *r)
 {
     const graft_rule *rule = r->rule;
+    graft_index *use_count = r->e->use_count;
+    const graft_index first = r->e->limits.values;
+    const uint32_t made = rule->target.node_count * GRAFT_MAX_OUTPUTS;
     graft_index depth = 0;
-    zero_bytes(r->made_uses, sizeof r->made_uses);
+    zero_bytes(&use_count[first], made * sizeof *use_count);
+    zero_bytes(&r->e->flags[r->e->limits.nodes], rule->target.node_count);
     for (uint32_t n = 0; n < rule->target.node_count; n++) {
-        for (uint32_t i = 0; i < graft_op(rule->target.nodes[n].op)->input_count; i++) {
-            ++*uses_of(r, rule->target.nodes[n].inputs[i]);
+        const graft_pattern_node *node = &rule->target.nodes[n];
+        for (uint32_t i = 0; i < op_table[node->op].input_count; i++) {
+            use_count[value_of(r, node->inputs[i])]++;
         }
     }
     for (uint32_t i = 0; i < rule->output_count; i++) {
-        *uses_of(r, rule->target.outputs[i]) += r->e->use_count[r->old[i]];
-        r->e->use_count[r->old[i]] = 0;
+        use_count[r->given[i]] += use_count[r->old[i]];
+        use_count[r->old[i]] = 0;
         r->e->pending[depth++] = r->old[i];
     }
-    for (uint32_t n = 0; n < rule->target.node_count; n++) {
-        for (uint32_t o = 0; o < graft_op(rule->target.nodes[n].op)->output_count; o++) {
-            if (r->made_uses[n][o] == 0) {
-                r->e->pending[depth++] = pending_name(r, GRAFT_OPERAND_NODE(n, o));
-            }
+    for (uint32_t i = 0; i < made; i++) {
+        const uint32_t outputs =
+            op_table[rule->target.nodes[i / GRAFT_MAX_OUTPUTS].op].output_count;
+        if (i % GRAFT_MAX_OUTPUTS < outputs && use_count[first + i] == 0) {
+            r->e->pending[depth++] = (graft_index)(first + i);
         }
     }
     return depth;
 }
 
-static graft_index drop_operand(graft_estimate_run *r, graft_operand x, graft_index depth)
+/* Kills a node that nothing reads. */
+static graft_index kill_node(graft_estimate_run *r, graft_index n, graft_index depth)
 {
-    if (--*uses_of(r, x) == 0) {
-        r->e->pending[depth++] = pending_name(r, x);
-    }
-    return depth;
-}
-
-/* Kills a target node that nothing reads. */
-static graft_index kill_made(graft_estimate_run *r, uint32_t n, graft_index depth)
-{
-    const graft_pattern_node *node = &r->rule->target.nodes[n];
-    const graft_op_info *info = graft_op(node->op);
-    bool used = (r->made_dead >> n & 1u) != 0;
-    for (uint32_t o = 0; o < info->output_count; o++) {
-        used = used || r->made_uses[n][o] != 0;
+    graft_estimator *e = r->e;
+    const graft_outline node = outline_of(r, n);
+    bool used = (e->flags[n] & ESTIMATE_DEAD) != 0;
+    for (uint32_t i = 0; i < node.output_count; i++) {
+        used = used || e->use_count[result_of(r, n, i)] != 0;
     }
     if (used) {
         return depth;
     }
-    r->made_dead |= 1u << n;
-    for (uint32_t i = 0; i < info->input_count; i++) {
-        depth = drop_operand(r, node->inputs[i], depth);
-    }
-    return depth;
-}
-
-/* Kills a node of the graph that nothing reads. */
-static graft_index kill_node(graft_estimate_run *r, graft_index n, graft_index depth)
-{
-    graft_estimator *e = r->e;
-    const graft_node *node = &e->graph->nodes[n];
-    if ((e->flags[n] & ESTIMATE_DEAD) != 0 || !outputs_unused(e->graph, n, e->use_count)) {
-        return depth;
-    }
     e->flags[n] |= ESTIMATE_DEAD;
-    e->touched[r->dead_count++] = n;
-    for (uint32_t i = 0; i < node->input_count; i++) {
-        graft_index v = graft_node_input(e->graph, n, i);
-        graft_operand x = v == GRAFT_NONE ? NOT_REPLACED : replacement_of(r, v);
-        if (x != NOT_REPLACED) {
-            depth = drop_operand(r, x, depth);
-        } else if (v != GRAFT_NONE && --e->use_count[v] == 0) {
+    if (n < e->limits.nodes) {
+        e->touched[r->dead_count++] = n;
+    }
+    for (uint32_t i = 0; i < node.input_count; i++) {
+        graft_index v = operand_of(r, n, i);
+        if (v != GRAFT_NONE && --e->use_count[v] == 0) {
             e->pending[depth++] = v;
         }
     }
@@ -137,12 +163,13 @@ static graft_index kill_node(graft_estimate_run *r, graft_index n, graft_index d
 /* Finds what would die, as remove_unused_values does. */
 static void find_dead(graft_estimate_run *r)
 {
-    graft_estimator *e = r->e;
+    const graft_estimator *e = r->e;
     graft_index depth = move_uses(r);
     while (depth > 0) {
         graft_index v = e->pending[--depth];
         if (v >= e->limits.values) {
-            depth = kill_made(r, (v - e->limits.values) / GRAFT_MAX_OUTPUTS, depth);
+            graft_index n = (graft_index)((v - e->limits.values) / GRAFT_MAX_OUTPUTS);
+            depth = kill_node(r, e->limits.nodes + n, depth);
         } else if (e->graph->values[v].kind == GRAFT_VALUE_COMPUTED) {
             depth = kill_node(r, e->graph->values[v].node, depth);
         }
@@ -150,24 +177,6 @@ static void find_dead(graft_estimate_run *r)
 }
 
 /* ------------------------------------------------------- classes, changing */
-
-static void count_price(graft_change *change, const graft_form *form, uint32_t price, bool added)
-{
-    const int32_t sign = added ? 1 : -1;
-    const int64_t cost = (int64_t)cost_of(price);
-    if ((price & PRICE_GUESSED) != 0) {
-        change->fallback_cost += sign * cost;
-        change->guessed_cost += (uint64_t)cost;
-        change->fallback_nodes += sign;
-        change->guessed_nodes++;
-    }
-    *(added ? &change->added_cost : &change->removed_cost) += (uint64_t)cost;
-    change->cost += sign * cost;
-    change->nodes += sign;
-    /* Sizes saturate, their sums wrap: so does their difference. */
-    change->flops = (int64_t)((uint64_t)change->flops + (uint64_t)sign * form_flops(form));
-    change->bytes = (int64_t)((uint64_t)change->bytes + (uint64_t)sign * form->bytes);
-}
 
 /* A node of the graph leaves its class; the last one takes its price along. */
 static void leave_class(graft_estimate_run *r, graft_index n)
@@ -177,59 +186,19 @@ static void leave_class(graft_estimate_run *r, graft_index n)
     if (--e->members[label] == 0 && !e->graph->nodes[n].is_const) {
         graft_form form;
         graft_form_of_node(e->graph, n, &form);
-        count_price(r->change, &form, e->prices[n], false);
+        add_price(&r->removed, &form, e->prices[n]);
     }
 }
 
-static uint64_t name_operand(const graft_estimate_run *r, graft_operand x)
-{
-    if (GRAFT_OPERAND_IS_NODE(x)) {
-        return name_result(r->made_label[GRAFT_OPERAND_NODE_OF(x)], GRAFT_OPERAND_SLOT_OF(x));
-    }
-    graft_index v = r->match->vars[x];
-    const graft_value *value = &r->e->graph->values[v];
-    return value->kind == GRAFT_VALUE_COMPUTED ? name_result(r->e->label[value->node], value->slot)
-                                               : name_source(v);
-}
-
-static bool operand_is_const(const graft_estimate_run *r, graft_operand x)
-{
-    return GRAFT_OPERAND_IS_NODE(x) ? r->made->is_const[GRAFT_OPERAND_NODE_OF(x)]
-                                    : r->e->graph->values[r->match->vars[x]].is_const;
-}
-
-/* Whether the value is const once the target stands. */
-static bool value_is_const(const graft_estimate_run *r, graft_index v)
-{
-    graft_operand x = replacement_of(r, v);
-    const graft_value *value = &r->e->graph->values[v];
-    if (x != NOT_REPLACED) {
-        return operand_is_const(r, x);
-    }
-    return value->kind == GRAFT_VALUE_COMPUTED ? (r->e->flags[value->node] & ESTIMATE_CONST) != 0
-                                               : value->is_const;
-}
-
-static void key_of_made(const graft_estimate_run *r, uint32_t n, graft_class_key *key)
-{
-    const graft_pattern_node *node = &r->rule->target.nodes[n];
-    key->op = node->op;
-    key->attrs = r->made->attrs[n];
-    key->count = graft_op(node->op)->input_count;
-    for (uint32_t i = 0; i < key->count; i++) {
-        key->operands[i] = name_operand(r, node->inputs[i]);
-    }
-}
-
-/* The key of a node of the graph once the target stands. */
+/* The key of a node once the target stands. */
 static void key_of_moved(const graft_estimate_run *r, graft_index n, graft_class_key *key)
 {
-    key_of_node(r->e, r->e->label, n, key);
+    const graft_outline node = outline_of(r, n);
+    key->op = node.op;
+    key->attrs = node.attrs;
+    key->count = node.input_count;
     for (uint32_t i = 0; i < key->count; i++) {
-        graft_operand x = replacement_of(r, graft_node_input(r->e->graph, n, i));
-        if (x != NOT_REPLACED) {
-            key->operands[i] = name_operand(r, x);
-        }
+        key->operands[i] = name_value(r->e, r->e->label, operand_of(r, n, i));
     }
 }
 
@@ -237,17 +206,14 @@ static void key_of_moved(const graft_estimate_run *r, graft_index n, graft_class
 static graft_index read_slot(const graft_estimate_run *r, graft_index slot, graft_class_key *key)
 {
     const graft_estimator *e = r->e;
-    if (slot - 1 < e->limits.nodes) {
-        key_of_node(e, e->first, slot - 1, key);
-        return slot - 1;
-    }
-    graft_index n = e->entries[slot - 1 - e->limits.nodes];
+    graft_index n = slot - 1;
     if (n < e->limits.nodes) {
-        key_of_moved(r, n, key);
-        return e->label[n];
+        key_of_node(e, e->first, n, key);
+        return n;
     }
-    key_of_made(r, n - e->limits.nodes, key);
-    return r->made_label[n - e->limits.nodes];
+    n = e->entries[n - e->limits.nodes];
+    key_of_moved(r, n, key);
+    return e->label[n];
 }
 
 /* The class of a key that has members, GRAFT_NONE when there is none; *free_slot is then where the
@@ -271,8 +237,7 @@ static graft_index find_class(const graft_estimate_run *r, const graft_class_key
     return GRAFT_NONE;
 }
 
-/* Makes a class for a node, that is n or target node n - limits.nodes: of the name `kept` when it
- * is free, else of a new one. `free_slot` GRAFT_NONE: no other node can be equal. */
+/* Makes a class for a node, of the name `kept` when it is free, else of a new one. `free_slot` GRAFT_NONE: no other node can be equal. */
 static graft_index make_class(graft_estimate_run *r, graft_index n, graft_index kept,
                               graft_index free_slot)
 {
@@ -289,6 +254,39 @@ static graft_index make_class(graft_estimate_run *r, graft_index n, graft_index 
         e->slots[free_slot] = 1 + e->limits.nodes + r->entry_count++;
     }
     return label;
+}
+
+/* Finds the class of a node once the target stands. If it needs one of its own, that may be `kept`. */
+static void place_node_class(graft_estimate_run *r, graft_index n, graft_index kept, bool is_const)
+{
+    graft_estimator *e = r->e;
+    graft_index free_slot = GRAFT_NONE;
+    graft_index label = GRAFT_NONE;
+    const graft_outline node = outline_of(r, n);
+    if (node.op != GRAFT_OP_OPAQUE) {
+        graft_class_key key;
+        key_of_moved(r, n, &key);
+        label = find_class(r, &key, &free_slot);
+    }
+    if (label == GRAFT_NONE) {
+        label = make_class(r, n, kept, free_slot);
+        if (!is_const) {
+            graft_form form;
+            begin_form(&node, &form);
+            for (uint32_t i = 0; i < node.input_count; i++) {
+                graft_index v = operand_of(r, n, i);
+                if (v != GRAFT_NONE) {
+                    add_operand(&form, i, shape_of(r, v), value_is_const(r, v));
+                }
+            }
+            for (uint32_t i = 0; i < node.output_count; i++) {
+                add_result(&form, i, shape_of(r, result_of(r, n, i)));
+            }
+            add_price(&r->added, &form, price_cached(e, &form));
+        }
+    }
+    e->label[n] = label;
+    e->members[label]++;
 }
 
 /* The class whose name a target node may take over, since it makes what that class made. */
@@ -311,25 +309,6 @@ static graft_index class_replaced(const graft_estimate_run *r, uint32_t n)
     return kept;
 }
 
-static void place_made(graft_estimate_run *r, uint32_t n)
-{
-    graft_estimator *e = r->e;
-    graft_class_key key;
-    graft_form form;
-    graft_index free_slot = GRAFT_NONE;
-    key_of_made(r, n, &key);
-    graft_index label = find_class(r, &key, &free_slot);
-    if (label == GRAFT_NONE) {
-        label = make_class(r, e->limits.nodes + n, class_replaced(r, n), free_slot);
-        if (!r->made->is_const[n]) {
-            graft_form_of_made(e->graph, r->rule, r->match, r->made, n, &form);
-            count_price(r->change, &form, price_cached(e, &form), true);
-        }
-    }
-    r->made_label[n] = label;
-    e->members[label]++;
-}
-
 /* Queues the readers of a value that live on. */
 static void queue_readers(graft_estimate_run *r, graft_index value)
 {
@@ -343,42 +322,12 @@ static void queue_readers(graft_estimate_run *r, graft_index value)
     }
 }
 
-static bool operands_harden(const graft_estimate_run *r, graft_index n)
-{
-    const graft_graph *graph = r->e->graph;
-    bool harden = false;
-    for (uint32_t i = 0; i < graph->nodes[n].input_count; i++) {
-        graft_index v = graft_node_input(graph, n, i);
-        harden = harden || (v != GRAFT_NONE && value_is_const(r, v) != graph->values[v].is_const);
-    }
-    return harden;
-}
-
-/* Counts a node whose operands may have become const. */
-static void count_moved(const graft_estimate_run *r, graft_index n)
-{
-    const graft_graph *graph = r->e->graph;
-    graft_form form;
-    begin_form(&graph->nodes[n], &form);
-    for (uint32_t i = 0; i < form.input_count; i++) {
-        graft_index v = graft_node_input(graph, n, i);
-        if (v != GRAFT_NONE) {
-            add_operand(&form, i, &graph->values[v].shape, value_is_const(r, v));
-        }
-    }
-    for (uint32_t i = 0; i < form.output_count; i++) {
-        add_result(&form, i, &graph->values[graft_node_output(graph, n, i)].shape);
-    }
-    count_price(r->change, &form,
-                operands_harden(r, n) ? price_cached(r->e, &form) : r->e->prices[n], true);
-}
-
 static bool becomes_const(const graft_estimate_run *r, graft_index n)
 {
     const graft_node *node = &r->e->graph->nodes[n];
     bool is_const = node->op != GRAFT_OP_OPAQUE;
     for (uint32_t i = 0; is_const && i < node->input_count; i++) {
-        is_const = value_is_const(r, graft_node_input(r->e->graph, n, i));
+        is_const = value_is_const(r, operand_of(r, n, i));
     }
     return is_const || node->is_const;
 }
@@ -388,29 +337,20 @@ static void move_node(graft_estimate_run *r, graft_index n)
 {
     graft_estimator *e = r->e;
     const graft_node *node = &e->graph->nodes[n];
-    graft_class_key key;
-    graft_index free_slot = GRAFT_NONE;
-    graft_index label = GRAFT_NONE;
     bool is_const = becomes_const(r, n);
     bool hardens = is_const && !node->is_const;
     leave_class(r, n);
     e->touched[e->limits.nodes - ++r->moved_count] = n;
     e->flags[n] |= hardens ? ESTIMATE_CONST : 0;
-    if (node->op != GRAFT_OP_OPAQUE) {
-        key_of_moved(r, n, &key);
-        label = find_class(r, &key, &free_slot);
-    }
-    if (label == GRAFT_NONE) {
-        label = make_class(r, n, hardens ? GRAFT_NONE : e->first[n], free_slot);
-        if (!is_const) {
-            count_moved(r, n);
-        }
-    }
-    e->label[n] = label;
-    e->members[label]++;
-    for (uint32_t i = 0; (label != e->first[n] || hardens) && i < node->output_count; i++) {
+    place_node_class(r, n, hardens ? GRAFT_NONE : e->first[n], is_const);
+    for (uint32_t i = 0; (e->label[n] != e->first[n] || hardens) && i < node->output_count; i++) {
         queue_readers(r, graft_node_output(e->graph, n, i));
     }
+}
+
+static bool made_lives(const graft_estimate_run *r, uint32_t n)
+{
+    return (r->e->flags[r->e->limits.nodes + n] & ESTIMATE_DEAD) == 0;
 }
 
 static void change_classes(graft_estimate_run *r)
@@ -420,16 +360,15 @@ static void change_classes(graft_estimate_run *r)
         leave_class(r, e->touched[i]);
     }
     for (uint32_t n = 0; n < r->rule->target.node_count; n++) {
-        if ((r->made_dead >> n & 1u) == 0) {
-            place_made(r, n);
+        if (made_lives(r, n)) {
+            place_node_class(r, (graft_index)(e->limits.nodes + n), class_replaced(r, n),
+                             r->made->is_const[n]);
         }
     }
     for (uint32_t i = 0; i < r->rule->output_count; i++) {
-        graft_operand x = r->rule->target.outputs[i];
-        const graft_value *value = &e->graph->values[r->old[i]];
-        if (*uses_of(r, x) > 0 &&
-            (name_operand(r, x) != name_result(e->first[value->node], value->slot) ||
-             operand_is_const(r, x))) {
+        if (e->use_count[r->given[i]] > 0 &&
+            (name_value(e, e->label, r->given[i]) != name_value(e, e->first, r->old[i]) ||
+             value_is_const(r, r->given[i]))) {
             queue_readers(r, r->old[i]);
         }
     }
@@ -474,8 +413,8 @@ static void restore_classes(graft_estimate_run *r)
         e->slots[e->filled[--r->entry_count]] = 0;
     }
     for (uint32_t n = 0; n < r->rule->target.node_count; n++) {
-        if ((r->made_dead >> n & 1u) == 0) {
-            e->members[r->made_label[n]]--;
+        if (made_lives(r, n)) {
+            e->members[e->label[e->limits.nodes + n]]--;
         }
     }
     for (graft_index i = 1; i <= r->moved_count; i++) {
@@ -494,21 +433,31 @@ void graft_estimate_match(graft_estimator *estimator, const graft_rule *rule,
 {
     graft_estimate_run run;
     zero_bytes(&run, sizeof run);
-    zero_bytes(change, sizeof *change);
-    change->weight_bytes = made->weight_bytes;
     run.e = estimator;
     run.rule = rule;
     run.match = match;
     run.made = made;
-    run.change = change;
     for (uint32_t i = 0; i < rule->output_count; i++) {
         run.old[i] = matched_output(estimator->graph, rule, match, i);
+        run.given[i] = value_of(&run, rule->target.outputs[i]);
     }
     find_dead(&run);
     run.queue.items = estimator->touched + run.dead_count;
     change_classes(&run);
     restore_classes(&run);
     restore_uses(&run);
+    change->removed_cost = run.removed.cost;
+    change->added_cost = run.added.cost;
+    change->cost = (int64_t)(run.added.cost - run.removed.cost);
+    change->fallback_cost = (int64_t)(run.added.fallback_cost - run.removed.fallback_cost);
+    change->guessed_cost = run.added.fallback_cost + run.removed.fallback_cost;
+    /* Sizes saturate, their sums wrap: so does their difference. */
+    change->flops = (int64_t)(run.added.flops - run.removed.flops);
+    change->bytes = (int64_t)(run.added.bytes - run.removed.bytes);
+    change->nodes = (int32_t)(run.added.nodes - run.removed.nodes);
+    change->fallback_nodes = (int32_t)(run.added.fallback_nodes - run.removed.fallback_nodes);
+    change->guessed_nodes = run.added.fallback_nodes + run.removed.fallback_nodes;
+    change->weight_bytes = made->weight_bytes;
 }
 
 #endif

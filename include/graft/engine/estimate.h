@@ -54,14 +54,14 @@ static void carve_estimator(graft_carver *carver, const graft_limits *limits, gr
     e->cache_mask = mask_for(nodes + GRAFT_RULE_MAX_NODES);
     e->prices = (uint32_t *)carve(carver, nodes, sizeof(uint32_t));
     e->first = (graft_index *)carve(carver, nodes, sizeof(graft_index));
-    e->label = (graft_index *)carve(carver, nodes, sizeof(graft_index));
+    e->label = (graft_index *)carve(carver, nodes + GRAFT_RULE_MAX_NODES, sizeof(graft_index));
     e->members =
         (graft_index *)carve(carver, 2 * nodes + GRAFT_RULE_MAX_NODES, sizeof(graft_index));
     e->touched = (graft_index *)carve(carver, nodes, sizeof(graft_index));
     e->entries = (graft_index *)carve(carver, nodes + GRAFT_RULE_MAX_NODES, sizeof(graft_index));
     e->filled = (graft_index *)carve(carver, nodes + GRAFT_RULE_MAX_NODES, sizeof(graft_index));
     e->slots = (graft_index *)carve(carver, (size_t)e->slot_mask + 1, sizeof(graft_index));
-    e->flags = (uint8_t *)carve(carver, nodes, 1);
+    e->flags = (uint8_t *)carve(carver, nodes + GRAFT_RULE_MAX_NODES, 1);
     carver->used = carver->used > hash_bytes ? carver->used : hash_bytes;
     e->cache = (uint64_t *)carve(carver, (size_t)e->cache_mask + 1, sizeof(uint64_t));
 }
@@ -81,9 +81,11 @@ graft_status graft_estimator_open(graft_estimator *estimator, const graft_tariff
     if (workspace == NULL || workspace_bytes < graft_estimator_bytes(limits)) {
         return GRAFT_NO_MEMORY;
     }
+#ifndef GRAFT_WITHOUT_CHECKS
     if (graft_tariff_check(tariff) != NULL) {
         return GRAFT_BAD_INPUT;
     }
+#endif
     if ((uint64_t)2 * limits->nodes + GRAFT_RULE_MAX_NODES >= GRAFT_NONE ||
         (uint64_t)limits->values + GRAFT_RULE_MAX_NODES * GRAFT_MAX_OUTPUTS >= GRAFT_NONE) {
         return GRAFT_CAPACITY; /* There would not be names for all classes, or for what is made. */
@@ -100,31 +102,53 @@ graft_status graft_estimator_open(graft_estimator *estimator, const graft_tariff
 
 /* -------------------------------------------------------------------- keys */
 
-/* Nodes of a graph count from 0, those of the target from limits.nodes. What reads them knows a
- * value as its class and which output, or as itself. */
-static uint64_t name_result(graft_index label, uint32_t slot)
+/* What reads a value knows it as its producer's class, counted from 1, and which output; or as itself
+ * when nothing produces it. With ids of 16 bits a name has 32: there are fewer than 2^16 classes. */
+#ifdef GRAFT_SMALL_GRAPHS
+typedef uint32_t graft_name;
+#else
+typedef uint64_t graft_name;
+#endif
+
+static graft_name name_result(graft_index label, uint32_t slot)
 {
-    return (((uint64_t)label << 16 | slot) << 1) | 1u;
+    return ((graft_name)label + 1u) << 8 * sizeof(graft_index) | slot;
 }
 
-static uint64_t name_source(graft_index value) { return (uint64_t)value << 1; }
+/* A value of the graph, or of the target that graft_estimate_match looks at. */
+static graft_name name_value(const graft_estimator *e, const graft_index *labels, graft_index v)
+{
+    if (v >= e->limits.values) {
+        const uint32_t made = v - e->limits.values;
+        return name_result(labels[e->limits.nodes + made / GRAFT_MAX_OUTPUTS],
+                           made % GRAFT_MAX_OUTPUTS);
+    }
+    const graft_value *value = &e->graph->values[v];
+    return value->kind == GRAFT_VALUE_COMPUTED ? name_result(labels[value->node], value->slot) : v;
+}
 
 /* What stands for a class. */
 typedef struct graft_class_key {
     const int32_t *attrs;
-    uint64_t operands[GRAFT_MAX_INPUTS];
+    graft_name operands[GRAFT_MAX_INPUTS];
     uint32_t count;
     uint8_t op;
 } graft_class_key;
+
+static uint64_t mix_name(uint64_t hash, graft_name name)
+{
+    hash = (hash ^ name) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 32;
+}
 
 static uint32_t hash_key(const graft_class_key *key)
 {
     uint64_t hash = key->op;
     for (uint32_t i = 0; i < op_table[key->op].attr_count; i++) {
-        hash = mix_hash(hash, (uint32_t)key->attrs[i]);
+        hash = mix_name(hash, (uint32_t)key->attrs[i]);
     }
     for (uint32_t i = 0; i < key->count; i++) {
-        hash = mix_hash(hash, key->operands[i]);
+        hash = mix_name(hash, key->operands[i]);
     }
     return (uint32_t)hash;
 }
@@ -150,11 +174,7 @@ static void key_of_node(const graft_estimator *e, const graft_index *labels, gra
     key->attrs = n->attrs;
     key->count = n->input_count;
     for (uint32_t i = 0; i < n->input_count; i++) {
-        graft_index v = graft_node_input(e->graph, node, i);
-        const graft_value *value = &e->graph->values[v];
-        key->operands[i] = value->kind == GRAFT_VALUE_COMPUTED
-                               ? name_result(labels[value->node], value->slot)
-                               : name_source(v);
+        key->operands[i] = name_value(e, labels, graft_node_input(e->graph, node, i));
     }
 }
 

@@ -2,22 +2,27 @@
 #ifndef GRAFT_ENGINE_FEATURES_H
 #define GRAFT_ENGINE_FEATURES_H
 
+/* The exponent of n's highest bit; the bits from there on become the uppermost of *mantissa. Both are
+ * 0 for n = 0. */
+static uint32_t split_number(uint64_t n, uint32_t *mantissa)
+{
+    uint32_t exponent = 63;
+    for (uint32_t step = 32; step > 0; step /= 2) {
+        if (n >> (64u - step) == 0) {
+            n <<= step;
+            exponent -= step;
+        }
+    }
+    *mantissa = (uint32_t)(n >> 32);
+    return exponent;
+}
+
 /* floor(2^bits log2 n) with straight lines between powers of two, at most 127; 0 for n = 0. */
 static int8_t log_feature(uint64_t n, uint32_t bits)
 {
-    uint32_t exponent = 0;
-    uint32_t fraction = 0;
-    if (n == 0) {
-        return 0;
-    }
-    while ((n >> exponent) > 1) {
-        exponent++;
-    }
-    for (uint32_t i = 1; i <= bits; i++) {
-        uint32_t bit = i <= exponent ? (uint32_t)(n >> (exponent - i)) & 1u : 0u;
-        fraction = fraction * 2u + bit;
-    }
-    uint32_t value = (exponent << bits) + fraction;
+    uint32_t mantissa = 0;
+    uint32_t value = split_number(n, &mantissa) << bits;
+    value += (mantissa & INT32_MAX) >> (31u - bits);
     return (int8_t)(value < 127u ? value : 127u);
 }
 
@@ -68,19 +73,41 @@ static void add_result(graft_form *form, uint32_t i, const graft_shape *shape)
     }
 }
 
-static void begin_form(const graft_node *node, graft_form *form)
+/* A node without its operands and results. */
+typedef struct graft_outline {
+    const int32_t *attrs;
+    uint16_t input_count;
+    uint16_t output_count;
+    uint8_t op;
+} graft_outline;
+
+static graft_outline outline_node(const graft_node *node)
+{
+    graft_outline outline = {node->attrs, node->input_count, node->output_count, node->op};
+    return outline;
+}
+
+static graft_outline outline_made(const graft_pattern_node *node, const int32_t *attrs)
+{
+    const graft_op_info *info = &op_table[node->op];
+    graft_outline outline = {attrs, info->input_count, info->output_count, node->op};
+    return outline;
+}
+
+static void begin_form(const graft_outline *outline, graft_form *form)
 {
     zero_bytes(form, sizeof *form);
-    form->attrs = node->attrs;
-    form->op = node->op;
-    form->input_count = node->input_count;
-    form->output_count = node->output_count;
+    form->attrs = outline->attrs;
+    form->op = outline->op;
+    form->input_count = outline->input_count;
+    form->output_count = outline->output_count;
 }
 
 void graft_form_of_node(const graft_graph *graph, graft_index node, graft_form *form)
 {
     const graft_node *n = &graph->nodes[node];
-    begin_form(n, form);
+    const graft_outline outline = outline_node(n);
+    begin_form(&outline, form);
     for (uint32_t i = 0; i < n->input_count; i++) {
         graft_index v = graft_node_input(graph, node, i);
         if (v != GRAFT_NONE) {
@@ -97,13 +124,9 @@ void graft_form_of_made(const graft_graph *graph, const graft_rule *rule, const 
                         const graft_made *made, uint32_t n, graft_form *form)
 {
     const graft_pattern_node *node = &rule->target.nodes[n];
-    const graft_op_info *info = graft_op(node->op);
-    zero_bytes(form, sizeof *form);
-    form->attrs = made->attrs[n];
-    form->op = node->op;
-    form->input_count = info->input_count;
-    form->output_count = info->output_count;
-    for (uint32_t i = 0; i < info->input_count; i++) {
+    const graft_outline outline = outline_made(node, made->attrs[n]);
+    begin_form(&outline, form);
+    for (uint32_t i = 0; i < form->input_count; i++) {
         graft_operand x = node->inputs[i];
         if (GRAFT_OPERAND_IS_NODE(x)) {
             uint32_t m = GRAFT_OPERAND_NODE_OF(x);
@@ -113,7 +136,7 @@ void graft_form_of_made(const graft_graph *graph, const graft_rule *rule, const 
             add_operand(form, i, &value->shape, value->is_const);
         }
     }
-    for (uint32_t i = 0; i < info->output_count; i++) {
+    for (uint32_t i = 0; i < form->output_count; i++) {
         add_result(form, i, &made->shapes[n][i]);
     }
 }

@@ -360,6 +360,7 @@ graft_status graft_graph_add_opaque(graft_graph *graph, graft_index source,
     return GRAFT_OK;
 }
 
+/* Makes a node const, and its outputs, if its inputs are. */
 void graft_graph_set_repeatable(graft_graph *graph, graft_index node)
 {
     graft_node *n = &graph->nodes[node];

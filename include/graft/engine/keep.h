@@ -7,7 +7,8 @@
  * node how many it is to the next changed one.
  *
  * Costs are not kept: what a rewrite changes of them may depend on nodes far away that become equal.
- * With GRAFT_CHECK_KEPT defined, the matcher looks all the same, and a match stops the program. */
+ * With GRAFT_CHECK_KEPT defined, the matcher looks all the same, and a match stops the program. With
+ * GRAFT_WITHOUT_KEEPING nothing is kept, whatever the workspace. */
 #ifndef GRAFT_ENGINE_KEEP_H
 #define GRAFT_ENGINE_KEEP_H
 
@@ -35,10 +36,20 @@ static void carve_kept(graft_carver *carver, const graft_policy *policy, const g
     kept->nothing = (uint8_t *)carve(carver, policy->rule_count, kept->row_bytes);
 }
 
+static bool keeps(const graft_kept *kept)
+{
+#ifdef GRAFT_WITHOUT_KEEPING
+    (void)kept;
+    return false;
+#else
+    return kept->nothing != NULL;
+#endif
+}
+
 static void open_kept(graft_kept *kept)
 {
     kept->forget = true;
-    if (kept->nothing != NULL) {
+    if (keeps(kept)) {
         zero_bytes(kept->prints, kept->nodes * sizeof(uint64_t));
         zero_bytes(kept->nothing, kept->nothing_bytes);
     }
@@ -68,7 +79,7 @@ static uint64_t print_of_node(const graft_graph *graph, const graft_order *order
 /* Finds what is not as it was at the last decision. */
 static void look_for_changes(graft_kept *kept, const graft_graph *graph, const graft_order *order)
 {
-    if (kept->nothing == NULL) {
+    if (!keeps(kept)) {
         return;
     }
     for (graft_index n = 0; n < kept->nodes; n++) { /* What comes back there is new. */
@@ -95,14 +106,14 @@ static void look_for_changes(graft_kept *kept, const graft_graph *graph, const g
 static bool nothing_fits(const graft_kept *kept, uint32_t r, uint32_t source_nodes,
                          graft_index anchor)
 {
-    return kept->nothing != NULL && kept->distance[anchor] >= source_nodes &&
+    return keeps(kept) && kept->distance[anchor] >= source_nodes &&
            (kept->nothing[r * kept->row_bytes + anchor / 8u] >> anchor % 8u & 1u) != 0;
 }
 
 static void keep_finding(graft_kept *kept, const graft_rule *rule, uint32_t r, graft_index anchor,
                          bool matched)
 {
-    if (kept->nothing != NULL) {
+    if (keeps(kept)) {
         uint8_t *byte = &kept->nothing[r * kept->row_bytes + anchor / 8u];
         uint8_t bit = (uint8_t)(1u << anchor % 8u);
         bool nothing = !matched && !has_several_roots(rule);

@@ -89,7 +89,7 @@ static bool bind_node(graft_matcher *matcher, uint32_t level, graft_index n, boo
     if (node->op != pattern->op) {
         return false;
     }
-    const graft_op_info *info = graft_op(pattern->op);
+    const graft_op_info *info = &op_table[pattern->op];
     const graft_index *inputs = &matcher->graph->edges[node->first_edge];
     if (swap && inputs[0] == inputs[1]) {
         return false; /* The unswapped alternative is the same match. */
@@ -130,7 +130,7 @@ static graft_index find_root(const graft_matcher *matcher, uint32_t level, uint3
 {
     const graft_order *order = matcher->order;
     const graft_pattern_node *pattern = &matcher->rule->source.nodes[level];
-    for (uint32_t i = 0; i < graft_op(pattern->op)->input_count; i++) {
+    for (uint32_t i = 0; i < op_table[pattern->op].input_count; i++) {
         graft_index value = bound_value(matcher, level, pattern->inputs[i]);
         if (value != GRAFT_NONE) {
             graft_index use = order->use_first[value] + k;
@@ -143,7 +143,7 @@ static graft_index find_root(const graft_matcher *matcher, uint32_t level, uint3
 static graft_attempt try_alternative(graft_matcher *matcher, uint32_t level, uint32_t alternative)
 {
     const graft_pattern_node *pattern = &matcher->rule->source.nodes[level];
-    bool commutes = (graft_op(pattern->op)->flags & GRAFT_FLAG_COMMUTES) != 0;
+    bool commutes = (op_table[pattern->op].flags & GRAFT_FLAG_COMMUTES) != 0;
     bool swap = commutes && (alternative & 1u) != 0;
     uint32_t k = commutes ? alternative >> 1 : alternative;
     bool single = level == 0 || (matcher->bound[level].nodes >> level & 1u) != 0;
@@ -166,23 +166,25 @@ static graft_attempt try_alternative(graft_matcher *matcher, uint32_t level, uin
     return single && swap == commutes ? GRAFT_ATTEMPT_EXHAUSTED : GRAFT_ATTEMPT_FAILED;
 }
 
-/* Readings of an output of source node `node` inside the pattern. */
-static uint32_t count_inner_uses(const graft_rule *rule, uint32_t node, uint32_t slot)
+/* Readings of an operand by those nodes of the pattern that are not `passed_over`, NULL for none. */
+static uint32_t count_readings(const graft_pattern *pattern, graft_operand operand,
+                               const bool *passed_over)
 {
     uint32_t count = 0;
-    for (uint32_t n = 0; n < rule->source.node_count; n++) {
-        const graft_pattern_node *pattern = &rule->source.nodes[n];
-        for (uint32_t i = 0; i < graft_op(pattern->op)->input_count; i++) {
-            count += pattern->inputs[i] == GRAFT_OPERAND_NODE(node, slot) ? 1u : 0u;
+    for (uint32_t n = 0; n < pattern->node_count; n++) {
+        const graft_pattern_node *node = &pattern->nodes[n];
+        for (uint32_t i = 0; i < op_table[node->op].input_count; i++) {
+            count +=
+                node->inputs[i] == operand && (passed_over == NULL || !passed_over[n]) ? 1u : 0u;
         }
     }
     return count;
 }
 
-static bool is_rule_output(const graft_rule *rule, graft_operand operand)
+static bool gives_out(const graft_rule *rule, const graft_pattern *pattern, graft_operand operand)
 {
     for (uint32_t i = 0; i < rule->output_count; i++) {
-        if (rule->source.outputs[i] == operand) {
+        if (pattern->outputs[i] == operand) {
             return true;
         }
     }
@@ -201,11 +203,12 @@ static bool match_is_closed(const graft_matcher *matcher)
                 return false;
             }
         }
-        for (uint32_t o = 0; o < graft_op(rule->source.nodes[n].op)->output_count; o++) {
+        for (uint32_t o = 0; o < op_table[rule->source.nodes[n].op].output_count; o++) {
             graft_index value = graft_node_output(matcher->graph, node, o);
-            if (is_rule_output(rule, GRAFT_OPERAND_NODE(n, o))
+            graft_operand x = GRAFT_OPERAND_NODE(n, o);
+            if (gives_out(rule, &rule->source, x)
                     ? matcher->graph->values[value].is_const
-                    : matcher->order->use_count[value] != count_inner_uses(rule, n, o)) {
+                    : matcher->order->use_count[value] != count_readings(&rule->source, x, NULL)) {
                 return false;
             }
         }

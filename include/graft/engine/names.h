@@ -22,8 +22,6 @@
 #undef KEEP_FAR
 #pragma push_macro("MESSAGES_MOST")
 #undef MESSAGES_MOST
-#pragma push_macro("NOT_REPLACED")
-#undef NOT_REPLACED
 #pragma push_macro("OP")
 #undef OP
 #pragma push_macro("PACK_CODE")
@@ -40,6 +38,27 @@
 #undef PRICE_GUESSED
 #pragma push_macro("TANH_LIMIT")
 #undef TANH_LIMIT
+#pragma push_macro("WORK_ALIKE")
+#undef WORK_ALIKE
+#define WORK_ALIKE graft_own_WORK_ALIKE
+#pragma push_macro("WORK_BOUNDS")
+#undef WORK_BOUNDS
+#define WORK_BOUNDS graft_own_WORK_BOUNDS
+#pragma push_macro("WORK_FOLDED")
+#undef WORK_FOLDED
+#define WORK_FOLDED graft_own_WORK_FOLDED
+#pragma push_macro("WORK_JOINED")
+#undef WORK_JOINED
+#define WORK_JOINED graft_own_WORK_JOINED
+#pragma push_macro("WORK_ROW")
+#undef WORK_ROW
+#define WORK_ROW graft_own_WORK_ROW
+#pragma push_macro("WORK_TAPS")
+#undef WORK_TAPS
+#define WORK_TAPS graft_own_WORK_TAPS
+#pragma push_macro("WORK_WINDOW")
+#undef WORK_WINDOW
+#define WORK_WINDOW graft_own_WORK_WINDOW
 #pragma push_macro("activation_work")
 #undef activation_work
 #define activation_work graft_own_activation_work
@@ -238,18 +257,9 @@
 #pragma push_macro("count_free_values")
 #undef count_free_values
 #define count_free_values graft_own_count_free_values
-#pragma push_macro("count_inner_uses")
-#undef count_inner_uses
-#define count_inner_uses graft_own_count_inner_uses
-#pragma push_macro("count_moved")
-#undef count_moved
-#define count_moved graft_own_count_moved
-#pragma push_macro("count_price")
-#undef count_price
-#define count_price graft_own_count_price
-#pragma push_macro("count_uses")
-#undef count_uses
-#define count_uses graft_own_count_uses
+#pragma push_macro("count_readings")
+#undef count_readings
+#define count_readings graft_own_count_readings
 #pragma push_macro("count_waiting")
 #undef count_waiting
 #define count_waiting graft_own_count_waiting
@@ -289,9 +299,6 @@
 #pragma push_macro("drop_inputs")
 #undef drop_inputs
 #define drop_inputs graft_own_drop_inputs
-#pragma push_macro("drop_operand")
-#undef drop_operand
-#define drop_operand graft_own_drop_operand
 #pragma push_macro("dtype_bytes")
 #undef dtype_bytes
 #define dtype_bytes graft_own_dtype_bytes
@@ -418,6 +425,9 @@
 #pragma push_macro("free_node")
 #undef free_node
 #define free_node graft_own_free_node
+#pragma push_macro("gives_out")
+#undef gives_out
+#define gives_out graft_own_gives_out
 #pragma push_macro("go_on")
 #undef go_on
 #define go_on graft_own_go_on
@@ -466,15 +476,12 @@
 #pragma push_macro("is_preferred")
 #undef is_preferred
 #define is_preferred graft_own_is_preferred
-#pragma push_macro("is_rule_output")
-#undef is_rule_output
-#define is_rule_output graft_own_is_rule_output
 #pragma push_macro("keep_finding")
 #undef keep_finding
 #define keep_finding graft_own_keep_finding
-#pragma push_macro("key_of_made")
-#undef key_of_made
-#define key_of_made graft_own_key_of_made
+#pragma push_macro("keeps")
+#undef keeps
+#define keeps graft_own_keeps
 #pragma push_macro("key_of_moved")
 #undef key_of_moved
 #define key_of_moved graft_own_key_of_moved
@@ -484,9 +491,6 @@
 #pragma push_macro("keys_equal")
 #undef keys_equal
 #define keys_equal graft_own_keys_equal
-#pragma push_macro("kill_made")
-#undef kill_made
-#define kill_made graft_own_kill_made
 #pragma push_macro("kill_node")
 #undef kill_node
 #define kill_node graft_own_kill_node
@@ -502,9 +506,6 @@
 #pragma push_macro("leave_class")
 #undef leave_class
 #define leave_class graft_own_leave_class
-#pragma push_macro("leaves_weight_program")
-#undef leaves_weight_program
-#define leaves_weight_program graft_own_leaves_weight_program
 #pragma push_macro("list_anchors")
 #undef list_anchors
 #define list_anchors graft_own_list_anchors
@@ -526,6 +527,9 @@
 #pragma push_macro("log_attr")
 #undef log_attr
 #define log_attr graft_own_log_attr
+#pragma push_macro("log_dims")
+#undef log_dims
+#define log_dims graft_own_log_dims
 #pragma push_macro("log_feature")
 #undef log_feature
 #define log_feature graft_own_log_feature
@@ -541,9 +545,18 @@
 #pragma push_macro("look_for_changes")
 #undef look_for_changes
 #define look_for_changes graft_own_look_for_changes
+#pragma push_macro("made_lives")
+#undef made_lives
+#define made_lives graft_own_made_lives
+#pragma push_macro("made_node")
+#undef made_node
+#define made_node graft_own_made_node
 #pragma push_macro("made_shape")
 #undef made_shape
 #define made_shape graft_own_made_shape
+#pragma push_macro("made_value")
+#undef made_value
+#define made_value graft_own_made_value
 #pragma push_macro("make_class")
 #undef make_class
 #define make_class graft_own_make_class
@@ -559,9 +572,15 @@
 #pragma push_macro("mean_messages")
 #undef mean_messages
 #define mean_messages graft_own_mean_messages
+#pragma push_macro("measure_work")
+#undef measure_work
+#define measure_work graft_own_measure_work
 #pragma push_macro("mix_hash")
 #undef mix_hash
 #define mix_hash graft_own_mix_hash
+#pragma push_macro("mix_name")
+#undef mix_name
+#define mix_name graft_own_mix_name
 #pragma push_macro("move_node")
 #undef move_node
 #define move_node graft_own_move_node
@@ -574,15 +593,12 @@
 #pragma push_macro("multiply_saturating")
 #undef multiply_saturating
 #define multiply_saturating graft_own_multiply_saturating
-#pragma push_macro("name_operand")
-#undef name_operand
-#define name_operand graft_own_name_operand
 #pragma push_macro("name_result")
 #undef name_result
 #define name_result graft_own_name_result
-#pragma push_macro("name_source")
-#undef name_source
-#define name_source graft_own_name_source
+#pragma push_macro("name_value")
+#undef name_value
+#define name_value graft_own_name_value
 #pragma push_macro("network_fits")
 #undef network_fits
 #define network_fits graft_own_network_fits
@@ -661,21 +677,27 @@
 #pragma push_macro("open_run")
 #undef open_run
 #define open_run graft_own_open_run
-#pragma push_macro("operand_is_const")
-#undef operand_is_const
-#define operand_is_const graft_own_operand_is_const
+#pragma push_macro("operand_of")
+#undef operand_of
+#define operand_of graft_own_operand_of
 #pragma push_macro("operand_shape")
 #undef operand_shape
 #define operand_shape graft_own_operand_shape
-#pragma push_macro("operands_harden")
-#undef operands_harden
-#define operands_harden graft_own_operands_harden
 #pragma push_macro("order_float")
 #undef order_float
 #define order_float graft_own_order_float
 #pragma push_macro("order_graph")
 #undef order_graph
 #define order_graph graft_own_order_graph
+#pragma push_macro("outline_made")
+#undef outline_made
+#define outline_made graft_own_outline_made
+#pragma push_macro("outline_node")
+#undef outline_node
+#define outline_node graft_own_outline_node
+#pragma push_macro("outline_of")
+#undef outline_of
+#define outline_of graft_own_outline_of
 #pragma push_macro("outputs_keep_shape")
 #undef outputs_keep_shape
 #define outputs_keep_shape graft_own_outputs_keep_shape
@@ -694,15 +716,12 @@
 #pragma push_macro("part_of_whole")
 #undef part_of_whole
 #define part_of_whole graft_own_part_of_whole
-#pragma push_macro("pending_name")
-#undef pending_name
-#define pending_name graft_own_pending_name
-#pragma push_macro("place_made")
-#undef place_made
-#define place_made graft_own_place_made
 #pragma push_macro("place_node")
 #undef place_node
 #define place_node graft_own_place_node
+#pragma push_macro("place_node_class")
+#undef place_node_class
+#define place_node_class graft_own_place_node_class
 #pragma push_macro("place_nodes")
 #undef place_nodes
 #define place_nodes graft_own_place_nodes
@@ -769,6 +788,9 @@
 #pragma push_macro("read_index")
 #undef read_index
 #define read_index graft_own_read_index
+#pragma push_macro("read_instead")
+#undef read_instead
+#define read_instead graft_own_read_instead
 #pragma push_macro("read_number")
 #undef read_number
 #define read_number graft_own_read_number
@@ -808,9 +830,6 @@
 #pragma push_macro("replace_match")
 #undef replace_match
 #define replace_match graft_own_replace_match
-#pragma push_macro("replacement_of")
-#undef replacement_of
-#define replacement_of graft_own_replacement_of
 #pragma push_macro("replay_plan")
 #undef replay_plan
 #define replay_plan graft_own_replay_plan
@@ -826,6 +845,9 @@
 #pragma push_macro("restore_uses")
 #undef restore_uses
 #define restore_uses graft_own_restore_uses
+#pragma push_macro("result_of")
+#undef result_of
+#define result_of graft_own_result_of
 #pragma push_macro("rewrite")
 #undef rewrite
 #define rewrite graft_own_rewrite
@@ -925,6 +947,9 @@
 #pragma push_macro("shape_max_pool")
 #undef shape_max_pool
 #define shape_max_pool graft_own_shape_max_pool
+#pragma push_macro("shape_of")
+#undef shape_of
+#define shape_of graft_own_shape_of
 #pragma push_macro("shape_pad")
 #undef shape_pad
 #define shape_pad graft_own_shape_pad
@@ -976,6 +1001,9 @@
 #pragma push_macro("source_node_reached")
 #undef source_node_reached
 #define source_node_reached graft_own_source_node_reached
+#pragma push_macro("split_number")
+#undef split_number
+#define split_number graft_own_split_number
 #pragma push_macro("start_application")
 #undef start_application
 #define start_application graft_own_start_application
@@ -1051,18 +1079,21 @@
 #pragma push_macro("update_nodes")
 #undef update_nodes
 #define update_nodes graft_own_update_nodes
-#pragma push_macro("uses_of")
-#undef uses_of
-#define uses_of graft_own_uses_of
 #pragma push_macro("value_exists")
 #undef value_exists
 #define value_exists graft_own_value_exists
 #pragma push_macro("value_is_const")
 #undef value_is_const
 #define value_is_const graft_own_value_is_const
+#pragma push_macro("value_of")
+#undef value_of
+#define value_of graft_own_value_of
 #pragma push_macro("value_used")
 #undef value_used
 #define value_used graft_own_value_used
+#pragma push_macro("visit_uses")
+#undef visit_uses
+#define visit_uses graft_own_visit_uses
 #pragma push_macro("widen_byte")
 #undef widen_byte
 #define widen_byte graft_own_widen_byte
@@ -1079,21 +1110,16 @@
 #undef work_add
 #pragma push_macro("work_avg_pool")
 #undef work_avg_pool
-#define work_avg_pool graft_own_work_avg_pool
 #pragma push_macro("work_clip")
 #undef work_clip
-#define work_clip graft_own_work_clip
 #pragma push_macro("work_concat")
 #undef work_concat
 #pragma push_macro("work_conv")
 #undef work_conv
-#define work_conv graft_own_work_conv
 #pragma push_macro("work_conv_bias")
 #undef work_conv_bias
-#define work_conv_bias graft_own_work_conv_bias
 #pragma push_macro("work_conv_bias_add")
 #undef work_conv_bias_add
-#define work_conv_bias_add graft_own_work_conv_bias_add
 #pragma push_macro("work_div")
 #undef work_div
 #pragma push_macro("work_erf")
@@ -1102,48 +1128,32 @@
 #undef work_exp
 #pragma push_macro("work_fill")
 #undef work_fill
-#pragma push_macro("work_function")
-#undef work_function
-#define work_function graft_own_work_function
 #pragma push_macro("work_gelu")
 #undef work_gelu
-#define work_gelu graft_own_work_gelu
 #pragma push_macro("work_global_avg_pool")
 #undef work_global_avg_pool
 #pragma push_macro("work_identity")
 #undef work_identity
-#pragma push_macro("work_largest")
-#undef work_largest
-#define work_largest graft_own_work_largest
 #pragma push_macro("work_layer_norm")
 #undef work_layer_norm
-#define work_layer_norm graft_own_work_layer_norm
 #pragma push_macro("work_leaky_relu")
 #undef work_leaky_relu
 #pragma push_macro("work_matmul")
 #undef work_matmul
-#define work_matmul graft_own_work_matmul
 #pragma push_macro("work_matmul_bias")
 #undef work_matmul_bias
-#define work_matmul_bias graft_own_work_matmul_bias
 #pragma push_macro("work_max")
 #undef work_max
 #pragma push_macro("work_max_pool")
 #undef work_max_pool
-#define work_max_pool graft_own_work_max_pool
-#pragma push_macro("work_mean")
-#undef work_mean
-#define work_mean graft_own_work_mean
 #pragma push_macro("work_min")
 #undef work_min
 #pragma push_macro("work_mul")
 #undef work_mul
 #pragma push_macro("work_none")
 #undef work_none
-#define work_none graft_own_work_none
 #pragma push_macro("work_one")
 #undef work_one
-#define work_one graft_own_work_one
 #pragma push_macro("work_pad")
 #undef work_pad
 #pragma push_macro("work_reduce_max")
@@ -1164,7 +1174,6 @@
 #undef work_slice
 #pragma push_macro("work_softmax")
 #undef work_softmax
-#define work_softmax graft_own_work_softmax
 #pragma push_macro("work_split")
 #undef work_split
 #pragma push_macro("work_sqrt")
@@ -1176,14 +1185,10 @@
 #define work_table graft_own_work_table
 #pragma push_macro("work_tanh")
 #undef work_tanh
-#pragma push_macro("work_total")
-#undef work_total
-#define work_total graft_own_work_total
 #pragma push_macro("work_transpose")
 #undef work_transpose
 #pragma push_macro("work_two")
 #undef work_two
-#define work_two graft_own_work_two
 #pragma push_macro("write_byte")
 #undef write_byte
 #define write_byte graft_own_write_byte

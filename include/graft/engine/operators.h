@@ -13,6 +13,14 @@
 #define FAULT(text) text
 #endif
 
+/* A function that several others call and that is better called than copied where size counts. Found by
+ * trying: each saves six bytes at least of a Cortex-M4's text. */
+#if defined(__GNUC__) && defined(__OPTIMIZE_SIZE__)
+#define GRAFT_APART __attribute__((noinline))
+#else
+#define GRAFT_APART
+#endif
+
 /* Counts rows: an OP row takes a place among the operators, an ATTR row one among the attributes.
  * GRAFT_ATTR_FIRST_x is where the attributes of x begin; the enumerator after it steps back by one so
  * that the row that follows gets that place. */

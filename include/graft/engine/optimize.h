@@ -216,6 +216,8 @@ graft_status graft_simplify(graft_graph *graph, const graft_policy *policy,
 
 /* ------------------------------------------------------------------- plans */
 
+#ifndef GRAFT_WITHOUT_PLANS
+
 static const graft_recorded_plan *find_plan(const graft_policy *policy, uint64_t hash)
 {
     uint32_t low = 0;
@@ -253,18 +255,24 @@ static graft_status replay_plan(graft_optimize_run *run, const graft_recorded_pl
     return status == GRAFT_NO_MATCH || status == GRAFT_CAPACITY ? GRAFT_OK : status;
 }
 
+#endif
+
 /* Looks the graph up and replays its plan. *finished when there is nothing left to decide. */
 static graft_status try_plan(graft_optimize_run *run, bool *finished)
 {
+    graft_status status = GRAFT_OK;
+    *finished = false;
+#ifdef GRAFT_WITHOUT_PLANS
+    (void)run; /* Policies with plans were refused. */
+#else
     const graft_recorded_plan *plan =
         run->options.use_plans ? find_plan(run->policy, hash_now(run)) : NULL;
-    *finished = false;
-    if (plan == NULL) {
-        return GRAFT_OK;
+    if (plan != NULL) {
+        status = replay_plan(run, plan, finished);
+        run->report->stop = GRAFT_STOP_PLAN;
+        run->report->plan_dropped = run->report->plan_dropped || !*finished;
     }
-    graft_status status = replay_plan(run, plan, finished);
-    run->report->stop = GRAFT_STOP_PLAN;
-    run->report->plan_dropped = run->report->plan_dropped || !*finished;
+#endif
     return status;
 }
 

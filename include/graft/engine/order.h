@@ -60,41 +60,35 @@ size_t graft_order_bytes(const graft_limits *limits)
     return carver.used + 7u;
 }
 
-/* Counts readings by nodes into use_count and turns them into starts of runs in use_first. */
-static void count_uses(graft_order *order, const graft_graph *graph)
+/* Goes through the readings by nodes: counts those of value v in use_count[v], or writes the readers
+ * into `uses` from use_first[v] on, which moves behind them. */
+static void visit_uses(graft_order *order, const graft_graph *graph, bool listing)
 {
-    for (graft_index v = 0; v < graph->value_end; v++) {
-        order->use_count[v] = 0;
-    }
     for (graft_index n = 0; n < graph->node_end; n++) {
         const graft_node *node = &graph->nodes[n];
         for (uint32_t i = 0; node->op != GRAFT_OP_NONE && i < node->input_count; i++) {
             graft_index v = graph->edges[node->first_edge + i];
-            if (v != GRAFT_NONE) {
+            if (v != GRAFT_NONE && listing) {
+                order->uses[order->use_first[v]++] = n;
+            } else if (v != GRAFT_NONE) {
                 order->use_count[v]++;
             }
         }
     }
+}
+
+/* Fills `uses` and `use_first`. */
+static void list_uses(graft_order *order, const graft_graph *graph)
+{
+    zero_bytes(order->use_count, graph->value_end * sizeof(graft_index));
+    visit_uses(order, graph, false);
     graft_index start = 0;
     for (graft_index v = 0; v < graph->value_end; v++) {
         order->use_first[v] = start;
         start += order->use_count[v];
     }
     order->use_first[graph->value_end] = start;
-}
-
-/* Fills `uses`; use_first[v] serves as the writing place of v and is moved back afterwards. */
-static void list_uses(graft_order *order, const graft_graph *graph)
-{
-    for (graft_index n = 0; n < graph->node_end; n++) {
-        const graft_node *node = &graph->nodes[n];
-        for (uint32_t i = 0; node->op != GRAFT_OP_NONE && i < node->input_count; i++) {
-            graft_index v = graph->edges[node->first_edge + i];
-            if (v != GRAFT_NONE) {
-                order->uses[order->use_first[v]++] = n;
-            }
-        }
-    }
+    visit_uses(order, graph, true);
     for (graft_index v = 0; v < graph->value_end; v++) {
         order->use_first[v] -= order->use_count[v];
     }
@@ -159,7 +153,6 @@ graft_status graft_order_build(graft_order *order, const graft_graph *graph, voi
     graft_carver carver = {align_buffer(memory), 0};
     carve_order(&carver, &graph->limits, order);
     graft_heap ready = {order->use_count, 0}; /* Its place until the readings are counted again. */
-    count_uses(order, graph);
     list_uses(order, graph);
     place_nodes(order, graph, &ready);
     total_uses(order, graph);
@@ -190,7 +183,7 @@ static uint64_t hash_shape(uint64_t hash, const graft_shape *shape)
 #define HASH_NODE ((uint64_t)GRAFT_VALUE_COMPUTED)
 
 /* A caller's number, whatever the width of ids. */
-static uint64_t hash_source(uint64_t hash, graft_index source)
+static GRAFT_APART uint64_t hash_source(uint64_t hash, graft_index source)
 {
     return mix_hash(hash, source != GRAFT_NONE ? source : UINT32_MAX);
 }

@@ -126,7 +126,7 @@ static bool source_node_reached(const graft_rule *rule, uint32_t n)
     }
     for (uint32_t m = 0; m < n; m++) {
         const graft_pattern_node *node = &rule->source.nodes[m];
-        for (uint32_t i = 0; i < graft_op(node->op)->input_count; i++) {
+        for (uint32_t i = 0; i < op_table[node->op].input_count; i++) {
             if (GRAFT_OPERAND_IS_NODE(node->inputs[i]) &&
                 GRAFT_OPERAND_NODE_OF(node->inputs[i]) == n) {
                 return true;
@@ -144,7 +144,7 @@ static bool source_is_acyclic(const graft_rule *rule)
         for (uint32_t n = 0; n < rule->source.node_count; n++) {
             const graft_pattern_node *node = &rule->source.nodes[n];
             bool ready = true;
-            for (uint32_t i = 0; i < graft_op(node->op)->input_count; i++) {
+            for (uint32_t i = 0; i < op_table[node->op].input_count; i++) {
                 ready = ready && (!GRAFT_OPERAND_IS_NODE(node->inputs[i]) ||
                                   (done >> GRAFT_OPERAND_NODE_OF(node->inputs[i]) & 1u) != 0);
             }
@@ -160,7 +160,7 @@ static const char *check_source(const graft_rule *rule)
     uint64_t slots = 0;
     for (uint32_t n = 0; n < rule->source.node_count; n++) {
         const graft_pattern_node *node = &rule->source.nodes[n];
-        const graft_op_info *info = graft_op(node->op);
+        const graft_op_info *info = &op_table[node->op];
         if (!source_node_reached(rule, n)) {
             return FAULT("a source node is not reached from the outputs in order");
         }
@@ -299,7 +299,7 @@ static void write_pattern(graft_writer *writer, const graft_rule *rule,
 {
     for (uint32_t n = 0; n < pattern->node_count; n++) {
         const graft_pattern_node *node = &pattern->nodes[n];
-        const graft_op_info *info = graft_op(node->op);
+        const graft_op_info *info = &op_table[node->op];
         write_byte(writer, node->op);
         for (uint32_t i = 0; i < info->input_count; i++) {
             write_byte(writer, node->inputs[i]);

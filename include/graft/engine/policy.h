@@ -6,7 +6,6 @@
 #define GRAFT_ENGINE_POLICY_H
 
 typedef struct graft_policy_memory {
-    graft_network_memory network;
     graft_order order;
     graft_index *anchors;    /* Nodes that run at inference, by operator, then in order... */
     graft_index *anchor_end; /* (GRAFT_OP_COUNT) ...and by operator one past its last. */
@@ -23,16 +22,17 @@ typedef struct graft_policy_memory {
     void *estimator_memory;
     size_t estimator_bytes;
     graft_kept kept;
+    graft_network_memory network;
 } graft_policy_memory;
 
 /* Enumerates the locations of the unpacked rule; memory.made is what each would make. */
 typedef struct graft_finder {
-    graft_matcher matcher;
-    graft_apply_options apply;
     graft_index position; /* One past the anchor's place in `anchors`. */
     graft_index end;
     bool at_anchor;
     bool matched; /* At this anchor, whatever became of it. */
+    graft_apply_options apply;
+    graft_matcher matcher;
 } graft_finder;
 
 /* The part of a decision that is behind us: rules before `rule` have been looked at, and of that one
@@ -59,21 +59,20 @@ typedef struct graft_optimize_run {
     graft_graph *graph;
     const graft_policy *policy;
     graft_report *report;
-    graft_optimize_options options;
+    uint32_t seen_count;
+    uint32_t budget;   /* Candidates that this call may still look at. */
+    uint32_t unpacked; /* The rule in memory.rule; rule_count: none. */
+    graft_phase phase;
+    bool first_known; /* What rewriting began with costs: as given, of the graph before plans... */
+    uint64_t first_cost; /* ...and simplification, or of the one that is decided about. */
+    uint64_t operators;  /* Those of the unpacked rule's source. */
     graft_policy_memory memory;
-    graft_finder finder;
-    graft_match match; /* The location that is looked at. */
     graft_scan scan;
     graft_decision decision; /* That is being made. */
+    graft_optimize_options options;
+    graft_match match; /* The location that is looked at. */
+    graft_finder finder;
     graft_report own_report; /* Where the caller wants none. */
-    uint32_t seen_count;
-    uint32_t budget;    /* Candidates that this call may still look at. */
-    uint32_t unpacked;  /* The rule in memory.rule; rule_count: none. */
-    uint64_t operators; /* Those of its source. */
-    uint64_t
-        first_cost;   /* What rewriting began with costs: as given, of the graph before plans... */
-    bool first_known; /* ...and simplification, or of the one that is decided about. */
-    graft_phase phase;
 } graft_optimize_run;
 
 graft_optimize_options graft_optimize_options_default(void)
@@ -268,7 +267,12 @@ static bool policy_fits(const graft_policy *policy)
 {
     bool by_tariff = policy->decider == GRAFT_DECIDER_TARIFF;
     bool by_network = policy->decider == GRAFT_DECIDER_NETWORK;
-    return policy->abi == GRAFT_ABI && policy->feature_hash == GRAFT_FEATURE_HASH &&
+#ifdef GRAFT_WITHOUT_PLANS
+    const bool plans_fit = policy->plan_count == 0;
+#else
+    const bool plans_fit = true;
+#endif
+    return policy->abi == GRAFT_ABI && policy->feature_hash == GRAFT_FEATURE_HASH && plans_fit &&
            policy->tariff != NULL && (by_tariff || (by_network && policy->hidden > 0)) &&
            (policy->hidden == 0 || network_fits(policy));
 }
@@ -278,7 +282,7 @@ static const uint8_t *packed_rule(const graft_optimize_run *run, uint32_t r)
     return run->policy->rules + run->policy->rule_offsets[r];
 }
 
-/* Opening the run has checked all rules. */
+/* Opening the run has checked all rules, or the caller answers for them. */
 static void unpack_rule(graft_optimize_run *run, uint32_t r)
 {
     size_t size = 0;
@@ -358,12 +362,13 @@ static graft_status open_run(graft_graph *graph, const graft_policy *policy,
     }
     graft_carver carver = {align_buffer(workspace), 0};
     graft_optimize_run *run = carve_policy(&carver, policy, &graph->limits, step_limit, &memory);
+    memory.kept.nothing = NULL;
+#ifndef GRAFT_WITHOUT_KEEPING
     if (workspace_bytes >=
         graft_optimize_workspace_most_bytes(policy, &graph->limits, step_limit)) {
         carve_kept(&carver, policy, &graph->limits, &memory.kept);
-    } else {
-        memory.kept.nothing = NULL;
     }
+#endif
     zero_bytes(run, sizeof *run);
     run->graph = graph;
     run->policy = policy;
@@ -374,11 +379,13 @@ static graft_status open_run(graft_graph *graph, const graft_policy *policy,
     run->first_cost = options->first_cost;
     run->first_known = options->first_cost > 0;
     open_kept(&run->memory.kept);
+#ifndef GRAFT_WITHOUT_CHECKS
     for (uint32_t r = 0; r < policy->rule_count; r++) {
         if (graft_policy_rule(policy, r, run->memory.rule) != GRAFT_OK) {
             return GRAFT_BAD_INPUT;
         }
     }
+#endif
     graft_status status =
         graft_estimator_open(&run->memory.estimator, policy->tariff, &graph->limits,
                              memory.estimator_memory, memory.estimator_bytes);
@@ -431,7 +438,7 @@ static bool next_at_anchor(graft_optimize_run *run)
 }
 
 /* The next location of rule `r`, which has been entered. */
-static bool next_location(graft_optimize_run *run, uint32_t r)
+static GRAFT_APART bool next_location(graft_optimize_run *run, uint32_t r)
 {
     while (!next_at_anchor(run)) {
         if (run->finder.position == run->finder.end) {

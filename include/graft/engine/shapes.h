@@ -15,7 +15,7 @@ static uint64_t multiply_saturating(uint64_t a, uint64_t b)
     return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
 }
 
-static uint64_t add_saturating(uint64_t a, uint64_t b)
+static GRAFT_APART uint64_t add_saturating(uint64_t a, uint64_t b)
 {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
@@ -116,7 +116,7 @@ static op_size op_add(const op_site *p, op_size a, op_size b)
     return a + b;
 }
 
-static op_size op_subtract(const op_site *p, op_size a, op_size b)
+static GRAFT_APART op_size op_subtract(const op_site *p, op_size a, op_size b)
 {
     (void)p;
     return a - b;
@@ -161,7 +161,7 @@ static graft_shape empty_shape(uint32_t rank)
     return shape;
 }
 
-static graft_shape wider_shape(const graft_shape *a, const graft_shape *b)
+static GRAFT_APART graft_shape wider_shape(const graft_shape *a, const graft_shape *b)
 {
     return empty_shape(a->rank > b->rank ? a->rank : b->rank);
 }
@@ -236,7 +236,7 @@ static const char *expect_same_elements(const op_site *p, const graft_shape *a,
 }
 
 /* Binary32 bits as an integer that compares as the number does; both zeros are 0. */
-static int64_t order_float(int32_t bits)
+static GRAFT_APART int64_t order_float(int32_t bits)
 {
     int64_t magnitude = bits & INT32_MAX;
     return bits < 0 ? -magnitude : magnitude;
@@ -351,104 +351,47 @@ const char *graft_infer_explain(uint32_t op, const int32_t *attrs, const graft_s
 
 /* -------------------------------------------------------------- operations */
 
-/* Operations per element of the first output, apart from those of an activation. */
-static uint64_t work_none(const graft_form *form)
+/* Operations per element of the first output, apart from those of an activation: `times` a number that
+ * depends on the form, and `plus`. */
+typedef struct graft_work {
+    uint8_t measure;
+    uint8_t times;
+    uint8_t plus;
+} graft_work;
+
+enum { WORK_ALIKE, WORK_TAPS, WORK_ROW, WORK_WINDOW, WORK_FOLDED, WORK_JOINED, WORK_BOUNDS };
+
+static GRAFT_APART uint64_t measure_work(const graft_form *form, uint32_t measure)
 {
-    (void)form;
-    return 0;
+    const graft_shape *in = form->inputs[0];
+    uint64_t taps = 1;
+    switch (measure) {
+    case WORK_TAPS: /* Those that fall into the padding count as the others do. */
+        for (uint32_t i = 1; i < 4; i++) {
+            taps = multiply_saturating(taps, (uint64_t)form->inputs[1]->dims[i]);
+        }
+        return taps;
+    case WORK_ROW:
+        return (uint64_t)in->dims[in->rank - 1u];
+    case WORK_WINDOW: /* Both pools begin with its sizes. */
+        return (uint64_t)form->attrs[GRAFT_ATTR_max_pool_kernel_h] *
+               (uint64_t)form->attrs[GRAFT_ATTR_max_pool_kernel_w];
+    case WORK_FOLDED: /* Elements that make one... */
+    case WORK_JOINED: /* ...and what joins them. */
+        return graft_shape_elements(in) / graft_shape_elements(form->outputs[0]) -
+               (measure == WORK_JOINED ? 1u : 0u);
+    case WORK_BOUNDS:
+        return (uint64_t)is_finite_float(form->attrs[GRAFT_ATTR_clip_low]) +
+               (uint64_t)is_finite_float(form->attrs[GRAFT_ATTR_clip_high]);
+    default:
+        return 0;
+    }
 }
 
-static uint64_t work_one(const graft_form *form)
-{
-    (void)form;
-    return 1;
-}
-
-static uint64_t work_two(const graft_form *form)
-{
-    (void)form;
-    return 2;
-}
-
-/* Taps that fall into the padding count as the others do. */
-static uint64_t work_conv(const graft_form *form)
-{
-    uint64_t taps =
-        multiply_saturating((uint64_t)form->inputs[1]->dims[1], (uint64_t)form->inputs[1]->dims[2]);
-    return multiply_saturating(2, multiply_saturating(taps, (uint64_t)form->inputs[1]->dims[3]));
-}
-
-static uint64_t work_conv_bias(const graft_form *form)
-{
-    return add_saturating(work_conv(form), 1);
-}
-
-static uint64_t work_conv_bias_add(const graft_form *form)
-{
-    return add_saturating(work_conv(form), 2);
-}
-
-static uint64_t work_matmul(const graft_form *form)
-{
-    return 2 * (uint64_t)form->inputs[0]->dims[form->inputs[0]->rank - 1u];
-}
-
-static uint64_t work_matmul_bias(const graft_form *form) { return work_matmul(form) + 1; }
-
-static uint64_t work_clip(const graft_form *form)
-{
-    return (uint64_t)is_finite_float(form->attrs[GRAFT_ATTR_clip_low]) +
-           (uint64_t)is_finite_float(form->attrs[GRAFT_ATTR_clip_high]);
-}
-
-static uint64_t work_max_pool(const graft_form *form)
-{
-    return (uint64_t)form->attrs[GRAFT_ATTR_max_pool_kernel_h] *
-           (uint64_t)form->attrs[GRAFT_ATTR_max_pool_kernel_w];
-}
-
-/* The sum, then one division. */
-static uint64_t work_avg_pool(const graft_form *form)
-{
-    return (uint64_t)form->attrs[GRAFT_ATTR_avg_pool_kernel_h] *
-               (uint64_t)form->attrs[GRAFT_ATTR_avg_pool_kernel_w] +
-           1;
-}
-
-static uint64_t work_total(const graft_form *form)
-{
-    return graft_shape_elements(form->inputs[0]) / graft_shape_elements(form->outputs[0]);
-}
-
-static uint64_t work_largest(const graft_form *form) { return work_total(form) - 1; }
-
-static uint64_t work_mean(const graft_form *form)
-{
-    return graft_shape_elements(form->inputs[0]) / graft_shape_elements(form->outputs[0]) + 1;
-}
-
-/* Maximum, difference, exponential, sum and quotient, as it is computed in floating point. */
-static uint64_t work_softmax(const graft_form *form)
-{
-    (void)form;
-    return 5;
-}
-
-/* Quotient, function, sum and two products. */
-static uint64_t work_gelu(const graft_form *form)
-{
-    (void)form;
-    return 5;
-}
-
-/* The sum, a difference, a square and their sum, the quotient, scale and shift; the rest is done
- * once per row. */
-static uint64_t work_layer_norm(const graft_form *form)
-{
-    (void)form;
-    return 7;
-}
-
+/* clang-format off */
+#define work_none            {WORK_ALIKE, 0, 0}
+#define work_one             {WORK_ALIKE, 0, 1}
+#define work_two             {WORK_ALIKE, 0, 2}
 #define work_identity        work_none
 #define work_concat          work_none
 #define work_split           work_none
@@ -471,23 +414,38 @@ static uint64_t work_layer_norm(const graft_form *form)
 #define work_erf             work_one
 #define work_scale_shift     work_two
 #define work_leaky_relu      work_two
-#define work_global_avg_pool work_mean
-#define work_reduce_mean     work_mean
-#define work_reduce_sum      work_total
-#define work_reduce_max      work_largest
+#define work_conv            {WORK_TAPS, 2, 0}
+#define work_conv_bias       {WORK_TAPS, 2, 1}
+#define work_conv_bias_add   {WORK_TAPS, 2, 2}
+#define work_matmul          {WORK_ROW, 2, 0}
+#define work_matmul_bias     {WORK_ROW, 2, 1}
+#define work_clip            {WORK_BOUNDS, 1, 0}
+#define work_max_pool        {WORK_WINDOW, 1, 0}
+/* The sum, then one division. */
+#define work_avg_pool        {WORK_WINDOW, 1, 1}
+#define work_global_avg_pool {WORK_FOLDED, 1, 1}
+#define work_reduce_mean     {WORK_FOLDED, 1, 1}
+#define work_reduce_sum      {WORK_FOLDED, 1, 0}
+#define work_reduce_max      {WORK_JOINED, 1, 0}
+/* Maximum, difference, exponential, sum and quotient, as it is computed in floating point. */
+#define work_softmax         {WORK_ALIKE, 0, 5}
+/* Quotient, function, sum and two products. */
+#define work_gelu            {WORK_ALIKE, 0, 5}
+/* The sum, a difference, a square and their sum, the quotient, scale and shift; the rest is done
+ * once per row. */
+#define work_layer_norm      {WORK_ALIKE, 0, 7}
 
-typedef uint64_t (*work_function)(const graft_form *form);
-
-static const work_function work_table[GRAFT_OP_COUNT] = {
-    NULL,
+static const graft_work work_table[GRAFT_OP_COUNT] = {
+    work_none,
 #define OP(id, name, inputs, outputs, attributes, flags, onnx) work_##name,
 #include "../operators.def"
 };
+/* clang-format on */
 
 /* Operations per element of the activation inside a fused operator. */
-static uint64_t activation_work(uint32_t op, const int32_t *attrs)
+static uint32_t activation_work(uint32_t op, const int32_t *attrs)
 {
-    uint64_t work = 0;
+    uint32_t work = 0;
     for (uint32_t i = 0; i < op_table[op].attr_count; i++) {
         if (graft_op_attr(op, i)->kind == GRAFT_ATTR_ACTIVATION) {
             work = attrs[i] == GRAFT_ACT_NONE ? 0 : attrs[i] == GRAFT_ACT_RELU6 ? 2 : 1;
@@ -512,8 +470,9 @@ static uint64_t form_flops(const graft_form *form)
     if (graft_op(form->op) == NULL) {
         return 0;
     }
-    uint64_t work =
-        add_saturating(work_table[form->op](form), activation_work(form->op, form->attrs));
+    const graft_work *per = &work_table[form->op];
+    uint64_t work = multiply_saturating(measure_work(form, per->measure), per->times);
+    work = add_saturating(work, per->plus + activation_work(form->op, form->attrs));
     return add_saturating(multiply_saturating(graft_shape_elements(out), work),
                           row_work(form->op, out));
 }

@@ -21,10 +21,10 @@ static const uint32_t exp2_fine[32] = {
 };
 
 /* 2^30 times 2^(fraction / 1024), for fraction < 1024. */
-static uint64_t exp2_fraction(uint32_t fraction)
+static GRAFT_APART uint32_t exp2_fraction(uint32_t fraction)
 {
     uint64_t product = (uint64_t)exp2_coarse[fraction >> 5] * exp2_fine[fraction & 31u];
-    return (product + (UINT64_C(1) << 29)) >> 30;
+    return (uint32_t)((product + (UINT64_C(1) << 29)) >> 30);
 }
 
 #define PRICE_EXPONENT_MOST 46u
@@ -38,26 +38,20 @@ uint64_t graft_tariff_value(uint32_t value)
     if (exponent > PRICE_EXPONENT_MOST) {
         return (UINT64_C(1) << (PRICE_EXPONENT_MOST + 1u)) - 1u;
     }
-    uint64_t mantissa = exp2_fraction((value - 1u) & 1023u);
-    return exponent >= 30 ? mantissa << (exponent - 30u)
-                          : (mantissa + (UINT64_C(1) << (29u - exponent))) >> (30u - exponent);
+    uint32_t mantissa = exp2_fraction((value - 1u) & 1023u); /* Below 2^31. */
+    return exponent >= 30 ? (uint64_t)mantissa << (exponent - 30u)
+                          : (mantissa + (1u << (29u - exponent))) >> (30u - exponent);
 }
 
 /* floor(64 log2 n) within the accuracy of the tables, at most GRAFT_ACTIVATION_MOST; 0 for n = 0.
  */
 static int16_t log_size(uint64_t n)
 {
-    uint32_t exponent = 0;
     uint32_t part = 0;
-    if (n == 0) {
-        return 0;
-    }
-    while ((n >> exponent) > 1) {
-        exponent++;
-    }
-    uint64_t mantissa = exponent > 30 ? n >> (exponent - 30u) : n << (30u - exponent);
+    uint32_t mantissa = 0;
+    uint32_t exponent = split_number(n, &mantissa);
     for (uint32_t step = 32; step > 0; step /= 2) {
-        part += exp2_fraction((part + step) * 16u) <= mantissa ? step : 0;
+        part += exp2_fraction((part + step) * 16u) <= mantissa / 2 ? step : 0;
     }
     uint32_t value = exponent * 64u + part;
     return (int16_t)(value < GRAFT_ACTIVATION_MOST ? value : GRAFT_ACTIVATION_MOST);
@@ -108,31 +102,33 @@ static bool is_contiguous(const graft_form *form)
     return true;
 }
 
+/* Logarithms of the first `count` sizes of a shape; 0 for what it has not. */
+static int16_t *log_dims(const graft_shape *shape, uint32_t count, int16_t *out)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        bool exists = shape != NULL && shape->rank <= GRAFT_MAX_RANK && i < shape->rank;
+        *out++ = log_size(exists ? (uint64_t)shape->dims[i] : 0);
+    }
+    return out;
+}
+
 void graft_tariff_inputs(const graft_form *form, int16_t *out)
 {
     int8_t features[GRAFT_FEATURE_COUNT];
     const graft_shape *result = form->outputs[0];
-    uint32_t at = GRAFT_FEATURE_COUNT;
+    const uint64_t sizes[] = {form_flops(form), form->bytes, form->input_elements,
+                              form->weight_elements,
+                              result != NULL ? graft_shape_elements(result) : 0};
     form_features(form, features);
     for (uint32_t i = 0; i < GRAFT_FEATURE_COUNT; i++) {
-        out[i] = widen_byte(features[i]);
+        *out++ = widen_byte(features[i]);
     }
-    out[at++] = log_size(form_flops(form));
-    out[at++] = log_size(form->bytes);
-    out[at++] = log_size(form->input_elements);
-    out[at++] = log_size(form->weight_elements);
-    out[at++] = log_size(result != NULL ? graft_shape_elements(result) : 0);
-    for (uint32_t i = 0; i < GRAFT_MAX_RANK; i++) {
-        bool exists = result != NULL && result->rank <= GRAFT_MAX_RANK && i < result->rank;
-        out[at++] = log_size(exists ? (uint64_t)result->dims[i] : 0);
+    for (uint32_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        *out++ = log_size(sizes[i]);
     }
-    for (uint32_t i = 0; i < 4; i++) {
-        bool exists =
-            form->weight != NULL && form->weight->rank <= GRAFT_MAX_RANK && i < form->weight->rank;
-        out[at++] = log_size(exists ? (uint64_t)form->weight->dims[i] : 0);
-    }
-    out[at++] =
-        form->op == GRAFT_OP_identity || form->op == GRAFT_OP_reshape || is_contiguous(form);
+    out = log_dims(result, GRAFT_MAX_RANK, out);
+    out = log_dims(form->weight, 4, out);
+    *out = form->op == GRAFT_OP_identity || form->op == GRAFT_OP_reshape || is_contiguous(form);
 }
 
 const char *graft_tariff_check(const graft_tariff *tariff)

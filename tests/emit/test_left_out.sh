@@ -1,0 +1,45 @@
+#!/bin/sh
+# What products may leave out of the engine: it decides as ever, or refuses the policy.
+. tests/support/tap.sh
+
+POLICY=rules/policies/intel-xeon-6-167-avx512.graft
+"$GRAFT" --quiet emit-policy $POLICY "$FOLDER/graft_policy.h" --name zoo
+"$GRAFT" --quiet emit-graph resnet8 "$FOLDER/graft_graph.h" --name net
+cat > "$FOLDER/plan.c" << 'END'
+#define GRAFT_IMPLEMENTATION
+#include "graft_policy.h"
+static uint64_t memory[1 << 15];
+int main(void)
+{
+    static const graft_recorded_plan plan = {1, 2, 0, 0};
+    const graft_limits limits = {4, 4, 8, 1};
+    const graft_optimize_options options = graft_optimize_options_default();
+    graft_policy policy = GRAFT_POLICY;
+    graft_graph graph;
+    policy.plans = &plan;
+    policy.plan_count = 1;
+    return graft_graph_init(&graph, &limits, memory, sizeof memory / 2) != GRAFT_OK ||
+           graft_optimize(&graph, &policy, &options, memory + (1 << 14), sizeof memory / 2, 0) != GRAFT_OK;
+}
+END
+build() { # NAME SOURCE... with OPTION
+    name=$1
+    shift
+    # shellcheck disable=SC2086 # No option is no word.
+    gcc -std=c99 -O1 -Wall -Wextra -Werror -pedantic $OPTION -I"$FOLDER" -Iinclude "$@" -o "$FOLDER/$name"
+}
+decides_alike() {
+    build less tests/firmware/main.c tests/firmware/host.c && "$FOLDER/less" | grep -v '^#' > "$FOLDER/less.txt" &&
+        cmp "$FOLDER/all.txt" "$FOLDER/less.txt"
+}
+refuses_plans() {
+    build plan "$FOLDER/plan.c" && ! "$FOLDER/plan" && OPTION='' && build plan "$FOLDER/plan.c" && "$FOLDER/plan"
+}
+OPTION=''
+build all tests/firmware/main.c tests/firmware/host.c && "$FOLDER/all" | grep -v '^#' > "$FOLDER/all.txt"
+check "rules are applied" grep -q '^rule' "$FOLDER/all.txt"
+for OPTION in -DGRAFT_WITHOUT_CHECKS -DGRAFT_WITHOUT_KEEPING -DGRAFT_WITHOUT_PLANS; do
+    check "the same with $OPTION" decides_alike
+done
+check "plans are refused" refuses_plans
+finish
