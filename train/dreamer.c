@@ -141,11 +141,11 @@ graft_status graft_dreamer_learn(graft_dreamer *dreamer)
 {
     graft_status status = GRAFT_OK;
     const graft_agent_settings *s = dreamer->agent->settings;
+    const int64_t updates = s->foresight_updates * dreamer->count;
     const uint64_t start_ns = graft_clock_ns();
     graft_progress progress;
-    graft_progress_start(&progress, dreamer->env, "world model", "updates",
-                         (uint64_t)s->foresight_updates);
-    for (int64_t u = (int64_t)dreamer->progress.world_updates; u < s->foresight_updates; u++) {
+    graft_progress_start(&progress, dreamer->env, "world model", "updates", (uint64_t)updates);
+    for (int64_t u = (int64_t)dreamer->progress.world_updates; u < updates; u++) {
         uint32_t index[GRAFT_SHARD_COUNT];
         graft_rng rng;
         graft_rng_derive(&rng, dreamer->agent->seed, STREAM_WORLD + (uint64_t)u);
@@ -155,8 +155,7 @@ graft_status graft_dreamer_learn(graft_dreamer *dreamer)
         dreamer->loss = graft_foresight_differentiate(&dreamer->model, &dreamer->shards,
                                                       &dreamer->repertoire, dreamer->learnt, index);
         /* The rate falls to a tenth. */
-        const double rate =
-            s->foresight_learning_rate * (1.0 - 0.9 * (double)u / (double)s->foresight_updates);
+        const double rate = s->foresight_learning_rate * (1.0 - 0.9 * (double)u / (double)updates);
         (void)graft_adam_step(dreamer->shards.sets, 1, rate, gradient_norm_most);
         dreamer->progress.world_updates++;
         graft_progress_update(&progress, (uint64_t)u + 1, NULL);

@@ -63,8 +63,6 @@ void graft_foresight_init(graft_foresight *model, graft_arena *arena, const graf
     m->content_scale = GRAFT_NEW(arena, float, content);
     m->gain_low = GRAFT_NEW(arena, float, GRAFT_REPERTOIRE_MOST);
     m->gain_high = GRAFT_NEW(arena, float, GRAFT_REPERTOIRE_MOST);
-    m->beyond_low = GRAFT_NEW(arena, float, GRAFT_REPERTOIRE_MOST);
-    m->beyond_high = GRAFT_NEW(arena, float, GRAFT_REPERTOIRE_MOST);
 }
 
 void graft_foresight_input(const graft_foresight *model, const float *latent, const float *place,

@@ -58,12 +58,9 @@ typedef struct graft_foresight {
     float *content_scale; /* (width + GRAFT_FACT_COUNT) */
     float reward_mean;    /* Beyond the computed gain. */
     float reward_scale;
-    /* (GRAFT_REPERTOIRE_MOST) each: by rule, the range in the stories of GRAFT_FACT_GAIN of its candidates,
-     * and of what it brought beyond the computed gain. Dreams are held to both. */
-    float *gain_low;
-    float *gain_high;
-    float *beyond_low;
-    float *beyond_high;
+    float *gain_low;  /* (GRAFT_REPERTOIRE_MOST): of GRAFT_FACT_GAIN of each rule's candidates, */
+    float *gain_high; /* the range in the stories, to which dreams are held... */
+    float beyond_range[2]; /* ...as they are to that of rewards beyond the computed gain. */
 } graft_foresight;
 
 /* Random weights from `seed`, in `arena`, for stories by this scorer. */

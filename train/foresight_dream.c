@@ -65,18 +65,15 @@ static void move_candidate(graft_dreamt *d, uint32_t to, uint32_t from)
     }
 }
 
-/* In a range of the stories; `low` is above `high` where none that was learnt from had the rule. */
-static float hold(float x, float low, float high)
-{
-    return low <= high ? fmaxf(low, fminf(high, x)) : x;
-}
-
 /* Sets what follows from the gain. */
 static void settle_gain(graft_dreamt *d, uint32_t i)
 {
     float *facts = facts_of(d, i);
-    facts[GRAFT_FACT_GAIN] = hold(facts[GRAFT_FACT_GAIN], d->model->gain_low[d->rules[i]],
-                                  d->model->gain_high[d->rules[i]]);
+    const float low = d->model->gain_low[d->rules[i]];
+    const float high = d->model->gain_high[d->rules[i]];
+    if (low <= high) { /* Else no story learnt from had the rule. */
+        facts[GRAFT_FACT_GAIN] = fmaxf(low, fminf(high, facts[GRAFT_FACT_GAIN]));
+    }
     const double part = graft_fact_part(facts[GRAFT_FACT_GAIN]);
     facts[GRAFT_FACT_GAIN_PLAIN] = (float)fmax(-1.0, fmin(1.0, 20.0 * part));
     facts[GRAFT_FACT_GAINS] = graft_fact_gains(facts) ? 1.0F : 0.0F;
@@ -333,14 +330,13 @@ graft_dreamt_step graft_dreamt_take(graft_dreamt *dream, graft_arena *scratch, u
     graft_tape tape;
     graft_foreseen seen;
     uint32_t members[GRAFT_RULE_MAX_NODES];
-    const uint32_t rule = dream->rules[choice];
     graft_dreamt_step step;
     open_tape(dream, scratch, &tape);
     memcpy(members, members_of(dream, choice), sizeof members);
     apply_step(m, &tape, dream->latent, place_of(dream, choice), facts_of(dream, choice),
                &dream->memory, &seen);
     step.beyond = m->reward_mean + m->reward_scale * seen.reward->value[0];
-    step.beyond = hold(step.beyond, m->beyond_low[rule], m->beyond_high[rule]);
+    step.beyond = fmaxf(m->beyond_range[0], fminf(m->beyond_range[1], step.beyond));
     step.end = happens(seen.end->value[0], temperature, rng);
     dream->cost -= (double)computed_gain(dream, choice) / 100.0;
     change_candidates(dream, &tape, seen.feature, choice, temperature, rng);

@@ -80,9 +80,10 @@ static void widen(float *low, float *high, float x)
 static void find_ranges(graft_foresight *m, const graft_story *stories, uint32_t count)
 {
     for (uint32_t r = 0; r < GRAFT_REPERTOIRE_MOST; r++) {
-        m->gain_low[r] = m->beyond_low[r] = INFINITY;
-        m->gain_high[r] = m->beyond_high[r] = -INFINITY;
+        m->gain_low[r] = INFINITY;
+        m->gain_high[r] = -INFINITY;
     }
+    m->beyond_range[0] = m->beyond_range[1] = 0.0F;
     for (uint32_t s = 0; s < count; s++) {
         for (uint32_t i = 0; i < stories[s].row_count; i++) {
             const uint32_t rule = stories[s].rules[i];
@@ -90,8 +91,7 @@ static void find_ranges(graft_foresight *m, const graft_story *stories, uint32_t
                   stories[s].facts[(size_t)i * GRAFT_FACT_COUNT + GRAFT_FACT_GAIN]);
         }
         for (uint32_t t = 0; t < stories[s].steps; t++) {
-            const uint32_t rule = stories[s].rules[stories[s].chosen[t]];
-            widen(&m->beyond_low[rule], &m->beyond_high[rule], stories[s].beyond[t]);
+            widen(&m->beyond_range[0], &m->beyond_range[1], stories[s].beyond[t]);
         }
     }
 }
