@@ -211,14 +211,16 @@ done:
     return status;
 }
 
-/* Whether all of them hold. */
-static bool print_gates(graft_env *env, const graft_foresight_report *r)
+/* Whether all of them hold on the stories of a model, or of all. */
+static bool print_gates(graft_env *env, const graft_foresight_report *r, const char *model)
 {
     graft_json json;
     if (!env->json) {
+        (void)printf("%s, ", model);
         return graft_foresight_print(r, stdout);
     }
     graft_json_begin(&json, env->scratch);
+    graft_json_string(&json, "model", model);
     graft_foresight_write(r, env->scratch, &json);
     graft_json_end(&json, stdout);
     return graft_foresight_holds(r);
@@ -236,7 +238,10 @@ static graft_status train_in_dreams(bench *b)
                           &b->agent);
     graft_dreamer_open(env, &b->agent, observers, b->count, &dreamer);
     GRAFT_CHECK(graft_dreamer_run(&dreamer, NULL, 0));
-    b->faithful = print_gates(env, &dreamer.report);
+    b->faithful = print_gates(env, &dreamer.report, "all");
+    for (uint32_t m = 0; m < b->count && b->count > 1; m++) {
+        (void)print_gates(env, &dreamer.reports[m], b->models[m].name);
+    }
     GRAFT_CHECK(try_agent(b, "candidates, dreams"));
 done:
     graft_dreamer_close(&dreamer);

@@ -9,7 +9,8 @@
  * each method leaves, by prices, with the steps taken in the environment and the seconds. Training
  * asks for prices, or for the tariff's estimates alone. `--metrics FILE` gets a JSON line for each
  * update. With `--dreams` one more is trained in the dreams of a world model (train/dreamer.h), which
- * is held against episodes that it has not seen; GRAFT_REFUTED when that fails. */
+ * is held against episodes that it has not seen, of all models together and of each; GRAFT_REFUTED when
+ * those of all fail. */
 extern const graft_command graft_command_bench_agents;
 
 #endif

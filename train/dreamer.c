@@ -27,6 +27,7 @@ void graft_dreamer_open(graft_env *env, graft_candidates *agent, graft_observer 
                         uint32_t count, graft_dreamer *dreamer)
 {
     *dreamer = (graft_dreamer){.env = env, .agent = agent, .observers = observers, .count = count};
+    dreamer->reports = GRAFT_NEW(env->life, graft_foresight_report, count);
     graft_foresight_init(&dreamer->model, env->life, &agent->scorer, agent->settings,
                          agent->seed + 2);
     graft_parameters *sets[] = {&dreamer->model.parameters};
@@ -114,7 +115,7 @@ static graft_status record(graft_dreamer *d, uint32_t per_model, graft_story **s
     const uint32_t count = per_model * d->count;
     *stories = GRAFT_NEW(d->env->life, graft_story, count);
     for (uint32_t s = 0; s < count; s++) {
-        GRAFT_CHECK(graft_story_play(d->env, d->env->life, d->agent, d->observers[s % d->count],
+        GRAFT_CHECK(graft_story_play(d->env, d->env->life, d->agent, d->observers[s / per_model],
                                      &d->repertoire, &(*stories)[s]));
         GRAFT_CHECK(graft_search_go_on(d->env));
     }
@@ -140,11 +141,11 @@ graft_status graft_dreamer_learn(graft_dreamer *dreamer)
 {
     graft_status status = GRAFT_OK;
     const graft_agent_settings *s = dreamer->agent->settings;
+    const int64_t updates = s->foresight_updates * dreamer->count;
     const uint64_t start_ns = graft_clock_ns();
     graft_progress progress;
-    graft_progress_start(&progress, dreamer->env, "world model", "updates",
-                         (uint64_t)s->foresight_updates);
-    for (int64_t u = (int64_t)dreamer->progress.world_updates; u < s->foresight_updates; u++) {
+    graft_progress_start(&progress, dreamer->env, "world model", "updates", (uint64_t)updates);
+    for (int64_t u = (int64_t)dreamer->progress.world_updates; u < updates; u++) {
         uint32_t index[GRAFT_SHARD_COUNT];
         graft_rng rng;
         graft_rng_derive(&rng, dreamer->agent->seed, STREAM_WORLD + (uint64_t)u);
@@ -154,8 +155,7 @@ graft_status graft_dreamer_learn(graft_dreamer *dreamer)
         dreamer->loss = graft_foresight_differentiate(&dreamer->model, &dreamer->shards,
                                                       &dreamer->repertoire, dreamer->learnt, index);
         /* The rate falls to a tenth. */
-        const double rate =
-            s->foresight_learning_rate * (1.0 - 0.9 * (double)u / (double)s->foresight_updates);
+        const double rate = s->foresight_learning_rate * (1.0 - 0.9 * (double)u / (double)updates);
         (void)graft_adam_step(dreamer->shards.sets, 1, rate, gradient_norm_most);
         dreamer->progress.world_updates++;
         graft_progress_update(&progress, (uint64_t)u + 1, NULL);
@@ -167,15 +167,25 @@ done:
     return status;
 }
 
+static graft_foresight_report check(const graft_dreamer *d, uint32_t first, uint32_t count)
+{
+    const uint32_t learnt = d->learnt_stories.count / d->count;
+    const uint32_t held = d->held_stories.count / d->count;
+    const graft_stories of_learnt = {&d->learnt[first * learnt], count * learnt};
+    const graft_stories of_held = {&d->held[first * held], count * held};
+    return graft_foresight_check(d->env, &d->model, &d->repertoire, d->agent, of_learnt, of_held);
+}
+
 /* By the policy that told the stories, whatever it has dreamt since. */
 graft_status graft_dreamer_check(graft_dreamer *dreamer)
 {
     graft_parameters *set = &dreamer->agent->scorer.parameters;
     float *now = set->value;
     set->value = dreamer->first;
-    dreamer->report =
-        graft_foresight_check(dreamer->env, &dreamer->model, &dreamer->repertoire, dreamer->agent,
-                              dreamer->learnt_stories, dreamer->held_stories);
+    dreamer->report = check(dreamer, 0, dreamer->count);
+    for (uint32_t m = 0; m < dreamer->count && dreamer->count > 1; m++) {
+        dreamer->reports[m] = check(dreamer, m, 1);
+    }
     set->value = now;
     return graft_search_go_on(dreamer->env);
 }
@@ -194,12 +204,14 @@ static void dream_once(graft_dreamer *d, graft_dreamt *dream, uint64_t update)
     graft_mark mark = graft_arena_mark(unit);
     const uint32_t most = (uint32_t)d->agent->settings->foresight_dreams;
     const uint32_t count = most > d->count ? most : d->count; /* One of each model at least. */
+    const uint32_t stories = d->learnt_stories.count / d->count;
     graft_episode_kept *kept = GRAFT_NEW(unit, graft_episode_kept, count);
     graft_candidates_report report = {.episodes = count};
     d->dreamed = 0.0;
     for (uint32_t e = 0; e < count; e++) {
-        graft_dreamt_play(unit, d->env->scratch, d->agent, dream, &d->learnt[e % d->count],
-                          STREAM_DREAMS + update * count + e, &kept[e]);
+        graft_dreamt_play(unit, d->env->scratch, d->agent, dream,
+                          &d->learnt[e % d->count * stories], STREAM_DREAMS + update * count + e,
+                          &kept[e]);
         d->dreamed += kept[e].saved / count;
         d->progress.dream_steps += kept[e].count;
     }

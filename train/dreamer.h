@@ -27,12 +27,13 @@ typedef struct graft_dreamer {
     graft_foresight model;
     graft_shards shards;
     graft_repertoire repertoire;
-    graft_story *learnt; /* Of each observer in turn. */
+    graft_story *learnt; /* Of one observer after the other. */
     graft_story *held;
     graft_stories learnt_stories;
     graft_stories held_stories;
     graft_foresight_loss loss; /* Of the last update. */
     graft_foresight_report report;
+    graft_foresight_report *reports; /* Of each observer. */
     graft_dreamer_progress progress;
     graft_parameters best; /* The scorer's of the best policy so far... */
     float *first;          /* ...and its values when the stories were told. */

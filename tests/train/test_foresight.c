@@ -173,6 +173,38 @@ static void test_best_is_kept(void **state)
     close_dreaming(d);
 }
 
+/* Stories stand model by model, each model's are held against the world model by themselves, and it
+ * takes as many updates for each. */
+static void test_model_by_model(void **state)
+{
+    graft_env *env = *state;
+    fixture *models[2] = {open_fixture(env, "dscnn"), open_fixture(env, "resnet8")};
+    graft_observer *const observers[2] = {&models[0]->observer, &models[1]->observer};
+    graft_candidates *agent = open_agent(env, 1, 1);
+    graft_dreamer dreamer;
+    graft_dreamer_open(env, agent, observers, 2, &dreamer);
+    assert_int_equal(graft_dreamer_record(&dreamer), GRAFT_OK);
+    assert_int_equal(graft_dreamer_check(&dreamer), GRAFT_OK);
+    for (uint32_t m = 0; m < 2; m++) {
+        const uint32_t each = dreamer.held_stories.count / 2;
+        uint32_t steps = 0;
+        for (uint32_t s = m * each; s < (m + 1) * each; s++) {
+            const graft_story *story = &dreamer.held[s];
+            assert_memory_equal(story->facts, dreamer.held[m * each].facts,
+                                story->first[1] * GRAFT_FACT_COUNT * sizeof(float));
+            steps += story->steps;
+        }
+        assert_int_equal(dreamer.reports[m].steps, steps);
+    }
+    assert_int_equal(dreamer.report.steps, dreamer.reports[0].steps + dreamer.reports[1].steps);
+    assert_int_equal(graft_dreamer_learn(&dreamer), GRAFT_OK);
+    assert_int_equal(dreamer.progress.world_updates, 2 * agent->settings->foresight_updates);
+    graft_dreamer_close(&dreamer);
+    graft_candidates_close(agent);
+    close_fixture(models[1]);
+    close_fixture(models[0]);
+}
+
 /* Of candidates that are alike only some are on offer; the others take their turns in a dream, and when
  * all have been taken there are no more. */
 static void test_turns(void **state)
@@ -211,9 +243,9 @@ static void test_turns(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_gradients),    CHECK_TEST(test_stories),   CHECK_TEST(test_same_seed),
-        CHECK_TEST(test_sealed),       CHECK_TEST(test_it_learns), CHECK_TEST(test_turns),
-        CHECK_TEST(test_best_is_kept),
+        CHECK_TEST(test_gradients),    CHECK_TEST(test_stories),        CHECK_TEST(test_same_seed),
+        CHECK_TEST(test_sealed),       CHECK_TEST(test_it_learns),      CHECK_TEST(test_turns),
+        CHECK_TEST(test_best_is_kept), CHECK_TEST(test_model_by_model),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
