@@ -217,24 +217,25 @@ typedef enum graft_value_kind {
     GRAFT_VALUE_COMPUTED = 3
 } graft_value_kind;
 
+/* Here and below what is small comes first: a Cortex-M reaches it in two bytes, not four. */
 typedef struct graft_value {
-    graft_shape shape;
-    graft_index node;   /* Producer; GRAFT_NONE for inputs and weights. */
-    graft_index source; /* The caller's number of the input or weight; GRAFT_NONE otherwise. */
-    uint16_t slot;      /* Which output of the producer. */
     uint8_t kind;       /* graft_value_kind */
     bool is_const;      /* A weight, or computed from weights alone. */
+    uint16_t slot;      /* Which output of the producer. */
+    graft_index node;   /* Producer; GRAFT_NONE for inputs and weights. */
+    graft_index source; /* The caller's number of the input or weight; GRAFT_NONE otherwise. */
+    graft_shape shape;
 } graft_value;
 
 typedef struct graft_node {
-    int32_t attrs[GRAFT_MAX_ATTRS]; /* Unused ones are 0. */
-    graft_index first_edge;         /* Value ids of the inputs, then of the outputs, in `edges`. */
-    graft_index source; /* The caller's number (e.g. the node of the file this came from);
-                           GRAFT_NONE for nodes that a rule created. */
-    uint16_t input_count;
-    uint16_t output_count;
     uint8_t op; /* GRAFT_OP_NONE: free. */
     bool is_const;
+    uint16_t input_count;
+    uint16_t output_count;
+    graft_index first_edge; /* Value ids of the inputs, then of the outputs, in `edges`. */
+    graft_index source; /* The caller's number (e.g. the node of the file this came from);
+                           GRAFT_NONE for nodes that a rule created. */
+    int32_t attrs[GRAFT_MAX_ATTRS]; /* Unused ones are 0. */
 } graft_node;
 
 typedef struct graft_limits {
@@ -370,16 +371,16 @@ typedef struct graft_term {
 } graft_term;
 
 typedef struct graft_pattern_node {
-    graft_term attrs[GRAFT_MAX_ATTRS];
-    graft_operand inputs[GRAFT_MAX_INPUTS];
     uint8_t op;
+    graft_operand inputs[GRAFT_MAX_INPUTS];
+    graft_term attrs[GRAFT_MAX_ATTRS];
 } graft_pattern_node;
 
 typedef struct graft_pattern {
-    graft_pattern_node nodes[GRAFT_RULE_MAX_NODES];
+    uint8_t node_count;
     graft_operand
         outputs[GRAFT_RULE_MAX_OUTPUTS]; /* output i of source equals output i of target */
-    uint8_t node_count;
+    graft_pattern_node nodes[GRAFT_RULE_MAX_NODES];
 } graft_pattern;
 
 /* A substitution. In the source pattern node 0 produces output 0 (the anchor), and every other node
@@ -387,13 +388,13 @@ typedef struct graft_pattern {
  * stand in topological order, producers first. A source slot's first mention binds it, later ones
  * compare. */
 typedef struct graft_rule {
-    graft_pattern source;
-    graft_pattern target;
     uint8_t var_count;
     uint8_t slot_count;
     uint8_t output_count;
     uint8_t condition; /* Offset in `code` of the precondition; 255 when there is none. */
     uint8_t code_bytes;
+    graft_pattern source;
+    graft_pattern target;
     uint8_t code[GRAFT_RULE_MAX_CODE];
 } graft_rule;
 
@@ -468,11 +469,11 @@ typedef struct graft_matcher {
     const graft_rule *rule;
     const graft_graph *graph;
     const graft_order *order;
-    graft_match match;                           /* Being built. */
-    graft_bound bound[GRAFT_RULE_MAX_NODES + 1]; /* Before each pattern node. */
-    uint32_t choice[GRAFT_RULE_MAX_NODES];       /* Per pattern node: the next alternative. */
     graft_index anchor;
     bool started;
+    uint32_t choice[GRAFT_RULE_MAX_NODES];       /* Per pattern node: the next alternative. */
+    graft_bound bound[GRAFT_RULE_MAX_NODES + 1]; /* Before each pattern node. */
+    graft_match match;                           /* Being built. */
 } graft_matcher;
 
 void graft_matcher_start(graft_matcher *matcher, const graft_rule *rule, const graft_graph *graph,
@@ -507,10 +508,10 @@ size_t graft_match_scratch_bytes(const graft_limits *limits);
 /* What an application would make, by node of the target pattern, whose operators and wiring are the
  * rule's. */
 typedef struct graft_made {
+    uint64_t weight_bytes; /* As in graft_effect. */
+    bool is_const[GRAFT_RULE_MAX_NODES];
     int32_t attrs[GRAFT_RULE_MAX_NODES][GRAFT_MAX_ATTRS];
     graft_shape shapes[GRAFT_RULE_MAX_NODES][GRAFT_MAX_OUTPUTS]; /* Of the outputs. */
-    bool is_const[GRAFT_RULE_MAX_NODES];
-    uint64_t weight_bytes; /* As in graft_effect. */
 } graft_made;
 /* graft_match_try that also tells what would be made; `made` is untouched on failure. */
 GRAFT_MUST_USE graft_status graft_match_plan(const graft_graph *graph, const graft_rule *rule,

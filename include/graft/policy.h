@@ -115,6 +115,10 @@ typedef struct graft_policy_round {
 /* What the cost of a node depends on. A node of a graph has one, and so has a node that a rewrite
  * would make. Borrows what it points to. */
 typedef struct graft_form {
+    uint8_t op;
+    uint8_t const_mask; /* Bit k: input k is const, for the first GRAFT_MAX_INPUTS. */
+    uint16_t input_count;
+    uint16_t output_count;
     const int32_t *attrs;                          /* GRAFT_MAX_ATTRS of them. */
     const graft_shape *inputs[GRAFT_MAX_INPUTS];   /* The first ones; NULL beyond the last. */
     const graft_shape *outputs[GRAFT_MAX_OUTPUTS]; /* Likewise. */
@@ -122,10 +126,6 @@ typedef struct graft_form {
     uint64_t input_elements;                       /* Of all operands that are not const... */
     uint64_t weight_elements;                      /* ...and of those that are. */
     uint64_t bytes;                                /* Of all operands and outputs. */
-    uint16_t input_count;
-    uint16_t output_count;
-    uint8_t op;
-    uint8_t const_mask; /* Bit k: input k is const, for the first GRAFT_MAX_INPUTS. */
 } graft_form;
 
 /* The form of a node of `graph`, and of target node `n` of an application. */

@@ -6,7 +6,6 @@
 #define GRAFT_ENGINE_POLICY_H
 
 typedef struct graft_policy_memory {
-    graft_network_memory network;
     graft_order order;
     graft_index *anchors;    /* Nodes that run at inference, by operator, then in order... */
     graft_index *anchor_end; /* (GRAFT_OP_COUNT) ...and by operator one past its last. */
@@ -23,16 +22,17 @@ typedef struct graft_policy_memory {
     void *estimator_memory;
     size_t estimator_bytes;
     graft_kept kept;
+    graft_network_memory network;
 } graft_policy_memory;
 
 /* Enumerates the locations of the unpacked rule; memory.made is what each would make. */
 typedef struct graft_finder {
-    graft_matcher matcher;
-    graft_apply_options apply;
     graft_index position; /* One past the anchor's place in `anchors`. */
     graft_index end;
     bool at_anchor;
     bool matched; /* At this anchor, whatever became of it. */
+    graft_apply_options apply;
+    graft_matcher matcher;
 } graft_finder;
 
 /* The part of a decision that is behind us: rules before `rule` have been looked at, and of that one
@@ -59,21 +59,20 @@ typedef struct graft_optimize_run {
     graft_graph *graph;
     const graft_policy *policy;
     graft_report *report;
-    graft_optimize_options options;
+    uint32_t seen_count;
+    uint32_t budget;   /* Candidates that this call may still look at. */
+    uint32_t unpacked; /* The rule in memory.rule; rule_count: none. */
+    graft_phase phase;
+    bool first_known;    /* What rewriting began with costs: as given, of the graph before plans... */
+    uint64_t first_cost; /* ...and simplification, or of the one that is decided about. */
+    uint64_t operators;  /* Those of the unpacked rule's source. */
     graft_policy_memory memory;
-    graft_finder finder;
-    graft_match match; /* The location that is looked at. */
     graft_scan scan;
     graft_decision decision; /* That is being made. */
+    graft_optimize_options options;
+    graft_match match; /* The location that is looked at. */
+    graft_finder finder;
     graft_report own_report; /* Where the caller wants none. */
-    uint32_t seen_count;
-    uint32_t budget;    /* Candidates that this call may still look at. */
-    uint32_t unpacked;  /* The rule in memory.rule; rule_count: none. */
-    uint64_t operators; /* Those of its source. */
-    uint64_t
-        first_cost;   /* What rewriting began with costs: as given, of the graph before plans... */
-    bool first_known; /* ...and simplification, or of the one that is decided about. */
-    graft_phase phase;
 } graft_optimize_run;
 
 graft_optimize_options graft_optimize_options_default(void)
