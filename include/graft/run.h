@@ -12,11 +12,16 @@
  * A session is used by one thread at a time; there may be several. Tensors are row-major and of the
  * types that the model declares. Where memory ends, the library ends the program, with exit status 70.
  *
- * Everything else in this folder is the engine, which needs no library. */
+ * Everything else in this folder is the engine, which is compiled and needs no library; of it the
+ * library has graft_status_name and what graft.h tells of shapes. */
 #ifndef GRAFT_RUN_H
 #define GRAFT_RUN_H
 
 #include "graft.h"
+
+#ifdef GRAFT_SMALL_GRAPHS
+#error "the library has large graphs"
+#endif
 
 #ifdef __cplusplus
 extern "C" {
