@@ -56,7 +56,7 @@ all: $(GRAFT) $$(CUDA_LIBRARY) ## Build the binary, out/release/graft (the defau
 deps: ## Install the missing system packages (DEV=1: also what tidy, fuzz and recheck need)
 	@DEV='$(DEV)' sh tests/deps.sh
 
-test: $$(TEST_PROGRAMS) $$(if $$(TEST_SCRIPTS),$(GRAFT)) $$(if $$(filter tests/examples/%,$$(TEST_SCRIPTS)),$$(EXAMPLE_PROGRAMS)) ## Build and run every test (test-graph: one folder)
+test: $$(TEST_PROGRAMS) $$(if $$(TEST_SCRIPTS),$(GRAFT)) $$(if $$(filter tests/examples/% %/test_devices.sh,$$(TEST_SCRIPTS)),$$(EXAMPLE_PROGRAMS)) ## Build and run every test (test-graph: one folder)
 	@echo '$(strip $(CUDA_LINE))'
 	@echo '$(strip $(ONNX_LINE))'
 	@$(RUN_TESTS) $(TEST_PROGRAMS) $(TEST_SCRIPTS)

@@ -3,6 +3,7 @@
 XNNPACK_LACKS := $(strip $(if $(wildcard /usr/include/xnnpack.h),,libxnnpack-dev) \
     $(if $(wildcard /usr/include/pthreadpool.h),,libpthreadpool-dev))
 EXAMPLE_PROGRAMS := $(if $(XNNPACK_LACKS),,$(OUT)/examples/xnnpack/run $(OUT)/examples/xnnpack/device)
+XNNPACK_DEVICE   := $(filter %/device,$(EXAMPLE_PROGRAMS))
 EXAMPLE_POLICY   := rules/policies/intel-xeon-6-167-avx512.graft
 
 .PHONY: examples

@@ -5,12 +5,13 @@
 #   VERSION=0.1.0 PREFIX=/usr/local DESTDIR= sh packaging/install.sh uninstall
 #
 # CUDA_LIBRARY is the back end for NVIDIA GPUs, where there is one, RUN_LIBRARY the executor for other
-# programs, unless that is left out. The program finds its data in
+# programs, XNNPACK_DEVICE what devices/xnnpack starts; what is not set is left out. The program finds its data in
 # ../share/graft from where it lies, so that the tree may be moved as a whole. What is removed is what
 # would be installed; folders go when they are Graft's own and empty.
 set -eu
 
-: "${PREFIX:?}" "${VERSION:?}" "${DESTDIR:=}" "${GRAFT:=}" "${CUDA_LIBRARY:=}" "${RUN_LIBRARY:=}"
+: "${PREFIX:?}" "${VERSION:?}" "${DESTDIR:=}" "${GRAFT:=}" "${CUDA_LIBRARY:=}" "${RUN_LIBRARY:=}" \
+    "${XNNPACK_DEVICE:=}"
 ROOT=$DESTDIR$PREFIX
 OWN="include/graft share/graft share/doc/graft lib/graft"
 
@@ -25,6 +26,7 @@ data_files() {
 files() {
     echo "755 $GRAFT bin/graft"
     echo "644 $CUDA_LIBRARY lib/graft/graft-cuda.so"
+    echo "755 $XNNPACK_DEVICE lib/graft/xnnpack"
     if [ -n "$RUN_LIBRARY" ]; then
         echo "644 $RUN_LIBRARY lib/${RUN_LIBRARY##*/}"
         echo "link ${RUN_LIBRARY##*/} lib/libgraft_run.so"
@@ -68,7 +70,7 @@ install_files() {
 }
 
 uninstall_files() {
-    GRAFT=graft CUDA_LIBRARY=graft-cuda.so
+    GRAFT=graft CUDA_LIBRARY=graft-cuda.so XNNPACK_DEVICE=device
     files | while read -r _ _ target; do
         rm -f "$ROOT/$target"
     done

@@ -4,14 +4,15 @@ VERSION := $(shell sed -n 's/^#define GRAFT_VERSION *"\(.*\)"/\1/p' include/graf
 PREFIX  ?= /usr/local
 # The executor for other programs (include/graft/run.h); it shows nothing else.
 RUN_LIBRARY := $(OUT)/libgraft_run.so.$(shell sed -n 's/^#define GRAFT_ABI //p' include/graft/graft.h)
-INSTALL := VERSION=$(VERSION) PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' RUN_LIBRARY=$(RUN_LIBRARY) sh packaging/install.sh
+INSTALL := VERSION=$(VERSION) PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' RUN_LIBRARY=$(RUN_LIBRARY) \
+    XNNPACK_DEVICE=$(XNNPACK_DEVICE) sh packaging/install.sh
 
 $(RUN_LIBRARY): $(OUT)/emit/run.o $(call archives,$(FOLDERS)) emit/run.map
 	$(if $(V),,$(call say,link,$@))
 	$(Q)$(LINK) -shared -Wl,-soname,$(@F) -Wl,--version-script=emit/run.map $(filter %.o %.a,$^) $(LDLIBS) -o $@
 
 .PHONY: install uninstall dist
-install: $(GRAFT) $(CUDA_LIBRARY) $(RUN_LIBRARY) ## Install below DESTDIR and PREFIX (/usr/local)
+install: $(GRAFT) $(CUDA_LIBRARY) $(RUN_LIBRARY) $(XNNPACK_DEVICE) ## Install below DESTDIR and PREFIX (/usr/local)
 	@GRAFT=$(GRAFT) CUDA_LIBRARY=$(CUDA_LIBRARY) $(INSTALL) install
 
 uninstall: ## Remove what `make install` installs

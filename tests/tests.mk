@@ -65,7 +65,7 @@ $(EVERY_PROGRAM): $(OUT)/tests/%: $(OUT)/tests/%.o $$(SHARES_$$(call folder_of,$
 	    $(NEEDS_$(call folder_of,$*)_LIBS) -o $@
 
 .PHONY: $(TEST_FOLDERS:%=test-%)
-test-examples: $$(EXAMPLE_PROGRAMS)
+test-examples test-cost: $$(EXAMPLE_PROGRAMS)
 $(TEST_FOLDERS:%=test-%): test-%: $$(call programs,$$*,test) $$(if $$(call scripts,$$*,test),$(GRAFT))
 	@$(RUN_TESTS) $(call programs,$*,test) $(call scripts,$*,test)
 

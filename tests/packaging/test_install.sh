@@ -51,7 +51,8 @@ installs() {
         share/man/man1/graft.1 lib/libgraft_run.so share/bash-completion/completions/graft share/doc/graft/LICENSE; do
         [ -s "$ROOT/opt/graft/$file" ] || { echo "no $file"; return 1; }
     done
-    [ -x "$ROOT/opt/graft/share/graft/devices/onnxruntime" ]
+    [ -x "$ROOT/opt/graft/share/graft/devices/onnxruntime" ] || return 1
+    [ ! -x "${GRAFT%/*}/examples/xnnpack/device" ] || away gives 0 "$PROGRAM" measure dscnn --rounds 3 --device xnnpack
 }
 lists() { away gives 0 "$PROGRAM" rules --count && grep -q '^all ' "$FOLDER/out"; }
 optimizes() {
