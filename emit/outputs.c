@@ -28,8 +28,8 @@ const float **graft_outputs_draw(graft_arena *arena, const graft_executor *execu
     graft_rng rng;
     graft_rng_seed(&rng, seed);
     for (uint32_t k = 0; k < count; k++) {
-        inputs[k] =
-            graft_outputs_draw_tensor(arena, &graph->values[graft_executor_input(executor, k)].shape, &rng);
+        inputs[k] = graft_outputs_draw_tensor(
+            arena, &graph->values[graft_executor_input(executor, k)].shape, &rng);
     }
     return inputs;
 }

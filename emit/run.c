@@ -78,8 +78,7 @@ static graft_status fuse(graft_run *run)
     const graft_order *ordered = order;
     const size_t bytes = graft_order_bytes(&run->graph->limits);
     GRAFT_CHECK(graft_runtime_open(env, env->life, &runtime));
-    GRAFT_CHECK(
-        graft_order_build(order, run->graph, graft_arena_alloc(env->life, bytes), bytes));
+    GRAFT_CHECK(graft_order_build(order, run->graph, graft_arena_alloc(env->life, bytes), bytes));
     GRAFT_CHECK(graft_runtime_fuse(env, env->life, &runtime, false, &run->graph, &ordered));
 done:
     return status;
@@ -106,8 +105,8 @@ static graft_status open_model(graft_run *run, const char *path, const graft_run
     GRAFT_CHECK(fuse(run));
     graft_cost_set_model(run->cost, *model);
     GRAFT_CHECK(graft_model_fold_weights(env, env->life, *model, run->graph, weights));
-    GRAFT_CHECK(graft_executor_open_model(env, run->cost, *model, run->graph, weights,
-                                          &run->executor));
+    GRAFT_CHECK(
+        graft_executor_open_model(env, run->cost, *model, run->graph, weights, &run->executor));
 done:
     return status;
 }
@@ -135,10 +134,10 @@ static graft_status list_tensors(graft_run *run, const graft_model *model)
     run->outputs = GRAFT_NEW(arena, graft_run_tensor, output_count);
     for (uint32_t k = 0; k < input_count; k++) {
         const graft_index value = graft_executor_input(run->executor, k);
-        GRAFT_CHECK(list_tensor(run, &run->inputs[k], value,
-                                model == NULL ? NULL
-                                              : &model->inputs[run->graph->values[value].source],
-                                graft_arena_printf(arena, "x%u", k)));
+        GRAFT_CHECK(
+            list_tensor(run, &run->inputs[k], value,
+                        model == NULL ? NULL : &model->inputs[run->graph->values[value].source],
+                        graft_arena_printf(arena, "x%u", k)));
     }
     for (uint32_t k = 0; k < output_count; k++) {
         GRAFT_CHECK(list_tensor(run, &run->outputs[k], graft_executor_output(run->executor, k),
@@ -254,11 +253,10 @@ const graft_run_tensor *graft_run_output(const graft_run *run, uint32_t k)
 const char *graft_shape_text(graft_arena *arena, const graft_shape *shape)
 {
     static const char *const names[] = {
-        [GRAFT_DTYPE_F32] = "f32", [GRAFT_DTYPE_U8] = "u8",     [GRAFT_DTYPE_I8] = "i8",
-        [GRAFT_DTYPE_I32] = "i32", [GRAFT_DTYPE_I64] = "i64",   [GRAFT_DTYPE_BOOL] = "bool",
-        [GRAFT_DTYPE_F16] = "f16", [GRAFT_DTYPE_F64] = "f64",   [GRAFT_DTYPE_BF16] = "bf16"};
-    const bool named =
-        shape->dtype < sizeof names / sizeof names[0] && names[shape->dtype] != NULL;
+        [GRAFT_DTYPE_F32] = "f32", [GRAFT_DTYPE_U8] = "u8",   [GRAFT_DTYPE_I8] = "i8",
+        [GRAFT_DTYPE_I32] = "i32", [GRAFT_DTYPE_I64] = "i64", [GRAFT_DTYPE_BOOL] = "bool",
+        [GRAFT_DTYPE_F16] = "f16", [GRAFT_DTYPE_F64] = "f64", [GRAFT_DTYPE_BF16] = "bf16"};
+    const bool named = shape->dtype < sizeof names / sizeof names[0] && names[shape->dtype] != NULL;
     const char *text = graft_arena_printf(arena, "%s[", named ? names[shape->dtype] : "?");
     for (uint32_t i = 0; i < shape->rank && shape->rank <= GRAFT_MAX_RANK; i++) {
         text = graft_arena_printf(arena, "%s%s%d", text, i > 0 ? "," : "", shape->dims[i]);
@@ -308,8 +306,9 @@ static graft_status refuse_missing(graft_env *env, const run_side *side)
                                          graft_shape_text(env->scratch, &side->own[k].shape));
         }
     }
-    return missing == NULL ? GRAFT_OK
-                           : GRAFT_FAIL(env, GRAFT_BAD_INPUT, "missing: %s %s", side->kind, missing);
+    return missing == NULL
+               ? GRAFT_OK
+               : GRAFT_FAIL(env, GRAFT_BAD_INPUT, "missing: %s %s", side->kind, missing);
 }
 
 graft_status graft_run_once(graft_run *run, const graft_run_tensor *inputs, uint32_t input_count,

@@ -28,9 +28,16 @@ static const char magic[] = "\x93NUMPY";
 static const struct {
     const char *name;
     uint8_t dtype;
-} types[] = {{"<f4", GRAFT_DTYPE_F32}, {"|u1", GRAFT_DTYPE_U8},   {"|i1", GRAFT_DTYPE_I8},
-             {"<i4", GRAFT_DTYPE_I32}, {"<i8", GRAFT_DTYPE_I64},  {"|b1", GRAFT_DTYPE_BOOL},
-             {"<f2", GRAFT_DTYPE_F16}, {"<f8", GRAFT_DTYPE_F64}};
+} types[] = {
+    {"<f4", GRAFT_DTYPE_F32 },
+    {"|u1", GRAFT_DTYPE_U8  },
+    {"|i1", GRAFT_DTYPE_I8  },
+    {"<i4", GRAFT_DTYPE_I32 },
+    {"<i8", GRAFT_DTYPE_I64 },
+    {"|b1", GRAFT_DTYPE_BOOL},
+    {"<f2", GRAFT_DTYPE_F16 },
+    {"<f8", GRAFT_DTYPE_F64 }
+};
 enum { TYPE_COUNT = sizeof types / sizeof types[0] };
 
 /* ------------------------------------------------------------------ bytes */
@@ -117,8 +124,7 @@ static graft_status take_sizes(array_reader *r, graft_shape *shape)
         }
         more = take_text(r, ",");
     }
-    return more || take_text(r, ")") ? GRAFT_OK
-                                     : refuse(r, GRAFT_BAD_INPUT, "shape: not a tuple");
+    return more || take_text(r, ")") ? GRAFT_OK : refuse(r, GRAFT_BAD_INPUT, "shape: not a tuple");
 }
 
 /* {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), } with the members in any order. */
@@ -334,8 +340,8 @@ static graft_buffer pack_array(graft_arena *arena, const graft_run_tensor *tenso
 {
     graft_buffer text = {.arena = arena};
     graft_buffer out = {.arena = arena};
-    graft_buffer_printf(
-        &text, "{'descr': '%s', 'fortran_order': False, 'shape': (", type_name(&tensor->shape));
+    graft_buffer_printf(&text, "{'descr': '%s', 'fortran_order': False, 'shape': (",
+                        type_name(&tensor->shape));
     for (uint32_t i = 0; i < tensor->shape.rank; i++) {
         graft_buffer_printf(&text, "%d, ", tensor->shape.dims[i]);
     }
@@ -400,7 +406,8 @@ graft_status graft_npz_pack(graft_env *env, graft_arena *arena, const char *file
         pack_tensor(arena, &tensors[i], &out, &directory);
     }
     if (count >= UINT16_MAX || out.size + directory.size > UINT32_MAX) {
-        return GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "%s: more tensors or bytes than .npz holds", file);
+        return GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "%s: more tensors or bytes than .npz holds",
+                          file);
     }
     const size_t at = out.size;
     graft_buffer_append(&out, directory.data, directory.size);

@@ -4,8 +4,8 @@
  * same inputs: what a run takes besides is in both, and channels come last everywhere, so that no
  * layout changes. Whole models are lowered with the fusions that who brings a model to XNNPACK does
  * (emit/runtime.h), and timed in turns. */
-#include "cost/clock.h"
 #include "cost/device.h"
+#include "cost/clock.h"
 #include "emit/runtime.h"
 #include "examples/xnnpack/lower.h"
 #include "graph/json.h"
@@ -161,8 +161,7 @@ static graft_status open_model(const device *d, const char *path, lowered *net)
     const graft_graph *graph = &model->graph;
     const size_t bytes = graft_order_bytes(&graph->limits);
     GRAFT_CHECK(graft_order_build(&order, graph, graft_arena_alloc(d->env->unit, bytes), bytes));
-    GRAFT_CHECK(
-        graft_runtime_fuse(d->env, d->env->unit, &d->fusions, false, &graph, &ordered));
+    GRAFT_CHECK(graft_runtime_fuse(d->env, d->env->unit, &d->fusions, false, &graph, &ordered));
     GRAFT_CHECK(lower_graph(d->env, model, graph, &options, net));
 done:
     return status;
@@ -172,7 +171,7 @@ static graft_status time_in_turns(const device *d, const lowered *nets, uint32_t
                                   uint32_t rounds, graft_json *answer)
 {
     graft_status status = GRAFT_OK;
-    double *times = GRAFT_NEW(d->env->unit, double, count * rounds);
+    double *times = GRAFT_NEW(d->env->unit, double, count *rounds);
     uint32_t *runs = GRAFT_NEW(d->env->unit, uint32_t, count);
     graft_buffer text = {.arena = d->env->unit};
     for (uint32_t k = 0; k < count; k++) {
@@ -185,7 +184,10 @@ static graft_status time_in_turns(const device *d, const lowered *nets, uint32_t
         }
     }
     for (uint32_t i = 0; i < count * rounds; i++) {
-        graft_buffer_printf(&text, "%s%.1f", i == 0 ? "[[" : i % rounds == 0 ? "], [" : ", ",
+        graft_buffer_printf(&text, "%s%.1f",
+                            i == 0            ? "[["
+                            : i % rounds == 0 ? "], ["
+                                              : ", ",
                             times[i]);
     }
     graft_buffer_printf(&text, "]]");

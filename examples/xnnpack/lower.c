@@ -330,12 +330,12 @@ static void define_outputs(lowering *l, uint32_t copy)
     for (uint32_t k = 0; k < l->graph->output_count && l->status == GRAFT_OK; k++) {
         const graft_index v = l->graph->outputs[k];
         if (l->graph->values[v].is_const || l->ids[v] != XNN_INVALID_VALUE_ID) {
-            l->status = GRAFT_FAIL(l->env, GRAFT_UNSUPPORTED, "%s: output %u is no result of its own",
-                                   l->model->file, k);
+            l->status = GRAFT_FAIL(l->env, GRAFT_UNSUPPORTED,
+                                   "%s: output %u is no result of its own", l->model->file, k);
             return;
         }
         define_port(l, v, l->net->input_count + copy * l->graph->output_count + k,
-                          XNN_VALUE_FLAG_EXTERNAL_OUTPUT);
+                    XNN_VALUE_FLAG_EXTERNAL_OUTPUT);
     }
 }
 
@@ -401,9 +401,8 @@ graft_status lower_graph(graft_env *env, const graft_model *model, const graft_g
     }
     lower_copies(&l, &order, options->copy_count);
     net->node_count = l.node_count;
-    if (l.status == GRAFT_OK &&
-        xnn_create_runtime_v2(l.subgraph, options->threads, 0, &net->runtime) !=
-            xnn_status_success) {
+    if (l.status == GRAFT_OK && xnn_create_runtime_v2(l.subgraph, options->threads, 0,
+                                                      &net->runtime) != xnn_status_success) {
         refuse(&l, "XNNPACK makes no runtime of the graph that ends here");
     }
     (void)xnn_delete_subgraph(l.subgraph);

@@ -113,8 +113,10 @@ static void test_model(void **state)
 static void test_refusals(void **state)
 {
     static const char *const size = "nonesuch=3";
-    const graft_run_options options[] = {{.policy = "none.graft", .database = "none.costs"},
-                                         {.sizes = &size, .size_count = 1}};
+    const graft_run_options options[] = {
+        {.policy = "none.graft", .database = "none.costs"},
+        {.sizes = &size,         .size_count = 1         }
+    };
     graft_run *run = NULL;
     (void)state;
     expect(run, graft_run_open("none.onnx", NULL, &run), GRAFT_IO, "none.onnx: cannot open");

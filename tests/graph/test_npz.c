@@ -31,8 +31,8 @@ static void test_numpy(void **state)
     graft_env *env = *state;
     graft_run_tensor *t = NULL;
     uint32_t count = 0;
-    assert_int_equal(
-        graft_npz_parse(env, env->life, read_corpus(env, "stored.npz"), &t, &count), GRAFT_OK);
+    assert_int_equal(graft_npz_parse(env, env->life, read_corpus(env, "stored.npz"), &t, &count),
+                     GRAFT_OK);
     assert_int_equal(count, 8);
     check_tensor(&t[0], "a", GRAFT_DTYPE_F32, 2, 3);
     check_tensor(&t[1], "b", GRAFT_DTYPE_I64, 0, 0);
@@ -46,12 +46,12 @@ static void test_numpy(void **state)
         assert_int_equal((int)((const float *)t[0].data)[i], (int)i);
     }
     assert_int_equal(*(const int64_t *)t[1].data, 3);
-    assert_int_equal(
-        graft_npz_parse(env, env->life, read_corpus(env, "deflated.npz"), &t, &count), GRAFT_OK);
+    assert_int_equal(graft_npz_parse(env, env->life, read_corpus(env, "deflated.npz"), &t, &count),
+                     GRAFT_OK);
     assert_int_equal(count, 1);
     check_tensor(&t[0], "a", GRAFT_DTYPE_F32, 2, 50);
-    assert_int_equal(
-        graft_npz_parse(env, env->life, read_corpus(env, "version3.npz"), &t, &count), GRAFT_OK);
+    assert_int_equal(graft_npz_parse(env, env->life, read_corpus(env, "version3.npz"), &t, &count),
+                     GRAFT_OK);
     check_tensor(&t[0], "a", GRAFT_DTYPE_F32, 1, 2);
 }
 
@@ -62,29 +62,29 @@ static void test_faults(void **state)
         const char *message;
         graft_status status;
     } rows[] = {
-        {"text",           "there is no ZIP directory",           GRAFT_BAD_INPUT  },
-        {"cut.npz",        "there is no ZIP directory",           GRAFT_BAD_INPUT  },
-        {"zip64.npz",      "a ZIP64 directory",                   GRAFT_BAD_INPUT  },
-        {"far_header.npz", "leads nowhere",                       GRAFT_BAD_INPUT  },
-        {"long_name.npz",  "leads nowhere",                       GRAFT_BAD_INPUT  },
-        {"far_data.npz",   "are cut off",                         GRAFT_BAD_INPUT  },
-        {"method.npz",     "neither stored nor deflated",         GRAFT_BAD_INPUT  },
-        {"encrypted.npz",  "neither stored nor deflated",         GRAFT_BAD_INPUT  },
-        {"not_npy.npz",    "is no .npy file",                     GRAFT_BAD_INPUT  },
-        {"same_name.npz",  "array 'a' comes twice",               GRAFT_BAD_INPUT  },
-        {"version9.npz",   "array 'a': it is no .npy file of",    GRAFT_BAD_INPUT  },
-        {"fortran.npz",    "array 'a': fortran_order",            GRAFT_UNSUPPORTED},
-        {"big_endian.npz", "array 'a': descr: none of <f4",       GRAFT_UNSUPPORTED},
-        {"object.npz",     "array 'a': descr: none of <f4",       GRAFT_UNSUPPORTED},
-        {"axes.npz",       "array 'a': shape: more than 6 axes",  GRAFT_UNSUPPORTED},
-        {"empty.npz",      "array 'a': shape: not a tuple",       GRAFT_BAD_INPUT  },
-        {"negative.npz",   "array 'a': shape: not a tuple",       GRAFT_BAD_INPUT  },
-        {"overflow.npz",   "array 'a': shape: not a tuple",       GRAFT_BAD_INPUT  },
-        {"unended.npz",    "array 'a': shape: not a tuple",       GRAFT_BAD_INPUT  },
-        {"huge.npz",       "4 bytes of data instead of",          GRAFT_BAD_INPUT  },
-        {"short.npz",      "8 bytes of data instead of 12",       GRAFT_BAD_INPUT  },
-        {"twice.npz",      "array 'a': its header is not that",   GRAFT_BAD_INPUT  },
-        {"no_shape.npz",   "array 'a': its header is not that",   GRAFT_BAD_INPUT  },
+        {"text",           "there is no ZIP directory",          GRAFT_BAD_INPUT  },
+        {"cut.npz",        "there is no ZIP directory",          GRAFT_BAD_INPUT  },
+        {"zip64.npz",      "a ZIP64 directory",                  GRAFT_BAD_INPUT  },
+        {"far_header.npz", "leads nowhere",                      GRAFT_BAD_INPUT  },
+        {"long_name.npz",  "leads nowhere",                      GRAFT_BAD_INPUT  },
+        {"far_data.npz",   "are cut off",                        GRAFT_BAD_INPUT  },
+        {"method.npz",     "neither stored nor deflated",        GRAFT_BAD_INPUT  },
+        {"encrypted.npz",  "neither stored nor deflated",        GRAFT_BAD_INPUT  },
+        {"not_npy.npz",    "is no .npy file",                    GRAFT_BAD_INPUT  },
+        {"same_name.npz",  "array 'a' comes twice",              GRAFT_BAD_INPUT  },
+        {"version9.npz",   "array 'a': it is no .npy file of",   GRAFT_BAD_INPUT  },
+        {"fortran.npz",    "array 'a': fortran_order",           GRAFT_UNSUPPORTED},
+        {"big_endian.npz", "array 'a': descr: none of <f4",      GRAFT_UNSUPPORTED},
+        {"object.npz",     "array 'a': descr: none of <f4",      GRAFT_UNSUPPORTED},
+        {"axes.npz",       "array 'a': shape: more than 6 axes", GRAFT_UNSUPPORTED},
+        {"empty.npz",      "array 'a': shape: not a tuple",      GRAFT_BAD_INPUT  },
+        {"negative.npz",   "array 'a': shape: not a tuple",      GRAFT_BAD_INPUT  },
+        {"overflow.npz",   "array 'a': shape: not a tuple",      GRAFT_BAD_INPUT  },
+        {"unended.npz",    "array 'a': shape: not a tuple",      GRAFT_BAD_INPUT  },
+        {"huge.npz",       "4 bytes of data instead of",         GRAFT_BAD_INPUT  },
+        {"short.npz",      "8 bytes of data instead of 12",      GRAFT_BAD_INPUT  },
+        {"twice.npz",      "array 'a': its header is not that",  GRAFT_BAD_INPUT  },
+        {"no_shape.npz",   "array 'a': its header is not that",  GRAFT_BAD_INPUT  },
     };
     graft_env *env = *state;
     graft_run_tensor *t = NULL;
@@ -129,7 +129,10 @@ static void test_refuses_to_pack(void **state)
     float datum = 0.0F;
     const uint8_t *data = NULL;
     size_t size = 0;
-    const graft_run_tensor half = {"b", {.rank = 0, .dtype = GRAFT_DTYPE_BF16}, &datum};
+    const graft_run_tensor half = {
+        "b", {.rank = 0, .dtype = GRAFT_DTYPE_BF16},
+         &datum
+    };
     check_failed(env, graft_npz_pack(env, env->life, "x.npz", &half, 1, &data, &size),
                  GRAFT_UNSUPPORTED, "x.npz: 'b' has a type or name that .npz lacks");
 }
