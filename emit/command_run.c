@@ -69,12 +69,10 @@ static graft_status write_outputs(graft_env *env, const char *path, const graft_
                                   const graft_run_tensor *outputs)
 {
     graft_status status = GRAFT_OK;
-    const uint8_t *data = NULL;
-    size_t size = 0;
+    graft_bytes bytes = {.file = path};
     if (path != NULL) {
-        GRAFT_CHECK(graft_npz_pack(env, env->life, path, outputs, graft_run_output_count(run),
-                                   &data, &size));
-        GRAFT_CHECK(graft_file_write(env, path, data, size));
+        GRAFT_CHECK(graft_npz_pack(env, env->life, outputs, graft_run_output_count(run), &bytes));
+        GRAFT_CHECK(graft_file_write(env, path, bytes.data, bytes.size));
     }
 done:
     return status;

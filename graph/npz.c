@@ -392,22 +392,21 @@ static void pack_tensor(graft_arena *arena, const graft_run_tensor *tensor, graf
     graft_buffer_append(out, array.data, array.size);
 }
 
-graft_status graft_npz_pack(graft_env *env, graft_arena *arena, const char *file,
-                            const graft_run_tensor *tensors, uint32_t count, const uint8_t **data,
-                            size_t *size)
+graft_status graft_npz_pack(graft_env *env, graft_arena *arena, const graft_run_tensor *tensors,
+                            uint32_t count, graft_bytes *bytes)
 {
     graft_buffer out = {.arena = arena};
     graft_buffer directory = {.arena = arena};
     for (uint32_t i = 0; i < count && out.size <= UINT32_MAX; i++) {
         if (type_name(&tensors[i].shape) == NULL || strlen(tensors[i].name) > NAME_MOST) {
             return GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "%s: '%s' has a type or name that .npz lacks",
-                              file, tensors[i].name);
+                              bytes->file, tensors[i].name);
         }
         pack_tensor(arena, &tensors[i], &out, &directory);
     }
     if (count >= UINT16_MAX || out.size + directory.size > UINT32_MAX) {
         return GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "%s: more tensors or bytes than .npz holds",
-                          file);
+                          bytes->file);
     }
     const size_t at = out.size;
     graft_buffer_append(&out, directory.data, directory.size);
@@ -418,7 +417,7 @@ graft_status graft_npz_pack(graft_env *env, graft_arena *arena, const char *file
     put_number(&out, directory.size, 4);
     put_number(&out, at, 4);
     put_number(&out, 0, 2);
-    *data = (const uint8_t *)out.data;
-    *size = out.size;
+    bytes->data = (const uint8_t *)out.data;
+    bytes->size = out.size;
     return GRAFT_OK;
 }

@@ -12,10 +12,10 @@
  * array and what is wrong. */
 GRAFT_MUST_USE graft_status graft_npz_parse(graft_env *env, graft_arena *arena, graft_bytes bytes,
                                             graft_run_tensor **tensors, uint32_t *count);
-/* The archive's bytes, in `arena`; the same tensors give the same ones. GRAFT_UNSUPPORTED, naming
- * `file`, for what does not fit the format. */
-GRAFT_MUST_USE graft_status graft_npz_pack(graft_env *env, graft_arena *arena, const char *file,
+/* The archive's data and size, in `arena`, into `bytes`, whose file is for messages; the same tensors
+ * give the same ones. GRAFT_UNSUPPORTED for what does not fit the format. */
+GRAFT_MUST_USE graft_status graft_npz_pack(graft_env *env, graft_arena *arena,
                                            const graft_run_tensor *tensors, uint32_t count,
-                                           const uint8_t **data, size_t *size);
+                                           graft_bytes *bytes);
 
 #endif

@@ -36,8 +36,7 @@ static void check_same(graft_env *env, const graft_run_tensor *tensors, uint32_t
     graft_bytes bytes = {.file = "packed"};
     graft_run_tensor *again = NULL;
     uint32_t again_count = 0;
-    assert(graft_npz_pack(env, env->unit, "packed", tensors, count, &bytes.data, &bytes.size) ==
-           GRAFT_OK);
+    assert(graft_npz_pack(env, env->unit, tensors, count, &bytes) == GRAFT_OK);
     assert(graft_npz_parse(env, env->unit, bytes, &again, &again_count) == GRAFT_OK);
     assert(again_count == count);
     for (uint32_t i = 0; i < count; i++) {

@@ -127,14 +127,13 @@ static void test_refuses_to_pack(void **state)
 {
     graft_env *env = *state;
     float datum = 0.0F;
-    const uint8_t *data = NULL;
-    size_t size = 0;
+    graft_bytes bytes = {.file = "x.npz"};
     const graft_run_tensor half = {
         "b", {.rank = 0, .dtype = GRAFT_DTYPE_BF16},
          &datum
     };
-    check_failed(env, graft_npz_pack(env, env->life, "x.npz", &half, 1, &data, &size),
-                 GRAFT_UNSUPPORTED, "x.npz: 'b' has a type or name that .npz lacks");
+    check_failed(env, graft_npz_pack(env, env->life, &half, 1, &bytes), GRAFT_UNSUPPORTED,
+                 "x.npz: 'b' has a type or name that .npz lacks");
 }
 
 int main(void)
