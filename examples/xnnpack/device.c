@@ -225,6 +225,9 @@ static graft_status answer_hello(device *d, const graft_yaml *question, graft_js
 {
     graft_status status = GRAFT_OK;
     graft_device *processor = NULL;
+    const char *names[GRAFT_OP_COUNT];
+    uint32_t count = 0;
+    uint8_t has[LOWERING_OPERATOR_BYTES];
     (void)question;
     GRAFT_CHECK(graft_device_open(d->env, "cpu", 1, &processor));
     char *name = graft_arena_strdup(d->env->unit, graft_device_name(processor));
@@ -236,6 +239,13 @@ static graft_status answer_hello(device *d, const graft_yaml *question, graft_js
     graft_json_string(answer, "hardware", name);
     graft_json_integer(answer, "threads", d->thread_count);
     graft_json_bool(answer, "times_models", true);
+    lowering_operators(has);
+    for (uint32_t op = 0; op < GRAFT_OP_COUNT; op++) {
+        if ((has[op / 8] >> op % 8 & 1U) != 0) {
+            names[count++] = graft_op(op)->name;
+        }
+    }
+    graft_json_strings(answer, "operators", names, count);
 done:
     graft_device_close(processor);
     return status;

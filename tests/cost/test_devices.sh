@@ -22,6 +22,7 @@ while read -r line; do
         asked=hello
         answer='"protocol": 1, "name": "fake", "version": "1.0", "hardware": "a board", "threads": 3, "times_models": '
         [ "$when" = modest ] && answer="${answer}false" || answer="${answer}true"
+        [ "$when" = poor ] && answer="$answer, \"operators\": [\"relu\", \"conv\"]"
         ;;
     *'"ask": "time_models"'*)
         asked=models
@@ -161,6 +162,12 @@ confirms() {
     optimize good && ! cmp -s "$FOLDER/in.onnx" "$FOLDER/out.onnx" &&
         grep -q '"confirmed": "faster", .*"whole_ratio": 0.9,' "$FOLDER/out" &&
         grep -q 'whole models in turns: 0.9000' "$FOLDER/err"
+}
+# What a device does not have no rule makes.
+keeps_to_its_operators() {
+    refused='s/.*not for this device or numeric class: \([0-9]*\),.*/\1/p'
+    optimize good && all=$(sed -n "$refused" "$FOLDER/err") && optimize poor && few=$(sed -n "$refused" "$FOLDER/err") &&
+        echo "$all rules are left out, and $few" && [ "$few" -gt $((all + 500)) ]
 }
 leaves_out_what_is_slower() {
     optimize slower=x && cmp "$FOLDER/in.onnx" "$FOLDER/out.onnx" &&
@@ -306,6 +313,7 @@ check "refuses one that cannot" refuses_hello unsupported 'it says: there is no 
 check "refuses what is no program" refuses_what_is_no_program
 check "starts it alone" starts_it_alone
 check "confirms" confirms
+check "keeps to its operators" keeps_to_its_operators
 check "leaves out what is slower" leaves_out_what_is_slower
 check "leaves out what is not confirmed" leaves_out_what_is_not_confirmed
 check "says what is not confirmed" says_what_is_not_confirmed
