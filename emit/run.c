@@ -33,6 +33,9 @@ static graft_status open_costs(graft_run *run, const graft_run_options *options)
     const char *database = options->database;
     graft_cost_statistics known;
     database = database == NULL ? graft_device_database(env, "cpu") : database;
+    if (!options->tune && !graft_file_exists(database)) {
+        database = NULL; /* Nothing is measured, so nothing would be in it. */
+    }
     GRAFT_CHECK(graft_device_open(env, "cpu", env->thread_count, &run->device));
     GRAFT_CHECK(graft_cost_open(env, run->device, database, &run->cost));
     graft_cost_statistics_of(run->cost, &known);
