@@ -98,10 +98,8 @@ static void print_outputs(graft_env *env, const graft_run *run)
 static graft_status bench(graft_env *env, const run_choices *choices, graft_run *run)
 {
     graft_status status = GRAFT_OK;
-    graft_cost_statistics known;
     graft_timing timing;
     GRAFT_CHECK(graft_executor_time(env, run->executor, choices->rounds, &timing));
-    graft_cost_statistics_of(run->cost, &known);
     if (env->json) {
         graft_json json;
         graft_json_begin(&json, env->scratch);
@@ -110,7 +108,7 @@ static graft_status bench(graft_env *env, const run_choices *choices, graft_run 
         graft_json_number(&json, "median_ns", timing.median_ns);
         graft_json_number(&json, "spread_ns", timing.spread_ns);
         graft_json_integer(&json, "rounds", timing.rounds);
-        graft_json_integer(&json, "estimated", known.estimated);
+        graft_json_bool(&json, "tuned", choices->tune);
         graft_json_end(&json, stdout);
     } else {
         (void)printf("%s: %.3f ms (quartiles %.3f apart, %u rounds) on %s\n", choices->model,
@@ -181,10 +179,9 @@ static const graft_option options_taken[] = {
     GRAFT_NUMBER(run_choices, seed, "--seed", "N", "1", 1, SEED_MOST, "of random inputs"),
     GRAFT_TEXT(run_choices, policy, "--policy", "FILE", NULL,
                "rewrite the model as this policy.graft says first"),
-    GRAFT_FLAG(run_choices, tune, "--tune",
-               "measure first what costs lack, and keep it: the fastest kernels and layouts"),
+    GRAFT_FLAG(run_choices, tune, "--tune", "layouts too, measured with care and kept for later"),
     GRAFT_TEXT(run_choices, database, "--database", "FILE", NULL,
-               "where costs are kept (default: the device's, in out/ or ~/.cache/graft)"),
+               "where costs are kept (default: the processor's, in out/ or ~/.cache/graft)"),
     GRAFT_LIST(run_choices, sizes, "--size", "NAME=N,...",
                "values for sizes that the model leaves open"),
 };

@@ -13,8 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* With fewer there is no estimate either (roofline.h), and layouts go by a convention. */
-enum { ENTRIES_LEAST = 6, STEPS_MOST = 4096 };
+enum { STEPS_MOST = 4096 };
 
 /* ------------------------------------------------------------------ opening */
 
@@ -28,19 +27,17 @@ static int take_threads(int count)
 
 static graft_status open_costs(graft_run *run, const graft_run_options *options)
 {
+    static const graft_measure_options hurried = {.rounds = 3, .batch_ns = 50000, .quiet = true};
     graft_status status = GRAFT_OK;
     graft_env *env = &run->env;
     const char *database = options->database;
-    graft_cost_statistics known;
     database = database == NULL ? graft_device_database(env, "cpu") : database;
-    if (!options->tune && !graft_file_exists(database)) {
-        database = NULL; /* Nothing is measured, so nothing would be in it. */
-    }
     GRAFT_CHECK(graft_device_open(env, "cpu", env->thread_count, &run->device));
-    GRAFT_CHECK(graft_cost_open(env, run->device, database, &run->cost));
-    graft_cost_statistics_of(run->cost, &known);
-    graft_cost_set_estimating(run->cost, !options->tune);
-    graft_cost_set_convention(run->cost, !options->tune && known.entries < ENTRIES_LEAST);
+    GRAFT_CHECK(graft_cost_open(env, run->device, options->tune ? database : NULL, &run->cost));
+    if (!options->tune) {
+        graft_cost_set_measuring(run->cost, &hurried);
+        graft_cost_set_convention(run->cost, true);
+    }
 done:
     return status;
 }

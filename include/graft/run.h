@@ -38,9 +38,9 @@ typedef struct graft_run_tensor {
 /* All zero is the default. */
 typedef struct graft_run_options {
     uint32_t thread_count; /* 0: one for each processor. */
-    /* Measures first what each operator takes in each layout and by each implementation, seconds to
-     * minutes, and keeps it in the database: later sessions take it from there. Without it what the
-     * database has counts, and for the rest the usual choice. */
+    /* Layouts and kernels by costs measured with care: what the database lacks of them is measured
+     * first, seconds to minutes, and kept there. Without it each opening looks at the kernels of one
+     * layout for a moment. */
     bool tune;
     const char *database;     /* A file of costs; NULL: the processor's, below ~/.cache/graft. */
     const char *policy;       /* A policy.graft that rewrites the model first; NULL: none does. */
