@@ -56,7 +56,7 @@ all: $(GRAFT) $$(CUDA_LIBRARY) ## Build the binary, out/release/graft (the defau
 deps: ## Install the missing system packages (DEV=1: also what tidy, fuzz and recheck need)
 	@DEV='$(DEV)' sh tests/deps.sh
 
-test: $$(TEST_PROGRAMS) $$(if $$(TEST_SCRIPTS),$(GRAFT)) $$(if $$(filter tests/examples/%,$$(TEST_SCRIPTS)),$$(EXAMPLE_PROGRAMS)) ## Build and run every test (test-graph: one folder)
+test: $$(TEST_PROGRAMS) $$(if $$(TEST_SCRIPTS),$(GRAFT)) $$(if $$(filter tests/examples/% %/test_devices.sh,$$(TEST_SCRIPTS)),$$(EXAMPLE_PROGRAMS)) ## Build and run every test (test-graph: one folder)
 	@echo '$(strip $(CUDA_LINE))'
 	@echo '$(strip $(ONNX_LINE))'
 	@$(RUN_TESTS) $(TEST_PROGRAMS) $(TEST_SCRIPTS)
@@ -107,12 +107,12 @@ endif
 
 # Sums and products are never contracted: a result may not depend on whether the processor has a
 # fused multiply-add. Assertions stay on in every mode.
-CFLAGS   := -std=gnu11 -g $(FLAGS_$(MODE)) -ffp-contract=off -pthread $(HARDENING) $(CFLAGS_EXTRA)
+CFLAGS   := -std=gnu11 -g $(FLAGS_$(MODE)) -ffp-contract=off -pthread -fPIC -fno-semantic-interposition $(HARDENING) $(CFLAGS_EXTRA)
 CPPFLAGS := -D_GNU_SOURCE -I. -Iinclude -I$(OUT)/generated
 # What is called graft_* stays visible to graft-cuda.so, which is loaded at run time.
 LDFLAGS  := $(FLAGS_$(MODE)) -pthread -Wl,--as-needed $(LDFLAGS_EXTRA)
 EXPORTS  := -Wl,--export-dynamic-symbol='graft_*'
-LDLIBS   := -lz3 -lprotobuf-c -lxxhash -lyaml -ldnnl -lgomp -lopenblas -lm -lpthread
+LDLIBS   := -lz3 -lprotobuf-c -lxxhash -lyaml -lz -ldnnl -lgomp -lopenblas -lm -lpthread
 
 # --- ONNX' own shape inference ---------------------------------------------------------------------
 # Debian's libonnx-dev, C++, behind graph/onnx_infer.cc. Its objects are not checked by sanitizers: the
@@ -130,7 +130,7 @@ ONNX_LINE := onnx: shapes of opaque nodes by libonnx
 INFER_OBJECT := $(OUT)/graph/onnx_infer.o
 CPPFLAGS     += -DGRAFT_WITH_LIBONNX
 LDLIBS       += -lonnx -lonnx_proto -lprotobuf -lstdc++
-CXX_COMPILE  := $(CXX) -I. -DONNX_ML=1 -DONNX_NAMESPACE=onnx -std=c++17 -g -O2 $(HARDENING) -Wall -Wextra -Werror -Wconversion -Wshadow
+CXX_COMPILE  := $(CXX) -I. -DONNX_ML=1 -DONNX_NAMESPACE=onnx -std=c++17 -g -O2 -fPIC $(HARDENING) -Wall -Wextra -Werror -Wconversion -Wshadow
 endif
 endif
 

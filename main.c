@@ -75,6 +75,7 @@ static const graft_command *const command_list[] = {
     &graft_command_cost_close,
     &graft_command_cost_table,
     &graft_command_optimize,
+    &graft_command_run,
     &graft_command_policy,
     &graft_command_report,
     &graft_command_eval,

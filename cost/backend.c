@@ -254,7 +254,10 @@ static const struct {
 
 bool graft_device_has(const graft_device *device, uint32_t op, const int32_t *attrs)
 {
-    (void)device;
+    const bool *has = graft_device_head_at(device)->has;
+    if (has != NULL && op < GRAFT_OP_COUNT && !has[op]) {
+        return false;
+    }
     for (size_t i = 0; i < sizeof(fused) / sizeof(fused[0]); i++) {
         if (fused[i].op == op) {
             return (fused[i].activations >> (uint32_t)attrs[fused[i].attr] & 1u) != 0;

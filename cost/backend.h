@@ -72,6 +72,7 @@ typedef struct graft_device_head {
     char name[256];
     char library[128];
     uint32_t thread_count;
+    const bool *has; /* By operator; NULL: there are primitives for all, but for what is fused. */
 } graft_device_head;
 
 typedef struct graft_kernel_head {

@@ -78,6 +78,24 @@ done:
     return status;
 }
 
+/* The member "operators". Names that Graft does not know are passed over. */
+static graft_status read_operators(graft_env *env, const graft_yaml *root, bool *has)
+{
+    const graft_yaml *list = graft_yaml_find(root, "operators");
+    for (uint32_t op = 0; op < GRAFT_OP_COUNT; op++) {
+        const graft_op_info *info = graft_op(op);
+        has[op] = list == NULL;
+        for (uint32_t i = 0; info != NULL && list != NULL && i < list->count; i++) {
+            const graft_yaml *item = &list->items[i];
+            has[op] =
+                has[op] || (item->kind == GRAFT_YAML_SCALAR && strcmp(item->text, info->name) == 0);
+        }
+    }
+    return list == NULL || list->kind == GRAFT_YAML_SEQUENCE
+               ? GRAFT_OK
+               : GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: 'operators' is no list", answer_name);
+}
+
 graft_status graft_answer_read_hello(graft_env *env, graft_arena *arena,
                                      const graft_answer_line *line, const char **refusal,
                                      graft_answer_hello *hello)
@@ -101,6 +119,7 @@ graft_status graft_answer_read_hello(graft_env *env, graft_arena *arena,
     }
     GRAFT_CHECK(graft_yaml_integer(env, root, "threads", 1, THREADS_MOST, &threads));
     GRAFT_CHECK(graft_yaml_bool(env, root, "times_models", &said.times_models));
+    GRAFT_CHECK(read_operators(env, root, said.has));
     said.threads = (uint32_t)threads;
     *hello = said;
 done:

@@ -16,9 +16,10 @@ typedef struct graft_answer_hello {
     char name[33];
     char version[33];
     char hardware[129];
-    char options[41];  /* "" when it has none. */
-    uint32_t threads;  /* At least 1. */
-    bool times_models; /* It understands "time_models". */
+    char options[41];         /* "" when it has none. */
+    uint32_t threads;         /* At least 1. */
+    bool times_models;        /* It understands "time_models". */
+    bool has[GRAFT_OP_COUNT]; /* By operator: whether it runs it; all of them if it does not say. */
 } graft_answer_hello;
 
 /* The time of one run. */

@@ -227,6 +227,7 @@ static void name_device(program_device *d)
     (void)snprintf(d->head.library, sizeof(d->head.library), "%s %s%s%s" GRAFT_DEVICE_PROGRAM_MARK,
                    h->name, h->version, h->options[0] == '\0' ? "" : ", ", h->options);
     d->head.thread_count = h->threads;
+    d->head.has = h->has;
 }
 
 /* How many threads is up to the program. */

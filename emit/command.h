@@ -21,5 +21,7 @@ extern const graft_command graft_command_eval;
 extern const graft_command graft_command_report;
 /* Rewrites a model by search, or as a policy says that was trained for this or another model. */
 extern const graft_command graft_command_optimize;
+/* Runs a model by a session of include/graft/run.h. */
+extern const graft_command graft_command_run;
 
 #endif

@@ -1,12 +1,10 @@
 /* outputs.c - see outputs.h. */
 #include "emit/outputs.h"
 
-#include "graph/rng.h"
-
 #include <math.h>
 #include <string.h>
 
-static float *draw_input(graft_arena *arena, const graft_shape *shape, graft_rng *rng)
+float *graft_outputs_draw_tensor(graft_arena *arena, const graft_shape *shape, graft_rng *rng)
 {
     size_t count = (size_t)graft_shape_elements(shape);
     float *data = graft_arena_alloc(arena, (size_t)graft_shape_bytes(shape));
@@ -30,8 +28,8 @@ const float **graft_outputs_draw(graft_arena *arena, const graft_executor *execu
     graft_rng rng;
     graft_rng_seed(&rng, seed);
     for (uint32_t k = 0; k < count; k++) {
-        inputs[k] =
-            draw_input(arena, &graph->values[graft_executor_input(executor, k)].shape, &rng);
+        inputs[k] = graft_outputs_draw_tensor(
+            arena, &graph->values[graft_executor_input(executor, k)].shape, &rng);
     }
     return inputs;
 }

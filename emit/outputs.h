@@ -3,14 +3,16 @@
 #define GRAFT_EMIT_OUTPUTS_H
 
 #include "cost/executor.h"
+#include "graph/rng.h"
 
 /* Largest difference of an output, relative to the output's largest magnitude. Rules reassociate
  * sums and fold factors into weights: over the 50 layers of a network rounding grows to about 1e-5.
  */
 #define GRAFT_OUTPUTS_DIFFERENCE_MOST 1e-3
 
-/* One tensor for each input of an executor of `graph`: normal numbers; places and masks are 0 and
- * 1, which lie in every table. In `arena`. */
+/* A tensor: normal numbers; places and masks are 0 and 1, which lie in every table. In `arena`. */
+float *graft_outputs_draw_tensor(graft_arena *arena, const graft_shape *shape, graft_rng *rng);
+/* One such tensor for each input of an executor of `graph`. In `arena`. */
 const float **graft_outputs_draw(graft_arena *arena, const graft_executor *executor,
                                  const graft_graph *graph, uint64_t seed);
 /* Room for its outputs. In `arena`. */

@@ -9,8 +9,8 @@ GPU_BUNDLE  := out/gpu-bundle
 # A bundle of other sources is not used; where protoc-c is missing too, the build stops there.
 GPU_STALE   := $(if $(wildcard $(GPU_BUNDLE)),$(strip $(foreach p,$(PROTOS),$(shell cmp -s $(p) $(GPU_BUNDLE)/$(p) || echo $(p)))))
 GPU_HAS     := $(if $(GPU_STALE),,$(wildcard $(GPU_BUNDLE)/generated/graph/onnx.pb-c.h))
-# Left out: what needs oneDNN, libyaml or OpenBLAS, and the commands.
-GPU_SOURCES := $(filter-out graph/settings.c graph/tasofile.c,$(wildcard graph/*.c)) \
+# Left out: what needs oneDNN, libyaml, zlib or OpenBLAS, and the commands.
+GPU_SOURCES := $(filter-out graph/settings.c graph/tasofile.c graph/npz.c,$(wildcard graph/*.c)) \
     $(filter-out models/command.c,$(wildcard models/*.c)) \
     $(filter-out $(wildcard cost/device*.c cost/command*.c cost/bench.c) cost/kernel.c cost/program.c \
     cost/plain.c cost/nest.c cost/rival.c,$(wildcard cost/*.c)) \

@@ -4,12 +4,14 @@
 #   GRAFT=out/release/graft VERSION=0.1.0 PREFIX=/usr/local DESTDIR= sh packaging/install.sh install
 #   VERSION=0.1.0 PREFIX=/usr/local DESTDIR= sh packaging/install.sh uninstall
 #
-# CUDA_LIBRARY is the back end for NVIDIA GPUs, where there is one. The program finds its data in
+# CUDA_LIBRARY is the back end for NVIDIA GPUs, where there is one, RUN_LIBRARY the executor for other
+# programs, XNNPACK_DEVICE what devices/xnnpack starts; what is not set is left out. The program finds its data in
 # ../share/graft from where it lies, so that the tree may be moved as a whole. What is removed is what
 # would be installed; folders go when they are Graft's own and empty.
 set -eu
 
-: "${PREFIX:?}" "${VERSION:?}" "${DESTDIR:=}" "${GRAFT:=}" "${CUDA_LIBRARY:=}"
+: "${PREFIX:?}" "${VERSION:?}" "${DESTDIR:=}" "${GRAFT:=}" "${CUDA_LIBRARY:=}" "${RUN_LIBRARY:=}" \
+    "${XNNPACK_DEVICE:=}"
 ROOT=$DESTDIR$PREFIX
 OWN="include/graft share/graft share/doc/graft lib/graft"
 
@@ -20,22 +22,28 @@ data_files() {
     find rules/taso rules/policies rules/samples -type f 2> /dev/null || true
 }
 
-# Lines "MODE SOURCE TARGET"; sources that are made here begin with a +.
+# Lines "MODE SOURCE TARGET"; sources that are made here begin with a +. A link has its text for a source.
 files() {
     echo "755 $GRAFT bin/graft"
     echo "644 $CUDA_LIBRARY lib/graft/graft-cuda.so"
+    echo "755 $XNNPACK_DEVICE lib/graft/xnnpack"
+    if [ -n "$RUN_LIBRARY" ]; then
+        echo "644 $RUN_LIBRARY lib/${RUN_LIBRARY##*/}"
+        echo "link ${RUN_LIBRARY##*/} lib/libgraft_run.so"
+        echo "644 +graft-run.pc share/pkgconfig/graft-run.pc"
+    fi
     find include/graft -type f | while read -r file; do echo "644 $file $file"; done
     data_files | while read -r file; do echo "644 $file share/graft/$file"; done
     for file in devices/*; do echo "755 $file share/graft/$file"; done
     for file in LICENSE README.md CHANGELOG.md; do echo "644 $file share/doc/graft/$file"; done
-    echo "644 +pc share/pkgconfig/graft.pc"
+    echo "644 +graft.pc share/pkgconfig/graft.pc"
     echo "644 +man share/man/man1/graft.1"
     echo "644 +completion share/bash-completion/completions/graft"
 }
 
 make_file() {
     case $1 in
-    +pc) sed "s|@PREFIX@|$PREFIX|; s|@VERSION@|$VERSION|" packaging/graft.pc.in ;;
+    +*.pc) sed "s|@PREFIX@|$PREFIX|; s|@VERSION@|$VERSION|" "packaging/${1#+}.in" ;;
     +man) "$GRAFT" help --man ;;
     +completion) "$GRAFT" help --completion ;;
     esac
@@ -52,13 +60,17 @@ install_files() {
             source=$made
             ;;
         esac
-        install -D -m "$mode" "$source" "$ROOT/$target"
+        if [ "$mode" = link ]; then
+            ln -sfn "$source" "$ROOT/$target"
+        else
+            install -D -m "$mode" "$source" "$ROOT/$target"
+        fi
     done
     echo "installed in $ROOT"
 }
 
 uninstall_files() {
-    GRAFT=graft CUDA_LIBRARY=graft-cuda.so
+    GRAFT=graft CUDA_LIBRARY=graft-cuda.so XNNPACK_DEVICE=device
     files | while read -r _ _ target; do
         rm -f "$ROOT/$target"
     done

@@ -2,10 +2,17 @@
 
 VERSION := $(shell sed -n 's/^#define GRAFT_VERSION *"\(.*\)"/\1/p' include/graft/graft.h)
 PREFIX  ?= /usr/local
-INSTALL := VERSION=$(VERSION) PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' sh packaging/install.sh
+# The executor for other programs (include/graft/run.h); it shows nothing else.
+RUN_LIBRARY := $(OUT)/libgraft_run.so.$(shell sed -n 's/^#define GRAFT_ABI //p' include/graft/graft.h)
+INSTALL := VERSION=$(VERSION) PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' RUN_LIBRARY=$(RUN_LIBRARY) \
+    XNNPACK_DEVICE=$(XNNPACK_DEVICE) sh packaging/install.sh
+
+$(RUN_LIBRARY): $(OUT)/emit/run.o $(call archives,$(FOLDERS)) emit/run.map
+	$(if $(V),,$(call say,link,$@))
+	$(Q)$(LINK) -shared -Wl,-soname,$(@F) -Wl,--version-script=emit/run.map $(filter %.o %.a,$^) $(LDLIBS) -o $@
 
 .PHONY: install uninstall dist
-install: $(GRAFT) $(CUDA_LIBRARY) ## Install below DESTDIR and PREFIX (/usr/local)
+install: $(GRAFT) $(CUDA_LIBRARY) $(RUN_LIBRARY) $(XNNPACK_DEVICE) ## Install below DESTDIR and PREFIX (/usr/local)
 	@GRAFT=$(GRAFT) CUDA_LIBRARY=$(CUDA_LIBRARY) $(INSTALL) install
 
 uninstall: ## Remove what `make install` installs
@@ -23,7 +30,7 @@ dist: ## Pack the sources of the last commit into out/graft-VERSION.tar.gz
 # hardened as distributions ask.
 PACKAGE_ARCH ?= x86-64-v3
 PACKAGE_MAKE := $(MAKE) --no-print-directory ARCH=$(PACKAGE_ARCH) CUDA=0 MODE=release OUT=out/package \
-    HARDENING='-fstack-protector-strong -D_FORTIFY_SOURCE=2 -fPIE' \
+    HARDENING='-fstack-protector-strong -D_FORTIFY_SOURCE=2' \
     LDFLAGS_EXTRA='-pie -Wl,-z,relro,-z,now'
 
 .PHONY: deb wheel deb-pack wheel-pack wheel-tools

@@ -8,7 +8,7 @@ set -eu
 
 # Needed to build and to run the tests.
 REQUIRED="gcc libc6-dev libz3-dev libprotobuf-c-dev protobuf-c-compiler libxxhash-dev libyaml-dev
-    libdnnl-dev libopenblas-dev libcmocka-dev"
+    zlib1g-dev libdnnl-dev libopenblas-dev libcmocka-dev"
 # The build does without libonnx-dev and what it needs, and single tests without the rest, each with a
 # reason: shapes by ONNX' own library, the ONNX conformance cases, headers in C++, the firmware in an
 # emulated microcontroller, the example on XNNPACK, and the drawings of reports.

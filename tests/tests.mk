@@ -32,6 +32,8 @@ programs      = $(patsubst %.c,$(OUT)/%,$(call chosen,$(wildcard tests/$(1)/$(2)
 scripts       = $(call chosen,$(wildcard tests/$(1)/$(2)_*.sh))
 
 # Objects that a folder's programs share, and what must be there when they run.
+SHARES_examples = $(if $(XNNPACK_LACKS),,$(OUT)/examples/xnnpack/lower.o)
+NEEDS_examples_LIBS = $(if $(XNNPACK_LACKS),,-lXNNPACK -lpthreadpool)
 SHARES_cuda := $(OUT)/tests/cuda/host_threads.o $(OUT)/gpu/supervise.o \
     $(if $(CUDA_LIBRARY),$(CUDA_OBJECTS),$(addprefix $(OUT)/cost/cuda/,moves.o arbiter.o))
 # A stand-in for the driver, with which cuDNN plans where there is no GPU; only tests load it.
@@ -65,7 +67,7 @@ $(EVERY_PROGRAM): $(OUT)/tests/%: $(OUT)/tests/%.o $$(SHARES_$$(call folder_of,$
 	    $(NEEDS_$(call folder_of,$*)_LIBS) -o $@
 
 .PHONY: $(TEST_FOLDERS:%=test-%)
-test-examples: $$(EXAMPLE_PROGRAMS)
+test-examples test-cost: $$(EXAMPLE_PROGRAMS)
 $(TEST_FOLDERS:%=test-%): test-%: $$(call programs,$$*,test) $$(if $$(call scripts,$$*,test),$(GRAFT))
 	@$(RUN_TESTS) $(call programs,$*,test) $(call scripts,$*,test)
 

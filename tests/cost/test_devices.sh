@@ -22,6 +22,7 @@ while read -r line; do
         asked=hello
         answer='"protocol": 1, "name": "fake", "version": "1.0", "hardware": "a board", "threads": 3, "times_models": '
         [ "$when" = modest ] && answer="${answer}false" || answer="${answer}true"
+        [ "$when" = poor ] && answer="$answer, \"operators\": [\"relu\", \"conv\"]"
         ;;
     *'"ask": "time_models"'*)
         asked=models
@@ -162,6 +163,12 @@ confirms() {
         grep -q '"confirmed": "faster", .*"whole_ratio": 0.9,' "$FOLDER/out" &&
         grep -q 'whole models in turns: 0.9000' "$FOLDER/err"
 }
+# What a device does not have no rule makes.
+keeps_to_its_operators() {
+    refused='s/.*not for this device or numeric class: \([0-9]*\),.*/\1/p'
+    optimize good && all=$(sed -n "$refused" "$FOLDER/err") && optimize poor && few=$(sed -n "$refused" "$FOLDER/err") &&
+        echo "$all rules are left out, and $few" && [ "$few" -gt $((all + 500)) ]
+}
 leaves_out_what_is_slower() {
     optimize slower=x && cmp "$FOLDER/in.onnx" "$FOLDER/out.onnx" &&
         grep -q '"confirmed": "slower", .*"whole_ratio": 1.1,' "$FOLDER/out" && grep -q '"rules_applied": 0,' "$FOLDER/out" &&
@@ -214,7 +221,7 @@ is_interrupted() {
     [ "$status" = 130 ] && [ ! -e "$FOLDER/out.onnx" ] && [ -z "$(find "$FOLDER" -name 'graft-device-*')" ]
 }
 
-# ---------------------------------------------------------------- the one that is shipped
+# ---------------------------------------------------------------- those that are shipped
 
 times_with_onnxruntime() {
     rm -f "$DB"
@@ -238,6 +245,45 @@ optimizes_for_onnxruntime() {
 refuses_options() {
     error_is 2 'it says: options are level=disabled|basic|extended|all and threads=N' "$GRAFT" --quiet measure dscnn \
         --device onnxruntime:level=high --database "$DB"
+}
+
+times_with_xnnpack() {
+    rm -f "$DB"
+    gives 0 "$GRAFT" measure dscnn --device xnnpack:threads=2 --database "$DB" --rounds 3 --json &&
+        grep -q '"device": "xnnpack on .*, 2 threads"' "$FOLDER/out" &&
+        gives 0 "$GRAFT" measure dscnn --device xnnpack --database "$DB" --rounds 3 --json &&
+        grep -q '"estimated": 0,' "$FOLDER/out" && ! grep -q '"whole_ns": null' "$FOLDER/out" &&
+        grep -q '"device": "xnnpack on .*, 1 thread", "library": "xnnpack 0[^ ]*, device program 1"' "$FOLDER/out"
+}
+# Of one thread the sum of operators is the whole, about: copies have no part of what a run takes besides.
+adds_up() {
+    sum=$(sed -n 's/.*"sum_ns": \([0-9]*\).*/\1/p' "$FOLDER/out")
+    whole=$(sed -n 's/.*"whole_ns": \([0-9]*\).*/\1/p' "$FOLDER/out")
+    echo "sum $sum, whole $whole" && [ "$sum" -lt $((whole * 2)) ] && [ "$whole" -lt $((sum * 2)) ]
+}
+optimizes_for_xnnpack() {
+    "$GRAFT" --quiet model resnet8 "$FOLDER/in.onnx" &&
+        gives 0 "$GRAFT" optimize "$FOLDER/in.onnx" "$FOLDER/out.onnx" --device xnnpack --database "$DB" --json &&
+        grep -q '"confirmed": "\(faster\|same\|slower\)"' "$FOLDER/out"
+}
+asks_xnnpack() { # QUESTION ANSWER
+    answer=$(echo "{\"id\": 7, $1}" | devices/xnnpack) && echo "$answer" && [ "${answer#"{\"id\": 7, $2"}" != "$answer" ]
+}
+refuses_with_xnnpack() {
+    "$GRAFT" --quiet model lstm "$FOLDER/lstm.onnx" && "$GRAFT" --quiet model bert "$FOLDER/bert.onnx" &&
+        asks_xnnpack "\"ask\": \"time_models\", \"models\": [\"$FOLDER/lstm.onnx\"], \"rounds\": 1" \
+            "\"unsupported\": \"$FOLDER/lstm.onnx: node '" &&
+        asks_xnnpack "\"ask\": \"time_models\", \"models\": [\"$FOLDER/bert.onnx\"], \"rounds\": 1" \
+            "\"unsupported\": \"$FOLDER/bert.onnx: input '" &&
+        asks_xnnpack '"ask": "time_models", "models": [], "rounds": 1' "\"unsupported\": \"'models' is no list" &&
+        asks_xnnpack '"ask": "time", "model": "none.onnx", "apart_bytes": 0' '"unsupported": "none.onnx: cannot open' &&
+        asks_xnnpack '"ask": "dance"' '"unsupported": "there is no such question"' &&
+        error_is 2 'it says: the option is threads=N' "$GRAFT" --quiet measure dscnn --device xnnpack:threads=0 --database "$DB"
+}
+# Where it is not built, it says so.
+says_what_it_needs() {
+    cp devices/xnnpack "$FOLDER/alone" &&
+        error_is 2 'it says: it is not built' "$GRAFT" --quiet measure dscnn --device "$FOLDER/alone" --database "$DB"
 }
 
 export TMPDIR="$FOLDER"
@@ -267,6 +313,7 @@ check "refuses one that cannot" refuses_hello unsupported 'it says: there is no 
 check "refuses what is no program" refuses_what_is_no_program
 check "starts it alone" starts_it_alone
 check "confirms" confirms
+check "keeps to its operators" keeps_to_its_operators
 check "leaves out what is slower" leaves_out_what_is_slower
 check "leaves out what is not confirmed" leaves_out_what_is_not_confirmed
 check "says what is not confirmed" says_what_is_not_confirmed
@@ -280,5 +327,14 @@ if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") && "$python" 
     check "refuses options that there are not" refuses_options
 else
     skip "times with onnxruntime" "no onnxruntime here"
+fi
+check "XNNPACK says what it needs" says_what_it_needs
+if [ -x out/release/examples/xnnpack/device ]; then
+    check "times with XNNPACK" times_with_xnnpack
+    check "its operators add up" adds_up
+    check "optimizes for XNNPACK" optimizes_for_xnnpack
+    check "what XNNPACK lacks is refused" refuses_with_xnnpack
+else
+    skip "times with XNNPACK" "no libxnnpack-dev here, or no release build"
 fi
 finish

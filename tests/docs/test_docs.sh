@@ -2,7 +2,7 @@
 # Runs the commands of the pages that a newcomer reads, compiles their code, and compares what they
 # print with what the pages show (tests/docs/blocks.py says how).
 : "${GRAFT:?set by tests/run.sh}"
-PAGES="README.md docs/tour.md docs/devices.md docs/tutorial-rule.md docs/embedding.md docs/faq.md docs/report.md"
+PAGES="README.md docs/tour.md docs/devices.md docs/run.md docs/tutorial-rule.md docs/embedding.md docs/faq.md docs/report.md"
 
 if [ "${MODE:-release}" != release ]; then
     echo "# skip: the pages show what the release build prints"

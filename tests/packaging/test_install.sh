@@ -1,6 +1,7 @@
 #!/bin/sh
 # `make install` into a folder of its own: the installed program runs from elsewhere, a program compiles
-# against the installed headers, and nothing is left when it is removed. `make dist` gives the same
+# against the installed headers, another runs a
+# model by the installed library, and nothing is left when it is removed. `make dist` gives the same
 # bytes twice.
 . tests/support/tap.sh
 
@@ -21,6 +22,25 @@ int main(void)
     return 0;
 }
 END
+cat > "$ELSEWHERE/run.c" << 'END'
+#include <graft/run.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    static float in[640], out[640];
+    graft_run *run = NULL;
+    graft_status status = graft_run_open(argv[argc - 1], NULL, &run);
+    if (status == GRAFT_OK) {
+        graft_run_tensor input = *graft_run_input(run, 0), output = *graft_run_output(run, 0);
+        input.data = in;
+        output.data = out;
+        status = graft_run_once(run, &input, 1, &output, 1);
+    }
+    (void)printf("%s: %s %d\n", graft_status_name(status), graft_run_message(run), out[0] != 0);
+    graft_run_close(run);
+    return 0;
+}
+END
 
 # What the program keeps goes to a folder of the test's.
 away() { (cd "$ELSEWHERE" && XDG_CACHE_HOME=$FOLDER/cache && export XDG_CACHE_HOME && "$@"); }
@@ -28,10 +48,11 @@ away() { (cd "$ELSEWHERE" && XDG_CACHE_HOME=$FOLDER/cache && export XDG_CACHE_HO
 installs() {
     gives 0 $MAKE install && for file in bin/graft include/graft/graft.h include/graft/engine/match.h \
         share/graft/rules/graft.rules share/graft/train/settings.yaml share/pkgconfig/graft.pc \
-        share/man/man1/graft.1 share/bash-completion/completions/graft share/doc/graft/LICENSE; do
+        share/man/man1/graft.1 lib/libgraft_run.so share/bash-completion/completions/graft share/doc/graft/LICENSE; do
         [ -s "$ROOT/opt/graft/$file" ] || { echo "no $file"; return 1; }
     done
-    [ -x "$ROOT/opt/graft/share/graft/devices/onnxruntime" ]
+    [ -x "$ROOT/opt/graft/share/graft/devices/onnxruntime" ] || return 1
+    [ ! -x "${GRAFT%/*}/examples/xnnpack/device" ] || away gives 0 "$PROGRAM" measure dscnn --rounds 3 --device xnnpack
 }
 lists() { away gives 0 "$PROGRAM" rules --count && grep -q '^all ' "$FOLDER/out"; }
 optimizes() {
@@ -53,6 +74,14 @@ compiles() {
     flags=$(PKG_CONFIG_PATH=$ROOT/opt/graft/share/pkgconfig PKG_CONFIG_SYSROOT_DIR=$ROOT pkg-config --cflags graft) &&
         gcc -std=c99 -Wall -Wextra -Werror $flags "$ELSEWHERE/product.c" -o "$FOLDER/product" &&
         [ "graft $("$FOLDER/product")" = "$("$GRAFT" version) ok" ]
+}
+# shellcheck disable=SC2086 # Words.
+runs_models() {
+    flags=$(PKG_CONFIG_PATH=$ROOT/opt/graft/share/pkgconfig PKG_CONFIG_SYSROOT_DIR=$ROOT pkg-config --cflags --libs graft-run) &&
+        gcc -std=c99 -Wall -Wextra -Werror "$ELSEWHERE/run.c" $flags -o "$FOLDER/run" &&
+        LD_LIBRARY_PATH=$ROOT/opt/graft/lib && export LD_LIBRARY_PATH &&
+        [ "$(away "$FOLDER/run" autoencoder)" = "ok:  1" ] &&
+        [ "$(away "$FOLDER/run" none.onnx)" = "input/output error: none.onnx: cannot open: No such file or directory 0" ]
 }
 touch "$ELSEWHERE/mine"
 # shellcheck disable=SC2086
@@ -78,6 +107,7 @@ check "the tree can be moved" moves
 check "and back" moves_back
 if command -v pkg-config > /dev/null; then
     check "a program compiles through pkg-config" compiles
+    check "and one runs models by the library" runs_models
 else
     skip "a program compiles through pkg-config" "no pkg-config here"
 fi

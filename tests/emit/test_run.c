@@ -1,0 +1,140 @@
+/* Sessions of include/graft/run.h: of a model and of a graph, by name, and what they refuse. That
+ * outputs are those of onnxruntime is checked by test_run.sh. */
+#include "graft/run.h"
+
+#include "tests/support/build.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void expect(graft_run *run, graft_status status, graft_status want, const char *message)
+{
+    if (status != want || strstr(graft_run_message(run), message) == NULL) {
+        fail_msg("status %s, message '%s'", graft_status_name(status), graft_run_message(run));
+    }
+}
+
+static const float *weight_of(void *context, graft_index value)
+{
+    return ((const float *const *)context)[value];
+}
+
+/* relu(a w) - b: two inputs, two outputs. */
+static void test_graph(void **state)
+{
+    graft_env *env = *state;
+    graft_graph *graph = build_graph(env->life);
+    const graft_index b = build_input(graph, build_shape(2, 1, 2, 0, 0), 1);
+    const graft_index a = build_input(graph, build_shape(2, 1, 3, 0, 0), 0);
+    const graft_index w = build_weight(graph, build_shape(2, 3, 2, 0, 0), 0);
+    const graft_index product = build_node(graph, GRAFT_OP_matmul, NULL, a, w, 0);
+    const graft_index bent = build_node(graph, GRAFT_OP_relu, NULL, product, 0, 0);
+    const graft_index less = build_node(graph, GRAFT_OP_sub, NULL, bent, b, 0);
+    float weights[] = {1, -2, 3, -4, 5, -6}, first[] = {1, 1, 2}, second[] = {10, 20}, y[2], z[2];
+    const float *data[64] = {NULL};
+    char *folder = check_folder_make();
+    char *file = graft_arena_printf(env->life, "%s/x.costs", folder);
+    const graft_run_options options = {.thread_count = 1, .database = file};
+    graft_run *run = NULL;
+    data[w] = weights;
+    assert_int_equal(graft_graph_add_output(graph, less), GRAFT_OK);
+    assert_int_equal(graft_graph_add_output(graph, product), GRAFT_OK);
+    expect(run, graft_run_open_graph(graph, weight_of, data, &options, &run), GRAFT_OK, "");
+    assert_int_equal(graft_run_input_count(run), 2);
+    assert_int_equal(graft_run_output_count(run), 2);
+    assert_string_equal(graft_run_input(run, 0)->name, "x0");
+    assert_int_equal(graft_run_input(run, 0)->shape.dims[1], 3);
+    graft_run_tensor inputs[] = {*graft_run_input(run, 1), *graft_run_input(run, 0)};
+    graft_run_tensor outputs[] = {*graft_run_output(run, 1), *graft_run_output(run, 0)};
+    inputs[0].data = second;
+    inputs[1].data = first;
+    outputs[0].data = z;
+    outputs[1].data = y;
+    expect(run, graft_run_once(run, inputs, 2, outputs, 2), GRAFT_OK, "");
+    assert_int_equal(z[0], 14);
+    assert_int_equal(z[1], -18);
+    assert_int_equal(y[0], 4);
+    assert_int_equal(y[1], -20);
+    first[0] = 0;
+    expect(run, graft_run_once(run, inputs, 2, outputs, 1), GRAFT_OK, "");
+    assert_int_equal(z[0], 13);
+    assert_int_equal(y[0], 4); /* It was not asked for. */
+
+    expect(run, graft_run_once(run, inputs, 1, NULL, 0), GRAFT_BAD_INPUT,
+           "missing: input 'x0' f32[1,3]");
+    expect(run, graft_run_once(run, NULL, 0, NULL, 0), GRAFT_BAD_INPUT,
+           "missing: input 'x0' f32[1,3], 'x1' f32[1,2]");
+    outputs[1] = outputs[0];
+    expect(run, graft_run_once(run, inputs, 2, outputs, 2), GRAFT_BAD_INPUT,
+           "output 'y1': it comes twice");
+    inputs[0].shape.dims[0] = 2;
+    expect(run, graft_run_once(run, inputs, 2, NULL, 0), GRAFT_BAD_INPUT,
+           "input 'x1' is f32[2,2], not the model's f32[1,2]");
+    inputs[0].name = "z";
+    expect(run, graft_run_once(run, inputs, 2, NULL, 0), GRAFT_BAD_INPUT,
+           "input 'z': the model has none of this name");
+    graft_run_close(run);
+    data[w] = NULL;
+    expect(run, graft_run_open_graph(graph, weight_of, data, &options, &run), GRAFT_BAD_INPUT,
+           "has no data");
+    graft_run_close(run);
+    check_folder_remove(folder);
+}
+
+/* Tuned, in turns by threads that have other numbers of OpenMP's: the same outputs. */
+static void test_model(void **state)
+{
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    char *file = graft_arena_printf(env->life, "%s/x.costs", folder);
+    float in[640], out[3][640];
+    for (uint32_t i = 0; i < sizeof in / sizeof in[0]; i++) {
+        in[i] = (float)(i % 17) / 17.0F;
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        const graft_run_options options = {
+            .thread_count = 1 + i / 2, .tune = i == 1, .database = file};
+        graft_run *run = NULL;
+        expect(run, graft_run_open("autoencoder", &options, &run), GRAFT_OK, "");
+        graft_run_tensor input = *graft_run_input(run, 0), output = *graft_run_output(run, 0);
+        assert_int_equal(graft_shape_bytes(&input.shape), sizeof in);
+        assert_int_equal(graft_shape_bytes(&output.shape), sizeof out[0]);
+        input.data = in;
+        output.data = out[i];
+        expect(run, graft_run_once(run, &input, 1, &output, 1), GRAFT_OK, "");
+        graft_run_close(run);
+        for (uint32_t k = 0; k < 640; k++) {
+            assert_float_equal(out[i][k], out[0][k], 1e-4F);
+        }
+    }
+    check_folder_remove(folder);
+}
+
+static void test_refusals(void **state)
+{
+    static const char *const size = "nonesuch=3";
+    const graft_run_options options[] = {
+        {.policy = "none.graft", .database = "none.costs"},
+        {.sizes = &size,         .size_count = 1         }
+    };
+    graft_run *run = NULL;
+    (void)state;
+    expect(run, graft_run_open("none.onnx", NULL, &run), GRAFT_IO, "none.onnx: cannot open");
+    expect(run, graft_run_once(run, NULL, 0, NULL, 0), GRAFT_BAD_INPUT, "none.onnx: cannot open");
+    assert_int_equal(graft_run_input_count(run), 0);
+    graft_run_close(run);
+    expect(run, graft_run_open("autoencoder", &options[0], &run), GRAFT_IO, "none.graft");
+    graft_run_close(run);
+    expect(run, graft_run_open("autoencoder", &options[1], &run), GRAFT_BAD_INPUT, "nonesuch");
+    graft_run_close(run);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_graph),
+        CHECK_TEST(test_model),
+        CHECK_TEST(test_refusals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,76 @@
+#!/bin/sh
+# `graft run`: its outputs are those of onnxruntime, its files those of numpy, and what it lacks it names.
+. tests/support/tap.sh
+
+DB=$FOLDER/x.costs
+
+# A model with its weights, whatever else it may be given.
+asks_for_inputs() {
+    error_is 2 "missing: input 'input_1' f32[1,3,32,32]" "$GRAFT" run resnet8 --database "$DB" &&
+        error_is 2 'none.npz: cannot open' "$GRAFT" run resnet8 --inputs none.npz &&
+        error_is 2 'README.md: not an .npz file' "$GRAFT" run resnet8 --inputs README.md &&
+        error_is 2 "tests/fuzz/corpus/npz/deflated.npz: input 'a': the model has none of this name" \
+            "$GRAFT" run resnet8 --inputs tests/fuzz/corpus/npz/deflated.npz --database "$DB" &&
+        error_is 2 "cannot write $FOLDER: Is a directory" "$GRAFT" run resnet8 --outputs "$FOLDER" &&
+        [ ! -e "$DB" ]
+}
+# With kernels that are known, outputs are the same to the bit.
+benches() {
+    gives 0 "$GRAFT" --threads 1 run autoencoder --tune --bench --rounds 3 --json --outputs "$FOLDER/a.npz" --database "$DB" &&
+        grep -q '"output": "[^"]*", "shape": "f32\[1,640\]"' "$FOLDER/out" &&
+        grep -q '"device": ".*, 1 thread", "median_ns": [0-9.e+]*, "spread_ns": [0-9.e+-]*, "rounds": 3' "$FOLDER/out" &&
+        gives 0 "$GRAFT" --threads 1 run autoencoder --tune --bench --rounds 3 --outputs "$FOLDER/b.npz" --database "$DB" &&
+        cmp "$FOLDER/a.npz" "$FOLDER/b.npz" &&
+        gives 0 "$GRAFT" --threads 1 run autoencoder --tune --bench --rounds 3 --seed 2 --outputs "$FOLDER/b.npz" --database "$DB" &&
+        ! cmp -s "$FOLDER/a.npz" "$FOLDER/b.npz"
+}
+
+# agrees MODEL OPTION...: on random inputs, with those of onnxruntime.
+agrees() {
+    model=$1
+    shift
+    "$GRAFT" --quiet model "$model" "$FOLDER/model.onnx" &&
+        "$python" - "$FOLDER" "$GRAFT" "$DB" "$@" << 'END'
+import subprocess
+import sys
+
+import numpy as np
+import onnxruntime
+
+folder, graft, database, *options = sys.argv[1:]
+session = onnxruntime.InferenceSession(folder + "/model.onnx", providers=["CPUExecutionProvider"])
+random = np.random.default_rng(3)
+inputs = {}
+for port in session.get_inputs():
+    if port.type == "tensor(float)":
+        inputs[port.name] = random.standard_normal(port.shape).astype("float32")
+    else:
+        inputs[port.name] = random.integers(0, 2, port.shape).astype(port.type[7:-1])
+np.savez_compressed(folder + "/in.npz", **inputs)
+subprocess.run([graft, "--quiet", "run", folder + "/model.onnx", "--inputs", folder + "/in.npz",
+                "--outputs", folder + "/out.npz", "--database", database, *options], check=True)
+have = np.load(folder + "/out.npz")
+names = [port.name for port in session.get_outputs()]
+assert have.files == names, have.files
+for name, want in zip(names, session.run(None, inputs)):
+    assert have[name].shape == want.shape and have[name].dtype == want.dtype, name
+    # Of the largest: rounding grows over the layers (emit/outputs.h), and a policy reassociates.
+    apart = np.abs(have[name] - want).max() / np.abs(want).max()
+    print(name, apart)
+    assert apart <= 1e-4, apart
+END
+}
+
+check "asks for inputs" asks_for_inputs
+check "times, on the inputs of a seed" benches
+if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") && "$python" -c 'import onnxruntime' 2> "$FOLDER/log"; then
+    check "agrees on a convolutional net" agrees resnet8
+    check "agrees with two threads" agrees dscnn --threads 2
+    check "agrees with a policy" agrees resnet8 --policy rules/policies/intel-xeon-6-167-avx512.graft
+    check "agrees on a recurrent net" agrees lstm
+    check "agrees on a transformer" agrees bert
+    check "agrees when tuned" agrees dscnn --tune --threads 1
+else
+    skip "agrees with onnxruntime" "no onnxruntime here"
+fi
+finish
