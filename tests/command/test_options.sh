@@ -51,6 +51,7 @@ cost random||
 cost close||cost close autoencoder --device & --database @/a.costs --seconds 1
 cost table||
 optimize||optimize dscnn @/out.onnx --device & --database @/a.costs
+run||run autoencoder --bench --rounds 3 --database @/run.costs
 policy||
 report||
 eval||
