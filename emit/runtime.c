@@ -120,14 +120,10 @@ static const char *const kernels[] = {
     NORMAL_IN("2", "1") " and #1.axes = 2",
     NORMAL_IN("3", "2") " and #1.axes = 4",
     NORMAL_IN("4", "3") " and #1.axes = 8",
-    NORMAL_IN("4", "3") " and #1.axes = 12", /* Of an instance. */
     ROOT_MEAN_SQUARE("2", "1", "2"),
     ROOT_MEAN_SQUARE("3", "2", "4"),
     ROOT_MEAN_SQUARE("4", "3", "8"),
     "add(mul(layer_norm#1(a,b,c),d),e) = layer_norm#1(a,d,e)",
-    /* Elu and Softsign. */
-    "add(relu(a),mul(sub(exp(min(a,b)),c),d)) = exp(a)" CONST_BCD,
-    "div(a,add(max(a,mul(a,b)),c)) = exp(a) where const(b) and const(c)",
     /* HardSwish and HardSigmoid. */
     "mul(a,clip#1(add(mul(a,b),c))) = clip#1(a) where const(b) and const(c)",
     "clip#1(add(mul(a,b),c)) = clip#1(a) where const(b) and const(c)",

@@ -306,10 +306,9 @@ graft_onnx_planner graft_plan_unary, graft_plan_binary, graft_plan_chain, graft_
 /* Operators that are made of others, and layer normalisation. */
 graft_onnx_planner graft_plan_power, graft_plan_reciprocal, graft_plan_negation,
     graft_plan_absolute, graft_plan_hard_sigmoid, graft_plan_hard_swish, graft_plan_prelu,
-    graft_plan_mean, graft_plan_swish, graft_plan_softsign, graft_plan_elu, graft_plan_celu,
-    graft_plan_selu, graft_plan_instance_norm, graft_plan_group_norm, graft_plan_rms_norm,
-    graft_plan_gelu, graft_plan_layer_norm, graft_plan_reduce_min, graft_plan_reduce_squares,
-    graft_plan_reduce_absolute, graft_plan_global_max_pool;
+    graft_plan_mean, graft_plan_swish, graft_plan_rms_norm, graft_plan_gelu, graft_plan_layer_norm,
+    graft_plan_reduce_min, graft_plan_reduce_squares, graft_plan_reduce_absolute,
+    graft_plan_global_max_pool;
 
 /* ------------------------------------------------------------ onnx_fold.c */
 

@@ -91,69 +91,6 @@ void graft_plan_swish(graft_onnx_plan *plan, uint32_t op)
     graft_plan_output(plan, 0, graft_plan_add2(plan, GRAFT_OP_mul, NULL, x, inner));
 }
 
-/* x / (1 + |x|) */
-void graft_plan_softsign(graft_onnx_plan *plan, uint32_t op)
-{
-    (void)op;
-    graft_plan_outputs_at_most(plan, 1);
-    graft_onnx_operand x = graft_plan_input(plan, 0);
-    graft_onnx_operand divisor =
-        graft_plan_add2(plan, GRAFT_OP_add, NULL, absolute(plan, x), graft_plan_scalar(plan, 1.0F));
-    graft_plan_output(plan, 0, graft_plan_add2(plan, GRAFT_OP_div, NULL, x, divisor));
-}
-
-/* gamma (max(x, 0) + alpha (exp(min(x, 0) / width) - 1)): Elu, Selu and Celu. */
-static graft_onnx_operand exponential_unit(graft_onnx_plan *plan, float gamma, float alpha,
-                                           float width)
-{
-    graft_onnx_operand x = graft_plan_input(plan, 0);
-    graft_onnx_operand one = graft_plan_scalar(plan, 1.0F);
-    graft_onnx_operand y =
-        graft_plan_add2(plan, GRAFT_OP_min, NULL, x, graft_plan_scalar(plan, 0.0F));
-    if (width != 1.0F) {
-        y = graft_plan_add2(plan, GRAFT_OP_div, NULL, y, graft_plan_scalar(plan, width));
-    }
-    y = graft_plan_add1(plan, GRAFT_OP_exp, NULL, y);
-    y = graft_plan_add2(plan, GRAFT_OP_sub, NULL, y, one);
-    y = graft_plan_add2(plan, GRAFT_OP_mul, NULL, y, graft_plan_scalar(plan, alpha));
-    y = graft_plan_add2(plan, GRAFT_OP_add, NULL, graft_plan_add1(plan, GRAFT_OP_relu, NULL, x), y);
-    return gamma == 1.0F
-               ? y
-               : graft_plan_add2(plan, GRAFT_OP_mul, NULL, y, graft_plan_scalar(plan, gamma));
-}
-
-void graft_plan_elu(graft_onnx_plan *plan, uint32_t op)
-{
-    (void)op;
-    graft_plan_outputs_at_most(plan, 1);
-    graft_plan_output(plan, 0,
-                      exponential_unit(plan, 1.0F, graft_plan_float(plan, "alpha", 1.0F), 1.0F));
-}
-
-void graft_plan_celu(graft_onnx_plan *plan, uint32_t op)
-{
-    (void)op;
-    graft_plan_outputs_at_most(plan, 1);
-    float alpha = graft_plan_float(plan, "alpha", 1.0F);
-    if (!(alpha > 0.0F)) {
-        graft_plan_refuse(plan, "an alpha that is not positive");
-    }
-    graft_plan_output(plan, 0, exponential_unit(plan, 1.0F, alpha, alpha));
-}
-
-/* The defaults are those since opset 6. */
-void graft_plan_selu(graft_onnx_plan *plan, uint32_t op)
-{
-    (void)op;
-    graft_plan_outputs_at_most(plan, 1);
-    float alpha = graft_plan_float(plan, "alpha", 1.67326319217681884765625F);
-    float gamma = graft_plan_float(plan, "gamma", 1.05070102214813232421875F);
-    if (plan->opset < 6) {
-        graft_plan_refuse(plan, "other defaults");
-    }
-    graft_plan_output(plan, 0, exponential_unit(plan, gamma, alpha, 1.0F));
-}
-
 /* The exact form only, not the one with tanh. */
 void graft_plan_gelu(graft_onnx_plan *plan, uint32_t op)
 {
@@ -383,55 +320,6 @@ void graft_plan_layer_norm(graft_onnx_plan *plan, uint32_t op)
 }
 
 /* --------------------------------------------------------------------- other normalisations */
-
-/* d / sqrt(mean of d d + epsilon) with d = x - mean, over the axes from the third on. */
-static graft_onnx_operand normalised(graft_onnx_plan *plan, graft_onnx_operand x)
-{
-    uint32_t rank = graft_plan_shape(plan, x).rank;
-    int32_t attrs[2];
-    attrs[GRAFT_ATTR_reduce_mean_axes] = (int32_t)((1U << rank) - 1U) & ~3;
-    attrs[GRAFT_ATTR_reduce_mean_keep] = 1;
-    if (rank < 3) {
-        graft_plan_refuse(plan, "an input without axes behind its channels");
-        return x;
-    }
-    graft_onnx_operand mean = graft_plan_add1(plan, GRAFT_OP_reduce_mean, attrs, x);
-    graft_onnx_operand d = graft_plan_add2(plan, GRAFT_OP_sub, NULL, x, mean);
-    graft_onnx_operand by = deviation(plan, d, attrs, graft_plan_float(plan, "epsilon", 1e-5F));
-    return graft_plan_add2(plan, GRAFT_OP_div, NULL, d, by);
-}
-
-static void put_scaled(graft_onnx_plan *plan, graft_onnx_operand x)
-{
-    const graft_onnx_operand inputs[3] = {x, graft_plan_input(plan, 1), graft_plan_input(plan, 2)};
-    graft_plan_output(plan, 0, graft_plan_add(plan, GRAFT_OP_scale_shift, NULL, inputs));
-}
-
-void graft_plan_instance_norm(graft_onnx_plan *plan, uint32_t op)
-{
-    (void)op;
-    graft_plan_outputs_at_most(plan, 1);
-    put_scaled(plan, normalised(plan, graft_plan_input(plan, 0)));
-}
-
-/* Channels of a group are normalised together. Since opset 21 each channel has a scale of its own. */
-void graft_plan_group_norm(graft_onnx_plan *plan, uint32_t op)
-{
-    (void)op;
-    graft_plan_outputs_at_most(plan, 1);
-    graft_onnx_operand x = graft_plan_input(plan, 0);
-    graft_shape shape = graft_plan_shape(plan, x);
-    int64_t groups = graft_plan_int(plan, "num_groups", 0);
-    if (plan->refusal != NULL || shape.rank < 3 || groups < 1 || groups > shape.dims[1] ||
-        shape.dims[1] % groups != 0 || graft_plan_int(plan, "stash_type", 1) != 1) {
-        graft_plan_refuse(plan, "groups that do not divide the channels");
-        return;
-    }
-    int64_t rest = (int64_t)graft_shape_elements(&shape) / shape.dims[0] / groups;
-    const int32_t dims[3] = {shape.dims[0], (int32_t)groups, graft_plan_int32(plan, rest)};
-    x = normalised(plan, graft_plan_reshape(plan, x, dims, 3));
-    put_scaled(plan, graft_plan_reshape(plan, x, shape.dims, shape.rank));
-}
 
 /* x / sqrt(mean of x x + epsilon) scale, over the axes from `axis` on, which the scale has. */
 void graft_plan_rms_norm(graft_onnx_plan *plan, uint32_t op)

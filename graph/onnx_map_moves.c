@@ -260,7 +260,7 @@ static void plan_blocks(graft_onnx_plan *plan, graft_onnx_operand x, const int32
     graft_plan_output(plan, 0, graft_plan_reshape(plan, x, joined, 4));
 }
 
-/* The size of blocks, if `size` of each axis that is cut divides; 0 else. */
+/* The size of blocks; 0 where they are refused. */
 static int32_t read_blocks(graft_onnx_plan *plan, const graft_shape *s)
 {
     int64_t b = graft_plan_int(plan, "blocksize", 0);

@@ -37,12 +37,13 @@ static uint32_t rd_choice(const rd *r, uint32_t k) { return (uint32_t)r->choices
 
 static rd_int rd_at(const rd *r, uint32_t axis)
 {
-    (void)r;
+    assert(axis < r->out_rank || axis == 0); /* A scalar's index is not looked at. */
     return (rd_int){.axes = (uint8_t)(1u << axis), .plain = true};
 }
 
 static rd_int rd_fixed(rd *r, uint32_t axis)
 {
+    assert(axis < r->out_rank);
     r->result->fixed |= (uint8_t)(1u << axis);
     return (rd_int){.axes = (uint8_t)(1u << axis)};
 }

@@ -237,7 +237,8 @@ static graft_index find_class(const graft_estimate_run *r, const graft_class_key
     return GRAFT_NONE;
 }
 
-/* Makes a class for a node, of the name `kept` when it is free, else of a new one. `free_slot` GRAFT_NONE: no other node can be equal. */
+/* Makes a class for a node, of the name `kept` when it is free, else of a new one. `free_slot`
+ * GRAFT_NONE: no other node can be equal. */
 static graft_index make_class(graft_estimate_run *r, graft_index n, graft_index kept,
                               graft_index free_slot)
 {
