@@ -85,8 +85,9 @@ static graft_outline outline_of(const graft_estimate_run *r, graft_index n)
 static GRAFT_APART const graft_shape *shape_of(const graft_estimate_run *r, graft_index value)
 {
     const graft_index first = r->e->limits.values;
+    const uint32_t made = value < first ? 0 : (uint32_t)value - first;
     return value < first ? &r->e->graph->values[value].shape
-                         : &r->made->shapes[0][value - first]; /* As they lie. */
+                         : &r->made->shapes[made / GRAFT_MAX_OUTPUTS][made % GRAFT_MAX_OUTPUTS];
 }
 
 /* Whether the value is const once the target stands. */
