@@ -115,7 +115,7 @@ EXPORTS  := -Wl,--export-dynamic-symbol='graft_*'
 LDLIBS   := -lz3 -lprotobuf-c -lxxhash -lyaml -lz -ldnnl -lgomp -lopenblas -lm -lpthread
 
 # --- ONNX' own shape inference ---------------------------------------------------------------------
-# Debian's libonnx-dev, C++, behind graph/onnx_infer.cc. Its objects are not checked by sanitizers: the
+# Debian's libonnx-dev, C++, behind graph/onnx/onnx_infer.cc. Its objects are not checked by sanitizers: the
 # library's templates are on both sides.
 ifeq ($(LIBONNX),0)
 ONNX_LINE := onnx: libonnx not looked for (LIBONNX=0), left out
@@ -127,7 +127,7 @@ ifneq ($(ONNX_LACKS),)
 ONNX_LINE := onnx: $(ONNX_LACKS) not found, left out: fewer shapes are known behind opaque nodes
 else
 ONNX_LINE := onnx: shapes of opaque nodes by libonnx
-INFER_OBJECT := $(OUT)/graph/onnx_infer.o
+INFER_OBJECT := $(OUT)/graph/onnx/onnx_infer.o
 CPPFLAGS     += -DGRAFT_WITH_LIBONNX
 LDLIBS       += -lonnx -lonnx_proto -lprotobuf -lstdc++
 CXX_COMPILE  := $(CXX) -I. -DONNX_ML=1 -DONNX_NAMESPACE=onnx -std=c++17 -g -O2 -fPIC $(HARDENING) -Wall -Wextra -Werror -Wconversion -Wshadow
@@ -141,12 +141,13 @@ LINK    := $(CC) $(LDFLAGS)
 # In link order: each folder comes before the ones it includes from.
 FOLDERS := emit train cost models verify gen graph
 
-PROTOS    := $(wildcard graph/*.proto)
+PROTOS    := $(wildcard graph/*/*.proto)
 GENERATED := $(PROTOS:%.proto=$(OUT)/generated/%.pb-c.c)
 
 # Rooms of a folder are in its archive. Of `support`, which only tests link, the sources are in tests/support.
-ROOMS    := $(addprefix verify/,command export instances lift set sizes sweep)
-sources  = $(wildcard $(if $(filter support,$(1)),tests/)$(1)/*.c $(addsuffix /*.c,$(filter $(1)/%,$(ROOMS))))
+# Two have archives or libraries of their own: the back end for GPUs, and what runs on a microcontroller.
+APART    := cost/cuda/% emit/firmware/%
+sources  = $(filter-out $(APART),$(wildcard $(if $(filter support,$(1)),tests/)$(1)/*.c $(if $(filter support,$(1)),,$(1)/*/*.c)))
 objects  = $(patsubst %.c,$(OUT)/%.o,$(call sources,$(1))) $(if $(filter graph,$(1)),$(GENERATED:.c=.o) $(INFER_OBJECT))
 archives = $(1:%=$(OUT)/lib%.a)
 
@@ -180,20 +181,20 @@ $(OUT)/limited/%.o: %.c $(STAMP_COMPILE) | $(DEPS_FIRST) $(GENERATED)
 	@mkdir -p $(@D)
 	$(Q)$(COMPILE) -DGRAFT_SMALL_LIMITS -MMD -MP -c $< -o $@
 
-$(OUT)/graph/onnx_infer.o: graph/onnx_infer.cc $(STAMP_COMPILE) | $(DEPS_FIRST)
+$(OUT)/graph/onnx/onnx_infer.o: graph/onnx/onnx_infer.cc $(STAMP_COMPILE) | $(DEPS_FIRST)
 	$(if $(V),,$(call say,compile,$<))
 	@mkdir -p $(@D)
 	$(Q)$(CXX_COMPILE) -MMD -MP -c $< -o $@
 
 # It tells what the processor lacks, so it may need nothing itself.
 ifneq ($(filter x86_64-%,$(shell $(CC) -dumpmachine)),)
-$(OUT)/graph/processor.o: OWN_FLAGS := -march=x86-64
+$(OUT)/graph/base/processor.o: OWN_FLAGS := -march=x86-64
 endif
 
 # The assembler copies the engine's source into this object: no compiler lists that as a dependency.
-$(OUT)/emit/engine_text.o: $(wildcard include/graft/*.h include/graft/*.def include/graft/engine/*.h)
+$(OUT)/emit/header/engine_text.o: $(wildcard include/graft/*.h include/graft/*.def include/graft/engine/*.h)
 # Likewise the pages.
-$(OUT)/graph/page.o: $(wildcard graph/page/*)
+$(OUT)/graph/base/page.o: $(wildcard graph/base/page/*)
 
 $(OUT)/generated/%.pb-c.c: %.proto | $(DEPS_FIRST)
 	$(if $(V),,$(call say,protoc-c,$<))
@@ -284,7 +285,7 @@ eval: $(GRAFT) ## Compare policies and searches, write docs/evaluation.md (MODEL
 	$(GRAFT) eval $(if $(MODELS),--models $(MODELS)) --device $(EVAL_DEVICE) --out out/eval \
 	    --database out/eval/recorded.costs \
 	    $(if $(METHODS),--methods "$(METHODS)") --page docs/evaluation.md
-	@sh emit/plots.sh out/eval docs/evaluation
+	@sh emit/report/plots.sh out/eval docs/evaluation
 	@python3 tests/docs/wrap.py docs/evaluation.md
 
 # Goes on where it was interrupted; AGAIN=1 does anew what ONLY names, CHECK=1 times nothing (docs/benchmarks.md).

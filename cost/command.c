@@ -1,10 +1,10 @@
 /* command.c - `graft measure` (see command.h). */
 #include "cost/command.h"
 
-#include "cost/calibrate.h"
-#include "cost/clock.h"
-#include "cost/device_program.h"
-#include "cost/plot.h"
+#include "cost/device/device_program.h"
+#include "cost/measure/calibrate.h"
+#include "cost/measure/clock.h"
+#include "cost/measure/plot.h"
 #include "models/zoo.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef GRAFT_COST_COMMAND_H
 #define GRAFT_COST_COMMAND_H
 
-#include "graph/options.h"
+#include "graph/base/options.h"
 
 /* The time of every operator of a model (a zoo name or an .onnx file), sorted by share, with its
  * distance to the device's measured roofline, and of the whole graph. */

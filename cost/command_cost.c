@@ -1,12 +1,12 @@
 /* command_cost.c - `graft cost`: databases shown, joined, compared, calibrated, confirmed and
  * measured anew. */
-#include "cost/calibrate.h"
 #include "cost/command.h"
-#include "cost/confirm_all.h"
-#include "cost/renew.h"
-#include "cost/supply.h"
-#include "graph/file.h"
-#include "graph/json.h"
+#include "cost/measure/calibrate.h"
+#include "cost/measure/confirm_all.h"
+#include "cost/measure/renew.h"
+#include "cost/plan/supply.h"
+#include "graph/base/file.h"
+#include "graph/base/json.h"
 
 #include <stdlib.h>
 #include <string.h>

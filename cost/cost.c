@@ -1,13 +1,13 @@
 /* cost.c - looking up, measuring on demand, estimating, and summing (see cost.h). */
 #include "cost/cost.h"
 
-#include "cost/plan.h"
-#include "cost/prepare.h"
-#include "cost/recorded.h"
-#include "cost/shipped.h"
+#include "cost/database/recorded.h"
+#include "cost/database/shipped.h"
+#include "cost/plan/plan.h"
+#include "cost/plan/prepare.h"
+#include "graph/base/file.h"
+#include "graph/base/log.h"
 #include "graph/equal.h"
-#include "graph/file.h"
-#include "graph/log.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -12,10 +12,10 @@
 #ifndef GRAFT_COST_COST_H
 #define GRAFT_COST_COST_H
 
-#include "cost/calibration.h"
-#include "cost/measure.h"
-#include "cost/roofline.h"
-#include "cost/schedule.h"
+#include "cost/database/roofline.h"
+#include "cost/measure/calibration.h"
+#include "cost/measure/measure.h"
+#include "cost/plan/schedule.h"
 #include "graph/model.h"
 
 typedef struct graft_cost graft_cost;

@@ -2,7 +2,7 @@
 #ifndef GRAFT_GEN_ATTRIBUTES_H
 #define GRAFT_GEN_ATTRIBUTES_H
 
-#include "graph/settings.h"
+#include "graph/base/settings.h"
 
 enum { GRAFT_GEN_MAX_CHOICES = 64 };
 

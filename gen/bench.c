@@ -2,8 +2,8 @@
 #include "gen/bench.h"
 
 #include "gen/gen.h"
-#include "graph/figures.h"
-#include "graph/json.h"
+#include "graph/base/figures.h"
+#include "graph/base/json.h"
 
 #include <stdlib.h>
 #include <string.h>

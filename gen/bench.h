@@ -2,7 +2,7 @@
 #ifndef GRAFT_GEN_BENCH_H
 #define GRAFT_GEN_BENCH_H
 
-#include "graph/env.h"
+#include "graph/base/env.h"
 
 /* Runs the families of a folder three times, each set to the depth it names or, unless it is 0, to
  * `depth`, and prints JSON Lines with name and unit, one figure a line: gen.FAMILY.{graphs,

@@ -2,8 +2,8 @@
 #include "gen/command.h"
 
 #include "gen/gen.h"
-#include "graph/json.h"
-#include "graph/ruleprint.h"
+#include "graph/base/json.h"
+#include "graph/rule/ruleprint.h"
 
 #include <string.h>
 

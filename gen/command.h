@@ -3,7 +3,7 @@
 #define GRAFT_GEN_COMMAND_H
 
 #include "gen/gen.h"
-#include "graph/options.h"
+#include "graph/base/options.h"
 
 /* Prints one line a candidate, then one a set; with --counts only the latter. With --json, objects
  * {"candidate": ...} and {"set": ...}. --family runs one family alone, so laws known from the

@@ -6,7 +6,7 @@
  * feed. */
 #include "gen/last.h"
 
-#include "graph/log.h"
+#include "graph/base/log.h"
 
 #include <assert.h>
 #include <string.h>

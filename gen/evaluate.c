@@ -6,8 +6,8 @@
  * integers obey laws of order that the reals do not. */
 #include "gen/space.h"
 
-#include "graph/log.h"
-#include "graph/rng.h"
+#include "graph/base/log.h"
+#include "graph/base/rng.h"
 
 #include <assert.h>
 #include <pthread.h>

@@ -8,7 +8,7 @@
 #ifndef GRAFT_GEN_FAMILY_H
 #define GRAFT_GEN_FAMILY_H
 
-#include "graph/env.h"
+#include "graph/base/env.h"
 
 enum {
     GRAFT_GEN_MAX_VARS = 8,  /* Inputs of a set. */

@@ -7,7 +7,7 @@
 #include "gen/rule.h"
 #include "gen/store.h"
 #include "gen/trail.h"
-#include "graph/log.h"
+#include "graph/base/log.h"
 
 #include <inttypes.h>
 #include <string.h>

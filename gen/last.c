@@ -2,7 +2,7 @@
 #include "gen/last.h"
 
 #include "gen/store.h"
-#include "graph/log.h"
+#include "graph/base/log.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
 
 #include "gen/check.h"
 #include "gen/search.h"
-#include "graph/file.h"
-#include "graph/log.h"
+#include "graph/base/file.h"
+#include "graph/base/log.h"
 
 #include <string.h>
 #include <unistd.h>

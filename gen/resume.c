@@ -1,7 +1,7 @@
 /* resume.c - see resume.h. */
 #include "gen/resume.h"
 
-#include "graph/file.h"
+#include "graph/base/file.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
 #include "gen/apply.h"
 #include "gen/propose.h"
 #include "gen/trail.h"
-#include "graph/log.h"
+#include "graph/base/log.h"
 
 typedef struct graft_gen_pair {
     uint32_t hub; /* The first graph of the group, or of what it is when its group was split. */

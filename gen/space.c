@@ -3,7 +3,7 @@
 
 #include "gen/traits.h"
 
-#include "graph/log.h"
+#include "graph/base/log.h"
 
 #include <assert.h>
 #include <string.h>

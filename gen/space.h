@@ -28,7 +28,7 @@
 
 #include "gen/gen.h"
 #include "gen/table.h"
-#include "graph/algebra_field.h"
+#include "graph/meaning/algebra_field.h"
 
 #include <xxhash.h>
 

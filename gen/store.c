@@ -1,7 +1,7 @@
 /* store.c - see store.h. */
 #include "gen/store.h"
 
-#include "graph/file.h"
+#include "graph/base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

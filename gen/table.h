@@ -3,7 +3,7 @@
 #ifndef GRAFT_GEN_TABLE_H
 #define GRAFT_GEN_TABLE_H
 
-#include "graph/arena.h"
+#include "graph/base/arena.h"
 
 #define GRAFT_GEN_NONE UINT32_MAX
 

@@ -1,7 +1,7 @@
 /* trail.c - see trail.h. */
 #include "gen/trail.h"
 
-#include "graph/log.h"
+#include "graph/base/log.h"
 
 #include <string.h>
 #include <unistd.h>

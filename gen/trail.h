@@ -6,7 +6,7 @@
 #define GRAFT_GEN_TRAIL_H
 
 #include "gen/law.h"
-#include "graph/file.h"
+#include "graph/base/file.h"
 
 /* What became of a pair. The numbers are written to disk. */
 typedef enum graft_gen_fate {

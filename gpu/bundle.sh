@@ -15,7 +15,7 @@ if [ ! -f "$library" ]; then
     exit 1
 fi
 rm -rf "$folder"
-mkdir -p "$folder/include/protobuf-c" "$folder/lib" "$folder/generated/graph"
+mkdir -p "$folder/include/protobuf-c" "$folder/lib" "$folder/generated"
 for name in protobuf-c/protobuf-c.h xxhash.h; do
     path=$(header "$name")
     if [ -z "$path" ]; then
@@ -26,7 +26,10 @@ for name in protobuf-c/protobuf-c.h xxhash.h; do
     [ "$name" != xxhash.h ] || [ ! -f "$(dirname "$path")/xxh3.h" ] || cp "$(dirname "$path")/xxh3.h" "$folder/include/"
 done
 cp "$library" "$folder/lib/"
-cp "$generated"/graph/*.pb-c.c "$generated"/graph/*.pb-c.h "$folder/generated/graph/"
-mkdir -p "$folder/graph"
-cp graph/*.proto "$folder/graph/" # The build compares: generated code of other sources is no use.
+cp -r "$generated"/graph "$folder/generated/"
+# The build compares: generated code of other sources is no use.
+find graph -name '*.proto' | while read -r proto; do
+    mkdir -p "$folder/$(dirname "$proto")"
+    cp "$proto" "$folder/$proto"
+done
 echo "gpu-bundle: $folder is complete; copy it along with the sources"

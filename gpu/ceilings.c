@@ -5,8 +5,8 @@
  * operators on more than 64 MB should reach 80 % of the first. */
 #include "gpu/check.h"
 
-#include "cost/backend.h"
-#include "cost/measure.h"
+#include "cost/device/backend.h"
+#include "cost/measure/measure.h"
 
 enum { ROUNDS = 7 };
 

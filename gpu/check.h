@@ -8,7 +8,7 @@
 
 #include "cost/cost.h"
 #include "cost/cuda/real.h"
-#include "graph/json.h"
+#include "graph/base/json.h"
 
 /* How far a stage has come: shared by the process that runs it and the one that waits for it. */
 typedef struct check_progress {

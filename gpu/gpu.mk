@@ -8,14 +8,14 @@ GPU_RESULTS := out/gpu-check
 GPU_BUNDLE  := out/gpu-bundle
 # A bundle of other sources is not used; where protoc-c is missing too, the build stops there.
 GPU_STALE   := $(if $(wildcard $(GPU_BUNDLE)),$(strip $(foreach p,$(PROTOS),$(shell cmp -s $(p) $(GPU_BUNDLE)/$(p) || echo $(p)))))
-GPU_HAS     := $(if $(GPU_STALE),,$(wildcard $(GPU_BUNDLE)/generated/graph/onnx.pb-c.h))
+GPU_HAS     := $(if $(GPU_STALE),,$(wildcard $(GPU_BUNDLE)/generated/graph/onnx/onnx.pb-c.h))
 # Left out: what needs oneDNN, libyaml, zlib or OpenBLAS, and the commands.
-GPU_SOURCES := $(filter-out graph/settings.c graph/tasofile.c graph/npz.c,$(wildcard graph/*.c)) \
+GPU_SOURCES := $(filter-out graph/base/settings.c graph/rule/tasofile.c graph/base/npz.c,$(call sources,graph)) \
     $(filter-out models/command.c,$(wildcard models/*.c)) \
-    $(filter-out $(wildcard cost/device*.c cost/command*.c cost/bench.c) cost/kernel.c cost/program.c \
-    cost/plain.c cost/nest.c cost/rival.c,$(wildcard cost/*.c)) \
-    $(addprefix train/,search.c descent.c environment.c matches.c changes.c routes.c state.c \
-    survey.c) \
+    $(filter-out $(wildcard cost/cpu/device_cpu*.c cost/device/device*.c cost/command*.c) cost/measure/bench.c \
+    $(addprefix cost/cpu/,kernel.c program.c plain.c nest.c) cost/measure/rival.c,$(call sources,cost)) \
+    $(addprefix train/search/,search.c descent.c environment.c matches.c changes.c routes.c survey.c) \
+    train/agent/state.c \
     $(wildcard gpu/*.c)
 GPU_OBJECTS := $(GPU_SOURCES:%.c=$(GPU_OUT)/%.o) \
     $(PROTOS:%.proto=$(GPU_OUT)/generated/%.pb-c.o)
@@ -23,7 +23,7 @@ GPU_INCLUDES := -I. -Iinclude $(if $(GPU_HAS),-isystem $(GPU_BUNDLE)/include -I$
 GPU_COMPILE := $(CC) -D_GNU_SOURCE -DGRAFT_WITHOUT_ONEDNN -DXXH_INLINE_ALL= $(GPU_INCLUDES) -std=gnu11 -g -O2 \
     -march=$(ARCH) -ffp-contract=off -pthread -MMD -MP
 # What results are known by: a program of the same sources goes on with them.
-GPU_HASHED  = $(sort $(GPU_SOURCES) $(PROTOS) $(wildcard $(addsuffix /*.[hi]*,gpu cost cost/cuda graph train models) \
+GPU_HASHED  = $(sort $(GPU_SOURCES) $(PROTOS) $(wildcard $(addsuffix /*.[hi]*,gpu cost cost/* graph graph/* train/* models) \
     include/graft/*.* include/graft/engine/*.h cost/cuda/*.c cost/cuda/*.cu rules/graft.rules))
 
 STAMP_GPU := $(GPU_OUT)/compile.stamp

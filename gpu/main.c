@@ -1,10 +1,10 @@
 /* main.c - the stages of a check, one after another (see check.h). */
 #include "gpu/check.h"
 
-#include "cost/backend.h"
-#include "cost/clock.h"
-#include "graph/file.h"
-#include "graph/log.h"
+#include "cost/device/backend.h"
+#include "cost/measure/clock.h"
+#include "graph/base/file.h"
+#include "graph/base/log.h"
 
 #include <stdlib.h>
 #include <string.h>

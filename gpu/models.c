@@ -7,17 +7,17 @@
  * missing is estimated and counted, never left out silently. */
 #include "gpu/check.h"
 
-#include "cost/backend.h"
-#include "cost/clock.h"
-#include "cost/executor.h"
-#include "cost/layout.h"
-#include "graph/algebra_float.h"
-#include "graph/log.h"
-#include "graph/rng.h"
-#include "graph/rulefile.h"
+#include "cost/device/backend.h"
+#include "cost/measure/clock.h"
+#include "cost/plan/executor.h"
+#include "cost/plan/layout.h"
+#include "graph/base/log.h"
+#include "graph/base/rng.h"
+#include "graph/meaning/algebra_float.h"
+#include "graph/rule/rulefile.h"
 #include "models/zoo.h"
-#include "train/search.h"
-#include "train/survey.h"
+#include "train/search/search.h"
+#include "train/search/survey.h"
 
 #include <ctype.h>
 #include <math.h>

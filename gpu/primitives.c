@@ -10,11 +10,11 @@
  *      bf16  3e-2: results have 8 bits (2^-8) */
 #include "gpu/check.h"
 
-#include "cost/backend.h"
 #include "cost/cuda/real.h"
-#include "graph/algebra_float.h"
-#include "graph/log.h"
-#include "graph/rng.h"
+#include "cost/device/backend.h"
+#include "graph/base/log.h"
+#include "graph/base/rng.h"
+#include "graph/meaning/algebra_float.h"
 
 #include <math.h>
 #include <string.h>

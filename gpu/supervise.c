@@ -8,9 +8,9 @@
  * program is made of the same sources. */
 #include "gpu/check.h"
 
-#include "cost/backend.h"
-#include "cost/clock.h"
-#include "graph/log.h"
+#include "cost/device/backend.h"
+#include "cost/measure/clock.h"
+#include "graph/base/log.h"
 
 #include <errno.h>
 #include <signal.h>

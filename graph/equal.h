@@ -6,7 +6,7 @@
 #ifndef GRAFT_EQUAL_H
 #define GRAFT_EQUAL_H
 
-#include "env.h"
+#include "graph/base/env.h"
 
 /* By value: the equal one that is made first, itself when there is none. In `arena`; NULL when no
  * two nodes are equal. */

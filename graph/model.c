@@ -1,7 +1,7 @@
 /* model.c - what can be asked of a model, and its weight program (see model.h). */
 #include "graph/model.h"
-#include "graph/algebra_float.h"
-#include "graph/onnx.h"
+#include "graph/meaning/algebra_float.h"
+#include "graph/onnx/onnx.h"
 
 #include <stdlib.h>
 #include <string.h>

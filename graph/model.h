@@ -18,8 +18,8 @@
 #ifndef GRAFT_MODEL_H
 #define GRAFT_MODEL_H
 
-#include "bytes.h"
-#include "env.h"
+#include "graph/base/bytes.h"
+#include "graph/base/env.h"
 
 typedef struct graft_model_port {
     const char *name;

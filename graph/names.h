@@ -3,8 +3,8 @@
 #ifndef GRAFT_NAMES_H
 #define GRAFT_NAMES_H
 
-#include "arena.h"
 #include "graft/graft.h"
+#include "graph/base/arena.h"
 
 #include <stdbool.h>
 

@@ -1,9 +1,9 @@
 /* opaque.c - running opaque nodes (see opaque.h). */
 #include "graph/opaque.h"
 
-#include "graph/algebra.h"
-#include "graph/onnx.h"
-#include "graph/quantised.h"
+#include "graph/meaning/algebra.h"
+#include "graph/meaning/quantised.h"
+#include "graph/onnx/onnx.h"
 
 #include <inttypes.h>
 #include <string.h>

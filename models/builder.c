@@ -1,7 +1,7 @@
 /* builder.c - see builder.h. Node and value names follow PyTorch's exporter: a node of module
  * "layer1.0.conv1" is "/layer1/layer1.0/conv1/Conv", its output that plus "_output_0". */
 #include "models/builder.h"
-#include "graph/rng.h"
+#include "graph/base/rng.h"
 
 #include <assert.h>
 #include <math.h>

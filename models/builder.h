@@ -11,7 +11,7 @@
 #ifndef GRAFT_MODELS_BUILDER_H
 #define GRAFT_MODELS_BUILDER_H
 
-#include "graph/onnx.h"
+#include "graph/onnx/onnx.h"
 
 typedef struct graft_builder graft_builder;
 

@@ -2,7 +2,7 @@
 #ifndef GRAFT_MODELS_COMMAND_H
 #define GRAFT_MODELS_COMMAND_H
 
-#include "graph/options.h"
+#include "graph/base/options.h"
 
 /* Writes a model of the zoo; without arguments lists them. */
 extern const graft_command graft_command_model;

@@ -2,8 +2,8 @@
  * its graph the operator takes that node's place, and the writer does the rest. */
 #include "models/operator.h"
 
-#include "graph/onnx.h"
-#include "graph/rng.h"
+#include "graph/base/rng.h"
+#include "graph/onnx/onnx.h"
 
 #include <math.h>
 #include <string.h>

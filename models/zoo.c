@@ -1,6 +1,6 @@
 /* zoo.c - the table of models, and opening one by name (see zoo.h). */
 #include "models/zoo.h"
-#include "graph/file.h"
+#include "graph/base/file.h"
 #include "models/nets.h"
 
 #include <string.h>

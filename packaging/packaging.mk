@@ -7,9 +7,9 @@ RUN_LIBRARY := $(OUT)/libgraft_run.so.$(shell sed -n 's/^#define GRAFT_ABI //p' 
 INSTALL := VERSION=$(VERSION) PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' RUN_LIBRARY=$(RUN_LIBRARY) \
     XNNPACK_DEVICE=$(XNNPACK_DEVICE) sh packaging/install.sh
 
-$(RUN_LIBRARY): $(OUT)/emit/run.o $(call archives,$(FOLDERS)) emit/run.map
+$(RUN_LIBRARY): $(OUT)/emit/run/run.o $(call archives,$(FOLDERS)) emit/run/run.map
 	$(if $(V),,$(call say,link,$@))
-	$(Q)$(LINK) -shared -Wl,-soname,$(@F) -Wl,--version-script=emit/run.map $(filter %.o %.a,$^) $(LDLIBS) -o $@
+	$(Q)$(LINK) -shared -Wl,-soname,$(@F) -Wl,--version-script=emit/run/run.map $(filter %.o %.a,$^) $(LDLIBS) -o $@
 
 .PHONY: install uninstall dist
 install: $(GRAFT) $(CUDA_LIBRARY) $(RUN_LIBRARY) $(XNNPACK_DEVICE) ## Install below DESTDIR and PREFIX (/usr/local)

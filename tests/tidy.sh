@@ -91,7 +91,7 @@ files_have_heads() {
 # here are constants that are called a bound, and arrays whose size is a number above 4: operands, the
 # two sides of a rule and the axes of an image are fewer.
 proof_files() {
-    find verify/instances verify/sizes graph/pattern.* -name '*.[chi]*' \
+    find verify/instances verify/sizes graph/rule/pattern.* -name '*.[chi]*' \
         ! -name 'symmodel.*' ! -name 'symplain.*' ! -name 'opensizes.*' -print | # They prove no rule.
         grep -F -- "$ONLY" | sort
 }

@@ -14,7 +14,7 @@
 #ifndef GRAFT_CHECK_H
 #define GRAFT_CHECK_H
 
-#include "graph/rulefile.h"
+#include "graph/rule/rulefile.h"
 #include "verify/instances/prove.h"
 #include "verify/lift/narrow.h"
 #include "verify/sizes/symbolic.h"

@@ -1,8 +1,8 @@
 /* generate.c - the pipeline. See generate.h. */
 #include "verify/pipeline.h"
 
-#include "graph/log.h"
-#include "graph/ruleprint.h"
+#include "graph/base/log.h"
+#include "graph/rule/ruleprint.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
  * candidates of the same operators after the other. */
 #include "verify/pipeline.h"
 
-#include "graph/log.h"
-#include "graph/ruleprint.h"
+#include "graph/base/log.h"
+#include "graph/rule/ruleprint.h"
 #include "verify/lift/lift.h"
 #include "verify/set/canon.h"
 #include "verify/set/subsume.h"

@@ -3,8 +3,8 @@
  * have followed from it gets its turn. */
 #include "verify/pipeline.h"
 
-#include "graph/log.h"
-#include "graph/ruleprint.h"
+#include "graph/base/log.h"
+#include "graph/rule/ruleprint.h"
 #include "verify/lift/narrow.h"
 #include "verify/set/reverse.h"
 

@@ -8,7 +8,7 @@
 #ifndef GRAFT_KEPT_H
 #define GRAFT_KEPT_H
 
-#include "graph/file.h"
+#include "graph/base/file.h"
 
 typedef struct graft_kept graft_kept;
 

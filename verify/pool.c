@@ -6,7 +6,7 @@
  */
 #include "verify/pool.h"
 
-#include "graph/log.h"
+#include "graph/base/log.h"
 
 #include <errno.h>
 #include <malloc.h>

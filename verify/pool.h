@@ -13,7 +13,7 @@
 #ifndef GRAFT_POOL_H
 #define GRAFT_POOL_H
 
-#include "graph/file.h"
+#include "graph/base/file.h"
 #include "verify/kept.h"
 
 /* What a child is given. */

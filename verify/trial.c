@@ -2,8 +2,8 @@
  * of the counterexample, the suggestion and the fault. */
 #include "verify/trial.h"
 
-#include "graph/log.h"
-#include "graph/ruleprint.h"
+#include "graph/base/log.h"
+#include "graph/rule/ruleprint.h"
 #include "verify/lift/suggest.h"
 #include "verify/pool.h"
 #include "verify/set/subsume.h"

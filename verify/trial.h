@@ -10,7 +10,7 @@
 #ifndef GRAFT_TRIAL_H
 #define GRAFT_TRIAL_H
 
-#include "graph/rulefile.h"
+#include "graph/rule/rulefile.h"
 #include "verify/check.h"
 #include "verify/sweep/refute.h"
 

@@ -5,7 +5,7 @@
  * the device's cache. Nothing here runs on the GPU. */
 #include "cost/cuda/device_cuda.h"
 
-#include "graph/log.h"
+#include "graph/base/log.h"
 
 #include <stdatomic.h>
 #include <unistd.h>

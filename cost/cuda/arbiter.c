@@ -1,7 +1,7 @@
 /* arbiter.c - results against the float reference (see arbiter.h). */
 #include "cost/cuda/arbiter.h"
 
-#include "graph/algebra_float.h"
+#include "graph/meaning/algebra_float.h"
 
 #include <math.h>
 #include <string.h>

@@ -7,8 +7,8 @@
 #define GRAFT_COST_CUDA_ARBITER_H
 
 #include "cost/cuda/real.h"
-#include "cost/signature.h"
-#include "graph/env.h"
+#include "cost/database/signature.h"
+#include "graph/base/env.h"
 
 enum { CUDA_PICKS = 16 };
 

@@ -1,5 +1,5 @@
 # cuda.mk - finding CUDA and cuDNN, and building the back end for NVIDIA GPUs, a library of its own
-# beside the binary that is loaded when it is asked for (cost/backend.h).
+# beside the binary that is loaded when it is asked for (cost/device/backend.h).
 #
 # It needs the toolkit's nvcc and static runtime, and libcudnn.so.9. All are looked for in $(CUDA_HOME),
 # the usual places, and where Python wheels put them (nvidia/cudnn/lib).

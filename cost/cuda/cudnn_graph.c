@@ -1,7 +1,7 @@
 /* cudnn_graph.c - building operation graphs and choosing engines for them (see cudnn_graph.h). */
 #include "cost/cuda/cudnn_graph.h"
 
-#include "graph/log.h"
+#include "graph/base/log.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #define GRAFT_COST_CUDA_CUDNN_GRAPH_H
 
 #include "cost/cuda/real.h"
-#include "graph/env.h"
+#include "graph/base/env.h"
 
 #include <cudnn.h>
 

@@ -10,8 +10,8 @@
  *                                  cuDNN would run can be listed, nothing can be run */
 #include "cost/cuda/device_cuda.h"
 
-#include "graph/file.h"
-#include "graph/log.h"
+#include "graph/base/file.h"
+#include "graph/base/log.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,10 +6,10 @@
 #ifndef GRAFT_COST_CUDA_DEVICE_CUDA_H
 #define GRAFT_COST_CUDA_DEVICE_CUDA_H
 
-#include "cost/backend.h"
 #include "cost/cuda/cudnn_graph.h"
 #include "cost/cuda/kernels.h"
 #include "cost/cuda/plans.h"
+#include "cost/device/backend.h"
 
 #include <pthread.h>
 

@@ -5,9 +5,9 @@
  * by another version of the library, is refused, and the database knows the version. */
 #include "cost/cuda/device_cuda.h"
 
-#include "cost/clock.h"
-#include "graph/file.h"
-#include "graph/log.h"
+#include "cost/measure/clock.h"
+#include "graph/base/file.h"
+#include "graph/base/log.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,9 +10,9 @@
 #include "cost/cuda/arbiter.h"
 #include "cost/cuda/device_cuda.h"
 
-#include "cost/clock.h"
-#include "graph/log.h"
-#include "graph/rng.h"
+#include "cost/measure/clock.h"
+#include "graph/base/log.h"
+#include "graph/base/rng.h"
 
 #include <math.h>
 #include <stdlib.h>

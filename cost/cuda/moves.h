@@ -7,7 +7,7 @@
 
 #include "cost/cuda/index.h"
 #include "cost/cuda/real.h"
-#include "cost/signature.h"
+#include "cost/database/signature.h"
 
 typedef enum cuda_job_kind {
     CUDA_JOB_MOVE,

@@ -3,14 +3,14 @@
  * An operator is timed as the difference of 2k and k copies of it in one graph, side by side on the
  * same inputs: what a run takes besides is in both, and channels come last everywhere, so that no
  * layout changes. Whole models are lowered with the fusions that who brings a model to XNNPACK does
- * (emit/runtime.h), and timed in turns. */
-#include "cost/device.h"
-#include "cost/clock.h"
-#include "emit/runtime.h"
+ * (emit/run/runtime.h), and timed in turns. */
+#include "cost/device/device.h"
+#include "cost/measure/clock.h"
+#include "emit/run/runtime.h"
 #include "examples/xnnpack/lower.h"
-#include "graph/json.h"
-#include "graph/rng.h"
-#include "graph/settings.h"
+#include "graph/base/json.h"
+#include "graph/base/rng.h"
+#include "graph/base/settings.h"
 
 #include <pthreadpool.h>
 #include <stdlib.h>

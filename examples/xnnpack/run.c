@@ -7,9 +7,9 @@
  * and how far outputs are apart; exit status 1 when that is more than rounding. The policy was made
  * for oneDNN on another processor, so its estimates are not XNNPACK's times. Rules that make
  * operators which XNNPACK does not have are switched off. */
-#include "cost/clock.h"
+#include "cost/measure/clock.h"
 #include "examples/xnnpack/lower.h"
-#include "graph/rng.h"
+#include "graph/base/rng.h"
 
 #include <math.h>
 

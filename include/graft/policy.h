@@ -1,7 +1,7 @@
 /* policy.h - the learned policy: what it sees, what it holds, how it decides; and the loop that
  * optimises a graph with it. Included by graft.h; declarations only.
  *
- * The network is the float network of train/scorer.h in int8 weights: integers in, integers out,
+ * The network is the float network of train/agent/scorer.h in int8 weights: integers in, integers out,
  * every rounding spelled out. Equal graphs give equal decisions on every processor.
  *
  *      nodes, edges ──► encoder (graph network) ──┬──► mean, max of a match's nodes ──┐

@@ -3,7 +3,7 @@
 . tests/support/tap.sh
 
 cat > "$FOLDER/newer.c" << 'END'
-#include "graph/processor.h"
+#include "graph/base/processor.h"
 #include <stdio.h>
 int main(void)
 {
@@ -14,11 +14,11 @@ int main(void)
 END
 # XOP was in a few processors of one maker, and is no more.
 refuses_xop() {
-    gcc -I. -march=x86-64 -mxop "$FOLDER/newer.c" graph/processor.c -o "$FOLDER/newer" &&
+    gcc -I. -march=x86-64 -mxop "$FOLDER/newer.c" graph/base/processor.c -o "$FOLDER/newer" &&
         error_is 1 "built for processors with " "$FOLDER/newer" && grep -q 'which this one lacks; build Graft' "$FOLDER/err"
 }
 runs_anywhere() {
-    gcc -I. -march=x86-64 "$FOLDER/newer.c" graph/processor.c -o "$FOLDER/any" &&
+    gcc -I. -march=x86-64 "$FOLDER/newer.c" graph/base/processor.c -o "$FOLDER/any" &&
         gives 0 "$FOLDER/any" && [ "$(cat "$FOLDER/out")" = ran ]
 }
 refuses_in_an_emulator() { error_is 1 "built for processors with AVX, which this one lacks" qemu-x86_64 -cpu Nehalem "$GRAFT" version; }

@@ -1,7 +1,7 @@
 /* The anchor and what is timed beside it: looks are held against the record, slices count when both
  * looks are quiet, and else are scaled; what is summed up is the first quartile of quiet rounds. */
-#include "cost/anchor.h"
-#include "cost/clock.h"
+#include "cost/measure/anchor.h"
+#include "cost/measure/clock.h"
 #include "tests/support/check.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* What devices that are programs answer: what is taken, and how what is wrong is named. */
-#include "cost/device_answers.h"
+#include "cost/device/device_answers.h"
 #include "tests/support/check.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Fitted factors: found again where they were put in, robust against graphs that went wrong, kept
  * near 1 where nothing was measured, stored and applied. */
 #include "cost/cost.h"
-#include "graph/rng.h"
+#include "graph/base/rng.h"
 #include "tests/support/build.h"
 #include "tests/support/kernels.h"
 

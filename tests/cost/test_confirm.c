@@ -1,10 +1,10 @@
 /* Costs that are measured once more beside their kin: how kin compare is what was measured side by
  * side, their level is what was known, and nobody else's cost changes. */
-#include "cost/confirm_all.h"
+#include "cost/measure/confirm_all.h"
 
-#include "cost/confirm.h"
-#include "graph/file.h"
-#include "graph/log.h"
+#include "cost/measure/confirm.h"
+#include "graph/base/file.h"
+#include "graph/base/log.h"
 #include "tests/support/build.h"
 #include "tests/support/kernels.h"
 

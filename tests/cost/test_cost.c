@@ -1,7 +1,7 @@
 /* Schedules, memory plans, the roofline, and the cost of graphs. */
 #include "cost/cost.h"
 
-#include "cost/memory.h"
+#include "cost/plan/memory.h"
 #include "tests/support/build.h"
 #include "tests/support/kernels.h"
 #include "tests/support/onnx_text.h"

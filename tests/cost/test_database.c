@@ -1,6 +1,6 @@
 /* Signatures as text, and the cost database: what is written is read back, whatever is cut off,
  * changed or foreign is refused, two writers lose nothing, and better entries win. */
-#include "cost/database.h"
+#include "cost/database/database.h"
 
 #include "tests/support/cases.h"
 #include "tests/support/check.h"

@@ -1,7 +1,7 @@
 /* How far away weights lie, and what measuring makes of it. */
 #include "cost/cost.h"
-#include "cost/device_cpu.h"
-#include "cost/trial.h"
+#include "cost/cpu/device_cpu.h"
+#include "cost/measure/trial.h"
 #include "tests/support/build.h"
 #include "tests/support/kernels.h"
 

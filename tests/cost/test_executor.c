@@ -1,10 +1,10 @@
 /* The executor against the float reference: random small graphs of every operator that it runs, and
  * the models of the zoo; what it refuses; and its clock. */
-#include "cost/executor.h"
+#include "cost/plan/executor.h"
 
-#include "cost/plan.h"
-#include "cost/winograd.h"
-#include "graph/algebra_float.h"
+#include "cost/cpu/winograd.h"
+#include "cost/plan/plan.h"
+#include "graph/meaning/algebra_float.h"
 #include "models/zoo.h"
 #include "tests/support/build.h"
 #include "tests/support/kernels.h"

@@ -1,7 +1,7 @@
 /* Every implementation of every operator against the float reference: random small cases of each
  * operator in every layout, with and without const operands, and chosen larger ones that reach the
  * library's fast kernels (odd channel counts, depthwise, groups, dilation, Winograd, in place). */
-#include "cost/device_cpu.h"
+#include "cost/cpu/device_cpu.h"
 #include "tests/support/cases.h"
 #include "tests/support/check.h"
 #include "tests/support/kernels.h"

@@ -2,8 +2,8 @@
  * and that looking up is safe while another thread adds. */
 #include "cost/cost.h"
 
-#include "cost/trial.h"
-#include "graph/log.h"
+#include "cost/measure/trial.h"
+#include "graph/base/log.h"
 #include "tests/support/check.h"
 #include "tests/support/kernels.h"
 

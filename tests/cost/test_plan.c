@@ -1,8 +1,8 @@
 /* Variable elimination against enumeration, and plans of layouts against every other assignment. */
-#include "cost/plan.h"
+#include "cost/plan/plan.h"
 
-#include "cost/elimination.h"
-#include "graph/rng.h"
+#include "cost/plan/elimination.h"
+#include "graph/base/rng.h"
 #include "tests/support/build.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* The order in which a cell's weights are read, and that other orders are left alone. */
-#include "cost/recency.h"
+#include "cost/plan/recency.h"
 
 #include "tests/support/build.h"
 

@@ -1,6 +1,6 @@
 /* A database recorded anew: what is lacking is measured, at the level of what was recorded where
  * the library is the same, and as the clock says elsewhere. */
-#include "cost/renew.h"
+#include "cost/measure/renew.h"
 #include "tests/support/check.h"
 #include "tests/support/kernels.h"
 

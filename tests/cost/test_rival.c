@@ -1,6 +1,6 @@
 /* test_rival.c - the other runtime as a child process: it answers, and what it cannot do is said.
  */
-#include "cost/rival.h"
+#include "cost/measure/rival.h"
 #include "models/zoo.h"
 #include "tests/support/check.h"
 

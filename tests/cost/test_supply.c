@@ -1,6 +1,6 @@
 /* Operators at sizes drawn at random: they infer, are what they were but for sizes, and are the
  * same whenever they are drawn. */
-#include "cost/supply.h"
+#include "cost/plan/supply.h"
 #include "tests/support/check.h"
 #include "tests/support/kernels.h"
 

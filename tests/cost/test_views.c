@@ -1,5 +1,5 @@
 /* Which concatenations, splits and slices are views, and where their pieces lie. */
-#include "cost/schedule.h"
+#include "cost/plan/schedule.h"
 
 #include "tests/support/build.h"
 

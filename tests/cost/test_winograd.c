@@ -1,8 +1,8 @@
 /* Winograd's convolution of our own: sizes, paddings and channel counts that leave part of a tile,
  * of a vector or of a panel over, against the float reference; exact where its arithmetic is; and
  * what it must leave to others. */
-#include "cost/winograd.h"
-#include "graph/algebra_float.h"
+#include "cost/cpu/winograd.h"
+#include "graph/meaning/algebra_float.h"
 #include "tests/support/check.h"
 #include "tests/support/kernels.h"
 

@@ -2,8 +2,8 @@
  * ones pass, in every layout; a NaN anywhere, a result that was written in part, and a wrong one,
  * be it the first, do not. */
 #include "cost/cuda/arbiter.h"
-#include "graph/algebra_float.h"
-#include "graph/rng.h"
+#include "graph/base/rng.h"
+#include "graph/meaning/algebra_float.h"
 #include "tests/support/check.h"
 
 #include <math.h>

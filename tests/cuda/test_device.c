@@ -1,7 +1,7 @@
 /* Opening a GPU where there is none, or no back end: what the user is told. */
-#include "cost/backend.h"
 #include "cost/cost.h"
-#include "cost/recorded.h"
+#include "cost/database/recorded.h"
+#include "cost/device/backend.h"
 #include "tests/support/check.h"
 #include "tests/support/kernels.h"
 

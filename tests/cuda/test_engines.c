@@ -9,7 +9,7 @@
 #ifdef GRAFT_WITH_CUDA
 
 #include "cost/cuda/device_cuda.h"
-#include "cost/layout.h"
+#include "cost/plan/layout.h"
 #include "models/zoo.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* The CUDA kernels' index arithmetic against the operator bodies: every operator of the table,
  * random attributes and shapes, row-major and channels last, every thread run on the processor. */
-#include "graph/algebra_float.h"
+#include "graph/meaning/algebra_float.h"
 #include "tests/cuda/host_threads.h"
 #include "tests/support/cases.h"
 #include "tests/support/check.h"

@@ -1,5 +1,5 @@
 /* Stages of `make gpu-check` that crash, lose the GPU or run out of time: what is left is done. */
-#include "cost/clock.h"
+#include "cost/measure/clock.h"
 #include "gpu/check.h"
 #include "tests/support/check.h"
 

@@ -1,6 +1,6 @@
 /* A policy that decides by its tariff: every choice is the best that the host finds, every graph is
  * cheaper than the one before, and it ends where nothing is to be had. */
-#include "graph/policyfile.h"
+#include "graph/rule/policyfile.h"
 #include "tests/support/policy.h"
 
 #include <string.h>

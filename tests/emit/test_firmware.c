@@ -1,8 +1,8 @@
 /* The policy header and the graph table of a keyword-spotting model, in the program of
  * tests/firmware: on this computer as C99 and C++ and on an emulated Cortex-M4 it decides as the
  * tools do. */
-#include "emit/graphtable.h"
-#include "emit/header.h"
+#include "emit/header/graphtable.h"
+#include "emit/header/header.h"
 #include "tests/support/policy.h"
 
 #include <inttypes.h>

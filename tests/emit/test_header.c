@@ -1,6 +1,6 @@
 /* Generated headers: their bytes, and what compilers make of them. */
-#include "emit/graphtable.h"
-#include "emit/header.h"
+#include "emit/header/graphtable.h"
+#include "emit/header/header.h"
 #include "tests/support/policy.h"
 
 #include <stdlib.h>

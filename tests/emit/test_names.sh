@@ -48,9 +48,9 @@ int main(void)
 }
 END
 lists_all_names() {
-    mkdir "$FOLDER/names" && sh emit/engine_names.sh "$FOLDER/names" &&
+    mkdir "$FOLDER/names" && sh emit/header/engine_names.sh "$FOLDER/names" &&
         for file in names.h names_end.h; do
-            cmp "$FOLDER/names/$file" include/graft/engine/$file || { echo "run: sh emit/engine_names.sh FOLDER"; return 1; }
+            cmp "$FOLDER/names/$file" include/graft/engine/$file || { echo "run: sh emit/header/engine_names.sh FOLDER"; return 1; }
         done
 }
 # shellcheck disable=SC2086 # Words.

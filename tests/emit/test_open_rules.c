@@ -1,8 +1,8 @@
 /* test_open_rules.c - which rules apply to a file whose sizes stay open: such as apply at all sizes,
  * not such as apply at those that were looked at (1 and 3 of first axes, 320 and 448 of images, 64
  * and 96 elsewhere). */
-#include "emit/session.h"
-#include "graph/ruleparse.h"
+#include "emit/command/session.h"
+#include "graph/rule/ruleparse.h"
 #include "tests/support/build.h"
 #include "tests/support/onnx_text.h"
 

@@ -1,5 +1,5 @@
 /* The loop that optimises a graph: what it may do, where it stops, and what it leaves untouched. */
-#include "emit/graphtable.h"
+#include "emit/header/graphtable.h"
 #include "tests/support/policy.h"
 
 #include <string.h>

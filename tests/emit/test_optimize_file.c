@@ -1,7 +1,7 @@
 /* test_optimize_file.c - `graft optimize` on files that leave it little room: what cannot be
  * written is not taken, and there is a file all the same. */
-#include "emit/command.h"
-#include "graph/file.h"
+#include "emit/command/command.h"
+#include "graph/base/file.h"
 #include "tests/support/onnx_text.h"
 #include "verify/command/command.h"
 

@@ -1,11 +1,11 @@
 /* test_passes.c - several passes over a model of which Graft cannot run every operator: predicted
  * costs decide, and what is tidied at no cost is taken all the same. */
-#include "emit/refine.h"
-#include "emit/runtime.h"
-#include "emit/written.h"
-#include "graph/file.h"
+#include "emit/command/written.h"
+#include "emit/policy/refine.h"
+#include "emit/run/runtime.h"
+#include "graph/base/file.h"
 #include "tests/support/onnx_text.h"
-#include "train/search.h"
+#include "train/search/search.h"
 
 #include <string.h>
 

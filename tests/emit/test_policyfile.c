@@ -1,6 +1,6 @@
 /* A policy as a file: what is read decides as what was written, to the last score; a file that is
  * cut off, damaged or from another engine is refused by name, and never believed. */
-#include "graph/policyfile.h"
+#include "graph/rule/policyfile.h"
 #include "tests/support/policy.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* What products ask of the loop beside decisions: the same in slices and with more memory, rules that
  * are not used, tags that survive, every step told. By the committed policy, on models of the zoo. */
-#include "graph/policyfile.h"
+#include "graph/rule/policyfile.h"
 #include "models/zoo.h"
 #include "tests/support/check.h"
 

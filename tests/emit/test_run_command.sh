@@ -54,7 +54,7 @@ names = [port.name for port in session.get_outputs()]
 assert have.files == names, have.files
 for name, want in zip(names, session.run(None, inputs)):
     assert have[name].shape == want.shape and have[name].dtype == want.dtype, name
-    # Of the largest: rounding grows over the layers (emit/outputs.h), and a policy reassociates.
+    # Of the largest: rounding grows over the layers (emit/report/outputs.h), and a policy reassociates.
     apart = np.abs(have[name] - want).max() / np.abs(want).max()
     print(name, apart)
     assert apart <= 1e-4, apart

@@ -1,8 +1,8 @@
-/* test_runtime.c - what a runtime makes of a file (emit/runtime.h): what is timed computes the
+/* test_runtime.c - what a runtime makes of a file (emit/run/runtime.h): what is timed computes the
  * same; what is priced has one kernel where runtimes have one; and that nothing that parts such
  * kernels is ever a gain. */
-#include "emit/runtime.h"
-#include "graph/file.h"
+#include "emit/run/runtime.h"
+#include "graph/base/file.h"
 #include "tests/support/build.h"
 #include "tests/support/evaluate.h"
 #include "tests/support/onnx_text.h"

@@ -1,6 +1,6 @@
 /* test_simplify.c - what simplifying leaves of a model: written nodes against expected text. */
-#include "emit/simplify.h"
-#include "graph/file.h"
+#include "emit/policy/simplify.h"
+#include "graph/base/file.h"
 #include "tests/support/check.h"
 #include "tests/support/onnx_text.h"
 

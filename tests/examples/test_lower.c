@@ -11,8 +11,8 @@ static void test_all(void **state)
 #else
 #include "examples/xnnpack/lower.h"
 #include "graft/run.h"
-#include "graph/file.h"
-#include "graph/rng.h"
+#include "graph/base/file.h"
+#include "graph/base/rng.h"
 #include "models/operator.h"
 #include "models/zoo.h"
 

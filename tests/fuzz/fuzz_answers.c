@@ -1,6 +1,6 @@
 /* What a device that is a program answers, from hostile bytes: read as each kind of answer, it is
  * refused with a message or is what the header promises. */
-#include "cost/device_answers.h"
+#include "cost/device/device_answers.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Cost databases and signatures from hostile bytes: refused with a message, or read and written
  * back to the same bytes. A checksum would keep the fuzzer out, so the input is also tried with a
  * right last line behind it. */
-#include "cost/database_text.h"
+#include "cost/database/database_text.h"
 
 #include <assert.h>
 #include <inttypes.h>

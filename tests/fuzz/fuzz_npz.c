@@ -1,7 +1,7 @@
 /* Archives of arrays from hostile bytes: refused with a message that names the file, or tensors whose
  * data is there, which come back from what is packed of them. Checksums are put right first, as no
  * fuzzer finds them. */
-#include "graph/npz.h"
+#include "graph/base/npz.h"
 
 #include <assert.h>
 #include <stdlib.h>

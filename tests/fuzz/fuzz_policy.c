@@ -1,6 +1,6 @@
 /* Policy files from hostile bytes: reading refuses them, or gives a policy that the engine can run:
  * it rewrites a small graph within its promises, or refuses layers that do not fit together. */
-#include "graph/policyfile.h"
+#include "graph/rule/policyfile.h"
 #include "tests/support/random_graph.h"
 
 #include <assert.h>

@@ -2,7 +2,7 @@
  * packs to bytes that mean the same, prints, and is matched and applied without harm in a random
  * graph that its pattern was planted in. Whatever a rule says, the graph stays sound: that it is
  * false changes what is computed, never what is safe. */
-#include "graph/ruleprint.h"
+#include "graph/rule/ruleprint.h"
 #include "tests/support/random_graph.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
 /* YAML settings from hostile bytes: the parser refuses with a message or gives a sound tree. */
-#include "graph/settings.h"
+#include "graph/base/settings.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* TASO's files from hostile bytes: refused with a message, or rules that are sound: each is
  * expressible and valid, or not and says why; what is read is written and read again the same. */
-#include "graph/rulefile.h"
+#include "graph/rule/rulefile.h"
 #include "verify/command/taso.h"
 #include "verify/instances/instance.h"
 

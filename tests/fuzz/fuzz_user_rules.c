@@ -1,8 +1,8 @@
 /* Users' rules from hostile bytes: refused with a message that names a place, or valid rules whose
  * text parses again. */
-#include "graph/ruleparse.h"
-#include "graph/ruleprint.h"
-#include "graph/rulewords.h"
+#include "graph/rule/ruleparse.h"
+#include "graph/rule/ruleprint.h"
+#include "graph/rule/rulewords.h"
 #include "verify/command/userrules.h"
 
 #include <assert.h>

@@ -2,8 +2,8 @@
  * engine's own matcher, until the target graph appears. A row tells how many steps that may take.
  */
 #include "gen/gen.h"
-#include "graph/log.h"
-#include "graph/ruleparse.h"
+#include "graph/base/log.h"
+#include "graph/rule/ruleparse.h"
 #include "tests/support/build.h"
 
 #include <stdlib.h>

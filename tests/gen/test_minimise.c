@@ -1,6 +1,6 @@
 /* Laws that must not be dropped: each follows only with the help of one that follows from it. */
 #include "gen/gen.h"
-#include "graph/ruleprint.h"
+#include "graph/rule/ruleprint.h"
 #include "tests/support/check.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* Graphs that the first samples take for equal and that are not: tanh keeps the samples of a set so
  * small that none reaches 6, and relu(x) passes for clip(x, 0, 6). */
 #include "gen/refine.h"
-#include "graph/file.h"
-#include "graph/ruleprint.h"
+#include "graph/base/file.h"
+#include "graph/rule/ruleprint.h"
 #include "tests/support/check.h"
 
 #include <string.h>

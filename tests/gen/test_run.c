@@ -1,7 +1,7 @@
 /* What every run of gen promises: the same bytes from any number of threads, rules that the engine
  * accepts, nothing false, nothing twice. */
 #include "gen/gen.h"
-#include "graph/ruleprint.h"
+#include "graph/rule/ruleprint.h"
 #include "tests/support/check.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* The float and field algebras: arithmetic, agreement with each other on every operator and
  * attribute, the promises of the operator table's flags, and whole graphs. */
-#include "graph/algebra_field.h"
-#include "graph/algebra_float.h"
+#include "graph/meaning/algebra_field.h"
+#include "graph/meaning/algebra_float.h"
 #include "tests/support/build.h"
 #include "tests/support/cases.h"
 

@@ -1,8 +1,8 @@
 /* Arenas against a model: every byte zero when handed out, aligned, disjoint, given back in order.
  */
-#include "graph/arena.h"
+#include "graph/base/arena.h"
 
-#include "graph/rng.h"
+#include "graph/base/rng.h"
 #include "tests/support/check.h"
 
 #include <stdbool.h>

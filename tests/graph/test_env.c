@@ -1,5 +1,5 @@
 /* The error in flight: the first message wins, frames follow, one line whatever is in it. */
-#include "graph/env.h"
+#include "graph/base/env.h"
 
 #include "tests/support/check.h"
 

@@ -1,8 +1,8 @@
 /* A benchmark's figures are in their file as soon as they are flushed, whole lines only, and stay
  * there however the benchmark ends. */
-#include "graph/figures.h"
+#include "graph/base/figures.h"
 
-#include "graph/file.h"
+#include "graph/base/file.h"
 #include "tests/support/check.h"
 
 #include <signal.h>

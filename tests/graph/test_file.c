@@ -1,7 +1,7 @@
 /* Whole files: every failure names the path, and whatever goes wrong the old file stays. */
-#include "graph/file.h"
+#include "graph/base/file.h"
 
-#include "graph/rng.h"
+#include "graph/base/rng.h"
 #include "tests/support/check.h"
 
 #include <dirent.h>

@@ -1,7 +1,7 @@
 /* JSON Lines: escapes, numbers that read back to the same double, order and separators. */
-#include "graph/json.h"
+#include "graph/base/json.h"
 
-#include "graph/rng.h"
+#include "graph/base/rng.h"
 #include "tests/support/check.h"
 
 #include <float.h>

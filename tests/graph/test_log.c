@@ -1,6 +1,6 @@
 /* Events and progress as they arrive on stderr: in a file, and on a terminal (a pseudo-terminal).
  */
-#include "graph/log.h"
+#include "graph/base/log.h"
 
 #include "tests/support/check.h"
 

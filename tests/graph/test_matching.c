@@ -7,7 +7,7 @@
 #include "tests/support/random_graph.h"
 #include "tests/support/rebuild.h"
 
-#include "graph/ruleprint.h"
+#include "graph/rule/ruleprint.h"
 
 #include <string.h>
 

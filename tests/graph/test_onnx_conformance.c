@@ -7,8 +7,8 @@
  *
  *      GRAFT_WRITE_COVERAGE=tests/graph/operator_coverage.md \
  *          out/release/tests/graph/test_onnx_conformance */
-#include "graph/algebra_float.h"
-#include "graph/file.h"
+#include "graph/base/file.h"
+#include "graph/meaning/algebra_float.h"
 #include "tests/support/build.h"
 #include "tests/support/onnx_data.h"
 

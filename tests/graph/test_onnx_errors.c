@@ -1,6 +1,6 @@
 /* test_onnx_errors.c - files that are no valid models: one clear message, no crash, nothing leaked
  * into the result. */
-#include "graph/file.h"
+#include "graph/base/file.h"
 #include "graph/model.h"
 #include "tests/support/onnx_text.h"
 

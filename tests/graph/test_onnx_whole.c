@@ -2,7 +2,7 @@
  * takes apart, alone, twice and three times in one model, where the copies share constants and
  * weights; untouched, with a rewrite elsewhere, with one right before, and all of them in one model
  * over one input, where parts of one node equal parts of another. */
-#include "graph/file.h"
+#include "graph/base/file.h"
 #include "graph/model.h"
 #include "tests/support/onnx_text.h"
 #include "tests/support/variants.h"

@@ -1,6 +1,6 @@
 /* test_onnx_write.c - what is written for a graph: the original where nothing changed, generated
  * nodes where rules were at work, names, weights and declarations in every case. */
-#include "graph/file.h"
+#include "graph/base/file.h"
 #include "graph/model.h"
 #include "tests/support/onnx_text.h"
 #include "tests/support/variants.h"

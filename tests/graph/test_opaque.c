@@ -1,5 +1,5 @@
 /* test_opaque.c - opaque nodes that can be run: what they compute, and what they refuse. */
-#include "graph/algebra_float.h"
+#include "graph/meaning/algebra_float.h"
 #include "graph/opaque.h"
 #include "tests/support/build.h"
 #include "tests/support/onnx_text.h"

@@ -337,7 +337,7 @@ static counted softmax_shift_count(void *k, const counted *row, size_t count, si
 
 #define NUM    counted
 #define ALG(f) f##_count
-#include "graph/operator_bodies.inc"
+#include "graph/meaning/operator_bodies.inc"
 
 /* The same convolution or pool on an input that holds its padding: taps there count too. */
 static void include_padding(check_case *c, uint32_t first_pad)

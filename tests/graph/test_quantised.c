@@ -1,8 +1,8 @@
 /* test_quantised.c - quantised operators: the ONNX project's cases to the last bit, convolutions
  * and products against our binary32 operators on whole numbers, rounding and saturation. */
-#include "graph/algebra_float.h"
-#include "graph/quantised.h"
-#include "graph/rng.h"
+#include "graph/base/rng.h"
+#include "graph/meaning/algebra_float.h"
+#include "graph/meaning/quantised.h"
 #include "tests/support/build.h"
 #include "tests/support/check.h"
 #include "tests/support/onnx_data.h"

@@ -1,8 +1,8 @@
-/* One element of an operator's output as graph/reading.inc has it, against the loops of
+/* One element of an operator's output as graph/meaning/reading.inc has it, against the loops of
  * operator_bodies.inc that compute it faster: the same operations in the same order, so the same
  * bits. Operators without loops are held against ONNX's conformance cases (test_onnx_conformance),
  * as all are. */
-#include "graph/algebra_float.c" /* For what it does not export. */
+#include "graph/meaning/algebra_float.c" /* For what it does not export. */
 
 #include "tests/support/cases.h"
 #include "tests/support/check.h"

@@ -1,7 +1,7 @@
 /* Random graphs over all operators, rewritten by true rules: every promise of the engine about an
  * application, and the same outputs to the last residue. False rules show that a difference would
  * be seen. `make test-long` does a million of them. */
-#include "graph/ruleprint.h"
+#include "graph/rule/ruleprint.h"
 #include "tests/support/check.h"
 #include "tests/support/known_rules.h"
 #include "tests/support/rewriting.h"

@@ -1,5 +1,5 @@
 /* Seeded numbers: published vectors, golden values of the normal distribution, and its moments. */
-#include "graph/rng.h"
+#include "graph/base/rng.h"
 
 #include "tests/support/check.h"
 

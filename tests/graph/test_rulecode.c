@@ -1,6 +1,6 @@
-/* Byte code as everything but the engine reads it (graph/rulecode.h): each instruction decoded, the
+/* Byte code as everything but the engine reads it (graph/rule/rulecode.h): each instruction decoded, the
  * stack followed, and the ends of programs told as the engine tells them. */
-#include "graph/rulecode.h"
+#include "graph/rule/rulecode.h"
 
 #include "tests/support/check.h"
 

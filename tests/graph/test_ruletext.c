@@ -1,9 +1,9 @@
 /* Rules as text: what is printed parses to the same rule, faults are named with part and column,
  * preconditions in words, the picture. */
-#include "graph/rulefile.h"
-#include "graph/ruleparse.h"
-#include "graph/ruleprint.h"
-#include "graph/rulewords.h"
+#include "graph/rule/rulefile.h"
+#include "graph/rule/ruleparse.h"
+#include "graph/rule/ruleprint.h"
+#include "graph/rule/rulewords.h"
 #include "tests/support/check.h"
 #include "tests/support/known_rules.h"
 

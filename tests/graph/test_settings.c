@@ -1,7 +1,7 @@
 /* YAML: the tree that is read, and one clear line for everything that is refused. */
-#include "graph/settings.h"
+#include "graph/base/settings.h"
 
-#include "graph/file.h"
+#include "graph/base/file.h"
 #include "tests/support/check.h"
 
 #include <string.h>

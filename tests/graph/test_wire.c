@@ -1,6 +1,6 @@
 /* test_wire.c - the walk over protobuf bytes: what is refused, where, and what survives. */
-#include "graph/onnx.pb-c.h"
-#include "graph/wire.h"
+#include "graph/base/wire.h"
+#include "graph/onnx/onnx.pb-c.h"
 #include "tests/support/check.h"
 
 #include <string.h>

@@ -2,9 +2,9 @@
  * onnxruntime: models of the zoo and the conformance cases, with every known node generated anew
  * and with fused nodes. The Python side is check_onnx.py; python.sh finds or installs what it
  * needs. */
-#include "graph/algebra_float.h"
-#include "graph/file.h"
-#include "graph/rng.h"
+#include "graph/base/file.h"
+#include "graph/base/rng.h"
+#include "graph/meaning/algebra_float.h"
 #include "models/zoo.h"
 #include "tests/support/build.h"
 #include "tests/support/check.h"

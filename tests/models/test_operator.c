@@ -1,7 +1,7 @@
 /* One operator as an ONNX file: what it is made of, what its inputs, weights and outputs are. */
 #include "models/operator.h"
 
-#include "graph/file.h"
+#include "graph/base/file.h"
 #include "tests/support/build.h"
 #include "tests/support/check.h"
 

@@ -1,8 +1,8 @@
 /* test_zoo.c - the models of the zoo have the published sizes, open by name, survive the ONNX
  * writer byte for byte, and compute something: outputs finite, neither vanishing nor exploding. */
-#include "graph/algebra_float.h"
-#include "graph/file.h"
-#include "graph/rng.h"
+#include "graph/base/file.h"
+#include "graph/base/rng.h"
+#include "graph/meaning/algebra_float.h"
 #include "models/zoo.h"
 #include "tests/support/check.h"
 #include "tests/support/variants.h"

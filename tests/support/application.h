@@ -2,8 +2,8 @@
 #ifndef TESTS_APPLICATION_H
 #define TESTS_APPLICATION_H
 
-#include "graph/env.h"
-#include "graph/rng.h"
+#include "graph/base/env.h"
+#include "graph/base/rng.h"
 #include "tests/support/evaluate.h"
 
 /* A graph with what is derived from it. */

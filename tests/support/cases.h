@@ -3,8 +3,8 @@
 #ifndef TESTS_CASES_H
 #define TESTS_CASES_H
 
-#include "graph/algebra.h"
-#include "graph/rng.h"
+#include "graph/base/rng.h"
+#include "graph/meaning/algebra.h"
 
 typedef struct check_case {
     int32_t attrs[GRAFT_MAX_ATTRS];

@@ -1,7 +1,7 @@
 /* check.c - see check.h. */
 #include "tests/support/check.h"
 
-#include "graph/file.h"
+#include "graph/base/file.h"
 
 #include <stdlib.h>
 #include <string.h>

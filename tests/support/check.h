@@ -2,7 +2,7 @@
 #ifndef TESTS_CHECK_H
 #define TESTS_CHECK_H
 
-#include "graph/env.h"
+#include "graph/base/env.h"
 
 /* cmocka.h needs these first. */
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* corpus.c - see corpus.h. */
 #include "tests/support/corpus.h"
 
-#include "graph/ruleprint.h"
+#include "graph/rule/ruleprint.h"
 #include "tests/support/check.h"
 #include "verify/pool.h"
 #include "verify/sizes/symbolic.h"

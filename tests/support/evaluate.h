@@ -1,4 +1,4 @@
-/* evaluate.h - a whole graph over exact residues (graph/algebra_field.h), for one sample of inputs
+/* evaluate.h - a whole graph over exact residues (graph/meaning/algebra_field.h), for one sample of inputs
  * and weights.
  *
  * The tensor of an input or weight depends on the sample, its kind, its number and its shape alone,
@@ -7,8 +7,8 @@
 #ifndef TESTS_EVALUATE_H
 #define TESTS_EVALUATE_H
 
-#include "graph/algebra_field.h"
-#include "graph/arena.h"
+#include "graph/base/arena.h"
+#include "graph/meaning/algebra_field.h"
 
 /* Most outputs of an opaque node. */
 enum { EVALUATE_OUTPUTS = 4 };

@@ -1,8 +1,8 @@
 /* exact.c - see exact.h. */
 #include "tests/support/exact.h"
 
-#include "graph/algebra_float.h"
-#include "graph/rng.h"
+#include "graph/base/rng.h"
+#include "graph/meaning/algebra_float.h"
 #include "tests/support/check.h"
 #include "verify/sizes/symbolic.h"
 #include "verify/sweep/beyond.h"

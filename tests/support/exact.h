@@ -2,7 +2,7 @@
 #ifndef TESTS_EXACT_H
 #define TESTS_EXACT_H
 
-#include "graph/rulefile.h"
+#include "graph/rule/rulefile.h"
 #include "tests/support/corpus.h"
 #include "verify/instances/instance.h"
 

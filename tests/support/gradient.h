@@ -2,7 +2,7 @@
 #ifndef TESTS_SUPPORT_GRADIENT_H
 #define TESTS_SUPPORT_GRADIENT_H
 
-#include "train/tape.h"
+#include "train/nn/tape.h"
 
 enum { GRADIENT_LEAVES_MOST = 4 };
 

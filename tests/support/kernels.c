@@ -1,7 +1,7 @@
 /* kernels.c - see kernels.h. */
 #include "tests/support/kernels.h"
 
-#include "graph/algebra_float.h"
+#include "graph/meaning/algebra_float.h"
 #include "tests/support/check.h"
 
 #include <math.h>

@@ -2,8 +2,8 @@
 #ifndef TESTS_KERNELS_H
 #define TESTS_KERNELS_H
 
-#include "cost/kernel.h"
-#include "graph/rng.h"
+#include "cost/cpu/kernel.h"
+#include "graph/base/rng.h"
 
 /* The CPU with one thread. */
 graft_device *check_device_open(graft_env *env);

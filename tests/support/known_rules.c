@@ -2,9 +2,9 @@
  * several outputs, targets that are variables, byte code, commuted operands, weight programs. */
 #include "tests/support/known_rules.h"
 
-#include "graph/file.h"
-#include "graph/rulefile.h"
-#include "graph/ruleparse.h"
+#include "graph/base/file.h"
+#include "graph/rule/rulefile.h"
+#include "graph/rule/ruleparse.h"
 #include "tests/support/build.h"
 
 static const char *const true_rules[] = {

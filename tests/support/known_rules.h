@@ -3,7 +3,7 @@
 #ifndef TESTS_KNOWN_RULES_H
 #define TESTS_KNOWN_RULES_H
 
-#include "graph/env.h"
+#include "graph/base/env.h"
 
 typedef struct known_rules {
     graft_rule *rules;

@@ -1,8 +1,8 @@
 /* limits.c - see limits.h. */
 #include "tests/support/limits.h"
 
-#include "graph/ruleparse.h"
-#include "graph/ruleprint.h"
+#include "graph/rule/ruleparse.h"
+#include "graph/rule/ruleprint.h"
 #include "tests/support/check.h"
 #include "tests/support/corpus.h"
 #include "verify/limits.h"

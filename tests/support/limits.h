@@ -3,7 +3,7 @@
 #ifndef TESTS_LIMITS_H
 #define TESTS_LIMITS_H
 
-#include "graph/env.h"
+#include "graph/base/env.h"
 
 typedef struct limits_tally {
     uint32_t tries;   /* Limits and values. */

@@ -1,9 +1,9 @@
 /* mutate.c - see mutate.h. */
 #include "tests/support/mutate.h"
 
-#include "graph/rulefile.h"
-#include "graph/ruleparse.h"
-#include "graph/ruleprint.h"
+#include "graph/rule/rulefile.h"
+#include "graph/rule/ruleparse.h"
+#include "graph/rule/ruleprint.h"
 
 #include <string.h>
 

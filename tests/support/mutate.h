@@ -3,8 +3,8 @@
 #ifndef TESTS_MUTATE_H
 #define TESTS_MUTATE_H
 
-#include "graph/env.h"
-#include "graph/rng.h"
+#include "graph/base/env.h"
+#include "graph/base/rng.h"
 
 typedef enum mutate_class {
     MUTATE_SWAPPED_OPERANDS, /* Of an operator of either side that does not commute. */

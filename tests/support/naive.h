@@ -4,8 +4,8 @@
 #ifndef TESTS_NAIVE_H
 #define TESTS_NAIVE_H
 
-#include "graph/env.h"
-#include "graph/rng.h"
+#include "graph/base/env.h"
+#include "graph/base/rng.h"
 
 /* Calls `found` for every match of `rule` in `graph`. Takes time exponential in the pattern's
  * nodes. */

@@ -1,8 +1,8 @@
 /* onnx_data.c - see onnx_data.h. */
 #include "tests/support/onnx_data.h"
 
-#include "graph/file.h"
-#include "graph/onnx.pb-c.h"
+#include "graph/base/file.h"
+#include "graph/onnx/onnx.pb-c.h"
 
 #include <dirent.h>
 #include <stdlib.h>

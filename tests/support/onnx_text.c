@@ -1,6 +1,6 @@
 /* onnx_text.c - see onnx_text.h. */
 #include "tests/support/onnx_text.h"
-#include "graph/file.h"
+#include "graph/base/file.h"
 
 #include <stdlib.h>
 #include <string.h>

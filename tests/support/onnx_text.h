@@ -19,7 +19,7 @@
 #ifndef TESTS_ONNX_TEXT_H
 #define TESTS_ONNX_TEXT_H
 
-#include "graph/onnx.h"
+#include "graph/onnx/onnx.h"
 #include "tests/support/check.h"
 
 /* The message, in `arena`. Fails the test when the text makes no sense. */

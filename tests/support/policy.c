@@ -1,7 +1,7 @@
 /* policy.c - see policy.h. */
 #include "tests/support/policy.h"
 
-#include "train/tariff.h"
+#include "train/tariff/tariff.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,9 +3,9 @@
 #ifndef TESTS_POLICY_H
 #define TESTS_POLICY_H
 
-#include "emit/compile.h"
-#include "emit/contents.h"
-#include "emit/quantise.h"
+#include "emit/command/contents.h"
+#include "emit/header/compile.h"
+#include "emit/header/quantise.h"
 #include "tests/support/build.h"
 
 enum {

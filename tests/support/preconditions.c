@@ -1,7 +1,7 @@
 /* preconditions.c - see preconditions.h. */
 #include "tests/support/preconditions.h"
 
-#include "graph/ruleprint.h"
+#include "graph/rule/ruleprint.h"
 #include "tests/support/check.h"
 #include "tests/support/mutate.h"
 #include "tests/support/witness.h"

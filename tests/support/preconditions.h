@@ -3,7 +3,7 @@
 #ifndef TESTS_PRECONDITIONS_H
 #define TESTS_PRECONDITIONS_H
 
-#include "graph/rulefile.h"
+#include "graph/rule/rulefile.h"
 
 typedef struct preconditions_tally {
     uint32_t rules;       /* With a precondition. */

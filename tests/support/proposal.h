@@ -5,7 +5,7 @@
 #define TESTS_PROPOSAL_H
 
 #include "graft/graft.h"
-#include "graph/rng.h"
+#include "graph/base/rng.h"
 
 typedef struct proposal {
     int32_t attrs[GRAFT_MAX_ATTRS];

@@ -1,7 +1,7 @@
 /* proved_xfers.c - see proved_xfers.h. */
 #include "tests/support/proved_xfers.h"
 
-#include "graph/rulefile.h"
+#include "graph/rule/rulefile.h"
 #include "tests/support/check.h"
 
 graft_xfers proved_xfers(graft_env *env)

@@ -2,7 +2,7 @@
 #ifndef TESTS_PROVED_XFERS_H
 #define TESTS_PROVED_XFERS_H
 
-#include "train/matches.h"
+#include "train/search/matches.h"
 
 /* All rules of rules/graft.rules with their names, in env->life; asserts that they can be read. */
 graft_xfers proved_xfers(graft_env *env);

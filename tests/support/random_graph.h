@@ -7,8 +7,8 @@
 #ifndef TESTS_RANDOM_GRAPH_H
 #define TESTS_RANDOM_GRAPH_H
 
-#include "graph/env.h"
-#include "graph/rng.h"
+#include "graph/base/env.h"
+#include "graph/base/rng.h"
 
 /* Larger numbers would cost the shadows the digits that tell which of two numbers is larger. */
 #define RANDOM_GRAPH_MAGNITUDE 1e4

@@ -3,8 +3,8 @@
 #ifndef TESTS_REBUILD_H
 #define TESTS_REBUILD_H
 
-#include "graph/file.h"
-#include "graph/rng.h"
+#include "graph/base/file.h"
+#include "graph/base/rng.h"
 
 /* Limits that hold the graph's ids as they are, with room for `more` nodes and what they need. */
 graft_limits rebuild_limits(const graft_graph *graph, graft_index more);

@@ -1,9 +1,9 @@
 /* retell.c - see retell.h. */
 #include "tests/support/retell.h"
 
-#include "graph/arena.h"
-#include "graph/ruleparse.h"
-#include "graph/ruleprint.h"
+#include "graph/base/arena.h"
+#include "graph/rule/ruleparse.h"
+#include "graph/rule/ruleprint.h"
 
 #include <string.h>
 

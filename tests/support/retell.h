@@ -3,8 +3,8 @@
 #ifndef TESTS_RETELL_H
 #define TESTS_RETELL_H
 
-#include "graph/env.h"
-#include "graph/rng.h"
+#include "graph/base/env.h"
+#include "graph/base/rng.h"
 
 typedef enum retell_class {
     RETELL_RENAMED,    /* Variables. */

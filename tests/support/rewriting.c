@@ -1,7 +1,7 @@
 /* rewriting.c - see rewriting.h. */
 #include "tests/support/rewriting.h"
 
-#include "graph/ruleprint.h"
+#include "graph/rule/ruleprint.h"
 #include "tests/support/application.h"
 #include "tests/support/check.h"
 #include "tests/support/proposal.h"

@@ -7,7 +7,7 @@
 #ifndef TESTS_REWRITING_H
 #define TESTS_REWRITING_H
 
-#include "graph/env.h"
+#include "graph/base/env.h"
 
 typedef struct rewriting_options {
     const graft_rule *rules;

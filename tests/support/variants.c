@@ -1,6 +1,6 @@
 /* variants.c - see variants.h. */
 #include "tests/support/variants.h"
-#include "graph/ruleparse.h"
+#include "graph/rule/ruleparse.h"
 
 graft_graph *variant_regenerated(graft_arena *arena, const graft_model *model)
 {

@@ -1,9 +1,9 @@
 /* witness.c - see witness.h. */
 #include "tests/support/witness.h"
 
-#include "graph/algebra_real.h"
-#include "graph/pattern.h"
-#include "graph/ruleprint.h"
+#include "graph/meaning/algebra_real.h"
+#include "graph/rule/pattern.h"
+#include "graph/rule/ruleprint.h"
 #include "tests/support/build.h"
 #include "tests/support/proposal.h"
 #include "verify/instances/instance.h"

@@ -1,5 +1,5 @@
 /* witness.h - whether a rule is false, found out without the verifier: random graphs that its
- * source fits are rewritten by the engine, and both are run in binary64 (graph/algebra_real.h).
+ * source fits are rewritten by the engine, and both are run in binary64 (graph/meaning/algebra_real.h).
  *
  * Places are drawn operator by operator (proposal.h), then sizes are put in place of sizes, equal
  * ones staying equal, up to WITNESS_LARGEST. None of verify/ is used but the lists of attribute
@@ -7,7 +7,7 @@
 #ifndef TESTS_WITNESS_H
 #define TESTS_WITNESS_H
 
-#include "graph/env.h"
+#include "graph/base/env.h"
 
 enum { WITNESS_LARGEST = 11 };
 

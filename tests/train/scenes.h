@@ -6,8 +6,8 @@
 #include "models/zoo.h"
 #include "tests/support/build.h"
 #include "tests/support/proved_xfers.h"
-#include "train/candidates.h"
-#include "train/tariff_search.h"
+#include "train/agent/candidates.h"
+#include "train/tariff/tariff_search.h"
 
 static const char device_name[] = "intel-xeon-6-207-avx512";
 

@@ -2,7 +2,7 @@
  * greedy over the tariff, numbering of nodes and rules, threads and seeds, and that it learns. */
 #include "tests/support/gradient.h"
 #include "tests/train/scenes.h"
-#include "train/ragged.h"
+#include "train/nn/ragged.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Checkpoints: what is saved comes back; anything else is refused and changes nothing. */
-#include "graph/file.h"
+#include "graph/base/file.h"
 #include "tests/support/check.h"
-#include "train/checkpoint.h"
+#include "train/nn/checkpoint.h"
 
 #include <stdlib.h>
 #include <string.h>

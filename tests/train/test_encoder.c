@@ -1,11 +1,11 @@
 /* The graph network: gradients, what it may and may not depend on, and that it can be learnt. */
 #include "tests/support/check.h"
 #include "tests/support/gradient.h"
-#include "train/blas.h"
-#include "train/encoder.h"
-#include "train/losses.h"
-#include "train/optimiser.h"
-#include "train/shards.h"
+#include "train/nn/blas.h"
+#include "train/nn/encoder.h"
+#include "train/nn/losses.h"
+#include "train/nn/optimiser.h"
+#include "train/nn/shards.h"
 
 #include <assert.h>
 #include <math.h>

@@ -1,8 +1,8 @@
 /* The environment and the search baselines, over a price that is easy to compute by hand. */
-#include "graph/log.h"
+#include "graph/base/log.h"
 #include "tests/support/build.h"
-#include "train/search.h"
-#include "train/survey.h"
+#include "train/search/search.h"
+#include "train/search/survey.h"
 
 #include <signal.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "tests/support/build.h"
 #include "tests/support/proved_xfers.h"
 #include "tests/support/random_graph.h"
-#include "train/matches.h"
+#include "train/search/matches.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * and that it learns what closes. */
 #include "tests/support/gradient.h"
 #include "tests/train/scenes.h"
-#include "train/dreamer.h"
+#include "train/agent/dreamer.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,9 +2,9 @@
 #include "models/zoo.h"
 #include "tests/support/build.h"
 #include "tests/support/proved_xfers.h"
-#include "train/guided.h"
-#include "train/ledger.h"
-#include "train/tariff.h"
+#include "train/search/guided.h"
+#include "train/search/ledger.h"
+#include "train/tariff/tariff.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* Every kernel's gradient by finite differences, and what their values must be. */
 #include "tests/support/check.h"
 #include "tests/support/gradient.h"
-#include "train/blas.h"
-#include "train/kernels.h"
-#include "train/lstm.h"
+#include "train/nn/blas.h"
+#include "train/nn/kernels.h"
+#include "train/nn/lstm.h"
 
 #include <math.h>
 #include <stdlib.h>

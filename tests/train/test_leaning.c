@@ -1,6 +1,6 @@
 /* Leaning: which rows move, by how much, and that the search finds the parts that are the best. */
 #include "tests/support/check.h"
-#include "train/leaning.h"
+#include "train/tariff/leaning.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,13 +3,13 @@
 #include "tests/support/check.h"
 #include "tests/support/gradient.h"
 #include "tests/train/reference.inc"
-#include "train/blas.h"
-#include "train/candidates_internal.h"
-#include "train/kernels.h"
-#include "train/losses.h"
-#include "train/lstm.h"
-#include "train/mixture.h"
-#include "train/ragged.h"
+#include "train/agent/candidates_internal.h"
+#include "train/nn/blas.h"
+#include "train/nn/kernels.h"
+#include "train/nn/losses.h"
+#include "train/nn/lstm.h"
+#include "train/nn/mixture.h"
+#include "train/nn/ragged.h"
 
 #include <math.h>
 #include <string.h>

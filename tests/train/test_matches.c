@@ -2,7 +2,7 @@
 #include "models/zoo.h"
 #include "tests/support/build.h"
 #include "tests/support/proved_xfers.h"
-#include "train/matches.h"
+#include "train/search/matches.h"
 
 #include <string.h>
 

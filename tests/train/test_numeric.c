@@ -1,6 +1,6 @@
 /* The plain-arithmetic functions against libm in double, over their whole range. */
 #include "tests/support/check.h"
-#include "train/numeric.h"
+#include "train/nn/numeric.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* test_open_sizes.c - files with open sizes that stay open: what depends on them is kept, what does
  * not can be rewritten, and what is written computes the same at sizes that nobody looked at. */
-#include "graph/algebra_float.h"
-#include "graph/rng.h"
+#include "graph/base/rng.h"
+#include "graph/meaning/algebra_float.h"
 #include "tests/support/build.h"
 #include "tests/support/onnx_text.h"
 #include "tests/support/variants.h"

@@ -2,11 +2,11 @@
  * thread count changes nothing. */
 #include "tests/support/check.h"
 #include "tests/train/reference.inc"
-#include "train/blas.h"
-#include "train/kernels.h"
-#include "train/losses.h"
-#include "train/optimiser.h"
-#include "train/shards.h"
+#include "train/nn/blas.h"
+#include "train/nn/kernels.h"
+#include "train/nn/losses.h"
+#include "train/nn/optimiser.h"
+#include "train/nn/shards.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "models/zoo.h"
 #include "tests/support/build.h"
 #include "tests/support/proved_xfers.h"
-#include "train/tariff_search.h"
+#include "train/tariff/tariff_search.h"
 
 #include <math.h>
 #include <string.h>

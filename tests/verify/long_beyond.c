@@ -2,8 +2,8 @@
  * certificates (verify/sweep/beyond.h), and those that are not proved for all sizes once more by the
  * engine itself, which rewrites random graphs that both are run in binary64 (witness.h). A rule
  * that is false there may not ship, whatever its level says. */
-#include "graph/rulefile.h"
-#include "graph/ruleprint.h"
+#include "graph/rule/rulefile.h"
+#include "graph/rule/ruleprint.h"
 #include "tests/support/check.h"
 #include "tests/support/witness.h"
 #include "verify/sweep/beyond.h"

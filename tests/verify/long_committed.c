@@ -1,8 +1,8 @@
 /* The committed rules at thousands of instances that follow their preconditions, and at the
  * neighbours of some: none may differ.
  * Independent of the samples that the rules were made with. */
-#include "graph/rulefile.h"
-#include "graph/ruleprint.h"
+#include "graph/rule/rulefile.h"
+#include "graph/rule/ruleprint.h"
 #include "tests/support/check.h"
 #include "verify/sweep/neighbours.h"
 #include "verify/sweep/sweep.h"

@@ -5,7 +5,7 @@
 #include "tests/support/corpus.h"
 #include "tests/support/witness.h"
 
-#include "graph/ruleprint.h"
+#include "graph/rule/ruleprint.h"
 
 static const uint64_t symbolic_limit_ns = UINT64_C(10000000000);
 

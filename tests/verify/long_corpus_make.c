@@ -5,8 +5,8 @@
  *      CORPUS_WRITE=FOLDER   writes what was found as mutants.yaml, beyond-mutants.yaml and
  *                            variants.yaml: the committed corpus is made of it
  *      CORPUS_SEED=N         other mutants */
-#include "graph/file.h"
-#include "graph/ruleprint.h"
+#include "graph/base/file.h"
+#include "graph/rule/ruleprint.h"
 #include "tests/support/check.h"
 #include "tests/support/corpus.h"
 #include "tests/support/known_rules.h"

@@ -2,7 +2,7 @@
  * are refuted all the same. All were in a rule set once, as `bounded`. */
 #include "verify/check.h"
 
-#include "graph/ruleparse.h"
+#include "graph/rule/ruleparse.h"
 #include "tests/support/check.h"
 
 static const struct {

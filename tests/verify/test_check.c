@@ -2,8 +2,8 @@
  * and what it says when the solver says nothing. */
 #include "verify/check.h"
 
-#include "graph/ruleparse.h"
-#include "graph/ruleprint.h"
+#include "graph/rule/ruleparse.h"
+#include "graph/rule/ruleprint.h"
 #include "tests/support/check.h"
 #include "tests/support/known_rules.h"
 

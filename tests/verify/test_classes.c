@@ -2,8 +2,8 @@
  * axes, is an instance of the class's first case, and both sides compute the same there. */
 #include "verify/sizes/symclass.h"
 
-#include "graph/algebra_field.h"
-#include "graph/ruleparse.h"
+#include "graph/meaning/algebra_field.h"
+#include "graph/rule/ruleparse.h"
 #include "tests/support/check.h"
 #include "verify/instances/instance.h"
 

@@ -2,7 +2,7 @@
  * usual: no false rule gets in, no true one is refuted. `make test-long` tries all of it, as users'
  * rules are tried. And the witness, which says what is false without the verifier, finds fault with
  * known false rules and none with known true ones. */
-#include "graph/ruleprint.h"
+#include "graph/rule/ruleprint.h"
 #include "tests/support/check.h"
 #include "tests/support/corpus.h"
 #include "tests/support/known_rules.h"

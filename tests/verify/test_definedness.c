@@ -3,7 +3,7 @@
  * Z3 at instances alone. */
 #include "verify/sizes/symbolic.h"
 
-#include "graph/ruleparse.h"
+#include "graph/rule/ruleparse.h"
 #include "tests/support/check.h"
 #include "verify/trial.h"
 

@@ -2,9 +2,9 @@
  * not let through. */
 #include "verify/set/derivations.h"
 
-#include "graph/file.h"
-#include "graph/ruleparse.h"
-#include "graph/ruleprint.h"
+#include "graph/base/file.h"
+#include "graph/rule/ruleparse.h"
+#include "graph/rule/ruleprint.h"
 #include "tests/support/check.h"
 #include "verify/sweep/domain.h"
 

@@ -1,7 +1,7 @@
 /* Derivations of rules from others. */
 #include "verify/set/derive.h"
 
-#include "graph/ruleparse.h"
+#include "graph/rule/ruleparse.h"
 #include "tests/support/check.h"
 #include "verify/sweep/domain.h"
 

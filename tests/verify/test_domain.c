@@ -2,7 +2,7 @@
  * target seldom fits. */
 #include "verify/sweep/domain.h"
 
-#include "graph/ruleparse.h"
+#include "graph/rule/ruleparse.h"
 #include "tests/support/check.h"
 #include "verify/sweep/choices.h"
 

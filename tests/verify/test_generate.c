@@ -2,8 +2,8 @@
  * solver, and that the bytes are the same from any number of processes. */
 #include "verify/generate.h"
 
-#include "graph/file.h"
-#include "graph/ruleprint.h"
+#include "graph/base/file.h"
+#include "graph/rule/ruleprint.h"
 #include "tests/support/check.h"
 
 #include <stdlib.h>

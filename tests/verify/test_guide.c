@@ -3,7 +3,7 @@
  */
 #include "verify/sweep/guide.h"
 
-#include "graph/ruleparse.h"
+#include "graph/rule/ruleparse.h"
 #include "tests/support/check.h"
 #include "verify/sweep/sweep.h"
 

@@ -2,8 +2,8 @@
  * restriction that a proof for all sizes needs, and attributes that do nothing at an instance. */
 #include "verify/lift/narrow.h"
 
-#include "graph/ruleparse.h"
-#include "graph/ruleprint.h"
+#include "graph/rule/ruleparse.h"
+#include "graph/rule/ruleprint.h"
 #include "tests/support/check.h"
 #include "verify/check.h"
 #include "verify/instances/idle.h"

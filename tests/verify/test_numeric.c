@@ -4,9 +4,9 @@
  * errors of reassociating rules are what they can be worked out to be. */
 #include "verify/sweep/numeric.h"
 
-#include "graph/algebra_half.h"
-#include "graph/rng.h"
-#include "graph/ruleparse.h"
+#include "graph/base/rng.h"
+#include "graph/meaning/algebra_half.h"
+#include "graph/rule/ruleparse.h"
 #include "tests/support/check.h"
 #include "tests/support/exact.h"
 #include "verify/check.h"

@@ -1,7 +1,7 @@
 /* False rules that a sweep and the solver had once let through, because none of the samples had the
  * shapes that tell: several groups, tensors of lower rank that broadcast elsewhere, empty paddings.
  */
-#include "graph/ruleparse.h"
+#include "graph/rule/ruleparse.h"
 #include "tests/support/check.h"
 #include "verify/sizes/symbolic.h"
 #include "verify/trial.h"

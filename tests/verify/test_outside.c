@@ -8,7 +8,7 @@
 #include "verify/sweep/named.h"
 #include "verify/trial.h"
 
-#include "graph/ruleparse.h"
+#include "graph/rule/ruleparse.h"
 #include "tests/support/check.h"
 
 #include <string.h>

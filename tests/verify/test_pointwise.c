@@ -1,7 +1,7 @@
 /* Which rules are proved for all sizes by a proof for scalars. */
 #include "verify/instances/pointwise.h"
 
-#include "graph/ruleparse.h"
+#include "graph/rule/ruleparse.h"
 #include "tests/support/check.h"
 #include "verify/check.h"
 

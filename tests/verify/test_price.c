@@ -1,8 +1,8 @@
 /* Which way rules pay: counts at an instance, costs as functions of sizes, and reverses. */
 #include "verify/set/price.h"
 
-#include "graph/ruleparse.h"
-#include "graph/ruleprint.h"
+#include "graph/rule/ruleparse.h"
+#include "graph/rule/ruleprint.h"
 #include "tests/support/check.h"
 #include "tests/support/known_rules.h"
 #include "verify/set/reverse.h"

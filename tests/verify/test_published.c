@@ -2,8 +2,8 @@
  * and 5; the rewrites that the dissertations on learned optimisers build on) are given to no stage
  * of Graft, and follow from the committed set: by one rule, read in either direction, or by up to
  * three rules one after the other. */
-#include "graph/rulefile.h"
-#include "graph/ruleparse.h"
+#include "graph/rule/rulefile.h"
+#include "graph/rule/ruleparse.h"
 #include "tests/support/check.h"
 #include "verify/set/derive.h"
 #include "verify/set/reverse.h"

@@ -2,7 +2,7 @@
  */
 #include "verify/export/smtsizes.h"
 
-#include "graph/ruleparse.h"
+#include "graph/rule/ruleparse.h"
 #include "tests/support/check.h"
 #include "verify/sweep/domain.h"
 

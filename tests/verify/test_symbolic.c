@@ -3,7 +3,7 @@
  * the values that one tries first. */
 #include "verify/sizes/symbolic.h"
 
-#include "graph/ruleparse.h"
+#include "graph/rule/ruleparse.h"
 #include "tests/support/check.h"
 
 static const char *const true_rules[] = {

@@ -4,8 +4,8 @@
  * element's bits are (symbits.h) in binary32. And each is of one of the cases of symcase.c. */
 #include "verify/sizes/symread.h"
 
-#include "graph/algebra_field.h"
-#include "graph/algebra_float.h"
+#include "graph/meaning/algebra_field.h"
+#include "graph/meaning/algebra_float.h"
 #include "tests/support/cases.h"
 #include "tests/support/check.h"
 #include "tests/support/exact.h"

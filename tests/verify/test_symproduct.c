@@ -2,7 +2,7 @@
  * and is enough for questions that Z3 does not answer without it. */
 #include "verify/sizes/symproduct.h"
 
-#include "graph/rng.h"
+#include "graph/base/rng.h"
 #include "tests/support/check.h"
 #include "verify/sizes/symassume.h"
 

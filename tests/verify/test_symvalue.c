@@ -2,8 +2,8 @@
  * functions mean what symterm.h says, indices are where conditions put them. */
 #include "verify/sizes/symvalue.h"
 
-#include "graph/rng.h"
-#include "graph/ruleparse.h"
+#include "graph/base/rng.h"
+#include "graph/rule/ruleparse.h"
 #include "tests/support/check.h"
 
 #include <stdlib.h>

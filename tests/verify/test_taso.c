@@ -1,8 +1,8 @@
 /* TASO's files: their bytes, what their operators mean, which of ours they can say. */
 #include "verify/command/taso.h"
 
-#include "graph/ruleparse.h"
-#include "graph/ruleprint.h"
+#include "graph/rule/ruleparse.h"
+#include "graph/rule/ruleprint.h"
 #include "tests/support/check.h"
 #include "verify/sweep/domain.h"
 #include "verify/trial.h"

@@ -2,7 +2,7 @@
  * simplified while terms are built, the laws of unknown functions, and how fast terms grow. */
 #include "verify/instances/term.h"
 
-#include "graph/algebra_field.h"
+#include "graph/meaning/algebra_field.h"
 #include "tests/support/cases.h"
 #include "tests/support/check.h"
 #include "verify/instances/cancel.h"

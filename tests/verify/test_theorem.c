@@ -2,9 +2,9 @@
  * they assume can be met, and their sides compute what operators do. Lemmas are unsat. */
 #include "verify/export/theorem.h"
 
-#include "graph/algebra_real.h"
-#include "graph/ruleparse.h"
-#include "graph/ruleprint.h"
+#include "graph/meaning/algebra_real.h"
+#include "graph/rule/ruleparse.h"
+#include "graph/rule/ruleprint.h"
 #include "tests/support/check.h"
 #include "tests/support/corpus.h"
 #include "verify/export/theoremlemma.h"

@@ -37,7 +37,7 @@ check "the core links with Z3, xxHash and libc alone" needs_the_solver_alone
 check "it proves what is true and not what is false" proves
 check "operators, sizes, byte code and reading are counted" lists include/graft/operators.def \
     include/graft/shapes.def include/graft/engine/code.h include/graft/engine/shapes.h \
-    graph/operator_bodies.inc graph/reading.inc verify/sizes/symread.c verify/sizes/symfold.c verify/instances/prove.c verify/limits.def
+    graph/meaning/operator_bodies.inc graph/meaning/reading.inc verify/sizes/symread.c verify/sizes/symfold.c verify/instances/prove.c verify/limits.def
 check "sweeps, polynomials and matching are not" leaves_out
 check "the total is the sum, and what the documentation says" adds_up
 finish

@@ -2,8 +2,8 @@
  * are small and replay; the missing precondition is found; nothing is proved without a solver. */
 #include "verify/command/userrules.h"
 
-#include "graph/ruleparse.h"
-#include "graph/ruleprint.h"
+#include "graph/rule/ruleparse.h"
+#include "graph/rule/ruleprint.h"
 #include "tests/support/check.h"
 #include "tests/support/known_rules.h"
 #include "verify/lift/suggest.h"

@@ -1,7 +1,7 @@
 /* The trusted core as a program: what `make trusted` links with Z3, xxHash and libc alone, to see
  * which files a proof needs. It takes both ways to a proof, of a true and of a false rule each.
  * Prints a line for each rule. */
-#include "graph/pattern.h"
+#include "graph/rule/pattern.h"
 #include "verify/instances/pointwise.h"
 #include "verify/sizes/symbolic.h"
 

@@ -1,9 +1,9 @@
 /* bench.c - see bench.h. */
 #include "verify/command/bench.h"
 
-#include "graph/figures.h"
-#include "graph/json.h"
-#include "graph/log.h"
+#include "graph/base/figures.h"
+#include "graph/base/json.h"
+#include "graph/base/log.h"
 #include "verify/command/userrules.h"
 #include "verify/generate.h"
 #include "verify/pool.h"

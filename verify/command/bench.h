@@ -2,7 +2,7 @@
 #ifndef GRAFT_VERIFY_BENCH_H
 #define GRAFT_VERIFY_BENCH_H
 
-#include "graph/env.h"
+#include "graph/base/env.h"
 
 /* Prints JSON Lines, one figure a line with name and unit:
  *  - verify.filter.rule: a rule swept as `make rules` sweeps it, processor time; median, low, high

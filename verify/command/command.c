@@ -2,9 +2,9 @@
 #include "verify/command/command.h"
 
 #include "gen/command.h"
-#include "graph/json.h"
-#include "graph/log.h"
-#include "graph/rulewords.h"
+#include "graph/base/json.h"
+#include "graph/base/log.h"
+#include "graph/rule/rulewords.h"
 #include "verify/command/command_both.h"
 #include "verify/command/command_taso.h"
 #include "verify/command/listing.h"

@@ -2,7 +2,7 @@
 #ifndef GRAFT_VERIFY_COMMAND_H
 #define GRAFT_VERIFY_COMMAND_H
 
-#include "graph/options.h"
+#include "graph/base/options.h"
 
 /* Lists a rule set, explains and converts it, or makes one from families: DIR/graft.rules,
  * and DIR/derivations.txt. */

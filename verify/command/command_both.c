@@ -1,8 +1,8 @@
 /* command_both.c - see command_both.h. */
 #include "verify/command/command_both.h"
 
-#include "graph/log.h"
-#include "graph/ruleprint.h"
+#include "graph/base/log.h"
+#include "graph/rule/ruleprint.h"
 #include "verify/set/canon.h"
 #include "verify/set/reverse.h"
 #include "verify/set/subsume.h"

@@ -2,7 +2,7 @@
 #ifndef GRAFT_COMMAND_BOTH_H
 #define GRAFT_COMMAND_BOTH_H
 
-#include "graph/rulefile.h"
+#include "graph/rule/rulefile.h"
 
 /* Writes to `path` the set with the reverse of each rule that has one (reverse.h), does not follow
  * from the set, and is proved on its own. `make rules` keeps only rules that can save operators; a

@@ -2,8 +2,8 @@
  * of the work of proving them. */
 #include "verify/command/command_smt.h"
 
-#include "graph/log.h"
-#include "graph/ruleprint.h"
+#include "graph/base/log.h"
+#include "graph/rule/ruleprint.h"
 #include "verify/export/smtsizes.h"
 #include "verify/export/theorem.h"
 #include "verify/export/theoremlemma.h"

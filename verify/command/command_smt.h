@@ -2,7 +2,7 @@
 #ifndef GRAFT_COMMAND_SMT_H
 #define GRAFT_COMMAND_SMT_H
 
-#include "graph/rulefile.h"
+#include "graph/rule/rulefile.h"
 
 /* Writes to `folder` one SMT-LIB file for each rule of the set (smt.h) and one more for each whose
  * level rests on questions about symbolic sizes (smtsizes.h) or, with `sample` above 0, for that

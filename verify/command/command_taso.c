@@ -1,10 +1,10 @@
 /* command_taso.c - see command_taso.h. */
 #include "verify/command/command_taso.h"
 
-#include "graph/file.h"
-#include "graph/json.h"
-#include "graph/log.h"
-#include "graph/ruleprint.h"
+#include "graph/base/file.h"
+#include "graph/base/json.h"
+#include "graph/base/log.h"
+#include "graph/rule/ruleprint.h"
 #include "verify/command/taso.h"
 #include "verify/set/canon.h"
 #include "verify/sweep/cover.h"

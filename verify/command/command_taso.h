@@ -2,7 +2,7 @@
 #ifndef GRAFT_COMMAND_TASO_H
 #define GRAFT_COMMAND_TASO_H
 
-#include "graph/rulefile.h"
+#include "graph/rule/rulefile.h"
 
 /* Says of each rule of a TASO file whether it is implied by the set, refuted (with a
  * counterexample), unknown, proved but not implied, or not expressible, and then how many are.

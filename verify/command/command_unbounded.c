@@ -1,9 +1,9 @@
 /* command_unbounded.c - see command_unbounded.h. */
 #include "verify/command/command_unbounded.h"
 
-#include "graph/json.h"
-#include "graph/log.h"
-#include "graph/ruleprint.h"
+#include "graph/base/json.h"
+#include "graph/base/log.h"
+#include "graph/rule/ruleprint.h"
 #include "verify/pool.h"
 #include "verify/sizes/symbolic.h"
 

@@ -2,7 +2,7 @@
 #ifndef GRAFT_COMMAND_UNBOUNDED_H
 #define GRAFT_COMMAND_UNBOUNDED_H
 
-#include "graph/rulefile.h"
+#include "graph/rule/rulefile.h"
 
 /* Tries to prove every rule of a set for all sizes and prints, for each, what it rests on or why it
  * is not proved; then how many there are of each kind. `only` (may be NULL) is a text that a rule's

@@ -1,8 +1,8 @@
 /* command_verify.c - `graft verify` (see command.h). */
 #include "verify/command/command.h"
 
-#include "graph/json.h"
-#include "graph/log.h"
+#include "graph/base/json.h"
+#include "graph/base/log.h"
 #include "verify/command/command_smt.h"
 #include "verify/command/command_unbounded.h"
 #include "verify/command/listing.h"

@@ -1,7 +1,7 @@
 /* explain.c - one rule in words: what it does, where it holds, which way it pays. See listing.h. */
-#include "graph/json.h"
-#include "graph/ruleprint.h"
-#include "graph/rulewords.h"
+#include "graph/base/json.h"
+#include "graph/rule/ruleprint.h"
+#include "graph/rule/rulewords.h"
 #include "verify/command/listing.h"
 #include "verify/set/price.h"
 #include "verify/set/reverse.h"

@@ -1,8 +1,8 @@
 /* listing.c - see listing.h; explain.c says one rule in words. */
 #include "verify/command/listing.h"
 
-#include "graph/json.h"
-#include "graph/ruleprint.h"
+#include "graph/base/json.h"
+#include "graph/rule/ruleprint.h"
 #include "verify/set/price.h"
 
 #include <inttypes.h>

@@ -3,8 +3,8 @@
 #ifndef GRAFT_LISTING_H
 #define GRAFT_LISTING_H
 
-#include "graph/file.h"
-#include "graph/rulefile.h"
+#include "graph/base/file.h"
+#include "graph/rule/rulefile.h"
 
 /* Which rules are meant; NULL and false: whatever they are. */
 typedef struct graft_listing_filter {

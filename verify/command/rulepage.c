@@ -1,11 +1,11 @@
-/* rulepage.c - see rulepage.h; graph/page/rules.js reads what is written here. */
+/* rulepage.c - see rulepage.h; graph/base/page/rules.js reads what is written here. */
 #include "verify/command/rulepage.h"
 
-#include "graph/json.h"
-#include "graph/log.h"
-#include "graph/page.h"
-#include "graph/ruleprint.h"
-#include "graph/rulewords.h"
+#include "graph/base/json.h"
+#include "graph/base/log.h"
+#include "graph/base/page.h"
+#include "graph/rule/ruleprint.h"
+#include "graph/rule/rulewords.h"
 #include "verify/command/listing.h"
 
 #include <inttypes.h>

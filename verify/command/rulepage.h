@@ -2,8 +2,8 @@
 #ifndef GRAFT_RULEPAGE_H
 #define GRAFT_RULEPAGE_H
 
-#include "graph/file.h"
-#include "graph/rulefile.h"
+#include "graph/base/file.h"
+#include "graph/rule/rulefile.h"
 
 /* Appends an entry of the set to a list of JSON objects: name, id, family, the rule as a line, its
  * classes, the operators that it saves, its picture (rulewords.h), what Graft says of it in words

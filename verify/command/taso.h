@@ -11,8 +11,8 @@
 #ifndef GRAFT_TASO_H
 #define GRAFT_TASO_H
 
-#include "graph/rulefile.h"
-#include "graph/tasofile.h"
+#include "graph/rule/rulefile.h"
+#include "graph/rule/tasofile.h"
 #include "verify/instances/instance.h"
 
 /* Makes the rule. NULL, or why it cannot be expressed (in `arena`; `rule` is then untouched). */

@@ -2,7 +2,7 @@
  * taso.h. */
 #include "verify/command/taso.h"
 
-#include "graph/file.h"
+#include "graph/base/file.h"
 #include "verify/set/derive.h"
 #include "verify/set/subsume.h"
 #include "verify/sweep/domain.h"

@@ -1,10 +1,10 @@
 /* userrules.c - see userrules.h. */
 #include "verify/command/userrules.h"
 
-#include "graph/file.h"
+#include "graph/base/file.h"
 #include "graph/names.h"
-#include "graph/pattern.h"
-#include "graph/ruleparse.h"
+#include "graph/rule/pattern.h"
+#include "graph/rule/ruleparse.h"
 #include "verify/sweep/boundary.h"
 #include "verify/sweep/choices.h"
 #include "verify/sweep/domain.h"

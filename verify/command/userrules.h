@@ -9,9 +9,9 @@
 #ifndef GRAFT_USERRULES_H
 #define GRAFT_USERRULES_H
 
-#include "graph/bytes.h"
-#include "graph/ruleparse.h"
-#include "graph/settings.h"
+#include "graph/base/bytes.h"
+#include "graph/base/settings.h"
+#include "graph/rule/ruleparse.h"
 
 typedef struct graft_user_rule {
     graft_rule rule;

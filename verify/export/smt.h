@@ -18,7 +18,7 @@
 #ifndef GRAFT_SMT_H
 #define GRAFT_SMT_H
 
-#include "graph/file.h"
+#include "graph/base/file.h"
 #include "verify/sweep/cover.h"
 
 typedef struct graft_smt_claim {

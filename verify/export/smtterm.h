@@ -10,7 +10,7 @@
 #ifndef GRAFT_SMTTERM_H
 #define GRAFT_SMTTERM_H
 
-#include "graph/file.h"
+#include "graph/base/file.h"
 
 #include <z3.h>
 

@@ -16,8 +16,8 @@
 #ifndef GRAFT_THEOREM_H
 #define GRAFT_THEOREM_H
 
-#include "graph/file.h"
-#include "graph/rulefile.h"
+#include "graph/base/file.h"
+#include "graph/rule/rulefile.h"
 
 typedef struct graft_theorem_file {
     uint32_t number; /* Of the case, from 0. */

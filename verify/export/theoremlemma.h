@@ -18,7 +18,7 @@
 #ifndef GRAFT_THEOREMLEMMA_H
 #define GRAFT_THEOREMLEMMA_H
 
-#include "graph/file.h"
+#include "graph/base/file.h"
 #include "verify/sizes/symplain.h"
 
 enum { GRAFT_THEOREM_SUMMANDS_MOST = 12 };

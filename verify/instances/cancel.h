@@ -6,7 +6,7 @@
 #ifndef GRAFT_CANCEL_H
 #define GRAFT_CANCEL_H
 
-#include "graph/arena.h"
+#include "graph/base/arena.h"
 #include "verify/instances/term.h"
 
 /* `term` without the pairs t, inverse(t) of factors of its products, for each t that is not 0 by

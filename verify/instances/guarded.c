@@ -100,7 +100,7 @@ static graft_guarded softmax_shift_guarded(void *k, const graft_guarded *row, si
 
 #define NUM    graft_guarded
 #define ALG(f) f##_guarded
-#include "graph/operator_bodies.inc"
+#include "graph/meaning/operator_bodies.inc"
 
 void graft_guarded_run(graft_term_state *k, uint32_t op, const graft_call *call,
                        const graft_guarded *const in[], graft_guarded *const out[])

@@ -1,9 +1,9 @@
 /* instance.c - see instance.h. */
 #include "verify/instances/instance.h"
 
-#include "graph/file.h"
-#include "graph/pattern.h"
-#include "graph/ruleprint.h"
+#include "graph/base/file.h"
+#include "graph/rule/pattern.h"
+#include "graph/rule/ruleprint.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #ifndef GRAFT_INSTANCE_H
 #define GRAFT_INSTANCE_H
 
-#include "graph/env.h"
+#include "graph/base/env.h"
 
 typedef struct graft_point {
     graft_shape vars[GRAFT_RULE_MAX_VARS];

@@ -5,7 +5,7 @@
 #ifndef GRAFT_LARGEST_H
 #define GRAFT_LARGEST_H
 
-#include "graph/arena.h"
+#include "graph/base/arena.h"
 #include "verify/instances/term.h"
 
 /* `term` with each nest of maxima (a >= b ? a : b) written as one chain over its distinct operands,

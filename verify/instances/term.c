@@ -424,7 +424,7 @@ static Z3_ast softmax_shift_term(void *state, const Z3_ast *row, size_t count, s
 
 #define NUM    Z3_ast
 #define ALG(f) f##_term
-#include "graph/operator_bodies.inc"
+#include "graph/meaning/operator_bodies.inc"
 
 void graft_term_run(graft_term_state *k, uint32_t op, const graft_call *call,
                     const Z3_ast *const in[], Z3_ast *const out[])

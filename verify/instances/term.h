@@ -24,8 +24,8 @@
 #ifndef GRAFT_TERM_H
 #define GRAFT_TERM_H
 
-#include "graph/algebra.h"
-#include "graph/arena.h"
+#include "graph/base/arena.h"
+#include "graph/meaning/algebra.h"
 
 #include <z3.h>
 

@@ -3,7 +3,7 @@
 #ifndef GRAFT_TERMTABLE_H
 #define GRAFT_TERMTABLE_H
 
-#include "graph/arena.h"
+#include "graph/base/arena.h"
 
 #include <z3.h>
 

@@ -1,10 +1,10 @@
 /* narrow.c - see narrow.h. */
 #include "verify/lift/narrow.h"
 
-#include "graph/file.h"
-#include "graph/rulecode.h"
-#include "graph/ruleparse.h"
-#include "graph/ruleprint.h"
+#include "graph/base/file.h"
+#include "graph/rule/rulecode.h"
+#include "graph/rule/ruleparse.h"
+#include "graph/rule/ruleprint.h"
 
 #include <string.h>
 

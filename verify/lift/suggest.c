@@ -1,8 +1,8 @@
 /* suggest.c - see suggest.h. */
 #include "verify/lift/suggest.h"
 
-#include "graph/rulecode.h"
-#include "graph/ruleprint.h"
+#include "graph/rule/rulecode.h"
+#include "graph/rule/ruleprint.h"
 
 #include <string.h>
 

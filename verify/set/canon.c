@@ -1,7 +1,7 @@
 /* canon.c - renumbering a rule in every arrangement and keeping the least. */
 #include "verify/set/canon.h"
 
-#include "graph/rulecode.h"
+#include "graph/rule/rulecode.h"
 
 #include <assert.h>
 #include <string.h>

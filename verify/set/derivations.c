@@ -1,11 +1,11 @@
 /* derivations.c - see derivations.h. */
 #include "verify/set/derivations.h"
 
-#include "graph/file.h"
-#include "graph/log.h"
-#include "graph/rng.h"
-#include "graph/ruleparse.h"
-#include "graph/ruleprint.h"
+#include "graph/base/file.h"
+#include "graph/base/log.h"
+#include "graph/base/rng.h"
+#include "graph/rule/ruleparse.h"
+#include "graph/rule/ruleprint.h"
 #include "verify/set/plot.h"
 #include "verify/set/reverse.h"
 #include "verify/sweep/cover.h"

@@ -12,7 +12,7 @@
 #ifndef GRAFT_DERIVATIONS_H
 #define GRAFT_DERIVATIONS_H
 
-#include "graph/rulefile.h"
+#include "graph/rule/rulefile.h"
 #include "verify/set/derive.h"
 
 enum { GRAFT_DERIVED_INSTANCES = 4 }; /* At which one rule is seen to follow from others. */

@@ -1,7 +1,7 @@
 /* price.c - counting one instance. See price.h; pricelaw.c finds the functions. */
 #include "verify/set/price.h"
 
-#include "graph/pattern.h"
+#include "graph/rule/pattern.h"
 
 #include <string.h>
 

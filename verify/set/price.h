@@ -9,7 +9,7 @@
 #ifndef GRAFT_PRICE_H
 #define GRAFT_PRICE_H
 
-#include "graph/rulefile.h"
+#include "graph/rule/rulefile.h"
 #include "verify/instances/instance.h"
 
 /* One side of an instance, for one inference. Operators that depend on weights alone run once, when

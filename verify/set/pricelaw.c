@@ -5,8 +5,8 @@
  * coefficients of the polynomial times 2^k. */
 #include "verify/set/price.h"
 
-#include "graph/file.h"
-#include "graph/ruleprint.h"
+#include "graph/base/file.h"
+#include "graph/rule/ruleprint.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* reverse.c - see reverse.h. */
 #include "verify/set/reverse.h"
 
-#include "graph/rulecode.h"
+#include "graph/rule/rulecode.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* subsume.c - see subsume.h. */
 #include "verify/set/subsume.h"
 
-#include "graph/pattern.h"
+#include "graph/rule/pattern.h"
 #include "verify/set/plot.h"
 
 /* ----------------------------------------------------------------- applying */

@@ -10,7 +10,7 @@
 #ifndef GRAFT_OPENSIZES_H
 #define GRAFT_OPENSIZES_H
 
-#include "graph/env.h"
+#include "graph/base/env.h"
 #include "graph/model.h"
 
 typedef struct graft_open_sizes graft_open_sizes;

@@ -131,7 +131,7 @@ static rd_num rd_read(rd *r, uint32_t i, const rd_int *index)
 #define rd_tidy                rd_exp
 #define rd_activate(r, how, x) ((void)(r), (void)(how), (x))
 
-#include "graph/reading.inc"
+#include "graph/meaning/reading.inc"
 
 static bool rd_slide(rd *r, const rd_window *window, rd_int *at)
 {

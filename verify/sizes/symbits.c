@@ -67,7 +67,7 @@ static Z3_ast softmax_shift_bits(void *k, const Z3_ast *row, size_t count, size_
 
 #define NUM    Z3_ast
 #define ALG(f) f##_bits
-#include "graph/operator_bodies.inc"
+#include "graph/meaning/operator_bodies.inc"
 
 Z3_ast graft_sym_bits_scalar(graft_sym_bits *bits, uint32_t op, Z3_ast a, Z3_ast b)
 {

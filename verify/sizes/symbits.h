@@ -21,7 +21,7 @@
 #ifndef GRAFT_SYMBITS_H
 #define GRAFT_SYMBITS_H
 
-#include "graph/pattern.h"
+#include "graph/rule/pattern.h"
 #include "verify/sizes/symfold.h"
 
 typedef enum graft_sym_operation {

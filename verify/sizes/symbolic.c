@@ -1,8 +1,8 @@
 /* symbolic.c - see symbolic.h. */
 #include "verify/sizes/symbolic.h"
 
-#include "graph/file.h"
-#include "graph/ruleprint.h"
+#include "graph/base/file.h"
+#include "graph/rule/ruleprint.h"
 #include "verify/sizes/symask.h"
 #include "verify/sizes/symassume.h"
 #include "verify/sizes/symbits.h"

@@ -11,13 +11,13 @@
  * maps, where values are read as what operators do to bits (symbits.h, symsame.h). It says nothing
  * of real numbers and needs nothing of them.
  *
- * Trusted beside Z3: graph/reading.inc over terms (symread.c) and symshape.c, which tests compare
+ * Trusted beside Z3: graph/meaning/reading.inc over terms (symread.c) and symshape.c, which tests compare
  * with the bodies and shape functions that the engine and every other algebra use, and the laws of
  * sums and maxima listed in symfold.h. */
 #ifndef GRAFT_SYMBOLIC_H
 #define GRAFT_SYMBOLIC_H
 
-#include "graph/env.h"
+#include "graph/base/env.h"
 #include "verify/instances/instance.h"
 #include "verify/instances/prove.h"
 #include "verify/limits.h"

@@ -2,8 +2,8 @@
  * as far as they are known, which cuts off most of the tree. */
 #include "verify/sizes/symcase.h"
 
-#include "graph/pattern.h"
-#include "graph/rulecode.h"
+#include "graph/rule/pattern.h"
+#include "graph/rule/rulecode.h"
 #include "verify/instances/instance.h"
 #include "verify/limits.h"
 

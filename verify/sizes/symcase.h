@@ -9,7 +9,7 @@
 #ifndef GRAFT_SYMCASE_H
 #define GRAFT_SYMCASE_H
 
-#include "graph/env.h"
+#include "graph/base/env.h"
 
 enum { GRAFT_SYM_SOURCE = 0, GRAFT_SYM_TARGET = 1 };
 

@@ -1,7 +1,7 @@
 /* symclass.c - see symclass.h. Axes are numbered by tensor and place, and tied by union-find. */
 #include "verify/sizes/symclass.h"
 
-#include "graph/rulecode.h"
+#include "graph/rule/rulecode.h"
 #include "verify/sizes/symaxes.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* symcode.c - see symcode.h. */
 #include "verify/sizes/symcode.h"
 
-#include "graph/rulecode.h"
+#include "graph/rule/rulecode.h"
 
 #include <stdio.h>
 #include <string.h>

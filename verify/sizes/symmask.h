@@ -3,7 +3,7 @@
 #ifndef GRAFT_SYMMASK_H
 #define GRAFT_SYMMASK_H
 
-#include "graph/env.h"
+#include "graph/base/env.h"
 #include "verify/limits.h"
 
 #include <z3.h>

@@ -361,7 +361,7 @@ static Z3_ast rd_shifted(const rd *r, Z3_ast x, Z3_ast shift)
     return shift == NULL ? x : rd_minus(r, x, shift);
 }
 
-#include "graph/reading.inc"
+#include "graph/meaning/reading.inc"
 
 /* A tap is guarded, unless without padding every one lies inside. */
 static bool rd_slide(rd *r, const rd_window *w, Z3_ast *at)

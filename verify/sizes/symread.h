@@ -1,8 +1,8 @@
 /* symread.h - what each operator computes, over symbolic sizes: the value of a node as one term
  * over the index of its element.
  *
- * The text is graph/reading.inc, over Z3 terms; scalar arithmetic is that of
- * graph/operator_bodies.inc, run on scalars. Tests evaluate the terms at random shapes well beyond
+ * The text is graph/meaning/reading.inc, over Z3 terms; scalar arithmetic is that of
+ * graph/meaning/operator_bodies.inc, run on scalars. Tests evaluate the terms at random shapes well beyond
  * those of the bounded proofs and compare with the bodies (tests/verify/test_symbolic_reading.c).
  *
  * A reshape keeps row-major places: place<n>(i..., d...) is the place of index i in sizes d, and

@@ -1,7 +1,7 @@
 /* symsame.c - see symsame.h. */
 #include "verify/sizes/symsame.h"
 
-#include "graph/algebra_float.h"
+#include "graph/meaning/algebra_float.h"
 #include "verify/limits.h"
 #include "verify/sizes/symassume.h"
 #include "verify/sizes/symmatch.h"

@@ -2,7 +2,7 @@
  * tests instantiate what comes out and compare it with graft_infer_shapes. */
 #include "verify/sizes/symshape.h"
 
-#include "graph/pattern.h"
+#include "graph/rule/pattern.h"
 #include "verify/instances/instance.h"
 #include "verify/sizes/symassume.h"
 #include "verify/sizes/symcode.h"

@@ -1,7 +1,7 @@
 /* symsolve.c - see symsolve.h. */
 #include "verify/sizes/symsolve.h"
 
-#include "graph/divisor.h"
+#include "graph/base/divisor.h"
 
 Z3_ast graft_sym_solved(const graft_sym_equations *e, Z3_ast term)
 {

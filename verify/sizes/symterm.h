@@ -19,7 +19,7 @@
 #ifndef GRAFT_SYMTERM_H
 #define GRAFT_SYMTERM_H
 
-#include "graph/env.h"
+#include "graph/base/env.h"
 #include "verify/instances/prove.h"
 #include "verify/instances/term.h"
 #include "verify/limits.h"

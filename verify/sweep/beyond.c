@@ -1,8 +1,8 @@
 /* beyond.c - see beyond.h. */
 #include "verify/sweep/beyond.h"
 
-#include "graph/rng.h"
-#include "graph/rulefile.h"
+#include "graph/base/rng.h"
+#include "graph/rule/rulefile.h"
 #include "verify/sweep/named.h"
 
 #include <string.h>

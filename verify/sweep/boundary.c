@@ -1,8 +1,8 @@
 /* boundary.c - see boundary.h. */
 #include "verify/sweep/boundary.h"
 
-#include "graph/rulecode.h"
-#include "graph/rulefile.h"
+#include "graph/rule/rulecode.h"
+#include "graph/rule/rulefile.h"
 #include "verify/sweep/named.h"
 #include "verify/sweep/refute.h"
 

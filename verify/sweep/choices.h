@@ -5,8 +5,8 @@
 #ifndef GRAFT_CHOICES_H
 #define GRAFT_CHOICES_H
 
-#include "graph/env.h"
-#include "graph/rng.h"
+#include "graph/base/env.h"
+#include "graph/base/rng.h"
 
 /* Sizes of the bounded domain. Images (inputs of operators with windows) may be a little larger in
  * height and width, so that strides, paddings and dilations have room to differ. */

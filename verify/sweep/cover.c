@@ -1,8 +1,8 @@
 /* cover.c - greedy choice of a covering set. See cover.h. */
 #include "verify/sweep/cover.h"
 
-#include "graph/file.h"
-#include "graph/rng.h"
+#include "graph/base/file.h"
+#include "graph/base/rng.h"
 
 #include <assert.h>
 #include <string.h>

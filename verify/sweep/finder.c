@@ -1,7 +1,7 @@
 /* finder.c - what enumerating and sampling share: the plan, and how a point grows. See finder.h. */
 #include "verify/sweep/finder.h"
 
-#include "graph/pattern.h"
+#include "graph/rule/pattern.h"
 
 #include <assert.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #ifndef GRAFT_FINDER_H
 #define GRAFT_FINDER_H
 
-#include "graph/rng.h"
+#include "graph/base/rng.h"
 #include "verify/sweep/choices.h"
 #include "verify/sweep/domain.h"
 #include "verify/sweep/guide.h"

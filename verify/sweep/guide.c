@@ -1,7 +1,7 @@
 /* guide.c - see guide.h. */
 #include "verify/sweep/guide.h"
 
-#include "graph/rulecode.h"
+#include "graph/rule/rulecode.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* named.c - see named.h. */
 #include "verify/sweep/named.h"
 
-#include "graph/rulecode.h"
+#include "graph/rule/rulecode.h"
 
 #include <math.h>
 #include <string.h>

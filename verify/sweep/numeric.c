@@ -1,8 +1,8 @@
 /* numeric.c - see numeric.h. */
 #include "verify/sweep/numeric.h"
 
-#include "graph/algebra_float.h"
-#include "graph/rng.h"
+#include "graph/base/rng.h"
+#include "graph/meaning/algebra_float.h"
 
 #include <assert.h>
 #include <string.h>

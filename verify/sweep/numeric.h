@@ -12,7 +12,7 @@
 #ifndef GRAFT_NUMERIC_H
 #define GRAFT_NUMERIC_H
 
-#include "graph/rulefile.h"
+#include "graph/rule/rulefile.h"
 #include "verify/sizes/symbolic.h"
 
 /* The class of a valid rule; `points` are instances of it, at which it is tried out. The proof is a

@@ -5,8 +5,8 @@
  * as sorting keys; they mean nothing outside one comparison. */
 #include "verify/sweep/polynomial.h"
 
-#include "graph/algebra.h"
-#include "graph/divisor.h"
+#include "graph/base/divisor.h"
+#include "graph/meaning/algebra.h"
 
 #include <assert.h>
 #include <string.h>
@@ -693,7 +693,7 @@ static polynomial softmax_shift_poly(void *k, const polynomial *row, size_t coun
 #define NUM                       polynomial
 #define ALG(f)                    f##_poly
 #define RUN(k, op, call, in, out) run_poly[op](k, call, in, out)
-#include "graph/operator_bodies.inc"
+#include "graph/meaning/operator_bodies.inc"
 #include "verify/instances/sides.inc"
 
 /* ---------------------------------------------------------------- comparing */

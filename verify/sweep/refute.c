@@ -1,8 +1,8 @@
 /* refute.c - see refute.h; refuteprint.c prints. */
 #include "verify/sweep/refute.h"
 
-#include "graph/algebra_float.h"
-#include "graph/rng.h"
+#include "graph/base/rng.h"
+#include "graph/meaning/algebra_float.h"
 #include "verify/sweep/named.h"
 
 #include <assert.h>

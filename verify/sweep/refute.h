@@ -7,7 +7,7 @@
 #ifndef GRAFT_REFUTE_H
 #define GRAFT_REFUTE_H
 
-#include "graph/file.h"
+#include "graph/base/file.h"
 #include "verify/sweep/sweep.h"
 
 typedef struct graft_refutation {

@@ -1,7 +1,7 @@
 /* refuteprint.c - a refutation as text and as JSON. See refute.h. */
 #include "verify/sweep/refute.h"
 
-#include "graph/ruleprint.h"
+#include "graph/rule/ruleprint.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,10 +1,10 @@
 /* rounding.c - see rounding.h. */
 #include "verify/sweep/rounding.h"
 
-#include "graph/algebra_float.h"
-#include "graph/algebra_half.h"
-#include "graph/algebra_real.h"
-#include "graph/rng.h"
+#include "graph/base/rng.h"
+#include "graph/meaning/algebra_float.h"
+#include "graph/meaning/algebra_half.h"
+#include "graph/meaning/algebra_real.h"
 
 #include <assert.h>
 #include <math.h>

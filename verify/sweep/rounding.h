@@ -12,7 +12,7 @@
 #ifndef GRAFT_ROUNDING_MEASURE_H
 #define GRAFT_ROUNDING_MEASURE_H
 
-#include "graph/rulefile.h"
+#include "graph/rule/rulefile.h"
 #include "verify/instances/instance.h"
 
 /* Measures at the first of `count` instances of the rule; `rounding` is all 0 when nothing could be

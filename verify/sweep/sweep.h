@@ -1,10 +1,10 @@
 /* sweep.h - a rule evaluated at points of its domain, in exact arithmetic modulo a prime (see
- * graph/algebra_field.h): the filter and the refuter. One difference refutes the rule; no number of
+ * graph/meaning/algebra_field.h): the filter and the refuter. One difference refutes the rule; no number of
  * agreements proves it. */
 #ifndef GRAFT_SWEEP_H
 #define GRAFT_SWEEP_H
 
-#include "graph/algebra_field.h"
+#include "graph/meaning/algebra_field.h"
 #include "verify/sweep/domain.h"
 
 enum { GRAFT_SWEEP_POOL = 8192 };

@@ -1,7 +1,7 @@
 /* sweepreal.c - see sweepreal.h. */
 #include "verify/sweep/sweepreal.h"
 
-#include "graph/algebra_real.h"
+#include "graph/meaning/algebra_real.h"
 
 #include <assert.h>
 #include <math.h>

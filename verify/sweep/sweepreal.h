@@ -1,6 +1,6 @@
 /* sweepreal.h - a rule evaluated at one instance in binary64.
  *
- * The exact arithmetic knows exp, sqrt and their kin by some laws only (graph/algebra_field.h): it
+ * The exact arithmetic knows exp, sqrt and their kin by some laws only (graph/meaning/algebra_field.h): it
  * tells exp(a + b) from exp(a) exp(b). Where it does so and no difference is to be seen in
  * binary32, a rule is swept in binary64 instead. That refutes, and proves nothing. */
 #ifndef GRAFT_SWEEPREAL_H

@@ -1,0 +1,296 @@
+/* device_cpu_conv.c - convolutions through oneDNN, fused or not, in several layouts and algorithms.
+ *
+ *   direct    in the layouts of the signature (channels last or blocked), the library's favourites
+ *   binary    the same, with the residual as a second operand instead of a sum in place
+ *   blocked   in the layout that the library likes best, operands converted at each run
+ *   winograd  Winograd's algorithm, likewise: fewer multiplications, other rounding; without
+ *             conversions where the signature is blocked, which is what it works on
+ *
+ * The residual input of conv_bias_add is summed into the output's memory. Where the signature is in
+ * place it lies there already, elsewhere it is copied first. Which of these is fastest depends on
+ * shapes and instruction set in ways that only measuring shows. */
+#include "cost/cpu/program.h"
+
+#include "graph/meaning/algebra.h"
+
+#include <string.h>
+
+enum { IMAGE = 0, FILTER = 1, BIAS = 2, RESIDUAL = 3 };
+enum { DIRECT_VARIANTS = 2, BLOCKED_VARIANTS = 2, WINOGRAD_VARIANTS = 2, SEARCH_LIMIT = 8 };
+
+typedef enum residual_mode { RESIDUAL_NONE, RESIDUAL_SUM, RESIDUAL_BINARY } residual_mode;
+
+typedef struct {
+    const char *family;
+    bool winograd;
+    bool any_layout; /* The library chooses the layouts of image and output. */
+    residual_mode residual;
+} conv_kind;
+
+typedef struct {
+    dnnl_memory_desc_t image; /* As the signature has them... */
+    dnnl_memory_desc_t filter;
+    dnnl_memory_desc_t bias;
+    dnnl_memory_desc_t output;
+    dnnl_primitive_desc_t pd; /* ...and what was chosen for them. */
+} conv_forms;
+
+static bool is_conv(uint32_t op)
+{
+    return op == GRAFT_OP_conv || op == GRAFT_OP_conv_bias || op == GRAFT_OP_conv_bias_add;
+}
+
+/* The filter as (groups, O/groups, I/groups, kh, kw), or without the first when there is one group;
+ * row-major data is the same in both. */
+static void describe_filter(const graft_kernel *kernel, bool any, dnnl_memory_desc_t *desc)
+{
+    const graft_shape *f = &kernel->signature.inputs[FILTER];
+    int64_t groups = kernel->signature.attrs[GRAFT_ATTR_conv_groups];
+    int64_t dims[5] = {groups, f->dims[0] / groups, f->dims[1], f->dims[2], f->dims[3]};
+    if (groups == 1) {
+        graft_program_describe_dims(4, dims + 1, any, desc);
+    } else {
+        graft_program_describe_dims(5, dims, any, desc);
+    }
+}
+
+static void describe_forms(const graft_kernel *kernel, conv_forms *forms)
+{
+    graft_program_describe_input(kernel, IMAGE, &forms->image);
+    graft_program_describe_output(kernel, 0, &forms->output);
+    describe_filter(kernel, false, &forms->filter);
+    memset(&forms->bias, 0, sizeof(forms->bias));
+    if (kernel->signature.op != GRAFT_OP_conv) {
+        graft_program_describe_input(kernel, BIAS, &forms->bias);
+    }
+}
+
+static void describe_any(const graft_shape *shape, dnnl_memory_desc_t *desc)
+{
+    int64_t dims[4] = {shape->dims[0], shape->dims[1], shape->dims[2], shape->dims[3]};
+    graft_program_describe_dims(4, dims, true, desc);
+}
+
+static graft_status describe_conv(graft_env *env, const graft_kernel *kernel, const conv_kind *kind,
+                                  const conv_forms *forms, dnnl_convolution_desc_t *desc)
+{
+    const int32_t *a = kernel->signature.attrs;
+    dnnl_memory_desc_t image = forms->image;
+    dnnl_memory_desc_t output = forms->output;
+    dnnl_memory_desc_t filter;
+    describe_filter(kernel, true, &filter);
+    if (kind->any_layout) {
+        describe_any(&kernel->signature.inputs[IMAGE], &image);
+        describe_any(&kernel->outputs[0], &output);
+    }
+    dnnl_dims_t strides = {a[GRAFT_ATTR_conv_stride_h], a[GRAFT_ATTR_conv_stride_w]};
+    dnnl_dims_t dilates = {a[GRAFT_ATTR_conv_dilation_h] - 1, a[GRAFT_ATTR_conv_dilation_w] - 1};
+    dnnl_dims_t before = {a[GRAFT_ATTR_conv_pad_top], a[GRAFT_ATTR_conv_pad_left]};
+    dnnl_dims_t after = {a[GRAFT_ATTR_conv_pad_bottom], a[GRAFT_ATTR_conv_pad_right]};
+    dnnl_status_t result = dnnl_dilated_convolution_forward_desc_init(
+        desc, dnnl_forward_inference,
+        kind->winograd ? dnnl_convolution_winograd : dnnl_convolution_direct, &image, &filter,
+        kernel->signature.op == GRAFT_OP_conv ? NULL : &forms->bias, &output, strides, dilates,
+        before, after);
+    return graft_program_status(env, result, "describing a convolution");
+}
+
+static graft_status describe_fusion(graft_env *env, const graft_kernel *kernel,
+                                    const conv_kind *kind, const conv_forms *forms,
+                                    program_attr *attr)
+{
+    graft_status status = GRAFT_OK;
+    if (kind->residual == RESIDUAL_SUM) {
+        GRAFT_CHECK(graft_program_attr_sum(env, attr));
+    } else if (kind->residual == RESIDUAL_BINARY) {
+        GRAFT_CHECK(graft_program_attr_binary(env, attr, &forms->output));
+    }
+    if (kernel->signature.op != GRAFT_OP_conv) {
+        GRAFT_CHECK(graft_program_attr_activation(
+            env, attr, kernel->signature.attrs[GRAFT_ATTR_conv_bias_activation]));
+    }
+    GRAFT_CHECK(graft_program_attr_finish(env, attr));
+done:
+    return status;
+}
+
+/* Whether some window has no element of the image: it lies in the padding, or its taps step over a
+ * small image. */
+static bool has_empty_window(const graft_kernel *kernel)
+{
+    const graft_signature *s = &kernel->signature;
+    const graft_call call = {s->attrs, s->inputs, kernel->outputs};
+    for (uint32_t i = 0; i < 2; i++) {
+        graft_window window = graft_window_of_conv(&call, i);
+        for (int64_t p = 0; p < window.count; p++) {
+            int64_t taps[2];
+            graft_window_taps(&window, p, taps);
+            if (taps[0] >= taps[1]) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Three faults of oneDNN 2.6 that tests/cost/test_kernels.c finds: the convolution by matrix product
+ * adds the wrong elements of a second operand when there is more than one image, the depthwise one
+ * for processors without AVX2 dies of a residual that is not aligned, and the batched one goes wrong,
+ * up to reading through a null pointer, where a window has no element. */
+static bool is_sound(const graft_kernel *kernel, const conv_kind *kind,
+                     const_dnnl_primitive_desc_t pd)
+{
+    const char *name = "";
+    (void)dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&name);
+    bool wrong = kind->residual == RESIDUAL_BINARY && strstr(name, "gemm") != NULL;
+    bool dies = kernel->signature.op == GRAFT_OP_conv_bias_add && strcmp(name, "jit_dw:sse41") == 0;
+    bool unsafe = strncmp(name, "br", 2) == 0 && has_empty_window(kernel);
+    return !wrong && !dies && !unsafe;
+}
+
+/* The library may choose the very layouts that the direct family has already; that one is direct.
+ */
+static bool is_new(const conv_kind *kind, const conv_forms *forms, const_dnnl_primitive_desc_t pd)
+{
+    return !kind->any_layout || kind->winograd ||
+           dnnl_memory_desc_equal(&forms->image, graft_program_query(pd, dnnl_query_src_md, 0)) ==
+               0 ||
+           dnnl_memory_desc_equal(&forms->output, graft_program_query(pd, dnnl_query_dst_md, 0)) ==
+               0;
+}
+
+/* The `variant`-th implementation that is new. */
+static graft_status choose_conv(graft_env *env, graft_kernel *kernel, const conv_kind *kind,
+                                uint32_t variant, conv_forms *forms)
+{
+    graft_status status = GRAFT_OK;
+    dnnl_convolution_desc_t desc;
+    program_attr attr;
+    graft_program_attr_open(&attr);
+    GRAFT_CHECK(describe_fusion(env, kernel, kind, forms, &attr));
+    GRAFT_CHECK(describe_conv(env, kernel, kind, forms, &desc));
+    uint32_t seen = 0;
+    for (uint32_t i = 0; i < SEARCH_LIMIT; i++) {
+        GRAFT_CHECK(graft_program_choose(env, kernel, &desc, &attr, i, &forms->pd));
+        if (is_sound(kernel, kind, forms->pd) && is_new(kind, forms, forms->pd) &&
+            seen++ == variant) {
+            goto done;
+        }
+        (void)dnnl_primitive_desc_destroy(forms->pd);
+        forms->pd = NULL;
+    }
+    status = GRAFT_UNSUPPORTED;
+done:
+    graft_program_attr_close(&attr);
+    return status;
+}
+
+/* Brings the residual to where the convolution adds its result, or to its second operand. */
+static graft_status place_residual(graft_env *env, graft_kernel *kernel, const conv_kind *kind,
+                                   const conv_forms *forms, uint32_t output, program_arg *arg)
+{
+    graft_status status = GRAFT_OK;
+    dnnl_memory_desc_t have;
+    uint32_t residual = 0;
+    graft_program_describe_input(kernel, RESIDUAL, &have);
+    bool there = kernel->operands[output].role == ROLE_OUTPUT && kernel->signature.in_place != 0;
+    if (kind->residual == RESIDUAL_SUM && there) {
+        return GRAFT_OK;
+    }
+    if (kind->residual == RESIDUAL_BINARY) {
+        GRAFT_CHECK(graft_program_input(env, kernel, RESIDUAL, &have, &forms->output, &residual));
+        *arg = (program_arg){DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, residual};
+        return GRAFT_OK;
+    }
+    GRAFT_CHECK(graft_program_input(env, kernel, RESIDUAL, &have, &have, &residual));
+    GRAFT_CHECK(graft_program_reorder(env, kernel, residual, output));
+done:
+    return status;
+}
+
+static graft_status build_conv(graft_env *env, graft_kernel *kernel, const conv_kind *kind,
+                               const conv_forms *forms)
+{
+    graft_status status = GRAFT_OK;
+    const dnnl_memory_desc_t *image = graft_program_query(forms->pd, dnnl_query_src_md, 0);
+    const dnnl_memory_desc_t *filter = graft_program_query(forms->pd, dnnl_query_weights_md, 0);
+    const dnnl_memory_desc_t *output = graft_program_query(forms->pd, dnnl_query_dst_md, 0);
+    program_arg args[5] = {{.arg = DNNL_ARG_SRC}, {.arg = DNNL_ARG_WEIGHTS}, {.arg = DNNL_ARG_DST}};
+    uint32_t count = 3;
+    GRAFT_CHECK(graft_program_input(env, kernel, IMAGE, &forms->image, image, &args[0].operand));
+    GRAFT_CHECK(graft_program_input(env, kernel, FILTER, &forms->filter, filter, &args[1].operand));
+    args[2].operand = graft_program_output(kernel, &forms->output, output);
+    if (kernel->signature.op != GRAFT_OP_conv) {
+        args[count].arg = DNNL_ARG_BIAS;
+        GRAFT_CHECK(graft_program_input(env, kernel, BIAS, &forms->bias, &forms->bias,
+                                        &args[count].operand));
+        count++;
+    }
+    if (kind->residual != RESIDUAL_NONE) {
+        GRAFT_CHECK(place_residual(env, kernel, kind, forms, args[2].operand, &args[count]));
+        count += kind->residual == RESIDUAL_BINARY;
+    }
+    GRAFT_CHECK(graft_program_stage(env, kernel, forms->pd, args, count));
+    GRAFT_CHECK(graft_program_deliver(env, kernel, &forms->output, args[2].operand));
+done:
+    return status;
+}
+
+static graft_status open_conv(graft_env *env, graft_kernel *kernel, const conv_kind *kind,
+                              uint32_t variant)
+{
+    graft_status status = GRAFT_OK;
+    conv_forms forms = {.pd = NULL};
+    describe_forms(kernel, &forms);
+    GRAFT_CHECK(choose_conv(env, kernel, kind, variant, &forms));
+    graft_program_name(kernel, kind->family, forms.pd);
+    if (!kernel->dry) {
+        GRAFT_CHECK(build_conv(env, kernel, kind, &forms));
+    }
+done:
+    (void)dnnl_primitive_desc_destroy(forms.pd);
+    return status;
+}
+
+static residual_mode mode_of(const graft_kernel *kernel)
+{
+    return kernel->signature.op == GRAFT_OP_conv_bias_add ? RESIDUAL_SUM : RESIDUAL_NONE;
+}
+
+graft_status graft_cpu_open_conv_direct(graft_env *env, graft_kernel *kernel, uint32_t variant)
+{
+    conv_kind kind = {.family = "direct", .residual = mode_of(kernel)};
+    if (!is_conv(kernel->signature.op) || variant >= DIRECT_VARIANTS) {
+        return GRAFT_UNSUPPORTED;
+    }
+    return open_conv(env, kernel, &kind, variant);
+}
+
+graft_status graft_cpu_open_conv_binary(graft_env *env, graft_kernel *kernel, uint32_t variant)
+{
+    conv_kind kind = {.family = "binary", .residual = RESIDUAL_BINARY};
+    if (kernel->signature.op != GRAFT_OP_conv_bias_add || kernel->signature.in_place != 0 ||
+        variant >= DIRECT_VARIANTS) {
+        return GRAFT_UNSUPPORTED;
+    }
+    return open_conv(env, kernel, &kind, variant);
+}
+
+graft_status graft_cpu_open_conv_blocked(graft_env *env, graft_kernel *kernel, uint32_t variant)
+{
+    conv_kind kind = {.family = "blocked", .any_layout = true, .residual = mode_of(kernel)};
+    if (!is_conv(kernel->signature.op) || variant >= BLOCKED_VARIANTS) {
+        return GRAFT_UNSUPPORTED;
+    }
+    return open_conv(env, kernel, &kind, variant);
+}
+
+graft_status graft_cpu_open_conv_winograd(graft_env *env, graft_kernel *kernel, uint32_t variant)
+{
+    conv_kind kind = {
+        .family = "winograd", .winograd = true, .any_layout = true, .residual = mode_of(kernel)};
+    if (!is_conv(kernel->signature.op) || variant >= WINOGRAD_VARIANTS) {
+        return GRAFT_UNSUPPORTED;
+    }
+    return open_conv(env, kernel, &kind, variant);
+}

@@ -1,0 +1,316 @@
+/* device_cpu_panels.c - products of a few rows by a const matrix of our own: linear layers at batch
+ * 1, the cells of recurrent networks, and convolutions of 1x1 on small images, channels last, whose
+ * rows are pixels.
+ *
+ * Such a product takes what reading the matrix takes. So it is packed in panels of 64 columns,
+ * which are read from begin to end; a panel's sums stay in registers, and bias, residual and
+ * activation follow while they are near. "panels:ahead" fetches what it reads soon, for matrices
+ * beyond the second-level cache; "panels:plain" does not, for the way from that cache is busy as it
+ * is, and it is up to a sixth faster there. Several rows are multiplied as inside Winograd's
+ * convolution, which fetches the next panel. There is nothing else in a run: the library's call
+ * alone takes a tenth to a half of a microsecond, and longer in a network, where its objects have
+ * left the caches since the last run. */
+#include "cost/cpu/approximate.h"
+#include "cost/cpu/lanes.h"
+#include "cost/cpu/program.h"
+#include "cost/cpu/winograd.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LEFT = 0, RIGHT = 1, BIAS = 2, RESIDUAL = 3 };
+enum { WIDTH = GRAFT_WINOGRAD_PANEL, ROWS_MOST = 16, PIXELS_MOST = 64, ROWS_AHEAD = 8 };
+enum { ALIGNMENT = 64 };
+
+/* Of every image of a convolution with strides, the pixels that are read. */
+typedef struct {
+    int64_t images;
+    int64_t rows; /* Of the result. */
+    int64_t columns;
+    int64_t row_step; /* In the image, in floats. */
+    int64_t column_step;
+    int64_t image_step;
+} pixel_grid;
+
+typedef struct {
+    bool is_conv; /* Its filter's rows are the matrix' columns. */
+    bool has_bias;
+    bool has_residual;
+    bool gathers; /* Pixels lie apart. */
+    bool ahead;
+    int64_t rows;
+    int64_t depth;
+    int64_t columns;
+    int32_t activation;
+    pixel_grid pixels;
+    uint32_t panels; /* Operands. */
+    uint32_t gathered;
+} panels_state;
+
+/* What a run reads and writes beside the matrix. */
+typedef struct {
+    const float *left; /* (rows, depth) */
+    const float *bias; /* NULL: none. */
+    const float *residual;
+    float *out; /* (rows, columns) */
+} panels_data;
+
+/* ---------------------------------------------------------------------- run */
+
+/* In place, over `count` sums. */
+static void activate(int32_t activation, int64_t count, float *sums)
+{
+    switch (activation) {
+    case GRAFT_ACT_RELU:
+        for (int64_t i = 0; i < count; i++) {
+            sums[i] = sums[i] > 0.0F ? sums[i] : 0.0F;
+        }
+        break;
+    case GRAFT_ACT_RELU6:
+        for (int64_t i = 0; i < count; i++) {
+            float raised = sums[i] > 0.0F ? sums[i] : 0.0F;
+            sums[i] = raised < 6.0F ? raised : 6.0F;
+        }
+        break;
+    case GRAFT_ACT_SIGMOID:
+        for (int64_t i = 0; i < count; i++) {
+            sums[i] = approximate_sigmoid(sums[i]);
+        }
+        break;
+    case GRAFT_ACT_TANH:
+        for (int64_t i = 0; i < count; i++) {
+            sums[i] = approximate_tanh(sums[i]);
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+/* `sums` has rows of WIDTH, of which `count` are the columns from `from` on. */
+static void deliver(const panels_state *p, const panels_data *data, int64_t from, int64_t count,
+                    float *sums)
+{
+    for (int64_t row = 0; row < p->rows; row++) {
+        float *row_sums = sums + row * WIDTH;
+        int64_t first = row * p->columns + from;
+        for (int64_t i = 0; data->bias != NULL && i < count; i++) {
+            row_sums[i] += data->bias[from + i];
+        }
+        for (int64_t i = 0; data->residual != NULL && i < count; i++) {
+            row_sums[i] += data->residual[first + i];
+        }
+        activate(p->activation, count, row_sums);
+        memcpy(data->out + first, row_sums, (size_t)count * sizeof(float));
+    }
+}
+
+/* One row by one panel; `ahead` rows of it are fetched beforehand. */
+LANES_INLINE void multiply_row(const float *left, const float *panel, int64_t depth,
+                               const int64_t ahead, float *sums)
+{
+    enum { VECTORS = WIDTH / LANES };
+    lanes sum[VECTORS];
+    for (int v = 0; v < VECTORS; v++) {
+        sum[v] = lanes_of(0.0F);
+    }
+#pragma GCC unroll 4
+    for (int64_t k = 0; k < depth; k++) {
+        const float *row = panel + k * WIDTH;
+        lanes a = lanes_of(left[k]);
+#pragma GCC unroll 16
+        for (int v = 0; v < VECTORS; v++) {
+            if (ahead > 0) {
+                __builtin_prefetch(row + ahead * WIDTH + v * LANES);
+            }
+            sum[v] = lanes_fused(a, lanes_load(row + v * LANES), sum[v]);
+        }
+    }
+    for (int v = 0; v < VECTORS; v++) {
+        lanes_store(sums + v * LANES, sum[v]);
+    }
+}
+
+static void multiply_panel(const panels_state *p, const float *left, const float *panel,
+                           const float *next, float *sums)
+{
+    if (p->rows == 1 && p->ahead) {
+        multiply_row(left, panel, p->depth, ROWS_AHEAD, sums);
+    } else if (p->rows == 1) {
+        multiply_row(left, panel, p->depth, 0, sums);
+    } else {
+        const graft_winograd_product product = {
+            .left = left,
+            .left_step = p->depth,
+            .right = panel,
+            .next = next,
+            .out = sums,
+            .rows = p->rows,
+            .depth = p->depth,
+            .width = WIDTH,
+        };
+        graft_winograd_multiply(&product);
+    }
+}
+
+/* The pixels that are read, one behind the other. */
+static const float *gather_pixels(const panels_state *p, const float *image, float *gathered)
+{
+    const pixel_grid *g = &p->pixels;
+    float *to = gathered;
+    for (int64_t i = 0; i < g->images; i++) {
+        for (int64_t row = 0; row < g->rows; row++) {
+            for (int64_t column = 0; column < g->columns; column++, to += p->depth) {
+                memcpy(to, image + i * g->image_step + row * g->row_step + column * g->column_step,
+                       (size_t)p->depth * sizeof(float));
+            }
+        }
+    }
+    return gathered;
+}
+
+static void run_panels(const graft_kernel *kernel)
+{
+    const panels_state *p = kernel->state;
+    const float *panels = graft_program_place(kernel, p->panels);
+    const panels_data data = {
+        .left = p->gathers
+                    ? gather_pixels(p, kernel->in[LEFT], graft_program_place(kernel, p->gathered))
+                    : kernel->in[LEFT],
+        .bias = p->has_bias ? kernel->in[BIAS] : NULL,
+        .residual = p->has_residual ? kernel->in[RESIDUAL] : NULL,
+        .out = kernel->out[0],
+    };
+    _Alignas(ALIGNMENT) float sums[PIXELS_MOST * WIDTH];
+    for (int64_t from = 0; from < p->columns; from += WIDTH) {
+        const float *panel = panels + from * p->depth;
+        bool is_last = from + WIDTH >= p->columns;
+        const float *next = is_last ? panel : panel + WIDTH * p->depth;
+        multiply_panel(p, data.left, panel, next, sums);
+        deliver(p, &data, from, is_last ? p->columns - from : WIDTH, sums);
+    }
+}
+
+/* -------------------------------------------------------------------- build */
+
+/* Columns beyond the last one are 0. */
+static void fill_panels(const graft_kernel *kernel, const float *given, void *packed)
+{
+    const panels_state *p = kernel->state;
+    float *to = packed;
+    for (int64_t from = 0; from < p->columns; from += WIDTH) {
+        int64_t count = p->columns - from < WIDTH ? p->columns - from : WIDTH;
+        for (int64_t k = 0; k < p->depth; k++, to += WIDTH) {
+            memset(to, 0, WIDTH * sizeof(float));
+            for (int64_t i = 0; i < count; i++) {
+                to[i] = p->is_conv ? given[(from + i) * p->depth + k]
+                                   : given[k * p->columns + from + i];
+            }
+        }
+    }
+}
+
+static bool is_row_major(const graft_signature *s)
+{
+    return s->in_layouts[LEFT] == GRAFT_LAYOUT_ROW && s->in_layouts[RIGHT] == GRAFT_LAYOUT_ROW &&
+           s->out_layouts[0] == GRAFT_LAYOUT_ROW;
+}
+
+/* All but the operands. */
+static bool plan_product(const graft_signature *s, panels_state *p)
+{
+    const graft_shape *left = &s->inputs[LEFT];
+    const graft_shape *right = &s->inputs[RIGHT];
+    p->has_bias = s->op == GRAFT_OP_matmul_bias;
+    if ((s->op != GRAFT_OP_matmul && !p->has_bias) || !is_row_major(s) || left->rank < 2 ||
+        right->rank != 2) {
+        return false;
+    }
+    p->depth = right->dims[0];
+    p->columns = right->dims[1];
+    p->rows = (int64_t)graft_shape_elements(left) / p->depth;
+    p->activation = p->has_bias ? s->attrs[GRAFT_ATTR_matmul_bias_activation] : GRAFT_ACT_NONE;
+    return p->rows <= ROWS_MOST;
+}
+
+static bool is_last(const graft_signature *s)
+{
+    bool last = s->in_layouts[LEFT] == GRAFT_LAYOUT_NHWC && s->out_layouts[0] == GRAFT_LAYOUT_NHWC;
+    return last &&
+           (s->op != GRAFT_OP_conv_bias_add || (s->in_layouts[RESIDUAL] == GRAFT_LAYOUT_NHWC &&
+                                                (s->const_mask >> RESIDUAL & 1U) == 0));
+}
+
+/* One tap, one group, no padding. */
+static bool is_pointwise(const graft_signature *s)
+{
+    const int32_t *a = s->attrs;
+    const graft_shape *filter = &s->inputs[RIGHT];
+    bool padded = false;
+    for (uint32_t i = 0; i < 4; i++) {
+        padded = padded || a[GRAFT_ATTR_conv_pad_top + i] != 0;
+    }
+    return filter->dims[2] == 1 && filter->dims[3] == 1 && a[GRAFT_ATTR_conv_groups] == 1 &&
+           !padded;
+}
+
+static bool plan_conv(const graft_signature *s, const graft_shape *out, panels_state *p)
+{
+    const graft_shape *image = &s->inputs[LEFT];
+    p->is_conv =
+        s->op == GRAFT_OP_conv || s->op == GRAFT_OP_conv_bias || s->op == GRAFT_OP_conv_bias_add;
+    if (!p->is_conv || !is_last(s) || !is_pointwise(s)) {
+        return false;
+    }
+    p->has_bias = s->op != GRAFT_OP_conv;
+    p->has_residual = s->op == GRAFT_OP_conv_bias_add;
+    p->depth = image->dims[1];
+    p->columns = out->dims[1];
+    p->activation = p->has_bias ? s->attrs[GRAFT_ATTR_conv_bias_activation] : GRAFT_ACT_NONE;
+    p->pixels = (pixel_grid){
+        .images = out->dims[0],
+        .rows = out->dims[2],
+        .columns = out->dims[3],
+        .row_step = s->attrs[GRAFT_ATTR_conv_stride_h] * image->dims[3] * p->depth,
+        .column_step = s->attrs[GRAFT_ATTR_conv_stride_w] * p->depth,
+        .image_step = (int64_t)image->dims[2] * image->dims[3] * p->depth,
+    };
+    p->rows = p->pixels.images * p->pixels.rows * p->pixels.columns;
+    p->gathers = s->attrs[GRAFT_ATTR_conv_stride_h] != 1 || s->attrs[GRAFT_ATTR_conv_stride_w] != 1;
+    return p->rows <= PIXELS_MOST;
+}
+
+static bool plan_panels(const graft_kernel *kernel, panels_state *p)
+{
+    const graft_signature *s = &kernel->signature;
+    bool planned = plan_product(s, p) || plan_conv(s, &kernel->outputs[0], p);
+    return planned && (s->const_mask >> RIGHT & 1U) != 0 && p->columns >= WIDTH;
+}
+
+graft_status graft_cpu_open_panels(graft_env *env, graft_kernel *kernel, uint32_t variant)
+{
+    panels_state plan;
+    memset(&plan, 0, sizeof(plan));
+    if (!plan_panels(kernel, &plan) || variant > (plan.rows == 1 ? 1U : 0U)) {
+        return GRAFT_UNSUPPORTED;
+    }
+    plan.ahead = variant == 1;
+    (void)snprintf(kernel->name, sizeof(kernel->name), "panels:%s", plan.ahead ? "ahead" : "plain");
+    if (kernel->dry) {
+        return GRAFT_OK;
+    }
+    panels_state *state = malloc(sizeof(*state));
+    if (state == NULL) {
+        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a kernel");
+    }
+    *state = plan;
+    kernel->state = state;
+    kernel->plain = run_panels;
+    int64_t panels = (plan.columns + WIDTH - 1) / WIDTH;
+    graft_status status = graft_program_packed(
+        env, kernel, RIGHT, (size_t)(panels * WIDTH * plan.depth), fill_panels, &state->panels);
+    if (status == GRAFT_OK && plan.gathers) {
+        state->gathered = graft_program_workspace(kernel, (size_t)(plan.rows * plan.depth));
+    }
+    return status;
+}

@@ -1,0 +1,405 @@
+/* kernel.c - listing, opening, binding and running implementations on the processor (see kernel.h).
+ */
+#include "cost/cpu/device_cpu.h"
+
+#include "graph/base/divisor.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* oneDNN reads the number of threads from the calling thread's OpenMP settings. */
+#include <omp.h>
+
+/* In the order of preference when nothing has been measured. */
+static const kernel_open families[] = {
+    graft_cpu_open_conv_direct,   graft_cpu_open_conv_binary,    graft_cpu_open_conv_blocked,
+    graft_cpu_open_conv_winograd, graft_cpu_open_plain_winograd, graft_cpu_open_matmul,
+    graft_cpu_open_inner_product, graft_cpu_open_panels,         graft_cpu_open_eltwise,
+    graft_cpu_open_binary,        graft_cpu_open_batch_norm,     graft_cpu_open_pool,
+    graft_cpu_open_softmax,       graft_cpu_open_reduction,      graft_cpu_open_layer_norm,
+    graft_cpu_open_concat,        graft_cpu_open_reorder,        graft_cpu_open_plain_norm,
+    graft_cpu_open_plain,         graft_cpu_open_quantised,
+};
+
+enum { FAMILY_COUNT = sizeof(families) / sizeof(families[0]) };
+
+void graft_cpu_kernel_close(graft_kernel *kernel)
+{
+    if (kernel == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < kernel->stage_count; i++) {
+        graft_program_release_primitive(kernel->device, kernel->stages[i].shared);
+    }
+    for (uint32_t i = 0; i < kernel->operand_count; i++) {
+        program_operand *operand = &kernel->operands[i];
+        free(operand->owned);
+        graft_program_release(kernel->device, operand->pack);
+    }
+    for (uint32_t i = 0; i < kernel->copied_count; i++) {
+        free(kernel->copies[i].data);
+    }
+    free(kernel->state);
+    free(kernel);
+}
+
+/* A kernel with nothing in it but what families read. */
+static graft_status begin_kernel(graft_env *env, graft_device *device,
+                                 const graft_signature *signature, bool dry, graft_kernel **kernel)
+{
+    graft_kernel *k = calloc(1, sizeof(*k));
+    if (k == NULL) {
+        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a kernel");
+    }
+    k->device = device;
+    k->signature = *signature;
+    k->dry = dry;
+    if (graft_signature_outputs(signature, k->outputs) != GRAFT_OK) {
+        free(k);
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "the operands of a signature do not fit together");
+    }
+    *kernel = k;
+    return GRAFT_OK;
+}
+
+/* Which family and variant a name stands for. */
+typedef struct {
+    char name[GRAFT_KERNEL_NAME_BYTES];
+    uint32_t family;
+    uint32_t variant;
+} listing;
+
+/* Without `constants` only the name is found out. */
+static graft_status open_variant(graft_env *env, graft_device *device,
+                                 const graft_signature *signature, const listing *which,
+                                 const float *const *constants, graft_kernel **kernel)
+{
+    graft_kernel *k = NULL;
+    graft_status status = begin_kernel(env, device, signature, constants == NULL, &k);
+    if (status != GRAFT_OK) {
+        return status;
+    }
+    for (uint32_t i = 0; i < signature->input_count && constants != NULL; i++) {
+        k->constants[i] = constants[i];
+    }
+    status = families[which->family](env, k, which->variant);
+    if (status == GRAFT_OK) {
+        *kernel = k;
+    } else {
+        graft_cpu_kernel_close(k);
+    }
+    return status;
+}
+
+static bool is_listed(const listing *list, uint32_t count, const char *name)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (strcmp(list[i].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Reference implementations are for correctness; they count only when there is nothing else. */
+static bool is_reference(const char *name) { return strstr(name, ":ref") != NULL; }
+
+bool graft_kernel_is_direct(const char *name)
+{
+    return strncmp(name, "winograd:", 9) != 0 && strncmp(name, "blocked:", 8) != 0 &&
+           strncmp(name, "panels:", 7) != 0;
+}
+
+static graft_status list_family(graft_env *env, graft_device *device,
+                                const graft_signature *signature, uint32_t family, listing *list,
+                                uint32_t *count)
+{
+    for (uint32_t variant = 0; *count < GRAFT_KERNEL_MOST; variant++) {
+        graft_kernel *kernel = NULL;
+        const listing which = {.family = family, .variant = variant};
+        graft_status status = open_variant(env, device, signature, &which, NULL, &kernel);
+        if (status != GRAFT_OK) {
+            return status == GRAFT_UNSUPPORTED ? GRAFT_OK : status;
+        }
+        if (!is_listed(list, *count, kernel->name)) {
+            listing *entry = &list[(*count)++];
+            memcpy(entry->name, kernel->name, sizeof(entry->name));
+            entry->family = family;
+            entry->variant = variant;
+        }
+        graft_cpu_kernel_close(kernel);
+    }
+    return GRAFT_OK;
+}
+
+static void drop_references(listing *list, uint32_t *count)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < *count; i++) {
+        if (!is_reference(list[i].name)) {
+            list[kept++] = list[i];
+        }
+    }
+    *count = kept > 0 ? kept : *count; /* Nothing was moved when none was kept. */
+}
+
+static graft_status list_all(graft_env *env, graft_device *device, const graft_signature *signature,
+                             listing *list, uint32_t *count)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_buffer text = {.arena = env->scratch};
+    *count = 0;
+    omp_set_num_threads((int)device->head.thread_count);
+    for (uint32_t family = 0; family < FAMILY_COUNT; family++) {
+        GRAFT_CHECK(list_family(env, device, signature, family, list, count));
+    }
+    drop_references(list, count);
+    if (*count == 0) {
+        graft_signature_print(signature, &text);
+        status = GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "device '%s' has no implementation of %s",
+                            device->head.name, text.data);
+    }
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+graft_status graft_cpu_kernel_list(graft_env *env, graft_device *device,
+                                   const graft_signature *signature,
+                                   graft_kernel_name names[GRAFT_KERNEL_MOST], uint32_t *count)
+{
+    listing list[GRAFT_KERNEL_MOST];
+    graft_status status = list_all(env, device, signature, list, count);
+    for (uint32_t i = 0; i < *count && status == GRAFT_OK; i++) {
+        memcpy(names[i].text, list[i].name, sizeof(names[i].text));
+    }
+    return status;
+}
+
+graft_status graft_cpu_kernel_open(graft_env *env, graft_device *device,
+                                   const graft_signature *signature, const char *name,
+                                   const float *const *constants, graft_kernel **kernel)
+{
+    graft_status status = GRAFT_OK;
+    listing list[GRAFT_KERNEL_MOST];
+    uint32_t count = 0;
+    GRAFT_CHECK(list_all(env, device, signature, list, &count));
+    for (uint32_t i = 0; i < count; i++) {
+        if (name == NULL || strcmp(name, list[i].name) == 0) {
+            status = open_variant(env, device, signature, &list[i], constants, kernel);
+            if (status == GRAFT_UNSUPPORTED && name == NULL) {
+                continue; /* It exists but cannot be created here. */
+            }
+            goto done;
+        }
+    }
+    status = GRAFT_UNSUPPORTED;
+done:
+    if (status == GRAFT_UNSUPPORTED) {
+        status = GRAFT_FAIL(env, status, "device '%s' has no implementation '%s' of this operator",
+                            device->head.name, name == NULL ? "" : name);
+    }
+    return status;
+}
+
+const char *graft_cpu_kernel_name_of(const graft_kernel *kernel) { return kernel->name; }
+
+size_t graft_cpu_kernel_workspace_bytes(const graft_kernel *kernel)
+{
+    return kernel->workspace_bytes;
+}
+
+size_t graft_cpu_kernel_packed_bytes(const graft_kernel *kernel) { return kernel->packed_bytes; }
+
+uint64_t graft_cpu_kernel_pack_ns(const graft_kernel *kernel) { return kernel->pack_ns; }
+
+/* ----------------------------------------------------------- weight copies */
+
+enum { COPY_ALIGNMENT = 64 };
+
+static size_t round_up(size_t bytes)
+{
+    return (bytes + COPY_ALIGNMENT - 1) / COPY_ALIGNMENT * COPY_ALIGNMENT;
+}
+
+/* `given`: what is copied, of `size` bytes. */
+static graft_status add_copies(graft_env *env, graft_kernel *kernel, program_copies copies,
+                               const void *given, size_t size, double part)
+{
+    assert(kernel->copied_count < PROGRAM_COPIES);
+    copies.step = round_up((size_t)((double)size * part));
+    copies.bytes = copies.step * (kernel->turn_count - 1) + round_up(size);
+    copies.data = aligned_alloc(COPY_ALIGNMENT, copies.bytes);
+    if (copies.data == NULL) {
+        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for copies of weights");
+    }
+    for (uint32_t t = 0; t < kernel->turn_count; t++) {
+        memcpy(copies.data + copies.step * t, given, size);
+    }
+    kernel->copies[kernel->copied_count++] = copies;
+    return GRAFT_OK;
+}
+
+static void place_copies(graft_kernel *kernel)
+{
+    for (uint32_t i = 0; i < kernel->copied_count; i++) {
+        const program_copies *copies = &kernel->copies[i];
+        void *place = copies->data + copies->step * kernel->turn;
+        if (copies->is_operand) {
+            kernel->places[copies->number] = place;
+        } else {
+            kernel->in[copies->number] = place;
+        }
+    }
+}
+
+/* Whether a run reads operand number `i`: a plain function what has been packed for it, a program
+ * what its stages name. */
+static bool is_read(const graft_kernel *kernel, uint32_t i)
+{
+    bool read = kernel->plain != NULL && kernel->operands[i].pack != NULL;
+    for (uint32_t s = 0; s < kernel->stage_count; s++) {
+        for (uint32_t a = 0; a < kernel->stages[s].shared->arg_count; a++) {
+            read = read || kernel->stages[s].operands[a] == i;
+        }
+    }
+    return read;
+}
+
+/* Whether a plain function reads const input `k` as it was given, not packed. */
+static bool is_read_plainly(const graft_kernel *kernel, uint32_t k)
+{
+    bool read = kernel->plain != NULL && (kernel->signature.const_mask >> k & 1u) != 0;
+    for (uint32_t i = 0; i < kernel->operand_count; i++) {
+        read = read && !(kernel->operands[i].role == ROLE_FIXED && kernel->operands[i].slot == k);
+    }
+    return read;
+}
+
+/* From one turn to the next: far, so that nothing is fetched in advance that is only next in
+ * memory, and through all of them. */
+static uint32_t choose_stride(uint32_t count)
+{
+    uint32_t stride =
+        (uint32_t)(0.618 * count); /* Below it and at least 1, as count is at least 2. */
+    while (graft_greatest_divisor(stride, count) != 1) {
+        stride++;
+    }
+    return stride;
+}
+
+graft_status graft_cpu_kernel_copy_weights(graft_env *env, graft_kernel *kernel, uint32_t count,
+                                           double part)
+{
+    graft_status status = GRAFT_OK;
+    if (kernel->turn_count > 0 || count < 2) {
+        return GRAFT_OK;
+    }
+    kernel->turn_count = count;
+    kernel->turn_stride = choose_stride(count);
+    for (uint32_t i = 0; i < kernel->operand_count; i++) {
+        const program_operand *operand = &kernel->operands[i];
+        const program_copies copies = {.is_operand = true, .number = (uint8_t)i};
+        if (operand->role == ROLE_FIXED && is_read(kernel, i)) {
+            GRAFT_CHECK(add_copies(env, kernel, copies, operand->data,
+                                   dnnl_memory_desc_get_size(&operand->desc), part));
+        }
+    }
+    for (uint32_t k = 0; k < kernel->signature.input_count; k++) {
+        const program_copies copies = {.number = (uint8_t)k};
+        if (is_read_plainly(kernel, k)) {
+            GRAFT_CHECK(add_copies(env, kernel, copies, kernel->constants[k],
+                                   (size_t)graft_shape_bytes(&kernel->signature.inputs[k]), part));
+        }
+    }
+    place_copies(kernel);
+done:
+    return status;
+}
+
+void graft_cpu_kernel_turn(graft_kernel *kernel)
+{
+    if (kernel->turn_count > 0) {
+        kernel->turn += kernel->turn_stride;
+        kernel->turn -= kernel->turn < kernel->turn_count ? 0 : kernel->turn_count;
+        place_copies(kernel);
+    }
+}
+
+void graft_cpu_kernel_recall(graft_kernel *kernel)
+{
+    for (uint32_t i = 0; i < kernel->copied_count; i++) {
+        const program_copies *copies = &kernel->copies[i];
+        for (size_t at = 0; at < copies->bytes; at += COPY_ALIGNMENT) {
+            (void)*(const volatile char *)(copies->data + at);
+        }
+    }
+}
+
+static void bind_operand(graft_kernel *kernel, uint32_t number, void *workspace)
+{
+    const program_operand *operand = &kernel->operands[number];
+    if (operand->role == ROLE_INPUT) { /* It is only read. */
+        memcpy(&kernel->places[number], &kernel->in[operand->slot], sizeof(void *));
+    } else if (operand->role == ROLE_OUTPUT) {
+        kernel->places[number] = kernel->out[operand->slot];
+    } else if (operand->role == ROLE_WORKSPACE) {
+        kernel->places[number] = (char *)workspace + operand->offset;
+    }
+}
+
+graft_status graft_cpu_kernel_bind(graft_env *env, graft_kernel *kernel, const float *const *inputs,
+                                   float *const *outputs, void *workspace)
+{
+    const graft_signature *s = &kernel->signature;
+    (void)env;
+    for (uint32_t k = 0; k < s->input_count; k++) {
+        bool is_const = (s->const_mask >> k & 1u) != 0;
+        kernel->in[k] = is_const ? kernel->constants[k] : inputs[k];
+    }
+    place_copies(kernel);
+    for (uint32_t k = 0; k < s->output_count; k++) {
+        kernel->out[k] = outputs[k];
+    }
+    assert(s->in_place == 0 || kernel->in[3] == kernel->out[0]);
+    for (uint32_t i = 0; i < kernel->operand_count; i++) {
+        bind_operand(kernel, i, workspace);
+    }
+    return GRAFT_OK;
+}
+
+/* The library's objects lie where the last run of any kernel of this signature left them. */
+static dnnl_status_t run_stage(const graft_kernel *kernel, const program_stage *stage)
+{
+    program_primitive *shared = stage->shared;
+    for (uint32_t a = 0; a < shared->arg_count; a++) {
+        void *place = kernel->places[stage->operands[a]];
+        if (shared->bound[a] != place) {
+            dnnl_status_t result = dnnl_memory_set_data_handle(shared->args[a].memory, place);
+            if (result != dnnl_success) {
+                return result;
+            }
+            shared->bound[a] = place;
+        }
+    }
+    return dnnl_primitive_execute(shared->primitive, kernel->device->stream, (int)shared->arg_count,
+                                  shared->args);
+}
+
+graft_status graft_cpu_kernel_run(graft_env *env, graft_kernel *kernel)
+{
+    if (kernel->plain != NULL) {
+        kernel->plain(kernel);
+        return GRAFT_OK;
+    }
+    for (uint32_t i = 0; i < kernel->stage_count; i++) {
+        dnnl_status_t result = run_stage(kernel, &kernel->stages[i]);
+        if (result != dnnl_success) {
+            return GRAFT_FAIL(env, GRAFT_INTERNAL, "oneDNN: %s failed with status %d", kernel->name,
+                              (int)result);
+        }
+    }
+    return GRAFT_OK;
+}

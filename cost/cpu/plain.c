@@ -1,0 +1,635 @@
+/* plain.c - plain C implementations: what oneDNN lacks (pieces and copies of tensors, erf), and
+ * second candidates for what it has.
+ *
+ * Everything is a short list of moves: loops over a tensor in whatever layouts its operands have,
+ * with one innermost function. The compiler vectorises the contiguous cases. */
+#include "cost/cpu/approximate.h"
+#include "cost/cpu/device_cpu.h"
+#include "cost/cpu/nest.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PLAIN_MOVES = 3 };
+
+/* One loop. Operand 0 is output `out`, operand i > 0 is input `in[i - 1]`; offsets in elements. */
+typedef struct {
+    graft_nest nest;
+    int64_t offsets[GRAFT_NEST_OPERANDS];
+    uint32_t out;
+    uint32_t in[GRAFT_NEST_OPERANDS - 1];
+    graft_nest_plane plane;
+    float values[2]; /* What the row function needs beside its operands. */
+} plain_move;
+
+typedef struct {
+    plain_move moves[PLAIN_MOVES];
+    uint32_t move_count;
+} plain_state;
+
+static void run_moves(const graft_kernel *kernel)
+{
+    const plain_state *state = kernel->state;
+    for (uint32_t m = 0; m < state->move_count; m++) {
+        const plain_move *move = &state->moves[m];
+        float *pointers[GRAFT_NEST_OPERANDS] = {kernel->out[move->out] + move->offsets[0]};
+        for (uint32_t i = 1; i < move->nest.operand_count; i++) {
+            const float *in = kernel->in[move->in[i - 1]] + move->offsets[i];
+            memcpy(&pointers[i], &in, sizeof(in)); /* Rows do not write them. */
+        }
+        graft_nest_walk(&move->nest, pointers, move->plane, move->values);
+    }
+}
+
+/* -------------------------------------------------------------------- rows */
+
+/* A row function computes `count` elements; steps[i] elements lead from one to the next in operand
+ * i. PLANE(f) makes of row_f the plane_f that a nest wants. */
+#define PLANE(name)                                                                                \
+    static void plane_##name(const void *context, const int64_t counts[2],                         \
+                             const int64_t(*steps)[2], float *const *pointers)                     \
+    {                                                                                              \
+        int64_t along[GRAFT_NEST_OPERANDS];                                                        \
+        float *row[GRAFT_NEST_OPERANDS];                                                           \
+        for (uint32_t i = 0; i < GRAFT_NEST_OPERANDS; i++) {                                       \
+            along[i] = steps[i][1];                                                                \
+            row[i] = pointers[i];                                                                  \
+        }                                                                                          \
+        for (int64_t y = 0; y < counts[0]; y++) {                                                  \
+            row_##name(context, counts[1], along, row);                                            \
+            for (uint32_t i = 0; i < GRAFT_NEST_OPERANDS; i++) {                                   \
+                row[i] += steps[i][0];                                                             \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+/* A row of out = EXPRESSION over `a`. */
+#define UNARY_ROW(name, expression)                                                                \
+    static inline void row_##name(const void *context, int64_t count, const int64_t *steps,        \
+                                  float *const *pointers)                                          \
+    {                                                                                              \
+        const float *v = context; /* Two values. */                                                \
+        float *restrict out = pointers[0];                                                         \
+        const float *restrict in = pointers[1];                                                    \
+        (void)v;                                                                                   \
+        if (steps[0] == 1 && steps[1] == 1) {                                                      \
+            for (int64_t i = 0; i < count; i++) {                                                  \
+                float a = in[i];                                                                   \
+                out[i] = (expression);                                                             \
+            }                                                                                      \
+            return;                                                                                \
+        }                                                                                          \
+        for (int64_t i = 0; i < count; i++) {                                                      \
+            float a = in[i * steps[1]];                                                            \
+            out[i * steps[0]] = (expression);                                                      \
+        }                                                                                          \
+    }                                                                                              \
+    PLANE(name)
+
+/* The same over `a` and `b`. */
+#define BINARY_ROW(name, expression)                                                               \
+    static inline void row_##name(const void *context, int64_t count, const int64_t *steps,        \
+                                  float *const *pointers)                                          \
+    {                                                                                              \
+        float *restrict out = pointers[0];                                                         \
+        const float *left = pointers[1];                                                           \
+        const float *right = pointers[2];                                                          \
+        bool flat = steps[0] == 1 && steps[1] == 1;                                                \
+        (void)context;                                                                             \
+        if (flat && steps[2] == 1) {                                                               \
+            for (int64_t i = 0; i < count; i++) {                                                  \
+                float a = left[i];                                                                 \
+                float b = right[i];                                                                \
+                out[i] = (expression);                                                             \
+            }                                                                                      \
+        } else if (flat && steps[2] == 0) {                                                        \
+            float b = right[0];                                                                    \
+            for (int64_t i = 0; i < count; i++) {                                                  \
+                float a = left[i];                                                                 \
+                out[i] = (expression);                                                             \
+            }                                                                                      \
+        } else {                                                                                   \
+            for (int64_t i = 0; i < count; i++) {                                                  \
+                float a = left[i * steps[1]];                                                      \
+                float b = right[i * steps[2]];                                                     \
+                out[i * steps[0]] = (expression);                                                  \
+            }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+    PLANE(name)
+
+UNARY_ROW(tanh, approximate_tanh(a))
+UNARY_ROW(sigmoid, approximate_sigmoid(a))
+UNARY_ROW(relu, a > 0.0F ? a : 0.0F)
+UNARY_ROW(leaky_relu, a > 0.0F ? a : a * v[0])
+UNARY_ROW(erf, approximate_erf(a))
+UNARY_ROW(gelu, 0.5F * a * (1.0F + approximate_erf(a * 0.707106781F)))
+BINARY_ROW(add, a + b)
+BINARY_ROW(sub, a - b)
+BINARY_ROW(mul, a *b)
+BINARY_ROW(div, a / b)
+BINARY_ROW(max, a > b ? a : b)
+BINARY_ROW(min, a < b ? a : b)
+
+static inline void row_clip(const void *context, int64_t count, const int64_t *steps,
+                            float *const *pointers)
+{
+    const float *v = context;
+    for (int64_t i = 0; i < count; i++) {
+        float a = pointers[1][i * steps[1]];
+        float raised = a > v[0] ? a : v[0];
+        pointers[0][i * steps[0]] = raised < v[1] ? raised : v[1];
+    }
+}
+PLANE(clip)
+
+static inline void row_copy(const void *context, int64_t count, const int64_t *steps,
+                            float *const *pointers)
+{
+    (void)context;
+    if (steps[0] == 1 && steps[1] == 1) {
+        memcpy(pointers[0], pointers[1], (size_t)count * sizeof(float));
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        pointers[0][i * steps[0]] = pointers[1][i * steps[1]];
+    }
+}
+PLANE(copy)
+
+static inline void row_fill(const void *context, int64_t count, const int64_t *steps,
+                            float *const *pointers)
+{
+    const float *v = context;
+    for (int64_t i = 0; i < count; i++) {
+        pointers[0][i * steps[0]] = v[0];
+    }
+}
+PLANE(fill)
+
+static inline void row_divide(const void *context, int64_t count, const int64_t *steps,
+                              float *const *pointers)
+{
+    const float *v = context;
+    for (int64_t i = 0; i < count; i++) {
+        pointers[0][i * steps[0]] /= v[0];
+    }
+}
+PLANE(divide)
+
+/* out = x s + t */
+static inline void row_scale_shift(const void *context, int64_t count, const int64_t *steps,
+                                   float *const *pointers)
+{
+    float *restrict out = pointers[0];
+    const float *x = pointers[1];
+    const float *s = pointers[2];
+    const float *t = pointers[3];
+    (void)context;
+    if (steps[0] == 1 && steps[1] == 1 && steps[2] == 1 && steps[3] == 1) {
+        for (int64_t i = 0; i < count; i++) {
+            out[i] = x[i] * s[i] + t[i];
+        }
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        out[i * steps[0]] = x[i * steps[1]] * s[i * steps[2]] + t[i * steps[3]];
+    }
+}
+PLANE(scale_shift)
+
+/* Adds a row up; where the output repeats, in eight partial sums that are independent. */
+static inline void row_sum(const void *context, int64_t count, const int64_t *steps,
+                           float *const *pointers)
+{
+    enum { LANES = 8 };
+    float *out = pointers[0];
+    const float *in = pointers[1];
+    (void)context;
+    if (steps[0] != 0) {
+        for (int64_t i = 0; i < count; i++) {
+            out[i * steps[0]] += in[i * steps[1]];
+        }
+        return;
+    }
+    float lanes[LANES] = {0.0F};
+    int64_t i = 0;
+    for (; i + LANES <= count; i += LANES) {
+        for (int64_t lane = 0; lane < LANES; lane++) {
+            lanes[lane] += in[(i + lane) * steps[1]];
+        }
+    }
+    for (; i < count; i++) {
+        lanes[0] += in[i * steps[1]];
+    }
+    for (int64_t lane = 0; lane < LANES; lane++) {
+        out[0] += lanes[lane];
+    }
+}
+PLANE(sum)
+
+/* The largest element of a row; where the output repeats, in lanes as above. */
+static inline void row_largest(const void *context, int64_t count, const int64_t *steps,
+                               float *const *pointers)
+{
+    enum { LANES = 8 };
+    float *out = pointers[0];
+    const float *in = pointers[1];
+    float lanes[LANES];
+    (void)context;
+    if (steps[0] != 0) {
+        for (int64_t i = 0; i < count; i++) {
+            float x = in[i * steps[1]];
+            out[i * steps[0]] = x > out[i * steps[0]] ? x : out[i * steps[0]];
+        }
+        return;
+    }
+    for (int64_t lane = 0; lane < LANES; lane++) {
+        lanes[lane] = out[0];
+    }
+    for (int64_t i = 0; i < count; i++) {
+        float x = in[i * steps[1]];
+        lanes[i % LANES] = x > lanes[i % LANES] ? x : lanes[i % LANES];
+    }
+    for (int64_t lane = 0; lane < LANES; lane++) {
+        out[0] = lanes[lane] > out[0] ? lanes[lane] : out[0];
+    }
+}
+PLANE(largest)
+
+/* ------------------------------------------------------------------- loops */
+
+typedef struct {
+    graft_kernel *kernel;
+    plain_state *state;
+    int64_t steps[GRAFT_NEST_OPERANDS][GRAFT_MAX_RANK];
+} maker;
+
+/* Elements of blocked images that are alike lie in one order, and pieces of whole blocks lie as in
+ * row-major tensors: what remains of the operators here works on either as on row-major ones. */
+static uint32_t flat_layout(uint32_t layout)
+{
+    return layout == GRAFT_LAYOUT_BLOCKED ? GRAFT_LAYOUT_ROW : layout;
+}
+
+static void input_steps(const maker *m, uint32_t k, int64_t steps[GRAFT_MAX_RANK])
+{
+    const graft_signature *s = &m->kernel->signature;
+    graft_layout_strides(&s->inputs[k], flat_layout(s->in_layouts[k]), steps);
+}
+
+static void output_steps(const maker *m, uint32_t k, int64_t steps[GRAFT_MAX_RANK])
+{
+    graft_layout_strides(&m->kernel->outputs[k], flat_layout(m->kernel->signature.out_layouts[k]),
+                         steps);
+}
+
+/* Steps of input k as it is repeated over the output: right-aligned, 0 along sizes of 1. */
+static void repeated_steps(const maker *m, uint32_t k, int64_t steps[GRAFT_MAX_RANK])
+{
+    const graft_shape *from = &m->kernel->signature.inputs[k];
+    uint32_t added = m->kernel->outputs[0].rank - from->rank;
+    int64_t own[GRAFT_MAX_RANK];
+    input_steps(m, k, own);
+    for (uint32_t i = 0; i < m->kernel->outputs[0].rank; i++) {
+        steps[i] = i < added || from->dims[i - added] == 1 ? 0 : own[i - added];
+    }
+}
+
+static plain_move *add_move(maker *m, const graft_shape *shape, uint32_t operand_count,
+                            uint32_t leader, graft_nest_plane plane)
+{
+    plain_move *move = &m->state->moves[m->state->move_count++];
+    graft_nest_make(shape, operand_count, (const int64_t(*)[GRAFT_MAX_RANK])m->steps, leader,
+                    &move->nest);
+    move->in[1] = 1;
+    move->in[2] = 2;
+    move->plane = plane;
+    return move;
+}
+
+static float float_of_bits(int32_t bits)
+{
+    float value = 0.0F;
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+}
+
+static void make_unary(maker *m, graft_nest_plane plane, float first, float second)
+{
+    output_steps(m, 0, m->steps[0]);
+    input_steps(m, 0, m->steps[1]);
+    plain_move *move = add_move(m, &m->kernel->outputs[0], 2, 0, plane);
+    move->values[0] = first;
+    move->values[1] = second;
+}
+
+static void make_binary(maker *m, graft_nest_plane plane)
+{
+    output_steps(m, 0, m->steps[0]);
+    repeated_steps(m, 0, m->steps[1]);
+    repeated_steps(m, 1, m->steps[2]);
+    (void)add_move(m, &m->kernel->outputs[0], 3, 0, plane);
+}
+
+/* A blocked image has five axes: batch, block, height, width, channel within the block. */
+static void make_blocked_scale_shift(maker *m)
+{
+    enum { BLOCK = 1, CHANNEL = 4, RANK = 5 };
+    const graft_shape *image = &m->kernel->outputs[0];
+    graft_shape shape = {
+        .rank = RANK,
+        .dims = {image->dims[0], image->dims[1] / GRAFT_LAYOUT_BLOCK, image->dims[2],
+                 image->dims[3], GRAFT_LAYOUT_BLOCK}
+    };
+    graft_layout_strides(&shape, GRAFT_LAYOUT_ROW, m->steps[0]);
+    graft_layout_strides(&shape, GRAFT_LAYOUT_ROW, m->steps[1]);
+    for (uint32_t i = 2; i < GRAFT_NEST_OPERANDS; i++) {
+        memset(m->steps[i], 0, sizeof(m->steps[i]));
+        m->steps[i][BLOCK] = GRAFT_LAYOUT_BLOCK;
+        m->steps[i][CHANNEL] = 1;
+    }
+    (void)add_move(m, &shape, 4, 0, plane_scale_shift);
+}
+
+static void make_scale_shift(maker *m)
+{
+    if (m->kernel->signature.out_layouts[0] == GRAFT_LAYOUT_BLOCKED) {
+        make_blocked_scale_shift(m);
+        return;
+    }
+    output_steps(m, 0, m->steps[0]);
+    input_steps(m, 0, m->steps[1]);
+    for (uint32_t i = 2; i < GRAFT_NEST_OPERANDS; i++) {
+        memset(m->steps[i], 0, sizeof(m->steps[i]));
+        m->steps[i][1] = 1; /* Along the channels. */
+    }
+    (void)add_move(m, &m->kernel->outputs[0], 4, 0, plane_scale_shift);
+}
+
+/* Copies the box `shape` from `from` elements on in input `in` to `to` on in output `out`. */
+static void make_copy(maker *m, const graft_shape *shape, uint32_t in, int64_t from, uint32_t out,
+                      int64_t to)
+{
+    output_steps(m, out, m->steps[0]);
+    input_steps(m, in, m->steps[1]);
+    plain_move *move = add_move(m, shape, 2, 0, plane_copy);
+    move->in[0] = in;
+    move->out = out;
+    move->offsets[0] = to;
+    move->offsets[1] = from;
+}
+
+static void make_concat(maker *m)
+{
+    const graft_signature *s = &m->kernel->signature;
+    int32_t axis = s->attrs[GRAFT_ATTR_concat_axis];
+    int64_t steps[GRAFT_MAX_RANK];
+    output_steps(m, 0, steps);
+    make_copy(m, &s->inputs[0], 0, 0, 0, 0);
+    make_copy(m, &s->inputs[1], 1, 0, 0, s->inputs[0].dims[axis] * steps[axis]);
+}
+
+static void make_split(maker *m)
+{
+    const graft_signature *s = &m->kernel->signature;
+    int32_t axis = s->attrs[GRAFT_ATTR_split_axis];
+    int64_t steps[GRAFT_MAX_RANK];
+    input_steps(m, 0, steps);
+    make_copy(m, &m->kernel->outputs[0], 0, 0, 0, 0);
+    make_copy(m, &m->kernel->outputs[1], 0, s->attrs[GRAFT_ATTR_split_at] * steps[axis], 1, 0);
+}
+
+static void make_slice(maker *m)
+{
+    const graft_signature *s = &m->kernel->signature;
+    int64_t steps[GRAFT_MAX_RANK];
+    input_steps(m, 0, steps);
+    make_copy(m, &m->kernel->outputs[0], 0,
+              s->attrs[GRAFT_ATTR_slice_start] * steps[s->attrs[GRAFT_ATTR_slice_axis]], 0, 0);
+}
+
+static void make_fill(maker *m, const graft_shape *shape, int64_t to, float value)
+{
+    output_steps(m, 0, m->steps[0]);
+    plain_move *move = add_move(m, shape, 1, 0, plane_fill);
+    move->offsets[0] = to;
+    move->values[0] = value;
+}
+
+static void make_pad(maker *m)
+{
+    const graft_signature *s = &m->kernel->signature;
+    int32_t axis = s->attrs[GRAFT_ATTR_pad_axis];
+    int32_t before = s->attrs[GRAFT_ATTR_pad_before];
+    int32_t after = s->attrs[GRAFT_ATTR_pad_after];
+    float value = float_of_bits(s->attrs[GRAFT_ATTR_pad_value]);
+    graft_shape edge = m->kernel->outputs[0];
+    int64_t steps[GRAFT_MAX_RANK];
+    output_steps(m, 0, steps);
+    make_copy(m, &s->inputs[0], 0, 0, 0, before * steps[axis]);
+    if (before > 0) {
+        edge.dims[axis] = before;
+        make_fill(m, &edge, 0, value);
+    }
+    if (after > 0) {
+        edge.dims[axis] = after;
+        make_fill(m, &edge, (before + s->inputs[0].dims[axis]) * steps[axis], value);
+    }
+}
+
+static void make_transpose(maker *m)
+{
+    const graft_signature *s = &m->kernel->signature;
+    int64_t steps[GRAFT_MAX_RANK];
+    input_steps(m, 0, steps);
+    output_steps(m, 0, m->steps[0]);
+    for (uint32_t i = 0; i < m->kernel->outputs[0].rank; i++) {
+        m->steps[1][i] = steps[s->attrs[GRAFT_ATTR_transpose_axis_0 + i]];
+    }
+    (void)add_move(m, &m->kernel->outputs[0], 2, 0, plane_copy);
+}
+
+/* Fills with `first`, then folds the input in, in the order of its memory. The result is the number
+ * of elements folded into one. `axes`: what is reduced. */
+static float make_reduction(maker *m, uint32_t axes, float first, graft_nest_plane plane)
+{
+    const graft_signature *s = &m->kernel->signature;
+    graft_shape kept = s->inputs[0];
+    float count = 1.0F;
+    for (uint32_t i = 0; i < kept.rank; i++) {
+        if ((axes >> i & 1u) != 0) {
+            count *= (float)kept.dims[i];
+            kept.dims[i] = 1;
+        }
+    }
+    make_fill(m, &m->kernel->outputs[0], 0, first);
+    graft_layout_strides(&kept, s->out_layouts[0], m->steps[0]);
+    for (uint32_t i = 0; i < kept.rank; i++) {
+        m->steps[0][i] = (axes >> i & 1u) != 0 ? 0 : m->steps[0][i];
+    }
+    input_steps(m, 0, m->steps[1]);
+    (void)add_move(m, &s->inputs[0], 2, 1, plane);
+    return count;
+}
+
+static void make_mean(maker *m, uint32_t axes)
+{
+    float count = make_reduction(m, axes, 0.0F, plane_sum);
+    output_steps(m, 0, m->steps[0]);
+    add_move(m, &m->kernel->outputs[0], 1, 0, plane_divide)->values[0] = count;
+}
+
+/* ---------------------------------------------------------------- operators */
+
+static bool make_elementwise(maker *m)
+{
+    const int32_t *attrs = m->kernel->signature.attrs;
+    switch (m->kernel->signature.op) {
+    case GRAFT_OP_relu:
+        make_unary(m, plane_relu, 0.0F, 0.0F);
+        return true;
+    case GRAFT_OP_leaky_relu:
+        make_unary(m, plane_leaky_relu, float_of_bits(attrs[GRAFT_ATTR_leaky_relu_slope]), 0.0F);
+        return true;
+    case GRAFT_OP_clip:
+        make_unary(m, plane_clip, float_of_bits(attrs[GRAFT_ATTR_clip_low]),
+                   float_of_bits(attrs[GRAFT_ATTR_clip_high]));
+        return true;
+    case GRAFT_OP_sigmoid:
+        make_unary(m, plane_sigmoid, 0.0F, 0.0F);
+        return true;
+    case GRAFT_OP_tanh:
+        make_unary(m, plane_tanh, 0.0F, 0.0F);
+        return true;
+    case GRAFT_OP_erf:
+        make_unary(m, plane_erf, 0.0F, 0.0F);
+        return true;
+    case GRAFT_OP_gelu:
+        make_unary(m, plane_gelu, 0.0F, 0.0F);
+        return true;
+    case GRAFT_OP_scale_shift:
+        make_scale_shift(m);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool make_arithmetic(maker *m)
+{
+    static const struct {
+        uint32_t op;
+        graft_nest_plane plane;
+    } table[] = {
+        {GRAFT_OP_add, plane_add},
+        {GRAFT_OP_sub, plane_sub},
+        {GRAFT_OP_mul, plane_mul},
+        {GRAFT_OP_div, plane_div},
+        {GRAFT_OP_max, plane_max},
+        {GRAFT_OP_min, plane_min},
+    };
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        if (table[i].op == m->kernel->signature.op) {
+            make_binary(m, table[i].plane);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool make_movement(maker *m)
+{
+    const graft_signature *s = &m->kernel->signature;
+    switch (s->op) {
+    case GRAFT_COST_REORDER:
+        if (s->inputs[0].dtype != GRAFT_DTYPE_F32) {
+            return false;
+        }
+        make_copy(m, &m->kernel->outputs[0], 0, 0, 0, 0);
+        return true;
+    case GRAFT_OP_transpose:
+        make_transpose(m);
+        return true;
+    case GRAFT_OP_concat:
+        make_concat(m);
+        return true;
+    case GRAFT_OP_split:
+        make_split(m);
+        return true;
+    case GRAFT_OP_slice:
+        make_slice(m);
+        return true;
+    case GRAFT_OP_pad:
+        make_pad(m);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool make_reductions(maker *m)
+{
+    const graft_signature *s = &m->kernel->signature;
+    enum { HEIGHT_AND_WIDTH = 12 };
+    uint32_t axes = (uint32_t)s->attrs[GRAFT_ATTR_reduce_mean_axes]; /* The same in all. */
+    switch (s->op) {
+    case GRAFT_OP_reduce_mean:
+        make_mean(m, axes);
+        return true;
+    case GRAFT_OP_global_avg_pool:
+        make_mean(m, HEIGHT_AND_WIDTH);
+        return true;
+    case GRAFT_OP_reduce_sum:
+        (void)make_reduction(m, axes, 0.0F, plane_sum);
+        return true;
+    case GRAFT_OP_reduce_max:
+        (void)make_reduction(m, axes, -INFINITY, plane_largest);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Whether the layouts of the operands are beyond these loops: blocks count, or meet other layouts.
+ */
+static bool is_beyond(const graft_signature *s)
+{
+    bool blocked = s->out_layouts[0] == GRAFT_LAYOUT_BLOCKED;
+    bool alike = true;
+    if (s->op == GRAFT_OP_scale_shift) {
+        return s->in_layouts[0] != s->out_layouts[0];
+    }
+    for (uint32_t k = 0; k < s->input_count; k++) {
+        blocked = blocked || s->in_layouts[k] == GRAFT_LAYOUT_BLOCKED;
+        alike = alike && s->in_layouts[k] == s->out_layouts[0];
+    }
+    const graft_op_info *info = graft_op(s->op);
+    bool piecewise = s->op == GRAFT_OP_concat || s->op == GRAFT_OP_split || s->op == GRAFT_OP_slice;
+    bool flat = piecewise || (info != NULL && (info->flags & GRAFT_FLAG_ELEMENTWISE) != 0);
+    return blocked && (!alike || !flat);
+}
+
+graft_status graft_cpu_open_plain(graft_env *env, graft_kernel *kernel, uint32_t variant)
+{
+    plain_state state;
+    maker m = {.kernel = kernel, .state = &state};
+    memset(&state, 0, sizeof(state));
+    if (variant > 0 || is_beyond(&kernel->signature) ||
+        (!make_elementwise(&m) && !make_arithmetic(&m) && !make_movement(&m) &&
+         !make_reductions(&m))) {
+        return GRAFT_UNSUPPORTED;
+    }
+    (void)snprintf(kernel->name, sizeof(kernel->name), "plain");
+    if (kernel->dry) {
+        return GRAFT_OK;
+    }
+    kernel->state = malloc(sizeof(state));
+    if (kernel->state == NULL) {
+        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a kernel");
+    }
+    memcpy(kernel->state, &state, sizeof(state));
+    kernel->plain = run_moves;
+    return GRAFT_OK;
+}

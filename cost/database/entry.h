@@ -1,0 +1,28 @@
+/* entry.h - what is known about the time of one signature on one device. */
+#ifndef GRAFT_COST_ENTRY_H
+#define GRAFT_COST_ENTRY_H
+
+#include "cost/cpu/kernel.h"
+
+typedef enum graft_cost_source {
+    GRAFT_COST_MEASURED = 0,
+    GRAFT_COST_ESTIMATED =
+        1 /* By the roofline: never as good as measured, and said so everywhere. */
+} graft_cost_source;
+
+/* Times are multiples of 1/16 ns, so that sums of them are exact and do not depend on their order.
+ */
+typedef struct graft_cost_entry {
+    double median_ns; /* Measured beside an anchor: the first quartile of quiet rounds. */
+    double spread_ns; /* Between the quartiles. Estimated: typical error of the estimate. */
+    uint64_t flops;
+    uint64_t bytes;
+    uint32_t rounds;                              /* 0 for estimates. */
+    uint8_t source;                               /* graft_cost_source */
+    char implementation[GRAFT_KERNEL_NAME_BYTES]; /* "" for estimates. */
+} graft_cost_entry;
+
+/* The nearest multiple of 1/16 that is not 0. */
+double graft_cost_round(double ns);
+
+#endif

@@ -1,0 +1,22 @@
+/* recorded.h - which of the devices in a database a name means. */
+#ifndef GRAFT_COST_RECORDED_H
+#define GRAFT_COST_RECORDED_H
+
+#include "cost/database/database.h"
+#include "cost/device/device.h"
+
+/* Whether the name of a recorded device contains the text. */
+bool graft_recorded_has(const graft_database *database, const char *wanted);
+/* Whether every word of `wanted`, words being what hyphens separate, is in the name of a device,
+ * whatever the case: "h200-fp16" is "NVIDIA H200 (...), fp16". */
+bool graft_recorded_means(const char *name, const char *wanted);
+/* Gives a device that is not here the name and the library of the one recorded device whose name
+ * contains its own, or the words of it; of its libraries the one with most records. `path` is for
+ * messages, NULL for none. GRAFT_BAD_INPUT when there is none, or more than one. */
+GRAFT_MUST_USE graft_status graft_recorded_find(graft_env *env, const graft_database *database,
+                                                graft_device *device, const char *path);
+/* Says what happens where nothing is recorded for the device that is here. */
+void graft_recorded_announce(graft_env *env, const graft_database *database,
+                             const graft_device *device, const char *path);
+
+#endif

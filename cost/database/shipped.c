@@ -1,0 +1,82 @@
+/* shipped.c - finding and joining rules/costs/ (see shipped.h). */
+#include "cost/database/shipped.h"
+
+#include "graph/base/file.h"
+
+#include <dirent.h>
+#include <string.h>
+#include <strings.h>
+
+static bool is_database(const char *name)
+{
+    static const char ending[] = ".costs";
+    size_t length = strlen(name);
+    return length > sizeof(ending) - 1 && strcmp(name + length - (sizeof(ending) - 1), ending) == 0;
+}
+
+graft_status graft_shipped_merge(graft_env *env, graft_database *database)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    const char *folder = graft_file_shipped(env, "rules/costs");
+    DIR *entries = opendir(folder);
+    while (entries != NULL) {
+        const struct dirent *entry = readdir(entries);
+        if (entry == NULL) {
+            break;
+        }
+        if (is_database(entry->d_name)) {
+            const char *path = graft_arena_printf(env->scratch, "%s/%s", folder, entry->d_name);
+            GRAFT_CHECK(graft_database_merge(env, database, path));
+        }
+    }
+done:
+    if (entries != NULL) {
+        (void)closedir(entries);
+    }
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+/* How many of the words of `wanted` are among those of `name`; what all names have counts for all.
+ */
+static uint32_t shared_words(const char *name, const char *wanted)
+{
+    static const char between[] = " ,()-_";
+    uint32_t shared = 0;
+    for (const char *w = wanted; *(w += strspn(w, between)) != '\0'; w += strcspn(w, between)) {
+        size_t length = strcspn(w, between);
+        bool found = false;
+        for (const char *n = name; !found && *(n += strspn(n, between)) != '\0';
+             n += strcspn(n, between)) {
+            found = strcspn(n, between) == length && strncasecmp(n, w, length) == 0;
+        }
+        shared += found;
+    }
+    return shared;
+}
+
+const char *graft_shipped_nearest(graft_env *env, const char *device)
+{
+    graft_database *database = NULL;
+    const char *nearest = NULL;
+    uint32_t most = 0;
+    if (graft_database_open(env, NULL, &database) != GRAFT_OK ||
+        graft_shipped_merge(env, database) != GRAFT_OK) {
+        graft_env_clear(env); /* It is a hint. */
+    }
+    for (uint32_t i = 0; database != NULL && i < graft_database_count(database); i++) {
+        const char *name = graft_database_at(database, i)->device;
+        if (i > 0 && name == graft_database_at(database, i - 1)->device) {
+            continue; /* Names are kept once each. */
+        }
+        uint32_t shared = shared_words(name, device);
+        if (shared > most) {
+            most = shared;
+            nearest = name;
+        }
+    }
+    nearest = nearest == NULL ? NULL : graft_arena_strdup(env->life, nearest);
+    graft_database_close(database);
+    return nearest;
+}

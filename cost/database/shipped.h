@@ -1,0 +1,15 @@
+/* shipped.h - the recorded databases that come with Graft, in rules/costs/: what a device that is
+ * not here is priced from. */
+#ifndef GRAFT_COST_SHIPPED_H
+#define GRAFT_COST_SHIPPED_H
+
+#include "cost/database/database.h"
+
+/* Joins all of them into a database, in memory. No folder, or an empty one, is no failure;
+ * otherwise fails as graft_database_merge does. */
+GRAFT_MUST_USE graft_status graft_shipped_merge(graft_env *env, graft_database *database);
+/* The device among those of the recorded databases whose name shares most words with `device`, in
+ * env->life; NULL when none shares any, or they cannot be read. */
+const char *graft_shipped_nearest(graft_env *env, const char *device);
+
+#endif

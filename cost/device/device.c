@@ -1,0 +1,146 @@
+/* device.c - the processor as a device: opening it, naming it, the table of its back end (see
+ * device.h, backend.h). */
+#include "cost/cpu/device_cpu.h"
+#include "graph/base/file.h"
+
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Changes whenever our own kernels get faster or slower: recorded costs of older ones are then not
+ * taken for theirs. */
+enum { PLAIN_KERNELS_VERSION = 4 };
+
+/* Changes whenever times are taken in another way, so that old and new ones are never added up. */
+enum { PROTOCOL_VERSION = 6 };
+
+/* --------------------------------------------------------------- identity */
+
+/* The value of the first line `key : value` of /proc/cpuinfo, or "?". */
+static const char *find_processor_field(graft_arena *arena, const char *text, const char *key)
+{
+    const char *line = text;
+    size_t length = strlen(key);
+    while (line != NULL && *line != '\0') {
+        const char *end = strchr(line, '\n');
+        const char *colon = strchr(line, ':');
+        if (strncmp(line, key, length) == 0 && colon != NULL && (end == NULL || colon < end) &&
+            line[length + strspn(line + length, " \t")] == ':') {
+            const char *value = colon + 1 + strspn(colon + 1, " \t");
+            size_t size = end == NULL ? strlen(value) : (size_t)(end - value);
+            return graft_arena_printf(arena, "%.*s", (int)size, value);
+        }
+        line = end == NULL ? NULL : end + 1;
+    }
+    return "?";
+}
+
+static const char *name_isa(void)
+{
+    static const struct {
+        unsigned isa;
+        const char *name;
+    } names[] = {
+        {dnnl_cpu_isa_sse41,            "sse41"           },
+        {dnnl_cpu_isa_avx,              "avx"             },
+        {dnnl_cpu_isa_avx2,             "avx2"            },
+        {dnnl_cpu_isa_avx2_vnni,        "avx2_vnni"       },
+        {dnnl_cpu_isa_avx512_core,      "avx512_core"     },
+        {dnnl_cpu_isa_avx512_core_vnni, "avx512_core_vnni"},
+        {dnnl_cpu_isa_avx512_core_bf16, "avx512_core_bf16"},
+        {dnnl_cpu_isa_avx512_core_amx,  "avx512_core_amx" },
+    };
+    unsigned isa = (unsigned)dnnl_get_effective_cpu_isa();
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (names[i].isa == isa) {
+            return names[i].name;
+        }
+    }
+    return "generic";
+}
+
+/* Model names of virtual machines say little, so family, model and stepping stand beside them. */
+static graft_status name_processor(graft_env *env, graft_device *device)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    uint8_t *text = NULL;
+    size_t size = 0;
+    GRAFT_TRY(env, graft_file_read(env, env->scratch, "/proc/cpuinfo", &text, &size),
+              "while naming this processor");
+    const char *info = (const char *)text;
+    (void)snprintf(device->head.name, sizeof(device->head.name), "%s (%s-%s-%s), %s, %u thread%s",
+                   find_processor_field(env->scratch, info, "model name"),
+                   find_processor_field(env->scratch, info, "cpu family"),
+                   find_processor_field(env->scratch, info, "model"),
+                   find_processor_field(env->scratch, info, "stepping"), name_isa(),
+                   device->head.thread_count, device->head.thread_count == 1 ? "" : "s");
+    const dnnl_version_t *version = dnnl_version();
+    (void)snprintf(device->head.library, sizeof(device->head.library),
+                   "oneDNN %d.%d.%d, plain %d, protocol %d", version->major, version->minor,
+                   version->patch, PLAIN_KERNELS_VERSION, PROTOCOL_VERSION);
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+/* --------------------------------------------------------------- life time */
+
+static graft_status start_engine(graft_env *env, graft_device *device)
+{
+    /* With its cache, the library's list of implementations changes once one of them was created: a
+     * cached favourite is then listed twice and the second best never. */
+    dnnl_status_t result = dnnl_set_primitive_cache_capacity(0);
+    if (result == dnnl_success) {
+        result = dnnl_engine_create(&device->engine, dnnl_cpu, 0);
+    }
+    if (result == dnnl_success) {
+        result = dnnl_stream_create(&device->stream, device->engine, dnnl_stream_default_flags);
+    }
+    if (result != dnnl_success) {
+        return GRAFT_FAIL(env, GRAFT_INTERNAL, "oneDNN cannot be started: status %d", (int)result);
+    }
+    omp_set_num_threads((int)device->head.thread_count);
+    return name_processor(env, device);
+}
+
+static graft_status open_processor(graft_env *env, const char *text, uint32_t thread_count,
+                                   graft_device **device)
+{
+    (void)text;
+    graft_device *d = calloc(1, sizeof(*d));
+    if (d == NULL) {
+        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a device");
+    }
+    d->head.backend = &graft_backend_cpu;
+    d->head.thread_count = thread_count;
+    (void)pthread_mutex_init(&d->lock, NULL);
+    *device = d; /* Closed by the caller, also when this fails. */
+    return start_engine(env, d);
+}
+
+static void close_processor(graft_device *device)
+{
+    (void)dnnl_stream_destroy(device->stream);
+    (void)dnnl_engine_destroy(device->engine);
+    (void)pthread_mutex_destroy(&device->lock);
+    free(device);
+}
+
+const graft_backend graft_backend_cpu = {
+    .abi = GRAFT_BACKEND_ABI,
+    .open = open_processor,
+    .close = close_processor,
+    .kernel_list = graft_cpu_kernel_list,
+    .kernel_open = graft_cpu_kernel_open,
+    .kernel_close = graft_cpu_kernel_close,
+    .kernel_name_of = graft_cpu_kernel_name_of,
+    .kernel_workspace_bytes = graft_cpu_kernel_workspace_bytes,
+    .kernel_packed_bytes = graft_cpu_kernel_packed_bytes,
+    .kernel_pack_ns = graft_cpu_kernel_pack_ns,
+    .kernel_copy_weights = graft_cpu_kernel_copy_weights,
+    .kernel_turn = graft_cpu_kernel_turn,
+    .kernel_recall = graft_cpu_kernel_recall,
+    .kernel_bind = graft_cpu_kernel_bind,
+    .kernel_run = graft_cpu_kernel_run,
+};

@@ -1,0 +1,209 @@
+/* device_answers.c - see device_answers.h. */
+#include "cost/device/device_answers.h"
+
+#include "graph/base/settings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { THREADS_MOST = 4096, ROUNDS_MOST = 1000000, REFUSAL_MOST = 200 };
+
+static const double least_ns = 1.0;
+static const double most_ns = 3600e9;
+
+static const char answer_name[] = "its answer";
+
+/* Printable ASCII that needs no escapes wherever it is written. */
+static bool is_plain(const char *text)
+{
+    for (const char *c = text; *c != '\0'; c++) {
+        if (*c < ' ' || *c > '~' || *c == '"' || *c == '\\') {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A refusal is for people: what cannot be printed is left out. */
+static const char *copy_refusal(graft_arena *arena, const char *text)
+{
+    char *copy = graft_arena_printf(arena, "%.*s", REFUSAL_MOST, text);
+    for (char *c = copy; *c != '\0'; c++) {
+        *c = *c < ' ' || *c > '~' ? '?' : *c;
+    }
+    return copy[0] == '\0' ? "it does not say why" : copy;
+}
+
+/* The object, if it answers the question; *refusal is set. */
+static graft_status parse_answer(graft_env *env, graft_arena *arena, const graft_answer_line *line,
+                                 const char **refusal, const graft_yaml **root)
+{
+    graft_status status = GRAFT_OK;
+    int64_t given = 0;
+    const char *words = NULL;
+    if (line->size < 2 || line->text[0] != '{' || line->text[line->size - 1] != '}') {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s is no JSON object", answer_name);
+    }
+    GRAFT_CHECK(graft_yaml_parse(env, arena, answer_name, line->text, line->size, root));
+    GRAFT_CHECK(graft_yaml_integer(env, *root, "id", 0, UINT32_MAX, &given));
+    if (given != line->id) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s is to question %u", answer_name,
+                          (unsigned)given);
+    }
+    if (graft_yaml_find(*root, "unsupported") != NULL) {
+        GRAFT_CHECK(graft_yaml_text(env, *root, "unsupported", &words));
+        *refusal = copy_refusal(arena, words);
+    } else {
+        *refusal = NULL;
+    }
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------- hello */
+
+static graft_status read_text(graft_env *env, const graft_yaml *root, const char *key, char *text,
+                              size_t bytes)
+{
+    graft_status status = GRAFT_OK;
+    const char *value = NULL;
+    GRAFT_CHECK(graft_yaml_text(env, root, key, &value));
+    if (strlen(value) >= bytes || !is_plain(value)) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                          "%s: '%s' is not 1 to %zu printable ASCII characters without quotes",
+                          answer_name, key, bytes - 1);
+    }
+    memcpy(text, value, strlen(value) + 1);
+done:
+    return status;
+}
+
+/* The member "operators". Names that Graft does not know are passed over. */
+static graft_status read_operators(graft_env *env, const graft_yaml *root, bool *has)
+{
+    const graft_yaml *list = graft_yaml_find(root, "operators");
+    for (uint32_t op = 0; op < GRAFT_OP_COUNT; op++) {
+        const graft_op_info *info = graft_op(op);
+        has[op] = list == NULL;
+        for (uint32_t i = 0; info != NULL && list != NULL && i < list->count; i++) {
+            const graft_yaml *item = &list->items[i];
+            has[op] =
+                has[op] || (item->kind == GRAFT_YAML_SCALAR && strcmp(item->text, info->name) == 0);
+        }
+    }
+    return list == NULL || list->kind == GRAFT_YAML_SEQUENCE
+               ? GRAFT_OK
+               : GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: 'operators' is no list", answer_name);
+}
+
+graft_status graft_answer_read_hello(graft_env *env, graft_arena *arena,
+                                     const graft_answer_line *line, const char **refusal,
+                                     graft_answer_hello *hello)
+{
+    graft_status status = GRAFT_OK;
+    const graft_yaml *root = NULL;
+    graft_answer_hello said = {.options = ""};
+    int64_t protocol = 0;
+    int64_t threads = 0;
+    GRAFT_CHECK(parse_answer(env, arena, line, refusal, &root));
+    if (*refusal != NULL) {
+        return GRAFT_OK;
+    }
+    GRAFT_CHECK(graft_yaml_integer(env, root, "protocol", GRAFT_ANSWER_PROTOCOL,
+                                   GRAFT_ANSWER_PROTOCOL, &protocol));
+    GRAFT_CHECK(read_text(env, root, "name", said.name, sizeof(said.name)));
+    GRAFT_CHECK(read_text(env, root, "version", said.version, sizeof(said.version)));
+    GRAFT_CHECK(read_text(env, root, "hardware", said.hardware, sizeof(said.hardware)));
+    if (graft_yaml_find(root, "options") != NULL) {
+        GRAFT_CHECK(read_text(env, root, "options", said.options, sizeof(said.options)));
+    }
+    GRAFT_CHECK(graft_yaml_integer(env, root, "threads", 1, THREADS_MOST, &threads));
+    GRAFT_CHECK(graft_yaml_bool(env, root, "times_models", &said.times_models));
+    GRAFT_CHECK(read_operators(env, root, said.has));
+    said.threads = (uint32_t)threads;
+    *hello = said;
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------- times */
+
+graft_status graft_answer_read_time(graft_env *env, graft_arena *arena,
+                                    const graft_answer_line *line, const char **refusal,
+                                    graft_answer_time *time)
+{
+    graft_status status = GRAFT_OK;
+    const graft_yaml *root = NULL;
+    graft_answer_time said = {.rounds = 1};
+    int64_t rounds = 1;
+    GRAFT_CHECK(parse_answer(env, arena, line, refusal, &root));
+    if (*refusal != NULL) {
+        return GRAFT_OK;
+    }
+    GRAFT_CHECK(graft_yaml_real(env, root, "median_ns", least_ns, most_ns, &said.median_ns));
+    GRAFT_CHECK(graft_yaml_real(env, root, "spread_ns", 0.0, most_ns, &said.spread_ns));
+    if (graft_yaml_find(root, "rounds") != NULL) {
+        GRAFT_CHECK(graft_yaml_integer(env, root, "rounds", 1, ROUNDS_MOST, &rounds));
+    }
+    said.rounds = (uint32_t)rounds;
+    *time = said;
+done:
+    return status;
+}
+
+/* One number of a list. */
+static graft_status read_item(graft_env *env, const graft_yaml *item, double *value)
+{
+    const char *text = item->kind == GRAFT_YAML_SCALAR ? item->text : "[";
+    char *end = NULL;
+    double read = strtod(text, &end);
+    if (end == text || *end != '\0' || strspn(text, "+-.0123456789eE") != strlen(text) ||
+        !(read >= least_ns && read <= most_ns)) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: '%.40s' is no time from 1 ns to an hour",
+                          answer_name, text);
+    }
+    *value = read;
+    return GRAFT_OK;
+}
+
+/* The member "rounds_ns": a list of `count` lists of `rounds` numbers. */
+static graft_status read_lists(graft_env *env, const graft_yaml *root, uint32_t count,
+                               uint32_t rounds, double *read)
+{
+    graft_status status = GRAFT_OK;
+    const graft_yaml *lists = graft_yaml_find(root, "rounds_ns");
+    bool fits = lists != NULL && lists->kind == GRAFT_YAML_SEQUENCE && lists->count == count;
+    for (uint32_t k = 0; k < count && fits; k++) {
+        const graft_yaml *list = &lists->items[k];
+        fits = list->kind == GRAFT_YAML_SEQUENCE && list->count == rounds;
+        for (uint32_t i = 0; i < rounds && fits; i++) {
+            GRAFT_CHECK(read_item(env, &list->items[i], &read[(size_t)k * rounds + i]));
+        }
+    }
+    if (!fits) {
+        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: 'rounds_ns' is not %u lists of %u times",
+                            answer_name, count, rounds);
+    }
+done:
+    return status;
+}
+
+graft_status graft_answer_read_turns(graft_env *env, graft_arena *arena,
+                                     const graft_answer_line *line, const char **refusal,
+                                     const graft_answer_turns *turns)
+{
+    graft_status status = GRAFT_OK;
+    const graft_yaml *root = NULL;
+    const uint32_t rounds = turns->rounds;
+    double *read = GRAFT_NEW(arena, double, (size_t)turns->count *rounds);
+    GRAFT_CHECK(parse_answer(env, arena, line, refusal, &root));
+    if (*refusal != NULL) {
+        return GRAFT_OK;
+    }
+    GRAFT_CHECK(read_lists(env, root, turns->count, rounds, read));
+    for (uint32_t k = 0; k < turns->count; k++) {
+        memcpy(turns->times[k], read + (size_t)k * rounds, rounds * sizeof(read[0]));
+    }
+done:
+    return status;
+}

@@ -1,0 +1,509 @@
+/* device_program.c - see device_program.h. */
+#include "cost/device/device_program.h"
+
+#include "cost/device/backend.h"
+#include "cost/device/child.h"
+#include "cost/device/device_answers.h"
+#include "graph/base/json.h"
+#include "graph/base/log.h"
+#include "models/operator.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { LINE_BYTES = 1 << 18, FAULTS_MOST = 3, PATIENCE_MS = 2000, SECONDS_MOST = 86400 };
+enum { FOLDER_BYTES = 4096 };
+
+/* For an answer: starting and loading a runtime; measuring; and whole models, round after round. */
+enum { HELLO_SECONDS = 60, TIME_SECONDS = 120, MODELS_SECONDS = 1800 };
+/* In place of all three. */
+static const char seconds_variable[] = "GRAFT_DEVICE_SECONDS";
+
+/* Operations a nanosecond that no machine does. */
+static const double most_rate = 1e7;
+
+typedef struct {
+    graft_device_head head;
+    graft_child child;
+    graft_answer_hello hello;
+    char *path;
+    char *options;             /* NULL: none. */
+    char folder[FOLDER_BYTES]; /* Of files that it is to read; "": not made yet. */
+    char *line;                /* Of LINE_BYTES: its answers. */
+    uint64_t second_count;     /* Instead of the limits above; 0: none. */
+    uint32_t question;         /* The last one's number. */
+    uint32_t faults;           /* In a row. */
+} program_device;
+
+static program_device *program_of(graft_device *device) { return (program_device *)(void *)device; }
+
+/* ----------------------------------------------------------------- finding */
+
+/* Where options begin: behind the first ':' of the last part of the path. */
+static const char *find_options(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    return strchr(slash == NULL ? name : slash, ':');
+}
+
+static bool is_program(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, X_OK) == 0;
+}
+
+const char *graft_device_program_path(graft_env *env, const char *name)
+{
+    const char *colon = find_options(name);
+    size_t size = colon == NULL ? strlen(name) : (size_t)(colon - name);
+    const char *path = graft_arena_printf(env->life, "%.*s", (int)size, name);
+    if (size == 0) {
+        return NULL;
+    }
+    if (strchr(path, '/') == NULL) {
+        path = graft_file_shipped(env, graft_arena_printf(env->life, "devices/%s", path));
+    }
+    return is_program(path) ? path : NULL;
+}
+
+/* ------------------------------------------------------------------ asking */
+
+/* A question, to be finished by ask(). */
+static void begin_question(graft_env *env, program_device *d, const char *ask, graft_json *json)
+{
+    graft_json_begin(json, env->scratch);
+    graft_json_integer(json, "id", ++d->question);
+    graft_json_string(json, "ask", ask);
+}
+
+/* The answer is in d->line. Fails as graft_child_write and graft_child_read_line do. */
+static graft_status ask(graft_env *env, program_device *d, graft_json *json, uint64_t second_count,
+                        size_t *size)
+{
+    graft_status status = GRAFT_OK;
+    const uint64_t seconds = d->second_count > 0 ? d->second_count : second_count;
+    const uint64_t deadline_ns = graft_clock_ns() + seconds * UINT64_C(1000000000);
+    (void)graft_json_line(json);
+    GRAFT_CHECK(graft_child_write(env, &d->child, json->text.data, json->text.size, deadline_ns));
+    GRAFT_CHECK(graft_child_read_line(env, &d->child, d->line, LINE_BYTES, deadline_ns, size));
+done:
+    if (status == GRAFT_UNDECIDED) {
+        graft_env_clear(env);
+        status = GRAFT_FAIL(env, GRAFT_IO, "no answer in %u s", (unsigned)seconds);
+    }
+    return status;
+}
+
+static graft_status ask_hello(graft_env *env, program_device *d, graft_answer_hello *hello)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    const char *refusal = NULL;
+    graft_json json;
+    size_t size = 0;
+    begin_question(env, d, "hello", &json);
+    graft_json_integer(&json, "protocol", GRAFT_ANSWER_PROTOCOL);
+    GRAFT_CHECK(ask(env, d, &json, HELLO_SECONDS, &size));
+    const graft_answer_line line = {d->line, size, d->question};
+    GRAFT_CHECK(graft_answer_read_hello(env, env->scratch, &line, &refusal, hello));
+    if (refusal != NULL) {
+        status = GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "it says: %s", refusal);
+    }
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+static graft_status start(graft_env *env, program_device *d, graft_answer_hello *hello)
+{
+    graft_status status = GRAFT_OK;
+    char *arguments[] = {d->path, d->options, NULL};
+    GRAFT_CHECK(graft_child_start(env, arguments, &d->child));
+    GRAFT_CHECK(ask_hello(env, d, hello));
+done:
+    if (status != GRAFT_OK) {
+        (void)graft_child_end(&d->child, 0);
+    }
+    return status;
+}
+
+/* Starts it again after a fault; it must still be what it was. */
+static graft_status ensure_started(graft_env *env, program_device *d)
+{
+    graft_status status = GRAFT_OK;
+    graft_answer_hello hello;
+    memset(&hello, 0, sizeof(hello));
+    if (d->child.process > 0) {
+        return GRAFT_OK;
+    }
+    GRAFT_CHECK(start(env, d, &hello));
+    if (strcmp(hello.name, d->hello.name) != 0 || strcmp(hello.version, d->hello.version) != 0 ||
+        strcmp(hello.hardware, d->hello.hardware) != 0 ||
+        strcmp(hello.options, d->hello.options) != 0 || hello.threads != d->hello.threads) {
+        (void)graft_child_end(&d->child, 0);
+        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "started again, it says that it is another");
+    }
+done:
+    return status;
+}
+
+/* What became of a question: GRAFT_OK also after a fault of the device, which is logged and, where
+ * `fault` is not NULL, told there in scratch. */
+static graft_status settle(graft_env *env, program_device *d, const char *question,
+                           graft_status status, const char **fault)
+{
+    if (status == GRAFT_OK) {
+        d->faults = 0;
+        return GRAFT_OK;
+    }
+    (void)graft_child_end(&d->child, 0);
+    if (status == GRAFT_INTERRUPTED || status == GRAFT_NO_MEMORY) {
+        return status;
+    }
+    d->faults++;
+    graft_log(env, 1, "device '%s': %s: %s", d->hello.name, question, env->message);
+    if (d->faults == FAULTS_MOST) {
+        graft_log(env, 1,
+                  "device '%s' is given up after %u faults in a row: what is missing is estimated",
+                  d->hello.name, d->faults);
+    }
+    if (fault != NULL) {
+        *fault = graft_arena_strdup(env->scratch, env->message);
+    }
+    graft_env_clear(env);
+    return GRAFT_OK;
+}
+
+/* ------------------------------------------------------------- opening, closing */
+
+static void close_device(graft_device *device)
+{
+    program_device *d = program_of(device);
+    (void)graft_child_end(&d->child, PATIENCE_MS);
+    if (d->folder[0] != '\0') {
+        graft_file_remove_folder(d->folder);
+    }
+    free(d->line);
+    free(d->path);
+    free(d->options);
+    free(d);
+}
+
+static graft_status read_limit(graft_env *env, program_device *d)
+{
+    const char *text = getenv(seconds_variable);
+    char *end = NULL;
+    if (text == NULL) {
+        return GRAFT_OK;
+    }
+    d->second_count = strtoull(text, &end, 10);
+    return *end == '\0' && d->second_count > 0 && d->second_count <= SECONDS_MOST
+               ? GRAFT_OK
+               : GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s is '%s', not a number from 1 to %d",
+                            seconds_variable, text, SECONDS_MOST);
+}
+
+static graft_status make_folder(graft_env *env, program_device *d)
+{
+    const char *parent = getenv("TMPDIR");
+    char text[FOLDER_BYTES];
+    (void)snprintf(text, sizeof(text), "%s/graft-device-XXXXXX",
+                   parent == NULL || parent[0] == '\0' ? "/tmp" : parent);
+    if (mkdtemp(text) == NULL) {
+        return GRAFT_FAIL(env, GRAFT_IO, "%s: cannot create the folder: %s", text, strerror(errno));
+    }
+    memcpy(d->folder, text, sizeof(text));
+    return GRAFT_OK;
+}
+
+static void name_device(program_device *d)
+{
+    const graft_answer_hello *h = &d->hello;
+    (void)snprintf(d->head.name, sizeof(d->head.name), "%s on %s, %u thread%s", h->name,
+                   h->hardware, h->threads, h->threads == 1 ? "" : "s");
+    (void)snprintf(d->head.library, sizeof(d->head.library), "%s %s%s%s" GRAFT_DEVICE_PROGRAM_MARK,
+                   h->name, h->version, h->options[0] == '\0' ? "" : ", ", h->options);
+    d->head.thread_count = h->threads;
+    d->head.has = h->has;
+}
+
+/* How many threads is up to the program. */
+static graft_status open_device(graft_env *env, const char *text, uint32_t thread_count,
+                                graft_device **device)
+{
+    graft_status status = GRAFT_OK;
+    const char *path = graft_device_program_path(env, text);
+    const char *options = find_options(text);
+    program_device *d = calloc(1, sizeof(*d));
+    (void)thread_count;
+    if (d == NULL) {
+        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a device");
+    }
+    *device = (graft_device *)(void *)d; /* Closed by the caller, also when this fails. */
+    d->head.backend = &graft_backend_program;
+    d->path = strdup(path);
+    d->options = options == NULL ? NULL : strdup(options + 1);
+    d->line = malloc(LINE_BYTES);
+    if (d->path == NULL || d->line == NULL || (options != NULL && d->options == NULL)) {
+        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a device");
+    }
+    GRAFT_CHECK(read_limit(env, d));
+    GRAFT_CHECK(make_folder(env, d));
+    status = start(env, d, &d->hello);
+    if (status != GRAFT_OK && status != GRAFT_INTERRUPTED) {
+        const char *why = graft_arena_strdup(env->life, env->message);
+        graft_env_clear(env);
+        status = GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "device '%s': hello: %s", text, why);
+    }
+    name_device(d);
+done:
+    return status;
+}
+
+static bool is_present(const graft_device *device)
+{
+    return ((const program_device *)(const void *)device)->faults < FAULTS_MOST;
+}
+
+/* --------------------------------------------------------------- operators */
+
+/* Writes the operator into a file, whose path is in scratch. */
+static graft_status write_operator(graft_env *env, const program_device *d,
+                                   const graft_signature *s, const char **path)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->unit);
+    uint8_t *data = NULL;
+    size_t size = 0;
+    const graft_operator of = {
+        .op = s->op, .attrs = s->attrs, .inputs = s->inputs, .const_mask = s->const_mask};
+    *path = graft_arena_printf(env->scratch, "%s/operator.onnx", d->folder);
+    GRAFT_CHECK(graft_operator_pack(env, env->unit, &of, &data, &size));
+    GRAFT_CHECK(graft_file_write(env, *path, data, size));
+done:
+    graft_arena_release(env->unit, mark);
+    return status;
+}
+
+/* Fails where the device does, or says what cannot be. */
+static graft_status ask_time(graft_env *env, program_device *d, const graft_signature *s,
+                             const char *path, const char **refusal, graft_cost_entry *entry)
+{
+    graft_status status = GRAFT_OK;
+    const char *weights[GRAFT_MAX_INPUTS];
+    uint32_t weight_count = 0;
+    graft_answer_time time;
+    graft_json json;
+    size_t size = 0;
+    for (uint32_t k = 0; k < s->input_count; k++) {
+        if ((s->const_mask >> k & 1U) != 0) {
+            weights[weight_count++] = graft_arena_printf(env->scratch, "w%u", k);
+        }
+    }
+    GRAFT_CHECK(ensure_started(env, d));
+    begin_question(env, d, "time", &json);
+    graft_json_string(&json, "operator", graft_signature_operator(s));
+    graft_json_string(&json, "model", path);
+    graft_json_strings(&json, "weights", weights, weight_count);
+    graft_json_integer(&json, "apart_bytes",
+                       weight_count == 0 ? 0 : (int64_t)graft_distance_copies_bytes(s->distance));
+    GRAFT_CHECK(ask(env, d, &json, TIME_SECONDS, &size));
+    const graft_answer_line line = {d->line, size, d->question};
+    GRAFT_CHECK(graft_answer_read_time(env, env->scratch, &line, refusal, &time));
+    if (*refusal != NULL) {
+        goto done;
+    }
+    entry->flops = graft_signature_flops(s);
+    entry->bytes = graft_signature_bytes(s);
+    if ((double)entry->flops / time.median_ns > most_rate) {
+        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "its answer: %g ns for %.0f operations cannot be",
+                            time.median_ns, (double)entry->flops);
+        goto done;
+    }
+    entry->median_ns = graft_cost_round(time.median_ns);
+    entry->spread_ns = graft_cost_round(time.spread_ns);
+    entry->source = GRAFT_COST_MEASURED;
+    (void)snprintf(entry->implementation, sizeof(entry->implementation), "%s", d->hello.name);
+    entry->rounds = time.rounds; /* Last: an entry without is none. */
+done:
+    return status;
+}
+
+/* An entry without rounds: the device does not have the operator, or failed at it. */
+static graft_status measure_one(graft_env *env, program_device *d, const graft_signature *s,
+                                graft_cost_entry *entry)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_buffer name = {.arena = env->scratch};
+    const char *path = NULL;
+    const char *refusal = NULL;
+    graft_signature_print(s, &name);
+    status = write_operator(env, d, s, &path);
+    if (status == GRAFT_UNSUPPORTED) {
+        refusal = graft_arena_strdup(env->scratch, env->message);
+        graft_env_clear(env);
+        status = GRAFT_OK;
+    } else if (status == GRAFT_OK) {
+        status = ask_time(env, d, s, path, &refusal, entry);
+        status =
+            settle(env, d, graft_arena_printf(env->scratch, "time of %s", name.data), status, NULL);
+    }
+    if (refusal != NULL) {
+        graft_log(env, 2, "device '%s' does not have %s: %s", d->hello.name, name.data, refusal);
+    }
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+static graft_status measure(graft_env *env, graft_device *device, const graft_signature *signatures,
+                            uint32_t count, const graft_measure_options *options,
+                            graft_cost_entry *entries)
+{
+    graft_status status = GRAFT_OK;
+    graft_env quiet = *env;
+    graft_progress progress;
+    quiet.verbosity = options->quiet ? 0 : env->verbosity;
+    graft_progress_start(&progress, &quiet, "measuring", "operators", count);
+    for (uint32_t i = 0; i < count && is_present(device); i++) {
+        if (graft_interrupted()) {
+            status = GRAFT_FAIL(env, GRAFT_INTERRUPTED, "interrupted while measuring");
+            goto done;
+        }
+        graft_progress_hide(&progress);
+        GRAFT_CHECK(measure_one(env, program_of(device), &signatures[i], &entries[i]));
+        graft_progress_update(&progress, i + 1, NULL);
+    }
+done:
+    graft_progress_finish(&progress);
+    return status;
+}
+
+/* ------------------------------------------------------------ whole models */
+
+bool graft_device_times_models(const graft_device *device)
+{
+    const graft_device_head *head = graft_device_head_at(device);
+    return head->backend == &graft_backend_program &&
+           ((const program_device *)(const void *)device)->hello.times_models;
+}
+
+const char *graft_device_file(graft_env *env, const graft_device *device, const char *name)
+{
+    const program_device *d = (const program_device *)(const void *)device;
+    return graft_arena_printf(env->life, "%s/%s", d->folder, name);
+}
+
+/* {"x": [1, 3, 224, 224], ...}: inputs whose shapes are known. */
+static const char *list_inputs(graft_env *env, const graft_model *model)
+{
+    graft_json json;
+    graft_json_begin(&json, env->scratch);
+    for (uint32_t i = 0; i < model->input_count; i++) {
+        const graft_shape *shape = &model->inputs[i].shape;
+        graft_buffer dims = {.arena = env->scratch};
+        graft_buffer_append(&dims, "[", 1);
+        for (uint32_t k = 0; shape->rank != GRAFT_RANK_UNKNOWN && k < shape->rank; k++) {
+            graft_buffer_printf(&dims, "%s%d", k == 0 ? "" : ", ", (int)shape->dims[k]);
+        }
+        graft_buffer_append(&dims, "]", 1);
+        if (shape->rank != GRAFT_RANK_UNKNOWN) {
+            graft_json_raw(&json, model->inputs[i].name, dims.data);
+        }
+    }
+    (void)graft_json_line(&json);
+    json.text.data[json.text.size - 1] = '\0'; /* The newline. */
+    return json.text.data;
+}
+
+static graft_status ask_models(graft_env *env, program_device *d, const graft_device_turns *turns,
+                               const char *const *paths, const char **refusal)
+{
+    graft_status status = GRAFT_OK;
+    const graft_answer_turns wanted = {turns->count, turns->rounds, turns->times};
+    graft_json json;
+    size_t size = 0;
+    GRAFT_CHECK(ensure_started(env, d));
+    begin_question(env, d, "time_models", &json);
+    graft_json_strings(&json, "models", paths, turns->count);
+    graft_json_raw(&json, "inputs", list_inputs(env, turns->model));
+    graft_json_integer(&json, "rounds", turns->rounds);
+    GRAFT_CHECK(ask(env, d, &json, MODELS_SECONDS, &size));
+    const graft_answer_line line = {d->line, size, d->question};
+    GRAFT_CHECK(graft_answer_read_turns(env, env->scratch, &line, refusal, &wanted));
+done:
+    return status;
+}
+
+/* Absolute paths, in scratch; the model itself is written. */
+static graft_status find_files(graft_env *env, const program_device *d,
+                               const graft_device_turns *turns, const char **whole)
+{
+    graft_status status = GRAFT_OK;
+    const char *own = graft_arena_printf(env->scratch, "%s/model.onnx", d->folder);
+    bool written = false;
+    for (uint32_t k = 0; k < turns->count; k++) {
+        const char *path = turns->paths[k];
+        if (path == NULL && !written) {
+            GRAFT_CHECK(graft_model_write(env, turns->model, &turns->model->graph, own, NULL));
+            written = true;
+        }
+        char *absolute = path == NULL ? NULL : realpath(path, NULL);
+        whole[k] = absolute == NULL ? own : graft_arena_strdup(env->scratch, absolute);
+        free(absolute);
+    }
+done:
+    return status;
+}
+
+graft_status graft_device_time_models(graft_env *env, graft_device *device,
+                                      const graft_device_turns *turns, const char **refusal)
+{
+    graft_status status = GRAFT_OK;
+    program_device *d = program_of(device);
+    const char **whole = GRAFT_NEW(env->scratch, const char *, turns->count);
+    *refusal = NULL;
+    GRAFT_CHECK(find_files(env, d, turns, whole));
+    status = ask_models(env, d, turns, whole, refusal);
+    status = settle(env, d, "time of whole models", status, refusal);
+done:
+    return status;
+}
+
+/* ----------------------------------------------------------------- kernels */
+
+/* It times what it is given and runs nothing for Graft. */
+static graft_status refuse_list(graft_env *env, graft_device *device, const graft_signature *s,
+                                graft_kernel_name names[GRAFT_KERNEL_MOST], uint32_t *count)
+{
+    (void)s;
+    (void)names;
+    *count = 0;
+    return GRAFT_FAIL(env, GRAFT_UNSUPPORTED,
+                      "device '%s' is a program, which times models and runs none for Graft",
+                      graft_device_name(device));
+}
+
+static graft_status refuse_open(graft_env *env, graft_device *device, const graft_signature *s,
+                                const char *name, const float *const *constants,
+                                graft_kernel **kernel)
+{
+    uint32_t count = 0;
+    (void)name;
+    (void)constants;
+    (void)kernel;
+    return refuse_list(env, device, s, NULL, &count);
+}
+
+const graft_backend graft_backend_program = {
+    .abi = GRAFT_BACKEND_ABI,
+    .open = open_device,
+    .close = close_device,
+    .present = is_present,
+    .kernel_list = refuse_list,
+    .kernel_open = refuse_open,
+    .measure = measure,
+};

@@ -1,0 +1,104 @@
+/* confirm.c - see confirm.h. */
+#include "cost/measure/confirm.h"
+
+#include "cost/measure/clock.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double told_apart_spreads = 2.0;
+static const double least_spread = 0.01; /* Relative: nothing is measured better. */
+
+/* relu(x) and max(x, constant): one loop. */
+static bool is_floor(const graft_signature *s)
+{
+    return s->op == GRAFT_OP_relu ||
+           (s->op == GRAFT_OP_max && graft_shape_elements(&s->inputs[1]) == 1);
+}
+
+bool graft_kin_is(const graft_signature *a, const graft_signature *b)
+{
+    bool products = graft_signature_is_product(a) && graft_signature_is_product(b);
+    bool floors = is_floor(a) && is_floor(b);
+    return (products || floors || a->op == b->op) && a->op != GRAFT_COST_FACTOR &&
+           a->distance == b->distance && graft_shape_equal(&a->inputs[0], &b->inputs[0]) &&
+           (!products || graft_shape_equal(&a->inputs[1], &b->inputs[1]));
+}
+
+/* Attributes but for the activation, which is the last one where there is one. */
+static uint32_t own_attrs(const graft_signature *s)
+{
+    bool active = s->op == GRAFT_OP_conv_bias || s->op == GRAFT_OP_conv_bias_add ||
+                  s->op == GRAFT_OP_matmul_bias;
+    return graft_op(s->op)->attr_count - (active ? 1u : 0u);
+}
+
+bool graft_kin_are_twins(const graft_signature *a, const graft_signature *b)
+{
+    bool candidate = graft_signature_is_product(a) || (is_floor(a) && is_floor(b));
+    if (!candidate || !graft_kin_is(a, b) || own_attrs(a) != own_attrs(b)) {
+        return false;
+    }
+    bool sums = a->op == GRAFT_OP_conv_bias_add;
+    return sums == (b->op == GRAFT_OP_conv_bias_add) && a->in_place == b->in_place &&
+           a->in_layouts[0] == b->in_layouts[0] && a->out_layouts[0] == b->out_layouts[0] &&
+           memcmp(a->attrs, b->attrs, own_attrs(a) * sizeof(a->attrs[0])) == 0;
+}
+
+/* How fast the machine was when entries were recorded, as a part of how fast it is now. */
+static double find_level(graft_arena *scratch, const graft_cost_entry *known,
+                         const graft_cost_entry *entries, uint32_t count)
+{
+    double *ratios = GRAFT_NEW(scratch, double, count);
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (entries[i].rounds > 0) {
+            ratios[found++] = known[i].median_ns / entries[i].median_ns;
+        }
+    }
+    return found == 0 ? 1.0 : graft_cost_quantile(ratios, found, 0.5);
+}
+
+static double spread_of(const graft_cost_entry *entry)
+{
+    return fmax(entry->spread_ns, entry->median_ns * least_spread);
+}
+
+static bool are_apart(const graft_cost_entry *a, const graft_cost_entry *b)
+{
+    return fabs(a->median_ns - b->median_ns) >
+           told_apart_spreads * fmax(spread_of(a), spread_of(b));
+}
+
+/* The weighted mean of an entry and those of its twins that cannot be told from it. */
+static double mean_of_twins(const graft_signature *kin, const graft_cost_entry *entries,
+                            uint32_t count, uint32_t of)
+{
+    double sum_ns = 0.0;
+    double weights = 0.0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (entries[i].rounds > 0 && graft_kin_are_twins(&kin[of], &kin[i]) &&
+            !are_apart(&entries[of], &entries[i])) {
+            double spread_ns = spread_of(&entries[i]);
+            sum_ns += entries[i].median_ns / (spread_ns * spread_ns);
+            weights += 1.0 / (spread_ns * spread_ns);
+        }
+    }
+    return weights > 0.0 ? sum_ns / weights : entries[of].median_ns;
+}
+
+void graft_kin_settle(graft_arena *scratch, const graft_signature *kin,
+                      const graft_cost_entry *known, graft_cost_entry *entries, uint32_t count)
+{
+    graft_mark mark = graft_arena_mark(scratch);
+    double level = find_level(scratch, known, entries, count);
+    double *means = GRAFT_NEW(scratch, double, count);
+    for (uint32_t i = 0; i < count; i++) {
+        means[i] = mean_of_twins(kin, entries, count, i);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        entries[i].median_ns = graft_cost_round(means[i] * level);
+        entries[i].spread_ns = graft_cost_round(entries[i].spread_ns * level);
+    }
+    graft_arena_release(scratch, mark);
+}

@@ -1,0 +1,31 @@
+/* confirm.h - costs of signatures that do the same work in other forms, held against one another.
+ *
+ * Of 435 pairs of recorded convolutions that differ only in whether a relu follows, which costs
+ * next to nothing, every fifth differed by more than a fifth: they were measured at different
+ * times, and other work slows a machine down for seconds to minutes. A rewrite is worth less than
+ * that, and of many such costs a search picks those that are too low ("the winner's curse"; Capen,
+ * Clapp and Campbell, J. Petroleum Technology 23, 1971).
+ *
+ * So kin are measured side by side. How they compare is what was measured then; their level is what
+ * was known before. Twins, which differ in nothing but a bias and an activation, then take the mean
+ * (weighted by 1 / spread^2) of those that are within two spreads: what cannot be told apart is
+ * taken to be equal. */
+#ifndef GRAFT_COST_CONFIRM_H
+#define GRAFT_COST_CONFIRM_H
+
+#include "cost/database/database.h"
+#include "cost/measure/measure.h"
+
+/* Of a product: any product of the same image and filter (fused or not, in any layout); of another
+ * operator: the same operator on the same first input, where relu and the maximum with a constant
+ * are one. At the same distance. Such a relu and maximum are twins too. */
+bool graft_kin_is(const graft_signature *a, const graft_signature *b);
+bool graft_kin_are_twins(const graft_signature *a, const graft_signature *b);
+
+/* What the database will have for `count` kin (at least 1), of which `known` are the entries that
+ * it has and `entries` those measured side by side just now; these are changed. Entries without
+ * rounds are passed over. */
+void graft_kin_settle(graft_arena *scratch, const graft_signature *kin,
+                      const graft_cost_entry *known, graft_cost_entry *entries, uint32_t count);
+
+#endif

@@ -1,0 +1,321 @@
+/* bench_agents.c - see bench_agents.h. bench_agents lists the stages. */
+#include "emit/bench/bench_agents.h"
+
+#include "emit/command/command_table.h"
+#include "emit/command/ground.h"
+#include "emit/command/session_options.h"
+#include "graph/base/json.h"
+#include "graph/base/log.h"
+#include "train/agent/dreamer.h"
+
+#include <string.h>
+
+enum { SAMPLES = 8, SEEDS_MOST = 1000000, NAME_BYTES = 40 };
+
+typedef struct {
+    graft_session session;
+    graft_ground ground;
+    graft_plan_found greedy;
+} played;
+
+typedef struct {
+    graft_env *env;
+    graft_session_options options;
+    const char *learn_from;
+    const char *metrics_path;
+    FILE *metrics;
+    uint64_t seed;
+    graft_table_model *models;
+    uint32_t count;
+    played *grounds;
+    graft_book book;
+    graft_tariff tariff;
+    graft_candidates agent;
+    bool by_price;
+    bool dreams;
+    bool faithful; /* All gates of the world model hold. */
+} bench;
+
+/* ------------------------------------------------------------------- models */
+
+static graft_status open_ground(bench *b, uint32_t m)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = b->env;
+    played *g = &b->grounds[m];
+    b->options.model = b->models[m].name;
+    GRAFT_CHECK(graft_session_open(env, &b->options, &g->session));
+    GRAFT_CHECK(graft_search_greedy(env, env->life, &g->session.environment, &g->greedy));
+    GRAFT_CHECK(graft_table_teach(env, &g->session, &b->book, m, &g->greedy));
+done:
+    return status;
+}
+
+static graft_status open_models(bench *b)
+{
+    graft_status status = GRAFT_OK;
+    const graft_tariff_options options = {
+        .models = UINT64_MAX, .rows = true, .trees = GRAFT_TARIFF_TREES};
+    GRAFT_CHECK(graft_table_models(b->env, b->options.model, &b->models, &b->count));
+    b->grounds = GRAFT_NEW(b->env->life, played, b->count);
+    graft_book_open(b->env->life, &b->book);
+    for (uint32_t m = 0; m < b->count; m++) {
+        GRAFT_CHECK(open_ground(b, m));
+        graft_log(b->env, 1, "%s: walked through, %llu graphs priced", b->models[m].name,
+                  (unsigned long long)b->book.priced);
+    }
+    GRAFT_CHECK(graft_tariff_make(b->env, b->env->life, &b->book, &options, &b->tariff, NULL));
+    for (uint32_t m = 0; m < b->count; m++) {
+        GRAFT_CHECK(
+            graft_ground_open(b->env, &b->grounds[m].session, &b->tariff, &b->grounds[m].ground));
+    }
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------- results */
+
+static graft_status print_result(bench *b, const char *method, uint32_t m,
+                                 const graft_plan_found *found, uint64_t interactions)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = b->env;
+    graft_session *session = &b->grounds[m].session;
+    graft_environment *e = &session->environment;
+    graft_cost_total total;
+    GRAFT_CHECK(graft_plan_replay(env, e, found->steps, found->step_count, NULL));
+    GRAFT_CHECK(graft_cost_graph(env, session->cost, &e->state.graph, &e->state.order, &total));
+    if (env->json) {
+        graft_json json;
+        graft_json_begin(&json, env->scratch);
+        graft_json_string(&json, "method", method);
+        graft_json_string(&json, "model", b->models[m].name);
+        graft_json_number(&json, "cost_part", total.ns / e->first_ns);
+        graft_json_integer(&json, "estimates", total.estimated_count);
+        graft_json_integer(&json, "steps", found->step_count);
+        graft_json_integer(&json, "interactions", (int64_t)interactions);
+        graft_json_number(&json, "seconds", found->seconds);
+        graft_json_end(&json, stdout);
+    } else {
+        (void)printf("%-24s %-14s %7.2f %% [%2u] %5u %9llu %9.2f s\n", method, b->models[m].name,
+                     100.0 * total.ns / e->first_ns, total.estimated_count, found->step_count,
+                     (unsigned long long)interactions, found->seconds);
+    }
+    (void)fflush(stdout);
+done:
+    return status;
+}
+
+static graft_status try_baselines(bench *b)
+{
+    graft_status status = GRAFT_OK;
+    for (uint32_t m = 0; m < b->count; m++) {
+        graft_tariff_plan plan;
+        played *g = &b->grounds[m];
+        GRAFT_CHECK(print_result(b, "greedy over prices", m, &g->greedy, g->greedy.evaluations));
+        GRAFT_CHECK(
+            graft_search_tariff(b->env, b->env->life, &g->ground.engine, &b->tariff, false, &plan));
+        GRAFT_CHECK(print_result(b, "greedy over the tariff", m, &plan.found, 0));
+    }
+done:
+    return status;
+}
+
+/* The most likely actions alone, and the cheapest by prices of some drawn episodes. */
+static graft_status try_agent(bench *b, const char *method)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = b->env;
+    const uint64_t interactions = b->agent.interactions;
+    for (uint32_t m = 0; m < b->count; m++) {
+        char name[NAME_BYTES];
+        graft_plan_found found;
+        graft_plan_found best = {.cost_ns = b->grounds[m].session.environment.first_ns};
+        double seconds = 0.0;
+        GRAFT_CHECK(graft_candidates_play(env, env->life, &b->agent,
+                                          &b->grounds[m].ground.by_estimate, NULL, &found));
+        GRAFT_CHECK(print_result(b, method, m, &found, interactions));
+        for (uint32_t i = 0; i < SAMPLES; i++) {
+            graft_rng rng;
+            graft_rng_derive(&rng, b->seed, UINT32_MAX + (uint64_t)i);
+            GRAFT_CHECK(graft_candidates_play(env, env->life, &b->agent,
+                                              &b->grounds[m].ground.by_price, &rng, &found));
+            seconds += found.seconds;
+            best = found.cost_ns < best.cost_ns ? found : best;
+        }
+        best.seconds = seconds;
+        (void)snprintf(name, sizeof name, "%s, best of %d", method, SAMPLES);
+        GRAFT_CHECK(print_result(b, name, m, &best, interactions));
+    }
+    b->agent.interactions = interactions;
+done:
+    return status;
+}
+
+static void write_metrics(const bench *b, const graft_candidates_report *r)
+{
+    graft_json json;
+    if (b->metrics == NULL) {
+        return;
+    }
+    graft_json_begin(&json, b->env->scratch);
+    graft_json_integer(&json, "update", (int64_t)b->agent.updates);
+    graft_json_integer(&json, "interactions", (int64_t)b->agent.interactions);
+    graft_json_number(&json, "saved", r->saved);
+    for (uint32_t m = 0; m < b->count; m++) {
+        graft_json_number(&json, graft_arena_printf(b->env->scratch, "saved.%s", b->models[m].name),
+                          r->saved_each[m]);
+    }
+    graft_json_number(&json, "length", r->length);
+    graft_json_integer(&json, "transitions", r->transitions);
+    graft_json_number(&json, "policy_loss", r->policy_loss);
+    graft_json_number(&json, "value_loss", r->value_loss);
+    graft_json_number(&json, "entropy", r->entropy);
+    graft_json_number(&json, "kl", r->kl);
+    graft_json_number(&json, "explained", r->explained);
+    graft_json_number(&json, "play_seconds", r->play_seconds);
+    graft_json_number(&json, "learn_seconds", r->learn_seconds);
+    graft_json_end(&json, b->metrics);
+    (void)fflush(b->metrics);
+}
+
+static graft_observer **list_observers(const bench *b)
+{
+    graft_observer **observers = GRAFT_NEW(b->env->life, graft_observer *, b->count);
+    for (uint32_t m = 0; m < b->count; m++) {
+        observers[m] =
+            b->by_price ? &b->grounds[m].ground.by_price : &b->grounds[m].ground.by_estimate;
+    }
+    return observers;
+}
+
+static graft_status train(bench *b)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = b->env;
+    const graft_agent_settings *settings = &b->grounds[0].session.settings;
+    graft_observer **observers = list_observers(b);
+    graft_progress progress;
+    graft_progress_start(&progress, env, "training", "updates",
+                         (uint64_t)settings->candidates_updates);
+    for (int64_t u = 0; u < settings->candidates_updates; u++) {
+        graft_candidates_report report;
+        char note[NAME_BYTES];
+        GRAFT_CHECK(graft_candidates_update(env, &b->agent, observers, b->count, &report));
+        write_metrics(b, &report);
+        (void)snprintf(note, sizeof note, "%.2f %% saved", report.saved);
+        graft_progress_update(&progress, (uint64_t)u + 1, note);
+    }
+    graft_progress_finish(&progress);
+done:
+    return status;
+}
+
+/* Whether all of them hold on the stories of a model, or of all. */
+static bool print_gates(graft_env *env, const graft_foresight_report *r, const char *model)
+{
+    graft_json json;
+    if (!env->json) {
+        (void)printf("%s, ", model);
+        return graft_foresight_print(r, stdout);
+    }
+    graft_json_begin(&json, env->scratch);
+    graft_json_string(&json, "model", model);
+    graft_foresight_write(r, env->scratch, &json);
+    graft_json_end(&json, stdout);
+    return graft_foresight_holds(r);
+}
+
+/* The same agent from the start, by the world model's dreams. */
+static graft_status train_in_dreams(bench *b)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = b->env;
+    graft_dreamer dreamer;
+    graft_observer **observers = list_observers(b);
+    graft_candidates_close(&b->agent);
+    graft_candidates_open(env->life, &b->grounds[0].session.settings, b->seed, env->thread_count,
+                          &b->agent);
+    graft_dreamer_open(env, &b->agent, observers, b->count, &dreamer);
+    GRAFT_CHECK(graft_dreamer_run(&dreamer, NULL, 0));
+    b->faithful = print_gates(env, &dreamer.report, "all");
+    for (uint32_t m = 0; m < b->count && b->count > 1; m++) {
+        (void)print_gates(env, &dreamer.reports[m], b->models[m].name);
+    }
+    GRAFT_CHECK(try_agent(b, "candidates, dreams"));
+done:
+    graft_dreamer_close(&dreamer);
+    return status;
+}
+
+static graft_status compare(bench *b)
+{
+    graft_status status = GRAFT_OK;
+    const graft_agent_settings *settings = &b->grounds[0].session.settings;
+    if (!b->env->json) {
+        (void)printf(
+            "cost by the database of '%s', in percent of the graph as given [estimates]\n\n"
+            "%-24s %-14s %14s %5s %9s %11s\n",
+            b->options.device, "method", "model", "cost", "steps", "real steps", "time");
+    }
+    GRAFT_CHECK(try_baselines(b));
+    graft_candidates_open(b->env->life, settings, b->seed, b->env->thread_count, &b->agent);
+    GRAFT_CHECK(try_agent(b, "candidates, untrained"));
+    GRAFT_CHECK(train(b));
+    GRAFT_CHECK(try_agent(b, "candidates"));
+    if (b->dreams) {
+        GRAFT_CHECK(train_in_dreams(b));
+    }
+done:
+    if (b->agent.settings != NULL) {
+        graft_candidates_close(&b->agent);
+    }
+    return status;
+}
+
+static graft_status bench_agents(graft_env *env, void *choices)
+{
+    graft_status status = GRAFT_OK;
+    bench *b = choices;
+    b->env = env;
+    b->by_price = strcmp(b->learn_from, "prices") == 0;
+    graft_session_complete(env, &b->options);
+    if (b->metrics_path != NULL) {
+        b->metrics = fopen(b->metrics_path, "w");
+        if (b->metrics == NULL) {
+            return GRAFT_FAIL(env, GRAFT_IO, "%s: cannot be written", b->metrics_path);
+        }
+    }
+    GRAFT_CHECK(open_models(b));
+    GRAFT_CHECK(compare(b));
+    if (b->dreams && !b->faithful) {
+        status = GRAFT_FAIL(env, GRAFT_REFUTED, "the world model does not pass its gates");
+        goto done;
+    }
+done:
+    for (uint32_t m = 0; b->grounds != NULL && m < b->count; m++) {
+        status = graft_session_finish(env, &b->grounds[m].session, status);
+    }
+    if (b->metrics != NULL && fclose(b->metrics) != 0 && status == GRAFT_OK) {
+        status = GRAFT_FAIL(env, GRAFT_IO, "%s: cannot be written", b->metrics_path);
+    }
+    return status;
+}
+
+static const graft_option options[] = {
+    GRAFT_SESSION_OPTIONS(bench, options.),
+    GRAFT_CHOICE(bench, learn_from, "--learn-from", "WHAT", "prices|estimates", "prices",
+                 "what rewards are of"),
+    GRAFT_NUMBER(bench, seed, "--seed", "N", "1", 0, SEEDS_MOST, "of weights and episodes"),
+    GRAFT_FLAG(bench, dreams, "--dreams", "train one in the dreams of a world model too"),
+    GRAFT_TEXT(bench, metrics_path, "--metrics", "FILE", NULL, "a JSON line for each update"),
+};
+
+const graft_command graft_command_bench_agents = {
+    .name = "bench agents",
+    .summary = "train the agent that scores candidates, and compare",
+    .forms = "graft bench agents MODEL,...|zoo",
+    .failed = "with --dreams: the world model does not pass its gates",
+    GRAFT_TAKES(bench, options),
+    .run = bench_agents,
+};

@@ -1,0 +1,397 @@
+/* bench_search.c - see bench_search.h. */
+#include "emit/bench/bench_search.h"
+
+#include "cost/measure/clock.h"
+#include "cost/measure/whole.h"
+#include "emit/command/session.h"
+#include "emit/command/session_options.h"
+#include "emit/policy/refine.h"
+#include "graph/base/log.h"
+#include "graph/base/rng.h"
+#include "train/search/search.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { ROUNDS = 41, GAIN_ROUNDS = 81, PASSES = 3, DEQUEUES = 1000, SECONDS = 300 };
+enum { QUIET_TURNS = 3, QUIET_ROUNDS = 9 };
+enum { GRAPHS = 100, WALK = 10, ORDER_SEED = 71, SPREADS_APART = 3 };
+enum { PLACES = 3, PLACE_ROUNDS = 5 }; /* In which each graph is measured, and how often in each. */
+
+static const char database_path[] = "out/bench/search.costs";
+static const char base_path[] = "out/bench/base.costs"; /* Of direct implementations only. */
+
+/* Those with a published best gain on such a processor, and small ones. */
+static const char *const search_models[] = {"squeezenet", "resnet50", "inceptionv3",
+                                            "bert",       "lstm",     "nasrnn"};
+static const char *const order_models[] = {"dscnn",    "resnet8",     "mobilenetv1", "autoencoder",
+                                           "lstm",     "nasrnn",      "squeezenet",  "resnet18",
+                                           "resnet50", "mobilenetv2", "bert"};
+
+typedef struct {
+    graft_env *env;
+    FILE *out;
+    const char *kind; /* First part of the figures' names. */
+    const char *model;
+    graft_session session;
+} bench_run;
+
+static void print_figure(const bench_run *run, const char *what, const char *unit, double median,
+                         double spread, uint32_t rounds)
+{
+    graft_mark mark = graft_arena_mark(run->env->scratch);
+    const char *name =
+        graft_arena_printf(run->env->scratch, "%s.%s.%s", run->kind, run->model, what);
+    const graft_figure figure = {name, unit, median, spread, rounds};
+    graft_figure_print(run->env, run->out, &figure);
+    (void)fflush(run->out);
+    graft_arena_release(run->env->scratch, mark);
+}
+
+static graft_status open_session(bench_run *run, const char *database)
+{
+    graft_session_options options = graft_session_defaults(run->env);
+    options.model = run->model;
+    options.database = database;
+    return graft_session_open(run->env, &options, &run->session);
+}
+
+static graft_status open_executor_of(bench_run *run, graft_cost *cost, const graft_graph *graph,
+                                     graft_executor **executor)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = run->env;
+    graft_weights *weights = GRAFT_NEW(env->unit, graft_weights, 1);
+    const graft_model *model = run->session.model;
+    GRAFT_CHECK(graft_model_fold_weights(env, env->unit, model, graph, weights));
+    GRAFT_CHECK(graft_executor_open_model(env, cost, model, graph, weights, executor));
+done:
+    return status;
+}
+
+static graft_status open_executor(bench_run *run, const graft_graph *graph,
+                                  graft_executor **executor)
+{
+    return open_executor_of(run, run->session.cost, graph, executor);
+}
+
+/* ------------------------------------------------------------------- search */
+
+static graft_status compare(bench_run *run, const char *what, graft_executor *a, graft_executor *b,
+                            bool control)
+{
+    graft_comparison c;
+    graft_status status = graft_executor_compare(run->env, a, b, GAIN_ROUNDS, &c);
+    if (status == GRAFT_OK) {
+        print_figure(run, what, "1", c.ratio, c.ratio_spread, GAIN_ROUNDS);
+        if (control) {
+            print_figure(run, "control", "1", c.control, c.control_spread, GAIN_ROUNDS);
+            print_figure(run, "before", "ms", c.a.median_ns / 1e6, c.a.spread_ns / 1e6,
+                         GAIN_ROUNDS);
+        }
+    }
+    return status;
+}
+
+static bool has_layout(const graft_executor *executor, uint32_t layout)
+{
+    const graft_schedule *schedule = graft_executor_schedule(executor);
+    bool found = false;
+    for (uint32_t i = 0; i < schedule->region_count; i++) {
+        found = found || schedule->regions[i].layout == layout;
+    }
+    return found;
+}
+
+/* What a graph found takes of its base, both timed in quiet slices (whole.h), in turns, of which
+ * the fastest of each counts. */
+static graft_status compare_quietly(bench_run *run, graft_executor *base, graft_executor *found,
+                                    double *ratio)
+{
+    graft_status status = GRAFT_OK;
+    graft_timing timing;
+    double base_ns = (double)INFINITY;
+    double found_ns = (double)INFINITY;
+    for (uint32_t i = 0; i < QUIET_TURNS; i++) {
+        GRAFT_CHECK(graft_whole_time(run->env, run->session.cost, base, QUIET_ROUNDS, &timing));
+        base_ns = fmin(base_ns, timing.median_ns);
+        GRAFT_CHECK(graft_whole_time(run->env, run->session.cost, found, QUIET_ROUNDS, &timing));
+        found_ns = fmin(found_ns, timing.median_ns);
+    }
+    *ratio = found_ns / base_ns;
+done:
+    return status;
+}
+
+/* The graph found against the graph as given in one layout throughout, directly computed; a layout
+ * that no tensor of the graph takes is passed over. */
+static graft_status compare_base(bench_run *run, graft_executor *found, uint32_t layout,
+                                 graft_comparison *c, double *quiet)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = run->env;
+    graft_cost *cost = NULL;
+    graft_executor *base = NULL;
+    GRAFT_CHECK(graft_cost_open(env, run->session.device, base_path, &cost));
+    graft_cost_set_base(cost, layout);
+    GRAFT_CHECK(open_executor_of(run, cost, &run->session.environment.first.graph, &base));
+    if (has_layout(base, layout) || layout == GRAFT_LAYOUT_NHWC) {
+        GRAFT_CHECK(graft_executor_compare(env, base, found, GAIN_ROUNDS, c));
+        GRAFT_CHECK(compare_quietly(run, base, found, quiet));
+        print_figure(run, graft_layout_name(layout), "1", c->ratio, c->ratio_spread, GAIN_ROUNDS);
+        print_figure(run, graft_arena_printf(env->unit, "%s.base", graft_layout_name(layout)), "ms",
+                     c->a.median_ns / 1e6, c->a.spread_ns / 1e6, GAIN_ROUNDS);
+    }
+done:
+    graft_executor_close(base);
+    graft_status closed = graft_cost_close(env, cost);
+    return status == GRAFT_OK ? closed : status;
+}
+
+/* Against the better of the two layouts. */
+static graft_status bench_bases(bench_run *run, graft_executor *found)
+{
+    graft_status status = GRAFT_OK;
+    graft_comparison last = {.ratio = 0.0};
+    graft_comparison blocked = {.ratio = 0.0};
+    double quiet[2] = {0.0};
+    GRAFT_CHECK(compare_base(run, found, GRAFT_LAYOUT_NHWC, &last, &quiet[0]));
+    GRAFT_CHECK(compare_base(run, found, GRAFT_LAYOUT_BLOCKED, &blocked, &quiet[1]));
+    const graft_comparison *better = blocked.ratio > last.ratio ? &blocked : &last;
+    print_figure(run, "gain", "1", 1.0 / better->ratio,
+                 better->ratio_spread / (better->ratio * better->ratio), GAIN_ROUNDS);
+    print_figure(run, "quiet_gain", "1", 1.0 / fmax(quiet[0], quiet[1]), 0.0, QUIET_TURNS);
+done:
+    return status;
+}
+
+static graft_status search_once(graft_env *env, void *context, graft_plan_found *found)
+{
+    graft_environment *environment = &((bench_run *)context)->session.environment;
+    const graft_backtracking_options options = {.alpha = 1.05, .dequeue_limit = DEQUEUES};
+    environment->options.deadline_ns = graft_clock_ns() + (uint64_t)(SECONDS * 1e9);
+    graft_status status = graft_search_backtracking(env, env->life, environment, &options, found);
+    environment->options.deadline_ns = 0;
+    return status;
+}
+
+/* Leaves the best graph as the environment's state. */
+static graft_status find_best(bench_run *run)
+{
+    graft_status status = GRAFT_OK;
+    const graft_environment *environment = &run->session.environment;
+    const graft_refine_options options = {
+        .search = search_once, .context = run, .passes = PASSES, .rounds = ROUNDS};
+    graft_refine_report report;
+    graft_plan_found found;
+    GRAFT_CHECK(graft_refine(run->env, &run->session, &options, &found, &report));
+    for (uint32_t i = 0; i < report.count; i++) {
+        const graft_refine_pass *pass = &report.passes[i];
+        const char *name = graft_arena_printf(run->env->life, "pass%u", i + 1);
+        print_figure(run, name, "1", pass->measured, pass->spread, ROUNDS);
+    }
+    print_figure(run, "best", "1", report.best + 1, 0.0, 1);
+    print_figure(run, "predicted", "1", found.cost_ns / environment->first_ns, 0.0, 1);
+    print_figure(run, "steps", "1", found.step_count, 0.0, 1);
+    print_figure(run, "dequeues", "1", (double)found.dequeues, 0.0, 1);
+done:
+    return status;
+}
+
+static graft_status bench_gain(bench_run *run)
+{
+    graft_status status = GRAFT_OK;
+    graft_environment *environment = &run->session.environment;
+    graft_executor *executors[3] = {NULL};
+    GRAFT_CHECK(find_best(run));
+    GRAFT_CHECK(open_executor(run, &environment->first.graph, &executors[0]));
+    GRAFT_CHECK(open_executor(run, &environment->state.graph, &executors[1]));
+    GRAFT_CHECK(compare(run, "measured", executors[0], executors[1], true));
+    GRAFT_CHECK(bench_bases(run, executors[1]));
+    graft_cost_set_convention(run->session.cost, true);
+    status = open_executor(run, &environment->first.graph, &executors[2]);
+    graft_cost_set_convention(run->session.cost, false);
+    GRAFT_CHECK(status);
+    GRAFT_CHECK(compare(run, "layouts", executors[0], executors[2], false));
+done:
+    for (uint32_t i = 0; i < 3; i++) {
+        graft_executor_close(executors[i]);
+    }
+    return status;
+}
+
+/* -------------------------------------------------------------------- order */
+
+/* All against the graph as given, which each graph is timed in turns with: between one graph and
+ * the next the machine may become a third slower or faster. */
+typedef struct {
+    double cost;
+    double whole;
+    double spread;
+} priced_graph;
+
+/* The next graph of a walk; the walk begins anew when it has taken its steps, or has none left. */
+static graft_status walk_on(bench_run *run, graft_rng *rng)
+{
+    graft_status status = GRAFT_OK;
+    graft_environment *e = &run->session.environment;
+    graft_outcome outcome;
+    uint32_t xfer = 0;
+    uint32_t location = 0;
+    if (e->step_count >= WALK || e->terminal || e->matches.count == 0) {
+        GRAFT_CHECK(graft_environment_reset(run->env, e));
+    }
+    if (e->matches.count == 0) {
+        return GRAFT_FAIL(run->env, GRAFT_BAD_INPUT, "%s: no rule has a place", run->model);
+    }
+    graft_matches_draw(&e->matches, rng, &xfer, &location);
+    GRAFT_CHECK(graft_environment_step(run->env, e, xfer, location, &outcome));
+done:
+    return status;
+}
+
+/* Copies of a graph's weights, so that kernels pack them to places of their own. */
+static void move_weights(bench_run *run, const graft_graph *graph, graft_weights *weights)
+{
+    const float **data = GRAFT_NEW(run->env->unit, const float *, weights->value_count);
+    for (graft_index v = 0; v < weights->value_count; v++) {
+        size_t bytes = (size_t)graft_shape_bytes(&graph->values[v].shape);
+        data[v] = weights->data[v];
+        if (data[v] != NULL) {
+            float *copy = graft_arena_alloc(run->env->unit, bytes);
+            memcpy(copy, data[v], bytes);
+            data[v] = copy;
+        }
+    }
+    weights->data = data;
+}
+
+/* Weights that just about fill a cache are faster or slower by where they lie, which rounds do not
+ * show: the graph is opened several times, and what these differ by is part of its spread. */
+static graft_status measure_graph(bench_run *run, graft_executor *given, priced_graph *priced)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(run->env->unit);
+    graft_executor *executors[PLACES] = {NULL};
+    const graft_environment *e = &run->session.environment;
+    const graft_graph *graph = &e->state.graph;
+    double ratios[PLACES];
+    double between = 0.0;
+    priced->cost = e->cost_ns / e->first_ns;
+    priced->spread = 0.0;
+    for (uint32_t i = 0; i < PLACES; i++) {
+        graft_comparison c;
+        graft_weights weights;
+        GRAFT_CHECK(graft_model_fold_weights(run->env, run->env->unit, run->session.model, graph,
+                                             &weights));
+        move_weights(run, graph, &weights);
+        GRAFT_CHECK(graft_executor_open_model(run->env, run->session.cost, run->session.model,
+                                              graph, &weights, &executors[i]));
+        GRAFT_CHECK(graft_executor_compare(run->env, given, executors[i], PLACE_ROUNDS, &c));
+        ratios[i] = c.ratio;
+        priced->spread = fmax(priced->spread, c.ratio_spread);
+        GRAFT_CHECK(graft_search_go_on(run->env));
+    }
+    graft_cost_median(ratios, PLACES, &priced->whole, &between);
+    priced->spread = fmax(priced->spread, ratios[PLACES - 1] - ratios[0]); /* They are sorted. */
+done:
+    for (uint32_t i = 0; i < PLACES; i++) {
+        graft_executor_close(executors[i]);
+    }
+    graft_arena_release(run->env->unit, mark);
+    return status;
+}
+
+static void print_order(const bench_run *run, const priced_graph *graphs, uint32_t count)
+{
+    double ratios[GRAPHS];
+    double median = 0.0;
+    double spread = 0.0;
+    uint32_t pairs = 0;
+    uint32_t apart = 0;
+    uint32_t right = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        ratios[i] = graphs[i].cost / graphs[i].whole;
+        for (uint32_t j = 0; j < i; j++) {
+            double difference = graphs[i].whole - graphs[j].whole;
+            double noise = SPREADS_APART * fmax(graphs[i].spread, graphs[j].spread);
+            pairs++;
+            if (fabs(difference) > noise) {
+                apart++;
+                right += (graphs[i].cost - graphs[j].cost) * difference > 0.0;
+            }
+        }
+    }
+    graft_cost_median(ratios, count, &median, &spread);
+    print_figure(run, "graphs", "1", count, 0.0, 1);
+    print_figure(run, "right", "1", apart == 0 ? 1.0 : (double)right / apart, 0.0, apart);
+    print_figure(run, "excluded", "1", 1.0 - (double)apart / fmax(pairs, 1.0), 0.0, pairs);
+    print_figure(run, "ratio", "1", median, spread, count);
+}
+
+static graft_status bench_order(bench_run *run)
+{
+    graft_status status = GRAFT_OK;
+    priced_graph graphs[GRAPHS];
+    graft_progress progress;
+    graft_rng rng;
+    graft_executor *given = NULL;
+    uint32_t count = 0;
+    graft_rng_seed(&rng, ORDER_SEED);
+    graft_progress_start(&progress, run->env, "measure rewritten graphs", "graphs", GRAPHS);
+    GRAFT_CHECK(open_executor(run, &run->session.environment.first.graph, &given));
+    for (; count < GRAPHS; count++) {
+        GRAFT_CHECK(walk_on(run, &rng));
+        GRAFT_CHECK(measure_graph(run, given, &graphs[count]));
+        graft_progress_update(&progress, count + 1, NULL);
+    }
+done:
+    if (count > 1) { /* Also what there is when it was interrupted: "graphs" tells. */
+        print_order(run, graphs, count);
+    }
+    graft_executor_close(given);
+    graft_progress_finish(&progress);
+    return status;
+}
+
+/* --------------------------------------------------------------- benchmarks */
+
+static graft_status bench_model(graft_env *env, FILE *out, const char *database, const char *kind,
+                                const char *model)
+{
+    graft_status status = GRAFT_OK;
+    bench_run *run = GRAFT_NEW(env->life, bench_run, 1);
+    *run = (bench_run){.env = env, .out = out, .kind = kind, .model = model};
+    GRAFT_CHECK(open_session(run, database));
+    if (strcmp(kind, "search") == 0) {
+        GRAFT_CHECK(bench_gain(run));
+    } else {
+        GRAFT_CHECK(bench_order(run));
+    }
+done:
+    status = graft_session_finish(env, &run->session, status);
+    graft_arena_reset(env->unit);
+    return status;
+}
+
+static graft_status search_body(graft_env *env, FILE *out, const char *model)
+{
+    return bench_model(env, out, database_path, "search", model);
+}
+
+static graft_status order_body(graft_env *env, FILE *out, const char *model)
+{
+    return bench_model(env, out, database_path, "order", model);
+}
+
+graft_status graft_search_bench(graft_env *env, const graft_bench *bench)
+{
+    return graft_bench_each(env, bench, search_models,
+                            sizeof(search_models) / sizeof(search_models[0]), search_body);
+}
+
+graft_status graft_order_bench(graft_env *env, const graft_bench *bench)
+{
+    return graft_bench_each(env, bench, order_models,
+                            sizeof(order_models) / sizeof(order_models[0]), order_body);
+}

@@ -1,0 +1,36 @@
+/* bench_search.h - what long searches gain, and how well costs put rewritten graphs in order. */
+#ifndef GRAFT_EMIT_BENCH_SEARCH_H
+#define GRAFT_EMIT_BENCH_SEARCH_H
+
+#include "graph/base/figures.h"
+
+/* Measures on this CPU with one thread, in the database out/bench/search.costs, and prints JSON
+ * Lines. For models with published best gains, with the committed rules: TASO's backtracking search
+ * (1,000 dequeues, at most five minutes) in up to three passes, between which the costs that the
+ * graph found rests on are measured again (refine.h); the passes' graphs are then timed.
+ *   search.MODEL.passN      pass N's graph / the best of the passes before and the graph as given
+ *   search.MODEL.best       whose graph is taken
+ *   search.MODEL.predicted  cost of the graph found / cost of the graph as given
+ *   search.MODEL.measured   the same of whole graphs, interleaved: median of paired ratios
+ *   search.MODEL.control    a graph against itself
+ *   search.MODEL.before     the graph as given, layouts chosen jointly, in ms
+ *   search.MODEL.nhwc, .nchw16c  the graph found / the base: the graph as given in one layout
+ *                           throughout, direct implementations, copies (graft_cost_set_base, in
+ *                           out/bench/base.costs); .base: the base in ms
+ *   search.MODEL.gain       the better base / the graph found
+ *   search.MODEL.layouts    as given, layouts of the convention / chosen jointly
+ *   search.MODEL.steps      rewrites taken
+ * GRAFT_INTERRUPTED when the user asked to stop. */
+GRAFT_MUST_USE graft_status graft_search_bench(graft_env *env, const graft_bench *bench);
+
+/* For each model 100 graphs along random walks of up to ten rewrites, priced, and measured whole in
+ * turns with the graph as given; both as parts of what that one costs and takes:
+ *   order.MODEL.right     of the pairs whose measured parts differ by more than three spreads, the
+ *                         share whose costs differ in the same direction; rounds: such pairs (1.0
+ *                         when there is none)
+ *   order.MODEL.excluded  the share of pairs that do not differ by so much
+ *   order.MODEL.graphs    graphs that were met
+ *   order.MODEL.ratio     cost / measured over all of them; spread: between the quartiles */
+GRAFT_MUST_USE graft_status graft_order_bench(graft_env *env, const graft_bench *bench);
+
+#endif

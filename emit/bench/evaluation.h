@@ -1,0 +1,76 @@
+/* evaluation.h - what each method finds on each model, kept cell by cell.
+ *
+ * A cell is a model, a method and a seed. Its result is a JSON object a line in a file that grows
+ * while an evaluation runs; a cell is done anew only when the hash of what it rests on has changed:
+ * the model's graph, the rules, the recorded costs, the policy, and what the method is told. */
+#ifndef GRAFT_EMIT_EVALUATION_H
+#define GRAFT_EMIT_EVALUATION_H
+
+#include "emit/command/command_table.h"
+#include "emit/command/searches.h"
+#include "graph/base/file.h"
+
+/* What a method is; `drawn`: it depends on a seed. */
+typedef enum graft_method_kind {
+    GRAFT_METHOD_GIVEN,   /* The graph as given. */
+    GRAFT_METHOD_POLICY,  /* The committed policy in the engine's own loop, no price asked. */
+    GRAFT_METHOD_TABLE,   /* Greedy over a table of the model's own rows, not leaning. */
+    GRAFT_METHOD_REFINED, /* The policy refined on the model, see refined.h. */
+    GRAFT_METHOD_SAMPLED, /* One rollout of the policy's table, sampled at a temperature. */
+    GRAFT_METHOD_SEARCH   /* graft_search_run. */
+} graft_method_kind;
+
+typedef struct graft_method {
+    const char *name;
+    graft_method_kind kind;
+    bool drawn;
+    graft_search_choice choice;
+} graft_method;
+
+/* All of them, in the order of tables. */
+const graft_method *graft_methods(uint32_t *count);
+
+typedef struct graft_cell {
+    const char *model;
+    const char *family;
+    const char *method;
+    uint32_t seed;
+    uint64_t inputs; /* The hash. */
+    double first_ns;
+    double cost_ns;
+    double seconds;
+    uint32_t first_estimates; /* Costs that are estimates: of the graph as given, */
+    uint32_t estimates;       /* and of the one found. */
+    uint32_t steps;
+    uint64_t graphs; /* Priced. */
+    bool cut;
+    const char *rules; /* JSON: {"name": times, ...}; "{}" where plans do not name them. */
+} graft_cell;
+
+typedef struct graft_cells {
+    graft_cell *items;
+    uint32_t count;
+    uint32_t capacity;
+} graft_cells;
+
+/* Appends the line of a cell. */
+void graft_cell_print(graft_buffer *text, const graft_cell *cell);
+/* Reads a file, in `arena`; one that is not there has no cells. GRAFT_BAD_INPUT when it is broken.
+ */
+GRAFT_MUST_USE graft_status graft_cells_read(graft_env *env, graft_arena *arena, const char *path,
+                                             graft_cells *cells);
+GRAFT_MUST_USE graft_status graft_cells_write(graft_env *env, const graft_cells *cells,
+                                              const char *path);
+/* The cell of that name, or NULL. */
+const graft_cell *graft_cells_find(const graft_cells *cells, const char *model, const char *method,
+                                   uint32_t seed);
+/* Puts a cell in the place of that of the same name. Texts are kept. */
+void graft_cells_put(graft_arena *arena, graft_cells *cells, const graft_cell *cell);
+
+/* Writes a page of tables, and the data and scripts of its plots into `folder`. `device` is as it
+ * was asked for. */
+GRAFT_MUST_USE graft_status graft_evaluation_report(graft_env *env, const graft_cells *cells,
+                                                    const char *device, const char *page,
+                                                    const char *folder);
+
+#endif

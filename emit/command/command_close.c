@@ -1,0 +1,252 @@
+/* command_close.c - `graft cost close` (see command_table.h). */
+#include "emit/command/command_table.h"
+
+#include "cost/plan/supply.h"
+#include "emit/command/session_options.h"
+#include "graph/base/json.h"
+#include "graph/base/log.h"
+#include "train/tariff/tariff_search.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PASSES_MOST = 20, /* Over a model, in each of its ways to walk. */
+    PASSES_LEAST = 2,
+    WALK_STEPS = 60,
+    CONTEXTS = 64,
+    BESIDE = 2,
+    ROUNDS_MOST = 4, /* Of walking and measuring: measured costs lead elsewhere. */
+    SECONDS_MOST = 1000000,
+    SIGNATURES_MOST = 10000000
+};
+
+typedef struct {
+    graft_session_options session;
+    uint64_t seconds_most;
+    uint64_t signatures_most;
+    graft_env *env; /* Where the list lives. */
+    graft_table_model *models;
+    uint32_t count;
+    graft_signature *lacking; /* What the database lacks, with duplicates until they are sorted. */
+    uint32_t lacking_count;
+    uint32_t capacity;
+    uint64_t end_ns; /* Of walking. */
+    uint64_t priced;
+    bool cut_short; /* By the budget: there may be more. */
+    graft_progress progress;
+} close_run;
+
+static int compare_signatures(const void *a, const void *b)
+{
+    return graft_signature_compare(a, b);
+}
+
+static void add_signature(close_run *run, const graft_signature *signature)
+{
+    if (run->lacking_count == run->capacity) {
+        uint32_t capacity = run->capacity * 2 + 1024;
+        graft_signature *grown = GRAFT_NEW(run->env->life, graft_signature, capacity);
+        if (run->lacking_count > 0) {
+            memcpy(grown, run->lacking, run->lacking_count * sizeof *grown);
+        }
+        run->lacking = grown;
+        run->capacity = capacity;
+    }
+    run->lacking[run->lacking_count++] = *signature;
+}
+
+static void sort_lacking(close_run *run)
+{
+    uint32_t kept = 0;
+    qsort(run->lacking, run->lacking_count, sizeof *run->lacking, compare_signatures);
+    for (uint32_t i = 0; i < run->lacking_count; i++) {
+        if (kept == 0 || !graft_signature_equal(&run->lacking[kept - 1], &run->lacking[i])) {
+            run->lacking[kept++] = run->lacking[i];
+        }
+    }
+    run->lacking_count = kept;
+}
+
+/* ------------------------------------------------------------------- walking */
+
+static bool is_over(close_run *run, const graft_session *session)
+{
+    bool late = graft_clock_ns() >= run->end_ns;
+    bool full = run->lacking_count + graft_database_count(graft_cost_estimates(session->cost)) >=
+                run->signatures_most;
+    run->cut_short = run->cut_short || late || full;
+    return late || full;
+}
+
+/* One walk of each kind; the table is what the book has by then. */
+static graft_status walk_all_ways(graft_env *env, close_run *run, graft_session *session,
+                                  graft_book *book, graft_walk walk)
+{
+    static const graft_walk_kind kinds[] = {GRAFT_WALK_RANDOM, GRAFT_WALK_TARIFF,
+                                            GRAFT_WALK_ANNEALED};
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->unit);
+    const graft_tariff_options options = {.models = 1, .rows = true};
+    graft_tariff tariff = {.row_count = 0};
+    walk.tariff = &tariff;
+    for (uint32_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]) && !is_over(run, session); k++) {
+        walk.kind = kinds[k];
+        walk.steps_most =
+            walk.kind == GRAFT_WALK_TARIFF ? session->environment.options.step_limit : WALK_STEPS;
+        GRAFT_CHECK(graft_tariff_make(env, env->unit, book, &options, &tariff, NULL));
+        GRAFT_CHECK(graft_tariff_walk(env, &session->environment, session->cost, book, &walk));
+    }
+done:
+    graft_arena_release(env->unit, mark);
+    return status;
+}
+
+static graft_status walk_greedily(graft_env *env, graft_session *session, graft_book *book,
+                                  graft_walk walk)
+{
+    graft_status status = GRAFT_OK;
+    graft_plan_found found;
+    GRAFT_CHECK(graft_search_greedy(env, env->life, &session->environment, &found));
+    walk.kind = GRAFT_WALK_PLAN;
+    walk.actions = &found;
+    walk.steps_most = found.step_count;
+    GRAFT_CHECK(graft_tariff_walk(env, &session->environment, session->cost, book, &walk));
+done:
+    return status;
+}
+
+/* Walks until a pass meets nothing new. */
+static graft_status walk_model(graft_env *env, void *context, graft_session *session,
+                               uint32_t model)
+{
+    graft_status status = GRAFT_OK;
+    close_run *run = context;
+    const graft_database *estimates = graft_cost_estimates(session->cost);
+    graft_book book;
+    graft_walk walk = {.contexts_most = CONTEXTS, .beside_most = BESIDE, .end_ns = run->end_ns};
+    graft_book_open(env->life, &book);
+    if (!is_over(run, session)) {
+        GRAFT_CHECK(walk_greedily(env, session, &book, walk));
+    }
+    for (uint32_t pass = 0; pass < PASSES_MOST && !is_over(run, session); pass++) {
+        uint32_t before = graft_database_count(estimates);
+        walk.seed = pass;
+        GRAFT_CHECK(walk_all_ways(env, run, session, &book, walk));
+        if (pass + 1 >= PASSES_LEAST && graft_database_count(estimates) == before) {
+            break;
+        }
+    }
+    run->priced += book.priced;
+    for (uint32_t i = 0; i < graft_database_count(estimates); i++) {
+        add_signature(run, &graft_database_at(estimates, i)->signature);
+    }
+    graft_progress_update(&run->progress, model + 1, NULL);
+done:
+    return status;
+}
+
+static graft_status find_lacking(graft_env *env, close_run *run)
+{
+    graft_status status = GRAFT_OK;
+    run->lacking_count = 0;
+    run->cut_short = false;
+    graft_progress_start(&run->progress, env, "walking", "models", run->count);
+    GRAFT_CHECK(graft_table_each(env, &run->session, run->models, run->count, walk_model, run));
+    graft_progress_finish(&run->progress);
+    sort_lacking(run);
+done:
+    return status;
+}
+
+/* ----------------------------------------------------------------- outcome */
+
+static uint32_t count_left(const close_run *run, const graft_cost *cost)
+{
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < run->lacking_count; i++) {
+        left += graft_database_find(graft_cost_database(cost), &run->lacking[i]) == NULL;
+    }
+    return left;
+}
+
+static void print_state(graft_env *env, const close_run *run, const graft_cost *cost)
+{
+    graft_cost_statistics statistics;
+    graft_cost_statistics_of(cost, &statistics);
+    uint32_t left = count_left(run, cost);
+    const char *device = graft_device_name(graft_cost_device(cost));
+    if (env->json) {
+        graft_json json;
+        graft_json_begin(&json, env->scratch);
+        graft_json_string(&json, "device", device);
+        graft_json_integer(&json, "entries", statistics.entries);
+        graft_json_integer(&json, "reached", run->lacking_count);
+        graft_json_integer(&json, "measured", run->lacking_count - left);
+        graft_json_integer(&json, "estimates", left);
+        graft_json_bool(&json, "cut_short", run->cut_short);
+        graft_json_end(&json, stdout);
+        return;
+    }
+    (void)printf("%s: %u entries; rewriting reached %u more signatures in %llu priced graphs, "
+                 "%u of them are measured now, %u are estimates%s\n",
+                 device, statistics.entries, run->lacking_count, (unsigned long long)run->priced,
+                 run->lacking_count - left, left,
+                 run->cut_short ? "; the budget ended before nothing new was met" : "");
+}
+
+/* One round; *closed when there is nothing left to measure. */
+static graft_status close_once(graft_env *env, close_run *run, bool *closed)
+{
+    graft_status status = GRAFT_OK;
+    graft_device *device = NULL;
+    graft_cost *cost = NULL;
+    GRAFT_CHECK(find_lacking(env, run));
+    GRAFT_CHECK(graft_device_open(env, run->session.device, 1, &device));
+    GRAFT_CHECK(graft_cost_open(env, device, run->session.database, &cost));
+    *closed = run->lacking_count == 0 || !graft_device_present(device);
+    if (!*closed) {
+        status = graft_cost_supply(env, cost, run->lacking, run->lacking_count);
+    }
+    print_state(env, run, cost);
+done:
+    if (graft_cost_close(env, cost) != GRAFT_OK && status == GRAFT_OK) {
+        status = GRAFT_IO; /* It has said why. */
+    }
+    graft_device_close(device);
+    return status;
+}
+
+static graft_status run_close(graft_env *env, void *choices)
+{
+    graft_status status = GRAFT_OK;
+    close_run *run = choices;
+    bool closed = false;
+    run->env = env;
+    run->session.estimating = true;
+    graft_session_complete(env, &run->session);
+    GRAFT_CHECK(graft_table_models(env, run->session.model, &run->models, &run->count));
+    run->end_ns = graft_clock_ns() + run->seconds_most * UINT64_C(1000000000);
+    for (uint32_t round = 0; round < ROUNDS_MOST && !closed; round++) {
+        GRAFT_CHECK(close_once(env, run, &closed));
+        closed = closed || run->cut_short;
+    }
+done:
+    return status;
+}
+
+static const graft_option options[] = {
+    GRAFT_SESSION_OPTIONS(close_run, session.),
+    GRAFT_NUMBER(close_run, seconds_most, "--seconds", "N", "1000000", 1, SECONDS_MOST,
+                 "for walking; then what was met is measured"),
+    GRAFT_NUMBER(close_run, signatures_most, "--signatures", "N", "10000000", 1, SIGNATURES_MOST,
+                 "to be measured"),
+};
+
+const graft_command graft_command_cost_close = {
+    .name = "cost close",
+    .summary = "walk through rewrites until nothing new is met, and measure what is lacking",
+    .forms = "graft cost close MODEL,...|zoo",
+    GRAFT_TAKES(close_run, options),
+    .run = run_close,
+};

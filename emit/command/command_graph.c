@@ -1,0 +1,116 @@
+/* command_graph.c - `graft emit-graph` and `graft emit-policy` (see command.h). */
+#include "emit/command/command.h"
+#include "emit/header/graphtable.h"
+#include "emit/header/header.h"
+#include "emit/header/weighttable.h"
+#include "graph/base/json.h"
+#include "graph/base/log.h"
+#include "graph/rule/policyfile.h"
+#include "models/zoo.h"
+
+#include <string.h>
+
+/* A model's name without folder and ending. */
+static const char *base_name(graft_arena *arena, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    size_t length = dot != NULL && dot != name ? (size_t)(dot - name) : strlen(name);
+    return graft_arena_printf(arena, "%.*s", (int)length, name);
+}
+
+typedef struct {
+    const char *model;
+    const char *out;
+    const char *name;
+    const char *weights;
+} choices;
+
+static graft_status run(graft_env *env, void *given)
+{
+    graft_status status = GRAFT_OK;
+    const choices *c = given;
+    const char *name = c->name != NULL ? c->name : base_name(env->life, c->model);
+    graft_model *model = NULL;
+    GRAFT_CHECK(graft_model_open(env, env->life, c->model, NULL, &model));
+    GRAFT_CHECK(graft_graphtable_write(env, &model->graph, name, c->out));
+    if (c->weights != NULL) {
+        GRAFT_CHECK(graft_weighttable_write(env, model, name, c->weights));
+    }
+    graft_log(env, 1, "wrote %s: %u nodes, %u of them opaque", c->out,
+              graft_graph_node_count(&model->graph), model->opaque_count);
+    if (env->json) {
+        graft_json json;
+        graft_json_begin(&json, env->scratch);
+        graft_json_string(&json, "file", c->out);
+        graft_json_integer(&json, "nodes", graft_graph_node_count(&model->graph));
+        graft_json_integer(&json, "opaque", model->opaque_count);
+        graft_json_end(&json, stdout);
+    }
+done:
+    return status;
+}
+
+static const graft_option options[] = {
+    GRAFT_WORD(choices, model, "MODEL", "a name of the zoo or an ONNX file"),
+    GRAFT_WORD(choices, out, "OUT.h", "the header to write"),
+    GRAFT_TEXT(choices, name, "--name", "NAME", NULL, "of the table (default: the model's)"),
+    GRAFT_TEXT(choices, weights, "--weights", "WEIGHTS.h", NULL,
+               "also the weights, matrices in 8 bits"),
+};
+
+const graft_command graft_command_emit_graph = {.name = "emit-graph",
+                                                .summary = "write a model's graph as a C table",
+                                                GRAFT_TAKES(choices, options),
+                                                .run = run};
+
+/* ----------------------------------------------------------- policies */
+
+typedef struct {
+    const char *policy;
+    const char *out;
+    const char *name;
+    bool amalgamate;
+} policy_choices;
+
+static graft_status run_policy(graft_env *env, void *given)
+{
+    graft_status status = GRAFT_OK;
+    const policy_choices *c = given;
+    graft_header_options header = {.generator = "graft " GRAFT_VERSION,
+                                   .amalgamate = c->amalgamate};
+    graft_header_sizes sizes;
+    graft_policy policy;
+    header.name = c->name != NULL ? c->name : base_name(env->life, c->policy);
+    GRAFT_CHECK(graft_policyfile_read(env, env->life, c->policy, &policy, &header.rule_names));
+    GRAFT_CHECK(graft_header_write(env, &policy, &header, c->out, &sizes));
+    graft_log(env, 1, "wrote %s: %u rules, %zu bytes of const data", c->out, policy.rule_count,
+              sizes.total);
+    if (env->json) {
+        graft_json json;
+        graft_json_begin(&json, env->scratch);
+        graft_json_string(&json, "file", c->out);
+        graft_json_integer(&json, "rules", policy.rule_count);
+        graft_json_integer(&json, "rule_bytes", (int64_t)sizes.rules);
+        graft_json_integer(&json, "network_bytes", (int64_t)sizes.network);
+        graft_json_integer(&json, "cost_bytes", (int64_t)sizes.costs);
+        graft_json_integer(&json, "bytes", (int64_t)sizes.total);
+        graft_json_end(&json, stdout);
+    }
+done:
+    return status;
+}
+
+static const graft_option policy_options[] = {
+    GRAFT_WORD(policy_choices, policy, "POLICY.graft", "a policy file, as graft policy writes it"),
+    GRAFT_WORD(policy_choices, out, "OUT.h", "the header to write"),
+    GRAFT_TEXT(policy_choices, name, "--name", "NAME", NULL,
+               "of the policy: graft_policy_NAME (default: the file's)"),
+    GRAFT_FLAG(policy_choices, amalgamate, "--amalgamate", "one header that holds the engine too"),
+};
+
+const graft_command graft_command_emit_policy = {.name = "emit-policy",
+                                                 .summary = "write a policy file as a C header",
+                                                 GRAFT_TAKES(policy_choices, policy_options),
+                                                 .run = run_policy};

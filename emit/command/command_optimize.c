@@ -1,0 +1,541 @@
+/* command_optimize.c - `graft optimize`: a model in, a rewritten model out. */
+#include "cost/device/device_program.h"
+#include "emit/command/command.h"
+#include "emit/command/known_policy.h"
+#include "emit/command/searches.h"
+#include "emit/command/session_options.h"
+#include "emit/command/written.h"
+#include "emit/policy/refine.h"
+#include "emit/policy/simplify.h"
+#include "emit/report/confirmed.h"
+#include "emit/report/report_page.h"
+#include "graph/base/file.h"
+#include "graph/base/json.h"
+#include "graph/base/log.h"
+#include "graph/rule/policyfile.h"
+#include "train/tariff/tariff_search.h"
+
+#include <string.h>
+
+enum { LIMIT_MOST = 10000000, CHECKS_MOST = 1000, SECONDS_MOST = 1000000 };
+
+typedef struct optimize_run {
+    graft_session_options options;
+    const char *out;
+    const char *search;
+    const char *table;        /* Of node costs, for the search that knows nothing else. */
+    const char *policy;       /* Instead of a search. */
+    graft_option_list sizes;  /* NAME=N,NAME=N... for sizes that the model leaves open. */
+    graft_option_list frozen; /* Likewise, for those of them that the file is to have fixed. */
+    bool steps;               /* Print each rewrite. */
+    bool simplify;            /* Nothing that needs costs. */
+    const char *report;       /* A page to write; NULL: none. */
+    const char *guide;        /* Where guided search takes a table from; NULL: rules/policies. */
+    uint64_t graph_count;     /* Of guided, annealing and iterated search; 0: their own. */
+    uint64_t seed;            /* Of these; 0: as the settings say. */
+    uint32_t dequeue_limit;   /* 0: as the settings say. */
+    uint32_t beam_width;      /* 0: as the settings say. */
+    uint32_t pass_count;      /* Searches, each with costs that the one before has corrected. */
+    uint32_t second_count;    /* For measuring and searching; 0: no end. */
+    uint32_t check_count;     /* Runs of the model and the file on the same inputs. */
+    graft_session session;
+    graft_plan_found found;
+    graft_written written;
+    graft_trace trace; /* For the report. */
+    bool as_it_was;    /* What came is written. */
+    graft_confirmation confirmation;
+    double difference; /* That the check found. */
+} optimize_run;
+
+static graft_status search_table(graft_env *env, optimize_run *run)
+{
+    graft_status status = GRAFT_OK;
+    const char *provenance = NULL;
+    graft_tariff tariff;
+    graft_tariff_plan plan;
+    GRAFT_CHECK(graft_tarifffile_read(env, env->life, run->table, &tariff, &provenance));
+    GRAFT_CHECK(
+        graft_search_tariff(env, env->life, &run->session.environment, &tariff, false, &plan));
+    run->found = plan.found;
+    graft_log(
+        env, 1, "table %s: %.1f us before, %.1f us after; %u of %u steps rest on its fallback",
+        provenance, (double)plan.first.cost / GRAFT_COST_UNITS / 1e3,
+        (double)plan.last.cost / GRAFT_COST_UNITS / 1e3, plan.guessed_steps, plan.found.step_count);
+done:
+    return status;
+}
+
+static bool by_table(const optimize_run *run) { return strcmp(run->search, "table") == 0; }
+
+static bool by_guide(const optimize_run *run) { return strcmp(run->search, "guided") == 0; }
+
+static graft_status search(graft_env *env, optimize_run *run)
+{
+    graft_status status = GRAFT_OK;
+    graft_tariff tariff;
+    const graft_search_choice choice = {.name = run->search,
+                                        .dequeues = run->dequeue_limit,
+                                        .width = run->beam_width,
+                                        .graphs = run->graph_count,
+                                        .seed = run->seed,
+                                        .tariff = &tariff,
+                                        .cost = run->session.cost};
+    if (by_table(run)) {
+        return search_table(env, run);
+    }
+    if (by_guide(run)) {
+        const char *path = run->guide;
+        GRAFT_CHECK(
+            graft_known_policy_tariff(env, graft_device_name(run->session.device), &path, &tariff));
+    }
+    GRAFT_CHECK(graft_search_run(env, env->life, &run->session.environment, &run->session.settings,
+                                 &choice, &run->found));
+    GRAFT_CHECK(graft_search_finish(env, env->life, &run->session.environment, &run->found));
+done:
+    return status;
+}
+
+static graft_status search_once(graft_env *env, void *context, graft_plan_found *found)
+{
+    optimize_run *run = context;
+    graft_status status = search(env, run);
+    if (status == GRAFT_OK) {
+        *found = run->found;
+    }
+    return status;
+}
+
+/* Searches as often as the command line says. */
+static graft_status search_passes(graft_env *env, optimize_run *run)
+{
+    enum { ROUNDS = 21 };
+    graft_refine_report report;
+    const graft_refine_options options = {
+        .search = search_once, .context = run, .passes = run->pass_count, .rounds = ROUNDS};
+    return run->pass_count == 0 ? search(env, run)
+                                : graft_refine(env, &run->session, &options, &run->found, &report);
+}
+
+/* What the page needs of a policy's rewrites. */
+typedef struct {
+    graft_env *env;
+    optimize_run *run;
+    const graft_rule *rules;
+    const char *const *names;
+    graft_state state;   /* To price each graph in. */
+    graft_status status; /* The first failure. */
+} observation;
+
+static void observe(void *context, const graft_graph *graph, const graft_decision *decision)
+{
+    observation *o = context;
+    graft_env *env = o->env;
+    graft_trace_step step = {.rule = &o->rules[decision->rule], .name = o->names[decision->rule]};
+    if (o->status == GRAFT_OK) {
+        o->status = graft_state_set(env, &o->state, graph);
+    }
+    if (o->status == GRAFT_OK) {
+        o->status =
+            graft_session_price(env, &o->run->session, &o->state.graph, &o->state.order, &step.ns);
+    }
+    if (o->status == GRAFT_OK) {
+        graft_trace_add(&o->run->trace, graph, &step, decision->nodes, decision->node_count);
+    }
+}
+
+/* Has the policy's rewrites noted. */
+static graft_status start_observing(graft_env *env, optimize_run *run, const graft_policy *policy,
+                                    const char *const *names, observation *o,
+                                    graft_optimize_options *options)
+{
+    graft_rule *rules = GRAFT_NEW(env->life, graft_rule, policy->rule_count);
+    for (uint32_t r = 0; r < policy->rule_count; r++) {
+        graft_status status = graft_policy_rule(policy, r, &rules[r]);
+        if (status != GRAFT_OK) {
+            return GRAFT_FAIL(env, status, "%s: rule %u is malformed", run->policy, r);
+        }
+    }
+    *o = (observation){.env = env, .run = run, .rules = rules, .names = names};
+    graft_state_open(env->life, &run->session.environment.first.graph.limits, &o->state);
+    options->observe = observe;
+    options->observe_context = o;
+    return GRAFT_OK;
+}
+
+/* Lets a trained policy rewrite the model: guarded, simplified first, without a plan. */
+static graft_status follow_policy(graft_env *env, optimize_run *run)
+{
+    graft_status status = GRAFT_OK;
+    graft_environment *environment = &run->session.environment;
+    const graft_graph *first = &environment->first.graph;
+    uint32_t step_limit = environment->options.step_limit;
+    graft_optimize_options options = {.weight_bytes_limit =
+                                          environment->options.apply.weight_bytes_limit,
+                                      .step_limit = step_limit,
+                                      .simplify = true,
+                                      .guard = true};
+    observation noted = {.status = GRAFT_OK};
+    const char *const *names = NULL;
+    graft_policy policy;
+    graft_state state;
+    graft_report report = {.decisions = GRAFT_NEW(env->life, graft_decision, step_limit),
+                           .decision_limit = step_limit};
+    GRAFT_CHECK(graft_policyfile_read(env, env->life, run->policy, &policy, &names));
+    if (run->report != NULL) {
+        GRAFT_CHECK(start_observing(env, run, &policy, names, &noted, &options));
+    }
+    graft_state_open(env->life, &first->limits, &state);
+    GRAFT_CHECK(graft_state_set(env, &state, first));
+    size_t bytes = graft_optimize_workspace_most_bytes(&policy, &first->limits, step_limit);
+    uint64_t start_ns = graft_clock_ns();
+    status = graft_optimize(&state.graph, &policy, &options, graft_arena_alloc(env->life, bytes),
+                            bytes, &report);
+    if (status != GRAFT_OK) {
+        status = GRAFT_FAIL(env, status, "%s: the policy failed on the model: %s", run->policy,
+                            graft_status_name(status));
+        goto done;
+    }
+    GRAFT_CHECK(noted.status);
+    run->found.seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
+    run->found.step_count = report.step_count;
+    GRAFT_CHECK(graft_state_set(env, &environment->state, &state.graph));
+    GRAFT_CHECK(environment->options.price.cost_ns(env, environment->options.price.context,
+                                                   &environment->state.graph,
+                                                   &environment->state.order, &run->found.cost_ns));
+done:
+    return status;
+}
+
+/* A rewrite a line: the rule, and what it is worth where it stands. */
+static void print_steps(graft_env *env, const optimize_run *run, const double *costs_ns)
+{
+    const graft_environment *environment = &run->session.environment;
+    double before_ns = environment->first_ns;
+    for (uint32_t i = 0; i < run->found.step_count; i++) {
+        const char *rule = environment->xfers->names[run->found.steps[i].xfer];
+        if (env->json) {
+            graft_json json;
+            graft_json_begin(&json, env->scratch);
+            graft_json_integer(&json, "step", i);
+            graft_json_string(&json, "rule", rule);
+            graft_json_number(&json, "cost_ns_after", costs_ns[i]);
+            graft_json_end(&json, stdout);
+        } else {
+            (void)printf("%4u  %9.3f us  %+9.3f us  %s\n", i + 1, costs_ns[i] / 1e3,
+                         (costs_ns[i] - before_ns) / 1e3, rule);
+        }
+        before_ns = costs_ns[i];
+    }
+}
+
+/* Leaves the rewritten graph as the environment's state. */
+static graft_status rewrite(graft_env *env, optimize_run *run)
+{
+    graft_status status = GRAFT_OK;
+    graft_environment *environment = &run->session.environment;
+    graft_trace_open(env->life, run->session.model, &environment->first.graph, &run->trace);
+    if (run->policy != NULL) {
+        return follow_policy(env, run);
+    }
+    GRAFT_CHECK(search_passes(env, run));
+    double *costs_ns = GRAFT_NEW(env->life, double, run->found.step_count + 1);
+    GRAFT_CHECK(graft_trace_replay(env, &run->trace, environment, run->found.steps,
+                                   run->found.step_count, costs_ns));
+    if (run->steps) {
+        print_steps(env, run, costs_ns);
+    }
+done:
+    return status;
+}
+
+/* ----------------------------------------------------------------- the file */
+
+/* The file that came is what comes out. */
+static graft_status write_as_it_was(graft_env *env, optimize_run *run, const char *path)
+{
+    run->found.step_count = 0;
+    run->as_it_was = true;
+    return graft_model_write(env, run->session.model, &run->session.model->graph, path, NULL);
+}
+
+static graft_status write_result(graft_env *env, optimize_run *run, const char *path)
+{
+    const graft_model_write_options options = {.simplify = true};
+    return run->as_it_was
+               ? write_as_it_was(env, run, path)
+               : graft_model_write(env, run->session.model, &run->session.environment.state.graph,
+                                   path, &options);
+}
+
+/* Writes what was found and reads it back. What should cost more than the model did in the end is
+ * not taken: the model itself is written. */
+static graft_status write_file(graft_env *env, optimize_run *run, const char *path)
+{
+    graft_status status = GRAFT_OK;
+    graft_session *session = &run->session;
+    const double noise = 1e-3; /* Nodes stand in another order, so their data lie elsewhere. */
+    status = write_result(env, run, path);
+    if (status == GRAFT_UNSUPPORTED) { /* Its opset is too old for a graph that is not its own. */
+        graft_log(env, 1, "%s: the model is written as it was", env->message);
+        graft_env_clear(env);
+        status = write_as_it_was(env, run, path);
+    }
+    GRAFT_CHECK(status);
+    GRAFT_CHECK(graft_written_open(env, session, path, &run->written));
+    if (run->written.total.ns > (1.0 + noise) * session->given.ns) {
+        graft_log(env, 1, "what was found costs %.3f of the model: the model is written as it was",
+                  run->written.total.ns / session->given.ns);
+        GRAFT_CHECK(write_as_it_was(env, run, path));
+        GRAFT_CHECK(graft_written_open(env, session, path, &run->written));
+    }
+done:
+    return status;
+}
+
+static graft_status write_report(graft_env *env, optimize_run *run)
+{
+    const graft_report_page page = {.session = &run->session,
+                                    .options = &run->options,
+                                    .written = &run->written,
+                                    .trace = &run->trace,
+                                    .method = run->policy != NULL ? run->policy : run->search,
+                                    .policy = run->policy,
+                                    .unchanged = run->as_it_was,
+                                    .cut = run->found.cut,
+                                    .check_count = run->check_count,
+                                    .difference = run->difference};
+    return run->report == NULL ? GRAFT_OK : graft_report_page_write(env, &page, run->report);
+}
+
+/* Where the device times whole models, nothing comes out that it has not confirmed: the file is
+ * written when that is known. */
+static graft_status write_confirmed(graft_env *env, optimize_run *run)
+{
+    graft_status status = GRAFT_OK;
+    graft_session *session = &run->session;
+    if (!graft_device_times_models(session->device)) {
+        if (graft_device_is_program(session->device)) {
+            graft_log(env, 1, "device '%s' does not time whole models here: nothing is confirmed",
+                      graft_device_name(session->device));
+        }
+        return write_file(env, run, run->out);
+    }
+    const char *candidate = graft_device_file(env, session->device, "candidate.onnx");
+    GRAFT_CHECK(write_file(env, run, candidate));
+    bool changed = run->found.step_count > 0 || session->simplified > 0 ||
+                   graft_written_operators(env, session->model) !=
+                       graft_written_operators(env, run->written.model);
+    if (changed && !run->as_it_was) {
+        GRAFT_CHECK(graft_confirm(env, session, candidate, &run->confirmation));
+        run->as_it_was = !run->confirmation.kept;
+    }
+    GRAFT_CHECK(write_result(env, run, run->out));
+    GRAFT_CHECK(graft_written_open(env, session, run->out, &run->written));
+done:
+    return status;
+}
+
+static graft_status print_sizes(graft_env *env, const optimize_run *run)
+{
+    static const char *const names[GRAFT_WRITTEN_SIZES] = {"parameters", "flops", "bytes"};
+    graft_status status = GRAFT_OK;
+    uint64_t before[GRAFT_WRITTEN_SIZES];
+    uint64_t after[GRAFT_WRITTEN_SIZES];
+    GRAFT_CHECK(graft_written_measure(env, run->session.model, before));
+    GRAFT_CHECK(graft_written_measure(env, run->written.model, after));
+    for (size_t i = 0; i < GRAFT_WRITTEN_SIZES; i++) {
+        if (env->json) {
+            graft_json json;
+            graft_json_begin(&json, env->scratch);
+            graft_json_string(&json, "size", names[i]);
+            graft_json_integer(&json, "before", (int64_t)before[i]);
+            graft_json_integer(&json, "after", (int64_t)after[i]);
+            graft_json_end(&json, stdout);
+        } else {
+            (void)printf("  %-12s %14.3f M -> %14.3f M\n", names[i], (double)before[i] / 1e6,
+                         (double)after[i] / 1e6);
+        }
+    }
+done:
+    return status;
+}
+
+static void print_outcome(graft_env *env, const optimize_run *run)
+{
+    const char *device = graft_device_name(run->session.device);
+    const graft_cost_total *given = &run->session.given;
+    const graft_cost_total *written = &run->written.total;
+    const uint32_t before = graft_written_operators(env, run->session.model);
+    const uint32_t after = graft_written_operators(env, run->written.model);
+    if (env->json) {
+        graft_json json;
+        graft_json_begin(&json, env->scratch);
+        graft_json_string(&json, "model", run->options.model);
+        graft_json_string(&json, run->policy != NULL ? "policy" : "search",
+                          run->policy != NULL ? run->policy : run->search);
+        graft_json_integer(&json, "operators_before", before);
+        graft_json_integer(&json, "operators_after", after);
+        graft_json_number(&json, "cost_ns_before", given->ns);
+        graft_json_number(&json, "cost_ns_after", written->ns);
+        graft_json_string(&json, "device", device);
+        graft_json_integer(&json, "estimates_before", given->estimated_count);
+        graft_json_integer(&json, "estimates_after", written->estimated_count);
+        graft_json_integer(&json, "simplified", run->session.simplified);
+        graft_json_integer(&json, "rules_applied", run->found.step_count);
+        graft_json_integer(&json, "graphs", (int64_t)run->found.evaluations);
+        graft_json_number(&json, "seconds", run->found.seconds);
+        graft_json_bool(&json, "out_of_time", run->found.cut);
+        graft_confirmation_add(&run->confirmation, &json);
+        if (run->check_count > 0) {
+            graft_json_integer(&json, "checks", run->check_count);
+            graft_json_number(&json, "difference", run->difference);
+        }
+        graft_json_end(&json, stdout);
+        return;
+    }
+    (void)printf("%s: %u operators, %.3f ms -> %u operators, %.3f ms by %u rewrites: "
+                 "predicted time 100 -> %.1f\n",
+                 run->options.model, before, given->ns / 1e6, after, written->ns / 1e6,
+                 run->found.step_count, 100.0 * written->ns / given->ns);
+    (void)printf("by the costs of %s, of which %u of %u and %u of %u are estimates\n", device,
+                 given->estimated_count, given->launches, written->estimated_count,
+                 written->launches);
+    graft_confirmation_print(&run->confirmation);
+    if (run->found.cut) {
+        (void)printf("stopped after %u s: how far it got depends on how fast this machine is\n",
+                     (unsigned)run->second_count);
+    }
+    if (run->check_count > 0) {
+        (void)printf("checked on %u random inputs: outputs agree, largest difference %.2g of the "
+                     "largest magnitude\n",
+                     run->check_count, run->difference);
+    }
+}
+
+/* ------------------------------------------------------------- the arguments */
+
+/* Judges all that can be judged before anything is read or measured. */
+static graft_status judge_arguments(graft_env *env, optimize_run *run)
+{
+    graft_status status = GRAFT_OK;
+    if (run->simplify &&
+        (run->policy != NULL || run->pass_count > 0 || run->check_count > 0 || run->steps ||
+         run->report != NULL || strcmp(run->search, "greedy") != 0)) {
+        return GRAFT_FAIL(
+            env, GRAFT_BAD_INPUT,
+            "--simplify asks no costs: it goes with no search, policy, check or report");
+    }
+    if (run->policy != NULL && (run->steps || run->pass_count > 0)) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s needs a search, not a policy",
+                          run->steps ? "--steps" : "--passes");
+    }
+    if (by_table(run) && run->table == NULL) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                          "--search table needs --table FILE, as `graft cost table` writes it");
+    }
+    if (run->policy != NULL && !graft_file_exists(run->policy)) {
+        return GRAFT_FAIL(env, GRAFT_IO, "%s: there is no such policy", run->policy);
+    }
+    GRAFT_CHECK(graft_options_sizes(env, "--size", &run->sizes, &run->options.sizes,
+                                    &run->options.size_count));
+    GRAFT_CHECK(graft_options_sizes(env, "--freeze", &run->frozen, &run->options.frozen,
+                                    &run->options.frozen_count));
+    GRAFT_CHECK(graft_file_check(env, run->out));
+    if (run->report != NULL) {
+        GRAFT_CHECK(graft_file_check(env, run->report));
+    }
+done:
+    return status;
+}
+
+/* Says before the search that a check would not be possible after it. */
+static graft_status prepare_check(graft_env *env, optimize_run *run)
+{
+    graft_status status = GRAFT_OK;
+    if (run->check_count > 0) {
+        GRAFT_TRY(env, graft_written_check_able(env, &run->session), "so --check cannot be done");
+    }
+done:
+    return status;
+}
+
+static graft_status check(graft_env *env, optimize_run *run)
+{
+    graft_status status = GRAFT_OK;
+    if (run->check_count > 0) {
+        status = graft_written_check(env, &run->session, &run->written, run->check_count,
+                                     &run->difference);
+        if (status != GRAFT_OK) {
+            (void)remove(run->out); /* Nothing comes out that is not what was asked for. */
+        }
+    }
+    return status;
+}
+
+static graft_status run_optimize(graft_env *env, void *choices)
+{
+    graft_status status = GRAFT_OK;
+    optimize_run *run = choices;
+    graft_session_complete(env, &run->options);
+    GRAFT_CHECK(judge_arguments(env, run));
+    if (run->simplify) {
+        return graft_simplify_file(env, &run->options, run->out);
+    }
+    run->options.file = true;
+    run->options.fixed = run->policy != NULL;
+    run->options.deadline_ns =
+        run->second_count == 0 ? 0 : graft_clock_ns() + run->second_count * UINT64_C(1000000000);
+    GRAFT_CHECK(graft_session_open(env, &run->options, &run->session));
+    GRAFT_CHECK(prepare_check(env, run));
+    GRAFT_CHECK(rewrite(env, run));
+    GRAFT_CHECK(write_confirmed(env, run));
+    GRAFT_CHECK(check(env, run));
+    GRAFT_CHECK(write_report(env, run));
+    graft_written_print_kinds(env, &run->session, &run->written);
+    GRAFT_CHECK(print_sizes(env, run));
+    print_outcome(env, run);
+done:
+    return graft_session_finish(env, &run->session, status);
+}
+
+static const graft_option options[] = {
+    GRAFT_SESSION_OPTIONS(optimize_run, options.),
+    GRAFT_WORD(optimize_run, out, "OUT.onnx", "the file to write"),
+    GRAFT_FLAG(optimize_run, simplify, "--simplify",
+               "only leave out what does nothing or is known: no costs are asked"),
+    GRAFT_CHOICE(optimize_run, search, "--search", "NAME", GRAFT_SEARCH_NAMES "|table", "greedy",
+                 "how to search"),
+    GRAFT_TEXT(optimize_run, table, "--table", "FILE", NULL,
+               "for --search table: what nodes cost, by graft cost table --out"),
+    GRAFT_TEXT(optimize_run, guide, "--guide", "FILE", NULL,
+               "for --search guided: the policy.graft whose costs guide it (default: the device's "
+               "in rules/policies)"),
+    GRAFT_NUMBER(optimize_run, graph_count, "--graphs", "N", NULL, 1, LIMIT_MOST,
+                 "that guided (2000 if not said), annealing or iterated search may price"),
+    GRAFT_NUMBER(optimize_run, seed, "--seed", "N", NULL, 1, LIMIT_MOST, "of these searches"),
+    GRAFT_NUMBER(optimize_run, dequeue_limit, "--dequeues", "N", NULL, 1, LIMIT_MOST,
+                 "graphs that backtracking looks at"),
+    GRAFT_NUMBER(optimize_run, beam_width, "--width", "N", NULL, 1, LIMIT_MOST, "of the beam"),
+    GRAFT_NUMBER(optimize_run, pass_count, "--passes", "N", NULL, 1, GRAFT_REFINE_PASSES_MOST,
+                 "searches, each with costs that the one before has corrected"),
+    GRAFT_TEXT(optimize_run, policy, "--policy", "FILE", NULL,
+               "rewrite as this policy.graft says instead"),
+    GRAFT_LIST(optimize_run, sizes, "--size", "NAME=N,...",
+               "values for sizes that the model leaves open"),
+    GRAFT_LIST(optimize_run, frozen, "--freeze", "NAME=N,...", "fix these sizes, in the file too"),
+    GRAFT_NUMBER(optimize_run, second_count, "--seconds", "N", NULL, 1, SECONDS_MOST,
+                 "for measuring and searching; speed then decides"),
+    GRAFT_NUMBER(optimize_run, check_count, "--check", "N", NULL, 1, CHECKS_MOST,
+                 "run the model and the file on N random inputs and compare"),
+    GRAFT_FLAG(optimize_run, steps, "--steps", "print each rewrite"),
+    GRAFT_TEXT(optimize_run, report, "--report", "FILE.html", NULL,
+               "write a page that shows what was done"),
+};
+
+const graft_command graft_command_optimize = {
+    .name = "optimize",
+    .summary = "rewrite a model by search",
+    .failed = "with --check: the outputs differ, and no file is left",
+    GRAFT_TAKES(optimize_run, options),
+    .run = run_optimize,
+};

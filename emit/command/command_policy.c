@@ -1,0 +1,364 @@
+/* command_policy.c - `graft policy`: from a model to its policy header. graft_command_policy lists
+ * the stages. */
+#include "emit/command/command.h"
+#include "emit/command/contents.h"
+#include "emit/command/known_policy.h"
+#include "emit/command/session_options.h"
+#include "emit/header/compile.h"
+#include "emit/header/graphtable.h"
+#include "emit/header/header.h"
+#include "emit/policy/dreamt.h"
+#include "emit/policy/generalist.h"
+#include "emit/policy/refined.h"
+#include "graph/base/file.h"
+#include "graph/base/log.h"
+#include "graph/rule/policyfile.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of --max-flash: what a few rules and costs take, and what no firmware has. */
+enum { FLASH_LEAST = 4 << 10, FLASH_MOST = 16 << 20 };
+
+/* One run of the command. */
+typedef struct policy_run {
+    graft_env *env;
+    graft_session_options options;
+    const char *out;
+    bool amalgamate;
+    uint32_t flash;         /* 0: not given. */
+    const char *held_out;   /* A family of models, or NULL. */
+    const char *measured;   /* A database, or NULL. */
+    const char *agent_name; /* What one model's policy is made by. */
+    graft_session session;
+    graft_policy policy;
+    graft_results results;
+} policy_run;
+
+static const char *path_in(const policy_run *run, const char *name)
+{
+    return graft_arena_printf(run->env->life, "%s/%s", run->out, name);
+}
+
+/* ---------------------------------------------------------------- stages */
+
+/* Adds a row, and counts the estimates that its graph's cost rests on. */
+static graft_status add_search(policy_run *run, const char *method, const graft_plan_found *found)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = run->env;
+    graft_session *session = &run->session;
+    const graft_state *state = &session->environment.state;
+    graft_cost_total total;
+    GRAFT_TRY(env,
+              graft_plan_replay(env, &session->environment, found->steps, found->step_count, NULL),
+              "while replaying the plan of %s", method);
+    GRAFT_CHECK(graft_cost_graph(env, session->cost, &state->graph, &state->order, &total));
+    graft_result *row = graft_results_add(&run->results, method, "search");
+    row->cost_ns = found->cost_ns;
+    row->interactions = found->evaluations;
+    row->seconds = found->seconds;
+    row->step_count = found->step_count;
+    row->steps = found->steps;
+    row->estimated = total.estimated_count;
+done:
+    return status;
+}
+
+/* The rows that a policy is compared with. */
+static graft_status run_baselines(policy_run *run)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = run->env;
+    graft_environment *environment = &run->session.environment;
+    const graft_agent_settings *settings = &run->session.settings;
+    const graft_backtracking_options backtracking = {
+        .alpha = settings->search_alpha,
+        .dequeue_limit = (uint32_t)settings->search_dequeues,
+    };
+    const graft_beam_options beam = {.width = (uint32_t)settings->search_beam_width,
+                                     .patience = (uint32_t)settings->search_beam_patience};
+    graft_plan_found found;
+    const graft_plan_found nothing = {.cost_ns = environment->first_ns};
+    GRAFT_CHECK(add_search(run, "before", &nothing));
+    run->results.rows[0].how = "as given";
+    GRAFT_CHECK(graft_search_random(env, env->life, environment,
+                                    (uint32_t)settings->search_random_episodes,
+                                    (uint64_t)settings->environment_seed, &found));
+    GRAFT_CHECK(add_search(run, "random", &found));
+    GRAFT_CHECK(graft_search_greedy(env, env->life, environment, &found));
+    GRAFT_CHECK(add_search(run, "greedy", &found));
+    if (backtracking.dequeue_limit > 0) {
+        GRAFT_CHECK(graft_search_backtracking(env, env->life, environment, &backtracking, &found));
+        GRAFT_CHECK(add_search(
+            run, graft_arena_printf(env->life, "backtracking %u", backtracking.dequeue_limit),
+            &found));
+    }
+    if (beam.width > 0) {
+        GRAFT_CHECK(graft_search_beam(env, env->life, environment, &beam, &found));
+        GRAFT_CHECK(add_search(run, graft_arena_printf(env->life, "beam %u", beam.width), &found));
+    }
+done:
+    return status;
+}
+
+/* The cheapest plan of the table becomes the recorded plan for this graph. */
+static graft_status record_plan(policy_run *run)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = run->env;
+    const graft_result *best = &run->results.rows[0];
+    for (uint32_t i = 1; i < run->results.count; i++) {
+        if (run->results.rows[i].cost_ns < best->cost_ns) {
+            best = &run->results.rows[i];
+        }
+    }
+    if (best->step_count == 0) {
+        return GRAFT_OK;
+    }
+    graft_plan_step *steps = GRAFT_NEW(env->unit, graft_plan_step, best->step_count);
+    graft_recorded_plan plan = {.steps = steps, .step_count = (uint16_t)best->step_count};
+    for (uint32_t i = 0; i < best->step_count; i++) {
+        steps[i] = (graft_plan_step){best->steps[i].xfer, best->steps[i].location};
+    }
+    GRAFT_TRY(env,
+              graft_plan_record(env, env->life, &run->policy, &run->session.environment.first.graph,
+                                &plan),
+              "while recording the plan of %s", best->method);
+    GRAFT_CHECK(graft_policy_set_plans(env, env->life, &plan, 1, &run->policy));
+    graft_log(env, 1, "recorded plan: %u steps, found by %s", best->step_count, best->method);
+done:
+    return status;
+}
+
+/* The policy that ships with every aid, its plan recorded. */
+static graft_status evaluate_shipped(policy_run *run)
+{
+    graft_status status = GRAFT_OK;
+    const graft_policy_run shipped = {.method = "policy",
+                                      .how = "all, recorded plan",
+                                      .use_plans = true,
+                                      .simplify = true,
+                                      .guard = true};
+    GRAFT_CHECK(record_plan(run));
+    GRAFT_CHECK(
+        graft_policy_evaluate(run->env, &run->session, &run->policy, &shipped, &run->results));
+done:
+    return status;
+}
+
+/* The policy with everything else switched off, then with each aid. */
+static graft_status evaluate_alone(policy_run *run, uint64_t interactions)
+{
+    graft_status status = GRAFT_OK;
+    const graft_policy_run alone[] = {
+        {.method = "policy",      .how = "alone"  },
+        { .method = "policy",    .how = "with guard",    .guard = true},
+        { .method = "policy", .how = "with simplify", .simplify = true},
+    };
+    for (size_t i = 0; i < sizeof alone / sizeof alone[0]; i++) {
+        GRAFT_CHECK(
+            graft_policy_evaluate(run->env, &run->session, &run->policy, &alone[i], &run->results));
+        run->results.rows[run->results.count - 1].interactions = interactions;
+    }
+done:
+    return status;
+}
+
+static graft_status write_files(policy_run *run)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = run->env;
+    graft_header_sizes sizes;
+    const graft_header_options header = {.name = "model",
+                                         .generator = "graft",
+                                         .rule_names = run->session.xfers.names,
+                                         .amalgamate = run->amalgamate};
+    GRAFT_CHECK(
+        graft_header_write(env, &run->policy, &header, path_in(run, "graft_policy.h"), &sizes));
+    GRAFT_CHECK(graft_policyfile_write(env, &run->policy, run->session.xfers.names,
+                                       path_in(run, "policy.graft")));
+    GRAFT_CHECK(graft_graphtable_write(env, &run->session.environment.first.graph, "model",
+                                       path_in(run, "graft_graph.h")));
+    GRAFT_CHECK(graft_results_write(env, &run->results, path_in(run, "results.json")));
+    (void)printf("%s: %zu bytes of rules, %zu of network, %zu of plans\n",
+                 path_in(run, "graft_policy.h"), sizes.rules, sizes.network, sizes.plans);
+    graft_results_print(&run->results, stdout);
+done:
+    return status;
+}
+
+/* The table that refining starts with: of the device's policy for many models, else of one that is
+ * made of this model alone. */
+static graft_status find_start(policy_run *run, graft_tariff *start, const char **from,
+                               uint64_t *priced)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = run->env;
+    const char *device = graft_device_name(run->session.device);
+    *priced = 0;
+    *from = graft_known_policy_path(env, device);
+    if (*from == NULL) {
+        graft_session_options of_all = run->options;
+        of_all.survey = false;
+        const graft_generalist_options options = {.session = of_all,
+                                                  .out = path_in(run, "start"),
+                                                  .flash = GRAFT_GENERALIST_FLASH,
+                                                  .priced = priced};
+        graft_log(env, 1, "rules/policies has none of '%s': one is made of the model itself",
+                  device);
+        GRAFT_CHECK(graft_cost_save(env, run->session.cost));
+        GRAFT_CHECK(graft_generalist_make(env, &options));
+        *from = path_in(run, "start/policy.graft");
+    }
+    GRAFT_CHECK(graft_known_policy_tariff(env, device, from, start));
+done:
+    return status;
+}
+
+static double last_ns(const policy_run *run)
+{
+    return run->results.rows[run->results.count - 1].cost_ns;
+}
+
+/* Writes agent.json: how the agent was trained, and how faithful its dreams are. */
+static graft_status write_diagnosis(policy_run *run, const graft_dreamt_policy *dreamt)
+{
+    graft_status status = GRAFT_OK;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL) {
+        return GRAFT_FAIL(run->env, GRAFT_NO_MEMORY, "no memory for the diagnosis");
+    }
+    graft_dreamt_write(run->env, dreamt, out);
+    if (fclose(out) != 0) {
+        status = GRAFT_FAIL(run->env, GRAFT_NO_MEMORY, "no memory for the diagnosis");
+        goto done;
+    }
+    GRAFT_CHECK(graft_file_write(run->env, path_in(run, "agent.json"), text, size));
+done:
+    free(text);
+    return status;
+}
+
+/* Trains the agent that dreams on top of the table; what is cheaper on the model ships. */
+static graft_status dream(policy_run *run, const char **shipped)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = run->env;
+    graft_dreamt_policy dreamt;
+    const graft_policy_run alone = {.method = "dreamt", .how = "alone", .guard = true};
+    GRAFT_CHECK(graft_dreamt_make(env, &run->session, run->policy.tariff,
+                                  path_in(run, "checkpoint.bin"), &dreamt));
+    (void)graft_foresight_print(&dreamt.report, stdout);
+    GRAFT_CHECK(write_diagnosis(run, &dreamt));
+    GRAFT_CHECK(graft_policy_evaluate(env, &run->session, &run->policy, &alone, &run->results));
+    run->results.rows[run->results.count - 1].method = "table";
+    const double table_ns = last_ns(run);
+    GRAFT_CHECK(graft_policy_evaluate(env, &run->session, &dreamt.policy, &alone, &run->results));
+    run->results.rows[run->results.count - 1].interactions = dreamt.interactions;
+    if (last_ns(run) < table_ns) {
+        const char *metadata = run->policy.metadata;
+        run->policy = dreamt.policy;
+        run->policy.metadata = metadata;
+        *shipped = "dreamt";
+    }
+done:
+    return status;
+}
+
+/* One model's policy: a table of costs that is refined, and, if asked for, an agent on top of it. */
+static graft_status make_policy(policy_run *run)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = run->env;
+    graft_tariff start;
+    graft_refined refined;
+    const char *from = NULL;
+    const char *shipped = NULL;
+    uint64_t priced = 0;
+    uint32_t exact_count = 0;
+    GRAFT_CHECK(run_baselines(run));
+    GRAFT_CHECK(find_start(run, &start, &from, &priced));
+    const graft_refined_start begin = {&start, priced,
+                                       (uint64_t)run->session.settings.environment_seed};
+    GRAFT_CHECK(graft_refined_make(env, &run->session, &begin, &refined, &run->results));
+    run->policy = *refined.best;
+    shipped = refined.best == &refined.refined ? "refined" : "general";
+    if (strcmp(run->agent_name, "dream") == 0) {
+        GRAFT_CHECK(dream(run, &shipped));
+    }
+    run->policy.metadata = graft_arena_printf(
+        env->life,
+        "{\"model\": \"%s\", \"device\": \"%s\", \"from\": \"%s\", \"graphs\": %llu, "
+        "\"policy\": \"%s\", \"rules\": %u}",
+        run->options.model, graft_device_name(run->session.device), from,
+        (unsigned long long)refined.graphs, shipped, run->session.xfers.count);
+    const uint64_t *exact = graft_ruleset_exact(&run->session.rules, env->life, &exact_count);
+    graft_policy_mark_exact(env->life, exact, exact_count, &run->policy);
+    graft_log(env, 1, "what ships is the %s one", shipped);
+    GRAFT_CHECK(evaluate_alone(run, refined.graphs));
+    GRAFT_CHECK(evaluate_shipped(run));
+    GRAFT_CHECK(write_files(run));
+done:
+    return status;
+}
+
+static graft_status make_one(policy_run *run)
+{
+    graft_status status = GRAFT_OK;
+    run->options.survey = true;
+    GRAFT_CHECK(graft_session_open(run->env, &run->options, &run->session));
+    GRAFT_CHECK(make_policy(run));
+done:
+    return graft_session_finish(run->env, &run->session, status);
+}
+
+static graft_status run_policy(graft_env *env, void *choices)
+{
+    policy_run *run = choices;
+    run->env = env;
+    graft_session_complete(env, &run->options);
+    if (graft_generalist_means(run->options.model)) {
+        const graft_generalist_options options = {.session = run->options,
+                                                  .out = run->out,
+                                                  .held_out = run->held_out,
+                                                  .measured = run->measured,
+                                                  .flash = run->flash > 0 ? run->flash
+                                                                          : GRAFT_GENERALIST_FLASH,
+                                                  .amalgamate = run->amalgamate};
+        return graft_generalist_make(env, &options);
+    }
+    if (run->flash > 0 || run->held_out != NULL || run->measured != NULL) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                          "--max-flash, --hold-out and --measured are for a policy of several "
+                          "models");
+    }
+    return make_one(run);
+}
+
+static const graft_option options[] = {
+    GRAFT_SESSION_OPTIONS(policy_run, options.),
+    GRAFT_NEEDED(policy_run, out, "--out", "FOLDER", "for the header and all that belongs to it"),
+    GRAFT_FLAG(policy_run, amalgamate, "--amalgamate", "one header that holds the engine too"),
+    GRAFT_NUMBER(policy_run, flash, "--max-flash", "BYTES", NULL, FLASH_LEAST, FLASH_MOST,
+                 "of rules and costs, of several models"),
+    GRAFT_CHOICE(policy_run, agent_name, "--agent", "NAME", "table|dream", "table",
+                 "of one model: a refined table of costs, or an agent that dreams on top of it"),
+    GRAFT_TEXT(policy_run, held_out, "--hold-out", "FAMILY", NULL,
+               "learn nothing from these of several models: recurrent, transformer..."),
+    GRAFT_TEXT(
+        policy_run, measured, "--measured", "FILE", NULL,
+        "of several models: operators at random sizes, from which what has no row is guessed "
+        "(default: the device's in rules/samples)"),
+};
+
+const graft_command graft_command_policy = {
+    .name = "policy",
+    .summary = "train a policy for a model, or one for many, and write its header",
+    .forms = "graft policy MODEL --out FOLDER\ngraft policy zoo|MODEL,MODEL... --out FOLDER",
+    GRAFT_TAKES(policy_run, options),
+    .run = run_policy,
+};

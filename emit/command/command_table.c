@@ -1,0 +1,381 @@
+/* command_table.c - `graft cost table` (see command_table.h). */
+#include "emit/command/command_table.h"
+
+#include "cost/command.h"
+#include "emit/command/session_options.h"
+#include "graph/base/file.h"
+#include "graph/base/json.h"
+#include "graph/base/log.h"
+#include "graph/rule/policyfile.h"
+#include "train/tariff/tariff_search.h"
+
+#include <string.h>
+
+enum {
+    PASSES = 3, /* Of tables that walks are made by, each better than the one before. */
+    WALK_STEPS = 60,
+    RANDOM_WALKS = 2,
+    CONTEXTS = 1000,
+    BESIDE = 12,
+    BYTES_MOST = 1 << 24
+};
+
+/* A graph that some search found. */
+typedef struct {
+    double ns;
+    uint32_t steps;
+    uint32_t estimated; /* Roofline estimates in its price. */
+    uint32_t guessed;   /* Steps on the fallback. */
+    double believed;    /* What the table says of the graph found, by what it says of that given. */
+    uint64_t priced;    /* Graphs that the search asked the price of. */
+    double seconds;
+} result;
+
+enum { GIVEN, GREEDY, TABLE, MEASURED, OTHERS, FALLBACK, RESULTS };
+static const char *const result_names[RESULTS] = {"given",    "greedy",   "table",
+                                                  "measured", "held_out", "fallback"};
+
+typedef struct {
+    graft_session_options session;
+    const char *measured;     /* A database that the fallbacks learn from besides. */
+    graft_database *database; /* That, or NULL. */
+    const char *out;          /* Where to write the table of all rows; NULL: nowhere. */
+    uint64_t bytes_most;
+    graft_env *env; /* Where what follows lives. */
+    graft_table_model *models;
+    uint32_t count;
+    graft_book book;
+    graft_progress progress;
+    graft_tariff tariffs[GRAFT_TABLE_MODELS][RESULTS]; /* By model, as its family is held out. */
+    graft_fallback_error errors[GRAFT_TABLE_MODELS];
+    result results[GRAFT_TABLE_MODELS][RESULTS];
+} table_run;
+
+/* ------------------------------------------------------------------ the book */
+
+/* A session's walks. */
+typedef struct {
+    graft_session *session;
+    graft_book *book;
+} teaching;
+
+static graft_status walk_once(graft_env *env, const teaching *t, const graft_walk *walk)
+{
+    return graft_tariff_walk(env, &t->session->environment, t->session->cost, t->book, walk);
+}
+
+/* Walks by tables of what the book has of the model so far. */
+static graft_status walk_by_tables(graft_env *env, const teaching *t, graft_walk walk)
+{
+    graft_status status = GRAFT_OK;
+    const graft_tariff_options options = {.models = UINT64_C(1) << walk.model, .rows = true};
+    for (uint32_t pass = 0; pass < PASSES; pass++) {
+        graft_mark mark = graft_arena_mark(env->unit);
+        graft_tariff tariff;
+        GRAFT_CHECK(graft_tariff_make(env, env->unit, t->book, &options, &tariff, NULL));
+        walk.tariff = &tariff;
+        walk.seed = pass;
+        walk.kind = GRAFT_WALK_TARIFF;
+        walk.steps_most = t->session->environment.options.step_limit;
+        GRAFT_CHECK(walk_once(env, t, &walk));
+        walk.kind = GRAFT_WALK_ANNEALED;
+        walk.steps_most = WALK_STEPS;
+        GRAFT_CHECK(walk_once(env, t, &walk));
+        graft_arena_release(env->unit, mark);
+    }
+done:
+    return status;
+}
+
+static graft_status count_estimates(graft_env *env, graft_session *session,
+                                    const graft_state *state, result *r)
+{
+    graft_cost_total total;
+    graft_status status = graft_session_total(env, session, &state->graph, &state->order, &total);
+    r->estimated = status == GRAFT_OK ? total.estimated_count : 0;
+    return status;
+}
+
+static graft_status search_greedy(graft_env *env, table_run *run, graft_session *session,
+                                  uint32_t model, graft_plan_found *found)
+{
+    graft_status status = GRAFT_OK;
+    graft_environment *environment = &session->environment;
+    result *r = run->results[model];
+    r[GIVEN] = (result){.ns = environment->first_ns};
+    GRAFT_CHECK(count_estimates(env, session, &environment->first, &r[GIVEN]));
+    GRAFT_CHECK(graft_search_greedy(env, env->life, environment, found));
+    r[GREEDY] = (result){.ns = found->cost_ns,
+                         .steps = found->step_count,
+                         .priced = found->evaluations,
+                         .seconds = found->seconds};
+    GRAFT_CHECK(count_estimates(env, session, &environment->state, &r[GREEDY]));
+done:
+    return status;
+}
+
+graft_status graft_table_teach(graft_env *env, graft_session *session, graft_book *book,
+                               uint32_t model, const graft_plan_found *greedy)
+{
+    graft_status status = GRAFT_OK;
+    const teaching t = {session, book};
+    graft_walk walk = {.kind = GRAFT_WALK_PLAN,
+                       .actions = greedy,
+                       .steps_most = greedy->step_count,
+                       .model = model,
+                       .contexts_most = CONTEXTS,
+                       .beside_most = BESIDE};
+    GRAFT_CHECK(walk_once(env, &t, &walk));
+    walk.kind = GRAFT_WALK_RANDOM;
+    walk.steps_most = WALK_STEPS;
+    for (uint32_t i = 0; i < RANDOM_WALKS; i++) {
+        walk.seed = i;
+        GRAFT_CHECK(walk_once(env, &t, &walk));
+    }
+    GRAFT_CHECK(walk_by_tables(env, &t, walk));
+done:
+    return status;
+}
+
+static graft_status note_model(graft_env *env, void *context, graft_session *session,
+                               uint32_t model)
+{
+    graft_status status = GRAFT_OK;
+    table_run *run = context;
+    graft_plan_found found;
+    GRAFT_CHECK(search_greedy(env, run, session, model, &found));
+    GRAFT_CHECK(graft_table_teach(env, session, &run->book, model, &found));
+    graft_progress_update(&run->progress, model + 1, NULL);
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------ the tables */
+
+/* The tables that a model is searched with: all rows; those of other families; the fallback of
+ * these alone. Models of one family share them. */
+static graft_status make_tables(graft_env *env, table_run *run, uint32_t model)
+{
+    graft_status status = GRAFT_OK;
+    uint64_t others = 0;
+    graft_tariff *tariffs = run->tariffs[model];
+    for (uint32_t m = 0; m < model; m++) {
+        if (strcmp(run->models[m].family, run->models[model].family) == 0) {
+            memcpy(tariffs, run->tariffs[m], sizeof run->tariffs[m]);
+            run->errors[model] = run->errors[m];
+            return GRAFT_OK;
+        }
+    }
+    for (uint32_t m = 0; m < run->count; m++) {
+        bool same = strcmp(run->models[m].family, run->models[model].family) == 0;
+        others |= same ? 0 : UINT64_C(1) << m;
+    }
+    graft_tariff_options options = {.models = others,
+                                    .bytes_most = (uint32_t)run->bytes_most,
+                                    .rows = true,
+                                    .database = run->database,
+                                    .trees = GRAFT_TARIFF_TREES};
+    GRAFT_CHECK(graft_tariff_make(env, env->life, &run->book, &options, &tariffs[OTHERS],
+                                  &run->errors[model]));
+    tariffs[FALLBACK] = tariffs[OTHERS];
+    tariffs[FALLBACK].row_count = 0;
+    if (model > 0) {
+        tariffs[TABLE] = run->tariffs[0][TABLE];
+        tariffs[MEASURED] = run->tariffs[0][MEASURED];
+        goto done;
+    }
+    options.models = UINT64_MAX;
+    GRAFT_CHECK(graft_tariff_make(env, env->life, &run->book, &options, &tariffs[TABLE], NULL));
+    options.measured = true;
+    options.trees = 0;
+    GRAFT_CHECK(graft_tariff_make(env, env->life, &run->book, &options, &tariffs[MEASURED], NULL));
+done:
+    return status;
+}
+
+static graft_status search_model(graft_env *env, void *context, graft_session *session,
+                                 uint32_t model)
+{
+    graft_status status = GRAFT_OK;
+    table_run *run = context;
+    for (uint32_t i = TABLE; i < RESULTS; i++) {
+        graft_tariff_plan plan;
+        result *r = &run->results[model][i];
+        GRAFT_CHECK(graft_search_tariff(env, env->life, &session->environment,
+                                        &run->tariffs[model][i], i == MEASURED, &plan));
+        *r = (result){.ns = plan.found.cost_ns,
+                      .steps = plan.found.step_count,
+                      .guessed = plan.guessed_steps,
+                      .believed = (double)plan.last.cost / (double)plan.first.cost,
+                      .seconds = plan.found.seconds};
+        GRAFT_CHECK(count_estimates(env, session, &session->environment.state, r));
+    }
+    graft_progress_update(&run->progress, model + 1, NULL);
+done:
+    return status;
+}
+
+/* -------------------------------------------------------------------- report */
+
+static void print_json(graft_env *env, const table_run *run, uint32_t model)
+{
+    graft_json json;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_json_begin(&json, env->scratch);
+    graft_json_string(&json, "model", run->models[model].name);
+    graft_json_string(&json, "family", run->models[model].family);
+    graft_json_number(&json, "fallback_r2", run->errors[model].r2);
+    graft_json_number(&json, "fallback_median", run->errors[model].median);
+    for (uint32_t i = 0; i < RESULTS; i++) {
+        const result *r = &run->results[model][i];
+        const char *name = result_names[i];
+        graft_json_number(&json, graft_arena_printf(env->scratch, "%s_ns", name), r->ns);
+        graft_json_integer(&json, graft_arena_printf(env->scratch, "%s_steps", name), r->steps);
+        graft_json_integer(&json, graft_arena_printf(env->scratch, "%s_estimates", name),
+                           r->estimated);
+        graft_json_integer(&json, graft_arena_printf(env->scratch, "%s_guessed", name), r->guessed);
+        graft_json_number(&json, graft_arena_printf(env->scratch, "%s_seconds", name), r->seconds);
+    }
+    graft_json_integer(&json, "greedy_priced", (int64_t)run->results[model][GREEDY].priced);
+    graft_json_end(&json, stdout);
+    graft_arena_release(env->scratch, mark);
+}
+
+static void print_row(const table_run *run, uint32_t model)
+{
+    const result *r = run->results[model];
+    (void)printf("%-12s", run->models[model].name);
+    for (uint32_t i = GREEDY; i < RESULTS; i++) {
+        (void)printf(" %7.2f %% [%2u]", 100.0 * r[i].ns / r[GIVEN].ns, r[i].estimated);
+    }
+    (void)printf(" %7.2f %% %8.2f s %8.2f s\n", 100.0 * r[TABLE].believed, r[GREEDY].seconds,
+                 r[TABLE].seconds);
+}
+
+static void print_report(graft_env *env, const table_run *run)
+{
+    const graft_tariff *all = &run->tariffs[0][TABLE];
+    for (uint32_t m = 0; m < run->count && env->json; m++) {
+        print_json(env, run, m);
+    }
+    if (env->json) {
+        return;
+    }
+    (void)printf("cost by the database of '%s', in percent of the graph as given [estimates\n"
+                 "among the costs that add up to it]; measured: rows without estimates,\n"
+                 "and no step without rows; held out: rows of other families\n\n",
+                 run->session.device);
+    if (run->measured != NULL) {
+        (void)printf("all fallbacks have seen %s besides, whatever it is of\n\n", run->measured);
+    }
+    (void)printf("%-12s %14s %14s %14s %14s %14s %9s %10s %10s\n", "model", "greedy", "table",
+                 "measured", "held out", "fallback", "believed", "greedy", "table");
+    for (uint32_t m = 0; m < run->count; m++) {
+        print_row(run, m);
+    }
+    (void)printf("\n%u rows and a fallback, %u bytes, of %llu priced graphs\n", all->row_count,
+                 graft_tariff_bytes(all), (unsigned long long)run->book.priced);
+    for (uint32_t m = 0; m < run->count; m++) {
+        bool first = true;
+        for (uint32_t k = 0; k < m; k++) {
+            first = first && strcmp(run->models[k].family, run->models[m].family) != 0;
+        }
+        if (first) {
+            (void)printf("fallback on %s, held out: R2 %.3f, median error %.1f %%, %u forms\n",
+                         run->models[m].family, run->errors[m].r2, 100.0 * run->errors[m].median,
+                         run->errors[m].rows);
+        }
+    }
+}
+
+/* What the table claims, and on what. */
+static graft_status write_table(graft_env *env, const table_run *run)
+{
+    graft_buffer text = {.arena = env->scratch};
+    uint32_t given = 0;
+    if (run->out == NULL) {
+        return GRAFT_OK;
+    }
+    graft_buffer_printf(&text, "{\"device\": \"%s\", \"models\": [", run->session.device);
+    for (uint32_t m = 0; m < run->count; m++) {
+        graft_buffer_printf(&text, "%s\"%s\"", m > 0 ? ", " : "", run->models[m].name);
+        given += run->results[m][GIVEN].estimated;
+    }
+    graft_buffer_printf(&text, "], \"priced\": %llu, \"estimates_in_models\": %u}",
+                        (unsigned long long)run->book.priced, given);
+    return graft_tarifffile_write(env, &run->tariffs[0][TABLE], text.data, run->out);
+}
+
+graft_status graft_table_open_measured(graft_env *env, const graft_session_options *options,
+                                       const char *path, graft_database **database)
+{
+    graft_status status = GRAFT_OK;
+    graft_device *device = NULL;
+    graft_cost *cost = NULL;
+    GRAFT_CHECK(graft_device_open(env, options->device, 1, &device));
+    GRAFT_CHECK(graft_cost_open(env, device, options->database, &cost));
+    GRAFT_CHECK(graft_database_open(env, NULL, database));
+    GRAFT_CHECK(graft_database_merge(env, *database, path));
+    graft_database_select(*database, graft_arena_strdup(env->life, graft_device_name(device)),
+                          graft_arena_strdup(env->life, graft_device_library(device)));
+done:
+    if (graft_cost_close(env, cost) != GRAFT_OK && status == GRAFT_OK) {
+        status = GRAFT_IO; /* It has said why. */
+    }
+    graft_device_close(device);
+    return status;
+}
+
+static graft_status make_and_search(graft_env *env, table_run *run)
+{
+    graft_status status = GRAFT_OK;
+    graft_book_open(env->life, &run->book);
+    if (run->measured != NULL) {
+        GRAFT_CHECK(graft_table_open_measured(env, &run->session, run->measured, &run->database));
+    }
+    graft_progress_start(&run->progress, env, "walking", "models", run->count);
+    GRAFT_CHECK(graft_table_each(env, &run->session, run->models, run->count, note_model, run));
+    graft_progress_finish(&run->progress);
+    graft_progress_start(&run->progress, env, "fitting", "tables", run->count);
+    for (uint32_t m = 0; m < run->count; m++) {
+        GRAFT_CHECK(make_tables(env, run, m));
+        graft_progress_update(&run->progress, m + 1, NULL);
+    }
+    graft_progress_finish(&run->progress);
+    graft_progress_start(&run->progress, env, "searching", "models", run->count);
+    GRAFT_CHECK(graft_table_each(env, &run->session, run->models, run->count, search_model, run));
+    graft_progress_finish(&run->progress);
+    print_report(env, run);
+    GRAFT_CHECK(write_table(env, run));
+done:
+    graft_database_close(run->database);
+    return status;
+}
+
+static graft_status run_table(graft_env *env, void *choices)
+{
+    graft_status status = GRAFT_OK;
+    table_run *run = choices;
+    graft_session_complete(env, &run->session);
+    GRAFT_CHECK(graft_table_models(env, run->session.model, &run->models, &run->count));
+    GRAFT_CHECK(make_and_search(env, run));
+done:
+    return status;
+}
+
+static const graft_option options[] = {
+    GRAFT_SESSION_OPTIONS(table_run, session.),
+    GRAFT_NUMBER(table_run, bytes_most, "--bytes", "N", NULL, 1, BYTES_MOST,
+                 "of the table: what is worth most comes first"),
+    GRAFT_TEXT(table_run, measured, "--measured", "FILE", NULL,
+               "a database that the fallbacks learn from besides"),
+    GRAFT_TEXT(table_run, out, "--out", "FILE", NULL, "where to write the table of all models"),
+};
+
+const graft_command graft_command_cost_table = {
+    .name = "cost table",
+    .summary = "make a table of what nodes cost, and search by it alone",
+    .forms = "graft cost table MODEL,...|zoo",
+    GRAFT_TAKES(table_run, options),
+    .run = run_table,
+};

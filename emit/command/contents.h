@@ -1,0 +1,33 @@
+/* contents.h - what a policy holds besides its network: the packed rules and the recorded plans. */
+#ifndef GRAFT_CONTENTS_H
+#define GRAFT_CONTENTS_H
+
+#include "graph/base/env.h"
+
+/* Packs the rules, in the order that numbers them, into `arena` and sets the flags of each. The
+ * other members of `policy` are untouched. GRAFT_BAD_INPUT for an invalid rule, by its number;
+ * GRAFT_UNSUPPORTED for more than 65534 rules. */
+GRAFT_MUST_USE graft_status graft_policy_pack_rules(graft_env *env, graft_arena *arena,
+                                                    const graft_rule *rules, uint32_t count,
+                                                    graft_policy *policy);
+/* Marks as GRAFT_RULE_EXACT the rules whose ids are among these (graft_ruleset_exact); the flags are
+ * then a copy in `arena`. */
+void graft_policy_mark_exact(graft_arena *arena, const uint64_t *ids, uint32_t count,
+                             graft_policy *policy);
+/* Whether graft_simplify may apply the rule wherever it fits: it only removes, or it replaces
+ * operators that merely move elements by fewer of the same kinds. */
+bool graft_rule_is_always(const graft_rule *rule);
+
+/* Replays the steps of `plan` on a copy of `graph` with no limit on new weights and notes the
+ * graphs at both ends; the steps are copied into `arena`. `policy` is complete. GRAFT_BAD_INPUT
+ * when a step does not fit, by its number. */
+GRAFT_MUST_USE graft_status graft_plan_record(graft_env *env, graft_arena *arena,
+                                              const graft_policy *policy, const graft_graph *graph,
+                                              graft_recorded_plan *plan);
+/* Gives the policy its plans: a copy in `arena`, sorted. GRAFT_BAD_INPUT when two are for the same
+ * graph. */
+GRAFT_MUST_USE graft_status graft_policy_set_plans(graft_env *env, graft_arena *arena,
+                                                   const graft_recorded_plan *plans, uint32_t count,
+                                                   graft_policy *policy);
+
+#endif

@@ -1,0 +1,77 @@
+/* known_policy.c - see known_policy.h. */
+#include "emit/command/known_policy.h"
+
+#include "cost/database/recorded.h"
+#include "graph/base/file.h"
+#include "graph/base/log.h"
+#include "graph/rule/policyfile.h"
+
+#include <dirent.h>
+#include <string.h>
+
+/* Whether a file's name, without its ending, says the device, by its full name or by a part. */
+static bool is_of(graft_arena *scratch, const char *file, const char *ending, const char *device)
+{
+    size_t length = strlen(file);
+    size_t end = strlen(ending);
+    if (length <= end || strcmp(file + length - end, ending) != 0) {
+        return false;
+    }
+    const char *words = graft_arena_printf(scratch, "%.*s", (int)(length - end), file);
+    return graft_recorded_means(device, words) || graft_recorded_means(words, device);
+}
+
+/* The first file of the device, by name, in a folder that ships; NULL: none. */
+static const char *find_file(graft_env *env, const char *folder, const char *ending,
+                             const char *device)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    const char *path = NULL;
+    const char *where = graft_file_shipped(env, folder);
+    DIR *entries = opendir(where);
+    const struct dirent *entry = entries != NULL ? readdir(entries) : NULL;
+    for (; entry != NULL; entry = readdir(entries)) {
+        const char *name = entry->d_name;
+        if (is_of(env->scratch, name, ending, device)) {
+            const char *found = graft_arena_printf(env->life, "%s/%s", where, name);
+            path = path == NULL || strcmp(found, path) < 0 ? found : path;
+        }
+    }
+    if (entries != NULL) {
+        (void)closedir(entries);
+    }
+    graft_arena_release(env->scratch, mark);
+    return path;
+}
+
+const char *graft_known_policy_path(graft_env *env, const char *device)
+{
+    return find_file(env, "rules/policies", ".graft", device);
+}
+
+const char *graft_known_samples_path(graft_env *env, const char *device)
+{
+    return find_file(env, "rules/samples", ".costs", device);
+}
+
+graft_status graft_known_policy_tariff(graft_env *env, const char *device, const char **path,
+                                       graft_tariff *tariff)
+{
+    graft_status status = GRAFT_OK;
+    graft_policy policy;
+    *tariff = (graft_tariff){.row_count = 0};
+    *path = *path == NULL ? graft_known_policy_path(env, device) : *path;
+    if (*path == NULL) {
+        graft_log(env, 1, "rules/policies has no table of costs of '%s': it is learnt on the way",
+                  device);
+        return GRAFT_OK;
+    }
+    GRAFT_CHECK(graft_policyfile_read(env, env->life, *path, &policy, NULL));
+    if (policy.tariff == NULL) {
+        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: the policy has no table of costs", *path);
+        goto done;
+    }
+    *tariff = *policy.tariff;
+done:
+    return status;
+}

@@ -1,0 +1,33 @@
+/* searches.h - the searches by name, with what decides how far they go. */
+#ifndef GRAFT_EMIT_SEARCHES_H
+#define GRAFT_EMIT_SEARCHES_H
+
+#include "train/agent/agent_settings.h"
+#include "train/search/guided.h"
+
+/* Graphs that guided search prices when nothing else is asked for. */
+enum { GRAFT_GUIDED_GRAPHS = 2000 };
+
+typedef struct graft_search_choice {
+    const char *name;
+    uint64_t dequeues;  /* Of backtracking; 0, here and below: as the settings say. */
+    uint64_t width;     /* Of beam search. */
+    uint64_t graphs;    /* Of annealing, iterated and guided search. */
+    uint64_t seed;      /* Of what is random. */
+    double temperature; /* Of guided search; 0: 1. */
+    /* Guided search needs both. */
+    const graft_tariff *tariff;
+    graft_cost *cost;
+} graft_search_choice;
+
+/* Their names, as an option lists its choices. */
+#define GRAFT_SEARCH_NAMES "greedy|escape|annealing|iterated|backtracking|beam|guided|random"
+
+/* Runs a search that exists. The plan is in `arena`. */
+GRAFT_MUST_USE graft_status graft_search_run(graft_env *env, graft_arena *arena,
+                                             graft_environment *environment,
+                                             const graft_agent_settings *settings,
+                                             const graft_search_choice *choice,
+                                             graft_plan_found *found);
+
+#endif

@@ -1,0 +1,381 @@
+/* session.c - see session.h. */
+#include "emit/command/session.h"
+
+#include "emit/header/graphtable.h"
+#include "emit/policy/simplify.h"
+#include "graph/base/log.h"
+#include "models/zoo.h"
+#include "train/search/survey.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Of the cost of a model: what a rewrite of a file has to bring. Runtimes differ by more than this
+ * from the costs that are measured here. */
+static const double least_gain = 0.002;
+
+/* Their kernels are others too: what one takes there differs from what is measured here by about
+ * this part, each by itself. */
+static const double kernels_differ = 0.1;
+
+/* ---------------------------------------------------------------- prices */
+
+graft_status graft_session_price(graft_env *env, graft_session *session, const graft_graph *graph,
+                                 const graft_order *order, double *ns)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    if (session->runtime != NULL) {
+        GRAFT_CHECK(graft_runtime_fuse(env, env->scratch, session->runtime, true, &graph, &order));
+    }
+    GRAFT_CHECK(graft_cost_price(env, session->cost, graph, order, ns));
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+static graft_status price_graph(graft_env *env, void *context, const graft_graph *graph,
+                                const graft_order *order, double *ns)
+{
+    return graft_session_price(env, context, graph, order, ns);
+}
+
+static int compare_signatures(const void *a, const void *b)
+{
+    return graft_signature_compare(a, b);
+}
+
+graft_status graft_session_plan(graft_env *env, graft_session *session, graft_arena *arena,
+                                const graft_graph *graph, const graft_order *order,
+                                graft_schedule *schedule)
+{
+    graft_status status = GRAFT_OK;
+    if (session->runtime != NULL) {
+        GRAFT_CHECK(graft_runtime_fuse(env, arena, session->runtime, true, &graph, &order));
+    }
+    GRAFT_CHECK(graft_cost_plan(env, session->cost, arena, graph, order, schedule));
+done:
+    return status;
+}
+
+graft_status graft_session_total(graft_env *env, graft_session *session, const graft_graph *graph,
+                                 const graft_order *order, graft_cost_total *total)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    if (session->runtime != NULL) {
+        GRAFT_CHECK(graft_runtime_fuse(env, env->scratch, session->runtime, true, &graph, &order));
+    }
+    GRAFT_CHECK(graft_cost_graph(env, session->cost, graph, order, total));
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+/* What the price of a graph rests on, sorted, in scratch. */
+static graft_status list_signatures(graft_env *env, graft_session *session,
+                                    const graft_graph *graph, const graft_order *order,
+                                    graft_signature **signatures, uint32_t *count)
+{
+    graft_status status = GRAFT_OK;
+    graft_schedule schedule;
+    GRAFT_CHECK(graft_session_plan(env, session, env->scratch, graph, order, &schedule));
+    *signatures = GRAFT_NEW(env->scratch, graft_signature, schedule.step_count);
+    *count = 0;
+    for (uint32_t i = 0; i < schedule.step_count; i++) {
+        if (schedule.steps[i].signature.op != GRAFT_OP_OPAQUE) {
+            (*signatures)[(*count)++] = schedule.steps[i].signature;
+        }
+    }
+    qsort(*signatures, *count, sizeof((*signatures)[0]), compare_signatures);
+done:
+    return status;
+}
+
+graft_status graft_session_noise(graft_env *env, graft_session *session, const graft_state *before,
+                                 const graft_state *after, double *ns)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    const graft_state *states[2] = {before, after};
+    graft_signature *lists[2] = {NULL, NULL};
+    uint32_t counts[2] = {0, 0};
+    uint32_t at[2] = {0, 0};
+    double squares = 0.0;
+    for (uint32_t s = 0; s < 2; s++) {
+        GRAFT_CHECK(list_signatures(env, session, &states[s]->graph, &states[s]->order, &lists[s],
+                                    &counts[s]));
+    }
+    while (at[0] < counts[0] || at[1] < counts[1]) {
+        int order = at[0] == counts[0] ? 1
+                    : at[1] == counts[1]
+                        ? -1
+                        : graft_signature_compare(&lists[0][at[0]], &lists[1][at[1]]);
+        graft_cost_entry entry;
+        if (order != 0) {
+            uint32_t s = order > 0;
+            GRAFT_CHECK(graft_cost_signature(env, session->cost, &lists[s][at[s]], &entry));
+            const bool own = graft_device_is_program(session->device); /* Its own costs. */
+            const double elsewhere =
+                session->runtime != NULL && !own ? kernels_differ * entry.median_ns : 0.0;
+            squares += entry.spread_ns * entry.spread_ns + elsewhere * elsewhere;
+        }
+        at[0] += order <= 0;
+        at[1] += order >= 0;
+    }
+    *ns = sqrt(squares);
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+static graft_status find_noise(graft_env *env, void *context, const graft_state *before,
+                               const graft_state *after, double *ns)
+{
+    return graft_session_noise(env, context, before, after, ns);
+}
+
+/* Fewer nodes in the file, then fewer that are not those of the file it came from. */
+static graft_status find_form(graft_env *env, void *context, const graft_graph *graph,
+                              uint64_t *form)
+{
+    const graft_session *session = context;
+    graft_model_form found;
+    graft_status status = graft_model_form_of(env, session->model, graph, &found);
+    *form = status == GRAFT_OK ? (uint64_t)found.nodes << 32 | found.made : 0;
+    return status;
+}
+
+/* ----------------------------------------------------------------- rules */
+
+void graft_session_open_sizes(graft_env *env, graft_session *session)
+{
+    if (session->model->is_open) {
+        graft_size_judge *judge = GRAFT_NEW(env->life, graft_size_judge, 1);
+        session->open = graft_open_sizes_open(env, session->model);
+        *judge = (graft_size_judge){graft_open_sizes_look_at, graft_open_sizes_hold, session->open};
+        session->judge = judge;
+    }
+}
+
+/* Whether what a rule makes can be written into the model's file. */
+static bool has_form(const graft_model *model, const graft_rule *rule)
+{
+    bool has = true;
+    for (uint32_t n = 0; n < rule->target.node_count; n++) {
+        has = has && graft_model_has_form(model, rule->target.nodes[n].op);
+    }
+    return has;
+}
+
+static void choose_rules(graft_env *env, const graft_session_options *options,
+                         graft_session *session)
+{
+    graft_rule *rules = GRAFT_NEW(env->life, graft_rule, session->rules.count);
+    const char **names = GRAFT_NEW(env->life, const char *, session->rules.count);
+    uint32_t count = 0;
+    uint32_t formless = 0;
+    session->unproved = 0;
+    for (uint32_t i = 0; i < session->rules.count; i++) {
+        const graft_rule_entry *entry = &session->rules.entries[i];
+        if (entry->proof != GRAFT_PROOF_UNBOUNDED && !options->within_bounds) {
+            session->unproved++;
+            continue;
+        }
+        if (options->exact && !graft_numeric_is_exact(entry->numeric)) {
+            continue;
+        }
+        if (session->model->is_open && entry->proof != GRAFT_PROOF_UNBOUNDED) {
+            continue; /* What was proved at instances says nothing of sizes that are not known. */
+        }
+        if (options->file && !has_form(session->model, &entry->rule)) {
+            formless++;
+            continue;
+        }
+        if (graft_survey_suits(session->device, &entry->rule)) {
+            rules[count] = entry->rule;
+            names[count++] = entry->name;
+        }
+    }
+    session->refused = session->rules.count - session->unproved - formless - count;
+    if (session->unproved > 0) {
+        graft_log(env, 1,
+                  "%u rules hold within bounds only and are left out; --accept-within-bounds uses "
+                  "them",
+                  session->unproved);
+    }
+    if (formless > 0) {
+        graft_log(env, 1, "%u rules make what the model's opset cannot say and are left out",
+                  formless);
+    }
+    graft_xfers_index(env->life, rules, names, count, &session->xfers);
+    session->xfers.judge = session->judge;
+}
+
+/* Keeps the rules that the survey meets. */
+static graft_status survey_rules(graft_env *env, graft_session *session, const graft_graph *graph,
+                                 const graft_environment_options *options)
+{
+    graft_status status = GRAFT_OK;
+    const graft_survey survey = {.episodes = (uint32_t)session->settings.survey_episodes,
+                                 .preference = session->settings.survey_preference,
+                                 .seed = (uint64_t)session->settings.environment_seed};
+    const graft_xfers all = session->xfers;
+    graft_survey_result found = {.met = GRAFT_NEW(env->life, bool, all.count)};
+    graft_rule *rules = GRAFT_NEW(env->life, graft_rule, all.count);
+    const char **names = GRAFT_NEW(env->life, const char *, all.count);
+    uint32_t count = 0;
+    GRAFT_CHECK(graft_survey_run(env, graph, &all, options, &survey, &found));
+    for (uint32_t x = 0; x < all.count; x++) {
+        if (found.met[x]) {
+            rules[count] = all.rules[x];
+            names[count++] = all.names[x];
+        }
+    }
+    if (count == 0) {
+        status =
+            GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: none of the %u rules finds a place in this model",
+                       session->model->file, all.count);
+        goto done;
+    }
+    session->unmet = all.count - count;
+    graft_xfers_index(env->life, rules, names, count, &session->xfers);
+    session->xfers.judge = all.judge;
+done:
+    return status;
+}
+
+/* Signatures that rewriting meets are measured when they come up: shorter than the model's own. */
+static const graft_measure_options on_demand = {.rounds = 9, .batch_ns = 300000, .quiet = true};
+
+/* Measures the operators of the model in one go. */
+static graft_status measure_model(graft_env *env, graft_session *session, const graft_graph *graph)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->unit);
+    graft_limits limits = graft_state_limits(graph);
+    graft_state state;
+    graft_schedule schedule;
+    graft_measure_options options = graft_measure_options_default();
+    options.quiet = env->verbosity == 0;
+    graft_state_open(env->unit, &limits, &state);
+    GRAFT_CHECK(graft_state_set(env, &state, graph));
+    graft_cost_set_measuring(session->cost, &options);
+    GRAFT_CHECK(graft_session_plan(env, session, env->unit, &state.graph, &state.order, &schedule));
+    graft_signature *signatures = GRAFT_NEW(env->unit, graft_signature, schedule.step_count);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < schedule.step_count; i++) {
+        if (schedule.steps[i].signature.op != GRAFT_OP_OPAQUE) {
+            signatures[count++] = schedule.steps[i].signature;
+        }
+    }
+    if (graft_device_present(session->device)) {
+        GRAFT_CHECK(graft_cost_measure(env, session->cost, signatures, count, &options));
+        GRAFT_CHECK(graft_cost_save(env, session->cost));
+    }
+    graft_cost_set_measuring(session->cost, &on_demand);
+done:
+    graft_arena_release(env->unit, mark);
+    return status;
+}
+
+/* Prices the model, then leaves out what does nothing. */
+static graft_status simplify_graph(graft_env *env, graft_session *session, graft_graph **graph)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->unit);
+    const graft_limits limits = graft_state_limits(*graph);
+    graft_state state;
+    graft_state_open(env->unit, &limits, &state);
+    GRAFT_CHECK(graft_state_set(env, &state, *graph));
+    GRAFT_CHECK(graft_session_total(env, session, &state.graph, &state.order, &session->given));
+    GRAFT_CHECK(graft_simplify_rewrite(env, env->life, &session->rules, session->judge, *graph,
+                                       graph, &session->simplified));
+    if (session->simplified > 0) {
+        graft_log(env, 1, "simplified by %u rewrites", session->simplified);
+    }
+done:
+    graft_arena_release(env->unit, mark);
+    return status;
+}
+
+static graft_status open_environment(graft_env *env, const graft_session_options *choice,
+                                     graft_session *session)
+{
+    graft_status status = GRAFT_OK;
+    graft_graph *graph = NULL;
+    const graft_environment_options options = {
+        .price = {price_graph, session, choice->file ? find_noise : NULL,
+                  choice->file ? find_form : NULL},
+        .deadline_ns = choice->deadline_ns,
+        .least_gain = choice->file ? least_gain : 0.0,
+        .location_limit = (uint32_t)session->settings.environment_location_limit,
+        .step_limit = (uint32_t)session->settings.environment_step_limit,
+        .cost_limit = session->settings.environment_cost_limit,
+        .apply.weight_bytes_limit = (uint64_t)session->settings.environment_weight_megabytes << 20,
+    };
+    GRAFT_CHECK(graft_graph_renumber(env, env->life, &session->model->graph, &graph));
+    if (choice->survey) {
+        GRAFT_CHECK(survey_rules(env, session, graph, &options));
+    }
+    graft_log(env, 1, "%u rules; not for this device or numeric class: %u, no place found: %u",
+              session->rules.count, session->refused, session->unmet);
+    if (!choice->estimating) {
+        GRAFT_CHECK(measure_model(env, session, graph));
+    }
+    if (choice->file) {
+        GRAFT_CHECK(simplify_graph(env, session, &graph));
+    }
+    GRAFT_CHECK(graft_environment_open(env, env->life, graph, &session->xfers, &options,
+                                       &session->environment));
+done:
+    return status;
+}
+
+graft_status graft_session_open(graft_env *env, const graft_session_options *options,
+                                graft_session *session)
+{
+    graft_status status = GRAFT_OK;
+    *session = (graft_session){.device = NULL};
+    GRAFT_CHECK(graft_agent_settings_read(env, options->settings, &session->settings));
+    const graft_model_options reading = {.sizes = options->sizes,
+                                         .size_count = options->size_count,
+                                         .keep_open = options->file,
+                                         .frozen = options->frozen,
+                                         .frozen_count = options->frozen_count};
+    GRAFT_CHECK(graft_model_open(env, env->life, options->model, &reading, &session->model));
+    if (options->fixed && session->model->is_open) {
+        status = GRAFT_FAIL(env, GRAFT_UNSUPPORTED,
+                            "%s: leaves the size '%s' open, and a policy does not ask whether a "
+                            "rule holds at all sizes: fix it with --freeze, or search",
+                            session->model->file, session->model->sizes[0].name);
+        goto done;
+    }
+    GRAFT_TRY(env, graft_rulefile_read(env, env->life, options->rules, &session->rules),
+              "while reading the rule set; `make rules` makes it anew");
+    GRAFT_CHECK(graft_device_open(env, options->device, 1, &session->device));
+    GRAFT_CHECK(graft_cost_open(env, session->device, options->database, &session->cost));
+    graft_cost_set_model(session->cost, session->model);
+    graft_cost_set_deadline(session->cost, options->deadline_ns);
+    graft_cost_set_estimating(session->cost, options->estimating);
+    if (options->file) {
+        graft_cost_set_copies(session->cost, true); /* Runtimes know no views of parts. */
+        session->runtime = GRAFT_NEW(env->life, graft_runtime, 1);
+        GRAFT_CHECK(graft_runtime_open(env, env->life, session->runtime));
+    }
+    graft_session_open_sizes(env, session);
+    choose_rules(env, options, session);
+    GRAFT_CHECK(open_environment(env, options, session));
+done:
+    return status;
+}
+
+graft_status graft_session_close(graft_env *env, graft_session *session)
+{
+    graft_status status = graft_cost_close(env, session->cost);
+    graft_device_close(session->device);
+    if (session->open != NULL) {
+        graft_open_sizes_close(session->open);
+    }
+    return status;
+}

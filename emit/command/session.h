@@ -1,0 +1,81 @@
+/* session.h - everything that optimising one model needs, opened in one call: the model, the rules
+ * that the device can use, their costs, and the environment over them. */
+#ifndef GRAFT_EMIT_SESSION_H
+#define GRAFT_EMIT_SESSION_H
+
+#include "cost/cost.h"
+#include "emit/run/runtime.h"
+#include "graph/model.h"
+#include "graph/rule/rulefile.h"
+#include "train/agent/agent_settings.h"
+#include "train/search/environment.h"
+#include "verify/sizes/opensizes.h"
+
+typedef struct graft_session_options {
+    const char *model;             /* A zoo name or a path to an .onnx file. */
+    const char *rules;             /* Path of a rule file. */
+    const char *device;            /* "cpu", or the name of a recorded device. */
+    const char *database;          /* Path of the cost database; made when missing. */
+    const char *settings;          /* Path of a settings file. */
+    bool exact;                    /* Only rules that give identical results for every input. */
+    bool within_bounds;            /* Also rules that hold within bounds only. */
+    const graft_model_size *sizes; /* Values for sizes that the model leaves open. */
+    uint32_t size_count;
+    /* By graft_clock_ns: nothing is measured after it, what is missing is estimated, and searches
+     * end; 0: none. */
+    uint64_t deadline_ns;
+    const graft_model_size *frozen; /* Sizes that are fixed, in the file too. */
+    uint32_t frozen_count;
+    bool estimating; /* Nothing is measured: what the database lacks is estimated. */
+    bool survey;     /* Only rules that walks through the model's rewrites met (survey.h). */
+    bool fixed;      /* A model whose sizes stay open is refused. */
+    bool file;       /* The result is written as a file: costs are those of what a runtime
+                    makes of it (runtime.h), small gains count for nothing, and the environment
+                    begins with a simplified graph (simplify.h). */
+} graft_session_options;
+
+typedef struct graft_session {
+    graft_agent_settings settings;
+    graft_model *model;
+    graft_ruleset rules; /* As read. */
+    graft_xfers xfers;   /* Those that are used, in the file's order. */
+    uint32_t unproved;   /* Rules left out since they hold within bounds only, */
+    uint32_t refused;    /* those that the device or the numeric class cannot use... */
+    uint32_t unmet;      /* ...and those that the survey left out. */
+    graft_device *device;
+    graft_cost *cost;
+    graft_open_sizes *open;        /* NULL: the model has no open sizes. */
+    const graft_size_judge *judge; /* Of them; NULL likewise. */
+    graft_runtime *runtime;        /* NULL: graphs are priced as they are. */
+    uint32_t simplified;           /* With `file`: rewrites that simplified the model first. */
+    graft_cost_total given;        /* With `file`: of the model before it was simplified. */
+    graft_environment environment;
+} graft_session;
+
+/* Opens all of it in env->life; a model's measured operators are in the database afterwards. Fails
+ * as its parts do, and with GRAFT_BAD_INPUT when a survey finds no place for any rule; close it
+ * also then. */
+GRAFT_MUST_USE graft_status graft_session_open(graft_env *env, const graft_session_options *options,
+                                               graft_session *session);
+/* Opens what judges rules where the session's model, which is all that it reads, has open sizes. */
+void graft_session_open_sizes(graft_env *env, graft_session *session);
+/* What graphs of the session cost, also of other models: the environment's price. */
+GRAFT_MUST_USE graft_status graft_session_price(graft_env *env, graft_session *session,
+                                                const graft_graph *graph, const graft_order *order,
+                                                double *ns);
+/* The schedule that such a price is of, in `arena`. */
+GRAFT_MUST_USE graft_status graft_session_plan(graft_env *env, graft_session *session,
+                                               graft_arena *arena, const graft_graph *graph,
+                                               const graft_order *order, graft_schedule *schedule);
+/* All that such a price adds up, estimates counted. */
+GRAFT_MUST_USE graft_status graft_session_total(graft_env *env, graft_session *session,
+                                                const graft_graph *graph, const graft_order *order,
+                                                graft_cost_total *total);
+/* By how much the prices of two graphs can differ by chance: of what only one of them rests on. */
+GRAFT_MUST_USE graft_status graft_session_noise(graft_env *env, graft_session *session,
+                                                const graft_state *before, const graft_state *after,
+                                                double *ns);
+/* Saves the cost database and frees what is not in an arena. */
+GRAFT_MUST_USE graft_status graft_session_close(graft_env *env, graft_session *session);
+
+#endif

@@ -1,0 +1,257 @@
+/* written.c - see written.h. */
+#include "emit/command/written.h"
+
+#include "emit/header/graphtable.h"
+#include "emit/report/outputs.h"
+#include "graph/base/json.h"
+#include "graph/base/log.h"
+#include "models/zoo.h"
+
+#include <math.h>
+#include <string.h>
+
+/* -------------------------------------------------------------- reading back */
+
+graft_status graft_written_open(graft_env *env, graft_session *session, const char *path,
+                                graft_written *written)
+{
+    graft_status status = GRAFT_OK;
+    const int verbosity = env->verbosity;
+    graft_graph *graph = NULL;
+    graft_state state;
+    env->verbosity = 0; /* What there is to say about the model was said when it was read. */
+    const graft_model_options reading = {.sizes = session->model->sizes,
+                                         .size_count = session->model->size_count,
+                                         .keep_open = true};
+    GRAFT_TRY(env, graft_model_read(env, env->life, path, &reading, &written->model),
+              "while reading what was written");
+    GRAFT_CHECK(graft_graph_renumber(env, env->life, &written->model->graph, &graph));
+    const graft_limits limits = graft_state_limits(graph);
+    graft_state_open(env->life, &limits, &state);
+    GRAFT_CHECK(graft_state_set(env, &state, graph));
+    graft_cost_set_model(session->cost, written->model);
+    GRAFT_CHECK(graft_session_total(env, session, &state.graph, &state.order, &written->total));
+done:
+    graft_cost_set_model(session->cost, session->model);
+    env->verbosity = verbosity;
+    return status;
+}
+
+/* ------------------------------------------------------------------ checking */
+
+/* Where models are run to be compared: the session's device; for one that is a program, which runs
+ * nothing for Graft, this processor, with kernels that are chosen in a hurry. */
+typedef struct {
+    graft_device *device; /* NULL: the session's. */
+    graft_cost *cost;
+    const graft_model *model; /* The session's, to be compared with. */
+} runner;
+
+static graft_status open_runner(graft_env *env, graft_session *session, runner *r)
+{
+    static const graft_measure_options hurried = {.rounds = 3, .batch_ns = 50000, .quiet = true};
+    graft_status status = GRAFT_OK;
+    *r = (runner){.cost = session->cost, .model = session->model};
+    if (graft_device_is_program(session->device)) {
+        r->cost = NULL;
+        GRAFT_CHECK(graft_device_open(env, "cpu", 1, &r->device));
+        GRAFT_CHECK(graft_cost_open(env, r->device, NULL, &r->cost));
+        graft_cost_set_measuring(r->cost, &hurried);
+        graft_cost_set_convention(r->cost, true);
+    }
+done:
+    return status;
+}
+
+static void close_runner(graft_env *env, runner *r)
+{
+    if (r->device != NULL) {
+        (void)!graft_cost_close(env, r->cost); /* In memory only: there is nothing to save. */
+        graft_device_close(r->device);
+    } else if (r->cost != NULL) {
+        graft_cost_set_model(r->cost, r->model);
+    }
+}
+
+/* A model at sizes that are bound, so that all of it can run, in env->unit. */
+typedef struct {
+    graft_model *model;
+    graft_executor *executor;
+} runnable;
+
+static graft_status open_runnable(graft_env *env, const runner *on, const char *file,
+                                  bool other_sizes, runnable *r)
+{
+    graft_status status = GRAFT_OK;
+    const graft_model *model = on->model;
+    const int verbosity = env->verbosity;
+    graft_model_size *sizes = GRAFT_NEW(env->unit, graft_model_size, model->size_count);
+    graft_weights *weights = GRAFT_NEW(env->unit, graft_weights, 1);
+    graft_model_options options = {.sizes = sizes, .size_count = model->size_count};
+    if (file == model->file) { /* The other has them fixed. */
+        options.frozen = model->frozen;
+        options.frozen_count = model->frozen_count;
+    }
+    for (uint32_t i = 0; i < model->size_count; i++) {
+        sizes[i] = model->sizes[i];
+        sizes[i].value = other_sizes ? sizes[i].other : sizes[i].value;
+    }
+    env->verbosity = 0;
+    status = graft_model_open(env, env->unit, file, &options, &r->model);
+    env->verbosity = verbosity;
+    if (status != GRAFT_OK) {
+        goto done;
+    }
+    graft_cost_set_model(on->cost, r->model);
+    GRAFT_CHECK(graft_model_fold_weights(env, env->unit, r->model, &r->model->graph, weights));
+    GRAFT_CHECK(graft_executor_open_model(env, on->cost, r->model, &r->model->graph, weights,
+                                          &r->executor));
+done:
+    return status;
+}
+
+graft_status graft_written_check_able(graft_env *env, graft_session *session)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->unit);
+    runnable r = {.executor = NULL};
+    runner on;
+    GRAFT_CHECK(open_runner(env, session, &on));
+    GRAFT_CHECK(open_runnable(env, &on, session->model->file, false, &r));
+done:
+    graft_executor_close(r.executor);
+    close_runner(env, &on);
+    graft_arena_release(env->unit, mark);
+    return status;
+}
+
+/* The largest difference over `rounds` runs at one set of sizes. */
+static graft_status compare_runs(graft_env *env, const runner *on, const char *file,
+                                 bool other_sizes, uint32_t rounds, double *worst)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->unit);
+    runnable before = {.executor = NULL};
+    runnable after = {.executor = NULL};
+    GRAFT_CHECK(open_runnable(env, on, on->model->file, other_sizes, &before));
+    GRAFT_CHECK(open_runnable(env, on, file, other_sizes, &after));
+    const graft_graph *graph = &before.model->graph;
+    float **want = graft_outputs_new(env->unit, before.executor, graph);
+    float **have = graft_outputs_new(env->unit, before.executor, graph);
+    for (uint32_t i = 0; i < rounds; i++) {
+        const float **inputs = graft_outputs_draw(env->unit, before.executor, graph, i + 1);
+        GRAFT_CHECK(graft_executor_run(env, before.executor, inputs, want));
+        GRAFT_CHECK(graft_executor_run(env, after.executor, inputs, have));
+        *worst = fmax(*worst, graft_outputs_difference(before.executor, graph, want, have));
+    }
+done:
+    graft_executor_close(before.executor);
+    graft_executor_close(after.executor);
+    graft_arena_release(env->unit, mark);
+    return status;
+}
+
+graft_status graft_written_check(graft_env *env, graft_session *session,
+                                 const graft_written *written, uint32_t rounds, double *difference)
+{
+    graft_status status = GRAFT_OK;
+    double worst = 0.0;
+    runner on;
+    GRAFT_CHECK(open_runner(env, session, &on));
+    for (uint32_t other = 0; other <= (session->model->is_open ? 1U : 0U); other++) {
+        GRAFT_CHECK(compare_runs(env, &on, written->model->file, other == 1, rounds, &worst));
+    }
+    *difference = worst;
+    if (!(worst <= GRAFT_OUTPUTS_DIFFERENCE_MOST)) {
+        status = GRAFT_FAIL(env, GRAFT_INTERNAL,
+                            "%s: the outputs differ from those of %s by %.3g of their largest "
+                            "magnitude",
+                            written->model->file, session->model->file, worst);
+    }
+done:
+    close_runner(env, &on);
+    return status;
+}
+
+/* --------------------------------------------------------------------- kinds */
+
+uint32_t graft_written_operators(graft_env *env, const graft_model *model)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    uint32_t count = 0;
+    uint32_t sum = 0;
+    const graft_model_kind *kinds = graft_model_kinds(env->scratch, model, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        sum += kinds[i].count;
+    }
+    graft_arena_release(env->scratch, mark);
+    return sum;
+}
+
+graft_status graft_written_measure(graft_env *env, const graft_model *model,
+                                   uint64_t sizes[GRAFT_WRITTEN_SIZES])
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->unit);
+    const graft_limits limits = graft_state_limits(&model->graph);
+    graft_state state;
+    graft_schedule schedule;
+    memset(sizes, 0, GRAFT_WRITTEN_SIZES * sizeof(sizes[0]));
+    for (uint32_t w = 0; w < model->weight_count; w++) {
+        const graft_model_weight *weight = &model->weights[w];
+        if (weight->name != NULL && weight->shape.rank != GRAFT_RANK_UNKNOWN &&
+            weight->shape.dtype == GRAFT_DTYPE_F32) {
+            sizes[GRAFT_WRITTEN_PARAMETERS] += graft_shape_elements(&weight->shape);
+        }
+    }
+    graft_state_open(env->unit, &limits, &state);
+    GRAFT_CHECK(graft_state_set(env, &state, &model->graph));
+    graft_schedule_build_in(env->unit, &state.graph, &state.order, GRAFT_LAYOUT_ROW, false,
+                            &schedule);
+    for (uint32_t i = 0; i < schedule.step_count; i++) {
+        const graft_signature *signature = &schedule.steps[i].signature;
+        if (schedule.steps[i].node != GRAFT_NONE && signature->op != GRAFT_OP_OPAQUE) {
+            sizes[GRAFT_WRITTEN_FLOPS] += graft_signature_flops(signature);
+            sizes[GRAFT_WRITTEN_BYTES] += graft_signature_bytes(signature);
+        }
+    }
+done:
+    graft_arena_release(env->unit, mark);
+    return status;
+}
+
+static void print_kind(graft_env *env, const char *name, uint32_t before, uint32_t after)
+{
+    if (env->json) {
+        graft_json json;
+        graft_json_begin(&json, env->scratch);
+        graft_json_string(&json, "kind", name);
+        graft_json_integer(&json, "before", before);
+        graft_json_integer(&json, "after", after);
+        graft_json_end(&json, stdout);
+    } else {
+        (void)printf("  %-24s %6u -> %6u\n", name, before, after);
+    }
+}
+
+void graft_written_print_kinds(graft_env *env, const graft_session *session,
+                               const graft_written *written)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    uint32_t counts[2] = {0, 0};
+    uint32_t at[2] = {0, 0};
+    const graft_model_kind *kinds[2] = {
+        graft_model_kinds(env->scratch, session->model, &counts[0]),
+        graft_model_kinds(env->scratch, written->model, &counts[1])};
+    static const graft_model_kind none = {.name = "\x7f"}; /* Behind all others. */
+    while (at[0] < counts[0] || at[1] < counts[1]) {
+        const graft_model_kind *a = at[0] < counts[0] ? &kinds[0][at[0]] : &none;
+        const graft_model_kind *b = at[1] < counts[1] ? &kinds[1][at[1]] : &none;
+        int order = strcmp(a->name, b->name);
+        print_kind(env, order <= 0 ? a->name : b->name, order <= 0 ? a->count : 0,
+                   order >= 0 ? b->count : 0);
+        at[0] += order <= 0;
+        at[1] += order >= 0;
+    }
+    graft_arena_release(env->scratch, mark);
+}

@@ -1,0 +1,266 @@
+/* graphtable.c - see graphtable.h. */
+#include "emit/header/graphtable.h"
+
+#include "emit/header/identifier.h"
+
+#include <inttypes.h>
+
+/* One record: where it begins in the table, and what is said about it. */
+typedef struct {
+    size_t first;
+    const char *note;
+} table_line;
+
+typedef struct {
+    const graft_graph *graph;
+    const graft_order *order;
+    graft_index *numbers; /* By value id: its number in the table. */
+    graft_index value_count;
+    graft_buffer table; /* int32_t */
+    graft_buffer lines; /* table_line */
+} table_builder;
+
+static size_t table_count(const table_builder *builder)
+{
+    return builder->table.size / sizeof(int32_t);
+}
+
+static void add_number(table_builder *builder, int64_t number)
+{
+    const int32_t narrow = (int32_t)number;
+    graft_buffer_append(&builder->table, &narrow, sizeof narrow);
+}
+
+static void add_index(table_builder *builder, graft_index index)
+{
+    add_number(builder, index == GRAFT_NONE ? -1 : (int64_t)index);
+}
+
+static void open_record(table_builder *builder, graft_record kind, const char *note)
+{
+    const table_line line = {table_count(builder), note};
+    graft_buffer_append(&builder->lines, &line, sizeof line);
+    add_number(builder, kind);
+}
+
+static void add_shape(table_builder *builder, const graft_shape *shape)
+{
+    add_number(builder, shape->dtype);
+    add_number(builder, shape->rank);
+    for (uint32_t i = 0; shape->rank <= GRAFT_MAX_RANK && i < shape->rank; i++) {
+        add_number(builder, shape->dims[i]);
+    }
+}
+
+static void add_sources(table_builder *builder, graft_value_kind kind)
+{
+    bool is_input = kind == GRAFT_VALUE_INPUT;
+    for (graft_index v = 0; v < builder->graph->value_end; v++) {
+        const graft_value *value = &builder->graph->values[v];
+        if (value->kind == kind) {
+            open_record(builder, is_input ? GRAFT_RECORD_INPUT : GRAFT_RECORD_WEIGHT,
+                        is_input ? "input" : "weight");
+            add_index(builder, value->source);
+            add_shape(builder, &value->shape);
+            builder->numbers[v] = builder->value_count++;
+        }
+    }
+}
+
+static void add_inputs(table_builder *builder, graft_index n)
+{
+    for (uint32_t i = 0; i < builder->graph->nodes[n].input_count; i++) {
+        graft_index v = graft_node_input(builder->graph, n, i);
+        add_index(builder, v == GRAFT_NONE ? GRAFT_NONE : builder->numbers[v]);
+    }
+}
+
+static void add_node(table_builder *builder, graft_index n)
+{
+    const graft_node *node = &builder->graph->nodes[n];
+    const graft_op_info *info = graft_op(node->op);
+    if (info != NULL) {
+        open_record(builder, GRAFT_RECORD_NODE, info->name);
+        add_number(builder, node->op);
+        add_index(builder, node->source);
+        add_inputs(builder, n);
+        for (uint32_t i = 0; i < info->attr_count; i++) {
+            add_number(builder, node->attrs[i]);
+        }
+    } else {
+        open_record(builder, node->is_const ? GRAFT_RECORD_CONST : GRAFT_RECORD_OPAQUE, "opaque");
+        add_index(builder, node->source);
+        add_number(builder, node->input_count);
+        add_number(builder, node->output_count);
+        add_inputs(builder, n);
+    }
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        graft_index v = graft_node_output(builder->graph, n, i);
+        if (info == NULL) {
+            add_shape(builder, &builder->graph->values[v].shape);
+        }
+        builder->numbers[v] = builder->value_count++;
+    }
+}
+
+/* A node with too many inputs or outputs; GRAFT_NONE when a table can hold the graph. */
+static graft_index find_too_wide(const graft_graph *graph)
+{
+    for (graft_index n = 0; n < graph->node_end; n++) {
+        const graft_node *node = &graph->nodes[n];
+        if (node->op == GRAFT_OP_OPAQUE && (node->input_count > GRAFT_TABLE_MAX_OPERANDS ||
+                                            node->output_count > GRAFT_TABLE_MAX_OPERANDS)) {
+            return n;
+        }
+    }
+    return GRAFT_NONE;
+}
+
+static graft_status check_operands(graft_env *env, const graft_graph *graph)
+{
+    graft_index n = find_too_wide(graph);
+    return n == GRAFT_NONE
+               ? GRAFT_OK
+               : GRAFT_FAIL(env, GRAFT_UNSUPPORTED,
+                            "node %u has more than %d inputs or outputs: no table for it", n,
+                            GRAFT_TABLE_MAX_OPERANDS);
+}
+
+/* Fills the builder; everything lies in `arena`. */
+static graft_status build_table(graft_env *env, graft_arena *arena, const graft_graph *graph,
+                                table_builder *builder)
+{
+    graft_status status = GRAFT_OK;
+    size_t bytes = graft_order_bytes(&graph->limits);
+    graft_order *order = GRAFT_NEW(arena, graft_order, 1);
+    *builder = (table_builder){
+        .graph = graph, .order = order, .table = {.arena = arena}, .lines = {.arena = arena}};
+    builder->numbers = GRAFT_NEW(arena, graft_index, graph->value_end);
+    GRAFT_CHECK(check_operands(env, graph));
+    status = graft_order_build(order, graph, graft_arena_alloc(arena, bytes), bytes);
+    if (status != GRAFT_OK) {
+        status = GRAFT_FAIL(env, status, "the graph has a cycle");
+        goto done;
+    }
+    add_sources(builder, GRAFT_VALUE_INPUT);
+    add_sources(builder, GRAFT_VALUE_WEIGHT);
+    for (graft_index i = 0; i < order->count; i++) {
+        add_node(builder, order->order[i]);
+    }
+    for (graft_index i = 0; i < graph->output_count; i++) {
+        open_record(builder, GRAFT_RECORD_OUTPUT, "output");
+        add_index(builder, builder->numbers[graph->outputs[i]]);
+    }
+done:
+    return status;
+}
+
+/* -------------------------------------------------------------------- text */
+
+static void print_table(const table_builder *builder, graft_buffer *text)
+{
+    const int32_t *table = (const int32_t *)(const void *)builder->table.data;
+    const table_line *lines = (const table_line *)(const void *)builder->lines.data;
+    size_t line_count = builder->lines.size / sizeof *lines;
+    for (size_t i = 0; i < line_count; i++) {
+        size_t end = i + 1 < line_count ? lines[i + 1].first : table_count(builder);
+        graft_buffer_printf(text, "   ");
+        for (size_t k = lines[i].first; k < end; k++) {
+            graft_buffer_printf(text, " %" PRId32 ",", table[k]);
+        }
+        graft_buffer_printf(text, " /* %s */\n", lines[i].note);
+    }
+}
+
+/* What a loader needs, and half as much again for rewriting. */
+static void print_limits(const table_builder *builder, const graft_identifier *name,
+                         graft_buffer *text)
+{
+    const graft_graph *graph = builder->graph;
+    graft_index edges = 0;
+    for (graft_index i = 0; i < builder->order->count; i++) {
+        const graft_node *node = &graph->nodes[builder->order->order[i]];
+        edges += (graft_index)node->input_count + node->output_count;
+    }
+    graft_buffer_printf(text,
+                        "/* {nodes, values, edges, outputs} with room for rewriting. */\n"
+                        "#define GRAFT_GRAPH_%s_LIMITS {%u, %u, %u, %u}\n\n",
+                        name->capitals, builder->order->count * 3 / 2 + 16,
+                        builder->value_count * 3 / 2 + 32, edges * 3 / 2 + 64,
+                        graph->output_count > 0 ? graph->output_count : 1);
+}
+
+/* The text, in `text`, whose arena is not env->scratch. */
+static graft_status print_header(graft_env *env, const graft_graph *graph, const char *name,
+                                 graft_buffer *text)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_identifier id;
+    table_builder builder;
+    GRAFT_CHECK(graft_identifier_make(env, name, &id));
+    GRAFT_CHECK(build_table(env, env->scratch, graph, &builder));
+    graft_buffer_printf(
+        text,
+        "/* SPDX-License-Identifier: MIT */\n"
+        "/* A tensor graph as a table. Generated by graft; not to be edited. Include graft.h "
+        "first.\n"
+        " *      graft_graph_load(&graph, graft_graph_%s,\n"
+        " *                       sizeof graft_graph_%s / sizeof graft_graph_%s[0]); */\n"
+        "#ifndef GRAFT_GRAPH_%s_H\n#define GRAFT_GRAPH_%s_H\n\n"
+        "static const int32_t graft_graph_%s[] = {\n",
+        id.small, id.small, id.small, id.capitals, id.capitals, id.small);
+    print_table(&builder, text);
+    graft_buffer_printf(text, "};\n\n");
+    print_limits(&builder, &id, text);
+    graft_buffer_printf(text,
+                        "#ifndef GRAFT_GRAPH\n#define GRAFT_GRAPH graft_graph_%s\n"
+                        "#define GRAFT_GRAPH_LIMITS GRAFT_GRAPH_%s_LIMITS\n#endif\n\n#endif\n",
+                        id.small, id.capitals);
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+graft_status graft_graphtable_write(graft_env *env, const graft_graph *graph, const char *name,
+                                    const char *path)
+{
+    graft_status status = GRAFT_OK;
+    graft_arena *arena = graft_arena_new((size_t)1 << 16);
+    if (arena == NULL) {
+        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for %s", path);
+    }
+    graft_buffer text = {.arena = arena};
+    GRAFT_TRY(env, print_header(env, graph, name, &text), "while writing %s", path);
+    GRAFT_CHECK(graft_file_write(env, path, text.data, text.size));
+done:
+    graft_arena_free(arena);
+    return status;
+}
+
+graft_status graft_graph_renumber(graft_env *env, graft_arena *arena, const graft_graph *graph,
+                                  graft_graph **renumbered)
+{
+    graft_status status = GRAFT_OK;
+    table_builder builder;
+    graft_graph *copy = GRAFT_NEW(arena, graft_graph, 1);
+    size_t bytes = graft_graph_bytes(&graph->limits);
+    void *memory = graft_arena_alloc(arena, bytes);
+    graft_mark mark = graft_arena_mark(env->scratch);
+    status = graft_graph_init(copy, &graph->limits, memory, bytes);
+    if (status == GRAFT_OK && find_too_wide(graph) != GRAFT_NONE) {
+        status = graft_graph_copy(copy, graph);
+    } else if (status == GRAFT_OK) {
+        GRAFT_CHECK(build_table(env, env->scratch, graph, &builder));
+        status = graft_graph_load(copy, (const int32_t *)(const void *)builder.table.data,
+                                  table_count(&builder));
+    }
+    if (status != GRAFT_OK) {
+        status = GRAFT_FAIL(env, status, "a graph does not fit its copy");
+        goto done;
+    }
+    *renumbered = copy;
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
+}

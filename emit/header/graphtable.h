@@ -1,0 +1,22 @@
+/* graphtable.h - writes a graph as a C header: one table of integers, which graft_graph_load reads.
+ * For products that know their model when they are compiled. */
+#ifndef GRAFT_GRAPHTABLE_H
+#define GRAFT_GRAPHTABLE_H
+
+#include "graph/base/file.h"
+
+/* Writes the header. `name` becomes part of identifiers, as in identifier.h. The table lists
+ * inputs, weights, then nodes in topological order, so nodes are numbered by their place in that
+ * order; graft_graph_renumber gives the same numbers to a graph on the host, and with them the same
+ * numbering of locations. GRAFT_BAD_INPUT for a bad name or a cycle; GRAFT_UNSUPPORTED for an
+ * opaque node with more than GRAFT_TABLE_MAX_OPERANDS. */
+GRAFT_MUST_USE graft_status graft_graphtable_write(graft_env *env, const graft_graph *graph,
+                                                   const char *name, const char *path);
+
+/* `graph` with its nodes and values numbered as the loader numbers them, in `arena`, with the same
+ * limits; one that no table can hold keeps its numbers. GRAFT_BAD_INPUT when it has a cycle. */
+GRAFT_MUST_USE graft_status graft_graph_renumber(graft_env *env, graft_arena *arena,
+                                                 const graft_graph *graph,
+                                                 graft_graph **renumbered);
+
+#endif

@@ -1,0 +1,28 @@
+/* dreamt.h - a model's policy by an agent that is trained in dreams (train/agent/dreamer.h): what it learns
+ * is added to what a table of costs says, and ships as the header's network. */
+#ifndef GRAFT_EMIT_DREAMT_H
+#define GRAFT_EMIT_DREAMT_H
+
+#include "emit/header/compile.h"
+#include "train/agent/dreamer.h"
+
+typedef struct graft_dreamt_policy {
+    graft_policy policy;
+    graft_foresight_report report; /* Whether the dream is faithful. */
+    graft_agreement agreement;     /* Of integers and floats on the model's graphs. */
+    uint64_t interactions;         /* Steps in the real environment. */
+    uint64_t dream_steps;
+    double world_seconds;
+    double dream_seconds;
+} graft_dreamt_policy;
+
+/* Trains on the session's model, whose rewards are prices, and compiles the policy; in env->life. The
+ * session and the tariff, whose policy the agent begins as, are kept. `path` is the checkpoint's, and
+ * may be NULL. Fails as training does, GRAFT_INTERRUPTED among them, and as graft_policy_compile. */
+GRAFT_MUST_USE graft_status graft_dreamt_make(graft_env *env, graft_session *session,
+                                              const graft_tariff *tariff, const char *path,
+                                              graft_dreamt_policy *dreamt);
+/* Appends what is known of the training, as a JSON object on one line. */
+void graft_dreamt_write(graft_env *env, const graft_dreamt_policy *dreamt, FILE *out);
+
+#endif

@@ -1,0 +1,586 @@
+/* generalist.c - see generalist.h. graft_generalist_make lists the stages. */
+#include "emit/policy/generalist.h"
+
+#include "emit/command/command_table.h"
+#include "emit/command/contents.h"
+#include "emit/command/known_policy.h"
+#include "emit/header/compile.h"
+#include "emit/header/graphtable.h"
+#include "emit/header/header.h"
+#include "graph/base/json.h"
+#include "graph/base/log.h"
+#include "graph/rule/policyfile.h"
+#include "graph/rule/rulecode.h"
+#include "train/tariff/leaning.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LOCATIONS_MOST = UINT16_MAX, LEANING_ROUNDS = 3 };
+
+/* Of the mean cost of the graphs that the policy ends at: what leaning has to bring. */
+static const double leaning_least = 1e-5;
+/* The cheapest of many graphs by guesses is one that is guessed too low. */
+static const double guessed_more = 0.25;
+
+/* A rule, and what it brought on the models that are learnt from. */
+typedef struct {
+    uint32_t rule;
+    uint32_t uses;
+    uint64_t gain;  /* Parts of graphs, in units of 2^-32. */
+    uint32_t bytes; /* Packed. */
+    bool always;
+} used_rule;
+
+/* What some method made of a model. */
+typedef struct {
+    double ns;
+    uint32_t steps;
+    uint32_t estimated; /* Roofline estimates in the price. */
+    uint64_t priced;    /* Graphs whose price was asked for. */
+    double seconds;
+} outcome;
+
+typedef struct {
+    outcome given;
+    outcome greedy;
+    outcome policy;
+    double guessed; /* Part of the estimate of the graph as given that rests on the fallback. */
+} model_row;
+
+typedef struct {
+    const graft_generalist_options *options;
+    graft_env *env; /* Where what follows lives: models come and go in others. */
+    graft_table_model *models;
+    uint32_t count;
+    uint64_t learnt;      /* Bit m: model m is learnt from. */
+    graft_graph **graphs; /* By model, as given. */
+    graft_apply_options apply;
+    uint32_t step_limit;
+    const char *device;       /* By its whole name. */
+    graft_database *database; /* What the fallback learns from besides, or NULL. */
+    graft_book book;
+    graft_tariff measured; /* Rows as measured: what graphs are judged by. */
+    graft_leaning leaning;
+    graft_tariff tariff; /* The one that leans: what ships. */
+    uint32_t rule_count; /* Those that the device can use... */
+    graft_rule *rules;
+    const char **names;
+    const uint64_t *exact; /* Ids of those that give the same bits. */
+    uint32_t exact_count;
+    used_rule *uses;
+    const char **kept_names; /* ...and of those in `policy`. */
+    graft_policy policy;
+    model_row *rows;
+    graft_progress progress;
+} generalist;
+
+bool graft_generalist_means(const char *model)
+{
+    return strcmp(model, "zoo") == 0 || strchr(model, ',') != NULL;
+}
+
+static bool is_learnt(const generalist *g, uint32_t model)
+{
+    return (g->learnt >> model & 1u) != 0;
+}
+
+/* ---------------------------------------------------------------- costs */
+
+static void take_rules(generalist *g, const graft_xfers *xfers)
+{
+    graft_arena *arena = g->env->life;
+    g->rule_count = xfers->count;
+    g->rules = GRAFT_NEW(arena, graft_rule, xfers->count);
+    g->names = GRAFT_NEW(arena, const char *, xfers->count);
+    g->uses = GRAFT_NEW(arena, used_rule, xfers->count);
+    memcpy(g->rules, xfers->rules, xfers->count * sizeof(g->rules[0]));
+    for (uint32_t r = 0; r < xfers->count; r++) {
+        g->names[r] = graft_arena_strdup(arena, xfers->names[r]);
+        g->uses[r] = (used_rule){.rule = r, .always = graft_rule_is_always(&g->rules[r])};
+    }
+}
+
+/* What a session knows that is needed when it is closed. */
+static graft_status take_session(generalist *g, const graft_session *session, uint32_t model)
+{
+    graft_status status = GRAFT_OK;
+    const graft_environment *environment = &session->environment;
+    if (model == 0) {
+        take_rules(g, &session->xfers);
+        g->exact = graft_ruleset_exact(&session->rules, g->env->life, &g->exact_count);
+        g->apply = environment->options.apply;
+        g->step_limit = environment->options.step_limit;
+        g->device = graft_arena_strdup(g->env->life, graft_device_name(session->device));
+    }
+    if (session->xfers.count != g->rule_count) {
+        return GRAFT_FAIL(g->env, GRAFT_UNSUPPORTED,
+                          "%s: %u of the rules can be used, of the models before it %u",
+                          g->models[model].name, session->xfers.count, g->rule_count);
+    }
+    GRAFT_CHECK(
+        graft_graph_renumber(g->env, g->env->life, &environment->first.graph, &g->graphs[model]));
+done:
+    return status;
+}
+
+static graft_status learn_costs(graft_env *env, void *context, graft_session *session,
+                                uint32_t model)
+{
+    graft_status status = GRAFT_OK;
+    generalist *g = context;
+    graft_plan_found found;
+    model_row *row = &g->rows[model];
+    GRAFT_CHECK(take_session(g, session, model));
+    GRAFT_CHECK(graft_search_greedy(env, env->life, &session->environment, &found));
+    row->greedy = (outcome){.ns = found.cost_ns,
+                            .steps = found.step_count,
+                            .priced = found.evaluations,
+                            .seconds = found.seconds};
+    if (is_learnt(g, model)) {
+        GRAFT_CHECK(graft_table_teach(env, session, &g->book, model, &found));
+    }
+    graft_progress_update(&g->progress, model + 1, g->models[model].name);
+done:
+    return status;
+}
+
+static uint32_t count_of_device(const graft_database *database)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < graft_database_count(database); i++) {
+        const graft_database_record *record = graft_database_at(database, i);
+        count += graft_database_find(database, &record->signature) == &record->entry;
+    }
+    return count;
+}
+
+/* What the fallback learns from besides the models: the file that is named, or the device's own. */
+static graft_status open_measured(generalist *g)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = g->env;
+    const char *path = g->options->measured != NULL ? g->options->measured
+                                                    : graft_known_samples_path(env, g->device);
+    if (path == NULL) {
+        graft_log(env, 1,
+                  "rules/samples has no file of '%s': the fallback learns from models alone",
+                  g->device);
+        return GRAFT_OK;
+    }
+    GRAFT_CHECK(graft_table_open_measured(env, &g->options->session, path, &g->database));
+    graft_log(env, 1, "the fallback learns from models and from %u operators of '%s' in %s",
+              count_of_device(g->database), g->device, path);
+done:
+    return status;
+}
+
+/* Costs get at most four sevenths of the flash, rules what remains: at least 48 of 112 KiB. */
+static graft_status make_tariff(generalist *g)
+{
+    const graft_tariff_options options = {.models = g->learnt,
+                                          .bytes_most = g->options->flash / 7 * 4,
+                                          .rows = true,
+                                          .trees = GRAFT_TARIFF_TREES,
+                                          .database = g->database};
+    return graft_tariff_make(g->env, g->env->life, &g->book, &options, &g->measured, NULL);
+}
+
+/* ---------------------------------------------------------------- rules */
+
+/* A policy that decides by the tariff over some of the rules. */
+static graft_status open_policy(generalist *g, const graft_rule *rules, uint32_t count)
+{
+    g->policy = (graft_policy){.abi = GRAFT_ABI,
+                               .feature_hash = GRAFT_FEATURE_HASH,
+                               .metadata = "",
+                               .location_limit = LOCATIONS_MOST,
+                               .tariff = &g->tariff,
+                               .decider = GRAFT_DECIDER_TARIFF};
+    return graft_policy_pack_rules(g->env, g->env->life, rules, count, &g->policy);
+}
+
+/* Runs the engine's own loop on a model, in env->unit. */
+static graft_status follow(graft_env *env, const generalist *g, const graft_policy *policy,
+                           uint32_t model, graft_state *state, graft_report *report)
+{
+    graft_status status = GRAFT_OK;
+    const graft_optimize_options options = {.weight_bytes_limit = g->apply.weight_bytes_limit,
+                                            .step_limit = g->step_limit};
+    const graft_limits limits = graft_state_limits(g->graphs[model]);
+    graft_state_open(env->unit, &limits, state);
+    GRAFT_CHECK(graft_state_set(env, state, g->graphs[model]));
+    size_t bytes = graft_optimize_workspace_most_bytes(policy, &limits, options.step_limit);
+    *report = (graft_report){.decisions = GRAFT_NEW(env->unit, graft_decision, options.step_limit),
+                             .decision_limit = options.step_limit};
+    status = graft_optimize(&state->graph, policy, &options, graft_arena_alloc(env->unit, bytes),
+                            bytes, report);
+    if (status != GRAFT_OK) {
+        status = GRAFT_FAIL(env, status, "the policy failed on %s: %s", g->models[model].name,
+                            graft_status_name(status));
+    }
+done:
+    return status;
+}
+
+/* Notes what each rule brings on the models when a tariff decides. */
+static graft_status count_uses(generalist *g, const graft_tariff *tariff)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = g->env;
+    graft_policy policy = g->policy;
+    policy.tariff = tariff;
+    for (uint32_t m = 0; m < g->count; m++) {
+        graft_mark mark = graft_arena_mark(env->unit);
+        graft_state state;
+        graft_report report;
+        if (!is_learnt(g, m)) {
+            continue;
+        }
+        GRAFT_CHECK(follow(env, g, &policy, m, &state, &report));
+        const double whole = (double)report.estimated_before.cost;
+        for (uint32_t i = 0; i < report.step_count; i++) {
+            const graft_decision *decision = &report.decisions[i];
+            g->uses[decision->rule].uses++;
+            g->uses[decision->rule].gain +=
+                (uint64_t)(-(double)decision->cost_change / whole * 4294967296.0);
+        }
+        graft_arena_release(env->unit, mark);
+    }
+done:
+    return status;
+}
+
+/* ---------------------------------------------------------------- leaning */
+
+/* What two states of a model cost by the rows as measured, and of the second a quarter more where
+ * no row is: the second as a part of the first. */
+static graft_status compare_estimates(graft_env *env, const generalist *g, uint32_t model,
+                                      graft_state *found, double *parts)
+{
+    graft_status status = GRAFT_OK;
+    graft_estimated estimated[2];
+    graft_estimator estimator;
+    graft_state first;
+    const graft_limits *limits = &found->graph.limits;
+    const size_t bytes = graft_estimator_bytes(limits);
+    graft_state_open(env->unit, limits, &first);
+    GRAFT_CHECK(graft_state_set(env, &first, g->graphs[model]));
+    GRAFT_CHECK(graft_state_refresh(env, found));
+    GRAFT_CHECK(graft_estimator_open(&estimator, &g->measured, limits,
+                                     graft_arena_alloc(env->unit, bytes), bytes));
+    GRAFT_CHECK(graft_estimate(&estimator, &first.graph, &first.order, &estimated[0]));
+    GRAFT_CHECK(graft_estimate(&estimator, &found->graph, &found->order, &estimated[1]));
+    double found_cost =
+        (double)estimated[1].cost + guessed_more * (double)estimated[1].fallback_cost;
+    *parts = estimated[0].cost > 0 ? found_cost / (double)estimated[0].cost : 1.0;
+done:
+    return status;
+}
+
+/* The mean over the models of what a policy's graph costs by the rows as measured, in parts of the
+ * graph as given. */
+static graft_status judge_tariff(graft_env *env, void *context, const graft_tariff *tariff,
+                                 double *loss)
+{
+    graft_status status = GRAFT_OK;
+    const generalist *g = context;
+    graft_policy policy = g->policy;
+    uint32_t judged = 0;
+    double sum = 0.0;
+    policy.tariff = tariff;
+    for (uint32_t m = 0; m < g->count; m++) {
+        graft_mark mark = graft_arena_mark(env->unit);
+        graft_state found;
+        graft_report report;
+        double parts = 1.0;
+        if (!is_learnt(g, m)) {
+            continue;
+        }
+        GRAFT_CHECK(follow(env, g, &policy, m, &found, &report));
+        GRAFT_CHECK(compare_estimates(env, g, m, &found, &parts));
+        sum += parts;
+        judged++;
+        graft_arena_release(env->unit, mark);
+    }
+    *loss = sum / judged;
+done:
+    return status;
+}
+
+/* Keeps of the rules those that some leaning uses, so that judging is quick, and chooses. */
+static graft_status choose_leaning(generalist *g)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = g->env;
+    graft_leaning_rows rows;
+    graft_rule *used = GRAFT_NEW(env->life, graft_rule, g->rule_count);
+    uint32_t used_count = 0;
+    const graft_leaning_judge judge = {judge_tariff, g};
+    uint16_t *values = GRAFT_NEW(env->life, uint16_t, g->measured.row_count);
+    graft_leaning_open(env->life, &g->book, &g->measured, &rows);
+    GRAFT_CHECK(open_policy(g, g->rules, g->rule_count));
+    for (uint32_t part = 0; part <= 100; part += 50) {
+        memset(g->leaning.parts, (int)part, sizeof g->leaning.parts);
+        g->tariff = graft_leaning_apply(&rows, &g->leaning, values);
+        GRAFT_CHECK(count_uses(g, &g->tariff));
+    }
+    for (uint32_t r = 0; r < g->rule_count; r++) {
+        if (g->uses[r].uses > 0) {
+            used[used_count++] = g->rules[r];
+        }
+        g->uses[r].uses = 0;
+        g->uses[r].gain = 0;
+    }
+    GRAFT_CHECK(open_policy(g, used, used_count));
+    GRAFT_CHECK(
+        graft_leaning_search(env, &rows, &judge, LEANING_ROUNDS, leaning_least, &g->leaning));
+    g->tariff = graft_leaning_apply(&rows, &g->leaning, values);
+    GRAFT_CHECK(open_policy(g, g->rules, g->rule_count));
+    GRAFT_CHECK(count_uses(g, &g->tariff));
+done:
+    return status;
+}
+
+/* ---------------------------------------------------------------- rules that ship */
+
+/* What brought most first; of those that were not used, simplifications first, then short ones:
+ * they may find a place in other graphs. */
+static int compare_uses(const void *a, const void *b)
+{
+    const used_rule *x = a;
+    const used_rule *y = b;
+    if (x->gain != y->gain) {
+        return x->gain < y->gain ? 1 : -1;
+    }
+    if (x->always != y->always) {
+        return x->always ? -1 : 1;
+    }
+    if (x->bytes != y->bytes) {
+        return x->bytes < y->bytes ? -1 : 1;
+    }
+    return x->rule < y->rule ? -1 : x->rule > y->rule;
+}
+
+static int compare_rules(const void *a, const void *b)
+{
+    const used_rule *x = a;
+    const used_rule *y = b;
+    return x->rule < y->rule ? -1 : x->rule > y->rule;
+}
+
+/* Keeps as many rules as there is room for, in the order of the set. */
+static graft_status choose_rules(generalist *g)
+{
+    graft_arena *arena = g->env->life;
+    const uint32_t flash = g->options->flash;
+    uint32_t bytes = graft_tariff_bytes(&g->tariff) + (uint32_t)sizeof(uint32_t);
+    uint32_t kept = 0;
+    for (uint32_t r = 0; r < g->rule_count; r++) {
+        /* Its offset and flag, too. */
+        g->uses[r].bytes = g->policy.rule_offsets[r + 1] - g->policy.rule_offsets[r] + 5;
+    }
+    qsort(g->uses, g->rule_count, sizeof(g->uses[0]), compare_uses);
+    while (kept < g->rule_count && bytes + g->uses[kept].bytes <= flash) {
+        bytes += g->uses[kept++].bytes;
+    }
+    assert(kept > 0); /* Costs leave three sevenths to rules. */
+    for (uint32_t i = kept; i < g->rule_count && g->uses[i].uses > 0; i++) {
+        graft_log(g->env, 1, "rule %s was used %u times, but there is no room for it",
+                  g->names[g->uses[i].rule], g->uses[i].uses);
+    }
+    qsort(g->uses, kept, sizeof(g->uses[0]), compare_rules);
+    graft_rule *rules = GRAFT_NEW(arena, graft_rule, kept);
+    g->kept_names = GRAFT_NEW(arena, const char *, kept);
+    for (uint32_t i = 0; i < kept; i++) {
+        rules[i] = g->rules[g->uses[i].rule];
+        g->kept_names[i] = g->names[g->uses[i].rule];
+    }
+    return open_policy(g, rules, kept);
+}
+
+/* ---------------------------------------------------------------- results */
+
+static graft_status price(graft_env *env, const graft_session *session, const graft_state *state,
+                          outcome *o)
+{
+    graft_cost_total total;
+    graft_status status =
+        graft_cost_graph(env, session->cost, &state->graph, &state->order, &total);
+    if (status == GRAFT_OK) {
+        o->ns = total.ns;
+        o->estimated = total.estimated_count;
+    }
+    return status;
+}
+
+static graft_status try_model(graft_env *env, void *context, graft_session *session, uint32_t model)
+{
+    graft_status status = GRAFT_OK;
+    generalist *g = context;
+    model_row *row = &g->rows[model];
+    graft_state found;
+    graft_report report;
+    uint64_t start_ns = graft_clock_ns();
+    GRAFT_CHECK(follow(env, g, &g->policy, model, &found, &report));
+    row->policy.seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
+    row->policy.steps = report.step_count;
+    row->guessed =
+        report.estimated_before.cost > 0
+            ? (double)report.estimated_before.fallback_cost / (double)report.estimated_before.cost
+            : 0.0;
+    GRAFT_CHECK(price(env, session, &session->environment.first, &row->given));
+    GRAFT_CHECK(graft_state_refresh(env, &found));
+    GRAFT_CHECK(price(env, session, &found, &row->policy));
+    graft_progress_update(&g->progress, model + 1, g->models[model].name);
+done:
+    return status;
+}
+
+static void print_table(const generalist *g)
+{
+    (void)printf("cost by the database of '%s', in percent of the graph as given [estimates of the "
+                 "roofline in the price]\n\n%-16s %-7s %14s %14s %6s %9s %8s\n",
+                 g->device, "model", "", "greedy", "policy", "steps", "time", "guessed");
+    for (uint32_t m = 0; m < g->count; m++) {
+        const model_row *row = &g->rows[m];
+        (void)printf("%-16s %-7s %7.2f %%      %7.2f %% [%2u] %6u %6.1f ms %6.1f %%\n",
+                     g->models[m].name, is_learnt(g, m) ? "" : "unseen",
+                     100.0 * row->greedy.ns / row->given.ns, 100.0 * row->policy.ns / row->given.ns,
+                     row->policy.estimated, row->policy.steps, 1e3 * row->policy.seconds,
+                     100.0 * row->guessed);
+    }
+}
+
+static void put_outcome(graft_json *json, graft_arena *scratch, const char *name, const outcome *o)
+{
+    graft_json_number(json, graft_arena_printf(scratch, "%s_ns", name), o->ns);
+    graft_json_integer(json, graft_arena_printf(scratch, "%s_steps", name), o->steps);
+    graft_json_integer(json, graft_arena_printf(scratch, "%s_priced", name), (int64_t)o->priced);
+    graft_json_number(json, graft_arena_printf(scratch, "%s_seconds", name), o->seconds);
+}
+
+static graft_status write_results(const generalist *g, const char *path)
+{
+    graft_status status = GRAFT_OK;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL) {
+        return GRAFT_FAIL(g->env, GRAFT_NO_MEMORY, "no memory for %s", path);
+    }
+    for (uint32_t m = 0; m < g->count; m++) {
+        graft_json json;
+        graft_mark mark = graft_arena_mark(g->env->scratch);
+        graft_json_begin(&json, g->env->scratch);
+        graft_json_string(&json, "model", g->models[m].name);
+        graft_json_string(&json, "family", g->models[m].family);
+        graft_json_bool(&json, "unseen", !is_learnt(g, m));
+        put_outcome(&json, g->env->scratch, "given", &g->rows[m].given);
+        put_outcome(&json, g->env->scratch, "greedy", &g->rows[m].greedy);
+        put_outcome(&json, g->env->scratch, "policy", &g->rows[m].policy);
+        graft_json_integer(&json, "given_estimates", g->rows[m].given.estimated);
+        graft_json_integer(&json, "policy_estimates", g->rows[m].policy.estimated);
+        graft_json_number(&json, "guessed", g->rows[m].guessed);
+        graft_json_end(&json, out);
+        graft_arena_release(g->env->scratch, mark);
+    }
+    if (fclose(out) != 0) {
+        status = GRAFT_FAIL(g->env, GRAFT_NO_MEMORY, "no memory for %s", path);
+        goto done;
+    }
+    GRAFT_CHECK(graft_file_write(g->env, path, text, size));
+done:
+    free(text);
+    return status;
+}
+
+static graft_status write_files(generalist *g)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = g->env;
+    const char *out = g->options->out;
+    graft_header_sizes sizes;
+    const graft_header_options header = {.name = "generalist",
+                                         .generator = "graft " GRAFT_VERSION,
+                                         .rule_names = g->kept_names,
+                                         .amalgamate = g->options->amalgamate};
+    const char *path = graft_arena_printf(env->life, "%s/graft_policy.h", out);
+    graft_policy_mark_exact(env->life, g->exact, g->exact_count, &g->policy);
+    g->policy.metadata = graft_arena_printf(
+        env->life, "{\"models\": \"%s\", \"held out\": \"%s\", \"device\": \"%s\", \"rules\": %u}",
+        g->options->session.model, g->options->held_out != NULL ? g->options->held_out : "",
+        g->device, g->policy.rule_count);
+    GRAFT_CHECK(graft_header_write(env, &g->policy, &header, path, &sizes));
+    GRAFT_CHECK(graft_policyfile_write(env, &g->policy, g->kept_names,
+                                       graft_arena_printf(env->life, "%s/policy.graft", out)));
+    GRAFT_CHECK(write_results(g, graft_arena_printf(env->life, "%s/results.json", out)));
+    (void)printf("%s: %u rules in %zu bytes, %u costs of nodes and their fallback in %zu\n", path,
+                 g->policy.rule_count, sizes.rules, g->tariff.row_count, sizes.costs);
+    print_table(g);
+done:
+    return status;
+}
+
+/* ---------------------------------------------------------------- all */
+
+static graft_status choose_models(generalist *g)
+{
+    graft_status status = GRAFT_OK;
+    const char *held_out = g->options->held_out;
+    GRAFT_CHECK(graft_table_models(g->env, g->options->session.model, &g->models, &g->count));
+    if (g->count == 0) {
+        return GRAFT_FAIL(g->env, GRAFT_BAD_INPUT, "'%s' names no model",
+                          g->options->session.model);
+    }
+    g->rows = GRAFT_NEW(g->env->life, model_row, g->count);
+    g->graphs = GRAFT_NEW(g->env->life, graft_graph *, g->count);
+    for (uint32_t m = 0; m < g->count; m++) {
+        bool held = held_out != NULL && strcmp(g->models[m].family, held_out) == 0;
+        g->learnt |= held ? 0 : UINT64_C(1) << m;
+    }
+    if (g->learnt == 0 || (held_out != NULL && g->learnt == UINT64_MAX >> (64 - g->count))) {
+        status = GRAFT_FAIL(g->env, GRAFT_BAD_INPUT, "--hold-out: %s is the family of %s", held_out,
+                            g->learnt == 0 ? "every model" : "no model");
+    }
+done:
+    return status;
+}
+
+/* One walk over all models. */
+static graft_status visit_all(generalist *g, const char *what, graft_table_body *body)
+{
+    graft_progress_start(&g->progress, g->env, what, "models", g->count);
+    graft_status status =
+        graft_table_each(g->env, &g->options->session, g->models, g->count, body, g);
+    if (status == GRAFT_OK) {
+        graft_progress_finish(&g->progress);
+    }
+    return status;
+}
+
+graft_status graft_generalist_make(graft_env *env, const graft_generalist_options *options)
+{
+    graft_status status = GRAFT_OK;
+    generalist *g = GRAFT_NEW(env->life, generalist, 1);
+    *g = (generalist){.options = options, .env = env};
+    GRAFT_CHECK(choose_models(g));
+    graft_book_open(env->life, &g->book);
+    GRAFT_CHECK(visit_all(g, "learning costs", learn_costs));
+    if (options->priced != NULL) {
+        *options->priced = g->book.priced;
+        for (uint32_t m = 0; m < g->count; m++) {
+            *options->priced += g->rows[m].greedy.priced;
+        }
+    }
+    GRAFT_CHECK(open_measured(g));
+    GRAFT_CHECK(make_tariff(g));
+    GRAFT_CHECK(choose_leaning(g));
+    GRAFT_CHECK(choose_rules(g));
+    GRAFT_CHECK(visit_all(g, "trying the policy", try_model));
+    GRAFT_CHECK(write_files(g));
+done:
+    graft_database_close(g->database);
+    return status;
+}

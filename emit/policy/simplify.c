@@ -1,0 +1,142 @@
+/* simplify.c - see simplify.h. */
+#include "emit/policy/simplify.h"
+
+#include "emit/command/contents.h"
+#include "emit/command/written.h"
+#include "graph/base/file.h"
+#include "graph/base/json.h"
+#include "models/zoo.h"
+
+/* More places of one rule are found once the first have been taken. */
+enum { LOCATIONS_MOST = 64 };
+
+static bool takes_part(const graft_rule_entry *entry)
+{
+    return entry->proof == GRAFT_PROOF_UNBOUNDED && entry->numeric == GRAFT_NUMERIC_EXACT &&
+           graft_rule_is_always(&entry->rule);
+}
+
+static void choose_rules(graft_arena *arena, const graft_ruleset *sets, uint32_t set_count,
+                         const graft_size_judge *judge, graft_xfers *xfers)
+{
+    uint32_t most = 0;
+    uint32_t count = 0;
+    for (uint32_t s = 0; s < set_count; s++) {
+        most += sets[s].count;
+    }
+    graft_rule *rules = GRAFT_NEW(arena, graft_rule, most);
+    const char **names = GRAFT_NEW(arena, const char *, most);
+    for (uint32_t s = 0; s < set_count; s++) {
+        for (uint32_t i = 0; i < sets[s].count; i++) {
+            const graft_rule_entry *entry = &sets[s].entries[i];
+            if (takes_part(entry)) {
+                rules[count] = entry->rule;
+                names[count++] = entry->name;
+            }
+        }
+    }
+    graft_xfers_index(arena, rules, names, count, xfers);
+    xfers->judge = judge;
+}
+
+/* Applies the first rule that fits; *found is false when none does. Every step leaves fewer nodes.
+ */
+static graft_status apply_first(graft_env *env, const graft_xfers *xfers, graft_matches *matches,
+                                graft_state *state, bool *found)
+{
+    const graft_apply_options options = {.weight_bytes_limit = 0};
+    graft_status status = GRAFT_OK;
+    graft_matches_find(matches, state, &options);
+    *found = false;
+    for (uint32_t r = 0; r < xfers->count && !*found; r++) {
+        if (graft_matches_count(matches, r) > 0) {
+            GRAFT_CHECK(graft_state_apply(env, state, &xfers->rules[r],
+                                          graft_matches_get(matches, r, 0), &options));
+            *found = true;
+        }
+    }
+done:
+    return status;
+}
+
+graft_status graft_simplify_rewrite(graft_env *env, graft_arena *arena, const graft_ruleset *rules,
+                                    const graft_size_judge *judge, const graft_graph *graph,
+                                    graft_graph **simplified, uint32_t *step_count)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->unit);
+    const graft_limits limits = graft_state_limits(graph);
+    graft_xfers xfers;
+    graft_matches matches;
+    graft_state *state = GRAFT_NEW(arena, graft_state, 1);
+    graft_ruleset sets[2] = {*rules};
+    bool found = true;
+    *step_count = 0;
+    GRAFT_CHECK(graft_rulefile_read(env, env->unit, graft_file_shipped(env, "rules/simplify.rules"),
+                                    &sets[1]));
+    choose_rules(env->unit, sets, 2, judge, &xfers);
+    graft_matches_open(env->unit, &xfers, LOCATIONS_MOST, &matches);
+    graft_state_open(arena, &limits, state);
+    GRAFT_CHECK(graft_state_set(env, state, graph));
+    while (found) {
+        GRAFT_CHECK(apply_first(env, &xfers, &matches, state, &found));
+        *step_count += found;
+    }
+    *simplified = &state->graph;
+done:
+    graft_arena_release(env->unit, mark);
+    return status;
+}
+
+static void print_outcome(graft_env *env, const graft_session *session,
+                          const graft_written *written, uint32_t step_count)
+{
+    const uint32_t before = graft_written_operators(env, session->model);
+    const uint32_t after = graft_written_operators(env, written->model);
+    graft_written_print_kinds(env, session, written);
+    if (env->json) {
+        graft_json json;
+        graft_json_begin(&json, env->scratch);
+        graft_json_string(&json, "model", session->model->file);
+        graft_json_integer(&json, "operators_before", before);
+        graft_json_integer(&json, "operators_after", after);
+        graft_json_integer(&json, "rules_applied", step_count);
+        graft_json_end(&json, stdout);
+    } else {
+        (void)printf("%s: %u operators -> %u operators by %u rewrites\n", session->model->file,
+                     before, after, step_count);
+    }
+}
+
+graft_status graft_simplify_file(graft_env *env, const graft_session_options *options,
+                                 const char *out)
+{
+    graft_status status = GRAFT_OK;
+    const int verbosity = env->verbosity;
+    graft_session session = {.device = NULL};
+    graft_written written = {.model = NULL};
+    graft_graph *graph = NULL;
+    uint32_t step_count = 0;
+    graft_model_options reading = {
+        .sizes = options->sizes, .size_count = options->size_count, .keep_open = true};
+    const graft_model_write_options writing = {.simplify = true};
+    GRAFT_CHECK(graft_model_open(env, env->life, options->model, &reading, &session.model));
+    GRAFT_TRY(env, graft_rulefile_read(env, env->life, options->rules, &session.rules),
+              "while reading the rule set; `make rules` makes it anew");
+    graft_session_open_sizes(env, &session);
+    GRAFT_CHECK(graft_simplify_rewrite(env, env->life, &session.rules, session.judge,
+                                       &session.model->graph, &graph, &step_count));
+    GRAFT_CHECK(graft_model_write(env, session.model, graph, out, &writing));
+    env->verbosity = 0; /* What there is to say about the model was said when it was read. */
+    reading = (graft_model_options){
+        .sizes = session.model->sizes, .size_count = session.model->size_count, .keep_open = true};
+    status = graft_model_read(env, env->life, out, &reading, &written.model);
+    env->verbosity = verbosity;
+    GRAFT_TRY(env, status, "while reading what was written");
+    print_outcome(env, &session, &written, step_count);
+done:
+    if (session.open != NULL) {
+        graft_open_sizes_close(session.open);
+    }
+    return status;
+}

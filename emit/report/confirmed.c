@@ -1,0 +1,86 @@
+/* confirmed.c - see confirmed.h. */
+#include "emit/report/confirmed.h"
+
+#include "cost/device/device_program.h"
+#include "graph/base/log.h"
+
+enum { ROUNDS = 21 };
+
+static const char *const names[] = {
+    [GRAFT_VERDICT_NONE] = "not asked", [GRAFT_VERDICT_FASTER] = "faster",
+    [GRAFT_VERDICT_SAME] = "same",      [GRAFT_VERDICT_SLOWER] = "slower",
+    [GRAFT_VERDICT_FAILED] = "failed",
+};
+
+static graft_verdict judge(const graft_comparison *c)
+{
+    return graft_comparison_is_gain(c) ? GRAFT_VERDICT_FASTER
+           : c->ratio <= 1.0           ? GRAFT_VERDICT_SAME
+                                       : GRAFT_VERDICT_SLOWER;
+}
+
+graft_status graft_confirm(graft_env *env, graft_session *session, const char *path,
+                           graft_confirmation *confirmation)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_confirmation found = {.verdict = GRAFT_VERDICT_FAILED};
+    const char *const paths[GRAFT_CONTENDERS] = {NULL, path, NULL};
+    double *times[GRAFT_CONTENDERS];
+    const char *refusal = NULL;
+    for (uint32_t k = 0; k < GRAFT_CONTENDERS; k++) {
+        times[k] = GRAFT_NEW(env->scratch, double, ROUNDS);
+    }
+    const graft_device_turns turns = {session->model, paths, GRAFT_CONTENDERS, ROUNDS, times};
+    GRAFT_CHECK(graft_device_time_models(env, session->device, &turns, &refusal));
+    if (refusal != NULL) {
+        graft_log(env, 1, "whole models could not be timed (%s): the model is written as it was",
+                  refusal);
+    } else {
+        graft_comparison_of(env, (const double *const *)times, ROUNDS, &found.comparison);
+        found.verdict = judge(&found.comparison);
+        found.kept = found.verdict != GRAFT_VERDICT_SLOWER;
+        graft_log(env, 1,
+                  "whole models in turns: %.4f +- %.4f of the model's time (itself: %.4f)%s",
+                  found.comparison.ratio, found.comparison.ratio_spread, found.comparison.control,
+                  found.kept ? "" : ": the model is written as it was");
+    }
+    *confirmation = found;
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+void graft_confirmation_print(const graft_confirmation *confirmation)
+{
+    static const char *const words[] = {
+        [GRAFT_VERDICT_FASTER] = "faster",
+        [GRAFT_VERDICT_SAME] = "no faster beyond noise",
+        [GRAFT_VERDICT_SLOWER] = "slower, so the model is as it was",
+    };
+    const graft_comparison *c = &confirmation->comparison;
+    if (confirmation->verdict == GRAFT_VERDICT_FAILED) {
+        (void)printf("whole models could not be timed: the model is as it was\n");
+    } else if (confirmation->verdict != GRAFT_VERDICT_NONE) {
+        (void)printf("timed as wholes, in turns: %.3f ms -> %.3f ms, 100 -> %.1f +- %.1f (%s)\n",
+                     c->a.median_ns / 1e6, c->b.median_ns / 1e6, 100.0 * c->ratio,
+                     100.0 * c->ratio_spread, words[confirmation->verdict]);
+    }
+}
+
+void graft_confirmation_add(const graft_confirmation *confirmation, graft_json *json)
+{
+    const graft_comparison *c = &confirmation->comparison;
+    if (confirmation->verdict == GRAFT_VERDICT_NONE) {
+        return;
+    }
+    graft_json_string(json, "confirmed", names[confirmation->verdict]);
+    if (confirmation->verdict != GRAFT_VERDICT_FAILED) {
+        graft_json_number(json, "whole_ns_before", c->a.median_ns);
+        graft_json_number(json, "whole_ns_after", c->b.median_ns);
+        graft_json_number(json, "whole_ratio", c->ratio);
+        graft_json_number(json, "whole_ratio_spread", c->ratio_spread);
+        graft_json_number(json, "whole_control", c->control);
+        graft_json_integer(json, "whole_rounds", c->rounds);
+    }
+}

@@ -1,0 +1,36 @@
+/* confirmed.h - a rewritten model timed as a whole by the device that it is for.
+ *
+ * A sum of operators' times may promise what a runtime does not keep. So a device that is a program
+ * and times whole models is asked in the end: the model, the file, and the model once more as a
+ * control, in turns. What is not faster there, be it by chance, does not come out. */
+#ifndef GRAFT_EMIT_CONFIRMED_H
+#define GRAFT_EMIT_CONFIRMED_H
+
+#include "cost/plan/executor.h"
+#include "emit/command/session.h"
+#include "graph/base/json.h"
+
+typedef enum graft_verdict {
+    GRAFT_VERDICT_NONE = 0, /* Nothing was asked: no such device, or nothing changed. */
+    GRAFT_VERDICT_FASTER,   /* By more than noise (graft_comparison_is_gain). */
+    GRAFT_VERDICT_SAME,     /* Not slower, and not faster by more than noise. */
+    GRAFT_VERDICT_SLOWER,
+    GRAFT_VERDICT_FAILED /* There are no times, for a reason that was logged. */
+} graft_verdict;
+
+typedef struct graft_confirmation {
+    graft_verdict verdict;
+    bool kept;                   /* The file may come out. */
+    graft_comparison comparison; /* a: the model as it came; b: the file. Not when it failed. */
+} graft_confirmation;
+
+/* Asks the session's device (graft_device_times_models) about a file, and logs the verdict.
+ * GRAFT_INTERRUPTED when the user asked to stop; GRAFT_IO when the model cannot be written. */
+GRAFT_MUST_USE graft_status graft_confirm(graft_env *env, graft_session *session, const char *path,
+                                          graft_confirmation *confirmation);
+
+/* Says it: a line on standard output, members of a JSON object. Nothing for GRAFT_VERDICT_NONE. */
+void graft_confirmation_print(const graft_confirmation *confirmation);
+void graft_confirmation_add(const graft_confirmation *confirmation, graft_json *json);
+
+#endif

@@ -1,0 +1,367 @@
+/* report_page.c - see report_page.h; graph/base/page/report.js reads what is written here. */
+#include "emit/report/report_page.h"
+
+#include "cost/measure/report.h"
+#include "emit/report/graphviz.h"
+#include "emit/report/report_graph.h"
+#include "graph/base/log.h"
+#include "graph/base/page.h"
+#include "graph/rule/ruleprint.h"
+#include "graph/rule/rulewords.h"
+#include "verify/command/rulepage.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <xxhash.h>
+
+/* More than this takes Graphviz minutes. */
+enum { DRAWN_MOST = 4000 };
+
+/* -------------------------------------------------------------------- graphs */
+
+/* What becomes of each node of the model's graph, by id. */
+static const uint32_t *steps_before(graft_env *env, const graft_report_page *page)
+{
+    const graft_graph *graph = &page->session->model->graph;
+    uint32_t *steps = GRAFT_NEW(env->life, uint32_t, graph->node_end);
+    for (graft_index n = 0; n < graph->node_end && !page->unchanged; n++) {
+        const graft_node *node = &graph->nodes[n];
+        if (node->op != GRAFT_OP_NONE && node->source != GRAFT_NONE) {
+            steps[n] = page->trace->removed[node->source];
+        }
+    }
+    return steps;
+}
+
+static graft_status add_layout(graft_env *env, const graft_graph *const graphs[2],
+                               const graft_buffer *dot, graft_json *json)
+{
+    graft_status status = GRAFT_OK;
+    const char *plain = NULL;
+    const char *reason = NULL;
+    for (uint32_t i = 0; i < 2; i++) {
+        const graft_index nodes = graft_graph_active_count(graphs[i]);
+        if (nodes > DRAWN_MOST) {
+            reason = graft_arena_printf(env->life,
+                                        "a graph of %u operators is not drawn, %d are "
+                                        "the most",
+                                        nodes, DRAWN_MOST);
+        }
+    }
+    if (reason == NULL) {
+        GRAFT_CHECK(graft_graphviz_plain(env, env->life, dot, &plain, &reason));
+    }
+    graft_json_string(json, "layout", plain);
+    graft_json_string(json, "layout_lacks", reason);
+done:
+    return status;
+}
+
+static graft_status add_graphs(graft_env *env, const graft_report_page *page, graft_json *json)
+{
+    graft_status status = GRAFT_OK;
+    const graft_model *model = page->session->model;
+    const graft_report_graph before = {
+        .model = model, .graph = &model->graph, .steps = steps_before(env, page)};
+    const graft_report_graph rewritten = {.model = model,
+                                          .graph = &page->session->environment.state.graph,
+                                          .steps = page->trace->born};
+    const graft_report_graph *after = page->unchanged ? &before : &rewritten;
+    graft_buffer dot = {.arena = env->life};
+    GRAFT_CHECK(graft_report_graph_add(env, &before, "before", json, &dot));
+    GRAFT_CHECK(graft_report_graph_add(env, after, "after", json, &dot));
+    GRAFT_CHECK(
+        add_layout(env, (const graft_graph *const[2]){before.graph, after->graph}, &dot, json));
+done:
+    return status;
+}
+
+/* --------------------------------------------------------------------- rules */
+
+static const graft_rule_entry *find_entry(const graft_ruleset *set, uint64_t id)
+{
+    for (uint32_t i = 0; i < set->count; i++) {
+        if (set->entries[i].id == id) {
+            return &set->entries[i];
+        }
+    }
+    return NULL;
+}
+
+/* A rule that a policy has and the set has not. */
+static void append_stranger(graft_env *env, const graft_trace_step *step, graft_buffer *list)
+{
+    graft_json json;
+    graft_json_begin(&json, env->life);
+    graft_json_string(&json, "name", step->name);
+    graft_json_string(&json, "line", graft_rule_print_line(env->life, step->rule));
+    graft_rule_sketch(&json, env->life, step->rule);
+    graft_json_append(&json, list);
+}
+
+/* The rules of the steps so far. */
+typedef struct {
+    uint64_t *ids;
+    uint32_t count;
+    graft_buffer list;
+} rules_used;
+
+/* The place in the list of a step's rule, which is appended when it is not there. */
+static uint32_t place_rule(graft_env *env, const graft_ruleset *set, const graft_trace_step *step,
+                           rules_used *used)
+{
+    const uint64_t id = graft_rule_id(step->rule);
+    uint32_t r = 0;
+    while (r < used->count && used->ids[r] != id) {
+        r++;
+    }
+    if (r == used->count) {
+        const graft_rule_entry *entry = find_entry(set, id);
+        used->ids[used->count++] = id;
+        if (entry != NULL) {
+            graft_rulepage_append(env, set, entry, &used->list);
+        } else {
+            append_stranger(env, step, &used->list);
+        }
+    }
+    return r;
+}
+
+static void add_steps(graft_env *env, const graft_report_page *page, graft_json *json)
+{
+    const graft_trace *trace = page->trace;
+    const uint32_t count = page->unchanged ? 0 : trace->step_count;
+    rules_used used = {.ids = GRAFT_NEW(env->life, uint64_t, count), .list = {.arena = env->life}};
+    graft_buffer steps = {.arena = env->life};
+    for (uint32_t i = 0; i < count; i++) {
+        const graft_trace_step *step = &trace->steps[i];
+        graft_buffer roots = {.arena = env->life};
+        graft_json one;
+        for (uint32_t k = 0; k < step->root_count; k++) {
+            graft_buffer_printf(&roots, "%s%u", k > 0 ? "," : "", step->roots[k]);
+        }
+        graft_json_begin(&one, env->life);
+        graft_json_integer(&one, "rule", place_rule(env, &page->session->rules, step, &used));
+        graft_json_string(&one, "place", step->place);
+        graft_json_number(&one, "ns", step->ns);
+        graft_json_list(&one, "roots", &roots);
+        graft_json_append(&one, &steps);
+    }
+    graft_json_integer(json, "simplified", page->unchanged ? 0 : page->session->simplified);
+    graft_json_number(json, "first_ns", page->session->environment.first_ns);
+    graft_json_list(json, "steps", &steps);
+    graft_json_list(json, "rules", &used.list);
+}
+
+/* --------------------------------------------------------------------- costs */
+
+static void append_row(graft_env *env, const graft_model *model, const graft_graph *graph,
+                       const graft_cost_row *row, graft_buffer *list)
+{
+    graft_buffer text = {.arena = env->life};
+    graft_json json;
+    const bool opaque = row->signature.op == GRAFT_OP_OPAQUE;
+    if (!opaque) {
+        graft_signature_print(&row->signature, &text);
+    }
+    graft_json_begin(&json, env->life);
+    graft_json_string(&json, "op",
+                      opaque ? graft_model_node_type(model, &graph->nodes[row->node])
+                             : graft_signature_operator(&row->signature));
+    graft_json_string(&json, "what", text.data);
+    graft_json_integer(&json, "count", row->count);
+    graft_json_number(&json, "ns", row->entry.median_ns);
+    graft_json_number(&json, "spread", row->entry.spread_ns);
+    graft_json_integer(&json, "flops", (int64_t)row->entry.flops);
+    graft_json_integer(&json, "bytes", (int64_t)row->entry.bytes);
+    graft_json_bool(&json, "measured", row->entry.source == GRAFT_COST_MEASURED);
+    graft_json_append(&json, list);
+}
+
+/* Adds what the price of a model's graph is the sum of, and how a runtime runs it. */
+static graft_status add_costs(graft_env *env, const graft_report_page *page,
+                              const graft_model *model, const char *key, graft_json *json,
+                              graft_buffer *all)
+{
+    graft_status status = GRAFT_OK;
+    graft_session *session = page->session;
+    const graft_limits limits = graft_state_limits(&model->graph);
+    const graft_graph *graph = NULL;
+    const graft_order *order = NULL;
+    graft_buffer list = {.arena = env->life};
+    graft_schedule schedule;
+    graft_cost_row *rows = NULL;
+    uint32_t count = 0;
+    graft_state state;
+    graft_state_open(env->life, &limits, &state);
+    GRAFT_CHECK(graft_state_set(env, &state, &model->graph));
+    graph = &state.graph;
+    order = &state.order;
+    graft_cost_set_model(session->cost, model);
+    GRAFT_CHECK(graft_runtime_fuse(env, env->life, session->runtime, true, &graph, &order));
+    GRAFT_CHECK(graft_cost_plan(env, session->cost, env->life, graph, order, &schedule));
+    GRAFT_CHECK(graft_cost_rows(env, session->cost, graph, &schedule, &rows, &count));
+    for (uint32_t i = 0; i < count; i++) {
+        append_row(env, model, graph, &rows[i], &list);
+    }
+    graft_json_list(json, key, &list);
+    graft_buffer_append(all, list.data, list.size);
+done:
+    graft_cost_set_model(session->cost, session->model);
+    return status;
+}
+
+static void add_ceiling(const graft_session *session, graft_json *json)
+{
+    const graft_ceiling ceiling =
+        graft_ceiling_of(graft_cost_database(session->cost), graft_device_name(session->device),
+                         graft_device_library(session->device));
+    graft_json_number(json, "peak_flops_per_ns", ceiling.flops_per_ns);
+    graft_json_number(json, "peak_bytes_per_ns", ceiling.bytes_per_ns);
+}
+
+/* ------------------------------------------------------------------ headline */
+
+static graft_status add_model(graft_env *env, const graft_model *model, double ns, const char *key,
+                              graft_json *json)
+{
+    graft_status status = GRAFT_OK;
+    uint64_t sizes[GRAFT_WRITTEN_SIZES];
+    graft_json one;
+    GRAFT_CHECK(graft_written_measure(env, model, sizes));
+    graft_json_begin(&one, env->life);
+    graft_json_string(&one, "file", model->file);
+    graft_json_integer(&one, "operators", graft_written_operators(env, model));
+    graft_json_number(&one, "ns", ns);
+    graft_json_integer(&one, "parameters", (int64_t)sizes[GRAFT_WRITTEN_PARAMETERS]);
+    graft_json_integer(&one, "flops", (int64_t)sizes[GRAFT_WRITTEN_FLOPS]);
+    graft_json_integer(&one, "bytes", (int64_t)sizes[GRAFT_WRITTEN_BYTES]);
+    graft_json_raw(json, key, graft_json_close(&one));
+done:
+    return status;
+}
+
+/* What the model leaves open, and what the figures are at. */
+static void add_sizes(graft_env *env, const graft_model *model, graft_json *json)
+{
+    graft_buffer list = {.arena = env->life};
+    for (uint32_t i = 0; i < model->size_count; i++) {
+        graft_json one;
+        graft_json_begin(&one, env->life);
+        graft_json_string(&one, "name", model->sizes[i].name);
+        graft_json_integer(&one, "value", model->sizes[i].value);
+        graft_json_append(&one, &list);
+    }
+    graft_json_list(json, "sizes", &list);
+}
+
+/* --------------------------------------------------------------- reproducing */
+
+static void append_file(graft_env *env, const char *what, const char *name, const char *hash,
+                        graft_buffer *list)
+{
+    graft_json json;
+    graft_json_begin(&json, env->life);
+    graft_json_string(&json, "what", what);
+    graft_json_string(&json, "name", name);
+    graft_json_string(&json, "hash", hash);
+    graft_json_append(&json, list);
+}
+
+static const char *hash_bytes(graft_env *env, const void *data, size_t size)
+{
+    const XXH128_hash_t hash = XXH3_128bits(data, size);
+    return graft_arena_printf(env->life, "%016" PRIx64 "%016" PRIx64, hash.high64, hash.low64);
+}
+
+/* What is no file, such as a model of the zoo, has no hash. */
+static graft_status add_file(graft_env *env, const char *what, const char *path, graft_buffer *list)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->unit);
+    uint8_t *data = NULL;
+    size_t size = 0;
+    if (!graft_file_exists(path)) {
+        append_file(env, what, path, NULL, list);
+        return GRAFT_OK;
+    }
+    GRAFT_CHECK(graft_file_read(env, env->unit, path, &data, &size));
+    append_file(env, what, path, hash_bytes(env, data, size), list);
+done:
+    graft_arena_release(env->unit, mark);
+    return status;
+}
+
+/* The words of the command line. */
+static graft_status add_command(graft_env *env, graft_json *json)
+{
+    graft_status status = GRAFT_OK;
+    graft_buffer list = {.arena = env->life};
+    uint8_t *words = NULL;
+    size_t size = 0;
+    GRAFT_CHECK(graft_file_read(env, env->life, "/proc/self/cmdline", &words, &size));
+    for (size_t at = 0; at < size; at += strlen((const char *)words + at) + 1) {
+        graft_json one;
+        graft_json_begin(&one, env->life);
+        graft_json_string(&one, "word", (const char *)words + at);
+        graft_json_append(&one, &list);
+    }
+    graft_json_list(json, "command", &list);
+done:
+    return status;
+}
+
+static graft_status add_origin(graft_env *env, const graft_report_page *page,
+                               const graft_buffer *costs, graft_json *json)
+{
+    graft_status status = GRAFT_OK;
+    const graft_session_options *options = page->options;
+    graft_buffer list = {.arena = env->life};
+    GRAFT_CHECK(add_command(env, json));
+    GRAFT_CHECK(add_file(env, "model", page->session->model->file, &list));
+    GRAFT_CHECK(add_file(env, "rules", options->rules, &list));
+    GRAFT_CHECK(add_file(env, "settings", options->settings, &list));
+    if (page->policy != NULL) {
+        GRAFT_CHECK(add_file(env, "policy", page->policy, &list));
+    }
+    append_file(env, "costs used", graft_device_name(page->session->device),
+                hash_bytes(env, costs->data, costs->size), &list);
+    GRAFT_CHECK(add_file(env, "result", page->written->model->file, &list));
+    graft_json_list(json, "files", &list);
+    graft_json_string(json, "version", GRAFT_VERSION);
+    graft_json_string(json, "solver", page->session->rules.solver);
+    graft_json_string(json, "library", graft_device_library(page->session->device));
+done:
+    return status;
+}
+
+graft_status graft_report_page_write(graft_env *env, const graft_report_page *page,
+                                     const char *path)
+{
+    graft_status status = GRAFT_OK;
+    const graft_session *session = page->session;
+    graft_buffer costs = {.arena = env->life};
+    graft_json json;
+    graft_json_begin(&json, env->life);
+    graft_json_string(&json, "model", page->options->model);
+    graft_json_string(&json, "device", graft_device_name(session->device));
+    add_sizes(env, session->model, &json);
+    graft_json_string(&json, "method", page->method);
+    graft_json_bool(&json, "policy", page->policy != NULL);
+    graft_json_bool(&json, "unchanged", page->unchanged);
+    graft_json_bool(&json, "cut", page->cut);
+    graft_json_integer(&json, "checks", page->check_count);
+    graft_json_number(&json, "difference", page->difference);
+    GRAFT_CHECK(add_model(env, session->model, session->given.ns, "given", &json));
+    GRAFT_CHECK(add_model(env, page->written->model, page->written->total.ns, "made", &json));
+    GRAFT_CHECK(add_graphs(env, page, &json));
+    add_steps(env, page, &json);
+    GRAFT_CHECK(add_costs(env, page, session->model, "costs_before", &json, &costs));
+    GRAFT_CHECK(add_costs(env, page, page->written->model, "costs_after", &json, &costs));
+    add_ceiling(session, &json);
+    GRAFT_CHECK(add_origin(env, page, &costs, &json));
+    GRAFT_CHECK(graft_page_write(env, GRAFT_PAGE_REPORT, graft_json_close(&json), path));
+    graft_log(env, 1, "wrote %s", path);
+done:
+    return status;
+}

@@ -1,0 +1,342 @@
+/* run.c - see include/graft/run.h: a model or graph, rewritten, planned by costs, and run. */
+#include "emit/run/run.h"
+
+#include "emit/report/outputs.h"
+#include "emit/run/runtime.h"
+#include "graph/base/file.h"
+#include "graph/base/options.h"
+#include "graph/rule/policyfile.h"
+#include "models/zoo.h"
+
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { STEPS_MOST = 4096 };
+
+/* ------------------------------------------------------------------ opening */
+
+/* OpenMP keeps a number for each thread, and a session may be used by others than opened it. */
+static int take_threads(int count)
+{
+    const int before = omp_get_max_threads();
+    omp_set_num_threads(count);
+    return before;
+}
+
+static graft_status open_costs(graft_run *run, const graft_run_options *options)
+{
+    static const graft_measure_options hurried = {.rounds = 3, .batch_ns = 50000, .quiet = true};
+    graft_status status = GRAFT_OK;
+    graft_env *env = &run->env;
+    const char *database = options->database;
+    database = database == NULL ? graft_device_database(env, "cpu") : database;
+    GRAFT_CHECK(graft_device_open(env, "cpu", env->thread_count, &run->device));
+    GRAFT_CHECK(graft_cost_open(env, run->device, options->tune ? database : NULL, &run->cost));
+    if (!options->tune) {
+        graft_cost_set_measuring(run->cost, &hurried);
+        graft_cost_set_convention(run->cost, true);
+    }
+done:
+    return status;
+}
+
+/* By the rules of a policy, in a copy. */
+static graft_status rewrite(graft_run *run, const char *path, const graft_model *model)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = &run->env;
+    graft_policy policy;
+    graft_graph *graph = graft_model_graph_copy(env->life, run->graph);
+    graft_optimize_options options = graft_optimize_options_default();
+    options.weight_bytes_limit = UINT64_MAX;
+    options.step_limit = STEPS_MOST;
+    GRAFT_CHECK(graft_policyfile_read(env, env->life, path, &policy, NULL));
+    const size_t bytes =
+        graft_optimize_workspace_most_bytes(&policy, &graph->limits, options.step_limit);
+    graft_mark mark = graft_arena_mark(env->scratch);
+    status = graft_optimize(graph, &policy, &options, graft_arena_alloc(env->scratch, bytes), bytes,
+                            NULL);
+    graft_arena_release(env->scratch, mark);
+    if (status != GRAFT_OK) {
+        return GRAFT_FAIL(env, status, "%s: the policy failed on %s: %s", path, model->file,
+                          graft_status_name(status));
+    }
+    run->graph = graph;
+done:
+    return status;
+}
+
+/* Does what runtimes do by themselves. */
+static graft_status fuse(graft_run *run)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = &run->env;
+    graft_runtime runtime;
+    graft_order *order = GRAFT_NEW(env->life, graft_order, 1);
+    const graft_order *ordered = order;
+    const size_t bytes = graft_order_bytes(&run->graph->limits);
+    GRAFT_CHECK(graft_runtime_open(env, env->life, &runtime));
+    GRAFT_CHECK(graft_order_build(order, run->graph, graft_arena_alloc(env->life, bytes), bytes));
+    GRAFT_CHECK(graft_runtime_fuse(env, env->life, &runtime, false, &run->graph, &ordered));
+done:
+    return status;
+}
+
+static graft_status open_model(graft_run *run, const char *path, const graft_run_options *options,
+                               graft_model **model)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = &run->env;
+    graft_model_options reading = {.size_count = 0};
+    graft_weights *weights = GRAFT_NEW(env->life, graft_weights, 1);
+    const graft_option_list sizes = {GRAFT_NEW(env->life, const char *, options->size_count),
+                                     options->size_count};
+    for (uint32_t i = 0; i < sizes.count; i++) {
+        sizes.items[i] = options->sizes[i];
+    }
+    GRAFT_CHECK(graft_options_sizes(env, "size", &sizes, &reading.sizes, &reading.size_count));
+    GRAFT_CHECK(graft_model_open(env, env->life, path, &reading, model));
+    run->graph = &(*model)->graph;
+    if (options->policy != NULL) {
+        GRAFT_CHECK(rewrite(run, options->policy, *model));
+    }
+    GRAFT_CHECK(fuse(run));
+    graft_cost_set_model(run->cost, *model);
+    GRAFT_CHECK(graft_model_fold_weights(env, env->life, *model, run->graph, weights));
+    GRAFT_CHECK(
+        graft_executor_open_model(env, run->cost, *model, run->graph, weights, &run->executor));
+done:
+    return status;
+}
+
+/* A tensor of the session; `port` has its name in the model. */
+static graft_status list_tensor(graft_run *run, graft_run_tensor *tensor, graft_index value,
+                                const graft_model_port *port, const char *made)
+{
+    const graft_shape *shape = &run->graph->values[value].shape;
+    *tensor = (graft_run_tensor){.name = port == NULL ? made : port->name, .shape = *shape};
+    if (graft_shape_bytes(shape) == 0) {
+        return GRAFT_FAIL(&run->env, GRAFT_UNSUPPORTED,
+                          "'%s' has a type or sizes that Graft does not know", tensor->name);
+    }
+    return GRAFT_OK;
+}
+
+static graft_status list_tensors(graft_run *run, const graft_model *model)
+{
+    graft_status status = GRAFT_OK;
+    graft_arena *arena = run->env.life;
+    const uint32_t input_count = graft_run_input_count(run);
+    const uint32_t output_count = graft_run_output_count(run);
+    run->inputs = GRAFT_NEW(arena, graft_run_tensor, input_count);
+    run->outputs = GRAFT_NEW(arena, graft_run_tensor, output_count);
+    for (uint32_t k = 0; k < input_count; k++) {
+        const graft_index value = graft_executor_input(run->executor, k);
+        GRAFT_CHECK(
+            list_tensor(run, &run->inputs[k], value,
+                        model == NULL ? NULL : &model->inputs[run->graph->values[value].source],
+                        graft_arena_printf(arena, "x%u", k)));
+    }
+    for (uint32_t k = 0; k < output_count; k++) {
+        GRAFT_CHECK(list_tensor(run, &run->outputs[k], graft_executor_output(run->executor, k),
+                                model == NULL ? NULL : &model->outputs[k],
+                                graft_arena_printf(arena, "y%u", k)));
+    }
+    run->results = graft_outputs_new(arena, run->executor, run->graph);
+done:
+    return status;
+}
+
+/* What a session is opened for: a model, or a graph. */
+typedef struct {
+    const char *path; /* NULL: the graph. */
+    const graft_graph *graph;
+    graft_run_weights weights;
+    void *context;
+} run_source;
+
+static graft_status open_source(graft_run *run, const run_source *source,
+                                const graft_run_options *options)
+{
+    graft_status status = GRAFT_OK;
+    graft_model *model = NULL;
+    GRAFT_CHECK(open_costs(run, options));
+    if (source->path != NULL) {
+        GRAFT_CHECK(open_model(run, source->path, options, &model));
+    } else {
+        run->graph = source->graph;
+        GRAFT_CHECK(graft_executor_open(&run->env, run->cost, source->graph, source->weights,
+                                        source->context, &run->executor));
+    }
+    GRAFT_CHECK(graft_cost_save(&run->env, run->cost));
+    GRAFT_CHECK(list_tensors(run, model));
+done:
+    return status;
+}
+
+static graft_status open_run(const run_source *source, const graft_run_options *options,
+                             graft_run **run)
+{
+    static const graft_run_options defaults = {.thread_count = 0};
+    graft_run *r = calloc(1, sizeof *r);
+    options = options == NULL ? &defaults : options;
+    *run = NULL;
+    if (r == NULL || graft_env_open(&r->env) != GRAFT_OK) {
+        free(r);
+        return GRAFT_NO_MEMORY;
+    }
+    *run = r;
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    r->env.verbosity = 0;
+    r->env.thread_count = options->thread_count > 0 ? options->thread_count
+                          : processors > 0          ? (uint32_t)processors
+                                                    : 1;
+    const int before = take_threads((int)r->env.thread_count);
+    graft_status status = open_source(r, source, options);
+    (void)take_threads(before);
+    return status;
+}
+
+graft_status graft_run_open(const char *model, const graft_run_options *options, graft_run **run)
+{
+    const run_source source = {.path = model};
+    return open_run(&source, options, run);
+}
+
+graft_status graft_run_open_graph(const graft_graph *graph, graft_run_weights weights,
+                                  void *context, const graft_run_options *options, graft_run **run)
+{
+    const run_source source = {.graph = graph, .weights = weights, .context = context};
+    return open_run(&source, options, run);
+}
+
+void graft_run_close(graft_run *run)
+{
+    if (run != NULL) {
+        graft_executor_close(run->executor);
+        (void)!graft_cost_close(&run->env, run->cost); /* It was saved. */
+        graft_device_close(run->device);
+        graft_env_close(&run->env);
+        free(run);
+    }
+}
+
+const char *graft_run_message(const graft_run *run)
+{
+    return run == NULL ? "no memory left" : run->env.message;
+}
+
+/* ------------------------------------------------------------------ running */
+
+uint32_t graft_run_input_count(const graft_run *run)
+{
+    return run->executor == NULL ? 0 : graft_executor_input_count(run->executor);
+}
+
+uint32_t graft_run_output_count(const graft_run *run)
+{
+    return run->executor == NULL ? 0 : graft_executor_output_count(run->executor);
+}
+
+const graft_run_tensor *graft_run_input(const graft_run *run, uint32_t k)
+{
+    return &run->inputs[k];
+}
+
+const graft_run_tensor *graft_run_output(const graft_run *run, uint32_t k)
+{
+    return &run->outputs[k];
+}
+
+const char *graft_shape_text(graft_arena *arena, const graft_shape *shape)
+{
+    static const char *const names[] = {
+        [GRAFT_DTYPE_F32] = "f32", [GRAFT_DTYPE_U8] = "u8",   [GRAFT_DTYPE_I8] = "i8",
+        [GRAFT_DTYPE_I32] = "i32", [GRAFT_DTYPE_I64] = "i64", [GRAFT_DTYPE_BOOL] = "bool",
+        [GRAFT_DTYPE_F16] = "f16", [GRAFT_DTYPE_F64] = "f64", [GRAFT_DTYPE_BF16] = "bf16"};
+    const bool named = shape->dtype < sizeof names / sizeof names[0] && names[shape->dtype] != NULL;
+    const char *text = graft_arena_printf(arena, "%s[", named ? names[shape->dtype] : "?");
+    for (uint32_t i = 0; i < shape->rank && shape->rank <= GRAFT_MAX_RANK; i++) {
+        text = graft_arena_printf(arena, "%s%s%d", text, i > 0 ? "," : "", shape->dims[i]);
+    }
+    return graft_arena_printf(arena, "%s]", text);
+}
+
+/* One side of a run: what the session has, and where what was given for it lies. */
+typedef struct {
+    const char *kind; /* "input" */
+    const graft_run_tensor *own;
+    uint32_t count;
+    void **data; /* NULL: not given. */
+} run_side;
+
+static graft_status take_given(graft_env *env, const run_side *side, const graft_run_tensor *given,
+                               uint32_t given_count)
+{
+    for (uint32_t i = 0; i < given_count; i++) {
+        uint32_t k = 0;
+        while (k < side->count && strcmp(side->own[k].name, given[i].name) != 0) {
+            k++;
+        }
+        if (k == side->count || side->data[k] != NULL || given[i].data == NULL) {
+            return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s '%s': %s", side->kind, given[i].name,
+                              k == side->count        ? "the model has none of this name"
+                              : side->data[k] != NULL ? "it comes twice"
+                                                      : "it has no data");
+        }
+        if (!graft_shape_equal(&side->own[k].shape, &given[i].shape)) {
+            return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s '%s' is %s, not the model's %s", side->kind,
+                              given[i].name, graft_shape_text(env->scratch, &given[i].shape),
+                              graft_shape_text(env->scratch, &side->own[k].shape));
+        }
+        side->data[k] = given[i].data;
+    }
+    return GRAFT_OK;
+}
+
+static graft_status refuse_missing(graft_env *env, const run_side *side)
+{
+    const char *missing = NULL;
+    for (uint32_t k = 0; k < side->count; k++) {
+        if (side->data[k] == NULL) {
+            missing = graft_arena_printf(env->scratch, "%s%s'%s' %s", missing ? missing : "",
+                                         missing ? ", " : "", side->own[k].name,
+                                         graft_shape_text(env->scratch, &side->own[k].shape));
+        }
+    }
+    return missing == NULL
+               ? GRAFT_OK
+               : GRAFT_FAIL(env, GRAFT_BAD_INPUT, "missing: %s %s", side->kind, missing);
+}
+
+graft_status graft_run_once(graft_run *run, const graft_run_tensor *inputs, uint32_t input_count,
+                            const graft_run_tensor *outputs, uint32_t output_count)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = &run->env;
+    if (run->results == NULL) {
+        return GRAFT_BAD_INPUT; /* It was not opened, and the message says why. */
+    }
+    graft_env_clear(env);
+    graft_mark mark = graft_arena_mark(env->scratch);
+    const uint32_t counts[2] = {graft_run_input_count(run), graft_run_output_count(run)};
+    const run_side in = {"input", run->inputs, counts[0],
+                         GRAFT_NEW(env->scratch, void *, counts[0])};
+    const run_side out = {"output", run->outputs, counts[1],
+                          GRAFT_NEW(env->scratch, void *, counts[1])};
+    const int before = take_threads((int)env->thread_count);
+    GRAFT_CHECK(take_given(env, &in, inputs, input_count));
+    GRAFT_CHECK(refuse_missing(env, &in));
+    GRAFT_CHECK(take_given(env, &out, outputs, output_count));
+    for (uint32_t k = 0; k < out.count; k++) {
+        out.data[k] = out.data[k] == NULL ? run->results[k] : out.data[k];
+    }
+    GRAFT_CHECK(graft_executor_run(env, run->executor, (const float *const *)in.data,
+                                   (float *const *)out.data));
+done:
+    (void)take_threads(before);
+    graft_arena_release(env->scratch, mark);
+    return status;
+}

@@ -1,0 +1,22 @@
+/* run.h - what `graft run` sees of a session of include/graft/run.h. */
+#ifndef GRAFT_EMIT_RUN_H
+#define GRAFT_EMIT_RUN_H
+
+#include "cost/plan/executor.h"
+#include "graft/run.h"
+
+struct graft_run {
+    graft_env env;
+    graft_device *device;
+    graft_cost *cost;
+    const graft_graph *graph; /* That is run. */
+    graft_executor *executor;
+    graft_run_tensor *inputs; /* In the executor's order. */
+    graft_run_tensor *outputs;
+    float **results; /* Of the outputs, ours. */
+};
+
+/* "f32[1,3,224,224]", in `arena`. */
+const char *graft_shape_text(graft_arena *arena, const graft_shape *shape);
+
+#endif

@@ -1,0 +1,276 @@
+/* runtime.c - see runtime.h. */
+#include "emit/run/runtime.h"
+
+#include "graph/equal.h"
+#include "graph/rule/ruleparse.h"
+
+#include <string.h>
+
+#define COUNT_OF(table) (sizeof(table) / sizeof((table)[0]))
+
+#define ZERO_BIAS "fill(value=0,dim=[dim(b,0)])"
+#define ACTIVATIONS(before, after)                                                                 \
+    "relu(" before ") = " after "relu)", "clip(" before ",low=0,high=6) = " after "relu6)",        \
+        "sigmoid(" before ") = " after "sigmoid)", "tanh(" before ") = " after "tanh)"
+
+/* A product takes an activation. */
+static const char *const activations[] = {
+    ACTIVATIONS("conv_bias#1(a,b,c,activation=none)", "conv_bias#1(a,b,c,activation="),
+    ACTIVATIONS("conv#1(a,b)", "conv_bias#1(a,b," ZERO_BIAS ",activation="),
+    ACTIVATIONS("conv_bias_add#1(a,b,c,d,activation=none)", "conv_bias_add#1(a,b,c,d,activation="),
+    ACTIVATIONS("matmul_bias(a,b,c,activation=none)", "matmul_bias(a,b,c,activation="),
+};
+
+#define FREE(product)                                                                              \
+    "relu(" product ") = " product, "clip#2(" product ") = " product,                              \
+        "sigmoid(" product ") = " product, "tanh(" product ") = " product,                         \
+        "leaky_relu#2(" product ") = " product
+
+/* It takes no time there: what is measured for one with and one without differs by less than by
+ * what runtimes differ, and no rewrite may find the difference worth parting them. */
+static const char *const free_activations[] = {
+    FREE("conv#1(a,b)"),
+    FREE("conv_bias#1(a,b,c,activation=none)"),
+    FREE("conv_bias_add#1(a,b,c,d,activation=none)"),
+    FREE("matmul_bias(a,b,c,activation=none)"),
+    "conv_bias#1(a,b,c) = conv_bias#1(a,b,c,activation=none) where 1 <= #1.activation",
+    "conv_bias_add#1(a,b,c,d) = conv_bias_add#1(a,b,c,d,activation=none)"
+    " where 1 <= #1.activation",
+    "matmul_bias#1(a,b,c) = matmul_bias(a,b,c,activation=none) where 1 <= #1.activation",
+};
+
+#define PADDED(conv, more)                                                                         \
+    conv "(pad#2(a,axis=2,value=0),b" more ") = " conv "(a,b" more                                 \
+         ",pad_top=#1.pad_top + #2.before,pad_bottom=#1.pad_bottom + #2.after)",                   \
+        conv "(pad#2(a,axis=3,value=0),b" more ") = " conv "(a,b" more                             \
+             ",pad_left=#1.pad_left + #2.before,pad_right=#1.pad_right + #2.after)"
+
+/* A product takes a bias and a residual input, and what is constant in every channel goes into the
+ * weights. A convolution pads by itself. */
+#define BIASED(condition)                                                                          \
+    "mul(conv_bias#1(a,b,c,activation=none),d) = conv_bias#1(a,"                                   \
+    "mul(b,reshape(d,dim=[dim(b,0),1,1,1])),mul(c,reshape(d,dim=[dim(b,0)])),activation=none)"     \
+    " where const(b) and const(c) and const(d) and " condition,                                    \
+        "add(conv_bias#1(a,b,c,activation=none),d) ="                                              \
+        " conv_bias#1(a,b,add(c,reshape(d,dim=[dim(b,0)])),activation=none)"                       \
+        " where const(c) and const(d) and " condition
+
+static const char *const sums[] = {
+    BIASED("rank(d) = 3 and dim(d,1) = 1 and dim(d,2) = 1 and dim(d,0) = dim(b,0)"),
+    BIASED(
+        "rank(d) = 4 and dim(d,0) = 1 and dim(d,2) = 1 and dim(d,3) = 1 and dim(d,1) = dim(b,0)"),
+    "add(conv#1(a,b),c) = conv_bias#1(a,b,reshape(c,dim=[dim(b,0)]),activation=none)"
+    " where const(c) and rank(c) = 3 and dim(c,1) = 1 and dim(c,2) = 1",
+    "add(conv#1(a,b),c) = conv_bias#1(a,b,reshape(c,dim=[dim(b,0)]),activation=none)"
+    " where const(c) and rank(c) = 4 and dim(c,2) = 1 and dim(c,3) = 1",
+    "mul(conv#1(a,b),c) = conv#1(a,mul(b,reshape(c,dim=[dim(b,0),1,1,1])))"
+    " where const(b) and const(c) and rank(c) = 3 and dim(c,1) = 1 and dim(c,2) = 1",
+    "scale_shift(conv#1(a,b),c,d) ="
+    " conv_bias#1(a,mul(b,reshape(c,dim=[dim(c,0),1,1,1])),d,activation=none)"
+    " where const(b) and const(c) and const(d)",
+    "scale_shift(conv_bias#1(a,b,e,activation=none),c,d) ="
+    " conv_bias#1(a,mul(b,reshape(c,dim=[dim(c,0),1,1,1])),add(mul(e,c),d),activation=none)"
+    " where const(b) and const(c) and const(d) and const(e)",
+    "add(conv_bias#1(a,b,c,activation=none),d) = conv_bias_add#1(a,b,c,d,activation=none)",
+    "add(conv#1(a,b),c) = conv_bias_add#1(a,b," ZERO_BIAS ",c,activation=none)",
+    "add(matmul(a,b),c) = matmul_bias(a,b,c,activation=none) where const(c) and rank(c) = 1",
+    PADDED("conv#1", ""),
+    PADDED("conv_bias#1", ",c"),
+    PADDED("conv_bias_add#1", ",c,d"),
+};
+
+/* Constants are not looked at: a rewrite that parts such a chain loses, whatever they are. */
+#define BELL       "add(erf(div(a,b)),c)"
+#define BELL_TIMES "add(erf(mul(a,b)),c)"
+#define CONST_BCD  " where const(b) and const(c) and const(d)"
+#define CUBE       "mul(mul(mul(a,a),a),b)"
+#define NORMAL                                                                                     \
+    "div(sub(a,reduce_mean#1(a)),"                                                                 \
+    "sqrt(add(reduce_mean#1(mul(sub(a,reduce_mean#1(a)),sub(a,reduce_mean#1(a)))),b)))"
+#define NORMAL_IN(rank, last)                                                                      \
+    NORMAL " = layer_norm(a,fill(value=1,dim=[dim(a," last ")]),fill(value=0,dim=[dim(a," last     \
+           ")]),epsilon=0.00001) where const(b) and rank(a) = " rank
+
+/* By the root of the mean square alone. */
+#define ROOT_MEAN_SQUARE(rank, last, axes)                                                         \
+    "div(a,sqrt(add(reduce_mean#1(mul(a,a)),b))) = layer_norm(a,fill(value=1,dim=[dim(a," last     \
+    ")]),fill(value=0,dim=[dim(a," last ")]),epsilon=0.00001) where const(b) and rank(a) = " rank  \
+    " and #1.axes = " axes
+
+/* Heads that part for the scores of attention and come together again: a kernel for all of it moves
+ * nothing. Here reshapes stand for the moves, which take no time. */
+#define HEADS(x)                 "transpose(" x ",axis=[0,2,1,3])"
+#define KEYS(x)                  "transpose(" x ",axis=[0,2,3,1])"
+#define MOVED(x, d0, d1, d2, d3) "reshape(" x ",dim=[" d0 "," d1 "," d2 "," d3 "])"
+
+static const char *const kernels[] = {
+    /* Gelu as exporters write it, by erf and by tanh. */
+    "mul(mul(a," BELL "),d) = gelu(a)" CONST_BCD,
+    "mul(mul(a,d)," BELL ") = gelu(a)" CONST_BCD,
+    "mul(a,mul(" BELL ",d)) = gelu(a)" CONST_BCD,
+    "mul(mul(a," BELL_TIMES "),d) = gelu(a)" CONST_BCD,
+    "mul(mul(a,d)," BELL_TIMES ") = gelu(a)" CONST_BCD,
+    "mul(a,mul(" BELL_TIMES ",d)) = gelu(a)" CONST_BCD,
+    "tanh(mul(add(a," CUBE "),c)) = tanh(a) where const(b) and const(c)",
+    "tanh(mul(mul(a,c),add(mul(mul(a,b),a),d))) = tanh(a)" CONST_BCD,
+    "mul(mul(a,add(tanh(a),b)),c) = gelu(a) where const(b) and const(c)",
+    "mul(mul(a,b),add(tanh(a),c)) = gelu(a) where const(b) and const(c)",
+    "mul(a,mul(add(tanh(a),b),c)) = gelu(a) where const(b) and const(c)",
+    /* Layer normalisation over the last axis. */
+    NORMAL_IN("2", "1") " and #1.axes = 2",
+    NORMAL_IN("3", "2") " and #1.axes = 4",
+    NORMAL_IN("4", "3") " and #1.axes = 8",
+    ROOT_MEAN_SQUARE("2", "1", "2"),
+    ROOT_MEAN_SQUARE("3", "2", "4"),
+    ROOT_MEAN_SQUARE("4", "3", "8"),
+    "add(mul(layer_norm#1(a,b,c),d),e) = layer_norm#1(a,d,e)",
+    /* HardSwish and HardSigmoid. */
+    "mul(a,clip#1(add(mul(a,b),c))) = clip#1(a) where const(b) and const(c)",
+    "clip#1(add(mul(a,b),c)) = clip#1(a) where const(b) and const(c)",
+    /* The scores of attention, scaled and masked. */
+    "softmax#1(add(mul(matmul(a,b),c),d)) = softmax#1(matmul(a,b)) where const(c) and 3 <= rank(a)",
+    "softmax#1(add(div(matmul(a,b),c),d)) = softmax#1(matmul(a,b)) where const(c) and 3 <= rank(a)",
+    "softmax#1(mul(matmul(a,b),c)) = softmax#1(matmul(a,b)) where const(c) and 3 <= rank(a)",
+    "softmax#1(div(matmul(a,b),c)) = softmax#1(matmul(a,b)) where const(c) and 3 <= rank(a)",
+    "softmax#1(add(matmul(a,b),c)) = softmax#1(matmul(a,b)) where 3 <= rank(a)",
+    "softmax#1(matmul(" HEADS("a") "," KEYS("b") ")) = softmax#1(matmul(" MOVED(
+        "a", "dim(a,0)", "dim(a,2)", "dim(a,1)", "dim(a,3)") "," MOVED("b", "dim(b,0)", "dim(b,2)",
+                                                                       "dim(b,3)", "dim(b,1)") "))",
+    HEADS("matmul(softmax#1(a)," HEADS("b") ")") " = " MOVED(
+        "matmul(softmax#1(a)," MOVED("b", "dim(b,0)", "dim(b,2)", "dim(b,1)", "dim(b,3)") ")",
+        "dim(b,0)", "dim(a,2)", "dim(b,2)", "dim(b,3)"),
+};
+
+static graft_status parse_rules(graft_env *env, graft_arena *arena, const char *const *texts,
+                                size_t count, graft_xfers *xfers)
+{
+    graft_status status = GRAFT_OK;
+    graft_rule *rules = GRAFT_NEW(arena, graft_rule, count);
+    for (size_t i = 0; i < count; i++) {
+        GRAFT_CHECK(graft_rule_parse(env, "a runtime's fusion", texts[i], &rules[i]));
+    }
+    graft_xfers_index(arena, rules, texts, (uint32_t)count, xfers);
+done:
+    return status;
+}
+
+graft_status graft_runtime_open(graft_env *env, graft_arena *arena, graft_runtime *runtime)
+{
+    graft_status status = GRAFT_OK;
+    const char **run = GRAFT_NEW(arena, const char *, COUNT_OF(activations) + COUNT_OF(sums));
+    const char **priced = GRAFT_NEW(
+        arena, const char *, COUNT_OF(free_activations) + COUNT_OF(sums) + COUNT_OF(kernels));
+    memcpy(run, activations, sizeof(activations));
+    memcpy(run + COUNT_OF(activations), sums, sizeof(sums));
+    memcpy(priced, free_activations, sizeof(free_activations));
+    memcpy(priced + COUNT_OF(free_activations), sums, sizeof(sums));
+    memcpy(priced + COUNT_OF(free_activations) + COUNT_OF(sums), kernels, sizeof(kernels));
+    GRAFT_CHECK(
+        parse_rules(env, arena, run, COUNT_OF(activations) + COUNT_OF(sums), &runtime->run));
+    GRAFT_CHECK(parse_rules(env, arena, priced,
+                            COUNT_OF(free_activations) + COUNT_OF(sums) + COUNT_OF(kernels),
+                            &runtime->priced));
+done:
+    return status;
+}
+
+/* ---------------------------------------------------------------- fusing */
+
+/* A graph that is being fused. Its order is that of before the pass. */
+typedef struct {
+    graft_state state;
+    bool *made; /* By node: in this pass, so the order knows nothing of it. */
+} fusing;
+
+static bool is_old(const fusing *f, const graft_rule *rule, const graft_match *match)
+{
+    bool old = true;
+    for (uint32_t n = 0; n < rule->source.node_count; n++) {
+        old = old && !f->made[match->nodes[n]];
+    }
+    return old;
+}
+
+static void note_made(fusing *f, const graft_effect *effect)
+{
+    for (uint32_t n = 0; n < effect->created_count; n++) {
+        if (effect->created[n] != GRAFT_NONE) {
+            f->made[effect->created[n]] = true;
+        }
+    }
+}
+
+/* A transpose before a normalisation in parts is moved behind its difference by onnxruntime, which
+ * then sees no normalisation but only a root of a mean square. */
+static bool is_parted(const fusing *f, const graft_rule *rule, const graft_match *match)
+{
+    bool subtracts = false;
+    for (uint32_t n = 0; n < rule->source.node_count; n++) {
+        subtracts = subtracts || rule->source.nodes[n].op == GRAFT_OP_sub;
+    }
+    const graft_value *value = &f->state.graph.values[match->vars[0]];
+    return subtracts && value->kind == GRAFT_VALUE_COMPUTED &&
+           f->state.graph.nodes[value->node].op == GRAFT_OP_transpose;
+}
+
+/* Applies the first rule that fits at a node. */
+static bool fuse_at(fusing *f, const graft_xfers *xfers, graft_index node)
+{
+    const graft_apply_options options = {.weight_bytes_limit = UINT64_MAX};
+    uint32_t op = f->state.graph.nodes[node].op;
+    for (uint32_t i = xfers->anchor_first[op]; i < xfers->anchor_first[op + 1]; i++) {
+        const graft_rule *rule = &xfers->rules[xfers->by_anchor[i]];
+        graft_matcher matcher;
+        graft_match match;
+        graft_effect effect;
+        graft_matcher_start(&matcher, rule, &f->state.graph, &f->state.order, node);
+        while (graft_matcher_next(&matcher, &match)) {
+            if (is_old(f, rule, &match) && !is_parted(f, rule, &match) &&
+                graft_apply(&f->state.graph, rule, &match, &f->state.order, &options,
+                            f->state.scratch, &effect) == GRAFT_OK) {
+                note_made(f, &effect);
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* One pass over all nodes, consumers first, so that the largest patterns are met first. What it
+ * makes is left alone until the next: the order does not count its readings. */
+static bool fuse_once(fusing *f, const graft_xfers *xfers)
+{
+    bool changed = false;
+    memset(f->made, 0, f->state.graph.limits.nodes * sizeof(f->made[0]));
+    for (graft_index i = f->state.order.count; i-- > 0;) {
+        graft_index n = f->state.order.order[i];
+        uint32_t op = f->state.graph.nodes[n].op;
+        if (op < GRAFT_OP_COUNT && op != GRAFT_OP_NONE && !f->made[n] && fuse_at(f, xfers, n)) {
+            changed = true;
+        }
+    }
+    return changed;
+}
+
+graft_status graft_runtime_fuse(graft_env *env, graft_arena *arena, const graft_runtime *runtime,
+                                bool to_price, const graft_graph **graph, const graft_order **order)
+{
+    graft_status status = GRAFT_OK;
+    graft_equal_merge(arena, graph, order);
+    graft_limits limits = graft_state_limits(*graph);
+    fusing *f = GRAFT_NEW(arena, fusing, 1);
+    f->made = GRAFT_NEW(arena, bool, limits.nodes);
+    graft_state_open(arena, &limits, &f->state);
+    GRAFT_CHECK(graft_state_set(env, &f->state, *graph));
+    while (fuse_once(f, to_price ? &runtime->priced : &runtime->run)) {
+        if (graft_order_build(&f->state.order, &f->state.graph, f->state.order_memory,
+                              f->state.order_bytes) != GRAFT_OK) {
+            status = GRAFT_FAIL(env, GRAFT_INTERNAL, "a fused graph has a cycle");
+            goto done;
+        }
+        *graph = &f->state.graph;
+        *order = &f->state.order;
+    }
+done:
+    return status;
+}

@@ -1,0 +1,30 @@
+/* runtime.h - what a runtime makes of an ONNX file by itself when it loads it.
+ *
+ * A file says Conv, Add, Relu; runtimes run that as one. So for a graph that will be written as a
+ * file, a rewrite that fuses these brings nothing, and one that parts them costs. Costs of such
+ * graphs are those of the graph after the fusions listed in runtime.c, which all runtimes do that
+ * we know (onnxruntime's level "extended" is the model). They are applied to copies, to price them
+ * and to time them; what is written does not have them. */
+#ifndef GRAFT_EMIT_RUNTIME_H
+#define GRAFT_EMIT_RUNTIME_H
+
+#include "train/search/matches.h"
+
+typedef struct graft_runtime {
+    graft_xfers run;    /* Both sides compute the same. */
+    graft_xfers priced; /* The right side takes as long as a kernel for the left one would. */
+} graft_runtime;
+
+/* In `arena`. */
+GRAFT_MUST_USE graft_status graft_runtime_open(graft_env *env, graft_arena *arena,
+                                               graft_runtime *runtime);
+/* Sets *graph and *order to what a runtime makes of them, in `arena`: a copy, or the same where
+ * there is nothing to fuse. With `to_price` single kernels stand for what Graft has no operator
+ * for (the other form of Gelu, HardSwish, the scores of attention): such a graph can be priced, not
+ * run. Fails when the graph has a cycle. */
+GRAFT_MUST_USE graft_status graft_runtime_fuse(graft_env *env, graft_arena *arena,
+                                               const graft_runtime *runtime, bool to_price,
+                                               const graft_graph **graph,
+                                               const graft_order **order);
+
+#endif

@@ -1,0 +1,187 @@
+/* algebra_float.c - operator bodies over binary32, and whole graphs in topological order. */
+#include "algebra_float.h"
+#include "graph/opaque.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+static inline float lift_f32(void *k, int32_t value)
+{
+    (void)k;
+    return (float)value;
+}
+
+static inline float lift_float_f32(void *k, int32_t bits)
+{
+    (void)k;
+    float value = 0.0F;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static inline float sum_f32(void *k, float a, float b)
+{
+    (void)k;
+    return a + b;
+}
+
+static inline float difference_f32(void *k, float a, float b)
+{
+    (void)k;
+    return a - b;
+}
+
+static inline float product_f32(void *k, float a, float b)
+{
+    (void)k;
+    return a * b;
+}
+
+static inline float quotient_f32(void *k, float a, float b)
+{
+    (void)k;
+    return a / b;
+}
+
+/* A NaN in either place wins: it compares false, and a != a finds it on the left. */
+static inline float max_f32(void *k, float a, float b)
+{
+    (void)k;
+    return a > b || a != a ? a : b;
+}
+
+static inline float min_f32(void *k, float a, float b)
+{
+    (void)k;
+    return a < b || a != a ? a : b;
+}
+
+static inline float exp_f32(void *k, float x)
+{
+    (void)k;
+    return (float)exp((double)x);
+}
+
+static inline float sqrt_f32(void *k, float x)
+{
+    (void)k;
+    return sqrtf(x);
+}
+
+static inline float erf_f32(void *k, float x)
+{
+    (void)k;
+    return (float)erf((double)x);
+}
+
+static inline float sigmoid_f32(void *k, float x)
+{
+    (void)k;
+    return (float)(1.0 / (1.0 + exp(-(double)x)));
+}
+
+static inline float tanh_f32(void *k, float x)
+{
+    (void)k;
+    return (float)tanh((double)x);
+}
+
+/* Exponentials of differences from the largest element cannot overflow. */
+static inline float softmax_shift_f32(void *k, const float *row, size_t count, size_t step)
+{
+    float largest = row[0];
+    for (size_t i = 1; i < count; i++) {
+        largest = max_f32(k, largest, row[i * step]);
+    }
+    return largest;
+}
+
+#define NUM    float
+#define ALG(f) f##_f32
+#include "operator_bodies.inc"
+
+void graft_float_run(uint32_t op, const graft_call *call, const float *const in[],
+                     float *const out[])
+{
+    assert(graft_op(op) != NULL);
+    run_f32[op](NULL, call, in, out);
+}
+
+graft_status graft_float_opaque(graft_env *env, graft_arena *arena, const graft_model *model,
+                                const graft_graph *graph, graft_index n, const float **values)
+{
+    graft_opaque opaque;
+    const void *in[GRAFT_OPAQUE_INPUTS_MOST] = {NULL};
+    if (model == NULL || !graft_opaque_find(model, graph, n, &opaque)) {
+        return GRAFT_FAIL(env, GRAFT_UNSUPPORTED,
+                          "node %u is opaque: the reference executor cannot run it", n);
+    }
+    for (uint32_t k = 0; k < opaque.read_count; k++) {
+        if (opaque.in[k].rank == GRAFT_RANK_UNKNOWN) {
+            continue;
+        }
+        graft_index v = graft_node_input(graph, n, k);
+        in[k] = values[v];
+        if (in[k] == NULL) {
+            return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                              "node %u (opaque) reads value %u, which has no data", n, v);
+        }
+    }
+    float *out = graft_arena_alloc(arena, (size_t)graft_shape_bytes(&opaque.out));
+    values[graft_node_output(graph, n, 0)] = out;
+    return graft_opaque_run(env, &opaque, in, out);
+}
+
+/* Runs one node: finds its inputs among the values, gives memory to its outputs. */
+static graft_status run_node(graft_env *env, graft_arena *arena, const graft_graph *graph,
+                             graft_index n, const float **values)
+{
+    const graft_node *node = &graph->nodes[n];
+    const graft_op_info *info = graft_op(node->op);
+    graft_shape in_shapes[GRAFT_MAX_INPUTS];
+    graft_shape out_shapes[GRAFT_MAX_OUTPUTS];
+    const float *in[GRAFT_MAX_INPUTS] = {NULL};
+    float *out[GRAFT_MAX_OUTPUTS] = {NULL};
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        graft_index v = graft_node_input(graph, n, i);
+        if (values[v] == NULL) {
+            return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                              "node %u (%s) reads value %u, which has no data", n, info->name, v);
+        }
+        in_shapes[i] = graph->values[v].shape;
+        in[i] = values[v];
+    }
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        graft_index v = graft_node_output(graph, n, i);
+        out_shapes[i] = graph->values[v].shape;
+        out[i] = GRAFT_NEW(arena, float, graft_count(&out_shapes[i]));
+        values[v] = out[i];
+    }
+    const graft_call call = {node->attrs, in_shapes, out_shapes};
+    graft_float_run(node->op, &call, in, out);
+    return GRAFT_OK;
+}
+
+graft_status graft_float_model(graft_env *env, graft_arena *arena, const graft_model *model,
+                               const graft_graph *graph, const graft_order *order,
+                               const float **values)
+{
+    graft_status status = GRAFT_OK;
+    for (graft_index i = 0; i < order->count; i++) {
+        graft_index n = order->order[i];
+        if (graph->nodes[n].op == GRAFT_OP_OPAQUE) {
+            GRAFT_CHECK(graft_float_opaque(env, arena, model, graph, n, values));
+        } else {
+            GRAFT_CHECK(run_node(env, arena, graph, n, values));
+        }
+    }
+done:
+    return status;
+}
+
+graft_status graft_float_graph(graft_env *env, graft_arena *arena, const graft_graph *graph,
+                               const graft_order *order, const float **values)
+{
+    return graft_float_model(env, arena, NULL, graph, order, values);
+}

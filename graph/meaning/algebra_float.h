@@ -1,0 +1,40 @@
+/* algebra_float.h - the reference executor: operators over binary32 numbers, in plain loops.
+ *
+ * Sums are taken in the order of operator_bodies.inc, one rounding per operation, no contraction;
+ * exp, erf, sigmoid and tanh are computed in binary64 and rounded once. A maximum or minimum with a
+ * NaN is NaN. Results are the same on every machine up to the C library's last bits of exp and erf.
+ */
+#ifndef GRAFT_ALGEBRA_FLOAT_H
+#define GRAFT_ALGEBRA_FLOAT_H
+
+#include "algebra.h"
+#include "graph/base/env.h"
+
+/* Runs one operator. `call` holds shapes that graft_infer_shapes accepts; `in` and `out` point to
+ * row-major tensors of these shapes that do not overlap. */
+void graft_float_run(uint32_t op, const graft_call *call, const float *const in[],
+                     float *const out[]);
+
+/* Runs every node of a graph, const nodes included. `values` has one entry per value id
+ * (graph->value_end): on entry the tensors of inputs and weights, NULL elsewhere; afterwards those
+ * of computed values too, allocated in `arena` and valid as long as it is. GRAFT_UNSUPPORTED when
+ * the graph has an opaque node, GRAFT_BAD_INPUT when the tensor of an input or weight that is read
+ * is missing; `values` may then hold some results. */
+GRAFT_MUST_USE graft_status graft_float_graph(graft_env *env, graft_arena *arena,
+                                              const graft_graph *graph, const graft_order *order,
+                                              const float **values);
+
+/* The same for a graph of a model: opaque nodes that opaque.h can run are run; entries of `values`
+ * point to tensors of the values' own types. Also fails as graft_opaque_run does. */
+struct graft_model;
+GRAFT_MUST_USE graft_status graft_float_model(graft_env *env, graft_arena *arena,
+                                              const struct graft_model *model,
+                                              const graft_graph *graph, const graft_order *order,
+                                              const float **values);
+/* Runs one opaque node of such a graph; its result lies in `arena`. Fails likewise. */
+GRAFT_MUST_USE graft_status graft_float_opaque(graft_env *env, graft_arena *arena,
+                                               const struct graft_model *model,
+                                               const graft_graph *graph, graft_index node,
+                                               const float **values);
+
+#endif

@@ -1,0 +1,375 @@
+/* quantised.c - quantised operators (see quantised.h): plain loops. */
+#include "graph/meaning/quantised.h"
+
+#include "graph/meaning/algebra.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ----------------------------------------------------------------------------- finding */
+
+static const Onnx__AttributeProto *find_attribute(const Onnx__NodeProto *node, const char *name)
+{
+    for (size_t i = 0; i < node->n_attribute; i++) {
+        if (node->attribute[i]->name != NULL && strcmp(node->attribute[i]->name, name) == 0) {
+            return node->attribute[i];
+        }
+    }
+    return NULL;
+}
+
+static int64_t int_attribute(const Onnx__NodeProto *node, const char *name, int64_t otherwise)
+{
+    const Onnx__AttributeProto *attribute = find_attribute(node, name);
+    return attribute == NULL ? otherwise : attribute->i;
+}
+
+static bool is_given(const graft_shape *shape) { return shape->rank != GRAFT_RANK_UNKNOWN; }
+
+static bool is_byte(uint32_t dtype) { return dtype == GRAFT_DTYPE_U8 || dtype == GRAFT_DTYPE_I8; }
+
+/* Scale and zero point `s`, `s + 1` are of one form: one number, or one for each of `count`. The
+ * zero point may be left out and is then 0. */
+static bool fits_scale(const graft_opaque *opaque, uint32_t s, uint32_t type, int32_t count)
+{
+    const graft_shape *scale = &opaque->in[s];
+    const graft_shape *zero = &opaque->in[s + 1];
+    uint64_t elements = graft_shape_elements(scale);
+    return is_given(scale) && scale->dtype == GRAFT_DTYPE_F32 && scale->rank <= 1 &&
+           (elements == 1 || elements == (uint64_t)count) &&
+           (!is_given(zero) || (zero->dtype == type && graft_shape_elements(zero) == elements));
+}
+
+static bool find_axis(const Onnx__NodeProto *node, graft_opaque *opaque)
+{
+    int64_t axis = int_attribute(node, "axis", 1);
+    axis += axis < 0 ? opaque->in[0].rank : 0;
+    bool one = graft_shape_elements(&opaque->in[1]) == 1; /* The axis then says nothing. */
+    opaque->axis = one ? 0 : (uint32_t)axis;
+    return one || (axis >= 0 && axis < opaque->in[0].rank);
+}
+
+static int32_t size_along(const graft_shape *shape, uint32_t axis)
+{
+    return axis < shape->rank ? shape->dims[axis] : 1;
+}
+
+static bool same_sizes(const graft_shape *a, const graft_shape *b)
+{
+    return a->rank == b->rank && memcmp(a->dims, b->dims, sizeof(a->dims)) == 0;
+}
+
+static bool find_change(const Onnx__NodeProto *node, graft_opaque *opaque, bool quantises)
+{
+    const graft_shape *whole = quantises ? &opaque->out : &opaque->in[0];
+    const graft_shape *real = quantises ? &opaque->in[0] : &opaque->out;
+    opaque->kind = quantises ? GRAFT_OPAQUE_QUANTISE : GRAFT_OPAQUE_DEQUANTISE;
+    opaque->read_count = 3;
+    return int_attribute(node, "block_size", 0) == 0 && same_sizes(whole, real) &&
+           (is_byte(whole->dtype) || (!quantises && whole->dtype == GRAFT_DTYPE_I32)) &&
+           real->dtype == GRAFT_DTYPE_F32 && find_axis(node, opaque) &&
+           fits_scale(opaque, 1, whole->dtype, size_along(real, opaque->axis));
+}
+
+/* Whole numbers of an attribute, or one repeated when it is not given. */
+static bool read_ints(const Onnx__NodeProto *node, const char *name, int32_t otherwise,
+                      int32_t *items, size_t count)
+{
+    const Onnx__AttributeProto *attribute = find_attribute(node, name);
+    for (size_t i = 0; i < count; i++) {
+        int64_t item = otherwise;
+        if (attribute != NULL) {
+            item = attribute->n_ints == count ? attribute->ints[i] : -1;
+        }
+        if (item < 0 || item > INT32_MAX) {
+            return false;
+        }
+        items[i] = (int32_t)item;
+    }
+    return true;
+}
+
+/* The attributes are those of `conv`, whose shape function then says whether everything fits. */
+static bool find_window(const Onnx__NodeProto *node, graft_opaque *opaque)
+{
+    const Onnx__AttributeProto *pad = find_attribute(node, "auto_pad");
+    bool explicit_pads = pad == NULL || (pad->s.len == 6 && memcmp(pad->s.data, "NOTSET", 6) == 0);
+    int64_t groups = int_attribute(node, "group", 1);
+    graft_shape in[2] = {opaque->in[0], opaque->in[3]};
+    graft_shape out;
+    in[0].dtype = GRAFT_DTYPE_F32;
+    in[1].dtype = GRAFT_DTYPE_F32;
+    opaque->attrs[GRAFT_ATTR_conv_groups] = groups < 1 || groups > INT32_MAX ? 0 : (int32_t)groups;
+    return explicit_pads &&
+           read_ints(node, "strides", 1, &opaque->attrs[GRAFT_ATTR_conv_stride_h], 2) &&
+           read_ints(node, "pads", 0, &opaque->attrs[GRAFT_ATTR_conv_pad_top], 4) &&
+           read_ints(node, "dilations", 1, &opaque->attrs[GRAFT_ATTR_conv_dilation_h], 2) &&
+           graft_infer_shapes(GRAFT_OP_conv, opaque->attrs, in, &out) == GRAFT_OK &&
+           same_sizes(&out, &opaque->out);
+}
+
+static bool find_product(const Onnx__NodeProto *node, graft_opaque *opaque, bool is_conv)
+{
+    const graft_shape *in = opaque->in;
+    opaque->kind = is_conv ? GRAFT_OPAQUE_QUANTISED_CONV : GRAFT_OPAQUE_QUANTISED_MATMUL;
+    opaque->read_count = is_conv ? 9 : 8;
+    if (!is_given(&in[3]) || !is_byte(in[0].dtype) || !is_byte(in[3].dtype) ||
+        !is_byte(opaque->out.dtype)) {
+        return false;
+    }
+    int32_t columns = is_conv ? in[3].dims[0] : 1;
+    if (!fits_scale(opaque, 1, in[0].dtype, 1) || !fits_scale(opaque, 4, in[3].dtype, columns) ||
+        !fits_scale(opaque, 6, opaque->out.dtype, 1)) {
+        return false;
+    }
+    if (is_conv) {
+        bool biased = is_given(&in[8]);
+        return (!biased || (in[8].dtype == GRAFT_DTYPE_I32 &&
+                            graft_shape_elements(&in[8]) == (uint64_t)columns)) &&
+               find_window(node, opaque);
+    }
+    graft_shape sides[2] = {in[0], in[3]};
+    graft_shape out;
+    sides[0].dtype = GRAFT_DTYPE_F32;
+    sides[1].dtype = GRAFT_DTYPE_F32;
+    return graft_infer_shapes(GRAFT_OP_matmul, opaque->attrs, sides, &out) == GRAFT_OK &&
+           same_sizes(&out, &opaque->out);
+}
+
+bool graft_quantised_find(const Onnx__NodeProto *node, graft_opaque *opaque)
+{
+    const char *type = node->op_type;
+    return strcmp(type, "QuantizeLinear") == 0     ? find_change(node, opaque, true)
+           : strcmp(type, "DequantizeLinear") == 0 ? find_change(node, opaque, false)
+           : strcmp(type, "QLinearConv") == 0      ? find_product(node, opaque, true)
+           : strcmp(type, "QLinearMatMul") == 0    ? find_product(node, opaque, false)
+                                                   : false;
+}
+
+/* ----------------------------------------------------------------------------- running */
+
+/* A quantised tensor with its scales and zero points. */
+typedef struct {
+    const void *data;
+    const float *scales;
+    const void *zeros; /* NULL: all 0. */
+    size_t scale_step; /* 0: one for the tensor. */
+    uint32_t dtype;
+} tensor;
+
+static tensor tensor_of(const graft_opaque *opaque, const void *const *in, uint32_t k, uint32_t s)
+{
+    return (tensor){.data = in[k],
+                    .scales = in[s],
+                    .zeros = in[s + 1],
+                    .scale_step = graft_shape_elements(&opaque->in[s]) > 1 ? 1 : 0,
+                    .dtype = opaque->in[k].dtype};
+}
+
+static int32_t whole_at(const void *data, uint32_t dtype, size_t i)
+{
+    return dtype == GRAFT_DTYPE_I8   ? ((const int8_t *)data)[i]
+           : dtype == GRAFT_DTYPE_U8 ? ((const uint8_t *)data)[i]
+                                     : ((const int32_t *)data)[i];
+}
+
+static int32_t zero_of(const tensor *t, uint32_t dtype, size_t channel)
+{
+    return t->zeros == NULL ? 0 : whole_at(t->zeros, dtype, channel * t->scale_step);
+}
+
+static float least_of(uint32_t dtype) { return dtype == GRAFT_DTYPE_I8 ? -128.0F : 0.0F; }
+
+/* Rounds, moves by the zero point, saturates; NaN gives the least number. The bits of the byte,
+ * which are those of the number modulo 256. */
+static inline uint8_t round_byte(float value, float zero, float least)
+{
+    value = rintf(value) + zero;
+    value = value >= least ? value : least;
+    value = value < least + 255.0F ? value : least + 255.0F;
+    return (uint8_t)(int32_t)value;
+}
+
+/* Loops of one type, which compilers make vectors of. */
+static void quantise(const float *numbers, size_t count, float scale, int32_t zero, uint32_t dtype,
+                     uint8_t *out)
+{
+    float least = least_of(dtype);
+    for (size_t i = 0; i < count; i++) {
+        out[i] = round_byte(numbers[i] / scale, (float)zero, least);
+    }
+}
+
+static void dequantise(const tensor *t, size_t from, size_t count, float scale, int32_t zero,
+                       float *out)
+{
+    if (t->dtype == GRAFT_DTYPE_I8) {
+        const int8_t *bytes = (const int8_t *)t->data + from;
+        for (size_t i = 0; i < count; i++) {
+            out[i] = (float)(bytes[i] - zero) * scale;
+        }
+    } else if (t->dtype == GRAFT_DTYPE_U8) {
+        const uint8_t *bytes = (const uint8_t *)t->data + from;
+        for (size_t i = 0; i < count; i++) {
+            out[i] = (float)(bytes[i] - zero) * scale;
+        }
+    } else {
+        const int32_t *numbers = (const int32_t *)t->data + from;
+        for (size_t i = 0; i < count; i++) {
+            out[i] = (float)((int64_t)numbers[i] - zero) * scale;
+        }
+    }
+}
+
+static void run_change(const graft_opaque *opaque, const void *const *in, void *out)
+{
+    const tensor t = tensor_of(opaque, in, 0, 1);
+    bool quantises = opaque->kind == GRAFT_OPAQUE_QUANTISE;
+    uint32_t whole = quantises ? opaque->out.dtype : t.dtype;
+    graft_blocks blocks = {1, 1, 1};
+    if (opaque->out.rank > 0) {
+        blocks = graft_blocks_of(&opaque->out, (int32_t)opaque->axis);
+    }
+    for (size_t run = 0; run < blocks.outer * blocks.size; run++) {
+        size_t channel = run % blocks.size;
+        float scale = t.scales[channel * t.scale_step];
+        int32_t zero = zero_of(&t, whole, channel);
+        size_t from = run * blocks.inner;
+        if (quantises) {
+            quantise((const float *)t.data + from, blocks.inner, scale, zero, whole,
+                     (uint8_t *)out + from);
+        } else {
+            dequantise(&t, from, blocks.inner, scale, zero, (float *)out + from);
+        }
+    }
+}
+
+/* A product of two quantised tensors that is quantised again. */
+typedef struct {
+    tensor x, w;
+    float out_scale;
+    int32_t out_zero;
+    uint32_t out_type;
+    void *out;
+} product;
+
+static product product_of(const graft_opaque *opaque, const void *const *in, void *out)
+{
+    uint32_t type = opaque->out.dtype;
+    return (product){.x = tensor_of(opaque, in, 0, 1),
+                     .w = tensor_of(opaque, in, 3, 4),
+                     .out_scale = *(const float *)in[6],
+                     .out_zero = in[7] == NULL ? 0 : whole_at(in[7], type, 0),
+                     .out_type = type,
+                     .out = out};
+}
+
+/* Terms are added as unsigned numbers, which wrap around. */
+static uint32_t multiply(const product *p, size_t x, int32_t x_zero, size_t w, int32_t w_zero)
+{
+    return (uint32_t)((whole_at(p->x.data, p->x.dtype, x) - x_zero) *
+                      (whole_at(p->w.data, p->w.dtype, w) - w_zero));
+}
+
+static void put_sum(const product *p, size_t i, uint32_t sum, size_t channel)
+{
+    int32_t total = 0;
+    memcpy(&total, &sum, sizeof(total));
+    float factor = p->x.scales[0] * p->w.scales[channel * p->w.scale_step] / p->out_scale;
+    ((uint8_t *)p->out)[i] =
+        round_byte((float)total * factor, (float)p->out_zero, least_of(p->out_type));
+}
+
+/* A convolution: `first` is where the input of an output element's group begins. */
+typedef struct {
+    product p;
+    graft_window windows[2];
+    size_t plane; /* Elements of a channel of the input. */
+    size_t taps;  /* Elements of a channel of the filter. */
+    size_t channels;
+} convolution;
+
+/* The sum for filter `o` at row-major place `place`; taps in the padding add nothing. */
+static uint32_t sum_taps(const convolution *c, size_t first, size_t o, size_t place)
+{
+    const graft_window *h = &c->windows[0];
+    const graft_window *w = &c->windows[1];
+    int32_t x_zero = zero_of(&c->p.x, c->p.x.dtype, 0);
+    int32_t w_zero = zero_of(&c->p.w, c->p.w.dtype, o);
+    uint32_t sum = 0;
+    for (size_t tap = 0; tap < c->channels * c->taps; tap++) {
+        int64_t within = (int64_t)(tap % c->taps);
+        int64_t row = graft_window_at(h, (int64_t)place / w->count, within / w->kernel);
+        int64_t column = graft_window_at(w, (int64_t)place % w->count, within % w->kernel);
+        if (row >= 0 && row < h->size && column >= 0 && column < w->size) {
+            size_t at = first + tap / c->taps * c->plane + (size_t)(row * w->size + column);
+            sum += multiply(&c->p, at, x_zero, o * c->channels * c->taps + tap, w_zero);
+        }
+    }
+    return sum;
+}
+
+static void run_conv(const graft_opaque *opaque, const void *const *in, void *out)
+{
+    const graft_shape shapes[2] = {opaque->in[0], opaque->in[3]};
+    const graft_call call = {opaque->attrs, shapes, &opaque->out};
+    const convolution c = {
+        .p = product_of(opaque, in, out),
+        .windows = {graft_window_of_conv(&call, 0), graft_window_of_conv(&call, 1)},
+        .plane = graft_axes_count(&shapes[0], 2, 4),
+        .taps = graft_axes_count(&shapes[1], 2, 4),
+        .channels = (size_t)shapes[1].dims[1]
+    };
+    const int32_t *bias = in[8];
+    size_t places = graft_axes_count(call.out, 2, 4);
+    size_t filters = (size_t)shapes[1].dims[0];
+    size_t group = filters / (size_t)opaque->attrs[GRAFT_ATTR_conv_groups];
+    for (size_t i = 0; i < graft_count(call.out); i++) {
+        size_t o = i / places % filters;
+        size_t image = i / places / filters * (size_t)shapes[0].dims[1];
+        size_t first = (image + o / group * c.channels) * c.plane;
+        uint32_t sum = sum_taps(&c, first, o, i % places);
+        put_sum(&c.p, i, sum + (bias == NULL ? 0 : (uint32_t)bias[o]), o);
+    }
+}
+
+/* Where the matrix of a broadcast operand begins that belongs to matrix `index` of the output. */
+static size_t matrix_at(const graft_shape *shape, const graft_shape *out, size_t index)
+{
+    const graft_view view = graft_view_broadcast(shape, shape->rank - 2u, out, out->rank - 2u);
+    size_t size = graft_axes_count(shape, shape->rank - 2u, shape->rank);
+    return out->rank == 2 ? 0 : graft_view_offset(&view, view.rank, index) * size;
+}
+
+static void run_matmul(const graft_opaque *opaque, const void *const *in, void *out)
+{
+    const product p = product_of(opaque, in, out);
+    const graft_shape *a = &opaque->in[0];
+    const graft_shape *b = &opaque->in[3];
+    size_t rows = (size_t)a->dims[a->rank - 2];
+    size_t inner = (size_t)a->dims[a->rank - 1];
+    size_t columns = (size_t)b->dims[b->rank - 1];
+    int32_t a_zero = zero_of(&p.x, p.x.dtype, 0);
+    int32_t b_zero = zero_of(&p.w, p.w.dtype, 0);
+    for (size_t i = 0; i < graft_count(&opaque->out); i++) {
+        size_t matrix = i / columns / rows;
+        size_t from_a = matrix_at(a, &opaque->out, matrix) + i / columns % rows * inner;
+        size_t from_b = matrix_at(b, &opaque->out, matrix) + i % columns;
+        uint32_t sum = 0;
+        for (size_t k = 0; k < inner; k++) {
+            sum += multiply(&p, from_a + k, a_zero, from_b + k * columns, b_zero);
+        }
+        put_sum(&p, i, sum, 0);
+    }
+}
+
+void graft_quantised_run(const graft_opaque *opaque, const void *const *in, void *out)
+{
+    if (opaque->kind == GRAFT_OPAQUE_QUANTISED_CONV) {
+        run_conv(opaque, in, out);
+    } else if (opaque->kind == GRAFT_OPAQUE_QUANTISED_MATMUL) {
+        run_matmul(opaque, in, out);
+    } else {
+        run_change(opaque, in, out);
+    }
+}

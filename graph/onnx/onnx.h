@@ -1,0 +1,347 @@
+/* onnx.h - what the parts of the ONNX reader and writer share; private to graph/onnx/, model.c
+ * and to models/, which builds messages with the calls at the end.
+ *
+ *      bytes -> message -> names -> topological order -> plans -> graph + records      (reading)
+ *      graph -> units -> names -> nodes and initializers -> message -> bytes           (writing)
+ *
+ * Reading looks at one ONNX node at a time, producers first. A plan says which operators of the
+ * engine compute the node's outputs; when one of its checks fails, the node becomes opaque instead.
+ * The plan is kept (a group), because writing must know whether all that an ONNX node became is
+ * still there, wired as it was: only then can the original node be written again. */
+#ifndef GRAFT_ONNX_H
+#define GRAFT_ONNX_H
+
+#include "graph/base/wire.h"
+#include "graph/model.h"
+#include "graph/names.h"
+
+#include "graph/onnx/onnx.pb-c.h"
+
+/* Default-domain opsets whose operators are known; all nodes are opaque outside. */
+enum { GRAFT_ONNX_OPSET_FIRST = 6, GRAFT_ONNX_OPSET_LAST = 24 };
+/* New nodes are written in the forms of this opset or of the model's, whichever is later. */
+enum { GRAFT_ONNX_OPSET_WRITE = 7 };
+
+/* A small whole-number tensor that is known while reading: a scalar or a list. */
+typedef struct graft_onnx_ints {
+    const int64_t *items;
+    uint32_t count;
+    uint8_t rank;  /* 0 or 1 */
+    uint8_t dtype; /* GRAFT_DTYPE_I64 or GRAFT_DTYPE_I32 */
+} graft_onnx_ints;
+
+typedef enum graft_onnx_entry_kind {
+    GRAFT_ONNX_INPUT = 0,   /* of the model; `index` is its number in model->inputs */
+    GRAFT_ONNX_WEIGHT = 1,  /* an initializer, also sparse */
+    GRAFT_ONNX_COMPUTED = 2 /* output `slot` of node `index` of the file */
+} graft_onnx_entry_kind;
+
+/* A name of the main graph. */
+typedef struct graft_onnx_entry {
+    const char *name;
+    uint32_t index;
+    uint32_t slot;
+    uint8_t kind;      /* graft_onnx_entry_kind */
+    bool is_read;      /* By a node, a subgraph or as an output of the model. */
+    graft_index value; /* In the graph being built; GRAFT_NONE until something reads it. */
+    uint32_t weight;   /* Number of the weight whose data this is (also of Constant nodes and of
+                          Identity nodes of weights); GRAFT_NONE otherwise. */
+    const graft_onnx_ints *ints;     /* NULL when not known. */
+    const graft_model_weight *known; /* Likewise what a node of constants computes. */
+    const Onnx__TypeProto *type;     /* As declared; NULL when the file does not say. */
+} graft_onnx_entry;
+
+typedef enum graft_onnx_operand_kind {
+    GRAFT_ONNX_OPERAND_NONE = 0,
+    GRAFT_ONNX_OPERAND_INPUT = 1, /* input `index` of the ONNX node */
+    GRAFT_ONNX_OPERAND_PART = 2,  /* output `slot` of part `index` */
+    GRAFT_ONNX_OPERAND_WEIGHT = 3 /* weight `index`, made for this node */
+} graft_onnx_operand_kind;
+
+typedef struct graft_onnx_operand {
+    uint32_t index;
+    uint8_t kind; /* graft_onnx_operand_kind */
+    uint8_t slot;
+} graft_onnx_operand;
+
+/* One operator of the engine. */
+typedef struct graft_onnx_part {
+    int32_t attrs[GRAFT_MAX_ATTRS];
+    graft_onnx_operand inputs[GRAFT_MAX_INPUTS];
+    graft_shape outputs[GRAFT_MAX_OUTPUTS];
+    uint8_t op;
+} graft_onnx_part;
+
+/* What an ONNX node became. No parts and not opaque: its outputs are known numbers or weights. */
+typedef struct graft_onnx_group {
+    const graft_onnx_part *parts;
+    const graft_onnx_operand *outputs; /* By ONNX output; kind NONE: not computed (unused). */
+    const uint32_t *captured;          /* Entries that its subgraphs read. */
+    uint32_t part_count;
+    uint32_t first_record; /* Records of the parts, or of the opaque node, in a row. */
+    uint32_t captured_count;
+    bool is_opaque;
+} graft_onnx_group;
+
+typedef struct graft_onnx {
+    const Onnx__ModelProto *proto;
+    graft_names *names; /* Of `entries`. */
+    graft_names *inner; /* Names that subgraphs define; new names avoid them too. */
+    graft_onnx_entry *entries;
+    graft_onnx_group *groups; /* By ONNX node. */
+    uint32_t *order;          /* ONNX nodes, producers first, else as in the file. */
+    uint32_t entry_count;
+    uint32_t node_count;
+    int64_t opset; /* Of the default domain; 1 when the file imports none. */
+    bool keep_all; /* Training information or own operators by the default domain's names: nodes
+                      stay opaque and initializers stay even when nothing seems to read them. */
+} graft_onnx;
+
+/* ------------------------------------------------------------ onnx_read.c */
+
+/* Opaque nodes of one operator for one reason. */
+typedef struct graft_onnx_opaque_kind {
+    const char *op_type;
+    const char *why;
+    uint32_t count;
+} graft_onnx_opaque_kind;
+
+/* A model that is being read. */
+typedef struct graft_onnx_reader {
+    graft_env *env;
+    graft_arena *arena;
+    graft_model *model;
+    graft_onnx *onnx;
+    const graft_model_options *options;
+    const bool *bound;       /* By ONNX node: kept as it is (onnx_open.c); NULL: none. */
+    uint32_t sample;         /* Which of the sizes count: see bind_size. */
+    const char *folder;      /* Of the file; NULL: tensors in other files are refused. */
+    graft_model_port *ports; /* model->inputs */
+    graft_model_weight *weights;
+    uint32_t weight_count;
+    uint32_t weight_capacity;
+    graft_model_size *sizes;
+    uint32_t size_count;
+    uint32_t size_capacity;
+    uint64_t known_bytes; /* Held by what nodes of constants compute. */
+    graft_model_record *records;
+    uint32_t record_count;
+    uint32_t record_capacity;
+    graft_onnx_opaque_kind *opaque_kinds;
+    uint32_t opaque_kind_count;
+    uint32_t opaque_kind_capacity;
+} graft_onnx_reader;
+
+/* A message and where it comes from. */
+typedef struct graft_onnx_source {
+    Onnx__ModelProto *proto;
+    const char *file;   /* For messages. */
+    const char *folder; /* Where the files of external tensors lie; NULL: they are refused. */
+} graft_onnx_source;
+
+/* Reads a model from a message in `arena`, which it keeps and changes (data of other files is taken
+ * in). Fails as graft_model_read does. */
+GRAFT_MUST_USE graft_status graft_onnx_read_message(graft_env *env, graft_arena *arena,
+                                                    const graft_onnx_source *source,
+                                                    const graft_model_options *options,
+                                                    graft_model **model);
+
+/* --------------------------------------------------------- onnx_freeze.c */
+
+/* Fixes the options' frozen sizes in the message, which is in `arena`. GRAFT_BAD_INPUT for one that
+ * no input has open. */
+GRAFT_MUST_USE graft_status graft_onnx_freeze(graft_env *env, graft_arena *arena,
+                                              const graft_onnx_source *source,
+                                              const graft_model_options *options);
+
+/* The entry of input `k` of a node; NULL when it is not given. */
+graft_onnx_entry *graft_onnx_input(const graft_onnx *onnx, const Onnx__NodeProto *node, size_t k);
+/* Number of the weight; grows the table. Data is borrowed. */
+uint32_t graft_onnx_add_weight(graft_onnx_reader *reader, const graft_model_weight *weight);
+/* The shape of a tensor type under the bound sizes; rank unknown where a size stays open. */
+graft_shape graft_onnx_shape_of_type(const graft_onnx_reader *reader, const Onnx__TypeProto *type);
+/* The shape under which the engine knows an entry. */
+graft_shape graft_onnx_shape_of_entry(const graft_onnx_reader *reader,
+                                      const graft_onnx_entry *entry);
+/* The numbers of an entry: folded, or an int64 or int32 weight of rank 0 or 1; NULL otherwise. */
+const graft_onnx_ints *graft_onnx_ints_of_entry(graft_onnx_reader *reader, graft_onnx_entry *entry);
+
+/* ----------------------------------------------------------- onnx_open.c */
+
+/* What depends on the sizes at which a file was read, by ONNX node. */
+typedef struct graft_onnx_open {
+    const bool *bound;  /* The node does. */
+    const bool *unsure; /* The sizes of what it makes may, though they were the same. */
+    uint32_t count;     /* Of those bound. */
+} graft_onnx_open;
+/* Models `a` and `b` are two readings of one message at different sizes. In `arena`. */
+graft_onnx_open graft_onnx_find_open(graft_arena *arena, const graft_model *a,
+                                     const graft_model *b);
+
+/* --------------------------------------------------------- onnx_build.c */
+
+/* Plans every node and builds model->graph, records and outputs; names are known and sorted. */
+GRAFT_MUST_USE graft_status graft_onnx_build(graft_onnx_reader *reader);
+
+/* ---------------------------------------------------------- onnx_opaque.c */
+
+/* The shape of output `k` of a node that stays opaque: as declared, or inferred where the operator
+ * is simple enough; rank unknown otherwise. */
+graft_shape graft_onnx_shape_of_opaque(graft_onnx_reader *reader, const Onnx__NodeProto *node,
+                                       size_t k);
+
+/* ---------------------------------------------------------- onnx_tensor.c */
+
+/* Bytes of an element; 0 for texts and for types that are not known or narrower than a byte. */
+size_t graft_onnx_type_bytes(int32_t type);
+/* Takes the data of external tensors, wherever they are in the message, into the message. */
+GRAFT_MUST_USE graft_status graft_onnx_load_external(graft_onnx_reader *reader,
+                                                     Onnx__ModelProto *proto);
+/* The weight that a tensor describes, its data borrowed. GRAFT_BAD_INPUT, naming `what`, when data
+ * and shape do not fit. */
+GRAFT_MUST_USE graft_status graft_onnx_weight_of_tensor(graft_onnx_reader *reader,
+                                                        const Onnx__TensorProto *tensor,
+                                                        const char *what,
+                                                        graft_model_weight *weight);
+/* Moves the data of large initializers of a message that is about to be written into `data`, and
+ * names `location` there. Both are in `arena`. */
+void graft_onnx_store_external(graft_arena *arena, Onnx__GraphProto *graph, const char *location,
+                               uint8_t *data);
+/* Bytes that graft_onnx_store_external will put into `data`. */
+size_t graft_onnx_external_bytes(const Onnx__GraphProto *graph);
+
+/* ----------------------------------------------------------- onnx_order.c */
+
+/* Entries that the subgraphs of a node read from the main graph, each once; NULL when none. */
+const uint32_t *graft_onnx_find_captured(graft_onnx_reader *reader, const Onnx__NodeProto *node,
+                                         uint32_t *count);
+/* Sorts items so that those they depend on come first, otherwise by number. `first[i]` to
+ * `first[i + 1]` are the dependencies of item i in `items`. True, or false with *on_cycle set to an
+ * item of a cycle. `order` has room for `count`. */
+bool graft_onnx_sort(graft_arena *scratch, uint32_t count, const uint32_t *first,
+                     const uint32_t *items, uint32_t *order, uint32_t *on_cycle);
+
+/* ------------------------------------------------- onnx_plan.c, onnx_map*.c */
+
+/* A group while it is being planned, in env->scratch. */
+typedef struct graft_onnx_plan {
+    graft_onnx_reader *reader;
+    const Onnx__NodeProto *node;
+    int64_t opset;
+    bool any_type;       /* Elements are only moved, whatever their type. */
+    const char *refusal; /* Why the node must be opaque, the first reason; NULL so far. */
+    graft_onnx_part *parts;
+    uint32_t part_count;
+    uint32_t part_capacity;
+    graft_onnx_operand *outputs;
+    graft_model_weight weights[2]; /* To be made: operands WEIGHT 0 and 1 until then. */
+    uint32_t weight_count;
+} graft_onnx_plan;
+
+/* Plans a node of the default domain. The plan's refusal says whether that worked. */
+void graft_onnx_plan_node(graft_onnx_reader *reader, const Onnx__NodeProto *node,
+                          graft_onnx_plan *plan);
+
+/* Plans a node that only moves elements as if they were binary32. */
+void graft_onnx_plan_moves(graft_onnx_reader *reader, const Onnx__NodeProto *node,
+                           graft_onnx_plan *plan);
+
+/* A refused plan may go on: operands are then NONE, shapes scalars, numbers their defaults. */
+void graft_plan_refuse(graft_onnx_plan *plan, const char *reason);
+const Onnx__AttributeProto *graft_plan_attribute(const graft_onnx_plan *plan, const char *name);
+int64_t graft_plan_int(graft_onnx_plan *plan, const char *name, int64_t absent);
+float graft_plan_float(graft_onnx_plan *plan, const char *name, float absent);
+/* The attribute's list; *count is 0 and the result not NULL when it is empty; NULL when absent. */
+const int64_t *graft_plan_ints(graft_onnx_plan *plan, const char *name, uint32_t *count);
+bool graft_plan_has_input(const graft_onnx_plan *plan, uint32_t k);
+/* Refuses the plan when another output than the first `count` is read. */
+void graft_plan_outputs_at_most(graft_onnx_plan *plan, uint32_t count);
+/* Whether something reads output `k`. */
+bool graft_plan_is_read(const graft_onnx_plan *plan, uint32_t k);
+/* Input `k` as an operand; refuses unless it is a binary32 tensor of known shape. */
+graft_onnx_operand graft_plan_input(graft_onnx_plan *plan, uint32_t k);
+/* Numbers of input `k`; refuses when they are not known. Never NULL. */
+const graft_onnx_ints *graft_plan_const_ints(graft_onnx_plan *plan, uint32_t k);
+/* Elements of input `k`, a binary32 weight of `*count` elements; refuses and gives NULL otherwise.
+ */
+const float *graft_plan_const_floats(graft_onnx_plan *plan, uint32_t k, uint64_t *count);
+graft_shape graft_plan_shape(const graft_onnx_plan *plan, graft_onnx_operand operand);
+bool graft_plan_is_const(const graft_onnx_plan *plan, graft_onnx_operand operand);
+/* Adds a part and infers its shapes; refuses when they do not infer. `attrs` may be NULL. The
+ * result is its first output. */
+graft_onnx_operand graft_plan_add(graft_onnx_plan *plan, uint32_t op, const int32_t *attrs,
+                                  const graft_onnx_operand *inputs);
+graft_onnx_operand graft_plan_add1(graft_onnx_plan *plan, uint32_t op, const int32_t *attrs,
+                                   graft_onnx_operand input);
+graft_onnx_operand graft_plan_add2(graft_onnx_plan *plan, uint32_t op, const int32_t *attrs,
+                                   graft_onnx_operand a, graft_onnx_operand b);
+/* A weight made for this node: `count` elements in the model's arena. */
+graft_onnx_operand graft_plan_weight(graft_onnx_plan *plan, const float *data, uint32_t count);
+graft_onnx_operand graft_plan_reshape(graft_onnx_plan *plan, graft_onnx_operand x,
+                                      const int32_t *dims, uint32_t rank);
+/* A tensor of one repeated value, in the weight program. */
+graft_onnx_operand graft_plan_constant(graft_onnx_plan *plan, float value, const int32_t *dims,
+                                       uint32_t rank);
+graft_onnx_operand graft_plan_scalar(graft_onnx_plan *plan, float value);
+/* The reduction `op` of x as the node's attributes (or its second input, from opset
+ * `input_since` on) say; no axes: all of them, or x itself. */
+graft_onnx_operand graft_plan_reduced(graft_onnx_plan *plan, uint32_t op, graft_onnx_operand x,
+                                      int64_t input_since);
+/* Says that the ONNX node's output `k` is the operand. */
+void graft_plan_output(graft_onnx_plan *plan, uint32_t k, graft_onnx_operand operand);
+/* An axis counted from the front; refuses when it is not in [-rank, rank). */
+uint32_t graft_plan_axis(graft_onnx_plan *plan, int64_t axis, uint32_t rank);
+/* A number as an attribute; refuses when it does not fit into an int32. */
+int32_t graft_plan_int32(graft_onnx_plan *plan, int64_t value);
+
+/* Planners: one per operator or family. `op` is the engine's operator in rows that share one. */
+typedef void graft_onnx_planner(graft_onnx_plan *plan, uint32_t op);
+graft_onnx_planner graft_plan_unary, graft_plan_binary, graft_plan_chain, graft_plan_leaky_relu,
+    graft_plan_clip, graft_plan_conv, graft_plan_gemm, graft_plan_batch_norm, graft_plan_pool,
+    graft_plan_global_pool, graft_plan_softmax, graft_plan_reduce, graft_plan_dropout,
+    graft_plan_concat, graft_plan_split, graft_plan_slice, graft_plan_pad, graft_plan_transpose,
+    graft_plan_to_shape, graft_plan_flatten, graft_plan_squeeze, graft_plan_unsqueeze,
+    graft_plan_depth_to_space, graft_plan_space_to_depth, graft_plan_fill, graft_plan_gather,
+    graft_plan_expand, graft_plan_cast;
+/* Operators that are made of others, and layer normalisation. */
+graft_onnx_planner graft_plan_power, graft_plan_reciprocal, graft_plan_negation,
+    graft_plan_absolute, graft_plan_hard_sigmoid, graft_plan_hard_swish, graft_plan_prelu,
+    graft_plan_mean, graft_plan_swish, graft_plan_rms_norm, graft_plan_gelu, graft_plan_layer_norm,
+    graft_plan_reduce_min, graft_plan_reduce_squares, graft_plan_reduce_absolute,
+    graft_plan_global_max_pool;
+
+/* ------------------------------------------------------------ onnx_fold.c */
+
+/* Computes a node whose inputs are known whole numbers or, for Shape and Size, known shapes. True,
+ * with the numbers of its first output in the model's arena, when it could. */
+bool graft_onnx_fold_node(graft_onnx_reader *reader, const Onnx__NodeProto *node,
+                          const graft_onnx_ints **result);
+
+/* -------------------------------------------------------- onnx_constant.c */
+
+/* What a node of constants computes, by its plan or, where that is refused, without; NULL when it
+ * is none or too large. In the model's arena. */
+const graft_model_weight *graft_onnx_fold_constant(graft_onnx_reader *reader,
+                                                   const Onnx__NodeProto *node,
+                                                   const graft_onnx_plan *plan);
+
+/* ------------------------------------------------------------ onnx_make.c */
+
+/* Messages in `arena`. Texts are borrowed, lists copied. */
+Onnx__NodeProto *graft_onnx_make_node(graft_arena *arena, const char *op_type,
+                                      const char *const *inputs, size_t input_count,
+                                      const char *const *outputs, size_t output_count);
+void graft_onnx_set_int(graft_arena *arena, Onnx__NodeProto *node, const char *name, int64_t value);
+void graft_onnx_set_float(graft_arena *arena, Onnx__NodeProto *node, const char *name, float value);
+void graft_onnx_set_text(graft_arena *arena, Onnx__NodeProto *node, const char *name,
+                         const char *value);
+void graft_onnx_set_ints(graft_arena *arena, Onnx__NodeProto *node, const char *name,
+                         const int64_t *values, size_t count);
+/* A tensor with raw_data, which is borrowed: as many bytes as type and sizes need. */
+Onnx__TensorProto *graft_onnx_make_tensor(graft_arena *arena, const char *name, int32_t dtype,
+                                          const int64_t *dims, size_t rank, const void *data);
+/* The declaration of a tensor, e.g. of an input. */
+Onnx__ValueInfoProto *graft_onnx_make_port(graft_arena *arena, const char *name, int32_t dtype,
+                                           const int64_t *dims, size_t rank);
+
+#endif

@@ -1,0 +1,589 @@
+/* onnx_build.c - the second half of reading: each ONNX node becomes nodes of the engine's graph, an
+ * opaque node, a weight or known numbers (see onnx.h). */
+#include "graph/base/log.h"
+#include "graph/onnx/onnx.h"
+#include "graph/opaque.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* More than the longest plan of a node apart from chains: layer normalisation with all outputs. */
+enum { PARTS_MOST = 24, EDGES_OF_PART = GRAFT_MAX_INPUTS + GRAFT_MAX_OUTPUTS };
+
+/* Room for rewriting: a rewritten graph may have twice the nodes, and some more when it is small.
+ */
+enum { ROOM_FACTOR = 2, ROOM_NODES = 64, ROOM_VALUES = 256, ROOM_EDGES = 512 };
+
+static const char *text_or_empty(const char *text) { return text == NULL ? "" : text; }
+
+static graft_status fail_node(graft_onnx_reader *reader, uint32_t index, const char *what)
+{
+    const Onnx__NodeProto *node = reader->onnx->proto->graph->node[index];
+    return GRAFT_FAIL(reader->env, GRAFT_INTERNAL, "%s: node %u '%s' (%s): %s", reader->model->file,
+                      index, text_or_empty(node->name), text_or_empty(node->op_type), what);
+}
+
+/* ------------------------------------------------------------------------------ capacities */
+
+/* More than any plan of these nodes can need. */
+static graft_limits largest_limits(const graft_onnx *onnx)
+{
+    const Onnx__GraphProto *graph = onnx->proto->graph;
+    size_t nodes = 0;
+    size_t edges = 0;
+    for (size_t i = 0; i < graph->n_node; i++) {
+        size_t width = graph->node[i]->n_input + graph->node[i]->n_output;
+        nodes += width + PARTS_MOST;
+        edges += width + onnx->groups[i].captured_count;
+    }
+    return (graft_limits){
+        .nodes = (graft_index)nodes,
+        .values = (graft_index)(nodes * GRAFT_MAX_OUTPUTS + 2 * onnx->entry_count + 2 * nodes),
+        .edges = (graft_index)(edges + nodes * EDGES_OF_PART),
+        .outputs = (graft_index)graph->n_output,
+    };
+}
+
+static graft_limits limits_with_room(const graft_graph *graph)
+{
+    return (graft_limits){.nodes = ROOM_FACTOR * graph->node_end + ROOM_NODES,
+                          .values = ROOM_FACTOR * graph->value_end + ROOM_VALUES,
+                          .edges = ROOM_FACTOR * graph->edge_end + ROOM_EDGES,
+                          .outputs = graph->output_count};
+}
+
+static graft_status new_graph(graft_onnx_reader *reader, graft_arena *arena,
+                              const graft_limits *limits, graft_graph *graph)
+{
+    size_t bytes = graft_graph_bytes(limits);
+    if (graft_graph_init(graph, limits, graft_arena_alloc(arena, bytes), bytes) != GRAFT_OK) {
+        return GRAFT_FAIL(reader->env, GRAFT_INTERNAL, "%s: a graph does not fit its own size",
+                          reader->model->file);
+    }
+    return GRAFT_OK;
+}
+
+/* --------------------------------------------------------------------------------- values */
+
+/* Known numbers that something reads as a tensor become a weight. */
+static graft_status add_ints_weight(graft_onnx_reader *reader, graft_onnx_entry *entry)
+{
+    graft_status status = GRAFT_OK;
+    const graft_onnx_ints *ints = entry->ints;
+    graft_model_weight weight = {.name = NULL};
+    int64_t size = ints->count;
+    const void *data = ints->items;
+    if (ints->dtype == GRAFT_DTYPE_I32) {
+        int32_t *narrow = GRAFT_NEW(reader->arena, int32_t, ints->count);
+        for (uint32_t i = 0; i < ints->count; i++) {
+            narrow[i] = (int32_t)ints->items[i];
+        }
+        data = narrow;
+    }
+    GRAFT_CHECK(graft_onnx_weight_of_tensor(
+        reader,
+        graft_onnx_make_tensor(reader->arena, entry->name, ints->dtype, &size, ints->rank, data),
+        "tensor", &weight));
+    entry->weight = graft_onnx_add_weight(reader, &weight);
+done:
+    return status;
+}
+
+/* A tensor that is known beforehand, likewise. */
+static graft_status add_known_weight(graft_onnx_reader *reader, graft_onnx_entry *entry)
+{
+    graft_status status = GRAFT_OK;
+    const graft_shape *shape = &entry->known->shape;
+    graft_model_weight weight = {.name = NULL};
+    int64_t dims[GRAFT_MAX_RANK];
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        dims[i] = shape->dims[i];
+    }
+    GRAFT_CHECK(
+        graft_onnx_weight_of_tensor(reader,
+                                    graft_onnx_make_tensor(reader->arena, entry->name, shape->dtype,
+                                                           dims, shape->rank, entry->known->data),
+                                    "tensor", &weight));
+    entry->weight = graft_onnx_add_weight(reader, &weight);
+done:
+    return status;
+}
+
+/* The value of an entry; weights and known numbers enter the graph when they are first read. */
+static graft_status value_of_entry(graft_onnx_reader *reader, graft_onnx_entry *entry,
+                                   graft_index *value)
+{
+    graft_status status = GRAFT_OK;
+    graft_graph *graph = &reader->model->graph;
+    if (entry->value == GRAFT_NONE) {
+        if (entry->weight == GRAFT_NONE && entry->ints != NULL) {
+            GRAFT_CHECK(add_ints_weight(reader, entry));
+        } else if (entry->weight == GRAFT_NONE && entry->known != NULL) {
+            GRAFT_CHECK(add_known_weight(reader, entry));
+        }
+        if (entry->weight == GRAFT_NONE) {
+            return GRAFT_FAIL(reader->env, GRAFT_INTERNAL, "%s: '%s' is read before it is made",
+                              reader->model->file, entry->name);
+        }
+        GRAFT_TRY(reader->env,
+                  graft_graph_add_weight(graph, &reader->weights[entry->weight].shape,
+                                         entry->weight, &entry->value),
+                  "while adding the weight '%s'", entry->name);
+    }
+    *value = entry->value;
+done:
+    return status;
+}
+
+static uint32_t add_record(graft_onnx_reader *reader, uint32_t onnx_node, uint32_t part)
+{
+    reader->records = graft_arena_grow(reader->arena, reader->records, reader->record_count,
+                                       &reader->record_capacity, 64, sizeof(reader->records[0]));
+    reader->records[reader->record_count] =
+        (graft_model_record){.onnx_node = onnx_node, .part = part};
+    return reader->record_count++;
+}
+
+/* ---------------------------------------------------------------------------------- plans */
+
+/* Numbers the weights that the plan made, and lets its operands name them. */
+static void keep_plan_weights(graft_onnx_reader *reader, graft_onnx_plan *plan)
+{
+    uint32_t first = reader->weight_count;
+    for (uint32_t i = 0; i < plan->weight_count; i++) {
+        (void)graft_onnx_add_weight(reader, &plan->weights[i]);
+    }
+    for (uint32_t p = 0; p < plan->part_count; p++) {
+        for (uint32_t i = 0; i < GRAFT_MAX_INPUTS; i++) {
+            graft_onnx_operand *operand = &plan->parts[p].inputs[i];
+            operand->index += operand->kind == GRAFT_ONNX_OPERAND_WEIGHT ? first : 0;
+        }
+    }
+}
+
+static graft_status value_of_operand(graft_onnx_reader *reader, const graft_onnx_plan *plan,
+                                     graft_onnx_operand operand, const graft_index *part_nodes,
+                                     graft_index *value)
+{
+    graft_graph *graph = &reader->model->graph;
+    switch ((graft_onnx_operand_kind)operand.kind) {
+    case GRAFT_ONNX_OPERAND_INPUT:
+        return value_of_entry(reader, graft_onnx_input(reader->onnx, plan->node, operand.index),
+                              value);
+    case GRAFT_ONNX_OPERAND_PART:
+        *value = graft_node_output(graph, part_nodes[operand.index], operand.slot);
+        return GRAFT_OK;
+    case GRAFT_ONNX_OPERAND_WEIGHT:
+        return graft_graph_add_weight(graph, &reader->weights[operand.index].shape, operand.index,
+                                      value);
+    case GRAFT_ONNX_OPERAND_NONE:
+        break;
+    }
+    return GRAFT_INTERNAL;
+}
+
+static graft_status add_parts(graft_onnx_reader *reader, uint32_t index, graft_onnx_plan *plan,
+                              graft_index *part_nodes)
+{
+    graft_status status = GRAFT_OK;
+    for (uint32_t p = 0; p < plan->part_count; p++) {
+        graft_index inputs[GRAFT_MAX_INPUTS];
+        const graft_onnx_part *part = &plan->parts[p];
+        for (uint32_t i = 0; i < graft_op(part->op)->input_count; i++) {
+            GRAFT_TRY(reader->env,
+                      value_of_operand(reader, plan, part->inputs[i], part_nodes, &inputs[i]),
+                      "as an input of ONNX node %u", index);
+        }
+        uint32_t record = add_record(reader, index, p);
+        status = graft_graph_add_node(&reader->model->graph, part->op, part->attrs, inputs, record,
+                                      &part_nodes[p]);
+        if (status != GRAFT_OK) {
+            status = fail_node(reader, index, "its plan does not fit the graph");
+            goto done;
+        }
+    }
+done:
+    return status;
+}
+
+static graft_onnx_entry *entry_of_output(const graft_onnx *onnx, const Onnx__NodeProto *node,
+                                         size_t k)
+{
+    uint32_t entry = graft_names_find(onnx->names, node->output[k]);
+    return entry == GRAFT_NONE ? NULL : &onnx->entries[entry];
+}
+
+/* A planner that forgets an output is wrong about the node. */
+static void check_outputs(graft_onnx_plan *plan)
+{
+    for (size_t k = 0; k < plan->node->n_output; k++) {
+        const graft_onnx_entry *entry = entry_of_output(plan->reader->onnx, plan->node, k);
+        if (entry != NULL && entry->is_read && plan->outputs[k].kind != GRAFT_ONNX_OPERAND_PART) {
+            graft_plan_refuse(plan, "an output that no part computes");
+        }
+    }
+}
+
+/* Adds the nodes of a plan to the graph and keeps it as the group. */
+static graft_status carry_out_plan(graft_onnx_reader *reader, uint32_t index, graft_onnx_plan *plan)
+{
+    graft_status status = GRAFT_OK;
+    const Onnx__NodeProto *node = plan->node;
+    graft_onnx_group *group = &reader->onnx->groups[index];
+    graft_index *part_nodes = GRAFT_NEW(reader->env->scratch, graft_index, plan->part_count);
+    graft_onnx_part *parts = GRAFT_NEW(reader->arena, graft_onnx_part, plan->part_count);
+    graft_onnx_operand *outputs = GRAFT_NEW(reader->arena, graft_onnx_operand, node->n_output);
+    keep_plan_weights(reader, plan);
+    group->first_record = reader->record_count;
+    group->part_count = plan->part_count;
+    GRAFT_CHECK(add_parts(reader, index, plan, part_nodes));
+    memcpy(parts, plan->parts, plan->part_count * sizeof(parts[0]));
+    memcpy(outputs, plan->outputs, node->n_output * sizeof(outputs[0]));
+    group->parts = parts;
+    group->outputs = outputs;
+    for (size_t k = 0; k < node->n_output; k++) {
+        graft_onnx_entry *entry = entry_of_output(reader->onnx, node, k);
+        if (entry != NULL && outputs[k].kind == GRAFT_ONNX_OPERAND_PART) {
+            entry->value = graft_node_output(&reader->model->graph, part_nodes[outputs[k].index],
+                                             outputs[k].slot);
+        }
+    }
+done:
+    return status;
+}
+
+/* --------------------------------------------------------------------------------- opaque */
+
+static graft_status list_opaque_inputs(graft_onnx_reader *reader, uint32_t index,
+                                       graft_index *inputs)
+{
+    graft_status status = GRAFT_OK;
+    graft_onnx *onnx = reader->onnx;
+    const Onnx__NodeProto *node = onnx->proto->graph->node[index];
+    const graft_onnx_group *group = &onnx->groups[index];
+    for (size_t k = 0; k < node->n_input; k++) {
+        graft_onnx_entry *entry = graft_onnx_input(onnx, node, k);
+        inputs[k] = GRAFT_NONE;
+        if (entry != NULL) {
+            GRAFT_CHECK(value_of_entry(reader, entry, &inputs[k]));
+        }
+    }
+    for (uint32_t k = 0; k < group->captured_count; k++) {
+        GRAFT_CHECK(
+            value_of_entry(reader, &onnx->entries[group->captured[k]], &inputs[node->n_input + k]));
+    }
+done:
+    return status;
+}
+
+/* The shapes of a node's outputs as far as its plan or its numbers tell them; `plan` may be NULL.
+ */
+static void find_known_shapes(graft_onnx_reader *reader, const Onnx__NodeProto *node,
+                              const graft_onnx_plan *plan, graft_shape *shapes)
+{
+    for (size_t k = 0; k < node->n_output; k++) {
+        const graft_onnx_entry *entry = entry_of_output(reader->onnx, node, k);
+        shapes[k] = graft_onnx_shape_of_opaque(reader, node, k);
+        if (plan != NULL && plan->refusal == NULL &&
+            plan->outputs[k].kind != GRAFT_ONNX_OPERAND_NONE) {
+            shapes[k] = graft_plan_shape(plan, plan->outputs[k]);
+        } else if (entry != NULL && (entry->ints != NULL || entry->known != NULL)) {
+            shapes[k] = graft_onnx_shape_of_entry(reader, entry);
+        }
+    }
+}
+
+static void count_opaque(graft_onnx_reader *reader, const Onnx__NodeProto *node, const char *why)
+{
+    const char *op_type = text_or_empty(node->op_type);
+    for (uint32_t i = 0; i < reader->opaque_kind_count; i++) {
+        graft_onnx_opaque_kind *kind = &reader->opaque_kinds[i];
+        if (strcmp(kind->op_type, op_type) == 0 && strcmp(kind->why, why) == 0) {
+            kind->count++;
+            return;
+        }
+    }
+    reader->opaque_kinds =
+        graft_arena_grow(reader->arena, reader->opaque_kinds, reader->opaque_kind_count,
+                         &reader->opaque_kind_capacity, 16, sizeof(reader->opaque_kinds[0]));
+    reader->opaque_kinds[reader->opaque_kind_count++] =
+        (graft_onnx_opaque_kind){.op_type = op_type, .why = why, .count = 1};
+}
+
+static int compare_opaque_kinds(const void *a, const void *b)
+{
+    const graft_onnx_opaque_kind *x = a;
+    const graft_onnx_opaque_kind *y = b;
+    return x->count != y->count                  ? (x->count < y->count) - (x->count > y->count)
+           : strcmp(x->op_type, y->op_type) != 0 ? strcmp(x->op_type, y->op_type)
+                                                 : strcmp(x->why, y->why);
+}
+
+/* The most frequent first. */
+static void log_opaque_kinds(const graft_onnx_reader *reader)
+{
+    if (reader->opaque_kind_count > 0) {
+        qsort(reader->opaque_kinds, reader->opaque_kind_count, sizeof(reader->opaque_kinds[0]),
+              compare_opaque_kinds);
+    }
+    for (uint32_t i = 0; i < reader->opaque_kind_count; i++) {
+        const graft_onnx_opaque_kind *kind = &reader->opaque_kinds[i];
+        graft_log(reader->env, 2, "%s: opaque: %u %s: %s", reader->model->file, kind->count,
+                  kind->op_type, kind->why);
+    }
+}
+
+static graft_status add_opaque(graft_onnx_reader *reader, uint32_t index,
+                               const graft_onnx_plan *plan, const char *why)
+{
+    graft_status status = GRAFT_OK;
+    graft_onnx *onnx = reader->onnx;
+    graft_onnx_group *group = &onnx->groups[index];
+    const Onnx__NodeProto *node = onnx->proto->graph->node[index];
+    size_t input_count = node->n_input + group->captured_count;
+    graft_index added = GRAFT_NONE;
+    graft_opaque opaque;
+    if (input_count > UINT16_MAX) {
+        return GRAFT_FAIL(reader->env, GRAFT_UNSUPPORTED,
+                          "%s: node %u '%s' (%s) reads more than 65535 values", reader->model->file,
+                          index, text_or_empty(node->name), text_or_empty(node->op_type));
+    }
+    graft_index *inputs = GRAFT_NEW(reader->env->scratch, graft_index, input_count);
+    graft_shape *shapes = GRAFT_NEW(reader->env->scratch, graft_shape, node->n_output);
+    GRAFT_CHECK(list_opaque_inputs(reader, index, inputs));
+    find_known_shapes(reader, node, plan, shapes);
+    group->is_opaque = true;
+    group->first_record = add_record(reader, index, 0);
+    reader->model->opaque_count++;
+    status =
+        graft_graph_add_opaque(&reader->model->graph, group->first_record, inputs,
+                               (uint16_t)input_count, shapes, (uint16_t)node->n_output, &added);
+    if (status != GRAFT_OK) {
+        status = fail_node(reader, index, "does not fit the graph");
+        goto done;
+    }
+    if (graft_opaque_describe(node, &reader->model->graph, added, &opaque)) {
+        graft_graph_set_repeatable(&reader->model->graph, added);
+    }
+    for (size_t k = 0; k < node->n_output; k++) {
+        graft_onnx_entry *entry = entry_of_output(onnx, node, k);
+        if (entry != NULL) {
+            entry->value = graft_node_output(&reader->model->graph, added, (uint32_t)k);
+        }
+    }
+    graft_log(reader->env, 2, "%s: node %u '%s' (%s) is opaque: %s", reader->model->file, index,
+              text_or_empty(node->name), text_or_empty(node->op_type), why);
+    count_opaque(reader, node, why);
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------ constants */
+
+static void note_output(graft_onnx_reader *reader, const Onnx__NodeProto *node, uint32_t weight,
+                        const graft_onnx_ints *ints)
+{
+    uint32_t entry = graft_names_find(reader->onnx->names, node->output[0]);
+    if (entry != GRAFT_NONE) {
+        reader->onnx->entries[entry].weight = weight;
+        reader->onnx->entries[entry].ints = ints;
+    }
+}
+
+/* The tensor of a Constant node; numbers given directly become one. NULL for other forms. */
+static const Onnx__TensorProto *constant_tensor(graft_onnx_reader *reader,
+                                                const Onnx__NodeProto *node)
+{
+    if (node->n_attribute != 1 || node->n_output != 1 || node->output[0][0] == '\0') {
+        return NULL;
+    }
+    const Onnx__AttributeProto *a = node->attribute[0];
+    const char *name = text_or_empty(a->name);
+    int64_t count = 1;
+    if (strcmp(name, "value") == 0) {
+        return a->t;
+    }
+    if (strcmp(name, "value_float") == 0 && a->has_f) {
+        return graft_onnx_make_tensor(reader->arena, node->output[0], GRAFT_DTYPE_F32, &count, 0,
+                                      &a->f);
+    }
+    if (strcmp(name, "value_int") == 0 && a->has_i) {
+        return graft_onnx_make_tensor(reader->arena, node->output[0], GRAFT_DTYPE_I64, &count, 0,
+                                      &a->i);
+    }
+    if (strcmp(name, "value_floats") == 0) {
+        count = (int64_t)a->n_floats;
+        return graft_onnx_make_tensor(reader->arena, node->output[0], GRAFT_DTYPE_F32, &count, 1,
+                                      a->floats);
+    }
+    if (strcmp(name, "value_ints") == 0) {
+        count = (int64_t)a->n_ints;
+        return graft_onnx_make_tensor(reader->arena, node->output[0], GRAFT_DTYPE_I64, &count, 1,
+                                      a->ints);
+    }
+    return NULL;
+}
+
+static graft_status read_constant(graft_onnx_reader *reader, uint32_t index, bool *done)
+{
+    graft_status status = GRAFT_OK;
+    const Onnx__NodeProto *node = reader->onnx->proto->graph->node[index];
+    const Onnx__TensorProto *tensor = constant_tensor(reader, node);
+    graft_model_weight weight = {.name = NULL};
+    if (tensor != NULL) {
+        GRAFT_TRY(reader->env, graft_onnx_weight_of_tensor(reader, tensor, "tensor", &weight),
+                  "in node %u '%s' (Constant)", index, text_or_empty(node->name));
+        weight.name = node->output[0];
+        note_output(reader, node, graft_onnx_add_weight(reader, &weight), NULL);
+        *done = true;
+    }
+done:
+    return status;
+}
+
+/* ---------------------------------------------------------------------------- all of them */
+
+static bool is_known_domain(const graft_onnx *onnx, const Onnx__NodeProto *node)
+{
+    const char *domain = text_or_empty(node->domain);
+    return (domain[0] == '\0' || strcmp(domain, "ai.onnx") == 0) && !onnx->keep_all &&
+           onnx->opset >= GRAFT_ONNX_OPSET_FIRST && onnx->opset <= GRAFT_ONNX_OPSET_LAST;
+}
+
+/* What is known of an Identity's input is known of its output. */
+static void pass_through_identity(graft_onnx_reader *reader, const Onnx__NodeProto *node)
+{
+    const graft_onnx_entry *from = graft_onnx_input(reader->onnx, node, 0);
+    if (from != NULL && strcmp(text_or_empty(node->op_type), "Identity") == 0) {
+        note_output(reader, node, from->weight, from->ints);
+    }
+}
+
+/* Notes what a node of constants computes; lists of whole numbers as such. */
+static const graft_model_weight *note_known(graft_onnx_reader *reader, const Onnx__NodeProto *node,
+                                            const graft_onnx_plan *plan)
+{
+    const graft_model_weight *known = graft_onnx_fold_constant(reader, node, plan);
+    uint32_t index =
+        known == NULL ? GRAFT_NONE : graft_names_find(reader->onnx->names, node->output[0]);
+    if (index != GRAFT_NONE) {
+        graft_onnx_entry *entry = &reader->onnx->entries[index];
+        entry->known = known;
+        (void)graft_onnx_ints_of_entry(reader, entry);
+    }
+    return known;
+}
+
+static graft_status build_node(graft_onnx_reader *reader, uint32_t index)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(reader->env->scratch);
+    const Onnx__NodeProto *node = reader->onnx->proto->graph->node[index];
+    const graft_onnx_ints *ints = NULL;
+    graft_onnx_plan plan;
+    bool finished = false;
+    bool is_bound = reader->bound != NULL && reader->bound[index];
+    if (!is_known_domain(reader->onnx, node) || node->n_output == 0) {
+        status = add_opaque(reader, index, NULL, "not an operator of a known opset");
+        goto done;
+    }
+    if (strcmp(text_or_empty(node->op_type), "Constant") == 0) {
+        GRAFT_CHECK(read_constant(reader, index, &finished));
+    } else if (node->n_output == 1 && graft_onnx_fold_node(reader, node, &ints)) {
+        note_output(reader, node, GRAFT_NONE, ints);
+        finished = true;
+    }
+    if (finished && is_bound) {
+        status = add_opaque(reader, index, NULL, "it depends on open sizes");
+        goto done;
+    }
+    if (!finished) {
+        graft_onnx_plan_node(reader, node, &plan);
+        check_outputs(&plan);
+        bool known = note_known(reader, node, &plan) != NULL;
+        if (plan.refusal != NULL && known && !is_bound) {
+            goto done;
+        }
+        if (plan.refusal != NULL || is_bound) {
+            status = add_opaque(reader, index, &plan,
+                                plan.refusal != NULL ? plan.refusal : "it depends on open sizes");
+            goto done;
+        }
+        GRAFT_CHECK(carry_out_plan(reader, index, &plan));
+        pass_through_identity(reader, node);
+    }
+done:
+    graft_arena_release(reader->env->scratch, mark);
+    return status;
+}
+
+static graft_status build_inputs(graft_onnx_reader *reader)
+{
+    graft_status status = GRAFT_OK;
+    for (uint32_t i = 0; i < reader->onnx->entry_count; i++) {
+        graft_onnx_entry *entry = &reader->onnx->entries[i];
+        if (entry->kind == GRAFT_ONNX_INPUT) {
+            GRAFT_TRY(reader->env,
+                      graft_graph_add_input(&reader->model->graph,
+                                            &reader->ports[entry->index].shape, entry->index,
+                                            &entry->value),
+                      "while adding the input '%s'", entry->name);
+        }
+    }
+done:
+    return status;
+}
+
+static graft_status build_outputs(graft_onnx_reader *reader)
+{
+    graft_status status = GRAFT_OK;
+    graft_model *model = reader->model;
+    const Onnx__GraphProto *graph = reader->onnx->proto->graph;
+    graft_model_port *ports = GRAFT_NEW(reader->arena, graft_model_port, graph->n_output);
+    for (size_t i = 0; i < graph->n_output; i++) {
+        const char *name = text_or_empty(graph->output[i]->name);
+        uint32_t entry = graft_names_find(reader->onnx->names, name);
+        graft_index value = GRAFT_NONE;
+        if (entry == GRAFT_NONE || name[0] == '\0') {
+            status =
+                GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT,
+                           "%s: output %zu is '%s', which nothing produces", model->file, i, name);
+            goto done;
+        }
+        GRAFT_CHECK(value_of_entry(reader, &reader->onnx->entries[entry], &value));
+        GRAFT_TRY(reader->env, graft_graph_add_output(&model->graph, value),
+                  "while adding the output '%s'", name);
+        ports[i] = (graft_model_port){.name = name, .shape = model->graph.values[value].shape};
+    }
+    model->outputs = ports;
+    model->output_count = (uint32_t)graph->n_output;
+done:
+    return status;
+}
+
+graft_status graft_onnx_build(graft_onnx_reader *reader)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(reader->env->scratch);
+    graft_model *model = reader->model;
+    graft_limits limits = largest_limits(reader->onnx);
+    graft_graph roomy;
+    GRAFT_CHECK(new_graph(reader, reader->env->scratch, &limits, &model->graph));
+    GRAFT_CHECK(build_inputs(reader));
+    for (uint32_t i = 0; i < reader->onnx->node_count; i++) {
+        GRAFT_CHECK(build_node(reader, reader->onnx->order[i]));
+    }
+    GRAFT_CHECK(build_outputs(reader));
+    limits = limits_with_room(&model->graph);
+    GRAFT_CHECK(new_graph(reader, reader->arena, &limits, &roomy));
+    GRAFT_TRY(reader->env, graft_graph_copy(&roomy, &model->graph), "while copying the graph");
+    model->graph = roomy;
+    if (model->opaque_count > 0) {
+        graft_log(reader->env, 1, "%s: %u of %u nodes are opaque and stay as they are", model->file,
+                  model->opaque_count, reader->onnx->node_count);
+        log_opaque_kinds(reader);
+    }
+done:
+    graft_arena_release(reader->env->scratch, mark);
+    return status;
+}

@@ -1,0 +1,706 @@
+/* onnx_emit.c - ONNX nodes for what rules made (see onnx_write.h): one emitter for each form, in
+ * the words of the model's opset. Fused operators come apart again; a runtime that has them fused
+ * will find them. */
+#include "graph/onnx/onnx_write.h"
+
+#include <float.h>
+#include <string.h>
+
+/* First opsets of the default domain in which a form exists. */
+enum {
+    OPSET_BROADCAST_MAX = 8,
+    OPSET_ERF = 9,
+    OPSET_DILATED_MAX_POOL = 10,
+    OPSET_SLICE_INPUTS = 10,
+    OPSET_CLIP_INPUTS = 11,
+    OPSET_PAD_INPUTS = 11,
+    OPSET_SPLIT_INPUT = 13,
+    OPSET_SOFTMAX_AXIS = 13,
+    OPSET_REDUCE_SUM_INPUT = 13,
+    OPSET_LAYER_NORM = 17,
+    OPSET_REDUCE_INPUT = 18,
+    OPSET_GELU = 20
+};
+
+/* A unit that is being written: its root node and the parts of its name. */
+typedef struct {
+    graft_onnx_writer *writer;
+    graft_index n;
+    const graft_node *node;
+} emitter;
+
+static float float_of_bits(int32_t bits)
+{
+    float value = 0.0F;
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+}
+
+static const char *in_name(const emitter *e, uint32_t k)
+{
+    return graft_onnx_value_name(e->writer, graft_node_input(e->writer->graph, e->n, k));
+}
+
+static const char *out_name(const emitter *e, uint32_t k)
+{
+    return graft_onnx_value_name(e->writer, graft_node_output(e->writer->graph, e->n, k));
+}
+
+static const graft_shape *in_shape(const emitter *e, uint32_t k)
+{
+    return &e->writer->graph->values[graft_node_input(e->writer->graph, e->n, k)].shape;
+}
+
+static graft_status fail_opset(const emitter *e, const char *what, int64_t opset)
+{
+    return GRAFT_FAIL(e->writer->env, GRAFT_UNSUPPORTED,
+                      "%s: %s needs opset %d, the model has %d; convert it to a later opset first",
+                      e->writer->model->file, what, (int)opset, (int)e->writer->opset);
+}
+
+static Onnx__NodeProto *push1(const emitter *e, const char *op_type, const char *in,
+                              const char *out)
+{
+    return graft_onnx_push_node(e->writer, op_type, &in, 1, &out, 1);
+}
+
+static Onnx__NodeProto *push2(const emitter *e, const char *op_type, const char *a, const char *b,
+                              const char *out)
+{
+    const char *inputs[2] = {a, b};
+    return graft_onnx_push_node(e->writer, op_type, inputs, 2, &out, 1);
+}
+
+static void set_ints32(const emitter *e, Onnx__NodeProto *node, const char *name,
+                       const int32_t *items, uint32_t count)
+{
+    int64_t wide[GRAFT_MAX_ATTRS];
+    for (uint32_t i = 0; i < count; i++) {
+        wide[i] = items[i];
+    }
+    graft_onnx_set_ints(e->writer->arena, node, name, wide, count);
+}
+
+/* ---------------------------------------------------------------------------- elementwise */
+
+static graft_status emit_plain(const emitter *e)
+{
+    const char *inputs[GRAFT_MAX_INPUTS];
+    const char *output = out_name(e, 0);
+    for (uint32_t k = 0; k < e->node->input_count; k++) {
+        inputs[k] = in_name(e, k);
+    }
+    (void)graft_onnx_push_node(e->writer, graft_op(e->node->op)->onnx, inputs, e->node->input_count,
+                               &output, 1);
+    return GRAFT_OK;
+}
+
+static graft_status emit_erf(const emitter *e)
+{
+    return e->writer->opset < OPSET_ERF ? fail_opset(e, "Erf", OPSET_ERF) : emit_plain(e);
+}
+
+static graft_status emit_max_min(const emitter *e)
+{
+    if (e->writer->opset < OPSET_BROADCAST_MAX &&
+        !graft_shape_equal(in_shape(e, 0), in_shape(e, 1))) {
+        return fail_opset(e, "Max or Min of unequal shapes", OPSET_BROADCAST_MAX);
+    }
+    return emit_plain(e);
+}
+
+static graft_status emit_leaky_relu(const emitter *e)
+{
+    Onnx__NodeProto *node = push1(e, "LeakyRelu", in_name(e, 0), out_name(e, 0));
+    graft_onnx_set_float(e->writer->arena, node, "alpha",
+                         float_of_bits(e->node->attrs[GRAFT_ATTR_leaky_relu_slope]));
+    return GRAFT_OK;
+}
+
+/* A bound at the end of the number range is the default and is left out. */
+static void push_clip(const emitter *e, const char *in, const char *out, float low, float high)
+{
+    graft_onnx_writer *writer = e->writer;
+    bool has_low = low != -FLT_MAX;
+    bool has_high = high != FLT_MAX;
+    if (writer->opset < OPSET_CLIP_INPUTS) {
+        Onnx__NodeProto *node = push1(e, "Clip", in, out);
+        if (has_low) {
+            graft_onnx_set_float(writer->arena, node, "min", low);
+        }
+        if (has_high) {
+            graft_onnx_set_float(writer->arena, node, "max", high);
+        }
+        return;
+    }
+    const char *inputs[3] = {in, "", ""};
+    if (has_low) {
+        inputs[1] = graft_onnx_push_floats(writer, "low", &low, NULL, 0);
+    }
+    if (has_high) {
+        inputs[2] = graft_onnx_push_floats(writer, "high", &high, NULL, 0);
+    }
+    (void)graft_onnx_push_node(writer, "Clip", inputs, has_high ? 3 : has_low ? 2 : 1, &out, 1);
+}
+
+static graft_status emit_clip(const emitter *e)
+{
+    push_clip(e, in_name(e, 0), out_name(e, 0), float_of_bits(e->node->attrs[GRAFT_ATTR_clip_low]),
+              float_of_bits(e->node->attrs[GRAFT_ATTR_clip_high]));
+    return GRAFT_OK;
+}
+
+/* Where the last node before an activation writes to: the unit's output when there is none. */
+static const char *before_activation(const emitter *e, int32_t activation)
+{
+    return activation == GRAFT_ACT_NONE ? out_name(e, 0)
+                                        : graft_onnx_fresh_name(e->writer, out_name(e, 0));
+}
+
+static graft_status push_activation(const emitter *e, int32_t activation, const char *in)
+{
+    switch ((graft_activation)activation) {
+    case GRAFT_ACT_NONE:
+        return GRAFT_OK;
+    case GRAFT_ACT_RELU:
+        (void)push1(e, "Relu", in, out_name(e, 0));
+        return GRAFT_OK;
+    case GRAFT_ACT_RELU6:
+        push_clip(e, in, out_name(e, 0), 0.0F, 6.0F);
+        return GRAFT_OK;
+    case GRAFT_ACT_SIGMOID:
+        (void)push1(e, "Sigmoid", in, out_name(e, 0));
+        return GRAFT_OK;
+    case GRAFT_ACT_TANH:
+        (void)push1(e, "Tanh", in, out_name(e, 0));
+        return GRAFT_OK;
+    case GRAFT_ACT_COUNT:
+        break;
+    }
+    return GRAFT_FAIL(e->writer->env, GRAFT_INTERNAL, "activation %d has no ONNX form", activation);
+}
+
+/* -------------------------------------------------------------------- convolution, matmul */
+
+/* Conv with `input_count` of the node's inputs (the weights are input 1), writing to `out`. */
+static void push_conv(const emitter *e, uint32_t input_count, const char *out)
+{
+    const char *inputs[GRAFT_MAX_INPUTS];
+    for (uint32_t k = 0; k < input_count; k++) {
+        inputs[k] = in_name(e, k);
+    }
+    const int32_t *attrs = e->node->attrs;
+    Onnx__NodeProto *node = graft_onnx_push_node(e->writer, "Conv", inputs, input_count, &out, 1);
+    set_ints32(e, node, "dilations", &attrs[GRAFT_ATTR_conv_dilation_h], 2);
+    graft_onnx_set_int(e->writer->arena, node, "group", attrs[GRAFT_ATTR_conv_groups]);
+    set_ints32(e, node, "kernel_shape", &in_shape(e, 1)->dims[2], 2);
+    set_ints32(e, node, "pads", &attrs[GRAFT_ATTR_conv_pad_top], 4);
+    set_ints32(e, node, "strides", &attrs[GRAFT_ATTR_conv_stride_h], 2);
+}
+
+static graft_status emit_conv(const emitter *e)
+{
+    push_conv(e, 2, out_name(e, 0));
+    return GRAFT_OK;
+}
+
+static graft_status emit_conv_bias(const emitter *e)
+{
+    int32_t activation = e->node->attrs[GRAFT_ATTR_conv_bias_activation];
+    const char *sum = before_activation(e, activation);
+    push_conv(e, 3, sum);
+    return push_activation(e, activation, sum);
+}
+
+static graft_status emit_conv_bias_add(const emitter *e)
+{
+    int32_t activation = e->node->attrs[GRAFT_ATTR_conv_bias_add_activation];
+    const char *bare = graft_onnx_fresh_name(e->writer, out_name(e, 0));
+    const char *sum = before_activation(e, activation);
+    push_conv(e, 3, bare);
+    (void)push2(e, "Add", bare, in_name(e, 3), sum);
+    return push_activation(e, activation, sum);
+}
+
+static graft_status emit_matmul_bias(const emitter *e)
+{
+    int32_t activation = e->node->attrs[GRAFT_ATTR_matmul_bias_activation];
+    const char *sum = before_activation(e, activation);
+    if (in_shape(e, 0)->rank == 2 && in_shape(e, 1)->rank == 2) {
+        const char *inputs[3] = {in_name(e, 0), in_name(e, 1), in_name(e, 2)};
+        (void)graft_onnx_push_node(e->writer, "Gemm", inputs, 3, &sum, 1);
+    } else {
+        const char *bare = graft_onnx_fresh_name(e->writer, out_name(e, 0));
+        (void)push2(e, "MatMul", in_name(e, 0), in_name(e, 1), bare);
+        (void)push2(e, "Add", bare, in_name(e, 2), sum);
+    }
+    return push_activation(e, activation, sum);
+}
+
+/* Mean 0, variance 1 and epsilon 0 leave x scale + shift, exactly. */
+static graft_status emit_scale_shift(const emitter *e)
+{
+    graft_onnx_writer *writer = e->writer;
+    int64_t channels = in_shape(e, 0)->dims[1];
+    float *zeros = GRAFT_NEW(writer->arena, float, (size_t)channels);
+    float *ones = GRAFT_NEW(writer->arena, float, (size_t)channels);
+    for (int64_t c = 0; c < channels; c++) {
+        ones[c] = 1.0F;
+    }
+    const char *output = out_name(e, 0);
+    const char *inputs[] = {in_name(e, 0), in_name(e, 1), in_name(e, 2),
+                            graft_onnx_push_floats(writer, "zeros", zeros, &channels, 1),
+                            graft_onnx_push_floats(writer, "ones", ones, &channels, 1)};
+    Onnx__NodeProto *node = graft_onnx_push_node(writer, "BatchNormalization", inputs,
+                                                 sizeof(inputs) / sizeof(inputs[0]), &output, 1);
+    graft_onnx_set_float(writer->arena, node, "epsilon", 0.0F);
+    return GRAFT_OK;
+}
+
+/* ------------------------------------------------------------------- pooling, reductions */
+
+static void set_pool_window(const emitter *e, Onnx__NodeProto *node)
+{
+    const int32_t *attrs = e->node->attrs;
+    set_ints32(e, node, "kernel_shape", &attrs[GRAFT_ATTR_max_pool_kernel_h], 2);
+    set_ints32(e, node, "pads", &attrs[GRAFT_ATTR_max_pool_pad_top], 4);
+    set_ints32(e, node, "strides", &attrs[GRAFT_ATTR_max_pool_stride_h], 2);
+}
+
+static graft_status emit_max_pool(const emitter *e)
+{
+    const int32_t *dilation = &e->node->attrs[GRAFT_ATTR_max_pool_dilation_h];
+    bool dilated = dilation[0] != 1 || dilation[1] != 1;
+    if (dilated && e->writer->opset < OPSET_DILATED_MAX_POOL) {
+        return fail_opset(e, "MaxPool with dilations", OPSET_DILATED_MAX_POOL);
+    }
+    Onnx__NodeProto *node = push1(e, "MaxPool", in_name(e, 0), out_name(e, 0));
+    set_pool_window(e, node);
+    if (dilated) {
+        set_ints32(e, node, "dilations", dilation, 2);
+    }
+    return GRAFT_OK;
+}
+
+static graft_status emit_avg_pool(const emitter *e)
+{
+    Onnx__NodeProto *node = push1(e, "AveragePool", in_name(e, 0), out_name(e, 0));
+    set_pool_window(e, node);
+    graft_onnx_set_int(e->writer->arena, node, "count_include_pad",
+                       e->node->attrs[GRAFT_ATTR_avg_pool_count_pad]);
+    return GRAFT_OK;
+}
+
+/* All reductions have the same attributes. */
+static graft_status emit_reduce(const emitter *e)
+{
+    int64_t axes[GRAFT_MAX_RANK];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < GRAFT_MAX_RANK; i++) {
+        if ((e->node->attrs[GRAFT_ATTR_reduce_mean_axes] >> i & 1) != 0) {
+            axes[count++] = i;
+        }
+    }
+    int64_t since =
+        e->node->op == GRAFT_OP_reduce_sum ? OPSET_REDUCE_SUM_INPUT : OPSET_REDUCE_INPUT;
+    const char *name = graft_op(e->node->op)->onnx;
+    Onnx__NodeProto *node = NULL;
+    if (e->writer->opset < since) {
+        node = push1(e, name, in_name(e, 0), out_name(e, 0));
+        graft_onnx_set_ints(e->writer->arena, node, "axes", axes, count);
+    } else {
+        node = push2(e, name, in_name(e, 0), graft_onnx_push_ints(e->writer, "axes", axes, count),
+                     out_name(e, 0));
+    }
+    graft_onnx_set_int(e->writer->arena, node, "keepdims",
+                       e->node->attrs[GRAFT_ATTR_reduce_mean_keep]);
+    return GRAFT_OK;
+}
+
+/* Pushes a node with one output of a new name, which is the result. */
+static const char *step1(const emitter *e, const char *op_type, const char *in)
+{
+    const char *out = graft_onnx_fresh_name(e->writer, out_name(e, 0));
+    (void)push1(e, op_type, in, out);
+    return out;
+}
+
+static const char *step2(const emitter *e, const char *op_type, const char *a, const char *b)
+{
+    const char *out = graft_onnx_fresh_name(e->writer, out_name(e, 0));
+    (void)push2(e, op_type, a, b, out);
+    return out;
+}
+
+static const char *scalar(const emitter *e, const char *label, float value)
+{
+    return graft_onnx_push_floats(e->writer, label, &value, NULL, 0);
+}
+
+/* In the five steps in which exporters write it for older opsets. */
+static graft_status emit_gelu(const emitter *e)
+{
+    if (e->writer->opset >= OPSET_GELU) {
+        return emit_plain(e);
+    }
+    if (e->writer->opset < OPSET_ERF) {
+        return fail_opset(e, "Erf", OPSET_ERF);
+    }
+    const char *x = in_name(e, 0);
+    const char *y = step2(e, "Div", x, scalar(e, "root", 1.41421354F));
+    y = step2(e, "Add", step1(e, "Erf", y), scalar(e, "one", 1.0F));
+    (void)push2(e, "Mul", step2(e, "Mul", x, y), scalar(e, "half", 0.5F), out_name(e, 0));
+    return GRAFT_OK;
+}
+
+/* The mean over the last axis, which stays as 1. */
+static const char *step_mean(const emitter *e, const char *in)
+{
+    int64_t axis = in_shape(e, 0)->rank - 1;
+    const char *out = graft_onnx_fresh_name(e->writer, out_name(e, 0));
+    Onnx__NodeProto *node = push1(e, "ReduceMean", in, out);
+    graft_onnx_set_ints(e->writer->arena, node, "axes", &axis, 1);
+    graft_onnx_set_int(e->writer->arena, node, "keepdims", 1);
+    return out;
+}
+
+/* In the nine steps in which exporters write it for older opsets. */
+static graft_status emit_layer_norm(const emitter *e)
+{
+    float epsilon = float_of_bits(e->node->attrs[GRAFT_ATTR_layer_norm_epsilon]);
+    const char *inputs[3] = {in_name(e, 0), in_name(e, 1), in_name(e, 2)};
+    if (e->writer->opset >= OPSET_LAYER_NORM) {
+        const char *output = out_name(e, 0);
+        Onnx__NodeProto *node =
+            graft_onnx_push_node(e->writer, "LayerNormalization", inputs, 3, &output, 1);
+        graft_onnx_set_int(e->writer->arena, node, "axis", -1);
+        graft_onnx_set_float(e->writer->arena, node, "epsilon", epsilon);
+        return GRAFT_OK;
+    }
+    const char *d = step2(e, "Sub", inputs[0], step_mean(e, inputs[0]));
+    const char *variance = step_mean(e, step2(e, "Mul", d, d));
+    const char *deviation =
+        step1(e, "Sqrt", step2(e, "Add", variance, scalar(e, "epsilon", epsilon)));
+    const char *normal = step2(e, "Div", d, deviation);
+    (void)push2(e, "Add", step2(e, "Mul", normal, inputs[1]), inputs[2], out_name(e, 0));
+    return GRAFT_OK;
+}
+
+/* Up to opset 12 Softmax runs over all axes from its own on: where these are longer than 1, the
+ * axis is moved to the end and back. */
+static graft_status emit_softmax(const emitter *e)
+{
+    const graft_shape *shape = in_shape(e, 0);
+    uint32_t axis = (uint32_t)e->node->attrs[GRAFT_ATTR_softmax_axis];
+    bool plain = true;
+    int64_t swap[GRAFT_MAX_RANK];
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        swap[i] = i == axis ? shape->rank - 1U : i == shape->rank - 1U ? axis : i;
+        plain = plain && (i <= axis || (shape->dims[i] == 1 && !e->writer->model->is_open));
+    }
+    graft_arena *arena = e->writer->arena;
+    if (plain || e->writer->opset >= OPSET_SOFTMAX_AXIS) {
+        graft_onnx_set_int(arena, push1(e, "Softmax", in_name(e, 0), out_name(e, 0)), "axis", axis);
+        return GRAFT_OK;
+    }
+    const char *swapped = graft_onnx_fresh_name(e->writer, out_name(e, 0));
+    const char *soft = graft_onnx_fresh_name(e->writer, out_name(e, 0));
+    graft_onnx_set_ints(arena, push1(e, "Transpose", in_name(e, 0), swapped), "perm", swap,
+                        shape->rank);
+    graft_onnx_set_int(arena, push1(e, "Softmax", swapped, soft), "axis", shape->rank - 1);
+    graft_onnx_set_ints(arena, push1(e, "Transpose", soft, out_name(e, 0)), "perm", swap,
+                        shape->rank);
+    return GRAFT_OK;
+}
+
+/* -------------------------------------------------------------------------------- moving */
+
+static graft_status emit_transpose(const emitter *e)
+{
+    Onnx__NodeProto *node = push1(e, "Transpose", in_name(e, 0), out_name(e, 0));
+    set_ints32(e, node, "perm", &e->node->attrs[GRAFT_ATTR_transpose_axis_0], in_shape(e, 0)->rank);
+    return GRAFT_OK;
+}
+
+static graft_status emit_reshape(const emitter *e)
+{
+    int64_t dims[GRAFT_MAX_RANK];
+    uint32_t rank = 0;
+    while (rank < GRAFT_MAX_RANK && e->node->attrs[GRAFT_ATTR_reshape_dim_0 + rank] != 0) {
+        dims[rank] = e->node->attrs[GRAFT_ATTR_reshape_dim_0 + rank];
+        rank++;
+    }
+    (void)push2(e, "Reshape", in_name(e, 0), graft_onnx_push_ints(e->writer, "shape", dims, rank),
+                out_name(e, 0));
+    return GRAFT_OK;
+}
+
+/* The node of the chain that makes input `k` of `n`; GRAFT_NONE when the chain ends there. */
+static graft_index absorbed_producer(const graft_onnx_writer *writer, graft_index n, uint32_t k)
+{
+    const graft_value *value = &writer->graph->values[graft_node_input(writer->graph, n, k)];
+    return value->kind == GRAFT_VALUE_COMPUTED && writer->absorbed_into[value->node] == n
+               ? value->node
+               : GRAFT_NONE;
+}
+
+/* Input or output `k` of a node. */
+typedef struct {
+    graft_index n;
+    uint32_t k;
+} place;
+
+/* The ends of a tree of nodes with two branches each, from left to right, with an explicit stack.
+ */
+typedef struct {
+    const graft_onnx_writer *writer;
+    graft_index (*absorbed)(const graft_onnx_writer *writer, graft_index n, uint32_t k);
+    place *stack;
+    uint32_t depth;
+} tree_walk;
+
+static tree_walk start_walk(graft_onnx_writer *writer, graft_index root,
+                            graft_index (*absorbed)(const graft_onnx_writer *writer, graft_index n,
+                                                    uint32_t k))
+{
+    tree_walk walk = {.writer = writer, .absorbed = absorbed, .depth = 1};
+    walk.stack = GRAFT_NEW(writer->arena, place, writer->order.count + 1);
+    walk.stack[0] = (place){.n = root};
+    return walk;
+}
+
+static bool next_end(tree_walk *walk, place *end)
+{
+    while (walk->depth > 0) {
+        place *top = &walk->stack[walk->depth - 1];
+        if (top->k == 2) {
+            walk->depth--;
+            continue;
+        }
+        *end = (place){.n = top->n, .k = top->k++};
+        graft_index inner = walk->absorbed(walk->writer, end->n, end->k);
+        if (inner == GRAFT_NONE) {
+            return true;
+        }
+        walk->stack[walk->depth++] = (place){.n = inner};
+    }
+    return false;
+}
+
+/* The operands of a tree of concats. */
+static graft_status emit_concat(const emitter *e)
+{
+    graft_onnx_writer *writer = e->writer;
+    tree_walk walk = start_walk(writer, e->n, absorbed_producer);
+    const char **operands = GRAFT_NEW(writer->arena, const char *, writer->order.count + 2);
+    size_t count = 0;
+    for (place end; next_end(&walk, &end);) {
+        graft_index v = graft_node_input(writer->graph, end.n, end.k);
+        operands[count++] = graft_onnx_value_name(writer, v);
+    }
+    const char *output = out_name(e, 0);
+    graft_onnx_set_int(writer->arena,
+                       graft_onnx_push_node(writer, "Concat", operands, count, &output, 1), "axis",
+                       e->node->attrs[GRAFT_ATTR_concat_axis]);
+    return GRAFT_OK;
+}
+
+/* The split that cuts output `k` of `n` further; GRAFT_NONE when the output is an end. */
+static graft_index absorbed_consumer(const graft_onnx_writer *writer, graft_index n, uint32_t k)
+{
+    graft_index v = graft_node_output(writer->graph, n, k);
+    for (graft_index u = writer->order.use_first[v]; u < writer->order.use_first[v + 1]; u++) {
+        if (writer->absorbed_into[writer->order.uses[u]] == n) {
+            return writer->order.uses[u];
+        }
+    }
+    return GRAFT_NONE;
+}
+
+/* The ends of a tree of splits. */
+static graft_status emit_split(const emitter *e)
+{
+    graft_onnx_writer *writer = e->writer;
+    tree_walk walk = start_walk(writer, e->n, absorbed_consumer);
+    const char **outputs = GRAFT_NEW(writer->arena, const char *, writer->order.count + 2);
+    int64_t *sizes = GRAFT_NEW(writer->arena, int64_t, writer->order.count + 2);
+    int32_t axis = e->node->attrs[GRAFT_ATTR_split_axis];
+    size_t count = 0;
+    for (place end; next_end(&walk, &end);) {
+        graft_index v = graft_node_output(writer->graph, end.n, end.k);
+        sizes[count] = writer->graph->values[v].shape.dims[axis];
+        outputs[count++] = graft_onnx_value_name(writer, v);
+    }
+    const char *inputs[2] = {in_name(e, 0), NULL};
+    bool as_input = writer->opset >= OPSET_SPLIT_INPUT;
+    if (as_input) {
+        inputs[1] = graft_onnx_push_ints(writer, "split", sizes, count);
+    }
+    Onnx__NodeProto *node =
+        graft_onnx_push_node(writer, "Split", inputs, as_input ? 2 : 1, outputs, count);
+    graft_onnx_set_int(writer->arena, node, "axis", axis);
+    if (!as_input) {
+        graft_onnx_set_ints(writer->arena, node, "split", sizes, count);
+    }
+    return GRAFT_OK;
+}
+
+/* A chain of slices or pads: its nodes, last first; the result is how many. At most one an axis. */
+static uint32_t list_chain(const emitter *e, graft_index *chain)
+{
+    uint32_t count = 1;
+    chain[0] = e->n;
+    graft_index n = absorbed_producer(e->writer, e->n, 0);
+    for (; n != GRAFT_NONE && count < GRAFT_MAX_RANK; n = absorbed_producer(e->writer, n, 0)) {
+        chain[count++] = n;
+    }
+    return count;
+}
+
+static graft_status emit_slice(const emitter *e)
+{
+    graft_onnx_writer *writer = e->writer;
+    graft_index chain[GRAFT_MAX_RANK];
+    int64_t starts[GRAFT_MAX_RANK];
+    int64_t ends[GRAFT_MAX_RANK];
+    int64_t axes[GRAFT_MAX_RANK];
+    uint32_t count = list_chain(e, chain);
+    for (uint32_t i = 0; i < count; i++) { /* In the order in which they were applied. */
+        const int32_t *attrs = writer->graph->nodes[chain[count - 1 - i]].attrs;
+        starts[i] = attrs[GRAFT_ATTR_slice_start];
+        ends[i] = attrs[GRAFT_ATTR_slice_end];
+        axes[i] = attrs[GRAFT_ATTR_slice_axis];
+    }
+    const char *source =
+        graft_onnx_value_name(writer, graft_node_input(writer->graph, chain[count - 1], 0));
+    if (writer->opset < OPSET_SLICE_INPUTS) {
+        Onnx__NodeProto *node = push1(e, "Slice", source, out_name(e, 0));
+        graft_onnx_set_ints(writer->arena, node, "axes", axes, count);
+        graft_onnx_set_ints(writer->arena, node, "ends", ends, count);
+        graft_onnx_set_ints(writer->arena, node, "starts", starts, count);
+        return GRAFT_OK;
+    }
+    const char *output = out_name(e, 0);
+    const char *inputs[4] = {source, graft_onnx_push_ints(writer, "starts", starts, count),
+                             graft_onnx_push_ints(writer, "ends", ends, count),
+                             graft_onnx_push_ints(writer, "axes", axes, count)};
+    (void)graft_onnx_push_node(writer, "Slice", inputs, 4, &output, 1);
+    return GRAFT_OK;
+}
+
+static graft_status emit_pad(const emitter *e)
+{
+    graft_onnx_writer *writer = e->writer;
+    graft_index chain[GRAFT_MAX_RANK];
+    int64_t pads[2 * GRAFT_MAX_RANK] = {0};
+    uint32_t rank = in_shape(e, 0)->rank;
+    uint32_t count = list_chain(e, chain);
+    float value = float_of_bits(e->node->attrs[GRAFT_ATTR_pad_value]);
+    for (uint32_t i = 0; i < count; i++) {
+        const int32_t *attrs = writer->graph->nodes[chain[i]].attrs;
+        pads[attrs[GRAFT_ATTR_pad_axis]] = attrs[GRAFT_ATTR_pad_before];
+        pads[(uint32_t)attrs[GRAFT_ATTR_pad_axis] + rank] = attrs[GRAFT_ATTR_pad_after];
+    }
+    const char *output = out_name(e, 0);
+    const char *source =
+        graft_onnx_value_name(writer, graft_node_input(writer->graph, chain[count - 1], 0));
+    if (writer->opset < OPSET_PAD_INPUTS) {
+        Onnx__NodeProto *node = push1(e, "Pad", source, output);
+        graft_onnx_set_text(writer->arena, node, "mode", "constant");
+        graft_onnx_set_ints(writer->arena, node, "pads", pads, (size_t)2 * rank);
+        graft_onnx_set_float(writer->arena, node, "value", value);
+        return GRAFT_OK;
+    }
+    const char *inputs[3] = {source, graft_onnx_push_ints(writer, "pads", pads, (size_t)2 * rank),
+                             graft_onnx_push_floats(writer, "value", &value, NULL, 0)};
+    Onnx__NodeProto *node = graft_onnx_push_node(writer, "Pad", inputs, 3, &output, 1);
+    graft_onnx_set_text(writer->arena, node, "mode", "constant");
+    return GRAFT_OK;
+}
+
+/* ------------------------------------------------------------------------------ the table */
+
+typedef graft_status emit_function(const emitter *e);
+
+/* fill is always const, so it is stored, never written as a node. */
+static emit_function *const emit_table[GRAFT_OP_COUNT] = {
+    [GRAFT_OP_identity] = emit_plain,
+    [GRAFT_OP_conv] = emit_conv,
+    [GRAFT_OP_conv_bias] = emit_conv_bias,
+    [GRAFT_OP_conv_bias_add] = emit_conv_bias_add,
+    [GRAFT_OP_matmul] = emit_plain,
+    [GRAFT_OP_matmul_bias] = emit_matmul_bias,
+    [GRAFT_OP_scale_shift] = emit_scale_shift,
+    [GRAFT_OP_relu] = emit_plain,
+    [GRAFT_OP_clip] = emit_clip,
+    [GRAFT_OP_sigmoid] = emit_plain,
+    [GRAFT_OP_tanh] = emit_plain,
+    [GRAFT_OP_add] = emit_plain,
+    [GRAFT_OP_sub] = emit_plain,
+    [GRAFT_OP_mul] = emit_plain,
+    [GRAFT_OP_div] = emit_plain,
+    [GRAFT_OP_max] = emit_max_min,
+    [GRAFT_OP_min] = emit_max_min,
+    [GRAFT_OP_concat] = emit_concat,
+    [GRAFT_OP_split] = emit_split,
+    [GRAFT_OP_slice] = emit_slice,
+    [GRAFT_OP_pad] = emit_pad,
+    [GRAFT_OP_transpose] = emit_transpose,
+    [GRAFT_OP_reshape] = emit_reshape,
+    [GRAFT_OP_max_pool] = emit_max_pool,
+    [GRAFT_OP_avg_pool] = emit_avg_pool,
+    [GRAFT_OP_global_avg_pool] = emit_plain,
+    [GRAFT_OP_softmax] = emit_softmax,
+    [GRAFT_OP_reduce_mean] = emit_reduce,
+    [GRAFT_OP_exp] = emit_plain,
+    [GRAFT_OP_sqrt] = emit_plain,
+    [GRAFT_OP_erf] = emit_erf,
+    [GRAFT_OP_leaky_relu] = emit_leaky_relu,
+    [GRAFT_OP_gelu] = emit_gelu,
+    [GRAFT_OP_layer_norm] = emit_layer_norm,
+    [GRAFT_OP_reduce_sum] = emit_reduce,
+    [GRAFT_OP_reduce_max] = emit_reduce,
+};
+
+bool graft_model_has_form(const graft_model *model, uint32_t op)
+{
+    bool erf = op == GRAFT_OP_erf || op == GRAFT_OP_gelu;
+    bool extremum = op == GRAFT_OP_max || op == GRAFT_OP_min;
+    return model->onnx->opset >= (erf ? OPSET_ERF : extremum ? OPSET_BROADCAST_MAX : 1);
+}
+
+uint32_t graft_onnx_unit_nodes(const graft_onnx_writer *writer, const graft_onnx_unit *unit)
+{
+    enum { GELU_STEPS = 5, LAYER_NORM_STEPS = 9 };
+    const graft_graph *graph = writer->graph;
+    const graft_node *node = &graph->nodes[unit->root];
+    switch (node->op) {
+    case GRAFT_OP_conv_bias:
+        return 1U + (node->attrs[GRAFT_ATTR_conv_bias_activation] != GRAFT_ACT_NONE);
+    case GRAFT_OP_conv_bias_add:
+        return 2U + (node->attrs[GRAFT_ATTR_conv_bias_add_activation] != GRAFT_ACT_NONE);
+    case GRAFT_OP_matmul_bias: {
+        bool gemm = graph->values[graft_node_input(graph, unit->root, 0)].shape.rank == 2 &&
+                    graph->values[graft_node_input(graph, unit->root, 1)].shape.rank == 2;
+        return (gemm ? 1U : 2U) +
+               (node->attrs[GRAFT_ATTR_matmul_bias_activation] != GRAFT_ACT_NONE);
+    }
+    case GRAFT_OP_gelu:
+        return writer->opset >= OPSET_GELU ? 1 : GELU_STEPS;
+    case GRAFT_OP_layer_norm:
+        return writer->opset >= OPSET_LAYER_NORM ? 1 : LAYER_NORM_STEPS;
+    default:
+        return 1;
+    }
+}
+
+graft_status graft_onnx_emit_unit(graft_onnx_writer *writer, const graft_onnx_unit *unit)
+{
+    emitter e = {.writer = writer, .n = unit->root, .node = &writer->graph->nodes[unit->root]};
+    emit_function *emit = e.node->op < GRAFT_OP_COUNT ? emit_table[e.node->op] : NULL;
+    if (emit == NULL) {
+        return GRAFT_FAIL(writer->env, GRAFT_INTERNAL, "%s: operator %u has no ONNX form",
+                          writer->model->file, e.node->op);
+    }
+    return emit(&e);
+}

@@ -1,0 +1,138 @@
+/* onnx_make.c - ONNX messages made from scratch (see onnx.h). */
+#include "graph/onnx/onnx.h"
+
+#include <string.h>
+
+/* Messages describe texts as `char *` though nothing here changes them. */
+static char *borrow_text(const char *text)
+{
+    char *result = NULL;
+    memcpy(&result, &text, sizeof(result));
+    return result;
+}
+
+static char **copy_texts(graft_arena *arena, const char *const *texts, size_t count)
+{
+    char **copy = GRAFT_NEW(arena, char *, count);
+    for (size_t i = 0; i < count; i++) {
+        copy[i] = borrow_text(texts[i]);
+    }
+    return copy;
+}
+
+Onnx__NodeProto *graft_onnx_make_node(graft_arena *arena, const char *op_type,
+                                      const char *const *inputs, size_t input_count,
+                                      const char *const *outputs, size_t output_count)
+{
+    Onnx__NodeProto *node = GRAFT_NEW(arena, Onnx__NodeProto, 1);
+    onnx__node_proto__init(node);
+    node->op_type = borrow_text(op_type);
+    node->n_input = input_count;
+    node->input = copy_texts(arena, inputs, input_count);
+    node->n_output = output_count;
+    node->output = copy_texts(arena, outputs, output_count);
+    return node;
+}
+
+static Onnx__AttributeProto *add_attribute(graft_arena *arena, Onnx__NodeProto *node,
+                                           const char *name,
+                                           Onnx__AttributeProto__AttributeType type)
+{
+    Onnx__AttributeProto *attribute = GRAFT_NEW(arena, Onnx__AttributeProto, 1);
+    onnx__attribute_proto__init(attribute);
+    attribute->name = borrow_text(name);
+    attribute->has_type = 1;
+    attribute->type = type;
+    Onnx__AttributeProto **list = GRAFT_NEW(arena, Onnx__AttributeProto *, node->n_attribute + 1);
+    if (node->n_attribute > 0) {
+        memcpy(list, node->attribute, node->n_attribute * sizeof(list[0]));
+    }
+    list[node->n_attribute++] = attribute;
+    node->attribute = list;
+    return attribute;
+}
+
+void graft_onnx_set_int(graft_arena *arena, Onnx__NodeProto *node, const char *name, int64_t value)
+{
+    Onnx__AttributeProto *attribute =
+        add_attribute(arena, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT);
+    attribute->has_i = 1;
+    attribute->i = value;
+}
+
+void graft_onnx_set_float(graft_arena *arena, Onnx__NodeProto *node, const char *name, float value)
+{
+    Onnx__AttributeProto *attribute =
+        add_attribute(arena, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT);
+    attribute->has_f = 1;
+    attribute->f = value;
+}
+
+void graft_onnx_set_text(graft_arena *arena, Onnx__NodeProto *node, const char *name,
+                         const char *value)
+{
+    Onnx__AttributeProto *attribute =
+        add_attribute(arena, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING);
+    attribute->has_s = 1;
+    attribute->s.len = strlen(value);
+    attribute->s.data = (uint8_t *)graft_arena_strdup(arena, value);
+}
+
+void graft_onnx_set_ints(graft_arena *arena, Onnx__NodeProto *node, const char *name,
+                         const int64_t *values, size_t count)
+{
+    Onnx__AttributeProto *attribute =
+        add_attribute(arena, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS);
+    attribute->n_ints = count;
+    attribute->ints = GRAFT_NEW(arena, int64_t, count);
+    memcpy(attribute->ints, values, count * sizeof(values[0]));
+}
+
+Onnx__TensorProto *graft_onnx_make_tensor(graft_arena *arena, const char *name, int32_t dtype,
+                                          const int64_t *dims, size_t rank, const void *data)
+{
+    size_t bytes = graft_onnx_type_bytes(dtype);
+    Onnx__TensorProto *tensor = GRAFT_NEW(arena, Onnx__TensorProto, 1);
+    onnx__tensor_proto__init(tensor);
+    tensor->name = borrow_text(name);
+    tensor->has_data_type = 1;
+    tensor->data_type = dtype;
+    tensor->n_dims = rank;
+    tensor->dims = GRAFT_NEW(arena, int64_t, rank);
+    for (size_t i = 0; i < rank; i++) {
+        tensor->dims[i] = dims[i];
+        bytes *= (size_t)dims[i];
+    }
+    tensor->has_raw_data = 1;
+    tensor->raw_data.len = bytes;
+    memcpy(&tensor->raw_data.data, &data, sizeof(data)); /* Borrowed and never changed. */
+    return tensor;
+}
+
+Onnx__ValueInfoProto *graft_onnx_make_port(graft_arena *arena, const char *name, int32_t dtype,
+                                           const int64_t *dims, size_t rank)
+{
+    Onnx__ValueInfoProto *port = GRAFT_NEW(arena, Onnx__ValueInfoProto, 1);
+    Onnx__TypeProto *type = GRAFT_NEW(arena, Onnx__TypeProto, 1);
+    Onnx__TypeProto__Tensor *tensor = GRAFT_NEW(arena, Onnx__TypeProto__Tensor, 1);
+    Onnx__TensorShapeProto *shape = GRAFT_NEW(arena, Onnx__TensorShapeProto, 1);
+    onnx__value_info_proto__init(port);
+    onnx__type_proto__init(type);
+    onnx__type_proto__tensor__init(tensor);
+    onnx__tensor_shape_proto__init(shape);
+    shape->n_dim = rank;
+    shape->dim = GRAFT_NEW(arena, Onnx__TensorShapeProto__Dimension *, rank);
+    for (size_t i = 0; i < rank; i++) {
+        shape->dim[i] = GRAFT_NEW(arena, Onnx__TensorShapeProto__Dimension, 1);
+        onnx__tensor_shape_proto__dimension__init(shape->dim[i]);
+        shape->dim[i]->has_dim_value = 1;
+        shape->dim[i]->dim_value = dims[i];
+    }
+    tensor->has_elem_type = 1;
+    tensor->elem_type = dtype;
+    tensor->shape = shape;
+    type->tensor_type = tensor;
+    port->name = borrow_text(name);
+    port->type = type;
+    return port;
+}

@@ -1,0 +1,349 @@
+/* onnx_map_functions.c - planners of operators that are made of others (powers, negation, hard
+ * sigmoid, norms), and of layer normalisation (see onnx.h). Constants in them are `fill` nodes of
+ * the weight program, so that rules can see their values. */
+#include "graph/onnx/onnx.h"
+
+#include <string.h>
+
+static graft_onnx_operand negated(graft_onnx_plan *plan, graft_onnx_operand x)
+{
+    return graft_plan_add2(plan, GRAFT_OP_mul, NULL, x, graft_plan_scalar(plan, -1.0F));
+}
+
+static graft_onnx_operand absolute(graft_onnx_plan *plan, graft_onnx_operand x)
+{
+    return graft_plan_add2(plan, GRAFT_OP_max, NULL, x, negated(plan, x));
+}
+
+static graft_onnx_operand reciprocal(graft_onnx_plan *plan, graft_onnx_operand x)
+{
+    return graft_plan_add2(plan, GRAFT_OP_div, NULL, graft_plan_scalar(plan, 1.0F), x);
+}
+
+static graft_onnx_operand square(graft_onnx_plan *plan, graft_onnx_operand x)
+{
+    return graft_plan_add2(plan, GRAFT_OP_mul, NULL, x, x);
+}
+
+/* ------------------------------------------------------------------------------ one input */
+
+void graft_plan_reciprocal(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    graft_plan_output(plan, 0, reciprocal(plan, graft_plan_input(plan, 0)));
+}
+
+void graft_plan_negation(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    graft_plan_output(plan, 0, negated(plan, graft_plan_input(plan, 0)));
+}
+
+void graft_plan_absolute(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    graft_plan_output(plan, 0, absolute(plan, graft_plan_input(plan, 0)));
+}
+
+/* min(max(alpha x + beta, 0), 1) */
+static graft_onnx_operand hard_sigmoid(graft_onnx_plan *plan, graft_onnx_operand x, float alpha,
+                                       float beta)
+{
+    static const int32_t unit_range[GRAFT_MAX_ATTRS] = {
+        [GRAFT_ATTR_clip_low] = 0, [GRAFT_ATTR_clip_high] = 0x3f800000};
+    x = graft_plan_add2(plan, GRAFT_OP_mul, NULL, x, graft_plan_scalar(plan, alpha));
+    x = graft_plan_add2(plan, GRAFT_OP_add, NULL, x, graft_plan_scalar(plan, beta));
+    return graft_plan_add1(plan, GRAFT_OP_clip, unit_range, x);
+}
+
+void graft_plan_hard_sigmoid(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    float alpha = graft_plan_float(plan, "alpha", 0.2F);
+    float beta = graft_plan_float(plan, "beta", 0.5F);
+    graft_plan_output(plan, 0, hard_sigmoid(plan, graft_plan_input(plan, 0), alpha, beta));
+}
+
+void graft_plan_hard_swish(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    graft_onnx_operand x = graft_plan_input(plan, 0);
+    graft_onnx_operand gate = hard_sigmoid(plan, x, 1.0F / 6.0F, 0.5F);
+    graft_plan_output(plan, 0, graft_plan_add2(plan, GRAFT_OP_mul, NULL, x, gate));
+}
+
+/* x sigmoid(alpha x) */
+void graft_plan_swish(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    graft_onnx_operand x = graft_plan_input(plan, 0);
+    float alpha = graft_plan_float(plan, "alpha", 1.0F);
+    graft_onnx_operand inner = alpha == 1.0F ? x
+                                             : graft_plan_add2(plan, GRAFT_OP_mul, NULL, x,
+                                                               graft_plan_scalar(plan, alpha));
+    inner = graft_plan_add1(plan, GRAFT_OP_sigmoid, NULL, inner);
+    graft_plan_output(plan, 0, graft_plan_add2(plan, GRAFT_OP_mul, NULL, x, inner));
+}
+
+/* The exact form only, not the one with tanh. */
+void graft_plan_gelu(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    const Onnx__AttributeProto *mode = graft_plan_attribute(plan, "approximate");
+    if (mode != NULL && (mode->s.len != 4 || memcmp(mode->s.data, "none", 4) != 0)) {
+        graft_plan_refuse(plan, "an approximation");
+    }
+    graft_plan_output(plan, 0,
+                      graft_plan_add1(plan, GRAFT_OP_gelu, NULL, graft_plan_input(plan, 0)));
+}
+
+/* ----------------------------------------------------------------------------- two inputs */
+
+/* The exponent: one number, binary32 or whole. */
+static float read_exponent(graft_onnx_plan *plan, const graft_shape *x)
+{
+    const graft_onnx_entry *entry = graft_onnx_input(plan->reader->onnx, plan->node, 1);
+    graft_shape shape = {.rank = 0, .dtype = GRAFT_DTYPE_UNKNOWN};
+    if (entry != NULL) {
+        shape = graft_onnx_shape_of_entry(plan->reader, entry);
+    }
+    uint64_t count = 0;
+    if (shape.rank > x->rank) {
+        graft_plan_refuse(plan, "an exponent that changes the shape");
+    } else if (shape.dtype == GRAFT_DTYPE_F32) {
+        const float *data = graft_plan_const_floats(plan, 1, &count);
+        if (data != NULL && count == 1) {
+            return data[0];
+        }
+    } else {
+        const graft_onnx_ints *ints = graft_plan_const_ints(plan, 1);
+        if (ints->count == 1) {
+            return (float)ints->items[0];
+        }
+    }
+    graft_plan_refuse(plan, "an exponent that is not one number");
+    return 1.0F;
+}
+
+/* Exponents that products, roots and quotients give. */
+void graft_plan_power(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    graft_onnx_operand x = graft_plan_input(plan, 0);
+    graft_shape shape = graft_plan_shape(plan, x);
+    float exponent = read_exponent(plan, &shape);
+    graft_onnx_operand y = x;
+    if (exponent == 1.0F) {
+        y = graft_plan_add1(plan, GRAFT_OP_identity, NULL, x);
+    } else if (exponent == 2.0F) {
+        y = square(plan, x);
+    } else if (exponent == 3.0F) {
+        y = graft_plan_add2(plan, GRAFT_OP_mul, NULL, square(plan, x), x);
+    } else if (exponent == 0.5F) {
+        y = graft_plan_add1(plan, GRAFT_OP_sqrt, NULL, x);
+    } else if (exponent == -0.5F) {
+        y = reciprocal(plan, graft_plan_add1(plan, GRAFT_OP_sqrt, NULL, x));
+    } else if (exponent == -1.0F) {
+        y = reciprocal(plan, x);
+    } else {
+        graft_plan_refuse(plan, "an exponent other than 1, 2, 3, 1/2, -1/2 and -1");
+    }
+    graft_plan_output(plan, 0, y);
+}
+
+/* max(x, 0) + slope min(x, 0) */
+void graft_plan_prelu(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    graft_onnx_operand x = graft_plan_input(plan, 0);
+    graft_onnx_operand slope = graft_plan_input(plan, 1);
+    graft_onnx_operand below =
+        graft_plan_add2(plan, GRAFT_OP_min, NULL, x, graft_plan_scalar(plan, 0.0F));
+    below = graft_plan_add2(plan, GRAFT_OP_mul, NULL, below, slope);
+    graft_shape before = graft_plan_shape(plan, x);
+    graft_shape after = graft_plan_shape(plan, below);
+    if (!graft_shape_equal(&before, &after)) {
+        graft_plan_refuse(plan, "slopes that do not broadcast to the input");
+    }
+    graft_onnx_operand above = graft_plan_add1(plan, GRAFT_OP_relu, NULL, x);
+    graft_plan_output(plan, 0, graft_plan_add2(plan, GRAFT_OP_add, NULL, above, below));
+}
+
+/* Of any number of tensors. */
+void graft_plan_mean(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    graft_onnx_operand all = graft_plan_input(plan, 0);
+    for (uint32_t k = 1; k < plan->node->n_input; k++) {
+        all = graft_plan_add2(plan, GRAFT_OP_add, NULL, all, graft_plan_input(plan, k));
+    }
+    graft_onnx_operand count = graft_plan_scalar(plan, (float)plan->node->n_input);
+    graft_plan_output(plan, 0, graft_plan_add2(plan, GRAFT_OP_div, NULL, all, count));
+}
+
+/* ----------------------------------------------------------------------------- reductions */
+
+enum { REDUCE_INPUT = 18 };
+
+void graft_plan_reduce_min(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    graft_onnx_operand x = negated(plan, graft_plan_input(plan, 0));
+    x = graft_plan_reduced(plan, GRAFT_OP_reduce_max, x, REDUCE_INPUT);
+    graft_plan_output(plan, 0, negated(plan, x));
+}
+
+/* The sum of squares, or its root when `op` is sqrt. */
+void graft_plan_reduce_squares(graft_onnx_plan *plan, uint32_t op)
+{
+    graft_plan_outputs_at_most(plan, 1);
+    graft_onnx_operand x = square(plan, graft_plan_input(plan, 0));
+    x = graft_plan_reduced(plan, GRAFT_OP_reduce_sum, x, REDUCE_INPUT);
+    graft_plan_output(plan, 0, op == GRAFT_OP_sqrt ? graft_plan_add1(plan, op, NULL, x) : x);
+}
+
+void graft_plan_reduce_absolute(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    graft_onnx_operand x = absolute(plan, graft_plan_input(plan, 0));
+    graft_plan_output(plan, 0, graft_plan_reduced(plan, GRAFT_OP_reduce_sum, x, REDUCE_INPUT));
+}
+
+void graft_plan_global_max_pool(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    graft_onnx_operand x = graft_plan_input(plan, 0);
+    uint32_t rank = graft_plan_shape(plan, x).rank;
+    int32_t attrs[2];
+    attrs[GRAFT_ATTR_reduce_max_axes] = (int32_t)((1U << rank) - 1U) & ~3;
+    attrs[GRAFT_ATTR_reduce_max_keep] = 1;
+    graft_plan_output(plan, 0, graft_plan_add1(plan, GRAFT_OP_reduce_max, attrs, x));
+}
+
+/* --------------------------------------------------------------------- layer normalisation */
+
+/* The tensor seen so that all axes from `axis` on are one. */
+static graft_onnx_operand join_axes(graft_onnx_plan *plan, graft_onnx_operand x, uint32_t axis)
+{
+    graft_shape shape = graft_plan_shape(plan, x);
+    int32_t dims[GRAFT_MAX_RANK] = {0};
+    int64_t joined = 1; /* At most INT32_MAX elements in all. */
+    for (uint32_t i = 0; i < shape.rank; i++) {
+        dims[i] = i < axis ? shape.dims[i] : 0;
+        joined *= i < axis ? 1 : shape.dims[i];
+    }
+    dims[axis] = (int32_t)joined;
+    return axis + 1U == shape.rank ? x : graft_plan_reshape(plan, x, dims, axis + 1);
+}
+
+/* sqrt(mean of squares + epsilon) of x; `attrs` are those of the mean. */
+static graft_onnx_operand deviation(graft_onnx_plan *plan, graft_onnx_operand x,
+                                    const int32_t *attrs, float epsilon)
+{
+    graft_onnx_operand v = graft_plan_add1(plan, GRAFT_OP_reduce_mean, attrs, square(plan, x));
+    v = graft_plan_add2(plan, GRAFT_OP_add, NULL, v, graft_plan_scalar(plan, epsilon));
+    return graft_plan_add1(plan, GRAFT_OP_sqrt, NULL, v);
+}
+
+/* 1 / sqrt(variance + epsilon) of the rows of x, the axes as 1. */
+static graft_onnx_operand inverse_deviation(graft_onnx_plan *plan, graft_onnx_operand x,
+                                            graft_onnx_operand mean, const int32_t *attrs)
+{
+    graft_onnx_operand d = graft_plan_add2(plan, GRAFT_OP_sub, NULL, x, mean);
+    return reciprocal(plan, deviation(plan, d, attrs, graft_plan_float(plan, "epsilon", 1e-5F)));
+}
+
+/* Outputs 1 and 2, where something reads them. */
+static void plan_statistics(graft_onnx_plan *plan, graft_onnx_operand x, uint32_t axis)
+{
+    uint32_t rank = graft_plan_shape(plan, x).rank;
+    int32_t attrs[2];
+    attrs[GRAFT_ATTR_reduce_mean_axes] =
+        (int32_t)((1U << rank) - 1U) & ~(int32_t)((1U << axis) - 1U);
+    attrs[GRAFT_ATTR_reduce_mean_keep] = 1;
+    if (!graft_plan_is_read(plan, 1) && !graft_plan_is_read(plan, 2)) {
+        return;
+    }
+    graft_onnx_operand mean = graft_plan_add1(plan, GRAFT_OP_reduce_mean, attrs, x);
+    graft_plan_output(plan, 1, mean);
+    if (graft_plan_is_read(plan, 2)) {
+        graft_plan_output(plan, 2, inverse_deviation(plan, x, mean, attrs));
+    }
+}
+
+/* Over several axes it is seen as over one. */
+void graft_plan_layer_norm(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_onnx_operand x = graft_plan_input(plan, 0);
+    graft_onnx_operand scale = graft_plan_input(plan, 1);
+    graft_shape shape = graft_plan_shape(plan, x);
+    graft_shape scales = graft_plan_shape(plan, scale);
+    uint32_t axis = graft_plan_axis(plan, graft_plan_int(plan, "axis", -1), shape.rank);
+    float epsilon = graft_plan_float(plan, "epsilon", 1e-5F);
+    int32_t attrs[GRAFT_MAX_ATTRS] = {0};
+    memcpy(&attrs[GRAFT_ATTR_layer_norm_epsilon], &epsilon, sizeof(epsilon));
+    bool fits = plan->refusal == NULL && axis < shape.rank && scales.rank == shape.rank - axis;
+    for (uint32_t i = 0; fits && i < scales.rank; i++) {
+        fits = scales.dims[i] == shape.dims[axis + i];
+    }
+    if (!fits || graft_plan_int(plan, "stash_type", 1) != 1) {
+        graft_plan_refuse(plan, "scales that do not have the shape of what is normalised");
+        return;
+    }
+    graft_onnx_operand rows = join_axes(plan, x, axis);
+    graft_onnx_operand vector = join_axes(plan, scale, 0);
+    graft_shape joined = graft_plan_shape(plan, vector);
+    graft_onnx_operand shift = graft_plan_has_input(plan, 2)
+                                   ? join_axes(plan, graft_plan_input(plan, 2), 0)
+                                   : graft_plan_constant(plan, 0.0F, joined.dims, 1);
+    graft_onnx_operand inputs[3] = {rows, vector, shift};
+    graft_onnx_operand y = graft_plan_add(plan, GRAFT_OP_layer_norm, attrs, inputs);
+    if (axis + 1U < shape.rank) {
+        y = graft_plan_reshape(plan, y, shape.dims, shape.rank);
+    }
+    graft_plan_output(plan, 0, y);
+    plan_statistics(plan, x, axis);
+}
+
+/* --------------------------------------------------------------------- other normalisations */
+
+/* x / sqrt(mean of x x + epsilon) scale, over the axes from `axis` on, which the scale has. */
+void graft_plan_rms_norm(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    graft_onnx_operand x = graft_plan_input(plan, 0);
+    graft_onnx_operand scale = graft_plan_input(plan, 1);
+    graft_shape shape = graft_plan_shape(plan, x);
+    graft_shape scales = graft_plan_shape(plan, scale);
+    uint32_t axis = graft_plan_axis(plan, graft_plan_int(plan, "axis", -1), shape.rank);
+    bool fits = plan->refusal == NULL && scales.rank == shape.rank - axis &&
+                graft_plan_int(plan, "stash_type", 1) == 1;
+    for (uint32_t i = 0; fits && i < scales.rank; i++) {
+        fits = scales.dims[i] == shape.dims[axis + i];
+    }
+    if (!fits) {
+        graft_plan_refuse(plan, "scales that do not have the shape of what is normalised");
+        return;
+    }
+    int32_t attrs[2];
+    attrs[GRAFT_ATTR_reduce_mean_axes] = (int32_t)((1U << shape.rank) - (1U << axis));
+    attrs[GRAFT_ATTR_reduce_mean_keep] = 1;
+    graft_onnx_operand by = deviation(plan, x, attrs, graft_plan_float(plan, "epsilon", 1e-5F));
+    x = graft_plan_add2(plan, GRAFT_OP_div, NULL, x, by);
+    graft_plan_output(plan, 0, graft_plan_add2(plan, GRAFT_OP_mul, NULL, x, scale));
+}

@@ -1,0 +1,557 @@
+/* onnx_map_moves.c - planners of the operators that move elements (see onnx.h). What ONNX does to
+ * several axes or tensors at once becomes a chain of steps. */
+#include "graph/onnx/onnx.h"
+
+#include <string.h>
+
+/* Whole numbers of a node: an attribute in older opsets, a known input in newer ones. */
+typedef struct {
+    const int64_t *items;
+    uint32_t count;
+    bool given; /* Maybe with no numbers. */
+} number_list;
+
+/* Number `i`; 0 past the last. */
+static int64_t number_at(const number_list *list, uint32_t i)
+{
+    return i < list->count ? list->items[i] : 0;
+}
+
+static number_list read_list(graft_onnx_plan *plan, const char *name, uint32_t input,
+                             int64_t first_opset_of_input)
+{
+    static const int64_t none[1] = {0};
+    number_list list = {.items = none};
+    if (plan->opset < first_opset_of_input) {
+        const int64_t *items = graft_plan_ints(plan, name, &list.count);
+        list.given = items != NULL;
+        list.items = items == NULL ? none : items;
+        list.count = items == NULL ? 0 : list.count;
+    } else if (graft_plan_attribute(plan, name) != NULL) {
+        graft_plan_refuse(plan, "an attribute of an older opset");
+    } else if (graft_plan_has_input(plan, input)) {
+        const graft_onnx_ints *ints = graft_plan_const_ints(plan, input);
+        list.given = true;
+        list.items = ints->items == NULL ? none : ints->items;
+        list.count = ints->items == NULL ? 0 : ints->count;
+    }
+    return list;
+}
+
+/* ------------------------------------------------------------------------ concat, split */
+
+void graft_plan_concat(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    graft_onnx_operand all = graft_plan_input(plan, 0);
+    graft_shape shape = graft_plan_shape(plan, all);
+    if (graft_plan_attribute(plan, "axis") == NULL) {
+        graft_plan_refuse(plan, "no axis");
+    }
+    int32_t axis = (int32_t)graft_plan_axis(plan, graft_plan_int(plan, "axis", 0), shape.rank);
+    if (plan->node->n_input == 1) {
+        all = graft_plan_add1(plan, GRAFT_OP_identity, NULL, all);
+    }
+    for (uint32_t k = 1; k < plan->node->n_input; k++) {
+        all = graft_plan_add2(plan, GRAFT_OP_concat, &axis, all, graft_plan_input(plan, k));
+    }
+    graft_plan_output(plan, 0, all);
+}
+
+/* Size of output `k` of `count` equal ones; since opset 18 the last may be smaller. */
+static int64_t equal_share(graft_onnx_plan *plan, int64_t size, uint32_t count, uint32_t k)
+{
+    bool uneven = plan->opset >= 18;
+    if (uneven && graft_plan_int(plan, "num_outputs", count) != count) {
+        graft_plan_refuse(plan, "num_outputs that is not the number of outputs");
+    }
+    if (!uneven && size % count != 0) {
+        graft_plan_refuse(plan, "parts that are not equal");
+    }
+    int64_t share = (size + count - 1) / count;
+    return k + 1 < count ? share : size - share * (count - 1);
+}
+
+/* Cuts one output after the other from what is left. */
+void graft_plan_split(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_onnx_operand rest = graft_plan_input(plan, 0);
+    graft_shape shape = graft_plan_shape(plan, rest);
+    uint32_t axis = graft_plan_axis(plan, graft_plan_int(plan, "axis", 0), shape.rank);
+    number_list sizes = read_list(plan, "split", 1, 13);
+    uint32_t count = (uint32_t)plan->node->n_output;
+    int64_t left = shape.dims[axis];
+    if (count == 0 || (sizes.given && sizes.count != count)) {
+        graft_plan_refuse(plan, "not one size for each output");
+        return;
+    }
+    for (uint32_t k = 0; k < count && plan->refusal == NULL; k++) {
+        int64_t size = sizes.given ? sizes.items[k] : equal_share(plan, shape.dims[axis], count, k);
+        if (size < 1 || size > left || (k + 1 == count && size != left)) {
+            graft_plan_refuse(plan, "sizes that do not add up");
+        } else if (k + 1 < count) {
+            int32_t attrs[2];
+            attrs[GRAFT_ATTR_split_axis] = (int32_t)axis;
+            attrs[GRAFT_ATTR_split_at] = graft_plan_int32(plan, size);
+            graft_onnx_operand cut = graft_plan_add1(plan, GRAFT_OP_split, attrs, rest);
+            graft_plan_output(plan, k, cut);
+            rest = cut;
+            rest.slot = 1;
+        } else {
+            bool whole = count == 1;
+            graft_plan_output(plan, k,
+                              whole ? graft_plan_add1(plan, GRAFT_OP_identity, NULL, rest) : rest);
+        }
+        left -= size;
+    }
+}
+
+/* --------------------------------------------------------------------------- slice, pad */
+
+/* A bound of a slice, counted from the front and inside the axis. */
+static int64_t bound_in_axis(int64_t bound, int64_t size)
+{
+    bound = bound < 0 ? bound + size : bound;
+    return bound < 0 ? 0 : bound > size ? size : bound;
+}
+
+/* Steps of 1 only. */
+void graft_plan_slice(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    graft_onnx_operand x = graft_plan_input(plan, 0);
+    graft_shape shape = graft_plan_shape(plan, x);
+    number_list starts = read_list(plan, "starts", 1, 10);
+    number_list ends = read_list(plan, "ends", 2, 10);
+    number_list axes = read_list(plan, "axes", 3, 10);
+    number_list steps = read_list(plan, "", 4, 10);
+    uint32_t seen = 0;
+    uint32_t first_part = plan->part_count;
+    if (!starts.given || !ends.given || starts.count != ends.count ||
+        (axes.given && axes.count != starts.count) ||
+        (steps.given && steps.count != starts.count) || starts.count > shape.rank) {
+        graft_plan_refuse(plan, "bounds that do not fit the axes");
+        return;
+    }
+    for (uint32_t i = 0; i < starts.count && plan->refusal == NULL; i++) {
+        uint32_t axis = graft_plan_axis(plan, axes.given ? axes.items[i] : i, shape.rank);
+        int64_t size = shape.dims[axis];
+        int64_t start = bound_in_axis(starts.items[i], size);
+        int64_t end = bound_in_axis(ends.items[i], size);
+        if ((steps.given && steps.items[i] != 1) || start >= end || (seen & 1U << axis) != 0) {
+            graft_plan_refuse(plan, "a slice that is empty or has steps");
+        } else if (start > 0 || end < size) {
+            int32_t attrs[3];
+            attrs[GRAFT_ATTR_slice_axis] = (int32_t)axis;
+            attrs[GRAFT_ATTR_slice_start] = (int32_t)start;
+            attrs[GRAFT_ATTR_slice_end] = (int32_t)end;
+            x = graft_plan_add1(plan, GRAFT_OP_slice, attrs, x);
+        }
+        seen |= 1U << axis;
+    }
+    if (plan->part_count == first_part) {
+        x = graft_plan_add1(plan, GRAFT_OP_identity, NULL, x);
+    }
+    graft_plan_output(plan, 0, x);
+}
+
+static bool is_constant_mode(const graft_onnx_plan *plan)
+{
+    static const char constant[] = "constant";
+    const Onnx__AttributeProto *mode = graft_plan_attribute(plan, "mode");
+    return mode == NULL || (mode->s.len == sizeof(constant) - 1 &&
+                            memcmp(mode->s.data, constant, sizeof(constant) - 1) == 0);
+}
+
+static int32_t read_pad_value(graft_onnx_plan *plan)
+{
+    float value = 0.0F;
+    uint64_t count = 0;
+    if (plan->opset < 11) {
+        value = graft_plan_float(plan, "value", 0.0F);
+    } else if (graft_plan_has_input(plan, 2)) {
+        const float *data = graft_plan_const_floats(plan, 2, &count);
+        if (data == NULL || count != 1) {
+            graft_plan_refuse(plan, "a padding value that is not one number");
+            return 0;
+        }
+        value = data[0];
+    }
+    int32_t bits = 0;
+    memcpy(&bits, &value, sizeof(bits));
+    return bits;
+}
+
+/* Constant padding; `pads` holds all the numbers before the axes, then all those behind. */
+void graft_plan_pad(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    graft_onnx_operand x = graft_plan_input(plan, 0);
+    graft_shape shape = graft_plan_shape(plan, x);
+    number_list pads = read_list(plan, "pads", 1, 11);
+    number_list axes = {.count = shape.rank};
+    if (plan->opset >= 18 && graft_plan_has_input(plan, 3)) {
+        axes = read_list(plan, "axes", 3, 18);
+    }
+    int32_t value = read_pad_value(plan);
+    uint32_t first_part = plan->part_count;
+    uint32_t seen = 0;
+    if (!pads.given || pads.count != 2 * axes.count || axes.count > shape.rank ||
+        !is_constant_mode(plan)) {
+        graft_plan_refuse(plan, "padding that is not a constant on each side of the axes");
+        return;
+    }
+    for (uint32_t i = 0; i < axes.count && plan->refusal == NULL; i++) {
+        uint32_t axis = graft_plan_axis(plan, axes.given ? axes.items[i] : i, shape.rank);
+        int64_t before = number_at(&pads, i);
+        int64_t after = number_at(&pads, axes.count + i);
+        if (before < 0 || after < 0 || (seen & 1U << axis) != 0) {
+            graft_plan_refuse(plan, "padding that removes elements");
+        } else if (before > 0 || after > 0) {
+            int32_t attrs[4];
+            attrs[GRAFT_ATTR_pad_axis] = (int32_t)axis;
+            attrs[GRAFT_ATTR_pad_before] = graft_plan_int32(plan, before);
+            attrs[GRAFT_ATTR_pad_after] = graft_plan_int32(plan, after);
+            attrs[GRAFT_ATTR_pad_value] = value;
+            x = graft_plan_add1(plan, GRAFT_OP_pad, attrs, x);
+        }
+        seen |= 1U << axis;
+    }
+    if (plan->part_count == first_part) {
+        x = graft_plan_add1(plan, GRAFT_OP_identity, NULL, x);
+    }
+    graft_plan_output(plan, 0, x);
+}
+
+/* -------------------------------------------------------------------- transpose, reshape */
+
+void graft_plan_transpose(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    graft_onnx_operand x = graft_plan_input(plan, 0);
+    graft_shape shape = graft_plan_shape(plan, x);
+    uint32_t count = 0;
+    const int64_t *axes = graft_plan_ints(plan, "perm", &count);
+    int32_t attrs[GRAFT_MAX_ATTRS] = {0};
+    if (axes != NULL && count != shape.rank) {
+        graft_plan_refuse(plan, "a permutation of another number of axes");
+        return;
+    }
+    for (uint32_t i = 0; i < shape.rank; i++) {
+        int64_t axis = axes == NULL ? shape.rank - 1 - (int64_t)i : axes[i];
+        attrs[GRAFT_ATTR_transpose_axis_0 + i] = (int32_t)graft_plan_axis(plan, axis, shape.rank);
+    }
+    graft_plan_output(plan, 0, graft_plan_add1(plan, GRAFT_OP_transpose, attrs, x));
+}
+
+/* Reshaped to six axes, permuted, and reshaped. */
+static void plan_blocks(graft_onnx_plan *plan, graft_onnx_operand x, const int32_t split[6],
+                        const int32_t order[6], const int32_t joined[4])
+{
+    int32_t attrs[GRAFT_MAX_ATTRS] = {0};
+    memcpy(&attrs[GRAFT_ATTR_transpose_axis_0], order, 6 * sizeof(order[0]));
+    x = graft_plan_reshape(plan, x, split, 6);
+    x = graft_plan_add1(plan, GRAFT_OP_transpose, attrs, x);
+    graft_plan_output(plan, 0, graft_plan_reshape(plan, x, joined, 4));
+}
+
+/* The size of blocks; 0 where they are refused. */
+static int32_t read_blocks(graft_onnx_plan *plan, const graft_shape *s)
+{
+    int64_t b = graft_plan_int(plan, "blocksize", 0);
+    graft_plan_outputs_at_most(plan, 1);
+    if (s->rank != 4 || b < 1 || b > 1024) {
+        graft_plan_refuse(plan, "blocks that are not of an image");
+    }
+    return plan->refusal == NULL ? (int32_t)b : 0;
+}
+
+/* (N, b b C, H, W) -> (N, C, b H, b W); the blocks' channels come first, or last in mode CRD. */
+void graft_plan_depth_to_space(graft_onnx_plan *plan, uint32_t op)
+{
+    static const int32_t orders[2][6] = {
+        {0, 3, 4, 1, 5, 2},
+        {0, 1, 4, 2, 5, 3}
+    };
+    (void)op;
+    graft_onnx_operand x = graft_plan_input(plan, 0);
+    graft_shape s = graft_plan_shape(plan, x);
+    int32_t b = read_blocks(plan, &s);
+    const Onnx__AttributeProto *mode = graft_plan_attribute(plan, "mode");
+    bool last = mode != NULL && mode->s.len == 3 && memcmp(mode->s.data, "CRD", 3) == 0;
+    if (b == 0 || s.dims[1] % (b * b) != 0 ||
+        (mode != NULL && !last && (mode->s.len != 3 || memcmp(mode->s.data, "DCR", 3) != 0))) {
+        graft_plan_refuse(plan, "blocks that do not divide the channels");
+        return;
+    }
+    int32_t c = s.dims[1] / (b * b);
+    const int32_t first[6] = {s.dims[0], b, b, c, s.dims[2], s.dims[3]};
+    const int32_t behind[6] = {s.dims[0], c, b, b, s.dims[2], s.dims[3]};
+    const int32_t joined[4] = {s.dims[0], c, graft_plan_int32(plan, (int64_t)b * s.dims[2]),
+                               graft_plan_int32(plan, (int64_t)b * s.dims[3])};
+    plan_blocks(plan, x, last ? behind : first, orders[last ? 1 : 0], joined);
+}
+
+/* (N, C, b H, b W) -> (N, b b C, H, W) */
+void graft_plan_space_to_depth(graft_onnx_plan *plan, uint32_t op)
+{
+    static const int32_t order[6] = {0, 3, 5, 1, 2, 4};
+    (void)op;
+    graft_onnx_operand x = graft_plan_input(plan, 0);
+    graft_shape s = graft_plan_shape(plan, x);
+    int32_t b = read_blocks(plan, &s);
+    if (b == 0 || s.dims[2] % b != 0 || s.dims[3] % b != 0) {
+        graft_plan_refuse(plan, "blocks that do not divide the image");
+        return;
+    }
+    const int32_t split[6] = {s.dims[0], s.dims[1], s.dims[2] / b, b, s.dims[3] / b, b};
+    const int32_t joined[4] = {s.dims[0], graft_plan_int32(plan, (int64_t)b * b * s.dims[1]),
+                               s.dims[2] / b, s.dims[3] / b};
+    plan_blocks(plan, x, split, order, joined);
+}
+
+/* A size of 0 is that of the input at the same place; one -1 is what remains. */
+static void resolve_target(graft_onnx_plan *plan, const graft_shape *x,
+                           const graft_onnx_ints *target, int32_t *dims)
+{
+    int64_t known = 1;
+    uint32_t open = GRAFT_MAX_RANK;
+    int64_t elements = (int64_t)graft_shape_elements(x);
+    bool zero_means_zero = graft_plan_int(plan, "allowzero", 0) != 0;
+    for (uint32_t i = 0; i < target->count; i++) {
+        int64_t size = target->items[i];
+        if (size == 0 && !zero_means_zero && i < x->rank) {
+            size = x->dims[i];
+        }
+        if (size == -1 && open == GRAFT_MAX_RANK) {
+            open = i;
+            continue;
+        }
+        if (size < 1 || size > INT32_MAX || known > INT32_MAX) {
+            graft_plan_refuse(plan, "a target size that is not possible");
+            return;
+        }
+        dims[i] = (int32_t)size;
+        known *= size;
+    }
+    if (open < GRAFT_MAX_RANK) {
+        if (elements % known != 0) {
+            graft_plan_refuse(plan, "a target with another number of elements");
+            return;
+        }
+        dims[open] = graft_plan_int32(plan, elements / known);
+    }
+}
+
+void graft_plan_to_shape(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    graft_onnx_operand x = graft_plan_input(plan, 0);
+    graft_shape shape = graft_plan_shape(plan, x);
+    const graft_onnx_ints *target = graft_plan_const_ints(plan, 1);
+    int32_t dims[GRAFT_MAX_RANK] = {0};
+    if (target->count > GRAFT_MAX_RANK || target->rank != 1) {
+        graft_plan_refuse(plan, "a target of more than 6 axes");
+    }
+    if (plan->refusal == NULL) {
+        resolve_target(plan, &shape, target, dims);
+    }
+    graft_plan_output(plan, 0, graft_plan_reshape(plan, x, dims, target->count));
+}
+
+void graft_plan_flatten(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    graft_onnx_operand x = graft_plan_input(plan, 0);
+    graft_shape shape = graft_plan_shape(plan, x);
+    int64_t axis = graft_plan_int(plan, "axis", 1);
+    if (axis != shape.rank) {
+        axis = graft_plan_axis(plan, axis, shape.rank);
+    }
+    uint64_t sizes[2] = {1, 1};
+    for (uint32_t i = 0; i < shape.rank; i++) {
+        sizes[i >= axis] *= (uint64_t)shape.dims[i]; /* At most INT32_MAX elements in all. */
+    }
+    int32_t dims[2] = {graft_plan_int32(plan, (int64_t)sizes[0]),
+                       graft_plan_int32(plan, (int64_t)sizes[1])};
+    graft_plan_output(plan, 0, graft_plan_reshape(plan, x, dims, 2));
+}
+
+/* The axes as a mask over `rank`; refuses axes that are named twice. */
+static uint32_t read_axes(graft_onnx_plan *plan, const number_list *list, uint32_t rank)
+{
+    uint32_t mask = 0;
+    for (uint32_t i = 0; i < list->count; i++) {
+        uint32_t bit = 1U << graft_plan_axis(plan, list->items[i], rank);
+        if ((mask & bit) != 0) {
+            graft_plan_refuse(plan, "an axis that is named twice");
+        }
+        mask |= bit;
+    }
+    return mask;
+}
+
+void graft_plan_squeeze(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    graft_onnx_operand x = graft_plan_input(plan, 0);
+    graft_shape shape = graft_plan_shape(plan, x);
+    number_list axes = read_list(plan, "axes", 1, 13);
+    uint32_t mask = read_axes(plan, &axes, shape.rank);
+    int32_t dims[GRAFT_MAX_RANK] = {0};
+    uint32_t rank = 0;
+    for (uint32_t i = 0; i < shape.rank; i++) {
+        bool named = axes.given ? (mask >> i & 1U) != 0 : shape.dims[i] == 1;
+        if (named && shape.dims[i] != 1) {
+            graft_plan_refuse(plan, "an axis that is not 1");
+        }
+        if (!named) {
+            dims[rank++] = shape.dims[i];
+        }
+    }
+    graft_plan_output(plan, 0, graft_plan_reshape(plan, x, dims, rank));
+}
+
+void graft_plan_unsqueeze(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    graft_onnx_operand x = graft_plan_input(plan, 0);
+    graft_shape shape = graft_plan_shape(plan, x);
+    number_list axes = read_list(plan, "axes", 1, 13);
+    uint32_t rank = shape.rank + axes.count;
+    if (!axes.given || axes.count > GRAFT_MAX_RANK || rank > GRAFT_MAX_RANK) {
+        graft_plan_refuse(plan, "a tensor of more than 6 axes");
+        return;
+    }
+    uint32_t mask = read_axes(plan, &axes, rank);
+    int32_t dims[GRAFT_MAX_RANK] = {0};
+    uint32_t from = 0;
+    for (uint32_t i = 0; i < rank && plan->refusal == NULL; i++) {
+        dims[i] = (mask >> i & 1U) != 0 ? 1 : shape.dims[from++];
+    }
+    graft_plan_output(plan, 0, graft_plan_reshape(plan, x, dims, rank));
+}
+
+/* ----------------------------------------------------------------------------- constants */
+
+/* The element that ConstantOfShape repeats: binary32 only. */
+static int32_t read_fill_value(graft_onnx_plan *plan)
+{
+    const Onnx__AttributeProto *attribute = graft_plan_attribute(plan, "value");
+    graft_model_weight weight = {.data = NULL};
+    int32_t bits = 0;
+    if (attribute == NULL) {
+        return 0; /* 0.0 */
+    }
+    if (attribute->t == NULL || attribute->t->data_type != GRAFT_DTYPE_F32 ||
+        graft_onnx_weight_of_tensor(plan->reader, attribute->t, "tensor", &weight) != GRAFT_OK ||
+        weight.data_bytes != sizeof(bits)) {
+        graft_env_clear(plan->reader->env);
+        graft_plan_refuse(plan, "a value that is not one binary32 number");
+        return 0;
+    }
+    memcpy(&bits, weight.data, sizeof(bits));
+    return bits;
+}
+
+void graft_plan_fill(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    const graft_onnx_ints *sizes = graft_plan_const_ints(plan, 0);
+    int32_t attrs[GRAFT_MAX_ATTRS] = {0};
+    if (sizes->count > GRAFT_MAX_RANK) {
+        graft_plan_refuse(plan, "a tensor of more than 6 axes");
+        return;
+    }
+    attrs[GRAFT_ATTR_fill_value] = read_fill_value(plan);
+    for (uint32_t i = 0; i < sizes->count; i++) {
+        attrs[GRAFT_ATTR_fill_dim_0 + i] = graft_plan_int32(plan, sizes->items[i]);
+        if (sizes->items[i] < 1) {
+            graft_plan_refuse(plan, "a tensor without elements");
+        }
+    }
+    graft_plan_output(plan, 0, graft_plan_add(plan, GRAFT_OP_fill, attrs, NULL));
+}
+
+/* ------------------------------------------------------------- gather, expand, cast */
+
+/* Known places that lie behind one another: a slice. A single place without an axis of its own
+ * removes the axis. */
+void graft_plan_gather(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    graft_onnx_operand x = graft_plan_input(plan, 0);
+    graft_shape shape = graft_plan_shape(plan, x);
+    const graft_onnx_ints *places = graft_plan_const_ints(plan, 1);
+    uint32_t axis = graft_plan_axis(plan, graft_plan_int(plan, "axis", 0), shape.rank);
+    if (plan->refusal != NULL) {
+        return;
+    }
+    int64_t first = places->count == 0 ? -1 : places->items[0];
+    first += first < 0 ? shape.dims[axis] : 0;
+    bool in_order = places->count > 0 && first >= 0 && first < shape.dims[axis];
+    for (uint32_t i = 1; in_order && i < places->count; i++) {
+        in_order = places->items[i] == first + i && first + i < shape.dims[axis];
+    }
+    if (!in_order) {
+        graft_plan_refuse(plan, "places that are not behind one another");
+        return;
+    }
+    int32_t attrs[3];
+    attrs[GRAFT_ATTR_slice_axis] = (int32_t)axis;
+    attrs[GRAFT_ATTR_slice_start] = (int32_t)first;
+    attrs[GRAFT_ATTR_slice_end] = (int32_t)(first + places->count);
+    x = graft_plan_add1(plan, GRAFT_OP_slice, attrs, x);
+    if (places->rank == 0) {
+        for (uint32_t i = axis; i + 1U < shape.rank; i++) {
+            shape.dims[i] = shape.dims[i + 1];
+        }
+        x = graft_plan_reshape(plan, x, shape.dims, shape.rank - 1U);
+    }
+    graft_plan_output(plan, 0, x);
+}
+
+/* x times ones of the target's shape. */
+void graft_plan_expand(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    graft_onnx_operand x = graft_plan_input(plan, 0);
+    const graft_onnx_ints *target = graft_plan_const_ints(plan, 1);
+    int32_t dims[GRAFT_MAX_RANK] = {0};
+    if (target->count > GRAFT_MAX_RANK || target->rank != 1) {
+        graft_plan_refuse(plan, "a target of more than 6 axes");
+        return;
+    }
+    for (uint32_t i = 0; i < target->count; i++) {
+        dims[i] = graft_plan_int32(plan, target->items[i]);
+        if (dims[i] < 1) {
+            graft_plan_refuse(plan, "a tensor without elements");
+        }
+    }
+    graft_onnx_operand ones = graft_plan_constant(plan, 1.0F, dims, target->count);
+    graft_plan_output(plan, 0, graft_plan_add2(plan, GRAFT_OP_mul, NULL, x, ones));
+}
+
+/* From binary32 to binary32; other types are opaque. */
+void graft_plan_cast(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    if (graft_plan_int(plan, "to", 0) != GRAFT_DTYPE_F32) {
+        graft_plan_refuse(plan, "another type of element");
+    }
+    graft_plan_output(plan, 0,
+                      graft_plan_add1(plan, GRAFT_OP_identity, NULL, graft_plan_input(plan, 0)));
+}

@@ -1,0 +1,311 @@
+/* onnx_opaque.c - shapes of what opaque nodes compute, where they are known although rules never
+ * see the node: what stands behind it can still be optimised when the file declares no shapes. */
+#include "graph/onnx/onnx.h"
+#include "graph/onnx/onnx_infer.h"
+
+#include <string.h>
+
+static const char *text_or_empty(const char *text) { return text == NULL ? "" : text; }
+
+/* Operators that Graft does not know and whose first output has the shape and type of their first
+ * input. */
+static const char *const same_shape_types[] = {
+    "Abs",
+    "Acos",
+    "Acosh",
+    "Asin",
+    "Asinh",
+    "Atan",
+    "Atanh",
+    "Ceil",
+    "Celu",
+    "Cos",
+    "Cosh",
+    "CumSum",
+    "Elu",
+    "Floor",
+    "Gelu",
+    "Hardmax",
+    "HardSigmoid",
+    "HardSwish",
+    "Log",
+    "LRN",
+    "Mish",
+    "Neg",
+    "PRelu",
+    "InstanceNormalization",
+    "Reciprocal",
+    "Round",
+    "Selu",
+    "Shrink",
+    "Sign",
+    "LayerNormalization",
+    "Sin",
+    "Sinh",
+    "Softplus",
+    "Softsign",
+    "Tan",
+    "BatchNormalization",
+    "LogSoftmax",
+    "LpNormalization",
+    "MeanVarianceNormalization",
+    "ThresholdedRelu",
+    "Clip",
+    "LeakyRelu",
+    "Softmax",
+};
+
+static bool keeps_shape(const Onnx__NodeProto *node)
+{
+    for (size_t i = 0; i < sizeof(same_shape_types) / sizeof(same_shape_types[0]); i++) {
+        if (strcmp(same_shape_types[i], text_or_empty(node->op_type)) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static const Onnx__AttributeProto *find_attribute(const Onnx__NodeProto *node, const char *name)
+{
+    for (size_t i = 0; i < node->n_attribute; i++) {
+        if (strcmp(text_or_empty(node->attribute[i]->name), name) == 0) {
+            return node->attribute[i];
+        }
+    }
+    return NULL;
+}
+
+static graft_shape unknown_shape(void) { return (graft_shape){.rank = GRAFT_RANK_UNKNOWN}; }
+
+static graft_shape shape_of_input(graft_onnx_reader *reader, const Onnx__NodeProto *node, size_t k)
+{
+    const graft_onnx_entry *entry = graft_onnx_input(reader->onnx, node, k);
+    return entry == NULL ? unknown_shape() : graft_onnx_shape_of_entry(reader, entry);
+}
+
+static graft_shape shape_of_cast(graft_onnx_reader *reader, const Onnx__NodeProto *node)
+{
+    const Onnx__AttributeProto *to = find_attribute(node, "to");
+    graft_shape shape = shape_of_input(reader, node, 0);
+    bool known = to != NULL && to->has_i && graft_onnx_type_bytes((int32_t)to->i) > 0;
+    if (shape.rank == GRAFT_RANK_UNKNOWN || !known || to->i > UINT8_MAX) {
+        return unknown_shape();
+    }
+    shape.dtype = (uint8_t)to->i;
+    return shape;
+}
+
+/* The axis of the data is replaced by the axes of the places. */
+static graft_shape shape_of_gather(graft_onnx_reader *reader, const Onnx__NodeProto *node)
+{
+    graft_shape data = shape_of_input(reader, node, 0);
+    graft_shape places = shape_of_input(reader, node, 1);
+    const Onnx__AttributeProto *attribute = find_attribute(node, "axis");
+    int64_t axis = attribute == NULL ? 0 : attribute->i;
+    if (data.rank > GRAFT_MAX_RANK || places.rank > GRAFT_MAX_RANK) {
+        return unknown_shape();
+    }
+    axis += axis < 0 ? data.rank : 0;
+    uint32_t rank = (uint32_t)data.rank + places.rank - 1U;
+    if (axis < 0 || axis >= data.rank || rank > GRAFT_MAX_RANK) {
+        return unknown_shape();
+    }
+    graft_shape shape = {.rank = (uint8_t)rank, .dtype = data.dtype};
+    for (uint32_t i = 0; i < rank; i++) {
+        uint32_t a = (uint32_t)axis;
+        shape.dims[i] = i < a                 ? data.dims[i]
+                        : i < a + places.rank ? places.dims[i - a]
+                                              : data.dims[i + 1U - places.rank];
+    }
+    return shape;
+}
+
+/* The axes that Unsqueeze adds: an attribute up to opset 12, an input since. */
+static graft_shape shape_of_unsqueeze(graft_onnx_reader *reader, const Onnx__NodeProto *node)
+{
+    graft_shape in = shape_of_input(reader, node, 0);
+    graft_onnx_entry *entry = graft_onnx_input(reader->onnx, node, 1);
+    const graft_onnx_ints *ints = entry == NULL ? NULL : graft_onnx_ints_of_entry(reader, entry);
+    const Onnx__AttributeProto *attribute = find_attribute(node, "axes");
+    const int64_t *axes = attribute != NULL ? attribute->ints : ints != NULL ? ints->items : NULL;
+    size_t count = attribute != NULL ? attribute->n_ints : ints != NULL ? ints->count : 0;
+    if (axes == NULL || in.rank > GRAFT_MAX_RANK || in.rank + count > GRAFT_MAX_RANK) {
+        return unknown_shape();
+    }
+    graft_shape shape = {.rank = (uint8_t)(in.rank + count), .dtype = in.dtype};
+    for (size_t i = 0; i < count; i++) {
+        int64_t axis = axes[i] + (axes[i] < 0 ? shape.rank : 0);
+        if (axis < 0 || axis >= shape.rank || shape.dims[axis] == 1) {
+            return unknown_shape();
+        }
+        shape.dims[axis] = 1; /* Marks the axis as added. */
+    }
+    uint32_t from = 0;
+    for (uint32_t i = 0; i < shape.rank; i++) {
+        shape.dims[i] = shape.dims[i] == 1 ? 1 : in.dims[from++];
+    }
+    return shape;
+}
+
+/* Its second input is the scale, its third the zero point. */
+static graft_shape shape_of_quantised(graft_onnx_reader *reader, const Onnx__NodeProto *node,
+                                      bool quantises)
+{
+    graft_shape shape = shape_of_input(reader, node, 0);
+    graft_shape like = shape_of_input(reader, node, quantises ? 2 : 1);
+    const Onnx__AttributeProto *type = find_attribute(node, "output_dtype");
+    shape.dtype = GRAFT_DTYPE_U8;
+    if (like.rank != GRAFT_RANK_UNKNOWN) {
+        shape.dtype = like.dtype;
+    } else if (type != NULL && type->i > 0 && type->i <= UINT8_MAX) {
+        shape.dtype = (uint8_t)type->i;
+    }
+    return shape;
+}
+
+static graft_shape shape_of_operator(graft_onnx_reader *reader, const Onnx__NodeProto *node)
+{
+    const char *type = text_or_empty(node->op_type);
+    if (strcmp(type, "Cast") == 0) {
+        return shape_of_cast(reader, node);
+    }
+    if (strcmp(type, "Gather") == 0) {
+        return shape_of_gather(reader, node);
+    }
+    if (strcmp(type, "Unsqueeze") == 0) {
+        return shape_of_unsqueeze(reader, node);
+    }
+    bool quantises = strcmp(type, "QuantizeLinear") == 0;
+    if (quantises || strcmp(type, "DequantizeLinear") == 0) {
+        return shape_of_quantised(reader, node, quantises);
+    }
+    return keeps_shape(node) ? shape_of_input(reader, node, 0) : unknown_shape();
+}
+
+/* --------------------------------------------------------------- ONNX's own inference */
+
+#ifdef GRAFT_WITH_LIBONNX
+enum { DATA_MOST = 8192 }; /* Bytes; what shapes depend on is shorter. */
+
+/* A weight is there as the file has it: the engine knows none without elements. */
+static bool describe_weight(const graft_model_weight *weight, graft_infer_tensor *tensor)
+{
+    if (weight->tensor == NULL || weight->tensor->n_dims > GRAFT_INFER_RANK_MOST) {
+        return false;
+    }
+    *tensor = (graft_infer_tensor){.known = true,
+                                   .dtype = weight->tensor->data_type,
+                                   .rank = (uint32_t)weight->tensor->n_dims};
+    for (uint32_t i = 0; i < tensor->rank; i++) {
+        tensor->dims[i] = weight->tensor->dims[i];
+    }
+    if (weight->data != NULL && weight->data_bytes <= DATA_MOST) {
+        tensor->data = weight->data;
+        tensor->data_bytes = weight->data_bytes;
+    }
+    return true;
+}
+
+static bool describe_numbers(graft_arena *arena, const graft_onnx_ints *ints,
+                             graft_infer_tensor *tensor)
+{
+    *tensor = (graft_infer_tensor){
+        .known = true, .dtype = ints->dtype, .rank = ints->rank, .dims = {ints->count}};
+    tensor->data = ints->items;
+    tensor->data_bytes = ints->count * sizeof(int64_t);
+    if (ints->dtype == GRAFT_DTYPE_I32) {
+        int32_t *narrow = GRAFT_NEW(arena, int32_t, ints->count);
+        for (uint32_t i = 0; i < ints->count; i++) {
+            narrow[i] = (int32_t)ints->items[i];
+        }
+        tensor->data = narrow;
+        tensor->data_bytes = ints->count * sizeof(narrow[0]);
+    }
+    return true;
+}
+
+static bool describe_entry(graft_onnx_reader *reader, graft_onnx_entry *entry,
+                           graft_infer_tensor *tensor)
+{
+    if (entry->ints != NULL) {
+        return describe_numbers(reader->env->scratch, entry->ints, tensor);
+    }
+    if (entry->weight != GRAFT_NONE) {
+        return describe_weight(&reader->weights[entry->weight], tensor);
+    }
+    graft_shape shape = graft_onnx_shape_of_entry(reader, entry);
+    if (shape.rank > GRAFT_MAX_RANK || shape.dtype == 0) {
+        return false;
+    }
+    *tensor = (graft_infer_tensor){.known = true, .dtype = shape.dtype, .rank = shape.rank};
+    for (uint32_t i = 0; i < shape.rank; i++) {
+        tensor->dims[i] = shape.dims[i];
+    }
+    return true;
+}
+
+static graft_shape shape_by_library(graft_onnx_reader *reader, const Onnx__NodeProto *node,
+                                    size_t k)
+{
+    graft_mark mark = graft_arena_mark(reader->env->scratch);
+    graft_infer_tensor *inputs = GRAFT_NEW(reader->env->scratch, graft_infer_tensor, node->n_input);
+    graft_infer_tensor output = {.known = false};
+    graft_shape shape = unknown_shape();
+    uint8_t *bytes = NULL;
+    size_t size = 0;
+    bool described = reader->onnx->opset <= GRAFT_ONNX_OPSET_LAST && !reader->onnx->keep_all;
+    for (size_t i = 0; i < node->n_input && described; i++) {
+        graft_onnx_entry *entry = graft_onnx_input(reader->onnx, node, i);
+        described = entry == NULL || describe_entry(reader, entry, &inputs[i]);
+    }
+    if (described) {
+        graft_wire_encode(reader->env->scratch, &node->base, &bytes, &size);
+        graft_onnx_infer(bytes, size, reader->onnx->opset, inputs, k, &output);
+    }
+    if (output.known && output.rank <= GRAFT_MAX_RANK && output.dtype <= UINT8_MAX) {
+        shape = (graft_shape){.rank = (uint8_t)output.rank, .dtype = (uint8_t)output.dtype};
+        for (uint32_t i = 0; i < output.rank; i++) {
+            bool fits = output.dims[i] >= 0 && output.dims[i] <= INT32_MAX;
+            shape.dims[i] = fits ? (int32_t)output.dims[i] : 0; /* 0 is not sound. */
+        }
+    }
+    graft_arena_release(reader->env->scratch, mark);
+    return shape;
+}
+#else
+static graft_shape shape_by_library(graft_onnx_reader *reader, const Onnx__NodeProto *node,
+                                    size_t k)
+{
+    (void)reader;
+    (void)node;
+    (void)k;
+    return unknown_shape();
+}
+#endif
+
+/* A tensor without elements, or with more than the engine counts, is not known to it. */
+static bool is_sound(const graft_shape *shape)
+{
+    bool sound = shape->rank <= GRAFT_MAX_RANK;
+    for (uint32_t i = 0; sound && i < shape->rank; i++) {
+        sound = shape->dims[i] >= 1;
+    }
+    return sound && graft_shape_elements(shape) <= INT32_MAX;
+}
+
+graft_shape graft_onnx_shape_of_opaque(graft_onnx_reader *reader, const Onnx__NodeProto *node,
+                                       size_t k)
+{
+    uint32_t entry = graft_names_find(reader->onnx->names, node->output[k]);
+    graft_shape shape = unknown_shape();
+    if (entry != GRAFT_NONE) {
+        shape = graft_onnx_shape_of_type(reader, reader->onnx->entries[entry].type);
+    }
+    if (shape.rank == GRAFT_RANK_UNKNOWN && k == 0 && text_or_empty(node->domain)[0] == '\0') {
+        shape = shape_of_operator(reader, node);
+    }
+    if (shape.rank == GRAFT_RANK_UNKNOWN && text_or_empty(node->domain)[0] == '\0') {
+        shape = shape_by_library(reader, node, k);
+    }
+    return is_sound(&shape) ? shape : unknown_shape();
+}

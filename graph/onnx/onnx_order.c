@@ -1,0 +1,227 @@
+/* onnx_order.c - which nodes depend on which: sorting, and what subgraphs read from outside (see
+ * onnx.h). Both walks keep their own stack. */
+#include "graph/onnx/onnx.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* -------------------------------------------------------------------------------- sorting */
+
+typedef struct {
+    const uint32_t *first;
+    const uint32_t *items;
+    uint32_t *next;  /* By item: the dependency to look at next. */
+    uint8_t *state;  /* By item: 0 new, 1 on the stack, 2 placed. */
+    uint32_t *stack; /* The chain of items that wait for the one on top. */
+    uint32_t *order;
+    uint32_t placed;
+} sort_walk;
+
+enum { ITEM_NEW = 0, ITEM_WAITS = 1, ITEM_PLACED = 2 };
+
+/* Places `root` and what it depends on. False with the item that depends on itself. */
+static bool place_with_dependencies(sort_walk *walk, uint32_t root, uint32_t *on_cycle)
+{
+    uint32_t depth = 0;
+    walk->stack[depth++] = root;
+    walk->state[root] = ITEM_WAITS;
+    while (depth > 0) {
+        uint32_t item = walk->stack[depth - 1];
+        if (walk->next[item] == walk->first[item + 1]) {
+            walk->state[item] = ITEM_PLACED;
+            walk->order[walk->placed++] = item;
+            depth--;
+            continue;
+        }
+        uint32_t other = walk->items[walk->next[item]++];
+        if (walk->state[other] == ITEM_WAITS) {
+            *on_cycle = other;
+            return false;
+        }
+        if (walk->state[other] == ITEM_NEW) {
+            walk->state[other] = ITEM_WAITS;
+            walk->stack[depth++] = other;
+        }
+    }
+    return true;
+}
+
+bool graft_onnx_sort(graft_arena *scratch, uint32_t count, const uint32_t *first,
+                     const uint32_t *items, uint32_t *order, uint32_t *on_cycle)
+{
+    graft_mark mark = graft_arena_mark(scratch);
+    sort_walk walk = {.first = first, .items = items};
+    walk.order = order;
+    walk.next = GRAFT_NEW(scratch, uint32_t, count);
+    walk.state = GRAFT_NEW(scratch, uint8_t, count);
+    walk.stack = GRAFT_NEW(scratch, uint32_t, count);
+    bool sorted = true;
+    for (uint32_t i = 0; i < count; i++) {
+        walk.next[i] = first[i];
+    }
+    for (uint32_t i = 0; i < count && sorted; i++) {
+        if (walk.state[i] == ITEM_NEW) {
+            sorted = place_with_dependencies(&walk, i, on_cycle);
+        }
+    }
+    graft_arena_release(scratch, mark);
+    return sorted;
+}
+
+/* ------------------------------------------------------------------------- captured names */
+
+typedef struct {
+    const Onnx__GraphProto *graph;
+    size_t node;
+    size_t attribute;
+    size_t item; /* 0: `g`, then `graphs`. */
+} scope_frame;
+
+typedef struct {
+    graft_onnx_reader *reader;
+    graft_names *defined; /* Number: how many graphs around the current place define the name. */
+    graft_names *seen;
+    uint32_t *captured; /* Grows in scratch. */
+    uint32_t count;
+    uint32_t capacity;
+    scope_frame frames[GRAFT_WIRE_DEPTH];
+    uint32_t depth;
+} scope_walk;
+
+static void count_definition(scope_walk *walk, const char *name, bool enter)
+{
+    if (name == NULL || name[0] == '\0') {
+        return;
+    }
+    uint32_t depth = graft_names_find(walk->defined, name);
+    depth = depth == GRAFT_NONE ? 0 : depth;
+    graft_names_set(walk->defined, name, enter ? depth + 1 : depth - 1);
+    (void)graft_names_add(walk->reader->onnx->inner, name, 0);
+}
+
+static void count_definitions(scope_walk *walk, const Onnx__GraphProto *graph, bool enter)
+{
+    for (size_t i = 0; i < graph->n_input; i++) {
+        count_definition(walk, graph->input[i]->name, enter);
+    }
+    for (size_t i = 0; i < graph->n_initializer; i++) {
+        count_definition(walk, graph->initializer[i]->name, enter);
+    }
+    for (size_t i = 0; i < graph->n_sparse_initializer; i++) {
+        const Onnx__TensorProto *values = graph->sparse_initializer[i]->values;
+        count_definition(walk, values == NULL ? NULL : values->name, enter);
+    }
+    for (size_t i = 0; i < graph->n_node; i++) {
+        for (size_t k = 0; k < graph->node[i]->n_output; k++) {
+            count_definition(walk, graph->node[i]->output[k], enter);
+        }
+    }
+}
+
+static void push_captured(scope_walk *walk, uint32_t entry)
+{
+    walk->captured = graft_arena_grow(walk->reader->env->scratch, walk->captured, walk->count,
+                                      &walk->capacity, 8, sizeof(walk->captured[0]));
+    walk->captured[walk->count++] = entry;
+}
+
+static void note_reading(scope_walk *walk, const char *name)
+{
+    uint32_t depth = graft_names_find(walk->defined, name);
+    if (name[0] == '\0' || (depth != GRAFT_NONE && depth > 0)) {
+        return;
+    }
+    uint32_t entry = graft_names_find(walk->reader->onnx->names, name);
+    if (entry != GRAFT_NONE && graft_names_add(walk->seen, name, entry)) {
+        push_captured(walk, entry);
+    }
+}
+
+static void enter_graph(scope_walk *walk, const Onnx__GraphProto *graph)
+{
+    assert(walk->depth < GRAFT_WIRE_DEPTH); /* Decoding allows fewer. */
+    count_definitions(walk, graph, true);
+    walk->frames[walk->depth++] = (scope_frame){.graph = graph};
+}
+
+static void leave_graph(scope_walk *walk)
+{
+    const Onnx__GraphProto *graph = walk->frames[--walk->depth].graph;
+    for (size_t i = 0; i < graph->n_output; i++) {
+        if (graph->output[i]->name != NULL) {
+            note_reading(walk, graph->output[i]->name);
+        }
+    }
+    count_definitions(walk, graph, false);
+}
+
+/* The next subgraph of a node, starting at the frame's attribute and item; NULL at the end. */
+static const Onnx__GraphProto *next_subgraph(const Onnx__NodeProto *node, size_t *attribute,
+                                             size_t *item)
+{
+    for (; *attribute < node->n_attribute; (*attribute)++, *item = 0) {
+        const Onnx__AttributeProto *a = node->attribute[*attribute];
+        if (*item == 0) {
+            (*item)++;
+            if (a->g != NULL) {
+                return a->g;
+            }
+        }
+        if (*item <= a->n_graphs) {
+            return a->graphs[(*item)++ - 1];
+        }
+    }
+    return NULL;
+}
+
+/* Walks the graph on top of the stack until it ends or a deeper one begins. */
+static void walk_scope(scope_walk *walk)
+{
+    scope_frame *frame = &walk->frames[walk->depth - 1];
+    while (frame->node < frame->graph->n_node) {
+        const Onnx__NodeProto *node = frame->graph->node[frame->node];
+        for (size_t k = 0; frame->attribute == 0 && frame->item == 0 && k < node->n_input; k++) {
+            note_reading(walk, node->input[k]);
+        }
+        const Onnx__GraphProto *inner = next_subgraph(node, &frame->attribute, &frame->item);
+        if (inner != NULL) {
+            enter_graph(walk, inner);
+            return;
+        }
+        frame->node++;
+        frame->attribute = 0;
+        frame->item = 0;
+    }
+    leave_graph(walk);
+}
+
+const uint32_t *graft_onnx_find_captured(graft_onnx_reader *reader, const Onnx__NodeProto *node,
+                                         uint32_t *count)
+{
+    size_t attribute = 0;
+    size_t item = 0;
+    uint32_t *captured = NULL;
+    *count = 0;
+    const Onnx__GraphProto *graph = next_subgraph(node, &attribute, &item);
+    if (graph == NULL) {
+        return NULL;
+    }
+    graft_mark mark = graft_arena_mark(reader->env->scratch);
+    scope_walk *walk = GRAFT_NEW(reader->env->scratch, scope_walk, 1);
+    walk->reader = reader;
+    walk->defined = graft_names_new(reader->env->scratch);
+    walk->seen = graft_names_new(reader->env->scratch);
+    for (; graph != NULL; graph = next_subgraph(node, &attribute, &item)) {
+        enter_graph(walk, graph);
+        while (walk->depth > 0) {
+            walk_scope(walk);
+        }
+    }
+    if (walk->count > 0) {
+        captured = GRAFT_NEW(reader->arena, uint32_t, walk->count);
+        memcpy(captured, walk->captured, walk->count * sizeof(captured[0]));
+        *count = walk->count;
+    }
+    graft_arena_release(reader->env->scratch, mark);
+    return captured;
+}

@@ -1,0 +1,677 @@
+/* onnx_read.c - an ONNX message becomes a model (see onnx.h for the way it goes).
+ *
+ * First half: every name of the main graph gets an entry that says what it stands for, nodes are
+ * sorted, open sizes are bound. The second half, onnx_build.c, builds the graph. */
+#include "graph/base/file.h"
+#include "graph/base/log.h"
+#include "graph/onnx/onnx.h"
+
+#include <string.h>
+
+/* IR_OPSETS: the first version whose models say which operator sets they use. */
+enum { NAMES_MOST = 1 << 24, IR_OPSETS = 3 };
+
+static const char *text_or_empty(const char *text) { return text == NULL ? "" : text; }
+
+/* ---------------------------------------------------------------------------------- names */
+
+static graft_onnx_entry *find_entry(const graft_onnx *onnx, const char *name)
+{
+    uint32_t index = graft_names_find(onnx->names, name);
+    return index == GRAFT_NONE ? NULL : &onnx->entries[index];
+}
+
+graft_onnx_entry *graft_onnx_input(const graft_onnx *onnx, const Onnx__NodeProto *node, size_t k)
+{
+    if (k >= node->n_input || node->input[k][0] == '\0') {
+        return NULL;
+    }
+    return find_entry(onnx, node->input[k]);
+}
+
+static graft_status add_entry(graft_onnx_reader *reader, const char *name,
+                              graft_onnx_entry_kind kind, size_t index, size_t slot)
+{
+    graft_onnx *onnx = reader->onnx;
+    if (!graft_names_add(onnx->names, name, onnx->entry_count)) {
+        return GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT, "%s: the name '%s' is given twice",
+                          reader->model->file, name);
+    }
+    onnx->entries[onnx->entry_count++] = (graft_onnx_entry){.name = name,
+                                                            .index = (uint32_t)index,
+                                                            .slot = (uint32_t)slot,
+                                                            .kind = (uint8_t)kind,
+                                                            .value = GRAFT_NONE,
+                                                            .weight = GRAFT_NONE};
+    return GRAFT_OK;
+}
+
+static graft_status name_initializers(graft_onnx_reader *reader, const Onnx__GraphProto *graph)
+{
+    graft_status status = GRAFT_OK;
+    for (size_t i = 0; i < graph->n_initializer; i++) {
+        const Onnx__TensorProto *tensor = graph->initializer[i];
+        graft_model_weight weight = {.name = tensor->name};
+        GRAFT_CHECK(graft_onnx_weight_of_tensor(reader, tensor, "initializer", &weight));
+        if (text_or_empty(tensor->name)[0] == '\0') {
+            status = GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT, "%s: initializer %zu has no name",
+                                reader->model->file, i);
+            goto done;
+        }
+        GRAFT_CHECK(add_entry(reader, tensor->name, GRAFT_ONNX_WEIGHT, i, 0));
+        reader->onnx->entries[reader->onnx->entry_count - 1].weight =
+            graft_onnx_add_weight(reader, &weight);
+    }
+    for (size_t i = 0; i < graph->n_sparse_initializer; i++) {
+        const Onnx__TensorProto *values = graph->sparse_initializer[i]->values;
+        const char *name = values == NULL ? "" : text_or_empty(values->name);
+        graft_model_weight weight = {.name = name,
+                                     .shape = {.rank = GRAFT_RANK_UNKNOWN},
+                                     .sparse = graph->sparse_initializer[i]};
+        if (name[0] == '\0') {
+            status = GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT,
+                                "%s: sparse initializer %zu has no name", reader->model->file, i);
+            goto done;
+        }
+        GRAFT_CHECK(add_entry(reader, name, GRAFT_ONNX_WEIGHT, i, 0));
+        reader->onnx->entries[reader->onnx->entry_count - 1].weight =
+            graft_onnx_add_weight(reader, &weight);
+    }
+done:
+    return status;
+}
+
+static bool names_weight(const graft_onnx *onnx, const char *name)
+{
+    uint32_t index = graft_names_find(onnx->names, name);
+    return index != GRAFT_NONE && onnx->entries[index].kind == GRAFT_ONNX_WEIGHT;
+}
+
+/* Inputs that are not initializers become ports. */
+static graft_status name_inputs(graft_onnx_reader *reader, const Onnx__GraphProto *graph)
+{
+    graft_status status = GRAFT_OK;
+    graft_model *model = reader->model;
+    reader->ports = GRAFT_NEW(reader->arena, graft_model_port, graph->n_input);
+    model->inputs = reader->ports;
+    for (size_t i = 0; i < graph->n_input; i++) {
+        const char *name = text_or_empty(graph->input[i]->name);
+        if (name[0] == '\0') {
+            status = GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT, "%s: input %zu has no name",
+                                model->file, i);
+            goto done;
+        }
+        if (names_weight(reader->onnx, name)) {
+            continue;
+        }
+        GRAFT_CHECK(add_entry(reader, name, GRAFT_ONNX_INPUT, model->input_count, 0));
+        reader->onnx->entries[reader->onnx->entry_count - 1].type = graph->input[i]->type;
+        reader->ports[model->input_count++].name = name;
+    }
+done:
+    return status;
+}
+
+static graft_status name_node_outputs(graft_onnx_reader *reader, const Onnx__GraphProto *graph)
+{
+    graft_status status = GRAFT_OK;
+    for (size_t i = 0; i < graph->n_node; i++) {
+        const Onnx__NodeProto *node = graph->node[i];
+        if (node->n_input > UINT16_MAX || node->n_output > UINT16_MAX) {
+            status = GRAFT_FAIL(reader->env, GRAFT_UNSUPPORTED,
+                                "%s: node %zu '%s' (%s) has more than 65535 inputs or outputs",
+                                reader->model->file, i, text_or_empty(node->name),
+                                text_or_empty(node->op_type));
+            goto done;
+        }
+        for (size_t k = 0; k < node->n_output; k++) {
+            if (node->output[k][0] != '\0') {
+                GRAFT_TRY(reader->env,
+                          add_entry(reader, node->output[k], GRAFT_ONNX_COMPUTED, i, k),
+                          "by output %zu of node %zu '%s' (%s)", k, i, text_or_empty(node->name),
+                          text_or_empty(node->op_type));
+            }
+        }
+    }
+done:
+    return status;
+}
+
+static void note_type(const graft_onnx *onnx, const Onnx__ValueInfoProto *info)
+{
+    graft_onnx_entry *entry = info->name == NULL ? NULL : find_entry(onnx, info->name);
+    if (entry != NULL && entry->type == NULL) {
+        entry->type = info->type;
+    }
+}
+
+static graft_status name_everything(graft_onnx_reader *reader)
+{
+    graft_status status = GRAFT_OK;
+    const Onnx__GraphProto *graph = reader->onnx->proto->graph;
+    size_t count = graph->n_input + graph->n_initializer + graph->n_sparse_initializer;
+    for (size_t i = 0; i < graph->n_node; i++) {
+        count += graph->node[i]->n_output;
+    }
+    if (count > NAMES_MOST) {
+        return GRAFT_FAIL(reader->env, GRAFT_UNSUPPORTED, "%s: has more than %d names",
+                          reader->model->file, NAMES_MOST);
+    }
+    reader->onnx->entries = GRAFT_NEW(reader->arena, graft_onnx_entry, count);
+    reader->onnx->names = graft_names_new(reader->arena);
+    reader->onnx->inner = graft_names_new(reader->arena);
+    GRAFT_CHECK(name_initializers(reader, graph));
+    GRAFT_CHECK(name_inputs(reader, graph));
+    GRAFT_CHECK(name_node_outputs(reader, graph));
+    for (size_t i = 0; i < graph->n_output; i++) {
+        graft_onnx_entry *entry = find_entry(reader->onnx, text_or_empty(graph->output[i]->name));
+        if (entry != NULL) {
+            entry->is_read = true;
+        }
+        note_type(reader->onnx, graph->output[i]);
+    }
+    for (size_t i = 0; i < graph->n_value_info; i++) {
+        note_type(reader->onnx, graph->value_info[i]);
+    }
+done:
+    return status;
+}
+
+uint32_t graft_onnx_add_weight(graft_onnx_reader *reader, const graft_model_weight *weight)
+{
+    reader->weights = graft_arena_grow(reader->arena, reader->weights, reader->weight_count,
+                                       &reader->weight_capacity, 64, sizeof(reader->weights[0]));
+    reader->weights[reader->weight_count] = *weight;
+    return reader->weight_count++;
+}
+
+/* ---------------------------------------------------------------------------------- order */
+
+/* Every input must be something's name; marks what is read. */
+static graft_status check_inputs(graft_onnx_reader *reader, size_t index)
+{
+    const Onnx__NodeProto *node = reader->onnx->proto->graph->node[index];
+    for (size_t k = 0; k < node->n_input; k++) {
+        graft_onnx_entry *entry = graft_onnx_input(reader->onnx, node, k);
+        if (entry != NULL) {
+            entry->is_read = true;
+        } else if (node->input[k][0] != '\0') {
+            return GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT,
+                              "%s: node %zu '%s' (%s): input %zu is '%s', which nothing produces",
+                              reader->model->file, index, text_or_empty(node->name),
+                              text_or_empty(node->op_type), k, node->input[k]);
+        }
+    }
+    return GRAFT_OK;
+}
+
+/* Nodes that node `index` waits for, appended to `items`; returns how many. */
+static uint32_t list_producers(const graft_onnx *onnx, size_t index, uint32_t *items)
+{
+    const Onnx__NodeProto *node = onnx->proto->graph->node[index];
+    const graft_onnx_group *group = &onnx->groups[index];
+    uint32_t count = 0;
+    for (size_t k = 0; k < node->n_input; k++) {
+        const graft_onnx_entry *entry = graft_onnx_input(onnx, node, k);
+        if (entry != NULL && entry->kind == GRAFT_ONNX_COMPUTED) {
+            items[count++] = entry->index;
+        }
+    }
+    for (uint32_t k = 0; k < group->captured_count; k++) {
+        const graft_onnx_entry *entry = &onnx->entries[group->captured[k]];
+        if (entry->kind == GRAFT_ONNX_COMPUTED) {
+            items[count++] = entry->index;
+        }
+    }
+    return count;
+}
+
+static graft_status sort_nodes(graft_onnx_reader *reader)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(reader->env->scratch);
+    graft_onnx *onnx = reader->onnx;
+    const Onnx__GraphProto *graph = onnx->proto->graph;
+    size_t total = 0;
+    for (size_t i = 0; i < graph->n_node; i++) {
+        GRAFT_CHECK(check_inputs(reader, i));
+        onnx->groups[i].captured =
+            graft_onnx_find_captured(reader, graph->node[i], &onnx->groups[i].captured_count);
+        for (uint32_t k = 0; k < onnx->groups[i].captured_count; k++) {
+            onnx->entries[onnx->groups[i].captured[k]].is_read = true;
+        }
+        total += graph->node[i]->n_input + onnx->groups[i].captured_count;
+    }
+    uint32_t *first = GRAFT_NEW(reader->env->scratch, uint32_t, graph->n_node + 1);
+    uint32_t *items = GRAFT_NEW(reader->env->scratch, uint32_t, total);
+    for (size_t i = 0; i < graph->n_node; i++) {
+        first[i + 1] = first[i] + list_producers(onnx, i, items + first[i]);
+    }
+    uint32_t on_cycle = 0;
+    if (!graft_onnx_sort(reader->env->scratch, onnx->node_count, first, items, onnx->order,
+                         &on_cycle)) {
+        const Onnx__NodeProto *node = graph->node[on_cycle];
+        status = GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT,
+                            "%s: node %u '%s' (%s) depends on its own output", reader->model->file,
+                            on_cycle, text_or_empty(node->name), text_or_empty(node->op_type));
+    }
+done:
+    graft_arena_release(reader->env->scratch, mark);
+    return status;
+}
+
+/* --------------------------------------------------------------------------------- shapes */
+
+static int32_t find_size(const graft_onnx_reader *reader, const char *name)
+{
+    for (uint32_t i = 0; i < reader->size_count; i++) {
+        if (strcmp(reader->sizes[i].name, name) == 0) {
+            return reader->sizes[i].value;
+        }
+    }
+    return 0;
+}
+
+/* The tensor shape a type declares; NULL for other kinds of values and for unknown ranks. */
+static const Onnx__TensorShapeProto *declared_shape(const Onnx__TypeProto *type)
+{
+    return type == NULL || type->tensor_type == NULL ? NULL : type->tensor_type->shape;
+}
+
+static bool is_fixed(const Onnx__TensorShapeProto__Dimension *dim)
+{
+    return dim->has_dim_value && dim->dim_value > 0;
+}
+
+graft_shape graft_onnx_shape_of_type(const graft_onnx_reader *reader, const Onnx__TypeProto *type)
+{
+    graft_shape unknown = {.rank = GRAFT_RANK_UNKNOWN};
+    const Onnx__TensorShapeProto *declared = declared_shape(type);
+    if (type != NULL && type->tensor_type != NULL && type->tensor_type->elem_type > 0 &&
+        type->tensor_type->elem_type <= UINT8_MAX) {
+        unknown.dtype = (uint8_t)type->tensor_type->elem_type;
+    }
+    if (declared == NULL || declared->n_dim > GRAFT_MAX_RANK) {
+        return unknown;
+    }
+    graft_shape shape = {.rank = (uint8_t)declared->n_dim, .dtype = unknown.dtype};
+    for (uint32_t i = 0; i < shape.rank; i++) {
+        const Onnx__TensorShapeProto__Dimension *dim = declared->dim[i];
+        int64_t size =
+            is_fixed(dim) ? dim->dim_value : find_size(reader, text_or_empty(dim->dim_param));
+        if (size < 1 || size > INT32_MAX) {
+            return unknown;
+        }
+        shape.dims[i] = (int32_t)size;
+    }
+    return shape;
+}
+
+graft_shape graft_onnx_shape_of_entry(const graft_onnx_reader *reader,
+                                      const graft_onnx_entry *entry)
+{
+    if (entry->value != GRAFT_NONE) {
+        return reader->model->graph.values[entry->value].shape;
+    }
+    if (entry->kind == GRAFT_ONNX_INPUT) {
+        return reader->model->inputs[entry->index].shape;
+    }
+    if (entry->weight != GRAFT_NONE) {
+        return reader->weights[entry->weight].shape;
+    }
+    if (entry->ints != NULL && (entry->ints->count > 0 || entry->ints->rank == 0)) {
+        graft_shape shape = {.rank = entry->ints->rank, .dtype = entry->ints->dtype};
+        shape.dims[0] = entry->ints->rank == 0 ? 0 : (int32_t)entry->ints->count;
+        return shape;
+    }
+    if (entry->known != NULL) {
+        return entry->known->shape;
+    }
+    return (graft_shape){.rank = GRAFT_RANK_UNKNOWN};
+}
+
+static graft_onnx_ints *read_ints(graft_arena *arena, const graft_model_weight *weight)
+{
+    graft_onnx_ints *ints = GRAFT_NEW(arena, graft_onnx_ints, 1);
+    *ints = (graft_onnx_ints){.rank = weight->shape.rank, .dtype = weight->shape.dtype};
+    ints->count = (uint32_t)graft_shape_elements(&weight->shape);
+    if (weight->shape.dtype == GRAFT_DTYPE_I64) {
+        ints->items = weight->data;
+        return ints;
+    }
+    const int32_t *narrow = weight->data;
+    int64_t *items = GRAFT_NEW(arena, int64_t, ints->count);
+    for (uint32_t i = 0; i < ints->count; i++) {
+        items[i] = narrow[i];
+    }
+    ints->items = items;
+    return ints;
+}
+
+const graft_onnx_ints *graft_onnx_ints_of_entry(graft_onnx_reader *reader, graft_onnx_entry *entry)
+{
+    static const graft_onnx_ints none = {.rank = 1, .dtype = GRAFT_DTYPE_I64};
+    enum { ITEMS_MOST = 1024 };
+    if (entry->ints != NULL || (entry->weight == GRAFT_NONE && entry->known == NULL)) {
+        return entry->ints;
+    }
+    const graft_model_weight *weight =
+        entry->known != NULL ? entry->known : &reader->weights[entry->weight];
+    if (weight->shape.dtype != GRAFT_DTYPE_I64 && weight->shape.dtype != GRAFT_DTYPE_I32) {
+        return NULL;
+    }
+    if (weight->shape.rank == GRAFT_RANK_UNKNOWN && weight->data_bytes == 0) {
+        entry->ints = &none; /* A list of no items, e.g. the target of a Reshape to a scalar. */
+    } else if (weight->shape.rank <= 1 && weight->data != NULL &&
+               graft_shape_elements(&weight->shape) <= ITEMS_MOST) {
+        entry->ints = read_ints(reader->arena, weight);
+    }
+    return entry->ints;
+}
+
+/* ------------------------------------------------------------------------------ open sizes */
+
+static graft_status check_options(graft_onnx_reader *reader)
+{
+    for (uint32_t i = 0; reader->options != NULL && i < reader->options->size_count; i++) {
+        const graft_model_size *size = &reader->options->sizes[i];
+        if (size->value < 1) {
+            return GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT, "%s: size '%s' cannot be %d",
+                              reader->model->file, size->name, size->value);
+        }
+        if (find_size(reader, size->name) == 0) {
+            return GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT,
+                              "%s: has no open size '%s' among those of its inputs",
+                              reader->model->file, size->name);
+        }
+    }
+    return GRAFT_OK;
+}
+
+/* Samples of sizes: 0 is for models that are bound, 1 and 2 for those that stay open. All sizes of
+ * sample 2 differ from those of sample 1, the chosen ones too, and leave a multiple of 64 where
+ * networks halve images. */
+static int32_t default_size(uint32_t sample, uint32_t rank, uint32_t axis)
+{
+    if (sample == 0) {
+        return 1;
+    }
+    if (axis == 0) {
+        return sample == 1 ? 1 : 3;
+    }
+    if (rank == 4 && axis >= 2) {
+        return sample == 1 ? 320 : 448;
+    }
+    return sample == 1 ? 64 : 96;
+}
+
+static int32_t chosen_size(const graft_onnx_reader *reader, const char *name, uint32_t rank,
+                           uint32_t axis)
+{
+    int32_t other = default_size(reader->sample, rank, axis);
+    for (uint32_t i = 0; reader->options != NULL && i < reader->options->size_count; i++) {
+        if (strcmp(reader->options->sizes[i].name, name) == 0) {
+            int32_t value = reader->options->sizes[i].value;
+            return reader->sample != 2 ? value : other == value ? other + other / 2 + 1 : other;
+        }
+    }
+    return other;
+}
+
+static void push_size(graft_onnx_reader *reader, const char *name, int32_t value)
+{
+    reader->sizes = graft_arena_grow(reader->arena, reader->sizes, reader->size_count,
+                                     &reader->size_capacity, 8, sizeof(reader->sizes[0]));
+    reader->sizes[reader->size_count++] = (graft_model_size){.name = name, .value = value};
+}
+
+/* The size of axis `axis` of an input; an open one is bound, once for each name. */
+static int32_t bind_size(graft_onnx_reader *reader, const char *input, uint32_t rank, uint32_t axis,
+                         const Onnx__TensorShapeProto__Dimension *dim)
+{
+    if (is_fixed(dim)) {
+        return (int32_t)dim->dim_value;
+    }
+    const char *name = text_or_empty(dim->dim_param);
+    if (name[0] == '\0') {
+        name = graft_arena_printf(reader->arena, "%s.%u", input, axis);
+    }
+    int32_t value = find_size(reader, name);
+    if (value == 0) {
+        value = chosen_size(reader, name, rank, axis);
+        push_size(reader, name, value);
+        if (reader->sample == 0) {
+            graft_log(reader->env, 1, "%s: the size '%s' is open and bound to %d",
+                      reader->model->file, name, value);
+        }
+    }
+    return value;
+}
+
+static graft_status bind_port(graft_onnx_reader *reader, const graft_onnx_entry *entry,
+                              graft_shape *shape)
+{
+    const Onnx__TensorShapeProto *declared = declared_shape(entry->type);
+    *shape = graft_onnx_shape_of_type(reader, entry->type);
+    if (declared == NULL || declared->n_dim > GRAFT_MAX_RANK) {
+        return GRAFT_OK;
+    }
+    *shape = (graft_shape){.rank = (uint8_t)declared->n_dim, .dtype = shape->dtype};
+    for (uint32_t k = 0; k < shape->rank; k++) {
+        if (is_fixed(declared->dim[k]) && declared->dim[k]->dim_value > INT32_MAX) {
+            return GRAFT_FAIL(reader->env, GRAFT_UNSUPPORTED,
+                              "%s: input '%s': size %u is larger than 2^31 - 1",
+                              reader->model->file, entry->name, k);
+        }
+        shape->dims[k] = bind_size(reader, entry->name, shape->rank, k, declared->dim[k]);
+    }
+    return GRAFT_OK;
+}
+
+/* Binds every open size of the inputs and fills in their shapes. */
+static graft_status bind_inputs(graft_onnx_reader *reader)
+{
+    graft_status status = GRAFT_OK;
+    for (uint32_t i = 0; i < reader->onnx->entry_count; i++) {
+        const graft_onnx_entry *entry = &reader->onnx->entries[i];
+        if (entry->kind == GRAFT_ONNX_INPUT) {
+            GRAFT_CHECK(bind_port(reader, entry, &reader->ports[entry->index].shape));
+        }
+    }
+    status = check_options(reader);
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------ all of it */
+
+/* Looks at the model as a whole: opset of the default domain, operators of its own, training. */
+static graft_status check_message(graft_onnx_reader *reader)
+{
+    const Onnx__ModelProto *proto = reader->onnx->proto;
+    if (proto->graph == NULL) {
+        return GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT, "%s: not an ONNX model: it has no graph",
+                          reader->model->file);
+    }
+    if (!proto->has_ir_version || (proto->ir_version >= IR_OPSETS && proto->n_opset_import == 0)) {
+        return GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT,
+                          "%s: not a whole ONNX model: it has no %s (is the file cut off?)",
+                          reader->model->file,
+                          proto->has_ir_version ? "opset_import" : "ir_version");
+    }
+    reader->onnx->opset = 1;
+    for (size_t i = 0; i < proto->n_opset_import; i++) {
+        const char *domain = text_or_empty(proto->opset_import[i]->domain);
+        if (domain[0] == '\0' || strcmp(domain, "ai.onnx") == 0) {
+            reader->onnx->opset = proto->opset_import[i]->version;
+        }
+    }
+    reader->onnx->keep_all = proto->n_training_info > 0;
+    for (size_t i = 0; i < proto->n_functions; i++) {
+        const char *domain = text_or_empty(proto->functions[i]->domain);
+        reader->onnx->keep_all |= domain[0] == '\0' || strcmp(domain, "ai.onnx") == 0;
+    }
+    reader->onnx->node_count = (uint32_t)proto->graph->n_node;
+    reader->onnx->groups = GRAFT_NEW(reader->arena, graft_onnx_group, proto->graph->n_node);
+    reader->onnx->order = GRAFT_NEW(reader->arena, uint32_t, proto->graph->n_node);
+    return GRAFT_OK;
+}
+
+/* One reading of a message. */
+typedef struct {
+    const graft_onnx_source *source;
+    const graft_model_options *options;
+    const bool *bound; /* As in the reader. */
+    uint32_t sample;
+} reading;
+
+static graft_status read_once(graft_env *env, graft_arena *arena, const reading *how,
+                              graft_model **model)
+{
+    graft_status status = GRAFT_OK;
+    graft_model *made = GRAFT_NEW(arena, graft_model, 1);
+    graft_onnx *onnx = GRAFT_NEW(arena, graft_onnx, 1);
+    graft_onnx_reader reader = {.env = env,
+                                .arena = arena,
+                                .model = made,
+                                .onnx = onnx,
+                                .options = how->options,
+                                .bound = how->bound,
+                                .sample = how->sample,
+                                .folder = how->source->folder};
+    made->file = graft_arena_strdup(arena, how->source->file);
+    made->onnx = onnx;
+    onnx->proto = how->source->proto;
+    GRAFT_CHECK(check_message(&reader));
+    GRAFT_CHECK(graft_onnx_load_external(&reader, how->source->proto));
+    GRAFT_CHECK(name_everything(&reader));
+    GRAFT_CHECK(sort_nodes(&reader));
+    GRAFT_CHECK(bind_inputs(&reader));
+    GRAFT_CHECK(graft_onnx_build(&reader));
+    made->sizes = reader.sizes;
+    made->size_count = reader.size_count;
+    made->weights = reader.weights;
+    made->weight_count = reader.weight_count;
+    made->records = reader.records;
+    made->record_count = reader.record_count;
+    *model = made;
+done:
+    return status;
+}
+
+static void log_open_sizes(graft_env *env, const graft_model *a, const graft_model *b,
+                           uint32_t bound)
+{
+    for (uint32_t i = 0; i < a->size_count; i++) {
+        graft_log(env, 1, "%s: the size '%s' is open and stays so; looked at with %d and %d",
+                  a->file, a->sizes[i].name, a->sizes[i].value, b->sizes[i].value);
+    }
+    if (bound > 0) {
+        graft_log(env, 1, "%s: %u nodes depend on open sizes and stay as they are", a->file, bound);
+    }
+}
+
+/* `*model` was read with sample 1: reads it once more with what depends on the sizes kept. */
+static graft_status keep_open(graft_env *env, graft_arena *arena, const reading *first,
+                              graft_model **model)
+{
+    graft_status status = GRAFT_OK;
+    const graft_model *a = *model;
+    graft_model *b = NULL;
+    reading how = *first;
+    const int verbosity = env->verbosity;
+    env->verbosity = 0; /* The last reading says what there is to say. */
+    how.sample = 2;
+    status = read_once(env, arena, &how, &b);
+    env->verbosity = verbosity;
+    if (status != GRAFT_OK) {
+        goto done;
+    }
+    how.sample = 1;
+    const graft_onnx_open found = graft_onnx_find_open(arena, a, b);
+    how.bound = found.bound;
+    log_open_sizes(env, a, b, found.count);
+    GRAFT_CHECK(read_once(env, arena, &how, model));
+    graft_model_size *sizes = GRAFT_NEW(arena, graft_model_size, a->size_count);
+    for (uint32_t i = 0; i < a->size_count; i++) {
+        sizes[i] = a->sizes[i];
+        sizes[i].other = b->sizes[i].value;
+    }
+    (*model)->sizes = sizes;
+    (*model)->is_open = true;
+    (*model)->other = b;
+    (*model)->unsure = found.unsure;
+    (*model)->bound_count = found.count;
+done:
+    return status;
+}
+
+graft_status graft_onnx_read_message(graft_env *env, graft_arena *arena,
+                                     const graft_onnx_source *source,
+                                     const graft_model_options *options, graft_model **model)
+{
+    graft_status status = GRAFT_OK;
+    graft_model *made = NULL;
+    bool open = options != NULL && options->keep_open;
+    const int verbosity = env->verbosity;
+    const reading how = {.source = source, .options = options, .sample = open ? 1 : 0};
+    GRAFT_CHECK(graft_onnx_freeze(env, arena, source, options));
+    env->verbosity = open ? 0 : verbosity;
+    status = read_once(env, arena, &how, &made);
+    env->verbosity = verbosity;
+    if (status != GRAFT_OK) {
+        goto done;
+    }
+    if (open && made->size_count > 0) {
+        GRAFT_CHECK(keep_open(env, arena, &how, &made));
+    } else if (open) {
+        GRAFT_CHECK(read_once(env, arena, &how, &made)); /* To say what there is to say. */
+    }
+    made->frozen = options == NULL ? NULL : options->frozen;
+    made->frozen_count = options == NULL ? 0 : options->frozen_count;
+    *model = made;
+done:
+    return status;
+}
+
+graft_status graft_model_parse(graft_env *env, graft_arena *arena, graft_bytes bytes,
+                               const graft_model_options *options, graft_model **model)
+{
+    graft_status status = GRAFT_OK;
+    ProtobufCMessage *message = NULL;
+    GRAFT_CHECK(graft_wire_decode(env, arena, bytes, &onnx__model_proto__descriptor, &message));
+    graft_onnx_source source = {.proto = (Onnx__ModelProto *)message, .file = bytes.file};
+    status = graft_onnx_read_message(env, arena, &source, options, model);
+done:
+    return status;
+}
+
+/* The folder of a path; "." when it names none. */
+static char *folder_of_path(graft_arena *arena, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (slash == NULL) {
+        return graft_arena_strdup(arena, ".");
+    }
+    return graft_arena_printf(arena, "%.*s", (int)(slash == path ? 1 : slash - path), path);
+}
+
+graft_status graft_model_read(graft_env *env, graft_arena *arena, const char *path,
+                              const graft_model_options *options, graft_model **model)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    uint8_t *data = NULL;
+    size_t size = 0;
+    ProtobufCMessage *message = NULL;
+    GRAFT_CHECK(graft_file_read(env, env->scratch, path, &data, &size));
+    graft_bytes bytes = {.file = path, .data = data, .size = size};
+    GRAFT_CHECK(graft_wire_decode(env, arena, bytes, &onnx__model_proto__descriptor, &message));
+    graft_arena_release(env->scratch, mark); /* The message is a copy. */
+    graft_onnx_source source = {
+        .proto = (Onnx__ModelProto *)message, .file = path, .folder = folder_of_path(arena, path)};
+    status = graft_onnx_read_message(env, arena, &source, options, model);
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
+}

@@ -1,0 +1,462 @@
+/* rulefile.c - between graft_ruleset and the protobuf messages of rules.proto.
+ *
+ * Reading goes through graft_rule_check and recomputes each id, so that a rule which was damaged,
+ * or edited without a proof, does not pass for a proved one. */
+#include "graph/rule/rulefile.h"
+
+#include "graph/base/file.h"
+#include "graph/rule/rules.pb-c.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+enum { RULEFILE_VERSION = 1, PACKED_BYTES_MOST = 4096, RULE_COUNT_MOST = 1 << 20 };
+
+typedef Graft__Rules__RuleSet set_message;
+typedef Graft__Rules__Rule rule_message;
+typedef Graft__Rules__Pattern pattern_message;
+typedef Graft__Rules__Node node_message;
+typedef Graft__Rules__Term term_message;
+typedef Graft__Rules__Certificate certificate_message;
+
+const char *graft_proof_name(uint32_t proof)
+{
+    static const char *const names[] = {"none", "within-bounds", "unknown", "proved"};
+    return proof < sizeof names / sizeof names[0] ? names[proof] : "unknown";
+}
+
+const char *graft_numeric_name(uint32_t numeric)
+{
+    static const char *const names[] = {"none", "exact", "reassociating", "exact-integer"};
+    return numeric < sizeof names / sizeof names[0] ? names[numeric] : "unknown";
+}
+
+bool graft_numeric_is_exact(uint32_t numeric)
+{
+    return numeric == GRAFT_NUMERIC_EXACT || numeric == GRAFT_NUMERIC_EXACT_INTEGER;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a;
+    const uint64_t y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+const uint64_t *graft_ruleset_exact(const graft_ruleset *set, graft_arena *arena, uint32_t *count)
+{
+    uint64_t *ids = GRAFT_NEW(arena, uint64_t, set->count);
+    *count = 0;
+    for (uint32_t r = 0; r < set->count; r++) {
+        if (graft_numeric_is_exact(set->entries[r].numeric)) {
+            ids[(*count)++] = set->entries[r].id;
+        }
+    }
+    qsort(ids, *count, sizeof ids[0], compare_ids);
+    return ids;
+}
+
+uint64_t graft_rule_id(const graft_rule *rule)
+{
+    uint8_t bytes[PACKED_BYTES_MOST];
+    return XXH3_64bits(bytes, graft_rule_pack(rule, bytes, sizeof bytes));
+}
+
+int graft_rule_entry_compare(const void *a, const void *b)
+{
+    const graft_rule_entry *x = a;
+    const graft_rule_entry *y = b;
+    int order = strcmp(x->family, y->family);
+    order = order != 0 ? order : strcmp(x->name, y->name);
+    return order != 0 ? order : (x->id > y->id) - (x->id < y->id);
+}
+
+/* ---------------------------------------------------------------- reading */
+
+/* What is being read, for messages. */
+typedef struct {
+    graft_env *env;
+    graft_arena *arena;
+    const char *file;
+    size_t index; /* Of the rule. */
+    const char *name;
+} reader;
+
+#define READ_FAIL(in, ...) read_fail((in), __VA_ARGS__)
+static graft_status read_fail(const reader *in, const char *what)
+{
+    return GRAFT_FAIL(in->env, GRAFT_BAD_INPUT, "%s: rule %zu (%s): %s", in->file, in->index,
+                      in->name, what);
+}
+
+static graft_status read_node(const reader *in, const node_message *from, graft_pattern_node *to)
+{
+    const graft_op_info *info = graft_op(from->op);
+    if (info == NULL) {
+        return READ_FAIL(in, "an unknown operator");
+    }
+    if (from->n_inputs != info->input_count || from->n_attrs != info->attr_count) {
+        return READ_FAIL(in, "a node's inputs or attributes are not those of its operator");
+    }
+    to->op = (uint8_t)from->op;
+    for (size_t i = 0; i < from->n_inputs; i++) {
+        if (from->inputs[i] > UINT8_MAX) {
+            return READ_FAIL(in, "an operand is out of range");
+        }
+        to->inputs[i] = (graft_operand)from->inputs[i];
+    }
+    for (size_t i = 0; i < from->n_attrs; i++) {
+        if ((uint32_t)from->attrs[i]->kind > GRAFT_TERM_CODE) {
+            return READ_FAIL(in, "an attribute has an unknown kind");
+        }
+        to->attrs[i] = (graft_term){from->attrs[i]->value, (uint8_t)from->attrs[i]->kind};
+    }
+    return GRAFT_OK;
+}
+
+static graft_status read_pattern(const reader *in, const pattern_message *from, graft_pattern *to,
+                                 uint32_t output_count)
+{
+    if (from == NULL || from->n_nodes > GRAFT_RULE_MAX_NODES || from->n_outputs != output_count) {
+        return READ_FAIL(in, "a pattern is missing, too large, or has another number of outputs");
+    }
+    to->node_count = (uint8_t)from->n_nodes;
+    for (size_t n = 0; n < from->n_nodes; n++) {
+        graft_status status = read_node(in, from->nodes[n], &to->nodes[n]);
+        if (status != GRAFT_OK) {
+            return status;
+        }
+    }
+    for (uint32_t i = 0; i < output_count; i++) {
+        if (from->outputs[i] > UINT8_MAX) {
+            return READ_FAIL(in, "an output is out of range");
+        }
+        to->outputs[i] = (graft_operand)from->outputs[i];
+    }
+    return GRAFT_OK;
+}
+
+static graft_status read_rule(const reader *in, const rule_message *from, graft_rule *rule)
+{
+    graft_status status = GRAFT_OK;
+    if (from->vars > GRAFT_RULE_MAX_VARS || from->slots > GRAFT_RULE_MAX_SLOTS ||
+        from->code.len > GRAFT_RULE_MAX_CODE || from->condition > UINT8_MAX ||
+        from->source == NULL || from->source->n_outputs > GRAFT_RULE_MAX_OUTPUTS) {
+        return READ_FAIL(in, "variables, slots, code or outputs are out of range");
+    }
+    rule->var_count = (uint8_t)from->vars;
+    rule->slot_count = (uint8_t)from->slots;
+    rule->output_count = (uint8_t)from->source->n_outputs;
+    rule->condition = (uint8_t)from->condition;
+    rule->code_bytes = (uint8_t)from->code.len;
+    if (from->code.len > 0) {
+        memcpy(rule->code, from->code.data, from->code.len);
+    }
+    GRAFT_CHECK(read_pattern(in, from->source, &rule->source, rule->output_count));
+    GRAFT_CHECK(read_pattern(in, from->target, &rule->target, rule->output_count));
+    const char *fault = graft_rule_check(rule);
+    if (fault != NULL) {
+        return READ_FAIL(in, fault);
+    }
+    if (graft_rule_id(rule) != from->id) {
+        return READ_FAIL(in, "its id is not that of its content: damaged, or changed after proof");
+    }
+done:
+    return status;
+}
+
+enum { ROUNDING_NUMBERS = 1 + 3 * GRAFT_ROUNDING_FORMATS * GRAFT_ROUNDING_SIDES };
+
+static bool read_rounding(const certificate_message *from, graft_rounding *to)
+{
+    if (from->n_rounding == 0) {
+        return true;
+    }
+    if (from->n_rounding != ROUNDING_NUMBERS) {
+        return false;
+    }
+    const uint32_t *at = from->rounding;
+    to->elements = *at++;
+    for (uint32_t f = 0; f < GRAFT_ROUNDING_FORMATS; f++) {
+        for (uint32_t s = 0; s < GRAFT_ROUNDING_SIDES; s++, at += 3) {
+            to->sides[f][s] = (graft_rounding_side){at[0], at[1], at[2]};
+        }
+    }
+    return true;
+}
+
+static void write_rounding(graft_arena *arena, const graft_rounding *from, certificate_message *to)
+{
+    if (from->elements == 0) {
+        return;
+    }
+    uint32_t *at = GRAFT_NEW(arena, uint32_t, ROUNDING_NUMBERS);
+    to->rounding = at;
+    to->n_rounding = ROUNDING_NUMBERS;
+    *at++ = from->elements;
+    for (uint32_t f = 0; f < GRAFT_ROUNDING_FORMATS; f++) {
+        for (uint32_t s = 0; s < GRAFT_ROUNDING_SIDES; s++) {
+            *at++ = from->sides[f][s].median;
+            *at++ = from->sides[f][s].most;
+            *at++ = from->sides[f][s].overflows;
+        }
+    }
+}
+
+static graft_status read_certificate(const reader *in, const certificate_message *from,
+                                     graft_rule_entry *entry)
+{
+    if (from == NULL || from->proof < 1 || (uint32_t)from->proof > GRAFT_PROOF_UNBOUNDED ||
+        from->numeric < 1 || (uint32_t)from->numeric > GRAFT_NUMERIC_EXACT_INTEGER) {
+        return READ_FAIL(in, "no certificate, or an unknown proof level or numeric class");
+    }
+    entry->proof =
+        from->proof == GRAFT__RULES__PROOF__UNBOUNDED ? GRAFT_PROOF_UNBOUNDED : GRAFT_PROOF_BOUNDED;
+    entry->numeric = (uint8_t)from->numeric;
+    entry->complete = from->complete != 0;
+    entry->points = from->points;
+    entry->cover = from->cover;
+    entry->resource_count = from->resource_count;
+    if (!read_rounding(from, &entry->rounding)) {
+        return READ_FAIL(in, "its errors of rounding are cut off");
+    }
+    entry->cases = from->cases;
+    entry->reason = graft_arena_strdup(in->arena, from->reason);
+    uint8_t *points = GRAFT_NEW(in->arena, uint8_t, from->cover_points.len);
+    if (from->cover_points.len > 0) {
+        memcpy(points, from->cover_points.data, from->cover_points.len);
+    }
+    entry->cover_points = points;
+    entry->cover_bytes = from->cover_points.len;
+    const char **axioms = GRAFT_NEW(in->arena, const char *, from->n_axioms);
+    for (size_t i = 0; i < from->n_axioms; i++) {
+        axioms[i] = graft_arena_strdup(in->arena, from->axioms[i]);
+    }
+    entry->axioms = axioms;
+    entry->axiom_count = (uint32_t)from->n_axioms;
+    return GRAFT_OK;
+}
+
+static graft_status read_entry(const reader *in, const rule_message *from, graft_rule_entry *entry)
+{
+    graft_status status = GRAFT_OK;
+    if (from->name[0] == '\0') {
+        return READ_FAIL(in, "it has no name");
+    }
+    GRAFT_CHECK(read_rule(in, from, &entry->rule));
+    GRAFT_CHECK(read_certificate(in, from->certificate, entry));
+    entry->id = from->id;
+    entry->gain = from->gain;
+    entry->name = graft_arena_strdup(in->arena, from->name);
+    entry->family = graft_arena_strdup(in->arena, from->family);
+done:
+    return status;
+}
+
+/* Ids and names are unique. Hashing by id keeps this linear; names are compared through their
+ * hashes, which for a set of at most RULE_COUNT_MOST never collide by accident. */
+static graft_status check_unique(const reader *in, const graft_ruleset *set)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(in->env->scratch);
+    size_t capacity = 16;
+    while (capacity < 4 * (size_t)set->count) {
+        capacity *= 2;
+    }
+    uint64_t *seen = GRAFT_NEW(in->env->scratch, uint64_t, capacity);
+    for (uint32_t i = 0; i < set->count; i++) {
+        const char *name = set->entries[i].name;
+        uint64_t keys[2] = {set->entries[i].id, XXH3_64bits_withSeed(name, strlen(name), 1)};
+        for (int k = 0; k < 2; k++) {
+            size_t at = keys[k] & (capacity - 1);
+            while (seen[at] != 0 && seen[at] != keys[k]) {
+                at = (at + 1) & (capacity - 1);
+            }
+            if (seen[at] == keys[k]) {
+                status = GRAFT_FAIL(in->env, GRAFT_BAD_INPUT, "%s: rule %u (%s): %s occurs twice",
+                                    in->file, i, name, k == 0 ? "its content" : "its name");
+                goto done;
+            }
+            seen[at] = keys[k];
+        }
+    }
+done:
+    graft_arena_release(in->env->scratch, mark);
+    return status;
+}
+
+static graft_status read_set(graft_env *env, graft_arena *arena, const char *name,
+                             const set_message *message, graft_ruleset *set)
+{
+    graft_status status = GRAFT_OK;
+    reader in = {env, arena, name, 0, ""};
+    graft_ruleset result = {0};
+    if (message->version != RULEFILE_VERSION) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: rule file version %u, this program reads %d",
+                          name, message->version, RULEFILE_VERSION);
+    }
+    if (message->n_rules > RULE_COUNT_MOST) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: more than %d rules", name, RULE_COUNT_MOST);
+    }
+    result.solver = graft_arena_strdup(arena, message->solver);
+    result.count = (uint32_t)message->n_rules;
+    result.entries = GRAFT_NEW(arena, graft_rule_entry, message->n_rules);
+    for (size_t i = 0; i < message->n_rules; i++) {
+        in.index = i;
+        in.name = message->rules[i]->name;
+        GRAFT_CHECK(read_entry(&in, message->rules[i], &result.entries[i]));
+    }
+    GRAFT_CHECK(check_unique(&in, &result));
+    *set = result;
+done:
+    return status;
+}
+
+static graft_status parse_set(graft_env *env, graft_arena *arena, const char *name,
+                              const uint8_t *data, size_t size, graft_ruleset *set)
+{
+    set_message *message = graft__rules__rule_set__unpack(NULL, size, data);
+    if (message == NULL) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: not a rule file, or cut off", name);
+    }
+    graft_status status = read_set(env, arena, name, message, set);
+    graft__rules__rule_set__free_unpacked(message, NULL);
+    return status;
+}
+
+graft_status graft_rulefile_read(graft_env *env, graft_arena *arena, const char *path,
+                                 graft_ruleset *set)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    uint8_t *data = NULL;
+    size_t size = 0;
+    GRAFT_CHECK(graft_file_read(env, env->scratch, path, &data, &size));
+    GRAFT_CHECK(parse_set(env, arena, path, data, size, set));
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+/* ---------------------------------------------------------------- writing */
+
+static node_message *write_node(graft_arena *arena, const graft_pattern_node *from)
+{
+    const graft_op_info *info = graft_op(from->op);
+    node_message *to = GRAFT_NEW(arena, node_message, 1);
+    graft__rules__node__init(to);
+    to->op = from->op;
+    to->n_inputs = info->input_count;
+    to->inputs = GRAFT_NEW(arena, uint32_t, info->input_count);
+    for (uint32_t i = 0; i < info->input_count; i++) {
+        to->inputs[i] = from->inputs[i];
+    }
+    to->n_attrs = info->attr_count;
+    to->attrs = GRAFT_NEW(arena, term_message *, info->attr_count);
+    for (uint32_t i = 0; i < info->attr_count; i++) {
+        term_message *term = GRAFT_NEW(arena, term_message, 1);
+        graft__rules__term__init(term);
+        term->kind = (Graft__Rules__Term__Kind)from->attrs[i].kind;
+        term->value = from->attrs[i].value;
+        to->attrs[i] = term;
+    }
+    return to;
+}
+
+static pattern_message *write_pattern(graft_arena *arena, const graft_pattern *from,
+                                      uint32_t output_count)
+{
+    pattern_message *to = GRAFT_NEW(arena, pattern_message, 1);
+    graft__rules__pattern__init(to);
+    to->n_nodes = from->node_count;
+    to->nodes = GRAFT_NEW(arena, node_message *, from->node_count);
+    for (uint32_t n = 0; n < from->node_count; n++) {
+        to->nodes[n] = write_node(arena, &from->nodes[n]);
+    }
+    to->n_outputs = output_count;
+    to->outputs = GRAFT_NEW(arena, uint32_t, output_count);
+    for (uint32_t i = 0; i < output_count; i++) {
+        to->outputs[i] = from->outputs[i];
+    }
+    return to;
+}
+
+static ProtobufCBinaryData copy_bytes(graft_arena *arena, const uint8_t *bytes, size_t size)
+{
+    ProtobufCBinaryData data = {size, GRAFT_NEW(arena, uint8_t, size)};
+    if (size > 0) {
+        memcpy(data.data, bytes, size);
+    }
+    return data;
+}
+
+static certificate_message *write_certificate(graft_arena *arena, const graft_rule_entry *from)
+{
+    certificate_message *to = GRAFT_NEW(arena, certificate_message, 1);
+    graft__rules__certificate__init(to);
+    to->proof = (Graft__Rules__Proof)from->proof;
+    to->numeric = (Graft__Rules__Numeric)from->numeric;
+    to->n_axioms = from->axiom_count;
+    to->axioms = GRAFT_NEW(arena, char *, from->axiom_count);
+    for (uint32_t i = 0; i < from->axiom_count; i++) {
+        to->axioms[i] = graft_arena_strdup(arena, from->axioms[i]);
+    }
+    to->points = from->points;
+    to->complete = from->complete ? 1 : 0;
+    to->cover = from->cover;
+    to->cover_points = copy_bytes(arena, from->cover_points, from->cover_bytes);
+    to->resource_count = from->resource_count;
+    write_rounding(arena, &from->rounding, to);
+    to->cases = from->cases;
+    to->reason = graft_arena_strdup(arena, from->reason == NULL ? "" : from->reason);
+    return to;
+}
+
+static rule_message *write_entry(graft_arena *arena, const graft_rule_entry *from)
+{
+    const graft_rule *rule = &from->rule;
+    rule_message *to = GRAFT_NEW(arena, rule_message, 1);
+    graft__rules__rule__init(to);
+    to->id = from->id;
+    to->name = graft_arena_strdup(arena, from->name);
+    to->family = graft_arena_strdup(arena, from->family);
+    to->vars = rule->var_count;
+    to->slots = rule->slot_count;
+    to->source = write_pattern(arena, &rule->source, rule->output_count);
+    to->target = write_pattern(arena, &rule->target, rule->output_count);
+    to->code = copy_bytes(arena, rule->code, rule->code_bytes);
+    to->condition = rule->condition;
+    to->gain = from->gain;
+    to->certificate = write_certificate(arena, from);
+    return to;
+}
+
+graft_status graft_rulefile_write(graft_env *env, const char *path, const graft_ruleset *set)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    set_message message;
+    graft__rules__rule_set__init(&message);
+    message.version = RULEFILE_VERSION;
+    message.solver = graft_arena_strdup(env->scratch, set->solver);
+    message.n_rules = set->count;
+    message.rules = GRAFT_NEW(env->scratch, rule_message *, set->count);
+    for (uint32_t i = 0; i < set->count; i++) {
+        const char *fault = graft_rule_check(&set->entries[i].rule);
+        if (fault != NULL) {
+            status = GRAFT_FAIL(env, GRAFT_INTERNAL, "%s: rule %s: %s", path, set->entries[i].name,
+                                fault);
+            goto done;
+        }
+        message.rules[i] = write_entry(env->scratch, &set->entries[i]);
+    }
+    size_t size = graft__rules__rule_set__get_packed_size(&message);
+    uint8_t *bytes = GRAFT_NEW(env->scratch, uint8_t, size);
+    (void)graft__rules__rule_set__pack(&message, bytes);
+    GRAFT_CHECK(graft_file_write(env, path, bytes, size));
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
+}

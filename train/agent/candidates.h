@@ -1,0 +1,111 @@
+/* candidates.h - the agent that scores candidates (scorer.h), trained without a model of the world:
+ * proximal policy optimisation (Schulman et al. 2017) of episodes in environments.
+ *
+ * Environments are deterministic: what was done once can be done again. So each update also looks at
+ * the best episode that was ever played, and does more often what did better than the value expected
+ * there (self-imitation, Oh et al. 2018).
+ *
+ * It starts as greedy over the tariff and can only learn to deviate. An environment's price may be
+ * that of recorded costs or the tariff's own estimate (graft_estimating_price: the engine as a
+ * simulator, which asks for no price); the agent does not know which, nor how many there are, nor what
+ * rules they have.
+ *
+ * Reward: what a rewrite takes off the cost, in percent of the first graph (the dissertation's
+ * relative form, telescoping to the percentage saved), of which the part `reward_end` is paid at the
+ * end of the episode instead; bytes, FLOPs and launches count as much as their weights say. */
+#ifndef GRAFT_TRAIN_CANDIDATES_H
+#define GRAFT_TRAIN_CANDIDATES_H
+
+#include "train/agent/agent_settings.h"
+#include "train/agent/scorer.h"
+#include "train/nn/shards.h"
+#include "train/search/search.h"
+
+/* Most that an update plays in. */
+enum { GRAFT_CANDIDATES_ENVIRONMENTS = 64 };
+
+/* The best episode that was played in an environment. */
+typedef struct graft_best {
+    double saved;   /* Percent. */
+    uint32_t count; /* Steps; 0: none yet. */
+    uint32_t *choices;
+} graft_best;
+
+typedef struct graft_candidates {
+    const graft_agent_settings *settings;
+    graft_arena *arena;
+    graft_scorer scorer;
+    graft_shards shards;
+    uint64_t seed;
+    uint64_t updates;      /* Done. */
+    uint64_t episodes;     /* Played, for the random numbers. */
+    uint64_t interactions; /* Steps taken in environments. */
+    graft_best best[GRAFT_CANDIDATES_ENVIRONMENTS];
+} graft_candidates;
+
+/* An untrained agent, in `arena`; the settings are kept. It stays where it is: shards point to it. */
+void graft_candidates_open(graft_arena *arena, const graft_agent_settings *settings, uint64_t seed,
+                           uint32_t thread_count, graft_candidates *agent);
+void graft_candidates_close(graft_candidates *agent);
+graft_scene_options graft_candidates_scenes(const graft_agent_settings *settings);
+
+/* What happened in an update: means over episodes, and over minibatches. */
+typedef struct graft_candidates_report {
+    double saved; /* Percent, of the environments' prices. */
+    double saved_each[GRAFT_CANDIDATES_ENVIRONMENTS];
+    double length; /* Steps of an episode. */
+    uint32_t episodes;
+    uint32_t transitions; /* Learnt from. */
+    double policy_loss;
+    double value_loss;
+    double entropy;
+    double kl;
+    double explained; /* Variance of the returns that the values told. */
+    double play_seconds;
+    double learn_seconds;
+} graft_candidates_report;
+
+/* Plays episodes in each environment, and the best one so far once more, then learns from them. The
+ * observers are the same at each call. Fails as environments do, and with
+ * GRAFT_INTERRUPTED. */
+GRAFT_MUST_USE graft_status graft_candidates_update(graft_env *env, graft_candidates *agent,
+                                                    graft_observer *const observers[],
+                                                    uint32_t count,
+                                                    graft_candidates_report *report);
+
+/* One episode of the most likely actions, or, with `rng`, of drawn ones; the plan is in `arena`, and
+ * its graph the environment's state. A graph that the tariff calls dearer than the first one is not
+ * returned: the plan is empty then. */
+GRAFT_MUST_USE graft_status graft_candidates_play(graft_env *env, graft_arena *arena,
+                                                  graft_candidates *agent, graft_observer *observer,
+                                                  graft_rng *rng, graft_plan_found *found);
+
+/* The tariff's estimate as a price. `context` has room for graphs of the environment. */
+typedef struct graft_estimating {
+    graft_estimator estimator;
+} graft_estimating;
+GRAFT_MUST_USE graft_status graft_estimating_open(graft_env *env, graft_arena *arena,
+                                                  const graft_tariff *tariff,
+                                                  const graft_limits *limits,
+                                                  graft_estimating *estimating);
+graft_price graft_estimating_price(graft_estimating *estimating);
+
+/* One step of an episode as learning needs it. */
+typedef struct graft_transition {
+    graft_scene scene;
+    uint32_t choice;
+    float log_p;
+    float value;
+    float reward;
+    float advantage;
+    float gain;    /* Return: advantage + value. */
+    bool repeated; /* Of the best episode; else it was drawn by the policy. */
+} graft_transition;
+
+/* Losses of some transitions and their gradient in the networks' parameters: what
+ * graft_candidates_update repeats, and what tests check. Returns the sum that is minimised. */
+double graft_candidates_differentiate(graft_candidates *agent,
+                                      const graft_transition *const transitions[], uint32_t count,
+                                      graft_candidates_report *report);
+
+#endif

@@ -1,0 +1,299 @@
+/* scene.c - see scene.h. */
+#include "train/agent/scene.h"
+
+#include "graph/rule/rulefile.h"
+#include "train/agent/sketch.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OCTAVE = 64 }; /* Units of graft_part_log. */
+
+/* A candidate before it is chosen for a scene. */
+typedef struct {
+    graft_action action;
+    uint32_t item; /* Its match, in the order of the matches. */
+    uint32_t rank; /* Among those alike. */
+    uint32_t alike;
+    bool recent; /* It, or what is beside it, changed with the last rewrite. */
+    graft_change change;
+} offer;
+
+graft_status graft_observer_open(graft_env *env, graft_arena *arena, graft_environment *environment,
+                                 const graft_tariff *tariff, const graft_scene_options *options,
+                                 graft_observer *observer)
+{
+    graft_status status = GRAFT_OK;
+    const graft_xfers *xfers = environment->xfers;
+    const graft_limits *limits = &environment->state.graph.limits;
+    size_t bytes = graft_estimator_bytes(limits);
+    *observer = (graft_observer){.environment = environment, .options = *options};
+    if (graft_estimator_open(&observer->estimator, tariff, limits, graft_arena_alloc(arena, bytes),
+                             bytes) != GRAFT_OK) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "the tariff is broken");
+    }
+    observer->row_of = GRAFT_NEW(arena, uint32_t, limits->nodes);
+    observer->sheets = GRAFT_NEW(arena, graft_sheet, xfers->count + 1);
+    for (uint32_t r = 0; r < xfers->count; r++) {
+        observer->sheets[r].id = graft_rule_id(&xfers->rules[r]);
+        graft_sketch_pattern(arena, &xfers->rules[r].source, &observer->sheets[r].source);
+        graft_sketch_pattern(arena, &xfers->rules[r].target, &observer->sheets[r].target);
+    }
+    graft_sketch_nothing(arena, &observer->sheets[xfers->count].source);
+    graft_sketch_nothing(arena, &observer->sheets[xfers->count].target);
+    GRAFT_CHECK(graft_environment_reset(env, environment));
+    if (graft_estimate(&observer->estimator, &environment->state.graph, &environment->state.order,
+                       &observer->first) != GRAFT_OK) {
+        status = GRAFT_FAIL(env, GRAFT_CAPACITY, "the graph is too large to estimate");
+    }
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------- what is on offer */
+
+static graft_status look_at(graft_env *env, graft_observer *o, offer *found)
+{
+    graft_environment *e = o->environment;
+    const graft_rule *rule = &e->xfers->rules[found->action.xfer];
+    const graft_match *match =
+        graft_matches_get(&e->matches, found->action.xfer, found->action.location);
+    graft_made made;
+    if (graft_match_plan(&e->state.graph, rule, match, &e->state.order, &e->options.apply,
+                         e->state.scratch, &made) != GRAFT_OK) {
+        return GRAFT_FAIL(env, GRAFT_INTERNAL, "a match does not apply");
+    }
+    graft_estimate_match(&o->estimator, rule, match, &made, &found->change);
+    return GRAFT_OK;
+}
+
+static int compare_numbers(int64_t a, int64_t b) { return a < b ? -1 : a > b; }
+
+/* Those of one rule that change the same stand together, in the matcher's order. */
+static int compare_kinds(const offer *x, const offer *y)
+{
+    int by_cost = compare_numbers(x->change.cost, y->change.cost);
+    int by_rule = compare_numbers(x->action.xfer, y->action.xfer);
+    int by_flops = compare_numbers(x->change.flops, y->change.flops);
+    int by_bytes = compare_numbers(x->change.bytes, y->change.bytes);
+    int by_nodes = compare_numbers(x->change.nodes, y->change.nodes);
+    return by_cost != 0             ? by_cost
+           : x->recent != y->recent ? (x->recent ? -1 : 1)
+           : by_rule != 0           ? by_rule
+           : by_flops != 0          ? by_flops
+           : by_bytes != 0          ? by_bytes
+                                    : by_nodes;
+}
+
+static int compare_offers(const void *a, const void *b)
+{
+    const offer *x = a;
+    const offer *y = b;
+    int kinds = compare_kinds(x, y);
+    return kinds != 0 ? kinds : compare_numbers(x->item, y->item);
+}
+
+/* One of each kind comes before two of any. */
+static int compare_turns(const void *a, const void *b)
+{
+    const offer *x = a;
+    const offer *y = b;
+    int turns = compare_numbers(x->rank, y->rank);
+    return turns != 0 ? turns : compare_offers(a, b);
+}
+
+static bool is_recent(const graft_environment *e, graft_action action)
+{
+    const graft_matches *matches = &e->matches;
+    uint32_t index = graft_matches_index(matches, action.xfer, action.location);
+    return e->step_count > 0 && matches->items[index].moved == matches->call;
+}
+
+static void count_kinds(offer *offers, uint32_t count)
+{
+    uint32_t end = 0;
+    for (uint32_t first = 0; first < count; first = end) {
+        for (end = first; end < count && compare_kinds(&offers[first], &offers[end]) == 0; end++) {
+            offers[end].rank = end - first;
+        }
+        for (uint32_t i = first; i < end; i++) {
+            offers[i].alike = end - first;
+        }
+    }
+}
+
+/* The candidates in a graph estimated at `now`, those to keep first; returns how many these are. */
+static graft_status list_offers(graft_env *env, graft_observer *o, const graft_estimated *now,
+                                offer *offers, uint32_t *kept)
+{
+    graft_status status = GRAFT_OK;
+    const graft_environment *e = o->environment;
+    uint32_t count = 0;
+    uint32_t items = 0;
+    for (uint32_t x = 0; x < e->xfers->count; x++) {
+        for (uint32_t l = 0; l < graft_matches_count(&e->matches, x); l++) {
+            offer *found = &offers[count];
+            *found = (offer){
+                .action = {(uint16_t)x, (uint16_t)l},
+                  .item = items++
+            };
+            found->recent = is_recent(e, found->action);
+            GRAFT_CHECK(look_at(env, o, found));
+            count += (int64_t)now->cost + found->change.cost <= (int64_t)o->first.cost ? 1 : 0;
+        }
+    }
+    qsort(offers, count, sizeof *offers, compare_offers);
+    count_kinds(offers, count);
+    qsort(offers, count, sizeof *offers, compare_turns);
+    *kept = 0;
+    while (*kept < count && *kept < o->options.limit && offers[*kept].rank < o->options.alike) {
+        ++*kept;
+    }
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------- facts */
+
+double graft_fact_part(float logarithm)
+{
+    const double octaves = fabs((double)logarithm) * GRAFT_FACT_ONE / OCTAVE;
+    return octaves > 0.0 ? copysign(exp2(octaves - GRAFT_GAIN_SHIFT), (double)logarithm) : 0.0;
+}
+
+bool graft_fact_gains(const float *facts)
+{
+    return graft_fact_part(facts[GRAFT_FACT_GAIN]) > 1.0 / (1 << GRAFT_GAIN_SHIFT);
+}
+
+uint32_t graft_prior_slope(const graft_scene_options *options)
+{
+    return (uint32_t)lround(options->sharpness * log(2.0) / OCTAVE * GRAFT_LOGIT_ONE);
+}
+
+uint32_t graft_prior_reserve(const graft_scene_options *options)
+{
+    return (uint32_t)lround(options->reserve * GRAFT_LOGIT_ONE);
+}
+
+float graft_fact_prior(const graft_scene_options *options, const float *facts)
+{
+    const bool spared = facts[GRAFT_FACT_NOOP] > 0.5F || facts[GRAFT_FACT_GAINS] > 0.5F;
+    const double slope = graft_prior_slope(options) / (double)GRAFT_LOGIT_ONE;
+    const double prior = slope * (double)facts[GRAFT_FACT_GAIN] * GRAFT_FACT_ONE;
+    return (float)(spared ? prior : prior - options->reserve);
+}
+
+static void set_facts(const graft_observer *o, const graft_scene *scene, const offer *c,
+                      float *facts, float *prior)
+{
+    int16_t seen[GRAFT_FACT_SEEN];
+    graft_candidate_facts(&c->change, &scene->estimated, seen);
+    for (uint32_t f = 0; f < GRAFT_FACT_SEEN; f++) {
+        facts[f] = (float)seen[f] / GRAFT_FACT_ONE;
+    }
+    facts[GRAFT_FACT_ALIKE] = (float)(log1p(c->alike) / 4.0);
+    facts[GRAFT_FACT_RECENT] = c->recent ? 1.0F : 0.0F;
+    *prior = graft_fact_prior(&o->options, facts);
+}
+
+static void set_globals(const graft_observer *o, graft_scene *scene)
+{
+    int8_t globals[GRAFT_SCENE_GLOBALS];
+    graft_scene_globals(&scene->estimated, o->first.cost, globals);
+    for (uint32_t i = 0; i < GRAFT_SCENE_GLOBALS; i++) {
+        scene->globals[i] = (float)globals[i] / GRAFT_FEATURE_SCALE;
+    }
+}
+
+/* ------------------------------------------------------------------- scenes */
+
+static void add_members(const graft_observer *o, const graft_match *match, uint32_t node_count,
+                        uint32_t candidate, graft_scene *scene)
+{
+    for (uint32_t n = 0; n < node_count; n++) {
+        uint32_t row = o->row_of[match->nodes[n]];
+        if (row != UINT32_MAX) {
+            scene->member_nodes[scene->member_count] = row;
+            scene->member_candidates[scene->member_count++] = candidate;
+        }
+    }
+}
+
+static uint64_t key_of(const graft_matches *matches, uint32_t index)
+{
+    return (uint64_t)matches->items[index].born << 32 | index;
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a;
+    const uint64_t y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static void list_present(graft_arena *arena, const graft_matches *matches, graft_scene *scene)
+{
+    scene->present_count = matches->count;
+    scene->present = GRAFT_NEW(arena, uint64_t, matches->count);
+    for (uint32_t i = 0; i < matches->count; i++) {
+        scene->present[i] = key_of(matches, matches->order[i]);
+    }
+    qsort(scene->present, matches->count, sizeof *scene->present, compare_keys);
+}
+
+static void fill_candidates(graft_arena *arena, const graft_observer *o, const offer *offers,
+                            graft_scene *scene)
+{
+    const graft_environment *e = o->environment;
+    const uint32_t last = scene->count - 1;
+    scene->actions = GRAFT_NEW(arena, graft_action, scene->count);
+    scene->sheets = GRAFT_NEW(arena, const graft_sheet *, scene->count);
+    scene->keys = GRAFT_NEW(arena, uint64_t, scene->count);
+    scene->facts = GRAFT_NEW(arena, float, (size_t)scene->count *GRAFT_FACT_COUNT);
+    scene->priors = GRAFT_NEW(arena, float, scene->count);
+    scene->member_nodes = GRAFT_NEW(arena, uint32_t, (size_t)scene->count * GRAFT_RULE_MAX_NODES);
+    scene->member_candidates =
+        GRAFT_NEW(arena, uint32_t, (size_t)scene->count * GRAFT_RULE_MAX_NODES);
+    for (uint32_t i = 0; i < last; i++) {
+        const graft_action action = offers[i].action;
+        scene->actions[i] = action;
+        scene->sheets[i] = &o->sheets[action.xfer];
+        scene->keys[i] =
+            key_of(&e->matches, graft_matches_index(&e->matches, action.xfer, action.location));
+        set_facts(o, scene, &offers[i], &scene->facts[(size_t)i * GRAFT_FACT_COUNT],
+                  &scene->priors[i]);
+        add_members(o, graft_matches_get(&e->matches, action.xfer, action.location),
+                    e->xfers->rules[action.xfer].source.node_count, i, scene);
+    }
+    scene->actions[last] = (graft_action){(uint16_t)e->xfers->count, 0};
+    scene->sheets[last] = &o->sheets[e->xfers->count];
+    scene->facts[(size_t)last * GRAFT_FACT_COUNT + GRAFT_FACT_NOOP] = 1.0F;
+}
+
+graft_status graft_scene_take(graft_env *env, graft_arena *arena, graft_observer *observer,
+                              bool nameless, graft_scene *scene)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    const graft_environment *e = observer->environment;
+    offer *offers = GRAFT_NEW(env->scratch, offer, e->matches.count);
+    uint32_t kept = 0;
+    *scene = (graft_scene){.nameless = nameless};
+    if (graft_estimate(&observer->estimator, &e->state.graph, &e->state.order, &scene->estimated) !=
+        GRAFT_OK) {
+        status = GRAFT_FAIL(env, GRAFT_CAPACITY, "the graph is too large to estimate");
+        goto done;
+    }
+    GRAFT_CHECK(list_offers(env, observer, &scene->estimated, offers, &kept));
+    scene->count = kept + 1;
+    set_globals(observer, scene);
+    graft_sketch_graph(arena, &observer->estimator, scene->estimated.cost, observer->row_of,
+                       &scene->graph);
+    fill_candidates(arena, observer, offers, scene);
+    list_present(arena, &e->matches, scene);
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
+}

@@ -1,0 +1,81 @@
+/* annealing.c - simulated annealing (Kirkpatrick, Gelatt and Vecchi, "Optimization by simulated
+ * annealing", 1983): a random rewrite is taken when it gains, and otherwise with probability
+ * exp(-loss / temperature). The temperature falls geometrically with the graphs that were priced.
+ *
+ * Rewrites that change nothing of the cost are always taken, so a way can become long: when it has
+ * grown far beyond the best one known, the walk goes on from there. */
+#include "train/search/walker.h"
+
+#include "graph/base/log.h"
+
+#include <math.h>
+
+/* The last temperature, as a part of the first; how often the environment's limit of steps a way
+ * may have. */
+static const double last_part = 0.01;
+enum { LONG_WAYS = 4 };
+
+typedef struct {
+    graft_walker now;
+    graft_walker best;
+    graft_rng rng;
+} annealing;
+
+static graft_status move(graft_env *env, annealing *a, double temperature_ns)
+{
+    graft_status status = GRAFT_OK;
+    uint32_t xfer = 0;
+    uint32_t location = 0;
+    double ns = 0.0;
+    graft_matches_draw(&a->now.matches, &a->rng, &xfer, &location);
+    const graft_action action = {.xfer = (uint16_t)xfer, .location = (uint16_t)location};
+    GRAFT_CHECK(graft_walker_price(env, &a->now, action, &ns));
+    double loss_ns = ns - a->now.cost_ns;
+    if (loss_ns <= 0.0 || graft_rng_uniform(&a->rng) < exp(-loss_ns / temperature_ns)) {
+        GRAFT_CHECK(graft_walker_take(env, &a->now, action, ns));
+    }
+    if (a->now.cost_ns < a->best.cost_ns) {
+        GRAFT_CHECK(graft_walker_join(env, &a->best, &a->now));
+    }
+done:
+    return status;
+}
+
+graft_status graft_search_annealing(graft_env *env, graft_arena *arena,
+                                    graft_environment *environment,
+                                    const graft_annealing_options *options, graft_plan_found *found)
+{
+    graft_status status = GRAFT_OK;
+    uint64_t start_ns = graft_clock_ns();
+    graft_arena *own = graft_arena_new((size_t)1 << 20);
+    graft_progress progress;
+    if (own == NULL) {
+        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for the search");
+    }
+    annealing *a = GRAFT_NEW(own, annealing, 1);
+    const double first_ns = options->temperature * environment->first_ns;
+    const uint32_t longest = LONG_WAYS * environment->options.step_limit;
+    *found = (graft_plan_found){.cost_ns = environment->first_ns};
+    graft_rng_seed(&a->rng, options->seed);
+    graft_progress_start(&progress, env, "annealing", "graphs", options->graphs);
+    GRAFT_CHECK(graft_walker_open(env, own, environment, found, &a->now));
+    GRAFT_CHECK(graft_walker_open(env, own, environment, found, &a->best));
+    while (found->evaluations < options->graphs && !graft_search_is_over(environment, found)) {
+        double part = (double)found->evaluations / (double)options->graphs;
+        if (a->now.matches.count == 0 || a->now.step_count > a->best.step_count + longest) {
+            if (a->best.matches.count == 0) {
+                break;
+            }
+            GRAFT_CHECK(graft_walker_join(env, &a->now, &a->best));
+        }
+        GRAFT_CHECK(graft_search_go_on(env));
+        GRAFT_CHECK(move(env, a, first_ns * pow(last_part, part)));
+        graft_progress_update(&progress, found->evaluations, NULL);
+    }
+    graft_progress_finish(&progress);
+    graft_walker_keep(&a->best, arena, found);
+    found->seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
+done:
+    graft_arena_free(own);
+    return status;
+}

@@ -1,0 +1,51 @@
+/* appraisal.h - what a tariff says of a graph and of each of its rewrites, on the host: the
+ * engine's estimates over the matches that the host keeps (matches.h). It asks for no price. */
+#ifndef GRAFT_TRAIN_APPRAISAL_H
+#define GRAFT_TRAIN_APPRAISAL_H
+
+#include "train/search/environment.h"
+
+/* A graph with all its rewrites, borrowed. */
+typedef struct graft_place {
+    const graft_state *state;
+    const graft_matches *matches;
+    const graft_apply_options *apply;
+} graft_place;
+
+typedef struct graft_appraisal {
+    graft_place place;
+    graft_estimator estimator;
+    graft_estimated estimated; /* Of the place's graph, by the last graft_appraisal_refresh. */
+    uint64_t count;            /* Rewrites looked at. */
+} graft_appraisal;
+
+/* For graphs within the limits of the place's; what it needs is in `arena`. The tariff was made by
+ * this program, or was checked. */
+void graft_appraisal_open(graft_arena *arena, const graft_tariff *tariff, const graft_place *place,
+                          graft_appraisal *appraisal);
+/* After the graph has changed. GRAFT_CAPACITY when it is too large to estimate. */
+GRAFT_MUST_USE graft_status graft_appraisal_refresh(graft_env *env, graft_appraisal *appraisal);
+/* What an action would make. */
+GRAFT_MUST_USE graft_status graft_appraisal_plan(graft_env *env, const graft_place *place,
+                                                 graft_action action, graft_made *made);
+/* What an action would change. */
+GRAFT_MUST_USE graft_status graft_appraisal_look(graft_env *env, graft_appraisal *appraisal,
+                                                 graft_action action, graft_change *change);
+
+static inline const graft_rule *graft_place_rule(const graft_place *place, graft_action action)
+{
+    return &place->matches->xfers->rules[action.xfer];
+}
+
+static inline const graft_match *graft_place_match(const graft_place *place, graft_action action)
+{
+    return graft_matches_get(place->matches, action.xfer, action.location);
+}
+
+/* A loop over all actions, in two: `break` leaves one rule's. */
+#define GRAFT_EACH_ACTION(matches_, action)                                                        \
+    for (graft_action action = {0, 0}; action.xfer < (matches_)->xfers->count;                     \
+         action.xfer++, action.location = 0)                                                       \
+        for (; action.location < graft_matches_count((matches_), action.xfer); action.location++)
+
+#endif

@@ -1,0 +1,97 @@
+/* backtracking.c - TASO's cost-based backtracking search (Jia et al., SOSP 2019, section 5; the
+ * dissertation's Algorithm 2): a queue of graphs, cheapest first; every successor dearer than alpha
+ * times the best is dropped. */
+#include "graph/base/log.h"
+#include "train/search/explored.h"
+
+#include <string.h>
+
+enum { QUEUE_GROWTH = 1024 };
+
+typedef struct queue {
+    double alpha;
+    const graft_plan_found *found;
+    graft_arena *arena;
+    graft_successor *heap;
+    size_t count;
+    size_t capacity;
+} queue;
+
+static void push(queue *q, const graft_successor *item)
+{
+    if (q->count == q->capacity) {
+        size_t capacity = q->capacity * 2 + QUEUE_GROWTH;
+        graft_successor *heap = GRAFT_NEW(q->arena, graft_successor, capacity);
+        if (q->count > 0) {
+            memcpy(heap, q->heap, q->count * sizeof *heap);
+        }
+        q->heap = heap;
+        q->capacity = capacity;
+    }
+    size_t i = q->count++;
+    while (i > 0 && graft_successor_before(item, &q->heap[(i - 1) / 2])) {
+        q->heap[i] = q->heap[(i - 1) / 2];
+        i = (i - 1) / 2;
+    }
+    q->heap[i] = *item;
+}
+
+static graft_successor pop(queue *q)
+{
+    const graft_successor top = q->heap[0];
+    const graft_successor item = q->heap[--q->count];
+    size_t i = 0;
+    for (;;) {
+        size_t child = 2 * i + 1;
+        if (child >= q->count) {
+            break;
+        }
+        if (child + 1 < q->count && graft_successor_before(&q->heap[child + 1], &q->heap[child])) {
+            child++;
+        }
+        if (!graft_successor_before(&q->heap[child], &item)) {
+            break;
+        }
+        q->heap[i] = q->heap[child];
+        i = child;
+    }
+    q->heap[i] = item;
+    return top;
+}
+
+static void visit(void *search, const graft_successor *successor)
+{
+    queue *q = search;
+    if (successor->cost_ns < q->alpha * q->found->cost_ns) {
+        push(q, successor);
+    }
+}
+
+graft_status graft_search_backtracking(graft_env *env, graft_arena *arena,
+                                       graft_environment *environment,
+                                       const graft_backtracking_options *options,
+                                       graft_plan_found *found)
+{
+    graft_status status = GRAFT_OK;
+    uint64_t start_ns = graft_clock_ns();
+    graft_progress progress;
+    graft_explored *explored = graft_explored_open(environment, found);
+    if (explored == NULL) {
+        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for the search");
+    }
+    queue q = {.alpha = options->alpha, .found = found, .arena = graft_explored_arena(explored)};
+    graft_progress_start(&progress, env, "backtracking", "graphs", options->dequeue_limit);
+    GRAFT_CHECK(graft_explored_expand(env, explored, NULL, visit, &q));
+    while (q.count > 0 && found->dequeues < options->dequeue_limit &&
+           !graft_search_is_over(environment, found)) {
+        const graft_successor item = pop(&q);
+        GRAFT_CHECK(graft_explored_expand(env, explored, &item, visit, &q));
+        graft_progress_update(&progress, found->dequeues, NULL);
+    }
+    graft_progress_finish(&progress);
+    graft_explored_trace(arena, explored);
+    found->seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
+done:
+    graft_explored_close(explored);
+    return status;
+}

@@ -1,0 +1,102 @@
+/* environment.c - see environment.h. */
+#include "train/search/environment.h"
+
+#include <assert.h>
+
+graft_status graft_environment_open(graft_env *env, graft_arena *arena, const graft_graph *graph,
+                                    const graft_xfers *xfers,
+                                    const graft_environment_options *options,
+                                    graft_environment *environment)
+{
+    graft_status status = GRAFT_OK;
+    graft_limits limits = graft_state_limits(graph);
+    *environment = (graft_environment){.xfers = xfers, .options = *options};
+    graft_state_open(arena, &limits, &environment->first);
+    graft_state_open(arena, &limits, &environment->state);
+    graft_matches_open(arena, xfers, options->location_limit, &environment->matches);
+    GRAFT_CHECK(graft_state_set(env, &environment->first, graph));
+    GRAFT_CHECK(graft_environment_reprice(env, environment));
+done:
+    return status;
+}
+
+static void find_actions(graft_environment *environment)
+{
+    double most = environment->options.cost_limit * environment->first_ns;
+    graft_matches_find(&environment->matches, &environment->state, &environment->options.apply);
+    environment->dear = most > 0 && environment->cost_ns > most;
+    environment->terminal = environment->matches.count == 0 || environment->dear ||
+                            environment->step_count >= environment->options.step_limit;
+}
+
+graft_status graft_environment_reset(graft_env *env, graft_environment *environment)
+{
+    assert(!environment->sealed);
+    graft_status status = graft_state_set(env, &environment->state, &environment->first.graph);
+    if (status == GRAFT_OK) {
+        environment->cost_ns = environment->first_ns;
+        environment->step_count = 0;
+        find_actions(environment);
+    }
+    return status;
+}
+
+graft_status graft_environment_reprice(graft_env *env, graft_environment *environment)
+{
+    graft_status status = GRAFT_OK;
+    const graft_price *price = &environment->options.price;
+    GRAFT_CHECK(price->cost_ns(env, price->context, &environment->first.graph,
+                               &environment->first.order, &environment->first_ns));
+    GRAFT_CHECK(graft_environment_reset(env, environment));
+done:
+    return status;
+}
+
+static graft_status apply_action(graft_env *env, graft_environment *environment, uint32_t xfer,
+                                 uint32_t location, double *reward)
+{
+    graft_status status = GRAFT_OK;
+    const graft_price *price = &environment->options.price;
+    double cost_ns = 0;
+    GRAFT_TRY(env,
+              graft_state_apply(env, &environment->state, &environment->xfers->rules[xfer],
+                                graft_matches_get(&environment->matches, xfer, location),
+                                &environment->options.apply),
+              "while applying rule %s", environment->xfers->names[xfer]);
+    GRAFT_CHECK(price->cost_ns(env, price->context, &environment->state.graph,
+                               &environment->state.order, &cost_ns));
+    *reward = 100.0 * (environment->cost_ns - cost_ns) / environment->first_ns;
+    environment->cost_ns = cost_ns;
+    environment->step_count++;
+    find_actions(environment);
+done:
+    return status;
+}
+
+graft_status graft_environment_step(graft_env *env, graft_environment *environment, uint32_t xfer,
+                                    uint32_t location, graft_outcome *step)
+{
+    graft_status status = GRAFT_OK;
+    double reward = 0;
+    bool noop = xfer == environment->xfers->count;
+    assert(!environment->sealed);
+    if (environment->terminal) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "step after the end of an episode");
+    }
+    if (!noop && (xfer > environment->xfers->count ||
+                  location >= graft_matches_count(&environment->matches, xfer))) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "action (%u, %u) is not legal here", xfer,
+                          location);
+    }
+    if (!noop) {
+        GRAFT_CHECK(apply_action(env, environment, xfer, location, &reward));
+    }
+    environment->terminal = environment->terminal || noop;
+    environment->interactions++;
+    *step = (graft_outcome){.reward = reward,
+                            .terminal = environment->terminal,
+                            .truncated = environment->terminal && !noop && !environment->dear &&
+                                         environment->matches.count > 0};
+done:
+    return status;
+}

@@ -1,0 +1,211 @@
+/* escape.c - greedy search that goes over low hills: at a graph where no rewrite gains, it tries
+ * each one that costs little, then those beside it, then, after the cheapest few of these, once
+ * more those beside them. The first of such ways that pays is gone, what gains around its end is
+ * taken, and so on. A rewrite that led nowhere is tried again when something has changed beside it.
+ *
+ * In a recurrent cell the first merge of two products costs, and the second pays for both. */
+#include "train/search/walker.h"
+
+#include "graph/base/log.h"
+
+#include <string.h>
+
+enum { LEVELS = 3, CHEAPEST = 4 };
+static const double hill = 0.1; /* Highest, as a part of the first graph's cost. */
+
+typedef struct {
+    graft_walker at[LEVELS]; /* After so many rewrites of a way. */
+    uint32_t *tried;         /* By index of at[0]'s matches: the call at whose graph it was. */
+    uint32_t tried_count;
+    bool found; /* A way: to at[level], and what comes next. */
+    uint32_t level;
+    graft_action last;
+    double last_ns;
+} escape;
+
+/* The cheapest of the actions that were looked at, cheapest first. */
+typedef struct {
+    graft_action actions[CHEAPEST];
+    double ns[CHEAPEST];
+    uint32_t count;
+} cheapest;
+
+static void note_cheap(cheapest *c, graft_action action, double ns)
+{
+    uint32_t place = c->count;
+    while (place > 0 && ns < c->ns[place - 1]) {
+        place--;
+    }
+    if (place == CHEAPEST) {
+        return;
+    }
+    c->count += c->count < CHEAPEST ? 1 : 0;
+    for (uint32_t i = c->count - 1; i > place; i--) {
+        c->actions[i] = c->actions[i - 1];
+        c->ns[i] = c->ns[i - 1];
+    }
+    c->actions[place] = action;
+    c->ns[place] = ns;
+}
+
+/* Looks at what can be done at at[level] beside what has changed since a call. */
+static graft_status look(graft_env *env, escape *e, uint32_t level, uint32_t since, cheapest *c)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_walker *walker = &e->at[level];
+    uint32_t count = 0;
+    const graft_action *actions = graft_walker_list(walker, env->scratch, since, &count);
+    for (uint32_t i = 0; i < count && !e->found; i++) {
+        double ns = 0.0;
+        GRAFT_CHECK(graft_walker_price(env, walker, actions[i], &ns));
+        GRAFT_CHECK(graft_search_pays(env, walker->environment, &e->at[0].state, &walker->trial,
+                                      e->at[0].cost_ns - ns, &e->found));
+        if (e->found) {
+            e->level = level;
+            e->last = actions[i];
+            e->last_ns = ns;
+        }
+        note_cheap(c, actions[i], ns);
+    }
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+/* Goes to at[level] and from there one action on, to at[level + 1]; sets *since to the call that
+ * this made. */
+static graft_status go_up(graft_env *env, escape *e, uint32_t level, graft_action action, double ns,
+                          uint32_t *since)
+{
+    graft_status status = GRAFT_OK;
+    GRAFT_CHECK(graft_walker_join(env, &e->at[level + 1], &e->at[level]));
+    *since = e->at[level + 1].matches.call + 1;
+    GRAFT_CHECK(graft_walker_take(env, &e->at[level + 1], action, ns));
+done:
+    return status;
+}
+
+/* Looks for ways that begin with an action. */
+static graft_status try_first(graft_env *env, escape *e, graft_action action)
+{
+    graft_status status = GRAFT_OK;
+    cheapest second = {.count = 0};
+    double ns = 0.0;
+    uint32_t since = 0;
+    GRAFT_CHECK(graft_walker_price(env, &e->at[0], action, &ns));
+    GRAFT_CHECK(graft_search_pays(env, e->at[0].environment, &e->at[0].state, &e->at[0].trial,
+                                  e->at[0].cost_ns - ns, &e->found));
+    e->level = 0;
+    e->last = action;
+    e->last_ns = ns;
+    if (e->found || ns - e->at[0].cost_ns > hill * e->at[0].environment->first_ns) {
+        goto done;
+    }
+    GRAFT_CHECK(go_up(env, e, 0, action, ns, &since));
+    GRAFT_CHECK(look(env, e, 1, since, &second));
+    for (uint32_t i = 0; i < second.count && !e->found; i++) {
+        cheapest third = {.count = 0};
+        GRAFT_CHECK(go_up(env, e, 1, second.actions[i], second.ns[i], &since));
+        GRAFT_CHECK(look(env, e, 2, since, &third));
+    }
+done:
+    return status;
+}
+
+/* Whether an action was tried since anything changed beside it; notes that it is now. */
+static bool was_tried(escape *e, graft_action action)
+{
+    const graft_matches *matches = &e->at[0].matches;
+    if (e->tried_count < matches->item_count) {
+        uint32_t *tried = GRAFT_NEW(e->at[0].arena, uint32_t, 2 * (size_t)matches->item_count);
+        if (e->tried_count > 0) {
+            memcpy(tried, e->tried, e->tried_count * sizeof tried[0]);
+        }
+        e->tried = tried;
+        e->tried_count = 2 * matches->item_count;
+    }
+    uint32_t item = graft_matches_index(matches, action.xfer, action.location);
+    bool was = e->tried[item] >= matches->items[item].moved;
+    e->tried[item] = matches->call;
+    return was;
+}
+
+/* Looks for a way from at[0]. */
+static graft_status find_way(graft_env *env, escape *e, graft_plan_found *found)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    uint32_t count = 0;
+    const graft_action *actions = graft_walker_list(&e->at[0], env->scratch, 0, &count);
+    e->found = false;
+    for (uint32_t i = 0; i < count && !e->found; i++) {
+        GRAFT_CHECK(graft_search_go_on(env));
+        if (graft_search_is_over(e->at[0].environment, found)) {
+            break;
+        }
+        if (!was_tried(e, actions[i])) {
+            GRAFT_CHECK(try_first(env, e, actions[i]));
+        }
+    }
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+/* Goes the way that was found, and takes what gains around its end. */
+static graft_status go_way(graft_env *env, escape *e)
+{
+    graft_status status = GRAFT_OK;
+    graft_walker *walker = &e->at[0];
+    uint32_t since = walker->matches.call + 1;
+    if (e->level > 0) {
+        GRAFT_CHECK(graft_walker_join(env, walker, &e->at[e->level]));
+    }
+    GRAFT_CHECK(graft_walker_take(env, walker, e->last, e->last_ns));
+    GRAFT_CHECK(graft_walker_settle(env, walker, since));
+done:
+    return status;
+}
+
+static graft_status go_on(graft_env *env, escape *e, graft_plan_found *found)
+{
+    graft_status status = GRAFT_OK;
+    graft_progress progress;
+    uint64_t ways = 0;
+    graft_progress_start(&progress, env, "escape", "ways",
+                         e->at[0].environment->options.step_limit);
+    do {
+        GRAFT_CHECK(find_way(env, e, found));
+        if (e->found) {
+            GRAFT_CHECK(go_way(env, e));
+            graft_progress_update(&progress, ++ways, NULL);
+        }
+    } while (e->found);
+    graft_progress_finish(&progress);
+done:
+    return status;
+}
+
+graft_status graft_search_escape(graft_env *env, graft_arena *arena, graft_environment *environment,
+                                 graft_plan_found *found)
+{
+    graft_status status = GRAFT_OK;
+    uint64_t start_ns = graft_clock_ns();
+    graft_arena *own = graft_arena_new((size_t)1 << 20);
+    if (own == NULL) {
+        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for the search");
+    }
+    escape *e = GRAFT_NEW(own, escape, 1);
+    GRAFT_CHECK(graft_search_greedy(env, arena, environment, found));
+    for (uint32_t i = 0; i < LEVELS; i++) {
+        GRAFT_CHECK(graft_walker_open(env, own, environment, found, &e->at[i]));
+    }
+    GRAFT_CHECK(graft_walker_follow(env, &e->at[0], found->steps, found->step_count));
+    GRAFT_CHECK(go_on(env, e, found));
+    graft_walker_keep(&e->at[0], arena, found);
+    found->seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
+done:
+    graft_arena_free(own);
+    return status;
+}

@@ -1,0 +1,229 @@
+/* explored.c - see explored.h. */
+#include "train/search/explored.h"
+
+#include <string.h>
+
+enum { FIRST_EXPANDED = 256, FIRST_SEEN = 4096 };
+
+typedef struct expanded {
+    graft_graph graph;
+    uint32_t parent;
+    uint32_t depth; /* Rewrites since the first graph. */
+    graft_action action;
+} expanded;
+
+struct graft_explored {
+    const graft_environment *environment;
+    graft_arena *arena; /* Everything below. */
+    uint64_t *seen;     /* Hashes, open addressing; 0 is empty. */
+    size_t seen_count;
+    size_t seen_capacity;
+    expanded *expanded;
+    uint32_t expanded_count;
+    uint32_t expanded_capacity;
+    graft_state state; /* Being expanded. */
+    graft_state trial;
+    graft_matches matches;
+    uint64_t serial;
+    graft_successor best;
+    graft_plan_found *found;
+};
+
+bool graft_successor_before(const graft_successor *a, const graft_successor *b)
+{
+    return a->cost_ns < b->cost_ns || (a->cost_ns == b->cost_ns && a->serial < b->serial);
+}
+
+graft_explored *graft_explored_open(const graft_environment *environment, graft_plan_found *found)
+{
+    graft_arena *arena = graft_arena_new((size_t)1 << 20);
+    if (arena == NULL) {
+        return NULL;
+    }
+    graft_explored *e = GRAFT_NEW(arena, graft_explored, 1);
+    *e = (graft_explored){.environment = environment,
+                          .arena = arena,
+                          .best = {.parent = GRAFT_EXPLORED_NONE},
+                          .found = found};
+    *found = (graft_plan_found){.cost_ns = environment->first_ns};
+    graft_state_open(arena, &environment->first.graph.limits, &e->state);
+    graft_state_open(arena, &environment->first.graph.limits, &e->trial);
+    graft_matches_open(arena, environment->xfers, environment->options.location_limit, &e->matches);
+    return e;
+}
+
+void graft_explored_close(graft_explored *explored) { graft_arena_free(explored->arena); }
+
+graft_arena *graft_explored_arena(const graft_explored *explored) { return explored->arena; }
+
+/* ------------------------------------------------------------------ seen before */
+
+static size_t find_seen(const graft_explored *e, uint64_t hash)
+{
+    size_t i = (size_t)(hash & (e->seen_capacity - 1));
+    while (e->seen[i] != 0 && e->seen[i] != hash) {
+        i = (i + 1) & (e->seen_capacity - 1);
+    }
+    return i;
+}
+
+/* Notes a graph; false when it was there already. */
+static bool add_seen(graft_explored *e, uint64_t hash)
+{
+    hash += hash == 0;
+    if (e->seen_count * 2 >= e->seen_capacity) {
+        uint64_t *old = e->seen;
+        size_t old_capacity = e->seen_capacity;
+        e->seen_capacity = old_capacity == 0 ? FIRST_SEEN : old_capacity * 2;
+        e->seen = GRAFT_NEW(e->arena, uint64_t, e->seen_capacity);
+        for (size_t i = 0; i < old_capacity; i++) {
+            if (old[i] != 0) {
+                e->seen[find_seen(e, old[i])] = old[i];
+            }
+        }
+    }
+    size_t i = find_seen(e, hash);
+    if (e->seen[i] == hash) {
+        return false;
+    }
+    e->seen[i] = hash;
+    e->seen_count++;
+    return true;
+}
+
+/* ------------------------------------------------------------------ expanding */
+
+static expanded *add_expanded(graft_explored *e)
+{
+    e->expanded = graft_arena_grow(e->arena, e->expanded, e->expanded_count, &e->expanded_capacity,
+                                   FIRST_EXPANDED, sizeof *e->expanded);
+    return &e->expanded[e->expanded_count++];
+}
+
+/* Stores the graph of e->state, without slack. */
+static graft_status store(graft_env *env, graft_explored *e, const graft_successor *successor)
+{
+    const graft_graph *graph = &e->state.graph;
+    expanded *stored = add_expanded(e);
+    graft_limits limits = {.nodes = graph->node_end,
+                           .values = graph->value_end,
+                           .edges = graph->edge_end,
+                           .outputs = graph->output_count};
+    size_t bytes = graft_graph_bytes(&limits);
+    stored->parent = successor == NULL ? GRAFT_EXPLORED_NONE : successor->parent;
+    stored->action = successor == NULL ? (graft_action){0, 0} : successor->action;
+    stored->depth = successor == NULL ? 0 : e->expanded[successor->parent].depth + 1;
+    if (graft_graph_init(&stored->graph, &limits, graft_arena_alloc(e->arena, bytes), bytes) !=
+            GRAFT_OK ||
+        graft_graph_copy(&stored->graph, graph) != GRAFT_OK) {
+        return GRAFT_FAIL(env, GRAFT_INTERNAL, "a stored graph does not fit its own limits");
+    }
+    return GRAFT_OK;
+}
+
+/* Makes `to` the graph of e->matches' state with the action applied. */
+static graft_status apply(graft_env *env, const graft_explored *e, graft_state *to,
+                          graft_action action)
+{
+    return graft_state_apply(env, to, &e->matches.xfers->rules[action.xfer],
+                             graft_matches_get(&e->matches, action.xfer, action.location),
+                             &e->environment->options.apply);
+}
+
+/* Makes the graph that is to be expanded, and finds its matches. */
+static graft_status restore(graft_env *env, graft_explored *e, const graft_successor *successor)
+{
+    graft_status status = GRAFT_OK;
+    const graft_apply_options *options = &e->environment->options.apply;
+    if (successor == NULL) {
+        GRAFT_CHECK(graft_state_set(env, &e->state, &e->environment->first.graph));
+        (void)add_seen(e, graft_state_hash(&e->state));
+    } else {
+        GRAFT_CHECK(graft_state_set(env, &e->state, &e->expanded[successor->parent].graph));
+        graft_matches_find(&e->matches, &e->state, options);
+        GRAFT_CHECK(apply(env, e, &e->state, successor->action));
+    }
+    GRAFT_CHECK(store(env, e, successor));
+    graft_matches_find(&e->matches, &e->state, options);
+done:
+    return status;
+}
+
+/* What the rewrites up to a successor of the graph expanded last have to bring. */
+static double charge_ns(const graft_explored *e)
+{
+    return e->environment->options.least_gain * e->environment->first_ns *
+           (e->expanded[e->expanded_count - 1].depth + 1.0);
+}
+
+/* Tries one action on e->state. */
+static graft_status try_action(graft_env *env, graft_explored *e, graft_action action,
+                               graft_successor *successor, bool *is_new)
+{
+    graft_status status = GRAFT_OK;
+    const graft_price *price = &e->environment->options.price;
+    double ns = 0;
+    GRAFT_CHECK(graft_state_set(env, &e->trial, &e->state.graph));
+    GRAFT_CHECK(apply(env, e, &e->trial, action));
+    *is_new = add_seen(e, graft_state_hash(&e->trial));
+    if (*is_new) {
+        GRAFT_CHECK(price->cost_ns(env, price->context, &e->trial.graph, &e->trial.order, &ns));
+        e->found->evaluations++;
+        ns += charge_ns(e);
+        *successor = (graft_successor){ns, e->serial++, e->expanded_count - 1, action};
+        if (ns < e->found->cost_ns) {
+            e->found->cost_ns = ns;
+            e->best = *successor;
+        }
+    }
+done:
+    return status;
+}
+
+graft_status graft_explored_expand(graft_env *env, graft_explored *explored,
+                                   const graft_successor *successor, graft_explored_visit visit,
+                                   void *search)
+{
+    graft_status status = GRAFT_OK;
+    const graft_matches *matches = &explored->matches;
+    GRAFT_CHECK(graft_search_go_on(env));
+    GRAFT_CHECK(restore(env, explored, successor));
+    explored->found->dequeues++;
+    for (uint32_t x = 0; x < matches->xfers->count; x++) {
+        for (uint32_t l = 0; l < graft_matches_count(matches, x); l++) {
+            if (graft_search_is_over(explored->environment, explored->found)) {
+                goto done;
+            }
+            graft_successor next;
+            bool is_new = false;
+            const graft_action action = {.xfer = (uint16_t)x, .location = (uint16_t)l};
+            GRAFT_CHECK(try_action(env, explored, action, &next, &is_new));
+            if (is_new) {
+                visit(search, &next);
+            }
+        }
+    }
+done:
+    return status;
+}
+
+void graft_explored_trace(graft_arena *arena, const graft_explored *explored)
+{
+    graft_plan_found *found = explored->found;
+    const graft_successor *best = &explored->best;
+    uint32_t count = 0;
+    for (uint32_t p = best->parent; p != GRAFT_EXPLORED_NONE; p = explored->expanded[p].parent) {
+        count++;
+    }
+    found->steps = GRAFT_NEW(arena, graft_action, count);
+    found->step_count = count;
+    found->cost_ns -=
+        explored->environment->options.least_gain * explored->environment->first_ns * (double)count;
+    uint32_t parent = best->parent;
+    graft_action action = best->action;
+    while (count > 0) {
+        found->steps[--count] = action;
+        action = explored->expanded[parent].action;
+        parent = explored->expanded[parent].parent;
+    }
+}

@@ -1,0 +1,47 @@
+/* guided.h - search guided by a table of node costs, for hosts that can price graphs.
+ *
+ *      rollouts by the table ──► graphs that are priced ──► rows of the table
+ *             ▲    ▲                                              │
+ *   blurred rows  sampled steps ◄─────────────────────────────────┘
+ *
+ * A rollout takes rewrites by what the table says of each, and only the graph where it ends is
+ * priced. Prices correct the rows of what the graph is made of, for the next one. What rollouts
+ * found is made better by iterated local search: a few rewrites in one place, drawn by their
+ * estimates; then there what the table says gains; and one price for all of it. So a graph is
+ * priced for a whole way, where greedy search prices every step of each. */
+#ifndef GRAFT_TRAIN_GUIDED_H
+#define GRAFT_TRAIN_GUIDED_H
+
+#include "cost/cost.h"
+#include "train/search/search.h"
+
+typedef struct graft_guided_options {
+    const graft_tariff *tariff; /* Where it begins; without rows and fallback, it learns them. */
+    graft_cost *cost;           /* What nodes of priced graphs cost. */
+    uint64_t graphs;            /* Priced at most, those that rows are learnt from included. */
+    double temperature;         /* Of sampled rollouts, in gains of 1e-3 of the first graph. */
+    uint64_t seed;
+} graft_guided_options;
+
+/* found->evaluations is the number of graphs priced, that of the first graph included. */
+GRAFT_MUST_USE graft_status graft_search_guided(graft_env *env, graft_arena *arena,
+                                                graft_environment *environment,
+                                                const graft_guided_options *options,
+                                                graft_plan_found *found);
+
+/* One rollout, sampled at the temperature: one graph is priced. It is what is found, dearer or not. */
+GRAFT_MUST_USE graft_status graft_guided_sample(graft_env *env, graft_arena *arena,
+                                                graft_environment *environment,
+                                                const graft_guided_options *options,
+                                                graft_plan_found *found);
+
+/* A table that is better for the environment's graph: its rows are corrected by prices, and blurred
+ * where that led to a cheaper graph. Greedy over `refined`, in `arena`, ends at found's graph, or
+ * near it: what the engine's own loop makes of it is for the caller to see. It is the tariff given
+ * when no graph was cheaper than the one which that leads to; options->temperature is not used. */
+GRAFT_MUST_USE graft_status graft_guided_refine(graft_env *env, graft_arena *arena,
+                                                graft_environment *environment,
+                                                const graft_guided_options *options,
+                                                graft_tariff *refined, graft_plan_found *found);
+
+#endif

@@ -1,0 +1,225 @@
+/* guided_roll.c - estimates, prices and rollouts of guided search (see guided_internal.h). */
+#include "train/search/guided_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+/* As the engine's policy: what a step has to gain, and what guesses count against it. */
+static const double least_gain = 1.0 / (1 << GRAFT_GAIN_SHIFT);
+/* What a rewrite is believed to cost where there is no row and no fallback: not gain, but little. */
+static const double unknown = 1e-3;
+static const double doubt = 1.0 / (1 << GRAFT_DOUBT_SHIFT);
+
+bool graft_guided_is_over(graft_guided *g)
+{
+    return g->found->evaluations >= g->options->graphs ||
+           graft_search_is_over(g->environment, g->found);
+}
+
+/* ------------------------------------------------------------------- prices */
+
+graft_status graft_guided_price(graft_env *env, graft_guided *g)
+{
+    const graft_price *price = &g->environment->options.price;
+    g->found->evaluations++;
+    graft_progress_update(&g->progress, g->found->evaluations, NULL);
+    return price->cost_ns(env, price->context, &g->now.state.graph, &g->now.state.order,
+                          &g->now.cost_ns);
+}
+
+graft_status graft_guided_learn(graft_env *env, graft_guided *g, const graft_state *state)
+{
+    return graft_ledger_note(env, &g->ledger, g->options->cost, state);
+}
+
+graft_status graft_guided_reopen(graft_env *env, graft_guided *g, const graft_blur *blurs,
+                                 uint32_t count)
+{
+    const graft_place place = {&g->now.state, &g->now.matches, &g->environment->options.apply};
+    graft_ledger_blur(&g->ledger, blurs, count);
+    g->rows_number++;
+    graft_appraisal_open(env->scratch, &g->ledger.tariff, &place, &g->appraisal);
+    return graft_appraisal_refresh(env, &g->appraisal);
+}
+
+/* ----------------------------------------------------------------- estimates */
+
+/* Room for what is remembered of each match of `now`. */
+static void grow_looks(graft_guided *g)
+{
+    const uint32_t count = g->now.matches.item_count;
+    if (g->looked_count < count) {
+        const size_t room = 2 * (size_t)count;
+        g->changes = GRAFT_NEW(g->now.arena, double, room);
+        g->looked = GRAFT_NEW(g->now.arena, uint32_t, room);
+        g->looked_by = GRAFT_NEW(g->now.arena, uint32_t, room);
+        memset(g->looked_by, 0, room * sizeof g->looked_by[0]);
+        g->looked_count = 2 * count;
+    }
+}
+
+/* What an action is believed to change, looked at anew. */
+static graft_status look(graft_env *env, graft_guided *g, graft_action action, double *believed)
+{
+    graft_status status = GRAFT_OK;
+    const uint32_t item = graft_matches_index(&g->now.matches, action.xfer, action.location);
+    graft_change change;
+    GRAFT_CHECK(graft_appraisal_look(env, &g->appraisal, action, &change));
+    double cost = (double)change.cost + doubt * (double)change.guessed_cost;
+    *believed = g->rows_only && change.guessed_nodes > 0 ? unknown : cost / g->first_cost;
+    g->changes[item] = *believed;
+    g->looked[item] = g->now.matches.call;
+    g->looked_by[item] = g->rows_number;
+done:
+    return status;
+}
+
+graft_status graft_guided_list(graft_env *env, graft_guided *g, uint32_t since,
+                               graft_guided_option **list, uint32_t *count)
+{
+    graft_status status = GRAFT_OK;
+    const graft_matches *matches = &g->now.matches;
+    GRAFT_CHECK(graft_appraisal_refresh(env, &g->appraisal));
+    const graft_action *actions = graft_walker_list(&g->now, env->scratch, since, count);
+    *list = GRAFT_NEW(env->scratch, graft_guided_option, *count);
+    grow_looks(g);
+    for (uint32_t i = 0; i < *count; i++) {
+        const uint32_t item = graft_matches_index(matches, actions[i].xfer, actions[i].location);
+        (*list)[i] = (graft_guided_option){actions[i], g->changes[item]};
+        if (g->looked_by[item] != g->rows_number || g->looked[item] < matches->items[item].moved) {
+            GRAFT_CHECK(look(env, g, actions[i], &(*list)[i].change));
+        }
+    }
+done:
+    return status;
+}
+
+graft_guided_option *graft_guided_draw(graft_guided *g, graft_guided_option *list, uint32_t count,
+                                       double temperature, bool level)
+{
+    double lowest = 0.0;
+    double sum = 0.0;
+    for (uint32_t i = 0; i < count; i++) {
+        lowest = fmin(lowest, list[i].change);
+    }
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        double left = pass == 0 ? HUGE_VAL : graft_rng_uniform(&g->rng) * sum;
+        for (uint32_t i = 0; i < count; i++) {
+            double over = level ? fmax(list[i].change, 0.0) : list[i].change - lowest;
+            double weight = exp(-over / temperature);
+            sum += pass == 0 ? weight : 0.0;
+            left -= weight;
+            if (left < 0.0) {
+                return &list[i];
+            }
+        }
+    }
+    return &list[count - 1];
+}
+
+/* ----------------------------------------------------------------- rollouts */
+
+/* Keeps those options that gain. */
+static uint32_t keep_gains(graft_guided_option *list, uint32_t count)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (list[i].change < -least_gain) {
+            list[kept++] = list[i];
+        }
+    }
+    return kept;
+}
+
+graft_guided_option *graft_guided_lowest(graft_guided_option *list, uint32_t count)
+{
+    graft_guided_option *best = list;
+    for (uint32_t i = 1; i < count; i++) {
+        best = list[i].change < best->change ? &list[i] : best;
+    }
+    return best;
+}
+
+/* One step of a rollout; *taken: there was one. */
+static graft_status roll_on(graft_env *env, graft_guided *g, uint32_t since, double temperature,
+                            bool *taken)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_guided_option *list = NULL;
+    uint32_t count = 0;
+    *taken = false;
+    GRAFT_CHECK(graft_guided_list(env, g, since, &list, &count));
+    count = keep_gains(list, count);
+    while (count > 0 && !*taken) {
+        graft_guided_option *next = temperature > 0.0
+                                        ? graft_guided_draw(g, list, count, temperature, false)
+                                        : graft_guided_lowest(list, count);
+        GRAFT_CHECK(look(env, g, next->action, &next->change));
+        *taken = next->change < -least_gain;
+        if (*taken) {
+            GRAFT_CHECK(graft_walker_take(env, &g->now, next->action, 0.0));
+        } else {
+            *next = list[--count];
+        }
+    }
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+graft_status graft_guided_roll(graft_env *env, graft_guided *g, uint32_t since, double temperature)
+{
+    graft_status status = GRAFT_OK;
+    bool taken = true;
+    for (uint32_t n = 0; n < g->environment->options.step_limit && taken; n++) {
+        GRAFT_CHECK(roll_on(env, g, since, temperature, &taken));
+        GRAFT_CHECK(graft_search_go_on(env));
+    }
+done:
+    return status;
+}
+
+/* Prices `now`, unless it is the graph that was priced last, and takes it when it is the best.
+ * Rows learn from it. */
+static graft_status judge_rollout(graft_env *env, graft_guided *g, bool *better)
+{
+    graft_status status = GRAFT_OK;
+    uint64_t hash = graft_state_hash(&g->now.state);
+    *better = false;
+    if (hash == g->last_hash) {
+        return GRAFT_OK;
+    }
+    g->last_hash = hash;
+    GRAFT_CHECK(graft_guided_price(env, g));
+    *better = g->now.cost_ns < g->best.cost_ns;
+    if (*better && g->kept != NULL) {
+        g->refined = graft_ledger_copy(g->kept, &g->ledger);
+    }
+    GRAFT_CHECK(graft_guided_learn(env, g, &g->now.state));
+    if (*better) {
+        GRAFT_CHECK(graft_walker_join(env, &g->best, &g->now));
+    }
+done:
+    return status;
+}
+
+graft_status graft_guided_roll_out(graft_env *env, graft_guided *g, const graft_blur *blurs,
+                                   uint32_t count, double temperature, bool *better)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    GRAFT_CHECK(graft_guided_reopen(env, g, blurs, count));
+    GRAFT_CHECK(graft_guided_roll(env, g, 0, temperature));
+    GRAFT_CHECK(judge_rollout(env, g, better));
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+int graft_guided_compare(const void *a, const void *b)
+{
+    const graft_guided_option *x = a;
+    const graft_guided_option *y = b;
+    return (x->change > y->change) - (x->change < y->change);
+}

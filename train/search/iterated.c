@@ -1,0 +1,93 @@
+/* iterated.c - iterated local search (Lourenco, Martin and Stutzle, "Iterated local search", 2003):
+ * from the best graph known, which is greedy's at first, a few random rewrites in one place, each
+ * beside the one before; then, there, whatever gains most, until nothing does. What comes out is
+ * the best graph from now on unless it is dearer. */
+#include "train/search/walker.h"
+
+#include "graph/base/log.h"
+
+enum { KICKS_MOST = 4 };
+
+typedef struct {
+    graft_walker best;
+    graft_walker now;
+    graft_rng rng;
+} iteration;
+
+/* Random rewrites, the later ones beside the earlier ones. Sets *since to the call that the first
+ * of them made. */
+static graft_status kick(graft_env *env, iteration *it, uint32_t *since)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    uint32_t kicks = 1 + graft_rng_below(&it->rng, KICKS_MOST);
+    *since = it->now.matches.call + 1;
+    for (uint32_t i = 0; i < kicks; i++) {
+        uint32_t count = 0;
+        double ns = 0.0;
+        const graft_action *actions =
+            graft_walker_list(&it->now, env->scratch, i == 0 ? 0 : *since, &count);
+        if (count == 0) {
+            break;
+        }
+        graft_action action = actions[graft_rng_below(&it->rng, count)];
+        GRAFT_CHECK(graft_walker_price(env, &it->now, action, &ns));
+        GRAFT_CHECK(graft_walker_take(env, &it->now, action, ns));
+    }
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+static graft_status iterate(graft_env *env, iteration *it, const graft_environment *environment,
+                            const graft_iterated_options *options, graft_plan_found *found)
+{
+    graft_status status = GRAFT_OK;
+    graft_progress progress;
+    const uint64_t most = found->evaluations + options->graphs;
+    graft_progress_start(&progress, env, "iterated search", "graphs", most);
+    while (found->evaluations < most && it->now.matches.count > 0 &&
+           !graft_search_is_over(environment, found)) {
+        uint32_t since = 0;
+        GRAFT_CHECK(graft_search_go_on(env));
+        GRAFT_CHECK(kick(env, it, &since));
+        GRAFT_CHECK(graft_walker_settle(env, &it->now, since));
+        bool keep = it->now.cost_ns < it->best.cost_ns ||
+                    (it->now.cost_ns == it->best.cost_ns &&
+                     it->now.step_count < found->step_count + environment->options.step_limit);
+        if (keep) {
+            GRAFT_CHECK(graft_walker_join(env, &it->best, &it->now));
+        } else {
+            GRAFT_CHECK(graft_walker_join(env, &it->now, &it->best));
+        }
+        graft_progress_update(&progress, found->evaluations, NULL);
+    }
+    graft_progress_finish(&progress);
+done:
+    return status;
+}
+
+graft_status graft_search_iterated(graft_env *env, graft_arena *arena,
+                                   graft_environment *environment,
+                                   const graft_iterated_options *options, graft_plan_found *found)
+{
+    graft_status status = GRAFT_OK;
+    uint64_t start_ns = graft_clock_ns();
+    graft_arena *own = graft_arena_new((size_t)1 << 20);
+    if (own == NULL) {
+        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for the search");
+    }
+    iteration *it = GRAFT_NEW(own, iteration, 1);
+    graft_rng_seed(&it->rng, options->seed);
+    GRAFT_CHECK(graft_search_greedy(env, arena, environment, found));
+    GRAFT_CHECK(graft_walker_open(env, own, environment, found, &it->best));
+    GRAFT_CHECK(graft_walker_open(env, own, environment, found, &it->now));
+    GRAFT_CHECK(graft_walker_follow(env, &it->best, found->steps, found->step_count));
+    GRAFT_CHECK(graft_walker_join(env, &it->now, &it->best));
+    GRAFT_CHECK(iterate(env, it, environment, options, found));
+    graft_walker_keep(&it->best, arena, found);
+    found->seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
+done:
+    graft_arena_free(own);
+    return status;
+}

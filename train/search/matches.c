@@ -1,0 +1,434 @@
+/* matches.c - see matches.h. */
+#include "train/search/matches.h"
+
+#include "graph/rule/rulecode.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { FIRST_CAPACITY = 256 };
+#define NO_ITEM UINT32_MAX
+
+void graft_xfers_index(graft_arena *arena, const graft_rule *rules, const char *const *names,
+                       uint32_t count, graft_xfers *xfers)
+{
+    *xfers = (graft_xfers){.count = count, .rules = rules, .names = names};
+    xfers->by_anchor = GRAFT_NEW(arena, uint32_t, count);
+    uint32_t filled = 0;
+    for (uint32_t op = 0; op < GRAFT_OP_COUNT; op++) {
+        xfers->anchor_first[op] = filled;
+        for (uint32_t r = 0; r < count; r++) {
+            if (rules[r].source.nodes[0].op == op) {
+                xfers->by_anchor[filled++] = r;
+            }
+        }
+    }
+    xfers->anchor_first[GRAFT_OP_COUNT] = filled;
+    graft_routes_find(arena, rules, count, &xfers->routes);
+}
+
+void graft_matches_open(graft_arena *arena, const graft_xfers *xfers, uint32_t location_limit,
+                        graft_matches *matches)
+{
+    *matches = (graft_matches){
+        .xfers = xfers, .location_limit = location_limit, .free_item = NO_ITEM, .arena = arena};
+    matches->first = GRAFT_NEW(arena, uint32_t, (size_t)xfers->count + 2);
+}
+
+/* -------------------------------------------------------------- what is kept */
+
+static uint32_t take_item(graft_matches *matches, uint32_t rule)
+{
+    uint32_t item = matches->free_item;
+    if (item != NO_ITEM) {
+        matches->free_item = matches->items[item].next;
+    } else {
+        matches->items =
+            graft_arena_grow(matches->arena, matches->items, matches->item_count,
+                             &matches->item_capacity, FIRST_CAPACITY, sizeof matches->items[0]);
+        item = matches->item_count++;
+    }
+    matches->items[item].rule = rule;
+    matches->items[item].born = matches->call;
+    matches->items[item].moved = matches->call;
+    matches->items[item].pending = false;
+    return item;
+}
+
+/* Takes the item out that *place, which leads to it, says. */
+static void drop_item(graft_matches *matches, uint32_t *place)
+{
+    uint32_t item = *place;
+    *place = matches->items[item].next;
+    matches->items[item].next = matches->free_item;
+    matches->free_item = item;
+}
+
+static void drop_anchor(graft_matches *matches, graft_index anchor)
+{
+    while (matches->heads[anchor] != NO_ITEM) {
+        drop_item(matches, &matches->heads[anchor]);
+    }
+}
+
+/* The item after `item` (NO_ITEM: the first) at an anchor. Items move when there come to be more.
+ */
+static uint32_t *place_after(graft_matches *matches, graft_index anchor, uint32_t item)
+{
+    return item == NO_ITEM ? &matches->heads[anchor] : &matches->items[item].next;
+}
+
+/* What a rule has at an anchor is to be found anew. */
+static void renew_pair(void *context, graft_index anchor, uint32_t rule)
+{
+    graft_matches *matches = context;
+    uint32_t before = NO_ITEM;
+    uint32_t *place = &matches->heads[anchor];
+    while (*place != NO_ITEM && matches->items[*place].rule < rule) {
+        before = *place;
+        place = &matches->items[*place].next;
+    }
+    if (*place != NO_ITEM && matches->items[*place].rule == rule &&
+        matches->items[*place].pending) {
+        return;
+    }
+    while (*place != NO_ITEM && matches->items[*place].rule == rule) {
+        drop_item(matches, place);
+    }
+    uint32_t item = take_item(matches, rule);
+    place = place_after(matches, anchor, before);
+    matches->items[item].pending = true;
+    matches->items[item].next = *place;
+    *place = item;
+}
+
+static bool is_anchor(const graft_graph *graph, graft_index node)
+{
+    const graft_node *n = &graph->nodes[node];
+    return n->op != GRAFT_OP_NONE && n->op < GRAFT_OP_COUNT && !n->is_const;
+}
+
+/* The same for all rules; the list is empty. */
+static void renew_anchor(graft_matches *matches, const graft_graph *graph, graft_index node)
+{
+    const graft_xfers *xfers = matches->xfers;
+    uint32_t op = graph->nodes[node].op;
+    uint32_t last = NO_ITEM;
+    if (!is_anchor(graph, node)) {
+        return;
+    }
+    for (uint32_t k = xfers->anchor_first[op]; k < xfers->anchor_first[op + 1]; k++) {
+        uint32_t item = take_item(matches, xfers->by_anchor[k]);
+        matches->items[item].pending = true;
+        matches->items[item].next = NO_ITEM;
+        *place_after(matches, node, last) = item;
+        last = item;
+    }
+}
+
+/* The same for rules that may match anywhere, and, where paths were lost, for those that could
+ * close a cycle. */
+static void renew_distant(graft_matches *matches, const graft_graph *graph)
+{
+    const graft_xfers *xfers = matches->xfers;
+    const graft_routes *routes = &xfers->routes;
+    for (graft_index n = 0; n < graph->node_end; n++) {
+        uint32_t op = graph->nodes[n].op;
+        bool anchor = is_anchor(graph, n);
+        for (uint32_t k = anchor ? xfers->anchor_first[op] : 0;
+             anchor && k < xfers->anchor_first[op + 1]; k++) {
+            uint32_t rule = xfers->by_anchor[k];
+            if (routes->unlinked[rule] || (matches->changes.lost && routes->rooted[rule])) {
+                renew_pair(matches, n, rule);
+            }
+        }
+    }
+}
+
+/* Drops a list's matches with a changed node. */
+static void drop_changed(graft_matches *matches, graft_index anchor)
+{
+    const graft_changes *changes = &matches->changes;
+    uint32_t *place = &matches->heads[anchor];
+    while (*place != NO_ITEM) {
+        graft_match_kept *item = &matches->items[*place];
+        bool touched = false;
+        bool near = false;
+        for (uint32_t n = 0;
+             !item->pending && n < matches->xfers->rules[item->rule].source.node_count; n++) {
+            touched = touched || changes->touched[item->match.nodes[n]];
+            near = near || changes->near[item->match.nodes[n]];
+        }
+        item->moved = near ? matches->call : item->moved;
+        if (touched) {
+            drop_item(matches, place);
+        } else {
+            place = &item->next;
+        }
+    }
+}
+
+static void keep_unchanged(graft_matches *matches, const graft_state *state)
+{
+    const graft_graph *graph = &state->graph;
+    const graft_changes *changes = &matches->changes;
+    const graft_routes *routes = &matches->xfers->routes;
+    for (graft_index n = 0; n < changes->node_end; n++) {
+        if (changes->touched[n]) {
+            drop_anchor(matches, n);
+        } else {
+            drop_changed(matches, n);
+        }
+    }
+    for (graft_index n = 0; n < graph->node_end; n++) {
+        if (changes->touched[n]) {
+            renew_anchor(matches, graph, n);
+        }
+    }
+    for (graft_index n = 0; n < graph->node_end; n++) {
+        uint32_t op = graph->nodes[n].op;
+        if (changes->touched[n] && op != GRAFT_OP_NONE && op < GRAFT_OP_COUNT) {
+            graft_routes_follow(routes, graph, &state->order, n, renew_pair, matches);
+        }
+    }
+    if (routes->any_unlinked || (routes->any_rooted && changes->lost)) {
+        renew_distant(matches, graph);
+    }
+}
+
+static void forget_all(graft_matches *matches, const graft_graph *graph)
+{
+    if (matches->head_count < graph->limits.nodes) {
+        matches->head_count = graph->limits.nodes;
+        matches->heads = GRAFT_NEW(matches->arena, uint32_t, matches->head_count);
+    }
+    memset(matches->heads, 0xff, matches->head_count * sizeof matches->heads[0]); /* NO_ITEM */
+    matches->item_count = 0;
+    matches->free_item = NO_ITEM;
+    for (graft_index n = 0; n < graph->node_end; n++) {
+        renew_anchor(matches, graph, n);
+    }
+}
+
+/* Whether some rule's target might not fit in: a match may then be legal no more, or again. */
+static bool is_nearly_full(const graft_graph *graph)
+{
+    enum { NODES = GRAFT_RULE_MAX_NODES, VALUES = NODES * GRAFT_MAX_OUTPUTS };
+    enum { EDGES = NODES * (GRAFT_MAX_INPUTS + GRAFT_MAX_OUTPUTS) };
+    graft_index values = 0;
+    graft_index edges = 0;
+    graft_index nodes = 0;
+    for (graft_index v = 0; v < graph->value_end; v++) {
+        values += graph->values[v].kind != GRAFT_VALUE_FREE;
+    }
+    for (graft_index n = 0; n < graph->node_end; n++) {
+        const graft_node *node = &graph->nodes[n];
+        bool used = node->op != GRAFT_OP_NONE;
+        nodes += used;
+        edges += used ? (graft_index)node->input_count + node->output_count : 0;
+    }
+    return nodes + NODES > graph->limits.nodes || values + VALUES > graph->limits.values ||
+           edges + EDGES > graph->limits.edges;
+}
+
+/* ------------------------------------------------------------------- finding */
+
+static void list_item(graft_matches *matches, uint32_t item)
+{
+    if (matches->count == matches->order_capacity) {
+        matches->listed =
+            graft_arena_grow(matches->arena, matches->listed, matches->count,
+                             &matches->order_capacity, FIRST_CAPACITY, sizeof matches->listed[0]);
+        matches->order = GRAFT_NEW(matches->arena, uint32_t, matches->order_capacity);
+    }
+    matches->listed[matches->count++] = item;
+    matches->first[matches->items[item].rule + 1]++;
+}
+
+typedef struct finder {
+    graft_matches *matches;
+    graft_state *state;
+    const graft_apply_options *options;
+} finder;
+
+static bool is_legal(const finder *f, uint32_t rule, const graft_match *match)
+{
+    const graft_xfers *xfers = f->matches->xfers;
+    const graft_rule *r = &xfers->rules[rule];
+    const graft_size_judge *judge = xfers->judge;
+    return graft_match_try(&f->state->graph, r, match, &f->state->order, f->options,
+                           f->state->scratch) == GRAFT_OK &&
+           (judge == NULL || judge->holds(judge->context, r, match));
+}
+
+/* Finds what the rule of a pending item has at `node` behind the first `known` matches, which come
+ * before it in the list; `before` is the last of the list before it. The item stays, behind what
+ * was found, when the limit is reached. Returns the last item of the list that was dealt with. */
+static uint32_t find_pending(const finder *f, graft_index node, uint32_t before, uint32_t known)
+{
+    graft_matches *matches = f->matches;
+    const uint32_t pending = *place_after(matches, node, before);
+    const uint32_t rule = matches->items[pending].rule;
+    uint32_t last = before;
+    graft_matcher matcher;
+    graft_match match;
+    graft_matcher_start(&matcher, &matches->xfers->rules[rule], &f->state->graph, &f->state->order,
+                        node);
+    while (matches->first[rule + 1] < matches->location_limit) {
+        if (!graft_matcher_next(&matcher, &match)) {
+            drop_item(matches, place_after(matches, node, last));
+            return last;
+        }
+        if (!is_legal(f, rule, &match)) {
+            continue;
+        }
+        if (known > 0) {
+            known--;
+            continue;
+        }
+        uint32_t item = take_item(matches, rule);
+        matches->items[item].match = match;
+        matches->items[item].next = pending;
+        *place_after(matches, node, last) = item;
+        last = item;
+        list_item(matches, item);
+    }
+    return pending;
+}
+
+/* Whether a match that was legal would close a cycle now. */
+static bool closes_cycle(const finder *f, const graft_match_kept *item)
+{
+    const graft_rule *rule = &f->matches->xfers->rules[item->rule];
+    bool closes = false;
+    for (uint32_t v = 0; f->matches->xfers->routes.rooted[item->rule] && v < rule->var_count; v++) {
+        const graft_value *value = &f->state->graph.values[item->match.vars[v]];
+        for (uint32_t n = 0; value->kind == GRAFT_VALUE_COMPUTED && n < rule->source.node_count;
+             n++) {
+            closes = closes ||
+                     graft_changes_depends(&f->matches->changes, value->node, item->match.nodes[n]);
+        }
+    }
+    return closes;
+}
+
+static void list_anchor(const finder *f, graft_index node)
+{
+    graft_matches *matches = f->matches;
+    uint32_t before = NO_ITEM;
+    uint32_t rule = NO_ITEM;
+    uint32_t known = 0; /* Of this rule, before here. */
+    for (uint32_t *place = &matches->heads[node]; *place != NO_ITEM;
+         place = place_after(matches, node, before)) {
+        graft_match_kept *item = &matches->items[*place];
+        known = item->rule == rule ? known : 0;
+        rule = item->rule;
+        bool full = matches->first[rule + 1] >= matches->location_limit;
+        if (item->pending && !full) {
+            before = find_pending(f, node, before, known);
+            known = 0;
+        } else if (!item->pending && closes_cycle(f, item)) {
+            drop_item(matches, place);
+        } else {
+            before = *place;
+            known++;
+            if (!item->pending && !full) {
+                list_item(matches, before);
+            }
+        }
+    }
+}
+
+/* Turns counts into starts and lists the items rule by rule (a counting sort, hence stable). */
+static void group_by_rule(graft_matches *matches)
+{
+    uint32_t *first = matches->first;
+    for (uint32_t r = 0; r < matches->xfers->count; r++) {
+        first[r + 1] += first[r];
+    }
+    for (uint32_t i = 0; i < matches->count; i++) {
+        matches->order[first[matches->items[matches->listed[i]].rule]++] = matches->listed[i];
+    }
+    for (uint32_t r = matches->xfers->count; r > 0; r--) {
+        first[r] = first[r - 1];
+    }
+    first[0] = 0;
+}
+
+/* The next call finds all of them anew. */
+static void forget_matches(graft_matches *matches) { graft_changes_forget(&matches->changes); }
+
+static void check_all(const graft_matches *matches, graft_state *state,
+                      const graft_apply_options *options)
+{
+    graft_arena *arena = graft_arena_new((size_t)1 << 20);
+    graft_matches all;
+    assert(arena != NULL);
+    graft_matches_open(arena, matches->xfers, matches->location_limit, &all);
+    graft_matches_find(&all, state, options);
+    assert(all.count == matches->count);
+    for (uint32_t r = 0; r < matches->xfers->count; r++) {
+        const graft_rule *rule = &matches->xfers->rules[r];
+        assert(graft_matches_count(&all, r) == graft_matches_count(matches, r));
+        for (uint32_t l = 0; l < graft_matches_count(&all, r); l++) {
+            const graft_match *a = graft_matches_get(&all, r, l);
+            const graft_match *b = graft_matches_get(matches, r, l);
+            assert(memcmp(a->nodes, b->nodes, rule->source.node_count * sizeof a->nodes[0]) == 0);
+            assert(memcmp(a->vars, b->vars, rule->var_count * sizeof a->vars[0]) == 0);
+            assert(memcmp(a->slots, b->slots, rule->slot_count * sizeof a->slots[0]) == 0);
+        }
+    }
+    graft_arena_free(arena);
+}
+
+void graft_matches_find(graft_matches *matches, graft_state *state,
+                        const graft_apply_options *options)
+{
+    const finder f = {.matches = matches, .state = state, .options = options};
+    if (matches->options.weight_bytes_limit != options->weight_bytes_limit ||
+        matches->judge != matches->xfers->judge) {
+        forget_matches(matches);
+    }
+    matches->options = *options;
+    matches->judge = matches->xfers->judge;
+    matches->call++;
+    if (graft_changes_find(&matches->changes, matches->arena, state,
+                           matches->xfers->routes.any_rooted)) {
+        keep_unchanged(matches, state);
+    } else {
+        forget_all(matches, &state->graph);
+    }
+    if (matches->judge != NULL) {
+        matches->judge->look_at(matches->judge->context, &state->graph, &state->order);
+    }
+    matches->count = 0;
+    memset(matches->first, 0, ((size_t)matches->xfers->count + 2) * sizeof *matches->first);
+    for (graft_index i = 0; i < state->order.count; i++) {
+        list_anchor(&f, state->order.order[i]);
+    }
+    group_by_rule(matches);
+    if (is_nearly_full(&state->graph)) {
+        forget_matches(matches);
+    }
+    if (matches->check) {
+        check_all(matches, state, options);
+    }
+}
+
+void graft_matches_draw(const graft_matches *matches, graft_rng *rng, uint32_t *xfer,
+                        uint32_t *location)
+{
+    uint32_t legal = 0;
+    for (uint32_t x = 0; x < matches->xfers->count; x++) {
+        legal += graft_matches_count(matches, x) > 0;
+    }
+    uint32_t pick = graft_rng_below(rng, legal);
+    for (uint32_t x = 0; x < matches->xfers->count; x++) {
+        uint32_t count = graft_matches_count(matches, x);
+        if (count > 0 && pick-- == 0) {
+            *xfer = x;
+            *location = graft_rng_below(rng, count);
+            return;
+        }
+    }
+}

@@ -1,0 +1,87 @@
+/* search.c - see search.h: random search and plans. The others are in files of their own. */
+#include "train/search/search.h"
+
+#include "graph/base/log.h"
+
+#include <string.h>
+
+graft_status graft_search_go_on(graft_env *env)
+{
+    return graft_interrupted() ? GRAFT_FAIL(env, GRAFT_INTERRUPTED, "interrupted while searching")
+                               : GRAFT_OK;
+}
+
+bool graft_search_is_over(const graft_environment *environment, graft_plan_found *found)
+{
+    uint64_t deadline_ns = environment->options.deadline_ns;
+    bool over = deadline_ns > 0 && graft_clock_ns() >= deadline_ns;
+    found->cut = found->cut || over;
+    return over;
+}
+
+/* Keeps the first `count` steps of a walk as the best plan so far. */
+static void keep_plan(graft_plan_found *found, const graft_action *walk, uint32_t count,
+                      double cost_ns)
+{
+    memcpy(found->steps, walk, count * sizeof *walk);
+    found->step_count = count;
+    found->cost_ns = cost_ns;
+}
+
+graft_status graft_search_random(graft_env *env, graft_arena *arena, graft_environment *environment,
+                                 uint32_t episodes, uint64_t seed, graft_plan_found *found)
+{
+    graft_status status = GRAFT_OK;
+    uint64_t start_ns = graft_clock_ns();
+    graft_rng rng;
+    graft_rng_seed(&rng, seed);
+    graft_mark mark = graft_arena_mark(env->scratch);
+    *found = (graft_plan_found){.cost_ns = environment->first_ns};
+    found->steps = GRAFT_NEW(arena, graft_action, environment->options.step_limit);
+    graft_action *walk = GRAFT_NEW(env->scratch, graft_action, environment->options.step_limit);
+    for (uint32_t e = 0; e < episodes && !graft_search_is_over(environment, found); e++) {
+        GRAFT_CHECK(graft_search_go_on(env));
+        GRAFT_CHECK(graft_environment_reset(env, environment));
+        for (uint32_t n = 0; !environment->terminal; n++) {
+            graft_outcome step;
+            uint32_t xfer = 0;
+            uint32_t location = 0;
+            graft_matches_draw(&environment->matches, &rng, &xfer, &location);
+            walk[n] = (graft_action){.xfer = (uint16_t)xfer, .location = (uint16_t)location};
+            GRAFT_CHECK(
+                graft_environment_step(env, environment, walk[n].xfer, walk[n].location, &step));
+            found->evaluations++;
+            if (environment->cost_ns < found->cost_ns) {
+                keep_plan(found, walk, n + 1, environment->cost_ns);
+            }
+        }
+    }
+    found->seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+/* Limits are there to bound exploring: a plan may be longer, or lead over dearer graphs. */
+graft_status graft_plan_replay(graft_env *env, graft_environment *environment,
+                               const graft_action *steps, uint32_t step_count, double *costs_ns)
+{
+    graft_status status = GRAFT_OK;
+    const graft_environment_options options = environment->options;
+    environment->options.cost_limit = 0;
+    environment->options.step_limit = UINT32_MAX;
+    GRAFT_CHECK(graft_environment_reset(env, environment));
+    for (uint32_t i = 0; i < step_count; i++) {
+        graft_outcome outcome;
+        GRAFT_TRY(
+            env,
+            graft_environment_step(env, environment, steps[i].xfer, steps[i].location, &outcome),
+            "at step %u of a plan", i);
+        if (costs_ns != NULL) {
+            costs_ns[i] = environment->cost_ns;
+        }
+    }
+done:
+    environment->options = options;
+    return status;
+}

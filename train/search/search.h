@@ -1,0 +1,118 @@
+/* search.h - the baselines that a policy must beat: random, greedy, greedy with escape, simulated
+ * annealing, iterated local search, beam search, and TASO's cost-based backtracking (Jia et al.,
+ * SOSP 2019, section 5; the dissertation's Algorithm 2).
+ *
+ * All of them use the environment's rules, costs, masks and limits. A plan is the list of actions
+ * that leads from the first graph to the best one found; replaying it in the environment, or in the
+ * engine, gives that graph again. */
+#ifndef GRAFT_TRAIN_SEARCH_H
+#define GRAFT_TRAIN_SEARCH_H
+
+#include "graph/base/rng.h"
+#include "train/search/environment.h"
+
+typedef struct graft_plan_found {
+    double cost_ns;
+    uint32_t step_count;
+    graft_action *steps;  /* In the arena given. */
+    uint64_t evaluations; /* Graphs whose cost was asked for. */
+    uint64_t dequeues;    /* Graphs expanded (backtracking and beam search). */
+    double seconds;
+    bool cut; /* The environment's deadline ended the search: it depends on the machine's speed. */
+} graft_plan_found;
+
+/* A search that is interrupted fails: what it found is not what its budget would have found. The
+ * check that all of them make: GRAFT_INTERRUPTED, or GRAFT_OK. */
+GRAFT_MUST_USE graft_status graft_search_go_on(graft_env *env);
+/* Whether the deadline of the environment's options has passed; noted in `found`. What a search has
+ * found by then is its result. */
+bool graft_search_is_over(const graft_environment *environment, graft_plan_found *found);
+
+/* Whether a gain is what a search must bring: as much as the environment's options ask for, and
+ * more than the noise of its price between the two graphs. */
+GRAFT_MUST_USE graft_status graft_search_pays(graft_env *env, const graft_environment *environment,
+                                              const graft_state *before, const graft_state *after,
+                                              double gain_ns, bool *pays);
+
+/* The best of `episodes` episodes of uniformly random legal rules and locations, each stopped at
+ * its own cheapest graph. */
+GRAFT_MUST_USE graft_status graft_search_random(graft_env *env, graft_arena *arena,
+                                                graft_environment *environment, uint32_t episodes,
+                                                uint64_t seed, graft_plan_found *found);
+/* Takes the action with the lowest resulting cost until none lowers it by what the environment's
+ * options and the noise of its price ask for; ties go to the lowest (xfer, location). Before each,
+ * where the price tells forms, whatever makes the form better at no cost. */
+GRAFT_MUST_USE graft_status graft_search_greedy(graft_env *env, graft_arena *arena,
+                                                graft_environment *environment,
+                                                graft_plan_found *found);
+
+/* Greedy; and where nothing gains by itself, up to three rewrites that overlap and pay together,
+ * and then on: see escape.c. */
+GRAFT_MUST_USE graft_status graft_search_escape(graft_env *env, graft_arena *arena,
+                                                graft_environment *environment,
+                                                graft_plan_found *found);
+
+typedef struct graft_annealing_options {
+    uint64_t graphs;    /* That are priced. */
+    double temperature; /* The first one, as a part of the first graph's cost; 3e-4. */
+    uint64_t seed;
+} graft_annealing_options;
+
+GRAFT_MUST_USE graft_status graft_search_annealing(graft_env *env, graft_arena *arena,
+                                                   graft_environment *environment,
+                                                   const graft_annealing_options *options,
+                                                   graft_plan_found *found);
+
+typedef struct graft_iterated_options {
+    uint64_t graphs; /* That are priced after those that greedy asks for. */
+    uint64_t seed;
+} graft_iterated_options;
+
+/* Iterated local search from greedy's result. */
+GRAFT_MUST_USE graft_status graft_search_iterated(graft_env *env, graft_arena *arena,
+                                                  graft_environment *environment,
+                                                  const graft_iterated_options *options,
+                                                  graft_plan_found *found);
+
+/* Goes on from a plan's graph with what makes the form better at no cost, and nothing else. The
+ * found graph is the environment's state afterwards. */
+GRAFT_MUST_USE graft_status graft_search_tidy(graft_env *env, graft_arena *arena,
+                                              graft_environment *environment,
+                                              graft_plan_found *found);
+/* What any other search found, held to the same: a plan that gains too little as a whole becomes
+ * none; then it goes on as greedy does. The found graph is the environment's state afterwards. */
+GRAFT_MUST_USE graft_status graft_search_finish(graft_env *env, graft_arena *arena,
+                                                graft_environment *environment,
+                                                graft_plan_found *found);
+
+typedef struct graft_backtracking_options {
+    double alpha;           /* Graphs dearer than alpha times the best are not queued; 1.05. */
+    uint32_t dequeue_limit; /* TASO's budget; 1000. */
+} graft_backtracking_options;
+
+/* Best-first search over graphs, each visited once. Memory grows with the dequeues. */
+GRAFT_MUST_USE graft_status graft_search_backtracking(graft_env *env, graft_arena *arena,
+                                                      graft_environment *environment,
+                                                      const graft_backtracking_options *options,
+                                                      graft_plan_found *found);
+
+typedef struct graft_beam_options {
+    uint32_t width;    /* Graphs kept per level; at least 1. */
+    uint32_t patience; /* Levels without a cheaper graph after which it ends. */
+} graft_beam_options;
+
+/* Keeps the cheapest successors of a level, each graph once, as far as the environment's limit of
+ * steps. Memory grows with levels times width. */
+GRAFT_MUST_USE graft_status graft_search_beam(graft_env *env, graft_arena *arena,
+                                              graft_environment *environment,
+                                              const graft_beam_options *options,
+                                              graft_plan_found *found);
+
+/* Resets the environment and takes the steps of a plan, whatever its limits on steps and costs;
+ * `costs_ns` (NULL: not wanted) receives the cost after each. GRAFT_BAD_INPUT when one is not
+ * legal. */
+GRAFT_MUST_USE graft_status graft_plan_replay(graft_env *env, graft_environment *environment,
+                                              const graft_action *steps, uint32_t step_count,
+                                              double *costs_ns);
+
+#endif

@@ -1,0 +1,160 @@
+/* walker.c - see walker.h. */
+#include "train/search/walker.h"
+
+#include <string.h>
+
+enum { FIRST_STEPS = 256, SETTLING_MOST = 64 };
+
+static void find(graft_walker *walker)
+{
+    graft_matches_find(&walker->matches, &walker->state, &walker->environment->options.apply);
+}
+
+graft_status graft_walker_open(graft_env *env, graft_arena *arena,
+                               const graft_environment *environment, graft_plan_found *found,
+                               graft_walker *walker)
+{
+    graft_status status = GRAFT_OK;
+    const graft_graph *first = &environment->first.graph;
+    *walker = (graft_walker){.environment = environment,
+                             .arena = arena,
+                             .found = found,
+                             .cost_ns = environment->first_ns};
+    graft_state_open(arena, &first->limits, &walker->state);
+    graft_state_open(arena, &first->limits, &walker->trial);
+    graft_matches_open(arena, environment->xfers, environment->options.location_limit,
+                       &walker->matches);
+    GRAFT_CHECK(graft_state_set(env, &walker->state, first));
+    find(walker);
+done:
+    return status;
+}
+
+static void add_step(graft_walker *walker, graft_action action)
+{
+    walker->steps = graft_arena_grow(walker->arena, walker->steps, walker->step_count,
+                                     &walker->step_capacity, FIRST_STEPS, sizeof walker->steps[0]);
+    walker->steps[walker->step_count++] = action;
+}
+
+graft_status graft_walker_join(graft_env *env, graft_walker *walker, const graft_walker *other)
+{
+    graft_status status = GRAFT_OK;
+    GRAFT_CHECK(graft_state_set(env, &walker->state, &other->state.graph));
+    walker->cost_ns = other->cost_ns;
+    walker->step_count = 0;
+    for (uint32_t i = 0; i < other->step_count; i++) {
+        add_step(walker, other->steps[i]);
+    }
+    find(walker);
+done:
+    return status;
+}
+
+graft_status graft_walker_follow(graft_env *env, graft_walker *walker, const graft_action *steps,
+                                 uint32_t step_count)
+{
+    graft_status status = GRAFT_OK;
+    const graft_environment *environment = walker->environment;
+    const graft_price *price = &environment->options.price;
+    GRAFT_CHECK(graft_state_set(env, &walker->state, &environment->first.graph));
+    walker->step_count = 0;
+    find(walker);
+    for (uint32_t i = 0; i < step_count; i++) {
+        GRAFT_CHECK(graft_walker_take(env, walker, steps[i], 0.0));
+    }
+    GRAFT_CHECK(price->cost_ns(env, price->context, &walker->state.graph, &walker->state.order,
+                               &walker->cost_ns));
+done:
+    return status;
+}
+
+static graft_status apply(graft_env *env, const graft_walker *walker, graft_action action,
+                          graft_state *state)
+{
+    return graft_state_apply(env, state, &walker->environment->xfers->rules[action.xfer],
+                             graft_matches_get(&walker->matches, action.xfer, action.location),
+                             &walker->environment->options.apply);
+}
+
+graft_status graft_walker_price(graft_env *env, graft_walker *walker, graft_action action,
+                                double *ns)
+{
+    graft_status status = GRAFT_OK;
+    const graft_price *price = &walker->environment->options.price;
+    GRAFT_CHECK(graft_state_set(env, &walker->trial, &walker->state.graph));
+    GRAFT_CHECK(apply(env, walker, action, &walker->trial));
+    walker->found->evaluations++;
+    GRAFT_CHECK(
+        price->cost_ns(env, price->context, &walker->trial.graph, &walker->trial.order, ns));
+done:
+    return status;
+}
+
+graft_status graft_walker_take(graft_env *env, graft_walker *walker, graft_action action, double ns)
+{
+    graft_status status = GRAFT_OK;
+    GRAFT_CHECK(apply(env, walker, action, &walker->state));
+    add_step(walker, action);
+    walker->cost_ns = ns;
+    find(walker);
+done:
+    return status;
+}
+
+graft_action *graft_walker_list(const graft_walker *walker, graft_arena *arena, uint32_t recent,
+                                uint32_t *count)
+{
+    const graft_matches *matches = &walker->matches;
+    graft_action *actions = GRAFT_NEW(arena, graft_action, matches->count);
+    *count = 0;
+    for (uint32_t x = 0; x < matches->xfers->count; x++) {
+        for (uint32_t l = 0; l < graft_matches_count(matches, x); l++) {
+            if (matches->items[graft_matches_index(matches, x, l)].moved >= recent) {
+                actions[(*count)++] = (graft_action){.xfer = (uint16_t)x, .location = (uint16_t)l};
+            }
+        }
+    }
+    return actions;
+}
+
+graft_status graft_walker_settle(graft_env *env, graft_walker *walker, uint32_t since)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    bool better = true;
+    for (uint32_t n = 0; n < SETTLING_MOST && better; n++) {
+        uint32_t count = 0;
+        const graft_action *actions = graft_walker_list(walker, env->scratch, since, &count);
+        graft_action best = {0, 0};
+        double least_ns = walker->cost_ns;
+        better = false;
+        for (uint32_t i = 0; i < count; i++) {
+            double ns = 0.0;
+            GRAFT_CHECK(graft_walker_price(env, walker, actions[i], &ns));
+            if (ns < least_ns) {
+                least_ns = ns;
+                best = actions[i];
+                better = true;
+            }
+        }
+        if (better) {
+            GRAFT_CHECK(graft_walker_take(env, walker, best, least_ns));
+        }
+    }
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+void graft_walker_keep(const graft_walker *walker, graft_arena *arena, graft_plan_found *found)
+{
+    if (walker->cost_ns < found->cost_ns) {
+        found->cost_ns = walker->cost_ns;
+        found->step_count = walker->step_count;
+        found->steps = GRAFT_NEW(arena, graft_action, walker->step_count);
+        if (walker->step_count > 0) {
+            memcpy(found->steps, walker->steps, walker->step_count * sizeof found->steps[0]);
+        }
+    }
+}

@@ -1,0 +1,170 @@
+/* leaning.c - see leaning.h. */
+#include "train/tariff/leaning.h"
+
+#include "graph/base/log.h"
+
+#include <string.h>
+
+static const uint8_t parts_tried[] = {0, 15, 30, 60, 100};
+enum { PARTS_TRIED = sizeof parts_tried / sizeof parts_tried[0] };
+
+static uint8_t operator_of(const int16_t *inputs)
+{
+    uint32_t op = 0;
+    while (op + 1 < GRAFT_OP_COUNT && inputs[GRAFT_FEATURE_operator + op] == 0) {
+        op++;
+    }
+    return (uint8_t)op;
+}
+
+void graft_leaning_open(graft_arena *arena, const graft_book *book, const graft_tariff *measured,
+                        graft_leaning_rows *rows)
+{
+    *rows = (graft_leaning_rows){.measured = measured};
+    rows->guesses = GRAFT_NEW(arena, uint16_t, measured->row_count);
+    rows->ops = GRAFT_NEW(arena, uint8_t, measured->row_count);
+    memcpy(rows->guesses, measured->values, measured->row_count * sizeof rows->guesses[0]);
+    memset(rows->ops, 0, measured->row_count);
+    for (uint32_t i = 0; i < book->row_count; i++) {
+        uint32_t row =
+            graft_tariff_row(measured, graft_tariff_key(measured->seed, book->rows[i].hash));
+        if (row < measured->row_count && rows->ops[row] == 0) {
+            rows->ops[row] = operator_of(book->rows[i].inputs);
+            rows->guesses[row] = (uint16_t)graft_tariff_guess(measured, book->rows[i].inputs);
+            rows->counts[rows->ops[row]]++;
+        }
+    }
+}
+
+/* What costs nothing, a view, goes on costing nothing. */
+static uint16_t lean(uint16_t measured, uint16_t guess, uint32_t part)
+{
+    uint32_t sum = measured * (100u - part) + guess * part;
+    return (uint16_t)(measured == 0 || guess == 0 ? measured : (sum + 50u) / 100u);
+}
+
+graft_tariff graft_leaning_apply(const graft_leaning_rows *rows, const graft_leaning *leaning,
+                                 uint16_t *values)
+{
+    graft_tariff leant = *rows->measured;
+    for (uint32_t i = 0; i < leant.row_count; i++) {
+        values[i] = lean(rows->measured->values[i], rows->guesses[i], leaning->parts[rows->ops[i]]);
+    }
+    leant.values = values;
+    return leant;
+}
+
+/* Operators by number of rows, those with most first; returns how many have any. */
+static uint32_t list_operators(const graft_leaning_rows *rows, uint8_t *ops)
+{
+    uint32_t count = 0;
+    for (uint32_t op = 0; op < GRAFT_OP_COUNT; op++) {
+        uint32_t at = count;
+        if (rows->counts[op] == 0) {
+            continue;
+        }
+        for (; at > 0 && rows->counts[ops[at - 1]] < rows->counts[op]; at--) {
+            ops[at] = ops[at - 1];
+        }
+        ops[at] = (uint8_t)op;
+        count++;
+    }
+    return count;
+}
+
+typedef struct {
+    const graft_leaning_rows *rows;
+    const graft_leaning_judge *judge;
+    uint16_t *values;
+    double least;
+    double loss; /* Of the best so far. */
+} descent;
+
+static graft_status judge_leaning(graft_env *env, const descent *d, const graft_leaning *leaning,
+                                  double *loss)
+{
+    const graft_tariff tariff = graft_leaning_apply(d->rows, leaning, d->values);
+    if (graft_interrupted()) {
+        return GRAFT_FAIL(env, GRAFT_INTERRUPTED, "interrupted while choosing what rows lean to");
+    }
+    return d->judge->judge(env, d->judge->context, &tariff, loss);
+}
+
+/* Tries each part for one operator. */
+static graft_status try_operator(graft_env *env, descent *d, uint32_t op, graft_leaning *leaning,
+                                 bool *changed)
+{
+    graft_status status = GRAFT_OK;
+    const uint8_t before = leaning->parts[op];
+    uint8_t best = before;
+    for (uint32_t k = 0; k < PARTS_TRIED; k++) {
+        double loss = 0.0;
+        leaning->parts[op] = parts_tried[k];
+        if (parts_tried[k] == before) {
+            continue;
+        }
+        GRAFT_CHECK(judge_leaning(env, d, leaning, &loss));
+        if (loss < d->loss - d->least) {
+            d->loss = loss;
+            best = parts_tried[k];
+        }
+    }
+    *changed = *changed || best != before;
+done:
+    leaning->parts[op] = best;
+    return status;
+}
+
+/* Where to begin: all rows as measured, or all of them leaning by the same part. Operators that
+ * take part in the same rewrites have to lean together before any of them pays. */
+static graft_status choose_start(graft_env *env, descent *d, graft_leaning *leaning)
+{
+    graft_status status = GRAFT_OK;
+    uint8_t best = 0;
+    *leaning = (graft_leaning){.parts = {0}};
+    GRAFT_CHECK(judge_leaning(env, d, leaning, &d->loss));
+    for (uint32_t k = 0; k < PARTS_TRIED; k++) {
+        double loss = 0.0;
+        if (parts_tried[k] == 0) {
+            continue;
+        }
+        memset(leaning->parts, parts_tried[k], sizeof leaning->parts);
+        GRAFT_CHECK(judge_leaning(env, d, leaning, &loss));
+        if (loss < d->loss - d->least) {
+            d->loss = loss;
+            best = parts_tried[k];
+        }
+    }
+done:
+    memset(leaning->parts, best, sizeof leaning->parts);
+    return status;
+}
+
+graft_status graft_leaning_search(graft_env *env, const graft_leaning_rows *rows,
+                                  const graft_leaning_judge *judge, uint32_t rounds, double least,
+                                  graft_leaning *leaning)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    uint8_t ops[GRAFT_OP_COUNT];
+    const uint32_t count = list_operators(rows, ops);
+    bool changed = true;
+    graft_progress progress;
+    descent d = {.rows = rows, .judge = judge, .least = least};
+    d.values = GRAFT_NEW(env->scratch, uint16_t, rows->measured->row_count);
+    graft_progress_start(&progress, env, "leaning", "operators", (uint64_t)rounds * count);
+    GRAFT_CHECK(choose_start(env, &d, leaning));
+    for (uint32_t round = 0; round < rounds && changed; round++) {
+        changed = false;
+        for (uint32_t i = 0; i < count; i++) {
+            char note[64];
+            GRAFT_CHECK(try_operator(env, &d, ops[i], leaning, &changed));
+            (void)snprintf(note, sizeof note, "graphs at %.2f %%", 100.0 * d.loss);
+            graft_progress_update(&progress, (uint64_t)round * count + i + 1, note);
+        }
+    }
+    graft_progress_finish(&progress);
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
+}

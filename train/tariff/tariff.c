@@ -1,0 +1,456 @@
+/* tariff.c - see tariff.h. */
+#include "train/tariff/tariff.h"
+
+#include "graph/base/figures.h"
+#include "graph/equal.h"
+#include "train/tariff/tariff_trees.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_ROWS = 1024, SEEDS_MOST = 1000, ROW_BYTES = 6 };
+
+/* What is cheaper costs as much to the fallback: rows that are a view in most contexts. */
+static const double least_ns = 10.0;
+
+/* ------------------------------------------------------------------- book */
+
+void graft_book_open(graft_arena *arena, graft_book *book)
+{
+    *book = (graft_book){.arena = arena, .slot_mask = 2 * FIRST_ROWS - 1};
+    book->rows = GRAFT_NEW(arena, graft_book_row, FIRST_ROWS);
+    book->slots = GRAFT_NEW(arena, uint32_t, 2 * FIRST_ROWS);
+}
+
+/* The slot of a row, or the free one where it belongs. */
+static uint32_t find_slot(const graft_book *book, uint64_t hash, uint32_t model)
+{
+    uint32_t at =
+        (uint32_t)(hash ^ (uint64_t)model * UINT64_C(0x9e3779b97f4a7c15)) & book->slot_mask;
+    while (book->slots[at] != 0) {
+        const graft_book_row *row = &book->rows[book->slots[at] - 1];
+        if (row->hash == hash && row->model == model) {
+            break;
+        }
+        at = (at + 1) & book->slot_mask;
+    }
+    return at;
+}
+
+static void grow(graft_book *book)
+{
+    uint32_t capacity = book->slot_mask + 1;
+    graft_book_row *rows = GRAFT_NEW(book->arena, graft_book_row, capacity);
+    memcpy(rows, book->rows, book->row_count * sizeof *rows);
+    book->rows = rows;
+    book->slot_mask = 2 * capacity - 1;
+    book->slots = GRAFT_NEW(book->arena, uint32_t, (size_t)2 * capacity);
+    memset(book->slots, 0, (size_t)2 * capacity * sizeof *book->slots);
+    for (uint32_t i = 0; i < book->row_count; i++) {
+        book->slots[find_slot(book, rows[i].hash, rows[i].model)] = i + 1;
+    }
+}
+
+static graft_book_row *obtain_row(graft_book *book, uint64_t hash, uint32_t model)
+{
+    uint32_t at = find_slot(book, hash, model);
+    if (book->slots[at] == 0) {
+        if (2 * (book->row_count + 1) > book->slot_mask) {
+            grow(book);
+            at = find_slot(book, hash, model);
+        }
+        book->rows[book->row_count] = (graft_book_row){.hash = hash, .model = model};
+        book->slots[at] = ++book->row_count;
+    }
+    return &book->rows[book->slots[at] - 1];
+}
+
+/* Where a node is met. */
+typedef struct {
+    const graft_graph *graph;
+    uint32_t model;
+    uint32_t contexts;
+    double total_ns;
+} setting;
+
+static void note_node(graft_book *book, const setting *at, graft_index node,
+                      const graft_cost_node *cost)
+{
+    graft_form form;
+    graft_form_of_node(at->graph, node, &form);
+    graft_book_row *row = obtain_row(book, graft_form_hash(&form), at->model);
+    if (row->count >= at->contexts) {
+        return;
+    }
+    if (row->inputs == NULL) {
+        row->inputs = GRAFT_NEW(book->arena, int16_t, GRAFT_TARIFF_INPUTS);
+        graft_tariff_inputs(&form, row->inputs);
+    }
+    row->count++;
+    row->sum_ns += cost->ns;
+    row->measured_count += cost->estimated_count == 0;
+    row->measured_sum_ns += cost->estimated_count == 0 ? cost->ns : 0.0;
+    row->share += 1.0 / at->total_ns;
+}
+
+graft_status graft_book_note(graft_env *env, graft_book *book, graft_cost *cost,
+                             const graft_state *state, uint32_t model, uint32_t contexts)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    const graft_graph *graph = &state->graph;
+    graft_cost_node *by_node = GRAFT_NEW(env->scratch, graft_cost_node, graph->node_end);
+    graft_cost_total total;
+    GRAFT_CHECK(graft_cost_nodes(env, cost, graph, &state->order, by_node, &total));
+    const graft_index *same = graft_equal_find(env->scratch, graph, &state->order);
+    const setting at = {graph, model, contexts, total.ns};
+    for (graft_index i = 0; i < state->order.count; i++) {
+        graft_index n = state->order.order[i];
+        if (!graph->nodes[n].is_const && !graft_equal_is_merged(graph, same, n)) {
+            note_node(book, &at, n, &by_node[n]);
+        }
+    }
+    book->priced++;
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+/* NOLINTNEXTLINE(readability-function-size): the interface. */
+bool graft_book_wants(const graft_book *book, const graft_graph *graph, const graft_rule *rule,
+                      const graft_match *match, const graft_made *made, uint32_t model,
+                      uint32_t contexts)
+{
+    for (uint32_t n = 0; n < rule->target.node_count; n++) {
+        graft_form form;
+        if (made->is_const[n]) {
+            continue;
+        }
+        graft_form_of_made(graph, rule, match, made, n, &form);
+        uint32_t slot = book->slots[find_slot(book, graft_form_hash(&form), model)];
+        if (slot == 0 || book->rows[slot - 1].count < contexts) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ------------------------------------------------------------------- rows */
+
+/* A row of the table to be. */
+typedef struct {
+    uint64_t hash;
+    double ns;
+    double share;
+    double worth;
+    const int16_t *inputs;
+    uint32_t key;
+    uint16_t value;
+} made_row;
+
+static int compare_hashes(const void *a, const void *b)
+{
+    const made_row *x = a;
+    const made_row *y = b;
+    return (x->hash > y->hash) - (x->hash < y->hash);
+}
+
+static int compare_worth(const void *a, const void *b)
+{
+    const made_row *x = a;
+    const made_row *y = b;
+    int by_worth = (x->worth < y->worth) - (x->worth > y->worth);
+    return by_worth != 0 ? by_worth : compare_hashes(a, b);
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    const made_row *x = a;
+    const made_row *y = b;
+    return (x->key > y->key) - (x->key < y->key);
+}
+
+uint16_t graft_tariff_encode(double ns)
+{
+    double value = ns > 0.0 ? 1.0 + 1024.0 * log2(ns * GRAFT_COST_UNITS) : 0.0;
+    return (uint16_t)lrint(fmin(fmax(value, ns > 0.0 ? 1.0 : 0.0), 47.0 * 1024.0));
+}
+
+/* The rows of the chosen models, those of one form joined: the mean over all contexts. */
+static made_row *join_rows(graft_arena *arena, const graft_book *book, uint64_t models,
+                           bool measured, uint32_t *count)
+{
+    made_row *rows = GRAFT_NEW(arena, made_row, book->row_count);
+    uint32_t *contexts = GRAFT_NEW(arena, uint32_t, book->row_count);
+    uint32_t listed = 0;
+    *count = 0;
+    for (uint32_t i = 0; i < book->row_count; i++) {
+        const graft_book_row *row = &book->rows[i];
+        uint32_t met = measured ? row->measured_count : row->count;
+        if ((models >> row->model & 1U) != 0 && met > 0) {
+            rows[listed++] = (made_row){.hash = row->hash,
+                                        .ns = measured ? row->measured_sum_ns : row->sum_ns,
+                                        .share = row->share,
+                                        .inputs = row->inputs,
+                                        .key = met};
+        }
+    }
+    qsort(rows, listed, sizeof *rows, compare_hashes);
+    for (uint32_t i = 0; i < listed; i++) {
+        if (*count > 0 && rows[*count - 1].hash == rows[i].hash) {
+            rows[*count - 1].ns += rows[i].ns;
+            rows[*count - 1].share += rows[i].share;
+            contexts[*count - 1] += rows[i].key;
+        } else {
+            contexts[*count] = rows[i].key;
+            rows[(*count)++] = rows[i];
+        }
+    }
+    for (uint32_t i = 0; i < *count; i++) {
+        rows[i].ns /= (double)contexts[i];
+        rows[i].value = graft_tariff_encode(rows[i].ns);
+    }
+    return rows;
+}
+
+/* Gives the rows keys that no two forms share, by the first seed that does. */
+static bool choose_seed(made_row *rows, uint32_t count, graft_tariff *tariff)
+{
+    for (tariff->seed = 0; tariff->seed < SEEDS_MOST; tariff->seed++) {
+        bool apart = true;
+        for (uint32_t i = 0; i < count; i++) {
+            rows[i].key = graft_tariff_key(tariff->seed, rows[i].hash);
+        }
+        qsort(rows, count, sizeof *rows, compare_keys);
+        for (uint32_t i = 1; apart && i < count; i++) {
+            apart = rows[i - 1].key != rows[i].key;
+        }
+        if (apart) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void fill_rows(graft_arena *arena, const made_row *rows, uint32_t count,
+                      graft_tariff *tariff)
+{
+    uint32_t *keys = GRAFT_NEW(arena, uint32_t, count);
+    uint16_t *values = GRAFT_NEW(arena, uint16_t, count);
+    for (uint32_t i = 0; i < count; i++) {
+        keys[i] = rows[i].key;
+        values[i] = rows[i].value;
+    }
+    tariff->keys = keys;
+    tariff->values = values;
+    tariff->row_count = count;
+}
+
+/* --------------------------------------------------------------- fallback */
+
+static uint16_t value_of(double ns) { return graft_tariff_encode(fmax(ns, least_ns)); }
+
+/* What need not move a number. */
+static bool is_still(const made_row *row) { return row->inputs[GRAFT_TARIFF_INPUTS - 1] != 0; }
+
+/* The median of what need not move a number: on a device with views nearly nothing, on another one
+ * what a copy takes. */
+static uint16_t still_value(graft_arena *scratch, const made_row *rows, uint32_t count)
+{
+    double *values = GRAFT_NEW(scratch, double, count);
+    uint32_t listed = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (is_still(&rows[i])) {
+            values[listed++] = rows[i].ns;
+        }
+    }
+    qsort(values, listed, sizeof values[0], graft_compare_doubles);
+    return listed > 0 ? graft_tariff_encode(values[listed / 2]) : 0;
+}
+
+/* The form that a signature is of, whatever its layouts. */
+static bool form_of_signature(const graft_signature *signature,
+                              graft_shape outputs[GRAFT_MAX_OUTPUTS], graft_form *form)
+{
+    if (graft_op(signature->op) == NULL ||
+        graft_signature_outputs(signature, outputs) != GRAFT_OK) {
+        return false;
+    }
+    *form = (graft_form){.attrs = signature->attrs,
+                         .op = signature->op,
+                         .input_count = signature->input_count,
+                         .output_count = signature->output_count,
+                         .const_mask = signature->const_mask,
+                         .bytes = graft_signature_bytes(signature)};
+    for (uint32_t i = 0; i < signature->input_count; i++) {
+        bool is_const = (signature->const_mask >> i & 1U) != 0;
+        uint64_t elements = graft_shape_elements(&signature->inputs[i]);
+        form->inputs[i] = &signature->inputs[i];
+        form->weight = is_const && form->weight == NULL ? form->inputs[i] : form->weight;
+        form->input_elements += is_const ? 0 : elements;
+        form->weight_elements += is_const ? elements : 0;
+    }
+    for (uint32_t i = 0; i < signature->output_count; i++) {
+        form->outputs[i] = &outputs[i];
+    }
+    return true;
+}
+
+/* What the database has measured, of each form the cheapest way. What need not move a number was
+ * measured as a copy; only graphs tell when it is none. */
+static made_row *list_measured(graft_arena *arena, const graft_database *database, uint32_t *count)
+{
+    uint32_t records = graft_database_count(database);
+    made_row *rows = GRAFT_NEW(arena, made_row, records);
+    uint32_t listed = 0;
+    *count = 0;
+    for (uint32_t i = 0; i < records; i++) {
+        const graft_database_record *record = graft_database_at(database, i);
+        graft_shape outputs[GRAFT_MAX_OUTPUTS];
+        graft_form form;
+        const graft_cost_entry *entry = graft_database_find(database, &record->signature);
+        if (entry == &record->entry && form_of_signature(&record->signature, outputs, &form)) {
+            int16_t *inputs = GRAFT_NEW(arena, int16_t, GRAFT_TARIFF_INPUTS);
+            graft_tariff_inputs(&form, inputs);
+            rows[listed] = (made_row){
+                .hash = graft_form_hash(&form), .ns = entry->median_ns, .inputs = inputs};
+            listed += !is_still(&rows[listed]);
+        }
+    }
+    qsort(rows, listed, sizeof *rows, compare_hashes);
+    for (uint32_t i = 0; i < listed; i++) {
+        if (*count > 0 && rows[*count - 1].hash == rows[i].hash) {
+            rows[*count - 1].ns = fmin(rows[*count - 1].ns, rows[i].ns);
+        } else {
+            rows[(*count)++] = rows[i];
+        }
+    }
+    return rows;
+}
+
+static void grow_fallback(graft_env *env, graft_arena *arena, const graft_tariff_options *options,
+                          const made_row *rows, uint32_t count, graft_tariff *tariff)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    uint32_t measured_count = 0;
+    const made_row *measured =
+        options->database == NULL ? NULL
+                                  : list_measured(env->scratch, options->database, &measured_count);
+    graft_tariff_sample *samples =
+        GRAFT_NEW(env->scratch, graft_tariff_sample, (size_t)count + measured_count);
+    uint32_t sample_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!is_still(&rows[i])) {
+            samples[sample_count++] = (graft_tariff_sample){rows[i].inputs, value_of(rows[i].ns)};
+        }
+    }
+    for (uint32_t i = 0; i < measured_count; i++) {
+        samples[sample_count++] =
+            (graft_tariff_sample){measured[i].inputs, value_of(measured[i].ns)};
+    }
+    uint32_t trees = options->bytes_most / 2 / GRAFT_TREE_BYTES;
+    trees = options->bytes_most == 0 || options->trees < trees ? options->trees : trees;
+    graft_tariff_grow(env, arena, samples, sample_count, trees, tariff);
+    tariff->still = still_value(env->scratch, rows, count);
+    graft_arena_release(env->scratch, mark);
+}
+
+/* How far the fallback is off on rows. Each is held against its logarithm. */
+static void judge_fallback(graft_arena *arena, const made_row *rows, uint32_t count,
+                           const graft_tariff *tariff, graft_fallback_error *error)
+{
+    double *off = GRAFT_NEW(arena, double, count);
+    double mean = 0.0;
+    double total = 0.0;
+    double left = 0.0;
+    *error = (graft_fallback_error){.rows = count};
+    for (uint32_t i = 0; i < count; i++) {
+        mean += (double)value_of(rows[i].ns) / 1024.0 / (double)count;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        double wanted = (double)value_of(rows[i].ns) / 1024.0;
+        double given = (double)graft_tariff_guess(tariff, rows[i].inputs) / 1024.0;
+        total += (wanted - mean) * (wanted - mean);
+        left += (wanted - given) * (wanted - given);
+        off[i] = fabs(exp2(given - wanted) - 1.0);
+    }
+    if (count > 0) {
+        qsort(off, count, sizeof *off, graft_compare_doubles);
+        error->median = off[count / 2];
+        error->r2 = total > 0.0 ? 1.0 - left / total : 0.0;
+    }
+}
+
+/* Rows of models that were left out, of forms that no other model has. */
+static made_row *list_held(graft_arena *arena, const graft_book *book,
+                           const graft_tariff_options *options, const made_row *known,
+                           uint32_t known_count, uint32_t *count)
+{
+    uint32_t all = 0;
+    made_row *rows = join_rows(arena, book, ~options->models, options->measured, &all);
+    *count = 0;
+    for (uint32_t i = 0; i < all; i++) {
+        if (bsearch(&rows[i], known, known_count, sizeof *known, compare_hashes) == NULL) {
+            rows[(*count)++] = rows[i];
+        }
+    }
+    return rows;
+}
+
+/* ------------------------------------------------------------------ tariff */
+
+uint32_t graft_tariff_bytes(const graft_tariff *tariff)
+{
+    return tariff->row_count * ROW_BYTES + tariff->tree_count * (uint32_t)GRAFT_TREE_BYTES;
+}
+
+/* The rows that are kept, those worth most first: what graphs would be misjudged by without. */
+static uint32_t choose_rows(const graft_tariff_options *options, const graft_tariff *tariff,
+                            made_row *rows, uint32_t count)
+{
+    uint32_t used = graft_tariff_bytes(tariff);
+    if (!options->rows || (options->bytes_most > 0 && used >= options->bytes_most)) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        double guess =
+            tariff->tree_count == 0
+                ? 0.0
+                : (double)graft_tariff_value(graft_tariff_guess(tariff, rows[i].inputs)) /
+                      GRAFT_COST_UNITS;
+        rows[i].worth = rows[i].share * fabs(rows[i].ns - guess);
+    }
+    qsort(rows, count, sizeof *rows, compare_worth);
+    uint32_t room = (options->bytes_most - used) / ROW_BYTES;
+    return options->bytes_most == 0 || count < room ? count : room;
+}
+
+graft_status graft_tariff_make(graft_env *env, graft_arena *arena, const graft_book *book,
+                               const graft_tariff_options *options, graft_tariff *tariff,
+                               graft_fallback_error *held)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    uint32_t count = 0;
+    *tariff = (graft_tariff){.seed = 0};
+    made_row *rows = join_rows(env->scratch, book, options->models, options->measured, &count);
+    if (options->trees > 0 && count > 0) {
+        grow_fallback(env, arena, options, rows, count, tariff);
+    }
+    if (held != NULL) {
+        uint32_t held_count = 0;
+        const made_row *other = list_held(env->scratch, book, options, rows, count, &held_count);
+        judge_fallback(env->scratch, other, held_count, tariff, held);
+    }
+    if (!choose_seed(rows, count, tariff)) {
+        status = GRAFT_FAIL(env, GRAFT_INTERNAL, "no seed keeps the keys of %u rows apart", count);
+        goto done;
+    }
+    count = choose_rows(options, tariff, rows, count);
+    qsort(rows, count, sizeof *rows, compare_keys);
+    fill_rows(arena, rows, count, tariff);
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
+}

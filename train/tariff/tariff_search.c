@@ -1,0 +1,230 @@
+/* tariff_search.c - see tariff_search.h. */
+#include "train/tariff/tariff_search.h"
+
+#include "graph/base/log.h"
+#include "train/search/appraisal.h"
+
+#include <math.h>
+
+/* Of the graph's cost, at the begin of an annealed walk; the findings of searches on recurrent
+ * networks. */
+static const double first_temperature = 1e-3;
+
+/* The environment's state with the estimates of its rewrites. */
+typedef struct {
+    graft_env *env;
+    graft_environment *environment;
+    graft_appraisal appraisal;
+    bool rows_only;
+} estimating;
+
+static void open_estimating(graft_env *env, graft_environment *environment,
+                            const graft_tariff *tariff, estimating *e)
+{
+    const graft_place place = {&environment->state, &environment->matches,
+                               &environment->options.apply};
+    *e = (estimating){.env = env, .environment = environment};
+    graft_appraisal_open(env->scratch, tariff, &place, &e->appraisal);
+}
+
+/* The action whose estimated change is the lowest, if one is below 0. */
+static graft_status find_best(estimating *e, graft_action *best, graft_change *lowest)
+{
+    graft_status status = GRAFT_OK;
+    lowest->cost = 0;
+    GRAFT_CHECK(graft_appraisal_refresh(e->env, &e->appraisal));
+    GRAFT_EACH_ACTION(&e->environment->matches, action)
+    {
+        graft_change change;
+        GRAFT_CHECK(graft_appraisal_look(e->env, &e->appraisal, action, &change));
+        if (change.cost < lowest->cost && !(e->rows_only && change.guessed_nodes > 0)) {
+            *lowest = change;
+            *best = action;
+        }
+    }
+    GRAFT_CHECK(graft_search_go_on(e->env));
+done:
+    return status;
+}
+
+graft_status graft_search_tariff(graft_env *env, graft_arena *arena, graft_environment *environment,
+                                 const graft_tariff *tariff, bool rows_only,
+                                 graft_tariff_plan *plan)
+{
+    graft_status status = GRAFT_OK;
+    uint64_t start_ns = graft_clock_ns();
+    graft_mark mark = graft_arena_mark(env->scratch);
+    estimating e;
+    *plan = (graft_tariff_plan){.estimates = 0};
+    plan->found.steps = GRAFT_NEW(arena, graft_action, environment->options.step_limit);
+    GRAFT_CHECK(graft_environment_reset(env, environment));
+    open_estimating(env, environment, tariff, &e);
+    e.rows_only = rows_only;
+    GRAFT_CHECK(graft_appraisal_refresh(env, &e.appraisal));
+    plan->first = e.appraisal.estimated;
+    plan->last = e.appraisal.estimated;
+    while (!environment->terminal) {
+        graft_action best = {0, 0};
+        graft_change change = {.cost = 0};
+        graft_outcome outcome;
+        GRAFT_CHECK(find_best(&e, &best, &change));
+        plan->last = e.appraisal.estimated;
+        if (change.cost >= 0) {
+            break;
+        }
+        GRAFT_CHECK(graft_environment_step(env, environment, best.xfer, best.location, &outcome));
+        plan->found.steps[plan->found.step_count++] = best;
+        plan->guessed_steps += change.guessed_nodes > 0;
+    }
+    plan->found.cost_ns = environment->cost_ns;
+    plan->estimates = e.appraisal.count;
+    plan->found.seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+/* ------------------------------------------------------------------- walks */
+
+typedef struct {
+    graft_env *env;
+    graft_environment *environment;
+    graft_cost *cost;
+    graft_book *book;
+    const graft_walk *walk;
+    estimating estimating;
+    graft_state trial;
+    graft_rng rng;
+    uint32_t steps;
+} walker;
+
+static bool is_late(const walker *w)
+{
+    return w->walk->end_ns != 0 && graft_clock_ns() >= w->walk->end_ns;
+}
+
+static graft_status note(walker *w, const graft_state *state, uint32_t contexts)
+{
+    return graft_book_note(w->env, w->book, w->cost, state, w->walk->model, contexts);
+}
+
+/* Notes the graph behind an action when it would make forms that were met in few contexts. */
+static graft_status note_beside(walker *w, graft_action action)
+{
+    graft_status status = GRAFT_OK;
+    const graft_environment *environment = w->environment;
+    graft_made made;
+    const graft_place place = {&environment->state, &environment->matches,
+                               &environment->options.apply};
+    const graft_rule *rule = graft_place_rule(&place, action);
+    const graft_match *match = graft_place_match(&place, action);
+    GRAFT_CHECK(graft_appraisal_plan(w->env, &place, action, &made));
+    if (graft_book_wants(w->book, &environment->state.graph, rule, match, &made, w->walk->model,
+                         w->walk->beside_most)) {
+        GRAFT_CHECK(graft_state_set(w->env, &w->trial, &environment->state.graph));
+        GRAFT_CHECK(graft_state_apply(w->env, &w->trial, rule, match, &environment->options.apply));
+        GRAFT_CHECK(note(w, &w->trial, w->walk->beside_most));
+    }
+done:
+    return status;
+}
+
+static graft_status note_state(walker *w)
+{
+    graft_status status = GRAFT_OK;
+    GRAFT_CHECK(note(w, &w->environment->state, w->walk->contexts_most));
+    GRAFT_EACH_ACTION(&w->environment->matches, action)
+    {
+        GRAFT_CHECK(note_beside(w, action));
+        GRAFT_CHECK(graft_search_go_on(w->env));
+        if (is_late(w)) {
+            goto done;
+        }
+    }
+done:
+    return status;
+}
+
+static graft_action draw_action(walker *w)
+{
+    uint32_t xfer = 0;
+    uint32_t location = 0;
+    graft_matches_draw(&w->environment->matches, &w->rng, &xfer, &location);
+    return (graft_action){(uint16_t)xfer, (uint16_t)location};
+}
+
+/* Metropolis: what costs more is taken with a probability that falls with the steps. */
+static graft_status draw_annealed(walker *w, graft_action *action, bool *found)
+{
+    enum { DRAWS_MOST = 400 };
+    graft_status status = GRAFT_OK;
+    double left = 1.0 - (double)w->steps / (double)w->walk->steps_most;
+    *found = false;
+    GRAFT_CHECK(graft_appraisal_refresh(w->env, &w->estimating.appraisal));
+    double temperature = first_temperature * left * (double)w->estimating.appraisal.estimated.cost;
+    for (uint32_t i = 0; i < DRAWS_MOST && !*found; i++) {
+        graft_change change;
+        *action = draw_action(w);
+        GRAFT_CHECK(graft_appraisal_look(w->env, &w->estimating.appraisal, *action, &change));
+        *found = change.cost <= 0 ||
+                 graft_rng_uniform(&w->rng) < exp(-(double)change.cost / (temperature + 1.0));
+    }
+done:
+    return status;
+}
+
+static graft_status choose_action(walker *w, graft_action *action, bool *found)
+{
+    graft_status status = GRAFT_OK;
+    graft_change change = {.cost = 0};
+    *found = true;
+    switch (w->walk->kind) {
+    case GRAFT_WALK_RANDOM:
+        *action = draw_action(w);
+        break;
+    case GRAFT_WALK_TARIFF:
+        GRAFT_CHECK(find_best(&w->estimating, action, &change));
+        *found = change.cost < 0;
+        break;
+    case GRAFT_WALK_ANNEALED:
+        GRAFT_CHECK(draw_annealed(w, action, found));
+        break;
+    case GRAFT_WALK_PLAN:
+        *found = w->steps < w->walk->actions->step_count;
+        *action = *found ? w->walk->actions->steps[w->steps] : *action;
+        break;
+    }
+done:
+    return status;
+}
+
+graft_status graft_tariff_walk(graft_env *env, graft_environment *environment, graft_cost *cost,
+                               graft_book *book, const graft_walk *walk)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->scratch);
+    walker w = {.env = env, .environment = environment, .cost = cost, .book = book, .walk = walk};
+    graft_rng_seed(&w.rng, walk->seed);
+    graft_state_open(env->scratch, &environment->state.graph.limits, &w.trial);
+    if (walk->tariff != NULL) {
+        open_estimating(env, environment, walk->tariff, &w.estimating);
+    }
+    GRAFT_CHECK(graft_environment_reset(env, environment));
+    GRAFT_CHECK(note_state(&w));
+    while (!environment->terminal && w.steps < walk->steps_most && !is_late(&w)) {
+        graft_action action = {0, 0};
+        graft_outcome outcome;
+        bool found = false;
+        GRAFT_CHECK(choose_action(&w, &action, &found));
+        if (!found) {
+            break;
+        }
+        GRAFT_CHECK(
+            graft_environment_step(env, environment, action.xfer, action.location, &outcome));
+        w.steps++;
+        GRAFT_CHECK(note_state(&w));
+    }
+done:
+    graft_arena_release(env->scratch, mark);
+    return status;
+}

@@ -1,0 +1,22 @@
+/* tariff_trees.h - the fallback of a tariff: regression trees, grown one after the other. */
+#ifndef GRAFT_TRAIN_TARIFF_TREES_H
+#define GRAFT_TRAIN_TARIFF_TREES_H
+
+#include "graph/base/env.h"
+
+typedef struct graft_tariff_sample {
+    const int16_t *inputs; /* (GRAFT_TARIFF_INPUTS) */
+    uint16_t value;        /* What a row would have. */
+} graft_tariff_sample;
+
+/* Bytes of a tree in flash. */
+enum { GRAFT_TREE_BYTES = GRAFT_TREE_TESTS * 3 + GRAFT_TREE_LEAVES * 2 };
+
+/* Grows at most `tree_count` trees for `tariff`, in `arena`, on the samples: fewer where those before
+ * leave no error, none of no samples. The first trees of many are the trees of a smaller fallback.
+ * Gradient boosting with squared errors: J. Friedman, Greedy function approximation: a gradient
+ * boosting machine, Annals of Statistics 29 (2001), algorithm 2 and section 4.3. */
+void graft_tariff_grow(graft_env *env, graft_arena *arena, const graft_tariff_sample *samples,
+                       uint32_t sample_count, uint32_t tree_count, graft_tariff *tariff);
+
+#endif
