@@ -3,6 +3,7 @@
 
 #include "cost/database/recorded.h"
 #include "cost/database/shipped.h"
+#include "cost/measure/confirm.h"
 #include "cost/plan/plan.h"
 #include "cost/plan/prepare.h"
 #include "graph/base/file.h"
@@ -18,6 +19,7 @@ struct graft_cost {
     graft_device *device;
     graft_database *database;
     graft_database *estimates; /* In memory only: estimated once, then looked up. */
+    graft_database *leveled;   /* In memory only: times of twins; NULL: as measured. */
     graft_database *corrected; /* In memory only: the calibrated ones of both; NULL: none is. */
     graft_calibration calibration;
     graft_measure_options options;
@@ -130,6 +132,7 @@ graft_status graft_cost_close(graft_env *env, graft_cost *cost)
     }
     graft_database_close(cost->database);
     graft_database_close(cost->estimates);
+    graft_database_close(cost->leveled);
     graft_database_close(cost->corrected);
     graft_anchor_close(cost->anchor);
     graft_plan_memo_free(cost->memo);
@@ -456,6 +459,26 @@ graft_status graft_cost_measure(graft_env *env, graft_cost *cost, const graft_si
     return status;
 }
 
+graft_status graft_cost_level(graft_env *env, graft_cost *cost, uint32_t *count)
+{
+    graft_status status = GRAFT_OK;
+    const char *device = graft_device_name(cost->device);
+    const char *library = graft_device_library(cost->device);
+    graft_database *leveled = NULL;
+    *count = 0;
+    if (!cost->distant) { /* Counted, or the answers of a program. */
+        return GRAFT_OK;
+    }
+    GRAFT_CHECK(graft_database_open(env, NULL, &leveled));
+    graft_database_select(leveled, device, library);
+    *count = graft_kin_level(env->scratch, cost->database, device, library, leveled);
+    graft_database_close(cost->leveled);
+    cost->leveled = leveled;
+    GRAFT_CHECK(graft_cost_set_calibration(env, cost, &cost->calibration));
+done:
+    return status;
+}
+
 void graft_cost_store(graft_cost *cost, const graft_signature *signature,
                       const graft_cost_entry *entry)
 {
@@ -501,7 +524,9 @@ static bool estimate_from_elsewhere(const graft_cost *cost, const graft_signatur
 /* As measured or estimated. */
 static const graft_cost_entry *find_plain(const graft_cost *cost, const graft_signature *signature)
 {
-    const graft_cost_entry *entry = graft_database_find(cost->database, signature);
+    const graft_cost_entry *entry =
+        cost->leveled == NULL ? NULL : graft_database_find(cost->leveled, signature);
+    entry = entry != NULL ? entry : graft_database_find(cost->database, signature);
     return entry != NULL ||
                    (!cost->program && !cost->estimating && graft_device_present(cost->device))
                ? entry

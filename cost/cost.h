@@ -89,6 +89,12 @@ GRAFT_MUST_USE graft_status graft_cost_measure_again(graft_env *env, graft_cost 
                                                      uint32_t count,
                                                      const graft_measure_options *options);
 
+/* From now on measured entries have the time of their twins, where they differ by noise alone (see
+ * confirm.h): a search would take the noise for gains. `count` receives how many that changes. Only
+ * where times are measured by a clock; not for several threads at once. What is measured later stays
+ * as it was measured. GRAFT_NO_MEMORY. */
+GRAFT_MUST_USE graft_status graft_cost_level(graft_env *env, graft_cost *cost, uint32_t *count);
+
 /* The cheapest schedule of `graph` in `order`, in `arena`: layouts and implementations chosen
  * together by cost (see plan.h). What the choice has to know and the database lacks is measured in
  * one go. Fails as graft_cost_measure does. */

@@ -39,9 +39,11 @@ bool graft_kin_are_twins(const graft_signature *a, const graft_signature *b)
     if (!candidate || !graft_kin_is(a, b) || own_attrs(a) != own_attrs(b)) {
         return false;
     }
-    bool sums = a->op == GRAFT_OP_conv_bias_add;
-    return sums == (b->op == GRAFT_OP_conv_bias_add) && a->in_place == b->in_place &&
-           a->in_layouts[0] == b->in_layouts[0] && a->out_layouts[0] == b->out_layouts[0] &&
+    /* A sum into another place copies first. */
+    bool copies = (a->op == GRAFT_OP_conv_bias_add && a->in_place == 0) ||
+                  (b->op == GRAFT_OP_conv_bias_add && b->in_place == 0);
+    return (!copies || a->op == b->op) && a->in_layouts[0] == b->in_layouts[0] &&
+           a->out_layouts[0] == b->out_layouts[0] &&
            memcmp(a->attrs, b->attrs, own_attrs(a) * sizeof(a->attrs[0])) == 0;
 }
 
@@ -101,4 +103,56 @@ void graft_kin_settle(graft_arena *scratch, const graft_signature *kin,
         entries[i].spread_ns = graft_cost_round(entries[i].spread_ns * level);
     }
     graft_arena_release(scratch, mark);
+}
+
+/* ------------------------------------------------------------------ leveling */
+
+/* The measured records of a device that can have twins. */
+static const graft_database_record **list_products(graft_arena *scratch,
+                                                   const graft_database *database,
+                                                   const char *device, const char *library,
+                                                   uint32_t *count)
+{
+    const uint32_t records = graft_database_count(database);
+    const graft_database_record **list = GRAFT_NEW(scratch, const graft_database_record *, records);
+    *count = 0;
+    for (uint32_t i = 0; i < records; i++) {
+        const graft_database_record *r = graft_database_at(database, i);
+        if (r->entry.source == GRAFT_COST_MEASURED && graft_op(r->signature.op) != NULL &&
+            strcmp(r->device, device) == 0 && strcmp(r->library, library) == 0) {
+            list[(*count)++] = r;
+        }
+    }
+    return list;
+}
+
+uint32_t graft_kin_level(graft_arena *scratch, const graft_database *from, const char *device,
+                         const char *library, graft_database *to)
+{
+    graft_mark mark = graft_arena_mark(scratch);
+    uint32_t listed = 0;
+    uint32_t changed = 0;
+    const graft_database_record **list = list_products(scratch, from, device, library, &listed);
+    graft_signature *twins = GRAFT_NEW(scratch, graft_signature, listed);
+    graft_cost_entry *entries = GRAFT_NEW(scratch, graft_cost_entry, listed);
+    for (uint32_t r = 0; r < listed; r++) {
+        graft_cost_entry entry = list[r]->entry;
+        uint32_t count = 0;
+        uint32_t own = 0;
+        for (uint32_t i = 0; i < listed; i++) {
+            if (i == r || graft_kin_are_twins(&list[r]->signature, &list[i]->signature)) {
+                own = i == r ? count : own;
+                twins[count] = list[i]->signature;
+                entries[count++] = list[i]->entry;
+            }
+        }
+        if (count > 1) {
+            entry.median_ns = graft_cost_round(mean_of_twins(twins, entries, count, own));
+            graft_database_add(to, &list[r]->signature, &entry);
+            changed += entry.median_ns < list[r]->entry.median_ns ||
+                       entry.median_ns > list[r]->entry.median_ns;
+        }
+    }
+    graft_arena_release(scratch, mark);
+    return changed;
 }

@@ -7,9 +7,9 @@
  * Clapp and Campbell, J. Petroleum Technology 23, 1971).
  *
  * So kin are measured side by side. How they compare is what was measured then; their level is what
- * was known before. Twins, which differ in nothing but a bias and an activation, then take the mean
- * (weighted by 1 / spread^2) of those that are within two spreads: what cannot be told apart is
- * taken to be equal. */
+ * was known before. Twins, which differ in nothing but a bias, an activation and a tensor that the
+ * result is added to in place, then take the mean (weighted by 1 / spread^2) of those that are within
+ * two spreads: what cannot be told apart is taken to be equal. */
 #ifndef GRAFT_COST_CONFIRM_H
 #define GRAFT_COST_CONFIRM_H
 
@@ -27,5 +27,11 @@ bool graft_kin_are_twins(const graft_signature *a, const graft_signature *b);
  * rounds are passed over. */
 void graft_kin_settle(graft_arena *scratch, const graft_signature *kin,
                       const graft_cost_entry *known, graft_cost_entry *entries, uint32_t count);
+
+/* What was measured at different times and cannot be told apart is taken to be equal here, too: adds
+ * to `to` an entry with the mean of their twins for all that `from` has measured of a device, where
+ * that is another time. Returns how many. */
+uint32_t graft_kin_level(graft_arena *scratch, const graft_database *from, const char *device,
+                         const char *library, graft_database *to);
 
 #endif

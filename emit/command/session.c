@@ -363,6 +363,11 @@ graft_status graft_session_open(graft_env *env, const graft_session_options *opt
         session->runtime = GRAFT_NEW(env->life, graft_runtime, 1);
         GRAFT_CHECK(graft_runtime_open(env, env->life, session->runtime));
     }
+    if (options->level) {
+        uint32_t count = 0;
+        GRAFT_CHECK(graft_cost_level(env, session->cost, &count));
+        graft_log(env, 2, "%u costs have the time of their twins", count);
+    }
     graft_session_open_sizes(env, session);
     choose_rules(env, options, session);
     GRAFT_CHECK(open_environment(env, options, session));

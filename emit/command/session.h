@@ -28,6 +28,7 @@ typedef struct graft_session_options {
     uint32_t frozen_count;
     bool estimating; /* Nothing is measured: what the database lacks is estimated. */
     bool survey;     /* Only rules that walks through the model's rewrites met (survey.h). */
+    bool level;      /* Costs that differ by noise alone are equal (graft_cost_level). */
     bool fixed;      /* A model whose sizes stay open is refused. */
     bool file;       /* The result is written as a file: costs are those of what a runtime
                     makes of it (runtime.h), small gains count for nothing, and the environment

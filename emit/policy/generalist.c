@@ -51,6 +51,7 @@ typedef struct {
 
 typedef struct {
     const graft_generalist_options *options;
+    graft_session_options session;
     graft_env *env; /* Where what follows lives: models come and go in others. */
     graft_table_model *models;
     uint32_t count;
@@ -122,6 +123,17 @@ static graft_status take_session(generalist *g, const graft_session *session, ui
     GRAFT_CHECK(
         graft_graph_renumber(g->env, g->env->life, &environment->first.graph, &g->graphs[model]));
 done:
+    return status;
+}
+
+/* What greedy search meets on a device that is here, so that twins can be leveled. */
+static graft_status measure_costs(graft_env *env, void *context, graft_session *session,
+                                  uint32_t model)
+{
+    generalist *g = context;
+    graft_plan_found found;
+    graft_status status = graft_search_greedy(env, env->life, &session->environment, &found);
+    graft_progress_update(&g->progress, model + 1, g->models[model].name);
     return status;
 }
 
@@ -552,11 +564,27 @@ done:
 static graft_status visit_all(generalist *g, const char *what, graft_table_body *body)
 {
     graft_progress_start(&g->progress, g->env, what, "models", g->count);
-    graft_status status =
-        graft_table_each(g->env, &g->options->session, g->models, g->count, body, g);
+    graft_status status = graft_table_each(g->env, &g->session, g->models, g->count, body, g);
     if (status == GRAFT_OK) {
         graft_progress_finish(&g->progress);
     }
+    return status;
+}
+
+/* Costs of several models are leveled; where they are measured on the way, that comes first. */
+static graft_status level_costs(generalist *g)
+{
+    graft_status status = GRAFT_OK;
+    graft_device *device = NULL;
+    if (g->count > 1) {
+        GRAFT_CHECK(graft_device_open(g->env, g->session.device, 1, &device));
+        if (graft_device_present(device) && !graft_device_is_program(device)) {
+            GRAFT_CHECK(visit_all(g, "measuring costs", measure_costs));
+        }
+        g->session.level = true;
+    }
+done:
+    graft_device_close(device);
     return status;
 }
 
@@ -564,9 +592,10 @@ graft_status graft_generalist_make(graft_env *env, const graft_generalist_option
 {
     graft_status status = GRAFT_OK;
     generalist *g = GRAFT_NEW(env->life, generalist, 1);
-    *g = (generalist){.options = options, .env = env};
+    *g = (generalist){.options = options, .session = options->session, .env = env};
     GRAFT_CHECK(choose_models(g));
     graft_book_open(env->life, &g->book);
+    GRAFT_CHECK(level_costs(g));
     GRAFT_CHECK(visit_all(g, "learning costs", learn_costs));
     if (options->priced != NULL) {
         *options->priced = g->book.priced;

@@ -82,6 +82,38 @@ static void test_twins(void **state)
     assert_false(graft_kin_are_twins(&plain, &blocked));
 }
 
+/* Of what is recorded, twins that cannot be told apart have one time from then on, on this device
+ * alone; those that can, and what has no twin, keep theirs. */
+static void test_leveling(void **state)
+{
+    enum { PLAIN, ACTIVE, SLOW, OTHER, COUNT };
+    graft_env *env = *state;
+    const graft_signature s[COUNT] = {
+        conv_signature(env, GRAFT_ACT_NONE, 14), conv_signature(env, GRAFT_ACT_RELU, 14),
+        conv_signature(env, GRAFT_ACT_TANH, 14), conv_signature(env, GRAFT_ACT_NONE, 12)};
+    static const double ns[COUNT] = {100.0, 110.0, 200.0, 70.0};
+    graft_database *from = NULL;
+    graft_database *to = NULL;
+    assert_int_equal(graft_database_open(env, NULL, &from), GRAFT_OK);
+    assert_int_equal(graft_database_open(env, NULL, &to), GRAFT_OK);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        graft_cost_entry entry = {.median_ns = ns[i], .spread_ns = 10.0, .rounds = 9};
+        graft_database_select(from, "here", "library");
+        graft_database_add(from, &s[i], &entry);
+        entry.median_ns = 102.0;
+        graft_database_select(from, "elsewhere", "library");
+        graft_database_add(from, &s[i], &entry);
+    }
+    graft_database_select(to, "here", "library");
+    assert_int_equal(graft_kin_level(env->scratch, from, "here", "library", to), 2);
+    assert_true(graft_database_find(to, &s[PLAIN])->median_ns == 105.0);
+    assert_true(graft_database_find(to, &s[ACTIVE])->median_ns == 105.0);
+    assert_true(graft_database_find(to, &s[SLOW])->median_ns == 200.0);
+    assert_null(graft_database_find(to, &s[OTHER]));
+    graft_database_close(from);
+    graft_database_close(to);
+}
+
 /* A maximum with a constant is a relu to a search, which must not prefer one for its noise. */
 static void test_floors(void **state)
 {
@@ -241,9 +273,9 @@ static void test_unknown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_settling),    CHECK_TEST(test_twins),   CHECK_TEST(test_floors),
-        CHECK_TEST(test_kin),         CHECK_TEST(test_unknown), CHECK_TEST(test_resumed),
-        CHECK_TEST(test_interrupted),
+        CHECK_TEST(test_settling), CHECK_TEST(test_twins),       CHECK_TEST(test_leveling),
+        CHECK_TEST(test_floors),   CHECK_TEST(test_kin),         CHECK_TEST(test_unknown),
+        CHECK_TEST(test_resumed),  CHECK_TEST(test_interrupted),
     };
     return cmocka_run_group_tests_name("confirm", tests, NULL, NULL);
 }

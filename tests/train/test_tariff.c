@@ -61,10 +61,13 @@ static fixture *open_fixture(graft_env *env, const char *name)
         .step_limit = STEPS,
         .apply.weight_bytes_limit = UINT64_C(1) << 30,
     };
+    uint32_t leveled = 0;
     f->env = env;
     env->verbosity = 0;
     assert_int_equal(graft_device_open(env, device_name, 1, &f->device), GRAFT_OK);
     assert_int_equal(graft_cost_open(env, f->device, NULL, &f->cost), GRAFT_OK);
+    assert_int_equal(graft_cost_level(env, f->cost, &leveled), GRAFT_OK);
+    assert_true(leveled > 0);
     assert_int_equal(graft_model_open(env, env->life, name, NULL, &f->model), GRAFT_OK);
     f->xfers = proved_xfers(env);
     assert_int_equal(graft_environment_open(env, env->life, &f->model->graph, &f->xfers, &options,
@@ -355,6 +358,60 @@ static void test_still(void **state)
     assert_int_equal(is_still(GRAFT_OP_add, 0, 4), 0);
 }
 
+static void check_cores(const graft_form *a, const graft_form *b, bool equal)
+{
+    int16_t inputs[2][GRAFT_TARIFF_INPUTS];
+    graft_tariff_inputs(a, inputs[0]);
+    graft_tariff_inputs(b, inputs[1]);
+    assert_int_equal(memcmp(inputs[0], inputs[1], sizeof inputs[0]) == 0, equal);
+}
+
+/* A product is guessed to cost the same whatever is added to it and however it is clipped; another one
+ * is not. */
+static void test_cores(void **state)
+{
+    (void)state;
+    const int32_t attrs[3][GRAFT_MAX_ATTRS] = {
+        {1,  1, 1, 1, 1, 1, 1, 1, 1              },
+        { 1, 1, 1, 1, 1, 1, 1, 1, 1, GRAFT_ACT_RELU6},
+        { 2, 2, 1, 1, 1, 1, 1, 1, 1, GRAFT_ACT_RELU6}
+    };
+    const graft_shape image = build_shape(4, 1, 32, 14, 14);
+    const graft_shape filter = build_shape(4, 32, 32, 3, 3);
+    const graft_shape bias = build_shape(1, 32, 0, 0, 0);
+    const uint64_t image_elements = graft_shape_elements(&image);
+    const uint64_t filter_elements = graft_shape_elements(&filter);
+    const graft_form conv = {
+        .op = GRAFT_OP_conv,
+        .const_mask = 2,
+        .input_count = 2,
+        .output_count = 1,
+        .attrs = attrs[0],
+        .inputs = {&image, &filter},
+        .outputs = {&image     },
+        .weight = &filter,
+        .input_elements = image_elements,
+        .weight_elements = filter_elements,
+        .bytes = 4 * (2 * image_elements + filter_elements)
+    };
+    graft_form fused = conv;
+    fused.op = GRAFT_OP_conv_bias_add;
+    fused.const_mask = 6;
+    fused.input_count = 4;
+    fused.attrs = attrs[1];
+    fused.inputs[2] = &bias;
+    fused.inputs[3] = &image;
+    fused.input_elements += image_elements;
+    fused.weight_elements += 32;
+    fused.bytes += 4 * (image_elements + 32);
+    check_cores(&conv, &fused, true);
+    fused.attrs = attrs[2];
+    check_cores(&conv, &fused, false);
+    fused.attrs = attrs[1];
+    fused.const_mask = 4;
+    check_cores(&conv, &fused, false);
+}
+
 /* A model that is left out teaches nothing: no rows, and of no samples no trees. */
 static void test_held_out(void **state)
 {
@@ -394,7 +451,7 @@ int main(void)
         CHECK_TEST(test_fallback),       CHECK_TEST(test_held_out),
         CHECK_TEST(test_broken_tables),  CHECK_TEST(test_measured_rows),
         CHECK_TEST(test_one_graph),      CHECK_TEST(test_first_trees),
-        CHECK_TEST(test_still),
+        CHECK_TEST(test_still),          CHECK_TEST(test_cores),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -416,6 +416,9 @@
 #pragma push_macro("forget_rest")
 #undef forget_rest
 #define forget_rest graft_own_forget_rest
+#pragma push_macro("form_core")
+#undef form_core
+#define form_core graft_own_form_core
 #pragma push_macro("form_features")
 #undef form_features
 #define form_features graft_own_form_features

@@ -285,6 +285,8 @@
 #pragma pop_macro("float_key")
 #undef forget_rest
 #pragma pop_macro("forget_rest")
+#undef form_core
+#pragma pop_macro("form_core")
 #undef form_features
 #pragma pop_macro("form_features")
 #undef form_flops

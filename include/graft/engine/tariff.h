@@ -112,23 +112,48 @@ static int16_t *log_dims(const graft_shape *shape, uint32_t count, int16_t *out)
     return out;
 }
 
+/* The product alone of a convolution or matrix product that adds to it and clips it: what it costs.
+ * It has the first attributes of both. */
+static void form_core(const graft_form *form, graft_form *core)
+{
+    const bool is_conv = form->op == GRAFT_OP_conv_bias || form->op == GRAFT_OP_conv_bias_add;
+    copy_bytes(core, form, sizeof *core);
+    if (!is_conv && form->op != GRAFT_OP_matmul_bias) {
+        return;
+    }
+    core->op = is_conv ? GRAFT_OP_conv : GRAFT_OP_matmul;
+    core->input_count = 2;
+    core->const_mask &= 3u;
+    core->weight = core->const_mask != 0 ? form->weight : NULL;
+    for (uint32_t i = 2; i < form->input_count; i++) {
+        const uint64_t elements = graft_shape_elements(form->inputs[i]);
+        const bool is_const = (form->const_mask >> i & 1u) != 0;
+        core->weight_elements -= is_const ? elements : 0;
+        core->input_elements -= is_const ? 0 : elements;
+        core->bytes -= graft_shape_bytes(form->inputs[i]);
+    }
+}
+
 void graft_tariff_inputs(const graft_form *form, int16_t *out)
 {
-    int8_t features[GRAFT_FEATURE_COUNT];
-    const graft_shape *result = form->outputs[0];
-    const uint64_t sizes[] = {form_flops(form), form->bytes, form->input_elements,
-                              form->weight_elements,
-                              result != NULL ? graft_shape_elements(result) : 0};
-    form_features(form, features);
+    /* Where they stand they are widened before they are written over. */
+    int8_t *features = (int8_t *)(out + GRAFT_TARIFF_INPUTS) - GRAFT_FEATURE_COUNT;
+    graft_form core;
+    form_core(form, &core);
+    const graft_shape *result = core.outputs[0];
+    form_features(&core, features);
     for (uint32_t i = 0; i < GRAFT_FEATURE_COUNT; i++) {
         *out++ = widen_byte(features[i]);
     }
+    const uint64_t sizes[] = {form_flops(&core), core.bytes, core.input_elements,
+                              core.weight_elements,
+                              result != NULL ? graft_shape_elements(result) : 0};
     for (uint32_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         *out++ = log_size(sizes[i]);
     }
     out = log_dims(result, GRAFT_MAX_RANK, out);
-    out = log_dims(form->weight, 4, out);
-    *out = form->op == GRAFT_OP_identity || form->op == GRAFT_OP_reshape || is_contiguous(form);
+    out = log_dims(core.weight, 4, out);
+    *out = core.op == GRAFT_OP_identity || core.op == GRAFT_OP_reshape || is_contiguous(&core);
 }
 
 const char *graft_tariff_check(const graft_tariff *tariff)
