@@ -3,8 +3,8 @@
 
 #include "gen/check.h"
 #include "gen/search.h"
-#include "graph/base/file.h"
 #include "graph/base/log.h"
+#include "graph/base/ranks.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -158,11 +158,8 @@ static uint32_t load_draws(graft_env *env, const graft_gen_room *room, graft_gen
     uint8_t *data = NULL;
     size_t size = 0;
     head start = {.depth = 0};
-    if (!graft_file_exists(path)) {
-        goto done;
-    }
-    if (graft_file_read(env, env->unit, path, &data, &size) != GRAFT_OK || size < sizeof start) {
-        graft_env_clear(env);
+    graft_ranks_read(env, env->unit, path, &data, &size);
+    if (size < sizeof start) {
         goto done;
     }
     memcpy(&start, data, sizeof start);
@@ -202,7 +199,7 @@ graft_status graft_gen_samples_refine(graft_env *env, const graft_gen_set *set,
             before = samples->draw_count;
             GRAFT_CHECK(find_draws(env, &smaller, room, known, samples));
         } while (samples->draw_count > before);
-        if (room->folder != NULL) {
+        if (room->folder != NULL && graft_ranks_own(env) == 0) {
             GRAFT_CHECK(save_draws(env, room, smaller.depth, samples));
         }
     }
