@@ -4,7 +4,7 @@
 #include "graph/base/library.h"
 #include "graph/base/log.h"
 
-#include <inttypes.h>
+#include <assert.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -203,6 +203,23 @@ void graft_ranks_gather(const graft_env *env, const graft_buffer *sent, graft_bu
         same[r] = *sent;
     }
     graft_ranks_exchange(env, same, received, parts);
+    graft_arena_release(env->scratch, mark);
+}
+
+void graft_ranks_fill(const graft_env *env, void *array, uint32_t count, size_t element_bytes)
+{
+    uint32_t own = graft_ranks_own(env);
+    size_t first = graft_ranks_first(env, own, count) * element_bytes;
+    size_t end = graft_ranks_first(env, own + 1, count) * element_bytes;
+    if (env->ranks == NULL) {
+        return;
+    }
+    graft_mark mark = graft_arena_mark(env->scratch);
+    const graft_buffer sent = {.data = (char *)array + first, .size = end - first};
+    graft_buffer all = {.arena = env->scratch};
+    graft_ranks_gather(env, &sent, &all, NULL);
+    assert(all.size == count * element_bytes);
+    memcpy(array, all.data, all.size);
     graft_arena_release(env->scratch, mark);
 }
 

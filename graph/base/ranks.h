@@ -74,6 +74,13 @@ static inline uint32_t graft_ranks_own(const graft_env *env)
     return env->ranks == NULL ? 0 : env->ranks->own;
 }
 
+/* Of `count` items the first that is a rank's, when each has a part of them in turn: its part ends
+ * where the next one's begins. */
+static inline uint32_t graft_ranks_first(const graft_env *env, uint32_t rank, uint32_t count)
+{
+    return (uint32_t)((uint64_t)count * rank / graft_ranks_count(env));
+}
+
 /* What follows is called by all ranks, in the same order. */
 
 /* Fails where a rank has another number than the first one: GRAFT_BAD_INPUT, `what` differs. */
@@ -95,6 +102,9 @@ void graft_ranks_exchange(const graft_env *env, const graft_buffer *sent, graft_
 /* The same with one buffer for all. */
 void graft_ranks_gather(const graft_env *env, const graft_buffer *sent, graft_buffer *received,
                         size_t *parts);
+
+/* Gives all ranks the whole of an array of which each has filled in its part (..._first). */
+void graft_ranks_fill(const graft_env *env, void *array, uint32_t count, size_t element_bytes);
 
 /* What follows is between two ranks. Messages from one to the other arrive in their order. */
 
