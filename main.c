@@ -401,8 +401,7 @@ static void set_up(graft_env *env)
     cpu_set_t own;
     if (told.count > 1) {
         processors = processors / told.local_count;
-        if (sched_getaffinity(0, sizeof own, &own) == 0 &&
-            (uint32_t)CPU_COUNT(&own) < processors) {
+        if (sched_getaffinity(0, sizeof own, &own) == 0 && (uint32_t)CPU_COUNT(&own) < processors) {
             processors = (uint32_t)CPU_COUNT(&own);
         }
     }

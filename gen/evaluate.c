@@ -393,8 +393,7 @@ static void keep_data(graft_gen_space *space, uint32_t first_value, uint32_t fir
 {
     size_t bytes = 0;
     for (uint32_t v = first_value; v < space->value_count; v++) {
-        const graft_field *from =
-            results_of(space, &space->values[v], kept, first_node, &bytes);
+        const graft_field *from = results_of(space, &space->values[v], kept, first_node, &bytes);
         space->data[v] = GRAFT_NEW(space->arena, graft_field, bytes / sizeof *from);
         memcpy(space->data[v], from, bytes);
     }
@@ -410,8 +409,7 @@ static void gather_data(graft_gen_space *space, uint32_t first_value, uint32_t f
     size_t *parts = GRAFT_NEW(env->scratch, size_t, graft_ranks_count(env) + (size_t)1);
     size_t bytes = 0;
     for (uint32_t v = first_value; v < space->value_count; v++) {
-        const graft_field *from =
-            results_of(space, &space->values[v], kept, first_node, &bytes);
+        const graft_field *from = results_of(space, &space->values[v], kept, first_node, &bytes);
         if (from != NULL) {
             graft_buffer_append(&own, from, bytes);
         }

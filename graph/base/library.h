@@ -6,12 +6,13 @@
 #include "graph/base/env.h"
 
 typedef struct graft_library {
-    const char *file;     /* "graft-cuda.so". */
-    const char *variable; /* Of the environment: its path, for programs that do not lie beside it. */
-    const char *symbol;   /* The function that it is loaded for. */
-    const char *what;     /* For messages: "back end for NVIDIA GPUs". */
-    const char *advice;   /* What to do when it is missing. */
-    bool is_open;         /* What it is linked with has plug-ins, which look for its symbols. */
+    const char *file; /* "graft-cuda.so". */
+    const char
+        *variable;      /* Of the environment: its path, for programs that do not lie beside it. */
+    const char *symbol; /* The function that it is loaded for. */
+    const char *what;   /* For messages: "back end for NVIDIA GPUs". */
+    const char *advice; /* What to do when it is missing. */
+    bool is_open;       /* What it is linked with has plug-ins, which look for its symbols. */
 } graft_library;
 
 /* Loads it from where the environment says, from beside the running program or, when that is

@@ -95,10 +95,9 @@ graft_status graft_ranks_agree(graft_env *env, const char *what, uint64_t number
 {
     uint64_t first = number;
     graft_ranks_share(env, &first, sizeof first);
-    return first == number
-               ? GRAFT_OK
-               : GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: rank %u has another than rank 0", what,
-                            graft_ranks_own(env));
+    return first == number ? GRAFT_OK
+                           : GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: rank %u has another than rank 0",
+                                        what, graft_ranks_own(env));
 }
 
 void graft_ranks_add(const graft_env *env, uint64_t *numbers, uint32_t count)
@@ -184,10 +183,8 @@ void graft_ranks_exchange(const graft_env *env, const graft_buffer *sent, graft_
                                 coming[from]);
     }
     data[first[count]] = '\0';
-    *received = (graft_buffer){.arena = received->arena,
-                               .data = data,
-                               .size = first[count],
-                               .capacity = first[count] + 1};
+    *received = (graft_buffer){
+        .arena = received->arena, .data = data, .size = first[count], .capacity = first[count] + 1};
     if (parts != NULL) {
         memcpy(parts, first, (count + (size_t)1) * sizeof *parts);
     }
@@ -228,7 +225,8 @@ void graft_ranks_fill(const graft_env *env, void *array, uint32_t count, size_t 
 graft_status graft_ranks_send(graft_env *env, uint32_t to, const graft_buffer *message)
 {
     if (message->size > INT_MAX) {
-        return GRAFT_FAIL(env, GRAFT_CAPACITY, "a message of %zu bytes between ranks", message->size);
+        return GRAFT_FAIL(env, GRAFT_CAPACITY, "a message of %zu bytes between ranks",
+                          message->size);
     }
     env->ranks->calls->send(to, message->data, message->size);
     return GRAFT_OK;
