@@ -57,18 +57,19 @@ says_it_once() {
 
 # What is counted, and candidates; not what it took.
 counted() { sed 's/ memory_bytes .*//'; }
+# enumerates RANKS OPTION...: as one process does. The second of these families has equal samples of
+# graphs that are not equal.
 enumerates() {
-    "$GRAFT" gen --families "$FOLDER/families" | counted > "$FOLDER/alone"
-    for count in 2 3 4; do
-        ranks "$count" "$GRAFT" --threads 1 gen --families "$FOLDER/families" > "$FOLDER/gen" &&
-            counted < "$FOLDER/gen" | cmp - "$FOLDER/alone" || return 1
-    done
-}
-# Records go to disk, each rank's to files of its own.
-spills() {
-    ranks 3 "$GRAFT" gen --families "$FOLDER/families" --work "$FOLDER/spill" --memory 8 > "$FOLDER/gen" &&
+    count=$1
+    shift
+    "$GRAFT" --threads 1 gen "$@" | counted > "$FOLDER/alone"
+    ranks "$count" "$GRAFT" --threads 1 gen "$@" > "$FOLDER/gen" &&
         counted < "$FOLDER/gen" | cmp - "$FOLDER/alone"
 }
+small_set() { enumerates "$1" --families "$FOLDER/families"; }
+refined_sets() { enumerates 3 --family dense && grep -q 'refuted [1-9]' "$FOLDER/alone"; }
+# Records go to disk, each rank's to files of its own.
+spills() { enumerates 3 --families "$FOLDER/families" --work "$FOLDER/spill" --memory 8; }
 
 children_of() { cat /proc/"${1% }"/task/*/children; }
 # begin WORK TEXT RANK: begins to make rules with three ranks, kills one once the log has the text.
@@ -127,7 +128,9 @@ check "two ranks make the same" many 2 two 1
 check "three make the same" many 3 three 1
 check "four with two children each make the same" many 4 four 2
 check "only the first prints" says_it_once
-check "an enumeration shared by two to four" enumerates
+check "an enumeration shared by two" small_set 2
+check "by four" small_set 4
+check "a family of several sets, with samples added" refined_sets
 check "one that does not fit in memory" spills
 check "a rank is killed while they lift" killed lifting 'lift: [1-9]0 %' 2
 check "two go on" goes_on 2 two_more lifting
