@@ -288,6 +288,7 @@ static bool start_worker(pool *p, worker *w)
         (void)close(down[1]);
         (void)close(up[0]);
         close_others(p);
+        p->env->ranks = NULL; /* MPI is the parent's. */
         const child c = {p->env, &p->job, down[0], up[1], w->answer};
         work_in_child(&c);
         _exit(0);
