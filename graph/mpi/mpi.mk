@@ -8,7 +8,7 @@ MPICC        := $(firstword $(wildcard $(MPI_HOME)/bin/mpicc) $(shell command -v
 MPI_FOLDERS  := $(if $(MPICC),$(shell $(MPICC) --showme:incdirs 2>/dev/null))
 MPI_HEADER   := $(firstword $(wildcard $(addsuffix /mpi.h,$(MPI_FOLDERS))))
 endif
-MPI_LACKS    := $(strip $(if $(MPICC),,mpicc) $(if $(MPI_HEADER),,mpi.h of Open MPI))
+MPI_LACKS    := $(if $(MPICC),$(if $(MPI_HEADER),,mpi.h of Open MPI),mpicc of Open MPI)
 ifeq ($(MPI),0)
 MPI_LINE := mpi: not looked for (MPI=0), left out
 else ifneq ($(MPI_LACKS),)
