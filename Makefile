@@ -4,6 +4,7 @@
 #   ARCH=native                   passed as -march; name a processor to build for another machine
 #   LIBONNX=0                     do without ONNX' own shape inference
 #   CUDA=auto|0|1                 look for CUDA and cuDNN, do not look, or insist on the toolkit
+#   MPI=auto|0|1                  look for Open MPI, do not look, or insist on it
 #   MODEL=resnet50                a zoo name or a path to an .onnx file, for `make policy` and `make report`
 #   DEVICE=cpu                    whose costs they go by
 #   EXACT=1                       `make policy` uses only rules that give the same bits for every input
@@ -12,7 +13,7 @@
 #   V=1                           show the commands
 #
 # First the targets that one asks for, then how things are built. What has a file of its own: cost/cuda/
-# finds CUDA, tests/ builds the test programs, gpu/ the program of `make gpu-check`, examples/ its products,
+# finds CUDA, graph/mpi/ Open MPI, tests/ builds the test programs, gpu/ the program of `make gpu-check`, examples/ its products,
 # packaging/ installs.
 #
 # Each folder becomes one archive, and a test program links only the archives of its own folder and
@@ -21,6 +22,7 @@
 MODE  ?= release
 ARCH  ?= native
 CUDA  ?= auto
+MPI   ?= auto
 MODEL ?= resnet50
 JOBS  ?= $(shell nproc 2>/dev/null || echo 1)
 ifeq ($(origin CC),default)
@@ -49,15 +51,17 @@ SEVERAL    := $(filter zoo,$(MODEL))$(findstring $(COMMA),$(MODEL))
 MEMORY     ?= 2048
 
 .PHONY: all deps test rules policy
-all: $(GRAFT) $$(CUDA_LIBRARY) ## Build the binary, out/release/graft (the default)
+all: $(GRAFT) $$(CUDA_LIBRARY) $$(MPI_LIBRARY) ## Build the binary, out/release/graft (the default)
 	@echo '$(strip $(CUDA_LINE))'
+	@echo '$(strip $(MPI_LINE))'
 	@echo '$(strip $(ONNX_LINE))'
 
 deps: ## Install the missing system packages (DEV=1: also what tidy, fuzz and recheck need)
 	@DEV='$(DEV)' sh tests/deps.sh
 
-test: $$(TEST_PROGRAMS) $$(if $$(TEST_SCRIPTS),$(GRAFT)) $$(if $$(filter tests/examples/% %/test_devices.sh,$$(TEST_SCRIPTS)),$$(EXAMPLE_PROGRAMS)) ## Build and run every test (test-graph: one folder)
+test: $$(TEST_PROGRAMS) $$(if $$(TEST_SCRIPTS),$(GRAFT) $$(MPI_LIBRARY)) $$(if $$(filter tests/examples/% %/test_devices.sh,$$(TEST_SCRIPTS)),$$(EXAMPLE_PROGRAMS)) ## Build and run every test (test-graph: one folder)
 	@echo '$(strip $(CUDA_LINE))'
+	@echo '$(strip $(MPI_LINE))'
 	@echo '$(strip $(ONNX_LINE))'
 	@$(RUN_TESTS) $(TEST_PROGRAMS) $(TEST_SCRIPTS)
 
@@ -145,8 +149,9 @@ PROTOS    := $(wildcard graph/*/*.proto)
 GENERATED := $(PROTOS:%.proto=$(OUT)/generated/%.pb-c.c)
 
 # Rooms of a folder are in its archive. Of `support`, which only tests link, the sources are in tests/support.
-# Two have archives or libraries of their own: the back end for GPUs, and what runs on a microcontroller.
-APART    := cost/cuda/% emit/firmware/%
+# Three have archives or libraries of their own: the back end for GPUs, what calls MPI, and what runs on a
+# microcontroller.
+APART    := cost/cuda/% emit/firmware/% graph/mpi/%
 sources  = $(filter-out $(APART),$(wildcard $(if $(filter support,$(1)),tests/)$(1)/*.c $(if $(filter support,$(1)),,$(1)/*/*.c)))
 objects  = $(patsubst %.c,$(OUT)/%.o,$(call sources,$(1))) $(if $(filter graph,$(1)),$(GENERATED:.c=.o) $(INFER_OBJECT))
 archives = $(1:%=$(OUT)/lib%.a)
@@ -155,6 +160,7 @@ archives = $(1:%=$(OUT)/lib%.a)
 DEPS_FIRST := $(filter deps,$(MAKECMDGOALS))
 
 include cost/cuda/cuda.mk
+include graph/mpi/mpi.mk
 
 # --- Building --------------------------------------------------------------------------------------
 # Stamps hold a text and change only when it does: whatever depends on one is rebuilt then.
@@ -221,7 +227,7 @@ include packaging/packaging.mk
 # --- Checks ----------------------------------------------------------------------------------------
 .PHONY: tidy format
 tidy: $(GENERATED) ## Check the house style: format, lengths, clang-tidy, cppcheck (ONLY=graph/)
-	@CPPFLAGS='$(CPPFLAGS)$(if $(CUDA_LIBRARY), -DGRAFT_WITH_CUDA $(CUDA_INCLUDES))' JOBS=$(JOBS) ONLY='$(ONLY)' sh tests/tidy.sh
+	@CPPFLAGS='$(CPPFLAGS)$(if $(CUDA_LIBRARY), -DGRAFT_WITH_CUDA $(CUDA_INCLUDES)) $(MPI_INCLUDES)' LEFT_OUT='$(if $(MPI_LIBRARY),,graph/mpi/)' JOBS=$(JOBS) ONLY='$(ONLY)' sh tests/tidy.sh
 
 format: ## Reformat every C file and wrap every page in place
 	@sh tests/tidy.sh format

@@ -19,12 +19,14 @@
 #include "graph/base/file.h"
 #include "graph/base/log.h"
 #include "graph/base/processor.h"
+#include "graph/base/ranks.h"
 #include "graph/base/usage.h"
 #include "models/command.h"
 #include "verify/command/bench.h"
 #include "verify/command/command.h"
 
 #include <limits.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -315,7 +317,12 @@ static const graft_command command_bench = {.name = "bench",
 static int report_failure(const graft_env *env, graft_status status)
 {
     const char *text = env->message[0] == '\0' ? graft_status_name(status) : env->message;
-    (void)fprintf(stderr, "graft: error: %s\n", text);
+    uint32_t rank = graft_ranks_ask().own;
+    char whose[24] = "";
+    if (rank > 0) {
+        (void)snprintf(whose, sizeof whose, "rank %u: ", rank);
+    }
+    (void)fprintf(stderr, "graft: error: %s%s\n", whose, text);
     return exit_status_of(status);
 }
 
@@ -342,16 +349,22 @@ static graft_status run_command(graft_env *env, int argc, char **argv, const gra
     if (chosen == NULL) {
         return fail_unknown(env, first, second);
     }
+    if (graft_ranks_ask().count > 1 && !chosen->shares) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                          "%s does not share its work over ranks: start it without mpirun",
+                          chosen->name);
+    }
     graft_interrupt_install();
     return graft_command_call(env, chosen, argc - words, argv + words);
 }
 
 static int run(graft_env *env, int argc, char **argv)
 {
+    const graft_ranks_told told = graft_ranks_ask();
     graft_common common = {.threads = 0};
     graft_status status = graft_options_take_common(env, &argc, argv, &common);
     env->json = common.json;
-    env->verbosity = common.quiet ? 0 : common.verbose ? 2 : env->verbosity;
+    env->verbosity = common.quiet || told.own > 0 ? 0 : common.verbose ? 2 : env->verbosity;
     env->thread_count = common.threads > 0 ? common.threads : env->thread_count;
     if (status == GRAFT_OK && argc < 2) {
         bool asked = common.help || common.help_short;
@@ -378,6 +391,28 @@ static void start_without_blas_threads(char **argv)
     }
 }
 
+/* How many threads this process may have: all processors, or its part of them. Only the first rank
+ * prints and logs. */
+static void set_up(graft_env *env)
+{
+    const graft_ranks_told told = graft_ranks_ask();
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    uint32_t processors = online > 0 ? (uint32_t)online : 1;
+    cpu_set_t own;
+    if (told.count > 1) {
+        processors = processors / told.local_count;
+        if (sched_getaffinity(0, sizeof own, &own) == 0 && (uint32_t)CPU_COUNT(&own) < processors) {
+            processors = (uint32_t)CPU_COUNT(&own);
+        }
+    }
+    env->thread_count = processors > 0 ? processors : 1;
+    if (told.own > 0) {
+        if (freopen("/dev/null", "w", stdout) == NULL) {
+            (void)fclose(stdout);
+        }
+    }
+}
+
 /* Before main, which may be compiled to what this processor lacks. */
 __attribute__((constructor)) static void check_processor(void)
 {
@@ -392,9 +427,12 @@ int main(int argc, char **argv)
     if (status != GRAFT_OK) {
         return report_failure(&env, status);
     }
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    env.thread_count = processors > 0 ? (uint32_t)processors : 1;
+    set_up(&env);
     int exit_status = close_output(run(&env, argc, argv));
+    if (exit_status != EXIT_SUCCESS) {
+        graft_ranks_stop(&env, exit_status);
+    }
+    graft_ranks_close(&env);
     graft_env_close(&env);
     return exit_status;
 }

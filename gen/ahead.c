@@ -1,8 +1,10 @@
 /* ahead.c - see ahead.h. Threads wait for a window of trials, take them one by one, and report when
- * none is left; the thread that asked works along. */
+ * none is left; the thread that asked works along. All ranks fill the same window, each tries every
+ * count-th trial, and they give one another what came of it. */
 #include "gen/ahead.h"
 
 #include "gen/check.h"
+#include "graph/base/ranks.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -24,10 +26,12 @@ typedef struct {
 } worker;
 
 struct graft_gen_ahead {
+    graft_env *env;
     const graft_gen_site *site;
     graft_arena *arena;
     worker *workers; /* The first is the caller's thread. */
     uint32_t worker_count;
+    uint32_t all_count;      /* Of workers of all ranks. */
     graft_gen_trial *window; /* In ascending order of numbers. */
     uint32_t capacity;
     uint32_t count;
@@ -75,11 +79,13 @@ static void run_trial(worker *self, graft_gen_trial *trial)
                         !graft_gen_law_join(&site, &trial->law, 0, &trial->joins);
 }
 
+/* This rank's part of the window. */
 static void run_window(worker *self)
 {
     graft_gen_ahead *ahead = self->ahead;
     for (;;) {
-        uint32_t i = atomic_fetch_add(&ahead->next, 1U);
+        uint32_t i = atomic_fetch_add(&ahead->next, 1U) * graft_ranks_count(ahead->env) +
+                     graft_ranks_own(ahead->env);
         if (i >= ahead->count) {
             return;
         }
@@ -110,6 +116,54 @@ static void *work(void *argument)
     return NULL;
 }
 
+/* Takes what a rank has found about a trial; returns where that ends. */
+static const char *take_trial(graft_gen_ahead *ahead, graft_gen_trial *trial, const char *data)
+{
+    graft_gen_trial found;
+    memcpy(&found, data, sizeof found);
+    data += sizeof found;
+    trial->holds = found.holds;
+    trial->is_refuted = found.is_refuted;
+    trial->told = found.told;
+    trial->law = found.law;
+    trial->law.set = ahead->site->groups->space->set;
+    if (trial->task == GRAFT_GEN_TRY_GIVEN) {
+        trial->law = *trial->given;
+    }
+    uint32_t count = found.joins.count;
+    trial->joins = (graft_gen_joins){NULL, count, count};
+    if (count > 0) {
+        trial->joins.items = GRAFT_NEW(ahead->workers[0].joins, graft_gen_join, count);
+        memcpy(trial->joins.items, data, count * sizeof *trial->joins.items);
+    }
+    return data + count * sizeof *trial->joins.items;
+}
+
+/* Gives all ranks what each has found. */
+static void share_window(graft_gen_ahead *ahead)
+{
+    uint32_t ranks = graft_ranks_count(ahead->env);
+    uint32_t own = graft_ranks_own(ahead->env);
+    graft_mark mark = graft_arena_mark(ahead->env->scratch);
+    graft_buffer sent = {.arena = ahead->env->scratch};
+    graft_buffer got = {.arena = ahead->env->scratch};
+    size_t *parts = GRAFT_NEW(ahead->env->scratch, size_t, ranks + (size_t)1);
+    for (uint32_t i = own; i < ahead->count; i += ranks) {
+        const graft_gen_trial *trial = &ahead->window[i];
+        graft_buffer_append(&sent, trial, sizeof *trial);
+        graft_buffer_append(&sent, trial->joins.items,
+                            trial->joins.count * sizeof *trial->joins.items);
+    }
+    graft_ranks_gather(ahead->env, &sent, &got, parts);
+    for (uint32_t r = 0; r < ranks; r++) {
+        const char *data = got.data + parts[r];
+        for (uint32_t i = r; i < ahead->count && r != own; i += ranks) {
+            data = take_trial(ahead, &ahead->window[i], data);
+        }
+    }
+    graft_arena_release(ahead->env->scratch, mark);
+}
+
 /* Tries the whole window. */
 static void try_window(graft_gen_ahead *ahead)
 {
@@ -133,6 +187,9 @@ static void try_window(graft_gen_ahead *ahead)
         }
         (void)pthread_mutex_unlock(&ahead->mutex);
     }
+    if (ahead->env->ranks != NULL) {
+        share_window(ahead);
+    }
 }
 
 /* ------------------------------------------------------------------ windows */
@@ -146,7 +203,7 @@ void graft_gen_ahead_forget(graft_gen_ahead *ahead)
 static void fill_window(graft_gen_ahead *ahead, const graft_gen_trial *wanted,
                         graft_gen_guess *guess, void *context, uint32_t end)
 {
-    uint32_t most = ahead->worker_count > 1 ? ahead->capacity : 1;
+    uint32_t most = ahead->all_count > 1 ? ahead->capacity : 1;
     uint32_t behind = end > wanted->number ? end - wanted->number : 0;
     uint32_t stop = behind > MOST_LOOKED_AT ? wanted->number + MOST_LOOKED_AT : end;
     graft_gen_ahead_forget(ahead);
@@ -205,10 +262,9 @@ graft_status graft_gen_ahead_open(graft_env *env, const graft_gen_site *site,
     }
     uint32_t wanted = env->thread_count < MAX_THREADS ? env->thread_count : MAX_THREADS;
     graft_gen_ahead *made = GRAFT_NEW(arena, graft_gen_ahead, 1);
+    made->env = env;
     made->site = site;
     made->arena = arena;
-    made->capacity = wanted * WINDOW_PER_THREAD;
-    made->window = GRAFT_NEW(arena, graft_gen_trial, made->capacity + (size_t)1);
     made->workers = GRAFT_NEW(arena, worker, wanted);
     (void)pthread_mutex_init(&made->mutex, NULL);
     (void)pthread_cond_init(&made->start, NULL);
@@ -226,6 +282,11 @@ graft_status graft_gen_ahead_open(graft_env *env, const graft_gen_site *site,
         graft_gen_ahead_close(made);
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for the search for laws");
     }
+    uint64_t all = made->worker_count;
+    graft_ranks_add(env, &all, 1);
+    made->all_count = (uint32_t)all;
+    made->capacity = made->all_count * WINDOW_PER_THREAD;
+    made->window = GRAFT_NEW(arena, graft_gen_trial, made->capacity + (size_t)1);
     *ahead = made;
     return GRAFT_OK;
 }

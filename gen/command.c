@@ -3,6 +3,7 @@
 
 #include "gen/gen.h"
 #include "graph/base/json.h"
+#include "graph/base/ranks.h"
 #include "graph/rule/ruleprint.h"
 
 #include <string.h>
@@ -149,6 +150,7 @@ static graft_status run(graft_env *env, void *choices)
     uint32_t family_count = 0;
     graft_candidates candidates;
     GRAFT_CHECK(graft_gen_room_bound(env, opts->memory_mib, &opts->run.room));
+    GRAFT_CHECK(graft_ranks_open(env));
     GRAFT_CHECK(graft_gen_families_read(env, env->life, opts->folder, &families, &family_count));
     GRAFT_CHECK(choose_families(env, opts, &families, &family_count));
     GRAFT_CHECK(graft_gen_run(env, env->life, families, family_count, &opts->run, &candidates));
@@ -167,4 +169,5 @@ const graft_command graft_command_gen = {
     .summary = "list the substitutions that the families propose",
     GRAFT_TAKES(options, rows),
     .run = run,
+    .shares = true,
 };

@@ -7,6 +7,7 @@
 #include "gen/last.h"
 
 #include "graph/base/log.h"
+#include "graph/base/ranks.h"
 
 #include <assert.h>
 #include <string.h>
@@ -38,6 +39,7 @@ struct walker {
     graft_status (*visit)(walker *walk, const uint16_t *shapes);
     closed_sets *found;   /* Where join_set puts its sets. */
     graft_gen_last *last; /* Where list_node puts its nodes. */
+    uint32_t number;      /* The set's, for list_node. */
 };
 
 /* ------------------------------------------------------------ applications */
@@ -192,7 +194,8 @@ static graft_status list_node(walker *walk, const uint16_t *shapes)
     graft_gen_node node = {.config = (uint16_t)walk->config};
     memcpy(node.args, walk->args, sizeof node.args);
     memcpy(node.shapes, shapes, sizeof node.shapes);
-    const graft_gen_offer offer = {walk->values, walk->covers, walk->value_count, walk->must};
+    const graft_gen_offer offer = {walk->values, walk->covers, walk->value_count, walk->must,
+                                   walk->number};
     return graft_gen_last_add(walk->last, &node, &offer);
 }
 
@@ -288,19 +291,24 @@ done:
     return status;
 }
 
-/* Lists the nodes of the last level from set `from` on. */
+/* Lists the nodes of the last level from set `from` on: of this rank's blocks. */
 static graft_status list_last(graft_gen_space *space, const closed_sets *sets, uint32_t from,
                               graft_gen_last *last)
 {
     graft_status status = GRAFT_OK;
     walker walk = {.space = space, .size = sets->size, .visit = list_node, .last = last};
+    uint32_t ranks = graft_ranks_count(space->env);
     for (uint32_t i = from; i < sets->count; i++) {
-        if ((i & 255u) == 0 && graft_interrupted()) {
+        if (i % GRAFT_GEN_BLOCK_SETS == 0 && graft_interrupted()) {
             return GRAFT_FAIL(space->env, GRAFT_INTERRUPTED, "interrupted");
         }
-        if ((i & 255u) == 0) {
+        if (i % (GRAFT_GEN_BLOCK_SETS * ranks) == 0) {
             GRAFT_CHECK(graft_gen_last_pass(last, i, sets->count));
         }
+        if (i / GRAFT_GEN_BLOCK_SETS % ranks != graft_ranks_own(space->env)) {
+            continue;
+        }
+        walk.number = i;
         walk.nodes = &sets->nodes[(size_t)i * sets->size];
         GRAFT_CHECK(walk_set(&walk));
     }

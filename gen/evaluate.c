@@ -7,6 +7,7 @@
 #include "gen/space.h"
 
 #include "graph/base/log.h"
+#include "graph/base/ranks.h"
 #include "graph/base/rng.h"
 
 #include <assert.h>
@@ -374,47 +375,91 @@ done:
     return status;
 }
 
+/* What a value's data is in the results of its node, and how much that is. */
+static const graft_field *results_of(const graft_gen_space *space, const graft_gen_value *value,
+                                     graft_field *const *kept, uint32_t first_node, size_t *bytes)
+{
+    const graft_gen_node *node = &space->nodes[value->node];
+    size_t samples = space->sample_count;
+    size_t first = (size_t)graft_shape_elements(&space->shapes[node->shapes[0]]);
+    const graft_field *from = kept[value->node - first_node];
+    *bytes = (size_t)graft_shape_elements(&space->shapes[value->shape]) * samples * sizeof *from;
+    return from == NULL ? NULL : from + (value->slot == 0 ? 0 : first * samples);
+}
+
 /* Copies the data of values that the batch brought; the rest of its buffers is given back. */
 static void keep_data(graft_gen_space *space, uint32_t first_value, uint32_t first_node,
-                      const batch *work)
+                      graft_field *const *kept)
 {
-    size_t samples = space->sample_count;
+    size_t bytes = 0;
     for (uint32_t v = first_value; v < space->value_count; v++) {
-        const graft_gen_value *value = &space->values[v];
-        const graft_gen_node *node = &space->nodes[value->node];
-        const graft_field *from = work->kept[value->node - first_node];
-        size_t first = (size_t)graft_shape_elements(&space->shapes[node->shapes[0]]);
-        size_t count = (size_t)graft_shape_elements(&space->shapes[value->shape]);
-        space->data[v] = GRAFT_NEW(space->arena, graft_field, count * samples);
-        memcpy(space->data[v], from + (value->slot == 0 ? 0 : first * samples),
-               count * samples * sizeof *from);
+        const graft_field *from = results_of(space, &space->values[v], kept, first_node, &bytes);
+        space->data[v] = GRAFT_NEW(space->arena, graft_field, bytes / sizeof *from);
+        memcpy(space->data[v], from, bytes);
     }
 }
 
+/* The same where each rank has the results of its part of the `count` nodes. */
+static void gather_data(graft_gen_space *space, uint32_t first_value, uint32_t first_node,
+                        uint32_t count, graft_field *const *kept)
+{
+    const graft_env *env = space->env;
+    graft_buffer own = {.arena = env->scratch};
+    graft_buffer all = {.arena = env->scratch};
+    size_t *parts = GRAFT_NEW(env->scratch, size_t, graft_ranks_count(env) + (size_t)1);
+    size_t bytes = 0;
+    for (uint32_t v = first_value; v < space->value_count; v++) {
+        const graft_field *from = results_of(space, &space->values[v], kept, first_node, &bytes);
+        if (from != NULL) {
+            graft_buffer_append(&own, from, bytes);
+        }
+    }
+    graft_ranks_gather(env, &own, &all, parts);
+    uint32_t rank = 0;
+    for (uint32_t v = first_value; v < space->value_count; v++) {
+        uint32_t n = space->values[v].node - first_node;
+        for (; graft_ranks_first(env, rank, count) > n; rank--) {
+        }
+        for (; graft_ranks_first(env, rank + 1, count) <= n; rank++) {
+        }
+        (void)results_of(space, &space->values[v], kept, first_node, &bytes);
+        space->data[v] = GRAFT_NEW(space->arena, graft_field, bytes / sizeof(graft_field));
+        memcpy(space->data[v], all.data + parts[rank], bytes);
+        parts[rank] += bytes;
+    }
+}
+
+/* Ranks evaluate a part of the nodes each. */
 static graft_status evaluate_batch(graft_gen_space *space, uint32_t first, uint32_t end, bool keep)
 {
     graft_status status = GRAFT_OK;
-    graft_arena *scratch = space->env->scratch;
+    const graft_env *env = space->env;
+    graft_arena *scratch = env->scratch;
     graft_mark mark = graft_arena_mark(scratch);
     uint32_t count = end - first;
-    batch work = {.space = space,
-                  .nodes = &space->nodes[first],
-                  .count = count,
-                  .sample_count = space->sample_count};
+    uint32_t own = graft_ranks_first(env, graft_ranks_own(env), count);
+    uint32_t own_end = graft_ranks_first(env, graft_ranks_own(env) + 1, count);
     uint32_t first_value = space->value_count;
-    work.prints = GRAFT_NEW(scratch, graft_gen_print, (size_t)count * GRAFT_MAX_OUTPUTS);
-    if (keep) {
-        work.kept = GRAFT_NEW(scratch, graft_field *, count);
-        for (uint32_t i = 0; i < count; i++) {
-            work.kept[i] =
-                GRAFT_NEW(scratch, graft_field,
-                          count_results(space, &space->nodes[first + i], space->sample_count));
-        }
+    graft_gen_print *prints =
+        GRAFT_NEW(scratch, graft_gen_print, (size_t)count * GRAFT_MAX_OUTPUTS);
+    graft_field **kept = GRAFT_NEW(scratch, graft_field *, count);
+    batch work = {.space = space,
+                  .nodes = &space->nodes[first + own],
+                  .count = own_end - own,
+                  .sample_count = space->sample_count,
+                  .prints = prints + (size_t)own * GRAFT_MAX_OUTPUTS,
+                  .kept = keep ? kept + own : NULL};
+    for (uint32_t i = own; i < own_end && keep; i++) {
+        kept[i] = GRAFT_NEW(scratch, graft_field,
+                            count_results(space, &space->nodes[first + i], space->sample_count));
     }
     GRAFT_CHECK(run_batch(space->env, &work));
-    graft_gen_values_assign(space, first, end, work.prints);
-    if (keep) {
-        keep_data(space, first_value, first, &work);
+    graft_ranks_fill(env, prints, count, GRAFT_MAX_OUTPUTS * sizeof *prints);
+    graft_gen_values_assign(space, first, end, prints);
+    if (keep && env->ranks != NULL) {
+        gather_data(space, first_value, first, count, kept);
+    } else if (keep) {
+        keep_data(space, first_value, first, kept);
     }
 done:
     graft_arena_release(scratch, mark);

@@ -8,6 +8,7 @@
 #include "gen/store.h"
 #include "gen/trail.h"
 #include "graph/base/log.h"
+#include "graph/base/ranks.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -162,6 +163,7 @@ static graft_status take_laws(runner *run, const graft_gen_family *family, const
     uint32_t known = run->laws.count;
     const char *saved = NULL;
     run->identity = graft_gen_set_identity(set, run->options->seed, run->identity);
+    GRAFT_CHECK(graft_ranks_agree(run->env, "the families", run->identity));
     room.identity = run->identity;
     room.taken_bytes = graft_arena_used_bytes(run->arena);
     if (room.folder != NULL) {

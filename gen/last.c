@@ -3,6 +3,7 @@
 
 #include "gen/store.h"
 #include "graph/base/log.h"
+#include "graph/base/ranks.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 
 /* Records have at least this part of all memory. */
 enum { LEAST_SHARE = 64 };
-enum { BATCH_NODES = 1 << 13, PROGRESS_LEAST = 20000 };
+enum { BATCH_NODES = 1 << 13, PROGRESS_LEAST = 20000, MAIL_BYTES = 1 << 20 };
 
 static const uint64_t mark_every_ns = UINT64_C(10000000000);
 
@@ -22,6 +23,7 @@ struct graft_gen_last {
     uint32_t known_count;
     graft_gen_node *batch; /* Orbit after orbit. */
     uint32_t *orbits;      /* Where they begin in the batch. */
+    uint32_t *sets;        /* By orbit: the closed set that it was made from. */
     uint64_t *keys;        /* GRAFT_MAX_OUTPUTS per node. */
     uint32_t batch_count;
     uint32_t orbit_count;
@@ -30,6 +32,10 @@ struct graft_gen_last {
     uint32_t kept_count;
     uint32_t kept_capacity;
     uint64_t marked_ns;
+    uint64_t order; /* Of the next record. */
+    graft_arena *mail;
+    graft_buffer *sent;     /* By rank: records for it, in the mail; NULL: there is one. */
+    graft_gen_counts below; /* Before this level. */
     graft_progress progress;
     bool shown;
 };
@@ -99,6 +105,24 @@ static graft_gen_room room_for_records(const graft_gen_space *space)
     return room;
 }
 
+/* Makes room for records that are for other ranks. */
+static graft_status open_mail(graft_gen_last *last)
+{
+    graft_env *env = last->space->env;
+    if (env->ranks == NULL) {
+        return GRAFT_OK;
+    }
+    last->mail = graft_arena_new(MAIL_BYTES);
+    if (last->mail == NULL) {
+        return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for records of graphs");
+    }
+    last->sent = GRAFT_NEW(last->space->arena, graft_buffer, graft_ranks_count(env));
+    for (uint32_t r = 0; r < graft_ranks_count(env); r++) {
+        last->sent[r].arena = last->mail;
+    }
+    return GRAFT_OK;
+}
+
 graft_status graft_gen_last_open(graft_gen_space *space, uint32_t size, graft_gen_last **last,
                                  uint32_t *resumed)
 {
@@ -109,8 +133,11 @@ graft_status graft_gen_last_open(graft_gen_space *space, uint32_t size, graft_ge
     made->mark.identity = identify(space, size);
     made->batch = GRAFT_NEW(space->arena, graft_gen_node, BATCH_NODES);
     made->orbits = GRAFT_NEW(space->arena, uint32_t, BATCH_NODES + 1);
+    made->sets = GRAFT_NEW(space->arena, uint32_t, BATCH_NODES);
+    made->below = space->counts;
     made->keys = GRAFT_NEW(space->arena, uint64_t, (size_t)BATCH_NODES * GRAFT_MAX_OUTPUTS);
     list_known(made);
+    GRAFT_CHECK(open_mail(made));
     GRAFT_CHECK(graft_gen_store_open(space->env, &room, &made->mark, &made->store));
     space->counts.graphs += made->mark.graphs;
     space->counts.evaluated += made->mark.evaluated;
@@ -122,6 +149,9 @@ graft_status graft_gen_last_open(graft_gen_space *space, uint32_t size, graft_ge
     *last = made;
     *resumed = (uint32_t)made->mark.walked;
 done:
+    if (status != GRAFT_OK) {
+        graft_arena_free(made->mail);
+    }
     return status;
 }
 
@@ -185,9 +215,22 @@ static graft_status add_record(graft_gen_last *last, const graft_gen_node *node,
                                bool known)
 {
     graft_gen_record record = {
-        .key = key, .order = last->mark.order++, .config = node->config, .is_known = known ? 1 : 0};
+        .key = key, .order = last->order++, .config = node->config, .is_known = known ? 1 : 0};
     memcpy(record.args, node->args, sizeof record.args);
-    return graft_gen_store_add(last->store, &record);
+    if (last->sent == NULL) {
+        return graft_gen_store_add(last->store, &record);
+    }
+    /* The first bits of keys are the store's. */
+    graft_buffer_append(&last->sent[key % graft_ranks_count(last->space->env)], &record,
+                        sizeof record);
+    return GRAFT_OK;
+}
+
+/* Begins the records of a closed set. */
+static void count_from(graft_gen_last *last, uint32_t set)
+{
+    uint64_t first = (uint64_t)set << 32;
+    last->order = last->order < first ? first : last->order;
 }
 
 /* What is known of an orbit: a bit for each output whose value smaller graphs compute too. */
@@ -263,6 +306,7 @@ static graft_status settle_batch(graft_gen_last *last)
     GRAFT_CHECK(graft_gen_evaluate_keys(last->space, last->batch, last->batch_count, last->keys));
     last->orbits[last->orbit_count] = last->batch_count;
     for (uint32_t i = 0; i < last->orbit_count; i++) {
+        count_from(last, last->sets[i]);
         GRAFT_CHECK(settle_orbit(last, last->orbits[i], last->orbits[i + 1]));
     }
     last->mark.graphs += last->orbit_count;
@@ -301,6 +345,7 @@ graft_status graft_gen_last_add(graft_gen_last *last, const graft_gen_node *node
         }
         last->batch[end++] = image;
     }
+    last->sets[last->orbit_count] = offer->set;
     last->orbits[last->orbit_count++] = first;
     last->batch_count = end;
 done:
@@ -313,6 +358,41 @@ done:
 static graft_status check_room(const graft_gen_last *last)
 {
     return graft_gen_space_check_room(last->space, graft_gen_store_bytes(last->store));
+}
+
+/* Gives all ranks the records of their fingerprints. */
+static graft_status deliver_records(graft_gen_last *last)
+{
+    graft_status status = GRAFT_OK;
+    const graft_env *env = last->space->env;
+    graft_buffer got = {.arena = last->mail};
+    graft_gen_record record;
+    if (last->sent == NULL) {
+        return GRAFT_OK;
+    }
+    GRAFT_CHECK(settle_batch(last));
+    graft_ranks_exchange(env, last->sent, &got, NULL);
+    for (size_t at = 0; at < got.size; at += sizeof record) {
+        memcpy(&record, got.data + at, sizeof record);
+        GRAFT_CHECK(graft_gen_store_add(last->store, &record));
+    }
+    graft_arena_reset(last->mail);
+    for (uint32_t r = 0; r < graft_ranks_count(env); r++) {
+        last->sent[r] = (graft_buffer){.arena = last->mail};
+    }
+done:
+    return status;
+}
+
+/* Whether it is time for a mark, to any rank. */
+static bool is_mark_due(const graft_gen_last *last)
+{
+    uint64_t due =
+        graft_gen_store_is_ahead(last->store) || graft_clock_ns() - last->marked_ns > mark_every_ns
+            ? 1
+            : 0;
+    graft_ranks_most(last->space->env, &due, 1);
+    return due != 0;
 }
 
 graft_status graft_gen_last_pass(graft_gen_last *last, uint32_t walked, uint32_t total)
@@ -330,9 +410,8 @@ graft_status graft_gen_last_pass(graft_gen_last *last, uint32_t walked, uint32_t
             graft_arena_printf(space->env->scratch, "%" PRIu64 " graphs", space->counts.graphs));
         graft_arena_release(space->env->scratch, mark);
     }
-    bool due =
-        graft_gen_store_is_ahead(last->store) || graft_clock_ns() - last->marked_ns > mark_every_ns;
-    if (space->room.folder != NULL && due) {
+    GRAFT_CHECK(deliver_records(last));
+    if (space->room.folder != NULL && is_mark_due(last)) {
         GRAFT_CHECK(settle_batch(last));
         last->mark.walked = walked;
         GRAFT_CHECK(graft_gen_store_mark(last->store, &last->mark));
@@ -393,11 +472,37 @@ done:
     return status;
 }
 
+/* Gives all ranks the nodes that matter, and counts what all have made. */
+static void gather_kept(graft_gen_last *last)
+{
+    const graft_env *env = last->space->env;
+    graft_gen_counts *counts = &last->space->counts;
+    const graft_gen_counts *below = &last->below;
+    graft_buffer kept = {.arena = last->mail};
+    uint64_t made[] = {counts->graphs - below->graphs, counts->evaluated - below->evaluated,
+                       counts->keys - below->keys};
+    const graft_buffer own = {.data = (char *)last->kept,
+                              .size = last->kept_count * sizeof *last->kept};
+    counts->stored_bytes = graft_gen_store_bytes(last->store);
+    if (last->sent == NULL) {
+        return;
+    }
+    graft_ranks_most(env, &counts->stored_bytes, 1);
+    graft_ranks_add(env, made, sizeof made / sizeof made[0]);
+    counts->graphs = below->graphs + made[0];
+    counts->evaluated = below->evaluated + made[1];
+    counts->keys = below->keys + made[2];
+    graft_ranks_gather(env, &own, &kept, NULL);
+    last->kept = (graft_gen_record *)(void *)kept.data;
+    last->kept_count = (uint32_t)(kept.size / sizeof *last->kept);
+}
+
 graft_status graft_gen_last_finish(graft_gen_last *last, uint32_t total)
 {
     graft_status status = GRAFT_OK;
     graft_gen_space *space = last->space;
     GRAFT_CHECK(settle_batch(last));
+    GRAFT_CHECK(deliver_records(last));
     if (last->shown) {
         graft_progress_finish(&last->progress);
     }
@@ -406,16 +511,15 @@ graft_status graft_gen_last_finish(graft_gen_last *last, uint32_t total)
         GRAFT_CHECK(graft_gen_store_mark(last->store, &last->mark));
     }
     GRAFT_CHECK(graft_gen_store_list(last->store, keep_repeated, last));
+    gather_kept(last);
     if (last->kept_count > 0) {
         qsort(last->kept, last->kept_count, sizeof *last->kept, compare_orders);
     }
     for (uint32_t i = 0; i < last->kept_count; i++) {
         GRAFT_CHECK(add_kept(last, &last->kept[i]));
     }
-    space->counts.stored_bytes = graft_gen_store_bytes(last->store);
 done:
-    graft_gen_store_close(last->store);
-    last->store = NULL;
+    graft_gen_last_close(last);
     return status;
 }
 
@@ -425,4 +529,6 @@ void graft_gen_last_close(graft_gen_last *last)
         graft_gen_store_close(last->store);
         last->store = NULL;
     }
+    graft_arena_free(last->mail);
+    last->mail = NULL;
 }

@@ -15,13 +15,20 @@
  *
  * Records are partitioned by fingerprint; when they outgrow the limit, the partitions are appended
  * to files in the work folder and read back one by one. With a work folder a mark is written now
- * and then: an interrupted run goes on from it. Neither changes what comes out. */
+ * and then: an interrupted run goes on from it. Neither changes what comes out.
+ *
+ * Ranks (graph/base/ranks.h) walk blocks of the closed sets in turn. Each keeps the records of its
+ * part of the fingerprints, which the others send it after every round of blocks, so that the memory
+ * of all holds them. In the end all get the nodes that matter, in the order of the walk. */
 #ifndef GRAFT_GEN_LAST_H
 #define GRAFT_GEN_LAST_H
 
 #include "gen/space.h"
 
 typedef struct graft_gen_last graft_gen_last;
+
+/* So many closed sets are a block. */
+enum { GRAFT_GEN_BLOCK_SETS = 256 };
 
 /* Opens the last level, whose nodes have `size` operators. With a work folder
  * (space->store.folder) that holds a mark of the same space, records and counts are taken over from
@@ -35,14 +42,15 @@ typedef struct graft_gen_offer {
     const uint32_t *covers; /* Bit of the node of the set that a value comes from; 0 for inputs. */
     uint32_t count;
     uint32_t must; /* Bits of nodes that an application must read. */
+    uint32_t set;  /* The closed set's number. */
 } graft_gen_offer;
 
 /* Takes one application. Applications that are renamings of another one over the same set, or that
  * are in the space, are passed over. */
 GRAFT_MUST_USE graft_status graft_gen_last_add(graft_gen_last *last, const graft_gen_node *node,
                                                const graft_gen_offer *offer);
-/* Says that `walked` closed sets of `total` are done: shows progress, and writes a mark when one is
- * due. */
+/* Says that `walked` closed sets of `total` are done, by all ranks: hands records over, shows
+ * progress, and writes a mark when one is due. */
 GRAFT_MUST_USE graft_status graft_gen_last_pass(graft_gen_last *last, uint32_t walked,
                                                 uint32_t total);
 /* Adds the nodes that matter to the space (not yet evaluated); `total` closed sets were walked.

@@ -3,8 +3,8 @@
 
 #include "gen/check.h"
 #include "gen/search.h"
-#include "graph/base/file.h"
 #include "graph/base/log.h"
+#include "graph/base/ranks.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -22,21 +22,54 @@ void graft_gen_samples_add(graft_gen_samples *samples, uint32_t draw)
 
 /* ----------------------------------------------- what the search does not list */
 
-/* Checks that two roots of one value agree; lists a draw that tells them apart. */
-static void compare_roots(graft_gen_search *find, uint32_t left, uint32_t right)
+/* Pairs of roots of one value. */
+typedef struct {
+    graft_arena *arena;
+    uint32_t (*roots)[2];
+    uint32_t count;
+    uint32_t capacity;
+} pair_list;
+
+static void list_pair(pair_list *list, uint32_t left, uint32_t right)
 {
-    const graft_gen_space *space = find->space;
-    const graft_gen_roots roots[2] = {{{left}}, {{right}}};
+    if (left != right) {
+        list->roots = graft_gen_grow(list->arena, list->roots, list->count, &list->capacity,
+                                     sizeof *list->roots);
+        list->roots[list->count][0] = left;
+        list->roots[list->count++][1] = right;
+    }
+}
+
+/* That both roots of a pair are the same; false when it is too large for a law. */
+static bool make_law(const graft_gen_space *space, const uint32_t pair[2], graft_gen_law *law)
+{
+    const graft_gen_roots roots[2] = {{{pair[0]}}, {{pair[1]}}};
+    return graft_gen_law_draw(space, &roots[0], &roots[1], 1, law);
+}
+
+/* A draw of fresh samples that tells a pair apart, or GRAFT_GEN_NONE. */
+static uint32_t find_draw(const graft_gen_space *space, const uint32_t pair[2])
+{
     const graft_gen_fresh fresh = {graft_gen_fresh_seed(space), 0, UNLISTED_SAMPLES};
     graft_gen_checker checker = {.scratch = space->env->scratch};
     graft_gen_law law;
     uint32_t draw = GRAFT_GEN_NONE;
-    if (left == right || !graft_gen_law_draw(space, &roots[0], &roots[1], 1, &law) ||
-        graft_gen_law_holds(&checker, &law, &fresh, &draw) || draw == GRAFT_GEN_NONE) {
+    return make_law(space, pair, &law) && !graft_gen_law_holds(&checker, &law, &fresh, &draw)
+               ? draw
+               : GRAFT_GEN_NONE;
+}
+
+/* Lists a draw that tells a pair apart, unless one does that is listed already. */
+static void take_draw(graft_gen_search *find, const uint32_t pair[2], uint32_t draw)
+{
+    graft_gen_checker checker = {.scratch = find->space->env->scratch};
+    graft_gen_law law;
+    if (draw == GRAFT_GEN_NONE || !make_law(find->space, pair, &law)) {
         return;
     }
     for (uint32_t i = find->told_first; i < find->told->draw_count; i++) {
-        if (graft_gen_law_shows(&checker, &law, fresh.seed, find->told->draws[i], false)) {
+        if (graft_gen_law_shows(&checker, &law, graft_gen_fresh_seed(find->space),
+                                find->told->draws[i], false)) {
             return;
         }
     }
@@ -44,25 +77,21 @@ static void compare_roots(graft_gen_search *find, uint32_t left, uint32_t right)
 }
 
 /* Graphs of weights, and of constants: no law is looked for there, but they are arguments too. */
-static void compare_unlisted(graft_gen_search *find)
+static void list_unlisted(const graft_gen_space *space, pair_list *list)
 {
-    const graft_gen_space *space = find->space;
     for (uint32_t v = space->set->input_count; v < space->value_count; v++) {
         const graft_gen_value *value = &space->values[v];
         for (uint32_t i = space->producer_first[v];
              (value->is_weight || value->is_idle) && i < space->producer_first[v + 1]; i++) {
-            compare_roots(find, value->node * GRAFT_MAX_OUTPUTS + value->slot, space->producers[i]);
+            list_pair(list, value->node * GRAFT_MAX_OUTPUTS + value->slot, space->producers[i]);
         }
     }
 }
 
 /* A sample may tell two graphs apart and let their renamings pass as equal. The search looks at one
  * renaming of a graph only, but all are arguments. */
-static void compare_images(graft_gen_search *find)
+static void list_images(const graft_gen_space *space, uint32_t *from, pair_list *list)
 {
-    const graft_gen_space *space = find->space;
-    graft_mark mark = graft_arena_mark(find->arena);
-    uint32_t *from = GRAFT_NEW(find->arena, uint32_t, space->value_count);
     for (uint32_t r = 1; r < space->renaming_count; r++) {
         memset(from, 0xff, space->value_count * sizeof *from);
         for (uint32_t v = space->set->input_count; v < space->value_count; v++) {
@@ -73,12 +102,34 @@ static void compare_images(graft_gen_search *find)
             if (from[image] != GRAFT_GEN_NONE) {
                 const graft_gen_value *a = &space->values[from[image]];
                 const graft_gen_value *b = &space->values[v];
-                compare_roots(
-                    find, graft_gen_node_image(space, a->node, r) * GRAFT_MAX_OUTPUTS + a->slot,
-                    graft_gen_node_image(space, b->node, r) * GRAFT_MAX_OUTPUTS + b->slot);
+                list_pair(list,
+                          graft_gen_node_image(space, a->node, r) * GRAFT_MAX_OUTPUTS + a->slot,
+                          graft_gen_node_image(space, b->node, r) * GRAFT_MAX_OUTPUTS + b->slot);
             }
             from[image] = v;
         }
+    }
+}
+
+/* Checks that what the search does not list agrees, each rank a part of it; lists draws that tell
+ * pairs apart. */
+static void compare_rest(graft_gen_search *find)
+{
+    const graft_gen_space *space = find->space;
+    const graft_env *env = space->env;
+    graft_mark mark = graft_arena_mark(find->arena);
+    uint32_t *from = GRAFT_NEW(find->arena, uint32_t, space->value_count);
+    pair_list list = {.arena = find->arena};
+    list_unlisted(space, &list);
+    list_images(space, from, &list);
+    uint32_t *draws = GRAFT_NEW(find->arena, uint32_t, list.count);
+    uint32_t end = graft_ranks_first(env, graft_ranks_own(env) + 1, list.count);
+    for (uint32_t i = graft_ranks_first(env, graft_ranks_own(env), list.count); i < end; i++) {
+        draws[i] = find_draw(space, list.roots[i]);
+    }
+    graft_ranks_fill(env, draws, list.count, sizeof *draws);
+    for (uint32_t i = 0; i < list.count; i++) {
+        take_draw(find, list.roots[i], draws[i]);
     }
     graft_arena_release(find->arena, mark);
 }
@@ -103,8 +154,7 @@ static graft_status find_draws(graft_env *env, const graft_gen_set *set, const g
     find.told_first = samples->draw_count;
     graft_gen_search_know(&find, known, known->count);
     GRAFT_CHECK(graft_gen_search_walk(&find));
-    compare_unlisted(&find);
-    compare_images(&find);
+    compare_rest(&find);
 done:
     graft_gen_ahead_close(find.ahead);
     graft_arena_free(arena);
@@ -158,11 +208,8 @@ static uint32_t load_draws(graft_env *env, const graft_gen_room *room, graft_gen
     uint8_t *data = NULL;
     size_t size = 0;
     head start = {.depth = 0};
-    if (!graft_file_exists(path)) {
-        goto done;
-    }
-    if (graft_file_read(env, env->unit, path, &data, &size) != GRAFT_OK || size < sizeof start) {
-        graft_env_clear(env);
+    graft_ranks_read(env, env->unit, path, &data, &size);
+    if (size < sizeof start) {
         goto done;
     }
     memcpy(&start, data, sizeof start);
@@ -202,7 +249,7 @@ graft_status graft_gen_samples_refine(graft_env *env, const graft_gen_set *set,
             before = samples->draw_count;
             GRAFT_CHECK(find_draws(env, &smaller, room, known, samples));
         } while (samples->draw_count > before);
-        if (room->folder != NULL) {
+        if (room->folder != NULL && graft_ranks_own(env) == 0) {
             GRAFT_CHECK(save_draws(env, room, smaller.depth, samples));
         }
     }

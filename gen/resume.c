@@ -1,7 +1,7 @@
 /* resume.c - see resume.h. */
 #include "gen/resume.h"
 
-#include "graph/base/file.h"
+#include "graph/base/ranks.h"
 
 #include <string.h>
 
@@ -38,6 +38,9 @@ graft_status graft_gen_set_save(graft_env *env, const char *path, uint64_t ident
     graft_mark mark = graft_arena_mark(env->unit);
     graft_buffer file = {.arena = env->unit};
     head start;
+    if (graft_ranks_own(env) > 0) {
+        return GRAFT_OK;
+    }
     memset(&start, 0, sizeof start);
     start.magic = magic;
     start.identity = identity;
@@ -61,9 +64,8 @@ bool graft_gen_set_load(graft_env *env, const char *path, uint64_t identity,
     size_t size = 0;
     head start;
     bool found = false;
-    if (!graft_file_exists(path) ||
-        graft_file_read(env, env->unit, path, &data, &size) != GRAFT_OK || size < sizeof start) {
-        graft_env_clear(env);
+    graft_ranks_read(env, env->unit, path, &data, &size);
+    if (size < sizeof start) {
         goto done;
     }
     memcpy(&start, data, sizeof start);

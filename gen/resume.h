@@ -1,5 +1,6 @@
 /* resume.h - what the sets that are done have brought, kept in the work folder: an interrupted run
- * takes it from there. Files are for this program on this machine only. */
+ * takes it from there. Files are for this program on this machine only. The first rank writes
+ * and reads them, here and in refine.h and trail.h; the others are told what they say. */
 #ifndef GRAFT_GEN_RESUME_H
 #define GRAFT_GEN_RESUME_H
 

@@ -1,7 +1,7 @@
 /* store.c - see store.h. */
 #include "gen/store.h"
 
-#include "graph/base/file.h"
+#include "graph/base/ranks.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,11 +16,13 @@ enum { PARTITION_BITS = 6, PARTITIONS = 1 << PARTITION_BITS, FIRST_RECORDS = 1 <
 
 static const uint64_t magic = UINT64_C(0x6b72616d74666167);
 
-/* The mark's file. */
+enum { MARKS = 2 };
+
+/* The mark's file: the last mark and the one before. */
 typedef struct {
     uint64_t magic;
-    graft_gen_mark mark;
-    uint64_t sizes[PARTITIONS];
+    graft_gen_mark marks[MARKS];
+    uint64_t sizes[MARKS][PARTITIONS];
 } mark_file;
 
 struct graft_gen_store {
@@ -33,6 +35,7 @@ struct graft_gen_store {
     int files[PARTITIONS];
     uint64_t sizes[PARTITIONS]; /* Bytes. */
     uint64_t peak_bytes;
+    mark_file marked;
     bool spilled;
     bool ahead; /* Of the mark. */
 };
@@ -77,14 +80,22 @@ static void sort_records(graft_gen_store *store)
 
 static uint32_t partition_of(uint64_t key) { return (uint32_t)(key >> (64 - PARTITION_BITS)); }
 
+/* What ranks tell their files apart by. */
+static const char *whose(graft_env *env)
+{
+    return env->ranks == NULL ? ""
+                              : graft_arena_printf(env->scratch, ".%u-of-%u", graft_ranks_own(env),
+                                                   graft_ranks_count(env));
+}
+
 static const char *file_path(graft_env *env, const char *folder, uint32_t partition)
 {
-    return graft_arena_printf(env->scratch, "%s/part-%02u", folder, partition);
+    return graft_arena_printf(env->scratch, "%s/part-%02u%s", folder, partition, whose(env));
 }
 
 static const char *mark_path(graft_env *env, const char *folder)
 {
-    return graft_arena_printf(env->scratch, "%s/mark", folder);
+    return graft_arena_printf(env->scratch, "%s/mark%s", folder, whose(env));
 }
 
 static graft_status fail_file(const graft_gen_store *store, uint32_t partition, const char *what)
@@ -162,29 +173,43 @@ done:
 
 /* -------------------------------------------------------------------- marks */
 
-/* Takes over a mark of the same identity, if there is one. */
-static void read_mark(graft_gen_store *store, graft_gen_mark *mark)
+/* Reads the marks that this store's folder holds; all zero when there are none. */
+static void read_marks(graft_gen_store *store)
 {
-    mark_file file;
     uint8_t *data = NULL;
     size_t size = 0;
-    if (!graft_file_exists(mark_path(store->env, store->folder))) {
+    const char *path = mark_path(store->env, store->folder);
+    if (!graft_file_exists(path)) {
         return;
     }
-    if (graft_file_read(store->env, store->env->scratch, mark_path(store->env, store->folder),
-                        &data, &size) != GRAFT_OK) {
+    if (graft_file_read(store->env, store->env->scratch, path, &data, &size) != GRAFT_OK) {
         graft_env_clear(store->env);
         return;
     }
-    if (size != sizeof file) {
+    if (size == sizeof store->marked) {
+        memcpy(&store->marked, data, size);
+    }
+}
+
+/* Takes over a mark of the same identity, if there is one: the last one that all ranks have. */
+static void take_mark(graft_gen_store *store, graft_gen_mark *mark)
+{
+    const mark_file *file = &store->marked;
+    read_marks(store);
+    bool has_any = file->magic == magic && file->marks[0].identity == mark->identity;
+    uint64_t least = UINT64_MAX - (has_any ? file->marks[0].walked : 0);
+    graft_ranks_most(store->env, &least, 1);
+    uint32_t which = file->marks[0].walked == UINT64_MAX - least ? 0 : 1;
+    uint64_t lacks = !has_any || file->marks[which].walked != UINT64_MAX - least ||
+                     file->marks[which].identity != mark->identity;
+    graft_ranks_most(store->env, &lacks, 1);
+    if (lacks != 0) {
+        memset(&store->marked, 0, sizeof store->marked);
         return;
     }
-    memcpy(&file, data, sizeof file);
-    if (file.magic == magic && file.mark.identity == mark->identity) {
-        *mark = file.mark;
-        memcpy(store->sizes, file.sizes, sizeof store->sizes);
-        store->spilled = true;
-    }
+    *mark = file->marks[which];
+    memcpy(store->sizes, file->sizes[which], sizeof store->sizes);
+    store->spilled = true;
 }
 
 graft_status graft_gen_store_mark(graft_gen_store *store, const graft_gen_mark *mark)
@@ -194,16 +219,20 @@ graft_status graft_gen_store_mark(graft_gen_store *store, const graft_gen_mark *
     if (store->folder == NULL) {
         return GRAFT_OK;
     }
-    mark_file file = {.magic = magic, .mark = *mark};
+    mark_file *file = &store->marked;
     GRAFT_CHECK(spill(store));
     for (uint32_t p = 0; p < PARTITIONS; p++) {
         if (fsync(store->files[p]) != 0) {
             return fail_file(store, p, "write it");
         }
     }
-    memcpy(file.sizes, store->sizes, sizeof file.sizes);
+    file->magic = magic;
+    file->marks[1] = file->marks[0];
+    file->marks[0] = *mark;
+    memcpy(file->sizes[1], file->sizes[0], sizeof file->sizes[1]);
+    memcpy(file->sizes[0], store->sizes, sizeof file->sizes[0]);
     GRAFT_CHECK(
-        graft_file_write(store->env, mark_path(store->env, store->folder), &file, sizeof file));
+        graft_file_write(store->env, mark_path(store->env, store->folder), file, sizeof *file));
     store->ahead = false;
 done:
     graft_arena_release(store->env->scratch, scratch);
@@ -231,7 +260,7 @@ graft_status graft_gen_store_open(graft_env *env, const graft_gen_room *room, gr
         uint64_t most = room->memory_bytes / (RECORD_SHARE * sizeof *made->records);
         made->most = room->memory_bytes == 0 ? SIZE_MAX : most < 1 ? 1 : (size_t)most;
         GRAFT_CHECK(graft_file_make_folders(env, mark_path(env, made->folder)));
-        read_mark(made, mark);
+        take_mark(made, mark);
         GRAFT_CHECK(open_files(made));
     }
     *store = made;

@@ -4,7 +4,11 @@
  * A full buffer is sorted by key and each partition (the first bits of the key) appended to its
  * file. To list the records, one partition after the other is read back, sorted, and handed on in
  * the order of its keys. A *mark* says how much of each file counts: what was written after it is
- * cut off when a run goes on from it. Files are for this program on this machine only. */
+ * cut off when a run goes on from it. Files are for this program on this machine only.
+ *
+ * Ranks (graph/base/ranks.h) have a store each, with files of their own. They mark together, and one
+ * that is stopped may have written a mark that another has not: so a mark's file holds the mark
+ * before as well. */
 #ifndef GRAFT_GEN_STORE_H
 #define GRAFT_GEN_STORE_H
 
@@ -12,7 +16,7 @@
 
 typedef struct graft_gen_record {
     uint64_t key;
-    uint64_t order; /* When it was made. */
+    uint64_t order; /* The closed set that it was made from, then the how manieth of that. */
     uint32_t args[GRAFT_MAX_INPUTS];
     uint16_t config;
     uint16_t is_known; /* Kept, whether its key is repeated or not. */
@@ -25,13 +29,12 @@ typedef struct graft_gen_store graft_gen_store;
 typedef struct graft_gen_mark {
     uint64_t identity; /* Of the space. */
     uint64_t walked;   /* Closed sets. */
-    uint64_t order;
     uint64_t graphs;
     uint64_t evaluated;
 } graft_gen_mark;
 
 /* Opens an empty store, or, where the folder holds a mark with mark->identity, the marked one (and
- * fills in *mark; mark->walked is 0 otherwise). Without a folder everything stays in memory. The
+ * fills in *mark; mark->walked is 0 otherwise, and where ranks have none in common). Without a folder everything stays in memory. The
  * store is freed with graft_gen_store_close. GRAFT_IO, GRAFT_NO_MEMORY. */
 GRAFT_MUST_USE graft_status graft_gen_store_open(graft_env *env, const graft_gen_room *room,
                                                  graft_gen_mark *mark, graft_gen_store **store);

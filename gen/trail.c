@@ -2,6 +2,7 @@
 #include "gen/trail.h"
 
 #include "graph/base/log.h"
+#include "graph/base/ranks.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -90,14 +91,11 @@ void graft_gen_trail_open(const graft_gen_space *space, uint32_t output_count, u
     trail->path = make_path(space->arena, space->room.folder, output_count);
     trail->identity = XXH3_64bits(words, sizeof words);
     graft_mark mark = graft_arena_mark(env->unit);
-    if (graft_file_exists(trail->path)) {
-        if (graft_file_read(env, env->unit, trail->path, &data, &size) != GRAFT_OK) {
-            graft_env_clear(env);
-        } else if (size >= sizeof(head) && is_valid(trail, pair_count, data, size)) {
-            take_file(trail, space, data, size);
-            graft_log(env, 1, "%s: going on behind %u pairs and %u laws", space->set->name,
-                      trail->told_count, trail->law_count);
-        }
+    graft_ranks_read(env, env->unit, trail->path, &data, &size);
+    if (size >= sizeof(head) && is_valid(trail, pair_count, data, size)) {
+        take_file(trail, space, data, size);
+        graft_log(env, 1, "%s: going on behind %u pairs and %u laws", space->set->name,
+                  trail->told_count, trail->law_count);
     }
     graft_arena_release(env->unit, mark);
 }
@@ -111,7 +109,7 @@ const graft_gen_law *graft_gen_trail_law(const graft_gen_trail *trail, uint32_t 
 
 bool graft_gen_trail_is_due(const graft_gen_trail *trail, uint32_t told, bool at_once)
 {
-    if (trail->path == NULL || told <= trail->told_count) {
+    if (trail->path == NULL || told <= trail->told_count || graft_ranks_own(trail->env) > 0) {
         return false;
     }
     uint64_t since_ns = graft_clock_ns() - trail->saved_ns;

@@ -25,7 +25,7 @@ doc=$root/usr/share/doc/graft
 rm -rf "$folder"
 mkdir -p "$folder/debian"
 strip --remove-section=.comment --remove-section=.note -o "$folder/program" "$GRAFT"
-GRAFT=$folder/program PREFIX=/usr DESTDIR=$root CUDA_LIBRARY='' RUN_LIBRARY='' sh packaging/install.sh install > /dev/null
+GRAFT=$folder/program PREFIX=/usr DESTDIR=$root CUDA_LIBRARY='' MPI_LIBRARY='' RUN_LIBRARY='' sh packaging/install.sh install > /dev/null
 
 # Files of Debian's, in place of ours.
 gzip -9n "$root/usr/share/man/man1/graft.1"

@@ -4,13 +4,14 @@
 #   GRAFT=out/release/graft VERSION=0.1.0 PREFIX=/usr/local DESTDIR= sh packaging/install.sh install
 #   VERSION=0.1.0 PREFIX=/usr/local DESTDIR= sh packaging/install.sh uninstall
 #
-# CUDA_LIBRARY is the back end for NVIDIA GPUs, where there is one, RUN_LIBRARY the executor for other
-# programs, XNNPACK_DEVICE what devices/xnnpack starts; what is not set is left out. The program finds its data in
-# ../share/graft from where it lies, so that the tree may be moved as a whole. What is removed is what
-# would be installed; folders go when they are Graft's own and empty.
+# CUDA_LIBRARY is the back end for NVIDIA GPUs, where there is one, MPI_LIBRARY what calls MPI,
+# RUN_LIBRARY the executor for other programs, XNNPACK_DEVICE what devices/xnnpack starts; what is not
+# set is left out. The program finds its data in ../share/graft from where it lies, so that the tree
+# may be moved as a whole. What is removed is what would be installed; folders go when they are
+# Graft's own and empty.
 set -eu
 
-: "${PREFIX:?}" "${VERSION:?}" "${DESTDIR:=}" "${GRAFT:=}" "${CUDA_LIBRARY:=}" "${RUN_LIBRARY:=}" \
+: "${PREFIX:?}" "${VERSION:?}" "${DESTDIR:=}" "${GRAFT:=}" "${CUDA_LIBRARY:=}" "${MPI_LIBRARY:=}" "${RUN_LIBRARY:=}" \
     "${XNNPACK_DEVICE:=}"
 ROOT=$DESTDIR$PREFIX
 OWN="include/graft share/graft share/doc/graft lib/graft"
@@ -26,6 +27,7 @@ data_files() {
 files() {
     echo "755 $GRAFT bin/graft"
     echo "644 $CUDA_LIBRARY lib/graft/graft-cuda.so"
+    echo "644 $MPI_LIBRARY lib/graft/graft-mpi.so"
     echo "755 $XNNPACK_DEVICE lib/graft/xnnpack"
     if [ -n "$RUN_LIBRARY" ]; then
         echo "644 $RUN_LIBRARY lib/${RUN_LIBRARY##*/}"
@@ -53,7 +55,7 @@ install_files() {
     made=$(mktemp)
     trap 'rm -f "$made"' EXIT
     files | while read -r mode source target; do
-        [ -n "$target" ] || continue # No CUDA library: the line has two words.
+        [ -n "$target" ] || continue # No such library: the line has two words.
         case $source in
         +*)
             make_file "$source" > "$made"
@@ -70,7 +72,7 @@ install_files() {
 }
 
 uninstall_files() {
-    GRAFT=graft CUDA_LIBRARY=graft-cuda.so XNNPACK_DEVICE=device
+    GRAFT=graft CUDA_LIBRARY=graft-cuda.so MPI_LIBRARY=graft-mpi.so XNNPACK_DEVICE=device
     files | while read -r _ _ target; do
         rm -f "$ROOT/$target"
     done

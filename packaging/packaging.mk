@@ -12,8 +12,8 @@ $(RUN_LIBRARY): $(OUT)/emit/run/run.o $(call archives,$(FOLDERS)) emit/run/run.m
 	$(Q)$(LINK) -shared -Wl,-soname,$(@F) -Wl,--version-script=emit/run/run.map $(filter %.o %.a,$^) $(LDLIBS) -o $@
 
 .PHONY: install uninstall dist
-install: $(GRAFT) $(CUDA_LIBRARY) $(RUN_LIBRARY) $(XNNPACK_DEVICE) ## Install below DESTDIR and PREFIX (/usr/local)
-	@GRAFT=$(GRAFT) CUDA_LIBRARY=$(CUDA_LIBRARY) $(INSTALL) install
+install: $(GRAFT) $(CUDA_LIBRARY) $(MPI_LIBRARY) $(RUN_LIBRARY) $(XNNPACK_DEVICE) ## Install below DESTDIR and PREFIX (/usr/local)
+	@GRAFT=$(GRAFT) CUDA_LIBRARY=$(CUDA_LIBRARY) MPI_LIBRARY=$(MPI_LIBRARY) $(INSTALL) install
 
 uninstall: ## Remove what `make install` installs
 	@$(INSTALL) uninstall
@@ -26,10 +26,10 @@ dist: ## Pack the sources of the last commit into out/graft-VERSION.tar.gz
 	@git archive --format=tar --prefix=graft-$(VERSION)/ HEAD | gzip -9n > $(TARBALL)
 	@echo '$(TARBALL)'
 
-# Packages are for other machines: built for x86-64-v3 in a folder of their own, without CUDA, and
+# Packages are for other machines: built for x86-64-v3 in a folder of their own, without CUDA and MPI, and
 # hardened as distributions ask.
 PACKAGE_ARCH ?= x86-64-v3
-PACKAGE_MAKE := $(MAKE) --no-print-directory ARCH=$(PACKAGE_ARCH) CUDA=0 MODE=release OUT=out/package \
+PACKAGE_MAKE := $(MAKE) --no-print-directory ARCH=$(PACKAGE_ARCH) CUDA=0 MPI=0 MODE=release OUT=out/package \
     HARDENING='-fstack-protector-strong -D_FORTIFY_SOURCE=2' \
     LDFLAGS_EXTRA='-pie -Wl,-z,relro,-z,now'
 

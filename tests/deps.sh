@@ -9,11 +9,13 @@ set -eu
 # Needed to build and to run the tests.
 REQUIRED="gcc libc6-dev libz3-dev libprotobuf-c-dev protobuf-c-compiler libxxhash-dev libyaml-dev
     zlib1g-dev libdnnl-dev libopenblas-dev libcmocka-dev"
-# The build does without libonnx-dev and what it needs, and single tests without the rest, each with a
-# reason: shapes by ONNX' own library, the ONNX conformance cases, headers in C++, the firmware in an
-# emulated microcontroller, the example on XNNPACK, and the drawings of reports.
-OPTIONAL="g++ libonnx-dev libprotobuf-dev libonnx-testdata python3-onnx gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm
-    libxnnpack-dev libpthreadpool-dev pkg-config graphviz"
+# The build does without libonnx-dev and what it needs, and without Open MPI, and single tests without
+# the rest, each with a reason: shapes by ONNX' own library, work shared over machines, the ONNX
+# conformance cases, headers in C++, the firmware in an emulated microcontroller, the example on
+# XNNPACK, and the drawings of reports.
+OPTIONAL="g++ libonnx-dev libprotobuf-dev libopenmpi-dev openmpi-bin libonnx-testdata python3-onnx
+    gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm libxnnpack-dev libpthreadpool-dev pkg-config
+    graphviz"
 DEVELOPMENT="clang clang-format clang-tidy cppcheck shellcheck cvc5 python3-venv dpkg-dev lintian qemu-user gnuplot-nox chromium xxhash"
 
 missing_of() {

@@ -54,7 +54,7 @@ endif
 
 # Tests that call make find what was built as it was built: also when `deps` has just installed what was
 # not there when this make looked for it.
-RUN_TESTS = OUT=$(OUT) GRAFT=$(GRAFT) MODE=$(MODE) JOBS=$(JOBS) ARCH=$(ARCH) CUDA=$(if $(CUDA_LIBRARY),1,0) \
+RUN_TESTS = OUT=$(OUT) GRAFT=$(GRAFT) MODE=$(MODE) JOBS=$(JOBS) ARCH=$(ARCH) CUDA=$(if $(CUDA_LIBRARY),1,0) MPI=$(if $(MPI_LIBRARY),1,0) \
     LIBONNX=$(if $(INFER_OBJECT),1,0) sh tests/run.sh
 
 # The folder of a program, of which the rules below know the path behind tests/.
@@ -68,7 +68,7 @@ $(EVERY_PROGRAM): $(OUT)/tests/%: $(OUT)/tests/%.o $$(SHARES_$$(call folder_of,$
 
 .PHONY: $(TEST_FOLDERS:%=test-%)
 test-examples test-cost: $$(EXAMPLE_PROGRAMS)
-$(TEST_FOLDERS:%=test-%): test-%: $$(call programs,$$*,test) $$(if $$(call scripts,$$*,test),$(GRAFT))
+$(TEST_FOLDERS:%=test-%): test-%: $$(call programs,$$*,test) $$(if $$(call scripts,$$*,test),$(GRAFT) $(MPI_LIBRARY))
 	@$(RUN_TESTS) $(call programs,$*,test) $(call scripts,$*,test)
 
 FUZZ_NAMES := $(patsubst tests/fuzz/fuzz_%.c,%,$(call chosen,$(wildcard tests/fuzz/fuzz_*.c)))

@@ -2,6 +2,7 @@
 #include "verify/pipeline.h"
 
 #include "graph/base/log.h"
+#include "graph/base/ranks.h"
 #include "graph/rule/ruleprint.h"
 
 #include <inttypes.h>
@@ -127,7 +128,7 @@ done:
     return status;
 }
 
-/* Sets room->folder to the run's own and opens the answers in it. */
+/* Sets room->folder to the run's own and opens the answers in it; ranks but the first keep none. */
 static graft_status open_work(graft_pipeline *p, graft_gen_room *room)
 {
     graft_status status = GRAFT_OK;
@@ -137,6 +138,9 @@ static graft_status open_work(graft_pipeline *p, graft_gen_room *room)
     }
     GRAFT_CHECK(identify_run(p, &identity));
     room->folder = graft_arena_printf(p->arena, "%s/%016" PRIx64, room->folder, identity);
+    if (graft_ranks_own(p->env) > 0) {
+        return GRAFT_OK;
+    }
     const char *path = graft_arena_printf(p->arena, "%s/answers", room->folder);
     GRAFT_CHECK(graft_kept_open(p->env, p->arena, path, &p->kept));
     if (graft_kept_count(p->kept) > 0) {
@@ -157,6 +161,15 @@ void graft_generate_forget(const graft_generate_options *options,
 }
 
 /* ------------------------------------------------------------------ the pipeline */
+
+/* Of all ranks. */
+static void add_times(const graft_env *env, graft_generate_times *times)
+{
+    uint64_t all[] = {times->propose_ns, times->lift_ns, times->sweep_ns, times->select_ns,
+                      times->prove_ns};
+    graft_ranks_add(env, all, sizeof all / sizeof all[0]);
+    *times = (graft_generate_times){all[0], all[1], all[2], all[3], all[4]};
+}
 
 static graft_status make_rules(graft_pipeline *p)
 {
@@ -188,11 +201,13 @@ graft_status graft_generate(graft_env *env, const graft_gen_family *families, ui
     graft_sweep_open(sweeper);
     memset(counts, 0, sizeof *counts);
     GRAFT_CHECK(graft_pipeline_open_provers(&p));
+    GRAFT_CHECK(graft_ranks_open(env));
     GRAFT_CHECK(open_work(&p, &propose.room));
     uint64_t start_ns = graft_pipeline_clock_ns();
     GRAFT_CHECK(graft_gen_run(env, env->life, families, family_count, &propose, &candidates));
     counts->times.propose_ns = graft_pipeline_clock_ns() - start_ns;
     GRAFT_CHECK(make_rules(&p));
+    add_times(env, &counts->times);
     make_set(&p, set);
     counts->work = propose.room.folder;
 done:

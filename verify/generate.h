@@ -2,7 +2,8 @@
  *
  *      families ─ gen ─► candidates ─ lift ─► rules ─ sweep ─► select ⇄ prove ─► the set
  *
- * Lifting and checking run in child processes, one item at a time. The set's bytes depend on the
+ * Lifting and checking run in child processes, one item at a time; ranks (graph/base/ranks.h) share
+ * them, and the enumeration. The set's bytes depend on the
  * families, the seed and the version of the solver alone. */
 #ifndef GRAFT_GENERATE_H
 #define GRAFT_GENERATE_H
@@ -21,7 +22,7 @@ typedef struct graft_generate_options {
 
 graft_generate_options graft_generate_defaults(void);
 
-/* Processor time of each stage, child processes included. */
+/* Processor time of each stage, child processes and all ranks included. */
 typedef struct graft_generate_times {
     uint64_t propose_ns;
     uint64_t lift_ns;
@@ -56,7 +57,7 @@ typedef struct graft_generate_counts {
  * options (else it is left alone); the set is the same with it and without.
  *
  * Makes the set in env->life. Rules that are not proved are counted, and those that the solver gave
- * up on are named in the log. Fails as graft_gen_run, graft_pool_run and graft_kept_open do;
+ * up on are named in the log. Fails as graft_ranks_open, graft_gen_run, graft_pool_run and graft_kept_open do;
  * GRAFT_UNDECIDED when an item was killed for its time, GRAFT_INTERNAL when solver and polynomials
  * contradict each other.
  */

@@ -3,10 +3,19 @@
  *   parent ──── index, what is sent ───► child          (one pipe each way and child)
  *          ◄───────── outcome ──────────   │ forks, where the job is fresh, and waits
  *          ◄═══════ file: answer ══════════╧ for the one who does the item
+ *
+ * Between ranks, whose parents all have what is sent:
+ *
+ *   rank 0 ◄── "I take 8 items" ──── rank 1             (once)
+ *          ─────── index ──────────►                    (as long as it has room and items are left)
+ *          ◄─ index, outcome, answer                    (which makes room for one more)
+ *          ─────── "over" ─────────►                    (when all is known)
+ *          ═══════ all answers ═════► all ranks
  */
 #include "verify/pool.h"
 
 #include "graph/base/log.h"
+#include "graph/base/ranks.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -20,8 +29,11 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 enum { CHILDREN_MOST = 64, POLL_MS = 200, NO_ITEM = -1, NO_FILE = -1 };
+/* MPI is asked, not waited for. A rank has this many items for each child: one in hand, one next. */
+enum { RANK_POLL_MS = 2, ROOM_PER_CHILD = 2, ROOM = 255 };
 
 typedef struct {
     pid_t pid;  /* 0: not running. */
@@ -45,6 +57,13 @@ struct graft_pool {
     uint32_t known; /* Done by an earlier run. */
     uint32_t done;  /* These included. */
     graft_progress progress;
+    /* The first rank's, by rank: how many more items it takes, and how many ranks have said so. */
+    uint32_t *rooms;
+    uint32_t heard;
+    /* Another rank's: items that it was given and no child has yet, and whether there are more. */
+    uint32_t given[ROOM_PER_CHILD * CHILDREN_MOST];
+    uint32_t given_count;
+    bool is_over;
 };
 
 typedef graft_pool pool;
@@ -269,6 +288,7 @@ static bool start_worker(pool *p, worker *w)
         (void)close(down[1]);
         (void)close(up[0]);
         close_others(p);
+        p->env->ranks = NULL; /* MPI is the parent's. */
         const child c = {p->env, &p->job, down[0], up[1], w->answer};
         work_in_child(&c);
         _exit(0);
@@ -323,14 +343,45 @@ static void tell_results(pool *p)
     }
 }
 
-static void finish_item(pool *p, worker *w, graft_pool_outcome outcome)
+static void settle_item(pool *p, uint32_t item, graft_pool_outcome outcome)
 {
-    p->results[w->item].outcome = (uint8_t)outcome;
-    p->results[w->item].is_there = true;
-    w->item = NO_ITEM;
+    p->results[item].outcome = (uint8_t)outcome;
+    p->results[item].is_there = true;
     p->done++;
     tell_results(p);
     graft_progress_update(&p->progress, p->done - p->known, NULL);
+}
+
+/* What one rank tells the first about an item, whose answer is behind it; or, once, how many items it
+ * takes at a time. */
+typedef struct {
+    uint32_t item;
+    uint32_t outcome; /* graft_pool_outcome, or ROOM: `item` is their number. */
+} report;
+
+/* Tells the first rank what became of an item, and forgets it. */
+static graft_status report_item(pool *p, uint32_t item, graft_pool_outcome outcome)
+{
+    graft_mark mark = graft_arena_mark(p->env->scratch);
+    graft_buffer message = {.arena = p->env->scratch};
+    const report about = {item, (uint32_t)outcome};
+    graft_buffer_append(&message, &about, sizeof about);
+    graft_buffer_append(&message, p->results[item].answer, p->results[item].bytes);
+    graft_status status = graft_ranks_send(p->env, 0, &message);
+    p->results[item] = (graft_pool_result){.answer = NULL};
+    graft_arena_release(p->env->scratch, mark);
+    return status;
+}
+
+static graft_status finish_item(pool *p, worker *w, graft_pool_outcome outcome)
+{
+    uint32_t item = (uint32_t)w->item;
+    w->item = NO_ITEM;
+    if (graft_ranks_own(p->env) > 0) {
+        return report_item(p, item, outcome);
+    }
+    settle_item(p, item, outcome);
+    return GRAFT_OK;
 }
 
 /* Hands an item to a worker, starting it if need be. */
@@ -348,7 +399,7 @@ static graft_status hand_over(pool *p, worker *w, uint32_t item)
     if (!write_all(w->to, &header, sizeof header) ||
         !write_all(w->to, sent->data, sent->size)) { /* It died between two items. */
         (void)stop_worker(w, true);
-        finish_item(p, w, GRAFT_POOL_CRASHED);
+        return finish_item(p, w, GRAFT_POOL_CRASHED);
     }
     return GRAFT_OK;
 }
@@ -359,18 +410,32 @@ static uint32_t next_item(const pool *p)
     return p->job.take != NULL ? p->job.item_count - p->left : p->left - 1;
 }
 
-/* Hands the next item to an idle worker. */
-static graft_status feed_worker(pool *p, worker *w)
+/* Takes the next item for a child or another rank; false when there is none. */
+static bool take_item(pool *p, uint32_t *item)
 {
+    if (graft_ranks_own(p->env) > 0) {
+        if (p->given_count > 0) {
+            *item = p->given[--p->given_count];
+            return true;
+        }
+        return false;
+    }
     while (p->left > 0 && p->results[next_item(p)].is_there) {
         p->left--; /* An earlier run has done it. */
     }
-    if (p->left == 0 || w->item != NO_ITEM) {
-        return GRAFT_OK;
+    if (p->left == 0) {
+        return false;
     }
-    uint32_t item = next_item(p);
+    *item = next_item(p);
     p->left--;
-    return hand_over(p, w, item);
+    return true;
+}
+
+/* Hands the next item to an idle worker. */
+static graft_status feed_worker(pool *p, worker *w)
+{
+    uint32_t item;
+    return w->item == NO_ITEM && take_item(p, &item) ? hand_over(p, w, item) : GRAFT_OK;
 }
 
 /* A child has died of its item. Memory that earlier items have left behind must not decide: for
@@ -383,8 +448,7 @@ static graft_status take_death(pool *p, worker *w)
     if (outcome == GRAFT_POOL_EXHAUSTED && !first) {
         return hand_over(p, w, item);
     }
-    finish_item(p, w, outcome);
-    return GRAFT_OK;
+    return finish_item(p, w, outcome);
 }
 
 static graft_status keep_answer(pool *p, uint32_t item)
@@ -432,21 +496,24 @@ static graft_status receive_answer(pool *p, worker *w)
         }
         GRAFT_CHECK(keep_answer(p, (uint32_t)w->item));
     }
-    finish_item(p, w, (graft_pool_outcome)outcome);
+    GRAFT_CHECK(finish_item(p, w, (graft_pool_outcome)outcome));
 done:
     return status;
 }
 
-static void kill_late(pool *p)
+static graft_status kill_late(pool *p)
 {
+    graft_status status = GRAFT_OK;
     uint64_t now = graft_clock_ns();
     for (uint32_t i = 0; i < p->worker_count; i++) {
         worker *w = &p->workers[i];
         if (w->item != NO_ITEM && p->job.limit_ns != 0 && now - w->start_ns > p->job.limit_ns) {
             (void)stop_worker(w, true);
-            finish_item(p, w, GRAFT_POOL_KILLED);
+            GRAFT_CHECK(finish_item(p, w, GRAFT_POOL_KILLED));
         }
     }
+done:
+    return status;
 }
 
 /* Waits for answers and takes them. */
@@ -458,14 +525,187 @@ static graft_status take_answers(pool *p)
         bool busy = p->workers[i].item != NO_ITEM;
         files[i] = (struct pollfd){.fd = busy ? p->workers[i].from : -1, .events = POLLIN};
     }
-    if (poll(files, p->worker_count, POLL_MS) > 0) {
+    if (poll(files, p->worker_count, p->env->ranks == NULL ? POLL_MS : RANK_POLL_MS) > 0) {
         for (uint32_t i = 0; i < p->worker_count; i++) {
             if ((files[i].revents & (POLLIN | POLLHUP | POLLERR)) != 0) {
                 GRAFT_CHECK(receive_answer(p, &p->workers[i]));
             }
         }
     }
-    kill_late(p);
+    GRAFT_CHECK(kill_late(p));
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------- ranks */
+
+/* Fails where ranks are at different jobs: the input was not the same, or the program is wrong. */
+static graft_status compare_jobs(const pool *p)
+{
+    uint64_t hash = XXH3_64bits_withSeed(p->job.label, strlen(p->job.label), p->job.item_count);
+    for (uint32_t i = 0; p->job.sent != NULL && i < p->job.item_count; i++) {
+        hash = XXH3_64bits_withSeed(p->job.sent[i].data, p->job.sent[i].size, hash);
+    }
+    return graft_ranks_agree(p->env, p->job.label, hash);
+}
+
+/* Tells the first rank how many items this one takes at a time. */
+static graft_status ask_for_items(pool *p)
+{
+    report room = {.item = ROOM_PER_CHILD * p->worker_count, .outcome = ROOM};
+    const graft_buffer message = {.data = (char *)&room, .size = sizeof room};
+    p->given_count = 0;
+    p->is_over = false;
+    return graft_ranks_send(p->env, 0, &message);
+}
+
+/* Gives the other ranks items as far as they have room. */
+static graft_status feed_ranks(pool *p)
+{
+    graft_status status = GRAFT_OK;
+    uint32_t item = 0;
+    for (uint32_t r = 1; r < graft_ranks_count(p->env); r++) {
+        while (p->rooms[r] > 0 && take_item(p, &item)) {
+            const graft_buffer message = {.data = (char *)&item, .size = sizeof item};
+            p->rooms[r]--;
+            GRAFT_CHECK(graft_ranks_send(p->env, r, &message));
+        }
+    }
+done:
+    return status;
+}
+
+/* Takes what a rank tells the first one: how much room it has, or what became of an item. */
+static graft_status take_report(pool *p, uint32_t rank, const graft_buffer *message)
+{
+    graft_status status = GRAFT_OK;
+    report about;
+    memcpy(&about, message->data, sizeof about);
+    if (about.outcome == ROOM) {
+        p->rooms[rank] = about.item;
+        p->heard++;
+        return GRAFT_OK;
+    }
+    graft_pool_result *result = &p->results[about.item];
+    p->rooms[rank]++;
+    if (about.outcome == GRAFT_POOL_DONE) {
+        result->bytes = message->size - sizeof about;
+        result->answer = graft_arena_alloc(p->arena, result->bytes);
+        memcpy(result->answer, message->data + sizeof about, result->bytes);
+        GRAFT_CHECK(keep_answer(p, about.item));
+    }
+    settle_item(p, about.item, (graft_pool_outcome)about.outcome);
+done:
+    return status;
+}
+
+/* Takes an item that the first rank gives this one, or that there are no more. */
+static void take_given(pool *p, const graft_buffer *message)
+{
+    p->is_over = message->size == 0;
+    if (!p->is_over) {
+        memcpy(&p->given[p->given_count++], message->data, sizeof p->given[0]);
+    }
+}
+
+/* Takes the messages that are there. */
+static graft_status take_messages(pool *p)
+{
+    graft_status status = GRAFT_OK;
+    graft_buffer message;
+    uint32_t from;
+    graft_mark mark = graft_arena_mark(p->env->scratch);
+    while (!p->is_over && graft_ranks_receive(p->env, p->env->scratch, &from, &message)) {
+        if (graft_ranks_own(p->env) > 0) {
+            take_given(p, &message);
+        } else {
+            GRAFT_CHECK(take_report(p, from, &message));
+        }
+        graft_arena_release(p->env->scratch, mark);
+    }
+done:
+    graft_arena_release(p->env->scratch, mark);
+    return status;
+}
+
+/* Gives all ranks all results. */
+static void share_results(pool *p)
+{
+    graft_arena *scratch = p->env->scratch;
+    graft_mark mark = graft_arena_mark(scratch);
+    uint32_t count = p->job.item_count;
+    uint64_t *about = GRAFT_NEW(scratch, uint64_t, (size_t)2 * count);
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        about[2 * i] = p->results[i].outcome;
+        about[2 * i + 1] = p->results[i].bytes;
+    }
+    graft_ranks_share(p->env, about, (size_t)2 * count * sizeof *about);
+    for (uint32_t i = 0; i < count; i++) {
+        bytes += about[2 * i + 1];
+    }
+    bool is_first = graft_ranks_own(p->env) == 0;
+    uint8_t *all = graft_arena_alloc(is_first ? scratch : p->arena, bytes);
+    uint8_t *at = all;
+    for (uint32_t i = 0; is_first && i < count; at += p->results[i++].bytes) {
+        memcpy(at, p->results[i].answer, p->results[i].bytes);
+    }
+    graft_ranks_share(p->env, all, bytes);
+    for (uint32_t i = 0; !is_first && i < count; i++) {
+        bool is_done = about[2 * i] == GRAFT_POOL_DONE;
+        p->results[i] = (graft_pool_result){.answer = is_done ? at : NULL,
+                                            .bytes = about[2 * i + 1],
+                                            .outcome = (uint8_t)about[2 * i],
+                                            .is_there = true};
+        at += about[2 * i + 1];
+    }
+    graft_arena_release(scratch, mark);
+}
+
+static graft_status begin_ranks(pool *p)
+{
+    graft_status status = GRAFT_OK;
+    GRAFT_CHECK(compare_jobs(p));
+    if (graft_ranks_own(p->env) > 0) {
+        return ask_for_items(p);
+    }
+    p->rooms = GRAFT_NEW(p->arena, uint32_t, graft_ranks_count(p->env));
+    p->heard = 1;
+done:
+    return status;
+}
+
+static graft_status end_ranks(pool *p)
+{
+    graft_status status = GRAFT_OK;
+    const graft_buffer over = {.size = 0};
+    for (uint32_t r = 1; graft_ranks_own(p->env) == 0 && r < graft_ranks_count(p->env); r++) {
+        GRAFT_CHECK(graft_ranks_send(p->env, r, &over));
+    }
+    share_results(p);
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------- whole */
+
+/* Whether there is nothing more to do or to wait for. */
+static bool is_finished(const pool *p)
+{
+    return graft_ranks_own(p->env) > 0
+               ? p->is_over
+               : p->done == p->job.item_count &&
+                     (p->env->ranks == NULL || p->heard == graft_ranks_count(p->env));
+}
+
+/* A turn with the other ranks. */
+static graft_status meet_ranks(pool *p)
+{
+    graft_status status = GRAFT_OK;
+    GRAFT_CHECK(take_messages(p));
+    if (graft_ranks_own(p->env) == 0) {
+        GRAFT_CHECK(feed_ranks(p));
+    }
 done:
     return status;
 }
@@ -507,9 +747,15 @@ static graft_status do_items(pool *p)
     graft_progress_start(&p->progress, p->env, p->job.label, p->job.unit,
                          p->job.item_count - p->known);
     tell_results(p);
-    while (p->done < p->job.item_count) {
+    if (p->env->ranks != NULL) {
+        GRAFT_CHECK(begin_ranks(p));
+    }
+    while (!is_finished(p)) {
         for (uint32_t i = 0; i < p->worker_count; i++) {
             GRAFT_CHECK(feed_worker(p, &p->workers[i]));
+        }
+        if (p->env->ranks != NULL) {
+            GRAFT_CHECK(meet_ranks(p));
         }
         GRAFT_CHECK(take_answers(p));
         if (graft_interrupted()) {
@@ -518,6 +764,9 @@ static graft_status do_items(pool *p)
         }
     }
     graft_progress_finish(&p->progress);
+    if (p->env->ranks != NULL) {
+        GRAFT_CHECK(end_ranks(p));
+    }
 done:
     return status;
 }

@@ -9,7 +9,10 @@
  * and what that takes, depends on what the process had allocated before. A fresh job is for such
  * work: each item gets a process of its own, forked from a child that has done nothing but wait.
  * Where the parent's own memory depends on the order of answers, that child is to be forked before:
- * graft_pool_open. */
+ * graft_pool_open.
+ *
+ * Ranks (graph/base/ranks.h) each run the same job with children of their own. The first hands out
+ * the items, to its children and to ranks that ask for some; in the end all have all answers. */
 #ifndef GRAFT_POOL_H
 #define GRAFT_POOL_H
 
@@ -31,7 +34,8 @@ typedef struct graft_pool_job {
     uint32_t item_count;
     const graft_buffer *sent; /* One for each item; NULL: its index says all. */
     graft_kept *kept;         /* Answers to what is sent: of an earlier run, and for a later one;
-                                 NULL: none. Stages are told apart by `label`. */
+                                 NULL: none, as for all ranks but the first. Stages are told apart
+                                 by `label`. */
     uint64_t limit_ns;        /* Wall-clock limit of one item; 0: none. */
     uint64_t memory_bytes;    /* That a child may take beyond what it is forked with; 0: any. */
     bool is_fresh;            /* Each item in a process of its own. */
@@ -40,7 +44,8 @@ typedef struct graft_pool_job {
     void (*run)(graft_env *env, void *context, const graft_pool_item *item, graft_buffer *answer);
     void *context; /* As it was when the child was forked. */
     /* Is told in the parent what became of each item, in their order, as soon as that and all
-     * before it are known; items are then handed out from the first. NULL: nobody waits. */
+     * before it are known; items are then handed out from the first. NULL: nobody waits. Not told
+     * by ranks but the first. */
     void (*take)(void *taker, uint32_t index, const struct graft_pool_result *result);
     void *taker;
 } graft_pool_job;
@@ -68,7 +73,7 @@ typedef struct graft_pool_result {
 
 /* Runs every item in env->thread_count children; `results` has item_count entries. A crash or kill
  * is a result, not a failure. GRAFT_NO_MEMORY when no child can be started; GRAFT_INTERRUPTED on a
- * signal, after the children have been stopped. */
+ * signal, after the children have been stopped; GRAFT_BAD_INPUT when ranks have different items. */
 GRAFT_MUST_USE graft_status graft_pool_run(graft_env *env, graft_arena *arena,
                                            const graft_pool_job *job, graft_pool_result *results);
 

@@ -5,19 +5,22 @@
 #include "cost/database/shipped.h"
 #include "cost/device/device_program.h"
 #include "cost/measure/clock.h"
+#include "graph/base/library.h"
 #include "graph/base/log.h"
 
 #include <assert.h>
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { ALIGNMENT = 64, PATH_BYTES = 4096 };
+enum { ALIGNMENT = 64 };
 
-static const char library_file[] = "graft-cuda.so";
-/* The path of that library, for programs that do not lie beside it. */
-static const char library_variable[] = "GRAFT_CUDA_LIBRARY";
+static const graft_library cuda_library = {
+    .file = "graft-cuda.so",
+    .variable = "GRAFT_CUDA_LIBRARY",
+    .symbol = GRAFT_BACKEND_SYMBOL,
+    .what = "back end for NVIDIA GPUs",
+    .advice = "build with the CUDA toolkit and cuDNN (`make CUDA=1`, docs/gpu.md)"};
 
 /* A device whose costs were recorded somewhere else. */
 struct recorded_device {
@@ -26,57 +29,18 @@ struct recorded_device {
 
 /* ------------------------------------------------------- finding a back end */
 
-/* Where the environment says; beside the running program; or, when that is PREFIX/bin/graft, in
- * PREFIX/lib/graft. */
-static void locate_library(char path[PATH_BYTES])
-{
-    static const char installed[] = "/../lib/graft/";
-    const char *given = getenv(library_variable);
-    ssize_t size =
-        readlink("/proc/self/exe", path, PATH_BYTES - sizeof(installed) - sizeof(library_file));
-    if (given != NULL) {
-        (void)snprintf(path, PATH_BYTES, "%s", given);
-        return;
-    }
-    path[size > 0 ? size : 0] = '\0';
-    char *slash = strrchr(path, '/');
-    char *end = slash == NULL ? path : slash;
-    size_t room = sizeof(installed) + sizeof(library_file);
-    (void)snprintf(end, room, "%s%s", installed, library_file);
-    if (access(path, R_OK) != 0) {
-        (void)snprintf(end, room, "/%s", library_file);
-    }
-}
-
-/* The library stays loaded: its table is used as long as the program runs. */
 static graft_status load_library(graft_env *env, const graft_backend **backend)
 {
-    char path[PATH_BYTES];
-    locate_library(path);
-    if (access(path, R_OK) != 0) {
-        return GRAFT_FAIL(
-            env, GRAFT_UNSUPPORTED,
-            "there is no back end for NVIDIA GPUs: %s is missing; build with the CUDA "
-            "toolkit and cuDNN (`make CUDA=1`, docs/gpu.md)",
-            path);
-    }
-    void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
-    if (library == NULL) {
-        return GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "the back end for NVIDIA GPUs does not load: %s",
-                          dlerror());
-    }
+    graft_status status = GRAFT_OK;
     graft_backend_find find = NULL;
-    void *symbol = dlsym(library, GRAFT_BACKEND_SYMBOL);
-    memcpy(&find, &symbol, sizeof(find)); /* ISO C has no cast from object to function. */
-    if (find == NULL || find()->abi != GRAFT_BACKEND_ABI) {
-        (void)dlclose(library);
+    GRAFT_CHECK(graft_library_load(env, &cuda_library, &find));
+    if (find()->abi != GRAFT_BACKEND_ABI) {
         return GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "%s was built for another version of Graft",
-                          path);
+                          cuda_library.file);
     }
     *backend = find();
-    /* It stays loaded: the functions lie in it. */
-    /* cppcheck-suppress resourceLeak */
-    return GRAFT_OK;
+done:
+    return status;
 }
 
 static bool is_gpu(const char *name)

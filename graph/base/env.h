@@ -18,6 +18,8 @@
 
 enum { GRAFT_MESSAGE_BYTES = 1024 };
 
+typedef struct graft_ranks graft_ranks;
+
 typedef struct graft_env {
     graft_arena *life;
     graft_arena *unit;
@@ -26,6 +28,7 @@ typedef struct graft_env {
     int verbosity;                     /* 0 errors only, 1 events (default), 2 details. */
     bool json;                         /* Results on stdout as JSON Lines. */
     uint32_t thread_count;             /* Worker threads a stage may start; at least 1. */
+    graft_ranks *ranks; /* Processes that share this run's work (ranks.h); NULL: it is alone. */
 } graft_env;
 
 /* Creates the three arenas; returns GRAFT_NO_MEMORY when the system has none left. */

@@ -116,6 +116,7 @@ typedef struct graft_command {
     uint32_t option_count;
     size_t bytes; /* Of the struct that `run` gets: zero but for what the rows set. */
     graft_status (*run)(graft_env *env, void *choices);
+    bool shares; /* Its work, over the ranks that mpirun starts (ranks.h); others refuse them. */
 } graft_command;
 
 /* The options and the struct of a command. */

@@ -4,6 +4,7 @@
 #include "gen/command.h"
 #include "graph/base/json.h"
 #include "graph/base/log.h"
+#include "graph/base/ranks.h"
 #include "graph/rule/rulewords.h"
 #include "verify/command/command_both.h"
 #include "verify/command/command_taso.h"
@@ -56,6 +57,9 @@ static graft_status generate(graft_env *env, const char *folder, const char *fro
     const char *path = graft_arena_printf(env->life, "%s/graft.rules", folder);
     GRAFT_CHECK(graft_gen_families_read(env, env->life, from, &families, &family_count));
     GRAFT_CHECK(graft_generate(env, families, family_count, &options, &set, &counts));
+    if (graft_ranks_own(env) > 0) {
+        return GRAFT_OK; /* The first rank writes. */
+    }
     log_counts(env, &counts);
     GRAFT_CHECK(graft_rulefile_write(env, path, &set));
     GRAFT_CHECK(graft_derivations_write(
@@ -225,4 +229,5 @@ const graft_command graft_command_rules = {
     .failed = "with --check-derivations: some of them fail",
     GRAFT_TAKES(choices, options),
     .run = run,
+    .shares = true,
 };
