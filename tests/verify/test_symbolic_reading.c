@@ -674,13 +674,13 @@ static void check_operator(workspace *w, uint32_t op)
         for (uint32_t o = 0; o < graft_op(op)->output_count; o++) {
             check_elements(w, o);
         }
-        w->s.bits = &w->bits;
+        w->s.numbers = &w->bits.numbers;
         run_bits_body(w);
         assert_true(graft_sym_read_side(&w->s, &w->instance, GRAFT_SYM_SOURCE, &w->side));
         for (uint32_t o = 0; o < graft_op(op)->output_count; o++) {
             compare_bits(w, o);
         }
-        w->s.bits = NULL;
+        w->s.numbers = NULL;
         compared += w->field.ambiguous_count + w->field.invalid_count == 0 ? 1 : 0;
     }
     assert_true(compared > CASES_EACH / 3);
@@ -696,7 +696,7 @@ static void test_operators(void **state)
     w->options = graft_prove_defaults();
     graft_rng_seed(&w->rng, 7);
     graft_prover_open(&prover, &w->options, &result);
-    graft_sym_open(&w->s, w->env, &prover);
+    graft_sym_open(&w->s, w->env->unit, w->env->scratch, &prover);
     graft_sym_assumed_open(&w->s, &w->assumed);
     graft_sym_bits_open(&w->s, &w->bits);
     for (uint32_t op = 1; op < GRAFT_OP_COUNT; op++) {

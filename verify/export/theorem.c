@@ -618,7 +618,7 @@ static graft_status write_case(theorem *t, const graft_sym_case *c)
                         "; Each check-sat must be unsat.\n"
                         "(set-option :produce-models false)\n(set-logic ALL)\n",
                         t->written, graft_symbolic_print_case(t->env->unit, t->rule, c),
-                        c->scalar ? " (scalars stand for all shapes: verify/instances/pointwise.h)"
+                        c->scalar ? " (scalars stand for all shapes: verify/sizes/symcase.h)"
                                   : "");
     put_vocabulary(&head, t->out.data);
     put_places(&head, t->out.data);
@@ -680,7 +680,7 @@ graft_status graft_theorem_write(graft_env *env, const graft_rule *rule, const c
     t->arena = graft_arena_new(ARENA_BYTES);
     assert(t->arena != NULL);
     graft_prover_open(&prover, &options, &counts);
-    graft_sym_open(&t->s, env, &prover);
+    graft_sym_open(&t->s, env->unit, env->scratch, &prover);
     graft_sym_assumed_open(&t->s, &t->assumed);
     graft_sym_classes_open(&t->classes, env->unit);
     t->printer = (graft_smt_printer){.z3 = t->s.z3, .arena = env->unit, .bare = true};

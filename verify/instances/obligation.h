@@ -8,7 +8,7 @@
 #ifndef GRAFT_OBLIGATION_H
 #define GRAFT_OBLIGATION_H
 
-#include "verify/instances/instance.h"
+#include "graph/base/arena.h"
 #include "verify/instances/term.h"
 
 typedef struct graft_obligation {
@@ -29,11 +29,7 @@ typedef struct graft_obligation {
     struct graft_mentions *mentions; /* By assumption: what it is about. */
 } graft_obligation;
 
-/* Builds the obligation of an instance in `z3`, which must outlive it; memory lies in `arena`. */
-void graft_obligation_build(graft_obligation *o, graft_arena *arena, Z3_context z3,
-                            const graft_instance *instance);
-
-/* The same of terms that are there already. The terms of `left`, `right`, `wanted` and `given` must
+/* What an obligation is made of. The terms of `left`, `right`, `wanted` and `given` must
  * have been built in `o->term`, which collects the laws, after the obligation was opened. */
 typedef struct graft_obligation_parts {
     const Z3_ast *left; /* `element_count` pairs that shall be equal */

@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ------------------------------------------------------------ construction */
@@ -415,32 +416,13 @@ static Z3_ast tanh_term(void *state, Z3_ast x)
     return term;
 }
 
-static Z3_ast softmax_shift_term(void *state, const Z3_ast *row, size_t count, size_t step)
-{
-    const graft_term_state *k = state;
-    (void)row, (void)count, (void)step;
-    return k->zero;
-}
-
 #define NUM    Z3_ast
 #define ALG(f) f##_term
-#include "graph/meaning/operator_bodies.inc"
-
-void graft_term_run(graft_term_state *k, uint32_t op, const graft_call *call,
-                    const Z3_ast *const in[], Z3_ast *const out[])
-{
-    assert(graft_op(op) != NULL);
-    run_term[op](k, call, in, out);
-}
+#include "graph/meaning/operator_scalars.inc"
 
 Z3_ast graft_term_scalar(graft_term_state *k, uint32_t op, Z3_ast a, Z3_ast b)
 {
-    const graft_call call = graft_call_scalar();
-    const Z3_ast *in[2] = {&a, &b};
-    Z3_ast result = NULL;
-    Z3_ast *out[1] = {&result};
-    graft_term_run(k, op, &call, in, out);
-    return result;
+    return scalar_term(k, op, a, b);
 }
 
 Z3_ast graft_term_renew(void *state, Z3_ast term)

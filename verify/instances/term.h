@@ -24,8 +24,8 @@
 #ifndef GRAFT_TERM_H
 #define GRAFT_TERM_H
 
+#include "graft/graft.h"
 #include "graph/base/arena.h"
-#include "graph/meaning/algebra.h"
 
 #include <z3.h>
 
@@ -58,11 +58,6 @@ void graft_term_open(graft_term_state *k, Z3_context z3);
 void graft_term_close(graft_term_state *k);
 /* Empties `laws` and `domain`. */
 void graft_term_forget(graft_term_state *k);
-
-/* Runs one operator. `call` holds shapes that graft_infer_shapes accepts; `in` and `out` point to
- * row-major tensors of terms that do not overlap. */
-void graft_term_run(graft_term_state *k, uint32_t op, const graft_call *call,
-                    const Z3_ast *const in[], Z3_ast *const out[]);
 
 /* An elementwise operator without attributes, on scalars; `b` is NULL where it has one input. */
 Z3_ast graft_term_scalar(graft_term_state *k, uint32_t op, Z3_ast a, Z3_ast b);

@@ -354,9 +354,9 @@ static bool replace_sizes(const graft_sym_asker *a, const graft_facts *facts, qu
 static bool ask_solver(graft_sym_asker *a, question *q)
 {
     graft_sym *s = a->s;
-    graft_mark mark = graft_arena_mark(s->env->unit);
+    graft_mark mark = graft_arena_mark(s->arena);
     graft_obligation o;
-    graft_obligation_open(&o, s->env->unit, s->z3);
+    graft_obligation_open(&o, s->arena, s->z3);
     for (uint32_t i = 0; i < q->count; i++) {
         q->terms[i] =
             graft_sym_rebuild(s, graft_sym_simplify(s, q->terms[i]), graft_term_renew, &o.term);
@@ -372,7 +372,7 @@ static bool ask_solver(graft_sym_asker *a, question *q)
     graft_obligation_state(&o, &parts);
     bool proved = graft_prove_obligation(s->prover, &o) == GRAFT_VERDICT_PROVED;
     graft_obligation_close(&o);
-    graft_arena_release(s->env->unit, mark);
+    graft_arena_release(s->arena, mark);
     return proved;
 }
 

@@ -2,7 +2,6 @@
 #include "verify/sizes/symassume.h"
 
 #include "verify/sizes/symproduct.h"
-#include "verify/sizes/symvalue.h"
 
 #include <string.h>
 
@@ -83,7 +82,7 @@ static bool is_satisfied(const graft_sym *s, uint32_t count, const Z3_ast *parts
 /* Whether it is known, without asking, that all parts of a conjunction can be true together. */
 static bool is_known_satisfiable(const graft_sym *s, uint32_t count, const Z3_ast *parts)
 {
-    return (s->values != NULL && graft_sym_values_satisfy(s->values, count, parts)) ||
+    return (s->hints.can_hold != NULL && s->hints.can_hold(s->hints.context, count, parts)) ||
            is_satisfied(s, count, parts);
 }
 

@@ -5,7 +5,9 @@
 #ifndef GRAFT_SYMAXES_H
 #define GRAFT_SYMAXES_H
 
-#include "graph/base/env.h"
+#include "graft/graft.h"
+
+#include <stdbool.h>
 
 typedef struct graft_sym_axes {
     /* By input and axis, bits: the output's axes at whose index it is read, as it stands. */

@@ -4,7 +4,6 @@
 
 #include "graph/rule/pattern.h"
 #include "graph/rule/rulecode.h"
-#include "verify/instances/instance.h"
 #include "verify/limits.h"
 
 #include <string.h>

@@ -5,11 +5,21 @@
  * finitely many, up to the engine's limit on ranks, and all of them are visited whose ranks fit on
  * both sides. Sizes, and attributes that are sizes or numbers, stay symbolic.
  *
- * A rule all of whose operators are elementwise has one case of ranks, scalars: see pointwise.h. */
+ * A rule all of whose operators are elementwise has one case of ranks, scalars. Element i of such an
+ * operator's output is f of the elements that broadcasting assigns to i. Broadcasting aligns axes
+ * from the last one and repeats sizes of 1, so the element of a variable that reaches element i of
+ * the rule's output is the same however many operators lie between them: an intermediate axis of
+ * size 1 comes from axes of size 1. Both sides of the rule have the same output shape (the engine
+ * refuses a match where they have not), so they give element i the same elements of the same
+ * variables, and the two sides at i are the two sides at scalars. What is proved of scalars holds
+ * at every i of every shape. `fill` repeats one number and may take part; its size plays no role,
+ * nor does what the precondition says of shapes. */
 #ifndef GRAFT_SYMCASE_H
 #define GRAFT_SYMCASE_H
 
-#include "graph/base/env.h"
+#include "graft/graft.h"
+
+#include <stdbool.h>
 
 enum { GRAFT_SYM_SOURCE = 0, GRAFT_SYM_TARGET = 1 };
 

@@ -23,6 +23,7 @@
 #ifndef GRAFT_SYMCLASS_H
 #define GRAFT_SYMCLASS_H
 
+#include "graph/base/arena.h"
 #include "verify/limits.h"
 #include "verify/sizes/symcase.h"
 

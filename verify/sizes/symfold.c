@@ -3,7 +3,7 @@
 
 #include "verify/instances/growth.h"
 #include "verify/sizes/symassume.h"
-#include "verify/sizes/symplain.h"
+#include "verify/sizes/readings.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -210,7 +210,7 @@ Z3_ast graft_sym_normal(graft_sym *s, Z3_ast term)
     Z3_ast simple = graft_sym_simplify(s, term);
     bool sum = graft_sym_kind(s, simple) == Z3_OP_ADD;
     uint32_t count = sum ? graft_sym_arity(s, simple) : 1;
-    Z3_ast *parts = GRAFT_NEW(s->env->unit, Z3_ast, count);
+    Z3_ast *parts = GRAFT_NEW(s->arena, Z3_ast, count);
     bool changed = false;
     for (uint32_t i = 0; i < count; i++) {
         Z3_ast part = sum ? graft_sym_arg(s, simple, i) : simple;
@@ -493,7 +493,7 @@ static Z3_ast sum_body(graft_sym *s, const graft_facts *facts, const graft_sym_r
         return sum_part(s, facts, range, simple);
     }
     uint32_t count = graft_sym_arity(s, simple);
-    Z3_ast *parts = GRAFT_NEW(s->env->unit, Z3_ast, count);
+    Z3_ast *parts = GRAFT_NEW(s->arena, Z3_ast, count);
     for (uint32_t i = 0; i < count; i++) {
         parts[i] = sum_part(s, facts, range, graft_sym_arg(s, simple, i));
     }
@@ -530,7 +530,7 @@ Z3_ast graft_sym_sum(graft_sym *s, const graft_facts *facts, const graft_sym_ran
                      Z3_ast body)
 {
     if (s->plain != NULL) {
-        return graft_sym_plain_fold(s, GRAFT_SYM_SUM, range, body);
+        return s->plain->fold(s, GRAFT_SYM_SUM, range, body);
     }
     graft_sym_range left = *range;
     body = graft_sym_range_settle(s, facts, &left, body);
@@ -811,7 +811,7 @@ Z3_ast graft_sym_max(graft_sym *s, const graft_facts *facts, const graft_sym_ran
                      Z3_ast body)
 {
     if (s->plain != NULL) {
-        return graft_sym_plain_fold(s, GRAFT_SYM_MAX, range, body);
+        return s->plain->fold(s, GRAFT_SYM_MAX, range, body);
     }
     graft_sym_range left = *range;
     body = graft_sym_range_settle(s, facts, &left, body);

@@ -3,9 +3,9 @@
 #ifndef GRAFT_SYMMASK_H
 #define GRAFT_SYMMASK_H
 
-#include "graph/base/env.h"
 #include "verify/limits.h"
 
+#include <stdbool.h>
 #include <z3.h>
 
 enum { GRAFT_SYM_MASK_WORDS = GRAFT_ROOM_MASK_SYMBOLS / 64 };

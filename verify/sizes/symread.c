@@ -1,11 +1,10 @@
 /* symread.c - see symread.h. */
 #include "verify/sizes/symread.h"
 
-#include "verify/instances/guarded.h"
+#include "verify/sizes/caught.h"
 #include "verify/sizes/symassume.h"
-#include "verify/sizes/symbits.h"
+#include "verify/sizes/readings.h"
 #include "verify/sizes/symfold.h"
-#include "verify/sizes/symplain.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -130,7 +129,7 @@ static void pass_condition(const reader *r, uint32_t i, const graft_sym_conditio
     c.holds = graft_sym_read(s, c.holds, rank, index);
     c.where = both(s, c.where == NULL ? NULL : graft_sym_read(s, c.where, rank, index), where);
     c.is_caught =
-        c.is_caught || (!c.is_root && graft_guarded_catches(r->node->op, activation_of(r)));
+        c.is_caught || (!c.is_root && graft_catches_infinity(r->node->op, activation_of(r)));
     add_condition(r, &c);
 }
 
@@ -281,8 +280,8 @@ static Z3_ast rd_read(const rd *r, uint32_t i, const Z3_ast *index)
 
 static Z3_ast compute(const rd *r, uint32_t op, Z3_ast a, Z3_ast b)
 {
-    return r->s->bits != NULL ? graft_sym_bits_scalar(r->s->bits, op, a, b)
-                              : graft_term_scalar(&r->s->term, op, a, b);
+    return r->s->numbers != NULL ? r->s->numbers->scalar(r->s, op, a, b)
+                                 : graft_term_scalar(&r->s->term, op, a, b);
 }
 
 static Z3_ast rd_plus(const rd *r, Z3_ast a, Z3_ast b) { return compute(r, GRAFT_OP_add, a, b); }
@@ -296,8 +295,8 @@ static Z3_ast rd_nothing(const rd *r) { return r->s->term.zero; }
 
 static Z3_ast rd_float(const rd *r, uint32_t i)
 {
-    return r->s->bits != NULL ? graft_sym_bits_attr(r->s, &r->node->attrs[i], rd_attr(r, i))
-                              : rd_attr(r, i);
+    return r->s->numbers != NULL ? r->s->numbers->attr(r->s, &r->node->attrs[i], rd_attr(r, i))
+                                 : rd_attr(r, i);
 }
 
 static Z3_ast rd_activate(const rd *r, uint32_t activation, Z3_ast x)
@@ -308,8 +307,8 @@ static Z3_ast rd_activate(const rd *r, uint32_t activation, Z3_ast x)
                                                   [GRAFT_ACT_TANH] = GRAFT_OP_tanh};
     Z3_ast y = activation == GRAFT_ACT_NONE ? x : compute(r, ops[activation], x, NULL);
     if (activation == GRAFT_ACT_RELU6) {
-        Z3_ast six = r->s->bits != NULL ? graft_sym_bits_size(r->s, graft_sym_int(r->s, 6))
-                                        : Z3_mk_int(r->s->z3, 6, r->s->term.real);
+        Z3_ast six = r->s->numbers != NULL ? r->s->numbers->size(r->s, graft_sym_int(r->s, 6))
+                                           : Z3_mk_int(r->s->z3, 6, r->s->term.real);
         y = compute(r, GRAFT_OP_min, y, six);
     }
     return y;
@@ -329,8 +328,8 @@ static Z3_ast leaky_relu(const rd *r, Z3_ast x)
 {
     Z3_context z3 = r->s->z3;
     Z3_ast slope = rd_float(r, GRAFT_ATTR_leaky_relu_slope);
-    if (r->s->bits != NULL) {
-        return graft_sym_bits_apply(r->s->bits, GRAFT_SYM_BITS_LEAKY_RELU, x, slope);
+    if (r->s->numbers != NULL) {
+        return r->s->numbers->leaky_relu(r->s, x, slope);
     }
     Z3_ast scaled = compute(r, GRAFT_OP_mul, x, slope);
     Z3_ast above = compute(r, GRAFT_OP_max, x, scaled);
@@ -429,29 +428,13 @@ static Z3_ast close_real(rd *r, rd_kind kind, const graft_sym_range *range, Z3_a
     return total;
 }
 
-/* The mean of bits is divided once, by how many there are; by the product of the sizes, which is the
- * same where nothing is left out. */
-static Z3_ast close_bits(const rd *r, rd_kind kind, const graft_sym_range *range, Z3_ast body)
+static Z3_ast rd_fold(rd *r, rd_kind kind, uint32_t count, const Z3_ast *sizes, rd_body body,
+                      const void *context)
 {
     static const graft_sym_fold folds[] = {[RD_SUM] = GRAFT_SYM_ORDERED_SUM,
                                            [RD_MAX] = GRAFT_SYM_ORDERED_MAX,
                                            [RD_MEAN] = GRAFT_SYM_ORDERED_MEAN,
                                            [RD_MEAN_OF_ALL] = GRAFT_SYM_ORDERED_MEAN};
-    bool whole = Z3_get_bool_value(r->s->z3, range->guard) == Z3_L_TRUE;
-    if (kind != RD_MEAN_OF_ALL || whole) {
-        return graft_sym_fold_close(r->s, folds[kind], range, body);
-    }
-    Z3_ast count = graft_sym_int(r->s, 1);
-    for (uint32_t i = 0; i < range->count; i++) {
-        count = graft_sym_mul(r->s, count, range->sizes[i]);
-    }
-    Z3_ast sum = graft_sym_fold_close(r->s, GRAFT_SYM_ORDERED_SUM, range, body);
-    return rd_over(r, sum, graft_sym_bits_size(r->s, count));
-}
-
-static Z3_ast rd_fold(rd *r, rd_kind kind, uint32_t count, const Z3_ast *sizes, rd_body body,
-                      const void *context)
-{
     graft_sym_range range = graft_sym_range_open(r->s);
     const uint32_t asked = Z3_ast_vector_size(r->s->z3, r->s->term.domain);
     assert(r->range == NULL && count <= GRAFT_MAX_RANK); /* No fold stands in another's body. */
@@ -463,17 +446,17 @@ static Z3_ast rd_fold(rd *r, rd_kind kind, uint32_t count, const Z3_ast *sizes, 
     Z3_ast value = body(r, range.binders, context);
     r->range = NULL;
     assert(asked == Z3_ast_vector_size(r->s->z3, r->s->term.domain)); /* Nothing divides there. */
-    return r->s->bits != NULL ? close_bits(r, kind, &range, value)
-                              : close_real(r, kind, &range, value);
+    return r->s->numbers != NULL ? r->s->numbers->fold(r->s, folds[kind], kind == RD_MEAN_OF_ALL,
+                                                       &range, value)
+                                 : close_real(r, kind, &range, value);
 }
 
 static Z3_ast rd_row_shift(rd *r, const rd_along *along)
 {
-    if (r->s->bits == NULL) {
+    if (r->s->numbers == NULL) {
         return NULL;
     }
-    Z3_ast largest = read_fold_along(r, RD_MAX, read_along, along);
-    return graft_sym_bits_apply(r->s->bits, GRAFT_SYM_BITS_SHIFT, largest, NULL);
+    return r->s->numbers->row_shift(r->s, read_fold_along(r, RD_MAX, read_along, along));
 }
 
 /* --------------------------------------------------------------- a node's own */
@@ -545,7 +528,7 @@ bool graft_sym_read_side(graft_sym *s, const graft_sym_instance *instance, uint3
             graft_facts room[GRAFT_MAX_RANK];
             const graft_facts *facts = graft_sym_within(s, &symbolic->shapes[o], room);
             graft_sym_conditions *conditions = &result->conditions[n][o];
-            conditions->items = GRAFT_NEW(s->env->unit, graft_sym_condition, GRAFT_ROOM_CONDITIONS);
+            conditions->items = GRAFT_NEW(s->arena, graft_sym_condition, GRAFT_ROOM_CONDITIONS);
             reader r = {.s = s,
                         .instance = instance,
                         .read = result,
@@ -559,7 +542,7 @@ bool graft_sym_read_side(graft_sym *s, const graft_sym_instance *instance, uint3
             s->fresh = 0; /* No symbol of the kind is in use between nodes. */
             result->values[n][o] = read_element(&r);
             if (s->plain != NULL) {
-                result->values[n][o] = graft_sym_plain_value(
+                result->values[n][o] = s->plain->value(
                     s, side, n, o, symbolic->shapes[o].rank, result->values[n][o]);
             }
             note_conditions(&r);

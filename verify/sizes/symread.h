@@ -21,7 +21,7 @@ typedef struct graft_sym_fact {
 } graft_sym_fact;
 
 /* Something that must hold for an element of a node to be defined, whatever the binders are where
- * `where` holds: it reads the operands there (guarded.h says what that means). */
+ * `where` holds: it reads the operands there (caught.h says what that means). */
 typedef struct graft_sym_condition {
     Z3_ast holds; /* Over the formals and binders. */
     Z3_ast where; /* The same; NULL: everywhere. */

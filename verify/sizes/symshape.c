@@ -3,10 +3,9 @@
 #include "verify/sizes/symshape.h"
 
 #include "graph/rule/pattern.h"
-#include "verify/instances/instance.h"
 #include "verify/sizes/symassume.h"
 #include "verify/sizes/symcode.h"
-#include "verify/sizes/symplain.h"
+#include "verify/sizes/readings.h"
 #include "verify/sizes/symsolve.h"
 
 #include <assert.h>
@@ -483,7 +482,7 @@ static void shape_node(shaper *p, uint32_t side, uint32_t n)
     }
     p->never = shape_table[node->op](&site) != NULL || p->never;
     if (p->s->plain != NULL && p->found == NULL && !p->never) {
-        graft_sym_plain_sizes(p->s, side, n, info->output_count, place->shapes);
+        p->s->plain->sizes(p->s, side, n, info->output_count, place->shapes);
     }
 }
 
@@ -550,8 +549,8 @@ graft_sym_fit graft_sym_shapes(graft_sym *s, const graft_rule *rule, const graft
                                const graft_sym_extra *extra, graft_sym_instance *instance,
                                const char **why)
 {
-    graft_mark mark = graft_arena_mark(s->env->unit);
-    graft_sym_equations *e = GRAFT_NEW(s->env->unit, graft_sym_equations, 1);
+    graft_mark mark = graft_arena_mark(s->arena);
+    graft_sym_equations *e = GRAFT_NEW(s->arena, graft_sym_equations, 1);
     shaper p = {.s = s, .e = e, .instance = instance, .extra = extra};
     e->s = s;
     s->refusal = NULL;
@@ -583,9 +582,9 @@ graft_sym_fit graft_sym_shapes(graft_sym *s, const graft_rule *rule, const graft
         graft_sym_assume(s, e->claims[i]);
     }
     if (s->plain != NULL && fit == GRAFT_SYM_FITS) {
-        graft_sym_plain_claims(s, e->claims, e->claim_count);
+        s->plain->claims(s, e->claims, e->claim_count);
     }
-    graft_arena_release(s->env->unit, mark);
+    graft_arena_release(s->arena, mark);
     return fit;
 }
 
@@ -621,10 +620,10 @@ bool graft_sym_claims_of_match(graft_sym *s, const graft_rule *rule, const graft
                                const graft_sym_found *found, graft_sym_equations *claims,
                                uint32_t *given)
 {
-    graft_mark mark = graft_arena_mark(s->env->unit);
+    graft_mark mark = graft_arena_mark(s->arena);
     shaper p = {.s = s,
                 .e = claims,
-                .instance = GRAFT_NEW(s->env->unit, graft_sym_instance, 1),
+                .instance = GRAFT_NEW(s->arena, graft_sym_instance, 1),
                 .found = found};
     assert(s->plain != NULL);
     s->refusal = NULL;
@@ -647,7 +646,7 @@ bool graft_sym_claims_of_match(graft_sym *s, const graft_rule *rule, const graft
         equate_outputs(&p);
     }
     const bool holds = is_understood(&p) && has_written_sizes(&p);
-    graft_arena_release(s->env->unit, mark);
+    graft_arena_release(s->arena, mark);
     return holds;
 }
 

@@ -1,7 +1,7 @@
 /* symterm.c - see symterm.h. */
 #include "verify/sizes/symterm.h"
 
-#include "verify/sizes/symplain.h"
+#include "verify/sizes/readings.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -76,7 +76,7 @@ void graft_sym_walk(const graft_sym *s, Z3_ast term, graft_sym_visitor visit, vo
 
 Z3_ast graft_sym_rebuild(const graft_sym *s, Z3_ast term, graft_term_change change, void *context)
 {
-    return graft_term_rebuild(s->z3, s->env->scratch, term, change, context);
+    return graft_term_rebuild(s->z3, s->scratch, term, change, context);
 }
 
 typedef struct {
@@ -137,7 +137,7 @@ Z3_ast graft_sym_simplify(const graft_sym *s, Z3_ast term)
         return term;
     }
     if (s->plain != NULL) {
-        return graft_sym_plain_numeral(s, term);
+        return s->plain->numeral(s, term);
     }
     if (Z3_ast_map_contains(s->z3, s->simplified, term)) {
         return Z3_ast_map_find(s->z3, s->simplified, term);
@@ -456,11 +456,12 @@ static Z3_params make_som(Z3_context z3)
     return som;
 }
 
-void graft_sym_open(graft_sym *s, graft_env *env, graft_prover *prover)
+void graft_sym_open(graft_sym *s, graft_arena *arena, graft_arena *scratch, graft_prover *prover)
 {
     Z3_context z3 = prover->z3;
     memset(s, 0, sizeof *s);
-    s->env = env;
+    s->arena = arena;
+    s->scratch = scratch;
     s->prover = prover;
     s->z3 = z3;
     graft_term_open(&s->term, z3);

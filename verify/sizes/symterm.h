@@ -19,15 +19,21 @@
 #ifndef GRAFT_SYMTERM_H
 #define GRAFT_SYMTERM_H
 
-#include "graph/base/env.h"
-#include "verify/instances/prove.h"
+#include "graph/base/arena.h"
+#include "verify/instances/prover.h"
 #include "verify/instances/term.h"
 #include "verify/limits.h"
 #include "verify/sizes/symmask.h"
 
 enum { GRAFT_SYM_BINDERS = GRAFT_ROOM_BINDERS };
 
-typedef struct graft_sym_values graft_sym_values; /* symvalue.h */
+/* What is said to the proof and need not be true. A function that is NULL says nothing. */
+typedef struct graft_sym_hints {
+    void *context;
+    /* Whether all of some conditions, written out, can be true together: then they are not asked
+     * about, which can only cost a proof. */
+    bool (*can_hold)(void *context, uint32_t count, const Z3_ast *conditions);
+} graft_sym_hints;
 
 typedef enum graft_sym_fold {
     GRAFT_SYM_SUM = 0,
@@ -40,7 +46,8 @@ typedef enum graft_sym_fold {
 
 /* Belongs to one thread. Proofs about one rule and its like may follow each other. */
 typedef struct graft_sym {
-    graft_env *env;
+    graft_arena *arena;   /* Borrowed: for what a rule's proof needs, */
+    graft_arena *scratch; /* and for one function. */
     graft_prover *prover; /* Borrowed. */
     Z3_context z3;        /* The prover's. */
     graft_term_state term;
@@ -57,10 +64,10 @@ typedef struct graft_sym {
     Z3_ast formals[GRAFT_MAX_RANK];
     Z3_params som;
     struct graft_sym_assumed *assumed; /* symassume.h */
-    struct graft_sym_bits *bits;       /* symbits.h; NULL: numbers are real. */
-    graft_sym_values *values;          /* At instances of the rule; NULL: none are known. */
+    struct graft_sym_numbers *numbers; /* Other than real ones (readings.h); NULL in proofs. */
     graft_sym_masks *masks;            /* Owned. */
-    struct graft_sym_plain *plain;     /* Of a plain reading (symplain.h); or NULL. */
+    struct graft_sym_recorder *plain;  /* Of a plain reading (readings.h); NULL in proofs. */
+    graft_sym_hints hints;
     Z3_ast_map simplified; /* What has been simplified, for it is asked again and again. */
     uint32_t term_base;    /* How many had been when the proof began. */
     uint32_t fresh;
@@ -75,7 +82,7 @@ typedef struct graft_facts {
     Z3_ast fact; /* Of sort Bool, without elements. */
 } graft_facts;
 
-void graft_sym_open(graft_sym *s, graft_env *env, graft_prover *prover);
+void graft_sym_open(graft_sym *s, graft_arena *arena, graft_arena *scratch, graft_prover *prover);
 /* Begins a proof, which is a task of the prover. */
 void graft_sym_begin(graft_sym *s);
 void graft_sym_close(graft_sym *s);

@@ -12,6 +12,8 @@
 #include "verify/instances/instance.h"
 #include "verify/sizes/symterm.h"
 
+typedef struct graft_sym_values graft_sym_values;
+
 /* For the terms of one state, which must outlive it; keeps what it has evaluated. The first few of
  * the points are used. */
 graft_sym_values *graft_sym_values_new(const graft_sym *s, const graft_rule *rule,
