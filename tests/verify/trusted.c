@@ -25,9 +25,8 @@ static graft_rule make_swap(uint8_t op)
 static const char *verdict(graft_core *core, const graft_rule *rule)
 {
     const graft_prove_options options = graft_prove_defaults();
-    const graft_sym_hints none = {.context = NULL};
     graft_core_result result;
-    graft_core_try(core, rule, &none, &options, &result);
+    graft_core_try(core, rule, NULL, &options, &result);
     return result.proved ? "proved" : "not proved";
 }
 

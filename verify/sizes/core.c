@@ -126,12 +126,6 @@ static const char *prove_instance(proof *p)
     return why;
 }
 
-/* A way on from a case that was not proved as it is. */
-typedef struct {
-    Z3_ast alternatives[3]; /* One of them holds of every instance. */
-    uint32_t count;
-} refinement;
-
 static void add_claim(graft_sym_extra *extra, Z3_ast claim)
 {
     if (extra->count < GRAFT_LIMIT(PART_CLAIMS)) {
@@ -178,66 +172,12 @@ static bool pin_symbols(proof *p, graft_sym_extra *extra)
     return extra->count > before;
 }
 
-typedef struct {
-    const graft_sym *s;
-    Z3_ast found; /* A size that depends on which of two sizes is broadcast. */
-} broadcast_search;
-
-static bool visit_broadcast(void *context, Z3_ast term)
+/* Finds ways on, of which Z3 says that one holds. */
+static bool find_split(proof *p, graft_sym_split *split)
 {
-    broadcast_search *b = context;
-    if (b->found == NULL && graft_sym_is_app(b->s, term, b->s->wide)) {
-        b->found = term;
-    }
-    return b->found == NULL;
-}
-
-/* Looks for a broadcast size where it matters: as the range of a fold, as a number, in row-major
- * places, in a window. An index along the axis is no such place. */
-static bool visit_use_of_size(void *context, Z3_ast term)
-{
-    broadcast_search *b = context;
-    const graft_sym *s = b->s;
-    uint32_t count = graft_sym_arity(s, term);
-    if (graft_sym_is_element(s, term) || graft_sym_is_app(s, term, s->at)) {
-        return true;
-    }
-    for (uint32_t i = 0; i < count && b->found == NULL; i++) {
-        Z3_ast arg = graft_sym_arg(s, term, i);
-        if (Z3_get_sort(s->z3, arg) == s->integer && !graft_sym_is_app(s, term, s->wide)) {
-            graft_sym_walk(s, arg, visit_broadcast, b);
-        }
-    }
-    return b->found == NULL;
-}
-
-/* The three ways in which two sizes broadcast. */
-static bool find_broadcast(const proof *p, refinement *r)
-{
-    const graft_sym *s = &p->s;
-    broadcast_search b = {.s = s};
-    for (uint32_t side = 0; side < 2; side++) {
-        for (uint32_t n = 0; n < graft_sym_pattern(p->rule, side)->node_count; n++) {
-            Z3_ast value = p->sides[side].values[n][0];
-            if (value != NULL && b.found == NULL) {
-                graft_sym_walk(s, value, visit_use_of_size, &b);
-            }
-        }
-    }
-    if (b.found == NULL) {
-        return false;
-    }
-    Z3_ast one = graft_sym_int(s, 1);
-    Z3_ast x = graft_sym_arg(s, b.found, 0);
-    Z3_ast y = graft_sym_arg(s, b.found, 1);
-    while (graft_sym_is_app(s, y, s->wide)) {
-        y = graft_sym_arg(s, y, 0);
-    }
-    *r = (refinement){
-        .alternatives = {Z3_mk_eq(s->z3, x, y), Z3_mk_eq(s->z3, x, one), Z3_mk_eq(s->z3, y, one)},
-        .count = 3
-    };
-    return true;
+    graft_sym *s = &p->s;
+    return s->hints != NULL && s->hints->split(s->hints->context, s, p->rule, p->sides, split) &&
+           graft_sym_holds(s, NULL, Z3_mk_or(s->z3, split->count, split->alternatives));
 }
 
 /* Why there is no more to be asked: the proof has had its share, counted by Z3 and in terms, never
@@ -257,7 +197,7 @@ static const char *prove_part(proof *p, const graft_sym_case *c, const graft_sym
 {
     const char *why = find_exhausted(p);
     graft_sym_extra more = *extra;
-    refinement r = {.count = 0};
+    graft_sym_split r = {.count = 0};
     if (why != NULL) {
         return why;
     }
@@ -283,7 +223,7 @@ static const char *prove_part(proof *p, const graft_sym_case *c, const graft_sym
     if (pin_symbols(p, &more)) {
         return prove_part(p, c, &more, depth + 1);
     }
-    if (!find_broadcast(p, &r)) {
+    if (!find_split(p, &r)) {
         return why;
     }
     why = NULL;
@@ -376,7 +316,7 @@ static bool holds_always(proof *p, const graft_rule *rule, const graft_sym_hints
     graft_mark mark = graft_arena_mark(p->arena);
     graft_prover_begin(p->s.prover, options, &p->counts);
     begin(p, rule, result);
-    p->s.hints = *hints;
+    p->s.hints = hints;
     p->s.numbers = numbers;
     (void)graft_sym_cases(rule, prove_case, p);
     result->questions = p->counts.questions;

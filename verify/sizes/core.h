@@ -15,6 +15,7 @@
 
 #include "verify/instances/prover.h"
 #include "verify/limits.h"
+#include "verify/sizes/hints.h"
 #include "verify/sizes/readings.h"
 #include "verify/sizes/symcase.h"
 
@@ -36,7 +37,8 @@ graft_core *graft_core_open(graft_arena *arena, graft_arena *scratch, graft_prov
 void graft_core_close(graft_core *p);
 
 /* Tries to prove a rule for all sizes, as a task of the prover. Ends without a proof when it has
- * taken options->most, or what any proof may take. No hint can make a proof of what is none. */
+ * taken options->most, or what any proof may take. `hints` may be NULL; none of
+ * them can make a proof of what is none. */
 void graft_core_try(graft_core *p, const graft_rule *rule, const graft_sym_hints *hints,
                      const graft_prove_options *options, graft_core_result *result);
 /* Tries to show the same of other numbers: the same cases, shapes and index maps, and `numbers` for

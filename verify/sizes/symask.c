@@ -2,6 +2,7 @@
 #include "verify/sizes/symask.h"
 
 #include "verify/instances/obligation.h"
+#include "verify/sizes/hints.h"
 #include "verify/sizes/symassume.h"
 #include "verify/sizes/symbounds.h"
 #include "verify/sizes/symfold.h"
@@ -29,75 +30,6 @@ static void add_given(question *q, Z3_ast condition)
     if (q->count < 2 + GRAFT_LIMIT(GIVEN)) {
         q->terms[q->count++] = condition;
     }
-}
-
-/* Whether a term is a symbol that a fold binds. */
-static bool visit_bound(void *context, Z3_ast term)
-{
-    struct {
-        const graft_sym *s;
-        bool found;
-    } *c = context;
-    if (graft_sym_arity(c->s, term) == 0 && graft_sym_kind(c->s, term) == Z3_OP_UNINTERPRETED) {
-        Z3_symbol name =
-            Z3_get_decl_name(c->s->z3, Z3_get_app_decl(c->s->z3, Z3_to_app(c->s->z3, term)));
-        c->found = c->found || Z3_get_symbol_string(c->s->z3, name)[0] == 'b';
-    }
-    return true;
-}
-
-static bool is_bound(const graft_sym *s, Z3_ast term)
-{
-    struct {
-        const graft_sym *s;
-        bool found;
-    } c = {s, false};
-    graft_sym_walk(s, term, visit_bound, &c);
-    return c.found;
-}
-
-/* A condition with the symbols that it may be instantiated for. */
-typedef struct {
-    Z3_ast holds;
-    Z3_ast where; /* It holds there; NULL: everywhere. */
-    const Z3_ast *symbols;
-    uint32_t count; /* GRAFT_ROOM_CONDITION_BINDERS at most. */
-} general;
-
-/* Where one of the symbols stands alone in an index, the value that makes the index `at`. False
- * when it has another value already. */
-static bool match_index(const graft_sym *s, const general *g, Z3_ast index, Z3_ast at,
-                        Z3_ast values[GRAFT_ROOM_CONDITION_BINDERS])
-{
-    while (graft_sym_is_app(s, index, s->at)) {
-        index = graft_sym_arg(s, index, 1);
-    }
-    for (uint32_t i = 0; i < g->count; i++) {
-        Z3_ast rest = NULL;
-        if (!graft_sym_mentions(s, index, 1, &g->symbols[i])) {
-            continue;
-        }
-        rest = graft_sym_sub(s, index, g->symbols[i]);
-        if (!graft_sym_mentions(s, rest, g->count, g->symbols)) {
-            Z3_ast value = graft_sym_sub(s, at, rest);
-            bool free = !is_bound(s, at) && (values[i] == NULL || values[i] == value);
-            values[i] = value;
-            return free;
-        }
-    }
-    return true;
-}
-
-/* Values at which the element `of` of a condition becomes the element `to`, as far as it says.
- * False when there are none. */
-static bool find_values(const graft_sym *s, const general *g, Z3_ast of, Z3_ast to,
-                        Z3_ast values[GRAFT_ROOM_CONDITION_BINDERS])
-{
-    bool matches = graft_sym_is_app(s, to, Z3_get_app_decl(s->z3, Z3_to_app(s->z3, of)));
-    for (uint32_t i = 0; matches && i < graft_sym_arity(s, of); i++) {
-        matches = match_index(s, g, graft_sym_arg(s, of, i), graft_sym_arg(s, to, i), values);
-    }
-    return matches;
 }
 
 typedef struct {
@@ -143,41 +75,43 @@ static Z3_ast settle(graft_sym *s, const graft_facts *facts, Z3_ast condition)
 
 /* Assumes a condition with values for its symbols, 0 where there is none, if Z3 says that it holds
  * there. */
-static bool assume_at(graft_sym *s, const graft_facts *facts, question *q, const general *g,
+static bool assume_at(graft_sym *s, const graft_facts *facts, question *q, const graft_sym_condition *g,
                       Z3_ast values[GRAFT_ROOM_CONDITION_BINDERS])
 {
-    for (uint32_t i = 0; i < g->count; i++) {
+    for (uint32_t i = 0; i < g->binder_count; i++) {
         values[i] = values[i] == NULL ? graft_sym_int(s, 0) : values[i];
     }
     if (g->where != NULL &&
         !graft_sym_holds(s, facts,
-                         graft_sym_substitute(s, g->where, g->count, g->symbols, values))) {
+                         graft_sym_substitute(s, g->where, g->binder_count, g->binders, values))) {
         return false;
     }
-    Z3_ast holds = graft_sym_substitute(s, g->holds, g->count, g->symbols, values);
+    Z3_ast holds = graft_sym_substitute(s, g->holds, g->binder_count, g->binders, values);
     add_given(q, settle(s, facts, holds));
     return true;
 }
 
 /* Assumes a condition at values that make it about elements of the question, and at `place` (NULL:
  * none) where there are none. */
-static void assume_general(graft_sym *s, const graft_facts *facts, question *q, const general *g,
+static void assume_general(graft_sym *s, const graft_facts *facts, question *q, const graft_sym_condition *g,
                            const graft_sym_atoms *elements, const Z3_ast *place)
 {
     graft_sym_atoms own = {.count = 0};
     uint32_t made = 0;
     graft_sym_list_elements(s, g->holds, true, &own);
     for (uint32_t i = 0; i < own.count; i++) {
-        for (uint32_t k = 0; k < elements->count && made < GRAFT_LIMIT(CONDITION_PLACES); k++) {
+        for (uint32_t k = 0; s->hints != NULL && k < elements->count &&
+                             made < GRAFT_LIMIT(CONDITION_PLACES);
+             k++) {
             Z3_ast values[GRAFT_ROOM_CONDITION_BINDERS] = {0};
-            if (find_values(s, g, own.from[i], elements->from[k], values)) {
+            if (s->hints->values(s->hints->context, s, g, own.from[i], elements->from[k], values)) {
                 made += assume_at(s, facts, q, g, values) ? 1 : 0;
             }
         }
     }
     if (made == 0 && place != NULL) {
         Z3_ast values[GRAFT_ROOM_CONDITION_BINDERS] = {0};
-        memcpy((void *)values, (const void *)place, g->count * sizeof *values);
+        memcpy((void *)values, (const void *)place, g->binder_count * sizeof *values);
         (void)assume_at(s, facts, q, g, values);
     }
 }
@@ -186,7 +120,8 @@ static void assume_general(graft_sym *s, const graft_facts *facts, question *q, 
 static void assume_fact(graft_sym *s, const graft_facts *facts, question *q,
                         const graft_sym_fact *fact, const graft_sym_atoms *elements)
 {
-    general g = {.holds = fact->holds, .symbols = s->formals, .count = fact->shape.rank};
+    graft_sym_condition g = {.holds = fact->holds, .binder_count = fact->shape.rank};
+    memcpy((void *)g.binders, (const void *)s->formals, fact->shape.rank * sizeof *g.binders);
     for (uint32_t i = 0; i < fact->shape.rank; i++) {
         Z3_ast inside = graft_sym_in_range(s, s->formals[i], fact->shape.dims[i]);
         g.where = i == 0 ? inside : Z3_mk_and(s->z3, 2, (Z3_ast[]){g.where, inside});
@@ -203,9 +138,8 @@ static void assume_conditions(graft_sym_asker *a, const graft_facts *facts, ques
     }
     for (uint32_t i = 0; i < a->given->count; i++) {
         const graft_sym_condition *c = &a->given->items[i];
-        const general g = {c->holds, c->where, c->binders, c->binder_count};
         if (!c->is_caught) {
-            assume_general(s, facts, q, &g, &elements, c->binders);
+            assume_general(s, facts, q, c, &elements, c->binders);
         }
     }
     for (uint32_t side = 0; side < 2; side++) {

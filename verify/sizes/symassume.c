@@ -1,6 +1,7 @@
 /* symassume.c - see symassume.h. */
 #include "verify/sizes/symassume.h"
 
+#include "verify/sizes/hints.h"
 #include "verify/sizes/symproduct.h"
 
 #include <string.h>
@@ -45,45 +46,11 @@ static Z3_lbool check(graft_sym *s)
     return s->prover->options->solver_is_mute ? Z3_L_UNDEF : answer;
 }
 
-/* Keeps what Z3 has found, in place of the oldest. */
-static void keep_model(graft_sym *s)
-{
-    graft_sym_assumed *a = s->assumed;
-    Z3_model *place = &a->models[a->model_count % GRAFT_LIMIT(MODELS)];
-    Z3_model found = Z3_solver_get_model(s->z3, a->solver);
-    if (found == NULL) {
-        return;
-    }
-    Z3_model_inc_ref(s->z3, found);
-    if (a->model_count >= GRAFT_LIMIT(MODELS)) {
-        Z3_model_dec_ref(s->z3, *place);
-    }
-    *place = found;
-    a->model_count++;
-}
-
-/* Whether a model that is known makes every part of a conjunction true. */
-static bool is_satisfied(const graft_sym *s, uint32_t count, const Z3_ast *parts)
-{
-    const graft_sym_assumed *a = s->assumed;
-    bool satisfied = false;
-    for (uint32_t m = 0; m < a->model_count && m < GRAFT_LIMIT(MODELS) && !satisfied; m++) {
-        Z3_model model = a->models[(a->model_count - 1 - m) % GRAFT_LIMIT(MODELS)];
-        satisfied = true;
-        for (uint32_t i = 0; i < count && satisfied; i++) {
-            Z3_ast value = NULL;
-            satisfied = Z3_model_eval(s->z3, model, parts[i], true, &value) &&
-                        Z3_get_bool_value(s->z3, value) == Z3_L_TRUE;
-        }
-    }
-    return satisfied;
-}
-
 /* Whether it is known, without asking, that all parts of a conjunction can be true together. */
 static bool is_known_satisfiable(const graft_sym *s, uint32_t count, const Z3_ast *parts)
 {
-    return (s->hints.can_hold != NULL && s->hints.can_hold(s->hints.context, count, parts)) ||
-           is_satisfied(s, count, parts);
+    const graft_sym_hints *hints = s->hints;
+    return hints != NULL && hints->can_hold(hints->context, count, parts);
 }
 
 static bool is_unsatisfiable(graft_sym *s, Z3_ast formula)
@@ -93,8 +60,8 @@ static bool is_unsatisfiable(graft_sym *s, Z3_ast formula)
     Z3_lbool answer = check(s);
     if (answer == Z3_L_FALSE) {
         graft_prover_tell(s->prover, formula);
-    } else if (answer == Z3_L_TRUE) {
-        keep_model(s);
+    } else if (answer == Z3_L_TRUE && s->hints != NULL) {
+        s->hints->learn(s->hints->context, s->z3, s->assumed->solver);
     }
     Z3_solver_pop(s->z3, s->assumed->solver, 1);
     return answer == Z3_L_FALSE;
@@ -218,9 +185,6 @@ void graft_sym_assumed_open(graft_sym *s, graft_sym_assumed *assumed)
 
 void graft_sym_assumed_close(graft_sym *s)
 {
-    for (uint32_t m = 0; m < s->assumed->model_count && m < GRAFT_LIMIT(MODELS); m++) {
-        Z3_model_dec_ref(s->z3, s->assumed->models[m]);
-    }
     Z3_solver_dec_ref(s->z3, s->assumed->solver);
     Z3_ast_map_dec_ref(s->z3, s->assumed->answers);
 }

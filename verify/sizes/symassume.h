@@ -2,10 +2,7 @@
  *
  * A question is put with those assumptions and facts only that hang together with it through common
  * symbols, as one closed formula: so the same question need not be asked again in the next case.
- * What is left out could matter only where the assumptions contradict each other. Where numbers
- * that Z3 has found before make an assumption or fact true and a goal false, it need not look for
- * others.
- */
+ * What is left out could matter only where the assumptions contradict each other. */
 #ifndef GRAFT_SYMASSUME_H
 #define GRAFT_SYMASSUME_H
 
@@ -20,8 +17,6 @@ typedef struct graft_sym_assumed {
     uint32_t number_count;
     Z3_ast_map answers; /* Questions with what Z3 said. */
     Z3_solver solver;
-    Z3_model models[GRAFT_ROOM_MODELS]; /* What Z3 has last found where something is false, */
-    uint32_t model_count;               /* a ring: numbers of all that it has found. */
 } graft_sym_assumed;
 
 void graft_sym_assumed_open(graft_sym *s, graft_sym_assumed *assumed);

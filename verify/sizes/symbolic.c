@@ -3,8 +3,8 @@
 
 #include "graph/base/file.h"
 #include "graph/rule/ruleprint.h"
+#include "verify/sizes/hinter.h"
 #include "verify/sizes/symbits.h"
-#include "verify/sizes/symvalue.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +13,7 @@ struct graft_symbolic {
     graft_env *env;
     graft_core *proof;
     graft_sym_bits bits;
+    graft_sym_hinter hinter;
 };
 
 /* What is to be proved, and with what. */
@@ -42,21 +43,21 @@ const char *graft_symbolic_print_case(graft_arena *arena, const graft_rule *rule
     return out.data;
 }
 
-static bool can_hold(void *context, uint32_t count, const Z3_ast *conditions)
-{
-    return graft_sym_values_satisfy(context, count, conditions);
-}
-
 graft_symbolic *graft_symbolic_open(graft_env *env, graft_prover *prover)
 {
     graft_symbolic *p = GRAFT_NEW(env->unit, graft_symbolic, 1);
     p->env = env;
     p->proof = graft_core_open(env->unit, env->scratch, prover);
     graft_sym_bits_open(graft_core_terms(p->proof), &p->bits);
+    graft_sym_hinter_open(&p->hinter, graft_core_terms(p->proof));
     return p;
 }
 
-void graft_symbolic_close(graft_symbolic *p) { graft_core_close(p->proof); }
+void graft_symbolic_close(graft_symbolic *p)
+{
+    graft_sym_hinter_close(&p->hinter);
+    graft_core_close(p->proof);
+}
 
 /* Says in which case it failed. */
 static void complete_reason(const graft_symbolic *p, const graft_rule *rule,
@@ -75,15 +76,14 @@ static void try_with(graft_symbolic *p, const tried *t, graft_sym_numbers *numbe
 {
     graft_mark mark = graft_arena_mark(p->env->unit);
     const graft_sym *terms = graft_core_terms(p->proof);
-    graft_sym_values *values = graft_sym_values_new(terms, t->rule, t->points, t->count);
-    const graft_sym_hints hints = {.context = values, .can_hold = can_hold};
+    p->hinter.values = graft_sym_values_new(terms, t->rule, t->points, t->count);
     if (numbers == NULL) {
-        graft_core_try(p->proof, t->rule, &hints, t->options, result);
+        graft_core_try(p->proof, t->rule, &p->hinter.hints, t->options, result);
     } else {
-        graft_core_try_numbers(p->proof, t->rule, &hints, numbers, t->options, result);
+        graft_core_try_numbers(p->proof, t->rule, &p->hinter.hints, numbers, t->options, result);
     }
     complete_reason(p, t->rule, result);
-    graft_sym_values_free(values);
+    graft_sym_values_free(p->hinter.values);
     graft_arena_release(p->env->unit, mark);
 }
 

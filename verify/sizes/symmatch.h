@@ -4,8 +4,8 @@
  * the same when there is a one-to-one map between their binders, each going to another and a shift,
  * under which Z3 says that the ranges with their guards are the same set, and the bodies become the
  * same term once elements that are the same within the range are one; those in folds within the
- * bodies for all values of their binders, of which nothing is known. Shifts are read off elements
- * of the same variable in both bodies. Maxima are also the same when each is at most the other
+ * bodies for all values of their binders, of which nothing is known. Maps are
+ * proposed (hints.h). Maxima are also the same when each is at most the other
  * (symmax.h). */
 #ifndef GRAFT_SYMMATCH_H
 #define GRAFT_SYMMATCH_H

@@ -2,10 +2,8 @@
  *
  * A maximum is at most another when every place of its range goes to one of the other's at which
  * the body is the same term; what lies in the range of a maximum is at most the maximum. Where a
- * place goes is read off the indices of elements of one variable in both bodies: a binder that
- * stands alone in an index has one image, and of two that are added (a window over a window), one
- * of them perhaps multiplied by a stride, that one goes to the least number that the other's range
- * leaves it. */
+ * place goes is proposed (hints.h).
+ */
 #ifndef GRAFT_SYMMAX_H
 #define GRAFT_SYMMAX_H
 

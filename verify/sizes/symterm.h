@@ -27,14 +27,6 @@
 
 enum { GRAFT_SYM_BINDERS = GRAFT_ROOM_BINDERS };
 
-/* What is said to the proof and need not be true. A function that is NULL says nothing. */
-typedef struct graft_sym_hints {
-    void *context;
-    /* Whether all of some conditions, written out, can be true together: then they are not asked
-     * about, which can only cost a proof. */
-    bool (*can_hold)(void *context, uint32_t count, const Z3_ast *conditions);
-} graft_sym_hints;
-
 typedef enum graft_sym_fold {
     GRAFT_SYM_SUM = 0,
     GRAFT_SYM_MAX = 1,
@@ -67,7 +59,7 @@ typedef struct graft_sym {
     struct graft_sym_numbers *numbers; /* Other than real ones (readings.h); NULL in proofs. */
     graft_sym_masks *masks;            /* Owned. */
     struct graft_sym_recorder *plain;  /* Of a plain reading (readings.h); NULL in proofs. */
-    graft_sym_hints hints;
+    const struct graft_sym_hints *hints; /* hints.h; NULL: there are none. */
     Z3_ast_map simplified; /* What has been simplified, for it is asked again and again. */
     uint32_t term_base;    /* How many had been when the proof began. */
     uint32_t fresh;
