@@ -2,16 +2,16 @@
  * application and infers for its output, and what symread.c says an element is, instantiated at
  * random shapes and attributes and computed in the field algebra, as the body is; what it says an
  * element's bits are (symbits.h) in binary32. And each is of one of the cases of symcase.c. */
-#include "verify/sizes/symread.h"
+#include "verify/core/symread.h"
 
 #include "graph/meaning/algebra_field.h"
 #include "graph/meaning/algebra_float.h"
 #include "tests/support/cases.h"
 #include "tests/support/check.h"
 #include "tests/support/exact.h"
-#include "verify/sizes/symassume.h"
+#include "verify/core/symassume.h"
+#include "verify/core/symfold.h"
 #include "verify/sizes/symbits.h"
-#include "verify/sizes/symfold.h"
 
 #include <stdlib.h>
 #include <string.h>

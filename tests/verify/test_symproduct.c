@@ -1,10 +1,10 @@
 /* test_symproduct.c - what symproduct.h states of products and groups is true of random integers,
  * and is enough for questions that Z3 does not answer without it. */
-#include "verify/sizes/symproduct.h"
+#include "verify/core/symproduct.h"
 
 #include "graph/base/rng.h"
 #include "tests/support/check.h"
-#include "verify/sizes/symassume.h"
+#include "verify/core/symassume.h"
 
 #include <stdlib.h>
 

@@ -1,12 +1,12 @@
 /* The term algebra: agreement with the field algebra on every operator that is exact, what is
  * simplified while terms are built, the laws of unknown functions, and how fast terms grow. */
-#include "verify/instances/term.h"
+#include "verify/core/term.h"
 
 #include "graph/meaning/algebra_field.h"
 #include "tests/support/cases.h"
 #include "tests/support/check.h"
-#include "verify/instances/cancel.h"
-#include "verify/instances/growth.h"
+#include "verify/core/cancel.h"
+#include "verify/core/growth.h"
 #include "verify/instances/guarded.h"
 
 #include <math.h>

@@ -10,7 +10,7 @@
 #define GRAFT_GUARDED_H
 
 #include "graph/meaning/algebra.h"
-#include "verify/instances/term.h"
+#include "verify/core/term.h"
 
 /* Formulas are NULL where nothing is asked. */
 typedef struct graft_guarded {

@@ -6,8 +6,8 @@
 #ifndef GRAFT_PROVE_H
 #define GRAFT_PROVE_H
 
+#include "verify/core/prover.h"
 #include "verify/instances/instance.h"
-#include "verify/instances/prover.h"
 
 const char *graft_verdict_name(uint32_t verdict);
 

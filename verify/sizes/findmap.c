@@ -1,8 +1,8 @@
 /* findmap.c - see findmap.h. */
 #include "verify/sizes/findmap.h"
 
-#include "verify/sizes/symmatch.h"
-#include "verify/sizes/symproduct.h"
+#include "verify/core/symmatch.h"
+#include "verify/core/symproduct.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #ifndef GRAFT_FINDMAP_H
 #define GRAFT_FINDMAP_H
 
-#include "verify/sizes/hints.h"
+#include "verify/core/hints.h"
 
 /* Maps that were tried for a pair. */
 typedef struct graft_sym_maps {

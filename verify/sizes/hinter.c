@@ -1,7 +1,7 @@
 /* hinter.c - see hinter.h. */
 #include "verify/sizes/hinter.h"
 
-#include "verify/sizes/symmatch.h"
+#include "verify/core/symmatch.h"
 
 /* --------------------------------------------------------------- what can hold */
 
@@ -201,14 +201,16 @@ static bool find_place(void *context, graft_sym *s, const graft_sym_pair *pair,
 
 void graft_sym_hinter_open(graft_sym_hinter *h, const graft_sym *s)
 {
-    *h = (graft_sym_hinter){.hints = {.context = h,
-                                      .can_hold = can_hold,
-                                      .learn = keep_model,
-                                      .map = find_map,
-                                      .place = find_place,
-                                      .values = find_all_values,
-                                      .split = find_split},
-                            .s = s};
+    *h = (graft_sym_hinter){
+        .hints = {.context = h,
+                  .can_hold = can_hold,
+                  .learn = keep_model,
+                  .map = find_map,
+                  .place = find_place,
+                  .values = find_all_values,
+                  .split = find_split},
+        .s = s
+    };
 }
 
 void graft_sym_hinter_close(graft_sym_hinter *h)

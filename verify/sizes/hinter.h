@@ -13,7 +13,7 @@
 typedef struct graft_sym_hinter {
     graft_sym_hints hints;
     const graft_sym *s;
-    graft_sym_values *values; /* At instances of the rule; NULL: none are known. */
+    graft_sym_values *values;           /* At instances of the rule; NULL: none are known. */
     Z3_model models[GRAFT_ROOM_MODELS]; /* What Z3 has last found where something is false, */
     uint32_t model_count;               /* a ring: numbers of all that it has found. */
     graft_sym_maps maps;

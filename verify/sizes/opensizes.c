@@ -2,8 +2,8 @@
 #include "verify/sizes/opensizes.h"
 
 #include "gen/table.h"
+#include "verify/core/symshape.h"
 #include "verify/sizes/symplain.h"
-#include "verify/sizes/symshape.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -138,15 +138,17 @@ void graft_sym_bits_open(const graft_sym *s, graft_sym_bits *bits)
         "bits_sum",     "bits_product", "bits_difference", "bits_quotient", "bits_max",
         "bits_min",     "bits_leaky",   "bits_exp",        "bits_sqrt",     "bits_erf",
         "bits_sigmoid", "bits_tanh",    "bits_shift",      "bits_size"};
-    *bits = (graft_sym_bits){.numbers = {.scalar = read_scalar,
-                                         .leaky_relu = leaky_relu_bits,
-                                         .row_shift = row_shift_bits,
-                                         .attr = attr_bits,
-                                         .size = graft_sym_bits_size,
-                                         .fold = fold_bits,
-                                         .same = graft_sym_same_bits},
-                             .z3 = s->z3,
-                             .real = s->term.real};
+    *bits = (graft_sym_bits){
+        .numbers = {.scalar = read_scalar,
+                    .leaky_relu = leaky_relu_bits,
+                    .row_shift = row_shift_bits,
+                    .attr = attr_bits,
+                    .size = graft_sym_bits_size,
+                    .fold = fold_bits,
+                    .same = graft_sym_same_bits},
+        .z3 = s->z3,
+        .real = s->term.real
+    };
     for (uint32_t i = 0; i < GRAFT_SYM_BITS_COUNT; i++) {
         Z3_sort domain[2] = {i == GRAFT_SYM_BITS_SIZE ? s->integer : s->term.real, s->term.real};
         bits->operations[i] = Z3_mk_func_decl(s->z3, Z3_mk_string_symbol(s->z3, names[i]),

@@ -22,7 +22,7 @@
 #define GRAFT_SYMBITS_H
 
 #include "graph/rule/pattern.h"
-#include "verify/sizes/readings.h"
+#include "verify/core/readings.h"
 
 typedef enum graft_sym_operation {
     GRAFT_SYM_BITS_SUM,

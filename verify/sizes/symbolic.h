@@ -11,8 +11,8 @@
 #define GRAFT_SYMBOLIC_H
 
 #include "graph/base/env.h"
+#include "verify/core/core.h"
 #include "verify/instances/prove.h"
-#include "verify/sizes/core.h"
 
 /* Its reason says in which case it failed. */
 typedef graft_core_result graft_symbolic_result;

@@ -1,9 +1,9 @@
 /* symmodel.c - see symmodel.h. */
 #include "verify/sizes/symmodel.h"
 
-#include "verify/sizes/symassume.h"
-#include "verify/sizes/symcase.h"
-#include "verify/sizes/symshape.h"
+#include "verify/core/symassume.h"
+#include "verify/core/symcase.h"
+#include "verify/core/symshape.h"
 
 #include <math.h>
 #include <string.h>

@@ -43,7 +43,7 @@ static const char *side_name(uint32_t side)
 }
 
 static void name_sizes(const graft_sym *s, uint32_t side, uint32_t node, uint32_t outputs,
-                           graft_sym_shape *shapes)
+                       graft_sym_shape *shapes)
 {
     char name[48];
     for (uint32_t o = 0; o < outputs; o++) {
@@ -73,7 +73,7 @@ static void note_claims(const graft_sym *s, const Z3_ast *claims, uint32_t count
 }
 
 static Z3_ast define_value(const graft_sym *s, uint32_t side, uint32_t node, uint32_t output,
-                             uint32_t rank, Z3_ast value)
+                           uint32_t rank, Z3_ast value)
 {
     char name[48];
     graft_sym_definition *d = add_definition(graft_sym_plain_of(s), GRAFT_SYM_DEFINES_VALUE);
@@ -175,7 +175,7 @@ static Z3_ast any_of(const graft_sym *s, Z3_ast fold)
 }
 
 static Z3_ast define_folds(const graft_sym *s, graft_sym_fold kind, const graft_sym_range *range,
-                            Z3_ast body)
+                           Z3_ast body)
 {
     Z3_ast symbols[GRAFT_MAX_RANK + GRAFT_SYM_BINDERS];
     Z3_ast guard = range->guard;
@@ -261,12 +261,14 @@ Z3_ast graft_sym_plain_at(const graft_sym *s, Z3_ast fold, Z3_ast index, bool gu
 
 void graft_sym_plain_open(graft_sym_plain *plain, graft_sym *s, graft_arena *arena)
 {
-    *plain = (graft_sym_plain){.recorder = {.numeral = read_numeral,
-                                            .sizes = name_sizes,
-                                            .claims = note_claims,
-                                            .value = define_value,
-                                            .fold = define_folds},
-                               .arena = arena,
-                               .binder = graft_sym_symbol(s, "r")};
+    *plain = (graft_sym_plain){
+        .recorder = {.numeral = read_numeral,
+                     .sizes = name_sizes,
+                     .claims = note_claims,
+                     .value = define_value,
+                     .fold = define_folds},
+        .arena = arena,
+        .binder = graft_sym_symbol(s, "r")
+    };
     s->plain = &plain->recorder;
 }

@@ -13,7 +13,7 @@
 #ifndef GRAFT_SYMPLAIN_H
 #define GRAFT_SYMPLAIN_H
 
-#include "verify/sizes/readings.h"
+#include "verify/core/readings.h"
 
 typedef enum graft_sym_definition_kind {
     GRAFT_SYM_DEFINES_SIZE,

@@ -9,8 +9,8 @@
 #ifndef GRAFT_SYMVALUE_H
 #define GRAFT_SYMVALUE_H
 
+#include "verify/core/symterm.h"
 #include "verify/instances/instance.h"
-#include "verify/sizes/symterm.h"
 
 typedef struct graft_sym_values graft_sym_values;
 
