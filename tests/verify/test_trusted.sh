@@ -39,7 +39,8 @@ includes_no_more() {
 # A field called so is set in one place; other words have other names.
 proves_in_one_place() {
     grep -rnE '(->|\.)proved *=[^=]' verify --include='*.[ch]' > "$FOLDER/out"
-    [ "$(wc -l < "$FOLDER/out")" = 1 ] && grep -q '^verify/core/core.c:' "$FOLDER/out" || { sed 's/^/# /' "$FOLDER/out"; return 1; }
+    sed 's/^/# /' "$FOLDER/out"
+    [ "$(wc -l < "$FOLDER/out")" = 1 ] && grep -q '^verify/core/core.c:' "$FOLDER/out"
 }
 adds_up() {
     total=$(tail -n 1 "$FOLDER/list" | awk '{ print $1 }')
