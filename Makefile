@@ -256,7 +256,7 @@ trusted: $(TRUSTED) ## List the files that the verdict `proved` rests on, with t
 
 $(TRUSTED): OWN_FLAGS := -ffunction-sections -fdata-sections
 $(TRUSTED): $(OUT)/tests/verify/trusted.o $(OUT)/trusted_engine.o $(call archives,verify gen graph)
-	$(Q)$(LINK) -Wl,--gc-sections,-Map=$@.map $^ -lz3 -lxxhash -lm -o $@
+	$(Q)$(LINK) -Wl,--gc-sections,-Map=$@.map $^ -lz3 -lm -o $@
 $(OUT)/trusted_engine.o: graph/engine.c $(STAMP_COMPILE)
 	$(Q)$(COMPILE) $(OWN_FLAGS) -MMD -MP -c $< -o $@
 

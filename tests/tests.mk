@@ -10,7 +10,7 @@ LINKS_verify := verify gen graph
 LINKS_cost   := cost models graph
 LINKS_cuda   := cost models graph
 LINKS_train  := train cost models graph
-# These two set the limits of proofs: what asks for a limit (verify/limits.h) is compiled once more.
+# These two set the limits of proofs: what asks for a limit (verify/core/limits.h) is compiled once more.
 LIMITED      := $(shell grep -rl --include='*.c' 'GRAFT_LIMIT[^_]' verify)
 LIMITED_OBJECTS := $(LIMITED:%.c=$(OUT)/limited/%.o)
 $(OUT)/tests/verify/test_limits $(OUT)/tests/verify/long_limits: $(LIMITED_OBJECTS)

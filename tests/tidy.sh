@@ -87,11 +87,11 @@ files_have_heads() {
         END { exit bad }'
 }
 
-# What a proof rests on. Its bounds stand in verify/limits.def, each with what happens past it. Found
+# What a proof rests on. Its bounds stand in verify/core/limits.def, each with what happens past it. Found
 # here are constants that are called a bound, and arrays whose size is a number above 4: operands, the
 # two sides of a rule and the axes of an image are fewer.
 proof_files() {
-    find verify/instances verify/sizes graph/rule/pattern.* -name '*.[chi]*' \
+    find verify/core graph/rule/pattern.* -name '*.[chi]*' \
         ! -name 'symmodel.*' ! -name 'symplain.*' ! -name 'opensizes.*' -print | # They prove no rule.
         grep -F -- "$ONLY" | sort
 }
@@ -100,7 +100,7 @@ limits_are_in_the_table() {
     proof_files | xargs -r awk '
         /(MOST|MAX_|LIMIT|DEPTH|DEEP)[A-Z0-9_]* *=[^=]/ || /^ *# *define +[A-Z0-9_]+ +[(]?[0-9]/ ||
             /[a-z_0-9]\[([5-9]|[1-9][0-9]+|[0-9]+ *[*<+]+ *[0-9]+)\]( *=[^=]|[;,)[])/ {
-            printf "%s:%d: a bound that is not in verify/limits.def: %s\n", FILENAME, FNR, $0
+            printf "%s:%d: a bound that is not in verify/core/limits.def: %s\n", FILENAME, FNR, $0
             bad = 1
         }
         END { exit bad }'
@@ -154,7 +154,7 @@ law "functions of at most $FUNCTION_LINES lines" functions_are_short
 law "files of at most $FILE_LINES lines" files_are_short
 law "a comment at the head of every file" files_have_heads
 law "lines of pages of at most 100 characters" pages_are_narrow
-law "limits of proofs in verify/limits.def" limits_are_in_the_table
+law "limits of proofs in verify/core/limits.def" limits_are_in_the_table
 law_with clang-tidy "clang-tidy" clang_tidy_is_silent
 law_with cppcheck "cppcheck" cppcheck_is_silent
 law_with gcc "gcc -fanalyzer" analyzer_is_silent

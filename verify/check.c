@@ -1,8 +1,8 @@
 /* check.c - see check.h. */
 #include "verify/check.h"
 
-#include "verify/instances/pointwise.h"
 #include "verify/set/subsume.h"
+#include "verify/sweep/cover.h"
 #include "verify/sweep/numeric.h"
 #include "verify/sweep/polynomial.h"
 #include "verify/sweep/resweep.h"
@@ -191,30 +191,11 @@ static void count_proof(graft_check *check, graft_effort effort, uint32_t questi
     check->prove.questions += questions;
 }
 
-/* Whether the solver's word on scalars is a proof for all sizes, and it gives it. */
-static bool is_proved_by_scalars(checker *c, const graft_rule *rule,
-                                 const graft_prove_options *options)
-{
-    graft_rule scalar;
-    graft_point point;
-    if (!graft_pointwise_rule(rule, &scalar, &point)) {
-        return false;
-    }
-    graft_prover_begin(&c->prover, options, &c->counts);
-    graft_prove_points(c->env, &c->prover, &scalar, &point, 1);
-    count_proof(c->check, (graft_effort){c->counts.resource_count, 0}, c->counts.questions);
-    return c->counts.verdict == GRAFT_VERDICT_PROVED;
-}
-
-/* Whether a rule is proved for all sizes: over scalars or, where these do not stand for all, over
- * symbolic shapes. It may take options->most. */
+/* Whether a rule is proved for all sizes. It may take options->most. */
 static bool is_proved_unbounded(checker *c, const graft_rule *rule, const graft_point *points,
                                 uint32_t count, const graft_prove_options *options)
 {
     graft_check *check = c->check;
-    if (is_proved_by_scalars(c, rule, options)) {
-        return true;
-    }
     graft_symbolic_try(symbolic_of(c), rule, points, count, options, &check->unbounded);
     count_proof(check, check->unbounded.effort, check->unbounded.questions);
     check->prove.resource_count += check->unbounded.effort.resource_count;

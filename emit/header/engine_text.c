@@ -10,6 +10,7 @@
 /* FILE(symbol, path under include/graft). */
 #define ENGINE_FILES(FILE)                                                                         \
     FILE(graft, "graft.h")                                                                         \
+    FILE(rule, "rule.h")                                                                           \
     FILE(policy, "policy.h")                                                                       \
     FILE(operators_def, "operators.def")                                                           \
     FILE(shapes_def, "shapes.def")                                                                 \

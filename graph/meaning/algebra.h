@@ -26,6 +26,7 @@
 
 #include "graft/graft.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* One application of an operator; the shapes fit (graft_infer_shapes). */

@@ -2,7 +2,7 @@
 #ifndef GRAFT_PATTERN_H
 #define GRAFT_PATTERN_H
 
-#include "graft/graft.h"
+#include "graft/rule.h"
 
 /* Nodes of a pattern in the order in which data meets them: operands before their consumers, of
  * those that are ready always the one with the least number. */

@@ -3,7 +3,7 @@
 #ifndef GRAFT_RULECODE_H
 #define GRAFT_RULECODE_H
 
-#include "graft/graft.h"
+#include "graft/rule.h"
 
 /* One instruction. */
 typedef struct graft_code_step {

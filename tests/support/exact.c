@@ -192,7 +192,7 @@ static bool is_proved_exact(graft_env *env, const graft_rule *rule)
     graft_symbolic_try_exact(symbolic, rule, NULL, 0, &options, &result);
     graft_symbolic_close(symbolic);
     graft_prover_close(&prover);
-    return result.proved;
+    return result.same;
 }
 
 void exact_try_corpus(graft_env *env, const corpus_file *file, uint32_t first, uint32_t every)

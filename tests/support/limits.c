@@ -5,7 +5,7 @@
 #include "graph/rule/ruleprint.h"
 #include "tests/support/check.h"
 #include "tests/support/corpus.h"
-#include "verify/limits.h"
+#include "verify/core/limits.h"
 #include "verify/pool.h"
 #include "verify/sizes/symbolic.h"
 
@@ -24,7 +24,7 @@ typedef struct {
 
 static const limit_row rows[GRAFT_LIMIT_COUNT] = {
 #define LIMIT(name, value, kind, text) {#name, kind},
-#include "verify/limits.def"
+#include "verify/core/limits.def"
 #undef LIMIT
 };
 
@@ -36,7 +36,7 @@ static uint32_t value_set;
 
 uint32_t graft_limit_in_test(uint32_t limit, uint32_t value);
 
-/* What is asked for in verify/limits.h. */
+/* What is asked for in verify/core/limits.h. */
 uint32_t graft_limit_in_test(uint32_t limit, uint32_t value)
 {
     return limit == limit_set && value_set < value ? value_set : value;

@@ -1,4 +1,4 @@
-/* limits.h - the limits of proofs (verify/limits.def) set to next to nothing, in programs that link
+/* limits.h - the limits of proofs (verify/core/limits.def) set to next to nothing, in programs that link
  * the objects which ask for them: test_limits and long_limits (see the Makefile). */
 #ifndef TESTS_LIMITS_H
 #define TESTS_LIMITS_H

@@ -10,6 +10,7 @@
 #include "tests/support/check.h"
 #include "tests/support/exact.h"
 #include "verify/check.h"
+#include "verify/sweep/cover.h"
 #include "verify/sweep/rounding.h"
 
 #include <math.h>
@@ -226,10 +227,10 @@ static void test_classified(void **state)
                                                      domain.count, &options.prove);
         graft_symbolic_close(symbolic);
         graft_prover_close(&prover);
-        if (alone.proved != classified[i].is_exact ||
+        if (alone.same != classified[i].is_exact ||
             (class == GRAFT_NUMERIC_EXACT) != classified[i].is_exact) {
             print_message("# %s: %s; the proof: %s\n", text, graft_numeric_name(class),
-                          alone.proved ? "exact" : alone.reason);
+                          alone.same ? "exact" : alone.reason);
             wrong++;
         }
         graft_arena_reset(env->unit);

@@ -4,8 +4,8 @@
  * here it would let a rule apply at sizes at which the engine had refused it. */
 #include "tests/support/cases.h"
 #include "tests/support/check.h"
+#include "verify/core/symshape.h"
 #include "verify/sizes/symplain.h"
-#include "verify/sizes/symshape.h"
 
 enum { DRAWINGS = 1500, SIZE_MOST = 7 };
 
@@ -86,7 +86,7 @@ static void test_claims(void **state)
     workshop *w = GRAFT_NEW(env->life, workshop, 1);
     w->options = graft_prove_defaults();
     graft_prover_open(&w->prover, &w->options, &w->result);
-    graft_sym_open(&w->s, env, &w->prover);
+    graft_sym_open(&w->s, env->unit, env->scratch, &w->prover);
     graft_sym_plain_open(&w->plain, &w->s, env->life);
     for (uint32_t op = GRAFT_OP_NONE + 1; op < GRAFT_OP_COUNT; op++) {
         graft_rng rng;

@@ -11,22 +11,21 @@
 
 static const struct {
     const char *text;
-    bool unbounded;
     bool holds;
 } cases[] = {
-    {"relu(relu(a)) = relu(a)",                                                       true,  true },
-    {"mul(a, div(b, c)) = div(mul(a, b), c)",                                         true,  true },
-    {"sub(a, b) = sub(b, a)",                                                         true,  false},
-    {"relu(mul(a, fill#1(value=-0.75))) = mul(relu(a), fill#1(value=-0.75))",         true,  false},
-    {"mul(a, fill#1(value=-0.75)) = mul(fill#1(value=-0.75), a)",                     true,  true },
-    {"add(mul(a, fill#1(value=0.75)), mul(a, fill#2(value=0.25))) = a",               true,  true },
-    {"mul(div(a, b), b) = a",                                                         true,  true },
-    {"add(a, sub(b, b)) = add(a, sub(div(a, b), div(a, b)))",                         true,  false}, /* Only undefined. */
-    {"add(a, sub(b, b)) = mul(div(a, b), b)",                                         true,  false}, /* Divides by 0. */
-    {"relu(a) = div(mul(relu(a), sigmoid(a)), sigmoid(a))",                           true,  true },
-    {"add(tanh(a), tanh(sub(b, a))) = sub(tanh(a), tanh(sub(a, b)))",                 true,  true },
-    {"matmul(add(a, b), c) = add(matmul(a, c), matmul(b, c)) where same_shape(a, b)", false, true },
-    {"matmul(a, b) = matmul(b, a)",                                                   false, false},
+    {"relu(relu(a)) = relu(a)",                                                       true },
+    {"mul(a, div(b, c)) = div(mul(a, b), c)",                                         true },
+    {"sub(a, b) = sub(b, a)",                                                         false},
+    {"relu(mul(a, fill#1(value=-0.75))) = mul(relu(a), fill#1(value=-0.75))",         false},
+    {"mul(a, fill#1(value=-0.75)) = mul(fill#1(value=-0.75), a)",                     true },
+    {"add(mul(a, fill#1(value=0.75)), mul(a, fill#2(value=0.25))) = a",               true },
+    {"mul(div(a, b), b) = a",                                                         true },
+    {"add(a, sub(b, b)) = add(a, sub(div(a, b), div(a, b)))",                         false}, /* Only undefined. */
+    {"add(a, sub(b, b)) = mul(div(a, b), b)",                                         false}, /* Divides by 0. */
+    {"relu(a) = div(mul(relu(a), sigmoid(a)), sigmoid(a))",                           true },
+    {"add(tanh(a), tanh(sub(b, a))) = sub(tanh(a), tanh(sub(a, b)))",                 true },
+    {"matmul(add(a, b), c) = add(matmul(a, c), matmul(b, c)) where same_shape(a, b)", true },
+    {"matmul(a, b) = matmul(b, a)",                                                   false},
 };
 
 typedef struct {
@@ -78,10 +77,9 @@ static void test_answers(void **state)
                                        .solver = "nobody",
                                        .rule = &rule,
                                        .points = domain.points,
-                                       .count = domain.count,
-                                       .unbounded = cases[i].unbounded};
+                                       .count = domain.count};
         assert_int_equal(graft_smt_print(env, &claim, &text, &checks), GRAFT_OK);
-        assert_int_equal(checks, domain.count + (cases[i].unbounded ? 1 : 0));
+        assert_int_equal(checks, domain.count);
         tally found = run_text(text.data);
         if (found.unsat + found.sat != checks || (found.sat == 0) != cases[i].holds) {
             print_message("# %s: %u unsat, %u sat\n", cases[i].text, found.unsat, found.sat);

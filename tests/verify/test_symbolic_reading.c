@@ -2,16 +2,16 @@
  * application and infers for its output, and what symread.c says an element is, instantiated at
  * random shapes and attributes and computed in the field algebra, as the body is; what it says an
  * element's bits are (symbits.h) in binary32. And each is of one of the cases of symcase.c. */
-#include "verify/sizes/symread.h"
+#include "verify/core/symread.h"
 
 #include "graph/meaning/algebra_field.h"
 #include "graph/meaning/algebra_float.h"
 #include "tests/support/cases.h"
 #include "tests/support/check.h"
 #include "tests/support/exact.h"
-#include "verify/sizes/symassume.h"
+#include "verify/core/symassume.h"
+#include "verify/core/symfold.h"
 #include "verify/sizes/symbits.h"
-#include "verify/sizes/symfold.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -674,13 +674,13 @@ static void check_operator(workspace *w, uint32_t op)
         for (uint32_t o = 0; o < graft_op(op)->output_count; o++) {
             check_elements(w, o);
         }
-        w->s.bits = &w->bits;
+        w->s.numbers = &w->bits.numbers;
         run_bits_body(w);
         assert_true(graft_sym_read_side(&w->s, &w->instance, GRAFT_SYM_SOURCE, &w->side));
         for (uint32_t o = 0; o < graft_op(op)->output_count; o++) {
             compare_bits(w, o);
         }
-        w->s.bits = NULL;
+        w->s.numbers = NULL;
         compared += w->field.ambiguous_count + w->field.invalid_count == 0 ? 1 : 0;
     }
     assert_true(compared > CASES_EACH / 3);
@@ -696,7 +696,7 @@ static void test_operators(void **state)
     w->options = graft_prove_defaults();
     graft_rng_seed(&w->rng, 7);
     graft_prover_open(&prover, &w->options, &result);
-    graft_sym_open(&w->s, w->env, &prover);
+    graft_sym_open(&w->s, w->env->unit, w->env->scratch, &prover);
     graft_sym_assumed_open(&w->s, &w->assumed);
     graft_sym_bits_open(&w->s, &w->bits);
     for (uint32_t op = 1; op < GRAFT_OP_COUNT; op++) {

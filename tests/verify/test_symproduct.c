@@ -1,10 +1,10 @@
 /* test_symproduct.c - what symproduct.h states of products and groups is true of random integers,
  * and is enough for questions that Z3 does not answer without it. */
-#include "verify/sizes/symproduct.h"
+#include "verify/core/symproduct.h"
 
 #include "graph/base/rng.h"
 #include "tests/support/check.h"
-#include "verify/sizes/symassume.h"
+#include "verify/core/symassume.h"
 
 #include <stdlib.h>
 
@@ -63,7 +63,7 @@ static Z3_ast parse(const workspace *w, const char *text)
     }
     decl_names[SYMBOLS] = Z3_mk_string_symbol(z3, "group");
     decls[SYMBOLS] = w->s.group;
-    const char *assertion = graft_arena_printf(w->s.env->unit, "(assert %s)", text);
+    const char *assertion = graft_arena_printf(w->s.arena, "(assert %s)", text);
     Z3_ast_vector read =
         Z3_parse_smtlib2_string(z3, assertion, 0, NULL, NULL, SYMBOLS + 1, decl_names, decls);
     Z3_ast_vector_inc_ref(z3, read);
@@ -149,7 +149,7 @@ static void test_lemmas(void **state)
     assert_non_null(w);
     graft_rng_seed(&w->rng, 3);
     graft_prover_open(&prover, &options, &result);
-    graft_sym_open(&w->s, *state, &prover);
+    graft_sym_open(&w->s, ((graft_env *)*state)->unit, ((graft_env *)*state)->scratch, &prover);
     graft_sym_assumed_open(&w->s, &w->assumed);
     for (uint32_t i = 0; i < SYMBOLS; i++) {
         w->symbols[i] = graft_sym_symbol(&w->s, names[i]);

@@ -78,7 +78,7 @@ static Z3_ast parse(const workspace *w, const char *text)
     for (uint32_t i = 0; i < count; i++) {
         decl_names[i] = Z3_get_decl_name(z3, decls[i]);
     }
-    const char *assertion = graft_arena_printf(w->s.env->unit, "(assert %s)", text);
+    const char *assertion = graft_arena_printf(w->s.arena, "(assert %s)", text);
     Z3_ast_vector read =
         Z3_parse_smtlib2_string(z3, assertion, 0, NULL, NULL, count, decl_names, decls);
     Z3_ast_vector_inc_ref(z3, read);
@@ -93,7 +93,7 @@ static void open_workspace(workspace *w, graft_env *env, graft_prover *prover)
 {
     graft_rng rng;
     graft_rng_seed(&rng, 5);
-    graft_sym_open(&w->s, env, prover);
+    graft_sym_open(&w->s, env->unit, env->scratch, prover);
     assert_int_equal(graft_rule_parse(env, "rule", rule_text, &w->rule), GRAFT_OK);
     for (uint32_t i = 0; i < SYMBOLS; i++) {
         w->symbols[i] = graft_sym_symbol(&w->s, names[i]);

@@ -1,12 +1,13 @@
 /* The term algebra: agreement with the field algebra on every operator that is exact, what is
  * simplified while terms are built, the laws of unknown functions, and how fast terms grow. */
-#include "verify/instances/term.h"
+#include "verify/core/term.h"
 
 #include "graph/meaning/algebra_field.h"
 #include "tests/support/cases.h"
 #include "tests/support/check.h"
-#include "verify/instances/cancel.h"
-#include "verify/instances/growth.h"
+#include "verify/core/cancel.h"
+#include "verify/core/growth.h"
+#include "verify/instances/guarded.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -21,6 +22,8 @@ typedef struct {
     check_case drawn;
     Z3_ast term_in[GRAFT_MAX_INPUTS][CHECK_CASE_ELEMENTS];
     Z3_ast term_out[GRAFT_MAX_OUTPUTS][CHECK_CASE_ELEMENTS];
+    graft_guarded guarded_in[GRAFT_MAX_INPUTS][CHECK_CASE_ELEMENTS];
+    graft_guarded guarded_out[GRAFT_MAX_OUTPUTS][CHECK_CASE_ELEMENTS];
     graft_field field_in[GRAFT_MAX_INPUTS][CHECK_CASE_ELEMENTS];
     graft_field field_out[GRAFT_MAX_OUTPUTS][CHECK_CASE_ELEMENTS];
 } workspace;
@@ -51,16 +54,28 @@ static int close_workspace(void **state)
 
 static void run_terms(workspace *w)
 {
-    const Z3_ast *in[GRAFT_MAX_INPUTS];
-    Z3_ast *out[GRAFT_MAX_OUTPUTS];
+    const graft_guarded *in[GRAFT_MAX_INPUTS];
+    graft_guarded *out[GRAFT_MAX_OUTPUTS];
     for (uint32_t i = 0; i < GRAFT_MAX_INPUTS; i++) {
-        in[i] = w->term_in[i];
+        for (uint32_t k = 0; k < CHECK_CASE_ELEMENTS; k++) {
+            w->guarded_in[i][k] = (graft_guarded){.term = w->term_in[i][k]};
+        }
+        in[i] = w->guarded_in[i];
     }
     for (uint32_t i = 0; i < GRAFT_MAX_OUTPUTS; i++) {
-        out[i] = w->term_out[i];
+        out[i] = w->guarded_out[i];
     }
+    memset(w->guarded_out, 0, sizeof w->guarded_out);
     graft_call call = check_case_call(&w->drawn);
-    graft_term_run(&w->k, w->drawn.op, &call, in, out);
+    graft_guarded_run(&w->k, w->drawn.op, &call, in, out);
+    for (uint32_t i = 0; i < GRAFT_MAX_OUTPUTS; i++) {
+        for (uint32_t k = 0; k < CHECK_CASE_ELEMENTS; k++) {
+            w->term_out[i][k] = w->guarded_out[i][k].term;
+            if (w->guarded_out[i][k].divisors != NULL) {
+                Z3_ast_vector_push(w->z3, w->k.domain, w->guarded_out[i][k].divisors);
+            }
+        }
+    }
 }
 
 static void run_field(workspace *w)
@@ -224,14 +239,7 @@ static void test_numerals_are_computed(void **state)
 
 static Z3_ast apply(workspace *w, uint32_t op, Z3_ast a, Z3_ast b)
 {
-    const int32_t attrs[GRAFT_MAX_ATTRS] = {0};
-    const graft_shape scalar[2] = {{.dtype = GRAFT_DTYPE_F32}, {.dtype = GRAFT_DTYPE_F32}};
-    const Z3_ast *const in[] = {&a, &b};
-    Z3_ast result = NULL;
-    Z3_ast *const out[] = {&result};
-    const graft_call call = {attrs, scalar, scalar};
-    graft_term_run(&w->k, op, &call, in, out);
-    return result;
+    return graft_term_scalar(&w->k, op, a, b);
 }
 
 static void test_constants_leave_no_trace(void **state)

@@ -1,11 +1,11 @@
 /* The trusted core as a program: what `make trusted` links with Z3, xxHash and libc alone, to see
- * which files a proof needs. It takes both ways to a proof, of a true and of a false rule each.
- * Prints a line for each rule. */
-#include "graph/rule/pattern.h"
-#include "verify/instances/pointwise.h"
-#include "verify/sizes/symbolic.h"
+ * which files a proof needs. It is given a true rule and two false ones, and no hints. Prints a line
+ * for each. */
+#include "verify/core/core.h"
 
 #include <stdio.h>
+
+enum { ARENA_BYTES = 1 << 20 };
 
 /* op(a, b) = op(b, a) */
 static graft_rule make_swap(uint8_t op)
@@ -22,40 +22,35 @@ static graft_rule make_swap(uint8_t op)
     return rule;
 }
 
-static const char *scalar_verdict(graft_env *env, const graft_rule *rule)
+static const char *verdict(graft_core *core, const graft_rule *rule)
 {
-    graft_prove_options options = graft_prove_defaults();
-    graft_prove_result result;
-    graft_rule scalar;
-    graft_point point;
-    if (!graft_pointwise_rule(rule, &scalar, &point)) {
-        return "no rule of scalars";
-    }
-    graft_prove_rule(env, &scalar, &point, 1, &options, &result);
-    return result.verdict == GRAFT_VERDICT_PROVED ? "proved" : "not proved";
-}
-
-static const char *verdict(graft_env *env, const graft_rule *rule)
-{
-    graft_prove_options options = graft_prove_defaults();
-    graft_symbolic_result result;
-    graft_symbolic_prove(env, rule, NULL, 0, &options, &result);
+    const graft_prove_options options = graft_prove_defaults();
+    graft_core_result result;
+    graft_core_try(core, rule, NULL, &options, &result);
     return result.proved ? "proved" : "not proved";
 }
 
 int main(void)
 {
     static const uint8_t ops[3] = {GRAFT_OP_add, GRAFT_OP_sub, GRAFT_OP_matmul};
-    graft_env env;
-    if (graft_env_open(&env) != GRAFT_OK) {
+    const graft_prove_options options = graft_prove_defaults();
+    graft_prove_result counts;
+    graft_prover prover;
+    graft_arena *arena = graft_arena_new(ARENA_BYTES);
+    graft_arena *scratch = graft_arena_new(ARENA_BYTES);
+    if (arena == NULL || scratch == NULL) {
         return 1;
     }
+    graft_prover_open(&prover, &options, &counts);
+    graft_core *core = graft_core_open(arena, scratch, &prover);
     for (uint32_t i = 0; i < 3; i++) {
         const graft_rule rule = make_swap(ops[i]);
         const char *name = graft_op(ops[i])->name;
-        printf("%s(a, b) = %s(b, a): %s; scalars: %s\n", name, name, verdict(&env, &rule),
-               scalar_verdict(&env, &rule));
+        printf("%s(a, b) = %s(b, a): %s\n", name, name, verdict(core, &rule));
     }
-    graft_env_close(&env);
+    graft_core_close(core);
+    graft_prover_close(&prover);
+    graft_arena_free(scratch);
+    graft_arena_free(arena);
     return 0;
 }

@@ -107,7 +107,7 @@ static graft_status write_rule(graft_env *env, rule_files *f)
         GRAFT_CHECK(graft_theorem_write(env, &e->rule, claim.title, write_theorem, f));
     }
     GRAFT_CHECK(write_file(env, f, &claim, INSTANCES));
-    if (graft_smt_has_sizes(&claim)) {
+    if (claim.unbounded) {
         GRAFT_CHECK(write_file(env, f, &claim, SIZES));
     }
 done:

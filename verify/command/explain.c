@@ -128,8 +128,8 @@ static void append_proof(const account *a, graft_buffer *out)
                         graft_proof_name(e->proof), e->points,
                         e->complete ? " (all within the bounds)" : "", e->cover, a->set->solver);
     if (e->cases > 0) {
-        graft_buffer_printf(out, "For all sizes: %u cases of ranks and axes, shapes symbolic.\n",
-                            e->cases);
+        graft_buffer_printf(out, "For all sizes: %u case%s of ranks and axes, shapes symbolic.\n",
+                            e->cases, e->cases == 1 ? "" : "s");
     } else if (e->reason != NULL && e->reason[0] != '\0') {
         graft_buffer_printf(out, "Not proved for all sizes: %s.\n", e->reason);
     }

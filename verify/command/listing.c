@@ -314,8 +314,9 @@ static const char *describe_level(graft_arena *arena, const graft_rule_entry *en
     if (entry->proof != GRAFT_PROOF_UNBOUNDED) {
         return "";
     }
-    return entry->cases == 0 ? ", over scalars"
-                             : graft_arena_printf(arena, ", in %u cases", entry->cases);
+    return entry->cases == 0 ? ", over scalars" /* In older files. */
+                             : graft_arena_printf(arena, ", in %u case%s", entry->cases,
+                                                  entry->cases == 1 ? "" : "s");
 }
 
 static void append_entry(graft_arena *arena, graft_buffer *out, const graft_rule_entry *entry)

@@ -2,8 +2,7 @@
 #include "verify/export/smt.h"
 
 #include "verify/export/smtterm.h"
-#include "verify/instances/obligation.h"
-#include "verify/instances/pointwise.h"
+#include "verify/instances/claim.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -112,18 +111,6 @@ done:
     return status;
 }
 
-static void add_scalar(draft *d, const graft_rule *rule)
-{
-    graft_rule scalar;
-    graft_point point;
-    graft_instance instance;
-    if (graft_pointwise_rule(rule, &scalar, &point) &&
-        graft_instance_build(&instance, &scalar, &point) == GRAFT_FIT_OK) {
-        graft_buffer_printf(&d->body, "\n; for all sizes: scalars\n");
-        add_instance(d, &instance);
-    }
-}
-
 /* ------------------------------------------------------------------- files */
 
 void graft_smt_print_title(graft_buffer *out, const char *title)
@@ -158,9 +145,6 @@ graft_status graft_smt_print(graft_env *env, const graft_smt_claim *claim, graft
     graft_status status = GRAFT_OK;
     draft d = {.env = env, .body = {.arena = env->unit}, .functions = {.arena = env->unit}};
     GRAFT_CHECK(add_points(&d, claim));
-    if (claim->unbounded) {
-        add_scalar(&d, claim->rule);
-    }
     print_head(out, claim, &d);
     if (d.body.size > 0) {
         graft_buffer_append(out, d.body.data, d.body.size);

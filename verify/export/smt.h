@@ -27,8 +27,7 @@ typedef struct graft_smt_claim {
     const graft_rule *rule;
     const graft_point *points; /* `count` instances of the rule. */
     uint32_t count;
-    bool unbounded; /* Claimed for all sizes: where scalars stand for these, their obligation is
-                       written too; of other rules see smtsizes.h. */
+    bool unbounded; /* Claimed for all sizes: see smtsizes.h. */
 } graft_smt_claim;
 
 /* Appends the file of one rule to `out`; `*checks` is the number of check-sats in it. Equal rules

@@ -2,7 +2,6 @@
 #include "verify/export/smtsizes.h"
 
 #include "verify/export/smtterm.h"
-#include "verify/instances/pointwise.h"
 #include "verify/sizes/symbolic.h"
 
 #include <inttypes.h>
@@ -36,13 +35,6 @@ static void record(void *context, Z3_context z3, Z3_ast formula)
     graft_buffer_append(&r->body, text.data, text.size);
     graft_buffer_printf(&r->body, "\n))\n(check-sat)\n(pop 1)\n");
     graft_arena_release(r->env->scratch, mark);
-}
-
-bool graft_smt_has_sizes(const graft_smt_claim *claim)
-{
-    graft_rule scalar;
-    graft_point point;
-    return claim->unbounded && !graft_pointwise_rule(claim->rule, &scalar, &point);
 }
 
 /* Proves the rule once more, with some of its instances at hand. */

@@ -22,10 +22,6 @@
 
 #include "verify/export/smt.h"
 
-/* Whether the level of a rule that is claimed for all sizes rests on such questions, and not on its
- * scalar obligation, which graft_smt_print writes. */
-bool graft_smt_has_sizes(const graft_smt_claim *claim);
-
 /* Proves the rule again and appends the file to `out`; `*checks` is the number of check-sats in it.
  * GRAFT_UNDECIDED when it is not proved this time (another version of the solver), leaving `out`.
  */

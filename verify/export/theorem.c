@@ -1,14 +1,14 @@
 /* theorem.c - see theorem.h. */
 #include "verify/export/theorem.h"
 
+#include "verify/core/symassume.h"
+#include "verify/core/symclass.h"
+#include "verify/core/symread.h"
 #include "verify/export/smt.h"
 #include "verify/export/smtterm.h"
 #include "verify/export/theoremlemma.h"
-#include "verify/sizes/symassume.h"
 #include "verify/sizes/symbolic.h"
-#include "verify/sizes/symclass.h"
 #include "verify/sizes/symplain.h"
-#include "verify/sizes/symread.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -618,8 +618,7 @@ static graft_status write_case(theorem *t, const graft_sym_case *c)
                         "; Each check-sat must be unsat.\n"
                         "(set-option :produce-models false)\n(set-logic ALL)\n",
                         t->written, graft_symbolic_print_case(t->env->unit, t->rule, c),
-                        c->scalar ? " (scalars stand for all shapes: verify/instances/pointwise.h)"
-                                  : "");
+                        c->scalar ? " (scalars stand for all shapes: verify/core/symcase.h)" : "");
     put_vocabulary(&head, t->out.data);
     put_places(&head, t->out.data);
     graft_buffer_append(&head, t->out.data, t->out.size);
@@ -680,7 +679,7 @@ graft_status graft_theorem_write(graft_env *env, const graft_rule *rule, const c
     t->arena = graft_arena_new(ARENA_BYTES);
     assert(t->arena != NULL);
     graft_prover_open(&prover, &options, &counts);
-    graft_sym_open(&t->s, env, &prover);
+    graft_sym_open(&t->s, env->unit, env->scratch, &prover);
     graft_sym_assumed_open(&t->s, &t->assumed);
     graft_sym_classes_open(&t->classes, env->unit);
     t->printer = (graft_smt_printer){.z3 = t->s.z3, .arena = env->unit, .bare = true};

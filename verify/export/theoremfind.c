@@ -132,7 +132,7 @@ static Z3_ast make_sum(const finder *f, Z3_ast index, Z3_ast size, Z3_ast body)
 
 static void open_sizes(finder *f)
 {
-    const graft_sym_plain *p = f->s->plain;
+    const graft_sym_plain *p = graft_sym_plain_of(f->s);
     Z3_params limit = Z3_mk_params(f->z3);
     Z3_params_inc_ref(f->z3, limit);
     Z3_params_set_uint(f->z3, limit, Z3_mk_string_symbol(f->z3, "rlimit"), SIZES_LIMIT);
@@ -547,7 +547,7 @@ static bool is_product(const finder *f, const item_list *list)
 
 static Z3_ast take_sum_apart(finder *f, Z3_ast fold, uint32_t depth)
 {
-    item_list *list = GRAFT_NEW(f->s->env->unit, item_list, 1);
+    item_list *list = GRAFT_NEW(f->s->arena, item_list, 1);
     if (graft_sym_is_number(f->s, tidy_size(f, size_of(f, fold)), 1)) {
         graft_lemma_one(f->l, fold);
         return take_apart(f, body_at(f, fold, graft_sym_int(f->s, 0)), depth + 1);
@@ -716,7 +716,7 @@ static bool visit_reading(void *context, Z3_ast term)
         r->bits |= reads ? 1u << v : 0;
     }
     if ((is_sum(r->f, term) || is_max(r->f, term)) && r->depth < DEPTH_MOST) {
-        Z3_ast body = graft_sym_plain_at(r->f->s, term, r->f->s->plain->binder, false);
+        Z3_ast body = graft_sym_plain_at(r->f->s, term, graft_sym_plain_of(r->f->s)->binder, false);
         r->depth++;
         graft_sym_walk(r->f->s, graft_sym_plain_expand(r->f->s, body), visit_reading, r);
         r->depth--;
@@ -842,8 +842,8 @@ static void find(finder *f, uint32_t count, const Z3_ast *terms)
 
 void graft_lemmas_find(graft_lemmas *l, uint32_t count, const Z3_ast *terms)
 {
-    graft_mark mark = graft_arena_mark(l->s->env->unit);
-    finder *f = GRAFT_NEW(l->s->env->unit, finder, 1);
+    graft_mark mark = graft_arena_mark(l->s->arena);
+    finder *f = GRAFT_NEW(l->s->arena, finder, 1);
     *f = (finder){.l = l, .s = l->s, .z3 = l->s->z3};
     f->known = graft_term_map(f->z3);
     f->paired = graft_term_map(f->z3);
@@ -852,5 +852,5 @@ void graft_lemmas_find(graft_lemmas *l, uint32_t count, const Z3_ast *terms)
     close_sizes(f);
     Z3_ast_map_dec_ref(f->z3, f->known);
     Z3_ast_map_dec_ref(f->z3, f->paired);
-    graft_arena_release(l->s->env->unit, mark);
+    graft_arena_release(l->s->arena, mark);
 }

@@ -113,37 +113,3 @@ graft_guarded graft_guarded_symbol(const graft_term_state *k, uint32_t variable,
 {
     return (graft_guarded){.term = graft_term_symbol(k, variable, index)};
 }
-
-bool graft_guarded_catches(uint32_t op, int32_t activation)
-{
-    switch (op) {
-    case GRAFT_OP_identity:
-    case GRAFT_OP_conv:
-    case GRAFT_OP_matmul:
-    case GRAFT_OP_scale_shift:
-    case GRAFT_OP_add:
-    case GRAFT_OP_sub:
-    case GRAFT_OP_mul:
-    case GRAFT_OP_div:
-    case GRAFT_OP_concat:
-    case GRAFT_OP_split:
-    case GRAFT_OP_slice:
-    case GRAFT_OP_pad:
-    case GRAFT_OP_transpose:
-    case GRAFT_OP_reshape:
-    case GRAFT_OP_avg_pool:
-    case GRAFT_OP_global_avg_pool:
-    case GRAFT_OP_reduce_mean:
-    case GRAFT_OP_reduce_sum:
-    case GRAFT_OP_sqrt:
-    case GRAFT_OP_gelu:
-    case GRAFT_OP_layer_norm:
-        return false;
-    case GRAFT_OP_conv_bias:
-    case GRAFT_OP_conv_bias_add:
-    case GRAFT_OP_matmul_bias:
-        return activation != GRAFT_ACT_NONE;
-    default:
-        return true; /* Of an operator that is not listed nothing is assumed. */
-    }
-}

@@ -1,109 +1,24 @@
-/* prove.h - the solver's word on a rule: at each point of a covering set Z3 is asked for an
+/* prove.h - the solver's word on a rule at points: at each of a covering set Z3 is asked for an
  * assignment of real numbers to the variables' elements under which some element of the two sides
  * differs, or under which the target divides by 0 (or takes the root of a negative number) where
- * the source does not. A rule is proved when Z3 answers `unsat` at every point, and not otherwise:
- * unknown, an exhausted resource limit and a crash are refusals.
- *
- * Limits are Z3's own resource counts, never a clock: verdicts are the same on every machine with
- * the same Z3. The caller runs this in a child process (pool.h), for the solver may crash or hang.
- */
+ * the source does not. A rule holds at all of them when Z3 answers `unsat` at every one, and not
+ * otherwise. A proof for all sizes (symbolic.h) does not rest on it. */
 #ifndef GRAFT_PROVE_H
 #define GRAFT_PROVE_H
 
-#include "verify/limits.h"
-#include "verify/sweep/cover.h"
-
-#include <z3.h>
-
-struct graft_obligation;
-
-typedef enum graft_verdict {
-    GRAFT_VERDICT_PROVED,
-    GRAFT_VERDICT_REFUTED, /* Z3 found an assignment: the rule is false at this point. */
-    GRAFT_VERDICT_UNKNOWN,
-    /* Of trials alone (trial.h): */
-    GRAFT_VERDICT_WITHIN_BOUNDS, /* Swept and proved at instances; nothing is said of others. */
-    GRAFT_VERDICT_ERROR          /* The rule cannot be read, or has no instances. */
-} graft_verdict;
+#include "verify/core/prover.h"
+#include "verify/instances/instance.h"
 
 const char *graft_verdict_name(uint32_t verdict);
-
-/* Is given each formula that Z3 found unsatisfiable, in its context: what a proof rests on. */
-typedef struct graft_prove_listener {
-    void (*hear)(void *context, Z3_context z3, Z3_ast formula);
-    void *context;
-} graft_prove_listener;
-
-/* What proofs take or may take, in counts that are the same on every machine. */
-typedef struct graft_effort {
-    uint64_t resource_count; /* The solver's own. */
-    uint64_t
-        term_count; /* Distinct terms over symbolic sizes that were brought to a normal form. */
-} graft_effort;
-
-/* Why what is asked past that is unknown. */
-#define GRAFT_PROVE_SPENT "the rule has had its share of the solver"
-/* Why nothing is known where a divisor of the source may be 0 and its infinity a number again
- * (guarded.h). */
-#define GRAFT_PROVE_CAUGHT "a maximum or bounded function of the source may make a / 0 a number"
-
-typedef struct graft_prove_options {
-    uint32_t resource_limit; /* Of one question to the solver. */
-    uint32_t memory_mb;      /* Of the solver. */
-    graft_effort most;       /* Of all that is asked in one call; what is left then is unknown. */
-    bool solver_is_mute; /* Every answer counts as unknown: for tests that nothing gets through. */
-    const graft_prove_listener *listener; /* Borrowed; or NULL. */
-} graft_prove_options;
-
-/* What `make rules` uses. */
-graft_prove_options graft_prove_defaults(void);
 
 graft_effort graft_effort_add(graft_effort a, graft_effort b);
 graft_effort graft_effort_least(graft_effort a, graft_effort b);
 /* What is left of `most` when `used` is gone; not less than 0. */
 graft_effort graft_effort_left(graft_effort most, graft_effort used);
 
-typedef struct graft_prove_result {
-    uint8_t verdict;    /* graft_verdict */
-    uint32_t points;    /* Proved one after the other. */
-    uint32_t failed;    /* Index of the point that was not, unless proved. */
-    uint32_t questions; /* Put to the solver. */
-    uint64_t resource_count;
-    char reason[GRAFT_ROOM_SOLVER_REASON]; /* The solver's, when unknown. */
-} graft_prove_result;
-
-/* A solver at work on one task after another: proofs about one rule and its like, which share its
- * context and what it has proved. `options` and `result` are borrowed; the result is cleared, and
- * then counts the task's questions and resources and holds the last reason for an unknown. */
-typedef struct graft_prover {
-    Z3_context z3; /* Owned. */
-    const graft_prove_options *options;
-    graft_prove_result *result;
-    Z3_ast_map proved;      /* Questions that are unsatisfiable. */
-    uint64_t resource_base; /* The context's count when the task began, */
-    uint64_t resource_last; /* and now. */
-} graft_prover;
-
-/* The options' `memory_mb` is that of all tasks. */
-void graft_prover_open(graft_prover *p, const graft_prove_options *options,
-                       graft_prove_result *result);
-/* Ends a task and begins another. */
-void graft_prover_begin(graft_prover *p, const graft_prove_options *options,
-                        graft_prove_result *result);
-void graft_prover_close(graft_prover *p);
-
-/* Z3's answer to what a solver of the prover's context was told, counted. */
-Z3_lbool graft_prover_check(graft_prover *p, Z3_solver solver);
-/* Whether the task has taken all the resources that its options grant. */
-bool graft_prover_is_spent(const graft_prover *p);
-/* Tells the listener, if there is one, of a formula that is unsatisfiable. */
-void graft_prover_tell(const graft_prover *p, Z3_ast formula);
 /* Proves a rule at `count` points (all instances of it): the prover's task. */
 void graft_prove_points(graft_env *env, graft_prover *p, const graft_rule *rule,
                         const graft_point *points, uint32_t count);
-/* The solver's word on an obligation in the prover's context. */
-graft_verdict graft_prove_obligation(graft_prover *p, const struct graft_obligation *o);
-
 /* Proves a rule at points in a context of its own. */
 void graft_prove_rule(graft_env *env, const graft_rule *rule, const graft_point *points,
                       uint32_t count, const graft_prove_options *options,

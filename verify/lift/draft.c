@@ -24,7 +24,7 @@ static graft_status find_places(graft_env *env, graft_draft *draft)
             list = starts ? (uint8_t)draft->place_count : list;
             draft->places[draft->place_count++] = (graft_place){
                 (uint8_t)n,           (uint8_t)i, attr->kind, list, starts ? (uint8_t)left : 0,
-                node->attrs[i].value, attr->name};
+                node->attrs[i].value, attr};
             left--;
         }
     }
@@ -40,22 +40,33 @@ static void add_constraint(graft_draft *draft, graft_constraint constraint)
     }
 }
 
-static bool is_padding(const char *name)
+bool graft_attrs_alike(const graft_attr_info *a, const graft_attr_info *b)
 {
-    return strncmp(name, "pad", 3) == 0 || strcmp(name, "before") == 0 ||
-           strcmp(name, "after") == 0;
+    return a->role == b->role && strcmp(a->name, b->name) == 0;
 }
 
-/* Names before the last '_' are equal, or both are paddings: stride_h and stride_w may well be one
- * number, a stride and a padding not. Sizes of a shape are each their own. */
-static bool same_stem(const char *a, const char *b)
+static bool is_padding(const graft_attr_info *attr) { return attr->role == GRAFT_ROLE_PADDING; }
+
+/* One axis: by itself, or a place of a permutation. */
+static bool is_axis(const graft_attr_info *attr)
 {
-    const char *end_a = strrchr(a, '_');
-    const char *end_b = strrchr(b, '_');
-    size_t length_a = end_a != NULL ? (size_t)(end_a - a) : strlen(a);
-    size_t length_b = end_b != NULL ? (size_t)(end_b - b) : strlen(b);
-    return (is_padding(a) && is_padding(b)) ||
-           (length_a == length_b && strncmp(a, "dim_", 4) != 0 && memcmp(a, b, length_a) == 0);
+    return attr->role == GRAFT_ROLE_AXIS || attr->role == GRAFT_ROLE_ORDER;
+}
+
+/* Whether two may well be one number: both strides, or both paddings, but not a stride and a
+ * padding. Sizes of a shape are each their own, and positions and modes what they are called. */
+static bool are_comparable(const graft_attr_info *a, const graft_attr_info *b)
+{
+    switch (a->role) {
+    case GRAFT_ROLE_EXTENT:
+        return false;
+    case GRAFT_ROLE_NUMBER:
+    case GRAFT_ROLE_POSITION:
+    case GRAFT_ROLE_MODE:
+        return graft_attrs_alike(a, b);
+    default:
+        return a->role == b->role || (is_axis(a) && is_axis(b));
+    }
 }
 
 static bool lists_equal(const graft_draft *draft, uint32_t a, uint32_t b)
@@ -81,8 +92,8 @@ static void constrain_places(graft_draft *draft)
         for (uint32_t a = b; a-- > 0 && q->list == b;) {
             const graft_place *p = &draft->places[a];
             bool equal = p->list == a && lists_equal(draft, a, b);
-            same_name = equal && strcmp(p->name, q->name) == 0 ? a : same_name;
-            bool comparable = q->kind == GRAFT_ATTR_FLOAT || same_stem(p->name, q->name);
+            same_name = equal && graft_attrs_alike(p->info, q->info) ? a : same_name;
+            bool comparable = q->kind == GRAFT_ATTR_FLOAT || are_comparable(p->info, q->info);
             stem = equal && comparable ? a : stem;
         }
         uint32_t first = same_name < GRAFT_PLACES_MOST ? same_name : stem;
@@ -143,7 +154,7 @@ static void constrain_place_to_dims(graft_draft *draft, uint32_t p)
 {
     const graft_place *place = &draft->places[p];
     const graft_rule *rule = &draft->candidate->rule;
-    bool groups = strcmp(place->name, "groups") == 0;
+    bool groups = place->info->role == GRAFT_ROLE_GROUPS;
     if (place->kind != GRAFT_ATTR_DIM && !groups) {
         return;
     }
@@ -170,9 +181,9 @@ static int64_t float_key(int32_t bits)
     return bits < 0 ? -magnitude : magnitude;
 }
 
-static bool is_position(const char *name)
+static bool is_position(const graft_place *place)
 {
-    return strcmp(name, "at") == 0 || strcmp(name, "start") == 0 || strcmp(name, "end") == 0;
+    return place->info->role == GRAFT_ROLE_POSITION;
 }
 
 static void constrain_orders(graft_draft *draft)
@@ -180,7 +191,7 @@ static void constrain_orders(graft_draft *draft)
     for (uint32_t a = 0; a < draft->place_count; a++) {
         const graft_place *p = &draft->places[a];
         bool floats = p->kind == GRAFT_ATTR_FLOAT;
-        bool axis = strcmp(p->name, "axis") == 0;
+        bool axis = p->info->role == GRAFT_ROLE_AXIS;
         if (axis) {
             add_constraint(draft,
                            (graft_constraint){GRAFT_CONSTRAINT_PLACE_AT_MOST, (uint8_t)a, 0, 0, 0});
@@ -189,8 +200,8 @@ static void constrain_orders(graft_draft *draft)
         }
         for (uint32_t b = 0; b < draft->place_count; b++) {
             const graft_place *q = &draft->places[b];
-            bool sizes = (is_position(p->name) && is_position(q->name)) ||
-                         (axis && strcmp(q->name, "axis") == 0);
+            bool sizes =
+                (is_position(p) && is_position(q)) || (axis && q->info->role == GRAFT_ROLE_AXIS);
             bool holds = floats ? float_key(p->value) <= float_key(q->value) : p->value <= q->value;
             if (a != b && p->kind == q->kind && (floats || sizes) && holds) {
                 uint8_t kind =
@@ -279,13 +290,11 @@ static void add_leaf_option(graft_draft *draft, uint32_t t, graft_leaf leaf)
     add_option(draft, t, (graft_expression){.code = GRAFT_CODE_END, .a = leaf});
 }
 
-static bool is_axis(const char *name) { return strncmp(name, "axis", 4) == 0; }
-
 /* Whether an attribute of one name can mean the same as one of another name. */
 static bool names_comparable(const graft_attr_info *attr, const graft_place *place)
 {
-    return (is_padding(attr->name) && is_padding(place->name)) ||
-           (is_axis(attr->name) && is_axis(place->name)) ||
+    return (is_padding(attr) && is_padding(place->info)) ||
+           (is_axis(attr) && is_axis(place->info)) ||
            (attr->kind == GRAFT_ATTR_DIM && place->kind == GRAFT_ATTR_DIM) ||
            (attr->kind == place->kind && attr->kind != GRAFT_ATTR_INT);
 }
@@ -296,7 +305,7 @@ static void offer_places(graft_draft *draft, uint32_t t, const graft_attr_info *
 {
     for (uint32_t p = 0; p < draft->place_count; p++) {
         const graft_place *place = &draft->places[p];
-        bool same = strcmp(place->name, attr->name) == 0;
+        bool same = graft_attrs_alike(place->info, attr);
         if (place->value == value && same == same_name && (same || names_comparable(attr, place))) {
             add_leaf_option(draft, t, (graft_leaf){GRAFT_LEAF_PLACE, (uint8_t)p, 0, value});
         }
@@ -389,7 +398,7 @@ static void offer_float_pairs(graft_draft *draft, uint32_t t, const graft_attr_i
     uint32_t count = 0;
     for (uint32_t p = 0; p < draft->place_count; p++) {
         const graft_place *place = &draft->places[p];
-        if (place->kind == GRAFT_ATTR_FLOAT && strcmp(place->name, attr->name) == 0) {
+        if (place->kind == GRAFT_ATTR_FLOAT && graft_attrs_alike(place->info, attr)) {
             leaves[count++] = (graft_leaf){GRAFT_LEAF_PLACE, (uint8_t)p, 0, place->value};
         }
     }
@@ -406,15 +415,15 @@ static void offer_paddings(graft_draft *draft, uint32_t t, const graft_attr_info
     bool has_pad = false;
     for (uint32_t p = 0; p < draft->place_count; p++) {
         const graft_place *place = &draft->places[p];
-        bool pad = strcmp(place->name, "before") == 0 || strcmp(place->name, "after") == 0;
+        bool pad = is_padding(place->info) && place->kind == GRAFT_ATTR_DIM;
         has_pad = has_pad || pad;
-        if (pad || strcmp(place->name, attr->name) == 0) {
+        if (pad || graft_attrs_alike(place->info, attr)) {
             leaves[count++] = (graft_leaf){GRAFT_LEAF_PLACE, (uint8_t)p, 0, place->value};
         }
     }
-    for (uint32_t i = 0; has_pad && is_padding(attr->name) && i < count; i++) {
+    for (uint32_t i = 0; has_pad && is_padding(attr) && i < count; i++) {
         const graft_place *own = &draft->places[leaves[i].index];
-        for (uint32_t j = 0; strcmp(own->name, attr->name) == 0 && j < count; j++) {
+        for (uint32_t j = 0; graft_attrs_alike(own->info, attr) && j < count; j++) {
             if (i != j && leaves[i].value + leaves[j].value == value) {
                 add_option(draft, t, (graft_expression){GRAFT_CODE_ADD, leaves[i], leaves[j]});
             }
@@ -447,12 +456,15 @@ static uint32_t find_same_list(const graft_draft *draft, const graft_pattern_nod
 static bool offer_list(graft_draft *draft, uint32_t t, const graft_pattern_node *node,
                        uint32_t index)
 {
-    const char *name = graft_op_attr(node->op, index)->name;
-    bool sizes = strncmp(name, "dim_", 4) == 0;
-    if (!sizes && strncmp(name, "axis_", 5) != 0) {
+    const uint32_t role = graft_op_attr(node->op, index)->role;
+    bool sizes = role == GRAFT_ROLE_EXTENT;
+    if (!sizes && role != GRAFT_ROLE_ORDER) {
         return false;
     }
-    uint32_t k = (uint32_t)(name[strlen(name) - 1] - '0');
+    uint32_t k = 0; /* Its place among those of its role, which stand together. */
+    while (k < index && graft_op_attr(node->op, index - k - 1)->role == role) {
+        k++;
+    }
     int32_t value = node->attrs[index].value;
     uint32_t list = find_same_list(draft, node, index - k);
     if (list < GRAFT_PLACES_MOST) {
@@ -478,13 +490,13 @@ static void offer_whole_numbers(graft_draft *draft, uint32_t t, const graft_patt
     }
     offer_paddings(draft, t, attr, value);
     offer_places(draft, t, attr, value, true);
-    if (is_padding(attr->name)) {
+    if (is_padding(attr)) {
         offer_places(draft, t, attr, value, false);
     }
     if (size && value == 1) { /* Most often the 1 of a broadcast. */
         add_leaf_option(draft, t, constant);
     }
-    if (size || strcmp(attr->name, "groups") == 0) {
+    if (size || attr->role == GRAFT_ROLE_GROUPS) {
         offer_dims(draft, t, node, value);
     }
     if (size && value != 0) {

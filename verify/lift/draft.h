@@ -27,8 +27,11 @@ typedef struct graft_place {
                       first  place; the place itself elsewhere. */
     uint8_t width; /* Places of the list, in its first place. */
     int32_t value; /* The candidate's. */
-    const char *name;
+    const graft_attr_info *info;
 } graft_place;
+
+/* Whether two attributes are called the same: of whatever operators, they say the same. */
+bool graft_attrs_alike(const graft_attr_info *a, const graft_attr_info *b);
 
 typedef enum graft_leaf_kind { GRAFT_LEAF_CONST, GRAFT_LEAF_PLACE, GRAFT_LEAF_DIM } graft_leaf_kind;
 

@@ -552,9 +552,11 @@ typedef enum { LINK_ANY, LINK_OTHER_NAME, LINK_SAME_NAME } link_kind;
 
 static bool is_link(const graft_draft *d, const graft_constraint *c, link_kind kind)
 {
-    bool same = strcmp(d->places[c->a].name, d->places[c->b].name) == 0;
-    return c->kind == GRAFT_CONSTRAINT_PLACES_EQUAL &&
-           (kind == LINK_ANY || same == (kind == LINK_SAME_NAME));
+    if (c->kind != GRAFT_CONSTRAINT_PLACES_EQUAL || kind == LINK_ANY) {
+        return c->kind == GRAFT_CONSTRAINT_PLACES_EQUAL; /* Else a and b are no places. */
+    }
+    bool same = graft_attrs_alike(d->places[c->a].info, d->places[c->b].info);
+    return same == (kind == LINK_SAME_NAME);
 }
 
 /* Drops all equalities of a kind at once; whether that could be done. */

@@ -130,7 +130,7 @@ static void add_slot_constants(seeker *s, uint32_t slot)
 }
 
 /* An axis of a transpose: those past the rank are 0, and comparing them says nothing clear. */
-static bool is_axis(const graft_attr_info *info) { return strncmp(info->name, "axis_", 5) == 0; }
+static bool is_axis(const graft_attr_info *info) { return info->role == GRAFT_ROLE_ORDER; }
 
 static void add_slot_phrases(seeker *s)
 {
@@ -173,7 +173,7 @@ static void add_slot_to_size(seeker *s, uint32_t slot, leaf size)
         add_relation(s, slot_leaf(slot), size, GRAFT_CODE_EQ);
         add_relation(s, slot_leaf(slot), size, GRAFT_CODE_LE);
         add_relation(s, size, slot_leaf(slot), GRAFT_CODE_LE);
-    } else if (strcmp(info->name, "groups") == 0) {
+    } else if (info->role == GRAFT_ROLE_GROUPS) {
         add_relation(s, slot_leaf(slot), size, GRAFT_CODE_DIVIDES);
         add_relation(s, slot_leaf(slot), size, GRAFT_CODE_EQ);
     }

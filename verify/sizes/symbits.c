@@ -1,11 +1,15 @@
 /* symbits.c - see symbits.h. */
 #include "verify/sizes/symbits.h"
 
+#include "verify/sizes/symsame.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+graft_sym_bits *graft_sym_bits_of(const graft_sym *s) { return (graft_sym_bits *)s->numbers; }
 
 Z3_ast graft_sym_bits_apply(const graft_sym_bits *bits, graft_sym_operation operation, Z3_ast x,
                             Z3_ast y)
@@ -20,7 +24,7 @@ Z3_ast graft_sym_bits_constant(const graft_sym_bits *bits, uint32_t value)
     return Z3_mk_const(bits->z3, Z3_mk_string_symbol(bits->z3, name), bits->real);
 }
 
-/* ------------------------------------------------------- the bodies' algebra */
+/* -------------------------------------------------------------- the algebra */
 
 static Z3_ast lift_float_bits(void *k, int32_t value)
 {
@@ -57,26 +61,13 @@ UNARY(erf, ERF)
 UNARY(sigmoid, SIGMOID)
 UNARY(tanh, TANH)
 
-/* Bodies are run on scalars: the row is its largest element. */
-static Z3_ast softmax_shift_bits(void *k, const Z3_ast *row, size_t count, size_t step)
-{
-    (void)step;
-    assert(count == 1);
-    return graft_sym_bits_apply(k, GRAFT_SYM_BITS_SHIFT, row[0], NULL);
-}
-
 #define NUM    Z3_ast
 #define ALG(f) f##_bits
-#include "graph/meaning/operator_bodies.inc"
+#include "graph/meaning/operator_scalars.inc"
 
-Z3_ast graft_sym_bits_scalar(graft_sym_bits *bits, uint32_t op, Z3_ast a, Z3_ast b)
+static Z3_ast read_scalar(graft_sym *s, uint32_t op, Z3_ast a, Z3_ast b)
 {
-    const graft_call call = graft_call_scalar();
-    const Z3_ast *in[2] = {&a, &b};
-    Z3_ast result = NULL;
-    Z3_ast *out[1] = {&result};
-    run_bits[op](bits, &call, in, out);
-    return result;
+    return scalar_bits(graft_sym_bits_of(s), op, a, b);
 }
 
 /* --------------------------------------------------------- what rules write */
@@ -97,10 +88,10 @@ bool graft_sym_bits_is_constant(const graft_sym *s, Z3_ast term, float *value)
     return true;
 }
 
-Z3_ast graft_sym_bits_attr(graft_sym *s, const graft_term *written, Z3_ast term)
+static Z3_ast attr_bits(graft_sym *s, const graft_term *written, Z3_ast term)
 {
     if (written->kind == GRAFT_TERM_CONST) {
-        return graft_sym_bits_constant(s->bits, (uint32_t)written->value);
+        return graft_sym_bits_constant(graft_sym_bits_of(s), (uint32_t)written->value);
     }
     bool slot = graft_sym_kind(s, term) == Z3_OP_UNINTERPRETED && graft_sym_arity(s, term) == 0;
     return slot ? term : Z3_mk_fresh_const(s->z3, "computed", s->term.real);
@@ -110,8 +101,35 @@ Z3_ast graft_sym_bits_size(const graft_sym *s, Z3_ast size)
 {
     int value = 0;
     bool number = Z3_is_numeral_ast(s->z3, size) && Z3_get_numeral_int(s->z3, size, &value);
-    return number ? lift_bits(s->bits, value)
-                  : graft_sym_bits_apply(s->bits, GRAFT_SYM_BITS_SIZE, size, NULL);
+    return number ? lift_bits(graft_sym_bits_of(s), value)
+                  : graft_sym_bits_apply(graft_sym_bits_of(s), GRAFT_SYM_BITS_SIZE, size, NULL);
+}
+
+static Z3_ast leaky_relu_bits(const graft_sym *s, Z3_ast x, Z3_ast slope)
+{
+    return graft_sym_bits_apply(graft_sym_bits_of(s), GRAFT_SYM_BITS_LEAKY_RELU, x, slope);
+}
+
+static Z3_ast row_shift_bits(const graft_sym *s, Z3_ast largest)
+{
+    return graft_sym_bits_apply(graft_sym_bits_of(s), GRAFT_SYM_BITS_SHIFT, largest, NULL);
+}
+
+/* A mean is divided once, by how many there are; by the product of the sizes, which is the same
+ * where nothing is left out. */
+static Z3_ast fold_bits(graft_sym *s, graft_sym_fold kind, bool counts_all,
+                        const graft_sym_range *range, Z3_ast body)
+{
+    bool whole = Z3_get_bool_value(s->z3, range->guard) == Z3_L_TRUE;
+    if (!counts_all || whole) {
+        return graft_sym_fold_close(s, kind, range, body);
+    }
+    Z3_ast count = graft_sym_int(s, 1);
+    for (uint32_t i = 0; i < range->count; i++) {
+        count = graft_sym_mul(s, count, range->sizes[i]);
+    }
+    Z3_ast sum = graft_sym_fold_close(s, GRAFT_SYM_ORDERED_SUM, range, body);
+    return read_scalar(s, GRAFT_OP_div, sum, graft_sym_bits_size(s, count));
 }
 
 void graft_sym_bits_open(const graft_sym *s, graft_sym_bits *bits)
@@ -120,7 +138,17 @@ void graft_sym_bits_open(const graft_sym *s, graft_sym_bits *bits)
         "bits_sum",     "bits_product", "bits_difference", "bits_quotient", "bits_max",
         "bits_min",     "bits_leaky",   "bits_exp",        "bits_sqrt",     "bits_erf",
         "bits_sigmoid", "bits_tanh",    "bits_shift",      "bits_size"};
-    *bits = (graft_sym_bits){.z3 = s->z3, .real = s->term.real};
+    *bits = (graft_sym_bits){
+        .numbers = {.scalar = read_scalar,
+                    .leaky_relu = leaky_relu_bits,
+                    .row_shift = row_shift_bits,
+                    .attr = attr_bits,
+                    .size = graft_sym_bits_size,
+                    .fold = fold_bits,
+                    .same = graft_sym_same_bits},
+        .z3 = s->z3,
+        .real = s->term.real
+    };
     for (uint32_t i = 0; i < GRAFT_SYM_BITS_COUNT; i++) {
         Z3_sort domain[2] = {i == GRAFT_SYM_BITS_SIZE ? s->integer : s->term.real, s->term.real};
         bits->operations[i] = Z3_mk_func_decl(s->z3, Z3_mk_string_symbol(s->z3, names[i]),

@@ -1,9 +1,9 @@
 /* symbits.h - the second reading of a rule: what each operator does to bits.
  *
- * Proofs of equality read arithmetic as that of real numbers (symread.h). With `graft_sym.bits` set
+ * Proofs of equality read arithmetic as that of real numbers (symread.h). With `graft_sym.numbers` set
  * the same reader, and so the same index maps, ranges and guards, builds other terms: an element is
  * the bits of a binary32 number, and every operation is an unknown function of such bits, the
- * bodies of operator_bodies.inc run over those functions. Nothing else is known of the functions
+ * text of operator_scalars.inc over those functions. Nothing else is known of the functions
  * here, so whatever Z3 rewrites in such a term holds for those of IEEE 754 too; what else does is
  * listed in symsame.h.
  *
@@ -22,7 +22,7 @@
 #define GRAFT_SYMBITS_H
 
 #include "graph/rule/pattern.h"
-#include "verify/sizes/symfold.h"
+#include "verify/core/readings.h"
 
 typedef enum graft_sym_operation {
     GRAFT_SYM_BITS_SUM,
@@ -44,25 +44,23 @@ typedef enum graft_sym_operation {
 
 /* The functions. */
 typedef struct graft_sym_bits {
+    graft_sym_numbers numbers; /* How they are read; comes first. */
     Z3_context z3;
     Z3_sort real; /* Bits are terms of the sort that elements have in the other reading. */
     Z3_func_decl operations[GRAFT_SYM_BITS_COUNT];
 } graft_sym_bits;
 
+/* s->numbers = &bits->numbers is the reading over them. */
 void graft_sym_bits_open(const graft_sym *s, graft_sym_bits *bits);
-
-/* The other functions build terms; s->bits is set. */
+/* Those of that reading. */
+graft_sym_bits *graft_sym_bits_of(const graft_sym *s);
 
 /* An operation on one number, y being NULL, or two. */
 Z3_ast graft_sym_bits_apply(const graft_sym_bits *bits, graft_sym_operation operation, Z3_ast x,
                             Z3_ast y);
-/* An elementwise operator without attributes, on scalars; `b` is NULL where it has one input. */
-Z3_ast graft_sym_bits_scalar(graft_sym_bits *bits, uint32_t op, Z3_ast a, Z3_ast b);
 Z3_ast graft_sym_bits_constant(const graft_sym_bits *bits, uint32_t value);
 /* Whether a term is one, and the number. */
 bool graft_sym_bits_is_constant(const graft_sym *s, Z3_ast term, float *value);
-/* A float attribute: as the rule writes it, and the term that the first reading has for it. */
-Z3_ast graft_sym_bits_attr(graft_sym *s, const graft_term *written, Z3_ast term);
 /* A size as a number. */
 Z3_ast graft_sym_bits_size(const graft_sym *s, Z3_ast size);
 

@@ -3,36 +3,26 @@
 
 #include "graph/base/file.h"
 #include "graph/rule/ruleprint.h"
-#include "verify/sizes/symask.h"
-#include "verify/sizes/symassume.h"
+#include "verify/sizes/hinter.h"
 #include "verify/sizes/symbits.h"
-#include "verify/sizes/symcase.h"
-#include "verify/sizes/symclass.h"
-#include "verify/sizes/symread.h"
-#include "verify/sizes/symsame.h"
-#include "verify/sizes/symshape.h"
-#include "verify/sizes/symvalue.h"
 
+#include <stdio.h>
 #include <string.h>
 
-typedef struct graft_symbolic {
+struct graft_symbolic {
     graft_env *env;
-    graft_sym s;
-    graft_sym_assumed assumed;
+    graft_core *proof;
     graft_sym_bits bits;
-    /* The proof at hand. */
+    graft_sym_hinter hinter;
+};
+
+/* What is to be proved, and with what. */
+typedef struct {
     const graft_rule *rule;
-    graft_prove_result counts;
-    graft_symbolic_result *result;
-    graft_sym_instance instance;
-    graft_sym_side sides[2];
-    graft_sym_classes classes; /* Proved; noted: the cases have fitting shapes. */
-    uint32_t visited;          /* Cases. */
-    uint32_t proved;           /* Of them, not by their class. */
-    uint32_t parts;            /* Of the case at hand, that were split. */
-    bool possible; /* A case was met of which Z3 does not say that it has no instances. */
-    bool holds;
-} proof;
+    const graft_point *points;
+    uint32_t count;
+    const graft_prove_options *options;
+} tried;
 
 /* "ranks 4,4,1; #1.axis=0" */
 const char *graft_symbolic_print_case(graft_arena *arena, const graft_rule *rule,
@@ -53,366 +43,69 @@ const char *graft_symbolic_print_case(graft_arena *arena, const graft_rule *rule
     return out.data;
 }
 
-static bool give_up(proof *p, const graft_sym_case *c, const char *why)
-{
-    (void)snprintf(p->result->reason, sizeof p->result->reason, "%s (%s)", why,
-                   graft_symbolic_print_case(p->env->unit, p->rule, c));
-    p->holds = false;
-    return false;
-}
-
-/* Broadcasting reads an index within a shape, along an axis of the shape's size, as it is. */
-static Z3_ast read_within(proof *p, const graft_sym_shape *shape, Z3_ast value)
-{
-    Z3_ast from[GRAFT_MAX_RANK];
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < shape->rank; i++) {
-        Z3_ast at = graft_sym_at(&p->s, shape->dims[i], p->s.formals[i]);
-        if (graft_sym_is_app(&p->s, at, p->s.at)) {
-            from[count++] = at;
-        }
-    }
-    Z3_ast to[GRAFT_MAX_RANK];
-    for (uint32_t i = 0; i < count; i++) {
-        to[i] = graft_sym_arg(&p->s, from[i], 1);
-    }
-    return value == NULL ? NULL : graft_sym_substitute(&p->s, value, count, from, to);
-}
-
-/* One side of one output: an element's value, and what it is defined under. */
-typedef struct {
-    Z3_ast value;
-    graft_sym_conditions conditions;
-} output;
-
-static output read_output(proof *p, uint32_t side, graft_operand x, const graft_sym_shape *shape)
-{
-    Z3_ast value = graft_sym_operand(&p->s, &p->instance, side, &p->sides[side], x);
-    output out = {read_within(p, shape, value), graft_sym_operand_conditions(&p->sides[side], x)};
-    for (uint32_t i = 0; i < out.conditions.count; i++) {
-        graft_sym_condition *c = &out.conditions.items[i];
-        c->holds = read_within(p, shape, c->holds);
-        c->where = read_within(p, shape, c->where);
-    }
-    return out;
-}
-
-/* Whether a condition holds where it is asked, for all its binders. */
-static bool is_implied(graft_sym_asker *a, const graft_facts *facts, const graft_sym_condition *c)
-{
-    const graft_facts where = {.outer = facts, .fact = c->where};
-    return graft_sym_implied(a, c->where == NULL ? facts : &where, c->holds);
-}
-
-static const char *ask_output(proof *p, graft_sym_asker *a, uint32_t i)
-{
-    graft_facts room[GRAFT_MAX_RANK];
-    graft_operand x = p->rule->source.outputs[i];
-    const graft_sym_shape *shape = graft_sym_shape_of(&p->instance, GRAFT_SYM_SOURCE, x);
-    const graft_facts *facts = graft_sym_within(&p->s, shape, room);
-    output left = read_output(p, GRAFT_SYM_SOURCE, x, shape);
-    output right = read_output(p, GRAFT_SYM_TARGET, p->rule->target.outputs[i], shape);
-    a->given = &left.conditions;
-    if (p->s.bits != NULL ? !graft_sym_same_bits(&p->s, facts, left.value, right.value)
-                          : !graft_sym_equal(a, facts, left.value, right.value)) {
-        return "the sides were not proved equal";
-    }
-    for (uint32_t k = 0; k < right.conditions.count; k++) {
-        if (!is_implied(a, facts, &right.conditions.items[k])) {
-            return "the target was not proved to be defined";
-        }
-    }
-    return NULL;
-}
-
-/* --------------------------------------------------------------- one case */
-
-/* Proves what the instance holds; NULL, or why it was not proved. */
-static const char *prove_instance(proof *p)
-{
-    const char *why = NULL;
-    graft_mark mark = graft_arena_mark(p->env->unit);
-    graft_sym_asker a = {
-        .s = &p->s, .sides = {&p->sides[0], &p->sides[1]}
-    };
-    if (!graft_sym_read_side(&p->s, &p->instance, GRAFT_SYM_SOURCE, &p->sides[GRAFT_SYM_SOURCE]) ||
-        !graft_sym_read_side(&p->s, &p->instance, GRAFT_SYM_TARGET, &p->sides[GRAFT_SYM_TARGET])) {
-        why = p->s.refusal;
-    }
-    for (uint32_t i = 0; i < p->rule->output_count && why == NULL; i++) {
-        why = ask_output(p, &a, i);
-    }
-    why = p->s.refusal != NULL ? p->s.refusal : why;
-    graft_arena_release(p->env->unit, mark);
-    return why;
-}
-
-/* A way on from a case that was not proved as it is. */
-typedef struct {
-    Z3_ast alternatives[3]; /* One of them holds of every instance. */
-    uint32_t count;
-} refinement;
-
-static void add_claim(graft_sym_extra *extra, Z3_ast claim)
-{
-    if (extra->count < GRAFT_LIMIT(PART_CLAIMS)) {
-        extra->claims[extra->count++] = claim;
-    }
-}
-
-static bool is_symbol(const graft_sym *s, Z3_ast term)
-{
-    return term != NULL && graft_sym_kind(s, term) == Z3_OP_UNINTERPRETED &&
-           graft_sym_arity(s, term) == 0 && Z3_get_sort(s->z3, term) == s->integer;
-}
-
-/* Adds that a symbol is a number, if Z3 says that it must be. */
-static bool pin(graft_sym *s, graft_sym_extra *extra, Z3_ast symbol, int64_t value)
-{
-    if (!is_symbol(s, symbol)) {
-        return false;
-    }
-    Z3_ast equation = Z3_mk_eq(s->z3, symbol, graft_sym_int(s, value));
-    bool must = graft_sym_holds(s, NULL, equation);
-    if (must) {
-        add_claim(extra, equation);
-    }
-    return must;
-}
-
-/* Sizes that must be 1 and attributes that must be 0 or 1 become that. */
-static bool pin_symbols(proof *p, graft_sym_extra *extra)
-{
-    uint32_t before = extra->count;
-    for (uint32_t v = 0; v < p->rule->var_count; v++) {
-        for (uint32_t i = 0; i < p->instance.vars[v].rank; i++) {
-            (void)pin(&p->s, extra, p->instance.vars[v].dims[i], 1);
-        }
-    }
-    for (uint32_t n = 0; n < p->rule->source.node_count; n++) {
-        const graft_sym_node *node = &p->instance.nodes[GRAFT_SYM_SOURCE][n];
-        for (uint32_t i = 0; i < graft_op(p->rule->source.nodes[n].op)->attr_count; i++) {
-            (void)(pin(&p->s, extra, node->attrs[i].term, 0) ||
-                   pin(&p->s, extra, node->attrs[i].term, 1));
-        }
-    }
-    return extra->count > before;
-}
-
-typedef struct {
-    const graft_sym *s;
-    Z3_ast found; /* A size that depends on which of two sizes is broadcast. */
-} broadcast_search;
-
-static bool visit_broadcast(void *context, Z3_ast term)
-{
-    broadcast_search *b = context;
-    if (b->found == NULL && graft_sym_is_app(b->s, term, b->s->wide)) {
-        b->found = term;
-    }
-    return b->found == NULL;
-}
-
-/* Looks for a broadcast size where it matters: as the range of a fold, as a number, in row-major
- * places, in a window. An index along the axis is no such place. */
-static bool visit_use_of_size(void *context, Z3_ast term)
-{
-    broadcast_search *b = context;
-    const graft_sym *s = b->s;
-    uint32_t count = graft_sym_arity(s, term);
-    if (graft_sym_is_element(s, term) || graft_sym_is_app(s, term, s->at)) {
-        return true;
-    }
-    for (uint32_t i = 0; i < count && b->found == NULL; i++) {
-        Z3_ast arg = graft_sym_arg(s, term, i);
-        if (Z3_get_sort(s->z3, arg) == s->integer && !graft_sym_is_app(s, term, s->wide)) {
-            graft_sym_walk(s, arg, visit_broadcast, b);
-        }
-    }
-    return b->found == NULL;
-}
-
-/* The three ways in which two sizes broadcast. */
-static bool find_broadcast(const proof *p, refinement *r)
-{
-    const graft_sym *s = &p->s;
-    broadcast_search b = {.s = s};
-    for (uint32_t side = 0; side < 2; side++) {
-        for (uint32_t n = 0; n < graft_sym_pattern(p->rule, side)->node_count; n++) {
-            Z3_ast value = p->sides[side].values[n][0];
-            if (value != NULL && b.found == NULL) {
-                graft_sym_walk(s, value, visit_use_of_size, &b);
-            }
-        }
-    }
-    if (b.found == NULL) {
-        return false;
-    }
-    Z3_ast one = graft_sym_int(s, 1);
-    Z3_ast x = graft_sym_arg(s, b.found, 0);
-    Z3_ast y = graft_sym_arg(s, b.found, 1);
-    while (graft_sym_is_app(s, y, s->wide)) {
-        y = graft_sym_arg(s, y, 0);
-    }
-    *r = (refinement){
-        .alternatives = {Z3_mk_eq(s->z3, x, y), Z3_mk_eq(s->z3, x, one), Z3_mk_eq(s->z3, y, one)},
-        .count = 3
-    };
-    return true;
-}
-
-/* Why there is no more to be asked: the proof has had its share, counted by Z3 and in terms, never
- * by a clock. NULL before. */
-static const char *find_exhausted(const proof *p)
-{
-    const graft_effort used = graft_sym_effort(&p->s);
-    return used.resource_count > GRAFT_LIMIT(RESOURCES) ? graft_limit_reason(GRAFT_LIMIT_RESOURCES)
-           : used.term_count > GRAFT_LIMIT(TERMS)       ? graft_limit_reason(GRAFT_LIMIT_TERMS)
-           : graft_sym_is_spent(&p->s)                  ? GRAFT_PROVE_SPENT
-                                                        : NULL;
-}
-
-/* Proves a case under extra assumptions; splits it further where that fails. NULL when proved. */
-static const char *prove_part(proof *p, const graft_sym_case *c, const graft_sym_extra *extra,
-                              uint32_t depth)
-{
-    const char *why = find_exhausted(p);
-    graft_sym_extra more = *extra;
-    refinement r = {.count = 0};
-    if (why != NULL) {
-        return why;
-    }
-    graft_sym_fit fit = graft_sym_shapes(&p->s, p->rule, c, extra, &p->instance, &why);
-    if (fit == GRAFT_SYM_NEVER) {
-        return NULL;
-    }
-    if (fit == GRAFT_SYM_UNSUPPORTED) {
-        return why;
-    }
-    p->result->cases += depth == 0 ? 1 : 0;
-    why = prove_instance(p);
-    if (why != NULL && find_exhausted(p) != NULL) {
-        return find_exhausted(p);
-    }
-    if ((why != NULL || !p->possible) && graft_sym_is_impossible(&p->s)) {
-        return NULL;
-    }
-    p->possible = true;
-    if (why == NULL || depth >= GRAFT_LIMIT(CASE_SPLITS) || ++p->parts > GRAFT_LIMIT(CASE_PARTS)) {
-        return why;
-    }
-    if (pin_symbols(p, &more)) {
-        return prove_part(p, c, &more, depth + 1);
-    }
-    if (!find_broadcast(p, &r)) {
-        return why;
-    }
-    why = NULL;
-    for (uint32_t i = 0; i < r.count && why == NULL; i++) {
-        more.count = extra->count;
-        add_claim(&more, r.alternatives[i]);
-        why = prove_part(p, c, &more, depth + 1);
-    }
-    return why;
-}
-
-static bool is_proved_by_class(proof *p, const graft_sym_class *class)
-{
-    bool fits = false;
-    if (!graft_sym_classes_find(&p->classes, class, &fits)) {
-        return false;
-    }
-    p->result->cases += fits ? 1 : 0;
-    return true;
-}
-
-/* Cases of one class hold or fail together: the first is proved, it has the least ranks. */
-static bool prove_case(void *context, const graft_sym_case *c)
-{
-    proof *p = context;
-    const graft_sym_extra none = {.count = 0};
-    graft_sym_class class;
-    if (++p->visited > GRAFT_LIMIT(CASES)) {
-        return give_up(p, c, graft_limit_reason(GRAFT_LIMIT_CASES));
-    }
-    bool known = graft_sym_class_of(p->rule, c, &class);
-    if (known && is_proved_by_class(p, &class)) {
-        return true;
-    }
-    uint32_t before = p->result->cases;
-    p->parts = 0;
-    const char *why = prove_part(p, c, &none, 0);
-    if (why == NULL && ++p->proved > GRAFT_LIMIT(CASES_PROVED)) {
-        why = graft_limit_reason(GRAFT_LIMIT_CASES_PROVED);
-    }
-    if (why == NULL && known) {
-        graft_sym_classes_add(&p->classes, &class, p->result->cases > before);
-    }
-    return why == NULL || give_up(p, c, why);
-}
-
 graft_symbolic *graft_symbolic_open(graft_env *env, graft_prover *prover)
 {
-    proof *p = GRAFT_NEW(env->unit, proof, 1);
+    graft_symbolic *p = GRAFT_NEW(env->unit, graft_symbolic, 1);
     p->env = env;
-    graft_sym_open(&p->s, env, prover);
-    graft_sym_assumed_open(&p->s, &p->assumed);
-    graft_sym_bits_open(&p->s, &p->bits);
+    p->proof = graft_core_open(env->unit, env->scratch, prover);
+    graft_sym_bits_open(graft_core_terms(p->proof), &p->bits);
+    graft_sym_hinter_open(&p->hinter, graft_core_terms(p->proof));
     return p;
 }
 
 void graft_symbolic_close(graft_symbolic *p)
 {
-    graft_sym_assumed_close(&p->s);
-    graft_sym_close(&p->s);
+    graft_sym_hinter_close(&p->hinter);
+    graft_core_close(p->proof);
 }
 
-/* Makes everything ready for the proof of another rule. */
-static void begin(proof *p, const graft_rule *rule, graft_symbolic_result *result)
+/* Says in which case it failed. */
+static void complete_reason(const graft_symbolic *p, const graft_rule *rule,
+                            graft_core_result *result)
 {
-    memset(result, 0, sizeof *result);
-    p->rule = rule;
-    p->result = result;
-    p->visited = 0;
-    p->proved = 0;
-    p->possible = false;
-    p->holds = true;
-    memset((void *)p->sides, 0, sizeof p->sides);
-    graft_sym_begin(&p->s);
-    graft_sym_classes_open(&p->classes, p->env->unit);
+    const graft_sym_case *c = graft_core_failed_case(p->proof);
+    if (c != NULL) {
+        size_t length = strlen(result->reason);
+        (void)snprintf(result->reason + length, sizeof result->reason - length, " (%s)",
+                       graft_symbolic_print_case(p->env->unit, rule, c));
+    }
+}
+
+static void try_with(graft_symbolic *p, const tried *t, graft_sym_numbers *numbers,
+                     graft_core_result *result)
+{
+    graft_mark mark = graft_arena_mark(p->env->unit);
+    const graft_sym *terms = graft_core_terms(p->proof);
+    p->hinter.values = graft_sym_values_new(terms, t->rule, t->points, t->count);
+    if (numbers == NULL) {
+        graft_core_try(p->proof, t->rule, &p->hinter.hints, t->options, result);
+    } else {
+        graft_core_try_numbers(p->proof, t->rule, &p->hinter.hints, numbers, t->options, result);
+    }
+    complete_reason(p, t->rule, result);
+    graft_sym_values_free(p->hinter.values);
+    graft_arena_release(p->env->unit, mark);
 }
 
 void graft_symbolic_try(graft_symbolic *p, const graft_rule *rule, const graft_point *points,
                         uint32_t count, const graft_prove_options *options,
-                        graft_symbolic_result *result)
+                        graft_core_result *result)
 {
-    graft_mark mark = graft_arena_mark(p->env->unit);
-    graft_prover_begin(p->s.prover, options, &p->counts);
-    begin(p, rule, result);
-    p->s.values = graft_sym_values_new(&p->s, rule, points, count);
-    (void)graft_sym_cases(rule, prove_case, p);
-    result->questions = p->counts.questions;
-    result->effort = graft_sym_effort(&p->s);
-    if (p->holds && !p->possible) {
-        (void)snprintf(result->reason, sizeof result->reason, "no case has instances");
-    }
-    result->proved = p->holds && p->possible && !graft_sym_is_spent(&p->s);
-    graft_sym_values_free(p->s.values);
-    graft_arena_release(p->env->unit, mark);
+    const tried t = {rule, points, count, options};
+    try_with(p, &t, NULL, result);
 }
 
 void graft_symbolic_try_exact(graft_symbolic *p, const graft_rule *rule, const graft_point *points,
                               uint32_t count, const graft_prove_options *options,
-                              graft_symbolic_result *result)
+                              graft_core_result *result)
 {
-    p->s.bits = &p->bits;
-    graft_symbolic_try(p, rule, points, count, options, result);
-    p->s.bits = NULL;
+    const tried t = {rule, points, count, options};
+    try_with(p, &t, &p->bits.numbers, result);
 }
 
 void graft_symbolic_prove(graft_env *env, const graft_rule *rule, const graft_point *points,
                           uint32_t count, const graft_prove_options *options,
-                          graft_symbolic_result *result)
+                          graft_core_result *result)
 {
     graft_prover prover;
     graft_prove_result counts;

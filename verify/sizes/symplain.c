@@ -8,13 +8,9 @@
 
 enum { DEFINITIONS_FIRST = 32 };
 
-void graft_sym_plain_open(graft_sym_plain *plain, graft_sym *s, graft_arena *arena)
-{
-    *plain = (graft_sym_plain){.arena = arena, .binder = graft_sym_symbol(s, "r")};
-    s->plain = plain;
-}
+graft_sym_plain *graft_sym_plain_of(const graft_sym *s) { return (graft_sym_plain *)s->plain; }
 
-Z3_ast graft_sym_plain_numeral(const graft_sym *s, Z3_ast term)
+static Z3_ast read_numeral(const graft_sym *s, Z3_ast term)
 {
     Z3_ast simple = Z3_simplify(s->z3, term);
     bool known = Z3_is_numeral_ast(s->z3, simple) || Z3_get_bool_value(s->z3, simple) != Z3_L_UNDEF;
@@ -46,8 +42,8 @@ static const char *side_name(uint32_t side)
     return side == GRAFT_SYM_SOURCE ? "source" : "target";
 }
 
-void graft_sym_plain_sizes(const graft_sym *s, uint32_t side, uint32_t node, uint32_t outputs,
-                           graft_sym_shape *shapes)
+static void name_sizes(const graft_sym *s, uint32_t side, uint32_t node, uint32_t outputs,
+                       graft_sym_shape *shapes)
 {
     char name[48];
     for (uint32_t o = 0; o < outputs; o++) {
@@ -58,7 +54,7 @@ void graft_sym_plain_sizes(const graft_sym *s, uint32_t side, uint32_t node, uin
             }
             (void)snprintf(name, sizeof name, "%s%" PRIu32 "_%" PRIu32 "_d%" PRIu32,
                            side_name(side), node, o, i);
-            graft_sym_definition *d = add_definition(s->plain, GRAFT_SYM_DEFINES_SIZE);
+            graft_sym_definition *d = add_definition(graft_sym_plain_of(s), GRAFT_SYM_DEFINES_SIZE);
             d->side = side;
             d->node = node;
             d->decl = declare(s, name, 0, s->integer);
@@ -68,19 +64,19 @@ void graft_sym_plain_sizes(const graft_sym *s, uint32_t side, uint32_t node, uin
     }
 }
 
-void graft_sym_plain_claims(const graft_sym *s, const Z3_ast *claims, uint32_t count)
+static void note_claims(const graft_sym *s, const Z3_ast *claims, uint32_t count)
 {
-    graft_sym_plain *p = s->plain;
+    graft_sym_plain *p = graft_sym_plain_of(s);
     p->claims = GRAFT_NEW(p->arena, Z3_ast, count + 1);
     memcpy((void *)p->claims, (const void *)claims, count * sizeof *claims);
     p->claim_count = count;
 }
 
-Z3_ast graft_sym_plain_value(const graft_sym *s, uint32_t side, uint32_t node, uint32_t output,
-                             uint32_t rank, Z3_ast value)
+static Z3_ast define_value(const graft_sym *s, uint32_t side, uint32_t node, uint32_t output,
+                           uint32_t rank, Z3_ast value)
 {
     char name[48];
-    graft_sym_definition *d = add_definition(s->plain, GRAFT_SYM_DEFINES_VALUE);
+    graft_sym_definition *d = add_definition(graft_sym_plain_of(s), GRAFT_SYM_DEFINES_VALUE);
     (void)snprintf(name, sizeof name, "%s%" PRIu32 "_%" PRIu32, side_name(side), node, output);
     d->side = side;
     d->node = node;
@@ -109,7 +105,7 @@ static void name_fold(const graft_sym *s, graft_sym_definition *d)
 {
     char name[32];
     bool sum = d->kind == GRAFT_SYM_DEFINES_SUM;
-    d->number = s->plain->folds++;
+    d->number = graft_sym_plain_of(s)->folds++;
     (void)snprintf(name, sizeof name, "%s%" PRIu32, sum ? "sum" : "max", d->number);
     d->decl = declare(s, name, d->param_count + 1, s->term.real);
     (void)snprintf(name, sizeof name, "%s%" PRIu32 "_body", sum ? "sum" : "max", d->number);
@@ -126,7 +122,7 @@ static void name_fold(const graft_sym *s, graft_sym_definition *d)
 static graft_sym_definition *define_fold(const graft_sym *s, const graft_sym_level *level,
                                          uint32_t count, const Z3_ast *symbols, Z3_ast *args)
 {
-    graft_sym_plain *p = s->plain;
+    graft_sym_plain *p = graft_sym_plain_of(s);
     bool sum = level->kind == GRAFT_SYM_SUM;
     Z3_ast guard = sum ? NULL : level->guard;
     graft_sym_definition made = {.kind = sum ? GRAFT_SYM_DEFINES_SUM : GRAFT_SYM_DEFINES_MAX};
@@ -178,8 +174,8 @@ static Z3_ast any_of(const graft_sym *s, Z3_ast fold)
     return Z3_mk_app(s->z3, d->any, count, args);
 }
 
-Z3_ast graft_sym_plain_fold(const graft_sym *s, graft_sym_fold kind, const graft_sym_range *range,
-                            Z3_ast body)
+static Z3_ast define_folds(const graft_sym *s, graft_sym_fold kind, const graft_sym_range *range,
+                           Z3_ast body)
 {
     Z3_ast symbols[GRAFT_MAX_RANK + GRAFT_SYM_BINDERS];
     Z3_ast guard = range->guard;
@@ -206,8 +202,8 @@ Z3_ast graft_sym_plain_fold(const graft_sym *s, graft_sym_fold kind, const graft
 
 const graft_sym_definition *graft_sym_plain_find(const graft_sym *s, Z3_ast term)
 {
-    for (uint32_t i = 0; i < s->plain->count; i++) {
-        const graft_sym_definition *d = &s->plain->definitions[i];
+    for (uint32_t i = 0; i < graft_sym_plain_of(s)->count; i++) {
+        const graft_sym_definition *d = &graft_sym_plain_of(s)->definitions[i];
         if (graft_sym_is_app(s, term, d->decl) ||
             (d->any != NULL && graft_sym_is_app(s, term, d->any))) {
             return d;
@@ -227,7 +223,7 @@ static Z3_ast put_arguments(const graft_sym *s, const graft_sym_definition *d, Z
         from[i] = d->params[i];
         to[i] = graft_sym_arg(s, term, i + skipped);
     }
-    from[d->param_count] = s->plain->binder;
+    from[d->param_count] = graft_sym_plain_of(s)->binder;
     to[d->param_count] = index;
     uint32_t count = d->param_count + (index != NULL ? 1 : 0);
     return count == 0 ? what : Z3_substitute(s->z3, what, count, from, to);
@@ -259,4 +255,20 @@ Z3_ast graft_sym_plain_at(const graft_sym *s, Z3_ast fold, Z3_ast index, bool gu
     assert(d != NULL); /* The term is a fold. */
     Z3_ast what = guard ? d->guard : d->body;
     return put_arguments(s, d, fold, 1, index, what);
+}
+
+/* ------------------------------------------------------------------- opening */
+
+void graft_sym_plain_open(graft_sym_plain *plain, graft_sym *s, graft_arena *arena)
+{
+    *plain = (graft_sym_plain){
+        .recorder = {.numeral = read_numeral,
+                     .sizes = name_sizes,
+                     .claims = note_claims,
+                     .value = define_value,
+                     .fold = define_folds},
+        .arena = arena,
+        .binder = graft_sym_symbol(s, "r")
+    };
+    s->plain = &plain->recorder;
 }

@@ -13,8 +13,7 @@
 #ifndef GRAFT_SYMPLAIN_H
 #define GRAFT_SYMPLAIN_H
 
-#include "verify/sizes/symfold.h"
-#include "verify/sizes/symshape.h"
+#include "verify/core/readings.h"
 
 typedef enum graft_sym_definition_kind {
     GRAFT_SYM_DEFINES_SIZE,
@@ -41,6 +40,7 @@ typedef struct graft_sym_definition {
 } graft_sym_definition;
 
 typedef struct graft_sym_plain {
+    graft_sym_recorder recorder; /* How it is read; comes first. */
     graft_arena *arena;
     Z3_ast binder; /* Of every fold: r. */
     graft_sym_definition *definitions;
@@ -54,19 +54,9 @@ typedef struct graft_sym_plain {
 
 /* Begins the plain reading of a case; `arena` holds what is found. Ends it: s->plain = NULL. */
 void graft_sym_plain_open(graft_sym_plain *plain, graft_sym *s, graft_arena *arena);
+/* What the reading has found so far. */
+graft_sym_plain *graft_sym_plain_of(const graft_sym *s);
 
-/* A term that is a number without any symbols as that number; any other as it is. */
-Z3_ast graft_sym_plain_numeral(const graft_sym *s, Z3_ast term);
-/* Names the sizes of the outputs of a node: they become symbols. */
-void graft_sym_plain_sizes(const graft_sym *s, uint32_t side, uint32_t node, uint32_t outputs,
-                           graft_sym_shape *shapes);
-void graft_sym_plain_claims(const graft_sym *s, const Z3_ast *claims, uint32_t count);
-/* Defines the value of an output of a node; returns its application to the formals. */
-Z3_ast graft_sym_plain_value(const graft_sym *s, uint32_t side, uint32_t node, uint32_t output,
-                             uint32_t rank, Z3_ast value);
-/* Defines a fold; returns its application. */
-Z3_ast graft_sym_plain_fold(const graft_sym *s, graft_sym_fold kind, const graft_sym_range *range,
-                            Z3_ast body);
 /* A fold over one range. */
 typedef struct graft_sym_level {
     graft_sym_fold kind;

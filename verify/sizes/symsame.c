@@ -2,9 +2,9 @@
 #include "verify/sizes/symsame.h"
 
 #include "graph/meaning/algebra_float.h"
-#include "verify/limits.h"
-#include "verify/sizes/symassume.h"
-#include "verify/sizes/symmatch.h"
+#include "verify/core/limits.h"
+#include "verify/core/symassume.h"
+#include "verify/core/symmatch.h"
 
 #include <string.h>
 
@@ -19,7 +19,8 @@ typedef struct {
 static uint32_t operation_of(const graft_sym *s, Z3_ast term)
 {
     uint32_t i = 0;
-    while (i < GRAFT_SYM_BITS_COUNT && !graft_sym_is_app(s, term, s->bits->operations[i])) {
+    while (i < GRAFT_SYM_BITS_COUNT &&
+           !graft_sym_is_app(s, term, graft_sym_bits_of(s)->operations[i])) {
         i++;
     }
     return i;
@@ -37,7 +38,10 @@ static Z3_ast chosen_already(const graft_sym *s, uint32_t operation, Z3_ast x, Z
     return x == y || ends ? x : NULL;
 }
 
-static Z3_ast zero_of(const graft_sym *s) { return graft_sym_bits_constant(s->bits, 0); }
+static Z3_ast zero_of(const graft_sym *s)
+{
+    return graft_sym_bits_constant(graft_sym_bits_of(s), 0);
+}
 
 /* Whether it is known that a value is never -0. */
 static bool is_never_minus_zero(const graft_sym *s, Z3_ast x)
@@ -68,7 +72,7 @@ static Z3_ast compute_constants(const graft_sym *s, uint32_t operation, Z3_ast x
     graft_float_run(ops[operation], &call, (const float *const[]){&operands[0], &operands[1]},
                     (float *const[]){&result});
     memcpy(&bits, &result, sizeof bits);
-    return graft_sym_bits_constant(s->bits, bits);
+    return graft_sym_bits_constant(graft_sym_bits_of(s), bits);
 }
 
 /* What an operation on x and y is by a law; NULL when by none. */
@@ -159,7 +163,7 @@ static Z3_ast close_fold(graft_sym *s, graft_sym_fold kind, const graft_sym_rang
     }
     return kind == GRAFT_SYM_ORDERED_MAX
                ? body
-               : graft_sym_bits_apply(s->bits, GRAFT_SYM_BITS_SUM, zero_of(s), body);
+               : graft_sym_bits_apply(graft_sym_bits_of(s), GRAFT_SYM_BITS_SUM, zero_of(s), body);
 }
 
 /* A fold with what its range says of it carried out; itself where that is nothing. */
@@ -179,7 +183,8 @@ static Z3_ast reduce_fold(graft_sym *s, const graft_facts *facts, Z3_ast fold)
     if (kind == GRAFT_SYM_ORDERED_MAX && is_choice(operation) &&
         !is_bound(s, &range, graft_sym_arg(s, body, 1))) {
         Z3_ast inner = close_fold(s, kind, &range, graft_sym_arg(s, body, 0));
-        return graft_sym_bits_apply(s->bits, operation, inner, graft_sym_arg(s, body, 1));
+        return graft_sym_bits_apply(graft_sym_bits_of(s), operation, inner,
+                                    graft_sym_arg(s, body, 1));
     }
     split_guard(s, &range, range.guard, &bound, &free);
     bool whole = kind != GRAFT_SYM_ORDERED_SUM || Z3_get_bool_value(s->z3, free.guard) == Z3_L_TRUE;

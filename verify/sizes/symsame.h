@@ -37,7 +37,7 @@
 
 #include "verify/sizes/symbits.h"
 
-/* False when it was not found out. s->bits is set. */
+/* False when it was not found out. s->numbers are bits. */
 bool graft_sym_same_bits(graft_sym *s, const graft_facts *facts, Z3_ast x, Z3_ast y);
 
 #endif

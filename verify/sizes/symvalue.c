@@ -1,7 +1,7 @@
 /* symvalue.c - see symvalue.h. */
 #include "verify/sizes/symvalue.h"
 
-#include "verify/instances/termtable.h"
+#include "verify/core/termtable.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -9,8 +9,10 @@
 #ifndef GRAFT_SYMVALUE_H
 #define GRAFT_SYMVALUE_H
 
+#include "verify/core/symterm.h"
 #include "verify/instances/instance.h"
-#include "verify/sizes/symterm.h"
+
+typedef struct graft_sym_values graft_sym_values;
 
 /* For the terms of one state, which must outlive it; keeps what it has evaluated. The first few of
  * the points are used. */

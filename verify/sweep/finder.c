@@ -47,7 +47,7 @@ static void plan_attrs(graft_finder *f, uint32_t n, uint64_t *slots)
             s->attr = graft_op_attr(node->op, first);
             s->is_number =
                 width == 1 && (s->attr->kind == GRAFT_ATTR_INT || s->attr->kind == GRAFT_ATTR_DIM);
-            s->is_groups = s->is_number && strcmp(s->attr->name, "groups") == 0;
+            s->is_groups = s->is_number && s->attr->role == GRAFT_ROLE_GROUPS;
             if (node->op != GRAFT_OP_transpose && node->op != GRAFT_OP_reshape) {
                 s->fixed = graft_choices_attrs(f->env->scratch, node->op, first, NULL);
             }

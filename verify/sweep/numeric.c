@@ -96,7 +96,7 @@ graft_numeric graft_numeric_classify(graft_env *env, graft_symbolic *symbolic,
     if (exact) {
         graft_symbolic_result result;
         graft_symbolic_try_exact(symbolic, rule, points, count, options, &result);
-        exact = result.proved;
+        exact = result.same;
     }
     return exact ? GRAFT_NUMERIC_EXACT : GRAFT_NUMERIC_REASSOCIATING;
 }

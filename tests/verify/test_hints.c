@@ -1,0 +1,163 @@
+/* Hints are not trusted (verify/core/hints.h): whatever they say, no false rule is proved, and what
+ * is proved without them needs none. */
+#include "graph/rule/ruleparse.h"
+#include "tests/support/check.h"
+#include "verify/instances/prove.h"
+#include "verify/sizes/hinter.h"
+
+#include "verify/core/core.h"
+
+typedef enum {
+    HONEST,
+    SILENT,    /* Proposes nothing. */
+    SHORT,     /* Leaves out all alternatives of a split but the first. */
+    SHIFTED,   /* Maps go one too far. */
+    COLLAPSED, /* All binders go to the first one. */
+    FIRST,     /* Every place is the first, every value 0. */
+    POSSIBLE,  /* All can hold, and a map is what binders come in order. */
+    HINTER_COUNT
+} lie;
+
+static const char *const lie_names[HINTER_COUNT] = {"honest",    "silent", "short",   "shifted",
+                                                    "collapsed", "first",  "possible"};
+
+static const struct {
+    const char *text;
+    bool holds;
+} cases[] = {
+    {"add(a, b) = add(b, a)",                                                               true },
+    {"matmul(add(a, b), c) = add(matmul(a, c), matmul(b, c)) where same_shape(a, b)",       true },
+    {"matmul(a, matmul(b, c)) = matmul(matmul(a, b), c)",                                   true },
+    {"matmul(concat#1(a, b), concat#2(c, d)) = add(matmul(a, c), matmul(b, d)) "
+     "where rank(a) = 2 and #1.axis = 1 and #2.axis = 0",                              true },
+    {"matmul(a, b) = matmul(b, a)",                                                         false},
+    {"reduce_sum(add(a, b), axes=1, keep=1) = add(reduce_sum(a, axes=1, keep=1), "
+     "reduce_sum(b, axes=1, keep=1)) where rank(a) = 1 and rank(b) = 1",               false},
+    {"reduce_sum(slice(a, axis=0, start=0, end=2), axes=1, keep=1) = "
+     "reduce_sum(slice(a, axis=0, start=1, end=3), axes=1, keep=1) where rank(a) = 1", false},
+    {"reduce_max(slice(a, axis=0, start=0, end=2), axes=1, keep=1) = "
+     "reduce_max(slice(a, axis=0, start=1, end=3), axes=1, keep=1) where rank(a) = 1", false},
+    {"reduce_sum(a, axes=1, keep=0) = reduce_sum(a, axes=2, keep=0) where rank(a) = 2",     false},
+    {"div(a, b) = mul(a, div(b, b))",                                                       false},
+};
+
+typedef struct {
+    graft_sym_hints hints;
+    graft_sym_hinter hinter;
+    lie how;
+} liar;
+
+static bool lie_can_hold(void *context, uint32_t count, const Z3_ast *conditions)
+{
+    liar *l = context;
+    return l->how == POSSIBLE ||
+           (l->how != SILENT && l->hinter.hints.can_hold(&l->hinter, count, conditions));
+}
+
+static void lie_learn(void *context, Z3_context z3, Z3_solver solver)
+{
+    liar *l = context;
+    l->hinter.hints.learn(&l->hinter, z3, solver);
+}
+
+static bool lie_map(void *context, graft_sym *s, const graft_sym_pair *pair, uint32_t way,
+                    Z3_ast to[GRAFT_SYM_BINDERS])
+{
+    liar *l = context;
+    if (l->how == SILENT) {
+        return false;
+    }
+    if (l->how != COLLAPSED && l->how != POSSIBLE) {
+        bool more = l->hinter.hints.map(&l->hinter, s, pair, way, to);
+        for (uint32_t i = 0;
+             more && l->how == SHIFTED && to[0] != NULL && i < pair->ranges[0].count; i++) {
+            to[i] = graft_sym_add(s, to[i], graft_sym_int(s, 1));
+        }
+        return more;
+    }
+    for (uint32_t i = 0; i < pair->ranges[0].count; i++) {
+        uint32_t k = l->how == COLLAPSED || i >= pair->ranges[1].count ? 0 : i;
+        to[i] = pair->ranges[1].binders[k];
+    }
+    return way == 0;
+}
+
+static bool lie_place(void *context, graft_sym *s, const graft_sym_pair *pair,
+                      Z3_ast to[GRAFT_SYM_BINDERS])
+{
+    liar *l = context;
+    for (uint32_t i = 0; i < GRAFT_SYM_BINDERS; i++) {
+        to[i] = graft_sym_int(s, 0);
+    }
+    return l->how == FIRST || (l->how != SILENT && l->hinter.hints.place(&l->hinter, s, pair, to));
+}
+
+static bool lie_values(void *context, graft_sym *s, const graft_sym_condition *c, Z3_ast of,
+                       Z3_ast to, Z3_ast values[GRAFT_ROOM_CONDITION_BINDERS])
+{
+    liar *l = context;
+    return l->how == FIRST ||
+           (l->how != SILENT && l->hinter.hints.values(&l->hinter, s, c, of, to, values));
+}
+
+static bool lie_split(void *context, const graft_sym *s, const graft_rule *rule,
+                      const graft_sym_side sides[2], graft_sym_split *split)
+{
+    liar *l = context;
+    bool found = l->how != SILENT && l->hinter.hints.split(&l->hinter, s, rule, sides, split);
+    if (found && l->how == SHORT) {
+        split->count = 1;
+    }
+    return found;
+}
+
+static bool is_proved(graft_env *env, const graft_rule *rule, lie how)
+{
+    const graft_prove_options options = graft_prove_defaults();
+    graft_prover prover;
+    graft_prove_result counts;
+    graft_core_result result;
+    graft_prover_open(&prover, &options, &counts);
+    graft_core *core = graft_core_open(env->unit, env->scratch, &prover);
+    liar *l = GRAFT_NEW(env->unit, liar, 1);
+    graft_sym_hinter_open(&l->hinter, graft_core_terms(core));
+    l->how = how;
+    l->hints = (graft_sym_hints){.context = l,
+                                 .can_hold = lie_can_hold,
+                                 .learn = lie_learn,
+                                 .map = lie_map,
+                                 .place = lie_place,
+                                 .values = lie_values,
+                                 .split = lie_split};
+    graft_core_try(core, rule, &l->hints, &options, &result);
+    graft_sym_hinter_close(&l->hinter);
+    graft_core_close(core);
+    graft_prover_close(&prover);
+    return result.proved;
+}
+
+static void test_lies(void **state)
+{
+    graft_env *env = *state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        graft_rule rule;
+        if (graft_rule_parse(env, "rule", cases[i].text, &rule) != GRAFT_OK) {
+            fail_msg("%s", env->message);
+        }
+        for (uint32_t how = 0; how < HINTER_COUNT; how++) {
+            bool proved = is_proved(env, &rule, (lie)how);
+            if (proved && !cases[i].holds) {
+                fail_msg("%s hints prove %s", lie_names[how], cases[i].text);
+            }
+            if (!proved && cases[i].holds && (how == HONEST || i == 0)) {
+                fail_msg("%s hints do not prove %s", lie_names[how], cases[i].text);
+            }
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {CHECK_TEST(test_lies)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,345 @@
+/* core.c - see core.h. */
+#include "verify/core/core.h"
+
+#include "verify/core/readings.h"
+#include "verify/core/symask.h"
+#include "verify/core/symassume.h"
+#include "verify/core/symcase.h"
+#include "verify/core/symclass.h"
+#include "verify/core/symread.h"
+#include "verify/core/symshape.h"
+
+#include <string.h>
+
+typedef struct graft_core {
+    graft_arena *arena;
+    graft_sym s;
+    graft_sym_assumed assumed;
+    /* The proof at hand. */
+    const graft_rule *rule;
+    graft_prove_result counts;
+    graft_core_result *result;
+    graft_sym_instance instance;
+    graft_sym_side sides[2];
+    graft_sym_classes classes; /* Proved; noted: the cases have fitting shapes. */
+    uint32_t visited;          /* Cases. */
+    uint32_t class_count;      /* Of them, proved, not by their class. */
+    uint32_t parts;            /* Of the case at hand, that were split. */
+    bool possible; /* A case was met of which Z3 does not say that it has no instances. */
+    bool holds;
+    bool failed; /* In this case: */
+    graft_sym_case failed_case;
+} proof;
+
+static bool give_up(proof *p, const graft_sym_case *c, const char *why)
+{
+    (void)snprintf(p->result->reason, sizeof p->result->reason, "%s", why);
+    p->holds = false;
+    p->failed = true;
+    p->failed_case = *c;
+    return false;
+}
+
+/* Broadcasting reads an index within a shape, along an axis of the shape's size, as it is. */
+static Z3_ast read_within(proof *p, const graft_sym_shape *shape, Z3_ast value)
+{
+    Z3_ast from[GRAFT_MAX_RANK];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        Z3_ast at = graft_sym_at(&p->s, shape->dims[i], p->s.formals[i]);
+        if (graft_sym_is_app(&p->s, at, p->s.at)) {
+            from[count++] = at;
+        }
+    }
+    Z3_ast to[GRAFT_MAX_RANK];
+    for (uint32_t i = 0; i < count; i++) {
+        to[i] = graft_sym_arg(&p->s, from[i], 1);
+    }
+    return value == NULL ? NULL : graft_sym_substitute(&p->s, value, count, from, to);
+}
+
+/* One side of one output: an element's value, and what it is defined under. */
+typedef struct {
+    Z3_ast value;
+    graft_sym_conditions conditions;
+} output;
+
+static output read_output(proof *p, uint32_t side, graft_operand x, const graft_sym_shape *shape)
+{
+    Z3_ast value = graft_sym_operand(&p->s, &p->instance, side, &p->sides[side], x);
+    output out = {read_within(p, shape, value), graft_sym_operand_conditions(&p->sides[side], x)};
+    for (uint32_t i = 0; i < out.conditions.count; i++) {
+        graft_sym_condition *c = &out.conditions.items[i];
+        c->holds = read_within(p, shape, c->holds);
+        c->where = read_within(p, shape, c->where);
+    }
+    return out;
+}
+
+/* Whether a condition holds where it is asked, for all its binders. */
+static bool is_implied(graft_sym_asker *a, const graft_facts *facts, const graft_sym_condition *c)
+{
+    const graft_facts where = {.outer = facts, .fact = c->where};
+    return graft_sym_implied(a, c->where == NULL ? facts : &where, c->holds);
+}
+
+static const char *ask_output(proof *p, graft_sym_asker *a, uint32_t i)
+{
+    graft_facts room[GRAFT_MAX_RANK];
+    graft_operand x = p->rule->source.outputs[i];
+    const graft_sym_shape *shape = graft_sym_shape_of(&p->instance, GRAFT_SYM_SOURCE, x);
+    const graft_facts *facts = graft_sym_within(&p->s, shape, room);
+    output left = read_output(p, GRAFT_SYM_SOURCE, x, shape);
+    output right = read_output(p, GRAFT_SYM_TARGET, p->rule->target.outputs[i], shape);
+    a->given = &left.conditions;
+    if (p->s.numbers != NULL ? !p->s.numbers->same(&p->s, facts, left.value, right.value)
+                             : !graft_sym_equal(a, facts, left.value, right.value)) {
+        return "the sides were not proved equal";
+    }
+    for (uint32_t k = 0; k < right.conditions.count; k++) {
+        if (!is_implied(a, facts, &right.conditions.items[k])) {
+            return "the target was not proved to be defined";
+        }
+    }
+    return NULL;
+}
+
+/* --------------------------------------------------------------- one case */
+
+/* Proves what the instance holds; NULL, or why it was not proved. */
+static const char *prove_instance(proof *p)
+{
+    const char *why = NULL;
+    graft_mark mark = graft_arena_mark(p->arena);
+    graft_sym_asker a = {
+        .s = &p->s, .sides = {&p->sides[0], &p->sides[1]}
+    };
+    if (!graft_sym_read_side(&p->s, &p->instance, GRAFT_SYM_SOURCE, &p->sides[GRAFT_SYM_SOURCE]) ||
+        !graft_sym_read_side(&p->s, &p->instance, GRAFT_SYM_TARGET, &p->sides[GRAFT_SYM_TARGET])) {
+        why = p->s.refusal;
+    }
+    for (uint32_t i = 0; i < p->rule->output_count && why == NULL; i++) {
+        why = ask_output(p, &a, i);
+    }
+    why = p->s.refusal != NULL ? p->s.refusal : why;
+    graft_arena_release(p->arena, mark);
+    return why;
+}
+
+static void add_claim(graft_sym_extra *extra, Z3_ast claim)
+{
+    if (extra->count < GRAFT_LIMIT(PART_CLAIMS)) {
+        extra->claims[extra->count++] = claim;
+    }
+}
+
+static bool is_symbol(const graft_sym *s, Z3_ast term)
+{
+    return term != NULL && graft_sym_kind(s, term) == Z3_OP_UNINTERPRETED &&
+           graft_sym_arity(s, term) == 0 && Z3_get_sort(s->z3, term) == s->integer;
+}
+
+/* Adds that a symbol is a number, if Z3 says that it must be. */
+static bool pin(graft_sym *s, graft_sym_extra *extra, Z3_ast symbol, int64_t value)
+{
+    if (!is_symbol(s, symbol)) {
+        return false;
+    }
+    Z3_ast equation = Z3_mk_eq(s->z3, symbol, graft_sym_int(s, value));
+    bool must = graft_sym_holds(s, NULL, equation);
+    if (must) {
+        add_claim(extra, equation);
+    }
+    return must;
+}
+
+/* Sizes that must be 1 and attributes that must be 0 or 1 become that. */
+static bool pin_symbols(proof *p, graft_sym_extra *extra)
+{
+    uint32_t before = extra->count;
+    for (uint32_t v = 0; v < p->rule->var_count; v++) {
+        for (uint32_t i = 0; i < p->instance.vars[v].rank; i++) {
+            (void)pin(&p->s, extra, p->instance.vars[v].dims[i], 1);
+        }
+    }
+    for (uint32_t n = 0; n < p->rule->source.node_count; n++) {
+        const graft_sym_node *node = &p->instance.nodes[GRAFT_SYM_SOURCE][n];
+        for (uint32_t i = 0; i < graft_op(p->rule->source.nodes[n].op)->attr_count; i++) {
+            (void)(pin(&p->s, extra, node->attrs[i].term, 0) ||
+                   pin(&p->s, extra, node->attrs[i].term, 1));
+        }
+    }
+    return extra->count > before;
+}
+
+/* Finds ways on, of which Z3 says that one holds. */
+static bool find_split(proof *p, graft_sym_split *split)
+{
+    graft_sym *s = &p->s;
+    return s->hints != NULL && s->hints->split(s->hints->context, s, p->rule, p->sides, split) &&
+           graft_sym_holds(s, NULL, Z3_mk_or(s->z3, split->count, split->alternatives));
+}
+
+/* Why there is no more to be asked: the proof has had its share, counted by Z3 and in terms, never
+ * by a clock. NULL before. */
+static const char *find_exhausted(const proof *p)
+{
+    const graft_effort used = graft_sym_effort(&p->s);
+    return used.resource_count > GRAFT_LIMIT(RESOURCES) ? graft_limit_reason(GRAFT_LIMIT_RESOURCES)
+           : used.term_count > GRAFT_LIMIT(TERMS)       ? graft_limit_reason(GRAFT_LIMIT_TERMS)
+           : graft_sym_is_spent(&p->s)                  ? GRAFT_PROVE_SPENT
+                                                        : NULL;
+}
+
+/* Proves a case under extra assumptions; splits it further where that fails. NULL when proved. */
+static const char *prove_part(proof *p, const graft_sym_case *c, const graft_sym_extra *extra,
+                              uint32_t depth)
+{
+    const char *why = find_exhausted(p);
+    graft_sym_extra more = *extra;
+    graft_sym_split r = {.count = 0};
+    if (why != NULL) {
+        return why;
+    }
+    graft_sym_fit fit = graft_sym_shapes(&p->s, p->rule, c, extra, &p->instance, &why);
+    if (fit == GRAFT_SYM_NEVER) {
+        return NULL;
+    }
+    if (fit == GRAFT_SYM_UNSUPPORTED) {
+        return why;
+    }
+    p->result->cases += depth == 0 ? 1 : 0;
+    why = prove_instance(p);
+    if (why != NULL && find_exhausted(p) != NULL) {
+        return find_exhausted(p);
+    }
+    if ((why != NULL || !p->possible) && graft_sym_is_impossible(&p->s)) {
+        return NULL;
+    }
+    p->possible = true;
+    if (why == NULL || depth >= GRAFT_LIMIT(CASE_SPLITS) || ++p->parts > GRAFT_LIMIT(CASE_PARTS)) {
+        return why;
+    }
+    if (pin_symbols(p, &more)) {
+        return prove_part(p, c, &more, depth + 1);
+    }
+    if (!find_split(p, &r)) {
+        return why;
+    }
+    why = NULL;
+    for (uint32_t i = 0; i < r.count && why == NULL; i++) {
+        more.count = extra->count;
+        add_claim(&more, r.alternatives[i]);
+        why = prove_part(p, c, &more, depth + 1);
+    }
+    return why;
+}
+
+static bool is_proved_by_class(proof *p, const graft_sym_class *class)
+{
+    bool fits = false;
+    if (!graft_sym_classes_find(&p->classes, class, &fits)) {
+        return false;
+    }
+    p->result->cases += fits ? 1 : 0;
+    return true;
+}
+
+/* Cases of one class hold or fail together: the first is proved, it has the least ranks. */
+static bool prove_case(void *context, const graft_sym_case *c)
+{
+    proof *p = context;
+    const graft_sym_extra none = {.count = 0};
+    graft_sym_class class;
+    if (++p->visited > GRAFT_LIMIT(CASES)) {
+        return give_up(p, c, graft_limit_reason(GRAFT_LIMIT_CASES));
+    }
+    bool known = graft_sym_class_of(p->rule, c, &class);
+    if (known && is_proved_by_class(p, &class)) {
+        return true;
+    }
+    uint32_t before = p->result->cases;
+    p->parts = 0;
+    const char *why = prove_part(p, c, &none, 0);
+    if (why == NULL && ++p->class_count > GRAFT_LIMIT(CASES_PROVED)) {
+        why = graft_limit_reason(GRAFT_LIMIT_CASES_PROVED);
+    }
+    if (why == NULL && known) {
+        graft_sym_classes_add(&p->classes, &class, p->result->cases > before);
+    }
+    return why == NULL || give_up(p, c, why);
+}
+
+graft_core *graft_core_open(graft_arena *arena, graft_arena *scratch, graft_prover *prover)
+{
+    proof *p = GRAFT_NEW(arena, proof, 1);
+    p->arena = arena;
+    graft_sym_open(&p->s, arena, scratch, prover);
+    graft_sym_assumed_open(&p->s, &p->assumed);
+    return p;
+}
+
+void graft_core_close(graft_core *p)
+{
+    graft_sym_assumed_close(&p->s);
+    graft_sym_close(&p->s);
+}
+
+graft_sym *graft_core_terms(graft_core *p) { return &p->s; }
+
+const graft_sym_case *graft_core_failed_case(const graft_core *p)
+{
+    return p->failed ? &p->failed_case : NULL;
+}
+
+/* Makes everything ready for the proof of another rule. */
+static void begin(proof *p, const graft_rule *rule, graft_core_result *result)
+{
+    memset(result, 0, sizeof *result);
+    p->rule = rule;
+    p->result = result;
+    p->visited = 0;
+    p->class_count = 0;
+    p->possible = false;
+    p->holds = true;
+    p->failed = false;
+    memset((void *)p->sides, 0, sizeof p->sides);
+    graft_sym_begin(&p->s);
+    graft_sym_classes_open(&p->classes, p->arena);
+}
+
+/* Whether both sides are the same in every case, the numbers being what they are. */
+static bool holds_always(proof *p, const graft_rule *rule, const graft_sym_hints *hints,
+                         graft_sym_numbers *numbers, const graft_prove_options *options,
+                         graft_core_result *result)
+{
+    graft_mark mark = graft_arena_mark(p->arena);
+    graft_prover_begin(p->s.prover, options, &p->counts);
+    begin(p, rule, result);
+    p->s.hints = hints;
+    p->s.numbers = numbers;
+    (void)graft_sym_cases(rule, prove_case, p);
+    result->questions = p->counts.questions;
+    result->effort = graft_sym_effort(&p->s);
+    if (p->holds && !p->possible) {
+        (void)snprintf(result->reason, sizeof result->reason, "no case has instances");
+    }
+    graft_arena_release(p->arena, mark);
+    return p->holds && p->possible && !graft_sym_is_spent(&p->s);
+}
+
+void graft_core_try(graft_core *p, const graft_rule *rule, const graft_sym_hints *hints,
+                    const graft_prove_options *options, graft_core_result *result)
+{
+    bool holds = holds_always(p, rule, hints, NULL, options, result);
+    result->proved = holds;
+}
+
+void graft_core_try_numbers(graft_core *p, const graft_rule *rule, const graft_sym_hints *hints,
+                            graft_sym_numbers *numbers, const graft_prove_options *options,
+                            graft_core_result *result)
+{
+    bool holds = holds_always(p, rule, hints, numbers, options, result);
+    result->same = holds;
+    p->s.numbers = NULL;
+}

@@ -1,0 +1,86 @@
+/* growth.c - see growth.h. */
+#include "verify/core/growth.h"
+
+#include "verify/core/limits.h"
+
+/* Applications of one function, and what can be said of them, two by two and beside 0. */
+enum { LAWS = GRAFT_ROOM_GROWING * (GRAFT_ROOM_GROWING + 1) / 2 };
+
+typedef struct {
+    const graft_term_state *k;
+    Z3_ast_map seen;
+    Z3_ast found[GRAFT_TERM_FUNCTION_COUNT][GRAFT_ROOM_GROWING];
+    uint32_t counts[GRAFT_TERM_FUNCTION_COUNT];
+} applications;
+
+static void find_applications(applications *a, Z3_ast term)
+{
+    Z3_context z3 = a->k->z3;
+    if (Z3_get_ast_kind(z3, term) != Z3_APP_AST || Z3_ast_map_contains(z3, a->seen, term)) {
+        return;
+    }
+    Z3_ast_map_insert(z3, a->seen, term, term);
+    Z3_app app = Z3_to_app(z3, term);
+    for (uint32_t i = 0; i < Z3_get_app_num_args(z3, app); i++) {
+        find_applications(a, Z3_get_app_arg(z3, app, i));
+    }
+    for (uint32_t f = 0; f < GRAFT_TERM_FUNCTION_COUNT; f++) {
+        bool grows = f != GRAFT_TERM_INVERSE;
+        if (grows && Z3_get_app_decl(z3, app) == a->k->functions[f] &&
+            a->counts[f] < GRAFT_LIMIT(GROWING)) {
+            a->found[f][a->counts[f]++] = term;
+        }
+    }
+}
+
+/* A place, and the function's value there. */
+typedef struct {
+    Z3_ast x;
+    Z3_ast value;
+} value_at;
+
+static value_at value_of(const graft_term_state *k, Z3_ast application)
+{
+    return (value_at){Z3_get_app_arg(k->z3, Z3_to_app(k->z3, application), 0), application};
+}
+
+static value_at value_at_zero(const graft_term_state *k, uint32_t f)
+{
+    Z3_ast value = f == GRAFT_TERM_EXP       ? k->one
+                   : f == GRAFT_TERM_SIGMOID ? graft_term_rational(k, 1, 2)
+                                             : k->zero;
+    return (value_at){k->zero, value};
+}
+
+/* Whichever argument is larger has the larger value; of roots, where both are real. */
+static Z3_ast pair_law(const graft_term_state *k, uint32_t f, value_at a, value_at b)
+{
+    Z3_context z3 = k->z3;
+    Z3_ast up = Z3_mk_implies(z3, Z3_mk_le(z3, a.x, b.x), Z3_mk_le(z3, a.value, b.value));
+    Z3_ast down = Z3_mk_implies(z3, Z3_mk_le(z3, b.x, a.x), Z3_mk_le(z3, b.value, a.value));
+    Z3_ast both = Z3_mk_and(z3, 2, (Z3_ast[]){up, down});
+    if (f != GRAFT_TERM_SQRT) {
+        return both;
+    }
+    Z3_ast real[2] = {Z3_mk_le(z3, k->zero, a.x), Z3_mk_le(z3, k->zero, b.x)};
+    return Z3_mk_implies(z3, Z3_mk_and(z3, 2, real), both);
+}
+
+Z3_ast graft_growth_laws(const graft_term_state *k, Z3_ast term)
+{
+    applications a = {.k = k, .seen = graft_term_map(k->z3)};
+    find_applications(&a, term);
+    Z3_ast_map_dec_ref(k->z3, a.seen);
+    Z3_ast laws[GRAFT_TERM_FUNCTION_COUNT * LAWS];
+    uint32_t count = 0;
+    for (uint32_t f = 0; f < GRAFT_TERM_FUNCTION_COUNT; f++) {
+        for (uint32_t i = 0; i < a.counts[f]; i++) {
+            value_at own = value_of(k, a.found[f][i]);
+            laws[count++] = pair_law(k, f, value_at_zero(k, f), own);
+            for (uint32_t j = 0; j < i; j++) {
+                laws[count++] = pair_law(k, f, value_of(k, a.found[f][j]), own);
+            }
+        }
+    }
+    return count == 0 ? Z3_mk_true(k->z3) : Z3_mk_and(k->z3, count, laws);
+}

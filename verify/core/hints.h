@@ -1,0 +1,50 @@
+/* hints.h - what is proposed to a proof by code that is not trusted, as a table of functions.
+ *
+ * Whatever they say, nothing false is proved: what is proposed is asked of Z3 before anything rests
+ * on it, as said of each; what is not proposed, or wrongly, can cost a proof. Without hints simple
+ * rules are proved (tests/verify/trusted.c). */
+#ifndef GRAFT_HINTS_H
+#define GRAFT_HINTS_H
+
+#include "verify/core/symfold.h"
+#include "verify/core/symread.h"
+
+/* Two folds, opened; or one and something else without binders. */
+typedef struct graft_sym_pair {
+    graft_sym_range ranges[2];
+    Z3_ast bodies[2];
+} graft_sym_pair;
+
+/* Ways on from a case that was not proved as it is: one of them holds of every instance. */
+typedef struct graft_sym_split {
+    Z3_ast alternatives[GRAFT_ROOM_ALTERNATIVES];
+    uint32_t count;
+} graft_sym_split;
+
+typedef struct graft_sym_hints {
+    void *context;
+    /* Whether all of some conditions, written out, can be true together: then Z3 is not asked
+     * whether they cannot, and they count as possible. */
+    bool (*can_hold)(void *context, uint32_t count, const Z3_ast *conditions);
+    /* Is told when Z3 has found numbers at which what the solver was told is true. */
+    void (*learn)(void *context, Z3_context z3, Z3_solver solver);
+    /* The way-th map from the binders of the first fold to those of the second: `to` gets a term
+     * for each, or NULL for the first where there is no map this way. False when there are no more
+     * ways. A map is taken when the two are the same under it (symmatch.h). */
+    bool (*map)(void *context, graft_sym *s, const graft_sym_pair *pair, uint32_t way,
+                Z3_ast to[GRAFT_SYM_BINDERS]);
+    /* Where the first, a maximum, has what the second is. The place counts when it lies in the
+     * range, and the bodies are the same there (symmax.h). */
+    bool (*place)(void *context, graft_sym *s, const graft_sym_pair *pair,
+                  Z3_ast to[GRAFT_SYM_BINDERS]);
+    /* Values for some symbols of a condition, at which its element `of` becomes `to`; NULL for those
+     * that it does not say. The condition is assumed there if it holds there (symask.h). */
+    bool (*values)(void *context, graft_sym *s, const graft_sym_condition *c, Z3_ast of, Z3_ast to,
+                   Z3_ast values[GRAFT_ROOM_CONDITION_BINDERS]);
+    /* A split of the case at hand, whose sides were read. It is made when Z3 says that one of the
+     * alternatives holds. */
+    bool (*split)(void *context, const graft_sym *s, const graft_rule *rule,
+                  const graft_sym_side sides[2], graft_sym_split *split);
+} graft_sym_hints;
+
+#endif

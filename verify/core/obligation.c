@@ -1,0 +1,469 @@
+/* obligation.c - building questions, and making them easier without making them weaker. */
+#include "verify/core/obligation.h"
+
+#include "verify/core/cancel.h"
+#include "verify/core/growth.h"
+#include "verify/core/largest.h"
+#include "verify/core/limits.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- building */
+
+void graft_obligation_close(graft_obligation *o) { graft_term_close(&o->term); }
+
+static bool applies_to(const graft_obligation *o, uint32_t i, uint32_t condition)
+{
+    return o->applies == NULL || o->applies[(size_t)i * o->condition_count + condition];
+}
+
+Z3_ast graft_obligation_question(const graft_obligation *o, uint32_t i)
+{
+    Z3_ast *parts = GRAFT_NEW(o->arena, Z3_ast, (size_t)o->condition_count + 1);
+    uint32_t count = 0;
+    parts[count++] = o->questions[i];
+    for (uint32_t c = 0; c < o->condition_count; c++) {
+        if (applies_to(o, i, c)) {
+            parts[count++] = o->assumptions[c];
+        }
+    }
+    return count == 1 ? parts[0] : Z3_mk_and(o->z3, count, parts);
+}
+
+Z3_ast graft_obligation_joined(const graft_obligation *o)
+{
+    return Z3_mk_or(o->z3, o->count, o->questions);
+}
+
+Z3_params graft_obligation_som(Z3_context z3)
+{
+    Z3_params som = Z3_mk_params(z3);
+    Z3_params_inc_ref(z3, som);
+    Z3_params_set_bool(z3, som, Z3_mk_string_symbol(z3, "som"), true);
+    Z3_params_set_uint(z3, som, Z3_mk_string_symbol(z3, "som_blowup"), GRAFT_LIMIT(MONOMIALS));
+    return som;
+}
+
+/* ----------------------------------------------------------------- walking */
+
+/* What a walk does with a term it meets for the first time; whether to go on into it. */
+typedef bool (*visitor)(void *context, Z3_ast term);
+
+/* Visits the subterms of `root` that are not in `seen`, each once, readers before operands,
+ * operands from left to right; adds them to `seen`. Without recursion. */
+static void walk(Z3_context z3, Z3_ast root, Z3_ast_map seen, visitor visit, void *context)
+{
+    Z3_ast_vector stack = Z3_mk_ast_vector(z3);
+    Z3_ast_vector_inc_ref(z3, stack);
+    Z3_ast_vector_push(z3, stack, root);
+    for (uint32_t size = 1; size > 0; size = Z3_ast_vector_size(z3, stack)) {
+        Z3_ast t = Z3_ast_vector_get(z3, stack, size - 1);
+        Z3_ast_vector_resize(z3, stack, size - 1);
+        if (Z3_get_ast_kind(z3, t) != Z3_APP_AST || Z3_ast_map_contains(z3, seen, t)) {
+            continue;
+        }
+        Z3_ast_map_insert(z3, seen, t, t);
+        if (!visit(context, t)) {
+            continue;
+        }
+        Z3_app app = Z3_to_app(z3, t);
+        for (uint32_t i = Z3_get_app_num_args(z3, app); i-- > 0;) {
+            Z3_ast_vector_push(z3, stack, Z3_get_app_arg(z3, app, i));
+        }
+    }
+    Z3_ast_vector_dec_ref(z3, stack);
+}
+
+static bool visit_all(void *context, Z3_ast term)
+{
+    (void)context, (void)term;
+    return true;
+}
+
+/* Terms to be replaced, in the order they were met. */
+typedef struct {
+    Z3_context z3;
+    graft_arena *arena;
+    Z3_sort real;
+    Z3_ast_map sides[2]; /* For cutting: the terms of both sides. */
+    Z3_ast *from;
+    Z3_ast *to;
+    uint32_t count;
+    uint32_t capacity;
+} replacement;
+
+static void replace(replacement *r, Z3_ast from, Z3_ast to)
+{
+    if (r->count == r->capacity) {
+        uint32_t capacity = r->capacity == 0 ? 64 : 2 * r->capacity;
+        Z3_ast *new_from = GRAFT_NEW(r->arena, Z3_ast, capacity);
+        Z3_ast *new_to = GRAFT_NEW(r->arena, Z3_ast, capacity);
+        if (r->count > 0) {
+            memcpy(new_from, r->from, r->count * sizeof(Z3_ast));
+            memcpy(new_to, r->to, r->count * sizeof(Z3_ast));
+        }
+        r->from = new_from;
+        r->to = new_to;
+        r->capacity = capacity;
+    }
+    r->from[r->count] = from;
+    r->to[r->count++] = to;
+}
+
+static Z3_ast apply_replacement(const replacement *r, Z3_ast term)
+{
+    return r->count == 0 ? term : Z3_substitute(r->z3, term, r->count, r->from, r->to);
+}
+
+/* Walks `root` with a visitor of replacements and carries them out. */
+static Z3_ast rewrite(replacement *r, Z3_ast root, visitor visit)
+{
+    Z3_ast_map seen = graft_term_map(r->z3);
+    walk(r->z3, root, seen, visit, r);
+    Z3_ast_map_dec_ref(r->z3, seen);
+    return apply_replacement(r, root);
+}
+
+static replacement new_replacement(const graft_obligation *o)
+{
+    return (replacement){.z3 = o->z3, .arena = o->arena, .real = o->term.real};
+}
+
+/* ------------------------------------------------------------------ cutting */
+
+static bool visit_shared(void *context, Z3_ast term)
+{
+    replacement *r = context;
+    bool operation = Z3_get_sort(r->z3, term) == r->real &&
+                     Z3_get_app_num_args(r->z3, Z3_to_app(r->z3, term)) > 0;
+    if (!operation || !Z3_ast_map_contains(r->z3, r->sides[0], term) ||
+        !Z3_ast_map_contains(r->z3, r->sides[1], term)) {
+        return true;
+    }
+    replace(r, term, Z3_mk_fresh_const(r->z3, "cut", r->real));
+    return false;
+}
+
+/* Lists the largest terms that occur on both sides of element i with a fresh symbol for each.
+ * `seen` gets the terms of the question down to them. */
+static replacement find_shared(const graft_obligation *o, uint32_t i, Z3_ast_map seen)
+{
+    replacement r = new_replacement(o);
+    for (int s = 0; s < 2; s++) {
+        r.sides[s] = graft_term_map(o->z3);
+        walk(o->z3, s == 0 ? o->left[i] : o->right[i], r.sides[s], visit_all, NULL);
+    }
+    walk(o->z3, o->questions[i], seen, visit_shared, &r);
+    Z3_ast_map_dec_ref(o->z3, r.sides[0]);
+    Z3_ast_map_dec_ref(o->z3, r.sides[1]);
+    return r;
+}
+
+/* -------------------------------------------------------------- assumptions */
+
+/* The applications of unknown functions and the symbols in an assumption. */
+struct graft_mentions {
+    Z3_ast *functions;
+    Z3_ast *symbols;
+    uint32_t function_count;
+    uint32_t symbol_count;
+};
+
+static bool is_uninterpreted(Z3_context z3, Z3_ast term, bool function)
+{
+    Z3_app app = Z3_to_app(z3, term);
+    return Z3_get_decl_kind(z3, Z3_get_app_decl(z3, app)) == Z3_OP_UNINTERPRETED &&
+           (Z3_get_app_num_args(z3, app) > 0) == function;
+}
+
+static bool visit_function_use(void *context, Z3_ast term)
+{
+    replacement *r = context;
+    if (is_uninterpreted(r->z3, term, true)) {
+        replace(r, term, term);
+    }
+    return true;
+}
+
+static bool visit_symbol_use(void *context, Z3_ast term)
+{
+    replacement *r = context;
+    if (is_uninterpreted(r->z3, term, false)) {
+        replace(r, term, term);
+    }
+    return true;
+}
+
+static void find_mentions(graft_obligation *o)
+{
+    o->mentions = GRAFT_NEW(o->arena, struct graft_mentions, o->assumption_count);
+    for (uint32_t i = 0; i < o->assumption_count; i++) {
+        replacement functions = new_replacement(o);
+        replacement symbols = new_replacement(o);
+        Z3_ast_map seen = graft_term_map(o->z3);
+        walk(o->z3, o->assumptions[i], seen, visit_function_use, &functions);
+        Z3_ast_map_reset(o->z3, seen);
+        walk(o->z3, o->assumptions[i], seen, visit_symbol_use, &symbols);
+        Z3_ast_map_dec_ref(o->z3, seen);
+        o->mentions[i] =
+            (struct graft_mentions){functions.from, symbols.from, functions.count, symbols.count};
+    }
+}
+
+static uint32_t count_known(const graft_obligation *o, Z3_ast_map known, const Z3_ast *terms,
+                            uint32_t count)
+{
+    uint32_t met = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        met += Z3_ast_map_contains(o->z3, known, terms[i]) ? 1 : 0;
+    }
+    return met;
+}
+
+/* What a question is stated with: the assumptions before `end` about what is `known` and, with
+ * `all`, those about what these mention too, and so on. */
+typedef struct {
+    uint32_t number; /* Of the question: not all conditions may be assumed in all. */
+    Z3_ast_map known;
+    uint32_t end;
+    bool all;
+} assuming;
+
+/* A law is relevant when it is about an application that occurs; a condition of definedness when
+ * all its symbols do or, with `all`, when any does. */
+static bool is_relevant(const graft_obligation *o, const assuming *a, uint32_t i)
+{
+    const struct graft_mentions *m = &o->mentions[i];
+    if (i >= o->condition_count) {
+        return count_known(o, a->known, m->functions, m->function_count) > 0;
+    }
+    uint32_t met = count_known(o, a->known, m->symbols, m->symbol_count);
+    return applies_to(o, a->number, i) && (met == m->symbol_count || (a->all && met > 0));
+}
+
+static Z3_ast with_assumptions(const graft_obligation *o, Z3_ast question, const assuming *a)
+{
+    Z3_ast *parts = GRAFT_NEW(o->arena, Z3_ast, (size_t)a->end + 1);
+    bool *taken = GRAFT_NEW(o->arena, bool, a->end);
+    uint32_t count = 0;
+    parts[count++] = question;
+    for (bool grew = true; grew;) {
+        grew = false;
+        for (uint32_t i = 0; i < a->end; i++) {
+            if (taken[i] || !is_relevant(o, a, i)) {
+                continue;
+            }
+            taken[i] = true;
+            parts[count++] = o->assumptions[i];
+            if (a->all) {
+                grew = true;
+                walk(o->z3, o->assumptions[i], a->known, visit_all, NULL);
+            }
+        }
+    }
+    return count == 1 ? question : Z3_mk_and(o->z3, count, parts);
+}
+
+/* `question`, a form of question i, with all assumptions before `end` that hang together with it.
+ */
+static Z3_ast with_all_assumptions(const graft_obligation *o, uint32_t i, Z3_ast question,
+                                   uint32_t end)
+{
+    const assuming a = {i, graft_term_map(o->z3), end, true};
+    walk(o->z3, question, a.known, visit_all, NULL);
+    Z3_ast result = with_assumptions(o, question, &a);
+    Z3_ast_map_dec_ref(o->z3, a.known);
+    return result;
+}
+
+/* The question of element i and the assumptions that are directly about it, cut. */
+static Z3_ast cut_question(const graft_obligation *o, uint32_t i)
+{
+    const assuming a = {i, graft_term_map(o->z3), o->assumption_count, false};
+    replacement shared = find_shared(o, i, a.known);
+    Z3_ast given = with_assumptions(o, o->questions[i], &a);
+    Z3_ast_map_dec_ref(o->z3, a.known);
+    return apply_replacement(&shared, given);
+}
+
+/* -------------------------------------------------------------- single questions */
+
+static bool visit_function(void *context, Z3_ast term)
+{
+    replacement *r = context;
+    if (!is_uninterpreted(r->z3, term, true)) {
+        return true;
+    }
+    replace(r, term, Z3_mk_fresh_const(r->z3, "value", r->real));
+    return false;
+}
+
+static bool visit_symbol(void *context, Z3_ast term)
+{
+    replacement *r = context;
+    if (is_uninterpreted(r->z3, term, false)) {
+        char name[GRAFT_ROOM_NAME];
+        (void)snprintf(name, sizeof name, "s%u", r->count);
+        replace(r, term, Z3_mk_const(r->z3, Z3_mk_string_symbol(r->z3, name), r->real));
+    }
+    return true;
+}
+
+static Z3_ast number_symbols(const graft_obligation *o, Z3_ast term, uint32_t *symbols)
+{
+    replacement names = new_replacement(o);
+    Z3_ast named = rewrite(&names, term, visit_symbol);
+    *symbols = names.count;
+    return named;
+}
+
+Z3_ast graft_obligation_name(const graft_obligation *o, uint32_t i)
+{
+    uint32_t symbols = 0;
+    Z3_ast whole = with_all_assumptions(o, i, o->questions[i], o->condition_count);
+    return number_symbols(o, whole, &symbols);
+}
+
+/* Of the replaced applications, those of functions that are not determined by their laws, as a
+ * reciprocal and a root are wherever they matter. */
+static uint32_t count_unknown(const graft_obligation *o, const replacement *functions)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < functions->count; i++) {
+        Z3_func_decl decl = Z3_get_app_decl(o->z3, Z3_to_app(o->z3, functions->from[i]));
+        bool determined = decl == o->term.functions[GRAFT_TERM_INVERSE] ||
+                          decl == o->term.functions[GRAFT_TERM_SQRT];
+        count += determined ? 0 : 1;
+    }
+    return count;
+}
+
+typedef struct {
+    Z3_context z3;
+    uint32_t count;
+} choice_count;
+
+static bool visit_choice(void *context, Z3_ast term)
+{
+    choice_count *c = context;
+    Z3_func_decl decl = Z3_get_app_decl(c->z3, Z3_to_app(c->z3, term));
+    c->count += Z3_get_decl_kind(c->z3, decl) == Z3_OP_ITE ? 1 : 0;
+    return true;
+}
+
+static uint32_t count_choices(const graft_obligation *o, Z3_ast term)
+{
+    choice_count c = {.z3 = o->z3};
+    Z3_ast_map seen = graft_term_map(o->z3);
+    walk(o->z3, term, seen, visit_choice, &c);
+    Z3_ast_map_dec_ref(o->z3, seen);
+    return c.count;
+}
+
+/* The question without quotients of a number by itself. */
+static Z3_ast cancel_question(const graft_obligation *o, uint32_t i)
+{
+    Z3_ast *given = GRAFT_NEW(o->arena, Z3_ast, o->condition_count);
+    uint32_t count = 0;
+    for (uint32_t c = 0; c < o->condition_count; c++) {
+        if (applies_to(o, i, c)) {
+            given[count++] = o->assumptions[c];
+        }
+    }
+    return graft_cancel(&o->term, o->arena, o->questions[i], given, count);
+}
+
+/* The question with what may be assumed. */
+static Z3_ast state_question(const graft_obligation *o, uint32_t i, graft_ease ease)
+{
+    Z3_ast question = o->questions[i];
+    Z3_ast laws = NULL;
+    switch (ease) {
+    case GRAFT_EASE_CUT:
+        return i < o->elements ? cut_question(o, i)
+                               : with_all_assumptions(o, i, question, o->assumption_count);
+    case GRAFT_EASE_CANCELED:
+        question = cancel_question(o, i);
+        break;
+    case GRAFT_EASE_LARGEST:
+        question = graft_largest(o->z3, o->arena, question);
+        break;
+    case GRAFT_EASE_GROWING:
+        laws = graft_growth_laws(&o->term, question);
+        question = Z3_mk_and(o->z3, 2, (Z3_ast[]){question, laws});
+        break;
+    case GRAFT_EASE_PURE:
+    case GRAFT_EASE_NONE:
+    case GRAFT_EASE_COUNT:
+        break;
+    }
+    return with_all_assumptions(o, i, question, o->assumption_count);
+}
+
+graft_eased graft_obligation_eased(const graft_obligation *o, uint32_t i, graft_ease ease)
+{
+    bool replaces = ease == GRAFT_EASE_CUT || ease == GRAFT_EASE_PURE;
+    Z3_ast question = state_question(o, i, ease);
+    Z3_params som = graft_obligation_som(o->z3);
+    Z3_ast simple = Z3_simplify_ex(o->z3, question, som);
+    Z3_params_dec_ref(o->z3, som);
+    replacement functions = new_replacement(o);
+    Z3_ast pure = replaces ? rewrite(&functions, simple, visit_function) : simple;
+    uint32_t unknown = count_unknown(o, &functions);
+    graft_eased eased = {.exact = ease == GRAFT_EASE_PURE && unknown == 0,
+                         .functions = unknown,
+                         .inverses = functions.count - unknown};
+    eased.question = number_symbols(o, pure, &eased.symbols);
+    eased.choices = count_choices(o, eased.question);
+    return eased;
+}
+
+/* ------------------------------------------------------------------- whole */
+
+void graft_obligation_open(graft_obligation *o, graft_arena *arena, Z3_context z3)
+{
+    *o = (graft_obligation){.arena = arena, .z3 = z3};
+    graft_term_open(&o->term, z3);
+}
+
+/* Makes room for questions and lists assumptions: `conditions`, then the laws. */
+static void list_assumptions(graft_obligation *o, uint32_t question_count, const Z3_ast *conditions,
+                             uint32_t condition_count)
+{
+    uint32_t laws = Z3_ast_vector_size(o->z3, o->term.laws);
+    o->questions = GRAFT_NEW(o->arena, Z3_ast, question_count);
+    o->assumptions = GRAFT_NEW(o->arena, Z3_ast, (size_t)condition_count + laws);
+    for (uint32_t i = 0; i < condition_count; i++) {
+        o->assumptions[i] = conditions[i];
+    }
+    for (uint32_t i = 0; i < laws; i++) {
+        o->assumptions[condition_count + i] = Z3_ast_vector_get(o->z3, o->term.laws, i);
+    }
+    o->condition_count = condition_count;
+    o->assumption_count = condition_count + laws;
+    find_mentions(o);
+}
+
+static void add_question(graft_obligation *o, Z3_ast claim)
+{
+    o->questions[o->count++] = Z3_mk_not(o->z3, claim);
+}
+
+void graft_obligation_state(graft_obligation *o, const graft_obligation_parts *parts)
+{
+    o->elements = parts->element_count;
+    o->left = GRAFT_NEW(o->arena, Z3_ast, parts->element_count);
+    o->right = GRAFT_NEW(o->arena, Z3_ast, parts->element_count);
+    list_assumptions(o, parts->element_count + parts->wanted_count, parts->given,
+                     parts->given_count);
+    for (uint32_t i = 0; i < parts->element_count; i++) {
+        o->left[i] = parts->left[i];
+        o->right[i] = parts->right[i];
+        add_question(o, Z3_mk_eq(o->z3, parts->left[i], parts->right[i]));
+    }
+    for (uint32_t i = 0; i < parts->wanted_count; i++) {
+        add_question(o, parts->wanted[i]);
+    }
+}

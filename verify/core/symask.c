@@ -1,0 +1,415 @@
+/* symask.c - see symask.h. */
+#include "verify/core/symask.h"
+
+#include "verify/core/hints.h"
+#include "verify/core/obligation.h"
+#include "verify/core/symassume.h"
+#include "verify/core/symbounds.h"
+#include "verify/core/symfold.h"
+#include "verify/core/symmatch.h"
+#include "verify/core/symmax.h"
+
+#include <string.h>
+
+/* The terms of one question: one condition, or two values; then what may be assumed. */
+typedef struct {
+    Z3_ast terms[2 + GRAFT_ROOM_GIVEN];
+    uint32_t asked; /* 1 or 2. */
+    uint32_t count;
+} question;
+
+/* ------------------------------------------------------- conditions, instantiated */
+
+static void add_given(question *q, Z3_ast condition)
+{
+    for (uint32_t i = q->asked; i < q->count; i++) {
+        if (q->terms[i] == condition) {
+            return;
+        }
+    }
+    if (q->count < 2 + GRAFT_LIMIT(GIVEN)) {
+        q->terms[q->count++] = condition;
+    }
+}
+
+typedef struct {
+    const graft_sym *s;
+    Z3_ast found;
+} atom_search;
+
+static bool visit_atom(void *context, Z3_ast term)
+{
+    atom_search *c = context;
+    if (c->found != NULL || Z3_get_sort(c->s->z3, term) != c->s->boolean) {
+        return false;
+    }
+    c->found = graft_sym_is_real(c->s, term) ? NULL : term;
+    return c->found == NULL;
+}
+
+/* What a question, or a condition on numbers, asks about indices alone: the condition of a
+ * conditional, or a part that Z3's simplifier has taken out of one. NULL when there is nothing. */
+static Z3_ast find_condition(const graft_sym *s, Z3_ast term)
+{
+    atom_search c = {.s = s, .found = graft_sym_find_condition(s, term)};
+    if (c.found == NULL && graft_sym_is_real(s, term)) {
+        graft_sym_walk(s, term, visit_atom, &c);
+    }
+    return c.found;
+}
+
+/* A condition without the conditionals on indices that the facts decide. */
+static Z3_ast settle(graft_sym *s, const graft_facts *facts, Z3_ast condition)
+{
+    Z3_ast open = find_condition(s, condition);
+    while (open != NULL) {
+        bool holds = graft_sym_holds(s, facts, open);
+        if (!holds && !graft_sym_holds(s, facts, Z3_mk_not(s->z3, open))) {
+            return condition;
+        }
+        condition = graft_sym_given(s, condition, open, holds);
+        open = find_condition(s, condition);
+    }
+    return condition;
+}
+
+/* Assumes a condition with values for its symbols, 0 where there is none, if Z3 says that it holds
+ * there. */
+static bool assume_at(graft_sym *s, const graft_facts *facts, question *q,
+                      const graft_sym_condition *g, Z3_ast values[GRAFT_ROOM_CONDITION_BINDERS])
+{
+    for (uint32_t i = 0; i < g->binder_count; i++) {
+        values[i] = values[i] == NULL ? graft_sym_int(s, 0) : values[i];
+    }
+    if (g->where != NULL &&
+        !graft_sym_holds(s, facts,
+                         graft_sym_substitute(s, g->where, g->binder_count, g->binders, values))) {
+        return false;
+    }
+    Z3_ast holds = graft_sym_substitute(s, g->holds, g->binder_count, g->binders, values);
+    add_given(q, settle(s, facts, holds));
+    return true;
+}
+
+/* Assumes a condition at values that make it about elements of the question, and at `place` (NULL:
+ * none) where there are none. */
+static void assume_general(graft_sym *s, const graft_facts *facts, question *q,
+                           const graft_sym_condition *g, const graft_sym_atoms *elements,
+                           const Z3_ast *place)
+{
+    graft_sym_atoms own = {.count = 0};
+    uint32_t made = 0;
+    graft_sym_list_elements(s, g->holds, true, &own);
+    for (uint32_t i = 0; i < own.count; i++) {
+        for (uint32_t k = 0;
+             s->hints != NULL && k < elements->count && made < GRAFT_LIMIT(CONDITION_PLACES); k++) {
+            Z3_ast values[GRAFT_ROOM_CONDITION_BINDERS] = {0};
+            if (s->hints->values(s->hints->context, s, g, own.from[i], elements->from[k], values)) {
+                made += assume_at(s, facts, q, g, values) ? 1 : 0;
+            }
+        }
+    }
+    if (made == 0 && place != NULL) {
+        Z3_ast values[GRAFT_ROOM_CONDITION_BINDERS] = {0};
+        memcpy((void *)values, (const void *)place, g->binder_count * sizeof *values);
+        (void)assume_at(s, facts, q, g, values);
+    }
+}
+
+/* A fact about all elements of a node. */
+static void assume_fact(graft_sym *s, const graft_facts *facts, question *q,
+                        const graft_sym_fact *fact, const graft_sym_atoms *elements)
+{
+    graft_sym_condition g = {.holds = fact->holds, .binder_count = fact->shape.rank};
+    memcpy((void *)g.binders, (const void *)s->formals, fact->shape.rank * sizeof *g.binders);
+    for (uint32_t i = 0; i < fact->shape.rank; i++) {
+        Z3_ast inside = graft_sym_in_range(s, s->formals[i], fact->shape.dims[i]);
+        g.where = i == 0 ? inside : Z3_mk_and(s->z3, 2, (Z3_ast[]){g.where, inside});
+    }
+    assume_general(s, facts, q, &g, elements, s->formals);
+}
+
+static void assume_conditions(graft_sym_asker *a, const graft_facts *facts, question *q)
+{
+    graft_sym *s = a->s;
+    graft_sym_atoms elements = {.count = 0};
+    for (uint32_t i = 0; i < q->asked; i++) {
+        graft_sym_list_elements(s, q->terms[i], true, &elements);
+    }
+    for (uint32_t i = 0; i < a->given->count; i++) {
+        const graft_sym_condition *c = &a->given->items[i];
+        if (!c->is_caught) {
+            assume_general(s, facts, q, c, &elements, c->binders);
+        }
+    }
+    for (uint32_t side = 0; side < 2; side++) {
+        for (uint32_t i = 0; i < a->sides[side]->fact_count; i++) {
+            assume_fact(s, facts, q, &a->sides[side]->facts[i], &elements);
+        }
+    }
+}
+
+/* --------------------------------------------------- folds, elements and sizes */
+
+/* Maxima are at least what is in their range, elements of the question and other maxima. */
+static void note_maxima(graft_sym *s, const graft_facts *facts, const graft_sym_atoms *folds,
+                        question *q)
+{
+    graft_sym_atoms elements = {.count = 0};
+    for (uint32_t i = 0; i < q->asked; i++) {
+        graft_sym_list_elements(s, q->terms[i], false, &elements);
+    }
+    for (uint32_t i = 0; i < folds->count; i++) {
+        for (uint32_t k = 0; k < elements.count; k++) {
+            if (graft_sym_is_below(s, facts, elements.from[k], folds->from[i])) {
+                add_given(q, Z3_mk_le(s->z3, elements.from[k], folds->to[i]));
+            }
+        }
+        for (uint32_t k = 0; k < folds->count; k++) {
+            if (folds->to[k] != folds->to[i] &&
+                graft_sym_is_below(s, facts, folds->from[k], folds->from[i])) {
+                add_given(q, Z3_mk_le(s->z3, folds->to[k], folds->to[i]));
+            }
+        }
+    }
+}
+
+static void replace_all(const graft_sym *s, const graft_sym_atoms *atoms, question *q)
+{
+    for (uint32_t i = 0; i < q->count; i++) {
+        q->terms[i] = graft_sym_replace(s, atoms, q->terms[i]);
+    }
+}
+
+static void list_all_folds(const graft_sym *s, const question *q, graft_sym_atoms *folds)
+{
+    for (uint32_t i = 0; i < q->count; i++) {
+        graft_sym_list_folds(s, q->terms[i], folds);
+    }
+}
+
+static void add_bounds(graft_sym *s, const graft_sym_atoms *folds, question *q)
+{
+    Z3_ast facts[GRAFT_ROOM_BOUNDS];
+    uint32_t count = graft_sym_bounds(s, folds, facts);
+    for (uint32_t i = 0; i < count; i++) {
+        add_given(q, facts[i]);
+    }
+}
+
+static bool replace_folds(graft_sym_asker *a, const graft_facts *facts, question *q)
+{
+    graft_sym_atoms folds = {.count = 0};
+    list_all_folds(a->s, q, &folds);
+    add_bounds(a->s, &folds, q);
+    list_all_folds(a->s, q, &folds);
+    if (folds.full) {
+        return graft_sym_refuse(a->s, GRAFT_LIMIT_ATOMS);
+    }
+    graft_sym_name_folds(a->s, facts, &folds);
+    replace_all(a->s, &folds, q);
+    note_maxima(a->s, facts, &folds, q);
+    return true;
+}
+
+static bool replace_elements(graft_sym_asker *a, const graft_facts *facts, question *q)
+{
+    graft_sym *s = a->s;
+    graft_sym_atoms elements = {.count = 0};
+    for (uint32_t i = 0; i < q->count; i++) {
+        graft_sym_list_elements(s, q->terms[i], false, &elements);
+    }
+    if (elements.full) {
+        return graft_sym_refuse(s, GRAFT_LIMIT_ATOMS);
+    }
+    graft_sym_merge_elements(s, facts, &elements);
+    Z3_ast symbols[GRAFT_ROOM_ATOMS];
+    for (uint32_t i = 0; i < elements.count; i++) {
+        symbols[i] = Z3_mk_fresh_const(s->z3, "element", s->term.real);
+        for (uint32_t k = 0; k < i; k++) {
+            symbols[i] = elements.from[k] == elements.to[i] ? symbols[k] : symbols[i];
+        }
+    }
+    memcpy((void *)elements.to, (const void *)symbols, sizeof symbols);
+    replace_all(s, &elements, q);
+    return true;
+}
+
+typedef struct {
+    const graft_sym *s;
+    graft_sym_atoms sizes;
+} size_search;
+
+static bool visit_size(void *context, Z3_ast term)
+{
+    size_search *c = context;
+    if (graft_sym_kind(c->s, term) != Z3_OP_TO_REAL) {
+        return true;
+    }
+    for (uint32_t i = 0; i < c->sizes.count; i++) {
+        if (c->sizes.from[i] == term) {
+            return false;
+        }
+    }
+    if (c->sizes.count < GRAFT_LIMIT(ATOMS)) {
+        c->sizes.from[c->sizes.count++] = term;
+    } else {
+        c->sizes.full = true;
+    }
+    return false;
+}
+
+/* Sizes as numbers become symbols, which are at least 1 if Z3 says that the sizes are. */
+static bool replace_sizes(const graft_sym_asker *a, const graft_facts *facts, question *q)
+{
+    graft_sym *s = a->s;
+    size_search c = {.s = s};
+    for (uint32_t i = 0; i < q->count; i++) {
+        graft_sym_walk(s, q->terms[i], visit_size, &c);
+    }
+    if (c.sizes.full) {
+        return graft_sym_refuse(s, GRAFT_LIMIT_ATOMS);
+    }
+    for (uint32_t i = 0; i < c.sizes.count; i++) {
+        c.sizes.to[i] = Z3_mk_fresh_const(s->z3, "size", s->term.real);
+    }
+    replace_all(s, &c.sizes, q);
+    for (uint32_t i = 0; i < c.sizes.count; i++) {
+        Z3_ast size = graft_sym_arg(s, c.sizes.from[i], 0);
+        if (graft_sym_holds(s, facts, Z3_mk_le(s->z3, graft_sym_int(s, 1), size))) {
+            add_given(q, Z3_mk_le(s->z3, s->term.one, c.sizes.to[i]));
+        }
+    }
+    return true;
+}
+
+/* -------------------------------------------------------------------- asking */
+
+static bool ask_solver(graft_sym_asker *a, question *q)
+{
+    graft_sym *s = a->s;
+    graft_mark mark = graft_arena_mark(s->arena);
+    graft_obligation o;
+    graft_obligation_open(&o, s->arena, s->z3);
+    for (uint32_t i = 0; i < q->count; i++) {
+        q->terms[i] =
+            graft_sym_rebuild(s, graft_sym_simplify(s, q->terms[i]), graft_term_renew, &o.term);
+    }
+    bool pair = q->asked == 2;
+    const graft_obligation_parts parts = {.left = &q->terms[0],
+                                          .right = &q->terms[1],
+                                          .element_count = pair ? 1 : 0,
+                                          .wanted = q->terms,
+                                          .wanted_count = pair ? 0 : 1,
+                                          .given = q->terms + q->asked,
+                                          .given_count = q->count - q->asked};
+    graft_obligation_state(&o, &parts);
+    bool proved = graft_prove_obligation(s->prover, &o) == GRAFT_VERDICT_PROVED;
+    graft_obligation_close(&o);
+    graft_arena_release(s->arena, mark);
+    return proved;
+}
+
+typedef struct {
+    const graft_sym *s;
+    bool other; /* Something is neither a number nor a function of numbers. */
+} purity;
+
+static bool visit_purity(void *context, Z3_ast term)
+{
+    purity *p = context;
+    Z3_sort sort = Z3_get_sort(p->s->z3, term);
+    bool symbol = graft_sym_kind(p->s, term) == Z3_OP_UNINTERPRETED;
+    p->other = p->other || sort == p->s->integer || (symbol && sort == p->s->boolean);
+    return !p->other;
+}
+
+static bool is_pure(const graft_sym *s, Z3_ast term)
+{
+    purity p = {.s = s};
+    graft_sym_walk(s, term, visit_purity, &p);
+    return !p.other;
+}
+
+/* Leaves assumptions out that mention integers; false when the question itself does. */
+static bool keep_pure(const graft_sym *s, question *q)
+{
+    uint32_t kept = q->asked;
+    for (uint32_t i = 0; i < q->asked; i++) {
+        if (!is_pure(s, q->terms[i])) {
+            return false;
+        }
+    }
+    for (uint32_t i = q->asked; i < q->count; i++) {
+        if (is_pure(s, q->terms[i])) {
+            q->terms[kept++] = q->terms[i];
+        }
+    }
+    q->count = kept;
+    return true;
+}
+
+/* One question without conditionals on indices. */
+static bool ask_leaf(graft_sym_asker *a, const graft_facts *facts, question *q)
+{
+    if (++a->leaves > GRAFT_LIMIT(LEAVES)) {
+        return graft_sym_refuse(a->s, GRAFT_LIMIT_LEAVES);
+    }
+    if (graft_sym_is_spent(a->s)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < a->s->assumed->number_count; i++) {
+        add_given(q, a->s->assumed->numbers[i]);
+    }
+    assume_conditions(a, facts, q);
+    return replace_folds(a, facts, q) && replace_elements(a, facts, q) &&
+           replace_sizes(a, facts, q) && keep_pure(a->s, q) && ask_solver(a, q);
+}
+
+static bool ask(graft_sym_asker *a, const graft_facts *facts, const question *q)
+{
+    graft_sym *s = a->s;
+    question now = *q;
+    Z3_ast condition = NULL;
+    for (uint32_t i = 0; i < now.asked; i++) {
+        now.terms[i] = now.asked == 2 ? graft_sym_normal(s, now.terms[i])
+                                      : graft_sym_simplify(s, now.terms[i]);
+        condition = condition == NULL ? find_condition(s, now.terms[i]) : condition;
+    }
+    if (now.asked == 2 && now.terms[0] == now.terms[1]) {
+        return graft_sym_holds(s, facts, Z3_mk_eq(s->z3, now.terms[0], now.terms[1]));
+    }
+    if (condition == NULL) {
+        return ask_leaf(a, facts, &now);
+    }
+    const graft_facts yes = {.outer = facts, .fact = condition};
+    const graft_facts no = {.outer = facts, .fact = Z3_mk_not(s->z3, condition)};
+    bool never = graft_sym_holds(s, facts, no.fact);
+    bool always = !never && graft_sym_holds(s, facts, condition);
+    for (uint32_t way = 0; way < 2; way++) {
+        question given = now;
+        for (uint32_t i = 0; i < now.asked; i++) {
+            given.terms[i] = graft_sym_given(s, now.terms[i], condition, way == 0);
+        }
+        bool possible = way == 0 ? !never : !always;
+        if (possible && !ask(a, way == 0 ? &yes : &no, &given)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool graft_sym_equal(graft_sym_asker *a, const graft_facts *facts, Z3_ast left, Z3_ast right)
+{
+    const question q = {
+        .terms = {left, right},
+          .asked = 2, .count = 2
+    };
+    return ask(a, facts, &q);
+}
+
+bool graft_sym_implied(graft_sym_asker *a, const graft_facts *facts, Z3_ast condition)
+{
+    const question q = {.terms = {condition}, .asked = 1, .count = 1};
+    return ask(a, facts, &q);
+}

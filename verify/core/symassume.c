@@ -1,0 +1,196 @@
+/* symassume.c - see symassume.h. */
+#include "verify/core/symassume.h"
+
+#include "verify/core/hints.h"
+#include "verify/core/symproduct.h"
+
+#include <string.h>
+
+/* ------------------------------------------------------------------ assuming */
+
+void graft_sym_assume(graft_sym *s, Z3_ast hypothesis)
+{
+    graft_sym_assumed *a = s->assumed;
+    Z3_ast claim = graft_sym_expand(s, hypothesis);
+    for (uint32_t i = 0; i < a->count; i++) {
+        if (a->claims[i] == claim) {
+            return;
+        }
+    }
+    if (a->count == GRAFT_LIMIT(ASSUMED)) {
+        return;
+    }
+    a->claims[a->count] = claim;
+    a->masks[a->count] = graft_sym_mask_of(s->masks, a->claims[a->count]);
+    a->count++;
+    if (a->number_count < GRAFT_LIMIT(ASSUMED_NUMBERS) && graft_sym_is_real(s, hypothesis)) {
+        a->numbers[a->number_count++] = hypothesis;
+    }
+}
+
+static void limit_resources(const graft_sym *s, Z3_solver solver)
+{
+    uint32_t most = s->prover->options->resource_limit;
+    Z3_params limit = Z3_mk_params(s->z3);
+    Z3_params_inc_ref(s->z3, limit);
+    Z3_params_set_uint(s->z3, limit, Z3_mk_string_symbol(s->z3, "rlimit"),
+                       most < GRAFT_LIMIT(QUESTION_RESOURCES) ? most
+                                                              : GRAFT_LIMIT(QUESTION_RESOURCES));
+    Z3_solver_set_params(s->z3, solver, limit);
+    Z3_params_dec_ref(s->z3, limit);
+}
+
+static Z3_lbool check(graft_sym *s)
+{
+    Z3_lbool answer = graft_prover_check(s->prover, s->assumed->solver);
+    return s->prover->options->solver_is_mute ? Z3_L_UNDEF : answer;
+}
+
+/* Whether it is known, without asking, that all parts of a conjunction can be true together. */
+static bool is_known_satisfiable(const graft_sym *s, uint32_t count, const Z3_ast *parts)
+{
+    const graft_sym_hints *hints = s->hints;
+    return hints != NULL && hints->can_hold(hints->context, count, parts);
+}
+
+static bool is_unsatisfiable(graft_sym *s, Z3_ast formula)
+{
+    Z3_solver_push(s->z3, s->assumed->solver);
+    Z3_solver_assert(s->z3, s->assumed->solver, formula);
+    Z3_lbool answer = check(s);
+    if (answer == Z3_L_FALSE) {
+        graft_prover_tell(s->prover, formula);
+    } else if (answer == Z3_L_TRUE && s->hints != NULL) {
+        s->hints->learn(s->hints->context, s->z3, s->assumed->solver);
+    }
+    Z3_solver_pop(s->z3, s->assumed->solver, 1);
+    return answer == Z3_L_FALSE;
+}
+
+bool graft_sym_is_impossible(graft_sym *s)
+{
+    graft_sym_assumed *a = s->assumed;
+    return a->count > 0 && !is_known_satisfiable(s, a->count, a->claims) &&
+           is_unsatisfiable(s, Z3_mk_and(s->z3, a->count, a->claims));
+}
+
+/* ------------------------------------------------------------------ questions */
+
+enum { PARTS = GRAFT_ROOM_ASSUMED + GRAFT_ROOM_FACTS + GRAFT_ROOM_LEMMAS + 1 };
+
+/* Lists that `question` is false, and the assumptions and facts that hang together with it. */
+static uint32_t state_question(graft_sym *s, const graft_facts *facts, Z3_ast question,
+                               Z3_ast parts[PARTS])
+{
+    graft_sym_assumed *a = s->assumed;
+    Z3_ast known[GRAFT_ROOM_FACTS];
+    graft_sym_mask masks[GRAFT_ROOM_FACTS];
+    bool taken[GRAFT_ROOM_ASSUMED + GRAFT_ROOM_FACTS] = {false};
+    uint32_t fact_count = 0;
+    uint32_t count = 0;
+    graft_sym_mask reach = graft_sym_mask_of(s->masks, question);
+    for (; facts != NULL && fact_count < GRAFT_LIMIT(FACTS); facts = facts->outer) {
+        known[fact_count] = graft_sym_expand(s, facts->fact);
+        masks[fact_count] = graft_sym_mask_of(s->masks, known[fact_count]);
+        fact_count++;
+    }
+    parts[count++] = Z3_mk_not(s->z3, question);
+    count += graft_sym_list_products(s, question, fact_count, known, &parts[count]);
+    for (bool grew = true; grew;) {
+        grew = false;
+        for (uint32_t i = 0; i < a->count + fact_count; i++) {
+            const graft_sym_mask *mask = i < a->count ? &a->masks[i] : &masks[i - a->count];
+            if (!taken[i] && graft_sym_masks_meet(mask, &reach)) {
+                graft_sym_masks_join(&reach, mask);
+                taken[i] = grew = true;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < a->count + fact_count; i++) {
+        if (taken[i]) {
+            parts[count++] = i < a->count ? a->claims[i] : known[i - a->count];
+        }
+    }
+    return count;
+}
+
+bool graft_sym_holds(graft_sym *s, const graft_facts *facts, Z3_ast goal)
+{
+    graft_sym_assumed *a = s->assumed;
+    if (s->plain != NULL) {
+        return false; /* A plain reading knows nothing. */
+    }
+    Z3_ast plain = graft_sym_simplify(s, graft_sym_expand(s, goal));
+    Z3_lbool value = Z3_get_bool_value(s->z3, plain);
+    if (value != Z3_L_UNDEF) {
+        return value == Z3_L_TRUE && !s->prover->options->solver_is_mute;
+    }
+    if (graft_sym_is_spent(s)) {
+        return false;
+    }
+    Z3_ast parts[PARTS];
+    uint32_t count = state_question(s, facts, plain, parts);
+    Z3_ast question = Z3_mk_and(s->z3, count, parts);
+    if (Z3_ast_map_contains(s->z3, a->answers, question)) {
+        Z3_ast answer = Z3_ast_map_find(s->z3, a->answers, question);
+        return Z3_get_bool_value(s->z3, answer) == Z3_L_TRUE;
+    }
+    bool holds = !is_known_satisfiable(s, count, parts) && is_unsatisfiable(s, question);
+    Z3_ast_map_insert(s->z3, a->answers, question, holds ? Z3_mk_true(s->z3) : Z3_mk_false(s->z3));
+    return holds;
+}
+
+bool graft_sym_holds_for_reals(graft_sym *s, Z3_ast goal)
+{
+    if (graft_sym_is_spent(s)) {
+        return false;
+    }
+    Z3_ast question = Z3_mk_not(s->z3, goal);
+    Z3_ast_map answers = s->assumed->answers;
+    if (Z3_ast_map_contains(s->z3, answers, question)) {
+        return Z3_get_bool_value(s->z3, Z3_ast_map_find(s->z3, answers, question)) == Z3_L_TRUE;
+    }
+    Z3_tactic tactic = Z3_mk_tactic(s->z3, "qfnra-nlsat");
+    Z3_tactic_inc_ref(s->z3, tactic);
+    Z3_solver usual = s->assumed->solver;
+    s->assumed->solver = Z3_mk_solver_from_tactic(s->z3, tactic);
+    Z3_solver_inc_ref(s->z3, s->assumed->solver);
+    limit_resources(s, s->assumed->solver);
+    bool holds = is_unsatisfiable(s, question);
+    Z3_solver_dec_ref(s->z3, s->assumed->solver);
+    Z3_tactic_dec_ref(s->z3, tactic);
+    s->assumed->solver = usual;
+    Z3_ast_map_insert(s->z3, answers, question, holds ? Z3_mk_true(s->z3) : Z3_mk_false(s->z3));
+    return holds;
+}
+
+/* ----------------------------------------------------------------- the state */
+
+void graft_sym_assumed_open(graft_sym *s, graft_sym_assumed *assumed)
+{
+    memset(assumed, 0, sizeof *assumed);
+    s->assumed = assumed;
+    assumed->answers = graft_term_map(s->z3);
+    assumed->solver = Z3_mk_simple_solver(s->z3);
+    Z3_solver_inc_ref(s->z3, assumed->solver);
+    /* The older simplex keeps to its resource limit where the newer one, on products of sizes, does
+     * not. */
+    Z3_params simplex = Z3_mk_params(s->z3);
+    Z3_params_inc_ref(s->z3, simplex);
+    Z3_params_set_uint(s->z3, simplex, Z3_mk_string_symbol(s->z3, "arith.solver"), 2);
+    Z3_solver_set_params(s->z3, assumed->solver, simplex);
+    Z3_params_dec_ref(s->z3, simplex);
+    limit_resources(s, assumed->solver);
+}
+
+void graft_sym_assumed_close(graft_sym *s)
+{
+    Z3_solver_dec_ref(s->z3, s->assumed->solver);
+    Z3_ast_map_dec_ref(s->z3, s->assumed->answers);
+}
+
+void graft_sym_assumed_reset(graft_sym *s)
+{
+    s->assumed->count = 0;
+    s->assumed->number_count = 0;
+}

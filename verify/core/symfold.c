@@ -1,0 +1,819 @@
+/* symfold.c - see symfold.h. */
+#include "verify/core/symfold.h"
+
+#include "verify/core/growth.h"
+#include "verify/core/readings.h"
+#include "verify/core/symassume.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------- folds */
+
+graft_sym_fold graft_sym_fold_kind(const graft_sym *s, Z3_ast term)
+{
+    if (Z3_get_ast_kind(s->z3, term) != Z3_APP_AST) {
+        return GRAFT_SYM_FOLD_COUNT;
+    }
+    Z3_func_decl decl = Z3_get_app_decl(s->z3, Z3_to_app(s->z3, term));
+    uint32_t arity = graft_sym_arity(s, term);
+    uint32_t count = arity >= 4 && arity % 2 == 0 ? (arity - 2) / 2 : 0;
+    for (uint32_t f = 0; f < GRAFT_SYM_FOLD_COUNT && count > 0; f++) {
+        if (count <= GRAFT_SYM_BINDERS && s->folds[f][count] == decl) {
+            return (graft_sym_fold)f;
+        }
+    }
+    return GRAFT_SYM_FOLD_COUNT;
+}
+
+Z3_ast graft_sym_fold_open(graft_sym *s, Z3_ast fold, graft_sym_range *range)
+{
+    Z3_ast from[GRAFT_SYM_BINDERS];
+    range->count = (graft_sym_arity(s, fold) - 2) / 2;
+    for (uint32_t i = 0; i < range->count; i++) {
+        from[i] = graft_sym_arg(s, fold, i);
+        range->binders[i] = graft_sym_fresh(s);
+        range->sizes[i] = graft_sym_arg(s, fold, range->count + i);
+    }
+    Z3_ast guard = graft_sym_arg(s, fold, 2 * range->count);
+    Z3_ast body = graft_sym_arg(s, fold, 2 * range->count + 1);
+    range->guard = graft_sym_substitute(s, guard, range->count, from, range->binders);
+    return graft_sym_substitute(s, body, range->count, from, range->binders);
+}
+
+typedef struct {
+    const graft_sym *s;
+    uint32_t height;
+} height_search;
+
+/* Binders are called b<height>_<number>. */
+static bool visit_height(void *context, Z3_ast term)
+{
+    height_search *h = context;
+    if (graft_sym_fold_kind(h->s, term) == GRAFT_SYM_FOLD_COUNT) {
+        return true;
+    }
+    Z3_app binder = Z3_to_app(h->s->z3, graft_sym_arg(h->s, term, 0));
+    Z3_symbol name = Z3_get_decl_name(h->s->z3, Z3_get_app_decl(h->s->z3, binder));
+    uint32_t height = (uint32_t)strtoul(Z3_get_symbol_string(h->s->z3, name) + 1, NULL, 10);
+    h->height = height > h->height ? height : h->height;
+    return false;
+}
+
+static void sort_binders(const graft_sym *s, graft_sym_range *range)
+{
+    for (uint32_t i = 1; i < range->count; i++) {
+        Z3_ast binder = range->binders[i];
+        Z3_ast size = range->sizes[i];
+        uint32_t k = i;
+        for (; k > 0 && Z3_get_ast_id(s->z3, range->sizes[k - 1]) > Z3_get_ast_id(s->z3, size);
+             k--) {
+            range->binders[k] = range->binders[k - 1];
+            range->sizes[k] = range->sizes[k - 1];
+        }
+        range->binders[k] = binder;
+        range->sizes[k] = size;
+    }
+}
+
+Z3_ast graft_sym_fold_close(graft_sym *s, graft_sym_fold kind, const graft_sym_range *range,
+                            Z3_ast body)
+{
+    Z3_ast args[2 * GRAFT_SYM_BINDERS + 2];
+    height_search h = {.s = s};
+    uint32_t count = range->count;
+    graft_sym_walk(s, body, visit_height, &h);
+    for (uint32_t i = 0; i < count; i++) {
+        char name[GRAFT_ROOM_NAME];
+        (void)snprintf(name, sizeof name, "b%" PRIu32 "_%" PRIu32, h.height + 1, i);
+        args[i] = graft_sym_symbol(s, name);
+        args[count + i] = range->sizes[i];
+    }
+    Z3_ast guard = graft_sym_substitute(s, range->guard, count, range->binders, args);
+    Z3_ast named = graft_sym_substitute(s, body, count, range->binders, args);
+    args[2 * count] = graft_sym_simplify(s, guard);
+    args[2 * count + 1] = graft_sym_simplify(s, named);
+    return Z3_mk_app(s->z3, s->folds[kind][count], 2 * count + 2, args);
+}
+
+static Z3_ast make_fold(graft_sym *s, graft_sym_fold kind, graft_sym_range range, Z3_ast body)
+{
+    sort_binders(s, &range);
+    return graft_sym_fold_close(s, kind, &range, body);
+}
+
+/* -------------------------------------------------------------- conditionals */
+
+typedef struct {
+    const graft_sym *s;
+    Z3_ast found;
+} condition_search;
+
+static bool visit_condition(void *context, Z3_ast term)
+{
+    condition_search *c = context;
+    if (c->found != NULL || graft_sym_fold_kind(c->s, term) != GRAFT_SYM_FOLD_COUNT ||
+        graft_sym_is_element(c->s, term)) {
+        return false;
+    }
+    if (graft_sym_kind(c->s, term) == Z3_OP_ITE &&
+        !graft_sym_is_real(c->s, graft_sym_arg(c->s, term, 0))) {
+        c->found = graft_sym_arg(c->s, term, 0);
+    }
+    return c->found == NULL;
+}
+
+Z3_ast graft_sym_find_condition(const graft_sym *s, Z3_ast term)
+{
+    condition_search c = {.s = s};
+    graft_sym_walk(s, term, visit_condition, &c);
+    return c.found;
+}
+
+Z3_ast graft_sym_given(graft_sym *s, Z3_ast term, Z3_ast condition, bool holds)
+{
+    Z3_ast value = holds ? Z3_mk_true(s->z3) : Z3_mk_false(s->z3);
+    return graft_sym_simplify(s, Z3_substitute(s->z3, term, 1, &condition, &value));
+}
+
+/* --------------------------------------------------------------- monomials */
+
+/* A monomial as its factors. */
+typedef struct {
+    Z3_ast factors[GRAFT_ROOM_FACTORS];
+    uint32_t count;
+} monomial;
+
+static bool open_monomial(const graft_sym *s, Z3_ast term, monomial *m)
+{
+    m->count = 0;
+    if (graft_sym_kind(s, term) != Z3_OP_MUL) {
+        m->factors[m->count++] = term;
+        return true;
+    }
+    for (uint32_t i = 0; i < graft_sym_arity(s, term); i++) {
+        Z3_ast factor = graft_sym_arg(s, term, i);
+        bool product = graft_sym_kind(s, factor) == Z3_OP_MUL;
+        uint32_t parts = product ? graft_sym_arity(s, factor) : 1;
+        for (uint32_t k = 0; k < parts; k++) {
+            if (m->count == GRAFT_LIMIT(FACTORS)) {
+                return false;
+            }
+            m->factors[m->count++] = product ? graft_sym_arg(s, factor, k) : factor;
+        }
+    }
+    return true;
+}
+
+static Z3_ast close_monomial(const graft_sym *s, const monomial *m)
+{
+    return m->count == 0   ? s->term.one
+           : m->count == 1 ? m->factors[0]
+                           : Z3_mk_mul(s->z3, m->count, m->factors);
+}
+
+/* Sizes are at least 1: a size and its reciprocal leave 1. */
+static Z3_ast cancel_sizes(graft_sym *s, Z3_ast term)
+{
+    monomial m;
+    if (!open_monomial(s, term, &m)) {
+        return term;
+    }
+    for (uint32_t i = 0; i < m.count; i++) {
+        if (!graft_sym_is_app(s, m.factors[i], s->term.functions[GRAFT_TERM_INVERSE])) {
+            continue;
+        }
+        Z3_ast size = graft_sym_arg(s, m.factors[i], 0);
+        uint32_t k = 0;
+        while (k < m.count && m.factors[k] != size) {
+            k++;
+        }
+        Z3_ast zero = Z3_mk_eq(s->z3, size, s->term.zero);
+        if (k < m.count && graft_sym_kind(s, size) == Z3_OP_TO_REAL &&
+            graft_sym_holds(s, NULL, Z3_mk_not(s->z3, zero))) {
+            uint32_t low = i < k ? i : k;
+            m.factors[i < k ? k : i] = m.factors[--m.count];
+            m.factors[low] = m.factors[--m.count];
+            i = UINT32_MAX; /* From the beginning. */
+        }
+    }
+    return close_monomial(s, &m);
+}
+
+Z3_ast graft_sym_normal(graft_sym *s, Z3_ast term)
+{
+    if (s->plain != NULL) {
+        return term;
+    }
+    Z3_ast simple = graft_sym_simplify(s, term);
+    bool sum = graft_sym_kind(s, simple) == Z3_OP_ADD;
+    uint32_t count = sum ? graft_sym_arity(s, simple) : 1;
+    Z3_ast *parts = GRAFT_NEW(s->arena, Z3_ast, count);
+    bool changed = false;
+    for (uint32_t i = 0; i < count; i++) {
+        Z3_ast part = sum ? graft_sym_arg(s, simple, i) : simple;
+        parts[i] = cancel_sizes(s, part);
+        changed = changed || parts[i] != part;
+    }
+    return changed ? graft_sym_simplify(s, Z3_mk_add(s->z3, count, parts)) : simple;
+}
+
+Z3_ast graft_sym_real(const graft_sym *s, Z3_ast size)
+{
+    return graft_sym_simplify(s, Z3_mk_int2real(s->z3, size));
+}
+
+/* -------------------------------------------------------------------- sums */
+
+static Z3_ast sum_guarded(graft_sym *s, const graft_facts *facts, graft_sym_range range,
+                          Z3_ast body);
+
+static Z3_ast times(const graft_sym *s, Z3_ast a, Z3_ast b)
+{
+    return a == s->term.one ? b : b == s->term.one ? a : Z3_mk_mul(s->z3, 2, (Z3_ast[]){a, b});
+}
+
+static bool is_bound(const graft_sym *s, const graft_sym_range *range, Z3_ast term)
+{
+    return graft_sym_mentions(s, term, range->count, range->binders);
+}
+
+/* Takes the binders that occur neither in the body nor in the guard out as factors. */
+static Z3_ast take_unused(const graft_sym *s, graft_sym_range *range, Z3_ast body, Z3_ast outside)
+{
+    for (uint32_t i = range->count; i-- > 0;) {
+        Z3_ast binder = range->binders[i];
+        bool used = graft_sym_mentions(s, body, 1, &binder) ||
+                    graft_sym_mentions(s, range->guard, 1, &binder);
+        if (!used) {
+            outside = times(s, outside, graft_sym_real(s, range->sizes[i]));
+            graft_sym_range_remove(range, i);
+        }
+    }
+    return outside;
+}
+
+/* The binders that the sums among the factors have together. */
+static uint32_t count_inner_binders(const graft_sym *s, const monomial *m)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < m->count; i++) {
+        bool sum = graft_sym_fold_kind(s, m->factors[i]) == GRAFT_SYM_SUM;
+        count += sum ? (graft_sym_arity(s, m->factors[i]) - 2) / 2 : 0;
+    }
+    return count;
+}
+
+/* Takes the range of a fold in a body into the body's own: `fold` becomes its body. False when
+ * there are too many binders. */
+static bool merge_range(graft_sym *s, graft_sym_range *range, Z3_ast *fold)
+{
+    graft_sym_range inner;
+    Z3_ast body = graft_sym_fold_open(s, *fold, &inner);
+    if (range->count + inner.count > GRAFT_LIMIT(MERGED_BINDERS)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < inner.count; i++) {
+        range->binders[range->count] = inner.binders[i];
+        range->sizes[range->count++] = inner.sizes[i];
+    }
+    graft_sym_range_guard(s, range, inner.guard);
+    *fold = body;
+    return true;
+}
+
+/* Takes the sums among the factors into the range, all of them or, where there are too many
+ * binders, none; whether there were any. */
+static bool merge_sums(graft_sym *s, graft_sym_range *range, monomial *m)
+{
+    uint32_t binders = count_inner_binders(s, m);
+    if (binders == 0 || range->count + binders > GRAFT_LIMIT(MERGED_BINDERS)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < m->count; i++) {
+        if (graft_sym_fold_kind(s, m->factors[i]) == GRAFT_SYM_SUM) {
+            (void)merge_range(s, range, &m->factors[i]);
+        }
+    }
+    return true;
+}
+
+/* ------------------------------------------------- sums that fall apart */
+
+/* The binders that a term mentions, as bits. */
+static uint32_t binders_of(const graft_sym *s, const graft_sym_range *range, Z3_ast term)
+{
+    uint32_t bits = 0;
+    for (uint32_t i = 0; i < range->count; i++) {
+        bits |= graft_sym_mentions(s, term, 1, &range->binders[i]) ? 1u << i : 0;
+    }
+    return bits;
+}
+
+/* The parts of a conjunction. */
+static bool open_guard(const graft_sym *s, Z3_ast guard, monomial *parts)
+{
+    if (Z3_get_bool_value(s->z3, guard) == Z3_L_TRUE) {
+        return true;
+    }
+    if (graft_sym_kind(s, guard) == Z3_OP_AND) {
+        bool fits = true;
+        for (uint32_t i = 0; i < graft_sym_arity(s, guard); i++) {
+            fits = fits && open_guard(s, graft_sym_arg(s, guard, i), parts);
+        }
+        return fits;
+    }
+    if (parts->count == GRAFT_LIMIT(FACTORS)) {
+        return false;
+    }
+    parts->factors[parts->count++] = guard;
+    return true;
+}
+
+/* Widens `group` to all binders that are tied to it. */
+static uint32_t tied_binders(const graft_sym *s, const graft_sym_range *range, const monomial *body,
+                             const monomial *guard, uint32_t group)
+{
+    for (uint32_t before = 0; before != group;) {
+        before = group;
+        for (uint32_t i = 0; i < body->count + guard->count; i++) {
+            Z3_ast term = i < body->count ? body->factors[i] : guard->factors[i - body->count];
+            uint32_t bits = binders_of(s, range, term);
+            group |= (bits & group) != 0 ? bits : 0;
+        }
+    }
+    return group;
+}
+
+/* The sum over the binders of a group, of the factors that mention them. */
+static Z3_ast sum_group(graft_sym *s, const graft_sym_range *range, const monomial *body,
+                        const monomial *guard, uint32_t group)
+{
+    graft_sym_range part = graft_sym_range_open(s);
+    monomial factors = {.count = 0};
+    for (uint32_t i = 0; i < range->count; i++) {
+        if ((group >> i & 1u) != 0) {
+            part.binders[part.count] = range->binders[i];
+            part.sizes[part.count++] = range->sizes[i];
+        }
+    }
+    for (uint32_t i = 0; i < body->count; i++) {
+        if ((binders_of(s, range, body->factors[i]) & group) != 0) {
+            factors.factors[factors.count++] = body->factors[i];
+        }
+    }
+    for (uint32_t i = 0; i < guard->count; i++) {
+        if ((binders_of(s, range, guard->factors[i]) & group) != 0) {
+            graft_sym_range_guard(s, &part, guard->factors[i]);
+        }
+    }
+    return make_fold(s, GRAFT_SYM_SUM, part, close_monomial(s, &factors));
+}
+
+/* The sum of a product whose factors all mention binders, taken apart where it falls apart. A part
+ * of the guard without binders stays with the first group. */
+static Z3_ast sum_product(graft_sym *s, const graft_sym_range *range, const monomial *body)
+{
+    monomial guard = {.count = 0};
+    bool opened = open_guard(s, range->guard, &guard);
+    for (uint32_t i = 0; i < guard.count; i++) {
+        opened = opened && binders_of(s, range, guard.factors[i]) != 0;
+    }
+    uint32_t all = (1u << range->count) - 1;
+    uint32_t first = opened ? tied_binders(s, range, body, &guard, 1) : all;
+    if (first == all) {
+        return make_fold(s, GRAFT_SYM_SUM, *range, close_monomial(s, body));
+    }
+    Z3_ast product = s->term.one;
+    for (uint32_t left = all; left != 0;) {
+        uint32_t group = tied_binders(s, range, body, &guard, left & (~left + 1));
+        product = times(s, product, sum_group(s, range, body, &guard, group));
+        left &= ~group;
+    }
+    return product;
+}
+
+/* Takes an exponential apart whose argument has summands with and without binders. */
+static void split_exp(graft_sym *s, const graft_sym_range *range, monomial *m, uint32_t i)
+{
+    Z3_ast exp_of[2] = {NULL, NULL}; /* Summands without binders, and with. */
+    Z3_ast sum = graft_sym_is_app(s, m->factors[i], s->term.functions[GRAFT_TERM_EXP])
+                     ? graft_sym_arg(s, m->factors[i], 0)
+                     : NULL;
+    bool fits =
+        sum != NULL && graft_sym_kind(s, sum) == Z3_OP_ADD && m->count < GRAFT_LIMIT(FACTORS);
+    for (uint32_t k = 0; fits && k < graft_sym_arity(s, sum); k++) {
+        Z3_ast summand = graft_sym_arg(s, sum, k);
+        Z3_ast *part = &exp_of[is_bound(s, range, summand) ? 1 : 0];
+        *part = *part == NULL ? summand : Z3_mk_add(s->z3, 2, (Z3_ast[]){*part, summand});
+    }
+    if (exp_of[0] != NULL && exp_of[1] != NULL) {
+        Z3_func_decl exp = s->term.functions[GRAFT_TERM_EXP];
+        m->factors[i] = Z3_mk_app(s->z3, exp, 1, &exp_of[1]);
+        m->factors[m->count++] = Z3_mk_app(s->z3, exp, 1, &exp_of[0]);
+    }
+}
+
+static Z3_ast sum_monomial(graft_sym *s, const graft_facts *facts, graft_sym_range range,
+                           Z3_ast term)
+{
+    monomial all;
+    monomial inside = {.count = 0};
+    monomial outside = {.count = 0};
+    if (!open_monomial(s, term, &all)) {
+        return make_fold(s, GRAFT_SYM_SUM, range, term);
+    }
+    for (uint32_t i = all.count; i-- > 0;) {
+        split_exp(s, &range, &all, i);
+    }
+    for (uint32_t i = 0; i < all.count; i++) {
+        monomial *to = is_bound(s, &range, all.factors[i]) ? &inside : &outside;
+        to->factors[to->count++] = all.factors[i];
+    }
+    Z3_ast factor = close_monomial(s, &outside);
+    if (merge_sums(s, &range, &inside)) {
+        Z3_ast body = graft_sym_simplify(s, close_monomial(s, &inside));
+        return times(s, factor, sum_guarded(s, facts, range, body));
+    }
+    Z3_ast body = close_monomial(s, &inside);
+    factor = take_unused(s, &range, body, factor);
+    return range.count == 0 ? times(s, factor, body)
+                            : times(s, factor, sum_product(s, &range, &inside));
+}
+
+static Z3_ast sum_body(graft_sym *s, const graft_facts *facts, const graft_sym_range *range,
+                       Z3_ast body);
+
+/* The sum restricted to where the condition holds, or does not. */
+static Z3_ast sum_where(graft_sym *s, const graft_facts *facts, graft_sym_range range, Z3_ast body,
+                        Z3_ast condition, bool holds)
+{
+    Z3_ast guard = holds ? condition : Z3_mk_not(s->z3, condition);
+    Z3_ast given = graft_sym_given(s, body, condition, holds);
+    if (!is_bound(s, &range, condition)) {
+        const graft_facts inner = {.outer = facts, .fact = guard};
+        return sum_body(s, &inner, &range, given);
+    }
+    graft_sym_range_guard(s, &range, guard);
+    return sum_body(s, facts, &range, given);
+}
+
+/* The sum of a product. */
+static Z3_ast sum_part(graft_sym *s, const graft_facts *facts, const graft_sym_range *range,
+                       Z3_ast part)
+{
+    Z3_ast condition = graft_sym_find_condition(s, part);
+    if (condition == NULL || s->splits >= GRAFT_LIMIT(CONDITIONS_SPLIT)) {
+        return sum_monomial(s, facts, *range, part);
+    }
+    s->splits++;
+    const graft_facts inner = {.outer = facts, .fact = graft_sym_range_formula(s, range)};
+    if (graft_sym_holds(s, &inner, condition)) {
+        return sum_body(s, facts, range, graft_sym_given(s, part, condition, true));
+    }
+    if (graft_sym_holds(s, &inner, Z3_mk_not(s->z3, condition))) {
+        return sum_body(s, facts, range, graft_sym_given(s, part, condition, false));
+    }
+    Z3_ast yes = sum_where(s, facts, *range, part, condition, true);
+    Z3_ast no = sum_where(s, facts, *range, part, condition, false);
+    return is_bound(s, range, condition) ? Z3_mk_add(s->z3, 2, (Z3_ast[]){yes, no})
+                                         : Z3_mk_ite(s->z3, condition, yes, no);
+}
+
+static Z3_ast sum_body(graft_sym *s, const graft_facts *facts, const graft_sym_range *range,
+                       Z3_ast body)
+{
+    Z3_ast simple = graft_sym_normal(s, body);
+    if (simple == s->term.zero) {
+        return simple;
+    }
+    if (graft_sym_kind(s, simple) != Z3_OP_ADD) {
+        return sum_part(s, facts, range, simple);
+    }
+    uint32_t count = graft_sym_arity(s, simple);
+    Z3_ast *parts = GRAFT_NEW(s->arena, Z3_ast, count);
+    for (uint32_t i = 0; i < count; i++) {
+        parts[i] = sum_part(s, facts, range, graft_sym_arg(s, simple, i));
+    }
+    return Z3_mk_add(s->z3, count, parts);
+}
+
+/* Takes the parts without binders out of a range's guard, and returns them. */
+static Z3_ast take_free_guard(const graft_sym *s, graft_sym_range *range)
+{
+    monomial parts = {.count = 0};
+    graft_sym_range free = graft_sym_range_open(s);
+    if (open_guard(s, range->guard, &parts)) {
+        range->guard = Z3_mk_true(s->z3);
+        for (uint32_t i = 0; i < parts.count; i++) {
+            bool bound = is_bound(s, range, parts.factors[i]);
+            graft_sym_range_guard(s, bound ? range : &free, parts.factors[i]);
+        }
+    }
+    return free.guard;
+}
+
+/* The sum where the parts of the guard without binders hold, 0 elsewhere. */
+static Z3_ast sum_guarded(graft_sym *s, const graft_facts *facts, graft_sym_range range,
+                          Z3_ast body)
+{
+    Z3_ast free = take_free_guard(s, &range);
+    const graft_facts inner = {.outer = facts, .fact = free};
+    Z3_ast sum = range.count > 0 ? sum_body(s, &inner, &range, body) : body;
+    bool always = graft_sym_holds(s, facts, free);
+    return always ? sum : Z3_mk_ite(s->z3, free, sum, s->term.zero);
+}
+
+Z3_ast graft_sym_sum(graft_sym *s, const graft_facts *facts, const graft_sym_range *range,
+                     Z3_ast body)
+{
+    if (s->plain != NULL) {
+        return s->plain->fold(s, GRAFT_SYM_SUM, range, body);
+    }
+    graft_sym_range left = *range;
+    body = graft_sym_range_settle(s, facts, &left, body);
+    return graft_sym_normal(s, sum_guarded(s, facts, left, body));
+}
+
+/* ------------------------------------------------------------------- maxima */
+
+/* The largest subterms that are elements or folds and depend on the binders. */
+typedef struct {
+    graft_sym *s;
+    const graft_sym_range *range;
+    Z3_ast atom;
+    uint32_t count;
+    Z3_ast folds[GRAFT_ROOM_FOLDS_BESIDE]; /* Folds that do not depend on them. */
+    uint32_t fold_count;
+    bool full; /* There are more: Z3 would see them. */
+} atom_search;
+
+static bool visit_atom(void *context, Z3_ast term)
+{
+    atom_search *a = context;
+    bool fold = graft_sym_fold_kind(a->s, term) != GRAFT_SYM_FOLD_COUNT;
+    if (!fold && !graft_sym_is_element(a->s, term)) {
+        return true;
+    }
+    if (is_bound(a->s, a->range, term)) {
+        a->atom = term;
+        a->count++;
+    } else if (fold && a->fold_count < GRAFT_LIMIT(FOLDS_BESIDE)) {
+        a->folds[a->fold_count++] = term;
+    } else {
+        a->full = a->full || fold;
+    }
+    return false;
+}
+
+typedef struct {
+    const graft_sym *s;
+    Z3_ast x;
+    Z3_ast y;
+    bool found;
+} others_search;
+
+static bool visit_other(void *context, Z3_ast term)
+{
+    others_search *o = context;
+    o->found = o->found ||
+               (graft_sym_kind(o->s, term) == Z3_OP_UNINTERPRETED && term != o->x && term != o->y);
+    return !o->found;
+}
+
+/* Whether anything but numbers, x and y occurs. */
+static bool mentions_others(const graft_sym *s, Z3_ast term, Z3_ast x, Z3_ast y)
+{
+    others_search o = {.s = s, .x = x, .y = y};
+    graft_sym_walk(s, term, visit_other, &o);
+    return o.found;
+}
+
+/* Whether Z3 says that x <= y implies g(x) <= g(y), g being `term` as a function of `atom`. Folds
+ * become symbols: whatever they are, it must hold. */
+static bool is_monotone(graft_sym *s, const graft_facts *facts, Z3_ast term, const atom_search *a)
+{
+    Z3_ast plain = term;
+    Z3_ast x = Z3_mk_fresh_const(s->z3, "x", s->term.real);
+    Z3_ast y = Z3_mk_fresh_const(s->z3, "y", s->term.real);
+    Z3_ast atom = a->atom;
+    Z3_ast at_x = Z3_substitute(s->z3, plain, 1, &atom, &x);
+    Z3_ast at_y = Z3_substitute(s->z3, plain, 1, &atom, &y);
+    for (uint32_t i = 0; i < a->fold_count; i++) {
+        Z3_ast fold = a->folds[i];
+        Z3_ast symbol = Z3_mk_fresh_const(s->z3, "fold", s->term.real);
+        at_x = Z3_substitute(s->z3, at_x, 1, &fold, &symbol);
+        at_y = Z3_substitute(s->z3, at_y, 1, &fold, &symbol);
+    }
+    if (a->full || graft_sym_mentions(s, at_x, a->range->count, a->range->binders)) {
+        return false;
+    }
+    Z3_ast goal = Z3_mk_implies(s->z3, Z3_mk_le(s->z3, x, y), Z3_mk_le(s->z3, at_x, at_y));
+    goal = Z3_mk_implies(s->z3, graft_growth_laws(&s->term, goal), goal);
+    return graft_sym_holds(s, facts, goal) ||
+           (!mentions_others(s, goal, x, y) && graft_sym_holds_for_reals(s, goal));
+}
+
+typedef struct {
+    const graft_sym *s;
+    bool found;
+} choice_search;
+
+static bool visit_choice(void *context, Z3_ast term)
+{
+    choice_search *c = context;
+    c->found = c->found || graft_sym_kind(c->s, term) == Z3_OP_ITE;
+    return !c->found;
+}
+
+static bool is_sum_of_squares(const graft_sym *s, Z3_ast term);
+
+/* Whether a factor, or a summand that is none, is a fold of what is never negative or a function
+ * that never is. */
+static bool is_plainly_positive(const graft_sym *s, Z3_ast term)
+{
+    return graft_sym_is_app(s, term, s->term.functions[GRAFT_TERM_EXP]) ||
+           (graft_sym_fold_kind(s, term) != GRAFT_SYM_FOLD_COUNT &&
+            is_sum_of_squares(s, graft_sym_arg(s, term, graft_sym_arity(s, term) - 1)));
+}
+
+/* Whether a term is a product of factors that are never negative and of others that each occur an
+ * even number of times. */
+static bool is_product_of_squares(const graft_sym *s, Z3_ast term)
+{
+    monomial m;
+    bool positive = open_monomial(s, term, &m);
+    for (uint32_t i = 0; i < m.count && positive; i++) {
+        uint32_t times_met = 0;
+        for (uint32_t k = 0; k < m.count; k++) {
+            times_met += m.factors[k] == m.factors[i] ? 1 : 0;
+        }
+        positive = times_met % 2 == 0 || is_plainly_positive(s, m.factors[i]);
+    }
+    return positive;
+}
+
+static bool is_sum_of_squares(const graft_sym *s, Z3_ast term)
+{
+    bool sum = graft_sym_kind(s, term) == Z3_OP_ADD;
+    uint32_t count = sum ? graft_sym_arity(s, term) : 1;
+    bool positive = true;
+    for (uint32_t i = 0; i < count && positive; i++) {
+        positive = is_product_of_squares(s, sum ? graft_sym_arg(s, term, i) : term);
+    }
+    return positive;
+}
+
+bool graft_sym_is_never_negative(graft_sym *s, Z3_ast value)
+{
+    if (is_sum_of_squares(s, value)) {
+        return true;
+    }
+    choice_search c = {.s = s};
+    const graft_sym_range none = graft_sym_range_open(s);
+    atom_search a = {.s = s, .range = &none};
+    graft_sym_walk(s, value, visit_choice, &c);
+    graft_sym_walk(s, value, visit_atom, &a);
+    if (!c.found || a.full) {
+        return false;
+    }
+    for (uint32_t i = 0; i < a.fold_count; i++) {
+        Z3_ast fold = a.folds[i];
+        Z3_ast symbol = Z3_mk_fresh_const(s->z3, "fold", s->term.real);
+        value = Z3_substitute(s->z3, value, 1, &fold, &symbol);
+    }
+    return graft_sym_holds(s, NULL, Z3_mk_le(s->z3, s->term.zero, value));
+}
+
+static Z3_ast max_body(graft_sym *s, const graft_facts *facts, const graft_sym_range *range,
+                       Z3_ast body);
+
+/* The maximum over the binders that occur in an atom: an element, or a maximum that is part of this
+ * one then. */
+static Z3_ast max_atom(graft_sym *s, const graft_facts *facts, graft_sym_range range, Z3_ast atom)
+{
+    Z3_ast inside = atom;
+    if (graft_sym_fold_kind(s, atom) == GRAFT_SYM_MAX && merge_range(s, &range, &inside)) {
+        return max_body(s, facts, &range, inside);
+    }
+    for (uint32_t i = range.count; i-- > 0;) {
+        Z3_ast binder = range.binders[i];
+        if (!graft_sym_mentions(s, atom, 1, &binder) &&
+            !graft_sym_mentions(s, range.guard, 1, &binder)) {
+            graft_sym_range_remove(&range, i);
+        }
+    }
+    return range.count == 0 ? atom : make_fold(s, GRAFT_SYM_MAX, range, atom);
+}
+
+/* Whether a term is the larger one of two. */
+static bool is_larger_of(const graft_sym *s, Z3_ast term, Z3_ast parts[2])
+{
+    if (graft_sym_kind(s, term) != Z3_OP_ITE) {
+        return false;
+    }
+    Z3_ast condition = graft_sym_simplify(s, graft_sym_arg(s, term, 0));
+    parts[0] = graft_sym_arg(s, term, 1);
+    parts[1] = graft_sym_arg(s, term, 2);
+    return condition == graft_sym_simplify(s, Z3_mk_ge(s->z3, parts[0], parts[1])) ||
+           condition == graft_sym_simplify(s, Z3_mk_gt(s->z3, parts[0], parts[1]));
+}
+
+static Z3_ast larger_of(const graft_sym *s, Z3_ast a, Z3_ast b)
+{
+    return a == b ? a : Z3_mk_ite(s->z3, Z3_mk_ge(s->z3, a, b), a, b);
+}
+
+static Z3_ast max_body(graft_sym *s, const graft_facts *facts, const graft_sym_range *range,
+                       Z3_ast body)
+{
+    atom_search a = {.s = s, .range = range};
+    Z3_ast parts[2];
+    body = graft_sym_normal(s, body);
+    graft_sym_walk(s, body, visit_atom, &a);
+    if (a.count == 0 && !is_bound(s, range, body)) {
+        return body;
+    }
+    if (a.count == 1 && a.atom != body && is_monotone(s, facts, body, &a)) {
+        Z3_ast fold = max_atom(s, facts, *range, a.atom);
+        return Z3_substitute(s->z3, body, 1, &a.atom, &fold);
+    }
+    if (is_larger_of(s, body, parts)) {
+        return larger_of(s, max_body(s, facts, range, parts[0]),
+                         max_body(s, facts, range, parts[1]));
+    }
+    return max_atom(s, facts, *range, body);
+}
+
+/* Whether Z3 says that the range has a place, the first or the last one without the guard. */
+static bool has_place(graft_sym *s, const graft_facts *facts, const graft_sym_range *range)
+{
+    Z3_ast first[GRAFT_SYM_BINDERS];
+    Z3_ast last[GRAFT_SYM_BINDERS];
+    Z3_ast formula = graft_sym_range_formula(s, range);
+    for (uint32_t i = 0; i < range->count; i++) {
+        first[i] = graft_sym_int(s, 0);
+        last[i] = graft_sym_sub(s, range->sizes[i], graft_sym_int(s, 1));
+    }
+    return graft_sym_holds(s, facts,
+                           graft_sym_substitute(s, formula, range->count, range->binders, first)) ||
+           graft_sym_holds(s, facts,
+                           graft_sym_substitute(s, formula, range->count, range->binders, last));
+}
+
+static Z3_ast max_conditions(graft_sym *s, const graft_facts *facts, const graft_sym_range *range,
+                             Z3_ast body);
+
+/* A condition that depends on the binders: the larger of the maxima where it holds and where it
+ * does not, if there are places of both kinds. */
+static Z3_ast max_halves(graft_sym *s, const graft_facts *facts, const graft_sym_range *range,
+                         Z3_ast body, Z3_ast condition)
+{
+    graft_sym_range yes = *range;
+    graft_sym_range no = *range;
+    graft_sym_range_guard(s, &yes, condition);
+    graft_sym_range_guard(s, &no, Z3_mk_not(s->z3, condition));
+    if (!has_place(s, facts, &yes) || !has_place(s, facts, &no)) {
+        return max_body(s, facts, range, body);
+    }
+    return larger_of(s, max_conditions(s, facts, &yes, graft_sym_given(s, body, condition, true)),
+                     max_conditions(s, facts, &no, graft_sym_given(s, body, condition, false)));
+}
+
+static Z3_ast max_conditions(graft_sym *s, const graft_facts *facts, const graft_sym_range *range,
+                             Z3_ast body)
+{
+    Z3_ast condition = graft_sym_find_condition(s, body);
+    if (condition == NULL || s->splits >= GRAFT_LIMIT(CONDITIONS_SPLIT)) {
+        return max_body(s, facts, range, body);
+    }
+    s->splits++;
+    const graft_facts inner = {.outer = facts, .fact = graft_sym_range_formula(s, range)};
+    if (graft_sym_holds(s, &inner, condition)) {
+        return max_conditions(s, facts, range, graft_sym_given(s, body, condition, true));
+    }
+    if (graft_sym_holds(s, &inner, Z3_mk_not(s->z3, condition))) {
+        return max_conditions(s, facts, range, graft_sym_given(s, body, condition, false));
+    }
+    if (is_bound(s, range, condition)) {
+        return max_halves(s, facts, range, body, condition);
+    }
+    const graft_facts yes = {.outer = facts, .fact = condition};
+    const graft_facts no = {.outer = facts, .fact = Z3_mk_not(s->z3, condition)};
+    return Z3_mk_ite(s->z3, condition,
+                     max_conditions(s, &yes, range, graft_sym_given(s, body, condition, true)),
+                     max_conditions(s, &no, range, graft_sym_given(s, body, condition, false)));
+}
+
+Z3_ast graft_sym_max(graft_sym *s, const graft_facts *facts, const graft_sym_range *range,
+                     Z3_ast body)
+{
+    if (s->plain != NULL) {
+        return s->plain->fold(s, GRAFT_SYM_MAX, range, body);
+    }
+    graft_sym_range left = *range;
+    body = graft_sym_range_settle(s, facts, &left, body);
+    return left.count > 0 ? max_conditions(s, facts, &left, body) : body;
+}

@@ -1,0 +1,188 @@
+/* symmatch.c - see symmatch.h. */
+#include "verify/core/symmatch.h"
+
+#include "verify/core/hints.h"
+#include "verify/core/symassume.h"
+#include "verify/core/symfold.h"
+#include "verify/core/symmax.h"
+
+/* ------------------------------------------------------------------ listing */
+
+typedef struct {
+    const graft_sym *s;
+    graft_sym_atoms *atoms;
+    bool folds;
+    bool in_folds;
+} listing;
+
+static void list_atom(graft_sym_atoms *atoms, Z3_ast term)
+{
+    for (uint32_t i = 0; i < atoms->count; i++) {
+        if (atoms->from[i] == term) {
+            return;
+        }
+    }
+    if (atoms->count == GRAFT_LIMIT(ATOMS)) {
+        atoms->full = true;
+        return;
+    }
+    atoms->from[atoms->count++] = term;
+}
+
+static bool visit_atom(void *context, Z3_ast term)
+{
+    listing *l = context;
+    bool fold = graft_sym_fold_kind(l->s, term) != GRAFT_SYM_FOLD_COUNT;
+    if (l->folds ? fold : graft_sym_is_element(l->s, term)) {
+        list_atom(l->atoms, term);
+    }
+    return l->folds ? !fold : !fold || l->in_folds;
+}
+
+void graft_sym_list_folds(const graft_sym *s, Z3_ast term, graft_sym_atoms *atoms)
+{
+    listing l = {.s = s, .atoms = atoms, .folds = true};
+    graft_sym_walk(s, term, visit_atom, &l);
+}
+
+void graft_sym_list_elements(const graft_sym *s, Z3_ast term, bool in_folds, graft_sym_atoms *atoms)
+{
+    listing l = {.s = s, .atoms = atoms, .in_folds = in_folds};
+    graft_sym_walk(s, term, visit_atom, &l);
+}
+
+Z3_ast graft_sym_replace(const graft_sym *s, const graft_sym_atoms *atoms, Z3_ast term)
+{
+    return atoms->count == 0 ? term
+                             : Z3_substitute(s->z3, term, atoms->count, atoms->from, atoms->to);
+}
+
+/* ------------------------------------------------------------------ elements */
+
+static bool same_element(graft_sym *s, const graft_facts *facts, Z3_ast a, Z3_ast b)
+{
+    Z3_func_decl decl = Z3_get_app_decl(s->z3, Z3_to_app(s->z3, a));
+    if (!graft_sym_is_app(s, b, decl)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < graft_sym_arity(s, a); i++) {
+        Z3_ast x = graft_sym_arg(s, a, i);
+        Z3_ast y = graft_sym_arg(s, b, i);
+        if (x != y && !graft_sym_holds(s, facts, Z3_mk_eq(s->z3, x, y))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void graft_sym_merge_elements(graft_sym *s, const graft_facts *facts, graft_sym_atoms *elements)
+{
+    for (uint32_t i = 0; i < elements->count; i++) {
+        elements->to[i] = elements->from[i];
+        for (uint32_t k = 0; k < i; k++) {
+            if (elements->to[k] == elements->from[k] &&
+                same_element(s, facts, elements->from[i], elements->from[k])) {
+                elements->to[i] = elements->from[k];
+                break;
+            }
+        }
+    }
+}
+
+/* --------------------------------------------------------------------- folds */
+
+bool graft_sym_same_bodies(graft_sym *s, const graft_facts *facts, Z3_ast a, Z3_ast b)
+{
+    a = graft_sym_simplify(s, a);
+    b = graft_sym_simplify(s, b);
+    if (a == b) {
+        return true;
+    }
+    graft_sym_atoms elements = {.count = 0};
+    graft_sym_list_elements(s, b, true, &elements);
+    graft_sym_list_elements(s, a, true, &elements);
+    if (elements.full) {
+        return false;
+    }
+    graft_sym_merge_elements(s, facts, &elements);
+    return graft_sym_simplify(s, graft_sym_replace(s, &elements, a)) ==
+           graft_sym_simplify(s, graft_sym_replace(s, &elements, b));
+}
+
+/* Whether each binder of the first goes to one of the second plus what has no binder in it, and no
+ * two to the same. */
+static bool is_one_to_one(graft_sym *s, const graft_sym_pair *p, const Z3_ast *to)
+{
+    const graft_sym_range *b = &p->ranges[1];
+    uint32_t taken = 0;
+    for (uint32_t i = 0; i < p->ranges[0].count; i++) {
+        uint32_t k = 0;
+        while (k < b->count && ((taken >> k & 1u) != 0 ||
+                                graft_sym_mentions(s, graft_sym_sub(s, to[i], b->binders[k]),
+                                                   b->count, b->binders))) {
+            k++;
+        }
+        if (k == b->count) {
+            return false;
+        }
+        taken |= 1u << k;
+    }
+    return p->ranges[0].count == b->count;
+}
+
+static bool is_same_under(graft_sym *s, const graft_facts *facts, const graft_sym_pair *p,
+                          const Z3_ast *to)
+{
+    const graft_sym_range *a = &p->ranges[0];
+    Z3_ast range_b = graft_sym_range_formula(s, &p->ranges[1]);
+    Z3_ast range_a = graft_sym_range_formula(s, a);
+    range_a = graft_sym_substitute(s, range_a, a->count, a->binders, to);
+    range_a = graft_sym_simplify(s, range_a);
+    const graft_facts in_b = {.outer = facts, .fact = range_b};
+    const graft_facts in_a = {.outer = facts, .fact = range_a};
+    if (!is_one_to_one(s, p, to) || !graft_sym_holds(s, &in_b, range_a) ||
+        !graft_sym_holds(s, &in_a, range_b)) {
+        return false;
+    }
+    Z3_ast body = graft_sym_substitute(s, p->bodies[0], a->count, a->binders, to);
+    return graft_sym_same_bodies(s, &in_b, body, p->bodies[1]);
+}
+
+static bool same_folds(graft_sym *s, const graft_facts *facts, Z3_ast a, Z3_ast b)
+{
+    graft_sym_pair p;
+    Z3_ast to[GRAFT_SYM_BINDERS];
+    bool same = a == b;
+    if (same || s->hints == NULL ||
+        !graft_sym_is_app(s, b, Z3_get_app_decl(s->z3, Z3_to_app(s->z3, a)))) {
+        return same;
+    }
+    s->fresh = 0; /* No symbol of the kind is in use in a question. */
+    p.bodies[0] = graft_sym_fold_open(s, a, &p.ranges[0]);
+    p.bodies[1] = graft_sym_fold_open(s, b, &p.ranges[1]);
+    for (uint32_t way = 0; !same && s->hints->map(s->hints->context, s, &p, way, to); way++) {
+        same = to[0] != NULL && is_same_under(s, facts, &p, to);
+    }
+    return same;
+}
+
+static bool same_maxima(graft_sym *s, const graft_facts *facts, Z3_ast a, Z3_ast b)
+{
+    return graft_sym_is_below(s, facts, a, b) && graft_sym_is_below(s, facts, b, a);
+}
+
+void graft_sym_name_folds(graft_sym *s, const graft_facts *facts, graft_sym_atoms *folds)
+{
+    for (uint32_t i = 0; i < folds->count; i++) {
+        folds->to[i] = NULL;
+        for (uint32_t k = 0; k < i && folds->to[i] == NULL; k++) {
+            if (same_folds(s, facts, folds->from[i], folds->from[k]) ||
+                same_maxima(s, facts, folds->from[i], folds->from[k])) {
+                folds->to[i] = folds->to[k];
+            }
+        }
+        if (folds->to[i] == NULL) {
+            folds->to[i] = Z3_mk_fresh_const(s->z3, "fold", s->term.real);
+        }
+    }
+}

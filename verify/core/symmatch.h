@@ -1,0 +1,36 @@
+/* symmatch.h - which folds and elements are the same at some place.
+ *
+ * Two elements of a variable are the same when Z3 says that their indices are equal. Two folds are
+ * the same when there is a one-to-one map between their binders, each going to another and a shift,
+ * under which Z3 says that the ranges with their guards are the same set, and the bodies become the
+ * same term once elements that are the same within the range are one; those in folds within the
+ * bodies for all values of their binders, of which nothing is known. Maps are
+ * proposed (hints.h). Maxima are also the same when each is at most the other
+ * (symmax.h). */
+#ifndef GRAFT_SYMMATCH_H
+#define GRAFT_SYMMATCH_H
+
+#include "verify/core/symterm.h"
+
+/* Replacements that make a list of terms free of folds, or of elements. */
+typedef struct graft_sym_atoms {
+    Z3_ast from[GRAFT_ROOM_ATOMS];
+    Z3_ast to[GRAFT_ROOM_ATOMS];
+    uint32_t count;
+    bool full;
+} graft_sym_atoms;
+
+/* Lists the largest folds in `term` that are not listed yet, in `from`. */
+void graft_sym_list_folds(const graft_sym *s, Z3_ast term, graft_sym_atoms *atoms);
+/* Lists the elements, those in folds included when asked. */
+void graft_sym_list_elements(const graft_sym *s, Z3_ast term, bool in_folds,
+                             graft_sym_atoms *atoms);
+/* Gives each a symbol, those that are the same where `facts` hold the same one. */
+void graft_sym_name_folds(graft_sym *s, const graft_facts *facts, graft_sym_atoms *folds);
+/* Maps each element to the first that is the same where `facts` hold. */
+void graft_sym_merge_elements(graft_sym *s, const graft_facts *facts, graft_sym_atoms *elements);
+/* Whether two terms are the same where `facts` hold, once elements that are the same are one. */
+bool graft_sym_same_bodies(graft_sym *s, const graft_facts *facts, Z3_ast a, Z3_ast b);
+Z3_ast graft_sym_replace(const graft_sym *s, const graft_sym_atoms *atoms, Z3_ast term);
+
+#endif

@@ -1,0 +1,123 @@
+/* symrange.c - ranges of sums and maxima (see symfold.h). */
+#include "verify/core/symassume.h"
+#include "verify/core/symfold.h"
+
+graft_sym_range graft_sym_range_open(const graft_sym *s)
+{
+    return (graft_sym_range){.guard = Z3_mk_true(s->z3)};
+}
+
+Z3_ast graft_sym_range_add(graft_sym *s, graft_sym_range *range, Z3_ast size)
+{
+    Z3_ast binder = graft_sym_fresh(s);
+    range->binders[range->count] = binder;
+    range->sizes[range->count++] = size;
+    return binder;
+}
+
+void graft_sym_range_guard(const graft_sym *s, graft_sym_range *range, Z3_ast guard)
+{
+    Z3_ast both[2] = {range->guard, guard};
+    bool open = Z3_get_bool_value(s->z3, range->guard) == Z3_L_TRUE;
+    range->guard = open ? guard : Z3_mk_and(s->z3, 2, both);
+}
+
+Z3_ast graft_sym_range_formula(const graft_sym *s, const graft_sym_range *range)
+{
+    Z3_ast parts[GRAFT_SYM_BINDERS + 1];
+    for (uint32_t i = 0; i < range->count; i++) {
+        parts[i] = graft_sym_in_range(s, range->binders[i], range->sizes[i]);
+    }
+    parts[range->count] = range->guard;
+    return Z3_mk_and(s->z3, range->count + 1, parts);
+}
+
+void graft_sym_range_remove(graft_sym_range *range, uint32_t i)
+{
+    range->count--;
+    range->binders[i] = range->binders[range->count];
+    range->sizes[i] = range->sizes[range->count];
+}
+
+/* ------------------------------------------------------- binders that are places */
+
+typedef struct {
+    const graft_sym *s;
+    Z3_ast binder;
+    Z3_ast found; /* A part of the binder as a place. */
+} part_search;
+
+static bool visit_part(void *context, Z3_ast term)
+{
+    part_search *p = context;
+    if (p->found == NULL && graft_sym_part_axes(p->s, term) > 0 &&
+        graft_sym_arg(p->s, term, 0) == p->binder) {
+        p->found = term;
+    }
+    return p->found == NULL;
+}
+
+/* Row-major places below the product of some sizes are one to one with the indices below these: a
+ * binder of which body and guard name only the parts in such sizes is as many binders. */
+static bool split_place(graft_sym *s, const graft_facts *facts, graft_sym_range *range, uint32_t i,
+                        Z3_ast *body)
+{
+    part_search p = {.s = s, .binder = range->binders[i]};
+    graft_sym_walk(s, *body, visit_part, &p);
+    uint32_t n = p.found == NULL ? 0 : graft_sym_part_axes(s, p.found);
+    if (n == 0 || range->count - 1 + n > GRAFT_SYM_BINDERS) {
+        return false;
+    }
+    graft_sym_range split = *range;
+    Z3_ast args[2 * GRAFT_MAX_RANK];
+    Z3_ast product = graft_sym_int(s, 1);
+    graft_sym_range_remove(&split, i);
+    for (uint32_t k = 0; k < n; k++) {
+        args[n + k] = graft_sym_arg(s, p.found, 1 + k);
+        args[k] = graft_sym_range_add(s, &split, args[n + k]);
+        product = graft_sym_mul(s, product, args[n + k]);
+    }
+    Z3_ast place = Z3_mk_app(s->z3, s->place[n], 2 * n, args);
+    Z3_ast parted = graft_sym_substitute(s, *body, 1, &p.binder, &place);
+    split.guard = graft_sym_substitute(s, split.guard, 1, &p.binder, &place);
+    if (graft_sym_mentions(s, parted, 1, &place) || graft_sym_mentions(s, split.guard, 1, &place) ||
+        (product != range->sizes[i] &&
+         !graft_sym_holds(s, facts, Z3_mk_eq(s->z3, product, range->sizes[i])))) {
+        return false;
+    }
+    *range = split;
+    *body = parted;
+    return true;
+}
+
+static Z3_ast split_places(graft_sym *s, const graft_facts *facts, graft_sym_range *range,
+                           Z3_ast body)
+{
+    for (uint32_t i = 0; i < range->count;) {
+        i = split_place(s, facts, range, i, &body) ? 0 : i + 1;
+    }
+    return body;
+}
+
+/* Binders of size 1 are 0. */
+static Z3_ast drop_units(graft_sym *s, const graft_facts *facts, graft_sym_range *range,
+                         Z3_ast body)
+{
+    Z3_ast zero = graft_sym_int(s, 0);
+    Z3_ast one = graft_sym_int(s, 1);
+    for (uint32_t i = range->count; i-- > 0;) {
+        if (graft_sym_holds(s, facts, Z3_mk_eq(s->z3, range->sizes[i], one))) {
+            Z3_ast binder = range->binders[i];
+            body = graft_sym_substitute(s, body, 1, &binder, &zero);
+            range->guard = graft_sym_substitute(s, range->guard, 1, &binder, &zero);
+            graft_sym_range_remove(range, i);
+        }
+    }
+    return body;
+}
+
+Z3_ast graft_sym_range_settle(graft_sym *s, const graft_facts *facts, graft_sym_range *range,
+                              Z3_ast body)
+{
+    return drop_units(s, facts, range, split_places(s, facts, range, body));
+}

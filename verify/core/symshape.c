@@ -1,0 +1,704 @@
+/* symshape.c - see symshape.h. Operators are read from graft/shapes.def, as the engine reads them;
+ * tests instantiate what comes out and compare it with graft_infer_shapes. */
+#include "verify/core/symshape.h"
+
+#include "graph/rule/pattern.h"
+#include "verify/core/readings.h"
+#include "verify/core/symassume.h"
+#include "verify/core/symcode.h"
+#include "verify/core/symsolve.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A window's count of positions is floor(room / stride) + 1. */
+typedef struct {
+    Z3_ast room;
+    Z3_ast stride;
+    Z3_ast count;
+} window;
+
+typedef struct {
+    graft_sym *s;
+    graft_sym_equations *e;
+    graft_sym_instance *instance;
+    graft_sym_inputs inputs;
+    const graft_sym_extra *extra;
+    const graft_sym_found *found; /* The sizes are those of a graph; or NULL. */
+    window windows[GRAFT_ROOM_WINDOWS];
+    uint32_t window_count;
+    const char *why; /* Something is not understood. */
+    bool never;
+} shaper;
+
+const graft_pattern *graft_sym_pattern(const graft_rule *rule, uint32_t side)
+{
+    return side == GRAFT_SYM_SOURCE ? &rule->source : &rule->target;
+}
+
+const graft_sym_shape *graft_sym_shape_of(const graft_sym_instance *instance, uint32_t side,
+                                          graft_operand x)
+{
+    return GRAFT_OPERAND_IS_NODE(x)
+               ? &instance->nodes[side][GRAFT_OPERAND_NODE_OF(x)].shapes[GRAFT_OPERAND_SLOT_OF(x)]
+               : &instance->vars[x];
+}
+
+/* ----------------------------------------------------------------- claiming */
+
+static void claim_at_least(const shaper *p, Z3_ast term, int64_t least)
+{
+    if (least == 1) {
+        graft_sym_claim_positive(p->e, term);
+    } else {
+        graft_sym_claim(p->e, Z3_mk_le(p->s->z3, graft_sym_int(p->s, least), term));
+    }
+}
+
+/* Claims each part of a conjunction; solves equations. */
+static void claim_parts(const shaper *p, Z3_ast condition)
+{
+    graft_sym *s = p->s;
+    Z3_decl_kind kind = graft_sym_kind(s, condition);
+    if (kind == Z3_OP_AND) {
+        for (uint32_t i = 0; i < graft_sym_arity(s, condition); i++) {
+            claim_parts(p, graft_sym_arg(s, condition, i));
+        }
+    } else if (kind == Z3_OP_EQ &&
+               Z3_get_sort(s->z3, graft_sym_arg(s, condition, 0)) == s->integer) {
+        graft_sym_equate(p->e, graft_sym_arg(s, condition, 0), graft_sym_arg(s, condition, 1));
+    } else {
+        graft_sym_claim(p->e, condition);
+    }
+}
+
+/* ------------------------------------------------------ variables and slots */
+
+static void make_vars(shaper *p)
+{
+    const graft_rule *rule = p->instance->rule;
+    char name[GRAFT_ROOM_NAME];
+    if (p->found != NULL) {
+        memcpy(p->instance->vars, p->found->vars, rule->var_count * sizeof p->found->vars[0]);
+        return;
+    }
+    for (uint32_t v = 0; v < rule->var_count; v++) {
+        graft_sym_shape *shape = &p->instance->vars[v];
+        shape->rank = p->instance->c->ranks[v];
+        for (uint32_t i = 0; i < shape->rank; i++) {
+            (void)snprintf(name, sizeof name, "d%" PRIu32 "_%" PRIu32, v, i);
+            shape->dims[i] = graft_sym_solved(p->e, graft_sym_symbol(p->s, name));
+            claim_at_least(p, shape->dims[i], 1);
+        }
+    }
+}
+
+/* The kind of attribute that a slot stands for. */
+static bool is_float_slot(const graft_rule *rule, uint32_t slot)
+{
+    for (uint32_t n = 0; n < rule->source.node_count; n++) {
+        const graft_pattern_node *node = &rule->source.nodes[n];
+        for (uint32_t i = 0; i < graft_op(node->op)->attr_count; i++) {
+            if (node->attrs[i].kind == GRAFT_TERM_SLOT && node->attrs[i].value == (int32_t)slot) {
+                return graft_op_attr(node->op, i)->kind == GRAFT_ATTR_FLOAT;
+            }
+        }
+    }
+    return false;
+}
+
+/* A number, which may be meant as a float's bits. */
+static graft_sym_value number_value(const shaper *p, int32_t number)
+{
+    return (graft_sym_value){.term = graft_sym_int(p->s, number),
+                             .bits = number,
+                             .has_bits = true,
+                             .sort = GRAFT_SYM_INTEGER};
+}
+
+static void make_slots(shaper *p)
+{
+    const graft_sym_case *c = p->instance->c;
+    char name[GRAFT_ROOM_NAME];
+    for (uint32_t i = 0; i < p->instance->rule->slot_count; i++) {
+        graft_sym_value *slot = &p->inputs.slots[i];
+        *slot = (graft_sym_value){.sort = GRAFT_SYM_INTEGER};
+        (void)snprintf(name, sizeof name, "s%" PRIu32, i);
+        if (p->found != NULL) {
+            *slot = number_value(p, p->found->slots[i]);
+        } else if (c->chosen[i]) {
+            slot->term = graft_sym_int(p->s, c->slots[i]);
+        } else if (is_float_slot(p->instance->rule, i)) {
+            slot->sort = GRAFT_SYM_FLOAT;
+            slot->infinite = c->infinite[i];
+            slot->term =
+                Z3_mk_const(p->s->z3, Z3_mk_string_symbol(p->s->z3, name), p->s->term.real);
+        } else {
+            slot->term = graft_sym_solved(p->e, graft_sym_symbol(p->s, name));
+        }
+    }
+}
+
+/* -------------------------------------------------------------- attributes */
+
+static bool fetch_attr(shaper *p, const graft_term *term, bool is_float, graft_sym_value *value)
+{
+    switch (term->kind) {
+    case GRAFT_TERM_SLOT:
+        *value = p->inputs.slots[term->value];
+        return true;
+    case GRAFT_TERM_CODE:
+        if (graft_sym_code(&p->inputs, (uint32_t)term->value, value, &p->why)) {
+            return true;
+        }
+        p->never = p->never || p->why == NULL;
+        return false;
+    default:
+        *value = is_float ? graft_sym_float(p->s, term->value)
+                          : (graft_sym_value){.term = graft_sym_int(p->s, term->value),
+                                              .sort = GRAFT_SYM_INTEGER};
+        return true;
+    }
+}
+
+/* A graph holds the number that a program gives at the sample: it has to be this one anywhere. */
+static bool fix_attr(shaper *p, uint32_t program, graft_sym_attr *attr)
+{
+    const graft_sym_found *found = p->found;
+    int64_t number = 0;
+    if (!graft_code_run(p->instance->rule, program, found->sample, found->is_const, found->slots,
+                        &number)) {
+        return false;
+    }
+    Z3_ast fixed = graft_sym_int(p->s, number);
+    graft_sym_claim(p->e, Z3_mk_eq(p->s->z3, attr->term, fixed));
+    attr->term = fixed;
+    return true;
+}
+
+static bool make_attr(shaper *p, const graft_pattern_node *node, uint32_t i, graft_sym_attr *attr)
+{
+    const graft_attr_info *info = graft_op_attr(node->op, i);
+    bool is_float = info->kind == GRAFT_ATTR_FLOAT;
+    graft_sym_value value;
+    int64_t number = 0;
+    if (!fetch_attr(p, &node->attrs[i], is_float, &value)) {
+        return false;
+    }
+    if (is_float) {
+        if (!graft_sym_as_float(p->s, &value)) {
+            p->why = "a float attribute is computed otherwise than by comparing";
+            return false;
+        }
+        *attr = (graft_sym_attr){.term = value.term, .infinite = value.infinite};
+        return true;
+    }
+    if (value.sort == GRAFT_SYM_FLOAT) {
+        p->why = "a float's bits are used as an integer";
+        return false;
+    }
+    attr->term = graft_sym_solved(p->e, graft_sym_integer(p->s, &value));
+    if (p->found != NULL && node->attrs[i].kind == GRAFT_TERM_CODE &&
+        !fix_attr(p, (uint32_t)node->attrs[i].value, attr)) {
+        p->never = true;
+        return false;
+    }
+    claim_at_least(p, attr->term, info->least);
+    if (graft_sym_is_choice(node->op, i)) {
+        if (!Z3_is_numeral_ast(p->s->z3, attr->term) ||
+            !Z3_get_numeral_int64(p->s->z3, attr->term, &number)) {
+            p->why = "an attribute that chooses axes depends on sizes";
+            return false;
+        }
+        p->never = p->never || number < info->least || number > info->most;
+        attr->value = (int32_t)number;
+    }
+    return !p->never;
+}
+
+/* ------------------------------------------------------ shapes.def over terms */
+
+typedef graft_sym_shape op_shape;
+typedef Z3_ast op_size;
+
+typedef struct op_site {
+    shaper *p;
+    const graft_sym_attr *attrs;
+    const graft_sym_shape *in[GRAFT_MAX_INPUTS];
+    graft_sym_shape *out;
+    uint32_t made; /* The rank of what a reshape or fill makes. */
+} op_site;
+
+static const op_shape *op_input(const op_site *o, uint32_t i) { return o->in[i]; }
+
+static op_shape *op_output(const op_site *o, uint32_t i) { return &o->out[i]; }
+
+static Z3_ast op_attr(const op_site *o, uint32_t k) { return o->attrs[k].term; }
+
+static uint32_t op_choice(const op_site *o, uint32_t k) { return (uint32_t)o->attrs[k].value; }
+
+static bool op_is_open(const op_site *o, uint32_t k)
+{
+    (void)o, (void)k;
+    return false;
+}
+
+static bool is_any_rank(const op_shape *shape)
+{
+    (void)shape;
+    return false;
+}
+
+static const char *expect(bool so, const char *why) { return so ? NULL : why; }
+
+static Z3_ast op_number(const op_site *o, int32_t number) { return graft_sym_int(o->p->s, number); }
+
+static Z3_ast op_add(const op_site *o, Z3_ast a, Z3_ast b) { return graft_sym_add(o->p->s, a, b); }
+
+static Z3_ast op_subtract(const op_site *o, Z3_ast a, Z3_ast b)
+{
+    return graft_sym_sub(o->p->s, a, b);
+}
+
+static Z3_ast op_multiply(const op_site *o, Z3_ast a, Z3_ast b)
+{
+    return graft_sym_mul(o->p->s, a, b);
+}
+
+static Z3_ast op_wide(const op_site *o, Z3_ast a, Z3_ast b)
+{
+    return graft_sym_wide(o->p->s, a, b);
+}
+
+/* Of two windows with one stride, the one with more room has no fewer positions, and at most as
+ * many more as it has more room. */
+static void claim_monotone(const shaper *p, const window *a, const window *b)
+{
+    graft_sym *s = p->s;
+    Z3_ast more = graft_sym_sub(s, b->count, a->count);
+    Z3_ast parts[2] = {Z3_mk_le(s->z3, a->count, b->count),
+                       Z3_mk_le(s->z3, more, graft_sym_sub(s, b->room, a->room))};
+    graft_sym_claim(
+        p->e, Z3_mk_implies(s->z3, Z3_mk_le(s->z3, a->room, b->room), Z3_mk_and(s->z3, 2, parts)));
+}
+
+static void note_window(shaper *p, window w)
+{
+    for (uint32_t i = 0; i < p->window_count; i++) {
+        const window *other = &p->windows[i];
+        if (other->count == w.count) {
+            return;
+        }
+        if (other->stride == w.stride) {
+            claim_monotone(p, other, &w);
+            claim_monotone(p, &w, other);
+        }
+    }
+    if (p->window_count < GRAFT_LIMIT(WINDOWS)) {
+        p->windows[p->window_count++] = w;
+    }
+}
+
+static Z3_ast op_windows(const op_site *o, Z3_ast room, Z3_ast stride)
+{
+    shaper *p = o->p;
+    graft_sym *s = p->s;
+    if (s->plain != NULL) { /* What follows of the count's definition is no assumption. */
+        return Z3_mk_app(s->z3, s->window, 2, (Z3_ast[]){room, stride});
+    }
+    if (graft_sym_is_number(s, stride, 1)) {
+        return graft_sym_add(s, room, graft_sym_int(s, 1));
+    }
+    Z3_ast count = Z3_mk_app(s->z3, s->window, 2, (Z3_ast[]){room, stride});
+    Z3_ast last = graft_sym_mul(s, stride, graft_sym_sub(s, count, graft_sym_int(s, 1)));
+    claim_at_least(p, count, 1);
+    graft_sym_claim(p->e, Z3_mk_le(s->z3, last, room));
+    graft_sym_claim(p->e, Z3_mk_lt(s->z3, room, graft_sym_mul(s, stride, count)));
+    /* A product in which Z3 sees no more than a number: what it needs to know of it. */
+    graft_sym_claim(p->e, Z3_mk_implies(s->z3, Z3_mk_eq(s->z3, room, graft_sym_int(s, 0)),
+                                        Z3_mk_eq(s->z3, count, graft_sym_int(s, 1))));
+    note_window(p, (window){room, stride, count});
+    return count;
+}
+
+static const char *put_dim(const op_site *o, graft_sym_shape *shape, uint32_t axis, Z3_ast size)
+{
+    (void)o;
+    shape->dims[axis] = size;
+    return NULL;
+}
+
+static graft_sym_shape empty_shape(uint32_t rank) { return (graft_sym_shape){.rank = rank}; }
+
+static graft_sym_shape wider_shape(const graft_sym_shape *a, const graft_sym_shape *b)
+{
+    return empty_shape(a->rank > b->rank ? a->rank : b->rank);
+}
+
+static graft_sym_shape made_shape(const op_site *o, uint32_t first)
+{
+    (void)first;
+    return empty_shape(o->made);
+}
+
+static void set_rank(const op_site *o, graft_sym_shape *shape, uint32_t rank)
+{
+    (void)o;
+    shape->rank = rank;
+}
+
+static const char *expect_equal(const op_site *o, Z3_ast a, Z3_ast b, const char *why)
+{
+    (void)why;
+    graft_sym_equate(o->p->e, a, b);
+    return NULL;
+}
+
+/* A size among the attributes is 0. Where scalars stand for all, those of a fill are. */
+static const char *expect_absent(const op_site *o, uint32_t k, const char *why)
+{
+    (void)why;
+    if (!o->p->inputs.scalar) {
+        graft_sym_equate(o->p->e, o->attrs[k].term, graft_sym_int(o->p->s, 0));
+    }
+    return NULL;
+}
+
+static const char *expect_le(const op_site *o, Z3_ast a, Z3_ast b, const char *why)
+{
+    (void)why;
+    graft_sym_claim(o->p->e, Z3_mk_le(o->p->s->z3, a, b));
+    return NULL;
+}
+
+static const char *expect_positive(const op_site *o, Z3_ast size, const char *why)
+{
+    (void)why;
+    graft_sym_claim_positive(o->p->e, size);
+    return NULL;
+}
+
+static const char *expect_divides(const op_site *o, Z3_ast by, Z3_ast size, const char *why)
+{
+    const graft_sym *s = o->p->s;
+    (void)why;
+    if (graft_sym_is_number(s, size, 1)) {
+        graft_sym_equate(o->p->e, by, size);
+    } else if (!graft_sym_is_number(s, by, 1)) {
+        graft_sym_claim(o->p->e, Z3_mk_eq(s->z3, Z3_mk_mod(s->z3, size, by), graft_sym_int(s, 0)));
+    }
+    return NULL;
+}
+
+/* a <= b, unless `size` is 0. */
+static const char *expect_le_or_none(const op_site *o, Z3_ast a, Z3_ast b, Z3_ast size,
+                                     const char *why)
+{
+    Z3_context z3 = o->p->s->z3;
+    Z3_ast parts[2] = {Z3_mk_le(z3, a, b), Z3_mk_le(z3, size, graft_sym_int(o->p->s, 0))};
+    (void)why;
+    graft_sym_claim(o->p->e, Z3_mk_or(z3, 2, parts));
+    return NULL;
+}
+
+static const char *expect_broadcast(const op_site *o, Z3_ast a, Z3_ast b, const char *why)
+{
+    Z3_context z3 = o->p->s->z3;
+    Z3_ast one = graft_sym_int(o->p->s, 1);
+    Z3_ast ways[3] = {Z3_mk_eq(z3, a, b), Z3_mk_eq(z3, a, one), Z3_mk_eq(z3, b, one)};
+    if (a == b || a == one || b == one) {
+        return NULL;
+    }
+    if (Z3_is_numeral_ast(z3, a) && Z3_is_numeral_ast(z3, b)) {
+        return why;
+    }
+    graft_sym_claim(o->p->e, Z3_mk_or(z3, 3, ways));
+    return NULL;
+}
+
+static const char *expect_same_elements(const op_site *o, const graft_sym_shape *a,
+                                        const graft_sym_shape *b, const char *why)
+{
+    (void)why;
+    graft_sym_equate_products(o->p->e, a->dims, a->rank, b->dims, b->rank);
+    return NULL;
+}
+
+static const char *expect_finite(const op_site *o, uint32_t k, const char *why)
+{
+    return expect(o->attrs[k].infinite == 0, why);
+}
+
+static const char *expect_sign(const op_site *o, uint32_t k, bool strictly, const char *why)
+{
+    Z3_context z3 = o->p->s->z3;
+    Z3_ast zero = o->p->s->term.zero;
+    (void)why;
+    graft_sym_claim(o->p->e, strictly ? Z3_mk_lt(z3, zero, o->attrs[k].term)
+                                      : Z3_mk_le(z3, zero, o->attrs[k].term));
+    return NULL;
+}
+
+/* A number, or the infinity that is no bound from above or below. */
+static const char *expect_bound(const op_site *o, uint32_t k, bool above, const char *why)
+{
+    return expect(o->attrs[k].infinite != (above ? -1 : 1), why);
+}
+
+static const char *expect_order(const op_site *o, uint32_t low, uint32_t high, const char *why)
+{
+    const graft_sym_attr *a = &o->attrs[low];
+    const graft_sym_attr *b = &o->attrs[high];
+    (void)why;
+    if (a->infinite == 0 && b->infinite == 0) {
+        graft_sym_claim(o->p->e, Z3_mk_le(o->p->s->z3, a->term, b->term));
+    }
+    return NULL;
+}
+
+#include "graft/shapes.def"
+
+/* ---------------------------------------------------------------- the whole rule */
+
+static void shape_node(shaper *p, uint32_t side, uint32_t n)
+{
+    graft_sym_instance *instance = p->instance;
+    const graft_pattern_node *node = &graft_sym_pattern(instance->rule, side)->nodes[n];
+    const graft_op_info *info = graft_op(node->op);
+    graft_sym_node *place = &instance->nodes[side][n];
+    op_site site = {
+        .p = p, .attrs = place->attrs, .out = place->shapes, .made = instance->c->made[side][n]};
+    bool number = node->op == GRAFT_OP_fill && instance->c->scalar; /* Its sizes play no role. */
+    for (uint32_t i = 0; i < info->attr_count; i++) {
+        bool unread = number && graft_op_attr(node->op, i)->kind != GRAFT_ATTR_FLOAT;
+        if (!unread && !make_attr(p, node, i, &place->attrs[i])) {
+            return;
+        }
+    }
+    for (uint32_t i = 0; i < info->input_count; i++) {
+        site.in[i] = graft_sym_shape_of(instance, side, node->inputs[i]);
+    }
+    p->never = shape_table[node->op](&site) != NULL || p->never;
+    if (p->s->plain != NULL && p->found == NULL && !p->never) {
+        p->s->plain->sizes(p->s, side, n, info->output_count, place->shapes);
+    }
+}
+
+/* In the scalar case a condition on shapes is left out: the claim is made without it. */
+static void claim_condition(shaper *p)
+{
+    graft_sym_value value;
+    const char *why = NULL;
+    if (p->instance->rule->condition == 255) {
+        return;
+    }
+    if (graft_sym_code(&p->inputs, p->instance->rule->condition, &value, &why)) {
+        claim_parts(p, graft_sym_truth(p->s, &value));
+    } else if (why == NULL) {
+        p->never = true;
+    } else if (!p->instance->c->scalar) {
+        p->why = why;
+    }
+}
+
+static void shape_side(shaper *p, uint32_t side)
+{
+    const graft_pattern *pattern = graft_sym_pattern(p->instance->rule, side);
+    for (uint32_t k = 0; k < pattern->node_count && p->why == NULL && !p->never; k++) {
+        shape_node(p, side, p->instance->order[side][k]);
+    }
+}
+
+static void equate_outputs(shaper *p)
+{
+    const graft_rule *rule = p->instance->rule;
+    const op_site site = {.p = p};
+    for (uint32_t i = 0; i < rule->output_count && !p->never; i++) {
+        p->never =
+            check_same(&site,
+                       graft_sym_shape_of(p->instance, GRAFT_SYM_SOURCE, rule->source.outputs[i]),
+                       graft_sym_shape_of(p->instance, GRAFT_SYM_TARGET, rule->target.outputs[i]),
+                       "") != NULL;
+    }
+}
+
+/* Once through the rule, with what is known about its symbols. */
+static void shape_rule(shaper *p)
+{
+    p->e->claim_count = 0;
+    p->e->changed = false;
+    p->window_count = 0;
+    for (uint32_t i = 0; i < p->extra->count; i++) {
+        claim_parts(p, p->extra->claims[i]);
+    }
+    make_vars(p);
+    make_slots(p);
+    shape_side(p, GRAFT_SYM_SOURCE);
+    if (p->why == NULL && !p->never) {
+        claim_condition(p);
+        shape_side(p, GRAFT_SYM_TARGET);
+    }
+    if (p->why == NULL && !p->never) {
+        equate_outputs(p);
+    }
+}
+
+graft_sym_fit graft_sym_shapes(graft_sym *s, const graft_rule *rule, const graft_sym_case *c,
+                               const graft_sym_extra *extra, graft_sym_instance *instance,
+                               const char **why)
+{
+    graft_mark mark = graft_arena_mark(s->arena);
+    graft_sym_equations *e = GRAFT_NEW(s->arena, graft_sym_equations, 1);
+    shaper p = {.s = s, .e = e, .instance = instance, .extra = extra};
+    e->s = s;
+    s->refusal = NULL;
+    memset(instance, 0, sizeof *instance);
+    instance->rule = rule;
+    instance->c = c;
+    p.inputs.equations = e;
+    p.inputs.rule = rule;
+    p.inputs.scalar = c->scalar;
+    p.inputs.vars = instance->vars;
+    graft_pattern_order(&rule->source, instance->order[GRAFT_SYM_SOURCE]);
+    graft_pattern_order(&rule->target, instance->order[GRAFT_SYM_TARGET]);
+    graft_sym_assumed_reset(s);
+    memset((void *)s->elements, 0, sizeof s->elements);
+    e->changed = true;
+    for (uint32_t round = 0; e->changed && !p.never && !e->impossible && p.why == NULL; round++) {
+        shape_rule(&p);
+        if (round == GRAFT_LIMIT(SHAPE_ROUNDS)) {
+            (void)graft_sym_refuse(s, GRAFT_LIMIT_SHAPE_ROUNDS);
+        }
+        p.why = s->refusal != NULL ? s->refusal : p.why;
+    }
+    *why = p.why;
+    graft_sym_fit fit = s->refusal != NULL         ? GRAFT_SYM_UNSUPPORTED
+                        : p.never || e->impossible ? GRAFT_SYM_NEVER
+                        : p.why != NULL            ? GRAFT_SYM_UNSUPPORTED
+                                                   : GRAFT_SYM_FITS;
+    for (uint32_t i = 0; i < e->claim_count && fit == GRAFT_SYM_FITS; i++) {
+        graft_sym_assume(s, e->claims[i]);
+    }
+    if (s->plain != NULL && fit == GRAFT_SYM_FITS) {
+        s->plain->claims(s, e->claims, e->claim_count);
+    }
+    graft_arena_release(s->arena, mark);
+    return fit;
+}
+
+/* ------------------------------------------------------------------ in a graph */
+
+static bool is_understood(const shaper *p)
+{
+    return !p->never && p->why == NULL && !p->e->impossible && p->s->refusal == NULL;
+}
+
+/* Whether the sizes that a file holds as numbers are numbers: of the pieces of a split, and of the
+ * channels of a scale_shift. */
+static bool has_written_sizes(const shaper *p)
+{
+    graft_sym *s = p->s;
+    const graft_pattern *target = &p->instance->rule->target;
+    bool are = true;
+    for (uint32_t n = 0; n < target->node_count && are; n++) {
+        const graft_sym_node *node = &p->instance->nodes[GRAFT_SYM_TARGET][n];
+        Z3_ast size = NULL;
+        if (target->nodes[n].op == GRAFT_OP_split) {
+            size = node->shapes[1].dims[node->attrs[GRAFT_ATTR_split_axis].value];
+        } else if (target->nodes[n].op == GRAFT_OP_scale_shift) {
+            size = node->shapes[0].dims[1];
+        }
+        are = size == NULL ||
+              Z3_is_numeral_ast(s->z3, Z3_simplify(s->z3, graft_sym_write_sizes(s, size)));
+    }
+    return are;
+}
+
+bool graft_sym_claims_of_match(graft_sym *s, const graft_rule *rule, const graft_sym_case *c,
+                               const graft_sym_found *found, graft_sym_equations *claims,
+                               uint32_t *given)
+{
+    graft_mark mark = graft_arena_mark(s->arena);
+    shaper p = {.s = s,
+                .e = claims,
+                .instance = GRAFT_NEW(s->arena, graft_sym_instance, 1),
+                .found = found};
+    assert(s->plain != NULL);
+    s->refusal = NULL;
+    p.instance->rule = rule;
+    p.instance->c = c;
+    p.inputs.equations = claims;
+    p.inputs.rule = rule;
+    p.inputs.vars = p.instance->vars;
+    graft_pattern_order(&rule->source, p.instance->order[GRAFT_SYM_SOURCE]);
+    graft_pattern_order(&rule->target, p.instance->order[GRAFT_SYM_TARGET]);
+    make_vars(&p);
+    make_slots(&p);
+    shape_side(&p, GRAFT_SYM_SOURCE);
+    *given = claims->claim_count;
+    if (is_understood(&p)) {
+        claim_condition(&p);
+        shape_side(&p, GRAFT_SYM_TARGET);
+    }
+    if (is_understood(&p)) {
+        equate_outputs(&p);
+    }
+    const bool holds = is_understood(&p) && has_written_sizes(&p);
+    graft_arena_release(s->arena, mark);
+    return holds;
+}
+
+/* The count of a window's positions is a quotient by a number. */
+static Z3_ast change_window(void *context, Z3_ast term)
+{
+    const graft_sym *s = context;
+    if (!graft_sym_is_app(s, term, s->window) ||
+        !Z3_is_numeral_ast(s->z3, graft_sym_arg(s, term, 1))) {
+        return term;
+    }
+    Z3_ast quotient = Z3_mk_div(s->z3, graft_sym_arg(s, term, 0), graft_sym_arg(s, term, 1));
+    return Z3_mk_add(s->z3, 2, (Z3_ast[]){quotient, graft_sym_int(s, 1)});
+}
+
+Z3_ast graft_sym_write_sizes(graft_sym *s, Z3_ast term)
+{
+    return graft_sym_rebuild(s, graft_sym_expand(s, term), change_window, s);
+}
+
+bool graft_sym_apply(graft_sym *s, uint32_t op, const int32_t *attrs,
+                     const graft_sym_shape *const in[], uint32_t made, graft_sym_equations *claims,
+                     graft_sym_shape *out)
+{
+    graft_sym_attr terms[GRAFT_MAX_ATTRS] = {{.value = 0}};
+    shaper p = {.s = s, .e = claims};
+    op_site site = {.p = &p, .attrs = terms, .out = out, .made = made};
+    assert(s->plain != NULL);
+    s->refusal = NULL;
+    for (uint32_t i = 0; i < graft_op(op)->attr_count; i++) {
+        if (graft_op_attr(op, i)->kind == GRAFT_ATTR_FLOAT) {
+            graft_sym_value value = graft_sym_float(s, attrs[i]);
+            terms[i] = (graft_sym_attr){.term = value.term, .infinite = value.infinite};
+        } else {
+            terms[i] = (graft_sym_attr){.term = graft_sym_int(s, attrs[i]), .value = attrs[i]};
+        }
+    }
+    for (uint32_t i = 0; i < graft_op(op)->input_count; i++) {
+        site.in[i] = in[i];
+    }
+    p.never = shape_table[op](&site) != NULL;
+    return is_understood(&p);
+}
+
+const graft_facts *graft_sym_within(const graft_sym *s, const graft_sym_shape *shape,
+                                    graft_facts *room)
+{
+    const graft_facts *facts = NULL;
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        room[i] = (graft_facts){.outer = facts,
+                                .fact = graft_sym_in_range(s, s->formals[i], shape->dims[i])};
+        facts = &room[i];
+    }
+    return facts;
+}

@@ -1,0 +1,357 @@
+/* symsolve.c - see symsolve.h. */
+#include "verify/core/symsolve.h"
+
+#include "graph/base/divisor.h"
+
+Z3_ast graft_sym_solved(const graft_sym_equations *e, Z3_ast term)
+{
+    if (e->s->plain != NULL) {
+        return term;
+    }
+    if (e->count == 0) {
+        return term;
+    }
+    Z3_ast solved = graft_sym_substitute(e->s, term, e->count, e->from, e->to);
+    return solved == term ? term : graft_sym_simplify(e->s, solved);
+}
+
+void graft_sym_claim(graft_sym_equations *e, Z3_ast claim)
+{
+    Z3_ast simple = graft_sym_simplify(e->s, graft_sym_expand(e->s, claim));
+    Z3_lbool value = Z3_get_bool_value(e->s->z3, simple);
+    if (value == Z3_L_TRUE) {
+        return;
+    }
+    e->impossible = e->impossible || value == Z3_L_FALSE;
+    if (e->claim_count == GRAFT_LIMIT(CLAIMS)) {
+        (void)graft_sym_refuse(e->s, GRAFT_LIMIT_CLAIMS);
+        return;
+    }
+    e->claims[e->claim_count++] = claim;
+}
+
+static bool is_symbol(const graft_sym *s, Z3_ast term)
+{
+    return Z3_get_ast_kind(s->z3, term) == Z3_APP_AST && graft_sym_arity(s, term) == 0 &&
+           graft_sym_kind(s, term) == Z3_OP_UNINTERPRETED;
+}
+
+void graft_sym_claim_positive(graft_sym_equations *e, Z3_ast term)
+{
+    graft_sym_claim(e, Z3_mk_le(e->s->z3, graft_sym_int(e->s, 1), term));
+    for (uint32_t i = 0; i < e->positive_count; i++) {
+        if (e->positive[i] == term) {
+            return;
+        }
+    }
+    if (e->positive_count < GRAFT_LIMIT(POSITIVE_SIZES)) {
+        e->positive[e->positive_count++] = term;
+    }
+}
+
+/* Whether a term is known to be at least 1 without asking. */
+static bool is_positive(const graft_sym_equations *e, Z3_ast term)
+{
+    const graft_sym *s = e->s;
+    int64_t number = 0;
+    if (Z3_is_numeral_ast(s->z3, term)) {
+        return Z3_get_numeral_int64(s->z3, term, &number) && number >= 1;
+    }
+    bool product = graft_sym_kind(s, term) == Z3_OP_MUL || graft_sym_is_app(s, term, s->wide);
+    for (uint32_t i = 0; product && i < graft_sym_arity(s, term); i++) {
+        product = is_positive(e, graft_sym_arg(s, term, i));
+    }
+    for (uint32_t i = 0; i < e->positive_count && !product; i++) {
+        product = e->positive[i] == term;
+    }
+    return product;
+}
+
+static void solve(graft_sym_equations *e, Z3_ast symbol, Z3_ast value)
+{
+    if (e->count == GRAFT_LIMIT(SOLVED_SIZES)) {
+        (void)graft_sym_refuse(e->s, GRAFT_LIMIT_SOLVED_SIZES);
+        return;
+    }
+    for (uint32_t i = 0; i < e->count; i++) {
+        e->to[i] =
+            graft_sym_simplify(e->s, graft_sym_substitute(e->s, e->to[i], 1, &symbol, &value));
+    }
+    e->from[e->count] = symbol;
+    e->to[e->count++] = value;
+    e->changed = true;
+}
+
+/* The symbol of a summand c x with c = 1 or -1; NULL for others. */
+static Z3_ast lone_symbol(const graft_sym *s, Z3_ast summand, bool *negative)
+{
+    *negative = graft_sym_kind(s, summand) == Z3_OP_MUL && graft_sym_arity(s, summand) == 2 &&
+                graft_sym_is_number(s, graft_sym_arg(s, summand, 0), -1);
+    Z3_ast x = *negative ? graft_sym_arg(s, summand, 1) : summand;
+    return is_symbol(s, x) ? x : NULL;
+}
+
+/* ---------------------------------------------------------------- common factors */
+
+/* The whole number that a summand is a multiple of on the face of it. */
+static int64_t coefficient(const graft_sym *s, Z3_ast summand)
+{
+    int64_t number = 1;
+    bool product = graft_sym_kind(s, summand) == Z3_OP_MUL;
+    Z3_ast first = product ? graft_sym_arg(s, summand, 0) : summand;
+    bool known = Z3_is_numeral_ast(s->z3, first) && Z3_get_numeral_int64(s->z3, first, &number);
+    return known && number != INT64_MIN ? number : 1;
+}
+
+static Z3_ast divide_summand(const graft_sym *s, Z3_ast summand, int64_t by)
+{
+    Z3_ast factors[GRAFT_ROOM_SIZE_SUMMANDS];
+    Z3_ast number = Z3_mk_int64(s->z3, coefficient(s, summand) / by, s->integer);
+    uint32_t count = Z3_is_numeral_ast(s->z3, summand) ? 0 : graft_sym_arity(s, summand);
+    if (count > GRAFT_LIMIT(SIZE_SUMMANDS)) {
+        return NULL;
+    }
+    factors[0] = number;
+    for (uint32_t i = 1; i < count; i++) {
+        factors[i] = graft_sym_arg(s, summand, i);
+    }
+    return count == 0 ? number : Z3_mk_mul(s->z3, count, factors);
+}
+
+/* A term that is 0 where `difference` is, without the factor that all its summands have: paddings
+ * that are the same on both sides come twice. */
+static Z3_ast divide_common(const graft_sym *s, Z3_ast difference)
+{
+    bool sum = graft_sym_kind(s, difference) == Z3_OP_ADD;
+    uint32_t count = sum ? graft_sym_arity(s, difference) : 1;
+    Z3_ast summands[GRAFT_ROOM_SIZE_SUMMANDS];
+    int64_t divisor = 0;
+    for (uint32_t i = 0; i < count && i < GRAFT_LIMIT(SIZE_SUMMANDS); i++) {
+        summands[i] = sum ? graft_sym_arg(s, difference, i) : difference;
+        divisor = graft_greatest_divisor(divisor, coefficient(s, summands[i]));
+    }
+    if (count > GRAFT_LIMIT(SIZE_SUMMANDS) || divisor < 2) {
+        return difference;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        summands[i] = divide_summand(s, summands[i], divisor);
+        if (summands[i] == NULL) {
+            return difference;
+        }
+    }
+    return graft_sym_simplify(s, Z3_mk_add(s->z3, count, summands));
+}
+
+/* Solves difference = 0 for one of its symbols: an attribute's where there is one, for sizes read
+ * better. (Attributes' symbols are made after those of sizes.) */
+static bool solve_for_symbol(graft_sym_equations *e, Z3_ast difference)
+{
+    const graft_sym *s = e->s;
+    bool sum = graft_sym_kind(s, difference) == Z3_OP_ADD;
+    uint32_t count = sum ? graft_sym_arity(s, difference) : 1;
+    Z3_ast best = NULL;
+    Z3_ast best_value = NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        bool negative = false;
+        Z3_ast summand = sum ? graft_sym_arg(s, difference, i) : difference;
+        Z3_ast x = lone_symbol(s, summand, &negative);
+        if (x == NULL || (best != NULL && Z3_get_ast_id(s->z3, best) > Z3_get_ast_id(s->z3, x))) {
+            continue;
+        }
+        Z3_ast rest = graft_sym_sub(s, difference, summand);
+        if (!graft_sym_mentions(s, rest, 1, &x)) {
+            best = x;
+            best_value = negative ? rest : graft_sym_sub(s, graft_sym_int(s, 0), rest);
+        }
+    }
+    if (best != NULL) {
+        solve(e, best, best_value);
+    }
+    return best != NULL;
+}
+
+/* Equal windows with one stride are equally long, which Z3 is told because it does not multiply. */
+static void claim_same_window(graft_sym_equations *e, Z3_ast a, Z3_ast b)
+{
+    const graft_sym *s = e->s;
+    if (graft_sym_is_app(s, a, s->window) && graft_sym_is_app(s, b, s->window) &&
+        graft_sym_arg(s, a, 1) == graft_sym_arg(s, b, 1)) {
+        Z3_ast stride = graft_sym_arg(s, a, 1);
+        graft_sym_claim(e,
+                        Z3_mk_eq(s->z3, graft_sym_mul(s, a, stride), graft_sym_mul(s, b, stride)));
+    }
+}
+
+/* A broadcast size that equals two other sizes makes these equal. */
+static void note_wide(graft_sym_equations *e, Z3_ast wide, Z3_ast size)
+{
+    if (!is_symbol(e->s, size)) {
+        return;
+    }
+    for (uint32_t i = 0; i < e->wide_count; i++) {
+        Z3_ast narrow = graft_sym_solved(e, e->narrow[i]);
+        if (e->wides[i] == wide && narrow != size && is_symbol(e->s, narrow)) {
+            solve(e, narrow, size);
+            return;
+        }
+    }
+    if (e->wide_count < GRAFT_LIMIT(BROADCAST_EQUATIONS)) {
+        e->wides[e->wide_count] = wide;
+        e->narrow[e->wide_count++] = size;
+    }
+}
+
+void graft_sym_equate(graft_sym_equations *e, Z3_ast a, Z3_ast b)
+{
+    graft_sym *s = e->s;
+    if (s->plain != NULL) {
+        graft_sym_claim(e, Z3_mk_eq(s->z3, a, b));
+        return;
+    }
+    a = graft_sym_solved(e, a);
+    b = graft_sym_solved(e, b);
+    Z3_ast difference = graft_sym_sub(s, a, b);
+    if (graft_sym_is_number(s, difference, 0)) {
+        return;
+    }
+    if (Z3_is_numeral_ast(s->z3, difference)) {
+        e->impossible = true;
+        return;
+    }
+    if (graft_sym_is_app(s, a, s->wide) && graft_sym_is_number(s, b, 1)) {
+        graft_sym_equate(e, graft_sym_arg(s, a, 0), b);
+        graft_sym_equate(e, graft_sym_arg(s, a, 1), b);
+        return;
+    }
+    if (graft_sym_is_app(s, b, s->wide) && graft_sym_is_number(s, a, 1)) {
+        graft_sym_equate(e, b, a);
+        return;
+    }
+    if (graft_sym_is_app(s, a, s->wide)) {
+        note_wide(e, a, graft_sym_solved(e, b));
+    }
+    if (graft_sym_is_app(s, b, s->wide)) {
+        note_wide(e, b, graft_sym_solved(e, a));
+    }
+    difference = divide_common(s, difference);
+    bool products = graft_sym_kind(s, a) == Z3_OP_MUL || graft_sym_kind(s, b) == Z3_OP_MUL;
+    if (products && is_positive(e, a) && is_positive(e, b) && !e->in_products) {
+        e->in_products = true;
+        graft_sym_equate_products(e, &a, 1, &b, 1);
+        e->in_products = false;
+    } else if (!solve_for_symbol(e, difference)) {
+        graft_sym_claim(e, Z3_mk_eq(s->z3, a, b));
+        claim_same_window(e, a, b);
+    }
+}
+
+/* ------------------------------------------------------------------ products */
+
+/* The factors of a product of sizes. */
+typedef struct {
+    Z3_ast items[GRAFT_ROOM_SIZE_FACTORS];
+    uint32_t count;
+} factor_list;
+
+/* Products among the sizes are taken apart; 1s are left out. False when there are too many: what
+ * the list lacks would count as 1. */
+static bool list_factors(const graft_sym_equations *e, const Z3_ast *sizes, uint32_t count,
+                         factor_list *list)
+{
+    const graft_sym *s = e->s;
+    for (uint32_t i = 0; i < count; i++) {
+        Z3_ast size = graft_sym_solved(e, sizes[i]);
+        bool product = graft_sym_kind(s, size) == Z3_OP_MUL;
+        uint32_t parts = product ? graft_sym_arity(s, size) : 1;
+        for (uint32_t k = 0; k < parts; k++) {
+            Z3_ast factor = product ? graft_sym_arg(s, size, k) : size;
+            if (graft_sym_is_number(s, factor, 1)) {
+                continue;
+            }
+            if (list->count == GRAFT_LIMIT(SIZE_FACTORS)) {
+                return graft_sym_refuse(e->s, GRAFT_LIMIT_SIZE_FACTORS);
+            }
+            list->items[list->count++] = factor;
+        }
+    }
+    return true;
+}
+
+static Z3_ast multiply_all(const graft_sym *s, const Z3_ast *factors, uint32_t count)
+{
+    Z3_ast product = graft_sym_int(s, 1);
+    for (uint32_t i = 0; i < count; i++) {
+        product = graft_sym_mul(s, product, factors[i]);
+    }
+    return product;
+}
+
+/* When each factor of `less` has a factor of `more` to itself that is broadcast from it, and so is
+ * no smaller, equal products make each pair equal, and what is left 1. */
+static bool equate_wider(graft_sym_equations *e, const factor_list *more, const factor_list *less)
+{
+    uint32_t partner[GRAFT_ROOM_SIZE_FACTORS];
+    bool taken[GRAFT_ROOM_SIZE_FACTORS] = {false};
+    for (uint32_t i = 0; i < less->count; i++) {
+        uint32_t k = 0;
+        while (k < more->count &&
+               (taken[k] || !graft_sym_is_wide_of(e->s, more->items[k], less->items[i]))) {
+            k++;
+        }
+        if (k == more->count) {
+            return false;
+        }
+        taken[k] = true;
+        partner[i] = k;
+    }
+    for (uint32_t k = 0; k < more->count; k++) {
+        if (!taken[k]) {
+            graft_sym_equate(e, more->items[k], graft_sym_int(e->s, 1));
+        }
+    }
+    for (uint32_t i = 0; i < less->count; i++) {
+        graft_sym_equate(e, more->items[partner[i]], less->items[i]);
+    }
+    return true;
+}
+
+/* Leaves out the factors that both have. */
+static void cancel_common(factor_list *left, factor_list *right)
+{
+    for (uint32_t i = 0; i < left->count; i++) {
+        for (uint32_t k = 0; k < right->count; k++) {
+            if (left->items[i] == right->items[k]) {
+                left->items[i--] = left->items[--left->count];
+                right->items[k] = right->items[--right->count];
+                break;
+            }
+        }
+    }
+}
+
+void graft_sym_equate_products(graft_sym_equations *e, const Z3_ast *a, uint32_t a_count,
+                               const Z3_ast *b, uint32_t b_count)
+{
+    const graft_sym *s = e->s;
+    if (s->plain != NULL) {
+        graft_sym_equate(e, multiply_all(s, a, a_count), multiply_all(s, b, b_count));
+        return;
+    }
+    factor_list left = {.count = 0};
+    factor_list right = {.count = 0};
+    if (!list_factors(e, a, a_count, &left) || !list_factors(e, b, b_count, &right)) {
+        return;
+    }
+    cancel_common(&left, &right);
+    if (left.count == 0 || right.count == 0) {
+        const factor_list *rest = left.count > 0 ? &left : &right;
+        for (uint32_t i = 0; i < rest->count; i++) {
+            graft_sym_equate(e, rest->items[i], graft_sym_int(s, 1));
+        }
+        return;
+    }
+    if (!equate_wider(e, &left, &right) && !equate_wider(e, &right, &left)) {
+        graft_sym_equate(e, multiply_all(s, left.items, left.count),
+                         multiply_all(s, right.items, right.count));
+    }
+}

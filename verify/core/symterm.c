@@ -1,0 +1,512 @@
+/* symterm.c - see symterm.h. */
+#include "verify/core/symterm.h"
+
+#include "verify/core/readings.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+_Static_assert(GRAFT_SYM_BINDERS >= GRAFT_MAX_RANK, "an operator has a binder for each axis");
+_Static_assert(GRAFT_SYM_BINDERS <= 32, "sets of binders are bits");
+
+/* --------------------------------------------------------------- structure */
+
+Z3_decl_kind graft_sym_kind(const graft_sym *s, Z3_ast term)
+{
+    if (Z3_get_ast_kind(s->z3, term) != Z3_APP_AST) {
+        return Z3_OP_ANUM;
+    }
+    return Z3_get_decl_kind(s->z3, Z3_get_app_decl(s->z3, Z3_to_app(s->z3, term)));
+}
+
+uint32_t graft_sym_arity(const graft_sym *s, Z3_ast term)
+{
+    bool app = Z3_get_ast_kind(s->z3, term) == Z3_APP_AST;
+    return app ? Z3_get_app_num_args(s->z3, Z3_to_app(s->z3, term)) : 0;
+}
+
+Z3_ast graft_sym_arg(const graft_sym *s, Z3_ast term, uint32_t i)
+{
+    return Z3_get_app_arg(s->z3, Z3_to_app(s->z3, term), i);
+}
+
+bool graft_sym_is_app(const graft_sym *s, Z3_ast term, Z3_func_decl decl)
+{
+    return Z3_get_ast_kind(s->z3, term) == Z3_APP_AST &&
+           Z3_get_app_decl(s->z3, Z3_to_app(s->z3, term)) == decl;
+}
+
+bool graft_sym_is_element(const graft_sym *s, Z3_ast term)
+{
+    if (Z3_get_ast_kind(s->z3, term) != Z3_APP_AST) {
+        return false;
+    }
+    Z3_func_decl decl = Z3_get_app_decl(s->z3, Z3_to_app(s->z3, term));
+    for (uint32_t v = 0; v < GRAFT_RULE_MAX_VARS; v++) {
+        if (s->elements[v] == decl && decl != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void visit_subterms(const graft_sym *s, Z3_ast term, Z3_ast_map seen,
+                           graft_sym_visitor visit, void *context)
+{
+    if (Z3_get_ast_kind(s->z3, term) != Z3_APP_AST || Z3_ast_map_contains(s->z3, seen, term)) {
+        return;
+    }
+    Z3_ast_map_insert(s->z3, seen, term, term);
+    if (!visit(context, term)) {
+        return;
+    }
+    uint32_t count = graft_sym_arity(s, term);
+    for (uint32_t i = 0; i < count; i++) {
+        visit_subterms(s, graft_sym_arg(s, term, i), seen, visit, context);
+    }
+}
+
+void graft_sym_walk(const graft_sym *s, Z3_ast term, graft_sym_visitor visit, void *context)
+{
+    Z3_ast_map seen = graft_term_map(s->z3);
+    visit_subterms(s, term, seen, visit, context);
+    Z3_ast_map_dec_ref(s->z3, seen);
+}
+
+Z3_ast graft_sym_rebuild(const graft_sym *s, Z3_ast term, graft_term_change change, void *context)
+{
+    return graft_term_rebuild(s->z3, s->scratch, term, change, context);
+}
+
+typedef struct {
+    const graft_sym *s;
+    const Z3_ast *symbols;
+    uint32_t count;
+    bool found;
+} mention_search;
+
+static bool visit_mention(void *context, Z3_ast term)
+{
+    mention_search *m = context;
+    for (uint32_t i = 0; i < m->count && !m->found; i++) {
+        m->found = m->symbols[i] == term;
+    }
+    return !m->found;
+}
+
+bool graft_sym_mentions(const graft_sym *s, Z3_ast term, uint32_t count, const Z3_ast *symbols)
+{
+    graft_sym_mask all = graft_sym_mask_of(s->masks, term);
+    for (uint32_t i = 0; i < count; i++) {
+        graft_sym_mask own = graft_sym_mask_of(s->masks, symbols[i]);
+        mention_search m = {.s = s, .symbols = &symbols[i], .count = 1};
+        if (!graft_sym_masks_contain(&all, &own)) {
+            continue;
+        }
+        if (graft_sym_arity(s, symbols[i]) == 0 && graft_sym_masks_is_exact(&own)) {
+            return true;
+        }
+        graft_sym_walk(s, term, visit_mention, &m); /* It is no symbol, or shares its bit. */
+        if (m.found) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool visit_real(void *context, Z3_ast term)
+{
+    mention_search *m = context;
+    m->found = m->found || Z3_get_sort(m->s->z3, term) == m->s->term.real;
+    return !m->found;
+}
+
+bool graft_sym_is_real(const graft_sym *s, Z3_ast term)
+{
+    mention_search m = {.s = s};
+    graft_sym_walk(s, term, visit_real, &m);
+    return m.found;
+}
+
+/* ---------------------------------------------------------------- integers */
+
+Z3_ast graft_sym_simplify(const graft_sym *s, Z3_ast term)
+{
+    if (Z3_get_ast_kind(s->z3, term) != Z3_APP_AST || graft_sym_arity(s, term) == 0) {
+        return term;
+    }
+    if (s->plain != NULL) {
+        return s->plain->numeral(s, term);
+    }
+    if (Z3_ast_map_contains(s->z3, s->simplified, term)) {
+        return Z3_ast_map_find(s->z3, s->simplified, term);
+    }
+    Z3_ast simple = Z3_simplify_ex(s->z3, term, s->som);
+    Z3_ast_map_insert(s->z3, s->simplified, term, simple);
+    return simple;
+}
+
+Z3_ast graft_sym_int(const graft_sym *s, int64_t value)
+{
+    return Z3_mk_int64(s->z3, value, s->integer);
+}
+
+Z3_ast graft_sym_add(const graft_sym *s, Z3_ast a, Z3_ast b)
+{
+    return graft_sym_simplify(s, Z3_mk_add(s->z3, 2, (Z3_ast[]){a, b}));
+}
+
+Z3_ast graft_sym_sub(const graft_sym *s, Z3_ast a, Z3_ast b)
+{
+    return graft_sym_simplify(s, Z3_mk_sub(s->z3, 2, (Z3_ast[]){a, b}));
+}
+
+Z3_ast graft_sym_mul(const graft_sym *s, Z3_ast a, Z3_ast b)
+{
+    return graft_sym_simplify(s, Z3_mk_mul(s->z3, 2, (Z3_ast[]){a, b}));
+}
+
+Z3_ast graft_sym_symbol(const graft_sym *s, const char *name)
+{
+    return Z3_mk_const(s->z3, Z3_mk_string_symbol(s->z3, name), s->integer);
+}
+
+Z3_ast graft_sym_fresh(graft_sym *s)
+{
+    char name[GRAFT_ROOM_NAME];
+    (void)snprintf(name, sizeof name, "r%" PRIu32, s->fresh++);
+    return graft_sym_symbol(s, name);
+}
+
+bool graft_sym_is_number(const graft_sym *s, Z3_ast term, int64_t value)
+{
+    int64_t number = 0;
+    return Z3_is_numeral_ast(s->z3, term) && Z3_get_numeral_int64(s->z3, term, &number) &&
+           number == value;
+}
+
+Z3_ast graft_sym_in_range(const graft_sym *s, Z3_ast i, Z3_ast size)
+{
+    Z3_ast parts[2] = {Z3_mk_le(s->z3, graft_sym_int(s, 0), i), Z3_mk_lt(s->z3, i, size)};
+    return Z3_mk_and(s->z3, 2, parts);
+}
+
+/* ------------------------------------------------------------ broadcasting */
+
+typedef struct {
+    Z3_ast sizes[GRAFT_ROOM_BROADCAST_SIZES];
+    uint32_t count;
+} size_list;
+
+/* The sizes that a broadcast size is made of, each once, in the order of their ids. False when
+ * there are too many. */
+static bool list_sizes(const graft_sym *s, Z3_ast size, size_list *list)
+{
+    if (graft_sym_is_app(s, size, s->wide)) {
+        return list_sizes(s, graft_sym_arg(s, size, 0), list) &&
+               list_sizes(s, graft_sym_arg(s, size, 1), list);
+    }
+    uint32_t i = 0;
+    while (i < list->count && Z3_get_ast_id(s->z3, list->sizes[i]) < Z3_get_ast_id(s->z3, size)) {
+        i++;
+    }
+    if (i < list->count && list->sizes[i] == size) {
+        return true;
+    }
+    if (list->count == GRAFT_LIMIT(BROADCAST_SIZES)) {
+        return false;
+    }
+    memmove(&list->sizes[i + 1], &list->sizes[i], (list->count - i) * sizeof list->sizes[0]);
+    list->sizes[i] = size;
+    list->count++;
+    return true;
+}
+
+bool graft_sym_is_wide_of(const graft_sym *s, Z3_ast size, Z3_ast part)
+{
+    return size == part || (graft_sym_is_app(s, size, s->wide) &&
+                            (graft_sym_is_wide_of(s, graft_sym_arg(s, size, 0), part) ||
+                             graft_sym_is_wide_of(s, graft_sym_arg(s, size, 1), part)));
+}
+
+Z3_ast graft_sym_at(const graft_sym *s, Z3_ast size, Z3_ast index)
+{
+    if (s->plain != NULL) {
+        return Z3_mk_app(s->z3, s->at, 2, (Z3_ast[]){size, index});
+    }
+    if (graft_sym_is_number(s, size, 1)) {
+        return graft_sym_int(s, 0);
+    }
+    while (graft_sym_is_app(s, index, s->at) &&
+           graft_sym_is_wide_of(s, graft_sym_arg(s, index, 0), size)) {
+        index = graft_sym_arg(s, index, 1);
+    }
+    bool whole = Z3_is_numeral_ast(s->z3, size) || graft_sym_is_number(s, index, 0);
+    return whole ? index : Z3_mk_app(s->z3, s->at, 2, (Z3_ast[]){size, index});
+}
+
+Z3_ast graft_sym_wide(const graft_sym *s, Z3_ast a, Z3_ast b)
+{
+    size_list list = {.count = 0};
+    if (s->plain != NULL) {
+        return Z3_mk_app(s->z3, s->wide, 2, (Z3_ast[]){a, b});
+    }
+    if (graft_sym_is_number(s, a, 1) || a == b) {
+        return b;
+    }
+    if (graft_sym_is_number(s, b, 1) || Z3_is_numeral_ast(s->z3, a)) {
+        return a;
+    }
+    if (Z3_is_numeral_ast(s->z3, b)) {
+        return b;
+    }
+    if (!list_sizes(s, a, &list) || !list_sizes(s, b, &list)) {
+        return Z3_mk_app(s->z3, s->wide, 2, (Z3_ast[]){a, b});
+    }
+    Z3_ast size = list.sizes[list.count - 1];
+    for (uint32_t i = list.count - 1; i-- > 0;) {
+        size = Z3_mk_app(s->z3, s->wide, 2, (Z3_ast[]){list.sizes[i], size});
+    }
+    return size;
+}
+
+Z3_ast graft_sym_group(const graft_sym *s, Z3_ast output, Z3_ast outputs, Z3_ast groups)
+{
+    return outputs == groups && s->plain == NULL
+               ? output
+               : Z3_mk_app(s->z3, s->group, 3, (Z3_ast[]){output, outputs, groups});
+}
+
+/* The number of axes of a place or, with `part`, of the place that a term is that part of; 0 for
+ * other terms. */
+static uint32_t count_axes(const graft_sym *s, Z3_ast term, const uint32_t *part)
+{
+    uint32_t arity = graft_sym_arity(s, term);
+    uint32_t n = part == NULL ? arity / 2 : arity - 1;
+    bool fits = arity > 0 && n >= 1 && n <= GRAFT_MAX_RANK && (part == NULL || *part < n);
+    return fits && graft_sym_is_app(s, term, part == NULL ? s->place[n] : s->part[n][*part]) ? n
+                                                                                             : 0;
+}
+
+static bool have_sizes(const graft_sym *s, Z3_ast place, Z3_ast part, uint32_t n)
+{
+    bool same = true;
+    for (uint32_t i = 0; i < n && same; i++) {
+        same = graft_sym_arg(s, place, n + i) == graft_sym_arg(s, part, 1 + i);
+    }
+    return same;
+}
+
+/* A place whose index is the parts of another place in the same sizes is that place, else the term. */
+static Z3_ast whole_of_place(const graft_sym *s, Z3_ast place)
+{
+    uint32_t n = count_axes(s, place, NULL);
+    Z3_ast whole = NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        Z3_ast part = graft_sym_arg(s, place, i);
+        if (count_axes(s, part, &i) != n || !have_sizes(s, place, part, n) ||
+            (i > 0 && graft_sym_arg(s, part, 0) != whole)) {
+            return place;
+        }
+        whole = graft_sym_arg(s, part, 0);
+    }
+    return n > 0 ? whole : place;
+}
+
+uint32_t graft_sym_part_axes(const graft_sym *s, Z3_ast term)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i + 1 < graft_sym_arity(s, term) && n == 0; i++) {
+        n = count_axes(s, term, &i);
+    }
+    return n;
+}
+
+/* A part of a place in the same sizes is what the place was made of, else the term. */
+static Z3_ast place_of_part(const graft_sym *s, Z3_ast part)
+{
+    for (uint32_t i = 0; i + 1 < graft_sym_arity(s, part); i++) {
+        uint32_t n = count_axes(s, part, &i);
+        if (n > 0) {
+            Z3_ast place = graft_sym_arg(s, part, 0);
+            bool cancels = count_axes(s, place, NULL) == n && have_sizes(s, place, part, n);
+            return cancels ? graft_sym_arg(s, place, i) : part;
+        }
+    }
+    return part;
+}
+
+static Z3_ast change_index(void *context, Z3_ast term)
+{
+    const graft_sym *s = context;
+    if (graft_sym_is_app(s, term, s->at)) {
+        return graft_sym_at(s, graft_sym_arg(s, term, 0), graft_sym_arg(s, term, 1));
+    }
+    if (graft_sym_is_app(s, term, s->group)) {
+        return graft_sym_group(s, graft_sym_arg(s, term, 0), graft_sym_arg(s, term, 1),
+                               graft_sym_arg(s, term, 2));
+    }
+    Z3_ast place = whole_of_place(s, term);
+    return place != term ? place : place_of_part(s, term);
+}
+
+/* A row-major place as a sum of multiples, where these are by numbers. The term itself where that
+ * is not so. */
+static Z3_ast write_place(const graft_sym *s, Z3_ast place)
+{
+    uint32_t n = count_axes(s, place, NULL);
+    Z3_ast sum = graft_sym_int(s, 0);
+    for (uint32_t i = 0; i < n; i++) {
+        Z3_ast size = graft_sym_arg(s, place, n + i);
+        if (i > 0 && !Z3_is_numeral_ast(s->z3, size)) {
+            return place;
+        }
+        sum =
+            graft_sym_add(s, i > 0 ? graft_sym_mul(s, sum, size) : sum, graft_sym_arg(s, place, i));
+    }
+    return n > 0 ? sum : place;
+}
+
+static Z3_ast change_to_meaning(void *context, Z3_ast term)
+{
+    const graft_sym *s = context;
+    bool at = graft_sym_is_app(s, term, s->at);
+    if (!at && !graft_sym_is_app(s, term, s->wide)) {
+        return write_place(s, term);
+    }
+    Z3_ast first = graft_sym_arg(s, term, 0);
+    Z3_ast second = graft_sym_arg(s, term, 1);
+    Z3_ast one = Z3_mk_eq(s->z3, first, graft_sym_int(s, 1));
+    return at ? Z3_mk_ite(s->z3, one, graft_sym_int(s, 0), second)
+              : Z3_mk_ite(s->z3, one, second, first);
+}
+
+Z3_ast graft_sym_expand(graft_sym *s, Z3_ast term)
+{
+    return graft_sym_rebuild(s, term, change_to_meaning, s);
+}
+
+Z3_ast graft_sym_substitute(graft_sym *s, Z3_ast term, uint32_t count, const Z3_ast *from,
+                            const Z3_ast *to)
+{
+    if (count == 0) {
+        return term;
+    }
+    Z3_ast changed = Z3_substitute(s->z3, term, count, from, to);
+    return changed == term || s->plain != NULL ? changed
+                                               : graft_sym_rebuild(s, changed, change_index, s);
+}
+
+Z3_ast graft_sym_read(graft_sym *s, Z3_ast term, uint32_t rank, const Z3_ast *index)
+{
+    return graft_sym_substitute(s, term, rank, s->formals, index);
+}
+
+/* --------------------------------------------------------------- the state */
+
+static Z3_func_decl declare(Z3_context z3, const char *name, uint32_t arity, Z3_sort sort)
+{
+    Z3_sort domain[2 * GRAFT_MAX_RANK];
+    for (uint32_t i = 0; i < arity; i++) {
+        domain[i] = sort;
+    }
+    return Z3_mk_func_decl(z3, Z3_mk_string_symbol(z3, name), arity, domain, sort);
+}
+
+static void declare_places(graft_sym *s)
+{
+    char name[GRAFT_ROOM_NAME];
+    for (uint32_t n = 1; n <= GRAFT_MAX_RANK; n++) {
+        (void)snprintf(name, sizeof name, "place%" PRIu32, n);
+        s->place[n] = declare(s->z3, name, 2 * n, s->integer);
+        for (uint32_t i = 0; i < n; i++) {
+            (void)snprintf(name, sizeof name, "part%" PRIu32 "_%" PRIu32, n, i);
+            s->part[n][i] = declare(s->z3, name, n + 1, s->integer);
+        }
+    }
+}
+
+static void declare_folds(graft_sym *s)
+{
+    static const char *const names[GRAFT_SYM_FOLD_COUNT] = {"sum", "max", "ordered_sum",
+                                                            "ordered_mean", "ordered_max"};
+    for (uint32_t f = 0; f < GRAFT_SYM_FOLD_COUNT; f++) {
+        for (uint32_t n = 1; n <= GRAFT_SYM_BINDERS; n++) {
+            Z3_sort domain[2 * GRAFT_SYM_BINDERS + 2];
+            char name[GRAFT_ROOM_NAME];
+            (void)snprintf(name, sizeof name, "%s%" PRIu32, names[f], n);
+            for (uint32_t i = 0; i < 2 * n; i++) {
+                domain[i] = s->integer;
+            }
+            domain[2 * n] = s->boolean;
+            domain[2 * n + 1] = s->term.real;
+            s->folds[f][n] = Z3_mk_func_decl(s->z3, Z3_mk_string_symbol(s->z3, name), 2 * n + 2,
+                                             domain, s->term.real);
+        }
+    }
+}
+
+static Z3_params make_som(Z3_context z3)
+{
+    Z3_params som = Z3_mk_params(z3);
+    Z3_params_inc_ref(z3, som);
+    Z3_params_set_bool(z3, som, Z3_mk_string_symbol(z3, "som"), true);
+    Z3_params_set_uint(z3, som, Z3_mk_string_symbol(z3, "som_blowup"), GRAFT_LIMIT(SIZE_MONOMIALS));
+    return som;
+}
+
+void graft_sym_open(graft_sym *s, graft_arena *arena, graft_arena *scratch, graft_prover *prover)
+{
+    Z3_context z3 = prover->z3;
+    memset(s, 0, sizeof *s);
+    s->arena = arena;
+    s->scratch = scratch;
+    s->prover = prover;
+    s->z3 = z3;
+    graft_term_open(&s->term, z3);
+    s->integer = Z3_mk_int_sort(z3);
+    s->boolean = Z3_mk_bool_sort(z3);
+    s->at = declare(z3, "at", 2, s->integer);
+    s->wide = declare(z3, "wide", 2, s->integer);
+    s->window = declare(z3, "window", 2, s->integer);
+    s->group = declare(z3, "group", 3, s->integer);
+    declare_places(s);
+    declare_folds(s);
+    for (uint32_t i = 0; i < GRAFT_MAX_RANK; i++) {
+        char name[GRAFT_ROOM_NAME];
+        (void)snprintf(name, sizeof name, "q%" PRIu32, i);
+        s->formals[i] = graft_sym_symbol(s, name);
+    }
+    s->som = make_som(z3);
+    s->masks = graft_sym_masks_new(z3);
+    s->simplified = graft_term_map(z3);
+}
+
+void graft_sym_begin(graft_sym *s) { s->term_base = Z3_ast_map_size(s->z3, s->simplified); }
+
+void graft_sym_close(graft_sym *s)
+{
+    Z3_ast_map_dec_ref(s->z3, s->simplified);
+    graft_sym_masks_free(s->masks);
+    Z3_params_dec_ref(s->z3, s->som);
+    graft_term_close(&s->term);
+}
+
+bool graft_sym_refuse(graft_sym *s, uint32_t limit)
+{
+    s->refusal = graft_limit_reason(limit);
+    return false;
+}
+
+graft_effort graft_sym_effort(const graft_sym *s)
+{
+    return (graft_effort){s->prover->result->resource_count,
+                          Z3_ast_map_size(s->z3, s->simplified) - s->term_base};
+}
+
+bool graft_sym_is_spent(const graft_sym *s)
+{
+    return graft_prover_is_spent(s->prover) ||
+           graft_sym_effort(s).term_count > s->prover->options->most.term_count;
+}

@@ -1,0 +1,140 @@
+/* symterm.h - terms over symbolic sizes: what proofs for all sizes are written in.
+ *
+ * Sizes, attributes and indices are Z3 terms of sort Int; elements are terms of sort Real (term.h).
+ * An element of variable v is an application x<v>(i, j, ...) of an unknown function to its index. A
+ * node's value is one term over *formals* q0, q1, ...: the index of the element. Reading a node at
+ * an index substitutes the index for the formals.
+ *
+ * Integer functions of our own, with their meaning (`graft_sym_expand` writes it out for Z3):
+ *      at(d, i)     the index that broadcasting reads along an axis of size d: 0 when d = 1, else i
+ *      wide(a, b)   the size that sizes a and b broadcast to: b when a = 1, else a
+ *      window(r, s) floor(r / s) + 1: positions of a window with room r and stride s
+ *      group(o, O, g) the group that output o of O outputs in g groups belongs to
+ *      place(...), part(...)  row-major places and back (symread.h)
+ * The last three are left unknown to Z3, but for what symproduct.h says of groups, and places where
+ * all sizes but the first are numbers.
+ *
+ * Rewriting used throughout: at(d, at(e, i)) = at(d, i) when d is among the sizes that e is made
+ * of, for then e = 1 implies d = 1. */
+#ifndef GRAFT_SYMTERM_H
+#define GRAFT_SYMTERM_H
+
+#include "graph/base/arena.h"
+#include "verify/core/limits.h"
+#include "verify/core/prover.h"
+#include "verify/core/symmask.h"
+#include "verify/core/term.h"
+
+enum { GRAFT_SYM_BINDERS = GRAFT_ROOM_BINDERS };
+
+typedef enum graft_sym_fold {
+    GRAFT_SYM_SUM = 0,
+    GRAFT_SYM_MAX = 1,
+    GRAFT_SYM_ORDERED_SUM = 2, /* Of bits, in the order of their binders: symbits.h. */
+    GRAFT_SYM_ORDERED_MEAN = 3,
+    GRAFT_SYM_ORDERED_MAX = 4,
+    GRAFT_SYM_FOLD_COUNT = 5
+} graft_sym_fold;
+
+/* Belongs to one thread. Proofs about one rule and its like may follow each other. */
+typedef struct graft_sym {
+    graft_arena *arena;   /* Borrowed: for what a rule's proof needs, */
+    graft_arena *scratch; /* and for one function. */
+    graft_prover *prover; /* Borrowed. */
+    Z3_context z3;        /* The prover's. */
+    graft_term_state term;
+    Z3_sort integer;
+    Z3_sort boolean;
+    Z3_func_decl at;
+    Z3_func_decl wide;
+    Z3_func_decl window;
+    Z3_func_decl group;
+    Z3_func_decl place[GRAFT_MAX_RANK + 1]; /* By number of axes. */
+    Z3_func_decl part[GRAFT_MAX_RANK + 1][GRAFT_MAX_RANK];
+    Z3_func_decl elements[GRAFT_RULE_MAX_VARS]; /* Of the case at hand. */
+    Z3_func_decl folds[GRAFT_SYM_FOLD_COUNT][GRAFT_SYM_BINDERS + 1];
+    Z3_ast formals[GRAFT_MAX_RANK];
+    Z3_params som;
+    struct graft_sym_assumed *assumed;   /* symassume.h */
+    struct graft_sym_numbers *numbers;   /* Other than real ones (readings.h); NULL in proofs. */
+    graft_sym_masks *masks;              /* Owned. */
+    struct graft_sym_recorder *plain;    /* Of a plain reading (readings.h); NULL in proofs. */
+    const struct graft_sym_hints *hints; /* hints.h; NULL: there are none. */
+    Z3_ast_map simplified; /* What has been simplified, for it is asked again and again. */
+    uint32_t term_base;    /* How many had been when the proof began. */
+    uint32_t fresh;
+    uint32_t bound;      /* Binders of conditions (symread.h). */
+    uint32_t splits;     /* Conditionals taken apart for the node or question at hand. */
+    const char *refusal; /* The limit that the part of a case at hand has met; NULL: none. */
+} graft_sym;
+
+/* What is known at some place beyond the solver's assumptions, innermost first. */
+typedef struct graft_facts {
+    const struct graft_facts *outer;
+    Z3_ast fact; /* Of sort Bool, without elements. */
+} graft_facts;
+
+void graft_sym_open(graft_sym *s, graft_arena *arena, graft_arena *scratch, graft_prover *prover);
+/* Begins a proof, which is a task of the prover. */
+void graft_sym_begin(graft_sym *s);
+void graft_sym_close(graft_sym *s);
+/* Takes note that the part of a case at hand needs more than a limit allows (graft_limit): it is
+ * not proved. Returns false. */
+bool graft_sym_refuse(graft_sym *s, uint32_t limit);
+/* What the proof has taken. */
+graft_effort graft_sym_effort(const graft_sym *s);
+/* Whether that is all that its options grant (prove.h): nothing is asked any more. */
+bool graft_sym_is_spent(const graft_sym *s);
+
+/* Integers. Results are simplified: equal polynomials are equal terms. */
+Z3_ast graft_sym_int(const graft_sym *s, int64_t value);
+Z3_ast graft_sym_add(const graft_sym *s, Z3_ast a, Z3_ast b);
+Z3_ast graft_sym_sub(const graft_sym *s, Z3_ast a, Z3_ast b);
+Z3_ast graft_sym_mul(const graft_sym *s, Z3_ast a, Z3_ast b);
+Z3_ast graft_sym_symbol(const graft_sym *s, const char *name);
+/* A symbol that occurs nowhere else. */
+Z3_ast graft_sym_fresh(graft_sym *s);
+bool graft_sym_is_number(const graft_sym *s, Z3_ast term, int64_t value);
+/* 0 <= i < size. */
+Z3_ast graft_sym_in_range(const graft_sym *s, Z3_ast i, Z3_ast size);
+
+Z3_ast graft_sym_at(const graft_sym *s, Z3_ast size, Z3_ast index);
+Z3_ast graft_sym_wide(const graft_sym *s, Z3_ast a, Z3_ast b);
+/* The group of an output in [0, outputs). With as many groups as outputs it is the output. */
+Z3_ast graft_sym_group(const graft_sym *s, Z3_ast output, Z3_ast outputs, Z3_ast groups);
+
+/* The number of axes of the place that a term is a part of; 0 when it is no part(...). */
+uint32_t graft_sym_part_axes(const graft_sym *s, Z3_ast term);
+
+/* Whether `part` is among the sizes that `size` is broadcast from, or is it. */
+bool graft_sym_is_wide_of(const graft_sym *s, Z3_ast size, Z3_ast part);
+
+/* Multiplied out: one sum of monomials for equal polynomials. */
+Z3_ast graft_sym_simplify(const graft_sym *s, Z3_ast term);
+/* Replaces symbols and does the rewriting above. */
+Z3_ast graft_sym_substitute(graft_sym *s, Z3_ast term, uint32_t count, const Z3_ast *from,
+                            const Z3_ast *to);
+/* `term` at an index, given for the first `rank` formals. */
+Z3_ast graft_sym_read(graft_sym *s, Z3_ast term, uint32_t rank, const Z3_ast *index);
+/* With at and wide written out, and places in axes whose sizes are numbers. */
+Z3_ast graft_sym_expand(graft_sym *s, Z3_ast term);
+
+/* Structure. */
+bool graft_sym_is_app(const graft_sym *s, Z3_ast term, Z3_func_decl decl);
+Z3_decl_kind graft_sym_kind(const graft_sym *s, Z3_ast term);
+uint32_t graft_sym_arity(const graft_sym *s, Z3_ast term);
+Z3_ast graft_sym_arg(const graft_sym *s, Z3_ast term, uint32_t i);
+bool graft_sym_is_element(const graft_sym *s, Z3_ast term);
+/* Whether any of the symbols occurs. */
+bool graft_sym_mentions(const graft_sym *s, Z3_ast term, uint32_t count, const Z3_ast *symbols);
+/* Whether a subterm has sort Real. */
+bool graft_sym_is_real(const graft_sym *s, Z3_ast term);
+
+/* Calls `visit` for each distinct subterm, readers before operands; it says whether to go on into
+ * the term. */
+typedef bool (*graft_sym_visitor)(void *context, Z3_ast term);
+void graft_sym_walk(const graft_sym *s, Z3_ast term, graft_sym_visitor visit, void *context);
+/* Builds the term anew from its leaves (term.h). */
+Z3_ast graft_sym_rebuild(const graft_sym *s, Z3_ast term, graft_term_change change, void *context);
+
+#endif

@@ -1,0 +1,545 @@
+/* term.c - Z3 terms as an algebra, and the operator bodies over them. */
+#include "verify/core/term.h"
+
+#include "verify/core/limits.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------ construction */
+
+static bool is_numeral(const graft_term_state *k, Z3_ast a) { return Z3_is_numeral_ast(k->z3, a); }
+
+/* Computes `term` when its operands are numerals. */
+static Z3_ast fold_numerals(const graft_term_state *k, Z3_ast a, Z3_ast b, Z3_ast term)
+{
+    return is_numeral(k, a) && is_numeral(k, b) ? Z3_simplify(k->z3, term) : term;
+}
+
+static Z3_ast lift_term(void *state, int32_t value)
+{
+    const graft_term_state *k = state;
+    return Z3_mk_int(k->z3, value, k->real);
+}
+
+/* 149 decimals hold every binary32 exactly. */
+Z3_ast graft_term_float(const graft_term_state *k, int32_t bits)
+{
+    char text[GRAFT_ROOM_DECIMALS];
+    float value = 0.0F;
+    memcpy(&value, &bits, sizeof value);
+    (void)snprintf(text, sizeof text, "%.149f", (double)value);
+    Z3_ast numeral = Z3_mk_numeral(k->z3, text, k->real);
+    return value == 0.0F ? k->zero : numeral;
+}
+
+static Z3_ast lift_float_term(void *state, int32_t bits) { return graft_term_float(state, bits); }
+
+static Z3_ast sum_term(void *state, Z3_ast a, Z3_ast b)
+{
+    const graft_term_state *k = state;
+    if (a == k->zero) {
+        return b;
+    }
+    if (b == k->zero) {
+        return a;
+    }
+    return fold_numerals(k, a, b, Z3_mk_add(k->z3, 2, (Z3_ast[]){a, b}));
+}
+
+static Z3_ast difference_term(void *state, Z3_ast a, Z3_ast b)
+{
+    const graft_term_state *k = state;
+    if (b == k->zero) {
+        return a;
+    }
+    if (a == b) {
+        return k->zero;
+    }
+    if (a == k->zero && !is_numeral(k, b)) {
+        return Z3_mk_unary_minus(k->z3, b);
+    }
+    return fold_numerals(k, a, b, Z3_mk_sub(k->z3, 2, (Z3_ast[]){a, b}));
+}
+
+static Z3_ast product_term(void *state, Z3_ast a, Z3_ast b)
+{
+    const graft_term_state *k = state;
+    if (a == k->zero || b == k->zero) {
+        return k->zero;
+    }
+    if (a == k->one) {
+        return b;
+    }
+    if (b == k->one) {
+        return a;
+    }
+    return fold_numerals(k, a, b, Z3_mk_mul(k->z3, 2, (Z3_ast[]){a, b}));
+}
+
+/* Adds `fact` to a list unless it is there. */
+static void note_fact(graft_term_state *k, Z3_ast_vector list, Z3_ast fact)
+{
+    if (!Z3_ast_map_contains(k->z3, k->known, fact)) {
+        Z3_ast_map_insert(k->z3, k->known, fact, fact);
+        Z3_ast_vector_push(k->z3, list, fact);
+    }
+}
+
+static Z3_ast choose_term(const graft_term_state *k, Z3_ast condition, Z3_ast a, Z3_ast b)
+{
+    if (a == b) {
+        return a;
+    }
+    Z3_ast term = Z3_mk_ite(k->z3, condition, a, b);
+    return fold_numerals(k, a, b, term);
+}
+
+static Z3_ast max_term(void *state, Z3_ast a, Z3_ast b)
+{
+    const graft_term_state *k = state;
+    return choose_term(k, Z3_mk_ge(k->z3, a, b), a, b);
+}
+
+static Z3_ast min_term(void *state, Z3_ast a, Z3_ast b)
+{
+    const graft_term_state *k = state;
+    return choose_term(k, Z3_mk_le(k->z3, a, b), a, b);
+}
+
+/* ------------------------------------------------------- unknown functions */
+
+/* Counted at once: Z3 lets go of an object that nobody counts when the next one is made. */
+Z3_ast_vector graft_term_list(Z3_context z3)
+{
+    Z3_ast_vector list = Z3_mk_ast_vector(z3);
+    Z3_ast_vector_inc_ref(z3, list);
+    return list;
+}
+
+/* f(x); `*is_new` when it has not been met since the state was opened or emptied. */
+static Z3_ast apply_function(graft_term_state *k, graft_term_function f, Z3_ast x, bool *is_new)
+{
+    Z3_ast term = Z3_mk_app(k->z3, k->functions[f], 1, &x);
+    *is_new = !Z3_ast_map_contains(k->z3, k->known, term);
+    if (*is_new) {
+        Z3_ast_map_insert(k->z3, k->known, term, term);
+    }
+    return term;
+}
+
+/* ---------------------------------------------------------------- division */
+
+/* The reciprocal of something that is no product. */
+static Z3_ast invert_factor(graft_term_state *k, Z3_ast factor)
+{
+    Z3_ast zero = Z3_mk_eq(k->z3, factor, k->zero);
+    Z3_ast_vector_push(k->z3, k->domain, Z3_mk_not(k->z3, zero));
+    Z3_app app = Z3_to_app(k->z3, factor);
+    if (!is_numeral(k, factor) && Z3_get_app_decl(k->z3, app) == k->functions[GRAFT_TERM_INVERSE]) {
+        return Z3_get_app_arg(k->z3, app, 0);
+    }
+    bool is_new = false;
+    Z3_ast inverse = apply_function(k, GRAFT_TERM_INVERSE, factor, &is_new);
+    if (is_new) {
+        Z3_ast one = Z3_mk_eq(k->z3, product_term(k, factor, inverse), k->one);
+        note_fact(k, k->laws, Z3_mk_or(k->z3, 2, (Z3_ast[]){zero, one}));
+    }
+    return inverse;
+}
+
+/* Takes the last pending factor of a divisor: divides by it, or makes its own factors pending. */
+static Z3_ast divide_by_pending(graft_term_state *k, Z3_ast quotient, Z3_ast_vector pending)
+{
+    uint32_t last = Z3_ast_vector_size(k->z3, pending) - 1;
+    Z3_ast factor = Z3_ast_vector_get(k->z3, pending, last);
+    Z3_ast_vector_resize(k->z3, pending, last);
+    if (is_numeral(k, factor) && factor != k->zero) {
+        return fold_numerals(k, quotient, factor, Z3_mk_div(k->z3, quotient, factor));
+    }
+    Z3_app app = Z3_to_app(k->z3, factor);
+    Z3_decl_kind kind = is_numeral(k, factor)
+                            ? Z3_OP_UNINTERPRETED
+                            : Z3_get_decl_kind(k->z3, Z3_get_app_decl(k->z3, app));
+    if (kind != Z3_OP_MUL && kind != Z3_OP_UMINUS) {
+        return product_term(k, quotient, invert_factor(k, factor));
+    }
+    for (uint32_t i = 0; i < Z3_get_app_num_args(k->z3, app); i++) {
+        Z3_ast_vector_push(k->z3, pending, Z3_get_app_arg(k->z3, app, i));
+    }
+    return kind == Z3_OP_UMINUS ? difference_term(k, k->zero, quotient) : quotient;
+}
+
+static Z3_ast quotient_term(void *state, Z3_ast a, Z3_ast b)
+{
+    graft_term_state *k = state;
+    if (b == k->one) {
+        return a;
+    }
+    Z3_ast_vector pending = graft_term_list(k->z3);
+    Z3_ast_vector_push(k->z3, pending, b);
+    Z3_ast quotient = a;
+    while (Z3_ast_vector_size(k->z3, pending) > 0) {
+        quotient = divide_by_pending(k, quotient, pending);
+    }
+    Z3_ast_vector_dec_ref(k->z3, pending);
+    return quotient;
+}
+
+/* -------------------------------------------------------------------- laws */
+
+static void note_bounds(graft_term_state *k, Z3_ast low, Z3_ast term, Z3_ast high)
+{
+    note_fact(k, k->laws, Z3_mk_lt(k->z3, low, term));
+    note_fact(k, k->laws, Z3_mk_lt(k->z3, term, high));
+}
+
+static void note_equal(graft_term_state *k, Z3_ast a, Z3_ast b)
+{
+    note_fact(k, k->laws, Z3_mk_eq(k->z3, a, b));
+}
+
+/* The summands of a term, by sign: what is left when sums, differences and negations are opened. */
+typedef struct graft_summands {
+    Z3_ast_vector leaves[2]; /* added, subtracted */
+    Z3_ast_vector pending[2];
+} graft_summands;
+
+static void open_summands(const graft_term_state *k, graft_summands *summands)
+{
+    for (uint32_t sign = 0; sign < 2; sign++) {
+        summands->leaves[sign] = graft_term_list(k->z3);
+        summands->pending[sign] = graft_term_list(k->z3);
+    }
+}
+
+static void close_summands(const graft_term_state *k, graft_summands *summands)
+{
+    for (uint32_t sign = 0; sign < 2; sign++) {
+        Z3_ast_vector_dec_ref(k->z3, summands->leaves[sign]);
+        Z3_ast_vector_dec_ref(k->z3, summands->pending[sign]);
+    }
+}
+
+/* Takes one pending term: its parts become pending, or it is a leaf. */
+static void open_term(const graft_term_state *k, graft_summands *summands, uint32_t sign)
+{
+    uint32_t last = Z3_ast_vector_size(k->z3, summands->pending[sign]) - 1;
+    Z3_ast term = Z3_ast_vector_get(k->z3, summands->pending[sign], last);
+    Z3_ast_vector_resize(k->z3, summands->pending[sign], last);
+    Z3_decl_kind kind = Z3_OP_UNINTERPRETED;
+    if (!is_numeral(k, term)) {
+        kind = Z3_get_decl_kind(k->z3, Z3_get_app_decl(k->z3, Z3_to_app(k->z3, term)));
+    }
+    if (kind != Z3_OP_ADD && kind != Z3_OP_SUB && kind != Z3_OP_UMINUS) {
+        Z3_ast_vector_push(k->z3, summands->leaves[sign], term);
+        return;
+    }
+    Z3_app app = Z3_to_app(k->z3, term);
+    for (uint32_t i = 0; i < Z3_get_app_num_args(k->z3, app); i++) {
+        bool flips = kind == Z3_OP_UMINUS || (kind == Z3_OP_SUB && i > 0);
+        Z3_ast_vector_push(k->z3, summands->pending[flips ? 1 - sign : sign],
+                           Z3_get_app_arg(k->z3, app, i));
+    }
+}
+
+/* False when there are too many. */
+static bool find_summands(const graft_term_state *k, Z3_ast term, graft_summands *summands)
+{
+    Z3_ast_vector_push(k->z3, summands->pending[0], term);
+    for (uint32_t steps = 0; steps < 2 * GRAFT_LIMIT(EXP_SUMMANDS); steps++) {
+        if (Z3_ast_vector_size(k->z3, summands->pending[0]) > 0) {
+            open_term(k, summands, 0);
+        } else if (Z3_ast_vector_size(k->z3, summands->pending[1]) > 0) {
+            open_term(k, summands, 1);
+        } else {
+            return true;
+        }
+    }
+    return false;
+}
+
+static Z3_ast exp_of_leaf(graft_term_state *k, Z3_ast leaf)
+{
+    bool is_new = false;
+    Z3_ast term = apply_function(k, GRAFT_TERM_EXP, leaf, &is_new);
+    if (is_new) {
+        note_fact(k, k->laws, Z3_mk_lt(k->z3, k->zero, term));
+    }
+    return term;
+}
+
+/* exp(x) times the exponentials of what x subtracts is the product of those of what it adds. */
+static void note_exp_of_sum(graft_term_state *k, Z3_ast x, Z3_ast exp_x)
+{
+    graft_summands summands;
+    open_summands(k, &summands);
+    Z3_ast sides[2] = {k->one, exp_x};
+    if (find_summands(k, x, &summands)) {
+        for (uint32_t sign = 0; sign < 2; sign++) {
+            uint32_t count = Z3_ast_vector_size(k->z3, summands.leaves[sign]);
+            for (uint32_t i = 0; i < count; i++) {
+                Z3_ast leaf = Z3_ast_vector_get(k->z3, summands.leaves[sign], i);
+                sides[sign] = product_term(k, sides[sign], exp_of_leaf(k, leaf));
+            }
+        }
+        if (sides[0] != sides[1]) { /* They are the same when x is its own only summand. */
+            note_equal(k, sides[1], sides[0]);
+        }
+    }
+    close_summands(k, &summands);
+}
+
+static Z3_ast exp_term(void *state, Z3_ast x)
+{
+    graft_term_state *k = state;
+    if (x == k->zero) {
+        return k->one;
+    }
+    bool is_new = false;
+    Z3_ast term = apply_function(k, GRAFT_TERM_EXP, x, &is_new);
+    if (is_new) {
+        note_fact(k, k->laws, Z3_mk_lt(k->z3, k->zero, term));
+        note_exp_of_sum(k, x, term);
+    }
+    return term;
+}
+
+/* f(-x), which equals `mirrored`; without laws of its own. */
+static void note_mirrored(graft_term_state *k, graft_term_function f, Z3_ast x, Z3_ast mirrored)
+{
+    bool is_new = false;
+    note_equal(k, apply_function(k, f, difference_term(k, k->zero, x), &is_new), mirrored);
+}
+
+/* term has the sign of x. */
+static void note_sign(graft_term_state *k, Z3_ast x, Z3_ast term)
+{
+    Z3_context z3 = k->z3;
+    note_fact(k, k->laws, Z3_mk_implies(z3, Z3_mk_ge(z3, x, k->zero), Z3_mk_ge(z3, term, k->zero)));
+    note_fact(k, k->laws, Z3_mk_implies(z3, Z3_mk_le(z3, x, k->zero), Z3_mk_le(z3, term, k->zero)));
+}
+
+/* 0 <= x term <= |x|, of a term with the sign of x that lies between -1 and 1. */
+static void note_damped(graft_term_state *k, Z3_ast x, Z3_ast term)
+{
+    Z3_context z3 = k->z3;
+    Z3_ast product = product_term(k, x, term);
+    Z3_ast opposite = difference_term(k, k->zero, x);
+    Z3_ast positive = Z3_mk_ge(z3, x, k->zero);
+    Z3_ast negative = Z3_mk_le(z3, x, k->zero);
+    note_fact(k, k->laws, Z3_mk_ge(z3, product, k->zero));
+    note_fact(k, k->laws, Z3_mk_implies(z3, positive, Z3_mk_le(z3, product, x)));
+    note_fact(k, k->laws, Z3_mk_implies(z3, negative, Z3_mk_le(z3, product, opposite)));
+}
+
+/* x (1 + erf(x)) is nowhere below -0.2404..., nor is that of -x. */
+static void note_dip(graft_term_state *k, Z3_ast x, Z3_ast erf_x)
+{
+    Z3_ast low = graft_term_rational(k, -1, 4);
+    Z3_ast product = product_term(k, x, erf_x);
+    note_fact(k, k->laws, Z3_mk_lt(k->z3, low, sum_term(k, product, x)));
+    note_fact(k, k->laws, Z3_mk_lt(k->z3, low, difference_term(k, product, x)));
+}
+
+static Z3_ast sqrt_term(void *state, Z3_ast x)
+{
+    graft_term_state *k = state;
+    if (x == k->zero || x == k->one) {
+        return x;
+    }
+    bool is_new = false;
+    Z3_ast defined = Z3_mk_ge(k->z3, x, k->zero);
+    Z3_ast term = apply_function(k, GRAFT_TERM_SQRT, x, &is_new);
+    Z3_ast_vector_push(k->z3, k->domain, defined);
+    if (is_new) {
+        Z3_ast facts[2] = {Z3_mk_ge(k->z3, term, k->zero),
+                           Z3_mk_eq(k->z3, product_term(k, term, term), x)};
+        note_fact(k, k->laws, Z3_mk_implies(k->z3, defined, Z3_mk_and(k->z3, 2, facts)));
+    }
+    return term;
+}
+
+static Z3_ast erf_term(void *state, Z3_ast x)
+{
+    graft_term_state *k = state;
+    if (x == k->zero) {
+        return x;
+    }
+    bool is_new = false;
+    Z3_ast term = apply_function(k, GRAFT_TERM_ERF, x, &is_new);
+    if (is_new) {
+        note_bounds(k, lift_term(k, -1), term, k->one);
+        note_mirrored(k, GRAFT_TERM_ERF, x, difference_term(k, k->zero, term));
+        note_sign(k, x, term);
+        note_damped(k, x, term);
+        note_dip(k, x, term);
+    }
+    return term;
+}
+
+static Z3_ast sigmoid_term(void *state, Z3_ast x)
+{
+    graft_term_state *k = state;
+    if (x == k->zero) {
+        return graft_term_rational(k, 1, 2);
+    }
+    bool is_new = false;
+    Z3_ast term = apply_function(k, GRAFT_TERM_SIGMOID, x, &is_new);
+    if (is_new) {
+        Z3_ast exp_opposite = exp_term(k, difference_term(k, k->zero, x));
+        note_bounds(k, k->zero, term, k->one);
+        note_mirrored(k, GRAFT_TERM_SIGMOID, x, difference_term(k, k->one, term));
+        note_equal(k, product_term(k, term, sum_term(k, k->one, exp_opposite)), k->one);
+    }
+    return term;
+}
+
+static Z3_ast tanh_term(void *state, Z3_ast x)
+{
+    graft_term_state *k = state;
+    if (x == k->zero) {
+        return x;
+    }
+    bool is_new = false;
+    Z3_ast term = apply_function(k, GRAFT_TERM_TANH, x, &is_new);
+    if (is_new) {
+        Z3_ast half = sigmoid_term(k, sum_term(k, x, x));
+        note_bounds(k, lift_term(k, -1), term, k->one);
+        note_mirrored(k, GRAFT_TERM_TANH, x, difference_term(k, k->zero, term));
+        note_sign(k, x, term);
+        note_equal(k, sum_term(k, term, k->one), sum_term(k, half, half));
+    }
+    return term;
+}
+
+#define NUM    Z3_ast
+#define ALG(f) f##_term
+#include "graph/meaning/operator_scalars.inc"
+
+Z3_ast graft_term_scalar(graft_term_state *k, uint32_t op, Z3_ast a, Z3_ast b)
+{
+    return scalar_term(k, op, a, b);
+}
+
+Z3_ast graft_term_renew(void *state, Z3_ast term)
+{
+    static const uint8_t ops[GRAFT_TERM_FUNCTION_COUNT] = {
+        [GRAFT_TERM_EXP] = GRAFT_OP_exp,   [GRAFT_TERM_SQRT] = GRAFT_OP_sqrt,
+        [GRAFT_TERM_ERF] = GRAFT_OP_erf,   [GRAFT_TERM_SIGMOID] = GRAFT_OP_sigmoid,
+        [GRAFT_TERM_TANH] = GRAFT_OP_tanh, [GRAFT_TERM_INVERSE] = GRAFT_OP_div};
+    graft_term_state *k = state;
+    Z3_func_decl decl = Z3_get_app_decl(k->z3, Z3_to_app(k->z3, term));
+    uint32_t f = 0;
+    while (f < GRAFT_TERM_FUNCTION_COUNT && k->functions[f] != decl) {
+        f++;
+    }
+    if (f == GRAFT_TERM_FUNCTION_COUNT) {
+        return term;
+    }
+    Z3_ast x = Z3_get_app_arg(k->z3, Z3_to_app(k->z3, term), 0);
+    return f == GRAFT_TERM_INVERSE ? graft_term_scalar(k, ops[f], k->one, x)
+                                   : graft_term_scalar(k, ops[f], x, NULL);
+}
+
+/* --------------------------------------------------------------- the state */
+
+void graft_term_open(graft_term_state *k, Z3_context z3)
+{
+    static const char *const names[GRAFT_TERM_FUNCTION_COUNT] = {"exp",     "sqrt", "erf",
+                                                                 "sigmoid", "tanh", "inverse"};
+    k->z3 = z3;
+    k->real = Z3_mk_real_sort(z3);
+    k->zero = Z3_mk_int(z3, 0, k->real);
+    k->one = Z3_mk_int(z3, 1, k->real);
+    for (uint32_t i = 0; i < GRAFT_TERM_FUNCTION_COUNT; i++) {
+        k->functions[i] =
+            Z3_mk_func_decl(z3, Z3_mk_string_symbol(z3, names[i]), 1, &k->real, k->real);
+    }
+    k->laws = graft_term_list(z3);
+    k->domain = graft_term_list(z3);
+    k->known = graft_term_map(z3);
+}
+
+void graft_term_close(graft_term_state *k)
+{
+    Z3_ast_vector_dec_ref(k->z3, k->laws);
+    Z3_ast_vector_dec_ref(k->z3, k->domain);
+    Z3_ast_map_dec_ref(k->z3, k->known);
+}
+
+void graft_term_forget(graft_term_state *k)
+{
+    Z3_ast_vector_resize(k->z3, k->laws, 0);
+    Z3_ast_vector_resize(k->z3, k->domain, 0);
+    Z3_ast_map_reset(k->z3, k->known);
+}
+
+Z3_ast graft_term_symbol(const graft_term_state *k, uint32_t variable, size_t index)
+{
+    char name[GRAFT_ROOM_NAME];
+    (void)snprintf(name, sizeof name, "x%" PRIu32 "_%zu", variable, index);
+    return Z3_mk_const(k->z3, Z3_mk_string_symbol(k->z3, name), k->real);
+}
+
+Z3_ast graft_term_rational(const graft_term_state *k, int64_t numerator, int64_t denominator)
+{
+    char text[GRAFT_ROOM_NAME];
+    assert(denominator > 0);
+    (void)snprintf(text, sizeof text, "%" PRId64 "/%" PRId64, numerator, denominator);
+    return Z3_mk_numeral(k->z3, text, k->real);
+}
+
+/* ------------------------------------------------------------------ rebuilding */
+
+Z3_ast_map graft_term_map(Z3_context z3)
+{
+    Z3_ast_map map = Z3_mk_ast_map(z3);
+    Z3_ast_map_inc_ref(z3, map);
+    return map;
+}
+
+typedef struct {
+    Z3_context z3;
+    graft_arena *scratch;
+    Z3_ast_map known; /* Terms with what they have become. */
+    graft_term_change change;
+    void *context;
+} rebuilding;
+
+static Z3_ast rebuild(const rebuilding *r, Z3_ast term)
+{
+    if (Z3_get_ast_kind(r->z3, term) != Z3_APP_AST) {
+        return term;
+    }
+    if (Z3_ast_map_contains(r->z3, r->known, term)) {
+        return Z3_ast_map_find(r->z3, r->known, term);
+    }
+    Z3_app app = Z3_to_app(r->z3, term);
+    uint32_t count = Z3_get_app_num_args(r->z3, app);
+    Z3_ast *args = GRAFT_NEW(r->scratch, Z3_ast, count);
+    bool changed = false;
+    for (uint32_t i = 0; i < count; i++) {
+        Z3_ast arg = Z3_get_app_arg(r->z3, app, i);
+        args[i] = rebuild(r, arg);
+        changed = changed || args[i] != arg;
+    }
+    Z3_ast same = changed ? Z3_mk_app(r->z3, Z3_get_app_decl(r->z3, app), count, args) : term;
+    Z3_ast result = r->change(r->context, same);
+    Z3_ast_map_insert(r->z3, r->known, term, result);
+    return result;
+}
+
+Z3_ast graft_term_rebuild(Z3_context z3, graft_arena *scratch, Z3_ast term,
+                          graft_term_change change, void *context)
+{
+    graft_mark mark = graft_arena_mark(scratch);
+    const rebuilding r = {z3, scratch, graft_term_map(z3), change, context};
+    Z3_ast result = rebuild(&r, term);
+    Z3_ast_map_dec_ref(z3, r.known);
+    graft_arena_release(scratch, mark);
+    return result;
+}

@@ -1,0 +1,87 @@
+/* term.h - operators over Z3 terms of sort Real: what proofs are about.
+ *
+ * An element of a tensor is a term; running an operator on terms builds the terms of its output.
+ * Sums and products are taken in the order of operator_bodies.inc; adding 0, multiplying by 0 or 1
+ * and arithmetic on numerals are carried out at once, so that constants leave no trace. relu, max
+ * and min become if-then-else. a / b is a times the reciprocal of b, which is an unknown function
+ * with inverse(0) = 0, so that inverse(x y) = inverse(x) inverse(y) and inverse(inverse(x)) = x
+ * hold throughout and are carried out at once. What a quotient by 0 is plays no role (see
+ * `domain`).
+ *
+ * exp, sqrt, erf, sigmoid and tanh are uninterpreted functions. For each term they are applied to,
+ * true facts about it are collected in `laws`, ready to be asserted:
+ *      t inverse(t) = 1 for t != 0;
+ *      exp(t) > 0, exp(0) = 1, and exp(a + b - ...) exp(...) = exp(a) exp(b) for the summands of t
+ *      (up to 4096 of them);
+ *      0 < sigmoid(t) < 1 and sigmoid(t) (1 + exp(-t)) = 1;
+ *      -1 < tanh(t) < 1 and tanh(t) = 2 sigmoid(2t) - 1;
+ *      -1 < erf(t) < 1, erf(0) = 0 and erf(-t) = -erf(t), 0 <= t erf(t) <= |t| and
+ *      t erf(t) - |t| > -1/4;
+ *      sqrt(t) >= 0 and sqrt(t)^2 = t, both for t >= 0.
+ * In `domain` are the conditions under which what was built since it was last emptied is defined
+ * over the reals: divisors are not 0, arguments of square roots not negative. (What of it reaches
+ * which element is known to guarded.h.) */
+#ifndef GRAFT_TERM_H
+#define GRAFT_TERM_H
+
+#include "graft/rule.h"
+#include "graph/base/arena.h"
+
+#include <z3.h>
+
+/* The unknown functions. */
+typedef enum graft_term_function {
+    GRAFT_TERM_EXP = 0,
+    GRAFT_TERM_SQRT = 1,
+    GRAFT_TERM_ERF = 2,
+    GRAFT_TERM_SIGMOID = 3,
+    GRAFT_TERM_TANH = 4,
+    GRAFT_TERM_INVERSE = 5,
+    GRAFT_TERM_FUNCTION_COUNT = 6
+} graft_term_function;
+
+/* Belongs to one context and one thread. */
+typedef struct graft_term_state {
+    Z3_context z3; /* made by Z3_mk_context, which owns every term */
+    Z3_sort real;
+    Z3_ast zero;
+    Z3_ast one;
+    Z3_func_decl functions[GRAFT_TERM_FUNCTION_COUNT];
+    Z3_ast_vector laws;   /* facts, without duplicates */
+    Z3_ast_vector domain; /* conditions, in the order they came up */
+    Z3_ast_map known;     /* applications and facts that were met */
+} graft_term_state;
+
+/* Makes the state's own objects in `z3`, which must outlive it. Terms of two states of one context
+ * may be mixed: equal symbols and functions are the same terms. */
+void graft_term_open(graft_term_state *k, Z3_context z3);
+void graft_term_close(graft_term_state *k);
+/* Empties `laws` and `domain`. */
+void graft_term_forget(graft_term_state *k);
+
+/* An elementwise operator without attributes, on scalars; `b` is NULL where it has one input. */
+Z3_ast graft_term_scalar(graft_term_state *k, uint32_t op, Z3_ast a, Z3_ast b);
+
+/* An application of an unknown function, made anew in a graft_term_state, which takes note of its
+ * laws; any other term as it is. */
+Z3_ast graft_term_renew(void *state, Z3_ast term);
+
+/* The number of a finite binary32 given by its bits. */
+Z3_ast graft_term_float(const graft_term_state *k, int32_t bits);
+
+/* The free symbol of element `index` of variable `variable`, e.g. x2_17. */
+Z3_ast graft_term_symbol(const graft_term_state *k, uint32_t variable, size_t index);
+/* The numeral numerator / denominator; `denominator` is positive. */
+Z3_ast graft_term_rational(const graft_term_state *k, int64_t numerator, int64_t denominator);
+
+/* An empty map and an empty list, which the caller releases (Z3_ast_map_dec_ref,
+ * Z3_ast_vector_dec_ref). */
+Z3_ast_map graft_term_map(Z3_context z3);
+Z3_ast_vector graft_term_list(Z3_context z3);
+/* Builds a term anew from its leaves: `change` is given each application once, with its new
+ * operands. */
+typedef Z3_ast (*graft_term_change)(void *context, Z3_ast term);
+Z3_ast graft_term_rebuild(Z3_context z3, graft_arena *scratch, Z3_ast term,
+                          graft_term_change change, void *context);
+
+#endif

@@ -1,0 +1,221 @@
+/* hinter.c - see hinter.h. */
+#include "verify/sizes/hinter.h"
+
+#include "verify/core/symmatch.h"
+
+/* --------------------------------------------------------------- what can hold */
+
+/* Keeps what Z3 has found, in place of the oldest. */
+static void keep_model(void *context, Z3_context z3, Z3_solver solver)
+{
+    graft_sym_hinter *a = context;
+    Z3_model *place = &a->models[a->model_count % GRAFT_LIMIT(MODELS)];
+    Z3_model found = Z3_solver_get_model(z3, solver);
+    if (found == NULL) {
+        return;
+    }
+    Z3_model_inc_ref(z3, found);
+    if (a->model_count >= GRAFT_LIMIT(MODELS)) {
+        Z3_model_dec_ref(z3, *place);
+    }
+    *place = found;
+    a->model_count++;
+}
+
+/* Whether a model that is known makes every part of a conjunction true. */
+static bool is_satisfied(const graft_sym_hinter *a, uint32_t count, const Z3_ast *parts)
+{
+    Z3_context z3 = a->s->z3;
+    bool satisfied = false;
+    for (uint32_t m = 0; m < a->model_count && m < GRAFT_LIMIT(MODELS) && !satisfied; m++) {
+        Z3_model model = a->models[(a->model_count - 1 - m) % GRAFT_LIMIT(MODELS)];
+        satisfied = true;
+        for (uint32_t i = 0; i < count && satisfied; i++) {
+            Z3_ast value = NULL;
+            satisfied = Z3_model_eval(z3, model, parts[i], true, &value) &&
+                        Z3_get_bool_value(z3, value) == Z3_L_TRUE;
+        }
+    }
+    return satisfied;
+}
+
+static bool can_hold(void *context, uint32_t count, const Z3_ast *conditions)
+{
+    graft_sym_hinter *h = context;
+    return (h->values != NULL && graft_sym_values_satisfy(h->values, count, conditions)) ||
+           is_satisfied(h, count, conditions);
+}
+
+/* ------------------------------------------------------- conditions, instantiated */
+
+/* Whether a term is a symbol that a fold binds. */
+static bool visit_bound(void *context, Z3_ast term)
+{
+    struct {
+        const graft_sym *s;
+        bool found;
+    } *c = context;
+    if (graft_sym_arity(c->s, term) == 0 && graft_sym_kind(c->s, term) == Z3_OP_UNINTERPRETED) {
+        Z3_symbol name =
+            Z3_get_decl_name(c->s->z3, Z3_get_app_decl(c->s->z3, Z3_to_app(c->s->z3, term)));
+        c->found = c->found || Z3_get_symbol_string(c->s->z3, name)[0] == 'b';
+    }
+    return true;
+}
+
+static bool is_bound(const graft_sym *s, Z3_ast term)
+{
+    struct {
+        const graft_sym *s;
+        bool found;
+    } c = {s, false};
+    graft_sym_walk(s, term, visit_bound, &c);
+    return c.found;
+}
+
+/* Where one of the symbols stands alone in an index, the value that makes the index `at`. False
+ * when it has another value already. */
+static bool match_index(const graft_sym *s, const graft_sym_condition *g, Z3_ast index, Z3_ast at,
+                        Z3_ast values[GRAFT_ROOM_CONDITION_BINDERS])
+{
+    while (graft_sym_is_app(s, index, s->at)) {
+        index = graft_sym_arg(s, index, 1);
+    }
+    for (uint32_t i = 0; i < g->binder_count; i++) {
+        Z3_ast rest = NULL;
+        if (!graft_sym_mentions(s, index, 1, &g->binders[i])) {
+            continue;
+        }
+        rest = graft_sym_sub(s, index, g->binders[i]);
+        if (!graft_sym_mentions(s, rest, g->binder_count, g->binders)) {
+            Z3_ast value = graft_sym_sub(s, at, rest);
+            bool free = !is_bound(s, at) && (values[i] == NULL || values[i] == value);
+            values[i] = value;
+            return free;
+        }
+    }
+    return true;
+}
+
+/* Values at which the element `of` of a condition becomes the element `to`, as far as it says.
+ * False when there are none. */
+static bool find_values(const graft_sym *s, const graft_sym_condition *g, Z3_ast of, Z3_ast to,
+                        Z3_ast values[GRAFT_ROOM_CONDITION_BINDERS])
+{
+    bool matches = graft_sym_is_app(s, to, Z3_get_app_decl(s->z3, Z3_to_app(s->z3, of)));
+    for (uint32_t i = 0; matches && i < graft_sym_arity(s, of); i++) {
+        matches = match_index(s, g, graft_sym_arg(s, of, i), graft_sym_arg(s, to, i), values);
+    }
+    return matches;
+}
+
+static bool find_all_values(void *context, graft_sym *s, const graft_sym_condition *c, Z3_ast of,
+                            Z3_ast to, Z3_ast values[GRAFT_ROOM_CONDITION_BINDERS])
+{
+    (void)context;
+    return find_values(s, c, of, to, values);
+}
+
+/* --------------------------------------------------------------------- splits */
+
+typedef struct {
+    const graft_sym *s;
+    Z3_ast found; /* A size that depends on which of two sizes is broadcast. */
+} broadcast_search;
+
+static bool visit_broadcast(void *context, Z3_ast term)
+{
+    broadcast_search *b = context;
+    if (b->found == NULL && graft_sym_is_app(b->s, term, b->s->wide)) {
+        b->found = term;
+    }
+    return b->found == NULL;
+}
+
+/* Looks for a broadcast size where it matters: as the range of a fold, as a number, in row-major
+ * places, in a window. An index along the axis is no such place. */
+static bool visit_use_of_size(void *context, Z3_ast term)
+{
+    broadcast_search *b = context;
+    const graft_sym *s = b->s;
+    uint32_t count = graft_sym_arity(s, term);
+    if (graft_sym_is_element(s, term) || graft_sym_is_app(s, term, s->at)) {
+        return true;
+    }
+    for (uint32_t i = 0; i < count && b->found == NULL; i++) {
+        Z3_ast arg = graft_sym_arg(s, term, i);
+        if (Z3_get_sort(s->z3, arg) == s->integer && !graft_sym_is_app(s, term, s->wide)) {
+            graft_sym_walk(s, arg, visit_broadcast, b);
+        }
+    }
+    return b->found == NULL;
+}
+
+/* The three ways in which two sizes broadcast. */
+static bool find_split(void *context, const graft_sym *s, const graft_rule *rule,
+                       const graft_sym_side sides[2], graft_sym_split *split)
+{
+    (void)context;
+    broadcast_search b = {.s = s};
+    for (uint32_t side = 0; side < 2; side++) {
+        for (uint32_t n = 0; n < graft_sym_pattern(rule, side)->node_count; n++) {
+            Z3_ast value = sides[side].values[n][0];
+            if (value != NULL && b.found == NULL) {
+                graft_sym_walk(s, value, visit_use_of_size, &b);
+            }
+        }
+    }
+    if (b.found == NULL) {
+        return false;
+    }
+    Z3_ast one = graft_sym_int(s, 1);
+    Z3_ast x = graft_sym_arg(s, b.found, 0);
+    Z3_ast y = graft_sym_arg(s, b.found, 1);
+    while (graft_sym_is_app(s, y, s->wide)) {
+        y = graft_sym_arg(s, y, 0);
+    }
+    *split = (graft_sym_split){
+        .alternatives = {Z3_mk_eq(s->z3, x, y), Z3_mk_eq(s->z3, x, one), Z3_mk_eq(s->z3, y, one)},
+        .count = 3
+    };
+    return true;
+}
+
+/* ----------------------------------------------------------------------- folds */
+
+static bool find_map(void *context, graft_sym *s, const graft_sym_pair *pair, uint32_t way,
+                     Z3_ast to[GRAFT_SYM_BINDERS])
+{
+    graft_sym_hinter *h = context;
+    return graft_sym_find_map(&h->maps, s, pair, way, to);
+}
+
+static bool find_place(void *context, graft_sym *s, const graft_sym_pair *pair,
+                       Z3_ast to[GRAFT_SYM_BINDERS])
+{
+    (void)context;
+    return graft_sym_find_place(s, pair, to);
+}
+
+/* --------------------------------------------------------------------- opening */
+
+void graft_sym_hinter_open(graft_sym_hinter *h, const graft_sym *s)
+{
+    *h = (graft_sym_hinter){
+        .hints = {.context = h,
+                  .can_hold = can_hold,
+                  .learn = keep_model,
+                  .map = find_map,
+                  .place = find_place,
+                  .values = find_all_values,
+                  .split = find_split},
+        .s = s
+    };
+}
+
+void graft_sym_hinter_close(graft_sym_hinter *h)
+{
+    for (uint32_t m = 0; m < h->model_count && m < GRAFT_LIMIT(MODELS); m++) {
+        Z3_model_dec_ref(h->s->z3, h->models[m]);
+    }
+}
