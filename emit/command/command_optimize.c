@@ -5,6 +5,7 @@
 #include "emit/command/searches.h"
 #include "emit/command/session_options.h"
 #include "emit/command/written.h"
+#include "emit/policy/bundles.h"
 #include "emit/policy/refine.h"
 #include "emit/policy/simplify.h"
 #include "emit/report/confirmed.h"
@@ -238,6 +239,9 @@ static graft_status rewrite(graft_env *env, optimize_run *run)
         return follow_policy(env, run);
     }
     GRAFT_CHECK(search_passes(env, run));
+    if (graft_device_times_models(run->session.device)) {
+        GRAFT_CHECK(graft_bundles_search(env, &run->session, &run->found));
+    }
     double *costs_ns = GRAFT_NEW(env->life, double, run->found.step_count + 1);
     GRAFT_CHECK(graft_trace_replay(env, &run->trace, environment, run->found.steps,
                                    run->found.step_count, costs_ns));
@@ -268,7 +272,7 @@ static graft_status write_result(graft_env *env, optimize_run *run, const char *
 }
 
 /* Writes what was found and reads it back. What should cost more than the model did in the end is
- * not taken: the model itself is written. */
+ * not taken, unless the device times wholes: the model itself is written. */
 static graft_status write_file(graft_env *env, optimize_run *run, const char *path)
 {
     graft_status status = GRAFT_OK;
@@ -282,7 +286,8 @@ static graft_status write_file(graft_env *env, optimize_run *run, const char *pa
     }
     GRAFT_CHECK(status);
     GRAFT_CHECK(graft_written_open(env, session, path, &run->written));
-    if (run->written.total.ns > (1.0 + noise) * session->given.ns) {
+    if (!graft_device_times_models(session->device) &&
+        run->written.total.ns > (1.0 + noise) * session->given.ns) {
         graft_log(env, 1, "what was found costs %.3f of the model: the model is written as it was",
                   run->written.total.ns / session->given.ns);
         GRAFT_CHECK(write_as_it_was(env, run, path));
