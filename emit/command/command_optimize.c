@@ -487,6 +487,7 @@ static graft_status run_optimize(graft_env *env, void *choices)
         return graft_simplify_file(env, &run->options, run->out);
     }
     run->options.file = true;
+    run->options.thread_count = env->asked_threads;
     run->options.fixed = run->policy != NULL;
     run->options.deadline_ns =
         run->second_count == 0 ? 0 : graft_clock_ns() + run->second_count * UINT64_C(1000000000);

@@ -15,6 +15,7 @@ typedef struct graft_session_options {
     const char *model;             /* A zoo name or a path to an .onnx file. */
     const char *rules;             /* Path of a rule file. */
     const char *device;            /* "cpu", or the name of a recorded device. */
+    uint32_t thread_count;         /* Of the device; 0: one, or what it says. */
     const char *database;          /* Path of the cost database; made when missing. */
     const char *settings;          /* Path of a settings file. */
     bool exact;                    /* Only rules that give identical results for every input. */

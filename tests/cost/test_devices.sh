@@ -139,6 +139,14 @@ refuses_hello() { # WHAT MESSAGE
         grep -q "device '$FAKE:hello=$1': hello: " "$FOLDER/err" &&
         [ ! -e "$FOLDER/none.onnx" ] && [ ! -e "$FOLDER/none.costs" ]
 }
+# As many threads as the user says, or none of it.
+refuses_other_threads() {
+    gives 0 "$GRAFT" --quiet --threads 3 measure resnet8 --device "$FAKE" --database "$DB" --rounds 3 &&
+        error_is 2 "device '$FAKE': hello: it has 3 threads, not 2" "$GRAFT" --quiet --threads 2 measure resnet8 \
+            --device "$FAKE" --database "$DB" &&
+        error_is 2 "it has 3 threads, not 2" "$GRAFT" --quiet --threads 2 optimize resnet8 "$FOLDER/none.onnx" \
+            --device "$FAKE" --database "$DB"
+}
 refuses_what_is_no_program() {
     echo 'no program' > "$FOLDER/text" && chmod +x "$FOLDER/text" &&
         error_is 2 "cannot be started" "$GRAFT" measure resnet8 --device "$FOLDER/text" --database "$DB" || return 1
@@ -241,7 +249,7 @@ times_with_onnxruntime() {
     gives 0 "$GRAFT" measure dscnn --device onnxruntime --database "$DB" --rounds 3 --json &&
         grep -q '"estimated": 0,' "$FOLDER/out" && ! grep -q '"whole_ns": null' "$FOLDER/out" &&
         grep -q '"device": "onnxruntime on .*, 1 thread", "library": "onnxruntime [0-9.]*, level all, device program 1"' "$FOLDER/out" &&
-        gives 0 "$GRAFT" measure dscnn --device onnxruntime:threads=2,level=basic --database "$DB" --rounds 3 --json &&
+        gives 0 "$GRAFT" --threads 2 measure dscnn --device onnxruntime:level=basic --database "$DB" --rounds 3 --json &&
         grep -q '"device": "onnxruntime on .*, 2 threads", "library": "onnxruntime [0-9.]*, level basic, device' "$FOLDER/out"
 }
 # Whichever is faster here: what is said is what comes out.
@@ -323,6 +331,7 @@ check "refuses a dead device" refuses_hello die 'it has ended'
 check "refuses one that hangs" refuses_hello hang 'no answer in 1 s'
 check "refuses one that says garbage" refuses_hello garbage 'no JSON object'
 check "refuses one that cannot" refuses_hello unsupported 'it says: there is no such thing'
+check "refuses other threads" refuses_other_threads
 check "refuses what is no program" refuses_what_is_no_program
 check "starts it alone" starts_it_alone
 check "confirms" confirms
