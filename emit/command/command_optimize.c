@@ -529,6 +529,8 @@ static const graft_option options[] = {
     GRAFT_LIST(optimize_run, sizes, "--size", "NAME=N,...",
                "values for sizes that the model leaves open"),
     GRAFT_LIST(optimize_run, frozen, "--freeze", "NAME=N,...", "fix these sizes, in the file too"),
+    GRAFT_NUMBER(optimize_run, options.unroll, "--unroll", "N", NULL, 1, GRAFT_UNROLL_MOST,
+                 "rewrite LSTM, GRU and RNN of at most N steps by their steps"),
     GRAFT_NUMBER(optimize_run, second_count, "--seconds", "N", NULL, 1, SECONDS_MOST,
                  "for measuring and searching; speed then decides"),
     GRAFT_NUMBER(optimize_run, check_count, "--check", "N", NULL, 1, CHECKS_MOST,

@@ -342,7 +342,9 @@ graft_status graft_session_open(graft_env *env, const graft_session_options *opt
                                          .size_count = options->size_count,
                                          .keep_open = options->file,
                                          .frozen = options->frozen,
-                                         .frozen_count = options->frozen_count};
+                                         .frozen_count = options->frozen_count,
+                                         .unroll = options->unroll};
+    session->unroll = options->unroll;
     GRAFT_CHECK(graft_model_open(env, env->life, options->model, &reading, &session->model));
     if (options->fixed && session->model->is_open) {
         status = GRAFT_FAIL(env, GRAFT_UNSUPPORTED,

@@ -27,6 +27,7 @@ typedef struct graft_session_options {
     uint64_t deadline_ns;
     const graft_model_size *frozen; /* Sizes that are fixed, in the file too. */
     uint32_t frozen_count;
+    uint32_t unroll; /* As in graft_model_options. */
     bool estimating; /* Nothing is measured: what the database lacks is estimated. */
     bool survey;     /* Only rules that walks through the model's rewrites met (survey.h). */
     bool fixed;      /* A model whose sizes stay open is refused. */
@@ -38,6 +39,7 @@ typedef struct graft_session_options {
 typedef struct graft_session {
     graft_agent_settings settings;
     graft_model *model;
+    uint32_t unroll;     /* How it was read: as in graft_model_options. */
     graft_ruleset rules; /* As read. */
     graft_xfers xfers;   /* Those that are used, in the file's order. */
     uint32_t unproved;   /* Rules left out since they hold within bounds only, */

@@ -89,7 +89,7 @@ static graft_status open_model(graft_run *run, const char *path, const graft_run
 {
     graft_status status = GRAFT_OK;
     graft_env *env = &run->env;
-    graft_model_options reading = {.size_count = 0};
+    graft_model_options reading = {.unroll = GRAFT_UNROLL_MOST}; /* It has no kernel for a whole. */
     graft_weights *weights = GRAFT_NEW(env->life, graft_weights, 1);
     const graft_option_list sizes = {GRAFT_NEW(env->life, const char *, options->size_count),
                                      options->size_count};
