@@ -54,3 +54,5 @@ if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") && "$python" 
 else
     skip "recurrent nodes by their steps" "no onnxruntime here"
 fi
+
+finish
