@@ -299,10 +299,10 @@ bench-onnx: $(GRAFT) ## Time models that others made before and after, in onnxru
 
 # Likewise; SECONDS_EACH=N for measuring and searching. The table is in docs/benchmarks.md.
 .PHONY: bench-runtimes
-bench-runtimes: $(GRAFT) ## Time models where they run: onnxruntime, XNNPACK, Graft's executor (ONLY=, SKIP=, AGAIN=1)
+bench-runtimes: $(GRAFT) ## Time models where they run: onnxruntime, XNNPACK, Graft's executor (ONLY=, SKIP=, COLUMNS=, AGAIN=1)
 	@pythons=$$(sh tests/foreign/python.sh $(FOREIGN)) && \
 	    nice $${pythons% *} tests/foreign/runtimes.py $(GRAFT) $(FOREIGN) $${pythons#* } docs/benchmarks.md \
-	    $(if $(ONLY),--only $(ONLY)) $(if $(SKIP),--skip $(SKIP)) $(if $(AGAIN),--again) \
+	    $(if $(COLUMNS),--columns '$(COLUMNS)') $(if $(ONLY),--only $(ONLY)) $(if $(SKIP),--skip $(SKIP)) $(if $(AGAIN),--again) \
 	    $(if $(SECONDS_EACH),--seconds $(SECONDS_EACH))
 
 # Written whole or not at all; it fails when a budget is passed.

@@ -340,3 +340,11 @@ done:
     graft_arena_release(env->scratch, mark);
     return status;
 }
+
+graft_status graft_run_time(graft_env *env, graft_run *run, uint32_t rounds, graft_timing *timing)
+{
+    const int before = take_threads((int)run->env.thread_count);
+    graft_status status = graft_executor_time(env, run->executor, rounds, timing);
+    (void)take_threads(before);
+    return status;
+}

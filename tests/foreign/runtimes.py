@@ -1,12 +1,13 @@
 """`make bench-runtimes`: what Graft gains where models run, by the device's own costs and confirmed there.
 
-    runtimes.py GRAFT FOLDER EXPORTER PAGE [--only TEXT] [--skip TEXT] [--again] [--table] [--seconds N]
+    runtimes.py GRAFT FOLDER EXPORTER PAGE [--only TEXT] [--skip TEXT] [--columns TEXT] [--again]
+                [--table] [--seconds N]
 
 Takes the models of models.txt, with open axes fixed to the first sizes there, and the zoo's recurrent ones.
 For onnxruntime on one thread and two, and for XNNPACK, each is optimised with that device and then timed
 against what came out by the device's program, started anew. Graft's executor is timed against onnxruntime
 on the model as it is. Every figure is kept in FOLDER/runtimes as soon as it is there, so an interrupted run
-goes on; --again makes those of --only anew. The table of all that is known replaces the one between the two
+goes on; --again makes those of --only anew, --columns takes only some devices ("onnxruntime;executor, 2"). The table of all that is known replaces the one between the two
 marks in PAGE.
 """
 
@@ -177,7 +178,7 @@ def read_record(path, name):
 def bench_model(entry, arguments, path):
     record = {"name": entry.name} if arguments.again else read_record(path, entry.name)
     for column, (device, threads) in COLUMNS.items():
-        if column in record:
+        if column in record or column not in arguments.columns.split(";"):
             continue
         start = time.monotonic()
         try:
@@ -197,6 +198,7 @@ def read_arguments():
         parser.add_argument(name)
     parser.add_argument("--only", default="")
     parser.add_argument("--skip")
+    parser.add_argument("--columns", default=";".join(COLUMNS))
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--seconds", type=int, default=300)
