@@ -278,10 +278,10 @@ done:
 static graft_status confirm(graft_env *env, contest *c, const bundle *b, bool *taken)
 {
     graft_status status = GRAFT_OK;
+    const graft_confirm_pair pair = {c->path, b->path, ROUNDS_MOST};
     graft_comparison found;
     const char *refusal = NULL;
-    GRAFT_CHECK(
-        graft_confirm_files(env, c->session, c->path, b->path, ROUNDS_MOST, &found, &refusal));
+    GRAFT_CHECK(graft_confirm_files(env, c->session, &pair, &found, &refusal));
     if (refusal != NULL) {
         c->refusal = graft_arena_strdup(c->arena, refusal);
         goto done;

@@ -32,18 +32,18 @@ static graft_status time_more(graft_env *env, graft_session *session,
     return graft_device_time_models(env, session->device, &turns, refusal);
 }
 
-graft_status graft_confirm_files(graft_env *env, graft_session *session, const char *before,
-                                 const char *after, uint32_t most, graft_comparison *comparison,
+graft_status graft_confirm_files(graft_env *env, graft_session *session,
+                                 const graft_confirm_pair *pair, graft_comparison *comparison,
                                  const char **refusal)
 {
     graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(env->unit);
-    const char *const paths[GRAFT_CONTENDERS] = {before, after, before};
+    const char *const paths[GRAFT_CONTENDERS] = {pair->before, pair->after, pair->before};
     double *times[GRAFT_CONTENDERS];
     uint32_t rounds = 0;
     bool certain = false;
     for (uint32_t k = 0; k < GRAFT_CONTENDERS; k++) {
-        times[k] = GRAFT_NEW(env->unit, double, (size_t)most + ROUNDS);
+        times[k] = GRAFT_NEW(env->unit, double, (size_t)pair->rounds_most + ROUNDS);
     }
     do {
         GRAFT_CHECK(time_more(env, session, paths, rounds, times, refusal));
@@ -54,7 +54,7 @@ graft_status graft_confirm_files(graft_env *env, graft_session *session, const c
         graft_comparison_of(env, (const double *const *)times, rounds, comparison);
         certain =
             comparison->ratio >= 1.0 || (rounds > ROUNDS && graft_comparison_is_gain(comparison));
-    } while (rounds < most && !certain);
+    } while (rounds < pair->rounds_most && !certain);
 done:
     graft_arena_release(env->unit, mark);
     return status;
@@ -66,8 +66,9 @@ graft_status graft_confirm(graft_env *env, graft_session *session, const char *p
     graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(env->scratch);
     graft_confirmation found = {.verdict = GRAFT_VERDICT_FAILED};
+    const graft_confirm_pair pair = {.after = path, .rounds_most = ROUNDS};
     const char *refusal = NULL;
-    GRAFT_CHECK(graft_confirm_files(env, session, NULL, path, ROUNDS, &found.comparison, &refusal));
+    GRAFT_CHECK(graft_confirm_files(env, session, &pair, &found.comparison, &refusal));
     if (refusal != NULL) {
         graft_log(env, 1, "whole models could not be timed (%s): the model is written as it was",
                   refusal);

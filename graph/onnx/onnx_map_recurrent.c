@@ -60,12 +60,10 @@ static operand join(net *n, operand a, operand b, int32_t axis)
     return graft_plan_add(n->plan, GRAFT_OP_concat, attrs, inputs);
 }
 
-static operand transpose(net *n, operand x, const int32_t *order)
+/* `order` begins with the order of x's axes; the rest does not count. */
+static operand transpose(net *n, operand x, const int32_t order[4])
 {
-    int32_t attrs[GRAFT_MAX_ATTRS] = {0};
-    for (uint32_t i = 0; i < graft_plan_shape(n->plan, x).rank; i++) {
-        attrs[i] = order[i];
-    }
+    const int32_t attrs[GRAFT_MAX_ATTRS] = {order[0], order[1], order[2], order[3]};
     return graft_plan_add1(n->plan, GRAFT_OP_transpose, attrs, x);
 }
 
@@ -87,14 +85,14 @@ static operand of_direction(net *n, operand x, uint32_t rank)
 /* A matrix of weights, turned. */
 static operand read_matrix(net *n, uint32_t k)
 {
-    static const int32_t swapped[] = {1, 0};
+    static const int32_t swapped[4] = {1, 0};
     return transpose(n, of_direction(n, graft_plan_input(n->plan, k), 2), swapped);
 }
 
 /* An initial state (batch, units); zeros when it is not given. */
 static operand read_state(net *n, uint32_t k)
 {
-    static const int32_t swapped[] = {1, 0, 2};
+    static const int32_t swapped[4] = {1, 0, 2};
     const int32_t dims[] = {n->batch, n->units};
     if (!graft_plan_has_input(n->plan, k)) {
         return graft_plan_constant(n->plan, 0.0F, dims, 2);
@@ -172,7 +170,7 @@ static const kind kinds[] = {
 /* The product of all inputs, (steps * batch, gates * units), with the biases that go with it. */
 static operand multiply_inputs(net *n)
 {
-    static const int32_t swapped[] = {1, 0, 2};
+    static const int32_t swapped[4] = {1, 0, 2};
     const int32_t rows[] = {n->steps * n->batch, n->features};
     const int32_t width = n->gates * n->units;
     operand x = graft_plan_input(n->plan, 0);
