@@ -365,6 +365,7 @@ static int run(graft_env *env, int argc, char **argv)
     graft_status status = graft_options_take_common(env, &argc, argv, &common);
     env->json = common.json;
     env->verbosity = common.quiet || told.own > 0 ? 0 : common.verbose ? 2 : env->verbosity;
+    env->asked_threads = common.threads;
     env->thread_count = common.threads > 0 ? common.threads : env->thread_count;
     if (status == GRAFT_OK && argc < 2) {
         bool asked = common.help || common.help_short;

@@ -72,7 +72,7 @@ static graft_status open_run(graft_env *env, measure_run *run)
     graft_measure_options measuring = graft_measure_options_default();
     measuring.rounds = run->options->rounds;
     GRAFT_CHECK(graft_model_open(env, env->life, run->options->model, NULL, &run->model));
-    GRAFT_CHECK(graft_device_open(env, run->options->device, 1, &run->device));
+    GRAFT_CHECK(graft_device_open(env, run->options->device, env->asked_threads, &run->device));
     GRAFT_CHECK(graft_cost_open(env, run->device, run->options->database, &run->cost));
     graft_cost_set_model(run->cost, run->model);
     graft_cost_set_measuring(run->cost, &measuring);

@@ -255,7 +255,7 @@ static graft_status open_cost(graft_env *env, opened_cost *o)
 {
     graft_status status = GRAFT_OK;
     o->path = o->path != NULL ? o->path : graft_device_database(env, o->device_name);
-    GRAFT_CHECK(graft_device_open(env, o->device_name, 1, &o->device));
+    GRAFT_CHECK(graft_device_open(env, o->device_name, 0, &o->device));
     GRAFT_CHECK(graft_cost_open(env, o->device, o->path, &o->cost));
 done:
     return status;

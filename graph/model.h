@@ -76,6 +76,8 @@ typedef struct graft_model {
         *unsure; /* Likewise, by ONNX node: sizes of what it makes may be others elsewhere. */
 } graft_model;
 
+enum { GRAFT_UNROLL_MOST = 256 };
+
 typedef struct graft_model_options {
     const graft_model_size *sizes; /* Values for open sizes; others become 1. */
     uint32_t size_count;
@@ -87,6 +89,7 @@ typedef struct graft_model_options {
      * "graft.frozen.NAME". */
     const graft_model_size *frozen;
     uint32_t frozen_count;
+    uint32_t unroll; /* LSTM, GRU and RNN of at most so many steps become their parts; 0: none. */
 } graft_model_options;
 
 /* Reads an ONNX file. `options` may be NULL. Tensors in files beside the model are read too.

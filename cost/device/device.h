@@ -12,10 +12,11 @@
 
 typedef struct graft_device graft_device;
 
-/* Opens "cpu" with `thread_count` threads (at least 1) or a GPU, or stands in for a recorded
- * device. GRAFT_BAD_INPUT for an empty name or options that there are not; GRAFT_INTERNAL when
- * oneDNN cannot be started; GRAFT_UNSUPPORTED when there is no back end for GPUs, no GPU, a
- * driver that is older than the toolkit, or a program that does not say what it is. */
+/* Opens "cpu" or a GPU, or stands in for a recorded device, with `thread_count` threads; 0: one, or
+ * what a program and its options say. GRAFT_BAD_INPUT for an empty name or options that there are
+ * not; GRAFT_INTERNAL when oneDNN cannot be started; GRAFT_UNSUPPORTED when there is no back end
+ * for GPUs, no GPU, a driver that is older than the toolkit, or a program that does not say what
+ * it is or has another number of threads. */
 GRAFT_MUST_USE graft_status graft_device_open(graft_env *env, const char *name,
                                               uint32_t thread_count, graft_device **device);
 void graft_device_close(graft_device *device); /* NULL is allowed. */

@@ -230,29 +230,46 @@ static void name_device(program_device *d)
     d->head.has = h->has;
 }
 
-/* How many threads is up to the program. */
+/* What stands behind the ':' of its name; and how many threads, where the user says that apart. */
+static graft_status choose_options(graft_env *env, program_device *d, const char *text,
+                                   uint32_t thread_count)
+{
+    const char *colon = find_options(text);
+    const char *options = colon == NULL ? "" : colon + 1;
+    if (thread_count > 0 && strstr(options, "threads=") == NULL) {
+        options = graft_arena_printf(env->life, "%s%sthreads=%u", options,
+                                     options[0] == '\0' ? "" : ",", thread_count);
+    }
+    d->options = options[0] == '\0' ? NULL : strdup(options);
+    return options[0] != '\0' && d->options == NULL
+               ? GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a device")
+               : GRAFT_OK;
+}
+
 static graft_status open_device(graft_env *env, const char *text, uint32_t thread_count,
                                 graft_device **device)
 {
     graft_status status = GRAFT_OK;
     const char *path = graft_device_program_path(env, text);
-    const char *options = find_options(text);
     program_device *d = calloc(1, sizeof(*d));
-    (void)thread_count;
     if (d == NULL) {
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a device");
     }
     *device = (graft_device *)(void *)d; /* Closed by the caller, also when this fails. */
     d->head.backend = &graft_backend_program;
     d->path = strdup(path);
-    d->options = options == NULL ? NULL : strdup(options + 1);
     d->line = malloc(LINE_BYTES);
-    if (d->path == NULL || d->line == NULL || (options != NULL && d->options == NULL)) {
+    if (d->path == NULL || d->line == NULL) {
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for a device");
     }
+    GRAFT_CHECK(choose_options(env, d, text, thread_count));
     GRAFT_CHECK(read_limit(env, d));
     GRAFT_CHECK(make_folder(env, d));
     status = start(env, d, &d->hello);
+    if (status == GRAFT_OK && thread_count > 0 && d->hello.threads != thread_count) {
+        status = GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "it has %u threads, not %u", d->hello.threads,
+                            thread_count);
+    }
     if (status != GRAFT_OK && status != GRAFT_INTERRUPTED) {
         const char *why = graft_arena_strdup(env->life, env->message);
         graft_env_clear(env);

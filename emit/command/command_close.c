@@ -202,7 +202,7 @@ static graft_status close_once(graft_env *env, close_run *run, bool *closed)
     graft_device *device = NULL;
     graft_cost *cost = NULL;
     GRAFT_CHECK(find_lacking(env, run));
-    GRAFT_CHECK(graft_device_open(env, run->session.device, 1, &device));
+    GRAFT_CHECK(graft_device_open(env, run->session.device, 0, &device));
     GRAFT_CHECK(graft_cost_open(env, device, run->session.database, &cost));
     *closed = run->lacking_count == 0 || !graft_device_present(device);
     if (!*closed) {

@@ -5,6 +5,7 @@
 #include "emit/command/searches.h"
 #include "emit/command/session_options.h"
 #include "emit/command/written.h"
+#include "emit/policy/bundles.h"
 #include "emit/policy/refine.h"
 #include "emit/policy/simplify.h"
 #include "emit/report/confirmed.h"
@@ -238,6 +239,9 @@ static graft_status rewrite(graft_env *env, optimize_run *run)
         return follow_policy(env, run);
     }
     GRAFT_CHECK(search_passes(env, run));
+    if (graft_device_times_models(run->session.device)) {
+        GRAFT_CHECK(graft_bundles_search(env, &run->session, &run->found));
+    }
     double *costs_ns = GRAFT_NEW(env->life, double, run->found.step_count + 1);
     GRAFT_CHECK(graft_trace_replay(env, &run->trace, environment, run->found.steps,
                                    run->found.step_count, costs_ns));
@@ -268,7 +272,7 @@ static graft_status write_result(graft_env *env, optimize_run *run, const char *
 }
 
 /* Writes what was found and reads it back. What should cost more than the model did in the end is
- * not taken: the model itself is written. */
+ * not taken, unless the device times wholes: the model itself is written. */
 static graft_status write_file(graft_env *env, optimize_run *run, const char *path)
 {
     graft_status status = GRAFT_OK;
@@ -282,7 +286,8 @@ static graft_status write_file(graft_env *env, optimize_run *run, const char *pa
     }
     GRAFT_CHECK(status);
     GRAFT_CHECK(graft_written_open(env, session, path, &run->written));
-    if (run->written.total.ns > (1.0 + noise) * session->given.ns) {
+    if (!graft_device_times_models(session->device) &&
+        run->written.total.ns > (1.0 + noise) * session->given.ns) {
         graft_log(env, 1, "what was found costs %.3f of the model: the model is written as it was",
                   run->written.total.ns / session->given.ns);
         GRAFT_CHECK(write_as_it_was(env, run, path));
@@ -482,6 +487,7 @@ static graft_status run_optimize(graft_env *env, void *choices)
         return graft_simplify_file(env, &run->options, run->out);
     }
     run->options.file = true;
+    run->options.thread_count = env->asked_threads;
     run->options.fixed = run->policy != NULL;
     run->options.deadline_ns =
         run->second_count == 0 ? 0 : graft_clock_ns() + run->second_count * UINT64_C(1000000000);
@@ -523,6 +529,8 @@ static const graft_option options[] = {
     GRAFT_LIST(optimize_run, sizes, "--size", "NAME=N,...",
                "values for sizes that the model leaves open"),
     GRAFT_LIST(optimize_run, frozen, "--freeze", "NAME=N,...", "fix these sizes, in the file too"),
+    GRAFT_NUMBER(optimize_run, options.unroll, "--unroll", "N", NULL, 1, GRAFT_UNROLL_MOST,
+                 "rewrite LSTM, GRU and RNN of at most N steps by their steps"),
     GRAFT_NUMBER(optimize_run, second_count, "--seconds", "N", NULL, 1, SECONDS_MOST,
                  "for measuring and searching; speed then decides"),
     GRAFT_NUMBER(optimize_run, check_count, "--check", "N", NULL, 1, CHECKS_MOST,

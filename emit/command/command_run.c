@@ -99,7 +99,7 @@ static graft_status bench(graft_env *env, const run_choices *choices, graft_run 
 {
     graft_status status = GRAFT_OK;
     graft_timing timing;
-    GRAFT_CHECK(graft_executor_time(env, run->executor, choices->rounds, &timing));
+    GRAFT_CHECK(graft_run_time(env, run, choices->rounds, &timing));
     if (env->json) {
         graft_json json;
         graft_json_begin(&json, env->scratch);

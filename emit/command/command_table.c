@@ -312,7 +312,7 @@ graft_status graft_table_open_measured(graft_env *env, const graft_session_optio
     graft_status status = GRAFT_OK;
     graft_device *device = NULL;
     graft_cost *cost = NULL;
-    GRAFT_CHECK(graft_device_open(env, options->device, 1, &device));
+    GRAFT_CHECK(graft_device_open(env, options->device, 0, &device));
     GRAFT_CHECK(graft_cost_open(env, device, options->database, &cost));
     GRAFT_CHECK(graft_database_open(env, NULL, database));
     GRAFT_CHECK(graft_database_merge(env, *database, path));

@@ -342,7 +342,9 @@ graft_status graft_session_open(graft_env *env, const graft_session_options *opt
                                          .size_count = options->size_count,
                                          .keep_open = options->file,
                                          .frozen = options->frozen,
-                                         .frozen_count = options->frozen_count};
+                                         .frozen_count = options->frozen_count,
+                                         .unroll = options->unroll};
+    session->unroll = options->unroll;
     GRAFT_CHECK(graft_model_open(env, env->life, options->model, &reading, &session->model));
     if (options->fixed && session->model->is_open) {
         status = GRAFT_FAIL(env, GRAFT_UNSUPPORTED,
@@ -353,7 +355,7 @@ graft_status graft_session_open(graft_env *env, const graft_session_options *opt
     }
     GRAFT_TRY(env, graft_rulefile_read(env, env->life, options->rules, &session->rules),
               "while reading the rule set; `make rules` makes it anew");
-    GRAFT_CHECK(graft_device_open(env, options->device, 1, &session->device));
+    GRAFT_CHECK(graft_device_open(env, options->device, options->thread_count, &session->device));
     GRAFT_CHECK(graft_cost_open(env, session->device, options->database, &session->cost));
     graft_cost_set_model(session->cost, session->model);
     graft_cost_set_deadline(session->cost, options->deadline_ns);

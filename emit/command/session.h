@@ -15,6 +15,7 @@ typedef struct graft_session_options {
     const char *model;             /* A zoo name or a path to an .onnx file. */
     const char *rules;             /* Path of a rule file. */
     const char *device;            /* "cpu", or the name of a recorded device. */
+    uint32_t thread_count;         /* Of the device; 0: one, or what it says. */
     const char *database;          /* Path of the cost database; made when missing. */
     const char *settings;          /* Path of a settings file. */
     bool exact;                    /* Only rules that give identical results for every input. */
@@ -26,6 +27,7 @@ typedef struct graft_session_options {
     uint64_t deadline_ns;
     const graft_model_size *frozen; /* Sizes that are fixed, in the file too. */
     uint32_t frozen_count;
+    uint32_t unroll; /* As in graft_model_options. */
     bool estimating; /* Nothing is measured: what the database lacks is estimated. */
     bool survey;     /* Only rules that walks through the model's rewrites met (survey.h). */
     bool level;      /* Costs that differ by noise alone are equal (graft_cost_level). */
@@ -38,6 +40,7 @@ typedef struct graft_session_options {
 typedef struct graft_session {
     graft_agent_settings settings;
     graft_model *model;
+    uint32_t unroll;     /* How it was read: as in graft_model_options. */
     graft_ruleset rules; /* As read. */
     graft_xfers xfers;   /* Those that are used, in the file's order. */
     uint32_t unproved;   /* Rules left out since they hold within bounds only, */

@@ -22,7 +22,8 @@ graft_status graft_written_open(graft_env *env, graft_session *session, const ch
     env->verbosity = 0; /* What there is to say about the model was said when it was read. */
     const graft_model_options reading = {.sizes = session->model->sizes,
                                          .size_count = session->model->size_count,
-                                         .keep_open = true};
+                                         .keep_open = true,
+                                         .unroll = session->unroll};
     GRAFT_TRY(env, graft_model_read(env, env->life, path, &reading, &written->model),
               "while reading what was written");
     GRAFT_CHECK(graft_graph_renumber(env, env->life, &written->model->graph, &graph));
@@ -87,7 +88,8 @@ static graft_status open_runnable(graft_env *env, const runner *on, const char *
     const int verbosity = env->verbosity;
     graft_model_size *sizes = GRAFT_NEW(env->unit, graft_model_size, model->size_count);
     graft_weights *weights = GRAFT_NEW(env->unit, graft_weights, 1);
-    graft_model_options options = {.sizes = sizes, .size_count = model->size_count};
+    graft_model_options options = {
+        .sizes = sizes, .size_count = model->size_count, .unroll = GRAFT_UNROLL_MOST};
     if (file == model->file) { /* The other has them fixed. */
         options.frozen = model->frozen;
         options.frozen_count = model->frozen_count;

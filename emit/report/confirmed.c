@@ -19,25 +19,60 @@ static graft_verdict judge(const graft_comparison *c)
                                        : GRAFT_VERDICT_SLOWER;
 }
 
+/* Adds ROUNDS rounds to the times that there are. */
+static graft_status time_more(graft_env *env, graft_session *session,
+                              const char *const paths[GRAFT_CONTENDERS], uint32_t rounds,
+                              double *const times[GRAFT_CONTENDERS], const char **refusal)
+{
+    double *more[GRAFT_CONTENDERS];
+    for (uint32_t k = 0; k < GRAFT_CONTENDERS; k++) {
+        more[k] = times[k] + rounds;
+    }
+    const graft_device_turns turns = {session->model, paths, GRAFT_CONTENDERS, ROUNDS, more};
+    return graft_device_time_models(env, session->device, &turns, refusal);
+}
+
+graft_status graft_confirm_files(graft_env *env, graft_session *session,
+                                 const graft_confirm_pair *pair, graft_comparison *comparison,
+                                 const char **refusal)
+{
+    graft_status status = GRAFT_OK;
+    graft_mark mark = graft_arena_mark(env->unit);
+    const char *const paths[GRAFT_CONTENDERS] = {pair->before, pair->after, pair->before};
+    double *times[GRAFT_CONTENDERS];
+    uint32_t rounds = 0;
+    bool certain = false;
+    for (uint32_t k = 0; k < GRAFT_CONTENDERS; k++) {
+        times[k] = GRAFT_NEW(env->unit, double, (size_t)pair->rounds_most + ROUNDS);
+    }
+    do {
+        GRAFT_CHECK(time_more(env, session, paths, rounds, times, refusal));
+        if (*refusal != NULL) {
+            goto done;
+        }
+        rounds += ROUNDS;
+        graft_comparison_of(env, (const double *const *)times, rounds, comparison);
+        certain =
+            comparison->ratio >= 1.0 || (rounds > ROUNDS && graft_comparison_is_gain(comparison));
+    } while (rounds < pair->rounds_most && !certain);
+done:
+    graft_arena_release(env->unit, mark);
+    return status;
+}
+
 graft_status graft_confirm(graft_env *env, graft_session *session, const char *path,
                            graft_confirmation *confirmation)
 {
     graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(env->scratch);
     graft_confirmation found = {.verdict = GRAFT_VERDICT_FAILED};
-    const char *const paths[GRAFT_CONTENDERS] = {NULL, path, NULL};
-    double *times[GRAFT_CONTENDERS];
+    const graft_confirm_pair pair = {.after = path, .rounds_most = ROUNDS};
     const char *refusal = NULL;
-    for (uint32_t k = 0; k < GRAFT_CONTENDERS; k++) {
-        times[k] = GRAFT_NEW(env->scratch, double, ROUNDS);
-    }
-    const graft_device_turns turns = {session->model, paths, GRAFT_CONTENDERS, ROUNDS, times};
-    GRAFT_CHECK(graft_device_time_models(env, session->device, &turns, &refusal));
+    GRAFT_CHECK(graft_confirm_files(env, session, &pair, &found.comparison, &refusal));
     if (refusal != NULL) {
         graft_log(env, 1, "whole models could not be timed (%s): the model is written as it was",
                   refusal);
     } else {
-        graft_comparison_of(env, (const double *const *)times, ROUNDS, &found.comparison);
         found.verdict = judge(&found.comparison);
         found.kept = found.verdict != GRAFT_VERDICT_SLOWER;
         graft_log(env, 1,

@@ -24,6 +24,20 @@ typedef struct graft_confirmation {
     graft_comparison comparison; /* a: the model as it came; b: the file. Not when it failed. */
 } graft_confirmation;
 
+typedef struct graft_confirm_pair {
+    const char *before; /* A file; NULL: the model as it came. */
+    const char *after;
+    uint32_t rounds_most;
+} graft_confirm_pair;
+
+/* Has the session's device time a file of the session's model against another, and that once more,
+ * in turns: 21 rounds; as many again where it looks faster, since a device may open models once a
+ * question, and their memory lies well or ill; and again, up to rounds_most in all, as long as it
+ * may be chance. *refusal as in graft_device_time_models; only without one there is a comparison. */
+GRAFT_MUST_USE graft_status graft_confirm_files(graft_env *env, graft_session *session,
+                                                const graft_confirm_pair *pair,
+                                                graft_comparison *comparison, const char **refusal);
+
 /* Asks the session's device (graft_device_times_models) about a file, and logs the verdict.
  * GRAFT_INTERRUPTED when the user asked to stop; GRAFT_IO when the model cannot be written. */
 GRAFT_MUST_USE graft_status graft_confirm(graft_env *env, graft_session *session, const char *path,

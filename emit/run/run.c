@@ -89,7 +89,7 @@ static graft_status open_model(graft_run *run, const char *path, const graft_run
 {
     graft_status status = GRAFT_OK;
     graft_env *env = &run->env;
-    graft_model_options reading = {.size_count = 0};
+    graft_model_options reading = {.unroll = GRAFT_UNROLL_MOST}; /* It has no kernel for a whole. */
     graft_weights *weights = GRAFT_NEW(env->life, graft_weights, 1);
     const graft_option_list sizes = {GRAFT_NEW(env->life, const char *, options->size_count),
                                      options->size_count};
@@ -338,5 +338,13 @@ graft_status graft_run_once(graft_run *run, const graft_run_tensor *inputs, uint
 done:
     (void)take_threads(before);
     graft_arena_release(env->scratch, mark);
+    return status;
+}
+
+graft_status graft_run_time(graft_env *env, graft_run *run, uint32_t rounds, graft_timing *timing)
+{
+    const int before = take_threads((int)run->env.thread_count);
+    graft_status status = graft_executor_time(env, run->executor, rounds, timing);
+    (void)take_threads(before);
     return status;
 }

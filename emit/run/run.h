@@ -16,6 +16,10 @@ struct graft_run {
     float **results; /* Of the outputs, ours. */
 };
 
+/* Times it with the session's threads, as graft_executor_time does. */
+GRAFT_MUST_USE graft_status graft_run_time(graft_env *env, graft_run *run, uint32_t rounds,
+                                           graft_timing *timing);
+
 /* "f32[1,3,224,224]", in `arena`. */
 const char *graft_shape_text(graft_arena *arena, const graft_shape *shape);
 

@@ -28,6 +28,7 @@ typedef struct graft_env {
     int verbosity;                     /* 0 errors only, 1 events (default), 2 details. */
     bool json;                         /* Results on stdout as JSON Lines. */
     uint32_t thread_count;             /* Worker threads a stage may start; at least 1. */
+    uint32_t asked_threads;            /* The same as the user said it; 0: not at all. */
     graft_ranks *ranks; /* Processes that share this run's work (ranks.h); NULL: it is alone. */
 } graft_env;
 

@@ -247,8 +247,10 @@ const graft_option *graft_options_common(uint32_t *count)
         GRAFT_FLAG(graft_common, json, "--json", "print results as JSON Lines"),
         GRAFT_FLAG(graft_common, quiet, "--quiet", "print errors only"),
         GRAFT_FLAG(graft_common, verbose, "--verbose", "print details"),
-        GRAFT_NUMBER(graft_common, threads, "--threads", "N", NULL, 1, THREADS_MOST,
-                     "worker threads (default: the processors of this machine)"),
+        GRAFT_NUMBER(
+            graft_common, threads, "--threads", "N", NULL, 1, THREADS_MOST,
+            "worker threads (default: the processors of this machine); for measure and optimize "
+            "those of the device (default: one)"),
         GRAFT_FLAG(graft_common, help, "--help", "explain the command"),
         GRAFT_FLAG(graft_common, help_short, "-h", "the same"),
     };

@@ -309,6 +309,10 @@ graft_onnx_planner graft_plan_power, graft_plan_reciprocal, graft_plan_negation,
     graft_plan_mean, graft_plan_swish, graft_plan_rms_norm, graft_plan_gelu, graft_plan_layer_norm,
     graft_plan_reduce_min, graft_plan_reduce_squares, graft_plan_reduce_absolute,
     graft_plan_global_max_pool;
+/* LSTM, GRU and RNN by their steps, where the options ask for it; `op` is the number of gates. */
+graft_onnx_planner graft_plan_recurrent;
+/* More parts than such a node becomes; 0 for any other. */
+uint32_t graft_plan_recurrent_most(const graft_onnx_reader *reader, const Onnx__NodeProto *node);
 
 /* ------------------------------------------------------------ onnx_fold.c */
 

@@ -26,14 +26,15 @@ static graft_status fail_node(graft_onnx_reader *reader, uint32_t index, const c
 /* ------------------------------------------------------------------------------ capacities */
 
 /* More than any plan of these nodes can need. */
-static graft_limits largest_limits(const graft_onnx *onnx)
+static graft_limits largest_limits(const graft_onnx_reader *reader)
 {
+    const graft_onnx *onnx = reader->onnx;
     const Onnx__GraphProto *graph = onnx->proto->graph;
     size_t nodes = 0;
     size_t edges = 0;
     for (size_t i = 0; i < graph->n_node; i++) {
         size_t width = graph->node[i]->n_input + graph->node[i]->n_output;
-        nodes += width + PARTS_MOST;
+        nodes += width + PARTS_MOST + graft_plan_recurrent_most(reader, graph->node[i]);
         edges += width + onnx->groups[i].captured_count;
     }
     return (graft_limits){
@@ -566,7 +567,7 @@ graft_status graft_onnx_build(graft_onnx_reader *reader)
     graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(reader->env->scratch);
     graft_model *model = reader->model;
-    graft_limits limits = largest_limits(reader->onnx);
+    graft_limits limits = largest_limits(reader);
     graft_graph roomy;
     GRAFT_CHECK(new_graph(reader, reader->env->scratch, &limits, &model->graph));
     GRAFT_CHECK(build_inputs(reader));

@@ -1,0 +1,58 @@
+#!/bin/sh
+# LSTM, GRU and RNN by their steps: `graft run` and `graft optimize --unroll`, held against onnxruntime.
+. tests/support/tap.sh
+
+DB=$FOLDER/x.costs
+DEVICE=intel-xeon-6-167
+
+# Directions, layouts, states, biases, lengths, linear_before_reset: all of them in one model.
+runs() {
+    "$python" tests/emit/recurrent.py make "$FOLDER" &&
+        gives 0 "$GRAFT" --quiet --threads 1 run "$FOLDER/all.onnx" --inputs "$FOLDER/in.npz" --outputs "$FOLDER/have.npz" \
+            --database "$DB" &&
+        "$python" tests/emit/recurrent.py compare "$FOLDER/want.npz" "$FOLDER/have.npz"
+}
+count() { # KIND FILE
+    "$python" -c 'import onnx, sys; print(sum(n.op_type == sys.argv[1] for n in onnx.load(sys.argv[2]).graph.node))' "$@"
+}
+# Rewritten by their steps, for a device that runs these faster, a file computes the same.
+optimizes() {
+    printf '#!/bin/sh\nexec "%s" "%s/tests/emit/recurrent.py" device\n' "$python" "$PWD" > "$FOLDER/steps" && chmod +x "$FOLDER/steps" &&
+        gives 0 "$GRAFT" optimize "$FOLDER/plain.onnx" "$FOLDER/out.onnx" --device "$FOLDER/steps" --unroll 4 --check 1 \
+            --database "$FOLDER/steps.costs" &&
+        [ "$(count LSTM "$FOLDER/out.onnx")" = 0 ] && [ "$(count GRU "$FOLDER/out.onnx")" = 0 ] &&
+        "$python" tests/emit/recurrent.py run "$FOLDER/plain.onnx" "$FOLDER/plain.npz" "$FOLDER/want.npz" &&
+        "$python" tests/emit/recurrent.py run "$FOLDER/out.onnx" "$FOLDER/plain.npz" "$FOLDER/have.npz" &&
+        "$python" tests/emit/recurrent.py compare "$FOLDER/want.npz" "$FOLDER/have.npz"
+}
+# Not asked for, or for fewer steps, they come back as they were.
+stays_whole() {
+    gives 0 "$GRAFT" optimize "$FOLDER/plain.onnx" "$FOLDER/out.onnx" --device $DEVICE &&
+        cmp "$FOLDER/plain.onnx" "$FOLDER/out.onnx" &&
+        gives 0 "$GRAFT" optimize "$FOLDER/plain.onnx" "$FOLDER/out.onnx" --device $DEVICE --unroll 3 &&
+        cmp "$FOLDER/plain.onnx" "$FOLDER/out.onnx"
+}
+refuses() { # WHAT REASON
+    gives 0 "$GRAFT" --verbose optimize "$FOLDER/$1.onnx" "$FOLDER/out.onnx" --device $DEVICE --unroll 4 &&
+        grep -q "(LSTM) is opaque: $2" "$FOLDER/err" && cmp "$FOLDER/$1.onnx" "$FOLDER/out.onnx" && return 0
+    grep LSTM "$FOLDER/err"
+    return 1
+}
+refuses_all() {
+    "$python" tests/emit/recurrent.py refused "$FOLDER" && refuses lengths 'sequences of several lengths' &&
+        refuses peephole 'a peephole' && refuses clip 'an attribute that is not known' &&
+        refuses steps 'more steps than are unrolled' && refuses activations 'activations other than the usual ones' &&
+        refuses coupled 'a form that is not known' &&
+        error_is 2 "an operator that Graft does not know" "$GRAFT" --quiet run "$FOLDER/peephole.onnx" --bench --database "$DB"
+}
+
+if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") && "$python" -c 'import onnxruntime' 2> "$FOLDER/log"; then
+    check "runs by their steps" runs
+    check "optimizes by their steps" optimizes
+    check "stays whole" stays_whole
+    check "refuses what does not come apart" refuses_all
+else
+    skip "recurrent nodes by their steps" "no onnxruntime here"
+fi
+
+finish
