@@ -137,7 +137,8 @@ void graft_form_of_made(const graft_graph *graph, const graft_rule *rule, const 
 uint64_t graft_form_hash(const graft_form *form);
 
 /* What the fallback sees: the node's features, as far as its form has them (what reads a node is
- * none of its form), then logarithms of its sizes, finer than those of the features (64 an octave),
+ * none of its form; of a convolution or matrix product those of the product alone, without bias,
+ * residual and activation), then logarithms of its sizes, finer than those of the features (64 an octave),
  * beginning with FLOPs and bytes; last, whether it need not move a number: a reshape, or a cut or
  * joint of pieces that lie one behind the other. */
 enum {
