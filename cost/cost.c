@@ -488,37 +488,6 @@ void graft_cost_store(graft_cost *cost, const graft_signature *signature,
 
 /* -------------------------------------------------------------- estimating */
 
-/* The same operator at another distance of its weights is a better estimate than a line: the next
- * one that was measured, the further of two. */
-static bool estimate_from_elsewhere(const graft_cost *cost, const graft_signature *signature,
-                                    graft_cost_entry *entry)
-{
-    static const uint8_t outwards[GRAFT_DISTANCE_COUNT] = {
-        GRAFT_DISTANCE_OWN,    GRAFT_DISTANCE_NEAR, GRAFT_DISTANCE_EDGE,
-        GRAFT_DISTANCE_SHARED, GRAFT_DISTANCE_FAR,  GRAFT_DISTANCE_MEMORY};
-    const graft_cost_entry *best = NULL;
-    uint32_t best_far = UINT32_MAX;
-    uint32_t own = 0;
-    while (outwards[own] != signature->distance) {
-        own++;
-    }
-    for (uint32_t i = GRAFT_DISTANCE_COUNT; i-- > 0;) {
-        graft_signature other = *signature;
-        other.distance = outwards[i];
-        const graft_cost_entry *known = graft_database_find(cost->database, &other);
-        uint32_t far = i > own ? i - own : own - i;
-        if (known != NULL && known->source == GRAFT_COST_MEASURED && far < best_far) {
-            best = known;
-            best_far = far;
-        }
-    }
-    if (best != NULL) {
-        *entry = *best;
-        entry->source = GRAFT_COST_ESTIMATED;
-    }
-    return best != NULL;
-}
-
 /* ----------------------------------------------------------------- looking up */
 
 /* As measured or estimated. */
@@ -563,7 +532,7 @@ static graft_status add_entry(graft_env *env, graft_cost *cost, const graft_sign
     if (!cost->estimating && graft_device_present(cost->device)) {
         return measure_signatures(env, cost, true, signature, 1, &cost->options);
     }
-    if (!cost->distant || !estimate_from_elsewhere(cost, signature, &entry)) {
+    if (!cost->distant || !graft_estimate_from_elsewhere(cost->database, signature, &entry)) {
         GRAFT_CHECK(estimate(env, cost, signature->op, graft_signature_flops(signature),
                              graft_signature_bytes(signature), &entry));
     }

@@ -264,3 +264,34 @@ graft_signature *graft_roofline_probes(graft_arena *arena, uint32_t *count)
     }
     return probes;
 }
+
+/* ---------------------------------------------------------------- other distances */
+
+bool graft_estimate_from_elsewhere(const graft_database *database, const graft_signature *signature,
+                                   graft_cost_entry *entry)
+{
+    static const uint8_t outwards[GRAFT_DISTANCE_COUNT] = {
+        GRAFT_DISTANCE_OWN,    GRAFT_DISTANCE_NEAR, GRAFT_DISTANCE_EDGE,
+        GRAFT_DISTANCE_SHARED, GRAFT_DISTANCE_FAR,  GRAFT_DISTANCE_MEMORY};
+    const graft_cost_entry *best = NULL;
+    uint32_t best_far = UINT32_MAX;
+    uint32_t own = 0;
+    while (outwards[own] != signature->distance) {
+        own++;
+    }
+    for (uint32_t i = GRAFT_DISTANCE_COUNT; i-- > 0;) {
+        graft_signature other = *signature;
+        other.distance = outwards[i];
+        const graft_cost_entry *known = graft_database_find(database, &other);
+        uint32_t far = i > own ? i - own : own - i;
+        if (known != NULL && known->source == GRAFT_COST_MEASURED && far < best_far) {
+            best = known;
+            best_far = far;
+        }
+    }
+    if (best != NULL) {
+        *entry = *best;
+        entry->source = GRAFT_COST_ESTIMATED;
+    }
+    return best != NULL;
+}

@@ -44,4 +44,9 @@ bool graft_roofline_estimate(const graft_roofline *roofline, uint32_t op, uint64
  * database has too little to fit a line to. */
 graft_signature *graft_roofline_probes(graft_arena *arena, uint32_t *count);
 
+/* The same operator at another distance of its weights is a better estimate than a line: the next
+ * one that the selected device has measured, the further of two. False when there is none. */
+bool graft_estimate_from_elsewhere(const graft_database *database, const graft_signature *signature,
+                                   graft_cost_entry *entry);
+
 #endif

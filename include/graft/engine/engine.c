@@ -1,3 +1,0 @@
-#define GRAFT_IMPLEMENTATION
-#define GRAFT_OWN_NAMES
-#include "graft/graft.h"
