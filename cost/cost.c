@@ -486,8 +486,6 @@ void graft_cost_store(graft_cost *cost, const graft_signature *signature,
     graft_plan_memo_clear(cost->memo);
 }
 
-/* -------------------------------------------------------------- estimating */
-
 /* ----------------------------------------------------------------- looking up */
 
 /* As measured or estimated. */
