@@ -459,6 +459,8 @@ graft_status graft_cost_measure(graft_env *env, graft_cost *cost, const graft_si
     return status;
 }
 
+bool graft_cost_is_leveled(const graft_cost *cost) { return cost->leveled != NULL; }
+
 graft_status graft_cost_level(graft_env *env, graft_cost *cost, uint32_t *count)
 {
     graft_status status = GRAFT_OK;

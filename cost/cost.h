@@ -94,6 +94,7 @@ GRAFT_MUST_USE graft_status graft_cost_measure_again(graft_env *env, graft_cost 
  * where times are measured by a clock; not for several threads at once. What is measured later stays
  * as it was measured. GRAFT_NO_MEMORY. */
 GRAFT_MUST_USE graft_status graft_cost_level(graft_env *env, graft_cost *cost, uint32_t *count);
+bool graft_cost_is_leveled(const graft_cost *cost);
 
 /* The cheapest schedule of `graph` in `order`, in `arena`: layouts and implementations chosen
  * together by cost (see plan.h). What the choice has to know and the database lacks is measured in

@@ -215,14 +215,12 @@ static graft_status run_graph(subject *t, const graft_graph *graph, figures *f)
 {
     graft_status status = GRAFT_OK;
     graft_env *env = t->run->env;
-    graft_weights weights;
     graft_order order;
     graft_executor *executor = NULL;
     size_t bytes = graft_order_bytes(&graph->limits);
     GRAFT_CHECK(graft_order_build(&order, graph, graft_arena_alloc(env->unit, bytes), bytes));
     GRAFT_CHECK(graft_cost_graph(env, t->cost, graph, &order, &f->total));
-    GRAFT_CHECK(graft_model_fold_weights(env, env->unit, t->model, graph, &weights));
-    GRAFT_CHECK(graft_executor_open_model(env, t->cost, t->model, graph, &weights, &executor));
+    GRAFT_CHECK(graft_executor_open_folded(env, env->unit, t->cost, t->model, graph, &executor));
     GRAFT_CHECK(run_executor(t, executor, graph, f));
 done:
     graft_executor_close(executor);

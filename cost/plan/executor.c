@@ -385,6 +385,17 @@ graft_status graft_executor_open_model(graft_env *env, graft_cost *cost, const g
     return open_executor(env, cost, &source, executor);
 }
 
+graft_status graft_executor_open_folded(graft_env *env, graft_arena *arena, graft_cost *cost,
+                                        const graft_model *model, const graft_graph *graph,
+                                        graft_executor **executor)
+{
+    graft_weights weights;
+    graft_status status = graft_model_fold_weights(env, arena, model, graph, &weights);
+    return status != GRAFT_OK
+               ? status
+               : graft_executor_open_model(env, cost, model, graph, &weights, executor);
+}
+
 void graft_executor_close(graft_executor *executor)
 {
     if (executor == NULL) {

@@ -34,6 +34,12 @@ GRAFT_MUST_USE graft_status graft_executor_open_model(graft_env *env, graft_cost
                                                       const graft_graph *graph,
                                                       const graft_weights *weights,
                                                       graft_executor **executor);
+/* The same, with weights that are folded into `arena` first: it must outlive the executor. Fails as
+ * graft_model_fold_weights does as well. */
+GRAFT_MUST_USE graft_status graft_executor_open_folded(graft_env *env, graft_arena *arena,
+                                                       graft_cost *cost, const graft_model *model,
+                                                       const graft_graph *graph,
+                                                       graft_executor **executor);
 void graft_executor_close(graft_executor *executor); /* NULL is allowed. */
 
 /* The graph's inputs in the order of their sources (then ids), and its outputs in the graph's

@@ -59,14 +59,8 @@ static graft_status open_session(bench_run *run, const char *database)
 static graft_status open_executor_of(bench_run *run, graft_cost *cost, const graft_graph *graph,
                                      graft_executor **executor)
 {
-    graft_status status = GRAFT_OK;
-    graft_env *env = run->env;
-    graft_weights *weights = GRAFT_NEW(env->unit, graft_weights, 1);
-    const graft_model *model = run->session.model;
-    GRAFT_CHECK(graft_model_fold_weights(env, env->unit, model, graph, weights));
-    GRAFT_CHECK(graft_executor_open_model(env, cost, model, graph, weights, executor));
-done:
-    return status;
+    return graft_executor_open_folded(run->env, run->env->unit, cost, run->session.model, graph,
+                                      executor);
 }
 
 static graft_status open_executor(bench_run *run, const graft_graph *graph,

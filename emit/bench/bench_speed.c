@@ -92,13 +92,8 @@ static void print_run(graft_env *env, FILE *out, speed_run *run)
 static graft_status open_executor(graft_env *env, speed_run *run, const graft_graph *graph,
                                   graft_executor **executor)
 {
-    graft_status status = GRAFT_OK;
-    graft_weights *weights = GRAFT_NEW(env->unit, graft_weights, 1);
-    const graft_model *model = run->session.model;
-    GRAFT_CHECK(graft_model_fold_weights(env, env->unit, model, graph, weights));
-    GRAFT_CHECK(graft_executor_open_model(env, run->session.cost, model, graph, weights, executor));
-done:
-    return status;
+    return graft_executor_open_folded(env, env->unit, run->session.cost, run->session.model, graph,
+                                      executor);
 }
 
 static graft_status open_ours(graft_env *env, speed_run *run)

@@ -44,12 +44,9 @@ static graft_status open_contender(bench_run *run, const graft_graph *graph,
 {
     graft_status status = GRAFT_OK;
     graft_env *env = run->env;
-    graft_weights *weights = GRAFT_NEW(env->unit, graft_weights, 1);
-    const graft_model *model = run->session.model;
     GRAFT_CHECK(graft_cost_price(env, run->session.cost, graph, order, &c->cost_ns));
-    GRAFT_CHECK(graft_model_fold_weights(env, env->unit, model, graph, weights));
-    GRAFT_CHECK(
-        graft_executor_open_model(env, run->session.cost, model, graph, weights, &c->executor));
+    GRAFT_CHECK(graft_executor_open_folded(env, env->unit, run->session.cost, run->session.model,
+                                           graph, &c->executor));
 done:
     return status;
 }

@@ -7,6 +7,7 @@
 #define GRAFT_EMIT_EVALUATION_H
 
 #include "emit/command/command_table.h"
+#include "emit/command/plans.h"
 #include "emit/command/searches.h"
 #include "graph/base/file.h"
 
@@ -14,6 +15,7 @@
 typedef enum graft_method_kind {
     GRAFT_METHOD_GIVEN,   /* The graph as given. */
     GRAFT_METHOD_POLICY,  /* The committed policy in the engine's own loop, no price asked. */
+    GRAFT_METHOD_UNSEEN,  /* Likewise, one that was made without the model's family. */
     GRAFT_METHOD_TABLE,   /* Greedy over a table of the model's own rows, not leaning. */
     GRAFT_METHOD_REFINED, /* The policy refined on the model, see refined.h. */
     GRAFT_METHOD_SAMPLED, /* One rollout of the policy's table, sampled at a temperature. */
@@ -39,6 +41,9 @@ typedef struct graft_cell {
     double first_ns;
     double cost_ns;
     double seconds;
+    double measured; /* Its time in turns with the graph as given, as a part of it; 0: not run. */
+    double measured_spread;   /* Between the quartiles of rounds. */
+    uint64_t peak_bytes;      /* Of activations, as planned. */
     uint32_t first_estimates; /* Costs that are estimates: of the graph as given, */
     uint32_t estimates;       /* and of the one found. */
     uint32_t steps;
@@ -66,6 +71,36 @@ const graft_cell *graft_cells_find(const graft_cells *cells, const char *model, 
                                    uint32_t seed);
 /* Puts a cell in the place of that of the same name. Texts are kept. */
 void graft_cells_put(graft_arena *arena, graft_cells *cells, const graft_cell *cell);
+
+/* What all cells of a run share. */
+typedef struct graft_evaluation {
+    graft_env *env;      /* Outlives the sessions: what is kept lies in its `life`. */
+    graft_policy policy; /* For many models... */
+    graft_tariff tariff; /* ...its table... */
+    uint64_t policy_hash;
+    graft_policy unseen; /* ...and the one that never saw the family of the model in hand. */
+    uint64_t unseen_hash;
+    uint64_t seconds; /* For each search. */
+    uint64_t rounds;  /* Of whole graphs in turns; 0: none is run. */
+    bool again;       /* Also what is known. */
+    graft_cells cells;
+    const char *path;  /* Their file. */
+    graft_plans plans; /* The best that are known... */
+    const char *plans_path;
+} graft_evaluation;
+
+/* One cell: model, family and seed are named in `cell`. */
+typedef struct graft_cell_run {
+    graft_env *env;
+    graft_evaluation *evaluation;
+    graft_session *session; /* Priced by graft_known_price_set. */
+    const graft_method *method;
+    graft_cell cell;
+    bool made; /* The graph that was found is the state of the session's environment. */
+} graft_cell_run;
+
+/* Does a cell, unless it is known, and writes all. Fails as its method does. */
+GRAFT_MUST_USE graft_status graft_evaluation_cell(graft_cell_run *run);
 
 /* Writes a page of tables, and the data and scripts of its plots into `folder`. `device` is as it
  * was asked for. */

@@ -44,9 +44,11 @@ void graft_cell_print(graft_buffer *text, const graft_cell *cell)
     graft_buffer_printf(text,
                         "{\"model\": \"%s\", \"family\": \"%s\", \"method\": \"%s\", \"seed\": %u, "
                         "\"inputs\": \"%016" PRIx64 "\", \"first_ns\": %.4f, \"cost_ns\": %.4f, "
-                        "\"seconds\": %.3f, ",
+                        "\"seconds\": %.3f, \"measured\": %.5f, \"measured_spread\": %.5f, "
+                        "\"peak_bytes\": %" PRIu64 ", ",
                         cell->model, cell->family, cell->method, cell->seed, cell->inputs,
-                        cell->first_ns, cell->cost_ns, cell->seconds);
+                        cell->first_ns, cell->cost_ns, cell->seconds, cell->measured,
+                        cell->measured_spread, cell->peak_bytes);
     graft_buffer_printf(text,
                         "\"first_estimates\": %u, \"estimates\": %u, \"steps\": %u, \"graphs\": "
                         "%" PRIu64 ", \"cut\": %s, \"rules\": %s}\n",
@@ -95,7 +97,7 @@ static graft_status read_cell(graft_env *env, graft_arena *arena, const graft_ya
 {
     graft_status status = GRAFT_OK;
     const char *inputs = NULL;
-    int64_t numbers[5] = {0};
+    int64_t numbers[6] = {0};
     GRAFT_CHECK(graft_yaml_text(env, item, "model", &cell->model));
     GRAFT_CHECK(graft_yaml_text(env, item, "family", &cell->family));
     GRAFT_CHECK(graft_yaml_text(env, item, "method", &cell->method));
@@ -103,6 +105,9 @@ static graft_status read_cell(graft_env *env, graft_arena *arena, const graft_ya
     GRAFT_CHECK(graft_yaml_real(env, item, "first_ns", 0, 1e18, &cell->first_ns));
     GRAFT_CHECK(graft_yaml_real(env, item, "cost_ns", 0, 1e18, &cell->cost_ns));
     GRAFT_CHECK(graft_yaml_real(env, item, "seconds", 0, 1e9, &cell->seconds));
+    GRAFT_CHECK(graft_yaml_real(env, item, "measured", 0, 1e9, &cell->measured));
+    GRAFT_CHECK(graft_yaml_real(env, item, "measured_spread", 0, 1e9, &cell->measured_spread));
+    GRAFT_CHECK(graft_yaml_integer(env, item, "peak_bytes", 0, INT64_MAX / 2, &numbers[5]));
     GRAFT_CHECK(graft_yaml_integer(env, item, "seed", 0, INT32_MAX, &numbers[0]));
     GRAFT_CHECK(graft_yaml_integer(env, item, "first_estimates", 0, INT32_MAX, &numbers[1]));
     GRAFT_CHECK(graft_yaml_integer(env, item, "estimates", 0, INT32_MAX, &numbers[2]));
@@ -115,6 +120,7 @@ static graft_status read_cell(graft_env *env, graft_arena *arena, const graft_ya
     cell->estimates = (uint32_t)numbers[2];
     cell->steps = (uint32_t)numbers[3];
     cell->graphs = (uint64_t)numbers[4];
+    cell->peak_bytes = (uint64_t)numbers[5];
     if (!graft_text_number(&inputs, 16, UINT64_MAX, &cell->inputs) || *inputs != '\0') {
         status = graft_yaml_fail(env, item, "'inputs' must be a hash");
     }

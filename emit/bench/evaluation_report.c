@@ -20,6 +20,9 @@ typedef struct {
     double graphs; /* Means. */
     double seconds;
     double steps;
+    double peak;     /* Bytes. */
+    double measured; /* Of the one cell that was run whole; 0: none. */
+    double measured_spread;
     bool cut;       /* Some cell. */
     bool estimated; /* Some cell rests on more estimates than the graph as given. */
 } summary;
@@ -61,6 +64,11 @@ static summary summarise(const report *r, const char *model, const char *method)
         s.graphs += (double)cell->graphs;
         s.seconds += cell->seconds;
         s.steps += cell->steps;
+        s.peak += (double)cell->peak_bytes;
+        if (cell->measured > 0) {
+            s.measured = cell->measured;
+            s.measured_spread = cell->measured_spread;
+        }
         s.cut = s.cut || cell->cut;
         s.estimated = s.estimated || cell->estimates > cell->first_estimates;
     }
@@ -69,6 +77,7 @@ static summary summarise(const report *r, const char *model, const char *method)
     s.graphs /= n;
     s.seconds /= n;
     s.steps /= n;
+    s.peak /= n;
     for (uint32_t i = 0; i < s.count; i++) {
         squares += (values[i] - s.mean) * (values[i] - s.mean);
     }
@@ -90,14 +99,21 @@ static const graft_cell *find_best(const report *r, const char *model)
     return best;
 }
 
+typedef bool says_something(const summary *s);
+
+static bool has_cells(const summary *s) { return s->count > 0; }
+
+static bool has_times(const summary *s) { return s->measured > 0; }
+
 static bool is_sampled(const graft_method *method) { return method->kind == GRAFT_METHOD_SAMPLED; }
 
-/* Whether any model has a cell of the method. */
-static bool was_run(const report *r, const graft_method *method)
+/* Whether any model has a cell of the method that says something. */
+static bool was_run(const report *r, const graft_method *method, says_something *says)
 {
     bool run = false;
     for (uint32_t m = 0; m < r->model_count && !run; m++) {
-        run = summarise(r, r->models[m], method->name).count > 0;
+        const summary s = summarise(r, r->models[m], method->name);
+        run = says(&s);
     }
     return run;
 }
@@ -130,8 +146,26 @@ static void print_steps(graft_buffer *page, const summary *s)
     graft_buffer_printf(page, "%.0f", s->steps);
 }
 
+static void print_peak(graft_buffer *page, const summary *s)
+{
+    graft_buffer_printf(page, s->peak < 1e6 ? "%.3f" : "%.1f", s->peak / 1e6);
+}
+
+static void print_measured(graft_buffer *page, const summary *s)
+{
+    graft_buffer_printf(page, "%.1f ± %.1f", 100.0 * s->measured, 100.0 * s->measured_spread);
+}
+
+/* Which rows a table has, and what is in its fields. */
+typedef struct {
+    bool sampled;
+    bool given; /* Also the graph as given. */
+    says_something *says;
+    print_field *print;
+} table;
+
 /* A row for each method, a column for each model. */
-static void print_table(report *r, bool sampled, print_field *print)
+static void print_rows(report *r, const table *t)
 {
     graft_buffer *page = &r->page;
     graft_buffer_printf(page, "|");
@@ -144,23 +178,28 @@ static void print_table(report *r, bool sampled, print_field *print)
     }
     for (uint32_t k = 0; k < r->method_count; k++) {
         const graft_method *method = &r->methods[k];
-        if (method->kind == GRAFT_METHOD_GIVEN || is_sampled(method) != sampled ||
-            !was_run(r, method)) {
+        if ((method->kind == GRAFT_METHOD_GIVEN && !t->given) || is_sampled(method) != t->sampled ||
+            !was_run(r, method, t->says)) {
             continue;
         }
         graft_buffer_printf(page, "\n| %s", method->name);
         for (uint32_t m = 0; m < r->model_count; m++) {
             const summary s = summarise(r, r->models[m], method->name);
             graft_buffer_printf(page, " | ");
-            if (s.count == 0) {
+            if (!t->says(&s)) {
                 graft_buffer_printf(page, "–");
             } else {
-                print(page, &s);
+                t->print(page, &s);
             }
         }
         graft_buffer_printf(page, " |");
     }
     graft_buffer_printf(page, "\n\n");
+}
+
+static void print_table(report *r, bool sampled, print_field *print)
+{
+    print_rows(r, &(table){.sampled = sampled, .says = has_cells, .print = print});
 }
 
 static void print_gap(graft_buffer *page, const summary *s, double value, double base)
@@ -177,11 +216,12 @@ static void print_goals(report *r)
 {
     graft_buffer *page = &r->page;
     graft_buffer_printf(
-        page, "## Goals\n\nPoints of cost. Of what is drawn: the mean, and the worst seed. *Best "
-              "known* is the cheapest graph of\nany row above, without more estimates than the "
-              "graph as given.\n\n| | best known | by | greedy over it | policy − greedy | refined "
-              "− greedy | worst | guided − best known | worst |\n|---|---|---|---|---|---|---|---|"
-              "---|\n");
+        page,
+        "## Goals\n\nPoints of cost. Of what is drawn: the mean, and the worst seed. *Best "
+        "known* is the cheapest graph of\nany row above, without more estimates than the "
+        "graph as given.\n\n| | best known | by | greedy over it | policy − greedy | unseen − "
+        "greedy | refined − greedy | worst | guided − best known | worst "
+        "|\n|---|---|---|---|---|---|---|---|---|---|\n");
     for (uint32_t m = 0; m < r->model_count; m++) {
         const char *model = r->models[m];
         const graft_cell *best = find_best(r, model);
@@ -190,12 +230,14 @@ static void print_goals(report *r)
             continue;
         }
         const summary policy = summarise(r, model, "policy");
+        const summary unseen = summarise(r, model, "unseen");
         const summary refined = summarise(r, model, "refined");
         const summary guided = summarise(r, model, "guided");
         const double least = 100.0 * best->cost_ns / best->first_ns;
         graft_buffer_printf(page, "| %s | %.2f | %s |", model, least, best->method);
         print_gap(page, &greedy, greedy.mean, least);
         print_gap(page, &policy, policy.mean, greedy.mean);
+        print_gap(page, &unseen, unseen.mean, greedy.mean);
         print_gap(page, &refined, refined.mean, greedy.mean);
         print_gap(page, &refined, refined.worst, greedy.mean);
         print_gap(page, &guided, guided.mean, least);
@@ -319,7 +361,7 @@ done:
 static graft_status plot_costs(report *r)
 {
     graft_status status = GRAFT_OK;
-    static const char *const shown[] = {"greedy", "policy", "refined", "guided"};
+    static const char *const shown[] = {"greedy", "policy", "unseen", "refined", "guided"};
     enum { SHOWN = sizeof shown / sizeof shown[0] };
     graft_buffer data = {.arena = r->env->scratch};
     graft_buffer plot = {.arena = r->env->scratch};
@@ -397,15 +439,37 @@ static void list_models(report *r)
     }
 }
 
+/* What was run whole, and memory. */
+static void print_whole(report *r)
+{
+    bool timed = false;
+    for (uint32_t k = 0; k < r->method_count && !timed; k++) {
+        timed = was_run(r, &r->methods[k], has_times);
+    }
+    if (timed) {
+        graft_buffer_printf(
+            &r->page, "## Measured\n\nThe graphs themselves, run in Graft's executor in turns with "
+                      "the graph as given on the processor whose\ncosts these are, one thread: "
+                      "median of the ratios of rounds and the distance between their\nquartiles, "
+                      "percent. Of what is drawn, the first seed.\n\n");
+        print_rows(r, &(table){.says = has_times, .print = print_measured});
+    }
+    graft_buffer_printf(&r->page, "## Peak memory\n\nOf activations, as planned for the cheapest "
+                                  "layouts, MB; the mean over seeds.\n\n");
+    print_rows(r, &(table){.given = true, .says = has_cells, .print = print_peak});
+}
+
 static void print_head(report *r, const char *device)
 {
     graft_buffer_printf(
         &r->page,
         "# Evaluation\n\n`make eval` writes this page: what each method finds on each model, by "
-        "the recorded costs of\n`%s`. Nothing is timed but deciding. A method's row is explained "
-        "in [agent.md](agent.md).\n\n"
+        "the recorded costs of\n`%s`, leveled ([cost.md](cost.md), *Leveling*): what twins differ "
+        "by is noise. A method's row is explained\nin [agent.md](agent.md).\n\n"
         "* *policy*: the committed policy for many models, alone in the engine's own loop; no "
         "price is asked.\n"
+        "* *unseen*: a policy made in the same way without any model of the family, so that every "
+        "price is guessed.\n"
         "* *table*: greedy over a table of the model's own rows as they were measured: no "
         "learning, but the prices of all\n  that walks met.\n"
         "* *refined*: what `graft policy MODEL` ships: the better of policy and refined policy, in "
@@ -433,6 +497,7 @@ graft_status graft_evaluation_report(graft_env *env, const graft_cells *cells, c
     graft_buffer_printf(&r.page, "![cost by model](evaluation/costs.svg)\n\nBars: the mean over "
                                  "seeds; whiskers: best and worst seed.\n\n");
     print_goals(&r);
+    print_whole(&r);
     graft_buffer_printf(&r.page, "## Graphs priced\n\nAll real interactions, those of refining "
                                  "and of walks included; not those that the committed policy\nwas "
                                  "made of.\n\n");

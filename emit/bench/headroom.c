@@ -56,6 +56,7 @@ static graft_status open_model(headroom_run *run, const char *model)
     graft_status status = GRAFT_OK;
     graft_environment *environment = &run->session.environment;
     run->options.model = model;
+    run->options.level = true;
     GRAFT_CHECK(graft_session_open(run->env, &run->options, &run->session));
     GRAFT_CHECK(graft_known_policy_tariff(run->env, graft_device_name(run->session.device),
                                           &run->policy, &run->tariff));

@@ -310,6 +310,7 @@ static graft_status make_one(policy_run *run)
 {
     graft_status status = GRAFT_OK;
     run->options.survey = true;
+    run->options.level = true; /* What is known; what is measured on the way stays as it is. */
     GRAFT_CHECK(graft_session_open(run->env, &run->options, &run->session));
     GRAFT_CHECK(make_policy(run));
 done:

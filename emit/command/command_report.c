@@ -62,13 +62,8 @@ done:
 static graft_status open_executor(report_run *run, graft_arena *arena, const graft_graph *graph,
                                   graft_executor **executor)
 {
-    graft_status status = GRAFT_OK;
-    graft_weights *weights = GRAFT_NEW(arena, graft_weights, 1);
-    GRAFT_CHECK(graft_model_fold_weights(run->env, arena, run->session.model, graph, weights));
-    GRAFT_CHECK(graft_executor_open_model(run->env, run->session.cost, run->session.model, graph,
-                                          weights, executor));
-done:
-    return status;
+    return graft_executor_open_folded(run->env, arena, run->session.cost, run->session.model, graph,
+                                      executor);
 }
 
 /* Inputs, and room for the outputs of both graphs. */

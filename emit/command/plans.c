@@ -25,7 +25,7 @@ uint64_t graft_plans_costs(const graft_session *session)
     const graft_database *database = graft_cost_database(session->cost);
     const char *device = graft_device_name(session->device);
     const char *library = graft_device_library(session->device);
-    uint64_t sum = 0;
+    uint64_t sum = graft_cost_is_leveled(session->cost);
     for (uint32_t i = 0; i < graft_database_count(database); i++) {
         const graft_database_record *record = graft_database_at(database, i);
         if (strcmp(record->device, device) == 0 && strcmp(record->library, library) == 0) {

@@ -33,7 +33,7 @@ typedef struct graft_plans {
 
 /* Of the rules that a session uses, in their order. */
 uint64_t graft_plans_rules(const graft_session *session);
-/* Of all costs that are recorded of a session's device, in no order. */
+/* Of all costs that are recorded of a session's device, in no order, and whether they are leveled. */
 uint64_t graft_plans_costs(const graft_session *session);
 
 /* Reads a file, in `arena`; one that is not there has no plans. GRAFT_BAD_INPUT when it is broken.

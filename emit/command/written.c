@@ -87,7 +87,6 @@ static graft_status open_runnable(graft_env *env, const runner *on, const char *
     const graft_model *model = on->model;
     const int verbosity = env->verbosity;
     graft_model_size *sizes = GRAFT_NEW(env->unit, graft_model_size, model->size_count);
-    graft_weights *weights = GRAFT_NEW(env->unit, graft_weights, 1);
     graft_model_options options = {
         .sizes = sizes, .size_count = model->size_count, .unroll = GRAFT_UNROLL_MOST};
     if (file == model->file) { /* The other has them fixed. */
@@ -105,9 +104,8 @@ static graft_status open_runnable(graft_env *env, const runner *on, const char *
         goto done;
     }
     graft_cost_set_model(on->cost, r->model);
-    GRAFT_CHECK(graft_model_fold_weights(env, env->unit, r->model, &r->model->graph, weights));
-    GRAFT_CHECK(graft_executor_open_model(env, on->cost, r->model, &r->model->graph, weights,
-                                          &r->executor));
+    GRAFT_CHECK(graft_executor_open_folded(env, env->unit, on->cost, r->model, &r->model->graph,
+                                           &r->executor));
 done:
     return status;
 }

@@ -238,9 +238,7 @@ graft_status graft_policy_evaluate(graft_env *env, graft_session *session,
     graft_result *row = graft_results_add(results, run->method, run->how);
     row->seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
     take_steps(env->life, &report, row);
-    graft_state priced;
-    graft_state_open(env->unit, &first->graph.limits, &priced);
-    GRAFT_CHECK(price_result(env, session, &priced, &state.graph, row));
+    GRAFT_CHECK(price_result(env, session, &session->environment.state, &state.graph, row));
 done:
     graft_arena_release(env->unit, mark);
     return status;

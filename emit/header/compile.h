@@ -38,7 +38,8 @@ typedef struct graft_policy_run {
     bool guard;
 } graft_policy_run;
 
-/* Runs graft_optimize on the session's graph and adds a row. */
+/* Runs graft_optimize on the session's graph and adds a row. What came out is then the state of the
+ * session's environment, until that is reset. */
 GRAFT_MUST_USE graft_status graft_policy_evaluate(graft_env *env, graft_session *session,
                                                   const graft_policy *policy,
                                                   const graft_policy_run *run,

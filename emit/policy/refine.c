@@ -20,17 +20,14 @@ typedef struct {
 static graft_status open_graph(refinement *r, const graft_state *state, graft_executor **executor)
 {
     graft_status status = GRAFT_OK;
-    graft_weights *weights = GRAFT_NEW(r->env->unit, graft_weights, 1);
-    const graft_model *model = r->session->model;
     const graft_graph *graph = &state->graph;
     const graft_order *order = &state->order;
     if (r->session->runtime != NULL) {
         GRAFT_CHECK(
             graft_runtime_fuse(r->env, r->env->unit, r->session->runtime, false, &graph, &order));
     }
-    GRAFT_CHECK(graft_model_fold_weights(r->env, r->env->unit, model, graph, weights));
-    GRAFT_CHECK(
-        graft_executor_open_model(r->env, r->session->cost, model, graph, weights, executor));
+    GRAFT_CHECK(graft_executor_open_folded(r->env, r->env->unit, r->session->cost,
+                                           r->session->model, graph, executor));
 done:
     return status;
 }

@@ -90,7 +90,6 @@ static graft_status open_model(graft_run *run, const char *path, const graft_run
     graft_status status = GRAFT_OK;
     graft_env *env = &run->env;
     graft_model_options reading = {.unroll = GRAFT_UNROLL_MOST}; /* It has no kernel for a whole. */
-    graft_weights *weights = GRAFT_NEW(env->life, graft_weights, 1);
     const graft_option_list sizes = {GRAFT_NEW(env->life, const char *, options->size_count),
                                      options->size_count};
     for (uint32_t i = 0; i < sizes.count; i++) {
@@ -104,9 +103,8 @@ static graft_status open_model(graft_run *run, const char *path, const graft_run
     }
     GRAFT_CHECK(fuse(run));
     graft_cost_set_model(run->cost, *model);
-    GRAFT_CHECK(graft_model_fold_weights(env, env->life, *model, run->graph, weights));
     GRAFT_CHECK(
-        graft_executor_open_model(env, run->cost, *model, run->graph, weights, &run->executor));
+        graft_executor_open_folded(env, env->life, run->cost, *model, run->graph, &run->executor));
 done:
     return status;
 }

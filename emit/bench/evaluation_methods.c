@@ -1,0 +1,360 @@
+/* evaluation_methods.c - what each method does to a model, for one cell (see evaluation.h). */
+#include "cost/plan/executor.h"
+#include "emit/bench/evaluation.h"
+#include "emit/command/known_price.h"
+#include "emit/header/compile.h"
+#include "emit/policy/refined.h"
+#include "graph/base/log.h"
+
+#include <string.h>
+#include <xxhash.h>
+
+#define PLAIN(shown, what, is_drawn)                                                               \
+    {                                                                                              \
+        .name = (shown), .kind = (what), .drawn = (is_drawn)                                       \
+    }
+#define SEARCH(shown, is_drawn, ...)                                                               \
+    {                                                                                              \
+        .name = (shown), .kind = GRAFT_METHOD_SEARCH, .drawn = (is_drawn), .choice = {             \
+            __VA_ARGS__                                                                            \
+        }                                                                                          \
+    }
+#define SAMPLED(shown, degrees)                                                                    \
+    {                                                                                              \
+        .name = (shown), .kind = GRAFT_METHOD_SAMPLED, .drawn = true, .choice = {                  \
+            .temperature = (degrees)                                                               \
+        }                                                                                          \
+    }
+static const graft_method methods[] = {
+    PLAIN("as given", GRAFT_METHOD_GIVEN, false),
+    PLAIN("policy", GRAFT_METHOD_POLICY, false),
+    PLAIN("unseen", GRAFT_METHOD_UNSEEN, false),
+    PLAIN("table", GRAFT_METHOD_TABLE, false),
+    PLAIN("refined", GRAFT_METHOD_REFINED, true),
+    SEARCH("guided", true, .name = "guided"),
+    SEARCH("greedy", false, .name = "greedy"),
+    SEARCH("escape", false, .name = "escape"),
+    SEARCH("beam 8", false, .name = "beam", .width = 8),
+    SEARCH("beam 64", false, .name = "beam", .width = 64),
+    SEARCH("annealing", true, .name = "annealing"),
+    SEARCH("iterated", true, .name = "iterated"),
+    SEARCH("backtracking 1000", false, .name = "backtracking", .dequeues = 1000),
+    SEARCH("backtracking 50000", false, .name = "backtracking", .dequeues = 50000),
+    SEARCH("backtracking equal time", false, .name = "backtracking", .dequeues = UINT32_MAX),
+    SAMPLED("sampled 0.1", 0.1),
+    SAMPLED("sampled 0.3", 0.3),
+    SAMPLED("sampled 1", 1.0),
+    SAMPLED("sampled 3", 3.0),
+};
+#undef PLAIN
+#undef SEARCH
+#undef SAMPLED
+
+const graft_method *graft_methods(uint32_t *count)
+{
+    *count = sizeof methods / sizeof methods[0];
+    return methods;
+}
+
+/* How often the plan applies each rule. */
+static const char *list_rules(const graft_cell_run *c, const graft_plan_found *found)
+{
+    const graft_xfers *xfers = &c->session->xfers;
+    graft_buffer text = {.arena = c->evaluation->env->life};
+    uint32_t *uses = GRAFT_NEW(c->env->unit, uint32_t, xfers->count);
+    bool first = true;
+    memset(uses, 0, xfers->count * sizeof uses[0]);
+    for (uint32_t i = 0; i < found->step_count; i++) {
+        uses[found->steps[i].xfer]++;
+    }
+    graft_buffer_printf(&text, "{");
+    for (uint32_t x = 0; x < xfers->count; x++) {
+        if (uses[x] > 0) {
+            graft_buffer_printf(&text, "%s\"%s\": %u", first ? "" : ", ", xfers->names[x], uses[x]);
+            first = false;
+        }
+    }
+    graft_buffer_printf(&text, "}");
+    return text.data;
+}
+
+/* Keeps the plan when none is known that is as good. */
+static graft_status keep_plan(graft_cell_run *c, const graft_plan_found *found)
+{
+    graft_evaluation *run = c->evaluation;
+    const graft_known_plan plan = {.model = c->cell.model,
+                                   .device = graft_device_name(c->session->device),
+                                   .rules = graft_plans_rules(c->session),
+                                   .costs = graft_plans_costs(c->session),
+                                   .search = c->method->name,
+                                   .first_ns = c->cell.first_ns,
+                                   .cost_ns = c->cell.cost_ns,
+                                   .first_estimates = c->cell.first_estimates,
+                                   .estimates = c->cell.estimates,
+                                   .graphs = found->evaluations,
+                                   .seconds = found->seconds,
+                                   .step_count = found->step_count,
+                                   .steps = found->steps};
+    return graft_plans_keep(run->env, run->env->life, &run->plans, &plan, run->plans_path);
+}
+
+static graft_status take_plan(graft_cell_run *c, const graft_plan_found *found)
+{
+    graft_status status = GRAFT_OK;
+    graft_environment *environment = &c->session->environment;
+    GRAFT_CHECK(graft_plan_replay(c->env, environment, found->steps, found->step_count, NULL));
+    GRAFT_CHECK(graft_known_price_count(c->env, c->session, &environment->state, &c->cell.cost_ns,
+                                        &c->cell.estimates));
+    c->made = true;
+    c->cell.steps = found->step_count;
+    c->cell.graphs = found->evaluations;
+    c->cell.seconds = found->seconds;
+    c->cell.cut = found->cut;
+    c->cell.rules = list_rules(c, found);
+    GRAFT_CHECK(keep_plan(c, found));
+done:
+    return status;
+}
+
+/* Seconds that a cell may take: backtracking without an end as many as guided search took. */
+static double limit_of(const graft_cell_run *c)
+{
+    const graft_cell *guided = graft_cells_find(&c->evaluation->cells, c->cell.model, "guided", 1);
+    const bool endless = c->method->choice.dequeues == UINT32_MAX;
+    return endless && guided != NULL ? guided->seconds : (double)c->evaluation->seconds;
+}
+
+static graft_status run_search(graft_cell_run *c)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = c->env;
+    graft_environment *environment = &c->session->environment;
+    graft_search_choice choice = c->method->choice;
+    graft_plan_found found = {.cost_ns = 0.0};
+    choice.seed = c->cell.seed;
+    choice.tariff = &c->evaluation->tariff;
+    choice.cost = c->session->cost;
+    environment->options.deadline_ns = graft_clock_ns() + (uint64_t)(limit_of(c) * 1e9);
+    status = graft_search_run(env, env->unit, environment, &c->session->settings, &choice, &found);
+    environment->options.deadline_ns = 0;
+    GRAFT_CHECK(status);
+    GRAFT_CHECK(take_plan(c, &found));
+done:
+    return status;
+}
+
+static graft_status run_policy(graft_cell_run *c, const graft_policy *policy)
+{
+    graft_status status = GRAFT_OK;
+    graft_results *results = GRAFT_NEW(c->env->unit, graft_results, 1);
+    const graft_policy_run alone = {.method = "policy", .how = "alone"};
+    results->count = 0;
+    GRAFT_CHECK(graft_policy_evaluate(c->env, c->session, policy, &alone, results));
+    const graft_result *row = &results->rows[0];
+    c->cell.cost_ns = row->cost_ns;
+    c->cell.estimates = (uint32_t)row->estimated;
+    c->cell.steps = row->step_count;
+    c->cell.seconds = row->seconds;
+    c->made = true;
+done:
+    return status;
+}
+
+/* Greedy over a table of rows that walks through the model's own rewrites met, as they were
+ * measured: what greedy's plan and the walks asked for is counted. */
+static graft_status run_table(graft_cell_run *c)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = c->env;
+    const graft_tariff_options options = {.models = 1, .rows = true};
+    graft_plan_found greedy;
+    graft_tariff tariff;
+    graft_tariff_plan plan;
+    graft_book book;
+    graft_book_open(env->unit, &book);
+    GRAFT_CHECK(graft_search_greedy(env, env->unit, &c->session->environment, &greedy));
+    GRAFT_CHECK(graft_table_teach(env, c->session, &book, 0, &greedy));
+    GRAFT_CHECK(graft_tariff_make(env, env->unit, &book, &options, &tariff, NULL));
+    GRAFT_CHECK(
+        graft_search_tariff(env, env->unit, &c->session->environment, &tariff, false, &plan));
+    plan.found.evaluations = greedy.evaluations + book.priced;
+    GRAFT_CHECK(take_plan(c, &plan.found));
+done:
+    return status;
+}
+
+static graft_status run_sampled(graft_cell_run *c)
+{
+    graft_status status = GRAFT_OK;
+    graft_plan_found found;
+    const graft_guided_options options = {.tariff = &c->evaluation->tariff,
+                                          .cost = c->session->cost,
+                                          .graphs = 1,
+                                          .temperature = c->method->choice.temperature,
+                                          .seed = c->cell.seed};
+    GRAFT_CHECK(
+        graft_guided_sample(c->env, c->env->unit, &c->session->environment, &options, &found));
+    GRAFT_CHECK(take_plan(c, &found));
+done:
+    return status;
+}
+
+/* The better of the policy for many models and the refined one; its seconds are those of refining.
+ */
+static graft_status run_refined(graft_cell_run *c)
+{
+    graft_status status = GRAFT_OK;
+    graft_results *results = GRAFT_NEW(c->env->unit, graft_results, 1);
+    graft_refined refined;
+    const uint64_t start_ns = graft_clock_ns();
+    results->count = 0;
+    const graft_refined_start start = {.tariff = &c->evaluation->tariff, .seed = c->cell.seed};
+    GRAFT_CHECK(graft_refined_make(c->env, c->session, &start, &refined, results));
+    const double seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
+    GRAFT_CHECK(run_policy(c, refined.best));
+    c->cell.seconds = seconds;
+    c->cell.graphs = refined.graphs;
+done:
+    return status;
+}
+
+static graft_status run_method(graft_cell_run *c)
+{
+    switch (c->method->kind) {
+    case GRAFT_METHOD_GIVEN:
+        return GRAFT_OK;
+    case GRAFT_METHOD_POLICY:
+        return run_policy(c, &c->evaluation->policy);
+    case GRAFT_METHOD_UNSEEN:
+        return run_policy(c, &c->evaluation->unseen);
+    case GRAFT_METHOD_REFINED:
+        return run_refined(c);
+    case GRAFT_METHOD_TABLE:
+        return run_table(c);
+    case GRAFT_METHOD_SAMPLED:
+        return run_sampled(c);
+    case GRAFT_METHOD_SEARCH:
+        break;
+    }
+    return run_search(c);
+}
+
+/* Runs the graph that was found in turns with the one as given. A graph of opaque operators, or of a
+ * device that is not here, cannot be run. */
+static graft_status time_whole(graft_cell_run *c)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = c->env;
+    graft_mark mark = graft_arena_mark(env->unit);
+    const graft_session *session = c->session;
+    const graft_environment *environment = &session->environment;
+    const graft_graph *graphs[] = {&environment->first.graph, &environment->state.graph};
+    graft_executor *executors[] = {NULL, NULL};
+    graft_comparison comparison;
+    for (uint32_t i = 0; i < 2; i++) {
+        GRAFT_CHECK(graft_executor_open_folded(env, env->unit, session->cost, session->model,
+                                               graphs[i], &executors[i]));
+    }
+    GRAFT_CHECK(graft_executor_compare(env, executors[0], executors[1],
+                                       (uint32_t)c->evaluation->rounds, &comparison));
+    c->cell.measured = comparison.ratio;
+    c->cell.measured_spread = comparison.ratio_spread;
+done:
+    for (uint32_t i = 0; i < 2; i++) {
+        graft_executor_close(executors[i]);
+    }
+    graft_arena_release(env->unit, mark);
+    return status;
+}
+
+/* One seed of each method is run whole, where that was asked for. */
+static bool is_timed(const graft_cell_run *c)
+{
+    return c->evaluation->rounds > 0 && c->cell.seed <= 1 &&
+           c->method->kind != GRAFT_METHOD_SAMPLED && c->method->kind != GRAFT_METHOD_GIVEN;
+}
+
+/* What is said of the graph that was found besides its cost. */
+static graft_status look_at_graph(graft_cell_run *c)
+{
+    graft_status status = GRAFT_OK;
+    const graft_environment *environment = &c->session->environment;
+    const graft_state *state = c->made ? &environment->state : &environment->first;
+    graft_cost_total total;
+    GRAFT_CHECK(graft_cost_graph(c->env, c->session->cost, &state->graph, &state->order, &total));
+    c->cell.peak_bytes = total.peak_bytes;
+    if (is_timed(c)) {
+        GRAFT_CHECK(time_whole(c));
+    }
+done:
+    return status;
+}
+
+/* What the cell's result rests on. */
+static uint64_t hash_inputs(const graft_cell_run *c)
+{
+    const graft_search_choice *choice = &c->method->choice;
+    uint64_t numbers[] = {graft_state_hash(&c->session->environment.first),
+                          graft_plans_rules(c->session),
+                          graft_plans_costs(c->session),
+                          c->method->kind == GRAFT_METHOD_UNSEEN ? c->evaluation->unseen_hash
+                                                                 : c->evaluation->policy_hash,
+                          choice->dequeues,
+                          choice->width,
+                          choice->graphs,
+                          (uint64_t)(1000.0 * choice->temperature),
+                          XXH3_64bits(&c->session->settings, sizeof c->session->settings)};
+    return XXH3_64bits(numbers, sizeof numbers);
+}
+
+static void show(const graft_cell_run *c, const graft_cell *cell)
+{
+    graft_buffer text = {.arena = c->env->unit};
+    if (c->env->json) {
+        graft_cell_print(&text, cell);
+        (void)fputs(text.data, stdout);
+    }
+}
+
+/* The cell as it was done before; NULL when that rests on something else, was cut earlier than it
+ * would be now, or was not run whole where it is to be. */
+static const graft_cell *find_known(const graft_cell_run *c)
+{
+    const graft_evaluation *run = c->evaluation;
+    const graft_cell *known =
+        graft_cells_find(&run->cells, c->cell.model, c->method->name, c->cell.seed);
+    const bool holds = known != NULL && known->inputs == c->cell.inputs && !run->again &&
+                       (!known->cut || known->seconds + 1.0 >= limit_of(c)) &&
+                       (!is_timed(c) || known->measured > 0);
+    return holds ? known : NULL;
+}
+
+graft_status graft_evaluation_cell(graft_cell_run *c)
+{
+    graft_status status = GRAFT_OK;
+    graft_evaluation *run = c->evaluation;
+    graft_mark mark = graft_arena_mark(c->env->unit);
+    c->cell.inputs = hash_inputs(c);
+    c->cell.method = c->method->name;
+    c->cell.rules = "{}";
+    const graft_cell *known = find_known(c);
+    if (known != NULL) {
+        show(c, known);
+        return GRAFT_OK;
+    }
+    GRAFT_CHECK(graft_known_price_count(c->env, c->session, &c->session->environment.first,
+                                        &c->cell.first_ns, &c->cell.first_estimates));
+    c->cell.cost_ns = c->cell.first_ns;
+    c->cell.estimates = c->cell.first_estimates;
+    GRAFT_CHECK(run_method(c));
+    GRAFT_CHECK(look_at_graph(c));
+    graft_cells_put(run->env->life, &run->cells, &c->cell);
+    show(c, &c->cell);
+    GRAFT_CHECK(graft_cells_write(run->env, &run->cells, run->path));
+    graft_log(run->env, 1, "%s, %s, seed %u: %.2f %%, %llu graphs, %.1f s", c->cell.model,
+              c->cell.method, c->cell.seed, 100.0 * c->cell.cost_ns / c->cell.first_ns,
+              (unsigned long long)c->cell.graphs, c->cell.seconds);
+done:
+    graft_arena_release(c->env->unit, mark);
+    return status;
+}
