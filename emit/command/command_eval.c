@@ -31,6 +31,7 @@ typedef struct {
     bool report_only;
     graft_table_model *models;
     uint32_t count;
+    const char *device; /* By its whole name, once a model was opened. */
     graft_evaluation all;
 } eval_run;
 
@@ -66,6 +67,7 @@ static graft_status do_model(graft_env *env, void *context, graft_session *sessi
     uint32_t count = 0;
     const graft_method *methods = graft_methods(&count);
     GRAFT_CHECK(graft_known_price_set(env, session, &price));
+    run->device = graft_arena_strdup(run->all.env->life, graft_device_name(session->device));
     if (run->folds != NULL) {
         const char *fold =
             graft_arena_printf(env->life, "%s/%s.graft", run->folds, run->models[model].family);
@@ -115,6 +117,7 @@ static graft_status run_eval(graft_env *env, void *choices)
     graft_session_complete(env, &run->session);
     run->session.level = !run->as_measured;
     run->session.estimating = true; /* Costs are those that are recorded, also where one could. */
+    run->device = run->session.device;
     run->session.model = run->session.model == NULL ? closed_models : run->session.model;
     run->all.path = graft_arena_printf(env->life, "%s/cells.jsonl", run->folder);
     GRAFT_CHECK(graft_table_models(env, run->session.model, &run->models, &run->count));
@@ -126,7 +129,7 @@ static graft_status run_eval(graft_env *env, void *choices)
         GRAFT_CHECK(graft_table_each(env, &run->session, run->models, run->count, do_model, run));
     }
     if (run->page != NULL) {
-        GRAFT_CHECK(graft_evaluation_report(env, &run->all.cells, run->session.device, run->page,
+        GRAFT_CHECK(graft_evaluation_report(env, &run->all.cells, run->device, run->page,
                                             run->folder));
     }
 done:

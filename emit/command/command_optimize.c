@@ -24,6 +24,7 @@ typedef struct optimize_run {
     graft_session_options options;
     const char *out;
     const char *search;
+    const char *found_by; /* The search that found what comes out. */
     const char *table;        /* Of node costs, for the search that knows nothing else. */
     const char *policy;       /* Instead of a search. */
     graft_option_list sizes;  /* NAME=N,NAME=N... for sizes that the model leaves open. */
@@ -68,23 +69,20 @@ done:
 
 static bool by_table(const optimize_run *run) { return strcmp(run->search, "table") == 0; }
 
-static bool by_guide(const optimize_run *run) { return strcmp(run->search, "guided") == 0; }
+static bool by_itself(const optimize_run *run) { return strcmp(run->search, "auto") == 0; }
 
-static graft_status search(graft_env *env, optimize_run *run)
+static graft_status search_by(graft_env *env, optimize_run *run, const char *name)
 {
     graft_status status = GRAFT_OK;
     graft_tariff tariff;
-    const graft_search_choice choice = {.name = run->search,
+    const graft_search_choice choice = {.name = name,
                                         .dequeues = run->dequeue_limit,
                                         .width = run->beam_width,
                                         .graphs = run->graph_count,
                                         .seed = run->seed,
                                         .tariff = &tariff,
                                         .cost = run->session.cost};
-    if (by_table(run)) {
-        return search_table(env, run);
-    }
-    if (by_guide(run)) {
+    if (strcmp(name, "guided") == 0) {
         const char *path = run->guide;
         GRAFT_CHECK(
             graft_known_policy_tariff(env, graft_device_name(run->session.device), &path, &tariff));
@@ -94,6 +92,46 @@ static graft_status search(graft_env *env, optimize_run *run)
     GRAFT_CHECK(graft_search_finish(env, env->life, &run->session.environment, &run->found));
 done:
     return status;
+}
+
+/* Greedy search; and where the device has a policy, guided search on top, which sees what pays
+ * together only. Its rewrites are taken where they gain something beside greedy's. */
+static graft_status search_auto(graft_env *env, optimize_run *run)
+{
+    enum { GRAPHS = 300 };
+    static const double enough = 0.999;
+    graft_status status = GRAFT_OK;
+    const char *device = graft_device_name(run->session.device);
+    GRAFT_CHECK(search_by(env, run, "greedy"));
+    run->found_by = "greedy";
+    if (run->guide == NULL && graft_known_policy_path(env, device) == NULL) {
+        return GRAFT_OK;
+    }
+    const graft_plan_found greedy = run->found;
+    const uint64_t asked = run->graph_count;
+    run->graph_count = asked > 0 ? asked : GRAPHS;
+    status = search_by(env, run, "guided");
+    run->graph_count = asked;
+    GRAFT_CHECK(status);
+    const graft_plan_found guided = run->found;
+    if (guided.cost_ns < enough * greedy.cost_ns) {
+        run->found_by = "guided";
+    } else {
+        run->found = greedy;
+    }
+    run->found.evaluations = greedy.evaluations + guided.evaluations;
+    run->found.seconds = greedy.seconds + guided.seconds;
+    run->found.cut = greedy.cut || guided.cut;
+done:
+    return status;
+}
+
+static graft_status search(graft_env *env, optimize_run *run)
+{
+    run->found_by = run->search;
+    return by_table(run)    ? search_table(env, run)
+           : by_itself(run) ? search_auto(env, run)
+                            : search_by(env, run, run->search);
 }
 
 static graft_status search_once(graft_env *env, void *context, graft_plan_found *found)
@@ -303,7 +341,7 @@ static graft_status write_report(graft_env *env, optimize_run *run)
                                     .options = &run->options,
                                     .written = &run->written,
                                     .trace = &run->trace,
-                                    .method = run->policy != NULL ? run->policy : run->search,
+                                    .method = run->policy != NULL ? run->policy : run->found_by,
                                     .policy = run->policy,
                                     .unchanged = run->as_it_was,
                                     .cut = run->found.cut,
@@ -377,7 +415,7 @@ static void print_outcome(graft_env *env, const optimize_run *run)
         graft_json_begin(&json, env->scratch);
         graft_json_string(&json, "model", run->options.model);
         graft_json_string(&json, run->policy != NULL ? "policy" : "search",
-                          run->policy != NULL ? run->policy : run->search);
+                          run->policy != NULL ? run->policy : run->found_by);
         graft_json_integer(&json, "operators_before", before);
         graft_json_integer(&json, "operators_after", after);
         graft_json_number(&json, "cost_ns_before", given->ns);
@@ -425,7 +463,7 @@ static graft_status judge_arguments(graft_env *env, optimize_run *run)
     graft_status status = GRAFT_OK;
     if (run->simplify &&
         (run->policy != NULL || run->pass_count > 0 || run->check_count > 0 || run->steps ||
-         run->report != NULL || strcmp(run->search, "greedy") != 0)) {
+         run->report != NULL || !by_itself(run))) {
         return GRAFT_FAIL(
             env, GRAFT_BAD_INPUT,
             "--simplify asks no costs: it goes with no search, policy, check or report");
@@ -509,15 +547,15 @@ static const graft_option options[] = {
     GRAFT_WORD(optimize_run, out, "OUT.onnx", "the file to write"),
     GRAFT_FLAG(optimize_run, simplify, "--simplify",
                "only leave out what does nothing or is known: no costs are asked"),
-    GRAFT_CHOICE(optimize_run, search, "--search", "NAME", GRAFT_SEARCH_NAMES "|table", "greedy",
-                 "how to search"),
+    GRAFT_CHOICE(optimize_run, search, "--search", "NAME", "auto|" GRAFT_SEARCH_NAMES "|table", "auto",
+                 "how to search (auto: greedy, and guided on top where the device has a policy)"),
     GRAFT_TEXT(optimize_run, table, "--table", "FILE", NULL,
                "for --search table: what nodes cost, by graft cost table --out"),
     GRAFT_TEXT(optimize_run, guide, "--guide", "FILE", NULL,
-               "for --search guided: the policy.graft whose costs guide it (default: the device's "
-               "in rules/policies)"),
+               "for --search auto and guided: the policy.graft whose costs guide it (default: the "
+               "device's in rules/policies)"),
     GRAFT_NUMBER(optimize_run, graph_count, "--graphs", "N", NULL, 1, LIMIT_MOST,
-                 "that guided (2000 if not said), annealing or iterated search may price"),
+                 "that guided (2000 if not said; auto: 300), annealing or iterated search may price"),
     GRAFT_NUMBER(optimize_run, seed, "--seed", "N", NULL, 1, LIMIT_MOST, "of these searches"),
     GRAFT_NUMBER(optimize_run, dequeue_limit, "--dequeues", "N", NULL, 1, LIMIT_MOST,
                  "graphs that backtracking looks at"),
