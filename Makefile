@@ -288,24 +288,21 @@ bench-%: $(GRAFT)
 # ROUNDS=21, on the very processor: graphs are run too, in turns.
 EVAL_DEVICE ?= amd-epyc-25-1-avx2
 EVAL_MODELS := autoencoder,dscnn,resnet8,squeezenet,resnet18,mobilenetv1,mobilenetv2,resnet50,resnext50,inceptionv3,nasnet,bert,vit,nasrnn,lstm
-EVAL_FOLDS  := $(patsubst %,out/eval/folds/%.graft,branching microcontroller mobile recurrent residual transformer)
-EVAL_POLICY  = $(GRAFT) policy $(EVAL_MODELS) --device $(EVAL_DEVICE) --database out/eval/recorded.costs
+EVAL_POLICY := out/eval/policies/policy.graft
 .PHONY: eval eval-policy
-eval: $(GRAFT) $(EVAL_FOLDS) ## Compare policies and searches, write docs/evaluation.md (MODELS=A,B: of these, METHODS=A,B, ROUNDS=N)
+eval: $(GRAFT) $(EVAL_POLICY) ## Compare policies and searches, write docs/evaluation.md (MODELS=A,B: of these, METHODS=A,B, ROUNDS=N)
 	$(if $(ROUNDS),$(GRAFT) cost merge out/eval/here.costs rules/costs/$(EVAL_DEVICE).costs)
 	$(GRAFT) eval $(if $(MODELS),--models $(MODELS)) $(if $(METHODS),--methods "$(METHODS)") --out out/eval \
 	    $(if $(ROUNDS),--device cpu --database out/eval/here.costs --rounds $(ROUNDS),--device $(EVAL_DEVICE) --database out/eval/recorded.costs) \
-	    --policy rules/policies/$(EVAL_DEVICE).graft --folds out/eval/folds --page docs/evaluation.md
+	    --policy rules/policies/$(EVAL_DEVICE).graft --folds $(dir $(EVAL_POLICY)) --page docs/evaluation.md
 	@sh emit/report/plots.sh out/eval docs/evaluation
 	@python3 tests/docs/wrap.py docs/evaluation.md
 
-# A policy that never saw the family it is named after, and the one that saw all.
-out/eval/folds/%.graft: rules/graft.rules rules/costs/$(EVAL_DEVICE).costs rules/samples/$(EVAL_DEVICE).costs | $(GRAFT)
-	$(EVAL_POLICY) --hold-out $* --out out/eval/folds/$*
-	@cp out/eval/folds/$*/policy.graft $@
-eval-policy: $(GRAFT) ## Make the device's policy for many models anew, rules/policies/EVAL_DEVICE.graft
-	$(EVAL_POLICY) --out out/eval/policy
-	@cp out/eval/policy/policy.graft rules/policies/$(EVAL_DEVICE).graft
+# One for all models, and one without each family.
+$(EVAL_POLICY): rules/graft.rules rules/costs/$(EVAL_DEVICE).costs rules/samples/$(EVAL_DEVICE).costs | $(GRAFT)
+	$(GRAFT) policy $(EVAL_MODELS) --hold-out each --device $(EVAL_DEVICE) --database out/eval/recorded.costs --out $(@D)
+eval-policy: $(EVAL_POLICY) ## Make the device's policy for many models anew, rules/policies/EVAL_DEVICE.graft
+	@cp $< rules/policies/$(EVAL_DEVICE).graft
 
 # Goes on where it was interrupted; AGAIN=1 does anew what ONLY names, CHECK=1 times nothing (docs/benchmarks.md).
 FOREIGN := out/foreign

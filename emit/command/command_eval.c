@@ -25,7 +25,7 @@ typedef struct {
     const char *folder;
     const char *page;
     const char *policy_path; /* NULL: the device's, in rules/policies. */
-    const char *folds;       /* A folder of policies, FAMILY.graft without that family; or NULL. */
+    const char *folds;       /* A folder of policies, FAMILY/policy.graft without that family; or NULL. */
     uint64_t seeds;
     bool as_measured; /* Costs are not leveled. */
     bool report_only;
@@ -70,7 +70,7 @@ static graft_status do_model(graft_env *env, void *context, graft_session *sessi
     run->device = graft_arena_strdup(run->all.env->life, graft_device_name(session->device));
     if (run->folds != NULL) {
         const char *fold =
-            graft_arena_printf(env->life, "%s/%s.graft", run->folds, run->models[model].family);
+            graft_arena_printf(env->life, "%s/%s/policy.graft", run->folds, run->models[model].family);
         GRAFT_CHECK(read_policy(env, fold, &run->all.unseen, &run->all.unseen_hash));
     }
     for (uint32_t m = 0; m < count; m++) {
@@ -144,8 +144,7 @@ static const graft_option options[] = {
     GRAFT_TEXT(eval_run, policy_path, "--policy", "FILE", NULL,
                "the policy for many models (default: the device's in rules/policies)"),
     GRAFT_TEXT(eval_run, folds, "--folds", "FOLDER", NULL,
-               "of policies FAMILY.graft that were made without that family (graft policy "
-               "--hold-out)"),
+               "of policies that were made without a family each (graft policy --hold-out each)"),
     GRAFT_NUMBER(eval_run, all.rounds, "--rounds", "N", "0", 0, ROUNDS_MOST,
                  "in which graphs take turns with the one as given, on a device that is here"),
     GRAFT_FLAG(eval_run, as_measured, "--as-measured",

@@ -349,7 +349,8 @@ static const graft_option options[] = {
     GRAFT_CHOICE(policy_run, agent_name, "--agent", "NAME", "table|dream", "table",
                  "of one model: a refined table of costs, or an agent that dreams on top of it"),
     GRAFT_TEXT(policy_run, held_out, "--hold-out", "FAMILY", NULL,
-               "learn nothing from these of several models: recurrent, transformer..."),
+               "learn nothing from these of several models: recurrent, transformer...; each: a policy "
+               "of all, then one without each family"),
     GRAFT_TEXT(
         policy_run, measured, "--measured", "FILE", NULL,
         "of several models: operators at random sizes, from which what has no row is guessed "

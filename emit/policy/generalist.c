@@ -56,6 +56,8 @@ typedef struct {
     graft_table_model *models;
     uint32_t count;
     uint64_t learnt;      /* Bit m: model m is learnt from. */
+    const char *held_out; /* The family of the others, or NULL. */
+    const char *out;      /* The folder of the policy in hand. */
     graft_graph **graphs; /* By model, as given. */
     graft_apply_options apply;
     uint32_t step_limit;
@@ -99,7 +101,6 @@ static void take_rules(generalist *g, const graft_xfers *xfers)
     memcpy(g->rules, xfers->rules, xfers->count * sizeof(g->rules[0]));
     for (uint32_t r = 0; r < xfers->count; r++) {
         g->names[r] = graft_arena_strdup(arena, xfers->names[r]);
-        g->uses[r] = (used_rule){.rule = r, .always = graft_rule_is_always(&g->rules[r])};
     }
 }
 
@@ -330,6 +331,9 @@ static graft_status choose_leaning(generalist *g)
     graft_rule *used = GRAFT_NEW(env->life, graft_rule, g->rule_count);
     uint32_t used_count = 0;
     const graft_leaning_judge judge = {judge_tariff, g};
+    for (uint32_t r = 0; r < g->rule_count; r++) {
+        g->uses[r] = (used_rule){.rule = r, .always = graft_rule_is_always(&g->rules[r])};
+    }
     uint16_t *values = GRAFT_NEW(env->life, uint16_t, g->measured.row_count);
     graft_leaning_open(env->life, &g->book, &g->measured, &rows);
     GRAFT_CHECK(open_policy(g, g->rules, g->rule_count));
@@ -512,7 +516,7 @@ static graft_status write_files(generalist *g)
 {
     graft_status status = GRAFT_OK;
     graft_env *env = g->env;
-    const char *out = g->options->out;
+    const char *out = g->out;
     graft_header_sizes sizes;
     const graft_header_options header = {.name = "generalist",
                                          .generator = "graft " GRAFT_VERSION,
@@ -522,7 +526,7 @@ static graft_status write_files(generalist *g)
     graft_policy_mark_exact(env->life, g->exact, g->exact_count, &g->policy);
     g->policy.metadata = graft_arena_printf(
         env->life, "{\"models\": \"%s\", \"held out\": \"%s\", \"device\": \"%s\", \"rules\": %u}",
-        g->options->session.model, g->options->held_out != NULL ? g->options->held_out : "",
+        g->options->session.model, g->held_out != NULL ? g->held_out : "",
         g->device, g->policy.rule_count);
     GRAFT_CHECK(graft_header_write(env, &g->policy, &header, path, &sizes));
     GRAFT_CHECK(graft_policyfile_write(env, &g->policy, g->kept_names,
@@ -537,10 +541,30 @@ done:
 
 /* ---------------------------------------------------------------- all */
 
+static bool is_each(const generalist *g)
+{
+    return g->options->held_out != NULL && strcmp(g->options->held_out, "each") == 0;
+}
+
+/* From now on nothing is learnt from a family (NULL: from none is nothing learnt). */
+static graft_status hold_out(generalist *g, const char *family)
+{
+    g->held_out = family;
+    g->learnt = 0;
+    for (uint32_t m = 0; m < g->count; m++) {
+        bool held = family != NULL && strcmp(g->models[m].family, family) == 0;
+        g->learnt |= held ? 0 : UINT64_C(1) << m;
+    }
+    if (g->learnt == 0 || (family != NULL && g->learnt == UINT64_MAX >> (64 - g->count))) {
+        return GRAFT_FAIL(g->env, GRAFT_BAD_INPUT, "--hold-out: %s is the family of %s", family,
+                          g->learnt == 0 ? "every model" : "no model");
+    }
+    return GRAFT_OK;
+}
+
 static graft_status choose_models(generalist *g)
 {
     graft_status status = GRAFT_OK;
-    const char *held_out = g->options->held_out;
     GRAFT_CHECK(graft_table_models(g->env, g->options->session.model, &g->models, &g->count));
     if (g->count == 0) {
         return GRAFT_FAIL(g->env, GRAFT_BAD_INPUT, "'%s' names no model",
@@ -548,14 +572,7 @@ static graft_status choose_models(generalist *g)
     }
     g->rows = GRAFT_NEW(g->env->life, model_row, g->count);
     g->graphs = GRAFT_NEW(g->env->life, graft_graph *, g->count);
-    for (uint32_t m = 0; m < g->count; m++) {
-        bool held = held_out != NULL && strcmp(g->models[m].family, held_out) == 0;
-        g->learnt |= held ? 0 : UINT64_C(1) << m;
-    }
-    if (g->learnt == 0 || (held_out != NULL && g->learnt == UINT64_MAX >> (64 - g->count))) {
-        status = GRAFT_FAIL(g->env, GRAFT_BAD_INPUT, "--hold-out: %s is the family of %s", held_out,
-                            g->learnt == 0 ? "every model" : "no model");
-    }
+    GRAFT_CHECK(hold_out(g, is_each(g) ? NULL : g->options->held_out));
 done:
     return status;
 }
@@ -588,11 +605,45 @@ done:
     return status;
 }
 
+/* A policy of what was learnt from the models that are not held out. */
+static graft_status make_policy(generalist *g)
+{
+    graft_status status = GRAFT_OK;
+    GRAFT_CHECK(make_tariff(g));
+    GRAFT_CHECK(choose_leaning(g));
+    GRAFT_CHECK(choose_rules(g));
+    GRAFT_CHECK(visit_all(g, "trying the policy", try_model));
+    GRAFT_CHECK(write_files(g));
+done:
+    return status;
+}
+
+/* One policy more for each family, without it. */
+static graft_status make_folds(generalist *g)
+{
+    graft_status status = GRAFT_OK;
+    for (uint32_t m = 0; m < g->count; m++) {
+        const char *family = g->models[m].family;
+        bool is_first = true;
+        for (uint32_t i = 0; i < m; i++) {
+            is_first = is_first && strcmp(g->models[i].family, family) != 0;
+        }
+        if (is_first) {
+            GRAFT_CHECK(hold_out(g, family));
+            g->out = graft_arena_printf(g->env->life, "%s/%s", g->options->out, family);
+            GRAFT_CHECK(make_policy(g));
+        }
+    }
+done:
+    return status;
+}
+
 graft_status graft_generalist_make(graft_env *env, const graft_generalist_options *options)
 {
     graft_status status = GRAFT_OK;
     generalist *g = GRAFT_NEW(env->life, generalist, 1);
-    *g = (generalist){.options = options, .session = options->session, .env = env};
+    *g = (generalist){
+        .options = options, .session = options->session, .env = env, .out = options->out};
     GRAFT_CHECK(choose_models(g));
     graft_book_open(env->life, &g->book);
     GRAFT_CHECK(level_costs(g));
@@ -604,11 +655,10 @@ graft_status graft_generalist_make(graft_env *env, const graft_generalist_option
         }
     }
     GRAFT_CHECK(open_measured(g));
-    GRAFT_CHECK(make_tariff(g));
-    GRAFT_CHECK(choose_leaning(g));
-    GRAFT_CHECK(choose_rules(g));
-    GRAFT_CHECK(visit_all(g, "trying the policy", try_model));
-    GRAFT_CHECK(write_files(g));
+    GRAFT_CHECK(make_policy(g));
+    if (is_each(g)) {
+        GRAFT_CHECK(make_folds(g));
+    }
 done:
     graft_database_close(g->database);
     return status;

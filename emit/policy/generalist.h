@@ -13,7 +13,9 @@
 typedef struct graft_generalist_options {
     graft_session_options session; /* `model`: "zoo", or names or paths with commas between. */
     const char *out;               /* The folder. */
-    const char *held_out;          /* A family that nothing is learnt from, or NULL. */
+    const char *held_out;          /* A family that nothing is learnt from, or NULL. "each": after a
+                                      policy of all models one more for each family, without it, in
+                                      the folder of its name. */
     const char *measured;          /* A database that the fallback learns from besides; NULL: the
                                       device's, of rules/samples, if it has one. */
     uint32_t flash;                /* Most bytes of rules and tariff together. */

@@ -76,9 +76,10 @@ goes_on() {
 }
 # On a device that is here graphs take turns with the one as given, once.
 measures() {
-    mkdir "$FOLDER/folds" && cp rules/policies/intel-xeon-6-167-avx512.graft "$FOLDER/folds/microcontroller.graft" &&
+    mkdir -p "$FOLDER/folds/microcontroller" &&
+        cp rules/policies/intel-xeon-6-167-avx512.graft "$FOLDER/folds/microcontroller/policy.graft" &&
         set -- "$GRAFT" eval --models dscnn --database "$FOLDER/here.costs" --out "$FOLDER/here" --methods policy,unseen \
-            --policy "$FOLDER/folds/microcontroller.graft" --folds "$FOLDER/folds" --rounds 3 --page "$FOLDER/here.md" &&
+            --policy rules/policies/intel-xeon-6-167-avx512.graft --folds "$FOLDER/folds" --rounds 3 --page "$FOLDER/here.md" &&
         gives 0 "$@" && [ "$(grep -c '"measured": [0-9]*\.[0-9]*[1-9]' "$FOLDER/here/cells.jsonl")" = 2 ] &&
         sed -n '/^## Measured/,/^## Peak/p' "$FOLDER/here.md" | grep -q '^| unseen | [0-9.]* ± [0-9.]* |' &&
         gives 0 "$@" && [ "$(grep -c 'dscnn, ' "$FOLDER/err")" = 0 ]
@@ -97,7 +98,7 @@ check "guided search that learns its costs" searches_without
 check "an evaluation" evaluates
 check "an evaluation goes on" goes_on
 check "whole graphs in turns" measures
-check "a family without a policy" error_is 2 "residual.graft" "$GRAFT" --quiet eval --models resnet18 --device $KNOWN \
+check "a family without a policy" error_is 2 "residual/policy.graft" "$GRAFT" --quiet eval --models resnet18 --device $KNOWN \
     --database "$COSTS" --folds "$FOLDER/folds" --out "$FOLDER/none" --methods unseen
 check "a broken file of results" refuses_broken
 check "no policy to evaluate" error_is 2 "has no policy of 'amd'" \
