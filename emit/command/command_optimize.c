@@ -4,6 +4,7 @@
 #include "emit/command/known_policy.h"
 #include "emit/command/searches.h"
 #include "emit/command/session_options.h"
+#include "emit/command/shown_policy.h"
 #include "emit/command/written.h"
 #include "emit/policy/bundles.h"
 #include "emit/policy/refine.h"
@@ -31,14 +32,15 @@ typedef struct optimize_run {
     bool steps;               /* Print each rewrite. */
     bool simplify;            /* Nothing that needs costs. */
     const char *report;       /* A page to write; NULL: none. */
-    const char *guide;        /* Where guided search takes a table from; NULL: rules/policies. */
-    uint64_t graph_count;     /* Of guided, annealing and iterated search; 0: their own. */
-    uint64_t seed;            /* Of these; 0: as the settings say. */
-    uint32_t dequeue_limit;   /* 0: as the settings say. */
-    uint32_t beam_width;      /* 0: as the settings say. */
-    uint32_t pass_count;      /* Searches, each with costs that the one before has corrected. */
-    uint32_t second_count;    /* For measuring and searching; 0: no end. */
-    uint32_t check_count;     /* Runs of the model and the file on the same inputs. */
+    const graft_shown_policy *shown; /* Of the policy that has just been made; NULL: none. */
+    const char *guide;      /* Where guided search takes a table from; NULL: rules/policies. */
+    uint64_t graph_count;   /* Of guided, annealing and iterated search; 0: their own. */
+    uint64_t seed;          /* Of these; 0: as the settings say. */
+    uint32_t dequeue_limit; /* 0: as the settings say. */
+    uint32_t beam_width;    /* 0: as the settings say. */
+    uint32_t pass_count;    /* Searches, each with costs that the one before has corrected. */
+    uint32_t second_count;  /* For measuring and searching; 0: no end. */
+    uint32_t check_count;   /* Runs of the model and the file on the same inputs. */
     graft_session session;
     graft_plan_found found;
     graft_written written;
@@ -308,7 +310,9 @@ static graft_status write_report(graft_env *env, optimize_run *run)
                                     .unchanged = run->as_it_was,
                                     .cut = run->found.cut,
                                     .check_count = run->check_count,
-                                    .difference = run->difference};
+                                    .difference = run->difference,
+                                    .methods = run->shown != NULL ? run->shown->methods : NULL,
+                                    .dreams = run->shown != NULL ? run->shown->dreams : NULL};
     return run->report == NULL ? GRAFT_OK : graft_report_page_write(env, &page, run->report);
 }
 
@@ -477,6 +481,34 @@ static graft_status check(graft_env *env, optimize_run *run)
     return status;
 }
 
+static graft_status open_session(graft_env *env, optimize_run *run)
+{
+    run->options.file = true;
+    run->options.thread_count = env->asked_threads;
+    run->options.fixed = run->policy != NULL;
+    run->options.deadline_ns =
+        run->second_count == 0 ? 0 : graft_clock_ns() + run->second_count * UINT64_C(1000000000);
+    return graft_session_open(env, &run->options, &run->session);
+}
+
+graft_status graft_shown_policy_write(graft_env *env, const graft_shown_policy *shown)
+{
+    graft_status status = GRAFT_OK;
+    optimize_run *run = GRAFT_NEW(env->life, optimize_run, 1);
+    *run = (optimize_run){.options = *shown->options,
+                          .out = shown->out,
+                          .policy = shown->policy,
+                          .report = shown->page,
+                          .shown = shown};
+    run->options.survey = false; /* The policy has its own rules. */
+    GRAFT_CHECK(open_session(env, run));
+    GRAFT_CHECK(rewrite(env, run));
+    GRAFT_CHECK(write_confirmed(env, run));
+    GRAFT_CHECK(write_report(env, run));
+done:
+    return graft_session_finish(env, &run->session, status);
+}
+
 static graft_status run_optimize(graft_env *env, void *choices)
 {
     graft_status status = GRAFT_OK;
@@ -486,12 +518,7 @@ static graft_status run_optimize(graft_env *env, void *choices)
     if (run->simplify) {
         return graft_simplify_file(env, &run->options, run->out);
     }
-    run->options.file = true;
-    run->options.thread_count = env->asked_threads;
-    run->options.fixed = run->policy != NULL;
-    run->options.deadline_ns =
-        run->second_count == 0 ? 0 : graft_clock_ns() + run->second_count * UINT64_C(1000000000);
-    GRAFT_CHECK(graft_session_open(env, &run->options, &run->session));
+    GRAFT_CHECK(open_session(env, run));
     GRAFT_CHECK(prepare_check(env, run));
     GRAFT_CHECK(rewrite(env, run));
     GRAFT_CHECK(write_confirmed(env, run));
