@@ -10,6 +10,7 @@
 #include "emit/policy/refined.h"
 #include "graph/base/file.h"
 #include "graph/base/log.h"
+#include "graph/base/ranks.h"
 #include "graph/rule/policyfile.h"
 
 #include <string.h>
@@ -97,7 +98,19 @@ typedef struct {
     graft_session *session;
     const graft_method *method;
     graft_cell cell;
+    graft_plan_found found;
+    bool has_plan;
 } cell_run;
+
+/* A cell on its way to the first rank: behind it are the text of its rules, the device's name and
+ * the steps of the plan. */
+typedef struct {
+    graft_cell cell;
+    graft_known_plan plan; /* If it has one. */
+    uint32_t method;
+    bool has_plan;
+    bool is_known; /* By an earlier run. */
+} found_cell;
 
 /* How often the plan applies each rule. */
 static const char *list_rules(const cell_run *c, const graft_plan_found *found)
@@ -121,26 +134,6 @@ static const char *list_rules(const cell_run *c, const graft_plan_found *found)
     return text.data;
 }
 
-/* Keeps the plan when none is known that is as good. */
-static graft_status keep_plan(cell_run *c, const graft_plan_found *found)
-{
-    eval_run *run = c->run;
-    const graft_known_plan plan = {.model = c->cell.model,
-                                   .device = graft_device_name(c->session->device),
-                                   .rules = graft_plans_rules(c->session),
-                                   .costs = graft_plans_costs(c->session),
-                                   .search = c->method->name,
-                                   .first_ns = c->cell.first_ns,
-                                   .cost_ns = c->cell.cost_ns,
-                                   .first_estimates = c->cell.first_estimates,
-                                   .estimates = c->cell.estimates,
-                                   .graphs = found->evaluations,
-                                   .seconds = found->seconds,
-                                   .step_count = found->step_count,
-                                   .steps = found->steps};
-    return graft_plans_keep(run->env, run->env->life, &run->plans, &plan, run->plans_path);
-}
-
 static graft_status take_plan(cell_run *c, const graft_plan_found *found)
 {
     graft_status status = GRAFT_OK;
@@ -153,7 +146,8 @@ static graft_status take_plan(cell_run *c, const graft_plan_found *found)
     c->cell.seconds = found->seconds;
     c->cell.cut = found->cut;
     c->cell.rules = list_rules(c, found);
-    GRAFT_CHECK(keep_plan(c, found));
+    c->found = *found;
+    c->has_plan = true;
 done:
     return status;
 }
@@ -300,17 +294,88 @@ static uint64_t hash_inputs(const cell_run *c)
     return XXH3_64bits(numbers, sizeof numbers);
 }
 
-static void show(const cell_run *c, const graft_cell *cell)
+/* Says the cell, or what an earlier run knows of it. */
+static graft_status say_cell(const cell_run *c, const graft_cell *known, graft_share *share)
 {
-    graft_buffer text = {.arena = c->env->unit};
-    if (c->env->json) {
+    const graft_cell *cell = known != NULL ? known : &c->cell;
+    const char *device = graft_device_name(c->session->device);
+    graft_buffer piece = {.arena = c->env->unit};
+    found_cell found;
+    memset(&found, 0, sizeof found);
+    found.cell = *cell;
+    found.method = (uint32_t)(c->method - methods);
+    found.is_known = known != NULL;
+    found.has_plan = c->has_plan;
+    found.plan = (graft_known_plan){.rules = graft_plans_rules(c->session),
+                                    .costs = graft_plans_costs(c->session),
+                                    .first_ns = cell->first_ns,
+                                    .cost_ns = cell->cost_ns,
+                                    .first_estimates = cell->first_estimates,
+                                    .estimates = cell->estimates,
+                                    .graphs = c->found.evaluations,
+                                    .seconds = c->found.seconds,
+                                    .step_count = c->found.step_count};
+    graft_buffer_append(&piece, &found, sizeof found);
+    graft_buffer_append(&piece, cell->rules, strlen(cell->rules) + 1);
+    graft_buffer_append(&piece, device, strlen(device) + 1);
+    graft_buffer_append(&piece, c->found.steps, c->found.step_count * sizeof c->found.steps[0]);
+    return graft_share_say(share, piece.data, piece.size);
+}
+
+/* Keeps a plan when none is known that is as good. */
+static graft_status keep_plan(eval_run *run, const found_cell *found, const char *device,
+                              const void *steps)
+{
+    graft_known_plan plan = found->plan;
+    plan.model = found->cell.model;
+    plan.device = device;
+    plan.search = found->cell.method;
+    plan.steps = GRAFT_NEW(run->env->life, graft_action, plan.step_count + 1);
+    memcpy(plan.steps, steps, plan.step_count * sizeof plan.steps[0]);
+    return graft_plans_keep(run->env, run->env->life, &run->plans, &plan, run->plans_path);
+}
+
+/* Puts a cell into the files, and prints it. */
+static graft_status take_cell(graft_env *env, void *context, uint32_t model, const void *piece,
+                              size_t bytes)
+{
+    graft_status status = GRAFT_OK;
+    eval_run *run = context;
+    found_cell found;
+    const char *rules = (const char *)piece + sizeof found;
+    const char *device = rules + strlen(rules) + 1;
+    (void)bytes;
+    memcpy(&found, piece, sizeof found);
+    graft_cell *cell = &found.cell;
+    cell->model = run->models[model].name;
+    cell->family = run->models[model].family;
+    cell->method = methods[found.method].name;
+    cell->rules = graft_arena_strdup(env->life, rules);
+    graft_cells_put(env->life, &run->cells, cell);
+    if (graft_ranks_own(env) > 0) {
+        return GRAFT_OK;
+    }
+    if (env->json) {
+        graft_buffer text = {.arena = env->life};
         graft_cell_print(&text, cell);
         (void)fputs(text.data, stdout);
     }
+    if (found.is_known) {
+        return GRAFT_OK;
+    }
+    if (found.has_plan) {
+        GRAFT_CHECK(keep_plan(run, &found, device, device + strlen(device) + 1));
+    }
+    GRAFT_CHECK(graft_cells_write(env, &run->cells, run->path));
+    graft_log(env, 1, "%s, %s, seed %u: %.2f %%, %llu graphs, %.1f s", cell->model, cell->method,
+              cell->seed, 100.0 * cell->cost_ns / cell->first_ns, (unsigned long long)cell->graphs,
+              cell->seconds);
+done:
+    return status;
 }
 
 /* Does a cell, unless its result is known and was not cut earlier than it would be now. */
-static graft_status do_cell(cell_run *c)
+static graft_status do_cell(cell_run *c, graft_share *share)
 {
     graft_status status = GRAFT_OK;
     eval_run *run = c->run;
@@ -322,20 +387,15 @@ static graft_status do_cell(cell_run *c)
     c->cell.rules = "{}";
     if (known != NULL && known->inputs == c->cell.inputs && !run->again &&
         (!known->cut || known->seconds + 1.0 >= limit_of(c))) {
-        show(c, known);
-        return GRAFT_OK;
+        return say_cell(c, known, share);
     }
     GRAFT_CHECK(graft_known_price_count(c->env, c->session, &c->session->environment.first,
                                         &c->cell.first_ns, &c->cell.first_estimates));
     c->cell.cost_ns = c->cell.first_ns;
     c->cell.estimates = c->cell.first_estimates;
     GRAFT_CHECK(run_method(c));
-    graft_cells_put(run->env->life, &run->cells, &c->cell);
-    show(c, &c->cell);
-    GRAFT_CHECK(graft_cells_write(run->env, &run->cells, run->path));
-    graft_log(run->env, 1, "%s, %s, seed %u: %.2f %%, %llu graphs, %.1f s", c->cell.model,
-              c->cell.method, c->cell.seed, 100.0 * c->cell.cost_ns / c->cell.first_ns,
-              (unsigned long long)c->cell.graphs, c->cell.seconds);
+    graft_cells_put(run->env->life, &run->cells, &c->cell); /* Later cells look for it. */
+    GRAFT_CHECK(say_cell(c, NULL, share));
 done:
     graft_arena_release(c->env->unit, mark);
     return status;
@@ -352,7 +412,8 @@ static bool is_wanted(eval_run *run, const graft_method *method)
     return wanted;
 }
 
-static graft_status do_model(graft_env *env, void *context, graft_session *session, uint32_t model)
+static graft_status do_model(graft_env *env, void *context, graft_session *session, uint32_t model,
+                             graft_share *share)
 {
     graft_status status = GRAFT_OK;
     eval_run *run = context;
@@ -365,7 +426,7 @@ static graft_status do_model(graft_env *env, void *context, graft_session *sessi
             c.cell.model = run->models[model].name;
             c.cell.family = run->models[model].family;
             c.cell.seed = methods[m].drawn ? seed : 0;
-            GRAFT_CHECK(do_cell(&c));
+            GRAFT_CHECK(do_cell(&c, share));
         }
     }
 done:
@@ -398,8 +459,10 @@ static graft_status run_eval(graft_env *env, void *choices)
 {
     graft_status status = GRAFT_OK;
     eval_run *run = choices;
+    const graft_table_work work = {"evaluating", do_model, take_cell, run};
     run->env = env;
     graft_session_complete(env, &run->session);
+    GRAFT_CHECK(graft_session_open_ranks(env, &run->session));
     run->session.model = run->session.model == NULL ? closed_models : run->session.model;
     run->path = graft_arena_printf(env->life, "%s/cells.jsonl", run->folder);
     GRAFT_CHECK(graft_table_models(env, run->session.model, &run->models, &run->count));
@@ -408,9 +471,9 @@ static graft_status run_eval(graft_env *env, void *choices)
     GRAFT_CHECK(graft_cells_read(env, env->life, run->path, &run->cells));
     GRAFT_CHECK(graft_plans_read(env, env->life, run->plans_path, &run->plans));
     if (!run->report_only) {
-        GRAFT_CHECK(graft_table_each(env, &run->session, run->models, run->count, do_model, run));
+        GRAFT_CHECK(graft_table_share(env, &run->session, run->models, run->count, &work));
     }
-    if (run->page != NULL) {
+    if (run->page != NULL && graft_ranks_own(env) == 0) {
         GRAFT_CHECK(
             graft_evaluation_report(env, &run->cells, run->session.device, run->page, run->folder));
     }
@@ -441,4 +504,5 @@ const graft_command graft_command_eval = {
     .forms = "graft eval [options]",
     GRAFT_TAKES(eval_run, options),
     .run = run_eval,
+    .shares = true,
 };
