@@ -96,10 +96,14 @@ typedef struct graft_cell_run {
     graft_session *session; /* Priced by graft_known_price_set. */
     const graft_method *method;
     graft_cell cell;
-    bool made; /* The graph that was found is the state of the session's environment. */
+    /* What comes out beside the cell. */
+    bool made;     /* The graph that was found is the state of the session's environment. */
+    bool is_known; /* By an earlier run. */
+    bool has_plan; /* In the session's env->unit: */
+    graft_plan_found found;
 } graft_cell_run;
 
-/* Does a cell, unless it is known, and writes all. Fails as its method does. */
+/* Does a cell, unless it is known. Fails as its method does. */
 GRAFT_MUST_USE graft_status graft_evaluation_cell(graft_cell_run *run);
 
 /* Writes a page of tables, and the data and scripts of its plots into `folder`. `device` is as it

@@ -78,26 +78,6 @@ static const char *list_rules(const graft_cell_run *c, const graft_plan_found *f
     return text.data;
 }
 
-/* Keeps the plan when none is known that is as good. */
-static graft_status keep_plan(graft_cell_run *c, const graft_plan_found *found)
-{
-    graft_evaluation *run = c->evaluation;
-    const graft_known_plan plan = {.model = c->cell.model,
-                                   .device = graft_device_name(c->session->device),
-                                   .rules = graft_plans_rules(c->session),
-                                   .costs = graft_plans_costs(c->session),
-                                   .search = c->method->name,
-                                   .first_ns = c->cell.first_ns,
-                                   .cost_ns = c->cell.cost_ns,
-                                   .first_estimates = c->cell.first_estimates,
-                                   .estimates = c->cell.estimates,
-                                   .graphs = found->evaluations,
-                                   .seconds = found->seconds,
-                                   .step_count = found->step_count,
-                                   .steps = found->steps};
-    return graft_plans_keep(run->env, run->env->life, &run->plans, &plan, run->plans_path);
-}
-
 static graft_status take_plan(graft_cell_run *c, const graft_plan_found *found)
 {
     graft_status status = GRAFT_OK;
@@ -111,7 +91,8 @@ static graft_status take_plan(graft_cell_run *c, const graft_plan_found *found)
     c->cell.seconds = found->seconds;
     c->cell.cut = found->cut;
     c->cell.rules = list_rules(c, found);
-    GRAFT_CHECK(keep_plan(c, found));
+    c->found = *found;
+    c->has_plan = true;
 done:
     return status;
 }
@@ -307,15 +288,6 @@ static uint64_t hash_inputs(const graft_cell_run *c)
     return XXH3_64bits(numbers, sizeof numbers);
 }
 
-static void show(const graft_cell_run *c, const graft_cell *cell)
-{
-    graft_buffer text = {.arena = c->env->unit};
-    if (c->env->json) {
-        graft_cell_print(&text, cell);
-        (void)fputs(text.data, stdout);
-    }
-}
-
 /* The cell as it was done before; NULL when that rests on something else, was cut earlier than it
  * would be now, or was not run whole where it is to be. */
 static const graft_cell *find_known(const graft_cell_run *c)
@@ -333,13 +305,13 @@ graft_status graft_evaluation_cell(graft_cell_run *c)
 {
     graft_status status = GRAFT_OK;
     graft_evaluation *run = c->evaluation;
-    graft_mark mark = graft_arena_mark(c->env->unit);
     c->cell.inputs = hash_inputs(c);
     c->cell.method = c->method->name;
     c->cell.rules = "{}";
     const graft_cell *known = find_known(c);
     if (known != NULL) {
-        show(c, known);
+        c->cell = *known;
+        c->is_known = true;
         return GRAFT_OK;
     }
     GRAFT_CHECK(graft_known_price_count(c->env, c->session, &c->session->environment.first,
@@ -348,13 +320,7 @@ graft_status graft_evaluation_cell(graft_cell_run *c)
     c->cell.estimates = c->cell.first_estimates;
     GRAFT_CHECK(run_method(c));
     GRAFT_CHECK(look_at_graph(c));
-    graft_cells_put(run->env->life, &run->cells, &c->cell);
-    show(c, &c->cell);
-    GRAFT_CHECK(graft_cells_write(run->env, &run->cells, run->path));
-    graft_log(run->env, 1, "%s, %s, seed %u: %.2f %%, %llu graphs, %.1f s", c->cell.model,
-              c->cell.method, c->cell.seed, 100.0 * c->cell.cost_ns / c->cell.first_ns,
-              (unsigned long long)c->cell.graphs, c->cell.seconds);
+    graft_cells_put(run->env->life, &run->cells, &c->cell); /* Later cells look for it. */
 done:
-    graft_arena_release(c->env->unit, mark);
     return status;
 }

@@ -1,6 +1,7 @@
 /* headroom.c - see headroom.h. */
 #include "emit/bench/headroom.h"
 
+#include "emit/command/command_table.h"
 #include "emit/command/known_policy.h"
 #include "emit/command/known_price.h"
 #include "emit/command/plans.h"
@@ -9,7 +10,7 @@
 #include "graph/base/file.h"
 #include "graph/base/json.h"
 #include "graph/base/log.h"
-#include "models/zoo.h"
+#include "graph/base/ranks.h"
 
 #include <math.h>
 #include <string.h>
@@ -35,6 +36,8 @@ static const graft_search_choice rows[] = {
     {             .name = "backtracking",                .dequeues = 50000},
 };
 
+enum { ROW_COUNT = sizeof rows / sizeof rows[0] };
+
 typedef struct {
     graft_env *env;
     graft_session_options options;
@@ -42,29 +45,36 @@ typedef struct {
     const char *check;
     uint64_t seconds;
     bool estimates;
+    graft_table_model *models;
+    uint32_t count;
     graft_plans plans;
-    graft_session session;
-    graft_known_price price;
-    graft_tariff tariff; /* That guided search begins with. */
-    const char *policy;  /* Which it is of. */
 } headroom_run;
 
 /* ------------------------------------------------------------------- a model */
 
-static graft_status open_model(headroom_run *run, const char *model)
+/* A model that is searched or checked: `session` is of it. */
+typedef struct {
+    graft_env *env;
+    const headroom_run *run;
+    graft_session *session;
+    graft_known_price price;
+    graft_tariff tariff; /* That guided search begins with. */
+} ground;
+
+static graft_status open_ground(graft_env *env, const headroom_run *run, graft_session *session,
+                                ground *g)
 {
     graft_status status = GRAFT_OK;
-    graft_environment *environment = &run->session.environment;
-    run->options.model = model;
-    run->options.level = true;
-    GRAFT_CHECK(graft_session_open(run->env, &run->options, &run->session));
-    GRAFT_CHECK(graft_known_policy_tariff(run->env, graft_device_name(run->session.device),
-                                          &run->policy, &run->tariff));
+    graft_environment *environment = &session->environment;
+    const char *policy = NULL;
+    *g = (ground){.env = env, .run = run, .session = session};
+    GRAFT_CHECK(
+        graft_known_policy_tariff(env, graft_device_name(session->device), &policy, &g->tariff));
     const graft_price any = environment->options.price;
-    GRAFT_CHECK(graft_known_price_set(run->env, &run->session, &run->price));
+    GRAFT_CHECK(graft_known_price_set(env, session, &g->price));
     if (run->estimates) {
         environment->options.price = any;
-        GRAFT_CHECK(graft_environment_reprice(run->env, environment));
+        GRAFT_CHECK(graft_environment_reprice(env, environment));
     }
 done:
     return status;
@@ -83,6 +93,14 @@ static const char *name_row(graft_env *env, const graft_search_choice *choice)
                ? graft_arena_printf(env->life, "%s %u", name, (unsigned)choice->dequeues)
                : name;
 }
+
+/* What is found in a row, and where another process is to find the rest: steps, then the name of the
+ * device. */
+typedef struct {
+    graft_known_plan plan;
+    uint32_t row; /* ROW_COUNT: backtracking for equal time. */
+    bool cut;
+} found_row;
 
 static void print_plan(const headroom_run *run, const graft_known_plan *plan, bool cut)
 {
@@ -112,99 +130,128 @@ static void print_plan(const headroom_run *run, const graft_known_plan *plan, bo
     (void)fflush(stdout);
 }
 
-/* Runs a search for so many seconds and prints what it found. */
-static graft_status run_row(headroom_run *run, const graft_search_choice *choice, double seconds,
-                            const char *name, graft_known_plan *plan)
+/* Runs a search for so many seconds and says what it found. */
+static graft_status run_row(ground *g, const graft_search_choice *choice, double seconds,
+                            found_row *row, graft_share *share)
 {
     graft_status status = GRAFT_OK;
-    graft_env *env = run->env;
-    graft_environment *environment = &run->session.environment;
+    graft_env *env = g->env;
+    graft_session *session = g->session;
+    graft_environment *environment = &session->environment;
     graft_plan_found found = {.cost_ns = 0.0};
-    double ns = 0.0;
+    graft_buffer piece = {.arena = env->life};
+    graft_known_plan *plan = &row->plan;
+    const char *device = graft_device_name(session->device);
     graft_search_choice complete = *choice;
-    complete.tariff = &run->tariff;
-    complete.cost = run->session.cost;
+    complete.tariff = &g->tariff;
+    complete.cost = session->cost;
     environment->options.deadline_ns = graft_clock_ns() + (uint64_t)(seconds * 1e9);
-    status =
-        graft_search_run(env, env->life, environment, &run->session.settings, &complete, &found);
+    status = graft_search_run(env, env->life, environment, &session->settings, &complete, &found);
     environment->options.deadline_ns = 0;
     GRAFT_CHECK(status);
     GRAFT_CHECK(graft_plan_replay(env, environment, found.steps, found.step_count, NULL));
-    *plan = (graft_known_plan){.model = run->options.model,
-                               .device = graft_device_name(run->session.device),
-                               .rules = graft_plans_rules(&run->session),
-                               .search = name,
+    *plan = (graft_known_plan){.rules = graft_plans_rules(session),
                                .first_ns = environment->first_ns,
-                               .first_estimates = run->price.first_estimates,
+                               .first_estimates = g->price.first_estimates,
                                .graphs = found.evaluations,
                                .seconds = found.seconds,
-                               .step_count = found.step_count,
-                               .steps = found.steps};
-    GRAFT_CHECK(graft_known_price_count(run->env, &run->session, &environment->state, &ns,
+                               .step_count = found.step_count};
+    GRAFT_CHECK(graft_known_price_count(env, session, &environment->state, &plan->cost_ns,
                                         &plan->estimates));
-    plan->cost_ns = ns;
-    plan->costs = graft_plans_costs(&run->session); /* Now all of them are there. */
-    print_plan(run, plan, found.cut);
+    plan->costs = graft_plans_costs(session); /* Now all of them are there. */
+    row->cut = found.cut;
+    graft_buffer_append(&piece, row, sizeof *row);
+    graft_buffer_append(&piece, found.steps, found.step_count * sizeof found.steps[0]);
+    graft_buffer_append(&piece, device, strlen(device) + 1);
+    GRAFT_CHECK(graft_share_say(share, piece.data, piece.size));
 done:
     return status;
 }
 
-static graft_status search_model(headroom_run *run, const char *model)
+static graft_status search_model(graft_env *env, void *context, graft_session *session,
+                                 uint32_t model, graft_share *share)
 {
     graft_status status = GRAFT_OK;
+    const headroom_run *run = context;
     const graft_search_choice endless = {.name = "backtracking", .dequeues = UINT32_MAX};
-    graft_known_plan plan;
+    found_row row;
+    ground g;
     double longest = 0.0;
-    GRAFT_CHECK(open_model(run, model));
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        GRAFT_CHECK(
-            run_row(run, &rows[i], (double)run->seconds, name_row(run->env, &rows[i]), &plan));
-        GRAFT_CHECK(graft_plans_keep(run->env, run->env->life, &run->plans, &plan, run->path));
-        bool other = strcmp(rows[i].name, "backtracking") != 0;
-        longest = other ? fmax(longest, plan.seconds) : longest;
+    (void)model;
+    memset(&row, 0, sizeof row);
+    GRAFT_CHECK(open_ground(env, run, session, &g));
+    for (row.row = 0; row.row < ROW_COUNT; row.row++) {
+        const graft_search_choice *choice = &rows[row.row];
+        GRAFT_CHECK(run_row(&g, choice, (double)run->seconds, &row, share));
+        bool other = strcmp(choice->name, "backtracking") != 0;
+        longest = other ? fmax(longest, row.plan.seconds) : longest;
     }
-    GRAFT_CHECK(run_row(run, &endless, longest, "backtracking, equal time", &plan));
-    GRAFT_CHECK(graft_plans_keep(run->env, run->env->life, &run->plans, &plan, run->path));
-    const graft_known_plan *best = graft_plans_find(&run->plans, plan.model, plan.device);
-    if (best != NULL && !run->env->json) {
-        (void)printf("%-12s best known: %.2f%% by %s\n", model,
+    GRAFT_CHECK(run_row(&g, &endless, longest, &row, share));
+done:
+    return status;
+}
+
+/* Prints a row and keeps its plan; behind a model's last one, the best that is known. */
+static graft_status take_row(graft_env *env, void *context, uint32_t model, const void *piece,
+                             size_t bytes)
+{
+    graft_status status = GRAFT_OK;
+    headroom_run *run = context;
+    found_row row;
+    graft_known_plan *plan = &row.plan;
+    const uint8_t *at = (const uint8_t *)piece + sizeof row;
+    (void)bytes;
+    if (graft_ranks_own(env) > 0) {
+        return GRAFT_OK;
+    }
+    memcpy(&row, piece, sizeof row);
+    plan->model = run->models[model].name;
+    plan->search = row.row < ROW_COUNT ? name_row(env, &rows[row.row]) : "backtracking, equal time";
+    plan->steps = GRAFT_NEW(env->life, graft_action, plan->step_count + 1);
+    memcpy(plan->steps, at, plan->step_count * sizeof plan->steps[0]);
+    plan->device =
+        graft_arena_strdup(env->life, (const char *)at + plan->step_count * sizeof plan->steps[0]);
+    print_plan(run, plan, row.cut);
+    GRAFT_CHECK(graft_plans_keep(env, env->life, &run->plans, plan, run->path));
+    const graft_known_plan *best = graft_plans_find(&run->plans, plan->model, plan->device);
+    if (row.row == ROW_COUNT && best != NULL && !env->json) {
+        (void)printf("%-12s best known: %.2f%% by %s\n", plan->model,
                      100.0 * best->cost_ns / best->first_ns, best->search);
     }
 done:
-    return graft_session_finish(run->env, &run->session, status);
+    return status;
 }
 
 /* ------------------------------------------------------------------- checking */
 
-static graft_status check_plan(headroom_run *run, const graft_known_plan *plan)
+static graft_status check_plan(graft_env *env, void *context, graft_session *session,
+                               uint32_t number)
 {
     graft_status status = GRAFT_OK;
-    graft_env *env = run->env;
-    graft_environment *environment = &run->session.environment;
+    const headroom_run *run = context;
+    const graft_known_plan *plan = &run->plans.items[number];
+    const graft_environment *environment = &session->environment;
     double ns = 0.0;
     uint32_t estimates = 0;
-    GRAFT_CHECK(open_model(run, plan->model));
-    if (plan->rules != graft_plans_rules(&run->session) ||
-        plan->costs != graft_plans_costs(&run->session)) {
-        status = GRAFT_FAIL(env, GRAFT_REFUTED, "the plan is of other rules or costs");
-        goto done;
+    ground g;
+    GRAFT_CHECK(open_ground(env, run, session, &g));
+    if (plan->rules != graft_plans_rules(session) || plan->costs != graft_plans_costs(session)) {
+        return GRAFT_FAIL(env, GRAFT_REFUTED, "the plan is of other rules or costs");
     }
-    GRAFT_CHECK(graft_plan_replay(env, environment, plan->steps, plan->step_count, NULL));
-    GRAFT_CHECK(
-        graft_known_price_count(run->env, &run->session, &environment->state, &ns, &estimates));
+    GRAFT_CHECK(graft_plan_replay(env, &session->environment, plan->steps, plan->step_count, NULL));
+    GRAFT_CHECK(graft_known_price_count(env, session, &environment->state, &ns, &estimates));
     if (ns != plan->cost_ns || environment->first_ns != plan->first_ns ||
-        estimates != plan->estimates || run->price.first_estimates != plan->first_estimates) {
-        status = GRAFT_FAIL(env, GRAFT_REFUTED,
-                            "%.4f of %.4f ns with %u estimates, the file says %.4f of %.4f ns with "
-                            "%u",
-                            ns, environment->first_ns, estimates, plan->cost_ns, plan->first_ns,
-                            plan->estimates);
-        goto done;
+        estimates != plan->estimates || g.price.first_estimates != plan->first_estimates) {
+        return GRAFT_FAIL(env, GRAFT_REFUTED,
+                          "%.4f of %.4f ns with %u estimates, the file says %.4f of %.4f ns with "
+                          "%u",
+                          ns, environment->first_ns, estimates, plan->cost_ns, plan->first_ns,
+                          plan->estimates);
     }
     (void)printf("%-12s %7.2f%% in %u steps, as found by %s\n", plan->model,
                  100.0 * ns / plan->first_ns, plan->step_count, plan->search);
 done:
-    return graft_session_finish(env, &run->session, status);
+    return status;
 }
 
 static graft_status check_plans(headroom_run *run)
@@ -214,42 +261,46 @@ static graft_status check_plans(headroom_run *run)
         return GRAFT_FAIL(run->env, GRAFT_IO, "%s: there is no such file", run->check);
     }
     GRAFT_CHECK(graft_plans_read(run->env, run->env->life, run->check, &run->plans));
+    run->models = GRAFT_NEW(run->env->life, graft_table_model, run->plans.count);
     for (uint32_t i = 0; i < run->plans.count; i++) {
-        GRAFT_TRY(run->env, check_plan(run, &run->plans.items[i]), "%s: the plan of %s", run->check,
-                  run->plans.items[i].model);
+        run->models[i].name = run->plans.items[i].model;
     }
+    GRAFT_TRY(
+        run->env,
+        graft_table_each(run->env, &run->options, run->models, run->plans.count, check_plan, run),
+        "%s", run->check);
 done:
     return status;
 }
 
 /* --------------------------------------------------------------------- command */
 
-static graft_status search_models(headroom_run *run, const char *model)
+static graft_status search_models(headroom_run *run)
 {
     graft_status status = GRAFT_OK;
-    uint32_t count = 0;
-    const graft_zoo_entry *zoo = graft_zoo(&count);
+    const graft_table_work work = {"searching", search_model, take_row, run};
+    GRAFT_CHECK(graft_table_models(run->env, run->options.model, &run->models, &run->count));
     GRAFT_CHECK(graft_plans_read(run->env, run->env->life, run->path, &run->plans));
     if (!run->env->json) {
         (void)printf("%-12s %-24s %8s %6s %9s %8s  %5s %5s\n", "model", "search", "cost", "steps",
                      "graphs", "seconds", "est.", "after");
     }
-    if (strcmp(model, "zoo") != 0) {
-        return search_model(run, model);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        GRAFT_CHECK(search_model(run, zoo[i].name));
-    }
+    GRAFT_CHECK(graft_table_share(run->env, &run->options, run->models, run->count, &work));
 done:
     return status;
 }
 
 static graft_status run_headroom(graft_env *env, void *choices)
 {
+    graft_status status = GRAFT_OK;
     headroom_run *run = choices;
     run->env = env;
     graft_session_complete(env, &run->options);
-    return run->check != NULL ? check_plans(run) : search_models(run, run->options.model);
+    run->options.level = true;
+    GRAFT_CHECK(graft_session_open_ranks(env, &run->options));
+    status = run->check != NULL ? check_plans(run) : search_models(run);
+done:
+    return status;
 }
 
 static const graft_option options[] = {
@@ -264,9 +315,10 @@ static const graft_option options[] = {
 
 const graft_command graft_command_headroom = {
     .name = "bench headroom",
-    .summary = "the best plan of all searches, for one model or for the zoo",
-    .forms = "graft bench headroom MODEL|zoo",
+    .summary = "the best plan of all searches, for each of some models or for the zoo",
+    .forms = "graft bench headroom MODEL,...|zoo",
     .failed = "with --check: a plan does not cost what the file says",
     GRAFT_TAKES(headroom_run, options),
     .run = run_headroom,
+    .shares = true,
 };

@@ -7,6 +7,7 @@
 #include "emit/command/session_options.h"
 #include "graph/base/file.h"
 #include "graph/base/log.h"
+#include "graph/base/ranks.h"
 #include "graph/rule/policyfile.h"
 
 #include <string.h>
@@ -25,7 +26,7 @@ typedef struct {
     const char *folder;
     const char *page;
     const char *policy_path; /* NULL: the device's, in rules/policies. */
-    const char *folds;       /* A folder of policies, FAMILY/policy.graft without that family; or NULL. */
+    const char *folds; /* A folder of policies, FAMILY/policy.graft without that family; or NULL. */
     uint64_t seeds;
     bool as_measured; /* Costs are not leveled. */
     bool report_only;
@@ -34,6 +35,99 @@ typedef struct {
     const char *device; /* By its whole name, once a model was opened. */
     graft_evaluation all;
 } eval_run;
+
+/* A cell on its way to the first rank: behind it are the text of its rules, the device's name and
+ * the steps of the plan. */
+typedef struct {
+    graft_cell cell;
+    graft_known_plan plan; /* If it has one. */
+    uint32_t method;
+    bool has_plan;
+    bool is_known; /* By an earlier run. */
+} found_cell;
+
+/* Says a cell. */
+static graft_status say_cell(const graft_cell_run *c, graft_share *share)
+{
+    const graft_cell *cell = &c->cell;
+    uint32_t count = 0;
+    const char *device = graft_device_name(c->session->device);
+    graft_buffer piece = {.arena = c->env->unit};
+    found_cell found;
+    memset(&found, 0, sizeof found);
+    found.cell = *cell;
+    found.method = (uint32_t)(c->method - graft_methods(&count));
+    found.is_known = c->is_known;
+    found.has_plan = c->has_plan;
+    found.plan = (graft_known_plan){.rules = graft_plans_rules(c->session),
+                                    .costs = graft_plans_costs(c->session),
+                                    .first_ns = cell->first_ns,
+                                    .cost_ns = cell->cost_ns,
+                                    .first_estimates = cell->first_estimates,
+                                    .estimates = cell->estimates,
+                                    .graphs = c->found.evaluations,
+                                    .seconds = c->found.seconds,
+                                    .step_count = c->found.step_count};
+    graft_buffer_append(&piece, &found, sizeof found);
+    graft_buffer_append(&piece, cell->rules, strlen(cell->rules) + 1);
+    graft_buffer_append(&piece, device, strlen(device) + 1);
+    graft_buffer_append(&piece, c->found.steps, c->found.step_count * sizeof c->found.steps[0]);
+    return graft_share_say(share, piece.data, piece.size);
+}
+
+/* Keeps a plan when none is known that is as good. */
+static graft_status keep_plan(eval_run *run, const found_cell *found, const char *device,
+                              const void *steps)
+{
+    graft_known_plan plan = found->plan;
+    plan.model = found->cell.model;
+    plan.device = device;
+    plan.search = found->cell.method;
+    plan.steps = GRAFT_NEW(run->all.env->life, graft_action, plan.step_count + 1);
+    memcpy(plan.steps, steps, plan.step_count * sizeof plan.steps[0]);
+    return graft_plans_keep(run->all.env, run->all.env->life, &run->all.plans, &plan,
+                            run->all.plans_path);
+}
+
+/* Puts a cell into the files, and prints it. */
+static graft_status take_cell(graft_env *env, void *context, uint32_t model, const void *piece,
+                              size_t bytes)
+{
+    graft_status status = GRAFT_OK;
+    eval_run *run = context;
+    uint32_t count = 0;
+    found_cell found;
+    const char *rules = (const char *)piece + sizeof found;
+    const char *device = rules + strlen(rules) + 1;
+    (void)bytes;
+    memcpy(&found, piece, sizeof found);
+    graft_cell *cell = &found.cell;
+    cell->model = run->models[model].name;
+    cell->family = run->models[model].family;
+    cell->method = graft_methods(&count)[found.method].name;
+    cell->rules = graft_arena_strdup(env->life, rules);
+    graft_cells_put(env->life, &run->all.cells, cell);
+    if (graft_ranks_own(env) > 0) {
+        return GRAFT_OK;
+    }
+    if (env->json) {
+        graft_buffer text = {.arena = env->life};
+        graft_cell_print(&text, cell);
+        (void)fputs(text.data, stdout);
+    }
+    if (found.is_known) {
+        return GRAFT_OK;
+    }
+    if (found.has_plan) {
+        GRAFT_CHECK(keep_plan(run, &found, device, device + strlen(device) + 1));
+    }
+    GRAFT_CHECK(graft_cells_write(env, &run->all.cells, run->all.path));
+    graft_log(env, 1, "%s, %s, seed %u: %.2f %%, %llu graphs, %.1f s", cell->model, cell->method,
+              cell->seed, 100.0 * cell->cost_ns / cell->first_ns, (unsigned long long)cell->graphs,
+              cell->seconds);
+done:
+    return status;
+}
 
 static bool is_wanted(const eval_run *run, const graft_method *method)
 {
@@ -59,7 +153,8 @@ done:
     return status;
 }
 
-static graft_status do_model(graft_env *env, void *context, graft_session *session, uint32_t model)
+static graft_status do_model(graft_env *env, void *context, graft_session *session, uint32_t model,
+                             graft_share *share)
 {
     graft_status status = GRAFT_OK;
     eval_run *run = context;
@@ -69,8 +164,8 @@ static graft_status do_model(graft_env *env, void *context, graft_session *sessi
     GRAFT_CHECK(graft_known_price_set(env, session, &price));
     run->device = graft_arena_strdup(run->all.env->life, graft_device_name(session->device));
     if (run->folds != NULL) {
-        const char *fold =
-            graft_arena_printf(env->life, "%s/%s/policy.graft", run->folds, run->models[model].family);
+        const char *fold = graft_arena_printf(env->life, "%s/%s/policy.graft", run->folds,
+                                              run->models[model].family);
         GRAFT_CHECK(read_policy(env, fold, &run->all.unseen, &run->all.unseen_hash));
     }
     for (uint32_t m = 0; m < count; m++) {
@@ -79,12 +174,15 @@ static graft_status do_model(graft_env *env, void *context, graft_session *sessi
             continue;
         }
         for (uint32_t seed = 1; seed <= seeds && is_wanted(run, &methods[m]); seed++) {
+            graft_mark mark = graft_arena_mark(env->unit);
             graft_cell_run c = {
                 .env = env, .evaluation = &run->all, .session = session, .method = &methods[m]};
             c.cell.model = run->models[model].name;
             c.cell.family = run->models[model].family;
             c.cell.seed = methods[m].drawn ? seed : 0;
             GRAFT_CHECK(graft_evaluation_cell(&c));
+            GRAFT_CHECK(say_cell(&c, share));
+            graft_arena_release(env->unit, mark);
         }
     }
 done:
@@ -113,8 +211,10 @@ static graft_status run_eval(graft_env *env, void *choices)
 {
     graft_status status = GRAFT_OK;
     eval_run *run = choices;
+    const graft_table_work work = {"evaluating", do_model, take_cell, run};
     run->all.env = env;
     graft_session_complete(env, &run->session);
+    GRAFT_CHECK(graft_session_open_ranks(env, &run->session));
     run->session.level = !run->as_measured;
     run->session.estimating = true; /* Costs are those that are recorded, also where one could. */
     run->device = run->session.device;
@@ -126,11 +226,11 @@ static graft_status run_eval(graft_env *env, void *choices)
     GRAFT_CHECK(graft_cells_read(env, env->life, run->all.path, &run->all.cells));
     GRAFT_CHECK(graft_plans_read(env, env->life, run->all.plans_path, &run->all.plans));
     if (!run->report_only) {
-        GRAFT_CHECK(graft_table_each(env, &run->session, run->models, run->count, do_model, run));
+        GRAFT_CHECK(graft_table_share(env, &run->session, run->models, run->count, &work));
     }
-    if (run->page != NULL) {
-        GRAFT_CHECK(graft_evaluation_report(env, &run->all.cells, run->device, run->page,
-                                            run->folder));
+    if (run->page != NULL && graft_ranks_own(env) == 0) {
+        GRAFT_CHECK(
+            graft_evaluation_report(env, &run->all.cells, run->device, run->page, run->folder));
     }
 done:
     return status;
@@ -165,4 +265,5 @@ const graft_command graft_command_eval = {
     .forms = "graft eval [options]",
     GRAFT_TAKES(eval_run, options),
     .run = run_eval,
+    .shares = true,
 };

@@ -4,6 +4,7 @@
 #include "emit/command/known_policy.h"
 #include "emit/command/searches.h"
 #include "emit/command/session_options.h"
+#include "emit/command/shown_policy.h"
 #include "emit/command/written.h"
 #include "emit/policy/bundles.h"
 #include "emit/policy/refine.h"
@@ -24,7 +25,7 @@ typedef struct optimize_run {
     graft_session_options options;
     const char *out;
     const char *search;
-    const char *found_by; /* The search that found what comes out. */
+    const char *found_by;     /* The search that found what comes out. */
     const char *table;        /* Of node costs, for the search that knows nothing else. */
     const char *policy;       /* Instead of a search. */
     graft_option_list sizes;  /* NAME=N,NAME=N... for sizes that the model leaves open. */
@@ -32,14 +33,15 @@ typedef struct optimize_run {
     bool steps;               /* Print each rewrite. */
     bool simplify;            /* Nothing that needs costs. */
     const char *report;       /* A page to write; NULL: none. */
-    const char *guide;        /* Where guided search takes a table from; NULL: rules/policies. */
-    uint64_t graph_count;     /* Of guided, annealing and iterated search; 0: their own. */
-    uint64_t seed;            /* Of these; 0: as the settings say. */
-    uint32_t dequeue_limit;   /* 0: as the settings say. */
-    uint32_t beam_width;      /* 0: as the settings say. */
-    uint32_t pass_count;      /* Searches, each with costs that the one before has corrected. */
-    uint32_t second_count;    /* For measuring and searching; 0: no end. */
-    uint32_t check_count;     /* Runs of the model and the file on the same inputs. */
+    const graft_shown_policy *shown; /* Of the policy that has just been made; NULL: none. */
+    const char *guide;      /* Where guided search takes a table from; NULL: rules/policies. */
+    uint64_t graph_count;   /* Of guided, annealing and iterated search; 0: their own. */
+    uint64_t seed;          /* Of these; 0: as the settings say. */
+    uint32_t dequeue_limit; /* 0: as the settings say. */
+    uint32_t beam_width;    /* 0: as the settings say. */
+    uint32_t pass_count;    /* Searches, each with costs that the one before has corrected. */
+    uint32_t second_count;  /* For measuring and searching; 0: no end. */
+    uint32_t check_count;   /* Runs of the model and the file on the same inputs. */
     graft_session session;
     graft_plan_found found;
     graft_written written;
@@ -346,7 +348,9 @@ static graft_status write_report(graft_env *env, optimize_run *run)
                                     .unchanged = run->as_it_was,
                                     .cut = run->found.cut,
                                     .check_count = run->check_count,
-                                    .difference = run->difference};
+                                    .difference = run->difference,
+                                    .methods = run->shown != NULL ? run->shown->methods : NULL,
+                                    .dreams = run->shown != NULL ? run->shown->dreams : NULL};
     return run->report == NULL ? GRAFT_OK : graft_report_page_write(env, &page, run->report);
 }
 
@@ -461,9 +465,8 @@ static void print_outcome(graft_env *env, const optimize_run *run)
 static graft_status judge_arguments(graft_env *env, optimize_run *run)
 {
     graft_status status = GRAFT_OK;
-    if (run->simplify &&
-        (run->policy != NULL || run->pass_count > 0 || run->check_count > 0 || run->steps ||
-         run->report != NULL || !by_itself(run))) {
+    if (run->simplify && (run->policy != NULL || run->pass_count > 0 || run->check_count > 0 ||
+                          run->steps || run->report != NULL || !by_itself(run))) {
         return GRAFT_FAIL(
             env, GRAFT_BAD_INPUT,
             "--simplify asks no costs: it goes with no search, policy, check or report");
@@ -515,6 +518,34 @@ static graft_status check(graft_env *env, optimize_run *run)
     return status;
 }
 
+static graft_status open_session(graft_env *env, optimize_run *run)
+{
+    run->options.file = true;
+    run->options.thread_count = env->asked_threads;
+    run->options.fixed = run->policy != NULL;
+    run->options.deadline_ns =
+        run->second_count == 0 ? 0 : graft_clock_ns() + run->second_count * UINT64_C(1000000000);
+    return graft_session_open(env, &run->options, &run->session);
+}
+
+graft_status graft_shown_policy_write(graft_env *env, const graft_shown_policy *shown)
+{
+    graft_status status = GRAFT_OK;
+    optimize_run *run = GRAFT_NEW(env->life, optimize_run, 1);
+    *run = (optimize_run){.options = *shown->options,
+                          .out = shown->out,
+                          .policy = shown->policy,
+                          .report = shown->page,
+                          .shown = shown};
+    run->options.survey = false; /* The policy has its own rules. */
+    GRAFT_CHECK(open_session(env, run));
+    GRAFT_CHECK(rewrite(env, run));
+    GRAFT_CHECK(write_confirmed(env, run));
+    GRAFT_CHECK(write_report(env, run));
+done:
+    return graft_session_finish(env, &run->session, status);
+}
+
 static graft_status run_optimize(graft_env *env, void *choices)
 {
     graft_status status = GRAFT_OK;
@@ -524,12 +555,7 @@ static graft_status run_optimize(graft_env *env, void *choices)
     if (run->simplify) {
         return graft_simplify_file(env, &run->options, run->out);
     }
-    run->options.file = true;
-    run->options.thread_count = env->asked_threads;
-    run->options.fixed = run->policy != NULL;
-    run->options.deadline_ns =
-        run->second_count == 0 ? 0 : graft_clock_ns() + run->second_count * UINT64_C(1000000000);
-    GRAFT_CHECK(graft_session_open(env, &run->options, &run->session));
+    GRAFT_CHECK(open_session(env, run));
     GRAFT_CHECK(prepare_check(env, run));
     GRAFT_CHECK(rewrite(env, run));
     GRAFT_CHECK(write_confirmed(env, run));
@@ -547,15 +573,17 @@ static const graft_option options[] = {
     GRAFT_WORD(optimize_run, out, "OUT.onnx", "the file to write"),
     GRAFT_FLAG(optimize_run, simplify, "--simplify",
                "only leave out what does nothing or is known: no costs are asked"),
-    GRAFT_CHOICE(optimize_run, search, "--search", "NAME", "auto|" GRAFT_SEARCH_NAMES "|table", "auto",
+    GRAFT_CHOICE(optimize_run, search, "--search", "NAME", "auto|" GRAFT_SEARCH_NAMES "|table",
+                 "auto",
                  "how to search (auto: greedy, and guided on top where the device has a policy)"),
     GRAFT_TEXT(optimize_run, table, "--table", "FILE", NULL,
                "for --search table: what nodes cost, by graft cost table --out"),
     GRAFT_TEXT(optimize_run, guide, "--guide", "FILE", NULL,
                "for --search auto and guided: the policy.graft whose costs guide it (default: the "
                "device's in rules/policies)"),
-    GRAFT_NUMBER(optimize_run, graph_count, "--graphs", "N", NULL, 1, LIMIT_MOST,
-                 "that guided (2000 if not said; auto: 300), annealing or iterated search may price"),
+    GRAFT_NUMBER(
+        optimize_run, graph_count, "--graphs", "N", NULL, 1, LIMIT_MOST,
+        "that guided (2000 if not said; auto: 300), annealing or iterated search may price"),
     GRAFT_NUMBER(optimize_run, seed, "--seed", "N", NULL, 1, LIMIT_MOST, "of these searches"),
     GRAFT_NUMBER(optimize_run, dequeue_limit, "--dequeues", "N", NULL, 1, LIMIT_MOST,
                  "graphs that backtracking looks at"),

@@ -3,7 +3,11 @@
 #include "emit/command/command.h"
 #include "emit/command/contents.h"
 #include "emit/command/known_policy.h"
+#include "emit/command/plans.h"
+#include "emit/command/searches.h"
 #include "emit/command/session_options.h"
+#include "emit/command/share.h"
+#include "emit/command/shown_policy.h"
 #include "emit/header/compile.h"
 #include "emit/header/graphtable.h"
 #include "emit/header/header.h"
@@ -12,6 +16,7 @@
 #include "emit/policy/refined.h"
 #include "graph/base/file.h"
 #include "graph/base/log.h"
+#include "graph/base/ranks.h"
 #include "graph/rule/policyfile.h"
 
 #include <stdio.h>
@@ -34,6 +39,7 @@ typedef struct policy_run {
     graft_session session;
     graft_policy policy;
     graft_results results;
+    const char *dreams; /* How faithful they are, as JSON; NULL: there are none. */
 } policy_run;
 
 static const char *path_in(const policy_run *run, const char *name)
@@ -66,39 +72,66 @@ done:
     return status;
 }
 
-/* The rows that a policy is compared with. */
+/* The searches that a policy is compared with: independent of each other, so that ranks share them.
+ */
+typedef struct {
+    policy_run *run;
+    graft_search_choice choices[4];
+    uint32_t count;
+} baselines;
+
+static void add_baseline(baselines *b, bool wanted, const char *name)
+{
+    if (wanted) {
+        b->choices[b->count++] = (graft_search_choice){.name = name};
+    }
+}
+
+static graft_status find_baseline(graft_env *env, void *context, uint32_t item, graft_share *share)
+{
+    graft_status status = GRAFT_OK;
+    const baselines *b = context;
+    graft_session *session = &b->run->session;
+    graft_plan_found found;
+    graft_buffer piece = {.arena = env->life};
+    GRAFT_CHECK(graft_search_run(env, env->life, &session->environment, &session->settings,
+                                 &b->choices[item], &found));
+    graft_plan_pack(&found, &piece);
+    GRAFT_CHECK(graft_share_say(share, piece.data, piece.size));
+done:
+    return status;
+}
+
+static graft_status take_baseline(graft_env *env, void *context, uint32_t item, const void *piece,
+                                  size_t bytes)
+{
+    const baselines *b = context;
+    const graft_agent_settings *settings = &b->run->session.settings;
+    const char *name = b->choices[item].name;
+    const int64_t size = strcmp(name, "backtracking") == 0 ? settings->search_dequeues
+                         : strcmp(name, "beam") == 0       ? settings->search_beam_width
+                                                           : 0;
+    graft_plan_found found;
+    (void)bytes;
+    graft_plan_unpack(env->life, piece, &found);
+    return add_search(
+        b->run, size > 0 ? graft_arena_printf(env->life, "%s %u", name, (uint32_t)size) : name,
+        &found);
+}
+
 static graft_status run_baselines(policy_run *run)
 {
     graft_status status = GRAFT_OK;
-    graft_env *env = run->env;
-    graft_environment *environment = &run->session.environment;
-    const graft_agent_settings *settings = &run->session.settings;
-    const graft_backtracking_options backtracking = {
-        .alpha = settings->search_alpha,
-        .dequeue_limit = (uint32_t)settings->search_dequeues,
-    };
-    const graft_beam_options beam = {.width = (uint32_t)settings->search_beam_width,
-                                     .patience = (uint32_t)settings->search_beam_patience};
-    graft_plan_found found;
-    const graft_plan_found nothing = {.cost_ns = environment->first_ns};
+    baselines b = {.run = run};
+    const graft_share_work work = {"baselines", "searches", find_baseline, take_baseline, &b};
+    const graft_plan_found nothing = {.cost_ns = run->session.environment.first_ns};
     GRAFT_CHECK(add_search(run, "before", &nothing));
     run->results.rows[0].how = "as given";
-    GRAFT_CHECK(graft_search_random(env, env->life, environment,
-                                    (uint32_t)settings->search_random_episodes,
-                                    (uint64_t)settings->environment_seed, &found));
-    GRAFT_CHECK(add_search(run, "random", &found));
-    GRAFT_CHECK(graft_search_greedy(env, env->life, environment, &found));
-    GRAFT_CHECK(add_search(run, "greedy", &found));
-    if (backtracking.dequeue_limit > 0) {
-        GRAFT_CHECK(graft_search_backtracking(env, env->life, environment, &backtracking, &found));
-        GRAFT_CHECK(add_search(
-            run, graft_arena_printf(env->life, "backtracking %u", backtracking.dequeue_limit),
-            &found));
-    }
-    if (beam.width > 0) {
-        GRAFT_CHECK(graft_search_beam(env, env->life, environment, &beam, &found));
-        GRAFT_CHECK(add_search(run, graft_arena_printf(env->life, "beam %u", beam.width), &found));
-    }
+    add_baseline(&b, true, "random");
+    add_baseline(&b, true, "greedy");
+    add_baseline(&b, run->session.settings.search_dequeues > 0, "backtracking");
+    add_baseline(&b, run->session.settings.search_beam_width > 0, "beam");
+    GRAFT_CHECK(graft_share_run(run->env, b.count, &work));
 done:
     return status;
 }
@@ -212,7 +245,9 @@ static graft_status find_start(policy_run *run, graft_tariff *start, const char 
         GRAFT_CHECK(graft_generalist_make(env, &options));
         *from = path_in(run, "start/policy.graft");
     }
-    GRAFT_CHECK(graft_known_policy_tariff(env, device, from, start));
+    if (graft_ranks_own(env) == 0) {
+        GRAFT_CHECK(graft_known_policy_tariff(env, device, from, start));
+    }
 done:
     return status;
 }
@@ -238,6 +273,7 @@ static graft_status write_diagnosis(policy_run *run, const graft_dreamt_policy *
         goto done;
     }
     GRAFT_CHECK(graft_file_write(run->env, path_in(run, "agent.json"), text, size));
+    run->dreams = graft_arena_strdup(run->env->life, text);
 done:
     free(text);
     return status;
@@ -282,6 +318,9 @@ static graft_status make_policy(policy_run *run)
     uint32_t exact_count = 0;
     GRAFT_CHECK(run_baselines(run));
     GRAFT_CHECK(find_start(run, &start, &from, &priced));
+    if (graft_ranks_own(env) > 0) {
+        return GRAFT_OK; /* What follows goes step by step: it is the first rank's. */
+    }
     const graft_refined_start begin = {&start, priced,
                                        (uint64_t)run->session.settings.environment_seed};
     GRAFT_CHECK(graft_refined_make(env, &run->session, &begin, &refined, &run->results));
@@ -306,6 +345,25 @@ done:
     return status;
 }
 
+/* Shows what the policy that was written makes of the model. */
+static graft_status show_policy(policy_run *run)
+{
+    graft_env *env = run->env;
+    const graft_shown_policy shown = {.options = &run->options,
+                                      .policy = path_in(run, "policy.graft"),
+                                      .out = path_in(run, "report.onnx"),
+                                      .page = path_in(run, "report.html"),
+                                      .methods = &run->results,
+                                      .dreams = run->dreams};
+    graft_status status = graft_shown_policy_write(env, &shown);
+    if (status == GRAFT_UNSUPPORTED) {
+        graft_log(env, 1, "no page is written: %s", env->message);
+        graft_env_clear(env);
+        status = GRAFT_OK;
+    }
+    return status;
+}
+
 static graft_status make_one(policy_run *run)
 {
     graft_status status = GRAFT_OK;
@@ -314,14 +372,17 @@ static graft_status make_one(policy_run *run)
     GRAFT_CHECK(graft_session_open(run->env, &run->options, &run->session));
     GRAFT_CHECK(make_policy(run));
 done:
-    return graft_session_finish(run->env, &run->session, status);
+    status = graft_session_finish(run->env, &run->session, status);
+    return status == GRAFT_OK && graft_ranks_own(run->env) == 0 ? show_policy(run) : status;
 }
 
 static graft_status run_policy(graft_env *env, void *choices)
 {
+    graft_status status = GRAFT_OK;
     policy_run *run = choices;
     run->env = env;
     graft_session_complete(env, &run->options);
+    GRAFT_CHECK(graft_session_open_ranks(env, &run->options));
     if (graft_generalist_means(run->options.model)) {
         const graft_generalist_options options = {.session = run->options,
                                                   .out = run->out,
@@ -337,7 +398,9 @@ static graft_status run_policy(graft_env *env, void *choices)
                           "--max-flash, --hold-out and --measured are for a policy of several "
                           "models");
     }
-    return make_one(run);
+    status = make_one(run);
+done:
+    return status;
 }
 
 static const graft_option options[] = {
@@ -348,9 +411,10 @@ static const graft_option options[] = {
                  "of rules and costs, of several models"),
     GRAFT_CHOICE(policy_run, agent_name, "--agent", "NAME", "table|dream", "table",
                  "of one model: a refined table of costs, or an agent that dreams on top of it"),
-    GRAFT_TEXT(policy_run, held_out, "--hold-out", "FAMILY", NULL,
-               "learn nothing from these of several models: recurrent, transformer...; each: a policy "
-               "of all, then one without each family"),
+    GRAFT_TEXT(
+        policy_run, held_out, "--hold-out", "FAMILY", NULL,
+        "learn nothing from these of several models: recurrent, transformer...; each: a policy "
+        "of all, then one without each family"),
     GRAFT_TEXT(
         policy_run, measured, "--measured", "FILE", NULL,
         "of several models: operators at random sizes, from which what has no row is guessed "
@@ -363,4 +427,5 @@ const graft_command graft_command_policy = {
     .forms = "graft policy MODEL --out FOLDER\ngraft policy zoo|MODEL,MODEL... --out FOLDER",
     GRAFT_TAKES(policy_run, options),
     .run = run_policy,
+    .shares = true,
 };

@@ -4,6 +4,7 @@
 #define GRAFT_EMIT_COMMAND_TABLE_H
 
 #include "emit/command/session.h"
+#include "emit/command/share.h"
 #include "graph/base/options.h"
 #include "train/tariff/tariff_search.h"
 
@@ -24,6 +25,20 @@ typedef graft_status graft_table_body(graft_env *env, void *context, graft_sessi
 GRAFT_MUST_USE graft_status graft_table_each(graft_env *env, const graft_session_options *options,
                                              const graft_table_model *models, uint32_t count,
                                              graft_table_body *body, void *context);
+
+/* What is to be known of several models, each by itself: as graft_share_work, with a session. */
+typedef struct graft_table_work {
+    const char *label;
+    graft_status (*find)(graft_env *env, void *context, graft_session *session, uint32_t model,
+                         graft_share *share);
+    graft_status (*take)(graft_env *env, void *context, uint32_t model, const void *piece,
+                         size_t bytes);
+    void *context;
+} graft_table_work;
+/* Does it for each model, in environments as graft_table_each; ranks share it. Fails as the two do. */
+GRAFT_MUST_USE graft_status graft_table_share(graft_env *env, const graft_session_options *options,
+                                              const graft_table_model *models, uint32_t count,
+                                              const graft_table_work *work);
 
 /* Walks through the rewrites of a session's model in every way there is, `greedy` its plan by
  * greedy search, and notes in `book` what nodes cost. */

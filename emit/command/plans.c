@@ -10,6 +10,20 @@
 #include <string.h>
 #include <xxhash.h>
 
+void graft_plan_pack(const graft_plan_found *found, graft_buffer *packed)
+{
+    graft_buffer_append(packed, found, sizeof *found);
+    graft_buffer_append(packed, found->steps, found->step_count * sizeof found->steps[0]);
+}
+
+void graft_plan_unpack(graft_arena *arena, const void *packed, graft_plan_found *found)
+{
+    memcpy(found, packed, sizeof *found);
+    found->steps = GRAFT_NEW(arena, graft_action, found->step_count + 1);
+    memcpy(found->steps, (const uint8_t *)packed + sizeof *found,
+           found->step_count * sizeof found->steps[0]);
+}
+
 uint64_t graft_plans_rules(const graft_session *session)
 {
     uint64_t hash = session->xfers.count;

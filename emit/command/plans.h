@@ -7,6 +7,7 @@
 #define GRAFT_EMIT_PLANS_H
 
 #include "emit/command/session.h"
+#include "graph/base/file.h"
 #include "train/search/search.h"
 
 typedef struct graft_known_plan {
@@ -30,6 +31,11 @@ typedef struct graft_plans {
     uint32_t count;
     uint32_t capacity;
 } graft_plans;
+
+/* Appends a plan that a search has found, for this program in another process, and takes it out
+ * again; its steps are in `arena`. */
+void graft_plan_pack(const graft_plan_found *found, graft_buffer *packed);
+void graft_plan_unpack(graft_arena *arena, const void *packed, graft_plan_found *found);
 
 /* Of the rules that a session uses, in their order. */
 uint64_t graft_plans_rules(const graft_session *session);

@@ -74,25 +74,78 @@ done:
     return graft_session_finish(env, session, status);
 }
 
+/* Calls the body for a model in an environment of its own. */
+static graft_status visit_apart(graft_env *env, const graft_session_options *options,
+                                const graft_table_model *models, uint32_t model,
+                                graft_table_body *body, void *context)
+{
+    graft_status status = GRAFT_OK;
+    graft_env own;
+    graft_session_options of_model = *options;
+    of_model.model = models[model].name;
+    GRAFT_CHECK(graft_env_open(&own));
+    own.thread_count = env->thread_count;
+    own.verbosity = env->verbosity > 1 ? env->verbosity : 0;
+    own.json = env->json;
+    status = visit(&own, &of_model, body, context, model);
+    if (status != GRAFT_OK && own.message[0] != '\0') {
+        status = GRAFT_FAIL(env, status, "%s: %s", models[model].name, own.message);
+    }
+    graft_env_close(&own);
+done:
+    return status;
+}
+
 graft_status graft_table_each(graft_env *env, const graft_session_options *options,
                               const graft_table_model *models, uint32_t count,
                               graft_table_body *body, void *context)
 {
     graft_status status = GRAFT_OK;
     for (uint32_t m = 0; m < count && status == GRAFT_OK; m++) {
-        graft_env own;
-        graft_session_options of_model = *options;
-        of_model.model = models[m].name;
-        GRAFT_CHECK(graft_env_open(&own));
-        own.thread_count = env->thread_count;
-        own.verbosity = env->verbosity > 1 ? env->verbosity : 0;
-        own.json = env->json;
-        status = visit(&own, &of_model, body, context, m);
-        if (status != GRAFT_OK) {
-            status = GRAFT_FAIL(env, status, "%s: %s", models[m].name, own.message);
-        }
-        graft_env_close(&own);
+        status = visit_apart(env, options, models, m, body, context);
     }
-done:
     return status;
+}
+
+/* ------------------------------------------------------------------- by ranks */
+
+typedef struct {
+    const graft_session_options *options;
+    const graft_table_model *models;
+    const graft_table_work *work;
+    graft_share *share;
+} sharing;
+
+static graft_status find_with_session(graft_env *env, void *context, graft_session *session,
+                                      uint32_t model)
+{
+    const sharing *s = context;
+    return s->work->find(env, s->work->context, session, model, s->share);
+}
+
+static graft_status find_of_model(graft_env *env, void *context, uint32_t model, graft_share *share)
+{
+    sharing s = *(const sharing *)context;
+    s.share = share;
+    return visit_apart(env, s.options, s.models, model, find_with_session, &s);
+}
+
+static graft_status take_of_model(graft_env *env, void *context, uint32_t model, const void *piece,
+                                  size_t bytes)
+{
+    const sharing *s = context;
+    return s->work->take(env, s->work->context, model, piece, bytes);
+}
+
+graft_status graft_table_share(graft_env *env, const graft_session_options *options,
+                               const graft_table_model *models, uint32_t count,
+                               const graft_table_work *work)
+{
+    sharing s = {.options = options, .models = models, .work = work};
+    const graft_share_work each = {.label = work->label,
+                                   .unit = "models",
+                                   .find = find_of_model,
+                                   .take = take_of_model,
+                                   .context = &s};
+    return graft_share_run(env, count, &each);
 }

@@ -9,6 +9,7 @@
 #include "emit/header/header.h"
 #include "graph/base/json.h"
 #include "graph/base/log.h"
+#include "graph/base/ranks.h"
 #include "graph/rule/policyfile.h"
 #include "graph/rule/rulecode.h"
 #include "train/tariff/leaning.h"
@@ -76,7 +77,6 @@ typedef struct {
     const char **kept_names; /* ...and of those in `policy`. */
     graft_policy policy;
     model_row *rows;
-    graft_progress progress;
 } generalist;
 
 bool graft_generalist_means(const char *model)
@@ -105,10 +105,13 @@ static void take_rules(generalist *g, const graft_xfers *xfers)
 }
 
 /* What a session knows that is needed when it is closed. */
-static graft_status take_session(generalist *g, const graft_session *session, uint32_t model)
+static graft_status take_session(graft_env *env, void *context, graft_session *session,
+                                 uint32_t model)
 {
     graft_status status = GRAFT_OK;
+    generalist *g = context;
     const graft_environment *environment = &session->environment;
+    (void)env;
     if (model == 0) {
         take_rules(g, &session->xfers);
         g->exact = graft_ruleset_exact(&session->rules, g->env->life, &g->exact_count);
@@ -131,32 +134,44 @@ done:
 static graft_status measure_costs(graft_env *env, void *context, graft_session *session,
                                   uint32_t model)
 {
-    generalist *g = context;
     graft_plan_found found;
-    graft_status status = graft_search_greedy(env, env->life, &session->environment, &found);
-    graft_progress_update(&g->progress, model + 1, g->models[model].name);
-    return status;
+    (void)context, (void)model;
+    return graft_search_greedy(env, env->life, &session->environment, &found);
 }
 
+/* Says what greedy search brings and, of a model that is learnt from, what its nodes cost. */
 static graft_status learn_costs(graft_env *env, void *context, graft_session *session,
-                                uint32_t model)
+                                uint32_t model, graft_share *share)
 {
     graft_status status = GRAFT_OK;
-    generalist *g = context;
+    const generalist *g = context;
     graft_plan_found found;
-    model_row *row = &g->rows[model];
-    GRAFT_CHECK(take_session(g, session, model));
+    graft_book book;
     GRAFT_CHECK(graft_search_greedy(env, env->life, &session->environment, &found));
-    row->greedy = (outcome){.ns = found.cost_ns,
+    const outcome greedy = {.ns = found.cost_ns,
                             .steps = found.step_count,
                             .priced = found.evaluations,
                             .seconds = found.seconds};
+    graft_buffer piece = {.arena = env->life};
+    graft_buffer_append(&piece, &greedy, sizeof greedy);
+    graft_book_open(env->life, &book);
     if (is_learnt(g, model)) {
-        GRAFT_CHECK(graft_table_teach(env, session, &g->book, model, &found));
+        GRAFT_CHECK(graft_table_teach(env, session, &book, model, &found));
     }
-    graft_progress_update(&g->progress, model + 1, g->models[model].name);
+    graft_book_pack(&book, &piece);
+    GRAFT_CHECK(graft_share_say(share, piece.data, piece.size));
 done:
     return status;
+}
+
+static graft_status take_costs(graft_env *env, void *context, uint32_t model, const void *piece,
+                               size_t bytes)
+{
+    generalist *g = context;
+    (void)env;
+    memcpy(&g->rows[model].greedy, piece, sizeof(outcome));
+    graft_book_add(&g->book, (const uint8_t *)piece + sizeof(outcome), bytes - sizeof(outcome));
+    return GRAFT_OK;
 }
 
 static uint32_t count_of_device(const graft_database *database)
@@ -300,22 +315,28 @@ static graft_status judge_tariff(graft_env *env, void *context, const graft_tari
     graft_status status = GRAFT_OK;
     const generalist *g = context;
     graft_policy policy = g->policy;
+    uint64_t parts[GRAFT_TABLE_MODELS] = {0}; /* By model: a double's bits, 0 from other ranks. */
     uint32_t judged = 0;
     double sum = 0.0;
     policy.tariff = tariff;
-    for (uint32_t m = 0; m < g->count; m++) {
+    for (uint32_t m = graft_ranks_own(env); m < g->count; m += graft_ranks_count(env)) {
         graft_mark mark = graft_arena_mark(env->unit);
         graft_state found;
         graft_report report;
-        double parts = 1.0;
-        if (!is_learnt(g, m)) {
-            continue;
+        double part = 0.0;
+        if (is_learnt(g, m)) {
+            GRAFT_CHECK(follow(env, g, &policy, m, &found, &report));
+            GRAFT_CHECK(compare_estimates(env, g, m, &found, &part));
         }
-        GRAFT_CHECK(follow(env, g, &policy, m, &found, &report));
-        GRAFT_CHECK(compare_estimates(env, g, m, &found, &parts));
-        sum += parts;
-        judged++;
+        memcpy(&parts[m], &part, sizeof part);
         graft_arena_release(env->unit, mark);
+    }
+    graft_ranks_add(env, parts, g->count);
+    for (uint32_t m = 0; m < g->count; m++) {
+        double part;
+        memcpy(&part, &parts[m], sizeof part);
+        sum += part;
+        judged += is_learnt(g, m) ? 1 : 0;
     }
     *loss = sum / judged;
 done:
@@ -431,27 +452,36 @@ static graft_status price(graft_env *env, const graft_session *session, const gr
     return status;
 }
 
-static graft_status try_model(graft_env *env, void *context, graft_session *session, uint32_t model)
+static graft_status try_model(graft_env *env, void *context, graft_session *session, uint32_t model,
+                              graft_share *share)
 {
     graft_status status = GRAFT_OK;
-    generalist *g = context;
-    model_row *row = &g->rows[model];
+    const generalist *g = context;
+    model_row row = g->rows[model];
     graft_state found;
     graft_report report;
     uint64_t start_ns = graft_clock_ns();
     GRAFT_CHECK(follow(env, g, &g->policy, model, &found, &report));
-    row->policy.seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
-    row->policy.steps = report.step_count;
-    row->guessed =
-        report.estimated_before.cost > 0
-            ? (double)report.estimated_before.fallback_cost / (double)report.estimated_before.cost
-            : 0.0;
-    GRAFT_CHECK(price(env, session, &session->environment.first, &row->given));
+    row.policy.seconds = (double)(graft_clock_ns() - start_ns) / 1e9;
+    row.policy.steps = report.step_count;
+    row.guessed = report.estimated_before.cost > 0 ? (double)report.estimated_before.fallback_cost /
+                                                         (double)report.estimated_before.cost
+                                                   : 0.0;
+    GRAFT_CHECK(price(env, session, &session->environment.first, &row.given));
     GRAFT_CHECK(graft_state_refresh(env, &found));
-    GRAFT_CHECK(price(env, session, &found, &row->policy));
-    graft_progress_update(&g->progress, model + 1, g->models[model].name);
+    GRAFT_CHECK(price(env, session, &found, &row.policy));
+    GRAFT_CHECK(graft_share_say(share, &row, sizeof row));
 done:
     return status;
+}
+
+static graft_status take_row(graft_env *env, void *context, uint32_t model, const void *piece,
+                             size_t bytes)
+{
+    generalist *g = context;
+    (void)env;
+    memcpy(&g->rows[model], piece, bytes);
+    return GRAFT_OK;
 }
 
 static void print_table(const generalist *g)
@@ -526,8 +556,8 @@ static graft_status write_files(generalist *g)
     graft_policy_mark_exact(env->life, g->exact, g->exact_count, &g->policy);
     g->policy.metadata = graft_arena_printf(
         env->life, "{\"models\": \"%s\", \"held out\": \"%s\", \"device\": \"%s\", \"rules\": %u}",
-        g->options->session.model, g->held_out != NULL ? g->held_out : "",
-        g->device, g->policy.rule_count);
+        g->options->session.model, g->held_out != NULL ? g->held_out : "", g->device,
+        g->policy.rule_count);
     GRAFT_CHECK(graft_header_write(env, &g->policy, &header, path, &sizes));
     GRAFT_CHECK(graft_policyfile_write(env, &g->policy, g->kept_names,
                                        graft_arena_printf(env->life, "%s/policy.graft", out)));
@@ -577,17 +607,6 @@ done:
     return status;
 }
 
-/* One walk over all models. */
-static graft_status visit_all(generalist *g, const char *what, graft_table_body *body)
-{
-    graft_progress_start(&g->progress, g->env, what, "models", g->count);
-    graft_status status = graft_table_each(g->env, &g->session, g->models, g->count, body, g);
-    if (status == GRAFT_OK) {
-        graft_progress_finish(&g->progress);
-    }
-    return status;
-}
-
 /* Costs of several models are leveled; where they are measured on the way, that comes first. */
 static graft_status level_costs(generalist *g)
 {
@@ -596,7 +615,8 @@ static graft_status level_costs(generalist *g)
     if (g->count > 1) {
         GRAFT_CHECK(graft_device_open(g->env, g->session.device, 1, &device));
         if (graft_device_present(device) && !graft_device_is_program(device)) {
-            GRAFT_CHECK(visit_all(g, "measuring costs", measure_costs));
+            GRAFT_CHECK(
+                graft_table_each(g->env, &g->session, g->models, g->count, measure_costs, g));
         }
         g->session.level = true;
     }
@@ -609,11 +629,14 @@ done:
 static graft_status make_policy(generalist *g)
 {
     graft_status status = GRAFT_OK;
+    const graft_table_work trying = {"trying the policy", try_model, take_row, g};
     GRAFT_CHECK(make_tariff(g));
     GRAFT_CHECK(choose_leaning(g));
     GRAFT_CHECK(choose_rules(g));
-    GRAFT_CHECK(visit_all(g, "trying the policy", try_model));
-    GRAFT_CHECK(write_files(g));
+    GRAFT_CHECK(graft_table_share(g->env, &g->session, g->models, g->count, &trying));
+    if (graft_ranks_own(g->env) == 0) {
+        GRAFT_CHECK(write_files(g));
+    }
 done:
     return status;
 }
@@ -642,12 +665,14 @@ graft_status graft_generalist_make(graft_env *env, const graft_generalist_option
 {
     graft_status status = GRAFT_OK;
     generalist *g = GRAFT_NEW(env->life, generalist, 1);
+    const graft_table_work learning = {"learning costs", learn_costs, take_costs, g};
     *g = (generalist){
         .options = options, .session = options->session, .env = env, .out = options->out};
     GRAFT_CHECK(choose_models(g));
     graft_book_open(env->life, &g->book);
     GRAFT_CHECK(level_costs(g));
-    GRAFT_CHECK(visit_all(g, "learning costs", learn_costs));
+    GRAFT_CHECK(graft_table_each(env, &g->session, g->models, g->count, take_session, g));
+    GRAFT_CHECK(graft_table_share(env, &g->session, g->models, g->count, &learning));
     if (options->priced != NULL) {
         *options->priced = g->book.priced;
         for (uint32_t m = 0; m < g->count; m++) {

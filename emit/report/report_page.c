@@ -255,6 +255,25 @@ static void add_sizes(graft_env *env, const graft_model *model, graft_json *json
     graft_json_list(json, "sizes", &list);
 }
 
+/* What each method found, without what differs from run to run. */
+static void add_methods(graft_env *env, const graft_report_page *page, graft_json *json)
+{
+    graft_buffer list = {.arena = env->life};
+    for (uint32_t i = 0; page->methods != NULL && i < page->methods->count; i++) {
+        const graft_result *row = &page->methods->rows[i];
+        graft_json one;
+        graft_json_begin(&one, env->life);
+        graft_json_string(&one, "method", row->method);
+        graft_json_string(&one, "how", row->how);
+        graft_json_number(&one, "ns", row->cost_ns);
+        graft_json_integer(&one, "steps", row->step_count);
+        graft_json_integer(&one, "graphs", (int64_t)row->interactions);
+        graft_json_append(&one, &list);
+    }
+    graft_json_list(json, "methods", &list);
+    graft_json_raw(json, "dreams", page->dreams == NULL ? "null" : page->dreams);
+}
+
 /* --------------------------------------------------------------- reproducing */
 
 static void append_file(graft_env *env, const char *what, const char *name, const char *hash,
@@ -359,6 +378,7 @@ graft_status graft_report_page_write(graft_env *env, const graft_report_page *pa
     GRAFT_CHECK(add_costs(env, page, session->model, "costs_before", &json, &costs));
     GRAFT_CHECK(add_costs(env, page, page->written->model, "costs_after", &json, &costs));
     add_ceiling(session, &json);
+    add_methods(env, page, &json);
     GRAFT_CHECK(add_origin(env, page, &costs, &json));
     GRAFT_CHECK(graft_page_write(env, GRAFT_PAGE_REPORT, graft_json_close(&json), path));
     graft_log(env, 1, "wrote %s", path);

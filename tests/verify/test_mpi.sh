@@ -2,6 +2,7 @@
 # Rule sets that two to four ranks of mpirun make together: the bytes of one process. All ranks are on
 # this machine, more of them than it has processors.
 . tests/support/tap.sh
+. tests/support/ranks.sh
 
 mkdir "$FOLDER/families"
 cat > "$FOLDER/families/small.yaml" << 'END'
@@ -25,15 +26,6 @@ sets:
       - {op: concat, rank: 2, axis: [0, 1], distinct: true}
 END
 
-root=
-[ "$(id -u)" != 0 ] || root=--allow-run-as-root
-# ranks N COMMAND...: starts it N times; nothing but this machine is asked.
-ranks() {
-    count=$1
-    shift
-    # shellcheck disable=SC2086 # Empty, or an option.
-    OMPI_MCA_plm=isolated mpirun $root --oversubscribe --bind-to none -n "$count" "$@" 2> "$FOLDER/log"
-}
 # make_rules RANKS TO [OPTION...]
 make_rules() {
     count=$1
@@ -71,7 +63,6 @@ refined_sets() { enumerates 3 --family dense && grep -q 'refuted [1-9]' "$FOLDER
 # Records go to disk, each rank's to files of its own.
 spills() { enumerates 3 --families "$FOLDER/families" --work "$FOLDER/spill" --memory 8; }
 
-children_of() { cat /proc/"${1% }"/task/*/children; }
 # begin WORK TEXT RANK: begins to make rules with three ranks, kills one once the log has the text.
 begin() {
     rm -rf "$FOLDER/log" "$FOLDER/unfinished"
@@ -82,9 +73,7 @@ begin() {
         sleep 0.01
         tries=$((tries + 1))
     done
-    for pid in $(children_of "$(children_of $run)"); do
-        tr '\0' '\n' < "/proc/$pid/environ" | grep -qx "OMPI_COMM_WORLD_RANK=$3" && kill -KILL "$pid"
-    done
+    kill_rank "$3" $run
 }
 # Until it was not done already.
 killed() {
@@ -113,16 +102,7 @@ no_library() {
         grep -q '/nowhere/graft-mpi.so is missing; build with Open MPI' "$FOLDER/log"
 }
 
-if [ ! -e "${GRAFT%/*}/graft-mpi.so" ]; then
-    skip "rules made by several ranks" "no Open MPI when it was built (make deps)"
-    finish
-    exit
-fi
-if ! ranks 2 true; then
-    skip "rules made by several ranks" "mpirun does not start here: $(grep -m 1 '[a-z]' "$FOLDER/log")"
-    finish
-    exit
-fi
+need_ranks "rules made by several ranks"
 check "one process" one_process
 check "two ranks make the same" many 2 two 1
 check "three make the same" many 3 three 1

@@ -136,6 +136,34 @@ bool graft_book_wants(const graft_book *book, const graft_graph *graph, const gr
     return false;
 }
 
+void graft_book_pack(const graft_book *book, graft_buffer *packed)
+{
+    graft_buffer_append(packed, &book->priced, sizeof book->priced);
+    for (uint32_t i = 0; i < book->row_count; i++) {
+        graft_book_row row = book->rows[i];
+        row.inputs = NULL;
+        graft_buffer_append(packed, &row, sizeof row);
+        graft_buffer_append(packed, book->rows[i].inputs, GRAFT_TARIFF_INPUTS * sizeof(int16_t));
+    }
+}
+
+void graft_book_add(graft_book *book, const void *packed, size_t bytes)
+{
+    const uint8_t *at = packed;
+    const uint8_t *end = at + bytes;
+    uint64_t priced = 0;
+    memcpy(&priced, at, sizeof priced);
+    book->priced += priced;
+    for (at += sizeof priced; at < end; at += GRAFT_TARIFF_INPUTS * sizeof(int16_t)) {
+        graft_book_row row;
+        memcpy(&row, at, sizeof row);
+        at += sizeof row;
+        row.inputs = GRAFT_NEW(book->arena, int16_t, GRAFT_TARIFF_INPUTS);
+        memcpy(row.inputs, at, GRAFT_TARIFF_INPUTS * sizeof(int16_t));
+        *obtain_row(book, row.hash, row.model) = row;
+    }
+}
+
 /* ------------------------------------------------------------------- rows */
 
 /* A row of the table to be. */

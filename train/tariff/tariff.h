@@ -10,6 +10,7 @@
 #define GRAFT_TRAIN_TARIFF_H
 
 #include "cost/cost.h"
+#include "graph/base/file.h"
 #include "train/search/matches.h"
 
 /* A form in the graphs of one model. */
@@ -44,6 +45,11 @@ GRAFT_MUST_USE graft_status graft_book_note(graft_env *env, graft_book *book, gr
 bool graft_book_wants(const graft_book *book, const graft_graph *graph, const graft_rule *rule,
                       const graft_match *match, const graft_made *made, uint32_t model,
                       uint32_t contexts);
+
+/* Appends all that a book has, for this program in another process. */
+void graft_book_pack(const graft_book *book, graft_buffer *packed);
+/* Adds what was packed, of models that the book knows nothing of. */
+void graft_book_add(graft_book *book, const void *packed, size_t bytes);
 
 /* What a fallback is off by, over the rows it is held against. */
 typedef struct graft_fallback_error {

@@ -1,4 +1,4 @@
-/* What `graft optimize` did: headline, graphs, rewrites, times, roofline, origin. */
+/* What `graft optimize` or a policy did: headline, graphs, rewrites, times, roofline, methods, origin. */
 
 /* ------------------------------------------------------------------- numbers */
 
@@ -391,6 +391,38 @@ function drawRoof() {
   at("roof").replaceChildren(svg);
 }
 
+/* ------------------------------------------------------------------- methods */
+
+const barOf = (part) => element("div", {}, element("div", { class: "share after", style: `width:${100 * Math.min(1, Math.max(0, part))}%` }));
+/* A table whose second column is bars. */
+function barTable(heads, lines) {
+  const made = table(heads, lines);
+  for (const row of made.rows) row.cells[1].classList.add("shares");
+  return made;
+}
+
+function showMethods() {
+  if (data.methods.length === 0) return;
+  const first = data.methods[0].ns;
+  at("methods-section").hidden = false;
+  at("methods").append(barTable(
+    [{ name: "method" }, { name: "part of the time" }, { name: "", right: true }, { name: "time", right: true }, { name: "rewrites", right: true }, { name: "graphs priced", right: true }],
+    data.methods.map((row) => [`${row.method}, ${row.how}`, barOf(row.ns / first), `${digits((100 * row.ns) / first, 2)} %`, time(row.ns), String(row.steps), digits(row.graphs, 0)])));
+}
+
+function showDreams() {
+  const dreams = data.dreams;
+  if (!dreams) return;
+  at("dreams-section").hidden = false;
+  at("dreams-lead").textContent = `What the world model foresees, on episodes that it was not trained on; the agent took ${digits(dreams.interactions, 0)} steps in the real environment and ${digits(dreams.dream_steps, 0)} in dreams.`;
+  const most = Math.max(dreams.dreamed, dreams.real, 1e-9);
+  const ahead = [1, 2, 4, 8].map((steps) => [`which rewrites open and close, ${steps} ahead (F1)`, dreams[`changed_f1_${steps}`]]);
+  const lines = [["rewards explained", dreams.reward_explained], ["\u2026 by the computed gain alone", dreams.by_computed_gain], ["\u2026 by the mean of each rule", dreams.by_mean_of_rule], ...ahead]
+    .map(([name, part]) => [name, barOf(part), digits(part, 3)]);
+  for (const [name, saved] of [["saved in dreams", dreams.dreamed], ["saved really", dreams.real]]) lines.push([name, barOf(saved / most), `${digits(saved, 2)} %`]);
+  at("dreams").append(barTable([{ name: "what" }, { name: "" }, { name: "", right: true }], lines));
+}
+
 /* -------------------------------------------------------------------- origin */
 
 function showOrigin() {
@@ -408,4 +440,6 @@ showSteps();
 showTimes();
 drawRoof();
 new ResizeObserver(drawRoof).observe(at("roof"));
+showMethods();
+showDreams();
 showOrigin();
