@@ -2,6 +2,7 @@
 #include "emit/command/command_table.h"
 
 #include "cost/plan/supply.h"
+#include "emit/command/known_policy.h"
 #include "emit/command/session_options.h"
 #include "graph/base/json.h"
 #include "graph/base/log.h"
@@ -25,7 +26,8 @@ typedef struct {
     graft_session_options session;
     uint64_t seconds_most;
     uint64_t signatures_most;
-    graft_env *env; /* Where the list lives. */
+    const char *policy; /* Whose costs lead walks, too; NULL: the device's, in rules/policies. */
+    graft_env *env;     /* Where the list lives. */
     graft_table_model *models;
     uint32_t count;
     graft_signature *lacking; /* What the database lacks, with duplicates until they are sorted. */
@@ -116,6 +118,25 @@ done:
     return status;
 }
 
+/* Where a policy for many models goes. */
+static graft_status walk_by_policy(graft_env *env, const close_run *run, graft_session *session,
+                                   graft_book *book, graft_walk walk)
+{
+    graft_status status = GRAFT_OK;
+    const char *path = run->policy;
+    graft_tariff tariff;
+    GRAFT_CHECK(
+        graft_known_policy_tariff(env, graft_device_name(session->device), &path, &tariff));
+    if (path != NULL) {
+        walk.kind = GRAFT_WALK_TARIFF;
+        walk.tariff = &tariff;
+        walk.steps_most = session->environment.options.step_limit;
+        GRAFT_CHECK(graft_tariff_walk(env, &session->environment, session->cost, book, &walk));
+    }
+done:
+    return status;
+}
+
 /* Walks until a pass meets nothing new. */
 static graft_status walk_model(graft_env *env, void *context, graft_session *session,
                                uint32_t model)
@@ -128,6 +149,7 @@ static graft_status walk_model(graft_env *env, void *context, graft_session *ses
     graft_book_open(env->life, &book);
     if (!is_over(run, session)) {
         GRAFT_CHECK(walk_greedily(env, session, &book, walk));
+        GRAFT_CHECK(walk_by_policy(env, run, session, &book, walk));
     }
     for (uint32_t pass = 0; pass < PASSES_MOST && !is_over(run, session); pass++) {
         uint32_t before = graft_database_count(estimates);
@@ -237,6 +259,8 @@ done:
 
 static const graft_option options[] = {
     GRAFT_SESSION_OPTIONS(close_run, session.),
+    GRAFT_TEXT(close_run, policy, "--policy", "FILE", NULL,
+               "a policy whose costs lead a walk, too (default: the device's in rules/policies)"),
     GRAFT_NUMBER(close_run, seconds_most, "--seconds", "N", "1000000", 1, SECONDS_MOST,
                  "for walking; then what was met is measured"),
     GRAFT_NUMBER(close_run, signatures_most, "--signatures", "N", "10000000", 1, SIGNATURES_MOST,
