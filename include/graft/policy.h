@@ -214,7 +214,9 @@ typedef struct graft_change {
     int32_t fallback_nodes;
     uint64_t removed_cost;  /* Of the nodes that go, and of those that come: cost is the */
     uint64_t added_cost;    /* difference. */
-    uint64_t guessed_cost;  /* The part of both that rests on the fallback. */
+    uint64_t guessed_cost;  /* The part of both that rests on the fallback; where the dearest guess
+                               of what goes is that of what comes, as of a product that a bias
+                               joins, it is in neither. */
     uint64_t weight_bytes;  /* As in graft_effect. */
     uint32_t guessed_nodes; /* Of those that go or come: without a row. */
 } graft_change;

@@ -28,7 +28,15 @@ typedef struct graft_estimate_run {
     graft_heap queue;
     graft_estimated removed;
     graft_estimated added;
+    uint32_t dearest[2]; /* Guesses among them. */
 } graft_estimate_run;
+
+static void note_guess(uint32_t *dearest, uint32_t price)
+{
+    if ((price & PRICE_GUESSED) != 0 && price > *dearest) {
+        *dearest = price;
+    }
+}
 
 static graft_index made_value(const graft_estimate_run *r, uint32_t n, uint32_t slot)
 {
@@ -188,6 +196,7 @@ static void leave_class(graft_estimate_run *r, graft_index n)
         graft_form form;
         graft_form_of_node(e->graph, n, &form);
         add_price(&r->removed, &form, e->prices[n]);
+        note_guess(&r->dearest[0], e->prices[n]);
     }
 }
 
@@ -284,7 +293,9 @@ static void place_node_class(graft_estimate_run *r, graft_index n, graft_index k
             for (uint32_t i = 0; i < node.output_count; i++) {
                 add_result(&form, i, shape_of(r, result_of(r, n, i)));
             }
-            add_price(&r->added, &form, price_cached(e, &form));
+            const uint32_t price = price_cached(e, &form);
+            add_price(&r->added, &form, price);
+            note_guess(&r->dearest[1], price);
         }
     }
     e->label[n] = label;
@@ -453,6 +464,9 @@ void graft_estimate_match(graft_estimator *estimator, const graft_rule *rule,
     change->cost = (int64_t)(run.added.cost - run.removed.cost);
     change->fallback_cost = (int64_t)(run.added.fallback_cost - run.removed.fallback_cost);
     change->guessed_cost = run.added.fallback_cost + run.removed.fallback_cost;
+    if (run.dearest[0] == run.dearest[1] && run.dearest[0] != 0) {
+        change->guessed_cost -= 2 * cost_of(run.dearest[0]); /* One guess: it cancels out. */
+    }
     /* Sizes saturate, their sums wrap: so does their difference. */
     change->flops = (int64_t)(run.added.flops - run.removed.flops);
     change->bytes = (int64_t)(run.added.bytes - run.removed.bytes);
