@@ -199,11 +199,12 @@ void graft_distances_find(graft_arena *arena, const graft_graph *graph, const gr
 
 /* ---------------------------------------------------------------- building */
 
+/* No device times float16 and bfloat16: an operator costs what it does in binary32. */
 static void copy_shape(graft_shape *to, const graft_shape *from)
 {
     memcpy(to->dims, from->dims, sizeof(to->dims));
     to->rank = from->rank;
-    to->dtype = from->dtype;
+    to->dtype = graft_dtype_is_real(from->dtype) ? (uint8_t)GRAFT_DTYPE_F32 : from->dtype;
 }
 
 void graft_signature_of_node(const graft_graph *graph, graft_index node,

@@ -202,7 +202,7 @@ graft_status graft_written_measure(graft_env *env, const graft_model *model,
     for (uint32_t w = 0; w < model->weight_count; w++) {
         const graft_model_weight *weight = &model->weights[w];
         if (weight->name != NULL && weight->shape.rank != GRAFT_RANK_UNKNOWN &&
-            weight->shape.dtype == GRAFT_DTYPE_F32) {
+            graft_dtype_is_real(weight->shape.dtype)) {
             sizes[GRAFT_WRITTEN_PARAMETERS] += graft_shape_elements(&weight->shape);
         }
     }

@@ -283,13 +283,20 @@ static bool is_fixed(const Onnx__TensorShapeProto__Dimension *dim)
     return dim->has_dim_value && dim->dim_value > 0;
 }
 
+uint8_t graft_onnx_dtype(const graft_onnx_reader *reader, int64_t type)
+{
+    const bool known = type > 0 && type <= UINT8_MAX;
+    const bool widened = known && reader->options != NULL && reader->options->as_binary32 &&
+                         graft_half_is((uint32_t)type);
+    return (uint8_t)(widened ? (int64_t)GRAFT_DTYPE_F32 : known ? type : 0);
+}
+
 graft_shape graft_onnx_shape_of_type(const graft_onnx_reader *reader, const Onnx__TypeProto *type)
 {
     graft_shape unknown = {.rank = GRAFT_RANK_UNKNOWN};
     const Onnx__TensorShapeProto *declared = declared_shape(type);
-    if (type != NULL && type->tensor_type != NULL && type->tensor_type->elem_type > 0 &&
-        type->tensor_type->elem_type <= UINT8_MAX) {
-        unknown.dtype = (uint8_t)type->tensor_type->elem_type;
+    if (type != NULL && type->tensor_type != NULL) {
+        unknown.dtype = graft_onnx_dtype(reader, type->tensor_type->elem_type);
     }
     if (declared == NULL || declared->n_dim > GRAFT_MAX_RANK) {
         return unknown;

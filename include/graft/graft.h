@@ -115,6 +115,8 @@ typedef struct graft_graph {
     graft_index value_end;
     graft_index edge_end;
     graft_index output_count;
+    uint8_t dtype; /* Of the tensors that nodes without inputs make (`fill`): binary32 at first;
+                      whoever builds a graph of float16 or bfloat16 sets it before adding nodes. */
     graft_node *nodes;
     graft_value *values;
     graft_index *edges;

@@ -116,7 +116,7 @@ static bool plan_target(const graft_graph *graph, const graft_rule *rule, const 
                                                 : graph->values[match->vars[operand]].is_const);
         }
         if (!plan_attrs(graph, rule, match, n, made->attrs[n]) ||
-            graft_infer_shapes(node->op, made->attrs[n], in, made->shapes[n]) != GRAFT_OK) {
+            infer_in_graph(graph, node->op, made->attrs[n], in, made->shapes[n]) != GRAFT_OK) {
             return false;
         }
     }

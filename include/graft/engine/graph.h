@@ -70,6 +70,7 @@ graft_status graft_graph_init(graft_graph *graph, const graft_limits *limits, vo
     graft_carver carver = {align_buffer(memory), 0};
     zero_bytes(graph, sizeof *graph);
     graph->limits = *limits;
+    graph->dtype = GRAFT_DTYPE_F32;
     carve_graph(&carver, limits, graph);
     return GRAFT_OK;
 }
@@ -96,6 +97,7 @@ graft_status graft_graph_copy(graft_graph *to, const graft_graph *from)
     to->value_end = from->value_end;
     to->edge_end = from->edge_end;
     to->output_count = from->output_count;
+    to->dtype = from->dtype;
     return GRAFT_OK;
 }
 
@@ -325,7 +327,7 @@ graft_status graft_graph_add_node(graft_graph *graph, uint32_t op, const int32_t
         }
         in[i] = graph->values[inputs[i]].shape;
     }
-    graft_status status = graft_infer_shapes(op, all_attrs, in, out);
+    graft_status status = infer_in_graph(graph, op, all_attrs, in, out);
     if (status != GRAFT_OK) {
         return status;
     }

@@ -464,6 +464,9 @@
 #pragma push_macro("heap_push")
 #undef heap_push
 #define heap_push graft_own_heap_push
+#pragma push_macro("infer_in_graph")
+#undef infer_in_graph
+#define infer_in_graph graft_own_infer_in_graph
 #pragma push_macro("infer_outputs")
 #undef infer_outputs
 #define infer_outputs graft_own_infer_outputs

@@ -317,6 +317,8 @@
 #pragma pop_macro("heap_pop")
 #undef heap_push
 #pragma pop_macro("heap_push")
+#undef infer_in_graph
+#pragma pop_macro("infer_in_graph")
 #undef infer_outputs
 #pragma pop_macro("infer_outputs")
 #undef is_any_rank

@@ -274,7 +274,7 @@ static const char *check_node(const graft_graph *graph, graft_index n)
     for (uint32_t i = 0; i < info->input_count; i++) {
         in[i] = graph->values[graft_node_input(graph, n, i)].shape;
     }
-    if (graft_infer_shapes(node->op, node->attrs, in, out) != GRAFT_OK) {
+    if (infer_in_graph(graph, node->op, node->attrs, in, out) != GRAFT_OK) {
         return FAULT("a node's shapes do not infer");
     }
     for (uint32_t i = 0; i < info->output_count; i++) {

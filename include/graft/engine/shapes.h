@@ -293,13 +293,18 @@ static const char *check_attrs(uint32_t op, const int32_t *attrs)
     return NULL;
 }
 
-static const char *check_shape(const graft_shape *shape)
+bool graft_dtype_is_real(uint32_t dtype)
+{
+    return dtype == GRAFT_DTYPE_F32 || dtype == GRAFT_DTYPE_F16 || dtype == GRAFT_DTYPE_BF16;
+}
+
+static const char *check_shape(const graft_shape *shape, uint32_t dtype)
 {
     if (shape->rank > GRAFT_MAX_RANK) {
         return FAULT("an input's shape is unknown");
     }
-    if (shape->dtype != GRAFT_DTYPE_F32) {
-        return FAULT("an input is not binary32");
+    if (shape->dtype != dtype || !graft_dtype_is_real(dtype)) {
+        return FAULT("the inputs are not all of binary32, float16 or bfloat16");
     }
     for (uint32_t i = 0; i < GRAFT_MAX_RANK; i++) {
         if (i < shape->rank ? shape->dims[i] < 1 : shape->dims[i] != 0) {
@@ -319,12 +324,13 @@ static const char *infer_outputs(uint32_t op, const int32_t *attrs, const graft_
     const op_site site = {attrs, in, out};
     const char *why = check_attrs(op, attrs);
     for (uint32_t i = 0; why == NULL && i < info->input_count; i++) {
-        why = check_shape(&in[i]);
+        why = check_shape(&in[i], in[0].dtype);
     }
     if (why == NULL) {
         why = shape_table[op](&site);
     }
     for (uint32_t i = 0; why == NULL && i < info->output_count; i++) {
+        out[i].dtype = info->input_count == 0 ? (uint8_t)GRAFT_DTYPE_F32 : in[0].dtype;
         why = graft_shape_elements(&out[i]) > INT32_MAX ? FAULT(text_large) : NULL;
     }
     return why;
@@ -341,6 +347,18 @@ graft_status graft_infer_shapes(uint32_t op, const int32_t *attrs, const graft_s
         out[i] = inferred[i];
     }
     return GRAFT_OK;
+}
+
+/* In a graph, whose own type constants have. */
+static GRAFT_APART graft_status infer_in_graph(const graft_graph *graph, uint32_t op,
+                                               const int32_t *attrs, const graft_shape *in,
+                                               graft_shape *out)
+{
+    graft_status status = graft_infer_shapes(op, attrs, in, out);
+    if (op_table[op].input_count == 0) {
+        out[0].dtype = graph->dtype;
+    }
+    return status;
 }
 
 const char *graft_infer_explain(uint32_t op, const int32_t *attrs, const graft_shape *in)
