@@ -24,6 +24,7 @@
 typedef struct graft_model_port {
     const char *name;
     graft_shape shape; /* Rank GRAFT_RANK_UNKNOWN for what is not a tensor or not known. */
+    uint8_t dtype;     /* In the file, also where the graph has binary32 in its place. */
 } graft_model_port;
 
 typedef struct graft_model_weight {
@@ -64,6 +65,7 @@ typedef struct graft_model {
     uint32_t opaque_count;
     uint32_t bound_count; /* Of these, such as are opaque because sizes stay open. */
     bool is_open;         /* Sizes stay open: see graft_model_options. */
+    bool has_halves;      /* Values of float16 or bfloat16. */
     const graft_model_port *inputs;
     const graft_model_port *outputs;
     const graft_model_weight *weights;

@@ -385,6 +385,7 @@ static void print_outcome(graft_env *env, const optimize_run *run)
         graft_json_string(&json, "device", device);
         graft_json_integer(&json, "estimates_before", given->estimated_count);
         graft_json_integer(&json, "estimates_after", written->estimated_count);
+        graft_json_bool(&json, "priced_as_binary32", run->session.model->has_halves);
         graft_json_integer(&json, "simplified", run->session.simplified);
         graft_json_integer(&json, "rules_applied", run->found.step_count);
         graft_json_integer(&json, "graphs", (int64_t)run->found.evaluations);
@@ -405,6 +406,9 @@ static void print_outcome(graft_env *env, const optimize_run *run)
     (void)printf("by the costs of %s, of which %u of %u and %u of %u are estimates\n", device,
                  given->estimated_count, given->launches, written->estimated_count,
                  written->launches);
+    if (run->session.model->has_halves) {
+        (void)printf("float16 and bfloat16 cost here what binary32 of the same sizes does\n");
+    }
     graft_confirmation_print(&run->confirmation);
     if (run->found.cut) {
         (void)printf("stopped after %u s: how far it got depends on how fast this machine is\n",

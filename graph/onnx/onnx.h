@@ -162,6 +162,8 @@ uint32_t graft_onnx_add_weight(graft_onnx_reader *reader, const graft_model_weig
 /* The element type that the graph has for one of the file: itself, or binary32 where the options
  * want it in place of float16 and bfloat16. */
 uint8_t graft_onnx_dtype(const graft_onnx_reader *reader, int64_t type);
+/* The element type that the file declares; `absent` where it declares none. */
+uint8_t graft_onnx_declared_dtype(const Onnx__TypeProto *type, uint8_t absent);
 /* The shape of a tensor type under the bound sizes; rank unknown where a size stays open. */
 graft_shape graft_onnx_shape_of_type(const graft_onnx_reader *reader, const Onnx__TypeProto *type);
 /* The shape under which the engine knows an entry. */

@@ -575,6 +575,8 @@ static graft_status build_outputs(graft_onnx_reader *reader)
         GRAFT_TRY(reader->env, graft_graph_add_output(&model->graph, value),
                   "while adding the output '%s'", name);
         ports[i] = (graft_model_port){.name = name, .shape = model->graph.values[value].shape};
+        ports[i].dtype = graft_onnx_declared_dtype(reader->onnx->entries[entry].type,
+                                                   ports[i].shape.dtype);
     }
     model->outputs = ports;
     model->output_count = (uint32_t)graph->n_output;
@@ -600,6 +602,9 @@ graft_status graft_onnx_build(graft_onnx_reader *reader)
     GRAFT_CHECK(new_graph(reader, reader->arena, &limits, &roomy));
     GRAFT_TRY(reader->env, graft_graph_copy(&roomy, &model->graph), "while copying the graph");
     model->graph = roomy;
+    for (graft_index v = 0; v < roomy.value_end; v++) {
+        model->has_halves = model->has_halves || graft_half_is(roomy.values[v].shape.dtype);
+    }
     if (model->opaque_count > 0) {
         graft_log(reader->env, 1, "%s: %u of %u nodes are opaque and stay as they are", model->file,
                   model->opaque_count, reader->onnx->node_count);

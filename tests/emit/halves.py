@@ -47,6 +47,8 @@ def convert(path, out, name):
     for node in model.graph.node:
         for attribute in node.attribute:
             half_tensor(attribute.t, kind, dtype)
+            if node.op_type == "Cast" and attribute.i == TensorProto.FLOAT:
+                attribute.i = kind
     onnx.save(model, out)
 
 
