@@ -318,6 +318,7 @@ graft_status graft_graph_add_node(graft_graph *graph, uint32_t op, const int32_t
     graft_shape in[GRAFT_MAX_INPUTS];
     graft_shape out[GRAFT_MAX_OUTPUTS];
     int32_t all_attrs[GRAFT_MAX_ATTRS] = {0};
+    in[0].dtype = out[0].dtype = graph->dtype; /* There may be no inputs. */
     for (uint32_t i = 0; i < info->attr_count; i++) {
         all_attrs[i] = attrs[i];
     }
@@ -327,9 +328,8 @@ graft_status graft_graph_add_node(graft_graph *graph, uint32_t op, const int32_t
         }
         in[i] = graph->values[inputs[i]].shape;
     }
-    graft_status status = infer_in_graph(graph, op, all_attrs, in, out);
-    if (status != GRAFT_OK) {
-        return status;
+    if (infer_outputs(op, all_attrs, in, out) != NULL) {
+        return GRAFT_BAD_INPUT;
     }
     if (!fits_new_node(graph, info->input_count, info->output_count)) {
         return GRAFT_CAPACITY;

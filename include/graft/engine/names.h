@@ -464,9 +464,6 @@
 #pragma push_macro("heap_push")
 #undef heap_push
 #define heap_push graft_own_heap_push
-#pragma push_macro("infer_in_graph")
-#undef infer_in_graph
-#define infer_in_graph graft_own_infer_in_graph
 #pragma push_macro("infer_outputs")
 #undef infer_outputs
 #define infer_outputs graft_own_infer_outputs
@@ -482,6 +479,9 @@
 #pragma push_macro("is_preferred")
 #undef is_preferred
 #define is_preferred graft_own_is_preferred
+#pragma push_macro("is_real")
+#undef is_real
+#define is_real graft_own_is_real
 #pragma push_macro("keep_finding")
 #undef keep_finding
 #define keep_finding graft_own_keep_finding

@@ -317,8 +317,6 @@
 #pragma pop_macro("heap_pop")
 #undef heap_push
 #pragma pop_macro("heap_push")
-#undef infer_in_graph
-#pragma pop_macro("infer_in_graph")
 #undef infer_outputs
 #pragma pop_macro("infer_outputs")
 #undef is_any_rank
@@ -329,6 +327,8 @@
 #pragma pop_macro("is_finite_float")
 #undef is_preferred
 #pragma pop_macro("is_preferred")
+#undef is_real
+#pragma pop_macro("is_real")
 #undef keep_finding
 #pragma pop_macro("keep_finding")
 #undef keeps

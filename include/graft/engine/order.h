@@ -274,7 +274,8 @@ static const char *check_node(const graft_graph *graph, graft_index n)
     for (uint32_t i = 0; i < info->input_count; i++) {
         in[i] = graph->values[graft_node_input(graph, n, i)].shape;
     }
-    if (infer_in_graph(graph, node->op, node->attrs, in, out) != GRAFT_OK) {
+    out[0].dtype = graph->dtype;
+    if (infer_outputs(node->op, node->attrs, in, out) != NULL) {
         return FAULT("a node's shapes do not infer");
     }
     for (uint32_t i = 0; i < info->output_count; i++) {

@@ -293,17 +293,19 @@ static const char *check_attrs(uint32_t op, const int32_t *attrs)
     return NULL;
 }
 
-bool graft_dtype_is_real(uint32_t dtype)
+static bool is_real(uint32_t dtype)
 {
     return dtype == GRAFT_DTYPE_F32 || dtype == GRAFT_DTYPE_F16 || dtype == GRAFT_DTYPE_BF16;
 }
+
+bool graft_dtype_is_real(uint32_t dtype) { return is_real(dtype); }
 
 static const char *check_shape(const graft_shape *shape, uint32_t dtype)
 {
     if (shape->rank > GRAFT_MAX_RANK) {
         return FAULT("an input's shape is unknown");
     }
-    if (shape->dtype != dtype || !graft_dtype_is_real(dtype)) {
+    if (shape->dtype != dtype || !is_real(dtype)) {
         return FAULT("the inputs are not all of binary32, float16 or bfloat16");
     }
     for (uint32_t i = 0; i < GRAFT_MAX_RANK; i++) {
@@ -314,32 +316,43 @@ static const char *check_shape(const graft_shape *shape, uint32_t dtype)
     return graft_shape_elements(shape) > INT32_MAX ? FAULT(text_large) : NULL;
 }
 
-static const char *infer_outputs(uint32_t op, const int32_t *attrs, const graft_shape *in,
-                                 graft_shape *out)
+/* NULL, or the check that failed; `out` is then overwritten all the same. On entry out[0].dtype says
+ * what type constants have. */
+static GRAFT_APART const char *infer_outputs(uint32_t op, const int32_t *attrs,
+                                             const graft_shape *in, graft_shape *out)
 {
     const graft_op_info *info = graft_op(op);
     if (info == NULL) {
         return FAULT("there is no such operator");
     }
     const op_site site = {attrs, in, out};
+    const uint8_t dtype = (info->input_count == 0 ? out : in)->dtype;
     const char *why = check_attrs(op, attrs);
     for (uint32_t i = 0; why == NULL && i < info->input_count; i++) {
-        why = check_shape(&in[i], in[0].dtype);
+        why = check_shape(&in[i], dtype);
     }
     if (why == NULL) {
         why = shape_table[op](&site);
     }
     for (uint32_t i = 0; why == NULL && i < info->output_count; i++) {
-        out[i].dtype = info->input_count == 0 ? (uint8_t)GRAFT_DTYPE_F32 : in[0].dtype;
+        out[i].dtype = dtype;
         why = graft_shape_elements(&out[i]) > INT32_MAX ? FAULT(text_large) : NULL;
     }
     return why;
+}
+
+const char *graft_infer_explain(uint32_t op, const int32_t *attrs, const graft_shape *in)
+{
+    graft_shape inferred[GRAFT_MAX_OUTPUTS];
+    inferred[0].dtype = GRAFT_DTYPE_F32;
+    return infer_outputs(op, attrs, in, inferred);
 }
 
 graft_status graft_infer_shapes(uint32_t op, const int32_t *attrs, const graft_shape *in,
                                 graft_shape *out)
 {
     graft_shape inferred[GRAFT_MAX_OUTPUTS];
+    inferred[0].dtype = GRAFT_DTYPE_F32;
     if (infer_outputs(op, attrs, in, inferred) != NULL) {
         return GRAFT_BAD_INPUT;
     }
@@ -347,24 +360,6 @@ graft_status graft_infer_shapes(uint32_t op, const int32_t *attrs, const graft_s
         out[i] = inferred[i];
     }
     return GRAFT_OK;
-}
-
-/* In a graph, whose own type constants have. */
-static GRAFT_APART graft_status infer_in_graph(const graft_graph *graph, uint32_t op,
-                                               const int32_t *attrs, const graft_shape *in,
-                                               graft_shape *out)
-{
-    graft_status status = graft_infer_shapes(op, attrs, in, out);
-    if (op_table[op].input_count == 0) {
-        out[0].dtype = graph->dtype;
-    }
-    return status;
-}
-
-const char *graft_infer_explain(uint32_t op, const int32_t *attrs, const graft_shape *in)
-{
-    graft_shape inferred[GRAFT_MAX_OUTPUTS];
-    return infer_outputs(op, attrs, in, inferred);
 }
 
 /* -------------------------------------------------------------- operations */
