@@ -122,7 +122,7 @@ typedef struct graft_model_write_options {
  * program is run and its results are stored; weights that nothing reads are left out. Inputs and
  * outputs keep names, number and order. The same graph gives the same bytes. `options` may be NULL.
  * GRAFT_IO when a file cannot be written; GRAFT_UNSUPPORTED when a new node has no form in the
- * model's opset, or a number of a new weight no place in its type. */
+ * model's opset; GRAFT_CAPACITY when a number of a new weight has no place in its type. */
 GRAFT_MUST_USE graft_status graft_model_write(graft_env *env, const graft_model *model,
                                               const graft_graph *graph, const char *path,
                                               const graft_model_write_options *options);

@@ -699,7 +699,7 @@ static graft_status check_numbers(const graft_onnx_writer *writer)
         what = "binary32";
     }
     return name == NULL ? GRAFT_OK
-                        : GRAFT_FAIL(writer->env, GRAFT_UNSUPPORTED,
+                        : GRAFT_FAIL(writer->env, GRAFT_CAPACITY,
                                      "%s: the rewritten weight '%s' does not fit into %s",
                                      writer->model->file, name, what);
 }

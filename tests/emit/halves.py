@@ -91,6 +91,16 @@ def batch_normed(folder, name, scale):
     net.node("BatchNormalization", "c s b m v", "n")
     net.node("Relu", "n", "y")
     net.save(folder / f"{name}.onnx", ("y", net.kind, (1, 4, 6, 6)))
+    return net
+
+
+def overflows(folder):
+    """Batch normalisation that cannot be folded, before moves that undo each other."""
+    net = batch_normed(folder, "overflows", 1000)
+    net.node("Transpose", "y", "t", perm=[0, 2, 3, 1])
+    net.node("Transpose", "t", "u", perm=[0, 3, 1, 2])
+    net.node("Concat", "u u", "z", axis=1)
+    net.save(folder / "overflows.onnx", ("z", net.kind, (1, 8, 6, 6)))
 
 
 def mixed(folder):
@@ -150,7 +160,7 @@ def wrong_size(folder):
 
 def small(folder):
     batch_normed(folder, "fits", 2)
-    batch_normed(folder, "overflows", 1000)
+    overflows(folder)
     mixed(folder)
     constants(folder)
     wrong_size(folder)
