@@ -202,7 +202,7 @@ GRAFT_MUST_USE graft_status graft_order_build(graft_order *order, const graft_gr
                                               void *memory, size_t memory_bytes);
 
 /* A 64-bit hash of the graph's meaning: operators, attributes, shapes, wiring and the numbers of
- * inputs and weights, independent of ids. `scratch` holds one uint64_t per value. */
+ * inputs and weights, independent of ids, and the same in float16 and bfloat16 as in binary32. `scratch` holds one uint64_t per value. */
 uint64_t graft_graph_hash(const graft_graph *graph, const graft_order *order, uint64_t *scratch);
 
 /* ------------------------------------------------------------------- rules */

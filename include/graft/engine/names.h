@@ -758,6 +758,12 @@
 #pragma push_macro("price_hashed")
 #undef price_hashed
 #define price_hashed graft_own_price_hashed
+#pragma push_macro("priced_bytes")
+#undef priced_bytes
+#define priced_bytes graft_own_priced_bytes
+#pragma push_macro("priced_dtype")
+#undef priced_dtype
+#define priced_dtype graft_own_priced_dtype
 #pragma push_macro("print_of_node")
 #undef print_of_node
 #define print_of_node graft_own_print_of_node

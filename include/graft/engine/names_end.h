@@ -513,6 +513,10 @@
 #pragma pop_macro("price_cached")
 #undef price_hashed
 #pragma pop_macro("price_hashed")
+#undef priced_bytes
+#pragma pop_macro("priced_bytes")
+#undef priced_dtype
+#pragma pop_macro("priced_dtype")
 #undef print_of_node
 #pragma pop_macro("print_of_node")
 #undef prior_of

@@ -172,7 +172,7 @@ static uint64_t mix_hash(uint64_t hash, uint64_t word)
 
 static uint64_t hash_shape(uint64_t hash, const graft_shape *shape)
 {
-    hash = mix_hash(hash, (uint64_t)shape->rank << 8 | shape->dtype);
+    hash = mix_hash(hash, (uint64_t)shape->rank << 8 | priced_dtype(shape));
     for (uint32_t i = 0; i < GRAFT_MAX_RANK; i++) {
         hash = mix_hash(hash, (uint64_t)(uint32_t)shape->dims[i]);
     }

@@ -300,6 +300,17 @@ static bool is_real(uint32_t dtype)
 
 bool graft_dtype_is_real(uint32_t dtype) { return is_real(dtype); }
 
+/* Float16 and bfloat16 are priced as binary32: of nothing else costs are known. */
+static GRAFT_APART uint32_t priced_dtype(const graft_shape *shape)
+{
+    return is_real(shape->dtype) ? (uint32_t)GRAFT_DTYPE_F32 : shape->dtype;
+}
+
+static GRAFT_APART uint64_t priced_bytes(const graft_shape *shape)
+{
+    return multiply_saturating(graft_shape_elements(shape), dtype_bytes(priced_dtype(shape)));
+}
+
 static const char *check_shape(const graft_shape *shape, uint32_t dtype)
 {
     if (shape->rank > GRAFT_MAX_RANK) {
