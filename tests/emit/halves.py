@@ -53,10 +53,11 @@ def convert(path, out, name):
 
 
 class Net:
-    """A model that grows by nodes; opset 17."""
+    """A model that grows by nodes. Convolutions of bfloat16 came with opset 22."""
 
     def __init__(self, name="float16"):
         self.kind, self.dtype = HALVES[name]
+        self.opset = 17 if name == "float16" else 22
         self.nodes, self.weights, self.inputs = [], [], []
 
     def weight(self, name, value, single=False):
@@ -75,14 +76,14 @@ class Net:
     def save(self, path, *outputs):
         ports = [helper.make_tensor_value_info(name, kind, shape) for name, kind, shape in outputs]
         graph = helper.make_graph(self.nodes, "net", self.inputs, ports, self.weights)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=8)
         onnx.save(model, path)
 
 
-def batch_normed(folder, name, scale):
+def batch_normed(folder, name, scale, kind="float16"):
     """A convolution and a batch normalisation that a rule folds into its weights."""
     rng = np.random.default_rng(3)
-    net = Net()
+    net = Net(kind)
     net.feed("x", 1, 3, 8, 8)
     net.weight("w", rng.uniform(-200, 200, (4, 3, 3, 3)))
     for k, values in {"s": [scale] * 4, "b": [0.5] * 4, "m": [0.25] * 4, "v": [1] * 4}.items():
@@ -160,6 +161,7 @@ def wrong_size(folder):
 
 def small(folder):
     batch_normed(folder, "fits", 2)
+    batch_normed(folder, "bfits", 1000, "bfloat16")
     overflows(folder)
     mixed(folder)
     constants(folder)
