@@ -336,7 +336,8 @@ typedef struct {
 static graft_status refuse_halves(graft_env *env, const graft_graph *graph)
 {
     for (graft_index v = 0; v < graph->value_end; v++) {
-        if (graph->values[v].kind != GRAFT_VALUE_FREE && graft_half_is(graph->values[v].shape.dtype)) {
+        if (graph->values[v].kind != GRAFT_VALUE_FREE &&
+            graft_half_is(graph->values[v].shape.dtype)) {
             return GRAFT_FAIL(env, GRAFT_UNSUPPORTED,
                               "value %u is of float16 or bfloat16, which nothing here computes in",
                               v);

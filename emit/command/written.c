@@ -88,11 +88,10 @@ static graft_status open_runnable(graft_env *env, const runner *on, const char *
     const int verbosity = env->verbosity;
     graft_model_size *sizes = GRAFT_NEW(env->unit, graft_model_size, model->size_count);
     graft_weights *weights = GRAFT_NEW(env->unit, graft_weights, 1);
-    graft_model_options options = {
-        .sizes = sizes,
-        .size_count = model->size_count,
-        .as_binary32 = true, /* In which the executor computes. */
-        .unroll = GRAFT_UNROLL_MOST};
+    graft_model_options options = {.sizes = sizes,
+                                   .size_count = model->size_count,
+                                   .as_binary32 = true, /* In which the executor computes. */
+                                   .unroll = GRAFT_UNROLL_MOST};
     if (file == model->file) { /* The other has them fixed. */
         options.frozen = model->frozen;
         options.frozen_count = model->frozen_count;

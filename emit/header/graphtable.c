@@ -228,7 +228,8 @@ graft_status graft_graphtable_write(graft_env *env, const graft_graph *graph, co
     graft_status status = GRAFT_OK;
     if (graph->dtype != GRAFT_DTYPE_F32) {
         return GRAFT_FAIL(env, GRAFT_UNSUPPORTED,
-                          "%s: headers of graphs are for binary32, and most of this one is not", path);
+                          "%s: headers of graphs are for binary32, and most of this one is not",
+                          path);
     }
     graft_arena *arena = graft_arena_new((size_t)1 << 16);
     if (arena == NULL) {

@@ -18,10 +18,7 @@ static format format_of(uint32_t dtype)
     return dtype == GRAFT_DTYPE_F16 ? (format){10, 15, 0x7c00U} : (format){7, SINGLE_BIAS, 0x7f80U};
 }
 
-bool graft_half_is(uint32_t dtype)
-{
-    return dtype == GRAFT_DTYPE_F16 || dtype == GRAFT_DTYPE_BF16;
-}
+bool graft_half_is(uint32_t dtype) { return dtype == GRAFT_DTYPE_F16 || dtype == GRAFT_DTYPE_BF16; }
 
 static float widen_one(format f, uint32_t bits)
 {

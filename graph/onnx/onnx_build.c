@@ -96,11 +96,11 @@ static graft_status add_known_weight(graft_onnx_reader *reader, graft_onnx_entry
     graft_status status = GRAFT_OK;
     graft_model_weight weight = {.name = NULL};
     bool fits = true; /* As it did when it was worked out. */
-    GRAFT_CHECK(graft_onnx_weight_of_tensor(
-        reader,
-        graft_onnx_make_weight(reader->arena, entry->name, &entry->known->shape, entry->known->data,
-                               &fits),
-        "tensor", &weight));
+    GRAFT_CHECK(graft_onnx_weight_of_tensor(reader,
+                                            graft_onnx_make_weight(reader->arena, entry->name,
+                                                                   &entry->known->shape,
+                                                                   entry->known->data, &fits),
+                                            "tensor", &weight));
     entry->weight = graft_onnx_add_weight(reader, &weight);
 done:
     return status;
@@ -575,8 +575,8 @@ static graft_status build_outputs(graft_onnx_reader *reader)
         GRAFT_TRY(reader->env, graft_graph_add_output(&model->graph, value),
                   "while adding the output '%s'", name);
         ports[i] = (graft_model_port){.name = name, .shape = model->graph.values[value].shape};
-        ports[i].dtype = graft_onnx_declared_dtype(reader->onnx->entries[entry].type,
-                                                   ports[i].shape.dtype);
+        ports[i].dtype =
+            graft_onnx_declared_dtype(reader->onnx->entries[entry].type, ports[i].shape.dtype);
     }
     model->outputs = ports;
     model->output_count = (uint32_t)graph->n_output;

@@ -172,7 +172,8 @@ static bool run_plan(constant *c, const graft_onnx_plan *plan)
     }
     memcpy(c->data, run_parts(c->reader, plan, inputs), c->out.data_bytes);
     return !graft_half_is(shape.dtype) || /* A node's result is one of its type. */
-           graft_half_round_all(shape.dtype, (float *)(void *)c->data, c->out.data_bytes / sizeof(float));
+           graft_half_round_all(shape.dtype, (float *)(void *)c->data,
+                                c->out.data_bytes / sizeof(float));
 }
 
 /* What moves elements of any type. */

@@ -111,8 +111,7 @@ static Onnx__TensorProto *make_weight(graft_onnx_writer *writer, const char *nam
                                       const graft_shape *shape, const void *data)
 {
     bool fits = true;
-    Onnx__TensorProto *tensor =
-        graft_onnx_make_weight(writer->arena, name, shape, data, &fits);
+    Onnx__TensorProto *tensor = graft_onnx_make_weight(writer->arena, name, shape, data, &fits);
     if (!fits && writer->misfit == NULL) {
         writer->misfit = name;
         writer->misfit_type = shape->dtype;

@@ -174,17 +174,17 @@ static void test_engine_takes_one_type(void **state)
         const graft_index d = build_weight(graph, typed(plain, types[1 - t]), 2);
         const graft_index y = build_node(graph, GRAFT_OP_matmul, NULL, a, b, 0);
         assert_int_equal(graph->values[y].shape.dtype, types[t]);
-        assert_int_equal(graft_graph_add_node(graph, GRAFT_OP_add, NULL, (graft_index[]){y, c}, 0,
-                                              &node),
-                         GRAFT_BAD_INPUT);
-        assert_int_equal(graft_graph_add_node(graph, GRAFT_OP_add, NULL, (graft_index[]){d, y}, 0,
-                                              &node),
-                         GRAFT_BAD_INPUT);
+        assert_int_equal(
+            graft_graph_add_node(graph, GRAFT_OP_add, NULL, (graft_index[]){y, c}, 0, &node),
+            GRAFT_BAD_INPUT);
+        assert_int_equal(
+            graft_graph_add_node(graph, GRAFT_OP_add, NULL, (graft_index[]){d, y}, 0, &node),
+            GRAFT_BAD_INPUT);
         const graft_shape whole = typed(plain, GRAFT_DTYPE_I32);
         graft_shape out = plain;
-        assert_int_equal(graft_infer_shapes(GRAFT_OP_relu, (int32_t[GRAFT_MAX_ATTRS]){0}, &whole,
-                                            &out),
-                         GRAFT_BAD_INPUT);
+        assert_int_equal(
+            graft_infer_shapes(GRAFT_OP_relu, (int32_t[GRAFT_MAX_ATTRS]){0}, &whole, &out),
+            GRAFT_BAD_INPUT);
         assert_non_null(graft_infer_explain(GRAFT_OP_relu, (int32_t[GRAFT_MAX_ATTRS]){0}, &whole));
         assert_int_equal(graft_graph_add_output(graph, y), GRAFT_OK);
         check_sound(env, graph);
@@ -198,9 +198,9 @@ static void test_constants_have_a_type(void **state)
     graft_env *env = *state;
     const graft_shape plain = build_shape(2, 3, 3, 0, 0);
     graft_rule rule;
-    assert_int_equal(graft_rule_parse(env, "rule",
-                                      "mul(a, b) = add(mul(a, b), fill(value=0.0, dim=[]))", &rule),
-                     GRAFT_OK);
+    assert_int_equal(
+        graft_rule_parse(env, "rule", "mul(a, b) = add(mul(a, b), fill(value=0.0, dim=[]))", &rule),
+        GRAFT_OK);
     for (uint32_t fits = 0; fits < 2; fits++) {
         graft_graph *graph = build_graph(env->life);
         graph->dtype = fits == 1 ? GRAFT_DTYPE_F16 : GRAFT_DTYPE_F32;
@@ -269,7 +269,8 @@ static const char *const understood[] = {
     "input x 1 2 5 6; weight w 4 2 3 3; weight s 4; weight b 4; weight m 4; weight v 4; output y;"
     "node Conv x w -> c; node BatchNormalization c s b m v -> n; node Relu n -> y",
     "input x 1 3; weight w 2 3; weight b 2; node Gemm x w b -> y : transB=1 alpha=2.0; output y",
-    "input x 2 4; node Neg x -> n; node Abs n -> a; node HardSigmoid a -> h; node Reciprocal h -> y;"
+    "input x 2 4; node Neg x -> n; node Abs n -> a; node HardSigmoid a -> h; node Reciprocal h -> "
+    "y;"
     "output y",
     "input x 2 4; weight l = 0; weight h = 6; node Clip x l h -> y; output y",
     "input x 2 4; weight e = 2; node Pow x e -> y; output y",
@@ -277,7 +278,8 @@ static const char *const understood[] = {
     "input x 2 4; weight s 4; node PRelu x s -> p; node Softmax p -> y; output y",
     "input x 1 2 4 4; node MaxPool x -> p : kernel_shape=2,2; node GlobalAveragePool p -> y;"
     "output y",
-    "input x 2 4; ints r = 4 2; node Reshape x r -> t; node Transpose t -> u; node Concat u u -> y :"
+    "input x 2 4; ints r = 4 2; node Reshape x r -> t; node Transpose t -> u; node Concat u u -> y "
+    ":"
     " axis=1; output y",
     "input x 2 4; node Identity x -> i; ints p = 0 1 0 1; weight v = 3; node Pad i p v -> y;"
     "output y",
@@ -313,8 +315,8 @@ static graft_status pack_anew(graft_env *env, const graft_model *model, Onnx__Mo
     uint8_t *data = NULL;
     size_t size = 0;
     ProtobufCMessage *message = NULL;
-    graft_status status =
-        graft_model_pack(env, env->life, model, variant_regenerated(env->life, model), &data, &size);
+    graft_status status = graft_model_pack(env, env->life, model,
+                                           variant_regenerated(env->life, model), &data, &size);
     if (status == GRAFT_OK) {
         assert_int_equal(graft_wire_decode(env, env->life, (graft_bytes){"written", data, size},
                                            &onnx__model_proto__descriptor, &message),
@@ -379,7 +381,8 @@ static void test_weights_that_do_not_fit(void **state)
     graft_env_clear(env);
     uint8_t *data = NULL;
     size_t size = 0;
-    assert_int_equal(graft_model_pack(env, env->life, model, &model->graph, &data, &size), GRAFT_OK);
+    assert_int_equal(graft_model_pack(env, env->life, model, &model->graph, &data, &size),
+                     GRAFT_OK);
     model = read_narrow(env, text, GRAFT_DTYPE_BF16);
     assert_int_equal(pack_anew(env, model, &proto), GRAFT_OK);
 }
@@ -396,7 +399,8 @@ static void test_weights_that_are_no_numbers(void **state)
     graft_env_clear(env);
     uint8_t *data = NULL;
     size_t size = 0;
-    assert_int_equal(graft_model_pack(env, env->life, model, &model->graph, &data, &size), GRAFT_OK);
+    assert_int_equal(graft_model_pack(env, env->life, model, &model->graph, &data, &size),
+                     GRAFT_OK);
 }
 
 /* Nodes of one type each are understood; one of two types is opaque, and so is a Cast. */

@@ -346,9 +346,8 @@ static void test_measured(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_half),   CHECK_TEST(test_committed), CHECK_TEST(test_halves),
-        CHECK_TEST(test_classified),
-        CHECK_TEST(test_corpus), CHECK_TEST(test_measured),
+        CHECK_TEST(test_half),       CHECK_TEST(test_committed), CHECK_TEST(test_halves),
+        CHECK_TEST(test_classified), CHECK_TEST(test_corpus),    CHECK_TEST(test_measured),
     };
     return cmocka_run_group_tests_name("numeric classes", tests, NULL, NULL);
 }
