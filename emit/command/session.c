@@ -4,7 +4,6 @@
 #include "emit/header/graphtable.h"
 #include "emit/policy/simplify.h"
 #include "graph/base/log.h"
-#include "graph/rule/pattern.h"
 #include "models/zoo.h"
 #include "train/search/survey.h"
 

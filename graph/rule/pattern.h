@@ -12,10 +12,4 @@ void graft_pattern_order(const graft_pattern *pattern, uint8_t order[GRAFT_RULE_
  * the result is node n. */
 uint32_t graft_pattern_reached(const graft_pattern *pattern, uint32_t vars);
 
-/* Whether each output comes through the same operators on both sides, those apart that only move or
- * choose. A rule of class exact for which this holds gives the same bits in float16 and bfloat16
- * too, also where a runtime computes an operator in a wider type and rounds once behind it; one that
- * fuses two operators is rounded at fewer places then. */
-bool graft_rule_rounds_alike(const graft_rule *rule);
-
 #endif

@@ -6,7 +6,6 @@
 
 #include "graph/base/rng.h"
 #include "graph/meaning/algebra_half.h"
-#include "graph/rule/pattern.h"
 #include "graph/rule/ruleparse.h"
 #include "tests/support/check.h"
 #include "tests/support/exact.h"
