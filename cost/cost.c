@@ -585,12 +585,12 @@ static uint64_t opaque_bytes(const graft_graph *graph, graft_index node)
     const graft_node *n = &graph->nodes[node];
     uint64_t written = 0;
     for (uint32_t k = 0; k < n->output_count; k++) {
-        written += graft_shape_bytes(&graph->values[graft_node_output(graph, node, k)].shape);
+        written += graft_cost_bytes(&graph->values[graft_node_output(graph, node, k)].shape);
     }
     uint64_t bytes = written;
     for (uint32_t k = 0; k < n->input_count; k++) {
         graft_index v = graft_node_input(graph, node, k);
-        uint64_t size = v == GRAFT_NONE ? 0 : graft_shape_bytes(&graph->values[v].shape);
+        uint64_t size = v == GRAFT_NONE ? 0 : graft_cost_bytes(&graph->values[v].shape);
         bytes += v != GRAFT_NONE && graph->values[v].is_const && size > written ? written : size;
     }
     return bytes;

@@ -134,6 +134,7 @@ typedef struct {
     const graft_graph *graph;
     const float **data; /* By value id. */
     bool *wanted;       /* By value id. */
+    graft_index spoilt; /* As in graft_weights. */
 } fold_state;
 
 /* Wants what runs at inference reads, then what computes that, consumers first. */
@@ -217,7 +218,33 @@ static bool reuse_results(fold_state *state, const graft_order *order, graft_ind
     return false;
 }
 
-/* All inputs of a const node are binary32 weights or const: only these have a shape the engine
+static bool is_finite(const float *data, const graft_shape *shape)
+{
+    bool finite = true;
+    for (size_t i = 0; i < graft_shape_elements(shape); i++) {
+        finite = finite && data[i] - data[i] == 0.0F;
+    }
+    return finite;
+}
+
+/* Notes a node that a rule made and that leaves the range of numbers. */
+static void note_spoilt(fold_state *state, graft_index n, const graft_call *call,
+                        const float *const *in, float *const *out)
+{
+    const graft_node *node = &state->graph->nodes[n];
+    bool finite = state->spoilt == GRAFT_NONE && node->source == GRAFT_NONE;
+    for (uint32_t k = 0; finite && k < node->input_count; k++) {
+        finite = is_finite(in[k], &call->in[k]);
+    }
+    for (uint32_t k = 0; finite && k < node->output_count; k++) {
+        if (!is_finite(out[k], &call->out[k])) {
+            state->spoilt = graft_node_output(state->graph, n, k);
+            return;
+        }
+    }
+}
+
+/* All inputs of a const node are real weights or const: only these have a shape the engine
  * accepts. */
 static void run_const_node(fold_state *state, graft_index n)
 {
@@ -243,6 +270,7 @@ static void run_const_node(fold_state *state, graft_index n)
     }
     graft_call call = {.attrs = node->attrs, .in = in_shapes, .out = out_shapes};
     graft_float_run(node->op, &call, in, out);
+    note_spoilt(state, n, &call, in, out);
 }
 
 graft_status graft_model_fold_weights(graft_env *env, graft_arena *arena, const graft_model *model,
@@ -252,7 +280,7 @@ graft_status graft_model_fold_weights(graft_env *env, graft_arena *arena, const 
     graft_mark mark = graft_arena_mark(env->scratch);
     graft_order order;
     size_t order_bytes = graft_order_bytes(&graph->limits);
-    fold_state state = {.arena = arena, .model = model, .graph = graph};
+    fold_state state = {.arena = arena, .model = model, .graph = graph, .spoilt = GRAFT_NONE};
     void *memory = graft_arena_alloc(env->scratch, order_bytes);
     if (graft_order_build(&order, graph, memory, order_bytes) != GRAFT_OK) {
         status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: the graph has a cycle", model->file);
@@ -274,7 +302,8 @@ graft_status graft_model_fold_weights(graft_env *env, graft_arena *arena, const 
             run_const_node(&state, n);
         }
     }
-    *weights = (graft_weights){.value_count = graph->value_end, .data = state.data};
+    *weights = (graft_weights){
+        .value_count = graph->value_end, .spoilt = state.spoilt, .data = state.data};
 done:
     if (arena != env->scratch) { /* There the result lies behind the mark. */
         graft_arena_release(env->scratch, mark);

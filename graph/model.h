@@ -24,12 +24,14 @@
 typedef struct graft_model_port {
     const char *name;
     graft_shape shape; /* Rank GRAFT_RANK_UNKNOWN for what is not a tensor or not known. */
+    uint8_t dtype;     /* In the file, also where the graph has binary32 in its place. */
 } graft_model_port;
 
 typedef struct graft_model_weight {
     const char *name;  /* NULL when reading computed it (e.g. from batch normalisation). */
     graft_shape shape; /* Rank GRAFT_RANK_UNKNOWN: more than 6 axes, no elements, or sparse. */
-    const void *data;  /* Row-major, of shape.dtype; NULL for texts, sparse and unknown types. */
+    const void *data;  /* Row-major, of shape.dtype, but binary32 in place of float16 and bfloat16;
+                          NULL for texts, sparse and unknown types. */
     size_t data_bytes;
     /* The tensor in the file, dense or sparse; both NULL when reading computed it. */
     const struct Onnx__TensorProto *tensor;
@@ -63,6 +65,7 @@ typedef struct graft_model {
     uint32_t opaque_count;
     uint32_t bound_count; /* Of these, such as are opaque because sizes stay open. */
     bool is_open;         /* Sizes stay open: see graft_model_options. */
+    bool has_halves;      /* Values of float16 or bfloat16. */
     const graft_model_port *inputs;
     const graft_model_port *outputs;
     const graft_model_weight *weights;
@@ -89,6 +92,8 @@ typedef struct graft_model_options {
      * "graft.frozen.NAME". */
     const graft_model_size *frozen;
     uint32_t frozen_count;
+    /* Float16 and bfloat16 are taken for binary32: for who runs the model and does not write it. */
+    bool as_binary32;
     uint32_t unroll; /* LSTM, GRU and RNN of at most so many steps become their parts; 0: none. */
 } graft_model_options;
 
@@ -117,7 +122,7 @@ typedef struct graft_model_write_options {
  * program is run and its results are stored; weights that nothing reads are left out. Inputs and
  * outputs keep names, number and order. The same graph gives the same bytes. `options` may be NULL.
  * GRAFT_IO when a file cannot be written; GRAFT_UNSUPPORTED when a new node has no form in the
- * model's opset. */
+ * model's opset; GRAFT_CAPACITY when a number of a new weight has no place in its type. */
 GRAFT_MUST_USE graft_status graft_model_write(graft_env *env, const graft_model *model,
                                               const graft_graph *graph, const char *path,
                                               const graft_model_write_options *options);
@@ -167,13 +172,15 @@ typedef struct graft_model_kind {
 const graft_model_kind *graft_model_kinds(graft_arena *arena, const graft_model *model,
                                           uint32_t *count);
 
-/* Data of the weights that a graph reads, by value id: binary32, or of the value's own type. */
+/* Data of the weights that a graph reads, by value id: binary32 where it is real, else of the
+ * value's own type. */
 typedef struct graft_weights {
     graft_index value_count;
+    graft_index spoilt; /* The first value that a rule made not finite of what was; GRAFT_NONE. */
     const float *const *data;
 } graft_weights;
 
-/* Runs the weight program of `graph`: gives data to every const value that a node which is not
+/* Runs the weight program of `graph`, in binary32 whatever the type: gives data to every const value that a node which is not
  * const, or an output of the graph, reads. Data of plain weights is borrowed from the model, the
  * rest is binary32 and lies in `arena`. GRAFT_BAD_INPUT when the graph has a cycle. */
 GRAFT_MUST_USE graft_status graft_model_fold_weights(graft_env *env, graft_arena *arena,

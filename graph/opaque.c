@@ -91,8 +91,9 @@ bool graft_opaque_describe(const Onnx__NodeProto *proto, const graft_graph *grap
             opaque->in[k] = graph->values[v].shape;
         }
     }
-    if (!is_known(&opaque->in[0]) || !is_known(&opaque->out)) {
-        return false;
+    if (!is_known(&opaque->in[0]) || !is_known(&opaque->out) ||
+        graft_half_is(opaque->in[0].dtype) || graft_half_is(opaque->out.dtype)) {
+        return false; /* To be run, a model is read in binary32. */
     }
     for (size_t i = 0; i < sizeof(copies) / sizeof(copies[0]); i++) {
         if (strcmp(proto->op_type, copies[i]) == 0) {

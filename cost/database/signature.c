@@ -16,6 +16,18 @@ _Static_assert(sizeof(graft_signature) ==
                    4 * GRAFT_MAX_ATTRS + GRAFT_MAX_INPUTS * sizeof(graft_shape) + 12,
                "a signature is compared as memory");
 
+static uint8_t priced_dtype(const graft_shape *shape)
+{
+    return graft_dtype_is_real(shape->dtype) ? (uint8_t)GRAFT_DTYPE_F32 : shape->dtype;
+}
+
+uint64_t graft_cost_bytes(const graft_shape *shape)
+{
+    graft_shape priced = *shape;
+    priced.dtype = priced_dtype(shape);
+    return graft_shape_bytes(&priced);
+}
+
 /* ---------------------------------------------------------------- distance */
 
 static const char *const distance_names[GRAFT_DISTANCE_COUNT] = {"",      " own",  " memory",
@@ -71,7 +83,7 @@ static double find_working_bytes(const graft_graph *graph, const graft_order *or
         for (uint32_t k = 0; k < (uint32_t)n->input_count + n->output_count; k++) {
             graft_index v = graph->edges[n->first_edge + k];
             bool moves = v != GRAFT_NONE && !graph->values[v].is_const;
-            bytes += moves ? graft_shape_bytes(&graph->values[v].shape) : 0;
+            bytes += moves ? graft_cost_bytes(&graph->values[v].shape) : 0;
         }
         most = bytes > most ? bytes : most;
     }
@@ -93,7 +105,7 @@ static void count_reads(distance_search *s)
             graft_index v = graft_node_input(s->graph, node, k);
             if (s->graph->values[v].is_const) {
                 s->reads[v]++;
-                s->bytes[v] = (double)graft_shape_bytes(&s->graph->values[v].shape);
+                s->bytes[v] = (double)graft_cost_bytes(&s->graph->values[v].shape);
             }
         }
     }
@@ -203,7 +215,7 @@ static void copy_shape(graft_shape *to, const graft_shape *from)
 {
     memcpy(to->dims, from->dims, sizeof(to->dims));
     to->rank = from->rank;
-    to->dtype = from->dtype;
+    to->dtype = priced_dtype(from);
 }
 
 void graft_signature_of_node(const graft_graph *graph, graft_index node,

@@ -114,6 +114,9 @@ bool graft_signature_is_product(const graft_signature *signature);
 /* The shapes of the outputs, inferred by the engine. GRAFT_BAD_INPUT when they do not infer. */
 GRAFT_MUST_USE graft_status graft_signature_outputs(const graft_signature *signature,
                                                     graft_shape outputs[GRAFT_MAX_OUTPUTS]);
+/* Bytes of a tensor as it is priced: no device times float16 and bfloat16, so they cost what
+ * binary32 of the same shape does. */
+uint64_t graft_cost_bytes(const graft_shape *shape);
 /* Floating-point operations; bytes of all operands, each counted once. 0 when they do not infer. */
 uint64_t graft_signature_flops(const graft_signature *signature);
 uint64_t graft_signature_bytes(const graft_signature *signature);

@@ -4,6 +4,7 @@
 #include "cost/device/backend.h"
 #include "cost/measure/clock.h"
 #include "cost/plan/memory.h"
+#include "graph/base/half.h"
 #include "graph/base/log.h"
 #include "graph/base/rng.h"
 #include "graph/opaque.h"
@@ -332,6 +333,19 @@ typedef struct {
     void *context;
 } executor_source;
 
+static graft_status refuse_halves(graft_env *env, const graft_graph *graph)
+{
+    for (graft_index v = 0; v < graph->value_end; v++) {
+        if (graph->values[v].kind != GRAFT_VALUE_FREE &&
+            graft_half_is(graph->values[v].shape.dtype)) {
+            return GRAFT_FAIL(env, GRAFT_UNSUPPORTED,
+                              "value %u is of float16 or bfloat16, which nothing here computes in",
+                              v);
+        }
+    }
+    return GRAFT_OK;
+}
+
 static graft_status open_executor(graft_env *env, graft_cost *cost, const executor_source *source,
                                   graft_executor **executor)
 {
@@ -345,6 +359,7 @@ static graft_status open_executor(graft_env *env, graft_cost *cost, const execut
     e->graph = source->graph;
     e->model = source->model;
     e->device = graft_cost_device(cost);
+    GRAFT_CHECK(refuse_halves(env, e->graph));
     GRAFT_CHECK(refuse_opaque(env, e));
     GRAFT_CHECK(build_schedule(env, e, cost));
     allocate_inputs(e);

@@ -21,7 +21,8 @@ typedef const float *(*graft_weight_source)(void *context, graft_index value);
 /* Prepares `graph` for the device of `cost`; borrows cost and graph, copies neither. Signatures
  * that the database lacks are measured, or, when measuring is off, run with the library's
  * favourite. GRAFT_UNSUPPORTED when the graph has an opaque node (the message names its number in
- * the model) or the device is not present; GRAFT_BAD_INPUT when a weight has no data or the graph
+ * the model), values of float16 or bfloat16 (graft_model_options reads them as binary32), or the
+ * device is not present; GRAFT_BAD_INPUT when a weight has no data or the graph
  * has a cycle; GRAFT_NO_MEMORY. */
 GRAFT_MUST_USE graft_status graft_executor_open(graft_env *env, graft_cost *cost,
                                                 const graft_graph *graph,

@@ -25,7 +25,7 @@ static graft_index find_weight(const graft_graph *graph, graft_index node)
     }
     graft_index weight = graft_node_input(graph, node, 1);
     const graft_value *value = &graph->values[weight];
-    return value->is_const && graft_shape_bytes(&value->shape) >= LARGE_BYTES ? weight : GRAFT_NONE;
+    return value->is_const && graft_cost_bytes(&value->shape) >= LARGE_BYTES ? weight : GRAFT_NONE;
 }
 
 /* Whether any weight is read by several. */
@@ -69,7 +69,7 @@ static bool may_come_first(const recency *r, graft_index product, graft_index ot
     const graft_shape *weight = &graph->values[r->weights[product]].shape;
     const graft_shape *result = &graph->values[graft_node_output(graph, product, 0)].shape;
     return graft_node_input(graph, product, 0) == graft_node_input(graph, other, 0) ||
-           WAITING_PART * graft_shape_bytes(result) <= graft_shape_bytes(weight);
+           WAITING_PART * graft_cost_bytes(result) <= graft_cost_bytes(weight);
 }
 
 /* Takes values apart: what that costs is nothing or little, and products wait for it. */

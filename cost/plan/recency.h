@@ -8,6 +8,7 @@
 #ifndef GRAFT_COST_RECENCY_H
 #define GRAFT_COST_RECENCY_H
 
+#include "cost/database/signature.h"
 #include "graph/base/env.h"
 
 /* Sets *order to such an order of `graph`, in `arena`; left as it is where no two products read

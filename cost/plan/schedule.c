@@ -56,7 +56,7 @@ static uint32_t add_region(builder *b, graft_index value, graft_region_kind kind
 {
     graft_schedule *s = b->schedule;
     uint32_t region = s->region_count++;
-    s->regions[region] = (graft_region){.bytes = graft_shape_bytes(&b->graph->values[value].shape),
+    s->regions[region] = (graft_region){.bytes = graft_cost_bytes(&b->graph->values[value].shape),
                                         .first = s->step_count,
                                         .last = s->step_count,
                                         .value = value,

@@ -75,7 +75,7 @@ static bool cuts_in(const cut *c, uint32_t layout)
 {
     bool blocks =
         layout != GRAFT_LAYOUT_BLOCKED || c->axis != 1 || c->start % GRAFT_LAYOUT_BLOCK == 0;
-    return c->whole->dtype == GRAFT_DTYPE_F32 && graft_layout_fits(c->whole, layout) && blocks &&
+    return graft_dtype_is_real(c->whole->dtype) && graft_layout_fits(c->whole, layout) && blocks &&
            contiguous_step(c, layout) > 0 && start_bytes(c, layout) % GRAFT_VIEW_ALIGNMENT == 0;
 }
 

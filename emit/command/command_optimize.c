@@ -45,6 +45,7 @@ typedef struct optimize_run {
     graft_session session;
     graft_plan_found found;
     graft_written written;
+    double *costs_ns;  /* After each rewrite. */
     graft_trace trace; /* For the report. */
     bool as_it_was;    /* What came is written. */
     graft_confirmation confirmation;
@@ -248,8 +249,9 @@ done:
 }
 
 /* A rewrite a line: the rule, and what it is worth where it stands. */
-static void print_steps(graft_env *env, const optimize_run *run, const double *costs_ns)
+static void print_steps(graft_env *env, const optimize_run *run)
 {
+    const double *costs_ns = run->costs_ns;
     const graft_environment *environment = &run->session.environment;
     double before_ns = environment->first_ns;
     for (uint32_t i = 0; i < run->found.step_count; i++) {
@@ -282,12 +284,9 @@ static graft_status rewrite(graft_env *env, optimize_run *run)
     if (graft_device_times_models(run->session.device)) {
         GRAFT_CHECK(graft_bundles_search(env, &run->session, &run->found));
     }
-    double *costs_ns = GRAFT_NEW(env->life, double, run->found.step_count + 1);
+    run->costs_ns = GRAFT_NEW(env->life, double, run->found.step_count + 1);
     GRAFT_CHECK(graft_trace_replay(env, &run->trace, environment, run->found.steps,
-                                   run->found.step_count, costs_ns));
-    if (run->steps) {
-        print_steps(env, run, costs_ns);
-    }
+                                   run->found.step_count, run->costs_ns));
 done:
     return status;
 }
@@ -311,6 +310,24 @@ static graft_status write_result(graft_env *env, optimize_run *run, const char *
                                    path, &options);
 }
 
+/* Writes what was found. Where a new weight does not fit into its type, the search is done again
+ * without new weights. */
+static graft_status write_fitting(graft_env *env, optimize_run *run, const char *path)
+{
+    graft_status status = write_result(env, run, path);
+    graft_environment *environment = &run->session.environment;
+    if (status == GRAFT_CAPACITY) {
+        graft_log(env, 1, "%s: searching again without new weights", env->message);
+        graft_env_clear(env);
+        environment->options.apply.weight_bytes_limit = 0;
+        GRAFT_CHECK(graft_environment_reset(env, environment));
+        GRAFT_CHECK(rewrite(env, run));
+        status = write_result(env, run, path);
+    }
+done:
+    return status;
+}
+
 /* Writes what was found and reads it back. What should cost more than the model did in the end is
  * not taken, unless the device times wholes: the model itself is written. */
 static graft_status write_file(graft_env *env, optimize_run *run, const char *path)
@@ -318,7 +335,7 @@ static graft_status write_file(graft_env *env, optimize_run *run, const char *pa
     graft_status status = GRAFT_OK;
     graft_session *session = &run->session;
     const double noise = 1e-3; /* Nodes stand in another order, so their data lie elsewhere. */
-    status = write_result(env, run, path);
+    status = write_fitting(env, run, path);
     if (status == GRAFT_UNSUPPORTED) { /* Its opset is too old for a graph that is not its own. */
         graft_log(env, 1, "%s: the model is written as it was", env->message);
         graft_env_clear(env);
@@ -427,6 +444,7 @@ static void print_outcome(graft_env *env, const optimize_run *run)
         graft_json_string(&json, "device", device);
         graft_json_integer(&json, "estimates_before", given->estimated_count);
         graft_json_integer(&json, "estimates_after", written->estimated_count);
+        graft_json_bool(&json, "priced_as_binary32", run->session.model->has_halves);
         graft_json_integer(&json, "simplified", run->session.simplified);
         graft_json_integer(&json, "rules_applied", run->found.step_count);
         graft_json_integer(&json, "graphs", (int64_t)run->found.evaluations);
@@ -447,6 +465,9 @@ static void print_outcome(graft_env *env, const optimize_run *run)
     (void)printf("by the costs of %s, of which %u of %u and %u of %u are estimates\n", device,
                  given->estimated_count, given->launches, written->estimated_count,
                  written->launches);
+    if (run->session.model->has_halves) {
+        (void)printf("float16 and bfloat16 cost here what binary32 of the same sizes does\n");
+    }
     graft_confirmation_print(&run->confirmation);
     if (run->found.cut) {
         (void)printf("stopped after %u s: how far it got depends on how fast this machine is\n",
@@ -561,6 +582,9 @@ static graft_status run_optimize(graft_env *env, void *choices)
     GRAFT_CHECK(write_confirmed(env, run));
     GRAFT_CHECK(check(env, run));
     GRAFT_CHECK(write_report(env, run));
+    if (run->steps) {
+        print_steps(env, run);
+    }
     graft_written_print_kinds(env, &run->session, &run->written);
     GRAFT_CHECK(print_sizes(env, run));
     print_outcome(env, run);

@@ -158,6 +158,13 @@ void graft_session_open_sizes(graft_env *env, graft_session *session)
     }
 }
 
+/* Whether a rule gives the same bits in the types that the model has. */
+static bool is_exact(const graft_model *model, const graft_rule_entry *entry)
+{
+    return graft_numeric_is_exact(entry->numeric) &&
+           (!model->has_halves || graft_rule_rounds_alike(&entry->rule));
+}
+
 /* Whether what a rule makes can be written into the model's file. */
 static bool has_form(const graft_model *model, const graft_rule *rule)
 {
@@ -182,7 +189,7 @@ static void choose_rules(graft_env *env, const graft_session_options *options,
             session->unproved++;
             continue;
         }
-        if (options->exact && !graft_numeric_is_exact(entry->numeric)) {
+        if (options->exact && !is_exact(session->model, entry)) {
             continue;
         }
         if (session->model->is_open && entry->proof != GRAFT_PROOF_UNBOUNDED) {

@@ -87,8 +87,10 @@ static graft_status open_runnable(graft_env *env, const runner *on, const char *
     const graft_model *model = on->model;
     const int verbosity = env->verbosity;
     graft_model_size *sizes = GRAFT_NEW(env->unit, graft_model_size, model->size_count);
-    graft_model_options options = {
-        .sizes = sizes, .size_count = model->size_count, .unroll = GRAFT_UNROLL_MOST};
+    graft_model_options options = {.sizes = sizes,
+                                   .size_count = model->size_count,
+                                   .as_binary32 = true, /* In which the executor computes. */
+                                   .unroll = GRAFT_UNROLL_MOST};
     if (file == model->file) { /* The other has them fixed. */
         options.frozen = model->frozen;
         options.frozen_count = model->frozen_count;
@@ -151,6 +153,15 @@ done:
     return status;
 }
 
+/* New weights are rounded once to the type of the model: sixteen of its units. */
+static double most_difference(const graft_model *model)
+{
+    const uint32_t dtype = model->graph.dtype;
+    return dtype == GRAFT_DTYPE_F16    ? 0x1p-7
+           : dtype == GRAFT_DTYPE_BF16 ? 0x1p-4
+                                       : GRAFT_OUTPUTS_DIFFERENCE_MOST;
+}
+
 graft_status graft_written_check(graft_env *env, graft_session *session,
                                  const graft_written *written, uint32_t rounds, double *difference)
 {
@@ -162,7 +173,7 @@ graft_status graft_written_check(graft_env *env, graft_session *session,
         GRAFT_CHECK(compare_runs(env, &on, written->model->file, other == 1, rounds, &worst));
     }
     *difference = worst;
-    if (!(worst <= GRAFT_OUTPUTS_DIFFERENCE_MOST)) {
+    if (!(worst <= most_difference(session->model))) {
         status = GRAFT_FAIL(env, GRAFT_INTERNAL,
                             "%s: the outputs differ from those of %s by %.3g of their largest "
                             "magnitude",
@@ -200,7 +211,7 @@ graft_status graft_written_measure(graft_env *env, const graft_model *model,
     for (uint32_t w = 0; w < model->weight_count; w++) {
         const graft_model_weight *weight = &model->weights[w];
         if (weight->name != NULL && weight->shape.rank != GRAFT_RANK_UNKNOWN &&
-            weight->shape.dtype == GRAFT_DTYPE_F32) {
+            graft_dtype_is_real(weight->shape.dtype)) {
             sizes[GRAFT_WRITTEN_PARAMETERS] += graft_shape_elements(&weight->shape);
         }
     }

@@ -226,6 +226,11 @@ graft_status graft_graphtable_write(graft_env *env, const graft_graph *graph, co
                                     const char *path)
 {
     graft_status status = GRAFT_OK;
+    if (graph->dtype != GRAFT_DTYPE_F32) {
+        return GRAFT_FAIL(env, GRAFT_UNSUPPORTED,
+                          "%s: headers of graphs are for binary32, and most of this one is not",
+                          path);
+    }
     graft_arena *arena = graft_arena_new((size_t)1 << 16);
     if (arena == NULL) {
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for %s", path);
@@ -252,6 +257,7 @@ graft_status graft_graph_renumber(graft_env *env, graft_arena *arena, const graf
         status = graft_graph_copy(copy, graph);
     } else if (status == GRAFT_OK) {
         GRAFT_CHECK(build_table(env, env->scratch, graph, &builder));
+        copy->dtype = graph->dtype;
         status = graft_graph_load(copy, (const int32_t *)(const void *)builder.table.data,
                                   table_count(&builder));
     }

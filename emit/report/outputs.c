@@ -1,6 +1,8 @@
 /* outputs.c - see outputs.h. */
 #include "emit/report/outputs.h"
 
+#include "graph/base/half.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -15,6 +17,9 @@ float *graft_outputs_draw_tensor(graft_arena *arena, const graft_shape *shape, g
             ((int32_t *)(void *)data)[i] = (int32_t)(i & 1);
         } else if (shape->dtype == GRAFT_DTYPE_F32) {
             data[i] = (float)graft_rng_normal(rng);
+        } else if (graft_half_is(shape->dtype)) {
+            const float value = (float)graft_rng_normal(rng);
+            (void)graft_half_narrow(shape->dtype, &value, 1, &((uint16_t *)(void *)data)[i]);
         }
     }
     return data;

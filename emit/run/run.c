@@ -4,6 +4,7 @@
 #include "emit/report/outputs.h"
 #include "emit/run/runtime.h"
 #include "graph/base/file.h"
+#include "graph/base/half.h"
 #include "graph/base/options.h"
 #include "graph/rule/policyfile.h"
 #include "models/zoo.h"
@@ -89,7 +90,8 @@ static graft_status open_model(graft_run *run, const char *path, const graft_run
 {
     graft_status status = GRAFT_OK;
     graft_env *env = &run->env;
-    graft_model_options reading = {.unroll = GRAFT_UNROLL_MOST}; /* It has no kernel for a whole. */
+    graft_model_options reading = {.unroll = GRAFT_UNROLL_MOST, /* It has no kernel for a whole, */
+                                   .as_binary32 = true};        /* nor for 16 bits. */
     const graft_option_list sizes = {GRAFT_NEW(env->life, const char *, options->size_count),
                                      options->size_count};
     for (uint32_t i = 0; i < sizes.count; i++) {
@@ -115,6 +117,9 @@ static graft_status list_tensor(graft_run *run, graft_run_tensor *tensor, graft_
 {
     const graft_shape *shape = &run->graph->values[value].shape;
     *tensor = (graft_run_tensor){.name = port == NULL ? made : port->name, .shape = *shape};
+    if (port != NULL && graft_half_is(port->dtype)) {
+        tensor->shape.dtype = port->dtype;
+    }
     if (graft_shape_bytes(shape) == 0) {
         return GRAFT_FAIL(&run->env, GRAFT_UNSUPPORTED,
                           "'%s' has a type or sizes that Graft does not know", tensor->name);
@@ -309,6 +314,38 @@ static graft_status refuse_missing(graft_env *env, const run_side *side)
                : GRAFT_FAIL(env, GRAFT_BAD_INPUT, "missing: %s %s", side->kind, missing);
 }
 
+/* The executor's input: what was given, or in binary32 what it has in 16 bits. */
+static const float *widen_given(graft_env *env, const run_side *side, uint32_t k)
+{
+    const graft_shape *shape = &side->own[k].shape;
+    if (!graft_half_is(shape->dtype)) {
+        return side->data[k];
+    }
+    const size_t count = (size_t)graft_shape_elements(shape);
+    float *wide = GRAFT_NEW(env->scratch, float, count);
+    graft_half_widen(shape->dtype, side->data[k], count, wide);
+    return wide;
+}
+
+/* Where the executor writes output `k` to; 16 bits are rounded from our own tensor. */
+static float *place_output(const graft_run *run, const run_side *side, uint32_t k)
+{
+    const bool ours = side->data[k] == NULL || graft_half_is(side->own[k].shape.dtype);
+    return ours ? run->results[k] : side->data[k];
+}
+
+/* A number that does not fit becomes an infinity, as in any computation. */
+static void round_outputs(const graft_run *run, const run_side *side)
+{
+    for (uint32_t k = 0; k < side->count; k++) {
+        const graft_shape *shape = &side->own[k].shape;
+        if (graft_half_is(shape->dtype) && side->data[k] != NULL) {
+            (void)graft_half_narrow(shape->dtype, run->results[k],
+                                    (size_t)graft_shape_elements(shape), side->data[k]);
+        }
+    }
+}
+
 graft_status graft_run_once(graft_run *run, const graft_run_tensor *inputs, uint32_t input_count,
                             const graft_run_tensor *outputs, uint32_t output_count)
 {
@@ -328,11 +365,16 @@ graft_status graft_run_once(graft_run *run, const graft_run_tensor *inputs, uint
     GRAFT_CHECK(take_given(env, &in, inputs, input_count));
     GRAFT_CHECK(refuse_missing(env, &in));
     GRAFT_CHECK(take_given(env, &out, outputs, output_count));
-    for (uint32_t k = 0; k < out.count; k++) {
-        out.data[k] = out.data[k] == NULL ? run->results[k] : out.data[k];
+    const float **from = GRAFT_NEW(env->scratch, const float *, in.count);
+    float **to = GRAFT_NEW(env->scratch, float *, out.count);
+    for (uint32_t k = 0; k < in.count; k++) {
+        from[k] = widen_given(env, &in, k);
     }
-    GRAFT_CHECK(graft_executor_run(env, run->executor, (const float *const *)in.data,
-                                   (float *const *)out.data));
+    for (uint32_t k = 0; k < out.count; k++) {
+        to[k] = place_output(run, &out, k);
+    }
+    GRAFT_CHECK(graft_executor_run(env, run->executor, from, to));
+    round_outputs(run, &out);
 done:
     (void)take_threads(before);
     graft_arena_release(env->scratch, mark);

@@ -11,6 +11,7 @@
 #ifndef GRAFT_ONNX_H
 #define GRAFT_ONNX_H
 
+#include "graph/base/half.h"
 #include "graph/base/wire.h"
 #include "graph/model.h"
 #include "graph/names.h"
@@ -158,6 +159,11 @@ GRAFT_MUST_USE graft_status graft_onnx_freeze(graft_env *env, graft_arena *arena
 graft_onnx_entry *graft_onnx_input(const graft_onnx *onnx, const Onnx__NodeProto *node, size_t k);
 /* Number of the weight; grows the table. Data is borrowed. */
 uint32_t graft_onnx_add_weight(graft_onnx_reader *reader, const graft_model_weight *weight);
+/* The element type that the graph has for one of the file: itself, or binary32 where the options
+ * want it in place of float16 and bfloat16. */
+uint8_t graft_onnx_dtype(const graft_onnx_reader *reader, int64_t type);
+/* The element type that the file declares; `absent` where it declares none. */
+uint8_t graft_onnx_declared_dtype(const Onnx__TypeProto *type, uint8_t absent);
 /* The shape of a tensor type under the bound sizes; rank unknown where a size stays open. */
 graft_shape graft_onnx_shape_of_type(const graft_onnx_reader *reader, const Onnx__TypeProto *type);
 /* The shape under which the engine knows an entry. */
@@ -194,6 +200,8 @@ graft_shape graft_onnx_shape_of_opaque(graft_onnx_reader *reader, const Onnx__No
 
 /* Bytes of an element; 0 for texts and for types that are not known or narrower than a byte. */
 size_t graft_onnx_type_bytes(int32_t type);
+/* Likewise as the data of a weight: float16 and bfloat16 are binary32 there. */
+size_t graft_onnx_held_bytes(uint32_t dtype);
 /* Takes the data of external tensors, wherever they are in the message, into the message. */
 GRAFT_MUST_USE graft_status graft_onnx_load_external(graft_onnx_reader *reader,
                                                      Onnx__ModelProto *proto);
@@ -229,6 +237,7 @@ typedef struct graft_onnx_plan {
     const Onnx__NodeProto *node;
     int64_t opset;
     bool any_type;       /* Elements are only moved, whatever their type. */
+    uint8_t dtype;       /* Of all that the parts read and make. */
     const char *refusal; /* Why the node must be opaque, the first reason; NULL so far. */
     graft_onnx_part *parts;
     uint32_t part_count;
@@ -258,12 +267,12 @@ bool graft_plan_has_input(const graft_onnx_plan *plan, uint32_t k);
 void graft_plan_outputs_at_most(graft_onnx_plan *plan, uint32_t count);
 /* Whether something reads output `k`. */
 bool graft_plan_is_read(const graft_onnx_plan *plan, uint32_t k);
-/* Input `k` as an operand; refuses unless it is a binary32 tensor of known shape. */
+/* Input `k` as an operand; refuses unless it is a tensor of the plan's type and of known shape. */
 graft_onnx_operand graft_plan_input(graft_onnx_plan *plan, uint32_t k);
 /* Numbers of input `k`; refuses when they are not known. Never NULL. */
 const graft_onnx_ints *graft_plan_const_ints(graft_onnx_plan *plan, uint32_t k);
-/* Elements of input `k`, a binary32 weight of `*count` elements; refuses and gives NULL otherwise.
- */
+/* Elements of input `k`, a weight of the plan's type and of `*count` elements, in binary32; refuses
+ * and gives NULL otherwise. */
 const float *graft_plan_const_floats(graft_onnx_plan *plan, uint32_t k, uint64_t *count);
 graft_shape graft_plan_shape(const graft_onnx_plan *plan, graft_onnx_operand operand);
 bool graft_plan_is_const(const graft_onnx_plan *plan, graft_onnx_operand operand);
@@ -344,6 +353,10 @@ void graft_onnx_set_ints(graft_arena *arena, Onnx__NodeProto *node, const char *
 /* A tensor with raw_data, which is borrowed: as many bytes as type and sizes need. */
 Onnx__TensorProto *graft_onnx_make_tensor(graft_arena *arena, const char *name, int32_t dtype,
                                           const int64_t *dims, size_t rank, const void *data);
+/* Likewise from the data of a weight: float16 and bfloat16 are rounded. *fits becomes false when a
+ * finite number does not fit into the type. */
+Onnx__TensorProto *graft_onnx_make_weight(graft_arena *arena, const char *name,
+                                          const graft_shape *shape, const void *data, bool *fits);
 /* The declaration of a tensor, e.g. of an input. */
 Onnx__ValueInfoProto *graft_onnx_make_port(graft_arena *arena, const char *name, int32_t dtype,
                                            const int64_t *dims, size_t rank);

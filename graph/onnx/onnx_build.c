@@ -94,17 +94,13 @@ done:
 static graft_status add_known_weight(graft_onnx_reader *reader, graft_onnx_entry *entry)
 {
     graft_status status = GRAFT_OK;
-    const graft_shape *shape = &entry->known->shape;
     graft_model_weight weight = {.name = NULL};
-    int64_t dims[GRAFT_MAX_RANK];
-    for (uint32_t i = 0; i < shape->rank; i++) {
-        dims[i] = shape->dims[i];
-    }
-    GRAFT_CHECK(
-        graft_onnx_weight_of_tensor(reader,
-                                    graft_onnx_make_tensor(reader->arena, entry->name, shape->dtype,
-                                                           dims, shape->rank, entry->known->data),
-                                    "tensor", &weight));
+    bool fits = true; /* As it did when it was worked out. */
+    GRAFT_CHECK(graft_onnx_weight_of_tensor(reader,
+                                            graft_onnx_make_weight(reader->arena, entry->name,
+                                                                   &entry->known->shape,
+                                                                   entry->known->data, &fits),
+                                            "tensor", &weight));
     entry->weight = graft_onnx_add_weight(reader, &weight);
 done:
     return status;
@@ -518,6 +514,30 @@ done:
     return status;
 }
 
+/* The type of most weights and inputs that are real, binary32 among equals. Nodes of others are
+ * understood all the same, but for those that need constants made for them. */
+static uint8_t find_main_type(graft_onnx_reader *reader)
+{
+    static const uint8_t types[] = {GRAFT_DTYPE_F32, GRAFT_DTYPE_F16, GRAFT_DTYPE_BF16};
+    uint32_t counts[UINT8_MAX + 1] = {0};
+    uint32_t most = 0;
+    for (uint32_t w = 0; w < reader->weight_count; w++) {
+        counts[reader->weights[w].shape.dtype]++;
+    }
+    for (uint32_t i = 0; i < reader->model->input_count; i++) {
+        counts[reader->model->inputs[i].shape.dtype]++;
+    }
+    for (uint32_t i = 0; i < reader->onnx->node_count; i++) {
+        const Onnx__TensorProto *tensor =
+            constant_tensor(reader, reader->onnx->proto->graph->node[i]);
+        counts[tensor == NULL ? 0 : graft_onnx_dtype(reader, tensor->data_type)]++;
+    }
+    for (uint32_t i = 1; i < sizeof(types); i++) {
+        most = counts[types[i]] > counts[types[most]] ? i : most;
+    }
+    return types[most];
+}
+
 static graft_status build_inputs(graft_onnx_reader *reader)
 {
     graft_status status = GRAFT_OK;
@@ -555,6 +575,8 @@ static graft_status build_outputs(graft_onnx_reader *reader)
         GRAFT_TRY(reader->env, graft_graph_add_output(&model->graph, value),
                   "while adding the output '%s'", name);
         ports[i] = (graft_model_port){.name = name, .shape = model->graph.values[value].shape};
+        ports[i].dtype =
+            graft_onnx_declared_dtype(reader->onnx->entries[entry].type, ports[i].shape.dtype);
     }
     model->outputs = ports;
     model->output_count = (uint32_t)graph->n_output;
@@ -570,6 +592,7 @@ graft_status graft_onnx_build(graft_onnx_reader *reader)
     graft_limits limits = largest_limits(reader);
     graft_graph roomy;
     GRAFT_CHECK(new_graph(reader, reader->env->scratch, &limits, &model->graph));
+    model->graph.dtype = find_main_type(reader);
     GRAFT_CHECK(build_inputs(reader));
     for (uint32_t i = 0; i < reader->onnx->node_count; i++) {
         GRAFT_CHECK(build_node(reader, reader->onnx->order[i]));
@@ -579,6 +602,9 @@ graft_status graft_onnx_build(graft_onnx_reader *reader)
     GRAFT_CHECK(new_graph(reader, reader->arena, &limits, &roomy));
     GRAFT_TRY(reader->env, graft_graph_copy(&roomy, &model->graph), "while copying the graph");
     model->graph = roomy;
+    for (graft_index v = 0; v < roomy.value_end; v++) {
+        model->has_halves = model->has_halves || graft_half_is(roomy.values[v].shape.dtype);
+    }
     if (model->opaque_count > 0) {
         graft_log(reader->env, 1, "%s: %u of %u nodes are opaque and stay as they are", model->file,
                   model->opaque_count, reader->onnx->node_count);

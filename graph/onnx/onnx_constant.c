@@ -86,7 +86,7 @@ static bool find_inputs(constant *c)
 static bool start_result(constant *c, const graft_shape *shape)
 {
     uint64_t elements = graft_shape_elements(shape);
-    uint64_t bytes = elements * graft_onnx_type_bytes(shape->dtype);
+    uint64_t bytes = elements * graft_onnx_held_bytes(shape->dtype);
     if (elements == 0 || elements > INT32_MAX || bytes == 0 ||
         (bytes > RESULT_BYTES_MOST && bytes > c->in_bytes) ||
         bytes + c->reader->known_bytes > ALL_BYTES_MOST) {
@@ -159,7 +159,7 @@ static bool is_small_plan(const graft_onnx_plan *plan)
     return small;
 }
 
-/* A planned node of binary32; what it reads is known, its parts stay. */
+/* A planned node; what it reads is known, its parts stay. */
 static bool run_plan(constant *c, const graft_onnx_plan *plan)
 {
     const float *inputs[INPUTS_MOST] = {NULL};
@@ -171,7 +171,9 @@ static bool run_plan(constant *c, const graft_onnx_plan *plan)
         return false;
     }
     memcpy(c->data, run_parts(c->reader, plan, inputs), c->out.data_bytes);
-    return true;
+    return !graft_half_is(shape.dtype) || /* A node's result is one of its type. */
+           graft_half_round_all(shape.dtype, (float *)(void *)c->data,
+                                c->out.data_bytes / sizeof(float));
 }
 
 /* What moves elements of any type. */
@@ -187,7 +189,7 @@ static bool run_moves(constant *c)
         return false;
     }
     uint32_t dtype = c->in[0]->shape.dtype;
-    size_t width = graft_onnx_type_bytes((int32_t)dtype);
+    size_t width = graft_onnx_held_bytes(dtype);
     for (uint32_t k = 0; k < c->in_count; k++) {
         uint64_t count =
             c->in[k] == NULL || c->in[k]->shape.dtype != dtype ? 0 : c->in[k]->data_bytes / width;
@@ -326,7 +328,7 @@ static bool not_whole(int64_t a, int64_t b, int64_t *r)
     return true;
 }
 
-/* Comparisons of binary32 go by the order of the numbers: less, equal, more; nothing for NaN. */
+/* Comparisons of real numbers go by the order of the numbers: less, equal, more; nothing for NaN. */
 static bool compare_floats(const constant *c, size_t i, whole_function *function, int64_t *result)
 {
     float a = ((const float *)c->in[0]->data)[stretched_place(c, 0, i)];
@@ -337,7 +339,7 @@ static bool compare_floats(const constant *c, size_t i, whole_function *function
 typedef struct {
     const char *op_type;
     whole_function *function;
-    bool compares; /* The result is a truth value, operands may be binary32. */
+    bool compares; /* The result is a truth value, operands may be real. */
 } whole_row;
 
 static const whole_row whole_rows[] = {
@@ -361,7 +363,7 @@ static bool run_whole(constant *c, const whole_row *row)
 {
     graft_shape shape;
     uint32_t dtype = c->in_count > 0 && c->in[0] != NULL ? c->in[0]->shape.dtype : 0;
-    bool floats = dtype == GRAFT_DTYPE_F32 && row->compares;
+    bool floats = graft_dtype_is_real(dtype) && row->compares;
     bool alike = c->in_count == 1 ||
                  (c->in_count == 2 && c->in[1] != NULL && c->in[1]->shape.dtype == dtype);
     if (!alike || (!is_whole(dtype) && !floats) || !stretch_shapes(c, &shape) ||
@@ -399,7 +401,7 @@ static bool run_where(constant *c)
     if (!start_result(c, &shape)) {
         return false;
     }
-    size_t width = graft_onnx_type_bytes(shape.dtype);
+    size_t width = graft_onnx_held_bytes(shape.dtype);
     for (size_t i = 0; i < c->out.data_bytes / width; i++) {
         uint32_t k = whole_at(c->in[0], stretched_place(c, 0, i)) != 0 ? 1 : 2;
         memcpy(c->data + i * width,
@@ -472,7 +474,7 @@ static bool run_constant_of_shape(constant *c)
         graft_env_clear(c->reader->env);
         return false;
     }
-    size_t width = graft_onnx_type_bytes(value.shape.dtype);
+    size_t width = graft_onnx_held_bytes(value.shape.dtype);
     shape.rank = (uint8_t)c->in[0]->shape.dims[0];
     shape.dtype = value.shape.dtype;
     for (uint32_t i = 0; i < shape.rank; i++) {
@@ -552,7 +554,7 @@ static bool run_gather(constant *c)
         return false;
     }
     size_t inner =
-        (size_t)graft_axes_count(data, at + 1, data->rank) * graft_onnx_type_bytes(data->dtype);
+        (size_t)graft_axes_count(data, at + 1, data->rank) * graft_onnx_held_bytes(data->dtype);
     size_t outer = (size_t)graft_axes_count(data, 0, at);
     size_t count = (size_t)graft_shape_elements(places);
     for (size_t i = 0; i < outer * count; i++) {
@@ -647,7 +649,7 @@ static bool run_slice(constant *c)
     if (!start_result(c, &shape)) {
         return false;
     }
-    size_t width = graft_onnx_type_bytes(shape.dtype);
+    size_t width = graft_onnx_held_bytes(shape.dtype);
     for (size_t i = 0; i < c->out.data_bytes / width; i++) {
         size_t rest = i;
         size_t from = 0;
@@ -686,7 +688,7 @@ static bool run_scatter(constant *c)
     }
     uint64_t count = graft_shape_elements(places) / depth;
     size_t row =
-        (size_t)graft_axes_count(data, depth, data->rank) * graft_onnx_type_bytes(data->dtype);
+        (size_t)graft_axes_count(data, depth, data->rank) * graft_onnx_held_bytes(data->dtype);
     if (count * row != c->in[2]->data_bytes || !start_result(c, data)) {
         return false;
     }

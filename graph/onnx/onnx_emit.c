@@ -51,6 +51,13 @@ static const graft_shape *in_shape(const emitter *e, uint32_t k)
     return &e->writer->graph->values[graft_node_input(e->writer->graph, e->n, k)].shape;
 }
 
+/* New constants of a unit have the type of its tensors. */
+static const char *push_scalar(const emitter *e, const char *label, float value)
+{
+    const graft_shape shape = {.rank = 0, .dtype = in_shape(e, 0)->dtype};
+    return graft_onnx_push_floats(e->writer, label, &value, &shape);
+}
+
 static graft_status fail_opset(const emitter *e, const char *what, int64_t opset)
 {
     return GRAFT_FAIL(e->writer->env, GRAFT_UNSUPPORTED,
@@ -135,10 +142,10 @@ static void push_clip(const emitter *e, const char *in, const char *out, float l
     }
     const char *inputs[3] = {in, "", ""};
     if (has_low) {
-        inputs[1] = graft_onnx_push_floats(writer, "low", &low, NULL, 0);
+        inputs[1] = push_scalar(e, "low", low);
     }
     if (has_high) {
-        inputs[2] = graft_onnx_push_floats(writer, "high", &high, NULL, 0);
+        inputs[2] = push_scalar(e, "high", high);
     }
     (void)graft_onnx_push_node(writer, "Clip", inputs, has_high ? 3 : has_low ? 2 : 1, &out, 1);
 }
@@ -241,16 +248,18 @@ static graft_status emit_matmul_bias(const emitter *e)
 static graft_status emit_scale_shift(const emitter *e)
 {
     graft_onnx_writer *writer = e->writer;
-    int64_t channels = in_shape(e, 0)->dims[1];
+    const graft_shape list = {
+        .rank = 1, .dtype = in_shape(e, 0)->dtype, .dims = {in_shape(e, 0)->dims[1]}};
+    const int32_t channels = list.dims[0];
     float *zeros = GRAFT_NEW(writer->arena, float, (size_t)channels);
     float *ones = GRAFT_NEW(writer->arena, float, (size_t)channels);
-    for (int64_t c = 0; c < channels; c++) {
+    for (int32_t c = 0; c < channels; c++) {
         ones[c] = 1.0F;
     }
     const char *output = out_name(e, 0);
     const char *inputs[] = {in_name(e, 0), in_name(e, 1), in_name(e, 2),
-                            graft_onnx_push_floats(writer, "zeros", zeros, &channels, 1),
-                            graft_onnx_push_floats(writer, "ones", ones, &channels, 1)};
+                            graft_onnx_push_floats(writer, "zeros", zeros, &list),
+                            graft_onnx_push_floats(writer, "ones", ones, &list)};
     Onnx__NodeProto *node = graft_onnx_push_node(writer, "BatchNormalization", inputs,
                                                  sizeof(inputs) / sizeof(inputs[0]), &output, 1);
     graft_onnx_set_float(writer->arena, node, "epsilon", 0.0F);
@@ -332,11 +341,6 @@ static const char *step2(const emitter *e, const char *op_type, const char *a, c
     return out;
 }
 
-static const char *scalar(const emitter *e, const char *label, float value)
-{
-    return graft_onnx_push_floats(e->writer, label, &value, NULL, 0);
-}
-
 /* In the five steps in which exporters write it for older opsets. */
 static graft_status emit_gelu(const emitter *e)
 {
@@ -347,9 +351,9 @@ static graft_status emit_gelu(const emitter *e)
         return fail_opset(e, "Erf", OPSET_ERF);
     }
     const char *x = in_name(e, 0);
-    const char *y = step2(e, "Div", x, scalar(e, "root", 1.41421354F));
-    y = step2(e, "Add", step1(e, "Erf", y), scalar(e, "one", 1.0F));
-    (void)push2(e, "Mul", step2(e, "Mul", x, y), scalar(e, "half", 0.5F), out_name(e, 0));
+    const char *y = step2(e, "Div", x, push_scalar(e, "root", 1.41421354F));
+    y = step2(e, "Add", step1(e, "Erf", y), push_scalar(e, "one", 1.0F));
+    (void)push2(e, "Mul", step2(e, "Mul", x, y), push_scalar(e, "half", 0.5F), out_name(e, 0));
     return GRAFT_OK;
 }
 
@@ -380,7 +384,7 @@ static graft_status emit_layer_norm(const emitter *e)
     const char *d = step2(e, "Sub", inputs[0], step_mean(e, inputs[0]));
     const char *variance = step_mean(e, step2(e, "Mul", d, d));
     const char *deviation =
-        step1(e, "Sqrt", step2(e, "Add", variance, scalar(e, "epsilon", epsilon)));
+        step1(e, "Sqrt", step2(e, "Add", variance, push_scalar(e, "epsilon", epsilon)));
     const char *normal = step2(e, "Div", d, deviation);
     (void)push2(e, "Add", step2(e, "Mul", normal, inputs[1]), inputs[2], out_name(e, 0));
     return GRAFT_OK;
@@ -612,7 +616,7 @@ static graft_status emit_pad(const emitter *e)
         return GRAFT_OK;
     }
     const char *inputs[3] = {source, graft_onnx_push_ints(writer, "pads", pads, (size_t)2 * rank),
-                             graft_onnx_push_floats(writer, "value", &value, NULL, 0)};
+                             push_scalar(e, "value", value)};
     Onnx__NodeProto *node = graft_onnx_push_node(writer, "Pad", inputs, 3, &output, 1);
     graft_onnx_set_text(writer->arena, node, "mode", "constant");
     return GRAFT_OK;

@@ -109,6 +109,22 @@ Onnx__TensorProto *graft_onnx_make_tensor(graft_arena *arena, const char *name, 
     return tensor;
 }
 
+Onnx__TensorProto *graft_onnx_make_weight(graft_arena *arena, const char *name,
+                                          const graft_shape *shape, const void *data, bool *fits)
+{
+    int64_t dims[GRAFT_MAX_RANK] = {0};
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        dims[i] = shape->dims[i];
+    }
+    if (graft_half_is(shape->dtype)) {
+        const size_t count = (size_t)graft_shape_elements(shape);
+        uint16_t *halves = GRAFT_NEW(arena, uint16_t, count);
+        *fits = graft_half_narrow(shape->dtype, data, count, halves) && *fits;
+        data = halves;
+    }
+    return graft_onnx_make_tensor(arena, name, shape->dtype, dims, shape->rank, data);
+}
+
 Onnx__ValueInfoProto *graft_onnx_make_port(graft_arena *arena, const char *name, int32_t dtype,
                                            const int64_t *dims, size_t rank)
 {

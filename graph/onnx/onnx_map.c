@@ -127,7 +127,7 @@ static bool drops_nothing(const graft_onnx_plan *plan)
     const graft_model_weight *ratio =
         entry == NULL || entry->weight == GRAFT_NONE ? NULL : &plan->reader->weights[entry->weight];
     float value = 1.0F;
-    if (ratio != NULL && ratio->shape.dtype == GRAFT_DTYPE_F32 &&
+    if (ratio != NULL && graft_dtype_is_real(ratio->shape.dtype) &&
         ratio->data_bytes == sizeof(value)) {
         memcpy(&value, ratio->data, sizeof(value));
     }

@@ -106,7 +106,7 @@ void graft_plan_gelu(graft_onnx_plan *plan, uint32_t op)
 
 /* ----------------------------------------------------------------------------- two inputs */
 
-/* The exponent: one number, binary32 or whole. */
+/* The exponent: one number, real or whole. */
 static float read_exponent(graft_onnx_plan *plan, const graft_shape *x)
 {
     const graft_onnx_entry *entry = graft_onnx_input(plan->reader->onnx, plan->node, 1);
@@ -117,7 +117,7 @@ static float read_exponent(graft_onnx_plan *plan, const graft_shape *x)
     uint64_t count = 0;
     if (shape.rank > x->rank) {
         graft_plan_refuse(plan, "an exponent that changes the shape");
-    } else if (shape.dtype == GRAFT_DTYPE_F32) {
+    } else if (graft_dtype_is_real(shape.dtype)) {
         const float *data = graft_plan_const_floats(plan, 1, &count);
         if (data != NULL && count == 1) {
             return data[0];

@@ -443,23 +443,25 @@ void graft_plan_unsqueeze(graft_onnx_plan *plan, uint32_t op)
 
 /* ----------------------------------------------------------------------------- constants */
 
-/* The element that ConstantOfShape repeats: binary32 only. */
+/* The element that ConstantOfShape repeats; its type is the plan's. */
 static int32_t read_fill_value(graft_onnx_plan *plan)
 {
     const Onnx__AttributeProto *attribute = graft_plan_attribute(plan, "value");
     graft_model_weight weight = {.data = NULL};
     int32_t bits = 0;
+    plan->dtype = GRAFT_DTYPE_F32;
     if (attribute == NULL) {
         return 0; /* 0.0 */
     }
-    if (attribute->t == NULL || attribute->t->data_type != GRAFT_DTYPE_F32 ||
+    if (attribute->t == NULL || !graft_dtype_is_real((uint32_t)attribute->t->data_type) ||
         graft_onnx_weight_of_tensor(plan->reader, attribute->t, "tensor", &weight) != GRAFT_OK ||
         weight.data_bytes != sizeof(bits)) {
         graft_env_clear(plan->reader->env);
-        graft_plan_refuse(plan, "a value that is not one binary32 number");
+        graft_plan_refuse(plan, "a value that is not one real number");
         return 0;
     }
     memcpy(&bits, weight.data, sizeof(bits));
+    plan->dtype = weight.shape.dtype;
     return bits;
 }
 
@@ -544,12 +546,12 @@ void graft_plan_expand(graft_onnx_plan *plan, uint32_t op)
     graft_plan_output(plan, 0, graft_plan_add2(plan, GRAFT_OP_mul, NULL, x, ones));
 }
 
-/* From binary32 to binary32; other types are opaque. */
+/* To the type that it has; others are opaque. */
 void graft_plan_cast(graft_onnx_plan *plan, uint32_t op)
 {
     (void)op;
     graft_plan_outputs_at_most(plan, 1);
-    if (graft_plan_int(plan, "to", 0) != GRAFT_DTYPE_F32) {
+    if (graft_onnx_dtype(plan->reader, graft_plan_int(plan, "to", 0)) != plan->dtype) {
         graft_plan_refuse(plan, "another type of element");
     }
     graft_plan_output(plan, 0,

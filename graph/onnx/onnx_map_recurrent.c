@@ -300,7 +300,7 @@ static void check_lengths(net *n)
 
 static bool is_shaped(net *n, uint32_t k, uint32_t rank, const int32_t *dims)
 {
-    graft_shape shape = {.rank = (uint8_t)rank, .dtype = GRAFT_DTYPE_F32};
+    graft_shape shape = {.rank = (uint8_t)rank, .dtype = n->plan->dtype};
     memcpy(shape.dims, dims, rank * sizeof(dims[0]));
     const graft_shape given = graft_plan_shape(n->plan, graft_plan_input(n->plan, k));
     return graft_shape_equal(&shape, &given);

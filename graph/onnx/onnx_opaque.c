@@ -91,7 +91,7 @@ static graft_shape shape_of_cast(graft_onnx_reader *reader, const Onnx__NodeProt
     if (shape.rank == GRAFT_RANK_UNKNOWN || !known || to->i > UINT8_MAX) {
         return unknown_shape();
     }
-    shape.dtype = (uint8_t)to->i;
+    shape.dtype = graft_onnx_dtype(reader, to->i);
     return shape;
 }
 
@@ -199,7 +199,8 @@ static bool describe_weight(const graft_model_weight *weight, graft_infer_tensor
     for (uint32_t i = 0; i < tensor->rank; i++) {
         tensor->dims[i] = weight->tensor->dims[i];
     }
-    if (weight->data != NULL && weight->data_bytes <= DATA_MOST) {
+    if (weight->data != NULL && weight->data_bytes <= DATA_MOST &&
+        !graft_half_is((uint32_t)tensor->dtype)) {
         tensor->data = weight->data;
         tensor->data_bytes = weight->data_bytes;
     }
@@ -263,7 +264,8 @@ static graft_shape shape_by_library(graft_onnx_reader *reader, const Onnx__NodeP
         graft_onnx_infer(bytes, size, reader->onnx->opset, inputs, k, &output);
     }
     if (output.known && output.rank <= GRAFT_MAX_RANK && output.dtype <= UINT8_MAX) {
-        shape = (graft_shape){.rank = (uint8_t)output.rank, .dtype = (uint8_t)output.dtype};
+        shape = (graft_shape){.rank = (uint8_t)output.rank,
+                              .dtype = graft_onnx_dtype(reader, output.dtype)};
         for (uint32_t i = 0; i < output.rank; i++) {
             bool fits = output.dims[i] >= 0 && output.dims[i] <= INT32_MAX;
             shape.dims[i] = fits ? (int32_t)output.dims[i] : 0; /* 0 is not sound. */

@@ -122,10 +122,24 @@ static void plan_by_table(graft_onnx_plan *plan)
     graft_plan_refuse(plan, "an operator that is not known");
 }
 
+/* The real type of the first input that has one; else that of the graph's constants. */
+static uint8_t find_type(const graft_onnx_reader *reader, const Onnx__NodeProto *node)
+{
+    for (size_t k = 0; k < node->n_input; k++) {
+        const graft_onnx_entry *entry = graft_onnx_input(reader->onnx, node, k);
+        const uint8_t dtype = entry == NULL ? 0 : graft_onnx_shape_of_entry(reader, entry).dtype;
+        if (graft_dtype_is_real(dtype)) {
+            return dtype;
+        }
+    }
+    return reader->model->graph.dtype;
+}
+
 void graft_onnx_plan_node(graft_onnx_reader *reader, const Onnx__NodeProto *node,
                           graft_onnx_plan *plan)
 {
     *plan = (graft_onnx_plan){.reader = reader, .node = node, .opset = reader->onnx->opset};
+    plan->dtype = find_type(reader, node);
     plan->outputs = GRAFT_NEW(reader->env->scratch, graft_onnx_operand, node->n_output);
     plan_by_table(plan);
 }
@@ -135,8 +149,11 @@ void graft_onnx_plan_moves(graft_onnx_reader *reader, const Onnx__NodeProto *nod
 {
     static const char moves[] =
         "Identity Concat Slice Transpose Reshape Flatten Squeeze Unsqueeze Expand";
-    *plan = (graft_onnx_plan){
-        .reader = reader, .node = node, .opset = reader->onnx->opset, .any_type = true};
+    *plan = (graft_onnx_plan){.reader = reader,
+                              .node = node,
+                              .opset = reader->onnx->opset,
+                              .any_type = true,
+                              .dtype = GRAFT_DTYPE_F32};
     plan->outputs = GRAFT_NEW(reader->env->scratch, graft_onnx_operand, node->n_output);
     if (has_word(moves, node->op_type == NULL ? "" : node->op_type)) {
         plan_by_table(plan);
@@ -261,8 +278,10 @@ graft_onnx_operand graft_plan_input(graft_onnx_plan *plan, uint32_t k)
         graft_plan_refuse(plan, "an input of unknown shape");
         return (graft_onnx_operand){.kind = GRAFT_ONNX_OPERAND_NONE};
     }
-    if (shape.dtype != GRAFT_DTYPE_F32 && !plan->any_type) {
-        graft_plan_refuse(plan, "an input that is not binary32");
+    if (shape.dtype != plan->dtype && !plan->any_type) {
+        graft_plan_refuse(plan, graft_dtype_is_real(shape.dtype)
+                                    ? "inputs of two element types"
+                                    : "an input that is not binary32, float16 or bfloat16");
         return (graft_onnx_operand){.kind = GRAFT_ONNX_OPERAND_NONE};
     }
     return (graft_onnx_operand){.kind = GRAFT_ONNX_OPERAND_INPUT, .index = k};
@@ -315,9 +334,9 @@ const float *graft_plan_const_floats(graft_onnx_plan *plan, uint32_t k, uint64_t
         return NULL;
     }
     const graft_model_weight *weight = &plan->reader->weights[entry->weight];
-    if (weight->shape.dtype != GRAFT_DTYPE_F32 || weight->shape.rank == GRAFT_RANK_UNKNOWN ||
+    if (weight->shape.dtype != plan->dtype || weight->shape.rank == GRAFT_RANK_UNKNOWN ||
         weight->data == NULL) {
-        graft_plan_refuse(plan, "a weight that is not binary32");
+        graft_plan_refuse(plan, "a weight that is not of the other inputs' type");
         return NULL;
     }
     *count = graft_shape_elements(&weight->shape);
@@ -328,7 +347,7 @@ static graft_shape shape_of_input(const graft_onnx_plan *plan, uint32_t k)
 {
     graft_shape shape = graft_onnx_shape_of_entry(
         plan->reader, graft_onnx_input(plan->reader->onnx, plan->node, k));
-    shape.dtype = plan->any_type ? (uint8_t)GRAFT_DTYPE_F32 : shape.dtype;
+    shape.dtype = plan->any_type ? plan->dtype : shape.dtype;
     return shape;
 }
 
@@ -344,7 +363,7 @@ graft_shape graft_plan_shape(const graft_onnx_plan *plan, graft_onnx_operand ope
     case GRAFT_ONNX_OPERAND_NONE:
         break;
     }
-    return (graft_shape){.dtype = GRAFT_DTYPE_F32};
+    return (graft_shape){.dtype = plan->dtype};
 }
 
 static bool entry_is_const(const graft_onnx_plan *plan, uint32_t k)
@@ -402,6 +421,12 @@ graft_onnx_operand graft_plan_add(graft_onnx_plan *plan, uint32_t op, const int3
         graft_plan_refuse(plan, why == NULL ? "shapes that do not fit" : why);
         return none;
     }
+    if (info->input_count == 0) { /* In the graph it has the graph's type. */
+        part.outputs[0].dtype = plan->dtype;
+        if (plan->dtype != plan->reader->model->graph.dtype && !plan->any_type) {
+            graft_plan_refuse(plan, "a constant of another type than most of the model");
+        }
+    }
     graft_onnx_operand result = {.kind = GRAFT_ONNX_OPERAND_PART, .index = plan->part_count};
     *push_part(plan) = part;
     return result;
@@ -429,7 +454,7 @@ graft_onnx_operand graft_plan_weight(graft_onnx_plan *plan, const float *data, u
     }
     graft_model_weight *weight = &plan->weights[plan->weight_count];
     *weight = (graft_model_weight){.data = data, .data_bytes = count * sizeof(data[0])};
-    weight->shape = (graft_shape){.rank = 1, .dtype = GRAFT_DTYPE_F32};
+    weight->shape = (graft_shape){.rank = 1, .dtype = plan->dtype};
     weight->shape.dims[0] = (int32_t)count;
     return (graft_onnx_operand){.kind = GRAFT_ONNX_OPERAND_WEIGHT, .index = plan->weight_count++};
 }

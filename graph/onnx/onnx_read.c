@@ -283,14 +283,26 @@ static bool is_fixed(const Onnx__TensorShapeProto__Dimension *dim)
     return dim->has_dim_value && dim->dim_value > 0;
 }
 
+uint8_t graft_onnx_dtype(const graft_onnx_reader *reader, int64_t type)
+{
+    const bool known = type > 0 && type <= UINT8_MAX;
+    const bool widened = known && reader->options != NULL && reader->options->as_binary32 &&
+                         graft_half_is((uint32_t)type);
+    return (uint8_t)(widened ? (int64_t)GRAFT_DTYPE_F32 : known ? type : 0);
+}
+
+uint8_t graft_onnx_declared_dtype(const Onnx__TypeProto *type, uint8_t absent)
+{
+    const int32_t declared =
+        type == NULL || type->tensor_type == NULL ? 0 : type->tensor_type->elem_type;
+    return declared > 0 && declared <= UINT8_MAX ? (uint8_t)declared : absent;
+}
+
 graft_shape graft_onnx_shape_of_type(const graft_onnx_reader *reader, const Onnx__TypeProto *type)
 {
     graft_shape unknown = {.rank = GRAFT_RANK_UNKNOWN};
     const Onnx__TensorShapeProto *declared = declared_shape(type);
-    if (type != NULL && type->tensor_type != NULL && type->tensor_type->elem_type > 0 &&
-        type->tensor_type->elem_type <= UINT8_MAX) {
-        unknown.dtype = (uint8_t)type->tensor_type->elem_type;
-    }
+    unknown.dtype = graft_onnx_dtype(reader, graft_onnx_declared_dtype(type, 0));
     if (declared == NULL || declared->n_dim > GRAFT_MAX_RANK) {
         return unknown;
     }
@@ -475,7 +487,9 @@ static graft_status bind_inputs(graft_onnx_reader *reader)
     for (uint32_t i = 0; i < reader->onnx->entry_count; i++) {
         const graft_onnx_entry *entry = &reader->onnx->entries[i];
         if (entry->kind == GRAFT_ONNX_INPUT) {
-            GRAFT_CHECK(bind_port(reader, entry, &reader->ports[entry->index].shape));
+            graft_model_port *port = &reader->ports[entry->index];
+            GRAFT_CHECK(bind_port(reader, entry, &port->shape));
+            port->dtype = graft_onnx_declared_dtype(entry->type, port->shape.dtype);
         }
     }
     status = check_options(reader);

@@ -270,6 +270,11 @@ size_t graft_onnx_type_bytes(int32_t type)
     }
 }
 
+size_t graft_onnx_held_bytes(uint32_t dtype)
+{
+    return graft_half_is(dtype) ? sizeof(float) : graft_onnx_type_bytes((int32_t)dtype);
+}
+
 /* The typed list that holds elements of `type`, the width of its items, and their number; an item
  * may be wider than an element, and a complex number is two items. */
 typedef struct {
@@ -368,6 +373,18 @@ static graft_status borrow_typed_list(graft_onnx_reader *reader, const Onnx__Ten
     return GRAFT_OK;
 }
 
+/* Float16 and bfloat16 are held in binary32. */
+static void widen_weight(graft_onnx_reader *reader, uint32_t dtype, graft_model_weight *weight)
+{
+    if (graft_half_is(dtype) && weight->data_bytes > 0) {
+        const size_t count = weight->data_bytes / sizeof(uint16_t);
+        float *wide = GRAFT_NEW(reader->arena, float, count);
+        graft_half_widen(dtype, weight->data, count, wide);
+        weight->data = wide;
+        weight->data_bytes = count * sizeof(float);
+    }
+}
+
 graft_status graft_onnx_weight_of_tensor(graft_onnx_reader *reader, const Onnx__TensorProto *tensor,
                                          const char *what, graft_model_weight *weight)
 {
@@ -394,6 +411,8 @@ graft_status graft_onnx_weight_of_tensor(graft_onnx_reader *reader, const Onnx__
             return status;
         }
     }
+    widen_weight(reader, made.shape.dtype, &made);
+    made.shape.dtype = graft_onnx_dtype(reader, made.shape.dtype);
     *weight = made;
     return GRAFT_OK;
 }

@@ -106,17 +106,24 @@ static void push_extra(graft_onnx_writer *writer, Onnx__TensorProto *tensor)
     writer->extra[writer->extra_count++] = tensor;
 }
 
+/* A tensor of numbers that are binary32 here; notes when they do not fit into the type. */
+static Onnx__TensorProto *make_weight(graft_onnx_writer *writer, const char *name,
+                                      const graft_shape *shape, const void *data)
+{
+    bool fits = true;
+    Onnx__TensorProto *tensor = graft_onnx_make_weight(writer->arena, name, shape, data, &fits);
+    if (!fits && writer->misfit == NULL) {
+        writer->misfit = name;
+        writer->misfit_type = shape->dtype;
+    }
+    return tensor;
+}
+
 /* An initializer with what the weight program computed for a const value. */
 static void store_folded(graft_onnx_writer *writer, graft_index value, const char *name)
 {
-    const graft_shape *shape = &writer->graph->values[value].shape;
-    int64_t dims[GRAFT_MAX_RANK];
-    for (uint32_t i = 0; i < shape->rank; i++) {
-        dims[i] = shape->dims[i];
-    }
-    push_extra(writer,
-               graft_onnx_make_tensor(writer->arena, name, GRAFT_DTYPE_F32, dims, shape->rank,
-                                      graft_weights_data(&writer->weights, value)));
+    push_extra(writer, make_weight(writer, name, &writer->graph->values[value].shape,
+                                   graft_weights_data(&writer->weights, value)));
 }
 
 /* The name of a folded value that is stored already and shares the data of `value`; or NULL. */
@@ -199,18 +206,12 @@ static const char *push_shared(graft_onnx_writer *writer, const char *hint,
 }
 
 const char *graft_onnx_push_floats(graft_onnx_writer *writer, const char *hint, const float *data,
-                                   const int64_t *dims, size_t rank)
+                                   const graft_shape *shape)
 {
-    static const int64_t no_dims[1] = {0};
-    size_t count = 1;
-    for (size_t i = 0; i < rank; i++) {
-        count *= (size_t)dims[i];
-    }
+    const size_t count = (size_t)graft_shape_elements(shape);
     float *copy = GRAFT_NEW(writer->arena, float, count);
     memcpy(copy, data, count * sizeof(data[0]));
-    return push_shared(writer, hint,
-                       graft_onnx_make_tensor(writer->arena, NULL, GRAFT_DTYPE_F32,
-                                              rank == 0 ? no_dims : dims, rank, copy));
+    return push_shared(writer, hint, make_weight(writer, hint, shape, copy));
 }
 
 const char *graft_onnx_push_ints(graft_onnx_writer *writer, const char *hint, const int64_t *items,
@@ -589,8 +590,7 @@ static Onnx__TensorProto *tensor_of_weight(graft_onnx_writer *writer,
     if (weight->tensor != NULL) {
         return rename_tensor(writer, weight->tensor, name);
     }
-    int64_t size = weight->shape.dims[0]; /* Planners make lists only. */
-    return graft_onnx_make_tensor(writer->arena, name, weight->shape.dtype, &size, 1, weight->data);
+    return make_weight(writer, name, &weight->shape, weight->data);
 }
 
 /* Sparse weights keep their list; one that lost its name to an output is renamed inside. */
@@ -687,6 +687,22 @@ static graft_status choose_opset(graft_onnx_writer *writer)
     return GRAFT_OK;
 }
 
+/* No number of the file is an infinity or no number only because it was rewritten. */
+static graft_status check_numbers(const graft_onnx_writer *writer)
+{
+    const graft_index spoilt = writer->weights.spoilt;
+    const char *name = writer->misfit;
+    const char *what = writer->misfit_type == GRAFT_DTYPE_F16 ? "float16" : "bfloat16";
+    if (name == NULL && spoilt != GRAFT_NONE) {
+        name = writer->value_names[spoilt] == NULL ? "" : writer->value_names[spoilt];
+        what = "binary32";
+    }
+    return name == NULL ? GRAFT_OK
+                        : GRAFT_FAIL(writer->env, GRAFT_CAPACITY,
+                                     "%s: the rewritten weight '%s' does not fit into %s",
+                                     writer->model->file, name, what);
+}
+
 /* Fills `proto` and `graph` (which it points to) with what is to be written. */
 static graft_status write_message(graft_onnx_writer *writer, Onnx__ModelProto *proto,
                                   Onnx__GraphProto *graph)
@@ -713,6 +729,7 @@ static graft_status write_message(graft_onnx_writer *writer, Onnx__ModelProto *p
     }
     keep_annotations(writer, graph);
     list_initializers(writer, graph);
+    GRAFT_CHECK(check_numbers(writer));
     if (proto->ir_version < IR_FREE_INITIALIZERS && has_free_initializers(writer)) {
         proto->has_ir_version = 1;
         proto->ir_version = IR_FREE_INITIALIZERS;

@@ -48,6 +48,8 @@ typedef struct graft_onnx_writer {
     Onnx__NodeProto **nodes;
     uint32_t node_count;
     uint32_t node_capacity;
+    const char *misfit; /* The first weight that does not fit into its type; NULL: all do. */
+    uint8_t misfit_type;
     Onnx__TensorProto **extra; /* New initializers, in the order of their first use. */
     uint32_t extra_count;
     uint32_t extra_capacity;
@@ -79,9 +81,10 @@ const char *graft_onnx_value_name(graft_onnx_writer *writer, graft_index value);
 Onnx__NodeProto *graft_onnx_push_node(graft_onnx_writer *writer, const char *op_type,
                                       const char *const *inputs, size_t input_count,
                                       const char *const *outputs, size_t output_count);
-/* A new initializer; equal ones are shared. The result is its name. */
+/* A new initializer; equal ones are shared. The result is its name. Floats are rounded to the
+ * shape's element type. */
 const char *graft_onnx_push_floats(graft_onnx_writer *writer, const char *hint, const float *data,
-                                   const int64_t *dims, size_t rank);
+                                   const graft_shape *shape);
 const char *graft_onnx_push_ints(graft_onnx_writer *writer, const char *hint, const int64_t *items,
                                  size_t count);
 

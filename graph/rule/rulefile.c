@@ -5,6 +5,7 @@
 #include "graph/rule/rulefile.h"
 
 #include "graph/base/file.h"
+#include "graph/rule/pattern.h"
 #include "graph/rule/rules.pb-c.h"
 
 #include <inttypes.h>
@@ -36,6 +37,37 @@ const char *graft_numeric_name(uint32_t numeric)
 bool graft_numeric_is_exact(uint32_t numeric)
 {
     return numeric == GRAFT_NUMERIC_EXACT || numeric == GRAFT_NUMERIC_EXACT_INTEGER;
+}
+
+/* By number, the operators that compute what an output is. */
+static uint64_t operators_of(const graft_pattern *pattern, graft_operand output)
+{
+    uint64_t through[GRAFT_RULE_MAX_NODES] = {0};
+    uint8_t order[GRAFT_RULE_MAX_NODES];
+    graft_pattern_order(pattern, order);
+    for (uint32_t i = 0; i < pattern->node_count; i++) {
+        const graft_pattern_node *node = &pattern->nodes[order[i]];
+        const graft_op_info *op = graft_op(node->op);
+        const bool computes = (op->flags & (GRAFT_FLAG_MOVES | GRAFT_FLAG_PIECEWISE)) == 0;
+        uint64_t *set = &through[order[i]];
+        *set = computes ? UINT64_C(1) << node->op : 0;
+        for (uint32_t k = 0; k < op->input_count; k++) {
+            graft_operand x = node->inputs[k];
+            *set |= GRAFT_OPERAND_IS_NODE(x) ? through[GRAFT_OPERAND_NODE_OF(x)] : 0;
+        }
+    }
+    return GRAFT_OPERAND_IS_NODE(output) ? through[GRAFT_OPERAND_NODE_OF(output)] : 0;
+}
+
+bool graft_rule_rounds_alike(const graft_rule *rule)
+{
+    _Static_assert(GRAFT_OP_COUNT <= 64, "operators are bits");
+    bool alike = true;
+    for (uint32_t o = 0; o < rule->output_count; o++) {
+        alike = alike && operators_of(&rule->source, rule->source.outputs[o]) ==
+                             operators_of(&rule->target, rule->target.outputs[o]);
+    }
+    return alike;
 }
 
 static int compare_ids(const void *a, const void *b)

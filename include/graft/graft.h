@@ -115,6 +115,8 @@ typedef struct graft_graph {
     graft_index value_end;
     graft_index edge_end;
     graft_index output_count;
+    uint8_t dtype; /* Of the tensors that nodes without inputs make (`fill`): binary32 at first;
+                      whoever builds a graph of float16 or bfloat16 sets it before adding nodes. */
     graft_node *nodes;
     graft_value *values;
     graft_index *edges;
@@ -200,7 +202,7 @@ GRAFT_MUST_USE graft_status graft_order_build(graft_order *order, const graft_gr
                                               void *memory, size_t memory_bytes);
 
 /* A 64-bit hash of the graph's meaning: operators, attributes, shapes, wiring and the numbers of
- * inputs and weights, independent of ids. `scratch` holds one uint64_t per value. */
+ * inputs and weights, independent of ids, and the same in float16 and bfloat16 as in binary32. `scratch` holds one uint64_t per value. */
 uint64_t graft_graph_hash(const graft_graph *graph, const graft_order *order, uint64_t *scratch);
 
 /* ------------------------------------------------------------------- rules */

@@ -125,7 +125,7 @@ typedef struct graft_form {
     const graft_shape *weight;                     /* Of the first const operand, or NULL. */
     uint64_t input_elements;                       /* Of all operands that are not const... */
     uint64_t weight_elements;                      /* ...and of those that are. */
-    uint64_t bytes;                                /* Of all operands and outputs. */
+    uint64_t bytes; /* Of all operands and outputs, float16 and bfloat16 taken for binary32. */
 } graft_form;
 
 /* The form of a node of `graph`, and of target node `n` of an application. */

@@ -147,6 +147,8 @@ typedef enum graft_dtype {
     GRAFT_DTYPE_F64 = 11,
     GRAFT_DTYPE_BF16 = 16
 } graft_dtype;
+/* Whether operators and rules are about tensors of a type: binary32, float16, bfloat16. */
+bool graft_dtype_is_real(uint32_t dtype);
 
 #define GRAFT_RANK_UNKNOWN 255
 
@@ -165,9 +167,11 @@ uint64_t graft_shape_bytes(const graft_shape *shape);
 bool graft_shape_equal(const graft_shape *a, const graft_shape *b);
 
 /* Infers the outputs of one operator. `attrs` has GRAFT_MAX_ATTRS entries (unused ones 0), `in` the
- * operator's inputs, `out` its outputs. Accepts binary32 tensors only. GRAFT_BAD_INPUT when
- * operator, attributes and shapes do not fit together (an attribute outside its domain, unequal
- * sizes, an empty output, more than INT32_MAX elements); `out` is then untouched. */
+ * operator's inputs, `out` its outputs. Inputs are all of binary32, all of float16 or all of
+ * bfloat16, and the outputs are of the same type, binary32 where there is no input. GRAFT_BAD_INPUT
+ * when operator, attributes and shapes do not fit together (an attribute outside its domain, two
+ * element types, unequal sizes, an empty output, more than INT32_MAX elements); `out` is then
+ * untouched. */
 GRAFT_MUST_USE graft_status graft_infer_shapes(uint32_t op, const int32_t *attrs,
                                                const graft_shape *in, graft_shape *out);
 /* The check that failed, for messages: static text such as "inner dimensions differ". Repeats the

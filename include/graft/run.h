@@ -49,8 +49,9 @@ typedef struct graft_run_options {
 } graft_run_options;
 
 /* Opens a model, an ONNX file or a name of the zoo, with the fusions that runtimes do. `options` may
- * be NULL. *run is set also on failure, for graft_run_message, and is closed then too; only for
- * GRAFT_NO_MEMORY it may be NULL. GRAFT_IO for files that cannot be read; GRAFT_BAD_INPUT for bad
+ * be NULL. A model of float16 or bfloat16 is computed in binary32: its inputs are widened, and its
+ * outputs rounded once to the types that it declares. *run is set also on failure, for
+ * graft_run_message, and is closed then too; only for GRAFT_NO_MEMORY it may be NULL. GRAFT_IO for files that cannot be read; GRAFT_BAD_INPUT for bad
  * ones; GRAFT_UNSUPPORTED, with the node, for operators that Graft does not know, and for inputs and
  * outputs whose sizes or types it does not. */
 GRAFT_MUST_USE graft_status graft_run_open(const char *model, const graft_run_options *options,

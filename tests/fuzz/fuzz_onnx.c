@@ -22,8 +22,10 @@ static void write_and_read(graft_env *env, const graft_model *model, const graft
     graft_model *again = NULL;
     graft_status status = graft_model_pack(env, env->life, model, graph, &bytes, &size);
     if (status != GRAFT_OK) {
-        /* Bad input: constants that no runtime could compute, such as places outside of a table. */
-        require((status == GRAFT_UNSUPPORTED || status == GRAFT_BAD_INPUT) &&
+        /* Bad input: constants that no runtime could compute, such as places outside of a table.
+         * Capacity: a weight that does not fit into its type. */
+        require((status == GRAFT_UNSUPPORTED || status == GRAFT_BAD_INPUT ||
+                 status == GRAFT_CAPACITY) &&
                 env->message[0] != '\0');
         graft_env_clear(env);
         return;

@@ -1,6 +1,7 @@
 /* exact.c - see exact.h. */
 #include "tests/support/exact.h"
 
+#include "graph/base/half.h"
 #include "graph/base/rng.h"
 #include "graph/meaning/algebra_float.h"
 #include "tests/support/check.h"
@@ -10,9 +11,20 @@
 
 #include <string.h>
 
+/* `k` is the type. */
+static void run_typed(const void *k, uint32_t op, const graft_call *call, const float *const *in,
+                      float *const *out)
+{
+    const uint32_t *dtype = k;
+    graft_float_run(op, call, in, out);
+    for (uint32_t i = 0; i < graft_op(op)->output_count && graft_half_is(*dtype); i++) {
+        (void)graft_half_round_all(*dtype, out[i], (size_t)graft_shape_elements(&call->out[i]));
+    }
+}
+
 #define NUM                       float
 #define ALG(f)                    f##_f32
-#define RUN(k, op, call, in, out) ((void)(k), graft_float_run((op), (call), (in), (out)))
+#define RUN(k, op, call, in, out) run_typed((k), (op), (call), (in), (out))
 #include "verify/instances/sides.inc"
 
 static const uint32_t specials[] = {
@@ -44,7 +56,7 @@ bool exact_same_bits(float a, float b)
 }
 
 static const float *const *draw_inputs(graft_env *env, const graft_instance *instance,
-                                       exact_inputs kind, uint64_t seed)
+                                       exact_inputs kind, uint64_t seed, uint32_t dtype)
 {
     const float **vars = GRAFT_NEW(env->scratch, const float *, GRAFT_RULE_MAX_VARS);
     graft_rng rng;
@@ -56,20 +68,24 @@ static const float *const *draw_inputs(graft_env *env, const graft_instance *ins
         for (size_t i = 0; i < count; i++) {
             tensor[i] = draw_input(&rng, kind, first);
         }
+        if (graft_half_is(dtype)) {
+            (void)graft_half_round_all(dtype, tensor, count);
+        }
         vars[v] = tensor;
     }
     return vars;
 }
 
-int exact_compare(graft_env *env, const graft_instance *instance, exact_inputs kind, uint64_t seed)
+int exact_compare(graft_env *env, const graft_instance *instance, exact_inputs kind, uint64_t seed,
+                  uint32_t dtype)
 {
     graft_mark mark = graft_arena_mark(env->scratch);
     const float *left[GRAFT_RULE_MAX_OUTPUTS] = {0};
     const float *right[GRAFT_RULE_MAX_OUTPUTS] = {0};
-    const float *const *vars = draw_inputs(env, instance, kind, seed);
+    const float *const *vars = draw_inputs(env, instance, kind, seed, dtype);
     int differs = -1;
-    evaluate_side_f32(NULL, env->scratch, instance, &instance->source, vars, left);
-    evaluate_side_f32(NULL, env->scratch, instance, &instance->target, vars, right);
+    evaluate_side_f32(&dtype, env->scratch, instance, &instance->source, vars, left);
+    evaluate_side_f32(&dtype, env->scratch, instance, &instance->target, vars, right);
     for (uint32_t o = 0; o < instance->rule->output_count && differs < 0; o++) {
         size_t count = (size_t)graft_shape_elements(graft_instance_shape(
             instance, &instance->source, instance->source.pattern->outputs[o]));
@@ -143,7 +159,8 @@ static uint32_t try_points(graft_env *env, const tried_rule *r, graft_domain *do
                          GRAFT_FIT_OK);
         for (uint32_t kind = 0; kind < EXACT_KINDS; kind++) {
             samples++;
-            if (exact_compare(env, &instance, (exact_inputs)kind, graft_rng_next(&rng)) >= 0) {
+            if (exact_compare(env, &instance, (exact_inputs)kind, graft_rng_next(&rng),
+                              GRAFT_DTYPE_F32) >= 0) {
                 fail_msg("%s is not exact: %s", r->name,
                          graft_point_print(env->unit, r->rule, &domain->points[i]));
             }

@@ -2,6 +2,7 @@
 #include "tests/support/onnx_data.h"
 
 #include "graph/base/file.h"
+#include "graph/base/half.h"
 #include "graph/onnx/onnx.pb-c.h"
 
 #include <dirent.h>
@@ -70,6 +71,11 @@ static onnx_tensor view_tensor(graft_arena *arena, const Onnx__TensorProto *tens
         void *copy = graft_arena_alloc(arena, bytes); /* Raw data may lie at any address. */
         memcpy(copy, tensor->raw_data.data, bytes);
         view.raw = copy;
+    }
+    if (graft_half_is((uint32_t)tensor->data_type) && view.raw != NULL) {
+        float *wide = GRAFT_NEW(arena, float, bytes / sizeof(uint16_t));
+        graft_half_widen((uint32_t)tensor->data_type, view.raw, bytes / sizeof(uint16_t), wide);
+        view.data = wide;
     }
     if (tensor->data_type == GRAFT_DTYPE_F32 && bytes > 0) {
         bool listed = tensor->n_float_data * sizeof(float) == bytes;

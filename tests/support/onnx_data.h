@@ -12,7 +12,7 @@
 typedef struct onnx_tensor {
     const char *name;
     graft_shape shape;
-    const float *data; /* NULL unless the elements are binary32. */
+    const float *data; /* In binary32; NULL unless they are of it, of float16 or of bfloat16. */
     const void *raw;   /* Elements of any type; NULL when the file does not store them as bytes. */
 } onnx_tensor;
 

@@ -107,6 +107,7 @@ static bool plan_target(const graft_graph *graph, const graft_rule *rule, const 
         graft_shape in[GRAFT_MAX_INPUTS];
         zero_bytes(made->attrs[n], sizeof made->attrs[n]);
         made->is_const[n] = true;
+        made->shapes[n][0].dtype = graph->dtype;
         for (uint32_t i = 0; i < op_table[node->op].input_count; i++) {
             graft_operand operand = node->inputs[i];
             in[i] = *operand_shape(graph, match, made, operand);
@@ -116,7 +117,7 @@ static bool plan_target(const graft_graph *graph, const graft_rule *rule, const 
                                                 : graph->values[match->vars[operand]].is_const);
         }
         if (!plan_attrs(graph, rule, match, n, made->attrs[n]) ||
-            graft_infer_shapes(node->op, made->attrs[n], in, made->shapes[n]) != GRAFT_OK) {
+            infer_outputs(node->op, made->attrs[n], in, made->shapes[n]) != NULL) {
             return false;
         }
     }

@@ -56,8 +56,7 @@ static void add_operand(graft_form *form, uint32_t i, const graft_shape *shape, 
     uint64_t elements = graft_shape_elements(shape);
     uint64_t *sum = is_const ? &form->weight_elements : &form->input_elements;
     *sum = add_saturating(*sum, elements);
-    form->bytes =
-        add_saturating(form->bytes, multiply_saturating(elements, dtype_bytes(shape->dtype)));
+    form->bytes = add_saturating(form->bytes, priced_bytes(shape));
     form->weight = is_const && form->weight == NULL ? shape : form->weight;
     if (i < GRAFT_MAX_INPUTS) {
         form->inputs[i] = shape;
@@ -67,7 +66,7 @@ static void add_operand(graft_form *form, uint32_t i, const graft_shape *shape, 
 
 static void add_result(graft_form *form, uint32_t i, const graft_shape *shape)
 {
-    form->bytes = add_saturating(form->bytes, graft_shape_bytes(shape));
+    form->bytes = add_saturating(form->bytes, priced_bytes(shape));
     if (i < GRAFT_MAX_OUTPUTS) {
         form->outputs[i] = shape;
     }
@@ -300,7 +299,7 @@ void graft_edge_features(const graft_graph *graph, graft_index node, uint32_t op
     }
     out[GRAFT_EDGE_FEATURE_operand + (operand < 3 ? operand : 3)] = GRAFT_FEATURE_SCALE;
     out[GRAFT_EDGE_FEATURE_slot] = value->slot > 0 ? GRAFT_FEATURE_SCALE : 0;
-    out[GRAFT_EDGE_FEATURE_bytes] = log_feature(graft_shape_bytes(&value->shape), 2);
+    out[GRAFT_EDGE_FEATURE_bytes] = log_feature(priced_bytes(&value->shape), 2);
 }
 
 bool graft_edge_exists(const graft_graph *graph, graft_index node, uint32_t operand)

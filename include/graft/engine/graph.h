@@ -70,6 +70,7 @@ graft_status graft_graph_init(graft_graph *graph, const graft_limits *limits, vo
     graft_carver carver = {align_buffer(memory), 0};
     zero_bytes(graph, sizeof *graph);
     graph->limits = *limits;
+    graph->dtype = GRAFT_DTYPE_F32;
     carve_graph(&carver, limits, graph);
     return GRAFT_OK;
 }
@@ -96,6 +97,7 @@ graft_status graft_graph_copy(graft_graph *to, const graft_graph *from)
     to->value_end = from->value_end;
     to->edge_end = from->edge_end;
     to->output_count = from->output_count;
+    to->dtype = from->dtype;
     return GRAFT_OK;
 }
 
@@ -316,6 +318,7 @@ graft_status graft_graph_add_node(graft_graph *graph, uint32_t op, const int32_t
     graft_shape in[GRAFT_MAX_INPUTS];
     graft_shape out[GRAFT_MAX_OUTPUTS];
     int32_t all_attrs[GRAFT_MAX_ATTRS] = {0};
+    in[0].dtype = out[0].dtype = graph->dtype; /* There may be no inputs. */
     for (uint32_t i = 0; i < info->attr_count; i++) {
         all_attrs[i] = attrs[i];
     }
@@ -325,9 +328,8 @@ graft_status graft_graph_add_node(graft_graph *graph, uint32_t op, const int32_t
         }
         in[i] = graph->values[inputs[i]].shape;
     }
-    graft_status status = graft_infer_shapes(op, all_attrs, in, out);
-    if (status != GRAFT_OK) {
-        return status;
+    if (infer_outputs(op, all_attrs, in, out) != NULL) {
+        return GRAFT_BAD_INPUT;
     }
     if (!fits_new_node(graph, info->input_count, info->output_count)) {
         return GRAFT_CAPACITY;

@@ -479,6 +479,9 @@
 #pragma push_macro("is_preferred")
 #undef is_preferred
 #define is_preferred graft_own_is_preferred
+#pragma push_macro("is_real")
+#undef is_real
+#define is_real graft_own_is_real
 #pragma push_macro("keep_finding")
 #undef keep_finding
 #define keep_finding graft_own_keep_finding
@@ -755,6 +758,12 @@
 #pragma push_macro("price_hashed")
 #undef price_hashed
 #define price_hashed graft_own_price_hashed
+#pragma push_macro("priced_bytes")
+#undef priced_bytes
+#define priced_bytes graft_own_priced_bytes
+#pragma push_macro("priced_dtype")
+#undef priced_dtype
+#define priced_dtype graft_own_priced_dtype
 #pragma push_macro("print_of_node")
 #undef print_of_node
 #define print_of_node graft_own_print_of_node

@@ -327,6 +327,8 @@
 #pragma pop_macro("is_finite_float")
 #undef is_preferred
 #pragma pop_macro("is_preferred")
+#undef is_real
+#pragma pop_macro("is_real")
 #undef keep_finding
 #pragma pop_macro("keep_finding")
 #undef keeps
@@ -511,6 +513,10 @@
 #pragma pop_macro("price_cached")
 #undef price_hashed
 #pragma pop_macro("price_hashed")
+#undef priced_bytes
+#pragma pop_macro("priced_bytes")
+#undef priced_dtype
+#pragma pop_macro("priced_dtype")
 #undef print_of_node
 #pragma pop_macro("print_of_node")
 #undef prior_of

@@ -172,7 +172,7 @@ static uint64_t mix_hash(uint64_t hash, uint64_t word)
 
 static uint64_t hash_shape(uint64_t hash, const graft_shape *shape)
 {
-    hash = mix_hash(hash, (uint64_t)shape->rank << 8 | shape->dtype);
+    hash = mix_hash(hash, (uint64_t)shape->rank << 8 | priced_dtype(shape));
     for (uint32_t i = 0; i < GRAFT_MAX_RANK; i++) {
         hash = mix_hash(hash, (uint64_t)(uint32_t)shape->dims[i]);
     }
@@ -274,7 +274,8 @@ static const char *check_node(const graft_graph *graph, graft_index n)
     for (uint32_t i = 0; i < info->input_count; i++) {
         in[i] = graph->values[graft_node_input(graph, n, i)].shape;
     }
-    if (graft_infer_shapes(node->op, node->attrs, in, out) != GRAFT_OK) {
+    out[0].dtype = graph->dtype;
+    if (infer_outputs(node->op, node->attrs, in, out) != NULL) {
         return FAULT("a node's shapes do not infer");
     }
     for (uint32_t i = 0; i < info->output_count; i++) {

@@ -293,13 +293,31 @@ static const char *check_attrs(uint32_t op, const int32_t *attrs)
     return NULL;
 }
 
-static const char *check_shape(const graft_shape *shape)
+static bool is_real(uint32_t dtype)
+{
+    return dtype == GRAFT_DTYPE_F32 || dtype == GRAFT_DTYPE_F16 || dtype == GRAFT_DTYPE_BF16;
+}
+
+bool graft_dtype_is_real(uint32_t dtype) { return is_real(dtype); }
+
+/* Float16 and bfloat16 are priced as binary32: of nothing else costs are known. */
+static GRAFT_APART uint32_t priced_dtype(const graft_shape *shape)
+{
+    return is_real(shape->dtype) ? (uint32_t)GRAFT_DTYPE_F32 : shape->dtype;
+}
+
+static GRAFT_APART uint64_t priced_bytes(const graft_shape *shape)
+{
+    return multiply_saturating(graft_shape_elements(shape), dtype_bytes(priced_dtype(shape)));
+}
+
+static const char *check_shape(const graft_shape *shape, uint32_t dtype)
 {
     if (shape->rank > GRAFT_MAX_RANK) {
         return FAULT("an input's shape is unknown");
     }
-    if (shape->dtype != GRAFT_DTYPE_F32) {
-        return FAULT("an input is not binary32");
+    if (shape->dtype != dtype || !is_real(dtype)) {
+        return FAULT("the inputs are not all of binary32, float16 or bfloat16");
     }
     for (uint32_t i = 0; i < GRAFT_MAX_RANK; i++) {
         if (i < shape->rank ? shape->dims[i] < 1 : shape->dims[i] != 0) {
@@ -309,31 +327,43 @@ static const char *check_shape(const graft_shape *shape)
     return graft_shape_elements(shape) > INT32_MAX ? FAULT(text_large) : NULL;
 }
 
-static const char *infer_outputs(uint32_t op, const int32_t *attrs, const graft_shape *in,
-                                 graft_shape *out)
+/* NULL, or the check that failed; `out` is then overwritten all the same. On entry out[0].dtype says
+ * what type constants have. */
+static GRAFT_APART const char *infer_outputs(uint32_t op, const int32_t *attrs,
+                                             const graft_shape *in, graft_shape *out)
 {
     const graft_op_info *info = graft_op(op);
     if (info == NULL) {
         return FAULT("there is no such operator");
     }
     const op_site site = {attrs, in, out};
+    const uint8_t dtype = (info->input_count == 0 ? out : in)->dtype;
     const char *why = check_attrs(op, attrs);
     for (uint32_t i = 0; why == NULL && i < info->input_count; i++) {
-        why = check_shape(&in[i]);
+        why = check_shape(&in[i], dtype);
     }
     if (why == NULL) {
         why = shape_table[op](&site);
     }
     for (uint32_t i = 0; why == NULL && i < info->output_count; i++) {
+        out[i].dtype = dtype;
         why = graft_shape_elements(&out[i]) > INT32_MAX ? FAULT(text_large) : NULL;
     }
     return why;
+}
+
+const char *graft_infer_explain(uint32_t op, const int32_t *attrs, const graft_shape *in)
+{
+    graft_shape inferred[GRAFT_MAX_OUTPUTS];
+    inferred[0].dtype = GRAFT_DTYPE_F32;
+    return infer_outputs(op, attrs, in, inferred);
 }
 
 graft_status graft_infer_shapes(uint32_t op, const int32_t *attrs, const graft_shape *in,
                                 graft_shape *out)
 {
     graft_shape inferred[GRAFT_MAX_OUTPUTS];
+    inferred[0].dtype = GRAFT_DTYPE_F32;
     if (infer_outputs(op, attrs, in, inferred) != NULL) {
         return GRAFT_BAD_INPUT;
     }
@@ -341,12 +371,6 @@ graft_status graft_infer_shapes(uint32_t op, const int32_t *attrs, const graft_s
         out[i] = inferred[i];
     }
     return GRAFT_OK;
-}
-
-const char *graft_infer_explain(uint32_t op, const int32_t *attrs, const graft_shape *in)
-{
-    graft_shape inferred[GRAFT_MAX_OUTPUTS];
-    return infer_outputs(op, attrs, in, inferred);
 }
 
 /* -------------------------------------------------------------- operations */

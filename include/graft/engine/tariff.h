@@ -130,7 +130,7 @@ static void form_core(const graft_form *form, graft_form *core)
         const bool is_const = (form->const_mask >> i & 1u) != 0;
         core->weight_elements -= is_const ? elements : 0;
         core->input_elements -= is_const ? 0 : elements;
-        core->bytes -= graft_shape_bytes(form->inputs[i]);
+        core->bytes -= priced_bytes(form->inputs[i]);
     }
 }
 

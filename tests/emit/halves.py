@@ -1,0 +1,269 @@
+"""Models of float16 and bfloat16 for test_halves.sh, and what is held against them.
+
+    halves.py convert IN.onnx OUT.onnx TYPE      all binary32 of a model as float16 or bfloat16
+    halves.py small FOLDER                       small models, each for one thing
+    halves.py compare BEFORE AFTER TOLERANCE [SINGLE.onnx]
+    halves.py run MODEL INPUTS.npz OUTPUTS.npz   random inputs and what onnxruntime makes of them
+    halves.py same A.npz B.npz TOLERANCE
+
+`compare`: AFTER passes the ONNX project's checker, has BEFORE's inputs and outputs, types included,
+and no tensor of binary32 that BEFORE has not; onnxruntime, or for bfloat16 the ONNX project's
+reference, gives the same outputs of both up to the tolerance (of each output's largest element),
+and AFTER is no further from what SINGLE, the model in binary32, makes of these inputs than
+BEFORE is, but for that tolerance.
+"""
+
+import sys
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+HALVES = {"float16": (TensorProto.FLOAT16, np.float16),
+          "bfloat16": (TensorProto.BFLOAT16, ml_dtypes.bfloat16)}
+onnxruntime.set_default_logger_severity(4)
+
+
+def half_tensor(tensor, kind, dtype):
+    if tensor.data_type == TensorProto.FLOAT:
+        with np.errstate(over="ignore"):  # Masks of the least binary32 become infinities.
+            array = numpy_helper.to_array(tensor).astype(dtype)
+        raw = array.view(np.uint16).tobytes()
+        tensor.CopyFrom(helper.make_tensor(tensor.name, kind, array.shape, raw, raw=True))
+
+
+def convert(path, out, name):
+    model = onnx.load(path)
+    kind, dtype = HALVES[name]
+    for tensor in model.graph.initializer:
+        half_tensor(tensor, kind, dtype)
+    for port in [*model.graph.input, *model.graph.output, *model.graph.value_info]:
+        if port.type.tensor_type.elem_type == TensorProto.FLOAT:
+            port.type.tensor_type.elem_type = kind
+    for node in model.graph.node:
+        for attribute in node.attribute:
+            half_tensor(attribute.t, kind, dtype)
+            if node.op_type == "Cast" and attribute.i == TensorProto.FLOAT:
+                attribute.i = kind
+    onnx.save(model, out)
+
+
+class Net:
+    """A model that grows by nodes. Convolutions of bfloat16 came with opset 22."""
+
+    def __init__(self, name="float16"):
+        self.kind, self.dtype = HALVES[name]
+        self.opset = 17 if name == "float16" else 22
+        self.nodes, self.weights, self.inputs = [], [], []
+
+    def weight(self, name, value, single=False):
+        array = np.asarray(value, np.float32 if single else self.dtype)
+        raw = array.tobytes()
+        kind = TensorProto.FLOAT if single else self.kind
+        self.weights.append(helper.make_tensor(name, kind, array.shape, raw, raw=True))
+
+    def feed(self, name, *shape, single=False):
+        kind = TensorProto.FLOAT if single else self.kind
+        self.inputs.append(helper.make_tensor_value_info(name, kind, shape))
+
+    def node(self, kind, inputs, output, **attributes):
+        self.nodes.append(helper.make_node(kind, inputs.split(), [output], **attributes))
+
+    def save(self, path, *outputs):
+        ports = [helper.make_tensor_value_info(name, kind, shape) for name, kind, shape in outputs]
+        graph = helper.make_graph(self.nodes, "net", self.inputs, ports, self.weights)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=8)
+        onnx.save(model, path)
+
+
+def batch_normed(folder, name, scale, kind="float16"):
+    """A convolution and a batch normalisation that a rule folds into its weights."""
+    rng = np.random.default_rng(3)
+    net = Net(kind)
+    net.feed("x", 1, 3, 8, 8)
+    net.weight("w", rng.uniform(-200, 200, (4, 3, 3, 3)))
+    for k, values in {"s": [scale] * 4, "b": [0.5] * 4, "m": [0.25] * 4, "v": [1] * 4}.items():
+        net.weight(k, values)
+    net.node("Conv", "x w", "c", kernel_shape=[3, 3])
+    net.node("BatchNormalization", "c s b m v", "n")
+    net.node("Relu", "n", "y")
+    net.save(folder / f"{name}.onnx", ("y", net.kind, (1, 4, 6, 6)))
+    return net
+
+
+def overflows(folder):
+    """Batch normalisation that cannot be folded, before moves that undo each other."""
+    net = batch_normed(folder, "overflows", 1000)
+    net.node("Transpose", "y", "t", perm=[0, 2, 3, 1])
+    net.node("Transpose", "t", "u", perm=[0, 3, 1, 2])
+    net.node("Concat", "u u", "z", axis=1)
+    net.save(folder / "overflows.onnx", ("z", net.kind, (1, 8, 6, 6)))
+
+
+def mixed(folder):
+    """Float16 around a layer norm in binary32, with a chain of moves in each."""
+    rng = np.random.default_rng(5)
+    net = Net()
+    net.feed("x", 4, 16)
+    for name in "ab":
+        net.weight(f"w{name}", rng.normal(0, 0.2, (16, 16)))
+        net.weight(f"b{name}", rng.normal(0, 0.2, 16))
+    net.weight("scale", np.ones(16), single=True)
+    net.weight("shift", np.zeros(16), single=True)
+    for name, at in (("a", "x"), ("b", "h")):
+        if name == "b":
+            net.node("Transpose", "ra", "t1", perm=[1, 0])
+            net.node("Transpose", "t1", "t2", perm=[1, 0])
+            net.node("Cast", "t2", "wide", to=TensorProto.FLOAT)
+            net.node("Transpose", "wide", "t3", perm=[1, 0])
+            net.node("Transpose", "t3", "t4", perm=[1, 0])
+            net.node("LayerNormalization", "t4 scale shift", "ln")
+            net.node("Cast", "ln", "h", to=net.kind)
+        net.node("MatMul", f"{at} w{name}", f"m{name}")
+        net.node("Add", f"m{name} b{name}", f"s{name}")
+        net.node("Relu", f"s{name}", f"r{name}")
+    net.save(folder / "mixed.onnx", ("rb", net.kind, (4, 16)))
+
+
+def constants(folder):
+    """Nodes of constants, and operators that are read as others with constants of their own."""
+    net = Net()
+    net.feed("x", 2, 8)
+    net.weight("one", 1)
+    net.weight("third", np.linspace(0.1, 3.3, 8))
+    net.weight("six", 6)
+    net.weight("zero", 0)
+    net.node("Div", "one third", "inverse")
+    net.node("Neg", "inverse", "minus")
+    net.node("Mul", "x minus", "p")
+    net.node("Neg", "p", "n")
+    net.node("Abs", "n", "a")
+    net.node("HardSigmoid", "a", "h", alpha=0.2, beta=0.5)
+    net.node("Clip", "h zero six", "k")
+    net.node("Clip", "k zero six", "y")
+    net.save(folder / "constants.onnx", ("y", net.kind, (2, 8)))
+
+
+def wrong_size(folder):
+    """Raw data of three bytes for two numbers of two."""
+    for name, (kind, _) in HALVES.items():
+        net = Net(name)
+        net.feed("x", 2)
+        net.weight("w", [1, 2])
+        net.weights[0].raw_data = net.weights[0].raw_data[:3]
+        net.node("Add", "x w", "y")
+        net.save(folder / f"wrong-{name}.onnx", ("y", kind, (2,)))
+
+
+def small(folder):
+    batch_normed(folder, "fits", 2)
+    batch_normed(folder, "bfits", 1000, "bfloat16")
+    overflows(folder)
+    mixed(folder)
+    constants(folder)
+    wrong_size(folder)
+
+
+def dtype_of(port):
+    return onnx.helper.tensor_dtype_to_np_dtype(port.type.tensor_type.elem_type)
+
+
+def draw(model, seed):
+    """Random inputs that every type represents."""
+    rng = np.random.default_rng(seed)
+    weights = {tensor.name for tensor in model.graph.initializer}
+    inputs = {}
+    for port in model.graph.input:
+        if port.name not in weights:
+            shape = [dim.dim_value or 1 for dim in port.type.tensor_type.shape.dim]
+            dtype = dtype_of(port)
+            inputs[port.name] = (rng.integers(0, 2, shape).astype(dtype) if np.dtype(dtype).kind == "i"
+                                 else rng.normal(size=shape).astype(ml_dtypes.bfloat16).astype(dtype))
+    return inputs
+
+
+def evaluate(path, inputs):
+    model = onnx.load(path)
+    kinds = {port.type.tensor_type.elem_type for port in model.graph.input}
+    if TensorProto.BFLOAT16 in kinds:
+        return ReferenceEvaluator(model).run(None, inputs)
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads = 1
+    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"]).run(None, inputs)
+
+
+def apart(a, b):
+    a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    if a.shape != b.shape or not np.array_equal(np.isfinite(a), np.isfinite(b)):
+        return np.inf
+    finite = np.isfinite(a)
+    return np.abs(a[finite] - b[finite]).max(initial=0) / max(1e-30, np.abs(a[finite]).max(initial=0))
+
+
+def ports(model):
+    weights = {tensor.name for tensor in model.graph.initializer}
+    return [(port.name, port.type.SerializeToString()) for port in [*model.graph.input, *model.graph.output]
+            if port.name not in weights]
+
+
+def singles(model):
+    return sum(tensor.data_type == TensorProto.FLOAT for tensor in model.graph.initializer)
+
+
+def compare(before, after, tolerance, single=None):
+    old, new = onnx.load(before), onnx.load(after)
+    onnx.checker.check_model(new, full_check=True)
+    if ports(old) != ports(new) or singles(new) > singles(old):
+        return f"{after}: other ports or types"
+    inputs = draw(old, 7)
+    want, have = evaluate(before, inputs), evaluate(after, inputs)
+    worst = max(apart(a, b) for a, b in zip(want, have))
+    line = f"{len(old.graph.node)} -> {len(new.graph.node)} nodes, {worst:.2e} apart"
+    fault = not worst <= tolerance
+    if single:
+        exact = evaluate(single, {name: np.asarray(x, np.float32) if np.dtype(x.dtype).kind not in "iu" else x
+                                  for name, x in inputs.items()})
+        off = [max(apart(a, b) for a, b in zip(exact, side)) for side in (want, have)]
+        line += f"; from binary32 {off[0]:.2e} and {off[1]:.2e}"
+        fault = fault or not off[1] <= off[0] + tolerance
+    print(f"{Path(after).name}: {line}")
+    return "too far" if fault else None
+
+
+def run(path, inputs, outputs):
+    """For `graft run`: bfloat16 has no place in an archive, so float16 only."""
+    model = onnx.load(path)
+    drawn = draw(model, 7)
+    np.savez(inputs, **drawn)
+    np.savez(outputs, **{port.name: x for port, x in zip(model.graph.output, evaluate(path, drawn))})
+
+
+def same(a, b, tolerance):
+    a, b = np.load(a), np.load(b)
+    if sorted(a) != sorted(b) or any(a[name].dtype != b[name].dtype for name in a):
+        return "other names or types"
+    worst = max(apart(a[name], b[name]) for name in a)
+    print(f"{worst:.2e} apart")
+    return None if worst <= tolerance else "too far"
+
+
+def main():
+    what, *rest = sys.argv[1:]
+    if what == "convert":
+        return convert(*rest)
+    if what == "small":
+        return small(Path(rest[0]))
+    if what == "compare":
+        return compare(rest[0], rest[1], float(rest[2]), *rest[3:])
+    if what == "run":
+        return run(*rest)
+    return same(rest[0], rest[1], float(rest[2]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,486 @@
+/* test_halves.c - float16 and bfloat16: numbers are rounded as the compiler rounds them; the engine
+ * takes either type and no mixture; models are read as in binary32, and new weights of what is
+ * written are rounded once, or refused. */
+#include "graph/base/half.h"
+
+#include "graph/base/rng.h"
+#include "graph/meaning/algebra_half.h"
+#include "graph/model.h"
+#include "graph/rule/ruleparse.h"
+#include "tests/support/build.h"
+#include "tests/support/onnx_text.h"
+#include "tests/support/variants.h"
+
+#include <math.h>
+#include <string.h>
+
+static const uint8_t types[] = {GRAFT_DTYPE_F16, GRAFT_DTYPE_BF16};
+
+/* ------------------------------------------------------------------ numbers */
+
+enum { NUMBERS = 65536, DRAWS = 400000 };
+
+static uint32_t bits_of(float x)
+{
+    uint32_t bits = 0;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static float float_of(uint32_t bits)
+{
+    float x = 0.0F;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static uint16_t narrow(uint32_t dtype, float x)
+{
+    uint16_t bits = 0;
+    (void)graft_half_narrow(dtype, &x, 1, &bits);
+    return bits;
+}
+
+static float widen(uint32_t dtype, uint16_t bits)
+{
+    float x = 0.0F;
+    graft_half_widen(dtype, &bits, 1, &x);
+    return x;
+}
+
+/* Every number of 16 bits, NaN with its payload, goes there and back. */
+static void test_there_and_back(void **state)
+{
+    (void)state;
+    for (uint32_t t = 0; t < 2; t++) {
+        for (uint32_t i = 0; i < NUMBERS; i++) {
+            assert_int_equal(narrow(types[t], widen(types[t], (uint16_t)i)), i);
+        }
+    }
+    assert_int_equal(bits_of(widen(GRAFT_DTYPE_F16, 0x3c01)), bits_of(1.0F + 0x1p-10F));
+    assert_int_equal(bits_of(widen(GRAFT_DTYPE_F16, 0x8001)), bits_of(-0x1p-24F));
+    assert_int_equal(bits_of(widen(GRAFT_DTYPE_BF16, 0x3f81)), bits_of(1.0F + 0x1p-7F));
+}
+
+/* The nearest bfloat16, ties to even: of the two beside it the nearer one. */
+static float nearest_bfloat16(float x)
+{
+    const uint32_t below = bits_of(x) & 0xffff0000U;
+    const double down = fabs((double)x - (double)float_of(below));
+    const double up = fabs((double)float_of(below + 0x10000U) - (double)x);
+    const bool even = (below & 0x10000U) == 0;
+    return float_of(down < up || (down == up && even) ? below : below + 0x10000U);
+}
+
+static void check_rounded(float x)
+{
+    const float half = graft_half_round((double)x);
+    assert_int_equal(bits_of(widen(GRAFT_DTYPE_F16, narrow(GRAFT_DTYPE_F16, x))), bits_of(half));
+    if (fabsf(x) < 0x1p127F) {
+        assert_int_equal(bits_of(widen(GRAFT_DTYPE_BF16, narrow(GRAFT_DTYPE_BF16, x))),
+                         bits_of(nearest_bfloat16(x)));
+    }
+}
+
+static void test_rounded(void **state)
+{
+    graft_rng rng;
+    (void)state;
+    graft_rng_seed(&rng, 1);
+    for (uint32_t i = 0; i < DRAWS; i++) {
+        const float x = float_of((uint32_t)graft_rng_next(&rng));
+        if (isfinite(x)) {
+            check_rounded(x);
+            check_rounded(ldexpf(x, -(int)lround(log2(fabs((double)x) + 1e-45)) - 14));
+        }
+    }
+    for (uint32_t i = 0; i < NUMBERS; i++) { /* Ties, and beside them. */
+        const float x = widen(GRAFT_DTYPE_F16, (uint16_t)i);
+        if (isfinite(x)) {
+            check_rounded(x * (1.0F + 0x1p-11F));
+            check_rounded(x * (1.0F + 0x1p-11F) * (1.0F + 0x1p-22F));
+            check_rounded(x * (1.0F + 0x1p-11F) * (1.0F - 0x1p-22F));
+            check_rounded(x + 0x1p-25F);
+        }
+    }
+}
+
+/* Whether a number fits is said of finite ones only. */
+static void test_fits(void **state)
+{
+    static const struct {
+        float x;
+        bool fits[2];
+    } rows[] = {
+        {65504.0F,  {true, true}  },
+        {65519.0F,  {true, true}  },
+        {65520.0F,  {false, true} },
+        {-65520.0F, {false, true} },
+        {3.38e38F,  {false, true} },
+        {3.4e38F,   {false, false}},
+        {INFINITY,  {true, true}  },
+        {NAN,       {true, true}  },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        for (uint32_t t = 0; t < 2; t++) {
+            uint16_t bits = 0;
+            float x = rows[i].x;
+            assert_int_equal(graft_half_narrow(types[t], &x, 1, &bits), rows[i].fits[t]);
+            assert_int_equal(graft_half_round_all(types[t], &x, 1), rows[i].fits[t]);
+            assert_true((isinf(x) != 0) == (isinf(rows[i].x) != 0 || !rows[i].fits[t]));
+        }
+    }
+}
+
+/* ------------------------------------------------------------------- engine */
+
+static void check_sound(graft_env *env, const graft_graph *graph)
+{
+    const size_t bytes = graft_order_bytes(&graph->limits);
+    const char *fault = graft_graph_check(graph, graft_arena_alloc(env->scratch, bytes), bytes);
+    assert_string_equal(fault == NULL ? "" : fault, "");
+}
+
+/* Whether a rule can be applied at the node that makes the output, where it matches. */
+static bool apply_at_output(graft_env *env, graft_graph *graph, const graft_rule *rule)
+{
+    const graft_order order = build_order(env->scratch, graph);
+    const graft_apply_options options = {.weight_bytes_limit = UINT64_MAX};
+    void *scratch = graft_arena_alloc(env->scratch, graft_match_scratch_bytes(&graph->limits));
+    graft_matcher matcher;
+    graft_match match;
+    graft_matcher_start(&matcher, rule, graph, &order, graph->values[graph->outputs[0]].node);
+    assert_true(graft_matcher_next(&matcher, &match));
+    return graft_apply(graph, rule, &match, &order, &options, scratch, NULL) == GRAFT_OK;
+}
+
+static graft_shape typed(graft_shape shape, uint8_t dtype)
+{
+    shape.dtype = dtype;
+    return shape;
+}
+
+static void test_engine_takes_one_type(void **state)
+{
+    graft_env *env = *state;
+    const graft_shape plain = build_shape(2, 3, 3, 0, 0);
+    for (uint32_t t = 0; t < 2; t++) {
+        graft_graph *graph = build_graph(env->life);
+        graft_index node = GRAFT_NONE;
+        const graft_index a = build_input(graph, typed(plain, types[t]), 0);
+        const graft_index b = build_weight(graph, typed(plain, types[t]), 0);
+        const graft_index c = build_weight(graph, plain, 1);
+        const graft_index d = build_weight(graph, typed(plain, types[1 - t]), 2);
+        const graft_index y = build_node(graph, GRAFT_OP_matmul, NULL, a, b, 0);
+        assert_int_equal(graph->values[y].shape.dtype, types[t]);
+        assert_int_equal(
+            graft_graph_add_node(graph, GRAFT_OP_add, NULL, (graft_index[]){y, c}, 0, &node),
+            GRAFT_BAD_INPUT);
+        assert_int_equal(
+            graft_graph_add_node(graph, GRAFT_OP_add, NULL, (graft_index[]){d, y}, 0, &node),
+            GRAFT_BAD_INPUT);
+        const graft_shape whole = typed(plain, GRAFT_DTYPE_I32);
+        graft_shape out = plain;
+        assert_int_equal(
+            graft_infer_shapes(GRAFT_OP_relu, (int32_t[GRAFT_MAX_ATTRS]){0}, &whole, &out),
+            GRAFT_BAD_INPUT);
+        assert_non_null(graft_infer_explain(GRAFT_OP_relu, (int32_t[GRAFT_MAX_ATTRS]){0}, &whole));
+        assert_int_equal(graft_graph_add_output(graph, y), GRAFT_OK);
+        check_sound(env, graph);
+    }
+}
+
+/* What `fill` makes has the graph's type, also in a copy; so a rule that needs one fits where that
+ * is the type of the match, and nowhere else. */
+static void test_constants_have_a_type(void **state)
+{
+    graft_env *env = *state;
+    const graft_shape plain = build_shape(2, 3, 3, 0, 0);
+    graft_rule rule;
+    assert_int_equal(
+        graft_rule_parse(env, "rule", "mul(a, b) = add(mul(a, b), fill(value=0.0, dim=[]))", &rule),
+        GRAFT_OK);
+    for (uint32_t fits = 0; fits < 2; fits++) {
+        graft_graph *graph = build_graph(env->life);
+        graph->dtype = fits == 1 ? GRAFT_DTYPE_F16 : GRAFT_DTYPE_F32;
+        const graft_index a = build_input(graph, typed(plain, GRAFT_DTYPE_F16), 0);
+        const graft_index b = build_input(graph, typed(plain, GRAFT_DTYPE_F16), 1);
+        const graft_index y = build_node(graph, GRAFT_OP_mul, NULL, a, b, 0);
+        assert_int_equal(graft_graph_add_output(graph, y), GRAFT_OK);
+        graft_graph *copy = graft_model_graph_copy(env->life, graph);
+        assert_int_equal(copy->dtype, graph->dtype);
+        assert_int_equal(apply_at_output(env, copy, &rule), fits);
+        check_sound(env, copy);
+        assert_int_equal(copy->values[copy->outputs[0]].shape.dtype, GRAFT_DTYPE_F16);
+    }
+}
+
+/* ------------------------------------------------------------------- models */
+
+static void narrow_tensor(graft_arena *arena, Onnx__TensorProto *tensor, uint8_t dtype)
+{
+    if (tensor->data_type == GRAFT_DTYPE_F32) {
+        const size_t count = tensor->raw_data.len / sizeof(float);
+        uint16_t *bits = GRAFT_NEW(arena, uint16_t, count);
+        (void)graft_half_narrow(dtype, (const float *)(const void *)tensor->raw_data.data, count,
+                                bits);
+        tensor->data_type = dtype;
+        tensor->raw_data.data = (uint8_t *)bits;
+        tensor->raw_data.len = count * sizeof(uint16_t);
+    }
+}
+
+static void narrow_port(Onnx__ValueInfoProto *port, uint8_t dtype)
+{
+    Onnx__TypeProto__Tensor *type = port->type == NULL ? NULL : port->type->tensor_type;
+    if (type != NULL && type->elem_type == GRAFT_DTYPE_F32) {
+        type->elem_type = dtype;
+    }
+}
+
+/* A text's message, all binary32 in it as another type. */
+static Onnx__ModelProto *narrow_text(graft_env *env, const char *text, uint8_t dtype)
+{
+    Onnx__ModelProto *proto = onnx_text_message(env->life, text);
+    Onnx__GraphProto *graph = proto->graph;
+    for (size_t i = 0; i < graph->n_initializer; i++) {
+        narrow_tensor(env->life, graph->initializer[i], dtype);
+    }
+    for (size_t i = 0; i < graph->n_input; i++) {
+        narrow_port(graph->input[i], dtype);
+    }
+    for (size_t i = 0; i < graph->n_output; i++) {
+        narrow_port(graph->output[i], dtype);
+    }
+    return proto;
+}
+
+static graft_model *read_narrow(graft_env *env, const char *text, uint8_t dtype)
+{
+    graft_model *model = NULL;
+    graft_status status = onnx_text_read(env, narrow_text(env, text, dtype), NULL, &model);
+    assert_string_equal(env->message, "");
+    assert_int_equal(status, GRAFT_OK);
+    return model;
+}
+
+static const char *const understood[] = {
+    "input x 1 2 5 6; weight w 4 2 3 3; weight s 4; weight b 4; weight m 4; weight v 4; output y;"
+    "node Conv x w -> c; node BatchNormalization c s b m v -> n; node Relu n -> y",
+    "input x 1 3; weight w 2 3; weight b 2; node Gemm x w b -> y : transB=1 alpha=2.0; output y",
+    "input x 2 4; node Neg x -> n; node Abs n -> a; node HardSigmoid a -> h; node Reciprocal h -> "
+    "y;"
+    "output y",
+    "input x 2 4; weight l = 0; weight h = 6; node Clip x l h -> y; output y",
+    "input x 2 4; weight e = 2; node Pow x e -> y; output y",
+    "opset 17; input x 2 4; weight s 4; weight b 4; node LayerNormalization x s b -> y; output y",
+    "input x 2 4; weight s 4; node PRelu x s -> p; node Softmax p -> y; output y",
+    "input x 1 2 4 4; node MaxPool x -> p : kernel_shape=2,2; node GlobalAveragePool p -> y;"
+    "output y",
+    "input x 2 4; ints r = 4 2; node Reshape x r -> t; node Transpose t -> u; node Concat u u -> y "
+    ":"
+    " axis=1; output y",
+    "input x 2 4; node Identity x -> i; ints p = 0 1 0 1; weight v = 3; node Pad i p v -> y;"
+    "output y",
+    "input x 2 1; ints t = 2 4; node Expand x t -> y; output y",
+    "input x 2 3 1; weight w 1 8 1; weight r 1 8 2; weight b 1 16; node LSTM x w r b -> y :"
+    " hidden_size=2; output y",
+};
+
+/* What is read is what would be read in binary32, but for the types. */
+static void test_read_as_binary32(void **state)
+{
+    graft_env *env = *state;
+    for (size_t i = 0; i < sizeof understood / sizeof understood[0]; i++) {
+        const graft_model *plain = onnx_text_model(env, understood[i]);
+        const char *want = onnx_text_print(env->life, plain, &plain->graph);
+        for (uint32_t t = 0; t < 2; t++) {
+            const graft_model *model = read_narrow(env, understood[i], types[t]);
+            const graft_graph *graph = &model->graph;
+            assert_string_equal(onnx_text_print(env->life, model, graph), want);
+            assert_int_equal(graph->dtype, types[t]);
+            assert_true(model->has_halves && !plain->has_halves);
+            for (graft_index v = 0; v < graph->value_end; v++) {
+                const uint8_t dtype = graph->values[v].shape.dtype;
+                assert_true(!graft_dtype_is_real(dtype) || dtype == types[t]);
+            }
+            check_sound(env, graph);
+        }
+    }
+}
+
+static graft_status pack_anew(graft_env *env, const graft_model *model, Onnx__ModelProto **proto)
+{
+    uint8_t *data = NULL;
+    size_t size = 0;
+    ProtobufCMessage *message = NULL;
+    graft_status status = graft_model_pack(env, env->life, model,
+                                           variant_regenerated(env->life, model), &data, &size);
+    if (status == GRAFT_OK) {
+        assert_int_equal(graft_wire_decode(env, env->life, (graft_bytes){"written", data, size},
+                                           &onnx__model_proto__descriptor, &message),
+                         GRAFT_OK);
+        *proto = (Onnx__ModelProto *)message;
+    }
+    return status;
+}
+
+/* Every node generated anew: no tensor of binary32, and the graph that is read again is the same. */
+static void test_written_in_their_type(void **state)
+{
+    graft_env *env = *state;
+    for (size_t i = 0; i < sizeof understood / sizeof understood[0]; i++) {
+        for (uint32_t t = 0; t < 2; t++) {
+            const graft_model *model = read_narrow(env, understood[i], types[t]);
+            Onnx__ModelProto *proto = NULL;
+            graft_model *again = NULL;
+            assert_int_equal(pack_anew(env, model, &proto), GRAFT_OK);
+            for (size_t k = 0; k < proto->graph->n_initializer; k++) {
+                assert_int_not_equal(proto->graph->initializer[k]->data_type, GRAFT_DTYPE_F32);
+            }
+            assert_int_equal(onnx_text_read(env, proto, NULL, &again), GRAFT_OK);
+            assert_int_equal(again->opaque_count, model->opaque_count);
+            assert_int_equal(again->inputs[0].shape.dtype, types[t]);
+            assert_int_equal(again->outputs[0].shape.dtype, types[t]);
+        }
+    }
+}
+
+/* ((a b) c) is rounded once: a product rounded after each step is another number. */
+static void test_weights_are_rounded_once(void **state)
+{
+    static const char text[] =
+        "input x 1; weight a 1 = 1.0009765625; weight b 1 = 1.0009765625; weight c 1 = 1.25;"
+        "node Mul a b -> p; node Mul p c -> q; node Add x q -> y; output y";
+    graft_env *env = *state;
+    Onnx__ModelProto *proto = NULL;
+    const graft_model *model = read_narrow(env, text, GRAFT_DTYPE_F16);
+    assert_int_equal(pack_anew(env, model, &proto), GRAFT_OK);
+    assert_int_equal(proto->graph->n_initializer, 1);
+    uint16_t bits = 0;
+    memcpy(&bits, proto->graph->initializer[0]->raw_data.data, sizeof bits);
+    const double exact = 1.0009765625 * 1.0009765625 * 1.25;
+    const float steps =
+        graft_half_round((double)graft_half_round(1.0009765625 * 1.0009765625) * 1.25);
+    assert_true(widen(GRAFT_DTYPE_F16, bits) == graft_half_round(exact));
+    assert_true(steps != graft_half_round(exact));
+}
+
+/* A weight that does not fit is refused by name; what fits in bfloat16 is written there. A node
+ * that came so with the file stays as it was. */
+static void test_weights_that_do_not_fit(void **state)
+{
+    static const char text[] = "input x 1; weight a 1 = 300; weight b 1 = 300; node Mul a b -> p;"
+                               "node Add x p -> y; output y";
+    graft_env *env = *state;
+    Onnx__ModelProto *proto = NULL;
+    const graft_model *model = read_narrow(env, text, GRAFT_DTYPE_F16);
+    check_failed(env, pack_anew(env, model, &proto), GRAFT_CAPACITY,
+                 "test.onnx: the rewritten weight 'graft_mul_0' does not fit into float16");
+    graft_env_clear(env);
+    uint8_t *data = NULL;
+    size_t size = 0;
+    assert_int_equal(graft_model_pack(env, env->life, model, &model->graph, &data, &size),
+                     GRAFT_OK);
+    model = read_narrow(env, text, GRAFT_DTYPE_BF16);
+    assert_int_equal(pack_anew(env, model, &proto), GRAFT_OK);
+}
+
+/* A rule's weight that is no number, of such as are: also of binary32. */
+static void test_weights_that_are_no_numbers(void **state)
+{
+    static const char text[] = "input x 1; weight a 1 = 3e38; weight b 1 = 3e38; node Add a b -> p;"
+                               "node Add x p -> y; output y";
+    graft_env *env = *state;
+    Onnx__ModelProto *proto = NULL;
+    const graft_model *model = onnx_text_model(env, text);
+    check_failed(env, pack_anew(env, model, &proto), GRAFT_CAPACITY, "does not fit into binary32");
+    graft_env_clear(env);
+    uint8_t *data = NULL;
+    size_t size = 0;
+    assert_int_equal(graft_model_pack(env, env->life, model, &model->graph, &data, &size),
+                     GRAFT_OK);
+}
+
+/* Nodes of one type each are understood; one of two types is opaque, and so is a Cast. */
+static void test_mixtures(void **state)
+{
+    static const char text[] =
+        "input x 2 4; weight w 4 4; input z 2 4; node MatMul x w -> a; node Cast a -> b : to=1;"
+        "node Add b z -> c; node Relu c -> d; node Neg d -> e; node Add a z -> y; output y;"
+        "output e";
+    graft_env *env = *state;
+    graft_model *model = NULL;
+    Onnx__ModelProto *proto = onnx_text_message(env->life, text);
+    narrow_port(proto->graph->input[0], GRAFT_DTYPE_F16);
+    narrow_tensor(env->life, proto->graph->initializer[0], GRAFT_DTYPE_F16);
+    assert_int_equal(onnx_text_read(env, proto, NULL, &model), GRAFT_OK);
+    assert_int_equal(model->graph.dtype, GRAFT_DTYPE_F16);
+    assert_int_equal(model->opaque_count, 3); /* Cast, Neg with its constant, the last Add. */
+    check_sound(env, &model->graph);
+}
+
+/* In binary32 for who runs it; the ports still know what the file declares. */
+static void test_taken_for_binary32(void **state)
+{
+    const graft_model_options options = {.as_binary32 = true};
+    graft_env *env = *state;
+    for (size_t i = 0; i < sizeof understood / sizeof understood[0]; i++) {
+        graft_model *model = NULL;
+        Onnx__ModelProto *proto = narrow_text(env, understood[i], GRAFT_DTYPE_BF16);
+        assert_int_equal(onnx_text_read(env, proto, &options, &model), GRAFT_OK);
+        assert_int_equal(model->graph.dtype, GRAFT_DTYPE_F32);
+        assert_false(model->has_halves);
+        assert_int_equal(model->inputs[0].shape.dtype, GRAFT_DTYPE_F32);
+        assert_int_equal(model->inputs[0].dtype, GRAFT_DTYPE_BF16);
+    }
+}
+
+/* Elements in the list of whole numbers, and data of a wrong size. */
+static void test_forms_of_data(void **state)
+{
+    static const char text[] = "input x 2; weight w 2 = 1.5 -2; node Add x w -> y; output y";
+    graft_env *env = *state;
+    graft_model *model = NULL;
+    for (uint32_t t = 0; t < 2; t++) {
+        Onnx__ModelProto *proto = narrow_text(env, text, types[t]);
+        Onnx__TensorProto *tensor = proto->graph->initializer[0];
+        int32_t items[2] = {narrow(types[t], 1.5F), narrow(types[t], -2.0F)};
+        tensor->raw_data.len = 3;
+        check_failed(env, onnx_text_read(env, proto, NULL, &model), GRAFT_BAD_INPUT,
+                     "initializer 'w' has 3 bytes where its shape needs 4");
+        graft_env_clear(env);
+        tensor->has_raw_data = 0;
+        tensor->raw_data.len = 0;
+        tensor->n_int32_data = 2;
+        tensor->int32_data = items;
+        assert_int_equal(onnx_text_read(env, proto, NULL, &model), GRAFT_OK);
+        const float *data = model->weights[0].data;
+        assert_true(data[0] == 1.5F && data[1] == -2.0F);
+        tensor->n_int32_data = 1;
+        check_failed(env, onnx_text_read(env, proto, NULL, &model), GRAFT_BAD_INPUT,
+                     "has 1 elements where its shape needs 2");
+        graft_env_clear(env);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_there_and_back),
+        CHECK_TEST(test_rounded),
+        CHECK_TEST(test_fits),
+        CHECK_TEST(test_engine_takes_one_type),
+        CHECK_TEST(test_constants_have_a_type),
+        CHECK_TEST(test_read_as_binary32),
+        CHECK_TEST(test_written_in_their_type),
+        CHECK_TEST(test_weights_are_rounded_once),
+        CHECK_TEST(test_weights_that_do_not_fit),
+        CHECK_TEST(test_weights_that_are_no_numbers),
+        CHECK_TEST(test_mixtures),
+        CHECK_TEST(test_taken_for_binary32),
+        CHECK_TEST(test_forms_of_data),
+    };
+    return cmocka_run_group_tests_name("halves", tests, NULL, NULL);
+}
