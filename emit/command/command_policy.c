@@ -311,6 +311,13 @@ static graft_status make_one(policy_run *run)
     graft_status status = GRAFT_OK;
     run->options.survey = true;
     GRAFT_CHECK(graft_session_open(run->env, &run->options, &run->session));
+    if (run->session.model->has_halves) { /* Its header of the graph would be refused at the end. */
+        status = GRAFT_FAIL(run->env, GRAFT_UNSUPPORTED,
+                            "%s: has float16 or bfloat16: train on the model in binary32, whose "
+                            "policy decides alike on this one",
+                            run->options.model);
+        goto done;
+    }
     GRAFT_CHECK(make_policy(run));
 done:
     return graft_session_finish(run->env, &run->session, status);

@@ -76,7 +76,9 @@ runs() {
 }
 refuses_header() {
     error_is 2 "headers of graphs are for binary32, and most of this one is not" \
-        "$GRAFT" --quiet emit-graph "$FOLDER/fits.onnx" "$FOLDER/graph.h"
+        "$GRAFT" --quiet emit-graph "$FOLDER/fits.onnx" "$FOLDER/graph.h" &&
+        error_is 2 "fits.onnx: has float16 or bfloat16: train on the model in binary32" \
+            "$GRAFT" --quiet policy "$FOLDER/fits.onnx" --device $DEVICE --out "$FOLDER/policy"
 }
 
 if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") && "$python" -c 'import onnxruntime' 2> "$FOLDER/log" &&
