@@ -185,23 +185,40 @@ static void observe(void *context, const graft_graph *graph, const graft_decisio
     }
 }
 
-/* Has the policy's rewrites noted. */
-static graft_status start_observing(graft_env *env, optimize_run *run, const graft_policy *policy,
-                                    const char *const *names, observation *o,
-                                    graft_optimize_options *options)
+static graft_status unpack_rules(graft_env *env, const optimize_run *run,
+                                 const graft_policy *policy, graft_rule *rules)
 {
-    graft_rule *rules = GRAFT_NEW(env->life, graft_rule, policy->rule_count);
     for (uint32_t r = 0; r < policy->rule_count; r++) {
         graft_status status = graft_policy_rule(policy, r, &rules[r]);
         if (status != GRAFT_OK) {
             return GRAFT_FAIL(env, status, "%s: rule %u is malformed", run->policy, r);
         }
     }
+    return GRAFT_OK;
+}
+
+/* Only rules that give the same bits in the types that the model has. */
+static void be_exact(graft_env *env, const optimize_run *run, const graft_rule *rules,
+                     uint32_t count, graft_optimize_options *options)
+{
+    uint8_t *skipped = GRAFT_NEW(env->life, uint8_t, count / 8 + 1);
+    for (uint32_t r = 0; r < count; r++) {
+        const bool alike = !run->session.model->has_halves || graft_rule_rounds_alike(&rules[r]);
+        skipped[r / 8] = (uint8_t)(skipped[r / 8] | (alike ? 0U : 1U << r % 8));
+    }
+    options->exact = true;
+    options->skipped_rules = skipped;
+}
+
+/* Has the policy's rewrites noted. */
+static void start_observing(graft_env *env, optimize_run *run, const graft_rule *rules,
+                            const char *const *names, observation *o,
+                            graft_optimize_options *options)
+{
     *o = (observation){.env = env, .run = run, .rules = rules, .names = names};
     graft_state_open(env->life, &run->session.environment.first.graph.limits, &o->state);
     options->observe = observe;
     options->observe_context = o;
-    return GRAFT_OK;
 }
 
 /* Lets a trained policy rewrite the model: guarded, simplified first, without a plan. */
@@ -223,8 +240,13 @@ static graft_status follow_policy(graft_env *env, optimize_run *run)
     graft_report report = {.decisions = GRAFT_NEW(env->life, graft_decision, step_limit),
                            .decision_limit = step_limit};
     GRAFT_CHECK(graft_policyfile_read(env, env->life, run->policy, &policy, &names));
+    graft_rule *rules = GRAFT_NEW(env->life, graft_rule, policy.rule_count);
+    GRAFT_CHECK(unpack_rules(env, run, &policy, rules));
+    if (run->options.exact) {
+        be_exact(env, run, rules, policy.rule_count, &options);
+    }
     if (run->report != NULL) {
-        GRAFT_CHECK(start_observing(env, run, &policy, names, &noted, &options));
+        start_observing(env, run, rules, names, &noted, &options);
     }
     graft_state_open(env->life, &first->limits, &state);
     GRAFT_CHECK(graft_state_set(env, &state, first));

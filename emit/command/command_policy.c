@@ -370,6 +370,13 @@ static graft_status make_one(policy_run *run)
     run->options.survey = true;
     run->options.level = true; /* What is known; what is measured on the way stays as it is. */
     GRAFT_CHECK(graft_session_open(run->env, &run->options, &run->session));
+    if (run->session.model->has_halves) { /* Its header of the graph would be refused at the end. */
+        status = GRAFT_FAIL(run->env, GRAFT_UNSUPPORTED,
+                            "%s: has float16 or bfloat16: train on the model in binary32, whose "
+                            "policy decides alike on this one",
+                            run->options.model);
+        goto done;
+    }
     GRAFT_CHECK(make_policy(run));
 done:
     status = graft_session_finish(run->env, &run->session, status);

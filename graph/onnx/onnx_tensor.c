@@ -373,16 +373,29 @@ static graft_status borrow_typed_list(graft_onnx_reader *reader, const Onnx__Ten
     return GRAFT_OK;
 }
 
-/* Float16 and bfloat16 are held in binary32. */
-static void widen_weight(graft_onnx_reader *reader, uint32_t dtype, graft_model_weight *weight)
+/* Float16 and bfloat16 are held in binary32: once for each tensor, for a model whose sizes stay open
+ * is read several times. The message keeps them where it has numbers of binary32, whose count stays
+ * 0, so that nothing is written of it. */
+static void widen_weight(graft_onnx_reader *reader, const Onnx__TensorProto *tensor,
+                         graft_model_weight *weight)
 {
-    if (graft_half_is(dtype) && weight->data_bytes > 0) {
-        const size_t count = weight->data_bytes / sizeof(uint16_t);
-        float *wide = GRAFT_NEW(reader->arena, float, count);
-        graft_half_widen(dtype, weight->data, count, wide);
-        weight->data = wide;
-        weight->data_bytes = count * sizeof(float);
+    const size_t count = weight->data_bytes / sizeof(uint16_t);
+    const bool is_free = tensor->n_float_data == 0;
+    float *wide = is_free ? tensor->float_data : NULL;
+    if (!graft_half_is((uint32_t)tensor->data_type) || count == 0) {
+        return;
     }
+    if (wide == NULL) {
+        wide = GRAFT_NEW(reader->arena, float, count);
+        graft_half_widen((uint32_t)tensor->data_type, weight->data, count, wide);
+    }
+    if (is_free) {
+        Onnx__TensorProto *own = NULL; /* Messages are ours to change (graft_onnx_read_message). */
+        memcpy(&own, &tensor, sizeof(own));
+        own->float_data = wide;
+    }
+    weight->data = wide;
+    weight->data_bytes = count * sizeof(float);
 }
 
 graft_status graft_onnx_weight_of_tensor(graft_onnx_reader *reader, const Onnx__TensorProto *tensor,
@@ -411,7 +424,7 @@ graft_status graft_onnx_weight_of_tensor(graft_onnx_reader *reader, const Onnx__
             return status;
         }
     }
-    widen_weight(reader, made.shape.dtype, &made);
+    widen_weight(reader, tensor, &made);
     made.shape.dtype = graft_onnx_dtype(reader, made.shape.dtype);
     *weight = made;
     return GRAFT_OK;

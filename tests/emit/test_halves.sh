@@ -33,6 +33,12 @@ folds() { # MODEL TOLERANCE
     optimize "$1" && grep -q 'BatchNormalization *1 -> *0' "$FOLDER/out" && compare "$1" "$2" && optimize "$1" --exact &&
         grep -q 'BatchNormalization *1 -> *1' "$FOLDER/out" && cmp "$FOLDER/$1.onnx" "$FOLDER/$1.opt.onnx"
 }
+# By a policy: in float16 a sum that a convolution takes up is one rounding less.
+exact_policy() {
+    optimize resnet8 --policy $POLICY --exact && grep -q 'BatchNormalization *7 -> *7' "$FOLDER/out" &&
+        grep -q 'by 6 rewrites' "$FOLDER/out" && optimize resnet8.float16 --policy $POLICY --exact &&
+        grep -q 'by 0 rewrites' "$FOLDER/out"
+}
 refuses_overflow() {
     optimize overflows --steps &&
         grep -q "'graft_mul_1' does not fit into float16: searching again without new weights" "$FOLDER/err" &&
@@ -70,7 +76,9 @@ runs() {
 }
 refuses_header() {
     error_is 2 "headers of graphs are for binary32, and most of this one is not" \
-        "$GRAFT" --quiet emit-graph "$FOLDER/fits.onnx" "$FOLDER/graph.h"
+        "$GRAFT" --quiet emit-graph "$FOLDER/fits.onnx" "$FOLDER/graph.h" &&
+        error_is 2 "fits.onnx: has float16 or bfloat16: train on the model in binary32" \
+            "$GRAFT" --quiet policy "$FOLDER/fits.onnx" --device $DEVICE --out "$FOLDER/policy"
 }
 
 if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") && "$python" -c 'import onnxruntime' 2> "$FOLDER/log" &&
@@ -80,6 +88,7 @@ if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") && "$python" 
     check "so is a recurrent one, of bfloat16" twin nasrnn bfloat16
     check "folds batch normalisation in float16" folds fits 0.005
     check "folds batch normalisation in bfloat16" folds bfits 0.03
+    check "keeps to exact rules by a policy, too" exact_policy
     check "refuses weights that overflow, and keeps the rest" refuses_overflow
     check "rewrites both types of a mixed model" mixes
     check "works out constants" constants

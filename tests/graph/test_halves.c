@@ -447,6 +447,12 @@ static void test_forms_of_data(void **state)
         Onnx__ModelProto *proto = narrow_text(env, text, types[t]);
         Onnx__TensorProto *tensor = proto->graph->initializer[0];
         int32_t items[2] = {narrow(types[t], 1.5F), narrow(types[t], -2.0F)};
+        tensor->n_float_data = 1; /* Of no meaning here. */
+        tensor->float_data = (float[]){7.0F};
+        assert_int_equal(onnx_text_read(env, proto, NULL, &model), GRAFT_OK);
+        assert_true(((const float *)model->weights[0].data)[0] == 1.5F);
+        tensor->n_float_data = 0;
+        tensor->float_data = NULL;
         tensor->raw_data.len = 3;
         check_failed(env, onnx_text_read(env, proto, NULL, &model), GRAFT_BAD_INPUT,
                      "initializer 'w' has 3 bytes where its shape needs 4");
@@ -458,6 +464,8 @@ static void test_forms_of_data(void **state)
         assert_int_equal(onnx_text_read(env, proto, NULL, &model), GRAFT_OK);
         const float *data = model->weights[0].data;
         assert_true(data[0] == 1.5F && data[1] == -2.0F);
+        assert_int_equal(onnx_text_read(env, proto, NULL, &model), GRAFT_OK);
+        assert_true(data == model->weights[0].data); /* Widened once. */
         tensor->n_int32_data = 1;
         check_failed(env, onnx_text_read(env, proto, NULL, &model), GRAFT_BAD_INPUT,
                      "has 1 elements where its shape needs 2");
