@@ -28,14 +28,13 @@ typedef struct graft_estimate_run {
     graft_heap queue;
     graft_estimated removed;
     graft_estimated added;
-    uint32_t dearest[2]; /* Guesses among them. */
+    uint32_t dearest[2]; /* Price of what goes, and of what comes. */
 } graft_estimate_run;
 
-static void note_guess(uint32_t *dearest, uint32_t price)
+/* Guesses are above all rows. */
+static void note_price(uint32_t *dearest, uint32_t price)
 {
-    if ((price & PRICE_GUESSED) != 0 && price > *dearest) {
-        *dearest = price;
-    }
+    *dearest = price > *dearest ? price : *dearest;
 }
 
 static graft_index made_value(const graft_estimate_run *r, uint32_t n, uint32_t slot)
@@ -196,7 +195,7 @@ static void leave_class(graft_estimate_run *r, graft_index n)
         graft_form form;
         graft_form_of_node(e->graph, n, &form);
         add_price(&r->removed, &form, e->prices[n]);
-        note_guess(&r->dearest[0], e->prices[n]);
+        note_price(&r->dearest[0], e->prices[n]);
     }
 }
 
@@ -295,7 +294,7 @@ static void place_node_class(graft_estimate_run *r, graft_index n, graft_index k
             }
             const uint32_t price = price_cached(e, &form);
             add_price(&r->added, &form, price);
-            note_guess(&r->dearest[1], price);
+            note_price(&r->dearest[1], price);
         }
     }
     e->label[n] = label;
@@ -464,7 +463,7 @@ void graft_estimate_match(graft_estimator *estimator, const graft_rule *rule,
     change->cost = (int64_t)(run.added.cost - run.removed.cost);
     change->fallback_cost = (int64_t)(run.added.fallback_cost - run.removed.fallback_cost);
     change->guessed_cost = run.added.fallback_cost + run.removed.fallback_cost;
-    if (run.dearest[0] == run.dearest[1] && run.dearest[0] != 0) {
+    if (run.dearest[0] == run.dearest[1] && run.dearest[0] >= PRICE_GUESSED) {
         change->guessed_cost -= 2 * cost_of(run.dearest[0]); /* One guess: it cancels out. */
     }
     /* Sizes saturate, their sums wrap: so does their difference. */

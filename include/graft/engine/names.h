@@ -626,6 +626,9 @@
 #pragma push_macro("note_graph")
 #undef note_graph
 #define note_graph graft_own_note_graph
+#pragma push_macro("note_price")
+#undef note_price
+#define note_price graft_own_note_price
 #pragma push_macro("nothing_fits")
 #undef nothing_fits
 #define nothing_fits graft_own_nothing_fits

@@ -425,6 +425,8 @@
 #pragma pop_macro("node_used")
 #undef note_graph
 #pragma pop_macro("note_graph")
+#undef note_price
+#pragma pop_macro("note_price")
 #undef nothing_fits
 #pragma pop_macro("nothing_fits")
 #undef op_add
