@@ -163,10 +163,11 @@ static void log_rejected(const graft_pipeline *p, const graft_lifted *r)
     bool gave_up = r->check.outcome == GRAFT_CHECK_UNKNOWN;
     bool bounded = r->check.outcome == GRAFT_CHECK_PROVED;
     const char *reason = gave_up ? r->check.prove.reason : bounded ? r->check.unbounded.reason : "";
-    graft_log(p->env, gave_up || bounded ? 1 : 2, "%s: %s%s%s",
+    /* The rule comes last: a long one is cut. */
+    graft_log(p->env, gave_up || bounded ? 1 : 2, "%s%s%s: %s",
               bounded ? "within bounds only" : graft_check_outcome_name(r->check.outcome),
-              graft_rule_print_line(p->env->scratch, &r->rule), reason[0] == '\0' ? "" : ": ",
-              reason);
+              reason[0] == '\0' ? "" : ": ", reason,
+              graft_rule_print_line(p->env->scratch, &r->rule));
 }
 
 static bool has_id(const graft_pipeline *p, uint64_t id)

@@ -44,7 +44,8 @@ same_header() { cmp "$FOLDER/$1/graft_policy.h" "$FOLDER/$2/graft_policy.h"; }
 first_run() {
     trained one --threads 1 && grep -q "^policy  *alone " "$FOLDER/printed" &&
         grep -q "^dreamt  *alone " "$FOLDER/printed" && grep -q "^table  *alone " "$FOLDER/printed" &&
-        grep -q "on .* steps of held-out episodes" "$FOLDER/printed" && grep -q '"dream_steps"' "$FOLDER/one/agent.json"
+        grep -q "on .* steps of held-out episodes" "$FOLDER/printed" && grep -q '"dream_steps"' "$FOLDER/one/agent.json" &&
+        grep -q '"dreams": {"interactions": ' "$FOLDER/one/report.html"
 }
 threads_alike() { trained two --threads 2 && same_header one two; }
 

@@ -35,6 +35,15 @@ tells_squeezenet() {
         [ "$(get squeezenet '[s["place"] for s in data["steps"]]')" = "['/features/5/MaxPool']" ] &&
         [ "$(get squeezenet 'data["steps"][-1]["ns"] == data["made"]["ns"]')" = True ]
 }
+# `graft policy` writes the page of its own policy, with what it is compared with.
+shows_policy() {
+    "$GRAFT" --quiet policy dscnn --device $DEVICE --database "$FOLDER/no.costs" --out "$FOLDER/made" > "$FOLDER/out" &&
+        cp "$FOLDER/made/report.html" "$FOLDER/made.html" && python3 tests/emit/page_data.py "$FOLDER/made.html" &&
+        [ "$(get made 'data["policy"] and len(data["steps"]) > 3 and data["dreams"] is None')" = True ] &&
+        [ "$(get made '[m["method"] for m in data["methods"]][:3]')" = "['before', 'random', 'greedy']" ] &&
+        [ "$(get made 'data["methods"][-1]["ns"] < data["methods"][0]["ns"]')" = True ] &&
+        [ "$(get squeezenet 'data["methods"]')" = "[]" ] && [ -s "$FOLDER/made/report.onnx" ]
+}
 # The same rule as `graft rules --explain` says it.
 explains() {
     name=$(get squeezenet 'data["rules"][0]["name"]')
@@ -92,6 +101,7 @@ check "their data agree" holds_all
 check "what became of SqueezeNet" tells_squeezenet
 check "rules in their words" explains
 check "a policy's rewrites" policy_is_followed
+check "the policy that graft policy makes" shows_policy
 check "the same page again" makes_same_page
 if command -v xxhsum > /dev/null; then
     check "hashes are those of xxhsum" hashes_files
@@ -117,7 +127,7 @@ elif ! command -v dot > /dev/null; then
 else
     look() { python3 tests/emit/page_look.py "$CHROMIUM" "$@"; }
     check "in Chromium, at three widths" look widths "$FOLDER/resnet50.html" "$FOLDER/squeezenet.html" \
-        "$FOLDER/policy.html" "$FOLDER/bare.html" "$FOLDER/evil.html" "$FOLDER/again.html" "$FOLDER/rules.html"
+        "$FOLDER/policy.html" "$FOLDER/made.html" "$FOLDER/bare.html" "$FOLDER/evil.html" "$FOLDER/again.html" "$FOLDER/rules.html"
     check "rewrites by keys and buttons" look steps "$FOLDER/resnet50.html"
     check "names as texts" look names "$FOLDER/evil.html"
     check "1,000 nodes" look large "$FOLDER/large.html"

@@ -362,6 +362,42 @@ static uint32_t count_choices(const graft_obligation *o, Z3_ast term)
     return c.count;
 }
 
+typedef struct {
+    Z3_context z3;
+    uint32_t summands;
+    uint32_t places; /* That may still be looked at. */
+} summand_count;
+
+/* A power, or a product of at least two that are no numbers. */
+static bool is_product(Z3_context z3, Z3_ast term)
+{
+    if (Z3_get_ast_kind(z3, term) != Z3_APP_AST) {
+        return false;
+    }
+    Z3_app app = Z3_to_app(z3, term);
+    Z3_decl_kind kind = Z3_get_decl_kind(z3, Z3_get_app_decl(z3, app));
+    uint32_t factors = 0;
+    for (uint32_t i = 0; kind == Z3_OP_MUL && i < Z3_get_app_num_args(z3, app); i++) {
+        factors += Z3_is_numeral_ast(z3, Z3_get_app_arg(z3, app, i)) ? 0 : 1;
+    }
+    return factors >= 2 || kind == Z3_OP_POWER;
+}
+
+static void count_summands(summand_count *c, Z3_ast term)
+{
+    if (c->places == 0 || Z3_get_ast_kind(c->z3, term) != Z3_APP_AST) {
+        return;
+    }
+    Z3_app app = Z3_to_app(c->z3, term);
+    bool sum = Z3_get_decl_kind(c->z3, Z3_get_app_decl(c->z3, app)) == Z3_OP_ADD;
+    c->places--;
+    for (uint32_t i = 0; i < Z3_get_app_num_args(c->z3, app); i++) {
+        Z3_ast arg = Z3_get_app_arg(c->z3, app, i);
+        c->summands += sum && is_product(c->z3, arg) ? 1 : 0;
+        count_summands(c, arg);
+    }
+}
+
 /* The question without quotients of a number by itself. */
 static Z3_ast cancel_question(const graft_obligation *o, uint32_t i)
 {
@@ -417,6 +453,9 @@ graft_eased graft_obligation_eased(const graft_obligation *o, uint32_t i, graft_
                          .inverses = functions.count - unknown};
     eased.question = number_symbols(o, pure, &eased.symbols);
     eased.choices = count_choices(o, eased.question);
+    summand_count c = {.z3 = o->z3, .places = GRAFT_LIMIT(PLACES)};
+    count_summands(&c, eased.question);
+    eased.summands = c.summands;
     return eased;
 }
 

@@ -77,6 +77,7 @@ typedef struct graft_eased {
     uint32_t functions; /* of which this many stand for applications of unknown functions, */
     uint32_t inverses;  /* and this many for reciprocals. */
     uint32_t choices;   /* Maxima and other case distinctions, each counted once. */
+    uint32_t summands;  /* Products in sums, counted wherever they stand. */
     bool exact;         /* Nothing was left out or replaced. */
 } graft_eased;
 

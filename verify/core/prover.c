@@ -231,6 +231,14 @@ static const way_of_asking ways[] = {
     {GRAFT_EASE_GROWING,  SEARCH_GENERAL,     24,         24,         false},
 };
 
+/* Whether there are more products in its sums than a search bears that does not see how large its
+ * polynomials are: a step with one is a unit of its limit, and may take a millisecond, or not end. */
+static bool has_large_sums(const graft_eased *form, search_kind kind)
+{
+    return (kind == SEARCH_REAL_CLOSED && form->summands > GRAFT_LIMIT(SUMMANDS)) ||
+           (kind == SEARCH_GENERAL_2 && form->summands > GRAFT_LIMIT(FEW_SUMMANDS));
+}
+
 /* Nonlinear search takes nested maxima apart, as many cases as they have subsets, without a look at
  * the resource limit. */
 static bool is_too_large(const graft_eased *form, const way_of_asking *way)
@@ -238,7 +246,8 @@ static bool is_too_large(const graft_eased *form, const way_of_asking *way)
     uint32_t most = form->functions > 0 ? way->tied_symbols_most : way->symbols_most;
     bool searches = way->kind == SEARCH_GENERAL || way->kind == SEARCH_GENERAL_2;
     return form->symbols > most || (searches && form->choices > GRAFT_LIMIT(CHOICES)) ||
-           (way->polynomial && form->functions + form->inverses > 0);
+           (way->polynomial && form->functions + form->inverses > 0) ||
+           has_large_sums(form, way->kind);
 }
 
 static Z3_lbool answer_of(prover *p, const graft_eased *form, search_kind kind)

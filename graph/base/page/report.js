@@ -81,7 +81,7 @@ function showHeadline() {
     "The \u00b1 is the spread between quartiles of what differs. " +
     (data.checks > 0
       ? `Both files were run on ${data.checks} random input${data.checks > 1 ? "s" : ""}: outputs agree, the largest difference is ${data.difference.toPrecision(2)} of the largest magnitude.`
-      : "Outputs were not compared: --check N does that.") +
+      : `Outputs were not compared: ${data.methods.length > 0 ? "graft report" : "--check N"} does that.`) +
     (data.sizes.length > 0 ? ` The model leaves sizes open; shapes and times are those at ${data.sizes.map((size) => `${size.name} = ${size.value}`).join(", ")}.` : "") +
     (data.cut ? " A limit on time ended the search: another run may find something else." : "");
 }
@@ -405,9 +405,11 @@ function showMethods() {
   if (data.methods.length === 0) return;
   const first = data.methods[0].ns;
   at("methods-section").hidden = false;
-  at("methods").append(barTable(
+  const made = barTable(
     [{ name: "method" }, { name: "part of the time" }, { name: "", right: true }, { name: "time", right: true }, { name: "rewrites", right: true }, { name: "graphs priced", right: true }],
-    data.methods.map((row) => [`${row.method}, ${row.how}`, barOf(row.ns / first), `${digits((100 * row.ns) / first, 2)} %`, time(row.ns), String(row.steps), digits(row.graphs, 0)])));
+    data.methods.map((row) => [`${row.method}, ${row.how}`, barOf(row.ns / first), `${digits((100 * row.ns) / first, 2)} %`, time(row.ns), String(row.steps), digits(row.graphs, 0)]));
+  for (const row of made.rows) [3, 4, 5].forEach((i) => row.cells[i].classList.add("hide-narrow"));
+  at("methods").append(made);
 }
 
 function showDreams() {
