@@ -125,8 +125,7 @@ static graft_status walk_by_policy(graft_env *env, const close_run *run, graft_s
     graft_status status = GRAFT_OK;
     const char *path = run->policy;
     graft_tariff tariff;
-    GRAFT_CHECK(
-        graft_known_policy_tariff(env, graft_device_name(session->device), &path, &tariff));
+    GRAFT_CHECK(graft_known_policy_tariff(env, graft_device_name(session->device), &path, &tariff));
     if (path != NULL) {
         walk.kind = GRAFT_WALK_TARIFF;
         walk.tariff = &tariff;

@@ -11,115 +11,23 @@
 #ifndef GRAFT_ENGINE_CHANGE_H
 #define GRAFT_ENGINE_CHANGE_H
 
-/* ------------------------------------------------------------- one rewrite */
-
-/* A rewrite that is looked at. */
-typedef struct graft_estimate_run {
-    graft_estimator *e;
-    const graft_rule *rule;
-    const graft_match *match;
-    const graft_made *made;
-    graft_index dead_count;
-    graft_index moved_count;
-    graft_index entry_count;
-    graft_index label_count;                   /* New names of classes. */
-    graft_index old[GRAFT_RULE_MAX_OUTPUTS];   /* The values that the match gives to others... */
-    graft_index given[GRAFT_RULE_MAX_OUTPUTS]; /* ...and what these read instead. */
-    graft_heap queue;
-    graft_estimated removed;
-    graft_estimated added;
-    uint32_t dearest[2]; /* Price of what goes, and of what comes. */
-} graft_estimate_run;
-
 /* Guesses are above all rows. */
 static void note_price(uint32_t *dearest, uint32_t price)
 {
     *dearest = price > *dearest ? price : *dearest;
 }
 
-static graft_index made_value(const graft_estimate_run *r, uint32_t n, uint32_t slot)
-{
-    return (graft_index)(r->e->limits.values + n * GRAFT_MAX_OUTPUTS + slot);
-}
-
-/* The value that an operand of the target stands for. */
-static graft_index value_of(const graft_estimate_run *r, graft_operand x)
-{
-    return GRAFT_OPERAND_IS_NODE(x)
-               ? made_value(r, GRAFT_OPERAND_NODE_OF(x), GRAFT_OPERAND_SLOT_OF(x))
-               : r->match->vars[x];
-}
-
-/* What the readers of a value read once the target stands. */
-static graft_index read_instead(const graft_estimate_run *r, graft_index value)
-{
-    for (uint32_t i = 0; i < r->rule->output_count; i++) {
-        if (r->old[i] == value) {
-            return r->given[i];
-        }
-    }
-    return value;
-}
-
-/* The target's node of this name; NULL for one of the graph. */
-static const graft_pattern_node *made_node(const graft_estimate_run *r, graft_index n)
-{
-    const graft_index first = r->e->limits.nodes;
-    return n < first ? NULL : &r->rule->target.nodes[n - first];
-}
-
-/* Operand k of a node once the target stands. */
-static graft_index operand_of(const graft_estimate_run *r, graft_index n, uint32_t k)
-{
-    const graft_pattern_node *made = made_node(r, n);
-    return made != NULL ? value_of(r, made->inputs[k])
-                        : read_instead(r, graft_node_input(r->e->graph, n, k));
-}
-
-static graft_index result_of(const graft_estimate_run *r, graft_index n, uint32_t k)
-{
-    return made_node(r, n) != NULL ? made_value(r, n - r->e->limits.nodes, k)
-                                   : graft_node_output(r->e->graph, n, k);
-}
-
-static graft_outline outline_of(const graft_estimate_run *r, graft_index n)
-{
-    const graft_pattern_node *made = made_node(r, n);
-    return made != NULL ? outline_made(made, r->made->attrs[n - r->e->limits.nodes])
-                        : outline_node(&r->e->graph->nodes[n]);
-}
-
-static GRAFT_APART const graft_shape *shape_of(const graft_estimate_run *r, graft_index value)
-{
-    const graft_index first = r->e->limits.values;
-    const uint32_t made = value < first ? 0 : (uint32_t)value - first;
-    return value < first ? &r->e->graph->values[value].shape
-                         : &r->made->shapes[made / GRAFT_MAX_OUTPUTS][made % GRAFT_MAX_OUTPUTS];
-}
-
-/* Whether the value is const once the target stands. */
-static bool value_is_const(const graft_estimate_run *r, graft_index v)
-{
-    const graft_estimator *e = r->e;
-    if (v >= e->limits.values) {
-        return r->made->is_const[(v - e->limits.values) / GRAFT_MAX_OUTPUTS];
-    }
-    const graft_value *value = &e->graph->values[v];
-    return value->kind == GRAFT_VALUE_COMPUTED ? (e->flags[value->node] & ESTIMATE_CONST) != 0
-                                               : value->is_const;
-}
-
 /* ------------------------------------------------------------------ what dies */
 
 /* Counts readings as they would be once the target stands; returns how many values are on the
  * stack. */
-static graft_index move_uses(graft_estimate_run *r)
+static uint32_t move_uses(graft_estimate_run *r)
 {
     const graft_rule *rule = r->rule;
     graft_index *use_count = r->e->use_count;
-    const graft_index first = r->e->limits.values;
+    const uint32_t first = r->e->limits.values;
     const uint32_t made = rule->target.node_count * GRAFT_MAX_OUTPUTS;
-    graft_index depth = 0;
+    uint32_t depth = 0;
     zero_bytes(&use_count[first], made * sizeof *use_count);
     zero_bytes(&r->e->flags[r->e->limits.nodes], rule->target.node_count);
     for (uint32_t n = 0; n < rule->target.node_count; n++) {
@@ -144,7 +52,7 @@ static graft_index move_uses(graft_estimate_run *r)
 }
 
 /* Kills a node that nothing reads. */
-static graft_index kill_node(graft_estimate_run *r, graft_index n, graft_index depth)
+static uint32_t kill_node(graft_estimate_run *r, uint32_t n, uint32_t depth)
 {
     graft_estimator *e = r->e;
     const graft_outline node = outline_of(r, n);
@@ -160,7 +68,7 @@ static graft_index kill_node(graft_estimate_run *r, graft_index n, graft_index d
         e->touched[r->dead_count++] = n;
     }
     for (uint32_t i = 0; i < node.input_count; i++) {
-        graft_index v = operand_of(r, n, i);
+        uint32_t v = operand_of(r, n, i);
         if (v != GRAFT_NONE && --e->use_count[v] == 0) {
             e->pending[depth++] = v;
         }
@@ -172,11 +80,11 @@ static graft_index kill_node(graft_estimate_run *r, graft_index n, graft_index d
 static void find_dead(graft_estimate_run *r)
 {
     const graft_estimator *e = r->e;
-    graft_index depth = move_uses(r);
+    uint32_t depth = move_uses(r);
     while (depth > 0) {
-        graft_index v = e->pending[--depth];
+        uint32_t v = e->pending[--depth];
         if (v >= e->limits.values) {
-            graft_index n = (graft_index)((v - e->limits.values) / GRAFT_MAX_OUTPUTS);
+            uint32_t n = (graft_index)((v - e->limits.values) / GRAFT_MAX_OUTPUTS);
             depth = kill_node(r, e->limits.nodes + n, depth);
         } else if (e->graph->values[v].kind == GRAFT_VALUE_COMPUTED) {
             depth = kill_node(r, e->graph->values[v].node, depth);
@@ -187,72 +95,24 @@ static void find_dead(graft_estimate_run *r)
 /* ------------------------------------------------------- classes, changing */
 
 /* A node of the graph leaves its class; the last one takes its price along. */
-static void leave_class(graft_estimate_run *r, graft_index n)
+static void leave_class(graft_estimate_run *r, uint32_t n)
 {
     graft_estimator *e = r->e;
-    graft_index label = e->first[n];
+    uint32_t label = e->first[n];
     if (--e->members[label] == 0 && !e->graph->nodes[n].is_const) {
         graft_form form;
-        graft_form_of_node(e->graph, n, &form);
+        form_of(r, n, &form);
         add_price(&r->removed, &form, e->prices[n]);
         note_price(&r->dearest[0], e->prices[n]);
     }
 }
 
-/* The key of a node once the target stands. */
-static void key_of_moved(const graft_estimate_run *r, graft_index n, graft_class_key *key)
-{
-    const graft_outline node = outline_of(r, n);
-    key->op = node.op;
-    key->attrs = node.attrs;
-    key->count = node.input_count;
-    for (uint32_t i = 0; i < key->count; i++) {
-        key->operands[i] = name_value(r->e, r->e->label, operand_of(r, n, i));
-    }
-}
-
-/* The key and the class of what a slot of the table names. */
-static graft_index read_slot(const graft_estimate_run *r, graft_index slot, graft_class_key *key)
-{
-    const graft_estimator *e = r->e;
-    graft_index n = slot - 1;
-    if (n < e->limits.nodes) {
-        key_of_node(e, e->first, n, key);
-        return n;
-    }
-    n = e->entries[n - e->limits.nodes];
-    key_of_moved(r, n, key);
-    return e->label[n];
-}
-
-/* The class of a key that has members, GRAFT_NONE when there is none; *free_slot is then where the
- * key belongs. A class whose members all left has no key any more, or another one. */
-static graft_index find_class(const graft_estimate_run *r, const graft_class_key *key,
-                              graft_index *free_slot)
-{
-    const graft_estimator *e = r->e;
-    graft_class_key other;
-    uint32_t at = hash_key(key) & e->slot_mask;
-    while (e->slots[at] != 0) {
-        bool is_entry = e->slots[at] - 1 >= e->limits.nodes;
-        graft_index label = read_slot(r, e->slots[at], &other);
-        if ((is_entry || (e->flags[label] & ESTIMATE_RENAMED) == 0) && e->members[label] > 0 &&
-            keys_equal(key, &other)) {
-            return label;
-        }
-        at = (at + 1) & e->slot_mask;
-    }
-    *free_slot = at;
-    return GRAFT_NONE;
-}
-
 /* Makes a class for a node, of the name `kept` when it is free, else of a new one. `free_slot`
  * GRAFT_NONE: no other node can be equal. */
-static graft_index make_class(graft_estimate_run *r, graft_index n, graft_index kept,
-                              graft_index free_slot)
+static uint32_t make_class(graft_estimate_run *r, uint32_t n, uint32_t kept, uint32_t free_slot)
 {
     graft_estimator *e = r->e;
-    graft_index label = kept;
+    uint32_t label = kept;
     if (kept == GRAFT_NONE || e->members[kept] > 0) {
         label = e->limits.nodes + r->label_count++;
     } else {
@@ -267,34 +127,20 @@ static graft_index make_class(graft_estimate_run *r, graft_index n, graft_index 
 }
 
 /* Finds the class of a node once the target stands. If it needs one of its own, that may be `kept`. */
-static void place_node_class(graft_estimate_run *r, graft_index n, graft_index kept, bool is_const)
+static void place_node_class(graft_estimate_run *r, uint32_t n, uint32_t kept, bool is_const)
 {
     graft_estimator *e = r->e;
-    graft_index free_slot = GRAFT_NONE;
-    graft_index label = GRAFT_NONE;
-    const graft_outline node = outline_of(r, n);
-    if (node.op != GRAFT_OP_OPAQUE) {
-        graft_class_key key;
-        key_of_moved(r, n, &key);
+    uint32_t free_slot = GRAFT_NONE;
+    uint32_t label = GRAFT_NONE;
+    graft_class_key key;
+    key_of(r, n, true, &key);
+    if (key.node.op != GRAFT_OP_OPAQUE) {
         label = find_class(r, &key, &free_slot);
     }
     if (label == GRAFT_NONE) {
         label = make_class(r, n, kept, free_slot);
         if (!is_const) {
-            graft_form form;
-            begin_form(&node, &form);
-            for (uint32_t i = 0; i < node.input_count; i++) {
-                graft_index v = operand_of(r, n, i);
-                if (v != GRAFT_NONE) {
-                    add_operand(&form, i, shape_of(r, v), value_is_const(r, v));
-                }
-            }
-            for (uint32_t i = 0; i < node.output_count; i++) {
-                add_result(&form, i, shape_of(r, result_of(r, n, i)));
-            }
-            const uint32_t price = price_cached(e, &form);
-            add_price(&r->added, &form, price);
-            note_price(&r->dearest[1], price);
+            note_price(&r->dearest[1], add_cost(r, n, &r->added));
         }
     }
     e->label[n] = label;
@@ -302,16 +148,16 @@ static void place_node_class(graft_estimate_run *r, graft_index n, graft_index k
 }
 
 /* The class whose name a target node may take over, since it makes what that class made. */
-static graft_index class_replaced(const graft_estimate_run *r, uint32_t n)
+static uint32_t class_replaced(const graft_estimate_run *r, uint32_t n)
 {
-    graft_index kept = GRAFT_NONE;
-    for (uint32_t i = 0; i < r->rule->output_count; i++) {
+    uint32_t kept = GRAFT_NONE;
+    for (uint32_t i = 0; i < r->output_count; i++) {
         graft_operand x = r->rule->target.outputs[i];
         if (!GRAFT_OPERAND_IS_NODE(x) || GRAFT_OPERAND_NODE_OF(x) != n) {
             continue;
         }
         const graft_value *value = &r->e->graph->values[r->old[i]];
-        graft_index label = r->e->first[value->node];
+        uint32_t label = r->e->first[value->node];
         if (GRAFT_OPERAND_SLOT_OF(x) != value->slot || r->made->is_const[n] ||
             (kept != GRAFT_NONE && kept != label)) {
             return GRAFT_NONE;
@@ -322,11 +168,11 @@ static graft_index class_replaced(const graft_estimate_run *r, uint32_t n)
 }
 
 /* Queues the readers of a value that live on. */
-static void queue_readers(graft_estimate_run *r, graft_index value)
+static void queue_readers(graft_estimate_run *r, uint32_t value)
 {
     const graft_order *order = r->e->order;
-    for (graft_index u = order->use_first[value]; u < order->use_first[value + 1]; u++) {
-        graft_index n = order->uses[u];
+    for (uint32_t u = order->use_first[value]; u < order->use_first[value + 1]; u++) {
+        uint32_t n = order->uses[u];
         if ((r->e->flags[n] & (ESTIMATE_DEAD | ESTIMATE_QUEUED)) == 0) {
             r->e->flags[n] |= ESTIMATE_QUEUED;
             heap_push(&r->queue, order->position[n]);
@@ -334,7 +180,7 @@ static void queue_readers(graft_estimate_run *r, graft_index value)
     }
 }
 
-static bool becomes_const(const graft_estimate_run *r, graft_index n)
+static bool becomes_const(const graft_estimate_run *r, uint32_t n)
 {
     const graft_node *node = &r->e->graph->nodes[n];
     bool is_const = node->op != GRAFT_OP_OPAQUE;
@@ -345,7 +191,7 @@ static bool becomes_const(const graft_estimate_run *r, graft_index n)
 }
 
 /* Finds the class of a node one of whose operands has another one, or is const now. */
-static void move_node(graft_estimate_run *r, graft_index n)
+static void move_node(graft_estimate_run *r, uint32_t n)
 {
     graft_estimator *e = r->e;
     const graft_node *node = &e->graph->nodes[n];
@@ -368,7 +214,7 @@ static bool made_lives(const graft_estimate_run *r, uint32_t n)
 static void change_classes(graft_estimate_run *r)
 {
     graft_estimator *e = r->e;
-    for (graft_index i = 0; i < r->dead_count; i++) {
+    for (uint32_t i = 0; i < r->dead_count; i++) {
         leave_class(r, e->touched[i]);
     }
     for (uint32_t n = 0; n < r->rule->target.node_count; n++) {
@@ -377,7 +223,7 @@ static void change_classes(graft_estimate_run *r)
                              r->made->is_const[n]);
         }
     }
-    for (uint32_t i = 0; i < r->rule->output_count; i++) {
+    for (uint32_t i = 0; i < r->output_count; i++) {
         if (e->use_count[r->given[i]] > 0 &&
             (name_value(e, e->label, r->given[i]) != name_value(e, e->first, r->old[i]) ||
              value_is_const(r, r->given[i]))) {
@@ -397,13 +243,13 @@ static void restore_uses(graft_estimate_run *r)
     for (uint32_t v = 0; v < r->rule->var_count; v++) {
         e->use_count[r->match->vars[v]] = e->order->use_count[r->match->vars[v]];
     }
-    for (uint32_t i = 0; i < r->rule->output_count; i++) {
+    for (uint32_t i = 0; i < r->output_count; i++) {
         e->use_count[r->old[i]] = e->order->use_count[r->old[i]];
     }
-    for (graft_index i = 0; i < r->dead_count; i++) {
-        graft_index n = e->touched[i];
+    for (uint32_t i = 0; i < r->dead_count; i++) {
+        uint32_t n = e->touched[i];
         for (uint32_t k = 0; k < e->graph->nodes[n].input_count; k++) {
-            graft_index v = graft_node_input(e->graph, n, k);
+            uint32_t v = graft_node_input(e->graph, n, k);
             if (v != GRAFT_NONE) {
                 e->use_count[v] = e->order->use_count[v];
             }
@@ -411,7 +257,7 @@ static void restore_uses(graft_estimate_run *r)
     }
 }
 
-static void restore_node(graft_estimator *e, graft_index n)
+static void restore_node(graft_estimator *e, uint32_t n)
 {
     e->members[e->first[n]]++;
     e->flags[n] = e->graph->nodes[n].is_const ? ESTIMATE_CONST : 0;
@@ -429,13 +275,13 @@ static void restore_classes(graft_estimate_run *r)
             e->members[e->label[e->limits.nodes + n]]--;
         }
     }
-    for (graft_index i = 1; i <= r->moved_count; i++) {
+    for (uint32_t i = 1; i <= r->moved_count; i++) {
         e->members[e->label[e->touched[e->limits.nodes - i]]]--;
     }
-    for (graft_index i = 1; i <= r->moved_count; i++) {
+    for (uint32_t i = 1; i <= r->moved_count; i++) {
         restore_node(e, e->touched[e->limits.nodes - i]);
     }
-    for (graft_index i = 0; i < r->dead_count; i++) {
+    for (uint32_t i = 0; i < r->dead_count; i++) {
         restore_node(e, e->touched[i]);
     }
 }
@@ -449,6 +295,7 @@ void graft_estimate_match(graft_estimator *estimator, const graft_rule *rule,
     run.rule = rule;
     run.match = match;
     run.made = made;
+    run.output_count = rule->output_count;
     for (uint32_t i = 0; i < rule->output_count; i++) {
         run.old[i] = matched_output(estimator->graph, rule, match, i);
         run.given[i] = value_of(&run, rule->target.outputs[i]);
