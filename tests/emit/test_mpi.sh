@@ -52,6 +52,27 @@ evaluations() { # RANKS
     graft $(evaluate) --out "$FOLDER/alone" 2> "$FOLDER/log" &&
         shared "$1" $(evaluate) --out "$FOLDER/eval$1" && same "eval$1" cells.jsonl best.plans
 }
+# A rank dies: what was done by then stays, and the next run goes on.
+long_evaluation() {
+    echo eval --models dscnn,autoencoder,resnet8,squeezenet,resnet18 --methods guided,annealing --seeds 2 --device $KNOWN --out "$FOLDER/dead"
+}
+# shellcheck disable=SC2046
+dies() {
+    shared 2 $(long_evaluation) &
+    run=$!
+    tries=0
+    while [ ! -s "$FOLDER/dead/cells.jsonl" ] && [ $tries -lt 6000 ] && kill -0 $run 2> /dev/null; do
+        sleep 0.01
+        tries=$((tries + 1))
+    done
+    kill_rank 1 $run
+    ! wait $run && [ "$(wc -l < "$FOLDER/dead/cells.jsonl")" -lt 20 ]
+}
+# shellcheck disable=SC2046
+goes_on() {
+    kept=$(head -4 "$FOLDER/dead/cells.jsonl") && shared 2 $(long_evaluation) &&
+        [ "$(wc -l < "$FOLDER/dead/cells.jsonl")" = 20 ] && [ "$(head -4 "$FOLDER/dead/cells.jsonl")" = "$kept" ]
+}
 # Whatever is found within a time depends on the machine: of each model there is all of it.
 searches() { # RANKS
     shared "$1" bench headroom dscnn,autoencoder --seconds 1 --plans "$FOLDER/h.plans" --device $KNOWN > "$FOLDER/out" &&
@@ -76,6 +97,8 @@ check "by three" policy_of_several 3
 check "by four" policy_of_several 4
 check "a policy of one model" policy_of_one 2
 check "an evaluation" evaluations 3
+check "an evaluation of which a rank dies" dies
+check "goes on" goes_on
 check "searches" searches 2
 check "nothing is measured" measures_nothing
 check "a model that is not there" fails_once
