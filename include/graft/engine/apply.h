@@ -124,7 +124,7 @@ static bool plan_target(const graft_graph *graph, const graft_rule *rule, const 
     return true;
 }
 
-static GRAFT_APART graft_index matched_output(const graft_graph *graph, const graft_rule *rule,
+static GRAFT_APART uint32_t matched_output(const graft_graph *graph, const graft_rule *rule,
                                               const graft_match *match, uint32_t i)
 {
     graft_operand operand = rule->source.outputs[i];
@@ -156,8 +156,8 @@ static bool has_several_roots(const graft_rule *rule)
     return false;
 }
 
-static GRAFT_APART graft_index push_producer(const graft_graph *graph, graft_index value,
-                                             graft_apply_scratch *scratch, graft_index depth)
+static GRAFT_APART uint32_t push_producer(const graft_graph *graph, uint32_t value,
+                                             graft_apply_scratch *scratch, uint32_t depth)
 {
     if (value != GRAFT_NONE && graph->values[value].kind == GRAFT_VALUE_COMPUTED &&
         scratch->seen[graph->values[value].node] == 0) {
@@ -173,18 +173,18 @@ static GRAFT_APART graft_index push_producer(const graft_graph *graph, graft_ind
 static bool closes_cycle(const graft_graph *graph, const graft_rule *rule, const graft_match *match,
                          const graft_order *order, graft_apply_scratch *scratch)
 {
-    graft_index first = GRAFT_NONE;
-    graft_index depth = 0;
+    uint32_t first = GRAFT_NONE;
+    uint32_t depth = 0;
     zero_bytes(scratch->seen, graph->node_end);
     for (uint32_t n = 0; n < rule->source.node_count; n++) {
-        graft_index position = order->position[match->nodes[n]];
+        uint32_t position = order->position[match->nodes[n]];
         first = position < first ? position : first;
     }
     for (uint32_t v = 0; v < rule->var_count; v++) {
         depth = push_producer(graph, match->vars[v], scratch, depth);
     }
     while (depth > 0) {
-        graft_index node = scratch->pending[--depth];
+        uint32_t node = scratch->pending[--depth];
         for (uint32_t n = 0; n < rule->source.node_count; n++) {
             if (match->nodes[n] == node) {
                 return true;
@@ -202,8 +202,8 @@ static bool closes_cycle(const graft_graph *graph, const graft_rule *rule, const
 
 static GRAFT_APART bool target_fits(const graft_graph *graph, const graft_rule *rule)
 {
-    graft_index values = 0;
-    graft_index edges = 0;
+    uint32_t values = 0;
+    uint32_t edges = 0;
     for (uint32_t n = 0; n < rule->target.node_count; n++) {
         const graft_op_info *info = &op_table[rule->target.nodes[n].op];
         values += info->output_count;
@@ -275,7 +275,7 @@ graft_status graft_match_plan(const graft_graph *graph, const graft_rule *rule,
 /* -------------------------------------------------------------- replacing */
 
 /* Exchanges the producers of two values of equal shape. */
-static GRAFT_APART void swap_producers(graft_graph *graph, graft_index a, graft_index b)
+static GRAFT_APART void swap_producers(graft_graph *graph, uint32_t a, uint32_t b)
 {
     graft_value *va = &graph->values[a];
     graft_value *vb = &graph->values[b];
@@ -289,7 +289,7 @@ static GRAFT_APART void swap_producers(graft_graph *graph, graft_index a, graft_
 }
 
 /* The graph value that stands for an operand of the target. */
-static graft_index target_value(const graft_application *a, graft_operand operand)
+static uint32_t target_value(const graft_application *a, graft_operand operand)
 {
     return GRAFT_OPERAND_IS_NODE(operand)
                ? a->produced[GRAFT_OPERAND_NODE_OF(operand)][GRAFT_OPERAND_SLOT_OF(operand)]
@@ -297,7 +297,7 @@ static graft_index target_value(const graft_application *a, graft_operand operan
 }
 
 /* Creates target node n and says what it produces. */
-static graft_index create_node(graft_graph *graph, graft_application *a, uint32_t n)
+static uint32_t create_node(graft_graph *graph, graft_application *a, uint32_t n)
 {
     const graft_pattern_node *pattern = &a->rule->target.nodes[n];
     const graft_op_info *info = &op_table[pattern->op];
@@ -307,7 +307,7 @@ static graft_index create_node(graft_graph *graph, graft_application *a, uint32_
         a->scratch.use_count[inputs[i]]++;
     }
     (void)fits_new_node(graph, info->input_count, info->output_count); /* Compacts if need be. */
-    graft_index node = place_node(graph, pattern->op, inputs, info->input_count, a->made->shapes[n],
+    uint32_t node = place_node(graph, pattern->op, inputs, info->input_count, a->made->shapes[n],
                                   info->output_count);
     copy_bytes(graph->nodes[node].attrs, a->made->attrs[n], sizeof a->made->attrs[n]);
     for (uint32_t o = 0; o < info->output_count; o++) {
@@ -340,7 +340,7 @@ static void redirect_outputs(graft_graph *graph, graft_application *a)
 {
     graft_index *use_count = a->scratch.use_count;
     for (uint32_t i = 0; i < a->rule->output_count; i++) {
-        graft_index to = target_value(a, a->rule->target.outputs[i]);
+        uint32_t to = target_value(a, a->rule->target.outputs[i]);
         if (to != a->old[i]) { /* A variable, or the target value of a later output. */
             graft_graph_redirect(graph, a->old[i], to);
             use_count[to] += use_count[a->old[i]];
@@ -355,7 +355,7 @@ static void refresh_const(graft_graph *graph)
     bool changed = true;
     while (changed) {
         changed = false;
-        for (graft_index n = 0; n < graph->node_end; n++) {
+        for (uint32_t n = 0; n < graph->node_end; n++) {
             const graft_node *node = &graph->nodes[n];
             if (node->op != GRAFT_OP_NONE && node->op != GRAFT_OP_OPAQUE && !node->is_const) {
                 graft_graph_set_repeatable(graph, n);
@@ -367,9 +367,9 @@ static void refresh_const(graft_graph *graph)
 
 /* Stacks the target's values that nothing reads: a match may have had an unread output, a target
  * may have an idle node. */
-static graft_index push_idle(graft_application *a)
+static uint32_t push_idle(graft_application *a)
 {
-    graft_index depth = 0;
+    uint32_t depth = 0;
     for (uint32_t n = 0; n < a->rule->target.node_count; n++) {
         for (uint32_t o = 0; o < op_table[a->rule->target.nodes[n].op].output_count; o++) {
             if (a->scratch.use_count[a->produced[n][o]] == 0) {
@@ -405,7 +405,7 @@ static void replace_match(graft_graph *graph, graft_application *a, graft_effect
     }
     redirect_outputs(graph, a);
     bool became_const = any_output_const(graph, a);
-    graft_index depth = push_idle(a);
+    uint32_t depth = push_idle(a);
     for (uint32_t i = 0; i < rule->output_count; i++) {
         a->scratch.pending[depth++] = dead[i];
     }

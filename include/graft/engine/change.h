@@ -30,13 +30,13 @@ typedef struct graft_estimate_run {
     graft_estimated added;
 } graft_estimate_run;
 
-static graft_index made_value(const graft_estimate_run *r, uint32_t n, uint32_t slot)
+static uint32_t made_value(const graft_estimate_run *r, uint32_t n, uint32_t slot)
 {
     return (graft_index)(r->e->limits.values + n * GRAFT_MAX_OUTPUTS + slot);
 }
 
 /* The value that an operand of the target stands for. */
-static graft_index value_of(const graft_estimate_run *r, graft_operand x)
+static uint32_t value_of(const graft_estimate_run *r, graft_operand x)
 {
     return GRAFT_OPERAND_IS_NODE(x)
                ? made_value(r, GRAFT_OPERAND_NODE_OF(x), GRAFT_OPERAND_SLOT_OF(x))
@@ -44,7 +44,7 @@ static graft_index value_of(const graft_estimate_run *r, graft_operand x)
 }
 
 /* What the readers of a value read once the target stands. */
-static graft_index read_instead(const graft_estimate_run *r, graft_index value)
+static uint32_t read_instead(const graft_estimate_run *r, uint32_t value)
 {
     for (uint32_t i = 0; i < r->rule->output_count; i++) {
         if (r->old[i] == value) {
@@ -62,36 +62,36 @@ static const graft_pattern_node *made_node(const graft_estimate_run *r, graft_in
 }
 
 /* Operand k of a node once the target stands. */
-static graft_index operand_of(const graft_estimate_run *r, graft_index n, uint32_t k)
+static uint32_t operand_of(const graft_estimate_run *r, uint32_t n, uint32_t k)
 {
     const graft_pattern_node *made = made_node(r, n);
     return made != NULL ? value_of(r, made->inputs[k])
                         : read_instead(r, graft_node_input(r->e->graph, n, k));
 }
 
-static graft_index result_of(const graft_estimate_run *r, graft_index n, uint32_t k)
+static uint32_t result_of(const graft_estimate_run *r, uint32_t n, uint32_t k)
 {
     return made_node(r, n) != NULL ? made_value(r, n - r->e->limits.nodes, k)
                                    : graft_node_output(r->e->graph, n, k);
 }
 
-static graft_outline outline_of(const graft_estimate_run *r, graft_index n)
+static graft_outline outline_of(const graft_estimate_run *r, uint32_t n)
 {
     const graft_pattern_node *made = made_node(r, n);
     return made != NULL ? outline_made(made, r->made->attrs[n - r->e->limits.nodes])
                         : outline_node(&r->e->graph->nodes[n]);
 }
 
-static GRAFT_APART const graft_shape *shape_of(const graft_estimate_run *r, graft_index value)
+static GRAFT_APART const graft_shape *shape_of(const graft_estimate_run *r, uint32_t value)
 {
-    const graft_index first = r->e->limits.values;
+    const uint32_t first = r->e->limits.values;
     const uint32_t made = value < first ? 0 : (uint32_t)value - first;
     return value < first ? &r->e->graph->values[value].shape
                          : &r->made->shapes[made / GRAFT_MAX_OUTPUTS][made % GRAFT_MAX_OUTPUTS];
 }
 
 /* Whether the value is const once the target stands. */
-static bool value_is_const(const graft_estimate_run *r, graft_index v)
+static bool value_is_const(const graft_estimate_run *r, uint32_t v)
 {
     const graft_estimator *e = r->e;
     if (v >= e->limits.values) {
@@ -106,13 +106,13 @@ static bool value_is_const(const graft_estimate_run *r, graft_index v)
 
 /* Counts readings as they would be once the target stands; returns how many values are on the
  * stack. */
-static graft_index move_uses(graft_estimate_run *r)
+static uint32_t move_uses(graft_estimate_run *r)
 {
     const graft_rule *rule = r->rule;
     graft_index *use_count = r->e->use_count;
-    const graft_index first = r->e->limits.values;
+    const uint32_t first = r->e->limits.values;
     const uint32_t made = rule->target.node_count * GRAFT_MAX_OUTPUTS;
-    graft_index depth = 0;
+    uint32_t depth = 0;
     zero_bytes(&use_count[first], made * sizeof *use_count);
     zero_bytes(&r->e->flags[r->e->limits.nodes], rule->target.node_count);
     for (uint32_t n = 0; n < rule->target.node_count; n++) {
@@ -137,7 +137,7 @@ static graft_index move_uses(graft_estimate_run *r)
 }
 
 /* Kills a node that nothing reads. */
-static graft_index kill_node(graft_estimate_run *r, graft_index n, graft_index depth)
+static uint32_t kill_node(graft_estimate_run *r, uint32_t n, uint32_t depth)
 {
     graft_estimator *e = r->e;
     const graft_outline node = outline_of(r, n);
@@ -153,7 +153,7 @@ static graft_index kill_node(graft_estimate_run *r, graft_index n, graft_index d
         e->touched[r->dead_count++] = n;
     }
     for (uint32_t i = 0; i < node.input_count; i++) {
-        graft_index v = operand_of(r, n, i);
+        uint32_t v = operand_of(r, n, i);
         if (v != GRAFT_NONE && --e->use_count[v] == 0) {
             e->pending[depth++] = v;
         }
@@ -165,11 +165,11 @@ static graft_index kill_node(graft_estimate_run *r, graft_index n, graft_index d
 static void find_dead(graft_estimate_run *r)
 {
     const graft_estimator *e = r->e;
-    graft_index depth = move_uses(r);
+    uint32_t depth = move_uses(r);
     while (depth > 0) {
-        graft_index v = e->pending[--depth];
+        uint32_t v = e->pending[--depth];
         if (v >= e->limits.values) {
-            graft_index n = (graft_index)((v - e->limits.values) / GRAFT_MAX_OUTPUTS);
+            uint32_t n = (graft_index)((v - e->limits.values) / GRAFT_MAX_OUTPUTS);
             depth = kill_node(r, e->limits.nodes + n, depth);
         } else if (e->graph->values[v].kind == GRAFT_VALUE_COMPUTED) {
             depth = kill_node(r, e->graph->values[v].node, depth);
@@ -180,10 +180,10 @@ static void find_dead(graft_estimate_run *r)
 /* ------------------------------------------------------- classes, changing */
 
 /* A node of the graph leaves its class; the last one takes its price along. */
-static void leave_class(graft_estimate_run *r, graft_index n)
+static void leave_class(graft_estimate_run *r, uint32_t n)
 {
     graft_estimator *e = r->e;
-    graft_index label = e->first[n];
+    uint32_t label = e->first[n];
     if (--e->members[label] == 0 && !e->graph->nodes[n].is_const) {
         graft_form form;
         graft_form_of_node(e->graph, n, &form);
@@ -192,7 +192,7 @@ static void leave_class(graft_estimate_run *r, graft_index n)
 }
 
 /* The key of a node once the target stands. */
-static void key_of_moved(const graft_estimate_run *r, graft_index n, graft_class_key *key)
+static void key_of_moved(const graft_estimate_run *r, uint32_t n, graft_class_key *key)
 {
     const graft_outline node = outline_of(r, n);
     key->op = node.op;
@@ -204,10 +204,10 @@ static void key_of_moved(const graft_estimate_run *r, graft_index n, graft_class
 }
 
 /* The key and the class of what a slot of the table names. */
-static graft_index read_slot(const graft_estimate_run *r, graft_index slot, graft_class_key *key)
+static uint32_t read_slot(const graft_estimate_run *r, uint32_t slot, graft_class_key *key)
 {
     const graft_estimator *e = r->e;
-    graft_index n = slot - 1;
+    uint32_t n = slot - 1;
     if (n < e->limits.nodes) {
         key_of_node(e, e->first, n, key);
         return n;
@@ -219,7 +219,7 @@ static graft_index read_slot(const graft_estimate_run *r, graft_index slot, graf
 
 /* The class of a key that has members, GRAFT_NONE when there is none; *free_slot is then where the
  * key belongs. A class whose members all left has no key any more, or another one. */
-static graft_index find_class(const graft_estimate_run *r, const graft_class_key *key,
+static uint32_t find_class(const graft_estimate_run *r, const graft_class_key *key,
                               graft_index *free_slot)
 {
     const graft_estimator *e = r->e;
@@ -227,7 +227,7 @@ static graft_index find_class(const graft_estimate_run *r, const graft_class_key
     uint32_t at = hash_key(key) & e->slot_mask;
     while (e->slots[at] != 0) {
         bool is_entry = e->slots[at] - 1 >= e->limits.nodes;
-        graft_index label = read_slot(r, e->slots[at], &other);
+        uint32_t label = read_slot(r, e->slots[at], &other);
         if ((is_entry || (e->flags[label] & ESTIMATE_RENAMED) == 0) && e->members[label] > 0 &&
             keys_equal(key, &other)) {
             return label;
@@ -240,11 +240,11 @@ static graft_index find_class(const graft_estimate_run *r, const graft_class_key
 
 /* Makes a class for a node, of the name `kept` when it is free, else of a new one. `free_slot`
  * GRAFT_NONE: no other node can be equal. */
-static graft_index make_class(graft_estimate_run *r, graft_index n, graft_index kept,
-                              graft_index free_slot)
+static uint32_t make_class(graft_estimate_run *r, uint32_t n, uint32_t kept,
+                              uint32_t free_slot)
 {
     graft_estimator *e = r->e;
-    graft_index label = kept;
+    uint32_t label = kept;
     if (kept == GRAFT_NONE || e->members[kept] > 0) {
         label = e->limits.nodes + r->label_count++;
     } else {
@@ -259,11 +259,11 @@ static graft_index make_class(graft_estimate_run *r, graft_index n, graft_index 
 }
 
 /* Finds the class of a node once the target stands. If it needs one of its own, that may be `kept`. */
-static void place_node_class(graft_estimate_run *r, graft_index n, graft_index kept, bool is_const)
+static void place_node_class(graft_estimate_run *r, uint32_t n, uint32_t kept, bool is_const)
 {
     graft_estimator *e = r->e;
     graft_index free_slot = GRAFT_NONE;
-    graft_index label = GRAFT_NONE;
+    uint32_t label = GRAFT_NONE;
     const graft_outline node = outline_of(r, n);
     if (node.op != GRAFT_OP_OPAQUE) {
         graft_class_key key;
@@ -276,7 +276,7 @@ static void place_node_class(graft_estimate_run *r, graft_index n, graft_index k
             graft_form form;
             begin_form(&node, &form);
             for (uint32_t i = 0; i < node.input_count; i++) {
-                graft_index v = operand_of(r, n, i);
+                uint32_t v = operand_of(r, n, i);
                 if (v != GRAFT_NONE) {
                     add_operand(&form, i, shape_of(r, v), value_is_const(r, v));
                 }
@@ -292,16 +292,16 @@ static void place_node_class(graft_estimate_run *r, graft_index n, graft_index k
 }
 
 /* The class whose name a target node may take over, since it makes what that class made. */
-static graft_index class_replaced(const graft_estimate_run *r, uint32_t n)
+static uint32_t class_replaced(const graft_estimate_run *r, uint32_t n)
 {
-    graft_index kept = GRAFT_NONE;
+    uint32_t kept = GRAFT_NONE;
     for (uint32_t i = 0; i < r->rule->output_count; i++) {
         graft_operand x = r->rule->target.outputs[i];
         if (!GRAFT_OPERAND_IS_NODE(x) || GRAFT_OPERAND_NODE_OF(x) != n) {
             continue;
         }
         const graft_value *value = &r->e->graph->values[r->old[i]];
-        graft_index label = r->e->first[value->node];
+        uint32_t label = r->e->first[value->node];
         if (GRAFT_OPERAND_SLOT_OF(x) != value->slot || r->made->is_const[n] ||
             (kept != GRAFT_NONE && kept != label)) {
             return GRAFT_NONE;
@@ -312,11 +312,11 @@ static graft_index class_replaced(const graft_estimate_run *r, uint32_t n)
 }
 
 /* Queues the readers of a value that live on. */
-static void queue_readers(graft_estimate_run *r, graft_index value)
+static void queue_readers(graft_estimate_run *r, uint32_t value)
 {
     const graft_order *order = r->e->order;
-    for (graft_index u = order->use_first[value]; u < order->use_first[value + 1]; u++) {
-        graft_index n = order->uses[u];
+    for (uint32_t u = order->use_first[value]; u < order->use_first[value + 1]; u++) {
+        uint32_t n = order->uses[u];
         if ((r->e->flags[n] & (ESTIMATE_DEAD | ESTIMATE_QUEUED)) == 0) {
             r->e->flags[n] |= ESTIMATE_QUEUED;
             heap_push(&r->queue, order->position[n]);
@@ -324,7 +324,7 @@ static void queue_readers(graft_estimate_run *r, graft_index value)
     }
 }
 
-static bool becomes_const(const graft_estimate_run *r, graft_index n)
+static bool becomes_const(const graft_estimate_run *r, uint32_t n)
 {
     const graft_node *node = &r->e->graph->nodes[n];
     bool is_const = node->op != GRAFT_OP_OPAQUE;
@@ -335,7 +335,7 @@ static bool becomes_const(const graft_estimate_run *r, graft_index n)
 }
 
 /* Finds the class of a node one of whose operands has another one, or is const now. */
-static void move_node(graft_estimate_run *r, graft_index n)
+static void move_node(graft_estimate_run *r, uint32_t n)
 {
     graft_estimator *e = r->e;
     const graft_node *node = &e->graph->nodes[n];
@@ -358,7 +358,7 @@ static bool made_lives(const graft_estimate_run *r, uint32_t n)
 static void change_classes(graft_estimate_run *r)
 {
     graft_estimator *e = r->e;
-    for (graft_index i = 0; i < r->dead_count; i++) {
+    for (uint32_t i = 0; i < r->dead_count; i++) {
         leave_class(r, e->touched[i]);
     }
     for (uint32_t n = 0; n < r->rule->target.node_count; n++) {
@@ -390,10 +390,10 @@ static void restore_uses(graft_estimate_run *r)
     for (uint32_t i = 0; i < r->rule->output_count; i++) {
         e->use_count[r->old[i]] = e->order->use_count[r->old[i]];
     }
-    for (graft_index i = 0; i < r->dead_count; i++) {
-        graft_index n = e->touched[i];
+    for (uint32_t i = 0; i < r->dead_count; i++) {
+        uint32_t n = e->touched[i];
         for (uint32_t k = 0; k < e->graph->nodes[n].input_count; k++) {
-            graft_index v = graft_node_input(e->graph, n, k);
+            uint32_t v = graft_node_input(e->graph, n, k);
             if (v != GRAFT_NONE) {
                 e->use_count[v] = e->order->use_count[v];
             }
@@ -401,7 +401,7 @@ static void restore_uses(graft_estimate_run *r)
     }
 }
 
-static void restore_node(graft_estimator *e, graft_index n)
+static void restore_node(graft_estimator *e, uint32_t n)
 {
     e->members[e->first[n]]++;
     e->flags[n] = e->graph->nodes[n].is_const ? ESTIMATE_CONST : 0;
@@ -419,13 +419,13 @@ static void restore_classes(graft_estimate_run *r)
             e->members[e->label[e->limits.nodes + n]]--;
         }
     }
-    for (graft_index i = 1; i <= r->moved_count; i++) {
+    for (uint32_t i = 1; i <= r->moved_count; i++) {
         e->members[e->label[e->touched[e->limits.nodes - i]]]--;
     }
-    for (graft_index i = 1; i <= r->moved_count; i++) {
+    for (uint32_t i = 1; i <= r->moved_count; i++) {
         restore_node(e, e->touched[e->limits.nodes - i]);
     }
-    for (graft_index i = 0; i < r->dead_count; i++) {
+    for (uint32_t i = 0; i < r->dead_count; i++) {
         restore_node(e, e->touched[i]);
     }
 }

@@ -110,13 +110,13 @@ typedef uint32_t graft_name;
 typedef uint64_t graft_name;
 #endif
 
-static graft_name name_result(graft_index label, uint32_t slot)
+static graft_name name_result(uint32_t label, uint32_t slot)
 {
     return ((graft_name)label + 1u) << 8 * sizeof(graft_index) | slot;
 }
 
 /* A value of the graph, or of the target that graft_estimate_match looks at. */
-static graft_name name_value(const graft_estimator *e, const graft_index *labels, graft_index v)
+static graft_name name_value(const graft_estimator *e, const graft_index *labels, uint32_t v)
 {
     if (v >= e->limits.values) {
         const uint32_t made = v - e->limits.values;
@@ -166,7 +166,7 @@ static bool keys_equal(const graft_class_key *a, const graft_class_key *b)
 }
 
 /* The key of a node of the graph by the classes in `labels`. Not for opaque nodes. */
-static void key_of_node(const graft_estimator *e, const graft_index *labels, graft_index node,
+static void key_of_node(const graft_estimator *e, const graft_index *labels, uint32_t node,
                         graft_class_key *key)
 {
     const graft_node *n = &e->graph->nodes[node];
@@ -181,7 +181,7 @@ static void key_of_node(const graft_estimator *e, const graft_index *labels, gra
 /* ---------------------------------------------------------- a whole graph */
 
 /* The class of a node whose operands have theirs. */
-static graft_index find_first(graft_estimator *e, graft_index node)
+static uint32_t find_first(graft_estimator *e, uint32_t node)
 {
     graft_class_key key;
     graft_class_key other;
@@ -228,8 +228,8 @@ graft_status graft_estimate(graft_estimator *estimator, const graft_graph *graph
     zero_bytes(e->members,
                (2 * (size_t)e->limits.nodes + GRAFT_RULE_MAX_NODES) * sizeof(graft_index));
     copy_bytes(e->use_count, order->use_count, graph->value_end * sizeof(graft_index));
-    for (graft_index i = 0; i < order->count; i++) {
-        graft_index n = order->order[i];
+    for (uint32_t i = 0; i < order->count; i++) {
+        uint32_t n = order->order[i];
         e->first[n] = find_first(e, n);
         e->label[n] = e->first[n];
         e->flags[n] = graph->nodes[n].is_const ? ESTIMATE_CONST : 0;

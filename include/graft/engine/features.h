@@ -109,7 +109,7 @@ void graft_form_of_node(const graft_graph *graph, graft_index node, graft_form *
     const graft_outline outline = outline_node(n);
     begin_form(&outline, form);
     for (uint32_t i = 0; i < n->input_count; i++) {
-        graft_index v = graft_node_input(graph, node, i);
+        uint32_t v = graft_node_input(graph, node, i);
         if (v != GRAFT_NONE) {
             add_operand(form, i, &graph->values[v].shape, graph->values[v].is_const);
         }
@@ -265,19 +265,19 @@ static void form_features(const graft_form *form, int8_t *out)
 }
 
 static void set_neighbour_features(const graft_graph *graph, const graft_order *order,
-                                   graft_index n, int8_t *out)
+                                   uint32_t n, int8_t *out)
 {
     uint64_t uses = 0;
     uint64_t readings = 0; /* Those by nodes alone. */
     for (uint32_t i = 0; i < graph->nodes[n].output_count; i++) {
-        graft_index v = graft_node_output(graph, n, i);
+        uint32_t v = graft_node_output(graph, n, i);
         uses += order->use_count[v];
         readings += order->use_first[v + 1] - order->use_first[v];
     }
     out[GRAFT_FEATURE_uses] = log_feature(uses, 4);
     out[GRAFT_FEATURE_is_output] = uses > readings ? GRAFT_FEATURE_SCALE : 0;
     for (uint32_t i = 0; i < graph->nodes[n].input_count && i < GRAFT_MAX_INPUTS; i++) {
-        graft_index v = graft_node_input(graph, n, i);
+        uint32_t v = graft_node_input(graph, n, i);
         out[GRAFT_FEATURE_operand_input + i] =
             v != GRAFT_NONE && graph->values[v].kind == GRAFT_VALUE_INPUT ? GRAFT_FEATURE_SCALE : 0;
     }
@@ -305,7 +305,7 @@ void graft_edge_features(const graft_graph *graph, graft_index node, uint32_t op
 
 bool graft_edge_exists(const graft_graph *graph, graft_index node, uint32_t operand)
 {
-    graft_index v = graft_node_input(graph, node, operand);
+    uint32_t v = graft_node_input(graph, node, operand);
     return v != GRAFT_NONE && graph->values[v].kind == GRAFT_VALUE_COMPUTED &&
            !graph->values[v].is_const;
 }

@@ -114,8 +114,8 @@ graft_index graft_node_output(const graft_graph *graph, graft_index node, uint32
 
 graft_index graft_graph_node_count(const graft_graph *graph)
 {
-    graft_index count = 0;
-    for (graft_index n = 0; n < graph->node_end; n++) {
+    uint32_t count = 0;
+    for (uint32_t n = 0; n < graph->node_end; n++) {
         count += graph->nodes[n].op != GRAFT_OP_NONE;
     }
     return count;
@@ -123,8 +123,8 @@ graft_index graft_graph_node_count(const graft_graph *graph)
 
 graft_index graft_graph_active_count(const graft_graph *graph)
 {
-    graft_index count = 0;
-    for (graft_index n = 0; n < graph->node_end; n++) {
+    uint32_t count = 0;
+    for (uint32_t n = 0; n < graph->node_end; n++) {
         count += graph->nodes[n].op != GRAFT_OP_NONE && !graph->nodes[n].is_const;
     }
     return count;
@@ -133,9 +133,9 @@ graft_index graft_graph_active_count(const graft_graph *graph)
 /* ------------------------------------------------------------- free slots */
 
 /* The first free node slot, or GRAFT_NONE. The table's end moves in claim_node. */
-static graft_index find_free_node(const graft_graph *graph)
+static uint32_t find_free_node(const graft_graph *graph)
 {
-    for (graft_index n = 0; n < graph->node_end; n++) {
+    for (uint32_t n = 0; n < graph->node_end; n++) {
         if (graph->nodes[n].op == GRAFT_OP_NONE) {
             return n;
         }
@@ -143,9 +143,9 @@ static graft_index find_free_node(const graft_graph *graph)
     return graph->node_end < graph->limits.nodes ? graph->node_end : GRAFT_NONE;
 }
 
-static graft_index find_free_value(const graft_graph *graph)
+static uint32_t find_free_value(const graft_graph *graph)
 {
-    for (graft_index v = 0; v < graph->value_end; v++) {
+    for (uint32_t v = 0; v < graph->value_end; v++) {
         if (graph->values[v].kind == GRAFT_VALUE_FREE) {
             return v;
         }
@@ -153,24 +153,24 @@ static graft_index find_free_value(const graft_graph *graph)
     return graph->value_end < graph->limits.values ? graph->value_end : GRAFT_NONE;
 }
 
-static graft_index count_free_nodes(const graft_graph *graph)
+static uint32_t count_free_nodes(const graft_graph *graph)
 {
     return graph->limits.nodes - graft_graph_node_count(graph);
 }
 
-static graft_index count_free_values(const graft_graph *graph)
+static uint32_t count_free_values(const graft_graph *graph)
 {
-    graft_index used = 0;
-    for (graft_index v = 0; v < graph->value_end; v++) {
+    uint32_t used = 0;
+    for (uint32_t v = 0; v < graph->value_end; v++) {
         used += graph->values[v].kind != GRAFT_VALUE_FREE;
     }
     return graph->limits.values - used;
 }
 
-static graft_index count_free_edges(const graft_graph *graph)
+static uint32_t count_free_edges(const graft_graph *graph)
 {
-    graft_index used = 0;
-    for (graft_index n = 0; n < graph->node_end; n++) {
+    uint32_t used = 0;
+    for (uint32_t n = 0; n < graph->node_end; n++) {
         if (graph->nodes[n].op != GRAFT_OP_NONE) {
             used += (graft_index)graph->nodes[n].input_count + graph->nodes[n].output_count;
         }
@@ -182,11 +182,11 @@ static graft_index count_free_edges(const graft_graph *graph)
  * is packed. Quadratic in nodes, but only run when the table is full. */
 static void compact_edges(graft_graph *graph)
 {
-    graft_index packed = 0;
-    graft_index floor = 0;
+    uint32_t packed = 0;
+    uint32_t floor = 0;
     for (;;) {
-        graft_index best = GRAFT_NONE;
-        for (graft_index n = 0; n < graph->node_end; n++) {
+        uint32_t best = GRAFT_NONE;
+        for (uint32_t n = 0; n < graph->node_end; n++) {
             const graft_node *node = &graph->nodes[n];
             if (node->op != GRAFT_OP_NONE && node->input_count + node->output_count > 0 &&
                 node->first_edge >= floor &&
@@ -198,9 +198,9 @@ static void compact_edges(graft_graph *graph)
             break;
         }
         graft_node *node = &graph->nodes[best];
-        graft_index size = (graft_index)node->input_count + node->output_count;
+        uint32_t size = (graft_index)node->input_count + node->output_count;
         floor = node->first_edge + size;
-        for (graft_index i = 0; i < size; i++) {
+        for (uint32_t i = 0; i < size; i++) {
             graph->edges[packed + i] = graph->edges[node->first_edge + i];
         }
         node->first_edge = packed;
@@ -212,9 +212,9 @@ static void compact_edges(graft_graph *graph)
 /* ---------------------------------------------------------------- building */
 
 static graft_status add_source_value(graft_graph *graph, const graft_shape *shape,
-                                     graft_index source, graft_value_kind kind, graft_index *value)
+                                     uint32_t source, graft_value_kind kind, graft_index *value)
 {
-    graft_index v = find_free_value(graph);
+    uint32_t v = find_free_value(graph);
     if (v == GRAFT_NONE) {
         return GRAFT_CAPACITY;
     }
@@ -244,21 +244,21 @@ graft_status graft_graph_add_weight(graft_graph *graph, const graft_shape *shape
     return add_source_value(graph, shape, source, GRAFT_VALUE_WEIGHT, value);
 }
 
-static bool value_exists(const graft_graph *graph, graft_index value)
+static bool value_exists(const graft_graph *graph, uint32_t value)
 {
     return value < graph->value_end && graph->values[value].kind != GRAFT_VALUE_FREE;
 }
 
 /* Whether there is room behind what was ever used, which needs no counting. */
-static bool has_room(const graft_graph *graph, graft_index nodes, graft_index values,
-                     graft_index edges)
+static bool has_room(const graft_graph *graph, uint32_t nodes, uint32_t values,
+                     uint32_t edges)
 {
     return graph->limits.nodes - graph->node_end >= nodes &&
            graph->limits.values - graph->value_end >= values &&
            graph->limits.edges - graph->edge_end >= edges;
 }
 
-static bool fits_new_node(graft_graph *graph, graft_index inputs, graft_index outputs)
+static bool fits_new_node(graft_graph *graph, uint32_t inputs, uint32_t outputs)
 {
     if (has_room(graph, 1, outputs, inputs + outputs)) {
         return true;
@@ -274,11 +274,11 @@ static bool fits_new_node(graft_graph *graph, graft_index inputs, graft_index ou
 }
 
 /* Fills a node whose place has been checked with fits_new_node; creates its output values. */
-static graft_index place_node(graft_graph *graph, uint32_t op, const graft_index *inputs,
+static uint32_t place_node(graft_graph *graph, uint32_t op, const graft_index *inputs,
                               uint16_t input_count, const graft_shape *shapes,
                               uint16_t output_count)
 {
-    graft_index n = find_free_node(graph);
+    uint32_t n = find_free_node(graph);
     graft_node *node = &graph->nodes[n];
     zero_bytes(node, sizeof *node);
     node->op = (uint8_t)op;
@@ -332,7 +332,7 @@ graft_status graft_graph_add_node(graft_graph *graph, uint32_t op, const int32_t
     if (!fits_new_node(graph, info->input_count, info->output_count)) {
         return GRAFT_CAPACITY;
     }
-    graft_index n = place_node(graph, op, inputs, info->input_count, out, info->output_count);
+    uint32_t n = place_node(graph, op, inputs, info->input_count, out, info->output_count);
     copy_bytes(graph->nodes[n].attrs, all_attrs, sizeof all_attrs);
     graph->nodes[n].source = source;
     *node = n;
@@ -353,7 +353,7 @@ graft_status graft_graph_add_opaque(graft_graph *graph, graft_index source,
     if (!fits_new_node(graph, input_count, output_count)) {
         return GRAFT_CAPACITY;
     }
-    graft_index n =
+    uint32_t n =
         place_node(graph, GRAFT_OP_OPAQUE, inputs, input_count, output_shapes, output_count);
     graph->nodes[n].source = source;
     *node = n;
@@ -366,7 +366,7 @@ void graft_graph_set_repeatable(graft_graph *graph, graft_index node)
     graft_node *n = &graph->nodes[node];
     bool is_const = true;
     for (uint32_t i = 0; i < n->input_count; i++) {
-        graft_index v = graft_node_input(graph, node, i);
+        uint32_t v = graft_node_input(graph, node, i);
         is_const = is_const && (v == GRAFT_NONE || graph->values[v].is_const);
     }
     for (uint32_t i = 0; is_const && i < n->output_count; i++) {
@@ -391,7 +391,7 @@ graft_status graft_graph_add_output(graft_graph *graph, graft_index value)
 
 void graft_graph_redirect(graft_graph *graph, graft_index from, graft_index to)
 {
-    for (graft_index n = 0; n < graph->node_end; n++) {
+    for (uint32_t n = 0; n < graph->node_end; n++) {
         const graft_node *node = &graph->nodes[n];
         for (uint32_t i = 0; node->op != GRAFT_OP_NONE && i < node->input_count; i++) {
             if (graph->edges[node->first_edge + i] == from) {
@@ -399,16 +399,16 @@ void graft_graph_redirect(graft_graph *graph, graft_index from, graft_index to)
             }
         }
     }
-    for (graft_index i = 0; i < graph->output_count; i++) {
+    for (uint32_t i = 0; i < graph->output_count; i++) {
         if (graph->outputs[i] == from) {
             graph->outputs[i] = to;
         }
     }
 }
 
-static bool value_used(const graft_graph *graph, graft_index value)
+static bool value_used(const graft_graph *graph, uint32_t value)
 {
-    for (graft_index n = 0; n < graph->node_end; n++) {
+    for (uint32_t n = 0; n < graph->node_end; n++) {
         const graft_node *node = &graph->nodes[n];
         for (uint32_t i = 0; node->op != GRAFT_OP_NONE && i < node->input_count; i++) {
             if (graph->edges[node->first_edge + i] == value) {
@@ -416,7 +416,7 @@ static bool value_used(const graft_graph *graph, graft_index value)
             }
         }
     }
-    for (graft_index i = 0; i < graph->output_count; i++) {
+    for (uint32_t i = 0; i < graph->output_count; i++) {
         if (graph->outputs[i] == value) {
             return true;
         }
@@ -424,7 +424,7 @@ static bool value_used(const graft_graph *graph, graft_index value)
     return false;
 }
 
-static bool node_used(const graft_graph *graph, graft_index node)
+static bool node_used(const graft_graph *graph, uint32_t node)
 {
     for (uint32_t i = 0; i < graph->nodes[node].output_count; i++) {
         if (value_used(graph, graft_node_output(graph, node, i))) {
@@ -434,7 +434,7 @@ static bool node_used(const graft_graph *graph, graft_index node)
     return false;
 }
 
-static void free_node(graft_graph *graph, graft_index node)
+static void free_node(graft_graph *graph, uint32_t node)
 {
     for (uint32_t i = 0; i < graph->nodes[node].output_count; i++) {
         graph->values[graft_node_output(graph, node, i)].kind = GRAFT_VALUE_FREE;
@@ -455,11 +455,11 @@ static void trim_tables(graft_graph *graph)
 
 /* Takes one use from each input of a node that is being removed; values that nothing reads any more
  * go onto the stack `pending`. A value gets there once, so one entry per value is enough room. */
-static graft_index drop_inputs(graft_graph *graph, graft_index node, graft_index *use_count,
-                               graft_index *pending, graft_index depth)
+static uint32_t drop_inputs(graft_graph *graph, uint32_t node, graft_index *use_count,
+                               graft_index *pending, uint32_t depth)
 {
     for (uint32_t i = 0; i < graph->nodes[node].input_count; i++) {
-        graft_index v = graft_node_input(graph, node, i);
+        uint32_t v = graft_node_input(graph, node, i);
         if (v != GRAFT_NONE && --use_count[v] == 0) {
             pending[depth++] = v;
         }
@@ -467,7 +467,7 @@ static graft_index drop_inputs(graft_graph *graph, graft_index node, graft_index
     return depth;
 }
 
-static bool outputs_unused(const graft_graph *graph, graft_index node, const graft_index *use_count)
+static bool outputs_unused(const graft_graph *graph, uint32_t node, const graft_index *use_count)
 {
     for (uint32_t i = 0; i < graph->nodes[node].output_count; i++) {
         if (use_count[graft_node_output(graph, node, i)] != 0) {
@@ -479,7 +479,7 @@ static bool outputs_unused(const graft_graph *graph, graft_index node, const gra
 
 /* Removes what kept alive the `depth` values on the stack, none of which is read any more. */
 static void remove_unused_values(graft_graph *graph, graft_index *use_count, graft_index *pending,
-                                 graft_index depth)
+                                 uint32_t depth)
 {
     while (depth > 0) {
         graft_value *value = &graph->values[pending[--depth]];
@@ -487,7 +487,7 @@ static void remove_unused_values(graft_graph *graph, graft_index *use_count, gra
             value->kind = GRAFT_VALUE_FREE;
         } else if (value->kind == GRAFT_VALUE_COMPUTED &&
                    outputs_unused(graph, value->node, use_count)) {
-            graft_index node = value->node;
+            uint32_t node = value->node;
             depth = drop_inputs(graph, node, use_count, pending, depth);
             free_node(graph, node);
         }
@@ -500,14 +500,14 @@ void graft_graph_remove_dead(graft_graph *graph)
     bool changed = true;
     while (changed) {
         changed = false;
-        for (graft_index n = 0; n < graph->node_end; n++) {
+        for (uint32_t n = 0; n < graph->node_end; n++) {
             if (graph->nodes[n].op != GRAFT_OP_NONE && !node_used(graph, n)) {
                 free_node(graph, n);
                 changed = true;
             }
         }
     }
-    for (graft_index v = 0; v < graph->value_end; v++) {
+    for (uint32_t v = 0; v < graph->value_end; v++) {
         if (graph->values[v].kind == GRAFT_VALUE_WEIGHT && !value_used(graph, v)) {
             graph->values[v].kind = GRAFT_VALUE_FREE;
         }

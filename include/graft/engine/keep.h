@@ -56,7 +56,7 @@ static void open_kept(graft_kept *kept)
 }
 
 /* Everything about a node that a source looks at, its operands' producers apart. */
-static uint64_t print_of_node(const graft_graph *graph, const graft_order *order, graft_index n)
+static uint64_t print_of_node(const graft_graph *graph, const graft_order *order, uint32_t n)
 {
     const graft_node *node = &graph->nodes[n];
     uint64_t hash = mix_hash((uint64_t)node->op << 1 | node->is_const, node->source);
@@ -65,12 +65,12 @@ static uint64_t print_of_node(const graft_graph *graph, const graft_order *order
             mix_hash(hash, (uint64_t)(uint32_t)node->attrs[i] << 32 | (uint32_t)node->attrs[i + 1]);
     }
     for (uint32_t i = 0; i < node->input_count; i++) {
-        graft_index v = graft_node_input(graph, n, i);
+        uint32_t v = graft_node_input(graph, n, i);
         hash = mix_hash(hash, (uint64_t)v << 1 | (v != GRAFT_NONE && graph->values[v].is_const));
         hash = v != GRAFT_NONE ? hash_shape(hash, &graph->values[v].shape) : hash;
     }
     for (uint32_t i = 0; i < node->output_count; i++) {
-        graft_index v = graft_node_output(graph, n, i);
+        uint32_t v = graft_node_output(graph, n, i);
         hash = mix_hash(hash, (uint64_t)v << 32 | order->use_count[v]);
     }
     return hash;
@@ -82,16 +82,16 @@ static void look_for_changes(graft_kept *kept, const graft_graph *graph, const g
     if (!keeps(kept)) {
         return;
     }
-    for (graft_index n = 0; n < kept->nodes; n++) { /* What comes back there is new. */
+    for (uint32_t n = 0; n < kept->nodes; n++) { /* What comes back there is new. */
         bool gone = n >= graph->node_end || graph->nodes[n].op == GRAFT_OP_NONE;
         kept->prints[n] = gone ? 0 : kept->prints[n];
     }
-    for (graft_index i = 0; i < order->count; i++) {
-        graft_index n = order->order[i];
+    for (uint32_t i = 0; i < order->count; i++) {
+        uint32_t n = order->order[i];
         uint64_t print = print_of_node(graph, order, n);
         uint8_t distance = kept->forget || print != kept->prints[n] ? 0 : KEEP_FAR;
         for (uint32_t k = 0; distance > 0 && k < graph->nodes[n].input_count; k++) {
-            graft_index v = graft_node_input(graph, n, k);
+            uint32_t v = graft_node_input(graph, n, k);
             if (v != GRAFT_NONE && graph->values[v].kind == GRAFT_VALUE_COMPUTED &&
                 kept->distance[graph->values[v].node] + 1u < distance) {
                 distance = (uint8_t)(kept->distance[graph->values[v].node] + 1u);
@@ -104,13 +104,13 @@ static void look_for_changes(graft_kept *kept, const graft_graph *graph, const g
 }
 
 static bool nothing_fits(const graft_kept *kept, uint32_t r, uint32_t source_nodes,
-                         graft_index anchor)
+                         uint32_t anchor)
 {
     return keeps(kept) && kept->distance[anchor] >= source_nodes &&
            (kept->nothing[r * kept->row_bytes + anchor / 8u] >> anchor % 8u & 1u) != 0;
 }
 
-static void keep_finding(graft_kept *kept, const graft_rule *rule, uint32_t r, graft_index anchor,
+static void keep_finding(graft_kept *kept, const graft_rule *rule, uint32_t r, uint32_t anchor,
                          bool matched)
 {
     if (keeps(kept)) {

@@ -27,7 +27,7 @@ void graft_matcher_start(graft_matcher *matcher, const graft_rule *rule, const g
 
 /* Begins anew at another node. What was bound stays written, and is not read before it is bound
  * again. */
-static void restart_matcher(graft_matcher *matcher, graft_index anchor)
+static void restart_matcher(graft_matcher *matcher, uint32_t anchor)
 {
     matcher->anchor = anchor;
     matcher->choice[0] = 0;
@@ -56,7 +56,7 @@ static bool bind_slot(graft_matcher *matcher, uint32_t level, const graft_term *
 }
 
 static bool bind_operand(graft_matcher *matcher, uint32_t level, graft_operand operand,
-                         graft_index value)
+                         uint32_t value)
 {
     graft_bound *bound = bound_after(matcher, level);
     if (!GRAFT_OPERAND_IS_NODE(operand)) {
@@ -82,7 +82,7 @@ static bool bind_operand(graft_matcher *matcher, uint32_t level, graft_operand o
     return true;
 }
 
-static bool bind_node(graft_matcher *matcher, uint32_t level, graft_index n, bool swap)
+static bool bind_node(graft_matcher *matcher, uint32_t level, uint32_t n, bool swap)
 {
     const graft_pattern_node *pattern = &matcher->rule->source.nodes[level];
     const graft_node *node = &matcher->graph->nodes[n];
@@ -112,7 +112,7 @@ static bool bind_node(graft_matcher *matcher, uint32_t level, graft_index n, boo
 }
 
 /* The graph value of an operand that is bound at `level`, or GRAFT_NONE. */
-static graft_index bound_value(const graft_matcher *matcher, uint32_t level, graft_operand operand)
+static uint32_t bound_value(const graft_matcher *matcher, uint32_t level, graft_operand operand)
 {
     const graft_bound *bound = &matcher->bound[level];
     if (!GRAFT_OPERAND_IS_NODE(operand)) {
@@ -126,14 +126,14 @@ static graft_index bound_value(const graft_matcher *matcher, uint32_t level, gra
 }
 
 /* Candidate k of a root that no earlier node reads; GRAFT_NONE behind the last one. */
-static graft_index find_root(const graft_matcher *matcher, uint32_t level, uint32_t k)
+static uint32_t find_root(const graft_matcher *matcher, uint32_t level, uint32_t k)
 {
     const graft_order *order = matcher->order;
     const graft_pattern_node *pattern = &matcher->rule->source.nodes[level];
     for (uint32_t i = 0; i < op_table[pattern->op].input_count; i++) {
-        graft_index value = bound_value(matcher, level, pattern->inputs[i]);
+        uint32_t value = bound_value(matcher, level, pattern->inputs[i]);
         if (value != GRAFT_NONE) {
-            graft_index use = order->use_first[value] + k;
+            uint32_t use = order->use_first[value] + k;
             return use < order->use_first[value + 1] ? order->uses[use] : GRAFT_NONE;
         }
     }
@@ -147,12 +147,12 @@ static graft_attempt try_alternative(graft_matcher *matcher, uint32_t level, uin
     bool swap = commutes && (alternative & 1u) != 0;
     uint32_t k = commutes ? alternative >> 1 : alternative;
     bool single = level == 0 || (matcher->bound[level].nodes >> level & 1u) != 0;
-    graft_index n = GRAFT_NONE;
+    uint32_t n = GRAFT_NONE;
     if (single) {
         n = k > 0 ? GRAFT_NONE : level == 0 ? matcher->anchor : matcher->match.nodes[level];
     } else {
         n = find_root(matcher, level, k);
-        graft_index before = k > 0 ? find_root(matcher, level, k - 1) : GRAFT_NONE;
+        uint32_t before = k > 0 ? find_root(matcher, level, k - 1) : GRAFT_NONE;
         if (n != GRAFT_NONE && n == before) {
             return GRAFT_ATTEMPT_FAILED; /* It reads the value twice: tried already. */
         }
@@ -197,14 +197,14 @@ static bool match_is_closed(const graft_matcher *matcher)
 {
     const graft_rule *rule = matcher->rule;
     for (uint32_t n = 0; n < rule->source.node_count; n++) {
-        graft_index node = matcher->match.nodes[n];
+        uint32_t node = matcher->match.nodes[n];
         for (uint32_t m = 0; m < n; m++) {
             if (matcher->match.nodes[m] == node) {
                 return false;
             }
         }
         for (uint32_t o = 0; o < op_table[rule->source.nodes[n].op].output_count; o++) {
-            graft_index value = graft_node_output(matcher->graph, node, o);
+            uint32_t value = graft_node_output(matcher->graph, node, o);
             graft_operand x = GRAFT_OPERAND_NODE(n, o);
             if (gives_out(rule, &rule->source, x)
                     ? matcher->graph->values[value].is_const

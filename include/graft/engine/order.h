@@ -8,9 +8,9 @@ typedef struct graft_heap {
     graft_index count;
 } graft_heap;
 
-static void heap_push(graft_heap *heap, graft_index item)
+static void heap_push(graft_heap *heap, uint32_t item)
 {
-    graft_index i = heap->count++;
+    uint32_t i = heap->count++;
     while (i > 0 && heap->items[(i - 1) / 2] > item) {
         heap->items[i] = heap->items[(i - 1) / 2];
         i = (i - 1) / 2;
@@ -18,13 +18,13 @@ static void heap_push(graft_heap *heap, graft_index item)
     heap->items[i] = item;
 }
 
-static graft_index heap_pop(graft_heap *heap)
+static uint32_t heap_pop(graft_heap *heap)
 {
-    graft_index top = heap->items[0];
-    graft_index item = heap->items[--heap->count];
-    graft_index i = 0;
+    uint32_t top = heap->items[0];
+    uint32_t item = heap->items[--heap->count];
+    uint32_t i = 0;
     for (;;) {
-        graft_index child = 2 * i + 1;
+        uint32_t child = 2 * i + 1;
         if (child >= heap->count) {
             break;
         }
@@ -64,10 +64,10 @@ size_t graft_order_bytes(const graft_limits *limits)
  * into `uses` from use_first[v] on, which moves behind them. */
 static void visit_uses(graft_order *order, const graft_graph *graph, bool listing)
 {
-    for (graft_index n = 0; n < graph->node_end; n++) {
+    for (uint32_t n = 0; n < graph->node_end; n++) {
         const graft_node *node = &graph->nodes[n];
         for (uint32_t i = 0; node->op != GRAFT_OP_NONE && i < node->input_count; i++) {
-            graft_index v = graph->edges[node->first_edge + i];
+            uint32_t v = graph->edges[node->first_edge + i];
             if (v != GRAFT_NONE && listing) {
                 order->uses[order->use_first[v]++] = n;
             } else if (v != GRAFT_NONE) {
@@ -82,14 +82,14 @@ static void list_uses(graft_order *order, const graft_graph *graph)
 {
     zero_bytes(order->use_count, graph->value_end * sizeof(graft_index));
     visit_uses(order, graph, false);
-    graft_index start = 0;
-    for (graft_index v = 0; v < graph->value_end; v++) {
+    uint32_t start = 0;
+    for (uint32_t v = 0; v < graph->value_end; v++) {
         order->use_first[v] = start;
         start += order->use_count[v];
     }
     order->use_first[graph->value_end] = start;
     visit_uses(order, graph, true);
-    for (graft_index v = 0; v < graph->value_end; v++) {
+    for (uint32_t v = 0; v < graph->value_end; v++) {
         order->use_first[v] -= order->use_count[v];
     }
 }
@@ -97,20 +97,20 @@ static void list_uses(graft_order *order, const graft_graph *graph)
 /* Adds what the graph gives out to the readings by nodes. */
 static void total_uses(graft_order *order, const graft_graph *graph)
 {
-    for (graft_index v = 0; v < graph->value_end; v++) {
+    for (uint32_t v = 0; v < graph->value_end; v++) {
         order->use_count[v] = order->use_first[v + 1] - order->use_first[v];
     }
-    for (graft_index i = 0; i < graph->output_count; i++) {
+    for (uint32_t i = 0; i < graph->output_count; i++) {
         order->use_count[graph->outputs[i]]++;
     }
 }
 
 /* Readings of node `n` that wait for a producer: its computed inputs. */
-static graft_index count_waiting(const graft_graph *graph, graft_index n)
+static uint32_t count_waiting(const graft_graph *graph, uint32_t n)
 {
-    graft_index waiting = 0;
+    uint32_t waiting = 0;
     for (uint32_t i = 0; i < graph->nodes[n].input_count; i++) {
-        graft_index v = graft_node_input(graph, n, i);
+        uint32_t v = graft_node_input(graph, n, i);
         waiting += v != GRAFT_NONE && graph->values[v].kind == GRAFT_VALUE_COMPUTED;
     }
     return waiting;
@@ -119,7 +119,7 @@ static graft_index count_waiting(const graft_graph *graph, graft_index n)
 /* Kahn's algorithm; until a node is placed its `position` counts the readings it waits for. */
 static void place_nodes(graft_order *order, const graft_graph *graph, graft_heap *ready)
 {
-    for (graft_index n = 0; n < graph->node_end; n++) {
+    for (uint32_t n = 0; n < graph->node_end; n++) {
         order->position[n] = GRAFT_NONE;
         if (graph->nodes[n].op != GRAFT_OP_NONE) {
             order->position[n] = count_waiting(graph, n);
@@ -130,12 +130,12 @@ static void place_nodes(graft_order *order, const graft_graph *graph, graft_heap
     }
     order->count = 0;
     while (ready->count > 0) {
-        graft_index n = heap_pop(ready);
+        uint32_t n = heap_pop(ready);
         order->position[n] = order->count;
         order->order[order->count++] = n;
         for (uint32_t i = 0; i < graph->nodes[n].output_count; i++) {
-            graft_index v = graft_node_output(graph, n, i);
-            for (graft_index u = order->use_first[v]; u < order->use_first[v + 1]; u++) {
+            uint32_t v = graft_node_output(graph, n, i);
+            for (uint32_t u = order->use_first[v]; u < order->use_first[v + 1]; u++) {
                 if (--order->position[order->uses[u]] == 0) {
                     heap_push(ready, order->uses[u]);
                 }
@@ -183,12 +183,12 @@ static uint64_t hash_shape(uint64_t hash, const graft_shape *shape)
 #define HASH_NODE ((uint64_t)GRAFT_VALUE_COMPUTED)
 
 /* A caller's number, whatever the width of ids. */
-static GRAFT_APART uint64_t hash_source(uint64_t hash, graft_index source)
+static GRAFT_APART uint64_t hash_source(uint64_t hash, uint32_t source)
 {
     return mix_hash(hash, source != GRAFT_NONE ? source : UINT32_MAX);
 }
 
-static uint64_t hash_node(const graft_graph *graph, graft_index n, const uint64_t *value_hash)
+static uint64_t hash_node(const graft_graph *graph, uint32_t n, const uint64_t *value_hash)
 {
     const graft_node *node = &graph->nodes[n];
     uint64_t hash = mix_hash(mix_hash(0, HASH_NODE), node->op);
@@ -199,7 +199,7 @@ static uint64_t hash_node(const graft_graph *graph, graft_index n, const uint64_
         hash = mix_hash(hash, (uint64_t)(uint32_t)node->attrs[i]);
     }
     for (uint32_t i = 0; i < node->input_count; i++) {
-        graft_index v = graft_node_input(graph, n, i);
+        uint32_t v = graft_node_input(graph, n, i);
         hash = mix_hash(hash, v == GRAFT_NONE ? 0 : value_hash[v]);
     }
     return hash;
@@ -207,22 +207,22 @@ static uint64_t hash_node(const graft_graph *graph, graft_index n, const uint64_
 
 uint64_t graft_graph_hash(const graft_graph *graph, const graft_order *order, uint64_t *scratch)
 {
-    for (graft_index v = 0; v < graph->value_end; v++) {
+    for (uint32_t v = 0; v < graph->value_end; v++) {
         const graft_value *value = &graph->values[v];
         if (value->kind == GRAFT_VALUE_INPUT || value->kind == GRAFT_VALUE_WEIGHT) {
             uint64_t hash = hash_source(mix_hash(0, value->kind), value->source);
             scratch[v] = hash_shape(hash, &value->shape);
         }
     }
-    for (graft_index i = 0; i < order->count; i++) {
-        graft_index n = order->order[i];
+    for (uint32_t i = 0; i < order->count; i++) {
+        uint32_t n = order->order[i];
         uint64_t hash = hash_node(graph, n, scratch);
         for (uint32_t k = 0; k < graph->nodes[n].output_count; k++) {
             scratch[graft_node_output(graph, n, k)] = mix_hash(hash, k);
         }
     }
     uint64_t hash = 0;
-    for (graft_index i = 0; i < graph->output_count; i++) {
+    for (uint32_t i = 0; i < graph->output_count; i++) {
         hash = mix_hash(hash, scratch[graph->outputs[i]]);
     }
     return hash;
@@ -308,20 +308,20 @@ const char *graft_graph_check(const graft_graph *graph, void *workspace, size_t 
         graph->edge_end > graph->limits.edges || graph->output_count > graph->limits.outputs) {
         return FAULT("a table ends behind its limit");
     }
-    for (graft_index n = 0; n < graph->node_end; n++) {
+    for (uint32_t n = 0; n < graph->node_end; n++) {
         const char *fault = graph->nodes[n].op != GRAFT_OP_NONE ? check_node(graph, n) : NULL;
         if (fault != NULL) {
             return fault;
         }
     }
-    for (graft_index v = 0; v < graph->value_end; v++) {
+    for (uint32_t v = 0; v < graph->value_end; v++) {
         const char *fault =
             graph->values[v].kind != GRAFT_VALUE_FREE ? check_value(graph, v) : NULL;
         if (fault != NULL) {
             return fault;
         }
     }
-    for (graft_index i = 0; i < graph->output_count; i++) {
+    for (uint32_t i = 0; i < graph->output_count; i++) {
         if (!value_exists(graph, graph->outputs[i])) {
             return FAULT("an output names a value that does not exist");
         }

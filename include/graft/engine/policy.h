@@ -315,7 +315,7 @@ static void list_anchors(graft_optimize_run *run)
     graft_index *end = run->memory.anchor_end;
     zero_bytes(end, GRAFT_OP_COUNT * sizeof(graft_index));
     run->memory.operators = 0;
-    for (graft_index i = 0; i < order->count; i++) {
+    for (uint32_t i = 0; i < order->count; i++) {
         const graft_node *node = &nodes[order->order[i]];
         run->memory.operators |= node->op < GRAFT_OP_COUNT ? UINT64_C(1) << node->op : 0;
         if (can_be_anchor(node) && node->op + 1u < GRAFT_OP_COUNT) {
@@ -325,8 +325,8 @@ static void list_anchors(graft_optimize_run *run)
     for (uint32_t op = 1; op < GRAFT_OP_COUNT; op++) {
         end[op] += end[op - 1u];
     }
-    for (graft_index i = 0; i < order->count; i++) {
-        graft_index n = order->order[i];
+    for (uint32_t i = 0; i < order->count; i++) {
+        uint32_t n = order->order[i];
         if (can_be_anchor(&nodes[n])) {
             run->memory.anchors[end[nodes[n].op]++] = n;
         }
@@ -528,7 +528,7 @@ static bool scan_rule(graft_optimize_run *run)
     graft_kept *kept = &run->memory.kept;
     const uint32_t nodes = packed_source_nodes(packed_rule(run, scan->rule));
     while (scan->count < run->policy->location_limit && run->finder.position < run->finder.end) {
-        graft_index anchor = run->memory.anchors[run->finder.position];
+        uint32_t anchor = run->memory.anchors[run->finder.position];
         if (nothing_fits(kept, scan->rule, nodes, anchor)) {
 #ifdef GRAFT_CHECK_KEPT
             next_anchor(run, scan->rule);

@@ -19,7 +19,7 @@ static int32_t read_number(graft_table_reader *reader)
     return *reader->at++;
 }
 
-static graft_index read_index(graft_table_reader *reader)
+static uint32_t read_index(graft_table_reader *reader)
 {
     int32_t number = read_number(reader);
     reader->cut_off = reader->cut_off || (number >= 0 && (uint32_t)number >= GRAFT_NONE);
@@ -41,7 +41,7 @@ static graft_shape read_table_shape(graft_table_reader *reader)
 static graft_status load_source(graft_graph *graph, graft_table_reader *reader, bool is_input)
 {
     graft_index value = GRAFT_NONE;
-    graft_index source = read_index(reader);
+    uint32_t source = read_index(reader);
     graft_shape shape = read_table_shape(reader);
     return is_input ? graft_graph_add_input(graph, &shape, source, &value)
                     : graft_graph_add_weight(graph, &shape, source, &value);
@@ -53,7 +53,7 @@ static graft_status load_node(graft_graph *graph, graft_table_reader *reader)
     int32_t attrs[GRAFT_MAX_ATTRS];
     graft_index node = GRAFT_NONE;
     uint32_t op = (uint32_t)read_number(reader);
-    graft_index source = read_index(reader);
+    uint32_t source = read_index(reader);
     const graft_op_info *info = graft_op(op);
     if (info == NULL) {
         return GRAFT_BAD_INPUT;
@@ -72,7 +72,7 @@ static graft_status load_opaque(graft_graph *graph, graft_table_reader *reader, 
     graft_index inputs[GRAFT_TABLE_MAX_OPERANDS];
     graft_shape shapes[GRAFT_TABLE_MAX_OPERANDS];
     graft_index node = GRAFT_NONE;
-    graft_index source = read_index(reader);
+    uint32_t source = read_index(reader);
     uint32_t input_count = (uint32_t)read_number(reader);
     uint32_t output_count = (uint32_t)read_number(reader);
     if (input_count > GRAFT_TABLE_MAX_OPERANDS || output_count > GRAFT_TABLE_MAX_OPERANDS) {
