@@ -11,97 +11,6 @@
 #ifndef GRAFT_ENGINE_CHANGE_H
 #define GRAFT_ENGINE_CHANGE_H
 
-/* ------------------------------------------------------------- one rewrite */
-
-/* A rewrite that is looked at. */
-typedef struct graft_estimate_run {
-    graft_estimator *e;
-    const graft_rule *rule;
-    const graft_match *match;
-    const graft_made *made;
-    graft_index dead_count;
-    graft_index moved_count;
-    graft_index entry_count;
-    graft_index label_count;                   /* New names of classes. */
-    graft_index old[GRAFT_RULE_MAX_OUTPUTS];   /* The values that the match gives to others... */
-    graft_index given[GRAFT_RULE_MAX_OUTPUTS]; /* ...and what these read instead. */
-    graft_heap queue;
-    graft_estimated removed;
-    graft_estimated added;
-} graft_estimate_run;
-
-static uint32_t made_value(const graft_estimate_run *r, uint32_t n, uint32_t slot)
-{
-    return (graft_index)(r->e->limits.values + n * GRAFT_MAX_OUTPUTS + slot);
-}
-
-/* The value that an operand of the target stands for. */
-static uint32_t value_of(const graft_estimate_run *r, graft_operand x)
-{
-    return GRAFT_OPERAND_IS_NODE(x)
-               ? made_value(r, GRAFT_OPERAND_NODE_OF(x), GRAFT_OPERAND_SLOT_OF(x))
-               : r->match->vars[x];
-}
-
-/* What the readers of a value read once the target stands. */
-static uint32_t read_instead(const graft_estimate_run *r, uint32_t value)
-{
-    for (uint32_t i = 0; i < r->rule->output_count; i++) {
-        if (r->old[i] == value) {
-            return r->given[i];
-        }
-    }
-    return value;
-}
-
-/* The target's node of this name; NULL for one of the graph. */
-static const graft_pattern_node *made_node(const graft_estimate_run *r, graft_index n)
-{
-    const graft_index first = r->e->limits.nodes;
-    return n < first ? NULL : &r->rule->target.nodes[n - first];
-}
-
-/* Operand k of a node once the target stands. */
-static uint32_t operand_of(const graft_estimate_run *r, uint32_t n, uint32_t k)
-{
-    const graft_pattern_node *made = made_node(r, n);
-    return made != NULL ? value_of(r, made->inputs[k])
-                        : read_instead(r, graft_node_input(r->e->graph, n, k));
-}
-
-static uint32_t result_of(const graft_estimate_run *r, uint32_t n, uint32_t k)
-{
-    return made_node(r, n) != NULL ? made_value(r, n - r->e->limits.nodes, k)
-                                   : graft_node_output(r->e->graph, n, k);
-}
-
-static graft_outline outline_of(const graft_estimate_run *r, uint32_t n)
-{
-    const graft_pattern_node *made = made_node(r, n);
-    return made != NULL ? outline_made(made, r->made->attrs[n - r->e->limits.nodes])
-                        : outline_node(&r->e->graph->nodes[n]);
-}
-
-static GRAFT_APART const graft_shape *shape_of(const graft_estimate_run *r, uint32_t value)
-{
-    const uint32_t first = r->e->limits.values;
-    const uint32_t made = value < first ? 0 : (uint32_t)value - first;
-    return value < first ? &r->e->graph->values[value].shape
-                         : &r->made->shapes[made / GRAFT_MAX_OUTPUTS][made % GRAFT_MAX_OUTPUTS];
-}
-
-/* Whether the value is const once the target stands. */
-static bool value_is_const(const graft_estimate_run *r, uint32_t v)
-{
-    const graft_estimator *e = r->e;
-    if (v >= e->limits.values) {
-        return r->made->is_const[(v - e->limits.values) / GRAFT_MAX_OUTPUTS];
-    }
-    const graft_value *value = &e->graph->values[v];
-    return value->kind == GRAFT_VALUE_COMPUTED ? (e->flags[value->node] & ESTIMATE_CONST) != 0
-                                               : value->is_const;
-}
-
 /* ------------------------------------------------------------------ what dies */
 
 /* Counts readings as they would be once the target stands; returns how many values are on the
@@ -186,56 +95,9 @@ static void leave_class(graft_estimate_run *r, uint32_t n)
     uint32_t label = e->first[n];
     if (--e->members[label] == 0 && !e->graph->nodes[n].is_const) {
         graft_form form;
-        graft_form_of_node(e->graph, n, &form);
+        form_of(r, n, &form);
         add_price(&r->removed, &form, e->prices[n]);
     }
-}
-
-/* The key of a node once the target stands. */
-static void key_of_moved(const graft_estimate_run *r, uint32_t n, graft_class_key *key)
-{
-    const graft_outline node = outline_of(r, n);
-    key->op = node.op;
-    key->attrs = node.attrs;
-    key->count = node.input_count;
-    for (uint32_t i = 0; i < key->count; i++) {
-        key->operands[i] = name_value(r->e, r->e->label, operand_of(r, n, i));
-    }
-}
-
-/* The key and the class of what a slot of the table names. */
-static uint32_t read_slot(const graft_estimate_run *r, uint32_t slot, graft_class_key *key)
-{
-    const graft_estimator *e = r->e;
-    uint32_t n = slot - 1;
-    if (n < e->limits.nodes) {
-        key_of_node(e, e->first, n, key);
-        return n;
-    }
-    n = e->entries[n - e->limits.nodes];
-    key_of_moved(r, n, key);
-    return e->label[n];
-}
-
-/* The class of a key that has members, GRAFT_NONE when there is none; *free_slot is then where the
- * key belongs. A class whose members all left has no key any more, or another one. */
-static uint32_t find_class(const graft_estimate_run *r, const graft_class_key *key,
-                              graft_index *free_slot)
-{
-    const graft_estimator *e = r->e;
-    graft_class_key other;
-    uint32_t at = hash_key(key) & e->slot_mask;
-    while (e->slots[at] != 0) {
-        bool is_entry = e->slots[at] - 1 >= e->limits.nodes;
-        uint32_t label = read_slot(r, e->slots[at], &other);
-        if ((is_entry || (e->flags[label] & ESTIMATE_RENAMED) == 0) && e->members[label] > 0 &&
-            keys_equal(key, &other)) {
-            return label;
-        }
-        at = (at + 1) & e->slot_mask;
-    }
-    *free_slot = at;
-    return GRAFT_NONE;
 }
 
 /* Makes a class for a node, of the name `kept` when it is free, else of a new one. `free_slot`
@@ -262,29 +124,17 @@ static uint32_t make_class(graft_estimate_run *r, uint32_t n, uint32_t kept,
 static void place_node_class(graft_estimate_run *r, uint32_t n, uint32_t kept, bool is_const)
 {
     graft_estimator *e = r->e;
-    graft_index free_slot = GRAFT_NONE;
+    uint32_t free_slot = GRAFT_NONE;
     uint32_t label = GRAFT_NONE;
-    const graft_outline node = outline_of(r, n);
-    if (node.op != GRAFT_OP_OPAQUE) {
-        graft_class_key key;
-        key_of_moved(r, n, &key);
+    graft_class_key key;
+    key_of(r, n, true, &key);
+    if (key.node.op != GRAFT_OP_OPAQUE) {
         label = find_class(r, &key, &free_slot);
     }
     if (label == GRAFT_NONE) {
         label = make_class(r, n, kept, free_slot);
         if (!is_const) {
-            graft_form form;
-            begin_form(&node, &form);
-            for (uint32_t i = 0; i < node.input_count; i++) {
-                uint32_t v = operand_of(r, n, i);
-                if (v != GRAFT_NONE) {
-                    add_operand(&form, i, shape_of(r, v), value_is_const(r, v));
-                }
-            }
-            for (uint32_t i = 0; i < node.output_count; i++) {
-                add_result(&form, i, shape_of(r, result_of(r, n, i)));
-            }
-            add_price(&r->added, &form, price_cached(e, &form));
+            (void)add_cost(r, n, &r->added);
         }
     }
     e->label[n] = label;
@@ -295,7 +145,7 @@ static void place_node_class(graft_estimate_run *r, uint32_t n, uint32_t kept, b
 static uint32_t class_replaced(const graft_estimate_run *r, uint32_t n)
 {
     uint32_t kept = GRAFT_NONE;
-    for (uint32_t i = 0; i < r->rule->output_count; i++) {
+    for (uint32_t i = 0; i < r->output_count; i++) {
         graft_operand x = r->rule->target.outputs[i];
         if (!GRAFT_OPERAND_IS_NODE(x) || GRAFT_OPERAND_NODE_OF(x) != n) {
             continue;
@@ -367,7 +217,7 @@ static void change_classes(graft_estimate_run *r)
                              r->made->is_const[n]);
         }
     }
-    for (uint32_t i = 0; i < r->rule->output_count; i++) {
+    for (uint32_t i = 0; i < r->output_count; i++) {
         if (e->use_count[r->given[i]] > 0 &&
             (name_value(e, e->label, r->given[i]) != name_value(e, e->first, r->old[i]) ||
              value_is_const(r, r->given[i]))) {
@@ -387,7 +237,7 @@ static void restore_uses(graft_estimate_run *r)
     for (uint32_t v = 0; v < r->rule->var_count; v++) {
         e->use_count[r->match->vars[v]] = e->order->use_count[r->match->vars[v]];
     }
-    for (uint32_t i = 0; i < r->rule->output_count; i++) {
+    for (uint32_t i = 0; i < r->output_count; i++) {
         e->use_count[r->old[i]] = e->order->use_count[r->old[i]];
     }
     for (uint32_t i = 0; i < r->dead_count; i++) {
@@ -439,6 +289,7 @@ void graft_estimate_match(graft_estimator *estimator, const graft_rule *rule,
     run.rule = rule;
     run.match = match;
     run.made = made;
+    run.output_count = rule->output_count;
     for (uint32_t i = 0; i < rule->output_count; i++) {
         run.old[i] = matched_output(estimator->graph, rule, match, i);
         run.given[i] = value_of(&run, rule->target.outputs[i]);

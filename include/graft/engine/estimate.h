@@ -129,10 +129,8 @@ static graft_name name_value(const graft_estimator *e, const graft_index *labels
 
 /* What stands for a class. */
 typedef struct graft_class_key {
-    const int32_t *attrs;
+    graft_outline node;
     graft_name operands[GRAFT_MAX_INPUTS];
-    uint32_t count;
-    uint8_t op;
 } graft_class_key;
 
 static uint64_t mix_name(uint64_t hash, graft_name name)
@@ -143,11 +141,11 @@ static uint64_t mix_name(uint64_t hash, graft_name name)
 
 static uint32_t hash_key(const graft_class_key *key)
 {
-    uint64_t hash = key->op;
-    for (uint32_t i = 0; i < op_table[key->op].attr_count; i++) {
-        hash = mix_name(hash, (uint32_t)key->attrs[i]);
+    uint64_t hash = key->node.op;
+    for (uint32_t i = 0; i < op_table[key->node.op].attr_count; i++) {
+        hash = mix_name(hash, (uint32_t)key->node.attrs[i]);
     }
-    for (uint32_t i = 0; i < key->count; i++) {
+    for (uint32_t i = 0; i < key->node.input_count; i++) {
         hash = mix_name(hash, key->operands[i]);
     }
     return (uint32_t)hash;
@@ -155,50 +153,182 @@ static uint32_t hash_key(const graft_class_key *key)
 
 static bool keys_equal(const graft_class_key *a, const graft_class_key *b)
 {
-    bool equal = a->op == b->op;
-    for (uint32_t i = 0; equal && i < op_table[a->op].attr_count; i++) {
-        equal = a->attrs[i] == b->attrs[i];
+    bool equal = a->node.op == b->node.op;
+    for (uint32_t i = 0; equal && i < op_table[a->node.op].attr_count; i++) {
+        equal = a->node.attrs[i] == b->node.attrs[i];
     }
-    for (uint32_t i = 0; equal && i < a->count; i++) {
+    for (uint32_t i = 0; equal && i < a->node.input_count; i++) {
         equal = a->operands[i] == b->operands[i];
     }
     return equal;
 }
 
-/* The key of a node of the graph by the classes in `labels`. Not for opaque nodes. */
-static void key_of_node(const graft_estimator *e, const graft_index *labels, uint32_t node,
-                        graft_class_key *key)
+/* ------------------------------------------------------------- one rewrite */
+
+/* A rewrite that is looked at; of a rule without outputs or target when it is a graph. */
+typedef struct graft_estimate_run {
+    graft_estimator *e;
+    const graft_rule *rule;
+    const graft_match *match;
+    const graft_made *made;
+    uint32_t output_count;
+    graft_index dead_count;
+    graft_index moved_count;
+    graft_index entry_count;
+    graft_index label_count;                   /* New names of classes. */
+    graft_index old[GRAFT_RULE_MAX_OUTPUTS];   /* The values that the match gives to others... */
+    graft_index given[GRAFT_RULE_MAX_OUTPUTS]; /* ...and what these read instead. */
+    graft_heap queue;
+    graft_estimated removed;
+    graft_estimated added;
+} graft_estimate_run;
+
+static uint32_t made_value(const graft_estimate_run *r, uint32_t n, uint32_t slot)
 {
-    const graft_node *n = &e->graph->nodes[node];
-    key->op = n->op;
-    key->attrs = n->attrs;
-    key->count = n->input_count;
-    for (uint32_t i = 0; i < n->input_count; i++) {
-        key->operands[i] = name_value(e, labels, graft_node_input(e->graph, node, i));
+    return (graft_index)(r->e->limits.values + n * GRAFT_MAX_OUTPUTS + slot);
+}
+
+/* The value that an operand of the target stands for. */
+static uint32_t value_of(const graft_estimate_run *r, graft_operand x)
+{
+    return GRAFT_OPERAND_IS_NODE(x)
+               ? made_value(r, GRAFT_OPERAND_NODE_OF(x), GRAFT_OPERAND_SLOT_OF(x))
+               : r->match->vars[x];
+}
+
+/* What the readers of a value read once the target stands. */
+static uint32_t read_instead(const graft_estimate_run *r, uint32_t value)
+{
+    for (uint32_t i = 0; i < r->output_count; i++) {
+        if (r->old[i] == value) {
+            return r->given[i];
+        }
+    }
+    return value;
+}
+
+/* The target's node of this name; NULL for one of the graph. */
+static const graft_pattern_node *made_node(const graft_estimate_run *r, graft_index n)
+{
+    const graft_index first = r->e->limits.nodes;
+    return n < first ? NULL : &r->rule->target.nodes[n - first];
+}
+
+/* Operand k of a node once the target stands. */
+static uint32_t operand_of(const graft_estimate_run *r, uint32_t n, uint32_t k)
+{
+    const graft_pattern_node *made = made_node(r, n);
+    return made != NULL ? value_of(r, made->inputs[k])
+                        : read_instead(r, graft_node_input(r->e->graph, n, k));
+}
+
+static uint32_t result_of(const graft_estimate_run *r, uint32_t n, uint32_t k)
+{
+    return made_node(r, n) != NULL ? made_value(r, n - r->e->limits.nodes, k)
+                                   : graft_node_output(r->e->graph, n, k);
+}
+
+static graft_outline outline_of(const graft_estimate_run *r, uint32_t n)
+{
+    const graft_pattern_node *made = made_node(r, n);
+    return made != NULL ? outline_made(made, r->made->attrs[n - r->e->limits.nodes])
+                        : outline_node(&r->e->graph->nodes[n]);
+}
+
+static GRAFT_APART const graft_shape *shape_of(const graft_estimate_run *r, uint32_t value)
+{
+    const uint32_t first = r->e->limits.values;
+    const uint32_t made = value < first ? 0 : (uint32_t)value - first;
+    return value < first ? &r->e->graph->values[value].shape
+                         : &r->made->shapes[made / GRAFT_MAX_OUTPUTS][made % GRAFT_MAX_OUTPUTS];
+}
+
+/* Whether the value is const once the target stands. */
+static bool value_is_const(const graft_estimate_run *r, uint32_t v)
+{
+    const graft_estimator *e = r->e;
+    if (v >= e->limits.values) {
+        return r->made->is_const[(v - e->limits.values) / GRAFT_MAX_OUTPUTS];
+    }
+    const graft_value *value = &e->graph->values[v];
+    return value->kind == GRAFT_VALUE_COMPUTED ? (e->flags[value->node] & ESTIMATE_CONST) != 0
+                                               : value->is_const;
+}
+
+/* The key of a node by `first` as the graph is, or once the target stands. Of an opaque node it has no
+ * operands. */
+static void key_of(const graft_estimate_run *r, uint32_t n, bool moved, graft_class_key *key)
+{
+    const graft_estimator *e = r->e;
+    key->node = outline_of(r, n);
+    for (uint32_t i = 0; key->node.op != GRAFT_OP_OPAQUE && i < key->node.input_count; i++) {
+        key->operands[i] = moved ? name_value(e, e->label, operand_of(r, n, i))
+                                 : name_value(e, e->first, graft_node_input(e->graph, n, i));
+    }
+}
+
+/* The class of a key that has members, GRAFT_NONE when there is none; *free_slot is then where the
+ * key belongs. A class whose members all left has no key any more, or another one. A slot holds one
+ * more than a node of the graph, or than limits.nodes and an entry. */
+static uint32_t find_class(const graft_estimate_run *r, const graft_class_key *key,
+                           uint32_t *free_slot)
+{
+    const graft_estimator *e = r->e;
+    graft_class_key other;
+    uint32_t at = hash_key(key) & e->slot_mask;
+    while (e->slots[at] != 0) {
+        uint32_t n = e->slots[at] - 1u;
+        uint32_t label = n;
+        const bool is_entry = n >= e->limits.nodes;
+        if (is_entry) {
+            n = e->entries[n - e->limits.nodes];
+            label = e->label[n];
+        }
+        if ((is_entry || (e->flags[label] & ESTIMATE_RENAMED) == 0) && e->members[label] > 0) {
+            key_of(r, n, is_entry, &other);
+            if (keys_equal(key, &other)) {
+                return label;
+            }
+        }
+        at = (at + 1) & e->slot_mask;
+    }
+    *free_slot = at;
+    return GRAFT_NONE;
+}
+
+/* What a node costs, and needs to cost it, once the target stands. */
+static void form_of(const graft_estimate_run *r, uint32_t n, graft_form *form)
+{
+    const graft_outline node = outline_of(r, n);
+    begin_form(&node, form);
+    for (uint32_t i = 0; i < node.input_count; i++) {
+        uint32_t v = operand_of(r, n, i);
+        if (v != GRAFT_NONE) {
+            add_operand(form, i, shape_of(r, v), value_is_const(r, v));
+        }
+    }
+    for (uint32_t i = 0; i < node.output_count; i++) {
+        add_result(form, i, shape_of(r, result_of(r, n, i)));
     }
 }
 
 /* ---------------------------------------------------------- a whole graph */
 
 /* The class of a node whose operands have theirs. */
-static uint32_t find_first(graft_estimator *e, uint32_t node)
+static uint32_t find_first(const graft_estimate_run *r, uint32_t n)
 {
     graft_class_key key;
-    graft_class_key other;
-    if (e->graph->nodes[node].op == GRAFT_OP_OPAQUE) {
-        return node;
-    }
-    key_of_node(e, e->first, node, &key);
-    uint32_t at = hash_key(&key) & e->slot_mask;
-    while (e->slots[at] != 0) {
-        key_of_node(e, e->first, e->slots[at] - 1, &other);
-        if (keys_equal(&key, &other)) {
-            return e->slots[at] - 1;
+    uint32_t free_slot = 0;
+    uint32_t label = n;
+    if (r->e->graph->nodes[n].op != GRAFT_OP_OPAQUE) {
+        key_of(r, n, false, &key);
+        label = find_class(r, &key, &free_slot);
+        if (label == GRAFT_NONE) {
+            r->e->slots[free_slot] = (graft_index)(n + 1);
+            label = n;
         }
-        at = (at + 1) & e->slot_mask;
     }
-    e->slots[at] = node + 1;
-    return node;
+    return label;
 }
 
 static void add_price(graft_estimated *sum, const graft_form *form, uint32_t price)
@@ -213,16 +343,29 @@ static void add_price(graft_estimated *sum, const graft_form *form, uint32_t pri
     sum->fallback_nodes += guessed ? 1u : 0u;
 }
 
+/* Adds what a node costs once the target stands; returns the price. */
+static uint32_t add_cost(const graft_estimate_run *r, uint32_t n, graft_estimated *sum)
+{
+    graft_form form;
+    form_of(r, n, &form);
+    uint32_t price = price_cached(r->e, &form);
+    add_price(sum, &form, price);
+    return price;
+}
+
 graft_status graft_estimate(graft_estimator *estimator, const graft_graph *graph,
                             const graft_order *order, graft_estimated *estimated)
 {
     graft_estimator *e = estimator;
+    graft_estimate_run run;
     if (graph->node_end > e->limits.nodes || graph->value_end > e->limits.values ||
         order->count > GRAFT_ESTIMATE_NODES) {
         return GRAFT_CAPACITY;
     }
     e->graph = graph;
     e->order = order;
+    zero_bytes(&run, sizeof run);
+    run.e = e;
     zero_bytes(estimated, sizeof *estimated);
     zero_bytes(e->slots, ((size_t)e->slot_mask + 1) * sizeof(graft_index));
     zero_bytes(e->members,
@@ -230,18 +373,15 @@ graft_status graft_estimate(graft_estimator *estimator, const graft_graph *graph
     copy_bytes(e->use_count, order->use_count, graph->value_end * sizeof(graft_index));
     for (uint32_t i = 0; i < order->count; i++) {
         uint32_t n = order->order[i];
-        e->first[n] = find_first(e, n);
-        e->label[n] = e->first[n];
+        uint32_t first = find_first(&run, n);
+        e->first[n] = e->label[n] = (graft_index)first;
         e->flags[n] = graph->nodes[n].is_const ? ESTIMATE_CONST : 0;
-        if (e->first[n] != n) {
-            e->prices[n] = e->prices[e->first[n]];
+        if (first != n) {
+            e->prices[n] = e->prices[first];
         } else if (!graph->nodes[n].is_const) {
-            graft_form form;
-            graft_form_of_node(graph, n, &form);
-            e->prices[n] = price_cached(e, &form);
-            add_price(estimated, &form, e->prices[n]);
+            e->prices[n] = add_cost(&run, n, estimated);
         }
-        e->members[e->first[n]]++;
+        e->members[first]++;
     }
     return GRAFT_OK;
 }
