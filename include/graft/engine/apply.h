@@ -209,9 +209,7 @@ static GRAFT_APART bool target_fits(const graft_graph *graph, const graft_rule *
         values += info->output_count;
         edges += (graft_index)info->input_count + info->output_count;
     }
-    return has_room(graph, rule->target.node_count, values, edges) ||
-           (rule->target.node_count <= count_free_nodes(graph) &&
-            values <= count_free_values(graph) && edges <= count_free_edges(graph));
+    return has_places(graph, rule->target.node_count, values, edges);
 }
 
 static graft_status decide(const graft_graph *graph, graft_application *a,

@@ -258,13 +258,16 @@ static bool has_room(const graft_graph *graph, uint32_t nodes, uint32_t values,
            graph->limits.edges - graph->edge_end >= edges;
 }
 
+static bool has_places(const graft_graph *graph, uint32_t nodes, uint32_t values, uint32_t edges)
+{
+    return has_room(graph, nodes, values, edges) ||
+           (nodes <= count_free_nodes(graph) && values <= count_free_values(graph) &&
+            edges <= count_free_edges(graph));
+}
+
 static bool fits_new_node(graft_graph *graph, uint32_t inputs, uint32_t outputs)
 {
-    if (has_room(graph, 1, outputs, inputs + outputs)) {
-        return true;
-    }
-    if (find_free_node(graph) == GRAFT_NONE || count_free_values(graph) < outputs ||
-        count_free_edges(graph) < inputs + outputs) {
+    if (!has_places(graph, 1, outputs, inputs + outputs)) {
         return false;
     }
     if (graph->limits.edges - graph->edge_end < inputs + outputs) {
