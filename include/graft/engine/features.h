@@ -39,14 +39,6 @@ static void set_axis(int8_t *out, int32_t axis)
     }
 }
 
-/* Four paddings in the order of `conv`: top, left, bottom, right. */
-static void set_padding(const int32_t *pads, int8_t *out)
-{
-    for (uint32_t axis = 0; axis < 2; axis++) {
-        out[GRAFT_FEATURE_padding + axis] = log_attr(1 + pads[axis] + pads[axis + 2], 4);
-    }
-}
-
 static int32_t larger_attr(const int32_t *pair) { return pair[0] > pair[1] ? pair[0] : pair[1]; }
 
 /* ------------------------------------------------------------------- forms */
@@ -143,31 +135,28 @@ void graft_form_of_made(const graft_graph *graph, const graft_rule *rule, const 
 
 /* ---------------------------------------------------------------- features */
 
-/* The attributes that conv, conv_bias and conv_bias_add share; kernel sizes are those of the
- * filter. */
-static void set_conv_features(const graft_form *form, int8_t *out)
+/* What convolutions and both windowed poolings share: behind the sizes of the window, or first,
+ * attributes of strides and padding, and where there are any of dilations. */
+static void set_window_features(const int32_t *kernel, const int32_t *attrs, bool dilated,
+                                int8_t *out)
 {
-    const int32_t *attrs = form->attrs;
-    int32_t groups = attrs[GRAFT_ATTR_conv_groups];
     for (uint32_t axis = 0; axis < 2; axis++) {
-        out[GRAFT_FEATURE_kernel + axis] = log_attr(form->inputs[1]->dims[2 + axis], 4);
+        const int32_t *pads = &attrs[GRAFT_ATTR_conv_pad_top + axis];
+        out[GRAFT_FEATURE_kernel + axis] = log_attr(kernel[axis], 4);
         out[GRAFT_FEATURE_stride + axis] = log_attr(attrs[GRAFT_ATTR_conv_stride_h + axis], 4);
+        out[GRAFT_FEATURE_padding + axis] = log_attr(1 + pads[0] + pads[2], 4);
     }
-    set_padding(&attrs[GRAFT_ATTR_conv_pad_top], out);
-    out[GRAFT_FEATURE_dilation] = log_attr(larger_attr(&attrs[GRAFT_ATTR_conv_dilation_h]), 4);
+    if (dilated) {
+        out[GRAFT_FEATURE_dilation] = log_attr(larger_attr(&attrs[GRAFT_ATTR_conv_dilation_h]), 4);
+    }
+}
+
+static void set_group_features(const graft_form *form, int8_t *out)
+{
+    int32_t groups = form->attrs[GRAFT_ATTR_conv_groups];
     out[GRAFT_FEATURE_groups] = log_attr(groups, 3);
     out[GRAFT_FEATURE_depthwise] =
         groups > 1 && groups == form->inputs[0]->dims[1] ? GRAFT_FEATURE_SCALE : 0;
-}
-
-/* The attributes that both windowed poolings share. */
-static void set_pool_features(const int32_t *attrs, int8_t *out)
-{
-    for (uint32_t axis = 0; axis < 2; axis++) {
-        out[GRAFT_FEATURE_kernel + axis] = log_attr(attrs[GRAFT_ATTR_max_pool_kernel_h + axis], 4);
-        out[GRAFT_FEATURE_stride + axis] = log_attr(attrs[GRAFT_ATTR_max_pool_stride_h + axis], 4);
-    }
-    set_padding(&attrs[GRAFT_ATTR_max_pool_pad_top], out);
 }
 
 static void set_axes_features(const graft_form *form, int8_t *out)
@@ -189,15 +178,13 @@ static void set_attr_features(const graft_form *form, int8_t *out)
     case GRAFT_OP_conv:
     case GRAFT_OP_conv_bias:
     case GRAFT_OP_conv_bias_add:
-        set_conv_features(form, out);
+        set_window_features(&form->inputs[1]->dims[2], form->attrs, true, out);
+        set_group_features(form, out);
         break;
     case GRAFT_OP_max_pool:
-        set_pool_features(form->attrs, out);
-        out[GRAFT_FEATURE_dilation] =
-            log_attr(larger_attr(&form->attrs[GRAFT_ATTR_max_pool_dilation_h]), 4);
-        break;
     case GRAFT_OP_avg_pool:
-        set_pool_features(form->attrs, out);
+        set_window_features(form->attrs, &form->attrs[GRAFT_ATTR_max_pool_stride_h],
+                            form->op == GRAFT_OP_max_pool, out);
         break;
     case GRAFT_OP_concat:
     case GRAFT_OP_split:
@@ -210,12 +197,9 @@ static void set_attr_features(const graft_form *form, int8_t *out)
         set_axes_features(form, out);
         break;
     }
-    for (uint32_t i = 0; i < GRAFT_MAX_ATTRS; i++) {
-        const graft_attr_info *info = graft_op_attr(form->op, i);
-        if (info != NULL && info->kind == GRAFT_ATTR_ACTIVATION && form->attrs[i] >= 0 &&
-            form->attrs[i] < GRAFT_ACT_COUNT) {
-            out[GRAFT_FEATURE_activation + form->attrs[i]] = GRAFT_FEATURE_SCALE;
-        }
+    const uint32_t activation = activation_of(form->op, form->attrs);
+    if (activation < GRAFT_ACT_COUNT) {
+        out[GRAFT_FEATURE_activation + activation] = GRAFT_FEATURE_SCALE;
     }
 }
 

@@ -442,16 +442,23 @@ static const graft_work work_table[GRAFT_OP_COUNT] = {
 };
 /* clang-format on */
 
-/* Operations per element of the activation inside a fused operator. */
-static uint32_t activation_work(uint32_t op, const int32_t *attrs)
+/* The activation inside a fused operator; GRAFT_ACT_COUNT where there can be none. */
+static uint32_t activation_of(uint32_t op, const int32_t *attrs)
 {
-    uint32_t work = 0;
     for (uint32_t i = 0; i < op_table[op].attr_count; i++) {
-        if (graft_op_attr(op, i)->kind == GRAFT_ATTR_ACTIVATION) {
-            work = attrs[i] == GRAFT_ACT_NONE ? 0 : attrs[i] == GRAFT_ACT_RELU6 ? 2 : 1;
+        if (attr_table[attr_first[op] + i].kind == GRAFT_ATTR_ACTIVATION) {
+            return (uint32_t)attrs[i];
         }
     }
-    return work;
+    return GRAFT_ACT_COUNT;
+}
+
+/* Operations per element of an activation. */
+static uint32_t activation_work(uint32_t activation)
+{
+    return activation == GRAFT_ACT_NONE || activation == GRAFT_ACT_COUNT ? 0
+           : activation == GRAFT_ACT_RELU6                               ? 2
+                                                                         : 1;
 }
 
 /* Operations per row of the last axis: both means, epsilon and the root of a layer_norm. */
@@ -472,7 +479,7 @@ static uint64_t form_flops(const graft_form *form)
     }
     const graft_work *per = &work_table[form->op];
     uint64_t work = multiply_saturating(measure_work(form, per->measure), per->times);
-    work = add_saturating(work, per->plus + activation_work(form->op, form->attrs));
+    work = add_saturating(work, per->plus + activation_work(activation_of(form->op, form->attrs)));
     return add_saturating(multiply_saturating(graft_shape_elements(out), work),
                           row_work(form->op, out));
 }
