@@ -59,17 +59,13 @@ static bool plan_attrs(const graft_graph *graph, const graft_rule *rule, const g
                        uint32_t n, int32_t *attrs)
 {
     const graft_pattern_node *node = &rule->target.nodes[n];
-    const graft_shape *shapes[GRAFT_RULE_MAX_VARS];
-    bool is_const[GRAFT_RULE_MAX_VARS];
-    describe_vars(rule, graph, match, shapes, is_const);
     for (uint32_t i = 0; i < op_table[node->op].attr_count; i++) {
         const graft_term *term = &node->attrs[i];
         int64_t result = term->value;
         if (term->kind == GRAFT_TERM_SLOT) {
             result = match->slots[term->value];
         } else if (term->kind == GRAFT_TERM_CODE &&
-                   !graft_code_run(rule, (uint32_t)term->value, shapes, is_const, match->slots,
-                                   &result)) {
+                   !run_code(rule, graph, match, (uint32_t)term->value, &result)) {
             return false;
         }
         if (result < INT32_MIN || result > INT32_MAX) {

@@ -46,12 +46,14 @@ static bool bind_slot(graft_matcher *matcher, uint32_t level, const graft_term *
         return term->value == value;
     }
     graft_bound *bound = bound_after(matcher, level);
-    uint64_t bit = UINT64_C(1) << term->value;
-    if ((bound->slots & bit) != 0) {
-        return matcher->match.slots[term->value] == value;
+    const uint32_t slot = (uint32_t)term->value;
+    uint32_t *word = &bound->slots[slot / 32];
+    const uint32_t bit = 1u << slot % 32;
+    if ((*word & bit) != 0) {
+        return matcher->match.slots[slot] == value;
     }
-    bound->slots |= bit;
-    matcher->match.slots[term->value] = value;
+    *word |= bit;
+    matcher->match.slots[slot] = value;
     return true;
 }
 
@@ -216,28 +218,26 @@ static bool match_is_closed(const graft_matcher *matcher)
     return true;
 }
 
-/* Shapes and constness of the bound variables, as the byte code wants them. */
-static void describe_vars(const graft_rule *rule, const graft_graph *graph,
-                          const graft_match *match, const graft_shape **shapes, bool *is_const)
+/* Runs byte code of the rule on the shapes and constness of the variables, and the slots. */
+static GRAFT_APART bool run_code(const graft_rule *rule, const graft_graph *graph,
+                                 const graft_match *match, uint32_t offset, int64_t *result)
 {
+    const graft_shape *shapes[GRAFT_RULE_MAX_VARS];
+    bool is_const[GRAFT_RULE_MAX_VARS];
     for (uint32_t v = 0; v < rule->var_count; v++) {
         shapes[v] = &graph->values[match->vars[v]].shape;
         is_const[v] = graph->values[match->vars[v]].is_const;
     }
+    return graft_code_run(rule, offset, shapes, is_const, match->slots, result);
 }
 
 static bool condition_holds(const graft_matcher *matcher)
 {
     const graft_rule *rule = matcher->rule;
-    if (rule->condition == 255) {
-        return true;
-    }
-    const graft_shape *shapes[GRAFT_RULE_MAX_VARS];
-    bool is_const[GRAFT_RULE_MAX_VARS];
     int64_t result = 0;
-    describe_vars(rule, matcher->graph, &matcher->match, shapes, is_const);
-    return graft_code_run(rule, rule->condition, shapes, is_const, matcher->match.slots, &result) &&
-           result != 0;
+    return rule->condition == 255 ||
+           (run_code(rule, matcher->graph, &matcher->match, rule->condition, &result) &&
+            result != 0);
 }
 
 bool graft_matcher_next(graft_matcher *matcher, graft_match *match)

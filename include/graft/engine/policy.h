@@ -9,7 +9,7 @@ typedef struct graft_policy_memory {
     graft_order order;
     graft_index *anchors;    /* Nodes that run at inference, by operator, then in order... */
     graft_index *anchor_end; /* (GRAFT_OP_COUNT) ...and by operator one past its last. */
-    uint64_t operators;      /* Those of the graph, const nodes' too: bit op. */
+    uint32_t operators[2];   /* Those of the graph, const nodes' too: bit op. */
     graft_rule *rule;        /* The one that is unpacked. */
     uint16_t *counts;        /* (rules) */
     uint64_t *seen;          /* (steps + 1): hashes of the graphs so far */
@@ -65,7 +65,7 @@ typedef struct graft_optimize_run {
     graft_phase phase;
     bool first_known; /* What rewriting began with costs: as given, of the graph before plans... */
     uint64_t first_cost; /* ...and simplification, or of the one that is decided about. */
-    uint64_t operators;  /* Those of the unpacked rule's source. */
+    uint32_t operators[2]; /* Those of the unpacked rule's source. */
     graft_policy_memory memory;
     graft_scan scan;
     graft_decision decision; /* That is being made. */
@@ -282,6 +282,11 @@ static const uint8_t *packed_rule(const graft_optimize_run *run, uint32_t r)
     return run->policy->rules + run->policy->rule_offsets[r];
 }
 
+static void note_operator(uint32_t *operators, uint32_t op)
+{
+    operators[op / 32] |= 1u << op % 32;
+}
+
 /* Opening the run has checked all rules, or the caller answers for them. */
 static void unpack_rule(graft_optimize_run *run, uint32_t r)
 {
@@ -292,9 +297,9 @@ static void unpack_rule(graft_optimize_run *run, uint32_t r)
     }
     run->unpacked = r;
     (void)read_rule(run->memory.rule, packed_rule(run, r), offsets[r + 1] - offsets[r], &size);
-    run->operators = 0;
+    zero_bytes(run->operators, sizeof run->operators);
     for (uint32_t n = 0; n < run->memory.rule->source.node_count; n++) {
-        run->operators |= UINT64_C(1) << run->memory.rule->source.nodes[n].op;
+        note_operator(run->operators, run->memory.rule->source.nodes[n].op);
     }
     graft_matcher_start(&run->finder.matcher, run->memory.rule, run->graph, &run->memory.order,
                         GRAFT_NONE);
@@ -314,10 +319,12 @@ static void list_anchors(graft_optimize_run *run)
     const graft_node *nodes = run->graph->nodes;
     graft_index *end = run->memory.anchor_end;
     zero_bytes(end, GRAFT_OP_COUNT * sizeof(graft_index));
-    run->memory.operators = 0;
+    zero_bytes(run->memory.operators, sizeof run->memory.operators);
     for (uint32_t i = 0; i < order->count; i++) {
         const graft_node *node = &nodes[order->order[i]];
-        run->memory.operators |= node->op < GRAFT_OP_COUNT ? UINT64_C(1) << node->op : 0;
+        if (node->op < GRAFT_OP_COUNT) {
+            note_operator(run->memory.operators, node->op);
+        }
         if (can_be_anchor(node) && node->op + 1u < GRAFT_OP_COUNT) {
             end[node->op + 1u]++;
         }
@@ -414,7 +421,8 @@ static void next_anchor(graft_optimize_run *run, uint32_t r)
     graft_finder *finder = &run->finder;
     unpack_rule(run, r);
     restart_matcher(&finder->matcher, run->memory.anchors[finder->position++]);
-    if ((run->operators & ~run->memory.operators) != 0) {
+    if (((run->operators[0] & ~run->memory.operators[0]) |
+         (run->operators[1] & ~run->memory.operators[1])) != 0) {
         finder->position = finder->end;
     }
     finder->at_anchor = true;
