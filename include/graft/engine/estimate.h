@@ -172,10 +172,10 @@ typedef struct graft_estimate_run {
     const graft_match *match;
     const graft_made *made;
     uint32_t output_count;
-    graft_index dead_count;
-    graft_index moved_count;
-    graft_index entry_count;
-    graft_index label_count;                   /* New names of classes. */
+    uint32_t dead_count;
+    uint32_t moved_count;
+    uint32_t entry_count;
+    uint32_t label_count;                   /* New names of classes. */
     graft_index old[GRAFT_RULE_MAX_OUTPUTS];   /* The values that the match gives to others... */
     graft_index given[GRAFT_RULE_MAX_OUTPUTS]; /* ...and what these read instead. */
     graft_heap queue;

@@ -5,7 +5,7 @@
 /* A binary heap of node ids, smallest first: nodes whose producers are all placed. */
 typedef struct graft_heap {
     graft_index *items;
-    graft_index count;
+    uint32_t count;
 } graft_heap;
 
 static void heap_push(graft_heap *heap, uint32_t item)
