@@ -59,9 +59,15 @@
 #pragma push_macro("WORK_WINDOW")
 #undef WORK_WINDOW
 #define WORK_WINDOW graft_own_WORK_WINDOW
+#pragma push_macro("activation_of")
+#undef activation_of
+#define activation_of graft_own_activation_of
 #pragma push_macro("activation_work")
 #undef activation_work
 #define activation_work graft_own_activation_work
+#pragma push_macro("add_cost")
+#undef add_cost
+#define add_cost graft_own_add_cost
 #pragma push_macro("add_incoming")
 #undef add_incoming
 #define add_incoming graft_own_add_incoming
@@ -113,6 +119,9 @@
 #pragma push_macro("becomes_const")
 #undef becomes_const
 #define becomes_const graft_own_becomes_const
+#pragma push_macro("begin_as_input")
+#undef begin_as_input
+#define begin_as_input graft_own_begin_as_input
 #pragma push_macro("begin_form")
 #undef begin_form
 #define begin_form graft_own_begin_form
@@ -287,9 +296,6 @@
 #pragma push_macro("dense_sums_overflow")
 #undef dense_sums_overflow
 #define dense_sums_overflow graft_own_dense_sums_overflow
-#pragma push_macro("describe_vars")
-#undef describe_vars
-#define describe_vars graft_own_describe_vars
 #pragma push_macro("dim_from_end")
 #undef dim_from_end
 #define dim_from_end graft_own_dim_from_end
@@ -425,6 +431,9 @@
 #pragma push_macro("form_flops")
 #undef form_flops
 #define form_flops graft_own_form_flops
+#pragma push_macro("form_of")
+#undef form_of
+#define form_of graft_own_form_of
 #pragma push_macro("free_node")
 #undef free_node
 #define free_node graft_own_free_node
@@ -437,6 +446,9 @@
 #pragma push_macro("guess_form")
 #undef guess_form
 #define guess_form graft_own_guess_form
+#pragma push_macro("has_places")
+#undef has_places
+#define has_places graft_own_has_places
 #pragma push_macro("has_room")
 #undef has_room
 #define has_room graft_own_has_room
@@ -485,12 +497,9 @@
 #pragma push_macro("keeps")
 #undef keeps
 #define keeps graft_own_keeps
-#pragma push_macro("key_of_moved")
-#undef key_of_moved
-#define key_of_moved graft_own_key_of_moved
-#pragma push_macro("key_of_node")
-#undef key_of_node
-#define key_of_node graft_own_key_of_node
+#pragma push_macro("key_of")
+#undef key_of
+#define key_of graft_own_key_of
 #pragma push_macro("keys_equal")
 #undef keys_equal
 #define keys_equal graft_own_keys_equal
@@ -623,6 +632,9 @@
 #pragma push_macro("note_graph")
 #undef note_graph
 #define note_graph graft_own_note_graph
+#pragma push_macro("note_operator")
+#undef note_operator
+#define note_operator graft_own_note_operator
 #pragma push_macro("nothing_fits")
 #undef nothing_fits
 #define nothing_fits graft_own_nothing_fits
@@ -812,9 +824,6 @@
 #pragma push_macro("read_signed8")
 #undef read_signed8
 #define read_signed8 graft_own_read_signed8
-#pragma push_macro("read_slot")
-#undef read_slot
-#define read_slot graft_own_read_slot
 #pragma push_macro("read_table_shape")
 #undef read_table_shape
 #define read_table_shape graft_own_read_table_shape
@@ -860,6 +869,9 @@
 #pragma push_macro("rule_is_allowed")
 #undef rule_is_allowed
 #define rule_is_allowed graft_own_rule_is_allowed
+#pragma push_macro("run_code")
+#undef run_code
+#define run_code graft_own_run_code
 #pragma push_macro("run_global")
 #undef run_global
 #define run_global graft_own_run_global
@@ -884,27 +896,24 @@
 #pragma push_macro("set_axis")
 #undef set_axis
 #define set_axis graft_own_set_axis
-#pragma push_macro("set_conv_features")
-#undef set_conv_features
-#define set_conv_features graft_own_set_conv_features
+#pragma push_macro("set_group_features")
+#undef set_group_features
+#define set_group_features graft_own_set_group_features
 #pragma push_macro("set_neighbour_features")
 #undef set_neighbour_features
 #define set_neighbour_features graft_own_set_neighbour_features
 #pragma push_macro("set_operand_features")
 #undef set_operand_features
 #define set_operand_features graft_own_set_operand_features
-#pragma push_macro("set_padding")
-#undef set_padding
-#define set_padding graft_own_set_padding
-#pragma push_macro("set_pool_features")
-#undef set_pool_features
-#define set_pool_features graft_own_set_pool_features
 #pragma push_macro("set_rank")
 #undef set_rank
 #define set_rank graft_own_set_rank
 #pragma push_macro("set_result_features")
 #undef set_result_features
 #define set_result_features graft_own_set_result_features
+#pragma push_macro("set_window_features")
+#undef set_window_features
+#define set_window_features graft_own_set_window_features
 #pragma push_macro("shape_avg_pool")
 #undef shape_avg_pool
 #define shape_avg_pool graft_own_shape_avg_pool
