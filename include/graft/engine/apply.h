@@ -121,7 +121,7 @@ static bool plan_target(const graft_graph *graph, const graft_rule *rule, const 
 }
 
 static GRAFT_APART uint32_t matched_output(const graft_graph *graph, const graft_rule *rule,
-                                              const graft_match *match, uint32_t i)
+                                           const graft_match *match, uint32_t i)
 {
     graft_operand operand = rule->source.outputs[i];
     return graft_node_output(graph, match->nodes[GRAFT_OPERAND_NODE_OF(operand)],
@@ -153,7 +153,7 @@ static bool has_several_roots(const graft_rule *rule)
 }
 
 static GRAFT_APART uint32_t push_producer(const graft_graph *graph, uint32_t value,
-                                             graft_apply_scratch *scratch, uint32_t depth)
+                                          graft_apply_scratch *scratch, uint32_t depth)
 {
     if (value != GRAFT_NONE && graph->values[value].kind == GRAFT_VALUE_COMPUTED &&
         scratch->seen[graph->values[value].node] == 0) {
@@ -302,7 +302,7 @@ static uint32_t create_node(graft_graph *graph, graft_application *a, uint32_t n
     }
     (void)fits_new_node(graph, info->input_count, info->output_count); /* Compacts if need be. */
     uint32_t node = place_node(graph, pattern->op, inputs, info->input_count, a->made->shapes[n],
-                                  info->output_count);
+                               info->output_count);
     copy_bytes(graph->nodes[node].attrs, a->made->attrs[n], sizeof a->made->attrs[n]);
     for (uint32_t o = 0; o < info->output_count; o++) {
         a->produced[n][o] = graft_node_output(graph, node, o);

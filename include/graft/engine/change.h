@@ -102,8 +102,7 @@ static void leave_class(graft_estimate_run *r, uint32_t n)
 
 /* Makes a class for a node, of the name `kept` when it is free, else of a new one. `free_slot`
  * GRAFT_NONE: no other node can be equal. */
-static uint32_t make_class(graft_estimate_run *r, uint32_t n, uint32_t kept,
-                              uint32_t free_slot)
+static uint32_t make_class(graft_estimate_run *r, uint32_t n, uint32_t kept, uint32_t free_slot)
 {
     graft_estimator *e = r->e;
     uint32_t label = kept;

@@ -175,7 +175,7 @@ typedef struct graft_estimate_run {
     uint32_t dead_count;
     uint32_t moved_count;
     uint32_t entry_count;
-    uint32_t label_count;                   /* New names of classes. */
+    uint32_t label_count;                      /* New names of classes. */
     graft_index old[GRAFT_RULE_MAX_OUTPUTS];   /* The values that the match gives to others... */
     graft_index given[GRAFT_RULE_MAX_OUTPUTS]; /* ...and what these read instead. */
     graft_heap queue;

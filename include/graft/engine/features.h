@@ -248,8 +248,8 @@ static void form_features(const graft_form *form, int8_t *out)
     out[GRAFT_FEATURE_flops] = log_feature(form_flops(form), 1);
 }
 
-static void set_neighbour_features(const graft_graph *graph, const graft_order *order,
-                                   uint32_t n, int8_t *out)
+static void set_neighbour_features(const graft_graph *graph, const graft_order *order, uint32_t n,
+                                   int8_t *out)
 {
     uint64_t uses = 0;
     uint64_t readings = 0; /* Those by nodes alone. */

@@ -211,8 +211,8 @@ static void compact_edges(graft_graph *graph)
 
 /* ---------------------------------------------------------------- building */
 
-static graft_status add_source_value(graft_graph *graph, const graft_shape *shape,
-                                     uint32_t source, graft_value_kind kind, graft_index *value)
+static graft_status add_source_value(graft_graph *graph, const graft_shape *shape, uint32_t source,
+                                     graft_value_kind kind, graft_index *value)
 {
     uint32_t v = find_free_value(graph);
     if (v == GRAFT_NONE) {
@@ -250,8 +250,7 @@ static bool value_exists(const graft_graph *graph, uint32_t value)
 }
 
 /* Whether there is room behind what was ever used, which needs no counting. */
-static bool has_room(const graft_graph *graph, uint32_t nodes, uint32_t values,
-                     uint32_t edges)
+static bool has_room(const graft_graph *graph, uint32_t nodes, uint32_t values, uint32_t edges)
 {
     return graph->limits.nodes - graph->node_end >= nodes &&
            graph->limits.values - graph->value_end >= values &&
@@ -278,8 +277,7 @@ static bool fits_new_node(graft_graph *graph, uint32_t inputs, uint32_t outputs)
 
 /* Fills a node whose place has been checked with fits_new_node; creates its output values. */
 static uint32_t place_node(graft_graph *graph, uint32_t op, const graft_index *inputs,
-                              uint16_t input_count, const graft_shape *shapes,
-                              uint16_t output_count)
+                           uint16_t input_count, const graft_shape *shapes, uint16_t output_count)
 {
     uint32_t n = find_free_node(graph);
     graft_node *node = &graph->nodes[n];
@@ -459,7 +457,7 @@ static void trim_tables(graft_graph *graph)
 /* Takes one use from each input of a node that is being removed; values that nothing reads any more
  * go onto the stack `pending`. A value gets there once, so one entry per value is enough room. */
 static uint32_t drop_inputs(graft_graph *graph, uint32_t node, graft_index *use_count,
-                               graft_index *pending, uint32_t depth)
+                            graft_index *pending, uint32_t depth)
 {
     for (uint32_t i = 0; i < graph->nodes[node].input_count; i++) {
         uint32_t v = graft_node_input(graph, node, i);

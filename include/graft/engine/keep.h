@@ -103,8 +103,7 @@ static void look_for_changes(graft_kept *kept, const graft_graph *graph, const g
     kept->forget = false;
 }
 
-static bool nothing_fits(const graft_kept *kept, uint32_t r, uint32_t source_nodes,
-                         uint32_t anchor)
+static bool nothing_fits(const graft_kept *kept, uint32_t r, uint32_t source_nodes, uint32_t anchor)
 {
     return keeps(kept) && kept->distance[anchor] >= source_nodes &&
            (kept->nothing[r * kept->row_bytes + anchor / 8u] >> anchor % 8u & 1u) != 0;

@@ -27,8 +27,8 @@ typedef struct graft_policy_memory {
 
 /* Enumerates the locations of the unpacked rule; memory.made is what each would make. */
 typedef struct graft_finder {
-    uint32_t position; /* One past the anchor's place in `anchors`. */
-    uint32_t end;
+    graft_index position; /* One past the anchor's place in `anchors`. */
+    graft_index end;
     bool at_anchor;
     bool matched; /* At this anchor, whatever became of it. */
     graft_apply_options apply;
@@ -64,7 +64,7 @@ typedef struct graft_optimize_run {
     uint32_t unpacked; /* The rule in memory.rule; rule_count: none. */
     graft_phase phase;
     bool first_known; /* What rewriting began with costs: as given, of the graph before plans... */
-    uint64_t first_cost; /* ...and simplification, or of the one that is decided about. */
+    uint64_t first_cost;   /* ...and simplification, or of the one that is decided about. */
     uint32_t operators[2]; /* Those of the unpacked rule's source. */
     graft_policy_memory memory;
     graft_scan scan;
@@ -282,10 +282,7 @@ static const uint8_t *packed_rule(const graft_optimize_run *run, uint32_t r)
     return run->policy->rules + run->policy->rule_offsets[r];
 }
 
-static void note_operator(uint32_t *operators, uint32_t op)
-{
-    operators[op / 32] |= 1u << op % 32;
-}
+static void note_operator(uint32_t *operators, uint32_t op) { operators[op / 32] |= 1u << op % 32; }
 
 /* Opening the run has checked all rules, or the caller answers for them. */
 static void unpack_rule(graft_optimize_run *run, uint32_t r)
