@@ -224,7 +224,7 @@ typedef struct graft_match {
 
 /* Bit masks of what is bound: pattern nodes, variables, slots. */
 typedef struct graft_bound {
-    uint32_t slots[(GRAFT_RULE_MAX_SLOTS + 31) / 32];
+    uint64_t slots;
     uint32_t vars;
     uint32_t nodes;
 } graft_bound;

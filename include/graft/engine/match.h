@@ -46,14 +46,12 @@ static bool bind_slot(graft_matcher *matcher, uint32_t level, const graft_term *
         return term->value == value;
     }
     graft_bound *bound = bound_after(matcher, level);
-    const uint32_t slot = (uint32_t)term->value;
-    uint32_t *word = &bound->slots[slot / 32];
-    const uint32_t bit = 1u << slot % 32;
-    if ((*word & bit) != 0) {
-        return matcher->match.slots[slot] == value;
+    uint64_t bit = UINT64_C(1) << term->value;
+    if ((bound->slots & bit) != 0) {
+        return matcher->match.slots[term->value] == value;
     }
-    *word |= bit;
-    matcher->match.slots[slot] = value;
+    bound->slots |= bit;
+    matcher->match.slots[term->value] = value;
     return true;
 }
 

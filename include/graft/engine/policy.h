@@ -27,8 +27,8 @@ typedef struct graft_policy_memory {
 
 /* Enumerates the locations of the unpacked rule; memory.made is what each would make. */
 typedef struct graft_finder {
-    uint32_t position; /* One past the anchor's place in `anchors`. */
-    uint32_t end;
+    graft_index position; /* One past the anchor's place in `anchors`. */
+    graft_index end;
     bool at_anchor;
     bool matched; /* At this anchor, whatever became of it. */
     graft_apply_options apply;
