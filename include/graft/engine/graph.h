@@ -254,9 +254,9 @@ static bool value_exists(const graft_graph *graph, uint32_t value)
 /* Whether there is room behind what was ever used, which needs no counting. */
 static bool has_room(const graft_graph *graph, uint32_t nodes, uint32_t values, uint32_t edges)
 {
-    return graph->limits.nodes - graph->node_end >= nodes &&
-           graph->limits.values - graph->value_end >= values &&
-           graph->limits.edges - graph->edge_end >= edges;
+    return nodes <= (uint32_t)(graph->limits.nodes - graph->node_end) &&
+           values <= (uint32_t)(graph->limits.values - graph->value_end) &&
+           edges <= (uint32_t)(graph->limits.edges - graph->edge_end);
 }
 
 static bool has_places(const graft_graph *graph, uint32_t nodes, uint32_t values, uint32_t edges)
@@ -271,7 +271,7 @@ static bool fits_new_node(graft_graph *graph, uint32_t inputs, uint32_t outputs)
     if (!has_places(graph, 1, outputs, inputs + outputs)) {
         return false;
     }
-    if (graph->limits.edges - graph->edge_end < inputs + outputs) {
+    if ((uint32_t)(graph->limits.edges - graph->edge_end) < inputs + outputs) {
         compact_edges(graph);
     }
     return true;
