@@ -149,6 +149,7 @@ graft_status graft_cpu_open_conv_direct(graft_env *env, graft_kernel *kernel, ui
 graft_status graft_cpu_open_conv_binary(graft_env *env, graft_kernel *kernel, uint32_t variant);
 graft_status graft_cpu_open_conv_blocked(graft_env *env, graft_kernel *kernel, uint32_t variant);
 graft_status graft_cpu_open_conv_winograd(graft_env *env, graft_kernel *kernel, uint32_t variant);
+graft_status graft_cpu_open_conv_apart(graft_env *env, graft_kernel *kernel, uint32_t variant);
 graft_status graft_cpu_open_plain_winograd(graft_env *env, graft_kernel *kernel, uint32_t variant);
 graft_status graft_cpu_open_matmul(graft_env *env, graft_kernel *kernel, uint32_t variant);
 graft_status graft_cpu_open_inner_product(graft_env *env, graft_kernel *kernel, uint32_t variant);

@@ -5,6 +5,8 @@
  *   blocked   in the layout that the library likes best, operands converted at each run
  *   winograd  Winograd's algorithm, likewise: fewer multiplications, other rounding; without
  *             conversions where the signature is blocked, which is what it works on
+ *   apart     as blocked, by matrix product, the activation in a run of its own: inside, the library
+ *             applies it one element at a time, which can take as long as the convolution
  *
  * The residual input of conv_bias_add is summed into the output's memory. Where the signature is in
  * place it lies there already, elsewhere it is copied first. Which of these is fastest depends on
@@ -24,6 +26,7 @@ typedef struct {
     const char *family;
     bool winograd;
     bool any_layout; /* The library chooses the layouts of image and output. */
+    bool apart;      /* The activation is a stage of its own. */
     residual_mode residual;
 } conv_kind;
 
@@ -38,6 +41,13 @@ typedef struct {
 static bool is_conv(uint32_t op)
 {
     return op == GRAFT_OP_conv || op == GRAFT_OP_conv_bias || op == GRAFT_OP_conv_bias_add;
+}
+
+static int32_t activation_of(const graft_kernel *kernel)
+{
+    return kernel->signature.op == GRAFT_OP_conv
+               ? GRAFT_ACT_NONE
+               : kernel->signature.attrs[GRAFT_ATTR_conv_bias_activation];
 }
 
 /* The filter as (groups, O/groups, I/groups, kh, kw), or without the first when there is one group;
@@ -105,9 +115,8 @@ static graft_status describe_fusion(graft_env *env, const graft_kernel *kernel,
     } else if (kind->residual == RESIDUAL_BINARY) {
         GRAFT_CHECK(graft_program_attr_binary(env, attr, &forms->output));
     }
-    if (kernel->signature.op != GRAFT_OP_conv) {
-        GRAFT_CHECK(graft_program_attr_activation(
-            env, attr, kernel->signature.attrs[GRAFT_ATTR_conv_bias_activation]));
+    if (!kind->apart) {
+        GRAFT_CHECK(graft_program_attr_activation(env, attr, activation_of(kernel)));
     }
     GRAFT_CHECK(graft_program_attr_finish(env, attr));
 done:
@@ -148,11 +157,19 @@ static bool is_sound(const graft_kernel *kernel, const conv_kind *kind,
     return !wrong && !dies && !unsafe;
 }
 
+/* Whether this implementation is one of those that the kind is there for. */
+static bool is_wanted(const conv_kind *kind, const_dnnl_primitive_desc_t pd)
+{
+    const char *name = "";
+    (void)dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&name);
+    return !kind->apart || strstr(name, "gemm") != NULL;
+}
+
 /* The library may choose the very layouts that the direct family has already; that one is direct.
  */
 static bool is_new(const conv_kind *kind, const conv_forms *forms, const_dnnl_primitive_desc_t pd)
 {
-    return !kind->any_layout || kind->winograd ||
+    return !kind->any_layout || kind->winograd || kind->apart ||
            dnnl_memory_desc_equal(&forms->image, graft_program_query(pd, dnnl_query_src_md, 0)) ==
                0 ||
            dnnl_memory_desc_equal(&forms->output, graft_program_query(pd, dnnl_query_dst_md, 0)) ==
@@ -172,8 +189,8 @@ static graft_status choose_conv(graft_env *env, graft_kernel *kernel, const conv
     uint32_t seen = 0;
     for (uint32_t i = 0; i < SEARCH_LIMIT; i++) {
         GRAFT_CHECK(graft_program_choose(env, kernel, &desc, &attr, i, &forms->pd));
-        if (is_sound(kernel, kind, forms->pd) && is_new(kind, forms, forms->pd) &&
-            seen++ == variant) {
+        if (is_sound(kernel, kind, forms->pd) && is_wanted(kind, forms->pd) &&
+            is_new(kind, forms, forms->pd) && seen++ == variant) {
             goto done;
         }
         (void)dnnl_primitive_desc_destroy(forms->pd);
@@ -208,6 +225,34 @@ done:
     return status;
 }
 
+/* Applies the activation to an operand of the form `desc`, in place. */
+static graft_status activate(graft_env *env, graft_kernel *kernel, const dnnl_memory_desc_t *desc,
+                             uint32_t operand)
+{
+    graft_status status = GRAFT_OK;
+    const program_function *f = graft_program_activation(activation_of(kernel));
+    const program_arg args[2] = {
+        {DNNL_ARG_SRC, operand},
+        {DNNL_ARG_DST, operand}
+    };
+    dnnl_eltwise_desc_t eltwise;
+    dnnl_primitive_desc_t pd = NULL;
+    program_attr attr;
+    graft_program_attr_open(&attr);
+    GRAFT_CHECK(graft_program_attr_finish(env, &attr));
+    GRAFT_CHECK(
+        graft_program_status(env,
+                             dnnl_eltwise_forward_desc_init(&eltwise, dnnl_forward_inference,
+                                                            f->kind, desc, f->alpha, f->beta),
+                             "describing an activation"));
+    GRAFT_CHECK(graft_program_choose(env, kernel, &eltwise, &attr, 0, &pd));
+    GRAFT_CHECK(graft_program_stage(env, kernel, pd, args, 2));
+done:
+    (void)dnnl_primitive_desc_destroy(pd);
+    graft_program_attr_close(&attr);
+    return status;
+}
+
 static graft_status build_conv(graft_env *env, graft_kernel *kernel, const conv_kind *kind,
                                const conv_forms *forms)
 {
@@ -231,6 +276,9 @@ static graft_status build_conv(graft_env *env, graft_kernel *kernel, const conv_
         count += kind->residual == RESIDUAL_BINARY;
     }
     GRAFT_CHECK(graft_program_stage(env, kernel, forms->pd, args, count));
+    if (kind->apart) {
+        GRAFT_CHECK(activate(env, kernel, output, args[2].operand));
+    }
     GRAFT_CHECK(graft_program_deliver(env, kernel, &forms->output, args[2].operand));
 done:
     return status;
@@ -290,6 +338,16 @@ graft_status graft_cpu_open_conv_winograd(graft_env *env, graft_kernel *kernel, 
     conv_kind kind = {
         .family = "winograd", .winograd = true, .any_layout = true, .residual = mode_of(kernel)};
     if (!is_conv(kernel->signature.op) || variant >= WINOGRAD_VARIANTS) {
+        return GRAFT_UNSUPPORTED;
+    }
+    return open_conv(env, kernel, &kind, variant);
+}
+
+graft_status graft_cpu_open_conv_apart(graft_env *env, graft_kernel *kernel, uint32_t variant)
+{
+    conv_kind kind = {
+        .family = "apart", .any_layout = true, .apart = true, .residual = mode_of(kernel)};
+    if (!is_conv(kernel->signature.op) || activation_of(kernel) == GRAFT_ACT_NONE || variant > 0) {
         return GRAFT_UNSUPPORTED;
     }
     return open_conv(env, kernel, &kind, variant);

@@ -14,12 +14,12 @@
 /* In the order of preference when nothing has been measured. */
 static const kernel_open families[] = {
     graft_cpu_open_conv_direct,   graft_cpu_open_conv_binary,    graft_cpu_open_conv_blocked,
-    graft_cpu_open_conv_winograd, graft_cpu_open_plain_winograd, graft_cpu_open_matmul,
-    graft_cpu_open_inner_product, graft_cpu_open_panels,         graft_cpu_open_eltwise,
-    graft_cpu_open_binary,        graft_cpu_open_batch_norm,     graft_cpu_open_pool,
-    graft_cpu_open_softmax,       graft_cpu_open_reduction,      graft_cpu_open_layer_norm,
-    graft_cpu_open_concat,        graft_cpu_open_reorder,        graft_cpu_open_plain_norm,
-    graft_cpu_open_plain,         graft_cpu_open_quantised,
+    graft_cpu_open_conv_winograd, graft_cpu_open_plain_winograd, graft_cpu_open_conv_apart,
+    graft_cpu_open_matmul,        graft_cpu_open_inner_product,  graft_cpu_open_panels,
+    graft_cpu_open_eltwise,       graft_cpu_open_binary,         graft_cpu_open_batch_norm,
+    graft_cpu_open_pool,          graft_cpu_open_softmax,        graft_cpu_open_reduction,
+    graft_cpu_open_layer_norm,    graft_cpu_open_concat,         graft_cpu_open_reorder,
+    graft_cpu_open_plain_norm,    graft_cpu_open_plain,          graft_cpu_open_quantised,
 };
 
 enum { FAMILY_COUNT = sizeof(families) / sizeof(families[0]) };
@@ -108,7 +108,7 @@ static bool is_reference(const char *name) { return strstr(name, ":ref") != NULL
 bool graft_kernel_is_direct(const char *name)
 {
     return strncmp(name, "winograd:", 9) != 0 && strncmp(name, "blocked:", 8) != 0 &&
-           strncmp(name, "panels:", 7) != 0;
+           strncmp(name, "panels:", 7) != 0 && strncmp(name, "apart:", 6) != 0;
 }
 
 static graft_status list_family(graft_env *env, graft_device *device,

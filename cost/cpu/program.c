@@ -134,7 +134,7 @@ graft_status graft_program_attr_binary(graft_env *env, program_attr *attr,
         env, dnnl_post_ops_append_binary(attr->post_ops, dnnl_binary_add, operand), "binary");
 }
 
-graft_status graft_program_attr_activation(graft_env *env, program_attr *attr, int32_t activation)
+const program_function *graft_program_activation(int32_t activation)
 {
     static const program_function functions[GRAFT_ACT_COUNT] = {
         [GRAFT_ACT_NONE] = {dnnl_alg_kind_undef,   0.0F, 0.0F},
@@ -143,10 +143,16 @@ graft_status graft_program_attr_activation(graft_env *env, program_attr *attr, i
         [GRAFT_ACT_SIGMOID] = {dnnl_eltwise_logistic, 0.0F, 0.0F},
         [GRAFT_ACT_TANH] = {dnnl_eltwise_tanh,     0.0F, 0.0F},
     };
-    if (activation <= GRAFT_ACT_NONE || activation >= GRAFT_ACT_COUNT) {
+    bool is_one = activation > GRAFT_ACT_NONE && activation < GRAFT_ACT_COUNT;
+    return is_one ? &functions[activation] : NULL;
+}
+
+graft_status graft_program_attr_activation(graft_env *env, program_attr *attr, int32_t activation)
+{
+    const program_function *f = graft_program_activation(activation);
+    if (f == NULL) {
         return GRAFT_OK;
     }
-    const program_function *f = &functions[activation];
     return graft_program_status(
         env, dnnl_post_ops_append_eltwise(attr->post_ops, 1.0F, f->kind, f->alpha, f->beta),
         "activation");

@@ -42,7 +42,8 @@ void graft_program_attr_close(program_attr *attr);
 graft_status graft_program_attr_sum(graft_env *env, program_attr *attr);
 graft_status graft_program_attr_binary(graft_env *env, program_attr *attr,
                                        const dnnl_memory_desc_t *operand);
-/* GRAFT_ACT_NONE adds nothing. */
+/* What computes a GRAFT_ACT_..., NULL for GRAFT_ACT_NONE; adding that one does nothing. */
+const program_function *graft_program_activation(int32_t activation);
 graft_status graft_program_attr_activation(graft_env *env, program_attr *attr, int32_t activation);
 /* Completes `attr`; nothing may be added afterwards. */
 graft_status graft_program_attr_finish(graft_env *env, program_attr *attr);
