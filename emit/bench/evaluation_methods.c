@@ -56,16 +56,16 @@ const graft_method *graft_methods(uint32_t *count)
     return methods;
 }
 
-/* How often the plan applies each rule. */
-static const char *list_rules(const graft_cell_run *c, const graft_plan_found *found)
+/* How often each rule is applied. */
+static const char *list_rules(const graft_cell_run *c, const graft_action *steps, uint32_t count)
 {
     const graft_xfers *xfers = &c->session->xfers;
     graft_buffer text = {.arena = c->evaluation->env->life};
     uint32_t *uses = GRAFT_NEW(c->env->unit, uint32_t, xfers->count);
     bool first = true;
     memset(uses, 0, xfers->count * sizeof uses[0]);
-    for (uint32_t i = 0; i < found->step_count; i++) {
-        uses[found->steps[i].xfer]++;
+    for (uint32_t i = 0; i < count; i++) {
+        uses[steps[i].xfer]++;
     }
     graft_buffer_printf(&text, "{");
     for (uint32_t x = 0; x < xfers->count; x++) {
@@ -90,7 +90,7 @@ static graft_status take_plan(graft_cell_run *c, const graft_plan_found *found)
     c->cell.graphs = found->evaluations;
     c->cell.seconds = found->seconds;
     c->cell.cut = found->cut;
-    c->cell.rules = list_rules(c, found);
+    c->cell.rules = list_rules(c, found->steps, found->step_count);
     c->found = *found;
     c->has_plan = true;
 done:
@@ -135,6 +135,7 @@ static graft_status run_policy(graft_cell_run *c, const graft_policy *policy)
     c->cell.cost_ns = row->cost_ns;
     c->cell.estimates = (uint32_t)row->estimated;
     c->cell.steps = row->step_count;
+    c->cell.rules = list_rules(c, row->steps, row->step_count);
     c->cell.seconds = row->seconds;
     c->made = true;
 done:

@@ -101,6 +101,6 @@ check "whole graphs in turns" measures
 check "a family without a policy" error_is 2 "residual/policy.graft" "$GRAFT" --quiet eval --models resnet18 --device $KNOWN \
     --database "$COSTS" --folds "$FOLDER/folds" --out "$FOLDER/none" --methods unseen
 check "a broken file of results" refuses_broken
-check "no policy to evaluate" error_is 2 "has no policy of 'amd'" \
-    "$GRAFT" --quiet eval --models dscnn --device amd --out "$FOLDER/none" --methods policy
+check "no policy to evaluate" error_is 2 "has no policy of 'amd-epyc-26'" \
+    "$GRAFT" --quiet eval --models dscnn --device amd-epyc-26 --out "$FOLDER/none" --methods policy
 finish

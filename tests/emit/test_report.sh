@@ -17,7 +17,7 @@ holds() { python3 tests/emit/page_data.py "$FOLDER/$1.html" "$FOLDER/$1.json"; }
 get() { python3 tests/emit/page_data.py --get "$FOLDER/$1.html" "$2"; }
 
 makes_pages() {
-    page_of squeezenet squeezenet && page_of resnet50 resnet50 && page_of nasnet nasnet &&
+    page_of squeezenet squeezenet --search greedy && page_of resnet50 resnet50 && page_of nasnet nasnet &&
         page_of policy resnet8 --policy $POLICY && "$GRAFT" rules --html "$FOLDER/rules.html"
 }
 is_small() { for page in "$FOLDER"/*.html; do [ "$(wc -c < "$page")" -lt $LIMIT ] || return 1; done; }
@@ -53,7 +53,7 @@ policy_is_followed() {
     [ "$(get policy 'len(data["steps"]) > 3 and all(r["proof"] == "proved" for r in data["rules"])')" = True ]
 }
 makes_same_page() {
-    cp "$FOLDER/squeezenet.html" "$FOLDER/first.page" && page_of squeezenet squeezenet &&
+    cp "$FOLDER/squeezenet.html" "$FOLDER/first.page" && page_of squeezenet squeezenet --search greedy &&
         cmp "$FOLDER/first.page" "$FOLDER/squeezenet.html"
 }
 hashes_files() {
@@ -62,7 +62,7 @@ hashes_files() {
     [ "$(xxhsum -H2 "$FOLDER/squeezenet.onnx" | cut -d' ' -f1)" = "$hash" ]
 }
 # Nothing is better than what `graft optimize` has made.
-says_unchanged() { page_of again "$FOLDER/squeezenet.onnx" && holds again && [ "$(get again 'data["steps"]')" = "[]" ]; }
+says_unchanged() { page_of again "$FOLDER/squeezenet.onnx" --search greedy && holds again && [ "$(get again 'data["steps"]')" = "[]" ]; }
 # An empty PATH has no dot.
 does_without_graphviz() {
     python=$(command -v python3)

@@ -74,7 +74,7 @@ def optimizes() -> None:
         again = graft.optimize(model, device=DEVICE, database="a.costs")
         assert again.path is None and len(again.data) > 0 and again.operators_before == done.operators_after
     fails(2, "no model 'nonesuch'", lambda _: graft.optimize("nonesuch", "x.onnx", device=DEVICE))
-    fails(2, "--search is greedy", lambda _: graft.optimize("resnet8", "x.onnx", search="best"))
+    fails(2, "--search is auto, greedy", lambda _: graft.optimize("resnet8", "x.onnx", search="best"))
     fails(2, "model.onnx: byte 0", lambda _: graft.optimize(b"nonsense", "x.onnx", device=DEVICE))
 
 
