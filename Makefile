@@ -42,6 +42,15 @@ Q     := $(if $(V),,@)
 MAKEFLAGS += --no-builtin-rules
 export LC_ALL := C
 
+# What is there is looked for while this file is read, so packages are installed before the rest of it.
+ifneq ($(filter deps,$(MAKECMDGOALS)),)
+ifeq ($(findstring n,$(filter-out --%,$(firstword -$(MAKEFLAGS)))),)
+ifneq ($(shell DEV='$(DEV)' sh tests/deps.sh >&2; echo $$?),0)
+$(error deps: see above)
+endif
+endif
+endif
+
 # --- The targets -----------------------------------------------------------------------------------
 DEVICE     ?= cpu
 POLICY_OUT := out/$(patsubst %.onnx,%,$(notdir $(MODEL)))
@@ -57,7 +66,7 @@ all: $(GRAFT) $$(CUDA_LIBRARY) $$(MPI_LIBRARY) ## Build the binary, out/release/
 	@echo '$(strip $(ONNX_LINE))'
 
 deps: ## Install the missing system packages (DEV=1: also what tidy, fuzz and recheck need)
-	@DEV='$(DEV)' sh tests/deps.sh
+	@true
 
 test: $$(TEST_PROGRAMS) $$(if $$(TEST_SCRIPTS),$(GRAFT) $$(MPI_LIBRARY)) $$(if $$(filter tests/examples/% %/test_devices.sh,$$(TEST_SCRIPTS)),$$(EXAMPLE_PROGRAMS)) ## Build and run every test (test-graph: one folder)
 	@echo '$(strip $(CUDA_LINE))'
@@ -156,9 +165,6 @@ sources  = $(filter-out $(APART),$(wildcard $(if $(filter support,$(1)),tests/)$
 objects  = $(patsubst %.c,$(OUT)/%.o,$(call sources,$(1))) $(if $(filter graph,$(1)),$(GENERATED:.c=.o) $(INFER_OBJECT))
 archives = $(1:%=$(OUT)/lib%.a)
 
-# With `deps` among the goals nothing is compiled before it is done, whatever -j says.
-DEPS_FIRST := $(filter deps,$(MAKECMDGOALS))
-
 include cost/cuda/cuda.mk
 include graph/mpi/mpi.mk
 
@@ -177,17 +183,17 @@ FORCE:
 
 say = @printf '%-8s %s\n' $(1) $(2)
 
-$(OUT)/%.o: %.c $(STAMP_COMPILE) | $(DEPS_FIRST) $(GENERATED)
+$(OUT)/%.o: %.c $(STAMP_COMPILE) | $(GENERATED)
 	$(if $(V),,$(call say,compile,$<))
 	@mkdir -p $(@D)
 	$(Q)$(COMPILE) $(OWN_FLAGS) -MMD -MP -c $< -o $@
 
-$(OUT)/limited/%.o: %.c $(STAMP_COMPILE) | $(DEPS_FIRST) $(GENERATED)
+$(OUT)/limited/%.o: %.c $(STAMP_COMPILE) | $(GENERATED)
 	$(if $(V),,$(call say,compile,limited/$<))
 	@mkdir -p $(@D)
 	$(Q)$(COMPILE) -DGRAFT_SMALL_LIMITS -MMD -MP -c $< -o $@
 
-$(OUT)/graph/onnx/onnx_infer.o: graph/onnx/onnx_infer.cc $(STAMP_COMPILE) | $(DEPS_FIRST)
+$(OUT)/graph/onnx/onnx_infer.o: graph/onnx/onnx_infer.cc $(STAMP_COMPILE)
 	$(if $(V),,$(call say,compile,$<))
 	@mkdir -p $(@D)
 	$(Q)$(CXX_COMPILE) -MMD -MP -c $< -o $@
@@ -202,12 +208,12 @@ $(OUT)/emit/header/engine_text.o: $(wildcard include/graft/*.h include/graft/*.d
 # Likewise the pages.
 $(OUT)/graph/base/page.o: $(wildcard graph/base/page/*)
 
-$(OUT)/generated/%.pb-c.c: %.proto | $(DEPS_FIRST)
+$(OUT)/generated/%.pb-c.c: %.proto
 	$(if $(V),,$(call say,protoc-c,$<))
 	@mkdir -p $(@D)
 	$(Q)protoc-c --c_out=$(OUT)/generated $<
 
-$(OUT)/generated/%.o: $(OUT)/generated/%.c $(STAMP_COMPILE) | $(DEPS_FIRST)
+$(OUT)/generated/%.o: $(OUT)/generated/%.c $(STAMP_COMPILE)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -w -MMD -MP -c $< -o $@
 
 $(call archives,$(FOLDERS) support): $(OUT)/lib%.a: $$(call objects,$$*) $(STAMP_SOURCES)

@@ -52,8 +52,7 @@ $(CUDA_DRIVER): tests/cuda/driver.c tests/cuda/driver_names.sh $(STAMP_COMPILE)
 	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -O1 $(WARNINGS) $(CUDA_INCLUDES) -fPIC -shared -Wl,-soname,libcuda.so.1 $< $(@D)/names.c -ldl -o $@
 endif
 
-# Tests that call make find what was built as it was built: also when `deps` has just installed what was
-# not there when this make looked for it.
+# Tests that call make find what was built as it was built.
 RUN_TESTS = OUT=$(OUT) GRAFT=$(GRAFT) MODE=$(MODE) JOBS=$(JOBS) ARCH=$(ARCH) CUDA=$(if $(CUDA_LIBRARY),1,0) MPI=$(if $(MPI_LIBRARY),1,0) \
     LIBONNX=$(if $(INFER_OBJECT),1,0) sh tests/run.sh
 

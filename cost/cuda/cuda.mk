@@ -50,7 +50,7 @@ $(STAMP_CUDA): STAMP_TEXT = $(NVCC_COMPILE)
 $(STAMP_CUDA): FORCE
 	$(write_stamp)
 
-$(OUT)/cost/cuda/%.o: cost/cuda/%.c $(STAMP_COMPILE) | $(DEPS_FIRST)
+$(OUT)/cost/cuda/%.o: cost/cuda/%.c $(STAMP_COMPILE)
 	$(if $(V),,$(call say,compile,$<))
 	@mkdir -p $(@D)
 	$(Q)$(COMPILE) $(LENIENT) -fPIC -fvisibility=hidden $(if $(CUDA_HEADER),$(CUDA_INCLUDES)) -MMD -MP -c $< -o $@
