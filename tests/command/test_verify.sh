@@ -114,7 +114,8 @@ emits_one() {
     gives 0 "$GRAFT" --quiet verify --emit-smt "$FOLDER/smt" --only limited --rules "$FOLDER/bounds.rules" &&
         [ "$(wc -l < "$FOLDER/smt/index.tsv")" = 2 ] && grep -q 'within-bounds' "$FOLDER/smt/index.tsv"
 }
-# With little memory the program ends, and says for want of what; it never hangs.
+# With little memory the program ends, and says for want of what; it never hangs. OpenBLAS starts its
+# threads when it is loaded, and interrupts the program where it cannot.
 has_little() { # KIBIBYTES
     status=0
     # shellcheck disable=SC2016 # Expanded by the inner shell.
@@ -124,6 +125,7 @@ has_little() { # KIBIBYTES
     0) [ "$(grep -c ': proved' "$FOLDER/out")" = 2 ] ;;
     3) grep -q 'unknown.*: the solver \(ran out of memory\|crashed\)' "$FOLDER/out" ;;
     70 | 127) grep -q 'memory\|cannot allocate\|failed to map' "$FOLDER/err" ;;
+    130) grep -q 'pthread_create failed' "$FOLDER/err" ;;
     *) cat "$FOLDER/out" "$FOLDER/err" && echo "exit status $status" && false ;;
     esac
 }

@@ -52,9 +52,9 @@ static void test_graph(void **state)
     outputs[1].data = y;
     expect(run, graft_run_once(run, inputs, 2, outputs, 2), GRAFT_OK, "");
     assert_int_equal(z[0], 14);
-    assert_int_equal(z[1], -18);
+    assert_int_equal((int)z[1], -18);
     assert_int_equal(y[0], 4);
-    assert_int_equal(y[1], -20);
+    assert_int_equal((int)y[1], -20);
     first[0] = 0;
     expect(run, graft_run_once(run, inputs, 2, outputs, 1), GRAFT_OK, "");
     assert_int_equal(z[0], 13);

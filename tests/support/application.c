@@ -25,26 +25,27 @@ application_state application_open(graft_arena *arena, const graft_graph *graph,
 
 /* ------------------------------------------------------------------- bytes */
 
-/* A graph's struct and all of its memory, free slots included. */
+/* A graph's struct, padding and all, and all of its memory, free slots included. */
 typedef struct {
-    graft_graph graph;
+    unsigned char *graph;
     unsigned char *memory;
     size_t bytes;
 } snapshot;
 
 static snapshot take_snapshot(graft_arena *arena, const graft_graph *graph)
 {
-    snapshot s = {.graph = *graph};
+    snapshot s = {.graph = graft_arena_alloc(arena, sizeof *graph)};
     const unsigned char *end = (const unsigned char *)(graph->outputs + graph->limits.outputs);
     s.bytes = (size_t)(end - (const unsigned char *)graph->nodes);
     s.memory = graft_arena_alloc(arena, s.bytes);
     memcpy(s.memory, graph->nodes, s.bytes);
+    memcpy(s.graph, graph, sizeof *graph);
     return s;
 }
 
 static bool is_unchanged(const snapshot *s, const graft_graph *graph)
 {
-    return memcmp(&s->graph, graph, sizeof *graph) == 0 &&
+    return memcmp(s->graph, graph, sizeof *graph) == 0 &&
            memcmp(s->memory, graph->nodes, s->bytes) == 0;
 }
 
