@@ -295,7 +295,9 @@ bench-%: $(GRAFT)
 EVAL_DEVICE ?= amd-epyc-25-1-avx2
 EVAL_MODELS := autoencoder,dscnn,resnet8,squeezenet,resnet18,mobilenetv1,mobilenetv2,resnet50,resnext50,inceptionv3,nasnet,bert,vit,nasrnn,lstm
 EVAL_POLICY := out/eval/policies/policy.graft
-.PHONY: eval eval-policy
+# MODEL-SEED, each an agent of its own.
+EVAL_DREAMS := $(foreach m,autoencoder dscnn resnet8 squeezenet resnet18 mobilenetv1 mobilenetv2 nasrnn lstm,$(foreach s,1 2 3,$m-$s))
+.PHONY: eval eval-policy eval-dreams
 eval: $(GRAFT) $(EVAL_POLICY) ## Compare policies and searches, write docs/evaluation.md (MODELS=A,B: of these, METHODS=A,B, ROUNDS=N)
 	$(if $(ROUNDS),$(GRAFT) cost merge out/eval/here.costs rules/costs/$(EVAL_DEVICE).costs)
 	$(GRAFT) eval $(if $(MODELS),--models $(MODELS)) $(if $(METHODS),--methods "$(METHODS)") --out out/eval \
@@ -307,6 +309,13 @@ eval: $(GRAFT) $(EVAL_POLICY) ## Compare policies and searches, write docs/evalu
 # One for all models, and one without each family.
 $(EVAL_POLICY): rules/graft.rules rules/costs/$(EVAL_DEVICE).costs rules/samples/$(EVAL_DEVICE).costs | $(GRAFT)
 	$(GRAFT) policy $(EVAL_MODELS) --hold-out each --device $(EVAL_DEVICE) --database out/eval/recorded.costs --out $(@D)
+# A gate that fails (status 1) is a result.
+out/eval/dreams/%.jsonl: rules/costs/$(EVAL_DEVICE).costs | $(GRAFT)
+	@mkdir -p $(@D)
+	$(GRAFT) bench agents $(firstword $(subst -, ,$*)) --dreams --seed $(lastword $(subst -, ,$*)) \
+	    --device $(EVAL_DEVICE) --database out/eval/recorded.costs --metrics $@.part || [ $$? = 1 ]
+	@mv $@.part $@
+eval-dreams: $(EVAL_DREAMS:%=out/eval/dreams/%.jsonl) ## Train agents in dreams and in the environment, for the page of `make eval`
 eval-policy: $(EVAL_POLICY) ## Make the device's policy for many models anew, rules/policies/EVAL_DEVICE.graft
 	@cp $< rules/policies/$(EVAL_DEVICE).graft
 

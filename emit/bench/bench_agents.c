@@ -75,6 +75,25 @@ done:
 
 /* ------------------------------------------------------------------- results */
 
+static void begin_line(const bench *b, graft_json *json, const char *kind)
+{
+    graft_json_begin(json, b->env->scratch);
+    graft_json_string(json, "kind", kind);
+}
+
+/* Into the file of metrics, if there is one, and on stdout if that is to be told as JSON. */
+static void end_line(const bench *b, graft_json *json, bool told)
+{
+    const char *line = graft_json_line(json);
+    if (told && b->env->json) {
+        (void)fputs(line, stdout);
+    }
+    if (b->metrics != NULL) {
+        (void)fputs(line, b->metrics);
+        (void)fflush(b->metrics);
+    }
+}
+
 static graft_status print_result(bench *b, const char *method, uint32_t m,
                                  const graft_plan_found *found, uint64_t interactions)
 {
@@ -85,18 +104,17 @@ static graft_status print_result(bench *b, const char *method, uint32_t m,
     graft_cost_total total;
     GRAFT_CHECK(graft_plan_replay(env, e, found->steps, found->step_count, NULL));
     GRAFT_CHECK(graft_cost_graph(env, session->cost, &e->state.graph, &e->state.order, &total));
-    if (env->json) {
-        graft_json json;
-        graft_json_begin(&json, env->scratch);
-        graft_json_string(&json, "method", method);
-        graft_json_string(&json, "model", b->models[m].name);
-        graft_json_number(&json, "cost_part", total.ns / e->first_ns);
-        graft_json_integer(&json, "estimates", total.estimated_count);
-        graft_json_integer(&json, "steps", found->step_count);
-        graft_json_integer(&json, "interactions", (int64_t)interactions);
-        graft_json_number(&json, "seconds", found->seconds);
-        graft_json_end(&json, stdout);
-    } else {
+    graft_json json;
+    begin_line(b, &json, "result");
+    graft_json_string(&json, "method", method);
+    graft_json_string(&json, "model", b->models[m].name);
+    graft_json_number(&json, "cost_part", total.ns / e->first_ns);
+    graft_json_integer(&json, "estimates", total.estimated_count);
+    graft_json_integer(&json, "steps", found->step_count);
+    graft_json_integer(&json, "interactions", (int64_t)interactions);
+    graft_json_number(&json, "seconds", found->seconds);
+    end_line(b, &json, true);
+    if (!env->json) {
         (void)printf("%-24s %-14s %7.2f %% [%2u] %5u %9llu %9.2f s\n", method, b->models[m].name,
                      100.0 * total.ns / e->first_ns, total.estimated_count, found->step_count,
                      (unsigned long long)interactions, found->seconds);
@@ -155,10 +173,7 @@ done:
 static void write_metrics(const bench *b, const graft_candidates_report *r)
 {
     graft_json json;
-    if (b->metrics == NULL) {
-        return;
-    }
-    graft_json_begin(&json, b->env->scratch);
+    begin_line(b, &json, "update");
     graft_json_integer(&json, "update", (int64_t)b->agent.updates);
     graft_json_integer(&json, "interactions", (int64_t)b->agent.interactions);
     graft_json_number(&json, "saved", r->saved);
@@ -175,8 +190,7 @@ static void write_metrics(const bench *b, const graft_candidates_report *r)
     graft_json_number(&json, "explained", r->explained);
     graft_json_number(&json, "play_seconds", r->play_seconds);
     graft_json_number(&json, "learn_seconds", r->learn_seconds);
-    graft_json_end(&json, b->metrics);
-    (void)fflush(b->metrics);
+    end_line(b, &json, false);
 }
 
 static graft_observer **list_observers(const bench *b)
@@ -212,18 +226,42 @@ done:
 }
 
 /* Whether all of them hold on the stories of a model, or of all. */
-static bool print_gates(graft_env *env, const graft_foresight_report *r, const char *model)
+static bool print_gates(const bench *b, const graft_foresight_report *r, const char *model)
 {
     graft_json json;
-    if (!env->json) {
-        (void)printf("%s, ", model);
-        return graft_foresight_print(r, stdout);
-    }
-    graft_json_begin(&json, env->scratch);
+    begin_line(b, &json, "gates");
     graft_json_string(&json, "model", model);
-    graft_foresight_write(r, env->scratch, &json);
-    graft_json_end(&json, stdout);
+    graft_foresight_write(r, b->env->scratch, &json);
+    graft_json_bool(&json, "hold", graft_foresight_holds(r));
+    end_line(b, &json, true);
+    if (!b->env->json) {
+        (void)printf("%s, ", model);
+        (void)graft_foresight_print(r, stdout);
+    }
     return graft_foresight_holds(r);
+}
+
+/* Step by step, what the world model said a rewrite would bring. */
+static void write_rewards(const bench *b, const graft_foresight_report *r)
+{
+    for (uint32_t t = 0; t < r->steps; t++) {
+        graft_json json;
+        begin_line(b, &json, "reward");
+        graft_json_number(&json, "said", r->rewards[t].said);
+        graft_json_number(&json, "real", r->rewards[t].real);
+        end_line(b, &json, false);
+    }
+}
+
+static void write_dream(void *context, const graft_dreamer *dreamer)
+{
+    const bench *b = context;
+    graft_json json;
+    begin_line(b, &json, "dream");
+    graft_json_integer(&json, "update", (int64_t)dreamer->progress.dream_updates);
+    graft_json_number(&json, "dreamed", dreamer->dreamed);
+    graft_json_number(&json, "lived", dreamer->lived);
+    end_line(b, &json, false);
 }
 
 /* The same agent from the start, by the world model's dreams. */
@@ -237,10 +275,13 @@ static graft_status train_in_dreams(bench *b)
     graft_candidates_open(env->life, &b->grounds[0].session.settings, b->seed, env->thread_count,
                           &b->agent);
     graft_dreamer_open(env, &b->agent, observers, b->count, &dreamer);
+    dreamer.told = write_dream;
+    dreamer.told_context = b;
     GRAFT_CHECK(graft_dreamer_run(&dreamer, NULL, 0));
-    b->faithful = print_gates(env, &dreamer.report, "all");
+    write_rewards(b, &dreamer.report);
+    b->faithful = print_gates(b, &dreamer.report, "all");
     for (uint32_t m = 0; m < b->count && b->count > 1; m++) {
-        (void)print_gates(env, &dreamer.reports[m], b->models[m].name);
+        (void)print_gates(b, &dreamer.reports[m], b->models[m].name);
     }
     GRAFT_CHECK(try_agent(b, "candidates, dreams"));
 done:
@@ -308,7 +349,8 @@ static const graft_option options[] = {
                  "what rewards are of"),
     GRAFT_NUMBER(bench, seed, "--seed", "N", "1", 0, SEEDS_MOST, "of weights and episodes"),
     GRAFT_FLAG(bench, dreams, "--dreams", "train one in the dreams of a world model too"),
-    GRAFT_TEXT(bench, metrics_path, "--metrics", "FILE", NULL, "a JSON line for each update"),
+    GRAFT_TEXT(bench, metrics_path, "--metrics", "FILE", NULL,
+               "JSON lines: updates, results, what dreams said"),
 };
 
 const graft_command graft_command_bench_agents = {

@@ -111,5 +111,10 @@ GRAFT_MUST_USE graft_status graft_evaluation_cell(graft_cell_run *run);
 GRAFT_MUST_USE graft_status graft_evaluation_report(graft_env *env, const graft_cells *cells,
                                                     const char *device, const char *page,
                                                     const char *folder);
+/* Appends what is known of agents that dream, of those models of which FOLDER/dreams has files, and
+ * writes the data and scripts of two plots into `folder`. */
+GRAFT_MUST_USE graft_status graft_evaluation_dreams(graft_env *env, const char *const models[],
+                                                    uint32_t count, const char *folder,
+                                                    graft_buffer *page);
 
 #endif

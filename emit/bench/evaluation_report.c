@@ -515,6 +515,7 @@ graft_status graft_evaluation_report(graft_env *env, const graft_cells *cells, c
     GRAFT_CHECK(plot_costs(&r));
     GRAFT_CHECK(plot_temperatures(&r));
     GRAFT_CHECK(plot_rules(&r));
+    GRAFT_CHECK(graft_evaluation_dreams(env, r.models, r.model_count, folder, &r.page));
     GRAFT_CHECK(graft_file_write(env, page, r.page.data, r.page.size - 1));
 done:
     graft_arena_release(env->scratch, mark);

@@ -23,7 +23,8 @@ trains() {
         [ -n "$(cost_of candidates)" ]
 }
 writes_metrics() {
-    [ "$(wc -l < "$FOLDER/metrics")" = 2 ] && grep -q '"update": *2, *"interactions": *[1-9]' "$FOLDER/metrics"
+    [ "$(grep -c '"kind": *"update"' "$FOLDER/metrics")" = 2 ] &&
+        grep -q '"update": *2, *"interactions": *[1-9]' "$FOLDER/metrics"
 }
 # So little training cannot pass the gates, and that is a failure.
 fails_loudly() {
@@ -31,10 +32,23 @@ fails_loudly() {
         grep -q 'FAILS' "$FOLDER/out" && grep -q 'does not pass its gates' "$FOLDER/err" &&
         [ -n "$(cost_of 'candidates, dreams')" ]
 }
+# What is in the file becomes a part of an evaluation's page; half a file does not.
+is_evaluated() {
+    greedy=$(cost_of 'greedy over prices')
+    mkdir -p "$FOLDER/eval/dreams" && cp "$FOLDER/metrics" "$FOLDER/eval/dreams/dscnn-1.jsonl" &&
+        grep -v '"gates"' "$FOLDER/metrics" > "$FOLDER/eval/dreams/dscnn-2.jsonl"
+    gives 0 "$GRAFT" --quiet eval --models dscnn --device amd-epyc-25 --methods 'as given' --out "$FOLDER/eval" --page "$FOLDER/page.md" &&
+        grep -q '^| dscnn | 1 | [-0-9.]* | .* | 0 of 1 |$' "$FOLDER/page.md" &&
+        grep -q '^With every seed they hold on 0 of 1 models' "$FOLDER/page.md" &&
+        [ "$(grep '^| dscnn |' "$FOLDER/page.md" | tail -n 1 | cut -d'|' -f3 | tr -d ' ')" = "$greedy" ] &&
+        [ "$(wc -l < "$FOLDER/eval/rewards.dat")" = "$(($(grep -c '"reward"' "$FOLDER/metrics") + 2))" ] &&
+        grep -q "index 1 using 1:3" "$FOLDER/eval/training.gp"
+}
 learns_from_estimates() { agents 0 --learn-from estimates && [ -n "$(cost_of candidates)" ]; }
 
 check "an agent is trained" trains
 check "each update is a line of metrics" writes_metrics
 check "a world model that is not faithful fails" fails_loudly
+check "which a page of evaluation tells" is_evaluated
 check "rewards may be the tariff's estimates" learns_from_estimates
 finish

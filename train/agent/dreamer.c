@@ -241,6 +241,7 @@ static graft_status try_policy(graft_dreamer *d)
         const double first_ns = d->observers[m]->environment->first_ns;
         saved += 100.0 * (first_ns - found.cost_ns) / first_ns / d->count;
     }
+    d->lived = saved;
     const uint64_t units = (uint64_t)(fmax(saved, 0.0) * saved_units);
     if (d->progress.dream_updates == 0 || units > d->progress.saved) {
         d->progress.saved = units;
@@ -251,6 +252,13 @@ static graft_status try_policy(graft_dreamer *d)
 done:
     seal(d, true);
     return status;
+}
+
+static void tell(const graft_dreamer *d)
+{
+    if (d->told != NULL) {
+        d->told(d->told_context, d);
+    }
 }
 
 graft_status graft_dreamer_dream(graft_dreamer *dreamer)
@@ -273,11 +281,13 @@ graft_status graft_dreamer_dream(graft_dreamer *dreamer)
         }
         dream_once(dreamer, &dream, (uint64_t)u);
         dreamer->progress.dream_updates++;
+        tell(dreamer);
         graft_progress_update(&progress, (uint64_t)u + 1, NULL);
         GRAFT_CHECK(after_update(dreamer));
     }
     graft_progress_finish(&progress);
     GRAFT_CHECK(try_policy(dreamer));
+    tell(dreamer);
     copy_values(&dreamer->best, &dreamer->agent->scorer.parameters);
 done:
     if (status == GRAFT_INTERRUPTED && dreamer->path != NULL) {

@@ -19,7 +19,11 @@ typedef struct graft_dreamer_progress {
     uint64_t dream_steps;
 } graft_dreamer_progress;
 
-typedef struct graft_dreamer {
+typedef struct graft_dreamer graft_dreamer;
+/* Is told of each update of the policy in dreams, and of the last trial. */
+typedef void graft_dreamer_told(void *context, const graft_dreamer *dreamer);
+
+struct graft_dreamer {
     graft_env *env;
     graft_candidates *agent;
     graft_observer *const *observers;
@@ -40,10 +44,13 @@ typedef struct graft_dreamer {
     const char *path;      /* Of the checkpoint; NULL: none is kept. */
     const char *run; /* Whose it is: a file of another's has another name here, and is refused. */
     uint64_t saved_ns;
-    double dreamed;       /* Percent saved in the dreams of the last update. */
+    double dreamed;           /* Percent saved in the dreams of the last update... */
+    double lived;             /* ...and in the last trial of this run, mean over environments. */
+    graft_dreamer_told *told; /* NULL: nobody. */
+    void *told_context;
     double world_seconds; /* Of this run, as is the next. */
     double dream_seconds;
-} graft_dreamer;
+};
 
 /* For an untrained agent and the environments that it plays in, which are kept; in env->life. */
 void graft_dreamer_open(graft_env *env, graft_candidates *agent, graft_observer *const observers[],

@@ -15,6 +15,7 @@ static const double return_within = 0.1;
 /* ------------------------------------------------------------------- rewards */
 
 typedef struct {
+    graft_foresight_reward *each; /* (count) */
     double sum;
     double squares;
     double errors[3]; /* Squared: of the model, the computed gain, the mean of the rule. */
@@ -55,6 +56,7 @@ static void measure_rewards(graft_arena *scratch, graft_dreamt *dream, const gra
         for (uint32_t g = 0; g < 3; g++) {
             r->errors[g] += (reward - guesses[g]) * (reward - guesses[g]);
         }
+        r->each[r->count] = (graft_foresight_reward){guesses[0], reward};
         r->sum += reward;
         r->squares += reward * reward;
         r->count++;
@@ -236,6 +238,15 @@ static void measure_returns(graft_env *env, graft_dreamt *dream, const graft_can
     }
 }
 
+static uint32_t count_steps(graft_stories stories)
+{
+    uint32_t steps = 0;
+    for (uint32_t s = 0; s < stories.count; s++) {
+        steps += stories.items[s].steps;
+    }
+    return steps;
+}
+
 graft_foresight_report graft_foresight_check(graft_env *env, const graft_foresight *model,
                                              const graft_repertoire *repertoire,
                                              const graft_candidates *agent, graft_stories learnt,
@@ -245,13 +256,14 @@ graft_foresight_report graft_foresight_check(graft_env *env, const graft_foresig
     const graft_scene_options scenes = graft_candidates_scenes(agent->settings);
     graft_foresight_report report = {.steps = 0};
     graft_dreamt dream;
-    rewards r = {.count = 0};
+    rewards r = {.each = GRAFT_NEW(env->life, graft_foresight_reward, count_steps(held))};
     const double *of_rules = mean_of_rules(env->unit, learnt);
     graft_dreamt_open(env->unit, model, repertoire, &scenes, &dream);
     for (uint32_t s = 0; s < held.count; s++) {
         measure_rewards(env->scratch, &dream, &held.items[s], of_rules, &r);
     }
     report.steps = r.count;
+    report.rewards = r.each;
     report.explained = explained_by(&r, 0);
     report.computed = explained_by(&r, 1);
     report.of_rules = explained_by(&r, 2);

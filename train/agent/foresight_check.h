@@ -16,11 +16,18 @@
 enum { GRAFT_FORESIGHT_HORIZONS = 4 };
 extern const uint32_t graft_foresight_horizons[GRAFT_FORESIGHT_HORIZONS]; /* 1, 2, 4, 8 */
 
+/* What the model says of a step, and what it brought; percent of the first graph's cost. */
+typedef struct graft_foresight_reward {
+    double said;
+    double real;
+} graft_foresight_reward;
+
 typedef struct graft_foresight_report {
     uint32_t steps;
-    double explained; /* Of the variance of rewards: by the model... */
-    double computed;  /* ...by the computed gain alone... */
-    double of_rules;  /* ...and by the mean of each rule in the stories learnt from. */
+    const graft_foresight_reward *rewards; /* (steps), in env->life */
+    double explained;                      /* Of the variance of rewards: by the model... */
+    double computed;                       /* ...by the computed gain alone... */
+    double of_rules; /* ...and by the mean of each rule in the stories learnt from. */
     struct {
         double closed; /* F1 */
         double opened;
