@@ -350,6 +350,22 @@ done:
     return status;
 }
 
+/* Reads back what was written. A product that fuses nothing has the graph itself, of which a file
+ * takes some operators apart. */
+static graft_status read_back(graft_env *env, optimize_run *run, const char *path)
+{
+    graft_status status = GRAFT_OK;
+    graft_session *session = &run->session;
+    const graft_state *state = &session->environment.state;
+    GRAFT_CHECK(graft_written_open(env, session, path, &run->written));
+    if (run->options.as_it_is && !run->as_it_was) {
+        GRAFT_CHECK(
+            graft_session_total(env, session, &state->graph, &state->order, &run->written.total));
+    }
+done:
+    return status;
+}
+
 /* Writes what was found and reads it back. What should cost more than the model did in the end is
  * not taken, unless the device times wholes: the model itself is written. */
 static graft_status write_file(graft_env *env, optimize_run *run, const char *path)
@@ -364,13 +380,13 @@ static graft_status write_file(graft_env *env, optimize_run *run, const char *pa
         status = write_as_it_was(env, run, path);
     }
     GRAFT_CHECK(status);
-    GRAFT_CHECK(graft_written_open(env, session, path, &run->written));
+    GRAFT_CHECK(read_back(env, run, path));
     if (!graft_device_times_models(session->device) &&
         run->written.total.ns > (1.0 + noise) * session->given.ns) {
         graft_log(env, 1, "what was found costs %.3f of the model: the model is written as it was",
                   run->written.total.ns / session->given.ns);
         GRAFT_CHECK(write_as_it_was(env, run, path));
-        GRAFT_CHECK(graft_written_open(env, session, path, &run->written));
+        GRAFT_CHECK(read_back(env, run, path));
     }
 done:
     return status;
@@ -416,7 +432,7 @@ static graft_status write_confirmed(graft_env *env, optimize_run *run)
         run->as_it_was = !run->confirmation.kept;
     }
     GRAFT_CHECK(write_result(env, run, run->out));
-    GRAFT_CHECK(graft_written_open(env, session, run->out, &run->written));
+    GRAFT_CHECK(read_back(env, run, run->out));
 done:
     return status;
 }
@@ -581,6 +597,7 @@ graft_status graft_shown_policy_write(graft_env *env, const graft_shown_policy *
                           .report = shown->page,
                           .shown = shown};
     run->options.survey = false; /* The policy has its own rules. */
+    run->options.as_it_is = true;
     GRAFT_CHECK(open_session(env, run));
     GRAFT_CHECK(rewrite(env, run));
     GRAFT_CHECK(write_confirmed(env, run));

@@ -3,6 +3,7 @@
 #include "emit/command/command.h"
 #include "emit/command/contents.h"
 #include "emit/command/known_policy.h"
+#include "emit/command/known_price.h"
 #include "emit/command/plans.h"
 #include "emit/command/searches.h"
 #include "emit/command/session_options.h"
@@ -38,6 +39,7 @@ typedef struct policy_run {
     const char *agent_name; /* What one model's policy is made by. */
     graft_session session;
     graft_policy policy;
+    graft_known_price known; /* On a device that is not here. */
     graft_results results;
     const char *dreams; /* How faithful they are, as JSON; NULL: there are none. */
 } policy_run;
@@ -376,6 +378,9 @@ static graft_status make_one(policy_run *run)
                             "policy decides alike on this one",
                             run->options.model);
         goto done;
+    }
+    if (!graft_device_present(run->session.device)) { /* What is estimated stays so: no gain. */
+        GRAFT_CHECK(graft_known_price_set(run->env, &run->session, &run->known));
     }
     GRAFT_CHECK(make_policy(run));
 done:

@@ -367,7 +367,7 @@ graft_status graft_session_open(graft_env *env, const graft_session_options *opt
     graft_cost_set_model(session->cost, session->model);
     graft_cost_set_deadline(session->cost, options->deadline_ns);
     graft_cost_set_estimating(session->cost, options->estimating);
-    if (options->file) {
+    if (options->file && !options->as_it_is) {
         graft_cost_set_copies(session->cost, true); /* Runtimes know no views of parts. */
         session->runtime = GRAFT_NEW(env->life, graft_runtime, 1);
         GRAFT_CHECK(graft_runtime_open(env, env->life, session->runtime));

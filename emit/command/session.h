@@ -35,6 +35,8 @@ typedef struct graft_session_options {
     bool file;       /* The result is written as a file: costs are those of what a runtime
                     makes of it (runtime.h), small gains count for nothing, and the environment
                     begins with a simplified graph (simplify.h). */
+    bool
+        as_it_is; /* With `file`: costs are of the graph as it is, for a product that fuses nothing. */
 } graft_session_options;
 
 typedef struct graft_session {

@@ -178,14 +178,14 @@ static void append_row(graft_env *env, const graft_model *model, const graft_gra
     graft_json_append(&json, list);
 }
 
-/* Adds what the price of a model's graph is the sum of, and how a runtime runs it. */
+/* Adds what the price of a graph of the model is the sum of, and how it is run. */
 static graft_status add_costs(graft_env *env, const graft_report_page *page,
-                              const graft_model *model, const char *key, graft_json *json,
-                              graft_buffer *all)
+                              const graft_model *model, const graft_graph *of, const char *key,
+                              graft_json *json, graft_buffer *all)
 {
     graft_status status = GRAFT_OK;
     graft_session *session = page->session;
-    const graft_limits limits = graft_state_limits(&model->graph);
+    const graft_limits limits = graft_state_limits(of);
     const graft_graph *graph = NULL;
     const graft_order *order = NULL;
     graft_buffer list = {.arena = env->life};
@@ -194,11 +194,13 @@ static graft_status add_costs(graft_env *env, const graft_report_page *page,
     uint32_t count = 0;
     graft_state state;
     graft_state_open(env->life, &limits, &state);
-    GRAFT_CHECK(graft_state_set(env, &state, &model->graph));
+    GRAFT_CHECK(graft_state_set(env, &state, of));
     graph = &state.graph;
     order = &state.order;
     graft_cost_set_model(session->cost, model);
-    GRAFT_CHECK(graft_runtime_fuse(env, env->life, session->runtime, true, &graph, &order));
+    if (session->runtime != NULL) {
+        GRAFT_CHECK(graft_runtime_fuse(env, env->life, session->runtime, true, &graph, &order));
+    }
     GRAFT_CHECK(graft_cost_plan(env, session->cost, env->life, graph, order, &schedule));
     GRAFT_CHECK(graft_cost_rows(env, session->cost, graph, &schedule, &rows, &count));
     for (uint32_t i = 0; i < count; i++) {
@@ -359,6 +361,7 @@ graft_status graft_report_page_write(graft_env *env, const graft_report_page *pa
 {
     graft_status status = GRAFT_OK;
     const graft_session *session = page->session;
+    const bool as_it_is = session->runtime == NULL && !page->unchanged;
     graft_buffer costs = {.arena = env->life};
     graft_json json;
     graft_json_begin(&json, env->life);
@@ -368,6 +371,7 @@ graft_status graft_report_page_write(graft_env *env, const graft_report_page *pa
     graft_json_string(&json, "method", page->method);
     graft_json_bool(&json, "policy", page->policy != NULL);
     graft_json_bool(&json, "unchanged", page->unchanged);
+    graft_json_bool(&json, "fused", session->runtime != NULL);
     graft_json_bool(&json, "cut", page->cut);
     graft_json_integer(&json, "checks", page->check_count);
     graft_json_number(&json, "difference", page->difference);
@@ -375,8 +379,12 @@ graft_status graft_report_page_write(graft_env *env, const graft_report_page *pa
     GRAFT_CHECK(add_model(env, page->written->model, page->written->total.ns, "made", &json));
     GRAFT_CHECK(add_graphs(env, page, &json));
     add_steps(env, page, &json);
-    GRAFT_CHECK(add_costs(env, page, session->model, "costs_before", &json, &costs));
-    GRAFT_CHECK(add_costs(env, page, page->written->model, "costs_after", &json, &costs));
+    const graft_model *made = as_it_is ? session->model : page->written->model;
+    GRAFT_CHECK(add_costs(env, page, session->model, &session->model->graph, "costs_before", &json,
+                          &costs));
+    GRAFT_CHECK(add_costs(env, page, made,
+                          as_it_is ? &session->environment.state.graph : &made->graph,
+                          "costs_after", &json, &costs));
     add_ceiling(session, &json);
     add_methods(env, page, &json);
     GRAFT_CHECK(add_origin(env, page, &costs, &json));
