@@ -5,6 +5,7 @@
 #include "graph/base/json.h"
 #include "graph/base/log.h"
 
+#include <math.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -55,6 +56,8 @@ static graft_status train(graft_env *env, graft_ground *ground, const char *path
     dreamt->dream_steps = dreamer->progress.dream_steps;
     dreamt->world_seconds = dreamer->world_seconds;
     dreamt->dream_seconds = dreamer->dream_seconds;
+    dreamt->curve = dreamer->curve;
+    dreamt->updates = (uint32_t)dreamer->progress.dream_updates;
 done:
     graft_dreamer_close(dreamer);
     return status;
@@ -84,6 +87,32 @@ done:
     return status;
 }
 
+/* Two numbers of a curve or plot; JSON has only finite ones. */
+static void add_pair(graft_buffer *list, double first, double second)
+{
+    if (isfinite(first) && isfinite(second)) {
+        graft_buffer_printf(list, "%s[%.4f,%.4f]", list->size > 0 ? "," : "", first, second);
+    }
+}
+
+/* What each update of the dreams saved, and of the first held-out steps what the world model said and
+ * what they brought. */
+static void write_plots(graft_env *env, const graft_dreamt_policy *dreamt, graft_json *json)
+{
+    enum { REWARDS_MOST = 1000 };
+    const graft_foresight_report *r = &dreamt->report;
+    graft_buffer curve = {.arena = env->scratch};
+    graft_buffer rewards = {.arena = env->scratch};
+    for (uint32_t u = 0; u <= dreamt->updates; u++) {
+        add_pair(&curve, dreamt->curve[2 * u], dreamt->curve[2 * u + 1]);
+    }
+    for (uint32_t t = 0; t < r->steps && t < REWARDS_MOST; t++) {
+        add_pair(&rewards, r->rewards[t].said, r->rewards[t].real);
+    }
+    graft_json_list(json, "curve", &curve);
+    graft_json_list(json, "rewards", &rewards);
+}
+
 void graft_dreamt_write(graft_env *env, const graft_dreamt_policy *dreamt, FILE *out)
 {
     const graft_foresight_report *r = &dreamt->report;
@@ -97,6 +126,7 @@ void graft_dreamt_write(graft_env *env, const graft_dreamt_policy *dreamt, FILE 
     graft_json_integer(&json, "decisions", dreamt->agreement.decisions);
     graft_json_integer(&json, "decisions_of_integers_same", dreamt->agreement.same);
     graft_foresight_write(r, env->scratch, &json);
+    write_plots(env, dreamt, &json);
     graft_json_end(&json, out);
     graft_arena_release(env->scratch, mark);
 }

@@ -14,6 +14,8 @@ typedef struct graft_dreamt_policy {
     uint64_t dream_steps;
     double world_seconds;
     double dream_seconds;
+    const float *curve; /* (updates + 1, 2): percent saved in dreams and in the last trial. */
+    uint32_t updates;
 } graft_dreamt_policy;
 
 /* Trains on the session's model, whose rewards are prices, and compiles the policy; in env->life. The

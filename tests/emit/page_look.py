@@ -2,6 +2,7 @@
 
     page_look.py PROGRAM widths PAGE...   at three widths and in both schemes: no error, no overflow
     page_look.py PROGRAM steps PAGE       buttons and keys go through the rewrites of a report
+    page_look.py PROGRAM dreams PAGE      a curve and a cloud of points
     page_look.py PROGRAM names PAGE       names that would be HTML are texts
     page_look.py PROGRAM large PAGE       what a step costs does not grow with the graph
     page_look.py PROGRAM rules PAGE       searching in the set
@@ -55,12 +56,16 @@ def look_at_steps(browser, pages):
         return b.top >= a.top && b.bottom <= a.bottom && b.left >= a.left && b.right <= a.right })"""
     expect("and in sight", browser.run(in_view), True)
     expect("with the rule's words", browser.run("at('rule').innerText.includes('It replaces')"), True)
+    headings = "[...at('rule').querySelectorAll('h4')].map((h) => h.textContent).join()"
+    expect("under headings", browser.run(headings), "In words,Precondition,Proof,Where it pays")
     expect("and picture", browser.run("at('rule').querySelectorAll('svg .node').length > 1"), True)
     browser.run("at('next').click()")
     expect("the button goes on", browser.run("current"), 2)
     browser.press("k")
     expect("k goes back", browser.run("current"), 1)
     browser.run("goTo(steps.length)")
+    expect("rewrites of all rules", browser.run("""[...at('all-steps').querySelector('tbody').rows]
+        .reduce((sum, row) => sum + Number(row.cells[1].textContent), 0)"""), count)
     expect("at the last there is no next", browser.run("at('next').disabled"), True)
     browser.run("at('before').focus()")
     zoom = browser.run("views[0].zoom")
@@ -69,6 +74,21 @@ def look_at_steps(browser, pages):
     browser.press("0")
     expect("0 fits all of it in", browser.run(
         "views[0].svg.getBoundingClientRect().height <= views[0].box.clientHeight"), True)
+    expect("complaints", browser.complaints(), [])
+
+
+def look_at_dreams(browser, pages):
+    browser.open(pages[0], 1440)
+    expect("the section is shown", browser.run("at('dreams-section').hidden"), False)
+    expect("two lines", browser.run("at('dream-plots').querySelectorAll('.line').length"), 2)
+    expect("a point a reward", browser.run("at('dream-plots').querySelectorAll('circle').length"),
+           browser.run("data.dreams.rewards.length"))
+    outside = """[...at('dream-plots').querySelectorAll('circle')].filter((c) => {
+        const [,, w, h] = c.ownerSVGElement.getAttribute('viewBox').split(' ').map(Number);
+        return !(+c.getAttribute('cx') > 40 && +c.getAttribute('cx') < w && +c.getAttribute('cy') > 20
+            && +c.getAttribute('cy') < h - 38) }).length"""
+    expect("points outside of the axes", browser.run(outside), 0)
+    expect("places that are no numbers", browser.run("document.body.innerHTML.includes('NaN')"), False)
     expect("complaints", browser.complaints(), [])
 
 

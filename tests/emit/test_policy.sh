@@ -75,8 +75,10 @@ stopped() {
     fi
 }
 keeps_going() { stopped "$1" && grep -q "going on from" "$FOLDER/messages"; }
+curve_of() { sed 's/.*"curve": \(.*\), "rewards".*/\1/' "$FOLDER/$1/agent.json"; }
 resumed_alike() {
-    trained resumed && same_header one resumed && grep -q "going on from" "$FOLDER/messages"
+    trained resumed && same_header one resumed && [ "$(curve_of one)" = "$(curve_of resumed)" ] &&
+        [ "$(curve_of one | tr -cd '[' | wc -c)" = 17 ] && grep -q "going on from" "$FOLDER/messages"
 }
 # Trained to the end, it is only made again.
 repeated_alike() {

@@ -44,6 +44,18 @@ shows_policy() {
         [ "$(get made 'data["methods"][-1]["ns"] < data["methods"][0]["ns"]')" = True ] &&
         [ "$(get squeezenet 'data["methods"]')" = "[]" ] && [ -s "$FOLDER/made/report.onnx" ]
 }
+# The agent that dreams, with small networks: how its training went and what its model foresaw.
+shows_dreams() {
+    sed -e 's/^  step_limit: .*/  step_limit: 40/; s/^  hidden: 32 .*/  hidden: 12/; s/^  latent: .*/  latent: 12/' \
+        -e 's/^  width: .*/  width: 8/; s/^  hidden: 64 .*/  hidden: 24/; s/^  pair: .*/  pair: 16/' \
+        -e 's/^  episodes: 72 .*/  episodes: 6/; s/^  updates: 2400 .*/  updates: 120/' \
+        -e 's/^  dream_updates: .*/  dream_updates: 15/' train/settings.yaml > "$FOLDER/settings.yaml"
+    "$GRAFT" --quiet policy dscnn --agent dream --settings "$FOLDER/settings.yaml" --device $DEVICE \
+        --database "$FOLDER/no.costs" --out "$FOLDER/dreamer" > "$FOLDER/out" && cp "$FOLDER/dreamer/report.html" "$FOLDER/dreamt.html" &&
+        python3 tests/emit/page_data.py "$FOLDER/dreamt.html" &&
+        [ "$(get dreamt 'len(data["dreams"]["curve"]), data["dreams"]["curve"][0][1] > 0')" = "(16, True)" ] &&
+        [ "$(get dreamt 'len(data["dreams"]["rewards"]) > 20 and all(len(r) == 2 for r in data["dreams"]["rewards"])')" = True ]
+}
 # The same rule as `graft rules --explain` says it.
 explains() {
     name=$(get squeezenet 'data["rules"][0]["name"]')
@@ -102,6 +114,7 @@ check "what became of SqueezeNet" tells_squeezenet
 check "rules in their words" explains
 check "a policy's rewrites" policy_is_followed
 check "the policy that graft policy makes" shows_policy
+check "dreams beside the real" shows_dreams
 check "the same page again" makes_same_page
 if command -v xxhsum > /dev/null; then
     check "hashes are those of xxhsum" hashes_files
@@ -127,8 +140,9 @@ elif ! command -v dot > /dev/null; then
 else
     look() { python3 tests/emit/page_look.py "$CHROMIUM" "$@"; }
     check "in Chromium, at three widths" look widths "$FOLDER/resnet50.html" "$FOLDER/squeezenet.html" \
-        "$FOLDER/policy.html" "$FOLDER/made.html" "$FOLDER/bare.html" "$FOLDER/evil.html" "$FOLDER/again.html" "$FOLDER/rules.html"
+        "$FOLDER/policy.html" "$FOLDER/made.html" "$FOLDER/dreamt.html" "$FOLDER/bare.html" "$FOLDER/evil.html" "$FOLDER/again.html" "$FOLDER/rules.html"
     check "rewrites by keys and buttons" look steps "$FOLDER/resnet50.html"
+    check "plots of dreams" look dreams "$FOLDER/dreamt.html"
     check "names as texts" look names "$FOLDER/evil.html"
     check "1,000 nodes" look large "$FOLDER/large.html"
     check "a search in the rules" look rules "$FOLDER/rules.html"

@@ -23,6 +23,11 @@ const graft_dreamer_step graft_dreamer_phases[GRAFT_DREAMER_PHASES] = {
     {"dreams",      graft_dreamer_dream },
 };
 
+static uint32_t curve_size(const graft_candidates *agent)
+{
+    return 2 * ((uint32_t)agent->settings->foresight_dream_updates + 1);
+}
+
 void graft_dreamer_open(graft_env *env, graft_candidates *agent, graft_observer *const observers[],
                         uint32_t count, graft_dreamer *dreamer)
 {
@@ -41,6 +46,7 @@ void graft_dreamer_open(graft_env *env, graft_candidates *agent, graft_observer 
     dreamer->best.value = GRAFT_NEW(env->life, float, dreamer->best.size);
     dreamer->first = GRAFT_NEW(env->life, float, dreamer->best.size);
     memcpy(dreamer->first, agent->scorer.parameters.value, dreamer->best.size * sizeof(float));
+    dreamer->curve = GRAFT_NEW(env->life, float, curve_size(agent));
 }
 
 void graft_dreamer_close(graft_dreamer *dreamer) { graft_shards_close(&dreamer->shards); }
@@ -50,6 +56,7 @@ void graft_dreamer_close(graft_dreamer *dreamer) { graft_shards_close(&dreamer->
 typedef struct {
     graft_parameters *sets[SET_COUNT];
     graft_counters counters;
+    graft_reals curve;
 } kept_parts;
 
 static graft_checkpoint describe(graft_dreamer *d, kept_parts *parts)
@@ -57,12 +64,15 @@ static graft_checkpoint describe(graft_dreamer *d, kept_parts *parts)
     graft_scorer *scorer = &d->agent->scorer;
     *parts = (kept_parts){
         .sets = {&scorer->encoder.parameters, &scorer->parameters, &d->model.parameters, &d->best},
-        .counters = {d->run,                           (uint64_t *)(void *)&d->progress,
-                 sizeof d->progress / sizeof(uint64_t)  },
     };
+    parts->counters = (graft_counters){d->run, (uint64_t *)(void *)&d->progress,
+                                       sizeof d->progress / sizeof(uint64_t)};
+    parts->curve = (graft_reals){"curve", d->curve, curve_size(d->agent)};
     return (graft_checkpoint){.sets = parts->sets,
                               .counters = &parts->counters,
+                              .reals = &parts->curve,
                               .set_count = SET_COUNT,
+                              .reals_count = 1,
                               .counters_count = 1};
 }
 
@@ -91,6 +101,12 @@ static void load(graft_dreamer *d)
     }
     d->agent->updates = d->progress.agent_updates;
     d->agent->interactions += d->progress.trial_steps;
+    const uint64_t updates = d->progress.dream_updates;
+    const float *next = &d->curve[2 * updates];
+    const float dreamed = updates > 0 ? next[-2] : 0.0F;
+    const float lived = updates > 0 ? next[-1] : 0.0F;
+    d->dreamed = (double)dreamed;
+    d->lived = (double)(d->progress.tried == updates + 1 ? next[1] : lived);
     graft_log(d->env, 1, "going on from %s", d->path);
 }
 
@@ -248,14 +264,18 @@ static graft_status try_policy(graft_dreamer *d)
         copy_values(&d->agent->scorer.parameters, &d->best);
     }
     d->progress.tried = d->progress.dream_updates + 1;
+    d->curve[2 * d->progress.dream_updates + 1] = (float)saved;
     d->progress.trial_steps += d->agent->interactions - before;
 done:
     seal(d, true);
     return status;
 }
 
-static void tell(const graft_dreamer *d)
+/* After `update` of them, and at the end. */
+static void tell(const graft_dreamer *d, uint64_t update)
 {
+    d->curve[2 * update] = (float)d->dreamed;
+    d->curve[2 * update + 1] = (float)d->lived;
     if (d->told != NULL) {
         d->told(d->told_context, d);
     }
@@ -281,13 +301,13 @@ graft_status graft_dreamer_dream(graft_dreamer *dreamer)
         }
         dream_once(dreamer, &dream, (uint64_t)u);
         dreamer->progress.dream_updates++;
-        tell(dreamer);
+        tell(dreamer, (uint64_t)u);
         graft_progress_update(&progress, (uint64_t)u + 1, NULL);
         GRAFT_CHECK(after_update(dreamer));
     }
     graft_progress_finish(&progress);
     GRAFT_CHECK(try_policy(dreamer));
-    tell(dreamer);
+    tell(dreamer, dreamer->progress.dream_updates);
     copy_values(&dreamer->best, &dreamer->agent->scorer.parameters);
 done:
     if (status == GRAFT_INTERRUPTED && dreamer->path != NULL) {

@@ -44,8 +44,9 @@ struct graft_dreamer {
     const char *path;      /* Of the checkpoint; NULL: none is kept. */
     const char *run; /* Whose it is: a file of another's has another name here, and is refused. */
     uint64_t saved_ns;
-    double dreamed;           /* Percent saved in the dreams of the last update... */
-    double lived;             /* ...and in the last trial of this run, mean over environments. */
+    double dreamed; /* Percent saved in the dreams of the last update... */
+    double lived;   /* ...and in the last trial, mean over environments. */
+    float *curve;   /* (updates + 1, 2): both after each update; the last are those of the end. */
     graft_dreamer_told *told; /* NULL: nobody. */
     void *told_context;
     double world_seconds; /* Of this run, as is the next. */

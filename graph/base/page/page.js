@@ -175,7 +175,8 @@ function drawRule(rule) {
   left.setAttribute("transform", `translate(0 ${(height - a.height) / 2})`);
   right.setAttribute("transform", `translate(0 ${(height - b.height) / 2})`);
   const arrow = shape("path", { d: `M${a.width + 14} ${height / 2}h24m-6 -5l6 5l-6 5` });
-  return shape("svg", { class: "graph", role: "img", "aria-label": `${rule.name} as a picture`, viewBox: `-2 -2 ${width + 4} ${height + 4}`, width: width + 4, height: height + 4 }, left, right, arrow);
+  /* On a phone it is moved sideways rather than too small to read. */
+  return shape("svg", { class: "graph", style: `min-width:${0.75 * (width + 4)}px`, role: "img", "aria-label": `${rule.name} as a picture`, viewBox: `-2 -2 ${width + 4} ${height + 4}`, width: width + 4, height: height + 4 }, left, right, arrow);
 }
 
 /* -------------------------------------------------------------- words of rules */
@@ -194,8 +195,15 @@ function chipsOf(rule) {
   return chips;
 }
 
-/* What Graft says of it, without the head that the card has already. */
-const wordsOf = (rule) => element("pre", {}, rule.words.slice(rule.words.indexOf("\n\n") + 2));
+/* What Graft says of it, without the head that the card has already: a heading for each paragraph,
+ * by how it begins. */
+const PARAGRAPHS = [["It replaces", "In words"], ["It holds", "Precondition"], ["Proof:", "Proof"], ["Which way", "Where it pays"]];
+function wordsOf(rule) {
+  return rule.words.split("\n\n").slice(1).map((text) => {
+    const heading = PARAGRAPHS.find(([begin]) => text.startsWith(begin))?.[1];
+    return element("div", {}, ...(heading ? [element("h4", {}, heading)] : []), element("pre", {}, text.trimEnd()));
+  });
+}
 
 /* What the certificate counts. */
 function certificateOf(rule, solver) {
@@ -208,4 +216,13 @@ function certificateOf(rule, solver) {
   const body = element("tbody", {});
   for (const [what, value] of rows) body.append(element("tr", {}, element("td", { class: "soft" }, what), element("td", {}, value)));
   return element("div", { class: "table" }, element("table", {}, body));
+}
+
+/* Words, precondition and proof beside the certificate; where it pays is wider. */
+function explanationOf(rule, solver) {
+  const words = wordsOf(rule), half = Math.ceil(words.length / 2);
+  return element("div", { class: "columns told" },
+    element("div", {}, ...words.slice(0, half)),
+    element("div", {}, ...words.slice(half, -1), certificateOf(rule, solver)),
+    element("div", { class: "whole" }, ...words.slice(-1)));
 }

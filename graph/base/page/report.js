@@ -11,7 +11,7 @@ function time(ns) {
 const change = (ns) => (ns === 0 ? "0" : (ns > 0 ? "+" : "\u2212") + time(Math.abs(ns)));
 function large(value) {
   for (const [unit, by] of [["G", 1e9], ["M", 1e6], ["k", 1e3]]) {
-    if (value >= by) return `${digits(value / by, 2)}\u00a0${unit}`;
+    if (value >= by) return `${digits(value / by, value >= 100 * by ? 0 : value >= 10 * by ? 1 : 2)}\u00a0${unit}`;
   }
   return digits(value, 0);
 }
@@ -77,13 +77,15 @@ function showHeadline() {
   figure("Bytes moved", large(data.given.bytes), large(data.made.bytes), `read and written, ${percent(ratio("bytes"))}`);
   figure("Parameters", large(data.given.parameters), large(data.made.parameters), percent(ratio("parameters")));
   const count = (side) => sumOf((kernel) => kernel[side]);
-  at("trust").textContent = `By the costs of ${data.device}, of which ${estimated("before")} of ${count("before")} before and ${estimated("after")} of ${count("after")} after are estimates. ` +
+  const trust = `By the costs of ${data.device}, of which ${estimated("before")} of ${count("before")} before and ${estimated("after")} of ${count("after")} after are estimates. ` +
     "The \u00b1 is the spread between quartiles of what differs. " +
     (data.checks > 0
       ? `Both files were run on ${data.checks} random input${data.checks > 1 ? "s" : ""}: outputs agree, the largest difference is ${data.difference.toPrecision(2)} of the largest magnitude.`
       : `Outputs were not compared: ${data.methods.length > 0 ? "graft report" : "--check N"} does that.`) +
     (data.sizes.length > 0 ? ` The model leaves sizes open; shapes and times are those at ${data.sizes.map((size) => `${size.name} = ${size.value}`).join(", ")}.` : "") +
     (data.cut ? " A limit on time ended the search: another run may find something else." : "");
+  /* An option is not broken after its hyphens. */
+  at("trust").append(...trust.split(/(--check N)/).map((part, i) => (i % 2 === 0 ? part : element("code", { class: "whole" }, part))));
 }
 
 /* -------------------------------------------------------------------- graphs */
@@ -263,8 +265,8 @@ function showRule(rule) {
   const picture = element("div", { class: "picture" }, drawRule(rule));
   const card = element("article", { class: "rule" }, element("div", { class: "columns" }, body, picture));
   if (rule.words) {
-    card.append(element("details", { open: "" }, element("summary", {}, "In words, preconditions and proof"),
-      element("div", { class: "columns" }, wordsOf(rule), certificateOf(rule, data.solver))));
+    card.append(element("details", { open: "" }, element("summary", {}, "In words, precondition, proof, where it pays"),
+      explanationOf(rule, data.solver)));
   }
   at("rule").replaceChildren(card);
 }
@@ -287,8 +289,23 @@ function goTo(step) {
     return;
   }
   const { rule, place, ns } = steps[current - 1];
-  at("step").textContent = `Rewrite ${current} of ${steps.length}${place ? `, at ${place}` : ""}: ${change(gainOf(current))}, then ${time(ns)} in all`;
+  const gain = gainOf(current);
+  at("step").textContent = `Rewrite ${current} of ${steps.length}${place ? `, at ${place}` : ""}: ${gain === 0 ? "no change, still" : `${change(gain)}, then`} ${time(ns)} in all`;
   showRule(data.rules[rule]);
+}
+
+/* Each rule once, in the order of its first rewrite, which a click shows. */
+function showRulesUsed(link) {
+  const used = data.rules.map((rule) => ({ rule, first: 0, count: 0, ns: 0 }));
+  steps.forEach((step, i) => {
+    const entry = used[step.rule];
+    entry.first ||= i + 1;
+    entry.count += 1;
+    entry.ns += gainOf(i + 1);
+  });
+  const lines = used.map((entry) => [link(entry.rule.name, entry.first), String(entry.count), change(entry.ns)]);
+  at("all-steps").append(element("h3", { class: "above" }, "By rule"), element("div", { class: "table tall", tabindex: 0, role: "region", "aria-label": "Rules used" },
+    table([{ name: "rule" }, { name: "rewrites", right: true }, { name: "change", right: true }], lines)));
 }
 
 function showSteps() {
@@ -298,10 +315,13 @@ function showSteps() {
       button.addEventListener("click", () => goTo(step));
       return button;
     };
-    const lines = steps.map((step, i) => [String(i + 1), link(data.rules[step.rule].name, i + 1), step.place, change(gainOf(i + 1)), time(step.ns)]);
+    const named = (step, i) => element("div", {}, link(data.rules[step.rule].name, i + 1), element("div", { class: "soft only-narrow" }, step.place));
+    const lines = steps.map((step, i) => [String(i + 1), named(step, i), step.place, change(gainOf(i + 1)), time(step.ns)]);
     const made = table([{ name: "#", right: true }, { name: "rule" }, { name: "at" }, { name: "change", right: true }, { name: "time then", right: true }], lines);
     stepRows = [...made.tBodies[0].rows];
-    at("all-steps").append(element("h3", { style: "margin:1.2rem 0 0.4rem" }, "All rewrites"), element("div", { class: "table tall", tabindex: 0, role: "region", "aria-label": "All rewrites" }, made));
+    for (const row of made.rows) [2, 4].forEach((i) => row.cells[i].classList.add("hide-narrow"));
+    showRulesUsed(link);
+    at("all-steps").append(element("h3", { class: "above" }, "All rewrites"), element("div", { class: "table tall", tabindex: 0, role: "region", "aria-label": "All rewrites" }, made));
   }
   at("all").addEventListener("click", () => goTo(0));
   at("back").addEventListener("click", () => goTo(current - 1));
@@ -363,7 +383,7 @@ function drawRoof() {
     (peak > 0 && band > 0 ? `The roof is the best that was measured on this device: ${digits(peak, 0)} GFLOP/s and ${digits(band, 0)} GB/s. Above it lies what comes from nearer caches, and what saves operations (Winograd's algorithm).` : "The device's roof is not known.") +
     (left > 0 ? ` Left out: ${left} kernel${left > 1 ? "s" : ""} whose times are estimates.` : "");
   const width = Math.max(260, at("roof").clientWidth - 2), height = Math.min(420, Math.max(260, width * 0.5));
-  const edge = { left: 52, right: 14, top: 16, bottom: 40 };
+  const edge = { left: 52, right: 14, top: 26, bottom: 40 };
   const xs = points.map((p) => p.x), ys = points.map((p) => p.y).concat(peak > 0 ? [peak] : []);
   const log = Math.log10;
   const range = (list) => [Math.floor(log(Math.min(...list)) - 0.05), Math.ceil(log(Math.max(...list)) + 0.05)];
@@ -374,14 +394,14 @@ function drawRoof() {
   const tick = (power) => (power >= -2 && power <= 5 ? digits(10 ** power, Math.max(0, -power)) : `1e${power}`);
   for (let p = x0; p <= x1; p++) {
     svg.append(shape("line", { class: "grid", x1: px(10 ** p), x2: px(10 ** p), y1: edge.top, y2: height - edge.bottom }),
-      shape("text", { x: px(10 ** p), y: height - edge.bottom + 15, "text-anchor": "middle" }, tick(p)));
+      shape("text", { x: px(10 ** p), y: height - edge.bottom + 15, "text-anchor": p === x1 ? "end" : "middle" }, tick(p)));
   }
   for (let p = y0; p <= y1; p++) {
     svg.append(shape("line", { class: "grid", x1: edge.left, x2: width - edge.right, y1: py(10 ** p), y2: py(10 ** p) }),
       shape("text", { x: edge.left - 6, y: py(10 ** p) + 4, "text-anchor": "end" }, tick(p)));
   }
   svg.append(shape("text", { x: width - edge.right, y: height - 8, "text-anchor": "end" }, "FLOP per byte"),
-    shape("text", { x: 4, y: 11 }, "GFLOP/s"));
+    shape("text", { x: 6, y: 14 }, "GFLOP/s"));
   if (peak > 0 && band > 0) {
     const knee = Math.min(10 ** x1, Math.max(10 ** x0, peak / band)), low = Math.max(10 ** x0, 10 ** y0 / band);
     svg.append(shape("path", { class: "roof", d: `M${px(low)} ${py(low * band)}L${px(knee)} ${py(Math.min(peak, knee * band))}L${px(10 ** x1)} ${py(peak)}` }));
@@ -414,6 +434,60 @@ function showMethods() {
   at("methods").append(made);
 }
 
+/* A plot with linear axes: `draw` gets the svg and where x and y lie. */
+function plotLinear(name, caption, xs, ys, labels, draw) {
+  const box = element("div", { class: "plot", role: "img", "aria-label": name });
+  at("dream-plots").append(element("figure", { class: "pane" }, element("h3", {}, name), box, element("figcaption", { class: "soft" }, caption)));
+  const show = () => {
+    const width = Math.max(220, box.clientWidth - 2), height = Math.min(300, Math.max(200, width * 0.6));
+    const edge = { left: 48, right: 14, top: 26, bottom: 40 };
+    const range = (list) => {
+      const least = Math.min(...list), most = Math.max(...list), room = most > least ? 0.04 * (most - least) : 0.5;
+      return [least - room, most + room];
+    };
+    const [x0, x1] = range(xs), [y0, y1] = range(ys);
+    const px = (v) => edge.left + ((v - x0) / (x1 - x0)) * (width - edge.left - edge.right);
+    const py = (v) => height - edge.bottom - ((v - y0) / (y1 - y0)) * (height - edge.top - edge.bottom);
+    const svg = shape("svg", { viewBox: `0 0 ${width} ${height}`, width, height });
+    const ticks = (from, to) => {
+      const raw = (to - from) / 6, power = 10 ** Math.floor(Math.log10(raw));
+      const step = power * [1, 2, 5, 10].find((by) => by * power >= raw);
+      const first = Math.ceil(from / step), places = Math.max(0, -Math.floor(Math.log10(step)));
+      return Array.from({ length: Math.floor(to / step) - first + 1 }, (_, i) => [(first + i) * step, digits((first + i) * step, places)]);
+    };
+    for (const [value, text] of ticks(x0, x1)) {
+      svg.append(shape("line", { class: "grid", x1: px(value), x2: px(value), y1: edge.top, y2: height - edge.bottom }),
+        shape("text", { x: px(value), y: height - edge.bottom + 15, "text-anchor": "middle" }, text));
+    }
+    for (const [value, text] of ticks(y0, y1)) {
+      svg.append(shape("line", { class: "grid", x1: edge.left, x2: width - edge.right, y1: py(value), y2: py(value) }),
+        shape("text", { x: edge.left - 6, y: py(value) + 4, "text-anchor": "end" }, text));
+    }
+    svg.append(shape("text", { x: width - edge.right, y: height - 8, "text-anchor": "end" }, labels[0]), shape("text", { x: 6, y: 14 }, labels[1]));
+    draw(svg, px, py);
+    box.replaceChildren(svg);
+  };
+  show();
+  new ResizeObserver(show).observe(box);
+}
+
+function plotDreams({ curve, rewards }) {
+  if (curve.length > 1) {
+    plotLinear("Training in dreams", "Percent saved in the dreams of each update (grey) and by the last trial in the environment (blue).",
+      curve.map((_, i) => i), curve.flat(), ["updates", "% saved"], (svg, px, py) => {
+        for (const k of [0, 1]) svg.append(shape("path", { class: k === 1 ? "line after" : "line", d: curve.map((point, i) => `${i === 0 ? "M" : "L"}${px(i)} ${py(point[k])}`).join("") }));
+      });
+  }
+  if (rewards.length > 1) {
+    const all = rewards.flat(), ends = [Math.min(...all), Math.max(...all)];
+    plotLinear("Rewards, foreseen and real", `Of ${rewards.length} steps of held-out episodes; on the line the world model is right.`,
+      all, all, ["real, % of the cost", "foreseen"], (svg, px, py) => {
+        svg.append(shape("path", { class: "roof", d: `M${px(ends[0])} ${py(ends[0])}L${px(ends[1])} ${py(ends[1])}` }));
+        for (const [said, real] of rewards) svg.append(shape("circle", { class: "after", cx: px(real), cy: py(said), r: 2.5 }));
+      });
+  }
+}
+
 function showDreams() {
   const dreams = data.dreams;
   if (!dreams) return;
@@ -425,6 +499,7 @@ function showDreams() {
     .map(([name, part]) => [name, barOf(part), digits(part, 3)]);
   for (const [name, saved] of [["saved in dreams", dreams.dreamed], ["saved really", dreams.real]]) lines.push([name, barOf(saved / most), `${digits(saved, 2)} %`]);
   at("dreams").append(barTable([{ name: "what" }, { name: "" }, { name: "", right: true }], lines));
+  plotDreams(dreams);
 }
 
 /* -------------------------------------------------------------------- origin */

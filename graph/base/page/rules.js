@@ -15,10 +15,10 @@ const drawer = new IntersectionObserver((entries) => {
 
 function makeRow(rule, i) {
   const picture = element("div", { class: "picture", "data-rule": i });
-  const words = element("details", {}, element("summary", {}, "In words, preconditions and proof"));
+  const words = element("details", {}, element("summary", {}, "In words, precondition, proof, where it pays"));
   words.addEventListener("toggle", () => {
     if (words.open && words.childElementCount === 1) {
-      words.append(element("div", { class: "columns" }, wordsOf(rule), certificateOf(rule, data.solver)));
+      words.append(explanationOf(rule, data.solver));
     }
   });
   const text = element("div", {},
@@ -37,7 +37,7 @@ const kinds = (list) => [...new Set(list)].sort();
 fill(at("operator"), "every operator", kinds(rules.flatMap((rule) => rule.operators)));
 fill(at("family"), "every family", kinds(rules.map((rule) => rule.family)));
 fill(at("numeric"), "every class", kinds(rules.map((rule) => rule.numeric)));
-fill(at("gain"), "all", ["saves operators"]);
+fill(at("gain"), "any saving", ["saves operators"]);
 
 const list = at("rules");
 const rows = rules.map(makeRow);
@@ -76,7 +76,7 @@ addEventListener("keydown", (event) => {
 
 const exact = rules.filter((rule) => rule.numeric === "exact").length;
 const proved = rules.filter((rule) => rule.proof === "proved").length;
-at("lead").textContent = `${rules.length} rules that rewrite graphs of tensor operators, ${proved} of them proved for all sizes with ${data.solver}; ${exact} give the same bits for every input. Each replaces what is left of the arrow by what is right of it.`;
+at("lead").textContent = `${rules.length} rules that rewrite graphs of tensor operators, ${proved === rules.length ? "all" : proved} of them proved for all sizes with ${data.solver.replaceAll(" ", "\u00a0")}; ${exact} give the same bits for every input. Each replaces what is left of the arrow by what is right of it.`;
 at("footer").textContent = `${data.file}, shown by Graft ${data.version}.`;
 filter();
 openLinked();
