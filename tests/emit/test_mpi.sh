@@ -52,33 +52,50 @@ evaluations() { # RANKS
     graft $(evaluate) --out "$FOLDER/alone" 2> "$FOLDER/log" &&
         shared "$1" $(evaluate) --out "$FOLDER/eval$1" && same "eval$1" cells.jsonl best.plans
 }
-# A rank dies: what was done by then stays, and the next run goes on.
+# dies_once FILE COMMAND...: two ranks run it, and one is killed once the file has something. What was
+# done by then stays.
+dies_once() {
+    file=$1
+    shift
+    shared 2 "$@" > "$FOLDER/out" &
+    run=$!
+    tries=0
+    while [ ! -s "$file" ] && [ $tries -lt 6000 ] && kill -0 $run 2> /dev/null; do
+        sleep 0.01
+        tries=$((tries + 1))
+    done
+    kill_rank 1 $run
+    ! wait $run && [ -s "$file" ]
+}
+# The next run goes on.
 long_evaluation() {
     echo eval --models dscnn,autoencoder,resnet8,squeezenet,resnet18 --methods guided,annealing --seeds 2 --device $KNOWN --out "$FOLDER/dead"
 }
 # shellcheck disable=SC2046
 dies() {
-    shared 2 $(long_evaluation) &
-    run=$!
-    tries=0
-    while [ ! -s "$FOLDER/dead/cells.jsonl" ] && [ $tries -lt 6000 ] && kill -0 $run 2> /dev/null; do
-        sleep 0.01
-        tries=$((tries + 1))
-    done
-    kill_rank 1 $run
-    ! wait $run && [ "$(wc -l < "$FOLDER/dead/cells.jsonl")" -lt 20 ]
+    dies_once "$FOLDER/dead/cells.jsonl" $(long_evaluation) && [ "$(wc -l < "$FOLDER/dead/cells.jsonl")" -lt 20 ]
 }
 # shellcheck disable=SC2046
 goes_on() {
     kept=$(head -4 "$FOLDER/dead/cells.jsonl") && shared 2 $(long_evaluation) &&
         [ "$(wc -l < "$FOLDER/dead/cells.jsonl")" = 20 ] && [ "$(head -4 "$FOLDER/dead/cells.jsonl")" = "$kept" ]
 }
-# Whatever is found within a time depends on the machine: of each model there is all of it.
+plans_there() { # prints the models whose plans are in the file, which hold.
+    graft --quiet bench headroom zoo --device $KNOWN --check "$FOLDER/h.plans" > "$FOLDER/checked" &&
+        sed -n 's/ .* as found by .*//p' "$FOLDER/checked"
+}
+dies_searching() {
+    dies_once "$FOLDER/h.plans" bench headroom dscnn,resnet8,squeezenet,resnet18 --seconds 1 --plans "$FOLDER/h.plans" \
+        --device $KNOWN && plans_there > "$FOLDER/kept" && grep -qx dscnn "$FOLDER/kept" && ! grep -qx resnet18 "$FOLDER/kept"
+}
+# Whatever is found within a time depends on the machine: of each model there is all of it. Plans that
+# were kept stay.
 searches() { # RANKS
     shared "$1" bench headroom dscnn,autoencoder --seconds 1 --plans "$FOLDER/h.plans" --device $KNOWN > "$FOLDER/out" &&
         [ "$(grep -c '^dscnn .*%' "$FOLDER/out")" = 17 ] && [ "$(grep -c '^autoencoder .*%' "$FOLDER/out")" = 17 ] &&
         [ "$(grep -n '^autoencoder ' "$FOLDER/out" | head -1 | cut -d: -f1)" = 19 ] &&
-        graft --quiet bench headroom zoo --device $KNOWN --check "$FOLDER/h.plans"
+        plans_there > "$FOLDER/there" && grep -qx autoencoder "$FOLDER/there" &&
+        ! grep -vxFf "$FOLDER/there" "$FOLDER/kept"
 }
 
 measures_nothing() {
@@ -99,7 +116,8 @@ check "a policy of one model" policy_of_one 2
 check "an evaluation" evaluations 3
 check "an evaluation of which a rank dies" dies
 check "goes on" goes_on
-check "searches" searches 2
+check "searches of which a rank dies" dies_searching
+check "searches, others kept" searches 2
 check "nothing is measured" measures_nothing
 check "a model that is not there" fails_once
 finish
