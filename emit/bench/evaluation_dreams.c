@@ -274,7 +274,7 @@ static graft_status plot_training(graft_env *env, const char *folder, const drea
             "title 'environment', '' index %u using 1:2 with lines lw 2 title 'dreams', '' index "
             "%u "
             "using 1:3 with points pt 7 ps 0.4 title 'tried'\n",
-            models[m].name, m == 0 ? "bottom right" : "off", 2 * m, 2 * m + 1, 2 * m + 1);
+            models[m].name, m == 0 ? "above samplen 2" : "off", 2 * m, 2 * m + 1, 2 * m + 1);
     }
     graft_buffer_printf(&plot, "unset multiplot\n");
     return write_plot(env, folder, "training", &data, &plot);

@@ -5,7 +5,7 @@ set -u
 
 . tests/support/tap.sh
 KNOWN=intel-xeon-6-167 # rules/policies has one of this device,
-OTHER=intel-xeon-6-207 # and none of this.
+OTHER=amd-epyc-26      # and none of this.
 COSTS=$FOLDER/own.costs # What was measured here is not to be mixed with what was recorded.
 
 # Of a row of results.json, by method and how: what is behind a key.
