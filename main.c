@@ -236,8 +236,7 @@ static graft_status bench_cost(graft_env *env, const graft_bench *bench)
 static graft_status bench_verify(graft_env *env, const graft_bench *bench)
 {
     return graft_verify_bench(env, graft_file_shipped(env, "rules/graft.rules"),
-                              graft_file_shipped(env, "rules/families"),
-                              graft_file_shipped(env, "verify/mutants.yaml"), bench->out);
+                              graft_file_shipped(env, "rules/families"), bench->out);
 }
 
 /* Each prints JSON Lines. A new benchmark is one more row. */

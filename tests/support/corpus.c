@@ -8,7 +8,7 @@
 
 const corpus_file corpus_files[CORPUS_FILES] = {
     {"tests/verify/corpus/false.yaml",    CORPUS_FALSE },
-    {"verify/mutants.yaml",               CORPUS_FALSE },
+    {"tests/verify/corpus/mutants.yaml",  CORPUS_FALSE },
     {"tests/verify/corpus/beyond.yaml",   CORPUS_BEYOND},
     {"tests/verify/corpus/true.yaml",     CORPUS_TRUE  },
     {"tests/verify/corpus/variants.yaml", CORPUS_TRUE  },

@@ -1,4 +1,4 @@
-/* corpus.h - the adversarial corpus (tests/verify/corpus/): rules in users' YAML whose family is
+/* corpus.h - the adversarial corpus (tests/verify/corpus/): rules in users' YAML, named after
  * the class of mistake or of law, put before the verifier in the way of `graft verify`. */
 #ifndef TESTS_CORPUS_H
 #define TESTS_CORPUS_H

@@ -30,21 +30,18 @@ enum {
 typedef struct {
     graft_rule *rules;
     const char **names;
-    const char **families;
     uint32_t count;
 } pile;
 
 static pile open_pile(graft_env *env, uint32_t capacity)
 {
     return (pile){GRAFT_NEW(env->life, graft_rule, capacity),
-                  GRAFT_NEW(env->life, const char *, capacity),
                   GRAFT_NEW(env->life, const char *, capacity), 0};
 }
 
 static void put(graft_env *env, pile *p, const graft_rule *rule, const char *family)
 {
     p->rules[p->count] = *rule;
-    p->families[p->count] = family;
     p->names[p->count] = graft_arena_printf(env->life, "%s-%04u", family, p->count);
     p->count++;
 }
@@ -132,12 +129,12 @@ static void write_pile(graft_env *env, const pile *p, const char *folder, const 
     graft_buffer_printf(&text, "%srules:\n", head);
     for (uint32_t i = 0; i < p->count; i++) {
         graft_rule_text rule = graft_rule_print(env->life, &p->rules[i]);
-        graft_buffer_printf(
-            &text, "  - name: %s\n    family: %s\n    source: \"%s\"\n    target: \"%s\"\n",
-            p->names[i], p->families[i], rule.source, rule.target);
+        graft_buffer_printf(&text, "  - {name: %s, source: \"%s\", target: \"%s\"", p->names[i],
+                            rule.source, rule.target);
         if (rule.where[0] != '\0') {
-            graft_buffer_printf(&text, "    where: \"%s\"\n", rule.where);
+            graft_buffer_printf(&text, ", where: \"%s\"", rule.where);
         }
+        graft_buffer_printf(&text, "}\n");
     }
     const char *path = graft_arena_printf(env->life, "%s/%s", folder, file);
     assert_int_equal(graft_file_write(env, path, text.data, text.size), GRAFT_OK);

@@ -4,7 +4,6 @@
 #include "graph/base/figures.h"
 #include "graph/base/json.h"
 #include "graph/base/log.h"
-#include "verify/command/userrules.h"
 #include "verify/generate.h"
 #include "verify/pool.h"
 #include "verify/sweep/cover.h"
@@ -56,13 +55,7 @@ static void print_spread(graft_env *env, FILE *out, const char *name, double *ms
     graft_arena_release(env->scratch, mark);
 }
 
-/* ------------------------------------------------------------------- filters */
-
-/* A rule, and where it is known to apply (NULL: nowhere). */
-typedef struct {
-    const graft_rule *rule;
-    const graft_point *origin;
-} candidate;
+/* -------------------------------------------------------------------- filter */
 
 /* The first instance of the certificate, in env->life; NULL when there is none. */
 static const graft_point *first_instance(graft_env *env, const graft_rule_entry *e)
@@ -73,50 +66,25 @@ static const graft_point *first_instance(graft_env *env, const graft_rule_entry 
     return has ? &points[0] : NULL;
 }
 
-static void bench_filter(graft_env *env, const char *name, const candidate *rules, uint32_t count,
-                         FILE *out)
+static void bench_filter(graft_env *env, const graft_ruleset *set, FILE *out)
 {
     graft_check_options options = graft_check_defaults();
     graft_sweeper *sweeper = GRAFT_NEW(env->life, graft_sweeper, 1);
-    uint32_t tried = count < FILTERED_MOST ? count : FILTERED_MOST;
+    uint32_t tried = set->count < FILTERED_MOST ? set->count : FILTERED_MOST;
     double *ms = GRAFT_NEW(env->life, double, tried);
     graft_sweep_open(sweeper);
     for (uint32_t i = 0; i < tried; i++) {
-        const candidate *c = &rules[(uint64_t)i * count / tried];
+        const graft_rule_entry *e = &set->entries[(uint64_t)i * set->count / tried];
+        const graft_point *origin = first_instance(env, e);
         graft_check check;
         graft_arena_reset(env->unit);
         uint64_t start_ns = spent_ns();
-        graft_check_filter(env, sweeper, c->rule, c->origin, &options, &check);
+        graft_check_filter(env, sweeper, &e->rule, origin, &options, &check);
         ms[i] = (double)(spent_ns() - start_ns) / ns_per_ms;
     }
     if (tried > 0) {
-        print_spread(env, out, name, ms, tried);
+        print_spread(env, out, "verify.filter.rule", ms, tried);
     }
-}
-
-static graft_status bench_filters(graft_env *env, const graft_ruleset *set, const char *lies,
-                                  FILE *out)
-{
-    graft_status status = GRAFT_OK;
-    graft_user_rule *users = NULL;
-    uint32_t count = 0;
-    candidate *rules = GRAFT_NEW(env->life, candidate, set->count);
-    for (uint32_t i = 0; i < set->count; i++) {
-        const graft_rule_entry *e = &set->entries[i];
-        rules[i] = (candidate){&e->rule, first_instance(env, e)};
-    }
-    bench_filter(env, "verify.filter.rule", rules, set->count, out);
-    if (lies != NULL) {
-        GRAFT_CHECK(graft_user_rules_read(env, env->life, lies, &users, &count));
-        GRAFT_CHECK(graft_user_rules_faultless(env, users, count));
-        rules = GRAFT_NEW(env->life, candidate, count);
-        for (uint32_t i = 0; i < count; i++) {
-            rules[i] = (candidate){.rule = &users[i].rule};
-        }
-        bench_filter(env, "verify.filter.corpus", rules, count, out);
-    }
-done:
-    return status;
 }
 
 /* -------------------------------------------------------------------- proofs */
@@ -218,12 +186,12 @@ done:
 }
 
 graft_status graft_verify_bench(graft_env *env, const char *rules, const char *families,
-                                const char *lies, FILE *out)
+                                FILE *out)
 {
     graft_status status = GRAFT_OK;
     graft_ruleset set;
     GRAFT_CHECK(graft_rulefile_read(env, env->life, rules, &set));
-    GRAFT_CHECK(bench_filters(env, &set, lies, out));
+    bench_filter(env, &set, out);
     GRAFT_CHECK(bench_proofs(env, &set, out));
     GRAFT_CHECK(bench_generation(env, families, out));
 done:

@@ -315,19 +315,18 @@ class Parser:
 
 
 def read_plain_yaml(path, text):
-    """Users' rules, one `key: value` a line; values may be strings or lists of strings in quotes."""
+    """Users' rules: words, strings in quotes and lists of these, in YAML's block or flow form."""
+    pair = re.compile(r'(\w+):\s*("[^"]*"|\[[^\]]*\]|[^\s,{}"]+)')
     rules = []
-    for number, line in enumerate(text.split("\n"), 1):
-        row = re.match(r"\s*(- )?(\w+):\s*(.*)$", line)
-        if line.strip() in ("", "rules:") or line.lstrip().startswith("#"):
-            continue
-        if row is None:
-            raise ValueError(f"{path}:{number}: not a line of the corpus's form")
-        dash, key, value = row.groups()
-        if dash:
-            rules.append({"where": ""})
-        value = json.loads(value) if value[:1] in ('"', "[") else value
-        rules[-1][key] = " and ".join(f"({v})" for v in value) if isinstance(value, list) else value
+    body = "\n".join(line for line in text.split("\n") if not line.lstrip().startswith("#"))
+    for entry in re.split(r"^\s*- ", body, flags=re.M)[1:]:
+        if pair.sub("", entry).strip(" \n,{}"):
+            raise ValueError(f"{path}: not of the corpus's form: {entry}")
+        rule = {"where": ""}
+        for key, value in pair.findall(entry):
+            value = json.loads(value) if value[:1] in ('"', "[") else value
+            rule[key] = " and ".join(f"({v})" for v in value) if isinstance(value, list) else value
+        rules.append(rule)
     return rules
 
 
