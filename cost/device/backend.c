@@ -129,7 +129,7 @@ graft_status graft_device_open(graft_env *env, const char *name, uint32_t thread
     uint32_t threads = thread_count > 0 ? thread_count : 1;
     GRAFT_CHECK(find_backend(env, name, &backend));
     if (backend != NULL) {
-        const bool free = backend == &graft_backend_program; /* To say for itself. */
+        const bool free = backend == find_program(env, name); /* To say for itself. */
         status = backend->open(env, name, free ? thread_count : threads, &opened);
     }
     if (status == GRAFT_UNSUPPORTED && is_shipped(env, name)) {
