@@ -43,7 +43,7 @@ explains() {
 tells_zero() { "$GRAFT" rules --explain 'add-min=>fill-min-add' | grep -qx '    t1 = fill() with value = 0'; }
 explains_in_json() {
     "$GRAFT" rules --explain "$(name_of 1)" --json > "$FOLDER/words" &&
-        grep -q '"before": {"operators": ' "$FOLDER/words" && grep -q '"flops_law": "' "$FOLDER/words"
+        grep -q '"before": {"operators": ' "$FOLDER/words" && grep -q '"flops": [1-9]' "$FOLDER/words"
 }
 page_repeats() {
     "$GRAFT" rules --page "$FOLDER/one.md" && "$GRAFT" rules --page "$FOLDER/two.md" &&

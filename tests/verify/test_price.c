@@ -1,4 +1,4 @@
-/* Which way rules pay: counts at an instance, costs as functions of sizes, and reverses. */
+/* Which way rules pay: counts at an instance, and reverses. */
 #include "verify/set/price.h"
 
 #include "graph/rule/ruleparse.h"
@@ -78,44 +78,6 @@ static void test_weights(void **state)
     assert_int_equal(after.flops, 2 * 2 * 3 * 5);
     assert_int_equal(after.weight_bytes, 4 * 3 * 5);
     assert_int_equal(graft_price_side(&instance, &instance.source, 6).weight_bytes, 4 * (12 + 20));
-}
-
-/* The costs as functions of sizes, by hand. */
-static void test_laws(void **state)
-{
-    graft_env *env = *state;
-    graft_rule rule = parse(env, "matmul(matmul(a, b), c) = matmul(a, matmul(b, c)) "
-                                 "where rank(a) = 2 and rank(b) = 2 and rank(c) = 2");
-    graft_domain domain = find_points(env, &rule);
-    graft_price_law law;
-    assert_true(graft_price_find(env, &rule, domain.points, domain.count, 0, &law));
-    assert_int_equal(law.size_count, 4);
-    assert_string_equal(law.sizes[0].symbol, "a0");
-    assert_string_equal(law.sizes[1].same, "= b0");
-    assert_string_equal(law.sizes[2].same, "= c0");
-    assert_string_equal(law.before[GRAFT_PRICE_FLOPS], "2 a0 b1 (c1 + a1)");
-    assert_string_equal(law.after[GRAFT_PRICE_FLOPS], "2 a1 c1 (b1 + a0)");
-    assert_string_equal(law.before[GRAFT_PRICE_WEIGHT_BYTES], "0");
-    assert_true(graft_price_find(env, &rule, domain.points, domain.count, 6, &law));
-    assert_string_equal(law.after[GRAFT_PRICE_FLOPS], "2 a0 a1 c1");
-    assert_string_equal(law.after[GRAFT_PRICE_WEIGHT_BYTES], "4 a1 c1");
-}
-
-/* A law's value at its instance is the count there: the polynomials are evaluated by hand. */
-static void test_law_of_a_window(void **state)
-{
-    graft_env *env = *state;
-    graft_rule rule = parse(env, "relu(conv_bias#1(a, b, c, activation=none)) = "
-                                 "conv_bias#1(a, b, c, activation=relu)");
-    graft_domain domain = find_points(env, &rule);
-    graft_price_law law;
-    assert_true(graft_price_find(env, &rule, domain.points, domain.count, 6, &law));
-    assert_int_equal(law.size_count, 7);
-    for (uint32_t k = 0; k < GRAFT_PRICE_KINDS; k++) {
-        assert_non_null(law.before[k]);
-        assert_non_null(law.after[k]);
-    }
-    assert_string_equal(law.before[GRAFT_PRICE_WEIGHT_BYTES], "4 b0 (a1 b2 b3 + 1)");
 }
 
 static void test_unpacked_cover(void **state)
@@ -211,8 +173,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CHECK_TEST(test_counts),
         CHECK_TEST(test_weights),
-        CHECK_TEST(test_laws),
-        CHECK_TEST(test_law_of_a_window),
         CHECK_TEST(test_unpacked_cover),
         CHECK_TEST(test_reverses),
         CHECK_TEST(test_what_cannot_be_reversed),

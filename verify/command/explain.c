@@ -20,19 +20,26 @@ typedef struct {
     graft_point *points;
     uint32_t point_count; /* 0: the certificate's points cannot be read. */
     uint32_t weights;
-    bool has_law;
-    graft_price_law law;
-    graft_price before; /* At the law's point. */
+    const graft_point *largest; /* Of them; NULL: none. */
+    graft_price before;         /* There. */
     graft_price after;
     const char *reverse; /* A sentence. */
 } account;
 
-static void price_point(account *a)
+/* Prices the instance that is the most work. */
+static void price_largest(account *a)
 {
-    graft_instance instance;
-    if (graft_instance_build(&instance, &a->entry->rule, &a->law.point) == GRAFT_FIT_OK) {
-        a->before = graft_price_side(&instance, &instance.source, a->weights);
-        a->after = graft_price_side(&instance, &instance.target, a->weights);
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < a->point_count; i++) {
+        graft_instance instance;
+        bool fits = graft_instance_build(&instance, &a->entry->rule, &a->points[i]) == GRAFT_FIT_OK;
+        uint64_t work = fits ? graft_instance_work(&instance) : 0;
+        if (fits && (a->largest == NULL || work > most)) {
+            most = work;
+            a->largest = &a->points[i];
+            a->before = graft_price_side(&instance, &instance.source, a->weights);
+            a->after = graft_price_side(&instance, &instance.target, a->weights);
+        }
     }
 }
 
@@ -74,10 +81,7 @@ static account make_account(graft_env *env, const graft_ruleset *set, const graf
                            entry->cover, &a.points)) {
         a.point_count = entry->cover < POINTS_READ ? entry->cover : POINTS_READ;
     }
-    a.has_law = graft_price_find(env, &entry->rule, a.points, a.point_count, a.weights, &a.law);
-    if (a.has_law) {
-        price_point(&a);
-    }
+    price_largest(&a);
     a.reverse = describe_reverse(&a);
     return a;
 }
@@ -94,14 +98,6 @@ static const char *list_weights(graft_arena *arena, uint32_t weights)
 }
 
 /* -------------------------------------------------------------------- text */
-
-static const char *const kind_names[GRAFT_PRICE_KINDS] = {"FLOPs", "bytes moved", "weight bytes"};
-
-static uint64_t price_of(const graft_price *price, uint32_t kind)
-{
-    const uint64_t values[GRAFT_PRICE_KINDS] = {price->flops, price->bytes, price->weight_bytes};
-    return values[kind];
-}
 
 static void append_where(const account *a, graft_buffer *out)
 {
@@ -164,34 +160,29 @@ static void append_rounding(const graft_rounding *r, graft_buffer *out)
 
 static void append_price(const account *a, graft_buffer *out)
 {
-    const graft_price_law *law = &a->law;
-    graft_buffer_printf(out, "\nWhich way it pays, for one inference (weights: %s):\n",
+    const struct {
+        const char *name;
+        uint64_t before;
+        uint64_t after;
+    } rows[] = {
+        {"operators:",    a->before.operators,    a->after.operators   },
+        {"launches:",     a->before.launches,     a->after.launches    },
+        {"FLOPs:",        a->before.flops,        a->after.flops       },
+        {"bytes moved:",  a->before.bytes,        a->after.bytes       },
+        {"weight bytes:", a->before.weight_bytes, a->after.weight_bytes},
+    };
+    graft_buffer_printf(out, "\nWhich way it pays, for one inference (weights: %s)",
                         list_weights(a->env->unit, a->weights));
-    if (!a->has_law) {
-        graft_buffer_printf(out, "  The certificate has no instance that can be read.\n");
+    if (a->largest == NULL) {
+        graft_buffer_printf(out, ":\n  The certificate has no instance that can be read.\n");
         return;
     }
-    graft_buffer_printf(out, "  operators:    %u -> %u\n  launches:     %u -> %u\n",
-                        a->before.operators, a->after.operators, a->before.launches,
-                        a->after.launches);
-    for (uint32_t k = 0; k < GRAFT_PRICE_KINDS; k++) {
-        const char *before = law->before[k] != NULL ? law->before[k] : "(no polynomial)";
-        const char *after = law->after[k] != NULL ? law->after[k] : "(no polynomial)";
-        graft_buffer_printf(out, "  %-13s %s\n             -> %s\n",
-                            graft_arena_printf(a->env->unit, "%s:", kind_names[k]), before, after);
+    graft_buffer_printf(out, " at\n%s:\n",
+                        graft_point_print(a->env->unit, &a->entry->rule, a->largest));
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        graft_buffer_printf(out, "  %-13s %" PRIu64 " -> %" PRIu64 "\n", rows[i].name,
+                            rows[i].before, rows[i].after);
     }
-    graft_buffer_printf(out, "  about the instance %s:\n",
-                        graft_point_print(a->env->unit, &a->entry->rule, &law->point));
-    for (uint32_t k = 0; k < GRAFT_PRICE_KINDS; k++) {
-        graft_buffer_printf(out, "    %s there: %" PRIu64 " -> %" PRIu64 "\n", kind_names[k],
-                            price_of(&a->before, k), price_of(&a->after, k));
-    }
-    for (uint32_t i = 0; i < law->size_count; i++) {
-        graft_buffer_printf(
-            out, "%s%s%s%s = %d", i > 0 ? ", " : "    sizes: ", law->sizes[i].symbol,
-            law->sizes[i].same[0] != '\0' ? " " : "", law->sizes[i].same, law->sizes[i].value);
-    }
-    graft_buffer_printf(out, law->size_count > 0 ? "\n" : "");
     graft_buffer_printf(out, "  %s\n", a->reverse);
 }
 
@@ -252,31 +243,13 @@ static const char *json_words(graft_arena *arena, const graft_rule *rule)
     return out.data;
 }
 
-static void append_law(graft_buffer *out, const char *key, const char *law)
+static const char *json_price(graft_arena *arena, const graft_price *price)
 {
-    if (law == NULL) {
-        graft_buffer_printf(out, ", \"%s\": null", key);
-    } else {
-        graft_buffer_printf(out, ", \"%s\": \"%s\"", key, law);
-    }
-}
-
-static const char *json_price(graft_arena *arena, const graft_price *price,
-                              const char *const laws[GRAFT_PRICE_KINDS])
-{
-    static const char *const keys[GRAFT_PRICE_KINDS] = {"flops_law", "bytes_law",
-                                                        "weight_bytes_law"};
-    graft_buffer out = {.arena = arena};
-    graft_buffer_printf(&out,
-                        "{\"operators\": %u, \"launches\": %u, \"flops\": %" PRIu64
-                        ", \"bytes\": %" PRIu64 ", \"weight_bytes\": %" PRIu64,
-                        price->operators, price->launches, price->flops, price->bytes,
-                        price->weight_bytes);
-    for (uint32_t k = 0; k < GRAFT_PRICE_KINDS; k++) {
-        append_law(&out, keys[k], laws[k]);
-    }
-    graft_buffer_printf(&out, "}");
-    return out.data;
+    return graft_arena_printf(arena,
+                              "{\"operators\": %u, \"launches\": %u, \"flops\": %" PRIu64
+                              ", \"bytes\": %" PRIu64 ", \"weight_bytes\": %" PRIu64 "}",
+                              price->operators, price->launches, price->flops, price->bytes,
+                              price->weight_bytes);
 }
 
 void graft_listing_explain_json(graft_env *env, const graft_ruleset *set,
@@ -290,10 +263,10 @@ void graft_listing_explain_json(graft_env *env, const graft_ruleset *set,
     graft_json_raw(&json, "where", json_words(env->unit, &entry->rule));
     graft_json_raw(&json, "rounding", graft_listing_rounding_json(env->unit, &entry->rounding));
     graft_json_string(&json, "weights", list_weights(env->unit, a.weights));
-    if (a.has_law) {
-        graft_json_string(&json, "point", graft_point_print(env->unit, &entry->rule, &a.law.point));
-        graft_json_raw(&json, "before", json_price(env->unit, &a.before, a.law.before));
-        graft_json_raw(&json, "after", json_price(env->unit, &a.after, a.law.after));
+    if (a.largest != NULL) {
+        graft_json_string(&json, "point", graft_point_print(env->unit, &entry->rule, a.largest));
+        graft_json_raw(&json, "before", json_price(env->unit, &a.before));
+        graft_json_raw(&json, "after", json_price(env->unit, &a.after));
     }
     graft_json_string(&json, "reverse", a.reverse);
     graft_json_end(&json, stdout);

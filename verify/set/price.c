@@ -1,4 +1,4 @@
-/* price.c - counting one instance. See price.h; pricelaw.c finds the functions. */
+/* price.c - see price.h. */
 #include "verify/set/price.h"
 
 #include "graph/rule/pattern.h"
