@@ -4,7 +4,6 @@
 #include "verify/set/subsume.h"
 #include "verify/sweep/cover.h"
 #include "verify/sweep/numeric.h"
-#include "verify/sweep/polynomial.h"
 #include "verify/sweep/resweep.h"
 #include "verify/sweep/rounding.h"
 
@@ -12,7 +11,7 @@
 
 /* Choices that finding instances may take. Where they are rare, it takes many to find some. */
 enum { ATTEMPTS_FEW = 80000, ATTEMPTS_MOST = 2000000 };
-enum { POINTS_LEAST = 6, POLYNOMIAL_WORK_MOST = 20000 };
+enum { POINTS_LEAST = 6 };
 
 graft_check_options graft_check_defaults(void)
 {
@@ -27,8 +26,8 @@ graft_check_options graft_check_defaults(void)
 const char *graft_check_outcome_name(uint32_t outcome)
 {
     static const char *const names[] = {
-        "swept",   "proved",     "refuted",      "too few instances", "refuted by the solver",
-        "unknown", "restricted", "contradiction"};
+        "swept",   "proved",    "refuted", "too few instances", "refuted by the solver",
+        "unknown", "restricted"};
     return outcome < sizeof names / sizeof names[0] ? names[outcome] : "unknown";
 }
 
@@ -43,28 +42,11 @@ static void find_domain(graft_env *env, const graft_rule *rule, const graft_poin
     graft_domain_find(env, env->unit, rule, &find, domain);
 }
 
-/* Compares at each point of the covering set; false when some point is proved different. */
-static bool cross_check(graft_env *env, const graft_rule *rule, graft_check *check)
-{
-    bool possible = true;
-    for (uint32_t i = 0; i < check->cover && possible; i++) {
-        graft_instance instance;
-        if (graft_instance_build(&instance, rule, &check->instances[i]) != GRAFT_FIT_OK ||
-            graft_instance_work(&instance) > POLYNOMIAL_WORK_MOST) {
-            continue;
-        }
-        graft_polynomial_verdict verdict = graft_polynomial_compare(env, &instance);
-        check->polynomial_equal += verdict == GRAFT_POLYNOMIAL_EQUAL ? 1 : 0;
-        possible = verdict != GRAFT_POLYNOMIAL_DIFFERENT;
-    }
-    return possible;
-}
-
-static graft_check_outcome judge(const graft_check *check, bool possible)
+static graft_check_outcome judge(const graft_check *check)
 {
     switch ((graft_verdict)check->prove.verdict) {
     case GRAFT_VERDICT_PROVED:
-        return possible ? GRAFT_CHECK_PROVED : GRAFT_CHECK_CONTRADICTION;
+        return GRAFT_CHECK_PROVED;
     case GRAFT_VERDICT_REFUTED:
         return GRAFT_CHECK_SAT;
     case GRAFT_VERDICT_UNKNOWN:
@@ -418,9 +400,8 @@ static void test_instances(checker *c)
 static void prove_all_sizes(checker *c, const graft_sweeper *sweeper)
 {
     graft_check *check = c->check;
-    bool possible = cross_check(c->env, c->rule, check);
     test_instances(c);
-    check->outcome = (uint8_t)judge(check, possible);
+    check->outcome = (uint8_t)judge(check);
     graft_resweep_beyond(c->env, sweeper, c->rule, c->options->samples, check);
     check->proof = GRAFT_PROOF_UNBOUNDED;
 }
@@ -434,9 +415,8 @@ static void prove_cover(checker *c, const graft_sweeper *sweeper, const graft_po
     check->unbounded = before.unbounded;
     check->prove = before.prove;
     if (check->outcome == GRAFT_CHECK_SWEPT) {
-        bool possible = cross_check(c->env, c->rule, check);
         prove_instances(c);
-        check->outcome = (uint8_t)judge(check, possible);
+        check->outcome = (uint8_t)judge(check);
         check->proof = GRAFT_PROOF_BOUNDED;
     }
 }

@@ -9,8 +9,7 @@
  * Z3 must prove some and find none false. Of any other rule instances are all that is known: it is
  * swept at thousands of them (resweep.h), and Z3 must prove every one of a covering set. Where a
  * rule has no such proof but has one where it was found, that is the better rule: most of what it
- * loses are shapes that happen to broadcast. Polynomials decide nothing; where they contradict Z3,
- * one of the two is broken, and so is the run. */
+ * loses are shapes that happen to broadcast. */
 #ifndef GRAFT_CHECK_H
 #define GRAFT_CHECK_H
 
@@ -37,12 +36,11 @@ graft_check_options graft_check_defaults(void);
 typedef enum graft_check_outcome {
     GRAFT_CHECK_SWEPT, /* No difference in the sweep; Z3 was not asked yet. */
     GRAFT_CHECK_PROVED,
-    GRAFT_CHECK_REFUTED,      /* The sweep found a difference: see `sweep.counterexample`. */
-    GRAFT_CHECK_THIN,         /* Too few instances within the bounds to say anything. */
-    GRAFT_CHECK_SAT,          /* Z3 found a difference that the sweep did not. */
-    GRAFT_CHECK_UNKNOWN,      /* Z3 gave up. */
-    GRAFT_CHECK_RESTRICTED,   /* There is no proof for all sizes; of `restricted` there is one. */
-    GRAFT_CHECK_CONTRADICTION /* Z3 proved equal what polynomials prove different. */
+    GRAFT_CHECK_REFUTED,   /* The sweep found a difference: see `sweep.counterexample`. */
+    GRAFT_CHECK_THIN,      /* Too few instances within the bounds to say anything. */
+    GRAFT_CHECK_SAT,       /* Z3 found a difference that the sweep did not. */
+    GRAFT_CHECK_UNKNOWN,   /* Z3 gave up. */
+    GRAFT_CHECK_RESTRICTED /* There is no proof for all sizes; of `restricted` there is one. */
 } graft_check_outcome;
 
 const char *graft_check_outcome_name(uint32_t outcome);
@@ -57,7 +55,6 @@ typedef struct graft_check {
     uint32_t cover;
     uint32_t triples; /* Contained in the covering set, and in all points. */
     uint32_t all_triples;
-    uint32_t polynomial_equal; /* Points of the covering set that polynomials decide. */
     graft_sweep_result sweep;
     graft_prove_result prove;
     graft_effort effort;             /* Of all proofs for all sizes that were tried. */

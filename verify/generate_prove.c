@@ -242,9 +242,6 @@ static graft_status take_check(graft_pipeline *p, graft_lifted *r, const graft_p
         r->is_weakened = true; /* As far as the proof goes. */
         take_narrower(p, r, r->check.restricted);
         return GRAFT_OK;
-    case GRAFT_CHECK_CONTRADICTION:
-        return GRAFT_FAIL(p->env, GRAFT_INTERNAL, "polynomials refute what the solver proved: %s",
-                          graft_rule_print_line(p->env->scratch, &r->rule));
     }
     c->solver_questions += r->check.prove.questions;
     if (r->state == GRAFT_RULE_GONE) {

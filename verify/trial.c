@@ -163,8 +163,6 @@ static const char *explain_unknown(graft_arena *arena, const graft_check *check)
         return graft_arena_printf(arena, "the solver gave up: %s",
                                   check->prove.reason[0] == '\0' ? "no reason given"
                                                                  : check->prove.reason);
-    case GRAFT_CHECK_CONTRADICTION:
-        return "the solver and the polynomials contradict each other: a fault in this program";
     case GRAFT_CHECK_SAT:
         return "the solver says that real numbers exist for which the sides differ, or for which "
                "only the source is defined; whole numbers that do were not found";
