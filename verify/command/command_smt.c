@@ -2,11 +2,11 @@
  * of the work of proving them. */
 #include "verify/command/command_smt.h"
 
+#include "graph/base/bytes.h"
 #include "graph/base/log.h"
 #include "graph/rule/ruleprint.h"
 #include "verify/export/smtsizes.h"
 #include "verify/export/theorem.h"
-#include "verify/export/theoremlemma.h"
 #include "verify/pool.h"
 
 #include <inttypes.h>
@@ -30,7 +30,6 @@ enum { INSTANCES, SIZES, THEOREM, FILE_KINDS };
 typedef struct {
     graft_status status;
     uint32_t checks[FILE_KINDS];
-    uint32_t lemmas; /* Bits, by graft_lemma. */
     uint64_t bytes;
 } smt_answer;
 
@@ -42,23 +41,21 @@ typedef struct {
     graft_buffer lines; /* In env->life. */
 } rule_files;
 
-/* Writes a file, "ID<suffix>.smt2", and its line. */
+/* Writes a file of so many check-sats, "ID<suffix>.smt2", and its line. */
 static graft_status write_text(graft_env *env, rule_files *f, uint32_t kind, const char *suffix,
-                               const graft_theorem_file *file)
+                               graft_bytes text, uint32_t checks)
 {
     static const char *const kinds[FILE_KINDS] = {"instances", "questions", "theorem"};
     graft_status status = GRAFT_OK;
     const graft_rule_entry *e = f->entry;
     const char *path =
         graft_arena_printf(env->life, "%s/%016" PRIx64 "%s.smt2", f->w->folder, e->id, suffix);
-    GRAFT_CHECK(graft_file_write(env, path, file->text, file->size));
+    GRAFT_CHECK(graft_file_write(env, path, text.data, text.size));
     graft_buffer_printf(&f->lines,
-                        "%016" PRIx64 "\t%s\t%s\t%016" PRIx64 "%s.smt2\t%" PRIu32 "\t%s\t%s\n",
-                        e->id, e->name, graft_proof_name(e->proof), e->id, suffix, file->checks,
-                        kinds[kind], graft_lemma_names(env->life, file->lemmas));
-    f->answer.checks[kind] += kind == THEOREM ? 1 : file->checks;
-    f->answer.lemmas |= file->lemmas;
-    f->answer.bytes += file->size;
+                        "%016" PRIx64 "\t%s\t%s\t%016" PRIx64 "%s.smt2\t%" PRIu32 "\t%s\n", e->id,
+                        e->name, graft_proof_name(e->proof), e->id, suffix, checks, kinds[kind]);
+    f->answer.checks[kind] += checks;
+    f->answer.bytes += text.size;
 done:
     return status;
 }
@@ -66,7 +63,8 @@ done:
 static graft_status write_theorem(graft_env *env, void *context, const graft_theorem_file *file)
 {
     return write_text(env, context, THEOREM,
-                      graft_arena_printf(env->life, ".theorem%" PRIu32, file->number), file);
+                      graft_arena_printf(env->life, ".theorem%" PRIu32, file->number),
+                      (graft_bytes){.data = (const uint8_t *)file->text, .size = file->size}, 1);
 }
 
 static graft_status write_file(graft_env *env, rule_files *f, const graft_smt_claim *claim,
@@ -74,12 +72,12 @@ static graft_status write_file(graft_env *env, rule_files *f, const graft_smt_cl
 {
     graft_status status = GRAFT_OK;
     graft_buffer text = {.arena = env->life};
-    graft_theorem_file file = {.number = 0};
-    GRAFT_CHECK(kind == SIZES ? graft_smt_print_sizes(env, claim, &text, &file.checks)
-                              : graft_smt_print(env, claim, &text, &file.checks));
-    file.text = text.data;
-    file.size = text.size;
-    GRAFT_CHECK(write_text(env, f, kind, kind == SIZES ? ".sizes" : "", &file));
+    uint32_t checks = 0;
+    GRAFT_CHECK(kind == SIZES ? graft_smt_print_sizes(env, claim, &text, &checks)
+                              : graft_smt_print(env, claim, &text, &checks));
+    GRAFT_CHECK(write_text(env, f, kind, kind == SIZES ? ".sizes" : "",
+                           (graft_bytes){.data = (const uint8_t *)text.data, .size = text.size},
+                           checks));
 done:
     return status;
 }
@@ -153,33 +151,8 @@ static graft_status take_answer(graft_env *env, const graft_rule_entry *e,
     for (uint32_t kind = 0; kind < FILE_KINDS; kind++) {
         sum->checks[kind] += answer.checks[kind];
     }
-    sum->lemmas |= answer.lemmas;
     sum->bytes += answer.bytes;
     return GRAFT_OK;
-}
-
-/* The lemmas that theorems name, and those that these need. */
-static graft_status write_lemmas(graft_env *env, const writing *w, uint32_t lemmas,
-                                 graft_buffer *index)
-{
-    graft_status status = GRAFT_OK;
-    if ((lemmas >> GRAFT_LEMMA_EXCHANGE & 1u) != 0) {
-        lemmas |= 1u << GRAFT_LEMMA_LINEAR | 1u << (GRAFT_LEMMA_LINEAR + 2);
-    }
-    for (uint32_t i = 0; i < GRAFT_LEMMA_KINDS; i++) {
-        const char *name = graft_lemma_name(env->life, i);
-        graft_buffer text = {.arena = env->life};
-        if ((lemmas >> i & 1u) != 0) {
-            uint32_t checks = graft_lemma_print(&text, i);
-            GRAFT_CHECK(graft_file_write(
-                env, graft_arena_printf(env->life, "%s/lemma.%s.smt2", w->folder, name), text.data,
-                text.size));
-            graft_buffer_printf(index, "-\t%s\t-\tlemma.%s.smt2\t%" PRIu32 "\tlemma\t-\n", name,
-                                name, checks);
-        }
-    }
-done:
-    return status;
 }
 
 graft_status graft_smt_save(graft_env *env, const graft_ruleset *set, uint32_t sample,
@@ -199,11 +172,10 @@ graft_status graft_smt_save(graft_env *env, const graft_ruleset *set, uint32_t s
                                 .run = write_item,
                                 .context = &w};
     GRAFT_CHECK(graft_pool_run(env, env->life, &job, results));
-    graft_buffer_printf(&index, "id\tname\tproof\tfile\tchecks\tkind\tlemmas\n");
+    graft_buffer_printf(&index, "id\tname\tproof\tfile\tchecks\tkind\n");
     for (uint32_t i = 0; i < w.count; i++) {
         GRAFT_CHECK(take_answer(env, entry_of(&w, i), &results[i], &index, &sum));
     }
-    GRAFT_CHECK(write_lemmas(env, &w, sum.lemmas, &index));
     GRAFT_CHECK(graft_file_write(env, path, index.data, index.size));
     graft_log(env, 1,
               "%s: %u rules, %u cases of theorems, %u obligations, %u questions for all sizes, "

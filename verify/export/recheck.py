@@ -2,11 +2,10 @@
 
     python3 recheck.py FOLDER --solver cvc5=/usr/bin/cvc5 --solver z3=venv/bin/z3 [--jobs N]
 
-A theorem is a rule with all its cases, a file each (kind `theorem`). Each case is asked alone and, where it is
-not unsat, with the instances of lemmas that follow in its file. Sums and maxima are functions that nothing is
-known of then: leaving their definitions out claims more, so that `unsat` proves it and `sat` says nothing. `sat`
-of a case without sums, maxima, unknown functions and conditions for all indices is a counterexample.
-A lemma is proved by a file of its own; where one is not, no theorem counts as proved with lemmas.
+A theorem is a rule with all its cases, a file each (kind `theorem`). Sums and maxima are functions that nothing
+is known of then: leaving their definitions out claims more, so that `unsat` proves it and `sat` says nothing.
+`sat` of a case without sums, maxima, unknown functions and conditions for all indices is a counterexample.
+The laws of sums and maxima that proofs use are put to each solver, too (laws.smt2).
 
 Each other file of FOLDER/index.tsv is given to each solver as it stands. Where the answer to an obligation is
 unknown, its questions are asked one by one: a question together with the assumptions that share symbols
@@ -48,6 +47,7 @@ EXPANDED_MOST = 20000  # Characters of a question with its names written out.
 
 RECURSIVE = re.compile(r"\(define-fun-rec (\w+) \(((?:\(\w+ Int\) ?)+)\) (Real|Bool) .*\)$", re.M)
 CHECK = "(check-sat)\n"
+LAWS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "laws.smt2")
 NAME = re.compile(r"\b[A-Za-z]\w*\b")
 DECLARE = re.compile(r"\(declare-const (\w+) (Real|Int|Bool)\)$")
 DEFINE = re.compile(r"\(define-fun (t\d+) \(\) (Real|Int|Bool) (.*)\)$")
@@ -266,47 +266,25 @@ class Recheck:
         return answers, sat
 
 
-def read_case(path):
-    """The theorem alone, with lemmas (None: there are none), and whether a model of it says that it is false."""
+def ask_case(solver, path):
+    """How often a case is: proved, sat, open; killed."""
     with open(path, encoding="ascii") as file:
         text = file.read()
     forget = lambda m: f"(declare-fun {m[1]} ({' '.join(['Int'] * m[2].count('Int'))}) {m[3]})"
-    plain = RECURSIVE.sub(forget, text)
-    parts = plain.split(CHECK)
-    if not 2 <= len(parts) <= 3 or parts[-1]:
+    if text.count(CHECK) != 1:
         raise ValueError(f"{path}: not a theorem")
     is_whole = "(declare-fun fn_" not in text and "define-fun-rec" not in text and "(forall " not in text
-    return parts[0] + CHECK, parts[0] + parts[1] + CHECK if len(parts) == 3 else None, is_whole
-
-
-def ask_case(solver, path):
-    """How often a case is: proved alone, sat, open; killed; proved with lemmas."""
-    alone, with_lemmas, is_whole = read_case(path)
-    answers, killed = solver.ask(CASE_WAYS[solver.name], None, alone, CASE_SECONDS)
-    if answers == ["unsat"]:
-        return [1, 0, 0, killed, 0]
-    if answers == ["sat"] and is_whole:
-        return [0, 1, 0, killed, 0]
-    if with_lemmas is not None:
-        answers, more = solver.ask(CASE_WAYS[solver.name], None, with_lemmas, CASE_SECONDS)
-        killed += more
-        if answers == ["unsat"]:
-            return [0, 0, 0, killed, 1]
-    return [0, 0, 1, killed, 0]
-
-
-def ask_lemma(solver, path, checks):
-    """The same of the parts of a lemma's proof."""
-    answers, killed = solver.ask(solver.ways[0], path, None, FILE_SECONDS)
-    proved = answers.count("unsat")
-    return [proved, answers.count("sat"), checks - proved - answers.count("sat"), killed, 0]
+    answers, killed = solver.ask(CASE_WAYS[solver.name], None, RECURSIVE.sub(forget, text), CASE_SECONDS)
+    answer = answers[0] if len(answers) == 1 else "unknown"
+    return [int(answer == "unsat"), int(answer == "sat" and is_whole),
+            int(answer != "unsat" and not (answer == "sat" and is_whole)), killed, ""]
 
 
 def read_index(folder):
     path = os.path.join(folder, "index.tsv")
     with open(path, encoding="utf-8") as file:
         lines = file.read().split("\n")
-    if lines[0] != "id\tname\tproof\tfile\tchecks\tkind\tlemmas":
+    if lines[0] != "id\tname\tproof\tfile\tchecks\tkind":
         raise ValueError(f"{path}: not an index of obligations")
     return [dict(zip(lines[0].split("\t"), line.split("\t"))) for line in lines[1:] if line]
 
@@ -348,8 +326,6 @@ def recheck_file(folder, solver, rule, memory):
     found = memory.get(solver.key, digest)
     if found is None and rule["kind"] == "theorem":
         memory.put(solver.key, digest, ask_case(solver, path))
-    elif found is None and rule["kind"] == "lemma":
-        memory.put(solver.key, digest, ask_lemma(solver, path, int(rule["checks"])))
     elif found is None:
         job = Recheck(solver, path)
         if len(job.obligations) != int(rule["checks"]):
@@ -361,36 +337,43 @@ def recheck_file(folder, solver, rule, memory):
     return [int(n) for n in found[:4]] + [found[4]]
 
 
+def report_laws(solver, memory):
+    """How many steps of the laws' proofs are unsat; returns how many are sat."""
+    with open(LAWS, "rb") as file:
+        text = file.read()
+    digest = hashlib.sha256(text).hexdigest()
+    if memory.get(solver.key, digest) is None:
+        answers, killed = solver.ask(solver.ways[0], LAWS, None, FILE_SECONDS)
+        unsat, sat = answers.count("unsat"), answers.count("sat")
+        memory.put(solver.key, digest, [unsat, sat, text.count(CHECK.encode()) - unsat - sat, killed, ""])
+    unsat, sat, unknown = [int(n) for n in memory.get(solver.key, digest)[:3]]
+    print(f"{solver.name} {solver.version}: {unsat} of {unsat + sat + unknown} steps of the laws of sums and "
+          "maxima proved")
+    return sat
+
+
 def report_theorems(solver, rules, results):
     """How many rules are proved whole, with all their cases."""
-    lemmas = [(rule, r) for rule, r in zip(rules, results) if rule["kind"] == "lemma"]
-    unproved = [rule["name"] for rule, r in lemmas if r[1] + r[2] > 0]
     cases = {}
     for rule, r in zip(rules, results):
         if rule["kind"] == "theorem":
             cases.setdefault((rule["id"], rule["name"]), []).append((rule, r))
-    tally = {"alone": 0, "given the lemmas": 0, "open": 0}
     notes = []
+    proved = 0
     for (_, name), found in cases.items():
-        left = [rule["file"] for rule, r in found
-                if not r[0] and not (r[4] == "1" and not set(rule["lemmas"].split(",")) & set(unproved))]
-        way = "open" if left else "alone" if all(r[0] for _, r in found) else "given the lemmas"
-        tally[way] += 1
+        left = [rule["file"] for rule, r in found if not r[0]]
+        proved += not left
         notes += [f"  SAT      {name} ({rule['file']})" for rule, r in found if r[1]]
         notes += [f"  open     {name}: {len(left)} of {len(found)} cases ({left[0]} ...)"] if left else []
-    count = sum(len(found) for found in cases.values())
-    killed = sum(r[3] for rule, r in zip(rules, results) if rule["kind"] in ("theorem", "lemma"))
-    print(f"{solver.name} {solver.version}: {len(cases)} theorems ({count} cases): {tally['alone']} proved alone, "
-          f"{tally['given the lemmas']} given the lemmas, {tally['open']} open; "
-          f"{len(lemmas) - len(unproved)} of {len(lemmas)} lemmas proved; {killed} killed by the clock")
-    for name in unproved:
-        print(f"  unproved lemma {name}")
+    theirs = [r for found in cases.values() for _, r in found]
+    print(f"{solver.name} {solver.version}: {len(cases)} theorems ({len(theirs)} cases): {proved} proved, "
+          f"{len(cases) - proved} open; {sum(r[3] for r in theirs)} killed by the clock")
     print("\n".join(notes), end="\n" if notes else "")
-    return sum(r[1] for rule, r in zip(rules, results) if rule["kind"] in ("theorem", "lemma"))
+    return sum(r[1] for r in theirs)
 
 
 def report(solver, rules, results):
-    both = [(rule, r) for rule, r in zip(rules, results) if rule["kind"] not in ("theorem", "lemma")]
+    both = [(rule, r) for rule, r in zip(rules, results) if rule["kind"] != "theorem"]
     rules, results = [rule for rule, _ in both], [r for _, r in both]
     total = [sum(r[i] for r in results) for i in range(4)]
     names = {rule["id"] for rule in rules}
@@ -429,6 +412,7 @@ def main():
                 results.append(result)
                 if len(results) % 50 == 0:
                     print(f"recheck: {solver.name}: {len(results)} of {len(rules)} files", file=sys.stderr)
+        disagreements += report_laws(solver, memory)
         disagreements += report_theorems(solver, rules, results) + report(solver, rules, results)
     return 1 if disagreements > 0 else 0
 

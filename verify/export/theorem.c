@@ -6,7 +6,6 @@
 #include "verify/core/symread.h"
 #include "verify/export/smt.h"
 #include "verify/export/smtterm.h"
-#include "verify/export/theoremlemma.h"
 #include "verify/sizes/symbolic.h"
 #include "verify/sizes/symplain.h"
 
@@ -41,10 +40,6 @@ typedef struct {
     Z3_ast goals[GROUND_MOST]; /* Ground terms that the claim is about, written out. */
     uint32_t goal_count;
     bool full;
-    bool signs;                /* The target's definedness is asked about. */
-    Z3_ast index[GROUND_MOST]; /* Symbols of the claim that stand for indices. */
-    Z3_ast index_size[GROUND_MOST];
-    uint32_t index_count;
 } theorem;
 
 static void put(theorem *t, const char *text) { graft_buffer_printf(&t->out, "%s", text); }
@@ -330,12 +325,6 @@ static void declare_index(theorem *t, const char *prefix, const graft_sym_shape 
         (void)length;
         index[i] = graft_sym_symbol(&t->s, name);
         declare_symbol(t, index[i]);
-        if (t->index_count == GROUND_MOST) {
-            t->full = true;
-        } else {
-            t->index_size[t->index_count] = shape->dims[i];
-            t->index[t->index_count++] = index[i];
-        }
     }
 }
 
@@ -469,46 +458,31 @@ static void put_opposite(theorem *t, const claim *c)
 }
 
 typedef struct {
-    const theorem *t;
-    bool found;
-} unknown_search;
+    const graft_sym *s;
+    graft_term_state *laws;
+} law_search;
 
-static bool visit_unknown(void *context, Z3_ast term)
+/* Reciprocals are defined in the file itself. */
+static bool visit_function(void *context, Z3_ast term)
 {
-    unknown_search *u = context;
-    bool symbol = graft_sym_arity(&u->t->s, term) == 0 &&
-                  graft_sym_kind(&u->t->s, term) == Z3_OP_UNINTERPRETED;
-    u->found = u->found || (symbol && !is_known(u->t, term));
-    return !u->found;
+    const law_search *l = context;
+    if (!graft_sym_is_app(l->s, term, l->s->term.functions[GRAFT_TERM_INVERSE])) {
+        (void)graft_term_renew(l->laws, term);
+    }
+    return true;
 }
 
-/* Whether a symbol was never declared: one that no instance of a lemma mentions. */
-static bool has_unknown(const theorem *t, Z3_ast term)
-{
-    unknown_search u = {.t = t};
-    graft_sym_walk(&t->s, term, visit_unknown, &u);
-    return u.found;
-}
-
-/* Laws of functions, for their arguments in some terms; those that the claim's own need are there.
- */
-static void put_laws(theorem *t, uint32_t count, const Z3_ast *terms, bool later)
+/* Laws of exp, sqrt, erf, sigmoid and tanh (term.h) for the arguments that the claim has. */
+static void put_laws(theorem *t)
 {
     graft_term_state laws;
-    uint32_t known = 0;
+    law_search search = {&t->s, &laws};
     graft_term_open(&laws, t->s.z3);
-    for (uint32_t i = 0; i < t->goal_count && later; i++) {
-        graft_theorem_note_laws(&t->s, &laws, t->goals[i]);
+    for (uint32_t i = 0; i < t->goal_count; i++) {
+        graft_sym_walk(&t->s, t->goals[i], visit_function, &search);
     }
-    known = Z3_ast_vector_size(t->s.z3, laws.laws);
-    for (uint32_t i = 0; i < count; i++) {
-        graft_theorem_note_laws(&t->s, &laws, terms[i]);
-    }
-    for (uint32_t i = known; i < Z3_ast_vector_size(t->s.z3, laws.laws); i++) {
-        Z3_ast law = Z3_ast_vector_get(t->s.z3, laws.laws, i);
-        if (!has_unknown(t, law)) {
-            put_assertion(t, law);
-        }
+    for (uint32_t i = 0; i < Z3_ast_vector_size(t->s.z3, laws.laws); i++) {
+        put_assertion(t, Z3_ast_vector_get(t->s.z3, laws.laws, i));
     }
     graft_term_close(&laws);
 }
@@ -520,14 +494,13 @@ static void put_claim(theorem *t)
            "that the target does not define\n");
     for (uint32_t o = 0; o < t->rule->output_count; o++) {
         claims[o] = claim_of(t, o);
-        t->signs = t->signs || claims[o].undefined_count > 0;
         for (uint32_t i = 0; i < claims[o].given_count; i++) {
             if (claims[o].given[i].binder_count == 0) {
                 note_goal(t, claims[o].given[i].holds);
             }
         }
     }
-    put_laws(t, t->goal_count, t->goals, false);
+    put_laws(t);
     put(t, "(assert (or false ; the goal\n");
     for (uint32_t o = 0; o < t->rule->output_count; o++) {
         put_opposite(t, &claims[o]);
@@ -552,60 +525,17 @@ static void put_body(theorem *t)
     put_claim(t);
 }
 
-/* -------------------------------------------------------------------- lemmas */
-
-/* Instances of lemmas, and the question with them. */
-static void put_lemmas(theorem *t, graft_theorem_file *file)
-{
-    graft_lemmas l = {.s = &t->s,
-                      .arena = t->arena,
-                      .sizes = t->index_size,
-                      .size_count = t->index_count,
-                      .signs = t->signs};
-    uint32_t defined = t->plain.count;
-    l.symbols = GRAFT_NEW(t->arena, Z3_ast, GROUND_MOST);
-    l.symbol_capacity = GROUND_MOST;
-    l.symbol_count = t->index_count;
-    memcpy((void *)l.symbols, (const void *)t->index, t->index_count * sizeof(Z3_ast));
-    graft_lemmas_find(&l, t->goal_count, t->goals);
-    if (l.count == 0) {
-        return;
-    }
-    put(t, "\n; ---- instances of lemmas\n");
-    know_others(t);
-    for (uint32_t i = 0; i < l.count; i++) {
-        graft_sym_walk(&t->s, l.instances[i].formula, visit_symbol, t);
-    }
-    for (uint32_t i = defined; i < t->plain.count; i++) {
-        put_definition(t, &t->plain.definitions[i]);
-    }
-    put_laws(t, l.ground_count, l.ground, true);
-    for (uint32_t i = 0; i < l.count; i++) {
-        const graft_lemma_instance *instance = &l.instances[i];
-        file->lemmas |= 1u << instance->lemma;
-        graft_buffer_printf(&t->out, "; lemma %s\n",
-                            graft_lemma_name(t->env->unit, instance->lemma));
-        put_assertion(t, instance->formula);
-    }
-    put(t, "(check-sat)\n");
-    file->instances = l.count;
-    file->checks = 2;
-}
-
 static graft_status write_case(theorem *t, const graft_sym_case *c)
 {
-    graft_theorem_file file = {.number = t->written, .checks = 1};
+    graft_theorem_file file = {.number = t->written};
     graft_buffer head = {.arena = t->env->unit};
     t->out = (graft_buffer){.arena = t->env->unit};
     t->functions = (graft_buffer){.arena = t->env->unit};
     t->known_count = 0;
     t->goal_count = 0;
-    t->index_count = 0;
     t->full = false;
-    t->signs = false;
     graft_smt_begin(&t->printer);
     put_body(t);
-    put_lemmas(t, &file);
     if (t->full || t->plain.full) {
         return GRAFT_FAIL(t->env, GRAFT_UNDECIDED, "the theorem has too many symbols");
     }
@@ -615,7 +545,7 @@ static graft_status write_case(theorem *t, const graft_sym_case *c)
     }
     graft_buffer_printf(&head,
                         "; case %" PRIu32 ": %s%s\n"
-                        "; Each check-sat must be unsat.\n"
+                        "; It must be unsat.\n"
                         "(set-option :produce-models false)\n(set-logic ALL)\n",
                         t->written, graft_symbolic_print_case(t->env->unit, t->rule, c),
                         c->scalar ? " (scalars stand for all shapes: verify/core/symcase.h)" : "");

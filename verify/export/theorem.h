@@ -10,9 +10,7 @@
  *      assertions, and laws of exp and the like for the arguments that occur;
  *      the claim's opposite: at some index within an output the two sides differ, or the target is
  *      undefined somewhere.
- * The first check-sat asks for that. If lemmas about sums and maxima are known to help
- * (theoremlemma.h), instances of them follow, each naming the lemma that it is an instance of, and
- * a second check-sat. Both must be unsat. */
+ * Its check-sat must be unsat. */
 #ifndef GRAFT_THEOREM_H
 #define GRAFT_THEOREM_H
 
@@ -21,9 +19,6 @@
 
 typedef struct graft_theorem_file {
     uint32_t number; /* Of the case, from 0. */
-    uint32_t checks; /* Check-sats in it. */
-    uint32_t lemmas; /* Their names: a set of bits, by graft_theorem_lemma. */
-    uint32_t instances;
     const char *text;
     size_t size;
 } graft_theorem_file;

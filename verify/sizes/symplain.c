@@ -8,7 +8,7 @@
 
 enum { DEFINITIONS_FIRST = 32 };
 
-graft_sym_plain *graft_sym_plain_of(const graft_sym *s) { return (graft_sym_plain *)s->plain; }
+static graft_sym_plain *plain_of(const graft_sym *s) { return (graft_sym_plain *)s->plain; }
 
 static Z3_ast read_numeral(const graft_sym *s, Z3_ast term)
 {
@@ -54,7 +54,7 @@ static void name_sizes(const graft_sym *s, uint32_t side, uint32_t node, uint32_
             }
             (void)snprintf(name, sizeof name, "%s%" PRIu32 "_%" PRIu32 "_d%" PRIu32,
                            side_name(side), node, o, i);
-            graft_sym_definition *d = add_definition(graft_sym_plain_of(s), GRAFT_SYM_DEFINES_SIZE);
+            graft_sym_definition *d = add_definition(plain_of(s), GRAFT_SYM_DEFINES_SIZE);
             d->side = side;
             d->node = node;
             d->decl = declare(s, name, 0, s->integer);
@@ -66,7 +66,7 @@ static void name_sizes(const graft_sym *s, uint32_t side, uint32_t node, uint32_
 
 static void note_claims(const graft_sym *s, const Z3_ast *claims, uint32_t count)
 {
-    graft_sym_plain *p = graft_sym_plain_of(s);
+    graft_sym_plain *p = plain_of(s);
     p->claims = GRAFT_NEW(p->arena, Z3_ast, count + 1);
     memcpy((void *)p->claims, (const void *)claims, count * sizeof *claims);
     p->claim_count = count;
@@ -76,7 +76,7 @@ static Z3_ast define_value(const graft_sym *s, uint32_t side, uint32_t node, uin
                            uint32_t rank, Z3_ast value)
 {
     char name[48];
-    graft_sym_definition *d = add_definition(graft_sym_plain_of(s), GRAFT_SYM_DEFINES_VALUE);
+    graft_sym_definition *d = add_definition(plain_of(s), GRAFT_SYM_DEFINES_VALUE);
     (void)snprintf(name, sizeof name, "%s%" PRIu32 "_%" PRIu32, side_name(side), node, output);
     d->side = side;
     d->node = node;
@@ -105,32 +105,37 @@ static void name_fold(const graft_sym *s, graft_sym_definition *d)
 {
     char name[32];
     bool sum = d->kind == GRAFT_SYM_DEFINES_SUM;
-    d->number = graft_sym_plain_of(s)->folds++;
+    d->number = plain_of(s)->folds++;
     (void)snprintf(name, sizeof name, "%s%" PRIu32, sum ? "sum" : "max", d->number);
     d->decl = declare(s, name, d->param_count + 1, s->term.real);
-    (void)snprintf(name, sizeof name, "%s%" PRIu32 "_body", sum ? "sum" : "max", d->number);
-    d->body_decl = declare(s, name, d->param_count + 1, s->term.real);
     if (!sum) {
-        (void)snprintf(name, sizeof name, "max%" PRIu32 "_guard", d->number);
-        d->guard_decl = declare(s, name, d->param_count + 1, s->boolean);
         (void)snprintf(name, sizeof name, "any%" PRIu32, d->number);
         d->any = declare(s, name, d->param_count + 1, s->boolean);
     }
 }
 
+/* A fold over one range. */
+typedef struct {
+    graft_sym_fold kind;
+    Z3_ast binder; /* A symbol. */
+    Z3_ast size;
+    Z3_ast guard; /* Of a maximum. */
+    Z3_ast body;
+} level;
+
 /* Finds or makes the fold; `args` gets the symbols that its parameters stand for. */
-static graft_sym_definition *define_fold(const graft_sym *s, const graft_sym_level *level,
-                                         uint32_t count, const Z3_ast *symbols, Z3_ast *args)
+static graft_sym_definition *define_fold(const graft_sym *s, const level *l, uint32_t count,
+                                         const Z3_ast *symbols, Z3_ast *args)
 {
-    graft_sym_plain *p = graft_sym_plain_of(s);
-    bool sum = level->kind == GRAFT_SYM_SUM;
-    Z3_ast guard = sum ? NULL : level->guard;
+    graft_sym_plain *p = plain_of(s);
+    bool sum = l->kind == GRAFT_SYM_SUM;
+    Z3_ast guard = sum ? NULL : l->guard;
     graft_sym_definition made = {.kind = sum ? GRAFT_SYM_DEFINES_SUM : GRAFT_SYM_DEFINES_MAX};
-    Z3_ast from[GRAFT_SYM_PARAMS_MOST + 1] = {level->binder};
+    Z3_ast from[GRAFT_SYM_PARAMS_MOST + 1] = {l->binder};
     Z3_ast to[GRAFT_SYM_PARAMS_MOST + 1] = {p->binder};
     for (uint32_t i = 0; i < count; i++) {
-        bool occurs = symbols[i] != level->binder &&
-                      (graft_sym_mentions(s, level->body, 1, &symbols[i]) ||
+        bool occurs = symbols[i] != l->binder &&
+                      (graft_sym_mentions(s, l->body, 1, &symbols[i]) ||
                        (guard != NULL && graft_sym_mentions(s, guard, 1, &symbols[i])));
         if (occurs && made.param_count == GRAFT_SYM_PARAMS_MOST) {
             p->full = true;
@@ -143,7 +148,7 @@ static graft_sym_definition *define_fold(const graft_sym *s, const graft_sym_lev
             to[made.param_count] = made.params[made.param_count - 1];
         }
     }
-    made.body = Z3_substitute(s->z3, level->body, made.param_count + 1, from, to);
+    made.body = Z3_substitute(s->z3, l->body, made.param_count + 1, from, to);
     made.guard = guard == NULL ? NULL : Z3_substitute(s->z3, guard, made.param_count + 1, from, to);
     graft_sym_definition *d = find_fold(p, &made);
     if (d == NULL) {
@@ -152,26 +157,6 @@ static graft_sym_definition *define_fold(const graft_sym *s, const graft_sym_lev
         name_fold(s, d);
     }
     return d;
-}
-
-Z3_ast graft_sym_plain_level(const graft_sym *s, const graft_sym_level *level, uint32_t count,
-                             const Z3_ast *symbols)
-{
-    Z3_ast args[GRAFT_SYM_PARAMS_MOST + 1] = {level->size};
-    const graft_sym_definition *d = define_fold(s, level, count, symbols, &args[1]);
-    return Z3_mk_app(s->z3, d->decl, d->param_count + 1, args);
-}
-
-static Z3_ast any_of(const graft_sym *s, Z3_ast fold)
-{
-    Z3_ast args[GRAFT_SYM_PARAMS_MOST + 1];
-    uint32_t count = graft_sym_arity(s, fold);
-    for (uint32_t i = 0; i < count; i++) {
-        args[i] = graft_sym_arg(s, fold, i);
-    }
-    const graft_sym_definition *d = graft_sym_plain_find(s, fold);
-    assert(d != NULL);
-    return Z3_mk_app(s->z3, d->any, count, args);
 }
 
 static Z3_ast define_folds(const graft_sym *s, graft_sym_fold kind, const graft_sym_range *range,
@@ -187,74 +172,41 @@ static Z3_ast define_folds(const graft_sym *s, graft_sym_fold kind, const graft_
         body = Z3_mk_ite(s->z3, guard, body, s->term.zero);
     }
     for (uint32_t i = range->count; i-- > 0;) {
-        const graft_sym_level level = {.kind = kind,
-                                       .binder = range->binders[i],
-                                       .size = range->sizes[i],
-                                       .guard = guard,
-                                       .body = body};
-        body = graft_sym_plain_level(s, &level, GRAFT_MAX_RANK + i, symbols);
-        guard = kind == GRAFT_SYM_MAX ? any_of(s, body) : guard;
+        const level l = {kind, range->binders[i], range->sizes[i], guard, body};
+        Z3_ast args[GRAFT_SYM_PARAMS_MOST + 1] = {l.size};
+        const graft_sym_definition *d = define_fold(s, &l, GRAFT_MAX_RANK + i, symbols, &args[1]);
+        body = Z3_mk_app(s->z3, d->decl, d->param_count + 1, args);
+        guard = d->any != NULL ? Z3_mk_app(s->z3, d->any, d->param_count + 1, args) : guard;
     }
     return body;
 }
 
-/* ------------------------------------------------------------------- reading */
-
-const graft_sym_definition *graft_sym_plain_find(const graft_sym *s, Z3_ast term)
-{
-    for (uint32_t i = 0; i < graft_sym_plain_of(s)->count; i++) {
-        const graft_sym_definition *d = &graft_sym_plain_of(s)->definitions[i];
-        if (graft_sym_is_app(s, term, d->decl) ||
-            (d->any != NULL && graft_sym_is_app(s, term, d->any))) {
-            return d;
-        }
-    }
-    return NULL;
-}
-
-/* Something over the parameters of a definition at the arguments of its application, of which the
- * first `skipped` are no parameters. */
-static Z3_ast put_arguments(const graft_sym *s, const graft_sym_definition *d, Z3_ast term,
-                            uint32_t skipped, Z3_ast index, Z3_ast what)
-{
-    Z3_ast from[GRAFT_SYM_PARAMS_MOST + 1];
-    Z3_ast to[GRAFT_SYM_PARAMS_MOST + 1];
-    for (uint32_t i = 0; i < d->param_count; i++) {
-        from[i] = d->params[i];
-        to[i] = graft_sym_arg(s, term, i + skipped);
-    }
-    from[d->param_count] = graft_sym_plain_of(s)->binder;
-    to[d->param_count] = index;
-    uint32_t count = d->param_count + (index != NULL ? 1 : 0);
-    return count == 0 ? what : Z3_substitute(s->z3, what, count, from, to);
-}
-
-typedef struct {
-    const graft_sym *s;
-} expansion;
+/* ----------------------------------------------------------------- expanding */
 
 static Z3_ast change_value(void *context, Z3_ast term)
 {
-    const graft_sym *s = ((const expansion *)context)->s;
-    const graft_sym_definition *d = graft_sym_plain_find(s, term);
-    if (d == NULL || d->kind == GRAFT_SYM_DEFINES_SUM || d->kind == GRAFT_SYM_DEFINES_MAX) {
-        return term;
+    const graft_sym *s = *(const graft_sym *const *)context;
+    const graft_sym_plain *p = plain_of(s);
+    for (uint32_t i = 0; i < p->count; i++) {
+        const graft_sym_definition *d = &p->definitions[i];
+        bool fold = d->kind == GRAFT_SYM_DEFINES_SUM || d->kind == GRAFT_SYM_DEFINES_MAX;
+        if (!fold && graft_sym_is_app(s, term, d->decl)) {
+            Z3_ast to[GRAFT_SYM_PARAMS_MOST];
+            for (uint32_t k = 0; k < d->param_count; k++) {
+                to[k] = graft_sym_arg(s, term, k);
+            }
+            Z3_ast body = d->param_count == 0
+                              ? d->body
+                              : Z3_substitute(s->z3, d->body, d->param_count, d->params, to);
+            return graft_sym_plain_expand(s, body);
+        }
     }
-    return graft_sym_plain_expand(s, put_arguments(s, d, term, 0, NULL, d->body));
+    return term;
 }
 
 Z3_ast graft_sym_plain_expand(const graft_sym *s, Z3_ast term)
 {
-    expansion e = {s};
-    return graft_sym_rebuild(s, term, change_value, &e);
-}
-
-Z3_ast graft_sym_plain_at(const graft_sym *s, Z3_ast fold, Z3_ast index, bool guard)
-{
-    const graft_sym_definition *d = graft_sym_plain_find(s, fold);
-    assert(d != NULL); /* The term is a fold. */
-    Z3_ast what = guard ? d->guard : d->body;
-    return put_arguments(s, d, fold, 1, index, what);
+    return graft_sym_rebuild(s, term, change_value, &s);
 }
 
 /* ------------------------------------------------------------------- opening */

@@ -30,9 +30,7 @@ typedef struct graft_sym_definition {
     uint32_t side;   /* Of a size or value, */
     uint32_t node;   /* and of which node. */
     Z3_func_decl decl;
-    Z3_func_decl any;        /* Of a maximum. */
-    Z3_func_decl body_decl;  /* Of a fold: its body and, of a maximum, its guard as functions of */
-    Z3_func_decl guard_decl; /* the index and the parameters. */
+    Z3_func_decl any; /* Of a maximum. */
     uint32_t param_count;
     Z3_ast params[GRAFT_SYM_PARAMS_MOST]; /* Symbols. */
     Z3_ast body;                          /* Over the parameters and, of a fold, the binder. */
@@ -54,27 +52,7 @@ typedef struct graft_sym_plain {
 
 /* Begins the plain reading of a case; `arena` holds what is found. Ends it: s->plain = NULL. */
 void graft_sym_plain_open(graft_sym_plain *plain, graft_sym *s, graft_arena *arena);
-/* What the reading has found so far. */
-graft_sym_plain *graft_sym_plain_of(const graft_sym *s);
 
-/* A fold over one range. */
-typedef struct graft_sym_level {
-    graft_sym_fold kind;
-    Z3_ast binder; /* A symbol. */
-    Z3_ast size;
-    Z3_ast guard; /* Of a maximum. */
-    Z3_ast body;
-} graft_sym_level;
-
-/* Defines it; its parameters are those of the given symbols that occur. Returns its application. */
-Z3_ast graft_sym_plain_level(const graft_sym *s, const graft_sym_level *level, uint32_t count,
-                             const Z3_ast *symbols);
-
-/* The definition that a term is an application of, or NULL. */
-const graft_sym_definition *graft_sym_plain_find(const graft_sym *s, Z3_ast term);
 /* A term with values and sizes of nodes written out. */
 Z3_ast graft_sym_plain_expand(const graft_sym *s, Z3_ast term);
-/* The body, or the guard, of the fold that a term is an application of, at an index. */
-Z3_ast graft_sym_plain_at(const graft_sym *s, Z3_ast fold, Z3_ast index, bool guard);
-
 #endif
