@@ -1,0 +1,21 @@
+#!/bin/sh
+# Graphs made at random, rewritten at random, with some sizes left open: onnxruntime computes the same of
+# what comes back. Others than these: GRAPHS=FIRST,COUNT.
+. tests/support/tap.sh
+
+GRAPHS=${GRAPHS:-1,60}
+
+computes_the_same() {
+    "$python" -W ignore tests/interop/random_graphs.py "$GRAFT" intel-xeon-6-207 "$FOLDER" "${GRAPHS%,*}" "${GRAPHS#*,}" \
+        > "$FOLDER/log" 2>&1 && return 0
+    tail -n 20 "$FOLDER/log"
+    return 1
+}
+
+if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") && "$python" -c 'import onnxruntime' 2> "$FOLDER/log"; then
+    check "random graphs compute the same in onnxruntime" computes_the_same
+else
+    skip "random graphs in onnxruntime" "no onnxruntime here"
+fi
+
+finish
