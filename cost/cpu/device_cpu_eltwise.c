@@ -46,6 +46,29 @@ static bool find_function(const graft_signature *s, program_function *f)
     case GRAFT_OP_gelu:
         f->kind = dnnl_eltwise_gelu_erf;
         return true;
+    case GRAFT_OP_abs:
+        f->kind = dnnl_eltwise_abs;
+        return true;
+    case GRAFT_OP_swish:
+        f->kind = dnnl_eltwise_swish;
+        f->alpha = float_of_bits(s->attrs[GRAFT_ATTR_swish_alpha]);
+        return true;
+    case GRAFT_OP_hard_swish:
+        f->kind = dnnl_eltwise_hardswish;
+        return true;
+    case GRAFT_OP_elu:
+        f->kind = dnnl_eltwise_elu;
+        f->alpha = float_of_bits(s->attrs[GRAFT_ATTR_elu_alpha]);
+        return true;
+    case GRAFT_OP_gelu_tanh:
+        f->kind = dnnl_eltwise_gelu_tanh;
+        return true;
+    case GRAFT_OP_mish:
+        f->kind = dnnl_eltwise_mish;
+        return true;
+    case GRAFT_OP_log:
+        f->kind = dnnl_eltwise_log;
+        return true;
     default:
         return false;
     }

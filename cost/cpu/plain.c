@@ -44,6 +44,13 @@ static void run_moves(const graft_kernel *kernel)
 
 /* -------------------------------------------------------------------- rows */
 
+static float float_of_bits(int32_t bits)
+{
+    float value = 0.0F;
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+}
+
 /* A row function computes `count` elements; steps[i] elements lead from one to the next in operand
  * i. PLANE(f) makes of row_f the plane_f that a nest wants. */
 #define PLANE(name)                                                                                \
@@ -125,6 +132,62 @@ UNARY_ROW(relu, a > 0.0F ? a : 0.0F)
 UNARY_ROW(leaky_relu, a > 0.0F ? a : a * v[0])
 UNARY_ROW(erf, approximate_erf(a))
 UNARY_ROW(gelu, 0.5F * a * (1.0F + approximate_erf(a * 0.707106781F)))
+
+/* FUNCTION rows of operators.def: their bodies over these numbers. */
+#define PLAIN_1(name, expression)                                                                  \
+    static inline float name##_plain(void *k, float a)                                             \
+    {                                                                                              \
+        (void)k;                                                                                   \
+        return expression;                                                                         \
+    }
+#define PLAIN_2(name, expression)                                                                  \
+    static inline float name##_plain(void *k, float a, float b)                                    \
+    {                                                                                              \
+        (void)k;                                                                                   \
+        return expression;                                                                         \
+    }
+PLAIN_2(sum, a + b)
+PLAIN_2(difference, a - b)
+PLAIN_2(product, a *b)
+PLAIN_2(quotient, a / b)
+PLAIN_2(max, a > b ? a : b)
+PLAIN_2(min, a < b ? a : b)
+PLAIN_1(exp, expf(a))
+PLAIN_1(sqrt, sqrtf(a))
+PLAIN_1(erf, approximate_erf(a))
+PLAIN_1(sigmoid, approximate_sigmoid(a))
+PLAIN_1(tanh, approximate_tanh(a))
+PLAIN_1(log, logf(a))
+PLAIN_1(sin, sinf(a))
+PLAIN_1(cos, cosf(a))
+
+static inline float lift_plain(void *k, int32_t value)
+{
+    (void)k;
+    return (float)value;
+}
+
+static inline float lift_float_plain(void *k, int32_t bits)
+{
+    (void)k;
+    return float_of_bits(bits);
+}
+
+#define NUM    float
+#define ALG(f) f##_plain
+#include "graph/meaning/operator_scalars.inc"
+
+#define OP(id, name, inputs, outputs, attributes, flags, onnx)
+#define FUNCTION(id, name, attributes, flags, work, since, onnx, body)                             \
+    UNARY_ROW(function_##id, function_plain(NULL, id, a, v))
+#include "graft/operators.def"
+
+static const graft_nest_plane function_planes[GRAFT_OP_COUNT] = {
+#define OP(id, name, inputs, outputs, attributes, flags, onnx)
+#define FUNCTION(id, name, attributes, flags, work, since, onnx, body) [id] = plane_function_##id,
+#include "graft/operators.def"
+};
+
 BINARY_ROW(add, a + b)
 BINARY_ROW(sub, a - b)
 BINARY_ROW(mul, a *b)
@@ -309,13 +372,6 @@ static plain_move *add_move(maker *m, const graft_shape *shape, uint32_t operand
     return move;
 }
 
-static float float_of_bits(int32_t bits)
-{
-    float value = 0.0F;
-    memcpy(&value, &bits, sizeof(value));
-    return value;
-}
-
 static void make_unary(maker *m, graft_nest_plane plane, float first, float second)
 {
     output_steps(m, 0, m->steps[0]);
@@ -486,7 +542,12 @@ static void make_mean(maker *m, uint32_t axes)
 static bool make_elementwise(maker *m)
 {
     const int32_t *attrs = m->kernel->signature.attrs;
-    switch (m->kernel->signature.op) {
+    const uint32_t op = m->kernel->signature.op;
+    if (op < GRAFT_OP_COUNT && function_planes[op] != NULL) {
+        make_unary(m, function_planes[op], float_of_bits(attrs[0]), float_of_bits(attrs[1]));
+        return true;
+    }
+    switch (op) {
     case GRAFT_OP_relu:
         make_unary(m, plane_relu, 0.0F, 0.0F);
         return true;

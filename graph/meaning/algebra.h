@@ -11,7 +11,7 @@
  *      NUM lift(k, int32_t)         a small integer
  *      NUM lift_float(k, int32_t)   a finite binary32 given by its bits, exactly
  *      NUM sum, difference, product, quotient, max, min(k, NUM, NUM)
- *      NUM exp, sqrt, erf, sigmoid, tanh(k, NUM)
+ *      NUM exp, sqrt, erf, sigmoid, tanh, log, sin, cos(k, NUM)
  *      NUM softmax_shift(k, const NUM *row, size_t count, size_t step)
  *                                   what to subtract from a row before exponentials are taken; the
  *                                   quotient does not depend on it. Exact algebras return 0, the

@@ -225,6 +225,36 @@ static graft_field sqrt_field(void *k, graft_field x)
     return (graft_field){square_residue(x.residue, 59), sqrt(fabs(x.shadow))};
 }
 
+/* A fixed random function of the residue, by its key. */
+static graft_field random_field(graft_field x, uint64_t key, double shadow)
+{
+    return (graft_field){scramble_residue(x.residue, key), shadow};
+}
+
+static graft_field log_field(void *k, graft_field x)
+{
+    graft_field_state *state = k;
+    state->asked_count++;
+    if (x.residue == 0 || x.shadow < -order_tolerance) {
+        state->invalid_count++;
+        return (graft_field){0, (double)NAN};
+    }
+    state->ambiguous_count += x.shadow < order_tolerance ? 1 : 0;
+    return random_field(x, UINT64_C(0xa0761d6478bd642f), log(x.shadow));
+}
+
+static graft_field sin_field(void *k, graft_field x)
+{
+    (void)k;
+    return random_field(x, UINT64_C(0xe7037ed1a0b428db), sin(x.shadow));
+}
+
+static graft_field cos_field(void *k, graft_field x)
+{
+    (void)k;
+    return random_field(x, UINT64_C(0x8ebc6af09c88c6e3), cos(x.shadow));
+}
+
 static graft_field softmax_shift_field(void *k, const graft_field *row, size_t count, size_t step)
 {
     (void)row, (void)count, (void)step;

@@ -10,14 +10,14 @@
  * sigmoid(-x) = 1 - sigmoid(x). exp(x) is sigmoid(x) / (1 - sigmoid(x)) and tanh(x) is
  * 2 sigmoid(2x) - 1, so that exp(0) = 1, exp(-x) = 1 / exp(x), sigmoid(x) = 1 / (1 + exp(-x)) and
  * tanh(-x) = -tanh(x) hold; only exp inverts a residue, which takes as long as a hundred products.
- * erf is a fixed odd random function.
+ * erf is a fixed odd random function; log, sin and cos are fixed random functions.
  * sqrt(x) is x^((p+1)/4), which keeps sqrt(a) sqrt(b) = sqrt(ab), sqrt(0) = 0 and sqrt(1) = 1.
  * Lost, that is, true but not seen:
  *  - exp(a + b) = exp(a) exp(b), and with it that a softmax ignores a shift of its input. To keep
  * it a number needs a second residue modulo a divisor of p - 1 (as in Mirage, OSDI 2025), half
  * as much memory and time again for every family, exponentials or not;
  *  - sqrt(x)^2 = x where x is not a square modulo p, and sqrt(x^2) = |x|;
- *  - everything that relates erf to other functions.
+ *  - everything that relates erf, log, sin or cos to other functions.
  *
  * Numbers 2^n and 2^(n + 61) have the same residue: attributes that far apart are not told apart.
  */
@@ -40,8 +40,8 @@ enum { GRAFT_FIELD_INVERSES = 256 };
 typedef struct graft_field_state {
     uint64_t
         ambiguous_count; /* Order asked of unequal numbers whose shadows are too close to tell. */
-    uint64_t invalid_count; /* Divisions by zero and square roots of negative numbers: the shadow of
-                               what they reach is NaN, and its residue says nothing. */
+    uint64_t invalid_count; /* Divisions by zero, square roots and logarithms of what has none: the
+                               shadow of what they reach is NaN, and its residue says nothing. */
     uint64_t asked_count;   /* How often more than ring operations decided: orders, square roots. */
     uint64_t divisors[GRAFT_FIELD_INVERSES]; /* Residues that were inverted, by their last bits; */
     uint64_t inverses[GRAFT_FIELD_INVERSES]; /* 0: none was. An inverse takes a hundred products. */

@@ -87,6 +87,24 @@ static inline float tanh_f32(void *k, float x)
     return (float)tanh((double)x);
 }
 
+static inline float log_f32(void *k, float x)
+{
+    (void)k;
+    return (float)log((double)x);
+}
+
+static inline float sin_f32(void *k, float x)
+{
+    (void)k;
+    return (float)sin((double)x);
+}
+
+static inline float cos_f32(void *k, float x)
+{
+    (void)k;
+    return (float)cos((double)x);
+}
+
 /* Exponentials of differences from the largest element cannot overflow. */
 static inline float softmax_shift_f32(void *k, const float *row, size_t count, size_t step)
 {

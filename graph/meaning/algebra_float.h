@@ -1,7 +1,7 @@
 /* algebra_float.h - the reference executor: operators over binary32 numbers, in plain loops.
  *
  * Sums are taken in the order of operator_bodies.inc, one rounding per operation, no contraction;
- * exp, erf, sigmoid and tanh are computed in binary64 and rounded once. A maximum or minimum with a
+ * exp, erf, sigmoid, tanh, log, sin and cos are computed in binary64 and rounded once. A maximum or minimum with a
  * NaN is NaN. Results are the same on every machine up to the C library's last bits of exp and erf.
  */
 #ifndef GRAFT_ALGEBRA_FLOAT_H

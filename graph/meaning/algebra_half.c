@@ -102,6 +102,24 @@ static inline float tanh_half(void *k, float x)
     return graft_half_round(tanh((double)x));
 }
 
+static inline float log_half(void *k, float x)
+{
+    (void)k;
+    return graft_half_round(log((double)x));
+}
+
+static inline float sin_half(void *k, float x)
+{
+    (void)k;
+    return graft_half_round(sin((double)x));
+}
+
+static inline float cos_half(void *k, float x)
+{
+    (void)k;
+    return graft_half_round(cos((double)x));
+}
+
 static inline float softmax_shift_half(void *k, const float *row, size_t count, size_t step)
 {
     float largest = row[0];

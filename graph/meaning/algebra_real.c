@@ -86,6 +86,24 @@ static inline double tanh_real(void *k, double x)
     return tanh(x);
 }
 
+static inline double log_real(void *k, double x)
+{
+    (void)k;
+    return log(x);
+}
+
+static inline double sin_real(void *k, double x)
+{
+    (void)k;
+    return sin(x);
+}
+
+static inline double cos_real(void *k, double x)
+{
+    (void)k;
+    return cos(x);
+}
+
 static inline double softmax_shift_real(void *k, const double *row, size_t count, size_t step)
 {
     double largest = row[0];

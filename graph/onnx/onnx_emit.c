@@ -102,6 +102,30 @@ static graft_status emit_plain(const emitter *e)
     return GRAFT_OK;
 }
 
+/* The opsets that brought FUNCTION rows. */
+static const uint8_t function_since[GRAFT_OP_COUNT] = {
+#define OP(id, name, inputs, outputs, attributes, flags, onnx)
+#define FUNCTION(id, name, attributes, flags, work, opset, onnx, body) [id] = (opset),
+#include "graft/operators.def"
+};
+
+static graft_status emit_function(const emitter *e)
+{
+    const graft_op_info *info = graft_op(e->node->op);
+    if (e->writer->opset < function_since[e->node->op]) {
+        return fail_opset(e, info->onnx, function_since[e->node->op]);
+    }
+    Onnx__NodeProto *node = push1(e, info->onnx, in_name(e, 0), out_name(e, 0));
+    for (uint32_t i = 0; i < info->attr_count; i++) {
+        graft_onnx_set_float(e->writer->arena, node, graft_op_attr(e->node->op, i)->name,
+                             float_of_bits(e->node->attrs[i]));
+    }
+    if (e->node->op == GRAFT_OP_gelu_tanh) {
+        graft_onnx_set_text(e->writer->arena, node, "approximate", "tanh");
+    }
+    return GRAFT_OK;
+}
+
 static graft_status emit_erf(const emitter *e)
 {
     return e->writer->opset < OPSET_ERF ? fail_opset(e, "Erf", OPSET_ERF) : emit_plain(e);
@@ -354,6 +378,19 @@ static graft_status emit_gelu(const emitter *e)
     const char *y = step2(e, "Div", x, push_scalar(e, "root", 1.41421354F));
     y = step2(e, "Add", step1(e, "Erf", y), push_scalar(e, "one", 1.0F));
     (void)push2(e, "Mul", step2(e, "Mul", x, y), push_scalar(e, "half", 0.5F), out_name(e, 0));
+    return GRAFT_OK;
+}
+
+/* x sigmoid(alpha x), in its parts before there was an operator for it. */
+static graft_status emit_swish(const emitter *e)
+{
+    if (e->writer->opset >= function_since[GRAFT_OP_swish]) {
+        return emit_function(e);
+    }
+    const float alpha = float_of_bits(e->node->attrs[GRAFT_ATTR_swish_alpha]);
+    const char *x = in_name(e, 0);
+    const char *inner = alpha == 1.0F ? x : step2(e, "Mul", x, push_scalar(e, "alpha", alpha));
+    (void)push2(e, "Mul", x, step1(e, "Sigmoid", inner), out_name(e, 0));
     return GRAFT_OK;
 }
 
@@ -624,10 +661,10 @@ static graft_status emit_pad(const emitter *e)
 
 /* ------------------------------------------------------------------------------ the table */
 
-typedef graft_status emit_function(const emitter *e);
+typedef graft_status emit_form(const emitter *e);
 
 /* fill is always const, so it is stored, never written as a node. */
-static emit_function *const emit_table[GRAFT_OP_COUNT] = {
+static emit_form *const emit_table[GRAFT_OP_COUNT] = {
     [GRAFT_OP_identity] = emit_plain,
     [GRAFT_OP_conv] = emit_conv,
     [GRAFT_OP_conv_bias] = emit_conv_bias,
@@ -664,13 +701,21 @@ static emit_function *const emit_table[GRAFT_OP_COUNT] = {
     [GRAFT_OP_layer_norm] = emit_layer_norm,
     [GRAFT_OP_reduce_sum] = emit_reduce,
     [GRAFT_OP_reduce_max] = emit_reduce,
+#define OP(id, name, inputs, outputs, attributes, flags, onnx)
+#define FUNCTION(id, name, attributes, flags, work, since, onnx, body)                             \
+    [id] = (id) == GRAFT_OP_swish ? emit_swish : emit_function,
+#include "graft/operators.def"
 };
 
 bool graft_model_has_form(const graft_model *model, uint32_t op)
 {
     bool erf = op == GRAFT_OP_erf || op == GRAFT_OP_gelu;
     bool extremum = op == GRAFT_OP_max || op == GRAFT_OP_min;
-    return model->onnx->opset >= (erf ? OPSET_ERF : extremum ? OPSET_BROADCAST_MAX : 1);
+    int64_t first = erf ? OPSET_ERF : extremum ? OPSET_BROADCAST_MAX : 1;
+    if (op != GRAFT_OP_swish && op < GRAFT_OP_COUNT && function_since[op] > first) {
+        first = function_since[op];
+    }
+    return model->onnx->opset >= first;
 }
 
 uint32_t graft_onnx_unit_nodes(const graft_onnx_writer *writer, const graft_onnx_unit *unit)
@@ -691,6 +736,10 @@ uint32_t graft_onnx_unit_nodes(const graft_onnx_writer *writer, const graft_onnx
     }
     case GRAFT_OP_gelu:
         return writer->opset >= OPSET_GELU ? 1 : GELU_STEPS;
+    case GRAFT_OP_swish:
+        return writer->opset >= function_since[GRAFT_OP_swish]                         ? 1
+               : float_of_bits(node->attrs[GRAFT_ATTR_swish_alpha]) == 1.0F ? 2
+                                                                            : 3;
     case GRAFT_OP_layer_norm:
         return writer->opset >= OPSET_LAYER_NORM ? 1 : LAYER_NORM_STEPS;
     default:
@@ -701,7 +750,7 @@ uint32_t graft_onnx_unit_nodes(const graft_onnx_writer *writer, const graft_onnx
 graft_status graft_onnx_emit_unit(graft_onnx_writer *writer, const graft_onnx_unit *unit)
 {
     emitter e = {.writer = writer, .n = unit->root, .node = &writer->graph->nodes[unit->root]};
-    emit_function *emit = e.node->op < GRAFT_OP_COUNT ? emit_table[e.node->op] : NULL;
+    emit_form *emit = e.node->op < GRAFT_OP_COUNT ? emit_table[e.node->op] : NULL;
     if (emit == NULL) {
         return GRAFT_FAIL(writer->env, GRAFT_INTERNAL, "%s: operator %u has no ONNX form",
                           writer->model->file, e.node->op);

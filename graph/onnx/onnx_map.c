@@ -21,6 +21,20 @@ void graft_plan_unary(graft_onnx_plan *plan, uint32_t op)
     graft_plan_output(plan, 0, graft_plan_add1(plan, op, NULL, graft_plan_input(plan, 0)));
 }
 
+/* A FUNCTION row; its attributes' `least` are their numbers where the node has none. */
+void graft_plan_function(graft_onnx_plan *plan, uint32_t op)
+{
+    int32_t attrs[GRAFT_MAX_ATTRS];
+    graft_plan_outputs_at_most(plan, 1);
+    for (uint32_t i = 0; i < graft_op(op)->attr_count; i++) {
+        const graft_attr_info *info = graft_op_attr(op, i);
+        attrs[i] = graft_plan_attribute(plan, info->name) == NULL
+                       ? info->least
+                       : bits_of_float(graft_plan_float(plan, info->name, 0.0F));
+    }
+    graft_plan_output(plan, 0, graft_plan_add1(plan, op, attrs, graft_plan_input(plan, 0)));
+}
+
 /* Before opset 7: `broadcast` allows b to be smaller; `axis` says where its axes start in a. */
 static graft_onnx_operand align_old_operand(graft_onnx_plan *plan, graft_onnx_operand a,
                                             graft_onnx_operand b)

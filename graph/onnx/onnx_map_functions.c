@@ -1,5 +1,5 @@
-/* onnx_map_functions.c - planners of operators that are made of others (powers, negation, hard
- * sigmoid, norms), and of layer normalisation (see onnx.h). Constants in them are `fill` nodes of
+/* onnx_map_functions.c - planners of operators that are made of others (powers, negation,
+ * norms), and of layer normalisation (see onnx.h). Constants in them are `fill` nodes of
  * the weight program, so that rules can see their values. */
 #include "graph/onnx/onnx.h"
 
@@ -8,11 +8,6 @@
 static graft_onnx_operand negated(graft_onnx_plan *plan, graft_onnx_operand x)
 {
     return graft_plan_add2(plan, GRAFT_OP_mul, NULL, x, graft_plan_scalar(plan, -1.0F));
-}
-
-static graft_onnx_operand absolute(graft_onnx_plan *plan, graft_onnx_operand x)
-{
-    return graft_plan_add2(plan, GRAFT_OP_max, NULL, x, negated(plan, x));
 }
 
 static graft_onnx_operand reciprocal(graft_onnx_plan *plan, graft_onnx_operand x)
@@ -41,67 +36,19 @@ void graft_plan_negation(graft_onnx_plan *plan, uint32_t op)
     graft_plan_output(plan, 0, negated(plan, graft_plan_input(plan, 0)));
 }
 
-void graft_plan_absolute(graft_onnx_plan *plan, uint32_t op)
-{
-    (void)op;
-    graft_plan_outputs_at_most(plan, 1);
-    graft_plan_output(plan, 0, absolute(plan, graft_plan_input(plan, 0)));
-}
-
-/* min(max(alpha x + beta, 0), 1) */
-static graft_onnx_operand hard_sigmoid(graft_onnx_plan *plan, graft_onnx_operand x, float alpha,
-                                       float beta)
-{
-    static const int32_t unit_range[GRAFT_MAX_ATTRS] = {
-        [GRAFT_ATTR_clip_low] = 0, [GRAFT_ATTR_clip_high] = 0x3f800000};
-    x = graft_plan_add2(plan, GRAFT_OP_mul, NULL, x, graft_plan_scalar(plan, alpha));
-    x = graft_plan_add2(plan, GRAFT_OP_add, NULL, x, graft_plan_scalar(plan, beta));
-    return graft_plan_add1(plan, GRAFT_OP_clip, unit_range, x);
-}
-
-void graft_plan_hard_sigmoid(graft_onnx_plan *plan, uint32_t op)
-{
-    (void)op;
-    graft_plan_outputs_at_most(plan, 1);
-    float alpha = graft_plan_float(plan, "alpha", 0.2F);
-    float beta = graft_plan_float(plan, "beta", 0.5F);
-    graft_plan_output(plan, 0, hard_sigmoid(plan, graft_plan_input(plan, 0), alpha, beta));
-}
-
-void graft_plan_hard_swish(graft_onnx_plan *plan, uint32_t op)
-{
-    (void)op;
-    graft_plan_outputs_at_most(plan, 1);
-    graft_onnx_operand x = graft_plan_input(plan, 0);
-    graft_onnx_operand gate = hard_sigmoid(plan, x, 1.0F / 6.0F, 0.5F);
-    graft_plan_output(plan, 0, graft_plan_add2(plan, GRAFT_OP_mul, NULL, x, gate));
-}
-
-/* x sigmoid(alpha x) */
-void graft_plan_swish(graft_onnx_plan *plan, uint32_t op)
-{
-    (void)op;
-    graft_plan_outputs_at_most(plan, 1);
-    graft_onnx_operand x = graft_plan_input(plan, 0);
-    float alpha = graft_plan_float(plan, "alpha", 1.0F);
-    graft_onnx_operand inner = alpha == 1.0F ? x
-                                             : graft_plan_add2(plan, GRAFT_OP_mul, NULL, x,
-                                                               graft_plan_scalar(plan, alpha));
-    inner = graft_plan_add1(plan, GRAFT_OP_sigmoid, NULL, inner);
-    graft_plan_output(plan, 0, graft_plan_add2(plan, GRAFT_OP_mul, NULL, x, inner));
-}
-
-/* The exact form only, not the one with tanh. */
+/* The exact form, or the one with tanh. */
 void graft_plan_gelu(graft_onnx_plan *plan, uint32_t op)
 {
     (void)op;
     graft_plan_outputs_at_most(plan, 1);
     const Onnx__AttributeProto *mode = graft_plan_attribute(plan, "approximate");
-    if (mode != NULL && (mode->s.len != 4 || memcmp(mode->s.data, "none", 4) != 0)) {
-        graft_plan_refuse(plan, "an approximation");
+    const bool none = mode == NULL || (mode->s.len == 4 && memcmp(mode->s.data, "none", 4) == 0);
+    if (!none && (mode->s.len != 4 || memcmp(mode->s.data, "tanh", 4) != 0)) {
+        graft_plan_refuse(plan, "an approximation that is not known");
     }
     graft_plan_output(plan, 0,
-                      graft_plan_add1(plan, GRAFT_OP_gelu, NULL, graft_plan_input(plan, 0)));
+                      graft_plan_add1(plan, none ? GRAFT_OP_gelu : GRAFT_OP_gelu_tanh, NULL,
+                                      graft_plan_input(plan, 0)));
 }
 
 /* ----------------------------------------------------------------------------- two inputs */
@@ -217,7 +164,7 @@ void graft_plan_reduce_absolute(graft_onnx_plan *plan, uint32_t op)
 {
     (void)op;
     graft_plan_outputs_at_most(plan, 1);
-    graft_onnx_operand x = absolute(plan, graft_plan_input(plan, 0));
+    graft_onnx_operand x = graft_plan_add1(plan, GRAFT_OP_abs, NULL, graft_plan_input(plan, 0));
     graft_plan_output(plan, 0, graft_plan_reduced(plan, GRAFT_OP_reduce_sum, x, REDUCE_INPUT));
 }
 

@@ -62,9 +62,6 @@ static const plan_row plan_table[] = {
     {"Pow",                graft_plan_power,           "",                                                             0                   },
     {"Reciprocal",         graft_plan_reciprocal,      "",                                                             0                   },
     {"Neg",                graft_plan_negation,        "",                                                             0                   },
-    {"Abs",                graft_plan_absolute,        "",                                                             0                   },
-    {"HardSigmoid",        graft_plan_hard_sigmoid,    "alpha beta",                                                   0                   },
-    {"HardSwish",          graft_plan_hard_swish,      "",                                                             0                   },
     {"PRelu",              graft_plan_prelu,           "",                                                             0                   },
     {"Mean",               graft_plan_mean,            "",                                                             0                   },
     {"Gather",             graft_plan_gather,          "axis",                                                         0                   },
@@ -72,7 +69,6 @@ static const plan_row plan_table[] = {
     {"Cast",               graft_plan_cast,            "to",                                                           0                   },
     {"Dropout",            graft_plan_dropout,         "is_test ratio seed",                                           0                   },
     {"ConstantOfShape",    graft_plan_fill,            "value",                                                        0                   },
-    {"Swish",              graft_plan_swish,           "alpha",                                                        0                   },
     {"RMSNormalization",   graft_plan_rms_norm,        "axis epsilon stash_type",                                      0                   },
     {"DepthToSpace",       graft_plan_depth_to_space,  "blocksize mode",                                               0                   },
     {"LSTM",               graft_plan_recurrent,       "activations direction hidden_size input_forget layout",        4                   },
@@ -108,6 +104,28 @@ static void check_attributes(graft_onnx_plan *plan, const char *allowed)
     }
 }
 
+/* The FUNCTION row of an ONNX operator: its attributes have the same names. */
+static uint32_t find_function(const char *op_type)
+{
+    for (uint32_t op = 1; op < GRAFT_OP_COUNT; op++) {
+        const graft_op_info *info = graft_op(op);
+        if ((info->flags & GRAFT_FLAG_COMPOSED) != 0 && strcmp(info->onnx, op_type) == 0) {
+            return op;
+        }
+    }
+    return GRAFT_OP_NONE;
+}
+
+static void check_function(graft_onnx_plan *plan, uint32_t op)
+{
+    char names[128] = "";
+    for (uint32_t i = 0; i < graft_op(op)->attr_count; i++) {
+        strncat(names, graft_op_attr(op, i)->name, sizeof names - strlen(names) - 2);
+        strncat(names, " ", 2);
+    }
+    check_attributes(plan, names);
+}
+
 static void plan_by_table(graft_onnx_plan *plan)
 {
     const char *op_type = plan->node->op_type == NULL ? "" : plan->node->op_type;
@@ -119,7 +137,13 @@ static void plan_by_table(graft_onnx_plan *plan)
             return;
         }
     }
-    graft_plan_refuse(plan, "an operator that is not known");
+    const uint32_t op = find_function(op_type);
+    if (op == GRAFT_OP_NONE) {
+        graft_plan_refuse(plan, "an operator that is not known");
+        return;
+    }
+    check_function(plan, op);
+    graft_plan_function(plan, op);
 }
 
 /* The real type of the first input that has one; else that of the graph's constants. */

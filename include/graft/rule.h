@@ -83,7 +83,8 @@ enum {
     GRAFT_FLAG_MOVES = 4,
     GRAFT_FLAG_LINEAR = 8,
     GRAFT_FLAG_PIECEWISE = 16,
-    GRAFT_FLAG_UNKNOWN_FN = 32
+    GRAFT_FLAG_UNKNOWN_FN = 32,
+    GRAFT_FLAG_COMPOSED = 64 /* A FUNCTION row. */
 };
 
 typedef enum graft_attr_kind {

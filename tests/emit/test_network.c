@@ -440,7 +440,9 @@ static void test_feature_hash(void **state)
 #define EDGE_FEATURE(name, width) hash = hash_row(hash, "edge", #name, width);
 #include "graft/features.def"
 #define OP(id, name, inputs, outputs, attributes, flags, onnx)                                     \
-    hash = hash_row(hash, "op", #name, id);
+    if (GRAFT_FEATURE_operator + (id) <= GRAFT_FEATURE_END_operator) {                             \
+        hash = hash_row(hash, "op", #name, id);                                                    \
+    }
 #include "graft/operators.def"
     if (hash != GRAFT_FEATURE_HASH) {
         fail_msg("features or operators changed: GRAFT_FEATURE_HASH in policy.h must be 0x%08xu",

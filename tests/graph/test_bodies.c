@@ -196,6 +196,19 @@ DEFINE_UNARY(sqrt, sqrt(x))
 DEFINE_UNARY(erf, erf(x))
 DEFINE_UNARY(leaky_relu, x > 0.0 ? x : attr_float(w, GRAFT_ATTR_leaky_relu_slope) * x)
 DEFINE_UNARY(gelu, x / 2.0 * (1.0 + erf(x / sqrt(2.0))))
+DEFINE_UNARY(abs, fabs(x))
+DEFINE_UNARY(hard_sigmoid, fmin(fmax(attr_float(w, 0) * x + attr_float(w, 1), 0.0), 1.0))
+DEFINE_UNARY(hard_swish, x *fmin(fmax(x / 6.0 + 0.5, 0.0), 1.0))
+DEFINE_UNARY(swish, x / (1.0 + exp(-attr_float(w, 0) * x)))
+DEFINE_UNARY(elu, x > 0.0 ? x : attr_float(w, 0) * expm1(x))
+DEFINE_UNARY(selu, attr_float(w, 1) * (x > 0.0 ? x : attr_float(w, 0) * expm1(x)))
+DEFINE_UNARY(softsign, x / (1.0 + fabs(x)))
+DEFINE_UNARY(gelu_tanh, x / 2.0 * (1.0 + tanh(sqrt(2.0 / acos(-1.0)) * (x + 0.044715 * x * x * x))))
+DEFINE_UNARY(softplus, log1p(exp(x)))
+DEFINE_UNARY(log, log(x))
+DEFINE_UNARY(sin, sin(x))
+DEFINE_UNARY(cos, cos(x))
+DEFINE_UNARY(mish, x *tanh(log1p(exp(x))))
 DEFINE_BINARY(add, a + b)
 DEFINE_BINARY(sub, a - b)
 DEFINE_BINARY(mul, a *b)
@@ -409,7 +422,7 @@ static void draw_inputs(graft_rng *rng, workspace *w)
     for (uint32_t i = 0; i < graft_op(w->drawn.op)->input_count; i++) {
         for (size_t j = 0; j < graft_count(&w->drawn.in[i]); j++) {
             float x = (float)(1 + (int32_t)graft_rng_below(rng, 32)) / 8.0F;
-            bool negative = w->drawn.op != GRAFT_OP_sqrt && graft_rng_below(rng, 2) == 0;
+            bool negative = w->drawn.op != GRAFT_OP_sqrt && w->drawn.op != GRAFT_OP_log && graft_rng_below(rng, 2) == 0;
             w->in[i][j] = negative ? -x : x;
         }
     }

@@ -260,6 +260,14 @@ static void propose_layer_norm(graft_rng *rng, check_case *c)
     c->attrs[GRAFT_ATTR_layer_norm_epsilon] = check_bits((float)draw_between(rng, 1, 8) / 4.0F);
 }
 
+static void propose_function(graft_rng *rng, check_case *c)
+{
+    propose_any(rng, c);
+    for (uint32_t i = 0; i < graft_op(c->op)->attr_count; i++) {
+        c->attrs[i] = check_bits((float)draw_between(rng, 1, 8) / 4.0F);
+    }
+}
+
 #define propose_identity        propose_any
 #define propose_relu            propose_any
 #define propose_sigmoid         propose_any
@@ -280,7 +288,8 @@ static void propose_layer_norm(graft_rng *rng, check_case *c)
 #define propose_global_avg_pool propose_image
 
 static void (*const proposals[GRAFT_OP_COUNT])(graft_rng *, check_case *) = {
-#define OP(id, name, inputs, outputs, attributes, flags, onnx) [GRAFT_OP_##name] = propose_##name,
+#define OP(id, name, inputs, outputs, attributes, flags, onnx)         [GRAFT_OP_##name] = propose_##name,
+#define FUNCTION(id, name, attributes, flags, work, since, onnx, body) [id] = propose_function,
 #include "graft/operators.def"
 };
 

@@ -516,6 +516,14 @@ static void propose_layer_norm(graft_rng *rng, proposal *p)
     put_attr(p, GRAFT_ATTR_layer_norm_epsilon, bits_of((float)proposal_between(rng, 1, 8) / 4.0F));
 }
 
+static void propose_function(graft_rng *rng, proposal *p)
+{
+    propose_any(rng, p);
+    for (uint32_t i = 0; i < graft_op(p->op)->attr_count; i++) {
+        put_attr(p, i, bits_of((float)proposal_between(rng, 1, 8) / 4.0F));
+    }
+}
+
 /* --------------------------------------------------------------- the table */
 
 #define propose_identity propose_any
@@ -537,7 +545,8 @@ static void propose_layer_norm(graft_rng *rng, proposal *p)
 #define propose_reduce_max propose_reduce_mean
 
 static void (*const proposals[GRAFT_OP_COUNT])(graft_rng *, proposal *) = {
-#define OP(id, name, inputs, outputs, attributes, flags, onnx) [GRAFT_OP_##name] = propose_##name,
+#define OP(id, name, inputs, outputs, attributes, flags, onnx)         [GRAFT_OP_##name] = propose_##name,
+#define FUNCTION(id, name, attributes, flags, work, since, onnx, body) [id] = propose_function,
 #include "graft/operators.def"
 };
 

@@ -305,7 +305,9 @@ static graft_field apply_at(workspace *w, Z3_ast term)
     static const uint8_t ops[GRAFT_TERM_FUNCTION_COUNT] = {
         [GRAFT_TERM_EXP] = GRAFT_OP_exp,   [GRAFT_TERM_SQRT] = GRAFT_OP_sqrt,
         [GRAFT_TERM_ERF] = GRAFT_OP_erf,   [GRAFT_TERM_SIGMOID] = GRAFT_OP_sigmoid,
-        [GRAFT_TERM_TANH] = GRAFT_OP_tanh, [GRAFT_TERM_INVERSE] = GRAFT_OP_div};
+        [GRAFT_TERM_TANH] = GRAFT_OP_tanh, [GRAFT_TERM_INVERSE] = GRAFT_OP_div,
+        [GRAFT_TERM_LOG] = GRAFT_OP_log,   [GRAFT_TERM_SIN] = GRAFT_OP_sin,
+        [GRAFT_TERM_COS] = GRAFT_OP_cos};
     const graft_sym *s = &w->s;
     if (graft_sym_arity(s, term) == 0 && name_of(w, term)[0] == 's') {
         return graft_field_float(w->drawn.attrs[strtol(name_of(w, term) + 1, NULL, 10)]);
@@ -420,9 +422,20 @@ static float bits_operation_at(workspace *w, Z3_ast term)
                                                       [GRAFT_SYM_BITS_SHIFT] = GRAFT_OP_identity};
     int32_t attrs[GRAFT_MAX_ATTRS] = {0};
     uint32_t i = 0;
-    while (!graft_sym_is_app(&w->s, term, w->bits.operations[i])) {
+    while (i < GRAFT_SYM_BITS_COUNT && !graft_sym_is_app(&w->s, term, w->bits.operations[i])) {
         i++;
-        assert_true(i < GRAFT_SYM_BITS_COUNT);
+    }
+    if (i == GRAFT_SYM_BITS_COUNT) { /* A function, named by its operator. */
+        const char *name = name_of(w, term) + strlen("bits_");
+        uint32_t op = 1;
+        while (strcmp(graft_op(op)->name, name) != 0) {
+            op++;
+        }
+        for (uint32_t k = 0; k < graft_op(op)->attr_count; k++) {
+            const float number = bits_at(w, graft_sym_arg(&w->s, term, 1 + k));
+            memcpy(&attrs[k], &number, sizeof number);
+        }
+        return run_bits((uint8_t)op, attrs, bits_at(w, graft_sym_arg(&w->s, term, 0)), 0.0F);
     }
     if (i == GRAFT_SYM_BITS_SIZE) {
         return (float)integer_at(w, graft_sym_arg(&w->s, term, 0));

@@ -441,7 +441,9 @@ static double function_value(const workspace *w, Z3_func_decl decl, double x)
     const double values[GRAFT_TERM_FUNCTION_COUNT] = {
         [GRAFT_TERM_EXP] = exp(x),   [GRAFT_TERM_SQRT] = sqrt(x),
         [GRAFT_TERM_ERF] = erf(x),   [GRAFT_TERM_SIGMOID] = 1 / (1 + exp(-x)),
-        [GRAFT_TERM_TANH] = tanh(x), [GRAFT_TERM_INVERSE] = 1 / x};
+        [GRAFT_TERM_TANH] = tanh(x), [GRAFT_TERM_INVERSE] = 1 / x,
+        [GRAFT_TERM_LOG] = log(x),   [GRAFT_TERM_SIN] = sin(x),
+        [GRAFT_TERM_COS] = cos(x)};
     for (uint32_t f = 0; f < GRAFT_TERM_FUNCTION_COUNT; f++) {
         if (w->k.functions[f] == decl) {
             return values[f];

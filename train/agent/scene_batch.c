@@ -39,7 +39,7 @@ static void forget_names(float *nodes, uint32_t count)
 {
     for (uint32_t n = 0; n < count; n++) {
         memset(&nodes[(size_t)n * GRAFT_SCENE_NODE_FEATURES + GRAFT_FEATURE_operator], 0,
-               GRAFT_OP_COUNT * sizeof(float));
+               (GRAFT_FEATURE_END_operator - GRAFT_FEATURE_operator + 1) * sizeof(float));
     }
 }
 

@@ -82,7 +82,9 @@ void graft_sketch_pattern(graft_arena *arena, const graft_pattern *pattern, graf
     for (uint32_t n = 0; n < pattern->node_count; n++) {
         const graft_pattern_node *node = &pattern->nodes[n];
         int8_t *out = node_row(sketch, n);
-        out[GRAFT_FEATURE_operator + node->op] = GRAFT_FEATURE_SCALE;
+        if (GRAFT_FEATURE_operator + node->op <= GRAFT_FEATURE_END_operator) {
+            out[GRAFT_FEATURE_operator + node->op] = GRAFT_FEATURE_SCALE;
+        }
         out[GRAFT_SCENE_PATTERN] = GRAFT_FEATURE_SCALE;
         set_flags(node->op, out);
         for (uint32_t k = 0; k < graft_op(node->op)->input_count; k++) {

@@ -8,11 +8,13 @@
 static const uint8_t parts_tried[] = {0, 15, 30, 60, 100};
 enum { PARTS_TRIED = sizeof parts_tried / sizeof parts_tried[0] };
 
+/* 0 for those without an entry. */
 static uint8_t operator_of(const int16_t *inputs)
 {
-    uint32_t op = 0;
-    while (op + 1 < GRAFT_OP_COUNT && inputs[GRAFT_FEATURE_operator + op] == 0) {
-        op++;
+    enum { LAST = GRAFT_FEATURE_END_operator - GRAFT_FEATURE_operator };
+    uint32_t op = LAST;
+    while (op > 0 && inputs[GRAFT_FEATURE_operator + op] == 0) {
+        op--;
     }
     return (uint8_t)op;
 }

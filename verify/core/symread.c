@@ -341,8 +341,22 @@ static Z3_ast leaky_relu(const rd *r, Z3_ast x)
                                  : Z3_mk_ite(z3, small, above, below);
 }
 
+static Z3_ast compute_function(const rd *r, Z3_ast x)
+{
+    const uint32_t op = r->node->op;
+    Z3_ast attrs[GRAFT_MAX_ATTRS] = {NULL};
+    for (uint32_t i = 0; i < graft_op(op)->attr_count; i++) {
+        attrs[i] = rd_float(r, i);
+    }
+    return r->s->numbers != NULL ? r->s->numbers->function(r->s, op, x, attrs)
+                                 : graft_term_composed(&r->s->term, op, x, attrs);
+}
+
 static Z3_ast rd_compute(const rd *r, Z3_ast a, Z3_ast b)
 {
+    if ((graft_op(r->node->op)->flags & GRAFT_FLAG_COMPOSED) != 0) {
+        return compute_function(r, a);
+    }
     switch (r->node->op) {
     case GRAFT_OP_clip:
         return clamp(r, a);
@@ -490,8 +504,12 @@ static void note_conditions(const reader *r)
     uint32_t count = Z3_ast_vector_size(s->z3, s->term.domain);
     for (uint32_t i = 0; i < count; i++) {
         Z3_ast holds = Z3_ast_vector_get(s->z3, s->term.domain, i);
-        const graft_sym_condition c = {.holds = holds,
-                                       .is_root = graft_sym_kind(s, holds) != Z3_OP_NOT};
+        const bool is_root = graft_sym_kind(s, holds) != Z3_OP_NOT;
+        const bool composed = (graft_op(r->node->op)->flags & GRAFT_FLAG_COMPOSED) != 0;
+        const graft_sym_condition c = {
+            .holds = holds,
+            .is_root = is_root,
+            .is_caught = composed && !is_root && graft_catches_infinity(r->node->op, 0)};
         if (is_about_values(s, holds) || !graft_sym_holds(s, r->facts, holds)) {
             add_condition(r, &c);
         }

@@ -416,6 +416,27 @@ static Z3_ast tanh_term(void *state, Z3_ast x)
     return term;
 }
 
+/* Without laws. */
+static Z3_ast unknown_term(graft_term_state *k, graft_term_function f, Z3_ast x)
+{
+    bool is_new = false;
+    return apply_function(k, f, x, &is_new);
+}
+
+/* Of a negative number there is none, as there is no root; at 0 it is infinite, as a quotient is. */
+static Z3_ast log_term(void *state, Z3_ast x)
+{
+    graft_term_state *k = state;
+    Z3_ast zero = Z3_mk_eq(k->z3, x, k->zero);
+    Z3_ast_vector_push(k->z3, k->domain, Z3_mk_ge(k->z3, x, k->zero));
+    Z3_ast_vector_push(k->z3, k->domain, Z3_mk_not(k->z3, zero));
+    return unknown_term(k, GRAFT_TERM_LOG, x);
+}
+
+static Z3_ast sin_term(void *k, Z3_ast x) { return unknown_term(k, GRAFT_TERM_SIN, x); }
+
+static Z3_ast cos_term(void *k, Z3_ast x) { return unknown_term(k, GRAFT_TERM_COS, x); }
+
 #define NUM    Z3_ast
 #define ALG(f) f##_term
 #include "graph/meaning/operator_scalars.inc"
@@ -425,12 +446,19 @@ Z3_ast graft_term_scalar(graft_term_state *k, uint32_t op, Z3_ast a, Z3_ast b)
     return scalar_term(k, op, a, b);
 }
 
+Z3_ast graft_term_composed(graft_term_state *k, uint32_t op, Z3_ast x, const Z3_ast *attrs)
+{
+    return function_term(k, op, x, attrs);
+}
+
 Z3_ast graft_term_renew(void *state, Z3_ast term)
 {
     static const uint8_t ops[GRAFT_TERM_FUNCTION_COUNT] = {
         [GRAFT_TERM_EXP] = GRAFT_OP_exp,   [GRAFT_TERM_SQRT] = GRAFT_OP_sqrt,
         [GRAFT_TERM_ERF] = GRAFT_OP_erf,   [GRAFT_TERM_SIGMOID] = GRAFT_OP_sigmoid,
-        [GRAFT_TERM_TANH] = GRAFT_OP_tanh, [GRAFT_TERM_INVERSE] = GRAFT_OP_div};
+        [GRAFT_TERM_TANH] = GRAFT_OP_tanh, [GRAFT_TERM_INVERSE] = GRAFT_OP_div,
+        [GRAFT_TERM_LOG] = GRAFT_OP_log,   [GRAFT_TERM_SIN] = GRAFT_OP_sin,
+        [GRAFT_TERM_COS] = GRAFT_OP_cos};
     graft_term_state *k = state;
     Z3_func_decl decl = Z3_get_app_decl(k->z3, Z3_to_app(k->z3, term));
     uint32_t f = 0;
@@ -441,16 +469,17 @@ Z3_ast graft_term_renew(void *state, Z3_ast term)
         return term;
     }
     Z3_ast x = Z3_get_app_arg(k->z3, Z3_to_app(k->z3, term), 0);
-    return f == GRAFT_TERM_INVERSE ? graft_term_scalar(k, ops[f], k->one, x)
-                                   : graft_term_scalar(k, ops[f], x, NULL);
+    return f == GRAFT_TERM_INVERSE  ? graft_term_scalar(k, ops[f], k->one, x)
+           : f > GRAFT_TERM_INVERSE ? graft_term_composed(k, ops[f], x, NULL)
+                                    : graft_term_scalar(k, ops[f], x, NULL);
 }
 
 /* --------------------------------------------------------------- the state */
 
 void graft_term_open(graft_term_state *k, Z3_context z3)
 {
-    static const char *const names[GRAFT_TERM_FUNCTION_COUNT] = {"exp",     "sqrt", "erf",
-                                                                 "sigmoid", "tanh", "inverse"};
+    static const char *const names[GRAFT_TERM_FUNCTION_COUNT] = {
+        "exp", "sqrt", "erf", "sigmoid", "tanh", "inverse", "log", "sin", "cos"};
     k->z3 = z3;
     k->real = Z3_mk_real_sort(z3);
     k->zero = Z3_mk_int(z3, 0, k->real);

@@ -8,8 +8,8 @@
  * hold throughout and are carried out at once. What a quotient by 0 is plays no role (see
  * `domain`).
  *
- * exp, sqrt, erf, sigmoid and tanh are uninterpreted functions. For each term they are applied to,
- * true facts about it are collected in `laws`, ready to be asserted:
+ * exp, sqrt, erf, sigmoid, tanh, log, sin and cos are uninterpreted functions, the last three
+ * without any laws. For each term that the others are applied to, true facts about it are collected in `laws`, ready to be asserted:
  *      t inverse(t) = 1 for t != 0;
  *      exp(t) > 0, exp(0) = 1, and exp(a + b - ...) exp(...) = exp(a) exp(b) for the summands of t
  *      (up to 4096 of them);
@@ -19,7 +19,8 @@
  *      t erf(t) - |t| > -1/4;
  *      sqrt(t) >= 0 and sqrt(t)^2 = t, both for t >= 0.
  * In `domain` are the conditions under which what was built since it was last emptied is defined
- * over the reals: divisors are not 0, arguments of square roots not negative. (What of it reaches
+ * over the reals: divisors are not 0, arguments of square roots not negative, those of logarithms
+ * neither. (What of it reaches
  * which element is known to guarded.h.) */
 #ifndef GRAFT_TERM_H
 #define GRAFT_TERM_H
@@ -37,7 +38,10 @@ typedef enum graft_term_function {
     GRAFT_TERM_SIGMOID = 3,
     GRAFT_TERM_TANH = 4,
     GRAFT_TERM_INVERSE = 5,
-    GRAFT_TERM_FUNCTION_COUNT = 6
+    GRAFT_TERM_LOG = 6,
+    GRAFT_TERM_SIN = 7,
+    GRAFT_TERM_COS = 8,
+    GRAFT_TERM_FUNCTION_COUNT = 9
 } graft_term_function;
 
 /* Belongs to one context and one thread. */
@@ -61,6 +65,8 @@ void graft_term_forget(graft_term_state *k);
 
 /* An elementwise operator without attributes, on scalars; `b` is NULL where it has one input. */
 Z3_ast graft_term_scalar(graft_term_state *k, uint32_t op, Z3_ast a, Z3_ast b);
+/* A FUNCTION row of operators.def at x, with its attributes. */
+Z3_ast graft_term_composed(graft_term_state *k, uint32_t op, Z3_ast x, const Z3_ast *attrs);
 
 /* An application of an unknown function, made anew in a graft_term_state, which takes note of its
  * laws; any other term as it is. */

@@ -258,6 +258,9 @@ static void put_vocabulary(graft_buffer *out, const char *text)
         {"(fn_erf ",     "(declare-fun fn_erf (Real) Real)\n"                                                },
         {"(fn_sigmoid ", "(declare-fun fn_sigmoid (Real) Real)\n"                                            },
         {"(fn_tanh ",    "(declare-fun fn_tanh (Real) Real)\n"                                               },
+        {"(fn_log ",     "(declare-fun fn_log (Real) Real)\n"                                                },
+        {"(fn_sin ",     "(declare-fun fn_sin (Real) Real)\n"                                                },
+        {"(fn_cos ",     "(declare-fun fn_cos (Real) Real)\n"                                                },
     };
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (strstr(text, words[i].use) != NULL) {

@@ -91,6 +91,33 @@ static graft_guarded sqrt_guarded(void *state, graft_guarded a)
     return x;
 }
 
+/* log, sin or cos: undefined where x is, and no number at an infinite x. */
+static graft_guarded unknown_guarded(graft_term_state *k, uint32_t op, graft_guarded x)
+{
+    x.term = graft_term_composed(k, op, x.term, NULL);
+    return x;
+}
+
+static graft_guarded log_guarded(void *state, graft_guarded a)
+{
+    graft_term_state *k = state;
+    graft_guarded x = unknown_guarded(k, GRAFT_OP_log, a);
+    x.roots = both(k, x.roots, Z3_ast_vector_get(k->z3, k->domain, 0));
+    x.divisors = both(k, x.divisors, Z3_ast_vector_get(k->z3, k->domain, 1));
+    Z3_ast_vector_resize(k->z3, k->domain, 0);
+    return x;
+}
+
+static graft_guarded sin_guarded(void *k, graft_guarded x)
+{
+    return unknown_guarded(k, GRAFT_OP_sin, x);
+}
+
+static graft_guarded cos_guarded(void *k, graft_guarded x)
+{
+    return unknown_guarded(k, GRAFT_OP_cos, x);
+}
+
 static graft_guarded softmax_shift_guarded(void *k, const graft_guarded *row, size_t count,
                                            size_t step)
 {

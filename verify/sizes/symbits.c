@@ -61,6 +61,16 @@ UNARY(erf, ERF)
 UNARY(sigmoid, SIGMOID)
 UNARY(tanh, TANH)
 
+/* Only in FUNCTION rows, which are read whole. */
+static Z3_ast no_bits(void *k, Z3_ast x)
+{
+    (void)k, (void)x;
+    abort();
+}
+#define log_bits no_bits
+#define sin_bits no_bits
+#define cos_bits no_bits
+
 #define NUM    Z3_ast
 #define ALG(f) f##_bits
 #include "graph/meaning/operator_scalars.inc"
@@ -68,6 +78,23 @@ UNARY(tanh, TANH)
 static Z3_ast read_scalar(graft_sym *s, uint32_t op, Z3_ast a, Z3_ast b)
 {
     return scalar_bits(graft_sym_bits_of(s), op, a, b);
+}
+
+/* Nobody computes it in the steps of its body: of its bits nothing is known. */
+static Z3_ast read_function(graft_sym *s, uint32_t op, Z3_ast x, const Z3_ast *attrs)
+{
+    char name[GRAFT_ROOM_NAME];
+    Z3_ast args[1 + GRAFT_MAX_ATTRS] = {x};
+    Z3_sort domain[1 + GRAFT_MAX_ATTRS];
+    const uint32_t count = 1u + graft_op(op)->attr_count;
+    (void)snprintf(name, sizeof name, "bits_%s", graft_op(op)->name);
+    for (uint32_t i = 0; i < count; i++) {
+        args[i] = i > 0 ? attrs[i - 1] : x;
+        domain[i] = s->term.real;
+    }
+    Z3_symbol symbol = Z3_mk_string_symbol(s->z3, name);
+    return Z3_mk_app(s->z3, Z3_mk_func_decl(s->z3, symbol, count, domain, s->term.real), count,
+                     args);
 }
 
 /* --------------------------------------------------------- what rules write */
@@ -140,6 +167,7 @@ void graft_sym_bits_open(const graft_sym *s, graft_sym_bits *bits)
         "bits_sigmoid", "bits_tanh",    "bits_shift",      "bits_size"};
     *bits = (graft_sym_bits){
         .numbers = {.scalar = read_scalar,
+                    .function = read_function,
                     .leaky_relu = leaky_relu_bits,
                     .row_shift = row_shift_bits,
                     .attr = attr_bits,

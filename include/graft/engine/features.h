@@ -242,7 +242,9 @@ static void form_features(const graft_form *form, int8_t *out)
         out[GRAFT_FEATURE_operator] = GRAFT_FEATURE_SCALE;
         return;
     }
-    out[GRAFT_FEATURE_operator + form->op] = GRAFT_FEATURE_SCALE;
+    if (GRAFT_FEATURE_operator + form->op <= GRAFT_FEATURE_END_operator) {
+        out[GRAFT_FEATURE_operator + form->op] = GRAFT_FEATURE_SCALE;
+    }
     set_attr_features(form, out);
     out[GRAFT_FEATURE_flops] = log_feature(form_flops(form), 1);
 }

@@ -16,6 +16,8 @@
 #define ESTIMATE_RENAMED graft_own_ESTIMATE_RENAMED
 #pragma push_macro("FAULT")
 #undef FAULT
+#pragma push_macro("FUNCTION")
+#undef FUNCTION
 #pragma push_macro("HASH_NODE")
 #undef HASH_NODE
 #pragma push_macro("KEEP_FAR")
@@ -953,6 +955,12 @@
 #pragma push_macro("shape_function")
 #undef shape_function
 #define shape_function graft_own_shape_function
+#pragma push_macro("shape_function_1")
+#undef shape_function_1
+#define shape_function_1 graft_own_shape_function_1
+#pragma push_macro("shape_function_2")
+#undef shape_function_2
+#define shape_function_2 graft_own_shape_function_2
 #pragma push_macro("shape_global_avg_pool")
 #undef shape_global_avg_pool
 #define shape_global_avg_pool graft_own_shape_global_avg_pool

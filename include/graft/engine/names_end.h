@@ -11,6 +11,8 @@
 #pragma pop_macro("ESTIMATE_RENAMED")
 #undef FAULT
 #pragma pop_macro("FAULT")
+#undef FUNCTION
+#pragma pop_macro("FUNCTION")
 #undef HASH_NODE
 #pragma pop_macro("HASH_NODE")
 #undef KEEP_FAR
@@ -643,6 +645,10 @@
 #pragma pop_macro("shape_fill")
 #undef shape_function
 #pragma pop_macro("shape_function")
+#undef shape_function_1
+#pragma pop_macro("shape_function_1")
+#undef shape_function_2
+#pragma pop_macro("shape_function_2")
 #undef shape_global_avg_pool
 #pragma pop_macro("shape_global_avg_pool")
 #undef shape_layer_norm

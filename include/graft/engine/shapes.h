@@ -461,7 +461,8 @@ static GRAFT_APART uint64_t measure_work(const graft_form *form, uint32_t measur
 
 static const graft_work work_table[GRAFT_OP_COUNT] = {
     work_none,
-#define OP(id, name, inputs, outputs, attributes, flags, onnx) work_##name,
+#define OP(id, name, inputs, outputs, attributes, flags, onnx)         work_##name,
+#define FUNCTION(id, name, attributes, flags, work, since, onnx, body) {WORK_ALIKE, 0, work},
 #include "../operators.def"
 };
 /* clang-format on */
