@@ -124,9 +124,6 @@ static const char *const kernels[] = {
     ROOT_MEAN_SQUARE("3", "2", "4"),
     ROOT_MEAN_SQUARE("4", "3", "8"),
     "add(mul(layer_norm#1(a,b,c),d),e) = layer_norm#1(a,d,e)",
-    /* HardSwish and HardSigmoid. */
-    "mul(a,clip#1(add(mul(a,b),c))) = clip#1(a) where const(b) and const(c)",
-    "clip#1(add(mul(a,b),c)) = clip#1(a) where const(b) and const(c)",
     /* The scores of attention, scaled and masked. */
     "softmax#1(add(mul(matmul(a,b),c),d)) = softmax#1(matmul(a,b)) where const(c) and 3 <= rank(a)",
     "softmax#1(add(div(matmul(a,b),c),d)) = softmax#1(matmul(a,b)) where const(c) and 3 <= rank(a)",

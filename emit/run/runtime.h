@@ -20,7 +20,7 @@ GRAFT_MUST_USE graft_status graft_runtime_open(graft_env *env, graft_arena *aren
                                                graft_runtime *runtime);
 /* Sets *graph and *order to what a runtime makes of them, in `arena`: a copy, or the same where
  * there is nothing to fuse. With `to_price` single kernels stand for what Graft has no operator
- * for (the other form of Gelu, HardSwish, the scores of attention): such a graph can be priced, not
+ * for (the other form of Gelu, the scores of attention): such a graph can be priced, not
  * run. Fails when the graph has a cycle. */
 GRAFT_MUST_USE graft_status graft_runtime_fuse(graft_env *env, graft_arena *arena,
                                                const graft_runtime *runtime, bool to_price,

@@ -737,7 +737,7 @@ uint32_t graft_onnx_unit_nodes(const graft_onnx_writer *writer, const graft_onnx
     case GRAFT_OP_gelu:
         return writer->opset >= OPSET_GELU ? 1 : GELU_STEPS;
     case GRAFT_OP_swish:
-        return writer->opset >= function_since[GRAFT_OP_swish]                         ? 1
+        return writer->opset >= function_since[GRAFT_OP_swish]              ? 1
                : float_of_bits(node->attrs[GRAFT_ATTR_swish_alpha]) == 1.0F ? 2
                                                                             : 3;
     case GRAFT_OP_layer_norm:

@@ -63,8 +63,6 @@ static const runtime_row rows[] = {
      "transpose reduce_mean sub mul reduce_mean add sqrt div add", "transpose reduce_mean sub layer_norm add"},
     {"normalisation by the root of the mean square", MATRIX SCALARS "node Mul x x -> s; node ReduceMean s -> v : axes=-1,; node Add v eps -> u; node Sqrt u -> t;"
      "node Div x t -> n; node Mul n b -> y", "mul reduce_mean add sqrt div mul", "layer_norm mul"},
-    {"hard swish", "opset 14; input x 2 3; node HardSwish x -> y; output y", "mul add clip mul", "clip"},
-    {"hard sigmoid", "opset 14; input x 2 3; node HardSigmoid x -> y; output y", "mul add clip", "clip"},
     {"scores of attention", SCALARS "opset 13; input a 2 3 8; input c 2 8 3; input m 2 1 3; node MatMul a c -> s; node Div s eight -> t;"
      "node Add t m -> u; node Softmax u -> y; output y", "matmul div add softmax", "matmul softmax"},
     {"attention", "opset 13; input q 1 3 2 4; input k 1 3 2 4; input v 1 3 2 4; weight h = 8; input m 1 1 1 3;"

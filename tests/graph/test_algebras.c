@@ -30,7 +30,8 @@ static void draw_inputs(graft_rng *rng, workspace *w)
     for (uint32_t i = 0; i < info_of(w)->input_count; i++) {
         for (size_t j = 0; j < graft_count(&w->drawn.in[i]); j++) {
             int32_t eighths = 1 + (int32_t)graft_rng_below(rng, 32);
-            bool negative = w->drawn.op != GRAFT_OP_sqrt && graft_rng_below(rng, 2) == 0;
+            bool negative = w->drawn.op != GRAFT_OP_sqrt && w->drawn.op != GRAFT_OP_log &&
+                            graft_rng_below(rng, 2) == 0;
             eighths = negative ? -eighths : eighths;
             w->field_in[i][j] = graft_field_rational(eighths, 8);
             w->float_in[i][j] = (float)eighths / 8.0F;
@@ -265,7 +266,7 @@ static bool is_rounded(const check_case *drawn)
     const graft_op_info *info = graft_op(drawn->op);
     bool rounded = drawn->op == GRAFT_OP_div || drawn->op == GRAFT_OP_avg_pool ||
                    drawn->op == GRAFT_OP_global_avg_pool || drawn->op == GRAFT_OP_reduce_mean ||
-                   (info->flags & GRAFT_FLAG_UNKNOWN_FN) != 0;
+                   (info->flags & (GRAFT_FLAG_UNKNOWN_FN | GRAFT_FLAG_COMPOSED)) != 0;
     for (uint32_t i = 0; i < info->attr_count; i++) {
         if (graft_op_attr(drawn->op, i)->kind == GRAFT_ATTR_ACTIVATION) {
             rounded = drawn->attrs[i] == GRAFT_ACT_SIGMOID || drawn->attrs[i] == GRAFT_ACT_TANH;

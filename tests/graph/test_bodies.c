@@ -422,7 +422,8 @@ static void draw_inputs(graft_rng *rng, workspace *w)
     for (uint32_t i = 0; i < graft_op(w->drawn.op)->input_count; i++) {
         for (size_t j = 0; j < graft_count(&w->drawn.in[i]); j++) {
             float x = (float)(1 + (int32_t)graft_rng_below(rng, 32)) / 8.0F;
-            bool negative = w->drawn.op != GRAFT_OP_sqrt && w->drawn.op != GRAFT_OP_log && graft_rng_below(rng, 2) == 0;
+            bool negative = w->drawn.op != GRAFT_OP_sqrt && w->drawn.op != GRAFT_OP_log &&
+                            graft_rng_below(rng, 2) == 0;
             w->in[i][j] = negative ? -x : x;
         }
     }

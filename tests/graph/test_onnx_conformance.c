@@ -55,6 +55,9 @@ static allowance allowance_of(uint32_t op)
     case GRAFT_OP_gelu:
         return (allowance){"rounding of a function", 8 * unit};
     default:
+        if ((graft_op(op)->flags & GRAFT_FLAG_COMPOSED) != 0) {
+            return (allowance){"rounding of a function", 8 * unit};
+        }
         return (allowance){"none", 0.0};
     }
 }

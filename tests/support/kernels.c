@@ -77,7 +77,8 @@ static float *draw_input(graft_env *env, graft_rng *rng, const graft_signature *
 {
     size_t count = (size_t)graft_shape_elements(&s->inputs[k]);
     float *data = GRAFT_NEW(env->scratch, float, count);
-    bool positive = s->op == GRAFT_OP_sqrt || (s->op == GRAFT_OP_div && k == 1);
+    bool positive =
+        s->op == GRAFT_OP_sqrt || s->op == GRAFT_OP_log || (s->op == GRAFT_OP_div && k == 1);
     for (size_t i = 0; i < count; i++) {
         float x = (float)graft_rng_normal(rng);
         data[i] = positive ? fabsf(x) + 0.5F : x;

@@ -544,7 +544,8 @@ static void run_body(workspace *w)
 {
     const graft_field *in[GRAFT_MAX_INPUTS];
     graft_field *out[GRAFT_MAX_OUTPUTS];
-    double negative = w->drawn.op == GRAFT_OP_sqrt ? 0.0 : 0.5;
+    const bool positive = w->drawn.op == GRAFT_OP_sqrt || w->drawn.op == GRAFT_OP_log;
+    double negative = positive ? 0.0 : 0.5;
     for (uint32_t i = 0; i < GRAFT_MAX_INPUTS; i++) {
         in[i] = w->in[i];
         for (size_t k = 0; k < CHECK_CASE_ELEMENTS; k++) {

@@ -506,10 +506,10 @@ static void note_conditions(const reader *r)
         Z3_ast holds = Z3_ast_vector_get(s->z3, s->term.domain, i);
         const bool is_root = graft_sym_kind(s, holds) != Z3_OP_NOT;
         const bool composed = (graft_op(r->node->op)->flags & GRAFT_FLAG_COMPOSED) != 0;
-        const graft_sym_condition c = {
-            .holds = holds,
-            .is_root = is_root,
-            .is_caught = composed && !is_root && graft_catches_infinity(r->node->op, 0)};
+        const graft_sym_condition c = {.holds = holds,
+                                       .is_root = is_root,
+                                       .is_caught = composed && !is_root &&
+                                                    graft_catches_infinity(r->node->op, 0)};
         if (is_about_values(s, holds) || !graft_sym_holds(s, r->facts, holds)) {
             add_condition(r, &c);
         }

@@ -70,8 +70,11 @@ class Attribute:
 
 
 class Operator:
-    def __init__(self, name, inputs, outputs):
+    """`function` is the ONNX operator of a FUNCTION row."""
+
+    def __init__(self, name, inputs, outputs, function=None):
         self.name, self.inputs, self.outputs, self.attributes = name, inputs, outputs, []
+        self.function = function
 
 
 def read_operators(path):
@@ -81,6 +84,9 @@ def read_operators(path):
     operators = {}
     known = {"GRAFT_MAX_RANK": MAX_RANK, "INT32_MAX": 2**31 - 1, "GRAFT_ACT_COUNT": len(ACTIVATIONS)}
     for line in text.split("\n"):
+        function = re.match(r'FUNCTION\(\d+, (\w+), .*"(\w+)"', line)
+        if function is not None:
+            operators[function.group(1)] = Operator(function.group(1), 1, 1, function.group(2))
         row = re.match(r"(OP|ATTR)\((.*)\)$", line)
         if row is None:
             continue
@@ -958,6 +964,23 @@ class Nodes:
                  "min": "Min", "global_avg_pool": "GlobalAveragePool"}
         return [self.graph.add(kinds[operator], inputs)]
 
+    def function(self, operator, attrs, x):
+        """An operator of ONNX that has attributes of the same names, or what it is called for."""
+        g = self.graph
+        if operator == "swish":
+            return [g.add("Mul", [x, g.add("Sigmoid", [g.add("Mul", [g.number(attrs["alpha"]), x])])])]
+        if operator == "mish":
+            return [g.add("Mul", [x, g.add("Tanh", [g.add("Softplus", [x])])])]
+        if operator == "gelu_tanh":
+            cube = g.add("Mul", [x, g.add("Mul", [x, x])])
+            inner = g.add("Add", [x, g.add("Mul", [g.number(np.float32(0.044715)), cube])])
+            inner = g.add("Tanh", [g.add("Mul", [g.number(np.float32((2 / np.pi) ** 0.5)), inner])])
+            return [g.add("Mul", [g.add("Mul", [x, g.number(0.5)]), g.add("Add", [inner, g.number(1)])])]
+        if operator == "hard_swish":
+            inner = g.add("Clip", [g.add("Add", [x, g.number(3)]), g.number(0), g.number(6)])
+            return [g.add("Div", [g.add("Mul", [x, inner]), g.number(6)])]
+        return [g.add(OPERATORS[operator].function, [x], **attrs)]
+
     def conv(self, attrs, inputs, shapes):
         a = attrs
         return [self.graph.add("Conv", inputs[:3], strides=[a["stride_h"], a["stride_w"]], group=a["groups"],
@@ -1095,7 +1118,8 @@ class Sides:
             node = self.instance.rule.nodes[term[1]]
             operands = [self.shape(operand) for operand in node.inputs]
             numbers = self.numbers(node)
-            outputs = getattr(self.rules, node.operator)(numbers, *operands)
+            function = OPERATORS[node.operator].function is not None
+            outputs = (self.rules.same if function else getattr(self.rules, node.operator))(numbers, *operands)
             self.shapes[term[1]] = [self.limited(shape) for shape in outputs]
             self.attributes[term[1]] = {name: number.value for name, number in numbers.items()}
         return self.shapes[term[1]][term[2]]
@@ -1140,7 +1164,9 @@ class Model:
             node = self.sides.instance.rule.nodes[term[1]]
             inputs = [self.name(operand) for operand in node.inputs]
             shapes = [self.sides.shape(operand).values for operand in node.inputs]
-            if hasattr(self.lower, node.operator):
+            if OPERATORS[node.operator].function is not None:
+                found = self.lower.function(node.operator, self.sides.attributes[term[1]], inputs[0])
+            elif hasattr(self.lower, node.operator):
                 found = getattr(self.lower, node.operator)(self.sides.attributes[term[1]], inputs, shapes)
             else:
                 found = self.lower.plain(node.operator, inputs)
