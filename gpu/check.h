@@ -27,6 +27,7 @@ typedef struct check_run {
     bool is_short;      /* A short selection, for the memory checker. */
     const char *types;  /* With commas between them; NULL: all. So is the next. */
     const char *models;
+    const char *batches; /* Of models: how many inputs at once; NULL: 1. */
     const char
         *described;       /* A GPU that is not here: all is planned, nothing is run. NULL: it is. */
     const char *sources;  /* What the program was made of; "": unknown, nothing is gone on with. */
@@ -45,6 +46,9 @@ extern const check_type check_types[CHECK_TYPES];
 
 /* Whether `name` is among the words of a list with commas; a NULL list has all. */
 bool check_is_chosen(const char *list, const char *name);
+
+/* Word `i` of such a list, in the arena; NULL: it has none. */
+const char *check_word(graft_arena *arena, const char *list, uint32_t i);
 
 /* Opens "cuda:<type>" and options behind it. */
 GRAFT_MUST_USE graft_status check_open(check_run *run, const char *type, const char *options,

@@ -65,7 +65,7 @@ gpu-build: $(GPU_OUT)/graft-gpu $(CUDA_LIBRARY)
 	@cp $(CUDA_LIBRARY) $(GPU_OUT)/graft-cuda.so
 
 GPU_RUN = SOURCES_HASH=$$(cat $(GPU_HASHED) | sha256sum | cut -c1-16) sh gpu/gpu_check.sh $(GPU_OUT)/graft-gpu
-gpu-check: ## Check, measure and record a GPU; results in out/gpu-check (STAGES, TYPES, MODELS: docs/gpu.md)
+gpu-check: ## Check, measure and record a GPU; results in out/gpu-check (STAGES, TYPES, MODELS, BATCHES: docs/gpu.md)
 	@$(MAKE) --no-print-directory -j$(JOBS) gpu-build
 	@OUT=$(GPU_RESULTS) $(GPU_RUN)
 

@@ -4,6 +4,7 @@
 # then is in it. Stops at once, with what is missing, where there is no GPU.
 #
 #   STAGES="memory primitives ceilings models"  TYPES=fp16,bf16  MODELS=resnet50,bert
+#   BATCHES=1,8,32      how many inputs models are built for (1)
 #   SECONDS_MOST=390    of the last three together, 35, 20 and 45 hundredths of it when all are chosen
 #   DESCRIBED=FILE      a dry run: a GPU that is not here; nothing is measured
 #   SOURCES_HASH=...    what the program was made of; results of another one are put aside
@@ -11,7 +12,7 @@ set -eu
 
 program=$1
 : "${OUT:=out/gpu-check}" "${SECONDS_MOST:=390}" "${SANITIZER_SECONDS:=60}" "${SOURCES_HASH:=}"
-: "${STAGES:=memory primitives ceilings models}" "${TYPES:=}" "${MODELS:=}" "${DESCRIBED:=}" "${HANG:=120}"
+: "${STAGES:=memory primitives ceilings models}" "${TYPES:=}" "${MODELS:=}" "${BATCHES:=}" "${DESCRIBED:=}" "${HANG:=120}"
 status=0
 
 # Where the toolkit puts it, on the path or not.
@@ -62,7 +63,7 @@ check_memory() {
 run() {
     set -- "$program" --out "$OUT" --stage "$1" --seconds "$2" --hang "$HANG" --verbose \
         ${SOURCES_HASH:+--sources "$SOURCES_HASH"} ${TYPES:+--types "$TYPES"} \
-        ${MODELS:+--models "$MODELS"} ${DESCRIBED:+--described "$DESCRIBED"}
+        ${MODELS:+--models "$MODELS"} ${BATCHES:+--batches "$BATCHES"} ${DESCRIBED:+--described "$DESCRIBED"}
     stage=$5
     "$@" > "$OUT/$stage.log" 2>&1 &
     child=$!

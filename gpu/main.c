@@ -142,6 +142,7 @@ static bool parse_arguments(int argc, char **argv, check_run *run, arguments *gi
         {"--hang",      &given->hang   },
         {"--types",     &run->types    },
         {"--models",    &run->models   },
+        {"--batches",   &run->batches  },
         {"--sources",   &run->sources  },
     };
     for (int i = 1; i < argc; i++) {
@@ -164,7 +165,7 @@ static bool parse_arguments(int argc, char **argv, check_run *run, arguments *gi
 
 static const char usage[] =
     "usage: graft-gpu --out FOLDER [--stage primitives|ceilings|models] [--types fp16,bf16,...]\n"
-    "                 [--models resnet50,...] [--seconds N] [--hang N]\n"
+    "                 [--models resnet50,...] [--batches 1,8,...] [--seconds N] [--hang N]\n"
     "                 [--short] [--verbose] [--described FILE] [--sources HASH]\n";
 
 int main(int argc, char **argv)

@@ -526,13 +526,53 @@ static bool is_chosen(const check_run *run, const graft_zoo_entry *entry, const 
            check_is_chosen(run->models, entry->name) && check_is_chosen(run->types, type->name);
 }
 
+/* What the stage goes through: every model in every batch in every type, in this order. */
+typedef struct {
+    const graft_zoo_entry *zoo;
+    uint32_t models;
+    uint32_t batches;
+} plan;
+
+static plan make_plan(const check_run *run)
+{
+    plan p = {.batches = 1};
+    p.zoo = graft_zoo(&p.models);
+    while (run->batches != NULL && check_word(run->env->scratch, run->batches, p.batches) != NULL) {
+        p.batches++;
+    }
+    return p;
+}
+
+static uint32_t count_items(const plan *p) { return p->models * p->batches * CHECK_TYPES; }
+
+static const graft_zoo_entry *model_of(const plan *p, uint32_t item)
+{
+    return &p->zoo[item % p->models];
+}
+
+static const check_type *type_of(const plan *p, uint32_t item)
+{
+    return &check_types[item / p->models / p->batches];
+}
+
+/* "resnet50", "resnet50@8": see graft_zoo_find. */
+static const char *name_of(const check_run *run, const plan *p, uint32_t item)
+{
+    const char *name = model_of(p, item)->name;
+    const char *batch = run->batches == NULL ? "1"
+                                             : check_word(run->env->life, run->batches,
+                                                          item / p->models % p->batches);
+    return batch == NULL || strcmp(batch, "1") == 0
+               ? name
+               : graft_arena_printf(run->env->life, "%s@%s", name, batch);
+}
+
 /* Models that are chosen from `item` on. */
-static uint32_t count_left(const check_run *run, const graft_zoo_entry *zoo, uint32_t count,
-                           uint32_t item)
+static uint32_t count_left(const check_run *run, const plan *p, uint32_t item)
 {
     uint32_t left = 0;
-    for (; item < count * CHECK_TYPES; item++) {
-        left += is_chosen(run, &zoo[item % count], &check_types[item / count]);
+    for (; item < count_items(p); item++) {
+        left += is_chosen(run, model_of(p, item), type_of(p, item));
     }
     return left;
 }
@@ -541,14 +581,11 @@ graft_status check_models(check_run *run)
 {
     graft_status status = GRAFT_OK;
     FILE *file = NULL;
-    uint32_t count = 0;
-    const graft_zoo_entry *zoo = graft_zoo(&count);
-    uint32_t items = count * CHECK_TYPES;
+    const plan p = make_plan(run);
+    uint32_t items = count_items(&p);
     GRAFT_CHECK(check_file(run, "models.jsonl", &file));
     for (uint32_t item = run->progress->next; item < items; item++) {
-        const graft_zoo_entry *entry = &zoo[item % count];
-        const check_type *type = &check_types[item / count];
-        if (!is_chosen(run, entry, type)) {
+        if (!is_chosen(run, model_of(&p, item), type_of(&p, item))) {
             continue;
         }
         if (check_cut(run, item, items) || !check_begin(run, item)) {
@@ -556,9 +593,9 @@ graft_status check_models(check_run *run)
         }
         /* Small models leave time for the large ones. */
         uint64_t left_ns = run->deadline_ns - graft_cost_clock_ns(WALL_CLOCK);
-        uint32_t left = count_left(run, zoo, count, item);
+        uint32_t left = count_left(run, &p, item);
         uint64_t share_ns = left < 3 ? left_ns : left_ns / left * 2;
-        GRAFT_CHECK(check_model(run, entry->name, type, share_ns, file));
+        GRAFT_CHECK(check_model(run, name_of(run, &p, item), type_of(&p, item), share_ns, file));
     }
 done:
     if (file != NULL) {

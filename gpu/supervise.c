@@ -61,6 +61,15 @@ bool check_is_chosen(const char *list, const char *name)
     return list == NULL;
 }
 
+const char *check_word(graft_arena *arena, const char *list, uint32_t i)
+{
+    for (; i > 0 && *list != '\0'; i--) {
+        list += strcspn(list, ",");
+        list += *list == ',';
+    }
+    return *list == '\0' ? NULL : graft_arena_printf(arena, "%.*s", (int)strcspn(list, ","), list);
+}
+
 bool check_late(check_run *run)
 {
     run->progress->beat_ns = graft_cost_clock_ns(WALL_CLOCK);
@@ -112,9 +121,9 @@ void check_probe(check_run *run, graft_device *device)
 /* Of a stage and what was chosen for it. */
 static const char *progress_path(const check_run *run, const char *name)
 {
-    const char *chosen[2] = {run->types, run->models};
+    const char *chosen[3] = {run->types, run->models, run->batches};
     const char *path = graft_arena_printf(run->env->life, "%s/%s", run->folder, name);
-    for (uint32_t i = 0; i < 2; i++) {
+    for (uint32_t i = 0; i < 3; i++) {
         path =
             chosen[i] == NULL ? path : graft_arena_printf(run->env->life, "%s-%s", path, chosen[i]);
     }

@@ -17,6 +17,7 @@ struct graft_builder {
     uint64_t tensor_count;
     uint64_t parameter_count;
     bool quantises;
+    int64_t batch;
     Onnx__ModelProto *model;
     uint32_t node_capacity;
     uint32_t initializer_capacity;
@@ -56,11 +57,15 @@ graft_builder *graft_builder_new(graft_arena *arena, const char *name, int64_t o
     model->opset_import[0] = set;
     model->graph = graph;
     graph->name = graft_arena_strdup(arena, name);
-    *builder = (graft_builder){.arena = arena, .seed = seed, .model = model};
+    *builder = (graft_builder){.arena = arena, .seed = seed, .batch = 1, .model = model};
     return builder;
 }
 
 void graft_builder_quantise(graft_builder *builder) { builder->quantises = true; }
+
+void graft_builder_set_batch(graft_builder *builder, int64_t batch) { builder->batch = batch; }
+
+int64_t graft_builder_batch(const graft_builder *builder) { return builder->batch; }
 
 bool graft_builder_quantises(const graft_builder *builder) { return builder->quantises; }
 
@@ -134,10 +139,15 @@ static graft_build_value add_input(graft_builder *builder, const char *name, uin
                                    const int64_t *dims, uint32_t rank)
 {
     graft_build_value input = {.name = name, .rank = rank, .mean_square = 1.0};
+    uint32_t axis = 0;
     memcpy(input.dims, dims, rank * sizeof(dims[0]));
+    while (axis + 1 < rank && dims[axis] != 1) {
+        axis++;
+    }
+    input.dims[axis] *= builder->batch;
     Onnx__GraphProto *graph = builder->model->graph;
     graph->input = append_port(builder->arena, graph->input, graph->n_input,
-                               graft_onnx_make_port(builder->arena, name, dtype, dims, rank));
+                               graft_onnx_make_port(builder->arena, name, dtype, input.dims, rank));
     graph->n_input++;
     return input;
 }

@@ -54,6 +54,10 @@ graft_builder *graft_builder_new(graft_arena *arena, const char *name, int64_t o
 /* Layers that are added from now on are written as a static quantiser writes them
  * (builder_quantise.c). For an empty model. */
 void graft_builder_quantise(graft_builder *builder);
+/* For so many inputs at once, from now on (1 at first): the first axis of size 1 of every input, and
+ * the first axis of what is reshaped, have this size. For an empty model. */
+void graft_builder_set_batch(graft_builder *builder, int64_t batch);
+int64_t graft_builder_batch(const graft_builder *builder);
 bool graft_builder_quantises(const graft_builder *builder);
 /* The model's arena. */
 graft_arena *graft_builder_arena(const graft_builder *builder);
@@ -168,6 +172,7 @@ graft_build_value graft_build_matmul(graft_builder *builder, graft_build_value a
 /* MatMul and Add over the last axis, as linear layers of more than two axes are written. */
 graft_build_value graft_build_dense(graft_builder *builder, graft_build_value x, const char *name,
                                     int64_t outputs);
+/* `dims` for one input of the batch: dims[0] is 1. */
 graft_build_value graft_build_reshape(graft_builder *builder, graft_build_value x, const char *name,
                                       const int64_t *dims, uint32_t rank);
 graft_build_value graft_build_transpose(graft_builder *builder, graft_build_value x,
@@ -175,6 +180,8 @@ graft_build_value graft_build_transpose(graft_builder *builder, graft_build_valu
 /* Element `index` of an axis, which goes away: Gather with a scalar. */
 graft_build_value graft_build_pick(graft_builder *builder, graft_build_value x, const char *name,
                                    int64_t axis, int64_t index);
+/* (1,...) once for each input of the batch: Expand, where there are several. */
+graft_build_value graft_build_repeat(graft_builder *builder, graft_build_value x, const char *name);
 /* Elements [start, end) of an axis: Slice. */
 graft_build_value graft_build_slice(graft_builder *builder, graft_build_value x, const char *name,
                                     int64_t axis, const int64_t range[2]);

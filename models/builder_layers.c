@@ -82,15 +82,35 @@ graft_build_value graft_build_dense(graft_builder *builder, graft_build_value x,
     return graft_build_pair(builder, "Add", bias, x, name);
 }
 
+/* The node that gives `x` the sizes of `like`. */
+static graft_build_value give_shape(graft_builder *builder, const char *op_type,
+                                    graft_build_value x, const char *name,
+                                    const graft_build_value *like)
+{
+    const char *part = graft_build_name(builder, "shape_of_%s", x.name);
+    const graft_build_value inputs[2] = {
+        x, graft_build_ints(builder, name, part, like->dims, like->rank)};
+    graft_build_value output = graft_build_node(builder, op_type, name, inputs, 2);
+    memcpy(output.dims, like->dims, sizeof(output.dims));
+    output.rank = like->rank;
+    return output;
+}
+
 graft_build_value graft_build_reshape(graft_builder *builder, graft_build_value x, const char *name,
                                       const int64_t *dims, uint32_t rank)
 {
-    const char *part = graft_build_name(builder, "shape_of_%s", x.name);
-    const graft_build_value inputs[2] = {x, graft_build_ints(builder, name, part, dims, rank)};
-    graft_build_value output = graft_build_node(builder, "Reshape", name, inputs, 2);
+    graft_build_value output = x;
     memcpy(output.dims, dims, rank * sizeof(dims[0]));
+    output.dims[0] *= graft_builder_batch(builder);
     output.rank = rank;
-    return output;
+    return give_shape(builder, "Reshape", x, name, &output);
+}
+
+graft_build_value graft_build_repeat(graft_builder *builder, graft_build_value x, const char *name)
+{
+    graft_build_value output = x;
+    output.dims[0] *= graft_builder_batch(builder);
+    return graft_builder_batch(builder) == 1 ? x : give_shape(builder, "Expand", x, name, &output);
 }
 
 graft_build_value graft_build_transpose(graft_builder *builder, graft_build_value x,

@@ -59,8 +59,9 @@ done:
 const graft_command graft_command_model = {
     .name = "model",
     .summary = "write a model of the zoo, or list them",
-    .forms = "graft model                     list the zoo\n"
-             "graft model NAME OUT.onnx       write one of its models",
+    .forms =
+        "graft model                     list the zoo\n"
+        "graft model NAME[@BATCH] OUT.onnx   write one of its models, for so many inputs at once",
     GRAFT_TAKES(model_choices, model_options),
     .run = run_model,
 };

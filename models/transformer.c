@@ -180,8 +180,8 @@ static graft_build_value add_patches(graft_builder *builder, graft_build_value x
     x = graft_build_conv(builder, x, &conv);
     x = graft_build_reshape(builder, x, "embeddings.patch_embeddings", columns, 3);
     x = graft_build_transpose(builder, x, "embeddings.patch_embeddings", last);
-    const graft_build_value parts[2] = {
-        graft_build_weight(builder, "embeddings", "cls_token", row, 3, 0.5), x};
+    graft_build_value token = graft_build_weight(builder, "embeddings", "cls_token", row, 3, 0.5);
+    const graft_build_value parts[2] = {graft_build_repeat(builder, token, "embeddings"), x};
     x = graft_build_concat_all(builder, parts, 2, 1, "embeddings");
     graft_build_value positions =
         graft_build_weight(builder, "embeddings", "position_embeddings", rows, 3, 0.5);

@@ -3,6 +3,8 @@
 #include "graph/base/file.h"
 #include "models/nets.h"
 
+#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Old enough for every runtime in use, new enough for a Softmax with one axis. */
@@ -61,10 +63,18 @@ const graft_zoo_entry *graft_zoo(uint32_t *count)
     return zoo;
 }
 
-static const graft_zoo_entry *find_entry(const char *name)
+/* "NAME" or "NAME@BATCH"; NULL when it is neither. */
+static const graft_zoo_entry *find_entry(const char *name, int64_t *batch)
 {
-    for (size_t i = 0; i < sizeof(zoo) / sizeof(zoo[0]); i++) {
-        if (strcmp(zoo[i].name, name) == 0) {
+    enum { BATCH_MOST = 1024 };
+    size_t size = strcspn(name, "@");
+    char *end = NULL;
+    long number = name[size] == '@' ? strtol(name + size + 1, &end, 10) : 1;
+    bool fits = end == NULL || (end != name + size + 1 && *end == '\0' && number >= 1 &&
+                                number <= BATCH_MOST && isdigit((unsigned char)name[size + 1]));
+    *batch = number;
+    for (size_t i = 0; fits && i < sizeof(zoo) / sizeof(zoo[0]); i++) {
+        if (strlen(zoo[i].name) == size && strncmp(zoo[i].name, name, size) == 0) {
             return &zoo[i];
         }
     }
@@ -73,7 +83,8 @@ static const graft_zoo_entry *find_entry(const char *name)
 
 graft_status graft_zoo_find(graft_env *env, const char *name, const graft_zoo_entry **entry)
 {
-    const graft_zoo_entry *found = find_entry(name);
+    int64_t batch = 1;
+    const graft_zoo_entry *found = find_entry(name, &batch);
     if (found == NULL) {
         graft_mark mark = graft_arena_mark(env->scratch);
         graft_buffer names = {.arena = env->scratch};
@@ -91,9 +102,10 @@ graft_status graft_zoo_find(graft_env *env, const char *name, const graft_zoo_en
 }
 
 static Onnx__ModelProto *build_entry(graft_arena *arena, const graft_zoo_entry *entry,
-                                     uint64_t seed, bool small)
+                                     uint64_t seed, int64_t batch, bool small)
 {
     graft_builder *builder = graft_builder_new(arena, entry->name, ZOO_OPSET, seed);
+    graft_builder_set_batch(builder, batch);
     if (entry->is_quantised) {
         graft_builder_quantise(builder);
     }
@@ -108,7 +120,7 @@ static Onnx__ModelProto *build_entry(graft_arena *arena, const graft_zoo_entry *
 graft_status graft_zoo_open(graft_env *env, graft_arena *arena, const graft_zoo_entry *entry,
                             bool small, graft_model **model)
 {
-    graft_onnx_source source = {.proto = build_entry(arena, entry, GRAFT_ZOO_SEED, small),
+    graft_onnx_source source = {.proto = build_entry(arena, entry, GRAFT_ZOO_SEED, 1, small),
                                 .file = entry->name};
     return graft_onnx_read_message(env, arena, &source, NULL, model);
 }
@@ -120,9 +132,11 @@ graft_status graft_zoo_build(graft_env *env, const char *name, uint64_t seed, co
     const graft_zoo_entry *entry = NULL;
     uint8_t *data = NULL;
     size_t size = 0;
+    int64_t batch = 1;
     GRAFT_CHECK(graft_zoo_find(env, name, &entry));
-    graft_wire_encode(env->scratch, &build_entry(env->scratch, entry, seed, false)->base, &data,
-                      &size);
+    (void)find_entry(name, &batch);
+    graft_wire_encode(env->scratch, &build_entry(env->scratch, entry, seed, batch, false)->base,
+                      &data, &size);
     GRAFT_TRY(env, graft_file_write(env, path, data, size), "while writing the model %s", name);
 done:
     graft_arena_release(env->scratch, mark);
@@ -141,12 +155,13 @@ graft_status graft_model_open(graft_env *env, graft_arena *arena, const char *na
                               const graft_model_options *options, graft_model **model)
 {
     graft_status status = GRAFT_OK;
-    const graft_zoo_entry *entry = find_entry(name);
+    int64_t batch = 1;
+    const graft_zoo_entry *entry = find_entry(name, &batch);
     if (entry == NULL && is_path(name)) {
         return graft_model_read(env, arena, name, options, model);
     }
     GRAFT_CHECK(graft_zoo_find(env, name, &entry));
-    graft_onnx_source source = {.proto = build_entry(arena, entry, GRAFT_ZOO_SEED, false),
+    graft_onnx_source source = {.proto = build_entry(arena, entry, GRAFT_ZOO_SEED, batch, false),
                                 .file = name};
     status = graft_onnx_read_message(env, arena, &source, options, model);
 done:

@@ -18,7 +18,8 @@ typedef struct graft_zoo_entry {
 
 /* All of them, in the order in which they are listed; *count is their number. */
 const graft_zoo_entry *graft_zoo(uint32_t *count);
-/* GRAFT_BAD_INPUT, naming all known models, when there is none of that name. */
+/* Of "NAME", or "NAME@BATCH" for so many inputs at once (at most 1024). GRAFT_BAD_INPUT, naming all
+ * known models, when there is none of that name. */
 GRAFT_MUST_USE graft_status graft_zoo_find(graft_env *env, const char *name,
                                            const graft_zoo_entry **entry);
 
@@ -28,14 +29,14 @@ GRAFT_MUST_USE graft_status graft_zoo_open(graft_env *env, graft_arena *arena,
                                            const graft_zoo_entry *entry, bool small,
                                            graft_model **model);
 
-/* Writes the ONNX file of a model: the same name and seed give the same bytes. Also GRAFT_IO. */
+/* Writes the ONNX file of a model, named as for graft_zoo_find: the same name and seed give the same bytes. Also GRAFT_IO. */
 GRAFT_MUST_USE graft_status graft_zoo_build(graft_env *env, const char *name, uint64_t seed,
                                             const char *path);
 
 /* The seed that graft_model_open uses. */
 enum { GRAFT_ZOO_SEED = 1 };
 
-/* Opens what a user means by `name`: a model of the zoo (built in memory), or the path of an ONNX
+/* Opens what a user means by `name`: a model of the zoo (as for graft_zoo_find; built in memory), or the path of an ONNX
  * file. A name that is neither gives GRAFT_BAD_INPUT and lists the zoo; a path that cannot be read
  * gives GRAFT_IO. `options` may be NULL. Fails as graft_model_read does. */
 GRAFT_MUST_USE graft_status graft_model_open(graft_env *env, graft_arena *arena, const char *name,

@@ -25,7 +25,7 @@ END
 # In the place of the shell that calls it, which can be signalled then.
 run_check() {
     exec > "$FOLDER/text" 2>&1
-    exec env OUT="$FOLDER/results" STAGES="primitives models" TYPES=fp16,bf16 MODELS=bert \
+    exec env OUT="$FOLDER/results" STAGES="primitives models" TYPES=fp16,bf16 MODELS=bert BATCHES=1,8 \
         SOURCES_HASH="$1" SECONDS_MOST=10 sh gpu/gpu_check.sh "$FOLDER/program"
 }
 
@@ -44,7 +44,7 @@ what_ended_is_packed() {
 }
 
 choices_are_passed_on() {
-    grep -q -e '--stage primitives --seconds 5 .*--sources one --types fp16,bf16 --models bert' \
+    grep -q -e '--stage primitives --seconds 5 .*--sources one --types fp16,bf16 --models bert --batches 1,8' \
         "$FOLDER/arguments"
 }
 

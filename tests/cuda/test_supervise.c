@@ -146,13 +146,16 @@ static void test_sources(void **state)
 
 static void test_choices(void **state)
 {
-    (void)state;
     assert_true(check_is_chosen(NULL, "fp16"));
     assert_true(check_is_chosen("fp16,bf16", "bf16"));
     assert_true(check_is_chosen("fp16", "fp16"));
     assert_false(check_is_chosen("fp16,bf16", "fp1"));
     assert_false(check_is_chosen("bert,resnet50", "resnet"));
     assert_false(check_is_chosen("", "fp16"));
+    graft_env *env = *state;
+    assert_string_equal(check_word(env->scratch, "1,8,32", 0), "1");
+    assert_string_equal(check_word(env->scratch, "1,8,32", 2), "32");
+    assert_null(check_word(env->scratch, "1,8,32", 3));
 }
 
 int main(void)

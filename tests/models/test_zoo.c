@@ -124,6 +124,10 @@ static void test_unknown_name(void **state)
     graft_model *model = NULL;
     check_failed(env, graft_model_open(env, env->life, "resnet51", NULL, &model), GRAFT_BAD_INPUT,
                  "no model 'resnet51': it is neither a file nor one of resnet18, resnet50, ");
+    check_failed(env, graft_model_open(env, env->life, "dscnn@0", NULL, &model), GRAFT_BAD_INPUT,
+                 "no model 'dscnn@0'");
+    check_failed(env, graft_model_open(env, env->life, "dscnn@2x", NULL, &model), GRAFT_BAD_INPUT,
+                 "no model 'dscnn@2x'");
     check_failed(env, graft_model_open(env, env->life, "none.onnx", NULL, &model), GRAFT_IO,
                  "none.onnx: cannot open");
     check_failed(env, graft_zoo_build(env, "vgg", 1, "/nonexistent/x"), GRAFT_BAD_INPUT,
@@ -233,11 +237,58 @@ static void test_outputs_are_lively(void **state)
     }
 }
 
+/* Of several inputs at once: every model has its outputs for each and the same operators, and the
+ * first input's outputs are what it has alone. */
+static void test_batches(void **state)
+{
+    graft_env *env = *state;
+    uint32_t count = 0;
+    const graft_zoo_entry *zoo = graft_zoo(&count);
+    for (uint32_t i = 0; i < count; i++) {
+        graft_model *models[2] = {NULL};
+        for (uint32_t b = 0; b < 2; b++) {
+            const char *name = graft_arena_printf(env->unit, "%s@%u", zoo[i].name, 2 * b + 1);
+            assert_int_equal(graft_model_open(env, env->unit, name, NULL, &models[b]), GRAFT_OK);
+        }
+        const graft_graph *one = &models[0]->graph;
+        const graft_graph *three = &models[1]->graph;
+        uint32_t opaque[2] = {0};
+        for (uint32_t b = 0; b < 2; b++) {
+            const graft_graph *graph = &models[b]->graph;
+            for (graft_index n = 0; n < graph->node_end; n++) {
+                opaque[b] += graph->nodes[n].op == GRAFT_OP_OPAQUE;
+            }
+        }
+        assert_int_equal(opaque[0], opaque[1]);
+        for (uint32_t k = 0; k < one->output_count; k++) {
+            const graft_shape *single = &one->values[one->outputs[k]].shape;
+            const graft_shape *several = &three->values[three->outputs[k]].shape;
+            assert_int_equal(several->dims[0], 3);
+            assert_int_equal(graft_shape_elements(several), 3 * graft_shape_elements(single));
+        }
+        graft_arena_reset(env->unit);
+    }
+    static const char *const names[2] = {"dscnn", "dscnn@2"};
+    const float *outputs[2];
+    size_t sizes[2] = {0};
+    for (uint32_t b = 0; b < 2; b++) {
+        graft_model *model = NULL;
+        assert_int_equal(graft_model_open(env, env->life, names[b], NULL, &model), GRAFT_OK);
+        outputs[b] = run_model(env, model, &model->graph, &sizes[b]);
+    }
+    assert_int_equal(sizes[1], 2 * sizes[0]);
+    assert_memory_equal(outputs[0], outputs[1], sizes[0] * sizeof(float));
+    assert_memory_not_equal(outputs[0], outputs[1] + sizes[0], sizes[0] * sizeof(float));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_published_sizes),    CHECK_TEST(test_round_trip_of_files),
-        CHECK_TEST(test_unknown_name),       CHECK_TEST(test_rewritten_model_computes_the_same),
+        CHECK_TEST(test_batches),
+        CHECK_TEST(test_published_sizes),
+        CHECK_TEST(test_round_trip_of_files),
+        CHECK_TEST(test_unknown_name),
+        CHECK_TEST(test_rewritten_model_computes_the_same),
         CHECK_TEST(test_outputs_are_lively),
     };
     return cmocka_run_group_tests_name("zoo", tests, NULL, NULL);
