@@ -1,17 +1,10 @@
-/* prover.c - the ways of asking Z3 about an obligation.
- *
- * Most obligations are polynomial identities, possibly under the same case distinctions on both
- * sides: multiplied out into sums of monomials, the two sides become the same term and the joined
- * question becomes `false` before any search. Where that is not enough, questions are asked one by
- * one, the easier forms of each first, and those that differ only in the names of their symbols
- * once. An easier form claims more than the question: `unsat` of it proves the question, `sat`
- * refutes it only when nothing was replaced. */
+/* prover.c - asking Z3, and what follows from its answers. */
 #include "verify/core/prover.h"
 
-#include "verify/core/obligation.h"
+#include "verify/core/term.h"
 
-#include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,31 +17,30 @@ graft_prove_options graft_prove_defaults(void)
 
 typedef graft_prover prover;
 
-/* ------------------------------------------------------------------- asking */
-
-typedef enum {
-    SEARCH_NONE,
-    SEARCH_LINEAR,
-    SEARCH_CASES, /* Linear, in each case that maxima and the like distinguish. */
-    SEARCH_REAL_CLOSED,
-    SEARCH_GENERAL,  /* Nonlinear, by the older simplex, */
-    SEARCH_GENERAL_2 /* and by the newer one. */
-} search_kind;
+Z3_params graft_prover_som(Z3_context z3)
+{
+    Z3_params som = Z3_mk_params(z3);
+    Z3_params_inc_ref(z3, som);
+    Z3_params_set_bool(z3, som, Z3_mk_string_symbol(z3, "som"), true);
+    Z3_params_set_uint(z3, som, Z3_mk_string_symbol(z3, "som_blowup"), GRAFT_LIMIT(MONOMIALS));
+    return som;
+}
 
 /* The older simplex keeps to its resource limit where the newer one, on products of functions, does
  * not; the newer one decides more case distinctions. In linear search monomials are independent
  * numbers. */
-static Z3_tactic make_search(Z3_context z3, search_kind kind)
+static Z3_tactic make_search(Z3_context z3, graft_search kind)
 {
-    static const char *const names[] = {"skip", "smt", "smt", "qfnra-nlsat", "smt", "smt"};
+    static const char *const names[] = {"skip", "smt", "qfnra-nlsat", "smt", "smt"};
     Z3_tactic search = Z3_mk_tactic(z3, names[kind]);
     Z3_tactic_inc_ref(z3, search);
-    if (kind != SEARCH_LINEAR && kind != SEARCH_GENERAL) {
+    if (kind != GRAFT_SEARCH_LINEAR && kind != GRAFT_SEARCH_GENERAL) {
         return search; /* Z3 chooses the newer simplex where it needs one. */
     }
     Z3_params simplex = Z3_mk_params(z3);
     Z3_params_inc_ref(z3, simplex);
-    Z3_params_set_bool(z3, simplex, Z3_mk_string_symbol(z3, "arith.nl"), kind == SEARCH_GENERAL);
+    Z3_params_set_bool(z3, simplex, Z3_mk_string_symbol(z3, "arith.nl"),
+                       kind == GRAFT_SEARCH_GENERAL);
     Z3_params_set_uint(z3, simplex, Z3_mk_string_symbol(z3, "arith.solver"), 2);
     Z3_tactic limited = Z3_tactic_using_params(z3, search, simplex);
     Z3_tactic_inc_ref(z3, limited);
@@ -58,9 +50,9 @@ static Z3_tactic make_search(Z3_context z3, search_kind kind)
 }
 
 /* Multiply out, then search. */
-static Z3_tactic make_tactic(Z3_context z3, search_kind kind)
+static Z3_tactic make_tactic(Z3_context z3, graft_search kind)
 {
-    Z3_params som = graft_obligation_som(z3);
+    Z3_params som = graft_prover_som(z3);
     Z3_tactic simplify = Z3_mk_tactic(z3, "simplify");
     Z3_tactic_inc_ref(z3, simplify);
     Z3_tactic multiply = Z3_tactic_using_params(z3, simplify, som);
@@ -109,7 +101,7 @@ void graft_prover_tell(const prover *p, Z3_ast formula)
     }
 }
 
-static void note_reason(const prover *p, const char *why)
+void graft_prover_note(const prover *p, const char *why)
 {
     (void)snprintf(p->result->reason, sizeof p->result->reason, "%s", why);
 }
@@ -120,19 +112,19 @@ static Z3_lbool judge(const prover *p, Z3_solver solver, Z3_lbool answer)
 {
     bool spent = graft_prover_is_spent(p);
     if (p->options->solver_is_mute || spent) {
-        note_reason(p, spent ? GRAFT_PROVE_SPENT : "mute");
+        graft_prover_note(p, spent ? GRAFT_PROVE_SPENT : "mute");
         return Z3_L_UNDEF;
     }
     if (answer == Z3_L_UNDEF) {
-        note_reason(p, Z3_solver_get_reason_unknown(p->z3, solver));
+        graft_prover_note(p, Z3_solver_get_reason_unknown(p->z3, solver));
     }
     return answer;
 }
 
-static Z3_lbool ask(prover *p, Z3_ast question, search_kind kind)
+Z3_lbool graft_prover_ask(prover *p, Z3_ast question, graft_search kind)
 {
     if (graft_prover_is_spent(p)) {
-        note_reason(p, GRAFT_PROVE_SPENT);
+        graft_prover_note(p, GRAFT_PROVE_SPENT);
         return Z3_L_UNDEF;
     }
     Z3_tactic tactic = make_tactic(p->z3, kind);
@@ -146,6 +138,7 @@ static Z3_lbool ask(prover *p, Z3_ast question, search_kind kind)
     Z3_solver_assert(p->z3, solver, question);
     Z3_lbool answer = judge(p, solver, graft_prover_check(p, solver));
     if (answer == Z3_L_FALSE) {
+        Z3_ast_map_insert(p->z3, p->unsatisfiable, question, question);
         graft_prover_tell(p, question);
     }
     Z3_params_dec_ref(p->z3, limit);
@@ -154,208 +147,22 @@ static Z3_lbool ask(prover *p, Z3_ast question, search_kind kind)
     return answer;
 }
 
-/* -------------------------------------------------------------------- cases */
-
-/* The condition of a choice in `term` that itself has no choice in it, or NULL. */
-static Z3_ast find_choice(Z3_context z3, Z3_ast term, Z3_ast_map seen)
+bool graft_prover_refutes(const prover *p, const graft_asked *r, Z3_ast_map parts)
 {
-    if (Z3_get_ast_kind(z3, term) != Z3_APP_AST || Z3_ast_map_contains(z3, seen, term)) {
-        return NULL;
+    Z3_context z3 = p->z3;
+    if (r->formula == NULL || !Z3_ast_map_contains(z3, p->unsatisfiable, r->formula)) {
+        return false;
     }
-    Z3_ast_map_insert(z3, seen, term, term);
-    Z3_app app = Z3_to_app(z3, term);
-    Z3_ast found = NULL;
-    for (uint32_t i = 0; i < Z3_get_app_num_args(z3, app) && found == NULL; i++) {
-        found = find_choice(z3, Z3_get_app_arg(z3, app, i), seen);
-    }
-    bool choice = Z3_get_decl_kind(z3, Z3_get_app_decl(z3, app)) == Z3_OP_ITE;
-    return found == NULL && choice ? Z3_get_app_arg(z3, app, 0) : found;
-}
-
-static Z3_ast choice_in(Z3_context z3, Z3_ast term)
-{
-    Z3_ast_map seen = graft_term_map(z3);
-    Z3_ast found = find_choice(z3, term, seen);
-    Z3_ast_map_dec_ref(z3, seen);
-    return found;
-}
-
-/* Whether the question is unsatisfiable where the first condition holds, and where it does not: in
- * each case choices are carried out before products are multiplied out. */
-static bool refute_cases(prover *p, Z3_ast question, uint32_t depth)
-{
-    Z3_ast condition = depth < GRAFT_LIMIT(QUESTION_SPLITS) ? choice_in(p->z3, question) : NULL;
-    if (condition == NULL) {
-        return ask(p, question, SEARCH_LINEAR) == Z3_L_FALSE;
-    }
-    bool refuted = true;
-    for (uint32_t way = 0; way < 2 && refuted; way++) {
-        Z3_ast value = way == 0 ? Z3_mk_true(p->z3) : Z3_mk_false(p->z3);
-        Z3_ast given = way == 0 ? condition : Z3_mk_not(p->z3, condition);
-        Z3_ast both[2] = {given, Z3_substitute(p->z3, question, 1, &condition, &value)};
-        Z3_ast simple = Z3_simplify(p->z3, Z3_mk_and(p->z3, 2, both));
-        refuted = refute_cases(p, simple, depth + 1);
-    }
-    return refuted;
-}
-
-/* -------------------------------------------------------------- obligations */
-
-/* The ways of asking one question, the cheapest first. Linear search wants the functions left in:
- * congruence decides much that the numbers in their place leave open. The decision procedure of the
- * reals wants them out. Nonlinear search does not always look at the resource limit: it is tried
- * only on few symbols, the decision procedure on fewer still where laws of functions tie them
- * together. */
-typedef struct {
-    graft_ease ease;
-    search_kind kind;
-    uint32_t symbols_most;
-    uint32_t tied_symbols_most; /* Where some stand for applications of functions. */
-    bool polynomial;            /* Only where none stands for an application or a reciprocal. */
-} way_of_asking;
-
-static const way_of_asking ways[] = {
-    {GRAFT_EASE_CUT,      SEARCH_LINEAR,      UINT32_MAX, UINT32_MAX, false},
-    {GRAFT_EASE_CUT,      SEARCH_REAL_CLOSED, 16,         6,          false},
-    {GRAFT_EASE_CUT,      SEARCH_GENERAL_2,   24,         24,         true },
-    {GRAFT_EASE_CUT,      SEARCH_GENERAL,     24,         24,         false},
-    {GRAFT_EASE_NONE,     SEARCH_LINEAR,      UINT32_MAX, UINT32_MAX, false},
-    {GRAFT_EASE_LARGEST,  SEARCH_LINEAR,      UINT32_MAX, UINT32_MAX, false},
-    {GRAFT_EASE_PURE,     SEARCH_REAL_CLOSED, 16,         6,          false},
-    {GRAFT_EASE_PURE,     SEARCH_GENERAL_2,   24,         24,         true },
-    {GRAFT_EASE_PURE,     SEARCH_GENERAL,     24,         24,         false},
-    {GRAFT_EASE_NONE,     SEARCH_GENERAL,     24,         24,         false},
-    {GRAFT_EASE_NONE,     SEARCH_CASES,       24,         24,         false},
-    {GRAFT_EASE_CANCELED, SEARCH_LINEAR,      UINT32_MAX, UINT32_MAX, false},
-    {GRAFT_EASE_GROWING,  SEARCH_LINEAR,      UINT32_MAX, UINT32_MAX, false},
-    {GRAFT_EASE_GROWING,  SEARCH_GENERAL,     24,         24,         false},
-};
-
-/* Whether there are more products in its sums than a search bears that does not see how large its
- * polynomials are: a step with one is a unit of its limit, and may take a millisecond, or not end. */
-static bool has_large_sums(const graft_eased *form, search_kind kind)
-{
-    return (kind == SEARCH_REAL_CLOSED && form->summands > GRAFT_LIMIT(SUMMANDS)) ||
-           (kind == SEARCH_GENERAL_2 && form->summands > GRAFT_LIMIT(FEW_SUMMANDS));
-}
-
-/* Nonlinear search takes nested maxima apart, as many cases as they have subsets, without a look at
- * the resource limit. */
-static bool is_too_large(const graft_eased *form, const way_of_asking *way)
-{
-    uint32_t most = form->functions > 0 ? way->tied_symbols_most : way->symbols_most;
-    bool searches = way->kind == SEARCH_GENERAL || way->kind == SEARCH_GENERAL_2;
-    return form->symbols > most || (searches && form->choices > GRAFT_LIMIT(CHOICES)) ||
-           (way->polynomial && form->functions + form->inverses > 0) ||
-           has_large_sums(form, way->kind);
-}
-
-static Z3_lbool answer_of(prover *p, const graft_eased *form, search_kind kind)
-{
-    if (kind != SEARCH_CASES) {
-        return ask(p, form->question, kind);
-    }
-    bool few = form->choices > 0 && form->choices <= GRAFT_LIMIT(QUESTION_SPLITS);
-    return few && refute_cases(p, form->question, 0) ? Z3_L_FALSE : Z3_L_UNDEF;
-}
-
-enum { WAY_COUNT = sizeof ways / sizeof ways[0] };
-
-/* One question, its forms, and what came of each way of asking so far. */
-typedef struct {
-    graft_eased forms[GRAFT_EASE_COUNT];
-    bool made[GRAFT_EASE_COUNT];
-    bool asked[WAY_COUNT];
-    Z3_lbool answers[WAY_COUNT];
-} inquiry;
-
-/* A way before this one that searched the same form in the manner of `kind`: where there is nothing
- * to replace, forms are the same term. WAY_COUNT when there is none. */
-static size_t find_asked(const inquiry *q, size_t way, search_kind kind)
-{
-    Z3_ast question = q->forms[ways[way].ease].question;
-    for (size_t w = 0; w < way; w++) {
-        if (q->asked[w] && ways[w].kind == kind && q->forms[ways[w].ease].question == question) {
-            return w;
+    Z3_ast instance = Z3_substitute(z3, r->formula, r->count, r->symbols, r->terms);
+    Z3_app app = Z3_to_app(z3, instance);
+    bool stated = Z3_ast_map_contains(z3, parts, instance);
+    if (!stated && Z3_get_decl_kind(z3, Z3_get_app_decl(z3, app)) == Z3_OP_AND) {
+        stated = true;
+        for (uint32_t i = 0; i < Z3_get_app_num_args(z3, app) && stated; i++) {
+            stated = Z3_ast_map_contains(z3, parts, Z3_get_app_arg(z3, app, i));
         }
     }
-    return WAY_COUNT;
-}
-
-/* Whether the decision procedure of the reals gave up on the form: the newer simplex, that has no
- * eye on its limit, hardly ever decides it then, and may not end. */
-static bool is_hopeless(const inquiry *q, size_t way)
-{
-    size_t before = find_asked(q, way, SEARCH_REAL_CLOSED);
-    return ways[way].kind == SEARCH_GENERAL_2 && before < WAY_COUNT &&
-           q->answers[before] == Z3_L_UNDEF;
-}
-
-static graft_verdict ask_one_way(prover *p, inquiry *q, size_t w)
-{
-    const way_of_asking *way = &ways[w];
-    const graft_eased *form = &q->forms[way->ease];
-    if (is_too_large(form, way) || is_hopeless(q, w)) {
-        return GRAFT_VERDICT_UNKNOWN;
-    }
-    size_t before = find_asked(q, w, way->kind);
-    q->answers[w] = before < WAY_COUNT ? q->answers[before] : answer_of(p, form, way->kind);
-    q->asked[w] = true;
-    if (q->answers[w] == Z3_L_FALSE) {
-        Z3_ast_map_insert(p->z3, p->unsatisfiable, form->question, form->question);
-        return GRAFT_VERDICT_PROVED;
-    }
-    bool refutes = q->answers[w] == Z3_L_TRUE && way->kind != SEARCH_LINEAR && form->exact;
-    return refutes ? GRAFT_VERDICT_REFUTED : GRAFT_VERDICT_UNKNOWN;
-}
-
-static graft_verdict ask_all_ways(prover *p, const graft_obligation *o, uint32_t i)
-{
-    inquiry q = {0};
-    for (size_t w = 0; w < WAY_COUNT; w++) {
-        graft_ease ease = ways[w].ease;
-        if (!q.made[ease]) {
-            q.forms[ease] = graft_obligation_eased(o, i, ease);
-            q.made[ease] = true;
-        }
-        if (Z3_ast_map_contains(p->z3, p->unsatisfiable, q.forms[ease].question)) {
-            return GRAFT_VERDICT_PROVED;
-        }
-        graft_verdict verdict = ask_one_way(p, &q, w);
-        if (verdict != GRAFT_VERDICT_UNKNOWN) {
-            return verdict;
-        }
-    }
-    return GRAFT_VERDICT_UNKNOWN;
-}
-
-static graft_verdict ask_single(prover *p, const graft_obligation *o, uint32_t i)
-{
-    Z3_ast name = graft_obligation_name(o, i);
-    if (Z3_ast_map_contains(p->z3, p->unsatisfiable, name)) {
-        return GRAFT_VERDICT_PROVED;
-    }
-    graft_verdict verdict = ask_all_ways(p, o, i);
-    if (verdict == GRAFT_VERDICT_PROVED) {
-        Z3_ast_map_insert(p->z3, p->unsatisfiable, name, name);
-    }
-    return verdict;
-}
-
-graft_verdict graft_prove_obligation(graft_prover *p, const graft_obligation *o)
-{
-    if (ask(p, graft_obligation_joined(o), SEARCH_NONE) == Z3_L_FALSE) {
-        return GRAFT_VERDICT_PROVED;
-    }
-    graft_verdict verdict = GRAFT_VERDICT_PROVED;
-    for (uint32_t i = 0; i < o->count && verdict == GRAFT_VERDICT_PROVED; i++) {
-        verdict = ask_single(p, o, i);
-        if (verdict != GRAFT_VERDICT_PROVED && o->caught != NULL && o->caught[i]) {
-            note_reason(p, GRAFT_PROVE_CAUGHT);
-            return GRAFT_VERDICT_UNKNOWN;
-        }
-    }
-    return verdict;
+    return stated;
 }
 
 /* An error inside Z3 ends the process: no answer is not an answer. */
@@ -382,7 +189,7 @@ void graft_prover_open(graft_prover *p, const graft_prove_options *options,
         _Exit(GRAFT_EXIT_NO_MEMORY);
     }
     Z3_set_error_handler(z3, stop_on_error);
-    *p = (graft_prover){.z3 = z3, .unsatisfiable = graft_term_map(z3)};
+    *p = (graft_prover){.z3 = z3, .unsatisfiable = graft_term_map(z3), .names = graft_term_map(z3)};
     graft_prover_begin(p, options, result);
 }
 
@@ -398,5 +205,6 @@ void graft_prover_begin(graft_prover *p, const graft_prove_options *options,
 void graft_prover_close(graft_prover *p)
 {
     Z3_ast_map_dec_ref(p->z3, p->unsatisfiable);
+    Z3_ast_map_dec_ref(p->z3, p->names);
     Z3_del_context(p->z3);
 }

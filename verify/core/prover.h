@@ -1,5 +1,5 @@
-/* prover.h - asking Z3 whether an obligation is unsatisfiable. Unknown, an exhausted resource limit
- * and a crash are no proofs.
+/* prover.h - asking Z3 whether a formula is unsatisfiable. Unknown, an exhausted resource limit and a
+ * crash are no proofs.
  *
  * Limits are Z3's own resource counts, never a clock: verdicts are the same on every machine with
  * the same Z3. The caller runs this in a child process (pool.h), for the solver may crash or hang.
@@ -12,8 +12,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <z3.h>
-
-struct graft_obligation;
 
 typedef enum graft_verdict {
     GRAFT_VERDICT_PROVED,
@@ -70,7 +68,8 @@ typedef struct graft_prover {
     Z3_context z3; /* Owned. */
     const graft_prove_options *options;
     graft_prove_result *result;
-    Z3_ast_map unsatisfiable; /* Questions. */
+    Z3_ast_map unsatisfiable; /* Formulas of which Z3 said so. */
+    Z3_ast_map names;         /* Of who asks (asking.h): nothing rests on it. */
     uint64_t resource_base;   /* The context's count when the task began, */
     uint64_t resource_last;   /* and now. */
 } graft_prover;
@@ -89,7 +88,38 @@ Z3_lbool graft_prover_check(graft_prover *p, Z3_solver solver);
 bool graft_prover_is_spent(const graft_prover *p);
 /* Tells the listener, if there is one, of a formula that is unsatisfiable. */
 void graft_prover_tell(const graft_prover *p, Z3_ast formula);
-/* The solver's word on an obligation in the prover's context. */
-graft_verdict graft_prove_obligation(graft_prover *p, const struct graft_obligation *o);
+/* Notes why an answer is unknown. */
+void graft_prover_note(const graft_prover *p, const char *why);
+
+/* Z3 is asked whether a formula about numbers is unsatisfiable: it is multiplied out, then searched
+ * for numbers that make it true. */
+typedef enum graft_search {
+    GRAFT_SEARCH_NONE,
+    GRAFT_SEARCH_LINEAR,
+    GRAFT_SEARCH_REAL_CLOSED,
+    GRAFT_SEARCH_GENERAL,  /* Nonlinear, by the older simplex, */
+    GRAFT_SEARCH_GENERAL_2 /* and by the newer one. */
+} graft_search;
+
+/* Its answer; what is unsatisfiable is kept. */
+Z3_lbool graft_prover_ask(graft_prover *p, Z3_ast formula, graft_search search);
+
+/* What Z3 was asked in place of a conjunction: `formula`, in which `terms` of it are symbols. */
+typedef struct graft_asked {
+    Z3_ast formula;
+    uint32_t count;
+    const Z3_ast *symbols;
+    const Z3_ast *terms;
+} graft_asked;
+
+/* Whether the conjunction of `parts` (the keys of a map) is unsatisfiable because Z3 said so of the
+ * formula: with the terms for its symbols it is a conjunction of some of the parts. What holds for
+ * no numbers at all holds for none that are these terms, and more parts make nothing true. So
+ * nothing rests on how the formula was found. */
+bool graft_prover_refutes(const graft_prover *p, const graft_asked *r, Z3_ast_map parts);
+
+/* Z3's simplifier set to multiply out: one sum of monomials for equal polynomials. The caller
+ * releases it. */
+Z3_params graft_prover_som(Z3_context z3);
 
 #endif

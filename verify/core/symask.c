@@ -1,8 +1,8 @@
 /* symask.c - see symask.h. */
 #include "verify/core/symask.h"
 
+#include "verify/core/growth.h"
 #include "verify/core/hints.h"
-#include "verify/core/obligation.h"
 #include "verify/core/symassume.h"
 #include "verify/core/symbounds.h"
 #include "verify/core/symfold.h"
@@ -285,27 +285,55 @@ static bool replace_sizes(const graft_sym_asker *a, const graft_facts *facts, qu
 
 /* -------------------------------------------------------------------- asking */
 
+/* Notes what is known to be true or asked to be unsatisfiable, also multiplied out. */
+static void note_part(const graft_sym *s, Z3_ast_map parts, Z3_ast part)
+{
+    Z3_params som = graft_prover_som(s->z3);
+    Z3_ast simple = Z3_simplify_ex(s->z3, part, som);
+    Z3_params_dec_ref(s->z3, som);
+    Z3_ast_map_insert(s->z3, parts, part, part);
+    Z3_ast_map_insert(s->z3, parts, simple, part);
+}
+
+/* That the question is false, what may be assumed, and the laws of the functions that occur. */
+static Z3_ast list_parts(const graft_sym *s, const graft_term_state *term, const question *q,
+                         Z3_ast_map parts)
+{
+    Z3_ast claim = q->asked == 2 ? Z3_mk_eq(s->z3, q->terms[0], q->terms[1]) : q->terms[0];
+    Z3_ast asked = Z3_mk_not(s->z3, claim);
+    note_part(s, parts, asked);
+    note_part(s, parts, graft_growth_laws(term, asked));
+    for (uint32_t i = q->asked; i < q->count; i++) {
+        note_part(s, parts, q->terms[i]);
+    }
+    for (uint32_t i = 0; i < Z3_ast_vector_size(s->z3, term->laws); i++) {
+        note_part(s, parts, Z3_ast_vector_get(s->z3, term->laws, i));
+    }
+    return asked;
+}
+
 static bool ask_solver(graft_sym_asker *a, question *q)
 {
     graft_sym *s = a->s;
     graft_mark mark = graft_arena_mark(s->arena);
-    graft_obligation o;
-    graft_obligation_open(&o, s->arena, s->z3);
+    graft_term_state term;
+    graft_asked r = {.count = 0};
+    Z3_ast_map parts = graft_term_map(s->z3);
+    graft_term_open(&term, s->z3);
     for (uint32_t i = 0; i < q->count; i++) {
         q->terms[i] =
-            graft_sym_rebuild(s, graft_sym_simplify(s, q->terms[i]), graft_term_renew, &o.term);
+            graft_sym_rebuild(s, graft_sym_simplify(s, q->terms[i]), graft_term_renew, &term);
     }
-    bool pair = q->asked == 2;
-    const graft_obligation_parts parts = {.left = &q->terms[0],
-                                          .right = &q->terms[1],
-                                          .element_count = pair ? 1 : 0,
-                                          .wanted = q->terms,
-                                          .wanted_count = pair ? 0 : 1,
-                                          .given = q->terms + q->asked,
-                                          .given_count = q->count - q->asked};
-    graft_obligation_state(&o, &parts);
-    bool proved = graft_prove_obligation(s->prover, &o) == GRAFT_VERDICT_PROVED;
-    graft_obligation_close(&o);
+    r.formula = list_parts(s, &term, q, parts);
+    if (s->hints == NULL) {
+        (void)graft_prover_ask(s->prover, r.formula, GRAFT_SEARCH_NONE);
+    } else {
+        s->hints->refute(s->hints->context, s, &term, r.formula, q->count - q->asked,
+                         q->terms + q->asked, &r);
+    }
+    bool proved = graft_prover_refutes(s->prover, &r, parts);
+    Z3_ast_map_dec_ref(s->z3, parts);
+    graft_term_close(&term);
     graft_arena_release(s->arena, mark);
     return proved;
 }

@@ -3,8 +3,8 @@
 #ifndef GRAFT_CLAIM_H
 #define GRAFT_CLAIM_H
 
-#include "verify/core/obligation.h"
 #include "verify/instances/instance.h"
+#include "verify/instances/obligation.h"
 
 /* Builds the obligation of an instance in `z3`, which must outlive it; memory lies in `arena`. */
 void graft_obligation_build(graft_obligation *o, graft_arena *arena, Z3_context z3,

@@ -1,6 +1,7 @@
 /* prove.c - see prove.h. */
 #include "verify/instances/prove.h"
 
+#include "verify/instances/asking.h"
 #include "verify/instances/claim.h"
 
 #include <assert.h>

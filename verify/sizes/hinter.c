@@ -2,6 +2,7 @@
 #include "verify/sizes/hinter.h"
 
 #include "verify/core/symmatch.h"
+#include "verify/instances/asking.h"
 
 /* --------------------------------------------------------------- what can hold */
 
@@ -197,6 +198,29 @@ static bool find_place(void *context, graft_sym *s, const graft_sym_pair *pair,
     return graft_sym_find_place(s, pair, to);
 }
 
+/* --------------------------------------------------------------------- numbers */
+
+/* The question as an obligation: two sides where it is about an equation. */
+static void refute(void *context, graft_sym *s, const graft_term_state *term, Z3_ast question,
+                   uint32_t given_count, const Z3_ast *given, graft_asked *r)
+{
+    (void)context;
+    graft_obligation o = {.arena = s->arena, .z3 = s->z3, .term = *term, .checked = true};
+    Z3_ast claim = graft_sym_arg(s, question, 0);
+    bool pair = graft_sym_kind(s, claim) == Z3_OP_EQ;
+    Z3_ast left = pair ? graft_sym_arg(s, claim, 0) : NULL;
+    Z3_ast right = pair ? graft_sym_arg(s, claim, 1) : NULL;
+    const graft_obligation_parts parts = {.left = &left,
+                                          .right = &right,
+                                          .element_count = pair ? 1 : 0,
+                                          .wanted = &claim,
+                                          .wanted_count = pair ? 0 : 1,
+                                          .given = given,
+                                          .given_count = given_count};
+    graft_obligation_state(&o, &parts);
+    (void)graft_ask_refute(s->prover, &o, r);
+}
+
 /* --------------------------------------------------------------------- opening */
 
 void graft_sym_hinter_open(graft_sym_hinter *h, const graft_sym *s)
@@ -208,7 +232,8 @@ void graft_sym_hinter_open(graft_sym_hinter *h, const graft_sym *s)
                   .map = find_map,
                   .place = find_place,
                   .values = find_all_values,
-                  .split = find_split},
+                  .split = find_split,
+                  .refute = refute},
         .s = s
     };
 }

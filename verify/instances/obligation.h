@@ -9,6 +9,7 @@
 #define GRAFT_OBLIGATION_H
 
 #include "graph/base/arena.h"
+#include "verify/core/prover.h"
 #include "verify/core/term.h"
 
 typedef struct graft_obligation {
@@ -26,6 +27,7 @@ typedef struct graft_obligation {
     bool *applies; /* By question and condition: whether it may be assumed. NULL: all may. */
     bool *caught;  /* By question: an infinity of the source may become a number in the element. An
                       answer refutes nothing then. NULL: of no question. */
+    bool checked;  /* Forms are such that the prover sees what they follow from (prover.h). */
     struct graft_mentions *mentions; /* By assumption: what it is about. */
 } graft_obligation;
 
@@ -73,19 +75,18 @@ typedef enum graft_ease {
 
 typedef struct graft_eased {
     Z3_ast question;
-    uint32_t symbols;   /* In it, */
-    uint32_t functions; /* of which this many stand for applications of unknown functions, */
-    uint32_t inverses;  /* and this many for reciprocals. */
-    uint32_t choices;   /* Maxima and other case distinctions, each counted once. */
-    uint32_t summands;  /* Products in sums, counted wherever they stand. */
-    bool exact;         /* Nothing was left out or replaced. */
+    uint32_t symbols;       /* In it, */
+    uint32_t functions;     /* of which this many stand for applications of unknown functions, */
+    uint32_t inverses;      /* and this many for reciprocals. */
+    uint32_t choices;       /* Maxima and other case distinctions, each counted once. */
+    uint32_t summands;      /* Products in sums, counted wherever they stand. */
+    bool exact;             /* Nothing was left out or replaced. */
+    const Z3_ast *names;    /* The symbols, */
+    const Z3_ast *meanings; /* and what they stand for. */
 } graft_eased;
 
 /* Question i under its assumptions in an easier form, multiplied out. Unsatisfiable only if the
  * question is; the converse holds when it is exact. Symbols are numbered. */
 graft_eased graft_obligation_eased(const graft_obligation *o, uint32_t i, graft_ease ease);
-
-/* Z3's simplifier set to multiply out: one sum of monomials for equal polynomials. */
-Z3_params graft_obligation_som(Z3_context z3);
 
 #endif

@@ -1,5 +1,5 @@
 /* cancel.c - see cancel.h. */
-#include "verify/core/cancel.h"
+#include "verify/instances/cancel.h"
 
 #include "verify/core/limits.h"
 

@@ -1,10 +1,10 @@
 /* obligation.c - building questions, and making them easier without making them weaker. */
-#include "verify/core/obligation.h"
+#include "verify/instances/obligation.h"
 
-#include "verify/core/cancel.h"
 #include "verify/core/growth.h"
-#include "verify/core/largest.h"
 #include "verify/core/limits.h"
+#include "verify/instances/cancel.h"
+#include "verify/instances/largest.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -35,15 +35,6 @@ Z3_ast graft_obligation_question(const graft_obligation *o, uint32_t i)
 Z3_ast graft_obligation_joined(const graft_obligation *o)
 {
     return Z3_mk_or(o->z3, o->count, o->questions);
-}
-
-Z3_params graft_obligation_som(Z3_context z3)
-{
-    Z3_params som = Z3_mk_params(z3);
-    Z3_params_inc_ref(z3, som);
-    Z3_params_set_bool(z3, som, Z3_mk_string_symbol(z3, "som"), true);
-    Z3_params_set_uint(z3, som, Z3_mk_string_symbol(z3, "som_blowup"), GRAFT_LIMIT(MONOMIALS));
-    return som;
 }
 
 /* ----------------------------------------------------------------- walking */
@@ -243,12 +234,22 @@ static bool is_relevant(const graft_obligation *o, const assuming *a, uint32_t i
     return applies_to(o, a->number, i) && (met == m->symbol_count || (a->all && met > 0));
 }
 
-static Z3_ast with_assumptions(const graft_obligation *o, Z3_ast question, const assuming *a)
+/* A conjunction. */
+typedef struct {
+    Z3_ast *items;
+    uint32_t count;
+} part_list;
+
+static Z3_ast join(const graft_obligation *o, const part_list *parts)
 {
-    Z3_ast *parts = GRAFT_NEW(o->arena, Z3_ast, (size_t)a->end + 1);
+    return parts->count == 1 ? parts->items[0] : Z3_mk_and(o->z3, parts->count, parts->items);
+}
+
+static part_list with_assumptions(const graft_obligation *o, Z3_ast question, const assuming *a)
+{
+    part_list parts = {GRAFT_NEW(o->arena, Z3_ast, (size_t)a->end + 2), 0};
     bool *taken = GRAFT_NEW(o->arena, bool, a->end);
-    uint32_t count = 0;
-    parts[count++] = question;
+    parts.items[parts.count++] = question;
     for (bool grew = true; grew;) {
         grew = false;
         for (uint32_t i = 0; i < a->end; i++) {
@@ -256,36 +257,39 @@ static Z3_ast with_assumptions(const graft_obligation *o, Z3_ast question, const
                 continue;
             }
             taken[i] = true;
-            parts[count++] = o->assumptions[i];
+            parts.items[parts.count++] = o->assumptions[i];
             if (a->all) {
                 grew = true;
                 walk(o->z3, o->assumptions[i], a->known, visit_all, NULL);
             }
         }
     }
-    return count == 1 ? question : Z3_mk_and(o->z3, count, parts);
+    return parts;
 }
 
 /* `question`, a form of question i, with all assumptions before `end` that hang together with it.
  */
-static Z3_ast with_all_assumptions(const graft_obligation *o, uint32_t i, Z3_ast question,
-                                   uint32_t end)
+static part_list with_all_assumptions(const graft_obligation *o, uint32_t i, Z3_ast question,
+                                      uint32_t end)
 {
     const assuming a = {i, graft_term_map(o->z3), end, true};
     walk(o->z3, question, a.known, visit_all, NULL);
-    Z3_ast result = with_assumptions(o, question, &a);
+    part_list result = with_assumptions(o, question, &a);
     Z3_ast_map_dec_ref(o->z3, a.known);
     return result;
 }
 
 /* The question of element i and the assumptions that are directly about it, cut. */
-static Z3_ast cut_question(const graft_obligation *o, uint32_t i)
+static part_list cut_question(const graft_obligation *o, uint32_t i, replacement *shared)
 {
     const assuming a = {i, graft_term_map(o->z3), o->assumption_count, false};
-    replacement shared = find_shared(o, i, a.known);
-    Z3_ast given = with_assumptions(o, o->questions[i], &a);
+    *shared = find_shared(o, i, a.known);
+    part_list parts = with_assumptions(o, o->questions[i], &a);
     Z3_ast_map_dec_ref(o->z3, a.known);
-    return apply_replacement(&shared, given);
+    for (uint32_t k = 0; k < parts.count; k++) {
+        parts.items[k] = apply_replacement(shared, parts.items[k]);
+    }
+    return parts;
 }
 
 /* -------------------------------------------------------------- single questions */
@@ -311,19 +315,11 @@ static bool visit_symbol(void *context, Z3_ast term)
     return true;
 }
 
-static Z3_ast number_symbols(const graft_obligation *o, Z3_ast term, uint32_t *symbols)
-{
-    replacement names = new_replacement(o);
-    Z3_ast named = rewrite(&names, term, visit_symbol);
-    *symbols = names.count;
-    return named;
-}
-
 Z3_ast graft_obligation_name(const graft_obligation *o, uint32_t i)
 {
-    uint32_t symbols = 0;
-    Z3_ast whole = with_all_assumptions(o, i, o->questions[i], o->condition_count);
-    return number_symbols(o, whole, &symbols);
+    replacement names = new_replacement(o);
+    part_list whole = with_all_assumptions(o, i, o->questions[i], o->condition_count);
+    return rewrite(&names, join(o, &whole), visit_symbol);
 }
 
 /* Of the replaced applications, those of functions that are not determined by their laws, as a
@@ -412,13 +408,14 @@ static Z3_ast cancel_question(const graft_obligation *o, uint32_t i)
 }
 
 /* The question with what may be assumed. */
-static Z3_ast state_question(const graft_obligation *o, uint32_t i, graft_ease ease)
+static part_list state_question(const graft_obligation *o, uint32_t i, graft_ease ease,
+                                replacement *shared)
 {
     Z3_ast question = o->questions[i];
     Z3_ast laws = NULL;
     switch (ease) {
     case GRAFT_EASE_CUT:
-        return i < o->elements ? cut_question(o, i)
+        return i < o->elements ? cut_question(o, i, shared)
                                : with_all_assumptions(o, i, question, o->assumption_count);
     case GRAFT_EASE_CANCELED:
         question = cancel_question(o, i);
@@ -428,30 +425,70 @@ static Z3_ast state_question(const graft_obligation *o, uint32_t i, graft_ease e
         break;
     case GRAFT_EASE_GROWING:
         laws = graft_growth_laws(&o->term, question);
-        question = Z3_mk_and(o->z3, 2, (Z3_ast[]){question, laws});
         break;
     case GRAFT_EASE_PURE:
     case GRAFT_EASE_NONE:
     case GRAFT_EASE_COUNT:
         break;
     }
-    return with_all_assumptions(o, i, question, o->assumption_count);
+    part_list parts = with_all_assumptions(o, i, question, o->assumption_count);
+    if (laws != NULL) {
+        parts.items[parts.count++] = laws;
+    }
+    return parts;
+}
+
+static Z3_ast multiply_out(const graft_obligation *o, Z3_ast term)
+{
+    Z3_params som = graft_prover_som(o->z3);
+    Z3_ast simple = Z3_simplify_ex(o->z3, term, som);
+    Z3_params_dec_ref(o->z3, som);
+    return simple;
+}
+
+/* The parts as one formula, multiplied out: part by part where the prover is to see that they are
+ * (it does not look into terms that were cut). */
+static Z3_ast settle(const graft_obligation *o, part_list *parts, const replacement *shared)
+{
+    if (!o->checked) {
+        return multiply_out(o, join(o, parts));
+    }
+    for (uint32_t i = 0; i < parts->count && shared->count == 0; i++) {
+        parts->items[i] = multiply_out(o, parts->items[i]);
+    }
+    return join(o, parts);
+}
+
+/* What the symbols of a form stand for. */
+static Z3_ast *find_meanings(const graft_obligation *o, const replacement *names,
+                             const replacement *functions, const replacement *shared)
+{
+    Z3_ast *terms = GRAFT_NEW(o->arena, Z3_ast, names->count);
+    for (uint32_t i = 0; i < names->count; i++) {
+        terms[i] =
+            Z3_substitute(o->z3, names->from[i], functions->count, functions->to, functions->from);
+        terms[i] = Z3_substitute(o->z3, terms[i], shared->count, shared->to, shared->from);
+    }
+    return terms;
 }
 
 graft_eased graft_obligation_eased(const graft_obligation *o, uint32_t i, graft_ease ease)
 {
     bool replaces = ease == GRAFT_EASE_CUT || ease == GRAFT_EASE_PURE;
-    Z3_ast question = state_question(o, i, ease);
-    Z3_params som = graft_obligation_som(o->z3);
-    Z3_ast simple = Z3_simplify_ex(o->z3, question, som);
-    Z3_params_dec_ref(o->z3, som);
+    replacement shared = new_replacement(o);
     replacement functions = new_replacement(o);
+    replacement names = new_replacement(o);
+    part_list parts = state_question(o, i, ease, &shared);
+    Z3_ast simple = settle(o, &parts, &shared);
     Z3_ast pure = replaces ? rewrite(&functions, simple, visit_function) : simple;
     uint32_t unknown = count_unknown(o, &functions);
-    graft_eased eased = {.exact = ease == GRAFT_EASE_PURE && unknown == 0,
+    graft_eased eased = {.question = rewrite(&names, pure, visit_symbol),
+                         .symbols = names.count,
+                         .exact = ease == GRAFT_EASE_PURE && unknown == 0,
                          .functions = unknown,
                          .inverses = functions.count - unknown};
-    eased.question = number_symbols(o, pure, &eased.symbols);
+    eased.names = names.to;
+    eased.meanings = find_meanings(o, &names, &functions, &shared);
     eased.choices = count_choices(o, eased.question);
     summand_count c = {.z3 = o->z3, .places = GRAFT_LIMIT(PLACES)};
     count_summands(&c, eased.question);

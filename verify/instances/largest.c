@@ -1,5 +1,5 @@
 /* largest.c - see largest.h. */
-#include "verify/core/largest.h"
+#include "verify/instances/largest.h"
 
 #include "verify/core/limits.h"
 
