@@ -272,7 +272,10 @@ def one(graft, device, folder, number):
     model = g.whole()
     fed = {i: g.values[i] for i in g.inputs}
     source, target = (os.path.join(folder, f"{number}.{end}onnx") for end in ("", "out."))
-    want = run(model, fed)
+    try:
+        want = run(model, fed)
+    except Exception:  # Shapes that do not fit, seen with an open axis alone.
+        return None
     onnx.save(model, source)
     done = subprocess.run([graft, "optimize", source, target, "--device", device, "--search", "random", "--seed",
                            str(number + 1), "--steps"], capture_output=True, text=True, check=False)
