@@ -1,13 +1,14 @@
-/* The committed rules at thousands of instances that follow their preconditions, and at the
- * neighbours of some: none may differ.
- * Independent of the samples that the rules were made with. */
+/* The committed rules at thousands of instances that follow their preconditions, and at thousands
+ * past the bounds of their sweeps: none may differ. Independent of the samples that the rules were
+ * made with. */
 #include "graph/rule/rulefile.h"
 #include "graph/rule/ruleprint.h"
 #include "tests/support/check.h"
-#include "verify/sweep/neighbours.h"
+#include "verify/sweep/beyond.h"
+#include "verify/sweep/cover.h"
 #include "verify/sweep/sweep.h"
 
-enum { POINTS = 1500, AROUND = 100, NEIGHBOURS = 6000 };
+enum { POINTS = 1500, BEYOND = 4000 };
 
 static void test_committed_rules(void **state)
 {
@@ -29,10 +30,12 @@ static void test_committed_rules(void **state)
         graft_domain_find(env, env->unit, rule, &options, &domain);
         graft_sweep_domain(env, sweeper, rule, &domain, 2, &result);
         if (!result.refuted) {
-            graft_domain around;
-            uint32_t count = domain.count < AROUND ? domain.count : AROUND;
-            graft_neighbours_find(env->unit, rule, domain.points, count, NEIGHBOURS, &around);
-            graft_sweep_domain(env, sweeper, rule, &around, 2, &result);
+            const graft_rule_entry *e = &set.entries[i];
+            graft_point *points = NULL;
+            assert_true(graft_cover_unpack(env->unit, rule, e->cover_points, e->cover_bytes,
+                                           e->cover, &points));
+            graft_beyond_find(env->unit, rule, points, e->cover, BEYOND, &domain);
+            graft_sweep_domain(env, sweeper, rule, &domain, 2, &result);
         }
         if (result.refuted) {
             print_message("# %s: %s at %s\n", set.entries[i].name,

@@ -18,8 +18,8 @@
 #include <string.h>
 
 enum {
-    PER_CLASS = 84,  /* Mutants wanted of each class that are false within the bounds, */
-    PER_RETOLD = 75, /* and rules in other words of each kind. */
+    PER_CLASS = 38,  /* Mutants wanted of each class that are false within the bounds, */
+    PER_RETOLD = 38, /* and rules in other words of each kind. */
     TRIES_PER_RULE = 3,
     WITNESS_ATTEMPTS = 1500,
     WITNESS_ENOUGH = 60,

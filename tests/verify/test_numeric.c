@@ -9,6 +9,7 @@
 #include "graph/rule/ruleparse.h"
 #include "tests/support/check.h"
 #include "tests/support/exact.h"
+#include "tests/support/rows.h"
 #include "verify/check.h"
 #include "verify/sweep/cover.h"
 #include "verify/sweep/rounding.h"
@@ -155,124 +156,33 @@ static void test_halves(void **state)
 
 /* --------------------------------------------------------------- classifying */
 
-#define V_FROM_1_TO_1_1 " where fle(1.0, #1.value) and fle(#1.value, 1.1)"
-
-/* Which are true of bits, beside others that are true of real numbers, and some that are not. */
-static const struct {
-    const char *text;
-    bool is_exact;
-} classified[] = {
-  /* For some values of attributes: 1 is one that the sweep takes. */
-    {"mul(mul(a, fill#1()), b) = mul(a, mul(fill#1(), b))" V_FROM_1_TO_1_1,                     false},
-    {"add(mul(a, fill#1()), mul(b, fill#1())) = mul(add(a, b), fill#1())" V_FROM_1_TO_1_1,      false},
-    {"mul(mul(a, fill#1()), b) = mul(b, mul(fill#1(), a))",                                     true },
-    {"mul(a, fill#1(value=1.0)) = a",                                                           true },
-    {"div(a, fill#1(value=1.0)) = a",                                                           true },
- /* For some sizes: the sum is rotated from 21 summands on. */
-    {"reduce_sum#1(a, axes=1) = reduce_sum#1(slice(concat(a, a, axis=0), axis=0, "
-     "start=max(dim(a,0), 20) - 20, end=dim(a,0) + max(dim(a,0), 20) - 20), axes=1) "
-     "where rank(a) = 1",                                                                  false},
-    {"reduce_mean#1(a, axes=1) = reduce_mean#1(slice(concat(a, a, axis=0), axis=0, "
-     "start=max(dim(a,0), 20) - 20, end=dim(a,0) + max(dim(a,0), 20) - 20), axes=1) "
-     "where rank(a) = 1",                                                                  false},
-    {"reduce_max#1(a, axes=1) = reduce_max#1(slice(concat(a, a, axis=0), axis=0, "
-     "start=max(dim(a,0), 20) - 20, end=dim(a,0) + max(dim(a,0), 20) - 20), axes=1) "
-     "where rank(a) = 1",                                                                  false},
-    {"reduce_sum#1(slice#2(concat(a, b, axis=0), axis=0), axes=1) = reduce_sum#1(b, axes=1) "
-     "where rank(a) = 1 and #2.start = dim(a,0) and #2.end = dim(a,0) + dim(b,0)",         true },
- /* The order of a sum over two axes; of rows and columns that stay as they are. */
-    {"reduce_sum(a, axes=3, keep=0) = reduce_sum(transpose(a, axis=[1, 0]), axes=3, keep=0)",
-     false                                                                                           },
-    {"reduce_max(a, axes=3, keep=0) = reduce_max(transpose(a, axis=[1, 0]), axes=3, keep=0)",
-     false                                                                                           },
-    {"reduce_sum(a, axes=1, keep=0) = reduce_sum(transpose(a, axis=[1, 0]), axes=2, keep=0)",   true },
-    {"transpose(matmul(a, b), axis=[1, 0]) = "
-     "matmul(transpose(b, axis=[1, 0]), transpose(a, axis=[1, 0]))",                       true },
-    {"add(matmul(a, b), matmul(c, d)) = matmul(concat(a, c, axis=1), concat(b, d, axis=0))",    false},
-    {"matmul(concat(a, b, axis=0), c) = concat(matmul(a, c), matmul(b, c), axis=0)",            true },
-    {"matmul(matmul(a, b), c) = matmul(a, matmul(b, c))",                                       false},
- /* Zeros of both signs, infinities. */
-    {"add(a, fill#1(value=0.0)) = a",                                                           false},
-    {"sub(a, fill#1(value=0.0)) = a",                                                           true },
-    {"sub(fill#1(value=0.0), a) = mul(a, fill(value=-1.0, dim=[]))",                            false},
-    {"mul(a, fill#1(value=0.0)) = mul(sub(a, a), fill#1(value=0.0))",                           false},
-    {"max(a, b) = max(b, a)",                                                                   false},
-    {"max(max(a, b), b) = max(a, b)",                                                           true },
-    {"max(max(a, b), a) = max(a, b)",                                                           false},
-    {"reduce_sum(a, axes=1, keep=1) = a",                                                       false},
-    {"reduce_mean(a, axes=1, keep=1) = a",                                                      false},
-    {"reduce_max(a, axes=1, keep=1) = a",                                                       true },
-    {"relu(pad#1(a, value=-0.0)) = pad#1(relu(a), value=-0.0)",                                 false},
-    {"relu(pad#1(a, value=0.0)) = pad#1(relu(a), value=0.0)",                                   true },
-    {"pad#1(relu(a)) = relu(pad#1(a)) where fle(0.0, #1.value)",                                false},
-    {"add(conv#1(a, b), fill#2(value=0.0)) = conv#1(a, b) where #2.dim_0 = 0",                  true },
-    {"scale_shift(a, b, fill#1(value=0.0)) = "
-     "mul(a, reshape(b, dim=[dim(b,0), 1])) where rank(a) = 3",                            false},
-    {"conv#1(pad#2(a, axis=3, value=0.0), b, pad_left=0, pad_right=0) = "
-     "conv#1(a, b, pad_left=#2.before, pad_right=#2.after)",                               false},
- /* Functions of whole rows. */
-    {"softmax#1(add(a, fill#2())) = softmax#1(a) where #2.dim_0 = 0",                           false},
-    {"softmax(transpose(a, axis=[1, 0]), axis=0) = transpose(softmax(a, axis=1), axis=[1, 0])",
-     true                                                                                            },
-    {"layer_norm#1(concat(a, b, axis=0), c, d) = "
-     "concat(layer_norm#1(a, c, d), layer_norm#1(b, c, d), axis=0) where rank(a) = 2",     true },
-    {"layer_norm#1(add(a, fill#2()), b, c) = layer_norm#1(a, b, c) where #2.dim_0 = 0",         false},
- /* Activations and windows. */
-    {"relu(max_pool#1(a)) = max_pool#1(relu(a))",                                               true },
-    {"max_pool#1(clip#2(a)) = clip#2(max_pool#1(a))",                                           true },
-    {"clip(a, low=0.0, high=6.0) = min(relu(a), fill(value=6.0, dim=[]))",                      true },
-    {"leaky_relu(leaky_relu(a, slope=0.1), slope=0.1) = leaky_relu(a, slope=0.01)",             false},
-    {"leaky_relu#1(concat#2(a, b)) = concat#2(leaky_relu#1(a), leaky_relu#1(b))",               true },
-    {"max_pool#1(a, stride_h=1, stride_w=1, dilation_h=1, dilation_w=1) = "
-     "reduce_max(a, axes=12, keep=1)",                                                     true },
-    {"avg_pool#1(a, stride_h=1, stride_w=1, pad_top=0, pad_left=0, pad_bottom=0, pad_right=0) = "
-     "reduce_mean(a, axes=12, keep=1)",                                                    true },
-    {"avg_pool#1(a, count_pad=0) = avg_pool#1(a, count_pad=1)",                                 false},
- /* Other operands, ranges, folds. */
-    {"sub(fill#1(value=0.0), a) = a",                                                           false},
-    {"div(fill#1(value=1.0), a) = a",                                                           false},
-    {"concat#1(a, b) = concat#1(a, a) where same_shape(a, b)",                                  false},
-    {"concat#1(a, b) = concat#1(b, b) where same_shape(a, b)",                                  false},
-    {"reduce_sum(a, axes=1, keep=0) = reduce_mean(a, axes=1, keep=0)",                          false},
-    {"reduce_sum(a, axes=1, keep=0) = reduce_max(a, axes=1, keep=0)",                           false},
-    {"reduce_sum(a, axes=1, keep=0) = fill(value=0.0, dim=[]) where rank(a) = 1",               false},
-    {"reduce_sum(slice#1(a, axis=0), axes=1, keep=0) = reduce_sum(a, axes=1, keep=0) "
-     "where #1.start = 0",                                                                 false},
-    {"reduce_sum(a, axes=1, keep=0) = "
-     "reduce_sum(slice(a, axis=0, start=0, end=min(dim(a,0), 2)), axes=1, keep=0)",        false},
-    {"avg_pool#1(add(a, b)) = add(avg_pool#1(a), avg_pool#1(b)) where same_shape(a, b)",        false},
-};
-
 /* The class, and whether the proof says so alone: the samples are there to take it away. */
 static void test_classified(void **state)
 {
     graft_env *env = *state;
     const graft_check_options options = graft_check_defaults();
+    const rows classified = rows_read(env, "exact");
     uint32_t wrong = 0;
-    for (size_t i = 0; i < sizeof classified / sizeof classified[0]; i++) {
-        const char *text = classified[i].text;
-        graft_rule rule;
+    for (uint32_t i = 0; i < classified.count; i++) {
+        const graft_rule *rule = &classified.rules[i];
         graft_domain domain;
         graft_prover prover;
         graft_prove_result counts;
         graft_symbolic_result alone;
         const graft_domain_options few = {.points = 20, .attempts = 20000};
-        if (graft_rule_parse(env, "rule", text, &rule) != GRAFT_OK) {
-            fail_msg("%s: %s", text, env->message);
-        }
-        graft_domain_find(env, env->unit, &rule, &few, &domain);
+        graft_domain_find(env, env->unit, rule, &few, &domain);
         assert_true(domain.count > 0);
         graft_prover_open(&prover, &options.prove, &counts);
         graft_symbolic *symbolic = graft_symbolic_open(env, &prover);
-        graft_symbolic_try_exact(symbolic, &rule, NULL, 0, &options.prove, &alone);
-        graft_numeric class = graft_numeric_classify(env, symbolic, &rule, domain.points,
+        graft_symbolic_try_exact(symbolic, rule, NULL, 0, &options.prove, &alone);
+        graft_numeric class = graft_numeric_classify(env, symbolic, rule, domain.points,
                                                      domain.count, &options.prove);
         graft_symbolic_close(symbolic);
         graft_prover_close(&prover);
-        if (alone.same != classified[i].is_exact ||
-            (class == GRAFT_NUMERIC_EXACT) != classified[i].is_exact) {
-            print_message("# %s: %s; the proof: %s\n", text, graft_numeric_name(class),
-                          alone.same ? "exact" : alone.reason);
+        if (alone.same != classified.holds[i] ||
+            (class == GRAFT_NUMERIC_EXACT) != classified.holds[i]) {
+            print_message("# %s: %s; the proof: %s\n", classified.texts[i],
+                          graft_numeric_name(class), alone.same ? "exact" : alone.reason);
             wrong++;
         }
         graft_arena_reset(env->unit);

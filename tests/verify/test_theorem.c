@@ -270,7 +270,7 @@ static void test_corpus(void **state)
     graft_env *env = *state;
     try_corpus(env, "tests/verify/corpus/false.yaml", 16);
     try_corpus(env, "tests/verify/corpus/beyond.yaml", 20);
-    try_corpus(env, "tests/verify/corpus/mutants.yaml", 150);
+    try_corpus(env, "tests/verify/corpus/mutants.yaml", 75);
 }
 
 /* ---------------------------------------------------------------------- laws */

@@ -185,8 +185,7 @@ done:
     return status;
 }
 
-graft_status graft_verify_bench(graft_env *env, const char *rules, const char *families,
-                                FILE *out)
+graft_status graft_verify_bench(graft_env *env, const char *rules, const char *families, FILE *out)
 {
     graft_status status = GRAFT_OK;
     graft_ruleset set;

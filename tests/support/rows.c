@@ -1,0 +1,65 @@
+/* rows.c - see rows.h. */
+#include "tests/support/rows.h"
+
+#include "graph/base/file.h"
+#include "graph/rule/ruleparse.h"
+#include "tests/support/check.h"
+
+#include <string.h>
+
+graft_rule rows_parse(graft_env *env, const char *text)
+{
+    graft_rule rule;
+    if (graft_rule_parse(env, "rule", text, &rule) != GRAFT_OK) {
+        fail_msg("%s: %s", text, env->message);
+    }
+    return rule;
+}
+
+static rows open_rows(graft_env *env, size_t capacity)
+{
+    return (rows){GRAFT_NEW(env->life, graft_rule, capacity),
+                  GRAFT_NEW(env->life, const char *, capacity),
+                  GRAFT_NEW(env->life, bool, capacity), 0};
+}
+
+static void add_row(graft_env *env, rows *r, const char *text, bool holds)
+{
+    r->rules[r->count] = rows_parse(env, text);
+    r->texts[r->count] = text;
+    r->holds[r->count++] = holds;
+}
+
+rows rows_read(graft_env *env, const char *name)
+{
+    const char *path = graft_arena_printf(env->life, "tests/verify/rules/%s.txt", name);
+    uint8_t *data = NULL;
+    size_t size = 0;
+    if (graft_file_read(env, env->life, path, &data, &size) != GRAFT_OK) {
+        fail_msg("%s", env->message);
+    }
+    const char *text = graft_arena_printf(env->life, "%.*s", (int)size, (const char *)data);
+    rows r = open_rows(env, size / 8); /* A rule and its sign take more. */
+    for (const char *at = text; *at != '\0';) {
+        size_t length = strcspn(at, "\n");
+        if (length > 0 && at[0] != '#') {
+            assert_true((at[0] == '+' || at[0] == '-') && at[1] == ' ');
+            add_row(env, &r, graft_arena_printf(env->life, "%.*s", (int)length - 2, at + 2),
+                    at[0] == '+');
+        }
+        at += at[length] == '\n' ? length + 1 : length;
+    }
+    assert_true(r.count > 0);
+    return r;
+}
+
+rows rows_of(graft_env *env, const rows *all, bool holds)
+{
+    rows some = open_rows(env, all->count);
+    for (uint32_t i = 0; i < all->count; i++) {
+        if (all->holds[i] == holds) {
+            add_row(env, &some, all->texts[i], holds);
+        }
+    }
+    return some;
+}

@@ -1,0 +1,26 @@
+/* rows.h - rules in a file of tests/verify/rules/, one a line, behind what is expected of it:
+ *
+ *      # a comment
+ *      + relu(relu(a)) = relu(a)       it holds
+ *      - matmul(a, b) = matmul(b, a)   it does not */
+#ifndef TESTS_ROWS_H
+#define TESTS_ROWS_H
+
+#include "graph/base/env.h"
+
+typedef struct rows {
+    graft_rule *rules;
+    const char **texts;
+    bool *holds;
+    uint32_t count;
+} rows;
+
+/* Reads "tests/verify/rules/NAME.txt" into env->life; asserts that it can. */
+rows rows_read(graft_env *env, const char *name);
+/* Those that hold, or those that do not. */
+rows rows_of(graft_env *env, const rows *all, bool holds);
+
+/* The rule; the test fails, with the parser's message, when it is none. */
+graft_rule rows_parse(graft_env *env, const char *text);
+
+#endif
