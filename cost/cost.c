@@ -26,6 +26,7 @@ struct graft_cost {
     graft_anchor *anchor; /* Opened when something is to be measured. */
     graft_roofline roofline;
     bool estimating;
+    bool borrowed;        /* Its entries are there to choose kernels by: see graft_cost_borrow. */
     uint64_t deadline_ns; /* Of measuring; 0: none. */
     bool convention;
     uint8_t layout; /* Of the convention. */
@@ -124,7 +125,7 @@ graft_status graft_cost_close(graft_env *env, graft_cost *cost)
         return GRAFT_OK;
     }
     graft_status status = graft_database_save(env, cost->database);
-    if (cost->statistics.estimated > 0) {
+    if (cost->statistics.estimated > 0 && !cost->borrowed) {
         graft_log(env, 1,
                   "%u costs of '%s' are estimates: its records lack them (graft measure "
                   "marks which)",
@@ -153,6 +154,19 @@ void graft_cost_set_estimating(graft_cost *cost, bool estimating)
 {
     cost->estimating = estimating;
     graft_plan_memo_clear(cost->memo);
+}
+
+graft_status graft_cost_borrow(graft_env *env, graft_cost *cost, const char *path)
+{
+    graft_status status = GRAFT_OK;
+    if (path != NULL && graft_file_exists(path)) {
+        GRAFT_CHECK(graft_database_merge(env, cost->database, path));
+    }
+    GRAFT_CHECK(graft_shipped_borrow(env, cost->database, graft_device_name(cost->device)));
+    cost->borrowed = true;
+    graft_cost_set_estimating(cost, true);
+done:
+    return status;
 }
 
 void graft_cost_set_deadline(graft_cost *cost, uint64_t deadline_ns)
@@ -524,6 +538,19 @@ static const graft_cost_entry *find_entry(const graft_cost *cost, const graft_si
     return entry;
 }
 
+/* An estimate that is going to be run has to name what is run. */
+static void name_estimate(const graft_cost *cost, const graft_signature *signature,
+                          graft_cost_entry *entry)
+{
+    const char *name =
+        cost->borrowed ? graft_estimate_implementation(cost->database,
+                                                       graft_device_name(cost->device), signature)
+                       : NULL;
+    if (name != NULL) {
+        (void)snprintf(entry->implementation, sizeof(entry->implementation), "%s", name);
+    }
+}
+
 /* The lock is held, and the entry is in neither database. */
 static graft_status add_entry(graft_env *env, graft_cost *cost, const graft_signature *signature)
 {
@@ -535,6 +562,7 @@ static graft_status add_entry(graft_env *env, graft_cost *cost, const graft_sign
     if (!cost->distant || !graft_estimate_from_elsewhere(cost->database, signature, &entry)) {
         GRAFT_CHECK(estimate(env, cost, signature->op, graft_signature_flops(signature),
                              graft_signature_bytes(signature), &entry));
+        name_estimate(cost, signature, &entry);
     }
     const graft_signature plain = without_place(cost, signature);
     graft_database_add(cost->estimates, cost->distant ? signature : &plain, &entry);

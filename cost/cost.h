@@ -61,6 +61,12 @@ void graft_cost_set_measuring(graft_cost *cost, const graft_measure_options *opt
 /* Never measures: what is missing is estimated. */
 void graft_cost_set_estimating(graft_cost *cost, bool estimating);
 
+/* For running rather than pricing: nothing is measured and nothing saved. What `path` (NULL: nothing)
+ * has of this processor is taken from there, else from the nearest recorded one; what both lack is
+ * estimated, with the implementation of the nearest operator. For a cost in memory. Fails as
+ * graft_database_merge does. */
+GRAFT_MUST_USE graft_status graft_cost_borrow(graft_env *env, graft_cost *cost, const char *path);
+
 /* Measures until then (graft_clock_ns; 0, as at first: always), a few signatures at a time; what is
  * missing afterwards is estimated. */
 void graft_cost_set_deadline(graft_cost *cost, uint64_t deadline_ns);

@@ -111,6 +111,7 @@ struct graft_kernel {
     graft_shape outputs[GRAFT_MAX_OUTPUTS];
     char name[GRAFT_KERNEL_NAME_BYTES];
     bool dry; /* Only the name is wanted. */
+    int thread_count;
     const float *constants[GRAFT_MAX_INPUTS];
 
     program_operand operands[PROGRAM_OPERANDS];

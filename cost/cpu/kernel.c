@@ -44,6 +44,16 @@ void graft_cpu_kernel_close(graft_kernel *kernel)
     free(kernel);
 }
 
+/* One for what is done before threads have met: elsewhere than on an idle machine they wait for each
+ * other a thousand times as long. */
+static int count_threads(const graft_device *device, const graft_signature *signature)
+{
+    enum { OPERATIONS = 1 << 21, BYTES = 1 << 21 };
+    const bool small =
+        graft_signature_flops(signature) < OPERATIONS && graft_signature_bytes(signature) < BYTES;
+    return small ? 1 : (int)device->head.thread_count;
+}
+
 /* A kernel with nothing in it but what families read. */
 static graft_status begin_kernel(graft_env *env, graft_device *device,
                                  const graft_signature *signature, bool dry, graft_kernel **kernel)
@@ -55,6 +65,8 @@ static graft_status begin_kernel(graft_env *env, graft_device *device,
     k->device = device;
     k->signature = *signature;
     k->dry = dry;
+    k->thread_count = count_threads(device, signature);
+    omp_set_num_threads(k->thread_count);
     if (graft_signature_outputs(signature, k->outputs) != GRAFT_OK) {
         free(k);
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "the operands of a signature do not fit together");
@@ -151,7 +163,6 @@ static graft_status list_all(graft_env *env, graft_device *device, const graft_s
     graft_mark mark = graft_arena_mark(env->scratch);
     graft_buffer text = {.arena = env->scratch};
     *count = 0;
-    omp_set_num_threads((int)device->head.thread_count);
     for (uint32_t family = 0; family < FAMILY_COUNT; family++) {
         GRAFT_CHECK(list_family(env, device, signature, family, list, count));
     }
@@ -394,6 +405,7 @@ graft_status graft_cpu_kernel_run(graft_env *env, graft_kernel *kernel)
         kernel->plain(kernel);
         return GRAFT_OK;
     }
+    omp_set_num_threads(kernel->thread_count);
     for (uint32_t i = 0; i < kernel->stage_count; i++) {
         dnnl_status_t result = run_stage(kernel, &kernel->stages[i]);
         if (result != dnnl_success) {

@@ -17,9 +17,10 @@ typedef struct graft_cost_entry {
     double spread_ns; /* Between the quartiles. Estimated: typical error of the estimate. */
     uint64_t flops;
     uint64_t bytes;
-    uint32_t rounds;                              /* 0 for estimates. */
-    uint8_t source;                               /* graft_cost_source */
-    char implementation[GRAFT_KERNEL_NAME_BYTES]; /* "" for estimates. */
+    uint32_t rounds; /* 0 for estimates. */
+    uint8_t source;  /* graft_cost_source */
+    char implementation
+        [GRAFT_KERNEL_NAME_BYTES]; /* "" for estimates, but for those that are to be run. */
 } graft_cost_entry;
 
 /* The nearest multiple of 1/16 that is not 0. */

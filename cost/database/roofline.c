@@ -295,3 +295,54 @@ bool graft_estimate_from_elsewhere(const graft_database *database, const graft_s
     }
     return best != NULL;
 }
+
+/* ------------------------------------------------------------ implementations */
+
+/* How far apart two operators are: HUGE_VAL where one's implementations are not the other's, else the
+ * sum of the octaves between sizes, and what other things weigh beside these. */
+static double distance_between(const graft_signature *a, const graft_signature *b)
+{
+    static const double of_attribute = 2.0;
+    static const double of_place = 0.5;
+    double far = 0.0;
+    if (a->op != b->op || a->input_count != b->input_count || a->const_mask != b->const_mask ||
+        memcmp(a->in_layouts, b->in_layouts, sizeof(a->in_layouts)) != 0 ||
+        memcmp(a->out_layouts, b->out_layouts, sizeof(a->out_layouts)) != 0) {
+        return HUGE_VAL;
+    }
+    for (uint32_t k = 0; k < a->input_count; k++) {
+        if (a->inputs[k].rank != b->inputs[k].rank) {
+            return HUGE_VAL;
+        }
+        for (uint32_t i = 0; i < a->inputs[k].rank; i++) {
+            far += fabs(log2((double)a->inputs[k].dims[i] / (double)b->inputs[k].dims[i]));
+        }
+    }
+    for (uint32_t i = 0; i < GRAFT_MAX_ATTRS; i++) {
+        far += a->attrs[i] != b->attrs[i] ? of_attribute : 0.0;
+    }
+    far += a->distance != b->distance ? of_place : 0.0;
+    return far + (a->in_place != b->in_place ? of_place : 0.0);
+}
+
+const char *graft_estimate_implementation(const graft_database *database, const char *device,
+                                          const graft_signature *signature)
+{
+    const graft_database_record *best = NULL;
+    double least = HUGE_VAL;
+    for (uint32_t i = 0; i < graft_database_count(database); i++) {
+        const graft_database_record *record = graft_database_at(database, i);
+        if (record->signature.op != signature->op || strcmp(record->device, device) != 0 ||
+            record->entry.implementation[0] == '\0') {
+            continue;
+        }
+        double far = distance_between(&record->signature, signature);
+        bool first = far == least && best != NULL && /* Whatever the order of records is. */
+                     graft_signature_compare(&record->signature, &best->signature) < 0;
+        if (far < least || first) {
+            best = record;
+            least = far;
+        }
+    }
+    return best == NULL ? NULL : best->entry.implementation;
+}

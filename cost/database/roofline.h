@@ -49,4 +49,10 @@ graft_signature *graft_roofline_probes(graft_arena *arena, uint32_t *count);
 bool graft_estimate_from_elsewhere(const graft_database *database, const graft_signature *signature,
                                    graft_cost_entry *entry);
 
+/* What is likely to be the fastest implementation of an operator that nobody measured: that of the
+ * measured one of `device` with the same operator and layouts whose sizes and attributes are nearest.
+ * NULL when there is none. */
+const char *graft_estimate_implementation(const graft_database *database, const char *device,
+                                          const graft_signature *signature);
+
 #endif

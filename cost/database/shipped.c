@@ -56,18 +56,15 @@ static uint32_t shared_words(const char *name, const char *wanted)
     return shared;
 }
 
-const char *graft_shipped_nearest(graft_env *env, const char *device)
+/* Another device of the database than `device`; NULL when no name shares a word with its. */
+static const char *find_nearest(const graft_database *database, const char *device)
 {
-    graft_database *database = NULL;
     const char *nearest = NULL;
     uint32_t most = 0;
-    if (graft_database_open(env, NULL, &database) != GRAFT_OK ||
-        graft_shipped_merge(env, database) != GRAFT_OK) {
-        graft_env_clear(env); /* It is a hint. */
-    }
-    for (uint32_t i = 0; database != NULL && i < graft_database_count(database); i++) {
+    for (uint32_t i = 0; i < graft_database_count(database); i++) {
         const char *name = graft_database_at(database, i)->device;
-        if (i > 0 && name == graft_database_at(database, i - 1)->device) {
+        if ((i > 0 && name == graft_database_at(database, i - 1)->device) ||
+            strcmp(name, device) == 0) {
             continue; /* Names are kept once each. */
         }
         uint32_t shared = shared_words(name, device);
@@ -76,7 +73,36 @@ const char *graft_shipped_nearest(graft_env *env, const char *device)
             nearest = name;
         }
     }
-    nearest = nearest == NULL ? NULL : graft_arena_strdup(env->life, nearest);
+    return nearest;
+}
+
+const char *graft_shipped_nearest(graft_env *env, const char *device)
+{
+    graft_database *database = NULL;
+    const char *nearest = NULL;
+    if (graft_database_open(env, NULL, &database) != GRAFT_OK ||
+        graft_shipped_merge(env, database) != GRAFT_OK) {
+        graft_env_clear(env); /* It is a hint. */
+    }
+    if (database != NULL) {
+        nearest = find_nearest(database, device);
+        nearest = nearest == NULL ? NULL : graft_arena_strdup(env->life, nearest);
+    }
     graft_database_close(database);
     return nearest;
+}
+
+graft_status graft_shipped_borrow(graft_env *env, graft_database *database, const char *device)
+{
+    graft_status status = graft_shipped_merge(env, database);
+    const char *nearest = status == GRAFT_OK ? find_nearest(database, device) : NULL;
+    const uint32_t count = nearest == NULL ? 0 : graft_database_count(database);
+    for (uint32_t i = 0; i < count; i++) {
+        const graft_database_record *record = graft_database_at(database, i);
+        if (record->device == nearest && record->signature.op != GRAFT_COST_FACTOR &&
+            graft_database_find(database, &record->signature) == NULL) {
+            graft_database_add(database, &record->signature, &record->entry);
+        }
+    }
+    return status;
 }

@@ -11,5 +11,9 @@ GRAFT_MUST_USE graft_status graft_shipped_merge(graft_env *env, graft_database *
 /* The device among those of the recorded databases whose name shares most words with `device`, in
  * env->life; NULL when none shares any, or they cannot be read. */
 const char *graft_shipped_nearest(graft_env *env, const char *device);
+/* Joins all of them, and gives the selected device, `device`, what it lacks of the nearest other:
+ * for choosing kernels, in memory. Fails as graft_shipped_merge does. */
+GRAFT_MUST_USE graft_status graft_shipped_borrow(graft_env *env, graft_database *database,
+                                                 const char *device);
 
 #endif

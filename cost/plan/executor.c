@@ -37,20 +37,39 @@ struct graft_executor {
 
 /* ------------------------------------------------------------------ opening */
 
+static bool can_run(const graft_executor *e, graft_index node)
+{
+    graft_opaque opaque;
+    return e->graph->nodes[node].op != GRAFT_OP_OPAQUE || e->graph->nodes[node].is_const ||
+           (e->model != NULL && graft_opaque_find(e->model, e->graph, node, &opaque));
+}
+
+/* Names the first node that nothing runs, and the operators of all others. */
 static graft_status refuse_opaque(graft_env *env, const graft_executor *e)
 {
-    const graft_graph *graph = e->graph;
-    graft_opaque opaque;
-    for (graft_index n = 0; n < graph->node_end; n++) {
-        if (graph->nodes[n].op == GRAFT_OP_OPAQUE && !graph->nodes[n].is_const &&
-            (e->model == NULL || !graft_opaque_find(e->model, graph, n, &opaque))) {
-            return GRAFT_FAIL(env, GRAFT_UNSUPPORTED,
-                              "the graph cannot be run: node %u is an operator that Graft does not "
-                              "know (number %u of the model)",
-                              n, graph->nodes[n].source);
+    const graft_node *first = NULL;
+    const char *types = "";
+    for (graft_index n = 0; n < e->graph->node_end; n++) {
+        const graft_node *node = &e->graph->nodes[n];
+        if (can_run(e, n)) {
+            continue;
         }
+        if (e->model == NULL) {
+            return GRAFT_FAIL(env, GRAFT_UNSUPPORTED,
+                              "the graph cannot be run: node %u is an operator of some model", n);
+        }
+        const char *type =
+            graft_arena_printf(env->scratch, ", %s", graft_model_node_type(e->model, node));
+        first = first == NULL ? node : first;
+        types = strstr(types, type) == NULL ? graft_arena_printf(env->scratch, "%s%s", types, type)
+                                            : types;
     }
-    return GRAFT_OK;
+    return first == NULL ? GRAFT_OK
+                         : GRAFT_FAIL(env, GRAFT_UNSUPPORTED,
+                                      "%s: node '%s' (%s) is an operator that Graft does not know "
+                                      "and cannot run; all of these in the model: %s",
+                                      e->model->file, graft_model_node_name(e->model, first),
+                                      graft_model_node_type(e->model, first), types + 2);
 }
 
 static graft_status build_schedule(graft_env *env, graft_executor *e, graft_cost *cost)
@@ -182,8 +201,14 @@ static graft_status open_kernel(graft_env *env, graft_executor *e, graft_cost *c
         constants[k] = e->regions[graft_step_input(&e->schedule, step, k)];
     }
     GRAFT_CHECK(choose_implementation(env, cost, &step->signature, name));
-    GRAFT_CHECK(graft_kernel_open(env, e->device, &step->signature, name[0] == '\0' ? NULL : name,
-                                  constants, &e->kernels[i]));
+    status = graft_kernel_open(env, e->device, &step->signature, name[0] == '\0' ? NULL : name,
+                               constants, &e->kernels[i]);
+    if (status == GRAFT_UNSUPPORTED && name[0] != '\0') { /* Another processor's favourite. */
+        graft_env_clear(env);
+        status =
+            graft_kernel_open(env, e->device, &step->signature, NULL, constants, &e->kernels[i]);
+    }
+    GRAFT_CHECK(status);
     size_t workspace = graft_kernel_workspace_bytes(e->kernels[i]);
     if (workspace > e->memory.workspace_bytes) {
         e->memory.workspace_bytes = workspace;

@@ -50,15 +50,13 @@ typedef struct {
 
 static graft_status open_runner(graft_env *env, graft_session *session, runner *r)
 {
-    static const graft_measure_options hurried = {.rounds = 3, .batch_ns = 50000, .quiet = true};
     graft_status status = GRAFT_OK;
     *r = (runner){.cost = session->cost, .model = session->model};
     if (graft_device_is_program(session->device)) {
         r->cost = NULL;
         GRAFT_CHECK(graft_device_open(env, "cpu", 1, &r->device));
         GRAFT_CHECK(graft_cost_open(env, r->device, NULL, &r->cost));
-        graft_cost_set_measuring(r->cost, &hurried);
-        graft_cost_set_convention(r->cost, true);
+        GRAFT_CHECK(graft_cost_borrow(env, r->cost, NULL));
     }
 done:
     return status;

@@ -28,7 +28,6 @@ static int take_threads(int count)
 
 static graft_status open_costs(graft_run *run, const graft_run_options *options)
 {
-    static const graft_measure_options hurried = {.rounds = 3, .batch_ns = 50000, .quiet = true};
     graft_status status = GRAFT_OK;
     graft_env *env = &run->env;
     const char *database = options->database;
@@ -36,8 +35,7 @@ static graft_status open_costs(graft_run *run, const graft_run_options *options)
     GRAFT_CHECK(graft_device_open(env, "cpu", env->thread_count, &run->device));
     GRAFT_CHECK(graft_cost_open(env, run->device, options->tune ? database : NULL, &run->cost));
     if (!options->tune) {
-        graft_cost_set_measuring(run->cost, &hurried);
-        graft_cost_set_convention(run->cost, true);
+        GRAFT_CHECK(graft_cost_borrow(env, run->cost, database));
     }
 done:
     return status;

@@ -39,8 +39,8 @@ typedef struct graft_run_tensor {
 typedef struct graft_run_options {
     uint32_t thread_count; /* 0: one for each processor. */
     /* Layouts and kernels by costs measured with care: what the database lacks of them is measured
-     * first, seconds to minutes, and kept there. Without it each opening looks at the kernels of one
-     * layout for a moment. */
+     * first, seconds to minutes, and kept there. Without it nothing is measured: they are chosen by
+     * what the database has, then by costs recorded on the nearest processor. */
     bool tune;
     const char *database;     /* A file of costs; NULL: the processor's, below ~/.cache/graft. */
     const char *policy;       /* A policy.graft that rewrites the model first; NULL: none does. */

@@ -329,6 +329,43 @@ static void test_other_distance(void **state)
     check_folder_remove(folder);
 }
 
+/* What is to be run names an implementation, and nothing is measured for it or written. */
+static void test_borrowed(void **state)
+{
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    const char *path = graft_arena_printf(env->life, "%s/costs", folder);
+    const graft_cost_entry known = {.rounds = 15, .median_ns = 50.0, .implementation = "mine"};
+    graft_device *device = check_device_open(env);
+    graft_database *database = NULL;
+    graft_cost *cost = NULL;
+    graft_cost_entry entry;
+    graft_cost_statistics statistics;
+    graft_signature s;
+    graft_shape shape = build_shape(1, 1000, 0, 0, 0);
+    graft_signature_of_reorder(&shape, 0, 0, &s);
+    s.op = GRAFT_OP_relu;
+    assert_int_equal(graft_database_open(env, path, &database), GRAFT_OK);
+    graft_database_select(database, graft_device_name(device), graft_device_library(device));
+    graft_database_add(database, &s, &known);
+    assert_int_equal(graft_database_save(env, database), GRAFT_OK);
+    graft_database_close(database);
+    assert_int_equal(graft_cost_open(env, device, NULL, &cost), GRAFT_OK);
+    assert_int_equal(graft_cost_borrow(env, cost, path), GRAFT_OK);
+    assert_int_equal(graft_cost_signature(env, cost, &s, &entry), GRAFT_OK);
+    assert_true(entry.source == GRAFT_COST_MEASURED && entry.median_ns == 50.0);
+    s.inputs[0].dims[0] = 1001;
+    assert_int_equal(graft_cost_signature(env, cost, &s, &entry), GRAFT_OK);
+    assert_int_equal(entry.source, GRAFT_COST_ESTIMATED);
+    assert_string_equal(entry.implementation, "mine");
+    graft_cost_statistics_of(cost, &statistics);
+    assert_int_equal(statistics.measured, 0);
+    assert_true(statistics.entries > 100); /* Of the nearest recorded processor. */
+    assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
+    graft_device_close(device);
+    check_folder_remove(folder);
+}
+
 /* Nothing to fit a line to, nothing to measure with: refused, never 0. */
 static void test_no_estimate(void **state)
 {
@@ -627,6 +664,7 @@ int main(void)
         CHECK_TEST(test_fit),
         CHECK_TEST(test_recorded_device),
         CHECK_TEST(test_other_distance),
+        CHECK_TEST(test_borrowed),
         CHECK_TEST(test_no_estimate),
         CHECK_TEST(test_measured_on_demand),
         CHECK_TEST(test_measured_again),

@@ -6,6 +6,7 @@
 #include "tests/support/check.h"
 #include "tests/support/kernels.h"
 
+#include <omp.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -506,6 +507,31 @@ static void test_reorders(void **state)
     graft_device_close(device);
 }
 
+/* Threads share what is worth meeting for. */
+static void test_threads(void **state)
+{
+    static const struct {
+        int32_t channels;
+        int want;
+    } sizes[] = {
+        {16,  1},
+        {512, 3}
+    };
+    graft_env *env = *state;
+    graft_device *device = NULL;
+    assert_int_equal(graft_device_open(env, "cpu", 3, &device), GRAFT_OK);
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        const int32_t dims[4] = {1, sizes[i].channels, 28, 28};
+        graft_shape shape = shape_of(dims, 4);
+        graft_kernel_name names[GRAFT_KERNEL_MOST];
+        uint32_t count = 0;
+        graft_signature s = check_signature(env, GRAFT_OP_relu, NULL, &shape, 0, GRAFT_LAYOUT_NHWC);
+        assert_int_equal(graft_kernel_list(env, device, &s, names, &count), GRAFT_OK);
+        assert_int_equal(omp_get_max_threads(), sizes[i].want);
+    }
+    graft_device_close(device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -513,7 +539,7 @@ int main(void)
         CHECK_TEST(test_random_cases),     CHECK_TEST(test_convolutions),
         CHECK_TEST(test_larger_cases),     CHECK_TEST(test_panels),
         CHECK_TEST(test_panels_of_pixels), CHECK_TEST(test_sharing),
-        CHECK_TEST(test_reorders),
+        CHECK_TEST(test_reorders),         CHECK_TEST(test_threads),
     };
     return cmocka_run_group_tests_name("kernels", tests, NULL, NULL);
 }
