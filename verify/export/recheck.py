@@ -7,11 +7,8 @@ is known of then: leaving their definitions out claims more, so that `unsat` pro
 `sat` of a case without sums, maxima, unknown functions and conditions for all indices is a counterexample.
 The laws of sums and maxima that proofs use are put to each solver, too (laws.smt2).
 
-Each other file of FOLDER/index.tsv is given to each solver as it stands. Where the answer to an obligation is
-unknown, its questions are asked one by one: a question together with the assumptions that share symbols
-with it, directly or through other assumptions. Leaving assumptions out claims more, so `unsat` proves
-the question; `sat` is believed only when it is repeated with all assumptions. An obligation is agreed
-when all its questions are unsat. Questions that differ only in names are asked once.
+Each other file of FOLDER/index.tsv is given to each solver as it stands, with a small limit; an obligation whose
+answer is unknown then is asked once more, alone and with a larger one. It is agreed when it is unsat.
 
 Limits are the solvers' own counts of resources, so that an answer does not depend on the machine. A
 solver that does not keep to them is killed by the clock; that counts as unknown and is reported.
@@ -32,7 +29,7 @@ import subprocess
 import sys
 import threading
 
-# How to ask each solver: about a whole file, and about one question. The counts are in the solver's
+# How to ask each solver: about a whole file, and about one obligation. The counts are in the solver's
 # own unit.
 WAYS = {
     "cvc5": (["--incremental", "--rlimit-per=5000"], ["--rlimit-per=200000"]),
@@ -41,147 +38,20 @@ WAYS = {
 CASE_WAYS = {"cvc5": ["--rlimit-per=60000"], "z3": ["rlimit=2000000"]}
 CASE_SECONDS = 10
 FILE_SECONDS = 60
-QUESTION_SECONDS = 10
-KILLED_MOST = 3  # Questions of one file; what is left of it is unknown then.
-EXPANDED_MOST = 20000  # Characters of a question with its names written out.
+OBLIGATION_SECONDS = 10
+KILLED_MOST = 3  # Obligations of one file; what is left of it is unknown then.
 
 RECURSIVE = re.compile(r"\(define-fun-rec (\w+) \(((?:\(\w+ Int\) ?)+)\) (Real|Bool) .*\)$", re.M)
 CHECK = "(check-sat)\n"
 LAWS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "laws.smt2")
-NAME = re.compile(r"\b[A-Za-z]\w*\b")
-DECLARE = re.compile(r"\(declare-const (\w+) (Real|Int|Bool)\)$")
-DEFINE = re.compile(r"\(define-fun (t\d+) \(\) (Real|Int|Bool) (.*)\)$")
-
-
-class Obligation:
-    """One (push) ... (pop) of a file."""
-
-    def __init__(self, title, sorts):
-        self.title = title
-        self.sorts = dict(sorts)  # of the symbols
-        self.functions = []  # declarations
-        self.defines = {}  # name -> (sort, text)
-        self.assumptions = []
-        self.questions = []
-        self.symbols = {}  # name of a define -> its symbols
-
-    def symbols_of(self, text):
-        found = set()
-        for name in NAME.findall(text):
-            if name in self.sorts:
-                found.add(name)
-            elif name in self.defines:
-                found |= self.symbols[name]
-        return found
-
-    def define(self, name, sort, text):
-        self.defines[name] = (sort, text)
-        self.symbols[name] = self.symbols_of(text)
 
 
 def read_obligations(path):
-    """The logic and functions of a file, and its obligations."""
-    head, sorts, obligations, current, title, inside = [], {}, [], None, "", False
+    """What stands before them in a file, and (title, text) of each: what lies between a push and its pop."""
     with open(path, encoding="ascii") as file:
-        for line in file.read().split("\n"):
-            if line.startswith("; "):
-                title = line[2:]
-            elif line == "(push 1)":
-                current = Obligation(title, sorts)
-            elif line == "(assert (or false":
-                inside = True
-            elif line == "))":
-                inside = False
-            elif inside:
-                current.questions.append(line.strip())
-            elif line.startswith("(define-fun"):
-                current.define(*DEFINE.match(line).groups())
-            elif line.startswith("(assert "):
-                current.assumptions.append(line[len("(assert ") : -1])
-            elif line == "(pop 1)":
-                obligations.append(current)
-                current = None
-            elif line.startswith("(declare-const"):
-                (sorts if current is None else current.sorts).update([DECLARE.match(line).groups()])
-            elif line.startswith("(declare-fun"):
-                (head if current is None else current.functions).append(line)
-            elif line.startswith("(set-logic"):
-                head.append(line)
-            elif line and not line.startswith(("(set-", "(check-sat)")):
-                raise ValueError(f"{path}: cannot make sense of: {line[:80]}")
-    return head, obligations
-
-
-def related_assumptions(obligation, question):
-    known = obligation.symbols_of(question)
-    left = [(a, obligation.symbols_of(a)) for a in obligation.assumptions]
-    taken = []
-    grew = True
-    while grew:
-        near = [a for a in left if a[1] & known]
-        left = [a for a in left if not a[1] & known]
-        grew = bool(near)
-        for text, symbols in near:
-            taken.append(text)
-            known |= symbols
-    return taken
-
-
-def expand(obligation, text, cache):
-    """Writes names of terms out; None when that gets too long."""
-    parts, at = [], 0
-    for match in NAME.finditer(text):
-        name = match.group()
-        if name in obligation.defines:
-            if name not in cache:
-                cache[name] = expand(obligation, obligation.defines[name][1], cache)
-            if cache[name] is None:
-                return None
-            parts += [text[at : match.start()], cache[name]]
-            at = match.end()
-    parts.append(text[at:])
-    whole = "".join(parts)
-    return whole if len(whole) <= EXPANDED_MOST else None
-
-
-def needed_defines(obligation, texts):
-    """Names of the terms that the texts need, operands first."""
-    needed, stack = set(), list(texts)
-    while stack:
-        for name in NAME.findall(stack.pop()):
-            if name in obligation.defines and name not in needed:
-                needed.add(name)
-                stack.append(obligation.defines[name][1])
-    return [name for name in obligation.defines if name in needed]
-
-
-def question_file(head, obligation, question, assumptions, cache):
-    """A file of its own, with symbols numbered in the order of their occurrence."""
-    texts = [question] + assumptions
-    expanded = [expand(obligation, t, cache) for t in texts]
-    body = []
-    if None not in expanded:
-        texts = expanded
-    else:
-        for name in needed_defines(obligation, texts):
-            sort, text = obligation.defines[name]
-            body.append(f"(define-fun {name} () {sort} {text})")
-    body += [f"(assert {t})" for t in texts]
-    names = {}
-
-    sorts = obligation.sorts
-
-    def rename(match):
-        name = match.group()
-        if name in sorts:
-            return names.setdefault(name, "s" + str(len(names)))
-        if name in obligation.defines:
-            return names.setdefault(name, "d" + str(len(names)))
-        return name
-
-    text = "\n".join(NAME.sub(rename, line) for line in body)
-    symbols = [f"(declare-const {new} {sorts[old]})" for old, new in names.items() if old in sorts]
-    return "\n".join(head + obligation.functions + symbols + [text, "(check-sat)", ""])
+        head, *blocks = file.read().split("(push 1)\n")
+    titles = [text[text.rfind("\n; ") + 3 :].strip() for text in [head] + blocks[:-1]]
+    return head, [(title, block.split("(pop 1)\n")[0]) for title, block in zip(titles, blocks)]
 
 
 class Solver:
@@ -213,57 +83,21 @@ class Solver:
         return ["-in", "-smt2"] if self.name == "z3" else ["--lang=smt2", "-"]
 
 
-class Recheck:
-    """One file and one solver."""
-
-    def __init__(self, solver, path):
-        self.solver = solver
-        self.head, self.obligations = read_obligations(path)
-        self.path = path
-        self.answers = {}  # by question file
-        self.killed = 0
-
-    def ask_question(self, text):
-        if text not in self.answers and self.killed >= KILLED_MOST:
-            return "unknown"
-        if text not in self.answers:
-            answers, killed = self.solver.ask(self.solver.ways[1], None, text, QUESTION_SECONDS)
-            self.killed += killed
-            self.answers[text] = answers[0] if len(answers) == 1 else "unknown"
-        return self.answers[text]
-
-    def ask_single(self, obligation, question, cache):
-        some = related_assumptions(obligation, question)
-        answer = self.ask_question(question_file(self.head, obligation, question, some, cache))
-        if answer == "sat" and len(some) < len(obligation.assumptions):
-            everything = obligation.assumptions
-            return self.ask_question(question_file(self.head, obligation, question, everything, cache))
-        return answer
-
-    def ask_singles(self, obligation):
-        cache = {}
-        unknown = False
-        for question in obligation.questions:
-            answer = self.ask_single(obligation, question, cache)
-            if answer == "sat":
-                return "sat"
-            unknown = unknown or answer != "unsat"
-            if unknown:
-                break
-        return "unknown" if unknown else "unsat"
-
-    def run(self):
-        """(answers, titles of those that are sat)"""
-        answers, killed = self.solver.ask(self.solver.ways[0], self.path, None, FILE_SECONDS)
-        self.killed += killed
-        answers += ["unknown"] * (len(self.obligations) - len(answers))
-        if len(answers) != len(self.obligations):
-            raise ValueError(f"{self.path}: more answers than obligations")
-        for i, obligation in enumerate(self.obligations):
-            if answers[i] == "unknown":
-                answers[i] = self.ask_singles(obligation)
-        sat = [o.title for o, answer in zip(self.obligations, answers) if answer == "sat"]
-        return answers, sat
+def ask_obligations(solver, path, checks):
+    """The answers, how many were killed, and the titles of those that are sat."""
+    head, obligations = read_obligations(path)
+    if len(obligations) != checks:
+        raise ValueError(f"{path}: not as many obligations as the index says")
+    answers, killed = solver.ask(solver.ways[0], path, None, FILE_SECONDS)
+    answers += ["unknown"] * (checks - len(answers))
+    if len(answers) != checks:
+        raise ValueError(f"{path}: more answers than obligations")
+    for i, (_, text) in enumerate(obligations):
+        if answers[i] == "unknown" and killed < KILLED_MOST:
+            again, late = solver.ask(solver.ways[1], None, head + text, OBLIGATION_SECONDS)
+            killed += late
+            answers[i] = again[0] if len(again) == 1 else "unknown"
+    return answers, killed, [title for (title, _), answer in zip(obligations, answers) if answer == "sat"]
 
 
 def ask_case(solver, path):
@@ -327,12 +161,9 @@ def recheck_file(folder, solver, rule, memory):
     if found is None and rule["kind"] == "theorem":
         memory.put(solver.key, digest, ask_case(solver, path))
     elif found is None:
-        job = Recheck(solver, path)
-        if len(job.obligations) != int(rule["checks"]):
-            raise ValueError(f"{path}: not as many obligations as the index says")
-        answers, sat = job.run()
+        answers, killed, sat = ask_obligations(solver, path, int(rule["checks"]))
         counts = [answers.count(a) for a in ("unsat", "sat", "unknown")]
-        memory.put(solver.key, digest, counts + [job.killed, " | ".join(sat)])
+        memory.put(solver.key, digest, counts + [killed, " | ".join(sat)])
     found = memory.get(solver.key, digest)
     return [int(n) for n in found[:4]] + [found[4]]
 
