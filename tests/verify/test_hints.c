@@ -16,7 +16,7 @@ typedef enum {
     SHIFTED,   /* Maps go one too far. */
     COLLAPSED, /* All binders go to the first one. */
     FIRST,     /* Every place is the first, every value 0. */
-    POSSIBLE,  /* All can hold, and a map is what binders come in order. */
+    POSSIBLE,  /* All can hold, nothing known is of use, and a map is what binders come in order. */
     UNASKED,   /* The question is unsatisfiable, though nobody was asked. */
     UNRELATED, /* Something else is unsatisfiable, as Z3 says, */
     RENAMED,   /* or what the question would be if its symbols were others. */
@@ -64,6 +64,17 @@ static void lie_learn(void *context, Z3_context z3, Z3_solver solver)
 {
     liar *l = context;
     l->hinter.hints.learn(&l->hinter, z3, solver);
+}
+
+static void lie_leave_out(void *context, Z3_ast question, uint32_t count, const Z3_ast *known,
+                          bool *left_out)
+{
+    liar *l = context;
+    if (l->how == POSSIBLE) {
+        memset(left_out, true, count * sizeof *left_out);
+    } else if (l->how != SILENT) {
+        l->hinter.hints.leave_out(&l->hinter, question, count, known, left_out);
+    }
 }
 
 static bool lie_map(void *context, graft_sym *s, const graft_sym_pair *pair, uint32_t way,
@@ -154,6 +165,7 @@ static bool is_proved(graft_env *env, const graft_rule *rule, lie how)
     l->how = how;
     l->hints = (graft_sym_hints){.context = l,
                                  .can_hold = lie_can_hold,
+                                 .leave_out = lie_leave_out,
                                  .learn = lie_learn,
                                  .map = lie_map,
                                  .place = lie_place,

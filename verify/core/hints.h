@@ -26,6 +26,9 @@ typedef struct graft_sym_hints {
     /* Whether all of some conditions, written out, can be true together: then Z3 is not asked
      * whether they cannot, and they count as possible. */
     bool (*can_hold)(void *context, uint32_t count, const Z3_ast *conditions);
+    /* Which of the things that are known a question is not put with. */
+    void (*leave_out)(void *context, Z3_ast question, uint32_t count, const Z3_ast *known,
+                      bool *left_out);
     /* Is told when Z3 has found numbers at which what the solver was told is true. */
     void (*learn)(void *context, Z3_context z3, Z3_solver solver);
     /* The way-th map from the binders of the first fold to those of the second: `to` gets a term

@@ -20,9 +20,7 @@ void graft_sym_assume(graft_sym *s, Z3_ast hypothesis)
     if (a->count == GRAFT_LIMIT(ASSUMED)) {
         return;
     }
-    a->claims[a->count] = claim;
-    a->masks[a->count] = graft_sym_mask_of(s->masks, a->claims[a->count]);
-    a->count++;
+    a->claims[a->count++] = claim;
     if (a->number_count < GRAFT_LIMIT(ASSUMED_NUMBERS) && graft_sym_is_real(s, hypothesis)) {
         a->numbers[a->number_count++] = hypothesis;
     }
@@ -78,37 +76,29 @@ bool graft_sym_is_impossible(graft_sym *s)
 
 enum { PARTS = GRAFT_ROOM_ASSUMED + GRAFT_ROOM_FACTS + GRAFT_ROOM_LEMMAS + 1 };
 
-/* Lists that `question` is false, and the assumptions and facts that hang together with it. */
+/* Lists that `question` is false, what follows of products in it, and what is known and of use. */
 static uint32_t state_question(graft_sym *s, const graft_facts *facts, Z3_ast question,
                                Z3_ast parts[PARTS])
 {
-    graft_sym_assumed *a = s->assumed;
-    Z3_ast known[GRAFT_ROOM_FACTS];
-    graft_sym_mask masks[GRAFT_ROOM_FACTS];
-    bool taken[GRAFT_ROOM_ASSUMED + GRAFT_ROOM_FACTS] = {false};
-    uint32_t fact_count = 0;
+    const graft_sym_assumed *a = s->assumed;
+    const graft_sym_hints *hints = s->hints;
+    Z3_ast known[GRAFT_ROOM_ASSUMED + GRAFT_ROOM_FACTS];
+    bool left_out[GRAFT_ROOM_ASSUMED + GRAFT_ROOM_FACTS] = {false};
+    uint32_t known_count = a->count;
     uint32_t count = 0;
-    graft_sym_mask reach = graft_sym_mask_of(s->masks, question);
-    for (; facts != NULL && fact_count < GRAFT_LIMIT(FACTS); facts = facts->outer) {
-        known[fact_count] = graft_sym_expand(s, facts->fact);
-        masks[fact_count] = graft_sym_mask_of(s->masks, known[fact_count]);
-        fact_count++;
+    memcpy((void *)known, (const void *)a->claims, a->count * sizeof *known);
+    for (; facts != NULL && known_count < a->count + GRAFT_LIMIT(FACTS); facts = facts->outer) {
+        known[known_count++] = graft_sym_expand(s, facts->fact);
     }
     parts[count++] = Z3_mk_not(s->z3, question);
-    count += graft_sym_list_products(s, question, fact_count, known, &parts[count]);
-    for (bool grew = true; grew;) {
-        grew = false;
-        for (uint32_t i = 0; i < a->count + fact_count; i++) {
-            const graft_sym_mask *mask = i < a->count ? &a->masks[i] : &masks[i - a->count];
-            if (!taken[i] && graft_sym_masks_meet(mask, &reach)) {
-                graft_sym_masks_join(&reach, mask);
-                taken[i] = grew = true;
-            }
-        }
+    count += graft_sym_list_products(s, question, known_count - a->count, known + a->count,
+                                     &parts[count]);
+    if (hints != NULL) {
+        hints->leave_out(hints->context, question, known_count, known, left_out);
     }
-    for (uint32_t i = 0; i < a->count + fact_count; i++) {
-        if (taken[i]) {
-            parts[count++] = i < a->count ? a->claims[i] : known[i - a->count];
+    for (uint32_t i = 0; i < known_count; i++) {
+        if (!left_out[i]) {
+            parts[count++] = known[i];
         }
     }
     return count;

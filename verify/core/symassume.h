@@ -1,17 +1,15 @@
 /* symassume.h - what is assumed of sizes and attributes, and asking Z3 about integers.
  *
- * A question is put with those assumptions and facts only that hang together with it through common
- * symbols, as one closed formula: so the same question need not be asked again in the next case.
- * What is left out could matter only where the assumptions contradict each other. */
+ * A question is put with those assumptions and facts only that a hint selects, as one closed
+ * formula: so the same question need not be asked again in the next case. What is left out can cost
+ * a proof alone. */
 #ifndef GRAFT_SYMASSUME_H
 #define GRAFT_SYMASSUME_H
 
-#include "verify/core/symmask.h"
 #include "verify/core/symterm.h"
 
 typedef struct graft_sym_assumed {
     Z3_ast claims[GRAFT_ROOM_ASSUMED]; /* Of sort Bool, written out. */
-    graft_sym_mask masks[GRAFT_ROOM_ASSUMED];
     uint32_t count;
     Z3_ast numbers[GRAFT_ROOM_ASSUMED_NUMBERS]; /* Those about attributes that are numbers. */
     uint32_t number_count;

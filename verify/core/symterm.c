@@ -79,52 +79,32 @@ Z3_ast graft_sym_rebuild(const graft_sym *s, Z3_ast term, graft_term_change chan
     return graft_term_rebuild(s->z3, s->scratch, term, change, context);
 }
 
-typedef struct {
-    const graft_sym *s;
-    const Z3_ast *symbols;
-    uint32_t count;
-    bool found;
-} mention_search;
-
-static bool visit_mention(void *context, Z3_ast term)
-{
-    mention_search *m = context;
-    for (uint32_t i = 0; i < m->count && !m->found; i++) {
-        m->found = m->symbols[i] == term;
-    }
-    return !m->found;
-}
-
 bool graft_sym_mentions(const graft_sym *s, Z3_ast term, uint32_t count, const Z3_ast *symbols)
 {
-    graft_sym_mask all = graft_sym_mask_of(s->masks, term);
-    for (uint32_t i = 0; i < count; i++) {
-        graft_sym_mask own = graft_sym_mask_of(s->masks, symbols[i]);
-        mention_search m = {.s = s, .symbols = &symbols[i], .count = 1};
-        if (!graft_sym_masks_contain(&all, &own)) {
-            continue;
-        }
-        if (graft_sym_arity(s, symbols[i]) == 0 && graft_sym_masks_is_exact(&own)) {
-            return true;
-        }
-        graft_sym_walk(s, term, visit_mention, &m); /* It is no symbol, or shares its bit. */
-        if (m.found) {
-            return true;
-        }
+    bool found = false;
+    for (uint32_t i = 0; i < count && !found; i++) {
+        Z3_ast other =
+            Z3_mk_const(s->z3, Z3_mk_string_symbol(s->z3, "other"), Z3_get_sort(s->z3, symbols[i]));
+        found = Z3_substitute(s->z3, term, 1, &symbols[i], &other) != term;
     }
-    return false;
+    return found;
 }
+
+typedef struct {
+    const graft_sym *s;
+    bool found;
+} real_search;
 
 static bool visit_real(void *context, Z3_ast term)
 {
-    mention_search *m = context;
+    real_search *m = context;
     m->found = m->found || Z3_get_sort(m->s->z3, term) == m->s->term.real;
     return !m->found;
 }
 
 bool graft_sym_is_real(const graft_sym *s, Z3_ast term)
 {
-    mention_search m = {.s = s};
+    real_search m = {.s = s};
     graft_sym_walk(s, term, visit_real, &m);
     return m.found;
 }
@@ -479,7 +459,6 @@ void graft_sym_open(graft_sym *s, graft_arena *arena, graft_arena *scratch, graf
         s->formals[i] = graft_sym_symbol(s, name);
     }
     s->som = make_som(z3);
-    s->masks = graft_sym_masks_new(z3);
     s->simplified = graft_term_map(z3);
 }
 
@@ -488,7 +467,6 @@ void graft_sym_begin(graft_sym *s) { s->term_base = Z3_ast_map_size(s->z3, s->si
 void graft_sym_close(graft_sym *s)
 {
     Z3_ast_map_dec_ref(s->z3, s->simplified);
-    graft_sym_masks_free(s->masks);
     Z3_params_dec_ref(s->z3, s->som);
     graft_term_close(&s->term);
 }

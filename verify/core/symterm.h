@@ -22,7 +22,6 @@
 #include "graph/base/arena.h"
 #include "verify/core/limits.h"
 #include "verify/core/prover.h"
-#include "verify/core/symmask.h"
 #include "verify/core/term.h"
 
 enum { GRAFT_SYM_BINDERS = GRAFT_ROOM_BINDERS };
@@ -57,7 +56,6 @@ typedef struct graft_sym {
     Z3_params som;
     struct graft_sym_assumed *assumed;   /* symassume.h */
     struct graft_sym_numbers *numbers;   /* Other than real ones (readings.h); NULL in proofs. */
-    graft_sym_masks *masks;              /* Owned. */
     struct graft_sym_recorder *plain;    /* Of a plain reading (readings.h); NULL in proofs. */
     const struct graft_sym_hints *hints; /* hints.h; NULL: there are none. */
     Z3_ast_map simplified; /* What has been simplified, for it is asked again and again. */

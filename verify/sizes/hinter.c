@@ -4,6 +4,8 @@
 #include "verify/core/symmatch.h"
 #include "verify/instances/asking.h"
 
+#include <string.h>
+
 /* --------------------------------------------------------------- what can hold */
 
 /* Keeps what Z3 has found, in place of the oldest. */
@@ -45,6 +47,29 @@ static bool can_hold(void *context, uint32_t count, const Z3_ast *conditions)
     graft_sym_hinter *h = context;
     return (h->values != NULL && graft_sym_values_satisfy(h->values, count, conditions)) ||
            is_satisfied(h, count, conditions);
+}
+
+/* ------------------------------------------------------------ what is of use */
+
+/* What hangs together with a question through common symbols: the rest could matter only where
+ * what is known contradicts itself. */
+static void leave_out(void *context, Z3_ast question, uint32_t count, const Z3_ast *known,
+                      bool *left_out)
+{
+    const graft_sym_hinter *h = context;
+    graft_sym_mask reach = graft_sym_mask_of(h->masks, question);
+    memset(left_out, true, count * sizeof *left_out);
+    for (bool grew = true; grew;) {
+        grew = false;
+        for (uint32_t i = 0; i < count; i++) {
+            graft_sym_mask mask = graft_sym_mask_of(h->masks, known[i]);
+            if (left_out[i] && graft_sym_masks_meet(&mask, &reach)) {
+                graft_sym_masks_join(&reach, &mask);
+                left_out[i] = false;
+                grew = true;
+            }
+        }
+    }
 }
 
 /* ------------------------------------------------------- conditions, instantiated */
@@ -228,18 +253,21 @@ void graft_sym_hinter_open(graft_sym_hinter *h, const graft_sym *s)
     *h = (graft_sym_hinter){
         .hints = {.context = h,
                   .can_hold = can_hold,
+                  .leave_out = leave_out,
                   .learn = keep_model,
                   .map = find_map,
                   .place = find_place,
                   .values = find_all_values,
                   .split = find_split,
                   .refute = refute},
-        .s = s
+        .s = s,
+        .masks = graft_sym_masks_new(s->z3)
     };
 }
 
 void graft_sym_hinter_close(graft_sym_hinter *h)
 {
+    graft_sym_masks_free(h->masks);
     for (uint32_t m = 0; m < h->model_count && m < GRAFT_LIMIT(MODELS); m++) {
         Z3_model_dec_ref(h->s->z3, h->models[m]);
     }

@@ -1,13 +1,15 @@
 /* hinter.h - the hints that proofs get (hints.h). Nothing here is trusted.
  *
  * Conditions can hold together when the numbers of an instance that is at hand, or those that Z3 has
- * found before, make all of them true. A case is split by the ways in which two sizes broadcast
+ * found before, make all of them true. A question is put with what hangs together with it through
+ * common symbols. A case is split by the ways in which two sizes broadcast
  * whose larger one matters: as the range of a fold, as a number, in row-major places. Values for
  * conditions are read off elements; for maps and places of folds see findmap.h. */
 #ifndef GRAFT_HINTER_H
 #define GRAFT_HINTER_H
 
 #include "verify/sizes/findmap.h"
+#include "verify/sizes/symmask.h"
 #include "verify/sizes/symvalue.h"
 
 typedef struct graft_sym_hinter {
@@ -17,6 +19,7 @@ typedef struct graft_sym_hinter {
     Z3_model models[GRAFT_ROOM_MODELS]; /* What Z3 has last found where something is false, */
     uint32_t model_count;               /* a ring: numbers of all that it has found. */
     graft_sym_maps maps;
+    graft_sym_masks *masks;
 } graft_sym_hinter;
 
 void graft_sym_hinter_open(graft_sym_hinter *h, const graft_sym *s);

@@ -1,7 +1,7 @@
 /* symvalue.c - see symvalue.h. */
 #include "verify/sizes/symvalue.h"
 
-#include "verify/core/termtable.h"
+#include "verify/sizes/termtable.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* termtable.c - see termtable.h. An open table, at most half full. */
-#include "verify/core/termtable.h"
+#include "verify/sizes/termtable.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* symmask.c - see symmask.h. */
-#include "verify/core/symmask.h"
+#include "verify/sizes/symmask.h"
 
-#include "verify/core/termtable.h"
+#include "verify/sizes/termtable.h"
 
 #include <assert.h>
 
@@ -82,18 +82,4 @@ void graft_sym_masks_join(graft_sym_mask *a, const graft_sym_mask *b)
     for (uint32_t i = 0; i < GRAFT_SYM_MASK_WORDS; i++) {
         a->words[i] |= b->words[i];
     }
-}
-
-bool graft_sym_masks_contain(const graft_sym_mask *whole, const graft_sym_mask *part)
-{
-    uint64_t missing = 0;
-    for (uint32_t i = 0; i < GRAFT_SYM_MASK_WORDS; i++) {
-        missing |= part->words[i] & ~whole->words[i];
-    }
-    return missing == 0;
-}
-
-bool graft_sym_masks_is_exact(const graft_sym_mask *mask)
-{
-    return mask->words[GRAFT_SYM_MASK_WORDS - 1] >> 63 == 0;
 }

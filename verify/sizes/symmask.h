@@ -25,9 +25,5 @@ graft_sym_mask graft_sym_mask_of(graft_sym_masks *masks, Z3_ast term);
 bool graft_sym_masks_meet(const graft_sym_mask *a, const graft_sym_mask *b);
 /* Adds the symbols of b to a. */
 void graft_sym_masks_join(graft_sym_mask *a, const graft_sym_mask *b);
-/* Whether every symbol of `part` is in `whole`. */
-bool graft_sym_masks_contain(const graft_sym_mask *whole, const graft_sym_mask *part);
-/* Whether a bit stands for one symbol at most. */
-bool graft_sym_masks_is_exact(const graft_sym_mask *mask);
 
 #endif
