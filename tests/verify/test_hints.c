@@ -77,6 +77,21 @@ static void lie_leave_out(void *context, Z3_ast question, uint32_t count, const 
     }
 }
 
+/* Laws hold of whatever they are about. */
+static uint32_t lie_laws(void *context, graft_sym *s, Z3_ast question, uint32_t known_count,
+                         const Z3_ast *known, graft_sym_law *laws)
+{
+    liar *l = context;
+    if (l->how == FIRST) {
+        laws[0] = (graft_sym_law){question, NULL};
+        laws[1] = (graft_sym_law){graft_sym_int(s, -1), graft_sym_int(s, -1)};
+        return 2;
+    }
+    return l->how == SILENT
+               ? 0
+               : l->hinter.hints.laws(&l->hinter, s, question, known_count, known, laws);
+}
+
 static bool lie_map(void *context, graft_sym *s, const graft_sym_pair *pair, uint32_t way,
                     Z3_ast to[GRAFT_SYM_BINDERS])
 {
@@ -165,6 +180,7 @@ static bool is_proved(graft_env *env, const graft_rule *rule, lie how)
     l->how = how;
     l->hints = (graft_sym_hints){.context = l,
                                  .can_hold = lie_can_hold,
+                                 .laws = lie_laws,
                                  .leave_out = lie_leave_out,
                                  .learn = lie_learn,
                                  .map = lie_map,

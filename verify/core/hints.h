@@ -15,6 +15,12 @@ typedef struct graft_sym_pair {
     Z3_ast bodies[2];
 } graft_sym_pair;
 
+/* Two integers that are multiplied if neither is negative; or a group (symassume.c). */
+typedef struct graft_sym_law {
+    Z3_ast p;
+    Z3_ast f; /* NULL: p is a group. */
+} graft_sym_law;
+
 /* Ways on from a case that was not proved as it is: one of them holds of every instance. */
 typedef struct graft_sym_split {
     Z3_ast alternatives[GRAFT_ROOM_ALTERNATIVES];
@@ -29,6 +35,10 @@ typedef struct graft_sym_hints {
     /* Which of the things that are known a question is not put with. */
     void (*leave_out)(void *context, Z3_ast question, uint32_t count, const Z3_ast *known,
                       bool *left_out);
+    /* Laws that a question is put with, at most GRAFT_ROOM_LEMMAS: how many. `known` are the facts
+     * around it. */
+    uint32_t (*laws)(void *context, graft_sym *s, Z3_ast question, uint32_t known_count,
+                     const Z3_ast *known, graft_sym_law *laws);
     /* Is told when Z3 has found numbers at which what the solver was told is true. */
     void (*learn)(void *context, Z3_context z3, Z3_solver solver);
     /* The way-th map from the binders of the first fold to those of the second: `to` gets a term

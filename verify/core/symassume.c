@@ -2,7 +2,6 @@
 #include "verify/core/symassume.h"
 
 #include "verify/core/hints.h"
-#include "verify/core/symproduct.h"
 
 #include <string.h>
 
@@ -76,6 +75,31 @@ bool graft_sym_is_impossible(graft_sym *s)
 
 enum { PARTS = GRAFT_ROOM_ASSUMED + GRAFT_ROOM_FACTS + GRAFT_ROOM_LEMMAS + 1 };
 
+/* The group G of an output o of O outputs in g groups is floor(o g / O). */
+static Z3_ast state_group(const graft_sym *s, Z3_ast group)
+{
+    Z3_ast o = graft_sym_arg(s, group, 0);
+    Z3_ast outputs = graft_sym_arg(s, group, 1);
+    Z3_ast groups = graft_sym_arg(s, group, 2);
+    Z3_ast left = graft_sym_sub(s, graft_sym_mul(s, o, groups), graft_sym_mul(s, group, outputs));
+    Z3_ast follows[2] = {graft_sym_in_range(s, group, groups),
+                         graft_sym_in_range(s, left, outputs)};
+    return Z3_mk_implies(s->z3, graft_sym_in_range(s, o, outputs), Z3_mk_and(s->z3, 2, follows));
+}
+
+/* A law that holds of all integers, for Z3 does not multiply inequalities: p >= 0 and f >= 0 imply
+ * p f >= 0; without f what the definition of a group says. So nothing rests on the choice. */
+Z3_ast graft_sym_state_law(const graft_sym *s, const graft_sym_law *law)
+{
+    Z3_ast zero = graft_sym_int(s, 0);
+    if (law->f == NULL) {
+        return graft_sym_is_app(s, law->p, s->group) ? state_group(s, law->p) : Z3_mk_true(s->z3);
+    }
+    Z3_ast given[2] = {Z3_mk_le(s->z3, zero, law->p), Z3_mk_le(s->z3, zero, law->f)};
+    return Z3_mk_implies(s->z3, Z3_mk_and(s->z3, 2, given),
+                         Z3_mk_le(s->z3, zero, graft_sym_mul(s, law->p, law->f)));
+}
+
 /* Lists that `question` is false, what follows of products in it, and what is known and of use. */
 static uint32_t state_question(graft_sym *s, const graft_facts *facts, Z3_ast question,
                                Z3_ast parts[PARTS])
@@ -91,9 +115,13 @@ static uint32_t state_question(graft_sym *s, const graft_facts *facts, Z3_ast qu
         known[known_count++] = graft_sym_expand(s, facts->fact);
     }
     parts[count++] = Z3_mk_not(s->z3, question);
-    count += graft_sym_list_products(s, question, known_count - a->count, known + a->count,
-                                     &parts[count]);
     if (hints != NULL) {
+        graft_sym_law laws[GRAFT_ROOM_LEMMAS];
+        uint32_t law_count = hints->laws(hints->context, s, question, known_count - a->count,
+                                         known + a->count, laws);
+        for (uint32_t i = 0; i < law_count && i < GRAFT_LIMIT(LEMMAS); i++) {
+            parts[count++] = graft_sym_state_law(s, &laws[i]);
+        }
         hints->leave_out(hints->context, question, known_count, known, left_out);
     }
     for (uint32_t i = 0; i < known_count; i++) {

@@ -30,6 +30,9 @@ bool graft_sym_holds(graft_sym *s, const graft_facts *facts, Z3_ast goal);
 /* Whether Z3's decision procedure of the reals says that `goal`, about numbers alone, is always
  * true. Slower, and unlike the other it multiplies. */
 bool graft_sym_holds_for_reals(graft_sym *s, Z3_ast goal);
+/* A law that a question may be put with, of sort Bool. */
+struct graft_sym_law;
+Z3_ast graft_sym_state_law(const graft_sym *s, const struct graft_sym_law *law);
 /* Whether Z3 says that the assumptions contradict each other. */
 bool graft_sym_is_impossible(graft_sym *s);
 

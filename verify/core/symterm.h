@@ -11,7 +11,7 @@
  *      window(r, s) floor(r / s) + 1: positions of a window with room r and stride s
  *      group(o, O, g) the group that output o of O outputs in g groups belongs to
  *      place(...), part(...)  row-major places and back (symread.h)
- * The last three are left unknown to Z3, but for what symproduct.h says of groups, and places where
+ * The last three are left unknown to Z3, but for what symassume.c says of groups, and places where
  * all sizes but the first are numbers.
  *
  * Rewriting used throughout: at(d, at(e, i)) = at(d, i) when d is among the sizes that e is made

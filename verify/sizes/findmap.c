@@ -2,7 +2,7 @@
 #include "verify/sizes/findmap.h"
 
 #include "verify/core/symmatch.h"
-#include "verify/core/symproduct.h"
+#include "verify/sizes/products.h"
 
 #include <string.h>
 

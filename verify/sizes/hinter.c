@@ -3,6 +3,7 @@
 
 #include "verify/core/symmatch.h"
 #include "verify/instances/asking.h"
+#include "verify/sizes/products.h"
 
 #include <string.h>
 
@@ -50,6 +51,13 @@ static bool can_hold(void *context, uint32_t count, const Z3_ast *conditions)
 }
 
 /* ------------------------------------------------------------ what is of use */
+
+static uint32_t list_laws(void *context, graft_sym *s, Z3_ast question, uint32_t known_count,
+                          const Z3_ast *known, graft_sym_law *laws)
+{
+    (void)context;
+    return graft_sym_list_products(s, question, known_count, known, laws);
+}
 
 /* What hangs together with a question through common symbols: the rest could matter only where
  * what is known contradicts itself. */
@@ -253,6 +261,7 @@ void graft_sym_hinter_open(graft_sym_hinter *h, const graft_sym *s)
     *h = (graft_sym_hinter){
         .hints = {.context = h,
                   .can_hold = can_hold,
+                  .laws = list_laws,
                   .leave_out = leave_out,
                   .learn = keep_model,
                   .map = find_map,

@@ -1,10 +1,11 @@
-/* test_symproduct.c - what symproduct.h states of products and groups is true of random integers,
+/* test_products.c - what is stated of products and groups (products.h) is true of random integers,
  * and is enough for questions that Z3 does not answer without it. */
-#include "verify/core/symproduct.h"
+#include "verify/sizes/products.h"
 
 #include "graph/base/rng.h"
 #include "tests/support/check.h"
 #include "verify/core/symassume.h"
+#include "verify/sizes/hinter.h"
 
 #include <stdlib.h>
 
@@ -46,6 +47,7 @@ static const char *const names[SYMBOLS] = {"x", "f", "b", "s", "g", "q", "r"};
 typedef struct {
     graft_sym s;
     graft_sym_assumed assumed;
+    graft_sym_hinter hinter;
     graft_rng rng;
     Z3_ast symbols[SYMBOLS];
     Z3_ast values[SYMBOLS];
@@ -111,6 +113,7 @@ static void draw(workspace *w)
 
 static void check_case(workspace *w, const case_of *c)
 {
+    graft_sym_law laws[GRAFT_ROOM_LEMMAS];
     Z3_ast lemmas[GRAFT_ROOM_LEMMAS];
     Z3_ast known[4];
     graft_facts facts[4];
@@ -121,7 +124,10 @@ static void check_case(workspace *w, const case_of *c)
         facts[count] =
             (graft_facts){.outer = count > 0 ? &facts[count - 1] : NULL, .fact = known[count]};
     }
-    uint32_t lemma_count = graft_sym_list_products(&w->s, question, count, known, lemmas);
+    uint32_t lemma_count = graft_sym_list_products(&w->s, question, count, known, laws);
+    for (uint32_t k = 0; k < lemma_count; k++) {
+        lemmas[k] = graft_sym_state_law(&w->s, &laws[k]);
+    }
     assert_true(lemma_count > 0);
     uint32_t compared = 0;
     for (uint32_t i = 0; i < DRAWS; i++) {
@@ -154,9 +160,12 @@ static void test_lemmas(void **state)
     for (uint32_t i = 0; i < SYMBOLS; i++) {
         w->symbols[i] = graft_sym_symbol(&w->s, names[i]);
     }
+    graft_sym_hinter_open(&w->hinter, &w->s);
+    w->s.hints = &w->hinter.hints;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         check_case(w, &cases[i]);
     }
+    graft_sym_hinter_close(&w->hinter);
     graft_sym_assumed_close(&w->s);
     graft_sym_close(&w->s);
     graft_prover_close(&prover);

@@ -1,5 +1,5 @@
-/* symproduct.c - see symproduct.h. */
-#include "verify/core/symproduct.h"
+/* products.c - see products.h. */
+#include "verify/sizes/products.h"
 
 /* Polynomials that are not negative. */
 typedef struct {
@@ -16,8 +16,8 @@ typedef struct {
     uint32_t product_count;
     Z3_ast groups[GRAFT_ROOM_GROUPS];
     uint32_t group_count;
-    Z3_ast *lemmas;
-    uint32_t lemma_count;
+    graft_sym_law *laws;
+    uint32_t law_count;
 } products;
 
 /* ------------------------------------------------------------------- facts */
@@ -134,44 +134,45 @@ static bool visit_product(void *context, Z3_ast term)
     return true;
 }
 
-/* ------------------------------------------------------------------ lemmas */
+/* -------------------------------------------------------------------- laws */
 
-static void add_lemma(products *p, uint32_t given_count, const Z3_ast *given, Z3_ast follows)
+static void state(products *p, Z3_ast factor, Z3_ast other)
 {
-    const graft_sym *s = p->s;
-    if (p->lemma_count < GRAFT_LIMIT(LEMMAS)) {
-        Z3_ast all = Z3_mk_and(s->z3, given_count, given);
-        p->lemmas[p->lemma_count++] = Z3_mk_implies(s->z3, all, follows);
+    if (p->law_count < GRAFT_LIMIT(LEMMAS)) {
+        p->laws[p->law_count++] = (graft_sym_law){factor, other};
     }
 }
 
-static void state_product(products *p, Z3_ast fact, Z3_ast factor)
+/* a - b and a - b - 1. */
+static Z3_ast minus(const products *p, Z3_ast a, Z3_ast b) { return graft_sym_sub(p->s, a, b); }
+
+static Z3_ast above(const products *p, Z3_ast a, Z3_ast b)
 {
-    const graft_sym *s = p->s;
-    Z3_ast zero = graft_sym_int(s, 0);
-    Z3_ast given[2] = {Z3_mk_le(s->z3, zero, fact), Z3_mk_le(s->z3, zero, factor)};
-    add_lemma(p, 2, given, Z3_mk_le(s->z3, zero, graft_sym_mul(s, fact, factor)));
+    return minus(p, minus(p, a, b), graft_sym_int(p->s, 1));
 }
 
-/* That the group is j and the output one of that group's, for some j, there being but `count`
- * groups. */
-static Z3_ast say_which(const graft_sym *s, Z3_ast group, int64_t count)
+/* That whole numbers a and b are not apart by one or more times `size`. */
+static void state_near(products *p, Z3_ast a, Z3_ast b, Z3_ast size)
 {
-    Z3_ast cases[GRAFT_ROOM_FEW_GROUPS];
-    Z3_ast output = graft_sym_arg(s, group, 0);
-    Z3_ast outputs = graft_sym_arg(s, group, 1);
-    for (int64_t j = 0; j < count; j++) {
-        Z3_ast scaled = graft_sym_mul(s, graft_sym_int(s, count), output);
-        Z3_ast first = graft_sym_mul(s, graft_sym_int(s, j), outputs);
-        Z3_ast in_group = graft_sym_in_range(s, graft_sym_sub(s, scaled, first), outputs);
-        Z3_ast is_group = Z3_mk_eq(s->z3, group, graft_sym_int(s, j));
-        cases[j] = Z3_mk_and(s->z3, 2, (Z3_ast[]){is_group, in_group});
+    state(p, above(p, a, b), size);
+    state(p, above(p, b, a), size);
+}
+
+/* The same of the multiples of a group that occur; by numbers that may be negative with `both`. */
+static void state_multiples(products *p, Z3_ast group, Z3_ast difference, bool both)
+{
+    for (uint32_t i = 0; i < p->product_count; i++) {
+        if (p->products[i][0] == group) {
+            state(p, difference, p->products[i][1]);
+            if (both) {
+                state(p, difference, minus(p, graft_sym_int(p->s, 0), p->products[i][1]));
+            }
+        }
     }
-    return Z3_mk_or(s->z3, (unsigned)count, cases);
 }
 
-/* An output lies in one of the groups: in group o of as many groups as outputs, and among few
- * groups in the one that it lies in. */
+/* What a group is; among few groups which it is, else that it is the output where there are as many
+ * groups as outputs. */
 static void state_group(products *p, Z3_ast group)
 {
     const graft_sym *s = p->s;
@@ -179,13 +180,17 @@ static void state_group(products *p, Z3_ast group)
     Z3_ast output = graft_sym_arg(s, group, 0);
     Z3_ast outputs = graft_sym_arg(s, group, 1);
     Z3_ast groups = graft_sym_arg(s, group, 2);
-    Z3_ast is_output = graft_sym_in_range(s, output, outputs);
-    Z3_ast given[2] = {is_output, Z3_mk_eq(s->z3, groups, outputs)};
-    add_lemma(p, 1, given, graft_sym_in_range(s, group, groups));
-    add_lemma(p, 2, given, Z3_mk_eq(s->z3, group, output));
-    if (Z3_is_numeral_ast(s->z3, groups) && Z3_get_numeral_int64(s->z3, groups, &number) &&
-        number >= 1 && number <= (int64_t)GRAFT_LIMIT(FEW_GROUPS)) {
-        add_lemma(p, 1, given, say_which(s, group, number));
+    state(p, group, NULL);
+    if (!Z3_is_numeral_ast(s->z3, groups)) {
+        state_near(p, group, output, outputs);
+        state(p, minus(p, outputs, groups), output);
+        state(p, minus(p, groups, outputs), output);
+    } else if (Z3_get_numeral_int64(s->z3, groups, &number) &&
+               number <= (int64_t)GRAFT_LIMIT(FEW_GROUPS)) {
+        for (int64_t j = 0; j < number; j++) {
+            state(p, minus(p, group, graft_sym_int(s, j)), outputs);
+            state(p, minus(p, graft_sym_int(s, j), group), outputs);
+        }
     }
 }
 
@@ -206,40 +211,37 @@ static Z3_ast groups_of(const graft_sym *s, Z3_ast outputs, Z3_ast all, Z3_ast g
     return NULL;
 }
 
-/* `difference`, of a group and a number, is not negative where that is `given`, nor are its
- * multiples that occur. */
-static void state_difference(products *p, Z3_ast group, const Z3_ast given[2], Z3_ast difference)
-{
-    const graft_sym *s = p->s;
-    Z3_ast zero = graft_sym_int(s, 0);
-    add_lemma(p, 2, given, Z3_mk_le(s->z3, zero, difference));
-    for (uint32_t i = 0; i < p->product_count; i++) {
-        Z3_ast factor = p->products[i][1];
-        if (p->products[i][0] == group) {
-            Z3_ast all[3] = {given[0], given[1], Z3_mk_le(s->z3, zero, factor)};
-            add_lemma(p, 3, all, Z3_mk_le(s->z3, zero, graft_sym_mul(s, difference, factor)));
-        }
-    }
-}
-
 /* Outputs below a bound that ends a group lie in the groups before, the others in those behind. */
 static void state_group_bound(products *p, Z3_ast group, Z3_ast fact)
 {
     const graft_sym *s = p->s;
-    Z3_ast one = graft_sym_int(s, 1);
     Z3_ast output = graft_sym_arg(s, group, 0);
     Z3_ast outputs = graft_sym_arg(s, group, 1);
-    Z3_ast least = graft_sym_sub(s, output, fact);
-    Z3_ast end = graft_sym_add(s, graft_sym_add(s, fact, output), one);
+    Z3_ast groups = graft_sym_arg(s, group, 2);
+    Z3_ast least = minus(p, output, fact);
+    Z3_ast end = graft_sym_add(s, graft_sym_add(s, fact, output), graft_sym_int(s, 1));
     bool lower = !graft_sym_mentions(s, least, 1, &output);
-    Z3_ast before = groups_of(s, lower ? least : end, outputs, graft_sym_arg(s, group, 2));
-    if (before != NULL) {
-        Z3_ast given[2] = {graft_sym_in_range(s, output, outputs),
-                           lower ? Z3_mk_le(s->z3, least, output) : Z3_mk_lt(s->z3, output, end)};
-        Z3_ast behind = graft_sym_sub(s, group, before);
-        state_difference(p, group, given,
-                         lower ? behind : graft_sym_sub(s, graft_sym_sub(s, before, group), one));
+    Z3_ast before = groups_of(s, lower ? least : end, outputs, groups);
+    if (before != NULL && lower) {
+        state(p, above(p, before, group), outputs);
+        state(p, minus(p, output, least), groups);
+        state_multiples(p, group, minus(p, group, before), false);
+    } else if (before != NULL) {
+        state(p, minus(p, group, before), outputs);
+        state(p, above(p, end, output), groups);
+        state_multiples(p, group, above(p, before, group), false);
     }
+}
+
+/* What the definition of a group says, times a number. */
+static void state_scaled(products *p, Z3_ast group, Z3_ast factor)
+{
+    const graft_sym *s = p->s;
+    Z3_ast outputs = graft_sym_arg(s, group, 1);
+    Z3_ast left = minus(p, graft_sym_mul(s, graft_sym_arg(s, group, 0), graft_sym_arg(s, group, 2)),
+                        graft_sym_mul(s, group, outputs));
+    state(p, left, factor);
+    state(p, above(p, outputs, left), factor);
 }
 
 /* Of groups of one size the second's outputs may be numbered from a later group on: then it is that
@@ -249,36 +251,31 @@ static void state_group_pair(products *p, Z3_ast x, Z3_ast y)
     const graft_sym *s = p->s;
     Z3_ast outputs[2] = {graft_sym_arg(s, x, 1), graft_sym_arg(s, y, 1)};
     Z3_ast groups[2] = {graft_sym_arg(s, x, 2), graft_sym_arg(s, y, 2)};
-    Z3_ast shift = graft_sym_sub(s, graft_sym_arg(s, x, 0), graft_sym_arg(s, y, 0));
+    Z3_ast shift = minus(p, graft_sym_arg(s, x, 0), graft_sym_arg(s, y, 0));
     if (graft_sym_mul(s, outputs[0], groups[1]) != graft_sym_mul(s, outputs[1], groups[0])) {
         return;
     }
     Z3_ast before = graft_sym_is_number(s, shift, 0) ? graft_sym_int(s, 0)
                                                      : groups_of(s, shift, outputs[0], groups[0]);
     if (before != NULL) {
-        Z3_ast given[2] = {graft_sym_in_range(s, graft_sym_arg(s, x, 0), outputs[0]),
-                           graft_sym_in_range(s, graft_sym_arg(s, y, 0), outputs[1])};
         Z3_ast same = graft_sym_add(s, y, before);
-        add_lemma(p, 2, given, Z3_mk_eq(s->z3, x, same));
-        for (uint32_t i = 0; i < p->product_count; i++) {
-            Z3_ast factor = p->products[i][1];
-            if (p->products[i][0] == x) {
-                add_lemma(
-                    p, 2, given,
-                    Z3_mk_eq(s->z3, graft_sym_mul(s, x, factor), graft_sym_mul(s, same, factor)));
-            }
+        if (groups[0] == groups[1]) {
+            state_near(p, x, same, outputs[0]);
+        } else {
+            state_scaled(p, x, groups[1]);
+            state_scaled(p, y, groups[0]);
+            state_near(p, x, same, graft_sym_mul(s, outputs[0], groups[1]));
         }
+        state_multiples(p, x, minus(p, x, same), true);
+        state_multiples(p, x, minus(p, same, x), true);
     }
 }
 
 /* 0 <= group and group <= groups - 1, multiplied by the factor. */
 static void state_group_product(products *p, Z3_ast group, Z3_ast factor)
 {
-    const graft_sym *s = p->s;
-    Z3_ast groups = graft_sym_arg(s, group, 2);
-    state_product(p, group, factor);
-    state_product(p, graft_sym_sub(s, graft_sym_sub(s, groups, group), graft_sym_int(s, 1)),
-                  factor);
+    state(p, group, factor);
+    state(p, above(p, graft_sym_arg(p->s, group, 2), group), factor);
 }
 
 static void state_groups(products *p)
@@ -300,9 +297,9 @@ static void state_groups(products *p)
 }
 
 uint32_t graft_sym_list_products(graft_sym *s, Z3_ast question, uint32_t known_count,
-                                 const Z3_ast *known, Z3_ast lemmas[GRAFT_ROOM_LEMMAS])
+                                 const Z3_ast *known, graft_sym_law laws[GRAFT_ROOM_LEMMAS])
 {
-    products p = {.s = s, .lemmas = lemmas};
+    products p = {.s = s, .laws = laws};
     p.list = (fact_list){.s = s, .items = p.facts};
     graft_sym_walk(s, question, visit_product, &p);
     for (uint32_t i = 0; i < known_count; i++) {
@@ -318,9 +315,9 @@ uint32_t graft_sym_list_products(graft_sym *s, Z3_ast question, uint32_t known_c
         }
         for (uint32_t k = 0; k < p.list.count; k++) {
             if (stands_alone(&p, p.facts[k], x)) {
-                state_product(&p, p.facts[k], p.products[i][1]);
+                state(&p, p.facts[k], p.products[i][1]);
             }
         }
     }
-    return p.lemma_count;
+    return p.law_count;
 }
