@@ -151,42 +151,23 @@ static Z3_ast invert_factor(graft_term_state *k, Z3_ast factor)
     return inverse;
 }
 
-/* Takes the last pending factor of a divisor: divides by it, or makes its own factors pending. */
-static Z3_ast divide_by_pending(graft_term_state *k, Z3_ast quotient, Z3_ast_vector pending)
-{
-    uint32_t last = Z3_ast_vector_size(k->z3, pending) - 1;
-    Z3_ast factor = Z3_ast_vector_get(k->z3, pending, last);
-    Z3_ast_vector_resize(k->z3, pending, last);
-    if (is_numeral(k, factor) && factor != k->zero) {
-        return fold_numerals(k, quotient, factor, Z3_mk_div(k->z3, quotient, factor));
-    }
-    Z3_app app = Z3_to_app(k->z3, factor);
-    Z3_decl_kind kind = is_numeral(k, factor)
-                            ? Z3_OP_UNINTERPRETED
-                            : Z3_get_decl_kind(k->z3, Z3_get_app_decl(k->z3, app));
-    if (kind != Z3_OP_MUL && kind != Z3_OP_UMINUS) {
-        return product_term(k, quotient, invert_factor(k, factor));
-    }
-    for (uint32_t i = 0; i < Z3_get_app_num_args(k->z3, app); i++) {
-        Z3_ast_vector_push(k->z3, pending, Z3_get_app_arg(k->z3, app, i));
-    }
-    return kind == Z3_OP_UMINUS ? difference_term(k, k->zero, quotient) : quotient;
-}
-
+/* Divides by each factor of a divisor. */
 static Z3_ast quotient_term(void *state, Z3_ast a, Z3_ast b)
 {
     graft_term_state *k = state;
-    if (b == k->one) {
-        return a;
+    if (is_numeral(k, b) && b != k->zero) {
+        return b == k->one ? a : fold_numerals(k, a, b, Z3_mk_div(k->z3, a, b));
     }
-    Z3_ast_vector pending = graft_term_list(k->z3);
-    Z3_ast_vector_push(k->z3, pending, b);
-    Z3_ast quotient = a;
-    while (Z3_ast_vector_size(k->z3, pending) > 0) {
-        quotient = divide_by_pending(k, quotient, pending);
+    Z3_app app = Z3_to_app(k->z3, b);
+    Z3_decl_kind kind =
+        b == k->zero ? Z3_OP_UNINTERPRETED : Z3_get_decl_kind(k->z3, Z3_get_app_decl(k->z3, app));
+    if (kind != Z3_OP_MUL && kind != Z3_OP_UMINUS) {
+        return product_term(k, a, invert_factor(k, b));
     }
-    Z3_ast_vector_dec_ref(k->z3, pending);
-    return quotient;
+    for (uint32_t i = Z3_get_app_num_args(k->z3, app); i-- > 0;) {
+        a = quotient_term(k, a, Z3_get_app_arg(k->z3, app, i));
+    }
+    return kind == Z3_OP_UMINUS ? difference_term(k, k->zero, a) : a;
 }
 
 /* -------------------------------------------------------------------- laws */
@@ -202,66 +183,6 @@ static void note_equal(graft_term_state *k, Z3_ast a, Z3_ast b)
     note_fact(k, k->laws, Z3_mk_eq(k->z3, a, b));
 }
 
-/* The summands of a term, by sign: what is left when sums, differences and negations are opened. */
-typedef struct graft_summands {
-    Z3_ast_vector leaves[2]; /* added, subtracted */
-    Z3_ast_vector pending[2];
-} graft_summands;
-
-static void open_summands(const graft_term_state *k, graft_summands *summands)
-{
-    for (uint32_t sign = 0; sign < 2; sign++) {
-        summands->leaves[sign] = graft_term_list(k->z3);
-        summands->pending[sign] = graft_term_list(k->z3);
-    }
-}
-
-static void close_summands(const graft_term_state *k, graft_summands *summands)
-{
-    for (uint32_t sign = 0; sign < 2; sign++) {
-        Z3_ast_vector_dec_ref(k->z3, summands->leaves[sign]);
-        Z3_ast_vector_dec_ref(k->z3, summands->pending[sign]);
-    }
-}
-
-/* Takes one pending term: its parts become pending, or it is a leaf. */
-static void open_term(const graft_term_state *k, graft_summands *summands, uint32_t sign)
-{
-    uint32_t last = Z3_ast_vector_size(k->z3, summands->pending[sign]) - 1;
-    Z3_ast term = Z3_ast_vector_get(k->z3, summands->pending[sign], last);
-    Z3_ast_vector_resize(k->z3, summands->pending[sign], last);
-    Z3_decl_kind kind = Z3_OP_UNINTERPRETED;
-    if (!is_numeral(k, term)) {
-        kind = Z3_get_decl_kind(k->z3, Z3_get_app_decl(k->z3, Z3_to_app(k->z3, term)));
-    }
-    if (kind != Z3_OP_ADD && kind != Z3_OP_SUB && kind != Z3_OP_UMINUS) {
-        Z3_ast_vector_push(k->z3, summands->leaves[sign], term);
-        return;
-    }
-    Z3_app app = Z3_to_app(k->z3, term);
-    for (uint32_t i = 0; i < Z3_get_app_num_args(k->z3, app); i++) {
-        bool flips = kind == Z3_OP_UMINUS || (kind == Z3_OP_SUB && i > 0);
-        Z3_ast_vector_push(k->z3, summands->pending[flips ? 1 - sign : sign],
-                           Z3_get_app_arg(k->z3, app, i));
-    }
-}
-
-/* False when there are too many. */
-static bool find_summands(const graft_term_state *k, Z3_ast term, graft_summands *summands)
-{
-    Z3_ast_vector_push(k->z3, summands->pending[0], term);
-    for (uint32_t steps = 0; steps < 2 * GRAFT_LIMIT(EXP_SUMMANDS); steps++) {
-        if (Z3_ast_vector_size(k->z3, summands->pending[0]) > 0) {
-            open_term(k, summands, 0);
-        } else if (Z3_ast_vector_size(k->z3, summands->pending[1]) > 0) {
-            open_term(k, summands, 1);
-        } else {
-            return true;
-        }
-    }
-    return false;
-}
-
 static Z3_ast exp_of_leaf(graft_term_state *k, Z3_ast leaf)
 {
     bool is_new = false;
@@ -272,25 +193,32 @@ static Z3_ast exp_of_leaf(graft_term_state *k, Z3_ast leaf)
     return term;
 }
 
+/* Multiplies the exponentials of what x adds to a term into one side, of what it subtracts into the
+ * other. */
+static void multiply_exps(graft_term_state *k, Z3_ast x, uint32_t sign, Z3_ast sides[2])
+{
+    Z3_decl_kind kind = is_numeral(k, x)
+                            ? Z3_OP_ANUM
+                            : Z3_get_decl_kind(k->z3, Z3_get_app_decl(k->z3, Z3_to_app(k->z3, x)));
+    if (kind != Z3_OP_ADD && kind != Z3_OP_SUB && kind != Z3_OP_UMINUS) {
+        sides[sign] = product_term(k, sides[sign], exp_of_leaf(k, x));
+        return;
+    }
+    Z3_app app = Z3_to_app(k->z3, x);
+    for (uint32_t i = 0; i < Z3_get_app_num_args(k->z3, app); i++) {
+        bool flips = kind == Z3_OP_UMINUS || (kind == Z3_OP_SUB && i > 0);
+        multiply_exps(k, Z3_get_app_arg(k->z3, app, i), flips ? 1 - sign : sign, sides);
+    }
+}
+
 /* exp(x) times the exponentials of what x subtracts is the product of those of what it adds. */
 static void note_exp_of_sum(graft_term_state *k, Z3_ast x, Z3_ast exp_x)
 {
-    graft_summands summands;
-    open_summands(k, &summands);
     Z3_ast sides[2] = {k->one, exp_x};
-    if (find_summands(k, x, &summands)) {
-        for (uint32_t sign = 0; sign < 2; sign++) {
-            uint32_t count = Z3_ast_vector_size(k->z3, summands.leaves[sign]);
-            for (uint32_t i = 0; i < count; i++) {
-                Z3_ast leaf = Z3_ast_vector_get(k->z3, summands.leaves[sign], i);
-                sides[sign] = product_term(k, sides[sign], exp_of_leaf(k, leaf));
-            }
-        }
-        if (sides[0] != sides[1]) { /* They are the same when x is its own only summand. */
-            note_equal(k, sides[1], sides[0]);
-        }
+    multiply_exps(k, x, 0, sides);
+    if (sides[0] != sides[1]) { /* They are the same when x is its own only summand. */
+        note_equal(k, sides[1], sides[0]);
     }
-    close_summands(k, &summands);
 }
 
 static Z3_ast exp_term(void *state, Z3_ast x)

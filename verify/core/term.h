@@ -11,8 +11,7 @@
  * exp, sqrt, erf, sigmoid, tanh, log, sin and cos are uninterpreted functions, the last three
  * without any laws. For each term that the others are applied to, true facts about it are collected in `laws`, ready to be asserted:
  *      t inverse(t) = 1 for t != 0;
- *      exp(t) > 0, exp(0) = 1, and exp(a + b - ...) exp(...) = exp(a) exp(b) for the summands of t
- *      (up to 4096 of them);
+ *      exp(t) > 0, exp(0) = 1, and exp(a + b - ...) exp(...) = exp(a) exp(b) for the summands of t;
  *      0 < sigmoid(t) < 1 and sigmoid(t) (1 + exp(-t)) = 1;
  *      -1 < tanh(t) < 1 and tanh(t) = 2 sigmoid(2t) - 1;
  *      -1 < erf(t) < 1, erf(0) = 0 and erf(-t) = -erf(t), 0 <= t erf(t) <= |t| and
