@@ -4,7 +4,7 @@
  * here it would let a rule apply at sizes at which the engine had refused it. */
 #include "tests/support/cases.h"
 #include "tests/support/check.h"
-#include "verify/core/symshape.h"
+#include "verify/sizes/graphsizes.h"
 #include "verify/sizes/symplain.h"
 
 enum { DRAWINGS = 1500, SIZE_MOST = 7 };

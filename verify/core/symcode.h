@@ -6,8 +6,12 @@
 #ifndef GRAFT_SYMCODE_H
 #define GRAFT_SYMCODE_H
 
-#include "verify/core/symshape.h"
 #include "verify/core/symsolve.h"
+
+typedef struct graft_sym_shape {
+    uint32_t rank;
+    Z3_ast dims[GRAFT_MAX_RANK];
+} graft_sym_shape;
 
 typedef enum graft_sym_sort { GRAFT_SYM_INTEGER, GRAFT_SYM_TRUTH, GRAFT_SYM_FLOAT } graft_sym_sort;
 

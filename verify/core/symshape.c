@@ -5,33 +5,13 @@
 #include "graph/rule/pattern.h"
 #include "verify/core/readings.h"
 #include "verify/core/symassume.h"
-#include "verify/core/symcode.h"
-#include "verify/core/symsolve.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-/* A window's count of positions is floor(room / stride) + 1. */
-typedef struct {
-    Z3_ast room;
-    Z3_ast stride;
-    Z3_ast count;
-} window;
-
-typedef struct {
-    graft_sym *s;
-    graft_sym_equations *e;
-    graft_sym_instance *instance;
-    graft_sym_inputs inputs;
-    const graft_sym_extra *extra;
-    const graft_sym_found *found; /* The sizes are those of a graph; or NULL. */
-    window windows[GRAFT_ROOM_WINDOWS];
-    uint32_t window_count;
-    const char *why; /* Something is not understood. */
-    bool never;
-} shaper;
+typedef graft_sym_window window;
+typedef graft_sym_shaper shaper;
 
 const graft_pattern *graft_sym_pattern(const graft_rule *rule, uint32_t side)
 {
@@ -80,10 +60,6 @@ static void make_vars(shaper *p)
 {
     const graft_rule *rule = p->instance->rule;
     char name[GRAFT_ROOM_NAME];
-    if (p->found != NULL) {
-        memcpy(p->instance->vars, p->found->vars, rule->var_count * sizeof p->found->vars[0]);
-        return;
-    }
     for (uint32_t v = 0; v < rule->var_count; v++) {
         graft_sym_shape *shape = &p->instance->vars[v];
         shape->rank = p->instance->c->ranks[v];
@@ -109,15 +85,6 @@ static bool is_float_slot(const graft_rule *rule, uint32_t slot)
     return false;
 }
 
-/* A number, which may be meant as a float's bits. */
-static graft_sym_value number_value(const shaper *p, int32_t number)
-{
-    return (graft_sym_value){.term = graft_sym_int(p->s, number),
-                             .bits = number,
-                             .has_bits = true,
-                             .sort = GRAFT_SYM_INTEGER};
-}
-
 static void make_slots(shaper *p)
 {
     const graft_sym_case *c = p->instance->c;
@@ -126,9 +93,7 @@ static void make_slots(shaper *p)
         graft_sym_value *slot = &p->inputs.slots[i];
         *slot = (graft_sym_value){.sort = GRAFT_SYM_INTEGER};
         (void)snprintf(name, sizeof name, "s%" PRIu32, i);
-        if (p->found != NULL) {
-            *slot = number_value(p, p->found->slots[i]);
-        } else if (c->chosen[i]) {
+        if (c->chosen[i]) {
             slot->term = graft_sym_int(p->s, c->slots[i]);
         } else if (is_float_slot(p->instance->rule, i)) {
             slot->sort = GRAFT_SYM_FLOAT;
@@ -163,21 +128,6 @@ static bool fetch_attr(shaper *p, const graft_term *term, bool is_float, graft_s
     }
 }
 
-/* A graph holds the number that a program gives at the sample: it has to be this one anywhere. */
-static bool fix_attr(shaper *p, uint32_t program, graft_sym_attr *attr)
-{
-    const graft_sym_found *found = p->found;
-    int64_t number = 0;
-    if (!graft_code_run(p->instance->rule, program, found->sample, found->is_const, found->slots,
-                        &number)) {
-        return false;
-    }
-    Z3_ast fixed = graft_sym_int(p->s, number);
-    graft_sym_claim(p->e, Z3_mk_eq(p->s->z3, attr->term, fixed));
-    attr->term = fixed;
-    return true;
-}
-
 static bool make_attr(shaper *p, const graft_pattern_node *node, uint32_t i, graft_sym_attr *attr)
 {
     const graft_attr_info *info = graft_op_attr(node->op, i);
@@ -200,8 +150,7 @@ static bool make_attr(shaper *p, const graft_pattern_node *node, uint32_t i, gra
         return false;
     }
     attr->term = graft_sym_solved(p->e, graft_sym_integer(p->s, &value));
-    if (p->found != NULL && node->attrs[i].kind == GRAFT_TERM_CODE &&
-        !fix_attr(p, (uint32_t)node->attrs[i].value, attr)) {
+    if (p->fix != NULL && !p->fix(p, &node->attrs[i], attr)) {
         p->never = true;
         return false;
     }
@@ -462,14 +411,21 @@ static const char *expect_order(const op_site *o, uint32_t low, uint32_t high, c
 
 /* ---------------------------------------------------------------- the whole rule */
 
+void graft_sym_shape_op(shaper *p, uint32_t op, const graft_sym_attr *attrs,
+                        const graft_sym_shape *const in[], uint32_t made, graft_sym_shape *out)
+{
+    op_site site = {.p = p, .attrs = attrs, .out = out, .made = made};
+    memcpy((void *)site.in, (const void *)in, graft_op(op)->input_count * sizeof *in);
+    p->never = shape_table[op](&site) != NULL || p->never;
+}
+
 static void shape_node(shaper *p, uint32_t side, uint32_t n)
 {
     graft_sym_instance *instance = p->instance;
     const graft_pattern_node *node = &graft_sym_pattern(instance->rule, side)->nodes[n];
     const graft_op_info *info = graft_op(node->op);
+    const graft_sym_shape *in[GRAFT_MAX_INPUTS];
     graft_sym_node *place = &instance->nodes[side][n];
-    op_site site = {
-        .p = p, .attrs = place->attrs, .out = place->shapes, .made = instance->c->made[side][n]};
     bool number = node->op == GRAFT_OP_fill && instance->c->scalar; /* Its sizes play no role. */
     for (uint32_t i = 0; i < info->attr_count; i++) {
         bool unread = number && graft_op_attr(node->op, i)->kind != GRAFT_ATTR_FLOAT;
@@ -478,16 +434,16 @@ static void shape_node(shaper *p, uint32_t side, uint32_t n)
         }
     }
     for (uint32_t i = 0; i < info->input_count; i++) {
-        site.in[i] = graft_sym_shape_of(instance, side, node->inputs[i]);
+        in[i] = graft_sym_shape_of(instance, side, node->inputs[i]);
     }
-    p->never = shape_table[node->op](&site) != NULL || p->never;
-    if (p->s->plain != NULL && p->found == NULL && !p->never) {
+    graft_sym_shape_op(p, node->op, place->attrs, in, instance->c->made[side][n], place->shapes);
+    if (p->s->plain != NULL && p->fix == NULL && !p->never) {
         p->s->plain->sizes(p->s, side, n, info->output_count, place->shapes);
     }
 }
 
 /* In the scalar case a condition on shapes is left out: the claim is made without it. */
-static void claim_condition(shaper *p)
+void graft_sym_claim_condition(shaper *p)
 {
     graft_sym_value value;
     const char *why = NULL;
@@ -503,7 +459,7 @@ static void claim_condition(shaper *p)
     }
 }
 
-static void shape_side(shaper *p, uint32_t side)
+void graft_sym_shape_side(shaper *p, uint32_t side)
 {
     const graft_pattern *pattern = graft_sym_pattern(p->instance->rule, side);
     for (uint32_t k = 0; k < pattern->node_count && p->why == NULL && !p->never; k++) {
@@ -511,7 +467,7 @@ static void shape_side(shaper *p, uint32_t side)
     }
 }
 
-static void equate_outputs(shaper *p)
+void graft_sym_equate_outputs(shaper *p)
 {
     const graft_rule *rule = p->instance->rule;
     const op_site site = {.p = p};
@@ -535,14 +491,29 @@ static void shape_rule(shaper *p)
     }
     make_vars(p);
     make_slots(p);
-    shape_side(p, GRAFT_SYM_SOURCE);
+    graft_sym_shape_side(p, GRAFT_SYM_SOURCE);
     if (p->why == NULL && !p->never) {
-        claim_condition(p);
-        shape_side(p, GRAFT_SYM_TARGET);
+        graft_sym_claim_condition(p);
+        graft_sym_shape_side(p, GRAFT_SYM_TARGET);
     }
     if (p->why == NULL && !p->never) {
-        equate_outputs(p);
+        graft_sym_equate_outputs(p);
     }
+}
+
+void graft_sym_shaper_begin(shaper *p, const graft_rule *rule, const graft_sym_case *c)
+{
+    graft_sym_instance *instance = p->instance;
+    p->s->refusal = NULL;
+    memset(instance, 0, sizeof *instance);
+    instance->rule = rule;
+    instance->c = c;
+    p->inputs.equations = p->e;
+    p->inputs.rule = rule;
+    p->inputs.scalar = c->scalar;
+    p->inputs.vars = instance->vars;
+    graft_pattern_order(&rule->source, instance->order[GRAFT_SYM_SOURCE]);
+    graft_pattern_order(&rule->target, instance->order[GRAFT_SYM_TARGET]);
 }
 
 graft_sym_fit graft_sym_shapes(graft_sym *s, const graft_rule *rule, const graft_sym_case *c,
@@ -553,16 +524,7 @@ graft_sym_fit graft_sym_shapes(graft_sym *s, const graft_rule *rule, const graft
     graft_sym_equations *e = GRAFT_NEW(s->arena, graft_sym_equations, 1);
     shaper p = {.s = s, .e = e, .instance = instance, .extra = extra};
     e->s = s;
-    s->refusal = NULL;
-    memset(instance, 0, sizeof *instance);
-    instance->rule = rule;
-    instance->c = c;
-    p.inputs.equations = e;
-    p.inputs.rule = rule;
-    p.inputs.scalar = c->scalar;
-    p.inputs.vars = instance->vars;
-    graft_pattern_order(&rule->source, instance->order[GRAFT_SYM_SOURCE]);
-    graft_pattern_order(&rule->target, instance->order[GRAFT_SYM_TARGET]);
+    graft_sym_shaper_begin(&p, rule, c);
     graft_sym_assumed_reset(s);
     memset((void *)s->elements, 0, sizeof s->elements);
     e->changed = true;
@@ -586,109 +548,6 @@ graft_sym_fit graft_sym_shapes(graft_sym *s, const graft_rule *rule, const graft
     }
     graft_arena_release(s->arena, mark);
     return fit;
-}
-
-/* ------------------------------------------------------------------ in a graph */
-
-static bool is_understood(const shaper *p)
-{
-    return !p->never && p->why == NULL && !p->e->impossible && p->s->refusal == NULL;
-}
-
-/* Whether the sizes that a file holds as numbers are numbers: of the pieces of a split, and of the
- * channels of a scale_shift. */
-static bool has_written_sizes(const shaper *p)
-{
-    graft_sym *s = p->s;
-    const graft_pattern *target = &p->instance->rule->target;
-    bool are = true;
-    for (uint32_t n = 0; n < target->node_count && are; n++) {
-        const graft_sym_node *node = &p->instance->nodes[GRAFT_SYM_TARGET][n];
-        Z3_ast size = NULL;
-        if (target->nodes[n].op == GRAFT_OP_split) {
-            size = node->shapes[1].dims[node->attrs[GRAFT_ATTR_split_axis].value];
-        } else if (target->nodes[n].op == GRAFT_OP_scale_shift) {
-            size = node->shapes[0].dims[1];
-        }
-        are = size == NULL ||
-              Z3_is_numeral_ast(s->z3, Z3_simplify(s->z3, graft_sym_write_sizes(s, size)));
-    }
-    return are;
-}
-
-bool graft_sym_claims_of_match(graft_sym *s, const graft_rule *rule, const graft_sym_case *c,
-                               const graft_sym_found *found, graft_sym_equations *claims,
-                               uint32_t *given)
-{
-    graft_mark mark = graft_arena_mark(s->arena);
-    shaper p = {.s = s,
-                .e = claims,
-                .instance = GRAFT_NEW(s->arena, graft_sym_instance, 1),
-                .found = found};
-    assert(s->plain != NULL);
-    s->refusal = NULL;
-    p.instance->rule = rule;
-    p.instance->c = c;
-    p.inputs.equations = claims;
-    p.inputs.rule = rule;
-    p.inputs.vars = p.instance->vars;
-    graft_pattern_order(&rule->source, p.instance->order[GRAFT_SYM_SOURCE]);
-    graft_pattern_order(&rule->target, p.instance->order[GRAFT_SYM_TARGET]);
-    make_vars(&p);
-    make_slots(&p);
-    shape_side(&p, GRAFT_SYM_SOURCE);
-    *given = claims->claim_count;
-    if (is_understood(&p)) {
-        claim_condition(&p);
-        shape_side(&p, GRAFT_SYM_TARGET);
-    }
-    if (is_understood(&p)) {
-        equate_outputs(&p);
-    }
-    const bool holds = is_understood(&p) && has_written_sizes(&p);
-    graft_arena_release(s->arena, mark);
-    return holds;
-}
-
-/* The count of a window's positions is a quotient by a number. */
-static Z3_ast change_window(void *context, Z3_ast term)
-{
-    const graft_sym *s = context;
-    if (!graft_sym_is_app(s, term, s->window) ||
-        !Z3_is_numeral_ast(s->z3, graft_sym_arg(s, term, 1))) {
-        return term;
-    }
-    Z3_ast quotient = Z3_mk_div(s->z3, graft_sym_arg(s, term, 0), graft_sym_arg(s, term, 1));
-    return Z3_mk_add(s->z3, 2, (Z3_ast[]){quotient, graft_sym_int(s, 1)});
-}
-
-Z3_ast graft_sym_write_sizes(graft_sym *s, Z3_ast term)
-{
-    return graft_sym_rebuild(s, graft_sym_expand(s, term), change_window, s);
-}
-
-bool graft_sym_apply(graft_sym *s, uint32_t op, const int32_t *attrs,
-                     const graft_sym_shape *const in[], uint32_t made, graft_sym_equations *claims,
-                     graft_sym_shape *out)
-{
-    graft_sym_attr terms[GRAFT_MAX_ATTRS] = {{.value = 0}};
-    shaper p = {.s = s, .e = claims};
-    op_site site = {.p = &p, .attrs = terms, .out = out, .made = made};
-    assert(s->plain != NULL);
-    s->refusal = NULL;
-    for (uint32_t i = 0; i < graft_op(op)->attr_count; i++) {
-        if (graft_op_attr(op, i)->kind == GRAFT_ATTR_FLOAT) {
-            graft_sym_value value = graft_sym_float(s, attrs[i]);
-            terms[i] = (graft_sym_attr){.term = value.term, .infinite = value.infinite};
-        } else {
-            terms[i] = (graft_sym_attr){.term = graft_sym_int(s, attrs[i]), .value = attrs[i]};
-        }
-    }
-    for (uint32_t i = 0; i < graft_op(op)->input_count; i++) {
-        site.in[i] = in[i];
-    }
-    p.never = shape_table[op](&site) != NULL;
-    return is_understood(&p);
 }
 
 const graft_facts *graft_sym_within(const graft_sym *s, const graft_sym_shape *shape,

@@ -11,6 +11,7 @@
 #define GRAFT_SYMSHAPE_H
 
 #include "verify/core/symcase.h"
+#include "verify/core/symcode.h"
 #include "verify/core/symsolve.h"
 #include "verify/core/symterm.h"
 
@@ -19,11 +20,6 @@ typedef struct graft_sym_attr {
     int32_t value;   /* Of one that the case fixes. */
     int8_t infinite; /* Of a float: -1, 1 for infinities, which have no term. */
 } graft_sym_attr;
-
-typedef struct graft_sym_shape {
-    uint32_t rank;
-    Z3_ast dims[GRAFT_MAX_RANK];
-} graft_sym_shape;
 
 typedef struct graft_sym_node {
     graft_sym_attr attrs[GRAFT_MAX_ATTRS];
@@ -55,33 +51,6 @@ graft_sym_fit graft_sym_shapes(graft_sym *s, const graft_rule *rule, const graft
                                const graft_sym_extra *extra, graft_sym_instance *instance,
                                const char **why);
 
-/* A match in a graph whose sizes are terms. Attributes are numbers there. */
-typedef struct graft_sym_found {
-    const graft_sym_shape *vars;
-    const graft_shape *const *sample; /* Shapes of the variables at some sizes. */
-    const bool *is_const;             /* By variable. */
-    const int32_t *slots;
-} graft_sym_found;
-
-/* What the engine checks of a match, as claims, in the plain reading (symplain.h): the first
- * `*given` hold where the source does; the others are the precondition's and the target's, that
- * outputs have one shape, and that attributes of the target are what they are at the sample. Of the
- * case only ranks and what reshape and fill make are read. False when some check always fails or
- * is not understood, or when the target has an operator that a file gives a size as a number (split,
- * scale_shift) and that is none. */
-bool graft_sym_claims_of_match(graft_sym *s, const graft_rule *rule, const graft_sym_case *c,
-                               const graft_sym_found *found, graft_sym_equations *claims,
-                               uint32_t *given);
-/* The sizes of what an operator of a graph makes, of rank `made` where it says so itself. What its
- * checks claim is added to `claims`. False as above. */
-bool graft_sym_apply(graft_sym *s, uint32_t op, const int32_t *attrs,
-                     const graft_sym_shape *const in[], uint32_t made, graft_sym_equations *claims,
-                     graft_sym_shape *out);
-
-/* A size or claim of these, in which Z3 knows every function: broadcasts are conditionals, and the
- * positions of windows whose strides are numbers are quotients. */
-Z3_ast graft_sym_write_sizes(graft_sym *s, Z3_ast term);
-
 /* The formals lie in a shape: a chain of facts in `room`, which has one for each axis. */
 const graft_facts *graft_sym_within(const graft_sym *s, const graft_sym_shape *shape,
                                     graft_facts *room);
@@ -89,5 +58,37 @@ const graft_facts *graft_sym_within(const graft_sym *s, const graft_sym_shape *s
 const graft_sym_shape *graft_sym_shape_of(const graft_sym_instance *instance, uint32_t side,
                                           graft_operand x);
 const graft_pattern *graft_sym_pattern(const graft_rule *rule, uint32_t side);
+
+/* A window's count of positions is floor(room / stride) + 1. */
+typedef struct graft_sym_window {
+    Z3_ast room;
+    Z3_ast stride;
+    Z3_ast count;
+} graft_sym_window;
+
+/* A rule while its shapes are inferred: also for who does that in a graph, of which nothing is proved
+ * here (graphsizes.h). */
+typedef struct graft_sym_shaper {
+    graft_sym *s;
+    graft_sym_equations *e;
+    graft_sym_instance *instance;
+    graft_sym_inputs inputs;
+    const graft_sym_extra *extra;
+    /* Says that a computed attribute is a number; NULL in proofs. */
+    bool (*fix)(struct graft_sym_shaper *p, const graft_term *written, graft_sym_attr *attr);
+    graft_sym_window windows[GRAFT_ROOM_WINDOWS];
+    uint32_t window_count;
+    const char *why; /* Something is not understood. */
+    bool never;
+} graft_sym_shaper;
+
+/* Begins with a rule: s, e, instance are set. */
+void graft_sym_shaper_begin(graft_sym_shaper *p, const graft_rule *rule, const graft_sym_case *c);
+void graft_sym_shape_side(graft_sym_shaper *p, uint32_t side);
+void graft_sym_claim_condition(graft_sym_shaper *p);
+void graft_sym_equate_outputs(graft_sym_shaper *p);
+/* One operator, `made` being the rank of what a reshape or fill makes. */
+void graft_sym_shape_op(graft_sym_shaper *p, uint32_t op, const graft_sym_attr *attrs,
+                        const graft_sym_shape *const in[], uint32_t made, graft_sym_shape *out);
 
 #endif

@@ -2,7 +2,7 @@
 #include "verify/sizes/opensizes.h"
 
 #include "gen/table.h"
-#include "verify/core/symshape.h"
+#include "verify/sizes/graphsizes.h"
 #include "verify/sizes/symplain.h"
 
 #include <inttypes.h>
