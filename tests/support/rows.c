@@ -16,21 +16,21 @@ graft_rule rows_parse(graft_env *env, const char *text)
     return rule;
 }
 
-static rows open_rows(graft_env *env, size_t capacity)
+static rule_rows open_rows(graft_env *env, size_t capacity)
 {
-    return (rows){GRAFT_NEW(env->life, graft_rule, capacity),
-                  GRAFT_NEW(env->life, const char *, capacity),
-                  GRAFT_NEW(env->life, bool, capacity), 0};
+    return (rule_rows){GRAFT_NEW(env->life, graft_rule, capacity),
+                       GRAFT_NEW(env->life, const char *, capacity),
+                       GRAFT_NEW(env->life, bool, capacity), 0};
 }
 
-static void add_row(graft_env *env, rows *r, const char *text, bool holds)
+static void add_row(graft_env *env, rule_rows *r, const char *text, bool holds)
 {
     r->rules[r->count] = rows_parse(env, text);
     r->texts[r->count] = text;
     r->holds[r->count++] = holds;
 }
 
-rows rows_read(graft_env *env, const char *name)
+rule_rows rows_read(graft_env *env, const char *name)
 {
     const char *path = graft_arena_printf(env->life, "tests/verify/rules/%s.txt", name);
     uint8_t *data = NULL;
@@ -39,7 +39,7 @@ rows rows_read(graft_env *env, const char *name)
         fail_msg("%s", env->message);
     }
     const char *text = graft_arena_printf(env->life, "%.*s", (int)size, (const char *)data);
-    rows r = open_rows(env, size / 8); /* A rule and its sign take more. */
+    rule_rows r = open_rows(env, size / 8); /* A rule and its sign take more. */
     for (const char *at = text; *at != '\0';) {
         size_t length = strcspn(at, "\n");
         if (length > 0 && at[0] != '#') {
@@ -53,9 +53,9 @@ rows rows_read(graft_env *env, const char *name)
     return r;
 }
 
-rows rows_of(graft_env *env, const rows *all, bool holds)
+rule_rows rows_of(graft_env *env, const rule_rows *all, bool holds)
 {
-    rows some = open_rows(env, all->count);
+    rule_rows some = open_rows(env, all->count);
     for (uint32_t i = 0; i < all->count; i++) {
         if (all->holds[i] == holds) {
             add_row(env, &some, all->texts[i], holds);

@@ -8,17 +8,17 @@
 
 #include "graph/base/env.h"
 
-typedef struct rows {
+typedef struct rule_rows {
     graft_rule *rules;
     const char **texts;
     bool *holds;
     uint32_t count;
-} rows;
+} rule_rows;
 
 /* Reads "tests/verify/rules/NAME.txt" into env->life; asserts that it can. */
-rows rows_read(graft_env *env, const char *name);
+rule_rows rows_read(graft_env *env, const char *name);
 /* Those that hold, or those that do not. */
-rows rows_of(graft_env *env, const rows *all, bool holds);
+rule_rows rows_of(graft_env *env, const rule_rows *all, bool holds);
 
 /* The rule; the test fails, with the parser's message, when it is none. */
 graft_rule rows_parse(graft_env *env, const char *text);

@@ -2,10 +2,10 @@
  * and what it says when the solver says nothing. */
 #include "verify/check.h"
 
-#include "graph/rule/ruleparse.h"
 #include "graph/rule/ruleprint.h"
 #include "tests/support/check.h"
 #include "tests/support/known_rules.h"
+#include "tests/support/rows.h"
 
 #include <string.h>
 
@@ -70,7 +70,7 @@ static void test_past_bounds(void **state)
     const graft_check_options options = quick_options();
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         graft_rule rule;
-        assert_int_equal(graft_rule_parse(env, "rule", rows[i].text, &rule), GRAFT_OK);
+        rule = rows_parse(env, rows[i].text);
         assert_int_equal(check_rule(env, &rule, &options).outcome, rows[i].outcome);
         graft_arena_reset(env->unit);
     }
@@ -109,9 +109,8 @@ static void test_false_rules(void **state)
         graft_arena_reset(env->unit);
         if (i < known.count) {
             rule = known.rules[i];
-        } else if (graft_rule_parse(env, "rule", false_rules[i - known.count], &rule) != GRAFT_OK) {
-            fail_msg("%s", env->message);
-        }
+        } else
+            rule = rows_parse(env, false_rules[i - known.count]);
         graft_check check = check_rule(env, &rule, &options);
         if (check.outcome != GRAFT_CHECK_REFUTED) {
             fail_msg("%s: %s", graft_check_outcome_name(check.outcome),
@@ -128,8 +127,8 @@ static void test_solver_refutes(void **state)
     const graft_check_options options = quick_options();
     graft_rule truth;
     graft_rule lie;
-    assert_int_equal(graft_rule_parse(env, "rule", "sub(a, b) = sub(a, b)", &truth), GRAFT_OK);
-    assert_int_equal(graft_rule_parse(env, "rule", "sub(a, b) = sub(b, a)", &lie), GRAFT_OK);
+    truth = rows_parse(env, "sub(a, b) = sub(a, b)");
+    lie = rows_parse(env, "sub(a, b) = sub(b, a)");
     graft_sweeper *sweeper = GRAFT_NEW(env->unit, graft_sweeper, 1);
     graft_sweep_open(sweeper);
     graft_check check;
@@ -153,9 +152,7 @@ static void test_no_answer(void **state)
     graft_check_options poor = quick_options();
     poor.prove.most = (graft_effort){1, 1};
     graft_rule rule;
-    assert_int_equal(
-        graft_rule_parse(env, "rule", "max_pool#1(clip#2(a)) = clip#2(max_pool#1(a))", &rule),
-        GRAFT_OK);
+    rule = rows_parse(env, "max_pool#1(clip#2(a)) = clip#2(max_pool#1(a))");
     assert_int_equal(check_rule(env, &rule, &mute).outcome, GRAFT_CHECK_UNKNOWN);
     assert_int_equal(check_rule(env, &rule, &starved).outcome, GRAFT_CHECK_UNKNOWN);
     graft_check check = check_rule(env, &rule, &poor);

@@ -11,7 +11,7 @@ static void test_all_sizes(void **state)
 {
     graft_env *env = *state;
     const graft_prove_options options = graft_prove_defaults();
-    const rows all = rows_read(env, "definedness");
+    const rule_rows all = rows_read(env, "definedness");
     for (uint32_t i = 0; i < all.count; i++) {
         graft_symbolic_result result;
         graft_symbolic_prove(env, &all.rules[i], NULL, 0, &options, &result);
@@ -27,7 +27,7 @@ static void test_instances(void **state)
 {
     graft_env *env = *state;
     const graft_prove_options options = graft_prove_defaults();
-    const rows all = rows_read(env, "definedness");
+    const rule_rows all = rows_read(env, "definedness");
     for (uint32_t i = 0; i < all.count; i++) {
         const graft_domain_options find = {
             .points = 24, .attempts = 80000, .enumerate = true, .seed = 1};
@@ -47,8 +47,8 @@ static void test_instances(void **state)
 static void try_lies(graft_env *env, const char *name, uint32_t undecided)
 {
     graft_trial_options options = graft_trial_defaults();
-    const rows all = rows_read(env, name);
-    const rows lies = rows_of(env, &all, false);
+    const rule_rows all = rows_read(env, name);
+    const rule_rows lies = rows_of(env, &all, false);
     graft_trial *trials = GRAFT_NEW(env->life, graft_trial, lies.count);
     uint32_t refuted = 0;
     options.suggest = false;

@@ -3,9 +3,9 @@
 #include "verify/set/derivations.h"
 
 #include "graph/base/file.h"
-#include "graph/rule/ruleparse.h"
 #include "graph/rule/ruleprint.h"
 #include "tests/support/check.h"
+#include "tests/support/rows.h"
 #include "verify/sweep/domain.h"
 
 #include <stdlib.h>
@@ -18,21 +18,12 @@ static const char *const kept[] = {
 };
 enum { KEPT = sizeof kept / sizeof kept[0] };
 
-static graft_rule parse(graft_env *env, const char *text)
-{
-    graft_rule rule;
-    if (graft_rule_parse(env, "rule", text, &rule) != GRAFT_OK) {
-        fail_msg("%s", env->message);
-    }
-    return rule;
-}
-
 static graft_ruleset make_set(graft_env *env)
 {
     graft_ruleset set = {.solver = "none", .count = KEPT};
     set.entries = GRAFT_NEW(env->life, graft_rule_entry, KEPT);
     for (uint32_t i = 0; i < KEPT; i++) {
-        set.entries[i].rule = parse(env, kept[i]);
+        set.entries[i].rule = rows_parse(env, kept[i]);
         set.entries[i].id = graft_rule_id(&set.entries[i].rule);
     }
     return set;
@@ -45,7 +36,7 @@ static graft_follower make_follower(graft_env *env, const graft_ruleset *set, co
 {
     const graft_domain_options options = {.points = 1, .attempts = 20000, .seed = 1};
     graft_domain domain;
-    graft_follower f = {.rule = parse(env, text), .at_count = 1};
+    graft_follower f = {.rule = rows_parse(env, text), .at_count = 1};
     f.id = graft_rule_id(&f.rule);
     graft_domain_find(env, env->life, &f.rule, &options, &domain);
     assert_true(domain.count > 0);

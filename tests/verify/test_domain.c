@@ -2,20 +2,11 @@
  * target seldom fits. */
 #include "verify/sweep/domain.h"
 
-#include "graph/rule/ruleparse.h"
 #include "tests/support/check.h"
+#include "tests/support/rows.h"
 #include "verify/sweep/choices.h"
 
 #include <string.h>
-
-static graft_rule parse(graft_env *env, const char *text)
-{
-    graft_rule rule;
-    if (graft_rule_parse(env, "rule", text, &rule) != GRAFT_OK) {
-        fail_msg("%s", env->message);
-    }
-    return rule;
-}
 
 static graft_domain sample(graft_env *env, const graft_rule *rule, uint32_t points,
                            uint32_t attempts)
@@ -40,7 +31,7 @@ static void test_activations(void **state)
     };
     graft_env *env = *state;
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
-        graft_rule rule = parse(env, rules[i]);
+        graft_rule rule = rows_parse(env, rules[i]);
         const graft_pattern_node *node = &rule.source.nodes[0];
         uint32_t last = graft_op(node->op)->attr_count - 1u;
         assert_string_equal(graft_op_attr(node->op, last)->name, "activation");
@@ -66,7 +57,7 @@ static void test_narrow_targets(void **state)
     };
     graft_env *env = *state;
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
-        graft_rule rule = parse(env, rules[i]);
+        graft_rule rule = rows_parse(env, rules[i]);
         graft_domain domain = sample(env, &rule, 300, 300 * 400);
         /* Most instances are points of which a part was chosen anew. */
         assert_true(domain.count > 50 && domain.count > 2 * domain.fitted);
@@ -106,11 +97,11 @@ static void test_enumeration(void **state)
     const graft_domain_options options = {
         .points = 400, .attempts = 20000, .enumerate = true, .seed = 3};
     graft_domain domain;
-    const graft_rule small = parse(env, "relu(relu(a)) = relu(a) where rank(a) <= 3");
+    const graft_rule small = rows_parse(env, "relu(relu(a)) = relu(a) where rank(a) <= 3");
     graft_domain_find(env, env->unit, &small, &options, &domain);
     assert_true(domain.complete);
     assert_int_equal(domain.count, 1 + 4 + 16 + 64);
-    const graft_rule large = parse(env, "add(add(a, b), c) = add(a, add(b, c))");
+    const graft_rule large = rows_parse(env, "add(add(a, b), c) = add(a, add(b, c))");
     graft_domain_find(env, env->unit, &large, &options, &domain);
     assert_false(domain.complete);
     assert_int_equal(domain.count, 400);

@@ -3,26 +3,7 @@
 . tests/support/tap.sh
 
 mkdir "$FOLDER/families"
-cat > "$FOLDER/families/small.yaml" << 'END'
-family: small
-order: 1
-sets:
-  - set: products
-    depth: 3
-    inputs:
-      x: [2, 3]
-      y: [2, 3]
-      w: [3, 3]
-    operators:
-      - {op: relu}
-      - {op: mul, distinct: true}
-      - {op: split, rank: 2, axis: [0, 1], at: [1, 2]}
-      - {op: max, distinct: true}
-      - {op: matmul}
-      - {op: transpose}
-      - {op: add, distinct: true}
-      - {op: concat, rank: 2, axis: [0, 1], distinct: true}
-END
+cp tests/verify/families/small.yaml "$FOLDER/families"
 # make_rules TO [OPTION...]
 make_rules() {
     to=$FOLDER/$1

@@ -3,20 +3,11 @@
  */
 #include "verify/sweep/guide.h"
 
-#include "graph/rule/ruleparse.h"
 #include "tests/support/check.h"
+#include "tests/support/rows.h"
 #include "verify/sweep/sweep.h"
 
 #include <string.h>
-
-static graft_rule parse(graft_env *env, const char *text)
-{
-    graft_rule rule;
-    if (graft_rule_parse(env, "rule", text, &rule) != GRAFT_OK) {
-        fail_msg("%s", env->message);
-    }
-    return rule;
-}
 
 static void test_facts(void **state)
 {
@@ -35,14 +26,14 @@ static void test_facts(void **state)
     graft_env *env = *state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         graft_guide guide;
-        graft_rule rule = parse(env, graft_arena_printf(env->unit,
-                                                        "conv#1(a, b) = conv#1(a, b) "
-                                                        "where %s",
-                                                        rows[i].where));
+        graft_rule rule = rows_parse(env, graft_arena_printf(env->unit,
+                                                             "conv#1(a, b) = conv#1(a, b) "
+                                                             "where %s",
+                                                             rows[i].where));
         graft_guide_read(&rule, &guide);
         assert_int_equal(guide.count, rows[i].facts);
     }
-    graft_rule plain = parse(env, "relu(a) = relu(a)");
+    graft_rule plain = rows_parse(env, "relu(a) = relu(a)");
     graft_guide guide;
     graft_guide_read(&plain, &guide);
     assert_int_equal(guide.count, 0);
@@ -73,7 +64,7 @@ static void test_narrow_preconditions(void **state)
     graft_env *env = *state;
     graft_sweeper *sweeper = GRAFT_NEW(env->life, graft_sweeper, 1);
     graft_sweep_result result;
-    graft_rule rule = parse(env, narrow);
+    graft_rule rule = rows_parse(env, narrow);
     graft_domain guided = find_points(env, &rule, 1000);
     assert_int_equal(guided.count, 1000);
     graft_sweep_open(sweeper);
@@ -99,7 +90,8 @@ static bool see_point(void *context, const graft_point *point)
 static void test_visitor(void **state)
 {
     graft_env *env = *state;
-    graft_rule rule = parse(env, "relu(transpose#1(a)) = transpose#1(relu(a)) where rank(a) = 2");
+    graft_rule rule =
+        rows_parse(env, "relu(transpose#1(a)) = transpose#1(relu(a)) where rank(a) = 2");
     graft_domain whole = find_points(env, &rule, 60);
     assert_true(whole.count > 20);
     for (uint32_t most = 1; most <= whole.count; most += 7) {

@@ -1,7 +1,7 @@
 /* Hints are not trusted (verify/core/hints.h): whatever they say, no false rule is proved, and what
  * is proved without them needs none. */
-#include "graph/rule/ruleparse.h"
 #include "tests/support/check.h"
+#include "tests/support/rows.h"
 #include "verify/instances/prove.h"
 #include "verify/sizes/hinter.h"
 
@@ -200,9 +200,7 @@ static void test_lies(void **state)
     graft_env *env = *state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         graft_rule rule;
-        if (graft_rule_parse(env, "rule", cases[i].text, &rule) != GRAFT_OK) {
-            fail_msg("%s", env->message);
-        }
+        rule = rows_parse(env, cases[i].text);
         for (uint32_t how = 0; how < HINTER_COUNT; how++) {
             bool proved = is_proved(env, &rule, (lie)how);
             if (proved && !cases[i].holds) {

@@ -2,9 +2,9 @@
  * restriction that a proof for all sizes needs, and attributes that do nothing at an instance. */
 #include "verify/lift/narrow.h"
 
-#include "graph/rule/ruleparse.h"
 #include "graph/rule/ruleprint.h"
 #include "tests/support/check.h"
+#include "tests/support/rows.h"
 #include "verify/check.h"
 #include "verify/instances/idle.h"
 
@@ -17,25 +17,16 @@ static graft_shape shape(uint8_t rank, const int32_t *dims)
     return s;
 }
 
-static graft_rule parse(graft_env *env, const char *text)
-{
-    graft_rule rule;
-    if (graft_rule_parse(env, "rule", text, &rule) != GRAFT_OK) {
-        fail_msg("%s", env->message);
-    }
-    return rule;
-}
-
 /* The second of three slots becomes a number in the pattern and in the precondition, the third one
  * takes its place. */
 static void test_pins(void **state)
 {
     graft_env *env = *state;
     graft_found_rule pinned;
-    graft_found_rule found = {.rule =
-                                  parse(env, "pad#1(relu(a), value=0) = relu(pad#1(a, value=0)) "
-                                             "where 1 <= #1.before and #1.before <= #1.after"),
-                              .origin = {.slots = {2, 3, 4}}};
+    graft_found_rule found = {
+        .rule = rows_parse(env, "pad#1(relu(a), value=0) = relu(pad#1(a, value=0)) "
+                                "where 1 <= #1.before and #1.before <= #1.after"),
+        .origin = {.slots = {2, 3, 4}}};
     assert_int_equal(graft_rule_pinnable(&found.rule, false), 1); /* The axis; others are sizes. */
     assert_int_equal(graft_rule_pinnable(&found.rule, true), 0);
     assert_true(graft_rule_pin(env, &found, 2, &pinned));
@@ -64,7 +55,7 @@ static void test_restriction_is_wide(void **state)
                                           "concat(conv#1(a, b), conv(a, c, %s), axis=1) = "
                                           "conv#1(a, concat(b, c, axis=0))",
                                           same);
-    const graft_rule rule = parse(env, text);
+    const graft_rule rule = rows_parse(env, text);
     graft_point origin = {
         .vars = {shape(4, (int32_t[]){1, 2, 4, 4}), shape(4, (int32_t[]){3, 2, 2, 2}),
                  shape(4, (int32_t[]){2, 2, 2, 2})}
@@ -90,7 +81,7 @@ static void test_restriction(void **state)
     graft_check_options options = graft_check_defaults();
     graft_sweeper *sweeper = GRAFT_NEW(env->life, graft_sweeper, 1);
     const graft_rule rule =
-        parse(env, "matmul(concat#1(a, b), concat#2(c, d)) = add(matmul(a, c), matmul(b, d))");
+        rows_parse(env, "matmul(concat#1(a, b), concat#2(c, d)) = add(matmul(a, c), matmul(b, d))");
     const graft_point origin = {
         .vars = {shape(2,             (int32_t[]){2, 3}), shape(2, (int32_t[]){2, 4}),
                  shape(2, (int32_t[]){3, 5}), shape(2, (int32_t[]){4, 5})},
@@ -114,7 +105,7 @@ static void test_restriction(void **state)
 static void test_idle_attributes(void **state)
 {
     graft_env *env = *state;
-    const graft_rule rule = parse(env, "relu(max_pool#1(a)) = max_pool#1(relu(a))");
+    const graft_rule rule = rows_parse(env, "relu(max_pool#1(a)) = max_pool#1(relu(a))");
     graft_point point = {
         .vars = {shape(4, (int32_t[]){1, 1, 2, 5})},
           .slots = { 2, 1, 3, 2, 0, 0, 0, 0, 2, 3}

@@ -6,7 +6,6 @@
 
 #include "graph/base/rng.h"
 #include "graph/meaning/algebra_half.h"
-#include "graph/rule/ruleparse.h"
 #include "tests/support/check.h"
 #include "tests/support/exact.h"
 #include "tests/support/rows.h"
@@ -161,7 +160,7 @@ static void test_classified(void **state)
 {
     graft_env *env = *state;
     const graft_check_options options = graft_check_defaults();
-    const rows classified = rows_read(env, "exact");
+    const rule_rows classified = rows_read(env, "exact");
     uint32_t wrong = 0;
     for (uint32_t i = 0; i < classified.count; i++) {
         const graft_rule *rule = &classified.rules[i];
@@ -211,9 +210,7 @@ static graft_rounding measure(graft_env *env, const char *text)
     options.points = 100;
     options.cover = 6;
     graft_sweep_open(sweeper);
-    if (graft_rule_parse(env, "rule", text, &rule) != GRAFT_OK) {
-        fail_msg("%s", env->message);
-    }
+    rule = rows_parse(env, text);
     graft_check_sweep(env, sweeper, &rule, NULL, &options, &check);
     assert_int_equal(check.outcome, GRAFT_CHECK_SWEPT);
     graft_rounding_measure(env, &rule, check.instances, check.cover, &rounding);

@@ -8,8 +8,8 @@
 #include "verify/sweep/named.h"
 #include "verify/trial.h"
 
-#include "graph/rule/ruleparse.h"
 #include "tests/support/check.h"
+#include "tests/support/rows.h"
 
 #include <string.h>
 
@@ -101,15 +101,6 @@ static void test_true_rules(void **state)
 
 /* --------------------------------------------------------------------- parts */
 
-static graft_rule read_rule(graft_env *env, const char *text)
-{
-    graft_rule rule;
-    if (graft_rule_parse(env, "rule", text, &rule) != GRAFT_OK) {
-        fail_msg("%s", env->message);
-    }
-    return rule;
-}
-
 static bool names(const graft_named *named, int32_t number)
 {
     bool found = false;
@@ -140,9 +131,9 @@ static void test_named(void **state)
     };
     graft_env *env = *state;
     graft_named named;
-    graft_rule rule = read_rule(env, "clip#1(pad(a, axis=0, before=17, after=35, value=0.25)) = "
-                                     "clip(pad(a, axis=0, before=17, after=35, value=0.25), "
-                                     "low=fmin(#1.low, 40.0), high=#1.high)");
+    graft_rule rule = rows_parse(env, "clip#1(pad(a, axis=0, before=17, after=35, value=0.25)) = "
+                                      "clip(pad(a, axis=0, before=17, after=35, value=0.25), "
+                                      "low=fmin(#1.low, 40.0), high=#1.high)");
     graft_named_read(&rule, &named);
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
         if (!names(&named, expected[i])) {
@@ -159,9 +150,9 @@ static void test_named(void **state)
 static void test_boundary(void **state)
 {
     graft_env *env = *state;
-    graft_rule rule =
-        read_rule(env, "softmax(a, axis=0) = "
-                       "softmax(a, axis=min(1, max(0, 3 * dim(a,0) + 7 - 100))) where rank(a) = 2");
+    graft_rule rule = rows_parse(
+        env, "softmax(a, axis=0) = "
+             "softmax(a, axis=min(1, max(0, 3 * dim(a,0) + 7 - 100))) where rank(a) = 2");
     graft_domain domain;
     graft_domain again;
     bool before = false;
@@ -186,8 +177,8 @@ static void test_boundary(void **state)
 static void test_models(void **state)
 {
     graft_env *env = *state;
-    graft_rule rule = read_rule(env, "relu(a) = leaky_relu(a, slope=0.5) where rank(a) = 2 and "
-                                     "dim(a,0) * dim(a,0) + dim(a,1) * dim(a,1) = 337");
+    graft_rule rule = rows_parse(env, "relu(a) = leaky_relu(a, slope=0.5) where rank(a) = 2 and "
+                                      "dim(a,0) * dim(a,0) + dim(a,1) * dim(a,1) = 337");
     graft_point points[MODELS];
     uint32_t count = graft_symbolic_models(env, &rule, resources, points, MODELS);
     assert_true(count > 0);

@@ -1,10 +1,10 @@
 /* Which way rules pay: counts at an instance, and reverses. */
 #include "verify/set/price.h"
 
-#include "graph/rule/ruleparse.h"
 #include "graph/rule/ruleprint.h"
 #include "tests/support/check.h"
 #include "tests/support/known_rules.h"
+#include "tests/support/rows.h"
 #include "verify/set/reverse.h"
 #include "verify/sweep/cover.h"
 #include "verify/sweep/sweep.h"
@@ -13,15 +13,6 @@
 #include <string.h>
 
 enum { POINTS = 60 };
-
-static graft_rule parse(graft_env *env, const char *text)
-{
-    graft_rule rule;
-    if (graft_rule_parse(env, "rule", text, &rule) != GRAFT_OK) {
-        fail_msg("%s", env->message);
-    }
-    return rule;
-}
 
 static graft_domain find_points(graft_env *env, const graft_rule *rule)
 {
@@ -43,8 +34,8 @@ static graft_shape shape_of(uint8_t rank, int32_t a, int32_t b)
 static void test_counts(void **state)
 {
     graft_env *env = *state;
-    graft_rule rule = parse(env, "relu(matmul_bias(a, b, c, activation=none)) = "
-                                 "matmul_bias(a, b, c, activation=relu)");
+    graft_rule rule = rows_parse(env, "relu(matmul_bias(a, b, c, activation=none)) = "
+                                      "matmul_bias(a, b, c, activation=relu)");
     graft_point point = {
         .vars = {shape_of(2, 2, 3), shape_of(2, 3, 5), shape_of(1, 5, 0)}
     };
@@ -66,7 +57,7 @@ static void test_counts(void **state)
 static void test_weights(void **state)
 {
     graft_env *env = *state;
-    graft_rule rule = parse(env, "matmul(matmul(a, b), c) = matmul(a, matmul(b, c))");
+    graft_rule rule = rows_parse(env, "matmul(matmul(a, b), c) = matmul(a, matmul(b, c))");
     graft_point point = {
         .vars = {shape_of(2, 2, 3), shape_of(2, 3, 4), shape_of(2, 4, 5)}
     };
@@ -83,7 +74,7 @@ static void test_weights(void **state)
 static void test_unpacked_cover(void **state)
 {
     graft_env *env = *state;
-    graft_rule rule = parse(env, "slice#1(relu(a)) = relu(slice#1(a))");
+    graft_rule rule = rows_parse(env, "slice#1(relu(a)) = relu(slice#1(a))");
     graft_domain domain = find_points(env, &rule);
     graft_point *points = NULL;
     size_t bytes = 0;
@@ -152,7 +143,7 @@ static void test_what_cannot_be_reversed(void **state)
     };
     graft_env *env = *state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        graft_rule rule = parse(env, rows[i].rule);
+        graft_rule rule = rows_parse(env, rows[i].rule);
         graft_rule reversed;
         const char *why = graft_rule_reverse(&rule, &reversed);
         if (rows[i].why == NULL) {
@@ -162,7 +153,7 @@ static void test_what_cannot_be_reversed(void **state)
             assert_non_null(strstr(why, rows[i].why));
         }
     }
-    graft_rule rule = parse(env, rows[5].rule);
+    graft_rule rule = rows_parse(env, rows[5].rule);
     graft_rule reversed;
     assert_null(graft_rule_reverse(&rule, &reversed));
     assert_non_null(strstr(graft_rule_print_line(env->unit, &reversed), "where #"));

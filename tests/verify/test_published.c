@@ -49,7 +49,7 @@ static void test_published_laws_follow(void **state)
     graft_env *env = *state;
     graft_rulebook book = read_book(env);
     graft_deriver *deriver = graft_deriver_new(env->life);
-    const rows laws = rows_read(env, "published");
+    const rule_rows laws = rows_read(env, "published");
     uint32_t missing = 0;
     for (uint32_t i = 0; i < laws.count; i++) {
         if (!follows(env, &book, deriver, &laws.rules[i])) {

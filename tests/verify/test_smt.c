@@ -4,6 +4,7 @@
 
 #include "graph/rule/ruleparse.h"
 #include "tests/support/check.h"
+#include "tests/support/rows.h"
 #include "verify/sweep/domain.h"
 
 #include <string.h>
@@ -136,9 +137,7 @@ static void test_sizes(void **state)
         graft_rule rule;
         graft_buffer text = {.arena = env->unit};
         uint32_t checks = 0;
-        if (graft_rule_parse(env, "rule", sized[i].text, &rule) != GRAFT_OK) {
-            fail_msg("%s", env->message);
-        }
+        rule = rows_parse(env, sized[i].text);
         const graft_smt_claim claim = {.solver = "nobody", .rule = &rule, .unbounded = true};
         graft_status status = graft_smt_print_sizes(env, &claim, &text, &checks);
         if (!sized[i].holds) {
@@ -187,7 +186,7 @@ static void test_sizes_are_meant(void **state)
     graft_rule rule;
     graft_buffer text = {.arena = env->unit};
     uint32_t checks = 0;
-    assert_int_equal(graft_rule_parse(env, "rule", sized[2].text, &rule), GRAFT_OK);
+    rule = rows_parse(env, sized[2].text);
     const graft_smt_claim claim = {.solver = "nobody", .rule = &rule, .unbounded = true};
     assert_int_equal(graft_smt_print_sizes(env, &claim, &text, &checks), GRAFT_OK);
     char *at = strstr(text.data, "(or false");

@@ -16,7 +16,7 @@ static void test_rules(void **state)
 {
     graft_env *env = *state;
     const graft_prove_options options = graft_prove_defaults();
-    const rows all = rows_read(env, "all_sizes");
+    const rule_rows all = rows_read(env, "all_sizes");
     uint32_t wrong = 0;
     for (uint32_t i = 0; i < all.count; i++) {
         graft_symbolic_result result;
@@ -43,9 +43,9 @@ static void test_one_context(void **state)
 {
     graft_env *env = *state;
     const graft_prove_options options = graft_prove_defaults();
-    const rows all = rows_read(env, "all_sizes");
-    const rows truths = rows_of(env, &all, true);
-    const rows lies = rows_of(env, &all, false);
+    const rule_rows all = rows_read(env, "all_sizes");
+    const rule_rows truths = rows_of(env, &all, true);
+    const rule_rows lies = rows_of(env, &all, false);
     graft_prove_result counts;
     graft_prover prover;
     graft_prover_open(&prover, &options, &counts);
@@ -67,7 +67,7 @@ static void test_mute_solver(void **state)
 {
     graft_env *env = *state;
     graft_prove_options options = graft_prove_defaults();
-    const rows all = rows_read(env, "all_sizes");
+    const rule_rows all = rows_read(env, "all_sizes");
     options.solver_is_mute = true;
     for (uint32_t i = 0; i < all.count; i++) {
         graft_symbolic_result result;

@@ -2,10 +2,10 @@
  * are small and replay; the missing precondition is found; nothing is proved without a solver. */
 #include "verify/command/userrules.h"
 
-#include "graph/rule/ruleparse.h"
 #include "graph/rule/ruleprint.h"
 #include "tests/support/check.h"
 #include "tests/support/known_rules.h"
+#include "tests/support/rows.h"
 #include "verify/lift/suggest.h"
 #include "verify/trial.h"
 
@@ -19,15 +19,6 @@ static graft_status parse_file(graft_env *env, const char *text, graft_user_rule
         env, env->unit, (graft_bytes){"my.yaml", (const uint8_t *)text, strlen(text)}, rules,
         count);
     return status != GRAFT_OK ? status : graft_user_rules_faultless(env, *rules, *count);
-}
-
-static graft_rule parse(graft_env *env, const char *text)
-{
-    graft_rule rule;
-    if (graft_rule_parse(env, "rule", text, &rule) != GRAFT_OK) {
-        fail_msg("%s", env->message);
-    }
-    return rule;
 }
 
 /* ------------------------------------------------------------------ reading */
@@ -251,7 +242,7 @@ static void test_refutations_are_small(void **state)
     enum { ROWS = sizeof rows / sizeof rows[0] };
     graft_rule rules[ROWS];
     for (uint32_t i = 0; i < ROWS; i++) {
-        rules[i] = parse(env, rows[i].rule);
+        rules[i] = rows_parse(env, rows[i].rule);
     }
     const graft_trial *trials = try_rules(env, rules, ROWS, false);
     for (uint32_t i = 0; i < ROWS; i++) {
@@ -266,10 +257,10 @@ static void test_verdicts(void **state)
 {
     graft_env *env = *state;
     const graft_rule rules[3] = {
-        parse(env, "relu(relu(a)) = relu(a)"),
-        parse(env, "exp(add(a, b)) = add(exp(a), exp(b))"),
+        rows_parse(env, "relu(relu(a)) = relu(a)"),
+        rows_parse(env, "exp(add(a, b)) = add(exp(a), exp(b))"),
         /* The source is defined where b is 0, the target is not: only the solver says so. */
-        parse(env, "add(mul(a, b), c) = mul(b, add(a, div(c, b)))"),
+        rows_parse(env, "add(mul(a, b), c) = mul(b, add(a, div(c, b)))"),
     };
     const graft_trial *trials = try_rules(env, rules, 3, true);
     assert_int_equal(trials[0].verdict, GRAFT_VERDICT_PROVED);
@@ -301,7 +292,7 @@ static void test_laws_of_functions(void **state)
     enum { COUNT = sizeof texts / sizeof texts[0], TRUE_COUNT = 5, EXACT_FIRST = 3 };
     graft_rule rules[COUNT];
     for (uint32_t i = 0; i < COUNT; i++) {
-        rules[i] = parse(env, texts[i]);
+        rules[i] = rows_parse(env, texts[i]);
     }
     const graft_trial *trials = try_rules(env, rules, COUNT, false);
     for (uint32_t i = 0; i < COUNT; i++) {
@@ -328,7 +319,7 @@ static void test_suggestions(void **state)
     enum { ROWS = sizeof rows / sizeof rows[0] };
     graft_rule rules[ROWS];
     for (uint32_t i = 0; i < ROWS; i++) {
-        rules[i] = parse(env, rows[i].rule);
+        rules[i] = rows_parse(env, rows[i].rule);
     }
     const graft_trial *trials = try_rules(env, rules, ROWS, true);
     for (uint32_t i = 0; i < ROWS; i++) {
@@ -346,7 +337,7 @@ static void test_suggestions(void **state)
 static void test_no_solver_no_proof(void **state)
 {
     graft_env *env = *state;
-    graft_rule rule = parse(env, "relu(relu(a)) = relu(a)");
+    graft_rule rule = rows_parse(env, "relu(relu(a)) = relu(a)");
     graft_trial trial;
     graft_trial_options options = graft_trial_defaults();
     options.check.prove.solver_is_mute = true;
@@ -355,8 +346,8 @@ static void test_no_solver_no_proof(void **state)
     assert_non_null(strstr(trial.reason, "the solver gave up"));
     options = graft_trial_defaults();
     options.limit_ns = 1;
-    rule = parse(env, "conv#1(a, add(b, c)) = add(conv#1(a, b), conv#1(a, c)) "
-                      "where same_shape(b, c)");
+    rule = rows_parse(env, "conv#1(a, add(b, c)) = add(conv#1(a, b), conv#1(a, c)) "
+                           "where same_shape(b, c)");
     assert_int_equal(graft_trial_run(env, env->life, &rule, 1, &options, &trial), GRAFT_OK);
     assert_true(trial.verdict == GRAFT_VERDICT_UNKNOWN || trial.time_ns < 400000000u);
 }
@@ -366,8 +357,8 @@ static void test_no_solver_no_proof(void **state)
 static void test_merging(void **state)
 {
     graft_env *env = *state;
-    const graft_rule rules[2] = {parse(env, "relu(relu(a)) = relu(a)"),
-                                 parse(env, "tanh(identity(a)) = tanh(a)")};
+    const graft_rule rules[2] = {rows_parse(env, "relu(relu(a)) = relu(a)"),
+                                 rows_parse(env, "tanh(identity(a)) = tanh(a)")};
     const graft_trial *trials = try_rules(env, rules, 2, false);
     graft_rule_entry entries[2] = {graft_trial_entry(&rules[0], &trials[0], "b", "user"),
                                    graft_trial_entry(&rules[1], &trials[1], "a", "user")};
