@@ -2,6 +2,7 @@
 #include "gen/family.h"
 
 #include "gen/attributes.h"
+#include "graph/rule/pattern.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -89,11 +90,9 @@ static graft_status find_op(graft_env *env, const graft_yaml *node, uint32_t *op
     graft_status status = GRAFT_OK;
     const char *name = NULL;
     GRAFT_CHECK(graft_yaml_text(env, node, "op", &name));
-    for (uint32_t id = 1; id < GRAFT_OP_COUNT; id++) {
-        if (graft_op(id) != NULL && strcmp(graft_op(id)->name, name) == 0) {
-            *op = id;
-            return GRAFT_OK;
-        }
+    *op = graft_op_named(name);
+    if (*op != GRAFT_OP_NONE) {
+        return GRAFT_OK;
     }
     status = graft_yaml_fail(env, graft_yaml_find(node, "op"), "no operator '%s'", name);
 done:

@@ -1,10 +1,12 @@
 /* command_graph.c - `graft emit-graph` and `graft emit-policy` (see command.h). */
 #include "emit/command/command.h"
+#include "emit/command/contents.h"
 #include "emit/header/graphtable.h"
 #include "emit/header/header.h"
 #include "emit/header/weighttable.h"
 #include "graph/base/json.h"
 #include "graph/base/log.h"
+#include "graph/rule/pattern.h"
 #include "graph/rule/policyfile.h"
 #include "models/zoo.h"
 
@@ -71,8 +73,41 @@ typedef struct {
     const char *policy;
     const char *out;
     const char *name;
+    const char *operators;
     bool amalgamate;
 } policy_choices;
+
+/* A list of names as bits of ids. */
+static graft_status read_operators(graft_env *env, const char *list, uint64_t *operators)
+{
+    char *rest = graft_arena_strdup(env->scratch, list);
+    char *name = NULL;
+    *operators = 0;
+    while ((name = strsep(&rest, ",")) != NULL) {
+        const uint32_t op = graft_op_named(name);
+        if (op == GRAFT_OP_NONE) {
+            return GRAFT_FAIL(
+                env, GRAFT_BAD_INPUT,
+                "--operators: no operator '%s'; their names are in graft/operators.def", name);
+        }
+        *operators |= UINT64_C(1) << op;
+    }
+    return GRAFT_OK;
+}
+
+/* Leaves the policy what a product with these operators can use. */
+static graft_status keep_operators(graft_env *env, const char *list, graft_policy *policy,
+                                   graft_header_options *header)
+{
+    graft_status status = GRAFT_OK;
+    GRAFT_CHECK(read_operators(env, list, &header->operators));
+    graft_policy_keep_operators(env->life, header->operators, policy, &header->rule_names);
+    if (policy->rule_count == 0) {
+        status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "--operators: no rule is about '%s' alone", list);
+    }
+done:
+    return status;
+}
 
 static graft_status run_policy(graft_env *env, void *given)
 {
@@ -84,6 +119,9 @@ static graft_status run_policy(graft_env *env, void *given)
     graft_policy policy;
     header.name = c->name != NULL ? c->name : base_name(env->life, c->policy);
     GRAFT_CHECK(graft_policyfile_read(env, env->life, c->policy, &policy, &header.rule_names));
+    if (c->operators != NULL) {
+        GRAFT_CHECK(keep_operators(env, c->operators, &policy, &header));
+    }
     GRAFT_CHECK(graft_header_write(env, &policy, &header, c->out, &sizes));
     graft_log(env, 1, "wrote %s: %u rules, %zu bytes of const data", c->out, policy.rule_count,
               sizes.total);
@@ -107,6 +145,8 @@ static const graft_option policy_options[] = {
     GRAFT_WORD(policy_choices, out, "OUT.h", "the header to write"),
     GRAFT_TEXT(policy_choices, name, "--name", "NAME", NULL,
                "of the policy: graft_policy_NAME (default: the file's)"),
+    GRAFT_TEXT(policy_choices, operators, "--operators", "NAME,NAME...", NULL,
+               "those that the product has: rules about others are left out, and their shapes"),
     GRAFT_FLAG(policy_choices, amalgamate, "--amalgamate", "one header that holds the engine too"),
 };
 

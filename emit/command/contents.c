@@ -4,6 +4,7 @@
 #include "graph/rule/rulefile.h"
 #include "train/agent/state.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,6 +86,55 @@ void graft_policy_mark_exact(graft_arena *arena, const uint64_t *ids, uint32_t c
         }
     }
     policy->rule_flags = flags;
+}
+
+static bool pattern_within(const graft_pattern *pattern, uint64_t operators)
+{
+    for (uint32_t n = 0; n < pattern->node_count; n++) {
+        if ((operators >> pattern->nodes[n].op & 1u) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void graft_policy_keep_operators(graft_arena *arena, uint64_t operators, graft_policy *policy,
+                                 const char *const **names)
+{
+    const graft_policy from = *policy;
+    const uint32_t count = from.rule_count;
+    uint8_t *rules = GRAFT_NEW(arena, uint8_t, from.rule_offsets[count]);
+    uint8_t *flags = GRAFT_NEW(arena, uint8_t, count);
+    uint32_t *offsets = GRAFT_NEW(arena, uint32_t, (size_t)count + 1);
+    int8_t *rows = GRAFT_NEW(arena, int8_t, graft_policy_rows_bytes(&from));
+    const char **kept_names = GRAFT_NEW(arena, const char *, count);
+    uint32_t kept = 0;
+    assert(from.plan_count == 0);
+    for (uint32_t r = 0; r <= count; r++) { /* The last row is that of NO-OP. */
+        graft_rule rule;
+        if (r < count && (graft_policy_rule(&from, r, &rule) != GRAFT_OK ||
+                          !pattern_within(&rule.source, operators) ||
+                          !pattern_within(&rule.target, operators))) {
+            continue;
+        }
+        if (from.width > 0) {
+            memcpy(rows + (size_t)kept * from.width, from.rule_rows + (size_t)r * from.width,
+                   from.width);
+        }
+        if (r < count) {
+            const uint32_t bytes = from.rule_offsets[r + 1] - from.rule_offsets[r];
+            memcpy(rules + offsets[kept], from.rules + from.rule_offsets[r], bytes);
+            offsets[kept + 1] = offsets[kept] + bytes;
+            flags[kept] = from.rule_flags[r];
+            kept_names[kept++] = *names != NULL ? (*names)[r] : NULL;
+        }
+    }
+    policy->rules = rules;
+    policy->rule_offsets = offsets;
+    policy->rule_flags = flags;
+    policy->rule_rows = from.width > 0 ? rows : NULL;
+    policy->rule_count = (uint16_t)kept;
+    *names = *names != NULL ? kept_names : NULL;
 }
 
 /* ------------------------------------------------------------------- plans */

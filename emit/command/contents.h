@@ -14,6 +14,10 @@ GRAFT_MUST_USE graft_status graft_policy_pack_rules(graft_env *env, graft_arena 
  * then a copy in `arena`. */
 void graft_policy_mark_exact(graft_arena *arena, const uint64_t *ids, uint32_t count,
                              graft_policy *policy);
+/* Leaves the policy those rules all of whose operators are in `operators`, a bit for each id; tables
+ * and `names` (NULL: none) are then copies in `arena`. It has no recorded plans. */
+void graft_policy_keep_operators(graft_arena *arena, uint64_t operators, graft_policy *policy,
+                                 const char *const **names);
 /* Whether graft_simplify may apply the rule wherever it fits: it only removes, or it replaces
  * operators that merely move elements by fewer of the same kinds. */
 bool graft_rule_is_always(const graft_rule *rule);

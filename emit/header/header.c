@@ -402,6 +402,17 @@ static graft_status print_engine(header_printer *printer)
 {
     graft_status status = GRAFT_OK;
     graft_buffer *text = printer->text;
+    if (printer->options->operators != 0) {
+        graft_buffer_printf(text,
+                            "/* The operators that it was made for. */\n"
+                            "#ifndef GRAFT_OPERATORS\n"
+                            "#define GRAFT_OPERATORS 0x%" PRIx64 "ull\n"
+                            "#elif (GRAFT_OPERATORS & 0x%" PRIx64 "ull) != 0x%" PRIx64 "ull\n"
+                            "#error \"GRAFT_OPERATORS lacks some that this policy was made for\"\n"
+                            "#endif\n\n",
+                            printer->options->operators, printer->options->operators,
+                            printer->options->operators);
+    }
     if (printer->options->amalgamate) {
         GRAFT_CHECK(graft_engine_text(printer->env, text));
     } else {

@@ -1,7 +1,18 @@
-/* pattern.c - orders and reachability of the operators of a pattern. */
+/* pattern.c - see pattern.h. */
 #include "graph/rule/pattern.h"
 
 #include <assert.h>
+#include <string.h>
+
+uint32_t graft_op_named(const char *name)
+{
+    for (uint32_t op = 1; op < GRAFT_OP_COUNT; op++) {
+        if (strcmp(graft_op(op)->name, name) == 0) {
+            return op;
+        }
+    }
+    return GRAFT_OP_NONE;
+}
 
 static bool is_ready(const graft_pattern_node *node, uint32_t done)
 {

@@ -1,8 +1,11 @@
-/* pattern.h - orders and reachability of the operators of a pattern. */
+/* pattern.h - operators by name; orders and reachability of those of a pattern. */
 #ifndef GRAFT_PATTERN_H
 #define GRAFT_PATTERN_H
 
 #include "graft/rule.h"
+
+/* The operator of this name in graft/operators.def; GRAFT_OP_NONE: there is none. */
+uint32_t graft_op_named(const char *name);
 
 /* Nodes of a pattern in the order in which data meets them: operands before their consumers, of
  * those that are ready always the one with the least number. */

@@ -4,6 +4,7 @@
  * (producers first). A term that occurs twice on a side is one node. */
 #include "graph/rule/ruleparse.h"
 
+#include "graph/rule/pattern.h"
 #include "graph/rule/rulecode.h"
 #include "graph/rule/ruleprint.h"
 
@@ -558,16 +559,6 @@ static uint32_t place_node(parser *p, const graft_pattern_node *node, uint32_t i
     return index;
 }
 
-static uint32_t find_operator(const char *word)
-{
-    for (uint32_t op = 1; op < GRAFT_OP_COUNT; op++) {
-        if (graft_op(op) != NULL && strcmp(graft_op(op)->name, word) == 0) {
-            return op;
-        }
-    }
-    return GRAFT_OP_NONE;
-}
-
 static graft_status parse_application(parser *p, uint32_t op, graft_operand *operand)
 {
     graft_status status = GRAFT_OK;
@@ -607,7 +598,7 @@ static graft_status parse_term(parser *p, graft_operand *operand)
 {
     char word[WORD_MOST];
     size_t length = peek_word(p, word);
-    uint32_t op = length > 1 ? find_operator(word) : GRAFT_OP_NONE;
+    uint32_t op = length > 1 ? graft_op_named(word) : GRAFT_OP_NONE;
     if (p->nesting == NESTING_MOST) {
         return PARSE_FAIL(p, "nested too deeply");
     }

@@ -14,7 +14,7 @@
  * of at most 32,000 nodes and 65,000 values and edges, and much less memory. Decisions and hashes are the
  * same. With GRAFT_WITHOUT_TEXTS what checks find is all called "invalid". GRAFT_WITHOUT_CHECKS,
  * GRAFT_WITHOUT_KEEPING and GRAFT_WITHOUT_PLANS leave out what a product with a policy of its own does
- * not use: docs/embedding.md.
+ * not use; GRAFT_OPERATORS says which operators it has, a bit for each id: docs/embedding.md.
  *
  *      graft_graph graph;                         // 1. describe the model
  *      graft_graph_init(&graph, &limits, memory, sizeof memory);
@@ -222,13 +222,6 @@ typedef struct graft_match {
     int32_t slots[GRAFT_RULE_MAX_SLOTS];
 } graft_match;
 
-/* Bit masks of what is bound: pattern nodes, variables, slots. */
-typedef struct graft_bound {
-    uint64_t slots;
-    uint32_t vars;
-    uint32_t nodes;
-} graft_bound;
-
 /* Enumerates the matches of `rule` whose anchor is the node `anchor`, in a fixed order. */
 typedef struct graft_matcher {
     const graft_rule *rule;
@@ -236,9 +229,9 @@ typedef struct graft_matcher {
     const graft_order *order;
     graft_index anchor;
     bool started;
-    uint32_t choice[GRAFT_RULE_MAX_NODES];       /* Per pattern node: the next alternative. */
-    graft_bound bound[GRAFT_RULE_MAX_NODES + 1]; /* Before each pattern node. */
-    graft_match match;                           /* Being built. */
+    uint32_t choice[GRAFT_RULE_MAX_NODES];    /* Per pattern node: the next alternative. */
+    uint64_t bound[GRAFT_RULE_MAX_NODES + 1]; /* Before each pattern node: bits, match.h. */
+    graft_match match;                        /* Being built. */
 } graft_matcher;
 
 void graft_matcher_start(graft_matcher *matcher, const graft_rule *rule, const graft_graph *graph,

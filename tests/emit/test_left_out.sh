@@ -42,4 +42,28 @@ for OPTION in -DGRAFT_WITHOUT_CHECKS -DGRAFT_WITHOUT_KEEPING -DGRAFT_WITHOUT_PLA
     check "the same with $OPTION" decides_alike
 done
 check "plans are refused" refuses_plans
+OPTION=''
+# Rules about other operators would not match in this model.
+OPERATORS=conv,conv_bias,conv_bias_add,matmul,matmul_bias,scale_shift,relu,add,mul,avg_pool,global_avg_pool,reshape,transpose,softmax
+keeps_some() {
+    "$GRAFT" --json emit-policy $POLICY "$FOLDER/graft_policy.h" --name zoo --operators $OPERATORS > "$FOLDER/some.json" &&
+        grep -q '"rules": [1-9][0-9]\{0,2\},' "$FOLDER/some.json"
+}
+stops_alike() { # Rules have other numbers: what they make is the same.
+    build some tests/firmware/main.c tests/firmware/host.c && "$FOLDER/some" | grep '^steps' > "$FOLDER/some.txt" &&
+        grep '^steps' "$FOLDER/all.txt" | cmp - "$FOLDER/some.txt"
+}
+refuses_operators() {
+    OPTION='-DGRAFT_OPERATORS=4u'
+    ! build few tests/firmware/main.c tests/firmware/host.c 2> "$FOLDER/error.txt" && grep -q 'GRAFT_OPERATORS lacks' "$FOLDER/error.txt"
+}
+refuses_graph() {
+    "$GRAFT" --quiet emit-policy $POLICY "$FOLDER/graft_policy.h" --name zoo --operators conv,scale_shift,conv_bias &&
+        OPTION='' build few tests/firmware/main.c tests/firmware/host.c && ! "$FOLDER/few" > "$FOLDER/few.txt" &&
+        grep -q '^bad input' "$FOLDER/few.txt"
+}
+check "a policy for some operators" keeps_some
+check "the same with some operators" stops_alike
+check "others are not there" refuses_operators
+check "a graph with others is refused" refuses_graph
 finish

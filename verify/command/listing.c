@@ -2,6 +2,7 @@
 #include "verify/command/listing.h"
 
 #include "graph/base/json.h"
+#include "graph/rule/pattern.h"
 #include "graph/rule/ruleprint.h"
 #include "verify/set/price.h"
 
@@ -43,16 +44,6 @@ static bool is_meant(const graft_listing_filter *filter, const graft_rule_entry 
            (!filter->shrinks || entry->gain > 0);
 }
 
-static bool operator_exists(const char *name)
-{
-    for (uint32_t op = 1; op < GRAFT_OP_COUNT; op++) {
-        if (graft_op(op) != NULL && strcmp(graft_op(op)->name, name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool family_exists(const graft_ruleset *set, const char *name)
 {
     for (uint32_t i = 0; i < set->count; i++) {
@@ -66,7 +57,7 @@ static bool family_exists(const graft_ruleset *set, const char *name)
 graft_status graft_listing_check(graft_env *env, const graft_ruleset *set,
                                  const graft_listing_filter *filter)
 {
-    if (filter->uses != NULL && !operator_exists(filter->uses)) {
+    if (filter->uses != NULL && graft_op_named(filter->uses) == GRAFT_OP_NONE) {
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
                           "--uses: no operator '%s'; their names are in graft/operators.def",
                           filter->uses);

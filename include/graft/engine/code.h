@@ -7,30 +7,17 @@
 /* Operands and results stay below 2^62 in magnitude, so that sums never overflow. */
 #define GRAFT_CODE_BOUND (INT64_C(1) << 62)
 
-typedef struct graft_machine {
-    int64_t stack[GRAFT_CODE_DEPTH];
+/* What a program reads. */
+typedef struct graft_code_inputs {
     const graft_shape *const *vars;
     const bool *var_const;
     const int32_t *slots;
-    uint32_t depth;
-} graft_machine;
+} graft_code_inputs;
 
 uint32_t graft_code_operand_bytes(uint32_t code)
 {
-    switch (code) {
-    case GRAFT_CODE_CONST8:
-    case GRAFT_CODE_SLOT:
-    case GRAFT_CODE_RANK:
-    case GRAFT_CODE_IS_CONST:
-        return 1;
-    case GRAFT_CODE_DIM:
-    case GRAFT_CODE_SAME:
-        return 2;
-    case GRAFT_CODE_CONST32:
-        return 4;
-    default:
-        return 0;
-    }
+    static const uint8_t bytes[] = {0, 1, 4, 1, 2, 1, 1, 2}; /* Up to GRAFT_CODE_SAME. */
+    return code <= GRAFT_CODE_SAME ? bytes[code] : 0;
 }
 
 static int32_t read_signed8(uint8_t byte)
@@ -45,112 +32,81 @@ static int32_t read_signed32(const uint8_t *bytes)
     return bits <= INT32_MAX ? (int32_t)bits : (int32_t)(bits - 1u - INT32_MAX) + INT32_MIN;
 }
 
-static bool push_dim(graft_machine *machine, uint8_t var, uint8_t axis_byte)
+/* The size of an axis, which counts from the end when it is negative. */
+static bool read_dim(const graft_shape *shape, int32_t axis, int32_t *value)
 {
-    const graft_shape *shape = machine->vars[var];
-    int32_t axis = read_signed8(axis_byte);
     axis += axis < 0 ? shape->rank : 0;
     if (shape->rank == GRAFT_RANK_UNKNOWN || axis < 0 || axis >= shape->rank) {
         return false;
     }
-    machine->stack[machine->depth++] = shape->dims[axis];
+    *value = shape->dims[axis];
     return true;
 }
 
-/* Pushes a leaf: a constant, slot, dimension, rank or flag. */
-static bool push_leaf(graft_machine *machine, uint32_t code, const uint8_t *operand)
+/* A constant, slot, dimension, rank or flag. */
+static bool read_leaf(const graft_code_inputs *inputs, uint32_t code, const uint8_t *operand,
+                      int32_t *value)
 {
-    if (machine->depth == GRAFT_CODE_DEPTH) {
-        return false;
-    }
-    int64_t value = 0;
+    const uint32_t first = operand[0];
     switch (code) {
     case GRAFT_CODE_CONST8:
-        value = read_signed8(operand[0]);
-        break;
+        *value = read_signed8(operand[0]);
+        return true;
     case GRAFT_CODE_CONST32:
-        value = read_signed32(operand);
-        break;
+        *value = read_signed32(operand);
+        return true;
     case GRAFT_CODE_SLOT:
-        value = machine->slots[operand[0]];
-        break;
+        *value = inputs->slots[first];
+        return true;
     case GRAFT_CODE_DIM:
-        return push_dim(machine, operand[0], operand[1]);
+        return read_dim(inputs->vars[first], read_signed8(operand[1]), value);
     case GRAFT_CODE_RANK:
-        value = machine->vars[operand[0]]->rank;
-        break;
+        *value = inputs->vars[first]->rank;
+        return true;
     case GRAFT_CODE_IS_CONST:
-        value = machine->var_const[operand[0]] ? 1 : 0;
-        break;
+        *value = inputs->var_const[first];
+        return true;
     default:
-        value = graft_shape_equal(machine->vars[operand[0]], machine->vars[operand[1]]) ? 1 : 0;
-        break;
+        *value = graft_shape_equal(inputs->vars[first], inputs->vars[operand[1]]);
+        return true;
     }
-    machine->stack[machine->depth++] = value;
-    return true;
 }
 
-static bool multiply_exact(int64_t a, int64_t b, int64_t *result)
-{
-    int64_t magnitude_a = a < 0 ? -a : a;
-    int64_t magnitude_b = b < 0 ? -b : b;
-    if (magnitude_b != 0 && magnitude_a > GRAFT_CODE_BOUND / magnitude_b) {
-        return false;
-    }
-    *result = a * b;
-    return true;
-}
-
-/* Orders the bits of two binary32 numbers as integers; NaN has no place. */
+/* Orders the bits of a binary32 number as an integer; NaN has no place. */
 static bool float_key(int64_t bits, int64_t *key)
 {
-    uint32_t u = (uint32_t)(bits & INT64_C(0xffffffff));
-    uint32_t magnitude = u & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) {
-        return false;
-    }
-    *key = (u >> 31) != 0 ? -(int64_t)magnitude : (int64_t)magnitude;
-    return true;
+    int64_t magnitude = bits & INT32_MAX;
+    *key = (bits & INT64_C(0x80000000)) != 0 ? -magnitude : magnitude;
+    return magnitude <= float_infinity;
 }
 
-static bool compute_float(uint32_t code, int64_t a, int64_t b, int64_t *result)
-{
-    int64_t key_a = 0;
-    int64_t key_b = 0;
-    if (!float_key(a, &key_a) || !float_key(b, &key_b)) {
-        return false;
-    }
-    if (code == GRAFT_CODE_FLE) {
-        *result = key_a <= key_b;
-    } else {
-        *result = (code == GRAFT_CODE_FMIN) == (key_a <= key_b) ? a : b;
-    }
-    return true;
-}
-
-static bool compute_division(uint32_t code, int64_t a, int64_t b, int64_t *result)
+static bool is_so(uint32_t code, int64_t a, int64_t b, bool ordered)
 {
     switch (code) {
-    case GRAFT_CODE_DIV:
-        if (b == 0 || a % b != 0) {
-            return false;
-        }
-        *result = a / b;
-        return true;
-    case GRAFT_CODE_MOD:
-        if (b <= 0 || a < 0) {
-            return false;
-        }
-        *result = a % b;
-        return true;
-    default:
-        *result = a != 0 && b % a == 0;
-        return true;
+    case GRAFT_CODE_EQ:
+    case GRAFT_CODE_NOT:
+        return a == b;
+    case GRAFT_CODE_DIVIDES:
+        return a != 0 && b % a == 0;
+    case GRAFT_CODE_AND:
+        return a != 0 && b != 0;
+    case GRAFT_CODE_OR:
+        return a != 0 || b != 0;
+    default: /* LE and FLE */
+        return ordered;
     }
 }
 
+/* Of a and b; where they are floats, what is compared are their places in the order. */
 static bool compute_binary(uint32_t code, int64_t a, int64_t b, int64_t *result)
 {
+    int64_t key_a = a;
+    int64_t key_b = b;
+    if (code >= GRAFT_CODE_FMIN && !(float_key(a, &key_a) && float_key(b, &key_b))) {
+        return false;
+    }
+    const bool ordered = key_a <= key_b;
+    const int64_t product = (int64_t)((uint64_t)a * (uint64_t)b);
     switch (code) {
     case GRAFT_CODE_ADD:
         *result = a + b;
@@ -158,49 +114,40 @@ static bool compute_binary(uint32_t code, int64_t a, int64_t b, int64_t *result)
     case GRAFT_CODE_SUB:
         *result = a - b;
         return true;
-    case GRAFT_CODE_MUL:
-        return multiply_exact(a, b, result);
-    case GRAFT_CODE_EQ:
-        *result = a == b;
-        return true;
-    case GRAFT_CODE_LE:
-        *result = a <= b;
-        return true;
-    case GRAFT_CODE_AND:
-        *result = a != 0 && b != 0;
-        return true;
-    case GRAFT_CODE_OR:
-        *result = a != 0 || b != 0;
-        return true;
+    case GRAFT_CODE_MUL: /* Had it wrapped, the quotient would be another. */
+        *result = product;
+        return a == 0 || product / a == b;
+    case GRAFT_CODE_DIV:
+        *result = b != 0 ? a / b : 0;
+        return b != 0 && *result * b == a;
+    case GRAFT_CODE_MOD:
+        *result = b > 0 ? a % b : 0;
+        return b > 0 && a >= 0;
     case GRAFT_CODE_MIN:
-        *result = a < b ? a : b;
+    case GRAFT_CODE_FMIN:
+        *result = ordered ? a : b;
         return true;
     case GRAFT_CODE_MAX:
-        *result = a > b ? a : b;
-        return true;
-    case GRAFT_CODE_FMIN:
     case GRAFT_CODE_FMAX:
-    case GRAFT_CODE_FLE:
-        return compute_float(code, a, b, result);
+        *result = ordered ? b : a;
+        return true;
     default:
-        return compute_division(code, a, b, result);
+        *result = is_so(code, a, b, ordered);
+        return true;
     }
 }
 
-static bool run_operator(graft_machine *machine, uint32_t code)
+/* Replaces the uppermost numbers by what an operator makes of them. NOT compares with 0. */
+static bool run_operator(int64_t *stack, uint32_t *depth, uint32_t code)
 {
-    if (code == GRAFT_CODE_NOT) {
-        if (machine->depth == 0) {
-            return false;
-        }
-        machine->stack[machine->depth - 1] = machine->stack[machine->depth - 1] == 0;
-        return true;
-    }
-    if (machine->depth < 2) {
+    int64_t b = 0;
+    if (*depth < (code == GRAFT_CODE_NOT ? 1u : 2u)) {
         return false;
     }
-    int64_t b = machine->stack[--machine->depth];
-    int64_t *top = &machine->stack[machine->depth - 1];
+    if (code != GRAFT_CODE_NOT) {
+        b = stack[--*depth];
+    }
+    int64_t *top = &stack[*depth - 1];
     return compute_binary(code, *top, b, top) && *top > -GRAFT_CODE_BOUND &&
            *top < GRAFT_CODE_BOUND;
 }
@@ -208,26 +155,27 @@ static bool run_operator(graft_machine *machine, uint32_t code)
 bool graft_code_run(const graft_rule *rule, uint32_t offset, const graft_shape *const *vars,
                     const bool *var_const, const int32_t *slots, int64_t *result)
 {
-    graft_machine machine;
-    machine.vars = vars;
-    machine.var_const = var_const;
-    machine.slots = slots;
-    machine.depth = 0;
-    while (offset < rule->code_bytes) {
+    const graft_code_inputs inputs = {vars, var_const, slots};
+    int64_t stack[GRAFT_CODE_DEPTH];
+    uint32_t depth = 0;
+    bool ran = true;
+    while (ran && offset < rule->code_bytes) {
         uint32_t code = rule->code[offset++];
         if (code == GRAFT_CODE_END) {
-            if (machine.depth != 1) {
+            *result = depth == 1 ? stack[0] : *result;
+            return depth == 1;
+        }
+        if (code > GRAFT_CODE_SAME) {
+            ran = run_operator(stack, &depth, code);
+        } else {
+            int32_t leaf = 0;
+            if (depth == GRAFT_CODE_DEPTH ||
+                !read_leaf(&inputs, code, &rule->code[offset], &leaf)) {
                 return false;
             }
-            *result = machine.stack[0];
-            return true;
+            stack[depth++] = leaf;
+            offset += graft_code_operand_bytes(code);
         }
-        bool leaf = code >= GRAFT_CODE_CONST8 && code <= GRAFT_CODE_SAME;
-        if (!(leaf ? push_leaf(&machine, code, &rule->code[offset])
-                   : run_operator(&machine, code))) {
-            return false;
-        }
-        offset += graft_code_operand_bytes(code);
     }
     return false;
 }

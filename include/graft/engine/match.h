@@ -34,10 +34,23 @@ static void restart_matcher(graft_matcher *matcher, uint32_t anchor)
     matcher->started = false;
 }
 
-/* The masks of level + 1 start as those of level; binding adds to them. */
-static graft_bound *bound_after(graft_matcher *matcher, uint32_t level)
+/* Bits of what is bound: variables, then pattern nodes, then slots. */
+#define BOUND_NODE(n) (GRAFT_RULE_MAX_VARS + (n))
+#define BOUND_SLOT(s) (GRAFT_RULE_MAX_VARS + GRAFT_RULE_MAX_NODES + (s))
+typedef char graft_bound_needs_more_bits[BOUND_SLOT(GRAFT_RULE_MAX_SLOTS) <= 64 ? 1 : -1];
+
+static bool is_bound(const graft_matcher *matcher, uint32_t level, uint32_t bit)
 {
-    return &matcher->bound[level + 1];
+    return (matcher->bound[level] >> bit & 1u) != 0;
+}
+
+/* Whether something is bound already at `level`; it is from now on. The bits of level + 1 start as those
+ * of level. */
+static GRAFT_APART bool bind_bit(graft_matcher *matcher, uint32_t level, uint32_t bit)
+{
+    bool was = is_bound(matcher, level + 1, bit);
+    matcher->bound[level + 1] |= UINT64_C(1) << bit;
+    return was;
 }
 
 static bool bind_slot(graft_matcher *matcher, uint32_t level, const graft_term *term, int32_t value)
@@ -45,40 +58,36 @@ static bool bind_slot(graft_matcher *matcher, uint32_t level, const graft_term *
     if (term->kind == GRAFT_TERM_CONST) {
         return term->value == value;
     }
-    graft_bound *bound = bound_after(matcher, level);
-    uint64_t bit = UINT64_C(1) << term->value;
-    if ((bound->slots & bit) != 0) {
-        return matcher->match.slots[term->value] == value;
+    int32_t *slot = &matcher->match.slots[term->value];
+    if (bind_bit(matcher, level, BOUND_SLOT((uint32_t)term->value))) {
+        return *slot == value;
     }
-    bound->slots |= bit;
-    matcher->match.slots[term->value] = value;
+    *slot = value;
     return true;
 }
 
 static bool bind_operand(graft_matcher *matcher, uint32_t level, graft_operand operand,
                          uint32_t value)
 {
-    graft_bound *bound = bound_after(matcher, level);
+    graft_index *place = NULL;
+    uint32_t bit = operand;
     if (!GRAFT_OPERAND_IS_NODE(operand)) {
-        uint32_t bit = 1u << operand;
-        if ((bound->vars & bit) != 0) {
-            return matcher->match.vars[operand] == value;
+        place = &matcher->match.vars[operand];
+    } else {
+        const graft_value *v = &matcher->graph->values[value];
+        uint32_t node = GRAFT_OPERAND_NODE_OF(operand);
+        if (v->kind != GRAFT_VALUE_COMPUTED || v->slot != GRAFT_OPERAND_SLOT_OF(operand) ||
+            matcher->graph->nodes[v->node].op != matcher->rule->source.nodes[node].op) {
+            return false;
         }
-        bound->vars |= bit;
-        matcher->match.vars[operand] = value;
-        return true;
+        place = &matcher->match.nodes[node];
+        bit = BOUND_NODE(node);
+        value = v->node;
     }
-    const graft_value *v = &matcher->graph->values[value];
-    uint32_t node = GRAFT_OPERAND_NODE_OF(operand);
-    if (v->kind != GRAFT_VALUE_COMPUTED || v->slot != GRAFT_OPERAND_SLOT_OF(operand) ||
-        matcher->graph->nodes[v->node].op != matcher->rule->source.nodes[node].op) {
-        return false;
+    if (bind_bit(matcher, level, bit)) {
+        return *place == value;
     }
-    if ((bound->nodes >> node & 1u) != 0) {
-        return matcher->match.nodes[node] == v->node;
-    }
-    bound->nodes |= 1u << node;
-    matcher->match.nodes[node] = v->node;
+    *place = (graft_index)value;
     return true;
 }
 
@@ -95,7 +104,7 @@ static bool bind_node(graft_matcher *matcher, uint32_t level, uint32_t n, bool s
         return false; /* The unswapped alternative is the same match. */
     }
     matcher->bound[level + 1] = matcher->bound[level];
-    bound_after(matcher, level)->nodes |= 1u << level;
+    (void)bind_bit(matcher, level, BOUND_NODE(level));
     matcher->match.nodes[level] = n;
     for (uint32_t i = 0; i < info->input_count; i++) {
         uint32_t from = swap && i < 2 ? 1u - i : i;
@@ -114,12 +123,11 @@ static bool bind_node(graft_matcher *matcher, uint32_t level, uint32_t n, bool s
 /* The graph value of an operand that is bound at `level`, or GRAFT_NONE. */
 static uint32_t bound_value(const graft_matcher *matcher, uint32_t level, graft_operand operand)
 {
-    const graft_bound *bound = &matcher->bound[level];
     if (!GRAFT_OPERAND_IS_NODE(operand)) {
-        return (bound->vars >> operand & 1u) != 0 ? matcher->match.vars[operand] : GRAFT_NONE;
+        return is_bound(matcher, level, operand) ? matcher->match.vars[operand] : GRAFT_NONE;
     }
     uint32_t node = GRAFT_OPERAND_NODE_OF(operand);
-    return (bound->nodes >> node & 1u) != 0
+    return is_bound(matcher, level, BOUND_NODE(node))
                ? graft_node_output(matcher->graph, matcher->match.nodes[node],
                                    GRAFT_OPERAND_SLOT_OF(operand))
                : GRAFT_NONE;
@@ -146,7 +154,7 @@ static graft_attempt try_alternative(graft_matcher *matcher, uint32_t level, uin
     bool commutes = (op_table[pattern->op].flags & GRAFT_FLAG_COMMUTES) != 0;
     bool swap = commutes && (alternative & 1u) != 0;
     uint32_t k = commutes ? alternative >> 1 : alternative;
-    bool single = level == 0 || (matcher->bound[level].nodes >> level & 1u) != 0;
+    bool single = level == 0 || is_bound(matcher, level, BOUND_NODE(level));
     uint32_t n = GRAFT_NONE;
     if (single) {
         n = k > 0 ? GRAFT_NONE : level == 0 ? matcher->anchor : matcher->match.nodes[level];

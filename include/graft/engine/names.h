@@ -2,6 +2,10 @@
  * everything else, and keeps the macros that the including file has of these names. */
 #pragma push_macro("ATTR")
 #undef ATTR
+#pragma push_macro("BOUND_NODE")
+#undef BOUND_NODE
+#pragma push_macro("BOUND_SLOT")
+#undef BOUND_SLOT
 #pragma push_macro("ESTIMATE_CONST")
 #undef ESTIMATE_CONST
 #define ESTIMATE_CONST graft_own_ESTIMATE_CONST
@@ -38,6 +42,8 @@
 #undef PRICE_EXPONENT_MOST
 #pragma push_macro("PRICE_GUESSED")
 #undef PRICE_GUESSED
+#pragma push_macro("SHAPE_OF")
+#undef SHAPE_OF
 #pragma push_macro("TANH_LIMIT")
 #undef TANH_LIMIT
 #pragma push_macro("WORK_ALIKE")
@@ -130,6 +136,9 @@
 #pragma push_macro("begin_run")
 #undef begin_run
 #define begin_run graft_own_begin_run
+#pragma push_macro("bind_bit")
+#undef bind_bit
+#define bind_bit graft_own_bind_bit
 #pragma push_macro("bind_node")
 #undef bind_node
 #define bind_node graft_own_bind_node
@@ -142,9 +151,6 @@
 #pragma push_macro("bit_is_set")
 #undef bit_is_set
 #define bit_is_set graft_own_bit_is_set
-#pragma push_macro("bound_after")
-#undef bound_after
-#define bound_after graft_own_bound_after
 #pragma push_macro("bound_value")
 #undef bound_value
 #define bound_value graft_own_bound_value
@@ -244,12 +250,6 @@
 #pragma push_macro("compute_binary")
 #undef compute_binary
 #define compute_binary graft_own_compute_binary
-#pragma push_macro("compute_division")
-#undef compute_division
-#define compute_division graft_own_compute_division
-#pragma push_macro("compute_float")
-#undef compute_float
-#define compute_float graft_own_compute_float
 #pragma push_macro("condition_holds")
 #undef condition_holds
 #define condition_holds graft_own_condition_holds
@@ -484,6 +484,9 @@
 #pragma push_macro("is_any_rank")
 #undef is_any_rank
 #define is_any_rank graft_own_is_any_rank
+#pragma push_macro("is_bound")
+#undef is_bound
+#define is_bound graft_own_is_bound
 #pragma push_macro("is_contiguous")
 #undef is_contiguous
 #define is_contiguous graft_own_is_contiguous
@@ -496,6 +499,9 @@
 #pragma push_macro("is_real")
 #undef is_real
 #define is_real graft_own_is_real
+#pragma push_macro("is_so")
+#undef is_so
+#define is_so graft_own_is_so
 #pragma push_macro("keep_finding")
 #undef keep_finding
 #define keep_finding graft_own_keep_finding
@@ -604,9 +610,6 @@
 #pragma push_macro("move_uses")
 #undef move_uses
 #define move_uses graft_own_move_uses
-#pragma push_macro("multiply_exact")
-#undef multiply_exact
-#define multiply_exact graft_own_multiply_exact
 #pragma push_macro("multiply_saturating")
 #undef multiply_saturating
 #define multiply_saturating graft_own_multiply_saturating
@@ -787,15 +790,9 @@
 #pragma push_macro("prior_of")
 #undef prior_of
 #define prior_of graft_own_prior_of
-#pragma push_macro("push_dim")
-#undef push_dim
-#define push_dim graft_own_push_dim
 #pragma push_macro("push_idle")
 #undef push_idle
 #define push_idle graft_own_push_idle
-#pragma push_macro("push_leaf")
-#undef push_leaf
-#define push_leaf graft_own_push_leaf
 #pragma push_macro("push_producer")
 #undef push_producer
 #define push_producer graft_own_push_producer
@@ -814,12 +811,18 @@
 #pragma push_macro("read_byte")
 #undef read_byte
 #define read_byte graft_own_read_byte
+#pragma push_macro("read_dim")
+#undef read_dim
+#define read_dim graft_own_read_dim
 #pragma push_macro("read_index")
 #undef read_index
 #define read_index graft_own_read_index
 #pragma push_macro("read_instead")
 #undef read_instead
 #define read_instead graft_own_read_instead
+#pragma push_macro("read_leaf")
+#undef read_leaf
+#define read_leaf graft_own_read_leaf
 #pragma push_macro("read_number")
 #undef read_number
 #define read_number graft_own_read_number

@@ -273,6 +273,9 @@ static const char *expect_order(const op_site *p, uint32_t low, uint32_t high, c
     return expect(order_float(p->attrs[low]) <= order_float(p->attrs[high]), why);
 }
 
+#ifdef GRAFT_OPERATORS
+#define SHAPE_OF(id, function) (((uint64_t)(GRAFT_OPERATORS) >> (id)&1u) != 0 ? (function) : NULL)
+#endif
 #include "../shapes.def"
 
 static const char *check_attrs(uint32_t op, const int32_t *attrs)
@@ -333,7 +336,8 @@ static GRAFT_APART const char *infer_outputs(uint32_t op, const int32_t *attrs,
                                              const graft_shape *in, graft_shape *out)
 {
     const graft_op_info *info = graft_op(op);
-    if (info == NULL) {
+    const shape_function shape = info != NULL ? shape_table[op] : NULL;
+    if (shape == NULL) {
         return FAULT("there is no such operator");
     }
     const op_site site = {attrs, in, out};
@@ -343,7 +347,7 @@ static GRAFT_APART const char *infer_outputs(uint32_t op, const int32_t *attrs,
         why = check_shape(&in[i], dtype);
     }
     if (why == NULL) {
-        why = shape_table[op](&site);
+        why = shape(&site);
     }
     for (uint32_t i = 0; why == NULL && i < info->output_count; i++) {
         out[i].dtype = dtype;
