@@ -14,7 +14,7 @@ enum { TOOL_MISSING = 77 };
 
 static void write_headers(graft_env *env, const policy_kit *kit, const char *folder)
 {
-    const graft_header_options options = {"kit", "graft test", policy_kit_names, false};
+    const graft_header_options options = {"kit", "graft test", policy_kit_names, false, 0};
     assert_int_equal(graft_header_write(env, &kit->policy, &options,
                                         graft_arena_printf(env->life, "%s/graft_policy.h", folder),
                                         NULL),

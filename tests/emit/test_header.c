@@ -34,7 +34,7 @@ static void write_text(const bench *b, const char *name, const char *text)
 
 static void write_header(const bench *b, const char *file, const char *name, bool amalgamate)
 {
-    const graft_header_options options = {name, "graft test", policy_kit_names, amalgamate};
+    const graft_header_options options = {name, "graft test", policy_kit_names, amalgamate, 0};
     assert_int_equal(graft_header_write(b->env, &b->kit->policy, &options, path_in(b, file), NULL),
                      GRAFT_OK);
 }
@@ -80,7 +80,7 @@ static void test_same_bytes(void **state)
     graft_arena *arena = graft_arena_new(1 << 20);
     graft_buffer texts[2] = {{.arena = arena}, {.arena = arena}};
     graft_header_sizes sizes;
-    const graft_header_options options = {"Kit-1", "graft test", NULL, true};
+    const graft_header_options options = {"Kit-1", "graft test", NULL, true, 0};
     for (uint32_t i = 0; i < 2; i++) {
         const policy_kit *kit = policy_kit_open(b.env, &policy_kit_plain);
         assert_int_equal(graft_header_print(b.env, &kit->policy, &options, &texts[i], &sizes),
@@ -213,11 +213,35 @@ static void test_plans_and_metadata(void **state)
     check_folder_remove(b.folder);
 }
 
+/* The relu rules of a network's policy: bytes, flags, names and rows go with them, NO-OP's too. */
+static void test_some_operators(void **state)
+{
+    static const uint32_t kept[] = {KIT_DOUBLE_RELU, KIT_SINGLE_RELU, KIT_RULES};
+    bench b = open_bench(*state);
+    const graft_policy *all = &b.kit->policy;
+    graft_policy some = *all;
+    const char *const *names = policy_kit_names;
+    graft_policy_keep_operators(b.env->life, UINT64_C(1) << GRAFT_OP_relu, &some, &names);
+    assert_int_equal(some.rule_count, 2);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_memory_equal(some.rule_rows + i * some.width, all->rule_rows + kept[i] * some.width,
+                            some.width);
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        graft_rule rules[2];
+        assert_int_equal(graft_policy_rule(&some, i, &rules[0]), GRAFT_OK);
+        assert_int_equal(graft_policy_rule(all, kept[i], &rules[1]), GRAFT_OK);
+        assert_memory_equal(&rules[0], &rules[1], sizeof rules[0]);
+        assert_int_equal(some.rule_flags[i], all->rule_flags[kept[i]]);
+        assert_string_equal(names[i], policy_kit_names[kept[i]]);
+    }
+}
+
 static void test_faults(void **state)
 {
     bench b = open_bench(*state);
     graft_env *env = b.env;
-    graft_header_options options = {"", "graft test", NULL, false};
+    graft_header_options options = {"", "graft test", NULL, false, 0};
     const char *path = path_in(&b, "graft_policy.h");
     char *long_text = GRAFT_NEW(env->life, char, 4100);
     check_failed(env, graft_header_write(env, &b.kit->policy, &options, path, NULL),
@@ -296,7 +320,7 @@ int main(void)
         CHECK_TEST(test_amalgamated),        CHECK_TEST(test_by_tariff),
         CHECK_TEST(test_two_policies),       CHECK_TEST(test_mismatch),
         CHECK_TEST(test_plans_and_metadata), CHECK_TEST(test_faults),
-        CHECK_TEST(test_graph_table),
+        CHECK_TEST(test_graph_table),        CHECK_TEST(test_some_operators),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);
 }
