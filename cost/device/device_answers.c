@@ -96,6 +96,25 @@ static graft_status read_operators(graft_env *env, const graft_yaml *root, bool 
                : GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: 'operators' is no list", answer_name);
 }
 
+/* The member "fuses". Its texts are kept as they are. */
+static graft_status read_fuses(graft_env *env, const graft_yaml *root, graft_answer_hello *said)
+{
+    const graft_yaml *list = graft_yaml_find(root, "fuses");
+    if (list == NULL) {
+        return GRAFT_OK;
+    }
+    const char **fuses = GRAFT_NEW(env->life, const char *, list->count + 1);
+    for (uint32_t i = 0; list->kind == GRAFT_YAML_SEQUENCE && i < list->count; i++) {
+        if (list->items[i].kind == GRAFT_YAML_SCALAR) {
+            fuses[said->fuse_count++] = graft_arena_strdup(env->life, list->items[i].text);
+        }
+    }
+    said->fuses = fuses;
+    return list->kind == GRAFT_YAML_SEQUENCE && said->fuse_count == list->count
+               ? GRAFT_OK
+               : GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: 'fuses' is no list of texts", answer_name);
+}
+
 graft_status graft_answer_read_hello(graft_env *env, graft_arena *arena,
                                      const graft_answer_line *line, const char **refusal,
                                      graft_answer_hello *hello)
@@ -120,6 +139,7 @@ graft_status graft_answer_read_hello(graft_env *env, graft_arena *arena,
     GRAFT_CHECK(graft_yaml_integer(env, root, "threads", 1, THREADS_MOST, &threads));
     GRAFT_CHECK(graft_yaml_bool(env, root, "times_models", &said.times_models));
     GRAFT_CHECK(read_operators(env, root, said.has));
+    GRAFT_CHECK(read_fuses(env, root, &said));
     said.threads = (uint32_t)threads;
     *hello = said;
 done:

@@ -20,6 +20,8 @@ typedef struct graft_answer_hello {
     uint32_t threads;         /* At least 1. */
     bool times_models;        /* It understands "time_models". */
     bool has[GRAFT_OP_COUNT]; /* By operator: whether it runs it; all of them if it does not say. */
+    const char *const *fuses; /* Rules, not parsed, in env->life; NULL: it does not say. */
+    uint32_t fuse_count;
 } graft_answer_hello;
 
 /* The time of one run. */

@@ -408,6 +408,17 @@ bool graft_device_times_models(const graft_device *device)
            ((const program_device *)(const void *)device)->hello.times_models;
 }
 
+const char *const *graft_device_fuses(const graft_device *device, uint32_t *count)
+{
+    if (graft_device_head_at(device)->backend != &graft_backend_program) {
+        *count = 0;
+        return NULL;
+    }
+    const graft_answer_hello *hello = &((const program_device *)(const void *)device)->hello;
+    *count = hello->fuse_count;
+    return hello->fuses;
+}
+
 const char *graft_device_file(graft_env *env, const graft_device *device, const char *name)
 {
     const program_device *d = (const program_device *)(const void *)device;

@@ -21,6 +21,9 @@ const char *graft_device_program_path(graft_env *env, const char *name);
  * more. */
 bool graft_device_times_models(const graft_device *device);
 
+/* What it says that it runs as one, `*count` rules; NULL: it does not say, or is no program. */
+const char *const *graft_device_fuses(const graft_device *device, uint32_t *count);
+
 /* The path of a file of this name in the folder of such a device, in env->life: it goes with the
  * device. */
 const char *graft_device_file(graft_env *env, const graft_device *device, const char *name);

@@ -1,6 +1,7 @@
 /* session.c - see session.h. */
 #include "emit/command/session.h"
 
+#include "cost/device/device_program.h"
 #include "emit/header/graphtable.h"
 #include "emit/policy/simplify.h"
 #include "graph/base/log.h"
@@ -343,6 +344,7 @@ graft_status graft_session_open(graft_env *env, const graft_session_options *opt
                                 graft_session *session)
 {
     graft_status status = GRAFT_OK;
+    uint32_t fuse_count = 0;
     *session = (graft_session){.device = NULL};
     GRAFT_CHECK(graft_agent_settings_read(env, options->settings, &session->settings));
     const graft_model_options reading = {.sizes = options->sizes,
@@ -370,7 +372,9 @@ graft_status graft_session_open(graft_env *env, const graft_session_options *opt
     if (options->file && !options->as_it_is) {
         graft_cost_set_copies(session->cost, true); /* Runtimes know no views of parts. */
         session->runtime = GRAFT_NEW(env->life, graft_runtime, 1);
-        GRAFT_CHECK(graft_runtime_open(env, env->life, session->runtime));
+        const char *const *fuses = graft_device_fuses(session->device, &fuse_count);
+        GRAFT_TRY(env, graft_runtime_open(env, env->life, fuses, fuse_count, session->runtime),
+                  "while reading what the device '%s' fuses", graft_device_name(session->device));
     }
     if (options->level) {
         uint32_t count = 0;

@@ -26,7 +26,7 @@ static const char *const activations[] = {
         "sigmoid(" product ") = " product, "tanh(" product ") = " product,                         \
         "leaky_relu#2(" product ") = " product
 
-/* It takes no time there: what is measured for one with and one without differs by less than by
+/* Of a device that does not say what it fuses. It takes no time there: what is measured for one with and one without differs by less than by
  * what runtimes differ, and no rewrite may find the difference worth parting them. */
 static const char *const free_activations[] = {
     FREE("conv#1(a,b)"),
@@ -151,21 +151,25 @@ done:
     return status;
 }
 
-graft_status graft_runtime_open(graft_env *env, graft_arena *arena, graft_runtime *runtime)
+graft_status graft_runtime_open(graft_env *env, graft_arena *arena, const char *const *fuses,
+                                uint32_t fuse_count, graft_runtime *runtime)
 {
     graft_status status = GRAFT_OK;
+    fuse_count = fuses == NULL ? COUNT_OF(free_activations) : fuse_count;
+    fuses = fuses == NULL ? free_activations : fuses;
     const char **run = GRAFT_NEW(arena, const char *, COUNT_OF(activations) + COUNT_OF(sums));
-    const char **priced = GRAFT_NEW(
-        arena, const char *, COUNT_OF(free_activations) + COUNT_OF(sums) + COUNT_OF(kernels));
+    const char **priced =
+        GRAFT_NEW(arena, const char *, fuse_count + COUNT_OF(sums) + COUNT_OF(kernels));
     memcpy(run, activations, sizeof(activations));
     memcpy(run + COUNT_OF(activations), sums, sizeof(sums));
-    memcpy(priced, free_activations, sizeof(free_activations));
-    memcpy(priced + COUNT_OF(free_activations), sums, sizeof(sums));
-    memcpy(priced + COUNT_OF(free_activations) + COUNT_OF(sums), kernels, sizeof(kernels));
+    for (uint32_t i = 0; i < fuse_count; i++) {
+        priced[i] = fuses[i];
+    }
+    memcpy(priced + fuse_count, sums, sizeof(sums));
+    memcpy(priced + fuse_count + COUNT_OF(sums), kernels, sizeof(kernels));
     GRAFT_CHECK(
         parse_rules(env, arena, run, COUNT_OF(activations) + COUNT_OF(sums), &runtime->run));
-    GRAFT_CHECK(parse_rules(env, arena, priced,
-                            COUNT_OF(free_activations) + COUNT_OF(sums) + COUNT_OF(kernels),
+    GRAFT_CHECK(parse_rules(env, arena, priced, fuse_count + COUNT_OF(sums) + COUNT_OF(kernels),
                             &runtime->priced));
 done:
     return status;

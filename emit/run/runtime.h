@@ -15,8 +15,10 @@ typedef struct graft_runtime {
     graft_xfers priced; /* The right side takes as long as a kernel for the left one would. */
 } graft_runtime;
 
-/* In `arena`. */
+/* In `arena`. `fuses`: what a device says that it runs as one kernel, rules by which that is priced;
+ * NULL: activations within products take no time. GRAFT_BAD_INPUT when one of them is no rule. */
 GRAFT_MUST_USE graft_status graft_runtime_open(graft_env *env, graft_arena *arena,
+                                               const char *const *fuses, uint32_t fuse_count,
                                                graft_runtime *runtime);
 /* Sets *graph and *order to what a runtime makes of them, in `arena`: a copy, or the same where
  * there is nothing to fuse. With `to_price` single kernels stand for what Graft has no operator

@@ -314,7 +314,7 @@ static const char *open_device(device *d, const char *options)
         }
         d->thread_count = (uint32_t)count;
     }
-    if (graft_runtime_open(d->env, d->env->life, &d->fusions) != GRAFT_OK ||
+    if (graft_runtime_open(d->env, d->env->life, NULL, 0, &d->fusions) != GRAFT_OK ||
         xnn_initialize(NULL) != xnn_status_success) {
         return "XNNPACK does not know this processor";
     }

@@ -13,26 +13,31 @@ static const struct {
     const char *line;
     const char *why; /* NULL: it is taken. */
 } hellos[] = {
-    {HELLO("x",                                                                       "\"threads\": 2, \"times_models\": true"),                                  NULL},
-    {HELLO("x",                                                                               "\"threads\": 2, \"times_models\": true, \"more\": [1]"),                                                                                                                                                 NULL},
+    {HELLO("x",                                                                       "\"threads\": 2, \"times_models\": true"),                                         NULL},
+    {HELLO("x",                                                                               "\"threads\": 2, \"times_models\": true, \"more\": [1]"),                                                                                                                                                        NULL},
     {HELLO("x",                                                                           "\"threads\": 2, \"times_models\": true, \"operators\": [\"relu\", \"none\"]"),
      NULL},
     {HELLO("x","\"threads\": 2, \"times_models\": true, \"operators\": \"relu\""),
      "'operators' is no list"},
-    {HELLO("",                                                                       "\"threads\": 2, \"times_models\": true"),                                                                                                                                                         "'name'"},
-    {HELLO("a\\\\b",                                                                               "\"threads\": 2, \"times_models\": true"),                                                                                                                                                  "'name' is not 1 to 32 printable"},
-    {HELLO("123456789012345678901234567890123",                                                                       "\"threads\": 2, \"times_models\": true"),
+    {HELLO("x",                                                                       "\"threads\": 2, \"times_models\": true, \"fuses\": [\"relu(a) = a\"]"),                                                                                                                                                                NULL},
+    {HELLO("x",                                                                               "\"threads\": 2, \"times_models\": true, \"fuses\": \"relu(a) = a\""),
+     "'fuses' is no list of texts"},
+    {HELLO("x",                                                                           "\"threads\": 2, \"times_models\": true, \"fuses\": [[1]]"),
+     "'fuses' is no list of texts"},
+    {HELLO("","\"threads\": 2, \"times_models\": true"),                                                                                                                                      "'name'"},
+    {HELLO("a\\\\b",                                                                       "\"threads\": 2, \"times_models\": true"),                   "'name' is not 1 to 32 printable"},
+    {HELLO("123456789012345678901234567890123",                                                                               "\"threads\": 2, \"times_models\": true"),
      "'name' is not 1 to 32 printable"},
-    {HELLO("x","\"threads\": 0, \"times_models\": true"),"'threads' is '0'"},
-    {HELLO("x",                                       "\"threads\": 2"),  "'times_models'"},
-    {HELLO("x",                                                                               "\"threads\": 2, \"times_models\": 1"),                                                                                                                                                 "'times_models' is '1'"},
-    {"{\"id\": 7, \"protocol\": 2}",                                                             "'protocol' is '2'"                                                                                                                                                                                                                                                                                       },
-    {"{\"id\": 7}",                        "'protocol'"                                                                                },
-    {"hello",                                                                       "no JSON object"                            },
-    {"",                                                                               "no JSON object"                                                                                                                           },
-    {"{",                                                                               "no JSON object"},
-    {"{\"id\": 8, \"protocol\": 1}",                                                                               "is to question 8"                                                                  },
-    {"{\"id\": -7, \"protocol\": 1}",                                                                               "'id' is '-7'"                                                                                                                           },
+    {HELLO("x",                                                                       "\"threads\": 0, \"times_models\": true"),                   "'threads' is '0'"},
+    {HELLO("x","\"threads\": 2"),"'times_models'"},
+    {HELLO("x",                                       "\"threads\": 2, \"times_models\": 1"), "'times_models' is '1'"},
+    {"{\"id\": 7, \"protocol\": 2}",                                                                               "'protocol' is '2'"                                                                                                                                                       },
+    {"{\"id\": 7}",                                                             "'protocol'"                                                                                                                           },
+    {"hello",                                                                                               "no JSON object"                                                                                                                                                                  },
+    {"",                                                                       "no JSON object"                                                                           },
+    {"{",                                                                               "no JSON object"                                                                                                                                  },
+    {"{\"id\": 8, \"protocol\": 1}",                                                                               "is to question 8"},
+    {"{\"id\": -7, \"protocol\": 1}",                                                                               "'id' is '-7'"                              },
 };
 
 static const struct {
@@ -75,6 +80,9 @@ static void test_hello(void **state)
             assert_int_equal(hello.threads, 2);
             assert_true(hello.times_models && hello.has[GRAFT_OP_relu]);
             assert_int_equal(hello.has[GRAFT_OP_add], strstr(hellos[i].line, "operators") == NULL);
+            assert_int_equal(hello.fuse_count, strstr(hellos[i].line, "fuses") != NULL);
+            assert_string_equal(hello.fuse_count == 0 ? "relu(a) = a" : hello.fuses[0],
+                                "relu(a) = a");
         } else {
             check_failed(env, status, GRAFT_BAD_INPUT, hellos[i].why);
             assert_int_equal(hello.threads, 99);

@@ -23,6 +23,9 @@ while read -r line; do
         asked=hello
         answer='"protocol": 1, "name": "fake", "version": "1.0", "hardware": "a board", "threads": 3, "times_models": '
         [ "$when" = modest ] && answer="${answer}false" || answer="${answer}true"
+        rule='relu(conv_bias#1(a,b,c,activation=none)) = conv_bias#1(a,b,c,activation=relu)'
+        [ "$what" = wrongly ] && rule='relu(a) = nothing#'
+        [ "$when" = fusing ] && answer="$answer, \"fuses\": [\"$rule\"]"
         [ "$when" = poor ] && answer="$answer, \"operators\": [\"relu\", \"conv\"]"
         ;;
     *'"ask": "time_models"'*)
@@ -199,6 +202,13 @@ keeps_to_its_operators() {
     optimize good && all=$(sed -n "$refused" "$FOLDER/err") && optimize poor && few=$(sed -n "$refused" "$FOLDER/err") &&
         echo "$all rules are left out, and $few" && [ "$few" -gt $((all + 500)) ]
 }
+# An activation within a convolution takes what the device says that both take; else nothing.
+prices_what_is_fused() {
+    count_fused() { "$GRAFT" cost show "$DB" | grep -c ' conv_bias.*activation=1'; }
+    optimize slower=x && [ "$(count_fused)" = 0 ] && optimize fusing=x && [ "$(count_fused)" -gt 0 ] &&
+        error_is 2 "while reading what the device 'fake on a board, 3 threads' fuses" "$GRAFT" --quiet \
+            optimize "$FOLDER/in.onnx" "$FOLDER/none.onnx" --device "$FAKE:fusing=wrongly" --database "$DB"
+}
 leaves_out_what_is_slower() {
     optimize slower=x && cmp "$FOLDER/in.onnx" "$FOLDER/out.onnx" && grep -q '"rules_applied": 0,' "$FOLDER/out" &&
         ! grep -q ', taken' "$FOLDER/err"
@@ -344,6 +354,7 @@ check "refuses what is no program" refuses_what_is_no_program
 check "starts it alone" starts_it_alone
 check "confirms" confirms
 check "keeps to its operators" keeps_to_its_operators
+check "prices what is fused" prices_what_is_fused
 check "leaves out what is slower" leaves_out_what_is_slower
 check "leaves out noise" leaves_out_noise
 check "leaves out what is alike" leaves_out_what_is_alike

@@ -99,7 +99,7 @@ static const graft_graph *fuse(graft_env *env, const graft_graph *graph, bool to
     graft_runtime runtime;
     const graft_order first = build_order(env->unit, graph);
     const graft_order *order = &first;
-    assert_int_equal(graft_runtime_open(env, env->unit, &runtime), GRAFT_OK);
+    assert_int_equal(graft_runtime_open(env, env->unit, NULL, 0, &runtime), GRAFT_OK);
     assert_int_equal(graft_runtime_fuse(env, env->unit, &runtime, to_price, &graph, &order),
                      GRAFT_OK);
     size_t bytes = graft_order_bytes(&graph->limits);
