@@ -120,8 +120,7 @@ static void try_rule(graft_env *env, void *context, const graft_pool_item *item,
         try_rounded(env, c, rule, &a);
     }
     if (a.check.outcome == GRAFT_CHECK_REFUTED && c->options->suggest) {
-        suggestion =
-            graft_suggest_condition(env, env->unit, c->sweeper, rule, &c->options->check, NULL);
+        suggestion = graft_suggest_condition(env, env->unit, c->sweeper, rule, &c->options->check);
     }
     a.suggestion_bytes = suggestion == NULL ? 0 : (uint32_t)strlen(suggestion) + 1;
     a.time_ns = graft_clock_ns() - start_ns;

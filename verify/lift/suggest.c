@@ -1,98 +1,107 @@
 /* suggest.c - see suggest.h. */
 #include "verify/lift/suggest.h"
 
+#include "graph/base/file.h"
 #include "graph/rule/rulecode.h"
+#include "graph/rule/ruleparse.h"
 #include "graph/rule/ruleprint.h"
 
 #include <string.h>
 
-enum {
-    PHRASE_BYTES = 12,
-    PHRASES_MOST = 4096,
-    POINTS_MOST = 500,
-    CANDIDATES_MOST = 6,
-    AXES = 4,
-    GOOD_LEAST = 3
-};
+enum { PHRASES_MOST = 4096, POINTS_MOST = 500, CANDIDATES_MOST = 6, AXES = 4, GOOD_LEAST = 3 };
 
-/* A condition as byte code, without its end. */
+/* A condition that is false at every point where the sides differ. */
 typedef struct {
-    uint8_t code[PHRASE_BYTES];
-    uint8_t size;
-    uint32_t kept; /* Good points where it is true; 0: it does not exclude every bad one. */
+    const char *text;
+    uint32_t kept; /* Points where they agree and it is true. */
 } phrase;
 
 typedef struct {
     graft_env *env;
     const graft_sweeper *sweeper;
     const graft_rule *rule;
-    phrase *phrases; /* Simple ones first. */
+    graft_rule_text text; /* Of the rule. */
+    phrase *phrases;      /* Simple ones first. */
     uint32_t phrase_count;
     graft_domain domain;
     uint8_t *verdicts; /* graft_sweep_verdict, by point. */
-    uint32_t good_count;
 } seeker;
+
+/* -------------------------------------------------------------------- phrases */
+
+/* The rule with a precondition; false when that is no valid rule. */
+static bool put_condition(const seeker *s, const char *where, graft_rule *rule)
+{
+    graft_mark mark = graft_arena_mark(s->env->scratch);
+    const char *line = graft_arena_printf(s->env->scratch, "%s = %s where %s", s->text.source,
+                                          s->text.target, where);
+    bool valid = graft_rule_parse(s->env, "rule", line, rule) == GRAFT_OK;
+    graft_env_clear(s->env);
+    graft_arena_release(s->env->scratch, mark);
+    return valid;
+}
+
+static bool phrase_holds(const graft_rule *alone, const graft_point *point)
+{
+    const graft_shape *vars[GRAFT_RULE_MAX_VARS];
+    bool is_const[GRAFT_RULE_MAX_VARS];
+    int64_t result = 0;
+    for (uint32_t v = 0; v < GRAFT_RULE_MAX_VARS; v++) {
+        vars[v] = &point->vars[v];
+        is_const[v] = true;
+    }
+    return graft_code_run(alone, alone->condition, vars, is_const, point->slots, &result) &&
+           result != 0;
+}
+
+/* How many good points a rule with one phrase for a precondition keeps; 0 when it keeps a bad one,
+ * too. */
+static uint32_t rate_phrase(const seeker *s, const graft_rule *alone)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < s->domain.count; i++) {
+        bool holds = phrase_holds(alone, &s->domain.points[i]);
+        if (holds && s->verdicts[i] == GRAFT_SWEEP_DIFFERS) {
+            return 0;
+        }
+        kept += holds && s->verdicts[i] == GRAFT_SWEEP_AGREES ? 1 : 0;
+    }
+    return kept >= GOOD_LEAST ? kept : 0;
+}
+
+/* Keeps "a relation b" if it is of use. */
+static void add_phrase(seeker *s, const char *a, const char *relation, const char *b)
+{
+    graft_rule alone;
+    bool named = strchr("=<", relation[0]) == NULL; /* divides(a, b), not a = b. */
+    const char *text = named ? graft_arena_printf(s->env->unit, "%s(%s, %s)", relation, a, b)
+                             : graft_arena_printf(s->env->unit, "%s %s %s", a, relation, b);
+    uint32_t kept = put_condition(s, text, &alone) ? rate_phrase(s, &alone) : 0;
+    if (kept > 0 && s->phrase_count < PHRASES_MOST) {
+        s->phrases[s->phrase_count++] = (phrase){text, kept};
+    }
+}
 
 /* ---------------------------------------------------------------- vocabulary */
 
-static void add_phrase(seeker *s, const uint8_t *code, uint32_t size)
+static const char *number_of(seeker *s, int32_t value)
 {
-    if (s->phrase_count < PHRASES_MOST && size <= PHRASE_BYTES) {
-        phrase *p = &s->phrases[s->phrase_count++];
-        memcpy(p->code, code, size);
-        p->size = (uint8_t)size;
-    }
+    return graft_arena_printf(s->env->unit, "%d", value);
 }
 
-/* A leaf: dim(v, axis) or a slot. */
-typedef struct {
-    uint8_t code[3];
-    uint8_t size;
-} leaf;
-
-static leaf dim_leaf(uint32_t v, int32_t axis)
+static const char *name_of(seeker *s, uint32_t var)
 {
-    return (leaf){
-        {GRAFT_CODE_DIM, (uint8_t)v, (uint8_t)(axis & 0xff)},
-        3
-    };
+    return graft_arena_printf(s->env->unit, "%c", 'a' + (int)var);
 }
 
-static leaf slot_leaf(uint32_t slot)
+static const char *size_of(seeker *s, uint32_t var, int32_t axis)
 {
-    return (leaf){
-        {GRAFT_CODE_SLOT, (uint8_t)slot, 0},
-        2
-    };
+    return graft_arena_printf(s->env->unit, "dim(%c,%d)", 'a' + (int)var, axis);
 }
 
-static void add_relation(seeker *s, leaf a, leaf b, uint8_t code)
+static const char *slot_of(seeker *s, uint32_t slot)
 {
-    uint8_t bytes[PHRASE_BYTES];
-    memcpy(bytes, a.code, a.size);
-    memcpy(&bytes[a.size], b.code, b.size);
-    bytes[a.size + b.size] = code;
-    add_phrase(s, bytes, (uint32_t)a.size + b.size + 1);
-}
-
-/* leaf = constant. */
-static void add_constant(seeker *s, leaf a, int32_t value, uint8_t relation)
-{
-    uint8_t bytes[PHRASE_BYTES];
-    uint32_t bits = (uint32_t)value;
-    memcpy(bytes, a.code, a.size);
-    uint32_t at = a.size;
-    bytes[at++] = GRAFT_CODE_CONST32;
-    for (uint32_t i = 0; i < 4; i++) {
-        bytes[at++] = (uint8_t)(bits >> (8 * i));
-    }
-    if (value >= -128 && value <= 127) {
-        bytes[a.size] = GRAFT_CODE_CONST8;
-        bytes[a.size + 1] = (uint8_t)(bits & 0xffu);
-        at = a.size + 2u;
-    }
-    bytes[at++] = relation;
-    add_phrase(s, bytes, at);
+    return graft_rule_print_slot(s->env->unit, s->rule, slot);
 }
 
 /* The attribute that first mentions a slot. */
@@ -124,7 +133,7 @@ static void add_slot_constants(seeker *s, uint32_t slot)
         }
         if (!known) {
             values[count++] = value;
-            add_constant(s, slot_leaf(slot), value, GRAFT_CODE_EQ);
+            add_phrase(s, slot_of(s, slot), "=", number_of(s, value));
         }
     }
 }
@@ -136,22 +145,21 @@ static void add_slot_phrases(seeker *s)
 {
     for (uint32_t a = 0; a < s->rule->slot_count; a++) {
         const graft_attr_info *info = slot_info(s->rule, a);
+        bool real = info->kind == GRAFT_ATTR_FLOAT;
         add_slot_constants(s, a);
-        if (info->kind == GRAFT_ATTR_FLOAT) {
-            uint8_t order[5] = {GRAFT_CODE_CONST8, 0, GRAFT_CODE_SLOT, (uint8_t)a, GRAFT_CODE_FLE};
-            add_phrase(s, order, sizeof order); /* 0 <= slot */
-            add_constant(s, slot_leaf(a), 0, GRAFT_CODE_FLE);
+        if (real) {
+            add_phrase(s, "0", "fle", slot_of(s, a));
+            add_phrase(s, slot_of(s, a), "fle", "0");
         }
         for (uint32_t b = 0; b < s->rule->slot_count; b++) {
-            if (a == b || slot_info(s->rule, b)->kind != info->kind || is_axis(info) ||
-                is_axis(slot_info(s->rule, b))) {
+            const graft_attr_info *other = slot_info(s->rule, b);
+            if (a == b || other->kind != info->kind || is_axis(info) || is_axis(other)) {
                 continue;
             }
             if (a < b) {
-                add_relation(s, slot_leaf(a), slot_leaf(b), GRAFT_CODE_EQ);
+                add_phrase(s, slot_of(s, a), "=", slot_of(s, b));
             }
-            add_relation(s, slot_leaf(a), slot_leaf(b),
-                         info->kind == GRAFT_ATTR_FLOAT ? GRAFT_CODE_FLE : GRAFT_CODE_LE);
+            add_phrase(s, slot_of(s, a), real ? "fle" : "<=", slot_of(s, b));
         }
     }
 }
@@ -161,21 +169,21 @@ static void add_equal_sizes(seeker *s, uint32_t v, int32_t axis, uint32_t w)
 {
     for (int32_t k = axis < 0 ? -AXES : 0; k < (axis < 0 ? 0 : AXES); k++) {
         if (w > v || k > axis) {
-            add_relation(s, dim_leaf(v, axis), dim_leaf(w, k), GRAFT_CODE_EQ);
+            add_phrase(s, size_of(s, v, axis), "=", size_of(s, w, k));
         }
     }
 }
 
-static void add_slot_to_size(seeker *s, uint32_t slot, leaf size)
+static void add_slot_to_size(seeker *s, uint32_t slot, const char *size)
 {
     const graft_attr_info *info = slot_info(s->rule, slot);
     if (info->kind == GRAFT_ATTR_DIM) {
-        add_relation(s, slot_leaf(slot), size, GRAFT_CODE_EQ);
-        add_relation(s, slot_leaf(slot), size, GRAFT_CODE_LE);
-        add_relation(s, size, slot_leaf(slot), GRAFT_CODE_LE);
+        add_phrase(s, slot_of(s, slot), "=", size);
+        add_phrase(s, slot_of(s, slot), "<=", size);
+        add_phrase(s, size, "<=", slot_of(s, slot));
     } else if (info->role == GRAFT_ROLE_GROUPS) {
-        add_relation(s, slot_leaf(slot), size, GRAFT_CODE_DIVIDES);
-        add_relation(s, slot_leaf(slot), size, GRAFT_CODE_EQ);
+        add_phrase(s, slot_of(s, slot), "divides", size);
+        add_phrase(s, slot_of(s, slot), "=", size);
     }
 }
 
@@ -183,43 +191,35 @@ static void add_size_phrases(seeker *s)
 {
     for (uint32_t v = 0; v < s->rule->var_count; v++) {
         for (int32_t i = -AXES; i < AXES; i++) {
-            add_constant(s, dim_leaf(v, i), 1, GRAFT_CODE_EQ);
+            add_phrase(s, size_of(s, v, i), "=", "1");
             for (uint32_t w = v; w < s->rule->var_count; w++) {
                 add_equal_sizes(s, v, i, w);
             }
             for (uint32_t slot = 0; slot < s->rule->slot_count; slot++) {
-                add_slot_to_size(s, slot, dim_leaf(v, i));
+                add_slot_to_size(s, slot, size_of(s, v, i));
             }
         }
     }
 }
 
-/* rank = r, rank <= r, r <= rank. */
 static void add_rank_phrases(seeker *s)
 {
     for (uint32_t v = 0; v < s->rule->var_count; v++) {
-        for (uint32_t rank = 0; rank <= AXES; rank++) {
-            const uint8_t var = (uint8_t)v;
-            const uint8_t number = (uint8_t)rank;
-            const uint8_t equal[5] = {GRAFT_CODE_RANK, var, GRAFT_CODE_CONST8, number,
-                                      GRAFT_CODE_EQ};
-            const uint8_t most[5] = {GRAFT_CODE_RANK, var, GRAFT_CODE_CONST8, number,
-                                     GRAFT_CODE_LE};
-            const uint8_t least[5] = {GRAFT_CODE_CONST8, number, GRAFT_CODE_RANK, var,
-                                      GRAFT_CODE_LE};
-            add_phrase(s, equal, sizeof equal);
-            add_phrase(s, most, sizeof most);
-            add_phrase(s, least, sizeof least);
+        const char *rank = graft_arena_printf(s->env->unit, "rank(%c)", 'a' + (int)v);
+        for (int32_t r = 0; r <= AXES; r++) {
+            add_phrase(s, rank, "=", number_of(s, r));
+            add_phrase(s, rank, "<=", number_of(s, r));
+            add_phrase(s, number_of(s, r), "<=", rank);
         }
     }
 }
 
 static void list_phrases(seeker *s)
 {
+    s->phrases = GRAFT_NEW(s->env->scratch, phrase, PHRASES_MOST);
     for (uint32_t v = 0; v < s->rule->var_count; v++) {
         for (uint32_t w = v + 1; w < s->rule->var_count; w++) {
-            const uint8_t same[3] = {GRAFT_CODE_SAME, (uint8_t)v, (uint8_t)w};
-            add_phrase(s, same, sizeof same);
+            add_phrase(s, name_of(s, v), "same_shape", name_of(s, w));
         }
     }
     add_slot_phrases(s);
@@ -227,7 +227,7 @@ static void list_phrases(seeker *s)
     add_size_phrases(s);
 }
 
-/* ------------------------------------------------------------------- points */
+/* ------------------------------------------------------------------ choosing */
 
 static void judge_points(seeker *s)
 {
@@ -239,72 +239,12 @@ static void judge_points(seeker *s)
             s->verdicts[p] =
                 (uint8_t)graft_sweep_instance(s->env, s->sweeper, &instance, 3, p, NULL);
         }
-        s->good_count += s->verdicts[p] == GRAFT_SWEEP_AGREES ? 1 : 0;
     }
-}
-
-static bool phrase_holds(const seeker *s, const graft_rule *alone, const graft_point *point)
-{
-    const graft_shape *vars[GRAFT_RULE_MAX_VARS];
-    bool is_const[GRAFT_RULE_MAX_VARS];
-    int64_t result = 0;
-    for (uint32_t v = 0; v < s->rule->var_count; v++) {
-        vars[v] = &point->vars[v];
-        is_const[v] = true;
-    }
-    return graft_code_run(alone, 0, vars, is_const, point->slots, &result) && result != 0;
-}
-
-/* How many good points a phrase keeps; 0 when it lets a bad one through. */
-static uint32_t rate_phrase(const seeker *s, graft_rule *alone, const phrase *p)
-{
-    uint32_t kept = 0;
-    memcpy(alone->code, p->code, p->size);
-    alone->code[p->size] = GRAFT_CODE_END;
-    alone->code_bytes = (uint8_t)(p->size + 1);
-    for (uint32_t i = 0; i < s->domain.count; i++) {
-        bool holds = phrase_holds(s, alone, &s->domain.points[i]);
-        if (holds && s->verdicts[i] == GRAFT_SWEEP_DIFFERS) {
-            return 0;
-        }
-        kept += holds && s->verdicts[i] == GRAFT_SWEEP_AGREES ? 1 : 0;
-    }
-    return kept >= GOOD_LEAST ? kept : 0;
-}
-
-/* ------------------------------------------------------------------ choosing */
-
-/* Adds a phrase to the rule's precondition; false when there is no room. */
-static bool add_condition(const graft_rule *rule, const phrase *p, graft_rule *better)
-{
-    uint32_t old = 0; /* Bytes of the old condition, without its end. */
-    while (rule->condition != 255 && rule->code[rule->condition + old] != GRAFT_CODE_END) {
-        old = graft_code_next(rule, rule->condition + old) - rule->condition;
-    }
-    uint32_t size = old + p->size + (old > 0 ? 2 : 1);
-    *better = *rule;
-    if (rule->code_bytes + size > GRAFT_RULE_MAX_CODE) {
-        return false;
-    }
-    uint8_t *at = &better->code[rule->code_bytes];
-    if (old > 0) {
-        memcpy(at, &rule->code[rule->condition], old);
-        at += old;
-    }
-    memcpy(at, p->code, p->size);
-    at += p->size;
-    if (old > 0) {
-        *at++ = GRAFT_CODE_AND;
-    }
-    *at = GRAFT_CODE_END;
-    better->condition = rule->code_bytes;
-    better->code_bytes = (uint8_t)(rule->code_bytes + size);
-    return graft_rule_check(better) == NULL;
 }
 
 /* The phrase that keeps most; of equals the simpler, that is the earlier one. Each is offered once.
  */
-static phrase *next_phrase(seeker *s)
+static const char *next_phrase(seeker *s)
 {
     phrase *best = NULL;
     for (uint32_t i = 0; i < s->phrase_count; i++) {
@@ -313,60 +253,43 @@ static phrase *next_phrase(seeker *s)
             best = p;
         }
     }
-    return best;
-}
-
-static const char *print_phrase(graft_arena *arena, const graft_rule *rule, const phrase *p)
-{
-    graft_rule bare = *rule;
-    graft_rule alone;
-    bare.condition = 255;
-    return add_condition(&bare, p, &alone) ? graft_rule_print(arena, &alone).where : NULL;
-}
-
-static void find_points(seeker *s)
-{
-    const graft_domain_options options = {.points = POINTS_MOST,
-                                          .attempts = POINTS_MOST * 400,
-                                          .enumerate = true,
-                                          .seed = 0x73756767u};
-    graft_domain_find(s->env, s->env->unit, s->rule, &options, &s->domain);
-    judge_points(s);
-    s->phrases = GRAFT_NEW(s->env->scratch, phrase, PHRASES_MOST);
-    list_phrases(s);
-    graft_rule alone = *s->rule;
-    for (uint32_t i = 0; i < s->phrase_count; i++) {
-        s->phrases[i].kept = rate_phrase(s, &alone, &s->phrases[i]);
+    if (best == NULL) {
+        return NULL;
     }
+    best->kept = 0;
+    return best->text;
 }
 
 const char *graft_suggest_condition(graft_env *env, graft_arena *arena,
                                     const graft_sweeper *sweeper, const graft_rule *rule,
-                                    const graft_check_options *options, graft_rule *better)
+                                    const graft_check_options *options)
 {
     graft_mark mark = graft_arena_mark(env->scratch);
     seeker s = {.env = env, .sweeper = sweeper, .rule = rule};
-    const char *text = NULL;
-    find_points(&s);
-    for (uint32_t tried = 0; tried < CANDIDATES_MOST && text == NULL; tried++) {
-        phrase *p = next_phrase(&s);
+    const char *found = NULL;
+    const graft_domain_options find = {.points = POINTS_MOST,
+                                       .attempts = POINTS_MOST * 400,
+                                       .enumerate = true,
+                                       .seed = 0x73756767u};
+    s.text = graft_rule_print(env->unit, rule);
+    graft_domain_find(env, env->unit, rule, &find, &s.domain);
+    judge_points(&s);
+    list_phrases(&s);
+    const char *old = s.text.where;
+    for (uint32_t tried = 0; tried < CANDIDATES_MOST && found == NULL; tried++) {
         graft_rule with;
-        if (p == NULL) {
+        const char *next = next_phrase(&s);
+        if (next == NULL) {
             break;
         }
-        p->kept = 0;
-        if (!add_condition(rule, p, &with)) {
-            continue;
-        }
-        graft_check *check = GRAFT_NEW(env->scratch, graft_check, 1);
-        graft_check_rule(env, sweeper, &with, NULL, options, check);
-        if (check->outcome == GRAFT_CHECK_PROVED) {
-            text = print_phrase(arena, rule, p);
-            if (better != NULL) {
-                *better = with;
-            }
+        const char *both =
+            old[0] == '\0' ? next : graft_arena_printf(env->unit, "(%s) and %s", old, next);
+        if (put_condition(&s, both, &with)) {
+            graft_check *check = GRAFT_NEW(env->scratch, graft_check, 1);
+            graft_check_rule(env, sweeper, &with, NULL, options, check);
+            found = check->outcome == GRAFT_CHECK_PROVED ? next : NULL;
         }
     }
     graft_arena_release(env->scratch, mark);
-    return text;
+    return found == NULL ? NULL : graft_arena_strdup(arena, found);
 }

@@ -11,10 +11,9 @@
 #include "verify/check.h"
 
 /* Finds the precondition; NULL when none of the vocabulary does it. `rule` is valid and was refuted
- * by the sweep; with the condition it is `*better` (may be NULL). The text lies in `arena`;
- * env->unit is used and not given back. */
+ * by the sweep. The text lies in `arena`; env->unit is used and not given back. */
 const char *graft_suggest_condition(graft_env *env, graft_arena *arena,
                                     const graft_sweeper *sweeper, const graft_rule *rule,
-                                    const graft_check_options *options, graft_rule *better);
+                                    const graft_check_options *options);
 
 #endif
