@@ -672,11 +672,52 @@ static const graft_cost_entry *look_up(void *context, const graft_signature *sig
     return find_entry(context, signature);
 }
 
+/* GPUs do so in 16 bits. A group is not asked for again where it cannot be measured. */
+static bool fuses(void *context, const graft_signature *signature)
+{
+    const graft_cost *cost = context;
+    const char *name = graft_device_name(cost->device);
+    return strstr(graft_device_library(cost->device), "cuDNN") != NULL &&
+           (strstr(name, ", fp16") != NULL || strstr(name, ", bf16") != NULL) &&
+           graft_database_find(cost->estimates, signature) == NULL;
+}
+
+/* Measures a group, by itself: what no engine runs costs what its nodes do. */
+static graft_status supply_group(graft_env *env, graft_cost *cost, const graft_signature *signature)
+{
+    graft_status status = GRAFT_OK;
+    if (!cost->estimating && graft_device_present(cost->device)) {
+        status = graft_cost_measure(env, cost, signature, 1, &cost->options);
+    }
+    if (status == GRAFT_UNSUPPORTED) {
+        graft_log(env, 1, "%s", env->message);
+        graft_env_clear(env);
+        status = GRAFT_OK;
+    }
+    if (status == GRAFT_OK && graft_database_find(cost->database, signature) == NULL) {
+        const graft_cost_entry none = {.source = GRAFT_COST_ESTIMATED};
+        (void)pthread_mutex_lock(&cost->lock);
+        graft_database_add(cost->estimates, signature, &none);
+        (void)pthread_mutex_unlock(&cost->lock);
+    }
+    return status;
+}
+
 /* Measures or estimates what a plan lacks. */
-static graft_status supply_plan(graft_env *env, graft_cost *cost, const graft_plan *plan)
+static graft_status supply_plan(graft_env *env, graft_cost *cost, graft_plan *plan)
 {
     graft_status status = GRAFT_OK;
     const graft_cost_entry *entry = NULL;
+    uint32_t count = plan->missing_count;
+    plan->missing_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const graft_signature signature = plan->missing[i];
+        if (graft_signature_is_attention(&signature)) {
+            GRAFT_CHECK(supply_group(env, cost, &signature));
+        } else {
+            plan->missing[plan->missing_count++] = signature;
+        }
+    }
     if (!cost->estimating && graft_device_present(cost->device)) {
         GRAFT_CHECK(
             graft_cost_measure(env, cost, plan->missing, plan->missing_count, &cost->options));
@@ -693,8 +734,13 @@ static graft_status find_plan(graft_env *env, graft_cost *cost, graft_arena *are
                               const graft_graph *graph, const graft_order *order, graft_plan *plan)
 {
     graft_status status = GRAFT_OK;
-    graft_plan_request request = {
-        .graph = graph, .order = order, .source = look_up, .context = cost, .copies = cost->copies};
+    graft_plan_request request = {.graph = graph,
+                                  .order = order,
+                                  .source = look_up,
+                                  .context = cost,
+                                  .copies = cost->copies,
+                                  .fuses = fuses,
+                                  .model = cost->model};
     for (;;) {
         bool mine = pthread_mutex_trylock(&cost->memo_lock) == 0;
         request.memo = mine ? cost->memo : NULL;

@@ -362,6 +362,7 @@ static graft_status check_subject(subject *t, FILE *file)
     float **reference = NULL;
     double tolerance = tolerances[t->type->type];
     GRAFT_CHECK(graft_model_open(t->run->env, t->run->env->unit, t->name, NULL, &t->model));
+    graft_cost_set_model(t->cost, t->model);
     GRAFT_CHECK(measure_ceilings(t, &c));
     (void)check_late(t->run);
     GRAFT_CHECK(run_graph(t, &t->model->graph, &before));
@@ -387,10 +388,12 @@ done:
 
 /* ------------------------------------------------------------------ dry runs */
 
-/* The operators of a graph, channels last, each once. */
-static uint32_t list_signatures(graft_env *env, const graft_graph *graph, graft_signature *all)
+/* The operators of a graph, channels last, each once; in 16 bits groups of them as one. */
+static uint32_t list_signatures(const subject *t, const graft_graph *graph, graft_signature *all)
 {
+    graft_env *env = t->run->env;
     graft_order order;
+    graft_groups groups = {.of = NULL};
     uint32_t count = 0;
     size_t bytes = graft_order_bytes(&graph->limits);
     if (graft_order_build(&order, graph, graft_arena_alloc(env->unit, bytes), bytes) != GRAFT_OK) {
@@ -399,14 +402,28 @@ static uint32_t list_signatures(graft_env *env, const graft_graph *graph, graft_
     uint8_t *layouts = GRAFT_NEW(env->unit, uint8_t, graph->value_end);
     graft_layout_choice *choices = GRAFT_NEW(env->unit, graft_layout_choice, graph->limits.nodes);
     graft_layout_assign(graph, &order, GRAFT_LAYOUT_NHWC, layouts, choices);
+    if (t->type->type >= CUDA_F16) {
+        const graft_views views = {.joins = NULL};
+        graft_groups_find(env->unit, graph, &order,
+                          graft_schedule_overwrites(env->unit, graph, &order, &views), t->model,
+                          &groups);
+    }
     for (graft_index node = 0; node < graph->node_end && count < SIGNATURES_MOST; node++) {
         uint32_t op = graph->nodes[node].op;
         uint32_t i = 0;
+        uint32_t group = groups.of == NULL ? 0 : groups.of[node];
+        if (group > 0 && node != groups.list[group - 1].nodes[0]) {
+            continue;
+        }
         if (op == GRAFT_OP_NONE || op == GRAFT_OP_OPAQUE || op == GRAFT_OP_reshape ||
             op == GRAFT_OP_fill || graph->nodes[node].is_const) {
             continue;
         }
-        graft_signature_of_node(graph, node, &choices[node], false, &all[count]);
+        if (group > 0) {
+            all[count] = groups.list[group - 1].signature;
+        } else {
+            graft_signature_of_node(graph, node, &choices[node], false, &all[count]);
+        }
         while (i < count && !graft_signature_equal(&all[i], &all[count])) {
             i++;
         }
@@ -422,7 +439,7 @@ static uint32_t plan_graph(subject *t, const graft_graph *graph, uint32_t *count
     graft_env *env = t->run->env;
     graft_signature *all = GRAFT_NEW(env->unit, graft_signature, SIGNATURES_MOST);
     uint32_t planned = 0;
-    *count = list_signatures(env, graph, all);
+    *count = list_signatures(t, graph, all);
     for (uint32_t i = 0; i < *count && !check_late(t->run); i++) {
         graft_kernel *kernel = NULL;
         if (graft_kernel_open(env, t->device, &all[i], NULL, constants, &kernel) == GRAFT_OK) {

@@ -12,6 +12,7 @@
 
 #include "cost/cuda/real.h"
 #include "cost/device/backend.h"
+#include "cost/plan/groups.h"
 #include "graph/base/log.h"
 #include "graph/base/rng.h"
 #include "graph/meaning/algebra_float.h"
@@ -127,6 +128,10 @@ static const char *const signatures[] = {
     "layer_norm(epsilon=0x3727c5ac) f32[2,13,100]@row f32[100]@const f32[100]@const -> row",
     "reorder() f32[1,64,56,56]@row -> nhwc",
     "reorder() f32[2,17,9,8]@nhwc -> row",
+    "attention(scale=0x3e000000, turned=7) f32[1,197,12,64]@row f32[1,197,12,64]@row "
+    "f32[1,197,12,64]@row -> row",
+    "masked_attention(scale=0x3e000000, turned=0) f32[2,12,128,64]@row f32[2,12,64,128]@row "
+    "f32[2,12,128,64]@row f32[2,1,1,128]@row -> row",
 };
 
 enum { SIGNATURE_COUNT = sizeof(signatures) / sizeof(signatures[0]), SHORT_STEP = 4 };
@@ -202,6 +207,10 @@ static graft_status prepare(subject *t)
     }
     const graft_call call = {t->s.attrs, t->s.inputs, t->outputs};
     const float *in[GRAFT_MAX_INPUTS] = {t->rows[0], t->rows[1], t->rows[2], t->rows[3]};
+    if (graft_signature_is_attention(&t->s)) {
+        graft_group_run(scratch, &t->s, in, t->wants[0]);
+        return GRAFT_OK;
+    }
     graft_float_run(t->s.op, &call, in, t->wants);
 done:
     return status;
@@ -367,6 +376,9 @@ static graft_status check_signature(check_run *run, graft_device *device, const 
     subject t = {.run = run, .device = device, .type = type->type, .type_name = type->name};
     GRAFT_TRY(run->env, graft_signature_parse(run->env, text, &t.s), "in '%s'", text);
     GRAFT_CHECK(graft_signature_outputs(&t.s, t.outputs));
+    if (graft_signature_is_attention(&t.s) && type->type < CUDA_F16) {
+        goto done; /* Only in 16 bits. */
+    }
     GRAFT_CHECK(graft_kernel_list(run->env, device, &t.s, names, &count));
     if (!graft_device_present(device)) {
         plan_names(&t, text, names, count, file);

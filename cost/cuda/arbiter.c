@@ -1,6 +1,7 @@
 /* arbiter.c - results against the float reference (see arbiter.h). */
 #include "cost/cuda/arbiter.h"
 
+#include "cost/plan/groups.h"
 #include "graph/meaning/algebra_float.h"
 
 #include <math.h>
@@ -62,10 +63,18 @@ static bool is_conv(uint32_t op)
     return op == GRAFT_OP_conv || op == GRAFT_OP_conv_bias || op == GRAFT_OP_conv_bias_add;
 }
 
+static uint32_t cut_boxes(const graft_signature *s) { return s->inputs[0].dims[0] > 1 ? 0 : 1; }
+
 /* Which axis of input `k` is cut as the output is; the rank: none. */
 static uint32_t cut_axis(const graft_signature *s, uint32_t k)
 {
     uint32_t rank = s->inputs[k].rank;
+    if (graft_signature_is_attention(s)) { /* Boxes: batches, or heads where there is one batch. */
+        uint32_t axis = cut_boxes(s);
+        bool turned = ((uint32_t)s->attrs[1] >> k & 1U) != 0;
+        uint32_t own = k == 3 ? axis + rank - 4 : axis == 1 && turned ? 2 : axis;
+        return k == 3 && (axis + rank < 4 || s->inputs[3].dims[own] == 1) ? rank : own;
+    }
     if (is_conv(s->op)) {
         return k == 0 ? rank : k == 3 ? 1 : 0; /* Filters, bias; residual. */
     }
@@ -80,6 +89,9 @@ static void choose_part(cuda_arbiter *a, const graft_signature *s)
         pick(a, 1, a->outputs[0].dims[1], flops);
     } else if (s->op == GRAFT_OP_matmul || s->op == GRAFT_OP_matmul_bias) {
         pick(a, a->outputs[0].rank - 2U, a->outputs[0].dims[a->outputs[0].rank - 2], flops);
+    }
+    if (graft_signature_is_attention(s)) {
+        pick(a, cut_boxes(s), a->outputs[0].dims[cut_boxes(s)], flops);
     }
     for (uint32_t k = 0; k < s->input_count && a->pick_count > 0; k++) {
         uint32_t axis = cut_axis(s, k);
@@ -144,7 +156,8 @@ graft_status cuda_arbiter_open(graft_env *env, const graft_signature *signature,
     GRAFT_CHECK(graft_signature_outputs(signature, arbiter->outputs));
     choose_part(arbiter, signature);
     GRAFT_CHECK(graft_signature_outputs(&arbiter->part, arbiter->parts));
-    if (signature->op != GRAFT_COST_REORDER && signature->op >= GRAFT_OP_COUNT) {
+    bool group = graft_signature_is_attention(signature);
+    if (signature->op != GRAFT_COST_REORDER && !group && signature->op >= GRAFT_OP_COUNT) {
         goto done;
     }
     if (!is_small_enough(arbiter)) {
@@ -157,11 +170,13 @@ graft_status cuda_arbiter_open(graft_env *env, const graft_signature *signature,
         arbiter->wants[k] =
             GRAFT_NEW(env->scratch, float, (size_t)graft_shape_elements(&arbiter->parts[k]));
     }
+    const float *inputs[GRAFT_MAX_INPUTS] = {in[0], in[1], in[2], in[3]};
     if (signature->op == GRAFT_COST_REORDER) {
         arbiter->wants[0] = in[0];
+    } else if (group) {
+        graft_group_run(env->scratch, &arbiter->part, inputs, arbiter->wants[0]);
     } else {
         const graft_call call = {arbiter->part.attrs, arbiter->part.inputs, arbiter->parts};
-        const float *inputs[GRAFT_MAX_INPUTS] = {in[0], in[1], in[2], in[3]};
         graft_float_run(signature->op, &call, inputs, arbiter->wants);
     }
     arbiter->is_there = true;

@@ -195,6 +195,20 @@ void cudnn_graph_pointwise(cudnn_graph *graph, cudnnPointwiseMode_t mode,
     finish_op(graph, op, "an elementwise operation");
 }
 
+void cudnn_graph_reduce(cudnn_graph *graph, cudnnReduceTensorOp_t mode, cudnnBackendDescriptor_t x,
+                        cudnnBackendDescriptor_t y)
+{
+    cudnnBackendDescriptor_t d = begin(graph, CUDNN_BACKEND_REDUCTION_DESCRIPTOR);
+    set(graph, d, CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, 1, &mode);
+    set_type(graph, d, CUDNN_ATTR_REDUCTION_COMP_TYPE, CUDNN_DATA_FLOAT);
+    finish(graph, d, "a reduction");
+    cudnnBackendDescriptor_t op = begin(graph, CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR);
+    set_child(graph, op, CUDNN_ATTR_OPERATION_REDUCTION_DESC, d);
+    set_child(graph, op, CUDNN_ATTR_OPERATION_REDUCTION_XDESC, x);
+    set_child(graph, op, CUDNN_ATTR_OPERATION_REDUCTION_YDESC, y);
+    finish_op(graph, op, "a reduction");
+}
+
 void cudnn_graph_pool(cudnn_graph *graph, cudnnResampleMode_t mode, const cudnn_window *window,
                       cudnnBackendDescriptor_t x, cudnnBackendDescriptor_t y)
 {

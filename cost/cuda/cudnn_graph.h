@@ -12,7 +12,7 @@
 
 #include <cudnn.h>
 
-enum { CUDNN_OWNED = 96, CUDNN_OPS = 8, CUDNN_DIMS = 6, CUDNN_TAG_BYTES = 24 };
+enum { CUDNN_OWNED = 96, CUDNN_OPS = 12, CUDNN_DIMS = 6, CUDNN_TAG_BYTES = 24 };
 
 /* A tensor of a graph. Dimensions of images are (n, c, h, w) in every layout. */
 typedef struct cudnn_tensor {
@@ -72,6 +72,9 @@ void cudnn_graph_matmul(cudnn_graph *graph, cudnnBackendDescriptor_t a, cudnnBac
 void cudnn_graph_pointwise(cudnn_graph *graph, cudnnPointwiseMode_t mode,
                            cudnnBackendDescriptor_t x, cudnnBackendDescriptor_t b,
                            cudnnBackendDescriptor_t y, const double *clips);
+/* y = the sum (CUDNN_REDUCE_TENSOR_ADD) or largest (_MAX) over the axes in which y has size 1. */
+void cudnn_graph_reduce(cudnn_graph *graph, cudnnReduceTensorOp_t mode, cudnnBackendDescriptor_t x,
+                        cudnnBackendDescriptor_t y);
 void cudnn_graph_pool(cudnn_graph *graph, cudnnResampleMode_t mode, const cudnn_window *window,
                       cudnnBackendDescriptor_t x, cudnnBackendDescriptor_t y);
 /* y = layer normalisation of x by scale and bias, all of x's dimensions but the first */

@@ -714,6 +714,128 @@ done:
     return status;
 }
 
+/* ---------------------------------------------------------------- attention */
+
+/* A matrix for each batch and head, (batch, heads, rows, columns), of a row-major tensor whose axes
+ * these are in the order of `axes`. */
+static cudnn_tensor describe_heads(const graft_shape *shape, const uint8_t axes[4])
+{
+    const cudnn_tensor given = describe(shape, GRAFT_LAYOUT_ROW, 4);
+    cudnn_tensor t = given;
+    for (uint32_t i = 0; i < 4; i++) {
+        t.dims[i] = given.dims[axes[i]];
+        t.strides[i] = given.strides[axes[i]];
+    }
+    return t;
+}
+
+/* Input `slot` of an attention, as cuDNN wants it: elements of a head side by side. K that lies
+ * otherwise is turned first. */
+static graft_status add_heads(graft_env *env, graft_kernel *k, uint32_t slot, uint32_t *operand,
+                              cudnn_tensor *tensor)
+{
+    static const uint8_t axes[2][3][4] = {
+        {{0, 1, 2, 3}, {0, 1, 3, 2}, {0, 1, 2, 3}},
+        {{0, 2, 1, 3}, {0, 2, 3, 1}, {0, 2, 1, 3}}
+    };
+    graft_status status = GRAFT_OK;
+    uint32_t given = (uint32_t)k->signature.attrs[1] >> slot & 1U;
+    graft_shape shape = k->signature.inputs[slot];
+    GRAFT_CHECK(add_input(env, k, slot, operand));
+    if (slot == 1 && given == 0) {
+        graft_signature s = {.op = GRAFT_OP_transpose, .input_count = 1, .output_count = 1};
+        cuda_job job;
+        s.inputs[0] = shape;
+        for (uint32_t i = 0; i < 4; i++) {
+            s.attrs[GRAFT_ATTR_transpose_axis_0 + i] = axes[0][1][i];
+            shape.dims[i] = s.inputs[0].dims[axes[0][1][i]];
+        }
+        (void)cuda_job_of(&s, &shape, k->device->target.type, &job); /* Both are row-major. */
+        uint32_t copy = add_operand(k, ROLE_WORKSPACE, 0, bytes_of(k, &shape));
+        add_simple_job(k, &job, *operand, copy);
+        *operand = copy;
+    }
+    *tensor = describe_heads(&shape, axes[given][slot]);
+done:
+    return status;
+}
+
+/* One operation of the graph of an attention, to a tensor between operations. */
+static cudnnBackendDescriptor_t add_between(graft_kernel *k, cudnnPointwiseMode_t mode,
+                                            cudnnBackendDescriptor_t x, cudnnBackendDescriptor_t b,
+                                            const cudnn_tensor *shape, uint32_t number)
+{
+    cudnnBackendDescriptor_t y = virtual_tensor(k, *shape, number);
+    cudnn_graph_pointwise(&k->graph, mode, x, b, y, NULL);
+    return y;
+}
+
+/* cuDNN's engines for attention know it by its parts: softmax in its own, the logarithm of the sum
+ * among them though nobody reads it, and weights in the type of the factors. */
+static cudnnBackendDescriptor_t add_weights(graft_kernel *k, cudnnBackendDescriptor_t x,
+                                            const cudnn_tensor *scores)
+{
+    cudnn_graph *g = &k->graph;
+    cudnn_tensor row = *scores;
+    cudnn_tensor weights = *scores;
+    row.dims[3] = 1;
+    for (uint32_t i = 0; i < 3; i++) {
+        row.strides[i] /= scores->dims[3];
+    }
+    cudnnBackendDescriptor_t most = virtual_tensor(k, row, 3);
+    cudnn_graph_reduce(g, CUDNN_REDUCE_TENSOR_MAX, x, most);
+    x = add_between(k, CUDNN_POINTWISE_SUB, x, most, scores, 4);
+    x = add_between(k, CUDNN_POINTWISE_EXP, x, NULL, scores, 5);
+    cudnnBackendDescriptor_t sum = virtual_tensor(k, row, 6);
+    cudnn_graph_reduce(g, CUDNN_REDUCE_TENSOR_ADD, x, sum);
+    cudnnBackendDescriptor_t logs = add_between(k, CUDNN_POINTWISE_LOG, sum, NULL, &row, 7);
+    (void)add_between(k, CUDNN_POINTWISE_ADD, most, logs, &row, 8);
+    weights.type = data_type(k);
+    weights.uid = FIRST_VIRTUAL + 9;
+    weights.is_virtual = true;
+    cudnnBackendDescriptor_t y = cudnn_graph_tensor(g, &weights);
+    cudnn_graph_pointwise(g, CUDNN_POINTWISE_DIV, x, sum, y, NULL);
+    return y;
+}
+
+static graft_status lower_attention(graft_env *env, graft_kernel *k)
+{
+    graft_status status = GRAFT_UNSUPPORTED;
+    const graft_signature *s = &k->signature;
+    const graft_shape *out = &k->outputs[0];
+    uint32_t operands[5] = {0};
+    cudnn_tensor heads[3];
+    if (!graft_signature_is_attention(s) || k->device->target.type < CUDA_F16) {
+        return GRAFT_UNSUPPORTED;
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        GRAFT_CHECK(add_heads(env, k, i, &operands[i], &heads[i]));
+    }
+    if (s->input_count == 4) {
+        GRAFT_CHECK(add_input(env, k, 3, &operands[3]));
+    }
+    operands[4] = add_output(k, 0);
+    graft_shape square = *out;
+    square.dims[3] = (int32_t)heads[1].dims[3];
+    const cudnn_tensor scores = describe(&square, GRAFT_LAYOUT_ROW, 4);
+    cudnn_graph *g = begin_plan(env, k);
+    cudnnBackendDescriptor_t x = virtual_tensor(k, scores, 0);
+    cudnnBackendDescriptor_t q = real_tensor(k, heads[0], operands[0]);
+    cudnn_graph_matmul(g, q, real_tensor(k, heads[1], operands[1]), x);
+    x = add_between(k, CUDNN_POINTWISE_MUL, x,
+                    number_tensor(k, cuda_bits_float((uint32_t)s->attrs[0]), 4), &scores, 1);
+    if (s->input_count == 4) {
+        const cudnn_tensor mask = describe(&s->inputs[3], GRAFT_LAYOUT_ROW, 4);
+        x = add_between(k, CUDNN_POINTWISE_ADD, x, real_tensor(k, mask, operands[3]), &scores, 2);
+    }
+    x = add_weights(k, x, &scores);
+    cudnnBackendDescriptor_t v = real_tensor(k, heads[2], operands[2]);
+    cudnn_graph_matmul(g, x, v, real_tensor(k, describe(out, GRAFT_LAYOUT_ROW, 4), operands[4]));
+    status = finish_plan(k);
+done:
+    return status;
+}
+
 /* ------------------------------------------------------------ our own kernels */
 
 static graft_status lower_own(graft_env *env, graft_kernel *k)
@@ -761,6 +883,7 @@ static const cuda_family families[] = {
     {"cudnn",   ENGINES_SPLIT, lower_pool        },
     {"cudnn",   ENGINES_SPLIT, lower_layer_norm  },
     {"softmax", 0,             lower_softmax     },
+    {"cudnn",   ENGINES_FUSED, lower_attention   },
 };
 
 uint32_t cuda_family_count(void) { return sizeof(families) / sizeof(families[0]); }

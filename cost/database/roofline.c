@@ -15,7 +15,8 @@ enum { TERMS = 3, SUBSETS = 1 << TERMS };
 static bool is_product(uint32_t op)
 {
     return op == GRAFT_OP_conv || op == GRAFT_OP_conv_bias || op == GRAFT_OP_conv_bias_add ||
-           op == GRAFT_OP_matmul || op == GRAFT_OP_matmul_bias;
+           op == GRAFT_OP_matmul || op == GRAFT_OP_matmul_bias || op == GRAFT_COST_ATTENTION ||
+           op == GRAFT_COST_MASKED_ATTENTION;
 }
 
 static void terms_of(const graft_cost_entry *point, double terms[TERMS])

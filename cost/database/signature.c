@@ -259,6 +259,23 @@ void graft_signature_of_reorder(const graft_shape *shape, uint32_t from, uint32_
     signature->out_layouts[0] = (uint8_t)graft_layout_canonical(shape, to);
 }
 
+void graft_signature_of_attention(const graft_graph *graph,
+                                  const graft_index inputs[GRAFT_MAX_INPUTS], float scale,
+                                  uint32_t turned, graft_signature *signature)
+{
+    memset(signature, 0, sizeof(*signature));
+    signature->op = inputs[3] == GRAFT_NONE ? GRAFT_COST_ATTENTION : GRAFT_COST_MASKED_ATTENTION;
+    signature->input_count = inputs[3] == GRAFT_NONE ? 3 : 4;
+    signature->output_count = 1;
+    memcpy(&signature->attrs[0], &scale, sizeof(scale));
+    signature->attrs[1] = (int32_t)turned;
+    for (uint32_t k = 0; k < signature->input_count; k++) {
+        const graft_value *value = &graph->values[inputs[k]];
+        copy_shape(&signature->inputs[k], &value->shape);
+        signature->const_mask = (uint8_t)(signature->const_mask | (uint32_t)value->is_const << k);
+    }
+}
+
 int graft_signature_compare(const graft_signature *a, const graft_signature *b)
 {
     const void *left = a; /* Without hidden bytes: see above. */
@@ -282,9 +299,28 @@ static uint32_t real_op(uint32_t op)
 
 static uint8_t count_inputs(uint32_t op)
 {
-    return op == GRAFT_COST_REORDER          ? 1
-           : op == GRAFT_COST_QUANTISED_CONV ? 2
-                                             : graft_op(real_op(op))->input_count;
+    return op == GRAFT_COST_REORDER            ? 1
+           : op == GRAFT_COST_QUANTISED_CONV   ? 2
+           : op == GRAFT_COST_ATTENTION        ? 3
+           : op == GRAFT_COST_MASKED_ATTENTION ? 4
+                                               : graft_op(real_op(op))->input_count;
+}
+
+bool graft_signature_is_attention(const graft_signature *signature)
+{
+    return signature->op == GRAFT_COST_ATTENTION || signature->op == GRAFT_COST_MASKED_ATTENTION;
+}
+
+/* As graft_op_attr. */
+static const graft_attr_info *attr_of(const graft_signature *s, uint32_t i)
+{
+    static const graft_attr_info own[] = {
+        {.name = "scale",  .kind = GRAFT_ATTR_FLOAT},
+        {.name = "turned", .kind = GRAFT_ATTR_INT  },
+    };
+    return !graft_signature_is_attention(s) ? graft_op_attr(real_op(s->op), i)
+           : i < 2                          ? &own[i]
+                                            : NULL;
 }
 
 bool graft_signature_of_opaque(const graft_opaque *opaque, graft_signature *signature)
@@ -347,9 +383,43 @@ static graft_status infer_quantised(const graft_signature *s, graft_shape *outpu
     return status;
 }
 
+static graft_status infer_attention(const graft_signature *s, graft_shape *output)
+{
+    const graft_shape *mask = &s->inputs[3];
+    graft_shape in[3];
+    memcpy(in, s->inputs, sizeof(in));
+    for (uint32_t k = 0; k < 3; k++) {
+        if (in[k].rank != 4) {
+            return GRAFT_BAD_INPUT;
+        }
+        if (((uint32_t)s->attrs[1] >> k & 1U) != 0) {
+            const int32_t *given = s->inputs[k].dims;
+            in[k].dims[1] = given[2];
+            in[k].dims[2] = given[k == 1 ? 3 : 1];
+            in[k].dims[3] = given[k == 1 ? 1 : 3];
+        }
+    }
+    graft_shape scores = in[0];
+    scores.dims[3] = in[1].dims[3];
+    bool fits = in[0].dims[3] == in[1].dims[2] && in[1].dims[3] == in[2].dims[2] && mask->rank <= 4;
+    for (uint32_t i = 0; i < 2; i++) {
+        fits = fits && in[0].dims[i] == in[1].dims[i] && in[0].dims[i] == in[2].dims[i];
+    }
+    for (uint32_t back = 1; back <= mask->rank && fits; back++) {
+        int32_t size = mask->dims[mask->rank - back];
+        fits = size == 1 || size == scores.dims[4 - back];
+    }
+    *output = in[0];
+    output->dims[3] = in[2].dims[3];
+    return fits ? GRAFT_OK : GRAFT_BAD_INPUT;
+}
+
 graft_status graft_signature_outputs(const graft_signature *signature,
                                      graft_shape outputs[GRAFT_MAX_OUTPUTS])
 {
+    if (graft_signature_is_attention(signature)) {
+        return infer_attention(signature, &outputs[0]);
+    }
     if (graft_signature_is_quantised(signature)) {
         return infer_quantised(signature, &outputs[0]);
     }
@@ -369,6 +439,12 @@ uint64_t graft_signature_flops(const graft_signature *signature)
     if (signature->op >= GRAFT_COST_FACTOR ||
         graft_signature_outputs(signature, outputs) != GRAFT_OK) {
         return 0;
+    }
+    if (graft_signature_is_attention(signature)) { /* Both products. */
+        const graft_shape *k = &signature->inputs[1];
+        uint64_t columns = (uint64_t)k->dims[(signature->attrs[1] & 2) != 0 ? 1 : 3];
+        return 2 * columns *
+               (graft_shape_elements(&signature->inputs[0]) + graft_shape_elements(&outputs[0]));
     }
     return graft_op_flops(real_op(signature->op), signature->attrs, signature->inputs, outputs);
 }
@@ -392,10 +468,10 @@ uint64_t graft_signature_bytes(const graft_signature *signature)
 /* ------------------------------------------------------------------- print */
 
 static const char reorder_name[] = "reorder";
-/* From GRAFT_COST_QUANTISE on. */
-static const char *const quantised_names[] = {"quantise", "dequantise", "quantised_conv",
-                                              "quantised_matmul"};
-enum { QUANTISED_COUNT = sizeof(quantised_names) / sizeof(quantised_names[0]) };
+/* From GRAFT_COST_MASKED_ATTENTION on. */
+static const char *const other_names[] = {"masked_attention", "attention",      "quantise",
+                                          "dequantise",       "quantised_conv", "quantised_matmul"};
+enum { OTHER_COUNT = sizeof(other_names) / sizeof(other_names[0]) };
 
 static const struct {
     uint32_t dtype;
@@ -414,8 +490,8 @@ static const char *const factor_names[GRAFT_COST_FACTORS] = {
 
 static void print_attrs(const graft_signature *s, graft_buffer *text)
 {
-    for (uint32_t i = 0; graft_op_attr(real_op(s->op), i) != NULL; i++) {
-        const graft_attr_info *info = graft_op_attr(real_op(s->op), i);
+    for (uint32_t i = 0; attr_of(s, i) != NULL; i++) {
+        const graft_attr_info *info = attr_of(s, i);
         graft_buffer_printf(text, "%s%s=", i == 0 ? "" : ", ", info->name);
         if (info->kind == GRAFT_ATTR_FLOAT) {
             graft_buffer_printf(text, "0x%08x", (uint32_t)s->attrs[i]);
@@ -445,8 +521,9 @@ const char *graft_signature_operator(const graft_signature *signature)
     const graft_op_info *info = graft_op(signature->op);
     return info != NULL                          ? info->name
            : signature->op == GRAFT_COST_REORDER ? reorder_name
-           : graft_signature_is_quantised(signature)
-               ? quantised_names[signature->op - GRAFT_COST_QUANTISE]
+           : signature->op >= GRAFT_COST_MASKED_ATTENTION &&
+                   signature->op < GRAFT_COST_MASKED_ATTENTION + OTHER_COUNT
+               ? other_names[signature->op - GRAFT_COST_MASKED_ATTENTION]
                : "opaque";
 }
 
@@ -528,8 +605,8 @@ static graft_status read_op(reader *r, graft_signature *s)
             op = i;
         }
     }
-    for (uint32_t i = 0; i < QUANTISED_COUNT && op == GRAFT_OP_NONE; i++) {
-        op = take_word(r, quantised_names[i]) ? GRAFT_COST_QUANTISE + i : GRAFT_OP_NONE;
+    for (uint32_t i = 0; i < OTHER_COUNT && op == GRAFT_OP_NONE; i++) {
+        op = take_word(r, other_names[i]) ? GRAFT_COST_MASKED_ATTENTION + i : GRAFT_OP_NONE;
     }
     if (op == GRAFT_OP_NONE) {
         return fail_at(r, "the name of an operator");
@@ -546,8 +623,8 @@ static graft_status read_attrs(reader *r, graft_signature *s)
     if (!take(r, "(")) {
         return fail_at(r, "'('");
     }
-    for (uint32_t i = 0; graft_op_attr(real_op(s->op), i) != NULL; i++) {
-        const graft_attr_info *info = graft_op_attr(real_op(s->op), i);
+    for (uint32_t i = 0; attr_of(s, i) != NULL; i++) {
+        const graft_attr_info *info = attr_of(s, i);
         if ((i > 0 && !take(r, ", ")) || !take_word(r, info->name) || !take(r, "=")) {
             return fail_at(r, info->name);
         }

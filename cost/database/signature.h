@@ -68,6 +68,11 @@ enum {
     GRAFT_COST_QUANTISED_CONV = 251,
     GRAFT_COST_QUANTISED_MATMUL = 252
 };
+/* Attention as some devices run it at once, softmax(scale Q K + mask) V: a group of nodes of graphs
+ * (cost/plan/groups.h). Q is (b,h,s,d), K (b,h,d,t), V (b,h,t,e) and the mask, of the second, anything
+ * that is repeated over (b,h,s,t). attrs[0] is the scale, bit k of attrs[1] says that input k is given
+ * as (b,rows,h,columns), K as (b,t,h,d). */
+enum { GRAFT_COST_MASKED_ATTENTION = 247, GRAFT_COST_ATTENTION = 248 };
 /* The signature of no operator at all: a fitted factor, see calibration.h. attrs[0] says which; its
  * median is in thousandths, or in ns per step, its rounds are the graphs it was fitted to. Or what
  * the anchor takes, see anchor.h. */
@@ -96,6 +101,11 @@ void graft_signature_set_layouts(graft_signature *signature, const graft_layout_
 void graft_signature_of_reorder(const graft_shape *shape, uint32_t from, uint32_t to,
                                 graft_signature *signature);
 
+/* Attention over the values of `inputs`; the mask, inputs[3], may be GRAFT_NONE. All row-major. */
+void graft_signature_of_attention(const graft_graph *graph,
+                                  const graft_index inputs[GRAFT_MAX_INPUTS], float scale,
+                                  uint32_t turned, graft_signature *signature);
+
 /* Of an opaque node, GRAFT_DISTANCE_OWN. False when it is not a quantised operator. */
 bool graft_signature_of_opaque(const graft_opaque *opaque, graft_signature *signature);
 bool graft_signature_is_quantised(const graft_signature *signature);
@@ -108,6 +118,7 @@ int graft_signature_compare(const graft_signature *a, const graft_signature *b);
 /* XXH3 of all bytes; `seed` separates devices. */
 uint64_t graft_signature_hash(const graft_signature *signature, uint64_t seed);
 
+bool graft_signature_is_attention(const graft_signature *signature);
 /* Whether it is a convolution or a matrix product, fused or not. */
 bool graft_signature_is_product(const graft_signature *signature);
 

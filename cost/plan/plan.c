@@ -339,6 +339,46 @@ static void list_nodes(planner *p)
     }
 }
 
+/* ------------------------------------------------------------------ groups */
+
+/* The nodes of a group one by one; less than anything where one may run otherwise than row-major. */
+static double cost_parts(const planner *p, const graft_group *group)
+{
+    double ns = 0.0;
+    for (uint32_t i = 0; i < group->node_count; i++) {
+        const node_plan *n = &p->nodes[group->nodes[i]];
+        bool rows = n->count == 1 && n->choices[0].outputs[0] == GRAFT_LAYOUT_ROW;
+        for (uint32_t k = 0; k < p->graph->nodes[group->nodes[i]].input_count; k++) {
+            rows = rows && n->choices[0].inputs[k] == GRAFT_LAYOUT_ROW;
+        }
+        ns += rows ? n->ns[0] : -(double)INFINITY;
+    }
+    return ns;
+}
+
+/* Groups that were measured, and are cheaper than their nodes, cost what they do as wholes. */
+static void choose_groups(planner *p, const graft_plan_request *request)
+{
+    graft_groups *groups = &p->plan->assignment.groups;
+    if (request->fuses == NULL) {
+        return;
+    }
+    graft_groups_find(p->arena, p->graph, p->order, p->overwrites, request->model, groups);
+    for (uint32_t i = 0; i < groups->count; i++) {
+        const graft_group *group = &groups->list[i];
+        bool measured = false;
+        double ns = request->fuses(p->context, &group->signature)
+                        ? cost_of(p, &group->signature, &measured)
+                        : 0.0;
+        bool chosen = measured && ns < cost_parts(p, group);
+        for (uint32_t k = 0; k < group->node_count; k++) {
+            graft_index node = group->nodes[k];
+            groups->of[node] = chosen ? groups->of[node] : 0;
+            p->nodes[node].ns[0] = !chosen ? p->nodes[node].ns[0] : k == 0 ? ns : 0.0;
+        }
+    }
+}
+
 /* --------------------------------------------------------------- variables */
 
 static void add_states(value_plan *v, uint32_t made)
@@ -838,6 +878,7 @@ void graft_plan_build(graft_arena *arena, const graft_plan_request *request, gra
     p.nodes = GRAFT_NEW(arena, node_plan, graph->node_end);
     p.kept = GRAFT_NEW(arena, conversions, SHAPES_KEPT);
     list_nodes(&p);
+    choose_groups(&p, request);
     join_chains(&p);
     open_problem(&p);
     add_factors(&p);

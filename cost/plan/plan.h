@@ -45,6 +45,10 @@ typedef struct graft_plan_request {
     void *context;         /* Of the source. */
     graft_plan_memo *memo; /* NULL: none. */
     bool copies;           /* Concatenations, splits and slices are never views. */
+    /* Whether the device runs such a group (groups.h) as one; NULL: none. Its cost is asked of the
+     * source, as of other signatures. */
+    bool (*fuses)(void *context, const graft_signature *signature);
+    const graft_model *model; /* Of the graph, for groups; NULL: it has none. */
 } graft_plan_request;
 
 /* Chooses layouts for a graph by the costs of a source, in `arena`. Where some ways to run an

@@ -15,6 +15,7 @@ typedef struct {
     const uint8_t *layouts;             /* By value: the layout it is made in. */
     const graft_layout_choice *choices; /* By node. */
     const bool *overwrites;             /* By node. */
+    const graft_groups *groups;
     graft_distances distances;
     uint32_t *held;    /* By value and layout: its region. */
     uint32_t capacity; /* Of steps, for the assertion that the counts below are right. */
@@ -199,10 +200,35 @@ static void convert_inputs(builder *b, graft_index node, const graft_layout_choi
     }
 }
 
+/* All of it is the step of the last node. */
+static void add_group(builder *b, graft_index node, const graft_group *group)
+{
+    uint32_t count = group->signature.input_count;
+    graft_index output = graft_node_output(b->graph, node, 0);
+    if (node != group->nodes[0]) {
+        return;
+    }
+    for (uint32_t k = 0; k < count; k++) {
+        (void)obtain_region(b, group->inputs[k], GRAFT_LAYOUT_ROW);
+    }
+    graft_step *step = add_step(b, node, count, 1);
+    step->signature = group->signature;
+    for (uint32_t k = 0; k < count; k++) {
+        read_region(b, step, k, obtain_region(b, group->inputs[k], GRAFT_LAYOUT_ROW));
+    }
+    b->schedule->operands[step->first + count] =
+        add_region(b, output, GRAFT_REGION_PLANNED, GRAFT_LAYOUT_ROW);
+    b->schedule->step_count++;
+}
+
 static void add_node(builder *b, graft_index node)
 {
     const graft_node *n = &b->graph->nodes[node];
     const graft_layout_choice *choice = &b->choices[node];
+    if (b->groups->of != NULL && b->groups->of[node] > 0) {
+        add_group(b, node, &b->groups->list[b->groups->of[node] - 1]);
+        return;
+    }
     if (graft_views_is_alias(n->op)) {
         add_alias(b, node, choice);
         return;
@@ -409,7 +435,8 @@ void graft_schedule_build_as(graft_arena *arena, const graft_graph *graph, const
     builder b = {.graph = graph,
                  .schedule = schedule,
                  .layouts = assignment->layouts,
-                 .choices = assignment->choices};
+                 .choices = assignment->choices,
+                 .groups = &assignment->groups};
     memset(schedule, 0, sizeof(*schedule));
     schedule->output_count = graph->output_count;
     allocate(&b, arena);

@@ -9,6 +9,7 @@
 #define GRAFT_COST_SCHEDULE_H
 
 #include "cost/database/signature.h"
+#include "cost/plan/groups.h"
 #include "cost/plan/views.h"
 
 #define GRAFT_REGION_NONE UINT32_MAX
@@ -53,11 +54,13 @@ typedef struct graft_schedule {
                             without weights and workspaces. */
 } graft_schedule;
 
-/* How a graph is run. `views` are those of the graph, or empty: then everything is copied. */
+/* How a graph is run. `views` are those of the graph, or empty: then everything is copied. `groups`
+ * are those whose nodes are one step. */
 typedef struct graft_assignment {
     uint8_t *layouts;             /* By value: see layout.h. */
     graft_layout_choice *choices; /* By node. */
     graft_views views;
+    graft_groups groups;
 } graft_assignment;
 
 /* The schedule of `graph` in `order`, in `arena`, as assigned. graft_cost_plan chooses by costs. */

@@ -24,6 +24,10 @@ static const struct {
     {"matmul_bias(activation=4) f32[300,512]@row f32[512,256]@const f32[256]@const -> row", true },
     {"matmul() f32[2,1,9,7]@row f32[3,7,5]@row -> row",                                     false},
     {"softmax(axis=1) f32[1,19,8,8]@row -> row",                                            false},
+    {"masked_attention(scale=0x3e000000, turned=5) f32[1,9,4,8]@row f32[1,4,8,6]@row "
+     "f32[1,6,4,8]@row f32[6]@row -> row",                                             false},
+    {"attention(scale=0x3e000000, turned=7) f32[1,256,40,64]@row f32[1,256,40,64]@row "
+     "f32[1,256,40,64]@row -> row",                                                    true },
     {"global_avg_pool() f32[2,100,7,7]@nhwc -> nhwc",                                       false},
     {"split(axis=1, at=24) f32[2,40,6,6]@nhwc -> nhwc nhwc",                                false},
     {"reorder() f32[2,17,9,8]@nhwc -> row",                                                 false},
@@ -47,6 +51,59 @@ typedef struct {
     float *host[GRAFT_MAX_INPUTS];
     float *results[GRAFT_MAX_OUTPUTS]; /* Right ones, in the layouts. */
 } subject;
+
+/* Element (b,h,i,j) of input `k` of an attention. */
+static float at(const subject *t, const float *const in[], uint32_t k, const int32_t place[4])
+{
+    const int32_t *dims = t->s.inputs[k].dims;
+    const int32_t turned[2][4] = {
+        {place[0], place[2], place[1], place[3]},
+        {place[0], place[3], place[1], place[2]}
+    };
+    const int32_t *i = (t->s.attrs[1] >> k & 1) == 0 ? place : turned[k == 1];
+    return in[k][((i[0] * dims[1] + i[1]) * dims[2] + i[2]) * dims[3] + i[3]];
+}
+
+/* One row of an attention's output; the mask is a vector. */
+static void attend_row(const subject *t, const float *const in[], int32_t place[4],
+                       const int32_t sizes[2], float *out)
+{
+    double weights[256];
+    double sum = 0.0;
+    float scale = 0.0F;
+    memcpy(&scale, t->s.attrs, sizeof(scale));
+    for (int32_t j = 0; j < sizes[0]; j++) {
+        double score = 0.0;
+        for (int32_t d = 0; d < sizes[1]; d++) {
+            const int32_t q[4] = {place[0], place[1], place[2], d};
+            const int32_t k[4] = {place[0], place[1], d, j};
+            score += (double)at(t, in, 0, q) * (double)at(t, in, 1, k);
+        }
+        score = score * (double)scale + (t->s.input_count == 4 ? (double)in[3][j] : 0.0);
+        weights[j] = exp(score);
+        sum += weights[j];
+    }
+    for (int32_t e = 0; e < t->outputs[0].dims[3]; e++) {
+        double x = 0.0;
+        for (int32_t j = 0; j < sizes[0]; j++) {
+            const int32_t v[4] = {place[0], place[1], j, e};
+            x += weights[j] / sum * (double)at(t, in, 2, v);
+        }
+        out[e] = (float)x;
+    }
+}
+
+static void attend(const subject *t, const float *const in[], float *out)
+{
+    const int32_t *dims = t->outputs[0].dims;
+    const int32_t *keys = t->s.inputs[1].dims;
+    bool turned = (t->s.attrs[1] & 2) != 0;
+    const int32_t sizes[2] = {keys[turned ? 1 : 3], keys[turned ? 3 : 2]};
+    for (int32_t i = 0; i < dims[0] * dims[1] * dims[2]; i++) {
+        int32_t place[4] = {i / dims[2] / dims[1], i / dims[2] % dims[1], i % dims[2]};
+        attend_row(t, in, place, sizes, out + (size_t)i * (size_t)dims[3]);
+    }
+}
 
 static void fill(graft_env *env, const char *text, subject *t)
 {
@@ -75,6 +132,8 @@ static void fill(graft_env *env, const char *text, subject *t)
     const float *given[GRAFT_MAX_INPUTS] = {in[0], in[1], in[2], in[3]};
     if (t->s.op == GRAFT_COST_REORDER) {
         out[0] = in[0];
+    } else if (graft_signature_is_attention(&t->s)) {
+        attend(t, given, out[0]);
     } else {
         graft_float_run(t->s.op, &call, given, out);
     }

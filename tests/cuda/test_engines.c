@@ -67,6 +67,12 @@ static const char *const sample[] = {
     "max_pool(kernel_h=3, kernel_w=3, stride_h=2, stride_w=2, pad_top=1, pad_left=1, "
     "pad_bottom=1, pad_right=1, dilation_h=1, dilation_w=1) f32[1,64,28,28]@nhwc -> nhwc",
     "layer_norm(epsilon=0x3727c5ac) f32[1,128,768]@row f32[768]@const f32[768]@const -> row",
+    "attention(scale=0x3e000000, turned=7) f32[1,197,12,64]@row f32[1,197,12,64]@row "
+    "f32[1,197,12,64]@row -> row",
+    "masked_attention(scale=0x3e000000, turned=0) f32[2,12,128,64]@row f32[2,12,64,128]@row "
+    "f32[2,12,128,64]@row f32[2,1,1,128]@row -> row",
+    "masked_attention(scale=0x3f800000, turned=2) f32[1,12,128,64]@row f32[1,128,12,64]@row "
+    "f32[1,12,128,64]@row f32[128,128]@row -> row",
 };
 
 enum { SAMPLE_COUNT = sizeof(sample) / sizeof(sample[0]), AHEAD = 2 };

@@ -1,0 +1,40 @@
+/* groups.h - nodes that a device runs as one: attention, from the first product to the second.
+ *
+ *      matmul(Q, K), times or through a number, plus a mask, softmax over the last axis, matmul with V
+ *
+ * with scale and mask where they are. Transpositions that bring heads in front of rows, of what is
+ * read here alone, belong to it, too: the device reads the tensors before them. It is priced by a
+ * signature of its own (GRAFT_COST_ATTENTION) and is one step, that of its last node, where that
+ * was measured and is cheaper than the nodes one by one: plan.c decides. */
+#ifndef GRAFT_COST_GROUPS_H
+#define GRAFT_COST_GROUPS_H
+
+#include "cost/database/signature.h"
+#include "graph/model.h"
+
+enum { GRAFT_GROUP_NODES = 8 };
+
+typedef struct graft_group {
+    graft_signature signature;
+    graft_index inputs[GRAFT_MAX_INPUTS]; /* Values, all row-major. */
+    graft_index nodes[GRAFT_GROUP_NODES]; /* The last one first. */
+    uint32_t node_count;
+} graft_group;
+
+typedef struct graft_groups {
+    graft_group *list;
+    uint32_t count;
+    uint32_t *of; /* By node: number of its group from 1 on, 0: none. NULL: there are no groups. */
+} graft_groups;
+
+/* All of a graph, in `arena`. The numbers that scale are weights of `model` (NULL: no group has
+ * one). `overwrites`: see graft_schedule_overwrites; a group reads when its last node runs, so that
+ * none is made around a node that overwrites something. */
+void graft_groups_find(graft_arena *arena, const graft_graph *graph, const graft_order *order,
+                       const bool *overwrites, const graft_model *model, graft_groups *groups);
+
+/* What a signature of attention means, by the operators that it stands for, in floats: in `arena`. */
+void graft_group_run(graft_arena *arena, const graft_signature *signature, const float *const in[],
+                     float *out);
+
+#endif

@@ -1,0 +1,287 @@
+/* Groups of nodes that a device runs as one: what is one and what is not, what it computes, and that
+ * a plan takes it where it is cheaper (cost/plan/groups.h). */
+#include "cost/plan/plan.h"
+#include "graph/base/rng.h"
+#include "graph/meaning/algebra_float.h"
+#include "tests/support/build.h"
+#include "tests/support/check.h"
+
+#include <math.h>
+
+enum { BATCH = 2, HEADS = 3, ROWS = 5, COLUMNS = 7, HEAD = 4, VALUES = 32 };
+
+/* How an attention is written. */
+typedef enum { SCALE_NONE, SCALE_RIGHT, SCALE_LEFT, SCALE_DIVISOR } scale_way;
+typedef struct {
+    const char *name;
+    scale_way scale;
+    bool masked;
+    bool plain;  /* Heads are in front already. */
+    bool given;  /* The weights are an output of the graph. */
+    bool twice;  /* The scores are read twice. */
+    bool tensor; /* The scale is a tensor. */
+    int32_t axis;
+    uint32_t nodes; /* Of the group; 0: there is none. */
+} writing;
+
+static const writing rows[] = {
+    {"all",              SCALE_DIVISOR, true,  false, false, false, false, 3, 8},
+    {"no mask",          SCALE_RIGHT,   false, false, false, false, false, 3, 7},
+    {"no scale",         SCALE_NONE,    true,  false, false, false, false, 3, 7},
+    {"plain",            SCALE_LEFT,    true,  true,  false, false, false, 3, 5},
+    {"weights are seen", SCALE_RIGHT,   true,  false, true,  false, false, 3, 0},
+    {"read twice",       SCALE_RIGHT,   true,  false, false, true,  false, 3, 0},
+    {"scaled by many",   SCALE_RIGHT,   true,  false, false, false, true,  3, 0},
+    {"another axis",     SCALE_RIGHT,   true,  false, false, false, false, 2, 0},
+};
+
+typedef struct {
+    graft_graph *graph;
+    graft_index last;
+    graft_model model; /* Of the number alone. */
+    graft_model_weight weight;
+    float number;
+    const float *values[VALUES];
+} subject;
+
+static const float *draw(graft_env *env, const graft_shape *shape, uint64_t seed)
+{
+    graft_rng rng;
+    size_t count = (size_t)graft_shape_elements(shape);
+    float *data = GRAFT_NEW(env->unit, float, count);
+    graft_rng_seed(&rng, seed);
+    for (size_t i = 0; i < count; i++) {
+        data[i] = (float)graft_rng_normal(&rng);
+    }
+    return data;
+}
+
+static graft_index add_turned(graft_graph *graph, graft_index x, int32_t third, int32_t fourth,
+                              bool plain)
+{
+    const int32_t axes[6] = {0, 2, third, fourth, 0, 0};
+    return plain ? x : build_node(graph, GRAFT_OP_transpose, axes, x, 0, 0);
+}
+
+static graft_index add_scale(subject *t, const writing *w, graft_index x)
+{
+    graft_graph *graph = t->graph;
+    if (w->scale == SCALE_NONE) {
+        return x;
+    }
+    graft_index number = build_weight(graph, build_shape(1, w->tensor ? COLUMNS : 1, 0, 0, 0), 0);
+    return w->scale == SCALE_DIVISOR ? build_node(graph, GRAFT_OP_div, NULL, x, number, 0)
+           : w->scale == SCALE_LEFT  ? build_node(graph, GRAFT_OP_mul, NULL, number, x, 0)
+                                     : build_node(graph, GRAFT_OP_mul, NULL, x, number, 0);
+}
+
+static void write_graph(graft_env *env, const writing *w, subject *t)
+{
+    *t = (subject){.graph = build_graph(env->unit), .number = 1.75F};
+    graft_graph *graph = t->graph;
+    const graft_shape q = w->plain ? build_shape(4, BATCH, HEADS, ROWS, HEAD)
+                                   : build_shape(4, BATCH, ROWS, HEADS, HEAD);
+    const graft_shape k = w->plain ? build_shape(4, BATCH, HEADS, HEAD, COLUMNS)
+                                   : build_shape(4, BATCH, COLUMNS, HEADS, HEAD);
+    const graft_shape v = w->plain ? build_shape(4, BATCH, HEADS, COLUMNS, HEAD + 1)
+                                   : build_shape(4, BATCH, COLUMNS, HEADS, HEAD + 1);
+    graft_index queries = add_turned(graph, build_input(graph, q, 0), 1, 3, w->plain);
+    graft_index keys = add_turned(graph, build_input(graph, k, 1), 3, 1, w->plain);
+    graft_index x = build_node(graph, GRAFT_OP_matmul, NULL, queries, keys, 0);
+    graft_index scores = x;
+    x = add_scale(t, w, x);
+    if (w->masked) {
+        graft_index mask = build_input(graph, build_shape(4, BATCH, 1, 1, COLUMNS), 3);
+        x = build_node(graph, GRAFT_OP_add, NULL, mask, x, 0);
+    }
+    x = build_node(graph, GRAFT_OP_softmax, &w->axis, x, 0, 0);
+    if (w->given) {
+        assert_int_equal(graft_graph_add_output(graph, x), GRAFT_OK);
+    }
+    if (w->twice) {
+        graft_index other = build_node(graph, GRAFT_OP_relu, NULL, scores, 0, 0);
+        assert_int_equal(graft_graph_add_output(graph, other), GRAFT_OK);
+    }
+    graft_index values = add_turned(graph, build_input(graph, v, 2), 1, 3, w->plain);
+    x = build_node(graph, GRAFT_OP_matmul, NULL, x, values, 0);
+    t->last = x;
+    assert_int_equal(graft_graph_add_output(graph, x), GRAFT_OK);
+    t->weight = (graft_model_weight){.data = &t->number};
+    t->model = (graft_model){.weight_count = 1, .weights = &t->weight};
+    for (graft_index i = 0; i < graph->value_end; i++) {
+        const graft_value *value = &graph->values[i];
+        bool is_number = value->kind == GRAFT_VALUE_WEIGHT && !w->tensor;
+        t->values[i] = is_number                             ? &t->number
+                       : value->kind != GRAFT_VALUE_COMPUTED ? draw(env, &value->shape, i)
+                                                             : NULL;
+    }
+}
+
+/* The group computes what its nodes do. */
+static void check_values(graft_env *env, subject *t, const graft_order *order,
+                         const graft_group *group)
+{
+    const float *in[GRAFT_MAX_INPUTS] = {NULL};
+    assert_int_equal(graft_float_graph(env, env->unit, t->graph, order, t->values), GRAFT_OK);
+    for (uint32_t k = 0; k < group->signature.input_count; k++) {
+        in[k] = t->values[group->inputs[k]];
+    }
+    size_t count = (size_t)graft_shape_elements(&t->graph->values[t->last].shape);
+    float *out = GRAFT_NEW(env->unit, float, count);
+    graft_group_run(env->unit, &group->signature, in, out);
+    for (size_t i = 0; i < count; i++) {
+        assert_true(fabsf(out[i] - t->values[t->last][i]) < 1e-5F);
+    }
+}
+
+static void test_found(void **state)
+{
+    graft_env *env = *state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        subject t;
+        graft_groups groups;
+        print_message("# %s\n", rows[i].name);
+        write_graph(env, &rows[i], &t);
+        const graft_order order = build_order(env->unit, t.graph);
+        const bool *overwrites = GRAFT_NEW(env->unit, bool, t.graph->node_end);
+        graft_groups_find(env->unit, t.graph, &order, overwrites, &t.model, &groups);
+        assert_int_equal(groups.count, rows[i].nodes > 0);
+        if (groups.count > 0) {
+            assert_int_equal(groups.list[0].node_count, rows[i].nodes);
+            check_values(env, &t, &order, &groups.list[0]);
+        }
+        graft_arena_reset(env->unit);
+    }
+}
+
+/* A number that nobody knows; a node in between that overwrites what the group is yet to read. */
+static void test_refused(void **state)
+{
+    graft_env *env = *state;
+    subject t;
+    graft_groups groups;
+    write_graph(env, &rows[0], &t);
+    const graft_order order = build_order(env->unit, t.graph);
+    bool *overwrites = GRAFT_NEW(env->unit, bool, t.graph->node_end);
+    graft_groups_find(env->unit, t.graph, &order, overwrites, NULL, &groups);
+    assert_int_equal(groups.count, 0);
+    overwrites[order.order[order.count / 2]] = true;
+    graft_groups_find(env->unit, t.graph, &order, overwrites, &t.model, &groups);
+    assert_int_equal(groups.count, 0);
+}
+
+/* ------------------------------------------------------------------- plans */
+
+typedef struct {
+    double group_ns;
+    bool estimates; /* The group's cost is no measurement. */
+    bool fuses;
+    graft_cost_entry entry;
+} source;
+
+static const graft_cost_entry *ask(void *context, const graft_signature *signature)
+{
+    source *s = context;
+    bool group = graft_signature_is_attention(signature);
+    s->entry = (graft_cost_entry){.median_ns = group ? s->group_ns : 10.0,
+                                  .rounds = 5,
+                                  .source = group && s->estimates ? GRAFT_COST_ESTIMATED
+                                                                  : GRAFT_COST_MEASURED};
+    return &s->entry;
+}
+
+static bool fuses(void *context, const graft_signature *signature)
+{
+    (void)signature;
+    return ((const source *)context)->fuses;
+}
+
+/* Eight nodes of 10 ns each, or one step: what the plan says is what its schedule costs. */
+static void test_plans(void **state)
+{
+    static const struct {
+        source source;
+        uint32_t steps;
+        double ns;
+    } plans[] = {
+        {{.group_ns = 79.0, .fuses = true},                    1, 79.0},
+        {{.group_ns = 81.0, .fuses = true},                    8, 80.0},
+        {{.group_ns = 79.0},                                   8, 80.0},
+        {{.group_ns = 79.0, .fuses = true, .estimates = true}, 8, 80.0},
+    };
+    graft_env *env = *state;
+    for (size_t i = 0; i < sizeof(plans) / sizeof(plans[0]); i++) {
+        subject t;
+        graft_plan plan;
+        graft_schedule schedule;
+        source s = plans[i].source;
+        write_graph(env, &rows[0], &t);
+        const graft_order order = build_order(env->unit, t.graph);
+        const graft_plan_request request = {.graph = t.graph,
+                                            .order = &order,
+                                            .source = ask,
+                                            .context = &s,
+                                            .fuses = fuses,
+                                            .model = &t.model};
+        graft_plan_build(env->unit, &request, &plan);
+        assert_int_equal(plan.missing_count, 0);
+        assert_true(plan.exact && fabs(plan.ns - plans[i].ns) < 1e-9);
+        graft_schedule_build_as(env->unit, t.graph, &order, &plan.assignment, &schedule);
+        assert_int_equal(schedule.step_count, plans[i].steps);
+        const graft_step *last = &schedule.steps[schedule.step_count - 1];
+        assert_int_equal(last->node, t.graph->values[t.last].node);
+        assert_int_equal(graft_step_output(&schedule, last, 0), schedule.outputs[0]);
+        for (uint32_t k = 0; k < last->input_count && plans[i].steps == 1; k++) {
+            const graft_region *region = &schedule.regions[graft_step_input(&schedule, last, k)];
+            assert_int_equal(region->kind, GRAFT_REGION_INPUT);
+            assert_int_equal(t.graph->values[region->value].source, k);
+        }
+        graft_arena_reset(env->unit);
+    }
+}
+
+/* The line of the database. */
+static void test_signature(void **state)
+{
+    graft_env *env = *state;
+    static const char *const good[] = {
+        "attention(scale=0x3e000000, turned=7) f32[1,9,2,4]@row f32[1,5,2,4]@row f32[1,5,2,6]@row "
+        "-> row",
+        "masked_attention(scale=0x3f800000, turned=0) f32[1,2,9,4]@row f32[1,2,4,5]@row "
+        "f32[1,2,5,6]@row f32[5]@const -> row",
+    };
+    static const char *const bad[] = {
+        "attention(scale=0x3e000000, turned=7) f32[1,9,2,4]@row f32[1,5,3,4]@row f32[1,5,2,6]@row "
+        "-> row",
+        "attention(scale=0x3e000000, turned=0) f32[1,2,9,4]@row f32[1,2,4,5]@row f32[1,2,6,6]@row "
+        "-> row",
+        "masked_attention(scale=0x3f800000, turned=0) f32[1,2,9,4]@row f32[1,2,4,5]@row "
+        "f32[1,2,5,6]@row f32[6]@row -> row",
+    };
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        graft_signature s;
+        graft_shape outputs[GRAFT_MAX_OUTPUTS];
+        graft_buffer text = {.arena = env->scratch};
+        assert_int_equal(graft_signature_parse(env, good[i], &s), GRAFT_OK);
+        graft_signature_print(&s, &text);
+        assert_string_equal(text.data, good[i]);
+        assert_int_equal(graft_signature_outputs(&s, outputs), GRAFT_OK);
+        assert_int_equal(graft_shape_elements(&outputs[0]), 2 * 9 * 6);
+        assert_int_equal(graft_signature_flops(&s), 2 * 2 * 9 * 5 * (4 + 6));
+    }
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        graft_signature s;
+        check_failed(env, graft_signature_parse(env, bad[i], &s), GRAFT_BAD_INPUT, "do not fit");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(test_found),
+        CHECK_TEST(test_refused),
+        CHECK_TEST(test_plans),
+        CHECK_TEST(test_signature),
+    };
+    return cmocka_run_group_tests_name("groups", tests, NULL, NULL);
+}
