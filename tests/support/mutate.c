@@ -4,20 +4,19 @@
 #include "graph/rule/rulefile.h"
 #include "graph/rule/ruleparse.h"
 #include "graph/rule/ruleprint.h"
+#include "verify/lift/narrow.h"
 
 #include <string.h>
 
 /* ------------------------------------------------------------------ programs */
 
-enum { NO_CONDITION = 255, DEPTH_MOST = 16, PARTS_MOST = 16 };
+enum { NO_CONDITION = 255 };
 
 /* A piece of byte code that leaves one number. */
 typedef struct {
     uint32_t begin;
     uint32_t end;
 } span;
-
-static bool is_leaf(uint32_t code) { return code < GRAFT_CODE_ADD; }
 
 /* Bytes of the program at `offset`, without its END. */
 static uint32_t program_bytes(const graft_rule *rule, uint32_t offset)
@@ -27,58 +26,6 @@ static uint32_t program_bytes(const graft_rule *rule, uint32_t offset)
         at += 1 + graft_code_operand_bytes(rule->code[at]);
     }
     return at - offset;
-}
-
-/* Splits "x y and" into x and y. False when the last code is another. */
-static bool split_span(const graft_rule *rule, span whole, span halves[2])
-{
-    uint32_t starts[DEPTH_MOST];
-    uint32_t depth = 0;
-    uint32_t last = whole.begin;
-    uint32_t second = last;
-    for (uint32_t at = whole.begin; at < whole.end;) {
-        uint32_t code = rule->code[at];
-        last = at;
-        if (is_leaf(code)) {
-            if (depth == DEPTH_MOST) {
-                return false;
-            }
-            starts[depth++] = at;
-        } else if (code != GRAFT_CODE_NOT && depth > 0) {
-            second = starts[--depth];
-        }
-        at += 1 + graft_code_operand_bytes(code);
-    }
-    halves[0] = (span){whole.begin, second};
-    halves[1] = (span){second, last};
-    return rule->code[last] == GRAFT_CODE_AND;
-}
-
-static uint32_t list_parts(const graft_rule *rule, span parts[PARTS_MOST])
-{
-    uint32_t count = 1;
-    if (rule->condition == NO_CONDITION) {
-        return 0;
-    }
-    parts[0] = (span){rule->condition, rule->condition + program_bytes(rule, rule->condition)};
-    for (uint32_t i = 0; i < count;) {
-        span halves[2];
-        if (count < PARTS_MOST && split_span(rule, parts[i], halves)) {
-            memmove(&parts[i + 2], &parts[i + 1], (count - i - 1) * sizeof parts[0]);
-            parts[i] = halves[0];
-            parts[i + 1] = halves[1];
-            count++;
-        } else {
-            i++;
-        }
-    }
-    return count;
-}
-
-uint32_t mutate_condition_count(const graft_rule *rule)
-{
-    span parts[PARTS_MOST];
-    return list_parts(rule, parts);
 }
 
 /* Appends a program: `bytes` of `code`, then `tail`, then END. Its offset, or NO_CONDITION when
@@ -101,6 +48,7 @@ static uint32_t append_program(graft_rule *rule, span code, const uint8_t *tail,
 /* ------------------------------------------------------------------- classes */
 
 typedef struct {
+    graft_env *env;
     graft_rng *rng;
     graft_rule *rule; /* Being changed. */
 } mutation;
@@ -221,55 +169,14 @@ static bool swap_outputs(mutation *m)
 
 /* ---------------------------------------------------------------- conditions */
 
-/* What follows moves up. */
-static void remove_code(graft_rule *rule, uint32_t begin, uint32_t end)
-{
-    memmove(&rule->code[begin], &rule->code[end], rule->code_bytes - end);
-    rule->code_bytes = (uint8_t)(rule->code_bytes - (end - begin));
-    for (uint32_t s = 0; s < 2; s++) {
-        graft_pattern *side = s == 0 ? &rule->source : &rule->target;
-        for (uint32_t n = 0; n < side->node_count; n++) {
-            for (uint32_t i = 0; i < graft_op(side->nodes[n].op)->attr_count; i++) {
-                graft_term *term = &side->nodes[n].attrs[i];
-                bool later = term->kind == GRAFT_TERM_CODE && term->value >= (int32_t)end;
-                term->value -= later ? (int32_t)(end - begin) : 0;
-            }
-        }
-    }
-}
-
-/* Removes the part and the "and" that it is an operand of. */
-static void drop_part(graft_rule *rule, uint32_t part)
-{
-    span parts[PARTS_MOST];
-    uint32_t count = list_parts(rule, parts);
-    span whole = {rule->condition, rule->condition + program_bytes(rule, rule->condition)};
-    if (count == 1) {
-        rule->condition = NO_CONDITION;
-        return;
-    }
-    for (;;) {
-        span halves[2];
-        if (!split_span(rule, whole, halves)) {
-            break;
-        }
-        uint32_t half = parts[part].begin < halves[0].end ? 0 : 1;
-        if (halves[half].begin == parts[part].begin && halves[half].end == parts[part].end) {
-            break;
-        }
-        whole = halves[half];
-    }
-    remove_code(rule, whole.end - 1, whole.end);
-    remove_code(rule, parts[part].begin, parts[part].end);
-}
-
 static bool drop_condition(mutation *m)
 {
-    uint32_t count = mutate_condition_count(m->rule);
-    if (count > 0) {
-        drop_part(m->rule, below(m, count));
+    graft_rule weaker;
+    uint32_t count = 0;
+    while (graft_rule_without(m->env, m->rule, count, &weaker)) {
+        count++;
     }
-    return count > 0;
+    return count > 0 && graft_rule_without(m->env, m->rule, below(m, count), m->rule);
 }
 
 static bool weaken_condition(mutation *m)
@@ -559,13 +466,6 @@ bool mutate_rule(graft_env *env, graft_rng *rng, const graft_rule *rule, uint32_
                  graft_rule *mutant)
 {
     graft_rule changed = *rule;
-    mutation m = {rng, &changed};
+    mutation m = {env, rng, &changed};
     return classes[class].change(&m) && tidy_mutant(env, &changed, rule, mutant);
-}
-
-bool mutate_without_condition(const graft_rule *rule, uint32_t part, graft_rule *mutant)
-{
-    *mutant = *rule;
-    drop_part(mutant, part);
-    return graft_rule_check(mutant) == NULL;
 }

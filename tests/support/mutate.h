@@ -32,9 +32,4 @@ const char *mutate_class_name(uint32_t class);
 bool mutate_rule(graft_env *env, graft_rng *rng, const graft_rule *rule, uint32_t class,
                  graft_rule *mutant);
 
-/* The parts of a precondition that must all hold: how many; 0 when there is none. */
-uint32_t mutate_condition_count(const graft_rule *rule);
-/* The rule without part `part` of its precondition. False when that is no valid rule. */
-bool mutate_without_condition(const graft_rule *rule, uint32_t part, graft_rule *mutant);
-
 #endif
