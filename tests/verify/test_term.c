@@ -5,8 +5,8 @@
 #include "graph/meaning/algebra_field.h"
 #include "tests/support/cases.h"
 #include "tests/support/check.h"
-#include "verify/instances/cancel.h"
 #include "verify/core/growth.h"
+#include "verify/instances/cancel.h"
 #include "verify/instances/guarded.h"
 
 #include <math.h>

@@ -51,6 +51,20 @@ adds_up() {
     core=$(awk '/what a proof rests on/ { print $1 }' "$FOLDER/list")
     [ $((core - told)) -lt 200 ] && [ $((told - core)) -lt 200 ]
 }
+# The page's table: each row's files have as many lines as it says, give or take a hundred; each
+# file that is counted stands in one row.
+parts_are_told() {
+    sed -n 's/^| .* | \(`.*`\) | \([0-9]*\),*\([0-9]*\) |$/\2\3 \1/p' docs/verification.md | tr -d '`' > "$FOLDER/rows"
+    sed '/what a proof rests on/q' "$FOLDER/list" | awk '
+        NR == FNR { told[NR] = $1; for (i = 2; i <= NF; i++) row[$i] = NR; rows = NR; next }
+        NF == 2 { name = $2; sub(/.*\//, "", name); sub(/\..*/, "", name)
+            if (!(name in row)) { print "# " $2 " is in no row"; bad = 1 }
+            lines[row[name]] += $1 }
+        END { for (r = 1; r <= rows; r++) {
+                difference = lines[r] - told[r]
+                if (difference > 100 || difference < -100) { print "# " told[r] " are " lines[r] + 0; bad = 1 } }
+            exit bad || rows < 5 }' "$FOLDER/rows" -
+}
 check "make trusted" is_listed
 check "the core links with Z3 and libc alone" needs_the_solver_alone
 check "it proves what is true and not what is false" proves
@@ -61,4 +75,5 @@ check "the rest is one folder" is_a_folder
 check "it includes the engine's headers and its own" includes_no_more
 check "a rule becomes proved in one place" proves_in_one_place
 check "the total is the sum, and what the documentation says" adds_up
+check "its parts are what the documentation says" parts_are_told
 finish
