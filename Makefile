@@ -110,7 +110,7 @@ FLAGS_asan    := -O1 -march=$(ARCH) -fsanitize=address -fno-omit-frame-pointer
 FLAGS_ubsan   := -O1 -march=$(ARCH) -fsanitize=undefined -fno-sanitize-recover=all
 FLAGS_cov     := -O0 --coverage
 # MODE=fuzz is what `make fuzz` builds with; it needs clang and its run-time libraries.
-FLAGS_fuzz    := -O1 -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all -fno-omit-frame-pointer
+FLAGS_fuzz    := -O1 -fsanitize=address,undefined,float-cast-overflow,fuzzer-no-link -fno-sanitize-recover=all -fno-omit-frame-pointer
 ifeq ($(MODE),fuzz)
 CC := clang
 endif

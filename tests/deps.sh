@@ -16,7 +16,9 @@ REQUIRED="gcc libc6-dev libz3-dev libprotobuf-c-dev protobuf-c-compiler libxxhas
 OPTIONAL="g++ libonnx-dev libprotobuf-dev libopenmpi-dev openmpi-bin libonnx-testdata python3-onnx
     gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm libxnnpack-dev libpthreadpool-dev pkg-config
     graphviz"
-DEVELOPMENT="clang clang-format clang-tidy cppcheck shellcheck cvc5 python3-venv dpkg-dev lintian qemu-user gnuplot-nox chromium xxhash"
+DEVELOPMENT="clang clang-format clang-tidy cppcheck shellcheck cvc5 python3-venv dpkg-dev lintian qemu-user gnuplot-nox chromium xxhash
+    gcc-arm-linux-gnueabihf libc6-dev-armhf-cross gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu
+    libc6-dev-riscv64-cross gcc-riscv64-unknown-elf gcc-s390x-linux-gnu libc6-dev-s390x-cross"
 
 missing_of() {
     for package in "$@"; do

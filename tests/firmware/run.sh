@@ -1,19 +1,21 @@
 #!/bin/sh
-# Proves that a policy decides alike on the host and on a Cortex-M4.
+# Proves that a policy decides alike on the host and on a Cortex-M4, and on other processors.
 #
 #   sh tests/firmware/run.sh FOLDER
 #
 # FOLDER holds graft_policy.h and graft_graph.h, as `graft policy` writes them. The same program
 # (main.c) is built with the host's C compiler as C99 and, with ids of 16 bits, for a Cortex-M4 that QEMU
-# emulates; where the tools are there, also with the host's C++ compiler (package g++) and for a big-endian processor
-# (gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user). What they print must be equal. Builds go to
-# FOLDER. Prints sizes; exit status 77 when a tool is missing, 1 when something differs or fails.
+# emulates; where the tools are there, also for those that `others` lists. What they print must be equal.
+# Builds go to FOLDER. Prints sizes, and which of the others are missing; exit status 77 when a tool of the
+# first two is missing, 1 when something differs or fails.
 set -eu
 
 folder=$1
 here=$(dirname "$0")
 include=$here/../../include
 warnings="-Wall -Wextra -Werror -pedantic"
+small="-DGRAFT_SMALL_GRAPHS -DGRAFT_WITHOUT_TEXTS"
+bare="-ffreestanding -fno-builtin -fno-tree-loop-distribute-patterns -ffunction-sections -fdata-sections"
 
 has() { command -v "$1" > /dev/null; }
 for tool in gcc arm-none-eabi-gcc arm-none-eabi-size qemu-system-arm; do
@@ -23,39 +25,57 @@ for tool in gcc arm-none-eabi-gcc arm-none-eabi-size qemu-system-arm; do
     fi
 done
 
-# shellcheck disable=SC2086 # The lists are split into words on purpose.
-build_host() { # NAME COMPILER...
-    name=$1
-    shift
-    "$@" $warnings -O2 -I"$folder" -I"$include" -c "$here/main.c" -o "$folder/$name.o"
-    gcc -std=c99 $warnings -c "$here/host.c" -o "$folder/platform.o"
-    "$1" "$folder/$name.o" "$folder/platform.o" -o "$folder/$name"
-    "$folder/$name" > "$folder/$name.txt"
+# NAME; packages; how it runs ("board": as the Cortex-M4); compiler, options and platform.
+others() {
+    cat << END
+host_slow;;;gcc -std=c99 -O0 $here/host.c
+host_small;;;gcc -std=c99 -Os $small $here/host.c
+host_fast;;;gcc -std=c99 -O3 $here/host.c
+host_clang;clang;;clang -std=c99 -O2 $here/host.c
+host_cpp;g++;;g++ -std=c++11 -O2 -x c++ $here/host.c
+cortex_m0plus;gcc-arm-none-eabi;board;arm-none-eabi-gcc -std=c99 -Os $small $bare -mcpu=cortex-m0plus -mthumb -nostdlib -Wl,--gc-sections -T $here/mps2_an386.ld $here/mps2_an386.c
+armhf;gcc-arm-linux-gnueabihf libc6-dev-armhf-cross qemu-user;qemu-arm;arm-linux-gnueabihf-gcc -std=c99 -O2 -static $here/host.c
+aarch64;gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user;qemu-aarch64;aarch64-linux-gnu-gcc -std=c99 -O3 -static $here/host.c
+riscv64;gcc-riscv64-linux-gnu libc6-dev-riscv64-cross qemu-user;qemu-riscv64;riscv64-linux-gnu-gcc -std=c99 -O2 -static $here/host.c
+riscv32;gcc-riscv64-unknown-elf qemu-user;qemu-riscv32;riscv64-unknown-elf-gcc -std=c99 -Os $small $bare -march=rv32imac -mabi=ilp32 -nostdlib -Wl,--no-relax,--no-warn-rwx-segments $here/linux_rv32.c
+big_endian;gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user;qemu-s390x;s390x-linux-gnu-gcc -std=c99 -O2 -static $here/host.c
+END
 }
 
-# shellcheck disable=SC2086
-build_big_endian() {
-    s390x-linux-gnu-gcc -std=c99 $warnings -O2 -static -I"$folder" -I"$include" "$here/main.c" \
-        "$here/host.c" -o "$folder/big_endian"
-    qemu-s390x "$folder/big_endian" > "$folder/big_endian.txt"
+run_board() { # NAME
+    timeout 900 qemu-system-arm -M mps2-an386 -display none -monitor none -serial none \
+        -icount shift=0 -chardev "file,id=output,path=$folder/$1.txt" \
+        -semihosting-config enable=on,target=native,chardev=output \
+        -kernel "$folder/$1.elf" < /dev/null
+}
+
+# Into NAME.elf and NAME.txt; 77 when a tool is missing.
+# shellcheck disable=SC2086 # The lists are split into words on purpose.
+build() { # NAME RUNNER COMPILER...
+    name=$1
+    runner=$2
+    shift 2
+    has "$1" || return 77
+    [ -z "$runner" ] || [ "$runner" = board ] || has "$runner" || return 77
+    libgcc=
+    case " $* " in *" -nostdlib "*) libgcc=-lgcc ;; esac
+    "$@" $warnings -I"$folder" -I"$include" "$here/main.c" -o "$folder/$name.elf" $libgcc
+    if [ "$runner" = board ]; then
+        run_board "$name"
+    else
+        $runner "$folder/$name.elf" > "$folder/$name.txt"
+    fi
 }
 
 # shellcheck disable=SC2086
 build_firmware() {
-    flags="-std=c99 $warnings -DGRAFT_SMALL_GRAPHS -DGRAFT_WITHOUT_TEXTS -mcpu=cortex-m4 -mthumb -Os -ffreestanding -fno-builtin
-        -fno-tree-loop-distribute-patterns -ffunction-sections -fdata-sections -fstack-usage"
+    flags="-std=c99 $warnings $small -mcpu=cortex-m4 -mthumb -Os $bare -fstack-usage"
     arm-none-eabi-gcc $flags -I"$folder" -I"$include" -c "$here/main.c" -o "$folder/firmware.o"
     arm-none-eabi-gcc $flags -c "$here/mps2_an386.c" -o "$folder/startup.o"
     arm-none-eabi-gcc -mcpu=cortex-m4 -mthumb -nostdlib -Wl,--gc-sections \
         -T "$here/mps2_an386.ld" "$folder/firmware.o" "$folder/startup.o" -lgcc \
         -o "$folder/firmware.elf"
-}
-
-run_firmware() {
-    timeout 900 qemu-system-arm -M mps2-an386 -display none -monitor none -serial none \
-        -icount shift=0 -chardev "file,id=output,path=$folder/firmware.txt" \
-        -semihosting-config enable=on,target=native,chardev=output \
-        -kernel "$folder/firmware.elf" < /dev/null
+    run_board firmware
 }
 
 # Where the flash goes, by the names of symbols; the largest stack frames; what the image says.
@@ -80,17 +100,20 @@ print_sizes() {
 }
 
 names="host firmware"
-build_host host gcc -std=c99
+missing=
+build host "" gcc -std=c99 -O2 "$here/host.c"
 build_firmware
-run_firmware
-if has g++; then
-    build_host host_cpp g++ -x c++ -std=c++11
-    names="$names host_cpp"
-fi
-if has s390x-linux-gnu-gcc && has qemu-s390x; then
-    build_big_endian
-    names="$names big_endian"
-fi
+others > "$folder/others"
+while IFS=';' read -r name packages runner command; do
+    status=0
+    # shellcheck disable=SC2086
+    build "$name" "$runner" $command || status=$?
+    case $status in
+    0) names="$names $name" ;;
+    77) missing="$missing; $name needs $packages" ;;
+    *) exit 1 ;;
+    esac
+done < "$folder/others"
 for name in $names; do
     grep -a -v '^#' "$folder/$name.txt" > "$folder/$name.decisions" || true
     if ! cmp -s "$folder/host.decisions" "$folder/$name.decisions"; then
@@ -99,5 +122,6 @@ for name in $names; do
         exit 1
     fi
 done
+[ -z "$missing" ] || echo "left out: ${missing#; }"
 grep -a -c '^rule' "$folder/host.decisions" | sed "s/\$/ decisions are the same for: $names/"
 print_sizes

@@ -103,6 +103,23 @@ static void test_costs(void **state)
     assert_false(guessed);
 }
 
+/* The forms of an exponential and a root that a target makes are those of nodes of a graph. */
+static void check_forms(graft_env *env, const graft_graph *graph, const graft_rule *rule,
+                        const graft_match *match, const graft_made *made)
+{
+    graft_graph *other = build_graph(env->life);
+    const graft_index x = build_input(other, build_shape(1, 4, 0, 0, 0), 0);
+    const graft_index y = build_node(other, GRAFT_OP_exp, NULL, x, 0, 0);
+    (void)build_node(other, GRAFT_OP_sqrt, NULL, y, 0, 0);
+    for (uint32_t n = 0; n < 2; n++) {
+        graft_form forms[2];
+        graft_form_of_node(other, (graft_index)n, &forms[0]);
+        graft_form_of_made(graph, rule, match, made, n, &forms[1]);
+        assert_true(graft_form_hash(&forms[0]) == graft_form_hash(&forms[1]));
+        assert_true(forms[0].bytes == forms[1].bytes);
+    }
+}
+
 /* relu(x) = relu(x), and an exponential and what reads it that nobody reads: they die as they are made. */
 static void test_idle_target(void **state)
 {
@@ -143,6 +160,71 @@ static void test_idle_target(void **state)
                      GRAFT_OK);
     graft_estimate_match(&estimator, &rule, &match, &made, &change);
     assert_true(change.nodes == 0 && change.flops == 0 && change.bytes == 0);
+    check_forms(env, graph, &rule, &match, &made);
+}
+
+/* pad(x, before s) = pad(x, before s * s), which nothing says is true: it has no match where s * s is no
+ * attribute. */
+static void test_large_attribute(void **state)
+{
+    graft_env *env = *state;
+    static const graft_apply_options options = {0};
+    static const uint8_t square[] = {GRAFT_CODE_SLOT, 0, GRAFT_CODE_SLOT, 0, GRAFT_CODE_MUL,
+                                     GRAFT_CODE_END};
+    static const int32_t attrs[] = {0, 50000, 0, 0};
+    graft_rule rule;
+    graft_matcher matcher;
+    graft_match match;
+    memset(&rule, 0, sizeof rule);
+    rule.var_count = rule.output_count = rule.slot_count = 1;
+    rule.condition = 255;
+    rule.code_bytes = sizeof square;
+    memcpy(rule.code, square, sizeof square);
+    (void)build_pattern_node(&rule.source, GRAFT_OP_pad, VAR(0), 0, 0, -1);
+    (void)build_pattern_node(&rule.target, GRAFT_OP_pad, VAR(0), 0, 0, -1);
+    rule.source.nodes[0].attrs[GRAFT_ATTR_pad_before].kind = GRAFT_TERM_SLOT;
+    rule.target.nodes[0].attrs[GRAFT_ATTR_pad_before].kind = GRAFT_TERM_CODE;
+    rule.source.outputs[0] = rule.target.outputs[0] = NODE(0, 0);
+    assert_null(graft_rule_check(&rule));
+    graft_graph *graph = build_graph(env->life);
+    const graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+    assert_int_equal(graft_graph_add_output(graph, build_node(graph, GRAFT_OP_pad, attrs, x, 0, 0)),
+                     GRAFT_OK);
+    graft_order order = build_order(env->life, graph);
+    graft_matcher_start(&matcher, &rule, graph, &order, 0);
+    assert_true(graft_matcher_next(&matcher, &match));
+    assert_int_equal(
+        graft_match_try(graph, &rule, &match, &order, &options,
+                        graft_arena_alloc(env->life, graft_match_scratch_bytes(&graph->limits))),
+        GRAFT_NO_MATCH);
+}
+
+/* A node with more operands than a form lists: forms of others have other hashes, and a tariff without
+ * trees guesses nothing. */
+static void test_many_operands(void **state)
+{
+    graft_env *env = *state;
+    static const graft_tariff tariff = {.row_count = 0};
+    enum { MANY = GRAFT_MAX_INPUTS + 1 };
+    uint64_t hashes[2];
+    for (int32_t i = 0; i < 2; i++) {
+        const graft_shape shape = build_shape(1, 4, 0, 0, 0);
+        graft_graph *graph = build_graph(env->life);
+        graft_index inputs[MANY];
+        graft_index node = 0;
+        graft_form form;
+        int16_t seen[GRAFT_TARIFF_INPUTS];
+        for (uint32_t k = 0; k < MANY; k++) {
+            inputs[k] = build_input(graph, build_shape(1, k + 1 < MANY ? 4 : 4 + i, 0, 0, 0), k);
+        }
+        assert_int_equal(graft_graph_add_opaque(graph, 0, inputs, MANY, &shape, 1, &node),
+                         GRAFT_OK);
+        graft_form_of_node(graph, node, &form);
+        hashes[i] = graft_form_hash(&form);
+        graft_tariff_inputs(&form, seen);
+        assert_int_equal(graft_tariff_guess(&tariff, seen), 0);
+    }
+    assert_true(hashes[0] != hashes[1]);
 }
 
 /* ------------------------------------------------------------------ graphs */
@@ -221,6 +303,13 @@ static void many_vars(graft_rule *rule) { rule->var_count = GRAFT_RULE_MAX_VARS 
 static void odd_operand(graft_rule *rule) { rule->target.nodes[0].inputs[0] = 0x80; }
 static void far_condition(graft_rule *rule) { rule->condition = 1; }
 
+static void output_twice(graft_rule *rule)
+{
+    rule->output_count = 2;
+    rule->source.outputs[1] = rule->source.outputs[0];
+    rule->target.outputs[1] = rule->target.outputs[0];
+}
+
 static void test_damaged_rules(void **state)
 {
     static const damaged_rule cases[] = {
@@ -231,6 +320,7 @@ static void test_damaged_rules(void **state)
         {"a rule has too many variables or slots, or an empty source", many_vars    },
         {"an operand has an unknown form",                             odd_operand  },
         {"the precondition names byte code that is not there",         far_condition},
+        {"a source output is named twice",                             output_twice },
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -321,7 +411,8 @@ int main(void)
         CHECK_TEST(test_estimator_limits),  CHECK_TEST(test_costs),
         CHECK_TEST(test_idle_target),       CHECK_TEST(test_damaged_graphs),
         CHECK_TEST(test_damaged_rules),     CHECK_TEST(test_failing_code),
-        CHECK_TEST(test_bytes_of_elements),
+        CHECK_TEST(test_bytes_of_elements), CHECK_TEST(test_large_attribute),
+        CHECK_TEST(test_many_operands),
     };
     return cmocka_run_group_tests_name("refusals", tests, NULL, NULL);
 }

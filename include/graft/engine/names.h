@@ -283,6 +283,9 @@
 #pragma push_macro("decide")
 #undef decide
 #define decide graft_own_decide
+#pragma push_macro("decide_at_once")
+#undef decide_at_once
+#define decide_at_once graft_own_decide_at_once
 #pragma push_macro("decide_next")
 #undef decide_next
 #define decide_next graft_own_decide_next

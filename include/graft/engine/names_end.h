@@ -199,6 +199,8 @@
 #pragma pop_macro("create_node")
 #undef decide
 #pragma pop_macro("decide")
+#undef decide_at_once
+#pragma pop_macro("decide_at_once")
 #undef decide_next
 #pragma pop_macro("decide_next")
 #undef dense_fits

@@ -157,9 +157,7 @@ graft_status graft_policy_step(graft_graph *graph, const graft_policy *policy,
     if (status != GRAFT_OK) {
         return status;
     }
-    do {
-        run->budget = UINT32_MAX;
-    } while (!decide_next(run));
+    decide_at_once(run);
     status = take_step(run, &stopped);
     *decision = run->decision;
     return status;

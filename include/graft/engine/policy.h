@@ -622,6 +622,13 @@ static bool decide_next(graft_optimize_run *run)
     return true;
 }
 
+/* There are never as many candidates as this budget has. */
+static void decide_at_once(graft_optimize_run *run)
+{
+    run->budget = UINT32_MAX;
+    (void)decide_next(run);
+}
+
 graft_status graft_policy_scores(const graft_graph *graph, const graft_policy *policy,
                                  const graft_optimize_options *options, void *workspace,
                                  size_t workspace_bytes, graft_scores *scores)
@@ -631,10 +638,7 @@ graft_status graft_policy_scores(const graft_graph *graph, const graft_policy *p
     graft_status status = open_run(&view, policy, options, 0, workspace, workspace_bytes, &run);
     status = status == GRAFT_OK ? start_scan(run) : status;
     if (status == GRAFT_OK) {
-        run->budget = UINT32_MAX;
-        while (!decide_next(run)) {
-            run->budget = UINT32_MAX;
-        }
+        decide_at_once(run);
         *scores = run->scan.scores;
     }
     return status;
