@@ -251,19 +251,17 @@ typedef struct {
     GRAFT_TEXT(opened_cost, path, "--database", "FILE", NULL,                                      \
                "where costs are kept (default: the device's, in out/ or ~/.cache/graft)")
 
-static graft_status open_cost(graft_env *env, opened_cost *o)
+/* Does `body` with the device and its database open, and keeps what was measured. */
+static graft_status with_cost(graft_env *env, opened_cost *o,
+                              graft_status (*body)(graft_env *env, opened_cost *o))
 {
     graft_status status = GRAFT_OK;
     o->path = o->path != NULL ? o->path : graft_device_database(env, o->device_name);
     GRAFT_CHECK(graft_device_open(env, o->device_name, 0, &o->device));
     GRAFT_CHECK(graft_cost_open(env, o->device, o->path, &o->cost));
+    GRAFT_CHECK(body(env, o));
+    GRAFT_CHECK(graft_cost_save(env, o->cost));
 done:
-    return status;
-}
-
-/* Passes on what has failed before. */
-static graft_status close_cost(graft_env *env, const opened_cost *o, graft_status status)
-{
     if (graft_cost_close(env, o->cost) != GRAFT_OK && status == GRAFT_OK) {
         status = GRAFT_IO; /* It has said why. */
     }
@@ -273,8 +271,7 @@ static graft_status close_cost(graft_env *env, const opened_cost *o, graft_statu
 
 /* --------------------------------------------------------------- calibrate */
 
-/* `names` are separated by commas; NULL: the whole zoo. */
-static graft_status run_calibrate(graft_env *env, const char *names, graft_cost *cost)
+static graft_status run_calibrate(graft_env *env, opened_cost *o)
 {
     graft_status status = GRAFT_OK;
     const char **models = NULL;
@@ -284,11 +281,11 @@ static graft_status run_calibrate(graft_env *env, const char *names, graft_cost 
     time_t now = time(NULL);
     struct tm parts;
     (void)strftime(date, sizeof(date), "%Y-%m-%d", gmtime_r(&now, &parts));
-    if (names != NULL) {
-        models = graft_options_names(env->life, names, &model_count);
+    if (o->models != NULL) {
+        models = graft_options_names(env->life, o->models, &model_count);
     }
-    GRAFT_CHECK(graft_calibrate(env, cost, models, model_count, date, &measured));
-    const graft_calibration calibration = graft_cost_calibration(cost);
+    GRAFT_CHECK(graft_calibrate(env, o->cost, models, model_count, date, &measured));
+    const graft_calibration calibration = graft_cost_calibration(o->cost);
     graft_calibrated_print(env, &measured, &calibration, stdout);
 done:
     return status;
@@ -296,13 +293,7 @@ done:
 
 static graft_status calibrate(graft_env *env, void *choices)
 {
-    graft_status status = GRAFT_OK;
-    opened_cost *o = choices;
-    GRAFT_CHECK(open_cost(env, o));
-    GRAFT_CHECK(run_calibrate(env, o->models, o->cost));
-    GRAFT_CHECK(graft_cost_save(env, o->cost));
-done:
-    return close_cost(env, o, status);
+    return with_cost(env, choices, run_calibrate);
 }
 
 static const graft_option calibrate_options[] = {
@@ -321,17 +312,18 @@ const graft_command graft_command_cost_calibrate = {
 /* ----------------------------------------------------------------- confirm */
 
 /* All costs that the database has for the device. */
-static graft_status run_confirm(graft_env *env, graft_cost *cost, const char *journal)
+static graft_status run_confirm(graft_env *env, opened_cost *o)
 {
     graft_status status = GRAFT_OK;
-    const graft_database *database = graft_cost_database(cost);
+    const graft_database *database = graft_cost_database(o->cost);
+    const char *journal = graft_arena_printf(env->life, "%s.confirming", o->path);
     uint32_t records = graft_database_count(database);
     graft_signature *signatures = GRAFT_NEW(env->life, graft_signature, records);
     uint32_t count = 0;
     for (uint32_t i = 0; i < records; i++) {
         signatures[i] = graft_database_at(database, i)->signature;
     }
-    GRAFT_CHECK(graft_cost_confirm(env, cost, signatures, records, journal, &count));
+    GRAFT_CHECK(graft_cost_confirm(env, o->cost, signatures, records, journal, &count));
     (void)printf("%u of %u costs measured again beside their kin\n", count, records);
 done:
     return status;
@@ -339,16 +331,12 @@ done:
 
 static graft_status confirm(graft_env *env, void *choices)
 {
-    graft_status status = GRAFT_OK;
     opened_cost *o = choices;
     o->path = o->path != NULL ? o->path : graft_device_database(env, o->device_name);
     if (!graft_file_exists(o->path)) {
         return GRAFT_FAIL(env, GRAFT_IO, "%s: there is no such database to confirm", o->path);
     }
-    GRAFT_CHECK(open_cost(env, o));
-    GRAFT_CHECK(run_confirm(env, o->cost, graft_arena_printf(env->life, "%s.confirming", o->path)));
-done:
-    return close_cost(env, o, status);
+    return with_cost(env, o, run_confirm);
 }
 
 static const graft_option confirm_options[] = {DEVICE_OPTION, DATABASE_OPTION};
@@ -362,30 +350,25 @@ const graft_command graft_command_cost_confirm = {
 
 /* ------------------------------------------------------------------- renew */
 
-static graft_status run_renew(graft_env *env, graft_cost *cost, const char *path)
+/* Records what a file has with the library and the kernels of today, without repeating the searches
+ * that met it. */
+static graft_status run_renew(graft_env *env, opened_cost *o)
 {
     graft_status status = GRAFT_OK;
     graft_database *old = NULL;
     uint32_t measured = 0;
     uint32_t count = 0;
-    GRAFT_CHECK(read_database(env, path, &old));
-    GRAFT_CHECK(graft_cost_renew(env, cost, old, &measured, &count));
+    GRAFT_CHECK(read_database(env, o->file, &old));
+    GRAFT_CHECK(graft_cost_renew(env, o->cost, old, &measured, &count));
     (void)printf("%u of %u recorded signatures measured, the others were there\n", measured, count);
 done:
     graft_database_close(old);
     return status;
 }
 
-/* Records what `path` has with the library and the kernels of today, without repeating the searches
- * that met it. */
 static graft_status renew(graft_env *env, void *choices)
 {
-    graft_status status = GRAFT_OK;
-    opened_cost *o = choices;
-    GRAFT_CHECK(open_cost(env, o));
-    GRAFT_CHECK(run_renew(env, o->cost, o->file));
-done:
-    return close_cost(env, o, status);
+    return with_cost(env, choices, run_renew);
 }
 
 static const graft_option renew_options[] = {
@@ -403,13 +386,13 @@ const graft_command graft_command_cost_renew = {
 
 /* ------------------------------------------------------------------ random */
 
-static graft_status run_random(graft_env *env, graft_cost *cost, const char *path, uint32_t wanted)
+static graft_status run_random(graft_env *env, opened_cost *o)
 {
     graft_status status = GRAFT_OK;
     graft_database *from = NULL;
     uint32_t count = 0;
-    GRAFT_CHECK(read_database(env, path, &from));
-    GRAFT_CHECK(graft_cost_supply_random(env, cost, from, wanted, RANDOM_SEED, &count));
+    GRAFT_CHECK(read_database(env, o->file, &from));
+    GRAFT_CHECK(graft_cost_supply_random(env, o->cost, from, o->wanted, RANDOM_SEED, &count));
     (void)printf("%u signatures at sizes drawn at random measured\n", count);
 done:
     graft_database_close(from);
@@ -418,12 +401,7 @@ done:
 
 static graft_status supply_random(graft_env *env, void *choices)
 {
-    graft_status status = GRAFT_OK;
-    opened_cost *o = choices;
-    GRAFT_CHECK(open_cost(env, o));
-    GRAFT_CHECK(run_random(env, o->cost, o->file, o->wanted));
-done:
-    return close_cost(env, o, status);
+    return with_cost(env, choices, run_random);
 }
 
 static const graft_option random_options[] = {

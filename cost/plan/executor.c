@@ -64,12 +64,14 @@ static graft_status refuse_opaque(graft_env *env, const graft_executor *e)
         types = strstr(types, type) == NULL ? graft_arena_printf(env->scratch, "%s%s", types, type)
                                             : types;
     }
-    return first == NULL ? GRAFT_OK
-                         : GRAFT_FAIL(env, GRAFT_UNSUPPORTED,
-                                      "%s: node '%s' (%s) is an operator that Graft does not know "
-                                      "and cannot run; all of these in the model: %s",
-                                      e->model->file, graft_model_node_name(e->model, first),
-                                      graft_model_node_type(e->model, first), types + 2);
+    return first == NULL
+               ? GRAFT_OK
+               : GRAFT_FAIL(env, GRAFT_UNSUPPORTED,
+                            "%s: node '%s' (%s) cannot be run: it is an operator that Graft "
+                            "does not know, or a form of one; all of these in the "
+                            "model: %s",
+                            e->model->file, graft_model_node_name(e->model, first),
+                            graft_model_node_type(e->model, first), types + 2);
 }
 
 static graft_status build_schedule(graft_env *env, graft_executor *e, graft_cost *cost)
