@@ -29,11 +29,12 @@ struct graft_cost {
     bool borrowed;        /* Its entries are there to choose kernels by: see graft_cost_borrow. */
     uint64_t deadline_ns; /* Of measuring; 0: none. */
     bool convention;
-    uint8_t layout; /* Of the convention. */
-    bool direct;    /* Only direct implementations are measured. */
-    bool copies;    /* No views but aliases. */
-    bool distant;   /* Entries of this device distinguish how far away data lie. */
-    bool program;   /* Its entries are answers of a program, which lays tensors out itself. */
+    uint8_t layout;    /* Of the convention. */
+    bool direct;       /* Only direct implementations are measured. */
+    bool copies;       /* No views but aliases. */
+    bool takes_pieces; /* Operators may read and write inside of larger tensors. */
+    bool distant;      /* Entries of this device distinguish how far away data lie. */
+    bool program;      /* Its entries are answers of a program, which lays tensors out itself. */
     bool fitted;
     const graft_model *model; /* Of graphs; NULL: not known. */
     graft_cost_statistics statistics;
@@ -73,6 +74,11 @@ done:
     return status;
 }
 
+static bool is_cudnn(const graft_cost *cost)
+{
+    return strstr(graft_device_library(cost->device), "cuDNN") != NULL;
+}
+
 graft_status graft_cost_open(graft_env *env, graft_device *device, const char *path,
                              graft_cost **cost)
 {
@@ -91,7 +97,8 @@ graft_status graft_cost_open(graft_env *env, graft_device *device, const char *p
     GRAFT_CHECK(open_databases(env, c, path));
     c->program = graft_device_is_program(device);
     c->distant = !c->program && strstr(graft_device_library(device), protocol_mark) != NULL;
-    c->copies = !c->distant; /* Only processors are known to take pieces where they lie. */
+    c->takes_pieces = c->distant || is_cudnn(c);
+    c->copies = !c->takes_pieces;
     c->convention = c->program;
     c->layout = c->program ? GRAFT_LAYOUT_PLAIN : c->layout;
     graft_database_select(c->database, graft_device_name(device), graft_device_library(device));
@@ -189,7 +196,7 @@ void graft_cost_set_base(graft_cost *cost, uint32_t layout)
 
 void graft_cost_set_copies(graft_cost *cost, bool copies)
 {
-    cost->copies = copies || !cost->distant;
+    cost->copies = copies || !cost->takes_pieces;
     graft_plan_memo_clear(cost->memo);
 }
 
@@ -677,8 +684,7 @@ static bool fuses(void *context, const graft_signature *signature)
 {
     const graft_cost *cost = context;
     const char *name = graft_device_name(cost->device);
-    return strstr(graft_device_library(cost->device), "cuDNN") != NULL &&
-           (strstr(name, ", fp16") != NULL || strstr(name, ", bf16") != NULL) &&
+    return is_cudnn(cost) && (strstr(name, ", fp16") != NULL || strstr(name, ", bf16") != NULL) &&
            graft_database_find(cost->estimates, signature) == NULL;
 }
 

@@ -209,6 +209,7 @@ graft_status cuda_device_open(graft_env *env, const char *text, uint32_t thread_
     d->head.backend = &cuda_backend;
     d->head.thread_count = thread_count;
     d->target.type = options.type;
+    d->head.number_bytes = cuda_type_bytes(options.type);
     d->gpu = options.gpu;
     d->keeps_gaps = options.gaps;
     d->is_wide = options.wide;

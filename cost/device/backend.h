@@ -72,6 +72,7 @@ typedef struct graft_device_head {
     char name[256];
     char library[128];
     uint32_t thread_count;
+    uint32_t number_bytes; /* With memory of its own: of a number there; 0: 4. */
     const bool *has; /* By operator; NULL: there are primitives for all, but for what is fused. */
 } graft_device_head;
 

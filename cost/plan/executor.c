@@ -248,9 +248,10 @@ static graft_status place_input(graft_env *env, graft_executor *e, uint32_t regi
     return allocate_owned(env, e, (size_t)e->schedule.regions[region].bytes, &e->regions[region]);
 }
 
-/* Regions that lie in others, once those have their places. */
+/* Regions that lie in others, once those have their places. Offsets count four bytes a number. */
 static void place_pieces(graft_executor *e)
 {
+    uint32_t stored = graft_device_head_of(e->device)->number_bytes;
     for (uint32_t i = 0; i < e->schedule.region_count; i++) {
         const graft_region *region = &e->schedule.regions[i];
         if (region->root == i) {
@@ -258,8 +259,9 @@ static void place_pieces(graft_executor *e)
         }
         size_t offset = (size_t)region->offset / sizeof(float);
         float *host = e->hosts[region->root];
-        assert(offset == 0 || graft_device_shares_memory(e->device)); /* See cost.c. */
-        e->regions[i] = e->regions[region->root] + offset;
+        char *place = (char *)e->regions[region->root];
+        void *inside = place == NULL ? NULL : place + offset * (stored == 0 ? 4 : stored);
+        e->regions[i] = inside;
         e->hosts[i] = host == NULL ? NULL : host + offset;
     }
 }
@@ -394,6 +396,7 @@ static graft_status open_executor(graft_env *env, graft_cost *cost, const execut
     GRAFT_CHECK(open_kernels(env, e, cost));
     GRAFT_CHECK(place_regions(env, e));
     GRAFT_CHECK(stage_opaques(env, e));
+    place_pieces(e); /* Of what opaque nodes make, too. */
     GRAFT_CHECK(bind_kernels(env, e));
 done:
     if (status == GRAFT_OK) {
