@@ -285,6 +285,25 @@ static void print_rules(header_printer *printer)
     printer->sizes.rules = bytes + ((size_t)count + 1) * sizeof(uint32_t) + count;
 }
 
+/* For products that tell what was done; others leave them out. */
+static void print_names(header_printer *printer)
+{
+    const char *const *names = printer->options->rule_names;
+    if (names == NULL) {
+        return;
+    }
+    graft_buffer_printf(printer->text,
+                        "\n#ifdef GRAFT_RULE_NAMES\n"
+                        "const char *const graft_policy_%s_names[%u] = {\n",
+                        printer->name, printer->policy->rule_count);
+    for (uint32_t r = 0; r < printer->policy->rule_count; r++) {
+        graft_buffer_printf(printer->text, "    \"");
+        append_escaped(printer->text, names[r]);
+        graft_buffer_printf(printer->text, "\",\n");
+    }
+    graft_buffer_printf(printer->text, "};\n#endif\n");
+}
+
 static void print_plans(header_printer *printer)
 {
     const graft_policy *policy = printer->policy;
@@ -433,9 +452,11 @@ static void print_declaration(header_printer *printer)
     graft_buffer_printf(printer->text,
                         "#ifdef __cplusplus\nextern \"C\" {\n#endif\n"
                         "extern const graft_policy graft_policy_%s;\n"
+                        "extern const char *const graft_policy_%s_names[]; /* By rule, where "
+                        "GRAFT_RULE_NAMES is defined. */\n"
                         "#ifdef __cplusplus\n}\n#endif\n\n"
                         "#ifndef GRAFT_POLICY\n#define GRAFT_POLICY graft_policy_%s\n#endif\n\n",
-                        printer->name, printer->name);
+                        printer->name, printer->name, printer->name);
 }
 
 static void print_sizes(header_printer *printer)
@@ -473,6 +494,7 @@ graft_status graft_header_print(graft_env *env, const graft_policy *policy,
     print_rules(&printer);
     print_network(&printer);
     print_tariff(&printer);
+    print_names(&printer);
     print_plans(&printer);
     print_policy(&printer);
     print_sizes(&printer);

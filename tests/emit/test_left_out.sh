@@ -42,7 +42,19 @@ for OPTION in -DGRAFT_WITHOUT_CHECKS -DGRAFT_WITHOUT_KEEPING -DGRAFT_WITHOUT_PLA
     check "the same with $OPTION" decides_alike
 done
 check "plans are refused" refuses_plans
+cat > "$FOLDER/names.c" << 'END'
+#define GRAFT_IMPLEMENTATION
+#define GRAFT_RULE_NAMES
+#include "graft_policy.h"
+#include <stdio.h>
+int main(void) { return puts(graft_policy_zoo_names[graft_policy_zoo.rule_count - 1]) < 0; }
+END
+names_rules() {
+    build names "$FOLDER/names.c" && "$FOLDER/names" > "$FOLDER/name.txt" &&
+        grep -qF "/* $(($(grep -o 'Rules: [0-9]*' "$FOLDER/graft_policy.h" | cut -d' ' -f2) - 1)) $(cat "$FOLDER/name.txt") */" "$FOLDER/graft_policy.h"
+}
 OPTION=''
+check "rules have their names where they are wanted" names_rules
 # Rules about other operators would not match in this model.
 OPERATORS=conv,conv_bias,conv_bias_add,matmul,matmul_bias,scale_shift,relu,add,mul,avg_pool,global_avg_pool,reshape,transpose,softmax
 keeps_some() {
