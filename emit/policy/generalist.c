@@ -343,10 +343,12 @@ done:
     return status;
 }
 
-/* Keeps of the rules those that some leaning uses, so that judging is quick, and chooses. */
+/* Keeps of the rules those that some leaning uses, so that judging is quick, and chooses. A policy
+ * without a family does not lean: hardly a form of the family has a row that could. */
 static graft_status choose_leaning(generalist *g)
 {
     graft_status status = GRAFT_OK;
+    const uint32_t most = g->held_out == NULL ? 100 : 0;
     graft_env *env = g->env;
     graft_leaning_rows rows;
     graft_rule *used = GRAFT_NEW(env->life, graft_rule, g->rule_count);
@@ -358,7 +360,7 @@ static graft_status choose_leaning(generalist *g)
     uint16_t *values = GRAFT_NEW(env->life, uint16_t, g->measured.row_count);
     graft_leaning_open(env->life, &g->book, &g->measured, &rows);
     GRAFT_CHECK(open_policy(g, g->rules, g->rule_count));
-    for (uint32_t part = 0; part <= 100; part += 50) {
+    for (uint32_t part = 0; part <= most; part += 50) {
         memset(g->leaning.parts, (int)part, sizeof g->leaning.parts);
         g->tariff = graft_leaning_apply(&rows, &g->leaning, values);
         GRAFT_CHECK(count_uses(g, &g->tariff));
@@ -371,8 +373,10 @@ static graft_status choose_leaning(generalist *g)
         g->uses[r].gain = 0;
     }
     GRAFT_CHECK(open_policy(g, used, used_count));
-    GRAFT_CHECK(
-        graft_leaning_search(env, &rows, &judge, LEANING_ROUNDS, leaning_least, &g->leaning));
+    if (g->held_out == NULL) {
+        GRAFT_CHECK(
+            graft_leaning_search(env, &rows, &judge, LEANING_ROUNDS, leaning_least, &g->leaning));
+    }
     g->tariff = graft_leaning_apply(&rows, &g->leaning, values);
     GRAFT_CHECK(open_policy(g, g->rules, g->rule_count));
     GRAFT_CHECK(count_uses(g, &g->tariff));

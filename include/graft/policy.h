@@ -126,24 +126,31 @@ typedef struct graft_form {
     uint64_t input_elements;                       /* Of all operands that are not const... */
     uint64_t weight_elements;                      /* ...and of those that are. */
     uint64_t bytes; /* Of all operands and outputs, float16 and bfloat16 taken for binary32. */
+    uint8_t
+        reach; /* How far away weights lie, see graft_weights_reach; 0 unless the caller says. */
 } graft_form;
 
 /* The form of a node of `graph`, and of target node `n` of an application. */
 void graft_form_of_node(const graft_graph *graph, graft_index node, graft_form *form);
 void graft_form_of_made(const graft_graph *graph, const graft_rule *rule, const graft_match *match,
                         const graft_made *made, uint32_t n, graft_form *form);
-/* A hash of everything in a form: operator, attributes, shapes and element types of operands and
- * outputs, and which operands are const. */
+/* How far away the weights of a graph lie from one inference to the next: 0 when all that its nodes
+ * read are below 1 MB, which a core's caches keep, then one more for each octave, to GRAFT_REACH_MOST. */
+enum { GRAFT_REACH_LEAST_LOG2 = 19, GRAFT_REACH_MOST = 5 };
+uint8_t graft_weights_reach(const graft_graph *graph, const graft_order *order);
+/* A hash of everything in a form but its reach: operator, attributes, shapes and element types of
+ * operands and outputs, and which operands are const. */
 uint64_t graft_form_hash(const graft_form *form);
 
 /* What the fallback sees: the node's features, as far as its form has them (what reads a node is
  * none of its form; of a convolution or matrix product those of the product alone, without bias,
  * residual and activation), then logarithms of its sizes, finer than those of the features (64 an octave),
- * beginning with FLOPs and bytes; last, whether it need not move a number: a reshape, or a cut or
- * joint of pieces that lie one behind the other. */
+ * beginning with FLOPs and bytes; then whether it need not move a number: a reshape, or a cut or
+ * joint of pieces that lie one behind the other; last its reach. */
 enum {
-    GRAFT_TARIFF_SIZES = 16,
+    GRAFT_TARIFF_SIZES = 17,
     GRAFT_TARIFF_INPUTS = GRAFT_FEATURE_COUNT + GRAFT_TARIFF_SIZES,
+    GRAFT_TARIFF_STILL = GRAFT_TARIFF_INPUTS - 2,
     GRAFT_TREE_TESTS = 15,
     GRAFT_TREE_LEAVES = 16
 };
@@ -240,6 +247,8 @@ typedef struct graft_estimator {
     graft_index *filled;  /* ...and the slots that they take. */
     uint64_t *cache;      /* Hashes of forms, in their lowest bits prices: they outlast a graph. */
     uint8_t *flags;       /* By node id. */
+    uint8_t reach;        /* Of the first graph that was estimated. */
+    bool begun;           /* There was one. */
     uint32_t slot_mask;
     uint32_t cache_mask;
 } graft_estimator;
@@ -267,7 +276,7 @@ void graft_estimate_match(graft_estimator *estimator, const graft_rule *rule,
 
 /* What a rewrite has to gain, as a part of the cost, and what part of a guess is doubted. */
 #define GRAFT_GAIN_SHIFT  15
-#define GRAFT_DOUBT_SHIFT 7
+#define GRAFT_DOUBT_SHIFT 3
 
 /* What the network is told of a node: its features (features.def), the flags of its operator, its
  * share of the graph's cost (4 log2 of 65536 times the share) and whether that is guessed. */

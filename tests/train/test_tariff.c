@@ -297,7 +297,7 @@ static void test_fallback(void **state)
         const graft_book_row *row = &f->book.rows[i];
         double wanted = (double)graft_tariff_encode(fmax(row->sum_ns / row->count, 10.0));
         double given = (double)graft_tariff_guess(&tariff, row->inputs);
-        if (row->inputs[GRAFT_TARIFF_INPUTS - 1] == 0) {
+        if (row->inputs[GRAFT_TARIFF_STILL] == 0) {
             off += fabs(given - wanted) / 1024.0;
             count++;
         }
@@ -347,8 +347,8 @@ static int16_t is_still(uint32_t op, int32_t axis, int32_t rows)
     const graft_tariff tariff = {
         .tests = tests, .bounds = bounds, .leaves = leaves, .tree_count = 1, .still = 7};
     uint32_t guess = graft_tariff_guess(&tariff, inputs);
-    assert_int_equal(guess, inputs[GRAFT_TARIFF_INPUTS - 1] != 0 ? 7 : graft_tariff_base(inputs));
-    return inputs[GRAFT_TARIFF_INPUTS - 1];
+    assert_int_equal(guess, inputs[GRAFT_TARIFF_STILL] != 0 ? 7 : graft_tariff_base(inputs));
+    return inputs[GRAFT_TARIFF_STILL];
 }
 
 /* What need not move a number. */
@@ -362,6 +362,54 @@ static void test_still(void **state)
     assert_int_equal(is_still(GRAFT_OP_slice, 0, 4), 1);
     assert_int_equal(is_still(GRAFT_OP_identity, 2, 4), 1);
     assert_int_equal(is_still(GRAFT_OP_add, 0, 4), 0);
+}
+
+/* A product that reads a weight of `width` columns and rows; another one that nothing reads. */
+static graft_graph *build_product(graft_arena *arena, int32_t width)
+{
+    graft_graph *graph = build_graph(arena);
+    const graft_index x = build_input(graph, build_shape(2, 1, width, 0, 0), 0);
+    const graft_index w = build_weight(graph, build_shape(2, width, width, 0, 0), 0);
+    (void)build_weight(graph, build_shape(2, 8192, 8192, 0, 0), 1);
+    const graft_index y = build_node(graph, GRAFT_OP_matmul, NULL, x, w, 0);
+    assert_int_equal(graft_graph_add_output(graph, y), GRAFT_OK);
+    return graph;
+}
+
+/* Weights lie as far away as all that are read are large, and what a node costs is guessed by that. */
+static void test_reach(void **state)
+{
+    graft_env *env = *state;
+    static const int32_t widths[] = {511, 512, 725, 1024, 1449, 2048, 4096};
+    static const uint8_t reaches[] = {0, 1, 2, 3, 4, 5, 5};
+    uint8_t tests[GRAFT_TREE_TESTS];
+    int16_t bounds[GRAFT_TREE_TESTS];
+    int16_t leaves[GRAFT_TREE_LEAVES] = {0};
+    memset(tests, GRAFT_TARIFF_INPUTS - 1, sizeof tests);
+    for (uint32_t i = 0; i < GRAFT_TREE_TESTS; i++) {
+        bounds[i] = 2;
+    }
+    leaves[GRAFT_TREE_LEAVES - 1] = 1024; /* An octave where the reach is above 2. */
+    const graft_tariff tariff = {
+        .tests = tests, .bounds = bounds, .leaves = leaves, .tree_count = 1};
+    for (uint32_t i = 0; i < sizeof reaches; i++) {
+        graft_graph *graph = build_product(env->unit, widths[i]);
+        const graft_order order = build_order(env->unit, graph);
+        const size_t bytes = graft_estimator_bytes(&graph->limits);
+        int16_t inputs[GRAFT_TARIFF_INPUTS];
+        graft_estimator estimator;
+        graft_estimated estimated;
+        graft_form form;
+        assert_int_equal(graft_weights_reach(graph, &order), reaches[i]);
+        assert_int_equal(graft_estimator_open(&estimator, &tariff, &graph->limits,
+                                              graft_arena_alloc(env->unit, bytes), bytes),
+                         GRAFT_OK);
+        assert_int_equal(graft_estimate(&estimator, graph, &order, &estimated), GRAFT_OK);
+        graft_form_of_node(graph, order.order[0], &form);
+        graft_tariff_inputs(&form, inputs);
+        const int32_t base = graft_tariff_base(inputs) + (reaches[i] > 2 ? 1024 : 0);
+        assert_int_equal(estimated.cost, graft_tariff_value((uint32_t)base));
+    }
 }
 
 static void check_cores(const graft_form *a, const graft_form *b, bool equal)
@@ -458,6 +506,7 @@ int main(void)
         CHECK_TEST(test_broken_tables),  CHECK_TEST(test_measured_rows),
         CHECK_TEST(test_one_graph),      CHECK_TEST(test_first_trees),
         CHECK_TEST(test_still),          CHECK_TEST(test_cores),
+        CHECK_TEST(test_reach),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,6 +72,7 @@ typedef struct {
     uint32_t model;
     uint32_t contexts;
     double total_ns;
+    uint8_t reach;
 } setting;
 
 static void note_node(graft_book *book, const setting *at, graft_index node,
@@ -79,6 +80,7 @@ static void note_node(graft_book *book, const setting *at, graft_index node,
 {
     graft_form form;
     graft_form_of_node(at->graph, node, &form);
+    form.reach = at->reach;
     graft_book_row *row = obtain_row(book, graft_form_hash(&form), at->model);
     if (row->count >= at->contexts) {
         return;
@@ -104,7 +106,8 @@ graft_status graft_book_note(graft_env *env, graft_book *book, graft_cost *cost,
     graft_cost_total total;
     GRAFT_CHECK(graft_cost_nodes(env, cost, graph, &state->order, by_node, &total));
     const graft_index *same = graft_equal_find(env->scratch, graph, &state->order);
-    const setting at = {graph, model, contexts, total.ns};
+    const setting at = {graph, model, contexts, total.ns,
+                        graft_weights_reach(graph, &state->order)};
     for (graft_index i = 0; i < state->order.count; i++) {
         graft_index n = state->order.order[i];
         if (!graph->nodes[n].is_const && !graft_equal_is_merged(graph, same, n)) {
@@ -280,7 +283,7 @@ static void fill_rows(graft_arena *arena, const made_row *rows, uint32_t count,
 static uint16_t value_of(double ns) { return graft_tariff_encode(fmax(ns, least_ns)); }
 
 /* What need not move a number. */
-static bool is_still(const made_row *row) { return row->inputs[GRAFT_TARIFF_INPUTS - 1] != 0; }
+static bool is_still(const made_row *row) { return row->inputs[GRAFT_TARIFF_STILL] != 0; }
 
 /* The median of what need not move a number: on a device with views nearly nothing, on another one
  * what a copy takes. */
@@ -297,6 +300,11 @@ static uint16_t still_value(graft_arena *scratch, const made_row *rows, uint32_t
     return listed > 0 ? graft_tariff_encode(values[listed / 2]) : 0;
 }
 
+/* The reach of graphs whose weights lie at a graft_distance. */
+static const uint8_t reaches[GRAFT_DISTANCE_COUNT] = {
+    [GRAFT_DISTANCE_OWN] = 0,    [GRAFT_DISTANCE_NEAR] = 1, [GRAFT_DISTANCE_EDGE] = 2,
+    [GRAFT_DISTANCE_SHARED] = 3, [GRAFT_DISTANCE_FAR] = 4,  [GRAFT_DISTANCE_MEMORY] = 5};
+
 /* The form that a signature is of, whatever its layouts. */
 static bool form_of_signature(const graft_signature *signature,
                               graft_shape outputs[GRAFT_MAX_OUTPUTS], graft_form *form)
@@ -310,7 +318,8 @@ static bool form_of_signature(const graft_signature *signature,
                          .input_count = signature->input_count,
                          .output_count = signature->output_count,
                          .const_mask = signature->const_mask,
-                         .bytes = graft_signature_bytes(signature)};
+                         .bytes = graft_signature_bytes(signature),
+                         .reach = reaches[signature->distance]};
     for (uint32_t i = 0; i < signature->input_count; i++) {
         bool is_const = (signature->const_mask >> i & 1U) != 0;
         uint64_t elements = graft_shape_elements(&signature->inputs[i]);
@@ -325,7 +334,7 @@ static bool form_of_signature(const graft_signature *signature,
     return true;
 }
 
-/* What the database has measured, of each form the cheapest way. What need not move a number was
+/* What the database has measured, of each form and reach the cheapest way. What need not move a number was
  * measured as a copy; only graphs tell when it is none. */
 static made_row *list_measured(graft_arena *arena, const graft_database *database, uint32_t *count)
 {
@@ -341,8 +350,9 @@ static made_row *list_measured(graft_arena *arena, const graft_database *databas
         if (entry == &record->entry && form_of_signature(&record->signature, outputs, &form)) {
             int16_t *inputs = GRAFT_NEW(arena, int16_t, GRAFT_TARIFF_INPUTS);
             graft_tariff_inputs(&form, inputs);
-            rows[listed] = (made_row){
-                .hash = graft_form_hash(&form), .ns = entry->median_ns, .inputs = inputs};
+            rows[listed] = (made_row){.hash = graft_form_hash(&form) + form.reach,
+                                      .ns = entry->median_ns,
+                                      .inputs = inputs};
             listed += !is_still(&rows[listed]);
         }
     }

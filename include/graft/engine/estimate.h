@@ -302,6 +302,7 @@ static void form_of(const graft_estimate_run *r, uint32_t n, graft_form *form)
 {
     const graft_outline node = outline_of(r, n);
     begin_form(&node, form);
+    form->reach = r->e->reach;
     for (uint32_t i = 0; i < node.input_count; i++) {
         uint32_t v = operand_of(r, n, i);
         if (v != GRAFT_NONE) {
@@ -365,6 +366,10 @@ graft_status graft_estimate(graft_estimator *estimator, const graft_graph *graph
     }
     e->graph = graph;
     e->order = order;
+    if (!e->begun) {
+        e->begun = true;
+        e->reach = graft_weights_reach(graph, order);
+    }
     zero_bytes(&run, sizeof run);
     run.e = e;
     zero_bytes(estimated, sizeof *estimated);

@@ -79,6 +79,22 @@ uint64_t graft_form_hash(const graft_form *form)
     return hash;
 }
 
+uint8_t graft_weights_reach(const graft_graph *graph, const graft_order *order)
+{
+    uint64_t bytes = 0;
+    uint32_t mantissa = 0;
+    for (uint32_t v = 0; v < graph->value_end; v++) {
+        const graft_value *value = &graph->values[v];
+        if (value->is_const && value->kind != GRAFT_VALUE_FREE && order->use_count[v] > 0) {
+            bytes = add_saturating(bytes, priced_bytes(&value->shape));
+        }
+    }
+    const uint32_t exponent = split_number(bytes, &mantissa);
+    const uint32_t reach =
+        exponent > GRAFT_REACH_LEAST_LOG2 ? exponent - GRAFT_REACH_LEAST_LOG2 : 0;
+    return (uint8_t)(reach < GRAFT_REACH_MOST ? reach : GRAFT_REACH_MOST);
+}
+
 uint32_t graft_tariff_key(uint32_t seed, uint64_t form_hash)
 {
     return (uint32_t)(mix_hash(form_hash, seed) >> 32);
@@ -153,7 +169,8 @@ void graft_tariff_inputs(const graft_form *form, int16_t *out)
     }
     out = log_dims(result, GRAFT_MAX_RANK, out);
     out = log_dims(core.weight, 4, out);
-    *out = core.op == GRAFT_OP_identity || core.op == GRAFT_OP_reshape || is_contiguous(&core);
+    *out++ = core.op == GRAFT_OP_identity || core.op == GRAFT_OP_reshape || is_contiguous(&core);
+    *out = core.reach;
 }
 
 const char *graft_tariff_check(const graft_tariff *tariff)
@@ -186,7 +203,7 @@ uint32_t graft_tariff_guess(const graft_tariff *tariff, const int16_t *inputs)
     if (tariff->tree_count == 0) {
         return 0;
     }
-    if (inputs[GRAFT_TARIFF_INPUTS - 1] != 0) {
+    if (inputs[GRAFT_TARIFF_STILL] != 0) {
         return tariff->still;
     }
     for (uint32_t t = 0; t < tariff->tree_count; t++) {
