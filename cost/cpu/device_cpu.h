@@ -166,6 +166,7 @@ graft_status graft_cpu_open_plain_norm(graft_env *env, graft_kernel *kernel, uin
 graft_status graft_cpu_open_concat(graft_env *env, graft_kernel *kernel, uint32_t variant);
 graft_status graft_cpu_open_reorder(graft_env *env, graft_kernel *kernel, uint32_t variant);
 graft_status graft_cpu_open_plain(graft_env *env, graft_kernel *kernel, uint32_t variant);
+graft_status graft_cpu_open_body(graft_env *env, graft_kernel *kernel, uint32_t variant);
 graft_status graft_cpu_open_quantised(graft_env *env, graft_kernel *kernel, uint32_t variant);
 
 #endif

@@ -100,14 +100,16 @@ graft_status graft_cpu_open_softmax(graft_env *env, graft_kernel *kernel, uint32
     const graft_signature *s = &kernel->signature;
     dnnl_memory_desc_t forms[2];
     dnnl_softmax_v2_desc_t desc;
-    if (s->op != GRAFT_OP_softmax || variant >= SOFTMAX_VARIANTS) {
+    const bool is_log = s->op == GRAFT_OP_log_softmax; /* Its attribute is the same. */
+    if ((s->op != GRAFT_OP_softmax && !is_log) || variant >= SOFTMAX_VARIANTS) {
         return GRAFT_UNSUPPORTED;
     }
     graft_program_describe_input(kernel, 0, &forms[0]);
     graft_program_describe_output(kernel, 0, &forms[1]);
     graft_status status = graft_program_status(
         env,
-        dnnl_softmax_v2_forward_desc_init(&desc, dnnl_forward_inference, dnnl_softmax_accurate,
+        dnnl_softmax_v2_forward_desc_init(&desc, dnnl_forward_inference,
+                                          is_log ? dnnl_softmax_log : dnnl_softmax_accurate,
                                           &forms[0], &forms[1], s->attrs[GRAFT_ATTR_softmax_axis]),
         "describing a softmax");
     return status == GRAFT_OK ? open_simple(env, kernel, "softmax", forms, &desc, variant) : status;

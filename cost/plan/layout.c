@@ -79,6 +79,13 @@ static layout_rule rule_of(const graft_node *node)
     case GRAFT_OP_matmul_bias:
     case GRAFT_OP_layer_norm:
     case GRAFT_OP_reshape:
+    case GRAFT_OP_reduce_min:
+    case GRAFT_OP_rms_norm:
+    case GRAFT_OP_instance_norm:
+    case GRAFT_OP_cumsum:
+    case GRAFT_OP_repeat:
+    case GRAFT_OP_pick:
+    case GRAFT_OP_conv_transpose:
         return RULE_ROW;
     case GRAFT_OP_OPAQUE:
         return graft_layout_is_closed(node) ? RULE_ROW : RULE_FOLLOW;

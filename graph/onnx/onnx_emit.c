@@ -19,7 +19,8 @@ enum {
     OPSET_REDUCE_SUM_INPUT = 13,
     OPSET_LAYER_NORM = 17,
     OPSET_REDUCE_INPUT = 18,
-    OPSET_GELU = 20
+    OPSET_GELU = 20,
+    OPSET_RMS_NORM = 23
 };
 
 /* A unit that is being written: its root node and the parts of its name. */
@@ -102,8 +103,11 @@ static graft_status emit_plain(const emitter *e)
     return GRAFT_OK;
 }
 
-/* The opsets that brought FUNCTION rows. */
+/* The opsets that brought FUNCTION rows, and others that older ones cannot say. */
 static const uint8_t function_since[GRAFT_OP_COUNT] = {
+    [GRAFT_OP_cumsum] = 11,
+    [GRAFT_OP_repeat] = 11,
+    [GRAFT_OP_pick] = OPSET_SLICE_INPUTS,
 #define OP(id, name, inputs, outputs, attributes, flags, onnx)
 #define FUNCTION(id, name, attributes, flags, work, opset, onnx, body) [id] = (opset),
 #include "graft/operators.def"
@@ -227,6 +231,18 @@ static void push_conv(const emitter *e, uint32_t input_count, const char *out)
     set_ints32(e, node, "kernel_shape", &in_shape(e, 1)->dims[2], 2);
     set_ints32(e, node, "pads", &attrs[GRAFT_ATTR_conv_pad_top], 4);
     set_ints32(e, node, "strides", &attrs[GRAFT_ATTR_conv_stride_h], 2);
+}
+
+static graft_status emit_conv_transpose(const emitter *e)
+{
+    const int32_t *attrs = e->node->attrs;
+    Onnx__NodeProto *node =
+        push2(e, "ConvTranspose", in_name(e, 0), in_name(e, 1), out_name(e, 0));
+    set_ints32(e, node, "kernel_shape", &in_shape(e, 1)->dims[2], 2);
+    set_ints32(e, node, "output_padding", &attrs[GRAFT_ATTR_conv_transpose_extra_h], 2);
+    set_ints32(e, node, "pads", &attrs[GRAFT_ATTR_conv_transpose_pad_top], 4);
+    set_ints32(e, node, "strides", &attrs[GRAFT_ATTR_conv_transpose_stride_h], 2);
+    return GRAFT_OK;
 }
 
 static graft_status emit_conv(const emitter *e)
@@ -427,6 +443,31 @@ static graft_status emit_layer_norm(const emitter *e)
     return GRAFT_OK;
 }
 
+static graft_status emit_instance_norm(const emitter *e)
+{
+    const char *inputs[3] = {in_name(e, 0), in_name(e, 1), in_name(e, 2)};
+    const char *output = out_name(e, 0);
+    graft_onnx_set_float(e->writer->arena,
+                         graft_onnx_push_node(e->writer, graft_op(e->node->op)->onnx, inputs,
+                                              e->node->input_count, &output, 1),
+                         "epsilon", float_of_bits(e->node->attrs[GRAFT_ATTR_layer_norm_epsilon]));
+    return GRAFT_OK;
+}
+
+static graft_status emit_rms_norm(const emitter *e)
+{
+    if (e->writer->opset >= OPSET_RMS_NORM) {
+        return emit_instance_norm(e); /* Inputs and attributes are of the same kind. */
+    }
+    const char *x = in_name(e, 0);
+    float epsilon = float_of_bits(e->node->attrs[GRAFT_ATTR_rms_norm_epsilon]);
+    const char *squares = step_mean(e, step2(e, "Mul", x, x));
+    const char *deviation =
+        step1(e, "Sqrt", step2(e, "Add", squares, push_scalar(e, "epsilon", epsilon)));
+    (void)push2(e, "Mul", step2(e, "Div", x, deviation), in_name(e, 1), out_name(e, 0));
+    return GRAFT_OK;
+}
+
 /* Up to opset 12 Softmax runs over all axes from its own on: where these are longer than 1, the
  * axis is moved to the end and back. */
 static graft_status emit_softmax(const emitter *e)
@@ -440,15 +481,16 @@ static graft_status emit_softmax(const emitter *e)
         plain = plain && (i <= axis || (shape->dims[i] == 1 && !e->writer->model->is_open));
     }
     graft_arena *arena = e->writer->arena;
+    const char *name = graft_op(e->node->op)->onnx; /* Or LogSoftmax. */
     if (plain || e->writer->opset >= OPSET_SOFTMAX_AXIS) {
-        graft_onnx_set_int(arena, push1(e, "Softmax", in_name(e, 0), out_name(e, 0)), "axis", axis);
+        graft_onnx_set_int(arena, push1(e, name, in_name(e, 0), out_name(e, 0)), "axis", axis);
         return GRAFT_OK;
     }
     const char *swapped = graft_onnx_fresh_name(e->writer, out_name(e, 0));
     const char *soft = graft_onnx_fresh_name(e->writer, out_name(e, 0));
     graft_onnx_set_ints(arena, push1(e, "Transpose", in_name(e, 0), swapped), "perm", swap,
                         shape->rank);
-    graft_onnx_set_int(arena, push1(e, "Softmax", swapped, soft), "axis", shape->rank - 1);
+    graft_onnx_set_int(arena, push1(e, name, swapped, soft), "axis", shape->rank - 1);
     graft_onnx_set_ints(arena, push1(e, "Transpose", soft, out_name(e, 0)), "perm", swap,
                         shape->rank);
     return GRAFT_OK;
@@ -659,6 +701,51 @@ static graft_status emit_pad(const emitter *e)
     return GRAFT_OK;
 }
 
+static graft_status emit_pick(const emitter *e)
+{
+    const char *output = out_name(e, 0);
+    const char *inputs[5] = {in_name(e, 0)};
+    static const char *const labels[4] = {"starts", "ends", "axes", "steps"};
+    static const uint8_t attrs[4] = {GRAFT_ATTR_pick_start, GRAFT_ATTR_pick_end,
+                                     GRAFT_ATTR_pick_axis, GRAFT_ATTR_pick_step};
+    for (uint32_t i = 0; i < 4; i++) {
+        const int64_t number = e->node->attrs[attrs[i]];
+        inputs[1 + i] = graft_onnx_push_ints(e->writer, labels[i], &number, 1);
+    }
+    (void)graft_onnx_push_node(e->writer, "Slice", inputs, 5, &output, 1);
+    return GRAFT_OK;
+}
+
+static graft_status emit_cumsum(const emitter *e)
+{
+    const int64_t axis = e->node->attrs[GRAFT_ATTR_cumsum_axis];
+    Onnx__NodeProto *node = push2(e, "CumSum", in_name(e, 0),
+                                  graft_onnx_push_ints(e->writer, "axis", &axis, 1),
+                                  out_name(e, 0));
+    graft_onnx_set_int(e->writer->arena, node, "exclusive",
+                       e->node->attrs[GRAFT_ATTR_cumsum_exclusive]);
+    return GRAFT_OK;
+}
+
+static graft_status emit_repeat(const emitter *e)
+{
+    const graft_shape list = {.rank = 1, .dtype = GRAFT_DTYPE_F32, .dims = {in_shape(e, 0)->rank}};
+    const char *output = out_name(e, 0);
+    float scales[GRAFT_MAX_RANK];
+    for (uint32_t i = 0; i < GRAFT_MAX_RANK; i++) {
+        const bool own = (uint32_t)e->node->attrs[GRAFT_ATTR_repeat_axis] == i;
+        scales[i] = own ? (float)e->node->attrs[GRAFT_ATTR_repeat_times] : 1.0F;
+    }
+    const char *inputs[3] = {in_name(e, 0), "",
+                             graft_onnx_push_floats(e->writer, "scales", scales, &list)};
+    Onnx__NodeProto *node = graft_onnx_push_node(e->writer, "Resize", inputs, 3, &output, 1);
+    graft_arena *arena = e->writer->arena;
+    graft_onnx_set_text(arena, node, "coordinate_transformation_mode", "asymmetric");
+    graft_onnx_set_text(arena, node, "mode", "nearest");
+    graft_onnx_set_text(arena, node, "nearest_mode", "floor");
+    return GRAFT_OK;
+}
+
 /* ------------------------------------------------------------------------------ the table */
 
 typedef graft_status emit_form(const emitter *e);
@@ -701,6 +788,14 @@ static emit_form *const emit_table[GRAFT_OP_COUNT] = {
     [GRAFT_OP_layer_norm] = emit_layer_norm,
     [GRAFT_OP_reduce_sum] = emit_reduce,
     [GRAFT_OP_reduce_max] = emit_reduce,
+    [GRAFT_OP_reduce_min] = emit_reduce,
+    [GRAFT_OP_rms_norm] = emit_rms_norm,
+    [GRAFT_OP_instance_norm] = emit_instance_norm,
+    [GRAFT_OP_cumsum] = emit_cumsum,
+    [GRAFT_OP_repeat] = emit_repeat,
+    [GRAFT_OP_conv_transpose] = emit_conv_transpose,
+    [GRAFT_OP_pick] = emit_pick,
+    [GRAFT_OP_log_softmax] = emit_softmax,
 #define OP(id, name, inputs, outputs, attributes, flags, onnx)
 #define FUNCTION(id, name, attributes, flags, work, since, onnx, body)                             \
     [id] = (id) == GRAFT_OP_swish ? emit_swish : emit_function,
@@ -720,7 +815,7 @@ bool graft_model_has_form(const graft_model *model, uint32_t op)
 
 uint32_t graft_onnx_unit_nodes(const graft_onnx_writer *writer, const graft_onnx_unit *unit)
 {
-    enum { GELU_STEPS = 5, LAYER_NORM_STEPS = 9 };
+    enum { RMS_NORM_STEPS = 6, GELU_STEPS = 5, LAYER_NORM_STEPS = 9 };
     const graft_graph *graph = writer->graph;
     const graft_node *node = &graph->nodes[unit->root];
     switch (node->op) {
@@ -740,6 +835,8 @@ uint32_t graft_onnx_unit_nodes(const graft_onnx_writer *writer, const graft_onnx
         return writer->opset >= function_since[GRAFT_OP_swish]              ? 1
                : float_of_bits(node->attrs[GRAFT_ATTR_swish_alpha]) == 1.0F ? 2
                                                                             : 3;
+    case GRAFT_OP_rms_norm:
+        return writer->opset >= OPSET_RMS_NORM ? 1 : RMS_NORM_STEPS;
     case GRAFT_OP_layer_norm:
         return writer->opset >= OPSET_LAYER_NORM ? 1 : LAYER_NORM_STEPS;
     default:

@@ -273,6 +273,39 @@ static void read_window(graft_onnx_plan *plan, const graft_shape *x, window *w)
     }
 }
 
+/* Inputs x(N,C,H,W), w(C,O,kh,kw) and maybe b(O), which is added; of one group. */
+void graft_plan_conv_transpose(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    const graft_onnx_operand inputs[2] = {graft_plan_input(plan, 0), graft_plan_input(plan, 1)};
+    const graft_shape x = graft_plan_shape(plan, inputs[0]);
+    const graft_shape filter = graft_plan_shape(plan, inputs[1]);
+    const Onnx__AttributeProto *mode = graft_plan_attribute(plan, "auto_pad");
+    window w = {
+        .kernel = {filter.dims[2], filter.dims[3]}
+    };
+    int32_t extra[2] = {0, 0};
+    read_pair(plan, "kernel_shape", &w, w.kernel);
+    read_pair(plan, "output_padding", &w, extra);
+    read_window(plan, &x, &w);
+    if (filter.rank != 4 || w.kernel[0] != filter.dims[2] || w.kernel[1] != filter.dims[3] ||
+        w.dilation[0] != 1 || w.dilation[1] != 1 || graft_plan_int(plan, "group", 1) != 1 ||
+        (mode != NULL && !text_is(mode, "NOTSET") && !text_is(mode, "VALID"))) {
+        graft_plan_refuse(plan, "groups, dilations or an auto_pad");
+        return;
+    }
+    const int32_t attrs[GRAFT_MAX_ATTRS] = {w.stride[0], w.stride[1], w.before[0], w.before[1],
+                                            w.after[0],  w.after[1],  extra[0],    extra[1]};
+    graft_onnx_operand y = graft_plan_add(plan, GRAFT_OP_conv_transpose, attrs, inputs);
+    if (graft_plan_has_input(plan, 2)) {
+        const int32_t channels[3] = {filter.dims[1], 1, 1};
+        y = graft_plan_add2(plan, GRAFT_OP_add, NULL, y,
+                            graft_plan_reshape(plan, graft_plan_input(plan, 2), channels, 3));
+    }
+    graft_plan_output(plan, 0, y);
+}
+
 /* Inputs x(N,C,H,W), w(O,C/group,kh,kw) and maybe b(O); or x(N,C,L), w(O,C/group,k). */
 void graft_plan_conv(graft_onnx_plan *plan, uint32_t op)
 {
@@ -422,7 +455,7 @@ void graft_plan_batch_norm(graft_onnx_plan *plan, uint32_t op)
 }
 
 /* Up to opset 12 all axes from `axis` on are one: the tensor is seen as a matrix. */
-static void plan_old_softmax(graft_onnx_plan *plan, graft_onnx_operand x)
+static void plan_old_softmax(graft_onnx_plan *plan, uint32_t op, graft_onnx_operand x)
 {
     graft_shape shape = graft_plan_shape(plan, x);
     int64_t axis = graft_plan_int(plan, "axis", 1);
@@ -439,19 +472,19 @@ static void plan_old_softmax(graft_onnx_plan *plan, graft_onnx_operand x)
     }
     if (wide_count <= 1 && wide < shape.rank) {
         int32_t attr = (int32_t)wide;
-        graft_plan_output(plan, 0, graft_plan_add1(plan, GRAFT_OP_softmax, &attr, x));
+        graft_plan_output(plan, 0, graft_plan_add1(plan, op, &attr, x));
         return;
     }
     int32_t matrix[2] = {graft_plan_int32(plan, sizes[0]), graft_plan_int32(plan, sizes[1])};
     int32_t last = 1;
     graft_onnx_operand flat = graft_plan_reshape(plan, x, matrix, 2);
-    graft_onnx_operand soft = graft_plan_add1(plan, GRAFT_OP_softmax, &last, flat);
+    graft_onnx_operand soft = graft_plan_add1(plan, op, &last, flat);
     graft_plan_output(plan, 0, graft_plan_reshape(plan, soft, shape.dims, shape.rank));
 }
 
+/* Softmax or its logarithm, whose attribute is the same. */
 void graft_plan_softmax(graft_onnx_plan *plan, uint32_t op)
 {
-    (void)op;
     graft_plan_outputs_at_most(plan, 1);
     graft_onnx_operand x = graft_plan_input(plan, 0);
     graft_shape shape = graft_plan_shape(plan, x);
@@ -459,11 +492,11 @@ void graft_plan_softmax(graft_onnx_plan *plan, uint32_t op)
         return;
     }
     if (plan->opset < 13) {
-        plan_old_softmax(plan, x);
+        plan_old_softmax(plan, op, x);
         return;
     }
     int32_t axis = (int32_t)graft_plan_axis(plan, graft_plan_int(plan, "axis", -1), shape.rank);
-    graft_plan_output(plan, 0, graft_plan_add1(plan, GRAFT_OP_softmax, &axis, x));
+    graft_plan_output(plan, 0, graft_plan_add1(plan, op, &axis, x));
 }
 
 graft_onnx_operand graft_plan_reduced(graft_onnx_plan *plan, uint32_t op, graft_onnx_operand x,

@@ -142,15 +142,6 @@ void graft_plan_mean(graft_onnx_plan *plan, uint32_t op)
 
 enum { REDUCE_INPUT = 18 };
 
-void graft_plan_reduce_min(graft_onnx_plan *plan, uint32_t op)
-{
-    (void)op;
-    graft_plan_outputs_at_most(plan, 1);
-    graft_onnx_operand x = negated(plan, graft_plan_input(plan, 0));
-    x = graft_plan_reduced(plan, GRAFT_OP_reduce_max, x, REDUCE_INPUT);
-    graft_plan_output(plan, 0, negated(plan, x));
-}
-
 /* The sum of squares, or its root when `op` is sqrt. */
 void graft_plan_reduce_squares(graft_onnx_plan *plan, uint32_t op)
 {
@@ -287,10 +278,24 @@ void graft_plan_rms_norm(graft_onnx_plan *plan, uint32_t op)
         graft_plan_refuse(plan, "scales that do not have the shape of what is normalised");
         return;
     }
-    int32_t attrs[2];
-    attrs[GRAFT_ATTR_reduce_mean_axes] = (int32_t)((1U << shape.rank) - (1U << axis));
-    attrs[GRAFT_ATTR_reduce_mean_keep] = 1;
-    graft_onnx_operand by = deviation(plan, x, attrs, graft_plan_float(plan, "epsilon", 1e-5F));
-    x = graft_plan_add2(plan, GRAFT_OP_div, NULL, x, by);
-    graft_plan_output(plan, 0, graft_plan_add2(plan, GRAFT_OP_mul, NULL, x, scale));
+    const float epsilon = graft_plan_float(plan, "epsilon", 1e-5F);
+    int32_t attrs[GRAFT_MAX_ATTRS] = {0};
+    memcpy(&attrs[GRAFT_ATTR_rms_norm_epsilon], &epsilon, sizeof(epsilon));
+    x = graft_plan_add2(plan, GRAFT_OP_rms_norm, attrs, join_axes(plan, x, axis),
+                        join_axes(plan, scale, 0));
+    graft_plan_output(plan, 0, axis + 1U == shape.rank
+                                   ? x
+                                   : graft_plan_reshape(plan, x, shape.dims, shape.rank));
+}
+
+void graft_plan_instance_norm(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    const float epsilon = graft_plan_float(plan, "epsilon", 1e-5F);
+    const graft_onnx_operand inputs[3] = {graft_plan_input(plan, 0), graft_plan_input(plan, 1),
+                                          graft_plan_input(plan, 2)};
+    int32_t attrs[GRAFT_MAX_ATTRS] = {0};
+    memcpy(&attrs[GRAFT_ATTR_instance_norm_epsilon], &epsilon, sizeof(epsilon));
+    graft_plan_output(plan, 0, graft_plan_add(plan, GRAFT_OP_instance_norm, attrs, inputs));
 }

@@ -117,7 +117,7 @@ static int64_t bound_in_axis(int64_t bound, int64_t size)
     return bound < 0 ? 0 : bound > size ? size : bound;
 }
 
-/* Steps of 1 only. */
+/* Steps forward. */
 void graft_plan_slice(graft_onnx_plan *plan, uint32_t op)
 {
     (void)op;
@@ -141,19 +141,86 @@ void graft_plan_slice(graft_onnx_plan *plan, uint32_t op)
         int64_t size = shape.dims[axis];
         int64_t start = bound_in_axis(starts.items[i], size);
         int64_t end = bound_in_axis(ends.items[i], size);
-        if ((steps.given && steps.items[i] != 1) || start >= end || (seen & 1U << axis) != 0) {
-            graft_plan_refuse(plan, "a slice that is empty or has steps");
-        } else if (start > 0 || end < size) {
-            int32_t attrs[3];
+        const int64_t step = steps.given ? steps.items[i] : 1;
+        if (step < 1 || start >= end || (seen & 1U << axis) != 0) {
+            graft_plan_refuse(plan, "a slice that is empty or goes backwards");
+        } else if (start > 0 || end < size || step > 1) { /* A pick has one attribute more. */
+            int32_t attrs[4] = {0, 0, 0, graft_plan_int32(plan, step)};
             attrs[GRAFT_ATTR_slice_axis] = (int32_t)axis;
             attrs[GRAFT_ATTR_slice_start] = (int32_t)start;
             attrs[GRAFT_ATTR_slice_end] = (int32_t)end;
-            x = graft_plan_add1(plan, GRAFT_OP_slice, attrs, x);
+            x = graft_plan_add1(plan, step > 1 ? GRAFT_OP_pick : GRAFT_OP_slice, attrs, x);
         }
         seen |= 1U << axis;
     }
     if (plan->part_count == first_part) {
         x = graft_plan_add1(plan, GRAFT_OP_identity, NULL, x);
+    }
+    graft_plan_output(plan, 0, x);
+}
+
+void graft_plan_cumsum(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    const graft_onnx_operand x = graft_plan_input(plan, 0);
+    const number_list axis = read_list(plan, "axis", 1, 0);
+    int32_t attrs[2] = {0, graft_plan_int(plan, "exclusive", 0) != 0};
+    if (axis.count != 1 || graft_plan_int(plan, "reverse", 0) != 0) {
+        graft_plan_refuse(plan, "sums from the end, or an axis that is not known");
+        return;
+    }
+    attrs[GRAFT_ATTR_cumsum_axis] =
+        (int32_t)graft_plan_axis(plan, axis.items[0], graft_plan_shape(plan, x).rank);
+    graft_plan_output(plan, 0, graft_plan_add1(plan, GRAFT_OP_cumsum, attrs, x));
+}
+
+static bool mode_is(const graft_onnx_plan *plan, const char *name, const char *mode,
+                    const char *absent)
+{
+    const Onnx__AttributeProto *attribute = graft_plan_attribute(plan, name);
+    return attribute == NULL ? strcmp(mode, absent) == 0
+                             : attribute->s.len == strlen(mode) &&
+                                   memcmp(attribute->s.data, mode, strlen(mode)) == 0;
+}
+
+/* Whether place o of the output is place o / times of the input, for whole times. */
+static bool is_nearest_below(const graft_onnx_plan *plan)
+{
+    const char *places = "coordinate_transformation_mode";
+    bool floor = mode_is(plan, "nearest_mode", "floor", "round_prefer_floor");
+    bool ceil = mode_is(plan, "nearest_mode", "ceil", "round_prefer_floor");
+    bool below = plan->opset < 11 || /* Then there is no other way. */
+                 (floor && mode_is(plan, places, "asymmetric", "half_pixel")) ||
+                 (!floor && !ceil && mode_is(plan, places, "half_pixel", "half_pixel"));
+    return below && mode_is(plan, "mode", "nearest", "nearest");
+}
+
+/* To the nearest element, whole numbers of times larger. */
+void graft_plan_resize(graft_onnx_plan *plan, uint32_t op)
+{
+    (void)op;
+    graft_plan_outputs_at_most(plan, 1);
+    graft_onnx_operand x = graft_plan_input(plan, 0);
+    const graft_shape shape = graft_plan_shape(plan, x);
+    const bool sized = graft_plan_has_input(plan, 3);
+    const number_list sizes = read_list(plan, "sizes", 3, 0);
+    uint64_t count = sizes.count;
+    const float *scales =
+        sized ? NULL : graft_plan_const_floats(plan, plan->opset < 11 ? 1 : 2, &count);
+    if (plan->refusal != NULL || count != shape.rank || !is_nearest_below(plan)) {
+        graft_plan_refuse(plan, "another resizing than to the nearest");
+        return;
+    }
+    for (uint32_t i = 0; i < shape.rank && plan->refusal == NULL; i++) {
+        const double times =
+            sized ? (double)sizes.items[i] / (double)shape.dims[i] : (double)scales[i];
+        const int32_t attrs[2] = {(int32_t)i, (int32_t)(times < 1024.0 ? times : 0.0)};
+        if (!(times >= 1.0) || (double)attrs[GRAFT_ATTR_repeat_times] != times) {
+            graft_plan_refuse(plan, "a size that is not a multiple");
+        } else if (times > 1.0 || (i + 1U == shape.rank && plan->part_count == 0)) {
+            x = graft_plan_add1(plan, GRAFT_OP_repeat, attrs, x);
+        }
     }
     graft_plan_output(plan, 0, x);
 }

@@ -312,11 +312,12 @@ typedef struct {
     double sum;
     double count;
     double largest;
+    double smallest;
 } reduction;
 
 static reduction reduce_over(const workspace *w, uint32_t axes, place p)
 {
-    reduction r = {.largest = -(double)INFINITY};
+    reduction r = {.largest = -(double)INFINITY, .smallest = (double)INFINITY};
     for (size_t i = 0; i < graft_count(&w->drawn.in[0]); i++) {
         place q = place_of(&w->drawn.in[0], i);
         bool belongs = true;
@@ -327,6 +328,7 @@ static reduction reduce_over(const workspace *w, uint32_t axes, place p)
             r.sum += (double)w->in[0][i];
             r.count += 1.0;
             r.largest = fmax(r.largest, (double)w->in[0][i]);
+            r.smallest = fmin(r.smallest, (double)w->in[0][i]);
         }
     }
     return r;
@@ -372,23 +374,106 @@ static double define_reduce_max(const workspace *w, uint32_t slot, place p)
     return reduce_for(w, p).largest;
 }
 
+static double define_reduce_min(const workspace *w, uint32_t slot, place p)
+{
+    (void)slot;
+    return reduce_for(w, p).smallest;
+}
+
+/* x without the mean of row `first`..., divided by the row's deviation: axes from `axis` on. */
+static double normalised(const workspace *w, place p, uint32_t axis, bool centre)
+{
+    double sums[3] = {0.0, 0.0, 0.0}; /* Elements, x, squares. */
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        sums[0] = 0.0;
+        for (size_t i = 0; i < graft_count(&w->drawn.in[0]); i++) {
+            place q = {{0}};
+            size_t rest = i;
+            bool own = true;
+            for (uint32_t k = w->drawn.in[0].rank; k-- > 0;) {
+                q.at[k] = (int64_t)(rest % (size_t)w->drawn.in[0].dims[k]);
+                rest /= (size_t)w->drawn.in[0].dims[k];
+                own = own && (k >= axis || q.at[k] == p.at[k]);
+            }
+            const double x = own ? element(w, 0, q) : 0.0;
+            sums[0] += own ? 1.0 : 0.0;
+            sums[1] += pass == 0 && centre ? x : 0.0;
+            sums[2] += pass == 1 && own ? pow(x - sums[1], 2.0) : 0.0;
+        }
+        sums[1] /= pass == 0 ? sums[0] : 1.0;
+    }
+    return (element(w, 0, p) - sums[1]) /
+           sqrt(sums[2] / sums[0] + attr_float(w, GRAFT_ATTR_layer_norm_epsilon));
+}
+
 static double define_layer_norm(const workspace *w, uint32_t slot, place p)
 {
     (void)slot;
     uint32_t last = w->drawn.in[0].rank - 1U;
-    double count = (double)w->drawn.in[0].dims[last];
-    double mean = 0.0;
-    double variance = 0.0;
-    place q = p;
-    for (q.at[last] = 0; q.at[last] < w->drawn.in[0].dims[last]; q.at[last]++) {
-        mean += element(w, 0, q) / count;
+    return normalised(w, p, last, true) * (double)w->in[1][p.at[last]] +
+           (double)w->in[2][p.at[last]];
+}
+
+static double define_rms_norm(const workspace *w, uint32_t slot, place p)
+{
+    (void)slot;
+    uint32_t last = w->drawn.in[0].rank - 1U;
+    return normalised(w, p, last, false) * (double)w->in[1][p.at[last]];
+}
+
+static double define_instance_norm(const workspace *w, uint32_t slot, place p)
+{
+    (void)slot;
+    return normalised(w, p, 2, true) * (double)w->in[1][p.at[1]] + (double)w->in[2][p.at[1]];
+}
+
+static double define_cumsum(const workspace *w, uint32_t slot, place p)
+{
+    (void)slot;
+    int32_t axis = attr(w, GRAFT_ATTR_cumsum_axis);
+    int64_t end = p.at[axis] + 1 - attr(w, GRAFT_ATTR_cumsum_exclusive);
+    double total = 0.0;
+    for (p.at[axis] = 0; p.at[axis] < end; p.at[axis]++) {
+        total += element(w, 0, p);
     }
-    for (q.at[last] = 0; q.at[last] < w->drawn.in[0].dims[last]; q.at[last]++) {
-        variance += pow(element(w, 0, q) - mean, 2.0) / count;
+    return total;
+}
+
+static double define_repeat(const workspace *w, uint32_t slot, place p)
+{
+    (void)slot;
+    p.at[attr(w, GRAFT_ATTR_repeat_axis)] /= attr(w, GRAFT_ATTR_repeat_times);
+    return element(w, 0, p);
+}
+
+static double define_pick(const workspace *w, uint32_t slot, place p)
+{
+    (void)slot;
+    int32_t axis = attr(w, GRAFT_ATTR_pick_axis);
+    p.at[axis] = p.at[axis] * attr(w, GRAFT_ATTR_pick_step) + attr(w, GRAFT_ATTR_pick_start);
+    return element(w, 0, p);
+}
+
+/* Every element of the input, with that of the filter that brings it here. */
+static double define_conv_transpose(const workspace *w, uint32_t slot, place p)
+{
+    (void)slot;
+    const int32_t *in = w->drawn.in[0].dims;
+    double total = 0.0;
+    for (int64_t i = 0; i < (int64_t)in[1] * in[2] * in[3]; i++) {
+        place x = {
+            {p.at[0], i / in[3] / in[2], i / in[3] % in[2], i % in[3]}
+        };
+        place f = {
+            {x.at[1], p.at[1],
+             p.at[2] + attr(w, GRAFT_ATTR_conv_transpose_pad_top) -
+                 x.at[2] * attr(w, GRAFT_ATTR_conv_transpose_stride_h),
+             p.at[3] + attr(w, GRAFT_ATTR_conv_transpose_pad_left) -
+                 x.at[3] * attr(w, GRAFT_ATTR_conv_transpose_stride_w)}
+        };
+        total += element(w, 0, x) * element_or(w, 1, f, 0.0);
     }
-    double normal =
-        (element(w, 0, p) - mean) / sqrt(variance + attr_float(w, GRAFT_ATTR_layer_norm_epsilon));
-    return normal * (double)w->in[1][p.at[last]] + (double)w->in[2][p.at[last]];
+    return total;
 }
 
 static double define_softmax(const workspace *w, uint32_t slot, place p)
@@ -401,6 +486,11 @@ static double define_softmax(const workspace *w, uint32_t slot, place p)
         total += exp(element(w, 0, q));
     }
     return exp(element(w, 0, p)) / total;
+}
+
+static double define_log_softmax(const workspace *w, uint32_t slot, place p)
+{
+    return log(define_softmax(w, slot, p));
 }
 
 static double define_fill(const workspace *w, uint32_t slot, place p)
@@ -439,7 +529,7 @@ static void run_body(workspace *w)
 }
 
 /* Small differences of large numbers lose digits: of elements up to 4, a few 1e-7. */
-static double absolute_tolerance(uint32_t op) { return op == GRAFT_OP_layer_norm ? 4e-6 : 1e-7; }
+static double absolute_tolerance(uint32_t op) { return op == GRAFT_OP_layer_norm || op == GRAFT_OP_instance_norm ? 4e-6 : 1e-7; }
 
 static void check_outputs(const workspace *w)
 {

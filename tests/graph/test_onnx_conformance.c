@@ -37,6 +37,8 @@ static allowance allowance_of(uint32_t op)
     case GRAFT_OP_conv_bias_add:
     case GRAFT_OP_matmul:
     case GRAFT_OP_matmul_bias:
+    case GRAFT_OP_conv_transpose:
+    case GRAFT_OP_cumsum:
         return (allowance){"order of a sum", 16 * unit};
     case GRAFT_OP_avg_pool:
     case GRAFT_OP_global_avg_pool:
@@ -44,6 +46,9 @@ static allowance allowance_of(uint32_t op)
     case GRAFT_OP_reduce_sum:
         return (allowance){"order of a sum", 8 * unit};
     case GRAFT_OP_layer_norm:
+    case GRAFT_OP_instance_norm:
+    case GRAFT_OP_rms_norm:
+    case GRAFT_OP_log_softmax:
         return (allowance){"differences of sums", 32 * unit};
     case GRAFT_OP_scale_shift:
         return (allowance){"scale and shift are computed first", 16 * unit};

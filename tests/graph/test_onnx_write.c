@@ -74,6 +74,25 @@ static const write_row generated[] = {
     {"gelu in its parts",
      "opset 13; input x 2; output y; node Gelu x -> y",
      "graft_root_0:\ngraft_one_2:\ngraft_half_5:\nDiv x graft_root_0 -> graft_y_1\nErf graft_y_1 -> graft_y_3\nAdd graft_y_3 graft_one_2 -> graft_y_4\nMul x graft_y_4 -> graft_y_6\nMul graft_y_6 graft_half_5 -> y\nout y"},
+    {"swish",
+     "opset 24; input x 2; output y; node Swish x -> y : alpha=0.5", "Swish x -> y : alpha=0.5\nout y"},
+    {"functions with numbers",
+     "opset 20; input x 2; output y; node HardSigmoid x -> a; node Elu a -> b : alpha=2.0; node Gelu b -> y : approximate=tanh",
+     "HardSigmoid x -> graft_hard_sigmoid_0 : alpha=0.2 beta=0.5\nElu graft_hard_sigmoid_0 -> graft_elu_1 : alpha=2\n"
+     "Gelu graft_elu_1 -> y : approximate=tanh\nout y"},
+    {"a slice with steps", "opset 13; input x 4; ints s = 1; ints e = 4; ints a = 0; ints t = 2; output y; node Slice x s e a t -> y",
+     "graft_starts_0: 1\ngraft_ends_1: 1\ngraft_axes_2: 1\ngraft_steps_3: 1\n"
+     "Slice x graft_starts_0 graft_ends_1 graft_axes_2 graft_steps_3 -> y\nout y"},
+    {"sums along an axis", "opset 13; input x 2 3; ints a = 1; output y; node CumSum x a -> y : exclusive=1",
+     "graft_axis_0: 1\nCumSum x graft_axis_0 -> y : exclusive=1\nout y"},
+    {"elements repeated", "opset 13; input x 1 1 2 2; weight k 4 = 1 1 1 2; output y; node Resize x _ k -> y : mode=nearest",
+     "graft_scales_0: 4\nResize x _ graft_scales_0 -> y : coordinate_transformation_mode=asymmetric mode=nearest nearest_mode=floor\nout y"},
+    {"a transposed convolution", "input x 1 2 3 3; weight w 2 4 3 3; output y; node ConvTranspose x w -> y : strides=2,2",
+     "w: 2 4 3 3\nConvTranspose x w -> y : kernel_shape=3,3 output_padding=0,0 pads=0,0,0,0 strides=2,2\nout y"},
+    {"instance normalisation", "input x 1 2 3 3; weight s 2; weight b 2; output y; node InstanceNormalization x s b -> y : epsilon=0.5",
+     "s: 2\nb: 2\nInstanceNormalization x s b -> y : epsilon=0.5\nout y"},
+    {"root of the mean square", "opset 23; input x 2 3; weight s 3; output y; node RMSNormalization x s -> y : epsilon=0.5",
+     "s: 3\nRMSNormalization x s -> y : epsilon=0.5\nout y"},
     {"layer normalisation",
      "opset 17; input x 2 3; weight s 3; weight b 3; output y; node LayerNormalization x s b -> y : epsilon=0.5",
      "s: 3\nb: 3\nLayerNormalization x s b -> y : axis=-1 epsilon=0.5\nout y"},
@@ -495,6 +514,9 @@ static void test_forms_of_old_opsets(void **state)
         {GRAFT_OP_erf,  9},
         {GRAFT_OP_gelu, 9},
         {GRAFT_OP_max,  8},
+        {GRAFT_OP_cumsum, 11},
+        {GRAFT_OP_swish, 7},
+        {GRAFT_OP_hard_swish, 14},
         {GRAFT_OP_conv, 7}
     };
     graft_env *env = *state;

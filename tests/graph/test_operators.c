@@ -375,6 +375,9 @@ static void test_flops_are_what_bodies_do(void **state)
             include_padding(&drawn, GRAFT_ATTR_conv_pad_top);
         } else if (op == GRAFT_OP_max_pool || op == GRAFT_OP_avg_pool) {
             include_padding(&drawn, GRAFT_ATTR_max_pool_pad_top);
+        } else if (op == GRAFT_OP_conv_transpose) { /* An output that holds everything. */
+            memset(&drawn.attrs[GRAFT_ATTR_conv_transpose_pad_top], 0, 6 * sizeof(int32_t));
+            assert_int_equal(graft_infer_shapes(op, drawn.attrs, drawn.in, drawn.out), GRAFT_OK);
         }
         uint64_t count = 0;
         graft_call call = check_case_call(&drawn);

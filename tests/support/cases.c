@@ -268,6 +268,57 @@ static void propose_function(graft_rng *rng, check_case *c)
     }
 }
 
+static void propose_rms_norm(graft_rng *rng, check_case *c)
+{
+    propose_layer_norm(rng, c);
+    c->in[2] = (graft_shape){.dtype = GRAFT_DTYPE_F32};
+}
+
+static void propose_instance_norm(graft_rng *rng, check_case *c)
+{
+    propose_layer_norm(rng, c);
+    c->in[0] = draw_shape(rng, 3 + graft_rng_below(rng, 2));
+    c->in[1].dims[0] = c->in[2].dims[0] = c->in[0].dims[1];
+}
+
+static void propose_cumsum(graft_rng *rng, check_case *c)
+{
+    propose_any(rng, c);
+    c->attrs[GRAFT_ATTR_cumsum_axis] = draw_axis(rng, c);
+    c->attrs[GRAFT_ATTR_cumsum_exclusive] = draw_between(rng, 0, 1);
+}
+
+static void propose_repeat(graft_rng *rng, check_case *c)
+{
+    propose_any(rng, c);
+    c->attrs[GRAFT_ATTR_repeat_axis] = draw_axis(rng, c);
+    c->attrs[GRAFT_ATTR_repeat_times] = draw_between(rng, 1, 3);
+}
+
+static void propose_pick(graft_rng *rng, check_case *c)
+{
+    propose_slice(rng, c);
+    c->attrs[GRAFT_ATTR_pick_step] = draw_between(rng, 1, 3);
+}
+
+static void propose_conv_transpose(graft_rng *rng, check_case *c)
+{
+    c->in[0] = draw_shape(rng, 4);
+    c->in[1] = draw_shape(rng, 4);
+    c->in[1].dims[0] = c->in[0].dims[1] = draw_between(rng, 1, 2);
+    c->in[1].dims[1] = c->in[0].dims[0] = draw_between(rng, 1, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        c->in[0].dims[2 + i] = draw_between(rng, 1, 3);
+        c->in[1].dims[2 + i] = draw_between(rng, 1, 3);
+        c->attrs[GRAFT_ATTR_conv_transpose_stride_h + i] = draw_between(rng, 1, 2);
+        c->attrs[GRAFT_ATTR_conv_transpose_pad_top + i] = draw_between(rng, 0, 1);
+        c->attrs[GRAFT_ATTR_conv_transpose_pad_bottom + i] = draw_between(rng, 0, 1);
+        c->attrs[GRAFT_ATTR_conv_transpose_extra_h + i] = draw_between(rng, 0, 1);
+    }
+}
+
+#define propose_reduce_min      propose_reduce_mean
+#define propose_log_softmax     propose_softmax
 #define propose_identity        propose_any
 #define propose_relu            propose_any
 #define propose_sigmoid         propose_any

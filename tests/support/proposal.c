@@ -516,6 +516,68 @@ static void propose_layer_norm(graft_rng *rng, proposal *p)
     put_attr(p, GRAFT_ATTR_layer_norm_epsilon, bits_of((float)proposal_between(rng, 1, 8) / 4.0F));
 }
 
+static void propose_rms_norm(graft_rng *rng, proposal *p)
+{
+    int32_t columns = p->in_known[1] && p->in[1].rank == 1 ? p->in[1].dims[0]
+                                                           : proposal_between(rng, 1, 4);
+    graft_shape shape = draw_shape(rng, 1, 4);
+    columns = p->in_known[0] && p->in[0].rank > 0 ? p->in[0].dims[p->in[0].rank - 1] : columns;
+    shape.dims[shape.rank - 1] = columns;
+    put_shape(p, 0, shape);
+    put_shape(p, 1, vector_of(columns));
+    put_attr(p, GRAFT_ATTR_rms_norm_epsilon, bits_of((float)proposal_between(rng, 1, 8) / 4.0F));
+}
+
+static void propose_instance_norm(graft_rng *rng, proposal *p)
+{
+    int32_t channels = proposal_between(rng, 1, 3);
+    for (uint32_t i = 1; i < 3; i++) {
+        channels = p->in_known[i] && p->in[i].rank == 1 ? p->in[i].dims[0] : channels;
+    }
+    graft_shape shape = draw_shape(rng, 3, 4);
+    channels = p->in_known[0] && p->in[0].rank > 2 ? p->in[0].dims[1] : channels;
+    shape.dims[1] = channels;
+    put_shape(p, 0, shape);
+    put_shape(p, 1, vector_of(channels));
+    put_shape(p, 2, vector_of(channels));
+    put_attr(p, GRAFT_ATTR_instance_norm_epsilon,
+             bits_of((float)proposal_between(rng, 1, 8) / 4.0F));
+}
+
+static void propose_cumsum(graft_rng *rng, proposal *p)
+{
+    put_axis(rng, p, GRAFT_ATTR_cumsum_axis);
+    put_attr(p, GRAFT_ATTR_cumsum_exclusive, proposal_between(rng, 0, 1));
+}
+
+static void propose_repeat(graft_rng *rng, proposal *p)
+{
+    put_axis(rng, p, GRAFT_ATTR_repeat_axis);
+    put_attr(p, GRAFT_ATTR_repeat_times, proposal_between(rng, 1, 3));
+}
+
+static void propose_pick(graft_rng *rng, proposal *p)
+{
+    propose_slice(rng, p); /* Its first attributes are the same. */
+    put_attr(p, GRAFT_ATTR_pick_step, proposal_between(rng, 1, 3));
+}
+
+static void propose_conv_transpose(graft_rng *rng, proposal *p)
+{
+    graft_shape image = draw_image(rng);
+    graft_shape filter = draw_image(rng);
+    image.dims[1] = p->in_known[1] && p->in[1].rank == 4 ? p->in[1].dims[0] : image.dims[1];
+    put_shape(p, 0, image);
+    filter.dims[0] = size_at(p, 0, 1);
+    put_shape(p, 1, filter);
+    for (uint32_t i = 0; i < 2; i++) {
+        put_attr(p, GRAFT_ATTR_conv_transpose_stride_h + i, proposal_between(rng, 1, 2));
+        put_attr(p, GRAFT_ATTR_conv_transpose_pad_top + i, proposal_between(rng, 0, 1));
+        put_attr(p, GRAFT_ATTR_conv_transpose_pad_bottom + i, proposal_between(rng, 0, 1));
+        put_attr(p, GRAFT_ATTR_conv_transpose_extra_h + i, proposal_between(rng, 0, 1));
+    }
+}
+
 static void propose_function(graft_rng *rng, proposal *p)
 {
     propose_any(rng, p);
@@ -541,7 +603,9 @@ static void propose_function(graft_rng *rng, proposal *p)
 #define propose_max      propose_pair
 #define propose_min      propose_pair
 
-#define propose_reduce_sum propose_reduce_mean
+#define propose_reduce_sum  propose_reduce_mean
+#define propose_reduce_min  propose_reduce_mean
+#define propose_log_softmax propose_softmax
 #define propose_reduce_max propose_reduce_mean
 
 static void (*const proposals[GRAFT_OP_COUNT])(graft_rng *, proposal *) = {

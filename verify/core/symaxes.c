@@ -72,7 +72,7 @@ static rd_int rd_group(const rd *r, rd_int output, rd_int outputs, rd_int groups
 #define rd_dim(r, i, axis)  none(r, i, axis)
 #define rd_out_dim(r, axis) none(r, axis, 0)
 #define rd_attr(r, k)       none(r, k, 0)
-#define rd_whole(r, n)      none(r, n, 0)
+#define rd_whole(r, n)      ((void)(n), none(r, 0, 0))
 #define rd_sub              rd_add
 #define rd_mul              rd_add
 
@@ -127,6 +127,7 @@ static rd_num rd_read(rd *r, uint32_t i, const rd_int *index)
 #define rd_over                rd_compute
 #define rd_shifted             rd_compute
 #define rd_exp(r, x)           ((void)(r), (x))
+#define rd_log                 rd_exp
 #define rd_root                rd_exp
 #define rd_tidy                rd_exp
 #define rd_activate(r, how, x) ((void)(r), (void)(how), (x))
@@ -136,7 +137,7 @@ static rd_num rd_read(rd *r, uint32_t i, const rd_int *index)
 static bool rd_slide(rd *r, const rd_window *window, rd_int *at)
 {
     (void)r;
-    *at = (rd_int){.axes = window->position.axes};
+    *at = join(window->position, window->before);
     return true;
 }
 

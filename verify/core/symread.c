@@ -290,6 +290,12 @@ static Z3_ast rd_times(const rd *r, Z3_ast a, Z3_ast b) { return compute(r, GRAF
 static Z3_ast rd_over(const rd *r, Z3_ast a, Z3_ast b) { return compute(r, GRAFT_OP_div, a, b); }
 static Z3_ast rd_exp(const rd *r, Z3_ast x) { return compute(r, GRAFT_OP_exp, x, NULL); }
 static Z3_ast rd_root(const rd *r, Z3_ast x) { return compute(r, GRAFT_OP_sqrt, x, NULL); }
+static Z3_ast rd_log(const rd *r, Z3_ast x)
+{
+    return r->s->numbers != NULL ? r->s->numbers->function(r->s, GRAFT_OP_log, x, NULL)
+                                 : graft_term_composed(&r->s->term, GRAFT_OP_log, x, NULL);
+}
+
 static Z3_ast rd_tidy(const rd *r, Z3_ast x) { return graft_sym_normal(r->s, x); }
 static Z3_ast rd_nothing(const rd *r) { return r->s->term.zero; }
 
@@ -430,7 +436,7 @@ static Z3_ast count_of(rd *r, const graft_sym_range *range, uint32_t binder)
 /* Of real numbers a mean is a sum divided by how many there are along each axis. */
 static Z3_ast close_real(rd *r, rd_kind kind, const graft_sym_range *range, Z3_ast body)
 {
-    if (kind == RD_MAX) {
+    if (kind == RD_MAX || kind == RD_MIN) {
         return graft_sym_max(r->s, r->facts, range, body);
     }
     Z3_ast total = graft_sym_sum(r->s, r->facts, range, body);
@@ -442,11 +448,20 @@ static Z3_ast close_real(rd *r, rd_kind kind, const graft_sym_range *range, Z3_a
     return total;
 }
 
+/* The smallest is the opposite of the largest opposite, bit for bit. */
+static Z3_ast opposite(const rd *r, Z3_ast x)
+{
+    Z3_ast minus = r->s->numbers != NULL ? r->s->numbers->size(r->s, graft_sym_int(r->s, -1))
+                                         : Z3_mk_int(r->s->z3, -1, r->s->term.real);
+    return rd_times(r, x, minus);
+}
+
 static Z3_ast rd_fold(rd *r, rd_kind kind, uint32_t count, const Z3_ast *sizes, rd_body body,
                       const void *context)
 {
     static const graft_sym_fold folds[] = {[RD_SUM] = GRAFT_SYM_ORDERED_SUM,
                                            [RD_MAX] = GRAFT_SYM_ORDERED_MAX,
+                                           [RD_MIN] = GRAFT_SYM_ORDERED_MAX,
                                            [RD_MEAN] = GRAFT_SYM_ORDERED_MEAN,
                                            [RD_MEAN_OF_ALL] = GRAFT_SYM_ORDERED_MEAN};
     graft_sym_range range = graft_sym_range_open(r->s);
@@ -459,10 +474,12 @@ static Z3_ast rd_fold(rd *r, rd_kind kind, uint32_t count, const Z3_ast *sizes, 
     r->range = &range;
     Z3_ast value = body(r, range.binders, context);
     r->range = NULL;
+    value = kind == RD_MIN ? opposite(r, value) : value;
     assert(asked == Z3_ast_vector_size(r->s->z3, r->s->term.domain)); /* Nothing divides there. */
-    return r->s->numbers != NULL
-               ? r->s->numbers->fold(r->s, folds[kind], kind == RD_MEAN_OF_ALL, &range, value)
-               : close_real(r, kind, &range, value);
+    value = r->s->numbers != NULL
+                ? r->s->numbers->fold(r->s, folds[kind], kind == RD_MEAN_OF_ALL, &range, value)
+                : close_real(r, kind, &range, value);
+    return kind == RD_MIN ? opposite(r, value) : value;
 }
 
 static Z3_ast rd_row_shift(rd *r, const rd_along *along)

@@ -762,6 +762,43 @@ class Shapes:
         self.vector(t, x.sizes[-1])
         return [x]
 
+    def rms_norm(self, attrs, x, s):
+        return self.layer_norm(attrs, x, s, s)
+
+    def instance_norm(self, attrs, x, s, t):
+        self.want_rank(x, range(3, 7))
+        return self.layer_norm(attrs, Shape(x.sizes[2:] + [x.sizes[1]]), s, t) and [x]
+
+    def cumsum(self, attrs, x):
+        self.want_axis(attrs, x)
+        return [x]
+
+    def repeat(self, attrs, x):
+        axis, times = self.want_axis(attrs, x), attrs["times"]
+        size = x.sizes[axis]
+        return [self.replace(x, axis, Number(size.value * times.value,
+                                             lambda v: v % times.value == 0 and size.put(v // times.value)))]
+
+    def pick(self, attrs, x):
+        axis, step = attrs["axis"].value, attrs["step"].value
+        size = self.slice(attrs, x)[0].sizes[axis].value
+        return [self.replace(x, axis, Number((size - 1) // step + 1, lambda v: False))]
+
+    def conv_transpose(self, attrs, x, w):
+        self.want_rank(x, [4])
+        self.want_rank(w, [4])
+        want_equal(x.sizes[1], w.sizes[0])
+        planes = []
+        for i in (0, 1):
+            pads = [attrs["pad_" + ["top", "left"][i]], attrs["pad_" + ["bottom", "right"][i]]]
+            size = (attrs["stride_" + "hw"[i]].value * (x.sizes[2 + i].value - 1) + w.sizes[2 + i].value
+                    + attrs["extra_" + "hw"[i]].value - pads[0].value - pads[1].value)
+            if size < 1:
+                raise Repair(lambda pads=pads: pads[0].put(0), lambda pads=pads: pads[1].put(0),
+                             lambda i=i: x.sizes[2 + i].put(x.sizes[2 + i].value + 2))
+            planes.append(Number(size, lambda v: False))
+        return [Shape([x.sizes[0], w.sizes[1]] + planes)]
+
     def replace(self, x, axis, size):
         sizes = list(x.sizes)
         sizes[axis] = size
@@ -900,6 +937,8 @@ class Shapes:
         self.want_axis(attrs, x)
         return [x]
 
+    log_softmax = softmax
+
     def reduce(self, attrs, x):
         axes = attrs["axes"]
         if axes.value >> x.rank != 0:
@@ -913,7 +952,7 @@ class Shapes:
                 sizes.append(Number(1))
         return [Shape(sizes)]
 
-    reduce_mean = reduce_sum = reduce_max = reduce
+    reduce_mean = reduce_sum = reduce_max = reduce_min = reduce
 
 
 # ---------------------------------------------------------------- operators as ONNX nodes
@@ -1089,6 +1128,45 @@ class Nodes:
 
     def reduce_max(self, attrs, inputs, shapes):
         return self.reduced("ReduceMax", attrs, inputs)
+
+    def reduce_min(self, attrs, inputs, shapes):
+        return self.reduced("ReduceMin", attrs, inputs)
+
+    def log_softmax(self, attrs, inputs, shapes):
+        return [self.graph.add("LogSoftmax", inputs, axis=attrs["axis"])]
+
+    def cumsum(self, attrs, inputs, shapes):
+        axis = self.graph.constant(np.array(attrs["axis"], dtype=np.int64))
+        return [self.graph.add("CumSum", inputs + [axis], exclusive=attrs["exclusive"])]
+
+    def pick(self, attrs, inputs, shapes):
+        return [self.graph.add("Slice", inputs + [self.graph.whole([attrs[name]])
+                                                  for name in ("start", "end", "axis", "step")])]
+
+    def repeat(self, attrs, inputs, shapes):
+        """By places, as Resize takes no more than the reference implementation does."""
+        size = shapes[0][attrs["axis"]]
+        places = [i // attrs["times"] for i in range(size * attrs["times"])]
+        return [self.graph.add("Gather", inputs + [self.graph.whole(places)], axis=attrs["axis"])]
+
+    def conv_transpose(self, attrs, inputs, shapes):
+        a = attrs
+        return [self.graph.add("ConvTranspose", inputs, strides=[a["stride_h"], a["stride_w"]], pads=self.pads(a),
+                               output_padding=[a["extra_h"], a["extra_w"]])]
+
+    def rms_norm(self, attrs, inputs, shapes):
+        g = self.graph
+        mean = g.add("ReduceMean", [g.add("Mul", [inputs[0], inputs[0]]), g.whole([-1])])
+        deviation = g.add("Sqrt", [g.add("Add", [mean, g.number(attrs["epsilon"])])])
+        return [g.add("Mul", [g.add("Div", [inputs[0], deviation]), inputs[1]])]
+
+    def instance_norm(self, attrs, inputs, shapes):
+        g, axes = self.graph, self.graph.whole(list(range(2, len(shapes[0]))))
+        centred = g.add("Sub", [inputs[0], g.add("ReduceMean", [inputs[0], axes])])
+        variance = g.add("ReduceMean", [g.add("Mul", [centred, centred]), axes])
+        deviation = g.add("Sqrt", [g.add("Add", [variance, g.number(attrs["epsilon"])])])
+        s, t = [g.add("Reshape", [x, g.whole([-1] + [1] * (len(shapes[0]) - 2))]) for x in inputs[1:]]
+        return [g.add("Add", [g.add("Mul", [g.add("Div", [centred, deviation]), s]), t])]
 
 
 # ---------------------------------------------------------------- both sides

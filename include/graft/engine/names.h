@@ -193,6 +193,9 @@
 #pragma push_macro("check_code")
 #undef check_code
 #define check_code graft_own_check_code
+#pragma push_macro("check_epsilon")
+#undef check_epsilon
+#define check_epsilon graft_own_check_epsilon
 #pragma push_macro("check_node")
 #undef check_node
 #define check_node graft_own_check_node
@@ -955,6 +958,12 @@
 #pragma push_macro("shape_conv_bias_add")
 #undef shape_conv_bias_add
 #define shape_conv_bias_add graft_own_shape_conv_bias_add
+#pragma push_macro("shape_conv_transpose")
+#undef shape_conv_transpose
+#define shape_conv_transpose graft_own_shape_conv_transpose
+#pragma push_macro("shape_cumsum")
+#undef shape_cumsum
+#define shape_cumsum graft_own_shape_cumsum
 #pragma push_macro("shape_fill")
 #undef shape_fill
 #define shape_fill graft_own_shape_fill
@@ -970,6 +979,9 @@
 #pragma push_macro("shape_global_avg_pool")
 #undef shape_global_avg_pool
 #define shape_global_avg_pool graft_own_shape_global_avg_pool
+#pragma push_macro("shape_instance_norm")
+#undef shape_instance_norm
+#define shape_instance_norm graft_own_shape_instance_norm
 #pragma push_macro("shape_layer_norm")
 #undef shape_layer_norm
 #define shape_layer_norm graft_own_shape_layer_norm
@@ -991,15 +1003,24 @@
 #pragma push_macro("shape_pad")
 #undef shape_pad
 #define shape_pad graft_own_shape_pad
+#pragma push_macro("shape_pick")
+#undef shape_pick
+#define shape_pick graft_own_shape_pick
 #pragma push_macro("shape_pool")
 #undef shape_pool
 #define shape_pool graft_own_shape_pool
 #pragma push_macro("shape_reduce")
 #undef shape_reduce
 #define shape_reduce graft_own_shape_reduce
+#pragma push_macro("shape_repeat")
+#undef shape_repeat
+#define shape_repeat graft_own_shape_repeat
 #pragma push_macro("shape_reshape")
 #undef shape_reshape
 #define shape_reshape graft_own_shape_reshape
+#pragma push_macro("shape_rms_norm")
+#undef shape_rms_norm
+#define shape_rms_norm graft_own_shape_rms_norm
 #pragma push_macro("shape_same")
 #undef shape_same
 #define shape_same graft_own_shape_same
@@ -1158,6 +1179,10 @@
 #undef work_conv_bias
 #pragma push_macro("work_conv_bias_add")
 #undef work_conv_bias_add
+#pragma push_macro("work_conv_transpose")
+#undef work_conv_transpose
+#pragma push_macro("work_cumsum")
+#undef work_cumsum
 #pragma push_macro("work_div")
 #undef work_div
 #pragma push_macro("work_erf")
@@ -1172,10 +1197,14 @@
 #undef work_global_avg_pool
 #pragma push_macro("work_identity")
 #undef work_identity
+#pragma push_macro("work_instance_norm")
+#undef work_instance_norm
 #pragma push_macro("work_layer_norm")
 #undef work_layer_norm
 #pragma push_macro("work_leaky_relu")
 #undef work_leaky_relu
+#pragma push_macro("work_log_softmax")
+#undef work_log_softmax
 #pragma push_macro("work_matmul")
 #undef work_matmul
 #pragma push_macro("work_matmul_bias")
@@ -1194,16 +1223,24 @@
 #undef work_one
 #pragma push_macro("work_pad")
 #undef work_pad
+#pragma push_macro("work_pick")
+#undef work_pick
 #pragma push_macro("work_reduce_max")
 #undef work_reduce_max
 #pragma push_macro("work_reduce_mean")
 #undef work_reduce_mean
+#pragma push_macro("work_reduce_min")
+#undef work_reduce_min
 #pragma push_macro("work_reduce_sum")
 #undef work_reduce_sum
 #pragma push_macro("work_relu")
 #undef work_relu
+#pragma push_macro("work_repeat")
+#undef work_repeat
 #pragma push_macro("work_reshape")
 #undef work_reshape
+#pragma push_macro("work_rms_norm")
+#undef work_rms_norm
 #pragma push_macro("work_scale_shift")
 #undef work_scale_shift
 #pragma push_macro("work_sigmoid")

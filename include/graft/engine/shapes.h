@@ -462,6 +462,16 @@ static GRAFT_APART uint64_t measure_work(const graft_form *form, uint32_t measur
 /* The sum, a difference, a square and their sum, the quotient, scale and shift; the rest is done
  * once per row. */
 #define work_layer_norm      {WORK_ALIKE, 0, 7}
+#define work_instance_norm   {WORK_ALIKE, 0, 7}
+/* A square and their sum, the quotient and the scale. */
+#define work_rms_norm        {WORK_ALIKE, 0, 4}
+/* Maximum, difference, exponential, sum and difference; one logarithm a row. */
+#define work_log_softmax     {WORK_ALIKE, 0, 5}
+#define work_reduce_min      {WORK_JOINED, 1, 0}
+#define work_cumsum          work_one
+#define work_repeat          work_none
+#define work_pick            work_none
+#define work_conv_transpose  work_none /* Counted apart. */
 
 static const graft_work work_table[GRAFT_OP_COUNT] = {
     work_none,
@@ -490,14 +500,28 @@ static uint32_t activation_work(uint32_t activation)
                                                                          : 1;
 }
 
-/* Operations per row of the last axis: both means, epsilon and the root of a layer_norm. */
-static uint64_t row_work(uint32_t op, const graft_shape *out)
+/* Operations that are not of an element of the output: of a normalisation, per row or image, the
+ * means, epsilon and the root; per row of a log_softmax the logarithm; of a transposed convolution a
+ * product and a sum for each element of an image and of the filter that meet. */
+static uint64_t row_work(const graft_form *form)
 {
-    uint64_t rows = 1;
-    for (uint32_t i = 0; i + 1 < out->rank; i++) {
-        rows *= (uint64_t)out->dims[i];
+    const graft_shape *in = form->inputs[0];
+    const uint64_t elements = graft_shape_elements(in);
+    switch (form->op) {
+    case GRAFT_OP_layer_norm:
+        return 4 * (elements / (uint64_t)in->dims[in->rank - 1u]);
+    case GRAFT_OP_rms_norm:
+        return 3 * (elements / (uint64_t)in->dims[in->rank - 1u]);
+    case GRAFT_OP_instance_norm:
+        return 4 * (uint64_t)in->dims[0] * (uint64_t)in->dims[1];
+    case GRAFT_OP_log_softmax:
+        return elements / (uint64_t)in->dims[form->attrs[GRAFT_ATTR_log_softmax_axis]];
+    case GRAFT_OP_conv_transpose:
+        return multiply_saturating(2 * elements, graft_shape_elements(form->inputs[1]) /
+                                                     (uint64_t)in->dims[1]);
+    default:
+        return 0;
     }
-    return op == GRAFT_OP_layer_norm ? 4 * rows : 0;
 }
 
 static uint64_t form_flops(const graft_form *form)
@@ -510,7 +534,7 @@ static uint64_t form_flops(const graft_form *form)
     uint64_t work = multiply_saturating(measure_work(form, per->measure), per->times);
     work = add_saturating(work, per->plus + activation_work(activation_of(form->op, form->attrs)));
     return add_saturating(multiply_saturating(graft_shape_elements(out), work),
-                          row_work(form->op, out));
+                          row_work(form));
 }
 
 uint64_t graft_op_flops(uint32_t op, const int32_t *attrs, const graft_shape *in,
