@@ -31,6 +31,7 @@ struct graft_device {
     cudnn_target target;
     cudaStream_t stream;
     cudaEvent_t events[2];
+    bool has[GRAFT_OP_COUNT]; /* All but those that came without a kernel for it. */
     int gpu;
     bool keeps_gaps; /* Times launches one by one, not as a replayed graph. */
     bool is_wide;    /* Lists as many engines as there is room for. */

@@ -362,6 +362,10 @@ static const uint8_t functions[GRAFT_OP_COUNT] = {
     [GRAFT_OP_sub] = CUDA_SUB + 1,         [GRAFT_OP_mul] = CUDA_MUL + 1,
     [GRAFT_OP_div] = CUDA_DIV + 1,         [GRAFT_OP_max] = CUDA_MAX + 1,
     [GRAFT_OP_min] = CUDA_MIN + 1,         [GRAFT_OP_scale_shift] = CUDA_SCALE_SHIFT + 1,
+#define OP(id, name, inputs, outputs, attributes, flags, onnx)
+#define FUNCTION(id, name, attributes, flags, work, since, onnx, body)                             \
+    [id] = CUDA_FUNCTIONS + (id) + 1,
+#include "graft/operators.def"
 };
 
 static void make_function(const graft_signature *s, const graft_shape *output, const strides_of *st,
@@ -383,6 +387,9 @@ static void make_function(const graft_signature *s, const graft_shape *output, c
         point->high = cuda_bits_float((uint32_t)s->attrs[GRAFT_ATTR_clip_high]);
     } else if (s->op == GRAFT_OP_leaky_relu) {
         point->low = cuda_bits_float((uint32_t)s->attrs[GRAFT_ATTR_leaky_relu_slope]);
+    } else if (point->function >= CUDA_FUNCTIONS) {
+        point->low = cuda_bits_float((uint32_t)s->attrs[0]);
+        point->high = cuda_bits_float((uint32_t)s->attrs[1]);
     }
     make_points(output, st->out[0], steps, job, type);
 }

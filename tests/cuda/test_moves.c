@@ -136,6 +136,9 @@ static void run_trial(trial *t)
 
 static bool is_run(uint32_t op)
 {
+    if (op > GRAFT_OP_reduce_max && (graft_op(op)->flags & GRAFT_FLAG_COMPOSED) == 0) {
+        return false; /* They came without a kernel. */
+    }
     return graft_op(op) != NULL && op != GRAFT_OP_reshape && op != GRAFT_OP_fill;
 }
 
@@ -185,6 +188,10 @@ static const row rows[] = {
     {GRAFT_OP_reduce_sum,  3, {2, 40, 4200},       {0},            {2, 1}                },
     {GRAFT_OP_reduce_max,  4, {2, 40, 9, 8},       {0},            {12, 0}               },
     {GRAFT_OP_gelu,        3, {2, 13, 104},        {0},            {0}                   },
+    {GRAFT_OP_hard_swish,  3, {2, 13, 104},        {0},            {0}                   },
+    {GRAFT_OP_gelu_tanh,   3, {2, 13, 104},        {0},            {0}                   },
+    {GRAFT_OP_selu,        3, {2, 13, 104},        {0},            {0x3fd62d7d, 0x3f867d5f}},
+    {GRAFT_OP_softplus,    3, {2, 13, 104},        {0},            {0}                   },
 };
 
 static graft_shape shape_of(const int32_t *dims, uint32_t rank)
