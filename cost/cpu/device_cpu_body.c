@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 static const uint8_t operators[] = {
-    GRAFT_OP_reduce_min, GRAFT_OP_rms_norm, GRAFT_OP_instance_norm, GRAFT_OP_cumsum,
+    GRAFT_OP_reduce_min, GRAFT_OP_rms_norm, GRAFT_OP_instance_norm,  GRAFT_OP_cumsum,
     GRAFT_OP_repeat,     GRAFT_OP_pick,     GRAFT_OP_conv_transpose,
 };
 

@@ -210,8 +210,7 @@ graft_status cuda_device_open(graft_env *env, const char *text, uint32_t thread_
     d->head.thread_count = thread_count;
     d->head.has = d->has;
     for (uint32_t op = 1; op < GRAFT_OP_COUNT; op++) {
-        d->has[op] =
-            op <= GRAFT_OP_reduce_max || (graft_op(op)->flags & GRAFT_FLAG_COMPOSED) != 0;
+        d->has[op] = op <= GRAFT_OP_reduce_max || (graft_op(op)->flags & GRAFT_FLAG_COMPOSED) != 0;
     }
     d->target.type = options.type;
     d->head.number_bytes = cuda_type_bytes(options.type);

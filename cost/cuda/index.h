@@ -175,7 +175,8 @@ typedef enum cuda_function {
     CUDA_SCALE_SHIFT, /* a b + c */
     CUDA_BIAS,        /* activation(a + b) */
     CUDA_BIAS_ADD,    /* activation(a + b + c) */
-    CUDA_FUNCTIONS = 64 /* FUNCTION rows of operators.def by their ids; attributes in low and high */
+    CUDA_FUNCTIONS =
+        64 /* FUNCTION rows of operators.def by their ids; attributes in low and high */
 } cuda_function;
 
 /* out = function(a, b, c): operands 1 to 3 of the walk. */

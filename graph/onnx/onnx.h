@@ -306,18 +306,17 @@ int32_t graft_plan_int32(graft_onnx_plan *plan, int64_t value);
 /* Planners: one per operator or family. `op` is the engine's operator in rows that share one. */
 typedef void graft_onnx_planner(graft_onnx_plan *plan, uint32_t op);
 graft_onnx_planner graft_plan_unary, graft_plan_function, graft_plan_binary, graft_plan_chain,
-    graft_plan_leaky_relu, graft_plan_clip, graft_plan_conv, graft_plan_conv_transpose, graft_plan_instance_norm, graft_plan_cumsum,
-    graft_plan_resize, graft_plan_gemm, graft_plan_batch_norm,
-    graft_plan_pool, graft_plan_global_pool, graft_plan_softmax, graft_plan_reduce,
-    graft_plan_dropout, graft_plan_concat, graft_plan_split, graft_plan_slice, graft_plan_pad,
-    graft_plan_transpose, graft_plan_to_shape, graft_plan_flatten, graft_plan_squeeze,
-    graft_plan_unsqueeze, graft_plan_depth_to_space, graft_plan_space_to_depth, graft_plan_fill,
-    graft_plan_gather, graft_plan_expand, graft_plan_cast;
+    graft_plan_leaky_relu, graft_plan_clip, graft_plan_conv, graft_plan_conv_transpose,
+    graft_plan_instance_norm, graft_plan_cumsum, graft_plan_resize, graft_plan_gemm,
+    graft_plan_batch_norm, graft_plan_pool, graft_plan_global_pool, graft_plan_softmax,
+    graft_plan_reduce, graft_plan_dropout, graft_plan_concat, graft_plan_split, graft_plan_slice,
+    graft_plan_pad, graft_plan_transpose, graft_plan_to_shape, graft_plan_flatten,
+    graft_plan_squeeze, graft_plan_unsqueeze, graft_plan_depth_to_space, graft_plan_space_to_depth,
+    graft_plan_fill, graft_plan_gather, graft_plan_expand, graft_plan_cast;
 /* Operators that are made of others, and layer normalisation. */
 graft_onnx_planner graft_plan_power, graft_plan_reciprocal, graft_plan_negation, graft_plan_prelu,
     graft_plan_mean, graft_plan_rms_norm, graft_plan_gelu, graft_plan_layer_norm,
-    graft_plan_reduce_squares, graft_plan_reduce_absolute,
-    graft_plan_global_max_pool;
+    graft_plan_reduce_squares, graft_plan_reduce_absolute, graft_plan_global_max_pool;
 /* LSTM, GRU and RNN by their steps, where the options ask for it; `op` is the number of gates. */
 graft_onnx_planner graft_plan_recurrent;
 /* More parts than such a node becomes; 0 for any other. */

@@ -236,8 +236,7 @@ static void push_conv(const emitter *e, uint32_t input_count, const char *out)
 static graft_status emit_conv_transpose(const emitter *e)
 {
     const int32_t *attrs = e->node->attrs;
-    Onnx__NodeProto *node =
-        push2(e, "ConvTranspose", in_name(e, 0), in_name(e, 1), out_name(e, 0));
+    Onnx__NodeProto *node = push2(e, "ConvTranspose", in_name(e, 0), in_name(e, 1), out_name(e, 0));
     set_ints32(e, node, "kernel_shape", &in_shape(e, 1)->dims[2], 2);
     set_ints32(e, node, "output_padding", &attrs[GRAFT_ATTR_conv_transpose_extra_h], 2);
     set_ints32(e, node, "pads", &attrs[GRAFT_ATTR_conv_transpose_pad_top], 4);
@@ -719,9 +718,9 @@ static graft_status emit_pick(const emitter *e)
 static graft_status emit_cumsum(const emitter *e)
 {
     const int64_t axis = e->node->attrs[GRAFT_ATTR_cumsum_axis];
-    Onnx__NodeProto *node = push2(e, "CumSum", in_name(e, 0),
-                                  graft_onnx_push_ints(e->writer, "axis", &axis, 1),
-                                  out_name(e, 0));
+    Onnx__NodeProto *node =
+        push2(e, "CumSum", in_name(e, 0), graft_onnx_push_ints(e->writer, "axis", &axis, 1),
+              out_name(e, 0));
     graft_onnx_set_int(e->writer->arena, node, "exclusive",
                        e->node->attrs[GRAFT_ATTR_cumsum_exclusive]);
     return GRAFT_OK;

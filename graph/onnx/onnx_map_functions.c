@@ -283,9 +283,8 @@ void graft_plan_rms_norm(graft_onnx_plan *plan, uint32_t op)
     memcpy(&attrs[GRAFT_ATTR_rms_norm_epsilon], &epsilon, sizeof(epsilon));
     x = graft_plan_add2(plan, GRAFT_OP_rms_norm, attrs, join_axes(plan, x, axis),
                         join_axes(plan, scale, 0));
-    graft_plan_output(plan, 0, axis + 1U == shape.rank
-                                   ? x
-                                   : graft_plan_reshape(plan, x, shape.dims, shape.rank));
+    graft_plan_output(
+        plan, 0, axis + 1U == shape.rank ? x : graft_plan_reshape(plan, x, shape.dims, shape.rank));
 }
 
 void graft_plan_instance_norm(graft_onnx_plan *plan, uint32_t op)

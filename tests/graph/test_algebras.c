@@ -287,7 +287,8 @@ static void check_agreement(const workspace *w)
 {
     bool rounded = is_rounded(&w->drawn);
     /* Small differences of numbers up to 4 lose digits. */
-    double slack = w->drawn.op == GRAFT_OP_layer_norm || w->drawn.op == GRAFT_OP_instance_norm ? 4e-6 : 1e-7;
+    double slack =
+        w->drawn.op == GRAFT_OP_layer_norm || w->drawn.op == GRAFT_OP_instance_norm ? 4e-6 : 1e-7;
     for (uint32_t i = 0; i < info_of(w)->output_count; i++) {
         for (size_t j = 0; j < output_count(w, i); j++) {
             graft_field field = w->field_out[i][j];

@@ -530,7 +530,10 @@ static void run_body(workspace *w)
 }
 
 /* Small differences of large numbers lose digits: of elements up to 4, a few 1e-7. */
-static double absolute_tolerance(uint32_t op) { return op == GRAFT_OP_layer_norm || op == GRAFT_OP_instance_norm ? 4e-6 : 1e-7; }
+static double absolute_tolerance(uint32_t op)
+{
+    return op == GRAFT_OP_layer_norm || op == GRAFT_OP_instance_norm ? 4e-6 : 1e-7;
+}
 
 static void check_outputs(const workspace *w)
 {

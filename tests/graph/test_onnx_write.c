@@ -511,13 +511,13 @@ static void test_forms_of_old_opsets(void **state)
         uint32_t op;
         int opset; /* The first that has it. */
     } firsts[] = {
-        {GRAFT_OP_erf,  9},
-        {GRAFT_OP_gelu, 9},
-        {GRAFT_OP_max,  8},
-        {GRAFT_OP_cumsum, 11},
-        {GRAFT_OP_swish, 7},
+        {GRAFT_OP_erf,        9 },
+        {GRAFT_OP_gelu,       9 },
+        {GRAFT_OP_max,        8 },
+        {GRAFT_OP_cumsum,     11},
+        {GRAFT_OP_swish,      7 },
         {GRAFT_OP_hard_swish, 14},
-        {GRAFT_OP_conv, 7}
+        {GRAFT_OP_conv,       7 }
     };
     graft_env *env = *state;
     for (size_t i = 0; i < sizeof(firsts) / sizeof(firsts[0]); i++) {

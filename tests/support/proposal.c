@@ -518,8 +518,8 @@ static void propose_layer_norm(graft_rng *rng, proposal *p)
 
 static void propose_rms_norm(graft_rng *rng, proposal *p)
 {
-    int32_t columns = p->in_known[1] && p->in[1].rank == 1 ? p->in[1].dims[0]
-                                                           : proposal_between(rng, 1, 4);
+    int32_t columns =
+        p->in_known[1] && p->in[1].rank == 1 ? p->in[1].dims[0] : proposal_between(rng, 1, 4);
     graft_shape shape = draw_shape(rng, 1, 4);
     columns = p->in_known[0] && p->in[0].rank > 0 ? p->in[0].dims[p->in[0].rank - 1] : columns;
     shape.dims[shape.rank - 1] = columns;
@@ -606,7 +606,7 @@ static void propose_function(graft_rng *rng, proposal *p)
 #define propose_reduce_sum  propose_reduce_mean
 #define propose_reduce_min  propose_reduce_mean
 #define propose_log_softmax propose_softmax
-#define propose_reduce_max propose_reduce_mean
+#define propose_reduce_max  propose_reduce_mean
 
 static void (*const proposals[GRAFT_OP_COUNT])(graft_rng *, proposal *) = {
 #define OP(id, name, inputs, outputs, attributes, flags, onnx)         [GRAFT_OP_##name] = propose_##name,

@@ -517,8 +517,8 @@ static uint64_t row_work(const graft_form *form)
     case GRAFT_OP_log_softmax:
         return elements / (uint64_t)in->dims[form->attrs[GRAFT_ATTR_log_softmax_axis]];
     case GRAFT_OP_conv_transpose:
-        return multiply_saturating(2 * elements, graft_shape_elements(form->inputs[1]) /
-                                                     (uint64_t)in->dims[1]);
+        return multiply_saturating(2 * elements,
+                                   graft_shape_elements(form->inputs[1]) / (uint64_t)in->dims[1]);
     default:
         return 0;
     }
@@ -533,8 +533,7 @@ static uint64_t form_flops(const graft_form *form)
     const graft_work *per = &work_table[form->op];
     uint64_t work = multiply_saturating(measure_work(form, per->measure), per->times);
     work = add_saturating(work, per->plus + activation_work(activation_of(form->op, form->attrs)));
-    return add_saturating(multiply_saturating(graft_shape_elements(out), work),
-                          row_work(form));
+    return add_saturating(multiply_saturating(graft_shape_elements(out), work), row_work(form));
 }
 
 uint64_t graft_op_flops(uint32_t op, const int32_t *attrs, const graft_shape *in,
