@@ -7,13 +7,7 @@
 
 #include <string.h>
 
-enum {
-    SIZE_MOST = 9,
-    NAMES = 64,
-    ATTEMPTS_PER_POINT = 30,
-    WORK_MOST = 60000,
-    ELEMENTS_MOST = 4000
-};
+enum { NAMES = 64, ATTEMPTS_PER_POINT = 30, WORK_MOST = 60000, ELEMENTS_MOST = 4000 };
 
 static bool once_in(graft_rng *rng, uint32_t count) { return graft_rng_below(rng, count) == 0; }
 
@@ -37,7 +31,7 @@ static int32_t rename_size(changer *c, int32_t names[NAMES], int32_t size)
     int32_t *name = &names[size % NAMES];
     if (*name == 0) {
         bool one = once_in(&c->rng, 5) || (size == 1 && !once_in(&c->rng, 6));
-        *name = one ? 1 : 1 + (int32_t)graft_rng_below(&c->rng, SIZE_MOST);
+        *name = one ? 1 : 1 + (int32_t)graft_rng_below(&c->rng, GRAFT_BEYOND_SIZE_MOST);
     }
     return *name;
 }

@@ -9,6 +9,8 @@
 
 #include "verify/sweep/domain.h"
 
+enum { GRAFT_BEYOND_SIZE_MOST = 9 };
+
 /* Draws at most `limit` instances, each a given one (there are `count`) with other sizes in place
  * of its sizes (equal ones stay equal), axes put into its shapes and attributes changed.
  * Those are left out whose evaluation is much work. Points lie in `arena`. */

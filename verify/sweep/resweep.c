@@ -4,34 +4,14 @@
 #include "verify/sizes/symmodel.h"
 #include "verify/sweep/beyond.h"
 #include "verify/sweep/boundary.h"
-#include "verify/sweep/neighbours.h"
 
-enum {
-    POINTS = 3000,
-    ATTEMPTS_PER_POINT = 200,
-    POINTS_LEAST = 40,
-    NEIGHBOURS = 4000,
-    LARGER = 2000,
-    LARGER_WORK = 60000,
-    BEYOND = 2000,
-    BEYOND_TESTS = 250,
-    MODELS = 48
-};
+enum { POINTS_LEAST = 40, BEYOND = 2000, BEYOND_TESTS = 250, MODELS = 48 };
 
 /* What instances at the boundaries may take, of rules that are not proved for all sizes and of
  * those that are. */
 static const uint64_t boundary_effort = 6000000;
 static const uint64_t boundary_tests_effort = 150000;
 static const uint64_t model_resources = 500000;
-
-/* Sweeps what lies around the covering set. */
-static void sweep_neighbours(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
-                             uint32_t samples, const graft_check *check, graft_sweep_result *result)
-{
-    graft_domain domain;
-    graft_neighbours_find(env->unit, rule, check->instances, check->cover, NEIGHBOURS, &domain);
-    graft_sweep_domain(env, sweeper, rule, &domain, samples, result);
-}
 
 static void take_refutation(const graft_sweep_result *result, graft_check *check)
 {
@@ -80,48 +60,6 @@ static void sweep_models(graft_env *env, const graft_sweeper *sweeper, const gra
     }
 }
 
-/* Sweeps drawn instances with larger sizes, whose relations the precondition and the operators'
- * inputs tell; `agreed` does not count them. */
-static void sweep_larger(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
-                         uint32_t samples, graft_check *check)
-{
-    graft_domain domain;
-    graft_sweep_result result;
-    const graft_domain_options options = {.points = LARGER,
-                                          .attempts = LARGER * ATTEMPTS_PER_POINT,
-                                          .seed = ~graft_rule_id(rule) + 1,
-                                          .size_most = GRAFT_LARGER_SIZE_MOST,
-                                          .work = LARGER_WORK};
-    graft_domain_find(env, env->unit, rule, &options, &domain);
-    graft_sweep_domain(env, sweeper, rule, &domain, samples, &result);
-    take_refutation(&result, check);
-}
-
-/* Sweeps other instances within the bounds. */
-static void sweep_within(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
-                         uint32_t samples, graft_check *check)
-{
-    graft_domain domain;
-    graft_sweep_result result;
-    const graft_domain_options options = {
-        .points = POINTS, .attempts = POINTS * ATTEMPTS_PER_POINT, .seed = ~graft_rule_id(rule)};
-    graft_domain_find(env, env->unit, rule, &options, &domain);
-    graft_sweep_domain(env, sweeper, rule, &domain, samples, &result);
-    if (!result.refuted && check->cover > 0) {
-        uint32_t agreed = result.agreed;
-        sweep_neighbours(env, sweeper, rule, samples, check, &result);
-        result.agreed += agreed;
-    }
-    if (result.refuted) {
-        check->sweep = result;
-        check->outcome = GRAFT_CHECK_REFUTED;
-        check->cover_bytes = 0;
-    } else if (check->sweep.agreed + result.agreed < POINTS_LEAST) {
-        check->outcome = GRAFT_CHECK_THIN;
-        check->cover_bytes = 0;
-    }
-}
-
 void graft_resweep(graft_env *env, const graft_sweeper *sweeper, const graft_rule *rule,
                    uint32_t samples, graft_check *check)
 {
@@ -129,14 +67,12 @@ void graft_resweep(graft_env *env, const graft_sweeper *sweeper, const graft_rul
         const graft_boundary_options options = {check->instances, check->cover, boundary_effort};
         sweep_boundary(env, sweeper, rule, samples, &options, check);
     }
-    if (check->outcome == GRAFT_CHECK_SWEPT && !check->complete) {
-        sweep_within(env, sweeper, rule, samples, check);
+    if (check->outcome == GRAFT_CHECK_SWEPT && !check->complete &&
+        check->sweep.agreed < POINTS_LEAST) {
+        check->outcome = GRAFT_CHECK_THIN;
     }
     if (check->outcome == GRAFT_CHECK_SWEPT) {
         sweep_beyond(env, sweeper, rule, samples, BEYOND, check);
-    }
-    if (check->outcome == GRAFT_CHECK_SWEPT) {
-        sweep_larger(env, sweeper, rule, samples, check);
     }
     if (check->outcome == GRAFT_CHECK_SWEPT) {
         sweep_models(env, sweeper, rule, samples, check);

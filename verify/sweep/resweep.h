@@ -1,17 +1,12 @@
-/* resweep.h - the second part of the sweep of a rule, at more samples and others.
+/* resweep.h - the second part of the sweep of a rule, past the bounds.
  *
- * Shapes that must fit each other and narrow preconditions make most samples miss: a rule may have
- * been swept at thousands of instances few of which have several groups, or a tensor of the rank
- * that tells. So this one is drawn anew, larger, and goes on to the neighbours of the covering set
- * (neighbours.h), to the numbers that the rule names (boundary.h), past the bounds (beyond.h), to
- * sizes past them that a rule's own relations tell, and to those that Z3 finds (symmodel.h): what
- * is true up to the bounds only is of no use. */
+ * What is true up to the bounds only is of no use. So a rule that is not proved for all sizes is
+ * also swept at the numbers that it names (boundary.h), at ranks, sizes and attributes past the
+ * bounds (beyond.h), and at sizes that Z3 finds where they are related (symmodel.h). */
 #ifndef GRAFT_RESWEEP_H
 #define GRAFT_RESWEEP_H
 
 #include "verify/check.h"
-
-enum { GRAFT_LARGER_SIZE_MOST = 9 }; /* Of sizes past the bounds that are drawn. */
 
 /* Sweeps a rule whose check is SWEPT, else does nothing; where the check was complete, only past
  * the bounds. A difference makes it REFUTED, with the counterexample in check->sweep; fewer than
