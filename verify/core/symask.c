@@ -32,30 +32,20 @@ static void add_given(question *q, Z3_ast condition)
     }
 }
 
-typedef struct {
-    const graft_sym *s;
-    Z3_ast found;
-} atom_search;
-
-static bool visit_atom(void *context, Z3_ast term)
+static bool is_about_indices(const graft_sym *s, Z3_ast term, const void *context)
 {
-    atom_search *c = context;
-    if (c->found != NULL || Z3_get_sort(c->s->z3, term) != c->s->boolean) {
-        return false;
-    }
-    c->found = graft_sym_is_real(c->s, term) ? NULL : term;
-    return c->found == NULL;
+    (void)context;
+    return Z3_get_sort(s->z3, term) == s->boolean && !graft_sym_is_real(s, term);
 }
 
 /* What a question, or a condition on numbers, asks about indices alone: the condition of a
  * conditional, or a part that Z3's simplifier has taken out of one. NULL when there is nothing. */
 static Z3_ast find_condition(const graft_sym *s, Z3_ast term)
 {
-    atom_search c = {.s = s, .found = graft_sym_find_condition(s, term)};
-    if (c.found == NULL && graft_sym_is_real(s, term)) {
-        graft_sym_walk(s, term, visit_atom, &c);
-    }
-    return c.found;
+    Z3_ast found = graft_sym_find_condition(s, term);
+    bool look =
+        found == NULL && Z3_get_sort(s->z3, term) == s->boolean && graft_sym_is_real(s, term);
+    return look ? graft_sym_find(s, term, false, is_about_indices, NULL) : found;
 }
 
 /* A condition without the conditionals on indices that the facts decide. */
@@ -338,25 +328,18 @@ static bool ask_solver(graft_sym_asker *a, question *q)
     return proved;
 }
 
-typedef struct {
-    const graft_sym *s;
-    bool other; /* Something is neither a number nor a function of numbers. */
-} purity;
-
-static bool visit_purity(void *context, Z3_ast term)
+/* Neither a number nor a function of numbers. */
+static bool is_other(const graft_sym *s, Z3_ast term, const void *context)
 {
-    purity *p = context;
-    Z3_sort sort = Z3_get_sort(p->s->z3, term);
-    bool symbol = graft_sym_kind(p->s, term) == Z3_OP_UNINTERPRETED;
-    p->other = p->other || sort == p->s->integer || (symbol && sort == p->s->boolean);
-    return !p->other;
+    Z3_sort sort = Z3_get_sort(s->z3, term);
+    (void)context;
+    return sort == s->integer ||
+           (graft_sym_kind(s, term) == Z3_OP_UNINTERPRETED && sort == s->boolean);
 }
 
 static bool is_pure(const graft_sym *s, Z3_ast term)
 {
-    purity p = {.s = s};
-    graft_sym_walk(s, term, visit_purity, &p);
-    return !p.other;
+    return graft_sym_find(s, term, true, is_other, NULL) == NULL;
 }
 
 /* Leaves assumptions out that mention integers; false when the question itself does. */

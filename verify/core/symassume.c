@@ -160,26 +160,8 @@ bool graft_sym_holds(graft_sym *s, const graft_facts *facts, Z3_ast goal)
 
 bool graft_sym_holds_for_reals(graft_sym *s, Z3_ast goal)
 {
-    if (graft_sym_is_spent(s)) {
-        return false;
-    }
-    Z3_ast question = Z3_mk_not(s->z3, goal);
-    Z3_ast_map answers = s->assumed->answers;
-    if (Z3_ast_map_contains(s->z3, answers, question)) {
-        return Z3_get_bool_value(s->z3, Z3_ast_map_find(s->z3, answers, question)) == Z3_L_TRUE;
-    }
-    Z3_tactic tactic = Z3_mk_tactic(s->z3, "qfnra-nlsat");
-    Z3_tactic_inc_ref(s->z3, tactic);
-    Z3_solver usual = s->assumed->solver;
-    s->assumed->solver = Z3_mk_solver_from_tactic(s->z3, tactic);
-    Z3_solver_inc_ref(s->z3, s->assumed->solver);
-    limit_resources(s, s->assumed->solver);
-    bool holds = is_unsatisfiable(s, question);
-    Z3_solver_dec_ref(s->z3, s->assumed->solver);
-    Z3_tactic_dec_ref(s->z3, tactic);
-    s->assumed->solver = usual;
-    Z3_ast_map_insert(s->z3, answers, question, holds ? Z3_mk_true(s->z3) : Z3_mk_false(s->z3));
-    return holds;
+    return !graft_sym_is_spent(s) && graft_prover_ask(s->prover, Z3_mk_not(s->z3, goal),
+                                                      GRAFT_SEARCH_REAL_CLOSED) == Z3_L_FALSE;
 }
 
 /* ----------------------------------------------------------------- the state */

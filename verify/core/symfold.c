@@ -106,30 +106,16 @@ static Z3_ast make_fold(graft_sym *s, graft_sym_fold kind, graft_sym_range range
 
 /* -------------------------------------------------------------- conditionals */
 
-typedef struct {
-    const graft_sym *s;
-    Z3_ast found;
-} condition_search;
-
-static bool visit_condition(void *context, Z3_ast term)
+static bool is_choice_on_indices(const graft_sym *s, Z3_ast term, const void *context)
 {
-    condition_search *c = context;
-    if (c->found != NULL || graft_sym_fold_kind(c->s, term) != GRAFT_SYM_FOLD_COUNT ||
-        graft_sym_is_element(c->s, term)) {
-        return false;
-    }
-    if (graft_sym_kind(c->s, term) == Z3_OP_ITE &&
-        !graft_sym_is_real(c->s, graft_sym_arg(c->s, term, 0))) {
-        c->found = graft_sym_arg(c->s, term, 0);
-    }
-    return c->found == NULL;
+    (void)context;
+    return graft_sym_kind(s, term) == Z3_OP_ITE && !graft_sym_is_real(s, graft_sym_arg(s, term, 0));
 }
 
 Z3_ast graft_sym_find_condition(const graft_sym *s, Z3_ast term)
 {
-    condition_search c = {.s = s};
-    graft_sym_walk(s, term, visit_condition, &c);
-    return c.found;
+    Z3_ast found = graft_sym_find(s, term, false, is_choice_on_indices, NULL);
+    return found == NULL ? NULL : graft_sym_arg(s, found, 0);
 }
 
 Z3_ast graft_sym_given(graft_sym *s, Z3_ast term, Z3_ast condition, bool holds)
@@ -568,27 +554,10 @@ static bool visit_atom(void *context, Z3_ast term)
     return false;
 }
 
-typedef struct {
-    const graft_sym *s;
-    Z3_ast x;
-    Z3_ast y;
-    bool found;
-} others_search;
-
-static bool visit_other(void *context, Z3_ast term)
+static bool is_neither(const graft_sym *s, Z3_ast term, const void *context)
 {
-    others_search *o = context;
-    o->found = o->found ||
-               (graft_sym_kind(o->s, term) == Z3_OP_UNINTERPRETED && term != o->x && term != o->y);
-    return !o->found;
-}
-
-/* Whether anything but numbers, x and y occurs. */
-static bool mentions_others(const graft_sym *s, Z3_ast term, Z3_ast x, Z3_ast y)
-{
-    others_search o = {.s = s, .x = x, .y = y};
-    graft_sym_walk(s, term, visit_other, &o);
-    return o.found;
+    const Z3_ast *known = context;
+    return graft_sym_kind(s, term) == Z3_OP_UNINTERPRETED && term != known[0] && term != known[1];
 }
 
 /* Whether Z3 says that x <= y implies g(x) <= g(y), g being `term` as a function of `atom`. Folds
@@ -613,19 +582,14 @@ static bool is_monotone(graft_sym *s, const graft_facts *facts, Z3_ast term, con
     Z3_ast goal = Z3_mk_implies(s->z3, Z3_mk_le(s->z3, x, y), Z3_mk_le(s->z3, at_x, at_y));
     goal = Z3_mk_implies(s->z3, graft_growth_laws(&s->term, goal), goal);
     return graft_sym_holds(s, facts, goal) ||
-           (!mentions_others(s, goal, x, y) && graft_sym_holds_for_reals(s, goal));
+           (graft_sym_find(s, goal, true, is_neither, (Z3_ast[]){x, y}) == NULL &&
+            graft_sym_holds_for_reals(s, goal));
 }
 
-typedef struct {
-    const graft_sym *s;
-    bool found;
-} choice_search;
-
-static bool visit_choice(void *context, Z3_ast term)
+static bool is_choice(const graft_sym *s, Z3_ast term, const void *context)
 {
-    choice_search *c = context;
-    c->found = c->found || graft_sym_kind(c->s, term) == Z3_OP_ITE;
-    return !c->found;
+    (void)context;
+    return graft_sym_kind(s, term) == Z3_OP_ITE;
 }
 
 static bool is_sum_of_squares(const graft_sym *s, Z3_ast term);
@@ -671,12 +635,10 @@ bool graft_sym_is_never_negative(graft_sym *s, Z3_ast value)
     if (is_sum_of_squares(s, value)) {
         return true;
     }
-    choice_search c = {.s = s};
     const graft_sym_range none = graft_sym_range_open(s);
     atom_search a = {.s = s, .range = &none};
-    graft_sym_walk(s, value, visit_choice, &c);
     graft_sym_walk(s, value, visit_atom, &a);
-    if (!c.found || a.full) {
+    if (a.full || graft_sym_find(s, value, true, is_choice, NULL) == NULL) {
         return false;
     }
     for (uint32_t i = 0; i < a.fold_count; i++) {

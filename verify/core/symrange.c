@@ -41,20 +41,9 @@ void graft_sym_range_remove(graft_sym_range *range, uint32_t i)
 
 /* ------------------------------------------------------- binders that are places */
 
-typedef struct {
-    const graft_sym *s;
-    Z3_ast binder;
-    Z3_ast found; /* A part of the binder as a place. */
-} part_search;
-
-static bool visit_part(void *context, Z3_ast term)
+static bool is_part_of(const graft_sym *s, Z3_ast term, const void *binder)
 {
-    part_search *p = context;
-    if (p->found == NULL && graft_sym_part_axes(p->s, term) > 0 &&
-        graft_sym_arg(p->s, term, 0) == p->binder) {
-        p->found = term;
-    }
-    return p->found == NULL;
+    return graft_sym_part_axes(s, term) > 0 && graft_sym_arg(s, term, 0) == *(const Z3_ast *)binder;
 }
 
 /* Row-major places below the product of some sizes are one to one with the indices below these: a
@@ -62,9 +51,9 @@ static bool visit_part(void *context, Z3_ast term)
 static bool split_place(graft_sym *s, const graft_facts *facts, graft_sym_range *range, uint32_t i,
                         Z3_ast *body)
 {
-    part_search p = {.s = s, .binder = range->binders[i]};
-    graft_sym_walk(s, *body, visit_part, &p);
-    uint32_t n = p.found == NULL ? 0 : graft_sym_part_axes(s, p.found);
+    Z3_ast binder = range->binders[i];
+    Z3_ast found = graft_sym_find(s, *body, true, is_part_of, &binder);
+    uint32_t n = found == NULL ? 0 : graft_sym_part_axes(s, found);
     if (n == 0 || range->count - 1 + n > GRAFT_SYM_BINDERS) {
         return false;
     }
@@ -73,13 +62,13 @@ static bool split_place(graft_sym *s, const graft_facts *facts, graft_sym_range 
     Z3_ast product = graft_sym_int(s, 1);
     graft_sym_range_remove(&split, i);
     for (uint32_t k = 0; k < n; k++) {
-        args[n + k] = graft_sym_arg(s, p.found, 1 + k);
+        args[n + k] = graft_sym_arg(s, found, 1 + k);
         args[k] = graft_sym_range_add(s, &split, args[n + k]);
         product = graft_sym_mul(s, product, args[n + k]);
     }
     Z3_ast place = Z3_mk_app(s->z3, s->place[n], 2 * n, args);
-    Z3_ast parted = graft_sym_substitute(s, *body, 1, &p.binder, &place);
-    split.guard = graft_sym_substitute(s, split.guard, 1, &p.binder, &place);
+    Z3_ast parted = graft_sym_substitute(s, *body, 1, &binder, &place);
+    split.guard = graft_sym_substitute(s, split.guard, 1, &binder, &place);
     if (graft_sym_mentions(s, parted, 1, &place) || graft_sym_mentions(s, split.guard, 1, &place) ||
         (product != range->sizes[i] &&
          !graft_sym_holds(s, facts, Z3_mk_eq(s->z3, product, range->sizes[i])))) {

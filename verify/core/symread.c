@@ -492,25 +492,11 @@ static Z3_ast rd_row_shift(rd *r, const rd_along *along)
 
 /* --------------------------------------------------------------- a node's own */
 
-typedef struct {
-    const graft_sym *s;
-    bool found;
-} value_search;
-
-static bool visit_value(void *context, Z3_ast term)
-{
-    value_search *v = context;
-    v->found = v->found || graft_sym_is_element(v->s, term) ||
-               graft_sym_fold_kind(v->s, term) != GRAFT_SYM_FOLD_COUNT;
-    return !v->found;
-}
-
 /* Whether a condition is about elements, and not about sizes and attributes alone. */
-static bool is_about_values(const graft_sym *s, Z3_ast condition)
+static bool is_value(const graft_sym *s, Z3_ast term, const void *context)
 {
-    value_search v = {.s = s};
-    graft_sym_walk(s, condition, visit_value, &v);
-    return v.found;
+    (void)context;
+    return graft_sym_is_element(s, term) || graft_sym_fold_kind(s, term) != GRAFT_SYM_FOLD_COUNT;
 }
 
 /* Takes note of what the node's own divisions and roots ask, as far as that does not follow from
@@ -527,7 +513,8 @@ static void note_conditions(const reader *r)
                                        .is_root = is_root,
                                        .is_caught = composed && !is_root &&
                                                     graft_catches_infinity(r->node->op, 0)};
-        if (is_about_values(s, holds) || !graft_sym_holds(s, r->facts, holds)) {
+        if (graft_sym_find(s, holds, true, is_value, NULL) != NULL ||
+            !graft_sym_holds(s, r->facts, holds)) {
             add_condition(r, &c);
         }
     }

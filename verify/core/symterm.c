@@ -2,6 +2,7 @@
 #include "verify/core/symterm.h"
 
 #include "verify/core/readings.h"
+#include "verify/core/symfold.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -92,21 +93,40 @@ bool graft_sym_mentions(const graft_sym *s, Z3_ast term, uint32_t count, const Z
 
 typedef struct {
     const graft_sym *s;
-    bool found;
-} real_search;
+    graft_sym_test test;
+    const void *context;
+    bool inside;
+    Z3_ast found;
+} search;
 
-static bool visit_real(void *context, Z3_ast term)
+static bool visit_tested(void *context, Z3_ast term)
 {
-    real_search *m = context;
-    m->found = m->found || Z3_get_sort(m->s->z3, term) == m->s->term.real;
-    return !m->found;
+    search *c = context;
+    if (c->found == NULL && c->test(c->s, term, c->context)) {
+        c->found = term;
+    }
+    return c->found == NULL &&
+           (c->inside || !(graft_sym_is_element(c->s, term) ||
+                           graft_sym_fold_kind(c->s, term) != GRAFT_SYM_FOLD_COUNT));
+}
+
+Z3_ast graft_sym_find(const graft_sym *s, Z3_ast term, bool inside, graft_sym_test test,
+                      const void *context)
+{
+    search c = {.s = s, .test = test, .context = context, .inside = inside};
+    graft_sym_walk(s, term, visit_tested, &c);
+    return c.found;
+}
+
+static bool is_of_real(const graft_sym *s, Z3_ast term, const void *context)
+{
+    (void)context;
+    return Z3_get_sort(s->z3, term) == s->term.real;
 }
 
 bool graft_sym_is_real(const graft_sym *s, Z3_ast term)
 {
-    real_search m = {.s = s};
-    graft_sym_walk(s, term, visit_real, &m);
-    return m.found;
+    return graft_sym_find(s, term, true, is_of_real, NULL) != NULL;
 }
 
 /* ---------------------------------------------------------------- integers */

@@ -132,6 +132,11 @@ bool graft_sym_is_real(const graft_sym *s, Z3_ast term);
  * the term. */
 typedef bool (*graft_sym_visitor)(void *context, Z3_ast term);
 void graft_sym_walk(const graft_sym *s, Z3_ast term, graft_sym_visitor visit, void *context);
+/* A subterm, readers before operands, that a test says yes to; NULL when there is none. Elements and
+ * folds are looked at, and looked into with `inside`. */
+typedef bool (*graft_sym_test)(const graft_sym *s, Z3_ast term, const void *context);
+Z3_ast graft_sym_find(const graft_sym *s, Z3_ast term, bool inside, graft_sym_test test,
+                      const void *context);
 /* Builds the term anew from its leaves (term.h). */
 Z3_ast graft_sym_rebuild(const graft_sym *s, Z3_ast term, graft_term_change change, void *context);
 

@@ -200,11 +200,16 @@ static void multiply_exps(graft_term_state *k, Z3_ast x, uint32_t sign, Z3_ast s
     Z3_decl_kind kind = is_numeral(k, x)
                             ? Z3_OP_ANUM
                             : Z3_get_decl_kind(k->z3, Z3_get_app_decl(k->z3, Z3_to_app(k->z3, x)));
+    Z3_app app = Z3_to_app(k->z3, x);
+    if (kind == Z3_OP_MUL && Z3_get_app_num_args(k->z3, app) == 2 &&
+        Z3_get_app_arg(k->z3, app, 0) == lift_term(k, -1)) { /* As Z3 writes -x. */
+        multiply_exps(k, Z3_get_app_arg(k->z3, app, 1), 1 - sign, sides);
+        return;
+    }
     if (kind != Z3_OP_ADD && kind != Z3_OP_SUB && kind != Z3_OP_UMINUS) {
         sides[sign] = product_term(k, sides[sign], exp_of_leaf(k, x));
         return;
     }
-    Z3_app app = Z3_to_app(k->z3, x);
     for (uint32_t i = 0; i < Z3_get_app_num_args(k->z3, app); i++) {
         bool flips = kind == Z3_OP_UMINUS || (kind == Z3_OP_SUB && i > 0);
         multiply_exps(k, Z3_get_app_arg(k->z3, app, i), flips ? 1 - sign : sign, sides);
