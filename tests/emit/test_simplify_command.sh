@@ -29,9 +29,15 @@ rules_are_proved() {
         cmp rules/simplify.rules "$FOLDER/made.rules"
 }
 
+# Those that are stated for one runtime.
+stated_rules_are_proved() {
+    gives 0 "$GRAFT" --quiet verify rules/channels.yaml && [ "$(grep -c ': proved (' "$FOLDER/out")" = 6 ]
+}
+
 check "asks no costs" asks_no_costs
 check "once more changes nothing" is_done_at_once
 check "the same for programs" tells_programs
 check "no search, policy or check beside it" goes_alone
 check "its rules are proved" rules_are_proved
+check "stated rules are proved" stated_rules_are_proved
 finish
