@@ -11,13 +11,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-const check_type check_types[CHECK_TYPES] = {
-    {"fp16", CUDA_F16 },
-    {"bf16", CUDA_BF16},
-    {"tf32", CUDA_TF32},
-    {"fp32", CUDA_F32 },
-};
-
 /* The whole of `make gpu-check` has ten minutes; building and the memory checker take some. */
 enum { SECONDS_DEFAULT = 390, HANG_SECONDS = 120, WALL_CLOCK = 2 };
 

@@ -48,6 +48,13 @@ void *check_share(size_t bytes)
     return memory == MAP_FAILED ? NULL : memory; /* For as long as the program runs. */
 }
 
+const check_type check_types[CHECK_TYPES] = {
+    {"fp16", CUDA_F16 },
+    {"bf16", CUDA_BF16},
+    {"tf32", CUDA_TF32},
+    {"fp32", CUDA_F32 },
+};
+
 bool check_is_chosen(const char *list, const char *name)
 {
     size_t size = strlen(name);

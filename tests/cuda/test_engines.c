@@ -130,6 +130,27 @@ static void test_split(void **state)
     cuda_device_close(device);
 }
 
+/* What bandwidth bounds is our own kernels', which take no time to compile. */
+static void test_own(void **state)
+{
+    static const char *const own[] = {
+        "add() f32[1,64,14,14]@nhwc f32[1,64,14,14]@nhwc -> nhwc",
+        "scale_shift() f32[1,37,14,14]@nhwc f32[37]@const f32[37]@const -> nhwc",
+        "reduce_mean(axes=4, keep=1) f32[1,128,768]@row -> row",
+    };
+    graft_env *env = *state;
+    graft_device *device = open_described(env, CUDA_F16);
+    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+        graft_kernel_name names[GRAFT_KERNEL_MOST];
+        uint32_t count = 0;
+        const graft_signature s = read_signature(env, own[i]);
+        assert_int_equal(cuda_kernel_list(env, device, &s, names, &count), GRAFT_OK);
+        assert_int_equal(count, 1);
+        assert_string_equal(names[0].text, "graft");
+    }
+    cuda_device_close(device);
+}
+
 /* What is left out or refused is said, with the family, the engine, the note and the signature. */
 static void test_log(void **state)
 {
@@ -170,10 +191,8 @@ static void test_turns(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CHECK_TEST(test_turns),
-    CHECK_TEST(test_plans),
-    CHECK_TEST(test_split),
-    CHECK_TEST(test_log),
+    CHECK_TEST(test_turns), CHECK_TEST(test_plans), CHECK_TEST(test_split),
+    CHECK_TEST(test_own),   CHECK_TEST(test_log),
 };
 
 #else

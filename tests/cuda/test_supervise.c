@@ -152,6 +152,8 @@ static void test_choices(void **state)
     assert_false(check_is_chosen("fp16,bf16", "fp1"));
     assert_false(check_is_chosen("bert,resnet50", "resnet"));
     assert_false(check_is_chosen("", "fp16"));
+    assert_string_equal(check_types[0].name, "fp16"); /* What users want first. */
+    assert_string_equal(check_types[1].name, "bf16");
     graft_env *env = *state;
     assert_string_equal(check_word(env->scratch, "1,8,32", 0), "1");
     assert_string_equal(check_word(env->scratch, "1,8,32", 2), "32");
