@@ -341,6 +341,7 @@ bench-runtimes: $(GRAFT) ## Time models where they run: onnxruntime, XNNPACK, Gr
 footprint: $(GRAFT) ## Measure flash, stack and memory on a Cortex-M4 against their budgets, into docs/footprint.md
 	@mkdir -p $(OUT)/footprint
 	@GRAFT=$(GRAFT) sh tests/firmware/footprint.sh $(OUT)/footprint > $(OUT)/footprint/page.md
+	@GRAFT=$(GRAFT) sh tests/firmware/flash.sh $(OUT)/footprint >> $(OUT)/footprint/page.md
 	@cp $(OUT)/footprint/page.md docs/footprint.md && python3 tests/docs/wrap.py docs/footprint.md && cat docs/footprint.md
 
 # --- Housekeeping ----------------------------------------------------------------------------------
