@@ -56,7 +56,9 @@ static graft_status refuse_opaque(graft_env *env, const graft_executor *e)
         }
         if (e->model == NULL) {
             return GRAFT_FAIL(env, GRAFT_UNSUPPORTED,
-                              "the graph cannot be run: node %u is an operator of some model", n);
+                              "the graph cannot be run: node %u is operator number %u of a model that is not "
+                              "given",
+                              n, node->source);
         }
         const char *type =
             graft_arena_printf(env->scratch, ", %s", graft_model_node_type(e->model, node));

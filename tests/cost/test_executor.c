@@ -685,7 +685,7 @@ static void test_refusals(void **state)
                  GRAFT_BAD_INPUT, "has no data");
     assert_int_equal(graft_graph_add_opaque(graph, 7, &x, 1, &shape, 1, &node), GRAFT_OK);
     check_failed(env, graft_executor_open(env, cost, graph, find_data, none, &executor),
-                 GRAFT_UNSUPPORTED, "number 7 of the model");
+                 GRAFT_UNSUPPORTED, "number 7 of a model");
     assert_int_equal(graft_cost_close(env, cost), GRAFT_OK);
     graft_device_close(device);
     check_folder_remove(folder);

@@ -505,6 +505,9 @@ static uint32_t activation_work(uint32_t activation)
  * product and a sum for each element of an image and of the filter that meet. */
 static uint64_t row_work(const graft_form *form)
 {
+    if (op_table[form->op].input_count == 0) {
+        return 0; /* A fill: there is no first input. */
+    }
     const graft_shape *in = form->inputs[0];
     const uint64_t elements = graft_shape_elements(in);
     switch (form->op) {

@@ -92,7 +92,7 @@ uint8_t graft_weights_reach(const graft_graph *graph, const graft_order *order)
     const uint32_t exponent = split_number(bytes, &mantissa);
     const uint32_t reach =
         exponent > GRAFT_REACH_LEAST_LOG2 ? exponent - GRAFT_REACH_LEAST_LOG2 : 0;
-    return (uint8_t)(reach < GRAFT_REACH_MOST ? reach : GRAFT_REACH_MOST);
+    return reach < GRAFT_REACH_MOST ? (uint8_t)reach : (uint8_t)GRAFT_REACH_MOST;
 }
 
 uint32_t graft_tariff_key(uint32_t seed, uint64_t form_hash)
