@@ -115,6 +115,12 @@ static inline float softmax_shift_f32(void *k, const float *row, size_t count, s
     return largest;
 }
 
+static inline float round_f32(void *k, float a, float b)
+{
+    (void)k;
+    return rintf(a / b);
+}
+
 #define NUM    float
 #define ALG(f) f##_f32
 #include "operator_bodies.inc"

@@ -55,6 +55,7 @@ BINARY(difference, DIFFERENCE)
 BINARY(quotient, QUOTIENT)
 BINARY(max, MAX)
 BINARY(min, MIN)
+BINARY(round, ROUND)
 UNARY(exp, EXP)
 UNARY(sqrt, SQRT)
 UNARY(erf, ERF)
@@ -163,7 +164,7 @@ void graft_sym_bits_open(const graft_sym *s, graft_sym_bits *bits)
 {
     static const char *const names[GRAFT_SYM_BITS_COUNT] = {
         "bits_sum",     "bits_product", "bits_difference", "bits_quotient", "bits_max",
-        "bits_min",     "bits_leaky",   "bits_exp",        "bits_sqrt",     "bits_erf",
+        "bits_min",     "bits_leaky",   "bits_round", "bits_exp",        "bits_sqrt",     "bits_erf",
         "bits_sigmoid", "bits_tanh",    "bits_shift",      "bits_size"};
     *bits = (graft_sym_bits){
         .numbers = {.scalar = read_scalar,
