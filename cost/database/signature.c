@@ -329,7 +329,9 @@ bool graft_signature_of_opaque(const graft_opaque *opaque, graft_signature *sign
         return false;
     }
     memset(signature, 0, sizeof(*signature));
-    memcpy(signature->attrs, opaque->attrs, sizeof(opaque->attrs));
+    if (opaque->op == 0) { /* Scales do not matter. */
+        memcpy(signature->attrs, opaque->attrs, sizeof(opaque->attrs));
+    }
     signature->op = (uint8_t)(GRAFT_COST_QUANTISE + (opaque->kind - GRAFT_OPAQUE_QUANTISE));
     signature->input_count = count_inputs(signature->op);
     signature->output_count = 1;

@@ -327,7 +327,8 @@ static GRAFT_APART bool takes_type(uint32_t op, const int32_t *attrs, uint32_t d
     bool byte = dtype == GRAFT_DTYPE_U8 || dtype == GRAFT_DTYPE_I8;
     return op == GRAFT_OP_dequantise ? dtype == byte_type(attrs)
            : op == GRAFT_OP_quantise ? dtype == GRAFT_DTYPE_F32 && byte_type(attrs) != 0
-           : byte ? (op_table[op].flags & GRAFT_FLAG_MOVES) != 0 || op == GRAFT_OP_max_pool
+           : byte ? ((op_table[op].flags & GRAFT_FLAG_MOVES) != 0 && op != GRAFT_OP_split) ||
+                        op == GRAFT_OP_max_pool
                   : is_real(dtype);
 }
 
