@@ -115,7 +115,7 @@ bool graft_opaque_is_byte(const graft_graph *graph, graft_index node)
 {
     const graft_node *n = &graph->nodes[node];
     bool alias = n->op == GRAFT_OP_identity || n->op == GRAFT_OP_reshape;
-    if (n->op == GRAFT_OP_OPAQUE || alias || n->is_const) {
+    if (graft_op(n->op) == NULL || alias || n->is_const) {
         return false;
     }
     return (n->input_count > 0 &&
