@@ -413,7 +413,7 @@ Z3_ast graft_term_scaled(graft_term_state *k, const Z3_ast of[GRAFT_TERM_ARGUMEN
 
 Z3_ast graft_term_scalar(graft_term_state *k, uint32_t op, Z3_ast a, Z3_ast b)
 {
-    return scalar_term(k, op, a, b);
+    return op == GRAFT_OP_quantise ? round_term(k, a, b) : scalar_term(k, op, a, b);
 }
 
 Z3_ast graft_term_composed(graft_term_state *k, uint32_t op, Z3_ast x, const Z3_ast *attrs)

@@ -72,7 +72,8 @@ void graft_term_close(graft_term_state *k);
 /* Empties `laws` and `domain`. */
 void graft_term_forget(graft_term_state *k);
 
-/* An elementwise operator without attributes, on scalars; `b` is NULL where it has one input. */
+/* An elementwise operator without attributes, on scalars; `b` is NULL where it has one input. Of
+ * quantise the rounded quotient, `b` being the scale. */
 Z3_ast graft_term_scalar(graft_term_state *k, uint32_t op, Z3_ast a, Z3_ast b);
 /* A FUNCTION row of operators.def at x, with its attributes. */
 Z3_ast graft_term_composed(graft_term_state *k, uint32_t op, Z3_ast x, const Z3_ast *attrs);

@@ -78,7 +78,8 @@ static Z3_ast no_bits(void *k, Z3_ast x)
 
 static Z3_ast read_scalar(graft_sym *s, uint32_t op, Z3_ast a, Z3_ast b)
 {
-    return scalar_bits(graft_sym_bits_of(s), op, a, b);
+    void *bits = graft_sym_bits_of(s);
+    return op == GRAFT_OP_quantise ? round_bits(bits, a, b) : scalar_bits(bits, op, a, b);
 }
 
 /* Nobody computes it in the steps of its body: of its bits nothing is known. */
