@@ -3,6 +3,8 @@
 #ifndef GRAFT_ENGINE_SHAPES_H
 #define GRAFT_ENGINE_SHAPES_H
 
+static const char *const text_type =
+    "the inputs are not all of binary32, float16, bfloat16 or the 8 bits that the operator takes";
 static const char *const text_large = "a tensor has more than INT32_MAX elements";
 
 /* ------------------------------------------------------------------ shapes */
@@ -338,7 +340,7 @@ static const char *check_shape(const graft_shape *shape, uint32_t dtype)
         return FAULT("an input's shape is unknown");
     }
     if (shape->dtype != dtype) {
-        return FAULT("the inputs are not all of one type");
+        return FAULT(text_type);
     }
     for (uint32_t i = 0; i < GRAFT_MAX_RANK; i++) {
         if (i < shape->rank ? shape->dims[i] < 1 : shape->dims[i] != 0) {
@@ -373,7 +375,7 @@ static GRAFT_APART const char *infer_outputs(uint32_t op, const int32_t *attrs,
         why = check_shape(&in[i], dtype);
     }
     if (why == NULL && !takes_type(op, attrs, dtype)) {
-        why = FAULT("the operator does not take the inputs' type");
+        why = FAULT(text_type);
     }
     if (why == NULL) {
         why = shape(&site);
@@ -472,8 +474,8 @@ static GRAFT_APART uint64_t measure_work(const graft_form *form, uint32_t measur
 #define work_scale_shift     work_two
 #define work_leaky_relu      work_two
 #define work_dequantise      work_two
-/* Quotient, rounding, sum and two bounds. */
-#define work_quantise        {WORK_ALIKE, 0, 5}
+/* Rounded quotient, sum and two bounds. */
+#define work_quantise        {WORK_ALIKE, 0, 4}
 #define work_conv            {WORK_TAPS, 2, 0}
 #define work_conv_bias       {WORK_TAPS, 2, 1}
 #define work_conv_bias_add   {WORK_TAPS, 2, 2}
