@@ -1120,6 +1120,9 @@
 #pragma push_macro("text_large")
 #undef text_large
 #define text_large graft_own_text_large
+#pragma push_macro("text_type")
+#undef text_type
+#define text_type graft_own_text_type
 #pragma push_macro("total_uses")
 #undef total_uses
 #define total_uses graft_own_total_uses

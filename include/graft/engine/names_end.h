@@ -757,6 +757,8 @@
 #pragma pop_macro("text_image")
 #undef text_large
 #pragma pop_macro("text_large")
+#undef text_type
+#pragma pop_macro("text_type")
 #undef total_uses
 #pragma pop_macro("total_uses")
 #undef trim_tables
