@@ -328,8 +328,8 @@ done:
 static graft_status read_set(graft_env *env, graft_arena *arena, const graft_yaml *node,
                              graft_gen_set *set)
 {
-    static const char *const allowed[] = {"set",     "depth",     "outputs",   "sizes", "inputs",
-                                          "bytes",   "weights",   "compounds", "operators", NULL};
+    static const char *const allowed[] = {"set",   "depth",   "outputs",   "sizes",     "inputs",
+                                          "bytes", "weights", "compounds", "operators", NULL};
     graft_status status = GRAFT_OK;
     set_reader reader = {.env = env, .arena = arena, .set = set};
     int64_t depth = 0;

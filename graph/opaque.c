@@ -174,7 +174,8 @@ bool graft_opaque_is_pointwise(const graft_opaque *opaque)
 {
     bool changes = opaque->kind == GRAFT_OPAQUE_QUANTISE || opaque->kind == GRAFT_OPAQUE_DEQUANTISE;
     return opaque->kind == GRAFT_OPAQUE_CAST ||
-           (changes && (opaque->op != 0 || graft_shape_elements(&opaque->in[1]) == 1)); /* One scale. */
+           (changes &&
+            (opaque->op != 0 || graft_shape_elements(&opaque->in[1]) == 1)); /* One scale. */
 }
 
 /* ----------------------------------------------------------------------------- running */

@@ -88,7 +88,7 @@ void graft_plan_quantise(graft_onnx_plan *plan, uint32_t op)
     const graft_onnx_entry *zero = graft_onnx_input(plan->reader->onnx, plan->node, 2);
     uint8_t type = op == GRAFT_OP_dequantise ? plan->dtype
                    : zero == NULL            ? GRAFT_DTYPE_U8
-                                  : graft_onnx_shape_of_entry(plan->reader, zero).dtype;
+                                             : graft_onnx_shape_of_entry(plan->reader, zero).dtype;
     graft_plan_outputs_at_most(plan, 1);
     graft_onnx_operand x = graft_plan_input(plan, 0);
     if (plan->opset < 13 || graft_plan_is_const(plan, x) || !read_scale(plan, type, attrs)) {

@@ -83,15 +83,13 @@ static void type_node(const graft_pattern *pattern, uint32_t n, byte_types *type
     } else if ((info->flags & GRAFT_FLAG_MOVES) != 0 || node->op == GRAFT_OP_max_pool) {
         const graft_term *known = NULL;
         for (uint32_t i = 0; i < info->input_count + info->output_count; i++) {
-            graft_operand x = i < info->input_count
-                                  ? node->inputs[i]
-                                  : GRAFT_OPERAND_NODE(n, i - info->input_count);
+            graft_operand x = i < info->input_count ? node->inputs[i]
+                                                    : GRAFT_OPERAND_NODE(n, i - info->input_count);
             known = *type_of(types, x) != NULL ? *type_of(types, x) : known;
         }
         for (uint32_t i = 0; i < info->input_count + info->output_count; i++) {
-            graft_operand x = i < info->input_count
-                                  ? node->inputs[i]
-                                  : GRAFT_OPERAND_NODE(n, i - info->input_count);
+            graft_operand x = i < info->input_count ? node->inputs[i]
+                                                    : GRAFT_OPERAND_NODE(n, i - info->input_count);
             *type_of(types, x) = *type_of(types, x) != NULL ? *type_of(types, x) : known;
         }
     }
@@ -106,11 +104,11 @@ void graft_rule_types(const graft_rule *rule, const int32_t *slots, uint64_t bou
     }
     for (uint32_t v = 0; v < rule->var_count; v++) {
         const graft_term *least = found.vars[v];
-        bool given = least != NULL && (least->kind == GRAFT_TERM_CONST ||
-                                       (bound >> least->value & 1u) != 0);
-        int32_t value = !given                             ? -128
+        bool given =
+            least != NULL && (least->kind == GRAFT_TERM_CONST || (bound >> least->value & 1u) != 0);
+        int32_t value = !given                            ? -128
                         : least->kind == GRAFT_TERM_CONST ? least->value
-                                                           : slots[least->value];
+                                                          : slots[least->value];
         types[v] = least == NULL ? GRAFT_DTYPE_F32 : value == 0 ? GRAFT_DTYPE_U8 : GRAFT_DTYPE_I8;
     }
 }

@@ -50,8 +50,7 @@ static uint32_t count_quantised(const Onnx__GraphProto *graph)
     for (size_t i = 0; i < graph->n_node; i++) {
         bool stored = false;
         for (size_t k = 0; k < graph->n_initializer; k++) {
-            stored = stored ||
-                     strcmp(graph->initializer[k]->name, graph->node[i]->input[0]) == 0;
+            stored = stored || strcmp(graph->initializer[k]->name, graph->node[i]->input[0]) == 0;
         }
         count += stored && strcmp(graph->node[i]->op_type, "DequantizeLinear") == 0;
     }

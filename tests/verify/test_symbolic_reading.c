@@ -13,8 +13,8 @@
 #include "verify/core/symfold.h"
 #include "verify/sizes/symbits.h"
 
-#include <stdlib.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { CASES_EACH = 60, INDICES_EACH = 8, ENLARGED_MOST = 9, BOUND_MOST = 32 };
@@ -329,10 +329,10 @@ static graft_field apply_at(workspace *w, Z3_ast term)
         graft_field scale = number_at(w, graft_sym_arg(s, term, 1));
         return f == GRAFT_TERM_ROUND
                    ? graft_field_integer((int64_t)rint(x.shadow / scale.shadow))
-                   : run_scalar(w, GRAFT_OP_mul,
-                                run_scalar(w, GRAFT_OP_sub, x,
-                                           number_at(w, graft_sym_arg(s, term, 2))),
-                                scale);
+                   : run_scalar(
+                         w, GRAFT_OP_mul,
+                         run_scalar(w, GRAFT_OP_sub, x, number_at(w, graft_sym_arg(s, term, 2))),
+                         scale);
     }
     return f == GRAFT_TERM_INVERSE ? run_scalar(w, GRAFT_OP_div, graft_field_integer(1), x)
                                    : run_scalar(w, ops[f], x, x);

@@ -443,10 +443,11 @@ Z3_ast graft_term_renew(void *state, Z3_ast term)
     for (uint32_t i = 0; i < arities[f]; i++) {
         of[i] = Z3_get_app_arg(k->z3, app, i);
     }
-    return f == GRAFT_TERM_SCALED                           ? graft_term_scaled(k, of)
-           : f == GRAFT_TERM_INVERSE                        ? graft_term_scalar(k, ops[f], k->one, of[0])
-           : f >= GRAFT_TERM_LOG && f <= GRAFT_TERM_COS     ? graft_term_composed(k, ops[f], of[0], NULL)
-                                                            : graft_term_scalar(k, ops[f], of[0], of[1]);
+    return f == GRAFT_TERM_SCALED    ? graft_term_scaled(k, of)
+           : f == GRAFT_TERM_INVERSE ? graft_term_scalar(k, ops[f], k->one, of[0])
+           : f >= GRAFT_TERM_LOG && f <= GRAFT_TERM_COS
+               ? graft_term_composed(k, ops[f], of[0], NULL)
+               : graft_term_scalar(k, ops[f], of[0], of[1]);
 }
 
 /* --------------------------------------------------------------- the state */
