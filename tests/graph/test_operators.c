@@ -61,8 +61,8 @@ static void test_ids_do_not_move(void **state)
     assert_int_equal(GRAFT_OP_layer_norm, 35);
     assert_int_equal(GRAFT_OP_reduce_sum, 36);
     assert_int_equal(GRAFT_OP_reduce_max, 37);
-    assert_int_equal(GRAFT_OP_quantise, 51);
-    assert_int_equal(GRAFT_OP_dequantise, 52);
+    assert_int_equal(GRAFT_OP_quantise, 60);
+    assert_int_equal(GRAFT_OP_dequantise, 61);
     assert_string_equal(graft_op(GRAFT_OP_conv)->name, "conv");
     assert_string_equal(graft_op_attr(GRAFT_OP_conv, GRAFT_ATTR_conv_groups)->name, "groups");
 }
