@@ -575,6 +575,9 @@ static void propose_conv_transpose(graft_rng *rng, proposal *p)
         put_attr(p, GRAFT_ATTR_conv_transpose_pad_top + i, proposal_between(rng, 0, 1));
         put_attr(p, GRAFT_ATTR_conv_transpose_pad_bottom + i, proposal_between(rng, 0, 1));
         put_attr(p, GRAFT_ATTR_conv_transpose_extra_h + i, proposal_between(rng, 0, 1));
+    }
+}
+
 static void propose_quantise(graft_rng *rng, proposal *p)
 {
     int32_t least = proposal_once_in(rng, 2) ? 0 : -128;
