@@ -772,6 +772,7 @@ done:
 static void prepare_graph(graft_env *env, const graft_cost *cost, const graft_graph **graph,
                           const graft_order **order)
 {
+    graft_prepare_bytes(env->scratch, graph);
     if (cost->program) { /* It has an order of its own. */
         graft_equal_merge(env->scratch, graph, order);
     } else if (!cost->direct) { /* Elsewhere than on processors opaque nodes run by themselves. */

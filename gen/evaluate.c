@@ -123,7 +123,9 @@ void graft_gen_sample(graft_rng *rng, const graft_gen_draw *draw, const graft_sh
         double negative_share = count == 1 ? 0.5 : style->negative_share;
         bool negative = by_turns ? ((draw->sample >> (draw->stream % 3)) & 1u) != 0
                                  : graft_rng_uniform(rng) < negative_share;
-        data[i] = multiply_whole(parts[pick], negative ? -top : top);
+        data[i] = shape->dtype == GRAFT_DTYPE_I8
+                      ? graft_field_integer((int64_t)graft_rng_below(rng, 256) - 128)
+                      : multiply_whole(parts[pick], negative ? -top : top);
     }
 }
 
@@ -145,7 +147,7 @@ graft_gen_print graft_gen_data_print(const graft_shape *shape, const graft_field
     size_t count = (size_t)graft_shape_elements(shape) * sample_count;
     size_t block = (size_t)graft_shape_elements(shape) * GRAFT_GEN_SAMPLES;
     size_t size = 0;
-    words[size++] = shape->rank;
+    words[size++] = shape->rank + (shape->dtype == GRAFT_DTYPE_F32 ? 0 : 8U * shape->dtype);
     for (uint32_t i = 0; i < shape->rank; i++) {
         words[size++] = (uint64_t)shape->dims[i];
     }

@@ -32,7 +32,6 @@ static graft_status read_shape(set_reader *reader, const graft_yaml *node, graft
     }
     memset(shape, 0, sizeof *shape);
     shape->rank = (uint8_t)node->count;
-    shape->dtype = GRAFT_DTYPE_F32;
     for (uint32_t i = 0; i < node->count; i++) {
         GRAFT_CHECK(graft_gen_size_read(reader->env, &node->items[i], reader->sizes, 1, 64,
                                         &shape->dims[i]));
@@ -41,7 +40,8 @@ done:
     return status;
 }
 
-static graft_status read_inputs(set_reader *reader, const graft_yaml *inputs, bool is_weight)
+static graft_status read_inputs(set_reader *reader, const graft_yaml *inputs, bool is_weight,
+                                uint8_t dtype)
 {
     graft_status status = GRAFT_OK;
     if (inputs == NULL) {
@@ -61,6 +61,7 @@ static graft_status read_inputs(set_reader *reader, const graft_yaml *inputs, bo
         input->name = inputs->items[i].key;
         input->is_weight = is_weight;
         GRAFT_CHECK(read_shape(reader, &inputs->items[i], &input->shape));
+        input->shape.dtype = dtype;
         set->input_count++;
     }
 done:
@@ -327,8 +328,8 @@ done:
 static graft_status read_set(graft_env *env, graft_arena *arena, const graft_yaml *node,
                              graft_gen_set *set)
 {
-    static const char *const allowed[] = {"set",     "depth",     "outputs",   "sizes", "inputs",
-                                          "weights", "compounds", "operators", NULL};
+    static const char *const allowed[] = {"set",   "depth",   "outputs",   "sizes",     "inputs",
+                                          "bytes", "weights", "compounds", "operators", NULL};
     graft_status status = GRAFT_OK;
     set_reader reader = {.env = env, .arena = arena, .set = set};
     int64_t depth = 0;
@@ -347,8 +348,9 @@ static graft_status read_set(graft_env *env, graft_arena *arena, const graft_yam
     reader.sizes = graft_yaml_find(node, "sizes");
     reader.configs = GRAFT_NEW(arena, graft_gen_config, MAX_CONFIGS);
     GRAFT_CHECK(check_sizes(&reader));
-    GRAFT_CHECK(read_inputs(&reader, graft_yaml_find(node, "inputs"), false));
-    GRAFT_CHECK(read_inputs(&reader, graft_yaml_find(node, "weights"), true));
+    GRAFT_CHECK(read_inputs(&reader, graft_yaml_find(node, "inputs"), false, GRAFT_DTYPE_F32));
+    GRAFT_CHECK(read_inputs(&reader, graft_yaml_find(node, "bytes"), false, GRAFT_DTYPE_I8));
+    GRAFT_CHECK(read_inputs(&reader, graft_yaml_find(node, "weights"), true, GRAFT_DTYPE_F32));
     if (set->input_count == 0) {
         status = graft_yaml_fail(env, node, "a set needs 'inputs' or 'weights'");
         goto done;

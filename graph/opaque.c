@@ -1,7 +1,7 @@
 /* opaque.c - running opaque nodes (see opaque.h). */
 #include "graph/opaque.h"
 
-#include "graph/meaning/algebra.h"
+#include "graph/meaning/algebra_float.h"
 #include "graph/meaning/quantised.h"
 #include "graph/onnx/onnx.h"
 
@@ -12,7 +12,7 @@
 
 static const Onnx__NodeProto *find_proto(const graft_model *model, const graft_node *node)
 {
-    if (node->source >= model->record_count) {
+    if (model == NULL || node->source >= model->record_count) {
         return NULL;
     }
     return model->onnx->proto->graph->node[model->records[node->source].onnx_node];
@@ -105,9 +105,67 @@ bool graft_opaque_describe(const Onnx__NodeProto *proto, const graft_graph *grap
                                                    : graft_quantised_find(proto, opaque);
 }
 
+/* ---------------------------------------------------------------------------- lowering */
+
+/* Where a lowered node keeps its operator and attributes; the first says whether it follows the
+ * layouts of its neighbours (layout.h). */
+enum { LOWERED_OP = GRAFT_MAX_ATTRS - 1, LOWERED_ATTRS = 1 };
+
+bool graft_opaque_is_byte(const graft_graph *graph, graft_index node)
+{
+    const graft_node *n = &graph->nodes[node];
+    bool alias = n->op == GRAFT_OP_identity || n->op == GRAFT_OP_reshape;
+    if (graft_op(n->op) == NULL || alias || n->is_const) {
+        return false;
+    }
+    return (n->input_count > 0 &&
+            !graft_dtype_is_real(graph->values[graft_node_input(graph, node, 0)].shape.dtype)) ||
+           n->op == GRAFT_OP_quantise;
+}
+
+void graft_opaque_lower(graft_graph *graph, graft_index node)
+{
+    graft_node *n = &graph->nodes[node];
+    int32_t attrs[GRAFT_MAX_ATTRS] = {[LOWERED_OP] = n->op};
+    _Static_assert(LOWERED_ATTRS + 10 <= LOWERED_OP, "max_pool has ten attributes");
+    memcpy(&attrs[LOWERED_ATTRS], n->attrs, graft_op(n->op)->attr_count * sizeof(attrs[0]));
+    memcpy(n->attrs, attrs, sizeof(attrs));
+    n->op = GRAFT_OP_OPAQUE;
+}
+
+/* Of a node that is or was one of the table's. */
+static bool find_row(const graft_graph *graph, graft_index node, graft_opaque *opaque)
+{
+    const graft_node *n = &graph->nodes[node];
+    bool lowered = n->op == GRAFT_OP_OPAQUE;
+    const graft_op_info *info = graft_op(lowered ? (uint32_t)n->attrs[LOWERED_OP] : n->op);
+    if (info == NULL || (!lowered && !graft_opaque_is_byte(graph, node))) {
+        return false;
+    }
+    memset(opaque, 0, sizeof(*opaque));
+    opaque->op = lowered ? (uint32_t)n->attrs[LOWERED_OP] : n->op;
+    opaque->kind = opaque->op == GRAFT_OP_quantise     ? GRAFT_OPAQUE_QUANTISE
+                   : opaque->op == GRAFT_OP_dequantise ? GRAFT_OPAQUE_DEQUANTISE
+                                                       : GRAFT_OPAQUE_BYTES;
+    memcpy(opaque->attrs, n->attrs + (lowered ? LOWERED_ATTRS : 0),
+           info->attr_count * sizeof(opaque->attrs[0]));
+    opaque->read_count = n->input_count;
+    opaque->out = graph->values[graft_node_output(graph, node, 0)].shape;
+    for (uint32_t k = 0; k < GRAFT_OPAQUE_INPUTS_MOST; k++) {
+        opaque->in[k].rank = GRAFT_RANK_UNKNOWN;
+    }
+    for (uint32_t k = 0; k < n->input_count; k++) {
+        opaque->in[k] = graph->values[graft_node_input(graph, node, k)].shape;
+    }
+    return true;
+}
+
 bool graft_opaque_find(const graft_model *model, const graft_graph *graph, graft_index node,
                        graft_opaque *opaque)
 {
+    if (find_row(graph, node, opaque)) {
+        return true;
+    }
     const Onnx__NodeProto *proto = find_proto(model, &graph->nodes[node]);
     return proto != NULL && graft_opaque_describe(proto, graph, node, opaque);
 }
@@ -116,7 +174,8 @@ bool graft_opaque_is_pointwise(const graft_opaque *opaque)
 {
     bool changes = opaque->kind == GRAFT_OPAQUE_QUANTISE || opaque->kind == GRAFT_OPAQUE_DEQUANTISE;
     return opaque->kind == GRAFT_OPAQUE_CAST ||
-           (changes && graft_shape_elements(&opaque->in[1]) == 1); /* One scale. */
+           (changes &&
+            (opaque->op != 0 || graft_shape_elements(&opaque->in[1]) == 1)); /* One scale. */
 }
 
 /* ----------------------------------------------------------------------------- running */
@@ -167,6 +226,30 @@ static graft_status run_gather(graft_env *env, const graft_opaque *opaque, const
     return GRAFT_OK;
 }
 
+/* In binary32, which has all numbers of 8 bits. */
+static void run_bytes(graft_env *env, const graft_opaque *opaque, const void *const *in, void *out)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    const float *operands[GRAFT_MAX_INPUTS] = {NULL};
+    const bool sign = opaque->out.dtype == GRAFT_DTYPE_I8;
+    size_t count = (size_t)graft_shape_elements(&opaque->out);
+    float *result = GRAFT_NEW(env->scratch, float, count);
+    for (uint32_t k = 0; k < opaque->read_count; k++) {
+        size_t size = (size_t)graft_shape_elements(&opaque->in[k]);
+        float *wide = GRAFT_NEW(env->scratch, float, size);
+        for (size_t i = 0; i < size; i++) {
+            wide[i] = sign ? ((const int8_t *)in[k])[i] : ((const uint8_t *)in[k])[i];
+        }
+        operands[k] = wide;
+    }
+    const graft_call call = {opaque->attrs, opaque->in, &opaque->out};
+    graft_float_run(opaque->op, &call, operands, &result);
+    for (size_t i = 0; i < count; i++) {
+        ((uint8_t *)out)[i] = (uint8_t)(int32_t)result[i];
+    }
+    graft_arena_release(env->scratch, mark);
+}
+
 graft_status graft_opaque_run(graft_env *env, const graft_opaque *opaque, const void *const *in,
                               void *out)
 {
@@ -178,6 +261,9 @@ graft_status graft_opaque_run(graft_env *env, const graft_opaque *opaque, const 
         return GRAFT_OK;
     case GRAFT_OPAQUE_COPY:
         memcpy(out, in[0], (size_t)graft_shape_bytes(&opaque->out));
+        return GRAFT_OK;
+    case GRAFT_OPAQUE_BYTES:
+        run_bytes(env, opaque, in, out);
         return GRAFT_OK;
     case GRAFT_OPAQUE_QUANTISE:
     case GRAFT_OPAQUE_DEQUANTISE:

@@ -5,7 +5,10 @@
  *      Gather       rows of a binary32 table, places int64 or int32, negative ones from the end
  *      Cast         from int64, int32, bool or binary32 to binary32 or int64
  *      Unsqueeze, Squeeze, Reshape, Flatten, Identity      of any type: a copy
- *      QuantizeLinear, DequantizeLinear, QLinearConv, QLinearMatMul      see quantised.h */
+ *      QuantizeLinear, DequantizeLinear, QLinearConv, QLinearMatMul      see quantised.h
+ *
+ * Operators of operators.def that read or make numbers of 8 bits are run in the same way: rules see
+ * them, kernels do not. Before a graph is planned they are made opaque in a copy (lowered). */
 #ifndef GRAFT_OPAQUE_H
 #define GRAFT_OPAQUE_H
 
@@ -15,6 +18,7 @@ typedef enum graft_opaque_kind {
     GRAFT_OPAQUE_COPY,
     GRAFT_OPAQUE_CAST,
     GRAFT_OPAQUE_GATHER,
+    GRAFT_OPAQUE_BYTES, /* An operator on numbers of 8 bits that moves or chooses. */
     GRAFT_OPAQUE_QUANTISE,
     GRAFT_OPAQUE_DEQUANTISE,
     GRAFT_OPAQUE_QUANTISED_CONV,
@@ -28,7 +32,8 @@ typedef struct graft_opaque {
     graft_opaque_kind kind;
     uint32_t axis;                            /* Of a gather; the one that scales run along. */
     uint32_t read_count;                      /* Inputs that are read: the first ones. */
-    int32_t attrs[GRAFT_MAX_ATTRS];           /* Of a convolution, as those of `conv`. */
+    uint32_t op;                              /* In operators.def; 0: it is an opaque node. */
+    int32_t attrs[GRAFT_MAX_ATTRS];           /* Of a convolution, as those of `conv`; of `op`. */
     graft_shape in[GRAFT_OPAQUE_INPUTS_MOST]; /* Rank GRAFT_RANK_UNKNOWN: not given. */
     graft_shape out;
 } graft_opaque;
@@ -37,6 +42,10 @@ typedef struct graft_opaque {
  * can computes the same from the same. */
 bool graft_opaque_find(const graft_model *model, const graft_graph *graph, graft_index node,
                        graft_opaque *opaque);
+/* Whether a node that is not opaque has to be run as if it were. */
+bool graft_opaque_is_byte(const graft_graph *graph, graft_index node);
+/* Makes such a node opaque; what it was is still known to the calls here. */
+void graft_opaque_lower(graft_graph *graph, graft_index node);
 struct Onnx__NodeProto;
 /* Likewise of an opaque node that `proto` becomes while a model is read. */
 bool graft_opaque_describe(const struct Onnx__NodeProto *proto, const graft_graph *graph,

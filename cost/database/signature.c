@@ -329,7 +329,9 @@ bool graft_signature_of_opaque(const graft_opaque *opaque, graft_signature *sign
         return false;
     }
     memset(signature, 0, sizeof(*signature));
-    memcpy(signature->attrs, opaque->attrs, sizeof(opaque->attrs));
+    if (opaque->op == 0) { /* Scales do not matter. */
+        memcpy(signature->attrs, opaque->attrs, sizeof(opaque->attrs));
+    }
     signature->op = (uint8_t)(GRAFT_COST_QUANTISE + (opaque->kind - GRAFT_OPAQUE_QUANTISE));
     signature->input_count = count_inputs(signature->op);
     signature->output_count = 1;
@@ -600,13 +602,14 @@ static graft_status read_number(reader *r, bool bits, int32_t *value)
 static graft_status read_op(reader *r, graft_signature *s)
 {
     uint32_t op = take_word(r, reorder_name) ? GRAFT_COST_REORDER : GRAFT_OP_NONE;
+    /* Before the rows of these names, which are lowered where costs are asked for (opaque.h). */
+    for (uint32_t i = 0; i < OTHER_COUNT && op == GRAFT_OP_NONE; i++) {
+        op = take_word(r, other_names[i]) ? GRAFT_COST_MASKED_ATTENTION + i : GRAFT_OP_NONE;
+    }
     for (uint32_t i = 1; i < GRAFT_OP_COUNT && op == GRAFT_OP_NONE; i++) {
         if (graft_op(i) != NULL && take_word(r, graft_op(i)->name)) {
             op = i;
         }
-    }
-    for (uint32_t i = 0; i < OTHER_COUNT && op == GRAFT_OP_NONE; i++) {
-        op = take_word(r, other_names[i]) ? GRAFT_COST_MASKED_ATTENTION + i : GRAFT_OP_NONE;
     }
     if (op == GRAFT_OP_NONE) {
         return fail_at(r, "the name of an operator");

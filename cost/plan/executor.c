@@ -195,7 +195,8 @@ static graft_status open_kernel(graft_env *env, graft_executor *e, graft_cost *c
 {
     graft_status status = GRAFT_OK;
     const graft_step *step = &e->schedule.steps[i];
-    if (step->node != GRAFT_NONE && e->graph->nodes[step->node].op == GRAFT_OP_OPAQUE) {
+    if (step->node != GRAFT_NONE && (e->graph->nodes[step->node].op == GRAFT_OP_OPAQUE ||
+                                     graft_opaque_is_byte(e->graph, step->node))) {
         (void)graft_opaque_find(e->model, e->graph, step->node, &e->opaques[i]); /* It was found. */
         return GRAFT_OK;
     }

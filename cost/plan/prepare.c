@@ -6,6 +6,18 @@
 #include "graph/equal.h"
 #include "graph/opaque.h"
 
+void graft_prepare_bytes(graft_arena *arena, const graft_graph **graph)
+{
+    graft_graph *lowered = NULL;
+    for (graft_index n = 0; n < (*graph)->node_end; n++) {
+        if (graft_opaque_is_byte(*graph, n)) {
+            lowered = lowered == NULL ? graft_model_graph_copy(arena, *graph) : lowered;
+            graft_opaque_lower(lowered, n);
+        }
+    }
+    *graph = lowered == NULL ? *graph : lowered;
+}
+
 /* In a copy. */
 static void mark_pointwise(graft_arena *arena, const graft_model *model, const graft_graph **graph)
 {

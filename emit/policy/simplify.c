@@ -12,7 +12,7 @@ enum { LOCATIONS_MOST = 64 };
 
 static bool takes_part(const graft_rule_entry *entry)
 {
-    return entry->proof == GRAFT_PROOF_UNBOUNDED && entry->numeric == GRAFT_NUMERIC_EXACT &&
+    return entry->proof == GRAFT_PROOF_UNBOUNDED && graft_numeric_is_exact(entry->numeric) &&
            graft_rule_is_always(&entry->rule);
 }
 

@@ -12,10 +12,15 @@
  *      NUM lift_float(k, int32_t)   a finite binary32 given by its bits, exactly
  *      NUM sum, difference, product, quotient, max, min(k, NUM, NUM)
  *      NUM exp, sqrt, erf, sigmoid, tanh, log, sin, cos(k, NUM)
+ *      NUM round(k, NUM x, NUM scale)   x / scale rounded, halves to even
  *      NUM softmax_shift(k, const NUM *row, size_t count, size_t step)
  *                                   what to subtract from a row before exponentials are taken; the
  *                                   quotient does not depend on it. Exact algebras return 0, the
  *                                   floating-point one the largest element.
+ *
+ * One that knows more of dequantise than its arithmetic defines DEQUANTISED_APART, and
+ *
+ *      NUM scaled(k, NUM q, const int32_t *attrs)   what q stands for, by those of dequantise
  *
  * It then has ALG(run)[op](k, call, in, out) for every operator. Bodies write every output element
  * exactly once or accumulate in it; inputs and outputs do not overlap. Sums are taken in row-major

@@ -261,6 +261,17 @@ static graft_field softmax_shift_field(void *k, const graft_field *row, size_t c
     return lift_field(k, 0);
 }
 
+/* The whole number is known by the shadow, but next to a half. */
+static graft_field round_field(void *k, graft_field a, graft_field b)
+{
+    graft_field_state *state = k;
+    double x = quotient_field(k, a, b).shadow;
+    double apart = fabs(fabs(x - rint(x)) - 0.5);
+    state->asked_count++;
+    state->ambiguous_count += isnan(x) || apart < order_tolerance * (1.0 + fabs(x)) ? 1 : 0;
+    return fabs(x) < 0x1p53 ? graft_field_integer((int64_t)rint(x)) : (graft_field){0, (double)NAN};
+}
+
 #define NUM    graft_field
 #define ALG(f) f##_field
 #include "operator_bodies.inc"

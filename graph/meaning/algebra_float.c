@@ -115,6 +115,12 @@ static inline float softmax_shift_f32(void *k, const float *row, size_t count, s
     return largest;
 }
 
+static inline float round_f32(void *k, float a, float b)
+{
+    (void)k;
+    return rintf(a / b);
+}
+
 #define NUM    float
 #define ALG(f) f##_f32
 #include "operator_bodies.inc"
@@ -131,7 +137,7 @@ graft_status graft_float_opaque(graft_env *env, graft_arena *arena, const graft_
 {
     graft_opaque opaque;
     const void *in[GRAFT_OPAQUE_INPUTS_MOST] = {NULL};
-    if (model == NULL || !graft_opaque_find(model, graph, n, &opaque)) {
+    if (!graft_opaque_find(model, graph, n, &opaque)) {
         return GRAFT_FAIL(env, GRAFT_UNSUPPORTED,
                           "node %u is opaque: the reference executor cannot run it", n);
     }
@@ -188,7 +194,7 @@ graft_status graft_float_model(graft_env *env, graft_arena *arena, const graft_m
     graft_status status = GRAFT_OK;
     for (graft_index i = 0; i < order->count; i++) {
         graft_index n = order->order[i];
-        if (graph->nodes[n].op == GRAFT_OP_OPAQUE) {
+        if (graph->nodes[n].op == GRAFT_OP_OPAQUE || graft_opaque_is_byte(graph, n)) {
             GRAFT_CHECK(graft_float_opaque(env, arena, model, graph, n, values));
         } else {
             GRAFT_CHECK(run_node(env, arena, graph, n, values));

@@ -129,6 +129,8 @@ static inline float softmax_shift_half(void *k, const float *row, size_t count, 
     return largest;
 }
 
+static inline float round_half(void *k, float a, float b) { return rintf(quotient_half(k, a, b)); }
+
 #define NUM    float
 #define ALG(f) f##_half
 #include "operator_bodies.inc"

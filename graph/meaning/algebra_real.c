@@ -113,6 +113,12 @@ static inline double softmax_shift_real(void *k, const double *row, size_t count
     return largest;
 }
 
+static inline double round_real(void *k, double a, double b)
+{
+    (void)k;
+    return rint(a / b);
+}
+
 #define NUM    double
 #define ALG(f) f##_real
 #include "operator_bodies.inc"

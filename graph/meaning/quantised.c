@@ -221,8 +221,28 @@ static void dequantise(const tensor *t, size_t from, size_t count, float scale, 
     }
 }
 
+/* Of one scale, which the attributes say. */
+static void run_row(const graft_opaque *opaque, const void *in, void *out)
+{
+    const int32_t *attrs = opaque->attrs;
+    const tensor t = {.data = in, .dtype = opaque->in[0].dtype};
+    size_t count = (size_t)graft_shape_elements(&opaque->out);
+    int32_t zero = attrs[GRAFT_ATTR_quantise_zero];
+    float scale = 0.0F;
+    memcpy(&scale, &attrs[GRAFT_ATTR_quantise_scale], sizeof(scale));
+    if (opaque->kind == GRAFT_OPAQUE_QUANTISE) {
+        quantise(in, count, scale, zero, opaque->out.dtype, out);
+    } else {
+        dequantise(&t, 0, count, scale, zero, out);
+    }
+}
+
 static void run_change(const graft_opaque *opaque, const void *const *in, void *out)
 {
+    if (opaque->op != 0) {
+        run_row(opaque, in[0], out);
+        return;
+    }
     const tensor t = tensor_of(opaque, in, 0, 1);
     bool quantises = opaque->kind == GRAFT_OPAQUE_QUANTISE;
     uint32_t whole = quantises ? opaque->out.dtype : t.dtype;

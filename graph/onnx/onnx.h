@@ -316,7 +316,8 @@ graft_onnx_planner graft_plan_unary, graft_plan_function, graft_plan_binary, gra
 /* Operators that are made of others, and layer normalisation. */
 graft_onnx_planner graft_plan_power, graft_plan_reciprocal, graft_plan_negation, graft_plan_prelu,
     graft_plan_mean, graft_plan_rms_norm, graft_plan_gelu, graft_plan_layer_norm,
-    graft_plan_reduce_squares, graft_plan_reduce_absolute, graft_plan_global_max_pool;
+    graft_plan_reduce_squares, graft_plan_reduce_absolute, graft_plan_global_max_pool,
+    graft_plan_quantise;
 /* LSTM, GRU and RNN by their steps, where the options ask for it; `op` is the number of gates. */
 graft_onnx_planner graft_plan_recurrent;
 /* More parts than such a node becomes; 0 for any other. */

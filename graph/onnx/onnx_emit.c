@@ -152,6 +152,20 @@ static graft_status emit_leaky_relu(const emitter *e)
     return GRAFT_OK;
 }
 
+static graft_status emit_quantise(const emitter *e)
+{
+    const graft_shape scalar = {.rank = 0, .dtype = GRAFT_DTYPE_F32};
+    const int32_t *attrs = e->node->attrs;
+    float scale = float_of_bits(attrs[GRAFT_ATTR_quantise_scale]);
+    uint8_t type = attrs[GRAFT_ATTR_quantise_least] == 0 ? GRAFT_DTYPE_U8 : GRAFT_DTYPE_I8;
+    const char *output = out_name(e, 0);
+    const char *inputs[3] = {
+        in_name(e, 0), graft_onnx_push_floats(e->writer, "scale", &scale, &scalar),
+        graft_onnx_push_byte(e->writer, "zero_point", type, attrs[GRAFT_ATTR_quantise_zero])};
+    (void)graft_onnx_push_node(e->writer, graft_op(e->node->op)->onnx, inputs, 3, &output, 1);
+    return GRAFT_OK;
+}
+
 /* A bound at the end of the number range is the default and is left out. */
 static void push_clip(const emitter *e, const char *in, const char *out, float low, float high)
 {
@@ -795,6 +809,8 @@ static emit_form *const emit_table[GRAFT_OP_COUNT] = {
     [GRAFT_OP_conv_transpose] = emit_conv_transpose,
     [GRAFT_OP_pick] = emit_pick,
     [GRAFT_OP_log_softmax] = emit_softmax,
+    [GRAFT_OP_quantise] = emit_quantise,
+    [GRAFT_OP_dequantise] = emit_quantise,
 #define OP(id, name, inputs, outputs, attributes, flags, onnx)
 #define FUNCTION(id, name, attributes, flags, work, since, onnx, body)                             \
     [id] = (id) == GRAFT_OP_swish ? emit_swish : emit_function,

@@ -22,7 +22,7 @@ const std::unordered_set<std::string> asked = {
     "GatherElements", "GatherND", "Gemm", "GlobalAveragePool", "GlobalMaxPool", "Greater",
     "GreaterOrEqual", "GridSample", "IsInf", "IsNaN", "LSTM", "Less", "LessOrEqual", "LpPool",
     "MatMul", "MatMulInteger", "Max", "MaxPool", "Mean", "Min", "Mod", "NonMaxSuppression",
-    "NonZero", "Not", "OneHot", "Or", "Pad", "Pow", "RNN", "Range", "ReduceL1", "ReduceL2",
+    "NonZero", "Not", "OneHot", "Or", "Pad", "Pow", "QLinearConv", "QLinearMatMul", "RNN", "Range", "ReduceL1", "ReduceL2",
     "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
     "ReduceSum", "ReduceSumSquare", "Reshape", "Resize", "ReverseSequence", "RoiAlign",
     "ScatterElements", "ScatterND", "Shape", "Size", "Slice", "SpaceToDepth", "Split", "Squeeze",
@@ -36,6 +36,14 @@ bool is_sound_node(const onnx::NodeProto &node, const graft_infer_tensor *inputs
     if (op == "Conv" || op == "ConvInteger" || op == "ConvTranspose") {
         return inputs[0].known && inputs[1].known && inputs[0].rank == inputs[1].rank &&
                inputs[0].rank > 2;
+    }
+    if (op == "QLinearConv" || op == "QLinearMatMul") {
+        bool known = true;
+        for (int i = 0; i < 8; i++) { // As the form demands.
+            known = known && inputs[i].known;
+        }
+        return known && (op == "QLinearMatMul" ? inputs[0].rank > 0 && inputs[3].rank > 0
+                                               : inputs[0].rank == inputs[3].rank && inputs[0].rank > 2);
     }
     if (op == "ConstantOfShape" || op == "Expand") {
         return inputs[node.input_size() - 1].data != nullptr;

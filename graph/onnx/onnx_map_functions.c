@@ -51,6 +51,53 @@ void graft_plan_gelu(graft_onnx_plan *plan, uint32_t op)
                                       graft_plan_input(plan, 0)));
 }
 
+/* A scale that is one number, far from the ends of the range: then changes to and from 8 bits are
+ * what rules take them for (verify/core/term.h), and its zero point; weights both. */
+static bool read_scale(const graft_onnx_plan *plan, uint8_t type, int32_t *attrs)
+{
+    const graft_onnx_reader *reader = plan->reader;
+    const graft_onnx_entry *entries[2] = {graft_onnx_input(reader->onnx, plan->node, 1),
+                                          graft_onnx_input(reader->onnx, plan->node, 2)};
+    const uint8_t types[2] = {GRAFT_DTYPE_F32, type};
+    const void *data[2] = {NULL, NULL};
+    for (uint32_t i = 0; i < 2 && entries[i] != NULL; i++) {
+        const graft_model_weight *weight =
+            entries[i]->weight == GRAFT_NONE ? NULL : &reader->weights[entries[i]->weight];
+        if (weight == NULL || weight->shape.dtype != types[i] || weight->shape.rank > 1 ||
+            graft_shape_elements(&weight->shape) != 1) {
+            return false;
+        }
+        data[i] = weight->data;
+    }
+    float scale = 0.0F;
+    if (data[0] != NULL) {
+        memcpy(&scale, data[0], sizeof(scale));
+    }
+    memcpy(&attrs[GRAFT_ATTR_quantise_scale], &scale, sizeof(scale));
+    attrs[GRAFT_ATTR_quantise_least] = type == GRAFT_DTYPE_I8 ? INT8_MIN : 0;
+    attrs[GRAFT_ATTR_quantise_zero] = data[1] == NULL          ? 0
+                                      : type == GRAFT_DTYPE_I8 ? *(const int8_t *)data[1]
+                                                               : *(const uint8_t *)data[1];
+    return scale >= 0x1p-100F && scale <= 0x1p100F;
+}
+
+/* Inputs x, scale and maybe a zero point, whose type is that of the numbers of 8 bits. */
+void graft_plan_quantise(graft_onnx_plan *plan, uint32_t op)
+{
+    int32_t attrs[GRAFT_MAX_ATTRS] = {0};
+    const graft_onnx_entry *zero = graft_onnx_input(plan->reader->onnx, plan->node, 2);
+    uint8_t type = op == GRAFT_OP_dequantise ? plan->dtype
+                   : zero == NULL            ? GRAFT_DTYPE_U8
+                                             : graft_onnx_shape_of_entry(plan->reader, zero).dtype;
+    graft_plan_outputs_at_most(plan, 1);
+    graft_onnx_operand x = graft_plan_input(plan, 0);
+    if (plan->opset < 13 || graft_plan_is_const(plan, x) || !read_scale(plan, type, attrs)) {
+        graft_plan_refuse(plan, "weights, before opset 13, or other than one scale that is known");
+        return;
+    }
+    graft_plan_output(plan, 0, graft_plan_add1(plan, op, attrs, x));
+}
+
 /* ----------------------------------------------------------------------------- two inputs */
 
 /* The exponent: one number, real or whole. */

@@ -84,6 +84,8 @@ static const plan_row plan_table[] = {
      3                                                                                                                                        },
     {"RNN",                   graft_plan_recurrent,       "activations direction hidden_size layout",                     1                   },
     {"SpaceToDepth",          graft_plan_space_to_depth,  "blocksize",                                                    0                   },
+    {"QuantizeLinear",        graft_plan_quantise,        "axis",                                                         GRAFT_OP_quantise   },
+    {"DequantizeLinear",      graft_plan_quantise,        "axis",                                                         GRAFT_OP_dequantise },
 };
 
 /* Whether `word` is one of the words of `list`, which are separated by blanks. */
@@ -154,13 +156,15 @@ static void plan_by_table(graft_onnx_plan *plan)
     graft_plan_function(plan, op);
 }
 
-/* The real type of the first input that has one; else that of the graph's constants. */
+static bool is_byte(uint32_t dtype) { return dtype == GRAFT_DTYPE_U8 || dtype == GRAFT_DTYPE_I8; }
+
+/* The type of the first input that rules are about; else that of the graph's constants. */
 static uint8_t find_type(const graft_onnx_reader *reader, const Onnx__NodeProto *node)
 {
     for (size_t k = 0; k < node->n_input; k++) {
         const graft_onnx_entry *entry = graft_onnx_input(reader->onnx, node, k);
         const uint8_t dtype = entry == NULL ? 0 : graft_onnx_shape_of_entry(reader, entry).dtype;
-        if (graft_dtype_is_real(dtype)) {
+        if (graft_dtype_is_real(dtype) || is_byte(dtype)) {
             return dtype;
         }
     }
@@ -298,6 +302,19 @@ bool graft_plan_is_read(const graft_onnx_plan *plan, uint32_t k)
     return entry != GRAFT_NONE && onnx->entries[entry].is_read;
 }
 
+static bool entry_is_const(const graft_onnx_plan *plan, uint32_t k)
+{
+    const graft_onnx_entry *entry = graft_onnx_input(plan->reader->onnx, plan->node, k);
+    if (entry == NULL) {
+        return false;
+    }
+    return entry->weight != GRAFT_NONE ||
+           (entry->value != GRAFT_NONE && plan->reader->model->graph.values[entry->value].is_const);
+}
+
+/* From here on operators that move take tensors of any type. */
+enum { OPSET_BYTES = 13 };
+
 graft_onnx_operand graft_plan_input(graft_onnx_plan *plan, uint32_t k)
 {
     const graft_onnx_entry *entry = graft_onnx_input(plan->reader->onnx, plan->node, k);
@@ -314,6 +331,11 @@ graft_onnx_operand graft_plan_input(graft_onnx_plan *plan, uint32_t k)
         graft_plan_refuse(plan, graft_dtype_is_real(shape.dtype)
                                     ? "inputs of two element types"
                                     : "an input that is not binary32, float16 or bfloat16");
+        return (graft_onnx_operand){.kind = GRAFT_ONNX_OPERAND_NONE};
+    }
+    if (is_byte(shape.dtype) && !plan->any_type &&
+        (plan->opset < OPSET_BYTES || entry_is_const(plan, k))) {
+        graft_plan_refuse(plan, "weights of 8 bits, or numbers of 8 bits before opset 13");
         return (graft_onnx_operand){.kind = GRAFT_ONNX_OPERAND_NONE};
     }
     return (graft_onnx_operand){.kind = GRAFT_ONNX_OPERAND_INPUT, .index = k};
@@ -396,16 +418,6 @@ graft_shape graft_plan_shape(const graft_onnx_plan *plan, graft_onnx_operand ope
         break;
     }
     return (graft_shape){.dtype = plan->dtype};
-}
-
-static bool entry_is_const(const graft_onnx_plan *plan, uint32_t k)
-{
-    const graft_onnx_entry *entry = graft_onnx_input(plan->reader->onnx, plan->node, k);
-    if (entry == NULL) {
-        return false;
-    }
-    return entry->weight != GRAFT_NONE ||
-           (entry->value != GRAFT_NONE && plan->reader->model->graph.values[entry->value].is_const);
 }
 
 bool graft_plan_is_const(const graft_onnx_plan *plan, graft_onnx_operand operand)

@@ -214,6 +214,15 @@ const char *graft_onnx_push_floats(graft_onnx_writer *writer, const char *hint, 
     return push_shared(writer, hint, make_weight(writer, hint, shape, copy));
 }
 
+const char *graft_onnx_push_byte(graft_onnx_writer *writer, const char *hint, uint8_t dtype,
+                                 int32_t value)
+{
+    uint8_t *byte = GRAFT_NEW(writer->arena, uint8_t, 1);
+    *byte = (uint8_t)value;
+    return push_shared(writer, hint,
+                       graft_onnx_make_tensor(writer->arena, NULL, dtype, NULL, 0, byte));
+}
+
 const char *graft_onnx_push_ints(graft_onnx_writer *writer, const char *hint, const int64_t *items,
                                  size_t count)
 {

@@ -85,6 +85,9 @@ Onnx__NodeProto *graft_onnx_push_node(graft_onnx_writer *writer, const char *op_
  * shape's element type. */
 const char *graft_onnx_push_floats(graft_onnx_writer *writer, const char *hint, const float *data,
                                    const graft_shape *shape);
+/* A scalar of 8 bits. */
+const char *graft_onnx_push_byte(graft_onnx_writer *writer, const char *hint, uint8_t dtype,
+                                 int32_t value);
 const char *graft_onnx_push_ints(graft_onnx_writer *writer, const char *hint, const int64_t *items,
                                  size_t count);
 

@@ -16,7 +16,7 @@ typedef enum graft_numeric {
     GRAFT_NUMERIC_NONE = 0,
     GRAFT_NUMERIC_EXACT = 1,         /* The same result for every IEEE input. */
     GRAFT_NUMERIC_REASSOCIATING = 2, /* Equal over the reals; rounding differs. */
-    GRAFT_NUMERIC_EXACT_INTEGER = 3
+    GRAFT_NUMERIC_EXACT_INTEGER = 3  /* The same numbers, through 8 bits (numeric.h). */
 } graft_numeric;
 
 /* "within-bounds", "proved"; "exact", "reassociating", "exact-integer"; "none". */

@@ -108,7 +108,8 @@ typedef enum graft_attr_role {
     GRAFT_ROLE_KERNEL, /* A size of a window. */
     GRAFT_ROLE_PADDING,
     GRAFT_ROLE_LOW, /* A bound, which may be infinite. */
-    GRAFT_ROLE_HIGH
+    GRAFT_ROLE_HIGH,
+    GRAFT_ROLE_BYTE /* A number of 8 bits. */
 } graft_attr_role;
 
 typedef struct graft_attr_info {

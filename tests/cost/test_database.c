@@ -63,13 +63,16 @@ static char *path_in(graft_env *env, const char *folder, const char *name)
     return graft_arena_printf(env->life, "%s/%s", folder, name);
 }
 
+/* Before costs are asked for (graph/opaque.h). */
+static bool is_lowered(uint32_t op) { return op == GRAFT_OP_quantise || op == GRAFT_OP_dequantise; }
+
 static void test_signature_text(void **state)
 {
     graft_env *env = *state;
     graft_rng rng;
     graft_rng_seed(&rng, 11);
     for (uint32_t op = 1; op < GRAFT_OP_COUNT; op++) {
-        for (uint32_t draw = 0; draw < 20 && graft_op(op) != NULL; draw++) {
+        for (uint32_t draw = 0; draw < 20 && !is_lowered(op); draw++) {
             check_case drawn;
             check_case_draw(&rng, op, &drawn);
             uint32_t inputs = graft_op(op)->input_count;

@@ -28,7 +28,8 @@ static uint32_t draw_const_mask(graft_rng *rng, uint32_t inputs)
 
 static bool is_run(uint32_t op)
 {
-    return op != GRAFT_OP_identity && op != GRAFT_OP_reshape && op != GRAFT_OP_fill;
+    return op != GRAFT_OP_identity && op != GRAFT_OP_reshape && op != GRAFT_OP_fill &&
+           op != GRAFT_OP_quantise && op != GRAFT_OP_dequantise; /* Run as opaque: opaque.h. */
 }
 
 static void test_random_cases(void **state)

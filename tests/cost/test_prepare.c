@@ -61,6 +61,7 @@ static void test_conversions(void **state)
         const graft_graph *graph = &model->graph;
         const graft_order given = build_order(env->life, graph);
         const graft_order *order = &given;
+        graft_prepare_bytes(env->life, &graph);
         graft_prepare_graph(env->life, rows[i].known ? model : NULL, &graph, &order);
         assert_int_equal(count_marked(graph), rows[i].marked);
         assert_int_equal(count_marked(&model->graph), 0);

@@ -173,6 +173,22 @@ static double define_clip(const workspace *w, uint32_t slot, place p)
     return x < low ? low : x > high ? high : x;
 }
 
+static double define_quantise(const workspace *w, uint32_t slot, place p)
+{
+    (void)slot;
+    double least = attr(w, GRAFT_ATTR_quantise_least);
+    double q = nearbyint(element(w, 0, p) / attr_float(w, GRAFT_ATTR_quantise_scale)) +
+               attr(w, GRAFT_ATTR_quantise_zero);
+    return q < least ? least : q > least + 255 ? least + 255 : q;
+}
+
+static double define_dequantise(const workspace *w, uint32_t slot, place p)
+{
+    (void)slot;
+    return (element(w, 0, p) - attr(w, GRAFT_ATTR_dequantise_zero)) *
+           attr_float(w, GRAFT_ATTR_dequantise_scale);
+}
+
 #define DEFINE_UNARY(name, formula)                                                                \
     static double define_##name(const workspace *w, uint32_t slot, place p)                        \
     {                                                                                              \

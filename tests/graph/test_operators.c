@@ -61,6 +61,8 @@ static void test_ids_do_not_move(void **state)
     assert_int_equal(GRAFT_OP_layer_norm, 35);
     assert_int_equal(GRAFT_OP_reduce_sum, 36);
     assert_int_equal(GRAFT_OP_reduce_max, 37);
+    assert_int_equal(GRAFT_OP_quantise, 60);
+    assert_int_equal(GRAFT_OP_dequantise, 61);
     assert_string_equal(graft_op(GRAFT_OP_conv)->name, "conv");
     assert_string_equal(graft_op_attr(GRAFT_OP_conv, GRAFT_ATTR_conv_groups)->name, "groups");
 }
@@ -210,6 +212,16 @@ static const shape_row shape_rows[] = {
      GRAFT_OP_layer_norm},
     {NULL, {2, 1}, {SHAPE(2, 3, 5)}, {SHAPE(2, 3, 1)}, GRAFT_OP_reduce_sum},
     {NULL, {3, 0}, {SHAPE(2, 3, 5)}, {SHAPE(0, 0)}, GRAFT_OP_reduce_max},
+    {NULL, {FLOAT_ONE, 3, 0}, {SHAPE(1, 2)}, {{{2}, 1, GRAFT_DTYPE_U8}}, GRAFT_OP_quantise},
+    {NULL, {FLOAT_ONE, 3, -128}, {{{2}, 1, GRAFT_DTYPE_I8}}, {SHAPE(1, 2)}, GRAFT_OP_dequantise},
+    {"8 bits", {FLOAT_ONE, 3, 0}, {{{2}, 1, GRAFT_DTYPE_I8}}, {{{0}, 0, 0}}, GRAFT_OP_dequantise},
+    {"8 bits", {FLOAT_ONE, 3, -1}, {SHAPE(1, 2)}, {{{0}, 0, 0}}, GRAFT_OP_quantise},
+    {"zero point", {FLOAT_ONE, -1, 0}, {SHAPE(1, 2)}, {{{0}, 0, 0}}, GRAFT_OP_quantise},
+    {"not positive", {0, 3, 0}, {SHAPE(1, 2)}, {{{0}, 0, 0}}, GRAFT_OP_quantise},
+    {NULL, {1, 0}, {{{2, 3}, 2, GRAFT_DTYPE_I8}}, {{{3, 2}, 2, GRAFT_DTYPE_I8}}, GRAFT_OP_transpose},
+    {"8 bits", {0, 1}, {{{2, 3}, 2, GRAFT_DTYPE_I8}}, {{{0}, 0, 0}}, GRAFT_OP_split},
+    {"8 bits", {0}, {{{2}, 1, GRAFT_DTYPE_U8}}, {{{0}, 0, 0}}, GRAFT_OP_relu},
+    {"8 bits", {0}, {{{2}, 1, GRAFT_DTYPE_U8}, {{2}, 1, GRAFT_DTYPE_I8}}, {{{0}, 0, 0}}, GRAFT_OP_concat},
     {"not all of binary32, float16", {0}, {{{2}, 1, GRAFT_DTYPE_I64}}, {{{0}, 0, 0}}, GRAFT_OP_relu},
     {"not all of binary32, float16", {0}, {{{2}, 1, GRAFT_DTYPE_F16}, {{2}, 1, GRAFT_DTYPE_BF16}}, {{{0}, 0, 0}}, GRAFT_OP_add},
     {NULL, {0}, {{{2}, 1, GRAFT_DTYPE_BF16}, {{2}, 1, GRAFT_DTYPE_BF16}}, {{{2}, 1, GRAFT_DTYPE_BF16}}, GRAFT_OP_add},
@@ -317,6 +329,7 @@ COUNTS_BINARY(difference)
 COUNTS_BINARY(product)
 COUNTS_BINARY(quotient)
 COUNTS_BINARY(max)
+COUNTS_BINARY(round)
 COUNTS_BINARY(min)
 
 static counted lift_count(void *k, int32_t value)

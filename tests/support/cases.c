@@ -317,8 +317,24 @@ static void propose_conv_transpose(graft_rng *rng, check_case *c)
     }
 }
 
-#define propose_reduce_min      propose_reduce_mean
-#define propose_log_softmax     propose_softmax
+#define propose_reduce_min  propose_reduce_mean
+#define propose_log_softmax propose_softmax
+/* Scales such that no quotient of eighths lies at a half. */
+static void propose_quantise(graft_rng *rng, check_case *c)
+{
+    propose_any(rng, c);
+    int32_t least = graft_rng_below(rng, 2) == 0 ? 0 : -128;
+    c->attrs[GRAFT_ATTR_quantise_scale] = check_bits(3.0F / (float)(8 << draw_between(rng, 0, 7)));
+    c->attrs[GRAFT_ATTR_quantise_zero] = draw_between(rng, least, least + 255);
+    c->attrs[GRAFT_ATTR_quantise_least] = least;
+}
+
+static void propose_dequantise(graft_rng *rng, check_case *c)
+{
+    propose_quantise(rng, c);
+    c->in[0].dtype = c->attrs[GRAFT_ATTR_quantise_least] == 0 ? GRAFT_DTYPE_U8 : GRAFT_DTYPE_I8;
+}
+
 #define propose_identity        propose_any
 #define propose_relu            propose_any
 #define propose_sigmoid         propose_any

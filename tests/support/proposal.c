@@ -578,6 +578,25 @@ static void propose_conv_transpose(graft_rng *rng, proposal *p)
     }
 }
 
+static void propose_quantise(graft_rng *rng, proposal *p)
+{
+    int32_t least = proposal_once_in(rng, 2) ? 0 : -128;
+    propose_any(rng, p);
+    put_attr(p, GRAFT_ATTR_quantise_scale, bits_of(0.0625F * (float)proposal_between(rng, 1, 8)));
+    put_attr(p, GRAFT_ATTR_quantise_zero, proposal_between(rng, least, least + 255));
+    put_attr(p, GRAFT_ATTR_quantise_least, least);
+}
+
+/* Its type is that of what it reads. */
+static void propose_dequantise(graft_rng *rng, proposal *p)
+{
+    propose_quantise(rng, p);
+    if (!p->in_known[0]) {
+        bool sign = p->attrs[GRAFT_ATTR_quantise_least] != 0;
+        p->in[0].dtype = sign ? GRAFT_DTYPE_I8 : GRAFT_DTYPE_U8;
+    }
+}
+
 static void propose_function(graft_rng *rng, proposal *p)
 {
     propose_any(rng, p);

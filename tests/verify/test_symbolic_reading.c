@@ -13,6 +13,7 @@
 #include "verify/core/symfold.h"
 #include "verify/sizes/symbits.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -324,6 +325,15 @@ static graft_field apply_at(workspace *w, Z3_ast term)
         assert_true(f < GRAFT_TERM_FUNCTION_COUNT);
     }
     graft_field x = number_at(w, graft_sym_arg(s, term, 0));
+    if (f == GRAFT_TERM_ROUND || f == GRAFT_TERM_SCALED) {
+        graft_field scale = number_at(w, graft_sym_arg(s, term, 1));
+        return f == GRAFT_TERM_ROUND
+                   ? graft_field_integer((int64_t)rint(x.shadow / scale.shadow))
+                   : run_scalar(
+                         w, GRAFT_OP_mul,
+                         run_scalar(w, GRAFT_OP_sub, x, number_at(w, graft_sym_arg(s, term, 2))),
+                         scale);
+    }
     return f == GRAFT_TERM_INVERSE ? run_scalar(w, GRAFT_OP_div, graft_field_integer(1), x)
                                    : run_scalar(w, ops[f], x, x);
 }
@@ -442,6 +452,9 @@ static float bits_operation_at(workspace *w, Z3_ast term)
     }
     float x = bits_at(w, graft_sym_arg(&w->s, term, 0));
     float y = i < GRAFT_SYM_BITS_EXP ? bits_at(w, graft_sym_arg(&w->s, term, 1)) : 0.0F;
+    if (i == GRAFT_SYM_BITS_ROUND) {
+        return rintf(x / y);
+    }
     if (i == GRAFT_SYM_BITS_LEAKY_RELU) {
         memcpy(&attrs[GRAFT_ATTR_leaky_relu_slope], &y, sizeof y);
     }

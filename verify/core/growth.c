@@ -25,7 +25,7 @@ static void find_applications(applications *a, Z3_ast term)
         find_applications(a, Z3_get_app_arg(z3, app, i));
     }
     for (uint32_t f = 0; f < GRAFT_TERM_FUNCTION_COUNT; f++) {
-        bool grows = f < GRAFT_TERM_INVERSE;
+        bool grows = f < GRAFT_TERM_INVERSE || f >= GRAFT_TERM_ROUND;
         if (grows && Z3_get_app_decl(z3, app) == a->k->functions[f] &&
             a->counts[f] < GRAFT_LIMIT(GROWING)) {
             a->found[f][a->counts[f]++] = term;
@@ -52,6 +52,17 @@ static value_at value_at_zero(const graft_term_state *k, uint32_t f)
     return (value_at){k->zero, value};
 }
 
+/* Whether all arguments but the first are the same. */
+static bool is_same_function(const graft_term_state *k, Z3_ast a, Z3_ast b)
+{
+    bool same = true;
+    for (uint32_t i = 1; i < Z3_get_app_num_args(k->z3, Z3_to_app(k->z3, a)); i++) {
+        same = same && Z3_get_app_arg(k->z3, Z3_to_app(k->z3, a), i) ==
+                           Z3_get_app_arg(k->z3, Z3_to_app(k->z3, b), i);
+    }
+    return same;
+}
+
 /* Whichever argument is larger has the larger value; of roots, where both are real. */
 static Z3_ast pair_law(const graft_term_state *k, uint32_t f, value_at a, value_at b)
 {
@@ -76,9 +87,13 @@ Z3_ast graft_growth_laws(const graft_term_state *k, Z3_ast term)
     for (uint32_t f = 0; f < GRAFT_TERM_FUNCTION_COUNT; f++) {
         for (uint32_t i = 0; i < a.counts[f]; i++) {
             value_at own = value_of(k, a.found[f][i]);
-            laws[count++] = pair_law(k, f, value_at_zero(k, f), own);
+            if (f < GRAFT_TERM_INVERSE) { /* The signs of the others are told with each. */
+                laws[count++] = pair_law(k, f, value_at_zero(k, f), own);
+            }
             for (uint32_t j = 0; j < i; j++) {
-                laws[count++] = pair_law(k, f, value_of(k, a.found[f][j]), own);
+                if (is_same_function(k, a.found[f][j], a.found[f][i])) {
+                    laws[count++] = pair_law(k, f, value_of(k, a.found[f][j]), own);
+                }
             }
         }
     }

@@ -1,4 +1,4 @@
-/* growth.h - that exp, sigmoid, tanh, erf and sqrt grow.
+/* growth.h - that exp, sigmoid, tanh, erf, sqrt, round and scaled grow.
  *
  * A fact about pairs of applications, so there are many of it: they are told only where the laws of
  * single applications (term.h) were not enough, and of what occurs in one question. */

@@ -12,7 +12,7 @@
 
 /* Numbers other than real ones. All terms have the sort of elements. */
 typedef struct graft_sym_numbers {
-    /* An elementwise operator without attributes; `b` is NULL where it has one input. */
+    /* As graft_term_scalar. */
     Z3_ast (*scalar)(graft_sym *s, uint32_t op, Z3_ast a, Z3_ast b);
     Z3_ast (*function)(graft_sym *s, uint32_t op, Z3_ast x, const Z3_ast *attrs);
     Z3_ast (*leaky_relu)(const graft_sym *s, Z3_ast x, Z3_ast slope);

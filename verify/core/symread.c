@@ -358,6 +358,31 @@ static Z3_ast compute_function(const rd *r, Z3_ast x)
                                  : graft_term_composed(&r->s->term, op, x, attrs);
 }
 
+/* A whole number among the attributes, as a number. */
+static Z3_ast whole(const rd *r, uint32_t i, int64_t more)
+{
+    Z3_ast term = graft_sym_add(r->s, rd_attr(r, i), graft_sym_int(r->s, more));
+    return r->s->numbers != NULL ? r->s->numbers->size(r->s, term) : graft_sym_real(r->s, term);
+}
+
+static Z3_ast quantise(const rd *r, Z3_ast x)
+{
+    Z3_ast q = compute(r, GRAFT_OP_quantise, x, rd_float(r, GRAFT_ATTR_quantise_scale));
+    q = rd_plus(r, q, whole(r, GRAFT_ATTR_quantise_zero, 0));
+    q = compute(r, GRAFT_OP_max, q, whole(r, GRAFT_ATTR_quantise_least, 0));
+    return compute(r, GRAFT_OP_min, q, whole(r, GRAFT_ATTR_quantise_least, 255));
+}
+
+static Z3_ast dequantise(const rd *r, Z3_ast q)
+{
+    Z3_ast scale = rd_float(r, GRAFT_ATTR_dequantise_scale);
+    Z3_ast zero = whole(r, GRAFT_ATTR_dequantise_zero, 0);
+    const Z3_ast of[GRAFT_TERM_ARGUMENTS] = {q, scale, zero,
+                                             whole(r, GRAFT_ATTR_dequantise_least, 0)};
+    return r->s->numbers != NULL ? rd_times(r, rd_minus(r, q, zero), scale)
+                                 : graft_term_scaled(&r->s->term, of);
+}
+
 static Z3_ast rd_compute(const rd *r, Z3_ast a, Z3_ast b)
 {
     if ((graft_op(r->node->op)->flags & GRAFT_FLAG_COMPOSED) != 0) {
@@ -368,6 +393,10 @@ static Z3_ast rd_compute(const rd *r, Z3_ast a, Z3_ast b)
         return clamp(r, a);
     case GRAFT_OP_leaky_relu:
         return leaky_relu(r, a);
+    case GRAFT_OP_quantise:
+        return quantise(r, a);
+    case GRAFT_OP_dequantise:
+        return dequantise(r, a);
     default:
         return compute(r, r->node->op, a, graft_op(r->node->op)->input_count == 2 ? b : NULL);
     }

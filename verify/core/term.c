@@ -120,15 +120,22 @@ Z3_ast_vector graft_term_list(Z3_context z3)
     return list;
 }
 
-/* f(x); `*is_new` when it has not been met since the state was opened or emptied. */
-static Z3_ast apply_function(graft_term_state *k, graft_term_function f, Z3_ast x, bool *is_new)
+static const uint8_t arities[GRAFT_TERM_FUNCTION_COUNT] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 4};
+
+/* f(of); `*is_new` when it has not been met since the state was opened or emptied. */
+static Z3_ast apply_to(graft_term_state *k, graft_term_function f, const Z3_ast *of, bool *is_new)
 {
-    Z3_ast term = Z3_mk_app(k->z3, k->functions[f], 1, &x);
+    Z3_ast term = Z3_mk_app(k->z3, k->functions[f], arities[f], of);
     *is_new = !Z3_ast_map_contains(k->z3, k->known, term);
     if (*is_new) {
         Z3_ast_map_insert(k->z3, k->known, term, term);
     }
     return term;
+}
+
+static Z3_ast apply_function(graft_term_state *k, graft_term_function f, Z3_ast x, bool *is_new)
+{
+    return apply_to(k, f, &x, is_new);
 }
 
 /* ---------------------------------------------------------------- division */
@@ -370,13 +377,43 @@ static Z3_ast sin_term(void *k, Z3_ast x) { return unknown_term(k, GRAFT_TERM_SI
 
 static Z3_ast cos_term(void *k, Z3_ast x) { return unknown_term(k, GRAFT_TERM_COS, x); }
 
+static Z3_ast round_term(void *state, Z3_ast x, Z3_ast scale)
+{
+    graft_term_state *k = state;
+    bool is_new = false;
+    if (x == k->zero) {
+        return x;
+    }
+    Z3_ast term = apply_to(k, GRAFT_TERM_ROUND, (const Z3_ast[]){x, scale}, &is_new);
+    if (is_new) {
+        note_sign(k, x, term);
+    }
+    return term;
+}
+
+Z3_ast graft_term_scaled(graft_term_state *k, const Z3_ast of[GRAFT_TERM_ARGUMENTS])
+{
+    bool is_new = false;
+    Z3_ast term = apply_to(k, GRAFT_TERM_SCALED, of, &is_new);
+    if (is_new) {
+        Z3_ast whole = difference_term(k, of[0], of[2]);
+        Z3_ast most = sum_term(k, of[3], lift_term(k, 255));
+        /* In one fact, which names the term: a question is told what is about its applications. */
+        Z3_ast facts[3] = {Z3_mk_le(k->z3, of[3], of[0]), Z3_mk_le(k->z3, of[0], most),
+                           Z3_mk_eq(k->z3, round_term(k, term, of[1]), whole)};
+        note_fact(k, k->laws, Z3_mk_and(k->z3, 3, facts));
+        note_sign(k, whole, term);
+    }
+    return term;
+}
+
 #define NUM    Z3_ast
 #define ALG(f) f##_term
 #include "graph/meaning/operator_scalars.inc"
 
 Z3_ast graft_term_scalar(graft_term_state *k, uint32_t op, Z3_ast a, Z3_ast b)
 {
-    return scalar_term(k, op, a, b);
+    return op == GRAFT_OP_quantise ? round_term(k, a, b) : scalar_term(k, op, a, b);
 }
 
 Z3_ast graft_term_composed(graft_term_state *k, uint32_t op, Z3_ast x, const Z3_ast *attrs)
@@ -391,9 +428,11 @@ Z3_ast graft_term_renew(void *state, Z3_ast term)
         [GRAFT_TERM_ERF] = GRAFT_OP_erf,   [GRAFT_TERM_SIGMOID] = GRAFT_OP_sigmoid,
         [GRAFT_TERM_TANH] = GRAFT_OP_tanh, [GRAFT_TERM_INVERSE] = GRAFT_OP_div,
         [GRAFT_TERM_LOG] = GRAFT_OP_log,   [GRAFT_TERM_SIN] = GRAFT_OP_sin,
-        [GRAFT_TERM_COS] = GRAFT_OP_cos};
+        [GRAFT_TERM_COS] = GRAFT_OP_cos,   [GRAFT_TERM_ROUND] = GRAFT_OP_quantise};
     graft_term_state *k = state;
-    Z3_func_decl decl = Z3_get_app_decl(k->z3, Z3_to_app(k->z3, term));
+    Z3_app app = Z3_to_app(k->z3, term);
+    Z3_func_decl decl = Z3_get_app_decl(k->z3, app);
+    Z3_ast of[GRAFT_TERM_ARGUMENTS] = {NULL};
     uint32_t f = 0;
     while (f < GRAFT_TERM_FUNCTION_COUNT && k->functions[f] != decl) {
         f++;
@@ -401,10 +440,14 @@ Z3_ast graft_term_renew(void *state, Z3_ast term)
     if (f == GRAFT_TERM_FUNCTION_COUNT) {
         return term;
     }
-    Z3_ast x = Z3_get_app_arg(k->z3, Z3_to_app(k->z3, term), 0);
-    return f == GRAFT_TERM_INVERSE  ? graft_term_scalar(k, ops[f], k->one, x)
-           : f > GRAFT_TERM_INVERSE ? graft_term_composed(k, ops[f], x, NULL)
-                                    : graft_term_scalar(k, ops[f], x, NULL);
+    for (uint32_t i = 0; i < arities[f]; i++) {
+        of[i] = Z3_get_app_arg(k->z3, app, i);
+    }
+    return f == GRAFT_TERM_SCALED    ? graft_term_scaled(k, of)
+           : f == GRAFT_TERM_INVERSE ? graft_term_scalar(k, ops[f], k->one, of[0])
+           : f >= GRAFT_TERM_LOG && f <= GRAFT_TERM_COS
+               ? graft_term_composed(k, ops[f], of[0], NULL)
+               : graft_term_scalar(k, ops[f], of[0], of[1]);
 }
 
 /* --------------------------------------------------------------- the state */
@@ -412,14 +455,15 @@ Z3_ast graft_term_renew(void *state, Z3_ast term)
 void graft_term_open(graft_term_state *k, Z3_context z3)
 {
     static const char *const names[GRAFT_TERM_FUNCTION_COUNT] = {
-        "exp", "sqrt", "erf", "sigmoid", "tanh", "inverse", "log", "sin", "cos"};
+        "exp", "sqrt", "erf", "sigmoid", "tanh", "inverse", "log", "sin", "cos", "round", "scaled"};
     k->z3 = z3;
     k->real = Z3_mk_real_sort(z3);
     k->zero = Z3_mk_int(z3, 0, k->real);
     k->one = Z3_mk_int(z3, 1, k->real);
+    const Z3_sort reals[GRAFT_TERM_ARGUMENTS] = {k->real, k->real, k->real, k->real};
     for (uint32_t i = 0; i < GRAFT_TERM_FUNCTION_COUNT; i++) {
         k->functions[i] =
-            Z3_mk_func_decl(z3, Z3_mk_string_symbol(z3, names[i]), 1, &k->real, k->real);
+            Z3_mk_func_decl(z3, Z3_mk_string_symbol(z3, names[i]), arities[i], reals, k->real);
     }
     k->laws = graft_term_list(z3);
     k->domain = graft_term_list(z3);

@@ -17,6 +17,14 @@
  *      -1 < erf(t) < 1, erf(0) = 0 and erf(-t) = -erf(t), 0 <= t erf(t) <= |t| and
  *      t erf(t) - |t| > -1/4;
  *      sqrt(t) >= 0 and sqrt(t)^2 = t, both for t >= 0.
+ *
+ * Numbers of 8 bits are two more. round(x, s), x / s rounded, is one function of x for each scale s,
+ * of which it is known that it grows, and has the sign of x. scaled(q, s, z, l), what q stands for,
+ * is one of q for each scale, zero point and type, and
+ *      l <= q <= l + 255; it has the sign of q - z and grows; round(scaled(q, s, z, l), s) = q - z.
+ * So it is of whole numbers q of the type alone, which is what dequantise reads. All of it holds of
+ * binary32 as of real numbers, s being normal: (q - z) s / s is as near q - z as rounding twice
+ * leaves it. Nothing is said of two scales.
  * In `domain` are the conditions under which what was built since it was last emptied is defined
  * over the reals: divisors are not 0, arguments of square roots not negative, those of logarithms
  * neither. (What of it reaches
@@ -40,7 +48,9 @@ typedef enum graft_term_function {
     GRAFT_TERM_LOG = 6,
     GRAFT_TERM_SIN = 7,
     GRAFT_TERM_COS = 8,
-    GRAFT_TERM_FUNCTION_COUNT = 9
+    GRAFT_TERM_ROUND = 9,
+    GRAFT_TERM_SCALED = 10,
+    GRAFT_TERM_FUNCTION_COUNT = 11
 } graft_term_function;
 
 /* Belongs to one context and one thread. */
@@ -62,10 +72,16 @@ void graft_term_close(graft_term_state *k);
 /* Empties `laws` and `domain`. */
 void graft_term_forget(graft_term_state *k);
 
-/* An elementwise operator without attributes, on scalars; `b` is NULL where it has one input. */
+/* An elementwise operator without attributes, on scalars; `b` is NULL where it has one input. Of
+ * quantise the rounded quotient, `b` being the scale. */
 Z3_ast graft_term_scalar(graft_term_state *k, uint32_t op, Z3_ast a, Z3_ast b);
 /* A FUNCTION row of operators.def at x, with its attributes. */
 Z3_ast graft_term_composed(graft_term_state *k, uint32_t op, Z3_ast x, const Z3_ast *attrs);
+
+enum { GRAFT_TERM_ARGUMENTS = 4 }; /* At most. */
+
+/* What q stands for: of q, scale, zero and least (operators.def). */
+Z3_ast graft_term_scaled(graft_term_state *k, const Z3_ast of[GRAFT_TERM_ARGUMENTS]);
 
 /* An application of an unknown function, made anew in a graft_term_state, which takes note of its
  * laws; any other term as it is. */

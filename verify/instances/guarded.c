@@ -125,6 +125,22 @@ static graft_guarded softmax_shift_guarded(void *k, const graft_guarded *row, si
     return lift_guarded(k, 0);
 }
 
+static graft_guarded round_guarded(void *k, graft_guarded x, graft_guarded scale)
+{
+    return catch_infinities(k, GRAFT_OP_quantise, &x, &scale);
+}
+
+static graft_guarded scaled_guarded(void *k, graft_guarded q, const int32_t *attrs)
+{
+    graft_guarded x = q;
+    x.term = graft_term_scaled(
+        k, (const Z3_ast[]){q.term, graft_term_float(k, attrs[GRAFT_ATTR_dequantise_scale]),
+                            graft_term_rational(k, attrs[GRAFT_ATTR_dequantise_zero], 1),
+                            graft_term_rational(k, attrs[GRAFT_ATTR_dequantise_least], 1)});
+    return x;
+}
+
+#define DEQUANTISED_APART
 #define NUM    graft_guarded
 #define ALG(f) f##_guarded
 #include "graph/meaning/operator_bodies.inc"

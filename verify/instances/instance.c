@@ -12,7 +12,7 @@ const graft_shape *graft_instance_shape(const graft_instance *instance, const gr
 {
     return GRAFT_OPERAND_IS_NODE(operand)
                ? &side->shapes[GRAFT_OPERAND_NODE_OF(operand)][GRAFT_OPERAND_SLOT_OF(operand)]
-               : &instance->point->vars[operand];
+               : &instance->vars[operand];
 }
 
 /* What the byte code reads. */
@@ -91,6 +91,16 @@ static bool outputs_agree(const graft_instance *instance)
     return true;
 }
 
+static void type_vars(graft_instance *instance)
+{
+    uint8_t types[GRAFT_RULE_MAX_VARS];
+    memcpy(instance->vars, instance->point->vars, sizeof instance->vars);
+    graft_rule_types(instance->rule, instance->point->slots, UINT64_MAX, types);
+    for (uint32_t v = 0; v < instance->rule->var_count; v++) {
+        instance->vars[v].dtype = types[v];
+    }
+}
+
 graft_fit graft_instance_build(graft_instance *instance, const graft_rule *rule,
                                const graft_point *point)
 {
@@ -100,6 +110,7 @@ graft_fit graft_instance_build(graft_instance *instance, const graft_rule *rule,
     instance->point = point;
     instance->source.pattern = &rule->source;
     instance->target.pattern = &rule->target;
+    type_vars(instance);
     if (!infer_side(instance, &instance->source, &input)) {
         return GRAFT_FIT_SOURCE;
     }

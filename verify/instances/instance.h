@@ -32,6 +32,7 @@ typedef struct graft_side {
 typedef struct graft_instance {
     const graft_rule *rule;
     const graft_point *point;
+    graft_shape vars[GRAFT_RULE_MAX_VARS]; /* The point's, of the types that the rule gives them. */
     graft_side source;
     graft_side target;
 } graft_instance;

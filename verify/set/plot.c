@@ -34,7 +34,7 @@ bool graft_plot_build(graft_plot *p, const graft_instance *instance, const graft
     graft_graph *g = &p->graph;
     graft_graph_clear(g);
     for (uint32_t v = 0; v < instance->rule->var_count; v++) {
-        if (graft_graph_add_input(g, &instance->point->vars[v], v, &vars[v]) != GRAFT_OK) {
+        if (graft_graph_add_input(g, &instance->vars[v], v, &vars[v]) != GRAFT_OK) {
             return false;
         }
     }

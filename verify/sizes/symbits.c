@@ -55,6 +55,7 @@ BINARY(difference, DIFFERENCE)
 BINARY(quotient, QUOTIENT)
 BINARY(max, MAX)
 BINARY(min, MIN)
+BINARY(round, ROUND)
 UNARY(exp, EXP)
 UNARY(sqrt, SQRT)
 UNARY(erf, ERF)
@@ -77,7 +78,8 @@ static Z3_ast no_bits(void *k, Z3_ast x)
 
 static Z3_ast read_scalar(graft_sym *s, uint32_t op, Z3_ast a, Z3_ast b)
 {
-    return scalar_bits(graft_sym_bits_of(s), op, a, b);
+    void *bits = graft_sym_bits_of(s);
+    return op == GRAFT_OP_quantise ? round_bits(bits, a, b) : scalar_bits(bits, op, a, b);
 }
 
 /* Nobody computes it in the steps of its body: of its bits nothing is known. */
@@ -162,9 +164,9 @@ static Z3_ast fold_bits(graft_sym *s, graft_sym_fold kind, bool counts_all,
 void graft_sym_bits_open(const graft_sym *s, graft_sym_bits *bits)
 {
     static const char *const names[GRAFT_SYM_BITS_COUNT] = {
-        "bits_sum",     "bits_product", "bits_difference", "bits_quotient", "bits_max",
-        "bits_min",     "bits_leaky",   "bits_exp",        "bits_sqrt",     "bits_erf",
-        "bits_sigmoid", "bits_tanh",    "bits_shift",      "bits_size"};
+        "bits_sum", "bits_product", "bits_difference", "bits_quotient", "bits_max",
+        "bits_min", "bits_leaky",   "bits_round",      "bits_exp",      "bits_sqrt",
+        "bits_erf", "bits_sigmoid", "bits_tanh",       "bits_shift",    "bits_size"};
     *bits = (graft_sym_bits){
         .numbers = {.scalar = read_scalar,
                     .function = read_function,

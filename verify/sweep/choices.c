@@ -12,6 +12,7 @@ enum {
     F_MINUS_ONE = (int32_t)0xbf800000u,
     F_ZERO = 0,
     F_SMALL = 0x3727c5ac, /* 1e-5 */
+    F_TENTH = 0x3dcccccd,
     F_HALF = 0x3f000000,
     F_ONE = 0x3f800000,
     F_TWO = 0x40000000,
@@ -43,6 +44,9 @@ static const struct {
     {"slope",    4, {F_ZERO, F_HALF, F_ONE, F_TWO}                 },
     {"value",    5, {F_MINUS_ONE, F_ZERO, F_HALF, F_ONE, F_TWO}    },
     {"epsilon",  3, {F_SMALL, F_HALF, F_TWO}                       },
+    {"scale",    4, {F_HALF, F_ONE, F_TENTH, F_SMALL}              },
+    {"zero",     6, {0, -128, 3, -5, 255, 127}                     },
+    {"least",    2, {0, -128}                                      },
 };
 
 static bool name_has_stem(const char *name, const char *stem)

@@ -166,8 +166,11 @@ bool graft_finder_infer(graft_finder *f, const graft_step *s)
 {
     const graft_pattern_node *node = &f->rule->source.nodes[s->node];
     graft_shape in[GRAFT_MAX_INPUTS];
+    uint8_t types[GRAFT_RULE_MAX_VARS];
+    graft_rule_types(f->rule, f->point.slots, f->bound_slots, types);
     for (uint32_t i = 0; i < graft_op(node->op)->input_count; i++) {
         in[i] = *graft_finder_shape(f, node->inputs[i]);
+        in[i].dtype = GRAFT_OPERAND_IS_NODE(node->inputs[i]) ? in[i].dtype : types[node->inputs[i]];
     }
     return graft_infer_shapes(node->op, read_attrs(f, s->node), in, f->source.shapes[s->node]) ==
            GRAFT_OK;

@@ -39,6 +39,13 @@ static float draw_float(graft_rng *rng, bool is_awkward)
     return value;
 }
 
+static bool is_byte(uint8_t dtype) { return dtype == GRAFT_DTYPE_I8 || dtype == GRAFT_DTYPE_U8; }
+
+static float draw_byte(graft_rng *rng, uint8_t dtype)
+{
+    return (float)graft_rng_below(rng, 256) - (dtype == GRAFT_DTYPE_I8 ? 128.0F : 0.0F);
+}
+
 static bool floats_agree(graft_env *env, const graft_instance *instance, uint64_t seed)
 {
     graft_mark mark = graft_arena_mark(env->scratch);
@@ -49,9 +56,10 @@ static bool floats_agree(graft_env *env, const graft_instance *instance, uint64_
     graft_rng_seed(&rng, seed);
     for (uint32_t v = 0; v < instance->rule->var_count; v++) {
         size_t count = (size_t)graft_shape_elements(&instance->point->vars[v]);
+        uint8_t dtype = instance->vars[v].dtype;
         float *tensor = GRAFT_NEW(env->scratch, float, count);
         for (size_t i = 0; i < count; i++) {
-            tensor[i] = draw_float(&rng, seed % 2 == 0);
+            tensor[i] = is_byte(dtype) ? draw_byte(&rng, dtype) : draw_float(&rng, seed % 2 == 0);
         }
         vars[v] = tensor;
     }
@@ -85,6 +93,28 @@ static bool samples_agree(graft_env *env, const graft_rule *rule, const graft_po
     return agree;
 }
 
+/* Whether a side changes to or from 8 bits, and beside that moves elements and chooses among them. */
+static bool is_of_bytes(const graft_pattern *side, bool *changes)
+{
+    bool others = false;
+    for (uint32_t n = 0; n < side->node_count; n++) {
+        uint32_t op = side->nodes[n].op;
+        bool change = op == GRAFT_OP_quantise || op == GRAFT_OP_dequantise;
+        bool free = (graft_op(op)->flags & (GRAFT_FLAG_MOVES | GRAFT_FLAG_PIECEWISE)) != 0;
+        *changes = *changes || change;
+        others = others || op == GRAFT_OP_leaky_relu ||
+                 !(change || free || op == GRAFT_OP_fill || op == GRAFT_OP_pad);
+    }
+    return !others;
+}
+
+static bool is_exact_integer(const graft_rule *rule)
+{
+    bool changes = false;
+    bool both = is_of_bytes(&rule->source, &changes) && is_of_bytes(&rule->target, &changes);
+    return both && changes;
+}
+
 graft_numeric graft_numeric_classify(graft_env *env, graft_symbolic *symbolic,
                                      const graft_rule *rule, const graft_point *points,
                                      uint32_t count, const graft_prove_options *options)
@@ -96,7 +126,9 @@ graft_numeric graft_numeric_classify(graft_env *env, graft_symbolic *symbolic,
     if (exact) {
         graft_symbolic_result result;
         graft_symbolic_try_exact(symbolic, rule, points, count, options, &result);
-        exact = result.same;
+        return result.same              ? GRAFT_NUMERIC_EXACT
+               : is_exact_integer(rule) ? GRAFT_NUMERIC_EXACT_INTEGER
+                                        : GRAFT_NUMERIC_REASSOCIATING;
     }
-    return exact ? GRAFT_NUMERIC_EXACT : GRAFT_NUMERIC_REASSOCIATING;
+    return GRAFT_NUMERIC_REASSOCIATING;
 }

@@ -1,6 +1,7 @@
 /* sweep.c - see sweep.h. */
 #include "verify/sweep/sweep.h"
 
+#include "graph/rule/pattern.h"
 #include "verify/sweep/sweepreal.h"
 
 #include <assert.h>
@@ -40,6 +41,15 @@ static const uint64_t special_bit = UINT64_C(1) << 63;
 static const uint64_t positive_bit = UINT64_C(1) << 62;
 static const uint64_t wide_bit = UINT64_C(1) << 61;
 
+/* One of the 256 numbers of the type, the ends of the range more often. */
+static graft_field byte_of(graft_field x, uint8_t type)
+{
+    static const uint8_t ends[] = {0, 1, 127, 128, 129, 254, 255, 64};
+    uint32_t place = (uint32_t)(x.residue >> 8) & 0xffu;
+    place = (x.residue & 3u) == 0 ? ends[place % COUNT_OF(ends)] : place;
+    return graft_field_integer((int64_t)place - (type == GRAFT_DTYPE_I8 ? 128 : 0));
+}
+
 /* Consecutive elements come from consecutive entries: no two are the same number, but for special
  * ones. */
 void graft_sweep_inputs(const graft_sweeper *sweeper, const graft_rule *rule,
@@ -52,10 +62,12 @@ void graft_sweep_inputs(const graft_sweeper *sweeper, const graft_rule *rule,
                               : (seed & wide_bit) != 0     ? sweeper->wide
                                                            : sweeper->pools[seed % 3];
     uint32_t at = graft_rng_below(&rng, GRAFT_SWEEP_POOL);
+    uint8_t types[GRAFT_RULE_MAX_VARS];
+    graft_rule_types(rule, point->slots, UINT64_MAX, types);
     for (uint32_t v = 0; v < rule->var_count; v++) {
         uint64_t count = graft_shape_elements(&point->vars[v]);
         for (uint64_t i = 0; i < count; i++) {
-            values[v][i] = pool[at];
+            values[v][i] = types[v] == GRAFT_DTYPE_F32 ? pool[at] : byte_of(pool[at], types[v]);
             at = at + 1 < GRAFT_SWEEP_POOL ? at + 1 : 0;
         }
     }

@@ -157,6 +157,9 @@
 #pragma push_macro("broadcast_axes")
 #undef broadcast_axes
 #define broadcast_axes graft_own_broadcast_axes
+#pragma push_macro("byte_type")
+#undef byte_type
+#define byte_type graft_own_byte_type
 #pragma push_macro("can_be_anchor")
 #undef can_be_anchor
 #define can_be_anchor graft_own_can_be_anchor
@@ -583,6 +586,9 @@
 #pragma push_macro("made_shape")
 #undef made_shape
 #define made_shape graft_own_made_shape
+#pragma push_macro("made_type")
+#undef made_type
+#define made_type graft_own_made_type
 #pragma push_macro("made_value")
 #undef made_value
 #define made_value graft_own_made_value
@@ -1009,6 +1015,9 @@
 #pragma push_macro("shape_pool")
 #undef shape_pool
 #define shape_pool graft_own_shape_pool
+#pragma push_macro("shape_quantise")
+#undef shape_quantise
+#define shape_quantise graft_own_shape_quantise
 #pragma push_macro("shape_reduce")
 #undef shape_reduce
 #define shape_reduce graft_own_shape_reduce
@@ -1093,6 +1102,9 @@
 #pragma push_macro("take_step")
 #undef take_step
 #define take_step graft_own_take_step
+#pragma push_macro("takes_type")
+#undef takes_type
+#define takes_type graft_own_takes_type
 #pragma push_macro("tanh_number")
 #undef tanh_number
 #define tanh_number graft_own_tanh_number
@@ -1120,6 +1132,9 @@
 #pragma push_macro("text_large")
 #undef text_large
 #define text_large graft_own_text_large
+#pragma push_macro("text_type")
+#undef text_type
+#define text_type graft_own_text_type
 #pragma push_macro("total_uses")
 #undef total_uses
 #define total_uses graft_own_total_uses
@@ -1183,6 +1198,8 @@
 #undef work_conv_transpose
 #pragma push_macro("work_cumsum")
 #undef work_cumsum
+#pragma push_macro("work_dequantise")
+#undef work_dequantise
 #pragma push_macro("work_div")
 #undef work_div
 #pragma push_macro("work_erf")
@@ -1225,6 +1242,8 @@
 #undef work_pad
 #pragma push_macro("work_pick")
 #undef work_pick
+#pragma push_macro("work_quantise")
+#undef work_quantise
 #pragma push_macro("work_reduce_max")
 #undef work_reduce_max
 #pragma push_macro("work_reduce_mean")

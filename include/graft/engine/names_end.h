@@ -115,6 +115,8 @@
 #pragma pop_macro("bound_value")
 #undef broadcast_axes
 #pragma pop_macro("broadcast_axes")
+#undef byte_type
+#pragma pop_macro("byte_type")
 #undef can_be_anchor
 #pragma pop_macro("can_be_anchor")
 #undef carve
@@ -399,6 +401,8 @@
 #pragma pop_macro("made_node")
 #undef made_shape
 #pragma pop_macro("made_shape")
+#undef made_type
+#pragma pop_macro("made_type")
 #undef made_value
 #pragma pop_macro("made_value")
 #undef make_class
@@ -683,6 +687,8 @@
 #pragma pop_macro("shape_pick")
 #undef shape_pool
 #pragma pop_macro("shape_pool")
+#undef shape_quantise
+#pragma pop_macro("shape_quantise")
 #undef shape_reduce
 #pragma pop_macro("shape_reduce")
 #undef shape_repeat
@@ -739,6 +745,8 @@
 #pragma pop_macro("take_over_outputs")
 #undef take_step
 #pragma pop_macro("take_step")
+#undef takes_type
+#pragma pop_macro("takes_type")
 #undef tanh_number
 #pragma pop_macro("tanh_number")
 #undef tanh_table
@@ -757,6 +765,8 @@
 #pragma pop_macro("text_image")
 #undef text_large
 #pragma pop_macro("text_large")
+#undef text_type
+#pragma pop_macro("text_type")
 #undef total_uses
 #pragma pop_macro("total_uses")
 #undef trim_tables
@@ -805,6 +815,8 @@
 #pragma pop_macro("work_conv_transpose")
 #undef work_cumsum
 #pragma pop_macro("work_cumsum")
+#undef work_dequantise
+#pragma pop_macro("work_dequantise")
 #undef work_div
 #pragma pop_macro("work_div")
 #undef work_erf
@@ -847,6 +859,8 @@
 #pragma pop_macro("work_pad")
 #undef work_pick
 #pragma pop_macro("work_pick")
+#undef work_quantise
+#pragma pop_macro("work_quantise")
 #undef work_reduce_max
 #pragma pop_macro("work_reduce_max")
 #undef work_reduce_mean

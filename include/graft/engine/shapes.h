@@ -3,6 +3,8 @@
 #ifndef GRAFT_ENGINE_SHAPES_H
 #define GRAFT_ENGINE_SHAPES_H
 
+static const char *const text_type =
+    "the inputs are not all of binary32, float16, bfloat16 or the 8 bits that the operator takes";
 static const char *const text_large = "a tensor has more than INT32_MAX elements";
 
 /* ------------------------------------------------------------------ shapes */
@@ -303,6 +305,13 @@ static bool is_real(uint32_t dtype)
 
 bool graft_dtype_is_real(uint32_t dtype) { return is_real(dtype); }
 
+/* The type that a change to or from 8 bits is about; 0 for none. */
+static GRAFT_APART uint8_t byte_type(const int32_t *attrs)
+{
+    int32_t least = attrs[GRAFT_ATTR_quantise_least];
+    return least == 0 ? GRAFT_DTYPE_U8 : least == -128 ? GRAFT_DTYPE_I8 : GRAFT_DTYPE_UNKNOWN;
+}
+
 /* Float16 and bfloat16 are priced as binary32: of nothing else costs are known. */
 static GRAFT_APART uint32_t priced_dtype(const graft_shape *shape)
 {
@@ -314,13 +323,24 @@ static GRAFT_APART uint64_t priced_bytes(const graft_shape *shape)
     return multiply_saturating(graft_shape_elements(shape), dtype_bytes(priced_dtype(shape)));
 }
 
+/* Numbers of 8 bits are moved, and the larger one of them is taken. */
+static GRAFT_APART bool takes_type(uint32_t op, const int32_t *attrs, uint32_t dtype)
+{
+    bool byte = dtype == GRAFT_DTYPE_U8 || dtype == GRAFT_DTYPE_I8;
+    return op == GRAFT_OP_dequantise ? dtype == byte_type(attrs)
+           : op == GRAFT_OP_quantise ? dtype == GRAFT_DTYPE_F32 && byte_type(attrs) != 0
+           : byte ? ((op_table[op].flags & GRAFT_FLAG_MOVES) != 0 && op != GRAFT_OP_split) ||
+                        op == GRAFT_OP_max_pool
+                  : is_real(dtype);
+}
+
 static const char *check_shape(const graft_shape *shape, uint32_t dtype)
 {
     if (shape->rank > GRAFT_MAX_RANK) {
         return FAULT("an input's shape is unknown");
     }
-    if (shape->dtype != dtype || !is_real(dtype)) {
-        return FAULT("the inputs are not all of binary32, float16 or bfloat16");
+    if (shape->dtype != dtype) {
+        return FAULT(text_type);
     }
     for (uint32_t i = 0; i < GRAFT_MAX_RANK; i++) {
         if (i < shape->rank ? shape->dims[i] < 1 : shape->dims[i] != 0) {
@@ -328,6 +348,14 @@ static const char *check_shape(const graft_shape *shape, uint32_t dtype)
         }
     }
     return graft_shape_elements(shape) > INT32_MAX ? FAULT(text_large) : NULL;
+}
+
+/* The type of the outputs. */
+static uint8_t made_type(uint32_t op, const int32_t *attrs, uint8_t dtype)
+{
+    return op == GRAFT_OP_quantise     ? byte_type(attrs)
+           : op == GRAFT_OP_dequantise ? (uint8_t)GRAFT_DTYPE_F32
+                                       : dtype;
 }
 
 /* NULL, or the check that failed; `out` is then overwritten all the same. On entry out[0].dtype says
@@ -346,11 +374,14 @@ static GRAFT_APART const char *infer_outputs(uint32_t op, const int32_t *attrs,
     for (uint32_t i = 0; why == NULL && i < info->input_count; i++) {
         why = check_shape(&in[i], dtype);
     }
+    if (why == NULL && !takes_type(op, attrs, dtype)) {
+        why = FAULT(text_type);
+    }
     if (why == NULL) {
         why = shape(&site);
     }
     for (uint32_t i = 0; why == NULL && i < info->output_count; i++) {
-        out[i].dtype = dtype;
+        out[i].dtype = made_type(op, attrs, dtype);
         why = graft_shape_elements(&out[i]) > INT32_MAX ? FAULT(text_large) : NULL;
     }
     return why;
@@ -442,6 +473,9 @@ static GRAFT_APART uint64_t measure_work(const graft_form *form, uint32_t measur
 #define work_erf             work_one
 #define work_scale_shift     work_two
 #define work_leaky_relu      work_two
+#define work_dequantise      work_two
+/* Rounded quotient, sum and two bounds. */
+#define work_quantise        {WORK_ALIKE, 0, 4}
 #define work_conv            {WORK_TAPS, 2, 0}
 #define work_conv_bias       {WORK_TAPS, 2, 1}
 #define work_conv_bias_add   {WORK_TAPS, 2, 2}
@@ -549,6 +583,7 @@ uint64_t graft_op_flops(uint32_t op, const int32_t *attrs, const graft_shape *in
     }
     form.op = (uint8_t)op;
     form.attrs = attrs;
+    form.inputs[0] = out; /* There may be none, and row_work looks at it. */
     for (uint32_t i = 0; i < info->input_count; i++) {
         form.inputs[i] = &in[i];
     }

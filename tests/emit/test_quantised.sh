@@ -1,0 +1,50 @@
+#!/bin/sh
+# Models of 8 bits: what rules make of them gives the same bits in onnxruntime.
+. tests/support/tap.sh
+
+DEVICE=intel-xeon-6-207
+
+optimize() { # MODEL OPTIONS...
+    model=$1
+    shift
+    gives 0 "$GRAFT" optimize "$FOLDER/$model.onnx" "$FOLDER/$model.opt.onnx" --device $DEVICE "$@"
+}
+same() { "$python" tests/emit/quantised.py compare "$FOLDER/$1.onnx" "$FOLDER/$1.opt.onnx"; }
+becomes() { # MODEL, then OPERATOR BEFORE AFTER of each kind that changes
+    model=$1
+    shift
+    optimize "$model" --exact && while [ $# -gt 0 ]; do
+        grep -Eq "^ *$1 +$2 -> +$3\$" "$FOLDER/out" || { cat "$FOLDER/out"; return 1; }
+        shift 3
+    done && same "$model"
+}
+# An activation before a change to 8 bits whose zero point is the least number does nothing.
+zoo() { # MODEL ACTIVATIONS LEFT (an expression)
+    gives 0 "$GRAFT" model "$1_int8" "$FOLDER/$1.onnx" && becomes "$1" Relu "$2" "$3"
+}
+# In Graft's own executor.
+runs() {
+    gives 0 "$GRAFT" --quiet --threads 1 optimize "$FOLDER/$1.onnx" "$FOLDER/out.onnx" --check 2 --database "$FOLDER/x.costs" &&
+        grep -q 'outputs agree' "$FOLDER/out"
+}
+untouched() { optimize other --exact && cmp "$FOLDER/other.onnx" "$FOLDER/other.opt.onnx"; }
+
+if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") &&
+    "$python" -c 'import onnxruntime.quantization' 2> "$FOLDER/log" && "$python" tests/emit/quantised.py small "$FOLDER" 2> "$FOLDER/log"; then
+    check "a separable net loses its activations" zoo dscnn 9 0
+    check "so does a residual one, of most" zoo resnet8 7 "[0-5]"
+    check "so does a deep separable one, of many" zoo mobilenetv1 27 "[0-9]+"
+    check "so does one of products" zoo autoencoder 9 0
+    check "activations on either side of int8" becomes signed Relu 2 0
+    check "activations on either side of uint8" becomes unsigned Relu 2 0
+    check "another zero point keeps them" untouched
+    check "moves go past changes to int8, which cancel" becomes moves-signed DequantizeLinear 2 0
+    check "moves go past changes to uint8, which cancel" becomes moves-unsigned DequantizeLinear 2 0
+    check "bytes are moved by the executor, too" runs moves-signed
+    check "and without a sign" runs moves-unsigned
+    check "copies of bytes between QLinearConv cancel" becomes qlinear Transpose 2 0
+else
+    cat "$FOLDER/log"
+    skip "models of 8 bits" "no onnxruntime here, or without its quantiser"
+fi
+finish
