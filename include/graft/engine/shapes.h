@@ -583,7 +583,6 @@ uint64_t graft_op_flops(uint32_t op, const int32_t *attrs, const graft_shape *in
     }
     form.op = (uint8_t)op;
     form.attrs = attrs;
-    form.inputs[0] = out; /* There may be none, and row_work looks at it. */
     for (uint32_t i = 0; i < info->input_count; i++) {
         form.inputs[i] = &in[i];
     }
