@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { BUDGET = 6000 };
+enum { BUDGET = 8000 };
 
 static void test_known_rules(void **state)
 {
