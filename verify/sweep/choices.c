@@ -55,6 +55,9 @@ static bool name_has_stem(const char *name, const char *stem)
     return strncmp(name, stem, length) == 0 && (name[length] == '\0' || name[length] == '_');
 }
 
+/* Of a real number whose name says nothing more. */
+static const int32_t real_values[] = {F_HALF, F_ONE, F_TWO, F_MINUS_ONE, F_ZERO};
+
 /* An attribute without a list takes the first few values of its domain, or 0..15 of a mask. */
 static graft_choices list_values(graft_arena *arena, const graft_attr_info *attr)
 {
@@ -62,6 +65,9 @@ static graft_choices list_values(graft_arena *arena, const graft_attr_info *attr
         if (name_has_stem(attr->name, value_lists[i].name)) {
             return (graft_choices){value_lists[i].count, 1, value_lists[i].values};
         }
+    }
+    if (attr->kind == GRAFT_ATTR_FLOAT) {
+        return (graft_choices){sizeof real_values / sizeof real_values[0], 1, real_values};
     }
     int32_t last = attr->least + 15 < attr->most ? attr->least + 15 : attr->most;
     uint32_t count = (uint32_t)(last - attr->least + 1);
