@@ -15,8 +15,8 @@ evaluated in binary32 too: the distance between the two evaluations of one side 
 1e-3 of it is allowed.
 
 Elements at which the source is not finite are skipped, since a rule says nothing there; an infinity is a value for a
-maximum, a minimum and a bounded function. Inputs at which the source divides by an infinity or takes exp of one are
-not judged: the number 0 that comes out stands for nothing.
+maximum, a minimum and a bounded function. What a dequantise reads is a number of 8 bits. Inputs at which the source
+divides by an infinity or takes exp of one are not judged: the number 0 that comes out stands for nothing.
 
 Two faults of the reference implementation are known. MaxPool with strides and dilations of 1 takes its paddings in the
 order top, bottom, left, right instead of top, left, bottom, right: there the padding is written as a Pad of -infinity
@@ -791,8 +791,11 @@ class Shapes:
         planes = []
         for i in (0, 1):
             pads = [attrs["pad_" + ["top", "left"][i]], attrs["pad_" + ["bottom", "right"][i]]]
-            size = (attrs["stride_" + "hw"[i]].value * (x.sizes[2 + i].value - 1) + w.sizes[2 + i].value
-                    + attrs["extra_" + "hw"[i]].value - pads[0].value - pads[1].value)
+            stride, extra = attrs["stride_" + "hw"[i]], attrs["extra_" + "hw"[i]]
+            if extra.value >= stride.value:  # ONNX lets fewer be added than a stride.
+                raise Repair(lambda extra=extra: extra.put(0), lambda stride=stride, extra=extra: stride.put(extra.value + 1))
+            size = (stride.value * (x.sizes[2 + i].value - 1) + w.sizes[2 + i].value
+                    + extra.value - pads[0].value - pads[1].value)
             if size < 1:
                 raise Repair(lambda pads=pads: pads[0].put(0), lambda pads=pads: pads[1].put(0),
                              lambda i=i: x.sizes[2 + i].put(x.sizes[2 + i].value + 2))
@@ -837,6 +840,18 @@ class Shapes:
                          lambda: end.put(start.value + self.rng.randint(1, 5)))
         return [self.replace(x, axis, Number(end.value - start.value,
                                              lambda v: end.put(start.value + v) or start.put(end.value - v)))]
+
+    def quantise(self, attrs, x):
+        scale, zero, least = attrs["scale"], attrs["zero"], attrs["least"]
+        self.finite(scale)
+        if scale.value <= 0:
+            raise Repair(lambda: scale.put(-scale.value), lambda: scale.put(0.5))
+        if not least.value <= zero.value <= least.value + 255:
+            raise Repair(lambda: zero.put(least.value + self.rng.randint(0, 255)), lambda: least.put(max(-128, zero.value - 255)),
+                         lambda: least.put(min(0, zero.value)))
+        return [x]
+
+    dequantise = quantise
 
     def finite(self, number):
         if abs(number.value) == INFINITY:
@@ -1048,6 +1063,18 @@ class Nodes:
         bounds = ["" if abs(attrs[end]) == INFINITY else self.graph.number(attrs[end]) for end in ("low", "high")]
         return [self.graph.add("Clip", inputs + bounds)]
 
+    def quantise(self, attrs, inputs, shapes):
+        g = self.graph
+        steps = g.add("Round", [g.add("Div", [inputs[0], g.number(attrs["scale"])])])
+        return [self.byte(g.add("Add", [steps, g.number(attrs["zero"])]), attrs["least"])]
+
+    def byte(self, number, least):
+        return self.graph.add("Clip", [number, self.graph.number(least), self.graph.number(least + 255)])
+
+    def dequantise(self, attrs, inputs, shapes):
+        g = self.graph
+        return [g.add("Mul", [g.add("Sub", [inputs[0], g.number(attrs["zero"])]), g.number(attrs["scale"])])]
+
     def leaky_relu(self, attrs, inputs, shapes):
         return [self.graph.add("LeakyRelu", inputs, alpha=attrs["slope"])]
 
@@ -1214,6 +1241,21 @@ class Sides:
             found[attribute.name] = number
         return found
 
+    def bytes(self):
+        """Variables that a dequantise reads, where no quantise is between, with the least that each can be."""
+        found, rule = {}, self.instance.rule
+        for key, node in rule.nodes.items():
+            stack = [(operand, self.attributes[key]["least"]) for operand in node.inputs
+                     if node.operator == "dequantise" and key in self.attributes]
+            while stack:
+                term, least = stack.pop()
+                if term[0] == "var":
+                    if found.setdefault(term[1], least) != least:
+                        raise Repair()
+                elif rule.nodes[term[1]].operator != "quantise":
+                    stack += [(operand, least) for operand in rule.nodes[term[1]].inputs]
+        return found
+
     def limited(self, shape):
         if product(shape.values) > MAX_ELEMENTS or shape.rank > MAX_RANK:
             raise Repair(self.instance.shrink)
@@ -1226,6 +1268,7 @@ class Model:
     def __init__(self, sides, real):
         self.sides, self.real, self.graph, self.names = sides, real, Graph(real), {}
         rule, self.lower = sides.instance.rule, Nodes(self.graph)
+        self.bytes = sides.bytes()
         self.outputs = [self.graph.add("Identity", [self.name(term)]) for term in rule.source + rule.target]
         kind = helper.np_dtype_to_tensor_dtype(np.dtype(real))
         inputs = [helper.make_tensor_value_info(v, kind, sides.instance.sizes[v]) for v in rule.variables]
@@ -1236,6 +1279,8 @@ class Model:
         self.evaluator = ReferenceEvaluator(self.proto)
 
     def name(self, term):
+        if term[0] == "var" and term[1] in self.bytes:
+            return self.lower.byte(self.graph.add("Round", [term[1]]), self.bytes[term[1]])
         if term[0] == "var":
             return term[1]
         if term[1] not in self.names:
