@@ -745,6 +745,7 @@ static graft_status find_plan(graft_env *env, graft_cost *cost, graft_arena *are
                                   .source = look_up,
                                   .context = cost,
                                   .copies = cost->copies,
+                                  .unblocked = is_cudnn(cost),
                                   .fuses = fuses,
                                   .model = cost->model};
     for (;;) {

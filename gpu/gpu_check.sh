@@ -59,16 +59,19 @@ check_memory() {
     fi
 }
 
-# run STAGE SECONDS: all of what it says goes to STAGE.log, the program's own lines to the terminal.
+# run STAGE SECONDS: all of what it says goes to the end of STAGE.log, the program's own lines to the
+# terminal.
 run() {
     set -- "$program" --out "$OUT" --stage "$1" --seconds "$2" --hang "$HANG" --verbose \
         ${SOURCES_HASH:+--sources "$SOURCES_HASH"} ${TYPES:+--types "$TYPES"} \
         ${MODELS:+--models "$MODELS"} ${BATCHES:+--batches "$BATCHES"} ${DESCRIBED:+--described "$DESCRIBED"}
     stage=$5
-    "$@" > "$OUT/$stage.log" 2>&1 &
+    touch "$OUT/$stage.log"
+    from=$(($(wc -l < "$OUT/$stage.log") + 1))
+    "$@" >> "$OUT/$stage.log" 2>&1 &
     child=$!
     trap 'kill $child 2> /dev/null; pack; exit 143' TERM INT
-    tail -f -n +1 --pid=$child "$OUT/$stage.log" 2> /dev/null | grep --line-buffered '^gpu-check: ' >&2 &
+    tail -f -n +$from --pid=$child "$OUT/$stage.log" 2> /dev/null | grep --line-buffered '^gpu-check: ' >&2 &
     seconds=0
     while kill -0 $child 2> /dev/null; do
         sleep 1
@@ -77,7 +80,7 @@ run() {
     done
     wait $child || status=1
     trap - TERM INT
-    grep -q 'gpu-check: 0 failures' "$OUT/$stage.log" || status=1
+    tail -n +$from "$OUT/$stage.log" | grep -q 'gpu-check: 0 failures' || status=1
     pack
 }
 

@@ -8,12 +8,16 @@
 #include <string.h>
 
 /* Plain loops do about a billion products a second. */
-static const uint64_t flops_most = 60000000;
+static const uint64_t flops_most = 15000000;
 static const uint64_t elements_most = 1 << 24;
 
 /* Results further apart than this, relative to the largest, are not roundings: bfloat16 has 8 bits,
  * and two implementations may round every sum. */
 static const float wrong_difference = 0.03F;
+/* In binary32 throughout: of products, which have one way to be summed but for the order, and of
+ * what may be Winograd's algorithm. Factors of 10 bits make a difference of 3e-4. */
+static const float wrong_product = 1e-4F;
+static const float wrong_binary32 = 3e-3F;
 
 bool cuda_results_agree(const float *got, const float *want, size_t count)
 {
@@ -146,12 +150,19 @@ static bool is_small_enough(const cuda_arbiter *a)
     return elements <= elements_most && graft_signature_flops(&a->part) <= 4 * flops_most;
 }
 
+static float find_tolerance(const graft_signature *s, cuda_type type)
+{
+    bool product = s->op == GRAFT_OP_matmul || s->op == GRAFT_OP_matmul_bias;
+    return type != CUDA_F32 ? wrong_difference : product ? wrong_product : wrong_binary32;
+}
+
 graft_status cuda_arbiter_open(graft_env *env, const graft_signature *signature, cuda_type type,
                                float *const *host, cuda_arbiter *arbiter)
 {
     graft_status status = GRAFT_OK;
     float *in[GRAFT_MAX_INPUTS] = {NULL};
     memset(arbiter, 0, sizeof(*arbiter));
+    arbiter->tolerance = find_tolerance(signature, type);
     memcpy(arbiter->out_layouts, signature->out_layouts, sizeof(arbiter->out_layouts));
     GRAFT_CHECK(graft_signature_outputs(signature, arbiter->outputs));
     choose_part(arbiter, signature);
@@ -202,5 +213,5 @@ bool cuda_arbiter_agrees(const cuda_arbiter *arbiter, uint32_t k, const float *g
         largest = fmaxf(largest, fabsf(arbiter->wants[k][i]));
         furthest = fmaxf(furthest, fabsf(x - arbiter->wants[k][i]));
     }
-    return furthest <= wrong_difference * largest || !arbiter->is_there;
+    return furthest <= arbiter->tolerance * largest || !arbiter->is_there;
 }

@@ -13,7 +13,8 @@
 enum { CUDA_PICKS = 16 };
 
 typedef struct cuda_arbiter {
-    bool is_there; /* False: too large even in part, or there is no reference. */
+    bool is_there;   /* False: too large even in part, or there is no reference. */
+    float tolerance; /* Relative to the largest element. */
     graft_signature part;
     graft_shape outputs[GRAFT_MAX_OUTPUTS]; /* Of the whole. */
     graft_shape parts[GRAFT_MAX_OUTPUTS];   /* Of the part. */

@@ -34,6 +34,8 @@ typedef struct cudnn_graph {
     cudnnBackendDescriptor_t ops[CUDNN_OPS];
     uint32_t owned_count;
     uint32_t op_count;
+    bool multiplies; /* Matrices; a convolution otherwise. */
+    bool has_tanh;
     cudnnBackendDescriptor_t graph; /* After cudnn_graph_finish. */
 } cudnn_graph;
 

@@ -478,27 +478,6 @@ done:
     return status;
 }
 
-/* Milliseconds between the events that stand before and behind `runs` launches of a graph, or, when
- * that is NULL, runs of the body. */
-static graft_status time_between(graft_env *env, graft_device *device, cudaGraphExec_t graph,
-                                 graft_device_body body, void *context, uint32_t runs, float *ms)
-{
-    graft_status status = GRAFT_OK;
-    GRAFT_CHECK(cuda_status(env, cudaEventRecord(device->events[0], device->stream), "timing"));
-    for (uint32_t i = 0; i < runs && graph != NULL; i++) {
-        GRAFT_CHECK(cuda_status(env, cudaGraphLaunch(graph, device->stream), "replaying a graph"));
-    }
-    if (graph == NULL) {
-        GRAFT_CHECK(run_times(env, body, context, runs));
-    }
-    GRAFT_CHECK(cuda_status(env, cudaEventRecord(device->events[1], device->stream), "timing"));
-    GRAFT_CHECK(cuda_device_wait(env, device, "running what is timed"));
-    GRAFT_CHECK(
-        cuda_status(env, cudaEventElapsedTime(ms, device->events[0], device->events[1]), "timing"));
-done:
-    return status;
-}
-
 /* The capture ends whatever happens within it. An engine that cannot be captured is no candidate.
  */
 static graft_status capture(graft_env *env, graft_device *device, graft_device_body body,
@@ -519,39 +498,85 @@ done:
     return status;
 }
 
-graft_status cuda_device_time(graft_env *env, graft_device *device, graft_device_body body,
-                              void *context, uint32_t runs, double *ns)
+void cuda_replay_close(cuda_replay *replay)
+{
+    if (replay->exec != NULL) {
+        (void)cudaGraphExecDestroy(replay->exec);
+    }
+    if (replay->graph != NULL) {
+        (void)cudaGraphDestroy(replay->graph);
+    }
+    *replay = (cuda_replay){.runs = 0};
+}
+
+graft_status cuda_replay_open(graft_env *env, graft_device *device, graft_device_body body,
+                              void *context, uint32_t runs, cuda_replay *replay)
 {
     graft_status status = GRAFT_OK;
-    cudaGraph_t graph = NULL;
-    cudaGraphExec_t replay = NULL;
-    float ms = 0.0F;
-    uint32_t unroll = runs < UNROLL_MOST ? runs : UNROLL_MOST;
-    uint32_t launches = device->keeps_gaps ? runs : (runs + unroll - 1) / unroll;
+    *replay = (cuda_replay){.device = device, .body = body, .context = context, .runs = 1};
     GRAFT_CHECK(cuda_status(env, cudaSetDevice(device->gpu), "choosing the GPU"));
     /* Code is loaded and libraries allocate when something runs for the first time: neither is
      * allowed while a graph is captured. */
     GRAFT_CHECK(run_times(env, body, context, 1));
     GRAFT_CHECK(cuda_device_wait(env, device, "running what is to be timed"));
     if (device->keeps_gaps) {
-        unroll = 1;
-    } else {
-        GRAFT_CHECK(capture(env, device, body, context, unroll, &graph));
-        GRAFT_CHECK(
-            cuda_status(env, cudaGraphInstantiate(&replay, graph, 0), "instantiating a graph"));
-        GRAFT_CHECK(cuda_status(env, cudaGraphLaunch(replay, device->stream), "replaying a graph"));
+        return GRAFT_OK;
     }
-    GRAFT_CHECK(time_between(env, device, replay, body, context, launches, &ms));
-    *ns = (double)ms * 1e6 / ((double)launches * (double)unroll);
+    replay->runs = runs < UNROLL_MOST ? runs : UNROLL_MOST;
+    GRAFT_CHECK(capture(env, device, body, context, replay->runs, &replay->graph));
+    GRAFT_CHECK(cuda_status(env, cudaGraphInstantiate(&replay->exec, replay->graph, 0),
+                            "instantiating a graph"));
+    GRAFT_CHECK(
+        cuda_status(env, cudaGraphLaunch(replay->exec, device->stream), "replaying a graph"));
+done:
+    if (status != GRAFT_OK) {
+        cuda_replay_close(replay);
+    }
+    return status;
+}
+
+static graft_status launch(graft_env *env, const cuda_replay *replay, uint32_t times)
+{
+    graft_status status = GRAFT_OK;
+    if (replay->exec == NULL) {
+        return run_times(env, replay->body, replay->context, times);
+    }
+    for (uint32_t i = 0; i < times; i++) {
+        GRAFT_CHECK(cuda_status(env, cudaGraphLaunch(replay->exec, replay->device->stream),
+                                "replaying a graph"));
+    }
+done:
+    return status;
+}
+
+graft_status cuda_replay_time(graft_env *env, const cuda_replay *replay, uint32_t runs, double *ns)
+{
+    graft_status status = GRAFT_OK;
+    graft_device *device = replay->device;
+    uint32_t launches = (runs + replay->runs - 1) / replay->runs;
+    float ms = 0.0F;
+    GRAFT_CHECK(cuda_status(env, cudaEventRecord(device->events[0], device->stream), "timing"));
+    GRAFT_CHECK(launch(env, replay, launches));
+    GRAFT_CHECK(cuda_status(env, cudaEventRecord(device->events[1], device->stream), "timing"));
+    GRAFT_CHECK(cuda_device_wait(env, device, "running what is timed"));
+    GRAFT_CHECK(cuda_status(env, cudaEventElapsedTime(&ms, device->events[0], device->events[1]),
+                            "timing"));
+    *ns = (double)ms * 1e6 / ((double)launches * (double)replay->runs);
     if (!(*ns > 0.0)) { /* Events tell half a microsecond: never a cost of 0. */
         status = GRAFT_FAIL(env, GRAFT_INTERNAL, "CUDA: events say that no time has passed");
     }
 done:
-    if (replay != NULL) {
-        (void)cudaGraphExecDestroy(replay);
-    }
-    if (graph != NULL) {
-        (void)cudaGraphDestroy(graph);
+    return status;
+}
+
+graft_status cuda_device_time(graft_env *env, graft_device *device, graft_device_body body,
+                              void *context, uint32_t runs, double *ns)
+{
+    cuda_replay replay;
+    graft_status status = cuda_replay_open(env, device, body, context, runs, &replay);
+    if (status == GRAFT_OK) {
+        status = cuda_replay_time(env, &replay, runs, ns);
+        cuda_replay_close(&replay);
     }
     return status;
 }

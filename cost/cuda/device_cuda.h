@@ -45,6 +45,8 @@ struct graft_device {
 };
 
 enum { KERNEL_STAGES = 4, KERNEL_OPERANDS = 12, STAGE_OPERANDS = 6, TURNS_MOST = 1024 };
+/* Bytes of a const operand of which copies are made for measuring: smaller ones do not count. */
+enum { CUDA_LEAST_COPIED = 4096 };
 
 typedef enum operand_role {
     ROLE_INPUT,     /* Input `slot` of the operator. */
@@ -124,6 +126,26 @@ graft_status cuda_device_read(graft_env *env, graft_device *device, float *to, c
                               size_t count);
 graft_status cuda_device_time(graft_env *env, graft_device *device, graft_device_body body,
                               void *context, uint32_t runs, double *ns);
+
+/* Something captured as a CUDA graph, to be timed as often as wanted: capturing a thousand launches
+ * takes far longer than running them. */
+typedef struct cuda_replay {
+    graft_device *device;
+    graft_device_body body;
+    void *context;
+    cudaGraph_t graph; /* NULL: launches are timed with their gaps, one by one. */
+    cudaGraphExec_t exec;
+    uint32_t runs; /* Of the body, in one replay. */
+} cuda_replay;
+
+/* Runs the body once, captures it `runs` times (TURNS_MOST at most), and replays that once.
+ * GRAFT_UNSUPPORTED when what runs cannot be captured. */
+graft_status cuda_replay_open(graft_env *env, graft_device *device, graft_device_body body,
+                              void *context, uint32_t runs, cuda_replay *replay);
+/* Nanoseconds of one run, of as many whole replays as have `runs` of them. */
+graft_status cuda_replay_time(graft_env *env, const cuda_replay *replay, uint32_t runs, double *ns);
+void cuda_replay_close(cuda_replay *replay); /* One of zeros is allowed. */
+
 /* What thread `i` below PLANNERS_MOST plans for: with a handle of its own, which the device keeps.
  * One thread at a time asks. */
 graft_status cuda_device_planner(graft_env *env, graft_device *device, uint32_t i,

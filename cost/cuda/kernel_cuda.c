@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGNMENT = 256, LEAST_COPIED_BYTES = 4096 };
+enum { ALIGNMENT = 256 };
 
 static size_t round_up(size_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
 
@@ -313,7 +313,7 @@ graft_status cuda_kernel_copy_weights(graft_env *env, graft_kernel *kernel, uint
     }
     kernel->turn_count = count < TURNS_MOST ? count : TURNS_MOST;
     for (uint32_t i = 0; i < kernel->operand_count; i++) {
-        if (kernel->operands[i].pack != NULL && kernel->operands[i].bytes >= LEAST_COPIED_BYTES) {
+        if (kernel->operands[i].pack != NULL && kernel->operands[i].bytes >= CUDA_LEAST_COPIED) {
             GRAFT_CHECK(copy_operand(env, kernel, &kernel->operands[i]));
         }
     }

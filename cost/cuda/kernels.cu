@@ -158,7 +158,24 @@ static __device__ inline void load_operand(const cuda_point *point, const T *fro
     }
 }
 
-template <typename T>
+/* The function of an elementwise kernel: one that is known when it is compiled, or, with
+ * CUDA_FUNCTIONS, whatever the operands say. A kernel of all functions is large, and small tensors
+ * take as long as it takes to begin. */
+template <typename T, uint32_t F>
+static __device__ inline float apply(const cuda_point &point, float a, float b, float c)
+{
+    if (F == CUDA_FUNCTIONS) {
+        return real<T>::point(&point, a, b, c);
+    }
+    cuda_point known;
+    known.function = F;
+    known.activation = point.activation;
+    known.low = point.low;
+    known.high = point.high;
+    return real<T>::point(&known, a, b, c);
+}
+
+template <typename T, uint32_t F>
 static __global__ void __launch_bounds__(THREADS)
     wide_points(const __grid_constant__ cuda_point point, const __grid_constant__ operands data)
 {
@@ -176,14 +193,13 @@ static __global__ void __launch_bounds__(THREADS)
         }
 #pragma unroll
         for (uint32_t e = 0; e < width; e++) {
-            real<T>::store(&result.elements[e],
-                           real<T>::point(&point, x[0][e], x[1][e], x[2][e]));
+            real<T>::store(&result.elements[e], apply<T, F>(point, x[0][e], x[1][e], x[2][e]));
         }
         *(uint4 *)((T *)data.out[0] + at[0]) = result.bits;
     }
 }
 
-template <typename T>
+template <typename T, uint32_t F>
 static __global__ void __launch_bounds__(THREADS)
     single_points(const __grid_constant__ cuda_point point, const __grid_constant__ operands data)
 {
@@ -197,7 +213,7 @@ static __global__ void __launch_bounds__(THREADS)
                 x[k] = real<T>::load((const T *)data.in[k] + at[k + 1]);
             }
         }
-        real<T>::store((T *)data.out[0] + at[0], real<T>::point(&point, x[0], x[1], x[2]));
+        real<T>::store((T *)data.out[0] + at[0], apply<T, F>(point, x[0], x[1], x[2]));
     }
 }
 
@@ -262,8 +278,8 @@ static __device__ inline bool seeks_largest(uint32_t mode)
 }
 
 template <typename T>
-static __device__ float part_of_row(const cuda_rows *rows, const T *in, int64_t from,
-                                    uint32_t lane, uint32_t lanes)
+static __device__ float part_of_row(const cuda_rows *rows, const T *in, int64_t from, uint32_t lane,
+                                    uint32_t lanes)
 {
     bool largest = seeks_largest(rows->mode);
     float result = largest ? -INFINITY : 0.0F;
@@ -436,14 +452,52 @@ static void launch_reduction(const cuda_job *job, const T *in, T *out, cudaStrea
 {
     const cuda_rows *rows = &job->as.rows;
     if (rows->is_column) {
-        reduce_columns<T, W><<<blocks_for(job->threads, WARP), THREADS, 0, stream>>>(
-            *rows, job->threads, in, out);
+        reduce_columns<T, W>
+            <<<blocks_for(job->threads, WARP), THREADS, 0, stream>>>(*rows, job->threads, in, out);
     } else if (cuda_row_reads(rows) <= 16 * WARP) {
         reduce_rows<T, W, WARP>
             <<<blocks_for(job->threads, THREADS / WARP), THREADS, 0, stream>>>(*rows, in, out);
     } else {
         reduce_rows<T, W, THREADS>
             <<<blocks_for(job->threads, 1), THREADS, 0, stream>>>(*rows, in, out);
+    }
+}
+
+template <typename T, uint32_t F>
+static void launch_function(const cuda_point &point, const operands *data, unsigned blocks,
+                            cudaStream_t stream)
+{
+    if (point.width > 1) {
+        wide_points<T, F><<<blocks, THREADS, 0, stream>>>(point, *data);
+    } else {
+        single_points<T, F><<<blocks, THREADS, 0, stream>>>(point, *data);
+    }
+}
+
+/* The functions that networks are full of have kernels of their own. */
+template <typename T>
+static void launch_points(const cuda_point &point, const operands *data, unsigned blocks,
+                          cudaStream_t stream)
+{
+    switch (point.function) {
+    case CUDA_RELU:
+        return launch_function<T, CUDA_RELU>(point, data, blocks, stream);
+    case CUDA_CLIP:
+        return launch_function<T, CUDA_CLIP>(point, data, blocks, stream);
+    case CUDA_GELU:
+        return launch_function<T, CUDA_GELU>(point, data, blocks, stream);
+    case CUDA_ADD:
+        return launch_function<T, CUDA_ADD>(point, data, blocks, stream);
+    case CUDA_MUL:
+        return launch_function<T, CUDA_MUL>(point, data, blocks, stream);
+    case CUDA_SCALE_SHIFT:
+        return launch_function<T, CUDA_SCALE_SHIFT>(point, data, blocks, stream);
+    case CUDA_BIAS:
+        return launch_function<T, CUDA_BIAS>(point, data, blocks, stream);
+    case CUDA_BIAS_ADD:
+        return launch_function<T, CUDA_BIAS_ADD>(point, data, blocks, stream);
+    default:
+        return launch_function<T, CUDA_FUNCTIONS>(point, data, blocks, stream);
     }
 }
 
@@ -456,11 +510,7 @@ static void launch_typed(const cuda_job *job, const operands *data, cudaStream_t
     T *out = (T *)data->out[0];
     switch (job->kind) {
     case CUDA_JOB_POINT:
-        if (job->as.point.width > 1) {
-            wide_points<T><<<blocks, THREADS, 0, stream>>>(job->as.point, *data);
-        } else {
-            single_points<T><<<blocks, THREADS, 0, stream>>>(job->as.point, *data);
-        }
+        launch_points<T>(job->as.point, data, blocks, stream);
         break;
     case CUDA_JOB_POOL:
         pool_windows<T><<<blocks, THREADS, 0, stream>>>(job->as.window, job->threads, a, out);
@@ -488,7 +538,10 @@ static void launch_typed(const cuda_job *job, const operands *data, cudaStream_t
 extern "C" cudaError_t cuda_job_launch(const cuda_job *job, cuda_type type, const void *const *in,
                                        void *const *out, cudaStream_t stream)
 {
-    const operands data = {{in[0], in[1], in[2]}, {out[0], out[1]}};
+    const operands data = {
+        {in[0], in[1], in[2]},
+        {out[0],     out[1]    }
+    };
     if (job->kind == CUDA_JOB_MOVE) {
         launch_move(&job->as.move, &data, stream);
     } else if (job->kind == CUDA_JOB_TURN) {

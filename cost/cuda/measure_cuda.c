@@ -18,8 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DATA_SEED = 19, LEAST_ROUNDS = 3, RUNS_MOST = 4096 };
+enum { DATA_SEED = 19, LEAST_ROUNDS = 3, RUNS_MOST = 4096, GLANCES = 4, WALL_CLOCK = 2 };
 
+/* Slower than the best at first sight, with warm weights, and then with cold ones. */
+static const double glance_factor = 1.5;
 static const double slow_factor = 1.25;
 /* A GPU lowers its clocks while the processor plans; they rise within a few milliseconds of work.
  */
@@ -27,6 +29,7 @@ static const double warm_ns = 3e6;
 
 typedef struct {
     graft_kernel *kernel;
+    cuda_replay replay;
     double run_ns; /* First sight, then the fastest. */
     double *samples;
     uint32_t sample_count;
@@ -45,6 +48,7 @@ typedef struct {
     float *expected[GRAFT_MAX_OUTPUTS]; /* Of the first that the arbiter agrees with; in scratch. */
     contestant contestants[GRAFT_KERNEL_MOST];
     uint32_t count;
+    double batch_ns;
 } trial;
 
 /* --------------------------------------------------------------------- data */
@@ -90,9 +94,9 @@ static uint32_t count_copies(const trial *t)
     size_t bytes = 0;
     for (uint32_t k = 0; k < t->signature->input_count; k++) {
         bool is_const = (t->signature->const_mask >> k & 1U) != 0;
-        bytes += is_const ? (size_t)graft_shape_elements(&t->signature->inputs[k]) *
-                                cuda_type_bytes(t->device->target.type)
-                          : 0;
+        size_t size = (size_t)graft_shape_elements(&t->signature->inputs[k]) *
+                      cuda_type_bytes(t->device->target.type);
+        bytes += is_const && size >= CUDA_LEAST_COPIED ? size : 0;
     }
     return t->device->is_warm ? 1 : cuda_kernel_turns(bytes, t->device->cache_bytes);
 }
@@ -127,9 +131,15 @@ done:
     return status;
 }
 
+static void close_contestant(contestant *c)
+{
+    cuda_replay_close(&c->replay);
+    cuda_kernel_close(c->kernel);
+}
+
 static void drop_contestant(trial *t, uint32_t i)
 {
-    cuda_kernel_close(t->contestants[i].kernel);
+    close_contestant(&t->contestants[i]);
     t->count--;
     for (; i < t->count; i++) {
         t->contestants[i] = t->contestants[i + 1];
@@ -215,7 +225,7 @@ done:
 static void close_trial(trial *t)
 {
     for (uint32_t i = 0; i < t->count; i++) {
-        cuda_kernel_close(t->contestants[i].kernel);
+        close_contestant(&t->contestants[i]);
     }
     for (uint32_t k = 0; k < GRAFT_MAX_INPUTS; k++) {
         cuda_device_release(t->device, t->in[k]);
@@ -283,37 +293,45 @@ static uint32_t count_runs(double batch_ns, double run_ns)
     return runs < 1.0 ? 1 : runs > RUNS_MOST ? RUNS_MOST : (uint32_t)runs;
 }
 
-static graft_status time_contestant(const trial *t, contestant *c, double batch_ns, double *ns)
-{
-    uint32_t runs = c->run_ns > 0.0 ? count_runs(batch_ns, c->run_ns) : 4;
-    uint32_t turns = cuda_kernel_turn_count(c->kernel);
-    runs = c->run_ns > 0.0 && runs < turns ? turns : runs; /* Each copy once in a replay. */
-    return cuda_device_time(t->env, t->device, run_contestant, c->kernel, runs, ns);
-}
-
-/* First sight: correct, and about how fast. */
-static graft_status qualify(trial *t, contestant *c)
+/* First sight: correct, and about how fast when nothing is cold. */
+static graft_status glance(trial *t, contestant *c)
 {
     graft_status status = GRAFT_OK;
     bool wrong = false;
+    graft_log(t->env, 2, "first run: %s", cuda_kernel_name_of(c->kernel)); /* It may never end. */
     GRAFT_CHECK(check_result(t, c, &wrong));
     if (wrong) {
         return GRAFT_FAIL(t->env, GRAFT_UNSUPPORTED, "%s gives wrong results",
                           cuda_kernel_name_of(c->kernel));
     }
-    GRAFT_CHECK(time_contestant(t, c, 0.0, &c->run_ns));
-    GRAFT_CHECK(time_contestant(t, c, 1e5, &c->run_ns));
+    GRAFT_CHECK(
+        cuda_device_time(t->env, t->device, run_contestant, c->kernel, GLANCES, &c->run_ns));
 done:
     return status;
 }
 
-static graft_status qualify_all(trial *t)
+/* Captures a batch, in which each copy of the weights is read once, and replays it. */
+static graft_status look(trial *t, contestant *c)
+{
+    graft_status status = GRAFT_OK;
+    uint32_t runs = count_runs(t->batch_ns, c->run_ns);
+    uint32_t turns = cuda_kernel_turn_count(c->kernel);
+    GRAFT_CHECK(cuda_replay_open(t->env, t->device, run_contestant, c->kernel,
+                                 runs < turns ? turns : runs, &c->replay));
+    GRAFT_CHECK(cuda_replay_time(t->env, &c->replay, 1, &c->run_ns));
+done:
+    return status;
+}
+
+/* Lets each through a test; those that fail, and those that are slower than the best by more than
+ * `factor` after it, drop out. */
+static graft_status sift(trial *t, graft_status (*test)(trial *t, contestant *c), double factor)
 {
     graft_status status = GRAFT_OK;
     double best_ns = (double)INFINITY;
     for (uint32_t i = 0; i < t->count;) {
         contestant *c = &t->contestants[i];
-        status = qualify(t, c);
+        status = test(t, c);
         if (is_passed_over(t->env, status, cuda_kernel_name_of(c->kernel))) {
             drop_contestant(t, i);
             continue;
@@ -323,7 +341,7 @@ static graft_status qualify_all(trial *t)
         i++;
     }
     for (uint32_t i = t->count; i-- > 0;) {
-        if (t->contestants[i].run_ns > best_ns * slow_factor) {
+        if (t->contestants[i].run_ns > best_ns * factor) {
             drop_contestant(t, i);
         }
     }
@@ -341,12 +359,15 @@ static graft_status run_rounds(trial *t, const graft_measure_options *options)
     for (uint32_t i = 0; i < t->count; i++) {
         t->contestants[i].samples = GRAFT_NEW(t->env->scratch, double, options->rounds);
     }
-    GRAFT_CHECK(time_contestant(t, &t->contestants[0], warm_ns, &thrown_away));
+    contestant *first = &t->contestants[0];
+    GRAFT_CHECK(
+        cuda_replay_time(t->env, &first->replay, count_runs(warm_ns, first->run_ns), &thrown_away));
     for (uint32_t round = 0; round < options->rounds; round++) {
         for (uint32_t i = 0; i < t->count; i++) {
             contestant *c = &t->contestants[(i + round) % t->count];
             double ns = 0.0;
-            GRAFT_CHECK(time_contestant(t, c, (double)options->batch_ns, &ns));
+            GRAFT_CHECK(
+                cuda_replay_time(t->env, &c->replay, count_runs(t->batch_ns, c->run_ns), &ns));
             c->samples[c->sample_count++] = ns;
             c->run_ns = fmin(c->run_ns, ns);
         }
@@ -391,8 +412,13 @@ static graft_status measure_one(graft_env *env, graft_device *device,
     graft_status status = GRAFT_OK;
     graft_mark mark = graft_arena_mark(env->scratch);
     graft_buffer text = {.arena = env->scratch};
-    trial t = {.env = env, .device = device, .signature = signature};
+    trial t = {.env = env,
+               .device = device,
+               .signature = signature,
+               .batch_ns = (double)options->batch_ns};
+    uint64_t start_ns = graft_cost_clock_ns(WALL_CLOCK);
     graft_signature_print(signature, &text);
+    graft_log(env, 2, "measuring %s", text.data);
     status = graft_signature_outputs(signature, t.outputs);
     if (status != GRAFT_OK) {
         status =
@@ -403,7 +429,8 @@ static graft_status measure_one(graft_env *env, graft_device *device,
     GRAFT_CHECK(cuda_arbiter_open(env, signature, device->target.type, t.host, &t.arbiter));
     GRAFT_TRY(env, open_contestants(&t), "while measuring %s", text.data);
     GRAFT_TRY(env, bind_contestants(&t), "while measuring %s", text.data);
-    GRAFT_TRY(env, qualify_all(&t), "while measuring %s", text.data);
+    GRAFT_TRY(env, sift(&t, glance, glance_factor), "while measuring %s", text.data);
+    GRAFT_TRY(env, sift(&t, look, slow_factor), "while measuring %s", text.data);
     if (t.count == 0) {
         status =
             GRAFT_FAIL(env, GRAFT_UNSUPPORTED, "device '%s': every implementation of %s failed",
@@ -412,10 +439,22 @@ static graft_status measure_one(graft_env *env, graft_device *device,
     }
     GRAFT_TRY(env, run_rounds(&t, options), "while measuring %s", text.data);
     finish_entry(&t, entry);
+    graft_log(env, 2, "measured in %.0f ms, %u of its implementations to the end",
+              (double)(graft_cost_clock_ns(WALL_CLOCK) - start_ns) / 1e6, t.count);
 done:
     close_trial(&t);
     graft_arena_release(env->scratch, mark);
     return status;
+}
+
+static void plan(graft_env *env, graft_device *device, const graft_signature *signatures,
+                 uint32_t count)
+{
+    uint64_t start_ns = graft_cost_clock_ns(WALL_CLOCK);
+    graft_log(env, 2, "planning %u operators", count);
+    uint32_t planned = cuda_plan_ahead(env, device, signatures, count);
+    graft_log(env, 2, "planned %u of %u operators in %.0f ms", planned, count,
+              (double)(graft_cost_clock_ns(WALL_CLOCK) - start_ns) / 1e6);
 }
 
 graft_status cuda_measure(graft_env *env, graft_device *device, const graft_signature *signatures,
@@ -432,10 +471,12 @@ graft_status cuda_measure(graft_env *env, graft_device *device, const graft_sign
     graft_progress_start(&progress, &quiet, "measuring", "operators", count);
     for (uint32_t i = 0; i < count; i++) {
         if (i % ahead == 0) {
-            (void)cuda_plan_ahead(env, device, &signatures[i],
-                                  count - i < ahead ? count - i : ahead);
+            plan(env, device, &signatures[i], count - i < ahead ? count - i : ahead);
         }
         GRAFT_CHECK(measure_one(env, device, &signatures[i], &own, &entries[i]));
+        if (own.beat != NULL) {
+            own.beat(own.beat_context);
+        }
         graft_progress_update(&progress, i + 1, NULL);
     }
 done:

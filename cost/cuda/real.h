@@ -1,7 +1,9 @@
 /* real.h - the types of numbers that a GPU computes with, and their bits.
  *
  * binary16 and bfloat16 as IEEE 754 and its truncation define them; rounding is to nearest, ties to
- * even, as the device rounds. */
+ * even, as the device rounds. What is sent from here and is finite stays finite: numbers beyond the
+ * type's largest become the largest. Masks of attention are made of the least binary32, whose
+ * product with 0 would be a NaN if it were infinite. */
 #ifndef GRAFT_COST_CUDA_REAL_H
 #define GRAFT_COST_CUDA_REAL_H
 
@@ -46,6 +48,9 @@ static inline uint16_t cuda_to_bf16(float x)
     if ((bits & 0x7fffffffU) > 0x7f800000U) {
         return (uint16_t)(bits >> 16 | 0x40U); /* A NaN stays one. */
     }
+    if ((bits & 0x7fffffffU) > 0x7f7f0000U && (bits & 0x7fffffffU) < 0x7f800000U) {
+        return (uint16_t)((bits >> 16 & 0x8000U) | 0x7f7fU); /* Above the largest, but finite. */
+    }
     return (uint16_t)cuda_round_bits(bits & 0x7fffffffU, 16) | (uint16_t)(bits >> 16 & 0x8000U);
 }
 
@@ -56,8 +61,10 @@ static inline uint16_t cuda_to_f16(float x)
     uint32_t bits = cuda_float_bits(x);
     uint32_t sign = bits >> 16 & 0x8000U;
     bits &= 0x7fffffffU;
-    if (bits >= 0x47800000U) { /* 65536 and more; infinite; NaN. */
-        return (uint16_t)(sign | (bits > 0x7f800000U ? 0x7e00U : 0x7c00U));
+    if (bits > 0x477fe000U) { /* Above 65504, the largest; infinite; NaN. */
+        return (uint16_t)(sign | (bits < 0x7f800000U   ? 0x7bffU
+                                  : bits > 0x7f800000U ? 0x7e00U
+                                                       : 0x7c00U));
     }
     if (bits < 0x38800000U) { /* Subnormal: a multiple of 2^-24. */
         uint32_t exponent = bits >> 23;
@@ -65,7 +72,7 @@ static inline uint16_t cuda_to_f16(float x)
         uint32_t drop = exponent < 102 ? 24 : 126 - exponent;
         return (uint16_t)(sign | (drop > 24 ? 0 : cuda_round_bits(digits, drop)));
     }
-    return (uint16_t)(sign | cuda_round_bits(bits - 0x38000000U, 13)); /* May carry to infinity. */
+    return (uint16_t)(sign | cuda_round_bits(bits - 0x38000000U, 13));
 }
 
 static inline float cuda_from_f16(uint16_t half)

@@ -124,6 +124,9 @@ static graft_status measure_batch(measurement *m, const graft_signature *signatu
     }
 done:
     close_batch(m->env->scratch, b, status, entries + first);
+    if (m->options->beat != NULL) {
+        m->options->beat(m->options->beat_context);
+    }
     graft_arena_release(m->env->scratch, mark);
     return status;
 }

@@ -25,6 +25,8 @@ typedef struct graft_measure_options {
                           some: for comparison with what no other way was open to. */
     const char *const *only; /* By signature, the name of the one implementation that takes part;
                                 NULL, here or there: all do. */
+    void (*beat)(void *context); /* Called after each signature, for whoever watches; or NULL. */
+    void *beat_context;
     graft_anchor *anchor; /* Samples are held against it (see anchor.h); NULL: they are taken as the
                              clock says. */
 } graft_measure_options;

@@ -55,10 +55,11 @@ static graft_status refuse_opaque(graft_env *env, const graft_executor *e)
             continue;
         }
         if (e->model == NULL) {
-            return GRAFT_FAIL(env, GRAFT_UNSUPPORTED,
-                              "the graph cannot be run: node %u is operator number %u of a model that is not "
-                              "given",
-                              n, node->source);
+            return GRAFT_FAIL(
+                env, GRAFT_UNSUPPORTED,
+                "the graph cannot be run: node %u is operator number %u of a model that is not "
+                "given",
+                n, node->source);
         }
         const char *type =
             graft_arena_printf(env->scratch, ", %s", graft_model_node_type(e->model, node));
@@ -224,6 +225,12 @@ done:
     return status;
 }
 
+static const char *name_step(graft_arena *arena, const graft_step *step)
+{
+    return step->node == GRAFT_NONE ? "a conversion of layouts"
+                                    : graft_arena_printf(arena, "node %u", step->node);
+}
+
 /* What the database lacks is measured in one go before kernels are opened one by one. */
 static graft_status open_kernels(graft_env *env, graft_executor *e, graft_cost *cost)
 {
@@ -233,8 +240,8 @@ static graft_status open_kernels(graft_env *env, graft_executor *e, graft_cost *
     e->kernels = GRAFT_NEW(e->arena, graft_kernel *, e->schedule.step_count);
     e->opaques = GRAFT_NEW(e->arena, graft_opaque, e->schedule.step_count);
     for (uint32_t i = 0; i < e->schedule.step_count; i++) {
-        GRAFT_TRY(env, open_kernel(env, e, cost, i), "while preparing node %u",
-                  e->schedule.steps[i].node);
+        GRAFT_TRY(env, open_kernel(env, e, cost, i), "while preparing %s",
+                  name_step(env->scratch, &e->schedule.steps[i]));
     }
 done:
     return status;

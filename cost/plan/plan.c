@@ -82,6 +82,7 @@ typedef struct {
     conversions *last; /* Looked for just now: neighbours often have one shape. */
     graft_elimination *problem;
     uint8_t *states; /* By variable. */
+    bool unblocked;
 } planner;
 
 /* -------------------------------------------------------------------- costs */
@@ -254,6 +255,24 @@ static bool recall_node(planner *p, graft_index node, const graft_signature *sig
     return same;
 }
 
+static bool is_blocked(const graft_layout_choice *choice)
+{
+    return memchr(choice->inputs, GRAFT_LAYOUT_BLOCKED, sizeof(choice->inputs)) != NULL ||
+           memchr(choice->outputs, GRAFT_LAYOUT_BLOCKED, sizeof(choice->outputs)) != NULL;
+}
+
+/* Those that the device has: the first is always among them. */
+static void list_choices(const planner *p, graft_index node, node_plan *plan)
+{
+    uint32_t count = graft_layout_alternatives(p->graph, node, p->offered, plan->choices);
+    plan->count = 0;
+    for (uint32_t a = 0; a < count; a++) {
+        if (!p->unblocked || !is_blocked(&plan->choices[a])) {
+            plan->choices[plan->count++] = plan->choices[a];
+        }
+    }
+}
+
 /* The alternatives of a node and what they cost. */
 static void list_alternatives(planner *p, graft_index node)
 {
@@ -263,7 +282,7 @@ static void list_alternatives(planner *p, graft_index node)
     node_memo *memo = NULL;
     graft_signature signature;
     if (op == GRAFT_OP_OPAQUE) {
-        plan->count = graft_layout_alternatives(p->graph, node, p->offered, plan->choices);
+        list_choices(p, node, plan);
         return;
     }
     graft_signature_of_node(p->graph, node, &rows, p->overwrites[node], &signature);
@@ -272,7 +291,7 @@ static void list_alternatives(planner *p, graft_index node)
         return;
     }
     uint32_t missing = p->plan->missing_count;
-    plan->count = graft_layout_alternatives(p->graph, node, p->offered, plan->choices);
+    list_choices(p, node, plan);
     if (!costs_nothing(op)) {
         cost_alternatives(p, node, &signature, plan);
     }
@@ -863,6 +882,7 @@ void graft_plan_build(graft_arena *arena, const graft_plan_request *request, gra
                  .source = request->source,
                  .context = request->context,
                  .memo = remembers ? request->memo : NULL,
+                 .unblocked = request->unblocked,
                  .plan = plan};
     memset(plan, 0, sizeof(*plan));
     graft_assignment *a = &plan->assignment;

@@ -45,6 +45,7 @@ typedef struct graft_plan_request {
     void *context;         /* Of the source. */
     graft_plan_memo *memo; /* NULL: none. */
     bool copies;           /* Concatenations, splits and slices are never views. */
+    bool unblocked;        /* The device has no blocked layouts: they are not asked for. */
     /* Whether the device runs such a group (groups.h) as one; NULL: none. Its cost is asked of the
      * source, as of other signatures. */
     bool (*fuses)(void *context, const graft_signature *signature);

@@ -417,6 +417,35 @@ static void test_missing(void **state)
     assert_true(plan.missing_count >= 4); /* Two convolutions, conversions in and out. */
 }
 
+/* A device without blocked layouts is not asked what they cost, and gets none. */
+static void test_unblocked(void **state)
+{
+    graft_env *env = *state;
+    graft_rng rng;
+    graft_rng_seed(&rng, 41);
+    oracle *o = GRAFT_NEW(env->life, oracle, 1);
+    uint32_t convs = 0;
+    for (uint32_t trial = 0; trial < 100; trial++) {
+        graft_plan plan;
+        graft_graph *graph = draw_graph(env, &rng);
+        graft_order order = build_order(env->unit, graph);
+        *o = (oracle){.count = 0};
+        graft_rng_derive(&o->rng, 42, trial);
+        const graft_plan_request request = {
+            .graph = graph, .order = &order, .source = ask, .context = o, .unblocked = true};
+        graft_plan_build(env->unit, &request, &plan);
+        assert_int_equal(plan.missing_count, 0);
+        for (uint32_t i = 0; i < o->count; i++) {
+            const graft_signature *s = &o->signatures[i];
+            convs += s->op == GRAFT_OP_conv || s->op == GRAFT_OP_conv_bias_add;
+            assert_null(memchr(s->in_layouts, GRAFT_LAYOUT_BLOCKED, sizeof(s->in_layouts)));
+            assert_null(memchr(s->out_layouts, GRAFT_LAYOUT_BLOCKED, sizeof(s->out_layouts)));
+        }
+        graft_arena_reset(env->unit);
+    }
+    assert_true(convs > 50);
+}
+
 /* An estimate is no reason to leave what was measured. */
 static void test_estimates(void **state)
 {
@@ -485,13 +514,10 @@ static void test_views_beside_estimates(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_elimination),
-        CHECK_TEST(test_too_wide),
-        CHECK_TEST(test_plans),
-        CHECK_TEST(test_missing),
-        CHECK_TEST(test_memo),
-        CHECK_TEST(test_estimates),
-        CHECK_TEST(test_views_beside_estimates),
+        CHECK_TEST(test_elimination), CHECK_TEST(test_too_wide),
+        CHECK_TEST(test_plans),       CHECK_TEST(test_missing),
+        CHECK_TEST(test_unblocked),   CHECK_TEST(test_memo),
+        CHECK_TEST(test_estimates),   CHECK_TEST(test_views_beside_estimates),
     };
     return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
 }
