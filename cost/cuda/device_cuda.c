@@ -332,7 +332,7 @@ graft_status cuda_device_write(graft_env *env, graft_device *device, void *to, c
     if (cuda_type_bytes(type) == sizeof(float)) {
         return copy_in(env, device, to, from, count * sizeof(float));
     }
-    uint16_t *halves = malloc((count > 0 ? count : 1) * sizeof(*halves));
+    uint16_t *halves = calloc(count > 0 ? count : 1, sizeof(*halves));
     if (halves == NULL) {
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for %zu numbers", count);
     }
@@ -392,7 +392,7 @@ static graft_status fill_pack(graft_env *env, graft_device *device, const graft_
     graft_status status = GRAFT_OK;
     float *ordered = NULL;
     if (filter != NULL) {
-        ordered = malloc(pack->count * sizeof(float));
+        ordered = calloc(pack->count, sizeof(float));
         if (ordered == NULL) {
             return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory left for %zu weights", pack->count);
         }

@@ -316,6 +316,19 @@ uint32_t graft_layout_alternatives(const graft_graph *graph, graft_index node,
     return l.count;
 }
 
+uint32_t graft_layout_drop_blocked(graft_layout_choice *choices, uint32_t count)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const graft_layout_choice *c = &choices[i];
+        if (memchr(c->inputs, GRAFT_LAYOUT_BLOCKED, sizeof(c->inputs)) == NULL &&
+            memchr(c->outputs, GRAFT_LAYOUT_BLOCKED, sizeof(c->outputs)) == NULL) {
+            choices[kept++] = *c;
+        }
+    }
+    return kept;
+}
+
 /* What is listed first is channels last wherever an operand is. */
 static const graft_layout_choice *prefer(const graft_layout_choice *listed, uint32_t count,
                                          uint32_t layout)

@@ -65,6 +65,10 @@ uint32_t graft_layout_alternatives(const graft_graph *graph, graft_index node,
                                    const uint8_t *offered,
                                    graft_layout_choice choices[GRAFT_LAYOUT_COUNT]);
 
+/* Takes those with an operand in blocks out; returns how many are left, never none: the convention's
+ * has no blocks. */
+uint32_t graft_layout_drop_blocked(graft_layout_choice *choices, uint32_t count);
+
 /* One layout throughout: every node works in `layout` where it can, else in what is listed first.
  * With channels last it is the convention for the whole graph: the layout that every value is made
  * in (`layouts`, by value id; inputs of the graph and const values are row-major) and what every

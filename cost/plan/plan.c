@@ -255,22 +255,10 @@ static bool recall_node(planner *p, graft_index node, const graft_signature *sig
     return same;
 }
 
-static bool is_blocked(const graft_layout_choice *choice)
-{
-    return memchr(choice->inputs, GRAFT_LAYOUT_BLOCKED, sizeof(choice->inputs)) != NULL ||
-           memchr(choice->outputs, GRAFT_LAYOUT_BLOCKED, sizeof(choice->outputs)) != NULL;
-}
-
-/* Those that the device has: the first is always among them. */
 static void list_choices(const planner *p, graft_index node, node_plan *plan)
 {
     uint32_t count = graft_layout_alternatives(p->graph, node, p->offered, plan->choices);
-    plan->count = 0;
-    for (uint32_t a = 0; a < count; a++) {
-        if (!p->unblocked || !is_blocked(&plan->choices[a])) {
-            plan->choices[plan->count++] = plan->choices[a];
-        }
-    }
+    plan->count = p->unblocked ? graft_layout_drop_blocked(plan->choices, count) : count;
 }
 
 /* The alternatives of a node and what they cost. */

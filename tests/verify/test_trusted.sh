@@ -54,6 +54,7 @@ adds_up() {
 # The page's table: each row's files have as many lines as it says, give or take a hundred; each
 # file that is counted stands in one row.
 parts_are_told() {
+    # shellcheck disable=SC2016
     sed -n 's/^| .* | \(`.*`\) | \([0-9]*\),*\([0-9]*\) |$/\2\3 \1/p' docs/verification.md | tr -d '`' > "$FOLDER/rows"
     sed '/what a proof rests on/q' "$FOLDER/list" | awk '
         NR == FNR { told[NR] = $1; for (i = 2; i <= NF; i++) row[$i] = NR; rows = NR; next }
