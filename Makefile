@@ -8,6 +8,8 @@
 #   MODEL=resnet50                a zoo name or a path to an .onnx file, for `make policy` and `make report`
 #   DEVICE=cpu                    whose costs they go by
 #   EXACT=1                       `make policy` uses only rules that give the same bits for every input
+#   MAX_FLASH=BYTES               of rules and costs of a policy for several models, for `make policy`
+#   MAX_RAM=BYTES                 of graph and workspace on a processor of 32 bits, for `make policy` of one model
 #   PREFIX=/usr/local             where `make install` puts things, below DESTDIR
 #   ONLY=text                     build and run only the tests whose path contains the text
 #   V=1                           show the commands
@@ -86,7 +88,8 @@ endif
 # Train and emit; compile the header into a C99 program that rewrites the model; replay its decisions,
 # compare outputs and measure. An interrupted run goes on from its checkpoint.
 policy: $(GRAFT) | rules/graft.rules ## Measure, train and emit out/MODEL/graft_policy.h (MODEL=resnet50, a path, or zoo)
-	$(GRAFT) policy $(MODEL) --out $(POLICY_OUT) --device $(DEVICE) $(if $(EXACT),--exact)
+	$(GRAFT) policy $(MODEL) --out $(POLICY_OUT) --device $(DEVICE) $(if $(EXACT),--exact) \
+	    $(if $(MAX_FLASH),--max-flash $(MAX_FLASH)) $(if $(MAX_RAM),--max-ram $(MAX_RAM))
 ifeq ($(SEVERAL),)
 	$(CC) -std=c99 -Wall -Wextra -Werror -pedantic -O2 -Iinclude -I$(POLICY_OUT) \
 	    emit/firmware/rewrite.c -o $(POLICY_OUT)/rewrite

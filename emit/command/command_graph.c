@@ -1,6 +1,7 @@
 /* command_graph.c - `graft emit-graph` and `graft emit-policy` (see command.h). */
 #include "emit/command/command.h"
 #include "emit/command/contents.h"
+#include "emit/header/fit.h"
 #include "emit/header/graphtable.h"
 #include "emit/header/header.h"
 #include "emit/header/weighttable.h"
@@ -27,7 +28,50 @@ typedef struct {
     const char *out;
     const char *name;
     const char *weights;
+    const char *policy;   /* NULL: nothing is said of memory. */
+    uint64_t ram;         /* 0: not given. */
+    const char *pointers; /* Their bits. */
 } choices;
+
+/* What graph and policy take of the product's memory. */
+static graft_status fit_graph(graft_env *env, const choices *c, const graft_graph *graph,
+                              graft_fit *fit)
+{
+    graft_status status = GRAFT_OK;
+    graft_policy *policy = GRAFT_NEW(env->life, graft_policy, 1);
+    const char *const *names = NULL;
+    const graft_fit_options options = {.model = c->model,
+                                       .policy = policy,
+                                       .budget = c->ram,
+                                       .pointer_bytes = strcmp(c->pointers, "64") == 0 ? 8 : 4};
+    GRAFT_CHECK(graft_policyfile_read(env, env->life, c->policy, policy, &names));
+    GRAFT_CHECK(graft_fit_make(env, graph, &options, fit));
+done:
+    return status;
+}
+
+static void print_written(graft_env *env, const choices *c, const graft_model *model,
+                          const graft_fit *fit)
+{
+    const graft_index nodes = graft_graph_node_count(&model->graph);
+    graft_json json;
+    graft_log(env, 1, "wrote %s: %u nodes, %u of them opaque", c->out, nodes, model->opaque_count);
+    if (fit != NULL) {
+        graft_log(env, 1, "it takes %zu bytes of RAM with pointers of %s bits", fit->ram.total,
+                  c->pointers);
+    }
+    if (!env->json) {
+        return;
+    }
+    graft_json_begin(&json, env->scratch);
+    graft_json_string(&json, "file", c->out);
+    graft_json_integer(&json, "nodes", nodes);
+    graft_json_integer(&json, "opaque", model->opaque_count);
+    if (fit != NULL) {
+        graft_json_integer(&json, "ram", (int64_t)fit->ram.total);
+    }
+    graft_json_end(&json, stdout);
+}
 
 static graft_status run(graft_env *env, void *given)
 {
@@ -35,21 +79,21 @@ static graft_status run(graft_env *env, void *given)
     const choices *c = given;
     const char *name = c->name != NULL ? c->name : base_name(env->life, c->model);
     graft_model *model = NULL;
+    graft_fit fit;
+    const graft_fit *fitted = c->policy != NULL ? &fit : NULL;
+    if (c->ram > 0 && c->policy == NULL) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
+                          "--max-ram needs --policy: the workspace is for its rules and network");
+    }
     GRAFT_CHECK(graft_model_open(env, env->life, c->model, NULL, &model));
-    GRAFT_CHECK(graft_graphtable_write(env, &model->graph, name, c->out));
+    if (c->policy != NULL) {
+        GRAFT_CHECK(fit_graph(env, c, &model->graph, &fit));
+    }
+    GRAFT_CHECK(graft_graphtable_write(env, &model->graph, name, fitted, c->out));
     if (c->weights != NULL) {
         GRAFT_CHECK(graft_weighttable_write(env, model, name, c->weights));
     }
-    graft_log(env, 1, "wrote %s: %u nodes, %u of them opaque", c->out,
-              graft_graph_node_count(&model->graph), model->opaque_count);
-    if (env->json) {
-        graft_json json;
-        graft_json_begin(&json, env->scratch);
-        graft_json_string(&json, "file", c->out);
-        graft_json_integer(&json, "nodes", graft_graph_node_count(&model->graph));
-        graft_json_integer(&json, "opaque", model->opaque_count);
-        graft_json_end(&json, stdout);
-    }
+    print_written(env, c, model, fitted);
 done:
     return status;
 }
@@ -60,6 +104,13 @@ static const graft_option options[] = {
     GRAFT_TEXT(choices, name, "--name", "NAME", NULL, "of the table (default: the model's)"),
     GRAFT_TEXT(choices, weights, "--weights", "WEIGHTS.h", NULL,
                "also the weights, matrices in 8 bits"),
+    GRAFT_TEXT(choices, policy, "--policy", "POLICY.graft", NULL,
+               "what will rewrite it: the header says how much RAM that takes"),
+    GRAFT_NUMBER(
+        choices, ram, "--max-ram", "BYTES", NULL, GRAFT_FIT_LEAST, GRAFT_FIT_MOST,
+        "of graph and workspace: what loses nothing is lowered to fit, else it is refused"),
+    GRAFT_CHOICE(choices, pointers, "--pointers", "BITS", "32|64", "32",
+                 "of the processor that --max-ram is for"),
 };
 
 const graft_command graft_command_emit_graph = {.name = "emit-graph",

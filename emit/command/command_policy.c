@@ -10,6 +10,7 @@
 #include "emit/command/share.h"
 #include "emit/command/shown_policy.h"
 #include "emit/header/compile.h"
+#include "emit/header/fit.h"
 #include "emit/header/graphtable.h"
 #include "emit/header/header.h"
 #include "emit/policy/dreamt.h"
@@ -34,6 +35,8 @@ typedef struct policy_run {
     const char *out;
     bool amalgamate;
     uint32_t flash;         /* 0: not given. */
+    uint64_t ram;           /* Likewise. */
+    const char *pointers;   /* Their bits, of the processor that it is for. */
     const char *held_out;   /* A family of models, or NULL. */
     const char *measured;   /* A database, or NULL. */
     const char *agent_name; /* What one model's policy is made by. */
@@ -201,24 +204,39 @@ done:
     return status;
 }
 
+/* Of the model, whatever the policy: `rule_count` may be all that is known of it. */
+static graft_fit_options fit_options(const policy_run *run, const graft_policy *policy)
+{
+    return (graft_fit_options){.model = run->options.model,
+                               .policy = policy,
+                               .budget = run->ram,
+                               .pointer_bytes = strcmp(run->pointers, "64") == 0 ? 8 : 4};
+}
+
 static graft_status write_files(policy_run *run)
 {
     graft_status status = GRAFT_OK;
     graft_env *env = run->env;
+    const graft_graph *graph = &run->session.environment.first.graph;
+    const graft_fit_options fit_given = fit_options(run, &run->policy);
+    graft_fit fit;
     graft_header_sizes sizes;
+    GRAFT_CHECK(graft_fit_make(env, graph, &fit_given, &fit));
     const graft_header_options header = {.name = "model",
                                          .generator = "graft",
                                          .rule_names = run->session.xfers.names,
-                                         .amalgamate = run->amalgamate};
+                                         .amalgamate = run->amalgamate,
+                                         .small = fit.small};
     GRAFT_CHECK(
         graft_header_write(env, &run->policy, &header, path_in(run, "graft_policy.h"), &sizes));
     GRAFT_CHECK(graft_policyfile_write(env, &run->policy, run->session.xfers.names,
                                        path_in(run, "policy.graft")));
-    GRAFT_CHECK(graft_graphtable_write(env, &run->session.environment.first.graph, "model",
-                                       path_in(run, "graft_graph.h")));
+    GRAFT_CHECK(graft_graphtable_write(env, graph, "model", &fit, path_in(run, "graft_graph.h")));
     GRAFT_CHECK(graft_results_write(env, &run->results, path_in(run, "results.json")));
     (void)printf("%s: %zu bytes of rules, %zu of network, %zu of plans\n",
                  path_in(run, "graft_policy.h"), sizes.rules, sizes.network, sizes.plans);
+    (void)printf("%s: %zu bytes of RAM with pointers of %s bits\n", path_in(run, "graft_graph.h"),
+                 fit.ram.total, run->pointers);
     graft_results_print(&run->results, stdout);
 done:
     return status;
@@ -366,6 +384,14 @@ static graft_status show_policy(policy_run *run)
     return status;
 }
 
+/* Refuses what no policy with these rules could fit into, before one is trained. */
+static graft_status foresee_ram(const policy_run *run)
+{
+    const graft_policy least = {.rule_count = (uint16_t)run->session.xfers.count};
+    const graft_fit_options options = fit_options(run, &least);
+    return graft_fit_foresee(run->env, &run->session.environment.first.graph, &options);
+}
+
 static graft_status make_one(policy_run *run)
 {
     graft_status status = GRAFT_OK;
@@ -379,6 +405,7 @@ static graft_status make_one(policy_run *run)
                             run->options.model);
         goto done;
     }
+    GRAFT_CHECK(foresee_ram(run));
     if (!graft_device_present(run->session.device)) { /* What is estimated stays so: no gain. */
         GRAFT_CHECK(graft_known_price_set(run->env, &run->session, &run->known));
     }
@@ -396,6 +423,12 @@ static graft_status run_policy(graft_env *env, void *choices)
     graft_session_complete(env, &run->options);
     GRAFT_CHECK(graft_session_open_ranks(env, &run->options));
     if (graft_generalist_means(run->options.model)) {
+        if (run->ram > 0) {
+            return GRAFT_FAIL(
+                env, GRAFT_BAD_INPUT,
+                "--max-ram is for a policy of one model: of several, graft emit-graph "
+                "takes it for each");
+        }
         const graft_generalist_options options = {.session = run->options,
                                                   .out = run->out,
                                                   .held_out = run->held_out,
@@ -421,6 +454,12 @@ static const graft_option options[] = {
     GRAFT_FLAG(policy_run, amalgamate, "--amalgamate", "one header that holds the engine too"),
     GRAFT_NUMBER(policy_run, flash, "--max-flash", "BYTES", NULL, FLASH_LEAST, FLASH_MOST,
                  "of rules and costs, of several models"),
+    GRAFT_NUMBER(
+        policy_run, ram, "--max-ram", "BYTES", NULL, GRAFT_FIT_LEAST, GRAFT_FIT_MOST,
+        "of graph and workspace, of one model: what loses nothing is lowered to fit, else it "
+        "is refused"),
+    GRAFT_CHOICE(policy_run, pointers, "--pointers", "BITS", "32|64", "32",
+                 "of the processor that --max-ram is for"),
     GRAFT_CHOICE(policy_run, agent_name, "--agent", "NAME", "table|dream", "table",
                  "of one model: a refined table of costs, or an agent that dreams on top of it"),
     GRAFT_TEXT(

@@ -172,29 +172,60 @@ static void print_table(const table_builder *builder, graft_buffer *text)
     }
 }
 
-/* What a loader needs, and half as much again for rewriting. */
-static void print_limits(const table_builder *builder, const graft_identifier *name,
+static graft_index widen(graft_index count, graft_index more, uint32_t room)
+{
+    return count + (count / 2 + more) * room / GRAFT_GRAPHTABLE_ROOM;
+}
+
+graft_limits graft_graphtable_limits(const graft_graph *graph, uint32_t room)
+{
+    graft_index values = 0;
+    graft_index edges = 0;
+    for (graft_index v = 0; v < graph->value_end; v++) {
+        values += graph->values[v].kind != GRAFT_VALUE_FREE;
+    }
+    for (graft_index n = 0; n < graph->node_end; n++) {
+        const graft_node *node = &graph->nodes[n];
+        edges +=
+            node->op == GRAFT_OP_NONE ? 0 : (graft_index)node->input_count + node->output_count;
+    }
+    return (graft_limits){.nodes = widen(graft_graph_node_count(graph), 16, room),
+                          .values = widen(values, 32, room),
+                          .edges = widen(edges, 64, room),
+                          .outputs = graph->output_count > 0 ? graph->output_count : 1};
+}
+
+static void print_limits(const graft_limits *limits, const graft_identifier *name,
                          graft_buffer *text)
 {
-    const graft_graph *graph = builder->graph;
-    graft_index edges = 0;
-    for (graft_index i = 0; i < builder->order->count; i++) {
-        const graft_node *node = &graph->nodes[builder->order->order[i]];
-        edges += (graft_index)node->input_count + node->output_count;
-    }
     graft_buffer_printf(text,
                         "/* {nodes, values, edges, outputs} with room for rewriting. */\n"
                         "#define GRAFT_GRAPH_%s_LIMITS {%u, %u, %u, %u}\n\n",
-                        name->capitals, builder->order->count * 3 / 2 + 16,
-                        builder->value_count * 3 / 2 + 32, edges * 3 / 2 + 64,
-                        graph->output_count > 0 ? graph->output_count : 1);
+                        name->capitals, limits->nodes, limits->values, limits->edges,
+                        limits->outputs);
+}
+
+/* The first graph of a program needs no name. */
+static void print_aliases(const graft_identifier *name, bool sized, graft_buffer *text)
+{
+    static const char *const sizes[] = {"STEPS", "BUFFER_BYTES", "WORK_BYTES"};
+    graft_buffer_printf(text,
+                        "#ifndef GRAFT_GRAPH\n#define GRAFT_GRAPH graft_graph_%s\n"
+                        "#define GRAFT_GRAPH_LIMITS GRAFT_GRAPH_%s_LIMITS\n",
+                        name->small, name->capitals);
+    for (size_t i = 0; sized && i < sizeof sizes / sizeof sizes[0]; i++) {
+        graft_buffer_printf(text, "#define GRAFT_GRAPH_%s GRAFT_GRAPH_%s_%s\n", sizes[i],
+                            name->capitals, sizes[i]);
+    }
+    graft_buffer_printf(text, "#endif\n\n#endif\n");
 }
 
 /* The text, in `text`, whose arena is not env->scratch. */
 static graft_status print_header(graft_env *env, const graft_graph *graph, const char *name,
-                                 graft_buffer *text)
+                                 const graft_fit *fit, graft_buffer *text)
 {
     graft_status status = GRAFT_OK;
+    const graft_limits room = graft_graphtable_limits(graph, GRAFT_GRAPHTABLE_ROOM);
     graft_mark mark = graft_arena_mark(env->scratch);
     graft_identifier id;
     table_builder builder;
@@ -212,18 +243,18 @@ static graft_status print_header(graft_env *env, const graft_graph *graph, const
         id.small, id.small, id.small, id.capitals, id.capitals, id.small);
     print_table(&builder, text);
     graft_buffer_printf(text, "};\n\n");
-    print_limits(&builder, &id, text);
-    graft_buffer_printf(text,
-                        "#ifndef GRAFT_GRAPH\n#define GRAFT_GRAPH graft_graph_%s\n"
-                        "#define GRAFT_GRAPH_LIMITS GRAFT_GRAPH_%s_LIMITS\n#endif\n\n#endif\n",
-                        id.small, id.capitals);
+    print_limits(fit != NULL ? &fit->limits : &room, &id, text);
+    if (fit != NULL) {
+        GRAFT_CHECK(graft_fit_print(env, fit, &id, text));
+    }
+    print_aliases(&id, fit != NULL, text);
 done:
     graft_arena_release(env->scratch, mark);
     return status;
 }
 
 graft_status graft_graphtable_write(graft_env *env, const graft_graph *graph, const char *name,
-                                    const char *path)
+                                    const graft_fit *fit, const char *path)
 {
     graft_status status = GRAFT_OK;
     if (graph->dtype != GRAFT_DTYPE_F32) {
@@ -236,7 +267,7 @@ graft_status graft_graphtable_write(graft_env *env, const graft_graph *graph, co
         return GRAFT_FAIL(env, GRAFT_NO_MEMORY, "no memory for %s", path);
     }
     graft_buffer text = {.arena = arena};
-    GRAFT_TRY(env, print_header(env, graph, name, &text), "while writing %s", path);
+    GRAFT_TRY(env, print_header(env, graph, name, fit, &text), "while writing %s", path);
     GRAFT_CHECK(graft_file_write(env, path, text.data, text.size));
 done:
     graft_arena_free(arena);

@@ -432,6 +432,13 @@ static graft_status print_engine(header_printer *printer)
                             printer->options->operators, printer->options->operators,
                             printer->options->operators);
     }
+    if (printer->options->small) {
+        graft_buffer_printf(text,
+                            "/* The memory that it was made for has room for ids of 16 bits. */\n"
+                            "#ifndef GRAFT_SMALL_GRAPHS\n"
+                            "#define GRAFT_SMALL_GRAPHS\n"
+                            "#endif\n\n");
+    }
     if (printer->options->amalgamate) {
         GRAFT_CHECK(graft_engine_text(printer->env, text));
     } else {

@@ -15,6 +15,7 @@ typedef struct graft_header_options {
     const char *const *rule_names; /* By rule, for comments; NULL: none. */
     bool amalgamate;               /* Carry the engine inside. */
     uint64_t operators; /* Those that the product has, a bit for each id; 0: nobody says. */
+    bool small;         /* Define GRAFT_SMALL_GRAPHS. */
 } graft_header_options;
 
 /* Bytes of const data by kind. */

@@ -1,6 +1,6 @@
 /* The policy header and the graph table of a keyword-spotting model, in the program of
  * tests/firmware: on this computer as C99 and C++ and on an emulated Cortex-M4 it decides as the
- * tools do. */
+ * tools do, and takes the memory that the header says, its network's too. */
 #include "emit/header/graphtable.h"
 #include "emit/header/header.h"
 #include "tests/support/policy.h"
@@ -14,13 +14,18 @@ enum { TOOL_MISSING = 77 };
 
 static void write_headers(graft_env *env, const policy_kit *kit, const char *folder)
 {
-    const graft_header_options options = {"kit", "graft test", policy_kit_names, false, 0};
+    const graft_header_options options = {"kit", "graft test", policy_kit_names, false, 0, false};
     assert_int_equal(graft_header_write(env, &kit->policy, &options,
                                         graft_arena_printf(env->life, "%s/graft_policy.h", folder),
                                         NULL),
                      GRAFT_OK);
+    const graft_fit_options unbounded = {
+        .model = "kit", .policy = &kit->policy, .pointer_bytes = 4};
+    graft_fit fit;
+    assert_int_equal(graft_fit_make(env, kit->graph, &unbounded, &fit), GRAFT_OK);
+    assert_true(fit.ram.parts[GRAFT_RAM_NETWORK] > 0);
     assert_int_equal(
-        graft_graphtable_write(env, kit->graph, "kit",
+        graft_graphtable_write(env, kit->graph, "kit", &fit,
                                graft_arena_printf(env->life, "%s/graft_graph.h", folder)),
         GRAFT_OK);
 }
@@ -53,8 +58,10 @@ static void test_same_decisions(void **state)
     size_t size = 0;
     write_headers(env, kit, folder);
     // NOLINTNEXTLINE(cert-env33-c): running a compiler is the point.
-    int status = system(graft_arena_printf(
-        env->life, "sh tests/firmware/run.sh '%s' > '%s/output.txt' 2>&1", folder, folder));
+    int status = system(graft_arena_printf(env->life,
+                                           "{ sh tests/firmware/run.sh '%s' && sh "
+                                           "tests/firmware/ram.sh '%s'; } > '%s/output.txt' 2>&1",
+                                           folder, folder, folder));
     assert_int_equal(graft_file_read(env, env->life,
                                      graft_arena_printf(env->life, "%s/output.txt", folder), &text,
                                      &size),

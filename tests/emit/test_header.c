@@ -34,7 +34,8 @@ static void write_text(const bench *b, const char *name, const char *text)
 
 static void write_header(const bench *b, const char *file, const char *name, bool amalgamate)
 {
-    const graft_header_options options = {name, "graft test", policy_kit_names, amalgamate, 0};
+    const graft_header_options options = {name, "graft test", policy_kit_names, amalgamate,
+                                          0,    false};
     assert_int_equal(graft_header_write(b->env, &b->kit->policy, &options, path_in(b, file), NULL),
                      GRAFT_OK);
 }
@@ -80,7 +81,7 @@ static void test_same_bytes(void **state)
     graft_arena *arena = graft_arena_new(1 << 20);
     graft_buffer texts[2] = {{.arena = arena}, {.arena = arena}};
     graft_header_sizes sizes;
-    const graft_header_options options = {"Kit-1", "graft test", NULL, true, 0};
+    const graft_header_options options = {"Kit-1", "graft test", NULL, true, 0, false};
     for (uint32_t i = 0; i < 2; i++) {
         const policy_kit *kit = policy_kit_open(b.env, &policy_kit_plain);
         assert_int_equal(graft_header_print(b.env, &kit->policy, &options, &texts[i], &sizes),
@@ -241,7 +242,7 @@ static void test_faults(void **state)
 {
     bench b = open_bench(*state);
     graft_env *env = b.env;
-    graft_header_options options = {"", "graft test", NULL, false, 0};
+    graft_header_options options = {"", "graft test", NULL, false, 0, false};
     const char *path = path_in(&b, "graft_policy.h");
     char *long_text = GRAFT_NEW(env->life, char, 4100);
     check_failed(env, graft_header_write(env, &b.kit->policy, &options, path, NULL),
@@ -288,7 +289,8 @@ static void test_graph_table(void **state)
     graft_order order = build_order(b.env->life, graph);
     uint64_t hash =
         graft_graph_hash(graph, &order, GRAFT_NEW(b.env->life, uint64_t, graph->limits.values));
-    assert_int_equal(graft_graphtable_write(b.env, graph, "Kit", path_in(&b, "graph.h")), GRAFT_OK);
+    assert_int_equal(graft_graphtable_write(b.env, graph, "Kit", NULL, path_in(&b, "graph.h")),
+                     GRAFT_OK);
     write_text(
         &b, "one.c",
         graft_arena_printf(

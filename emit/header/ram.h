@@ -1,0 +1,38 @@
+/* ram.h - what a product's memory has to hold for a graph and a policy, on processors other than
+ * this one: the graph's struct and buffer and the workspace of graft_optimize.
+ *
+ * What the engine carves from its buffers is counted again with the target's sizes (target.h). With
+ * this computer's own the result has to be what the engine says, or nothing is told: a member or an
+ * array that the engine gets and this lacks is noticed by the first header that is written. */
+#ifndef GRAFT_RAM_H
+#define GRAFT_RAM_H
+
+#include "emit/header/target.h"
+#include "graph/base/file.h"
+
+typedef enum graft_ram_part {
+    GRAFT_RAM_GRAPH,      /* The graph's struct, nodes, values, edges and outputs. */
+    GRAFT_RAM_ORDER,      /* Nodes in topological order, and who reads what. */
+    GRAFT_RAM_RUN,        /* The call in progress, the rule at hand and what it would make. */
+    GRAFT_RAM_SEEN,       /* A hash of each graph so far. */
+    GRAFT_RAM_CANDIDATES, /* Where rules can begin, and how many locations each has. */
+    GRAFT_RAM_COSTS,      /* The estimator's tables. */
+    GRAFT_RAM_NETWORK,
+    GRAFT_RAM_PARTS
+} graft_ram_part;
+
+typedef struct graft_ram {
+    size_t parts[GRAFT_RAM_PARTS];
+    size_t buffer; /* graft_graph_bytes */
+    size_t work;   /* graft_optimize_workspace_bytes */
+    size_t total;  /* Of the parts: buffer, work and the graph's struct. */
+} graft_ram;
+
+/* "graph", "order"... */
+const char *graft_ram_part_name(graft_ram_part part);
+/* GRAFT_INTERNAL when the engine disagrees about this computer. */
+GRAFT_MUST_USE graft_status graft_ram_measure(graft_env *env, const graft_policy *policy,
+                                              const graft_limits *limits, uint32_t step_limit,
+                                              graft_target target, graft_ram *ram);
+
+#endif
