@@ -28,6 +28,7 @@ typedef struct check_run {
     const char *types;  /* With commas between them; NULL: all. So is the next. */
     const char *models;
     const char *batches; /* Of models: how many inputs at once; NULL: 1. */
+    const char *list;    /* Of signatures, a file; NULL: none. */
     const char
         *described;       /* A GPU that is not here: all is planned, nothing is run. NULL: it is. */
     const char *sources;  /* What the program was made of; "": unknown, nothing is gone on with. */
@@ -77,10 +78,17 @@ void check_line(check_run *run, graft_json *json, FILE *file);
 /* A stage in processes of its own, which goes on behind an item that took one with it. */
 void check_supervise(check_run *run, const char *name, graft_status (*stage)(check_run *run));
 
+/* The costs of a GPU in a type: `folder`/h200-fp16.costs (tf32: h200.costs), at first what is in
+ * rules/costs under that name. Signs of life are given while measuring. */
+GRAFT_MUST_USE graft_status check_costs_open(check_run *run, const check_type *type,
+                                             graft_device *device, graft_cost **cost);
+
 /* Every implementation of some 70 signatures of every operator against the float reference. */
 GRAFT_MUST_USE graft_status check_primitives(check_run *run);
 /* Copy bandwidth, rates of products, and how near to them movement and elementwise kernels come. */
 GRAFT_MUST_USE graft_status check_ceilings(check_run *run);
+/* The costs of the signatures in `list`. */
+GRAFT_MUST_USE graft_status check_costs(check_run *run);
 /* The zoo: costs of all that the rules make of it, and whole models before and after. */
 GRAFT_MUST_USE graft_status check_models(check_run *run);
 

@@ -14,7 +14,7 @@ GPU_SOURCES := $(filter-out graph/base/settings.c graph/rule/tasofile.c graph/ba
     $(filter-out models/command.c,$(wildcard models/*.c)) \
     $(filter-out $(wildcard cost/cpu/device_cpu*.c cost/device/device*.c cost/command*.c) cost/measure/bench.c \
     $(addprefix cost/cpu/,kernel.c program.c plain.c nest.c) cost/measure/rival.c,$(call sources,cost)) \
-    $(addprefix train/search/,search.c descent.c environment.c matches.c changes.c routes.c survey.c) \
+    $(addprefix train/search/,search.c descent.c escape.c walker.c environment.c matches.c changes.c routes.c survey.c) \
     train/agent/state.c \
     $(wildcard gpu/*.c)
 GPU_OBJECTS := $(GPU_SOURCES:%.c=$(GPU_OUT)/%.o) \

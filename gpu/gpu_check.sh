@@ -4,6 +4,7 @@
 # then is in it. Stops at once, with what is missing, where there is no GPU.
 #
 #   STAGES="memory primitives ceilings models"  TYPES=fp16,bf16  MODELS=resnet50,bert
+#   LIST=FILE           signatures, one a line, that the stage costs measures
 #   BATCHES=1,8,32      how many inputs models are built for (1)
 #   SECONDS_MOST=390    of the last three together, 35, 20 and 45 hundredths of it when all are chosen
 #   DESCRIBED=FILE      a dry run: a GPU that is not here; nothing is measured
@@ -12,7 +13,7 @@ set -eu
 
 program=$1
 : "${OUT:=out/gpu-check}" "${SECONDS_MOST:=390}" "${SANITIZER_SECONDS:=60}" "${SOURCES_HASH:=}"
-: "${STAGES:=memory primitives ceilings models}" "${TYPES:=}" "${MODELS:=}" "${BATCHES:=}" "${DESCRIBED:=}" "${HANG:=120}"
+: "${STAGES:=memory primitives ceilings models}" "${TYPES:=}" "${MODELS:=}" "${BATCHES:=}" "${LIST:=}" "${DESCRIBED:=}" "${HANG:=120}"
 status=0
 
 # Where the toolkit puts it, on the path or not.
@@ -64,7 +65,7 @@ check_memory() {
 run() {
     set -- "$program" --out "$OUT" --stage "$1" --seconds "$2" --hang "$HANG" --verbose \
         ${SOURCES_HASH:+--sources "$SOURCES_HASH"} ${TYPES:+--types "$TYPES"} \
-        ${MODELS:+--models "$MODELS"} ${BATCHES:+--batches "$BATCHES"} ${DESCRIBED:+--described "$DESCRIBED"}
+        ${MODELS:+--models "$MODELS"} ${BATCHES:+--batches "$BATCHES"} ${LIST:+--list "$LIST"} ${DESCRIBED:+--described "$DESCRIBED"}
     stage=$5
     touch "$OUT/$stage.log"
     from=$(($(wc -l < "$OUT/$stage.log") + 1))
@@ -112,6 +113,7 @@ for stage in $STAGES; do
     memory) check_memory || status=1 ;;
     primitives) run primitives "$(share 35)" ;;
     ceilings) run ceilings "$(share 20)" ;;
+    costs) run costs "$(share 20)" ;;
     models) run models "$(share 45)" ;;
     *)
         echo "gpu-check: no stage is called $stage" >&2

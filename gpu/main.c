@@ -22,6 +22,7 @@ static const struct {
 } stages[] = {
     {"primitives", check_primitives, 35 },
     {"ceilings",   check_ceilings,   55 },
+    {"costs",      check_costs,      65 },
     {"models",     check_models,     100},
 };
 
@@ -136,6 +137,7 @@ static bool parse_arguments(int argc, char **argv, check_run *run, arguments *gi
         {"--types",     &run->types    },
         {"--models",    &run->models   },
         {"--batches",   &run->batches  },
+        {"--list",      &run->list     },
         {"--sources",   &run->sources  },
     };
     for (int i = 1; i < argc; i++) {
@@ -157,8 +159,9 @@ static bool parse_arguments(int argc, char **argv, check_run *run, arguments *gi
 }
 
 static const char usage[] =
-    "usage: graft-gpu --out FOLDER [--stage primitives|ceilings|models] [--types fp16,bf16,...]\n"
-    "                 [--models resnet50,...] [--batches 1,8,...] [--seconds N] [--hang N]\n"
+    "usage: graft-gpu --out FOLDER [--stage primitives|ceilings|costs|models] \n"
+    "                 [--types fp16,bf16,...] [--list FILE] [--models resnet50,...] [--batches "
+    "1,8,...] [--seconds N] [--hang N]\n"
     "                 [--short] [--verbose] [--described FILE] [--sources HASH]\n";
 
 int main(int argc, char **argv)

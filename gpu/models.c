@@ -1,5 +1,5 @@
 /* models.c - the zoo on a GPU: costs of everything that the rules make of a model, and the model
- * itself before and after a greedy search, end to end.
+ * itself before and after a search (greedy with escapes), end to end.
  *
  * The search asks for the cost of every graph that one rewrite leads to, along its whole path, and
  * random walks ask for more: what is asked for is measured and kept in the database, which is what
@@ -19,14 +19,12 @@
 #include "train/search/search.h"
 #include "train/search/survey.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
-enum { ROUNDS = 5, TIMING_ROUNDS = 9, LOCATIONS = 200, STEPS = 250, WALKS = 4, SURVEYS = 8 };
+enum { TIMING_ROUNDS = 9, LOCATIONS = 200, STEPS = 250, WALKS = 4, SURVEYS = 8 };
 enum { INPUT_SEED = 51, WALL_CLOCK = 2, SIGNATURES_MOST = 512 };
 
-static const uint64_t batch_ns = 200000;
 static const uint64_t weight_bytes_limit = (uint64_t)1 << 30;
 /* The plain loops of the reference do about a billion products a second. */
 static const uint64_t reference_flops_most = 6000000000U;
@@ -61,13 +59,11 @@ static graft_status price(graft_env *env, void *context, const graft_graph *grap
 {
     graft_status status = GRAFT_OK;
     subject *t = context;
-    graft_cost_total total;
     if (!t->late && (check_late(t->run) || graft_clock_ns() > t->deadline_ns)) {
         t->late = true;
         graft_cost_set_estimating(t->cost, true);
     }
-    GRAFT_CHECK(graft_cost_graph(env, t->cost, graph, order, &total));
-    *ns = total.ns;
+    GRAFT_CHECK(graft_cost_price(env, t->cost, graph, order, ns));
 done:
     return status;
 }
@@ -151,8 +147,8 @@ static graft_status optimise(subject *t)
     GRAFT_CHECK(choose_rules(t, graph, &options));
     GRAFT_CHECK(
         graft_environment_open(env, env->unit, graph, &t->xfers, &options, &t->environment));
-    GRAFT_CHECK(graft_search_greedy(env, env->unit, &t->environment, &found));
-    if (!t->late) { /* For more of what an agent may meet; greedy's plan stays the result. */
+    GRAFT_CHECK(graft_search_escape(env, env->unit, &t->environment, &found));
+    if (!t->late) { /* For more of what an agent may meet; the first plan stays the result. */
         GRAFT_CHECK(
             graft_search_random(env, env->unit, &t->environment, WALKS, INPUT_SEED, &walked));
     }
@@ -475,45 +471,6 @@ done:
     return status;
 }
 
-/* "NVIDIA H200 (sm_90, ...), fp16" gives "h200". */
-static const char *short_name(graft_arena *arena, const char *name)
-{
-    const char *word = strncmp(name, "NVIDIA ", 7) == 0 ? name + 7 : name;
-    size_t size = strcspn(word, "(");
-    while (size > 0 && word[size - 1] == ' ') {
-        size--;
-    }
-    char *text = graft_arena_printf(arena, "%.*s", (int)size, word);
-    for (char *c = text; *c != '\0'; c++) {
-        *c = (char)(isalnum((unsigned char)*c) ? tolower((unsigned char)*c) : '-');
-    }
-    return text;
-}
-
-/* A whole model is measured in one call: who waits for signs of life gets one after each operator. */
-static void beat(void *context) { (void)check_late(context); }
-
-static graft_status open_costs(subject *t)
-{
-    graft_status status = GRAFT_OK;
-    graft_env *env = t->run->env;
-    const graft_measure_options options = {.rounds = ROUNDS,
-                                           .batch_ns = batch_ns,
-                                           .quiet = true,
-                                           .beat = beat,
-                                           .beat_context = t->run};
-    const char *device = short_name(env->unit, graft_device_name(t->device));
-    const char *path = t->type->type == CUDA_TF32
-                           ? graft_arena_printf(env->unit, "%s/%s.costs", t->run->folder, device)
-                           : graft_arena_printf(env->unit, "%s/%s-%s.costs", t->run->folder, device,
-                                                t->type->name);
-    GRAFT_CHECK(graft_cost_open(env, t->device, path, &t->cost));
-    graft_cost_set_measuring(t->cost, &options);
-    graft_cost_set_deadline(t->cost, t->deadline_ns);
-done:
-    return status;
-}
-
 static graft_status check_model(check_run *run, const char *name, const check_type *type,
                                 uint64_t share_ns, FILE *file)
 {
@@ -524,7 +481,8 @@ static graft_status check_model(check_run *run, const char *name, const check_ty
         .run = run, .name = name, .type = type, .deadline_ns = graft_clock_ns() + share_ns};
     GRAFT_CHECK(check_open(run, type->name, "", &t.device));
     if (graft_device_present(t.device)) {
-        GRAFT_CHECK(open_costs(&t));
+        GRAFT_CHECK(check_costs_open(run, type, t.device, &t.cost));
+        graft_cost_set_deadline(t.cost, t.deadline_ns);
         status = check_subject(&t, file);
     } else {
         status = check_dry(&t, file);

@@ -128,9 +128,11 @@ void check_probe(check_run *run, graft_device *device)
 /* Of a stage and what was chosen for it. */
 static const char *progress_path(const check_run *run, const char *name)
 {
-    const char *chosen[3] = {run->types, run->models, run->batches};
+    const char *list = run->list == NULL ? NULL : strrchr(run->list, '/');
+    const char *chosen[4] = {run->types, run->models, run->batches,
+                             list == NULL ? run->list : list + 1};
     const char *path = graft_arena_printf(run->env->life, "%s/%s", run->folder, name);
-    for (uint32_t i = 0; i < 3; i++) {
+    for (uint32_t i = 0; i < 4; i++) {
         path =
             chosen[i] == NULL ? path : graft_arena_printf(run->env->life, "%s-%s", path, chosen[i]);
     }

@@ -36,6 +36,7 @@ typedef struct cudnn_graph {
     uint32_t op_count;
     bool multiplies; /* Matrices; a convolution otherwise. */
     bool has_tanh;
+    bool is_grouped;                /* The convolution is. */
     cudnnBackendDescriptor_t graph; /* After cudnn_graph_finish. */
 } cudnn_graph;
 
@@ -61,6 +62,7 @@ typedef struct cudnn_window {
     int64_t before[2];
     int64_t after[2];
     int64_t dilation[2]; /* Convolutions only. */
+    int32_t groups;      /* Likewise. */
 } cudnn_window;
 
 /* y = convolution of x by w, summed in binary32. */

@@ -474,30 +474,17 @@ static void launch_function(const cuda_point &point, const operands *data, unsig
     }
 }
 
-/* The functions that networks are full of have kernels of their own. */
-template <typename T>
+/* Every function that has a name here has kernels of its own; F: the first that it may be. */
+template <typename T, uint32_t F>
 static void launch_points(const cuda_point &point, const operands *data, unsigned blocks,
                           cudaStream_t stream)
 {
-    switch (point.function) {
-    case CUDA_RELU:
-        return launch_function<T, CUDA_RELU>(point, data, blocks, stream);
-    case CUDA_CLIP:
-        return launch_function<T, CUDA_CLIP>(point, data, blocks, stream);
-    case CUDA_GELU:
-        return launch_function<T, CUDA_GELU>(point, data, blocks, stream);
-    case CUDA_ADD:
-        return launch_function<T, CUDA_ADD>(point, data, blocks, stream);
-    case CUDA_MUL:
-        return launch_function<T, CUDA_MUL>(point, data, blocks, stream);
-    case CUDA_SCALE_SHIFT:
-        return launch_function<T, CUDA_SCALE_SHIFT>(point, data, blocks, stream);
-    case CUDA_BIAS:
-        return launch_function<T, CUDA_BIAS>(point, data, blocks, stream);
-    case CUDA_BIAS_ADD:
-        return launch_function<T, CUDA_BIAS_ADD>(point, data, blocks, stream);
-    default:
-        return launch_function<T, CUDA_FUNCTIONS>(point, data, blocks, stream);
+    if constexpr (F > CUDA_BIAS_ADD) {
+        launch_function<T, CUDA_FUNCTIONS>(point, data, blocks, stream);
+    } else if (point.function == F) {
+        launch_function<T, F>(point, data, blocks, stream);
+    } else {
+        launch_points<T, F + 1>(point, data, blocks, stream);
     }
 }
 
@@ -510,7 +497,7 @@ static void launch_typed(const cuda_job *job, const operands *data, cudaStream_t
     T *out = (T *)data->out[0];
     switch (job->kind) {
     case CUDA_JOB_POINT:
-        launch_points<T>(job->as.point, data, blocks, stream);
+        launch_points<T, CUDA_RELU>(job->as.point, data, blocks, stream);
         break;
     case CUDA_JOB_POOL:
         pool_windows<T><<<blocks, THREADS, 0, stream>>>(job->as.window, job->threads, a, out);

@@ -276,7 +276,7 @@ static bool is_conv(const graft_signature *s)
 
 static cudnn_window conv_window(const graft_signature *s)
 {
-    cudnn_window w = {.kernel = {0}};
+    cudnn_window w = {.groups = s->attrs[GRAFT_ATTR_conv_groups]};
     for (uint32_t i = 0; i < 2; i++) {
         w.stride[i] = s->attrs[GRAFT_ATTR_conv_stride_h + i];
         w.before[i] = s->attrs[GRAFT_ATTR_conv_pad_top + i];

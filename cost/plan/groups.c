@@ -57,10 +57,14 @@ static graft_index take_mask(finder *f, graft_index *value)
     return GRAFT_NONE;
 }
 
-/* The first element of a weight; false: it is not known. */
+/* The first element of a constant; false: it is not known. */
 static bool find_number(const finder *f, graft_index value, float *number)
 {
     const graft_value *v = &f->graph->values[value];
+    if (v->kind == GRAFT_VALUE_COMPUTED && f->graph->nodes[v->node].op == GRAFT_OP_fill) {
+        memcpy(number, &f->graph->nodes[v->node].attrs[GRAFT_ATTR_fill_value], sizeof(*number));
+        return true;
+    }
     bool known = f->model != NULL && v->kind == GRAFT_VALUE_WEIGHT &&
                  v->shape.dtype == GRAFT_DTYPE_F32 && v->source < f->model->weight_count &&
                  f->model->weights[v->source].data != NULL;

@@ -4,6 +4,7 @@
 #include "cost/plan/supply.h"
 #include "emit/command/known_policy.h"
 #include "emit/command/session_options.h"
+#include "graph/base/file.h"
 #include "graph/base/json.h"
 #include "graph/base/log.h"
 #include "train/tariff/tariff_search.h"
@@ -26,6 +27,7 @@ typedef struct {
     graft_session_options session;
     uint64_t seconds_most;
     uint64_t signatures_most;
+    const char *list;   /* Where to write what is lacking instead of measuring it; NULL: nowhere. */
     const char *policy; /* Whose costs lead walks, too; NULL: the device's, in rules/policies. */
     graft_env *env;     /* Where the list lives. */
     graft_table_model *models;
@@ -216,6 +218,20 @@ static void print_state(graft_env *env, const close_run *run, const graft_cost *
                  run->cut_short ? "; the budget ended before nothing new was met" : "");
 }
 
+/* A signature a line, for a machine that has the device. */
+static graft_status write_list(graft_env *env, const close_run *run)
+{
+    graft_status status = GRAFT_OK;
+    graft_buffer text = {.arena = env->unit};
+    for (uint32_t i = 0; i < run->lacking_count; i++) {
+        graft_signature_print(&run->lacking[i], &text);
+        graft_buffer_append(&text, "\n", 1);
+    }
+    GRAFT_CHECK(graft_file_write(env, run->list, text.size == 0 ? "" : text.data, text.size));
+done:
+    return status;
+}
+
 /* One round; *closed when there is nothing left to measure. */
 static graft_status close_once(graft_env *env, close_run *run, bool *closed)
 {
@@ -225,8 +241,10 @@ static graft_status close_once(graft_env *env, close_run *run, bool *closed)
     GRAFT_CHECK(find_lacking(env, run));
     GRAFT_CHECK(graft_device_open(env, run->session.device, 0, &device));
     GRAFT_CHECK(graft_cost_open(env, device, run->session.database, &cost));
-    *closed = run->lacking_count == 0 || !graft_device_present(device);
-    if (!*closed) {
+    *closed = run->lacking_count == 0 || run->list != NULL || !graft_device_present(device);
+    if (run->list != NULL) {
+        GRAFT_CHECK(write_list(env, run));
+    } else if (!*closed) {
         status = graft_cost_supply(env, cost, run->lacking, run->lacking_count);
     }
     print_state(env, run, cost);
@@ -260,6 +278,8 @@ static const graft_option options[] = {
     GRAFT_SESSION_OPTIONS(close_run, session.),
     GRAFT_TEXT(close_run, policy, "--policy", "FILE", NULL,
                "a policy whose costs lead a walk, too (default: the device's in rules/policies)"),
+    GRAFT_TEXT(close_run, list, "--list", "FILE", NULL,
+               "write what is lacking there, a signature a line, and measure nothing"),
     GRAFT_NUMBER(close_run, seconds_most, "--seconds", "N", "1000000", 1, SECONDS_MOST,
                  "for walking; then what was met is measured"),
     GRAFT_NUMBER(close_run, signatures_most, "--signatures", "N", "10000000", 1, SIGNATURES_MOST,

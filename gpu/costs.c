@@ -1,0 +1,218 @@
+/* costs.c - the costs of a GPU: the file that the stages add to, and the stage that measures a list of
+ * signatures, which `graft cost close --list` wrote elsewhere. */
+#include "gpu/check.h"
+
+#include "cost/device/backend.h"
+#include "cost/measure/clock.h"
+#include "graph/base/file.h"
+
+#include <ctype.h>
+#include <string.h>
+
+enum { ROUNDS = 5, AT_ONCE = 16 /* Of what a fault would take along. */ };
+
+static const uint64_t batch_ns = 200000;
+
+/* ---------------------------------------------------------------- the file */
+
+/* "NVIDIA H200 (sm_90, ...), fp16" gives "h200". */
+static const char *short_name(graft_arena *arena, const char *name)
+{
+    const char *word = strncmp(name, "NVIDIA ", 7) == 0 ? name + 7 : name;
+    size_t size = strcspn(word, "(");
+    while (size > 0 && word[size - 1] == ' ') {
+        size--;
+    }
+    char *text = graft_arena_printf(arena, "%.*s", (int)size, word);
+    for (char *c = text; *c != '\0'; c++) {
+        *c = (char)(isalnum((unsigned char)*c) ? tolower((unsigned char)*c) : '-');
+    }
+    return text;
+}
+
+/* A whole model is measured in one call: who waits for signs of life gets one after each operator. */
+static void beat(void *context) { (void)check_late(context); }
+
+static graft_measure_options options_of(check_run *run)
+{
+    return (graft_measure_options){
+        .rounds = ROUNDS, .batch_ns = batch_ns, .quiet = true, .beat = beat, .beat_context = run};
+}
+
+/* What is recorded of this GPU already is not measured again. */
+static graft_status take_recorded(graft_env *env, const char *path, const char *recorded)
+{
+    graft_status status = GRAFT_OK;
+    uint8_t *text = NULL;
+    size_t size = 0;
+    if (graft_file_exists(path) || !graft_file_exists(recorded)) {
+        return GRAFT_OK;
+    }
+    GRAFT_CHECK(graft_file_read(env, env->unit, recorded, &text, &size));
+    GRAFT_CHECK(graft_file_write(env, path, text, size));
+done:
+    return status;
+}
+
+graft_status check_costs_open(check_run *run, const check_type *type, graft_device *device,
+                              graft_cost **cost)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = run->env;
+    const graft_measure_options options = options_of(run);
+    const char *name = short_name(env->unit, graft_device_name(device));
+    if (type->type != CUDA_TF32) {
+        name = graft_arena_printf(env->unit, "%s-%s", name, type->name);
+    }
+    const char *path = graft_arena_printf(env->unit, "%s/%s.costs", run->folder, name);
+    GRAFT_CHECK(
+        take_recorded(env, path, graft_arena_printf(env->unit, "rules/costs/%s.costs", name)));
+    GRAFT_CHECK(graft_cost_open(env, device, path, cost));
+    graft_cost_set_measuring(*cost, &options);
+done:
+    return status;
+}
+
+/* --------------------------------------------------------------- the stage */
+
+/* Signatures of the list, which has one a line. */
+static graft_status read_list(check_run *run, graft_signature **list, uint32_t *count)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = run->env;
+    uint8_t *text = NULL;
+    size_t size = 0;
+    uint32_t lines = 0;
+    *count = 0;
+    GRAFT_CHECK(graft_file_read(env, env->life, run->list, &text, &size));
+    for (size_t i = 0; i < size; i++) {
+        lines += text[i] == '\n';
+    }
+    *list = GRAFT_NEW(env->life, graft_signature, lines + 1);
+    for (char *line = (char *)text; *line != '\0';) {
+        char *end = line + strcspn(line, "\n");
+        char *next = end + (*end == '\n');
+        *end = '\0';
+        if (graft_signature_parse(env, line, &(*list)[*count]) != GRAFT_OK) {
+            status = GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s, line %u is no signature: %s", run->list,
+                                *count + 1, line);
+            goto done;
+        }
+        (*count)++;
+        line = next;
+    }
+done:
+    return status;
+}
+
+/* Of a GPU that is not here: whether each has an implementation that can be planned. */
+static graft_status plan_some(check_run *run, graft_device *device, const graft_signature *list,
+                              uint32_t count, uint32_t *done)
+{
+    static const float *const constants[GRAFT_MAX_INPUTS];
+    for (uint32_t i = 0; i < count && !check_late(run); i++) {
+        graft_kernel *kernel = NULL;
+        if (graft_kernel_open(run->env, device, &list[i], NULL, constants, &kernel) == GRAFT_OK) {
+            graft_kernel_close(kernel);
+            (*done)++;
+        } else {
+            check_fail(run, "signature %u of the list", i);
+        }
+    }
+    return GRAFT_OK;
+}
+
+/* All at once, which plans on every processor; one by one where that fails. */
+static graft_status measure_some(check_run *run, graft_cost *cost, const graft_signature *list,
+                                 uint32_t count, uint32_t *done)
+{
+    graft_status status = GRAFT_OK;
+    graft_env *env = run->env;
+    const graft_measure_options options = options_of(run);
+    if (graft_cost_measure(env, cost, list, count, &options) == GRAFT_OK) {
+        *done += count;
+        return graft_cost_save(env, cost);
+    }
+    graft_env_clear(env);
+    for (uint32_t i = 0; i < count && !check_late(run); i++) {
+        if (graft_cost_measure(env, cost, &list[i], 1, &options) == GRAFT_OK) {
+            (*done)++;
+        } else {
+            graft_buffer text = {.arena = env->scratch};
+            graft_signature_print(&list[i], &text);
+            check_fail(run, "%s", text.data);
+        }
+    }
+    GRAFT_CHECK(graft_cost_save(env, cost));
+done:
+    return status;
+}
+
+/* Items [*item, ...) are the list in this type, AT_ONCE signatures each. */
+static graft_status check_type_costs(check_run *run, const check_type *type,
+                                     const graft_signature *list, uint32_t count, uint32_t first,
+                                     uint32_t *done)
+{
+    graft_status status = GRAFT_OK;
+    graft_device *device = NULL;
+    graft_cost *cost = NULL;
+    const uint32_t items = (count + AT_ONCE - 1) / AT_ONCE;
+    GRAFT_CHECK(check_open(run, type->name, "", &device));
+    bool present = graft_device_present(device);
+    if (present) {
+        GRAFT_CHECK(check_costs_open(run, type, device, &cost));
+    }
+    for (uint32_t i = 0; i < items; i++) {
+        const graft_signature *some = &list[(size_t)i * AT_ONCE];
+        uint32_t many = count - i * AT_ONCE < AT_ONCE ? count - i * AT_ONCE : AT_ONCE;
+        if (check_cut(run, first + i, first + items)) {
+            break;
+        }
+        if (check_begin(run, first + i)) {
+            GRAFT_CHECK(present ? measure_some(run, cost, some, many, done)
+                                : plan_some(run, device, some, many, done));
+            check_probe(run, device);
+        }
+    }
+done:
+    if (graft_cost_close(run->env, cost) != GRAFT_OK && status == GRAFT_OK) {
+        status = GRAFT_IO;
+    }
+    graft_device_close(device);
+    return status;
+}
+
+graft_status check_costs(check_run *run)
+{
+    graft_status status = GRAFT_OK;
+    graft_signature *list = NULL;
+    FILE *file = NULL;
+    uint32_t count = 0;
+    if (run->list == NULL) {
+        (void)fprintf(stderr, "gpu-check: no list of signatures (LIST=FILE)\n");
+        return GRAFT_OK;
+    }
+    GRAFT_CHECK(read_list(run, &list, &count));
+    GRAFT_CHECK(check_file(run, "costs.jsonl", &file));
+    const uint32_t items = (count + AT_ONCE - 1) / AT_ONCE;
+    for (uint32_t t = 0; t < CHECK_TYPES && !run->progress->is_cut; t++) {
+        uint32_t done = 0;
+        graft_json json;
+        if (!check_is_chosen(run->types, check_types[t].name)) {
+            continue;
+        }
+        GRAFT_CHECK(check_type_costs(run, &check_types[t], list, count, t * items, &done));
+        graft_json_begin(&json, run->env->scratch);
+        graft_json_string(&json, "type", check_types[t].name);
+        graft_json_integer(&json, "listed", count);
+        graft_json_integer(&json, run->described == NULL ? "measured" : "planned", done);
+        check_line(run, &json, file);
+        (void)fprintf(stderr, "gpu-check: %s: %u of %u signatures\n", check_types[t].name, done,
+                      count);
+    }
+done:
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return status;
+}
