@@ -1,17 +1,18 @@
-/* What divisions by 0 and roots of negative numbers make undefined (tests/verify/rules/definedness.txt).
- * Each rule is put before the proof for all sizes alone, and before Z3 at instances alone. And rules
- * that were accepted once (once_accepted.txt) are not any more. */
+/* What divisions by 0 and roots of negative numbers make undefined
+ * (tests/verify/rules/definedness.txt). Each rule is put before the proof for all sizes alone, and
+ * before Z3 at instances alone. The first is also given false rules about newer operators, each a
+ * slip away from a true one (adversarial.txt). And rules that were accepted once
+ * (once_accepted.txt) are not any more. */
 #include "verify/sizes/symbolic.h"
 
 #include "tests/support/check.h"
 #include "tests/support/rows.h"
 #include "verify/trial.h"
 
-static void test_all_sizes(void **state)
+static void try_all_sizes(graft_env *env, const char *name)
 {
-    graft_env *env = *state;
     const graft_prove_options options = graft_prove_defaults();
-    const rule_rows all = rows_read(env, "definedness");
+    const rule_rows all = rows_read(env, name);
     for (uint32_t i = 0; i < all.count; i++) {
         graft_symbolic_result result;
         graft_symbolic_prove(env, &all.rules[i], NULL, 0, &options, &result);
@@ -20,6 +21,12 @@ static void test_all_sizes(void **state)
                      result.reason);
         }
     }
+}
+
+static void test_all_sizes(void **state)
+{
+    try_all_sizes(*state, "definedness");
+    try_all_sizes(*state, "adversarial");
 }
 
 /* At the instances that a sweep would pick, without its verdict. */
@@ -69,8 +76,10 @@ static void try_lies(graft_env *env, const char *name, uint32_t undecided)
     assert_true(refuted + undecided >= lies.count);
 }
 
-/* Of three there are few instances; the last one is true. */
+/* Of two there are few instances; two are true. */
 static void test_verdicts(void **state) { try_lies(*state, "definedness", 4); }
+
+static void test_adversarial(void **state) { try_lies(*state, "adversarial", 0); }
 
 /* Some have too few instances to be refuted for sure. */
 static void test_once_accepted(void **state) { try_lies(*state, "once_accepted", 2); }
@@ -78,6 +87,7 @@ static void test_once_accepted(void **state) { try_lies(*state, "once_accepted",
 int main(void)
 {
     const struct CMUnitTest tests[] = {CHECK_TEST(test_all_sizes), CHECK_TEST(test_instances),
-                                       CHECK_TEST(test_verdicts), CHECK_TEST(test_once_accepted)};
+                                       CHECK_TEST(test_verdicts), CHECK_TEST(test_adversarial),
+                                       CHECK_TEST(test_once_accepted)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

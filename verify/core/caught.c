@@ -1,7 +1,7 @@
 /* caught.c - see caught.h. */
 #include "verify/core/caught.h"
 
-bool graft_catches_infinity(uint32_t op, int32_t activation)
+bool graft_catches_infinity(uint32_t op, uint32_t operand, int32_t activation)
 {
     switch (op) {
     case GRAFT_OP_identity:
@@ -11,7 +11,6 @@ bool graft_catches_infinity(uint32_t op, int32_t activation)
     case GRAFT_OP_add:
     case GRAFT_OP_sub:
     case GRAFT_OP_mul:
-    case GRAFT_OP_div:
     case GRAFT_OP_concat:
     case GRAFT_OP_split:
     case GRAFT_OP_slice:
@@ -26,6 +25,8 @@ bool graft_catches_infinity(uint32_t op, int32_t activation)
     case GRAFT_OP_gelu:
     case GRAFT_OP_layer_norm:
         return false;
+    case GRAFT_OP_div: /* A number divided by an infinity is 0. */
+        return operand == 1;
     case GRAFT_OP_conv_bias:
     case GRAFT_OP_conv_bias_add:
     case GRAFT_OP_matmul_bias:

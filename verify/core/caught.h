@@ -1,16 +1,23 @@
 /* caught.h - divisors of which a proof assumes nothing, though they divide in the source.
  *
  * An infinity that goes into a maximum, a minimum or a bounded function may come out as a number:
- * clip(1 / 0) is the upper bound. Divisors that reach an element so are *caught*. Those of the
- * source are not assumed to be something other than 0, for the source may be defined where they
- * are; those of the target must not be 0, as all its divisors. The exponential counts as bounded
- * here: exp(-1 / 0) is 0. A root of a negative number is no number wherever it goes.
+ * clip(1 / 0) is the upper bound. So may one that divides: 1 / (1 / 0) is 0. Divisors that reach
+ * an element so are *caught*. Those of the source are not assumed to be something other than 0,
+ * for the source may be defined where they are; those of the target must not be 0, as all its
+ * divisors. The exponential counts as bounded here: exp(-1 / 0) is 0. A root of a negative number
+ * is no number wherever it goes.
  *
  * Why that is enough where a caught divisor of the source is 0: its reciprocal is an unknown number
  * u then, and what is proved holds for every u. All operators are continuous, also at infinity
  * where IEEE arithmetic does not say NaN, so that the source's number at an infinite u is the limit
  * of what it is at finite ones, and that is the target's number, which does not depend on u or is
- * defined for every u. Where it says NaN the source is undefined. */
+ * defined for every u. Where it says NaN the source is undefined.
+ *
+ * Of what stands in products and quotients alone nothing need be asked: a / (b / c) is the term a
+ * c / b. The outer quotient asks that b is not 0. Where c is 0 then, b / c is infinite and no NaN,
+ * and the quotient by it is 0, as the term is. That holds of any tree of products and quotients:
+ * what would make it 0 or NaN stands in the numerator, where the outer quotient asks for it. So c
+ * is not asked for on either side. In a / (b / c + d) it is caught. */
 #ifndef GRAFT_CAUGHT_H
 #define GRAFT_CAUGHT_H
 
@@ -18,8 +25,8 @@
 
 #include <stdbool.h>
 
-/* Whether an operator may let an infinity among its inputs come out as a number, with the
- * activation that it has (0 for operators without). */
-bool graft_catches_infinity(uint32_t op, int32_t activation);
+/* Whether an operator may let an infinity in this operand come out as a number, with the activation
+ * that it has (0 for operators without). */
+bool graft_catches_infinity(uint32_t op, uint32_t operand, int32_t activation);
 
 #endif

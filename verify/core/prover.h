@@ -39,7 +39,8 @@ typedef struct graft_effort {
 #define GRAFT_PROVE_SPENT "the rule has had its share of the solver"
 /* Why nothing is known where a divisor of the source may be 0 and its infinity a number again
  * (guarded.h). */
-#define GRAFT_PROVE_CAUGHT "a maximum or bounded function of the source may make a / 0 a number"
+#define GRAFT_PROVE_CAUGHT                                                                         \
+    "a maximum, a bounded function or a quotient of the source may make a / 0 a number"
 
 typedef struct graft_prove_options {
     uint32_t resource_limit; /* Of one question to the solver. */

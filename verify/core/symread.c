@@ -63,7 +63,7 @@ static void add_condition(const reader *r, const graft_sym_condition *c)
     for (uint32_t i = 0; i < list->count; i++) {
         const graft_sym_condition *other = &list->items[i];
         if (other->holds == c->holds && other->where == c->where &&
-            other->is_caught == c->is_caught) {
+            other->is_caught == c->is_caught && other->is_factor == c->is_factor) {
             return;
         }
     }
@@ -113,6 +113,9 @@ static void pass_condition(const reader *r, uint32_t i, const graft_sym_conditio
     graft_sym_condition c = *of;
     uint32_t rank = in_shape(r, i)->rank;
     uint32_t bound = r->range != NULL ? r->range->count : 0;
+    if (of->is_factor && r->node->op == GRAFT_OP_div && i == 1) {
+        return; /* Where it is 0 the quotient is 0, as the term says (caught.h). */
+    }
     if (c.binder_count + bound > GRAFT_LIMIT(CONDITION_BINDERS)) {
         (void)graft_sym_refuse(s, GRAFT_LIMIT_CONDITION_BINDERS);
         return;
@@ -129,7 +132,8 @@ static void pass_condition(const reader *r, uint32_t i, const graft_sym_conditio
     c.holds = graft_sym_read(s, c.holds, rank, index);
     c.where = both(s, c.where == NULL ? NULL : graft_sym_read(s, c.where, rank, index), where);
     c.is_caught =
-        c.is_caught || (!c.is_root && graft_catches_infinity(r->node->op, activation_of(r)));
+        c.is_caught || (!c.is_root && graft_catches_infinity(r->node->op, i, activation_of(r)));
+    c.is_factor = c.is_factor && (r->node->op == GRAFT_OP_mul || r->node->op == GRAFT_OP_div);
     add_condition(r, &c);
 }
 
@@ -540,8 +544,9 @@ static void note_conditions(const reader *r)
         const bool composed = (graft_op(r->node->op)->flags & GRAFT_FLAG_COMPOSED) != 0;
         const graft_sym_condition c = {.holds = holds,
                                        .is_root = is_root,
+                                       .is_factor = r->node->op == GRAFT_OP_div,
                                        .is_caught = composed && !is_root &&
-                                                    graft_catches_infinity(r->node->op, 0)};
+                                                    graft_catches_infinity(r->node->op, 0, 0)};
         if (graft_sym_find(s, holds, true, is_value, NULL) != NULL ||
             !graft_sym_holds(s, r->facts, holds)) {
             add_condition(r, &c);

@@ -27,7 +27,8 @@ typedef struct graft_sym_condition {
     Z3_ast where; /* The same; NULL: everywhere. */
     Z3_ast binders[GRAFT_ROOM_CONDITION_BINDERS];
     uint32_t binder_count;
-    bool is_root;   /* Of the argument of a root; else of a divisor. */
+    bool is_root;   /* Of the argument of a root; else of a divisor, */
+    bool is_factor; /* whose reciprocal is a factor of the element as products and quotients go. */
     bool is_caught; /* The divisor's infinity may come out as a number. */
 } graft_sym_condition;
 

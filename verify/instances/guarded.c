@@ -37,10 +37,20 @@ static graft_guarded lift_float_guarded(void *state, int32_t bits)
 static graft_guarded join(graft_term_state *k, uint32_t op, const graft_guarded *a,
                           const graft_guarded *b)
 {
+    Z3_ast divisors = both(k, a->divisors, b->divisors);
     return (graft_guarded){.term = graft_term_scalar(k, op, a->term, b->term),
                            .roots = both(k, a->roots, b->roots),
-                           .divisors = both(k, a->divisors, b->divisors),
+                           .divisors = divisors,
+                           .mixed = divisors,
                            .caught = both(k, a->caught, b->caught)};
+}
+
+static graft_guarded multiply(graft_term_state *k, uint32_t op, const graft_guarded *a,
+                              const graft_guarded *b)
+{
+    graft_guarded x = join(k, op, a, b);
+    x.mixed = both(k, a->mixed, b->mixed);
+    return x;
 }
 
 /* The same where an infinite operand may give a number. */
@@ -50,6 +60,7 @@ static graft_guarded catch_infinities(graft_term_state *k, uint32_t op, const gr
     graft_guarded x = join(k, op, a, b);
     x.caught = both(k, x.caught, x.divisors);
     x.divisors = NULL;
+    x.mixed = NULL;
     return x;
 }
 
@@ -66,7 +77,7 @@ static graft_guarded catch_infinities(graft_term_state *k, uint32_t op, const gr
     }
 BINARY(sum, GRAFT_OP_add, join)
 BINARY(difference, GRAFT_OP_sub, join)
-BINARY(product, GRAFT_OP_mul, join)
+BINARY(product, GRAFT_OP_mul, multiply)
 BINARY(max, GRAFT_OP_max, catch_infinities)
 BINARY(min, GRAFT_OP_min, catch_infinities)
 UNARY(exp, GRAFT_OP_exp, catch_infinities)
@@ -74,11 +85,14 @@ UNARY(erf, GRAFT_OP_erf, catch_infinities)
 UNARY(sigmoid, GRAFT_OP_sigmoid, catch_infinities)
 UNARY(tanh, GRAFT_OP_tanh, catch_infinities)
 
+/* What divides in the divisor is caught, or need not be asked (caught.h). */
 static graft_guarded quotient_guarded(void *state, graft_guarded a, graft_guarded b)
 {
     graft_term_state *k = state;
     graft_guarded x = join(k, GRAFT_OP_div, &a, &b);
-    x.divisors = both(k, x.divisors, take_domain(k));
+    x.divisors = both(k, a.divisors, take_domain(k));
+    x.mixed = a.mixed;
+    x.caught = both(k, x.caught, b.mixed);
     return x;
 }
 
@@ -104,6 +118,7 @@ static graft_guarded log_guarded(void *state, graft_guarded a)
     graft_guarded x = unknown_guarded(k, GRAFT_OP_log, a);
     x.roots = both(k, x.roots, Z3_ast_vector_get(k->z3, k->domain, 0));
     x.divisors = both(k, x.divisors, Z3_ast_vector_get(k->z3, k->domain, 1));
+    x.mixed = x.divisors;
     Z3_ast_vector_resize(k->z3, k->domain, 0);
     return x;
 }

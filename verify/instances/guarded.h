@@ -17,7 +17,9 @@ typedef struct graft_guarded {
     Z3_ast term;
     Z3_ast roots;    /* What it takes roots of is not negative. */
     Z3_ast divisors; /* What it is divided by is not 0. */
-    Z3_ast caught; /* Nor what divides in the arguments of maxima, minima and bounded functions. */
+    Z3_ast mixed;    /* The part of it about divisors whose reciprocals are not plain factors. */
+    Z3_ast caught;   /* Nor what divides in other divisors, in the arguments of maxima, minima and
+                        bounded functions. */
 } graft_guarded;
 
 /* A symbol: defined. */
