@@ -147,10 +147,12 @@ static void place_node_class(graft_estimate_run *r, uint32_t n, uint32_t kept, b
     e->members[label]++;
 }
 
-/* The class whose name a target node may take over, since it makes what that class made. */
+/* The class whose name a target node may take over, since all that it makes is what that class made:
+ * nodes that are not looked at yet go by that name. */
 static uint32_t class_replaced(const graft_estimate_run *r, uint32_t n)
 {
     uint32_t kept = GRAFT_NONE;
+    uint32_t slots = 0;
     for (uint32_t i = 0; i < r->output_count; i++) {
         graft_operand x = r->rule->target.outputs[i];
         if (!GRAFT_OPERAND_IS_NODE(x) || GRAFT_OPERAND_NODE_OF(x) != n) {
@@ -163,8 +165,9 @@ static uint32_t class_replaced(const graft_estimate_run *r, uint32_t n)
             return GRAFT_NONE;
         }
         kept = label;
+        slots |= 1u << value->slot;
     }
-    return kept;
+    return slots + 1u == 1u << op_table[r->rule->target.nodes[n].op].output_count ? kept : GRAFT_NONE;
 }
 
 /* Queues the readers of a value that live on. */
