@@ -4,6 +4,7 @@
 #include "graph/onnx/onnx.h"
 #include "graph/opaque.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -179,11 +180,60 @@ static graft_status value_of_operand(graft_onnx_reader *reader, const graft_onnx
     return GRAFT_INTERNAL;
 }
 
+/* The one number of a constant of binary32, and its shape; NULL: it is none, has more, or no rule
+ * could name it. */
+static const graft_shape *find_number(const graft_onnx_reader *reader,
+                                      const graft_onnx_entry *entry, float *number)
+{
+    const graft_model_weight *weight = entry == NULL ? NULL
+                                       : entry->weight != GRAFT_NONE
+                                           ? &reader->weights[entry->weight]
+                                           : entry->known;
+    if (weight == NULL || weight->data == NULL || weight->shape.dtype != GRAFT_DTYPE_F32 ||
+        weight->shape.rank > GRAFT_MAX_RANK || graft_shape_elements(&weight->shape) != 1) {
+        return NULL;
+    }
+    memcpy(number, weight->data, sizeof(*number));
+    return isfinite(*number) ? &weight->shape : NULL;
+}
+
+/* Where functions of two tensors read a single number, that is an operator of its own: a graph has
+ * no data, and rules know a number (an epsilon, the half of a GELU) by a fill's attribute. These
+ * parts stand behind all others; returns how many the others are. */
+static uint32_t spell_numbers(const graft_onnx_reader *reader, graft_onnx_plan *plan)
+{
+    const uint32_t count = plan->part_count;
+    for (uint32_t p = 0; p < count; p++) {
+        const graft_op_info *info = graft_op(plan->parts[p].op);
+        bool two = (info->flags & GRAFT_FLAG_ELEMENTWISE) != 0 && info->input_count == 2;
+        for (uint32_t i = 0; two && i < info->input_count; i++) {
+            const graft_onnx_operand operand = plan->parts[p].inputs[i];
+            float number = 0.0F;
+            const graft_shape *shape =
+                operand.kind == GRAFT_ONNX_OPERAND_INPUT
+                    ? find_number(reader, graft_onnx_input(reader->onnx, plan->node, operand.index),
+                                  &number)
+                    : NULL;
+            if (shape != NULL) {
+                plan->parts[p].inputs[i] =
+                    graft_plan_constant(plan, number, shape->dims, shape->rank);
+            }
+        }
+    }
+    return count;
+}
+
+/* Part `first` and those behind it come first: the others read them. */
 static graft_status add_parts(graft_onnx_reader *reader, uint32_t index, graft_onnx_plan *plan,
-                              graft_index *part_nodes)
+                              uint32_t first, graft_index *part_nodes)
 {
     graft_status status = GRAFT_OK;
+    const uint32_t record = reader->record_count;
     for (uint32_t p = 0; p < plan->part_count; p++) {
+        (void)add_record(reader, index, p);
+    }
+    for (uint32_t k = 0; k < plan->part_count; k++) {
+        const uint32_t p = (first + k) % plan->part_count;
         graft_index inputs[GRAFT_MAX_INPUTS];
         const graft_onnx_part *part = &plan->parts[p];
         for (uint32_t i = 0; i < graft_op(part->op)->input_count; i++) {
@@ -191,9 +241,8 @@ static graft_status add_parts(graft_onnx_reader *reader, uint32_t index, graft_o
                       value_of_operand(reader, plan, part->inputs[i], part_nodes, &inputs[i]),
                       "as an input of ONNX node %u", index);
         }
-        uint32_t record = add_record(reader, index, p);
-        status = graft_graph_add_node(&reader->model->graph, part->op, part->attrs, inputs, record,
-                                      &part_nodes[p]);
+        status = graft_graph_add_node(&reader->model->graph, part->op, part->attrs, inputs,
+                                      record + p, &part_nodes[p]);
         if (status != GRAFT_OK) {
             status = fail_node(reader, index, "its plan does not fit the graph");
             goto done;
@@ -227,13 +276,14 @@ static graft_status carry_out_plan(graft_onnx_reader *reader, uint32_t index, gr
     graft_status status = GRAFT_OK;
     const Onnx__NodeProto *node = plan->node;
     graft_onnx_group *group = &reader->onnx->groups[index];
+    const uint32_t first = spell_numbers(reader, plan);
     graft_index *part_nodes = GRAFT_NEW(reader->env->scratch, graft_index, plan->part_count);
     graft_onnx_part *parts = GRAFT_NEW(reader->arena, graft_onnx_part, plan->part_count);
     graft_onnx_operand *outputs = GRAFT_NEW(reader->arena, graft_onnx_operand, node->n_output);
     keep_plan_weights(reader, plan);
     group->first_record = reader->record_count;
     group->part_count = plan->part_count;
-    GRAFT_CHECK(add_parts(reader, index, plan, part_nodes));
+    GRAFT_CHECK(add_parts(reader, index, plan, first, part_nodes));
     memcpy(parts, plan->parts, plan->part_count * sizeof(parts[0]));
     memcpy(outputs, plan->outputs, node->n_output * sizeof(outputs[0]));
     group->parts = parts;

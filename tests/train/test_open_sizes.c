@@ -69,7 +69,7 @@ static const open_row rows[] = {
      "node Reshape r c -> t; ints l = 3 1; node Expand t l -> p; ints f = -1; node Reshape p f -> q; ints k = 0; node Gather q k -> g; node ConstantOfShape g -> y; output y",
      "s = Shape(x) opaque\nn = Gather(s, o) opaque\nr = Mod(n, m) opaque\nt = Reshape(r, c) opaque\np = Expand(t, l) opaque\nq = Reshape(p, f) opaque\ng = Gather(q, k) opaque\ny = ConstantOfShape(g) opaque\nout y"},
     {"a table that does not depend on it", "input x N 4; node Shape x -> s; ints o = 1; node Gather s o -> n; ints c = 1 1; node Reshape n c -> t; node Cast t -> f : to=1; node Add x f -> y; output y",
-     "s = Shape(x) opaque\ny = add(x, f)\nout y"},
+     "s = Shape(x) opaque\n%2 = fill() 4 1 1\ny = add(x, %2)\nout y"},
     {"a slice of an open axis", "input x N L 4; ints z = 0; ints e = 2; ints i = 1; node Slice x z e i -> y; output y",
      "y = Slice(x, z, e, i) opaque\nout y"},
     {"a slice behind one that is cut", "input x 1 L; input v 1 3; ints z = 0; ints e = 5; ints i = 1; node Slice x z e i -> s; node Concat s v -> c : axis=1;"
