@@ -128,6 +128,8 @@ static const char *const signatures[] = {
     "reduce_max(axes=4, keep=1) f32[2,64,97]@row -> row",
     "layer_norm(epsilon=0x3727c5ac) f32[1,128,768]@row f32[768]@const f32[768]@const -> row",
     "layer_norm(epsilon=0x3727c5ac) f32[2,13,100]@row f32[100]@const f32[100]@const -> row",
+    "rms_norm(epsilon=0x3727c5ac) f32[1,128,768]@row f32[768]@const -> row",
+    "rms_norm(epsilon=0x2b8cbccc) f32[2,13,100]@row f32[100]@const -> row",
     "reorder() f32[1,64,56,56]@row -> nhwc",
     "reorder() f32[2,17,9,8]@nhwc -> row",
     "attention(scale=0x3e000000, turned=7) f32[1,197,12,64]@row f32[1,197,12,64]@row "

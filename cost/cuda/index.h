@@ -253,7 +253,8 @@ typedef enum cuda_row_mode {
     CUDA_ROW_MEAN,
     CUDA_ROW_MAX,
     CUDA_ROW_SOFTMAX,
-    CUDA_ROW_LAYER_NORM
+    CUDA_ROW_LAYER_NORM,
+    CUDA_ROW_RMS_NORM
 } cuda_row_mode;
 
 typedef struct cuda_rows {

@@ -292,7 +292,8 @@ static __device__ float part_of_row(const cuda_rows *rows, const T *in, int64_t 
     return result;
 }
 
-/* Exponentials over their sum, or differences from the mean over the deviation. */
+/* Exponentials over their sum; differences from the mean over the deviation, or from 0 over the root
+ * of the mean square. */
 template <typename T>
 static __device__ void write_row(const cuda_rows *rows, const operands *data, const int64_t *row,
                                  float centre, float *held)
@@ -313,8 +314,10 @@ static __device__ void write_row(const cuda_rows *rows, const operands *data, co
         cuda_walk_at(&rows->row, i, 2, at);
         float d = real<T>::load(&in[row[1] + at[1]]) - centre;
         float x = softmax ? expf(d) * scale
-                          : d * scale * real<T>::load((const T *)data->in[1] + i) +
-                                real<T>::load((const T *)data->in[2] + i);
+                          : d * scale * real<T>::load((const T *)data->in[1] + i);
+        if (rows->mode == CUDA_ROW_LAYER_NORM) {
+            x += real<T>::load((const T *)data->in[2] + i);
+        }
         real<T>::store((T *)data->out[0] + row[0] + at[0], x);
     }
 }
@@ -327,9 +330,12 @@ static __global__ void __launch_bounds__(THREADS)
     for (uint64_t r = blockIdx.x; r < rows.kept.count; r += gridDim.x) {
         int64_t row[2];
         cuda_walk_at(&rows.kept, r, 2, row);
-        float x = part_of_row<T>(&rows, (const T *)data.in[0], row[1], threadIdx.x, THREADS);
-        x = over_block(x, seeks_largest(rows.mode), held);
-        x = rows.mode == CUDA_ROW_LAYER_NORM ? x / (float)rows.row.count : x;
+        float x = 0.0F;
+        if (rows.mode != CUDA_ROW_RMS_NORM) {
+            x = part_of_row<T>(&rows, (const T *)data.in[0], row[1], threadIdx.x, THREADS);
+            x = over_block(x, seeks_largest(rows.mode), held);
+            x = rows.mode == CUDA_ROW_LAYER_NORM ? x / (float)rows.row.count : x;
+        }
         write_row<T>(&rows, &data, row, x, held);
     }
 }

@@ -508,6 +508,9 @@ static uint32_t row_axes(const graft_signature *s, uint32_t *mode)
     case GRAFT_OP_layer_norm:
         *mode = CUDA_ROW_LAYER_NORM;
         return 1U << (s->inputs[0].rank - 1U);
+    case GRAFT_OP_rms_norm:
+        *mode = CUDA_ROW_RMS_NORM;
+        return 1U << (s->inputs[0].rank - 1U);
     case GRAFT_OP_reduce_mean:
         *mode = CUDA_ROW_MEAN;
         break;
@@ -576,7 +579,9 @@ static void make_rows(const graft_signature *s, const graft_shape *output, const
     }
     finish_walk(&rows->kept);
     finish_walk(&rows->row);
-    if (s->op == GRAFT_OP_layer_norm) {
+    if (s->op == GRAFT_OP_layer_norm || s->op == GRAFT_OP_rms_norm) {
+        _Static_assert((int)GRAFT_ATTR_layer_norm_epsilon == (int)GRAFT_ATTR_rms_norm_epsilon,
+                       "the same place for both");
         rows->epsilon = cuda_bits_float((uint32_t)s->attrs[GRAFT_ATTR_layer_norm_epsilon]);
     }
     widen_rows(rows, type);
@@ -649,6 +654,7 @@ static bool make_job(const graft_signature *s, const graft_shape *outputs, const
         return is_row_major(s, outputs);
     case GRAFT_OP_softmax:
     case GRAFT_OP_layer_norm:
+    case GRAFT_OP_rms_norm:
     case GRAFT_OP_global_avg_pool:
     case GRAFT_OP_reduce_mean:
     case GRAFT_OP_reduce_sum:
