@@ -229,9 +229,9 @@ typedef struct graft_matcher {
     const graft_order *order;
     graft_index anchor;
     bool started;
-    uint32_t choice[GRAFT_RULE_MAX_NODES];    /* Per pattern node: the next alternative. */
-    uint64_t bound[GRAFT_RULE_MAX_NODES + 1]; /* Before each pattern node: bits, match.h. */
-    graft_match match;                        /* Being built. */
+    uint32_t choice[GRAFT_RULE_MAX_NODES];       /* Per pattern node: the next alternative. */
+    uint32_t bound[GRAFT_RULE_MAX_NODES + 1][2]; /* Before each pattern node: bits, match.h. */
+    graft_match match;                           /* Being built. */
 } graft_matcher;
 
 void graft_matcher_start(graft_matcher *matcher, const graft_rule *rule, const graft_graph *graph,

@@ -197,7 +197,7 @@ static bool closes_cycle(const graft_graph *graph, const graft_rule *rule, const
 
 /* -------------------------------------------------------------- decisions */
 
-static GRAFT_APART bool target_fits(const graft_graph *graph, const graft_rule *rule)
+static bool target_fits(const graft_graph *graph, const graft_rule *rule)
 {
     uint32_t values = 0;
     uint32_t edges = 0;
@@ -269,7 +269,7 @@ graft_status graft_match_plan(const graft_graph *graph, const graft_rule *rule,
 
 /* -------------------------------------------------------------- replacing */
 
-/* Exchanges the producers of two values of equal shape. */
+/* Exchanges the producers of two values of equal shape, both computed. */
 static GRAFT_APART void swap_producers(graft_graph *graph, uint32_t a, uint32_t b)
 {
     graft_value *va = &graph->values[a];
@@ -278,9 +278,13 @@ static GRAFT_APART void swap_producers(graft_graph *graph, uint32_t a, uint32_t 
     graft_node *nb = &graph->nodes[vb->node];
     graph->edges[na->first_edge + na->input_count + va->slot] = b;
     graph->edges[nb->first_edge + nb->input_count + vb->slot] = a;
-    graft_value saved = *va;
-    *va = *vb;
-    *vb = saved;
+    const graft_value saved = *va;
+    va->node = vb->node;
+    va->slot = vb->slot;
+    va->is_const = vb->is_const;
+    vb->node = saved.node;
+    vb->slot = saved.slot;
+    vb->is_const = saved.is_const;
 }
 
 /* The graph value that stands for an operand of the target. */

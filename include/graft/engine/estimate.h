@@ -133,7 +133,7 @@ typedef struct graft_class_key {
     graft_name operands[GRAFT_MAX_INPUTS];
 } graft_class_key;
 
-static uint64_t mix_name(uint64_t hash, graft_name name)
+static GRAFT_APART uint64_t mix_name(uint64_t hash, graft_name name)
 {
     hash = (hash ^ name) * UINT64_C(0x9e3779b97f4a7c15);
     return hash ^ hash >> 32;

@@ -173,28 +173,18 @@ static void set_axes_features(const graft_form *form, int8_t *out)
 
 static void set_attr_features(const graft_form *form, int8_t *out)
 {
-    switch (form->op) {
-    case GRAFT_OP_conv:
-    case GRAFT_OP_conv_bias:
-    case GRAFT_OP_conv_bias_add:
+    const uint32_t op = form->op;
+    if (GRAFT_IS(op, conv) || GRAFT_IS(op, conv_bias) || GRAFT_IS(op, conv_bias_add)) {
         set_window_features(&form->inputs[1]->dims[2], form->attrs, true, out);
         set_group_features(form, out);
-        break;
-    case GRAFT_OP_max_pool:
-    case GRAFT_OP_avg_pool:
+    } else if (GRAFT_IS(op, max_pool) || GRAFT_IS(op, avg_pool)) {
         set_window_features(form->attrs, &form->attrs[GRAFT_ATTR_max_pool_stride_h],
-                            form->op == GRAFT_OP_max_pool, out);
-        break;
-    case GRAFT_OP_concat:
-    case GRAFT_OP_split:
-    case GRAFT_OP_slice:
-    case GRAFT_OP_pad:
-    case GRAFT_OP_softmax:
+                            GRAFT_IS(op, max_pool), out);
+    } else if (GRAFT_IS(op, concat) || GRAFT_IS(op, split) || GRAFT_IS(op, slice) ||
+               GRAFT_IS(op, pad) || GRAFT_IS(op, softmax)) {
         set_axis(out, form->attrs[0]); /* Their first attribute is the axis. */
-        break;
-    default:
+    } else {
         set_axes_features(form, out);
-        break;
     }
     const uint32_t activation = activation_of(form->op, form->attrs);
     if (activation < GRAFT_ACT_COUNT) {

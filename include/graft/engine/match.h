@@ -34,14 +34,15 @@ static void restart_matcher(graft_matcher *matcher, uint32_t anchor)
     matcher->started = false;
 }
 
-/* Bits of what is bound: variables, then pattern nodes, then slots. */
+/* Bits of what is bound: variables, then pattern nodes, then slots. In two words, since shifting one of
+ * 64 bits takes a Cortex-M many instructions. */
 #define BOUND_NODE(n) (GRAFT_RULE_MAX_VARS + (n))
 #define BOUND_SLOT(s) (GRAFT_RULE_MAX_VARS + GRAFT_RULE_MAX_NODES + (s))
 typedef char graft_bound_needs_more_bits[BOUND_SLOT(GRAFT_RULE_MAX_SLOTS) <= 64 ? 1 : -1];
 
 static bool is_bound(const graft_matcher *matcher, uint32_t level, uint32_t bit)
 {
-    return (matcher->bound[level] >> bit & 1u) != 0;
+    return (matcher->bound[level][bit / 32] >> bit % 32 & 1u) != 0;
 }
 
 /* Whether something is bound already at `level`; it is from now on. The bits of level + 1 start as those
@@ -49,7 +50,7 @@ static bool is_bound(const graft_matcher *matcher, uint32_t level, uint32_t bit)
 static GRAFT_APART bool bind_bit(graft_matcher *matcher, uint32_t level, uint32_t bit)
 {
     bool was = is_bound(matcher, level + 1, bit);
-    matcher->bound[level + 1] |= UINT64_C(1) << bit;
+    matcher->bound[level + 1][bit / 32] |= UINT32_C(1) << bit % 32;
     return was;
 }
 
@@ -103,7 +104,8 @@ static bool bind_node(graft_matcher *matcher, uint32_t level, uint32_t n, bool s
     if (swap && inputs[0] == inputs[1]) {
         return false; /* The unswapped alternative is the same match. */
     }
-    matcher->bound[level + 1] = matcher->bound[level];
+    matcher->bound[level + 1][0] = matcher->bound[level][0];
+    matcher->bound[level + 1][1] = matcher->bound[level][1];
     (void)bind_bit(matcher, level, BOUND_NODE(level));
     matcher->match.nodes[level] = n;
     for (uint32_t i = 0; i < info->input_count; i++) {

@@ -21,6 +21,15 @@
 #define GRAFT_APART
 #endif
 
+/* Whether an id is that of an operator. Of one that the product has not it never is, and the compiler
+ * leaves out what is for that one alone. */
+#ifdef GRAFT_OPERATORS
+#define GRAFT_IS(op, name)                                                                         \
+    (((uint64_t)(GRAFT_OPERATORS) >> GRAFT_OP_##name & 1u) != 0 && (op) == GRAFT_OP_##name)
+#else
+#define GRAFT_IS(op, name) ((op) == GRAFT_OP_##name)
+#endif
+
 /* Counts rows: an OP row takes a place among the operators, an ATTR row one among the attributes.
  * GRAFT_ATTR_FIRST_x is where the attributes of x begin; the enumerator after it steps back by one so
  * that the row that follows gets that place. */

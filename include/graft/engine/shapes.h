@@ -327,10 +327,10 @@ static GRAFT_APART uint64_t priced_bytes(const graft_shape *shape)
 static GRAFT_APART bool takes_type(uint32_t op, const int32_t *attrs, uint32_t dtype)
 {
     bool byte = dtype == GRAFT_DTYPE_U8 || dtype == GRAFT_DTYPE_I8;
-    return op == GRAFT_OP_dequantise ? dtype == byte_type(attrs)
-           : op == GRAFT_OP_quantise ? dtype == GRAFT_DTYPE_F32 && byte_type(attrs) != 0
-           : byte ? ((op_table[op].flags & GRAFT_FLAG_MOVES) != 0 && op != GRAFT_OP_split) ||
-                        op == GRAFT_OP_max_pool
+    return GRAFT_IS(op, dequantise) ? dtype == byte_type(attrs)
+           : GRAFT_IS(op, quantise) ? dtype == GRAFT_DTYPE_F32 && byte_type(attrs) != 0
+           : byte ? ((op_table[op].flags & GRAFT_FLAG_MOVES) != 0 && !GRAFT_IS(op, split)) ||
+                        GRAFT_IS(op, max_pool)
                   : is_real(dtype);
 }
 
@@ -353,9 +353,9 @@ static const char *check_shape(const graft_shape *shape, uint32_t dtype)
 /* The type of the outputs. */
 static uint8_t made_type(uint32_t op, const int32_t *attrs, uint8_t dtype)
 {
-    return op == GRAFT_OP_quantise     ? byte_type(attrs)
-           : op == GRAFT_OP_dequantise ? (uint8_t)GRAFT_DTYPE_F32
-                                       : dtype;
+    return GRAFT_IS(op, quantise)     ? byte_type(attrs)
+           : GRAFT_IS(op, dequantise) ? (uint8_t)GRAFT_DTYPE_F32
+                                      : dtype;
 }
 
 /* NULL, or the check that failed; `out` is then overwritten all the same. On entry out[0].dtype says
@@ -544,21 +544,21 @@ static uint64_t row_work(const graft_form *form)
     }
     const graft_shape *in = form->inputs[0];
     const uint64_t elements = graft_shape_elements(in);
-    switch (form->op) {
-    case GRAFT_OP_layer_norm:
-        return 4 * (elements / (uint64_t)in->dims[in->rank - 1u]);
-    case GRAFT_OP_rms_norm:
-        return 3 * (elements / (uint64_t)in->dims[in->rank - 1u]);
-    case GRAFT_OP_instance_norm:
+    if (GRAFT_IS(form->op, layer_norm) || GRAFT_IS(form->op, rms_norm)) {
+        const uint64_t rows = elements / (uint64_t)in->dims[in->rank - 1u];
+        return GRAFT_IS(form->op, layer_norm) ? 4 * rows : 3 * rows;
+    }
+    if (GRAFT_IS(form->op, instance_norm)) {
         return 4 * (uint64_t)in->dims[0] * (uint64_t)in->dims[1];
-    case GRAFT_OP_log_softmax:
+    }
+    if (GRAFT_IS(form->op, log_softmax)) {
         return elements / (uint64_t)in->dims[form->attrs[GRAFT_ATTR_log_softmax_axis]];
-    case GRAFT_OP_conv_transpose:
+    }
+    if (GRAFT_IS(form->op, conv_transpose)) {
         return multiply_saturating(2 * elements,
                                    graft_shape_elements(form->inputs[1]) / (uint64_t)in->dims[1]);
-    default:
-        return 0;
     }
+    return 0;
 }
 
 static uint64_t form_flops(const graft_form *form)

@@ -38,13 +38,13 @@ static graft_shape read_table_shape(graft_table_reader *reader)
     return shape;
 }
 
-static graft_status load_source(graft_graph *graph, graft_table_reader *reader, bool is_input)
+static graft_status load_source(graft_graph *graph, graft_table_reader *reader, int32_t record)
 {
     graft_index value = GRAFT_NONE;
     uint32_t source = read_index(reader);
     graft_shape shape = read_table_shape(reader);
-    return is_input ? graft_graph_add_input(graph, &shape, source, &value)
-                    : graft_graph_add_weight(graph, &shape, source, &value);
+    return record == GRAFT_RECORD_INPUT ? graft_graph_add_input(graph, &shape, source, &value)
+                                        : graft_graph_add_weight(graph, &shape, source, &value);
 }
 
 static graft_status load_node(graft_graph *graph, graft_table_reader *reader)
@@ -67,7 +67,7 @@ static graft_status load_node(graft_graph *graph, graft_table_reader *reader)
     return graft_graph_add_node(graph, op, attrs, inputs, source, &node);
 }
 
-static graft_status load_opaque(graft_graph *graph, graft_table_reader *reader, bool is_const)
+static graft_status load_opaque(graft_graph *graph, graft_table_reader *reader, int32_t record)
 {
     graft_index inputs[GRAFT_TABLE_MAX_OPERANDS];
     graft_shape shapes[GRAFT_TABLE_MAX_OPERANDS];
@@ -86,7 +86,7 @@ static graft_status load_opaque(graft_graph *graph, graft_table_reader *reader, 
     }
     graft_status status = graft_graph_add_opaque(graph, source, inputs, (uint16_t)input_count,
                                                  shapes, (uint16_t)output_count, &node);
-    if (status == GRAFT_OK && is_const) {
+    if (status == GRAFT_OK && record == GRAFT_RECORD_CONST) {
         graft_graph_set_repeatable(graph, node);
     }
     return status;
@@ -98,21 +98,18 @@ graft_status graft_graph_load(graft_graph *graph, const int32_t *table, size_t c
     graft_status status = GRAFT_OK;
     graft_graph_clear(graph);
     while (status == GRAFT_OK && reader.at < reader.end) {
-        switch (read_number(&reader)) {
+        const int32_t record = read_number(&reader);
+        switch (record) {
         case GRAFT_RECORD_INPUT:
-            status = load_source(graph, &reader, true);
-            break;
         case GRAFT_RECORD_WEIGHT:
-            status = load_source(graph, &reader, false);
+            status = load_source(graph, &reader, record);
             break;
         case GRAFT_RECORD_NODE:
             status = load_node(graph, &reader);
             break;
         case GRAFT_RECORD_OPAQUE:
-            status = load_opaque(graph, &reader, false);
-            break;
         case GRAFT_RECORD_CONST:
-            status = load_opaque(graph, &reader, true);
+            status = load_opaque(graph, &reader, record);
             break;
         case GRAFT_RECORD_OUTPUT:
             status = graft_graph_add_output(graph, read_index(&reader));

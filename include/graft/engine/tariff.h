@@ -106,7 +106,7 @@ static bool is_contiguous(const graft_form *form)
 {
     const graft_shape *result = form->outputs[0];
     bool cuts =
-        form->op == GRAFT_OP_concat || form->op == GRAFT_OP_split || form->op == GRAFT_OP_slice;
+        GRAFT_IS(form->op, concat) || GRAFT_IS(form->op, split) || GRAFT_IS(form->op, slice);
     if (!cuts || result == NULL || result->rank > GRAFT_MAX_RANK) {
         return false;
     }
@@ -132,9 +132,9 @@ static int16_t *log_dims(const graft_shape *shape, uint32_t count, int16_t *out)
  * It has the first attributes of both. */
 static void form_core(const graft_form *form, graft_form *core)
 {
-    const bool is_conv = form->op == GRAFT_OP_conv_bias || form->op == GRAFT_OP_conv_bias_add;
+    const bool is_conv = GRAFT_IS(form->op, conv_bias) || GRAFT_IS(form->op, conv_bias_add);
     copy_bytes(core, form, sizeof *core);
-    if (!is_conv && form->op != GRAFT_OP_matmul_bias) {
+    if (!is_conv && !GRAFT_IS(form->op, matmul_bias)) {
         return;
     }
     core->op = is_conv ? GRAFT_OP_conv : GRAFT_OP_matmul;
@@ -169,7 +169,7 @@ void graft_tariff_inputs(const graft_form *form, int16_t *out)
     }
     out = log_dims(result, GRAFT_MAX_RANK, out);
     out = log_dims(core.weight, 4, out);
-    *out++ = core.op == GRAFT_OP_identity || core.op == GRAFT_OP_reshape || is_contiguous(&core);
+    *out++ = GRAFT_IS(core.op, identity) || GRAFT_IS(core.op, reshape) || is_contiguous(&core);
     *out = core.reach;
 }
 
