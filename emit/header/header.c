@@ -417,20 +417,65 @@ static void print_opening(header_printer *printer)
                         printer->identifier.capitals, printer->identifier.capitals);
 }
 
+/* A macro of the engine's, a bit for each of what is used. */
+static void print_bits(header_printer *printer, const char *macro, uint64_t bits)
+{
+    graft_buffer_printf(printer->text,
+                        "#ifndef %s\n"
+                        "#define %s 0x%" PRIx64 "ull\n"
+                        "#elif (%s & 0x%" PRIx64 "ull) != 0x%" PRIx64 "ull\n"
+                        "#error \"%s lacks some that this policy was made for\"\n"
+                        "#endif\n",
+                        macro, macro, bits, macro, bits, bits, macro);
+}
+
+/* The most outputs of a rule, and the codes of the rules' programs, a bit for each. */
+static graft_status find_uses(header_printer *printer, uint32_t *outputs, uint64_t *codes)
+{
+    graft_rule rule;
+    *outputs = 1;
+    *codes = 0;
+    for (uint32_t r = 0; r < printer->policy->rule_count; r++) {
+        if (graft_policy_rule(printer->policy, r, &rule) != GRAFT_OK) {
+            return GRAFT_FAIL(printer->env, GRAFT_BAD_INPUT, "rule %u of the policy is damaged", r);
+        }
+        *outputs = rule.output_count > *outputs ? rule.output_count : *outputs;
+        for (uint32_t at = 0; at < rule.code_bytes;
+             at += 1 + graft_code_operand_bytes(rule.code[at])) {
+            *codes |= UINT64_C(1) << rule.code[at];
+        }
+    }
+    return GRAFT_OK;
+}
+
+/* What the engine may leave out. */
+static graft_status print_uses(header_printer *printer)
+{
+    graft_status status = GRAFT_OK;
+    uint32_t outputs = 0;
+    uint64_t codes = 0;
+    GRAFT_CHECK(find_uses(printer, &outputs, &codes));
+    graft_buffer_printf(printer->text, "/* The operators that it was made for. */\n");
+    print_bits(printer, "GRAFT_OPERATORS", printer->options->operators);
+    graft_buffer_printf(printer->text, "/* What its rules use. */\n");
+    print_bits(printer, "GRAFT_RULE_CODES", codes);
+    graft_buffer_printf(printer->text,
+                        "#ifndef GRAFT_RULE_OUTPUTS\n"
+                        "#define GRAFT_RULE_OUTPUTS %u\n"
+                        "#elif GRAFT_RULE_OUTPUTS < %u\n"
+                        "#error \"GRAFT_RULE_OUTPUTS is less than this policy was made for\"\n"
+                        "#endif\n\n",
+                        outputs, outputs);
+done:
+    return status;
+}
+
 static graft_status print_engine(header_printer *printer)
 {
     graft_status status = GRAFT_OK;
     graft_buffer *text = printer->text;
     if (printer->options->operators != 0) {
-        graft_buffer_printf(text,
-                            "/* The operators that it was made for. */\n"
-                            "#ifndef GRAFT_OPERATORS\n"
-                            "#define GRAFT_OPERATORS 0x%" PRIx64 "ull\n"
-                            "#elif (GRAFT_OPERATORS & 0x%" PRIx64 "ull) != 0x%" PRIx64 "ull\n"
-                            "#error \"GRAFT_OPERATORS lacks some that this policy was made for\"\n"
-                            "#endif\n\n",
-                            printer->options->operators, printer->options->operators,
-                            printer->options->operators);
+        GRAFT_CHECK(print_uses(printer));
     }
     if (printer->options->small) {
         graft_buffer_printf(text,

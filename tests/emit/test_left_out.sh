@@ -69,6 +69,29 @@ refuses_operators() {
     OPTION='-DGRAFT_OPERATORS=4u'
     ! build few tests/firmware/main.c tests/firmware/host.c 2> "$FOLDER/error.txt" && grep -q 'GRAFT_OPERATORS lacks' "$FOLDER/error.txt"
 }
+# What rules use is known with them: a policy whose rules use more is refused, or does not compile.
+knows_uses() {
+    OPTION=''
+    grep -q '^#define GRAFT_RULE_OUTPUTS 1$' "$FOLDER/graft_policy.h" &&
+        for macro in GRAFT_RULE_CODES=1u GRAFT_RULE_OUTPUTS=0; do
+            OPTION=-D$macro
+            ! build few tests/firmware/main.c tests/firmware/host.c 2> "$FOLDER/error.txt" &&
+                grep -q "${macro%=*} .* this policy was made for" "$FOLDER/error.txt" || return 1
+        done
+}
+# With all operators there are such rules, and the header says so.
+keeps_uses() {
+    all=$(sed -n 's/^OP([0-9]*, *\([a-z_0-9]*\),.*/\1/p' include/graft/operators.def | paste -sd, -)
+    "$GRAFT" --quiet emit-policy $POLICY "$FOLDER/graft_policy.h" --name zoo --operators "$all" &&
+        grep -q '^#define GRAFT_RULE_OUTPUTS [2-4]$' "$FOLDER/graft_policy.h" && stops_alike
+}
+refuses_uses() { # The policy for all operators has rules of several outputs and other codes.
+    "$GRAFT" --quiet emit-policy $POLICY "$FOLDER/graft_policy.h" --name zoo || return 1
+    for OPTION in -DGRAFT_RULE_CODES=1u -DGRAFT_RULE_OUTPUTS=1; do
+        build few tests/firmware/main.c tests/firmware/host.c && ! "$FOLDER/few" > "$FOLDER/few.txt" &&
+            grep -q '^bad input' "$FOLDER/few.txt" || return 1
+    done
+}
 refuses_graph() {
     "$GRAFT" --quiet emit-policy $POLICY "$FOLDER/graft_policy.h" --name zoo --operators conv,scale_shift,conv_bias &&
         OPTION='' build few tests/firmware/main.c tests/firmware/host.c && ! "$FOLDER/few" > "$FOLDER/few.txt" &&
@@ -77,5 +100,9 @@ refuses_graph() {
 check "a policy for some operators" keeps_some
 check "the same with some operators" stops_alike
 check "others are not there" refuses_operators
+check "neither is what rules do not use" knows_uses
+OPTION=''
+check "with all operators rules use more" keeps_uses
+check "rules that use it are refused" refuses_uses
 check "a graph with others is refused" refuses_graph
 finish

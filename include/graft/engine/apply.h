@@ -82,7 +82,7 @@ static uint64_t count_weight_bytes(const graft_rule *rule, const graft_made *mad
 {
     uint64_t bytes = 0;
     for (uint32_t n = 0; n < rule->target.node_count; n++) {
-        uint32_t outputs = made->is_const[n] ? op_table[rule->target.nodes[n].op].output_count : 0;
+        uint32_t outputs = made->is_const[n] ? outputs_of(rule->target.nodes[n].op) : 0;
         for (uint32_t o = 0; o < outputs; o++) {
             graft_operand x = GRAFT_OPERAND_NODE(n, o);
             if (gives_out(rule, &rule->target, x) ||
@@ -132,7 +132,7 @@ static GRAFT_APART uint32_t matched_output(const graft_graph *graph, const graft
 static bool outputs_keep_shape(const graft_graph *graph, const graft_rule *rule,
                                const graft_match *match, const graft_made *made)
 {
-    for (uint32_t i = 0; i < rule->output_count; i++) {
+    for (uint32_t i = 0; i < rule_outputs(rule); i++) {
         const graft_shape *old = &graph->values[matched_output(graph, rule, match, i)].shape;
         if (!graft_shape_equal(old, operand_shape(graph, match, made, rule->target.outputs[i]))) {
             return false;
@@ -145,7 +145,7 @@ static bool outputs_keep_shape(const graft_graph *graph, const graft_rule *rule,
 
 static bool has_several_roots(const graft_rule *rule)
 {
-    for (uint32_t i = 1; i < rule->output_count; i++) {
+    for (uint32_t i = 1; i < rule_outputs(rule); i++) {
         if (GRAFT_OPERAND_NODE_OF(rule->source.outputs[i]) != 0) {
             return true;
         }
@@ -202,9 +202,9 @@ static bool target_fits(const graft_graph *graph, const graft_rule *rule)
     uint32_t values = 0;
     uint32_t edges = 0;
     for (uint32_t n = 0; n < rule->target.node_count; n++) {
-        const graft_op_info *info = &op_table[rule->target.nodes[n].op];
-        values += info->output_count;
-        edges += (graft_index)info->input_count + info->output_count;
+        const uint32_t op = rule->target.nodes[n].op;
+        values += outputs_of(op);
+        edges += op_table[op].input_count + outputs_of(op);
     }
     return has_places(graph, rule->target.node_count, values, edges);
 }
@@ -305,11 +305,12 @@ static uint32_t create_node(graft_graph *graph, graft_application *a, uint32_t n
         inputs[i] = target_value(a, pattern->inputs[i]);
         a->scratch.use_count[inputs[i]]++;
     }
-    (void)fits_new_node(graph, info->input_count, info->output_count); /* Compacts if need be. */
-    uint32_t node = place_node(graph, pattern->op, inputs, info->input_count, a->made->shapes[n],
-                               info->output_count);
+    const uint16_t outputs = (uint16_t)outputs_of(pattern->op);
+    (void)fits_new_node(graph, info->input_count, outputs); /* Compacts if need be. */
+    uint32_t node =
+        place_node(graph, pattern->op, inputs, info->input_count, a->made->shapes[n], outputs);
     copy_bytes(graph->nodes[node].attrs, a->made->attrs[n], sizeof a->made->attrs[n]);
-    for (uint32_t o = 0; o < info->output_count; o++) {
+    for (uint32_t o = 0; o < outputs; o++) {
         a->produced[n][o] = graft_node_output(graph, node, o);
         a->scratch.use_count[a->produced[n][o]] = 0;
     }
@@ -322,7 +323,7 @@ static uint32_t create_node(graft_graph *graph, graft_application *a, uint32_t n
 static void take_over_outputs(graft_graph *graph, graft_application *a, uint32_t n,
                               graft_index *dead)
 {
-    for (uint32_t i = 0; i < a->rule->output_count; i++) {
+    for (uint32_t i = 0; i < rule_outputs(a->rule); i++) {
         graft_operand x = a->rule->target.outputs[i];
         if (!GRAFT_OPERAND_IS_NODE(x) || GRAFT_OPERAND_NODE_OF(x) != n) {
             continue;
@@ -338,7 +339,7 @@ static void take_over_outputs(graft_graph *graph, graft_application *a, uint32_t
 static void redirect_outputs(graft_graph *graph, graft_application *a)
 {
     graft_index *use_count = a->scratch.use_count;
-    for (uint32_t i = 0; i < a->rule->output_count; i++) {
+    for (uint32_t i = 0; i < rule_outputs(a->rule); i++) {
         uint32_t to = target_value(a, a->rule->target.outputs[i]);
         if (to != a->old[i]) { /* A variable, or the target value of a later output. */
             graft_graph_redirect(graph, a->old[i], to);
@@ -370,7 +371,7 @@ static uint32_t push_idle(graft_application *a)
 {
     uint32_t depth = 0;
     for (uint32_t n = 0; n < a->rule->target.node_count; n++) {
-        for (uint32_t o = 0; o < op_table[a->rule->target.nodes[n].op].output_count; o++) {
+        for (uint32_t o = 0; o < outputs_of(a->rule->target.nodes[n].op); o++) {
             if (a->scratch.use_count[a->produced[n][o]] == 0) {
                 a->scratch.pending[depth++] = a->produced[n][o];
             }
@@ -381,7 +382,7 @@ static uint32_t push_idle(graft_application *a)
 
 static bool any_output_const(const graft_graph *graph, const graft_application *a)
 {
-    for (uint32_t i = 0; i < a->rule->output_count; i++) {
+    for (uint32_t i = 0; i < rule_outputs(a->rule); i++) {
         if (graph->values[target_value(a, a->rule->target.outputs[i])].is_const) {
             return true;
         }
@@ -394,7 +395,7 @@ static void replace_match(graft_graph *graph, graft_application *a, graft_effect
 {
     const graft_rule *rule = a->rule;
     graft_index dead[GRAFT_RULE_MAX_OUTPUTS];
-    for (uint32_t i = 0; i < rule->output_count; i++) {
+    for (uint32_t i = 0; i < rule_outputs(rule); i++) {
         a->old[i] = matched_output(graph, rule, a->match, i);
         dead[i] = a->old[i];
     }
@@ -405,7 +406,7 @@ static void replace_match(graft_graph *graph, graft_application *a, graft_effect
     redirect_outputs(graph, a);
     bool became_const = any_output_const(graph, a);
     uint32_t depth = push_idle(a);
-    for (uint32_t i = 0; i < rule->output_count; i++) {
+    for (uint32_t i = 0; i < rule_outputs(rule); i++) {
         a->scratch.pending[depth++] = dead[i];
     }
     remove_unused_values(graph, a->scratch.use_count, a->scratch.pending, depth);

@@ -36,14 +36,13 @@ static uint32_t move_uses(graft_estimate_run *r)
             use_count[value_of(r, node->inputs[i])]++;
         }
     }
-    for (uint32_t i = 0; i < rule->output_count; i++) {
+    for (uint32_t i = 0; i < rule_outputs(rule); i++) {
         use_count[r->given[i]] += use_count[r->old[i]];
         use_count[r->old[i]] = 0;
         r->e->pending[depth++] = r->old[i];
     }
     for (uint32_t i = 0; i < made; i++) {
-        const uint32_t outputs =
-            op_table[rule->target.nodes[i / GRAFT_MAX_OUTPUTS].op].output_count;
+        const uint32_t outputs = outputs_of(rule->target.nodes[i / GRAFT_MAX_OUTPUTS].op);
         if (i % GRAFT_MAX_OUTPUTS < outputs && use_count[first + i] == 0) {
             r->e->pending[depth++] = (graft_index)(first + i);
         }
@@ -153,7 +152,7 @@ static uint32_t class_replaced(const graft_estimate_run *r, uint32_t n)
 {
     uint32_t kept = GRAFT_NONE;
     uint32_t slots = 0;
-    for (uint32_t i = 0; i < r->output_count; i++) {
+    for (uint32_t i = 0; i < rule_outputs(r->rule); i++) {
         graft_operand x = r->rule->target.outputs[i];
         if (!GRAFT_OPERAND_IS_NODE(x) || GRAFT_OPERAND_NODE_OF(x) != n) {
             continue;
@@ -167,7 +166,7 @@ static uint32_t class_replaced(const graft_estimate_run *r, uint32_t n)
         kept = label;
         slots |= 1u << value->slot;
     }
-    return slots + 1u == 1u << op_table[r->rule->target.nodes[n].op].output_count ? kept : GRAFT_NONE;
+    return slots + 1u == 1u << outputs_of(r->rule->target.nodes[n].op) ? kept : GRAFT_NONE;
 }
 
 /* Queues the readers of a value that live on. */
@@ -226,7 +225,7 @@ static void change_classes(graft_estimate_run *r)
                              r->made->is_const[n]);
         }
     }
-    for (uint32_t i = 0; i < r->output_count; i++) {
+    for (uint32_t i = 0; i < rule_outputs(r->rule); i++) {
         if (e->use_count[r->given[i]] > 0 &&
             (name_value(e, e->label, r->given[i]) != name_value(e, e->first, r->old[i]) ||
              value_is_const(r, r->given[i]))) {
@@ -246,7 +245,7 @@ static void restore_uses(graft_estimate_run *r)
     for (uint32_t v = 0; v < r->rule->var_count; v++) {
         e->use_count[r->match->vars[v]] = e->order->use_count[r->match->vars[v]];
     }
-    for (uint32_t i = 0; i < r->output_count; i++) {
+    for (uint32_t i = 0; i < rule_outputs(r->rule); i++) {
         e->use_count[r->old[i]] = e->order->use_count[r->old[i]];
     }
     for (uint32_t i = 0; i < r->dead_count; i++) {
@@ -299,7 +298,7 @@ void graft_estimate_match(graft_estimator *estimator, const graft_rule *rule,
     run.match = match;
     run.made = made;
     run.output_count = rule->output_count;
-    for (uint32_t i = 0; i < rule->output_count; i++) {
+    for (uint32_t i = 0; i < rule_outputs(rule); i++) {
         run.old[i] = matched_output(estimator->graph, rule, match, i);
         run.given[i] = value_of(&run, rule->target.outputs[i]);
     }

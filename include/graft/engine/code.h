@@ -48,28 +48,23 @@ static bool read_leaf(const graft_code_inputs *inputs, uint32_t code, const uint
                       int32_t *value)
 {
     const uint32_t first = operand[0];
-    switch (code) {
-    case GRAFT_CODE_CONST8:
-        *value = read_signed8(operand[0]);
-        return true;
-    case GRAFT_CODE_CONST32:
-        *value = read_signed32(operand);
-        return true;
-    case GRAFT_CODE_SLOT:
-        *value = inputs->slots[first];
-        return true;
-    case GRAFT_CODE_DIM:
+    if (GRAFT_CODE_IS(code, DIM)) {
         return read_dim(inputs->vars[first], read_signed8(operand[1]), value);
-    case GRAFT_CODE_RANK:
-        *value = inputs->vars[first]->rank;
-        return true;
-    case GRAFT_CODE_IS_CONST:
-        *value = inputs->var_const[first];
-        return true;
-    default:
-        *value = graft_shape_equal(inputs->vars[first], inputs->vars[operand[1]]);
-        return true;
     }
+    if (GRAFT_CODE_IS(code, CONST8)) {
+        *value = read_signed8(operand[0]);
+    } else if (GRAFT_CODE_IS(code, CONST32)) {
+        *value = read_signed32(operand);
+    } else if (GRAFT_CODE_IS(code, SLOT)) {
+        *value = inputs->slots[first];
+    } else if (GRAFT_CODE_IS(code, RANK)) {
+        *value = inputs->vars[first]->rank;
+    } else if (GRAFT_CODE_IS(code, IS_CONST)) {
+        *value = inputs->var_const[first];
+    } else {
+        *value = graft_shape_equal(inputs->vars[first], inputs->vars[operand[1]]);
+    }
+    return true;
 }
 
 /* Orders the bits of a binary32 number as an integer; NaN has no place. */
@@ -82,19 +77,19 @@ static bool float_key(int64_t bits, int64_t *key)
 
 static bool is_so(uint32_t code, int64_t a, int64_t b, bool ordered)
 {
-    switch (code) {
-    case GRAFT_CODE_EQ:
-    case GRAFT_CODE_NOT:
+    if (GRAFT_CODE_IS(code, EQ) || GRAFT_CODE_IS(code, NOT)) {
         return a == b;
-    case GRAFT_CODE_DIVIDES:
-        return a != 0 && b % a == 0;
-    case GRAFT_CODE_AND:
-        return a != 0 && b != 0;
-    case GRAFT_CODE_OR:
-        return a != 0 || b != 0;
-    default: /* LE and FLE */
-        return ordered;
     }
+    if (GRAFT_CODE_IS(code, DIVIDES)) {
+        return a != 0 && b % a == 0;
+    }
+    if (GRAFT_CODE_IS(code, AND)) {
+        return a != 0 && b != 0;
+    }
+    if (GRAFT_CODE_IS(code, OR)) {
+        return a != 0 || b != 0;
+    }
+    return ordered; /* LE and FLE */
 }
 
 /* Of a and b; where they are floats, what is compared are their places in the order. */
@@ -102,49 +97,48 @@ static bool compute_binary(uint32_t code, int64_t a, int64_t b, int64_t *result)
 {
     int64_t key_a = a;
     int64_t key_b = b;
-    if (code >= GRAFT_CODE_FMIN && !(float_key(a, &key_a) && float_key(b, &key_b))) {
+    const bool floats =
+        GRAFT_CODE_IS(code, FMIN) || GRAFT_CODE_IS(code, FMAX) || GRAFT_CODE_IS(code, FLE);
+    if (floats && !(float_key(a, &key_a) && float_key(b, &key_b))) {
         return false;
     }
     const bool ordered = key_a <= key_b;
     const int64_t product = (int64_t)((uint64_t)a * (uint64_t)b);
-    switch (code) {
-    case GRAFT_CODE_ADD:
-        *result = a + b;
-        return true;
-    case GRAFT_CODE_SUB:
-        *result = a - b;
-        return true;
-    case GRAFT_CODE_MUL: /* Had it wrapped, the quotient would be another. */
+    if (GRAFT_CODE_IS(code, MUL)) { /* Had it wrapped, the quotient would be another. */
         *result = product;
         return a == 0 || product / a == b;
-    case GRAFT_CODE_DIV:
+    }
+    if (GRAFT_CODE_IS(code, DIV)) {
         *result = b != 0 ? a / b : 0;
         return b != 0 && *result * b == a;
-    case GRAFT_CODE_MOD:
+    }
+    if (GRAFT_CODE_IS(code, MOD)) {
         *result = b > 0 ? a % b : 0;
         return b > 0 && a >= 0;
-    case GRAFT_CODE_MIN:
-    case GRAFT_CODE_FMIN:
-        *result = ordered ? a : b;
-        return true;
-    case GRAFT_CODE_MAX:
-    case GRAFT_CODE_FMAX:
-        *result = ordered ? b : a;
-        return true;
-    default:
-        *result = is_so(code, a, b, ordered);
-        return true;
     }
+    if (GRAFT_CODE_IS(code, ADD)) {
+        *result = a + b;
+    } else if (GRAFT_CODE_IS(code, SUB)) {
+        *result = a - b;
+    } else if (GRAFT_CODE_IS(code, MIN) || GRAFT_CODE_IS(code, FMIN)) {
+        *result = ordered ? a : b;
+    } else if (GRAFT_CODE_IS(code, MAX) || GRAFT_CODE_IS(code, FMAX)) {
+        *result = ordered ? b : a;
+    } else {
+        *result = is_so(code, a, b, ordered);
+    }
+    return true;
 }
 
 /* Replaces the uppermost numbers by what an operator makes of them. NOT compares with 0. */
 static bool run_operator(int64_t *stack, uint32_t *depth, uint32_t code)
 {
     int64_t b = 0;
-    if (*depth < (code == GRAFT_CODE_NOT ? 1u : 2u)) {
+    const bool negates = GRAFT_CODE_IS(code, NOT);
+    if (*depth < (negates ? 1u : 2u)) {
         return false;
     }
-    if (code != GRAFT_CODE_NOT) {
+    if (!negates) {
         b = stack[--*depth];
     }
     int64_t *top = &stack[*depth - 1];

@@ -81,7 +81,7 @@ static graft_outline outline_node(const graft_node *node)
 static graft_outline outline_made(const graft_pattern_node *node, const int32_t *attrs)
 {
     const graft_op_info *info = &op_table[node->op];
-    graft_outline outline = {attrs, info->input_count, info->output_count, node->op};
+    graft_outline outline = {attrs, info->input_count, (uint16_t)outputs_of(node->op), node->op};
     return outline;
 }
 

@@ -156,7 +156,8 @@ static graft_attempt try_alternative(graft_matcher *matcher, uint32_t level, uin
     bool commutes = (op_table[pattern->op].flags & GRAFT_FLAG_COMMUTES) != 0;
     bool swap = commutes && (alternative & 1u) != 0;
     uint32_t k = commutes ? alternative >> 1 : alternative;
-    bool single = level == 0 || is_bound(matcher, level, BOUND_NODE(level));
+    bool single =
+        GRAFT_RULE_OUTPUTS == 1 || level == 0 || is_bound(matcher, level, BOUND_NODE(level));
     uint32_t n = GRAFT_NONE;
     if (single) {
         n = k > 0 ? GRAFT_NONE : level == 0 ? matcher->anchor : matcher->match.nodes[level];
@@ -193,7 +194,7 @@ static uint32_t count_readings(const graft_pattern *pattern, graft_operand opera
 
 static bool gives_out(const graft_rule *rule, const graft_pattern *pattern, graft_operand operand)
 {
-    for (uint32_t i = 0; i < rule->output_count; i++) {
+    for (uint32_t i = 0; i < rule_outputs(rule); i++) {
         if (pattern->outputs[i] == operand) {
             return true;
         }
@@ -213,7 +214,7 @@ static bool match_is_closed(const graft_matcher *matcher)
                 return false;
             }
         }
-        for (uint32_t o = 0; o < op_table[rule->source.nodes[n].op].output_count; o++) {
+        for (uint32_t o = 0; o < outputs_of(rule->source.nodes[n].op); o++) {
             uint32_t value = graft_node_output(matcher->graph, node, o);
             graft_operand x = GRAFT_OPERAND_NODE(n, o);
             if (gives_out(rule, &rule->source, x)

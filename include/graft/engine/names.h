@@ -739,6 +739,9 @@
 #pragma push_macro("outputs_keep_shape")
 #undef outputs_keep_shape
 #define outputs_keep_shape graft_own_outputs_keep_shape
+#pragma push_macro("outputs_of")
+#undef outputs_of
+#define outputs_of graft_own_outputs_of
 #pragma push_macro("outputs_unused")
 #undef outputs_unused
 #define outputs_unused graft_own_outputs_unused
@@ -898,6 +901,9 @@
 #pragma push_macro("rule_is_allowed")
 #undef rule_is_allowed
 #define rule_is_allowed graft_own_rule_is_allowed
+#pragma push_macro("rule_outputs")
+#undef rule_outputs
+#define rule_outputs graft_own_rule_outputs
 #pragma push_macro("run_code")
 #undef run_code
 #define run_code graft_own_run_code

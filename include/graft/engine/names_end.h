@@ -503,6 +503,8 @@
 #pragma pop_macro("outline_of")
 #undef outputs_keep_shape
 #pragma pop_macro("outputs_keep_shape")
+#undef outputs_of
+#pragma pop_macro("outputs_of")
 #undef outputs_unused
 #pragma pop_macro("outputs_unused")
 #undef packed_anchor
@@ -609,6 +611,8 @@
 #pragma pop_macro("row_work")
 #undef rule_is_allowed
 #pragma pop_macro("rule_is_allowed")
+#undef rule_outputs
+#pragma pop_macro("rule_outputs")
 #undef run_code
 #pragma pop_macro("run_code")
 #undef run_global

@@ -30,6 +30,20 @@
 #define GRAFT_IS(op, name) ((op) == GRAFT_OP_##name)
 #endif
 
+/* What the rules of a policy use, where its header says so (graft emit-policy --operators): the most
+ * outputs of a rule, and the codes of their programs, a bit for each. What is for others alone is left
+ * out; a rule that uses more is not valid. */
+#ifndef GRAFT_RULE_OUTPUTS
+#define GRAFT_RULE_OUTPUTS GRAFT_RULE_MAX_OUTPUTS
+#endif
+#ifndef GRAFT_RULE_CODES
+#define GRAFT_RULE_CODES UINT32_MAX
+#endif
+
+/* Whether a code is that of a name, which only those can be that rules use. */
+#define GRAFT_CODE_IS(code, name)                                                                  \
+    (((uint64_t)(GRAFT_RULE_CODES) >> GRAFT_CODE_##name & 1u) != 0 && (code) == GRAFT_CODE_##name)
+
 /* Counts rows: an OP row takes a place among the operators, an ATTR row one among the attributes.
  * GRAFT_ATTR_FIRST_x is where the attributes of x begin; the enumerator after it steps back by one so
  * that the row that follows gets that place. */
@@ -58,8 +72,9 @@ enum {
 #define OP(id, name, inputs, outputs, attributes, flags, onnx)                                     \
     enum { GRAFT_ATTR_COUNT_##name = (attributes) };                                               \
     typedef char graft_op_row_##name##_is_out_of_place                                             \
-        [(id) == (int)GRAFT_OP_PLACE_##name && (inputs) <= GRAFT_MAX_INPUTS && (outputs) >= 1 &&   \
-                 (outputs) <= GRAFT_MAX_OUTPUTS && (attributes) <= GRAFT_MAX_ATTRS                 \
+        [(id) == (int)GRAFT_OP_PLACE_##name && (inputs) <= GRAFT_MAX_INPUTS &&                     \
+                 (outputs) == ((id) == (int)GRAFT_OP_split ? 2 : 1) &&                             \
+                 (attributes) <= GRAFT_MAX_ATTRS                                                   \
              ? 1                                                                                   \
              : -1];
 #define ATTR(operator_, index, name, kind, role, least, most)                                      \
@@ -95,6 +110,15 @@ static const graft_attr_info attr_table[GRAFT_ATTR_TOTAL] = {
 #include "../operators.def"
 };
 /* clang-format on */
+
+/* A rule with one output has one root. */
+static uint32_t rule_outputs(const graft_rule *rule)
+{
+    return GRAFT_RULE_OUTPUTS == 1 ? 1 : rule->output_count;
+}
+
+/* Outputs of an operator; `split` alone has two. */
+static uint32_t outputs_of(uint32_t op) { return GRAFT_IS(op, split) ? 2 : 1; }
 
 const graft_op_info *graft_op(uint32_t op)
 {

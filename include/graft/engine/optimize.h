@@ -10,7 +10,7 @@
 static uint32_t tag_of_made(const graft_optimize_run *run, uint32_t n)
 {
     const graft_rule *rule = run->memory.rule;
-    for (uint32_t i = 0; i < rule->output_count; i++) {
+    for (uint32_t i = 0; i < rule_outputs(rule); i++) {
         graft_operand x = rule->target.outputs[i];
         if (GRAFT_OPERAND_IS_NODE(x) && GRAFT_OPERAND_NODE_OF(x) == n) {
             uint32_t source = GRAFT_OPERAND_NODE_OF(rule->source.outputs[i]);

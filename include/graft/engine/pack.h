@@ -183,7 +183,7 @@ static const char *check_source(const graft_rule *rule)
 
 static const char *check_outputs(const graft_rule *rule)
 {
-    if (rule->output_count == 0 || rule->output_count > GRAFT_RULE_MAX_OUTPUTS) {
+    if (rule->output_count == 0 || rule->output_count > GRAFT_RULE_OUTPUTS) {
         return FAULT("a rule has no outputs, or too many");
     }
     for (uint32_t i = 0; i < rule->output_count; i++) {
@@ -207,7 +207,7 @@ static const char *check_code(const graft_rule *rule)
     uint32_t last = GRAFT_CODE_END;
     while (at < rule->code_bytes) {
         last = rule->code[at];
-        if (last >= GRAFT_CODE_COUNT ||
+        if (last >= GRAFT_CODE_COUNT || (GRAFT_RULE_CODES >> last & 1u) == 0 ||
             at + 1u + graft_code_operand_bytes(last) > rule->code_bytes) {
             return FAULT("byte code is unknown or cut off");
         }

@@ -380,7 +380,7 @@ static GRAFT_APART const char *infer_outputs(uint32_t op, const int32_t *attrs,
     if (why == NULL) {
         why = shape(&site);
     }
-    for (uint32_t i = 0; why == NULL && i < info->output_count; i++) {
+    for (uint32_t i = 0; why == NULL && i < outputs_of(op); i++) {
         out[i].dtype = made_type(op, attrs, dtype);
         why = graft_shape_elements(&out[i]) > INT32_MAX ? FAULT(text_large) : NULL;
     }
@@ -402,7 +402,7 @@ graft_status graft_infer_shapes(uint32_t op, const int32_t *attrs, const graft_s
     if (infer_outputs(op, attrs, in, inferred) != NULL) {
         return GRAFT_BAD_INPUT;
     }
-    for (uint32_t i = 0; i < op_table[op].output_count; i++) {
+    for (uint32_t i = 0; i < outputs_of(op); i++) {
         out[i] = inferred[i];
     }
     return GRAFT_OK;
