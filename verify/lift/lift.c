@@ -596,6 +596,36 @@ static void drop_constants(lifter *l, graft_choice *choice, graft_attr_kind kind
     }
 }
 
+/* Where both sides have the same number by different names (the value of a fill, an epsilon), it is
+ * one variable if it can be. */
+static void share_numbers(lifter *l, graft_choice *choice)
+{
+    const graft_draft *d = l->draft;
+    for (uint32_t c = 0; c < d->constraint_count; c++) {
+        graft_choice weak = *choice;
+        bool shared = false;
+        if (!is_constant(d, &d->constraints[c], GRAFT_ATTR_FLOAT) ||
+            !graft_choice_requires(choice, c)) {
+            continue;
+        }
+        for (uint32_t t = 0; t < d->target_count; t++) {
+            const graft_leaf *now = &d->options[t][choice->option[t]].a;
+            for (uint32_t o = 0; now->kind == GRAFT_LEAF_CONST && o < d->option_count[t]; o++) {
+                const graft_expression *e = &d->options[t][o];
+                if (e->code == GRAFT_CODE_END && e->a.kind == GRAFT_LEAF_PLACE &&
+                    e->a.index == d->constraints[c].a) {
+                    weak.option[t] = (uint8_t)o;
+                    shared = true;
+                }
+            }
+        }
+        graft_choice_set(&weak, c, false);
+        if (shared && can_weaken(l, choice, &weak, true)) {
+            *choice = weak;
+        }
+    }
+}
+
 /* Drops constraints one by one: the precondition's, or the equalities and constants. */
 static void drop_singly(lifter *l, graft_choice *choice, bool structural)
 {
@@ -619,6 +649,7 @@ static void weaken(lifter *l, graft_choice *choice)
     }
     drop_constants(l, choice, GRAFT_ATTR_ACTIVATION);
     drop_constants(l, choice, GRAFT_ATTR_FLOAT);
+    share_numbers(l, choice);
     drop_singly(l, choice, false);
     drop_singly(l, choice, true);
 }
