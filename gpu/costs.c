@@ -124,20 +124,17 @@ static graft_status plan_some(check_run *run, graft_device *device, const graft_
 
 /* All at once, which plans on every processor; one by one where that fails. */
 static graft_status measure_some(check_run *run, graft_cost *cost, const graft_signature *list,
-                                 uint32_t count, uint32_t *done)
+                                 uint32_t count)
 {
     graft_status status = GRAFT_OK;
     graft_env *env = run->env;
     const graft_measure_options options = options_of(run);
     if (graft_cost_measure(env, cost, list, count, &options) == GRAFT_OK) {
-        *done += count;
         return graft_cost_save(env, cost);
     }
     graft_env_clear(env);
     for (uint32_t i = 0; i < count && !check_late(run); i++) {
-        if (graft_cost_measure(env, cost, &list[i], 1, &options) == GRAFT_OK) {
-            (*done)++;
-        } else {
+        if (graft_cost_measure(env, cost, &list[i], 1, &options) != GRAFT_OK) {
             graft_buffer text = {.arena = env->scratch};
             graft_signature_print(&list[i], &text);
             check_fail(run, "%s", text.data);
@@ -148,7 +145,8 @@ done:
     return status;
 }
 
-/* Items [*item, ...) are the list in this type, AT_ONCE signatures each. */
+/* Items `first` and on are the list in this type, AT_ONCE signatures each. `done` receives how many
+ * have a cost then, whichever process measured them, or can be planned. */
 static graft_status check_type_costs(check_run *run, const check_type *type,
                                      const graft_signature *list, uint32_t count, uint32_t first,
                                      uint32_t *done)
@@ -157,6 +155,7 @@ static graft_status check_type_costs(check_run *run, const check_type *type,
     graft_device *device = NULL;
     graft_cost *cost = NULL;
     const uint32_t items = (count + AT_ONCE - 1) / AT_ONCE;
+    *done = 0;
     GRAFT_CHECK(check_open(run, type->name, "", &device));
     bool present = graft_device_present(device);
     if (present) {
@@ -169,10 +168,13 @@ static graft_status check_type_costs(check_run *run, const check_type *type,
             break;
         }
         if (check_begin(run, first + i)) {
-            GRAFT_CHECK(present ? measure_some(run, cost, some, many, done)
+            GRAFT_CHECK(present ? measure_some(run, cost, some, many)
                                 : plan_some(run, device, some, many, done));
             check_probe(run, device);
         }
+    }
+    for (uint32_t i = 0; present && i < count; i++) {
+        *done += graft_database_find(graft_cost_database(cost), &list[i]) != NULL;
     }
 done:
     if (graft_cost_close(run->env, cost) != GRAFT_OK && status == GRAFT_OK) {
@@ -189,8 +191,7 @@ graft_status check_costs(check_run *run)
     FILE *file = NULL;
     uint32_t count = 0;
     if (run->list == NULL) {
-        (void)fprintf(stderr, "gpu-check: no list of signatures (LIST=FILE)\n");
-        return GRAFT_OK;
+        return GRAFT_FAIL(run->env, GRAFT_BAD_INPUT, "no list of signatures (LIST=FILE)");
     }
     GRAFT_CHECK(read_list(run, &list, &count));
     GRAFT_CHECK(check_file(run, "costs.jsonl", &file));

@@ -181,46 +181,58 @@ static graft_status value_of_operand(graft_onnx_reader *reader, const graft_onnx
 }
 
 /* The one number of a constant of binary32, and its shape; NULL: it is none, has more, or no rule
- * could name it. */
-static const graft_shape *find_number(const graft_onnx_reader *reader,
-                                      const graft_onnx_entry *entry, float *number)
+ * could name it. What was worked out becomes a weight: so a node that stays finds it by name. */
+static graft_status find_number(graft_onnx_reader *reader, graft_onnx_entry *entry, float *number,
+                                const graft_shape **shape)
 {
+    graft_status status = GRAFT_OK;
+    *shape = NULL;
     const graft_model_weight *weight = entry == NULL ? NULL
                                        : entry->weight != GRAFT_NONE
                                            ? &reader->weights[entry->weight]
                                            : entry->known;
     if (weight == NULL || weight->data == NULL || weight->shape.dtype != GRAFT_DTYPE_F32 ||
         weight->shape.rank > GRAFT_MAX_RANK || graft_shape_elements(&weight->shape) != 1) {
-        return NULL;
+        return GRAFT_OK;
     }
     memcpy(number, weight->data, sizeof(*number));
-    return isfinite(*number) ? &weight->shape : NULL;
+    if (isfinite(*number)) {
+        *shape = &weight->shape;
+        if (entry->weight == GRAFT_NONE) {
+            GRAFT_CHECK(add_known_weight(reader, entry));
+        }
+    }
+done:
+    return status;
 }
 
 /* Where functions of two tensors read a single number, that is an operator of its own: a graph has
  * no data, and rules know a number (an epsilon, the half of a GELU) by a fill's attribute. These
- * parts stand behind all others; returns how many the others are. */
-static uint32_t spell_numbers(const graft_onnx_reader *reader, graft_onnx_plan *plan)
+ * parts stand behind all others; `first` is where. */
+static graft_status spell_numbers(graft_onnx_reader *reader, graft_onnx_plan *plan, uint32_t *first)
 {
-    const uint32_t count = plan->part_count;
-    for (uint32_t p = 0; p < count; p++) {
+    graft_status status = GRAFT_OK;
+    *first = plan->part_count;
+    for (uint32_t p = 0; p < *first; p++) {
         const graft_op_info *info = graft_op(plan->parts[p].op);
         bool two = (info->flags & GRAFT_FLAG_ELEMENTWISE) != 0 && info->input_count == 2;
         for (uint32_t i = 0; two && i < info->input_count; i++) {
             const graft_onnx_operand operand = plan->parts[p].inputs[i];
+            const graft_shape *shape = NULL;
             float number = 0.0F;
-            const graft_shape *shape =
-                operand.kind == GRAFT_ONNX_OPERAND_INPUT
-                    ? find_number(reader, graft_onnx_input(reader->onnx, plan->node, operand.index),
-                                  &number)
-                    : NULL;
+            if (operand.kind == GRAFT_ONNX_OPERAND_INPUT) {
+                GRAFT_CHECK(find_number(reader,
+                                        graft_onnx_input(reader->onnx, plan->node, operand.index),
+                                        &number, &shape));
+            }
             if (shape != NULL) {
                 plan->parts[p].inputs[i] =
                     graft_plan_constant(plan, number, shape->dims, shape->rank);
             }
         }
     }
-    return count;
+done:
+    return status;
 }
 
 /* Part `first` and those behind it come first: the others read them. */
@@ -276,7 +288,8 @@ static graft_status carry_out_plan(graft_onnx_reader *reader, uint32_t index, gr
     graft_status status = GRAFT_OK;
     const Onnx__NodeProto *node = plan->node;
     graft_onnx_group *group = &reader->onnx->groups[index];
-    const uint32_t first = spell_numbers(reader, plan);
+    uint32_t first = 0;
+    GRAFT_CHECK(spell_numbers(reader, plan, &first));
     graft_index *part_nodes = GRAFT_NEW(reader->env->scratch, graft_index, plan->part_count);
     graft_onnx_part *parts = GRAFT_NEW(reader->arena, graft_onnx_part, plan->part_count);
     graft_onnx_operand *outputs = GRAFT_NEW(reader->arena, graft_onnx_operand, node->n_output);

@@ -32,9 +32,12 @@ no_gpu_is_said() {
 
 dry_run_is_complete() {
     rm -rf out/gpu-dry out/gpu-dry.tar.gz
-    make -s gpu-dry TYPES=fp16 MODELS=squeezenet,bert BATCHES=1,8 SECONDS_MOST=1200 || return 1
+    "$GRAFT" --quiet cost close squeezenet --device h200-fp16 --list "$FOLDER/list" || return 1
+    make -s gpu-dry TYPES=fp16 MODELS=squeezenet,bert BATCHES=1,8 SECONDS_MOST=1200 LIST="$FOLDER/list" \
+        STAGES="memory primitives ceilings costs models" || return 1
     grep -q '"planned": [1-9]' out/gpu-dry/primitives.jsonl &&
         grep -q '"planned": "' out/gpu-dry/ceilings.jsonl &&
+        grep -q '"planned": [1-9]' out/gpu-dry/costs.jsonl &&
         grep -q '"model": "bert", "type": "fp16", "dry_before_signatures": [1-9]' out/gpu-dry/models.jsonl &&
         grep -q '"model": "bert@8", "type": "fp16", "dry_before_signatures": [1-9]' out/gpu-dry/models.jsonl &&
         ! grep -q '_ns"' out/gpu-dry/*.jsonl && tar -tzf out/gpu-dry.tar.gz > /dev/null

@@ -25,7 +25,7 @@ END
 # In the place of the shell that calls it, which can be signalled then.
 run_check() {
     exec > "$FOLDER/text" 2>&1
-    exec env OUT="$FOLDER/results" STAGES="primitives models" TYPES=fp16,bf16 MODELS=bert BATCHES=1,8 \
+    exec env OUT="$FOLDER/results" STAGES="primitives models" TYPES=fp16,bf16 MODELS=bert BATCHES=1,8 LIST=some/list \
         SOURCES_HASH="$1" SECONDS_MOST=10 sh gpu/gpu_check.sh "$FOLDER/program"
 }
 
@@ -44,7 +44,7 @@ what_ended_is_packed() {
 }
 
 choices_are_passed_on() {
-    grep -q -e '--stage primitives --seconds 5 .*--sources one --types fp16,bf16 --models bert --batches 1,8' \
+    grep -q -e '--stage primitives --seconds 5 .*--sources one --types fp16,bf16 --models bert --batches 1,8 --list some/list' \
         "$FOLDER/arguments"
 }
 

@@ -201,6 +201,8 @@ static const write_row fused[] = {
      "input x 2 3; node Identity x -> i; scalar k = 0; ints a = 0; ints m = -1; node Shape x -> s;"
      "node Gather s k -> d; node Unsqueeze d a -> e; node Concat m e -> f : axis=0;"
      "node Reshape i f -> y; output y",                                                                           "graft_f_0: 2\nReshape x graft_f_0 -> y\nout y"                     },
+    {"a number that was computed is stored",
+     "input x 2; node Identity x -> i; weight a = 4; node Sqrt a -> b; node Mul i b -> y; output y", "b:\nMul x b -> y\nout y"                                            },
     {"an output of a split that nothing reads",
      "opset 12; input x 6; node Identity x -> i; node Split i -> a b c : split=1,2,3; output a;"
      "output b",                                                                                                  "Split x -> a b c : split=1,2,3\nout a b"                           },
