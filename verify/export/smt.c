@@ -1,6 +1,7 @@
 /* smt.c - see smt.h. */
 #include "verify/export/smt.h"
 
+#include "verify/core/growth.h"
 #include "verify/export/smtterm.h"
 #include "verify/instances/claim.h"
 
@@ -25,6 +26,14 @@ static void define_terms(graft_smt_printer *p, const Z3_ast *terms, uint32_t cou
     }
 }
 
+/* A question, and what it may draw on: that functions in it grow. */
+static Z3_ast question_of(const graft_obligation *o, uint32_t i)
+{
+    Z3_ast question = graft_obligation_question(o, i);
+    Z3_ast laws = graft_growth_laws(&o->term, question);
+    return laws == Z3_mk_true(o->z3) ? question : Z3_mk_and(o->z3, 2, (Z3_ast[]){question, laws});
+}
+
 /* Laws hold whatever is asked; conditions of definedness belong to questions. */
 static void print_obligation(graft_smt_printer *p, const graft_obligation *o)
 {
@@ -34,7 +43,7 @@ static void print_obligation(graft_smt_printer *p, const graft_obligation *o)
     graft_buffer_printf(p->out, "(push 1)\n");
     graft_smt_begin(p);
     for (uint32_t i = 0; i < o->count; i++) {
-        questions[i] = graft_obligation_question(o, i);
+        questions[i] = question_of(o, i);
     }
     count_terms(p, laws, law_count);
     count_terms(p, questions, o->count);

@@ -8,7 +8,8 @@
  *      (define-fun t0 () Real ...)     a term that occurs more than once
  *      (assert ...)                    where the source is defined, laws of functions
  *      (assert (or                     the questions: an element that differs,
- *        ...                           a place where the target alone is undefined
+ *        ...                           a place where the target alone is undefined; beside each
+ *                                      that functions in it grow (growth.h)
  *      ))
  *      (check-sat)                     must be unsat
  *      (pop 1)
