@@ -32,7 +32,7 @@ no_gpu_is_said() {
 
 dry_run_is_complete() {
     rm -rf out/gpu-dry out/gpu-dry.tar.gz
-    "$GRAFT" --quiet cost close squeezenet --device h200-fp16 --list "$FOLDER/list" || return 1
+    "$GRAFT" --quiet cost close dscnn --device h200-fp16 --list "$FOLDER/list" || return 1
     make -s gpu-dry TYPES=fp16 MODELS=squeezenet,bert BATCHES=1,8 SECONDS_MOST=1200 LIST="$FOLDER/list" \
         STAGES="memory primitives ceilings costs models" || return 1
     grep -q '"planned": [1-9]' out/gpu-dry/primitives.jsonl &&
