@@ -6,7 +6,8 @@
 #   STAGES="memory primitives ceilings models"  TYPES=fp16,bf16  MODELS=resnet50,bert
 #   LIST=FILE           signatures, one a line, that the stage costs measures
 #   BATCHES=1,8,32      how many inputs models are built for (1)
-#   SECONDS_MOST=390    of the last three together, 35, 20 and 45 hundredths of it when all are chosen
+#   SECONDS_MOST=390    of primitives, ceilings and models together, 35, 20 and 45 hundredths of it when all
+#                       are chosen; costs takes 20 hundredths on top of that then
 #   DESCRIBED=FILE      a dry run: a GPU that is not here; nothing is measured
 #   SOURCES_HASH=...    what the program was made of; results of another one are put aside
 set -eu

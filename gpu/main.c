@@ -106,7 +106,9 @@ static uint32_t run_stages(check_run *run, const char *only, uint64_t seconds)
     uint32_t failures = 0;
     uint64_t start_ns = graft_cost_clock_ns(WALL_CLOCK);
     for (uint32_t i = 0; i < STAGE_COUNT; i++) {
-        if (only != NULL && strcmp(only, stages[i].name) != 0) {
+        bool chosen = only != NULL ? strcmp(only, stages[i].name) == 0
+                                   : stages[i].run != check_costs || run->list != NULL;
+        if (!chosen) {
             continue;
         }
         (void)fprintf(stderr, "gpu-check: %s\n", stages[i].name);

@@ -3,12 +3,14 @@
 
 #include "emit/header/graphtable.h"
 
+#include <xxhash.h>
+
 static uint64_t hash_decisions(const graft_decision *decisions, uint32_t count)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
+    uint64_t hash = 0;
     for (uint32_t i = 0; i < count; i++) {
-        hash = (hash ^ decisions[i].rule) * 0x100000001b3u;
-        hash = (hash ^ decisions[i].location) * 0x100000001b3u;
+        const uint32_t pair[] = {decisions[i].rule, decisions[i].location};
+        hash = XXH3_64bits_withSeed(pair, sizeof pair, hash);
     }
     return hash;
 }

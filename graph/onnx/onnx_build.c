@@ -35,7 +35,8 @@ static graft_limits largest_limits(const graft_onnx_reader *reader)
     size_t edges = 0;
     for (size_t i = 0; i < graph->n_node; i++) {
         size_t width = graph->node[i]->n_input + graph->node[i]->n_output;
-        nodes += width + PARTS_MOST + graft_plan_recurrent_most(reader, graph->node[i]);
+        nodes += width + graph->node[i]->n_input /* Numbers. */ + PARTS_MOST +
+                 graft_plan_recurrent_most(reader, graph->node[i]);
         edges += width + onnx->groups[i].captured_count;
     }
     return (graft_limits){
@@ -180,24 +181,27 @@ static graft_status value_of_operand(graft_onnx_reader *reader, const graft_onnx
     return GRAFT_INTERNAL;
 }
 
-/* The one number of a constant of binary32, and its shape; NULL: it is none, has more, or no rule
- * could name it. What was worked out becomes a weight: so a node that stays finds it by name. */
-static graft_status find_number(graft_onnx_reader *reader, graft_onnx_entry *entry, float *number,
-                                const graft_shape **shape)
+/* Input `k` of the node as parts read it: a fill where it is a constant of binary32 of one element
+ * that a rule could name, else itself. A number that was worked out becomes a weight, so that a node
+ * that stays finds it by name. */
+static graft_status spell_input(graft_onnx_reader *reader, graft_onnx_plan *plan, uint32_t k,
+                                graft_onnx_operand *operand)
 {
     graft_status status = GRAFT_OK;
-    *shape = NULL;
+    graft_onnx_entry *entry = graft_onnx_input(reader->onnx, plan->node, k);
     const graft_model_weight *weight = entry == NULL ? NULL
                                        : entry->weight != GRAFT_NONE
                                            ? &reader->weights[entry->weight]
                                            : entry->known;
+    float number = 0.0F;
+    *operand = (graft_onnx_operand){.kind = GRAFT_ONNX_OPERAND_INPUT, .index = k};
     if (weight == NULL || weight->data == NULL || weight->shape.dtype != GRAFT_DTYPE_F32 ||
         weight->shape.rank > GRAFT_MAX_RANK || graft_shape_elements(&weight->shape) != 1) {
         return GRAFT_OK;
     }
-    memcpy(number, weight->data, sizeof(*number));
-    if (isfinite(*number)) {
-        *shape = &weight->shape;
+    memcpy(&number, weight->data, sizeof(number));
+    if (isfinite(number)) {
+        *operand = graft_plan_constant(plan, number, weight->shape.dims, weight->shape.rank);
         if (entry->weight == GRAFT_NONE) {
             GRAFT_CHECK(add_known_weight(reader, entry));
         }
@@ -206,29 +210,27 @@ done:
     return status;
 }
 
-/* Where functions of two tensors read a single number, that is an operator of its own: a graph has
- * no data, and rules know a number (an epsilon, the half of a GELU) by a fill's attribute. These
- * parts stand behind all others; `first` is where. */
+/* Where functions of two tensors read a single number, that is an operator of its own, one for each
+ * input of the node: a graph has no data, and rules know a number (an epsilon, the half of a GELU) by
+ * a fill's attribute. These parts stand behind all others; `first` is where. */
 static graft_status spell_numbers(graft_onnx_reader *reader, graft_onnx_plan *plan, uint32_t *first)
 {
     graft_status status = GRAFT_OK;
+    graft_onnx_operand *numbers =
+        GRAFT_NEW(reader->env->scratch, graft_onnx_operand, plan->node->n_input);
     *first = plan->part_count;
     for (uint32_t p = 0; p < *first; p++) {
         const graft_op_info *info = graft_op(plan->parts[p].op);
         bool two = (info->flags & GRAFT_FLAG_ELEMENTWISE) != 0 && info->input_count == 2;
         for (uint32_t i = 0; two && i < info->input_count; i++) {
             const graft_onnx_operand operand = plan->parts[p].inputs[i];
-            const graft_shape *shape = NULL;
-            float number = 0.0F;
-            if (operand.kind == GRAFT_ONNX_OPERAND_INPUT) {
-                GRAFT_CHECK(find_number(reader,
-                                        graft_onnx_input(reader->onnx, plan->node, operand.index),
-                                        &number, &shape));
+            if (operand.kind != GRAFT_ONNX_OPERAND_INPUT) {
+                continue;
             }
-            if (shape != NULL) {
-                plan->parts[p].inputs[i] =
-                    graft_plan_constant(plan, number, shape->dims, shape->rank);
+            if (numbers[operand.index].kind == GRAFT_ONNX_OPERAND_NONE) {
+                GRAFT_CHECK(spell_input(reader, plan, operand.index, &numbers[operand.index]));
             }
+            plan->parts[p].inputs[i] = numbers[operand.index];
         }
     }
 done:

@@ -435,6 +435,22 @@ static void test_large_constants_stay_nodes(void **state)
         "Add graft_conv_bias_add_0 c -> y\nout y");
 }
 
+/* More numbers than a node's longest plan has parts: each is an operator, and there is room. */
+static void test_many_numbers(void **state)
+{
+    enum { NUMBERS = 32 };
+    graft_env *env = *state;
+    graft_buffer text = {.arena = env->life};
+    graft_buffer_printf(&text, "input x 2; weight c = 1; node Sum x");
+    for (uint32_t i = 0; i < NUMBERS; i++) {
+        graft_buffer_printf(&text, " c");
+    }
+    graft_buffer_printf(&text, " -> y; output y");
+    const graft_model *model = onnx_text_model(env, text.data);
+    assert_int_equal(model->opaque_count, 0);
+    assert_int_equal(graft_graph_node_count(&model->graph), 2 * NUMBERS);
+}
+
 /* A node that is not touched finds what a ConstantOfShape gave it as a weight. */
 static void test_fills_of_settings_are_stored(void **state)
 {
@@ -635,6 +651,7 @@ int main(void)
         CHECK_TEST(test_old_initializers),
         CHECK_TEST(test_weights_among_inputs),
         CHECK_TEST(test_large_constants_stay_nodes),
+        CHECK_TEST(test_many_numbers),
         CHECK_TEST(test_fills_of_settings_are_stored),
         CHECK_TEST(test_old_opsets),
         CHECK_TEST(test_forms_of_old_opsets),
