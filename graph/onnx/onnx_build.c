@@ -181,9 +181,10 @@ static graft_status value_of_operand(graft_onnx_reader *reader, const graft_onnx
     return GRAFT_INTERNAL;
 }
 
-/* Input `k` of the node as parts read it: a fill where it is a constant of binary32 of one element
- * that a rule could name, else itself. A number that was worked out becomes a weight, so that a node
- * that stays finds it by name. */
+/* Input `k` of the node as parts read it: a fill where it is a constant of one element that a rule
+ * could name, else itself. A fill has the graph's type, so a number of another real type stays a
+ * weight. Weights of float16 and bfloat16 are held in binary32, which has every number of both. A
+ * number that was worked out becomes a weight, so that a node that stays finds it by name. */
 static graft_status spell_input(graft_onnx_reader *reader, graft_onnx_plan *plan, uint32_t k,
                                 graft_onnx_operand *operand)
 {
@@ -195,7 +196,8 @@ static graft_status spell_input(graft_onnx_reader *reader, graft_onnx_plan *plan
                                            : entry->known;
     float number = 0.0F;
     *operand = (graft_onnx_operand){.kind = GRAFT_ONNX_OPERAND_INPUT, .index = k};
-    if (weight == NULL || weight->data == NULL || weight->shape.dtype != GRAFT_DTYPE_F32 ||
+    if (weight == NULL || weight->data == NULL ||
+        weight->shape.dtype != reader->model->graph.dtype || plan->dtype != weight->shape.dtype ||
         weight->shape.rank > GRAFT_MAX_RANK || graft_shape_elements(&weight->shape) != 1) {
         return GRAFT_OK;
     }

@@ -353,6 +353,29 @@ static graft_status emit_avg_pool(const emitter *e)
     return GRAFT_OK;
 }
 
+/* Axes are an attribute before opset `since`, and an input from there on. */
+typedef struct {
+    const char *name;
+    int64_t since;
+    const int64_t *axes;
+    size_t axis_count;
+    int64_t keep;
+} reduction;
+
+static void push_reduction(const emitter *e, const reduction *r, const char *in, const char *out)
+{
+    const bool attribute = e->writer->opset < r->since;
+    Onnx__NodeProto *node =
+        attribute
+            ? push1(e, r->name, in, out)
+            : push2(e, r->name, in,
+                    graft_onnx_push_ints(e->writer, "axes", r->axes, r->axis_count), out);
+    if (attribute) {
+        graft_onnx_set_ints(e->writer->arena, node, "axes", r->axes, r->axis_count);
+    }
+    graft_onnx_set_int(e->writer->arena, node, "keepdims", r->keep);
+}
+
 /* All reductions have the same attributes. */
 static graft_status emit_reduce(const emitter *e)
 {
@@ -363,19 +386,13 @@ static graft_status emit_reduce(const emitter *e)
             axes[count++] = i;
         }
     }
-    int64_t since =
-        e->node->op == GRAFT_OP_reduce_sum ? OPSET_REDUCE_SUM_INPUT : OPSET_REDUCE_INPUT;
-    const char *name = graft_op(e->node->op)->onnx;
-    Onnx__NodeProto *node = NULL;
-    if (e->writer->opset < since) {
-        node = push1(e, name, in_name(e, 0), out_name(e, 0));
-        graft_onnx_set_ints(e->writer->arena, node, "axes", axes, count);
-    } else {
-        node = push2(e, name, in_name(e, 0), graft_onnx_push_ints(e->writer, "axes", axes, count),
-                     out_name(e, 0));
-    }
-    graft_onnx_set_int(e->writer->arena, node, "keepdims",
-                       e->node->attrs[GRAFT_ATTR_reduce_mean_keep]);
+    const reduction r = {.name = graft_op(e->node->op)->onnx,
+                         .since = e->node->op == GRAFT_OP_reduce_sum ? OPSET_REDUCE_SUM_INPUT
+                                                                     : OPSET_REDUCE_INPUT,
+                         .axes = axes,
+                         .axis_count = count,
+                         .keep = e->node->attrs[GRAFT_ATTR_reduce_mean_keep]};
+    push_reduction(e, &r, in_name(e, 0), out_name(e, 0));
     return GRAFT_OK;
 }
 
@@ -426,11 +443,15 @@ static graft_status emit_swish(const emitter *e)
 /* The mean over the last axis, which stays as 1. */
 static const char *step_mean(const emitter *e, const char *in)
 {
-    int64_t axis = in_shape(e, 0)->rank - 1;
+    const int64_t axis = in_shape(e, 0)->rank - 1;
     const char *out = graft_onnx_fresh_name(e->writer, out_name(e, 0));
-    Onnx__NodeProto *node = push1(e, "ReduceMean", in, out);
-    graft_onnx_set_ints(e->writer->arena, node, "axes", &axis, 1);
-    graft_onnx_set_int(e->writer->arena, node, "keepdims", 1);
+    push_reduction(e,
+                   &(reduction){.name = "ReduceMean",
+                                .since = OPSET_REDUCE_INPUT,
+                                .axes = &axis,
+                                .axis_count = 1,
+                                .keep = 1},
+                   in, out);
     return out;
 }
 

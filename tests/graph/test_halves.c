@@ -284,6 +284,8 @@ static const char *const understood[] = {
     "input x 2 4; node Identity x -> i; ints p = 0 1 0 1; weight v = 3; node Pad i p v -> y;"
     "output y",
     "input x 2 1; ints t = 2 4; node Expand x t -> y; output y",
+    "input x 2 4; weight a = 0.5; weight b 1 = -0.0; weight c 1 1 = 3; node Mul x a -> p;"
+    "node Add b p -> q; node Div q c -> y; output y",
     "input x 2 3 1; weight w 1 8 1; weight r 1 8 2; weight b 1 16; node LSTM x w r b -> y :"
     " hidden_size=2; output y",
 };
@@ -351,7 +353,8 @@ static void test_written_in_their_type(void **state)
 static void test_weights_are_rounded_once(void **state)
 {
     static const char text[] =
-        "input x 1; weight a 1 = 1.0009765625; weight b 1 = 1.0009765625; weight c 1 = 1.25;"
+        "input x 2; weight a 2 = 1.0009765625 1.0009765625;"
+        "weight b 2 = 1.0009765625 1.0009765625; weight c 2 = 1.25 1.25;"
         "node Mul a b -> p; node Mul p c -> q; node Add x q -> y; output y";
     graft_env *env = *state;
     Onnx__ModelProto *proto = NULL;
@@ -365,6 +368,36 @@ static void test_weights_are_rounded_once(void **state)
         graft_half_round((double)graft_half_round(1.0009765625 * 1.0009765625) * 1.25);
     assert_true(widen(GRAFT_DTYPE_F16, bits) == graft_half_round(exact));
     assert_true(steps != graft_half_round(exact));
+}
+
+/* Single numbers that two-input functions read are operators, as in binary32; where a rule takes one
+ * up, the tensor that is written is the one that was read, and a node that stays has its own. */
+static void test_numbers_come_back(void **state)
+{
+    static const char text[] =
+        "input x 2; weight a = 0.1; weight b 1 = -0.0; weight c 1 1 = 6e-8; weight d = 65504;"
+        "node Mul x a -> p; node Add b p -> q; node Max q c -> r; node Min d r -> s;"
+        "node Reshape s n -> y; ints n = 1 2; output y";
+    graft_env *env = *state;
+    for (uint32_t t = 0; t < 2; t++) {
+        Onnx__ModelProto *proto = NULL;
+        const graft_model *model = read_narrow(env, text, types[t]);
+        const Onnx__GraphProto *before = model->onnx->proto->graph;
+        uint32_t found = 0;
+        assert_int_equal(model->opaque_count, 0);
+        assert_non_null(strstr(onnx_text_print(env->life, model, &model->graph), "fill"));
+        assert_int_equal(pack_anew(env, model, &proto), GRAFT_OK);
+        for (size_t k = 0; k < 4; k++) {
+            const Onnx__TensorProto *from = before->initializer[k];
+            for (size_t i = 0; i < proto->graph->n_initializer; i++) {
+                const Onnx__TensorProto *to = proto->graph->initializer[i];
+                found += to->data_type == types[t] && to->n_dims == from->n_dims &&
+                         to->raw_data.len == 2 &&
+                         memcmp(to->raw_data.data, from->raw_data.data, 2) == 0;
+            }
+        }
+        assert_int_equal(found, 4);
+    }
 }
 
 /* A weight that does not fit is refused by name; what fits in bfloat16 is written there. A node
@@ -473,6 +506,31 @@ static void test_forms_of_data(void **state)
     }
 }
 
+/* An island of another type, as normalisations are exported: the graph's constants have the type of
+ * most of it, so the numbers of the island stay weights, and its nodes are understood. */
+static void test_numbers_of_another_type(void **state)
+{
+    static const char text[] =
+        "input x 2 4; weight w 4 4; weight v 4; weight e = 0.5; weight k = 2; node MatMul x w -> a;"
+        "node Add a v -> b; node Cast b -> c : to=1; node Add c e -> d; node Div d c -> f;"
+        "node Cast f -> g : to=10; node Mul g k -> y; output y; output f";
+    graft_env *env = *state;
+    graft_model *model = NULL;
+    Onnx__ModelProto *proto = onnx_text_message(env->life, text);
+    for (size_t i = 0; i < 4; i++) {
+        if (i != 2) {
+            narrow_tensor(env->life, proto->graph->initializer[i], GRAFT_DTYPE_F16);
+        }
+    }
+    narrow_port(proto->graph->input[0], GRAFT_DTYPE_F16);
+    narrow_port(proto->graph->output[0], GRAFT_DTYPE_F16);
+    assert_int_equal(onnx_text_read(env, proto, NULL, &model), GRAFT_OK);
+    assert_int_equal(model->graph.dtype, GRAFT_DTYPE_F16);
+    assert_int_equal(model->opaque_count, 2); /* The casts. */
+    check_sound(env, &model->graph);
+    assert_int_equal(pack_anew(env, model, &proto), GRAFT_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -484,6 +542,8 @@ int main(void)
         CHECK_TEST(test_read_as_binary32),
         CHECK_TEST(test_written_in_their_type),
         CHECK_TEST(test_weights_are_rounded_once),
+        CHECK_TEST(test_numbers_come_back),
+        CHECK_TEST(test_numbers_of_another_type),
         CHECK_TEST(test_weights_that_do_not_fit),
         CHECK_TEST(test_weights_that_are_no_numbers),
         CHECK_TEST(test_mixtures),
