@@ -4,6 +4,7 @@
 #include "cost/device/device_program.h"
 #include "emit/header/graphtable.h"
 #include "emit/policy/simplify.h"
+#include "graph/base/half.h"
 #include "graph/base/log.h"
 #include "models/zoo.h"
 #include "train/search/survey.h"
@@ -174,6 +175,18 @@ static bool has_form(const graft_model *model, const graft_rule *rule)
         has = has && graft_model_has_form(model, rule->target.nodes[n].op);
     }
     return has;
+}
+
+/* A model of 16 bits has the numbers of rules rounded to its type. With --exact they are matched as
+ * they were proved. */
+static void round_rules(graft_session *session)
+{
+    for (uint32_t i = 0; i < session->rules.count; i++) {
+        graft_rule_entry *entry = &session->rules.entries[i];
+        if (graft_rule_round(&entry->rule, session->model->graph.dtype)) {
+            entry->id = graft_rule_id(&entry->rule);
+        }
+    }
 }
 
 static void choose_rules(graft_env *env, const graft_session_options *options,
@@ -382,6 +395,9 @@ graft_status graft_session_open(graft_env *env, const graft_session_options *opt
         graft_log(env, 2, "%u costs have the time of their twins", count);
     }
     graft_session_open_sizes(env, session);
+    if (graft_half_is(session->model->graph.dtype) && !options->exact) {
+        round_rules(session);
+    }
     choose_rules(env, options, session);
     GRAFT_CHECK(open_environment(env, options, session));
 done:

@@ -366,10 +366,9 @@ static void push_reduction(const emitter *e, const reduction *r, const char *in,
 {
     const bool attribute = e->writer->opset < r->since;
     Onnx__NodeProto *node =
-        attribute
-            ? push1(e, r->name, in, out)
-            : push2(e, r->name, in,
-                    graft_onnx_push_ints(e->writer, "axes", r->axes, r->axis_count), out);
+        attribute ? push1(e, r->name, in, out)
+                  : push2(e, r->name, in,
+                          graft_onnx_push_ints(e->writer, "axes", r->axes, r->axis_count), out);
     if (attribute) {
         graft_onnx_set_ints(e->writer->arena, node, "axes", r->axes, r->axis_count);
     }

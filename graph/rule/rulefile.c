@@ -5,6 +5,7 @@
 #include "graph/rule/rulefile.h"
 
 #include "graph/base/file.h"
+#include "graph/base/half.h"
 #include "graph/rule/pattern.h"
 #include "graph/rule/rules.pb-c.h"
 
@@ -68,6 +69,33 @@ bool graft_rule_rounds_alike(const graft_rule *rule)
                              operators_of(&rule->target, rule->target.outputs[o]);
     }
     return alike;
+}
+
+static bool round_fills(graft_pattern *pattern, uint32_t dtype)
+{
+    bool fits = true;
+    for (uint32_t n = 0; n < pattern->node_count; n++) {
+        graft_term *term = &pattern->nodes[n].attrs[GRAFT_ATTR_fill_value];
+        if (pattern->nodes[n].op == GRAFT_OP_fill && term->kind == GRAFT_TERM_CONST) {
+            float number = 0.0F;
+            memcpy(&number, &term->value, sizeof number);
+            fits = graft_half_round_all(dtype, &number, 1) && fits;
+            memcpy(&term->value, &number, sizeof number);
+        }
+    }
+    return fits;
+}
+
+bool graft_rule_round(graft_rule *rule, uint32_t dtype)
+{
+    const uint64_t before = graft_rule_id(rule);
+    graft_rule rounded = *rule;
+    const bool source_fits = round_fills(&rounded.source, dtype);
+    if (!round_fills(&rounded.target, dtype) || !source_fits || graft_rule_id(&rounded) == before) {
+        return false;
+    }
+    *rule = rounded;
+    return true;
 }
 
 static int compare_ids(const void *a, const void *b)

@@ -148,6 +148,57 @@ def constants(folder):
     net.save(folder / "constants.onnx", ("y", net.kind, (2, 8)))
 
 
+def parts(folder, name, kind):
+    """Gelu and layer normalisation in pieces, their numbers as tensors of the type."""
+    net = Net(kind)
+    net.opset = 22
+    net.feed("x", 2, 4, 16)
+    numbers = {"root": 2**0.5, "one": 1, "half": 0.5, "two": 2, "epsilon": 1e-3}
+    for number, value in numbers.items():
+        net.weight(number, value)
+    net.weight("axes", 0)
+    net.weights[-1] = helper.make_tensor("axes", TensorProto.INT64, [1], [2])
+    net.weight("scale", np.linspace(0.5, 1.5, 16))
+    net.weight("shift", np.linspace(-1, 1, 16))
+    net.node("Mul", "x half", "h")
+    net.node("Div", "x root", "d")
+    net.node("Erf", "d", "e")
+    net.node("Add", "one e", "p")
+    net.node("Mul", "h p", "g")
+    net.node("ReduceMean", "g axes", "m")
+    net.node("Sub", "g m", "c")
+    net.node("Pow", "c two", "q")
+    net.node("ReduceMean", "q axes", "v")
+    net.node("Add", "v epsilon", "w")
+    net.node("Sqrt", "w", "s")
+    net.node("Div", "c s", "n")
+    net.node("Mul", "n scale", "t")
+    net.node("Add", "t shift", "y")
+    net.save(folder / f"{name}.onnx", ("y", net.kind, (2, 4, 16)))
+
+
+def island(folder):
+    """Mostly float16, with a normalisation in binary32 as exporters leave it, in pieces."""
+    rng = np.random.default_rng(7)
+    net = Net()
+    net.feed("x", 4, 16)
+    for k in range(4):
+        net.weight(f"w{k}", rng.normal(0, 0.2, (16, 16)))
+    net.weight("epsilon", 1e-5, single=True)
+    net.node("MatMul", "x w0", "a")
+    net.node("MatMul", "a w1", "b")
+    net.node("Cast", "b", "wide", to=TensorProto.FLOAT)
+    net.node("Mul", "wide wide", "q")
+    net.node("ReduceMean", "q", "v", axes=[1])
+    net.node("Add", "v epsilon", "e")
+    net.node("Sqrt", "e", "s")
+    net.node("Div", "wide s", "n")
+    net.node("Cast", "n", "h", to=net.kind)
+    net.node("MatMul", "h w2", "c")
+    net.node("MatMul", "c w3", "y")
+    net.save(folder / "island.onnx", ("y", net.kind, (4, 16)))
+
+
 def wrong_size(folder):
     """Raw data of three bytes for two numbers of two."""
     for name, (kind, _) in HALVES.items():
@@ -165,6 +216,9 @@ def small(folder):
     overflows(folder)
     mixed(folder)
     constants(folder)
+    parts(folder, "parts", "float16")
+    parts(folder, "bparts", "bfloat16")
+    island(folder)
     wrong_size(folder)
 
 

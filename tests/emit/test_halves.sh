@@ -52,6 +52,13 @@ mixes() {
 }
 # Constants of the file and of what operators are read as.
 constants() { optimize constants && grep -q 'Clip *2 -> *1' "$FOLDER/out" && compare constants 0.005; }
+# Rules name numbers: of a Gelu its root of 2, which these types round, of a normalisation its epsilon.
+puts_together() { # MODEL TOLERANCE
+    optimize "$1" && grep -q 'Gelu *0 -> *1' "$FOLDER/out" && grep -q 'LayerNormalization *0 -> *1' "$FOLDER/out" &&
+        grep -q 'Erf *1 -> *0' "$FOLDER/out" && compare "$1" "$2" && optimize "$1" --exact &&
+        grep -q 'Erf *1 -> *1' "$FOLDER/out"
+}
+reads_islands() { optimize island && compare island 0.005; }
 untouched() {
     gives 0 "$GRAFT" optimize "$FOLDER/constants.opt.onnx" "$FOLDER/again.onnx" --device $DEVICE &&
         cmp "$FOLDER/constants.opt.onnx" "$FOLDER/again.onnx"
@@ -92,6 +99,9 @@ if python=$(sh cost/rival/python.sh "${OUT:-out/release}/../venv") && "$python" 
     check "refuses weights that overflow, and keeps the rest" refuses_overflow
     check "rewrites both types of a mixed model" mixes
     check "works out constants" constants
+    check "puts Gelu and layer normalisation together in float16" puts_together parts 0.005
+    check "puts Gelu and layer normalisation together in bfloat16" puts_together bparts 0.03
+    check "reads an island of binary32 with numbers" reads_islands
     check "leaves whole what it cannot better" untouched
     check "refuses data of a wrong size" refuses_data
     check "compares outputs" checks fits

@@ -352,10 +352,9 @@ static void test_written_in_their_type(void **state)
 /* ((a b) c) is rounded once: a product rounded after each step is another number. */
 static void test_weights_are_rounded_once(void **state)
 {
-    static const char text[] =
-        "input x 2; weight a 2 = 1.0009765625 1.0009765625;"
-        "weight b 2 = 1.0009765625 1.0009765625; weight c 2 = 1.25 1.25;"
-        "node Mul a b -> p; node Mul p c -> q; node Add x q -> y; output y";
+    static const char text[] = "input x 2; weight a 2 = 1.0009765625 1.0009765625;"
+                               "weight b 2 = 1.0009765625 1.0009765625; weight c 2 = 1.25 1.25;"
+                               "node Mul a b -> p; node Mul p c -> q; node Add x q -> y; output y";
     graft_env *env = *state;
     Onnx__ModelProto *proto = NULL;
     const graft_model *model = read_narrow(env, text, GRAFT_DTYPE_F16);
