@@ -2,6 +2,7 @@
 #include "verify/sweep/sweep.h"
 
 #include "graph/rule/pattern.h"
+#include "verify/sweep/named.h"
 #include "verify/sweep/sweepreal.h"
 
 #include <assert.h>
@@ -36,10 +37,17 @@ void graft_sweep_open(graft_sweeper *sweeper)
     }
 }
 
-/* Samples of special, of positive and of wide numbers have these bits in their seeds. */
+/* Samples of special, of positive, of wide and of named numbers have these bits in their seeds. */
 static const uint64_t special_bit = UINT64_C(1) << 63;
 static const uint64_t positive_bit = UINT64_C(1) << 62;
 static const uint64_t wide_bit = UINT64_C(1) << 61;
+static const uint64_t named_bit = UINT64_C(1) << 60;
+
+/* A number at which what the rule says may change, or beside it. */
+static graft_field draw_named(graft_rng *rng, const graft_named *named)
+{
+    return graft_field_float(named->reals[graft_rng_below(rng, named->real_count)]);
+}
 
 /* One of the 256 numbers of the type, the ends of the range more often. */
 static graft_field byte_of(graft_field x, uint8_t type)
@@ -57,17 +65,22 @@ void graft_sweep_inputs(const graft_sweeper *sweeper, const graft_rule *rule,
 {
     graft_rng rng;
     graft_rng_seed(&rng, seed);
-    const graft_field *pool = (seed & special_bit) != 0    ? sweeper->special[seed % 2]
-                              : (seed & positive_bit) != 0 ? sweeper->pools[3]
-                              : (seed & wide_bit) != 0     ? sweeper->wide
-                                                           : sweeper->pools[seed % 3];
+    const graft_field *pool = (seed & special_bit) != 0              ? sweeper->special[seed % 2]
+                              : (seed & positive_bit) != 0           ? sweeper->pools[3]
+                              : (seed & (wide_bit | named_bit)) != 0 ? sweeper->wide
+                                                                     : sweeper->pools[seed % 3];
     uint32_t at = graft_rng_below(&rng, GRAFT_SWEEP_POOL);
     uint8_t types[GRAFT_RULE_MAX_VARS];
+    graft_named named = {.real_count = 0};
+    if ((seed & named_bit) != 0) {
+        graft_named_read(rule, &named);
+    }
     graft_rule_types(rule, point->slots, UINT64_MAX, types);
     for (uint32_t v = 0; v < rule->var_count; v++) {
         uint64_t count = graft_shape_elements(&point->vars[v]);
         for (uint64_t i = 0; i < count; i++) {
-            values[v][i] = types[v] == GRAFT_DTYPE_F32 ? pool[at] : byte_of(pool[at], types[v]);
+            graft_field x = named.real_count > 0 ? draw_named(&rng, &named) : pool[at];
+            values[v][i] = types[v] == GRAFT_DTYPE_F32 ? x : byte_of(pool[at], types[v]);
             at = at + 1 < GRAFT_SWEEP_POOL ? at + 1 : 0;
         }
     }
@@ -223,10 +236,13 @@ graft_sweep_verdict graft_sweep_instance(graft_env *env, const graft_sweeper *sw
                                                     counterexample) == GRAFT_SWEEP_DIFFERS) {
         return GRAFT_SWEEP_DIFFERS;
     }
-    if ((is_wide(&instance->source) || is_wide(&instance->target)) &&
-        compare_sides(env, sweeper, instance, seed | wide_bit, counterexample) ==
+    const bool wide = is_wide(&instance->source) || is_wide(&instance->target);
+    const uint64_t bits[] = {wide_bit, named_bit};
+    for (uint32_t i = 0; wide && i < COUNT_OF(bits); i++) {
+        if (compare_sides(env, sweeper, instance, seed | bits[i], counterexample) ==
             GRAFT_SWEEP_DIFFERS) {
-        return GRAFT_SWEEP_DIFFERS;
+            return GRAFT_SWEEP_DIFFERS;
+        }
     }
     return verdict;
 }

@@ -45,10 +45,10 @@ typedef struct graft_sweep_result {
 void graft_sweep_open(graft_sweeper *sweeper); /* Exact. */
 
 /* Compares both sides of an instance on `samples` samples, each with its own signs, on one of
- * special numbers more where the target divides or takes roots, and on one of wide numbers where an
- * attribute is larger than the usual ones. A target that is undefined where the source is not
- * differs, its value being NaN. On a difference `counterexample` (may be NULL) is filled. Numbers
- * depend on `seed` alone. */
+ * special numbers more where the target divides or takes roots, and on one of wide numbers and one of
+ * those that the rule names (named.h) where an attribute is larger than the usual ones. A target that
+ * is undefined where the source is not differs, its value being NaN. On a difference `counterexample`
+ * (may be NULL) is filled. Numbers depend on `seed` and the rule alone. */
 graft_sweep_verdict graft_sweep_instance(graft_env *env, const graft_sweeper *sweeper,
                                          const graft_instance *instance, uint32_t samples,
                                          uint64_t seed, graft_counterexample *counterexample);
