@@ -24,6 +24,13 @@ bool graft_catches_infinity(uint32_t op, uint32_t operand, int32_t activation)
     case GRAFT_OP_sqrt:
     case GRAFT_OP_gelu:
     case GRAFT_OP_layer_norm:
+    case GRAFT_OP_instance_norm:
+    case GRAFT_OP_abs:
+    case GRAFT_OP_log:
+    case GRAFT_OP_cumsum:
+    case GRAFT_OP_repeat:
+    case GRAFT_OP_conv_transpose:
+    case GRAFT_OP_pick:
         return false;
     case GRAFT_OP_div: /* A number divided by an infinity is 0. */
         return operand == 1;

@@ -13,7 +13,7 @@
  * refuses a match where they have not), so they give element i the same elements of the same
  * variables, and the two sides at i are the two sides at scalars. What is proved of scalars holds
  * at every i of every shape. `fill` repeats one number and may take part; its size plays no role,
- * nor does what the precondition says of shapes. */
+ * and the shapes that programs read may be any. */
 #ifndef GRAFT_SYMCASE_H
 #define GRAFT_SYMCASE_H
 

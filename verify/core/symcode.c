@@ -102,6 +102,18 @@ static Z3_ast same_shape(const machine *m, const graft_sym_shape *a, const graft
     return same;
 }
 
+/* What a program reads of shapes that play no role may be anything. */
+static graft_sym_value free_value(const machine *m, const graft_code_step *step)
+{
+    Z3_context z3 = m->s->z3;
+    char name[GRAFT_ROOM_NAME];
+    (void)snprintf(name, sizeof name, "free%u_%u_%u_%d", step->code, step->index, step->other,
+                   (int)step->number);
+    return step->code == GRAFT_CODE_SAME
+               ? truth_value(Z3_mk_const(z3, Z3_mk_string_symbol(z3, name), m->s->boolean))
+               : integer_value(graft_sym_solved(m->in->equations, graft_sym_symbol(m->s, name)));
+}
+
 static bool read_leaf(machine *m, const graft_code_step *step, graft_sym_value *value)
 {
     const graft_sym *s = m->s;
@@ -109,7 +121,8 @@ static bool read_leaf(machine *m, const graft_code_step *step, graft_sym_value *
     char name[GRAFT_ROOM_NAME];
     if (m->in->scalar && (step->code == GRAFT_CODE_DIM || step->code == GRAFT_CODE_RANK ||
                           step->code == GRAFT_CODE_SAME)) {
-        return not_understood(m, "a program reads shapes that play no role");
+        *value = free_value(m, step);
+        return true;
     }
     switch (step->code) {
     case GRAFT_CODE_CONST8:

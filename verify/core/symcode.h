@@ -27,7 +27,7 @@ typedef struct graft_sym_value {
 typedef struct graft_sym_inputs {
     graft_sym_equations *equations;
     const graft_rule *rule;
-    bool scalar; /* Programs that read shapes are not understood: see symcase.h. */
+    bool scalar; /* What programs read of shapes may be anything: see symcase.h. */
     const graft_sym_shape *vars;
     graft_sym_value slots[GRAFT_RULE_MAX_SLOTS];
 } graft_sym_inputs;

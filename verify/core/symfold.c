@@ -560,9 +560,10 @@ static bool is_neither(const graft_sym *s, Z3_ast term, const void *context)
     return graft_sym_kind(s, term) == Z3_OP_UNINTERPRETED && term != known[0] && term != known[1];
 }
 
-/* Whether Z3 says that x <= y implies g(x) <= g(y), g being `term` as a function of `atom`. Folds
- * become symbols: whatever they are, it must hold. */
-static bool is_monotone(graft_sym *s, const graft_facts *facts, Z3_ast term, const atom_search *a)
+/* Whether Z3 says that x <= y implies g(x) <= g(y), or the opposite where g falls, g being `term` as
+ * a function of `atom`. Folds become symbols: whatever they are, it must hold. */
+static bool is_monotone(graft_sym *s, const graft_facts *facts, Z3_ast term, const atom_search *a,
+                        bool falls)
 {
     Z3_ast plain = term;
     Z3_ast x = Z3_mk_fresh_const(s->z3, "x", s->term.real);
@@ -579,7 +580,8 @@ static bool is_monotone(graft_sym *s, const graft_facts *facts, Z3_ast term, con
     if (a->full || graft_sym_mentions(s, at_x, a->range->count, a->range->binders)) {
         return false;
     }
-    Z3_ast goal = Z3_mk_implies(s->z3, Z3_mk_le(s->z3, x, y), Z3_mk_le(s->z3, at_x, at_y));
+    Z3_ast order = falls ? Z3_mk_le(s->z3, at_y, at_x) : Z3_mk_le(s->z3, at_x, at_y);
+    Z3_ast goal = Z3_mk_implies(s->z3, Z3_mk_le(s->z3, x, y), order);
     goal = Z3_mk_implies(s->z3, graft_growth_laws(&s->term, goal), goal);
     return graft_sym_holds(s, facts, goal) ||
            (graft_sym_find(s, goal, true, is_neither, (Z3_ast[]){x, y}) == NULL &&
@@ -670,17 +672,30 @@ static Z3_ast max_atom(graft_sym *s, const graft_facts *facts, graft_sym_range r
     return range.count == 0 ? atom : make_fold(s, GRAFT_SYM_MAX, range, atom);
 }
 
-/* Whether a term is the larger one of two. */
+static Z3_ast minus_one(const graft_sym *s) { return Z3_mk_int(s->z3, -1, s->term.real); }
+
+static Z3_ast minus(const graft_sym *s, Z3_ast term)
+{
+    return Z3_mk_mul(s->z3, 2, (Z3_ast[]){minus_one(s), term});
+}
+
+/* Whether a term is the larger one of two, or the opposite of the smaller one. */
 static bool is_larger_of(const graft_sym *s, Z3_ast term, Z3_ast parts[2])
 {
-    if (graft_sym_kind(s, term) != Z3_OP_ITE) {
+    bool opposite = graft_sym_kind(s, term) == Z3_OP_MUL && graft_sym_arity(s, term) == 2 &&
+                    graft_sym_arg(s, term, 0) == minus_one(s);
+    Z3_ast choice = opposite ? graft_sym_arg(s, term, 1) : term;
+    if (graft_sym_kind(s, choice) != Z3_OP_ITE) {
         return false;
     }
-    Z3_ast condition = graft_sym_simplify(s, graft_sym_arg(s, term, 0));
-    parts[0] = graft_sym_arg(s, term, 1);
-    parts[1] = graft_sym_arg(s, term, 2);
-    return condition == graft_sym_simplify(s, Z3_mk_ge(s->z3, parts[0], parts[1])) ||
-           condition == graft_sym_simplify(s, Z3_mk_gt(s->z3, parts[0], parts[1]));
+    Z3_ast condition = graft_sym_simplify(s, graft_sym_arg(s, choice, 0));
+    Z3_ast large = graft_sym_arg(s, choice, opposite ? 2 : 1);
+    Z3_ast small = graft_sym_arg(s, choice, opposite ? 1 : 2);
+    parts[0] = opposite ? minus(s, small) : large;
+    parts[1] = opposite ? minus(s, large) : small;
+    return condition == graft_sym_simplify(s, Z3_mk_ge(s->z3, large, small)) ||
+           condition == graft_sym_simplify(s, Z3_mk_gt(s->z3, large, small)) ||
+           condition == graft_sym_simplify(s, Z3_mk_le(s->z3, small, large));
 }
 
 static Z3_ast larger_of(const graft_sym *s, Z3_ast a, Z3_ast b)
@@ -698,9 +713,14 @@ static Z3_ast max_body(graft_sym *s, const graft_facts *facts, const graft_sym_r
     if (a.count == 0 && !is_bound(s, range, body)) {
         return body;
     }
-    if (a.count == 1 && a.atom != body && is_monotone(s, facts, body, &a)) {
+    if (a.count == 1 && a.atom != body && is_monotone(s, facts, body, &a, false)) {
         Z3_ast fold = max_atom(s, facts, *range, a.atom);
         return Z3_substitute(s->z3, body, 1, &a.atom, &fold);
+    }
+    Z3_ast opposite = a.count == 1 ? graft_sym_normal(s, minus(s, a.atom)) : body;
+    if (opposite != body && a.atom != body && is_monotone(s, facts, body, &a, true)) {
+        Z3_ast least = minus(s, max_atom(s, facts, *range, opposite));
+        return Z3_substitute(s->z3, body, 1, &a.atom, &least);
     }
     if (is_larger_of(s, body, parts)) {
         return larger_of(s, max_body(s, facts, range, parts[0]),

@@ -21,7 +21,8 @@
  * Maxima, whose ranges are never empty (engine/shapes.h sees to that), by these:
  *   - conditionals on indices as above; max[g] (c ? x : y) is the larger of max[g and c] x and
  *     max[g and not c] y where Z3 says that both ranges have a place;
- *   - max over t of g(x(t)) = g(max over t of x(t)) for monotone g, Z3 says that g is;
+ *   - max over t of g(x(t)) = g(max over t of x(t)) for g that grows, and g(-(max over t of -x(t)))
+ *     for g that falls, Z3 says that g does;
  *   - max over t of the larger of x(t) and y(t) is the larger of their maxima;
  *   - the maximum of maxima is one.
  * Binders are then named by nesting, so that equal folds mostly are equal terms. */

@@ -442,7 +442,7 @@ static void shape_node(shaper *p, uint32_t side, uint32_t n)
     }
 }
 
-/* In the scalar case a condition on shapes is left out: the claim is made without it. */
+/* In the scalar case a condition that is not understood is left out: the claim is made without it. */
 void graft_sym_claim_condition(shaper *p)
 {
     graft_sym_value value;

@@ -138,6 +138,17 @@ static Z3_ast apply_function(graft_term_state *k, graft_term_function f, Z3_ast 
     return apply_to(k, f, &x, is_new);
 }
 
+/* Whether a term is an application of an unknown function, and what it is applied to. */
+static bool is_call(const graft_term_state *k, Z3_ast x, graft_term_function f)
+{
+    return !is_numeral(k, x) && Z3_get_app_decl(k->z3, Z3_to_app(k->z3, x)) == k->functions[f];
+}
+
+static Z3_ast argument_of(const graft_term_state *k, Z3_ast call)
+{
+    return Z3_get_app_arg(k->z3, Z3_to_app(k->z3, call), 0);
+}
+
 /* ---------------------------------------------------------------- division */
 
 /* The reciprocal of something that is no product. */
@@ -145,9 +156,8 @@ static Z3_ast invert_factor(graft_term_state *k, Z3_ast factor)
 {
     Z3_ast zero = Z3_mk_eq(k->z3, factor, k->zero);
     Z3_ast_vector_push(k->z3, k->domain, Z3_mk_not(k->z3, zero));
-    Z3_app app = Z3_to_app(k->z3, factor);
-    if (!is_numeral(k, factor) && Z3_get_app_decl(k->z3, app) == k->functions[GRAFT_TERM_INVERSE]) {
-        return Z3_get_app_arg(k->z3, app, 0);
+    if (is_call(k, factor, GRAFT_TERM_INVERSE)) {
+        return argument_of(k, factor);
     }
     bool is_new = false;
     Z3_ast inverse = apply_function(k, GRAFT_TERM_INVERSE, factor, &is_new);
@@ -197,6 +207,11 @@ static Z3_ast exp_of_leaf(graft_term_state *k, Z3_ast leaf)
     if (is_new) {
         note_fact(k, k->laws, Z3_mk_lt(k->z3, k->zero, term));
     }
+    if (is_new && is_call(k, leaf, GRAFT_TERM_LOG)) {
+        Z3_ast positive = Z3_mk_lt(k->z3, k->zero, argument_of(k, leaf));
+        Z3_ast same = Z3_mk_eq(k->z3, term, argument_of(k, leaf));
+        note_fact(k, k->laws, Z3_mk_implies(k->z3, positive, same));
+    }
     return term;
 }
 
@@ -236,8 +251,8 @@ static void note_exp_of_sum(graft_term_state *k, Z3_ast x, Z3_ast exp_x)
 static Z3_ast exp_term(void *state, Z3_ast x)
 {
     graft_term_state *k = state;
-    if (x == k->zero) {
-        return k->one;
+    if (x == k->zero || is_call(k, x, GRAFT_TERM_LOG)) { /* exp(log(y)) = y, at y = 0 too. */
+        return x == k->zero ? k->one : argument_of(k, x);
     }
     bool is_new = false;
     Z3_ast term = apply_function(k, GRAFT_TERM_EXP, x, &is_new);
@@ -363,14 +378,30 @@ static Z3_ast unknown_term(graft_term_state *k, graft_term_function f, Z3_ast x)
     return apply_function(k, f, x, &is_new);
 }
 
-/* Of a negative number there is none, as there is no root; at 0 it is infinite, as a quotient is. */
+/* Of a negative number there is none, as there is no root; at 0 it is infinite, as a quotient is.
+ * log(exp(t) y) = t + log(y) and log(1 / y) = -log(y): both sides are defined at the same y. */
 static Z3_ast log_term(void *state, Z3_ast x)
 {
     graft_term_state *k = state;
+    Z3_app app = Z3_to_app(k->z3, x);
     Z3_ast zero = Z3_mk_eq(k->z3, x, k->zero);
     Z3_ast_vector_push(k->z3, k->domain, Z3_mk_ge(k->z3, x, k->zero));
     Z3_ast_vector_push(k->z3, k->domain, Z3_mk_not(k->z3, zero));
-    return unknown_term(k, GRAFT_TERM_LOG, x);
+    bool product =
+        !is_numeral(k, x) && Z3_get_decl_kind(k->z3, Z3_get_app_decl(k->z3, app)) == Z3_OP_MUL;
+    Z3_ast sum = k->zero;
+    Z3_ast rest = k->one;
+    for (uint32_t i = 0; i < (product ? Z3_get_app_num_args(k->z3, app) : 1); i++) {
+        Z3_ast factor = product ? Z3_get_app_arg(k->z3, app, i) : x;
+        bool power = is_call(k, factor, GRAFT_TERM_EXP);
+        sum = power ? sum_term(k, sum, argument_of(k, factor)) : sum;
+        rest = power ? rest : product_term(k, rest, factor);
+    }
+    bool inverse = is_call(k, rest, GRAFT_TERM_INVERSE);
+    Z3_ast log = rest == k->one
+                     ? k->zero
+                     : unknown_term(k, GRAFT_TERM_LOG, inverse ? argument_of(k, rest) : rest);
+    return inverse ? difference_term(k, sum, log) : sum_term(k, sum, log);
 }
 
 static Z3_ast sin_term(void *k, Z3_ast x) { return unknown_term(k, GRAFT_TERM_SIN, x); }

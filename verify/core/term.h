@@ -8,10 +8,12 @@
  * hold throughout and are carried out at once. What a quotient by 0 is plays no role (see
  * `domain`).
  *
- * exp, sqrt, erf, sigmoid, tanh, log, sin and cos are uninterpreted functions, the last three
- * without any laws. For each term that the others are applied to, true facts about it are collected in `laws`, ready to be asserted:
+ * exp, sqrt, erf, sigmoid, tanh, log, sin and cos are uninterpreted functions, the last two without
+ * any laws. exp(log(y)) = y, log(exp(t) y) = t + log(y) and log(1 / y) = -log(y) are carried out at
+ * once. For each term that the others are applied to, true facts about it are collected in `laws`, ready to be asserted:
  *      t inverse(t) = 1 for t != 0;
- *      exp(t) > 0, exp(0) = 1, and exp(a + b - ...) exp(...) = exp(a) exp(b) for the summands of t;
+ *      exp(t) > 0, exp(0) = 1, and exp(a + b - ...) exp(...) = exp(a) exp(b) for the summands of t,
+ *      where exp(log(y)) = y for y > 0;
  *      0 < sigmoid(t) < 1 and sigmoid(t) (1 + exp(-t)) = 1;
  *      -1 < tanh(t) < 1 and tanh(t) = 2 sigmoid(2t) - 1;
  *      -1 < erf(t) < 1, erf(0) = 0 and erf(-t) = -erf(t), 0 <= t erf(t) <= |t| and
