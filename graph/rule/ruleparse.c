@@ -10,6 +10,7 @@
 
 #include <assert.h>
 #include <ctype.h>
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,15 +103,20 @@ static graft_status parse_number(parser *p, long least, long most, long *value)
     return GRAFT_OK;
 }
 
-/* A decimal; `bits` are those of its binary32. */
+/* A decimal; `bits` are those of the nearest binary32, which is 0 or infinite only if that is what is
+ * written. */
 static graft_status parse_float_bits(parser *p, long *bits)
 {
     skip_space(p);
     char *end = NULL;
+    errno = 0;
     float number = strtof(p->at, &end);
     int32_t word = 0;
     if (end == p->at || isnan(number)) {
         return PARSE_FAIL(p, "expected a decimal number");
+    }
+    if (errno == ERANGE && (number == 0.0F || isinf(number))) {
+        return PARSE_FAIL(p, "a decimal number is too large or too small for binary32");
     }
     p->at = end;
     memcpy(&word, &number, sizeof word);

@@ -119,6 +119,10 @@ static void test_faults_of_parts(void **state)
         {"slice#1(a, start=#1.end + 1)", "a",          "rank(a) = 1",
          "source: column 28: an attribute of the source must be a number or one attribute "
          "variable"                                                                                                           },
+        {"leaky_relu(a, slope=1e-46)",   "a",          "rank(a) = 1",
+         "source: column 21: a decimal number is too large or too small for binary32"                                         },
+        {"clip(a, low=0, high=1e39)",    "a",          "rank(a) = 1",
+         "source: column 21: a decimal number is too large or too small for binary32"                                         },
     };
     graft_env *env = *state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
