@@ -265,12 +265,24 @@ static void write_rounding(graft_arena *arena, const graft_rounding *from, certi
     }
 }
 
+/* Whether what else a certificate says agrees with its words: another word is one bit away. */
+static bool is_of_one_piece(const certificate_message *from)
+{
+    const bool proved = from->proof == GRAFT__RULES__PROOF__UNBOUNDED;
+    const bool measured = from->numeric == GRAFT__RULES__NUMERIC__REASSOCIATING;
+    return proved == (from->cases > 0) && (!proved || from->reason[0] == '\0') &&
+           (measured || from->n_rounding == 0);
+}
+
 static graft_status read_certificate(const reader *in, const certificate_message *from,
                                      graft_rule_entry *entry)
 {
     if (from == NULL || from->proof < 1 || (uint32_t)from->proof > GRAFT_PROOF_UNBOUNDED ||
         from->numeric < 1 || (uint32_t)from->numeric > GRAFT_NUMERIC_EXACT_INTEGER) {
         return READ_FAIL(in, "no certificate, or an unknown proof level or numeric class");
+    }
+    if (!is_of_one_piece(from)) {
+        return READ_FAIL(in, "its certificate contradicts itself: damaged, or changed");
     }
     entry->proof =
         from->proof == GRAFT__RULES__PROOF__UNBOUNDED ? GRAFT_PROOF_UNBOUNDED : GRAFT_PROOF_BOUNDED;

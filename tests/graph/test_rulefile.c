@@ -1,0 +1,154 @@
+/* Rule files that were damaged: whatever bit is changed and wherever the file ends, a rule that is
+ * still read is what it was, and its certificate claims no more than it did. */
+#include "graph/rule/rulefile.h"
+
+#include "graph/base/file.h"
+#include "graph/rule/ruleparse.h"
+#include "tests/support/check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { RULES = 3 };
+
+/* One proved, one that holds within bounds, and one that is exact. */
+static graft_ruleset make_set(graft_env *env)
+{
+    static const char *const texts[RULES] = {
+        "add(add(a, b), c) = add(a, add(b, c))",
+        "slice#1(a) = slice(a, axis=#1.axis, start=#1.start, end=#1.end) where #1.end <= 7",
+        "relu(relu(a)) = relu(a)"};
+    static const char *const names[RULES] = {"first", "second", "third"};
+    graft_ruleset set = {"z3 4.8.12.0", RULES, GRAFT_NEW(env->life, graft_rule_entry, RULES)};
+    for (uint32_t i = 0; i < RULES; i++) {
+        graft_rule_entry *e = &set.entries[i];
+        *e = (graft_rule_entry){.name = names[i], .family = "user", .gain = 1, .points = 300};
+        assert_int_equal(graft_rule_parse(env, names[i], texts[i], &e->rule), GRAFT_OK);
+        e->id = graft_rule_id(&e->rule);
+        e->proof = i == 1 ? GRAFT_PROOF_BOUNDED : GRAFT_PROOF_UNBOUNDED;
+        e->numeric = i == 2 ? GRAFT_NUMERIC_EXACT : GRAFT_NUMERIC_REASSOCIATING;
+        e->cases = i == 1 ? 0 : 1;
+        e->reason = i == 1 ? "the sides were not proved equal" : "";
+        e->rounding.elements = i == 2 ? 0 : 256;
+        e->cover_points = (const uint8_t *)"";
+    }
+    return set;
+}
+
+/* The file after a change; what is read of it is part of what was written. */
+static bool is_read(graft_env *env, const graft_ruleset *set, const char *path, const uint8_t *data,
+                    size_t size)
+{
+    graft_mark mark = graft_arena_mark(env->scratch);
+    graft_ruleset found = {.count = 0};
+    FILE *file = fopen(path, "wb"); /* Not graft_file_write, which waits for the disk. */
+    assert_non_null(file);
+    assert_int_equal(fwrite(data, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+    const bool read = graft_rulefile_read(env, env->scratch, path, &found) == GRAFT_OK;
+    for (uint32_t i = 0; read && i < found.count; i++) {
+        const graft_rule_entry *e = &found.entries[i];
+        uint32_t k = 0;
+        while (k < RULES && set->entries[k].id != e->id) {
+            k++;
+        }
+        assert_true(k < RULES);
+        assert_int_equal(e->proof, set->entries[k].proof);
+        assert_true(e->numeric == set->entries[k].numeric ||
+                    e->numeric == GRAFT_NUMERIC_EXACT_INTEGER); /* Of an exact one: it says less. */
+        assert_true(e->numeric != GRAFT_NUMERIC_EXACT_INTEGER ||
+                    set->entries[k].numeric == GRAFT_NUMERIC_EXACT);
+    }
+    graft_env_clear(env);
+    graft_arena_release(env->scratch, mark);
+    return read;
+}
+
+/* Writes the set; its bytes, in env->life. */
+static uint8_t *write_set(graft_env *env, const graft_ruleset *set, const char *path, size_t *size)
+{
+    uint8_t *data = NULL;
+    assert_int_equal(graft_rulefile_write(env, path, set), GRAFT_OK);
+    assert_int_equal(graft_file_read(env, env->life, path, &data, size), GRAFT_OK);
+    assert_true(is_read(env, set, path, data, *size));
+    return data;
+}
+
+/* Names, counts and the solver's version may change. */
+static void test_changed_bits(void **state)
+{
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    const char *path = graft_arena_printf(env->life, "%s/set.rules", folder);
+    const graft_ruleset set = make_set(env);
+    size_t size = 0;
+    uint32_t read = 0;
+    uint8_t *data = write_set(env, &set, path, &size);
+    for (size_t bit = 0; bit < 8 * size; bit++) {
+        data[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        read += is_read(env, &set, path, data, size) ? 1 : 0;
+        data[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+    print_message("# %u of %zu changed bits are not noticed\n", read, 8 * size);
+    check_folder_remove(folder);
+}
+
+/* A file that ends behind a rule has fewer. */
+static void test_cut_off(void **state)
+{
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    const char *path = graft_arena_printf(env->life, "%s/set.rules", folder);
+    const graft_ruleset set = make_set(env);
+    size_t size = 0;
+    uint32_t read = 0;
+    const uint8_t *data = write_set(env, &set, path, &size);
+    for (size_t end = 0; end < size; end++) {
+        read += is_read(env, &set, path, data, end) ? 1 : 0;
+    }
+    assert_int_equal(read, 2 + RULES - 1);
+    check_folder_remove(folder);
+}
+
+/* Pattern, certificate and name of one rule with those of another. */
+static void test_mixed(void **state)
+{
+    graft_env *env = *state;
+    char *folder = check_folder_make();
+    const char *path = graft_arena_printf(env->life, "%s/set.rules", folder);
+    const struct {
+        const char *fault;
+        uint32_t rule;
+        uint64_t id;
+        const char *name;
+        uint8_t proof;
+        uint8_t numeric;
+    } cases[] = {
+        {"its id is not that of its content",  0, 1, NULL,    0,                     0                          },
+        {"its name occurs twice",              1, 0, "first", 0,                     0                          },
+        {"its certificate contradicts itself", 0, 0, NULL,    GRAFT_PROOF_BOUNDED,   0                          },
+        {"its certificate contradicts itself", 1, 0, NULL,    GRAFT_PROOF_UNBOUNDED, 0                          },
+        {"its certificate contradicts itself", 0, 0, NULL,    0,                     GRAFT_NUMERIC_EXACT        },
+        {"its certificate contradicts itself", 0, 0, NULL,    0,                     GRAFT_NUMERIC_EXACT_INTEGER},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        graft_ruleset found;
+        const graft_ruleset set = make_set(env);
+        graft_rule_entry *e = &set.entries[cases[i].rule];
+        e->id ^= cases[i].id;
+        e->name = cases[i].name != NULL ? cases[i].name : e->name;
+        e->proof = cases[i].proof != 0 ? cases[i].proof : e->proof;
+        e->numeric = cases[i].numeric != 0 ? cases[i].numeric : e->numeric;
+        assert_int_equal(graft_rulefile_write(env, path, &set), GRAFT_OK);
+        check_failed(env, graft_rulefile_read(env, env->life, path, &found), GRAFT_BAD_INPUT,
+                     cases[i].fault);
+    }
+    check_folder_remove(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {CHECK_TEST(test_changed_bits), CHECK_TEST(test_cut_off),
+                                       CHECK_TEST(test_mixed)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
