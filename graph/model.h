@@ -14,7 +14,7 @@
  *
  * Whole-number computations on sizes (Shape, Gather, Concat ... before a Reshape) are carried out
  * while reading; they leave no nodes behind. An initializer that is also a graph input counts as a
- * weight: its default is not overridable any more. */
+ * weight, whose default cannot be set any more, unless the options have it `settable`. */
 #ifndef GRAFT_MODEL_H
 #define GRAFT_MODEL_H
 
@@ -94,6 +94,9 @@ typedef struct graft_model_options {
     uint32_t frozen_count;
     /* Float16 and bfloat16 are taken for binary32: for who runs the model and does not write it. */
     bool as_binary32;
+    /* An initializer that is an input too is an input and nothing else, and is written as both: a
+     * caller may set it. Not in files before IR version 4, which list all of them. */
+    bool settable;
     uint32_t unroll; /* LSTM, GRU and RNN of at most so many steps become their parts; 0: none. */
 } graft_model_options;
 

@@ -658,6 +658,8 @@ static const graft_option options[] = {
     GRAFT_LIST(optimize_run, sizes, "--size", "NAME=N,...",
                "values for sizes that the model leaves open"),
     GRAFT_LIST(optimize_run, frozen, "--freeze", "NAME=N,...", "fix these sizes, in the file too"),
+    GRAFT_FLAG(optimize_run, options.constants, "--constants",
+               "take initializers that are inputs too for constants, which a caller cannot set"),
     GRAFT_NUMBER(optimize_run, options.unroll, "--unroll", "N", NULL, 1, GRAFT_UNROLL_MOST,
                  "rewrite LSTM, GRU and RNN of at most N steps by their steps"),
     GRAFT_NUMBER(optimize_run, second_count, "--seconds", "N", NULL, 1, SECONDS_MOST,

@@ -365,7 +365,9 @@ graft_status graft_session_open(graft_env *env, const graft_session_options *opt
                                          .keep_open = options->file,
                                          .frozen = options->frozen,
                                          .frozen_count = options->frozen_count,
+                                         .settable = options->file && !options->constants,
                                          .unroll = options->unroll};
+    session->settable = reading.settable;
     session->unroll = options->unroll;
     GRAFT_CHECK(graft_model_open(env, env->life, options->model, &reading, &session->model));
     if (options->fixed && session->model->is_open) {

@@ -28,6 +28,7 @@ typedef struct graft_session_options {
     const graft_model_size *frozen; /* Sizes that are fixed, in the file too. */
     uint32_t frozen_count;
     uint32_t unroll; /* As in graft_model_options. */
+    bool constants;  /* With `file`: initializers that are inputs too are taken for constants. */
     bool estimating; /* Nothing is measured: what the database lacks is estimated. */
     bool survey;     /* Only rules that walks through the model's rewrites met (survey.h). */
     bool level;      /* Costs that differ by noise alone are equal (graft_cost_level). */
@@ -42,6 +43,7 @@ typedef struct graft_session_options {
 typedef struct graft_session {
     graft_agent_settings settings;
     graft_model *model;
+    bool settable;       /* How it was read: as in graft_model_options. */
     uint32_t unroll;     /* How it was read: as in graft_model_options. */
     graft_ruleset rules; /* As read. */
     graft_xfers xfers;   /* Those that are used, in the file's order. */

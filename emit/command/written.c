@@ -23,6 +23,7 @@ graft_status graft_written_open(graft_env *env, graft_session *session, const ch
     const graft_model_options reading = {.sizes = session->model->sizes,
                                          .size_count = session->model->size_count,
                                          .keep_open = true,
+                                         .settable = session->settable,
                                          .unroll = session->unroll};
     GRAFT_TRY(env, graft_model_read(env, env->life, path, &reading, &written->model),
               "while reading what was written");

@@ -117,8 +117,10 @@ graft_status graft_simplify_file(graft_env *env, const graft_session_options *op
     graft_written written = {.model = NULL};
     graft_graph *graph = NULL;
     uint32_t step_count = 0;
-    graft_model_options reading = {
-        .sizes = options->sizes, .size_count = options->size_count, .keep_open = true};
+    graft_model_options reading = {.sizes = options->sizes,
+                                   .size_count = options->size_count,
+                                   .keep_open = true,
+                                   .settable = !options->constants};
     const graft_model_write_options writing = {.simplify = true};
     GRAFT_CHECK(graft_model_open(env, env->life, options->model, &reading, &session.model));
     GRAFT_TRY(env, graft_rulefile_read(env, env->life, options->rules, &session.rules),
@@ -128,8 +130,8 @@ graft_status graft_simplify_file(graft_env *env, const graft_session_options *op
                                        &session.model->graph, &graph, &step_count));
     GRAFT_CHECK(graft_model_write(env, session.model, graph, out, &writing));
     env->verbosity = 0; /* What there is to say about the model was said when it was read. */
-    reading = (graft_model_options){
-        .sizes = session.model->sizes, .size_count = session.model->size_count, .keep_open = true};
+    reading.sizes = session.model->sizes;
+    reading.size_count = session.model->size_count;
     status = graft_model_read(env, env->life, out, &reading, &written.model);
     env->verbosity = verbosity;
     GRAFT_TRY(env, status, "while reading what was written");

@@ -86,8 +86,9 @@ typedef struct graft_onnx_group {
 
 typedef struct graft_onnx {
     const Onnx__ModelProto *proto;
-    graft_names *names; /* Of `entries`. */
-    graft_names *inner; /* Names that subgraphs define; new names avoid them too. */
+    graft_names *names;    /* Of `entries`. */
+    graft_names *settable; /* Initializers that are inputs, by name; NULL: none are. */
+    graft_names *inner;    /* Names that subgraphs define; new names avoid them too. */
     graft_onnx_entry *entries;
     graft_onnx_group *groups; /* By ONNX node. */
     uint32_t *order;          /* ONNX nodes, producers first, else as in the file. */

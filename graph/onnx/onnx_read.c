@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* IR_OPSETS: the first version whose models say which operator sets they use. */
-enum { NAMES_MOST = 1 << 24, IR_OPSETS = 3 };
+enum { NAMES_MOST = 1 << 24, IR_OPSETS = 3, IR_SETTABLE = 4 };
 
 static const char *text_or_empty(const char *text) { return text == NULL ? "" : text; }
 
@@ -46,6 +46,45 @@ static graft_status add_entry(graft_onnx_reader *reader, const char *name,
     return GRAFT_OK;
 }
 
+/* Notes the initializers that stay inputs. */
+static graft_status find_settable(graft_onnx_reader *reader, const Onnx__GraphProto *graph)
+{
+    uint32_t count = 0;
+    graft_onnx *onnx = reader->onnx;
+    if (reader->options == NULL || !reader->options->settable ||
+        onnx->proto->ir_version < IR_SETTABLE) {
+        return GRAFT_OK;
+    }
+    graft_names *inputs = graft_names_new(reader->arena);
+    onnx->settable = graft_names_new(reader->arena);
+    for (size_t i = 0; i < graph->n_input; i++) {
+        (void)graft_names_add(inputs, text_or_empty(graph->input[i]->name), 0);
+    }
+    for (size_t i = 0; i < graph->n_initializer; i++) {
+        const char *name = text_or_empty(graph->initializer[i]->name);
+        if (graft_names_find(inputs, name) == GRAFT_NONE) {
+            continue;
+        }
+        if (!graft_names_add(onnx->settable, name, (uint32_t)i)) {
+            return GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT, "%s: the name '%s' is given twice",
+                              reader->model->file, name);
+        }
+        count++;
+    }
+    if (count > 0 && reader->sample <= 1) {
+        graft_log(reader->env, 1,
+                  "%s: %u initializers are inputs too, so a caller may set them, and they stay "
+                  "inputs; --constants takes them for constants",
+                  reader->model->file, count);
+    }
+    return GRAFT_OK;
+}
+
+static bool is_settable(const graft_onnx *onnx, const char *name)
+{
+    return onnx->settable != NULL && graft_names_find(onnx->settable, name) != GRAFT_NONE;
+}
+
 static graft_status name_initializers(graft_onnx_reader *reader, const Onnx__GraphProto *graph)
 {
     graft_status status = GRAFT_OK;
@@ -57,6 +96,9 @@ static graft_status name_initializers(graft_onnx_reader *reader, const Onnx__Gra
             status = GRAFT_FAIL(reader->env, GRAFT_BAD_INPUT, "%s: initializer %zu has no name",
                                 reader->model->file, i);
             goto done;
+        }
+        if (is_settable(reader->onnx, tensor->name)) {
+            continue;
         }
         GRAFT_CHECK(add_entry(reader, tensor->name, GRAFT_ONNX_WEIGHT, i, 0));
         reader->onnx->entries[reader->onnx->entry_count - 1].weight =
@@ -160,6 +202,7 @@ static graft_status name_everything(graft_onnx_reader *reader)
     reader->onnx->entries = GRAFT_NEW(reader->arena, graft_onnx_entry, count);
     reader->onnx->names = graft_names_new(reader->arena);
     reader->onnx->inner = graft_names_new(reader->arena);
+    GRAFT_CHECK(find_settable(reader, graph));
     GRAFT_CHECK(name_initializers(reader, graph));
     GRAFT_CHECK(name_inputs(reader, graph));
     GRAFT_CHECK(name_node_outputs(reader, graph));

@@ -612,14 +612,17 @@ static Onnx__SparseTensorProto *sparse_of_weight(graft_onnx_writer *writer,
     return copy;
 }
 
-/* Weights that something reads, in the order of the model, then the new ones. */
+/* Weights that something reads, in the order of the model, then the values of inputs that have one,
+ * then the new ones. */
 static void list_initializers(graft_onnx_writer *writer, Onnx__GraphProto *graph)
 {
     const graft_model *model = writer->model;
+    const Onnx__GraphProto *from = model->onnx->proto->graph;
+    const graft_names *settable = model->onnx->settable;
     graph->n_initializer = 0;
     graph->n_sparse_initializer = 0;
-    graph->initializer =
-        GRAFT_NEW(writer->arena, Onnx__TensorProto *, model->weight_count + writer->extra_count);
+    graph->initializer = GRAFT_NEW(writer->arena, Onnx__TensorProto *,
+                                   model->weight_count + writer->extra_count + from->n_initializer);
     graph->sparse_initializer =
         GRAFT_NEW(writer->arena, Onnx__SparseTensorProto *, model->weight_count);
     for (uint32_t w = 0; w < model->weight_count; w++) {
@@ -630,6 +633,11 @@ static void list_initializers(graft_onnx_writer *writer, Onnx__GraphProto *graph
                 sparse_of_weight(writer, weight, name);
         } else if (name != NULL && !writer->weight_is_node[w]) {
             graph->initializer[graph->n_initializer++] = tensor_of_weight(writer, weight, name);
+        }
+    }
+    for (size_t i = 0; settable != NULL && i < from->n_initializer; i++) {
+        if (graft_names_find(settable, text_or_empty(from->initializer[i]->name)) != GRAFT_NONE) {
+            graph->initializer[graph->n_initializer++] = from->initializer[i];
         }
     }
     for (size_t i = 0; i < writer->extra_count; i++) {

@@ -57,7 +57,7 @@ def optimise(kind, arguments, model, out):
     tools = os.path.dirname(sys.executable)
     costs = (["--device", RECORDED] if arguments.check else
              ["--database", os.path.join(os.path.dirname(out), "cpu.costs")])
-    command = ([arguments.graft, "optimize", model, out, "--json", *costs] if kind == "graft" else
+    command = ([arguments.graft, "optimize", model, out, "--json", "--constants", *costs] if kind == "graft" else
                [os.path.join(tools, kind), model, out])
     text, seconds = run(kind, command)
     outcome = json.loads(text.strip().splitlines()[-1]) if kind == "graft" else {}

@@ -98,7 +98,7 @@ def bench_device(model, device, threads, arguments):
     out = f"{model[:-len('.onnx')]}.{device}.{threads}.onnx"
     costs = os.path.join(arguments.work, f"{device}.costs")
     text = run([arguments.graft, "optimize", model, out, "--json", "--device", device, "--threads", str(threads),
-                "--seconds", str(arguments.seconds), "--database", costs])
+                "--constants", "--seconds", str(arguments.seconds), "--database", costs])
     made = json.loads(text.strip().splitlines()[-1])
     # What did not change is as fast as it was; nothing has to be timed.
     same = filecmp.cmp(model, out, shallow=False)

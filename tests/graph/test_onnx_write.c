@@ -506,6 +506,39 @@ static void test_weights_among_inputs(void **state)
     }
 }
 
+/* Where the options ask for it, an initializer that is an input too is one that a caller may set: what
+ * is computed from it is not known, and it is written as both; not so in files of IR version 3. */
+static void test_settable_weights(void **state)
+{
+    static const char text[] =
+        "opset 8; ir %u; input x 2 3; input w 3; weight w 3 = 1 2 3; weight v 3 = 4 5 6;"
+        "input u 2; weight u 2; node Mul w v -> z; node Relu x -> a; node Add a z -> y; output y";
+    graft_env *env = *state;
+    const graft_model_options options = {.settable = true, .keep_open = true};
+    for (uint32_t ir = 3; ir <= 4; ir++) {
+        graft_model *model = NULL;
+        Onnx__ModelProto *proto =
+            onnx_text_message(env->life, graft_arena_printf(env->life, text, ir));
+        assert_int_equal(onnx_text_read(env, proto, &options, &model), GRAFT_OK);
+        assert_int_equal(model->input_count, ir == 3 ? 1 : 3);
+        const Onnx__ModelProto *out = written(env, model, variant_regenerated(env->unit, model));
+        assert_int_equal(out->graph->n_input, ir == 3 ? 1 : 3);
+        assert_int_equal(out->graph->n_node, ir == 3 ? 2 : 3);
+        assert_int_equal(out->graph->n_initializer, ir == 3 ? 1 : 3);
+        if (ir == 4) {
+            assert_string_equal(out->graph->input[1]->name, "w");
+            assert_string_equal(out->graph->initializer[1]->name, "w");
+            assert_string_equal(out->graph->initializer[2]->name, "u");
+        }
+    }
+    Onnx__ModelProto *twice = onnx_text_message(env->life, graft_arena_printf(env->life, text, 4U));
+    graft_model *model = NULL;
+    twice->graph->initializer[2]->name = twice->graph->initializer[0]->name;
+    assert_int_equal(onnx_text_read(env, twice, &options, &model), GRAFT_BAD_INPUT);
+    assert_non_null(strstr(env->message, "the name 'w' is given twice"));
+    graft_env_clear(env);
+}
+
 static void test_old_opsets(void **state)
 {
     graft_env *env = *state;
@@ -659,6 +692,7 @@ int main(void)
         CHECK_TEST(test_large_constants_stay_nodes),
         CHECK_TEST(test_many_numbers),
         CHECK_TEST(test_fills_of_settings_are_stored),
+        CHECK_TEST(test_settable_weights),
         CHECK_TEST(test_old_opsets),
         CHECK_TEST(test_forms_of_old_opsets),
         CHECK_TEST(test_external_data),
