@@ -78,12 +78,19 @@ static graft_guarded catch_infinities(graft_term_state *k, uint32_t op, const gr
 BINARY(sum, GRAFT_OP_add, join)
 BINARY(difference, GRAFT_OP_sub, join)
 BINARY(product, GRAFT_OP_mul, multiply)
-BINARY(max, GRAFT_OP_max, catch_infinities)
 BINARY(min, GRAFT_OP_min, catch_infinities)
 UNARY(exp, GRAFT_OP_exp, catch_infinities)
 UNARY(erf, GRAFT_OP_erf, catch_infinities)
 UNARY(sigmoid, GRAFT_OP_sigmoid, catch_infinities)
 UNARY(tanh, GRAFT_OP_tanh, catch_infinities)
+
+/* The larger one of x and -x, an absolute value, is infinite where x is. */
+static graft_guarded max_guarded(void *k, graft_guarded a, graft_guarded b)
+{
+    Z3_ast opposite = graft_term_scalar(k, GRAFT_OP_mul, lift_guarded(k, -1).term, a.term);
+    return b.term == opposite ? join(k, GRAFT_OP_max, &a, &b)
+                              : catch_infinities(k, GRAFT_OP_max, &a, &b);
+}
 
 /* What divides in the divisor is caught, or need not be asked (caught.h). */
 static graft_guarded quotient_guarded(void *state, graft_guarded a, graft_guarded b)
