@@ -14,7 +14,8 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { RULEFILE_VERSION = 1, PACKED_BYTES_MOST = 4096, RULE_COUNT_MOST = 1 << 20 };
+/* Version 1 does not say where it ends. */
+enum { RULEFILE_VERSION = 2, PACKED_BYTES_MOST = 4096, RULE_COUNT_MOST = 1 << 20 };
 
 typedef Graft__Rules__RuleSet set_message;
 typedef Graft__Rules__Rule rule_message;
@@ -365,9 +366,13 @@ static graft_status read_set(graft_env *env, graft_arena *arena, const char *nam
     graft_status status = GRAFT_OK;
     reader in = {env, arena, name, 0, ""};
     graft_ruleset result = {0};
-    if (message->version != RULEFILE_VERSION) {
+    if (message->version < 1 || message->version > RULEFILE_VERSION) {
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: rule file version %u, this program reads %d",
                           name, message->version, RULEFILE_VERSION);
+    }
+    if (message->version > 1 && !message->whole) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: cut off behind %zu rules", name,
+                          message->n_rules);
     }
     if (message->n_rules > RULE_COUNT_MOST) {
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s: more than %d rules", name, RULE_COUNT_MOST);
@@ -512,6 +517,7 @@ graft_status graft_rulefile_write(graft_env *env, const char *path, const graft_
     set_message message;
     graft__rules__rule_set__init(&message);
     message.version = RULEFILE_VERSION;
+    message.whole = 1;
     message.solver = graft_arena_strdup(env->scratch, set->solver);
     message.n_rules = set->count;
     message.rules = GRAFT_NEW(env->scratch, rule_message *, set->count);

@@ -22,13 +22,18 @@ reads_policy() {
         --database "$FOLDER/a.costs"
 }
 # Rule and policy files begin with field 1, the version.
-later() { { printf '\010\002' && tail -c +3 "$1"; } > "$2"; }
+later() { { printf '\010\'"$3" && tail -c +3 "$1"; } > "$2"; }
 refuses_rules() {
-    later tests/versions/1.rules "$FOLDER/2.rules" &&
-        error_is 2 "2.rules: rule file version 2, this program reads 1" "$GRAFT" rules "$FOLDER/2.rules"
+    later tests/versions/1.rules "$FOLDER/3.rules" 003 &&
+        error_is 2 "3.rules: rule file version 3, this program reads 2" "$GRAFT" rules "$FOLDER/3.rules"
+}
+# From version 2 on a file says where it ends.
+refuses_cut_off() {
+    later tests/versions/1.rules "$FOLDER/2.rules" 002 &&
+        error_is 2 "2.rules: cut off behind 5 rules" "$GRAFT" rules "$FOLDER/2.rules"
 }
 refuses_policy() {
-    later tests/versions/1.policy.graft "$FOLDER/2.graft" &&
+    later tests/versions/1.policy.graft "$FOLDER/2.graft" 002 &&
         gives 2 "$GRAFT" --quiet optimize dscnn "$FOLDER/out.onnx" --policy "$FOLDER/2.graft" --device "$device" \
             --database "$FOLDER/a.costs" && grep -q 'version 2; this program reads version 1' "$FOLDER/err"
 }
@@ -47,6 +52,7 @@ check "the first rule file is read" reads_rules
 check "the first cost database" reads_costs
 check "the first policy" reads_policy
 check "a rule file of the next version is refused" refuses_rules
+check "one that is cut off" refuses_cut_off
 check "a policy" refuses_policy
 check "a cost database" refuses_costs
 check "docs/versions.md has the numbers of now" tells_the_truth
