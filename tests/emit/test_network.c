@@ -233,10 +233,12 @@ static int64_t plain_logit(const graft_policy *policy, const graft_scene *scene,
 
 /* ------------------------------------------------------------------- cases */
 
-static graft_scores score(graft_env *env, const policy_kit *kit, const graft_graph *graph)
+static graft_scores score_without(graft_env *env, const policy_kit *kit, const graft_graph *graph,
+                                  const uint8_t *skipped)
 {
     graft_scores scores;
     graft_optimize_options options = graft_optimize_options_default();
+    options.skipped_rules = skipped;
     options.weight_bytes_limit = UINT64_MAX;
     options.first_cost = kit->observer.first.cost;
     size_t bytes = graft_optimize_workspace_bytes(&kit->policy, &graph->limits, 0);
@@ -244,6 +246,11 @@ static graft_scores score(graft_env *env, const policy_kit *kit, const graft_gra
                                          graft_arena_alloc(env->scratch, bytes), bytes, &scores),
                      GRAFT_OK);
     return scores;
+}
+
+static graft_scores score(graft_env *env, const policy_kit *kit, const graft_graph *graph)
+{
+    return score_without(env, kit, graph, NULL);
 }
 
 /* The latent, every logit, and the choice: the largest one, NO-OP before what is equal. */
@@ -475,6 +482,22 @@ static void test_features(void **state)
     graft_node_features(graph, &order, order.order[order.count - 1], row);
     assert_int_equal(row[GRAFT_FEATURE_is_output], GRAFT_FEATURE_SCALE);
     assert_int_equal(row[GRAFT_FEATURE_axes + 1], GRAFT_FEATURE_SCALE);
+    const int32_t fused[10] = {1, 1, 0, 0, 0, 0, 1, 1, 1, 0};
+    const int32_t tall[10] = {1024, 1, 1, 1, 0, 0, 0, 0, 1, 1};
+    const graft_index image = build_input(graph, build_shape(4, 1, 1, 1 << 18, 1), 9);
+    const graft_index inputs[4] = {image, build_weight(graph, build_shape(4, 1, 1, 3, 1), 9),
+                                   build_weight(graph, build_shape(1, 1, 0, 0, 0), 9),
+                                   build_input(graph, build_shape(4, 1, 1, (1 << 18) - 2, 1), 9)};
+    graft_index node = GRAFT_NONE;
+    assert_int_equal(graft_graph_add_node(graph, GRAFT_OP_conv_bias_add, fused, inputs, 0, &node),
+                     GRAFT_OK);
+    order = build_order(env->life, graph);
+    graft_node_features(graph, &order, node, row);
+    assert_int_equal(row[GRAFT_FEATURE_kernel], 24);    /* 16 log2 3 */
+    assert_int_equal(row[GRAFT_FEATURE_dims + 2], 127); /* 8 log2 of more than 2^17 */
+    assert_int_equal(graft_graph_add_node(graph, GRAFT_OP_max_pool, tall, inputs, 0, &node),
+                     GRAFT_OK);
+    order = build_order(env->life, graph);
     for (uint32_t i = 0; i < order.count; i++) {
         graft_node_features(graph, &order, order.order[i], row);
         for (uint32_t f = 0; f < GRAFT_FEATURE_COUNT; f++) {
@@ -511,6 +534,171 @@ static void test_opaque_features(void **state)
     assert_int_equal(edge[GRAFT_EDGE_FEATURE_operand + 3], GRAFT_FEATURE_SCALE);
     assert_int_equal(edge[GRAFT_EDGE_FEATURE_slot], GRAFT_FEATURE_SCALE);
     graft_node_features(graph, &order, second, row);
+}
+
+/* ----------------------------------------------------------------- corners */
+
+/* Each layer of another size, and each size without its layers. */
+static void test_misfits(void **state)
+{
+    graft_env *env = *state;
+    const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
+    const graft_optimize_options options = graft_optimize_options_default();
+    const size_t bytes = 2 * graft_optimize_workspace_bytes(&kit->policy, &kit->graph->limits, 256);
+    void *workspace = graft_arena_alloc(env->life, bytes);
+    graft_graph *graph = policy_kit_copy(env, kit);
+    graft_policy_round rounds[2];
+    graft_policy policy = kit->policy;
+    graft_dense *const layers[] = {&policy.input,       &policy.global, &policy.place,
+                                   &policy.second,      &policy.score,  &rounds[1].incoming,
+                                   &rounds[1].outgoing, &rounds[1].node};
+    assert_int_equal(policy.round_count, 2);
+    memcpy(rounds, kit->policy.rounds, sizeof rounds);
+    policy.rounds = rounds;
+    for (size_t i = 0; i < 2 * (sizeof layers / sizeof layers[0]); i++) {
+        graft_dense *layer = layers[i / 2];
+        const graft_dense kept = *layer;
+        layer->inputs = (uint16_t)(layer->inputs + (i % 2 == 0));
+        layer->outputs = (uint16_t)(layer->outputs + (i % 2 != 0));
+        assert_int_equal(graft_optimize(graph, &policy, &options, workspace, bytes, NULL),
+                         GRAFT_BAD_INPUT);
+        *layer = kept;
+    }
+    policy.width = 0;
+    assert_int_equal(graft_optimize(graph, &policy, &options, workspace, bytes, NULL),
+                     GRAFT_BAD_INPUT);
+    policy = kit->policy;
+    policy.hidden = 0;
+    assert_int_equal(graft_optimize(graph, &policy, &options, workspace, bytes, NULL),
+                     GRAFT_BAD_INPUT);
+    policy.hidden = policy.latent = policy.width = GRAFT_DENSE_MAX_INPUTS;
+    policy.input.outputs = policy.hidden;
+    policy.global.inputs = 2 * GRAFT_DENSE_MAX_INPUTS + GRAFT_SCENE_GLOBALS;
+    policy.global.outputs = policy.latent;
+    assert_int_equal(graft_optimize(graph, &policy, &options, workspace, bytes, NULL),
+                     GRAFT_BAD_INPUT);
+}
+
+/* Of equal logits the one counts that gains most: here all rules are equal to the network. */
+static void test_ties(void **state)
+{
+    graft_env *env = *state;
+    policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
+    const graft_policy table = kit->table;
+    int8_t *weights = GRAFT_NEW(env->life, int8_t, kit->policy.width);
+    uint32_t taken = 0;
+    weights[0] = 127; /* That of the favourites: any rule. */
+    kit->policy.score.weights = weights;
+    kit->policy.prior_slope = kit->policy.prior_reserve = 0;
+    const graft_policy network = kit->policy;
+    for (uint32_t i = 0; i < kit->state_count * KIT_RULES; i++) {
+        graft_mark mark = graft_arena_mark(env->scratch);
+        const graft_graph *graph = kit->states[i / KIT_RULES].graph;
+        const uint8_t skipped = (uint8_t)((1u << i % KIT_RULES) - 1u); /* The first ones. */
+        kit->policy = network;
+        const graft_scores by_network = score_without(env, kit, graph, &skipped);
+        kit->policy = table;
+        const graft_scores by_tariff = score_without(env, kit, graph, &skipped);
+        assert_true(by_network.rule == KIT_RULES || by_network.logit > by_network.noop_logit);
+        if (by_tariff.rule < KIT_RULES) {
+            assert_int_equal(by_network.rule, by_tariff.rule);
+            assert_int_equal(by_network.location, by_tariff.location);
+            taken++;
+        }
+        graft_arena_release(env->scratch, mark);
+    }
+    assert_true(taken > 0);
+    weights[0] = 0; /* Now NO-OP is equal, too. */
+    kit->policy = network;
+    for (uint32_t s = 0; s < kit->state_count; s++) {
+        assert_int_equal(score(env, kit, kit->states[s].graph).rule, KIT_RULES);
+    }
+}
+
+/* What the kit's network says of a graph. */
+static graft_scores look(graft_env *env, const graft_policy *policy, const graft_graph *graph)
+{
+    graft_scores scores;
+    const graft_optimize_options options = {.weight_bytes_limit = UINT64_MAX,
+                                            .first_cost = UINT64_MAX};
+    const size_t bytes = graft_optimize_workspace_bytes(policy, &graph->limits, 0);
+    assert_int_equal(graft_policy_scores(graph, policy, &options,
+                                         graft_arena_alloc(env->life, bytes), bytes, &scores),
+                     GRAFT_OK);
+    return scores;
+}
+
+/* A match with a const node, of which the network sees nothing; costs that are far apart; an opaque node. */
+static void test_unseen_members(void **state)
+{
+    graft_env *env = *state;
+    const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
+    graft_graph *graph = build_graph(env->life);
+    const graft_shape image = build_shape(4, 1, 2, 3, 3);
+    const graft_shape shapes[1] = {build_shape(1, 1, 0, 0, 0)};
+    const graft_index x = build_weight(graph, image, 0);
+    const graft_index w = build_weight(graph, build_shape(4, 2, 2, 1, 1), 1);
+    const graft_index s = build_input(graph, build_shape(1, 2, 0, 0, 0), 2);
+    const graft_index y = build_conv(graph, x, w, 0);
+    graft_index node = GRAFT_NONE;
+    assert_int_equal(
+        graft_graph_add_output(graph, build_node(graph, GRAFT_OP_scale_shift, NULL, y, s, s)),
+        GRAFT_OK);
+    assert_int_equal(graft_graph_add_opaque(graph, 0, &s, 1, shapes, 1, &node), GRAFT_OK);
+    graft_form form;
+    graft_form_of_node(graph, node, &form);
+    const uint32_t key = graft_tariff_key(0, graft_form_hash(&form));
+    const uint16_t value = UINT16_MAX;
+    const graft_tariff tariff = {.keys = &key,
+                                 .values = &value,
+                                 .row_count = 1,
+                                 .tests = (const uint8_t[GRAFT_TREE_TESTS]){0},
+                                 .bounds = (const int16_t[GRAFT_TREE_TESTS]){0},
+                                 .leaves = (const int16_t[GRAFT_TREE_LEAVES]){0},
+                                 .tree_count = 1};
+    graft_policy policy = kit->policy;
+    policy.tariff = &tariff;
+    const graft_scores scores = look(env, &policy, graph);
+    assert_int_equal(scores.counts[KIT_FOLD_SCALE], 1);
+}
+
+/* More messages than are summed arrive at one node. */
+static void test_many_messages(void **state)
+{
+    graft_env *env = *state;
+    enum { MANY = 40000 };
+    const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
+    const graft_shape shape = build_shape(1, 4, 0, 0, 0);
+    graft_graph *graph = build_graph_within(env->life, (graft_limits){8, 8, 3 * MANY, 1});
+    const graft_index x = build_input(graph, shape, 0);
+    const graft_index y = build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
+    graft_index *inputs = GRAFT_NEW(env->life, graft_index, MANY);
+    graft_index node = GRAFT_NONE;
+    for (uint32_t i = 0; i < MANY; i++) {
+        inputs[i] = y;
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(graft_graph_add_opaque(graph, i, inputs, MANY, &shape, 1, &node),
+                         GRAFT_OK);
+    }
+    const graft_scores scores = look(env, &kit->policy, graph);
+    for (uint32_t i = 0; i < kit->policy.latent; i++) {
+        assert_in_range(scores.latent[i] + GRAFT_ACTIVATION_MOST, 0, 2 * GRAFT_ACTIVATION_MOST);
+    }
+}
+
+/* A change of many nodes counts as one of eight. */
+static void test_facts_of_many_nodes(void **state)
+{
+    (void)state;
+    const graft_estimated now = {.cost = 1000, .flops = 1, .bytes = 1, .nodes = 40};
+    graft_change change = {.nodes = -20};
+    int16_t facts[GRAFT_FACT_SEEN];
+    graft_candidate_facts(&change, &now, facts);
+    assert_int_equal(facts[GRAFT_FACT_NODES], -2 * GRAFT_FACT_ONE);
+    change.nodes = 20;
+    graft_candidate_facts(&change, &now, facts);
+    assert_int_equal(facts[GRAFT_FACT_NODES], 2 * GRAFT_FACT_ONE);
 }
 
 /* ------------------------------------------------------------------ faults */
@@ -565,6 +753,11 @@ int main(void)
         CHECK_TEST(test_feature_hash),
         CHECK_TEST(test_features),
         CHECK_TEST(test_opaque_features),
+        CHECK_TEST(test_misfits),
+        CHECK_TEST(test_ties),
+        CHECK_TEST(test_unseen_members),
+        CHECK_TEST(test_many_messages),
+        CHECK_TEST(test_facts_of_many_nodes),
         CHECK_TEST(test_quantise_faults),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);

@@ -357,6 +357,48 @@ static void test_plan_is_dropped(void **state)
     assert_int_equal(dropped->report.plan_step_count, 5);
 }
 
+/* Steps that there are no more of, a step limit before the plan's end, a rule of no policy, and a graph that
+ * no plan is for: whatever is dropped, the policy goes on, and plans may be dropped twice. */
+static void test_plans_that_end_early(void **state)
+{
+    graft_env *env = *state;
+    const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
+    const run *r = optimize(env, policy_kit_copy(env, kit), &kit->policy, bare(18));
+    graft_recorded_plan plan;
+    graft_policy policy = with_plan(env, kit, r, &plan);
+    graft_optimize_options options = bare(5);
+    options.use_plans = true;
+    const run *cut = optimize(env, policy_kit_copy(env, kit), &policy, options);
+    assert_int_equal(cut->report.step_count, 5);
+    assert_int_equal(cut->report.plan_step_count, 5);
+    assert_int_equal(cut->report.stop, GRAFT_STOP_STEP_LIMIT);
+    assert_true(cut->report.plan_dropped);
+    const graft_plan_step unknown = {KIT_RULES, 0};
+    const run *simple = optimize(env, policy_kit_copy(env, kit), &kit->policy,
+                                 (graft_optimize_options){.step_limit = 4, .simplify = true});
+    graft_recorded_plan plans[2] = {
+        {.steps = &unknown, .step_count = 1, .graph_hash = r->report.hash_before    },
+        {.steps = &unknown, .step_count = 1, .graph_hash = simple->report.hash_after}
+    };
+    options.simplify = true;
+    assert_int_equal(graft_policy_set_plans(env, env->life, plans, 2, &policy), GRAFT_OK);
+    const run *twice = optimize(env, policy_kit_copy(env, kit), &policy, options);
+    assert_true(twice->report.plan_dropped);
+    assert_int_equal(twice->report.plan_step_count, 0);
+    assert_int_equal(twice->report.step_count, 5);
+    plans[1] = (graft_recorded_plan){.graph_hash = simple->report.hash_after,
+                                     .result_hash = simple->report.hash_after};
+    assert_int_equal(graft_policy_set_plans(env, env->life, plans, 2, &policy), GRAFT_OK);
+    const run *second = optimize(env, policy_kit_copy(env, kit), &policy, options);
+    assert_int_equal(second->report.stop, GRAFT_STOP_PLAN);
+    assert_int_equal(second->report.step_count, 4);
+    plans[0].graph_hash = UINT64_MAX;
+    plans[1].graph_hash = UINT64_MAX - 1;
+    assert_int_equal(graft_policy_set_plans(env, env->life, plans, 2, &policy), GRAFT_OK);
+    const run *other = optimize(env, policy_kit_copy(env, kit), &policy, options);
+    assert_false(other->report.plan_dropped);
+}
+
 static void test_plan_faults(void **state)
 {
     graft_env *env = *state;
@@ -416,6 +458,104 @@ static void test_bad_policies(void **state)
     policy = kit->policy;
     policy.rules = rules;
     assert_refused(env, kit, &policy);
+}
+
+/* A rule that is marked "always" and leaves as many nodes would never end: it is not applied. Of decisions
+ * as many are written as fit. */
+static void test_growing_always(void **state)
+{
+    graft_env *env = *state;
+    const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
+    graft_graph *graph = policy_kit_copy(env, kit);
+    graft_policy policy = kit->policy;
+    uint8_t flags[KIT_RULES] = {0};
+    graft_decision decisions[2];
+    memset(decisions, 0x5a, sizeof decisions);
+    const graft_decision untouched = decisions[1];
+    graft_report report = {.decisions = decisions, .decision_limit = 1};
+    const graft_optimize_options options = bare(100);
+    const size_t bytes = graft_optimize_workspace_bytes(&policy, &graph->limits, 0);
+    flags[KIT_DOUBLE_RELU] = flags[KIT_SWAP_ADD] = flags[KIT_DROP_IDENTITY] = GRAFT_RULE_ALWAYS;
+    policy.rule_flags = flags;
+    assert_int_equal(graft_simplify(graph, &policy, &options, graft_arena_alloc(env->life, bytes),
+                                    bytes, &report),
+                     GRAFT_OK);
+    assert_int_equal(report.step_count, 4);
+    assert_int_equal(report.stop, GRAFT_STOP_NO_RULE);
+    assert_int_equal(decisions[0].rule, KIT_DROP_IDENTITY);
+    assert_memory_equal(&decisions[1], &untouched, sizeof untouched);
+}
+
+/* A cycle, which only the one who redirects values can make. */
+static void test_cycle(void **state)
+{
+    graft_env *env = *state;
+    const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
+    graft_graph *graph = build_graph(env->life);
+    const graft_index x = build_input(graph, build_shape(2, 4, 5, 0, 0), 0);
+    const graft_index y = build_node(graph, GRAFT_OP_tanh, NULL, x, 0, 0);
+    graft_graph_redirect(graph, x, build_node(graph, GRAFT_OP_exp, NULL, y, 0, 0));
+    const run *r = optimize(env, graph, &kit->policy, graft_optimize_options_default());
+    assert_int_equal(r->status, GRAFT_BAD_INPUT);
+}
+
+/* The operator of the largest id is none of a rule. */
+static void test_last_operator(void **state)
+{
+    graft_env *env = *state;
+    const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
+    graft_graph *graph = build_graph(env->life);
+    const graft_shape bytes = {{4}, 1, GRAFT_DTYPE_I8};
+    const graft_index x = build_input(graph, bytes, 0);
+    const int32_t attrs[] = {0x3f800000, 0, -128};
+    assert_int_equal(GRAFT_OP_dequantise, GRAFT_OP_COUNT - 1);
+    assert_int_equal(
+        graft_graph_add_output(graph, build_node(graph, GRAFT_OP_dequantise, attrs, x, 0, 0)),
+        GRAFT_OK);
+    const run *r = optimize(env, graph, &kit->policy, graft_optimize_options_default());
+    assert_int_equal(r->status, GRAFT_OK);
+    assert_int_equal(r->report.stop, GRAFT_STOP_NO_RULE);
+}
+
+/* A chain of relus as long as costs can be added up for, written by hand: building it takes a while. */
+static graft_graph *longest_chain(graft_env *env)
+{
+    enum { LONG = GRAFT_ESTIMATE_NODES };
+    graft_graph *graph =
+        build_graph_within(env->life, (graft_limits){LONG + 8, LONG + 9, 2 * LONG + 16, 1});
+    const graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+    (void)build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
+    for (graft_index n = 1; n < LONG; n++) {
+        graph->nodes[n] = graph->nodes[0];
+        graph->nodes[n].first_edge = 2 * n;
+        graph->values[n + 1] = graph->values[1];
+        graph->values[n + 1].node = n;
+        graph->edges[2 * n] = n;
+        graph->edges[2 * n + 1] = n + 1;
+    }
+    graph->node_end = LONG;
+    graph->value_end = LONG + 1;
+    graph->edge_end = 2 * LONG;
+    assert_int_equal(graft_graph_add_output(graph, LONG), GRAFT_OK);
+    return graph;
+}
+
+/* What would leave more nodes than costs can be added up for is no location. */
+static void test_longest_graph(void **state)
+{
+    graft_env *env = *state;
+    const policy_kit *kit = policy_kit_open(env, &policy_kit_plain);
+    graft_graph *graph = longest_chain(env);
+    const uint32_t offsets[2] = {kit->policy.rule_offsets[KIT_DOUBLE_RELU],
+                                 kit->policy.rule_offsets[KIT_DOUBLE_RELU + 1]};
+    graft_policy policy = kit->table;
+    policy.rule_offsets = offsets;
+    policy.rule_count = 1;
+    assert_sound(env, graph);
+    const run *r = optimize(env, graph, &policy, bare(3));
+    assert_int_equal(r->status, GRAFT_OK);
+    assert_int_equal(r->report.stop, GRAFT_STOP_NO_RULE);
+    assert_int_equal(r->report.step_count, 0);
 }
 
 /* Too little memory: nothing is written outside it, and the graph stays as it was. */
@@ -522,7 +662,12 @@ int main(void)
         CHECK_TEST(test_always_flags),
         CHECK_TEST(test_plan_is_replayed),
         CHECK_TEST(test_plan_is_dropped),
+        CHECK_TEST(test_plans_that_end_early),
         CHECK_TEST(test_plan_faults),
+        CHECK_TEST(test_growing_always),
+        CHECK_TEST(test_cycle),
+        CHECK_TEST(test_last_operator),
+        CHECK_TEST(test_longest_graph),
         CHECK_TEST(test_bad_policies),
         CHECK_TEST(test_small_workspace),
         CHECK_TEST(test_renumber),

@@ -1,5 +1,6 @@
 /* What the engine refuses, each with the promise that is broken: graphs that are not sound, rules that are
  * not valid, byte code that fails, limits that no memory has. */
+#include "graph/base/rng.h"
 #include "tests/support/build.h"
 
 #include <string.h>
@@ -24,6 +25,12 @@ static void test_endless_limits(void **state)
                      GRAFT_NO_MEMORY);
     assert_int_equal(graft_estimator_open(&estimator, &tariff, &limits, memory, SIZE_MAX),
                      GRAFT_CAPACITY);
+    const graft_limits values = {8, UINT32_MAX, 8, 8};
+    assert_int_equal(graft_estimator_open(&estimator, &tariff, &values, memory, SIZE_MAX),
+                     GRAFT_CAPACITY);
+    assert_int_equal(graft_estimator_open(&estimator, &tariff, &values, NULL, SIZE_MAX),
+                     GRAFT_NO_MEMORY);
+    assert_int_equal(graft_graph_init(&graph, &values, NULL, SIZE_MAX), GRAFT_NO_MEMORY);
 }
 
 static void test_small_buffers(void **state)
@@ -64,6 +71,12 @@ static void test_estimator_limits(void **state)
                                           graft_arena_alloc(env->life, bytes), bytes),
                      GRAFT_OK);
     assert_int_equal(graft_estimate(&estimator, graph, &order, &estimated), GRAFT_CAPACITY);
+    graft_graph few_nodes = *graph;
+    few_nodes.node_end = 1;
+    assert_int_equal(graft_estimate(&estimator, &few_nodes, &order, &estimated), GRAFT_CAPACITY);
+    few_nodes.value_end = 1;
+    order.count = GRAFT_ESTIMATE_NODES + 1;
+    assert_int_equal(graft_estimate(&estimator, &few_nodes, &order, &estimated), GRAFT_CAPACITY);
     static const graft_policy policy = {.abi = GRAFT_ABI,
                                         .feature_hash = GRAFT_FEATURE_HASH,
                                         .tariff = &tariff,
@@ -163,14 +176,11 @@ static void test_idle_target(void **state)
     check_forms(env, graph, &rule, &match, &made);
 }
 
-/* pad(x, before s) = pad(x, before s * s), which nothing says is true: it has no match where s * s is no
- * attribute. */
-static void test_large_attribute(void **state)
+/* pad(x, before s) = pad(x, before what a program makes of s), which nothing says is true: it has no match
+ * where that is no attribute. */
+static void refuse_attribute(graft_env *env, const uint8_t *code, size_t code_bytes)
 {
-    graft_env *env = *state;
     static const graft_apply_options options = {0};
-    static const uint8_t square[] = {GRAFT_CODE_SLOT, 0, GRAFT_CODE_SLOT, 0, GRAFT_CODE_MUL,
-                                     GRAFT_CODE_END};
     static const int32_t attrs[] = {0, 50000, 0, 0};
     graft_rule rule;
     graft_matcher matcher;
@@ -178,8 +188,8 @@ static void test_large_attribute(void **state)
     memset(&rule, 0, sizeof rule);
     rule.var_count = rule.output_count = rule.slot_count = 1;
     rule.condition = 255;
-    rule.code_bytes = sizeof square;
-    memcpy(rule.code, square, sizeof square);
+    rule.code_bytes = (uint8_t)code_bytes;
+    memcpy(rule.code, code, code_bytes);
     (void)build_pattern_node(&rule.source, GRAFT_OP_pad, VAR(0), 0, 0, -1);
     (void)build_pattern_node(&rule.target, GRAFT_OP_pad, VAR(0), 0, 0, -1);
     rule.source.nodes[0].attrs[GRAFT_ATTR_pad_before].kind = GRAFT_TERM_SLOT;
@@ -197,6 +207,15 @@ static void test_large_attribute(void **state)
         graft_match_try(graph, &rule, &match, &order, &options,
                         graft_arena_alloc(env->life, graft_match_scratch_bytes(&graph->limits))),
         GRAFT_NO_MATCH);
+}
+
+static void test_large_attribute(void **state)
+{
+    enum { S = GRAFT_CODE_SLOT, END = GRAFT_CODE_END };
+    static const uint8_t square[] = {S, 0, S, 0, GRAFT_CODE_MUL, END};
+    static const uint8_t negative[] = {S, 0, S, 0, S, 0, GRAFT_CODE_MUL, GRAFT_CODE_SUB, END};
+    refuse_attribute(*state, square, sizeof square);
+    refuse_attribute(*state, negative, sizeof negative);
 }
 
 /* A node with more operands than a form lists: forms of others have other hashes, and a tariff without
@@ -227,6 +246,67 @@ static void test_many_operands(void **state)
     assert_true(hashes[0] != hashes[1]);
 }
 
+/* Opaque nodes with many outputs, with none, and with operands of no known shape or of more bytes than
+ * can be counted. */
+static void test_odd_forms(void **state)
+{
+    graft_env *env = *state;
+    enum { MANY = GRAFT_MAX_OUTPUTS + 1 };
+    const graft_shape shapes[MANY] = {build_shape(1, 4, 0, 0, 0), build_shape(1, 5, 0, 0, 0),
+                                      build_shape(1, 6, 0, 0, 0)};
+    const graft_shape endless = build_shape(4, INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX);
+    const graft_shape unknown = {.rank = GRAFT_RANK_UNKNOWN};
+    graft_graph *graph = build_graph(env->life);
+    const graft_index inputs[3] = {build_input(graph, endless, 0), build_input(graph, endless, 1),
+                                   build_weight(graph, unknown, 2)};
+    graft_index nodes[2];
+    uint64_t hashes[2];
+    assert_int_equal(graft_graph_add_opaque(graph, 0, inputs, 3, shapes, MANY, &nodes[0]),
+                     GRAFT_OK);
+    assert_int_equal(graft_graph_add_opaque(graph, 0, inputs, 3, NULL, 0, &nodes[1]), GRAFT_OK);
+    const graft_order order = build_order(env->life, graph);
+    for (uint32_t i = 0; i < 2; i++) {
+        graft_form form;
+        int16_t seen[GRAFT_TARIFF_INPUTS];
+        int8_t row[GRAFT_FEATURE_COUNT];
+        graft_form_of_node(graph, nodes[i], &form);
+        graft_tariff_inputs(&form, seen);
+        graft_node_features(graph, &order, nodes[i], row);
+        hashes[i] = graft_form_hash(&form);
+        assert_true(form.bytes == UINT64_MAX && form.input_elements == UINT64_MAX);
+        assert_int_equal(seen[GRAFT_FEATURE_COUNT + 1], GRAFT_ACTIVATION_MOST);
+        assert_int_equal(row[GRAFT_FEATURE_weight_dims], 0);
+        assert_int_equal(row[GRAFT_FEATURE_rank], i == 0 ? 16 : 0);
+    }
+    assert_true(hashes[0] != hashes[1]);
+}
+
+/* What trees add is kept within what a row can say. */
+static void test_extreme_trees(void **state)
+{
+    (void)state;
+    static const uint8_t tests[GRAFT_TREE_TESTS];
+    static const int16_t bounds[GRAFT_TREE_TESTS];
+    int16_t leaves[3 * GRAFT_TREE_LEAVES];
+    uint8_t all_tests[3 * GRAFT_TREE_TESTS] = {0};
+    int16_t all_bounds[3 * GRAFT_TREE_TESTS] = {0};
+    int16_t inputs[GRAFT_TARIFF_INPUTS] = {0};
+    graft_tariff tariff = {.tests = tests, .bounds = bounds, .leaves = leaves, .tree_count = 1};
+    for (uint32_t i = 0; i < 3 * GRAFT_TREE_LEAVES; i++) {
+        leaves[i] = INT16_MIN;
+    }
+    assert_int_equal(graft_tariff_guess(&tariff, inputs), 0);
+    for (uint32_t i = 0; i < 3 * GRAFT_TREE_LEAVES; i++) {
+        leaves[i] = INT16_MAX;
+    }
+    tariff.tests = all_tests;
+    tariff.bounds = all_bounds;
+    tariff.tree_count = 3;
+    assert_int_equal(graft_tariff_guess(&tariff, inputs), UINT16_MAX);
+    all_tests[3] = GRAFT_TARIFF_INPUTS;
+    assert_string_equal(graft_tariff_check(&tariff), "a tree tests an input that there is not");
+}
+
 /* ------------------------------------------------------------------ graphs */
 
 typedef struct {
@@ -236,6 +316,35 @@ typedef struct {
 
 static void unknown_operator(graft_graph *graph) { graph->nodes[0].op = 200; }
 static void other_arity(graft_graph *graph) { graph->nodes[0].op = GRAFT_OP_relu; }
+
+/* Twice the same operand and no output, in as many edges. */
+static void no_result(graft_graph *graph)
+{
+    graph->nodes[0].input_count = 3;
+    graph->nodes[0].output_count = 0;
+    graph->values[2].kind = GRAFT_VALUE_INPUT;
+}
+
+/* As many operands, and no output. */
+static void lost_result(graft_graph *graph) { graph->nodes[0].output_count = 0; }
+
+/* Another computed value, of a node or an output that is not there. */
+static void stray(graft_graph *graph, graft_index node, uint16_t slot)
+{
+    graft_value *value = &graph->values[graph->value_end++];
+    *value = graph->values[2];
+    value->node = node;
+    value->slot = slot;
+}
+
+static void far_producer(graft_graph *graph) { stray(graph, graph->node_end, 0); }
+static void far_result(graft_graph *graph) { stray(graph, 0, 1); }
+
+static void freed_producer(graft_graph *graph)
+{
+    graph->nodes[graph->node_end].op = GRAFT_OP_NONE;
+    stray(graph, graph->node_end++, 0);
+}
 static void far_nodes(graft_graph *graph) { graph->node_end = graph->limits.nodes + 1; }
 static void far_edges(graft_graph *graph) { graph->nodes[0].first_edge = graph->edge_end; }
 static void far_operand(graft_graph *graph) { graph->edges[0] = 60; }
@@ -270,6 +379,11 @@ static void test_damaged_graphs(void **state)
         {"a value's shape is not the one inferred",                          wrong_shape     },
         {"a node's shapes do not infer",                                     no_shape        },
         {"a value and its producer disagree",                                orphan          },
+        {"a value and its producer disagree",                                far_producer    },
+        {"a value and its producer disagree",                                far_result      },
+        {"a value and its producer disagree",                                freed_producer  },
+        {"a node has another number of inputs or outputs than its operator", no_result       },
+        {"a node has another number of inputs or outputs than its operator", lost_result     },
         {"the graph has a cycle",                                            cycle           },
     };
     graft_env *env = *state;
@@ -303,6 +417,66 @@ static void many_vars(graft_rule *rule) { rule->var_count = GRAFT_RULE_MAX_VARS 
 static void odd_operand(graft_rule *rule) { rule->target.nodes[0].inputs[0] = 0x80; }
 static void far_condition(graft_rule *rule) { rule->condition = 1; }
 
+static void many_outputs(graft_rule *rule) { rule->output_count = GRAFT_RULE_MAX_OUTPUTS + 1; }
+static void far_operator(graft_rule *rule) { rule->source.nodes[1].op = 200; }
+static void reads_itself(graft_rule *rule) { rule->target.nodes[0].inputs[0] = NODE(0, 0); }
+static void second_output(graft_rule *rule) { rule->source.nodes[0].inputs[0] = NODE(1, 1); }
+
+/* The second node reads what the first one gives. */
+static void source_cycle(graft_rule *rule)
+{
+    rule->var_count = 2;
+    rule->source.nodes[1].inputs[2] = NODE(0, 0);
+    rule->target.nodes[0].inputs[2] = VAR(1);
+}
+
+static void far_slot(graft_rule *rule) { rule->source.nodes[1].attrs[0].value = rule->slot_count; }
+static void negative_slot(graft_rule *rule) { rule->source.nodes[1].attrs[0].value = -1; }
+
+static void set_code(graft_rule *rule, const uint8_t *code, size_t bytes)
+{
+    memcpy(rule->code, code, bytes);
+    rule->code_bytes = (uint8_t)bytes;
+}
+
+static void code_in_source(graft_rule *rule)
+{
+    static const uint8_t code[] = {GRAFT_CODE_CONST8, 1, GRAFT_CODE_END};
+    set_code(rule, code, sizeof code);
+    rule->source.nodes[1].attrs[0] = (graft_term){0, GRAFT_TERM_CODE};
+}
+
+static void code_elsewhere(graft_rule *rule)
+{
+    code_in_source(rule);
+    rule->source.nodes[1].attrs[0] = rule->target.nodes[0].attrs[0];
+    rule->target.nodes[0].attrs[0] = (graft_term){1, GRAFT_TERM_CODE};
+}
+
+static void unknown_code(graft_rule *rule)
+{
+    static const uint8_t code[] = {GRAFT_CODE_COUNT, GRAFT_CODE_END};
+    set_code(rule, code, sizeof code);
+}
+
+static void unknown_large_code(graft_rule *rule)
+{
+    static const uint8_t code[] = {200, GRAFT_CODE_END};
+    set_code(rule, code, sizeof code);
+}
+
+static void same_as_nothing(graft_rule *rule)
+{
+    const uint8_t code[] = {GRAFT_CODE_SAME, rule->var_count, 0, GRAFT_CODE_END};
+    set_code(rule, code, sizeof code);
+}
+
+static void nothing_as_same(graft_rule *rule)
+{
+    const uint8_t code[] = {GRAFT_CODE_SAME, 0, rule->var_count, GRAFT_CODE_END};
+    set_code(rule, code, sizeof code);
+}
+
 static void output_twice(graft_rule *rule)
 {
     rule->output_count = 2;
@@ -313,14 +487,27 @@ static void output_twice(graft_rule *rule)
 static void test_damaged_rules(void **state)
 {
     static const damaged_rule cases[] = {
-        {"an attribute has an unknown kind",                           unknown_term },
-        {"a pattern node has an unknown operator",                     unknown_node },
-        {"a pattern has too many nodes",                               many_nodes   },
-        {"a rule has no outputs, or too many",                         no_outputs   },
-        {"a rule has too many variables or slots, or an empty source", many_vars    },
-        {"an operand has an unknown form",                             odd_operand  },
-        {"the precondition names byte code that is not there",         far_condition},
-        {"a source output is named twice",                             output_twice },
+        {"an attribute has an unknown kind",                           unknown_term      },
+        {"a pattern node has an unknown operator",                     unknown_node      },
+        {"a pattern has too many nodes",                               many_nodes        },
+        {"a rule has no outputs, or too many",                         no_outputs        },
+        {"a rule has too many variables or slots, or an empty source", many_vars         },
+        {"an operand has an unknown form",                             odd_operand       },
+        {"the precondition names byte code that is not there",         far_condition     },
+        {"a source output is named twice",                             output_twice      },
+        {"a rule has no outputs, or too many",                         many_outputs      },
+        {"a target node reads a later one",                            reads_itself      },
+        {"an operand names an output that its node does not have",     far_operator      },
+        {"an operand names an output that its node does not have",     second_output     },
+        {"the source has a cycle",                                     source_cycle      },
+        {"an attribute names a slot that does not exist",              far_slot          },
+        {"an attribute names a slot that does not exist",              negative_slot     },
+        {"an attribute names byte code that is not there",             code_in_source    },
+        {"an attribute names byte code that is not there",             code_elsewhere    },
+        {"byte code is unknown or cut off",                            unknown_code      },
+        {"byte code is unknown or cut off",                            unknown_large_code},
+        {"byte code names a slot or variable that does not exist",     same_as_nothing   },
+        {"byte code names a slot or variable that does not exist",     nothing_as_same   },
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -336,8 +523,9 @@ static void test_damaged_rules(void **state)
 static bool run_code(const uint8_t *code, uint32_t bytes)
 {
     static const graft_shape scalar = {.rank = 0, .dtype = GRAFT_DTYPE_F32};
-    const graft_shape *vars[1] = {&scalar};
-    const bool is_const[1] = {false};
+    static const graft_shape unknown = {.rank = GRAFT_RANK_UNKNOWN};
+    const graft_shape *vars[2] = {&scalar, &unknown};
+    const bool is_const[2] = {false, false};
     const int32_t slots[1] = {INT32_MAX};
     graft_rule rule;
     int64_t result = 0;
@@ -354,6 +542,28 @@ static void test_failing_code(void **state)
     enum { S = GRAFT_CODE_SLOT, C = GRAFT_CODE_CONST8, W = GRAFT_CODE_CONST32, DEPTH = 16 };
     static const uint8_t nan[] = {W, 0xff, 0xff, 0xff, 0x7f, C, 0, GRAFT_CODE_FLE, GRAFT_CODE_END};
     static const uint8_t far[] = {GRAFT_CODE_DIM, 0, 3, GRAFT_CODE_END};
+    static const uint8_t before[] = {GRAFT_CODE_DIM, 0, 0xff, GRAFT_CODE_END};
+    static const uint8_t unknown[] = {GRAFT_CODE_DIM, 1, 0, GRAFT_CODE_END};
+    static const uint8_t other_nan[] = {
+        C, 0, W, 0xff, 0xff, 0xff, 0x7f, GRAFT_CODE_FMAX, GRAFT_CODE_END};
+    static const uint8_t large[] = {
+        S, 0, S, 0, GRAFT_CODE_MUL, S, 0, S, 0, GRAFT_CODE_MUL, GRAFT_CODE_ADD, GRAFT_CODE_END};
+    static const uint8_t small[] = {C,
+                                    0,
+                                    S,
+                                    0,
+                                    S,
+                                    0,
+                                    GRAFT_CODE_MUL,
+                                    GRAFT_CODE_SUB,
+                                    S,
+                                    0,
+                                    S,
+                                    0,
+                                    GRAFT_CODE_MUL,
+                                    GRAFT_CODE_SUB,
+                                    GRAFT_CODE_END};
+    static const uint8_t by_nothing[] = {C, 3, C, 0, GRAFT_CODE_MOD, GRAFT_CODE_END};
     static const uint8_t product[] = {
         S, 0, S, 0, GRAFT_CODE_MUL, S, 0, GRAFT_CODE_MUL, GRAFT_CODE_END};
     static const uint8_t modulus[] = {C, 0xff, C, 3, GRAFT_CODE_MOD, GRAFT_CODE_END};
@@ -373,6 +583,12 @@ static void test_failing_code(void **state)
     assert_false(run_code(deep, sizeof deep));
     assert_false(run_code(nan, sizeof nan));
     assert_false(run_code(far, sizeof far));
+    assert_false(run_code(before, sizeof before));
+    assert_false(run_code(unknown, sizeof unknown));
+    assert_false(run_code(other_nan, sizeof other_nan));
+    assert_false(run_code(large, sizeof large));
+    assert_false(run_code(small, sizeof small));
+    assert_false(run_code(by_nothing, sizeof by_nothing));
     assert_false(run_code(product, sizeof product));
     assert_false(run_code(modulus, sizeof modulus));
     assert_false(run_code(quotient, sizeof quotient));
@@ -382,6 +598,97 @@ static void test_failing_code(void **state)
     assert_false(run_code(two, sizeof two));
     assert_false(run_code(no_end, sizeof no_end));
     assert_true(run_code(one, 0) == false && run_code(&two[2], 3));
+}
+
+/* What codes of two operands make of them. */
+static void test_truths(void **state)
+{
+    (void)state;
+    static const struct {
+        uint8_t code;
+        uint8_t a;
+        uint8_t b;
+        int64_t result;
+    } cases[] = {
+        {GRAFT_CODE_DIVIDES, 3, 6, 1},
+        {GRAFT_CODE_DIVIDES, 4, 6, 0},
+        {GRAFT_CODE_DIVIDES, 0, 6, 0},
+        {GRAFT_CODE_AND,     0, 1, 0},
+        {GRAFT_CODE_AND,     2, 0, 0},
+        {GRAFT_CODE_AND,     2, 1, 1},
+        {GRAFT_CODE_OR,      0, 0, 0},
+        {GRAFT_CODE_OR,      0, 2, 1},
+        {GRAFT_CODE_OR,      2, 0, 1},
+        {GRAFT_CODE_MOD,     7, 4, 3},
+        {GRAFT_CODE_LE,      7, 4, 0},
+        {GRAFT_CODE_EQ,      4, 4, 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const uint8_t code[] = {GRAFT_CODE_CONST8, cases[i].a,    GRAFT_CODE_CONST8,
+                                cases[i].b,        cases[i].code, GRAFT_CODE_END};
+        graft_rule rule;
+        int64_t result = -1;
+        memset(&rule, 0, sizeof rule);
+        set_code(&rule, code, sizeof code);
+        assert_true(graft_code_run(&rule, 0, NULL, NULL, NULL, &result));
+        assert_int_equal(result, cases[i].result);
+    }
+}
+
+static size_t push_number(uint8_t *code, int32_t number)
+{
+    code[0] = GRAFT_CODE_CONST32;
+    memcpy(code + 1, &number, sizeof number); /* Both are little-endian. */
+    return 1 + sizeof number;
+}
+
+/* (a b + c) by (d e), as the compiler divides: numbers of 32 bits and larger ones. */
+static void check_quotients(const int32_t *numbers, uint8_t how)
+{
+    uint8_t code[64];
+    size_t size = push_number(code, numbers[0]);
+    size += push_number(code + size, numbers[1]);
+    code[size++] = GRAFT_CODE_MUL;
+    size += push_number(code + size, numbers[2]);
+    code[size++] = GRAFT_CODE_ADD;
+    size += push_number(code + size, numbers[3]);
+    size += push_number(code + size, numbers[4]);
+    code[size++] = GRAFT_CODE_MUL;
+    code[size++] = how;
+    code[size++] = GRAFT_CODE_END;
+    graft_rule rule;
+    int64_t result = -1;
+    memset(&rule, 0, sizeof rule);
+    set_code(&rule, code, size);
+    const int64_t a = (int64_t)numbers[0] * numbers[1] + numbers[2];
+    const int64_t b = (int64_t)numbers[3] * numbers[4];
+    const bool divides = b != 0 && a % b == 0;
+    const bool runs = how == GRAFT_CODE_DIV ? divides : how != GRAFT_CODE_MOD || (a >= 0 && b > 0);
+    assert_int_equal(graft_code_run(&rule, 0, NULL, NULL, NULL, &result), runs);
+    if (runs) {
+        assert_int_equal(result, how == GRAFT_CODE_DIV   ? a / b
+                                 : how == GRAFT_CODE_MOD ? a % b
+                                                         : a != 0 && b % a == 0);
+    }
+}
+
+static void test_quotients(void **state)
+{
+    (void)state;
+    static const uint8_t hows[] = {GRAFT_CODE_DIV, GRAFT_CODE_MOD, GRAFT_CODE_DIVIDES};
+    graft_rng rng;
+    graft_rng_seed(&rng, 5);
+    for (uint32_t i = 0; i < 60000; i++) {
+        int32_t numbers[5];
+        for (uint32_t k = 0; k < 5; k++) {
+            const uint32_t drawn = graft_rng_below(&rng, UINT32_MAX) >> graft_rng_below(&rng, 32);
+            numbers[k] = (int32_t)(drawn & INT32_MAX) - (int32_t)graft_rng_below(&rng, 3);
+        }
+        numbers[3] = i % 3 == 0 ? numbers[0] : numbers[3]; /* It may divide. */
+        numbers[2] = i % 3 == 0 ? 0 : numbers[2];
+        numbers[4] = i % 6 == 0 ? 1 : numbers[4];
+        check_quotients(numbers, hows[i % 7 % 3]);
+    }
 }
 
 static void test_bytes_of_elements(void **state)
@@ -402,6 +709,13 @@ static void test_bytes_of_elements(void **state)
         const graft_shape shape = {.dims = {3}, .rank = 1, .dtype = cases[i].dtype};
         assert_true(graft_shape_bytes(&shape) == cases[i].bytes);
     }
+    const graft_shape none = {
+        {INT32_MAX, INT32_MAX, 0},
+        3, GRAFT_DTYPE_F32
+    };
+    assert_int_equal(graft_shape_elements(&none), 0);
+    assert_true(graft_dtype_is_real(GRAFT_DTYPE_F16) && graft_dtype_is_real(GRAFT_DTYPE_BF16));
+    assert_true(graft_dtype_is_real(GRAFT_DTYPE_F32) && !graft_dtype_is_real(GRAFT_DTYPE_I32));
 }
 
 int main(void)
@@ -412,7 +726,9 @@ int main(void)
         CHECK_TEST(test_idle_target),       CHECK_TEST(test_damaged_graphs),
         CHECK_TEST(test_damaged_rules),     CHECK_TEST(test_failing_code),
         CHECK_TEST(test_bytes_of_elements), CHECK_TEST(test_large_attribute),
-        CHECK_TEST(test_many_operands),
+        CHECK_TEST(test_many_operands),     CHECK_TEST(test_odd_forms),
+        CHECK_TEST(test_extreme_trees),     CHECK_TEST(test_truths),
+        CHECK_TEST(test_quotients),
     };
     return cmocka_run_group_tests_name("refusals", tests, NULL, NULL);
 }

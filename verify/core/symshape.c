@@ -272,10 +272,15 @@ static Z3_ast op_windows(const op_site *o, Z3_ast room, Z3_ast stride)
     return count;
 }
 
-static const char *put_dim(const op_site *o, graft_sym_shape *shape, uint32_t axis, Z3_ast size)
+static void set_dim(const op_site *o, graft_sym_shape *shape, uint32_t axis, Z3_ast size)
 {
     (void)o;
     shape->dims[axis] = size;
+}
+
+static const char *put_dim(const op_site *o, graft_sym_shape *shape, uint32_t axis, Z3_ast size)
+{
+    set_dim(o, shape, axis, size);
     return NULL;
 }
 

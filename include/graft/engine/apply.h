@@ -31,8 +31,8 @@ static void carve_scratch(graft_carver *carver, const graft_limits *limits,
 {
     size_t made = (size_t)GRAFT_RULE_MAX_NODES * GRAFT_MAX_OUTPUTS;
     size_t depth = made + (limits->values > limits->nodes ? limits->values : limits->nodes);
-    scratch->use_count = (graft_index *)carve(carver, limits->values + made, sizeof(graft_index));
-    scratch->pending = (graft_index *)carve(carver, depth, sizeof(graft_index));
+    scratch->use_count = carve_ids(carver, limits->values + made);
+    scratch->pending = carve_ids(carver, depth);
     scratch->seen = (uint8_t *)carve(carver, limits->nodes, 1);
 }
 
@@ -420,21 +420,15 @@ static void replace_match(graft_graph *graph, graft_application *a, graft_effect
     }
 }
 
-/* graft_apply with room for what is made. */
-static graft_status apply_match(graft_graph *graph, graft_application *a,
-                                const graft_apply_options *options, graft_effect *effect)
+/* Makes what was planned. */
+static void apply_planned(graft_graph *graph, graft_application *a, graft_effect *effect)
 {
-    graft_status status = decide(graph, a, options);
-    if (status != GRAFT_OK) {
-        return status;
-    }
     copy_bytes(a->scratch.use_count, a->order->use_count, graph->value_end * sizeof(graft_index));
     zero_bytes(effect, sizeof *effect);
     effect->weight_bytes = a->made->weight_bytes;
     effect->created_count = a->rule->target.node_count;
     effect->replaced_count = a->rule->source.node_count;
     replace_match(graph, a, effect);
-    return GRAFT_OK;
 }
 
 /* NOLINTNEXTLINE(readability-function-size): the interface. */
@@ -446,7 +440,11 @@ graft_status graft_apply(graft_graph *graph, const graft_rule *rule, const graft
     graft_made made;
     graft_effect unused;
     start_application(&application, rule, match, order, graph, scratch, &made);
-    return apply_match(graph, &application, options, effect != NULL ? effect : &unused);
+    graft_status status = decide(graph, &application, options);
+    if (status == GRAFT_OK) {
+        apply_planned(graph, &application, effect != NULL ? effect : &unused);
+    }
+    return status;
 }
 
 #endif

@@ -148,7 +148,7 @@ static void place_node_class(graft_estimate_run *r, uint32_t n, uint32_t kept, b
 
 /* The class whose name a target node may take over, since all that it makes is what that class made:
  * nodes that are not looked at yet go by that name. */
-static uint32_t class_replaced(const graft_estimate_run *r, uint32_t n)
+static GRAFT_APART uint32_t class_replaced(const graft_estimate_run *r, uint32_t n)
 {
     uint32_t kept = GRAFT_NONE;
     uint32_t slots = 0;
@@ -189,21 +189,22 @@ static bool becomes_const(const graft_estimate_run *r, uint32_t n)
     for (uint32_t i = 0; is_const && i < node->input_count; i++) {
         is_const = value_is_const(r, operand_of(r, n, i));
     }
-    return is_const || node->is_const;
+    return is_const;
 }
 
-/* Finds the class of a node one of whose operands has another one, or is const now. */
+/* Finds the class of a node one of whose operands has another one, or is const now. It was not const: it
+ * reads what is not. So a class of its former name has no const members, and a node that becomes const
+ * gets another name. */
 static void move_node(graft_estimate_run *r, uint32_t n)
 {
     graft_estimator *e = r->e;
     const graft_node *node = &e->graph->nodes[n];
     bool is_const = becomes_const(r, n);
-    bool hardens = is_const && !node->is_const;
     leave_class(r, n);
     e->touched[e->limits.nodes - ++r->moved_count] = n;
-    e->flags[n] |= hardens ? ESTIMATE_CONST : 0;
-    place_node_class(r, n, hardens ? GRAFT_NONE : e->first[n], is_const);
-    for (uint32_t i = 0; (e->label[n] != e->first[n] || hardens) && i < node->output_count; i++) {
+    e->flags[n] |= is_const ? ESTIMATE_CONST : 0;
+    place_node_class(r, n, is_const ? GRAFT_NONE : e->first[n], is_const);
+    for (uint32_t i = 0; e->label[n] != e->first[n] && i < node->output_count; i++) {
         queue_readers(r, graft_node_output(e->graph, n, i));
     }
 }
@@ -225,10 +226,9 @@ static void change_classes(graft_estimate_run *r)
                              r->made->is_const[n]);
         }
     }
-    for (uint32_t i = 0; i < rule_outputs(r->rule); i++) {
+    for (uint32_t i = 0; i < rule_outputs(r->rule); i++) { /* What is const now has another name. */
         if (e->use_count[r->given[i]] > 0 &&
-            (name_value(e, e->label, r->given[i]) != name_value(e, e->first, r->old[i]) ||
-             value_is_const(r, r->given[i]))) {
+            name_value(e, e->label, r->given[i]) != name_value(e, e->first, r->old[i])) {
             queue_readers(r, r->old[i]);
         }
     }

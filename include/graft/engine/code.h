@@ -75,13 +75,38 @@ static bool float_key(int64_t bits, int64_t *key)
     return magnitude <= float_infinity;
 }
 
+static uint64_t size_of(int64_t number)
+{
+    return number < 0 ? 0u - (uint64_t)number : (uint64_t)number;
+}
+
+/* Of numbers below 2^63, `by` not 0. Those of 32 bits are frequent, and have an instruction. */
+static uint64_t divide(uint64_t number, uint64_t by, uint64_t *rest)
+{
+    uint64_t quotient = 0;
+    uint64_t step = 1;
+    if ((number | by) >> 32 == 0) {
+        *rest = (uint32_t)number % (uint32_t)by;
+        return (uint32_t)number / (uint32_t)by;
+    }
+    while (by <= number >> 1) {
+        by <<= 1;
+        step <<= 1;
+    }
+    for (; step > 0; step >>= 1, by >>= 1) {
+        if (number >= by) {
+            number -= by;
+            quotient += step;
+        }
+    }
+    *rest = number;
+    return quotient;
+}
+
 static bool is_so(uint32_t code, int64_t a, int64_t b, bool ordered)
 {
     if (GRAFT_CODE_IS(code, EQ) || GRAFT_CODE_IS(code, NOT)) {
         return a == b;
-    }
-    if (GRAFT_CODE_IS(code, DIVIDES)) {
-        return a != 0 && b % a == 0;
     }
     if (GRAFT_CODE_IS(code, AND)) {
         return a != 0 && b != 0;
@@ -90,6 +115,32 @@ static bool is_so(uint32_t code, int64_t a, int64_t b, bool ordered)
         return a != 0 || b != 0;
     }
     return ordered; /* LE and FLE */
+}
+
+/* A product or quotient, or what is left of one; false where it is too large, or there is none. */
+static bool compute_product(uint32_t code, int64_t a, int64_t b, int64_t *result)
+{
+    const bool negative = (a < 0) != (b < 0);
+    uint64_t rest = 0;
+    uint64_t size = 0;
+    if (GRAFT_CODE_IS(code, MUL)) {
+        size = multiply_saturating(size_of(a), size_of(b));
+    } else if (GRAFT_CODE_IS(code, DIVIDES)) {
+        rest = 1;
+        (void)(a != 0 && divide(size_of(b), size_of(a), &rest));
+        *result = rest == 0;
+        return true;
+    } else if (b == 0) {
+        return false;
+    } else {
+        size = divide(size_of(a), size_of(b), &rest);
+    }
+    if (GRAFT_CODE_IS(code, MOD)) {
+        *result = (int64_t)rest;
+        return a >= 0 && b > 0;
+    }
+    *result = (int64_t)(negative ? 0u - size : size);
+    return rest == 0 && size < (uint64_t)GRAFT_CODE_BOUND;
 }
 
 /* Of a and b; where they are floats, what is compared are their places in the order. */
@@ -103,18 +154,9 @@ static bool compute_binary(uint32_t code, int64_t a, int64_t b, int64_t *result)
         return false;
     }
     const bool ordered = key_a <= key_b;
-    const int64_t product = (int64_t)((uint64_t)a * (uint64_t)b);
-    if (GRAFT_CODE_IS(code, MUL)) { /* Had it wrapped, the quotient would be another. */
-        *result = product;
-        return a == 0 || product / a == b;
-    }
-    if (GRAFT_CODE_IS(code, DIV)) {
-        *result = b != 0 ? a / b : 0;
-        return b != 0 && *result * b == a;
-    }
-    if (GRAFT_CODE_IS(code, MOD)) {
-        *result = b > 0 ? a % b : 0;
-        return b > 0 && a >= 0;
+    if (GRAFT_CODE_IS(code, MUL) || GRAFT_CODE_IS(code, DIV) || GRAFT_CODE_IS(code, MOD) ||
+        GRAFT_CODE_IS(code, DIVIDES)) {
+        return compute_product(code, a, b, result);
     }
     if (GRAFT_CODE_IS(code, ADD)) {
         *result = a + b;

@@ -53,14 +53,13 @@ static void carve_estimator(graft_carver *carver, const graft_limits *limits, gr
     e->slot_mask = mask_for(2 * nodes + GRAFT_RULE_MAX_NODES + 1);
     e->cache_mask = mask_for(nodes + GRAFT_RULE_MAX_NODES);
     e->prices = (uint32_t *)carve(carver, nodes, sizeof(uint32_t));
-    e->first = (graft_index *)carve(carver, nodes, sizeof(graft_index));
-    e->label = (graft_index *)carve(carver, nodes + GRAFT_RULE_MAX_NODES, sizeof(graft_index));
-    e->members =
-        (graft_index *)carve(carver, 2 * nodes + GRAFT_RULE_MAX_NODES, sizeof(graft_index));
-    e->touched = (graft_index *)carve(carver, nodes, sizeof(graft_index));
-    e->entries = (graft_index *)carve(carver, nodes + GRAFT_RULE_MAX_NODES, sizeof(graft_index));
-    e->filled = (graft_index *)carve(carver, nodes + GRAFT_RULE_MAX_NODES, sizeof(graft_index));
-    e->slots = (graft_index *)carve(carver, (size_t)e->slot_mask + 1, sizeof(graft_index));
+    e->first = carve_ids(carver, nodes);
+    e->label = carve_ids(carver, nodes + GRAFT_RULE_MAX_NODES);
+    e->members = carve_ids(carver, 2 * nodes + GRAFT_RULE_MAX_NODES);
+    e->touched = carve_ids(carver, nodes);
+    e->entries = carve_ids(carver, nodes + GRAFT_RULE_MAX_NODES);
+    e->filled = carve_ids(carver, nodes + GRAFT_RULE_MAX_NODES);
+    e->slots = carve_ids(carver, (size_t)e->slot_mask + 1);
     e->flags = (uint8_t *)carve(carver, nodes + GRAFT_RULE_MAX_NODES, 1);
     carver->used = carver->used > hash_bytes ? carver->used : hash_bytes;
     e->cache = (uint64_t *)carve(carver, (size_t)e->cache_mask + 1, sizeof(uint64_t));
@@ -355,15 +354,11 @@ static uint32_t add_cost(const graft_estimate_run *r, uint32_t n, graft_estimate
     return price;
 }
 
-graft_status graft_estimate(graft_estimator *estimator, const graft_graph *graph,
-                            const graft_order *order, graft_estimated *estimated)
+/* graft_estimate of what is within the limits. */
+static void estimate_graph(graft_estimator *e, const graft_graph *graph, const graft_order *order,
+                           graft_estimated *estimated)
 {
-    graft_estimator *e = estimator;
     graft_estimate_run run;
-    if (graph->node_end > e->limits.nodes || graph->value_end > e->limits.values ||
-        order->count > GRAFT_ESTIMATE_NODES) {
-        return GRAFT_CAPACITY;
-    }
     e->graph = graph;
     e->order = order;
     if (!e->begun) {
@@ -389,6 +384,16 @@ graft_status graft_estimate(graft_estimator *estimator, const graft_graph *graph
         }
         e->members[first]++;
     }
+}
+
+graft_status graft_estimate(graft_estimator *estimator, const graft_graph *graph,
+                            const graft_order *order, graft_estimated *estimated)
+{
+    if (graph->node_end > estimator->limits.nodes || graph->value_end > estimator->limits.values ||
+        order->count > GRAFT_ESTIMATE_NODES) {
+        return GRAFT_CAPACITY;
+    }
+    estimate_graph(estimator, graph, order, estimated);
     return GRAFT_OK;
 }
 

@@ -26,7 +26,7 @@ static int8_t log_feature(uint64_t n, uint32_t bits)
     return (int8_t)(value < 127u ? value : 127u);
 }
 
-/* Attributes are checked against their domains, so that none used here is negative. */
+/* Attributes are checked against their domains: what is used here is no axis too large. */
 static int8_t log_attr(int32_t value, uint32_t bits)
 {
     return log_feature(value > 0 ? (uint64_t)value : 0, bits);
@@ -34,9 +34,7 @@ static int8_t log_attr(int32_t value, uint32_t bits)
 
 static void set_axis(int8_t *out, int32_t axis)
 {
-    if (axis >= 0 && axis < GRAFT_MAX_RANK) {
-        out[GRAFT_FEATURE_axes + axis] = GRAFT_FEATURE_SCALE;
-    }
+    out[GRAFT_FEATURE_axes + axis] = GRAFT_FEATURE_SCALE;
 }
 
 static int32_t larger_attr(const int32_t *pair) { return pair[0] > pair[1] ? pair[0] : pair[1]; }

@@ -21,6 +21,11 @@ static void *carve(graft_carver *carver, size_t count, size_t element_bytes)
     return carver->base != NULL ? carver->base + start : NULL;
 }
 
+static GRAFT_APART graft_index *carve_ids(graft_carver *carver, size_t count)
+{
+    return (graft_index *)carve(carver, count, sizeof(graft_index));
+}
+
 /* Where an 8-byte boundary lies in a buffer of any alignment. */
 static unsigned char *align_buffer(void *memory)
 {
@@ -49,8 +54,8 @@ static void carve_graph(graft_carver *carver, const graft_limits *limits, graft_
 {
     graph->nodes = (graft_node *)carve(carver, limits->nodes, sizeof(graft_node));
     graph->values = (graft_value *)carve(carver, limits->values, sizeof(graft_value));
-    graph->edges = (graft_index *)carve(carver, limits->edges, sizeof(graft_index));
-    graph->outputs = (graft_index *)carve(carver, limits->outputs, sizeof(graft_index));
+    graph->edges = carve_ids(carver, limits->edges);
+    graph->outputs = carve_ids(carver, limits->outputs);
 }
 
 size_t graft_graph_bytes(const graft_limits *limits)
@@ -134,15 +139,14 @@ graft_index graft_graph_active_count(const graft_graph *graph)
 
 /* ------------------------------------------------------------- free slots */
 
-/* The first free node slot, or GRAFT_NONE. The table's end moves in claim_node. */
+/* The first free node slot. There is one: fits_new_node counted. The table's end moves in place_node. */
 static uint32_t find_free_node(const graft_graph *graph)
 {
-    for (uint32_t n = 0; n < graph->node_end; n++) {
-        if (graph->nodes[n].op == GRAFT_OP_NONE) {
-            return n;
-        }
+    uint32_t n = 0;
+    while (n < graph->node_end && graph->nodes[n].op != GRAFT_OP_NONE) {
+        n++;
     }
-    return graph->node_end < graph->limits.nodes ? graph->node_end : GRAFT_NONE;
+    return n;
 }
 
 static uint32_t find_free_value(const graft_graph *graph)

@@ -106,7 +106,7 @@ static void look_for_changes(graft_kept *kept, const graft_graph *graph, const g
 static bool nothing_fits(const graft_kept *kept, uint32_t r, uint32_t source_nodes, uint32_t anchor)
 {
     return keeps(kept) && kept->distance[anchor] >= source_nodes &&
-           (kept->nothing[r * kept->row_bytes + anchor / 8u] >> anchor % 8u & 1u) != 0;
+           ((uint32_t)kept->nothing[r * kept->row_bytes + anchor / 8u] >> anchor % 8u & 1u) != 0;
 }
 
 static void keep_finding(graft_kept *kept, const graft_rule *rule, uint32_t r, uint32_t anchor,

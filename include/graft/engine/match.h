@@ -109,7 +109,7 @@ static bool bind_node(graft_matcher *matcher, uint32_t level, uint32_t n, bool s
     (void)bind_bit(matcher, level, BOUND_NODE(level));
     matcher->match.nodes[level] = n;
     for (uint32_t i = 0; i < info->input_count; i++) {
-        uint32_t from = swap && i < 2 ? 1u - i : i;
+        uint32_t from = swap ? 1u - i : i; /* What commutes has two. */
         if (!bind_operand(matcher, level, pattern->inputs[i], inputs[from])) {
             return false;
         }
@@ -258,24 +258,20 @@ bool graft_matcher_next(graft_matcher *matcher, graft_match *match)
     uint32_t level = matcher->started ? last : 0;
     matcher->started = true;
     for (;;) {
-        switch (try_alternative(matcher, level, matcher->choice[level]++)) {
-        case GRAFT_ATTEMPT_BOUND:
-            if (level < last) {
-                matcher->choice[++level] = 0;
-            } else if (match_is_closed(matcher) && condition_holds(matcher)) {
+        graft_attempt attempt = try_alternative(matcher, level, matcher->choice[level]++);
+        if (attempt == GRAFT_ATTEMPT_BOUND && level < last) {
+            matcher->choice[++level] = 0;
+        } else if (attempt == GRAFT_ATTEMPT_BOUND) {
+            if (match_is_closed(matcher) && condition_holds(matcher)) {
                 *match = matcher->match;
                 return true;
             }
-            break;
-        case GRAFT_ATTEMPT_FAILED:
-            break;
-        case GRAFT_ATTEMPT_EXHAUSTED:
+        } else if (attempt == GRAFT_ATTEMPT_EXHAUSTED) {
             if (level == 0) {
                 matcher->anchor = GRAFT_NONE; /* Stay exhausted however often this is called. */
                 return false;
             }
             level--;
-            break;
         }
     }
 }

@@ -36,6 +36,8 @@
 #undef PACK_CONST
 #pragma push_macro("PACK_SLOT")
 #undef PACK_SLOT
+#pragma push_macro("PACK_TRUSTED")
+#undef PACK_TRUSTED
 #pragma push_macro("PRICE_BITS")
 #undef PRICE_BITS
 #pragma push_macro("PRICE_EXPONENT_MOST")
@@ -112,9 +114,9 @@
 #pragma push_macro("apply_location")
 #undef apply_location
 #define apply_location graft_own_apply_location
-#pragma push_macro("apply_match")
-#undef apply_match
-#define apply_match graft_own_apply_match
+#pragma push_macro("apply_planned")
+#undef apply_planned
+#define apply_planned graft_own_apply_planned
 #pragma push_macro("apply_scale")
 #undef apply_scale
 #define apply_scale graft_own_apply_scale
@@ -163,6 +165,9 @@
 #pragma push_macro("can_be_anchor")
 #undef can_be_anchor
 #define can_be_anchor graft_own_can_be_anchor
+#pragma push_macro("can_be_estimated")
+#undef can_be_estimated
+#define can_be_estimated graft_own_can_be_estimated
 #pragma push_macro("carve")
 #undef carve
 #define carve graft_own_carve
@@ -172,6 +177,9 @@
 #pragma push_macro("carve_graph")
 #undef carve_graph
 #define carve_graph graft_own_carve_graph
+#pragma push_macro("carve_ids")
+#undef carve_ids
+#define carve_ids graft_own_carve_ids
 #pragma push_macro("carve_kept")
 #undef carve_kept
 #define carve_kept graft_own_carve_kept
@@ -256,6 +264,9 @@
 #pragma push_macro("compute_binary")
 #undef compute_binary
 #define compute_binary graft_own_compute_binary
+#pragma push_macro("compute_product")
+#undef compute_product
+#define compute_product graft_own_compute_product
 #pragma push_macro("condition_holds")
 #undef condition_holds
 #define condition_holds graft_own_condition_holds
@@ -310,6 +321,9 @@
 #pragma push_macro("dim_from_end")
 #undef dim_from_end
 #define dim_from_end graft_own_dim_from_end
+#pragma push_macro("divide")
+#undef divide
+#define divide graft_own_divide
 #pragma push_macro("dot_row")
 #undef dot_row
 #define dot_row graft_own_dot_row
@@ -319,6 +333,9 @@
 #pragma push_macro("dtype_bytes")
 #undef dtype_bytes
 #define dtype_bytes graft_own_dtype_bytes
+#pragma push_macro("elements_along")
+#undef elements_along
+#define elements_along graft_own_elements_along
 #pragma push_macro("empty_shape")
 #undef empty_shape
 #define empty_shape graft_own_empty_shape
@@ -334,6 +351,9 @@
 #pragma push_macro("enter_rule")
 #undef enter_rule
 #define enter_rule graft_own_enter_rule
+#pragma push_macro("estimate_graph")
+#undef estimate_graph
+#define estimate_graph graft_own_estimate_graph
 #pragma push_macro("estimate_now")
 #undef estimate_now
 #define estimate_now graft_own_estimate_now
@@ -492,7 +512,6 @@
 #define infer_outputs graft_own_infer_outputs
 #pragma push_macro("is_any_rank")
 #undef is_any_rank
-#define is_any_rank graft_own_is_any_rank
 #pragma push_macro("is_bound")
 #undef is_bound
 #define is_bound graft_own_is_bound
@@ -675,7 +694,6 @@
 #define op_input graft_own_op_input
 #pragma push_macro("op_is_open")
 #undef op_is_open
-#define op_is_open graft_own_op_is_open
 #pragma push_macro("op_multiply")
 #undef op_multiply
 #define op_multiply graft_own_op_multiply
@@ -814,9 +832,6 @@
 #pragma push_macro("put_dim")
 #undef put_dim
 #define put_dim graft_own_put_dim
-#pragma push_macro("put_from_end")
-#undef put_from_end
-#define put_from_end graft_own_put_from_end
 #pragma push_macro("queue_readers")
 #undef queue_readers
 #define queue_readers graft_own_queue_readers
@@ -931,6 +946,12 @@
 #pragma push_macro("set_axis")
 #undef set_axis
 #define set_axis graft_own_set_axis
+#pragma push_macro("set_dim")
+#undef set_dim
+#define set_dim graft_own_set_dim
+#pragma push_macro("set_from_end")
+#undef set_from_end
+#define set_from_end graft_own_set_from_end
 #pragma push_macro("set_group_features")
 #undef set_group_features
 #define set_group_features graft_own_set_group_features
@@ -1066,6 +1087,9 @@
 #pragma push_macro("simplify_once")
 #undef simplify_once
 #define simplify_once graft_own_simplify_once
+#pragma push_macro("size_of")
+#undef size_of
+#define size_of graft_own_size_of
 #pragma push_macro("slide_window")
 #undef slide_window
 #define slide_window graft_own_slide_window

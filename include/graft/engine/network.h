@@ -223,7 +223,7 @@ static void add_incoming(const graft_network_input *in, const graft_dense *messa
 {
     int16_t edge[GRAFT_EDGE_FEATURE_COUNT];
     for (uint32_t k = 0; k < in->graph->nodes[n].input_count; k++) {
-        if (graft_edge_exists(in->graph, n, k) && *count < MESSAGES_MOST) {
+        if (graft_edge_exists(in->graph, n, k)) { /* A node has no more inputs than that. */
             graft_index producer = in->graph->values[graft_node_input(in->graph, n, k)].node;
             widen_edge(in->graph, n, k, edge);
             add_message(in, message, in->memory->rows[producer], edge);
@@ -418,8 +418,7 @@ static int32_t score_candidate(const graft_policy *policy, graft_network_memory 
 static int64_t prior_of(const graft_policy *policy, const int16_t *facts)
 {
     int64_t prior = (int64_t)policy->prior_slope * facts[GRAFT_FACT_GAIN];
-    bool spared = facts[GRAFT_FACT_NOOP] != 0 || facts[GRAFT_FACT_GAINS] != 0;
-    return spared ? prior : prior - (int64_t)policy->prior_reserve;
+    return facts[GRAFT_FACT_GAINS] != 0 ? prior : prior - (int64_t)policy->prior_reserve;
 }
 
 #endif

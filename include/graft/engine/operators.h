@@ -37,7 +37,7 @@
 #define GRAFT_RULE_OUTPUTS GRAFT_RULE_MAX_OUTPUTS
 #endif
 #ifndef GRAFT_RULE_CODES
-#define GRAFT_RULE_CODES UINT32_MAX
+#define GRAFT_RULE_CODES ((UINT32_C(1) << GRAFT_CODE_COUNT) - 1u)
 #endif
 
 /* Whether a code is that of a name, which only those can be that rules use. */
@@ -74,7 +74,8 @@ enum {
     typedef char graft_op_row_##name##_is_out_of_place                                             \
         [(id) == (int)GRAFT_OP_PLACE_##name && (inputs) <= GRAFT_MAX_INPUTS &&                     \
                  (outputs) == ((id) == (int)GRAFT_OP_split ? 2 : 1) &&                             \
-                 (attributes) <= GRAFT_MAX_ATTRS                                                   \
+                 (attributes) <= GRAFT_MAX_ATTRS &&                                                \
+                 (((flags)&GRAFT_FLAG_COMMUTES) == 0 || (inputs) == 2)                             \
              ? 1                                                                                   \
              : -1];
 #define ATTR(operator_, index, name, kind, role, least, most)                                      \

@@ -20,31 +20,29 @@ static uint32_t tag_of_made(const graft_optimize_run *run, uint32_t n)
     return run->options.node_tags[run->match.nodes[0]];
 }
 
-/* Applies the unpacked rule at the location and tags what it makes. */
-static graft_status apply_location(graft_optimize_run *run, graft_effect *effect)
+/* Applies the unpacked rule at the location, as it was planned, and tags what it makes. */
+static void apply_location(graft_optimize_run *run, graft_effect *effect)
 {
     graft_application application;
     uint32_t tags[GRAFT_RULE_MAX_NODES];
     const graft_policy_memory *memory = &run->memory;
     const uint32_t count = run->options.node_tags != NULL ? memory->rule->target.node_count : 0;
-    graft_apply_options apply;
-    apply.weight_bytes_limit = run->options.weight_bytes_limit;
     for (uint32_t n = 0; n < count; n++) {
         tags[n] = tag_of_made(run, n);
     }
     start_application(&application, memory->rule, &run->match, &memory->order, run->graph,
                       memory->scratch, memory->made);
-    graft_status status = apply_match(run->graph, &application, &apply, effect);
-    for (uint32_t n = 0; status == GRAFT_OK && n < count; n++) {
+    apply_planned(run->graph, &application, effect);
+    for (uint32_t n = 0; n < count; n++) {
         if (effect->created[n] != GRAFT_NONE) {
             run->options.node_tags[effect->created[n]] = tags[n];
         }
     }
-    return status;
 }
 
-/* Applies the unpacked rule at the location, orders the graph again and notes the decision. */
-static graft_status rewrite(graft_optimize_run *run)
+/* Applies the unpacked rule at the location that was found, orders the graph again and notes the
+ * decision. What could fail was asked when the location was found; a rewrite closes no cycle. */
+static void rewrite(graft_optimize_run *run)
 {
     graft_effect effect;
     graft_report *report = run->report;
@@ -53,10 +51,7 @@ static graft_status rewrite(graft_optimize_run *run)
     for (uint32_t i = 0; i < decision->node_count; i++) {
         decision->nodes[i] = run->match.nodes[i];
     }
-    graft_status status = apply_location(run, &effect);
-    if (status != GRAFT_OK) {
-        return status;
-    }
+    apply_location(run, &effect);
     if (report->decisions != NULL && report->step_count < report->decision_limit) {
         report->decisions[report->step_count] = *decision;
     }
@@ -64,11 +59,10 @@ static graft_status rewrite(graft_optimize_run *run)
     report->plan_step_count += decision->origin == GRAFT_FROM_PLAN;
     report->simplify_step_count += decision->origin == GRAFT_FROM_SIMPLIFY;
     report->weight_bytes = add_saturating(report->weight_bytes, effect.weight_bytes);
-    status = order_graph(run);
-    if (status == GRAFT_OK && run->options.observe != NULL) {
+    (void)order_graph(run);
+    if (run->options.observe != NULL) {
         run->options.observe(run->options.observe_context, run->graph, decision);
     }
-    return status;
 }
 
 static void start_decision(graft_optimize_run *run, uint32_t rule, uint32_t location,
@@ -80,33 +74,25 @@ static void start_decision(graft_optimize_run *run, uint32_t rule, uint32_t loca
     run->decision.origin = (uint8_t)origin;
 }
 
-/* Applies what the policy decided. *stopped is set and nothing is applied when it wants nothing. */
-static graft_status take_step(graft_optimize_run *run, bool *stopped)
+/* Applies what the policy decided; false, and nothing is applied, when it wants nothing. */
+static bool take_step(graft_optimize_run *run)
 {
     const graft_scores *scores = &run->scan.scores;
     start_decision(run, scores->rule, scores->location, GRAFT_FROM_POLICY);
-    *stopped = scores->rule == run->policy->rule_count;
-    if (*stopped) {
+    if (scores->rule == run->policy->rule_count) {
         run->report->stop = run->scan.open ? GRAFT_STOP_NO_OP : GRAFT_STOP_NO_RULE;
-        return GRAFT_OK;
+        return false;
     }
     run->decision.location_count = scores->counts[scores->rule];
     run->decision.cost_change = scores->change.cost;
-    graft_status status =
-        find_location(run, scores->rule, scores->location, run->options.weight_bytes_limit);
-    status = status == GRAFT_OK ? rewrite(run) : status;
-    return status == GRAFT_OK ? GRAFT_OK : GRAFT_INTERNAL; /* It was tried before. */
+    (void)find_location(run, scores->rule, scores->location, run->options.weight_bytes_limit);
+    rewrite(run); /* It was found when it was looked at. */
+    return true;
 }
 
 static uint64_t hash_now(graft_optimize_run *run)
 {
     return graft_graph_hash(run->graph, &run->memory.order, run->memory.hashes);
-}
-
-/* What the graph costs by the policy's tariff. */
-static graft_status estimate_now(graft_optimize_run *run, graft_estimated *estimated)
-{
-    return graft_estimate(&run->memory.estimator, run->graph, &run->memory.order, estimated);
 }
 
 /* Prepares a call: checks, hashes, and an empty report. */
@@ -130,7 +116,7 @@ static graft_status open_report(graft_graph *graph, const graft_policy *policy,
         run->report = report != NULL ? report : &run->own_report;
         run->report->hash_before = hash_now(run);
         run->report->active_before = graft_graph_active_count(run->graph);
-        status = estimate_now(run, &run->report->estimated_before);
+        estimate_now(run, &run->report->estimated_before);
         run->first_cost = run->first_known ? run->first_cost : run->report->estimated_before.cost;
         run->first_known = true;
     }
@@ -138,12 +124,11 @@ static graft_status open_report(graft_graph *graph, const graft_policy *policy,
     return status;
 }
 
-/* Nothing here can fail: opening the report did the same. */
 static void close_report(graft_optimize_run *run)
 {
     run->report->hash_after = hash_now(run);
     run->report->active_after = graft_graph_active_count(run->graph);
-    (void)estimate_now(run, &run->report->estimated_after);
+    estimate_now(run, &run->report->estimated_after);
 }
 
 graft_status graft_policy_step(graft_graph *graph, const graft_policy *policy,
@@ -151,49 +136,38 @@ graft_status graft_policy_step(graft_graph *graph, const graft_policy *policy,
                                size_t workspace_bytes, graft_decision *decision)
 {
     graft_optimize_run *run = NULL;
-    bool stopped = false;
     graft_status status = open_run(graph, policy, options, 0, workspace, workspace_bytes, &run);
-    status = status == GRAFT_OK ? start_scan(run) : status;
-    if (status != GRAFT_OK) {
-        return status;
+    if (status == GRAFT_OK) {
+        decide_at_once(run);
+        (void)take_step(run);
+        *decision = run->decision;
     }
-    decide_at_once(run);
-    status = take_step(run, &stopped);
-    *decision = run->decision;
     return status;
 }
 
 /* ---------------------------------------------------------------- simplify */
 
-/* Applies one rule marked "always"; *found is false when none fits. Such a rule leaves fewer nodes.
- */
-static graft_status simplify_once(graft_optimize_run *run, bool *found)
+/* Applies one rule marked "always"; false when none fits. Such a rule leaves fewer nodes. */
+static bool simplify_once(graft_optimize_run *run)
 {
     const graft_policy *policy = run->policy;
-    *found = false;
+    const graft_rule *rule = run->memory.rule;
     for (uint32_t r = 0; r < policy->rule_count; r++) {
-        if ((policy->rule_flags[r] & GRAFT_RULE_ALWAYS) == 0) {
-            continue;
-        }
-        graft_status status = find_location(run, r, 0, run->options.weight_bytes_limit);
-        if (status == GRAFT_OK &&
-            run->memory.rule->target.node_count < run->memory.rule->source.node_count) {
-            *found = true;
+        if ((policy->rule_flags[r] & GRAFT_RULE_ALWAYS) != 0 &&
+            find_location(run, r, 0, run->options.weight_bytes_limit) &&
+            rule->target.node_count < rule->source.node_count) {
             start_decision(run, r, 0, GRAFT_FROM_SIMPLIFY);
-            return rewrite(run);
+            rewrite(run);
+            return true;
         }
     }
-    return GRAFT_OK;
+    return false;
 }
 
-static graft_status simplify_all(graft_optimize_run *run)
+static void simplify_all(graft_optimize_run *run)
 {
-    bool found = true;
-    graft_status status = GRAFT_OK;
-    while (status == GRAFT_OK && found && run->report->step_count < run->options.step_limit) {
-        status = simplify_once(run, &found);
+    while (run->report->step_count < run->options.step_limit && simplify_once(run)) {
     }
-    return status;
 }
 
 graft_status graft_simplify(graft_graph *graph, const graft_policy *policy,
@@ -204,7 +178,7 @@ graft_status graft_simplify(graft_graph *graph, const graft_policy *policy,
     graft_status status =
         open_report(graph, policy, options, 0, workspace, workspace_bytes, report, &run);
     if (status == GRAFT_OK) {
-        status = simplify_all(run);
+        simplify_all(run);
         run->report->stop = run->report->step_count < options->step_limit ? GRAFT_STOP_NO_RULE
                                                                           : GRAFT_STOP_STEP_LIMIT;
         close_report(run);
@@ -232,51 +206,48 @@ static const graft_recorded_plan *find_plan(const graft_policy *policy, uint64_t
                                                                              : NULL;
 }
 
-/* Replays a plan; *finished when every step was found and the result is the recorded one. */
-static graft_status replay_plan(graft_optimize_run *run, const graft_recorded_plan *plan,
-                                bool *finished)
+/* Replays a plan; true when every step was found and the result is the recorded one. Locations were
+ * counted without a limit on new weights. */
+static bool replay_plan(graft_optimize_run *run, const graft_recorded_plan *plan)
 {
-    graft_status status = GRAFT_OK;
-    uint32_t step = 0;
-    for (; status == GRAFT_OK && step < plan->step_count &&
-           run->report->step_count < run->options.step_limit;
-         step++) {
-        uint32_t rule = plan->steps[step].rule;
-        uint32_t location = plan->steps[step].location;
-        status = rule < run->policy->rule_count ? find_location(run, rule, location, UINT64_MAX)
-                                                : GRAFT_NO_MATCH;
+    for (uint32_t step = 0; step < plan->step_count; step++) {
+        const uint32_t rule = plan->steps[step].rule;
+        const uint32_t location = plan->steps[step].location;
+        if (run->report->step_count == run->options.step_limit || rule >= run->policy->rule_count ||
+            !find_location(run, rule, location, UINT64_MAX) ||
+            run->memory.made->weight_bytes > run->options.weight_bytes_limit) {
+            return false;
+        }
         start_decision(run, rule, location, GRAFT_FROM_PLAN);
-        status = status == GRAFT_OK ? rewrite(run) : status;
+        rewrite(run);
     }
-    *finished =
-        status == GRAFT_OK && step == plan->step_count && hash_now(run) == plan->result_hash;
-    return status == GRAFT_NO_MATCH || status == GRAFT_CAPACITY ? GRAFT_OK : status;
+    return hash_now(run) == plan->result_hash;
 }
 
 #endif
 
-/* Looks the graph up and replays its plan. *finished when there is nothing left to decide. */
-static graft_status try_plan(graft_optimize_run *run, bool *finished)
+/* Looks the graph up and replays its plan; true when there is nothing left to decide. */
+static bool try_plan(graft_optimize_run *run)
 {
-    graft_status status = GRAFT_OK;
-    *finished = false;
+    bool finished = false;
 #ifdef GRAFT_WITHOUT_PLANS
     (void)run; /* Policies with plans were refused. */
 #else
     const graft_recorded_plan *plan =
         run->options.use_plans ? find_plan(run->policy, hash_now(run)) : NULL;
     if (plan != NULL) {
-        status = replay_plan(run, plan, finished);
+        finished = replay_plan(run, plan);
         run->report->stop = GRAFT_STOP_PLAN;
-        run->report->plan_dropped = run->report->plan_dropped || !*finished;
+        run->report->plan_dropped |= !finished;
     }
 #endif
-    return status;
+    return finished;
 }
 
 /* -------------------------------------------------------------------- loop */
 
-/* Whether this graph has been before; notes it otherwise. */
+/* Whether this graph has been before; notes it otherwise. There is room: this is asked once before the
+ * first rewrite and at most once behind each. */
 static bool note_graph(graft_optimize_run *run)
 {
     uint64_t hash = hash_now(run);
@@ -285,35 +256,28 @@ static bool note_graph(graft_optimize_run *run)
             return true;
         }
     }
-    if (run->seen_count <= run->options.step_limit) {
-        run->memory.seen[run->seen_count++] = hash;
-    }
+    run->memory.seen[run->seen_count++] = hash;
     return false;
 }
 
 /* A plan, before or after simplifying. */
-static graft_status begin_run(graft_optimize_run *run)
+static void begin_run(graft_optimize_run *run)
 {
-    bool finished = false;
-    graft_status status = try_plan(run, &finished);
-    if (status == GRAFT_OK && !finished && run->options.simplify) {
+    bool finished = try_plan(run);
+    if (!finished && run->options.simplify) {
         uint32_t step_count = run->report->step_count;
-        status = simplify_all(run);
-        if (status == GRAFT_OK && run->report->step_count > step_count) {
-            status = try_plan(run, &finished); /* Recorded after simplifying. */
-        }
+        simplify_all(run);
+        finished = run->report->step_count > step_count && try_plan(run); /* Recorded after it. */
     }
     run->phase = finished ? GRAFT_PHASE_END : GRAFT_PHASE_FOLLOW;
-    return status;
 }
 
 /* What comes before a decision. */
-static graft_status prepare_decision(graft_optimize_run *run)
+static void prepare_decision(graft_optimize_run *run)
 {
     graft_report *report = run->report;
-    graft_status status = run->options.simplify ? simplify_all(run) : GRAFT_OK;
-    if (status != GRAFT_OK) {
-        return status;
+    if (run->options.simplify) {
+        simplify_all(run);
     }
     run->phase = GRAFT_PHASE_END;
     if (run->options.guard && note_graph(run)) {
@@ -322,28 +286,25 @@ static graft_status prepare_decision(graft_optimize_run *run)
         report->stop = GRAFT_STOP_STEP_LIMIT;
     } else {
         run->phase = GRAFT_PHASE_DECIDE;
-        status = start_scan(run);
+        start_scan(run);
     }
-    return status;
 }
 
-static graft_status go_on(graft_optimize_run *run)
+/* Goes on until the end, or the budget's. */
+static void go_on(graft_optimize_run *run)
 {
-    graft_status status = GRAFT_OK;
-    bool stopped = false;
-    while (status == GRAFT_OK && run->phase != GRAFT_PHASE_END) {
+    while (run->phase != GRAFT_PHASE_END) {
         if (run->phase == GRAFT_PHASE_BEGIN) {
-            status = begin_run(run);
+            begin_run(run);
         } else if (run->phase == GRAFT_PHASE_FOLLOW) {
-            status = prepare_decision(run);
+            prepare_decision(run);
         } else if (!decide_next(run)) {
-            break; /* The next call goes on. */
+            return; /* The next call goes on. */
         } else {
-            status = take_step(run, &stopped);
-            run->phase = stopped ? GRAFT_PHASE_END : GRAFT_PHASE_FOLLOW;
+            run->phase = take_step(run) ? GRAFT_PHASE_FOLLOW : GRAFT_PHASE_END;
         }
     }
-    return status;
+    close_report(run);
 }
 
 graft_status graft_optimize_begin(graft_graph *graph, const graft_policy *policy,
@@ -358,20 +319,12 @@ graft_status graft_optimize_begin(graft_graph *graph, const graft_policy *policy
 graft_status graft_optimize_some(void *workspace, uint32_t candidate_limit, bool *finished)
 {
     graft_optimize_run *run = (graft_optimize_run *)(void *)align_buffer(workspace);
-    *finished = run->phase == GRAFT_PHASE_END;
-    if (*finished) {
-        return GRAFT_OK;
-    }
-    run->budget = candidate_limit > 0 ? candidate_limit : 1;
-    graft_status status = go_on(run);
-    if (status != GRAFT_OK) {
-        run->phase = GRAFT_PHASE_END;
+    if (run->phase != GRAFT_PHASE_END) {
+        run->budget = candidate_limit > 0 ? candidate_limit : 1;
+        go_on(run);
     }
     *finished = run->phase == GRAFT_PHASE_END;
-    if (*finished) {
-        close_report(run);
-    }
-    return status;
+    return GRAFT_OK;
 }
 
 graft_status graft_optimize(graft_graph *graph, const graft_policy *policy,

@@ -44,12 +44,11 @@ static uint32_t heap_pop(graft_heap *heap)
 static void carve_order(graft_carver *carver, const graft_limits *limits, graft_order *order)
 {
     size_t heap = limits->values > limits->nodes ? limits->values : limits->nodes;
-    order->order = (graft_index *)carve(carver, limits->nodes, sizeof(graft_index));
-    order->position = (graft_index *)carve(carver, limits->nodes, sizeof(graft_index));
-    order->use_first =
-        (graft_index *)carve(carver, (size_t)limits->values + 1, sizeof(graft_index));
-    order->uses = (graft_index *)carve(carver, limits->edges, sizeof(graft_index));
-    order->use_count = (graft_index *)carve(carver, heap, sizeof(graft_index));
+    order->order = carve_ids(carver, limits->nodes);
+    order->position = carve_ids(carver, limits->nodes);
+    order->use_first = carve_ids(carver, (size_t)limits->values + 1);
+    order->uses = carve_ids(carver, limits->edges);
+    order->use_count = carve_ids(carver, heap);
 }
 
 size_t graft_order_bytes(const graft_limits *limits)

@@ -152,7 +152,7 @@ static void carve_network(graft_carver *carver, const graft_policy *policy,
                           const graft_limits *limits, graft_network_memory *memory)
 {
     size_t hidden = policy->hidden;
-    memory->rows = (graft_index *)carve(carver, limits->nodes, sizeof(graft_index));
+    memory->rows = carve_ids(carver, limits->nodes);
     memory->h = (int16_t *)carve(carver, limits->nodes, hidden * sizeof(int16_t));
     memory->means = (int16_t *)carve(carver, limits->nodes, 2 * hidden * sizeof(int16_t));
     memory->far_sums = (int32_t *)carve(carver, limits->nodes, hidden * sizeof(int32_t));
@@ -185,8 +185,8 @@ static graft_optimize_run *carve_policy(graft_carver *carver, const graft_policy
     memory->order_bytes = graft_order_bytes(limits);
     memory->order_memory = carve(carver, memory->order_bytes, 1);
     memory->seen = (uint64_t *)carve(carver, (size_t)step_limit + 1, sizeof(uint64_t));
-    memory->anchors = (graft_index *)carve(carver, limits->nodes, sizeof(graft_index));
-    memory->anchor_end = (graft_index *)carve(carver, GRAFT_OP_COUNT, sizeof(graft_index));
+    memory->anchors = carve_ids(carver, limits->nodes);
+    memory->anchor_end = carve_ids(carver, GRAFT_OP_COUNT);
     memory->rule = (graft_rule *)carve(carver, 1, sizeof(graft_rule));
     memory->counts = (uint16_t *)carve(carver, policy->rule_count, sizeof(uint16_t));
     memory->made = (graft_made *)carve(carver, 1, sizeof(graft_made));
@@ -246,7 +246,7 @@ static bool encoder_fits(const graft_policy *policy)
 static bool scorer_fits(const graft_policy *policy)
 {
     const size_t inputs = (size_t)policy->latent + 2 * policy->hidden + GRAFT_FACT_SEEN;
-    return policy->width > 0 && policy->rule_rows != NULL && policy->tariff != NULL &&
+    return policy->width > 0 && policy->rule_rows != NULL &&
            dense_fits(&policy->place, inputs, policy->width) &&
            dense_fits(&policy->second, policy->width, policy->width) &&
            dense_fits(&policy->score, policy->width, 1);
@@ -268,11 +268,11 @@ static bool policy_fits(const graft_policy *policy)
     bool by_tariff = policy->decider == GRAFT_DECIDER_TARIFF;
     bool by_network = policy->decider == GRAFT_DECIDER_NETWORK;
 #ifdef GRAFT_WITHOUT_PLANS
-    const bool plans_fit = policy->plan_count == 0;
-#else
-    const bool plans_fit = true;
+    if (policy->plan_count > 0) {
+        return false;
+    }
 #endif
-    return policy->abi == GRAFT_ABI && policy->feature_hash == GRAFT_FEATURE_HASH && plans_fit &&
+    return policy->abi == GRAFT_ABI && policy->feature_hash == GRAFT_FEATURE_HASH &&
            policy->tariff != NULL && (by_tariff || (by_network && policy->hidden > 0)) &&
            (policy->hidden == 0 || network_fits(policy));
 }
@@ -282,7 +282,10 @@ static const uint8_t *packed_rule(const graft_optimize_run *run, uint32_t r)
     return run->policy->rules + run->policy->rule_offsets[r];
 }
 
-static void note_operator(uint32_t *operators, uint32_t op) { operators[op / 32] |= 1u << op % 32; }
+static GRAFT_APART void note_operator(uint32_t *operators, uint32_t op)
+{
+    operators[op / 32] |= 1u << op % 32;
+}
 
 /* Opening the run has checked all rules, or the caller answers for them. */
 static void unpack_rule(graft_optimize_run *run, uint32_t r)
@@ -426,14 +429,28 @@ static void next_anchor(graft_optimize_run *run, uint32_t r)
     finder->matched = false;
 }
 
-/* Whether the matcher's anchor has a further location; it is then run->match. */
+/* Whether costs can still be added up once the target stands. Small graphs have no more nodes anyway. */
+static bool can_be_estimated(const graft_optimize_run *run)
+{
+#ifdef GRAFT_SMALL_GRAPHS
+    (void)run;
+    return true;
+#else
+    const graft_rule *rule = run->memory.rule;
+    return run->memory.order.count + rule->target.node_count <=
+           GRAFT_ESTIMATE_NODES + (uint32_t)rule->source.node_count;
+#endif
+}
+
+/* Whether the matcher's anchor has a further location; it is then run->match, and memory.made what it
+ * would make. */
 static bool next_at_anchor(graft_optimize_run *run)
 {
     graft_finder *finder = &run->finder;
     while (finder->at_anchor) {
         finder->at_anchor = graft_matcher_next(&finder->matcher, &run->match);
         finder->matched = finder->matched || finder->at_anchor;
-        if (finder->at_anchor &&
+        if (finder->at_anchor && can_be_estimated(run) &&
             plan_match(run->graph, run->memory.rule, &run->match, &run->memory.order,
                        &finder->apply, run->memory.scratch, run->memory.made) == GRAFT_OK) {
             return true;
@@ -454,16 +471,15 @@ static GRAFT_APART bool next_location(graft_optimize_run *run, uint32_t r)
     return true;
 }
 
-/* Location number `location` of rule `r`, counted under `limit`, into run->match; GRAFT_NO_MATCH when
- * it has fewer. */
-static graft_status find_location(graft_optimize_run *run, uint32_t r, uint32_t location,
-                                  uint64_t limit)
+/* Location number `location` of rule `r`, counted under `limit`, into run->match and memory.made; false
+ * when it has fewer. */
+static bool find_location(graft_optimize_run *run, uint32_t r, uint32_t location, uint64_t limit)
 {
     bool found = enter_rule(run, r, limit);
     for (uint32_t i = 0; found && i <= location; i++) {
         found = next_location(run, r);
     }
-    return found ? GRAFT_OK : GRAFT_NO_MATCH;
+    return found;
 }
 
 /* ----------------------------------------------------------------- deciding */
@@ -581,26 +597,28 @@ static void start_network(graft_optimize_run *run)
 }
 #endif
 
-static graft_status start_scan(graft_optimize_run *run)
+/* What the graph costs by the policy's tariff. Opening the run checked that it can be told. */
+static void estimate_now(graft_optimize_run *run, graft_estimated *estimated)
+{
+    estimate_graph(&run->memory.estimator, run->graph, &run->memory.order, estimated);
+}
+
+static void start_scan(graft_optimize_run *run)
 {
     graft_scan *scan = &run->scan;
     zero_bytes(scan, sizeof *scan);
     scan->scores.counts = run->memory.counts;
     scan->scores.rule = run->policy->rule_count;
     look_for_changes(&run->memory.kept, run->graph, &run->memory.order);
-    graft_status status =
-        graft_estimate(&run->memory.estimator, run->graph, &run->memory.order, &scan->now);
-    if (status == GRAFT_OK) {
-        run->first_cost = run->first_known ? run->first_cost : scan->now.cost;
-        run->first_known = true;
-        scan->least = -(int64_t)(scan->now.cost >> GRAFT_GAIN_SHIFT);
+    estimate_now(run, &scan->now);
+    run->first_cost = run->first_known ? run->first_cost : scan->now.cost;
+    run->first_known = true;
+    scan->least = -(int64_t)(scan->now.cost >> GRAFT_GAIN_SHIFT);
 #ifndef GRAFT_WITHOUT_NETWORK
-        if (run->policy->decider == GRAFT_DECIDER_NETWORK) {
-            start_network(run);
-        }
-#endif
+    if (run->policy->decider == GRAFT_DECIDER_NETWORK) {
+        start_network(run);
     }
-    return status;
+#endif
 }
 
 /* Goes on with the decision; false when the budget ran out before its end. */
@@ -625,6 +643,7 @@ static bool decide_next(graft_optimize_run *run)
 /* There are never as many candidates as this budget has. */
 static void decide_at_once(graft_optimize_run *run)
 {
+    start_scan(run);
     run->budget = UINT32_MAX;
     (void)decide_next(run);
 }
@@ -636,7 +655,6 @@ graft_status graft_policy_scores(const graft_graph *graph, const graft_policy *p
     graft_graph view = *graph; /* Nothing below writes to it. */
     graft_optimize_run *run = NULL;
     graft_status status = open_run(&view, policy, options, 0, workspace, workspace_bytes, &run);
-    status = status == GRAFT_OK ? start_scan(run) : status;
     if (status == GRAFT_OK) {
         decide_at_once(run);
         *scores = run->scan.scores;

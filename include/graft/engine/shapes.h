@@ -9,29 +9,36 @@ static const char *const text_large = "a tensor has more than INT32_MAX elements
 
 /* ------------------------------------------------------------------ shapes */
 
-static uint64_t multiply_saturating(uint64_t a, uint64_t b)
-{
-    if ((a | b) >> 32 == 0) { /* Nearly always, and dividing is slow. */
-        return a * b;
-    }
-    return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
-}
-
 static GRAFT_APART uint64_t add_saturating(uint64_t a, uint64_t b)
 {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-uint64_t graft_shape_elements(const graft_shape *shape)
+/* Nowhere does the engine divide numbers of 64 bits: a Cortex-M takes 0.9 KB of library for that. */
+static uint64_t multiply_saturating(uint64_t a, uint64_t b)
 {
-    if (shape->rank > GRAFT_MAX_RANK) {
-        return 0;
-    }
+    const uint64_t less = a < b ? a : b;
+    const uint64_t more = a < b ? b : a;
+    const uint64_t high = (more >> 32) * less;
+    return (less | high) >> 32 != 0 ? UINT64_MAX
+                                    : add_saturating(high << 32, (more & UINT32_MAX) * less);
+}
+
+/* Elements along the axes of a mask; the rank is known. */
+static uint64_t elements_along(const graft_shape *shape, uint32_t axes)
+{
     uint64_t count = 1;
     for (uint32_t i = 0; i < shape->rank; i++) {
-        count = multiply_saturating(count, shape->dims[i] > 0 ? (uint64_t)shape->dims[i] : 0);
+        if ((axes >> i & 1u) != 0) {
+            count = multiply_saturating(count, shape->dims[i] > 0 ? (uint64_t)shape->dims[i] : 0);
+        }
     }
     return count;
+}
+
+uint64_t graft_shape_elements(const graft_shape *shape)
+{
+    return shape->rank > GRAFT_MAX_RANK ? 0 : elements_along(shape, UINT32_MAX);
 }
 
 static uint64_t dtype_bytes(uint32_t dtype)
@@ -88,17 +95,9 @@ static op_size op_attr(const op_site *p, uint32_t k) { return p->attrs[k]; }
 
 static uint32_t op_choice(const op_site *p, uint32_t k) { return (uint32_t)p->attrs[k]; }
 
-static bool op_is_open(const op_site *p, uint32_t k)
-{
-    (void)p, (void)k;
-    return false;
-}
-
-static bool is_any_rank(const op_shape *shape)
-{
-    (void)shape;
-    return false;
-}
+/* Every choice and every rank is known. */
+#define op_is_open(p, k)   false
+#define is_any_rank(shape) false
 
 static const char *expect(bool so, const char *why)
 {
@@ -136,20 +135,23 @@ static op_size op_wide(const op_site *p, op_size a, op_size b)
     return a == 1 ? b : a;
 }
 
+/* Padding is at most 1024 on each side, so that room is of 32 bits. */
 static op_size op_windows(const op_site *p, op_size room, op_size stride)
 {
     (void)p;
-    return room / stride + 1;
+    return (op_size)((uint32_t)room / (uint32_t)stride) + 1;
+}
+
+static void set_dim(const op_site *p, graft_shape *shape, uint32_t axis, op_size size)
+{
+    (void)p;
+    shape->dims[axis] = (int32_t)size;
 }
 
 static const char *put_dim(const op_site *p, graft_shape *shape, uint32_t axis, op_size size)
 {
-    (void)p;
-    if (size > INT32_MAX) {
-        return FAULT(text_large);
-    }
-    shape->dims[axis] = (int32_t)size;
-    return NULL;
+    set_dim(p, shape, axis, size);
+    return expect(size <= INT32_MAX, text_large);
 }
 
 static graft_shape empty_shape(uint32_t rank)
@@ -206,8 +208,8 @@ static const char *expect_positive(const op_site *p, op_size size, const char *w
 
 static const char *expect_divides(const op_site *p, op_size by, op_size size, const char *why)
 {
-    (void)p;
-    return expect(size % by == 0, why);
+    (void)p; /* A size and an attribute. */
+    return expect((uint32_t)size % (uint32_t)by == 0, why);
 }
 
 /* A size among the attributes is 0. */
@@ -313,7 +315,7 @@ static GRAFT_APART uint8_t byte_type(const int32_t *attrs)
 }
 
 /* Float16 and bfloat16 are priced as binary32: of nothing else costs are known. */
-static GRAFT_APART uint32_t priced_dtype(const graft_shape *shape)
+static uint32_t priced_dtype(const graft_shape *shape)
 {
     return is_real(shape->dtype) ? (uint32_t)GRAFT_DTYPE_F32 : shape->dtype;
 }
@@ -324,7 +326,7 @@ static GRAFT_APART uint64_t priced_bytes(const graft_shape *shape)
 }
 
 /* Numbers of 8 bits are moved, and the larger one of them is taken. */
-static GRAFT_APART bool takes_type(uint32_t op, const int32_t *attrs, uint32_t dtype)
+static bool takes_type(uint32_t op, const int32_t *attrs, uint32_t dtype)
 {
     bool byte = dtype == GRAFT_DTYPE_U8 || dtype == GRAFT_DTYPE_I8;
     return GRAFT_IS(op, dequantise) ? dtype == byte_type(attrs)
@@ -420,7 +422,7 @@ typedef struct graft_work {
 
 enum { WORK_ALIKE, WORK_TAPS, WORK_ROW, WORK_WINDOW, WORK_FOLDED, WORK_JOINED, WORK_BOUNDS };
 
-static GRAFT_APART uint64_t measure_work(const graft_form *form, uint32_t measure)
+static uint64_t measure_work(const graft_form *form, uint32_t measure)
 {
     const graft_shape *in = form->inputs[0];
     uint64_t taps = 1;
@@ -437,7 +439,9 @@ static GRAFT_APART uint64_t measure_work(const graft_form *form, uint32_t measur
                (uint64_t)form->attrs[GRAFT_ATTR_max_pool_kernel_w];
     case WORK_FOLDED: /* Elements that make one... */
     case WORK_JOINED: /* ...and what joins them. */
-        return graft_shape_elements(in) / graft_shape_elements(form->outputs[0]) -
+        return elements_along(in, GRAFT_IS(form->op, global_avg_pool)
+                                      ? 12u /* Height and width. */
+                                      : (uint32_t)form->attrs[GRAFT_ATTR_reduce_mean_axes]) -
                (measure == WORK_JOINED ? 1u : 0u);
     case WORK_BOUNDS:
         return (uint64_t)is_finite_float(form->attrs[GRAFT_ATTR_clip_low]) +
@@ -543,20 +547,19 @@ static uint64_t row_work(const graft_form *form)
         return 0; /* A fill: there is no first input. */
     }
     const graft_shape *in = form->inputs[0];
-    const uint64_t elements = graft_shape_elements(in);
     if (GRAFT_IS(form->op, layer_norm) || GRAFT_IS(form->op, rms_norm)) {
-        const uint64_t rows = elements / (uint64_t)in->dims[in->rank - 1u];
-        return GRAFT_IS(form->op, layer_norm) ? 4 * rows : 3 * rows;
+        return (GRAFT_IS(form->op, layer_norm) ? 4u : 3u) *
+               elements_along(in, ~(1u << (in->rank - 1u)));
     }
     if (GRAFT_IS(form->op, instance_norm)) {
         return 4 * (uint64_t)in->dims[0] * (uint64_t)in->dims[1];
     }
     if (GRAFT_IS(form->op, log_softmax)) {
-        return elements / (uint64_t)in->dims[form->attrs[GRAFT_ATTR_log_softmax_axis]];
+        return elements_along(in, ~(1u << form->attrs[GRAFT_ATTR_log_softmax_axis]));
     }
     if (GRAFT_IS(form->op, conv_transpose)) {
-        return multiply_saturating(2 * elements,
-                                   graft_shape_elements(form->inputs[1]) / (uint64_t)in->dims[1]);
+        return multiply_saturating(2 * graft_shape_elements(in),
+                                   elements_along(form->inputs[1], ~1u));
     }
     return 0;
 }

@@ -22,7 +22,7 @@ static int32_t read_number(graft_table_reader *reader)
 static uint32_t read_index(graft_table_reader *reader)
 {
     int32_t number = read_number(reader);
-    reader->cut_off = reader->cut_off || (number >= 0 && (uint32_t)number >= GRAFT_NONE);
+    reader->cut_off |= (number >= 0) & ((uint32_t)number >= GRAFT_NONE);
     return number < 0 ? GRAFT_NONE : (graft_index)number;
 }
 

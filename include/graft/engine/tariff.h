@@ -43,8 +43,7 @@ uint64_t graft_tariff_value(uint32_t value)
                           : (mantissa + (1u << (29u - exponent))) >> (30u - exponent);
 }
 
-/* floor(64 log2 n) within the accuracy of the tables, at most GRAFT_ACTIVATION_MOST; 0 for n = 0.
- */
+/* floor(64 log2 n) within the accuracy of the tables, so at most GRAFT_ACTIVATION_MOST; 0 for n = 0. */
 static int16_t log_size(uint64_t n)
 {
     uint32_t part = 0;
@@ -53,8 +52,7 @@ static int16_t log_size(uint64_t n)
     for (uint32_t step = 32; step > 0; step /= 2) {
         part += exp2_fraction((part + step) * 16u) <= mantissa / 2 ? step : 0;
     }
-    uint32_t value = exponent * 64u + part;
-    return (int16_t)(value < GRAFT_ACTIVATION_MOST ? value : GRAFT_ACTIVATION_MOST);
+    return (int16_t)(exponent * 64u + part);
 }
 
 /* ----------------------------------------------------------------- prices */
@@ -107,15 +105,11 @@ static bool is_contiguous(const graft_form *form)
     const graft_shape *result = form->outputs[0];
     bool cuts =
         GRAFT_IS(form->op, concat) || GRAFT_IS(form->op, split) || GRAFT_IS(form->op, slice);
-    if (!cuts || result == NULL || result->rank > GRAFT_MAX_RANK) {
-        return false;
+    bool contiguous = cuts;
+    for (int32_t i = 0; cuts && i < form->attrs[0]; i++) { /* Their first attribute is the axis. */
+        contiguous = contiguous && result->dims[i] == 1;
     }
-    for (int32_t i = 0; i < form->attrs[0]; i++) { /* Their first attribute is the axis. */
-        if (i >= result->rank || result->dims[i] != 1) {
-            return false;
-        }
-    }
-    return true;
+    return contiguous;
 }
 
 /* Logarithms of the first `count` sizes of a shape; 0 for what it has not. */

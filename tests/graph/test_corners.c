@@ -1,0 +1,401 @@
+/* Rewrites that ordinary graphs and proved rules hardly have: nodes that die with a missing operand, outputs
+ * that are variables, splits that take over one class or two. What a match is estimated to change is what
+ * the graph costs afterwards, and the graph stays sound. Most of these rules are false, which is nothing to the
+ * engine. */
+#include "tests/support/build.h"
+
+#include <string.h>
+
+static graft_rule start_rule(uint8_t vars, uint8_t outputs)
+{
+    return (graft_rule){.var_count = vars, .output_count = outputs, .condition = 255};
+}
+
+static void set_attr(graft_pattern_node *node, uint32_t k, int32_t value)
+{
+    node->attrs[k] = (graft_term){.value = value, .kind = GRAFT_TERM_CONST};
+}
+
+static graft_index opaque(graft_graph *graph, graft_index a, graft_index b, uint16_t outputs)
+{
+    const graft_index inputs[2] = {a, b};
+    const graft_shape shapes[3] = {build_shape(1, 4, 0, 0, 0), build_shape(1, 4, 0, 0, 0),
+                                   build_shape(1, 4, 0, 0, 0)};
+    graft_index node = GRAFT_NONE;
+    assert_int_equal(graft_graph_add_opaque(graph, 7, inputs, 2, shapes, outputs, &node), GRAFT_OK);
+    return outputs > 0 ? graft_node_output(graph, node, 0) : GRAFT_NONE;
+}
+
+static void give(graft_graph *graph, graft_index value)
+{
+    assert_int_equal(graft_graph_add_output(graph, value), GRAFT_OK);
+}
+
+/* -------------------------------------------------------------------- cases */
+
+/* add(x, y) = relu(x), where y is of an opaque node that lacks an operand and dies. */
+static graft_rule forget_operand(graft_graph *graph)
+{
+    graft_rule rule = start_rule(2, 1);
+    build_pattern_node(&rule.source, GRAFT_OP_add, VAR(0), VAR(1), 0, -1);
+    build_pattern_node(&rule.target, GRAFT_OP_relu, VAR(0), 0, 0, -1);
+    rule.source.outputs[0] = rule.target.outputs[0] = NODE(0, 0);
+    const graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+    const graft_index y = opaque(graph, x, GRAFT_NONE, 3);
+    give(graph, build_node(graph, GRAFT_OP_add, NULL, x, y, 0));
+    return rule;
+}
+
+/* relu(x), sigmoid(y) = tanh(x), y */
+static graft_rule give_variable(graft_graph *graph)
+{
+    graft_rule rule = start_rule(2, 2);
+    build_pattern_node(&rule.source, GRAFT_OP_relu, VAR(0), 0, 0, -1);
+    build_pattern_node(&rule.source, GRAFT_OP_sigmoid, VAR(1), 0, 0, -1);
+    build_pattern_node(&rule.target, GRAFT_OP_tanh, VAR(0), 0, 0, -1);
+    rule.source.outputs[0] = rule.target.outputs[0] = NODE(0, 0);
+    rule.source.outputs[1] = NODE(1, 0);
+    rule.target.outputs[1] = VAR(1);
+    const graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+    give(graph, build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0));
+    give(graph, build_node(graph, GRAFT_OP_exp, NULL,
+                           build_node(graph, GRAFT_OP_sigmoid, NULL, x, 0, 0), 0, 0));
+    return rule;
+}
+
+/* slice(x, 2, 4) = the second half of x: an output takes over a value that was a first output. */
+static graft_rule take_other_slot(graft_graph *graph)
+{
+    static const int32_t slice[] = {0, 2, 4};
+    graft_rule rule = start_rule(1, 1);
+    graft_pattern_node *source = build_pattern_node(&rule.source, GRAFT_OP_slice, VAR(0), 0, 0, -1);
+    for (uint32_t k = 0; k < 3; k++) {
+        set_attr(source, k, slice[k]);
+    }
+    set_attr(build_pattern_node(&rule.target, GRAFT_OP_split, VAR(0), 0, 0, -1),
+             GRAFT_ATTR_split_at, 2);
+    rule.source.outputs[0] = NODE(0, 0);
+    rule.target.outputs[0] = NODE(0, 1);
+    const graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+    const graft_index y = build_node(graph, GRAFT_OP_slice, slice, x, 0, 0);
+    give(graph, build_node(graph, GRAFT_OP_relu, NULL, y, 0, 0));
+    return rule;
+}
+
+/* The halves of x and of y, or of x alone, = those of x: a node takes over two classes, or one. */
+static graft_rule join_splits(graft_graph *graph, uint32_t splits)
+{
+    static const int32_t attrs[] = {0, 2};
+    const uint32_t last = splits - 1;
+    graft_rule rule = start_rule((uint8_t)splits, 2);
+    for (uint32_t n = 0; n < splits; n++) {
+        set_attr(build_pattern_node(&rule.source, GRAFT_OP_split, VAR(n), 0, 0, -1),
+                 GRAFT_ATTR_split_at, 2);
+    }
+    set_attr(build_pattern_node(&rule.target, GRAFT_OP_split, VAR(0), 0, 0, -1),
+             GRAFT_ATTR_split_at, 2);
+    rule.source.outputs[0] = rule.target.outputs[0] = NODE(0, 0);
+    rule.source.outputs[1] = NODE(last, 1);
+    rule.target.outputs[1] = NODE(0, 1);
+    graft_index nodes[2];
+    for (uint32_t n = 0; n < splits; n++) {
+        const graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), n);
+        assert_int_equal(graft_graph_add_node(graph, GRAFT_OP_split, attrs, &x, n, &nodes[n]),
+                         GRAFT_OK);
+    }
+    const graft_index first = graft_node_output(graph, nodes[0], 0);
+    const graft_index second = graft_node_output(graph, nodes[last], 1);
+    give(graph, build_node(graph, GRAFT_OP_relu, NULL, first, 0, 0));
+    give(graph, build_node(graph, GRAFT_OP_add, NULL, first, second, 0));
+    return rule;
+}
+
+static graft_rule join_two(graft_graph *graph) { return join_splits(graph, 2); }
+static graft_rule keep_one(graft_graph *graph) { return join_splits(graph, 1); }
+
+/* relu(x), tanh(y) = tanh(x), relu(y), where an opaque node that lacks an operand lies before y: looking
+ * for a cycle passes it. */
+static graft_rule pass_missing(graft_graph *graph)
+{
+    graft_rule rule = start_rule(2, 2);
+    build_pattern_node(&rule.source, GRAFT_OP_relu, VAR(0), 0, 0, -1);
+    build_pattern_node(&rule.source, GRAFT_OP_tanh, VAR(1), 0, 0, -1);
+    build_pattern_node(&rule.target, GRAFT_OP_tanh, VAR(0), 0, 0, -1);
+    build_pattern_node(&rule.target, GRAFT_OP_relu, VAR(1), 0, 0, -1);
+    for (uint32_t i = 0; i < 2; i++) {
+        rule.source.outputs[i] = rule.target.outputs[i] = NODE(i, 0);
+    }
+    const graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+    give(graph, build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0));
+    give(graph, build_node(graph, GRAFT_OP_tanh, NULL, opaque(graph, GRAFT_NONE, x, 1), 0, 0));
+    return rule;
+}
+
+/* add(x, w) = relu(w), which is const: so is what reads it from then on. */
+static graft_rule become_const(graft_graph *graph)
+{
+    graft_rule rule = start_rule(2, 1);
+    build_pattern_node(&rule.source, GRAFT_OP_add, VAR(0), VAR(1), 0, -1);
+    build_pattern_node(&rule.target, GRAFT_OP_relu, VAR(1), 0, 0, -1);
+    rule.source.outputs[0] = rule.target.outputs[0] = NODE(0, 0);
+    const graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+    const graft_index w = build_weight(graph, build_shape(1, 4, 0, 0, 0), 1);
+    const graft_index y = build_node(graph, GRAFT_OP_add, NULL, x, w, 0);
+    const graft_index z = build_node(graph, GRAFT_OP_tanh, NULL, y, 0, 0);
+    give(graph, build_node(graph, GRAFT_OP_exp, NULL, z, 0, 0));
+    give(graph, build_node(graph, GRAFT_OP_max, NULL, z, x, 0));
+    give(graph, opaque(graph, z, GRAFT_NONE, 1));
+    return rule;
+}
+
+/* relu(relu(x)) = x, and an exponential that nothing reads. */
+static graft_rule make_idle(graft_graph *graph)
+{
+    graft_rule rule = start_rule(1, 1);
+    build_pattern_node(&rule.source, GRAFT_OP_relu, NODE(1, 0), 0, 0, -1);
+    build_pattern_node(&rule.source, GRAFT_OP_relu, VAR(0), 0, 0, -1);
+    build_pattern_node(&rule.target, GRAFT_OP_exp, VAR(0), 0, 0, -1);
+    rule.source.outputs[0] = NODE(0, 0);
+    rule.target.outputs[0] = VAR(0);
+    const graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+    const graft_index y = build_node(graph, GRAFT_OP_sigmoid, NULL, x, 0, 0);
+    const graft_index z = build_node(graph, GRAFT_OP_relu, NULL, y, 0, 0);
+    give(graph, build_node(graph, GRAFT_OP_relu, NULL, z, 0, 0));
+    return rule;
+}
+
+typedef struct {
+    const char *name;
+    graft_rule (*build)(graft_graph *graph);
+    bool is_always; /* It leaves fewer nodes. */
+} corner;
+
+static const corner corners[] = {
+    {"forget operand",  forget_operand,  false},
+    {"give variable",   give_variable,   true },
+    {"take other slot", take_other_slot, false},
+    {"join two",        join_two,        true },
+    {"keep one",        keep_one,        false},
+    {"pass missing",    pass_missing,    false},
+    {"become const",    become_const,    false},
+    {"make idle",       make_idle,       true },
+};
+
+/* ----------------------------------------------------------------- estimates */
+
+/* Every cost is a guess: that of the size. */
+static const uint8_t tests[GRAFT_TREE_TESTS];
+static const int16_t bounds[GRAFT_TREE_TESTS];
+static const int16_t leaves[GRAFT_TREE_LEAVES];
+static const graft_tariff by_size = {
+    .tests = tests, .bounds = bounds, .leaves = leaves, .tree_count = 1, .still = 1};
+
+typedef struct {
+    graft_order order;
+    graft_estimator estimator;
+    void *scratch;
+} view;
+
+static void open_view(graft_env *env, const graft_graph *graph, view *v)
+{
+    const size_t bytes = graft_estimator_bytes(&graph->limits);
+    v->scratch = graft_arena_alloc(env->life, graft_match_scratch_bytes(&graph->limits));
+    assert_int_equal(graft_estimator_open(&v->estimator, &by_size, &graph->limits,
+                                          graft_arena_alloc(env->life, bytes), bytes),
+                     GRAFT_OK);
+}
+
+static graft_estimated estimate(graft_env *env, const graft_graph *graph, view *v)
+{
+    graft_estimated estimated;
+    v->order = build_order(env->life, graph);
+    assert_int_equal(graft_estimate(&v->estimator, graph, &v->order, &estimated), GRAFT_OK);
+    return estimated;
+}
+
+static graft_match find_match(const graft_graph *graph, const graft_rule *rule, const view *v)
+{
+    graft_match match;
+    for (graft_index n = 0; n < graph->node_end; n++) {
+        graft_matcher matcher;
+        graft_matcher_start(&matcher, rule, graph, &v->order, n);
+        if (graft_matcher_next(&matcher, &match)) {
+            return match;
+        }
+    }
+    fail_msg("the rule has no match");
+    return match;
+}
+
+static void assert_sound(graft_env *env, const graft_graph *graph)
+{
+    const size_t bytes = graft_order_bytes(&graph->limits);
+    assert_null(graft_graph_check(graph, graft_arena_alloc(env->life, bytes), bytes));
+}
+
+static void test_estimates_come_true(void **state)
+{
+    graft_env *env = *state;
+    static const graft_apply_options options = {UINT64_MAX};
+    for (size_t i = 0; i < sizeof corners / sizeof corners[0]; i++) {
+        view v;
+        graft_made made;
+        graft_change change;
+        graft_graph *graph = build_graph(env->life);
+        const graft_rule rule = corners[i].build(graph);
+        print_message("# %s\n", corners[i].name);
+        assert_null(graft_rule_check(&rule));
+        open_view(env, graph, &v);
+        const graft_estimated before = estimate(env, graph, &v);
+        const graft_match match = find_match(graph, &rule, &v);
+        assert_int_equal(
+            graft_match_plan(graph, &rule, &match, &v.order, &options, v.scratch, &made), GRAFT_OK);
+        graft_estimate_match(&v.estimator, &rule, &match, &made, &change);
+        assert_int_equal(graft_apply(graph, &rule, &match, &v.order, &options, v.scratch, NULL),
+                         GRAFT_OK);
+        assert_sound(env, graph);
+        const graft_estimated after = estimate(env, graph, &v);
+        assert_int_equal(change.cost, (int64_t)(after.cost - before.cost));
+        assert_int_equal(change.flops, (int64_t)(after.flops - before.flops));
+        assert_int_equal(change.bytes, (int64_t)(after.bytes - before.bytes));
+        assert_int_equal(change.nodes, (int32_t)(after.nodes - before.nodes));
+    }
+}
+
+/* A match that needs more new weights than allowed has no plan, and what was there stays. */
+static void test_plan_refused(void **state)
+{
+    graft_env *env = *state;
+    static const graft_apply_options none = {0};
+    view v;
+    graft_made made;
+    graft_graph *graph = build_graph(env->life);
+    const graft_rule rule = become_const(graph);
+    memset(&made, 0x5a, sizeof made);
+    const graft_made untouched = made;
+    open_view(env, graph, &v);
+    (void)estimate(env, graph, &v);
+    const graft_match match = find_match(graph, &rule, &v);
+    assert_int_equal(graft_match_plan(graph, &rule, &match, &v.order, &none, v.scratch, &made),
+                     GRAFT_NO_MATCH);
+    assert_memory_equal(&made, &untouched, sizeof made);
+    assert_int_equal(graft_apply(graph, &rule, &match, &v.order, &none, v.scratch, NULL),
+                     GRAFT_NO_MATCH);
+    assert_sound(env, graph);
+}
+
+/* ---------------------------------------------------------------------- tags */
+
+/* What simplifying makes has the tag of what it takes over, also when an output is a variable or a node that
+ * was made is gone again. */
+static void test_tags(void **state)
+{
+    graft_env *env = *state;
+    for (size_t i = 0; i < sizeof corners / sizeof corners[0]; i++) {
+        uint8_t bytes[256];
+        const uint8_t flags = GRAFT_RULE_ALWAYS;
+        uint32_t tags[64];
+        graft_decision decision;
+        graft_report report = {.decisions = &decision, .decision_limit = 1};
+        graft_graph *graph = build_graph(env->life);
+        const graft_rule rule = corners[i].build(graph);
+        const uint32_t offsets[2] = {0, (uint32_t)graft_rule_pack(&rule, bytes, sizeof bytes)};
+        const graft_policy policy = {.abi = GRAFT_ABI,
+                                     .feature_hash = GRAFT_FEATURE_HASH,
+                                     .rules = bytes,
+                                     .rule_offsets = offsets,
+                                     .rule_flags = &flags,
+                                     .rule_count = 1,
+                                     .location_limit = 8,
+                                     .tariff = &by_size,
+                                     .decider = GRAFT_DECIDER_TARIFF};
+        graft_optimize_options options = graft_optimize_options_default();
+        const size_t room = graft_optimize_workspace_bytes(&policy, &graph->limits, 0);
+        options.node_tags = tags;
+        options.weight_bytes_limit = UINT64_MAX;
+        for (uint32_t n = 0; n < 64; n++) {
+            tags[n] = n < graph->node_end ? 100 + n : 0;
+        }
+        assert_int_equal(graft_simplify(graph, &policy, &options,
+                                        graft_arena_alloc(env->life, room), room, &report),
+                         GRAFT_OK);
+        print_message("# %s: %u steps\n", corners[i].name, report.step_count);
+        assert_int_equal(report.step_count > 0, corners[i].is_always);
+        assert_sound(env, graph);
+        for (graft_index n = 0; n < graph->node_end; n++) {
+            assert_true(graph->nodes[n].op == GRAFT_OP_NONE || tags[n] >= 100);
+        }
+    }
+}
+
+/* ----------------------------------------------------------------- capacity */
+
+/* A graph that lacks room of one kind refuses a node; one of opaque nodes without edges closes gaps. */
+static void test_room(void **state)
+{
+    graft_env *env = *state;
+    static const graft_limits limits[] = {
+        {1, 9, 9, 1},
+        {9, 2, 9, 1},
+        {9, 9, 3, 1},
+    };
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        graft_graph *graph = build_graph_within(env->life, limits[i]);
+        graft_graph *copy = build_graph(env->life);
+        const graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+        const graft_index y = build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
+        graft_index node = GRAFT_NONE;
+        assert_int_equal(graft_graph_add_node(graph, GRAFT_OP_relu, NULL, &y, GRAFT_NONE, &node),
+                         GRAFT_CAPACITY);
+        give(graph, y);
+        assert_int_equal(graft_graph_add_output(graph, y), GRAFT_CAPACITY);
+        assert_int_equal(graft_graph_copy(copy, graph), GRAFT_OK);
+        assert_sound(env, graph);
+    }
+    graft_graph *graph = build_graph_within(env->life, (graft_limits){4, 9, 6, 2});
+    const graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+    graft_index idle = GRAFT_NONE;
+    assert_int_equal(graft_graph_add_opaque(graph, 0, NULL, 0, NULL, 0, &idle), GRAFT_OK);
+    graft_index y = build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0);
+    graft_index z = build_node(graph, GRAFT_OP_tanh, NULL, x, 0, 0);
+    give(graph, z);
+    graft_graph_redirect(graph, y, x); /* The relu dies, and its edges lie before others. */
+    graft_graph_remove_dead(graph);
+    assert_int_equal(graft_graph_node_count(graph), 1);
+    assert_int_equal(graft_graph_add_opaque(graph, 0, NULL, 0, NULL, 0, &idle), GRAFT_OK);
+    y = build_node(graph, GRAFT_OP_exp, NULL, z, 0, 0);
+    z = build_node(graph, GRAFT_OP_exp, NULL, y, 0, 0);
+    give(graph, z);
+    assert_sound(env, graph);
+}
+
+static void test_copies_that_do_not_fit(void **state)
+{
+    graft_env *env = *state;
+    graft_graph *graph = build_graph(env->life);
+    const graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
+    give(graph, build_node(graph, GRAFT_OP_relu, NULL, x, 0, 0));
+    static const graft_limits limits[] = {
+        {0, 9, 9, 9},
+        {9, 1, 9, 9},
+        {9, 9, 1, 9},
+        {9, 9, 9, 0},
+    };
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        graft_graph *copy = build_graph_within(env->life, limits[i]);
+        assert_int_equal(graft_graph_copy(copy, graph), GRAFT_CAPACITY);
+        assert_int_equal(copy->value_end, 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest cases[] = {
+        CHECK_TEST(test_estimates_come_true),
+        CHECK_TEST(test_plan_refused),
+        CHECK_TEST(test_tags),
+        CHECK_TEST(test_room),
+        CHECK_TEST(test_copies_that_do_not_fit),
+    };
+    return cmocka_run_group_tests_name("corners", cases, NULL, NULL);
+}
