@@ -37,9 +37,8 @@ enum {
 };
 
 /* FNV-1a over the rows of features.def and operators.def; a generated header compiles only with the
- * number it was made for. tests/emit computes it anew. */
-/* Not in it: the flags of operators, and the lists of scenes and facts below, which a network sees too.
- * When these change GRAFT_ABI rises. */
+ * number it was made for. tests/emit computes it anew. Not in it are the flags of operators, and the
+ * lists of scenes and facts below, which a network sees too: when these change GRAFT_ABI rises. */
 #define GRAFT_FEATURE_HASH 0x8a2fa704u
 
 /* The policy's graph: its nodes are the nodes that run at each inference (not is_const) in the
@@ -172,9 +171,10 @@ typedef struct graft_tariff {
     uint32_t row_count;
     uint32_t seed;
     /* The fallback, for forms without a row. What need not move a number is worth `still`; anything
-     * else graft_tariff_base, corrected by regression trees. From test 0 of a tree, test i goes on at 2 i + 2 where the input that it names is above its bound,
-     * else at 2 i + 1; number 15 + k is leaf k. The guess is the base and all leaves reached,
-     * together. Without trees such forms cost nothing; they are marked all the same. */
+     * else graft_tariff_base, corrected by regression trees. From test 0 of a tree, test i goes on at
+     * 2 i + 2 where the input that it names is above its bound, else at 2 i + 1; number 15 + k is
+     * leaf k. The guess is the base and all leaves reached, together. Without trees such forms cost
+     * nothing; they are marked all the same. */
     const uint8_t *tests;  /* (tree_count, GRAFT_TREE_TESTS): which input */
     const int16_t *bounds; /* (tree_count, GRAFT_TREE_TESTS) */
     const int16_t *leaves; /* (tree_count, GRAFT_TREE_LEAVES): 1024ths of an octave */
@@ -294,9 +294,8 @@ enum { GRAFT_SCENE_SAVED, GRAFT_SCENE_NODES, GRAFT_SCENE_FALLBACK, GRAFT_SCENE_G
  * graft_part_log has it. */
 #define GRAFT_FACT_ONE 512
 typedef enum graft_fact {
-    GRAFT_FACT_GAIN =
-        0, /* Part of the cost that it takes away, doubts taken off; 1 at least of what
-                              gains. */
+    GRAFT_FACT_GAIN,       /* Part of the cost that it takes away, doubts taken off; 1 at least of
+                              what gains. */
     GRAFT_FACT_GAIN_PLAIN, /* 20 times that part, at most 1; not a logarithm. */
     GRAFT_FACT_REMOVED,    /* Cost of the nodes that go... */
     GRAFT_FACT_ADDED,      /* ...and of those that come. */
@@ -503,15 +502,16 @@ typedef struct graft_scores {
 /* Bytes for the calls below on graphs with these limits; a `step_limit` for graft_optimize. */
 size_t graft_optimize_workspace_bytes(const graft_policy *policy, const graft_limits *limits,
                                       uint32_t step_limit);
-/* With this many a policy keeps from one decision to the next where rules do
- * not fit, and takes half the time. The decisions are the same. More is of no use. */
+/* With so many the engine remembers from one decision to the next where rules do not fit, and takes
+ * half the time. Decisions stay the same; more bytes are of no use. */
 size_t graft_optimize_workspace_most_bytes(const graft_policy *policy, const graft_limits *limits,
                                            uint32_t step_limit);
 
 /* Decides without applying; unless options->first_cost says otherwise, rewriting begins with this
- * graph. GRAFT_BAD_INPUT when the policy was made for
- * another build of Graft or is damaged, or the graph has a cycle; GRAFT_NO_MEMORY when the
- * workspace is too small; GRAFT_CAPACITY beyond GRAFT_ESTIMATE_NODES. */
+ * graph. This call and the next ones fail before anything is changed, with GRAFT_BAD_INPUT when the
+ * policy was made for another build of Graft or is damaged, or the graph has a cycle; GRAFT_NO_MEMORY
+ * when the workspace is too small; GRAFT_CAPACITY beyond GRAFT_ESTIMATE_NODES. What would leave more
+ * nodes than that is no location. */
 GRAFT_MUST_USE graft_status graft_policy_scores(const graft_graph *graph,
                                                 const graft_policy *policy,
                                                 const graft_optimize_options *options,
@@ -534,16 +534,16 @@ GRAFT_MUST_USE graft_status graft_optimize(graft_graph *graph, const graft_polic
                                            size_t workspace_bytes, graft_report *report);
 
 /* The same in slices, for programs that cannot wait: begin, then some candidates at a time until
- * *finished. A candidate is a node where a rule could begin; a network sees the graph in one go at the
- * beginning of a decision, and simplifying, replaying a plan and one rewrite are not divided either. Decisions and report
- * are those of graft_optimize, however it is cut. Between the calls graph, policy, workspace and report
- * stay as they are; what options point to does so until the end. */
+ * *finished. A candidate is a node where a rule could begin. A network sees the graph in one go at the
+ * beginning of a decision; simplifying, replaying a plan and one rewrite are not divided either.
+ * Decisions and report are those of graft_optimize, however it is cut. Between the calls graph, policy,
+ * workspace and report stay as they are; what options point to does so until the end. */
 GRAFT_MUST_USE graft_status graft_optimize_begin(graft_graph *graph, const graft_policy *policy,
                                                  const graft_optimize_options *options,
                                                  void *workspace, size_t workspace_bytes,
                                                  graft_report *report);
-/* `workspace` is that of graft_optimize_begin, which succeeded. After an error it is finished: the
- * graph holds what was done before, valid as ever. */
+/* `workspace` is that of graft_optimize_begin, which succeeded; nothing fails from then on, and the
+ * status is GRAFT_OK. The graph is sound after each call, so that a program may also stop here. */
 GRAFT_MUST_USE graft_status graft_optimize_some(void *workspace, uint32_t candidate_limit,
                                                 bool *finished);
 

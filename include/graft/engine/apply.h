@@ -100,13 +100,13 @@ static bool plan_target(const graft_graph *graph, const graft_rule *rule, const 
 {
     for (uint32_t n = 0; n < rule->target.node_count; n++) {
         const graft_pattern_node *node = &rule->target.nodes[n];
-        graft_shape in[GRAFT_MAX_INPUTS];
+        const graft_shape *in[GRAFT_MAX_INPUTS];
         zero_bytes(made->attrs[n], sizeof made->attrs[n]);
         made->is_const[n] = true;
         made->shapes[n][0].dtype = graph->dtype;
         for (uint32_t i = 0; i < op_table[node->op].input_count; i++) {
             graft_operand operand = node->inputs[i];
-            in[i] = *operand_shape(graph, match, made, operand);
+            in[i] = operand_shape(graph, match, made, operand);
             made->is_const[n] =
                 made->is_const[n] &&
                 (GRAFT_OPERAND_IS_NODE(operand) ? made->is_const[GRAFT_OPERAND_NODE_OF(operand)]

@@ -70,9 +70,8 @@ static bool read_leaf(const graft_code_inputs *inputs, uint32_t code, const uint
 /* Orders the bits of a binary32 number as an integer; NaN has no place. */
 static bool float_key(int64_t bits, int64_t *key)
 {
-    int64_t magnitude = bits & INT32_MAX;
-    *key = (bits & INT64_C(0x80000000)) != 0 ? -magnitude : magnitude;
-    return magnitude <= float_infinity;
+    *key = order_float((uint32_t)bits);
+    return (bits & INT32_MAX) <= float_infinity;
 }
 
 static uint64_t size_of(int64_t number)
@@ -144,7 +143,7 @@ static bool compute_product(uint32_t code, int64_t a, int64_t b, int64_t *result
 }
 
 /* Of a and b; where they are floats, what is compared are their places in the order. */
-static bool compute_binary(uint32_t code, int64_t a, int64_t b, int64_t *result)
+static GRAFT_APART bool compute_binary(uint32_t code, int64_t a, int64_t b, int64_t *result)
 {
     int64_t key_a = a;
     int64_t key_b = b;

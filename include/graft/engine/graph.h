@@ -30,7 +30,7 @@ static GRAFT_APART graft_index *carve_ids(graft_carver *carver, size_t count)
 static unsigned char *align_buffer(void *memory)
 {
     unsigned char *bytes = (unsigned char *)memory;
-    return bytes + ((8u - ((uintptr_t)bytes & 7u)) & 7u);
+    return bytes + ((0u - (uintptr_t)bytes) & 7u);
 }
 
 static void copy_bytes(void *to, const void *from, size_t bytes)
@@ -320,10 +320,10 @@ graft_status graft_graph_add_node(graft_graph *graph, uint32_t op, const int32_t
     if (info == NULL) {
         return GRAFT_BAD_INPUT;
     }
-    graft_shape in[GRAFT_MAX_INPUTS];
+    const graft_shape *in[GRAFT_MAX_INPUTS];
     graft_shape out[GRAFT_MAX_OUTPUTS];
     int32_t all_attrs[GRAFT_MAX_ATTRS] = {0};
-    in[0].dtype = out[0].dtype = graph->dtype; /* There may be no inputs. */
+    out[0].dtype = graph->dtype; /* There may be no inputs. */
     for (uint32_t i = 0; i < info->attr_count; i++) {
         all_attrs[i] = attrs[i];
     }
@@ -331,7 +331,7 @@ graft_status graft_graph_add_node(graft_graph *graph, uint32_t op, const int32_t
         if (!value_exists(graph, inputs[i])) {
             return GRAFT_BAD_INPUT;
         }
-        in[i] = graph->values[inputs[i]].shape;
+        in[i] = &graph->values[inputs[i]].shape;
     }
     if (infer_outputs(op, all_attrs, in, out) != NULL) {
         return GRAFT_BAD_INPUT;

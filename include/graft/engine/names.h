@@ -510,6 +510,9 @@
 #pragma push_macro("infer_outputs")
 #undef infer_outputs
 #define infer_outputs graft_own_infer_outputs
+#pragma push_macro("infer_together")
+#undef infer_together
+#define infer_together graft_own_infer_together
 #pragma push_macro("is_any_rank")
 #undef is_any_rank
 #pragma push_macro("is_bound")
@@ -1147,6 +1150,9 @@
 #pragma push_macro("target_value")
 #undef target_value
 #define target_value graft_own_target_value
+#pragma push_macro("tell_fault")
+#undef tell_fault
+#define tell_fault graft_own_tell_fault
 #pragma push_macro("text_axis")
 #undef text_axis
 #define text_axis graft_own_text_axis

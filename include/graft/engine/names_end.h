@@ -351,6 +351,8 @@
 #pragma pop_macro("heap_push")
 #undef infer_outputs
 #pragma pop_macro("infer_outputs")
+#undef infer_together
+#pragma pop_macro("infer_together")
 #undef is_any_rank
 #pragma pop_macro("is_any_rank")
 #undef is_bound
@@ -777,6 +779,8 @@
 #pragma pop_macro("target_fits")
 #undef target_value
 #pragma pop_macro("target_value")
+#undef tell_fault
+#pragma pop_macro("tell_fault")
 #undef text_axis
 #pragma pop_macro("text_axis")
 #undef text_empty

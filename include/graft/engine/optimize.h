@@ -90,7 +90,7 @@ static bool take_step(graft_optimize_run *run)
     return true;
 }
 
-static uint64_t hash_now(graft_optimize_run *run)
+static GRAFT_APART uint64_t hash_now(graft_optimize_run *run)
 {
     return graft_graph_hash(run->graph, &run->memory.order, run->memory.hashes);
 }

@@ -258,7 +258,7 @@ static const char *check_node(const graft_graph *graph, graft_index n)
 {
     const graft_node *node = &graph->nodes[n];
     const graft_op_info *info = graft_op(node->op);
-    graft_shape in[GRAFT_MAX_INPUTS];
+    const graft_shape *in[GRAFT_MAX_INPUTS];
     graft_shape out[GRAFT_MAX_OUTPUTS];
     const char *fault = check_wiring(graph, n);
     if (fault != NULL || node->op == GRAFT_OP_OPAQUE) {
@@ -271,7 +271,7 @@ static const char *check_node(const graft_graph *graph, graft_index n)
         return FAULT("a node has another number of inputs or outputs than its operator");
     }
     for (uint32_t i = 0; i < info->input_count; i++) {
-        in[i] = graph->values[graft_node_input(graph, n, i)].shape;
+        in[i] = &graph->values[graft_node_input(graph, n, i)].shape;
     }
     out[0].dtype = graph->dtype;
     if (infer_outputs(node->op, node->attrs, in, out) != NULL) {
@@ -306,24 +306,24 @@ const char *graft_graph_check(const graft_graph *graph, void *workspace, size_t 
     graft_order order;
     if (graph->node_end > graph->limits.nodes || graph->value_end > graph->limits.values ||
         graph->edge_end > graph->limits.edges || graph->output_count > graph->limits.outputs) {
-        return FAULT("a table ends behind its limit");
+        return tell_fault(FAULT("a table ends behind its limit"));
     }
     for (uint32_t n = 0; n < graph->node_end; n++) {
         const char *fault = graph->nodes[n].op != GRAFT_OP_NONE ? check_node(graph, n) : NULL;
         if (fault != NULL) {
-            return fault;
+            return tell_fault(fault);
         }
     }
     for (uint32_t v = 0; v < graph->value_end; v++) {
         const char *fault =
             graph->values[v].kind != GRAFT_VALUE_FREE ? check_value(graph, v) : NULL;
         if (fault != NULL) {
-            return fault;
+            return tell_fault(fault);
         }
     }
     for (uint32_t i = 0; i < graph->output_count; i++) {
         if (!value_exists(graph, graph->outputs[i])) {
-            return FAULT("an output names a value that does not exist");
+            return tell_fault(FAULT("an output names a value that does not exist"));
         }
     }
     graft_status status = graft_order_build(&order, graph, workspace, workspace_bytes);

@@ -252,7 +252,7 @@ const char *graft_rule_check(const graft_rule *rule)
 {
     if (rule->var_count > GRAFT_RULE_MAX_VARS || rule->slot_count > GRAFT_RULE_MAX_SLOTS ||
         rule->source.node_count == 0) {
-        return FAULT("a rule has too many variables or slots, or an empty source");
+        return tell_fault(FAULT("a rule has too many variables or slots, or an empty source"));
     }
     const char *fault = check_code(rule);
     if (fault == NULL) {
@@ -264,7 +264,7 @@ const char *graft_rule_check(const graft_rule *rule)
     if (fault == NULL) {
         fault = check_pattern(rule, &rule->target, false);
     }
-    return fault == NULL ? check_source(rule) : fault;
+    return tell_fault(fault == NULL ? check_source(rule) : fault);
 }
 
 /* ----------------------------------------------------------------- packing */

@@ -99,7 +99,10 @@ size_t graft_policy_rows_bytes(const graft_policy *policy)
 
 /* ------------------------------------------------------------------- rules */
 
-static bool bit_is_set(const uint8_t *bits, uint32_t i) { return (bits[i / 8] >> i % 8 & 1u) != 0; }
+static bool bit_is_set(const uint8_t *bits, uint32_t i)
+{
+    return ((uint32_t)bits[i / 8] >> i % 8 & 1u) != 0;
+}
 
 graft_status graft_policy_rule(const graft_policy *policy, uint32_t r, graft_rule *rule)
 {
@@ -598,7 +601,7 @@ static void start_network(graft_optimize_run *run)
 #endif
 
 /* What the graph costs by the policy's tariff. Opening the run checked that it can be told. */
-static void estimate_now(graft_optimize_run *run, graft_estimated *estimated)
+static GRAFT_APART void estimate_now(graft_optimize_run *run, graft_estimated *estimated)
 {
     estimate_graph(&run->memory.estimator, run->graph, &run->memory.order, estimated);
 }

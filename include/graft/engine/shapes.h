@@ -83,11 +83,11 @@ typedef int64_t op_size;
 
 typedef struct op_site {
     const int32_t *attrs;
-    const graft_shape *in;
+    const graft_shape *const *in;
     graft_shape *out;
 } op_site;
 
-static const op_shape *op_input(const op_site *p, uint32_t i) { return &p->in[i]; }
+static const op_shape *op_input(const op_site *p, uint32_t i) { return p->in[i]; }
 
 static op_shape *op_output(const op_site *p, uint32_t i) { return &p->out[i]; }
 
@@ -240,18 +240,17 @@ static const char *expect_same_elements(const op_site *p, const graft_shape *a,
 }
 
 /* Binary32 bits as an integer that compares as the number does; both zeros are 0. */
-static GRAFT_APART int64_t order_float(int32_t bits)
+static GRAFT_APART int32_t order_float(uint32_t bits)
 {
-    int64_t magnitude = bits & INT32_MAX;
-    return bits < 0 ? -magnitude : magnitude;
+    int32_t magnitude = (int32_t)(bits & INT32_MAX);
+    return bits > INT32_MAX ? -magnitude : magnitude;
 }
 
-static const int64_t float_infinity = 0x7f800000;
+static const int32_t float_infinity = 0x7f800000;
 
 static bool is_finite_float(int32_t bits)
 {
-    int64_t key = order_float(bits);
-    return -float_infinity < key && key < float_infinity;
+    return ((uint32_t)bits & INT32_MAX) < (uint32_t)float_infinity;
 }
 
 static const char *expect_finite(const op_site *p, uint32_t k, const char *why)
@@ -261,20 +260,21 @@ static const char *expect_finite(const op_site *p, uint32_t k, const char *why)
 
 static const char *expect_sign(const op_site *p, uint32_t k, bool strictly, const char *why)
 {
-    return expect(order_float(p->attrs[k]) >= (strictly ? 1 : 0), why);
+    return expect(order_float((uint32_t)p->attrs[k]) >= (strictly ? 1 : 0), why);
 }
 
 /* A number, or the infinity that is no bound from above or below. */
 static const char *expect_bound(const op_site *p, uint32_t k, bool above, const char *why)
 {
-    int64_t key = order_float(p->attrs[k]);
+    int32_t key = order_float((uint32_t)p->attrs[k]);
     return expect(is_finite_float(p->attrs[k]) || key == (above ? float_infinity : -float_infinity),
                   why);
 }
 
 static const char *expect_order(const op_site *p, uint32_t low, uint32_t high, const char *why)
 {
-    return expect(order_float(p->attrs[low]) <= order_float(p->attrs[high]), why);
+    return expect(order_float((uint32_t)p->attrs[low]) <= order_float((uint32_t)p->attrs[high]),
+                  why);
 }
 
 #ifdef GRAFT_OPERATORS
@@ -363,7 +363,7 @@ static uint8_t made_type(uint32_t op, const int32_t *attrs, uint8_t dtype)
 /* NULL, or the check that failed; `out` is then overwritten all the same. On entry out[0].dtype says
  * what type constants have. */
 static GRAFT_APART const char *infer_outputs(uint32_t op, const int32_t *attrs,
-                                             const graft_shape *in, graft_shape *out)
+                                             const graft_shape *const *in, graft_shape *out)
 {
     const graft_op_info *info = graft_op(op);
     const shape_function shape = info != NULL ? shape_table[op] : NULL;
@@ -371,10 +371,10 @@ static GRAFT_APART const char *infer_outputs(uint32_t op, const int32_t *attrs,
         return FAULT("there is no such operator");
     }
     const op_site site = {attrs, in, out};
-    const uint8_t dtype = (info->input_count == 0 ? out : in)->dtype;
+    const uint8_t dtype = (info->input_count == 0 ? out : in[0])->dtype;
     const char *why = check_attrs(op, attrs);
     for (uint32_t i = 0; why == NULL && i < info->input_count; i++) {
-        why = check_shape(&in[i], dtype);
+        why = check_shape(in[i], dtype);
     }
     if (why == NULL && !takes_type(op, attrs, dtype)) {
         why = FAULT(text_type);
@@ -389,19 +389,30 @@ static GRAFT_APART const char *infer_outputs(uint32_t op, const int32_t *attrs,
     return why;
 }
 
+/* infer_outputs of inputs that lie together; as many are there as an operator takes, if it is one. */
+static const char *infer_together(uint32_t op, const int32_t *attrs, const graft_shape *in,
+                                  graft_shape *out)
+{
+    const graft_op_info *info = graft_op(op);
+    const graft_shape *inputs[GRAFT_MAX_INPUTS] = {NULL};
+    for (uint32_t i = 0; info != NULL && i < info->input_count; i++) {
+        inputs[i] = &in[i];
+    }
+    out[0].dtype = GRAFT_DTYPE_F32;
+    return infer_outputs(op, attrs, inputs, out);
+}
+
 const char *graft_infer_explain(uint32_t op, const int32_t *attrs, const graft_shape *in)
 {
     graft_shape inferred[GRAFT_MAX_OUTPUTS];
-    inferred[0].dtype = GRAFT_DTYPE_F32;
-    return infer_outputs(op, attrs, in, inferred);
+    return tell_fault(infer_together(op, attrs, in, inferred));
 }
 
 graft_status graft_infer_shapes(uint32_t op, const int32_t *attrs, const graft_shape *in,
                                 graft_shape *out)
 {
     graft_shape inferred[GRAFT_MAX_OUTPUTS];
-    inferred[0].dtype = GRAFT_DTYPE_F32;
-    if (infer_outputs(op, attrs, in, inferred) != NULL) {
+    if (infer_together(op, attrs, in, inferred) != NULL) {
         return GRAFT_BAD_INPUT;
     }
     for (uint32_t i = 0; i < outputs_of(op); i++) {

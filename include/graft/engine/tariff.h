@@ -171,12 +171,12 @@ const char *graft_tariff_check(const graft_tariff *tariff)
 {
     for (uint32_t i = 1; i < tariff->row_count; i++) {
         if (tariff->keys[i - 1] >= tariff->keys[i]) {
-            return FAULT("keys are not ascending");
+            return tell_fault(FAULT("keys are not ascending"));
         }
     }
     for (uint32_t i = 0; i < (uint32_t)tariff->tree_count * GRAFT_TREE_TESTS; i++) {
         if (tariff->tests[i] >= GRAFT_TARIFF_INPUTS) {
-            return FAULT("a tree tests an input that there is not");
+            return tell_fault(FAULT("a tree tests an input that there is not"));
         }
     }
     return NULL;
