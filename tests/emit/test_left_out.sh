@@ -97,6 +97,14 @@ refuses_graph() {
         OPTION='' build few tests/firmware/main.c tests/firmware/host.c && ! "$FOLDER/few" > "$FOLDER/few.txt" &&
         grep -q '^bad input' "$FOLDER/few.txt"
 }
+holds_two() { # One for all operators, then one for some.
+    "$GRAFT" --quiet emit-policy $POLICY "$FOLDER/graft_policy.h" --name zoo &&
+        "$GRAFT" --quiet emit-policy $POLICY "$FOLDER/some.h" --name some --operators $OPERATORS || return 1
+    printf '#define GRAFT_IMPLEMENTATION\n#include "graft_policy.h"\n#include "some.h"\n%s\n' \
+        'int main(void) { return graft_policy_some.rule_count >= graft_policy_zoo.rule_count; }' > "$FOLDER/two.c"
+    build two "$FOLDER/two.c" && "$FOLDER/two"
+}
+check "two policies, of which the second is for some operators" holds_two
 check "a policy for some operators" keeps_some
 check "the same with some operators" stops_alike
 check "others are not there" refuses_operators

@@ -47,7 +47,8 @@ static const char *tell_fault(const char *fault)
 #define GRAFT_RULE_OUTPUTS GRAFT_RULE_MAX_OUTPUTS
 #endif
 #ifndef GRAFT_RULE_CODES
-#define GRAFT_RULE_CODES ((UINT32_C(1) << GRAFT_CODE_COUNT) - 1u)
+#define GRAFT_RULE_CODES 0xffffffu /* All, as a number that other headers can compare. */
+typedef char graft_rule_codes_are_not_all[0xffffffu == (1u << GRAFT_CODE_COUNT) - 1u ? 1 : -1];
 #endif
 
 /* Whether a code is that of a name, which only those can be that rules use. */
