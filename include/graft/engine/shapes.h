@@ -17,6 +17,9 @@ static GRAFT_APART uint64_t add_saturating(uint64_t a, uint64_t b)
 /* Nowhere does the engine divide numbers of 64 bits: a Cortex-M takes 0.9 KB of library for that. */
 static uint64_t multiply_saturating(uint64_t a, uint64_t b)
 {
+    if ((a | b) >> 32 == 0) { /* Nearly always. */
+        return a * b;
+    }
     const uint64_t less = a < b ? a : b;
     const uint64_t more = a < b ? b : a;
     const uint64_t high = (more >> 32) * less;
