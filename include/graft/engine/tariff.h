@@ -147,7 +147,7 @@ static void form_core(const graft_form *form, graft_form *core)
 void graft_tariff_inputs(const graft_form *form, int16_t *out)
 {
     /* Where they stand they are widened before they are written over. */
-    int8_t *features = (int8_t *)(out + GRAFT_TARIFF_INPUTS) - GRAFT_FEATURE_COUNT;
+    int8_t *features = (int8_t *)out + (GRAFT_TARIFF_INPUTS * sizeof *out - GRAFT_FEATURE_COUNT);
     graft_form core;
     form_core(form, &core);
     const graft_shape *result = core.outputs[0];
