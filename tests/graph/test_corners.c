@@ -63,22 +63,29 @@ static graft_rule give_variable(graft_graph *graph)
     return rule;
 }
 
-/* slice(x, 2, 4) = the second half of x: an output takes over a value that was a first output. */
+/* slice(x, 1, 4), tanh(y) = what is left of x behind its first element, relu of that element: an output
+ * takes over a value that was a first output, while a node that reads that value is no equal of the relu. */
 static graft_rule take_other_slot(graft_graph *graph)
 {
-    static const int32_t slice[] = {0, 2, 4};
-    graft_rule rule = start_rule(1, 1);
+    static const int32_t slice[] = {0, 1, 4};
+    graft_rule rule = start_rule(2, 2);
     graft_pattern_node *source = build_pattern_node(&rule.source, GRAFT_OP_slice, VAR(0), 0, 0, -1);
     for (uint32_t k = 0; k < 3; k++) {
         set_attr(source, k, slice[k]);
     }
+    build_pattern_node(&rule.source, GRAFT_OP_tanh, VAR(1), 0, 0, -1);
     set_attr(build_pattern_node(&rule.target, GRAFT_OP_split, VAR(0), 0, 0, -1),
-             GRAFT_ATTR_split_at, 2);
+             GRAFT_ATTR_split_at, 1);
+    build_pattern_node(&rule.target, GRAFT_OP_relu, NODE(0, 0), 0, 0, -1);
     rule.source.outputs[0] = NODE(0, 0);
+    rule.source.outputs[1] = NODE(1, 0);
     rule.target.outputs[0] = NODE(0, 1);
+    rule.target.outputs[1] = NODE(1, 0);
     const graft_index x = build_input(graph, build_shape(1, 4, 0, 0, 0), 0);
-    const graft_index y = build_node(graph, GRAFT_OP_slice, slice, x, 0, 0);
-    give(graph, build_node(graph, GRAFT_OP_relu, NULL, y, 0, 0));
+    const graft_index y = build_input(graph, build_shape(1, 1, 0, 0, 0), 1);
+    const graft_index rest = build_node(graph, GRAFT_OP_slice, slice, x, 0, 0);
+    give(graph, build_node(graph, GRAFT_OP_relu, NULL, rest, 0, 0));
+    give(graph, build_node(graph, GRAFT_OP_tanh, NULL, y, 0, 0));
     return rule;
 }
 
