@@ -15,6 +15,7 @@ enum {
     OPSET_CLIP_INPUTS = 11,
     OPSET_PAD_INPUTS = 11,
     OPSET_SPLIT_INPUT = 13,
+    OPSET_RESIZE_BARE = 13, /* A region of interest may be left out. */
     OPSET_SOFTMAX_AXIS = 13,
     OPSET_REDUCE_SUM_INPUT = 13,
     OPSET_LAYER_NORM = 17,
@@ -769,7 +770,10 @@ static graft_status emit_repeat(const emitter *e)
         const bool own = (uint32_t)e->node->attrs[GRAFT_ATTR_repeat_axis] == i;
         scales[i] = own ? (float)e->node->attrs[GRAFT_ATTR_repeat_times] : 1.0F;
     }
-    const char *inputs[3] = {in_name(e, 0), "",
+    const graft_shape none = {.rank = 1, .dtype = GRAFT_DTYPE_F32};
+    const bool bare = e->writer->opset >= OPSET_RESIZE_BARE;
+    const char *inputs[3] = {in_name(e, 0),
+                             bare ? "" : graft_onnx_push_floats(e->writer, "roi", scales, &none),
                              graft_onnx_push_floats(e->writer, "scales", scales, &list)};
     Onnx__NodeProto *node = graft_onnx_push_node(e->writer, "Resize", inputs, 3, &output, 1);
     graft_arena *arena = e->writer->arena;

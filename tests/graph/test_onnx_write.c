@@ -87,6 +87,8 @@ static const write_row generated[] = {
      "graft_axis_0: 1\nCumSum x graft_axis_0 -> y : exclusive=1\nout y"},
     {"elements repeated", "opset 13; input x 1 1 2 2; weight k 4 = 1 1 1 2; output y; node Resize x _ k -> y : mode=nearest",
      "graft_scales_0: 4\nResize x _ graft_scales_0 -> y : coordinate_transformation_mode=asymmetric mode=nearest nearest_mode=floor\nout y"},
+    {"elements repeated, with a region of none", "opset 11; input x 1 1 2 2; weight k 4 = 1 1 1 2; output y; node Resize x _ k -> y : mode=nearest",
+     "graft_roi_0: 0\ngraft_scales_1: 4\nResize x graft_roi_0 graft_scales_1 -> y : coordinate_transformation_mode=asymmetric mode=nearest nearest_mode=floor\nout y"},
     {"a transposed convolution", "input x 1 2 3 3; weight w 2 4 3 3; output y; node ConvTranspose x w -> y : strides=2,2",
      "w: 2 4 3 3\nConvTranspose x w -> y : kernel_shape=3,3 output_padding=0,0 pads=0,0,0,0 strides=2,2\nout y"},
     {"instance normalisation", "input x 1 2 3 3; weight s 2; weight b 2; output y; node InstanceNormalization x s b -> y : epsilon=0.5",
