@@ -22,7 +22,7 @@ reads_policy() {
         --database "$FOLDER/a.costs"
 }
 # Rule and policy files begin with field 1, the version.
-later() { { printf '\010\'"$3" && tail -c +3 "$1"; } > "$2"; }
+later() { { printf '%b' "\\0010\\0$3" && tail -c +3 "$1"; } > "$2"; }
 refuses_rules() {
     later tests/versions/1.rules "$FOLDER/3.rules" 003 &&
         error_is 2 "3.rules: rule file version 3, this program reads 2" "$GRAFT" rules "$FOLDER/3.rules"
