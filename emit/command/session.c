@@ -177,15 +177,23 @@ static bool has_form(const graft_model *model, const graft_rule *rule)
     return has;
 }
 
-/* A model of 16 bits has the numbers of rules rounded to its type. With --exact they are matched as
- * they were proved. */
-static void round_rules(graft_session *session)
+/* A model of 16 bits has the numbers of rules rounded to its type, which their proofs do not speak
+ * of. With --exact they are matched as they were proved. */
+static void round_rules(graft_env *env, graft_session *session)
 {
+    uint32_t count = 0;
     for (uint32_t i = 0; i < session->rules.count; i++) {
         graft_rule_entry *entry = &session->rules.entries[i];
         if (graft_rule_round(&entry->rule, session->model->graph.dtype)) {
             entry->id = graft_rule_id(&entry->rule);
+            count++;
         }
+    }
+    if (count > 0) {
+        graft_log(env, 1,
+                  "%u rules name numbers that the model's type lacks and are taken with these "
+                  "rounded, which is not what was proved (--exact: as proved)",
+                  count);
     }
 }
 
@@ -398,7 +406,7 @@ graft_status graft_session_open(graft_env *env, const graft_session_options *opt
     }
     graft_session_open_sizes(env, session);
     if (graft_half_is(session->model->graph.dtype) && !options->exact) {
-        round_rules(session);
+        round_rules(env, session);
     }
     choose_rules(env, options, session);
     GRAFT_CHECK(open_environment(env, options, session));
