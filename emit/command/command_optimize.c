@@ -534,6 +534,10 @@ static graft_status judge_arguments(graft_env *env, optimize_run *run)
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "%s needs a search, not a policy",
                           run->steps ? "--steps" : "--passes");
     }
+    if (run->options.rounded && (run->options.exact || run->policy != NULL)) {
+        return GRAFT_FAIL(env, GRAFT_BAD_INPUT, "--accept-rounded-numbers does not go with %s",
+                          run->options.exact ? "--exact" : "--policy");
+    }
     if (by_table(run) && run->table == NULL) {
         return GRAFT_FAIL(env, GRAFT_BAD_INPUT,
                           "--search table needs --table FILE, as `graft cost table` writes it");
@@ -660,6 +664,9 @@ static const graft_option options[] = {
     GRAFT_LIST(optimize_run, frozen, "--freeze", "NAME=N,...", "fix these sizes, in the file too"),
     GRAFT_FLAG(optimize_run, options.constants, "--constants",
                "take initializers that are inputs too for constants, which a caller cannot set"),
+    GRAFT_FLAG(
+        optimize_run, options.rounded, "--accept-rounded-numbers",
+        "also rules whose numbers a 16-bit model can only have rounded: not what was proved"),
     GRAFT_NUMBER(optimize_run, options.unroll, "--unroll", "N", NULL, 1, GRAFT_UNROLL_MOST,
                  "rewrite LSTM, GRU and RNN of at most N steps by their steps"),
     GRAFT_NUMBER(optimize_run, second_count, "--seconds", "N", NULL, 1, SECONDS_MOST,

@@ -177,8 +177,8 @@ static bool has_form(const graft_model *model, const graft_rule *rule)
     return has;
 }
 
-/* A model of 16 bits has the numbers of rules rounded to its type, which their proofs do not speak
- * of. With --exact they are matched as they were proved. */
+/* A model of 16 bits has its numbers rounded to its type; with those of a rule rounded likewise the rule
+ * matches them, and is not the one that was proved. So a user has to ask for it. */
 static void round_rules(graft_env *env, graft_session *session)
 {
     uint32_t count = 0;
@@ -192,7 +192,7 @@ static void round_rules(graft_env *env, graft_session *session)
     if (count > 0) {
         graft_log(env, 1,
                   "%u rules name numbers that the model's type lacks and are taken with these "
-                  "rounded, which is not what was proved (--exact: as proved)",
+                  "rounded, which is not what was proved",
                   count);
     }
 }
@@ -405,7 +405,7 @@ graft_status graft_session_open(graft_env *env, const graft_session_options *opt
         graft_log(env, 2, "%u costs have the time of their twins", count);
     }
     graft_session_open_sizes(env, session);
-    if (graft_half_is(session->model->graph.dtype) && !options->exact) {
+    if (options->rounded && graft_half_is(session->model->graph.dtype)) {
         round_rules(env, session);
     }
     choose_rules(env, options, session);

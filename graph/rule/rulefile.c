@@ -10,6 +10,7 @@
 #include "graph/rule/rules.pb-c.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -72,6 +73,10 @@ bool graft_rule_rounds_alike(const graft_rule *rule)
     return alike;
 }
 
+/* Part of a number that rounding may change: half a unit of bfloat16's last place, and one of float16's
+ * below its normal numbers, which may be 0, is more. */
+static const float rounding_most = 0x1p-8F;
+
 static bool round_fills(graft_pattern *pattern, uint32_t dtype)
 {
     bool fits = true;
@@ -80,7 +85,9 @@ static bool round_fills(graft_pattern *pattern, uint32_t dtype)
         if (pattern->nodes[n].op == GRAFT_OP_fill && term->kind == GRAFT_TERM_CONST) {
             float number = 0.0F;
             memcpy(&number, &term->value, sizeof number);
-            fits = graft_half_round_all(dtype, &number, 1) && fits;
+            const float before = number;
+            fits = graft_half_round_all(dtype, &number, 1) && fits &&
+                   fabsf(number - before) <= fabsf(before) * rounding_most;
             memcpy(&term->value, &number, sizeof number);
         }
     }

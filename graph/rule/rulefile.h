@@ -81,8 +81,8 @@ const uint64_t *graft_ruleset_exact(const graft_ruleset *set, graft_arena *arena
 bool graft_rule_rounds_alike(const graft_rule *rule);
 
 /* Rounds the numbers of a rule's fills to float16 or bfloat16, as a model of that type has them: the
- * root of 2 in a Gelu is 1.4140625 there. True when one changed; a rule with one that does not fit
- * stays as it is. The rule holds as it did, up to that rounding. */
+ * root of 2 in a Gelu is 1.4140625 there. True when one changed; a rule with one that overflows, or
+ * changes by more than its 256th part, stays as it is. No proof speaks of the rule that comes out. */
 bool graft_rule_round(graft_rule *rule, uint32_t dtype);
 
 /* A number that stands for the rule's content: XXH3 of its packed form. The rule must be valid. */

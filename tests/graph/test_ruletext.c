@@ -231,14 +231,44 @@ static void test_pictures(void **state)
     }
 }
 
+static bool rounds(graft_env *env, const char *text, uint32_t dtype, const char *wanted)
+{
+    graft_rule rule;
+    graft_rule other;
+    assert_int_equal(graft_rule_parse(env, "rule", text, &rule), GRAFT_OK);
+    assert_int_equal(graft_rule_parse(env, "rule", wanted, &other), GRAFT_OK);
+    const bool changed = graft_rule_round(&rule, dtype);
+    assert_true(graft_rule_id(&rule) == graft_rule_id(&other));
+    return changed;
+}
+
+/* To numbers that the type has; not to an infinity, and not to 0 or what is far from it. */
+static void test_rounding(void **state)
+{
+    graft_env *env = *state;
+    static const char root[] =
+        "mul(a, fill#1(value=1.41421354)) = mul(fill#1(value=1.41421354), a)";
+    static const char near[] = "mul(a, fill#1(value=1.4140625)) = mul(fill#1(value=1.4140625), a)";
+    static const char *const kept[] = {"mul(a, fill#1(value=0.5)) = mul(fill#1(value=0.5), a)",
+                                       "mul(a, fill#1(value=0)) = mul(fill#1(value=0), a)",
+                                       "mul(a, fill#1(value=70000)) = mul(fill#1(value=70000), a)",
+                                       "mul(a, fill#1(value=1e-06)) = mul(fill#1(value=1e-06), a)",
+                                       "mul(a, fill#1(value=1e-12)) = mul(fill#1(value=1e-12), a)"};
+    assert_true(rounds(env, root, GRAFT_DTYPE_F16, near));
+    assert_true(rounds(env, root, GRAFT_DTYPE_BF16, near));
+    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
+        assert_false(rounds(env, kept[i], GRAFT_DTYPE_F16, kept[i]));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(test_print_and_parse), CHECK_TEST(test_floats_in_code),
-        CHECK_TEST(test_repeated_terms),  CHECK_TEST(test_parts),
-        CHECK_TEST(test_faults_of_parts), CHECK_TEST(test_words),
-        CHECK_TEST(test_steps),           CHECK_TEST(test_repeated),
-        CHECK_TEST(test_pictures),
+        CHECK_TEST(test_rounding),       CHECK_TEST(test_print_and_parse),
+        CHECK_TEST(test_floats_in_code), CHECK_TEST(test_repeated_terms),
+        CHECK_TEST(test_parts),          CHECK_TEST(test_faults_of_parts),
+        CHECK_TEST(test_words),          CHECK_TEST(test_steps),
+        CHECK_TEST(test_repeated),       CHECK_TEST(test_pictures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
